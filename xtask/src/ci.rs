@@ -1,0 +1,57 @@
+//! `cargo xtask ci`: what a change must pass, cheap steps first, stopping at the first that fails.
+
+use std::time::Instant;
+
+use crate::failure::{Failure, Result};
+use crate::libtorch::{self, Libtorch, Variant};
+use crate::workspace::{Workspace, run as run_command};
+use crate::{codegen, tidy};
+
+/// `ci` can be told nothing yet.
+#[derive(clap::Args)]
+pub(crate) struct Options {}
+
+type Step = fn(&Workspace, &Libtorch) -> Result<()>;
+
+const STEPS: &[(&str, Step)] = &[
+    ("tidy", |workspace, _| tidy::check(workspace)),
+    ("codegen --check", |workspace, libtorch| codegen::check(workspace, libtorch)),
+    ("fmt", |workspace, _| run_command(&mut workspace.plain_cargo(&["fmt", "--all", "--check"]))),
+    ("clippy", |workspace, libtorch| {
+        let args = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+        run_command(&mut workspace.cargo(libtorch, &args))
+    }),
+    ("test", |workspace, libtorch| run_command(&mut workspace.cargo(libtorch, &["test", "--workspace"]))),
+    ("doc", |workspace, libtorch| {
+        let args = ["doc", "--workspace", "--no-deps"];
+        run_command(workspace.cargo(libtorch, &args).env("RUSTDOCFLAGS", "-D warnings"))
+    }),
+];
+
+pub(crate) fn run(workspace: &Workspace, _: &Options) -> Result<()> {
+    let start = Instant::now();
+    let libtorch = timed("setup", || libtorch::ensure(workspace, Variant::Cpu))?;
+    for (name, step) in STEPS {
+        timed(name, || step(workspace, &libtorch))?;
+    }
+    eprintln!("ci: all {} steps passed in {} s", STEPS.len() + 1, start.elapsed().as_secs());
+    Ok(())
+}
+
+/// Runs one step, printing its name before and its time after.
+fn timed<T>(name: &str, step: impl FnOnce() -> Result<T>) -> Result<T> {
+    eprintln!("ci: {name}");
+    let start = Instant::now();
+    let outcome = step();
+    let seconds = start.elapsed().as_secs_f64();
+    match outcome {
+        Ok(value) => {
+            eprintln!("ci: {name} passed in {seconds:.1} s");
+            Ok(value)
+        }
+        Err(failure) => {
+            eprintln!("{failure}");
+            Err(Failure::new(format!("ci stopped: {name} failed after {seconds:.1} s")))
+        }
+    }
+}
