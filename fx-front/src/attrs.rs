@@ -1,0 +1,270 @@
+//! What users write in attributes: `#[traceable(..)]`, `#[fx(..)]` and `#[module(..)]`, each as a table of options.
+//!
+//! The macros read them strictly and report what is wrong; the scan of a build script reads the same tables and leaves
+//! the complaints to the macros.
+#![allow(clippy::needless_continue, reason = "what darling derives for fields")]
+
+use darling::{
+    FromField, FromMeta,
+    ast::NestedMeta,
+    util::{Flag, SpannedValue},
+};
+use fx_ir::Arg;
+use proc_macro2::TokenStream;
+use syn::{Attribute, ImplItem, ImplItemFn, ItemImpl, Meta};
+
+/// The options of `#[traceable(..)]`.
+#[derive(Clone, Debug, Default, FromMeta)]
+#[darling(default)]
+pub struct TraceableOptions {
+    /// `strict`: code that is not understood is an error, not carried along.
+    pub strict: bool,
+    /// `unroll`: a loop over layers becomes one line for each layer.
+    pub unroll: bool,
+    /// `entry = "encode"`: the function to trace, where it is not `forward` or `forward_t`.
+    pub entry: Option<syn::LitStr>,
+    /// `specialize(train = false)`: parameters that have a known value in the frozen type.
+    pub specialize: Specialize,
+}
+
+impl TraceableOptions {
+    /// The functions that are looked for where no entry is named, in this order.
+    pub const ENTRIES: [&'static str; 2] = ["forward", "forward_t"];
+
+    /// Reads what stands between the parentheses of `#[traceable(..)]`.
+    pub fn parse(options: TokenStream) -> darling::Result<TraceableOptions> {
+        Self::from_list(&NestedMeta::parse_meta_list(options)?)
+    }
+
+    /// The options of the `#[traceable]` among `attrs`, under a `cfg_attr` too; `None` if there is none.
+    ///
+    /// Faulty options count as none written: the macro reports them.
+    pub fn of(attrs: &[Attribute]) -> Option<TraceableOptions> {
+        let found = attrs.iter().find_map(|attr| find(&attr.meta, "traceable"))?;
+        let options = match found {
+            Meta::List(list) => Self::parse(list.tokens).unwrap_or_default(),
+            _ => Self::default(),
+        };
+        Some(options)
+    }
+
+    /// The name of the function to trace; `None` if the impl does not have it.
+    pub fn entry_of(&self, item: &ItemImpl) -> Option<String> {
+        self.entry_fn(item).map(|entry| entry.sig.ident.to_string())
+    }
+
+    /// The function to trace.
+    pub fn entry_fn<'a>(&self, item: &'a ItemImpl) -> Option<&'a ImplItemFn> {
+        let named = |name: &str| {
+            item.items.iter().find_map(|inner| match inner {
+                ImplItem::Fn(function) if function.sig.ident == name => Some(function),
+                _ => None,
+            })
+        };
+        match &self.entry {
+            Some(name) => named(&name.value()),
+            None => Self::ENTRIES.into_iter().find_map(named),
+        }
+    }
+}
+
+/// The known values of `specialize(train = false, depth = 3)`, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Specialize(pub Vec<(syn::Ident, Arg)>);
+
+impl FromMeta for Specialize {
+    fn from_list(items: &[NestedMeta]) -> darling::Result<Self> {
+        let mut errors = darling::Error::accumulator();
+        let pairs = items.iter().filter_map(|item| errors.handle(specialized(item))).collect();
+        errors.finish_with(Specialize(pairs))
+    }
+}
+
+fn specialized(item: &NestedMeta) -> darling::Result<(syn::Ident, Arg)> {
+    let NestedMeta::Meta(Meta::NameValue(pair)) = item else {
+        return Err(darling::Error::custom("`specialize` takes `parameter = value`").with_span(item));
+    };
+    let value = literal(&pair.value).ok_or_else(|| {
+        darling::Error::custom("the value of a specialized parameter is a literal").with_span(&pair.value)
+    })?;
+    let name = pair.path.get_ident().cloned();
+    let name = name.ok_or_else(|| darling::Error::custom("a parameter has a plain name").with_span(&pair.path))?;
+    Ok((name, value))
+}
+
+fn literal(value: &syn::Expr) -> Option<Arg> {
+    match value {
+        syn::Expr::Lit(value) => match &value.lit {
+            syn::Lit::Bool(value) => Some(Arg::Bool(value.value)),
+            syn::Lit::Int(value) => value.base10_parse().ok().map(Arg::Int),
+            syn::Lit::Float(value) => value.base10_parse().ok().map(Arg::Float),
+            syn::Lit::Str(value) => Some(Arg::Str(value.value())),
+            _ => None,
+        },
+        syn::Expr::Unary(syn::ExprUnary { op: syn::UnOp::Neg(_), expr, .. }) => match literal(expr)? {
+            Arg::Int(value) => Some(Arg::Int(-value)),
+            Arg::Float(value) => Some(Arg::Float(-value)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// What `#[fx(..)]` on a function says about calls of it.
+#[derive(Clone, Copy, Debug, Default, FromMeta)]
+#[darling(default, and_then = Self::check)]
+pub struct FnOptions {
+    /// `leaf`: a call is one node; the body is not looked into.
+    pub leaf: Flag,
+    /// `inline`: the body is traced in place of the call.
+    pub inline: Flag,
+    /// `pure`: a call may be merged with an equal one or dropped if unused.
+    pub pure: Flag,
+}
+
+impl FnOptions {
+    /// Reads what stands between the parentheses of `#[fx(..)]`.
+    pub fn parse(options: TokenStream) -> darling::Result<FnOptions> {
+        Self::from_list(&NestedMeta::parse_meta_list(options)?)
+    }
+
+    /// The options of the `#[fx]` among `attrs`; faulty ones count as none written.
+    pub fn of(attrs: &[Attribute]) -> FnOptions {
+        match attrs.iter().find_map(|attr| find(&attr.meta, "fx")) {
+            Some(Meta::List(list)) => Self::parse(list.tokens).unwrap_or_default(),
+            _ => FnOptions::default(),
+        }
+    }
+
+    fn check(self) -> darling::Result<Self> {
+        exclusive(("leaf", self.leaf), &[("inline", self.inline)]).map(|()| self)
+    }
+}
+
+/// A field of a `#[derive(Module)]` struct with its `#[module(..)]`.
+#[derive(Clone, Debug, FromField)]
+#[darling(attributes(module), and_then = Self::check)]
+pub struct ModuleField {
+    /// Its name; `None` in a tuple struct.
+    pub ident: Option<syn::Ident>,
+    /// Its type.
+    pub ty: syn::Type,
+    /// `name = "fc"`: its name in the state dict; dots make levels (`"layer1.0"`).
+    #[darling(default)]
+    pub name: Option<SpannedValue<String>>,
+    /// `skip`: not a part of the model.
+    #[darling(default)]
+    pub skip: Flag,
+    /// `parameter`: a tensor that is trained, whether or not it requires a gradient now.
+    #[darling(default)]
+    pub parameter: Flag,
+    /// `buffer`: a tensor of the state dict that is not trained.
+    #[darling(default)]
+    pub buffer: Flag,
+}
+
+impl ModuleField {
+    fn check(self) -> darling::Result<Self> {
+        let name = self.name.as_ref().map(|name| ("name", name.span()));
+        let skip = ("skip", self.skip);
+        let mut errors = darling::Error::accumulator();
+        errors.handle(exclusive(skip, &[("parameter", self.parameter), ("buffer", self.buffer)]));
+        errors.handle(exclusive(("parameter", self.parameter), &[("buffer", self.buffer)]));
+        if let (true, Some((option, span))) = (self.skip.is_present(), name) {
+            errors.push(clash("skip", option).with_span(&span));
+        }
+        if let Some(name) = self.name.as_ref().filter(|name| name.split('.').any(str::is_empty)) {
+            errors.push(darling::Error::custom("a part of the name is empty").with_span(&name.span()));
+        }
+        errors.finish_with(self)
+    }
+}
+
+fn exclusive(first: (&str, Flag), others: &[(&str, Flag)]) -> darling::Result<()> {
+    match others.iter().find(|(_, other)| first.1.is_present() && other.is_present()) {
+        Some((name, other)) => Err(clash(first.0, name).with_span(&other.span())),
+        None => Ok(()),
+    }
+}
+
+fn clash(first: &str, second: &str) -> darling::Error {
+    darling::Error::custom(format!("`{first}` and `{second}` exclude each other"))
+}
+
+/// The attribute whose path ends in `name`, itself or as what a `cfg_attr` adds.
+fn find(meta: &Meta, name: &str) -> Option<Meta> {
+    if meta.path().segments.last().is_some_and(|last| last.ident == name) {
+        return Some(meta.clone());
+    }
+    let Meta::List(list) = meta else { return None };
+    if !list.path.is_ident("cfg_attr") {
+        return None;
+    }
+    let parser = syn::punctuated::Punctuated::<Meta, syn::Token![,]>::parse_terminated;
+    let parts = list.parse_args_with(parser).ok()?;
+    parts.iter().skip(1).find_map(|part| find(part, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(text: &str) -> TokenStream {
+        text.parse().expect("tokens")
+    }
+
+    fn messages<T>(result: darling::Result<T>) -> Vec<String> {
+        result.err().map(|error| error.flatten().into_iter().map(|one| one.to_string()).collect()).unwrap_or_default()
+    }
+
+    #[test]
+    fn reads_every_option() {
+        let written = tokens(r#"strict, unroll = true, entry = "encode", specialize(train = false, depth = -3)"#);
+        let options = TraceableOptions::parse(written).expect("known options");
+        assert!(options.strict && options.unroll);
+        assert_eq!(options.entry.map(|name| name.value()).as_deref(), Some("encode"));
+        let known: Vec<_> = options.specialize.0.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
+        assert_eq!(known, [("train".to_owned(), Arg::Bool(false)), ("depth".to_owned(), Arg::Int(-3))]);
+    }
+
+    #[test]
+    fn names_every_unknown_option_at_once() {
+        let found = messages(TraceableOptions::parse(tokens("strct, specialize(x, y = z()), nonsense = 1")));
+        assert_eq!(found.len(), 4, "{found:?}");
+        assert_eq!(found[0], "Unknown field: `strct`. Did you mean `strict`?");
+    }
+
+    #[test]
+    fn finds_the_attribute_under_any_path_and_under_cfg_attr() {
+        let of = |attr: &str| {
+            let item: syn::ItemStruct = syn::parse_str(&format!("{attr} struct S;")).expect("a struct");
+            TraceableOptions::of(&item.attrs)
+        };
+        assert!(of("#[derive(A)]").is_none());
+        assert!(of("#[traceable]").is_some());
+        assert!(of("#[cfg_attr(all(a, b), c, fx_runtime::traceable(strict))]").is_some_and(|options| options.strict));
+    }
+
+    #[test]
+    fn entry_is_forward_or_forward_t_or_the_named_one() {
+        let item: ItemImpl = syn::parse_quote!(impl Net { fn forward_t() {} fn encode() {} fn forward() {} });
+        let entry = |options: &str| TraceableOptions::parse(tokens(options)).expect("known options").entry_of(&item);
+        assert_eq!(entry("").as_deref(), Some("forward"));
+        assert_eq!(entry(r#"entry = "encode""#).as_deref(), Some("encode"));
+        assert_eq!(entry(r#"entry = "decode""#), None);
+    }
+
+    #[test]
+    fn says_which_options_exclude_each_other() {
+        let field = |attr: &str| {
+            let item: syn::ItemStruct = syn::parse_str(&format!("struct S {{ {attr} x: T }}")).expect("a struct");
+            item.fields.iter().flat_map(|field| messages(ModuleField::from_field(field))).collect::<Vec<_>>()
+        };
+        assert_eq!(field(r#"#[module(name = "layer1.0", buffer)]"#), [""; 0]);
+        assert_eq!(field("#[module(skip, buffer)]"), ["`skip` and `buffer` exclude each other"]);
+        assert_eq!(field("#[module(buffer, parameter)]"), ["`parameter` and `buffer` exclude each other"]);
+        assert_eq!(field(r#"#[module(name = "a..b", skip)]"#).len(), 2);
+        let function = messages(FnOptions::parse(tokens("inline, leaf, pure")));
+        assert_eq!(function, ["`leaf` and `inline` exclude each other"]);
+    }
+}
