@@ -1,0 +1,137 @@
+//! What is wrong with the user's source: every fault with its code, its token and a way out, none lost.
+
+use std::fmt;
+
+use fx_ir::Place;
+use proc_macro2::Span;
+
+/// One fault or remark.
+#[derive(Clone, Debug)]
+pub struct Diagnostic {
+    /// Which rule it breaks.
+    pub code: Code,
+    /// Does it stop the build?
+    pub severity: Severity,
+    /// The token it is about; with the `span-locations` of a parsed file or of the compiler.
+    pub span: Span,
+    /// The file and line of that token.
+    pub place: Place,
+    /// The item in which it has its home: the key of the `#[traceable]` item, if it has one.
+    pub home: Option<String>,
+    /// What is wrong: lower case, the user's thing in backticks, no full stop.
+    pub message: String,
+    /// What to do about it.
+    pub help: String,
+}
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth knowing: carried along as code.
+    Note,
+    /// Probably not meant.
+    Warning,
+    /// The build cannot go on.
+    Error,
+}
+
+macro_rules! codes {
+    ($($(#[doc = $doc:literal])+ $name:ident = $number:literal,)+) => {
+        /// The rules a source can break; each has a number that stays.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Code {
+            $($(#[doc = $doc])+ $name,)+
+        }
+
+        impl Code {
+            /// All of them, in order.
+            pub const ALL: &'static [Code] = &[$(Code::$name),+];
+
+            /// The number under which it is documented: `FX0001`.
+            pub fn number(self) -> &'static str {
+                match self {
+                    $(Code::$name => $number,)+
+                }
+            }
+
+            /// What it means, in a sentence.
+            pub fn meaning(self) -> &'static str {
+                match self {
+                    $(Code::$name => concat!($($doc),+).trim_ascii(),)+
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// A source file could not be read or parsed.
+    Unreadable = "FX0001",
+    /// `#[traceable]` stands on an item that is no impl and no function.
+    NotTraceable = "FX0002",
+    /// A `#[traceable]` impl has no function of the entry's name.
+    NoEntry = "FX0003",
+    /// An attribute or an option of it is not known.
+    UnknownOption = "FX0004",
+    /// The build script did not see the item.
+    NoBuildScript = "FX0005",
+    /// A field is read that the struct does not have.
+    NoSuchField = "FX0006",
+    /// A known op or layer is called with another number of arguments than it takes.
+    WrongArity = "FX0007",
+    /// Code that is not understood, where `strict` forbids it.
+    Opaque = "FX0008",
+    /// The receiver of the entry is not `&self`.
+    Receiver = "FX0009",
+    /// `#[derive(Module)]` stands on an item that is no struct.
+    NotAStruct = "FX0010",
+    /// Two things would bear one name.
+    DuplicateName = "FX0011",
+    /// A traceable function calls itself.
+    Recursion = "FX0012",
+    /// The signature of the entry holds a form that a frozen type cannot mirror.
+    Signature = "FX0013",
+}
+
+/// A collector of diagnostics; it is handed around by shared reference.
+#[derive(Debug, Default)]
+pub struct Diagnostics {
+    all: std::cell::RefCell<Vec<Diagnostic>>,
+}
+
+impl Diagnostics {
+    /// An empty collector.
+    pub fn new() -> Diagnostics {
+        Diagnostics::default()
+    }
+
+    /// Adds one; the same rule at the same token with the same words counts once.
+    pub fn push(&self, new: Diagnostic) {
+        let mut all = self.all.borrow_mut();
+        if !all.iter().any(|old| old.code == new.code && old.place == new.place && old.message == new.message) {
+            all.push(new);
+        }
+    }
+
+    /// Is there one that stops the build?
+    pub fn has_errors(&self) -> bool {
+        self.all.borrow().iter().any(|one| one.severity == Severity::Error)
+    }
+
+    /// All of them, sorted by place.
+    pub fn into_sorted(self) -> Vec<Diagnostic> {
+        let mut all = self.all.into_inner();
+        all.sort_by(|a, b| (&a.place, a.code, &a.message).cmp(&(&b.place, b.code, &b.message)));
+        all
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} [{}]", self.place, self.message, self.code.number())?;
+        if !self.help.is_empty() {
+            write!(f, "\n  help: {}", self.help)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,232 @@
+//! Reads a crate's sources, following `mod` lines from its root files, into an [`Index`].
+
+use std::path::{Path, PathBuf};
+
+use fx_ir::Place;
+use proc_macro2::Span;
+use syn::spanned::Spanned;
+
+use crate::{
+    attrs::TraceableOptions,
+    diag::{Code, Diagnostic, Diagnostics, Severity},
+    index::{Field, Function, Index, Module, Name, Struct},
+    key::Key,
+};
+
+/// Reads the crate whose manifest lies in `root`, from each of `entries` (`src/lib.rs`, `src/main.rs`) on.
+pub fn krate(root: &Path, entries: &[PathBuf], diags: &Diagnostics) -> Index {
+    let mut scan = Scan { root, index: Index::default(), diags };
+    for entry in entries {
+        let file = root.join(entry);
+        let folder = file.parent().map(Path::to_path_buf).unwrap_or_default();
+        // Two roots (lib.rs and main.rs) may declare the same modules; each is read once.
+        scan.file(&file, &folder, "crate");
+    }
+    scan.index
+}
+
+/// Reads one source text as if it were a whole crate; for tests and for tools.
+pub fn text(source: &str, diags: &Diagnostics) -> Index {
+    let mut scan = Scan { root: Path::new(""), index: Index::default(), diags };
+    scan.source(source, "src/lib.rs", Path::new("src"), "crate");
+    scan.index
+}
+
+struct Scan<'a> {
+    root: &'a Path,
+    index: Index,
+    diags: &'a Diagnostics,
+}
+
+impl Scan<'_> {
+    fn file(&mut self, file: &Path, folder: &Path, module: &str) {
+        let shown = file.strip_prefix(self.root).unwrap_or(file).to_string_lossy().replace('\\', "/");
+        if self.index.files.contains(&shown) {
+            return;
+        }
+        match std::fs::read_to_string(file) {
+            Ok(source) => self.source(&source, &shown, folder, module),
+            Err(error) => self.unreadable(&shown, 1, format!("cannot read `{shown}`: {error}")),
+        }
+    }
+
+    fn source(&mut self, source: &str, shown: &str, folder: &Path, module: &str) {
+        self.index.files.push(shown.to_owned());
+        match syn::parse_file(source) {
+            Ok(file) => self.items(&file.items, shown, folder, module),
+            Err(error) => {
+                let line = error.span().start().line;
+                self.unreadable(shown, line, format!("cannot parse `{shown}`: {error}"));
+            }
+        }
+    }
+
+    /// rustc reports the same fault with more to say, so this only warns.
+    fn unreadable(&self, file: &str, line: usize, message: String) {
+        self.diags.push(Diagnostic {
+            code: Code::Unreadable,
+            severity: Severity::Warning,
+            span: Span::call_site(),
+            place: Place { file: file.to_owned(), line },
+            home: None,
+            message,
+            help: "the `#[traceable]` items in it are not seen".to_owned(),
+        });
+    }
+
+    fn items(&mut self, items: &[syn::Item], file: &str, folder: &Path, module: &str) {
+        let here = self.index.modules.entry(module.to_owned()).or_default();
+        if here.file.is_empty() {
+            file.clone_into(&mut here.file);
+        }
+        for item in items {
+            self.item(item, file, folder, module);
+        }
+    }
+
+    fn item(&mut self, item: &syn::Item, file: &str, folder: &Path, module: &str) {
+        match item {
+            syn::Item::Struct(item) if !is_test(&item.attrs) => self.structure(item, module),
+            syn::Item::Impl(item) if !is_test(&item.attrs) => self.implementation(item, file, module),
+            syn::Item::Fn(item) if !is_test(&item.attrs) => self.function(item, file, module),
+            syn::Item::Mod(item) if !is_test(&item.attrs) => self.module(item, file, folder, module),
+            syn::Item::Use(item) => self.imports(&item.tree, "", module),
+            syn::Item::Type(item) => self.name(module, &item.ident, Name::Alias(item.ty.clone())),
+            syn::Item::Const(item) => self.name(module, &item.ident, Name::Const),
+            syn::Item::Static(item) => self.name(module, &item.ident, Name::Const),
+            syn::Item::Trait(item) => self.name(module, &item.ident, Name::Other),
+            syn::Item::Enum(item) => {
+                let fields = |variant: &syn::Variant| variant.fields.iter().map(|field| field.ty.clone()).collect();
+                let variants = item.variants.iter().map(|variant| (variant.ident.to_string(), fields(variant)));
+                self.name(module, &item.ident, Name::Enum(variants.collect()));
+            }
+            _ => {}
+        }
+    }
+
+    fn here(&mut self, module: &str) -> &mut Module {
+        self.index.modules.entry(module.to_owned()).or_default()
+    }
+
+    fn name(&mut self, module: &str, ident: &syn::Ident, name: Name) {
+        self.here(module).names.insert(ident.to_string(), name);
+    }
+
+    fn structure(&mut self, item: &syn::ItemStruct, module: &str) {
+        let fields = item.fields.iter().enumerate().map(|(position, field)| Field {
+            name: field.ident.as_ref().map_or_else(|| position.to_string(), ToString::to_string),
+            ty: field.ty.clone(),
+        });
+        self.index.structs.push(Struct {
+            name: item.ident.to_string(),
+            module: module.to_owned(),
+            fields: fields.collect(),
+            is_module: derives_module(&item.attrs),
+            is_generic: item.generics.type_params().next().is_some(),
+        });
+        self.name(module, &item.ident, Name::Struct(self.index.structs.len() - 1));
+    }
+
+    fn implementation(&mut self, item: &syn::ItemImpl, file: &str, module: &str) {
+        let options = TraceableOptions::of(&item.attrs);
+        let of_trait = item.trait_.as_ref().and_then(|(_, path, _)| path.segments.last()).map(|last| last.ident.to_string());
+        let entry = options.as_ref().and_then(|options| options.entry_of(item));
+        for inner in &item.items {
+            let syn::ImplItem::Fn(method) = inner else { continue };
+            let is_entry = entry.as_deref().is_some_and(|entry| method.sig.ident == entry);
+            self.index.fns.push(Function {
+                module: module.to_owned(),
+                file: file.to_owned(),
+                owner: Some((*item.self_ty).clone()),
+                of_trait: of_trait.clone(),
+                sig: method.sig.clone(),
+                block: method.block.clone(),
+                traceable: options.clone(),
+                key: is_entry.then(|| Key::of_method(&item.self_ty, &method.sig, &method.block)),
+                is_visible: of_trait.is_some() || !matches!(method.vis, syn::Visibility::Inherited),
+            });
+        }
+    }
+
+    fn function(&mut self, item: &syn::ItemFn, file: &str, module: &str) {
+        let options = TraceableOptions::of(&item.attrs);
+        self.index.fns.push(Function {
+            module: module.to_owned(),
+            file: file.to_owned(),
+            owner: None,
+            of_trait: None,
+            sig: item.sig.clone(),
+            block: (*item.block).clone(),
+            key: options.is_some().then(|| Key::of_fn(&item.sig, &item.block)),
+            traceable: options,
+            is_visible: !matches!(item.vis, syn::Visibility::Inherited),
+        });
+        self.name(module, &item.sig.ident, Name::Fn(self.index.fns.len() - 1));
+    }
+
+    fn module(&mut self, item: &syn::ItemMod, file: &str, folder: &Path, module: &str) {
+        let name = item.ident.to_string();
+        let inner = format!("{module}::{name}");
+        self.name(module, &item.ident, Name::Other);
+        if let Some((_, items)) = &item.content {
+            return self.items(items, file, &folder.join(&name), &inner);
+        }
+        let written = path_attribute(&item.attrs);
+        let beside = written.map(|path| self.root.join(file).parent().map(|dir| dir.join(path)).unwrap_or_default());
+        let flat = folder.join(format!("{name}.rs"));
+        let nested = folder.join(&name).join("mod.rs");
+        let found = beside.unwrap_or_else(|| if flat.exists() { flat } else { nested });
+        let inside = if found.ends_with("mod.rs") { found.parent().map(Path::to_path_buf) } else { None };
+        if found.exists() {
+            self.file(&found, &inside.unwrap_or_else(|| folder.join(&name)), &inner);
+        } else if !item.attrs.iter().any(|attr| attr.path().is_ident("cfg")) {
+            self.unreadable(file, item.span().start().line, format!("found no file for `mod {name}`"));
+        }
+    }
+
+    fn imports(&mut self, tree: &syn::UseTree, prefix: &str, module: &str) {
+        let join = |name: String| if prefix.is_empty() { name } else { format!("{prefix}::{name}") };
+        match tree {
+            syn::UseTree::Path(path) => self.imports(&path.tree, &join(path.ident.to_string()), module),
+            syn::UseTree::Name(name) if name.ident == "self" => {
+                let last = prefix.rsplit("::").next().unwrap_or(prefix).to_owned();
+                self.here(module).names.insert(last, Name::Use(prefix.to_owned()));
+            }
+            syn::UseTree::Name(name) => self.name(module, &name.ident, Name::Use(join(name.ident.to_string()))),
+            syn::UseTree::Rename(name) if name.ident == "self" => {
+                self.name(module, &name.rename, Name::Use(prefix.to_owned()));
+            }
+            syn::UseTree::Rename(name) => self.name(module, &name.rename, Name::Use(join(name.ident.to_string()))),
+            syn::UseTree::Glob(_) => self.here(module).globs.push(prefix.to_owned()),
+            syn::UseTree::Group(group) => group.items.iter().for_each(|tree| self.imports(tree, prefix, module)),
+        }
+    }
+}
+
+fn is_test(attrs: &[syn::Attribute]) -> bool {
+    attrs.iter().any(|attr| {
+        let cfg = attr.path().is_ident("cfg") && attr.parse_args::<syn::Path>().is_ok_and(|path| path.is_ident("test"));
+        cfg || attr.path().is_ident("test")
+    })
+}
+
+fn derives_module(attrs: &[syn::Attribute]) -> bool {
+    let mut found = false;
+    for attr in attrs.iter().filter(|attr| attr.path().is_ident("derive")) {
+        let _ = attr.parse_nested_meta(|meta| {
+            found |= meta.path.segments.last().is_some_and(|last| last.ident == "Module");
+            Ok(())
+        });
+    }
+    found
+}
+
+fn path_attribute(attrs: &[syn::Attribute]) -> Option<String> {
+    attrs.iter().find(|attr| attr.path().is_ident("path")).and_then(|attr| match &attr.meta {
+        syn::Meta::NameValue(pair) => match &pair.value {
+            syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => Some(text.value()),
+            _ => None,
+        },
+        _ => None,
+    })
+}

@@ -1,0 +1,119 @@
+//! Statements: `let`, assignments, early returns.
+
+use syn::spanned::Spanned;
+
+use super::{Result, Tracer, Val, unknown};
+
+impl Tracer<'_> {
+    /// A function's body: `return` hands over its result.
+    pub(super) fn body(&mut self, block: &syn::Block) -> Result<Val> {
+        self.scoped(&block.stmts, true)
+    }
+
+    /// A block in the middle of a function.
+    pub(super) fn block(&mut self, block: &syn::Block, tail: bool) -> Result<Val> {
+        self.scoped(&block.stmts, tail)
+    }
+
+    fn scoped(&mut self, stmts: &[syn::Stmt], tail: bool) -> Result<Val> {
+        self.env.open();
+        let value = self.statements(stmts, tail);
+        self.env.close();
+        value
+    }
+
+    /// `tail` says that the value of these statements is the function's.
+    fn statements(&mut self, stmts: &[syn::Stmt], tail: bool) -> Result<Val> {
+        let mut last = Val::Unit;
+        for (position, stmt) in stmts.iter().enumerate() {
+            let rest = &stmts[position + 1..];
+            last = match stmt {
+                syn::Stmt::Local(local) => self.local(local)?,
+                syn::Stmt::Macro(stmt) => self.macro_call(&stmt.mac)?,
+                syn::Stmt::Item(item) => self.inner_item(item)?,
+                syn::Stmt::Expr(syn::Expr::If(branch), _) if tail && !rest.is_empty() && returns_early(branch) => {
+                    return self.early_return(branch, rest);
+                }
+                syn::Stmt::Expr(expr, semi) => {
+                    let value = self.last_expr(expr, tail && rest.is_empty())?;
+                    if semi.is_some() && !matches!(value, Val::Never) && !is_return(expr) { Val::Unit } else { value }
+                }
+            };
+            let returned = matches!(stmt, syn::Stmt::Expr(expr, _) if is_return(expr));
+            if returned || matches!(last, Val::Never) {
+                return Ok(last);
+            }
+        }
+        Ok(last)
+    }
+
+    /// An expression that may be the function's result.
+    pub(super) fn last_expr(&mut self, expr: &syn::Expr, tail: bool) -> Result<Val> {
+        match expr {
+            syn::Expr::Return(ret) if tail => ret.expr.as_ref().map_or(Ok(Val::Unit), |value| self.expr(value)),
+            syn::Expr::If(branch) if tail && contains_return(expr) => self.branch(branch, true),
+            syn::Expr::Match(choice) if tail && contains_return(expr) => self.choice(choice, true),
+            syn::Expr::Block(block) if tail => self.block(&block.block, true),
+            _ => self.expr(expr),
+        }
+    }
+
+    /// `if c { ..; return a } rest` is `if c { ..; a } else { rest }`.
+    fn early_return(&mut self, branch: &syn::ExprIf, rest: &[syn::Stmt]) -> Result<Val> {
+        self.branch_with(branch, true, &mut |tracer| tracer.scoped(rest, true))
+    }
+
+    fn local(&mut self, local: &syn::Local) -> Result<Val> {
+        let Some(init) = &local.init else {
+            return match &local.pat {
+                // `let ys;` is declared by its first assignment.
+                syn::Pat::Ident(ident) => {
+                    self.env.declare(&ident.ident.to_string(), Val::Never);
+                    Ok(Val::Unit)
+                }
+                other => unknown(other.span(), "a declaration without a value"),
+            };
+        };
+        if let Some((_, diverge)) = &init.diverge {
+            return unknown(diverge.span(), "`let ... else`");
+        }
+        let value = self.expr(&init.expr)?;
+        if matches!(value, Val::Never) {
+            return Ok(value);
+        }
+        self.bind(&local.pat, value)?;
+        Ok(Val::Unit)
+    }
+
+    fn inner_item(&mut self, item: &syn::Item) -> Result<Val> {
+        match item {
+            syn::Item::Use(_) => Ok(Val::Unit),
+            other => unknown(other.span(), "an item inside a function body"),
+        }
+    }
+}
+
+fn is_return(expr: &syn::Expr) -> bool {
+    matches!(expr, syn::Expr::Return(_))
+}
+
+/// Does the branch end in `return`, with nothing on the other side?
+fn returns_early(branch: &syn::ExprIf) -> bool {
+    branch.else_branch.is_none()
+        && matches!(branch.then_branch.stmts.last(), Some(syn::Stmt::Expr(expr, _)) if is_return(expr))
+}
+
+/// Does a `return` of this function stand anywhere in the expression?
+pub(super) fn contains_return(expr: &syn::Expr) -> bool {
+    struct Find(bool);
+    impl<'ast> syn::visit::Visit<'ast> for Find {
+        fn visit_expr_return(&mut self, _: &'ast syn::ExprReturn) {
+            self.0 = true;
+        }
+        fn visit_expr_closure(&mut self, _: &'ast syn::ExprClosure) {}
+        fn visit_item(&mut self, _: &'ast syn::Item) {}
+    }
+    let mut find = Find(false);
+    syn::visit::Visit::visit_expr(&mut find, expr);
+    find.0
+}

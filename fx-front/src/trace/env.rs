@@ -1,0 +1,82 @@
+//! The user's variables in scope, innermost last.
+
+use std::collections::BTreeMap;
+
+use super::value::Val;
+
+/// Scopes of variables; a clone is a snapshot.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Env {
+    scopes: Vec<BTreeMap<String, Val>>,
+}
+
+impl Env {
+    /// An environment with one empty scope.
+    pub(super) fn new() -> Env {
+        Env { scopes: vec![BTreeMap::new()] }
+    }
+
+    pub(super) fn open(&mut self) {
+        self.scopes.push(BTreeMap::new());
+    }
+
+    pub(super) fn close(&mut self) {
+        self.scopes.pop();
+    }
+
+    /// The value of a variable.
+    pub(super) fn read(&self, name: &str) -> Option<&Val> {
+        self.scopes.iter().rev().find_map(|scope| scope.get(name))
+    }
+
+    /// Declares a variable in the innermost scope.
+    pub(super) fn declare(&mut self, name: &str, value: Val) {
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.insert(name.to_owned(), value);
+        }
+    }
+
+    /// Gives a declared variable another value; false if there is none of that name.
+    pub(super) fn assign(&mut self, name: &str, value: Val) -> bool {
+        match self.scopes.iter_mut().rev().find_map(|scope| scope.get_mut(name)) {
+            Some(slot) => {
+                *slot = value;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// The variables whose value differs from the one in `before`, an earlier snapshot of the same scopes.
+    pub(super) fn changed_since(&self, before: &Env) -> Vec<String> {
+        let mut names = Vec::new();
+        for (old, new) in before.scopes.iter().zip(&self.scopes) {
+            for (name, value) in old {
+                let same = new.get(name).is_some_and(|now| now.same(value));
+                if !same && before.read(name).is_some_and(|visible| visible.same(value)) {
+                    names.push(name.clone());
+                }
+            }
+        }
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// Lets every variable that stands for `old` stand for `new`.
+    pub(super) fn replace(&mut self, old: &Val, new: &Val) {
+        for value in self.scopes.iter_mut().flat_map(BTreeMap::values_mut).filter(|value| value.same(old)) {
+            *value = new.clone();
+        }
+    }
+
+    /// How many variables stand for the node.
+    pub(super) fn count(&self, value: &Val) -> usize {
+        self.scopes.iter().flat_map(BTreeMap::values).filter(|held| held.same(value)).count()
+    }
+
+    /// Is a variable of that name in scope?
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.read(name).is_some()
+    }
+}

@@ -1,0 +1,319 @@
+//! Expressions: the one dispatch over the syntax of Rust.
+
+use fx_ir::{Arg, Code, Effect, Op};
+use proc_macro2::Span;
+use quote::ToTokens;
+use syn::spanned::Spanned;
+
+use super::{Form, Result, Tracer, Ty, Val, unknown};
+use crate::index::{Name, Resolved, path_text};
+
+impl Tracer<'_> {
+    /// The value of an expression: understood, or carried along as it is.
+    pub(super) fn expr(&mut self, expr: &syn::Expr) -> Result<Val> {
+        let mark = self.mark();
+        self.understood(expr).or_else(|fault| {
+            self.rollback(mark);
+            self.carried(expr, fault)
+        })
+    }
+
+    fn understood(&mut self, expr: &syn::Expr) -> Result<Val> {
+        match expr {
+            syn::Expr::Lit(lit) => literal(&lit.lit),
+            syn::Expr::Path(path) => self.path(path),
+            syn::Expr::Paren(inner) => self.expr(&inner.expr),
+            syn::Expr::Group(inner) => self.expr(&inner.expr),
+            syn::Expr::Reference(inner) if inner.mutability.is_none() => {
+                Ok(self.expr(&inner.expr)?.with_form(Form::Ref))
+            }
+            syn::Expr::Unary(unary) => self.unary(unary),
+            syn::Expr::Binary(binary) => self.binary(binary),
+            syn::Expr::Assign(assign) => self.assign(assign),
+            syn::Expr::MethodCall(call) => self.method_call(call),
+            syn::Expr::Call(call) => self.call(call),
+            syn::Expr::Field(field) => self.field_expr(field),
+            syn::Expr::Index(index) => self.index_expr(index),
+            syn::Expr::Tuple(tuple) if tuple.elems.is_empty() => Ok(Val::Unit),
+            syn::Expr::Tuple(tuple) => Ok(Val::Tuple(self.all(&tuple.elems)?)),
+            syn::Expr::Array(array) => Ok(Val::List(self.all(&array.elems)?)),
+            syn::Expr::Block(block) if block.label.is_none() => self.block(&block.block, false),
+            syn::Expr::If(branch) => self.branch(branch, false),
+            syn::Expr::Match(choice) => self.choice(choice, false),
+            syn::Expr::ForLoop(each) => self.for_loop(each),
+            syn::Expr::While(each) => self.while_loop(each),
+            syn::Expr::Try(inner) => self.question(inner),
+            syn::Expr::Closure(closure) => Ok(Val::Closure(Box::new(closure.clone()))),
+            syn::Expr::Macro(call) => self.macro_call(&call.mac),
+            syn::Expr::Cast(cast) => self.cast(cast),
+            other => unknown(other.span(), format!("{} is not understood", kind_of(other))),
+        }
+    }
+
+    fn all<'e>(&mut self, exprs: impl IntoIterator<Item = &'e syn::Expr>) -> Result<Vec<Val>> {
+        exprs.into_iter().map(|expr| self.expr(expr)).collect()
+    }
+
+    fn path(&mut self, path: &syn::ExprPath) -> Result<Val> {
+        if path.path.is_ident("self") {
+            let receiver = self.frames.last().and_then(|frame| frame.receiver.clone());
+            return receiver.map_or_else(|| unknown(path.span(), "`self` without a receiver"), Ok);
+        }
+        if let Some(ident) = path.path.get_ident() {
+            let name = ident.to_string();
+            if let Some(value) = self.env.read(&name) {
+                return Ok(value.clone());
+            }
+            if name == "None" {
+                return Ok(Val::Lit(Arg::None, Ty::Option(Box::new(Ty::Unknown))));
+            }
+        }
+        let text = self.qualified(&path.path)?;
+        if path_text(&path.path).ends_with("None") {
+            return Ok(Val::Lit(Arg::None, Ty::Option(Box::new(Ty::Unknown))));
+        }
+        Ok(Val::Lit(Arg::Path(text), Ty::Unknown))
+    }
+
+    /// A path to an item, spelled so that it means the same in the generated code.
+    pub(super) fn qualified(&self, path: &syn::Path) -> Result<String> {
+        let written = path.to_token_stream().to_string().replace(' ', "");
+        let text = path_text(path);
+        if text.starts_with("Self::") || text == "Self" {
+            let owner = self.function().owner.as_ref().map(|owner| self.index.ty(self.module(), None, owner));
+            let spelled = owner.as_ref().and_then(|owner| self.index.spelling(owner));
+            return match spelled {
+                Some(spelled) => Ok(written.replacen("Self", &spelled, 1)),
+                None => unknown(path.span(), format!("the meaning of `{text}` is not known")),
+            };
+        }
+        if self.is_home() {
+            return Ok(written);
+        }
+        // `Kind::Float`: what the first segments name decides.
+        let (head, tail) = text.split_once("::").map_or((text.as_str(), ""), |(head, tail)| (head, tail));
+        let join = |head: String| if tail.is_empty() { head } else { format!("{head}::{tail}") };
+        match self.index.resolve(self.module(), head) {
+            Resolved::Item(_, _, Name::Fn(id)) if !self.index.fns[id].is_visible => {
+                unknown(path.span(), format!("`{text}` is private to its module"))
+            }
+            Resolved::Item(module, name, _) => Ok(join(format!("{module}::{name}"))),
+            Resolved::External(full) if full.starts_with("crate") => Ok(join(full)),
+            Resolved::External(full) if full.contains("::") => Ok(join(format!("::{full}"))),
+            Resolved::External(_) => Ok(written),
+        }
+    }
+
+    /// Does the generated code stand in the same module as the function being traced?
+    fn is_home(&self) -> bool {
+        let root = self.frames.first().map(|frame| self.index.fns[frame.function].module.as_str());
+        root == Some(self.module())
+    }
+
+    fn question(&mut self, inner: &syn::ExprTry) -> Result<Val> {
+        let value = self.expr(&inner.expr)?;
+        match value {
+            Val::Node(id, Ty::Result(ty), form) => Ok(Val::Node(id, *ty, form)),
+            Val::Node(_, Ty::Option(_), _) | Val::Some(_) => unknown(inner.span(), "`?` on an option"),
+            Val::Node(id, ty, _) if self.is_carried(id) && ty == Ty::Unknown => {
+                unknown(inner.span(), "`?` on a result of a type that is not known")
+            }
+            other => Ok(other),
+        }
+    }
+
+    fn is_carried(&self, id: fx_ir::NodeId) -> bool {
+        matches!(&self.graph.node(id).op, Op::Rust(code) if code.opaque.is_some())
+    }
+
+    fn cast(&mut self, cast: &syn::ExprCast) -> Result<Val> {
+        let value = self.expr(&cast.expr)?;
+        let target = cast.ty.to_token_stream().to_string();
+        match (value, target.as_str()) {
+            (Val::Lit(Arg::Int(number), _), "f64" | "f32") => {
+                #[allow(clippy::cast_precision_loss, reason = "it is what the user's `as` does")]
+                let float = number as f64;
+                Ok(Val::Lit(Arg::Float(float), Ty::Rust(target)))
+            }
+            (Val::Lit(arg @ Arg::Int(_), _), "i64") => Ok(Val::Lit(arg, Ty::Rust(target))),
+            (value, _) => {
+                let mut args = Vec::new();
+                let text = self.spell(&value, &mut args, cast.span())?;
+                Ok(self.host(&format!("({text} as {target})"), args, "cast", Ty::Rust(target), cast.span()))
+            }
+        }
+    }
+
+    fn index_expr(&mut self, index: &syn::ExprIndex) -> Result<Val> {
+        let list = self.expr(&index.expr)?;
+        let at = self.expr(&index.index)?;
+        if let (Val::List(items), Val::Lit(Arg::Int(at), _)) = (&list, &at) {
+            let item = usize::try_from(*at).ok().and_then(|at| items.get(at));
+            return item.map_or_else(|| unknown(index.span(), "an index past the end"), |item| Ok(item.clone()));
+        }
+        let element = match list.ty() {
+            Ty::List(element) => *element,
+            other => return unknown(index.span(), format!("indexing a value of type {other:?}")),
+        };
+        let path = self.path_of(&list).map(|path| match &at {
+            Val::Lit(Arg::Int(at), _) => format!("{path}.{at}"),
+            _ => format!("{path}.*"),
+        });
+        let mut args = Vec::new();
+        let list = self.spell(&list, &mut args, index.span())?;
+        let at = self.spell(&at, &mut args, index.span())?;
+        // An element that is no plain number can only be borrowed.
+        let (borrow, form) = if is_copy(&element) { ("", Form::Owned) } else { ("&", Form::Ref) };
+        let value = self.host(&format!("{borrow}{list}[{at}]"), args, "item", element, index.span()).with_form(form);
+        if let (Some(id), Some(path)) = (value.node(), path) {
+            self.paths.insert(id, path);
+        }
+        Ok(value)
+    }
+
+    pub(super) fn macro_call(&mut self, mac: &syn::Macro) -> Result<Val> {
+        let name = mac.path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default();
+        let parse = syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated;
+        match name.as_str() {
+            "vec" => match mac.parse_body_with(parse) {
+                Ok(items) => Ok(Val::List(self.all(&items)?)),
+                Err(_) => unknown(mac.span(), "`vec![value; count]`"),
+            },
+            "panic" | "unreachable" | "todo" | "unimplemented" => {
+                self.statement_macro(mac)?;
+                Ok(Val::Never)
+            }
+            "assert" | "assert_eq" | "assert_ne" | "debug_assert" | "debug_assert_eq" | "debug_assert_ne" | "println"
+            | "eprintln" | "print" | "eprint" => {
+                self.statement_macro(mac)?;
+                Ok(Val::Unit)
+            }
+            _ => unknown(mac.span(), format!("the macro `{name}!`")),
+        }
+    }
+
+    /// A macro that is run for its effect: its arguments are spelled out, the rest stays as written.
+    fn statement_macro(&mut self, mac: &syn::Macro) -> Result<()> {
+        let tokens = syn::Expr::Macro(syn::ExprMacro { attrs: Vec::new(), mac: mac.clone() });
+        let (template, args) = self.captured(&tokens, mac.span())?;
+        let code = Code { template, effect: Effect::Io, fallible: false, opaque: None };
+        self.push(Op::Rust(code), args, "effect", Ty::Tuple(Vec::new()), mac.span());
+        Ok(())
+    }
+
+    fn assign(&mut self, assign: &syn::ExprAssign) -> Result<Val> {
+        let value = self.expr(&assign.right)?;
+        match &*assign.left {
+            syn::Expr::Path(path) if path.path.get_ident().is_some() => {
+                let name = path_text(&path.path);
+                self.name_after(&name, &value);
+                if self.env.assign(&name, value) { Ok(Val::Unit) } else { unknown(path.span(), "an unknown variable") }
+            }
+            syn::Expr::Tuple(targets) => {
+                for (position, target) in targets.elems.iter().enumerate() {
+                    let syn::Expr::Path(path) = target else {
+                        return unknown(target.span(), "an assignment of this form");
+                    };
+                    let part = self.tuple_part(&value, position, target.span())?;
+                    self.env.assign(&path_text(&path.path), part);
+                }
+                Ok(Val::Unit)
+            }
+            syn::Expr::Infer(_) => Ok(Val::Unit),
+            other => unknown(other.span(), "an assignment to something other than a variable"),
+        }
+    }
+
+    /// Spells a value in a template, by value.
+    pub(super) fn spell(&mut self, value: &Val, args: &mut Vec<Arg>, span: Span) -> Result<String> {
+        match value {
+            Val::Node(id, ..) => {
+                args.push(Arg::Node(*id));
+                Ok(format!("${}", args.len() - 1))
+            }
+            Val::Lit(arg, ty) => spell_literal(arg, ty).map_or_else(|| unknown(span, "a literal of this form"), Ok),
+            Val::Tuple(parts) => {
+                let parts: Result<Vec<String>> = parts.iter().map(|part| self.spell_owned(part, args, span)).collect();
+                Ok(format!("({},)", parts?.join(", ")))
+            }
+            Val::List(items) => {
+                let items: Result<Vec<String>> = items.iter().map(|item| self.spell_owned(item, args, span)).collect();
+                Ok(format!("[{}]", items?.join(", ")))
+            }
+            Val::Some(inner) => Ok(format!("Some({})", self.spell_owned(inner, args, span)?)),
+            Val::Unit => Ok("()".to_owned()),
+            Val::Closure(_) | Val::Never => unknown(span, "a value that cannot be written down"),
+        }
+    }
+
+    /// Spells a value as the user's code passes it on: a reference where it is one, else an own handle.
+    pub(super) fn spell_owned(&mut self, value: &Val, args: &mut Vec<Arg>, span: Span) -> Result<String> {
+        let text = self.spell(value, args, span)?;
+        Ok(match value {
+            Val::Node(_, _, Form::Ref) => format!("&{text}"),
+            Val::Node(_, Ty::Tensor, Form::Owned) => format!("{text}.shallow_clone()"),
+            Val::Node(_, Ty::List(_), Form::Owned) => format!("{text}.clone()"),
+            _ => text,
+        })
+    }
+}
+
+fn literal(lit: &syn::Lit) -> Result<Val> {
+    let typed = |arg, ty: &str| Ok(Val::Lit(arg, Ty::Rust(ty.to_owned())));
+    match lit {
+        syn::Lit::Int(int) => match int.base10_parse() {
+            Ok(number) if matches!(int.suffix(), "f64" | "f32") => typed(Arg::Int(number), int.suffix()),
+            Ok(number) => typed(Arg::Int(number), if int.suffix().is_empty() { "integer" } else { int.suffix() }),
+            Err(_) => unknown(int.span(), "an integer that does not fit into 64 bits"),
+        },
+        syn::Lit::Float(float) => float.base10_parse().map_or_else(
+            |_| unknown(float.span(), "a float of this form"),
+            |number| typed(Arg::Float(number), "f64"),
+        ),
+        syn::Lit::Bool(bool) => typed(Arg::Bool(bool.value), "bool"),
+        syn::Lit::Str(text) => typed(Arg::Str(text.value()), "&str"),
+        other => unknown(other.span(), "a literal of this form"),
+    }
+}
+
+/// A literal as Rust source.
+pub(super) fn spell_literal(arg: &Arg, ty: &Ty) -> Option<String> {
+    Some(match arg {
+        Arg::Int(number) => match ty {
+            Ty::Rust(suffix) if matches!(suffix.as_str(), "usize" | "i64" | "i32" | "u64") => format!("{number}{suffix}"),
+            _ => number.to_string(),
+        },
+        Arg::Float(number) => format!("{number:?}"),
+        Arg::Bool(value) => value.to_string(),
+        Arg::Str(text) => format!("{text:?}"),
+        Arg::None => "None".to_owned(),
+        Arg::Path(path) => path.clone(),
+        Arg::List(items) => {
+            let items: Option<Vec<String>> = items.iter().map(|item| spell_literal(item, &Ty::Unknown)).collect();
+            format!("[{}]", items?.join(", "))
+        }
+        Arg::Node(_) => return None,
+    })
+}
+
+/// Is it a number or a truth value?
+pub(super) fn is_copy(ty: &Ty) -> bool {
+    let plain = ["i64", "i32", "usize", "u64", "u32", "u8", "i8", "f64", "f32", "bool", "integer"];
+    matches!(ty, Ty::Rust(spelling) if plain.contains(&spelling.as_str()))
+}
+
+fn kind_of(expr: &syn::Expr) -> &'static str {
+    match expr {
+        syn::Expr::Async(_) | syn::Expr::Await(_) => "`async` code",
+        syn::Expr::Break(_) => "`break`",
+        syn::Expr::Continue(_) => "`continue`",
+        syn::Expr::Loop(_) => "`loop`",
+        syn::Expr::Range(_) => "a range here",
+        syn::Expr::Return(_) => "`return` here",
+        syn::Expr::Struct(_) => "a struct literal",
+        syn::Expr::Unsafe(_) => "`unsafe` code",
+        syn::Expr::Reference(_) => "`&mut`",
+        syn::Expr::Repeat(_) => "`[value; count]`",
+        _ => "an expression of this form",
+    }
+}

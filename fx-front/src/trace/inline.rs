@@ -1,0 +1,108 @@
+//! Calls into the crate: a function whose body is known is traced in place.
+
+use proc_macro2::Span;
+use syn::spanned::Spanned;
+
+use super::{Env, Form, Frame, Result, Tracer, Ty, Val, unknown};
+use crate::diag::{Code, Severity};
+
+impl Tracer<'_> {
+    /// Traces the function's body where it is called; its own early returns stay its own.
+    pub(super) fn inline(&mut self, function: usize, receiver: Option<Val>, args: Vec<Val>, span: Span) -> Result<Val> {
+        let callee = &self.index.fns[function];
+        if self.frames.iter().any(|frame| frame.function == function) {
+            let message = format!("`{}` calls itself", callee.sig.ident);
+            self.report(Code::Recursion, Severity::Warning, span, message.clone(), "a loop can be traced, a recursion cannot");
+            return unknown(span, message);
+        }
+        if callee.sig.receiver().is_some_and(|receiver| receiver.mutability.is_some() && receiver.reference.is_some()) {
+            return unknown(span, format!("`{}` takes `&mut self`", callee.sig.ident));
+        }
+        let mark = self.mark();
+        let outer = std::mem::replace(&mut self.env, Env::new());
+        self.frames.push(Frame { function, receiver });
+        let value = self.bind_params(function, args, span).and_then(|()| self.body(&callee.block));
+        let value = value.and_then(|value| self.typed(value, function));
+        self.frames.pop();
+        self.env = outer;
+        match value {
+            Ok(Val::Never) => {
+                self.rollback(mark);
+                unknown(span, "a function that does not return")
+            }
+            Ok(value) => Ok(value),
+            Err(fault) => {
+                self.rollback(mark);
+                // The fault lies in the callee; at the call it is the call that is not understood.
+                unknown(span, format!("`{}`: {}", callee.sig.ident, fault.reason))
+            }
+        }
+    }
+
+    fn bind_params(&mut self, function: usize, args: Vec<Val>, span: Span) -> Result<()> {
+        let callee = &self.index.fns[function];
+        let typed: Vec<&syn::PatType> = callee
+            .sig
+            .inputs
+            .iter()
+            .filter_map(|input| match input {
+                syn::FnArg::Typed(typed) => Some(typed),
+                syn::FnArg::Receiver(_) => None,
+            })
+            .collect();
+        if typed.len() != args.len() {
+            let message = format!("`{}` takes {} arguments, not {}", callee.sig.ident, typed.len(), args.len());
+            self.report(Code::WrongArity, Severity::Error, span, message.clone(), "");
+            return unknown(span, message);
+        }
+        for (param, value) in typed.into_iter().zip(args) {
+            if let syn::Type::Reference(reference) = &*param.ty
+                && reference.mutability.is_some()
+            {
+                return unknown(param.ty.span(), "a parameter of type `&mut`");
+            }
+            let ty = self.index.ty(&callee.module, callee.owner.as_ref(), &param.ty);
+            let value = match value {
+                Val::Node(id, Ty::Unknown, form) => Val::Node(id, ty, form),
+                other => other,
+            };
+            let form = if matches!(*param.ty, syn::Type::Reference(_)) { Form::Ref } else { Form::Owned };
+            // A parameter is a new name of the argument; the argument keeps its own.
+            match &*param.pat {
+                syn::Pat::Ident(ident) => self.env.declare(&ident.ident.to_string(), value.with_form(form)),
+                pat => self.bind(pat, value)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The value with the type that the function's signature gives it.
+    fn typed(&self, value: Val, function: usize) -> Result<Val> {
+        let callee = &self.index.fns[function];
+        let syn::ReturnType::Type(_, written) = &callee.sig.output else { return Ok(value) };
+        let ty = self.index.ty(&callee.module, callee.owner.as_ref(), written);
+        Ok(match (value, ty) {
+            (Val::Node(id, Ty::Unknown, form), Ty::Result(ty)) => Val::Node(id, *ty, form),
+            (Val::Node(id, Ty::Unknown, form), ty) => Val::Node(id, ty, form),
+            (value, _) => value,
+        })
+    }
+
+    /// Calls a closure that the user wrote in place.
+    pub(super) fn call_closure(&mut self, closure: &syn::ExprClosure, args: Vec<Val>) -> Result<Val> {
+        if closure.inputs.len() != args.len() {
+            return unknown(closure.span(), "a closure called with another number of arguments");
+        }
+        self.env.open();
+        let mut value = Ok(Val::Unit);
+        for (pat, arg) in closure.inputs.iter().zip(args) {
+            value = value.and_then(|_| self.bind(pat, arg).map(|()| Val::Unit));
+        }
+        let value = value.and_then(|_| match &*closure.body {
+            syn::Expr::Block(block) => self.block(&block.block, true),
+            body => self.expr(body),
+        });
+        self.env.close();
+        value
+    }
+}

@@ -1,0 +1,157 @@
+//! Regions: tracing into one, and making what its branches leave behind one value again.
+
+use fx_ir::{Arg, NodeId, Op, RegionId, Type};
+use proc_macro2::Span;
+
+use super::{Form, Result, Tracer, Ty, Val, env::Env, unknown};
+
+/// What one branch left behind.
+pub(super) struct Branch {
+    region: RegionId,
+    value: Val,
+    env: Env,
+}
+
+impl Tracer<'_> {
+    /// Traces into a new region of `owner`, from the variables as they are now.
+    pub(super) fn in_region(
+        &mut self,
+        owner: NodeId,
+        trace: &mut dyn FnMut(&mut Self) -> Result<Val>,
+    ) -> Result<Branch> {
+        let region = self.graph.add_region_to(owner);
+        let outer = std::mem::replace(&mut self.region, region);
+        let before = self.env.clone();
+        self.env.open();
+        let value = trace(self);
+        self.env.close();
+        self.region = outer;
+        let env = std::mem::replace(&mut self.env, before);
+        Ok(Branch { region, value: value?, env })
+    }
+
+    /// Ends the branches of `owner` with what each hands over, and makes those one value; variables that some branch
+    /// wrote to become what the taken branch wrote.
+    pub(super) fn merge(&mut self, owner: NodeId, branches: Vec<Branch>, span: Span) -> Result<Val> {
+        let before = self.env.clone();
+        let living: Vec<&Branch> = branches.iter().filter(|branch| !matches!(branch.value, Val::Never)).collect();
+        let Some(first) = living.first() else {
+            branches.iter().for_each(|branch| self.end(branch.region, Vec::new(), span));
+            return Ok(Val::Never);
+        };
+        let mut changed: Vec<String> = living.iter().flat_map(|branch| branch.env.changed_since(&before)).collect();
+        changed.sort();
+        changed.dedup();
+        let pack = |branch: &Branch| -> Option<Val> {
+            let mut parts = vec![branch.value.clone()];
+            for name in &changed {
+                parts.push(branch.env.read(name)?.clone());
+            }
+            Some(Val::Tuple(parts))
+        };
+        let Some(shape) = pack(first) else { return unknown(span, "a variable that is not always set") };
+        let Some(types) = shape.leaves() else { return unknown(span, "branches that hand over no plain value") };
+        let types: Vec<Ty> = types.iter().map(Val::ty).collect();
+        for branch in &branches {
+            if matches!(branch.value, Val::Never) {
+                self.end(branch.region, Vec::new(), span);
+                continue;
+            }
+            let args = pack(branch).and_then(|value| same_structure(&shape, &value)).and_then(|value| handed_over(&value));
+            match args {
+                Some(args) if args.len() == types.len() => self.end(branch.region, args, span),
+                _ => return unknown(span, "branches that hand over values of different forms"),
+            }
+        }
+        let types = unify(&branches, &types, &pack);
+        let Val::Tuple(parts) = self.results(owner, &shape, &types, span) else {
+            return unknown(span, "branches that hand over no plain value");
+        };
+        let mut parts = parts.into_iter();
+        let value = parts.next().unwrap_or(Val::Unit);
+        for (name, part) in changed.iter().zip(parts) {
+            self.env.assign(name, part);
+        }
+        Ok(value)
+    }
+
+    pub(super) fn end(&mut self, region: RegionId, args: Vec<Arg>, span: Span) {
+        let origin = self.origin(span, "yield");
+        self.graph.push(region, Op::Yield, args, "yield", Type::Unknown, origin);
+    }
+
+    pub(super) fn end_branch(&mut self, branch: &Branch, args: Vec<Arg>, span: Span) {
+        self.end(branch.region, args, span);
+    }
+
+    /// The value of `owner`, of the structure of `shape`: its node, or the parts of its tuple.
+    pub(super) fn results(&mut self, owner: NodeId, shape: &Val, types: &[Ty], span: Span) -> Val {
+        let whole = match types {
+            [] => Ty::Tuple(Vec::new()),
+            [one] => one.clone(),
+            many => Ty::Tuple(many.to_vec()),
+        };
+        self.graph.node_mut(owner).ty = self.index.ir_type(&whole);
+        let base = self.graph.node(owner).name.clone();
+        let leaves: Vec<Val> = match types {
+            [_] => vec![Val::Node(owner, whole, Form::Owned)],
+            many => many
+                .iter()
+                .enumerate()
+                .map(|(position, ty)| {
+                    let name = format!("{base}_{position}");
+                    self.push(Op::TupleGet(position), vec![owner.into()], &name, ty.clone(), span)
+                })
+                .collect(),
+        };
+        shape.rebuild(&mut leaves.into_iter())
+    }
+}
+
+impl Branch {
+    /// The variables as the branch left them.
+    pub(super) fn env(&self) -> &Env {
+        &self.env
+    }
+
+    /// The value that the branch ended in.
+    pub(super) fn value(&self) -> &Val {
+        &self.value
+    }
+}
+
+/// A type for every leaf on which the branches agree.
+fn unify(branches: &[Branch], types: &[Ty], pack: &dyn Fn(&Branch) -> Option<Val>) -> Vec<Ty> {
+    let mut out = types.to_vec();
+    for leaves in branches.iter().filter_map(|branch| pack(branch)?.leaves()) {
+        for (ty, leaf) in out.iter_mut().zip(leaves) {
+            if *ty == Ty::Unknown {
+                *ty = leaf.ty();
+            }
+        }
+    }
+    out
+}
+
+/// `value`, if it has the parts of `shape`.
+fn same_structure(shape: &Val, value: &Val) -> Option<Val> {
+    let fits = match (shape, value) {
+        (Val::Tuple(a), Val::Tuple(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_structure(a, b).is_some()),
+        (Val::Tuple(_) | Val::Unit, _) => matches!((shape, value), (Val::Unit, Val::Unit)),
+        (_, Val::Tuple(_) | Val::Unit | Val::Closure(_) | Val::Never) => false,
+        _ => true,
+    };
+    fits.then(|| value.clone())
+}
+
+/// The arguments of the `yield` that hands the value over; a `Some` or a list is no plain argument.
+pub(super) fn handed_over(value: &Val) -> Option<Vec<Arg>> {
+    value
+        .leaves()?
+        .iter()
+        .map(|leaf| match leaf {
+            Val::Some(_) | Val::List(_) => None,
+            plain => plain.arg(),
+        })
+        .collect()
+}

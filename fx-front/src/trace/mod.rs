@@ -1,0 +1,230 @@
+//! One `#[traceable]` item to one graph, with the traceable items that it calls inlined.
+//!
+//! The tracer walks the user's syntax once and keeps a [value](value::Val) for every variable. What it understands
+//! becomes ops, layer calls and regions; what it does not becomes a node of Rust code with the variables it mentions
+//! as arguments, as small a piece as the code allows. Nothing is lost and nothing is guessed: an expression that fails
+//! halfway is taken back whole before it is carried along.
+
+mod block;
+mod call;
+mod control;
+mod env;
+mod expr;
+mod inline;
+mod merge;
+mod method;
+mod opaque;
+mod operator;
+mod pattern;
+mod place;
+mod sequential;
+mod signature;
+mod tensor;
+mod value;
+
+use std::collections::HashMap;
+
+use fx_ir::{Arg, Graph, NodeId, Op, Origin, RegionId, Type};
+use proc_macro2::Span;
+
+use self::{
+    env::Env,
+    value::{Form, Val},
+};
+use crate::{
+    diag::{Code, Diagnostic, Diagnostics, Severity},
+    index::{Function, Index, Ty},
+};
+
+pub use self::signature::{Output, Param, Signature};
+
+/// What tracing an item yields.
+#[derive(Debug)]
+pub struct Traced {
+    /// The graph; the first parameter is the model, if the item has one.
+    pub graph: Graph,
+    /// The signature that a frozen type has to mirror.
+    pub signature: Signature,
+    /// The struct that the graph's first parameter is; `None` for a free function.
+    pub model: Option<usize>,
+    /// The position of the item in [`Index::fns`].
+    pub item: usize,
+}
+
+/// Why a piece of code is not understood; the piece is carried along then.
+#[derive(Debug)]
+struct Unknown {
+    span: Span,
+    reason: String,
+}
+
+type Result<T> = std::result::Result<T, Unknown>;
+
+fn unknown<T>(span: Span, reason: impl Into<String>) -> Result<T> {
+    Err(Unknown { span, reason: reason.into() })
+}
+
+/// Traces the item. Faults go to `diags`; the graph is whole in any case.
+pub fn item(index: &Index, item: usize, diags: &Diagnostics) -> Traced {
+    let function = &index.fns[item];
+    let owner = function.owner.as_ref().map(|owner| index.ty(&function.module, None, owner));
+    let model = match owner {
+        Some(Ty::Struct(id)) => Some(id),
+        _ => None,
+    };
+    let name = model.map_or_else(|| function.sig.ident.to_string(), |id| index.structs[id].name.clone());
+    let signature = Signature::of(index, function, diags);
+    let mut tracer = Tracer::new(index, diags, item, Graph::new(name));
+    tracer.entry(&signature, owner.unwrap_or(Ty::Unknown));
+    Traced { graph: tracer.graph, signature, model, item }
+}
+
+/// The state of one trace.
+struct Tracer<'a> {
+    index: &'a Index,
+    diags: &'a Diagnostics,
+    graph: Graph,
+    /// Where new nodes go.
+    region: RegionId,
+    env: Env,
+    /// The functions being inlined, outermost first.
+    frames: Vec<Frame>,
+    /// What the user would call a module value: `layer1[*].conv1`.
+    paths: HashMap<NodeId, String>,
+}
+
+/// One function on the way down.
+#[derive(Clone, Debug)]
+struct Frame {
+    function: usize,
+    /// What `self` is.
+    receiver: Option<Val>,
+}
+
+impl<'a> Tracer<'a> {
+    fn new(index: &'a Index, diags: &'a Diagnostics, item: usize, graph: Graph) -> Tracer<'a> {
+        let region = graph.body();
+        let frames = vec![Frame { function: item, receiver: None }];
+        Tracer { index, diags, graph, region, env: Env::new(), frames, paths: HashMap::new() }
+    }
+
+    fn entry(&mut self, signature: &Signature, owner: Ty) {
+        let body = self.graph.body();
+        if signature.has_receiver {
+            let ty = self.index.ir_type(&owner);
+            let id = self.graph.add_param(body, "self", ty, Origin::default());
+            self.paths.insert(id, String::new());
+            if let Some(frame) = self.frames.last_mut() {
+                frame.receiver = Some(Val::Node(id, owner, Form::Ref));
+            }
+        }
+        for param in &signature.params {
+            let value = match param.fixed {
+                Some(known) => Val::Lit(Arg::Bool(known), Ty::Rust("bool".to_owned())),
+                None => {
+                    let ty = self.index.ir_type(&param.ty);
+                    let id = self.graph.add_param(body, &param.name, ty, Origin::default());
+                    Val::Node(id, param.ty.clone(), if param.is_ref { Form::Ref } else { Form::Owned })
+                }
+            };
+            self.env.declare(&param.name, value);
+        }
+        let block = self.function().block.clone();
+        let mark = self.mark();
+        let value = match self.body(&block).and_then(|value| self.entry_result(value, &block)) {
+            Ok(args) => args,
+            Err(fault) => {
+                self.rollback(mark);
+                vec![self.whole(signature, &fault)]
+            }
+        };
+        let origin = self.origin(block.brace_token.span.close(), "output");
+        self.graph.push(body, Op::Yield, value, "output", Type::Unknown, origin);
+    }
+
+    /// What the entry hands over: one argument for every part of its result.
+    fn entry_result(&mut self, value: Val, block: &syn::Block) -> Result<Vec<Arg>> {
+        let Some(leaves) = value.leaves() else {
+            return unknown(block.brace_token.span.join(), "the body ends in no value that can be handed over");
+        };
+        leaves
+            .iter()
+            .map(|leaf| match (leaf, leaf.arg()) {
+                (Val::Some(_) | Val::List(_), _) | (_, None) => {
+                    unknown(block.brace_token.span.join(), "the result is built in a form that is not understood")
+                }
+                (_, Some(arg)) => Ok(arg),
+            })
+            .collect()
+    }
+
+    fn function(&self) -> &'a Function {
+        let item = self.frames.last().map_or(0, |frame| frame.function);
+        &self.index.fns[item]
+    }
+
+    fn module(&self) -> &'a str {
+        &self.function().module
+    }
+
+    fn origin(&self, span: Span, label: impl Into<String>) -> Origin {
+        Origin::user(self.function().place(span), label)
+    }
+
+    /// Appends a node that yields a value of type `ty`.
+    fn push(&mut self, op: Op, args: Vec<Arg>, name: &str, ty: Ty, span: Span) -> Val {
+        let label = name.to_owned();
+        self.push_labelled(op, args, name, &label, ty, span)
+    }
+
+    fn push_labelled(&mut self, op: Op, args: Vec<Arg>, name: &str, label: &str, ty: Ty, span: Span) -> Val {
+        let origin = self.origin(span, label);
+        let ir = self.index.ir_type(&ty);
+        let id = self.graph.push(self.region, op, args, name, ir, origin);
+        Val::Node(id, ty, Form::Owned)
+    }
+
+    /// A host computation that is understood.
+    fn host(&mut self, template: &str, args: Vec<Arg>, name: &str, ty: Ty, span: Span) -> Val {
+        self.push(Op::Rust(fx_ir::Code::pure(template)), args, name, ty, span)
+    }
+
+    fn mark(&self) -> Mark {
+        Mark { region: self.region, nodes: self.graph.region(self.region).nodes.len(), env: self.env.clone() }
+    }
+
+    /// Takes back every node that was appended, and every variable that was set, since `mark`.
+    fn rollback(&mut self, mark: Mark) {
+        self.region = mark.region;
+        self.graph.truncate(mark.region, mark.nodes);
+        self.env = mark.env;
+    }
+
+    fn report(&self, code: Code, severity: Severity, span: Span, message: String, help: &str) {
+        let home = self.frames.first().and_then(|frame| self.index.fns[frame.function].key.as_ref());
+        self.diags.push(Diagnostic {
+            code,
+            severity,
+            span,
+            place: self.function().place(span),
+            home: home.map(ToString::to_string),
+            message,
+            help: help.to_owned(),
+        });
+    }
+
+    /// Notes that code is carried along; an error where the item says `strict`.
+    fn report_opaque(&self, span: Span, reason: &str) {
+        let strict = |frame: &Frame| self.index.fns[frame.function].traceable.as_ref().is_some_and(|one| one.strict);
+        let severity = if self.frames.iter().any(strict) { Severity::Error } else { Severity::Note };
+        let help = "write it with ops that are known, or drop `strict` to have it carried along as it is";
+        self.report(Code::Opaque, severity, span, reason.to_owned(), help);
+    }
+}
+
+/// A point to go back to.
+struct Mark {
+    region: RegionId,
+    nodes: usize,
+    env: Env,
+}

@@ -1,0 +1,240 @@
+//! Operators: tensor arithmetic becomes ops, everything else plain Rust over known values.
+
+use fx_ir::{Arg, Op, OpId};
+use proc_macro2::Span;
+use syn::{BinOp, spanned::Spanned};
+
+use super::{Result, Tracer, Ty, Val, expr::is_copy, unknown};
+
+impl Tracer<'_> {
+    pub(super) fn unary(&mut self, unary: &syn::ExprUnary) -> Result<Val> {
+        let value = self.expr(&unary.expr)?;
+        match unary.op {
+            syn::UnOp::Deref(_) => Ok(value),
+            syn::UnOp::Neg(_) => match value {
+                Val::Lit(Arg::Int(number), ty) => Ok(Val::Lit(Arg::Int(-number), ty)),
+                Val::Lit(Arg::Float(number), ty) => Ok(Val::Lit(Arg::Float(-number), ty)),
+                value if value.is_tensor() => self.tensor_op("neg", vec![value], unary.span()),
+                value => self.host_unary("-", &value, unary.span()),
+            },
+            syn::UnOp::Not(_) => match value {
+                Val::Lit(Arg::Bool(known), ty) => Ok(Val::Lit(Arg::Bool(!known), ty)),
+                value => self.host_unary("!", &value, unary.span()),
+            },
+            _ => unknown(unary.span(), "an operator of this form"),
+        }
+    }
+
+    fn host_unary(&mut self, operator: &str, value: &Val, span: Span) -> Result<Val> {
+        let mut args = Vec::new();
+        let text = self.spell(value, &mut args, span)?;
+        Ok(self.host(&format!("({operator}{text})"), args, "number", value.ty(), span))
+    }
+
+    pub(super) fn binary(&mut self, binary: &syn::ExprBinary) -> Result<Val> {
+        if is_compound(&binary.op) {
+            return self.compound(binary);
+        }
+        let left = self.expr(&binary.left)?;
+        // The right side of `&&` and `||` may not run, so nothing may be taken out of it.
+        let lazy = matches!(binary.op, BinOp::And(_) | BinOp::Or(_));
+        let before = self.graph.region(self.region).nodes.len();
+        let right = self.expr(&binary.right)?;
+        if lazy && self.has_effect_since(before) {
+            return unknown(binary.right.span(), "an effect behind `&&` or `||`");
+        }
+        if let Some(known) = short_circuit(&binary.op, &left, &right) {
+            return Ok(known);
+        }
+        self.arithmetic(&binary.op, left, right, binary.span())
+    }
+
+    fn has_effect_since(&self, mark: usize) -> bool {
+        let nodes = &self.graph.region(self.region).nodes[mark..];
+        nodes.iter().any(|&id| self.graph.node(id).op.effect() != fx_ir::Effect::Pure)
+    }
+
+    fn arithmetic(&mut self, op: &BinOp, left: Val, right: Val, span: Span) -> Result<Val> {
+        match (left.is_tensor(), right.is_tensor()) {
+            (true, true) => match tensor_name(op) {
+                Some(name) => self.tensor_op(name, vec![left, right], span),
+                None => unknown(span, "an operator of this form on tensors"),
+            },
+            (true, false) => match (tensor_name(op), self.is_number(&right)) {
+                (Some(name), true) => self.tensor_op(&format!("{name}.Scalar"), vec![left, right], span),
+                _ => unknown(span, "a tensor and a value that is not known to be a number"),
+            },
+            (false, true) => self.number_first(op, left, right, span),
+            (false, false) => self.host_binary(op, &left, &right, span),
+        }
+    }
+
+    /// `2 * x` and `1 - x`.
+    fn number_first(&mut self, op: &BinOp, left: Val, right: Val, span: Span) -> Result<Val> {
+        if !self.is_number(&left) {
+            return unknown(span, "a tensor and a value that is not known to be a number");
+        }
+        match op {
+            BinOp::Add(_) => self.tensor_op("add.Scalar", vec![right, left], span),
+            BinOp::Mul(_) => self.tensor_op("mul.Scalar", vec![right, left], span),
+            BinOp::Sub(_) => {
+                let negated = self.tensor_op("neg", vec![right], span)?;
+                self.tensor_op("add.Scalar", vec![negated, left], span)
+            }
+            _ => {
+                let mut args = Vec::new();
+                let number = self.spell(&left, &mut args, span)?;
+                let tensor = self.spell(&right, &mut args, span)?;
+                Ok(self.host(&format!("({number} / &{tensor})"), args, "div", Ty::Tensor, span))
+            }
+        }
+    }
+
+    pub(super) fn is_number(&self, value: &Val) -> bool {
+        matches!(value, Val::Lit(Arg::Int(_) | Arg::Float(_) | Arg::Path(_), _)) || is_copy(&value.ty())
+    }
+
+    fn host_binary(&mut self, op: &BinOp, left: &Val, right: &Val, span: Span) -> Result<Val> {
+        if let (Val::Lit(Arg::Int(a), ty), Val::Lit(Arg::Int(b), _)) = (left, right)
+            && let Some(folded) = fold(op, *a, *b)
+        {
+            return Ok(match folded {
+                Arg::Bool(_) => Val::Lit(folded, Ty::Rust("bool".to_owned())),
+                _ => Val::Lit(folded, ty.clone()),
+            });
+        }
+        if !self.is_plain(left) || !self.is_plain(right) {
+            return unknown(span, "an operator on values of types that are not known");
+        }
+        let mut args = Vec::new();
+        let sign = quote::ToTokens::to_token_stream(op).to_string();
+        let a = self.spell(left, &mut args, span)?;
+        let b = self.spell(right, &mut args, span)?;
+        let compares = matches!(
+            op,
+            BinOp::Eq(_) | BinOp::Ne(_) | BinOp::Lt(_) | BinOp::Le(_) | BinOp::Gt(_) | BinOp::Ge(_) | BinOp::And(_) | BinOp::Or(_)
+        );
+        let number = if left.ty() == Ty::Rust("integer".to_owned()) { right.ty() } else { left.ty() };
+        let ty = if compares { Ty::Rust("bool".to_owned()) } else { number };
+        Ok(self.host(&format!("({a} {sign} {b})"), args, if compares { "test" } else { "number" }, ty, span))
+    }
+
+    /// Is it of a type on which Rust's operators have no effect?
+    fn is_plain(&self, value: &Val) -> bool {
+        is_copy(&value.ty()) || matches!(value, Val::Lit(..)) || matches!(value.ty(), Ty::Rust(_) | Ty::List(_) | Ty::Unknown)
+    }
+
+    /// `ys += x`: on a tensor that nobody else can see it is `ys = ys + x`.
+    fn compound(&mut self, binary: &syn::ExprBinary) -> Result<Val> {
+        let syn::Expr::Path(path) = &*binary.left else {
+            return unknown(binary.left.span(), "an assignment to something other than a variable");
+        };
+        let name = crate::index::path_text(&path.path);
+        let Some(old) = self.env.read(&name).cloned() else {
+            return unknown(binary.left.span(), "an unknown variable");
+        };
+        let right = self.expr(&binary.right)?;
+        let plain = plain_operator(&binary.op);
+        if old.is_tensor() && !self.is_fresh(&old) {
+            let Some(op) = tensor_name(&plain) else { return unknown(binary.span(), "an operator of this form on tensors") };
+            let in_place = if right.is_tensor() { format!("g_{op}_") } else { format!("g_{op}_scalar_") };
+            let Some(op) = OpId::of_method(&in_place) else {
+                return unknown(binary.span(), "an in-place operator of this form");
+            };
+            let args: Option<Vec<Arg>> = [&old, &right].into_iter().map(Val::arg).collect();
+            let Some(args) = args else { return unknown(binary.span(), "an operand of this form") };
+            self.push(Op::Call(op), args, &in_place, Ty::Tensor, binary.span());
+            return Ok(Val::Unit);
+        }
+        let value = self.arithmetic(&plain, old, right, binary.span())?;
+        self.name_after(&name, &value);
+        self.env.assign(&name, value);
+        Ok(Val::Unit)
+    }
+
+    /// Was the tensor just made, with one variable and no node that reads it? Then writing to it is seen by nobody.
+    pub(super) fn is_fresh(&self, value: &Val) -> bool {
+        let Val::Node(id, Ty::Tensor, _) = value else { return false };
+        let made = match &self.graph.node(*id).op {
+            Op::Call(op) => !op.is_view() && op.effect() == fx_ir::Effect::Pure,
+            Op::CallModule(kind) => !matches!(kind.0.as_str(), "Identity" | "Id" | "Dropout" | "Flatten" | "Sequential" | "SequentialT"),
+            _ => false,
+        };
+        made && self.graph.region_of(*id) == Some(self.region) && self.env.count(value) <= 1 && !self.graph.has_users(*id)
+    }
+
+    /// An op of the table on these values.
+    pub(super) fn tensor_op(&mut self, name: &str, operands: Vec<Val>, span: Span) -> Result<Val> {
+        let Some(op) = OpId::lookup(name) else { return unknown(span, format!("the op `{name}`")) };
+        let args: Option<Vec<Arg>> = operands.iter().map(Val::arg).collect();
+        match args {
+            Some(args) => Ok(self.push(Op::Call(op), args, name.split('.').next().unwrap_or(name), Ty::Tensor, span)),
+            None => unknown(span, "an operand of this form"),
+        }
+    }
+}
+
+fn tensor_name(op: &BinOp) -> Option<&'static str> {
+    Some(match op {
+        BinOp::Add(_) => "add",
+        BinOp::Sub(_) => "sub",
+        BinOp::Mul(_) => "mul",
+        BinOp::Div(_) => "div",
+        _ => return None,
+    })
+}
+
+pub(super) fn is_compound(op: &BinOp) -> bool {
+    matches!(
+        op,
+        BinOp::AddAssign(_)
+            | BinOp::SubAssign(_)
+            | BinOp::MulAssign(_)
+            | BinOp::DivAssign(_)
+            | BinOp::RemAssign(_)
+            | BinOp::BitAndAssign(_)
+            | BinOp::BitOrAssign(_)
+            | BinOp::BitXorAssign(_)
+            | BinOp::ShlAssign(_)
+            | BinOp::ShrAssign(_)
+    )
+}
+
+fn plain_operator(op: &BinOp) -> BinOp {
+    match op {
+        BinOp::AddAssign(_) => BinOp::Add(Default::default()),
+        BinOp::SubAssign(_) => BinOp::Sub(Default::default()),
+        BinOp::MulAssign(_) => BinOp::Mul(Default::default()),
+        BinOp::DivAssign(_) => BinOp::Div(Default::default()),
+        BinOp::RemAssign(_) => BinOp::Rem(Default::default()),
+        BinOp::BitAndAssign(_) => BinOp::BitAnd(Default::default()),
+        BinOp::BitOrAssign(_) => BinOp::BitOr(Default::default()),
+        BinOp::BitXorAssign(_) => BinOp::BitXor(Default::default()),
+        BinOp::ShlAssign(_) => BinOp::Shl(Default::default()),
+        BinOp::ShrAssign(_) => BinOp::Shr(Default::default()),
+        other => *other,
+    }
+}
+
+fn short_circuit(op: &BinOp, left: &Val, right: &Val) -> Option<Val> {
+    match (op, left) {
+        (BinOp::And(_), Val::Lit(Arg::Bool(known), _)) => Some(if *known { right.clone() } else { left.clone() }),
+        (BinOp::Or(_), Val::Lit(Arg::Bool(known), _)) => Some(if *known { left.clone() } else { right.clone() }),
+        _ => None,
+    }
+}
+
+fn fold(op: &BinOp, a: i64, b: i64) -> Option<Arg> {
+    Some(match op {
+        BinOp::Add(_) => Arg::Int(a.checked_add(b)?),
+        BinOp::Sub(_) => Arg::Int(a.checked_sub(b)?),
+        BinOp::Mul(_) => Arg::Int(a.checked_mul(b)?),
+        BinOp::Eq(_) => Arg::Bool(a == b),
+        BinOp::Ne(_) => Arg::Bool(a != b),
+        BinOp::Lt(_) => Arg::Bool(a < b),
+        BinOp::Le(_) => Arg::Bool(a <= b),
+        BinOp::Gt(_) => Arg::Bool(a > b),
+        BinOp::Ge(_) => Arg::Bool(a >= b),
+        _ => return None,
+    })
+}

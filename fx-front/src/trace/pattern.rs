@@ -1,0 +1,158 @@
+//! Patterns: what `let`, `match`, `if let` and `for` bind.
+
+use fx_ir::Op;
+use syn::spanned::Spanned;
+
+use super::{Form, Result, Tracer, Ty, Val, unknown};
+
+/// One variable that a pattern binds to a part of a value.
+pub(super) struct Binding {
+    pub(super) name: String,
+    pub(super) ty: Ty,
+}
+
+impl Tracer<'_> {
+    /// Binds the variables of an irrefutable pattern.
+    pub(super) fn bind(&mut self, pat: &syn::Pat, value: Val) -> Result<()> {
+        match pat {
+            syn::Pat::Ident(ident) => {
+                let name = ident.ident.to_string();
+                self.name_after(&name, &value);
+                self.env.declare(&name, value);
+                Ok(())
+            }
+            syn::Pat::Type(typed) => {
+                let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &typed.ty);
+                let value = match value {
+                    Val::Node(id, Ty::Unknown, form) => Val::Node(id, ty, form),
+                    other => other,
+                };
+                self.bind(&typed.pat, value)
+            }
+            syn::Pat::Reference(inner) => self.bind(&inner.pat, value),
+            syn::Pat::Paren(inner) => self.bind(&inner.pat, value),
+            syn::Pat::Wild(_) => Ok(()),
+            syn::Pat::Tuple(tuple) => self.bind_parts(tuple, &value),
+            syn::Pat::Struct(fields) => self.bind_fields(fields, &value),
+            other => unknown(other.span(), "a pattern of this form"),
+        }
+    }
+
+    fn bind_parts(&mut self, tuple: &syn::PatTuple, value: &Val) -> Result<()> {
+        for (position, pat) in tuple.elems.iter().enumerate() {
+            if matches!(pat, syn::Pat::Rest(_)) {
+                return unknown(pat.span(), "`..` in a tuple pattern");
+            }
+            if matches!(pat, syn::Pat::Wild(_)) {
+                continue;
+            }
+            let part = self.tuple_part(value, position, pat.span())?;
+            self.bind(pat, part)?;
+        }
+        Ok(())
+    }
+
+    /// The part of a tuple, whether its parts are known one by one or not.
+    pub(super) fn tuple_part(&mut self, value: &Val, position: usize, span: proc_macro2::Span) -> Result<Val> {
+        match value {
+            Val::Tuple(parts) if position < parts.len() => Ok(parts[position].clone()),
+            Val::Node(id, Ty::Tuple(parts), _) if position < parts.len() => {
+                let name = format!("{}_{position}", self.graph.node(*id).name);
+                Ok(self.push(Op::TupleGet(position), vec![(*id).into()], &name, parts[position].clone(), span))
+            }
+            _ => unknown(span, "a tuple whose parts are not known"),
+        }
+    }
+
+    fn bind_fields(&mut self, pat: &syn::PatStruct, value: &Val) -> Result<()> {
+        for field in &pat.fields {
+            let syn::Member::Named(name) = &field.member else {
+                return unknown(field.span(), "a pattern of this form");
+            };
+            let part = self.field(value, &name.to_string(), name.span())?;
+            self.bind(&field.pat, part)?;
+        }
+        Ok(())
+    }
+
+    /// Lets a fresh node bear the name of the variable it is bound to.
+    pub(super) fn name_after(&mut self, name: &str, value: &Val) {
+        let Val::Node(id, ..) = value else { return };
+        let fresh = self.env.count(value) == 0 && !matches!(self.graph.node(*id).op, Op::Placeholder | Op::GetAttr(_));
+        if fresh {
+            self.graph.rename(*id, name.trim_start_matches('_'));
+        }
+    }
+
+    /// A refutable pattern as text, with `%n` for the n-th variable that it binds.
+    pub(super) fn refutable(&mut self, pat: &syn::Pat, ty: &Ty, bound: &mut Vec<Binding>) -> Result<String> {
+        match pat {
+            syn::Pat::Wild(_) => Ok("_".to_owned()),
+            syn::Pat::Paren(inner) => self.refutable(&inner.pat, ty, bound),
+            syn::Pat::Reference(inner) => self.refutable(&inner.pat, ty, bound),
+            syn::Pat::Ident(ident) if ident.ident == "None" => Ok("None".to_owned()),
+            syn::Pat::Ident(ident) if ident.subpat.is_none() => {
+                bound.push(Binding { name: ident.ident.to_string(), ty: ty.clone() });
+                Ok(format!("%{}", bound.len() - 1))
+            }
+            syn::Pat::Lit(lit) => Ok(quote::ToTokens::to_token_stream(lit).to_string()),
+            syn::Pat::Path(path) => self.qualified(&path.path),
+            syn::Pat::Or(or) => {
+                let cases: Result<Vec<String>> = or.cases.iter().map(|case| self.refutable(case, ty, bound)).collect();
+                Ok(cases?.join(" | "))
+            }
+            syn::Pat::Tuple(tuple) => {
+                let part = |position: usize| match ty {
+                    Ty::Tuple(parts) => parts.get(position).cloned().unwrap_or(Ty::Unknown),
+                    _ => Ty::Unknown,
+                };
+                let parts: Result<Vec<String>> =
+                    tuple.elems.iter().enumerate().map(|(i, elem)| self.refutable(elem, &part(i), bound)).collect();
+                Ok(format!("({},)", parts?.join(", ")))
+            }
+            syn::Pat::TupleStruct(inner) => self.variant(inner, ty, bound),
+            other => unknown(other.span(), "a pattern of this form"),
+        }
+    }
+
+    fn variant(&mut self, pat: &syn::PatTupleStruct, ty: &Ty, bound: &mut Vec<Binding>) -> Result<String> {
+        let name = pat.path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default();
+        let types = match ty {
+            Ty::Option(inner) if name == "Some" => vec![(**inner).clone()],
+            _ => self.variant_fields(ty, &name),
+        };
+        let mut parts = Vec::new();
+        for (position, elem) in pat.elems.iter().enumerate() {
+            let ty = types.get(position).cloned().unwrap_or(Ty::Unknown);
+            parts.push(self.refutable(elem, &ty, bound)?);
+        }
+        let path = if matches!(name.as_str(), "Some" | "Ok" | "Err") { name } else { self.qualified(&pat.path)? };
+        Ok(format!("{path}({})", parts.join(", ")))
+    }
+
+    /// The types of the fields of an enum's variant.
+    fn variant_fields(&self, ty: &Ty, variant: &str) -> Vec<Ty> {
+        let Ty::Rust(spelling) = ty else { return Vec::new() };
+        let Some((module, name)) = spelling.rsplit_once("::") else { return Vec::new() };
+        let Some(crate::index::Name::Enum(variants)) =
+            self.index.modules.get(module).and_then(|module| module.names.get(name))
+        else {
+            return Vec::new();
+        };
+        let fields = variants.iter().find(|(name, _)| name == variant).map(|(_, fields)| fields);
+        fields.into_iter().flatten().map(|field| self.index.ty(module, None, field)).collect()
+    }
+
+    /// Declares what a refutable pattern bound as parameters of the current region.
+    pub(super) fn declare_bound(&mut self, bound: Vec<Binding>, subject: Option<&str>, span: proc_macro2::Span) {
+        for Binding { name, ty } in bound {
+            let ir = self.index.ir_type(&ty);
+            let origin = self.origin(span, &name);
+            let id = self.graph.add_param(self.region, &name, ir, origin);
+            if let Some(path) = subject {
+                self.paths.insert(id, path.to_owned());
+            }
+            self.env.declare(&name, Val::Node(id, ty, Form::Ref));
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Fields: reading a part of a value, and what the user would call that part.
+
+use fx_ir::Op;
+use proc_macro2::Span;
+use syn::spanned::Spanned;
+
+use super::{Form, Result, Tracer, Ty, Val, unknown};
+use crate::{
+    diag::{Code, Severity},
+    index::Struct,
+};
+
+impl Tracer<'_> {
+    pub(super) fn field_expr(&mut self, field: &syn::ExprField) -> Result<Val> {
+        let base = self.expr(&field.base)?;
+        match &field.member {
+            syn::Member::Named(name) => self.field(&base, &name.to_string(), name.span()),
+            syn::Member::Unnamed(index) => match base.ty() {
+                Ty::Struct(_) | Ty::Leaf(_) => self.field(&base, &index.index.to_string(), index.span()),
+                _ => self.tuple_part(&base, index.index as usize, field.span()),
+            },
+        }
+    }
+
+    /// The field of a value.
+    pub(super) fn field(&mut self, base: &Val, name: &str, span: Span) -> Result<Val> {
+        let Val::Node(id, ty, _) = base else { return unknown(span, "a field of a literal") };
+        let field_ty = match ty {
+            Ty::Struct(owner) => self.struct_field(*owner, name, span)?,
+            Ty::Leaf(leaf) => leaf_field(leaf, name),
+            Ty::Rust(_) | Ty::Unknown => {
+                let template = format!("$0.{name}");
+                return Ok(self.host(&template, vec![(*id).into()], name, Ty::Unknown, span));
+            }
+            other => return unknown(span, format!("the field `{name}` of a value of type {other:?}")),
+        };
+        let path = self.path_of(base).map(|path| join(&path, name));
+        let label = path.clone().unwrap_or_else(|| name.to_owned());
+        let value = self.push_labelled(Op::GetAttr(name.to_owned()), vec![(*id).into()], name, &label, field_ty, span);
+        if let (Some(node), Some(path)) = (value.node(), path) {
+            self.paths.insert(node, path);
+        }
+        Ok(value.with_form(Form::Owned))
+    }
+
+    fn struct_field(&mut self, owner: usize, name: &str, span: Span) -> Result<Ty> {
+        let item = &self.index.structs[owner];
+        let Some(field) = self.index.field(owner, name) else {
+            let message = format!("`{}` has no field `{name}`", item.name);
+            let names: Vec<String> = item.fields.iter().map(|field| format!("`{}`", field.name)).collect();
+            self.report(Code::NoSuchField, Severity::Error, span, message.clone(), &format!("it has {}", names.join(", ")));
+            return unknown(span, message);
+        };
+        if !self.can_read(item) {
+            return unknown(span, format!("the fields of `{}` cannot be read from here; derive `Module` on it", item.name));
+        }
+        // A Sequential built in a constructor has layers of known types.
+        Ok(self.index.field_ty(owner, field))
+    }
+
+    /// Can the generated code read the fields of this struct?
+    fn can_read(&self, item: &Struct) -> bool {
+        let root = self.frames.first().map_or("crate", |frame| self.index.fns[frame.function].module.as_str());
+        item.is_module || root == item.module || root.starts_with(&format!("{}::", item.module))
+    }
+
+    /// What the user would call the value: `layer1.*.conv1`; `None` if it is not a part of the model.
+    pub(super) fn path_of(&self, value: &Val) -> Option<String> {
+        self.paths.get(&value.node()?).cloned()
+    }
+}
+
+/// `a` and `b` as one dotted path.
+pub(super) fn join(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
+
+/// The type of a public field of a layer.
+fn leaf_field(leaf: &str, name: &str) -> Ty {
+    match (leaf, name) {
+        (_, "bs") | ("BatchNorm" | "LayerNorm" | "GroupNorm", "ws") => Ty::Option(Box::new(Ty::Tensor)),
+        (_, "ws" | "running_mean" | "running_var") => Ty::Tensor,
+        _ => Ty::Unknown,
+    }
+}

@@ -1,0 +1,118 @@
+//! The entry's signature: what a frozen type's `forward` has to mirror.
+
+use quote::ToTokens;
+
+use crate::{
+    diag::{Code, Diagnostic, Diagnostics, Severity},
+    index::{Function, Index, Ty},
+};
+
+/// The signature of an entry.
+#[derive(Debug)]
+pub struct Signature {
+    /// The function's name: `forward`.
+    pub name: String,
+    /// Has it `&self`?
+    pub has_receiver: bool,
+    /// The parameters beside `self`.
+    pub params: Vec<Param>,
+    /// What it returns.
+    pub output: Output,
+}
+
+/// One parameter.
+#[derive(Debug)]
+pub struct Param {
+    /// Its name, made up where the user wrote a pattern.
+    pub name: String,
+    /// Its type as written.
+    pub written: String,
+    /// What that type is.
+    pub ty: Ty,
+    /// Is it a reference?
+    pub is_ref: bool,
+    /// The value it is fixed to: inference means `train = false`.
+    pub fixed: Option<bool>,
+}
+
+/// What an entry returns.
+#[derive(Debug)]
+pub struct Output {
+    /// The type as written, without the `Result` around it.
+    pub written: String,
+    /// The whole type as written.
+    pub whole: String,
+    /// Is it a `Result`?
+    pub is_result: bool,
+    /// What the type is, without the `Result`.
+    pub ty: Ty,
+}
+
+impl Signature {
+    /// Reads the signature of an entry.
+    pub(super) fn of(index: &Index, function: &Function, diags: &Diagnostics) -> Signature {
+        let params = function.sig.inputs.iter().filter_map(|input| match input {
+            syn::FnArg::Receiver(_) => None,
+            syn::FnArg::Typed(typed) => Some(typed),
+        });
+        let params = params.enumerate().map(|(position, typed)| param(index, function, position, typed, diags)).collect();
+        Signature {
+            name: function.sig.ident.to_string(),
+            has_receiver: function.sig.receiver().is_some(),
+            params,
+            output: output(index, function),
+        }
+    }
+}
+
+fn param(index: &Index, function: &Function, position: usize, typed: &syn::PatType, diags: &Diagnostics) -> Param {
+    let name = match &*typed.pat {
+        syn::Pat::Ident(ident) => ident.ident.to_string(),
+        _ => format!("arg{position}"),
+    };
+    let ty = index.ty(&function.module, function.owner.as_ref(), &typed.ty);
+    if let syn::Type::ImplTrait(bound) = &*typed.ty {
+        diags.push(Diagnostic {
+            code: Code::Signature,
+            severity: Severity::Error,
+            span: bound.impl_token.span,
+            place: function.place(bound.impl_token.span),
+            home: function.key.as_ref().map(ToString::to_string),
+            message: format!("the parameter `{name}` of `{}` is of a type without a name", function.sig.ident),
+            help: "give it a type that a frozen type can repeat, such as `&Tensor`".to_owned(),
+        });
+    }
+    let is_mode = ty == Ty::Rust("bool".to_owned()) && matches!(name.trim_start_matches('_'), "train" | "training" | "is_training");
+    Param {
+        written: typed.ty.to_token_stream().to_string(),
+        is_ref: matches!(*typed.ty, syn::Type::Reference(_)),
+        fixed: is_mode.then_some(false),
+        name,
+        ty,
+    }
+}
+
+fn output(index: &Index, function: &Function) -> Output {
+    let syn::ReturnType::Type(_, whole) = &function.sig.output else {
+        let unit = "()".to_owned();
+        return Output { written: unit.clone(), whole: unit, is_result: false, ty: Ty::Tuple(Vec::new()) };
+    };
+    let full = index.ty(&function.module, function.owner.as_ref(), whole);
+    let text = whole.to_token_stream().to_string();
+    match full {
+        Ty::Result(ty) => {
+            let inner = result_argument(whole).map_or_else(|| text.clone(), |inner| inner.to_token_stream().to_string());
+            Output { written: inner, whole: text, is_result: true, ty: *ty }
+        }
+        ty => Output { written: text.clone(), whole: text, is_result: false, ty },
+    }
+}
+
+fn result_argument(ty: &syn::Type) -> Option<&syn::Type> {
+    let syn::Type::Path(path) = ty else { return None };
+    let syn::PathArguments::AngleBracketed(list) = &path.path.segments.last()?.arguments else { return None };
+    list.args.iter().find_map(|arg| match arg {
+        syn::GenericArgument::Type(ty) => Some(ty),
+        _ => None,
+    })
+}

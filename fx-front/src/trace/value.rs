@@ -1,0 +1,119 @@
+//! What an expression of the user's stands for while it is traced.
+
+use fx_ir::{Arg, NodeId};
+
+use crate::index::Ty;
+
+/// A traced value: a node, a literal, or a structure of such whose parts are known one by one.
+#[derive(Clone, Debug)]
+pub(super) enum Val {
+    /// The value of a node.
+    Node(NodeId, Ty, Form),
+    /// A literal or a path that needs no value.
+    Lit(Arg, Ty),
+    /// A tuple whose parts are known.
+    Tuple(Vec<Val>),
+    /// A list literal.
+    List(Vec<Val>),
+    /// `Some(value)`, written so.
+    Some(Box<Val>),
+    /// A closure that has not been called yet.
+    Closure(Box<syn::ExprClosure>),
+    /// `()`.
+    Unit,
+    /// No value: the code before it returns or panics.
+    Never,
+}
+
+/// Does the user's variable own its value, or is it a reference? Only code that is carried along has to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// `T`.
+    Owned,
+    /// `&T`.
+    Ref,
+}
+
+impl Val {
+    /// What is known of its type.
+    pub(super) fn ty(&self) -> Ty {
+        match self {
+            Val::Node(_, ty, _) | Val::Lit(_, ty) => ty.clone(),
+            Val::Tuple(parts) => Ty::Tuple(parts.iter().map(Val::ty).collect()),
+            Val::List(items) => Ty::List(Box::new(items.first().map_or(Ty::Unknown, Val::ty))),
+            Val::Some(inner) => Ty::Option(Box::new(inner.ty())),
+            Val::Closure(_) | Val::Never => Ty::Unknown,
+            Val::Unit => Ty::Tuple(Vec::new()),
+        }
+    }
+
+    /// The node, if it is one.
+    pub(super) fn node(&self) -> Option<NodeId> {
+        match self {
+            Val::Node(id, ..) => Some(*id),
+            _ => None,
+        }
+    }
+
+    /// Is it a tensor, as far as is known?
+    pub(super) fn is_tensor(&self) -> bool {
+        self.ty() == Ty::Tensor
+    }
+
+    /// The argument that stands for it in a graph; `None` for what no argument can say.
+    pub(super) fn arg(&self) -> Option<Arg> {
+        match self {
+            Val::Node(id, ..) => Some(Arg::Node(*id)),
+            Val::Lit(arg, _) => Some(arg.clone()),
+            Val::List(items) => items.iter().map(Val::arg).collect::<Option<Vec<Arg>>>().map(Arg::List),
+            Val::Some(inner) => inner.arg(),
+            Val::Tuple(_) | Val::Closure(_) | Val::Unit | Val::Never => None,
+        }
+    }
+
+    /// The same value, known to be held by reference or owned.
+    pub(super) fn with_form(self, form: Form) -> Val {
+        match self {
+            Val::Node(id, ty, _) => Val::Node(id, ty, form),
+            other => other,
+        }
+    }
+
+    /// Do both stand for the same value?
+    pub(super) fn same(&self, other: &Val) -> bool {
+        match (self, other) {
+            (Val::Node(a, ..), Val::Node(b, ..)) => a == b,
+            (Val::Lit(a, _), Val::Lit(b, _)) => a == b,
+            (Val::Tuple(a), Val::Tuple(b)) | (Val::List(a), Val::List(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same(b))
+            }
+            (Val::Some(a), Val::Some(b)) => a.same(b),
+            (Val::Closure(a), Val::Closure(b)) => a == b,
+            (Val::Unit, Val::Unit) | (Val::Never, Val::Never) => true,
+            _ => false,
+        }
+    }
+
+    /// The parts that a region has to hand over for this value, one by one; `None` when it cannot.
+    pub(super) fn leaves(&self) -> Option<Vec<Val>> {
+        match self {
+            Val::Tuple(parts) => {
+                let leaves: Option<Vec<Vec<Val>>> = parts.iter().map(Val::leaves).collect();
+                Some(leaves?.concat())
+            }
+            Val::Unit => Some(Vec::new()),
+            Val::Closure(_) | Val::Never => None,
+            Val::List(_) if self.arg().is_none() => None,
+            other => Some(vec![other.clone()]),
+        }
+    }
+
+    /// The value of the same structure whose leaves are `leaves`, in order.
+    pub(super) fn rebuild(&self, leaves: &mut impl Iterator<Item = Val>) -> Val {
+        match self {
+            Val::Tuple(parts) => Val::Tuple(parts.iter().map(|part| part.rebuild(leaves)).collect()),
+            Val::Unit => Val::Unit,
+            _ => leaves.next().unwrap_or(Val::Never),
+        }
+    }
+}

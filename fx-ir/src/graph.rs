@@ -1,0 +1,253 @@
+//! The graph itself: an arena of nodes, the regions that order them, and the questions one asks of both.
+
+use std::collections::HashMap;
+
+use crate::index::Index;
+use crate::names::Names;
+use crate::{Arg, Node, NodeId, Op, Origin, RegionId, Type};
+
+/// A function over tensors and host values.
+#[derive(Clone, Debug)]
+pub struct Graph {
+    /// The name of what was traced: `ResNet18`.
+    pub name: String,
+    pub(crate) nodes: Vec<Option<Node>>,
+    pub(crate) regions: Vec<Region>,
+    pub(crate) index: Index,
+    pub(crate) names: Names,
+}
+
+/// A straight line of nodes: parameters first, then nodes in order, the last of which is a [`Op::Yield`].
+#[derive(Clone, Debug, Default)]
+pub struct Region {
+    /// The placeholders that stand for what the region is given.
+    pub params: Vec<NodeId>,
+    /// The nodes in order of execution.
+    pub nodes: Vec<NodeId>,
+}
+
+impl Graph {
+    /// An empty graph with an empty body.
+    pub fn new(name: impl Into<String>) -> Graph {
+        let mut graph = Graph {
+            name: name.into(),
+            nodes: Vec::new(),
+            regions: Vec::new(),
+            index: Index::default(),
+            names: Names::default(),
+        };
+        graph.add_region();
+        graph
+    }
+
+    /// The outermost region.
+    pub fn body(&self) -> RegionId {
+        RegionId(0)
+    }
+
+    /// A node that is alive.
+    ///
+    /// # Panics
+    /// If it was erased: an id that outlives its node is a mistake of the caller's.
+    #[allow(clippy::expect_used, reason = "a stale id is a broken invariant, not an input")]
+    pub fn node(&self, id: NodeId) -> &Node {
+        self.nodes[id.index()].as_ref().expect("the node was erased")
+    }
+
+    /// A node that is alive, to be changed in place.
+    ///
+    /// # Panics
+    /// If it was erased.
+    #[allow(clippy::expect_used, reason = "a stale id is a broken invariant, not an input")]
+    pub fn node_mut(&mut self, id: NodeId) -> &mut Node {
+        self.index.touch(&self.nodes, id);
+        self.nodes[id.index()].as_mut().expect("the node was erased")
+    }
+
+    /// Has it not been erased?
+    pub fn is_alive(&self, id: NodeId) -> bool {
+        self.nodes.get(id.index()).is_some_and(Option::is_some)
+    }
+
+    /// A region.
+    pub fn region(&self, id: RegionId) -> &Region {
+        &self.regions[id.index()]
+    }
+
+    /// A new region that belongs to no node yet.
+    pub fn add_region(&mut self) -> RegionId {
+        self.regions.push(Region::default());
+        self.index.add_region();
+        RegionId(u32::try_from(self.regions.len() - 1).unwrap_or(u32::MAX))
+    }
+
+    /// A new region that is the last one of `owner`.
+    pub fn add_region_to(&mut self, owner: NodeId) -> RegionId {
+        let region = self.add_region();
+        self.node_mut(owner).regions.push(region);
+        region
+    }
+
+    /// Appends a parameter to a region; the graph's own inputs are the parameters of its body.
+    pub fn add_param(&mut self, region: RegionId, name: &str, ty: Type, origin: Origin) -> NodeId {
+        let name = self.fresh_name(name);
+        self.add_named_param(region, name, ty, origin)
+    }
+
+    /// Appends a parameter whose name is already its own.
+    pub(crate) fn add_named_param(&mut self, region: RegionId, name: String, ty: Type, origin: Origin) -> NodeId {
+        let (args, kwargs, regions) = (Vec::new(), Vec::new(), Vec::new());
+        let id = self.create_node(Node { op: Op::Placeholder, args, kwargs, regions, ty, name, origin });
+        self.index.set_scope(id, Some(region));
+        self.regions[region.index()].params.push(id);
+        id
+    }
+
+    /// Makes a node that stands nowhere yet, under a fresh name.
+    pub(crate) fn create(&mut self, op: Op, args: Vec<Arg>, name: &str, ty: Type, origin: Origin) -> NodeId {
+        let name = self.fresh_name(name);
+        self.create_node(Node { op, args, kwargs: Vec::new(), regions: Vec::new(), ty, name, origin })
+    }
+
+    /// Puts a node whose name is already its own into the arena.
+    pub(crate) fn create_node(&mut self, node: Node) -> NodeId {
+        self.nodes.push(Some(node));
+        let id = NodeId(u32::try_from(self.nodes.len() - 1).unwrap_or(u32::MAX));
+        self.index.add_node(&self.nodes, id, None);
+        id
+    }
+
+    /// A name that no node bears yet: `base` if it is free, and else as torch.fx numbers them, `relu`, `relu_1`,
+    /// `relu_2`; a base that ends in a number goes on from there, `features_0`, `features_1`.
+    pub fn fresh_name(&mut self, base: &str) -> String {
+        self.names.fresh(base)
+    }
+
+    /// Gives a node the name `base`, or the next free one; returns the name that it got.
+    pub fn rename(&mut self, id: NodeId, base: &str) -> String {
+        let name = self.fresh_name(base);
+        self.node_mut(id).name.clone_from(&name);
+        name
+    }
+
+    /// The region in whose order the node stands (a parameter stands in none).
+    pub fn region_of(&self, id: NodeId) -> Option<RegionId> {
+        let is_param = || self.nodes[id.index()].as_ref().is_some_and(|node| node.op == Op::Placeholder);
+        let scope = self.index.scope(id)?;
+        (!is_param() || self.region(scope).nodes.contains(&id)).then_some(scope)
+    }
+
+    /// The region the node belongs to, be it one of its parameters or one of its nodes.
+    pub fn scope_of(&self, id: NodeId) -> Option<RegionId> {
+        self.index.scope(id)
+    }
+
+    /// The control-flow node that a region belongs to; the body belongs to none.
+    pub fn owner_of(&self, region: RegionId) -> Option<NodeId> {
+        self.index.owner(&self.nodes, region)
+    }
+
+    /// Does `region` lie inside a region of `id`, at any depth?
+    pub fn is_inside(&self, region: RegionId, id: NodeId) -> bool {
+        self.scopes(region).any(|region| self.owner_of(region) == Some(id))
+    }
+
+    /// The region and those around it, innermost first.
+    pub(crate) fn scopes(&self, region: RegionId) -> impl Iterator<Item = RegionId> + '_ {
+        let outer = |region: &RegionId| self.owner_of(*region).and_then(|owner| self.scope_of(owner));
+        std::iter::successors(Some(region), outer).take(self.regions.len())
+    }
+
+    /// Can the node be reached from the body?
+    pub fn is_live(&self, id: NodeId) -> bool {
+        let scope = self.scope_of(id).filter(|_| self.is_alive(id));
+        scope.is_some_and(|scope| self.scopes(scope).last() == Some(self.body()))
+    }
+
+    /// Every region that can be reached from the body, outermost first.
+    pub fn live_regions(&self) -> Vec<RegionId> {
+        let mut out = vec![self.body()];
+        let mut next = 0;
+        while next < out.len() {
+            for &id in &self.region(out[next]).nodes {
+                out.extend(&self.node(id).regions);
+            }
+            next += 1;
+        }
+        out
+    }
+
+    /// Every node in order of execution, a control-flow node before what its regions hold; parameters come first in
+    /// their region.
+    pub fn nodes(&self) -> Vec<NodeId> {
+        let mut out = Vec::new();
+        self.collect(self.body(), &mut out);
+        out
+    }
+
+    fn collect(&self, region: RegionId, out: &mut Vec<NodeId>) {
+        out.extend(&self.region(region).params);
+        for &id in &self.region(region).nodes {
+            out.push(id);
+            for &inner in &self.node(id).regions {
+                self.collect(inner, out);
+            }
+        }
+    }
+
+    /// The nodes that read `id`, in order of execution, each once.
+    pub fn users(&self, id: NodeId) -> Vec<NodeId> {
+        let mut users = self.index.readers(&self.nodes, id);
+        users.retain(|&user| self.is_live(user));
+        match users.len() {
+            0 | 1 => {}
+            2..=16 => users.sort_by_cached_key(|&user| self.path_of(user)),
+            _ => {
+                let order = self.block_order();
+                users.sort_by_key(|&user| order.position(user));
+            }
+        }
+        users
+    }
+
+    /// Where a node stands, outermost position first; such paths compare as the order of execution.
+    fn path_of(&self, id: NodeId) -> Vec<usize> {
+        let (mut path, mut id) = (Vec::new(), id);
+        while let Some(region) = self.scope_of(id) {
+            path.push(self.region(region).nodes.iter().position(|&node| node == id).unwrap_or(0));
+            let Some(owner) = self.owner_of(region) else { break };
+            path.push(self.node(owner).regions.iter().position(|&inner| inner == region).unwrap_or(0));
+            id = owner;
+        }
+        path.reverse();
+        path
+    }
+
+    /// Does any node read `id`? Cheaper than asking for them.
+    pub fn has_users(&self, id: NodeId) -> bool {
+        self.index.readers(&self.nodes, id).into_iter().any(|user| self.is_live(user))
+    }
+
+    /// For every node how often it is read, repeats included.
+    pub fn use_counts(&self) -> HashMap<NodeId, usize> {
+        let mut counts = HashMap::new();
+        for id in self.nodes() {
+            counts.entry(id).or_insert(0);
+            for input in self.node(id).inputs() {
+                *counts.entry(input).or_insert(0) += 1;
+            }
+        }
+        counts
+    }
+
+    /// The node that ends a region.
+    pub fn yield_of(&self, region: RegionId) -> Option<NodeId> {
+        let last = *self.region(region).nodes.last()?;
+        matches!(self.node(last).op, Op::Yield).then_some(last)
+    }
+
+    /// Every node whose op is `op`, in order of execution.
+    pub fn find_nodes(&self, op: &Op) -> Vec<NodeId> {
+        self.nodes().into_iter().filter(|&id| self.node(id).op == *op).collect()
+    }
+}

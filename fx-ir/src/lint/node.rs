@@ -1,0 +1,76 @@
+//! What a node reads, and how much of it.
+
+use std::collections::HashSet;
+
+use super::{Fault, Rule, fault};
+use crate::{BlockOrder, Code, Graph, NodeId, Op, Type};
+
+pub(super) fn check_dominance(graph: &Graph, order: &BlockOrder, id: NodeId, faults: &mut Vec<Fault>) {
+    for input in graph.node(id).inputs() {
+        if !order.is_visible(input, id) {
+            let name = &graph.node(input).name;
+            let message = if order.is_before(input, id) {
+                format!("reads `{name}`, which is computed in a region that does not enclose it")
+            } else {
+                format!("reads `{name}` before it is computed")
+            };
+            faults.push(fault(graph, id, Rule::Dominance, message));
+        }
+    }
+}
+
+pub(super) fn check_arity(graph: &Graph, id: NodeId, faults: &mut Vec<Fault>) {
+    let node = graph.node(id);
+    let (args, regions) = (node.args.len(), node.regions.len());
+    let mut push = |message: String| faults.push(fault(graph, id, Rule::Arity, message));
+    let wanted_regions = match &node.op {
+        Op::If | Op::While => 2,
+        Op::For(_) => 1,
+        Op::Match(patterns) => patterns.len(),
+        _ => 0,
+    };
+    if regions != wanted_regions {
+        push(format!("has {regions} regions instead of {wanted_regions}"));
+    }
+    let (least, most) = match &node.op {
+        Op::Placeholder => (0, 0),
+        Op::GetAttr(_) | Op::TupleGet(_) | Op::If | Op::Match(_) => (1, 1),
+        Op::CallModule(_) | Op::For(_) => (1, usize::MAX),
+        Op::Call(_) | Op::Rust(_) | Op::While | Op::Yield => (0, usize::MAX),
+    };
+    if args < least || args > most {
+        push(format!("has {args} arguments instead of {least}{}", if most > least { " or more" } else { "" }));
+    }
+    let mut keys = HashSet::new();
+    if let Some((key, _)) = node.kwargs.iter().find(|(key, _)| !keys.insert(key)) {
+        push(format!("is given `{key}` twice"));
+    }
+    match &node.op {
+        Op::Rust(code) => {
+            if let Some(hole) = highest_hole(code).filter(|&hole| hole >= args) {
+                push(format!("mentions `${hole}` but has {args} arguments"));
+            }
+        }
+        Op::TupleGet(index) => {
+            let tuple = node.input(0).map(|input| &graph.node(input).ty);
+            if let Some(Type::Tuple(parts)) = tuple.filter(|_| args == 1)
+                && *index >= parts.len()
+            {
+                push(format!("takes part {index} of a tuple of {}", parts.len()));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The largest `n` of a `$n` in the template; `$$` is a dollar sign.
+fn highest_hole(code: &Code) -> Option<usize> {
+    let mut rest = code.template.as_str();
+    let mut highest = None;
+    while let Some((_, after)) = rest.split_once('$') {
+        let digits = after.len() - after.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        highest = highest.max(after[..digits].parse().ok());
+        rest = after.strip_prefix('$').unwrap_or(after);
+    }
+    highest
+}

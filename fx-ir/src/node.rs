@@ -1,0 +1,168 @@
+//! A node: what it does, on what, of which type, and where in the user's source it comes from.
+
+use std::fmt;
+
+use crate::{NodeId, Op, RegionId, Type};
+
+/// One step of a graph; it stands for the value that it yields.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// What it does.
+    pub op: Op,
+    /// Its arguments, in the order of the op's schema.
+    pub args: Vec<Arg>,
+    /// Its options by name; absent means the default.
+    pub kwargs: Vec<(String, Arg)>,
+    /// The regions of control flow, in order.
+    pub regions: Vec<RegionId>,
+    /// The type of its value.
+    pub ty: Type,
+    /// Its name: the user's variable or the op's, unique in the graph.
+    pub name: String,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// An argument: another node's value, or a literal.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Arg {
+    /// The value of a node.
+    Node(NodeId),
+    /// An integer.
+    Int(i64),
+    /// A float.
+    Float(f64),
+    /// A truth value.
+    Bool(bool),
+    /// A string.
+    Str(String),
+    /// Rust's `None`.
+    None,
+    /// A Rust path or constant expression that needs no value: `Kind::Float`, `crate::EPS`.
+    Path(String),
+    /// A list: `[1, 2]`, `&[a, b]`.
+    List(Vec<Arg>),
+}
+
+/// Where a node comes from. A node made by a pass inherits the origins of what it replaces.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The user's source lines, in the order of the computation.
+    pub places: Vec<Place>,
+    /// What the user would call it: field paths and ops (`conv1`, `bn1`, `relu`).
+    pub labels: Vec<String>,
+    /// The passes that made it.
+    pub passes: Vec<&'static str>,
+}
+
+/// A place in the user's source.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// The file, relative to the crate's root: `src/model.rs`.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+}
+
+impl Node {
+    /// The nodes it reads, in order, repeats included; what its regions read is not among them.
+    pub fn inputs(&self) -> impl Iterator<Item = NodeId> + '_ {
+        let kwargs = self.kwargs.iter().map(|(_, arg)| arg);
+        let mut out = Vec::new();
+        for arg in self.args.iter().chain(kwargs) {
+            arg.collect_nodes(&mut out);
+        }
+        out.into_iter()
+    }
+
+    /// The option of that name.
+    pub fn kwarg(&self, name: &str) -> Option<&Arg> {
+        self.kwargs.iter().find(|(key, _)| key == name).map(|(_, arg)| arg)
+    }
+
+    /// The node that is the argument of that position, if it is one.
+    pub fn input(&self, position: usize) -> Option<NodeId> {
+        self.args.get(position).and_then(Arg::node)
+    }
+
+    /// Every argument, positional and named, to be rewritten in place.
+    pub fn args_mut(&mut self) -> impl Iterator<Item = &mut Arg> {
+        self.args.iter_mut().chain(self.kwargs.iter_mut().map(|(_, arg)| arg))
+    }
+}
+
+impl Arg {
+    /// The node, if it is one.
+    pub fn node(&self) -> Option<NodeId> {
+        match self {
+            Arg::Node(id) => Some(*id),
+            _ => None,
+        }
+    }
+
+    /// Replaces every mention of `old` by `new`, in lists too.
+    pub fn replace(&mut self, old: NodeId, new: &Arg) {
+        match self {
+            Arg::Node(id) if *id == old => *self = new.clone(),
+            Arg::List(items) => items.iter_mut().for_each(|item| item.replace(old, new)),
+            _ => {}
+        }
+    }
+
+    /// Every node mentioned, in lists too.
+    pub fn collect_nodes(&self, out: &mut Vec<NodeId>) {
+        match self {
+            Arg::Node(id) => out.push(*id),
+            Arg::List(items) => items.iter().for_each(|item| item.collect_nodes(out)),
+            _ => {}
+        }
+    }
+
+    /// The same argument with every node renamed by `map`.
+    pub fn map_nodes(&self, map: &mut impl FnMut(NodeId) -> Arg) -> Arg {
+        match self {
+            Arg::Node(id) => map(*id),
+            Arg::List(items) => Arg::List(items.iter().map(|item| item.map_nodes(map)).collect()),
+            other => other.clone(),
+        }
+    }
+}
+
+impl From<NodeId> for Arg {
+    fn from(id: NodeId) -> Arg {
+        Arg::Node(id)
+    }
+}
+
+impl Origin {
+    /// The origin of what the user wrote at `place` and would call `label`.
+    pub fn user(place: Place, label: impl Into<String>) -> Origin {
+        Origin { places: vec![place], labels: vec![label.into()], passes: Vec::new() }
+    }
+
+    /// The origin of a node that `pass` made out of nodes with these origins.
+    pub fn merged<'a>(pass: &'static str, parts: impl IntoIterator<Item = &'a Origin>) -> Origin {
+        let mut out = Origin::default();
+        for part in parts {
+            push_new(&mut out.places, &part.places);
+            push_new(&mut out.labels, &part.labels);
+            push_new(&mut out.passes, &part.passes);
+        }
+        push_new(&mut out.passes, &[pass]);
+        out
+    }
+}
+
+fn push_new<T: Clone + PartialEq>(into: &mut Vec<T>, from: &[T]) {
+    for item in from {
+        if !into.contains(item) {
+            into.push(item.clone());
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}

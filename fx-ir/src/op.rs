@@ -1,0 +1,111 @@
+//! What a node does: torch.fx's six opcodes, Rust code that is carried along, and control flow that owns regions.
+
+use crate::ops::OpId;
+
+/// What a [`Node`](crate::Node) does.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// An input of the graph, or a parameter of a region (a loop's element, what an arm of a `match` binds).
+    Placeholder,
+    /// A field of `args[0]`: `self.conv1`, `block.bn2.running_mean`.
+    GetAttr(String),
+    /// The forward of the module `args[0]` on the remaining arguments.
+    CallModule(ModuleKind),
+    /// An op of the table or of the catalog. torch.fx's `call_function` and `call_method` are one op here.
+    Call(OpId),
+    /// Rust that is carried along: a host computation the tracer understood, or code that it did not.
+    Rust(Code),
+    /// The `index`-th part of the tuple `args[0]`.
+    TupleGet(usize),
+    /// `if args[0] { regions[0] } else { regions[1] }`.
+    If,
+    /// `match args[0]`: one pattern a region; what a pattern binds are the region's parameters, in order.
+    Match(Vec<String>),
+    /// `for element in args[0]`: `args[1..]` are the carried values' first values; the region's parameters are what the
+    /// pattern binds, and then the carried values; it yields the carried values' next ones.
+    For(String),
+    /// `while regions[0] { regions[1] }`: both regions take the carried values; the first yields a bool.
+    While,
+    /// The end of a region: hands over `args` (several make a tuple).
+    Yield,
+}
+
+/// The module type that a `call_module` calls: a layer of the runtime's `nn`, by its type name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ModuleKind(pub String);
+
+/// A piece of Rust in which `$0`, `$1`, ... stand for the node's arguments.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Code {
+    /// The source, with `$n` for the n-th argument and `$$` for a dollar sign.
+    pub template: String,
+    /// May it be moved, merged or dropped?
+    pub effect: Effect,
+    /// Does it evaluate to a `Result`, of which the value is the `Ok`?
+    pub fallible: bool,
+    /// Why the tracer did not understand it; `None` when it did.
+    pub opaque: Option<String>,
+}
+
+/// What an op does beside yielding a value. Nothing but `Pure` is ever merged, moved or deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Effect {
+    /// Nothing.
+    Pure,
+    /// Draws random numbers.
+    Random,
+    /// Writes to the argument of that position.
+    InPlace(usize),
+    /// Anything else: prints, asserts, returns early, or is not known.
+    Io,
+}
+
+impl Code {
+    /// A host computation that the tracer understands: no effect, the same result for the same arguments.
+    pub fn pure(template: impl Into<String>) -> Code {
+        Code { template: template.into(), effect: Effect::Pure, fallible: false, opaque: None }
+    }
+
+    /// The same as [`Code::pure`], for an expression that is a `Result`.
+    pub fn fallible(template: impl Into<String>) -> Code {
+        Code { fallible: true, ..Code::pure(template) }
+    }
+
+    /// Code that is carried as the user wrote it because of `reason`.
+    pub fn opaque(template: impl Into<String>, reason: impl Into<String>) -> Code {
+        Code { template: template.into(), effect: Effect::Io, fallible: false, opaque: Some(reason.into()) }
+    }
+}
+
+impl Op {
+    /// The opcode under which torch.fx files it; Rust code is a `call_function`, control flow has its own words.
+    pub fn opcode(&self) -> &'static str {
+        match self {
+            Op::Placeholder => "placeholder",
+            Op::GetAttr(_) => "get_attr",
+            Op::CallModule(_) => "call_module",
+            Op::Call(id) if id.row().is_some_and(|row| row.function) => "call_function",
+            Op::Call(_) => "call_method",
+            Op::Rust(_) | Op::TupleGet(_) => "call_function",
+            Op::If => "if",
+            Op::Match(_) => "match",
+            Op::For(_) => "for",
+            Op::While => "while",
+            Op::Yield => "output",
+        }
+    }
+
+    /// What it does beside yielding a value; control flow answers for its regions elsewhere.
+    pub fn effect(&self) -> Effect {
+        match self {
+            Op::Call(id) => id.effect(),
+            Op::Rust(code) => code.effect,
+            _ => Effect::Pure,
+        }
+    }
+
+    /// Does it own regions?
+    pub fn is_control_flow(&self) -> bool {
+        matches!(self, Op::If | Op::Match(_) | Op::For(_) | Op::While)
+    }
+}

@@ -1,0 +1,128 @@
+//! The graph as a table: torch.fx's five columns, and the type and the source line beside them.
+
+use crate::text::{arg_text, name_text, op_text};
+use crate::{Arg, Graph, NodeId, Op, RegionId};
+
+const COLUMNS: [&str; 7] = ["opcode", "name", "target", "args", "kwargs", "type", "source"];
+
+type Row = [String; COLUMNS.len()];
+
+impl Graph {
+    /// A table of the nodes: opcode, name, target, args and kwargs as in torch.fx, then type and source line. What
+    /// stands in a region is indented under the pattern or the branch that it belongs to.
+    pub fn print_tabular(&self) -> String {
+        let mut rows = vec![COLUMNS.map(str::to_owned)];
+        self.tabulate(self.body(), 0, &mut rows);
+        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let widths: Vec<_> = (0..COLUMNS.len()).map(width).collect();
+        rows.insert(1, std::array::from_fn(|column| "-".repeat(widths[column])));
+        rows.iter().map(|row| line(row, &widths)).collect()
+    }
+
+    fn tabulate(&self, region: RegionId, depth: usize, rows: &mut Vec<Row>) {
+        let members = self.region(region);
+        for &id in members.params.iter().chain(&members.nodes) {
+            rows.push(self.row(id, depth));
+            let node = self.node(id);
+            for (position, &inner) in node.regions.iter().enumerate() {
+                let mut head = Row::default();
+                head[1] = format!("{:1$}{2}:", "", 2 * depth + 2, branch(&node.op, position));
+                rows.push(head);
+                self.tabulate(inner, depth + 2, rows);
+            }
+        }
+    }
+
+    fn row(&self, id: NodeId, depth: usize) -> Row {
+        let node = self.node(id);
+        let args: Vec<_> = node.args.iter().map(|arg| self.value(arg)).collect();
+        let kwargs: Vec<_> = node.kwargs.iter().map(|(key, arg)| format!("{key}: {}", self.value(arg))).collect();
+        let target = match &node.op {
+            Op::Placeholder => node.name.clone(),
+            Op::GetAttr(field) | Op::For(field) => field.clone(),
+            Op::CallModule(kind) => kind.0.clone(),
+            Op::Rust(code) => code.template.escape_debug().to_string(),
+            Op::TupleGet(index) => index.to_string(),
+            Op::Yield => "output".to_owned(),
+            Op::Call(_) | Op::If | Op::Match(_) | Op::While => op_text(node),
+        };
+        [
+            node.op.opcode().to_owned(),
+            format!("{:1$}{2}", "", 2 * depth, node.name),
+            target,
+            format!("({})", args.join(", ")),
+            format!("{{{}}}", kwargs.join(", ")),
+            node.ty.to_string(),
+            node.origin.places.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        ]
+    }
+
+    fn value(&self, arg: &Arg) -> String {
+        match arg {
+            Arg::Node(id) => name_text(self, *id).trim_start_matches('%').to_owned(),
+            Arg::List(items) => {
+                format!("[{}]", items.iter().map(|item| self.value(item)).collect::<Vec<_>>().join(", "))
+            }
+            _ => arg_text(self, arg),
+        }
+    }
+}
+
+/// What a region of a control-flow node is for.
+pub(crate) fn branch(op: &Op, position: usize) -> &str {
+    match (op, position) {
+        (Op::If, 0) => "then",
+        (Op::If, _) => "else",
+        (Op::While, 0) => "while",
+        (Op::Match(patterns), _) => patterns.get(position).map_or("?", String::as_str),
+        _ => "do",
+    }
+}
+
+fn line(row: &Row, widths: &[usize]) -> String {
+    let cells = row.iter().zip(widths).map(|(cell, &width)| format!("{cell:width$}"));
+    let line = cells.collect::<Vec<_>>().join("  ");
+    format!("{}\n", line.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::Graph;
+
+    #[test]
+    fn a_table_with_a_match() -> Result<(), crate::ParseError> {
+        let graph: Graph = r#"graph Block(self: module<Block>, xs: tensor) {
+            %conv1 = get_attr[conv1](self) : module<Conv2D>
+            %y = call_module[Conv2D](%conv1, xs) : f32[B, 64, ?, ?] @ src/model.rs:12 as conv1
+            %down = get_attr[downsample](self)
+            %skip = match(%down) : tensor @ src/model.rs:13 {
+              "Some(d)" (d: module<Down>) { %v = call_module[Down](d, xs) ; yield %v }
+              "None" { yield xs }
+            }
+            %sum = add(%y, %skip, alpha=1.0) : tensor @ src/model.rs:14 + src/model.rs:15
+            yield %sum
+        }"#
+        .parse()?;
+        expect![[r#"
+            opcode         name          target      args         kwargs        type              source
+            -------------  ------------  ----------  -----------  ------------  ----------------  --------------------------------
+            placeholder    self          self        ()           {}            module<Block>
+            placeholder    xs            xs          ()           {}            tensor
+            get_attr       conv1         conv1       (self)       {}            module<Conv2D>
+            call_module    y             Conv2D      (conv1, xs)  {}            f32[B, 64, ?, ?]  src/model.rs:12
+            get_attr       down          downsample  (self)       {}            ?
+            match          skip          match       (down)       {}            tensor            src/model.rs:13
+                             Some(d):
+            placeholder        d         d           ()           {}            module<Down>
+            call_module        v         Down        (d, xs)      {}            ?
+            output             output    output      (v)          {}            ?
+                             None:
+            output             output_1  output      (xs)         {}            ?
+            call_function  sum           add         (y, skip)    {alpha: 1.0}  tensor            src/model.rs:14, src/model.rs:15
+            output         output_2      output      (sum)        {}            ?
+        "#]].assert_eq(&graph.print_tabular());
+        Ok(())
+    }
+}

@@ -1,0 +1,165 @@
+//! The parts of a statement from text: op, argument, name, origin.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use super::cursor::{Cursor, Parsed};
+use super::word::{is_bare, is_ident, print_code};
+use crate::nearest::nearest_op;
+use crate::ops::OpId;
+use crate::{Code, Effect, ModuleKind, Op, Origin, Place};
+
+/// An op whose argument count is not known yet.
+pub(super) enum Head {
+    Op(Op),
+    /// `print`, whose template depends on how much is printed.
+    Print,
+}
+
+impl Head {
+    pub(super) fn op(self, arguments: usize) -> Op {
+        match self {
+            Head::Op(op) => op,
+            Head::Print => Op::Rust(print_code(arguments)),
+        }
+    }
+}
+
+/// What a statement does, and what its node is called if the text does not say.
+pub(super) fn parse_op(cursor: &mut Cursor) -> Parsed<(Head, String)> {
+    cursor.space();
+    let start = cursor.at;
+    let word = cursor.word("a statement")?;
+    let op = match word.as_str() {
+        "placeholder" => Op::Placeholder,
+        "get_attr" => Op::GetAttr(bracketed(cursor, "a field")?),
+        "call_module" => Op::CallModule(ModuleKind(bracketed(cursor, "a module type")?)),
+        "tuple_get" => {
+            cursor.expect("[")?;
+            let index = cursor.number("an index")?;
+            cursor.expect("]")?;
+            Op::TupleGet(index)
+        }
+        "rust" => Op::Rust(parse_code(cursor)?),
+        "print" => return Ok((Head::Print, word)),
+        "if" => Op::If,
+        "match" => Op::Match(Vec::new()),
+        "for" => Op::For(bracketed(cursor, "a pattern")?),
+        "while" => Op::While,
+        name => Op::Call(OpId::lookup(name).ok_or_else(|| cursor.error_at(start, unknown_op(name)))?),
+    };
+    let base = match &op {
+        Op::GetAttr(field) => field,
+        Op::CallModule(kind) => &kind.0,
+        Op::Call(id) => id.name(),
+        _ => &word,
+    };
+    let base = base.replace(|c: char| !is_ident(c), "_");
+    Ok((Head::Op(op), base))
+}
+
+fn unknown_op(name: &str) -> String {
+    match nearest_op(name) {
+        Some(near) => format!("unknown op `{name}`; the nearest is `{near}`"),
+        None => format!("unknown op `{name}`"),
+    }
+}
+
+fn bracketed(cursor: &mut Cursor, what: &str) -> Parsed<String> {
+    cursor.expect("[")?;
+    let word = cursor.word(what)?;
+    cursor.expect("]")?;
+    Ok(word)
+}
+
+fn parse_code(cursor: &mut Cursor) -> Parsed<Code> {
+    cursor.expect("[")?;
+    let mut code = Code::pure(cursor.string()?);
+    while cursor.eat(",") {
+        if cursor.eat("fallible") {
+            code.fallible = true;
+        } else if cursor.eat("random") {
+            code.effect = Effect::Random;
+        } else if cursor.eat("io") {
+            code.effect = Effect::Io;
+        } else if cursor.eat("in_place") {
+            cursor.expect("(")?;
+            code.effect = Effect::InPlace(cursor.number("the position of an argument")?);
+            cursor.expect(")")?;
+        } else if cursor.eat("opaque") {
+            cursor.expect("(")?;
+            code.opaque = Some(cursor.string()?);
+            cursor.expect(")")?;
+        } else {
+            return Err(cursor.expected("`fallible`, `random`, `io`, `in_place(..)` or `opaque(..)`"));
+        }
+    }
+    cursor.expect("]")?;
+    Ok(code)
+}
+
+/// A name, with or without its `%`; `None` and nothing read if there is none.
+pub(super) fn parse_name(cursor: &mut Cursor) -> Parsed<Option<String>> {
+    if cursor.eat("%") {
+        if cursor.rest().starts_with('"') {
+            return cursor.string().map(Some);
+        }
+        let name = cursor.rest().starts_with(is_ident).then(|| cursor.ident()).flatten();
+        return name.map(|name| Some(name.to_owned())).ok_or_else(|| cursor.expected("a name after `%`"));
+    }
+    let before = cursor.at;
+    match cursor.ident() {
+        Some(name) if is_bare(name) => Ok(Some(name.to_owned())),
+        _ => {
+            cursor.at = before;
+            Ok(None)
+        }
+    }
+}
+
+pub(super) fn parse_origin(cursor: &mut Cursor) -> Parsed<Origin> {
+    let mut origin = Origin::default();
+    if !cursor.eat("@") {
+        return Ok(origin);
+    }
+    cursor.space();
+    let is_word = |text: &str, word: &str| text.strip_prefix(word).is_some_and(|rest| rest.starts_with([' ', '\t']));
+    let rest = cursor.rest();
+    if rest.starts_with('"') || rest.starts_with(is_ident) && !is_word(rest, "as") && !is_word(rest, "by") {
+        sum_list(cursor, |cursor| {
+            let file = cursor.word("a file")?;
+            cursor.expect(":")?;
+            origin.places.push(Place { file, line: cursor.number("a line")? });
+            Ok(())
+        })?;
+    }
+    if cursor.eat("as") {
+        sum_list(cursor, |cursor| cursor.word("a label").map(|label| origin.labels.push(label)))?;
+    }
+    if cursor.eat("by") {
+        sum_list(cursor, |cursor| cursor.word("a pass").map(|pass| origin.passes.push(interned(&pass))))?;
+    }
+    Ok(origin)
+}
+
+/// Items with `+` between them: a comma would end the parameter that the origin belongs to.
+fn sum_list(cursor: &mut Cursor, mut item: impl FnMut(&mut Cursor) -> Parsed<()>) -> Parsed<()> {
+    item(cursor)?;
+    while cursor.eat("+") {
+        item(cursor)?;
+    }
+    Ok(())
+}
+
+/// A pass's name for the rest of the program: origins hold names of passes as the passes give them, `'static`. Each
+/// different name is leaked once.
+fn interned(name: &str) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.get(name) {
+        return known;
+    }
+    let leaked: &'static str = Box::leak(name.to_owned().into_boxed_str());
+    names.insert(leaked);
+    leaked
+}

@@ -1,0 +1,116 @@
+//! What is known of a value before any program runs: as much as the source says, and never more.
+
+use std::fmt;
+
+use crate::text::spelling_length;
+
+/// The type of a value. `Unknown` is always allowed and fits everywhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Type {
+    /// Nothing is known.
+    #[default]
+    Unknown,
+    /// A tensor.
+    Tensor(TensorType),
+    /// A module: one of the runtime's layers (`Conv2D`) or a struct of the user's (`crate::model::Block`).
+    Module(String),
+    /// Any other Rust type, as it would be written in the crate: `i64`, `Vec<i64>`, `crate::Config`.
+    Rust(String),
+    /// `Option<T>`.
+    Option(Box<Type>),
+    /// `Vec<T>`, `&[T]` or `[T; N]`.
+    List(Box<Type>),
+    /// A tuple.
+    Tuple(Vec<Type>),
+}
+
+/// What is known of a tensor: each part may be missing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TensorType {
+    /// The element type in torch's short form: `f32`, `bf16`, `i64`.
+    pub dtype: Option<String>,
+    /// The sizes, each a number or a symbol (`B`, `?`).
+    pub shape: Option<Vec<String>>,
+}
+
+impl Type {
+    /// A tensor of which nothing else is known.
+    pub const TENSOR: Type = Type::Tensor(TensorType { dtype: None, shape: None });
+
+    /// A Rust type by its spelling.
+    pub fn rust(spelling: impl Into<String>) -> Type {
+        Type::Rust(spelling.into())
+    }
+
+    /// Is it a tensor?
+    pub fn is_tensor(&self) -> bool {
+        matches!(self, Type::Tensor(_))
+    }
+
+    /// May a value of type `other` stand where one of `self` is asked for?
+    pub fn fits(&self, other: &Type) -> bool {
+        match (self, other) {
+            (Type::Unknown, _) | (_, Type::Unknown) => true,
+            (Type::Tensor(a), Type::Tensor(b)) => a.fits(b),
+            (Type::Option(a), Type::Option(b)) | (Type::List(a), Type::List(b)) => a.fits(b),
+            (Type::Tuple(a), Type::Tuple(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.fits(b)),
+            (a, b) => a == b,
+        }
+    }
+}
+
+impl TensorType {
+    fn fits(&self, other: &TensorType) -> bool {
+        let dtype = self.dtype.is_none() || other.dtype.is_none() || self.dtype == other.dtype;
+        let rank = match (&self.shape, &other.shape) {
+            (Some(a), Some(b)) => a.len() == b.len(),
+            _ => true,
+        };
+        dtype && rank
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Type::Unknown => f.write_str("?"),
+            Type::Tensor(t) => t.fmt(f),
+            Type::Module(name) => write!(f, "module<{}>", Spelling(name)),
+            Type::Rust(spelling) => write!(f, "rust<{}>", Spelling(spelling)),
+            Type::Option(inner) => write!(f, "option<{inner}>"),
+            Type::List(inner) => write!(f, "list<{inner}>"),
+            Type::Tuple(parts) => {
+                f.write_str("(")?;
+                for (i, part) in parts.iter().enumerate() {
+                    write!(f, "{}{part}", if i > 0 { ", " } else { "" })?;
+                }
+                f.write_str(")")
+            }
+        }
+    }
+}
+
+/// Rust between `<` and `>`, quoted if it would not read back bare.
+struct Spelling<'a>(&'a str);
+
+impl fmt::Display for Spelling<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bare = !self.0.starts_with('"') && spelling_length(&format!("{}>", self.0)) == Some(self.0.len());
+        if bare { f.write_str(self.0) } else { write!(f, "{:?}", self.0) }
+    }
+}
+
+impl fmt::Display for TensorType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.dtype, &self.shape) {
+            (None, None) => f.write_str("tensor"),
+            (dtype, shape) => {
+                f.write_str(dtype.as_deref().unwrap_or("tensor"))?;
+                match shape {
+                    Some(dims) => write!(f, "[{}]", dims.join(", ")),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
