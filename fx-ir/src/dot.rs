@@ -89,20 +89,21 @@ mod tests {
               subgraph cluster_r1 {
                 label="y: then";
                 n2 [label="a\nclamp\n-1.0, 1.0"];
-                n3 [label="output\nyield", shape=oval];
+                n3 [label="yield\nyield", shape=oval];
               }
               subgraph cluster_r2 {
                 label="y: else";
-                n4 [label="output_1\nyield", shape=oval];
+                n4 [label="yield_1\nyield", shape=oval];
               }
-              n5 [label="output_2\nyield", shape=oval];
+              n5 [label="output\nyield", shape=oval];
               n0 -> n1;
               n0 -> n2;
               n2 -> n3;
               n0 -> n4;
               n1 -> n5;
             }
-        "#]].assert_eq(&graph.to_dot());
+        "#]]
+        .assert_eq(&graph.to_dot());
         Ok(())
     }
 }

@@ -122,13 +122,6 @@ impl Graph {
         self.index.refresh(&self.nodes, user);
     }
 
-    /// Takes back everything that was appended to a region after its first `keep` nodes; what took part in it goes too.
-    pub fn truncate(&mut self, region: RegionId, keep: usize) {
-        while let Some(&last) = self.region(region).nodes.get(keep..).and_then(<[NodeId]>::last) {
-            self.erase_forced(last);
-        }
-    }
-
     /// Erases a node that nobody reads, and the regions it owns.
     ///
     /// # Errors
@@ -152,15 +145,6 @@ impl Graph {
             }
         }
         erased
-    }
-
-    /// Erases the nodes of a region from the `len`-th on, last first, read or not: takes back what was pushed.
-    pub fn truncate(&mut self, region: RegionId, len: usize) {
-        while self.region(region).nodes.len() > len {
-            if let Some(&last) = self.region(region).nodes.last() {
-                self.erase_forced(last);
-            }
-        }
     }
 
     fn erase_forced(&mut self, id: NodeId) {

@@ -80,7 +80,8 @@ impl Index {
     /// Every node of the arena that reads `id`, by number, each once.
     pub(crate) fn readers(&self, nodes: &[Option<Node>], id: NodeId) -> Vec<NodeId> {
         let known = self.readers.get(id.index()).into_iter().flatten().filter(|reader| !self.touched.contains(reader));
-        let reads = |reader: &&NodeId| nodes[reader.index()].as_ref().is_some_and(|node| node.inputs().any(|i| i == id));
+        let reads =
+            |reader: &&NodeId| nodes[reader.index()].as_ref().is_some_and(|node| node.inputs().any(|i| i == id));
         known.chain(self.touched.iter().filter(reads)).copied().collect()
     }
 

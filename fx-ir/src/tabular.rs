@@ -106,22 +106,22 @@ mod tests {
         }"#
         .parse()?;
         expect![[r#"
-            opcode         name          target      args         kwargs        type              source
-            -------------  ------------  ----------  -----------  ------------  ----------------  --------------------------------
-            placeholder    self          self        ()           {}            module<Block>
-            placeholder    xs            xs          ()           {}            tensor
-            get_attr       conv1         conv1       (self)       {}            module<Conv2D>
-            call_module    y             Conv2D      (conv1, xs)  {}            f32[B, 64, ?, ?]  src/model.rs:12
-            get_attr       down          downsample  (self)       {}            ?
-            match          skip          match       (down)       {}            tensor            src/model.rs:13
+            opcode         name         target      args         kwargs        type              source
+            -------------  -----------  ----------  -----------  ------------  ----------------  --------------------------------
+            placeholder    self         self        ()           {}            module<Block>
+            placeholder    xs           xs          ()           {}            tensor
+            get_attr       conv1        conv1       (self)       {}            module<Conv2D>
+            call_module    y            Conv2D      (conv1, xs)  {}            f32[B, 64, ?, ?]  src/model.rs:12
+            get_attr       down         downsample  (self)       {}            ?
+            match          skip         match       (down)       {}            tensor            src/model.rs:13
                              Some(d):
-            placeholder        d         d           ()           {}            module<Down>
-            call_module        v         Down        (d, xs)      {}            ?
-            output             output    output      (v)          {}            ?
+            placeholder        d        d           ()           {}            module<Down>
+            call_module        v        Down        (d, xs)      {}            ?
+            output             yield    output      (v)          {}            ?
                              None:
-            output             output_1  output      (xs)         {}            ?
-            call_function  sum           add         (y, skip)    {alpha: 1.0}  tensor            src/model.rs:14, src/model.rs:15
-            output         output_2      output      (sum)        {}            ?
+            output             yield_1  output      (xs)         {}            ?
+            call_function  sum          add         (y, skip)    {alpha: 1.0}  tensor            src/model.rs:14, src/model.rs:15
+            output         output       output      (sum)        {}            ?
         "#]].assert_eq(&graph.print_tabular());
         Ok(())
     }

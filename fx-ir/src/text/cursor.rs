@@ -84,7 +84,8 @@ impl<'a> Cursor<'a> {
         let before = self.at;
         self.space();
         let rest = self.rest();
-        let whole = !token.ends_with(is_ident) || !rest.get(token.len()..).is_some_and(|rest| rest.starts_with(is_ident));
+        let whole =
+            !token.ends_with(is_ident) || !rest.get(token.len()..).is_some_and(|rest| rest.starts_with(is_ident));
         if rest.starts_with(token) && whole {
             self.at += token.len();
             return true;

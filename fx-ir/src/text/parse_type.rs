@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use super::ParseError;
 use super::cursor::{Cursor, Parsed};
-use crate::types::TensorType;
 use crate::Type;
+use crate::types::TensorType;
 
 impl FromStr for Type {
     type Err = ParseError;

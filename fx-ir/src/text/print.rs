@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::word::{Percent, Word};
 use super::print_op::{kwarg_text, yield_name};
+use super::word::{Percent, Word};
 use super::{arg_text, name_text, op_text, origin_text};
 use crate::names::Names;
 use crate::{Graph, NodeId, Op, RegionId, Type};

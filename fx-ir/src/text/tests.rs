@@ -42,18 +42,24 @@ fn assert_same(a: &Graph, b: &Graph) {
 fn the_short_form() -> Result<(), ParseError> {
     let text = "graph f(x: f32[2]) { %0 = print(x) ; %1 = neg(x) ; yield x }";
     assert_eq!(text.parse::<Graph>()?.to_line(), text);
-    check("graph f(x) { y = relu(x) # a comment\n\n ; ; relu(y) ; yield }", &expect![[r#"
+    check(
+        "graph f(x) { y = relu(x) # a comment\n\n ; ; relu(y) ; yield }",
+        &expect![[r#"
         graph f(x) {
           %y = relu(x)
           %relu = relu(%y)
           yield
-        }"#]]);
-    check(text, &expect![[r#"
+        }"#]],
+    );
+    check(
+        text,
+        &expect![[r#"
         graph f(x: f32[2]) {
           %0 = print(x)
           %1 = neg(x)
           yield x
-        }"#]]);
+        }"#]],
+    );
     Ok(())
 }
 
@@ -98,7 +104,10 @@ fn a_block_reads_as_it_was_written() {
 fn control_flow() {
     check(
         r#"graph "odd \"name\""(self, xs: tensor, n: rust<fn(i64) -> Vec<i64>>, %"odd name": ?) { yield }"#,
-        &expect![[r#"1:70: expected a parameter or `)`, found `"`"#]],
+        &expect![[r#"
+            graph "odd \"name\""(self, xs: tensor, n: rust<fn(i64) -> Vec<i64>>, %"odd name") {
+              yield
+            }"#]],
     );
     check(
         r#"graph Loop(self, xs: tensor) {
@@ -152,10 +161,16 @@ fn errors_say_where_and_what() {
     check("graph f(x) { %x = relu(x) ; yield }", &expect!["1:14: the name `x` is taken"]);
     check("graph f(x { yield }", &expect!["1:11: expected `,` or `)`, found `{`"]);
     check("graph f(x: module<Conv2D) { yield }", &expect!["1:19: expected `>` further on"]);
-    check("graph f(x) { relu(x) neg(x) ; yield }", &expect!["1:22: expected `;`, `}` or the end of the line, found `neg`"]);
+    check(
+        "graph f(x) { relu(x) neg(x) ; yield }",
+        &expect!["1:22: expected `;`, `}` or the end of the line, found `neg`"],
+    );
     check("graph f(x) { yield \"open }", &expect!["1:20: this quote has no end"]);
     check("graph f(x) { yield 99999999999999999999 }", &expect!["1:20: `99999999999999999999` is no number"]);
-    check("graph f(x) { %r = rust[\"$0\", quick](x) ; yield }", &expect!["1:30: expected `fallible`, `random`, `io`, `in_place(..)` or `opaque(..)`, found `quick`"]);
+    check(
+        "graph f(x) { %r = rust[\"$0\", quick](x) ; yield }",
+        &expect!["1:30: expected `fallible`, `random`, `io`, `in_place(..)` or `opaque(..)`, found `quick`"],
+    );
     check("graph f(x) { yield", &expect!["1:19: expected `;`, `}` or the end of the line, found the end"]);
     check("", &expect!["1:1: expected `graph`, found the end"]);
 }
@@ -170,8 +185,21 @@ impl Dice {
     }
 
     fn text(&mut self) -> String {
-        const TEXTS: &[&str] =
-            &["x", "conv1", "none", "yield", "0", "a b", "", "é", "\"q\"\\`\n\u{301}\t", "a::b", "src/m.rs", "->", "% # ; }"];
+        const TEXTS: &[&str] = &[
+            "x",
+            "conv1",
+            "none",
+            "yield",
+            "0",
+            "a b",
+            "",
+            "é",
+            "\"q\"\\`\n\u{301}\t",
+            "a::b",
+            "src/m.rs",
+            "->",
+            "% # ; }",
+        ];
         TEXTS[self.roll(TEXTS.len())].to_owned()
     }
 
@@ -258,7 +286,8 @@ impl Dice {
             }
             seen.push(id);
         }
-        let (name, args) = (["output", "yield", "end", "output_2"][self.roll(4)], (0..self.roll(3)).map(|_| self.arg(seen, 0)));
+        let (name, args) =
+            (["output", "yield", "end", "output_2"][self.roll(4)], (0..self.roll(3)).map(|_| self.arg(seen, 0)));
         let args = args.collect();
         let origin = self.origin();
         graph.push(region, Op::Yield, args, name, Type::Unknown, origin);
@@ -278,7 +307,8 @@ fn whatever_a_graph_holds_reads_back() {
 
 #[test]
 fn a_copy_prints_the_same() -> Result<(), ParseError> {
-    let source: Graph = r#"graph f(x) { %y = if(x) { %a = relu(x) ; yield %a } else { yield x } ; yield %y }"#.parse()?;
+    let source: Graph =
+        r#"graph f(x) { %y = if(x) { %a = relu(x) ; yield %a } else { yield x } ; yield %y }"#.parse()?;
     let mut copy = Graph::new("f");
     let body = copy.body();
     let yielded = copy.graph_copy(&source, &mut std::collections::BTreeMap::new(), Spot::End(body));
