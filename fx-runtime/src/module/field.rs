@@ -1,0 +1,144 @@
+//! Fields of a module, and how a derive treats them without knowing their types.
+//!
+//! A derive sees tokens, not types, so it writes the same call for every field and lets the compiler choose. Method
+//! lookup takes off one `&` at a time, so that `(&&&Probe(x)).visit(..)` finds [`probe::ViaField`], which is written for
+//! `&&Probe`, when `x` is a [`Field`], and otherwise a fallback that is written for fewer `&`s.
+
+use tch::Tensor;
+
+use super::{Module, Role, Visitor};
+use crate::Error;
+
+/// A field that a module shows: a tensor, a module, or an `Option` of one, which leaves no trace in names.
+pub trait Field: Sized {
+    /// Shows the field under `name`.
+    fn visit_field<'a>(&'a self, name: &str, visitor: &mut dyn Visitor<'a>);
+
+    /// A second handle on the same field; tensors share their storage.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotCloneable`] as for [`Module::shallow_clone`].
+    fn clone_field(&self) -> Result<Self, Error>;
+}
+
+impl<M: Module> Field for M {
+    fn visit_field<'a>(&'a self, name: &str, visitor: &mut dyn Visitor<'a>) {
+        visitor.child(name, self);
+    }
+
+    fn clone_field(&self) -> Result<Self, Error> {
+        self.shallow_clone()
+    }
+}
+
+/// A tensor that requires a gradient is a parameter, any other a buffer.
+impl Field for Tensor {
+    fn visit_field<'a>(&'a self, name: &str, visitor: &mut dyn Visitor<'a>) {
+        let role = if self.requires_grad() { Role::Parameter } else { Role::Buffer };
+        visitor.tensor(name, self, role);
+    }
+
+    fn clone_field(&self) -> Result<Self, Error> {
+        Ok(self.shallow_clone())
+    }
+}
+
+impl<F: Field> Field for Option<F> {
+    fn visit_field<'a>(&'a self, name: &str, visitor: &mut dyn Visitor<'a>) {
+        if let Some(field) = self {
+            field.visit_field(name, visitor);
+        }
+    }
+
+    fn clone_field(&self) -> Result<Self, Error> {
+        self.as_ref().map(Field::clone_field).transpose()
+    }
+}
+
+/// Shows `$field` to `$visitor` as `$name` if it is a [`Field`], and does nothing otherwise.
+///
+/// `visit_field!(visitor, "conv1", &self.conv1);`
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __visit_field {
+    ($visitor:expr, $name:expr, $field:expr) => {{
+        #[allow(unused_imports)]
+        use $crate::module::probe::{Probe, ViaField as _, VisitNothing as _};
+        (&&&Probe($field)).visit($name, $visitor)
+    }};
+}
+pub use __visit_field as visit_field;
+
+/// A second handle on `$field`, as a `Result`: shallow for a [`Field`], else by `Clone`, else an error that says `$name`.
+///
+/// `clone_field!("conv1", &self.conv1)?`
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __clone_field {
+    ($name:expr, $field:expr) => {{
+        #[allow(unused_imports)]
+        use $crate::module::probe::{CloneNothing as _, Probe, ViaClone as _, ViaField as _};
+        (&&&Probe($field)).clone_as($name)
+    }};
+}
+pub use __clone_field as clone_field;
+
+/// The traits behind [`visit_field!`] and [`clone_field!`]; nothing to call by hand.
+pub mod probe {
+    use super::{Error, Field, Visitor};
+
+    /// Wraps a field, so that the choice below depends on its type only.
+    #[derive(Debug)]
+    pub struct Probe<'a, T: ?Sized>(pub &'a T);
+
+    /// First choice: the field is a [`Field`].
+    pub trait ViaField<'a, T> {
+        /// Shows the field.
+        fn visit(&self, name: &str, visitor: &mut dyn Visitor<'a>);
+        /// Clones the field's handle.
+        fn clone_as(&self, name: &str) -> Result<T, Error>;
+    }
+
+    impl<'a, T: Field> ViaField<'a, T> for &&Probe<'a, T> {
+        fn visit(&self, name: &str, visitor: &mut dyn Visitor<'a>) {
+            self.0.visit_field(name, visitor);
+        }
+
+        fn clone_as(&self, _name: &str) -> Result<T, Error> {
+            self.0.clone_field()
+        }
+    }
+
+    /// Second choice for clones: a hyper-parameter that is `Clone`.
+    pub trait ViaClone<T> {
+        /// Clones the value.
+        fn clone_as(&self, name: &str) -> Result<T, Error>;
+    }
+
+    impl<T: Clone> ViaClone<T> for &Probe<'_, T> {
+        fn clone_as(&self, _name: &str) -> Result<T, Error> {
+            Ok(self.0.clone())
+        }
+    }
+
+    /// Last choice for visits: a hyper-parameter, which is not shown.
+    pub trait VisitNothing<'a> {
+        /// Does nothing.
+        fn visit(&self, _name: &str, _visitor: &mut dyn Visitor<'a>) {}
+    }
+
+    impl<T: ?Sized> VisitNothing<'_> for Probe<'_, T> {}
+
+    /// Last choice for clones: an error that names the field.
+    pub trait CloneNothing<T> {
+        /// Refuses.
+        fn clone_as(&self, name: &str) -> Result<T, Error>;
+    }
+
+    impl<T> CloneNothing<T> for Probe<'_, T> {
+        fn clone_as(&self, name: &str) -> Result<T, Error> {
+            Err(Error::NotCloneable { what: name.to_owned() })
+        }
+    }
+}

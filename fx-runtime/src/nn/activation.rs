@@ -1,0 +1,141 @@
+//! Activations as layers.
+
+use tch::Tensor;
+
+use super::leaf::stateless;
+
+macro_rules! activations {
+    ($($(#[$doc:meta])* $layer:ident, $constructor:ident, |$xs:ident| $value:expr;)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+            pub struct $layer;
+
+            impl $layer {
+                /// Applies the activation elementwise.
+                #[allow(clippy::unused_self)]
+                pub fn forward(&self, $xs: &Tensor) -> Tensor {
+                    $value
+                }
+            }
+
+            stateless!($layer, stringify!($layer));
+
+            $(#[$doc])*
+            pub fn $constructor() -> $layer {
+                $layer
+            }
+        )*
+    };
+}
+
+activations! {
+    /// `max(x, 0)`.
+    ReLU, relu, |xs| xs.relu();
+    /// `min(max(x, 0), 6)`.
+    ReLU6, relu6, |xs| xs.relu6();
+    /// `x · sigmoid(x)`.
+    SiLU, silu, |xs| xs.silu();
+    /// `x · relu6(x + 3) / 6`.
+    HardSwish, hard_swish, |xs| xs.hardswish();
+    /// `1 / (1 + exp(-x))`.
+    Sigmoid, sigmoid, |xs| xs.sigmoid();
+    /// The hyperbolic tangent.
+    Tanh, tanh, |xs| xs.tanh();
+}
+
+/// How [`GELU`] computes the normal distribution.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum GeluApproximation {
+    /// Exactly, by `erf`.
+    #[default]
+    None,
+    /// By `tanh`, as GPT-2 does.
+    Tanh,
+}
+
+impl GeluApproximation {
+    /// libtorch's word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            GeluApproximation::None => "none",
+            GeluApproximation::Tanh => "tanh",
+        }
+    }
+}
+
+/// `x · Φ(x)`, Φ the normal distribution.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct GELU {
+    /// How Φ is computed.
+    pub approximate: GeluApproximation,
+}
+
+impl GELU {
+    /// Applies the activation elementwise.
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        xs.gelu(self.approximate.as_str())
+    }
+}
+
+stateless!(GELU, "GELU");
+
+/// The exact [`GELU`].
+pub fn gelu() -> GELU {
+    GELU { approximate: GeluApproximation::None }
+}
+
+/// [`GELU`] by way of `tanh`.
+pub fn gelu_tanh() -> GELU {
+    GELU { approximate: GeluApproximation::Tanh }
+}
+
+/// `x` where it is positive, else `negative_slope · x`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LeakyReLU {
+    /// The slope below zero.
+    pub negative_slope: f64,
+}
+
+impl Default for LeakyReLU {
+    fn default() -> Self {
+        Self { negative_slope: 0.01 }
+    }
+}
+
+impl LeakyReLU {
+    /// Applies the activation elementwise.
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        // tch's `leaky_relu` knows only the default slope. Its backward is `grad` where x > 0 and `slope · grad`
+        // elsewhere, so with x for `grad` it is the function itself, gradient included.
+        xs.leaky_relu_backward(xs, self.negative_slope, false)
+    }
+}
+
+stateless!(LeakyReLU, "LeakyReLU");
+
+/// A [`LeakyReLU`]; PyTorch's default slope is 0.01.
+pub fn leaky_relu(negative_slope: f64) -> LeakyReLU {
+    LeakyReLU { negative_slope }
+}
+
+/// `exp(x) / sum(exp(x))` along one axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Softmax {
+    /// The axis; negative ones count from the end.
+    pub dim: i64,
+}
+
+impl Softmax {
+    /// Applies the softmax; the dtype stays.
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        xs.softmax(self.dim, None)
+    }
+}
+
+stateless!(Softmax, "Softmax");
+
+/// A [`Softmax`] along `dim`.
+pub fn softmax(dim: i64) -> Softmax {
+    Softmax { dim }
+}

@@ -1,0 +1,136 @@
+//! Batch normalization over one, two and three spatial dimensions.
+
+use std::borrow::Borrow;
+
+use tch::Tensor;
+
+use super::leaf::leaf;
+use super::mode::Mode;
+use super::{Init, Path};
+
+/// Configuration of a batch normalization.
+#[derive(Debug, Clone, Copy)]
+pub struct BatchNormConfig {
+    /// Whether cuDNN may be used.
+    pub cudnn_enabled: bool,
+    /// Added to the variance.
+    pub eps: f64,
+    /// Share of the batch in the running statistics.
+    pub momentum: f64,
+    /// Whether a weight and a bias are learned.
+    pub affine: bool,
+    /// How the weight starts; uniform in `0..1` by default, as in tch (PyTorch starts with ones).
+    pub ws_init: Init,
+    /// How the bias starts.
+    pub bs_init: Init,
+}
+
+impl Default for BatchNormConfig {
+    fn default() -> Self {
+        Self {
+            cudnn_enabled: true,
+            eps: 1e-5,
+            momentum: 0.1,
+            affine: true,
+            ws_init: Init::Uniform { lo: 0., up: 1. },
+            bs_init: Init::Const(0.),
+        }
+    }
+}
+
+/// A batch normalization: `(xs - mean) / sqrt(var + eps) * weight + bias` per channel, axis 1.
+#[derive(Debug)]
+pub struct BatchNorm {
+    /// Numerical settings.
+    pub config: BatchNormConfig,
+    /// `running_mean`, of shape `[channels]`.
+    pub running_mean: Tensor,
+    /// `running_var`, of shape `[channels]`.
+    pub running_var: Tensor,
+    /// `weight`, of shape `[channels]`.
+    pub ws: Option<Tensor>,
+    /// `bias`, of shape `[channels]`.
+    pub bs: Option<Tensor>,
+    /// Number of spatial dimensions.
+    pub nd: usize,
+    mode: Mode,
+}
+
+impl BatchNorm {
+    /// Normalizes with the batch's statistics in training mode and with the running ones in inference mode.
+    ///
+    /// Inference is the mode at the start; see [`crate::nn`].
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        self.forward_t(xs, self.mode.training())
+    }
+
+    /// Normalizes with the batch's statistics if `train`, which also moves the running ones, else with the running ones.
+    ///
+    /// # Panics
+    ///
+    /// If `xs` has another number of dimensions than `nd + 2` (2 or 3 for `nd` = 1).
+    pub fn forward_t(&self, xs: &Tensor, train: bool) -> Tensor {
+        let dim = xs.dim();
+        assert!(
+            dim == self.nd + 2 || (self.nd == 1 && dim == 2),
+            "batch_norm{}d takes {} dimensions, got an input of shape {:?}",
+            self.nd,
+            if self.nd == 1 { "2 or 3".to_owned() } else { (self.nd + 2).to_string() },
+            xs.size()
+        );
+        xs.batch_norm(
+            self.ws.as_ref(),
+            self.bs.as_ref(),
+            Some(&self.running_mean),
+            Some(&self.running_var),
+            train,
+            self.config.momentum,
+            self.config.eps,
+            self.config.cudnn_enabled,
+        )
+    }
+}
+
+impl super::ModuleT for BatchNorm {
+    fn forward_t(&self, xs: &Tensor, train: bool) -> Tensor {
+        self.forward_t(xs, train)
+    }
+}
+
+leaf!(
+    BatchNorm, "BatchNorm",
+    parameters { weight: ws, bias: bs }
+    buffers { running_mean, running_var }
+    plain { config, nd }
+    mode { mode }
+);
+
+fn batch_norm<'a, T: Borrow<Path<'a>>>(vs: T, nd: usize, out_dim: i64, config: BatchNormConfig) -> BatchNorm {
+    let vs = vs.borrow();
+    let ws = config.affine.then(|| vs.var("weight", &[out_dim], config.ws_init));
+    let bs = config.affine.then(|| vs.var("bias", &[out_dim], config.bs_init));
+    BatchNorm {
+        config,
+        running_mean: vs.zeros_no_train("running_mean", &[out_dim]),
+        running_var: vs.ones_no_train("running_var", &[out_dim]),
+        ws,
+        bs,
+        nd,
+        mode: Mode::default(),
+    }
+}
+
+/// A batch normalization of `[N, C]` or `[N, C, L]`.
+pub fn batch_norm1d<'a, T: Borrow<Path<'a>>>(vs: T, out_dim: i64, config: BatchNormConfig) -> BatchNorm {
+    batch_norm(vs, 1, out_dim, config)
+}
+
+/// A batch normalization of `[N, C, H, W]`.
+pub fn batch_norm2d<'a, T: Borrow<Path<'a>>>(vs: T, out_dim: i64, config: BatchNormConfig) -> BatchNorm {
+    batch_norm(vs, 2, out_dim, config)
+}
+
+/// A batch normalization of `[N, C, D, H, W]`.
+pub fn batch_norm3d<'a, T: Borrow<Path<'a>>>(vs: T, out_dim: i64, config: BatchNormConfig) -> BatchNorm {
+    batch_norm(vs, 3, out_dim, config)
+}

@@ -1,0 +1,45 @@
+//! Dropout as a layer.
+
+use tch::Tensor;
+
+use super::leaf::leaf;
+use super::mode::Mode;
+
+/// In training, zeroes each element with probability `p` and divides the others by `1 - p`; else passes on.
+#[derive(Debug, Clone)]
+pub struct Dropout {
+    /// The probability, in `0..=1`.
+    pub p: f64,
+    mode: Mode,
+}
+
+impl Default for Dropout {
+    fn default() -> Self {
+        dropout(0.5)
+    }
+}
+
+impl Dropout {
+    /// Drops in training mode; inference is the mode at the start, see [`crate::nn`].
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        self.forward_t(xs, self.mode.training())
+    }
+
+    /// Drops if `train`.
+    pub fn forward_t(&self, xs: &Tensor, train: bool) -> Tensor {
+        xs.dropout(self.p, train)
+    }
+}
+
+impl super::ModuleT for Dropout {
+    fn forward_t(&self, xs: &Tensor, train: bool) -> Tensor {
+        self.forward_t(xs, train)
+    }
+}
+
+leaf!(Dropout, "Dropout", parameters {} buffers {} plain { p } mode { mode });
+
+/// A [`Dropout`] with probability `p`; PyTorch's default is 0.5.
+pub fn dropout(p: f64) -> Dropout {
+    Dropout { p, mode: Mode::default() }
+}

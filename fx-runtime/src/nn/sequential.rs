@@ -1,0 +1,201 @@
+//! Layers one after the other.
+//!
+//! The layers of a [`Sequential`] take no mode; those of a [`SequentialT`] do. Both remember the types of their layers:
+//! they can be listed, looked at and taken out again.
+
+use tch::Tensor;
+
+use super::leaf::computes;
+use super::mode::Mode;
+use super::stack::{Closure, Run, Stack};
+use super::{Module, ModuleT};
+use crate::Error;
+use crate::module::Visitor;
+
+/// Layers one after the other, for layers that behave the same in training and inference.
+///
+/// ```
+/// use fx_runtime::{Device, Kind, Tensor, nn};
+///
+/// let vs = nn::VarStore::new(Device::Cpu);
+/// let net = nn::seq()
+///     .add(nn::linear(vs.root() / "0", 4, 3, nn::LinearConfig::default()))
+///     .add(nn::relu())
+///     .add_fn(|xs| xs * 2);
+/// assert_eq!(net.forward(&Tensor::ones([2, 4], (Kind::Float, Device::Cpu))).size(), [2, 3]);
+/// assert_eq!(net.layer::<nn::Linear>(0)?.ws.size(), [3, 4]);
+/// # Ok::<(), fx_runtime::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Sequential {
+    layers: Stack,
+}
+
+/// An empty [`Sequential`].
+pub fn seq() -> Sequential {
+    Sequential { layers: Stack::default() }
+}
+
+/// Layers one after the other, some of which behave differently in training and inference.
+#[derive(Debug)]
+pub struct SequentialT {
+    layers: Stack,
+    mode: Mode,
+}
+
+/// An empty [`SequentialT`].
+pub fn seq_t() -> SequentialT {
+    SequentialT { layers: Stack::default(), mode: Mode::default() }
+}
+
+/// What both have.
+macro_rules! stack_methods {
+    ($sequential:ident, $module:ident) => {
+        impl $sequential {
+            /// Number of layers.
+            #[allow(clippy::cast_possible_wrap)]
+            pub fn len(&self) -> i64 {
+                self.layers.len() as i64
+            }
+
+            /// True if there are no layers, and the output is the input.
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+
+            /// Appends a layer.
+            #[allow(clippy::should_implement_trait)]
+            #[must_use]
+            pub fn add<M: $module + 'static>(mut self, layer: M) -> Self {
+                self.layers.push(layer);
+                self
+            }
+
+            /// Appends a closure.
+            #[must_use]
+            pub fn add_fn<F>(mut self, f: F) -> Self
+            where
+                F: 'static + Fn(&Tensor) -> Tensor + Send,
+            {
+                self.layers.push(Closure::new(move |xs, _train| f(xs)));
+                self
+            }
+
+            /// The layer at `index`, which must be a `T`.
+            ///
+            /// # Errors
+            ///
+            /// [`Error::Layer`] if there is no such layer or it is of another type.
+            pub fn layer<T: 'static>(&self, index: usize) -> Result<&T, Error> {
+                self.layers.layer(index)
+            }
+
+            /// Every layer: its index, the layer if its type is registered, and the name of its type.
+            pub fn layers(&self) -> impl Iterator<Item = (usize, Option<&dyn crate::Module>, &'static str)> {
+                self.layers.layers()
+            }
+
+            /// A second handle on the layer at `index`, whatever its type.
+            ///
+            /// # Errors
+            ///
+            /// [`Error::Layer`] if there is no such layer, [`Error::Unsupported`] if its type is not registered.
+            pub fn clone_layer(&self, index: usize) -> Result<Box<dyn ModuleT>, Error> {
+                self.layers.clone_layer(index)
+            }
+        }
+
+        crate::register_module!($sequential);
+    };
+}
+
+stack_methods!(Sequential, Module);
+stack_methods!(SequentialT, ModuleT);
+
+impl Sequential {
+    /// Applies all layers.
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        self.layers.forward(xs, Run::Told(false))
+    }
+
+    /// The output of each layer, or of each of the first `n` (at least one).
+    pub fn forward_all(&self, xs: &Tensor, n: Option<usize>) -> Vec<Tensor> {
+        self.layers.forward_all(xs, Run::Told(false), n)
+    }
+}
+
+computes!(Sequential);
+
+impl crate::Module for Sequential {
+    fn type_name(&self) -> &'static str {
+        "Sequential"
+    }
+
+    fn visit<'a>(&'a self, visitor: &mut dyn Visitor<'a>) {
+        self.layers.visit(visitor);
+    }
+
+    fn shallow_clone(&self) -> Result<Self, Error> {
+        Ok(Self { layers: self.layers.shallow_clone()? })
+    }
+}
+
+impl SequentialT {
+    /// Appends a closure that takes the mode.
+    #[must_use]
+    pub fn add_fn_t<F>(mut self, f: F) -> Self
+    where
+        F: 'static + Fn(&Tensor, bool) -> Tensor + Send,
+    {
+        self.layers.push(Closure::new(f));
+        self
+    }
+
+    /// Applies all layers, each in the mode that it keeps; layers that keep none run in the mode of this one.
+    ///
+    /// Inference is the mode at the start; see [`crate::nn`].
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        self.layers.forward(xs, Run::Kept(self.mode.training()))
+    }
+
+    /// Applies all layers in the mode `train`.
+    pub fn forward_t(&self, xs: &Tensor, train: bool) -> Tensor {
+        self.layers.forward(xs, Run::Told(train))
+    }
+
+    /// The output of each layer in the mode `train`, or of each of the first `n` (at least one).
+    pub fn forward_all_t(&self, xs: &Tensor, train: bool, n: Option<usize>) -> Vec<Tensor> {
+        self.layers.forward_all(xs, Run::Told(train), n)
+    }
+}
+
+impl ModuleT for SequentialT {
+    fn forward_t(&self, xs: &Tensor, train: bool) -> Tensor {
+        self.forward_t(xs, train)
+    }
+}
+
+impl crate::Module for SequentialT {
+    fn type_name(&self) -> &'static str {
+        "SequentialT"
+    }
+
+    fn visit<'a>(&'a self, visitor: &mut dyn Visitor<'a>) {
+        self.layers.visit(visitor);
+    }
+
+    fn shallow_clone(&self) -> Result<Self, Error> {
+        Ok(Self { layers: self.layers.shallow_clone()?, mode: self.mode.clone() })
+    }
+
+    fn set_training(&self, training: bool) {
+        self.mode.set(training);
+        for (_, child) in self.children() {
+            child.set_training(training);
+        }
+    }
+
+    fn training(&self) -> Option<bool> {
+        Some(self.mode.training())
+    }
+}

@@ -1,0 +1,53 @@
+//! Layers that compute nothing: they rename axes or pass on.
+
+use tch::Tensor;
+
+use super::leaf::stateless;
+
+/// Merges the axes `start_dim..=end_dim` into one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flatten {
+    /// The first axis; negative ones count from the end.
+    pub start_dim: i64,
+    /// The last axis.
+    pub end_dim: i64,
+}
+
+impl Default for Flatten {
+    fn default() -> Self {
+        Self { start_dim: 1, end_dim: -1 }
+    }
+}
+
+impl Flatten {
+    /// Flattens.
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        xs.flatten(self.start_dim, self.end_dim)
+    }
+}
+
+stateless!(Flatten, "Flatten");
+
+/// A [`Flatten`]; PyTorch's default is `flatten(1, -1)`, all but the batch.
+pub fn flatten(start_dim: i64, end_dim: i64) -> Flatten {
+    Flatten { start_dim, end_dim }
+}
+
+/// The input itself.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Identity;
+
+impl Identity {
+    /// A second handle on `xs`.
+    #[allow(clippy::unused_self)]
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        xs.shallow_clone()
+    }
+}
+
+stateless!(Identity, "Identity");
+
+/// The input itself.
+pub fn identity() -> Identity {
+    Identity
+}

@@ -1,0 +1,208 @@
+//! Layers of any type in a row: what `Sequential` and `SequentialT` are made of.
+//!
+//! A layer is erased when it is added. It is seen again by its type (`layer::<T>`), or as a [`crate::Module`] by way of
+//! the [registry](crate::registry); one that is not registered is shown as a leaf without tensors.
+
+use std::any::{Any, type_name};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tch::Tensor;
+
+use super::ModuleT;
+use crate::Error;
+use crate::module::{Module, Visitor};
+use crate::registry::Registration;
+
+/// Which mode each layer runs in.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Run {
+    /// The caller's, for all.
+    Told(bool),
+    /// The one that the layer keeps, or this if it keeps none.
+    Kept(bool),
+}
+
+#[derive(Default)]
+pub(super) struct Stack(Vec<Slot>);
+
+struct Slot {
+    layer: Box<dyn Layer>,
+    registration: Option<&'static Registration>,
+    opaque: Opaque,
+}
+
+/// A layer that computes and that can be put back into a box after it was cloned as `Any`.
+trait Layer: ModuleT + Any {
+    fn rebox(&self, clone: Box<dyn Any>) -> Option<Box<dyn Layer>>;
+}
+
+impl<M: ModuleT + 'static> Layer for M {
+    fn rebox(&self, clone: Box<dyn Any>) -> Option<Box<dyn Layer>> {
+        clone.downcast::<M>().ok().map(|layer| layer as Box<dyn Layer>)
+    }
+}
+
+/// Stands for a layer that is not registered.
+#[derive(Debug, Clone, Copy)]
+struct Opaque {
+    type_name: &'static str,
+}
+
+impl Module for Opaque {
+    fn type_name(&self) -> &'static str {
+        self.type_name
+    }
+
+    fn visit<'a>(&'a self, _visitor: &mut dyn Visitor<'a>) {}
+
+    fn shallow_clone(&self) -> Result<Self, Error> {
+        Ok(*self)
+    }
+}
+
+impl Slot {
+    fn of<M: ModuleT + 'static>(layer: M) -> Self {
+        let registration = Registration::find(&layer);
+        Self { layer: Box::new(layer), registration, opaque: Opaque { type_name: short_name::<M>() } }
+    }
+
+    fn any(&self) -> &dyn Any {
+        &*self.layer
+    }
+
+    fn module(&self) -> Option<&dyn Module> {
+        self.registration.and_then(|registration| registration.view(self.any()))
+    }
+
+    fn forward(&self, xs: &Tensor, run: Run) -> Tensor {
+        let train = match run {
+            Run::Told(train) => train,
+            Run::Kept(train) => self.module().and_then(Module::training).unwrap_or(train),
+        };
+        self.layer.forward_t(xs, train)
+    }
+
+    fn shallow_clone(&self) -> Result<Self, Error> {
+        let clone = self.registration.and_then(|registration| registration.shallow_clone(self.any())).transpose()?;
+        let layer = clone.and_then(|clone| self.layer.rebox(clone)).ok_or_else(|| Error::Unsupported {
+            what: format!("cloning a `{}` in a sequential", self.opaque.type_name),
+            help: format!("derive `fx_runtime::Module` for `{}`", self.opaque.type_name),
+        })?;
+        Ok(Self { layer, ..*self })
+    }
+}
+
+impl Stack {
+    pub(super) fn push<M: ModuleT + 'static>(&mut self, layer: M) {
+        self.0.push(Slot::of(layer));
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn forward(&self, xs: &Tensor, run: Run) -> Tensor {
+        self.0.iter().fold(xs.shallow_clone(), |xs, slot| slot.forward(&xs, run))
+    }
+
+    /// The output of each of the first `n` layers, of at least one; the input if there are no layers.
+    pub(super) fn forward_all(&self, xs: &Tensor, run: Run, n: Option<usize>) -> Vec<Tensor> {
+        if self.0.is_empty() {
+            return vec![xs.shallow_clone()];
+        }
+        let mut last = xs.shallow_clone();
+        let mut outputs = Vec::new();
+        for slot in self.0.iter().take(n.unwrap_or(usize::MAX).max(1)) {
+            last = slot.forward(&last, run);
+            outputs.push(last.shallow_clone());
+        }
+        outputs
+    }
+
+    pub(super) fn layer<T: 'static>(&self, index: usize) -> Result<&T, Error> {
+        let found = self.0.get(index);
+        found.and_then(|slot| slot.any().downcast_ref::<T>()).ok_or_else(|| Error::Layer {
+            index,
+            expected: short_name::<T>(),
+            found: found.map(|slot| slot.opaque.type_name),
+        })
+    }
+
+    pub(super) fn layers(&self) -> impl Iterator<Item = (usize, Option<&dyn Module>, &'static str)> {
+        self.0.iter().enumerate().map(|(index, slot)| {
+            let module = slot.module();
+            (index, module, module.map_or(slot.opaque.type_name, Module::type_name))
+        })
+    }
+
+    /// A computing clone of one layer.
+    pub(super) fn clone_layer(&self, index: usize) -> Result<Box<dyn ModuleT>, Error> {
+        let slot = self.0.get(index).ok_or(Error::Layer { index, expected: "layer", found: None })?;
+        Ok(slot.shallow_clone()?.layer)
+    }
+
+    pub(super) fn visit<'a>(&'a self, visitor: &mut dyn Visitor<'a>) {
+        for (index, slot) in self.0.iter().enumerate() {
+            visitor.child(&index.to_string(), slot.module().unwrap_or(&slot.opaque));
+        }
+    }
+
+    pub(super) fn shallow_clone(&self) -> Result<Self, Error> {
+        self.0.iter().map(Slot::shallow_clone).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl fmt::Debug for Stack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|slot| &slot.layer)).finish()
+    }
+}
+
+/// A closure as a layer. Clones share the closure, which is `Send` but not `Sync`, hence the lock.
+#[derive(Clone)]
+pub(super) struct Closure(Arc<Mutex<ForwardFn>>);
+
+type ForwardFn = dyn Fn(&Tensor, bool) -> Tensor + Send;
+
+impl Closure {
+    pub(super) fn new(f: impl Fn(&Tensor, bool) -> Tensor + Send + 'static) -> Self {
+        Self(Arc::new(Mutex::new(f)))
+    }
+}
+
+impl fmt::Debug for Closure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("closure")
+    }
+}
+
+impl ModuleT for Closure {
+    fn forward_t(&self, xs: &Tensor, train: bool) -> Tensor {
+        // A closure that panicked before is no worse than it was: it has no state that the lock guards.
+        let closure = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        closure(xs, train)
+    }
+}
+
+impl Module for Closure {
+    fn type_name(&self) -> &'static str {
+        "closure"
+    }
+
+    fn visit<'a>(&'a self, _visitor: &mut dyn Visitor<'a>) {}
+
+    fn shallow_clone(&self) -> Result<Self, Error> {
+        Ok(self.clone())
+    }
+}
+
+crate::register_module!(Closure);
+
+/// The name of a type without the path in front of it; paths between its angle brackets stay.
+fn short_name<T>() -> &'static str {
+    let full = type_name::<T>();
+    let head = &full[..full.find('<').unwrap_or(full.len())];
+    let start = head.rfind("::").map_or(0, |at| at + 2);
+    &full[start..]
+}

@@ -1,0 +1,84 @@
+//! Finding the [`Module`] in a value whose type has been erased.
+//!
+//! A `Sequential` holds boxed layers and knows only that they compute. Every type that implements [`Module`] registers
+//! itself at link time (`#[derive(Module)]` does so for types without generics), and a boxed layer finds its way back by
+//! its `TypeId`. A type that is not registered still computes; it is shown as a leaf without tensors.
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use crate::{Error, Module};
+
+#[doc(hidden)]
+pub use inventory;
+
+/// Registers a type that implements [`Module`], so that it can be seen inside a `Sequential`.
+///
+/// `fx_runtime::register_module!(Block);` at module level, once per type; `#[derive(Module)]` emits it.
+#[macro_export]
+macro_rules! register_module {
+    ($($module:ty),+ $(,)?) => {
+        $($crate::registry::inventory::submit! { $crate::registry::Registration::of::<$module>() })+
+    };
+}
+
+/// How to see and clone an erased value of one type.
+#[derive(Debug, Clone, Copy)]
+pub struct Registration {
+    type_id: fn() -> TypeId,
+    view: for<'a> fn(&'a dyn Any) -> Option<&'a dyn Module>,
+    clone: fn(&dyn Any) -> Option<Cloned>,
+}
+
+type Cloned = Result<Box<dyn Any>, Error>;
+
+inventory::collect!(Registration);
+
+impl Registration {
+    /// The registration of `M`; what [`register_module!`] submits.
+    pub const fn of<M: Module + 'static>() -> Self {
+        Self { type_id: TypeId::of::<M>, view: view::<M>, clone: clone::<M> }
+    }
+
+    /// The registration of the type of `value`, if there is one.
+    pub fn find(value: &dyn Any) -> Option<&'static Registration> {
+        static BY_TYPE: LazyLock<HashMap<TypeId, &'static Registration>> = LazyLock::new(|| {
+            inventory::iter::<Registration>.into_iter().map(|entry| ((entry.type_id)(), entry)).collect()
+        });
+        BY_TYPE.get(&value.type_id()).copied()
+    }
+
+    /// The value as a module; none if it is of another type.
+    pub fn view<'a>(&self, value: &'a dyn Any) -> Option<&'a dyn Module> {
+        (self.view)(value)
+    }
+
+    /// A shallow clone of the value, boxed and of the same type; none if it is of another type.
+    pub fn shallow_clone(&self, value: &dyn Any) -> Option<Result<Box<dyn Any>, Error>> {
+        (self.clone)(value)
+    }
+}
+
+fn view<M: Module + 'static>(value: &dyn Any) -> Option<&dyn Module> {
+    value.downcast_ref::<M>().map(|module| module as &dyn Module)
+}
+
+fn clone<M: Module + 'static>(value: &dyn Any) -> Option<Cloned> {
+    let module = value.downcast_ref::<M>()?;
+    Some(module.shallow_clone().map(|clone| Box::new(clone) as Box<dyn Any>))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nn;
+
+    #[test]
+    fn finds_leaves_and_refuses_strangers() {
+        let relu: &dyn Any = &nn::ReLU;
+        let found = Registration::find(relu).and_then(|entry| entry.view(relu)).map(Module::type_name);
+        assert_eq!(found, Some("ReLU"));
+        assert!(Registration::find(&"a str").is_none());
+    }
+}
