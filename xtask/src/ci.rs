@@ -15,16 +15,33 @@ type Step = fn(&Workspace, &Libtorch) -> Result<()>;
 
 const STEPS: &[(&str, Step)] = &[
     ("tidy", |workspace, _| tidy::check(workspace)),
-    ("codegen --check", |workspace, libtorch| codegen::check(workspace, libtorch)),
-    ("fmt", |workspace, _| run_command(&mut workspace.plain_cargo(&["fmt", "--all", "--check"]))),
+    ("codegen --check", |workspace, libtorch| {
+        codegen::check(workspace, libtorch)
+    }),
+    ("fmt", |workspace, _| {
+        run_command(&mut workspace.plain_cargo(&["fmt", "--all", "--check"]))
+    }),
     ("clippy", |workspace, libtorch| {
-        let args = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+        let args = [
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ];
         run_command(&mut workspace.cargo(libtorch, &args))
     }),
-    ("test", |workspace, libtorch| run_command(&mut workspace.cargo(libtorch, &["test", "--workspace"]))),
+    ("test", |workspace, libtorch| {
+        run_command(&mut workspace.cargo(libtorch, &["test", "--workspace"]))
+    }),
     ("doc", |workspace, libtorch| {
         let args = ["doc", "--workspace", "--no-deps"];
-        run_command(workspace.cargo(libtorch, &args).env("RUSTDOCFLAGS", "-D warnings"))
+        run_command(
+            workspace
+                .cargo(libtorch, &args)
+                .env("RUSTDOCFLAGS", "-D warnings"),
+        )
     }),
 ];
 
@@ -34,7 +51,11 @@ pub(crate) fn run(workspace: &Workspace, _: &Options) -> Result<()> {
     for (name, step) in STEPS {
         timed(name, || step(workspace, &libtorch))?;
     }
-    eprintln!("ci: all {} steps passed in {} s", STEPS.len() + 1, start.elapsed().as_secs());
+    eprintln!(
+        "ci: all {} steps passed in {} s",
+        STEPS.len() + 1,
+        start.elapsed().as_secs()
+    );
     Ok(())
 }
 
@@ -51,7 +72,9 @@ fn timed<T>(name: &str, step: impl FnOnce() -> Result<T>) -> Result<T> {
         }
         Err(failure) => {
             eprintln!("{failure}");
-            Err(Failure::new(format!("ci stopped: {name} failed after {seconds:.1} s")))
+            Err(Failure::new(format!(
+                "ci stopped: {name} failed after {seconds:.1} s"
+            )))
         }
     }
 }

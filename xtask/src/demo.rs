@@ -16,7 +16,10 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let libtorch = libtorch::ensure(workspace, Variant::Cpu)?;
     run_command(
         workspace
-            .cargo(&libtorch, &["run", "--release", "--package", "resnet18", "--"])
+            .cargo(
+                &libtorch,
+                &["run", "--release", "--package", "resnet18", "--"],
+            )
             .args(&options.args),
     )
 }

@@ -43,7 +43,7 @@ enum Command {
     Expand(expand::Options),
     /// Build the binary `fx-bench` and print its path.
     FxBench(fx_bench::Options),
-    /// Write fx-ir's op catalog anew from `PyTorch`'s and tch's sources.
+    /// Write fx-ir's op catalog anew from PyTorch's and tch's sources.
     Codegen(codegen::Options),
     /// Check the shape of the source: lengths, docs, unsafe code, what links libtorch.
     Tidy(tidy::Options),

@@ -1,10 +1,13 @@
-//! The broad layer of op knowledge: every method of `tch::Tensor`, and the `ATen` operator it calls.
+//! The broad layer of op knowledge: every method of `tch::Tensor`, and the ATen operator it calls.
 //!
 //! The table is generated (`cargo xtask codegen`) and says what a signature says: parameters, results, what is written
 //! to, what may be a view, what is random. What an op *means* (shapes, cost, fusion) is the op table's business, for the
 //! few hundred ops that passes know; the catalog is for all the others, and for telling a user that a call is wrong.
 
-#[allow(clippy::enum_glob_use, reason = "a row fits on a line only if its words are short")]
+#[allow(
+    clippy::enum_glob_use,
+    reason = "a row fits on a line only if its words are short"
+)]
 mod table;
 
 use table::TABLE;
@@ -32,7 +35,10 @@ impl Entry {
     /// The name of the form that returns a `Result`, where there is one: `f_add_scalar` for `g_add_scalar`.
     pub fn fallible(&self) -> Option<String> {
         match self.door {
-            Door::Both => Some(format!("f_{}", self.method.strip_prefix("g_").unwrap_or(self.method))),
+            Door::Both => Some(format!(
+                "f_{}",
+                self.method.strip_prefix("g_").unwrap_or(self.method)
+            )),
             Door::Fallible => Some(self.method.to_owned()),
             Door::Plain => None,
         }
@@ -52,7 +58,7 @@ impl Entry {
 /// One parameter of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Param {
-    /// The name in `ATen`'s schema, as tch spells it.
+    /// The name in ATen's schema, as tch spells it.
     pub name: &'static str,
     /// What it takes.
     pub kind: Kind,
@@ -181,7 +187,7 @@ impl Flags {
     pub const VIEW: Self = Self(1 << 1);
     /// It draws random numbers.
     pub const RANDOM: Self = Self(1 << 2);
-    /// `PyTorch` warns that it may alias or write to an argument though its schema does not say so.
+    /// PyTorch warns that it may alias or write to an argument though its schema does not say so.
     pub const MAY_ALIAS_OR_WRITE: Self = Self(1 << 3);
     /// It works element by element.
     pub const POINTWISE: Self = Self(1 << 4);
@@ -207,7 +213,13 @@ pub fn entries() -> &'static [Entry] {
 
 /// The method of this name, in its infallible form (`relu`) or its fallible one (`f_relu`).
 pub fn lookup(method: &str) -> Option<&'static Entry> {
-    let find = |name: &str| Some(&TABLE[TABLE.binary_search_by(|entry| entry.method.cmp(name)).ok()?]);
+    let find = |name: &str| {
+        Some(
+            &TABLE[TABLE
+                .binary_search_by(|entry| entry.method.cmp(name))
+                .ok()?],
+        )
+    };
     find(method).or_else(|| {
         // `f_add` is the other form of `g_add`: tch's own `add` is the operator `+`.
         let plain = method.strip_prefix("f_")?;
@@ -233,19 +245,42 @@ const fn row(
     flags: Flags,
 ) -> Entry {
     let aten = if aten.is_empty() { None } else { Some(aten) };
-    Entry { method, aten, receiver, params, results, door, flags }
+    Entry {
+        method,
+        aten,
+        receiver,
+        params,
+        results,
+        door,
+        flags,
+    }
 }
 
 const fn given(name: &'static str, kind: Kind) -> Param {
-    Param { name, kind, default: None, is_written: false }
+    Param {
+        name,
+        kind,
+        default: None,
+        is_written: false,
+    }
 }
 
 const fn default(name: &'static str, kind: Kind, default: &'static str) -> Param {
-    Param { name, kind, default: Some(default), is_written: false }
+    Param {
+        name,
+        kind,
+        default: Some(default),
+        is_written: false,
+    }
 }
 
 const fn written(name: &'static str, kind: Kind) -> Param {
-    Param { name, kind, default: None, is_written: true }
+    Param {
+        name,
+        kind,
+        default: None,
+        is_written: true,
+    }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The op catalog's rows, sorted by method. Written by `cargo xtask codegen` from `PyTorch`'s operator list and tch.
+//! The op catalog's rows, sorted by method. Written by `cargo xtask codegen` from PyTorch's operator list and tch.
 // tidy: table
 
 use super::Door::*;

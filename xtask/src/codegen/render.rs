@@ -32,7 +32,7 @@ pub(super) struct Param {
 }
 
 const HEADER: &str = "\
-//! The op catalog's rows, sorted by method. Written by `cargo xtask codegen` from `PyTorch`'s operator list and tch.
+//! The op catalog's rows, sorted by method. Written by `cargo xtask codegen` from PyTorch's operator list and tch.
 // tidy: table
 
 use super::Door::*;
@@ -47,7 +47,11 @@ use super::{Entry, Results as R, default as d, given as p, row, written as w};
 pub(super) fn table(rows: &[Row]) -> String {
     let mut text = String::from(HEADER);
     // Writing to a string cannot fail.
-    let _ = writeln!(text, "#[rustfmt::skip]\npub(super) static TABLE: [Entry; {}] = [", rows.len());
+    let _ = writeln!(
+        text,
+        "#[rustfmt::skip]\npub(super) static TABLE: [Entry; {}] = [",
+        rows.len()
+    );
     for row in rows {
         let _ = writeln!(text, "    {},", line(row));
     }
@@ -60,7 +64,9 @@ fn line(row: &Row) -> String {
     let params: Vec<_> = row.params.iter().map(param).collect();
     let flags = match row.flags.as_slice() {
         [] => "F::NONE".to_owned(),
-        [first, rest @ ..] => rest.iter().fold(format!("F::{first}"), |all, flag| format!("{all}.with(F::{flag})")),
+        [first, rest @ ..] => rest.iter().fold(format!("F::{first}"), |all, flag| {
+            format!("{all}.with(F::{flag})")
+        }),
     };
     format!(
         "row({:?}, {:?}, {:?}, &[{}], {}, {}, {flags})",
@@ -126,7 +132,9 @@ fn result(ty: &str) -> String {
         "Vec<i64>" => "R::IntList".to_owned(),
         "Kind" => "R::ElementKind".to_owned(),
         "Device" => "R::Device".to_owned(),
-        tuple if tuple.starts_with("(Tensor,") => format!("R::Tensors({})", tuple.matches("Tensor").count()),
+        tuple if tuple.starts_with("(Tensor,") => {
+            format!("R::Tensors({})", tuple.matches("Tensor").count())
+        }
         tuple if tuple.starts_with("(i64,") => format!("R::Ints({})", tuple.matches("i64").count()),
         _ => "R::Other".to_owned(),
     }

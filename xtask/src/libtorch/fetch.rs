@@ -67,13 +67,21 @@ fn fill(python: &Python, partial: &Path, variant: Variant) -> Result<()> {
 }
 
 fn fill_cpu(python: &Python, partial: &Path, scratch: &Path) -> Result<()> {
-    eprintln!("fetching libtorch {VERSION}: PyTorch's wheel (530 MB) and two small ones; usually a minute or two");
+    eprintln!(
+        "fetching libtorch {VERSION}: PyTorch's wheel (530 MB) and two small ones; usually a minute or two"
+    );
     let wheels = scratch.join("wheels");
     let torch = format!("torch=={VERSION}");
     let folder = wheels.to_string_lossy();
     let mut args = vec!["download", "--no-deps", "--dest", &folder, &torch];
     args.extend(CUDA_PARTS);
-    python.pip(&with_platform(&args).iter().map(String::as_str).collect::<Vec<_>>(), scratch)?;
+    python.pip(
+        &with_platform(&args)
+            .iter()
+            .map(String::as_str)
+            .collect::<Vec<_>>(),
+        scratch,
+    )?;
     eprintln!("unpacking what the CPU needs (500 MB on disk); usually half a minute");
     let lib = partial.join("lib");
     python.unpack(
@@ -83,35 +91,63 @@ fn fill_cpu(python: &Python, partial: &Path, scratch: &Path) -> Result<()> {
             ("torch/lib/libc10.so", &lib.join("libc10.so")),
             ("torch/lib/libgomp.so.1", &lib.join("libgomp.so.1")),
             ("torch/include/", &partial.join("include")),
-            ("torchgen/packaged/ATen/native/native_functions.yaml", &partial.join("native_functions.yaml")),
+            (
+                "torchgen/packaged/ATen/native/native_functions.yaml",
+                &partial.join("native_functions.yaml"),
+            ),
         ],
     )?;
     let cuda = "nvidia/cu13/lib";
     let [runtime, profiler] = ["libcudart.so.13", "libcupti.so.13"];
-    python.unpack(&wheel(&wheels, "nvidia_cuda_runtime-")?, &[(&format!("{cuda}/{runtime}"), &lib.join(runtime))])?;
-    python.unpack(&wheel(&wheels, "nvidia_cuda_cupti-")?, &[(&format!("{cuda}/{profiler}"), &lib.join(profiler))])?;
+    python.unpack(
+        &wheel(&wheels, "nvidia_cuda_runtime-")?,
+        &[(&format!("{cuda}/{runtime}"), &lib.join(runtime))],
+    )?;
+    python.unpack(
+        &wheel(&wheels, "nvidia_cuda_cupti-")?,
+        &[(&format!("{cuda}/{profiler}"), &lib.join(profiler))],
+    )?;
     write(&lib.join("libtorch.so"), "INPUT(libtorch_cpu.so)\n")
 }
 
 /// The wheels find each other by their places in one site folder, so it is kept whole and linked to.
 fn fill_cuda(python: &Python, partial: &Path, scratch: &Path) -> Result<()> {
-    eprintln!("fetching libtorch {VERSION} with CUDA: 2.5 GB to fetch, 5 GB on disk; usually ten minutes");
+    eprintln!(
+        "fetching libtorch {VERSION} with CUDA: 2.5 GB to fetch, 5 GB on disk; usually ten minutes"
+    );
     let site = partial.join("site");
     let folder = site.to_string_lossy();
     let torch = format!("torch=={VERSION}");
     let args = with_platform(&["install", "--no-compile", "--target", &folder, &torch]);
-    python.pip(&args.iter().map(String::as_str).collect::<Vec<_>>(), scratch)?;
+    python.pip(
+        &args.iter().map(String::as_str).collect::<Vec<_>>(),
+        scratch,
+    )?;
     link("site/torch/lib", &partial.join("lib"))?;
     link("site/torch/include", &partial.join("include"))?;
-    link("site/torchgen/packaged/ATen/native/native_functions.yaml", &partial.join("native_functions.yaml"))
+    link(
+        "site/torchgen/packaged/ATen/native/native_functions.yaml",
+        &partial.join("native_functions.yaml"),
+    )
 }
 
 /// pip's arguments with the wheels' platform, so that the version of the Python at hand does not matter.
 fn with_platform(args: &[&str]) -> Vec<String> {
     let mut all: Vec<String> = args.iter().map(ToString::to_string).collect();
-    all.extend(["--only-binary=:all:", "--implementation", "cp", "--python-version", PYTHON].map(String::from));
+    all.extend(
+        [
+            "--only-binary=:all:",
+            "--implementation",
+            "cp",
+            "--python-version",
+            PYTHON,
+        ]
+        .map(String::from),
+    );
     let arch = std::env::consts::ARCH;
-    let platforms = GLIBC.rev().map(|minor| format!("manylinux_2_{minor}_{arch}"));
+    let platforms = GLIBC
+        .rev()
+        .map(|minor| format!("manylinux_2_{minor}_{arch}"));
     for platform in platforms.chain([format!("manylinux2014_{arch}")]) {
         all.extend(["--platform".to_owned(), platform]);
     }
@@ -124,10 +160,18 @@ fn wheel(folder: &Path, prefix: &str) -> Result<PathBuf> {
         .into_iter()
         .flatten()
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix)))
-        .ok_or_else(|| Failure::new("pip fetched another set of wheels than it was asked for")
-            .looked(format!("looked for `{prefix}*.whl` in `{}`", folder.display()))
-            .help("see whether a pip configuration (`pip config list`) changes what is fetched"))
+        .find(|path| {
+            path.file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with(prefix))
+        })
+        .ok_or_else(|| {
+            Failure::new("pip fetched another set of wheels than it was asked for")
+                .looked(format!(
+                    "looked for `{prefix}*.whl` in `{}`",
+                    folder.display()
+                ))
+                .help("see whether a pip configuration (`pip config list`) changes what is fetched")
+        })
 }
 
 /// Puts the finished folder in the old one's place.
@@ -145,8 +189,12 @@ pub(super) fn check_platform(os: &str) -> Result<()> {
     if os == "linux" {
         return Ok(());
     }
-    Err(Failure::new(format!("libtorch is fetched on Linux only, and this is {os}"))
-        .help(format!("unpack libtorch {VERSION} yourself and let LIBTORCH name its folder")))
+    Err(Failure::new(format!(
+        "libtorch is fetched on Linux only, and this is {os}"
+    ))
+    .help(format!(
+        "unpack libtorch {VERSION} yourself and let LIBTORCH name its folder"
+    )))
 }
 
 /// A size in MiB.
@@ -154,11 +202,22 @@ pub(super) fn check_platform(os: &str) -> Result<()> {
 pub(super) struct Mebibytes(pub(super) u64);
 
 /// Checks that there is room before half a gigabyte is fetched. Where the room is unknown, pip will tell.
-pub(super) fn check_space(folder: &Path, needed: Mebibytes, free: fn(&Path) -> Option<Mebibytes>) -> Result<()> {
+pub(super) fn check_space(
+    folder: &Path,
+    needed: Mebibytes,
+    free: fn(&Path) -> Option<Mebibytes>,
+) -> Result<()> {
     match free(folder) {
-        Some(free) if free < needed => Err(Failure::new("there is not enough room on the disk for libtorch")
-            .looked(format!("needs {} MiB in `{}`, which has {} MiB", needed.0, folder.display(), free.0))
-            .help("make room, or let LIBTORCH name a libtorch that lies elsewhere")),
+        Some(free) if free < needed => Err(Failure::new(
+            "there is not enough room on the disk for libtorch",
+        )
+        .looked(format!(
+            "needs {} MiB in `{}`, which has {} MiB",
+            needed.0,
+            folder.display(),
+            free.0
+        ))
+        .help("make room, or let LIBTORCH name a libtorch that lies elsewhere")),
         _ => Ok(()),
     }
 }
@@ -167,7 +226,13 @@ pub(super) fn check_space(folder: &Path, needed: Mebibytes, free: fn(&Path) -> O
 fn free_space(folder: &Path) -> Option<Mebibytes> {
     let output = Command::new("df").arg("-Pk").arg(folder).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
-    let kibibytes: u64 = text.lines().nth(1)?.split_whitespace().nth(3)?.parse().ok()?;
+    let kibibytes: u64 = text
+        .lines()
+        .nth(1)?
+        .split_whitespace()
+        .nth(3)?
+        .parse()
+        .ok()?;
     Some(Mebibytes(kibibytes / 1024))
 }
 
@@ -177,8 +242,14 @@ fn create(folder: &Path) -> Result<()> {
 
 /// Removes a folder or a link to one, if it is there.
 fn remove(path: &Path) -> Result<()> {
-    let Ok(found) = path.symlink_metadata() else { return Ok(()) };
-    let outcome = if found.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    let Ok(found) = path.symlink_metadata() else {
+        return Ok(());
+    };
+    let outcome = if found.is_dir() {
+        fs::remove_dir_all(path)
+    } else {
+        fs::remove_file(path)
+    };
     outcome.map_err(|error| Failure::file("remove", path, &error))
 }
 
