@@ -75,13 +75,7 @@ fn fill_cpu(python: &Python, partial: &Path, scratch: &Path) -> Result<()> {
     let folder = wheels.to_string_lossy();
     let mut args = vec!["download", "--no-deps", "--dest", &folder, &torch];
     args.extend(CUDA_PARTS);
-    python.pip(
-        &with_platform(&args)
-            .iter()
-            .map(String::as_str)
-            .collect::<Vec<_>>(),
-        scratch,
-    )?;
+    python.pip(&args, &platform(), scratch)?;
     eprintln!("unpacking what the CPU needs (500 MB on disk); usually half a minute");
     let lib = partial.join("lib");
     python.unpack(
@@ -118,11 +112,8 @@ fn fill_cuda(python: &Python, partial: &Path, scratch: &Path) -> Result<()> {
     let site = partial.join("site");
     let folder = site.to_string_lossy();
     let torch = format!("torch=={VERSION}");
-    let args = with_platform(&["install", "--no-compile", "--target", &folder, &torch]);
-    python.pip(
-        &args.iter().map(String::as_str).collect::<Vec<_>>(),
-        scratch,
-    )?;
+    let args = ["install", "--no-compile", "--target", &folder, &torch];
+    python.pip(&args, &platform(), scratch)?;
     link("site/torch/lib", &partial.join("lib"))?;
     link("site/torch/include", &partial.join("include"))?;
     link(
@@ -131,27 +122,25 @@ fn fill_cuda(python: &Python, partial: &Path, scratch: &Path) -> Result<()> {
     )
 }
 
-/// pip's arguments with the wheels' platform, so that the version of the Python at hand does not matter.
-fn with_platform(args: &[&str]) -> Vec<String> {
-    let mut all: Vec<String> = args.iter().map(ToString::to_string).collect();
-    all.extend(
-        [
-            "--only-binary=:all:",
-            "--implementation",
-            "cp",
-            "--python-version",
-            PYTHON,
-        ]
-        .map(String::from),
-    );
+/// The wheels' platform as pip's arguments, so that the version of the Python at hand does not matter.
+fn platform() -> Vec<String> {
     let arch = std::env::consts::ARCH;
+    let mut args = [
+        "--only-binary=:all:",
+        "--implementation",
+        "cp",
+        "--python-version",
+        PYTHON,
+    ]
+    .map(String::from)
+    .to_vec();
     let platforms = GLIBC
         .rev()
         .map(|minor| format!("manylinux_2_{minor}_{arch}"));
     for platform in platforms.chain([format!("manylinux2014_{arch}")]) {
-        all.extend(["--platform".to_owned(), platform]);
+        args.extend(["--platform".to_owned(), platform]);
     }
-    all
+    args
 }
 
 /// The one wheel in `folder` whose name begins with `prefix`.

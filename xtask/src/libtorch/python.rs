@@ -16,11 +16,12 @@ const PRINT_PYTORCH: &str =
 const LAST_LINES: usize = 6;
 
 /// What pip says when it cannot reach its index, in the wording of its versions.
-const NO_NETWORK: [&str; 6] = [
+const NO_NETWORK: [&str; 7] = [
     "name resolution",
     "NewConnectionError",
     "Could not fetch URL",
     "Connection",
+    "from versions: none",
     "timed out",
     "Network is unreachable",
 ];
@@ -101,12 +102,14 @@ impl Python {
             .help(format!("or unpack libtorch {VERSION} yourself and let LIBTORCH name its folder")))
     }
 
-    /// Runs pip, with its files of passage in `scratch`. Its progress goes to the terminal.
-    pub(super) fn pip(&self, args: &[&str], scratch: &Path) -> Result<()> {
+    /// Runs pip, with its files of passage in `scratch`. Its progress goes to the terminal. A failure shows `args` and
+    /// spares the reader `more`.
+    pub(super) fn pip(&self, args: &[&str], more: &[String], scratch: &Path) -> Result<()> {
         let mut command = self.command();
         command
             .args(["-m", "pip", "--disable-pip-version-check"])
             .args(args)
+            .args(more)
             .env("TMPDIR", scratch);
         let output = self.output(command.stdout(Stdio::inherit()).stderr(Stdio::piped()))?;
         if output.status.success() {

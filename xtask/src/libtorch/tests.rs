@@ -140,6 +140,17 @@ fn no_network() {
 }
 
 #[test]
+fn no_index() {
+    let script = "case \"$*\" in *--version) exit 0;; esac
+        echo 'ERROR: No matching distribution (from versions: none)' >&2; exit 1";
+    let scratch = Scratch::new().python(script);
+    says(
+        &scratch.failure(&scratch.host()),
+        &["the package index was not reached", "PIP_INDEX_URL"],
+    );
+}
+
+#[test]
 fn pip_fails_otherwise() {
     let script =
         "case \"$*\" in *--version) exit 0;; esac; echo 'no such option: --platform' >&2; exit 2";
