@@ -1,0 +1,102 @@
+//! `fx-bench`: one model, ready to be timed by a script on the other end of stdin and stdout.
+//!
+//! `FX_VARIANT` chooses the generated forward (`frozen`, the default) or the model's own (`eager`).
+
+use std::error::Error;
+use std::io;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::{Parser, ValueEnum};
+use fx_benches::models::{Model, Variant};
+use fx_benches::protocol::Contender;
+use fx_runtime::{Device, Kind};
+use serde_json::json;
+
+/// Serves one model to a script that compares contenders.
+#[derive(Parser)]
+#[command(name = "fx-bench")]
+struct Cli {
+    /// Name of the model
+    #[arg(long, value_parser = Model::named)]
+    model: Model,
+    /// Batch size
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(i64).range(1..))]
+    batch: i64,
+    /// Floating-point type of weights and input
+    #[arg(long, default_value = "f32")]
+    dtype: Dtype,
+    /// Where the model runs
+    #[arg(long, default_value = "cpu")]
+    device: Place,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Dtype {
+    F32,
+    F16,
+    Bf16,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Place {
+    Cpu,
+    Cuda,
+}
+
+fn main() -> ExitCode {
+    match run(&Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<(), Box<dyn Error>> {
+    let device = device(cli.device)?;
+    let kind = match cli.dtype {
+        Dtype::F32 => Kind::Float,
+        Dtype::F16 => Kind::Half,
+        Dtype::Bf16 => Kind::BFloat16,
+    };
+    let variant = variant(std::env::var("FX_VARIANT").ok().as_deref())?;
+    let start = Instant::now();
+    let (forward, freeze) = cli.model.forward(variant, device, kind)?;
+    let ready = json!({
+        "model": cli.model.name,
+        "variant": format!("{variant:?}").to_lowercase(),
+        "threads": tch::get_num_threads(),
+        "load_ms": (start.elapsed() - freeze).as_secs_f64() * 1e3,
+        "freeze_ms": freeze.as_secs_f64() * 1e3,
+    });
+    let xs = cli.model.input.batch(cli.batch, device, kind);
+    let contender = Contender { call: &|| forward(&xs), synchronize: &|| synchronize(device) };
+    contender.serve(&ready, io::stdin().lock(), &mut io::stdout())
+}
+
+fn variant(name: Option<&str>) -> Result<Variant, String> {
+    match name {
+        None | Some("frozen") => Ok(Variant::Frozen),
+        Some("eager") => Ok(Variant::Eager),
+        Some(other) => Err(format!("FX_VARIANT is `{other}`; it may be frozen or eager")),
+    }
+}
+
+fn device(place: Place) -> Result<Device, String> {
+    match place {
+        Place::Cpu => Ok(Device::Cpu),
+        Place::Cuda if tch::Cuda::is_available() => {
+            tch::Cuda::cudnn_set_benchmark(true);
+            Ok(Device::Cuda(0))
+        }
+        Place::Cuda => Err("no CUDA device, or a libtorch without CUDA".to_owned()),
+    }
+}
+
+fn synchronize(device: Device) {
+    if let Device::Cuda(index) = device {
+        tch::Cuda::synchronize(i64::try_from(index).unwrap_or(0));
+    }
+}

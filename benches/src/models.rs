@@ -1,0 +1,131 @@
+//! The models by name. Another model is another line of [`MODELS`].
+//!
+//! All are filled with the weights of [`resnet18::weights`], which PyTorch can rebuild, so that contenders of any
+//! language can be held against each other.
+
+use std::time::{Duration, Instant};
+
+use fx_runtime::{Device, Error, Freeze, Kind, Module, Tensor, nn};
+use resnet18::{ResNet18, weights};
+
+/// A forward that is ready to be called.
+pub type Forward = Box<dyn Fn(&Tensor) -> Result<Tensor, Error>>;
+
+/// A model of any type: what its user can do with it.
+pub trait Net: Module {
+    /// The model's own forward, without gradients.
+    fn eager(self: Box<Self>) -> Forward;
+
+    /// The generated forward.
+    fn frozen(&self, options: &Freeze) -> Result<Forward, Error>;
+}
+
+/// A model and how it is set up.
+#[derive(Debug, Clone, Copy)]
+pub struct Model {
+    /// Its name, as `torchvision.models` has it.
+    pub name: &'static str,
+    /// What it is fed.
+    pub input: Input,
+    new: fn(&nn::Path) -> Box<dyn Net>,
+}
+
+/// What a model is fed.
+#[derive(Debug, Clone, Copy)]
+pub enum Input {
+    /// Square images with this many pixels a side.
+    Image(i64),
+}
+
+/// Which of a model's two forwards runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Variant {
+    /// The model's own.
+    Eager,
+    /// The generated one.
+    Frozen,
+}
+
+macro_rules! models {
+    ($($name:literal: $net:ty, $input:expr, $new:expr;)*) => {
+        /// The models that can be timed.
+        pub const MODELS: &[Model] = &[$(Model { name: $name, input: $input, new: |p| Box::new($new(p)) }),*];
+
+        $(impl Net for $net {
+            fn eager(self: Box<Self>) -> Forward {
+                Box::new(move |xs| Ok(tch::no_grad(|| self.forward(xs))))
+            }
+
+            fn frozen(&self, options: &Freeze) -> Result<Forward, Error> {
+                let frozen = self.freeze(options)?;
+                Ok(Box::new(move |xs| frozen.try_forward(xs)))
+            }
+        })*
+    };
+}
+
+models! {
+    "resnet18": ResNet18, Input::Image(224), |p| ResNet18::new(p, 1000);
+}
+
+impl Model {
+    /// The model of that name; the error lists the names there are.
+    pub fn named(name: &str) -> Result<Self, String> {
+        let names = || MODELS.iter().map(|model| model.name).collect::<Vec<_>>().join(", ");
+        let found = MODELS.iter().find(|model| model.name == name);
+        found.copied().ok_or_else(|| format!("unknown model `{name}`; there are: {}", names()))
+    }
+
+    /// The model in `f32` with the weights that its names stand for, and the variables that hold them.
+    pub fn load(&self, device: Device) -> (nn::VarStore, Box<dyn Net>) {
+        let vs = nn::VarStore::new(device);
+        let net = (self.new)(&vs.root());
+        weights::fill(&*net);
+        (vs, net)
+    }
+
+    /// One of the model's forwards in the dtype `kind`, and how long it took to freeze it (nothing for eager).
+    pub fn forward(&self, variant: Variant, device: Device, kind: Kind) -> Result<(Forward, Duration), Error> {
+        let (mut vs, net) = self.load(device);
+        if variant == Variant::Eager {
+            vs.set_kind(kind);
+            return Ok((net.eager(), Duration::ZERO));
+        }
+        let start = Instant::now();
+        let forward = net.frozen(&Freeze::new().kind(kind))?;
+        Ok((forward, start.elapsed()))
+    }
+}
+
+impl Input {
+    /// A batch of what the model is fed: `[batch, 3, side, side]` for images.
+    pub fn batch(self, batch: i64, device: Device, kind: Kind) -> Tensor {
+        match self {
+            Input::Image(side) => weights::input(batch, side).to_kind(kind).to_device(device),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_name_lists_the_known() {
+        assert!(Model::named("resnet18").is_ok());
+        let error = Model::named("resnet17").err();
+        assert_eq!(error.as_deref(), Some("unknown model `resnet17`; there are: resnet18"));
+    }
+
+    #[test]
+    fn both_forwards_agree() -> Result<(), Error> {
+        for model in MODELS {
+            let xs = model.input.batch(1, Device::Cpu, Kind::Float);
+            let run = |variant| model.forward(variant, Device::Cpu, Kind::Float)?.0(&xs);
+            let (eager, frozen) = (run(Variant::Eager)?, run(Variant::Frozen)?);
+            let largest = (&eager - &frozen).abs().max().double_value(&[]);
+            assert!(largest <= 5e-6 * eager.abs().max().double_value(&[]), "{}: {largest:e}", model.name);
+        }
+        Ok(())
+    }
+}
