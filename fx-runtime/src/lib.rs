@@ -1,8 +1,8 @@
 //! The run-time half of fx: layers, freezing, kernels; the only crate that links libtorch.
 //!
 //! A model is written with [`nn`], whose layers are tch's with their configuration in the open. [`Module`] sees into it
-//! (parameters, buffers and children under PyTorch's names), [`load_weights`] fills it, and what `#[traceable]` generates
-//! turns it into an inference type of its own.
+//! (parameters, buffers and children under PyTorch's names), [`load_weights`] fills it, and what `#[traceable]`
+//! generates turns it into an inference type of its own.
 
 pub mod error;
 pub mod module;
@@ -11,6 +11,7 @@ pub mod registry;
 pub mod weights;
 
 pub use error::Error;
+pub use fx_ir::Graph;
 pub use module::Module;
 
 pub use tch::{self, Device, Kind, Tensor};

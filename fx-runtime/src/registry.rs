@@ -1,8 +1,8 @@
 //! Finding the [`Module`] in a value whose type has been erased.
 //!
 //! A `Sequential` holds boxed layers and knows only that they compute. Every type that implements [`Module`] registers
-//! itself at link time (`#[derive(Module)]` does so for types without generics), and a boxed layer finds its way back by
-//! its `TypeId`. A type that is not registered still computes; it is shown as a leaf without tensors.
+//! itself at link time (`#[derive(Module)]` does so for types without generics), and a boxed layer finds its way back
+//! by its `TypeId`. A type that is not registered still computes; it is shown as a leaf without tensors.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;

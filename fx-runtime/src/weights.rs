@@ -36,14 +36,14 @@ type Entries<'a> = BTreeMap<String, Box<dyn Entry + 'a>>;
 
 /// Fills all variables of `vs` from a file, or none.
 ///
-/// The extension says what the file is: `.safetensors`; `.pt`, `.pth` or `.bin` for a dictionary of tensors that Python
-/// saved with `torch.save`; anything else (`.ot`) for tch's own format.
+/// The extension says what the file is: `.safetensors`; `.pt`, `.pth` or `.bin` for a plain dictionary of tensors,
+/// which Python saves with `torch.save(dict(model.state_dict()), path)`; anything else (`.ot`) for tch's own format.
 ///
 /// # Errors
 ///
-/// [`Error::WeightsFile`] if the file is missing, truncated or something else than it says. [`Error::Weights`] if it does
-/// not fit the model, with all missing, unexpected, misshapen and mistyped tensors at once. After an error the variables are
-/// as they were.
+/// [`Error::WeightsFile`] if the file is missing, truncated or something else than it says. [`Error::Weights`] if it
+/// does not fit the model, with all missing, unexpected, misshapen and mistyped tensors at once. After an error the
+/// variables are as they were.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), fx_runtime::Error> {

@@ -1,8 +1,8 @@
 //! Fields of a module, and how a derive treats them without knowing their types.
 //!
 //! A derive sees tokens, not types, so it writes the same call for every field and lets the compiler choose. Method
-//! lookup takes off one `&` at a time, so that `(&&&Probe(x)).visit(..)` finds [`probe::ViaField`], which is written for
-//! `&&Probe`, when `x` is a [`Field`], and otherwise a fallback that is written for fewer `&`s.
+//! lookup takes off one `&` at a time, so that `(&&&Probe(x)).visit(..)` finds [`probe::ViaField`], which is written
+//! for `&&Probe`, when `x` is a [`Field`], and otherwise a fallback that is written for fewer `&`s.
 
 use tch::Tensor;
 
@@ -70,7 +70,8 @@ macro_rules! __visit_field {
 }
 pub use __visit_field as visit_field;
 
-/// A second handle on `$field`, as a `Result`: shallow for a [`Field`], else by `Clone`, else an error that says `$name`.
+/// A second handle on `$field`, as a `Result`: shallow for a [`Field`], else by `Clone`, else an error that says
+/// `$name`.
 ///
 /// `clone_field!("conv1", &self.conv1)?`
 #[doc(hidden)]

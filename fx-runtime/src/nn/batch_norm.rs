@@ -64,7 +64,8 @@ impl BatchNorm {
         self.forward_t(xs, self.mode.training())
     }
 
-    /// Normalizes with the batch's statistics if `train`, which also moves the running ones, else with the running ones.
+    /// Normalizes with the batch's statistics if `train`, which also moves the running ones, else with the running
+    /// ones.
     ///
     /// # Panics
     ///

@@ -1,17 +1,17 @@
 //! Layers under tch's names, open to the tracer.
 //!
-//! Replace `use tch::nn` by `use fx_runtime::nn` and a model compiles as before: constructors, configurations, defaults,
-//! parameter names and the order in which parameters are drawn are tch's, and the computing traits ([`Module`],
-//! [`ModuleT`]), `VarStore`, optimizers, closures and recurrent layers are tch's own. Three things are added: every
-//! layer keeps its configuration in public fields, has an inherent `forward`, and implements [`crate::Module`]. The
-//! stateless layers that tch leaves to closures (activations, pooling, dropout) exist as types.
+//! Replace `use tch::nn` by `use fx_runtime::nn` and a model compiles as before: constructors, configurations,
+//! defaults, parameter names and the order in which parameters are drawn are tch's, and the computing traits
+//! ([`Module`], [`ModuleT`]), `VarStore`, optimizers, closures and recurrent layers are tch's own. Three things are
+//! added: every layer keeps its configuration in public fields, has an inherent `forward`, and implements
+//! [`crate::Module`]. The stateless layers that tch leaves to closures (activations, pooling, dropout) exist as types.
 //!
 //! # Training and inference
 //!
 //! `forward_t(xs, train)` obeys its argument. The plain `forward(xs)` of [`BatchNorm`], [`Dropout`] and [`SequentialT`]
-//! follows a mode kept in the layer, which [`crate::Module::train`] and [`crate::Module::eval`] set for a whole model. The mode
-//! starts as **inference**, unlike PyTorch's: in tch a model that trains passes `train` explicitly, and a call that does
-//! not say so is one that predicts.
+//! follows a mode kept in the layer, which [`crate::Module::train`] and [`crate::Module::eval`] set for a whole model.
+//! The mode starts as **inference**, unlike PyTorch's: in tch a model that trains passes `train` explicitly, and a call
+//! that does not say so is one that predicts.
 
 mod activation;
 mod batch_norm;

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Inference unless set otherwise. A switch, not a lock: threads that run a model while another sets its mode see either.
+/// Inference unless set otherwise. A switch, not a lock: threads that run a model while another sets its mode see
+/// either.
 #[derive(Debug, Default)]
 pub(super) struct Mode(AtomicBool);
 

@@ -16,7 +16,15 @@ pub(super) fn safetensors<'a>(path: &Path, bytes: &'a [u8]) -> Result<Entries<'a
 }
 
 pub(super) fn pickle(path: &Path) -> Result<Entries<'static>, Error> {
-    loaded(path, || Tensor::loadz_multi_with_device(path, Device::Cpu))
+    loaded(path, || Tensor::loadz_multi_with_device(path, Device::Cpu)).map_err(|error| match error {
+        // libtorch's reader stumbles over the class and the attributes of a state dictionary.
+        Error::WeightsFile { reason, .. } if reason.contains("isGenericDict") => unreadable(
+            path,
+            "it is not a plain dictionary of tensors; in Python, save it again with \
+             `safetensors.torch.save_file(model.state_dict(), ..)` or `torch.save(dict(model.state_dict()), ..)`",
+        ),
+        other => other,
+    })
 }
 
 pub(super) fn libtorch(path: &Path) -> Result<Entries<'static>, Error> {
