@@ -3,8 +3,11 @@
 //! Weights do not exist at build time and shapes often do not either, so every value has a time: a literal is known at
 //! **build**, what depends on parameters, buffers and configuration alone at **freeze**, what depends on an input at
 //! **call**. Folding, packing and constant folding are all one thing then: freeze-time nodes move into `freeze`.
+//!
+//! Two things make a value call-time though no input reaches it: an effect (it must happen at every call), and being
+//! written to by one (the model's buffer that a call adds to is not known at freeze time).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::{Effect, Graph, NodeId, Op, RegionId};
 
@@ -27,53 +30,321 @@ impl Bindings {
     /// Works out every node's binding time. The body's first parameter is the model when `self_bound`; every other
     /// parameter of the body is an input.
     pub fn of(graph: &Graph, self_bound: bool) -> Bindings {
-        let mut bindings = Bindings(HashMap::new());
+        let mut solver = Solver { graph, times: HashMap::new(), written: written(graph) };
         for (position, &param) in graph.region(graph.body()).params.iter().enumerate() {
             let time = if position == 0 && self_bound { Binding::Freeze } else { Binding::Call };
-            bindings.0.insert(param, time);
+            solver.times.insert(param, time);
         }
-        bindings.region(graph, graph.body());
-        bindings
+        solver.region(graph.body());
+        Bindings(solver.times)
     }
 
     /// The binding time of one node; what was made since counts as call time.
     pub fn get(&self, id: NodeId) -> Binding {
         self.0.get(&id).copied().unwrap_or(Binding::Call)
     }
+}
 
-    fn region(&mut self, graph: &Graph, region: RegionId) {
-        for &id in &graph.region(region).nodes {
-            let time = self.node(graph, id);
-            self.0.insert(id, time);
-        }
-    }
-
-    fn node(&mut self, graph: &Graph, id: NodeId) -> Binding {
-        let node = graph.node(id);
-        let inputs = node.inputs().map(|input| self.get(input)).max().unwrap_or(Binding::Build);
-        if !node.op.is_control_flow() {
-            return if node.op.effect() == Effect::Pure { inputs } else { Binding::Call };
-        }
-        let subject = node.input(0).map_or(Binding::Build, |input| self.get(input));
-        let mut time = inputs;
-        for &region in &node.regions {
-            for (position, &param) in graph.region(region).params.iter().enumerate() {
-                let carried = node.regions.len() == 1 && position >= bound_by_pattern(graph, id, region);
-                let known = if carried || node.op == Op::While { Binding::Call } else { subject };
-                self.0.insert(param, known);
-            }
-            self.region(graph, region);
-            time = graph.yield_of(region).map_or(time, |end| time.max(self.get(end)));
-        }
-        time
+impl Graph {
+    /// Does the node, or any node in its regions, do more than yield a value?
+    pub fn is_impure(&self, id: NodeId) -> bool {
+        let node = self.node(id);
+        let inside = |&region: &RegionId| self.region(region).nodes.iter().any(|&inner| self.is_impure(inner));
+        node.op.effect() != Effect::Pure || node.regions.iter().any(inside)
     }
 }
 
-/// How many of a loop region's parameters its pattern binds; the rest are carried.
-fn bound_by_pattern(graph: &Graph, id: NodeId, region: RegionId) -> usize {
-    let node = graph.node(id);
-    match node.op {
-        Op::For(_) => graph.region(region).params.len() + 1 - node.args.len(),
-        _ => usize::MAX,
+struct Solver<'a> {
+    graph: &'a Graph,
+    times: HashMap<NodeId, Binding>,
+    written: HashSet<NodeId>,
+}
+
+impl Solver<'_> {
+    fn region(&mut self, region: RegionId) {
+        for &id in &self.graph.region(region).nodes {
+            let time = self.node(id);
+            let fixed = self.written.contains(&id) || self.graph.is_impure(id);
+            self.times.insert(id, if fixed { Binding::Call } else { time });
+        }
+    }
+
+    fn node(&mut self, id: NodeId) -> Binding {
+        let node = self.graph.node(id);
+        let inputs = self.latest(id);
+        match (&node.op, node.regions.as_slice()) {
+            (Op::For(_), &[body]) => {
+                let carried = node.args.len().saturating_sub(1);
+                let subject = node.input(0).map_or(Binding::Build, |input| self.get(input));
+                self.turns(inputs, |solver, time| {
+                    let params = &solver.graph.region(body).params;
+                    let bound = params.len().saturating_sub(carried);
+                    solver.bind(&params[..bound], subject);
+                    solver.bind(&params[bound..], time);
+                    solver.region(body);
+                    solver.end(body)
+                })
+            }
+            (Op::While, &[condition, body]) => self.turns(inputs, |solver, time| {
+                for region in [condition, body] {
+                    solver.bind(&solver.graph.region(region).params, time);
+                    solver.region(region);
+                }
+                solver.end(condition).max(solver.end(body))
+            }),
+            (_, regions) => {
+                let subject = node.input(0).map_or(Binding::Build, |input| self.get(input));
+                regions.iter().fold(inputs, |time, &region| {
+                    self.bind(&self.graph.region(region).params, subject);
+                    self.region(region);
+                    time.max(self.end(region))
+                })
+            }
+        }
+    }
+
+    /// Takes a loop's turns until what it carries gets no later; there are three times, so it takes three at most.
+    fn turns(&mut self, first: Binding, mut turn: impl FnMut(&mut Self, Binding) -> Binding) -> Binding {
+        let mut time = first;
+        loop {
+            let next = time.max(turn(self, time));
+            if next == time {
+                return time;
+            }
+            time = next;
+        }
+    }
+
+    fn bind(&mut self, params: &[NodeId], time: Binding) {
+        for &param in params {
+            let time = if self.written.contains(&param) { Binding::Call } else { time };
+            self.times.insert(param, time);
+        }
+    }
+
+    /// When what a region yields is known.
+    fn end(&self, region: RegionId) -> Binding {
+        self.graph.yield_of(region).map_or(Binding::Build, |end| self.get(end))
+    }
+
+    fn latest(&self, id: NodeId) -> Binding {
+        self.graph.node(id).inputs().map(|input| self.get(input)).max().unwrap_or(Binding::Build)
+    }
+
+    fn get(&self, id: NodeId) -> Binding {
+        self.times.get(&id).copied().unwrap_or(Binding::Call)
+    }
+}
+
+/// Every value that an in-place op may write to: its operand, and what that may share memory with. Two reads of one
+/// field are one value.
+fn written(graph: &Graph) -> HashSet<NodeId> {
+    let nodes = graph.nodes();
+    let mut fields: HashMap<&str, Vec<NodeId>> = HashMap::new();
+    let mut queue = Vec::new();
+    for &id in &nodes {
+        let node = graph.node(id);
+        match (&node.op, node.op.effect()) {
+            (Op::GetAttr(field), _) => fields.entry(field).or_default().push(id),
+            (_, Effect::InPlace(position)) => queue.extend(node.input(position)),
+            _ => {}
+        }
+    }
+    let mut written = HashSet::new();
+    while let Some(id) = queue.pop() {
+        if !written.insert(id) {
+            continue;
+        }
+        let node = graph.node(id);
+        match &node.op {
+            Op::GetAttr(field) => queue.extend(fields.get(field.as_str()).into_iter().flatten()),
+            Op::Placeholder => {
+                let owner = graph.scope_of(id).and_then(|region| graph.owner_of(region));
+                queue.extend(owner.into_iter().flat_map(|owner| graph.node(owner).inputs()));
+            }
+            Op::Call(op) if op.is_view() || op.effect() != Effect::Pure => queue.extend(node.inputs()),
+            Op::Call(_) | Op::CallModule(_) => {}
+            _ => {
+                let ends = node.regions.iter().filter_map(|&region| graph.yield_of(region));
+                queue.extend(ends.flat_map(|end| graph.node(end).inputs()).chain(node.inputs()));
+            }
+        }
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::ParseError;
+
+    /// The names of the body's and the regions' nodes under the time at which each is known.
+    fn check(text: &str, want: &Expect) -> Result<(), ParseError> {
+        let graph: Graph = text.parse()?;
+        let bindings = Bindings::of(&graph, true);
+        let at = |time: Binding| {
+            let named =
+                graph.nodes().into_iter().filter(|&id| bindings.get(id) == time && graph.node(id).op != Op::Yield);
+            named.map(|id| graph.node(id).name.clone()).collect::<Vec<_>>().join(" ")
+        };
+        let lines = [Binding::Build, Binding::Freeze, Binding::Call]
+            .map(|time| format!("{time:?}: {}", at(time)).trim_end().to_owned() + "\n");
+        want.assert_eq(&lines.concat());
+        Ok(())
+    }
+
+    #[test]
+    fn weights_are_freeze_time() -> Result<(), ParseError> {
+        check(
+            r#"graph f(self, x) {
+              %w = get_attr[weight](self)
+              %two = rust["2.0"]()
+              %scaled = mul(%w, %two)
+              %y = matmul(x, %scaled)
+              yield %y
+            }"#,
+            &expect![[r#"
+                Build: two
+                Freeze: self w scaled
+                Call: x y
+            "#]],
+        )
+    }
+
+    #[test]
+    fn a_loop_over_layers_hands_out_layers_at_freeze_and_carries_at_call() -> Result<(), ParseError> {
+        check(
+            r#"graph f(self, x) {
+              %layers = get_attr[layers](self)
+              %y = for[layer](%layers, x) (layer, acc) {
+                %w = get_attr[weight](layer)
+                %half = mul.Scalar(%w, 0.5)
+                %next = matmul(acc, %half)
+                yield %next
+              }
+              yield %y
+            }"#,
+            &expect![[r#"
+                Build:
+                Freeze: self layers layer w half
+                Call: x y acc next
+            "#]],
+        )
+    }
+
+    #[test]
+    fn a_loop_that_carries_weights_alone_is_freeze_time() -> Result<(), ParseError> {
+        check(
+            r#"graph f(self, x) {
+              %layers = get_attr[layers](self)
+              %total = for[layer](%layers, 0) (layer, sum) {
+                %w = get_attr[weight](layer)
+                %next = add(sum, %w)
+                yield %next
+              }
+              %y = mul(x, %total)
+              yield %y
+            }"#,
+            &expect![[r#"
+                Build:
+                Freeze: self layers total layer sum w next
+                Call: x y
+            "#]],
+        )
+    }
+
+    #[test]
+    fn a_match_on_an_option_is_decided_at_freeze() -> Result<(), ParseError> {
+        check(
+            r#"graph f(self, x) {
+              %bias = get_attr[bias](self)
+              %b = match(%bias) {
+                "Some(v)" (v) { %neg = neg(v) ; yield %neg }
+                "None" { yield 0 }
+              }
+              %y = match(%bias) {
+                "Some(w)" (w) { %sum = add(x, w) ; yield %sum }
+                "None" { yield x }
+              }
+              yield %b, %y
+            }"#,
+            &expect![[r#"
+                Build:
+                Freeze: self bias b v neg w
+                Call: x y sum
+            "#]],
+        )
+    }
+
+    #[test]
+    fn an_if_on_an_input_is_call_time_and_what_it_holds_need_not_be() -> Result<(), ParseError> {
+        check(
+            r#"graph f(self, x) {
+              %wide = rust["$0.size()[0] > 1"](x)
+              %y = if(%wide) { %w = get_attr[weight](self) ; %n = neg(%w) ; yield %n } else { yield 1.0 }
+              yield %y
+            }"#,
+            &expect![[r#"
+                Build:
+                Freeze: self w n
+                Call: x wide y
+            "#]],
+        )
+    }
+
+    #[test]
+    fn a_while_that_counts_literals_is_build_time_until_an_input_comes_in() -> Result<(), ParseError> {
+        check(
+            r#"graph f(self, x) {
+              %n = while(0) (i) { %go = rust["$0 < 3"](i) ; yield %go } do (j) { %k = rust["$0 + 1"](j) ; yield %k }
+              %m = while(%n) (p) { %on = rust["$0 < $1"](p, x) ; yield %on } do (q) { %r = rust["$0 + 1"](q) ; yield %r }
+              yield %m
+            }"#,
+            &expect![[r#"
+                Build: n i go j k
+                Freeze: self
+                Call: x m p on q r
+            "#]],
+        )
+    }
+
+    #[test]
+    fn effects_happen_at_call() -> Result<(), ParseError> {
+        check(
+            r#"graph f(self, x) {
+              %training = get_attr[training](self)
+              %shown = if(%training) { %p = print(self) ; yield 1 } else { yield 2 }
+              %w = get_attr[weight](self)
+              %d = dropout(%w, 0.5, true)
+              yield %shown, %d
+            }"#,
+            &expect![[r#"
+                Build:
+                Freeze: self training w
+                Call: x shown p d
+            "#]],
+        )
+    }
+
+    #[test]
+    fn what_a_call_writes_to_is_not_known_at_freeze() -> Result<(), ParseError> {
+        check(
+            r#"graph f(self, x) {
+              %count = get_attr[count](self)
+              %flat = view(%count, [1])
+              %bump = add_(%flat, 1)
+              %again = get_attr[count](self)
+              %twice = mul.Scalar(%again, 2)
+              %w = get_attr[weight](self)
+              yield %twice, %w
+            }"#,
+            &expect![[r#"
+                Build:
+                Freeze: self w
+                Call: x count flat bump again twice
+            "#]],
+        )
     }
 }

@@ -4,7 +4,18 @@
 //! owns [regions](Region), so structured Rust comes in and structured Rust goes out. Words are torch.fx's wherever it
 //! has one: placeholder, `get_attr`, `call_module`, users, lint, `print_tabular`.
 //!
+//! ```
+//! let graph: fx_ir::Graph = "graph f(x: f32[2]) { %y = relu(x) : f32[2] ; yield %y }".parse()?;
+//! assert_eq!(graph.lint(), Ok(()));
+//! let y = graph.users(graph.region(graph.body()).params[0])[0];
+//! assert_eq!(graph.node(y).op.opcode(), "call_method");
+//! assert_eq!(graph.to_line(), "graph f(x: f32[2]) { %y = relu(x) : f32[2] ; yield %y }");
+//! # Ok::<(), fx_ir::ParseError>(())
+//! ```
+//!
 //! **Invariant:** this crate knows no Rust syntax and no libtorch; it depends on the standard library alone.
+
+#![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots so"))]
 
 mod binding;
 pub mod catalog;

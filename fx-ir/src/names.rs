@@ -12,26 +12,17 @@ pub(crate) struct Names {
 impl Names {
     /// `base` if it is free, and else its stem with the next number: `relu`, `relu_1`; `features_0`, `features_1`.
     pub(crate) fn fresh(&mut self, base: &str) -> String {
-        let name = self.peek(base);
-        if let Some((stem, number)) = numbered(&name).filter(|_| name != base) {
-            self.counts.insert(stem.to_owned(), number);
-        }
-        self.taken.insert(name.clone());
-        name
-    }
-
-    /// What [`Names::fresh`] would return.
-    pub(crate) fn peek(&self, base: &str) -> String {
         let base = if base.is_empty() { "value" } else { base };
-        if !self.taken.contains(base) {
+        if self.claim(base) {
             return base.to_owned();
         }
         let (stem, number) = numbered(base).unwrap_or((base, 0));
         let counted = self.counts.get(stem).copied().unwrap_or(0);
         let mut next = if number > 0 { number } else { counted } + 1;
-        while self.taken.contains(&format!("{stem}_{next}")) {
+        while !self.claim(&format!("{stem}_{next}")) {
             next += 1;
         }
+        self.counts.insert(stem.to_owned(), next);
         format!("{stem}_{next}")
     }
 

@@ -119,6 +119,7 @@ impl Arg {
     }
 
     /// The same argument with every node renamed by `map`.
+    #[must_use]
     pub fn map_nodes(&self, map: &mut impl FnMut(NodeId) -> Arg) -> Arg {
         match self {
             Arg::Node(id) => map(*id),

@@ -3,6 +3,8 @@
 mod flow;
 mod node;
 mod structure;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 

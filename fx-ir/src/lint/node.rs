@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use super::{Fault, Rule, fault};
-use crate::{BlockOrder, Code, Graph, NodeId, Op, Type};
+use crate::catalog::{self, Receiver};
+use crate::{BlockOrder, Code, Graph, Node, NodeId, Op, Type};
 
 pub(super) fn check_dominance(graph: &Graph, order: &BlockOrder, id: NodeId, faults: &mut Vec<Fault>) {
     for input in graph.node(id).inputs() {
@@ -59,7 +60,29 @@ pub(super) fn check_arity(graph: &Graph, id: NodeId, faults: &mut Vec<Fault>) {
                 push(format!("takes part {index} of a tuple of {}", parts.len()));
             }
         }
+        Op::Call(op) => {
+            if let Some(entry) = op.entry() {
+                check_signature(node, entry, &mut push);
+            }
+        }
         _ => {}
+    }
+}
+
+/// As many arguments as the method has parameters, and every one without a default among them.
+fn check_signature(node: &Node, entry: &catalog::Entry, push: &mut impl FnMut(String)) {
+    let receiver = usize::from(entry.receiver != Receiver::Free);
+    let (args, most) = (node.args.len(), receiver + entry.params.len());
+    if args > most {
+        push(format!("has {args} arguments instead of {most} or fewer"));
+    }
+    if args < receiver {
+        push("has no tensor to work on".to_owned());
+    }
+    let rest = entry.params.iter().skip(args.saturating_sub(receiver));
+    let missing: Vec<_> = rest.filter(|param| param.default.is_none() && node.kwarg(param.name).is_none()).collect();
+    for param in missing {
+        push(format!("is not given `{}`", param.name));
     }
 }
 

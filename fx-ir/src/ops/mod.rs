@@ -1,7 +1,7 @@
 //! What is known of an op: its row in the op table if it has one, and else its entry in the catalog.
 //!
-//! The table is deep and short, the catalog broad and shallow. An op is named as ATen names it; the `tch` methods that
-//! spell it (`&a + &b`, `a.g_add(&b)`) are one op, so a pass never sees a spelling.
+//! The table is deep and short, the catalog broad and shallow. An op is named as `ATen` names it; the `tch` methods
+//! that spell it (`&a + &b`, `a.g_add(&b)`) are one op, so a pass never sees a spelling.
 
 mod table;
 
@@ -33,7 +33,7 @@ pub enum Class {
 /// One row of the op table: everything that is known about one op.
 #[derive(Debug)]
 pub struct OpRow {
-    /// ATen's name, with the overload where it matters.
+    /// `ATen`'s name, with the overload where it matters.
     pub name: &'static str,
     /// One sentence: what it computes.
     pub doc: &'static str,

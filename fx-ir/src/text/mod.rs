@@ -37,7 +37,7 @@
 //!           | "if" | "match" | "for" "[" word "]" | "while" | an op of the table or the catalog
 //! flag      = "fallible" | "random" | "in_place" "(" int ")" | "io" | "opaque" "(" string ")"
 //! regions   = region [ "else" region ]                            if
-//!           | "{" { string region separator } "}"                 match: a pattern and its region
+//!           | "{" { string region [ separator ] } "}"                 match: a pattern and its region
 //!           | region                                              for
 //!           | region "do" region                                  while: the condition, then the body
 //! region    = [ params ] block
@@ -53,8 +53,9 @@
 //! ```
 //!
 //! `print(x)` is short for `rust["print($0)", io](x)`, so that a test can speak of an effect. A type that is left out
-//! is unknown; the name of a `yield` is left out where it is the one that the parser would give it, `output` at the end of
-//! the graph and `yield` elsewhere.
+//! is unknown. Nobody can read a `yield`, so its name is left out unless someone chose one; left out, it is `output` at
+//! the end of the graph and `yield` elsewhere, numbered in order. Any other node that the text does not name is called
+//! after its op.
 
 mod cursor;
 mod parse;

@@ -6,7 +6,6 @@ use std::str::FromStr;
 use super::cursor::{Cursor, ParseError, Parsed};
 use super::parse_op::{parse_name, parse_op, parse_origin};
 use super::parse_type::parse_type;
-use super::print_op::yield_name;
 use crate::edit::Spot;
 use crate::{Arg, Graph, Node, NodeId, Op, RegionId, Type};
 
@@ -14,8 +13,12 @@ impl FromStr for Graph {
     type Err = ParseError;
 
     fn from_str(text: &str) -> Result<Graph, ParseError> {
-        let mut parser = Parser { cursor: Cursor::new(text), graph: Graph::new(""), values: HashMap::new() };
+        let (cursor, graph) = (Cursor::new(text), Graph::new(""));
+        let mut parser = Parser { cursor, graph, values: HashMap::new(), unnamed: Vec::new() };
         parser.graph()?;
+        for (id, base) in parser.unnamed {
+            parser.graph.rename(id, &base);
+        }
         Ok(parser.graph)
     }
 }
@@ -25,6 +28,8 @@ struct Parser<'a> {
     graph: Graph,
     /// Every value so far by its name. Names are unique in a graph, so regions need no scopes; `lint` checks those.
     values: HashMap<String, NodeId>,
+    /// The nodes that the text gives no name, and what to call them once every name in the text is taken.
+    unnamed: Vec<(NodeId, String)>,
 }
 
 /// The positional and the named arguments of a statement.
@@ -88,19 +93,21 @@ impl Parser<'_> {
         let (op, (args, kwargs), base) = self.action(region)?;
         let ty = self.ty()?;
         let origin = parse_origin(&mut self.cursor)?;
-        let name = name.unwrap_or_else(|| self.graph.fresh_name(&base));
-        let node = Node { op, args, kwargs, regions: Vec::new(), ty, name: name.clone(), origin };
+        let node = Node { op, args, kwargs, regions: Vec::new(), ty, name: name.clone().unwrap_or_default(), origin };
         let id = self.graph.create_node(node);
         self.graph.place(id, Spot::End(region));
         self.regions(id)?;
-        self.values.insert(name, id);
+        match name {
+            Some(name) => drop(self.values.insert(name, id)),
+            None => self.unnamed.push((id, base)),
+        }
         Ok(())
     }
 
     /// The op and its arguments, and the name of a node that is given none.
     fn action(&mut self, region: RegionId) -> Parsed<(Op, Items, String)> {
         if self.cursor.eat("yield") {
-            let base = yield_name(region == self.graph.body()).to_owned();
+            let base = if region == self.graph.body() { "output" } else { "yield" }.to_owned();
             return Ok((Op::Yield, self.yielded()?, base));
         }
         let (head, base) = parse_op(&mut self.cursor)?;
@@ -219,9 +226,7 @@ impl Parser<'_> {
         while !self.cursor.eat("}") {
             patterns.push(self.cursor.string()?);
             self.region(id)?;
-            if !self.cursor.separator() && !self.cursor.rest().starts_with('}') {
-                return Err(self.cursor.expected("`;`, `}` or the end of the line"));
-            }
+            self.cursor.separator();
         }
         self.graph.node_mut(id).op = Op::Match(patterns);
         Ok(())

@@ -1,148 +1,136 @@
 //! A graph as text: the user's names, one node a line, regions indented.
 
-use std::fmt;
+use std::fmt::{self, Display, Write};
 
-use super::print_op::{kwarg_text, yield_name};
+use super::print_op::{is_unnamed, kwarg_text};
 use super::word::{Percent, Word};
 use super::{arg_text, name_text, op_text, origin_text};
-use crate::names::Names;
 use crate::{Graph, NodeId, Op, RegionId, Type};
 
-impl fmt::Display for Graph {
+impl Display for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&Printer::of(self, false))
+        Printer { graph: self, out: f, depth: 0, one_line: false }.graph()
     }
 }
 
 impl Graph {
     /// The same text in one line, statements parted by ` ; `, which short tests like to compare.
     pub fn to_line(&self) -> String {
-        Printer::of(self, true)
+        let mut out = String::new();
+        // A string takes whatever is written to it.
+        let _ = Printer { graph: self, out: &mut out, depth: 0, one_line: true }.graph();
+        out
     }
 }
 
-struct Printer<'a> {
+struct Printer<'a, W> {
     graph: &'a Graph,
-    out: String,
+    out: &'a mut W,
     depth: usize,
     one_line: bool,
-    /// The names that the parser will have met by here.
-    names: Names,
 }
 
-impl Printer<'_> {
-    fn of(graph: &Graph, one_line: bool) -> String {
-        let mut printer = Printer { graph, out: String::new(), depth: 0, one_line, names: Names::default() };
-        printer.out = format!("graph {}(", Word(&graph.name));
-        printer.params(graph.body());
-        printer.out.push_str(") ");
-        printer.block(graph.body());
-        printer.out
+impl<W: Write> Printer<'_, W> {
+    fn graph(&mut self) -> fmt::Result {
+        write!(self.out, "graph {}(", Word(&self.graph.name))?;
+        self.params(self.graph.body())?;
+        write!(self.out, ") ")?;
+        self.block(self.graph.body())
     }
 
-    fn params(&mut self, region: RegionId) {
+    fn params(&mut self, region: RegionId) -> fmt::Result {
         for (position, &id) in self.graph.region(region).params.iter().enumerate() {
             let node = self.graph.node(id);
-            self.names.claim(&node.name);
-            self.out.push_str(if position > 0 { ", " } else { "" });
-            self.out.push_str(&name_text(self.graph, id));
+            write!(self.out, "{}{}", if position > 0 { ", " } else { "" }, name_text(self.graph, id))?;
             if node.ty != Type::Unknown {
-                self.out.push_str(&format!(": {}", node.ty));
+                write!(self.out, ": {}", node.ty)?;
             }
-            self.out.push_str(&origin_text(&node.origin));
+            write!(self.out, "{}", origin_text(&node.origin))?;
         }
+        Ok(())
     }
 
-    fn block(&mut self, region: RegionId) {
-        self.open();
+    fn block(&mut self, region: RegionId) -> fmt::Result {
+        self.open()?;
         for (position, &id) in self.graph.region(region).nodes.iter().enumerate() {
-            self.part(position);
-            self.statement(id);
+            self.part(position)?;
+            self.statement(id)?;
         }
-        self.close();
+        self.close()
     }
 
-    fn statement(&mut self, id: NodeId) {
+    fn statement(&mut self, id: NodeId) -> fmt::Result {
         let node = self.graph.node(id);
-        let unnamed = yield_name(self.graph.region_of(id) == Some(self.graph.body()));
-        if node.op == Op::Yield && self.names.peek(unnamed) == node.name {
-            self.names.fresh(unnamed);
-        } else {
-            self.names.claim(&node.name);
-            self.out.push_str(&format!("{} = ", Percent(&node.name)));
+        if !is_unnamed(node) {
+            write!(self.out, "{} = ", Percent(&node.name))?;
         }
-        self.out.push_str(&op_text(node));
-        self.args(id);
+        write!(self.out, "{}", op_text(node))?;
+        self.args(id)?;
         if node.ty != Type::Unknown {
-            self.out.push_str(&format!(" : {}", node.ty));
+            write!(self.out, " : {}", node.ty)?;
         }
-        self.out.push_str(&origin_text(&node.origin));
-        self.regions(id);
+        write!(self.out, "{}", origin_text(&node.origin))?;
+        self.regions(id)
     }
 
-    fn args(&mut self, id: NodeId) {
+    fn args(&mut self, id: NodeId) -> fmt::Result {
         let node = self.graph.node(id);
         let mut items: Vec<_> = node.args.iter().map(|arg| arg_text(self.graph, arg)).collect();
         items.extend(node.kwargs.iter().map(|(key, arg)| kwarg_text(self.graph, key, arg)));
         let items = items.join(", ");
         match node.op {
-            Op::Yield if items.is_empty() => {}
-            Op::Yield => self.out.push_str(&format!(" {items}")),
-            _ => self.out.push_str(&format!("({items})")),
+            Op::Yield if items.is_empty() => Ok(()),
+            Op::Yield => write!(self.out, " {items}"),
+            _ => write!(self.out, "({items})"),
         }
     }
 
-    fn regions(&mut self, id: NodeId) {
+    fn regions(&mut self, id: NodeId) -> fmt::Result {
         let node = self.graph.node(id);
         if let Op::Match(patterns) = &node.op {
-            self.out.push(' ');
-            self.open();
+            write!(self.out, " ")?;
+            self.open()?;
             for (position, &region) in node.regions.iter().enumerate() {
-                self.part(position);
-                let pattern = patterns.get(position).map_or("", String::as_str);
-                self.out.push_str(&format!("{pattern:?}"));
-                self.region(region);
+                self.part(position)?;
+                write!(self.out, "{:?}", patterns.get(position).map_or("", String::as_str))?;
+                self.region(region)?;
             }
-            self.close();
-            return;
+            return self.close();
         }
         let joint = if node.op == Op::While { " do" } else { " else" };
         for (position, &region) in node.regions.iter().enumerate() {
-            self.out.push_str(if position > 0 { joint } else { "" });
-            self.region(region);
+            write!(self.out, "{}", if position > 0 { joint } else { "" })?;
+            self.region(region)?;
         }
+        Ok(())
     }
 
-    fn region(&mut self, region: RegionId) {
-        self.out.push(' ');
+    fn region(&mut self, region: RegionId) -> fmt::Result {
+        write!(self.out, " ")?;
         if !self.graph.region(region).params.is_empty() {
-            self.out.push('(');
-            self.params(region);
-            self.out.push_str(") ");
+            write!(self.out, "(")?;
+            self.params(region)?;
+            write!(self.out, ") ")?;
         }
-        self.block(region);
+        self.block(region)
     }
 
-    fn open(&mut self) {
-        self.out.push('{');
+    fn open(&mut self) -> fmt::Result {
         self.depth += 1;
+        write!(self.out, "{{")
     }
 
     /// Before a statement: a new line, or a `;` after the one before it.
-    fn part(&mut self, position: usize) {
+    fn part(&mut self, position: usize) -> fmt::Result {
         match (self.one_line, position) {
-            (true, 0) => self.out.push(' '),
-            (true, _) => self.out.push_str(" ; "),
-            (false, _) => self.out.push_str(&format!("\n{:1$}", "", 2 * self.depth)),
+            (true, 0) => write!(self.out, " "),
+            (true, _) => write!(self.out, " ; "),
+            (false, _) => write!(self.out, "\n{:1$}", "", 2 * self.depth),
         }
     }
 
-    fn close(&mut self) {
+    fn close(&mut self) -> fmt::Result {
         self.depth -= 1;
-        if self.one_line {
-            self.out.push_str(" }");
-        } else {
-            self.out.push_str(&format!("\n{:1$}}}", "", 2 * self.depth));
-        }
+        if self.one_line { write!(self.out, " }}") } else { write!(self.out, "\n{:1$}}}", "", 2 * self.depth) }
     }
 }

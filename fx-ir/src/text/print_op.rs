@@ -36,9 +36,11 @@ pub(super) fn kwarg_text(graph: &Graph, key: &str, arg: &Arg) -> String {
     if !key.is_empty() && key.chars().all(is_ident) { format!("{key}={value}") } else { format!("{key:?}={value}") }
 }
 
-/// What a yield is called that the text gives no name: torch.fx's word where it ends the graph.
-pub(super) fn yield_name(ends_graph: bool) -> &'static str {
-    if ends_graph { "output" } else { "yield" }
+/// Is it a yield whose name is but `output` or `yield` and a number? Nobody reads a yield, so the text leaves that out.
+pub(super) fn is_unnamed(node: &Node) -> bool {
+    let rest = node.name.strip_prefix("output").or_else(|| node.name.strip_prefix("yield"));
+    let number = |rest: &str| rest.strip_prefix('_').is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
+    node.op == Op::Yield && rest.is_some_and(|rest| rest.is_empty() || number(rest))
 }
 
 /// What a node does, without its arguments.
@@ -60,20 +62,20 @@ pub(crate) fn op_text(node: &Node) -> String {
 }
 
 fn code_text(code: &Code) -> String {
-    let mut out = format!("rust[{:?}", code.template);
+    let mut parts = vec![format!("{:?}", code.template)];
     match code.effect {
         Effect::Pure => {}
-        Effect::Random => out.push_str(", random"),
-        Effect::InPlace(position) => out.push_str(&format!(", in_place({position})")),
-        Effect::Io => out.push_str(", io"),
+        Effect::Random => parts.push("random".to_owned()),
+        Effect::InPlace(position) => parts.push(format!("in_place({position})")),
+        Effect::Io => parts.push("io".to_owned()),
     }
     if code.fallible {
-        out.push_str(", fallible");
+        parts.push("fallible".to_owned());
     }
     if let Some(reason) = &code.opaque {
-        out.push_str(&format!(", opaque({reason:?})"));
+        parts.push(format!("opaque({reason:?})"));
     }
-    out + "]"
+    format!("rust[{}]", parts.join(", "))
 }
 
 /// Where a node comes from, with the space before it; nothing if nothing is known.
@@ -81,17 +83,13 @@ pub(crate) fn origin_text(origin: &Origin) -> String {
     if *origin == Origin::default() {
         return String::new();
     }
-    let mut out = "  @".to_owned();
     let places = origin.places.iter().map(|place| format!("{}:{}", Word(&place.file), place.line));
-    push_list(&mut out, "", places);
-    push_list(&mut out, " as", origin.labels.iter().map(|label| Word(label).to_string()));
-    push_list(&mut out, " by", origin.passes.iter().map(|pass| Word(pass).to_string()));
-    out
+    let labels = origin.labels.iter().map(|label| Word(label).to_string());
+    let passes = origin.passes.iter().map(|pass| Word(pass).to_string());
+    format!("  @{}{}{}", sum("", places), sum(" as", labels), sum(" by", passes))
 }
 
-fn push_list(out: &mut String, head: &str, items: impl Iterator<Item = String>) {
+fn sum(head: &str, items: impl Iterator<Item = String>) -> String {
     let items: Vec<_> = items.collect();
-    if !items.is_empty() {
-        out.push_str(&format!("{head} {}", items.join(" + ")));
-    }
+    if items.is_empty() { String::new() } else { format!("{head} {}", items.join(" + ")) }
 }

@@ -1,5 +1,8 @@
 //! The edits: insert, move, erase, replace, copy, splice. Each keeps the order, the scopes and the readers consistent.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -120,6 +123,13 @@ impl Graph {
             node.args_mut().for_each(|arg| arg.replace(old, new));
         }
         self.index.refresh(&self.nodes, user);
+    }
+
+    /// Takes back everything that was appended to a region after its first `len` nodes; what took part in it goes too.
+    pub fn truncate(&mut self, region: RegionId, len: usize) {
+        while let Some(&last) = self.region(region).nodes.get(len..).and_then(<[NodeId]>::last) {
+            self.erase_forced(last);
+        }
     }
 
     /// Erases a node that nobody reads, and the regions it owns.
