@@ -19,7 +19,7 @@ const STEPS: &[(&str, Step)] = &[
         codegen::check(workspace, libtorch)
     }),
     ("fmt", |workspace, _| {
-        run_command(&mut workspace.plain_cargo(&["fmt", "--all", "--check"]))
+        run_command(&mut workspace.plain_cargo(&["fmt", "--all", "--check", "--", "-l"]))
     }),
     ("clippy", |workspace, libtorch| {
         let args = [

@@ -3,7 +3,7 @@
 //! The wheel is a CUDA build, but the CPU's part of it stands alone: `libtorch_cpu.so`, `libc10.so`, the `libgomp.so.1`
 //! beside them, and two libraries of CUDA that `libtorch_cpu.so` names and two small wheels hold. Its run path ends in
 //! `$ORIGIN`, so all of them lie in one folder. `libtorch.so`, which in the wheel would drag CUDA in, becomes a
-//! linker script; `libgomp.so` is linked to the wheel's, so that a program has one OpenMP in it and not two.
+//! linker script; `libgomp.so` is linked to the wheel's, so that linking with `-lgomp` and running meet the same file.
 //!
 //! The folder is built as `.libtorch.partial` and renamed when it is complete.
 
@@ -107,7 +107,7 @@ fn fill_cpu(python: &Python, partial: &Path, scratch: &Path) -> Result<()> {
 /// The wheels find each other by their places in one site folder, so it is kept whole and linked to.
 fn fill_cuda(python: &Python, partial: &Path, scratch: &Path) -> Result<()> {
     eprintln!(
-        "fetching libtorch {VERSION} with CUDA: 2.5 GB to fetch, 5 GB on disk; usually ten minutes"
+        "fetching libtorch {VERSION} with CUDA: 2.5 GB to fetch, 5 GB on disk; usually some minutes"
     );
     let site = partial.join("site");
     let folder = site.to_string_lossy();
