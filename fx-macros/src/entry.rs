@@ -1,0 +1,146 @@
+//! What a `#[traceable]` item has to look like, as far as its tokens alone can tell.
+
+use fx_front::{attrs::TraceableOptions, diag::Code, key::Key};
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
+use syn::{FnArg, ImplItem, Item, ItemImpl, Receiver, Signature, Type};
+
+use crate::report::Faults;
+
+/// The function to trace.
+pub(crate) struct Entry<'a> {
+    pub(crate) key: Key,
+    pub(crate) sig: &'a Signature,
+    pub(crate) block: &'a syn::Block,
+}
+
+impl<'a> Entry<'a> {
+    /// The entry of an item; what is wrong with the item goes to `faults`.
+    pub(crate) fn of(item: &'a Item, options: &TraceableOptions, faults: &mut Faults) -> Option<Entry<'a>> {
+        let entry = match item {
+            Item::Impl(item) => of_impl(item, options, faults)?,
+            Item::Fn(item) if item.sig.receiver().is_some() => {
+                let help = "put it on the impl that the method is in";
+                faults.push(Code::NotTraceable, &item.sig, "`#[traceable]` stands on a method", help);
+                return None;
+            }
+            Item::Fn(item) => {
+                let key = Key::of_fn(&item.sig, &item.block);
+                Entry { key, sig: &item.sig, block: &item.block }
+            }
+            other => {
+                let (kind, tokens) = kind(other);
+                let help = "put it on the impl that holds `forward`, or on a free function";
+                faults.push(Code::NotTraceable, tokens, &format!("`#[traceable]` stands on a {kind}"), help);
+                return None;
+            }
+        };
+        check_signature(entry.sig, faults);
+        check_specialized(entry.sig, options, faults);
+        Some(entry)
+    }
+}
+
+fn of_impl<'a>(item: &'a ItemImpl, options: &TraceableOptions, faults: &mut Faults) -> Option<Entry<'a>> {
+    let Some(entry) = options.entry_fn(item) else {
+        no_entry(item, options, faults);
+        return None;
+    };
+    check_receiver(&entry.sig, faults);
+    let key = Key::of_method(&item.self_ty, &entry.sig, &entry.block);
+    Some(Entry { key, sig: &entry.sig, block: &entry.block })
+}
+
+fn no_entry(item: &ItemImpl, options: &TraceableOptions, faults: &mut Faults) {
+    let named = |inner: &ImplItem| match inner {
+        ImplItem::Fn(function) => Some(format!("`{}`", function.sig.ident)),
+        _ => None,
+    };
+    let has: Vec<String> = item.items.iter().filter_map(named).collect();
+    let (wanted, at) = match &options.entry {
+        Some(name) => (format!("`{}`", name.value()), name.to_token_stream()),
+        None => ("`forward` or `forward_t`".to_owned(), item.self_ty.to_token_stream()),
+    };
+    let help = match has.as_slice() {
+        [] => "it holds no function; put `#[traceable]` on the impl that holds the forward pass".to_owned(),
+        has => format!("it holds {}; name the one to trace: `#[traceable(entry = \"..\")]`", has.join(", ")),
+    };
+    faults.push(Code::NoEntry, at, &format!("the impl has no function {wanted}"), &help);
+}
+
+fn check_receiver(sig: &Signature, faults: &mut Faults) {
+    let name = &sig.ident;
+    let help = "make it `&self`";
+    match sig.receiver() {
+        Some(receiver) if is_shared(receiver) => {}
+        Some(receiver) if receiver.mutability.is_some() && receiver.reference.is_some() => {
+            let message = format!("`{name}` takes `&mut self`, and state is not supported yet");
+            faults.push(Code::Receiver, receiver, &message, "make it `&self`, and hand the state in and out");
+        }
+        Some(receiver) => {
+            faults.push(Code::Receiver, receiver, &format!("`{name}` does not take the model by `&self`"), help);
+        }
+        None => faults.push(Code::Receiver, name, &format!("`{name}` has no receiver"), help),
+    }
+}
+
+fn is_shared(receiver: &Receiver) -> bool {
+    match &*receiver.ty {
+        Type::Reference(reference) => {
+            reference.mutability.is_none() && matches!(&*reference.elem, Type::Path(path) if path.path.is_ident("Self"))
+        }
+        _ => false,
+    }
+}
+
+fn check_signature(sig: &Signature, faults: &mut Faults) {
+    let name = &sig.ident;
+    let forms = [
+        ("is `async`", sig.asyncness.map(|token| token.to_token_stream())),
+        ("is `unsafe`", sig.unsafety.map(|token| token.to_token_stream())),
+        ("has type parameters", sig.generics.type_params().next().map(ToTokens::to_token_stream)),
+        ("has const parameters", sig.generics.const_params().next().map(ToTokens::to_token_stream)),
+        ("is variadic", sig.variadic.as_ref().map(ToTokens::to_token_stream)),
+    ];
+    for (what, tokens) in forms {
+        let Some(tokens) = tokens else { continue };
+        let message = format!("`{name}` {what}, which a frozen type cannot mirror");
+        faults.push(Code::Signature, tokens, &message, "trace a plain function, and call it from this one");
+    }
+}
+
+fn check_specialized(sig: &Signature, options: &TraceableOptions, faults: &mut Faults) {
+    let param = |input: &FnArg| match input {
+        FnArg::Typed(typed) => match &*typed.pat {
+            syn::Pat::Ident(name) => Some(name.ident.clone()),
+            _ => None,
+        },
+        FnArg::Receiver(_) => None,
+    };
+    let params: Vec<syn::Ident> = sig.inputs.iter().filter_map(param).collect();
+    for (name, _) in options.specialize.0.iter().filter(|(name, _)| !params.contains(name)) {
+        let has: Vec<String> = params.iter().map(|param| format!("`{param}`")).collect();
+        let message = format!("`{}` has no parameter `{name}`", sig.ident);
+        faults.push(Code::UnknownOption, name, &message, &format!("its parameters: {}", has.join(", ")));
+    }
+}
+
+/// What an item is, and the tokens that say so.
+fn kind(item: &Item) -> (&'static str, TokenStream) {
+    match item {
+        Item::Struct(item) => ("struct", with_name(&item.struct_token, &item.ident)),
+        Item::Enum(item) => ("enum", with_name(&item.enum_token, &item.ident)),
+        Item::Union(item) => ("union", with_name(&item.union_token, &item.ident)),
+        Item::Trait(item) => ("trait", with_name(&item.trait_token, &item.ident)),
+        Item::Mod(item) => ("module", with_name(&item.mod_token, &item.ident)),
+        Item::Const(item) => ("constant", with_name(&item.const_token, &item.ident)),
+        Item::Static(item) => ("static", with_name(&item.static_token, &item.ident)),
+        Item::Type(item) => ("type alias", with_name(&item.type_token, &item.ident)),
+        Item::Use(item) => ("`use`", item.use_token.to_token_stream()),
+        other => ("thing that is neither an impl nor a function", other.to_token_stream()),
+    }
+}
+
+fn with_name(keyword: &dyn ToTokens, name: &syn::Ident) -> TokenStream {
+    quote!(#keyword #name)
+}

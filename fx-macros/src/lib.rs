@@ -1,0 +1,119 @@
+//! The macros of fx: they parse, check and expand, and leave all understanding to fx-front.
+//!
+//! They are used through `fx-runtime`, which re-exports them; what they expand to names only `::fx_runtime`.
+//!
+//! **Invariant:** on an error the user's item is still emitted, and all errors of an item are reported together.
+
+use proc_macro::TokenStream;
+
+mod entry;
+mod function;
+mod handoff;
+mod module;
+mod report;
+mod traceable;
+
+/// Makes a model freezable: traced at build time, with a generated inference type beside it.
+///
+/// It stands on the impl that holds `forward` (or `forward_t`), inherent or of `nn::Module` or `nn::ModuleT`, or on a
+/// free function. The item itself is left as it is. For a type `Net` there will be, in the same module, the type
+/// `NetFrozen` with `forward` and `try_forward`, and the methods `Net::freeze` and `Net::graph`.
+///
+/// ```ignore
+/// // Cargo.toml:  [dependencies] fx-runtime, tch      [build-dependencies] fx-passes
+/// // build.rs:    fn main() { fx_passes::Build::new().run() }
+/// use fx_runtime::{Device, Freeze, Module, Tensor, nn, traceable};
+///
+/// #[derive(Debug, Module)]
+/// pub struct Net {
+///     conv1: nn::Conv2D,
+///     bn1: nn::BatchNorm,
+/// }
+///
+/// #[traceable]
+/// impl Net {
+///     pub fn forward(&self, xs: &Tensor) -> Tensor {
+///         self.bn1.forward_t(&self.conv1.forward(xs), false).relu()
+///     }
+/// }
+///
+/// # fn main() -> Result<(), fx_runtime::Error> {
+/// let vs = nn::VarStore::new(Device::Cpu);
+/// let p = vs.root();
+/// let conv1 = nn::conv2d(&p / "conv1", 3, 64, 7, nn::ConvConfig { bias: false, ..Default::default() });
+/// let net = Net { conv1, bn1: nn::batch_norm2d(&p / "bn1", 64, Default::default()) };
+/// println!("{}", net.graph()?);
+/// let frozen: NetFrozen = net.freeze(&Freeze::default())?;
+/// let ys = frozen.forward(&Tensor::zeros([1, 3, 32, 32], fx_runtime::tch::kind::FLOAT_CPU));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Options
+///
+/// | option | meaning |
+/// |---|---|
+/// | `strict` | code that is not understood is an error, not carried along as it is |
+/// | `unroll` | a loop over layers becomes one line for each layer |
+/// | `entry = "encode"` | the function to trace, where it is not `forward` or `forward_t` |
+/// | `specialize(train = false)` | parameters that have a known value in the frozen type |
+///
+/// # Errors
+///
+/// What the build script found wrong is reported at the very token, with a number that stays (`FX0006`).
+#[proc_macro_attribute]
+pub fn traceable(options: TokenStream, item: TokenStream) -> TokenStream {
+    traceable::expand(options.into(), item.into()).into()
+}
+
+/// Says how calls of a function are traced: `#[fx(leaf)]`, `#[fx(inline)]`, `#[fx(pure)]`.
+///
+/// `leaf`: a call is one node, and the body is not looked into. `inline`: the body is traced in place of the call.
+/// `pure`: a call may be merged with an equal one, or dropped if its result is not used.
+///
+/// ```
+/// use fx_macros::fx;
+///
+/// #[fx(leaf, pure)]
+/// fn positions(len: i64) -> Vec<i64> {
+///     (0..len).collect()
+/// }
+/// # assert_eq!(positions(2), [0, 1]);
+/// ```
+#[proc_macro_attribute]
+pub fn fx(options: TokenStream, item: TokenStream) -> TokenStream {
+    function::expand(options.into(), item.into()).into()
+}
+
+/// Shows what a model consists of: its children, parameters and buffers under PyTorch's names.
+///
+/// For any struct, generic ones included. A field is a tensor, a module, or an `Option`, `Box`, `Vec`, array or tuple of
+/// these; a field of another type is a hyper-parameter, which is cloned with the model but not shown. A tensor that
+/// requires a gradient is a parameter, another a buffer. A type parameter that is the type of a field, bare or in one
+/// of these containers, has to be such a thing too.
+///
+/// ```ignore
+/// use fx_runtime::{Module, Tensor, nn};
+///
+/// #[derive(Debug, Module)]
+/// pub struct Head {
+///     #[module(name = "classifier.0")] // as the weights file has it
+///     fc: nn::Linear,
+///     #[module(buffer)] // never trained, whatever `requires_grad` says
+///     mean: Tensor,
+///     #[module(parameter)]
+///     scale: Option<Tensor>,
+///     #[module(skip)] // not a part of the model
+///     cache: Option<Tensor>,
+///     classes: i64,
+/// }
+///
+/// # fn names(head: &Head) {
+/// let names: Vec<String> = head.state_dict().into_iter().map(|(name, _)| name).collect();
+/// assert_eq!(names, ["scale", "mean", "classifier.0.weight", "classifier.0.bias"]);
+/// # }
+/// ```
+#[proc_macro_derive(Module, attributes(module))]
+pub fn derive_module(item: TokenStream) -> TokenStream {
+    module::expand(item.into()).into()
+}

@@ -1,0 +1,139 @@
+//! Tests of the derive: what it expands to, as text.
+
+use expect_test::{Expect, expect};
+
+use super::expand;
+
+fn check(item: &str, want: &Expect) {
+    let file = syn::parse2(expand(item.parse().expect("tokens"))).expect("items");
+    want.assert_eq(&prettyplease::unparse(&file));
+}
+
+#[test]
+fn named_fields() {
+    check(
+        r#"struct Head {
+            #[module(name = "classifier.0")] fc: nn::Linear,
+            #[module(buffer)] mean: Tensor,
+            #[module(parameter)] scale: Option<Tensor>,
+            #[module(skip)] r#in: i64,
+        }"#,
+        &expect![[r#"
+            #[automatically_derived]
+            impl ::fx_runtime::Module for Head {
+                fn type_name(&self) -> &'static str {
+                    "Head"
+                }
+                #[allow(unused_variables)]
+                fn visit<'fx>(&'fx self, visitor: &mut dyn ::fx_runtime::module::Visitor<'fx>) {
+                    ::fx_runtime::module::visit_field!(visitor, "classifier.0", & self.fc);
+                    visitor.tensor("mean", &self.mean, ::fx_runtime::module::Role::Buffer);
+                    if let ::core::option::Option::Some(tensor) = &self.scale {
+                        visitor.tensor("scale", tensor, ::fx_runtime::module::Role::Parameter);
+                    }
+                }
+                fn shallow_clone(&self) -> ::core::result::Result<Self, ::fx_runtime::Error> {
+                    ::core::result::Result::Ok(Self {
+                        fc: ::fx_runtime::module::clone_field!("fc", & self.fc)?,
+                        mean: ::fx_runtime::module::clone_field!("mean", & self.mean)?,
+                        scale: ::fx_runtime::module::clone_field!("scale", & self.scale)?,
+                        r#in: ::fx_runtime::module::clone_field!("in", & self.r#in)?,
+                    })
+                }
+            }
+            ::fx_runtime::register_module!(Head);
+            #[automatically_derived]
+            #[allow(dead_code, private_interfaces, non_snake_case)]
+            impl Head {
+                #[doc(hidden)]
+                #[inline]
+                pub(crate) fn fx_fc(&self) -> &nn::Linear {
+                    &self.fc
+                }
+                #[doc(hidden)]
+                #[inline]
+                pub(crate) fn fx_mean(&self) -> &Tensor {
+                    &self.mean
+                }
+                #[doc(hidden)]
+                #[inline]
+                pub(crate) fn fx_scale(&self) -> &Option<Tensor> {
+                    &self.scale
+                }
+                #[doc(hidden)]
+                #[inline]
+                pub(crate) fn fx_in(&self) -> &i64 {
+                    &self.r#in
+                }
+            }
+        "#]],
+    );
+}
+
+#[test]
+fn generic_and_tuple_structs() {
+    check(
+        "struct Residual<'a, M: Debug, P>(Vec<Option<M>>, &'a Config<P>) where P: Clone;",
+        &expect![[r#"
+        #[automatically_derived]
+        impl<'a, M: Debug, P> ::fx_runtime::Module for Residual<'a, M, P>
+        where
+            P: Clone,
+            M: ::fx_runtime::module::Field,
+        {
+            fn type_name(&self) -> &'static str {
+                "Residual"
+            }
+            #[allow(unused_variables)]
+            fn visit<'fx>(&'fx self, visitor: &mut dyn ::fx_runtime::module::Visitor<'fx>) {
+                ::fx_runtime::module::visit_field!(visitor, "0", & self.0);
+                ::fx_runtime::module::visit_field!(visitor, "1", & self.1);
+            }
+            fn shallow_clone(&self) -> ::core::result::Result<Self, ::fx_runtime::Error> {
+                ::core::result::Result::Ok(Self {
+                    0: ::fx_runtime::module::clone_field!("0", & self.0)?,
+                    1: ::fx_runtime::module::clone_field!("1", & self.1)?,
+                })
+            }
+        }
+        #[automatically_derived]
+        #[allow(dead_code, private_interfaces, non_snake_case)]
+        impl<'a, M: Debug, P> Residual<'a, M, P>
+        where
+            P: Clone,
+        {
+            #[doc(hidden)]
+            #[inline]
+            pub(crate) fn fx_0(&self) -> &Vec<Option<M>> {
+                &self.0
+            }
+            #[doc(hidden)]
+            #[inline]
+            pub(crate) fn fx_1(&self) -> &&'a Config<P> {
+                &self.1
+            }
+        }
+    "#]],
+    );
+}
+
+#[test]
+fn unit_structs() {
+    check(
+        "struct Mish;",
+        &expect![[r#"
+        #[automatically_derived]
+        impl ::fx_runtime::Module for Mish {
+            fn type_name(&self) -> &'static str {
+                "Mish"
+            }
+            #[allow(unused_variables)]
+            fn visit<'fx>(&'fx self, visitor: &mut dyn ::fx_runtime::module::Visitor<'fx>) {}
+            fn shallow_clone(&self) -> ::core::result::Result<Self, ::fx_runtime::Error> {
+                ::core::result::Result::Ok(Self {})
+            }
+        }
+        ::fx_runtime::register_module!(Mish);
+    "#]],
+    );
+}

@@ -1,0 +1,78 @@
+//! `#[traceable]`: the user's item as it is, the code that the build script generated for it, and what was wrong.
+
+use fx_front::{
+    attrs::TraceableOptions,
+    diag::{Code, Severity},
+    handoff::Item,
+    key::leaves,
+};
+use proc_macro2::{Ident, TokenStream};
+use quote::quote;
+
+use crate::{
+    entry::Entry,
+    function,
+    handoff::{self, Found, Missing},
+    report::{self, Faults},
+};
+
+const KNOWN: &str = "`strict`, `unroll`, `entry = \"..\"`, `specialize(parameter = value)`";
+
+/// The whole expansion.
+pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
+    let mut faults = Faults::default();
+    let options = faults.options(TraceableOptions::parse(options), KNOWN).unwrap_or_default();
+    let parsed = match syn::parse2::<syn::Item>(item.clone()) {
+        Ok(parsed) => parsed,
+        // Half-typed code in an editor.
+        Err(_) if handoff::is_editor() => return item,
+        Err(error) => {
+            faults.add(error);
+            return quote!(#item #faults);
+        }
+    };
+    let item = match &parsed {
+        syn::Item::Impl(parsed) => {
+            function::check(parsed, &mut faults);
+            function::strip(item)
+        }
+        _ => item,
+    };
+    let entry = Entry::of(&parsed, &options, &mut faults);
+    let generated = entry.filter(|_| faults.is_empty()).and_then(|entry| generated(&entry, &mut faults));
+    quote!(#item #generated #faults)
+}
+
+/// The inclusion of the generated file; what the build script found wrong goes to `faults`.
+fn generated(entry: &Entry, faults: &mut Faults) -> Option<TokenStream> {
+    let mut refuse = |missing: Missing| {
+        faults.push(Code::NoBuildScript, report::attribute(), &missing.message, &missing.help);
+        None
+    };
+    let items = match handoff::items() {
+        Ok(items) => items,
+        Err(missing) => return refuse(missing),
+    };
+    match handoff::find(&items, &entry.key, entry.sig.ident.span()) {
+        Ok(Found::Same(item)) => {
+            report(item, entry, faults);
+            item.file.as_deref().map(include)
+        }
+        Ok(Found::Edited(item)) => item.file.as_deref().map(include),
+        Err(missing) => refuse(missing),
+    }
+}
+
+fn report(item: &Item, entry: &Entry, faults: &mut Faults) {
+    let leaves = leaves(entry.sig, entry.block);
+    let token = |at: usize| Ident::new("leaf", leaves.get(at).map_or_else(|| entry.sig.ident.span(), |leaf| leaf.span));
+    for fault in item.faults.iter().filter(|fault| fault.severity == Severity::Error) {
+        let (first, last) = (token(fault.leaves.0), token(fault.leaves.1));
+        faults.push(fault.code, quote!(#first #last), &fault.message, &fault.help);
+    }
+}
+
+fn include(file: &str) -> TokenStream {
+    let path = format!("/fx/{file}");
+    quote!(::core::include!(::core::concat!(::core::env!("OUT_DIR"), #path));)
+}
