@@ -4,14 +4,22 @@
 //! (parameters, buffers and children under PyTorch's names), [`load_weights`] fills it, and what `#[traceable]`
 //! generates turns it into an inference type of its own.
 
+// What the macros expand to names `::fx_runtime`, in this crate as well.
+extern crate self as fx_runtime;
+
 pub mod error;
+mod ffi;
+pub mod freeze;
+pub mod frozen;
 pub mod module;
 pub mod nn;
 pub mod registry;
 pub mod weights;
 
 pub use error::Error;
+pub use freeze::{Backend, Freeze, MemoryFormat};
 pub use fx_ir::Graph;
+pub use fx_macros::{Module, fx, traceable};
 pub use module::Module;
 
 pub use tch::{self, Device, Kind, Tensor};
