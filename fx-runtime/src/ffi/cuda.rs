@@ -1,0 +1,127 @@
+//! Opens `libtorch_cuda.so` where it lies beside `libtorch_cpu.so`.
+//!
+//! A binary that was linked against libtorch without CUDA, or whose linker dropped a library that it saw no use of, can
+//! use CUDA all the same: opening the library registers its kernels with the dispatcher. libtorch asks for CUDA's hooks
+//! once, so this has to come before the first question whether CUDA is there; [`open`] is called by everything in this
+//! crate that may ask.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// What became of the attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Opened {
+    /// The library is in this process.
+    At(PathBuf),
+    /// There is no such library beside libtorch: a build for the CPU alone.
+    Absent,
+    /// It is there and could not be opened, for instance because CUDA's own libraries are missing.
+    Failed {
+        /// The library.
+        path: PathBuf,
+        /// The dynamic loader's reason.
+        reason: String,
+    },
+}
+
+/// Opens the library at the first call; later calls answer from memory.
+pub(crate) fn open() -> &'static Opened {
+    static OPENED: OnceLock<Opened> = OnceLock::new();
+    OPENED.get_or_init(|| match library_folder() {
+        Some(folder) => open_in(&folder),
+        None => Opened::Absent,
+    })
+}
+
+/// True when CUDA can be computed on: its library is open and a device is there.
+pub(crate) fn is_available() -> bool {
+    matches!(open(), Opened::At(_)) && tch::Cuda::is_available()
+}
+
+#[cfg(unix)]
+fn open_in(folder: &Path) -> Opened {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let path = folder.join(format!("libtorch_cuda{}", std::env::consts::DLL_SUFFIX));
+    if !path.exists() {
+        return Opened::Absent;
+    }
+    let Ok(name) = std::ffi::CString::new(path.as_os_str().as_bytes()) else {
+        return Opened::Failed { path, reason: "the path has a NUL byte".into() };
+    };
+    // SAFETY: the name ends in NUL. Opening runs the library's initialisers, which are written to be run at any time
+    // (Python's torch opens it the same way); it is never closed. It finds libc10_cuda.so and CUDA's libraries by the
+    // run paths that it was built with.
+    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
+    if handle.is_null() { Opened::Failed { path, reason: loader_error() } } else { Opened::At(path) }
+}
+
+/// The dynamic loader's account of its last failure on this thread.
+#[cfg(unix)]
+fn loader_error() -> String {
+    // SAFETY: `dlerror` returns null or a string that lasts until the next call of the loader on this thread.
+    unsafe {
+        let text = libc::dlerror();
+        if text.is_null() {
+            "unknown".to_owned()
+        } else {
+            std::ffi::CStr::from_ptr(text).to_string_lossy().into_owned()
+        }
+    }
+}
+
+/// The folder of the `libtorch_cpu.so` in this process.
+#[cfg(unix)]
+pub(crate) fn library_folder() -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let symbol = super::entry::libtorch_address()?;
+    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: `dladdr` reads the address and fills `info`, whose zeroed state is valid; the file name it points at lives
+    // as long as the library, which is never unloaded.
+    let path = unsafe {
+        if libc::dladdr(symbol, info.as_mut_ptr()) == 0 || (*info.as_ptr()).dli_fname.is_null() {
+            return None;
+        }
+        std::ffi::CStr::from_ptr((*info.as_ptr()).dli_fname)
+    };
+    let path = Path::new(std::ffi::OsStr::from_bytes(path.to_bytes()));
+    std::fs::canonicalize(path).ok()?.parent().map(Path::to_owned)
+}
+
+#[cfg(not(unix))]
+fn open_in(_: &Path) -> Opened {
+    Opened::Absent
+}
+
+#[cfg(not(unix))]
+pub(crate) fn library_folder() -> Option<PathBuf> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libtorch_is_found() {
+        let folder = library_folder().unwrap();
+        assert!(folder.join(format!("libtorch_cpu{}", std::env::consts::DLL_SUFFIX)).exists(), "{folder:?}");
+    }
+
+    #[test]
+    fn a_folder_without_the_library_is_no_error() {
+        assert_eq!(open_in(Path::new("/")), Opened::Absent);
+    }
+
+    #[test]
+    fn a_library_that_cannot_be_opened_says_why() {
+        let folder = std::env::temp_dir().join(format!("fx-cuda-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join(format!("libtorch_cuda{}", std::env::consts::DLL_SUFFIX));
+        std::fs::write(&path, "not a library").unwrap();
+        let opened = open_in(&folder);
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert!(matches!(opened, Opened::Failed { reason, .. } if reason.contains("libtorch_cuda")));
+    }
+}

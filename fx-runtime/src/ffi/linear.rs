@@ -1,0 +1,63 @@
+//! oneDNN's matrix product with a weight in the kernel's own layout and a fused activation or addition.
+
+use std::ffi::CStr;
+
+use tch::{TchError, Tensor};
+
+use super::entry::{Handle, table};
+use super::post_op::{PostOp, optional};
+use super::tensor::{lend, refused, take};
+use super::{Param, ops};
+
+const LINEAR: &str = "mkldnn::_linear_pointwise";
+const BINARY: &str = "mkldnn::_linear_pointwise.binary";
+const ADD: &CStr = c"add";
+
+/// A linear layer whose weight lies in oneDNN's blocked layout.
+#[derive(Debug)]
+pub(crate) struct PackedLinear {
+    weight: Param,
+    bias: Option<Param>,
+}
+
+impl PackedLinear {
+    /// Packs a dense weight `[out, in]` of f32, or of bf16 or f16 where the CPU has them; none where this libtorch lacks
+    /// an entry point that is needed.
+    pub(crate) fn pack(weight: &Tensor, bias: Option<&Tensor>) -> Option<Result<Self, TchError>> {
+        let entry = table();
+        entry.linear.and(entry.linear_binary)?;
+        let weight = ops::reorder_linear_weight(weight);
+        Some(weight.map(|weight| Self { weight: Param::new(&weight), bias: bias.map(Param::new) }))
+    }
+
+    /// `post(x wᵀ + b)`; `x` is `[.., in]` of rank 2 or more, at least one element, in the weight's dtype.
+    pub(crate) fn run(&self, x: &Tensor, post: &PostOp) -> Result<Tensor, TchError> {
+        let linear = table().linear.ok_or_else(|| refused(LINEAR))?;
+        let bias = self.bias.as_deref().map(lend);
+        let mut out: Handle = std::ptr::null_mut();
+        // SAFETY: all handles are alive during the call, which reads them and writes `out`.
+        let status = post.lend(|post| unsafe {
+            linear(
+                lend(x), lend(&self.weight), optional(bias.as_ref()), post.name, post.scalars, post.count,
+                post.algorithm, &raw mut out,
+            )
+        });
+        // SAFETY: on success the callee wrote a new tensor to `out` and gave it away; else `out` is still null.
+        unsafe { take(out, status, LINEAR) }
+    }
+
+    /// `x wᵀ + b + other` in one kernel; `other` has the result's shape and dtype.
+    pub(crate) fn run_add(&self, x: &Tensor, other: &Tensor) -> Result<Tensor, TchError> {
+        let binary = table().linear_binary.ok_or_else(|| refused(BINARY))?;
+        let bias = self.bias.as_deref().map(lend);
+        let mut out: Handle = std::ptr::null_mut();
+        // SAFETY: all handles are alive during the call, which reads them and writes `out`.
+        let status = unsafe {
+            binary(
+                lend(x), lend(other), lend(&self.weight), optional(bias.as_ref()), ADD.as_ptr(), &raw mut out,
+            )
+        };
+        // SAFETY: on success the callee wrote a new tensor to `out` and gave it away; else `out` is still null.
+        unsafe { take(out, status, BINARY) }
+    }
+}

@@ -1,0 +1,31 @@
+//! libtorch's plain C entry points behind safe functions; the only module of the crate with `unsafe`.
+//!
+//! `libtorch_cpu.so` exports C functions for the code that `torch.compile` generates ahead of time (the header is
+//! `torch/csrc/inductor/aoti_torch/c/shim_cpu.h`): oneDNN's fused convolution and linear kernels, and a call of any
+//! registered operator by name. tch binds none of them. A tensor handle there is an `at::Tensor*`, the very pointer that
+//! a [`tch::Tensor`] holds, so that nothing is copied on the way.
+//!
+//! The functions are looked up by name at first use, and only in the release of libtorch whose headers the types in
+//! [`entry`] were written from. Where one is missing its caller gets `None` and composes ATen operators instead.
+//!
+//! **Invariant:** no C++ exception crosses into Rust. Every entry point catches them and returns a status.
+
+#![allow(unsafe_code, reason = "this module is where it is allowed; each block says why it is sound")]
+
+mod convolution;
+pub(crate) mod cuda;
+mod entry;
+mod linear;
+pub(crate) mod ops;
+mod post_op;
+mod shared;
+mod signature;
+mod stack;
+mod tensor;
+
+pub(crate) use convolution::{Geometry, PackedConv};
+pub(crate) use entry::{Presence, libtorch_version, presence};
+pub(crate) use linear::PackedLinear;
+pub(crate) use post_op::PostOp;
+pub use shared::Param;
+pub(crate) use tensor::{Facts, MAX_RANK};

@@ -1,0 +1,60 @@
+//! A tensor that several threads may use at once.
+
+use std::fmt;
+use std::ops::Deref;
+
+use tch::Tensor;
+
+/// A weight of a frozen model: detached from autograd, never written again, usable from many threads.
+///
+/// It derefs to [`Tensor`]. Changing its contents through a second handle (`shallow_clone` and an in-place operation)
+/// while another thread computes is a data race, as it is with every tensor whose second handle went to another thread.
+pub struct Param(Tensor);
+
+// SAFETY: tch's `Tensor` is not `Sync` because its in-place methods write without a lock. A `Param` gives out `&Tensor`
+// alone and this crate calls no in-place method through one. What remains are const methods of `at::Tensor`, which
+// libtorch documents as callable from many threads at once: the reference count is atomic, and lazily computed parts of
+// a tensor without gradient (there is no `grad_fn`, nothing to accumulate) are not touched by forward kernels.
+unsafe impl Sync for Param {}
+
+impl Param {
+    /// Detaches `tensor`; the storage is shared with it.
+    pub fn new(tensor: &Tensor) -> Self {
+        Self(if tensor.requires_grad() { tensor.detach() } else { tensor.shallow_clone() })
+    }
+}
+
+impl Deref for Param {
+    type Target = Tensor;
+
+    fn deref(&self) -> &Tensor {
+        &self.0
+    }
+}
+
+impl AsRef<Tensor> for Param {
+    fn as_ref(&self) -> &Tensor {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Param {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dtype = self.0.f_kind().map_or_else(|_| "unknown".to_owned(), |kind| format!("{kind:?}"));
+        write!(f, "Param({dtype}{:?} on {:?})", self.0.size(), self.0.device())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tch::{Device, Kind};
+
+    #[test]
+    fn is_detached_and_shows_its_shape() {
+        let weight = Tensor::ones([2, 3], (Kind::Float, Device::Cpu)).set_requires_grad(true);
+        let param = Param::new(&weight);
+        assert!(!param.requires_grad());
+        assert_eq!(format!("{param:?}"), "Param(Float[2, 3] on Cpu)");
+    }
+}

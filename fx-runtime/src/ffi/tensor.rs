@@ -1,0 +1,125 @@
+//! Tensors across the border: lending a handle, taking one over, and what a kernel asks of its input.
+
+use std::ptr;
+
+use tch::{Device, TchError, Tensor};
+
+use super::entry::{Handle, Status, table};
+
+/// Tensors of more axes than this are left to ATen.
+pub(crate) const MAX_RANK: usize = 8;
+
+/// The handle of a tensor, lent for one call.
+pub(super) fn lend(tensor: &Tensor) -> Handle {
+    tensor.as_ptr().cast_mut()
+}
+
+/// Takes over the tensor that a C function has returned.
+///
+/// # Safety
+///
+/// `handle` is null or an `at::Tensor*` that the callee gave away and nobody else frees.
+pub(super) unsafe fn take(handle: Handle, status: Status, operator: &str) -> Result<Tensor, TchError> {
+    if status != 0 || handle.is_null() {
+        return Err(refused(operator));
+    }
+    // SAFETY: by this function's contract we own the tensor, and tch frees it with the same `delete`.
+    Ok(unsafe { Tensor::from_ptr(handle) })
+}
+
+/// A C entry point reports that it failed, but not why.
+pub(super) fn refused(operator: &str) -> TchError {
+    TchError::Torch(format!("`{operator}` refused its arguments; libtorch wrote the reason to the error stream"))
+}
+
+/// What a kernel has to know about a tensor before it is called, read without an allocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Facts {
+    rank: usize,
+    sizes: [i64; MAX_RANK],
+    /// As `c10::ScalarType` counts.
+    pub(crate) dtype: i32,
+    /// Kind and index.
+    pub(crate) device: (i32, i32),
+}
+
+impl Facts {
+    /// None for a tensor of more than [`MAX_RANK`] axes, and for an undefined one.
+    pub(crate) fn of(tensor: &Tensor) -> Option<Self> {
+        if !tensor.defined() {
+            return None;
+        }
+        let entry = table();
+        let (Some(dim), Some(sizes), Some(dtype)) = (entry.dim, entry.sizes, entry.dtype) else {
+            return Self::through_tch(tensor);
+        };
+        let (Some(device_type), Some(device_index)) = (entry.device_type, entry.device_index) else {
+            return Self::through_tch(tensor);
+        };
+        let handle = lend(tensor);
+        let (mut rank, mut kind, mut device, mut lengths) = (0, 0, (0, 0), ptr::null());
+        // SAFETY: `handle` is alive during the calls, which only read the tensor and write one value each to the
+        // places given.
+        let status = unsafe {
+            dim(handle, &raw mut rank)
+                | sizes(handle, &raw mut lengths)
+                | dtype(handle, &raw mut kind)
+                | device_type(handle, &raw mut device.0)
+                | device_index(handle, &raw mut device.1)
+        };
+        let rank = usize::try_from(rank).ok().filter(|&rank| rank <= MAX_RANK && status == 0)?;
+        let mut copy = [0; MAX_RANK];
+        if rank > 0 {
+            // SAFETY: `lengths` points at `rank` integers that the tensor owns; they are copied before anything can
+            // resize it, since `tensor` does not cross threads (it is not `Sync`, or is a `Param`, which nobody
+            // resizes).
+            unsafe { ptr::copy_nonoverlapping(lengths, copy.as_mut_ptr(), rank) };
+        }
+        Some(Self { rank, sizes: copy, dtype: kind, device })
+    }
+
+    /// The same from a libtorch whose entry points are not known. Numbers of dtypes and devices only have to agree with
+    /// each other.
+    fn through_tch(tensor: &Tensor) -> Option<Self> {
+        let lengths = tensor.size();
+        let mut sizes = [0; MAX_RANK];
+        sizes.get_mut(..lengths.len())?.copy_from_slice(&lengths);
+        let device = match tensor.device() {
+            Device::Cpu => (0, -1),
+            Device::Cuda(index) => (1, i32::try_from(index).ok()?),
+            _ => (2, 0),
+        };
+        Some(Self { rank: lengths.len(), sizes, dtype: tensor.f_kind().ok()? as i32, device })
+    }
+
+    /// Lengths of the axes.
+    pub(crate) fn sizes(&self) -> &[i64] {
+        &self.sizes[..self.rank]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tch::Kind;
+
+    #[test]
+    fn facts_of_tensors() {
+        let facts = Facts::of(&Tensor::zeros([2, 0, 5], (Kind::Float, Device::Cpu))).unwrap();
+        assert_eq!((facts.sizes(), facts.dtype, facts.device.0), (&[2, 0, 5][..], 6, 0));
+        assert_eq!(Facts::of(&Tensor::from(1i64)).unwrap().sizes(), &[] as &[i64]);
+        assert!(Facts::of(&Tensor::zeros([1; 9], (Kind::Float, Device::Cpu))).is_none());
+    }
+
+    #[test]
+    fn an_undefined_tensor_has_no_facts() {
+        assert!(Facts::of(&Tensor::new()).is_none());
+    }
+
+    #[test]
+    fn the_slow_way_agrees() {
+        let x = Tensor::zeros([2, 3], (Kind::Float, Device::Cpu));
+        let (fast, slow) = (Facts::of(&x).unwrap(), Facts::through_tch(&x).unwrap());
+        assert_eq!((fast.sizes(), fast.dtype), (slow.sizes(), slow.dtype));
+    }
+}

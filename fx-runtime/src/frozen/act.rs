@@ -1,0 +1,140 @@
+//! Activations that a kernel may apply to its result.
+
+use tch::{TchError, Tensor};
+
+use crate::ffi::PostOp;
+
+/// An activation, as PyTorch defines it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Act {
+    /// The value itself.
+    #[default]
+    None,
+    /// `max(x, 0)`.
+    Relu,
+    /// `min(max(x, 0), 6)`.
+    Relu6,
+    /// `x · relu6(x + 3) / 6`.
+    HardSwish,
+    /// `x · sigmoid(x)`.
+    Silu,
+    /// `1 / (1 + exp(-x))`.
+    Sigmoid,
+    /// `tanh(x)`.
+    Tanh,
+    /// `x · Φ(x)` with the error function.
+    Gelu,
+    /// `x · Φ(x)` in the tanh approximation.
+    GeluTanh,
+    /// `x` where positive, else `x` times the slope.
+    LeakyRelu(f64),
+    /// At least the first, at most the second.
+    Clamp(f64, f64),
+}
+
+impl Act {
+    /// Applies the activation to a tensor that nobody else holds; works in place.
+    pub(crate) fn apply(self, mut x: Tensor) -> Result<Tensor, TchError> {
+        match self {
+            Self::None => Ok(x),
+            Self::Relu => x.f_relu_(),
+            Self::Relu6 => x.f_clamp_(0.0, 6.0),
+            Self::HardSwish => x.f_hardswish_(),
+            Self::Silu => x.f_silu_(),
+            Self::Sigmoid => x.f_sigmoid_(),
+            Self::Tanh => x.f_tanh_(),
+            Self::Gelu => x.f_gelu_("none"),
+            Self::GeluTanh => x.f_gelu_("tanh"),
+            Self::LeakyRelu(slope) => leaky_relu(&x, slope),
+            Self::Clamp(low, high) => x.f_clamp_(low, high),
+        }
+    }
+
+    /// The activation in oneDNN's words; none where oneDNN means something else.
+    pub(crate) fn post_op(self) -> Option<PostOp> {
+        Some(match self {
+            Self::None => PostOp::NONE,
+            Self::Relu => PostOp::plain(c"relu"),
+            Self::Relu6 => PostOp::with_bounds(c"hardtanh", 0.0, 6.0),
+            Self::HardSwish => PostOp::plain(c"hardswish"),
+            Self::Silu => PostOp::plain(c"swish"),
+            Self::Sigmoid => PostOp::plain(c"sigmoid"),
+            Self::Tanh => PostOp::plain(c"tanh"),
+            Self::Gelu => PostOp::with_algorithm(c"gelu", c"none"),
+            Self::GeluTanh => PostOp::with_algorithm(c"gelu", c"tanh"),
+            Self::LeakyRelu(slope) => PostOp::with_scalar(c"leaky_relu", slope),
+            // With crossed bounds PyTorch answers the upper one.
+            Self::Clamp(low, high) if low <= high => PostOp::with_bounds(c"hardtanh", low, high),
+            Self::Clamp(..) => return None,
+        })
+    }
+
+    /// Whether fused kernels turn NaN into a number with it.
+    pub(crate) fn hides_nan(self) -> bool {
+        // A slope of zero makes oneDNN take its relu.
+        matches!(self, Self::Relu | Self::Relu6 | Self::Clamp(..)) || self == Self::LeakyRelu(0.0)
+    }
+}
+
+/// tch's `leaky_relu` has no slope; `x · (x > 0 ? 1 : slope)` keeps the NaN that a comparison would lose.
+fn leaky_relu(x: &Tensor, slope: f64) -> Result<Tensor, TchError> {
+    let below = x.f_mul_scalar(slope)?;
+    below.f_where_self(&x.f_le(0.0)?, x)
+}
+
+#[cfg(test)]
+pub(crate) const EVERY_ACT: [Act; 13] = [
+    Act::None,
+    Act::Relu,
+    Act::Relu6,
+    Act::HardSwish,
+    Act::Silu,
+    Act::Sigmoid,
+    Act::Tanh,
+    Act::Gelu,
+    Act::GeluTanh,
+    Act::LeakyRelu(0.1),
+    Act::LeakyRelu(0.0),
+    Act::Clamp(-0.25, 0.5),
+    Act::Clamp(0.5, -0.25),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values by hand, at -2, -0.5, 0, 1 and 8.
+    #[test]
+    fn agrees_with_the_definitions() {
+        let xs = [-2.0f64, -0.5, 0.0, 1.0, 8.0];
+        let relu6 = |x: f64| x.clamp(0.0, 6.0);
+        let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
+        let tanh_gelu = |x: f64| 0.5 * x * (1.0 + (0.797_884_560_802_865_4 * (x + 0.044_715 * x.powi(3))).tanh());
+        let cases: [(Act, &dyn Fn(f64) -> f64); 10] = [
+            (Act::None, &|x| x),
+            (Act::Relu, &|x| x.max(0.0)),
+            (Act::Relu6, &relu6),
+            (Act::HardSwish, &|x| x * relu6(x + 3.0) / 6.0),
+            (Act::Silu, &|x| x * sigmoid(x)),
+            (Act::Sigmoid, &sigmoid),
+            (Act::Tanh, &f64::tanh),
+            (Act::GeluTanh, &tanh_gelu),
+            (Act::LeakyRelu(0.25), &|x| if x > 0.0 { x } else { 0.25 * x }),
+            (Act::Clamp(-1.0, 2.0), &|x| x.clamp(-1.0, 2.0)),
+        ];
+        for (act, expected) in cases {
+            let ys = Vec::<f64>::try_from(act.apply(Tensor::from_slice(&xs)).unwrap()).unwrap();
+            for (x, y) in xs.iter().zip(ys) {
+                assert!((expected(*x) - y).abs() < 1e-12, "{act:?}({x}) is {y}, not {}", expected(*x));
+            }
+        }
+    }
+
+    #[test]
+    fn nan_stays_nan() {
+        for act in EVERY_ACT {
+            let y = act.apply(Tensor::from_slice(&[f32::NAN])).unwrap();
+            assert!(y.isnan().all().double_value(&[]) == 1.0, "{act:?}");
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! A convolution packed for inference: weight in the kernel's layout, activation and addition fused.
+
+use std::fmt;
+
+use tch::{TchError, Tensor};
+
+use super::accepts::Accepts;
+use super::frame::Taint;
+use super::layout::channels_last_of;
+use super::select::ConvChoice;
+use super::window::{Landed, Window};
+use super::{Act, ConvParams, Frame, Param};
+use crate::ffi::{Facts, Geometry, PackedConv, PostOp, ops};
+use crate::nn::PaddingMode;
+use crate::{Error, MemoryFormat};
+
+/// A convolution over one, two or three spatial axes, plain or transposed.
+///
+/// Inputs are `[batch, in, ..]` or `[in, ..]`, of any batch, size and strides; results come in whatever order of axes the
+/// kernel writes, `channels_last` as a rule.
+pub struct Conv {
+    kernel: Kernel,
+    act: Act,
+    /// The activation in the fused kernel; none where it cannot be fused.
+    post: Option<PostOp>,
+    taint: Taint,
+    accepts: Accepts,
+    window: Window,
+    weight_shape: Vec<i64>,
+    /// With zero padding where `border` does the padding.
+    params: ConvParams,
+    border: Option<Border>,
+}
+
+enum Kernel {
+    /// One-dimensional convolutions run as two-dimensional ones of height 1.
+    OneDnn(PackedConv),
+    Cudnn(Plain),
+    Composed(Plain),
+}
+
+/// A weight as ATen's operators take it.
+struct Plain {
+    weight: Param,
+    bias: Option<Param>,
+}
+
+/// Padding with something other than zeros, done before the convolution.
+struct Border {
+    mode: PaddingMode,
+    /// Before and after, last axis first, as `pad` wants it.
+    widths: Vec<i64>,
+}
+
+/// What was found out about one call.
+struct Call {
+    facts: Facts,
+    landed: Landed,
+}
+
+impl Conv {
+    /// Packs `act(conv(x, weight) + bias)`.
+    ///
+    /// `weight` is `[out, in / groups, k..]`, for a transposed convolution `[in, out / groups, k..]`; `bias` is `[out]`.
+    /// Both are moved to the frame's device and dtype.
+    ///
+    /// # Errors
+    ///
+    /// Shapes and parameters that contradict each other; a weight that cannot be moved.
+    pub fn pack(
+        frame: &Frame,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        params: &ConvParams,
+        act: Act,
+    ) -> Result<Self, Error> {
+        let _no_grad = tch::no_grad_guard();
+        let weight = frame.place(weight)?;
+        let bias = bias.map(|bias| frame.place(bias)).transpose()?;
+        let shape = weight.size();
+        let axes = check_weight(&shape, bias.as_ref(), params)?;
+        let params = params.expanded(axes)?;
+        let in_channels = if params.transposed { shape[0] } else { shape[1] * params.groups };
+        let accepts = Accepts::new(axes + 1..=axes + 2, axes, in_channels, &weight)?;
+        let window = Window::new(&shape[2..], &params);
+        let (params, border) = Border::split(params);
+        let choice = frame.site().conv(axes, params.transposed, act);
+        let kernel = Kernel::pack(frame, choice, weight, bias, &params)?;
+        let post = act.post_op();
+        Ok(Self { kernel, act, post, taint: frame.taint(), accepts, window, weight_shape: shape, params, border })
+    }
+
+    /// `act(conv(x) + bias)`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Rank`], [`Error::Channels`], [`Error::Kind`] or [`Error::Device`] when `x` does not fit; libtorch's own
+    /// when the window is larger than the input.
+    pub fn run(&self, x: &Tensor) -> Result<Tensor, Error> {
+        let call = self.look_at(x)?;
+        self.convolve(x, &call, self.act)
+    }
+
+    /// `act(conv(x) + bias + other)`; `other` broadcasts.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::run`], and where `other` does not broadcast with the result.
+    pub fn run_add(&self, x: &Tensor, other: &Tensor) -> Result<Tensor, Error> {
+        let call = self.look_at(x)?;
+        let same = self.is_like_result(other, &call);
+        if same && self.is_direct(&call) {
+            match &self.kernel {
+                Kernel::OneDnn(packed) if !self.params.transposed => {
+                    let fused = self.act == Act::Relu && !self.taint.forbids(Act::Relu);
+                    let post = if fused { self.post.unwrap_or(PostOp::NONE) } else { PostOp::NONE };
+                    let rest = if fused { Act::None } else { self.act };
+                    return Ok(rest.apply(packed.run_add(x, other, &post)?)?);
+                }
+                Kernel::Cudnn(plain) if !self.taint.forbids(self.act) => {
+                    return Ok(plain.cudnn_add_relu(x, other, &self.params)?);
+                }
+                _ => {}
+            }
+        }
+        let mut y = self.convolve(x, &call, Act::None)?;
+        let sum = if same { y.f_add_(other)? } else { y.f_add(other)? };
+        Ok(self.act.apply(sum)?)
+    }
+
+    #[inline]
+    fn look_at(&self, x: &Tensor) -> Result<Call, Error> {
+        let facts = self.accepts.check(x)?;
+        let sizes = facts.sizes();
+        let landed = self.window.land(&sizes[sizes.len() - self.axes()..]);
+        Ok(Call { facts, landed })
+    }
+
+    fn axes(&self) -> usize {
+        self.weight_shape.len() - 2
+    }
+
+    fn is_batched(&self, call: &Call) -> bool {
+        call.facts.sizes().len() == self.axes() + 2
+    }
+
+    fn out_channels(&self) -> i64 {
+        if self.params.transposed { self.weight_shape[1] * self.params.groups } else { self.weight_shape[0] }
+    }
+
+    /// Whether the kernel takes the input as it is.
+    fn is_direct(&self, call: &Call) -> bool {
+        self.axes() > 1 && self.border.is_none() && self.is_batched(call) && self.has_work(call)
+    }
+
+    fn has_work(&self, call: &Call) -> bool {
+        call.landed.has_elements() && call.facts.sizes().iter().all(|&size| size > 0)
+    }
+
+    fn is_like_result(&self, other: &Tensor, call: &Call) -> bool {
+        let Some(facts) = Facts::of(other) else { return false };
+        let batch = if self.is_batched(call) { &call.facts.sizes()[..1] } else { &[] };
+        let (head, tail) = facts.sizes().split_at(facts.sizes().len().min(batch.len() + 1));
+        self.accepts.same_type(&facts)
+            && head.split_last().is_some_and(|(&channels, front)| front == batch && channels == self.out_channels())
+            && tail == call.landed.sizes()
+    }
+
+    fn convolve(&self, x: &Tensor, call: &Call, act: Act) -> Result<Tensor, Error> {
+        if self.is_direct(call) {
+            return Ok(self.kernel_run(x, act)?);
+        }
+        let batched = if self.is_batched(call) { x.shallow_clone() } else { x.f_unsqueeze(0)? };
+        let padded = match &self.border {
+            Some(border) => border.mode.f_pad(&batched, &border.widths)?,
+            None => batched,
+        };
+        let y = if self.has_work(call) { self.kernel_run(&padded, act)? } else { self.without_work(&padded)? };
+        Ok(if self.is_batched(call) { y } else { y.f_squeeze_dim(0)? })
+    }
+
+    /// A batched input with at least one element in the result, padded where there is a border.
+    fn kernel_run(&self, x: &Tensor, act: Act) -> Result<Tensor, TchError> {
+        match &self.kernel {
+            Kernel::OneDnn(packed) => {
+                let (post, rest) = match self.post {
+                    _ if act == Act::None => (PostOp::NONE, Act::None),
+                    Some(post) if !self.taint.forbids(act) => (post, Act::None),
+                    _ => (PostOp::NONE, act),
+                };
+                if self.axes() > 1 {
+                    return rest.apply(packed.run(x, &post)?);
+                }
+                // Back in the default order, since operators over one axis know no other.
+                rest.apply(packed.run(&x.f_unsqueeze(2)?, &post)?.f_squeeze_dim(2)?.f_contiguous()?)
+            }
+            Kernel::Cudnn(plain) if act == Act::Relu && !self.taint.forbids(act) => plain.cudnn_relu(x, &self.params),
+            Kernel::Cudnn(plain) | Kernel::Composed(plain) => act.apply(plain.convolution(x, &self.params)?),
+        }
+    }
+
+    /// Nothing to compute, or nothing that can be: libtorch gives the empty result, or says what is wrong. The weight
+    /// only has to have the right shape.
+    fn without_work(&self, x: &Tensor) -> Result<Tensor, TchError> {
+        let kind = x.f_kind()?;
+        let weight = Tensor::f_zeros([1], (kind, x.device()))?.f_expand(&self.weight_shape, false)?;
+        let plain = Plain { weight: Param::new(&weight), bias: None };
+        plain.convolution(x, &self.params)
+    }
+}
+
+impl Kernel {
+    fn pack(
+        frame: &Frame,
+        choice: ConvChoice,
+        weight: Tensor,
+        bias: Option<Tensor>,
+        params: &ConvParams,
+    ) -> Result<Self, Error> {
+        if choice == ConvChoice::OneDnn {
+            let lifted = if weight.dim() == 3 { weight.f_unsqueeze(2)? } else { weight.shallow_clone() };
+            if let Some(packed) = PackedConv::pack(&lifted, bias.as_ref(), geometry(params)) {
+                return Ok(Self::OneDnn(packed?));
+            }
+        }
+        let on_cuda = frame.device().is_cuda() && frame.site().memory_format == MemoryFormat::ChannelsLast;
+        let weight = match channels_last_of(weight.dim()) {
+            Some(format) if on_cuda => ops::contiguous(&weight, format)?,
+            _ => weight,
+        };
+        let plain = Plain { weight: Param::new(&weight), bias: bias.as_ref().map(Param::new) };
+        Ok(if choice == ConvChoice::Cudnn { Self::Cudnn(plain) } else { Self::Composed(plain) })
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::OneDnn(_) => "oneDNN",
+            Self::Cudnn(_) => "cuDNN",
+            Self::Composed(_) => "ATen",
+        }
+    }
+}
+
+impl Plain {
+    fn convolution(&self, x: &Tensor, p: &ConvParams) -> Result<Tensor, TchError> {
+        let bias = self.bias.as_deref();
+        x.f_convolution(
+            &self.weight,
+            bias,
+            &p.stride,
+            &p.padding,
+            &p.dilation,
+            p.transposed,
+            &p.output_padding,
+            p.groups,
+        )
+    }
+
+    fn cudnn_relu(&self, x: &Tensor, p: &ConvParams) -> Result<Tensor, TchError> {
+        let bias = self.bias.as_deref();
+        x.f_cudnn_convolution_relu(&self.weight, bias, &p.stride, &p.padding, &p.dilation, p.groups)
+    }
+
+    fn cudnn_add_relu(&self, x: &Tensor, other: &Tensor, p: &ConvParams) -> Result<Tensor, TchError> {
+        let bias = self.bias.as_deref();
+        x.f_cudnn_convolution_add_relu(
+            &self.weight,
+            other,
+            1.0,
+            bias,
+            &p.stride,
+            &p.padding,
+            &p.dilation,
+            p.groups,
+        )
+    }
+}
+
+impl Border {
+    /// Takes padding that is not zeros out of the convolution.
+    fn split(params: ConvParams) -> (ConvParams, Option<Self>) {
+        if params.padding_mode == PaddingMode::Zeros || params.padding.iter().all(|&width| width == 0) {
+            return (params, None);
+        }
+        let widths = params.padding.iter().rev().flat_map(|&width| [width, width]).collect();
+        let border = Self { mode: params.padding_mode, widths };
+        (ConvParams { padding: vec![0; params.padding.len()], ..params }, Some(border))
+    }
+}
+
+/// In oneDNN's terms; one spatial axis becomes two, the first of length 1.
+fn geometry(params: &ConvParams) -> Geometry {
+    let list = |values: &[i64], first: i64| match values {
+        [only] => Box::from([first, *only]),
+        values => Box::from(values),
+    };
+    Geometry {
+        stride: list(&params.stride, 1),
+        padding: list(&params.padding, 0),
+        dilation: list(&params.dilation, 1),
+        output_padding: params.transposed.then(|| list(&params.output_padding, 0)),
+        groups: params.groups,
+    }
+}
+
+/// The number of spatial axes, if weight, bias and groups agree.
+fn check_weight(shape: &[i64], bias: Option<&Tensor>, params: &ConvParams) -> Result<usize, Error> {
+    let refuse = |what: String| {
+        Err(Error::Unsupported { what, help: "check the layer's weight against its configuration".to_owned() })
+    };
+    if !(3..=5).contains(&shape.len()) || shape.contains(&0) {
+        return refuse(format!("a convolution with a weight of shape {shape:?}"));
+    }
+    let groups = params.groups.max(1);
+    if shape[0] % groups != 0 {
+        return refuse(format!("a weight of shape {shape:?} in {groups} groups"));
+    }
+    let out = if params.transposed { shape[1] * groups } else { shape[0] };
+    match bias.map(Tensor::size) {
+        Some(found) if found != [out] => refuse(format!("a bias of shape {found:?} for {out} channels")),
+        _ => Ok(shape.len() - 2),
+    }
+}
+
+impl fmt::Debug for Conv {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = if self.params.transposed { "ConvTranspose" } else { "Conv" };
+        write!(f, "{name}({:?}, {}, {:?})", self.weight_shape, self.kernel.name(), self.act)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,296 @@
+//! Every kernel of a convolution against the ATen composition.
+
+use tch::{Device, Kind};
+
+use super::super::act::EVERY_ACT;
+use super::super::oracle::{both, check, frame, randn};
+use super::*;
+use crate::Freeze;
+
+/// A layer's shape: `[batch, in, ..]`, out channels, kernel.
+struct Case {
+    input: &'static [i64],
+    out: i64,
+    kernel: &'static [i64],
+    params: ConvParams,
+}
+
+fn case(input: &'static [i64], out: i64, kernel: &'static [i64], params: ConvParams) -> Case {
+    Case { input, out, kernel, params }
+}
+
+fn strided(stride: i64, padding: i64, dilation: i64, groups: i64) -> ConvParams {
+    ConvParams {
+        stride: vec![stride],
+        padding: vec![padding],
+        dilation: vec![dilation],
+        groups,
+        ..ConvParams::default()
+    }
+}
+
+fn transposed(stride: i64, padding: i64, output_padding: i64, groups: i64) -> ConvParams {
+    ConvParams { transposed: true, output_padding: vec![output_padding], ..strided(stride, padding, 1, groups) }
+}
+
+impl Case {
+    fn weight(&self, kind: Kind) -> Tensor {
+        let (channels, groups) = (self.input[1], self.params.groups);
+        let head = if self.params.transposed { [channels, self.out / groups] } else { [self.out, channels / groups] };
+        let shape = [&head[..], self.kernel].concat();
+        randn(&shape, kind) / f64::from(u32::try_from(shape[1..].iter().product::<i64>()).unwrap()).sqrt()
+    }
+
+    /// Both layers on the case's input, plain and `channels_last`, with and without something added.
+    fn compare(&self, kind: Kind, bias: bool, act: Act) {
+        let (best, composed) = both(kind);
+        let weight = self.weight(kind);
+        let bias = bias.then(|| randn(&[self.out], kind));
+        let best = Conv::pack(&best, &weight, bias.as_ref(), &self.params, act).unwrap();
+        let composed = Conv::pack(&composed, &weight, bias.as_ref(), &self.params, act).unwrap();
+        let plain = randn(self.input, kind);
+        let what = format!("{best:?} {kind:?} {:?} of {:?}", self.params, self.input);
+        let expected = composed.run(&plain).unwrap();
+        let (other, row) = (randn(&expected.size(), kind), randn(&expected.size()[2..], kind));
+        let added = composed.run_add(&plain, &other).unwrap();
+        let inputs = match channels_last_of(plain.dim()) {
+            Some(format) => vec![plain.shallow_clone(), ops::contiguous(&plain, format).unwrap()],
+            None => vec![plain.shallow_clone(), plain.transpose(1, 2).contiguous().transpose(1, 2)],
+        };
+        for x in inputs {
+            check(&best.run(&x).unwrap(), &expected, &what);
+            check(&best.run_add(&x, &other).unwrap(), &added, &what);
+            check(&best.run_add(&x, &row).unwrap(), &composed.run_add(&x, &row).unwrap(), &what);
+        }
+    }
+}
+
+fn three_by_three() -> Case {
+    case(&[2, 8, 9, 7], 16, &[3, 3], strided(1, 1, 1, 1))
+}
+
+#[test]
+fn every_act_with_and_without_bias() {
+    for act in EVERY_ACT {
+        for bias in [true, false] {
+            three_by_three().compare(Kind::Float, bias, act);
+        }
+    }
+}
+
+#[test]
+fn every_geometry() {
+    for case in [
+        case(&[1, 3, 32, 32], 8, &[7, 7], strided(2, 3, 1, 1)),
+        case(&[10, 8, 9, 7], 8, &[1, 1], strided(1, 0, 1, 1)),
+        case(&[2, 8, 9, 7], 8, &[1, 1], strided(2, 0, 1, 1)),
+        case(&[2, 8, 19, 17], 16, &[3, 3], strided(1, 2, 2, 1)),
+        case(&[2, 8, 9, 7], 16, &[3, 3], strided(1, 1, 1, 2)),
+        case(&[2, 8, 9, 7], 8, &[3, 3], strided(2, 1, 1, 8)),
+        case(&[2, 8, 9, 7], 16, &[5, 5], strided(1, 2, 1, 8)),
+        case(&[2, 8, 9, 7], 4, &[3, 2], ConvParams { padding: vec![1, 0], stride: vec![1, 2], ..Default::default() }),
+    ] {
+        case.compare(Kind::Float, true, Act::Relu);
+        case.compare(Kind::Float, false, Act::None);
+    }
+}
+
+#[test]
+fn one_and_three_axes() {
+    for case in [
+        case(&[2, 8, 19], 16, &[3], strided(1, 1, 1, 1)),
+        case(&[2, 8, 19], 16, &[5], strided(2, 4, 2, 4)),
+        case(&[2, 8, 19], 8, &[3], strided(1, 1, 1, 8)),
+        case(&[2, 4, 5, 6, 7], 8, &[3, 3, 3], strided(1, 1, 1, 1)),
+        case(&[2, 4, 5, 6, 7], 8, &[3, 2, 1], strided(2, 1, 1, 2)),
+    ] {
+        case.compare(Kind::Float, true, Act::Silu);
+        case.compare(Kind::BFloat16, true, Act::Relu);
+    }
+}
+
+#[test]
+fn transposed_convolutions() {
+    for case in [
+        case(&[2, 8, 9, 7], 16, &[3, 3], transposed(2, 1, 1, 1)),
+        case(&[2, 8, 9, 7], 16, &[4, 4], transposed(2, 1, 0, 1)),
+        case(&[2, 8, 9, 7], 16, &[2, 2], transposed(2, 0, 0, 2)),
+        case(&[2, 8, 9], 16, &[4], transposed(2, 1, 0, 1)),
+        case(&[2, 4, 5, 6, 7], 8, &[3, 3, 3], transposed(2, 1, 1, 1)),
+    ] {
+        case.compare(Kind::Float, true, Act::Relu);
+        case.compare(Kind::Float, false, Act::GeluTanh);
+    }
+}
+
+#[test]
+fn every_dtype() {
+    for kind in [Kind::Float, Kind::Double, Kind::BFloat16, Kind::Half] {
+        three_by_three().compare(kind, true, Act::Relu);
+        three_by_three().compare(kind, false, Act::HardSwish);
+    }
+}
+
+#[test]
+fn padding_with_something_else_than_zeros() {
+    for padding_mode in [PaddingMode::Reflect, PaddingMode::Replicate, PaddingMode::Circular] {
+        let params = ConvParams { padding_mode, padding: vec![2, 1], ..ConvParams::default() };
+        case(&[2, 8, 9, 7], 16, &[3, 3], params.clone()).compare(Kind::Float, true, Act::Relu);
+        let params = ConvParams { padding: vec![1], ..params };
+        case(&[2, 8, 9], 16, &[3], params).compare(Kind::Float, true, Act::Relu);
+    }
+}
+
+#[test]
+fn inputs_without_a_batch() {
+    let frame = frame(Freeze::new());
+    for case in [three_by_three(), case(&[2, 8, 19], 16, &[3], strided(1, 1, 1, 1))] {
+        let conv = Conv::pack(&frame, &case.weight(Kind::Float), None, &case.params, Act::Relu).unwrap();
+        let x = randn(case.input, Kind::Float);
+        let (all, first) = (conv.run(&x).unwrap(), conv.run(&x.get(0)).unwrap());
+        check(&first, &all.get(0), "unbatched");
+        let other = randn(&first.size(), Kind::Float);
+        check(&conv.run_add(&x.get(0), &other).unwrap(), &conv.run_add(&x, &other).unwrap().get(0), "unbatched");
+    }
+}
+
+#[test]
+fn an_empty_batch_gives_an_empty_result() {
+    for act in [Act::None, Act::Relu] {
+        case(&[0, 8, 9, 7], 16, &[3, 3], strided(2, 1, 1, 1)).compare(Kind::Float, true, act);
+        case(&[0, 8, 9], 16, &[3], strided(1, 1, 1, 1)).compare(Kind::Float, true, act);
+        case(&[0, 8, 9, 7], 16, &[3, 3], transposed(2, 1, 1, 1)).compare(Kind::Float, true, act);
+    }
+}
+
+#[test]
+fn every_batch_and_size_through_one_kernel() {
+    let (best, composed) = both(Kind::Float);
+    let case = three_by_three();
+    let weight = case.weight(Kind::Float);
+    let best = Conv::pack(&best, &weight, None, &case.params, Act::Relu).unwrap();
+    let composed = Conv::pack(&composed, &weight, None, &case.params, Act::Relu).unwrap();
+    for sizes in [[1, 8, 9, 9], [10, 8, 5, 31], [1, 8, 1, 1], [3, 8, 64, 2], [1, 8, 9, 9]] {
+        let x = randn(&sizes, Kind::Float);
+        check(&best.run(&x).unwrap(), &composed.run(&x).unwrap(), &format!("{sizes:?}"));
+    }
+}
+
+#[test]
+fn wrong_inputs_are_refused() {
+    let frame = frame(Freeze::new());
+    let weight = randn(&[8, 3, 3, 3], Kind::Float);
+    let conv = Conv::pack(&frame, &weight, None, &ConvParams::default(), Act::Relu).unwrap();
+    let refuse = |sizes: &[i64], kind| conv.run(&randn(sizes, kind)).unwrap_err();
+    assert!(matches!(refuse(&[1, 4, 8, 8], Kind::Float), Error::Channels { expected: 3, axis: 1, .. }));
+    assert!(matches!(refuse(&[8, 8], Kind::Float), Error::Rank { .. }));
+    assert!(matches!(refuse(&[1, 3, 8, 8], Kind::Double), Error::Kind { .. }));
+    let small = refuse(&[1, 3, 2, 8], Kind::Float).to_string();
+    assert!(small.contains("Kernel size can't be greater than actual input size"), "{small}");
+    let x = randn(&[1, 3, 8, 8], Kind::Float);
+    assert!(conv.run_add(&x, &randn(&[1, 8, 5, 5], Kind::Float)).is_err());
+}
+
+#[test]
+fn layers_are_checked_at_freeze_time() {
+    let frame = frame(Freeze::new());
+    let pack = |weight: &[i64], bias: i64, params: &ConvParams| {
+        Conv::pack(&frame, &randn(weight, Kind::Float), Some(&randn(&[bias], Kind::Float)), params, Act::None)
+    };
+    assert!(pack(&[8, 3, 3, 3], 8, &ConvParams::default()).is_ok());
+    assert!(pack(&[8, 3, 3, 3], 7, &ConvParams::default()).is_err());
+    assert!(pack(&[8, 3], 8, &ConvParams::default()).is_err());
+    assert!(pack(&[8, 3, 3, 3], 8, &strided(1, 1, 1, 3)).is_err());
+    assert!(pack(&[8, 3, 3, 3], 8, &strided(0, 1, 1, 1)).is_err());
+    assert!(pack(&[8, 0, 3, 3], 8, &ConvParams::default()).is_err());
+}
+
+#[test]
+fn nan_in_one_weight_reaches_the_result_through_other_layers() {
+    let frame = frame(Freeze::new());
+    let params = strided(1, 1, 1, 1);
+    let poisoned = randn(&[8, 8, 3, 3], Kind::Float);
+    let _ = poisoned.get(0).fill_(f64::NAN);
+    let next = Conv::pack(&frame, &randn(&[4, 8, 3, 3], Kind::Float), None, &params, Act::Relu6).unwrap();
+    let first = Conv::pack(&frame, &poisoned, None, &params, Act::Relu).unwrap();
+    let x = randn(&[1, 8, 6, 6], Kind::Float);
+    let y = next.run(&first.run(&x).unwrap()).unwrap();
+    assert_eq!(y.isnan().all().int64_value(&[]), 1);
+    let y = next.run_add(&first.run(&x).unwrap(), &y).unwrap();
+    assert_eq!(y.isnan().all().int64_value(&[]), 1);
+}
+
+#[test]
+fn eight_threads_share_one_kernel() {
+    fn assert_send_sync<T: Send + Sync>(_: &T) {}
+    let frame = frame(Freeze::new());
+    let case = three_by_three();
+    let conv = Conv::pack(&frame, &case.weight(Kind::Float), None, &case.params, Act::Relu).unwrap();
+    assert_send_sync(&conv);
+    let expected: Vec<_> = (1..=8).map(|batch| {
+        let x = randn(&[batch, 8, 9, 7], Kind::Float);
+        (conv.run(&x).unwrap(), x)
+    }).collect();
+    std::thread::scope(|scope| {
+        for (y, x) in expected {
+            let conv = &conv;
+            scope.spawn(move || (0..50).for_each(|_| check(&conv.run(&x).unwrap(), &y, "thread")));
+        }
+    });
+}
+
+#[test]
+fn shows_what_was_chosen() {
+    let frame = frame(Freeze::new());
+    let weight = randn(&[8, 3, 3, 3], Kind::Float);
+    let conv = Conv::pack(&frame, &weight, None, &ConvParams::default(), Act::Relu).unwrap();
+    assert_eq!(format!("{conv:?}"), "Conv([8, 3, 3, 3], oneDNN, Relu)");
+}
+
+/// Not a check: eager blocks of ResNet-18 against packed ones, in turns. Run with `--ignored --nocapture`.
+#[test]
+#[ignore = "a measurement, for a quiet machine"]
+#[expect(clippy::print_stdout, reason = "prints its table")]
+fn resnet_blocks_eager_and_packed() {
+    println!("{:>26} {:>10} {:>10} {:>6}", "conv+bn+relu", "eager µs", "packed µs", "ratio");
+    for (batch, channels, out, size, kernel, stride) in [
+        (1, 3, 64, 224, 7, 2),
+        (1, 64, 64, 56, 3, 1),
+        (1, 128, 128, 28, 3, 1),
+        (1, 256, 256, 14, 3, 1),
+        (1, 512, 512, 7, 3, 1),
+        (10, 64, 64, 56, 3, 1),
+        (10, 512, 512, 7, 3, 1),
+        (1, 1, 1, 1, 1, 1),
+    ] {
+        let _no_grad = tch::no_grad_guard();
+        let frame = frame(Freeze::new());
+        let x = Tensor::randn([batch, channels, size, size], (Kind::Float, Device::Cpu));
+        let weight = Tensor::randn([out, channels, kernel, kernel], (Kind::Float, Device::Cpu));
+        let scale = Tensor::ones([out], (Kind::Float, Device::Cpu));
+        let params = strided(stride, kernel / 2, 1, 1);
+        let conv = Conv::pack(&frame, &weight, Some(&scale), &params, Act::Relu).unwrap();
+        let none = None::<&Tensor>;
+        let inside = if channels == 3 { x.shallow_clone() } else { conv_layout(&x) };
+        let mut best = [f64::MAX; 2];
+        let mut time = |which: usize, run: &dyn Fn() -> Tensor| {
+            let start = std::time::Instant::now();
+            drop(run());
+            best[which] = best[which].min(start.elapsed().as_secs_f64() * 1e6);
+        };
+        for _ in 0..60 {
+            time(0, &|| {
+                x.conv2d(&weight, none, &params.stride, &params.padding, [1], 1)
+                    .batch_norm(Some(&scale), Some(&scale), Some(&scale), Some(&scale), false, 0.1, 1e-5, true)
+                    .relu()
+            });
+            time(1, &|| conv.run(&inside).unwrap());
+        }
+        let name = format!("{batch}x{channels}x{size}² {out}x{kernel}²/{stride}");
+        println!("{name:>26} {:>10.1} {:>10.1} {:>6.2}", best[0], best[1], best[0] / best[1]);
+    }
+}
+
+fn conv_layout(x: &Tensor) -> Tensor {
+    ops::contiguous(x, ops::MemoryFormat::ChannelsLast).unwrap()
+}

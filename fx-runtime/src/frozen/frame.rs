@@ -1,0 +1,249 @@
+//! What all parts of one frozen model share: where it computes, in which dtype, and its borders.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tch::{Device, Kind, Tensor};
+
+use super::layout::is_channels_last;
+use super::select::{CpuDtypes, Site};
+use super::{Act, Param};
+use crate::ffi::{cuda, ops};
+use crate::{Error, Freeze, Module};
+
+/// Device, dtype and kernel choice of one frozen model.
+#[derive(Debug)]
+pub struct Frame {
+    model: &'static str,
+    site: Site,
+    taint: Taint,
+}
+
+/// Whether some weight of the model is not finite. Shared by all kernels of a model, since a NaN that one lets out is
+/// the next one's input.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Taint(Arc<AtomicBool>);
+
+impl Taint {
+    /// True when `act` must not be fused, because fused kernels would hide NaN.
+    #[inline]
+    pub(super) fn forbids(&self, act: Act) -> bool {
+        self.0.load(Ordering::Relaxed) && act.hides_nan()
+    }
+}
+
+impl Frame {
+    /// The frame of `model`, whose type is called `name`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`] when the device is not there, or the dtype is not a floating-point one.
+    pub fn new(name: &'static str, options: &Freeze, model: &impl Module) -> Result<Self, Error> {
+        let device = options.device.or_else(|| model.device()).unwrap_or(Device::Cpu);
+        let kind = options.kind.or_else(|| model.kind()).unwrap_or(Kind::Float);
+        check_device(device)?;
+        if !matches!(kind, Kind::Float | Kind::Double | Kind::Half | Kind::BFloat16) {
+            let what = format!("freezing `{name}` in {kind:?}");
+            return Err(Error::Unsupported { what, help: "choose a floating-point dtype".to_owned() });
+        }
+        let memory_format = options.memory_format.resolve(device, kind);
+        let cpu = CpuDtypes::of_this_machine();
+        let site = Site { device, kind, memory_format, backend: options.backend, cpu };
+        Ok(Self { model: name, site, taint: Taint::default() })
+    }
+
+    /// Name of the model's type.
+    pub fn model(&self) -> &'static str {
+        self.model
+    }
+
+    /// Device that the model computes on.
+    pub fn device(&self) -> Device {
+        self.site.device
+    }
+
+    /// Dtype of floating-point weights and inputs.
+    pub fn kind(&self) -> Kind {
+        self.site.kind
+    }
+
+    /// Begins a forward: gradients are off on this thread until the scope is dropped.
+    pub fn enter(&self) -> Scope<'_> {
+        Scope {
+            frame: self,
+            keeps_channels_last: Cell::new(false),
+            _no_grad: tch::no_grad_guard(),
+            _on_this_thread: PhantomData,
+        }
+    }
+
+    /// A weight for use in operators that are not packed: on the frame's device and, if floating-point, in its dtype.
+    pub fn param(&self, tensor: &Tensor) -> Result<Param, Error> {
+        Ok(Param::new(&self.place(tensor)?))
+    }
+
+    pub(super) fn site(&self) -> &Site {
+        &self.site
+    }
+
+    pub(super) fn taint(&self) -> Taint {
+        self.taint.clone()
+    }
+
+    /// Moves and casts a weight, and notes whether it is finite.
+    pub(super) fn place(&self, tensor: &Tensor) -> Result<Tensor, Error> {
+        let _no_grad = tch::no_grad_guard();
+        if !tensor.defined() {
+            let what = format!("an undefined weight in `{}`", self.model);
+            return Err(Error::Unsupported { what, help: "initialise every weight before freezing".to_owned() });
+        }
+        if !tensor.is_floating_point() {
+            return Ok(tensor.f_to_device(self.site.device)?);
+        }
+        let placed = tensor.f_to_device(self.site.device)?.f_to_kind(self.site.kind)?;
+        // The sum is not finite if an element is not. A sum that overflows without one only costs a fused relu.
+        if !placed.f_sum(Kind::Float)?.f_double_value(&[])?.is_finite() {
+            self.taint.0.store(true, Ordering::Relaxed);
+        }
+        Ok(placed)
+    }
+}
+
+/// One forward of a frozen model; dropping it restores gradient tracking.
+///
+/// It stays on its thread:
+///
+/// ```compile_fail
+/// fn send<T: Send>() {}
+/// send::<fx_runtime::frozen::Scope<'static>>();
+/// ```
+#[must_use = "gradients are tracked again as soon as the scope is dropped"]
+pub struct Scope<'f> {
+    frame: &'f Frame,
+    keeps_channels_last: Cell<bool>,
+    _no_grad: tch::NoGradGuard,
+    _on_this_thread: PhantomData<*mut ()>,
+}
+
+impl Scope<'_> {
+    /// A second handle on an input, after a look at its device and dtype; integers only have to be on the device.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Device`] or [`Error::Kind`], with the name of the parameter.
+    pub fn input(&self, name: &str, tensor: &Tensor) -> Result<Tensor, Error> {
+        if !tensor.defined() {
+            let what = format!("an undefined tensor as `{name}`");
+            return Err(Error::Unsupported { what, help: "give a tensor with a shape".to_owned() });
+        }
+        let (expected, found) = (self.frame.site.device, tensor.device());
+        if found != expected {
+            return Err(Error::Device { name: name.to_owned(), expected, found });
+        }
+        let (expected, found) = (self.frame.site.kind, tensor.f_kind()?);
+        if found != expected && tensor.is_floating_point() {
+            return Err(Error::Kind { name: name.to_owned(), expected, found });
+        }
+        if is_channels_last(tensor) {
+            self.keeps_channels_last.set(true);
+        }
+        Ok(tensor.shallow_clone())
+    }
+
+    /// A result as the caller expects it: in the default order of axes, unless an input came in `channels_last`.
+    pub fn output(&self, tensor: Tensor) -> Result<Tensor, Error> {
+        if self.keeps_channels_last.get() || !is_channels_last(&tensor) {
+            return Ok(tensor);
+        }
+        Ok(ops::contiguous(&tensor, ops::MemoryFormat::Contiguous)?)
+    }
+}
+
+fn check_device(device: Device) -> Result<(), Error> {
+    let Device::Cuda(index) = device else { return Ok(()) };
+    let devices = if cuda::is_available() { tch::Cuda::device_count() } else { 0 };
+    if i64::try_from(index).is_ok_and(|index| index < devices) {
+        return Ok(());
+    }
+    Err(Error::Unsupported {
+        what: format!("freezing for {device:?} where {devices} CUDA devices are found"),
+        help: "see `fx_runtime::capabilities()` for what there is".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::oracle;
+    use super::*;
+
+    fn floats(sizes: &[i64]) -> Tensor {
+        Tensor::ones(sizes, (Kind::Float, Device::Cpu))
+    }
+
+    #[test]
+    fn keeps_the_models_device_and_dtype_or_takes_the_options() {
+        let frame = oracle::frame(Freeze::new());
+        assert_eq!((frame.device(), frame.kind(), frame.model()), (Device::Cpu, Kind::Float, "Probe"));
+        assert_eq!(oracle::frame(Freeze::new().kind(Kind::Double)).kind(), Kind::Double);
+    }
+
+    #[test]
+    fn refuses_what_it_cannot_be_frozen_for() {
+        let integers = Frame::new("Probe", &Freeze::new().kind(Kind::Int64), &oracle::model()).unwrap_err();
+        assert!(integers.to_string().contains("freezing `Probe` in Int64"), "{integers}");
+        let far = Frame::new("Probe", &Freeze::new().device(Device::Cuda(99)), &oracle::model()).unwrap_err();
+        assert!(far.to_string().contains("Cuda(99)"), "{far}");
+    }
+
+    #[test]
+    fn inputs_are_checked() {
+        let frame = oracle::frame(Freeze::new());
+        let scope = frame.enter();
+        let error = scope.input("xs", &floats(&[2]).to_kind(Kind::Half)).unwrap_err();
+        assert!(error.to_string().starts_with("`xs` has dtype Half but the model has Float"), "{error}");
+        assert!(scope.input("ids", &Tensor::from_slice(&[1i64, 2])).is_ok());
+        assert!(scope.input("xs", &Tensor::new()).is_err());
+    }
+
+    #[test]
+    fn results_have_the_callers_layout() {
+        let frame = oracle::frame(Freeze::new());
+        let plain = floats(&[2, 3, 4, 5]);
+        let last = ops::contiguous(&plain, ops::MemoryFormat::ChannelsLast).unwrap();
+        let scope = frame.enter();
+        scope.input("xs", &plain).unwrap();
+        assert!(scope.output(last.shallow_clone()).unwrap().is_contiguous());
+        scope.input("xs", &last).unwrap();
+        assert_eq!(scope.output(last.shallow_clone()).unwrap().stride(), last.stride());
+    }
+
+    #[test]
+    fn gradients_are_off_inside_alone() {
+        let frame = oracle::frame(Freeze::new());
+        let weight = floats(&[2]).set_requires_grad(true);
+        {
+            let _scope = frame.enter();
+            assert!(!(&weight * 2.0).requires_grad());
+        }
+        assert!((&weight * 2.0).requires_grad());
+    }
+
+    #[test]
+    fn weights_are_placed_and_their_nan_is_noticed() {
+        let frame = oracle::frame(Freeze::new().kind(Kind::Double));
+        assert_eq!(frame.param(&floats(&[2])).unwrap().kind(), Kind::Double);
+        assert_eq!(frame.param(&Tensor::from_slice(&[1i64])).unwrap().kind(), Kind::Int64);
+        assert!(!frame.taint().forbids(Act::Relu));
+        frame.param(&Tensor::from_slice(&[1.0, f32::NAN])).unwrap();
+        assert!(frame.taint().forbids(Act::Relu) && !frame.taint().forbids(Act::Silu));
+    }
+
+    #[test]
+    fn crosses_threads() {
+        fn assert_send_sync<T: Send + Sync>() {}
+        assert_send_sync::<Frame>();
+        assert_send_sync::<Param>();
+    }
+}

@@ -1,0 +1,274 @@
+//! A linear layer packed for inference: weight in the kernel's layout, activation or addition fused.
+
+use std::fmt;
+
+use tch::{TchError, Tensor};
+
+use super::accepts::Accepts;
+use super::frame::Taint;
+use super::select::LinearChoice;
+use super::{Act, Frame, Param};
+use crate::Error;
+use crate::ffi::{Facts, MAX_RANK, PackedLinear, PostOp};
+
+/// `act(x wᵀ + b)` over the last axis of an input of any rank from 1.
+pub struct Linear {
+    kernel: Kernel,
+    act: Act,
+    /// The activation in the fused kernel; none where it cannot be fused.
+    post: Option<PostOp>,
+    taint: Taint,
+    accepts: Accepts,
+    /// `[out, in]`.
+    shape: [i64; 2],
+}
+
+enum Kernel {
+    OneDnn(PackedLinear),
+    CublasLt { plain: Plain, transposed: Param },
+    Composed(Plain),
+}
+
+/// A weight as ATen's operators take it.
+struct Plain {
+    weight: Param,
+    bias: Option<Param>,
+}
+
+impl Linear {
+    /// Packs `act(x wᵀ + b)`; `weight` is `[out, in]`, `bias` is `[out]`. Both are moved to the frame's device and dtype.
+    ///
+    /// # Errors
+    ///
+    /// Shapes that contradict each other; a weight that cannot be moved.
+    pub fn pack(frame: &Frame, weight: &Tensor, bias: Option<&Tensor>, act: Act) -> Result<Self, Error> {
+        let _no_grad = tch::no_grad_guard();
+        let weight = frame.place(weight)?;
+        let bias = bias.map(|bias| frame.place(bias)).transpose()?;
+        let shape = check_weight(&weight, bias.as_ref())?;
+        let accepts = Accepts::new(1..=MAX_RANK, 0, shape[1], &weight)?;
+        let choice = frame.site().linear(shape[0] * shape[1], bias.is_some(), act);
+        let kernel = Kernel::pack(choice, &weight, bias.as_ref())?;
+        Ok(Self { kernel, act, post: act.post_op(), taint: frame.taint(), accepts, shape })
+    }
+
+    /// `act(x wᵀ + b)`; `x` is `[.., in]`, the result `[.., out]`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Rank`], [`Error::Channels`], [`Error::Kind`] or [`Error::Device`] when `x` does not fit.
+    pub fn run(&self, x: &Tensor) -> Result<Tensor, Error> {
+        let facts = self.accepts.check(x)?;
+        Ok(self.multiply(x, &facts, self.act)?)
+    }
+
+    /// `act(x wᵀ + b + other)`; `other` broadcasts.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::run`], and where `other` does not broadcast with the result.
+    pub fn run_add(&self, x: &Tensor, other: &Tensor) -> Result<Tensor, Error> {
+        let facts = self.accepts.check(x)?;
+        let same = self.is_like_result(other, &facts);
+        if let Kernel::OneDnn(packed) = &self.kernel
+            && same
+            && is_direct(&facts)
+        {
+            return Ok(self.act.apply(packed.run_add(x, other)?)?);
+        }
+        let mut y = self.multiply(x, &facts, Act::None)?;
+        let sum = if same { y.f_add_(other)? } else { y.f_add(other)? };
+        Ok(self.act.apply(sum)?)
+    }
+
+    fn is_like_result(&self, other: &Tensor, facts: &Facts) -> bool {
+        Facts::of(other).is_some_and(|other| {
+            let (sizes, rows) = (other.sizes(), facts.sizes().len() - 1);
+            self.accepts.same_type(&other)
+                && sizes.len() == rows + 1
+                && sizes[..rows] == facts.sizes()[..rows]
+                && sizes[rows] == self.shape[0]
+        })
+    }
+
+    fn multiply(&self, x: &Tensor, facts: &Facts, act: Act) -> Result<Tensor, TchError> {
+        match &self.kernel {
+            Kernel::OneDnn(packed) => {
+                if facts.sizes().contains(&0) {
+                    return without_work(x, facts, self.shape[0]);
+                }
+                let (post, rest) = match self.post {
+                    _ if act == Act::None => (PostOp::NONE, Act::None),
+                    Some(post) if !self.taint.forbids(act) => (post, Act::None),
+                    _ => (PostOp::NONE, act),
+                };
+                if is_direct(facts) {
+                    return rest.apply(packed.run(x, &post)?);
+                }
+                rest.apply(packed.run(&x.f_unsqueeze(0)?, &post)?.f_squeeze_dim(0)?)
+            }
+            Kernel::CublasLt { plain, transposed } if act == self.act && !self.taint.forbids(act) => {
+                plain.cublas(x, transposed, facts, self.shape[0], act)
+            }
+            Kernel::CublasLt { plain, .. } | Kernel::Composed(plain) => {
+                act.apply(x.f_linear(&plain.weight, plain.bias.as_deref())?)
+            }
+        }
+    }
+}
+
+/// Whether oneDNN takes an input of this shape as it is.
+fn is_direct(facts: &Facts) -> bool {
+    facts.sizes().len() > 1 && !facts.sizes().contains(&0)
+}
+
+/// The empty result for an input without elements.
+fn without_work(x: &Tensor, facts: &Facts, out: i64) -> Result<Tensor, TchError> {
+    let mut sizes = facts.sizes().to_vec();
+    if let Some(last) = sizes.last_mut() {
+        *last = out;
+    }
+    Tensor::f_zeros(sizes, (x.f_kind()?, x.device()))
+}
+
+impl Kernel {
+    fn pack(choice: LinearChoice, weight: &Tensor, bias: Option<&Tensor>) -> Result<Self, Error> {
+        if choice == LinearChoice::OneDnn
+            && let Some(packed) = PackedLinear::pack(weight, bias)
+        {
+            return Ok(Self::OneDnn(packed?));
+        }
+        let plain = Plain { weight: Param::new(weight), bias: bias.map(Param::new) };
+        Ok(match choice {
+            LinearChoice::CublasLt => Self::CublasLt { transposed: Param::new(&weight.f_tr()?), plain },
+            LinearChoice::OneDnn | LinearChoice::Composed => Self::Composed(plain),
+        })
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::OneDnn(_) => "oneDNN",
+            Self::CublasLt { .. } => "cuBLASLt",
+            Self::Composed(_) => "ATen",
+        }
+    }
+}
+
+impl Plain {
+    /// Bias and activation in the product's own kernel, which takes matrices alone.
+    fn cublas(&self, x: &Tensor, weight: &Tensor, facts: &Facts, out: i64, act: Act) -> Result<Tensor, TchError> {
+        let Some(bias) = self.bias.as_deref() else {
+            return act.apply(x.f_linear(&self.weight, None::<&Tensor>)?);
+        };
+        let columns = weight.size()[0];
+        let rows = x.f_reshape([-1, columns])?;
+        let y = bias.f_internal_addmm_activation(&rows, weight, act == Act::GeluTanh)?;
+        let mut sizes = facts.sizes().to_vec();
+        if let Some(last) = sizes.last_mut() {
+            *last = out;
+        }
+        y.f_reshape(sizes)
+    }
+}
+
+/// `[out, in]`, if weight and bias agree.
+fn check_weight(weight: &Tensor, bias: Option<&Tensor>) -> Result<[i64; 2], Error> {
+    let refuse = |what: String| {
+        Err(Error::Unsupported { what, help: "check the layer's weight and bias".to_owned() })
+    };
+    let size = weight.size();
+    let [out, columns] = size[..] else { return refuse(format!("a linear layer with a weight of shape {size:?}")) };
+    match bias.map(Tensor::size) {
+        Some(found) if found != [out] => refuse(format!("a bias of shape {found:?} for {out} results")),
+        _ => Ok([out, columns]),
+    }
+}
+
+impl fmt::Debug for Linear {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Linear({:?}, {}, {:?})", self.shape, self.kernel.name(), self.act)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::act::EVERY_ACT;
+    use super::super::oracle::{both, check, randn};
+    use tch::Kind;
+    use super::*;
+
+    /// One layer in both ways on one input, with and without something added.
+    fn compare(kind: Kind, input: &Tensor, out: i64, bias: bool, act: Act) {
+        let columns = *input.size().last().unwrap();
+        let weight = randn(&[out, columns], kind) / 16.0;
+        let bias = bias.then(|| randn(&[out], kind));
+        let (best, composed) = both(kind);
+        let best = Linear::pack(&best, &weight, bias.as_ref(), act).unwrap();
+        let composed = Linear::pack(&composed, &weight, bias.as_ref(), act).unwrap();
+        let what = format!("{best:?} {kind:?} of {:?}", input.size());
+        let expected = composed.run(input).unwrap();
+        check(&best.run(input).unwrap(), &expected, &what);
+        let other = randn(&expected.size(), kind);
+        check(&best.run_add(input, &other).unwrap(), &composed.run_add(input, &other).unwrap(), &what);
+        let row = randn(&[out], kind);
+        check(&best.run_add(input, &row).unwrap(), &composed.run_add(input, &row).unwrap(), &what);
+    }
+
+    #[test]
+    fn every_act_with_and_without_bias() {
+        for act in EVERY_ACT {
+            compare(Kind::Float, &randn(&[10, 512], Kind::Float), 384, true, act);
+            compare(Kind::Float, &randn(&[3, 32], Kind::Float), 8, false, act);
+        }
+    }
+
+    #[test]
+    fn every_dtype() {
+        for kind in [Kind::Float, Kind::Double, Kind::BFloat16, Kind::Half] {
+            compare(kind, &randn(&[5, 512], kind), 384, true, Act::Gelu);
+            compare(kind, &randn(&[5, 512], kind), 384, false, Act::None);
+        }
+    }
+
+    #[test]
+    fn every_rank_and_no_rows() {
+        for sizes in [&[512][..], &[1, 512], &[2, 3, 512], &[2, 1, 3, 512], &[0, 512], &[2, 0, 512]] {
+            compare(Kind::Float, &randn(sizes, Kind::Float), 384, true, Act::Relu);
+        }
+    }
+
+    #[test]
+    fn strided_inputs() {
+        compare(Kind::Float, &randn(&[512, 10], Kind::Float).tr(), 384, true, Act::Relu);
+        compare(Kind::Float, &randn(&[4, 6, 512], Kind::Float).transpose(0, 1), 384, true, Act::None);
+    }
+
+    #[test]
+    fn nan_in_a_weight_reaches_the_result() {
+        let (best, _) = both(Kind::Float);
+        let mut weight = randn(&[384, 512], Kind::Float);
+        let _ = weight.get(3).fill_(f64::NAN);
+        let layer = Linear::pack(&best, &weight, None, Act::Relu).unwrap();
+        let y = layer.run(&randn(&[2, 512], Kind::Float)).unwrap();
+        assert_eq!(y.isnan().sum(Kind::Int64).int64_value(&[]), 2);
+        let _ = weight.fill_(0.0);
+    }
+
+    #[test]
+    fn wrong_inputs_are_refused() {
+        let (best, _) = both(Kind::Float);
+        let layer = Linear::pack(&best, &randn(&[384, 512], Kind::Float), None, Act::None).unwrap();
+        assert!(matches!(layer.run(&randn(&[2, 511], Kind::Float)), Err(Error::Channels { axis: 1, .. })));
+        assert!(matches!(layer.run(&Tensor::from(1.0f32)), Err(Error::Rank { .. })));
+        assert!(matches!(layer.run(&randn(&[2, 512], Kind::Double)), Err(Error::Kind { .. })));
+        assert!(layer.run_add(&randn(&[2, 512], Kind::Float), &randn(&[3, 384], Kind::Float)).is_err());
+    }
+
+    #[test]
+    fn shapes_are_checked_at_freeze_time() {
+        let (best, _) = both(Kind::Float);
+        let weight = randn(&[3, 4], Kind::Float);
+        assert!(Linear::pack(&best, &weight, Some(&randn(&[4], Kind::Float)), Act::None).is_err());
+        assert!(Linear::pack(&best, &randn(&[3], Kind::Float), None, Act::None).is_err());
+    }
+}

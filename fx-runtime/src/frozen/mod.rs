@@ -1,0 +1,40 @@
+//! What generated code is written in: packed kernels, the frame of a frozen model, folding.
+//!
+//! `freeze` of a model makes one [`Frame`] and packs each weight once ([`Conv::pack`], [`Linear::pack`],
+//! [`Frame::param`]); `try_forward` enters the frame, checks its inputs and runs the kernels in a row. Every kernel is
+//! chosen at freeze time from device and dtype, and every choice has the plain ATen composition behind it: for what the
+//! fast kernel cannot do, and as the oracle of its tests.
+//!
+//! **NaN and infinity.** oneDNN's fused relu and clamp, and cuDNN's, turn NaN into a number. Where a weight of the model
+//! is not finite they are left unfused, so that NaN reaches the result as it does eagerly. A NaN that comes in with the
+//! input is not looked for, and a fused relu may hide it.
+//!
+//! **Gradients.** A frozen model runs under `no_grad`. It does not use inference mode: that saved under 1 µs a forward
+//! of ResNet-18 (the kernels here bypass autograd anyway), and would make results refuse in-place changes and training
+//! of what comes after.
+
+mod accepts;
+mod act;
+mod at;
+mod captured;
+mod conv;
+mod conv_params;
+pub mod fold;
+mod frame;
+mod layout;
+mod linear;
+mod select;
+mod window;
+
+#[cfg(test)]
+mod oracle;
+
+pub use act::Act;
+pub use at::{At, or_panic};
+pub use captured::Captured;
+pub use conv::Conv;
+pub use conv_params::ConvParams;
+pub use frame::{Frame, Scope};
+pub use linear::Linear;
+
+pub use crate::ffi::Param;

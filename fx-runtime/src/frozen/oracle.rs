@@ -1,0 +1,66 @@
+//! What the tests of this module share: a model to frame, random tensors, and a comparison.
+
+use std::sync::Once;
+
+use tch::{Device, Kind, Tensor};
+
+use super::Frame;
+use crate::module::{Module, Role, Visitor};
+use crate::{Backend, Error, Freeze};
+
+/// A module with one f32 weight on the CPU.
+pub(super) struct Probe(Tensor);
+
+impl Module for Probe {
+    fn type_name(&self) -> &'static str {
+        "Probe"
+    }
+
+    fn visit<'a>(&'a self, visitor: &mut dyn Visitor<'a>) {
+        visitor.tensor("weight", &self.0, Role::Parameter);
+    }
+
+    fn shallow_clone(&self) -> Result<Self, Error> {
+        Ok(Self(self.0.shallow_clone()))
+    }
+}
+
+pub(super) fn model() -> Probe {
+    Probe(Tensor::ones([1], (Kind::Float, Device::Cpu)))
+}
+
+pub(super) fn frame(options: Freeze) -> Frame {
+    Frame::new("Probe", &options, &model()).unwrap()
+}
+
+/// The same frame twice: with the best kernels, and with ATen's alone.
+pub(super) fn both(kind: Kind) -> (Frame, Frame) {
+    let options = Freeze::new().kind(kind);
+    (frame(options), frame(options.backend(Backend::Composed)))
+}
+
+/// Normally distributed, the same numbers in every run of one test thread.
+pub(super) fn randn(sizes: &[i64], kind: Kind) -> Tensor {
+    static SEED: Once = Once::new();
+    SEED.call_once(|| tch::manual_seed(7));
+    Tensor::randn(sizes, (Kind::Float, Device::Cpu)).to_kind(kind)
+}
+
+/// Same shape, and close for the dtype relative to the largest value.
+pub(super) fn check(found: &Tensor, expected: &Tensor, what: &str) {
+    assert_eq!(found.size(), expected.size(), "{what}");
+    assert_eq!(found.kind(), expected.kind(), "{what}");
+    if expected.numel() == 0 {
+        return;
+    }
+    let tolerance = match expected.kind() {
+        Kind::Double => 1e-12,
+        Kind::Float => 5e-6,
+        Kind::Half => 4e-3,
+        _ => 2e-2,
+    };
+    let (found, expected) = (found.to_kind(Kind::Double), expected.to_kind(Kind::Double));
+    let largest = expected.abs().max().double_value(&[]).max(1e-3);
+    let difference = (&found - &expected).abs().max().double_value(&[]);
+    assert!(difference <= tolerance * largest, "{what}: {difference} of {largest}");
+}

@@ -1,0 +1,149 @@
+//! Which kernel serves a layer: a pure function of what is known at freeze time, so that choices for devices that are
+//! not there can be tested.
+
+use tch::{Device, Kind};
+
+use super::Act;
+use crate::ffi::ops;
+use crate::{Backend, MemoryFormat};
+
+/// Weights with fewer elements than this stay with ATen's matrix product: oneDNN's call costs about 10 µs more, which a
+/// product this small does not win back. Measured at 64² to 3072 × 768 with 1, 10 and 128 rows, where packed weights won
+/// 1.0 to 2.4 times from 384² on.
+const PACKED_LINEAR_FROM: i64 = 1 << 17;
+
+/// What is known about a layer when it is packed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Site {
+    pub(super) device: Device,
+    pub(super) kind: Kind,
+    pub(super) memory_format: MemoryFormat,
+    pub(super) backend: Backend,
+    pub(super) cpu: CpuDtypes,
+}
+
+/// What oneDNN computes in on this CPU besides f32.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CpuDtypes {
+    pub(super) bf16: bool,
+    pub(super) f16: bool,
+}
+
+impl CpuDtypes {
+    pub(super) fn of_this_machine() -> Self {
+        Self { bf16: ops::onednn_has_bf16(), f16: ops::onednn_has_f16() }
+    }
+}
+
+/// Kernels of a convolution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ConvChoice {
+    /// oneDNN, packed weight, everything fused.
+    OneDnn,
+    /// cuDNN with relu fused.
+    Cudnn,
+    /// ATen's convolution, then the rest.
+    Composed,
+}
+
+/// Kernels of a linear layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LinearChoice {
+    /// oneDNN, packed weight, activation or addition fused.
+    OneDnn,
+    /// cuBLAS with bias and activation fused.
+    CublasLt,
+    /// ATen's linear, then the rest.
+    Composed,
+}
+
+impl Site {
+    fn onednn(&self) -> bool {
+        self.device == Device::Cpu
+            && match self.kind {
+                Kind::Float => true,
+                Kind::BFloat16 => self.cpu.bf16,
+                Kind::Half => self.cpu.f16,
+                _ => false,
+            }
+    }
+
+    fn on_cuda(&self) -> bool {
+        matches!(self.device, Device::Cuda(_)) && matches!(self.kind, Kind::Float | Kind::Half | Kind::BFloat16)
+    }
+
+    /// For a convolution over `axes` spatial axes.
+    pub(super) fn conv(&self, axes: usize, transposed: bool, act: Act) -> ConvChoice {
+        match self.backend {
+            Backend::Composed => ConvChoice::Composed,
+            Backend::Best if self.onednn() && self.memory_format == MemoryFormat::ChannelsLast => ConvChoice::OneDnn,
+            Backend::Best if self.on_cuda() && axes == 2 && !transposed && act == Act::Relu => ConvChoice::Cudnn,
+            Backend::Best => ConvChoice::Composed,
+        }
+    }
+
+    /// For a linear layer with a weight of so many elements.
+    pub(super) fn linear(&self, elements: i64, has_bias: bool, act: Act) -> LinearChoice {
+        match self.backend {
+            Backend::Composed => LinearChoice::Composed,
+            Backend::Best if self.onednn() && elements >= PACKED_LINEAR_FROM => LinearChoice::OneDnn,
+            // cuBLASLt's GELU is the tanh approximation.
+            Backend::Best if self.on_cuda() && has_bias && matches!(act, Act::Relu | Act::GeluTanh) => {
+                LinearChoice::CublasLt
+            }
+            Backend::Best => LinearChoice::Composed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn site(device: Device, kind: Kind) -> Site {
+        let cpu = CpuDtypes { bf16: true, f16: false };
+        Site { device, kind, memory_format: MemoryFormat::ChannelsLast, backend: Backend::Best, cpu }
+    }
+
+    #[test]
+    fn the_cpu_packs_what_onednn_computes() {
+        for (kind, choice) in [
+            (Kind::Float, ConvChoice::OneDnn),
+            (Kind::BFloat16, ConvChoice::OneDnn),
+            (Kind::Half, ConvChoice::Composed),
+            (Kind::Double, ConvChoice::Composed),
+            (Kind::Int64, ConvChoice::Composed),
+        ] {
+            assert_eq!(site(Device::Cpu, kind).conv(2, false, Act::Gelu), choice, "{kind:?}");
+        }
+        let contiguous = Site { memory_format: MemoryFormat::Contiguous, ..site(Device::Cpu, Kind::Float) };
+        assert_eq!(contiguous.conv(2, false, Act::Relu), ConvChoice::Composed);
+    }
+
+    #[test]
+    fn cuda_fuses_relu_in_two_dimensions() {
+        let cuda = site(Device::Cuda(0), Kind::Half);
+        assert_eq!(cuda.conv(2, false, Act::Relu), ConvChoice::Cudnn);
+        assert_eq!(cuda.conv(2, true, Act::Relu), ConvChoice::Composed);
+        assert_eq!(cuda.conv(3, false, Act::Relu), ConvChoice::Composed);
+        assert_eq!(cuda.conv(2, false, Act::Silu), ConvChoice::Composed);
+        assert_eq!(site(Device::Cuda(0), Kind::Double).conv(2, false, Act::Relu), ConvChoice::Composed);
+    }
+
+    #[test]
+    fn linear_layers_by_size_and_device() {
+        let (cpu, cuda) = (site(Device::Cpu, Kind::Float), site(Device::Cuda(1), Kind::BFloat16));
+        assert_eq!(cpu.linear(512 * 1000, true, Act::None), LinearChoice::OneDnn);
+        assert_eq!(cpu.linear(64 * 64, true, Act::Relu), LinearChoice::Composed);
+        assert_eq!(cuda.linear(64, true, Act::GeluTanh), LinearChoice::CublasLt);
+        assert_eq!(cuda.linear(64, true, Act::Gelu), LinearChoice::Composed);
+        assert_eq!(cuda.linear(64, false, Act::Relu), LinearChoice::Composed);
+    }
+
+    #[test]
+    fn composed_means_composed() {
+        let site = Site { backend: Backend::Composed, ..site(Device::Cpu, Kind::Float) };
+        assert_eq!(site.conv(2, false, Act::Relu), ConvChoice::Composed);
+        assert_eq!(site.linear(1 << 20, true, Act::Relu), LinearChoice::Composed);
+    }
+}
