@@ -1,7 +1,7 @@
 //! What users write in attributes: `#[traceable(..)]`, `#[fx(..)]` and `#[module(..)]`, each as a table of options.
 //!
 //! The macros read them strictly and report what is wrong; the scan of a build script reads the same tables and leaves
-//! the complaints to the macros.
+//! the complaints to the macros. A complaint is one sentence on what is wrong, and one on what to do.
 #![allow(clippy::needless_continue, reason = "what darling derives for fields")]
 
 use darling::{
@@ -82,10 +82,11 @@ impl FromMeta for Specialize {
 
 fn specialized(item: &NestedMeta) -> darling::Result<(syn::Ident, Arg)> {
     let NestedMeta::Meta(Meta::NameValue(pair)) = item else {
-        return Err(darling::Error::custom("`specialize` takes `parameter = value`").with_span(item));
+        return Err(darling::Error::custom("`specialize` takes values. Write `parameter = value`").with_span(item));
     };
     let value = literal(&pair.value).ok_or_else(|| {
-        darling::Error::custom("the value of a specialized parameter is a literal").with_span(&pair.value)
+        darling::Error::custom("the value of a specialized parameter is a literal. Write `train = false`")
+            .with_span(&pair.value)
     })?;
     let name = pair.path.get_ident().cloned();
     let name = name.ok_or_else(|| darling::Error::custom("a parameter has a plain name").with_span(&pair.path))?;
@@ -174,7 +175,10 @@ impl ModuleField {
             errors.push(clash("skip", option).with_span(&span));
         }
         if let Some(name) = self.name.as_ref().filter(|name| name.split('.').any(str::is_empty)) {
-            errors.push(darling::Error::custom("a part of the name is empty").with_span(&name.span()));
+            errors.push(
+                darling::Error::custom("a part of the name is empty. Dots stand between its parts: `layer1.0`")
+                    .with_span(&name.span()),
+            );
         }
         errors.finish_with(self)
     }
@@ -188,7 +192,7 @@ fn exclusive(first: (&str, Flag), others: &[(&str, Flag)]) -> darling::Result<()
 }
 
 fn clash(first: &str, second: &str) -> darling::Error {
-    darling::Error::custom(format!("`{first}` and `{second}` exclude each other"))
+    darling::Error::custom(format!("`{first}` and `{second}` exclude each other. Drop one of them"))
 }
 
 /// The attribute whose path ends in `name`, itself or as what a `cfg_attr` adds.
@@ -261,10 +265,13 @@ mod tests {
             item.fields.iter().flat_map(|field| messages(ModuleField::from_field(field))).collect::<Vec<_>>()
         };
         assert_eq!(field(r#"#[module(name = "layer1.0", buffer)]"#), [""; 0]);
-        assert_eq!(field("#[module(skip, buffer)]"), ["`skip` and `buffer` exclude each other"]);
-        assert_eq!(field("#[module(buffer, parameter)]"), ["`parameter` and `buffer` exclude each other"]);
+        assert_eq!(field("#[module(skip, buffer)]"), ["`skip` and `buffer` exclude each other. Drop one of them"]);
+        assert_eq!(
+            field("#[module(buffer, parameter)]"),
+            ["`parameter` and `buffer` exclude each other. Drop one of them"]
+        );
         assert_eq!(field(r#"#[module(name = "a..b", skip)]"#).len(), 2);
         let function = messages(FnOptions::parse(tokens("inline, leaf, pure")));
-        assert_eq!(function, ["`leaf` and `inline` exclude each other"]);
+        assert_eq!(function, ["`leaf` and `inline` exclude each other. Drop one of them"]);
     }
 }

@@ -21,7 +21,7 @@ impl<'a> Entry<'a> {
             Item::Impl(item) => of_impl(item, options, faults)?,
             Item::Fn(item) if item.sig.receiver().is_some() => {
                 let help = "put it on the impl that the method is in";
-                faults.push(Code::NotTraceable, &item.sig, "`#[traceable]` stands on a method", help);
+                faults.push(Code::NotTraceable, &item.sig.ident, "`#[traceable]` stands on a method", help);
                 return None;
             }
             Item::Fn(item) => {

@@ -6,12 +6,10 @@ use quote::ToTokens;
 
 use crate::report::Faults;
 
-const KNOWN: &str = "`leaf`, `inline`, `pure`";
-
 /// Checks the options and passes the function through.
 pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     let mut faults = Faults::default();
-    faults.options(FnOptions::parse(options), KNOWN);
+    faults.options(FnOptions::parse(options));
     if let Ok(other) = syn::parse2::<syn::Item>(item.clone())
         && !matches!(other, syn::Item::Fn(_))
     {
@@ -35,10 +33,10 @@ pub(crate) fn check(item: &syn::ItemImpl, faults: &mut Faults) {
     });
     for attr in attrs.filter(|attr| attr.path().is_ident("fx")) {
         if let syn::Meta::List(list) = &attr.meta {
-            faults.options(FnOptions::parse(list.tokens.clone()), KNOWN);
+            faults.options(FnOptions::parse(list.tokens.clone()));
         } else {
-            let help = format!("known here: {KNOWN}");
-            faults.push(Code::UnknownOption, attr, "`#[fx]` without options says nothing", &help);
+            let help = "known here: `inline`, `leaf`, `pure`";
+            faults.push(Code::UnknownOption, attr, "`#[fx]` without options says nothing", help);
         }
     }
 }

@@ -11,6 +11,7 @@ mod function;
 mod handoff;
 mod module;
 mod report;
+mod stand_in;
 mod traceable;
 
 /// Makes a model freezable: traced at build time, with a generated inference type beside it.

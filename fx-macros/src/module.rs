@@ -10,8 +10,6 @@ use syn::{Data, DeriveInput, Generics, Member, Type, spanned::Spanned};
 
 use crate::report::Faults;
 
-const KNOWN: &str = "`name = \"..\"`, `skip`, `parameter`, `buffer`";
-
 /// The whole expansion.
 pub(crate) fn expand(item: TokenStream) -> TokenStream {
     let mut faults = Faults::default();
@@ -68,7 +66,7 @@ fn fields(item: &DeriveInput, faults: &mut Faults) -> Vec<Field> {
 }
 
 fn read(member: Member, field: &syn::Field, faults: &mut Faults) -> Option<Field> {
-    let options = faults.options(ModuleField::from_field(field), KNOWN)?;
+    let options = faults.options(ModuleField::from_field(field))?;
     let name = options.name.as_ref().map_or_else(|| Field::plain_name(&member), |name| name.as_ref().clone());
     Some(Field { member, name, options })
 }
@@ -174,10 +172,10 @@ fn holds(ty: &Type, param: &syn::Ident) -> bool {
 fn argument<'a>(ty: &'a Type, name: &str) -> Option<&'a Type> {
     let Type::Path(path) = ty else { return None };
     let last = path.path.segments.last().filter(|last| last.ident == name)?;
-    let syn::PathArguments::AngleBracketed(list) = &last.arguments else {
+    let syn::PathArguments::AngleBracketed(arguments) = &last.arguments else {
         return None;
     };
-    list.args.iter().find_map(|arg| match arg {
+    arguments.args.iter().find_map(|arg| match arg {
         syn::GenericArgument::Type(ty) => Some(ty),
         _ => None,
     })

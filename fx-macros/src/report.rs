@@ -1,7 +1,7 @@
 //! How an error looks to the user: the message, its number, and the way out, at the token.
 
 use fx_front::diag::Code;
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::ToTokens;
 
 /// Collects the errors of one item; they are reported together.
@@ -23,14 +23,12 @@ impl Faults {
     }
 
     /// Takes the options out of darling's answer; where it complains, each complaint is added and there are none.
-    ///
-    /// `known` lists the options that there are, for an unknown one that resembles none of them.
-    pub(crate) fn options<T>(&mut self, answer: darling::Result<T>, known: &str) -> Option<T> {
+    pub(crate) fn options<T>(&mut self, answer: darling::Result<T>) -> Option<T> {
         match answer {
             Ok(options) => Some(options),
             Err(errors) => {
                 for error in errors.flatten() {
-                    let (message, help) = words(&error.to_string(), known);
+                    let (message, help) = words(&error.to_string());
                     self.add(syn::Error::new(error.span(), text(Code::UnknownOption, &message, &help)));
                 }
                 None
@@ -50,9 +48,10 @@ impl ToTokens for Faults {
     }
 }
 
-/// Tokens that stand for what the attribute itself covers.
-pub(crate) fn attribute() -> TokenStream {
-    proc_macro2::Ident::new("traceable", Span::call_site()).into_token_stream()
+/// A token at the place of the attribute; `item` is any token of the item below it.
+pub(crate) fn attribute(item: Span) -> Ident {
+    // With the user's own hygiene rustc has no need to say that a macro is to blame.
+    Ident::new("attribute", item.located_at(Span::call_site()))
 }
 
 fn text(code: Code, message: &str, help: &str) -> String {
@@ -60,16 +59,23 @@ fn text(code: Code, message: &str, help: &str) -> String {
     format!("{message} [{}]{help}", code.number())
 }
 
-/// darling's sentence in our words: lower case, no full stop, what to do apart.
-fn words(sentence: &str, known: &str) -> (String, String) {
-    let (message, help) = match sentence.split_once(". Did you mean ") {
-        Some((message, better)) => (message, format!("did you mean {better}")),
-        None => (sentence, format!("known here: {known}")),
+/// darling's sentences in our words: lower case, no full stop, the second one is what to do.
+fn words(sentences: &str) -> (String, String) {
+    let ours = sentences.replace("Unknown field: ", "unknown option ").replace("Duplicate field ", "given twice: ");
+    let ours = ours.replace("Available values: ", "known here: ");
+    // At the end stands the option, which the caret shows already.
+    let ours = match ours.rsplit_once(" at ") {
+        Some((before, option)) if !option.contains([' ', '`']) => before,
+        _ => &ours,
     };
-    let message = message.replace("Unknown field: ", "unknown option ").replace("Duplicate field ", "given twice: ");
-    let mut chars = message.trim_end_matches('.').chars();
-    let lower = chars.next().map(|first| first.to_lowercase().chain(chars).collect());
-    (lower.unwrap_or_default(), help)
+    let (message, help) = ours.split_once(". ").unwrap_or((ours, ""));
+    (phrase(message), phrase(help))
+}
+
+fn phrase(sentence: &str) -> String {
+    let mut chars = sentence.trim_end_matches('.').chars();
+    let first = chars.next();
+    first.map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -78,10 +84,12 @@ mod tests {
 
     #[test]
     fn speaks_as_the_other_diagnostics_do() {
-        let words = |sentence| words(sentence, "`a`, `b`");
-        let (message, help) = words("Unknown field: `strct`. Did you mean `strict`?");
-        assert_eq!((message.as_str(), help.as_str()), ("unknown option `strct`", "did you mean `strict`?"));
-        let (message, help) = words("Unknown field: `zzz`");
-        assert_eq!((message.as_str(), help.as_str()), ("unknown option `zzz`", "known here: `a`, `b`"));
+        let check = |sentences, message: &str, help: &str| {
+            assert_eq!(words(sentences), (message.to_owned(), help.to_owned()));
+        };
+        check("Unknown field: `strct`. Did you mean `strict`?", "unknown option `strct`", "did you mean `strict`?");
+        check("Unknown field: `z`. Available values: `a`, `b`", "unknown option `z`", "known here: `a`, `b`");
+        check("Unexpected type `int` at specialize/train", "unexpected type `int`", "");
+        check("Duplicate field `name`", "given twice: `name`", "");
     }
 }

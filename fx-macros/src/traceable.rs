@@ -14,14 +14,13 @@ use crate::{
     function,
     handoff::{self, Found, Missing},
     report::{self, Faults},
+    stand_in,
 };
-
-const KNOWN: &str = "`strict`, `unroll`, `entry = \"..\"`, `specialize(parameter = value)`";
 
 /// The whole expansion.
 pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     let mut faults = Faults::default();
-    let options = faults.options(TraceableOptions::parse(options), KNOWN).unwrap_or_default();
+    let options = faults.options(TraceableOptions::parse(options)).unwrap_or_default();
     let parsed = match syn::parse2::<syn::Item>(item.clone()) {
         Ok(parsed) => parsed,
         // Half-typed code in an editor.
@@ -39,21 +38,23 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
         _ => item,
     };
     let entry = Entry::of(&parsed, &options, &mut faults);
-    let generated = entry.filter(|_| faults.is_empty()).and_then(|entry| generated(&entry, &mut faults));
+    let sound = entry.filter(|_| faults.is_empty());
+    let generated = sound.and_then(|entry| generated(&entry, &mut faults).or_else(|| stand_in::of(&parsed, entry.sig)));
     quote!(#item #generated #faults)
 }
 
 /// The inclusion of the generated file; what the build script found wrong goes to `faults`.
 fn generated(entry: &Entry, faults: &mut Faults) -> Option<TokenStream> {
+    let name = entry.sig.ident.span();
     let mut refuse = |missing: Missing| {
-        faults.push(Code::NoBuildScript, report::attribute(), &missing.message, &missing.help);
+        faults.push(Code::NoBuildScript, report::attribute(name), &missing.message, &missing.help);
         None
     };
     let items = match handoff::items() {
         Ok(items) => items,
         Err(missing) => return refuse(missing),
     };
-    match handoff::find(&items, &entry.key, entry.sig.ident.span()) {
+    match handoff::find(&items, &entry.key, name) {
         Ok(Found::Same(item)) => {
             report(item, entry, faults);
             item.file.as_deref().map(include)

@@ -1,0 +1,61 @@
+//! What stands in for generated code that is missing, so that rustc reports the reason and not its consequences.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::{FnArg, GenericArgument, Item, PathArguments, ReturnType, Signature, Type};
+
+/// The frozen type and the methods that a user of the item calls; nothing for a free function or a generic type.
+///
+/// It is emitted together with an error only, and is never compiled to code.
+pub(crate) fn of(item: &Item, sig: &Signature) -> Option<TokenStream> {
+    let Item::Impl(item) = item else { return None };
+    let Type::Path(path) = &*item.self_ty else { return None };
+    let last = path.path.segments.last().filter(|last| last.arguments.is_none())?;
+    let ty = &item.self_ty;
+    let frozen = format_ident!("{}Frozen", last.ident);
+    let name = &sig.ident;
+    let try_name = format_ident!("try_{}", sig.ident);
+    let inputs: Vec<&FnArg> = sig.inputs.iter().collect();
+    let generics = &sig.generics;
+    let bounds = &sig.generics.where_clause;
+    let output = &sig.output;
+    let value = value(output);
+    Some(quote! {
+        #[allow(unused, missing_docs)]
+        #[derive(Debug)]
+        pub struct #frozen;
+
+        #[allow(unused, missing_docs)]
+        impl #frozen {
+            pub fn #name #generics (#(#inputs),*) #output #bounds {
+                ::core::unimplemented!()
+            }
+            pub fn #try_name #generics (#(#inputs),*) -> ::core::result::Result<#value, ::fx_runtime::Error> #bounds {
+                ::core::unimplemented!()
+            }
+        }
+
+        #[allow(unused, missing_docs)]
+        impl #ty {
+            pub fn freeze(&self, _: &::fx_runtime::Freeze) -> ::core::result::Result<#frozen, ::fx_runtime::Error> {
+                ::core::unimplemented!()
+            }
+            pub fn graph(&self) -> ::core::result::Result<::fx_runtime::Graph, ::fx_runtime::Error> {
+                ::core::unimplemented!()
+            }
+        }
+    })
+}
+
+/// What the entry returns, without the `Result` around it.
+fn value(output: &ReturnType) -> TokenStream {
+    let ReturnType::Type(_, ty) = output else { return quote!(()) };
+    if let Type::Path(path) = &**ty
+        && let Some(last) = path.path.segments.last().filter(|last| last.ident == "Result")
+        && let PathArguments::AngleBracketed(arguments) = &last.arguments
+        && let Some(GenericArgument::Type(value)) = arguments.args.first()
+    {
+        return quote!(#value);
+    }
+    quote!(#ty)
+}
