@@ -7,6 +7,7 @@
 // What the macros expand to names `::fx_runtime`, in this crate as well.
 extern crate self as fx_runtime;
 
+pub mod capabilities;
 pub mod error;
 mod ffi;
 pub mod freeze;
@@ -16,6 +17,7 @@ pub mod nn;
 pub mod registry;
 pub mod weights;
 
+pub use capabilities::{Capabilities, capabilities};
 pub use error::Error;
 pub use freeze::{Backend, Freeze, MemoryFormat};
 pub use fx_ir::Graph;

@@ -47,11 +47,11 @@ impl PackedConv {
         if !found {
             return None;
         }
-        Some(ops::reorder_convolution_weight(weight, &geometry).map(|weight| Self {
-            weight: Param::new(&weight),
-            bias: bias.map(Param::new),
-            geometry,
-        }))
+        let pack = || {
+            let bias = bias.map(Param::copied).transpose()?;
+            Ok(Self { weight: Param::new(ops::reorder_convolution_weight(weight, &geometry)?), bias, geometry })
+        };
+        Some(pack())
     }
 
     /// `post(conv(x))`; `x` has rank 4 or 5, any strides, at least one element, the weight's dtype and its number of

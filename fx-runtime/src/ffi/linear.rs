@@ -26,8 +26,11 @@ impl PackedLinear {
     pub(crate) fn pack(weight: &Tensor, bias: Option<&Tensor>) -> Option<Result<Self, TchError>> {
         let entry = table();
         entry.linear.and(entry.linear_binary)?;
-        let weight = ops::reorder_linear_weight(weight);
-        Some(weight.map(|weight| Self { weight: Param::new(&weight), bias: bias.map(Param::new) }))
+        let pack = || {
+            let bias = bias.map(Param::copied).transpose()?;
+            Ok(Self { weight: Param::new(ops::reorder_linear_weight(weight)?), bias })
+        };
+        Some(pack())
     }
 
     /// `post(x wᵀ + b)`; `x` is `[.., in]` of rank 2 or more, at least one element, in the weight's dtype.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 
-use tch::Tensor;
+use tch::{TchError, Tensor};
 
 /// A weight of a frozen model: detached from autograd, never written again, usable from many threads.
 ///
@@ -18,9 +18,26 @@ pub struct Param(Tensor);
 unsafe impl Sync for Param {}
 
 impl Param {
-    /// Detaches `tensor`; the storage is shared with it.
-    pub fn new(tensor: &Tensor) -> Self {
-        Self(if tensor.requires_grad() { tensor.detach() } else { tensor.shallow_clone() })
+    /// Takes over a tensor, without its gradient. Other handles on its storage should be gone, or never write.
+    pub fn new(tensor: Tensor) -> Self {
+        Self(if tensor.requires_grad() { tensor.detach() } else { tensor })
+    }
+
+    /// A copy of `tensor`, which later changes to `tensor` do not reach.
+    ///
+    /// # Errors
+    ///
+    /// When there is no memory for it.
+    pub fn copied(tensor: &Tensor) -> Result<Self, TchError> {
+        let _no_grad = tch::no_grad_guard();
+        let mut copy = tensor.f_empty_like()?;
+        copy.f_copy_(tensor)?;
+        Ok(Self::new(copy))
+    }
+
+    /// The tensor, for where a function is wanted.
+    pub fn tensor(&self) -> &Tensor {
+        &self.0
     }
 }
 
@@ -53,7 +70,9 @@ mod tests {
     #[test]
     fn is_detached_and_shows_its_shape() {
         let weight = Tensor::ones([2, 3], (Kind::Float, Device::Cpu)).set_requires_grad(true);
-        let param = Param::new(&weight);
+        let param = Param::copied(&weight).unwrap();
+        let _ = weight.detach().zero_();
+        assert_eq!(f64::try_from(param.tensor().sum(Kind::Float)).unwrap(), 6.0);
         assert!(!param.requires_grad());
         assert_eq!(format!("{param:?}"), "Param(Float[2, 3] on Cpu)");
     }

@@ -21,6 +21,18 @@ impl<T> Captured<T> {
     }
 }
 
+/// Keeps a value under a name for messages, as a `Result`: a second handle on a module or tensor, a clone of anything
+/// else, an error for what has neither.
+///
+/// `capture!(&self.dropout, "dropout")?`
+#[doc(hidden)]
+#[macro_export]
+macro_rules! capture {
+    ($value:expr, $name:expr) => {
+        $crate::module::clone_field!($name, $value).map($crate::frozen::Captured::new)
+    };
+}
+
 impl<T> fmt::Debug for Captured<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Captured({})", std::any::type_name::<T>())
@@ -45,5 +57,13 @@ mod tests {
         });
         assert_eq!(count.lock().get(), 8);
         assert!(format!("{count:?}").starts_with("Captured("));
+    }
+
+    #[test]
+    fn captures_by_clone_or_says_what_cannot_be() {
+        let words: Captured<Vec<&str>> = crate::capture!(&vec!["a", "b"], "words").unwrap();
+        assert_eq!(words.lock().len(), 2);
+        let error = crate::capture!(&Mutex::new(1), "lock").unwrap_err();
+        assert!(error.to_string().contains("lock"), "{error}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tch::{TchError, Tensor};
+use tch::{Kind, TchError, Tensor};
 
 use super::accepts::Accepts;
 use super::frame::Taint;
@@ -30,6 +30,8 @@ pub struct Conv {
     /// With zero padding where `border` does the padding.
     params: ConvParams,
     border: Option<Border>,
+    /// libtorch's fused sum of a grouped convolution has a relu in f32 alone.
+    fuses_sum_and_relu: bool,
 }
 
 enum Kernel {
@@ -85,9 +87,19 @@ impl Conv {
         let window = Window::new(&shape[2..], &params);
         let (params, border) = Border::split(params);
         let choice = frame.site().conv(axes, params.transposed, act);
-        let kernel = Kernel::pack(frame, choice, weight, bias, &params)?;
-        let post = act.post_op();
-        Ok(Self { kernel, act, post, taint: frame.taint(), accepts, window, weight_shape: shape, params, border })
+        let kernel = Kernel::pack(frame, choice, &weight, bias.as_ref(), &params)?;
+        Ok(Self {
+            kernel,
+            act,
+            post: act.post_op(),
+            taint: frame.taint(),
+            accepts,
+            window,
+            weight_shape: shape,
+            fuses_sum_and_relu: params.groups == 1 || frame.kind() == Kind::Float,
+            params,
+            border,
+        })
     }
 
     /// `act(conv(x) + bias)`.
@@ -112,7 +124,7 @@ impl Conv {
         if same && self.is_direct(&call) {
             match &self.kernel {
                 Kernel::OneDnn(packed) if !self.params.transposed => {
-                    let fused = self.act == Act::Relu && !self.taint.forbids(Act::Relu);
+                    let fused = self.act == Act::Relu && self.fuses_sum_and_relu && !self.taint.forbids(Act::Relu);
                     let post = if fused { self.post.unwrap_or(PostOp::NONE) } else { PostOp::NONE };
                     let rest = if fused { Act::None } else { self.act };
                     return Ok(rest.apply(packed.run_add(x, other, &post)?)?);
@@ -204,7 +216,7 @@ impl Conv {
     fn without_work(&self, x: &Tensor) -> Result<Tensor, TchError> {
         let kind = x.f_kind()?;
         let weight = Tensor::f_zeros([1], (kind, x.device()))?.f_expand(&self.weight_shape, false)?;
-        let plain = Plain { weight: Param::new(&weight), bias: None };
+        let plain = Plain { weight: Param::new(weight), bias: None };
         plain.convolution(x, &self.params)
     }
 }
@@ -213,22 +225,22 @@ impl Kernel {
     fn pack(
         frame: &Frame,
         choice: ConvChoice,
-        weight: Tensor,
-        bias: Option<Tensor>,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
         params: &ConvParams,
     ) -> Result<Self, Error> {
         if choice == ConvChoice::OneDnn {
             let lifted = if weight.dim() == 3 { weight.f_unsqueeze(2)? } else { weight.shallow_clone() };
-            if let Some(packed) = PackedConv::pack(&lifted, bias.as_ref(), geometry(params)) {
+            if let Some(packed) = PackedConv::pack(&lifted, bias, geometry(params)) {
                 return Ok(Self::OneDnn(packed?));
             }
         }
         let on_cuda = frame.device().is_cuda() && frame.site().memory_format == MemoryFormat::ChannelsLast;
         let weight = match channels_last_of(weight.dim()) {
-            Some(format) if on_cuda => ops::contiguous(&weight, format)?,
-            _ => weight,
+            Some(format) if on_cuda => ops::contiguous(weight, format)?,
+            _ => weight.shallow_clone(),
         };
-        let plain = Plain { weight: Param::new(&weight), bias: bias.as_ref().map(Param::new) };
+        let plain = Plain { weight: Param::copied(&weight)?, bias: bias.map(Param::copied).transpose()? };
         Ok(if choice == ConvChoice::Cudnn { Self::Cudnn(plain) } else { Self::Composed(plain) })
     }
 

@@ -79,9 +79,9 @@ impl Frame {
         }
     }
 
-    /// A weight for use in operators that are not packed: on the frame's device and, if floating-point, in its dtype.
+    /// A copy of a weight for operators that are not packed: on the frame's device and, if floating-point, in its dtype.
     pub fn param(&self, tensor: &Tensor) -> Result<Param, Error> {
-        Ok(Param::new(&self.place(tensor)?))
+        Ok(Param::copied(&self.place(tensor)?)?)
     }
 
     pub(super) fn site(&self) -> &Site {
@@ -152,6 +152,21 @@ impl Scope<'_> {
         Ok(tensor.shallow_clone())
     }
 
+    /// Refuses a call in training mode; `name` is the parameter that asks for one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`] if `train`.
+    pub fn inference_only(&self, name: &str, train: bool) -> Result<(), Error> {
+        if !train {
+            return Ok(());
+        }
+        Err(Error::Unsupported {
+            what: format!("training (`{name}` is true) of the frozen `{}`", self.frame.model),
+            help: "train the model it was frozen from".to_owned(),
+        })
+    }
+
     /// A result as the caller expects it: in the default order of axes, unless an input came in `channels_last`.
     pub fn output(&self, tensor: Tensor) -> Result<Tensor, Error> {
         if self.keeps_channels_last.get() || !is_channels_last(&tensor) {
@@ -208,14 +223,23 @@ mod tests {
     }
 
     #[test]
+    fn training_is_refused() {
+        let frame = oracle::frame(Freeze::new());
+        let scope = frame.enter();
+        assert!(scope.inference_only("train", false).is_ok());
+        let error = scope.inference_only("train", true).unwrap_err();
+        assert!(error.to_string().starts_with("training (`train` is true) of the frozen `Probe`"), "{error}");
+    }
+
+    #[test]
     fn results_have_the_callers_layout() {
         let frame = oracle::frame(Freeze::new());
         let plain = floats(&[2, 3, 4, 5]);
         let last = ops::contiguous(&plain, ops::MemoryFormat::ChannelsLast).unwrap();
         let scope = frame.enter();
-        scope.input("xs", &plain).unwrap();
+        let _ = scope.input("xs", &plain).unwrap();
         assert!(scope.output(last.shallow_clone()).unwrap().is_contiguous());
-        scope.input("xs", &last).unwrap();
+        let _ = scope.input("xs", &last).unwrap();
         assert_eq!(scope.output(last.shallow_clone()).unwrap().stride(), last.stride());
     }
 

@@ -138,9 +138,9 @@ impl Kernel {
         {
             return Ok(Self::OneDnn(packed?));
         }
-        let plain = Plain { weight: Param::new(weight), bias: bias.map(Param::new) };
+        let plain = Plain { weight: Param::copied(weight)?, bias: bias.map(Param::copied).transpose()? };
         Ok(match choice {
-            LinearChoice::CublasLt => Self::CublasLt { transposed: Param::new(&weight.f_tr()?), plain },
+            LinearChoice::CublasLt => Self::CublasLt { transposed: Param::new(plain.weight.f_tr()?), plain },
             LinearChoice::OneDnn | LinearChoice::Composed => Self::Composed(plain),
         })
     }

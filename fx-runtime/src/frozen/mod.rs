@@ -38,3 +38,8 @@ pub use frame::{Frame, Scope};
 pub use linear::Linear;
 
 pub use crate::ffi::Param;
+
+/// Traits that generated code calls methods of.
+pub mod prelude {
+    pub use super::At;
+}

@@ -1,6 +1,6 @@
 //! Every kernel of a convolution against the ATen composition.
 
-use tch::{Device, Kind};
+use tch::Device;
 
 use super::super::act::EVERY_ACT;
 use super::super::oracle::{both, check, frame, randn};
@@ -127,6 +127,7 @@ fn transposed_convolutions() {
 fn every_dtype() {
     for kind in [Kind::Float, Kind::Double, Kind::BFloat16, Kind::Half] {
         three_by_three().compare(kind, true, Act::Relu);
+        case(&[2, 8, 9, 7], 16, &[3, 3], strided(1, 1, 1, 2)).compare(kind, true, Act::Relu);
         three_by_three().compare(kind, false, Act::HardSwish);
     }
 }
@@ -237,6 +238,19 @@ fn eight_threads_share_one_kernel() {
             scope.spawn(move || (0..50).for_each(|_| check(&conv.run(&x).unwrap(), &y, "thread")));
         }
     });
+}
+
+#[test]
+fn later_changes_to_the_model_do_not_reach_the_kernel() {
+    let (best, composed) = both(Kind::Float);
+    for frame in [best, composed] {
+        let (mut weight, mut bias) = (randn(&[8, 3, 3, 3], Kind::Float), randn(&[8], Kind::Float));
+        let conv = Conv::pack(&frame, &weight, Some(&bias), &ConvParams::default(), Act::None).unwrap();
+        let x = randn(&[1, 3, 8, 8], Kind::Float);
+        let before = conv.run(&x).unwrap();
+        let _ = (weight.zero_(), bias.zero_());
+        check(&conv.run(&x).unwrap(), &before, "after a change");
+    }
 }
 
 #[test]
