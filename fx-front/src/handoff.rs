@@ -46,13 +46,11 @@ pub struct Item {
     leaves: Vec<Leaf>,
 }
 
-/// One diagnostic, placed by the leaf tokens it is about.
+/// One error, placed by the leaf tokens it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// Which rule is broken.
     pub code: Code,
-    /// Does it stop the build?
-    pub severity: Severity,
     /// The first and the last [leaf](crate::key::leaves) it is about.
     pub leaves: (usize, usize),
     /// What is wrong.
@@ -90,10 +88,14 @@ impl Items {
         }
     }
 
-    /// Hands a diagnostic to the item whose tokens it is about, or else to its home; `false` where it has none.
+    /// Hands an error to the item whose tokens it is about, or else to its home, where the macro reports it.
     ///
+    /// `false` where it has no home, and for what is no error: a macro cannot warn, so Cargo has to.
     /// A token of a function that was inlined is not a token of its home; then the message says where it is.
     pub fn report(&mut self, diagnostic: &Diagnostic) -> bool {
+        if diagnostic.severity != Severity::Error {
+            return false;
+        }
         let at = |item: &mut Item| leaf_range(&item.leaves, diagnostic.span);
         let exact = self.items.iter_mut().find_map(|item| at(item).map(|range| (item, range)));
         let (item, leaves, message) = if let Some((item, range)) = exact {
@@ -104,13 +106,7 @@ impl Items {
             // Leaf 1 is the name: `fn forward`.
             (item, (1, 1), format!("{}, at {}", diagnostic.message, diagnostic.place))
         };
-        item.faults.push(Fault {
-            code: diagnostic.code,
-            severity: diagnostic.severity,
-            leaves,
-            message,
-            help: diagnostic.help.clone(),
-        });
+        item.faults.push(Fault { code: diagnostic.code, leaves, message, help: diagnostic.help.clone() });
         true
     }
 
@@ -190,23 +186,17 @@ impl Item {
     }
 }
 
-/// The words for [`Severity`] in the file.
-const SEVERITIES: [(&str, Severity); 3] =
-    [("note", Severity::Note), ("warning", Severity::Warning), ("error", Severity::Error)];
-
 impl Fault {
     fn to_line(&self) -> String {
-        let severity = SEVERITIES.iter().find(|(_, severity)| *severity == self.severity).map_or("", |(word, _)| word);
         let leaves = format!("{}-{}", self.leaves.0, self.leaves.1);
-        line(&[severity, self.code.number(), &leaves, &self.message, &self.help])
+        line(&["error", self.code.number(), &leaves, &self.message, &self.help])
     }
 
     fn read(fields: &[&str]) -> Option<Fault> {
-        let [severity, code, leaves, message, help] = fields else { return None };
+        let ["error", code, leaves, message, help] = fields else { return None };
         let (first, last) = leaves.split_once('-')?;
         Some(Fault {
             code: *Code::ALL.iter().find(|known| known.number() == *code)?,
-            severity: SEVERITIES.iter().find(|(word, _)| word == severity)?.1,
             leaves: (usize::from_str(first).ok()?, usize::from_str(last).ok()?),
             message: (*message).to_owned(),
             help: (*help).to_owned(),

@@ -92,6 +92,16 @@ impl Node {
 }
 
 impl Arg {
+    /// A list of integers.
+    pub fn ints(numbers: &[i64]) -> Arg {
+        Arg::List(numbers.iter().copied().map(Arg::Int).collect())
+    }
+
+    /// A list of these arguments.
+    pub fn list(items: &[&Arg]) -> Arg {
+        Arg::List(items.iter().copied().cloned().collect())
+    }
+
     /// The node, if it is one.
     pub fn node(&self) -> Option<NodeId> {
         match self {

@@ -12,6 +12,7 @@ pub mod error;
 mod ffi;
 pub mod freeze;
 pub mod frozen;
+pub mod instance;
 pub mod module;
 pub mod nn;
 pub mod registry;

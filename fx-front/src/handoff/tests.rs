@@ -42,6 +42,9 @@ fn sample() -> Items {
     let home = Key::of_fn(&other.sig, &other.block);
     assert!(items.report(&diagnostic(Span::call_site(), Some(&home), "inlined")));
     assert!(!items.report(&diagnostic(Span::call_site(), None, "homeless")));
+    let warning =
+        Diagnostic { severity: Severity::Warning, ..diagnostic(net.block.stmts[0].span(), None, "a warning") };
+    assert!(!items.report(&warning));
     items
 }
 

@@ -70,6 +70,7 @@ impl Tracer<'_> {
         let mut parts = parts.into_iter();
         let value = parts.next().unwrap_or(Val::Unit);
         for (name, part) in changed.iter().zip(parts) {
+            self.name_after(name, &part);
             self.env.assign(name, part);
         }
         Ok(value)

@@ -153,8 +153,9 @@ impl Tracer<'_> {
             return unknown(span, "a layer in training");
         }
         let label = self.label_of(module, kind);
-        let name = label.replace(['.', '*'], "_").replace("__", "_");
+        let pieces: Vec<&str> = label.split(['.', '*']).filter(|piece| !piece.is_empty()).collect();
+        let name = pieces.join("_");
         let op = Op::CallModule(ModuleKind(kind.to_owned()));
-        Ok(self.push_labelled(op, vec![id.into(), (*input).into()], name.trim_matches('_'), &label, Ty::Tensor, span))
+        Ok(self.push_labelled(op, vec![id.into(), (*input).into()], &name, &label, Ty::Tensor, span))
     }
 }

@@ -8,7 +8,7 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 
-use super::{Form, Result, Tracer, Ty, Unknown, Val, place, signature::Signature, unknown};
+use super::{Result, Tracer, Ty, Unknown, Val, place, signature::Signature, unknown};
 
 impl Tracer<'_> {
     /// Carries an expression along as it is, because of `fault`; the fault itself where that cannot be done.
@@ -144,10 +144,6 @@ impl Tracer<'_> {
         }
     }
 
-    /// Is the value held by reference?
-    pub(super) fn is_ref(value: &Val) -> bool {
-        matches!(value, Val::Node(_, _, Form::Ref))
-    }
 }
 
 /// Rewrites tokens so that they no longer mention `self`, and notes what they do mention.

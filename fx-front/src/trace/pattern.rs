@@ -147,7 +147,7 @@ impl Tracer<'_> {
     pub(super) fn declare_bound(&mut self, bound: Vec<Binding>, subject: Option<&str>, span: proc_macro2::Span) {
         for Binding { name, ty } in bound {
             let ir = self.index.ir_type(&ty);
-            let origin = self.origin(span, &name);
+            let origin = self.origin(span, subject.unwrap_or(&name));
             let id = self.graph.add_param(self.region, &name, ir, origin);
             if let Some(path) = subject {
                 self.paths.insert(id, path.to_owned());

@@ -57,7 +57,9 @@ impl Tracer<'_> {
             return unknown(span, "a layer whose type cannot be named");
         };
         let code = Code::fallible(format!("&$0.layer::<{spelling}>({position})"));
-        let value = self.push(Op::Rust(code), vec![id.into()], "layer", ty.clone(), span).with_form(Form::Ref);
+        let label = format!("{}.{position}", self.label_of(module, "sequential"));
+        let name = label.replace('.', "_");
+        let value = self.push_labelled(Op::Rust(code), vec![id.into()], &name, &label, ty.clone(), span).with_form(Form::Ref);
         self.set_path(&value, module, &position.to_string());
         Ok(value)
     }

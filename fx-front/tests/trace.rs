@@ -1,0 +1,135 @@
+//! The tracer, told in source and read in graphs.
+
+use expect_test::{Expect, expect};
+use fx_front::{diag::Diagnostics, scan, trace};
+
+/// Traces the first `#[traceable]` entry of a source.
+fn check(source: &str, expected: Expect) {
+    let diags = Diagnostics::new();
+    let index = scan::text(source, &diags);
+    let item = index.fns.iter().position(|function| function.key.is_some()).expect("an entry");
+    let traced = trace::item(&index, item, &diags);
+    let mut text = traced.graph.to_string();
+    for diag in diags.into_sorted() {
+        text.push_str(&format!("{diag}\n"));
+    }
+    if let Err(faults) = traced.graph.lint() {
+        text.push_str(&format!("{faults:?}\n"));
+    }
+    expected.assert_eq(&text);
+}
+
+const RESNET: &str = r#"
+use fx_runtime::{nn, traceable, Module, Tensor};
+
+#[derive(Debug, Module)]
+struct Downsample { conv: nn::Conv2D, bn: nn::BatchNorm }
+
+#[traceable]
+impl Net {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = self.bn1.forward(&self.conv1.forward(xs)).relu();
+        let mut ys = self.maxpool.forward(&ys);
+        for layer in [&self.layer1, &self.layer2] {
+            for block in layer {
+                ys = block.forward(&ys);
+            }
+        }
+        self.fc.forward(&ys.adaptive_avg_pool2d([1, 1]).flat_view())
+    }
+}
+
+#[derive(Debug, Module)]
+struct Net { conv1: nn::Conv2D, bn1: nn::BatchNorm, maxpool: nn::MaxPool2D, layer1: Vec<Block>, layer2: Vec<Block>, fc: nn::Linear }
+
+#[derive(Debug, Module)]
+struct Block { conv1: nn::Conv2D, bn1: nn::BatchNorm, conv2: nn::Conv2D, bn2: nn::BatchNorm, downsample: Option<Downsample> }
+
+impl Block {
+    fn forward(&self, xs: &Tensor) -> Tensor {
+        let skip = match &self.downsample {
+            Some(d) => d.bn.forward(&d.conv.forward(xs)),
+            None => xs.shallow_clone(),
+        };
+        let ys = self.bn1.forward(&self.conv1.forward(xs)).relu();
+        let ys = self.bn2.forward(&self.conv2.forward(&ys));
+        (ys + skip).relu()
+    }
+}
+"#;
+
+#[test]
+fn a_residual_network() {
+    check(RESNET, expect![[r#"
+        graph Net(self: module<crate::Net>, xs: tensor) {
+          %bn1 = get_attr[bn1](self) : module<BatchNorm>  @ src/lib.rs:10 as bn1
+          %conv1 = get_attr[conv1](self) : module<Conv2D>  @ src/lib.rs:10 as conv1
+          %conv1_1 = call_module[Conv2D](%conv1, xs) : tensor  @ src/lib.rs:10 as conv1
+          %bn1_1 = call_module[BatchNorm](%bn1, %conv1_1) : tensor  @ src/lib.rs:10 as bn1
+          %ys = relu(%bn1_1) : tensor  @ src/lib.rs:10 as relu
+          %maxpool = get_attr[maxpool](self) : module<MaxPool2D>  @ src/lib.rs:11 as maxpool
+          %ys_1 = call_module[MaxPool2D](%maxpool, %ys) : tensor  @ src/lib.rs:11 as maxpool
+          %layer1 = get_attr[layer1](self) : list<module<crate::Block>>  @ src/lib.rs:12 as layer1
+          %layer2 = get_attr[layer2](self) : list<module<crate::Block>>  @ src/lib.rs:12 as layer2
+          %unit = rust["()"]() : ()  @ src/lib.rs:12 as unit
+          %ys_6 = for["%0 in $0.iter()"](%layer1, %ys_1) : tensor  @ src/lib.rs:13 as each (block: module<crate::Block>  @ src/lib.rs:13 as "layer1.*", ys_2: tensor  @ src/lib.rs:13 as ys) {
+            %downsample = get_attr[downsample](block) : option<module<crate::Downsample>>  @ src/lib.rs:29 as "layer1.*.downsample"
+            %skip = match(%downsample) : tensor  @ src/lib.rs:29 as choice {
+              "Some(%0)" (d: module<crate::Downsample>  @ src/lib.rs:30 as "layer1.*.downsample") {
+                %bn = get_attr[bn](d) : module<BatchNorm>  @ src/lib.rs:30 as "layer1.*.downsample.bn"
+                %conv = get_attr[conv](d) : module<Conv2D>  @ src/lib.rs:30 as "layer1.*.downsample.conv"
+                %layer1_downsample_conv = call_module[Conv2D](%conv, ys_2) : tensor  @ src/lib.rs:30 as "layer1.*.downsample.conv"
+                %layer1_downsample_bn = call_module[BatchNorm](%bn, %layer1_downsample_conv) : tensor  @ src/lib.rs:30 as "layer1.*.downsample.bn"
+                yield %layer1_downsample_bn  @ src/lib.rs:29 as yield
+              }
+              "None" {
+                yield ys_2  @ src/lib.rs:29 as yield
+              }
+            }
+            %bn1_2 = get_attr[bn1](block) : module<BatchNorm>  @ src/lib.rs:33 as "layer1.*.bn1"
+            %conv1_2 = get_attr[conv1](block) : module<Conv2D>  @ src/lib.rs:33 as "layer1.*.conv1"
+            %layer1_conv1 = call_module[Conv2D](%conv1_2, ys_2) : tensor  @ src/lib.rs:33 as "layer1.*.conv1"
+            %layer1_bn1 = call_module[BatchNorm](%bn1_2, %layer1_conv1) : tensor  @ src/lib.rs:33 as "layer1.*.bn1"
+            %ys_3 = relu(%layer1_bn1) : tensor  @ src/lib.rs:33 as relu
+            %bn2 = get_attr[bn2](block) : module<BatchNorm>  @ src/lib.rs:34 as "layer1.*.bn2"
+            %conv2 = get_attr[conv2](block) : module<Conv2D>  @ src/lib.rs:34 as "layer1.*.conv2"
+            %layer1_conv2 = call_module[Conv2D](%conv2, %ys_3) : tensor  @ src/lib.rs:34 as "layer1.*.conv2"
+            %ys_4 = call_module[BatchNorm](%bn2, %layer1_conv2) : tensor  @ src/lib.rs:34 as "layer1.*.bn2"
+            %add = add(%ys_4, %skip) : tensor  @ src/lib.rs:35 as add
+            %ys_5 = relu(%add) : tensor  @ src/lib.rs:35 as relu
+            yield %ys_5  @ src/lib.rs:13 as yield
+          }
+          %ys_11 = for["%0 in $0.iter()"](%layer2, %ys_6) : tensor  @ src/lib.rs:13 as each (block_1: module<crate::Block>  @ src/lib.rs:13 as "layer2.*", ys_7: tensor  @ src/lib.rs:13 as ys) {
+            %downsample_1 = get_attr[downsample](block_1) : option<module<crate::Downsample>>  @ src/lib.rs:29 as "layer2.*.downsample"
+            %skip_1 = match(%downsample_1) : tensor  @ src/lib.rs:29 as choice {
+              "Some(%0)" (d_1: module<crate::Downsample>  @ src/lib.rs:30 as "layer2.*.downsample") {
+                %bn_1 = get_attr[bn](d_1) : module<BatchNorm>  @ src/lib.rs:30 as "layer2.*.downsample.bn"
+                %conv_1 = get_attr[conv](d_1) : module<Conv2D>  @ src/lib.rs:30 as "layer2.*.downsample.conv"
+                %layer2_downsample_conv = call_module[Conv2D](%conv_1, ys_7) : tensor  @ src/lib.rs:30 as "layer2.*.downsample.conv"
+                %layer2_downsample_bn = call_module[BatchNorm](%bn_1, %layer2_downsample_conv) : tensor  @ src/lib.rs:30 as "layer2.*.downsample.bn"
+                yield %layer2_downsample_bn  @ src/lib.rs:29 as yield
+              }
+              "None" {
+                yield ys_7  @ src/lib.rs:29 as yield
+              }
+            }
+            %bn1_3 = get_attr[bn1](block_1) : module<BatchNorm>  @ src/lib.rs:33 as "layer2.*.bn1"
+            %conv1_3 = get_attr[conv1](block_1) : module<Conv2D>  @ src/lib.rs:33 as "layer2.*.conv1"
+            %layer2_conv1 = call_module[Conv2D](%conv1_3, ys_7) : tensor  @ src/lib.rs:33 as "layer2.*.conv1"
+            %layer2_bn1 = call_module[BatchNorm](%bn1_3, %layer2_conv1) : tensor  @ src/lib.rs:33 as "layer2.*.bn1"
+            %ys_8 = relu(%layer2_bn1) : tensor  @ src/lib.rs:33 as relu
+            %bn2_1 = get_attr[bn2](block_1) : module<BatchNorm>  @ src/lib.rs:34 as "layer2.*.bn2"
+            %conv2_1 = get_attr[conv2](block_1) : module<Conv2D>  @ src/lib.rs:34 as "layer2.*.conv2"
+            %layer2_conv2 = call_module[Conv2D](%conv2_1, %ys_8) : tensor  @ src/lib.rs:34 as "layer2.*.conv2"
+            %ys_9 = call_module[BatchNorm](%bn2_1, %layer2_conv2) : tensor  @ src/lib.rs:34 as "layer2.*.bn2"
+            %add_1 = add(%ys_9, %skip_1) : tensor  @ src/lib.rs:35 as add
+            %ys_10 = relu(%add_1) : tensor  @ src/lib.rs:35 as relu
+            yield %ys_10  @ src/lib.rs:13 as yield
+          }
+          %fc = get_attr[fc](self) : module<Linear>  @ src/lib.rs:17 as fc
+          %adaptive_avg_pool2d = adaptive_avg_pool2d(%ys_11, [1, 1]) : tensor  @ src/lib.rs:17 as adaptive_avg_pool2d
+          %flat_view = flat_view(%adaptive_avg_pool2d) : tensor  @ src/lib.rs:17 as flat_view
+          %fc_1 = call_module[Linear](%fc, %flat_view) : tensor  @ src/lib.rs:17 as fc
+          yield %fc_1  @ src/lib.rs:18 as output
+        }"#]]);
+}

@@ -1,0 +1,176 @@
+//! The door: what a user's build script calls.
+
+use std::{
+    env,
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use fx_front::{
+    diag::{Diagnostic, Diagnostics, Severity},
+    handoff::{self, Items},
+    index::Index,
+    scan, trace,
+};
+
+use crate::{emit, out, pass::PassContext, pipeline::Pipeline};
+
+/// Traces a crate at build time and generates the frozen types of its `#[traceable]` items.
+///
+/// A build script's whole body is `fx_passes::Build::new().run()`.
+///
+/// Sources are read from the package's own roots (`src/lib.rs`, `src/main.rs`, `src/bin`, `examples`, `tests`,
+/// `benches`) along their `mod` lines; output goes to `OUT_DIR/fx`, where `#[traceable]` finds it.
+#[derive(Debug)]
+pub struct Build {
+    pipeline: Pipeline,
+}
+
+impl Default for Build {
+    fn default() -> Build {
+        Build::new()
+    }
+}
+
+impl Build {
+    /// A build with the passes for inference.
+    pub fn new() -> Build {
+        Build { pipeline: Pipeline::inference() }
+    }
+
+    /// The same with another list of passes.
+    #[must_use]
+    pub fn pipeline(self, pipeline: Pipeline) -> Build {
+        Build { pipeline }
+    }
+
+    /// Does it all, and tells Cargo what it read and what is wrong.
+    ///
+    /// A fault in a `#[traceable]` item is shown by that item; a fault without such a home fails the build here.
+    pub fn run(self) {
+        let told = match (env::var_os("CARGO_MANIFEST_DIR"), env::var_os("OUT_DIR")) {
+            (Some(root), Some(out)) => self.run_in(Path::new(&root), Path::new(&out)),
+            _ => vec!["cargo::error=fx runs inside a build script: call `fx_passes::Build::new().run()` from build.rs".to_owned()],
+        };
+        let search_path = env::var("DEP_FX_RUNTIME_LIBTORCH_LIB").map(|lib| format!("cargo::rustc-link-arg=-Wl,-rpath,{lib}"));
+        for line in told.into_iter().chain(search_path) {
+            tell_cargo(&line);
+        }
+    }
+
+    /// Reads the package in `root`, writes below `out`, and yields the lines for Cargo.
+    pub(crate) fn run_in(&self, root: &Path, out: &Path) -> Vec<String> {
+        let mut told = vec!["cargo::rerun-if-changed=build.rs".to_owned()];
+        let folders = ["src", "examples", "tests", "benches"].into_iter().filter(|folder| root.join(folder).is_dir());
+        told.extend(folders.map(|folder| format!("cargo::rerun-if-changed={folder}")));
+        let mut run = Run { items: Items::default(), seen: Vec::new(), report: String::new(), told };
+        for entry in roots(root) {
+            self.krate(root, &entry, out, &mut run);
+        }
+        let written = [(handoff::PATH, run.items.to_text()), ("fx/report.txt", run.report)];
+        for (path, text) in written {
+            if let Err(error) = out::write(&out.join(path), &text) {
+                run.told.push(format!("cargo::error=cannot write `{path}` below OUT_DIR: {error}"));
+            }
+        }
+        run.told
+    }
+
+    /// One crate of the package: scan, trace, transform, print.
+    fn krate(&self, root: &Path, entry: &Path, out: &Path, run: &mut Run) {
+        let diags = Diagnostics::new();
+        let index = scan::krate(root, &[entry.to_path_buf()], &diags);
+        let mut files = Vec::new();
+        for (item, function) in index.fns.iter().enumerate() {
+            let Some(key) = &function.key else { continue };
+            let place = function.place(function.sig.ident.span());
+            if run.seen.contains(&(key.to_string(), place.clone())) {
+                continue;
+            }
+            run.seen.push((key.to_string(), place));
+            let file = run.items.add(key, &function.sig, &function.block, &function.file);
+            let printed = self.item(&index, item, &diags);
+            files.push((file, printed));
+        }
+        let broken = run.distribute(diags.into_sorted());
+        for (file, printed) in files {
+            match printed {
+                Ok(_) if broken => run.items.withhold(&file),
+                Ok(source) => {
+                    if let Err(error) = out::write(&out.join("fx").join(&file), &source) {
+                        run.told.push(format!("cargo::error=cannot write `fx/{file}` below OUT_DIR: {error}"));
+                    }
+                }
+                Err(bug) => {
+                    run.items.withhold(&file);
+                    let path = out.join("fx").join(format!("{file}.bug.txt"));
+                    let _ = out::write(&path, &bug);
+                    let first = bug.lines().next().unwrap_or_default();
+                    run.told.push(format!(
+                        "cargo::error=fx generated `{file}` wrongly, which is a bug of fx, not of yours: {first} (see {})",
+                        path.display()
+                    ));
+                }
+            }
+        }
+    }
+
+    fn item(&self, index: &Index, item: usize, diags: &Diagnostics) -> Result<String, String> {
+        let traced = trace::item(index, item, diags);
+        let mut graph = traced.graph.clone();
+        let context = PassContext::new(traced.signature.has_receiver);
+        self.pipeline.run(&mut graph, &context).map_err(|fault| fault.to_string())?;
+        emit::item(index, &traced, &graph)
+    }
+}
+
+/// What one run gathers.
+struct Run {
+    items: Items,
+    seen: Vec<(String, fx_ir::Place)>,
+    report: String,
+    told: Vec<String>,
+}
+
+impl Run {
+    /// Sends each diagnostic where it is shown; is there one that stops the build?
+    fn distribute(&mut self, diagnostics: Vec<Diagnostic>) -> bool {
+        let mut broken = false;
+        for diagnostic in diagnostics {
+            let _ = writeln!(self.report, "{diagnostic}");
+            broken |= diagnostic.severity == Severity::Error;
+            if diagnostic.severity == Severity::Note || self.items.report(&diagnostic) {
+                continue;
+            }
+            let level = if diagnostic.severity == Severity::Error { "error" } else { "warning" };
+            self.told.push(format!("cargo::{level}={}", diagnostic.to_string().replace('\n', " ")));
+        }
+        broken
+    }
+}
+
+/// The root files of the package's crates, in a fixed order.
+fn roots(root: &Path) -> Vec<PathBuf> {
+    let fixed = ["src/lib.rs", "src/main.rs"].into_iter().map(PathBuf::from).filter(|path| root.join(path).is_file());
+    let mut all: Vec<PathBuf> = fixed.collect();
+    for folder in ["src/bin", "examples", "tests", "benches"] {
+        let Ok(entries) = fs::read_dir(root.join(folder)) else { continue };
+        let mut found: Vec<PathBuf> = entries
+            .filter_map(|entry| Some(PathBuf::from(folder).join(entry.ok()?.file_name())))
+            .filter_map(|path| {
+                let is_source = path.extension().is_some_and(|extension| extension == "rs");
+                let nested = path.join("main.rs");
+                if is_source { Some(path) } else { root.join(&nested).is_file().then_some(nested) }
+            })
+            .collect();
+        found.sort();
+        all.extend(found);
+    }
+    all
+}
+
+#[allow(clippy::print_stdout, reason = "it is how a build script speaks to Cargo")]
+fn tell_cargo(line: &str) {
+    println!("{line}");
+}

@@ -1,0 +1,112 @@
+//! One node as one expression: a call of a tch method, or carried code.
+
+use fx_ir::{Arg, Code, Node, NodeId, OpId, Type, catalog};
+
+use super::{
+    body::Writer,
+    template,
+    types::label,
+    value::{Value, argument, literal},
+};
+
+impl Writer<'_, '_> {
+    /// The expression of a node that is no control flow.
+    pub(super) fn expression(&self, id: NodeId) -> Value {
+        let node = self.graph().node(id);
+        match &node.op {
+            fx_ir::Op::Call(op) => Value::owned(self.op_call(*op, node)),
+            fx_ir::Op::Rust(code) => self.carried(code, node),
+            fx_ir::Op::TupleGet(position) => {
+                let tuple = node.input(0).map_or_else(|| "()".to_owned(), |tuple| self.read(tuple).text);
+                Value::owned(format!("{tuple}.{position}"))
+            }
+            // Every layer is packed before; what is left is a bug that rustc would show.
+            other => Value::owned(format!("compile_error!(\"fx: `{}` reached the printer\")", other.opcode())),
+        }
+    }
+
+    fn carried(&self, code: &Code, node: &Node) -> Value {
+        let read = |id| self.read(id);
+        let input = |position: usize| node.args.get(position).map_or(Value::owned("()"), |arg| argument(arg, &read));
+        let text = template::fill(&code.template, &input);
+        let is_ref = code.template.starts_with('&');
+        let text = match (code.fallible, text.strip_prefix('&')) {
+            // `&list.layer(0)` is what the `Result` holds, borrowed already.
+            (true, Some(bare)) => located(bare, node),
+            (true, None) => located(&text, node),
+            (false, _) => text,
+        };
+        Value { text, is_ref }
+    }
+
+    fn op_call(&self, op: OpId, node: &Node) -> String {
+        let Some(entry) = op.entry() else {
+            return format!("compile_error!(\"fx: the op `{op}` has no method\")");
+        };
+        let method = entry.fallible().unwrap_or_else(|| entry.method.to_owned());
+        let mut args = node.args.iter();
+        let head = match entry.receiver {
+            catalog::Receiver::Free => format!("::fx_runtime::Tensor::{method}"),
+            receiver => {
+                let object = args.next().map_or_else(|| "()".to_owned(), |arg| argument(arg, &|id| self.read(id)).text);
+                let handle = if receiver == catalog::Receiver::Mut { ".shallow_clone()" } else { "" };
+                format!("{object}{handle}.{method}")
+            }
+        };
+        let args: Vec<String> = args.zip(entry.params).map(|(arg, param)| self.op_argument(arg, param.kind)).collect();
+        let call = format!("{head}({})", args.join(", "));
+        if entry.door == catalog::Door::Plain { call } else { located(&call, node) }
+    }
+
+    fn op_argument(&self, arg: &Arg, kind: catalog::Kind) -> String {
+        use catalog::Kind;
+        let read = |id| self.read(id);
+        match (kind, arg) {
+            (Kind::Tensor, Arg::Node(id)) => self.read(*id).borrowed(),
+            (Kind::OptTensor, Arg::None) => "None::<&::fx_runtime::Tensor>".to_owned(),
+            (Kind::OptTensor, Arg::Node(id)) => self.optional(*id),
+            (Kind::TensorList | Kind::OptTensorList, Arg::List(items)) => {
+                let items: Vec<String> = items.iter().map(|item| self.list_item(item, kind)).collect();
+                format!("&[{}]", items.join(", "))
+            }
+            (Kind::TensorList | Kind::OptTensorList, Arg::Node(id)) => self.read(*id).borrowed(),
+            (Kind::Scalar, Arg::Int(number)) => format!("{number}i64"),
+            (Kind::IntList | Kind::OptIntList | Kind::FloatList, Arg::Node(id)) if self.is_list(*id) => {
+                self.read(*id).borrowed()
+            }
+            (Kind::Shape, Arg::Node(id)) if self.is_list(*id) => format!("{}.as_slice()", self.read(*id).text),
+            (Kind::Shape, Arg::List(_)) => format!("&{}[..]", literal(arg, &read)),
+            (_, Arg::Node(id)) => self.read(*id).text,
+            (_, other) => literal(other, &read),
+        }
+    }
+
+    fn is_list(&self, id: NodeId) -> bool {
+        !matches!(&self.graph().node(id).ty, Type::Rust(_) | Type::Tuple(_))
+    }
+
+    fn optional(&self, id: NodeId) -> String {
+        let value = self.read(id);
+        match &self.graph().node(id).ty {
+            Type::Option(_) => format!("{}.as_ref()", value.text),
+            _ => format!("Some({})", value.borrowed()),
+        }
+    }
+
+    fn list_item(&self, item: &Arg, kind: catalog::Kind) -> String {
+        match (item, kind) {
+            (Arg::Node(id), catalog::Kind::OptTensorList) => self.optional(*id),
+            (Arg::Node(id), _) => self.read(*id).borrowed(),
+            (Arg::None, _) => "None::<&::fx_runtime::Tensor>".to_owned(),
+            (other, _) => literal(other, &|id| self.read(id)),
+        }
+    }
+}
+
+/// The value of a `Result`, whose error says which of the user's lines it comes from.
+fn located(call: &str, node: &Node) -> String {
+    match node.origin.places.last() {
+        Some(place) => format!("{call}.at({:?}, {:?})?", label(node), place.to_string()),
+        None => format!("{call}?"),
+    }
+}

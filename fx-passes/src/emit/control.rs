@@ -1,0 +1,245 @@
+//! Control flow as Rust: plain where it depends on an input, decided once where it depends on the model.
+
+use fx_ir::{NodeId, Op, RegionId};
+
+use super::{
+    body::{Phase, Writer},
+    names::{base, identifier},
+    plan::Shape,
+    value::Value,
+};
+
+impl Writer<'_, '_> {
+    /// Control flow that is run in this phase.
+    pub(super) fn control(&mut self, id: NodeId) {
+        match self.graph().node(id).op.clone() {
+            Op::For(header) => self.each(id, &header),
+            Op::While => self.repeat(id),
+            Op::Match(patterns) => self.choice(id, &patterns),
+            _ => self.choice(id, &[]),
+        }
+    }
+
+    fn choice(&mut self, id: NodeId, patterns: &[String]) {
+        let regions = self.graph().node(id).regions.clone();
+        let decided = self.emitter.plan.decided.get(&id).filter(|_| self.phase == Phase::Call);
+        let (head, arms): (String, Vec<(String, RegionId)>) = match decided {
+            Some(decided) => {
+                let holder = self.holders.get(&decided.scope).cloned().unwrap_or_default();
+                let head = format!("match &{holder}.{}", decided.field);
+                let shape = decided.shape.clone();
+                let arms = regions.iter().enumerate();
+                (head, arms.map(|(at, &region)| (self.decided_arm(&shape, at, region), region)).collect())
+            }
+            None if patterns.is_empty() => {
+                let condition = self.condition(id);
+                (format!("match {condition}"), vec![("true".to_owned(), regions[0]), ("false".to_owned(), regions[1])])
+            }
+            None => {
+                let subject = self.graph().node(id).input(0).map_or(Value::owned("()"), |subject| self.read(subject));
+                let arms = patterns.iter().zip(&regions);
+                let head = format!("match {}", borrowed_subject(&subject));
+                (head, arms.map(|(pattern, &region)| (self.pattern_of(pattern, region), region)).collect())
+            }
+        };
+        let mut text = if head.starts_with("match ") && arms[0].0 == "true" {
+            self.if_text(&head, &arms)
+        } else {
+            let arms: Vec<String> = arms.iter().map(|(pattern, region)| format!("{pattern} => {}", self.arm(*region))).collect();
+            format!("{head} {{ {} }}", arms.join("\n"))
+        };
+        if self.graph().node(id).ty == fx_ir::Type::Tuple(Vec::new()) {
+            text.push(';');
+            self.line(text);
+            return;
+        }
+        self.bind(id, Value::owned(text));
+    }
+
+    fn if_text(&mut self, head: &str, arms: &[(String, RegionId)]) -> String {
+        let condition = head.trim_start_matches("match ");
+        let then = self.arm(arms[0].1);
+        let other = self.arm(arms[1].1);
+        format!("if {condition} {then} else {other}")
+    }
+
+    fn condition(&self, id: NodeId) -> String {
+        let node = self.graph().node(id);
+        node.args.first().map_or_else(|| "true".to_owned(), |arg| super::value::argument(arg, &|id| self.read(id)).text)
+    }
+
+    /// A pattern with its variables named, which are bound in the region from here on.
+    pub(super) fn pattern_of(&mut self, pattern: &str, region: RegionId) -> String {
+        let params = self.graph().region(region).params.clone();
+        self.bound(pattern, &params)
+    }
+
+    pub(super) fn bound(&mut self, pattern: &str, params: &[NodeId]) -> String {
+        let mut text = pattern.to_owned();
+        for (position, &param) in params.iter().enumerate().rev() {
+            let name = self.names.fresh(&identifier(base(&self.graph().node(param).name)));
+            text = text.replace(&format!("%{position}"), &name);
+            self.set(param, Value::reference(name));
+        }
+        text
+    }
+
+    fn decided_arm(&mut self, shape: &Shape, position: usize, region: RegionId) -> String {
+        let params = self.graph().region(region).params.clone();
+        let label = params.first().map_or("branch", |&param| base(&self.graph().node(param).name)).to_owned();
+        match shape {
+            Shape::Maybe(full) if *full == position => format!("Some({})", self.hold(region, &label)),
+            Shape::Choice(name, variants) => match &variants[position] {
+                (variant, true) => format!("{name}::{variant}({})", self.hold(region, &label)),
+                (variant, false) => format!("{name}::{variant}"),
+            },
+            _ => "None".to_owned(),
+        }
+    }
+
+    /// Opens the scope of a region: its struct is in a variable of that name.
+    fn hold(&mut self, region: RegionId, label: &str) -> String {
+        let name = self.names.fresh(&identifier(label));
+        self.holders.insert(region, name.clone());
+        name
+    }
+
+    /// A region as a block that evaluates to what it yields.
+    fn arm(&mut self, region: RegionId) -> String {
+        self.block(region, |writer| writer.yielded(region))
+    }
+
+    fn block(&mut self, region: RegionId, tail: impl FnOnce(&mut Self) -> String) -> String {
+        let outer = std::mem::take(&mut self.lines);
+        let names = self.names.clone();
+        self.region(region);
+        let mut tail = tail(self);
+        self.names = names;
+        let mut lines = std::mem::replace(&mut self.lines, outer);
+        fold_tail(&mut lines, &mut tail);
+        format!("{{\n{}\n{tail}\n}}", lines.join("\n"))
+    }
+
+    /// What a region hands over, as an expression; nothing where it does not end.
+    pub(super) fn yielded(&mut self, region: RegionId) -> String {
+        let Some(end) = self.graph().yield_of(region) else { return String::new() };
+        let args = self.graph().node(end).args.clone();
+        let parts: Vec<String> = args.iter().map(|arg| self.give_arg(arg, end)).collect();
+        match parts.as_slice() {
+            [] => String::new(),
+            [one] => one.clone(),
+            many => format!("({},)", many.join(", ")),
+        }
+    }
+
+    fn each(&mut self, id: NodeId, header: &str) {
+        let region = self.graph().node(id).regions[0];
+        let params = self.graph().region(region).params.clone();
+        let carried = self.graph().node(id).args.len() - 1;
+        let (bound, carried) = params.split_at(params.len() - carried);
+        let results = self.carry(id, carried, 1);
+        let decided = self.emitter.plan.decided.get(&id).filter(|_| self.phase == Phase::Call);
+        let names = self.names.clone();
+        let head = match decided {
+            Some(decided) => {
+                let holder = self.holders.get(&decided.scope).cloned().unwrap_or_default();
+                let field = decided.field.clone();
+                let label = bound.last().map_or("turn", |&param| base(&self.graph().node(param).name)).to_owned();
+                format!("for {} in &{holder}.{field}", self.hold(region, &label))
+            }
+            None => self.for_head(id, header, bound),
+        };
+        let body = self.block(region, |writer| writer.next(region, &results));
+        self.names = names;
+        self.line(format!("{head} {body}"));
+    }
+
+    /// `for x in list.iter()`, with what its pattern binds named.
+    pub(super) fn for_head(&mut self, id: NodeId, header: &str, bound: &[NodeId]) -> String {
+        let subject = self.graph().node(id).input(0).map_or(Value::owned("()"), |subject| self.read(subject));
+        let (pattern, over) = header.split_once(" in ").unwrap_or((header, "$0"));
+        let over = super::template::fill(over, &|_| subject.clone());
+        format!("for {} in {over}", self.bound(pattern, bound))
+    }
+
+    /// Variables for what a loop carries, set to their first values; the loop's results are what they hold at its end.
+    fn carry(&mut self, id: NodeId, params: &[NodeId], first: usize) -> Vec<String> {
+        let inits: Vec<fx_ir::Arg> = self.graph().node(id).args[first..].to_vec();
+        let results: Vec<NodeId> = match inits.as_slice() {
+            [_] => vec![id],
+            _ => self.graph().users(id),
+        };
+        let mut names = Vec::new();
+        for (position, (&param, init)) in params.iter().zip(&inits).enumerate() {
+            let (name, line) = self.loop_variable(param, init, id);
+            self.set(param, Value::owned(name.clone()));
+            for &result in &results {
+                if result == id || self.graph().node(result).op == Op::TupleGet(position) {
+                    self.set(result, Value::owned(name.clone()));
+                    if self.graph().node(result).ty.is_tensor() {
+                        self.own(&name, result, line);
+                    }
+                }
+            }
+            names.push(name);
+        }
+        names
+    }
+
+    /// The variable of a carried value, and the line that declares it; the user's own variable goes on where it can.
+    fn loop_variable(&mut self, param: NodeId, init: &fx_ir::Arg, id: NodeId) -> (String, usize) {
+        let wanted = identifier(base(&self.graph().node(param).name));
+        let declared = self.declared_at(&wanted);
+        let given = self.give_arg(init, id);
+        if let Some(line) = declared.filter(|_| given == wanted) {
+            self.make_mutable_at(line, &wanted);
+            return (given, line);
+        }
+        let name = self.names.fresh(&wanted);
+        self.line(format!("let mut {name} = {given};"));
+        (name, self.lines.len() - 1)
+    }
+
+    /// Sets the carried variables to their next values.
+    fn next(&mut self, region: RegionId, names: &[String]) -> String {
+        let Some(end) = self.graph().yield_of(region) else { return String::new() };
+        let args = self.graph().node(end).args.clone();
+        let given: Vec<String> = args.iter().map(|arg| self.give_arg(arg, end)).collect();
+        match (names, given.as_slice()) {
+            ([], _) => String::new(),
+            ([name], [value]) => format!("{name} = {value};"),
+            _ => format!("({}) = ({});", names.join(", "), given.join(", ")),
+        }
+    }
+
+    fn repeat(&mut self, id: NodeId) {
+        let regions = self.graph().node(id).regions.clone();
+        let params = |region: RegionId| self.graph().region(region).params.clone();
+        let (tests, turns) = (params(regions[0]), params(regions[1]));
+        let names = self.carry(id, &turns, 0);
+        for (&test, name) in tests.iter().zip(&names) {
+            self.set(test, Value::owned(name.clone()));
+        }
+        let condition = self.block(regions[0], |writer| writer.yielded(regions[0]));
+        let body = self.block(regions[1], |writer| writer.next(regions[1], &names));
+        self.line(format!("while {condition} {body}"));
+    }
+}
+
+/// `let x = value; x` is `value`, and `let x = value; y = x;` is `y = value;`.
+fn fold_tail(lines: &mut Vec<String>, tail: &mut String) {
+    let Some(last) = lines.last() else { return };
+    let (target, name) = match tail.split_once(" = ") {
+        Some((target, value)) => (format!("{target} = "), value.trim_end_matches(';').to_owned()),
+        None => (String::new(), tail.clone()),
+    };
+    let Some(value) = last.strip_prefix(&format!("let {name} = ")).and_then(|rest| rest.strip_suffix(';')) else { return };
+    let end = if target.is_empty() { "" } else { ";" };
+    *tail = format!("{target}{value}{end}");
+    lines.pop();
+}
+
+/// A `match` borrows what it looks at, unless that is a number, a tuple of references or a reference already.
+fn borrowed_subject(subject: &Value) -> String {
+    if subject.text.starts_with('(') && !subject.text.starts_with("(*") { subject.text.clone() } else { subject.borrowed() }
+}

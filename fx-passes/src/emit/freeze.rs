@@ -1,0 +1,173 @@
+//! `freeze`: what the live model decides, once.
+
+use fx_ir::{NodeId, Op, RegionId};
+
+use super::{
+    Emitter,
+    body::{Phase, Writer, short},
+    plan::{Decided, Holder, Shape},
+    value::Value,
+};
+
+impl Emitter<'_> {
+    /// The impl that makes the frozen type.
+    pub(super) fn freeze(&self) -> String {
+        let mut writer = Writer::new(self, Phase::Freeze);
+        self.bind_model(&mut writer);
+        writer.region(self.graph.body());
+        let fields = writer.fields(self.graph.body());
+        let lines = short(&writer.lines);
+        let name = &self.name;
+        let (owner, receiver, model) = match self.traced.model {
+            Some(_) => (self.owner(), "&self, ", "self"),
+            None => (name.clone(), "", "&()"),
+        };
+        let title = &self.graph.name;
+        format!(
+            "impl {owner} {{
+                /// Folds and packs the weights into a [`{name}`], which computes the same, faster.
+                ///
+                /// Weights are copied: what is done to this model later does not change the frozen one.
+                ///
+                /// # Errors
+                /// Names the layer and the source line where something cannot be frozen as `options` ask.
+                #[allow(unused, clippy::all, clippy::pedantic)]
+                pub fn freeze({receiver}options: &::fx_runtime::Freeze) -> ::std::result::Result<{name}, ::fx_runtime::Error> {{
+                    use ::fx_runtime::frozen as fx;
+                    use ::fx_runtime::frozen::prelude::*;
+                    let frame = fx::Frame::new({title:?}, options, {model})?;
+                    let _scope = frame.enter();
+                    {lines}
+                    drop(_scope);
+                    ::std::result::Result::Ok({name} {{ frame, {fields} }})
+                }}
+            }}\n"
+        )
+    }
+
+    /// The model's type as the user's impl writes it.
+    pub(super) fn owner(&self) -> String {
+        let owner = self.index.fns[self.traced.item].owner.as_ref();
+        owner.map(|owner| quote::ToTokens::to_token_stream(owner).to_string()).unwrap_or_default()
+    }
+
+    pub(super) fn bind_model(&self, writer: &mut Writer<'_, '_>) {
+        if self.traced.signature.has_receiver
+            && let Some(&model) = self.graph.region(self.graph.body()).params.first()
+        {
+            writer.set(model, Value::reference("self"));
+        }
+    }
+}
+
+impl Writer<'_, '_> {
+    /// The fields of a scope's struct, in order.
+    fn fields(&self, region: RegionId) -> String {
+        let scope = &self.emitter.plan.scopes[&region];
+        let field = |id: &NodeId| {
+            let stored = self.emitter.plan.stored.get(id).map(|stored| &stored.field);
+            let decided = self.emitter.plan.decided.get(id).map(|decided| &decided.field);
+            let field = stored.or(decided).cloned().unwrap_or_default();
+            let value = self.field_value(*id);
+            if value == field { format!("{field},") } else { format!("{field}: {value},") }
+        };
+        scope.fields.iter().map(field).collect()
+    }
+
+    /// What goes into a field: a variable that holds it already, or the value as it is read.
+    fn field_value(&self, id: NodeId) -> String {
+        let value = self.read(id);
+        let Some(stored) = self.emitter.plan.stored.get(&id) else { return value.text };
+        match &stored.kind {
+            Holder::Param => format!("frame.param({})?", value.borrowed()),
+            Holder::OptionalParam => format!("{}.as_ref().map(|tensor| frame.param(tensor)).transpose()?", value.text),
+            Holder::Numbers(_) => format!("{}.to_vec()", value.text),
+            Holder::Captured(_) => format!("::fx_runtime::capture!({}, {:?})?", value.borrowed(), stored.field),
+            Holder::Copied(_) if value.is_ref => format!("*{}", value.text),
+            Holder::Plain(_) | Holder::Copied(_) => value.text,
+        }
+    }
+
+    /// Computes a value that a field will hold, together with what only it needs.
+    pub(super) fn store(&mut self, id: NodeId) {
+        let value = self.expression(id);
+        self.bind(id, value);
+    }
+
+    /// Control flow of which a call runs at least a part: a decision is taken here, anything else is looked into.
+    pub(super) fn decision_or_inside(&mut self, id: NodeId) {
+        match self.emitter.plan.decided.get(&id) {
+            Some(decided) => self.decide(id, decided),
+            None => {
+                for region in self.graph().node(id).regions.clone() {
+                    self.region(region);
+                }
+            }
+        }
+    }
+
+    fn decide(&mut self, id: NodeId, decided: &Decided) {
+        let name = self.names.fresh(&decided.field);
+        let text = match (&self.graph().node(id).op.clone(), &decided.shape) {
+            (Op::For(header), _) => {
+                self.line(format!("let mut {name} = Vec::new();"));
+                let region = self.graph().node(id).regions[0];
+                let params = self.graph().region(region).params.clone();
+                let carried = self.graph().node(id).args.len() - 1;
+                let names = self.names.clone();
+                let head = self.for_head(id, header, &params[..params.len() - carried]);
+                let turn = self.scope_block(region);
+                self.names = names;
+                self.line(format!("{head} {{ {name}.push({turn}); }}"));
+                self.set(id, Value::owned(name));
+                return;
+            }
+            (Op::Match(patterns), shape) => {
+                let subject = self.graph().node(id).input(0).map_or(Value::owned("()"), |subject| self.read(subject));
+                let arms = self.arms(id, patterns, shape);
+                format!("match {} {{ {arms} }}", subject.borrowed())
+            }
+            (_, shape) => {
+                let node = self.graph().node(id);
+                let read = |id| self.read(id);
+                let condition = node.args.first().map_or_else(String::new, |arg| super::value::argument(arg, &read).text);
+                let patterns = ["true".to_owned(), "false".to_owned()];
+                let arms = self.arms(id, &patterns, shape);
+                format!("match {condition} {{ {arms} }}")
+            }
+        };
+        self.line(format!("let {name} = {text};"));
+        self.set(id, Value::owned(name));
+    }
+
+    fn arms(&mut self, id: NodeId, patterns: &[String], shape: &Shape) -> String {
+        let regions = self.graph().node(id).regions.clone();
+        let mut arms = String::new();
+        for (position, (&region, pattern)) in regions.iter().zip(patterns).enumerate() {
+            let names = self.names.clone();
+            let pattern = self.pattern_of(pattern, region);
+            let block = self.scope_block(region);
+            self.names = names;
+            let value = match shape {
+                Shape::Maybe(full) if *full == position => format!("Some({block})"),
+                Shape::Choice(name, variants) => match &variants[position] {
+                    (variant, true) => format!("{name}::{variant}({block})"),
+                    (variant, false) => format!("{name}::{variant}"),
+                },
+                _ => "None".to_owned(),
+            };
+            arms.push_str(&format!("{pattern} => {value},\n"));
+        }
+        arms
+    }
+
+    /// A block that evaluates to the struct of a region's scope.
+    fn scope_block(&mut self, region: RegionId) -> String {
+        let outer = std::mem::take(&mut self.lines);
+        self.region(region);
+        let fields = self.fields(region);
+        let lines = std::mem::replace(&mut self.lines, outer);
+        let literal = format!("{} {{ {fields} }}", self.emitter.plan.scopes[&region].name);
+        if lines.is_empty() { literal } else { format!("{{ {}\n{literal} }}", lines.join("\n")) }
+    }
+}

@@ -1,0 +1,84 @@
+//! Names in generated code: the user's, made unique only where two would meet.
+
+use std::collections::BTreeSet;
+
+/// Hands out names that are taken at most once.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names {
+    taken: BTreeSet<String>,
+}
+
+impl Names {
+    /// `base`, or `base_2`, `base_3`, ... where it is taken.
+    pub(super) fn fresh(&mut self, base: &str) -> String {
+        let base = identifier(base);
+        let numbered = (2..).map(|number| format!("{base}_{number}"));
+        let name = std::iter::once(base.clone()).chain(numbered).find(|name| !self.taken.contains(name)).unwrap_or(base);
+        self.taken.insert(name.clone());
+        name
+    }
+
+    /// Takes a name that must stay as it is.
+    pub(super) fn take(&mut self, name: &str) {
+        self.taken.insert(name.to_owned());
+    }
+
+    /// Gives a name back.
+    pub(super) fn release(&mut self, name: &str) {
+        self.taken.remove(name);
+    }
+}
+
+/// A node's name without the number that made it unique in its graph: `ys_3` is the user's `ys`.
+pub(super) fn base(name: &str) -> &str {
+    match name.rsplit_once('_') {
+        Some((base, number)) if !base.is_empty() && number.chars().all(|c| c.is_ascii_digit()) && !number.is_empty() => base,
+        _ => name,
+    }
+}
+
+/// A valid, plain identifier as like `text` as can be.
+pub(super) fn identifier(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            c if c.is_ascii_alphanumeric() || c == '_' => out.push(c),
+            _ if out.ends_with('_') => {}
+            _ => out.push('_'),
+        }
+    }
+    let out = out.trim_end_matches('_');
+    let starts_badly = out.chars().next().is_none_or(|c| c.is_ascii_digit());
+    let out = if starts_badly { format!("value_{out}") } else { out.to_owned() };
+    let out = out.trim_end_matches('_').to_owned();
+    if syn::parse_str::<syn::Ident>(&out).is_ok() { out } else { format!("{out}_") }
+}
+
+/// `layer1_block` as a type's name: `Layer1Block`.
+pub(super) fn camel(text: &str) -> String {
+    let pieces = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|piece| !piece.is_empty());
+    pieces
+        .map(|piece| {
+            let mut chars = piece.chars();
+            chars.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(chars).collect::<String>()
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stay_the_users_where_they_can() {
+        assert_eq!(base("ys_3"), "ys");
+        assert_eq!(base("conv2d"), "conv2d");
+        assert_eq!(base("_1"), "_1");
+        assert_eq!(identifier("layer1.*.conv1"), "layer1_conv1");
+        assert_eq!(identifier("type"), "type_");
+        assert_eq!(identifier("0"), "value_0");
+        assert_eq!(camel("layer1_block"), "Layer1Block");
+        let mut names = Names::default();
+        assert_eq!([names.fresh("x"), names.fresh("x"), names.fresh("x")], ["x", "x_2", "x_3"]);
+    }
+}

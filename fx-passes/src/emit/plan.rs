@@ -1,0 +1,302 @@
+//! What goes where: which values `freeze` hands to `forward`, and in which struct.
+//!
+//! A *scope* is a region that `freeze` walks as the live model dictates: the body, the body of a loop over the model's
+//! layers, an arm of a `match` on its configuration. Each scope has a struct. Its fields are the freeze-time values that
+//! call-time nodes of the scope read, and for each inner decision a `Vec` or an enum of inner structs.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use fx_ir::{Arg, Binding, Bindings, Graph, NodeId, Op, RegionId, Type};
+
+use super::names::{Names, base, camel, identifier};
+
+/// The plan of one graph.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// The struct of every scope, by region; the first is the frozen type itself.
+    pub(super) scopes: BTreeMap<RegionId, Scope>,
+    /// The freeze-time values that a call reads, with the scope that holds them.
+    pub(super) stored: HashMap<NodeId, Stored>,
+    /// The decisions taken at freeze time, by control-flow node.
+    pub(super) decided: HashMap<NodeId, Decided>,
+    /// Freeze-time nodes that `freeze` computes.
+    pub(super) needed: HashSet<NodeId>,
+    /// Freeze-time nodes that a call computes again, since no field could hold them.
+    pub(super) repeated: HashSet<NodeId>,
+}
+
+/// The struct of one scope.
+#[derive(Debug)]
+pub(super) struct Scope {
+    /// Its type name.
+    pub(super) name: String,
+    /// The stored values and decisions that are its fields, in order.
+    pub(super) fields: Vec<NodeId>,
+    names: Names,
+}
+
+/// A value that `freeze` stores.
+#[derive(Debug)]
+pub(super) struct Stored {
+    /// The scope whose struct holds it.
+    pub(super) scope: RegionId,
+    /// The field.
+    pub(super) field: String,
+    /// How it is held.
+    pub(super) kind: Holder,
+}
+
+/// How a field holds a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Holder {
+    /// A kernel or another type of the runtime, as it is.
+    Plain(String),
+    /// A number or a truth value.
+    Copied(String),
+    /// A list of numbers.
+    Numbers(String),
+    /// A tensor, moved to the frozen device and kind.
+    Param,
+    /// A tensor that may be absent.
+    OptionalParam,
+    /// A value of the user's, kept for code that reads it.
+    Captured(String),
+}
+
+/// A decision that `freeze` takes once.
+#[derive(Debug)]
+pub(super) struct Decided {
+    /// The scope whose struct holds it.
+    pub(super) scope: RegionId,
+    /// The field.
+    pub(super) field: String,
+    /// What the field is.
+    pub(super) shape: Shape,
+}
+
+/// What a decision leaves behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// A loop: one struct a turn.
+    Each,
+    /// An `Option`, `Some` for the region of that position.
+    Maybe(usize),
+    /// An enum of that name, with a variant a region; the struct is left out where it would be empty.
+    Choice(String, Vec<(String, bool)>),
+}
+
+impl Plan {
+    pub(super) fn of(graph: &Graph, bindings: &Bindings, name: &str) -> Plan {
+        let mut planner = Planner {
+            graph,
+            bindings,
+            plan: Plan {
+                scopes: BTreeMap::new(),
+                stored: HashMap::new(),
+                decided: HashMap::new(),
+                needed: HashSet::new(),
+                repeated: HashSet::new(),
+            },
+        };
+        planner.open(graph.body(), name.to_owned());
+        if let Some(scope) = planner.plan.scopes.get_mut(&graph.body()) {
+            scope.names.take("frame");
+        }
+        planner.region(graph.body(), graph.body());
+        planner.plan
+    }
+}
+
+struct Planner<'a> {
+    graph: &'a Graph,
+    bindings: &'a Bindings,
+    plan: Plan,
+}
+
+impl Planner<'_> {
+    fn open(&mut self, region: RegionId, name: String) {
+        self.plan.scopes.insert(region, Scope { name, fields: Vec::new(), names: Names::default() });
+    }
+
+    fn is_call(&self, id: NodeId) -> bool {
+        self.bindings.get(id) == Binding::Call
+    }
+
+    /// Is the control flow decided by the live model, while what it computes is not?
+    fn is_decision(&self, id: NodeId) -> bool {
+        let node = self.graph.node(id);
+        let by_model = matches!(node.op, Op::If | Op::Match(_) | Op::For(_));
+        by_model && self.is_call(id) && node.args.first().is_some_and(|subject| !self.reads_call(subject))
+    }
+
+    fn reads_call(&self, arg: &Arg) -> bool {
+        let mut nodes = Vec::new();
+        arg.collect_nodes(&mut nodes);
+        nodes.into_iter().any(|id| self.is_call(id))
+    }
+
+    fn region(&mut self, region: RegionId, scope: RegionId) {
+        for &id in &self.graph.region(region).nodes {
+            if !self.is_call(id) {
+                continue;
+            }
+            let node = self.graph.node(id);
+            let decision = self.is_decision(id);
+            let skipped = if decision { node.input(0) } else { None };
+            if let Some(subject) = skipped {
+                self.need(subject);
+            }
+            for input in node.inputs().filter(|&input| Some(input) != skipped) {
+                self.read(input, scope);
+            }
+            if decision {
+                self.decide(id, scope);
+            } else {
+                node.regions.iter().for_each(|&inner| self.region(inner, scope));
+            }
+        }
+    }
+
+    fn decide(&mut self, id: NodeId, scope: RegionId) {
+        let node = self.graph.node(id);
+        let label = match node.input(0).map(|subject| &self.graph.node(subject).op) {
+            Some(Op::GetAttr(name)) => name.clone(),
+            Some(Op::Rust(_)) | None => base(&node.name).to_owned(),
+            Some(_) => node.input(0).map_or_else(String::new, |subject| base(&self.graph.node(subject).name).to_owned()),
+        };
+        let field = self.claim(id, scope, &label);
+        let outer = self.plan.scopes[&scope].name.clone();
+        let patterns = match &node.op {
+            Op::Match(patterns) => patterns.clone(),
+            Op::If => vec!["Then".to_owned(), "Else".to_owned()],
+            _ => Vec::new(),
+        };
+        let heads: Vec<String> = heads(&patterns);
+        for (position, &region) in node.regions.iter().enumerate() {
+            let suffix = heads.get(position).filter(|head| *head != "Some").cloned().unwrap_or_default();
+            self.open(region, format!("{outer}{}{suffix}", camel(&field)));
+            self.region(region, region);
+        }
+        let full: Vec<bool> = node.regions.iter().map(|region| !self.plan.scopes[region].fields.is_empty()).collect();
+        let shape = match (&node.op, full.as_slice()) {
+            (Op::For(_), _) => Shape::Each,
+            (_, [true, false]) => Shape::Maybe(0),
+            (_, [false, true]) => Shape::Maybe(1),
+            _ => Shape::Choice(format!("{outer}{}Choice", camel(&field)), heads.into_iter().zip(full).collect()),
+        };
+        self.plan.decided.insert(id, Decided { scope, field, shape });
+    }
+
+    /// A call-time node of `scope` reads `id`.
+    fn read(&mut self, id: NodeId, scope: RegionId) {
+        if self.is_call(id) || self.plan.stored.contains_key(&id) || self.plan.repeated.contains(&id) {
+            return;
+        }
+        let node = self.graph.node(id);
+        match holder(&node.ty, &node.op) {
+            Some(kind) if self.bindings.get(id) == Binding::Freeze => {
+                let scope = self.scope_of(id, scope);
+                let label = field_label(self.graph, id);
+                let field = self.claim(id, scope, &label);
+                self.plan.stored.insert(id, Stored { scope, field, kind });
+                self.need(id);
+            }
+            _ => {
+                self.plan.repeated.insert(id);
+                for input in node.inputs() {
+                    self.read(input, scope);
+                }
+            }
+        }
+    }
+
+    /// The scope in which a freeze-time value is known: the nearest one around where it is computed.
+    fn scope_of(&self, id: NodeId, reader: RegionId) -> RegionId {
+        let mut region = self.graph.scope_of(id).unwrap_or(reader);
+        while !self.plan.scopes.contains_key(&region) {
+            let outer = self.graph.owner_of(region).and_then(|owner| self.graph.scope_of(owner));
+            match outer {
+                Some(outer) => region = outer,
+                None => return self.graph.body(),
+            }
+        }
+        region
+    }
+
+    fn claim(&mut self, id: NodeId, scope: RegionId, label: &str) -> String {
+        let Some(scope) = self.plan.scopes.get_mut(&scope) else { return identifier(label) };
+        scope.fields.push(id);
+        scope.names.fresh(label)
+    }
+
+    /// `freeze` has to compute the node, and what it depends on.
+    fn need(&mut self, id: NodeId) {
+        if self.is_call(id) || !self.plan.needed.insert(id) {
+            return;
+        }
+        let node = self.graph.node(id);
+        node.inputs().for_each(|input| self.need(input));
+        for &region in &node.regions {
+            for &inner in &self.graph.region(region).nodes {
+                self.need(inner);
+            }
+        }
+    }
+}
+
+/// How a field could hold a value of that type; `None` where no type for the field is known.
+fn holder(ty: &Type, op: &Op) -> Option<Holder> {
+    match ty {
+        Type::Tensor(_) => Some(Holder::Param),
+        Type::Option(inner) if inner.is_tensor() => Some(Holder::OptionalParam),
+        Type::Module(name) if name.contains("::") => Some(Holder::Captured(name.clone())),
+        Type::Module(name) => Some(Holder::Captured(format!("::fx_runtime::nn::{name}"))),
+        Type::Rust(name) if name.starts_with("::fx_runtime::frozen::") => Some(Holder::Plain(name.clone())),
+        Type::Rust(name) if is_number(name) => Some(Holder::Copied(number(name))),
+        Type::Rust(name) if name.starts_with("crate::") && matches!(op, Op::GetAttr(_)) => {
+            Some(Holder::Captured(name.clone()))
+        }
+        Type::List(inner) => match &**inner {
+            Type::Rust(name) if is_number(name) => Some(Holder::Numbers(number(name))),
+            Type::Module(name) if matches!(op, Op::GetAttr(_)) => {
+                let path = if name.contains("::") { name.clone() } else { format!("::fx_runtime::nn::{name}") };
+                Some(Holder::Captured(format!("Vec<{path}>")))
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn is_number(name: &str) -> bool {
+    ["i64", "i32", "usize", "u64", "u32", "f64", "f32", "bool", "integer"].contains(&name)
+}
+
+fn number(name: &str) -> String {
+    if name == "integer" { "i64".to_owned() } else { name.to_owned() }
+}
+
+/// What a field is called: the part of the model it comes from.
+fn field_label(graph: &Graph, id: NodeId) -> String {
+    let node = graph.node(id);
+    match &node.op {
+        Op::GetAttr(name) => match node.input(0).map(|base| graph.node(base)) {
+            Some(outer) if matches!(outer.op, Op::GetAttr(_)) => format!("{}_{name}", base(&outer.name)),
+            _ => name.clone(),
+        },
+        Op::Placeholder if node.name == "self" => "model".to_owned(),
+        _ => base(&node.name).to_owned(),
+    }
+}
+
+/// A variant's name for every pattern.
+fn heads(patterns: &[String]) -> Vec<String> {
+    let mut names = Names::default();
+    let head = |pattern: &String| {
+        let path = pattern.split(['(', '{', ' ']).next().unwrap_or_default();
+        let last = path.rsplit("::").next().unwrap_or_default();
+        let name = camel(last);
+        if name.is_empty() || name.chars().next().is_some_and(|c| c.is_ascii_digit()) { "Other".to_owned() } else { name }
+    };
+    patterns.iter().map(|pattern| names.fresh(&head(pattern))).collect()
+}

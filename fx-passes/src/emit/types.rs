@@ -1,0 +1,103 @@
+//! The frozen type: a struct a scope, an enum a choice.
+
+use fx_ir::{Node, NodeId};
+
+use super::{
+    Emitter,
+    plan::{Decided, Holder, Scope, Shape, Stored},
+};
+
+impl Emitter<'_> {
+    /// Every struct and enum, the frozen type first.
+    pub(super) fn types(&self) -> String {
+        let body = self.graph.body();
+        let mut out = String::new();
+        for (&region, scope) in &self.plan.scopes {
+            let root = region == body;
+            if scope.fields.is_empty() && !root && !self.is_turn(region) {
+                continue;
+            }
+            let fields: String = scope.fields.iter().map(|&id| self.struct_field(id)).collect();
+            let (doc, frame) = if root { (self.doc(), "frame: ::fx_runtime::frozen::Frame,") } else { (String::new(), "") };
+            let visibility = if root { "pub " } else { "" };
+            out.push_str(&format!("{doc}#[derive(Debug)]\n{visibility}struct {} {{ {frame} {fields} }}\n", scope.name));
+        }
+        for decided in self.plan.scopes.values().flat_map(|scope| &scope.fields).filter_map(|id| self.plan.decided.get(id)) {
+            if let Shape::Choice(name, variants) = &decided.shape {
+                out.push_str(&self.choice(name, variants, decided));
+            }
+        }
+        out
+    }
+
+    fn doc(&self) -> String {
+        let what = match self.traced.model {
+            Some(_) => format!("[`{0}`] frozen for inference; made by [`{0}::freeze`].", self.graph.name),
+            None => format!("`{}` frozen for inference.", self.graph.name),
+        };
+        format!(
+            "/// {what}\n///\n/// Weights are folded and packed once. It takes any batch and any size that the model \
+             takes, and can be shared between threads.\n"
+        )
+    }
+
+    /// Is the region one turn of a loop, which has a struct even when that is empty?
+    fn is_turn(&self, region: fx_ir::RegionId) -> bool {
+        let decided = self.graph.owner_of(region).and_then(|owner| self.plan.decided.get(&owner));
+        decided.is_some_and(|decided| decided.shape == Shape::Each)
+    }
+
+    fn struct_field(&self, id: NodeId) -> String {
+        let node = self.graph.node(id);
+        if let Some(Stored { field, kind, .. }) = self.plan.stored.get(&id) {
+            return format!("{}{field}: {},\n", origin_doc(node), holder_type(kind));
+        }
+        let Some(Decided { field, shape, .. }) = self.plan.decided.get(&id) else { return String::new() };
+        let scope = |position: usize| self.region_scope(id, position).map_or("", |scope| scope.name.as_str());
+        let ty = match shape {
+            Shape::Each => format!("Vec<{}>", scope(0)),
+            Shape::Maybe(position) => format!("Option<{}>", scope(*position)),
+            Shape::Choice(name, _) => name.clone(),
+        };
+        format!("{field}: {ty},\n")
+    }
+
+    /// The scope of a region of a decision.
+    pub(super) fn region_scope(&self, id: NodeId, position: usize) -> Option<&Scope> {
+        self.graph.node(id).regions.get(position).and_then(|region| self.plan.scopes.get(region))
+    }
+
+    fn choice(&self, name: &str, variants: &[(String, bool)], decided: &Decided) -> String {
+        let owner = self.plan.decided.iter().find(|(_, other)| std::ptr::eq(*other, decided)).map(|(&id, _)| id);
+        let variant = |(position, (variant, full)): (usize, &(String, bool))| {
+            let scope = owner.and_then(|owner| self.region_scope(owner, position)).map_or("", |scope| scope.name.as_str());
+            if *full { format!("{variant}({scope}),") } else { format!("{variant},") }
+        };
+        let variants: String = variants.iter().enumerate().map(variant).collect();
+        format!("#[derive(Debug)]\nenum {name} {{ {variants} }}\n")
+    }
+}
+
+/// Which lines and layers a field comes from.
+fn origin_doc(node: &Node) -> String {
+    let labels = label(node);
+    match node.origin.places.last() {
+        Some(place) if !labels.is_empty() => format!("/// `{labels}` ({place})\n"),
+        _ => String::new(),
+    }
+}
+
+/// What the user would call a node: `conv1, bn1, relu`.
+pub(super) fn label(node: &Node) -> String {
+    node.origin.labels.join(", ")
+}
+
+fn holder_type(kind: &Holder) -> String {
+    match kind {
+        Holder::Plain(name) | Holder::Copied(name) => name.clone(),
+        Holder::Numbers(name) => format!("Vec<{name}>"),
+        Holder::Param => "::fx_runtime::frozen::Param".to_owned(),
+        Holder::OptionalParam => "Option<::fx_runtime::frozen::Param>".to_owned(),
+        Holder::Captured(name) => format!("::fx_runtime::frozen::Captured<{name}>"),
+    }
+}

@@ -1,0 +1,147 @@
+//! Where a graph writes: past which nodes a pure one may not move, and which values change under their readers.
+//!
+//! The order of execution falls into *epochs*: a new one begins after every node that may write to a tensor, and at the
+//! head of a loop that holds one, since its last turn comes before its next. Within an epoch a pure node yields the same
+//! wherever it stands.
+
+use std::collections::{HashMap, HashSet};
+
+use fx_ir::{Effect, Graph, NodeId, Op, RegionId, Type};
+
+/// Layers whose result may be their input itself.
+const PASSING: &[&str] = &["Identity", "Id", "Dropout", "Flatten", "Sequential", "SequentialT"];
+
+/// The epochs of a graph and the values that it may write to.
+pub(in crate::passes) struct Effects {
+    epochs: HashMap<NodeId, u32>,
+    written: HashSet<NodeId>,
+}
+
+impl Effects {
+    pub(in crate::passes) fn of(graph: &Graph) -> Effects {
+        let mut effects = Effects { epochs: HashMap::new(), written: written(graph) };
+        effects.number(graph, graph.body(), 0);
+        effects
+    }
+
+    /// The epoch in which a node runs.
+    pub(in crate::passes) fn epoch(&self, id: NodeId) -> Option<u32> {
+        self.epochs.get(&id).copied()
+    }
+
+    /// May the pure node `id` move down to where `to` stands, in the same region?
+    pub(in crate::passes) fn may_move(&self, graph: &Graph, id: NodeId, to: NodeId) -> bool {
+        graph.scope_of(id) == graph.scope_of(to) && self.epoch(id).is_some() && self.epoch(id) == self.epoch(to)
+    }
+
+    /// May the value, or memory that it shares, be written to after it was made?
+    pub(in crate::passes) fn is_written(&self, id: NodeId) -> bool {
+        self.written.contains(&id)
+    }
+
+    fn number(&mut self, graph: &Graph, region: RegionId, mut epoch: u32) -> u32 {
+        for &id in &graph.region(region).params {
+            self.epochs.insert(id, epoch);
+        }
+        for &id in &graph.region(region).nodes {
+            self.epochs.insert(id, epoch);
+            let op = &graph.node(id).op;
+            let before = epoch;
+            epoch += u32::from(matches!(op, Op::For(_) | Op::While) && graph.is_impure(id));
+            for &inner in &graph.node(id).regions {
+                epoch = self.number(graph, inner, epoch);
+            }
+            let writes = matches!(op.effect(), Effect::InPlace(_) | Effect::Io);
+            epoch += u32::from(writes || epoch > before);
+        }
+        epoch
+    }
+}
+
+/// Every value that may be written to: the operand of an in-place op, whatever tensor is handed to code with an effect,
+/// and what these may share memory with. Two reads of one field are one value.
+fn written(graph: &Graph) -> HashSet<NodeId> {
+    let mut fields: HashMap<&str, Vec<NodeId>> = HashMap::new();
+    let mut queue = Vec::new();
+    let nodes = graph.nodes();
+    for &id in &nodes {
+        let node = graph.node(id);
+        match (&node.op, node.op.effect()) {
+            (Op::GetAttr(field), _) => fields.entry(field).or_default().push(id),
+            (_, Effect::InPlace(position)) => queue.extend(node.input(position)),
+            (_, Effect::Io) => queue.extend(node.inputs().filter(|&input| !is_layer(&graph.node(input).ty))),
+            _ => {}
+        }
+    }
+    let mut written = HashSet::new();
+    while let Some(id) = queue.pop() {
+        if !written.insert(id) {
+            continue;
+        }
+        let node = graph.node(id);
+        match &node.op {
+            Op::GetAttr(field) => queue.extend(fields.get(field.as_str()).into_iter().flatten()),
+            Op::Placeholder => {
+                let owner = graph.scope_of(id).and_then(|region| graph.owner_of(region));
+                queue.extend(owner.into_iter().flat_map(|owner| graph.node(owner).inputs()));
+            }
+            Op::Call(op) if op.is_view() || op.effect() != Effect::Pure => queue.extend(node.inputs()),
+            Op::CallModule(kind) if PASSING.contains(&kind.0.as_str()) => queue.extend(node.inputs().skip(1)),
+            Op::Call(_) | Op::CallModule(_) => {}
+            _ => {
+                let ends = node.regions.iter().filter_map(|&region| graph.yield_of(region));
+                queue.extend(ends.flat_map(|end| graph.node(end).inputs()).chain(node.inputs()));
+            }
+        }
+    }
+    written
+}
+
+/// A layer or a list of layers; its tensors are values of their own.
+fn is_layer(ty: &Type) -> bool {
+    match ty {
+        Type::Module(_) => true,
+        Type::Option(inner) | Type::List(inner) => is_layer(inner),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fx_ir::ParseError;
+
+    use super::*;
+
+    /// The written values of a graph, and every node under its epoch.
+    fn facts(text: &str) -> Result<(String, String), ParseError> {
+        let graph: Graph = text.parse()?;
+        let effects = Effects::of(&graph);
+        let named = |id: &NodeId| graph.node(*id).name.clone();
+        let nodes = graph.nodes();
+        let written: Vec<_> = nodes.iter().filter(|&&id| effects.is_written(id)).map(named).collect();
+        let epoch = |id: &NodeId| format!("{}{}", named(id), effects.epoch(*id).unwrap_or_default());
+        Ok((written.join(" "), nodes.iter().map(epoch).collect::<Vec<_>>().join(" ")))
+    }
+
+    #[test]
+    fn a_write_reaches_what_shares_memory() -> Result<(), ParseError> {
+        let text = "graph f(x) { %a = relu(x) ; %v = view(%a, [1]) ; %w = add_(%v, 1) ; %b = relu(%a) ; yield %b }";
+        let (written, epochs) = facts(text)?;
+        assert_eq!((written.as_str(), epochs.as_str()), ("a v", "x0 a0 v0 w0 b1 output1"));
+        Ok(())
+    }
+
+    #[test]
+    fn a_loop_that_writes_begins_an_epoch() -> Result<(), ParseError> {
+        let text = r#"graph f(x, n) {
+          %a = relu(x)
+          %r = for[_](n, x) (i, y) { %b = relu(x) ; %w = add_(y, 1) ; %c = relu(x) ; yield y }
+          %d = relu(x)
+          yield %d
+        }"#;
+        let (written, epochs) = facts(text)?;
+        assert_eq!(written, "x n y");
+        assert_eq!(epochs, "x0 n0 a0 r0 i1 y1 b1 w1 c2 yield2 d3 output3");
+        Ok(())
+    }
+}

@@ -1,0 +1,100 @@
+//! Convolution and linear nodes as passes read them, and what their parts are called.
+
+use fx_ir::{Arg, Graph, NodeId, Op, OpId, Origin, Type};
+
+use super::Times;
+
+/// Which of the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::passes) enum Kind {
+    Convolution,
+    Linear,
+}
+
+/// A `convolution(input, weight, bias, params, add=, act=)` or `linear(input, weight, bias, add=, act=)`.
+pub(in crate::passes) struct Contraction {
+    pub(in crate::passes) kind: Kind,
+    pub(in crate::passes) input: Arg,
+    pub(in crate::passes) weight: NodeId,
+    pub(in crate::passes) bias: Arg,
+    pub(in crate::passes) params: Option<NodeId>,
+    pub(in crate::passes) add: Option<Arg>,
+    pub(in crate::passes) act: Option<Arg>,
+}
+
+impl Contraction {
+    pub(in crate::passes) fn read(graph: &Graph, id: NodeId) -> Option<Contraction> {
+        let node = graph.node(id);
+        let Op::Call(op) = &node.op else { return None };
+        let (kind, params) = match op.name() {
+            "convolution" => (Kind::Convolution, Some(node.input(3)?)),
+            "linear" => (Kind::Linear, None),
+            _ => return None,
+        };
+        let named = |key: &str| node.kwarg(key).cloned();
+        let bias = node.args.get(2).cloned().unwrap_or(Arg::None);
+        let (input, weight) = (node.args.first()?.clone(), node.input(1)?);
+        Some(Contraction { kind, input, weight, bias, params, add: named("add"), act: named("act") })
+    }
+
+    /// Are weight, bias and parameters known at freeze time, so that a kernel can be packed?
+    pub(in crate::passes) fn is_frozen(&self, times: &Times) -> bool {
+        let params = self.params.is_none_or(|params| times.is_frozen(params));
+        params && times.is_frozen(self.weight) && times.is_frozen_arg(&self.bias)
+    }
+
+    /// Turns `id` into this convolution or linear node; its name and its readers stay.
+    pub(in crate::passes) fn become_node(self, graph: &mut Graph, id: NodeId, origin: Origin) {
+        let name = match self.kind {
+            Kind::Convolution => "convolution",
+            Kind::Linear => "linear",
+        };
+        let Some(op) = OpId::lookup(name) else { return };
+        let params = self.params.map(Arg::Node);
+        let named = |key: &str, arg: Option<Arg>| arg.map(|arg| (key.to_owned(), arg));
+        let node = graph.node_mut(id);
+        node.op = Op::Call(op);
+        node.args = [self.input, Arg::Node(self.weight), self.bias].into_iter().chain(params).collect();
+        node.kwargs = named("add", self.add).into_iter().chain(named("act", self.act)).collect();
+        node.origin = origin;
+    }
+}
+
+/// The arguments of a template, in the order in which it mentions them.
+#[derive(Default)]
+pub(in crate::passes) struct Holes(pub(in crate::passes) Vec<Arg>);
+
+impl Holes {
+    /// `$n` for a value; a literal is written out.
+    pub(in crate::passes) fn value(&mut self, arg: &Arg) -> String {
+        match arg {
+            Arg::Int(value) => value.to_string(),
+            Arg::Float(value) => format!("{value:?}"),
+            Arg::Path(path) => path.clone(),
+            _ => {
+                self.0.push(arg.clone());
+                format!("${}", self.0.len() - 1)
+            }
+        }
+    }
+
+    /// An optional tensor, of type `Option<&Tensor>`.
+    pub(in crate::passes) fn option(&mut self, graph: &Graph, arg: &Arg) -> String {
+        let Arg::Node(id) = arg else { return "None".to_owned() };
+        let hole = self.value(arg);
+        match graph.node(*id).ty {
+            Type::Option(_) => format!("{hole}.as_ref()"),
+            _ => format!("Some(&{hole})"),
+        }
+    }
+}
+
+/// The fields that lead to a value and where they start: two reads of `self.conv.ws` are one chain.
+pub(in crate::passes) fn chain(graph: &Graph, mut id: NodeId) -> (NodeId, Vec<String>) {
+    let mut fields = Vec::new();
+    while let (Op::GetAttr(field), Some(base)) = (&graph.node(id).op, graph.node(id).input(0)) {
+        fields.push(field.clone());
+        id = base;
+    }
+    (id, fields)
+}

@@ -1,0 +1,111 @@
+//! How many axes a tensor has, as far as the source tells.
+
+use std::collections::HashMap;
+
+use fx_ir::{Arg, Class, Graph, Node, NodeId, Op, Type};
+
+/// The least and the most axes that a tensor may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::passes) struct Rank {
+    pub(in crate::passes) least: usize,
+    pub(in crate::passes) most: Option<usize>,
+}
+
+/// What is known of the tensors of a graph.
+pub(in crate::passes) struct Ranks(HashMap<NodeId, Rank>);
+
+impl Rank {
+    const ANY: Rank = Rank { least: 0, most: None };
+
+    const fn exactly(axes: usize) -> Rank {
+        Rank { least: axes, most: Some(axes) }
+    }
+
+    const fn at_least(axes: usize) -> Rank {
+        Rank { least: axes, most: None }
+    }
+}
+
+impl Ranks {
+    pub(in crate::passes) fn of(graph: &Graph) -> Ranks {
+        let mut ranks = Ranks(HashMap::new());
+        for id in graph.nodes() {
+            let rank = ranks.node(graph.node(id));
+            ranks.0.insert(id, rank);
+        }
+        ranks
+    }
+
+    pub(in crate::passes) fn get(&self, arg: &Arg) -> Rank {
+        arg.node().and_then(|id| self.0.get(&id)).copied().unwrap_or(Rank::ANY)
+    }
+
+    fn node(&self, node: &Node) -> Rank {
+        if let Type::Tensor(ty) = &node.ty
+            && let Some(shape) = &ty.shape
+        {
+            return Rank::exactly(shape.len());
+        }
+        let input = |position: usize| node.args.get(position).map_or(Rank::ANY, |arg| self.get(arg));
+        match &node.op {
+            Op::Call(op) => match (op.name(), op.row().map(|row| row.class)) {
+                ("flat_view", _) => Rank::exactly(2),
+                ("view" | "reshape", _) => match node.args.get(1) {
+                    Some(Arg::List(sizes)) => Rank::exactly(sizes.len()),
+                    _ => Rank::ANY,
+                },
+                ("convolution" | "conv1d", _) => Rank::at_least(2),
+                ("conv2d" | "max_pool2d" | "avg_pool2d" | "adaptive_avg_pool2d", _) => Rank::at_least(3),
+                ("conv3d", _) => Rank::at_least(4),
+                ("linear" | "contiguous" | "shallow_clone" | "transpose" | "permute" | "softmax", _) => input(0),
+                ("add" | "sub" | "mul" | "div", _) => broadcast(input(0), input(1)),
+                (_, Some(Class::Pointwise | Class::Normalization)) => input(0),
+                _ => Rank::ANY,
+            },
+            Op::CallModule(kind) => match kind.0.as_str() {
+                name if name.starts_with("Conv") || name.ends_with("Pool2D") => Rank::at_least(2),
+                "Flatten" | "Embedding" | "Sequential" | "SequentialT" => Rank::ANY,
+                _ => input(1),
+            },
+            _ => Rank::ANY,
+        }
+    }
+}
+
+fn broadcast(a: Rank, b: Rank) -> Rank {
+    let most = a.most.zip(b.most).map(|(a, b)| a.max(b));
+    Rank { least: a.least.max(b.least), most }
+}
+
+#[cfg(test)]
+mod tests {
+    use fx_ir::ParseError;
+
+    use super::*;
+
+    #[test]
+    fn ranks_follow_the_ops() -> Result<(), ParseError> {
+        let text = r#"graph f(m: module<Linear>, x, y: f32[B, C, H]) {
+          %pool = adaptive_avg_pool2d(x, [1, 1])
+          %flat = flat_view(%pool)
+          %fc = call_module[Linear](m, %flat)
+          %act = relu(%fc)
+          %v = view(y, [2, -1, 3, 4])
+          %sum = add(%v, x)
+          %fit = add(%v, y)
+          yield %act, %sum
+        }"#;
+        let graph: Graph = text.parse()?;
+        let ranks = Ranks::of(&graph);
+        let of = |name: &str| {
+            let id = graph.nodes().into_iter().find(|&id| graph.node(id).name == name);
+            id.map_or(Rank::ANY, |id| ranks.get(&Arg::Node(id)))
+        };
+        assert_eq!(of("x"), Rank::ANY);
+        assert_eq!(of("pool"), Rank::at_least(3));
+        assert_eq!([of("flat"), of("fc"), of("act")], [Rank::exactly(2); 3]);
+        assert_eq!([of("y"), of("v"), of("fit")], [Rank::exactly(3), Rank::exactly(4), Rank::exactly(4)]);
+        assert_eq!(of("sum"), Rank::at_least(4));
+        Ok(())
+    }
+}

@@ -1,0 +1,386 @@
+//! Folds a batch norm into the convolution or linear layer before it, at freeze time.
+//!
+//! In inference a batch norm is a scale and a shift of each channel (Ioffe and Szegedy 2015, algorithm 2), which a layer
+//! that is linear in its weight can absorb. The graph only says so: weight and bias become the two parts of a freeze-time
+//! call, whatever module borders lie between the two layers.
+//!
+//! A layer whose result has other readers keeps its batch norm, and so does one whose weight a second layer shares. A
+//! batch norm goes over axis 1 and a linear layer over the last, which are one only for an input of two axes; where the
+//! source does not tell, the frozen model asks.
+
+use std::collections::HashMap;
+
+use fx_ir::{Arg, Code, Graph, NodeId, Op, Origin, Type};
+
+use super::facts::{Contraction, Effects, Holes, Kind, Ranks, Times, chain};
+use super::name::part_name;
+use crate::pass::{Changed, Pass, PassContext};
+
+/// See the module.
+#[derive(Clone, Copy, Debug)]
+pub struct FoldBatchNorm;
+
+impl Pass for FoldBatchNorm {
+    fn name(&self) -> &'static str {
+        "fold-batch-norm"
+    }
+
+    fn doc(&self) -> &'static str {
+        "folds batch norms into the weights of the layers before them"
+    }
+
+    fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
+        let mut fold = Fold {
+            times: Times::of(graph, cx),
+            effects: Effects::of(graph),
+            ranks: Ranks::of(graph),
+            sharers: sharers(graph),
+        };
+        let mut changed = false;
+        for id in graph.nodes() {
+            if let Some((layer, contraction)) = fold.layer_before(graph, id)
+                && let Some(norm) = fold.norm(graph, id)
+            {
+                fold.fold(graph, id, layer, contraction, norm);
+                changed = true;
+            }
+        }
+        Changed::from(changed)
+    }
+}
+
+struct Fold {
+    times: Times,
+    effects: Effects,
+    ranks: Ranks,
+    /// How many layers read each weight.
+    sharers: HashMap<(NodeId, Vec<String>), usize>,
+}
+
+impl Fold {
+    /// The layer that the batch norm `id` can be folded into.
+    fn layer_before(&self, graph: &Graph, id: NodeId) -> Option<(NodeId, Contraction)> {
+        let node = graph.node(id);
+        let input = match &node.op {
+            Op::CallModule(kind) if kind.0 == "BatchNorm" && node.args.len() == 2 => node.input(1)?,
+            Op::Call(op) if op.name() == "batch_norm" && node.args.get(5) == Some(&Arg::Bool(false)) => node.input(0)?,
+            _ => return None,
+        };
+        let layer = Contraction::read(graph, input)?;
+        let plain = layer.add.is_none() && layer.act.is_none() && layer.is_frozen(&self.times);
+        let alone = graph.users(input) == [id] && self.sharers.get(&chain(graph, layer.weight)) == Some(&1);
+        let fits = layer.kind == Kind::Convolution || self.ranks.get(&layer.input).least <= 2;
+        (plain && alone && fits && self.effects.may_move(graph, input, id)).then_some((input, layer))
+    }
+
+    /// The batch norm as a freeze-time module.
+    fn norm(&mut self, graph: &mut Graph, id: NodeId) -> Option<NodeId> {
+        let node = graph.node(id);
+        if matches!(node.op, Op::CallModule(_)) {
+            return node.input(0).filter(|&norm| self.times.is_frozen(norm));
+        }
+        let [_, weight, bias, mean, var, _, _, eps, ..] = &node.args[..] else { return None };
+        let given = [mean, var].iter().all(|arg| arg.node().is_some_and(|id| graph.node(id).ty.is_tensor()));
+        let frozen = [weight, bias, mean, var, eps].iter().all(|part| self.times.is_frozen_arg(part));
+        if !given || !frozen || !matches!(eps, Arg::Float(_) | Arg::Node(_)) {
+            return None;
+        }
+        let mut holes = Holes::default();
+        let [weight, bias] = [weight, bias].map(|part| holes.option(graph, part));
+        let [mean, var, eps] = [mean, var, eps].map(|part| holes.value(part));
+        let call = format!("::fx_runtime::nn::BatchNorm::of_tensors({weight}, {bias}, &{mean}, &{var}, {eps})");
+        let origin = Origin::merged(FoldBatchNorm.name(), [&node.origin]);
+        let ty = Type::Module("BatchNorm".to_owned());
+        let norm = graph.insert_before(id, Op::Rust(Code::pure(call)), holes.0, "batch_norm", ty, origin);
+        self.times.learn(norm);
+        Some(norm)
+    }
+
+    /// Turns the batch norm `id` into the layer with the folded weights, and erases the layer.
+    fn fold(&mut self, graph: &mut Graph, id: NodeId, layer: NodeId, mut contraction: Contraction, norm: NodeId) {
+        let origin = Origin::merged(FoldBatchNorm.name(), [&graph.node(layer).origin, &graph.node(id).origin]);
+        let mut holes = Holes::default();
+        let weight = holes.value(&Arg::Node(contraction.weight));
+        let bias = holes.option(graph, &contraction.bias);
+        let bn = holes.value(&Arg::Node(norm));
+        let params = contraction.params.map(|params| format!(", &{}", holes.value(&Arg::Node(params))));
+        let function = match contraction.kind {
+            Kind::Convolution => "conv_batch_norm",
+            Kind::Linear => "linear_batch_norm",
+        };
+        let params = params.unwrap_or_default();
+        let call = format!("::fx_runtime::frozen::fold::{function}(&{weight}, {bias}, &{bn}{params})");
+        let pair = Type::Tuple(vec![Type::TENSOR; 2]);
+        let mut make = |graph: &mut Graph, op: Op, args: Vec<Arg>, part: &str, ty: Type| {
+            let made = graph.insert_before(id, op, args, &part_name(graph, layer, part), ty, origin.clone());
+            self.times.learn(made);
+            made
+        };
+        let folded = make(graph, Op::Rust(Code::fallible(call)), holes.0, "folded", pair);
+        let mut part = |graph: &mut Graph, position: usize, name: &str| {
+            make(graph, Op::TupleGet(position), vec![Arg::Node(folded)], name, Type::TENSOR)
+        };
+        contraction.weight = part(graph, 0, "weight");
+        contraction.bias = Arg::Node(part(graph, 1, "bias"));
+        if contraction.kind == Kind::Linear && self.ranks.get(&contraction.input).most != Some(2) {
+            let check = Op::Rust(Code::fallible("::fx_runtime::frozen::fold::matrix(&$0)"));
+            let args = vec![contraction.input.clone()];
+            let matrix = graph.insert_before(id, check, args, "matrix", Type::TENSOR, origin.clone());
+            contraction.input = Arg::Node(matrix);
+        }
+        contraction.become_node(graph, id, origin);
+        // Its one reader was the batch norm.
+        let _ = graph.erase_node(layer);
+    }
+}
+
+/// How many convolutions and linear layers read each weight.
+fn sharers(graph: &Graph) -> HashMap<(NodeId, Vec<String>), usize> {
+    let mut counts = HashMap::new();
+    for id in graph.nodes() {
+        if let Some(layer) = Contraction::read(graph, id) {
+            *counts.entry(chain(graph, layer.weight)).or_insert(0) += 1;
+        }
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::passes::testing::check_all;
+    use crate::passes::{CommonSubexpressions, DeadCode, LowerModules};
+
+    /// Lowers, folds and cleans up the body of a model's forward over `x`.
+    fn check(body: &str, after: &Expect) {
+        let text = format!("graph f(self: module<Net>, x: tensor, c: rust<bool>) {{\n{body}\n}}");
+        let graph = text.parse().unwrap_or_else(|error| panic!("{error}"));
+        check_all(&[&LowerModules, &CommonSubexpressions, &FoldBatchNorm, &DeadCode], graph, after);
+    }
+
+    #[test]
+    fn into_a_convolution() {
+        check(
+            r#"%conv = get_attr[conv](self) : module<Conv2D>
+            %a = call_module[Conv2D](%conv, x) : tensor @ src/m.rs:1 as conv
+            %bn = get_attr[bn](self) : module<BatchNorm>
+            %ys = call_module[BatchNorm](%bn, %a) : tensor @ src/m.rs:2 as bn
+            yield %ys"#,
+            &expect![[r#"
+                graph f(self: module<Net>, x: tensor, c: rust<bool>) {
+                  %conv = get_attr[conv](self) : module<Conv2D>
+                  %conv_weight = get_attr[ws](%conv) : tensor  @ src/m.rs:1 as conv by lower-modules
+                  %conv_bias = get_attr[bs](%conv) : option<tensor>  @ src/m.rs:1 as conv by lower-modules
+                  %conv_params = rust["::fx_runtime::frozen::ConvParams::from($0.config)"](%conv) : rust<::fx_runtime::frozen::ConvParams>  @ src/m.rs:1 as conv by lower-modules
+                  %bn = get_attr[bn](self) : module<BatchNorm>
+                  %conv_folded = rust["::fx_runtime::frozen::fold::conv_batch_norm(&$0, $1.as_ref(), &$2, &$3)", fallible](%conv_weight, %conv_bias, %bn, %conv_params) : (tensor, tensor)  @ src/m.rs:1 + src/m.rs:2 as conv + bn by lower-modules + fold-batch-norm
+                  %conv_weight_1 = tuple_get[0](%conv_folded) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by lower-modules + fold-batch-norm
+                  %conv_bias_1 = tuple_get[1](%conv_folded) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by lower-modules + fold-batch-norm
+                  %ys = convolution(x, %conv_weight_1, %conv_bias_1, %conv_params) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by lower-modules + fold-batch-norm
+                  yield %ys
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn into_a_linear_layer_of_two_axes() {
+        check(
+            r#"%fc = get_attr[fc](self) : module<Linear>
+            %bn = get_attr[bn](self) : module<BatchNorm>
+            %fl = flat_view(x) : tensor
+            %a = call_module[Linear](%fc, %fl) : tensor @ src/m.rs:1 as fc
+            %b = call_module[BatchNorm](%bn, %a) : tensor @ src/m.rs:2 as bn
+            yield %b"#,
+            &expect![[r#"
+                graph f(self: module<Net>, x: tensor, c: rust<bool>) {
+                  %fc = get_attr[fc](self) : module<Linear>
+                  %bn = get_attr[bn](self) : module<BatchNorm>
+                  %fl = flat_view(x) : tensor
+                  %fc_weight = get_attr[ws](%fc) : tensor  @ src/m.rs:1 as fc by lower-modules
+                  %fc_bias = get_attr[bs](%fc) : option<tensor>  @ src/m.rs:1 as fc by lower-modules
+                  %fc_folded = rust["::fx_runtime::frozen::fold::linear_batch_norm(&$0, $1.as_ref(), &$2)", fallible](%fc_weight, %fc_bias, %bn) : (tensor, tensor)  @ src/m.rs:1 + src/m.rs:2 as fc + bn by lower-modules + fold-batch-norm
+                  %fc_weight_1 = tuple_get[0](%fc_folded) : tensor  @ src/m.rs:1 + src/m.rs:2 as fc + bn by lower-modules + fold-batch-norm
+                  %fc_bias_1 = tuple_get[1](%fc_folded) : tensor  @ src/m.rs:1 + src/m.rs:2 as fc + bn by lower-modules + fold-batch-norm
+                  %b = linear(%fl, %fc_weight_1, %fc_bias_1) : tensor  @ src/m.rs:1 + src/m.rs:2 as fc + bn by lower-modules + fold-batch-norm
+                  yield %b
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn a_linear_layer_of_unknown_axes_is_asked_at_call_time_and_one_of_three_is_left() {
+        check(
+            r#"%fc = get_attr[fc](self) : module<Linear>
+            %bn = get_attr[bn](self) : module<BatchNorm>
+            %a = call_module[Linear](%fc, x) : tensor @ src/m.rs:1 as fc
+            %b = call_module[BatchNorm](%bn, %a) : tensor @ src/m.rs:2 as bn
+            %v = view(%b, [2, 3, 4]) : tensor
+            %fc2 = get_attr[fc2](self) : module<Linear>
+            %d = call_module[Linear](%fc2, %v) : tensor @ src/m.rs:3 as fc2
+            %e = call_module[BatchNorm](%bn, %d) : tensor @ src/m.rs:4 as bn
+            yield %e"#,
+            &expect![[r#"
+                graph f(self: module<Net>, x: tensor, c: rust<bool>) {
+                  %fc = get_attr[fc](self) : module<Linear>
+                  %bn = get_attr[bn](self) : module<BatchNorm>
+                  %fc_weight = get_attr[ws](%fc) : tensor  @ src/m.rs:1 as fc by lower-modules
+                  %fc_bias = get_attr[bs](%fc) : option<tensor>  @ src/m.rs:1 as fc by lower-modules
+                  %fc_folded = rust["::fx_runtime::frozen::fold::linear_batch_norm(&$0, $1.as_ref(), &$2)", fallible](%fc_weight, %fc_bias, %bn) : (tensor, tensor)  @ src/m.rs:1 + src/m.rs:2 as fc + bn by lower-modules + fold-batch-norm
+                  %fc_weight_1 = tuple_get[0](%fc_folded) : tensor  @ src/m.rs:1 + src/m.rs:2 as fc + bn by lower-modules + fold-batch-norm
+                  %fc_bias_1 = tuple_get[1](%fc_folded) : tensor  @ src/m.rs:1 + src/m.rs:2 as fc + bn by lower-modules + fold-batch-norm
+                  %matrix = rust["::fx_runtime::frozen::fold::matrix(&$0)", fallible](x) : tensor  @ src/m.rs:1 + src/m.rs:2 as fc + bn by lower-modules + fold-batch-norm
+                  %b = linear(%matrix, %fc_weight_1, %fc_bias_1) : tensor  @ src/m.rs:1 + src/m.rs:2 as fc + bn by lower-modules + fold-batch-norm
+                  %v = view(%b, [2, 3, 4]) : tensor
+                  %fc2 = get_attr[fc2](self) : module<Linear>
+                  %fc2_weight = get_attr[ws](%fc2) : tensor  @ src/m.rs:3 as fc2 by lower-modules
+                  %fc2_bias = get_attr[bs](%fc2) : option<tensor>  @ src/m.rs:3 as fc2 by lower-modules
+                  %d = linear(%v, %fc2_weight, %fc2_bias) : tensor  @ src/m.rs:3 as fc2 by lower-modules
+                  %e = call_module[BatchNorm](%bn, %d) : tensor  @ src/m.rs:4 as bn
+                  yield %e
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn functional_in_inference_only() {
+        check(
+            r#"%w = get_attr[w](self) : tensor
+            %b = get_attr[b](self) : option<tensor>
+            %mean = get_attr[mean](self) : tensor
+            %var = get_attr[var](self) : tensor
+            %a = conv2d(x, %w, none, 1, 0, 1, 1) : tensor
+            %n = batch_norm(%a, %w, %b, %mean, %var, false, 0.1, 1e-5, true) : tensor
+            %v = get_attr[v](self) : tensor
+            %d = conv2d(%n, %v, %b, 1, 0, 1, 1) : tensor
+            %m = batch_norm(%d, none, none, %mean, %var, true, 0.1, 1e-5, true) : tensor
+            yield %m"#,
+            &expect![[r#"
+                graph f(self: module<Net>, x: tensor, c: rust<bool>) {
+                  %w = get_attr[w](self) : tensor
+                  %b = get_attr[b](self) : option<tensor>
+                  %mean = get_attr[mean](self) : tensor
+                  %var = get_attr[var](self) : tensor
+                  %kernel_params = rust["::fx_runtime::frozen::ConvParams { stride: vec![1], padding: vec![0], dilation: vec![1], groups: 1, ..::fx_runtime::frozen::ConvParams::default() }"]() : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
+                  %batch_norm = rust["::fx_runtime::nn::BatchNorm::of_tensors(Some(&$0), $1.as_ref(), &$2, &$3, 1e-5)"](%w, %b, %mean, %var) : module<BatchNorm>  @ by fold-batch-norm
+                  %kernel_folded = rust["::fx_runtime::frozen::fold::conv_batch_norm(&$0, None, &$1, &$2)", fallible](%w, %batch_norm, %kernel_params) : (tensor, tensor)  @ by lower-modules + fold-batch-norm
+                  %kernel_weight = tuple_get[0](%kernel_folded) : tensor  @ by lower-modules + fold-batch-norm
+                  %kernel_bias = tuple_get[1](%kernel_folded) : tensor  @ by lower-modules + fold-batch-norm
+                  %n = convolution(x, %kernel_weight, %kernel_bias, %kernel_params) : tensor  @ by lower-modules + fold-batch-norm
+                  %v = get_attr[v](self) : tensor
+                  %d = convolution(%n, %v, %b, %kernel_params) : tensor  @ by lower-modules
+                  %m = batch_norm(%d, none, none, %mean, %var, true, 0.1, 1e-5, true) : tensor
+                  yield %m
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn never_into_a_convolution_that_is_called_twice_or_read_elsewhere() {
+        check(
+            r#"%conv = get_attr[conv](self) : module<Conv2D>
+            %bn = get_attr[bn](self) : module<BatchNorm>
+            %a = call_module[Conv2D](%conv, x) : tensor
+            %b = call_module[BatchNorm](%bn, %a) : tensor
+            %again = get_attr[conv](self) : module<Conv2D>
+            %d = call_module[Conv2D](%again, %b) : tensor
+            %e = call_module[BatchNorm](%bn, %d) : tensor
+            %other = get_attr[other](self) : module<Conv2D>
+            %g = call_module[Conv2D](%other, %e) : tensor
+            %h = call_module[BatchNorm](%bn, %g) : tensor
+            %i = add(%g, %h) : tensor
+            yield %i"#,
+            &expect![[r#"
+                graph f(self: module<Net>, x: tensor, c: rust<bool>) {
+                  %conv = get_attr[conv](self) : module<Conv2D>
+                  %bn = get_attr[bn](self) : module<BatchNorm>
+                  %kernel_weight = get_attr[ws](%conv) : tensor  @ by lower-modules
+                  %kernel_bias = get_attr[bs](%conv) : option<tensor>  @ by lower-modules
+                  %kernel_params = rust["::fx_runtime::frozen::ConvParams::from($0.config)"](%conv) : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
+                  %a = convolution(x, %kernel_weight, %kernel_bias, %kernel_params) : tensor  @ by lower-modules
+                  %b = call_module[BatchNorm](%bn, %a) : tensor
+                  %d = convolution(%b, %kernel_weight, %kernel_bias, %kernel_params) : tensor  @ by lower-modules
+                  %e = call_module[BatchNorm](%bn, %d) : tensor
+                  %other = get_attr[other](self) : module<Conv2D>
+                  %kernel_weight_2 = get_attr[ws](%other) : tensor  @ by lower-modules
+                  %kernel_bias_2 = get_attr[bs](%other) : option<tensor>  @ by lower-modules
+                  %kernel_params_2 = rust["::fx_runtime::frozen::ConvParams::from($0.config)"](%other) : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
+                  %g = convolution(%e, %kernel_weight_2, %kernel_bias_2, %kernel_params_2) : tensor  @ by lower-modules
+                  %h = call_module[BatchNorm](%bn, %g) : tensor
+                  %i = add(%g, %h) : tensor
+                  yield %i
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn never_out_of_a_region_or_past_an_effect() {
+        check(
+            r#"%conv = get_attr[conv](self) : module<Conv2D>
+            %bn = get_attr[bn](self) : module<BatchNorm>
+            %a = call_module[Conv2D](%conv, x) : tensor
+            %b = if(c) : tensor { %d = call_module[BatchNorm](%bn, %a) : tensor ; yield %d } else { yield x }
+            %other = get_attr[other](self) : module<Conv2D>
+            %e = call_module[Conv2D](%other, x) : tensor
+            %w = add_(x, %b)
+            %g = call_module[BatchNorm](%bn, %e) : tensor
+            yield %g"#,
+            &expect![[r#"
+                graph f(self: module<Net>, x: tensor, c: rust<bool>) {
+                  %conv = get_attr[conv](self) : module<Conv2D>
+                  %bn = get_attr[bn](self) : module<BatchNorm>
+                  %kernel_weight = get_attr[ws](%conv) : tensor  @ by lower-modules
+                  %kernel_bias = get_attr[bs](%conv) : option<tensor>  @ by lower-modules
+                  %kernel_params = rust["::fx_runtime::frozen::ConvParams::from($0.config)"](%conv) : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
+                  %a = convolution(x, %kernel_weight, %kernel_bias, %kernel_params) : tensor  @ by lower-modules
+                  %b = if(c) : tensor {
+                    %d = call_module[BatchNorm](%bn, %a) : tensor
+                    yield %d
+                  } else {
+                    yield x
+                  }
+                  %other = get_attr[other](self) : module<Conv2D>
+                  %kernel_weight_1 = get_attr[ws](%other) : tensor  @ by lower-modules
+                  %kernel_bias_1 = get_attr[bs](%other) : option<tensor>  @ by lower-modules
+                  %kernel_params_1 = rust["::fx_runtime::frozen::ConvParams::from($0.config)"](%other) : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
+                  %e = convolution(x, %kernel_weight_1, %kernel_bias_1, %kernel_params_1) : tensor  @ by lower-modules
+                  %w = add_(x, %b)
+                  %g = call_module[BatchNorm](%bn, %e) : tensor
+                  yield %g
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn inside_a_region() {
+        check(
+            r#"%layers = get_attr[layers](self) : list<module<crate::Layer>>
+            %r = for["%0 in $0.iter()"](%layers, x) : tensor (layer: module<crate::Layer>, y: tensor) {
+              %bn = get_attr[bn](layer) : module<BatchNorm>
+              %conv = get_attr[conv](layer) : module<Conv2D>
+              %a = call_module[Conv2D](%conv, y) : tensor @ src/m.rs:1 as "layers.*.conv"
+              %b = call_module[BatchNorm](%bn, %a) : tensor @ src/m.rs:1 as "layers.*.bn"
+              yield %b
+            }
+            yield %r"#,
+            &expect![[r#"
+                graph f(self: module<Net>, x: tensor, c: rust<bool>) {
+                  %layers = get_attr[layers](self) : list<module<crate::Layer>>
+                  %r = for["%0 in $0.iter()"](%layers, x) : tensor (layer: module<crate::Layer>, y: tensor) {
+                    %bn = get_attr[bn](layer) : module<BatchNorm>
+                    %conv = get_attr[conv](layer) : module<Conv2D>
+                    %conv_weight = get_attr[ws](%conv) : tensor  @ src/m.rs:1 as "layers.*.conv" by lower-modules
+                    %conv_bias = get_attr[bs](%conv) : option<tensor>  @ src/m.rs:1 as "layers.*.conv" by lower-modules
+                    %conv_params = rust["::fx_runtime::frozen::ConvParams::from($0.config)"](%conv) : rust<::fx_runtime::frozen::ConvParams>  @ src/m.rs:1 as "layers.*.conv" by lower-modules
+                    %conv_folded = rust["::fx_runtime::frozen::fold::conv_batch_norm(&$0, $1.as_ref(), &$2, &$3)", fallible](%conv_weight, %conv_bias, %bn, %conv_params) : (tensor, tensor)  @ src/m.rs:1 as "layers.*.conv" + "layers.*.bn" by lower-modules + fold-batch-norm
+                    %conv_weight_1 = tuple_get[0](%conv_folded) : tensor  @ src/m.rs:1 as "layers.*.conv" + "layers.*.bn" by lower-modules + fold-batch-norm
+                    %conv_bias_1 = tuple_get[1](%conv_folded) : tensor  @ src/m.rs:1 as "layers.*.conv" + "layers.*.bn" by lower-modules + fold-batch-norm
+                    %b = convolution(y, %conv_weight_1, %conv_bias_1, %conv_params) : tensor  @ src/m.rs:1 as "layers.*.conv" + "layers.*.bn" by lower-modules + fold-batch-norm
+                    yield %b
+                  }
+                  yield %r
+                }"#]],
+        );
+    }
+}

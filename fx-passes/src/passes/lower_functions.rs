@@ -1,0 +1,114 @@
+//! Functional convolutions as `convolution`: their sizes become parameters, written out in Rust.
+
+use fx_ir::{Arg, Code, Graph, NodeId, Op, OpId, Origin, Type};
+
+use super::facts::Times;
+use super::name::part_name;
+
+/// The runtime's type for a convolution's parameters.
+pub(super) const PARAMS: &str = "::fx_runtime::frozen::ConvParams";
+
+/// Where a functional convolution has its parameters, after input, weight and bias.
+const PLAIN: &[&str] = &["stride", "padding", "dilation", "groups"];
+const TRANSPOSED: &[&str] = &["stride", "padding", "output_padding", "groups", "dilation"];
+
+/// Rewrites a convolution whose weight and bias are known at freeze time and whose sizes are literals.
+pub(super) fn lower_function(graph: &mut Graph, times: &Times, id: NodeId, name: &str) -> bool {
+    let (names, transposed) = match name {
+        "conv1d" | "conv2d" | "conv3d" => (PLAIN, false),
+        "conv_transpose1d" | "conv_transpose2d" | "conv_transpose3d" => (TRANSPOSED, true),
+        _ => return false,
+    };
+    let node = graph.node(id);
+    let weights = node.args.get(1..).is_some_and(|args| args.iter().all(|arg| times.is_frozen_arg(arg)));
+    let (Some(input), Some(weight), true) = (node.input(0), node.input(1), weights) else { return false };
+    let bias = node.args.get(2).cloned().unwrap_or(Arg::None);
+    let sizes = node.args.get(3..).unwrap_or_default();
+    let Some(code) = params_code(names, sizes, transposed) else { return false };
+    let Some(op) = OpId::lookup("convolution") else { return false };
+    let origin = Origin::merged("lower-modules", [&node.origin]);
+    let name = part_name(graph, id, "params");
+    let params = graph.insert_before(id, Op::Rust(Code::pure(code)), Vec::new(), &name, Type::rust(PARAMS), origin.clone());
+    let args = vec![Arg::Node(input), Arg::Node(weight), bias, Arg::Node(params)];
+    let node = graph.node_mut(id);
+    (node.op, node.args, node.origin) = (Op::Call(op), args, origin);
+    true
+}
+
+fn params_code(names: &[&str], sizes: &[Arg], transposed: bool) -> Option<String> {
+    let mut fields = Vec::new();
+    for (&name, size) in names.iter().zip(sizes) {
+        let value = match (name, size) {
+            ("groups", Arg::Int(groups)) => groups.to_string(),
+            (_, Arg::Int(size)) => format!("vec![{size}]"),
+            (_, Arg::List(items)) => {
+                let items: Option<Vec<String>> = items.iter().map(int_code).collect();
+                format!("vec![{}]", items?.join(", "))
+            }
+            _ => return None,
+        };
+        fields.push(format!("{name}: {value}"));
+    }
+    if transposed {
+        fields.push("transposed: true".to_owned());
+    }
+    fields.push(format!("..{PARAMS}::default()"));
+    Some(format!("{PARAMS} {{ {} }}", fields.join(", ")))
+}
+
+fn int_code(arg: &Arg) -> Option<String> {
+    match arg {
+        Arg::Int(value) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use crate::passes::LowerModules;
+    use crate::passes::testing::check;
+
+    #[test]
+    fn functional_convolutions_are_the_same_op() {
+        check(
+            LowerModules,
+            r#"graph f(self: module<Net>, x: tensor) {
+              %w = get_attr[w](self) : tensor
+              %a = conv2d(x, %w, none, [2, 2], [1, 1], [1, 1], 1) : tensor
+              %b = conv_transpose1d(%a, %w, none, 2, 0, 1, 4) : tensor
+              yield %b
+            }"#,
+            &expect![[r#"
+                graph f(self: module<Net>, x: tensor) {
+                  %w = get_attr[w](self) : tensor
+                  %kernel_params = rust["::fx_runtime::frozen::ConvParams { stride: vec![2, 2], padding: vec![1, 1], dilation: vec![1, 1], groups: 1, ..::fx_runtime::frozen::ConvParams::default() }"]() : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
+                  %a = convolution(x, %w, none, %kernel_params) : tensor  @ by lower-modules
+                  %kernel_params_1 = rust["::fx_runtime::frozen::ConvParams { stride: vec![2], padding: vec![0], output_padding: vec![1], groups: 4, transposed: true, ..::fx_runtime::frozen::ConvParams::default() }"]() : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
+                  %b = convolution(%a, %w, none, %kernel_params_1) : tensor  @ by lower-modules
+                  yield %b
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn a_weight_or_a_size_from_an_input_keeps_the_function() {
+        check(
+            LowerModules,
+            r#"graph f(self: module<Net>, x: tensor, n: rust<i64>) {
+              %w = get_attr[w](self) : tensor
+              %a = conv2d(x, x, none, 1, 0, 1, 1) : tensor
+              %b = conv2d(x, %w, none, [n, 1], 0, 1, 1) : tensor
+              yield %a, %b
+            }"#,
+            &expect![[r#"
+                graph f(self: module<Net>, x: tensor, n: rust<i64>) {
+                  %w = get_attr[w](self) : tensor
+                  %a = conv2d(x, x, none, 1, 0, 1, 1) : tensor
+                  %b = conv2d(x, %w, none, [n, 1], 0, 1, 1) : tensor
+                  yield %a, %b
+                }"#]],
+        );
+    }
+}

@@ -1,0 +1,30 @@
+//! The passes: each a file with its tests beside it, in the order in which [`Pipeline::inference`] runs them.
+//!
+//! None of them knows a weight. A pass that folds or packs writes freeze-time nodes, Rust calls into the runtime's
+//! `frozen`, which the emitter prints into `freeze`. None of them moves a node past an effect.
+//!
+//! [`Pipeline::inference`]: crate::pipeline::Pipeline::inference
+
+mod common_subexpressions;
+mod dead_code;
+mod facts;
+mod fold_batch_norm;
+mod fuse_epilogue;
+mod layout_safe;
+mod lower_functions;
+mod lower_modules;
+mod name;
+mod pack_kernels;
+mod remove_identity;
+#[cfg(test)]
+mod testing;
+
+pub use common_subexpressions::CommonSubexpressions;
+pub use dead_code::DeadCode;
+pub use fold_batch_norm::FoldBatchNorm;
+pub use fuse_epilogue::FuseEpilogue;
+pub use layout_safe::LayoutSafe;
+pub use lower_modules::LowerModules;
+pub use name::layer_name;
+pub use pack_kernels::PackKernels;
+pub use remove_identity::RemoveIdentity;

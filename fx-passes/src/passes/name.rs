@@ -1,0 +1,33 @@
+//! What a layer's kernel is called: the layer's path in the model, as far as it tells the layers of one struct apart.
+
+use fx_ir::{Graph, NodeId, Origin};
+
+/// The name of the layer that a node comes from: its first label without what lies outside the innermost loop, and of
+/// that at most the last two fields. `layer1.*.downsample.conv` is `downsample_conv`, `features.0` is `features_0`.
+pub fn layer_name(origin: &Origin) -> String {
+    let label = origin.labels.first().map_or("", String::as_str);
+    let inner = label.rsplit_once('*').map_or(label, |(_, inner)| inner);
+    let fields: Vec<&str> = inner.split('.').filter(|field| !field.is_empty()).collect();
+    let name = fields[fields.len().saturating_sub(2)..].join("_");
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let name = name.replace(|c| !is_word(c), "_");
+    if name.is_empty() { "kernel".to_owned() } else { name }
+}
+
+/// The name of a part of the layer that `id` comes from: `conv1_weight`.
+pub(super) fn part_name(graph: &Graph, id: NodeId, part: &str) -> String {
+    format!("{}_{part}", layer_name(&graph.node(id).origin))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn layers_are_called_by_their_fields() {
+        let labels = ["conv1", "layer1.*.conv1", "layer1.*.downsample.conv", "features.0", "a.b.c.d", "", "x.*"];
+        let name = |label: &str| layer_name(&Origin { labels: vec![label.to_owned()], ..Origin::default() });
+        let want = ["conv1", "conv1", "downsample_conv", "features_0", "c_d", "kernel", "kernel"];
+        assert_eq!(labels.map(name), want);
+    }
+}

@@ -1,0 +1,192 @@
+//! Last of all: every layer becomes a kernel that `freeze` packs once and `forward` runs.
+//!
+//! A convolution or linear layer whose weights are known at freeze time is packed with its addition and activation, any
+//! other layer of the runtime's is kept as a frozen leaf. What is left, a fused op on weights that an input decides, is a
+//! call of the composition.
+
+use fx_ir::{Arg, Code, Graph, NodeId, Op, Origin, Type};
+
+use super::facts::{Contraction, Holes, Kind, Times};
+use super::fuse_epilogue::ACT;
+use super::name::layer_name;
+use crate::pass::{Changed, Pass, PassContext};
+
+/// See the module.
+#[derive(Clone, Copy, Debug)]
+pub struct PackKernels;
+
+impl Pass for PackKernels {
+    fn name(&self) -> &'static str {
+        "pack-kernels"
+    }
+
+    fn doc(&self) -> &'static str {
+        "packs each layer into a kernel at freeze time"
+    }
+
+    fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
+        let times = Times::of(graph, cx);
+        let mut changed = false;
+        for id in graph.nodes() {
+            changed |= match (Contraction::read(graph, id), &graph.node(id).op) {
+                (Some(layer), _) if is_packable(&layer, &times) => pack(graph, id, &layer),
+                (Some(layer), _) => compose(graph, id, &layer),
+                (None, Op::CallModule(kind)) => keep_leaf(graph, &times, id, &kind.0.clone()),
+                _ => false,
+            };
+        }
+        Changed::from(changed)
+    }
+}
+
+fn is_packable(layer: &Contraction, times: &Times) -> bool {
+    layer.is_frozen(times) && layer.act.as_ref().is_none_or(|act| times.is_frozen_arg(act))
+}
+
+fn type_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Convolution => "::fx_runtime::frozen::Conv",
+        Kind::Linear => "::fx_runtime::frozen::Linear",
+    }
+}
+
+fn pack(graph: &mut Graph, id: NodeId, layer: &Contraction) -> bool {
+    let mut holes = Holes::default();
+    let weight = holes.value(&Arg::Node(layer.weight));
+    let (bias, params) = (holes.option(graph, &layer.bias), params_code(layer, &mut holes));
+    let act = act_code(layer, &mut holes);
+    let kernel = type_name(layer.kind);
+    let code = format!("{kernel}::pack(&frame, &{weight}, {bias}{params}, {act})");
+    let (call, read) = match &layer.add {
+        Some(other) => ("$0.run_add(&$1, &$2)", vec![layer.input.clone(), other.clone()]),
+        None => ("$0.run(&$1)", vec![layer.input.clone()]),
+    };
+    run_kernel(graph, id, Code::fallible(code), holes.0, Type::rust(kernel), (call, read))
+}
+
+/// A fused op on weights that are not known at freeze time.
+fn compose(graph: &mut Graph, id: NodeId, layer: &Contraction) -> bool {
+    let function = match layer.kind {
+        Kind::Convolution => "convolution",
+        // An op that the runtime has as it is.
+        Kind::Linear if layer.add.is_none() && layer.act.is_none() => return false,
+        Kind::Linear => "linear",
+    };
+    let mut holes = Holes::default();
+    let (input, weight) = (holes.value(&layer.input), holes.value(&Arg::Node(layer.weight)));
+    let (bias, params) = (holes.option(graph, &layer.bias), params_code(layer, &mut holes));
+    let other = layer.add.as_ref().map_or("None".to_owned(), |other| format!("Some(&{})", holes.value(other)));
+    let act = act_code(layer, &mut holes);
+    let code = format!("::fx_runtime::frozen::{function}(&{input}, &{weight}, {bias}{params}, {other}, {act})");
+    become_code(graph, id, Code::fallible(code), holes.0);
+    true
+}
+
+fn keep_leaf(graph: &mut Graph, times: &Times, id: NodeId, kind: &str) -> bool {
+    let &[Arg::Node(layer), Arg::Node(input)] = &graph.node(id).args[..] else { return false };
+    if !times.is_frozen(layer) {
+        return false;
+    }
+    let code = Code::fallible("::fx_runtime::frozen::Leaf::new(&frame, &$0)");
+    let ty = Type::rust(format!("::fx_runtime::frozen::Leaf<::fx_runtime::nn::{kind}>"));
+    run_kernel(graph, id, code, vec![Arg::Node(layer)], ty, ("$0.run(&$1)", vec![Arg::Node(input)]))
+}
+
+/// Puts the kernel before `id` and turns `id` into its call.
+fn run_kernel(
+    graph: &mut Graph,
+    id: NodeId,
+    code: Code,
+    parts: Vec<Arg>,
+    ty: Type,
+    (call, read): (&str, Vec<Arg>),
+) -> bool {
+    let origin = &graph.node(id).origin;
+    let (name, origin) = (layer_name(origin), Origin::merged(PackKernels.name(), [origin]));
+    let kernel = graph.insert_before(id, Op::Rust(code), parts, &name, ty, origin);
+    let args = std::iter::once(Arg::Node(kernel)).chain(read).collect();
+    become_code(graph, id, Code::fallible(call), args);
+    true
+}
+
+fn become_code(graph: &mut Graph, id: NodeId, code: Code, args: Vec<Arg>) {
+    let node = graph.node_mut(id);
+    node.origin = Origin::merged(PackKernels.name(), [&node.origin]);
+    (node.op, node.args, node.kwargs) = (Op::Rust(code), args, Vec::new());
+}
+
+fn params_code(layer: &Contraction, holes: &mut Holes) -> String {
+    layer.params.map_or(String::new(), |params| format!(", &{}", holes.value(&Arg::Node(params))))
+}
+
+fn act_code(layer: &Contraction, holes: &mut Holes) -> String {
+    match &layer.act {
+        None => format!("{ACT}::None"),
+        Some(Arg::Str(variant)) => format!("{ACT}::{variant}"),
+        Some(act) => holes.value(act),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+    use crate::passes::testing::check;
+
+    #[test]
+    fn layers_become_kernels() {
+        check(
+            PackKernels,
+            r#"graph f(self: module<Net>, x: tensor) {
+              %w = get_attr[w](self) : tensor
+              %b = get_attr[b](self) : option<tensor>
+              %p = get_attr[p](self) : rust<::fx_runtime::frozen::ConvParams>
+              %a = get_attr[a](self) : rust<::fx_runtime::frozen::Act>
+              %c = convolution(x, %w, %b, %p, act="Relu") : tensor @ m.rs:1 as conv1 + relu
+              %ys = convolution(%c, %w, %w, %p, add=x, act=%a) : tensor @ m.rs:2 as "layer1.*.conv"
+              %e = linear(%ys, %w, none) : tensor @ m.rs:3 as fc
+              %pool = get_attr[pool](self) : module<MaxPool2D>
+              %g = call_module[MaxPool2D](%pool, %e) : tensor @ m.rs:4 as pool
+              yield %g
+            }"#,
+            &expect![[r#"
+                graph f(self: module<Net>, x: tensor) {
+                  %w = get_attr[w](self) : tensor
+                  %b = get_attr[b](self) : option<tensor>
+                  %p = get_attr[p](self) : rust<::fx_runtime::frozen::ConvParams>
+                  %a = get_attr[a](self) : rust<::fx_runtime::frozen::Act>
+                  %conv1 = rust["::fx_runtime::frozen::Conv::pack(&frame, &$0, $1.as_ref(), &$2, ::fx_runtime::frozen::Act::Relu)", fallible](%w, %b, %p) : rust<::fx_runtime::frozen::Conv>  @ m.rs:1 as conv1 + relu by pack-kernels
+                  %c = rust["$0.run(&$1)", fallible](%conv1, x) : tensor  @ m.rs:1 as conv1 + relu by pack-kernels
+                  %conv = rust["::fx_runtime::frozen::Conv::pack(&frame, &$0, Some(&$1), &$2, $3)", fallible](%w, %w, %p, %a) : rust<::fx_runtime::frozen::Conv>  @ m.rs:2 as "layer1.*.conv" by pack-kernels
+                  %ys = rust["$0.run_add(&$1, &$2)", fallible](%conv, %c, x) : tensor  @ m.rs:2 as "layer1.*.conv" by pack-kernels
+                  %fc = rust["::fx_runtime::frozen::Linear::pack(&frame, &$0, None, ::fx_runtime::frozen::Act::None)", fallible](%w) : rust<::fx_runtime::frozen::Linear>  @ m.rs:3 as fc by pack-kernels
+                  %e = rust["$0.run(&$1)", fallible](%fc, %ys) : tensor  @ m.rs:3 as fc by pack-kernels
+                  %pool = get_attr[pool](self) : module<MaxPool2D>
+                  %pool_1 = rust["::fx_runtime::frozen::Leaf::new(&frame, &$0)", fallible](%pool) : rust<::fx_runtime::frozen::Leaf<::fx_runtime::nn::MaxPool2D>>  @ m.rs:4 as pool by pack-kernels
+                  %g = rust["$0.run(&$1)", fallible](%pool_1, %e) : tensor  @ m.rs:4 as pool by pack-kernels
+                  yield %g
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn weights_from_an_input_are_composed() {
+        check(
+            PackKernels,
+            r#"graph f(self: module<Net>, x: tensor) {
+              %p = get_attr[p](self) : rust<::fx_runtime::frozen::ConvParams>
+              %c = convolution(x, x, none, %p, add=x, act="Relu") : tensor @ m.rs:1 as conv1
+              %d = linear(%c, x, none) : tensor @ m.rs:2 as fc
+              yield %d
+            }"#,
+            &expect![[r#"
+                graph f(self: module<Net>, x: tensor) {
+                  %p = get_attr[p](self) : rust<::fx_runtime::frozen::ConvParams>
+                  %c = rust["::fx_runtime::frozen::convolution(&$0, &$1, None, &$2, Some(&$3), ::fx_runtime::frozen::Act::Relu)", fallible](x, x, %p, x) : tensor  @ m.rs:1 as conv1 by pack-kernels
+                  %d = linear(%c, x, none) : tensor  @ m.rs:2 as fc
+                  yield %d
+                }"#]],
+        );
+    }
+}

@@ -1,0 +1,238 @@
+//! The pipeline: one ordered list of passes, with the verifier between each two.
+//!
+//! A fault that the verifier finds is a mistake of the pass before it, never of the user's. The run stops there, and the
+//! error holds the graph before and after, so that the mistake can be told in a test.
+
+use std::fmt;
+
+use fx_ir::{Fault, Graph};
+
+use crate::pass::{Changed, Pass, PassContext};
+use crate::passes::{
+    CommonSubexpressions, DeadCode, FoldBatchNorm, FuseEpilogue, LayoutSafe, LowerModules, PackKernels, RemoveIdentity,
+};
+
+/// Passes in the order in which they run.
+pub struct Pipeline {
+    first: Vec<Box<dyn Pass>>,
+    passes: Vec<Box<dyn Pass>>,
+    stop_after: Option<String>,
+    dump: Dump,
+    unknown: Option<String>,
+}
+
+/// Of which passes the graph is kept as text, before and after.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Dump {
+    /// Of none.
+    #[default]
+    None,
+    /// Of those that changed something.
+    Changes,
+    /// Of the pass of that name.
+    Pass(String),
+}
+
+/// What happened, pass by pass.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// One step a pass, in order.
+    pub steps: Vec<Step>,
+}
+
+/// One pass's run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The pass's name.
+    pub pass: &'static str,
+    /// Did it change the graph?
+    pub changed: Changed,
+    /// How many nodes there were before and after.
+    pub nodes: (usize, usize),
+    /// The graph before and after, where a dump was asked for.
+    pub dump: Option<(String, String)>,
+}
+
+/// Why a pipeline did not run to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PipelineError {
+    /// No pass of the pipeline bears this name.
+    UnknownPass {
+        /// The name asked for.
+        name: String,
+        /// The names there are.
+        known: Vec<&'static str>,
+    },
+    /// A pass left a graph that the verifier refuses.
+    Broken {
+        /// The pass; `trace` if the graph was refused before the first.
+        pass: &'static str,
+        /// What is wrong.
+        faults: Vec<Fault>,
+        /// The graph before the pass.
+        before: String,
+        /// The graph after it.
+        after: String,
+    },
+}
+
+impl Pipeline {
+    /// No passes yet.
+    pub fn empty() -> Pipeline {
+        Pipeline { first: Vec::new(), passes: Vec::new(), stop_after: None, dump: Dump::None, unknown: None }
+    }
+
+    /// What turns a model's forward into its frozen form: clean, lower, fold, fuse, pack.
+    pub fn inference() -> Pipeline {
+        Pipeline::empty()
+            .then(RemoveIdentity)
+            .then(CommonSubexpressions)
+            .then(DeadCode)
+            .then(LowerModules)
+            .then(CommonSubexpressions)
+            .then(FoldBatchNorm)
+            .then(FuseEpilogue)
+            .then(LayoutSafe)
+            .then(PackKernels)
+            .then(CommonSubexpressions)
+            .then(DeadCode)
+    }
+
+    /// Appends a pass.
+    #[must_use]
+    pub fn then(mut self, pass: impl Pass + 'static) -> Pipeline {
+        self.passes.push(Box::new(pass));
+        self
+    }
+
+    /// Puts a pass first: it sees the graph as it was traced, after the passes that were put first before it.
+    #[must_use]
+    pub fn with(mut self, pass: impl Pass + 'static) -> Pipeline {
+        self.first.push(Box::new(pass));
+        self
+    }
+
+    /// Leaves out every pass of that name.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Pipeline {
+        self = self.checked(name);
+        self.first.retain(|pass| pass.name() != name);
+        self.passes.retain(|pass| pass.name() != name);
+        self
+    }
+
+    /// Stops after the first pass of that name.
+    #[must_use]
+    pub fn stop_after(mut self, name: &str) -> Pipeline {
+        self = self.checked(name);
+        self.stop_after = Some(name.to_owned());
+        self
+    }
+
+    /// Keeps graphs as text.
+    #[must_use]
+    pub fn dump(mut self, dump: Dump) -> Pipeline {
+        if let Dump::Pass(name) = &dump {
+            self = self.checked(name);
+        }
+        self.dump = dump;
+        self
+    }
+
+    /// The passes in order.
+    pub fn passes(&self) -> impl Iterator<Item = &dyn Pass> {
+        self.first.iter().chain(&self.passes).map(AsRef::as_ref)
+    }
+
+    /// Runs the passes on a graph.
+    ///
+    /// # Errors
+    /// A name that no pass bears, or a graph that the verifier refuses; the graph is then as the pass left it.
+    pub fn run(&self, graph: &mut Graph, cx: &PassContext) -> Result<Report, PipelineError> {
+        if let Some(name) = &self.unknown {
+            let known = self.passes().map(Pass::name).collect();
+            return Err(PipelineError::UnknownPass { name: name.clone(), known });
+        }
+        let traced = graph.clone();
+        if let Err(faults) = graph.lint() {
+            let text = graph.to_string();
+            return Err(PipelineError::Broken { pass: "trace", faults, before: text.clone(), after: text });
+        }
+        let mut report = Report::default();
+        for (position, pass) in self.passes().enumerate() {
+            report.steps.push(self.step(pass, graph, cx));
+            if let Err(faults) = graph.lint() {
+                let before = self.replay(traced, position, cx);
+                return Err(PipelineError::Broken { pass: pass.name(), faults, before, after: graph.to_string() });
+            }
+            if self.stop_after.as_deref() == Some(pass.name()) {
+                break;
+            }
+        }
+        Ok(report)
+    }
+
+    fn step(&self, pass: &dyn Pass, graph: &mut Graph, cx: &PassContext) -> Step {
+        let wanted = match &self.dump {
+            Dump::None => false,
+            Dump::Changes => true,
+            Dump::Pass(name) => name == pass.name(),
+        };
+        let (text, count) = (wanted.then(|| graph.to_string()), graph.nodes().len());
+        let changed = pass.run(graph, cx);
+        let kept = text.filter(|_| self.dump != Dump::Changes || changed == Changed::Yes);
+        let dump = kept.map(|before| (before, graph.to_string()));
+        Step { pass: pass.name(), changed, nodes: (count, graph.nodes().len()), dump }
+    }
+
+    /// The graph that pass number `end` was given.
+    fn replay(&self, mut graph: Graph, end: usize, cx: &PassContext) -> String {
+        for pass in self.passes().take(end) {
+            pass.run(&mut graph, cx);
+        }
+        graph.to_string()
+    }
+
+    fn checked(mut self, name: &str) -> Pipeline {
+        if !self.passes().any(|pass| pass.name() == name) {
+            self.unknown.get_or_insert_with(|| name.to_owned());
+        }
+        self
+    }
+}
+
+/// One pass a line: its number, its name, what it does.
+impl fmt::Display for Pipeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = self.passes().map(|pass| pass.name().len()).max().unwrap_or(0);
+        for (number, pass) in (1..).zip(self.passes()) {
+            writeln!(f, "{number:>2}  {:width$}  {}", pass.name(), pass.doc())?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Pipeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.passes().map(Pass::name)).finish()
+    }
+}
+
+impl fmt::Display for PipelineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PipelineError::UnknownPass { name, known } => {
+                write!(f, "there is no pass `{name}`; the passes are {}", known.join(", "))
+            }
+            PipelineError::Broken { pass, faults, before, after } => {
+                writeln!(f, "the pass `{pass}` left a graph that is not sound; this is a bug in fx")?;
+                for fault in faults {
+                    writeln!(f, "  {fault}")?;
+                }
+                write!(f, "before:\n{before}\nafter:\n{after}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for PipelineError {}

@@ -1,0 +1,294 @@
+//! Whole models through the pipeline for inference, from source to packed kernels.
+
+use expect_test::{Expect, expect};
+use fx_front::{diag::Diagnostics, scan, trace};
+use fx_ir::{Graph, Op};
+use fx_passes::pass::PassContext;
+use fx_passes::pipeline::Pipeline;
+
+/// The first entry of a source, traced and taken through the pipeline.
+fn frozen(source: &str) -> Graph {
+    let diags = Diagnostics::new();
+    let index = scan::text(source, &diags);
+    let item = index.fns.iter().position(|function| function.key.is_some()).expect("an entry");
+    let traced = trace::item(&index, item, &diags);
+    let told: Vec<String> = diags.into_sorted().iter().map(ToString::to_string).collect();
+    assert_eq!(told, [""; 0]);
+    let mut graph = traced.graph;
+    let cx = PassContext::new(traced.signature.has_receiver);
+    Pipeline::inference().run(&mut graph, &cx).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(graph.lint_origins(), Ok(()));
+    graph
+}
+
+/// What is left of a model: the nodes that a call runs, with their labels, and how often each op of `gone` stayed.
+fn check(source: &str, expected: &Expect) {
+    let graph = frozen(source);
+    let mut text = String::new();
+    for id in graph.nodes() {
+        let node = graph.node(id);
+        let mut template = match &node.op {
+            Op::Rust(code) => code.template.clone(),
+            Op::Call(op) => op.to_string(),
+            Op::CallModule(kind) => format!("layer {}", kind.0),
+            _ => continue,
+        };
+        if let Some(start) = template.find("frozen::").filter(|_| template.contains("::pack(")) {
+            template.drain(..start + "frozen::".len());
+        }
+        let inputs: Vec<&str> = node.inputs().map(|input| graph.node(input).name.as_str()).collect();
+        let (name, labels) = (&node.name, node.origin.labels.join(" "));
+        text.push_str(&format!("{name} = {template} of {} ({labels})\n", inputs.join(" ")));
+    }
+    expected.assert_eq(&text);
+}
+
+/// How many kernels are packed, and how many batch norms are left.
+fn kernels_and_norms(graph: &Graph) -> (usize, usize) {
+    let count = |is: &dyn Fn(&Op) -> bool| graph.nodes().into_iter().filter(|&id| is(&graph.node(id).op)).count();
+    let kernels = count(&|op| matches!(op, Op::Rust(code) if code.template.contains("Conv::pack(")));
+    let leaves = graph.nodes().into_iter().filter(|&id| graph.node(id).ty.to_string().contains("BatchNorm>"));
+    let norms = leaves.filter(|&id| matches!(&graph.node(id).op, Op::Rust(code) if code.template.contains("Leaf::new")));
+    (kernels, norms.count())
+}
+
+const RESNET: &str = r"
+use fx_runtime::{nn, traceable, Module, Tensor};
+
+#[derive(Debug, Module)]
+struct Downsample { conv: nn::Conv2D, bn: nn::BatchNorm }
+
+#[derive(Debug, Module)]
+struct Block { conv1: nn::Conv2D, bn1: nn::BatchNorm, conv2: nn::Conv2D, bn2: nn::BatchNorm, downsample: Option<Downsample> }
+
+#[derive(Debug, Module)]
+struct Net { conv1: nn::Conv2D, bn1: nn::BatchNorm, maxpool: nn::MaxPool2D, layer1: Vec<Block>, fc: nn::Linear }
+
+impl Block {
+    fn forward(&self, xs: &Tensor) -> Tensor {
+        let skip = match &self.downsample {
+            Some(d) => d.bn.forward(&d.conv.forward(xs)),
+            None => xs.shallow_clone(),
+        };
+        let ys = self.bn1.forward(&self.conv1.forward(xs)).relu();
+        let ys = self.bn2.forward(&self.conv2.forward(&ys));
+        (ys + skip).relu()
+    }
+}
+
+#[traceable]
+impl Net {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = self.bn1.forward(&self.conv1.forward(xs)).relu();
+        let mut ys = self.maxpool.forward(&ys);
+        for block in &self.layer1 {
+            ys = block.forward(&ys);
+        }
+        self.fc.forward(&ys.adaptive_avg_pool2d([1, 1]).flat_view())
+    }
+}
+";
+
+#[test]
+fn a_residual_network_is_one_kernel_a_convolution() {
+    check(RESNET, &expect![[r#"
+        conv1_params = ::fx_runtime::frozen::ConvParams::from($0.config) of conv1 (conv1)
+        conv1_folded = ::fx_runtime::frozen::fold::conv_batch_norm(&$0, $1.as_ref(), &$2, &$3) of conv1_weight conv1_bias bn1 conv1_params (conv1 bn1)
+        conv1_3 = Conv::pack(&frame, &$0, Some(&$1), &$2, ::fx_runtime::frozen::Act::Relu) of conv1_weight_2 conv1_bias_2 conv1_params (conv1 bn1 relu)
+        ys = $0.run(&$1) of conv1_3 xs (conv1 bn1 relu)
+        maxpool_2 = ::fx_runtime::frozen::Leaf::new(&frame, &$0) of maxpool (maxpool)
+        ys_1 = $0.run(&$1) of maxpool_2 ys (maxpool)
+        downsample_conv_params = ::fx_runtime::frozen::ConvParams::from($0.config) of conv (layer1.*.downsample.conv)
+        downsample_conv_folded = ::fx_runtime::frozen::fold::conv_batch_norm(&$0, $1.as_ref(), &$2, &$3) of downsample_conv_weight downsample_conv_bias bn downsample_conv_params (layer1.*.downsample.conv layer1.*.downsample.bn)
+        downsample_conv = Conv::pack(&frame, &$0, Some(&$1), &$2, ::fx_runtime::frozen::Act::None) of downsample_conv_weight_1 downsample_conv_bias_1 downsample_conv_params (layer1.*.downsample.conv layer1.*.downsample.bn)
+        layer1_downsample_bn = $0.run(&$1) of downsample_conv ys_2 (layer1.*.downsample.conv layer1.*.downsample.bn)
+        conv1_params_1 = ::fx_runtime::frozen::ConvParams::from($0.config) of conv1_2 (layer1.*.conv1)
+        conv1_folded_1 = ::fx_runtime::frozen::fold::conv_batch_norm(&$0, $1.as_ref(), &$2, &$3) of conv1_weight_1 conv1_bias_1 bn1_2 conv1_params_1 (layer1.*.conv1 layer1.*.bn1)
+        conv1_4 = Conv::pack(&frame, &$0, Some(&$1), &$2, ::fx_runtime::frozen::Act::Relu) of conv1_weight_3 conv1_bias_3 conv1_params_1 (layer1.*.conv1 layer1.*.bn1 relu)
+        ys_3 = $0.run(&$1) of conv1_4 ys_2 (layer1.*.conv1 layer1.*.bn1 relu)
+        conv2_params = ::fx_runtime::frozen::ConvParams::from($0.config) of conv2 (layer1.*.conv2)
+        conv2_folded = ::fx_runtime::frozen::fold::conv_batch_norm(&$0, $1.as_ref(), &$2, &$3) of conv2_weight conv2_bias bn2 conv2_params (layer1.*.conv2 layer1.*.bn2)
+        conv2_1 = Conv::pack(&frame, &$0, Some(&$1), &$2, ::fx_runtime::frozen::Act::Relu) of conv2_weight_1 conv2_bias_1 conv2_params (layer1.*.conv2 layer1.*.bn2 add relu)
+        ys_5 = $0.run_add(&$1, &$2) of conv2_1 ys_3 skip (layer1.*.conv2 layer1.*.bn2 add relu)
+        adaptive_avg_pool2d = adaptive_avg_pool2d of ys_6 (adaptive_avg_pool2d)
+        flat_view = flatten of adaptive_avg_pool2d (flat_view)
+        fc_2 = Linear::pack(&frame, &$0, $1.as_ref(), ::fx_runtime::frozen::Act::None) of fc_weight fc_bias (fc)
+        fc_1 = $0.run(&$1) of fc_2 flat_view (fc)
+    "#]]);
+    assert_eq!(kernels_and_norms(&frozen(RESNET)), (4, 0));
+}
+
+#[test]
+fn the_graph_of_a_residual_network() {
+    expect![[r#"
+        graph Net(self: module<crate::Net>, xs: tensor) {
+          %bn1 = get_attr[bn1](self) : module<BatchNorm>  @ src/lib.rs:28 as bn1
+          %conv1 = get_attr[conv1](self) : module<Conv2D>  @ src/lib.rs:28 as conv1
+          %conv1_weight = get_attr[ws](%conv1) : tensor  @ src/lib.rs:28 as conv1 by lower-modules
+          %conv1_bias = get_attr[bs](%conv1) : option<tensor>  @ src/lib.rs:28 as conv1 by lower-modules
+          %conv1_params = rust["::fx_runtime::frozen::ConvParams::from($0.config)"](%conv1) : rust<::fx_runtime::frozen::ConvParams>  @ src/lib.rs:28 as conv1 by lower-modules
+          %conv1_folded = rust["::fx_runtime::frozen::fold::conv_batch_norm(&$0, $1.as_ref(), &$2, &$3)", fallible](%conv1_weight, %conv1_bias, %bn1, %conv1_params) : (tensor, tensor)  @ src/lib.rs:28 as conv1 + bn1 by lower-modules + fold-batch-norm
+          %conv1_weight_2 = tuple_get[0](%conv1_folded) : tensor  @ src/lib.rs:28 as conv1 + bn1 by lower-modules + fold-batch-norm
+          %conv1_bias_2 = tuple_get[1](%conv1_folded) : tensor  @ src/lib.rs:28 as conv1 + bn1 by lower-modules + fold-batch-norm
+          %conv1_3 = rust["::fx_runtime::frozen::Conv::pack(&frame, &$0, Some(&$1), &$2, ::fx_runtime::frozen::Act::Relu)", fallible](%conv1_weight_2, %conv1_bias_2, %conv1_params) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:28 as conv1 + bn1 + relu by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
+          %ys = rust["$0.run(&$1)", fallible](%conv1_3, xs) : tensor  @ src/lib.rs:28 as conv1 + bn1 + relu by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
+          %maxpool = get_attr[maxpool](self) : module<MaxPool2D>  @ src/lib.rs:29 as maxpool
+          %maxpool_2 = rust["::fx_runtime::frozen::Leaf::new(&frame, &$0)", fallible](%maxpool) : rust<::fx_runtime::frozen::Leaf<::fx_runtime::nn::MaxPool2D>>  @ src/lib.rs:29 as maxpool by pack-kernels
+          %ys_1 = rust["$0.run(&$1)", fallible](%maxpool_2, %ys) : tensor  @ src/lib.rs:29 as maxpool by pack-kernels
+          %layer1 = get_attr[layer1](self) : list<module<crate::Block>>  @ src/lib.rs:30 as layer1
+          %ys_6 = for["%0 in $0.iter()"](%layer1, %ys_1) : tensor  @ src/lib.rs:30 as each (block: module<crate::Block>  @ src/lib.rs:30 as "layer1.*", ys_2: tensor  @ src/lib.rs:30 as ys) {
+            %downsample = get_attr[downsample](block) : option<module<crate::Downsample>>  @ src/lib.rs:15 as "layer1.*.downsample"
+            %skip = match(%downsample) : tensor  @ src/lib.rs:15 as choice {
+              "Some(%0)" (d: module<crate::Downsample>  @ src/lib.rs:16 as "layer1.*.downsample") {
+                %bn = get_attr[bn](d) : module<BatchNorm>  @ src/lib.rs:16 as "layer1.*.downsample.bn"
+                %conv = get_attr[conv](d) : module<Conv2D>  @ src/lib.rs:16 as "layer1.*.downsample.conv"
+                %downsample_conv_weight = get_attr[ws](%conv) : tensor  @ src/lib.rs:16 as "layer1.*.downsample.conv" by lower-modules
+                %downsample_conv_bias = get_attr[bs](%conv) : option<tensor>  @ src/lib.rs:16 as "layer1.*.downsample.conv" by lower-modules
+                %downsample_conv_params = rust["::fx_runtime::frozen::ConvParams::from($0.config)"](%conv) : rust<::fx_runtime::frozen::ConvParams>  @ src/lib.rs:16 as "layer1.*.downsample.conv" by lower-modules
+                %downsample_conv_folded = rust["::fx_runtime::frozen::fold::conv_batch_norm(&$0, $1.as_ref(), &$2, &$3)", fallible](%downsample_conv_weight, %downsample_conv_bias, %bn, %downsample_conv_params) : (tensor, tensor)  @ src/lib.rs:16 as "layer1.*.downsample.conv" + "layer1.*.downsample.bn" by lower-modules + fold-batch-norm
+                %downsample_conv_weight_1 = tuple_get[0](%downsample_conv_folded) : tensor  @ src/lib.rs:16 as "layer1.*.downsample.conv" + "layer1.*.downsample.bn" by lower-modules + fold-batch-norm
+                %downsample_conv_bias_1 = tuple_get[1](%downsample_conv_folded) : tensor  @ src/lib.rs:16 as "layer1.*.downsample.conv" + "layer1.*.downsample.bn" by lower-modules + fold-batch-norm
+                %downsample_conv = rust["::fx_runtime::frozen::Conv::pack(&frame, &$0, Some(&$1), &$2, ::fx_runtime::frozen::Act::None)", fallible](%downsample_conv_weight_1, %downsample_conv_bias_1, %downsample_conv_params) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:16 as "layer1.*.downsample.conv" + "layer1.*.downsample.bn" by lower-modules + fold-batch-norm + pack-kernels
+                %layer1_downsample_bn = rust["$0.run(&$1)", fallible](%downsample_conv, ys_2) : tensor  @ src/lib.rs:16 as "layer1.*.downsample.conv" + "layer1.*.downsample.bn" by lower-modules + fold-batch-norm + pack-kernels
+                yield %layer1_downsample_bn  @ src/lib.rs:15 as yield
+              }
+              "None" {
+                yield ys_2  @ src/lib.rs:15 as yield
+              }
+            }
+            %bn1_2 = get_attr[bn1](block) : module<BatchNorm>  @ src/lib.rs:19 as "layer1.*.bn1"
+            %conv1_2 = get_attr[conv1](block) : module<Conv2D>  @ src/lib.rs:19 as "layer1.*.conv1"
+            %conv1_weight_1 = get_attr[ws](%conv1_2) : tensor  @ src/lib.rs:19 as "layer1.*.conv1" by lower-modules
+            %conv1_bias_1 = get_attr[bs](%conv1_2) : option<tensor>  @ src/lib.rs:19 as "layer1.*.conv1" by lower-modules
+            %conv1_params_1 = rust["::fx_runtime::frozen::ConvParams::from($0.config)"](%conv1_2) : rust<::fx_runtime::frozen::ConvParams>  @ src/lib.rs:19 as "layer1.*.conv1" by lower-modules
+            %conv1_folded_1 = rust["::fx_runtime::frozen::fold::conv_batch_norm(&$0, $1.as_ref(), &$2, &$3)", fallible](%conv1_weight_1, %conv1_bias_1, %bn1_2, %conv1_params_1) : (tensor, tensor)  @ src/lib.rs:19 as "layer1.*.conv1" + "layer1.*.bn1" by lower-modules + fold-batch-norm
+            %conv1_weight_3 = tuple_get[0](%conv1_folded_1) : tensor  @ src/lib.rs:19 as "layer1.*.conv1" + "layer1.*.bn1" by lower-modules + fold-batch-norm
+            %conv1_bias_3 = tuple_get[1](%conv1_folded_1) : tensor  @ src/lib.rs:19 as "layer1.*.conv1" + "layer1.*.bn1" by lower-modules + fold-batch-norm
+            %conv1_4 = rust["::fx_runtime::frozen::Conv::pack(&frame, &$0, Some(&$1), &$2, ::fx_runtime::frozen::Act::Relu)", fallible](%conv1_weight_3, %conv1_bias_3, %conv1_params_1) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:19 as "layer1.*.conv1" + "layer1.*.bn1" + relu by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
+            %ys_3 = rust["$0.run(&$1)", fallible](%conv1_4, ys_2) : tensor  @ src/lib.rs:19 as "layer1.*.conv1" + "layer1.*.bn1" + relu by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
+            %bn2 = get_attr[bn2](block) : module<BatchNorm>  @ src/lib.rs:20 as "layer1.*.bn2"
+            %conv2 = get_attr[conv2](block) : module<Conv2D>  @ src/lib.rs:20 as "layer1.*.conv2"
+            %conv2_weight = get_attr[ws](%conv2) : tensor  @ src/lib.rs:20 as "layer1.*.conv2" by lower-modules
+            %conv2_bias = get_attr[bs](%conv2) : option<tensor>  @ src/lib.rs:20 as "layer1.*.conv2" by lower-modules
+            %conv2_params = rust["::fx_runtime::frozen::ConvParams::from($0.config)"](%conv2) : rust<::fx_runtime::frozen::ConvParams>  @ src/lib.rs:20 as "layer1.*.conv2" by lower-modules
+            %conv2_folded = rust["::fx_runtime::frozen::fold::conv_batch_norm(&$0, $1.as_ref(), &$2, &$3)", fallible](%conv2_weight, %conv2_bias, %bn2, %conv2_params) : (tensor, tensor)  @ src/lib.rs:20 as "layer1.*.conv2" + "layer1.*.bn2" by lower-modules + fold-batch-norm
+            %conv2_weight_1 = tuple_get[0](%conv2_folded) : tensor  @ src/lib.rs:20 as "layer1.*.conv2" + "layer1.*.bn2" by lower-modules + fold-batch-norm
+            %conv2_bias_1 = tuple_get[1](%conv2_folded) : tensor  @ src/lib.rs:20 as "layer1.*.conv2" + "layer1.*.bn2" by lower-modules + fold-batch-norm
+            %conv2_1 = rust["::fx_runtime::frozen::Conv::pack(&frame, &$0, Some(&$1), &$2, ::fx_runtime::frozen::Act::Relu)", fallible](%conv2_weight_1, %conv2_bias_1, %conv2_params) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:20 + src/lib.rs:21 as "layer1.*.conv2" + "layer1.*.bn2" + add + relu by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
+            %ys_5 = rust["$0.run_add(&$1, &$2)", fallible](%conv2_1, %ys_3, %skip) : tensor  @ src/lib.rs:20 + src/lib.rs:21 as "layer1.*.conv2" + "layer1.*.bn2" + add + relu by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
+            yield %ys_5  @ src/lib.rs:30 as yield
+          }
+          %fc = get_attr[fc](self) : module<Linear>  @ src/lib.rs:33 as fc
+          %adaptive_avg_pool2d = adaptive_avg_pool2d(%ys_6, [1, 1]) : tensor  @ src/lib.rs:33 as adaptive_avg_pool2d
+          %flat_view = flatten(%adaptive_avg_pool2d, 1, -1) : tensor  @ src/lib.rs:33 as flat_view by layout-safe
+          %fc_weight = get_attr[ws](%fc) : tensor  @ src/lib.rs:33 as fc by lower-modules
+          %fc_bias = get_attr[bs](%fc) : option<tensor>  @ src/lib.rs:33 as fc by lower-modules
+          %fc_2 = rust["::fx_runtime::frozen::Linear::pack(&frame, &$0, $1.as_ref(), ::fx_runtime::frozen::Act::None)", fallible](%fc_weight, %fc_bias) : rust<::fx_runtime::frozen::Linear>  @ src/lib.rs:33 as fc by lower-modules + pack-kernels
+          %fc_1 = rust["$0.run(&$1)", fallible](%fc_2, %flat_view) : tensor  @ src/lib.rs:33 as fc by lower-modules + pack-kernels
+          yield %fc_1  @ src/lib.rs:34 as output
+        }"#]].assert_eq(&frozen(RESNET).to_string());
+}
+
+/// A convolution, a batch norm, a convolution, a batch norm and a convolution in a `Sequential`, and a batch norm in a
+/// module of its own: the model of torch.fx's tutorial on this.
+#[test]
+fn batch_norms_fold_across_module_borders() {
+    let source = r#"
+use fx_runtime::{nn, traceable, Module, Tensor};
+
+#[derive(Debug, Module)]
+struct WrappedBatchNorm { bn: nn::BatchNorm }
+
+#[traceable]
+impl WrappedBatchNorm {
+    fn forward(&self, xs: &Tensor) -> Tensor { self.bn.forward(xs) }
+}
+
+#[derive(Debug, Module)]
+struct Model { conv1: nn::Conv2D, bn1: nn::BatchNorm, conv2: nn::Conv2D, nested: nn::Sequential, wrapped: WrappedBatchNorm }
+
+impl Model {
+    fn new(p: &nn::Path) -> Self {
+        let nested = nn::seq()
+            .add(nn::batch_norm2d(p / "nested" / "0", 1, Default::default()))
+            .add(nn::conv2d(p / "nested" / "1", 1, 1, 1, Default::default()));
+        Model {
+            conv1: nn::conv2d(p / "conv1", 1, 1, 1, Default::default()),
+            bn1: nn::batch_norm2d(p / "bn1", 1, Default::default()),
+            conv2: nn::conv2d(p / "conv2", 1, 1, 1, Default::default()),
+            nested,
+            wrapped: WrappedBatchNorm { bn: nn::batch_norm2d(p / "wrapped" / "bn", 1, Default::default()) },
+        }
+    }
+}
+
+#[traceable]
+impl Model {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let xs = self.bn1.forward(&self.conv1.forward(xs));
+        let xs = self.nested.forward(&self.conv2.forward(&xs));
+        self.wrapped.forward(&xs)
+    }
+}
+"#
+    .replace("#[traceable]\nimpl WrappedBatchNorm", "impl WrappedBatchNorm");
+    assert_eq!(kernels_and_norms(&frozen(&source)), (3, 0));
+    check(&source, &expect![[r#"
+        conv1_params = ::fx_runtime::frozen::ConvParams::from($0.config) of conv1 (conv1)
+        conv1_folded = ::fx_runtime::frozen::fold::conv_batch_norm(&$0, $1.as_ref(), &$2, &$3) of conv1_weight conv1_bias bn1 conv1_params (conv1 bn1)
+        conv1_2 = Conv::pack(&frame, &$0, Some(&$1), &$2, ::fx_runtime::frozen::Act::None) of conv1_weight_1 conv1_bias_1 conv1_params (conv1 bn1)
+        xs_1 = $0.run(&$1) of conv1_2 xs (conv1 bn1)
+        conv2_params = ::fx_runtime::frozen::ConvParams::from($0.config) of conv2 (conv2)
+        nested_0 = &$0.layer::<::fx_runtime::nn::BatchNorm>(0) of nested (nested.0)
+        conv2_folded = ::fx_runtime::frozen::fold::conv_batch_norm(&$0, $1.as_ref(), &$2, &$3) of conv2_weight conv2_bias nested_0 conv2_params (conv2 nested.0)
+        conv2_2 = Conv::pack(&frame, &$0, Some(&$1), &$2, ::fx_runtime::frozen::Act::None) of conv2_weight_1 conv2_bias_1 conv2_params (conv2 nested.0)
+        nested_1 = $0.run(&$1) of conv2_2 xs_1 (conv2 nested.0)
+        nested_2 = &$0.layer::<::fx_runtime::nn::Conv2D>(1) of nested (nested.1)
+        nested_1_params = ::fx_runtime::frozen::ConvParams::from($0.config) of nested_2 (nested.1)
+        nested_1_folded = ::fx_runtime::frozen::fold::conv_batch_norm(&$0, $1.as_ref(), &$2, &$3) of nested_1_weight nested_1_bias bn nested_1_params (nested.1 wrapped.bn)
+        nested_4 = Conv::pack(&frame, &$0, Some(&$1), &$2, ::fx_runtime::frozen::Act::None) of nested_1_weight_1 nested_1_bias_1 nested_1_params (nested.1 wrapped.bn)
+        wrapped_bn = $0.run(&$1) of nested_4 nested_1 (nested.1 wrapped.bn)
+    "#]]);
+}
+
+/// A model of two convolutions and a batch norm with this body.
+fn small(body: &str) -> String {
+    format!(
+        "use fx_runtime::{{nn, traceable, Module, Tensor}};
+        #[derive(Debug, Module)]
+        struct Net {{ conv: nn::Conv2D, other: nn::Conv2D, bn: nn::BatchNorm, deep: bool }}
+        #[traceable]
+        impl Net {{ pub fn forward(&self, xs: &Tensor) -> Tensor {{ {body} }} }}"
+    )
+}
+
+#[test]
+fn a_convolution_that_is_called_twice_keeps_its_batch_norm() {
+    let twice = "let ys = self.bn.forward(&self.conv.forward(xs)); self.bn.forward(&self.conv.forward(&ys))";
+    // One kernel for both calls.
+    assert_eq!(kernels_and_norms(&frozen(&small(twice))), (1, 1));
+}
+
+#[test]
+fn a_convolution_that_others_read_keeps_its_batch_norm() {
+    let skip = "let ys = self.conv.forward(xs); self.bn.forward(&ys) + ys";
+    assert_eq!(kernels_and_norms(&frozen(&small(skip))), (1, 1));
+    let inside = "let ys = self.conv.forward(xs); if self.deep { self.bn.forward(&ys) } else { ys }";
+    assert_eq!(kernels_and_norms(&frozen(&small(inside))), (1, 1));
+    let same_twice = "let ys = self.conv.forward(xs); self.bn.forward(&ys) + self.bn.forward(&self.conv.forward(xs))";
+    assert_eq!(kernels_and_norms(&frozen(&small(same_twice))), (1, 1));
+}
+
+#[test]
+fn two_convolutions_that_meet_are_two_kernels() {
+    let meet = "(self.bn.forward(&self.conv.forward(xs)) + self.other.forward(xs)).relu()";
+    check(&small(meet), &expect![[r#"
+        conv_params = ::fx_runtime::frozen::ConvParams::from($0.config) of conv (conv)
+        conv_folded = ::fx_runtime::frozen::fold::conv_batch_norm(&$0, $1.as_ref(), &$2, &$3) of conv_weight conv_bias bn conv_params (conv bn)
+        conv_2 = Conv::pack(&frame, &$0, Some(&$1), &$2, ::fx_runtime::frozen::Act::None) of conv_weight_1 conv_bias_1 conv_params (conv bn)
+        bn_1 = $0.run(&$1) of conv_2 xs (conv bn)
+        other_params = ::fx_runtime::frozen::ConvParams::from($0.config) of other (other)
+        other_2 = Conv::pack(&frame, &$0, $1.as_ref(), &$2, ::fx_runtime::frozen::Act::Relu) of other_weight other_bias other_params (other add relu)
+        relu = $0.run_add(&$1, &$2) of other_2 xs bn_1 (other add relu)
+    "#]]);
+}

@@ -1,0 +1,231 @@
+//! The instance graph: what a live model computes, flat, as torch.fx would show it.
+//!
+//! `net.graph()` is generated code that walks the live object (which `Option`s are `Some`, how long each `Vec` is) and
+//! tells a [`Tracer`] what it meets. Nothing is computed: inputs and results are names. What depends on an input's
+//! values, and so is decided at every call, stands in the graph as one node of code.
+
+use std::collections::BTreeMap;
+
+use fx_ir::{Code, Effect, Graph, ModuleKind, NodeId, Op, OpId, Origin, Place, RegionId, Type};
+use tch::{Kind, Tensor};
+
+pub use fx_ir::Arg;
+
+use crate::{Error, Module};
+
+/// Gathers an instance graph, node by node.
+#[derive(Debug)]
+pub struct Tracer {
+    graph: Graph,
+    tensors: BTreeMap<String, NodeId>,
+}
+
+impl Tracer {
+    /// An empty graph of that name.
+    pub fn new(name: &str) -> Tracer {
+        Tracer { graph: Graph::new(name), tensors: BTreeMap::new() }
+    }
+
+    fn body(&self) -> RegionId {
+        self.graph.body()
+    }
+
+    fn push(&mut self, op: Op, args: Vec<Arg>, name: &str, ty: Type, place: &str) -> Arg {
+        let body = self.body();
+        Arg::Node(self.graph.push(body, op, args, name, ty, origin(place, name)))
+    }
+
+    /// An input of the model.
+    pub fn input(&mut self, name: &str, is_tensor: bool) -> Arg {
+        let ty = if is_tensor { Type::TENSOR } else { Type::Unknown };
+        let body = self.body();
+        Arg::Node(self.graph.add_param(body, name, ty, Origin::default()))
+    }
+
+    /// The forward of the layer that lies at `path` (`layer1.0.conv1`).
+    pub fn module(&mut self, path: &str, layer: &dyn Module, args: &[&Arg], place: &str) -> Arg {
+        let op = Op::CallModule(ModuleKind(layer.type_name().to_owned()));
+        let args = std::iter::once(Arg::Str(path.to_owned())).chain(args.iter().copied().cloned()).collect();
+        self.push(op, args, &path.replace('.', "_"), Type::TENSOR, place)
+    }
+
+    /// The layers of a `Sequential`, one after the other.
+    pub fn chain<'m>(
+        &mut self,
+        path: &str,
+        layers: impl Iterator<Item = (usize, Option<&'m dyn Module>, &'m str)>,
+        input: &Arg,
+        place: &str,
+    ) -> Arg {
+        layers.fold(input.clone(), |input, (position, layer, type_name)| {
+            let path = if path.is_empty() { position.to_string() } else { format!("{path}.{position}") };
+            match layer {
+                Some(layer) => self.module(&path, layer, &[&input], place),
+                None => {
+                    let op = Op::CallModule(ModuleKind(type_name.to_owned()));
+                    self.push(op, vec![Arg::Str(path.clone()), input], &path.replace('.', "_"), Type::TENSOR, place)
+                }
+            }
+        })
+    }
+
+    /// The parameter or buffer that lies at `path`; one node however often it is read.
+    pub fn tensor(&mut self, path: &str, tensor: &Tensor) -> Arg {
+        if let Some(&id) = self.tensors.get(path) {
+            return Arg::Node(id);
+        }
+        let shape = tensor.size().iter().map(ToString::to_string).collect();
+        let ty = Type::Tensor(fx_ir::TensorType { dtype: Some(dtype(tensor.kind())), shape: Some(shape) });
+        let arg = self.push(Op::GetAttr(path.to_owned()), Vec::new(), &path.replace('.', "_"), ty, "");
+        self.tensors.extend(arg.node().map(|id| (path.to_owned(), id)));
+        arg
+    }
+
+    /// A call of an op.
+    pub fn call(&mut self, op: &str, args: &[&Arg], place: &str) -> Arg {
+        match OpId::lookup(op) {
+            Some(id) => self.push(Op::Call(id), owned(args), op.split('.').next().unwrap_or(op), Type::TENSOR, place),
+            None => self.code(op, args, op, place),
+        }
+    }
+
+    /// Code that is carried along.
+    pub fn code(&mut self, template: &str, args: &[&Arg], name: &str, place: &str) -> Arg {
+        let code = Code { template: template.to_owned(), effect: Effect::Io, fallible: false, opaque: None };
+        self.push(Op::Rust(code), owned(args), name, Type::Unknown, place)
+    }
+
+    /// One part of a tuple.
+    pub fn part(&mut self, of: &Arg, position: usize) -> Arg {
+        self.push(Op::TupleGet(position), vec![of.clone()], "getitem", Type::Unknown, "")
+    }
+
+    /// The graph that yields these values.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if the walk left a graph that the verifier refuses.
+    pub fn finish(mut self, outputs: &[&Arg]) -> Result<Graph, Error> {
+        self.push(Op::Yield, owned(outputs), "output", Type::Unknown, "");
+        match self.graph.lint() {
+            Ok(()) => Ok(self.graph),
+            Err(faults) => {
+                let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+                let what = format!("the graph of `{}`, which is a fault of fx: {}", self.graph.name, faults.join("; "));
+                Err(Error::Unsupported { what, help: "please report it with the model's source".to_owned() })
+            }
+        }
+    }
+}
+
+fn owned(args: &[&Arg]) -> Vec<Arg> {
+    args.iter().copied().cloned().collect()
+}
+
+fn origin(place: &str, label: &str) -> Origin {
+    match place.rsplit_once(':') {
+        Some((file, line)) => {
+            Origin::user(Place { file: file.to_owned(), line: line.parse().unwrap_or_default() }, label)
+        }
+        None => Origin::default(),
+    }
+}
+
+/// torch's short name of a dtype.
+fn dtype(kind: Kind) -> String {
+    match kind {
+        Kind::Float => "f32",
+        Kind::Double => "f64",
+        Kind::Half => "f16",
+        Kind::BFloat16 => "bf16",
+        Kind::Int64 => "i64",
+        Kind::Int => "i32",
+        Kind::Int16 => "i16",
+        Kind::Int8 => "i8",
+        Kind::Uint8 => "u8",
+        Kind::Bool => "b8",
+        other => return format!("{other:?}").to_lowercase(),
+    }
+    .to_owned()
+}
+
+/// A live value as it stands in a graph.
+pub trait Live {
+    /// The literal.
+    fn arg(&self) -> Arg;
+}
+
+macro_rules! live {
+    ($($ty:ty => $arg:expr),+ $(,)?) => {
+        $(impl Live for $ty {
+            fn arg(&self) -> Arg {
+                let make: fn(&$ty) -> Arg = $arg;
+                make(self)
+            }
+        })+
+    };
+}
+
+live! {
+    i64 => |v| Arg::Int(*v),
+    i32 => |v| Arg::Int(i64::from(*v)),
+    usize => |v| Arg::Int(i64::try_from(*v).unwrap_or(i64::MAX)),
+    f64 => |v| Arg::Float(*v),
+    f32 => |v| Arg::Float(f64::from(*v)),
+    bool => |v| Arg::Bool(*v),
+    str => |v| Arg::Str(v.to_owned()),
+    String => |v| Arg::Str(v.clone()),
+    Kind => |v| Arg::Path(format!("Kind::{v:?}")),
+}
+
+impl<T: Live + ?Sized> Live for &T {
+    fn arg(&self) -> Arg {
+        (**self).arg()
+    }
+}
+
+impl<T: Live> Live for Option<T> {
+    fn arg(&self) -> Arg {
+        self.as_ref().map_or(Arg::None, Live::arg)
+    }
+}
+
+impl<T: Live> Live for [T] {
+    fn arg(&self) -> Arg {
+        Arg::List(self.iter().map(Live::arg).collect())
+    }
+}
+
+impl<T: Live> Live for Vec<T> {
+    fn arg(&self) -> Arg {
+        self.as_slice().arg()
+    }
+}
+
+impl<T: Live, const N: usize> Live for [T; N] {
+    fn arg(&self) -> Arg {
+        self.as_slice().arg()
+    }
+}
+
+/// A value that may be [`Live`]; a method of the type comes before one of the trait [`Otherwise`].
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Probe<'v, T: ?Sized>(pub &'v T);
+
+impl<T: Live + ?Sized> Probe<'_, T> {
+    /// The literal.
+    pub fn arg(&self, _: &str) -> Arg {
+        self.0.arg()
+    }
+}
+
+/// What a value that is not [`Live`] becomes: the source it came from.
+#[doc(hidden)]
+pub trait Otherwise {
+    /// The source text.
+    fn arg(&self, source: &str) -> Arg {
+        Arg::Path(source.to_owned())
+    }
+}
+
+impl<T: ?Sized> Otherwise for &Probe<'_, T> {}
