@@ -1,11 +1,6 @@
 //! `#[traceable]`: the user's item as it is, the code that the build script generated for it, and what was wrong.
 
-use fx_front::{
-    attrs::TraceableOptions,
-    diag::{Code, Severity},
-    handoff::Item,
-    key::leaves,
-};
+use fx_front::{attrs::TraceableOptions, diag::Code, handoff::Item, key::leaves};
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
@@ -67,7 +62,7 @@ fn generated(entry: &Entry, faults: &mut Faults) -> Option<TokenStream> {
 fn report(item: &Item, entry: &Entry, faults: &mut Faults) {
     let leaves = leaves(entry.sig, entry.block);
     let token = |at: usize| Ident::new("leaf", leaves.get(at).map_or_else(|| entry.sig.ident.span(), |leaf| leaf.span));
-    for fault in item.faults.iter().filter(|fault| fault.severity == Severity::Error) {
+    for fault in &item.faults {
         let (first, last) = (token(fault.leaves.0), token(fault.leaves.1));
         faults.push(fault.code, quote!(#first #last), &fault.message, &fault.help);
     }

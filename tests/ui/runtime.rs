@@ -1,6 +1,7 @@
 //! As much of fx-runtime as the compile-fail cases name: types without content.
 
 pub use fx_macros::{Module, fx, traceable};
+pub use module::Module;
 
 /// A tensor.
 #[derive(Debug)]
@@ -18,6 +19,18 @@ impl Tensor {
     pub fn relu(&self) -> Tensor {
         Tensor
     }
+
+    /// The sum of all elements is one.
+    #[must_use]
+    pub fn softmax(&self, _dim: i64) -> Tensor {
+        Tensor
+    }
+}
+
+impl std::fmt::Display for Tensor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tensor")
+    }
 }
 
 /// What to freeze for.
@@ -32,6 +45,51 @@ pub struct Graph;
 #[derive(Debug)]
 pub struct Error;
 
+/// What the derive names.
+pub mod module {
+    use crate::Error;
+
+    /// A part of a model.
+    pub trait Module {
+        /// The name of the type.
+        fn type_name(&self) -> &'static str;
+        /// Shows the parts.
+        fn visit<'a>(&'a self, visitor: &mut dyn Visitor<'a>);
+        /// A second handle.
+        fn shallow_clone(&self) -> Result<Self, Error>
+        where
+            Self: Sized;
+    }
+
+    /// Receives the parts.
+    pub trait Visitor<'a> {}
+
+    /// Shows nothing.
+    #[macro_export]
+    macro_rules! visit_nothing {
+        ($($any:tt)*) => {
+            ()
+        };
+    }
+
+    /// Clones nothing.
+    #[macro_export]
+    macro_rules! clone_nothing {
+        ($($any:tt)*) => {
+            ::core::result::Result::Err($crate::Error)
+        };
+    }
+
+    pub use clone_nothing as clone_field;
+    pub use visit_nothing as visit_field;
+}
+
+/// Registers nothing.
+#[macro_export]
+macro_rules! register_module {
+    ($module:ty) => {};
+}
+
 /// Layers.
 pub mod nn {
     use super::Tensor;
@@ -42,13 +100,21 @@ pub mod nn {
         fn forward(&self, xs: &Tensor) -> Tensor;
     }
 
-    /// A layer.
-    #[derive(Debug)]
-    pub struct Linear;
+    macro_rules! layers {
+        ($($layer:ident)+) => {
+            $(
+                /// A layer.
+                #[derive(Debug)]
+                pub struct $layer;
 
-    impl Module for Linear {
-        fn forward(&self, xs: &Tensor) -> Tensor {
-            xs.shallow_clone()
-        }
+                impl Module for $layer {
+                    fn forward(&self, xs: &Tensor) -> Tensor {
+                        xs.shallow_clone()
+                    }
+                }
+            )+
+        };
     }
+
+    layers!(Conv2D Linear);
 }
