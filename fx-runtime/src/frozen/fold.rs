@@ -38,14 +38,14 @@ pub fn conv_batch_norm(
     let affine = Affine::of(bn, weight)?;
     let channels = Channels::of(weight, params)?;
     affine.check(channels.out)?;
-    let weight64 = weight.f_to_kind(Kind::Double)?;
+    // The product with an f64 scale is f64.
     let scaled = if params.transposed {
         // The output channels of group g lie along axis 1 of the g-th part of axis 0.
-        let parts = channels.in_groups(&weight64)?;
+        let parts = channels.in_groups(weight)?;
         let scale = affine.scale.f_reshape(channels.beside([params.groups, 1, channels.out / params.groups]))?;
         parts.f_mul(&scale)?.f_reshape(weight.size())?
     } else {
-        weight64.f_mul(&affine.scale.f_reshape(channels.along(0))?)?
+        weight.f_mul(&affine.scale.f_reshape(channels.along(0))?)?
     };
     affine.after(weight, &scaled, bias)
 }
@@ -60,7 +60,7 @@ pub fn linear_batch_norm(weight: &Tensor, bias: Option<&Tensor>, bn: &BatchNorm)
     let affine = Affine::of(bn, weight)?;
     let (out, _) = weight.size2()?;
     affine.check(out)?;
-    let scaled = weight.f_to_kind(Kind::Double)?.f_mul(&affine.scale.f_reshape([-1, 1])?)?;
+    let scaled = weight.f_mul(&affine.scale.f_reshape([-1, 1])?)?;
     affine.after(weight, &scaled, bias)
 }
 

@@ -305,6 +305,25 @@ fn resnet_blocks_eager_and_packed() {
     }
 }
 
+/// Not a check: what this crate adds to a call of the kernel.
+#[test]
+#[ignore = "a measurement, for a quiet machine and an optimised build"]
+#[expect(clippy::print_stdout, reason = "prints its number")]
+fn checks_cost_nanoseconds() {
+    let frame = frame(Freeze::new());
+    let case = three_by_three();
+    let conv = Conv::pack(&frame, &case.weight(Kind::Float), None, &case.params, Act::Relu).unwrap();
+    let x = randn(case.input, Kind::Float);
+    let other = conv.run(&x).unwrap();
+    let rounds = 200_000;
+    let start = std::time::Instant::now();
+    for _ in 0..rounds {
+        let call = conv.look_at(std::hint::black_box(&x)).unwrap();
+        assert!(conv.is_direct(&call) && conv.is_like_result(std::hint::black_box(&other), &call));
+    }
+    println!("checks of input and summand: {} ns a call", start.elapsed().as_nanos() / rounds);
+}
+
 fn conv_layout(x: &Tensor) -> Tensor {
     ops::contiguous(x, ops::MemoryFormat::ChannelsLast).unwrap()
 }
