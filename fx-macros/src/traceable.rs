@@ -34,29 +34,33 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     };
     let entry = Entry::of(&parsed, &options, &mut faults);
     let sound = entry.filter(|_| faults.is_empty());
-    let generated = sound.and_then(|entry| generated(&entry, &mut faults).or_else(|| stand_in::of(&parsed, entry.sig)));
+    let generated = sound.and_then(|entry| {
+        let included = generated(&entry, &mut faults).unwrap_or_else(|missing| {
+            let attribute = report::attribute(entry.sig.ident.span());
+            faults.push(Code::NoBuildScript, attribute, &missing.message, &missing.help);
+            None
+        });
+        included.or_else(|| stand_in::of(&parsed, entry.sig))
+    });
     quote!(#item #generated #faults)
 }
 
 /// The inclusion of the generated file; what the build script found wrong goes to `faults`.
-fn generated(entry: &Entry, faults: &mut Faults) -> Option<TokenStream> {
-    let name = entry.sig.ident.span();
-    let mut refuse = |missing: Missing| {
-        faults.push(Code::NoBuildScript, report::attribute(name), &missing.message, &missing.help);
-        None
-    };
-    let items = match handoff::items() {
-        Ok(items) => items,
-        Err(missing) => return refuse(missing),
-    };
-    match handoff::find(&items, &entry.key, name) {
-        Ok(Found::Same(item)) => {
+fn generated(entry: &Entry, faults: &mut Faults) -> Result<Option<TokenStream>, Missing> {
+    let items = handoff::items()?;
+    let file = match handoff::find(&items, &entry.key, entry.sig.ident.span())? {
+        Found::Same(item) => {
             report(item, entry, faults);
-            item.file.as_deref().map(include)
+            // While anything is wrong with any item, nothing is generated.
+            if item.file.is_none() && items.iter().all(|item| item.faults.is_empty()) {
+                let message = format!("the build script generated nothing for `{}`", entry.key.name);
+                return Err(Missing { message, help: "this is a bug of fx, please report it".to_owned() });
+            }
+            &item.file
         }
-        Ok(Found::Edited(item)) => item.file.as_deref().map(include),
-        Err(missing) => refuse(missing),
-    }
+        Found::Edited(item) => &item.file,
+    };
+    Ok(file.as_deref().map(include))
 }
 
 fn report(item: &Item, entry: &Entry, faults: &mut Faults) {

@@ -1,5 +1,6 @@
 //! Cases that need a build script: each becomes a crate with a user's build.rs, and has to fail with exactly the words
 //! beside it; `UPDATE_EXPECT=1` writes them anew.
+#![allow(clippy::expect_used, reason = "a test that fails may do so by panicking")]
 
 use std::{
     fs,
@@ -68,8 +69,10 @@ fn case_manifest(root: &Path, name: &str) -> String {
     let (passes, runtime) = (root.join("fx-passes"), root.join("tests/ui"));
     format!(
         "[package]\nname = {name:?}\nversion = \"0.0.0\"\nedition = \"2024\"\npublish = false\n\n\
-         [dependencies]\nfx-runtime = {{ package = \"fx-ui-tests\", path = {runtime:?} }}\n\n\
-         [build-dependencies]\nfx-passes = {{ path = {passes:?} }}\n"
+         [dependencies]\nfx-runtime = {{ package = \"fx-ui-tests\", path = '{}' }}\n\n\
+         [build-dependencies]\nfx-passes = {{ path = '{}' }}\n",
+        runtime.display(),
+        passes.display(),
     )
 }
 
