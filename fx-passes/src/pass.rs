@@ -39,7 +39,7 @@ pub trait Pass {
 }
 
 /// What a pass may know beside the graph.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PassContext {
     /// Is the graph's first parameter the model, whose weights are known at freeze time?

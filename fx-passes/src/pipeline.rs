@@ -236,3 +236,152 @@ impl fmt::Display for PipelineError {
 }
 
 impl std::error::Error for PipelineError {}
+
+#[cfg(test)]
+#[allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots so")]
+mod tests {
+    use expect_test::expect;
+    use fx_ir::ParseError;
+
+    use super::*;
+
+    /// Forgets how the graph ends.
+    struct Careless;
+
+    impl Pass for Careless {
+        fn name(&self) -> &'static str {
+            "careless"
+        }
+
+        fn doc(&self) -> &'static str {
+            "breaks graphs"
+        }
+
+        fn run(&self, graph: &mut Graph, _: &PassContext) -> Changed {
+            let body = graph.body();
+            let count = graph.region(body).nodes.len();
+            graph.truncate(body, count - 1);
+            Changed::Yes
+        }
+    }
+
+    const TEXT: &str = "graph f(x: tensor) { %a = neg(x) : tensor ; %b = dropout(x, 0.5, false) : tensor ; yield %b }";
+
+    #[test]
+    fn the_list_is_visible() {
+        expect![[r#"
+             1  remove-identity        takes out dropout, Identity and handles that only pass their input on
+             2  common-subexpressions  merges nodes that compute the same
+             3  dead-code              erases nodes without readers and without effects, control flow included
+             4  lower-modules          turns convolutions, linear layers and activations into ops on their weights
+             5  common-subexpressions  merges nodes that compute the same
+             6  fold-batch-norm        folds batch norms into the weights of the layers before them
+             7  fuse-epilogue          fuses additions and activations into the convolutions and linear layers before them
+             8  layout-safe            turns view into reshape and hands tensors to foreign code in row-major order
+             9  pack-kernels           packs each layer into a kernel at freeze time
+            10  common-subexpressions  merges nodes that compute the same
+            11  dead-code              erases nodes without readers and without effects, control flow included
+        "#]].assert_eq(&Pipeline::inference().to_string());
+    }
+
+    #[test]
+    fn passes_are_put_in_and_left_out() {
+        let pipeline =
+            Pipeline::inference().with(Careless).with(DeadCode).without("pack-kernels").without("layout-safe");
+        let names: Vec<_> = pipeline.passes().map(Pass::name).collect();
+        expect!["careless dead-code remove-identity common-subexpressions dead-code lower-modules common-subexpressions fold-batch-norm fuse-epilogue common-subexpressions dead-code"].assert_eq(&names.join(" "));
+    }
+
+    #[test]
+    fn a_report_says_what_each_pass_did() -> Result<(), ParseError> {
+        let mut graph: Graph = TEXT.parse()?;
+        let pipeline = Pipeline::inference().dump(Dump::Changes).stop_after("dead-code");
+        let report = pipeline.run(&mut graph, &PassContext::default()).unwrap_or_default();
+        let told = |step: &Step| {
+            let dump = step.dump.as_ref().map(|(before, after)| format!("\n{before}\n=>\n{after}"));
+            format!("{} {:?} {:?}{}\n", step.pass, step.changed, step.nodes, dump.unwrap_or_default())
+        };
+        let text: String = report.steps.iter().map(told).collect();
+        expect![[r#"
+            remove-identity Yes (4, 3)
+            graph f(x: tensor) {
+              %a = neg(x) : tensor
+              %b = dropout(x, 0.5, false) : tensor
+              yield %b
+            }
+            =>
+            graph f(x: tensor) {
+              %a = neg(x) : tensor
+              yield x
+            }
+            common-subexpressions No (3, 3)
+            dead-code Yes (3, 2)
+            graph f(x: tensor) {
+              %a = neg(x) : tensor
+              yield x
+            }
+            =>
+            graph f(x: tensor) {
+              yield x
+            }
+        "#]]
+        .assert_eq(&text);
+        Ok(())
+    }
+
+    #[test]
+    fn a_broken_graph_names_the_pass_that_broke_it() -> Result<(), ParseError> {
+        let mut graph: Graph = TEXT.parse()?;
+        let pipeline = Pipeline::empty().then(RemoveIdentity).then(Careless).then(DeadCode);
+        let error = pipeline.run(&mut graph, &PassContext::default()).err().map(|error| error.to_string());
+        expect![[r#"
+            the pass `careless` left a graph that is not sound; this is a bug in fx
+              `f` has a region that does not end in a yield [yield]
+            before:
+            graph f(x: tensor) {
+              %a = neg(x) : tensor
+              yield x
+            }
+            after:
+            graph f(x: tensor) {
+              %a = neg(x) : tensor
+            }"#]]
+        .assert_eq(&error.unwrap_or_default());
+        Ok(())
+    }
+
+    #[test]
+    fn a_name_that_no_pass_bears_is_told() -> Result<(), ParseError> {
+        let mut graph: Graph = TEXT.parse()?;
+        let pipeline = Pipeline::empty().then(RemoveIdentity).without("remove-identities");
+        let error = pipeline.run(&mut graph, &PassContext::default()).err().map(|error| error.to_string());
+        let want = "there is no pass `remove-identities`; the passes are remove-identity";
+        assert_eq!(error.as_deref(), Some(want));
+        Ok(())
+    }
+
+    /// Layers enough to show a pass whose cost grows with the square of the graph.
+    #[test]
+    fn large_graphs_are_no_trouble() -> Result<(), ParseError> {
+        let mut text = "graph f(self: module<Net>, x_0: tensor) {\n".to_owned();
+        for i in 0..1000 {
+            let layer = format!(
+                "%conv_{i} = get_attr[conv_{i}](self) : module<Conv2D>
+                %bn_{i} = get_attr[bn_{i}](self) : module<BatchNorm>
+                %c_{i} = call_module[Conv2D](%conv_{i}, x_{i}) : tensor
+                %d_{i} = call_module[BatchNorm](%bn_{i}, %c_{i}) : tensor
+                %s_{i} = add(%d_{i}, x_{i}) : tensor
+                %x_{} = relu(%s_{i}) : tensor\n",
+                i + 1
+            );
+            text.push_str(&layer.replace(&format!("x_{i})"), &format!("{}x_{i})", if i > 0 { "%" } else { "" })));
+        }
+        let mut graph: Graph = (text + "yield %x_1000 }").parse()?;
+        let start = std::time::Instant::now();
+        assert!(Pipeline::inference().run(&mut graph, &PassContext::new(true)).is_ok());
+        assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+        let runs = graph.nodes().into_iter().filter(|&id| graph.node(id).name.starts_with('x')).count();
+        assert_eq!(runs, 1001);
+        Ok(())
+    }
+}

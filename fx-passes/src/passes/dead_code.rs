@@ -18,7 +18,7 @@ impl Pass for DeadCode {
     }
 
     fn run(&self, graph: &mut Graph, _: &PassContext) -> Changed {
-        Changed::from(graph.retain(|graph, id| graph.is_impure(id)) > 0)
+        Changed::from(graph.retain(Graph::is_impure) > 0)
     }
 }
 

@@ -63,7 +63,9 @@ impl Fold {
         let node = graph.node(id);
         let input = match &node.op {
             Op::CallModule(kind) if kind.0 == "BatchNorm" && node.args.len() == 2 => node.input(1)?,
-            Op::Call(op) if op.name() == "batch_norm" && node.args.get(5) == Some(&Arg::Bool(false)) => node.input(0)?,
+            Op::Call(op) if op.name() == "batch_norm" && node.args.get(5) == Some(&Arg::Bool(false)) => {
+                node.input(0)?
+            }
             _ => return None,
         };
         let layer = Contraction::read(graph, input)?;

@@ -285,7 +285,9 @@ mod tests {
 
     #[test]
     fn a_weight_from_an_input_stays_as_it_is() {
-        check("%c = linear(x, x, none) : tensor ; %r = relu(%c) : tensor ; yield %r", &expect![[r#"
+        check(
+            "%c = linear(x, x, none) : tensor ; %r = relu(%c) : tensor ; yield %r",
+            &expect![[r#"
             graph f(self: module<Net>, x: tensor) {
               %w = get_attr[w](self) : tensor
               %b = get_attr[b](self) : option<tensor>
@@ -293,6 +295,7 @@ mod tests {
               %c = linear(x, x, none) : tensor
               %r = relu(%c) : tensor
               yield %r
-            }"#]]);
+            }"#]],
+        );
     }
 }

@@ -23,7 +23,8 @@ impl Pass for LayoutSafe {
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
-        let mut safe = Safe { effects: Effects::of(graph), ranks: Ranks::of(graph), times: Times::of(graph, cx), graph };
+        let mut safe =
+            Safe { effects: Effects::of(graph), ranks: Ranks::of(graph), times: Times::of(graph, cx), graph };
         let mut changed = false;
         for id in safe.graph.nodes() {
             changed |= safe.node(id);
@@ -105,7 +106,9 @@ impl Safe<'_> {
         let Some(contiguous) = OpId::lookup("contiguous").map(Op::Call) else { return false };
         let mut changed = false;
         for &position in positions {
-            let Some(input) = self.graph.node(id).input(position).filter(|&input| self.is_ours(input)) else { continue };
+            let Some(input) = self.graph.node(id).input(position).filter(|&input| self.is_ours(input)) else {
+                continue;
+            };
             let (ty, origin) = (self.graph.node(input).ty.clone(), self.origin(id));
             let base = self.graph.node(input).name.clone();
             let args = vec![Arg::Node(input)];

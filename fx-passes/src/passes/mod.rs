@@ -5,6 +5,8 @@
 //!
 //! [`Pipeline::inference`]: crate::pipeline::Pipeline::inference
 
+#![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots so"))]
+
 mod common_subexpressions;
 mod dead_code;
 mod facts;

@@ -6,6 +6,7 @@ use fx_ir::Graph;
 use crate::pass::{Pass, PassContext};
 
 /// Runs a pass on the graph `before`, whose first parameter is the model if it is called `self`.
+#[allow(clippy::needless_pass_by_value, reason = "so that a test names the pass alone")]
 pub(super) fn check(pass: impl Pass, before: &str, after: &Expect) {
     let graph: Graph = before.parse().unwrap_or_else(|error| panic!("{error}"));
     check_all(&[&pass], graph, after);

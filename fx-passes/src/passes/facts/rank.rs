@@ -57,9 +57,9 @@ impl Ranks {
                 ("convolution" | "conv1d", _) => Rank::at_least(2),
                 ("conv2d" | "max_pool2d" | "avg_pool2d" | "adaptive_avg_pool2d", _) => Rank::at_least(3),
                 ("conv3d", _) => Rank::at_least(4),
-                ("linear" | "contiguous" | "shallow_clone" | "transpose" | "permute" | "softmax", _) => input(0),
                 ("add" | "sub" | "mul" | "div", _) => broadcast(input(0), input(1)),
-                (_, Some(Class::Pointwise | Class::Normalization)) => input(0),
+                ("linear" | "contiguous" | "shallow_clone" | "transpose" | "permute" | "softmax", _)
+                | (_, Some(Class::Pointwise | Class::Normalization)) => input(0),
                 _ => Rank::ANY,
             },
             Op::CallModule(kind) => match kind.0.as_str() {
