@@ -1,0 +1,1 @@
+//! Models that the tests across the crates share.
