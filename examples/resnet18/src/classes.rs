@@ -31,10 +31,10 @@ pub fn top(logits: &Tensor, count: i64, labels: Option<&[String]>) -> Result<Vec
 }
 
 /// Reads a file of labels: line `n`, from 0, names class `n`. An error names the file.
-pub fn load_labels(path: &Path, classes: usize) -> Result<Vec<String>, Error> {
+pub fn load_labels(path: &Path, classes: i64) -> Result<Vec<String>, Error> {
     let text = std::fs::read_to_string(path).map_err(|e| format!("cannot read labels `{}`: {e}", path.display()))?;
     let labels: Vec<String> = text.lines().map(|line| line.trim().to_owned()).collect();
-    if labels.len() == classes {
+    if i64::try_from(labels.len()) == Ok(classes) {
         return Ok(labels);
     }
     Err(format!("labels `{}` has {} lines, but the model has {classes} classes", path.display(), labels.len()).into())

@@ -14,6 +14,9 @@ pub mod weights;
 
 pub use model::ResNet18;
 
+/// What the build script made of [`BasicBlock`](model::BasicBlock).
+pub const GENERATED_BLOCK: &str = include_str!(concat!(env!("OUT_DIR"), "/fx/BasicBlock.rs"));
+
 /// What the build script made of [`ResNet18`].
 pub const GENERATED: &str = include_str!(concat!(env!("OUT_DIR"), "/fx/ResNet18.rs"));
 

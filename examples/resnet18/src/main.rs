@@ -10,16 +10,17 @@ use std::time::Instant;
 
 use clap::Parser;
 use fx_runtime::{Device, Freeze, Tensor, load_weights, nn};
+use resnet18::model::{ResNet18, ResNet18Frozen};
 use resnet18::reference::{Difference, Reference};
-use resnet18::{Error, ResNet18, classes, image, report, timing, weights};
+use resnet18::{Error, classes, image, report, timing, weights};
 
 /// Classes of `ImageNet`.
-const CLASSES: usize = 1000;
+const CLASSES: i64 = 1000;
 
 /// ResNet-18, eager against frozen; or, given weights and an image, the five likeliest classes.
 #[derive(Parser)]
 struct Cli {
-    /// Weights under torchvision's names (.safetensors, or .pt as Python saves them)
+    /// Weights under torchvision's names: a .safetensors file
     #[arg(long, requires = "image")]
     weights: Option<PathBuf>,
     /// A picture, JPEG or PNG
@@ -50,7 +51,7 @@ fn classify(weights: &PathBuf, picture: &PathBuf, labels: Option<&PathBuf>) -> R
     let labels = labels.map(|path| classes::load_labels(path, CLASSES)).transpose()?;
     let picture = image::load(picture)?;
     let vs = nn::VarStore::new(Device::Cpu);
-    let net = ResNet18::new(&vs.root(), CLASSES as i64);
+    let net = ResNet18::new(&vs.root(), CLASSES);
     load_weights(&vs, weights)?;
     let logits = net.freeze(&Freeze::default())?.try_forward(&picture)?;
     report::classes(&mut io::stdout(), &classes::top(&logits, 5, labels.as_deref())?)?;
@@ -59,42 +60,49 @@ fn classify(weights: &PathBuf, picture: &PathBuf, labels: Option<&PathBuf>) -> R
 
 /// Compares eager and frozen with PyTorch and with each other; fails if the numbers are off.
 fn compare(rounds: usize) -> Result<ExitCode, Error> {
-    let out = &mut io::stdout();
     let vs = nn::VarStore::new(Device::Cpu);
-    let eager = ResNet18::new(&vs.root(), CLASSES as i64);
+    let eager = ResNet18::new(&vs.root(), CLASSES);
     weights::fill(&eager);
     let start = Instant::now();
     let frozen = eager.freeze(&Freeze::default())?;
-    let freeze_ms = start.elapsed().as_secs_f64() * 1e3;
-    let run_eager = |xs: &Tensor| tch::no_grad(|| eager.forward(xs));
+    let freeze = start.elapsed();
 
-    report::heading(out, "One block as written")?;
+    let out = &mut io::stdout();
+    report::heading(out, "A block as written")?;
     writeln!(out, "{}", report::excerpt(include_str!("model.rs"), "impl BasicBlock {\n    /// `[N"))?;
-    report::heading(out, "The network as generated")?;
-    writeln!(out, "{}", report::excerpt(resnet18::GENERATED, "pub fn try_forward"))?;
+    report::heading(out, "The block as generated")?;
+    writeln!(out, "{}", report::excerpt(resnet18::GENERATED_BLOCK, "pub fn try_forward"))?;
 
     report::heading(out, "Operations")?;
+    writeln!(out, "eager   {} operations", report::operations(&eager.graph()?))?;
     writeln!(
         out,
-        "eager   {}\nfrozen  {}\nfreeze  {freeze_ms:.0} ms",
-        report::ops(&eager.graph()?),
-        report::ops(&frozen.graph())
+        "frozen  {} kernels and {} other operations",
+        report::kernels(&frozen),
+        report::plain(resnet18::GENERATED)
     )?;
+    writeln!(out, "frozen in {:.0} ms", freeze.as_secs_f64() * 1e3)?;
 
-    report::heading(out, "Largest difference to PyTorch 2.11")?;
-    let wanted = Reference::resnet18()?;
-    let differences = [run_eager(&wanted.input), frozen.try_forward(&wanted.input)?]
-        .map(|output| Difference::between(&output, &wanted.output));
-    let [by_eager, by_frozen] = differences;
-    let (by_eager, by_frozen) = (by_eager?, by_frozen?);
-    writeln!(out, "eager   {by_eager}\nfrozen  {by_frozen}")?;
-
+    let right = numbers(out, &eager, &frozen)?;
     report::heading(out, "Time, measured in turns")?;
     let rows = [1, 10].map(|batch| {
         let xs = weights::input(batch, 224);
-        (batch, timing::in_turns(rounds, 5, [&|| drop(run_eager(&xs)), &|| drop(frozen.forward(&xs))]))
+        (batch, timing::in_turns(rounds, 5, [&|| drop(run_eager(&eager, &xs)), &|| drop(frozen.forward(&xs))]))
     });
     report::timings(out, &rows)?;
-    let good = by_eager.passes() && by_frozen.passes();
-    Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Prints how far both are from PyTorch; are they within the tolerance?
+fn numbers(out: &mut impl io::Write, eager: &ResNet18, frozen: &ResNet18Frozen) -> Result<bool, Error> {
+    let Reference { input, output } = Reference::resnet18()?;
+    let by_eager = Difference::between(&run_eager(eager, &input), &output)?;
+    let by_frozen = Difference::between(&frozen.try_forward(&input)?, &output)?;
+    report::heading(out, "Largest difference to PyTorch")?;
+    writeln!(out, "eager   {by_eager}\nfrozen  {by_frozen}")?;
+    Ok(by_eager.passes() && by_frozen.passes())
+}
+
+fn run_eager(net: &ResNet18, xs: &Tensor) -> Tensor {
+    tch::no_grad(|| net.forward(xs))
 }

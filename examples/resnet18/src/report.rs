@@ -1,8 +1,10 @@
 //! What the demo tells: tables and excerpts of source, written wherever the caller wants them.
 
+use std::fmt::Debug;
 use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, Table, presets};
+use fx_runtime::Graph;
 
 use crate::classes::Class;
 use crate::timing::Samples;
@@ -43,6 +45,22 @@ fn table(header: &[&str]) -> Table {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table
+}
+
+/// Number of operations that a model runs, one after the other.
+pub fn operations(graph: &Graph) -> usize {
+    graph.nodes().into_iter().filter(|&node| graph.node(node).op.opcode().starts_with("call_")).count()
+}
+
+/// Number of packed kernels that a frozen model holds, as its `Debug` lists them.
+pub fn kernels(frozen: &impl Debug) -> usize {
+    let listed = format!("{frozen:?}");
+    ["Conv(", "Linear("].iter().map(|kernel| listed.matches(kernel).count()).sum()
+}
+
+/// Number of places where generated code calls an operation of libtorch as it is.
+pub fn plain(generated: &str) -> usize {
+    excerpt(generated, "pub fn try_forward").matches(".f_").count()
 }
 
 /// The item of `source` that begins at the line holding `start`, up to the brace that closes it; empty if there is none.
