@@ -87,9 +87,22 @@ fn origin_doc(node: &Node) -> String {
     }
 }
 
-/// What the user would call a node: `conv1, bn1, relu`.
+/// What the user would call a node: `conv1, bn1, relu`, and `layer1.*.{conv1, bn1}, relu` for parts of one module.
 pub(super) fn label(node: &Node) -> String {
-    node.origin.labels.join(", ")
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for label in &node.origin.labels {
+        let (parent, last) = label.rsplit_once('.').unwrap_or(("", label));
+        match groups.last_mut() {
+            Some((known, parts)) if *known == parent && !parent.is_empty() => parts.push(last),
+            _ => groups.push((parent, vec![last])),
+        }
+    }
+    let group = |(parent, parts): &(&str, Vec<&str>)| match (*parent, parts.as_slice()) {
+        ("", parts) => parts.join(", "),
+        (parent, [one]) => format!("{parent}.{one}"),
+        (parent, many) => format!("{parent}.{{{}}}", many.join(", ")),
+    };
+    groups.iter().map(group).collect::<Vec<String>>().join(", ")
 }
 
 fn holder_type(kind: &Holder) -> String {
