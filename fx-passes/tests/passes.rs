@@ -294,6 +294,42 @@ fn a_call_that_is_repeated_is_one_call() {
 }
 
 #[test]
+fn sizes_and_functions_of_the_users_own() {
+    let source = r#"
+use fx_runtime::{nn, traceable, Module, Tensor};
+
+#[derive(Debug, Module)]
+struct Net { w: Tensor, g: Tensor, b: Tensor, mean: Tensor, var: Tensor, fc: nn::Linear, bn: nn::BatchNorm }
+
+#[traceable]
+impl Net {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let (n, _, h, w) = xs.size4().unwrap();
+        let ys = xs.conv2d(&self.w, None::<&Tensor>, [1, 1], [1, 1], [1, 1], 1);
+        let ys = ys.batch_norm(Some(&self.g), Some(&self.b), Some(&self.mean), Some(&self.var), false, 0.1, 1e-5, true);
+        let ys = ys.view((n, -1, h * w)).permute([0, 2, 1]).contiguous().view([n, -1]);
+        self.bn.forward(&self.fc.forward(&ys)).gelu("none")
+    }
+}
+"#;
+    check(source, &expect![[r#"
+        size4 = $0.size4() of xs (size4)
+        conv2d_params = ::fx_runtime::frozen::ConvParams { stride: vec![1, 1], padding: vec![1, 1], dilation: vec![1, 1], groups: 1, ..::fx_runtime::frozen::ConvParams::default() } of  (conv2d)
+        batch_norm_1 = ::fx_runtime::nn::BatchNorm::of_tensors(Some(&$0), Some(&$1), &$2, &$3, 1e-5) of g b mean var (batch_norm)
+        conv2d_folded = ::fx_runtime::frozen::fold::conv_batch_norm(&$0, None, &$1, &$2) of w_1 batch_norm_1 conv2d_params (conv2d batch_norm)
+        conv2d_1 = Conv::pack(&frame, &$0, Some(&$1), &$2, ::fx_runtime::frozen::Act::None) of conv2d_weight conv2d_bias conv2d_params (conv2d batch_norm)
+        ys_1 = $0.run(&$1) of conv2d_1 xs (conv2d batch_norm)
+        number = ($0 * $1) of h w (number)
+        view = reshape of ys_1 n number (view)
+        permute = permute of view (permute)
+        ys_2 = reshape of permute n (view)
+        fc_folded = ::fx_runtime::frozen::fold::linear_batch_norm(&$0, $1.as_ref(), &$2) of fc_weight fc_bias bn (fc bn)
+        fc_2 = Linear::pack(&frame, &$0, Some(&$1), ::fx_runtime::frozen::Act::Gelu) of fc_weight_1 fc_bias_1 (fc bn gelu)
+        gelu = $0.run(&$1) of fc_2 ys_2 (fc bn gelu)
+    "#]]);
+}
+
+#[test]
 fn two_convolutions_that_meet_are_two_kernels() {
     let meet = "(self.bn.forward(&self.conv.forward(xs)) + self.other.forward(xs)).relu()";
     check(

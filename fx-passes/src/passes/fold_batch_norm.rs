@@ -6,14 +6,14 @@
 //!
 //! A layer whose result has other readers keeps its batch norm, and so does one whose weight a second layer shares. A
 //! batch norm goes over axis 1 and a linear layer over the last, which are one only for an input of two axes; where the
-//! source does not tell, the frozen model asks.
+//! source does not tell, the kernel is given the batch norm as it is, and looks.
 
 use std::collections::HashMap;
 
 use fx_ir::{Arg, Code, Graph, NodeId, Op, Origin, Type};
 
 use super::facts::{Contraction, Effects, Holes, Kind, Ranks, Times, chain};
-use super::name::part_name;
+use super::name::layer_name;
 use crate::pass::{Changed, Pass, PassContext};
 
 /// See the module.
@@ -69,7 +69,8 @@ impl Fold {
             _ => return None,
         };
         let layer = Contraction::read(graph, input)?;
-        let plain = layer.add.is_none() && layer.act.is_none() && layer.is_frozen(&self.times);
+        let bare = [&layer.norm, &layer.add, &layer.act].into_iter().all(Option::is_none);
+        let plain = bare && layer.is_frozen(&self.times);
         let alone = graph.users(input) == [id] && self.sharers.get(&chain(graph, layer.weight)) == Some(&1);
         let fits = layer.kind == Kind::Convolution || self.ranks.get(&layer.input).least <= 2;
         (plain && alone && fits && self.effects.may_move(graph, input, id)).then_some((input, layer))
@@ -101,38 +102,39 @@ impl Fold {
     /// Turns the batch norm `id` into the layer with the folded weights, and erases the layer.
     fn fold(&mut self, graph: &mut Graph, id: NodeId, layer: NodeId, mut contraction: Contraction, norm: NodeId) {
         let origin = Origin::merged(FoldBatchNorm.name(), [&graph.node(layer).origin, &graph.node(id).origin]);
+        if contraction.kind == Kind::Linear && self.ranks.get(&contraction.input).most != Some(2) {
+            contraction.norm = Some(Arg::Node(norm));
+        } else {
+            self.fold_weights(graph, id, &mut contraction, norm, &origin);
+        }
+        contraction.become_node(graph, id, origin);
+        // Its one reader was the batch norm.
+        let _ = graph.erase_node(layer);
+    }
+
+    /// Gives the layer the weight and the bias that a freeze-time call folds.
+    fn fold_weights(&mut self, graph: &mut Graph, id: NodeId, layer: &mut Contraction, norm: NodeId, origin: &Origin) {
         let mut holes = Holes::default();
-        let weight = holes.value(&Arg::Node(contraction.weight));
-        let bias = holes.option(graph, &contraction.bias);
+        let weight = holes.value(&Arg::Node(layer.weight));
+        let bias = holes.option(graph, &layer.bias);
         let bn = holes.value(&Arg::Node(norm));
-        let params = contraction.params.map(|params| format!(", &{}", holes.value(&Arg::Node(params))));
-        let function = match contraction.kind {
+        let params = layer.params.map(|params| format!(", &{}", holes.value(&Arg::Node(params))));
+        let function = match layer.kind {
             Kind::Convolution => "conv_batch_norm",
             Kind::Linear => "linear_batch_norm",
         };
         let params = params.unwrap_or_default();
         let call = format!("::fx_runtime::frozen::fold::{function}(&{weight}, {bias}, &{bn}{params})");
-        let pair = Type::Tuple(vec![Type::TENSOR; 2]);
-        let mut make = |graph: &mut Graph, op: Op, args: Vec<Arg>, part: &str, ty: Type| {
-            let made = graph.insert_before(id, op, args, &part_name(graph, layer, part), ty, origin.clone());
+        let mut make = |op: Op, args: Vec<Arg>, part: &str, ty: Type| {
+            let name = format!("{}_{part}", layer_name(origin));
+            let made = graph.insert_before(id, op, args, &name, ty, origin.clone());
             self.times.learn(made);
             made
         };
-        let folded = make(graph, Op::Rust(Code::fallible(call)), holes.0, "folded", pair);
-        let mut part = |graph: &mut Graph, position: usize, name: &str| {
-            make(graph, Op::TupleGet(position), vec![Arg::Node(folded)], name, Type::TENSOR)
-        };
-        contraction.weight = part(graph, 0, "weight");
-        contraction.bias = Arg::Node(part(graph, 1, "bias"));
-        if contraction.kind == Kind::Linear && self.ranks.get(&contraction.input).most != Some(2) {
-            let check = Op::Rust(Code::fallible("::fx_runtime::frozen::fold::matrix(&$0)"));
-            let args = vec![contraction.input.clone()];
-            let matrix = graph.insert_before(id, check, args, "matrix", Type::TENSOR, origin.clone());
-            contraction.input = Arg::Node(matrix);
-        }
-        contraction.become_node(graph, id, origin);
-        // Its one reader was the batch norm.
-        let _ = graph.erase_node(layer);
+        let pair = Type::Tuple(vec![Type::TENSOR; 2]);
+        let folded = make(Op::Rust(Code::fallible(call)), holes.0, "folded", pair);
+        layer.weight = make(Op::TupleGet(0), vec![Arg::Node(folded)], "weight", Type::TENSOR);
+        layer.bias = Arg::Node(make(Op::TupleGet(1), vec![Arg::Node(folded)], "bias", Type::TENSOR));
     }
 }
 
@@ -212,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_linear_layer_of_unknown_axes_is_asked_at_call_time_and_one_of_three_is_left() {
+    fn the_kernel_looks_at_unknown_axes_and_three_are_left_alone() {
         check(
             r#"%fc = get_attr[fc](self) : module<Linear>
             %bn = get_attr[bn](self) : module<BatchNorm>
@@ -229,11 +231,7 @@ mod tests {
                   %bn = get_attr[bn](self) : module<BatchNorm>
                   %fc_weight = get_attr[ws](%fc) : tensor  @ src/m.rs:1 as fc by lower-modules
                   %fc_bias = get_attr[bs](%fc) : option<tensor>  @ src/m.rs:1 as fc by lower-modules
-                  %fc_folded = rust["::fx_runtime::frozen::fold::linear_batch_norm(&$0, $1.as_ref(), &$2)", fallible](%fc_weight, %fc_bias, %bn) : (tensor, tensor)  @ src/m.rs:1 + src/m.rs:2 as fc + bn by lower-modules + fold-batch-norm
-                  %fc_weight_1 = tuple_get[0](%fc_folded) : tensor  @ src/m.rs:1 + src/m.rs:2 as fc + bn by lower-modules + fold-batch-norm
-                  %fc_bias_1 = tuple_get[1](%fc_folded) : tensor  @ src/m.rs:1 + src/m.rs:2 as fc + bn by lower-modules + fold-batch-norm
-                  %matrix = rust["::fx_runtime::frozen::fold::matrix(&$0)", fallible](x) : tensor  @ src/m.rs:1 + src/m.rs:2 as fc + bn by lower-modules + fold-batch-norm
-                  %b = linear(%matrix, %fc_weight_1, %fc_bias_1) : tensor  @ src/m.rs:1 + src/m.rs:2 as fc + bn by lower-modules + fold-batch-norm
+                  %b = linear(x, %fc_weight, %fc_bias, batch_norm=%bn) : tensor  @ src/m.rs:1 + src/m.rs:2 as fc + bn by lower-modules + fold-batch-norm
                   %v = view(%b, [2, 3, 4]) : tensor
                   %fc2 = get_attr[fc2](self) : module<Linear>
                   %fc2_weight = get_attr[ws](%fc2) : tensor  @ src/m.rs:3 as fc2 by lower-modules

@@ -56,7 +56,11 @@ fn pack(graph: &mut Graph, id: NodeId, layer: &Contraction) -> bool {
     let (bias, params) = (holes.option(graph, &layer.bias), params_code(layer, &mut holes));
     let act = act_code(layer, &mut holes);
     let kernel = type_name(layer.kind);
-    let code = format!("{kernel}::pack(&frame, &{weight}, {bias}{params}, {act})");
+    let (function, norm) = match &layer.norm {
+        Some(norm) => ("pack_batch_norm", format!(", &{}", holes.value(norm))),
+        None => ("pack", String::new()),
+    };
+    let code = format!("{kernel}::{function}(&frame, &{weight}, {bias}{norm}{params}, {act})");
     let (call, read) = match &layer.add {
         Some(other) => ("$0.run_add(&$1, &$2)", vec![layer.input.clone(), other.clone()]),
         None => ("$0.run(&$1)", vec![layer.input.clone()]),
@@ -68,8 +72,8 @@ fn pack(graph: &mut Graph, id: NodeId, layer: &Contraction) -> bool {
 fn compose(graph: &mut Graph, id: NodeId, layer: &Contraction) -> bool {
     let function = match layer.kind {
         Kind::Convolution => "convolution",
-        // An op that the runtime has as it is.
-        Kind::Linear if layer.add.is_none() && layer.act.is_none() => return false,
+        // Without more to it, it is an op that `tch` has; a batch norm is there only where it can be packed.
+        Kind::Linear if layer.norm.is_some() || (layer.add.is_none() && layer.act.is_none()) => return false,
         Kind::Linear => "linear",
     };
     let mut holes = Holes::default();
@@ -146,8 +150,10 @@ mod tests {
               %c = convolution(x, %w, %b, %p, act="Relu") : tensor @ m.rs:1 as conv1 + relu
               %ys = convolution(%c, %w, %w, %p, add=x, act=%a) : tensor @ m.rs:2 as "layer1.*.conv"
               %e = linear(%ys, %w, none) : tensor @ m.rs:3 as fc
+              %bn = get_attr[bn](self) : module<BatchNorm>
+              %h = linear(%e, %w, %b, batch_norm=%bn, act="Relu") : tensor @ m.rs:3 as fc2 + bn
               %pool = get_attr[pool](self) : module<MaxPool2D>
-              %g = call_module[MaxPool2D](%pool, %e) : tensor @ m.rs:4 as pool
+              %g = call_module[MaxPool2D](%pool, %h) : tensor @ m.rs:4 as pool
               yield %g
             }"#,
             &expect![[r#"
@@ -162,9 +168,12 @@ mod tests {
                   %ys = rust["$0.run_add(&$1, &$2)", fallible](%conv, %c, x) : tensor  @ m.rs:2 as "layer1.*.conv" by pack-kernels
                   %fc = rust["::fx_runtime::frozen::Linear::pack(&frame, &$0, None, ::fx_runtime::frozen::Act::None)", fallible](%w) : rust<::fx_runtime::frozen::Linear>  @ m.rs:3 as fc by pack-kernels
                   %e = rust["$0.run(&$1)", fallible](%fc, %ys) : tensor  @ m.rs:3 as fc by pack-kernels
+                  %bn = get_attr[bn](self) : module<BatchNorm>
+                  %fc2 = rust["::fx_runtime::frozen::Linear::pack_batch_norm(&frame, &$0, $1.as_ref(), &$2, ::fx_runtime::frozen::Act::Relu)", fallible](%w, %b, %bn) : rust<::fx_runtime::frozen::Linear>  @ m.rs:3 as fc2 + bn by pack-kernels
+                  %h = rust["$0.run(&$1)", fallible](%fc2, %e) : tensor  @ m.rs:3 as fc2 + bn by pack-kernels
                   %pool = get_attr[pool](self) : module<MaxPool2D>
                   %pool_1 = rust["::fx_runtime::frozen::Leaf::new(&frame, &$0)", fallible](%pool) : rust<::fx_runtime::frozen::Leaf<::fx_runtime::nn::MaxPool2D>>  @ m.rs:4 as pool by pack-kernels
-                  %g = rust["$0.run(&$1)", fallible](%pool_1, %e) : tensor  @ m.rs:4 as pool by pack-kernels
+                  %g = rust["$0.run(&$1)", fallible](%pool_1, %h) : tensor  @ m.rs:4 as pool by pack-kernels
                   yield %g
                 }"#]],
         );

@@ -11,13 +11,15 @@ pub(in crate::passes) enum Kind {
     Linear,
 }
 
-/// A `convolution(input, weight, bias, params, add=, act=)` or `linear(input, weight, bias, add=, act=)`.
+/// A `convolution(input, weight, bias, params, add=, act=)` or `linear(input, weight, bias, batch_norm=, add=, act=)`.
 pub(in crate::passes) struct Contraction {
     pub(in crate::passes) kind: Kind,
     pub(in crate::passes) input: Arg,
     pub(in crate::passes) weight: NodeId,
     pub(in crate::passes) bias: Arg,
     pub(in crate::passes) params: Option<NodeId>,
+    /// A batch norm of a linear layer, to be folded by the kernel, which sees how many axes its input has.
+    pub(in crate::passes) norm: Option<Arg>,
     pub(in crate::passes) add: Option<Arg>,
     pub(in crate::passes) act: Option<Arg>,
 }
@@ -34,13 +36,15 @@ impl Contraction {
         let named = |key: &str| node.kwarg(key).cloned();
         let bias = node.args.get(2).cloned().unwrap_or(Arg::None);
         let (input, weight) = (node.args.first()?.clone(), node.input(1)?);
-        Some(Contraction { kind, input, weight, bias, params, add: named("add"), act: named("act") })
+        let [norm, add, act] = ["batch_norm", "add", "act"].map(named);
+        Some(Contraction { kind, input, weight, bias, params, norm, add, act })
     }
 
-    /// Are weight, bias and parameters known at freeze time, so that a kernel can be packed?
+    /// Are weight, bias, parameters and batch norm known at freeze time, so that a kernel can be packed?
     pub(in crate::passes) fn is_frozen(&self, times: &Times) -> bool {
         let params = self.params.is_none_or(|params| times.is_frozen(params));
-        params && times.is_frozen(self.weight) && times.is_frozen_arg(&self.bias)
+        let norm = self.norm.as_ref().is_none_or(|norm| times.is_frozen_arg(norm));
+        params && norm && times.is_frozen(self.weight) && times.is_frozen_arg(&self.bias)
     }
 
     /// Turns `id` into this convolution or linear node; its name and its readers stay.
@@ -51,11 +55,11 @@ impl Contraction {
         };
         let Some(op) = OpId::lookup(name) else { return };
         let params = self.params.map(Arg::Node);
-        let named = |key: &str, arg: Option<Arg>| arg.map(|arg| (key.to_owned(), arg));
         let node = graph.node_mut(id);
         node.op = Op::Call(op);
         node.args = [self.input, Arg::Node(self.weight), self.bias].into_iter().chain(params).collect();
-        node.kwargs = named("add", self.add).into_iter().chain(named("act", self.act)).collect();
+        let named = [("batch_norm", self.norm), ("add", self.add), ("act", self.act)];
+        node.kwargs = named.into_iter().filter_map(|(key, arg)| Some((key.to_owned(), arg?))).collect();
         node.origin = origin;
     }
 }
