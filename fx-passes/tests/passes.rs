@@ -312,7 +312,9 @@ impl Net {
     }
 }
 "#;
-    check(source, &expect![[r#"
+    check(
+        source,
+        &expect![[r#"
         size4 = $0.size4() of xs (size4)
         conv2d_params = ::fx_runtime::frozen::ConvParams { stride: vec![1, 1], padding: vec![1, 1], dilation: vec![1, 1], groups: 1, ..::fx_runtime::frozen::ConvParams::default() } of  (conv2d)
         batch_norm_1 = ::fx_runtime::nn::BatchNorm::of_tensors(Some(&$0), Some(&$1), &$2, &$3, 1e-5) of g b mean var (batch_norm)
@@ -326,7 +328,8 @@ impl Net {
         fc_folded = ::fx_runtime::frozen::fold::linear_batch_norm(&$0, $1.as_ref(), &$2) of fc_weight fc_bias bn (fc bn)
         fc_2 = Linear::pack(&frame, &$0, Some(&$1), ::fx_runtime::frozen::Act::Gelu) of fc_weight_1 fc_bias_1 (fc bn gelu)
         gelu = $0.run(&$1) of fc_2 ys_2 (fc bn gelu)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
