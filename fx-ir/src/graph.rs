@@ -123,6 +123,12 @@ impl Graph {
         self.names.fresh(base)
     }
 
+    /// The name that was asked for when the node got its own: the user's `ys` where there is an `ys` already and the node
+    /// is `ys_3`.
+    pub fn base_name(&self, id: NodeId) -> &str {
+        self.names.asked(&self.node(id).name)
+    }
+
     /// Gives a node the name `base`, or the next free one; returns the name that it got.
     pub fn rename(&mut self, id: NodeId, base: &str) -> String {
         let name = self.fresh_name(base);

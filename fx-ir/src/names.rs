@@ -7,6 +7,8 @@ use std::collections::{HashMap, HashSet};
 pub(crate) struct Names {
     taken: HashSet<String>,
     counts: HashMap<String, u64>,
+    /// What was asked for where another name was given.
+    asked: HashMap<String, String>,
 }
 
 impl Names {
@@ -23,7 +25,14 @@ impl Names {
             next += 1;
         }
         self.counts.insert(stem.to_owned(), next);
-        format!("{stem}_{next}")
+        let given = format!("{stem}_{next}");
+        self.asked.insert(given.clone(), base.to_owned());
+        given
+    }
+
+    /// The name that was asked for when this one was given.
+    pub(crate) fn asked<'n>(&'n self, given: &'n str) -> &'n str {
+        self.asked.get(given).map_or(given, String::as_str)
     }
 
     /// Takes a name exactly as it is; false if it was taken already.

@@ -6,7 +6,7 @@ use fx_ir::{Arg, Binding, Graph, NodeId, Op, RegionId, Type};
 
 use super::{
     Emitter,
-    names::{Names, base, identifier},
+    names::{Names, identifier},
     plan::Holder,
     value::Value,
 };
@@ -170,7 +170,7 @@ impl<'e, 'a> Writer<'e, 'a> {
             self.line(format!("let {pattern} = {};", value.text));
             return;
         }
-        let wanted = identifier(base(&node.name));
+        let wanted = identifier(self.graph().base_name(id));
         let region = self.graph().scope_of(id);
         if node.ty.is_tensor() && !value.is_ref && self.phase == Phase::Call {
             let replaces = self.owned.get(&wanted).is_some_and(|old| {
@@ -220,7 +220,7 @@ impl<'e, 'a> Writer<'e, 'a> {
                 names.push("_".to_owned());
                 continue;
             };
-            let name = self.names.fresh(base(&self.graph().node(first).name));
+            let name = self.names.fresh(self.graph().base_name(first));
             if self.graph().node(first).ty.is_tensor() {
                 let region = self.graph().scope_of(first);
                 self.owned.insert(name.clone(), Owned { node: first, region, line: usize::MAX });

@@ -4,7 +4,7 @@ use fx_ir::{NodeId, Op, RegionId};
 
 use super::{
     body::{Phase, Writer},
-    names::{base, identifier},
+    names::identifier,
     plan::Shape,
     value::Value,
 };
@@ -77,7 +77,7 @@ impl Writer<'_, '_> {
     pub(super) fn bound(&mut self, pattern: &str, params: &[NodeId]) -> String {
         let mut text = pattern.to_owned();
         for (position, &param) in params.iter().enumerate().rev() {
-            let name = self.names.fresh(&identifier(base(&self.graph().node(param).name)));
+            let name = self.names.fresh(&identifier(self.graph().base_name(param)));
             text = text.replace(&format!("%{position}"), &name);
             self.set(param, Value::reference(name));
         }
@@ -86,7 +86,7 @@ impl Writer<'_, '_> {
 
     fn decided_arm(&mut self, shape: &Shape, position: usize, region: RegionId) -> String {
         let params = self.graph().region(region).params.clone();
-        let label = params.first().map_or("branch", |&param| base(&self.graph().node(param).name)).to_owned();
+        let label = params.first().map_or("branch", |&param| self.graph().base_name(param)).to_owned();
         match shape {
             Shape::Maybe(full) if *full == position => format!("Some({})", self.hold(region, &label)),
             Shape::Choice(name, variants) => match &variants[position] {
@@ -144,7 +144,7 @@ impl Writer<'_, '_> {
             Some(decided) => {
                 let holder = self.holders.get(&decided.scope).cloned().unwrap_or_default();
                 let field = decided.field.clone();
-                let label = bound.last().map_or("turn", |&param| base(&self.graph().node(param).name)).to_owned();
+                let label = bound.last().map_or("turn", |&param| self.graph().base_name(param)).to_owned();
                 format!("for {} in &{holder}.{field}", self.hold(region, &label))
             }
             None => self.for_head(id, header, bound),
@@ -188,7 +188,7 @@ impl Writer<'_, '_> {
 
     /// The variable of a carried value, and the line that declares it; the user's own variable goes on where it can.
     fn loop_variable(&mut self, param: NodeId, init: &fx_ir::Arg, id: NodeId) -> (String, usize) {
-        let wanted = identifier(base(&self.graph().node(param).name));
+        let wanted = identifier(self.graph().base_name(param));
         let declared = self.declared_at(&wanted);
         let given = self.give_arg(init, id);
         if let Some(line) = declared.filter(|_| given == wanted) {

@@ -12,7 +12,7 @@ use fx_ir::{Arg, Binding, NodeId, Op, RegionId, Type};
 use super::{
     Emitter,
     body::{Phase, Writer},
-    names::{base, identifier},
+    names::identifier,
     template,
     value::{Value, literal},
 };
@@ -131,7 +131,7 @@ impl Walk<'_, '_> {
                 format!("t.part({tuple}, {position})")
             }
             Op::Rust(code) => {
-                let name = base(&node.name).to_owned();
+                let name = self.writer.graph().base_name(id).to_owned();
                 format!("t.code({:?}, &[{}], {name:?}, {place:?})", code.template, self.args(&all))
             }
             other => format!("t.code({:?}, &[{}], \"node\", {place:?})", other.opcode(), self.args(&all)),
@@ -140,7 +140,7 @@ impl Walk<'_, '_> {
     }
 
     fn name(&mut self, id: NodeId, call: &str) {
-        let wanted = identifier(base(&self.writer.graph().node(id).name));
+        let wanted = identifier(self.writer.graph().base_name(id));
         let name = self.writer.names.fresh(&wanted);
         self.writer.line(format!("let {name} = {call};"));
         self.writer.set(id, Value::owned(name));
@@ -229,7 +229,7 @@ impl Walk<'_, '_> {
         self.outer_inputs(id, &mut inputs);
         let node = self.writer.graph().node(id);
         let place = node.origin.places.last().map(ToString::to_string).unwrap_or_default();
-        let name = base(&node.name).to_owned();
+        let name = self.writer.graph().base_name(id).to_owned();
         let args = self.args(&inputs);
         let call = format!("t.code(\"{} at {place}\", &[{args}], {name:?}, {place:?})", op.opcode());
         self.name(id, &call);
@@ -297,7 +297,7 @@ impl Walk<'_, '_> {
         let mut names = Vec::new();
         for (&param, init) in carried.iter().zip(&inits) {
             let first = format!("{}.clone()", self.arg(init).trim_start_matches('&'));
-            let name = self.writer.names.fresh(&identifier(base(&self.writer.graph().node(param).name)));
+            let name = self.writer.names.fresh(&identifier(self.writer.graph().base_name(param)));
             self.writer.line(format!("let mut {name} = {first};"));
             self.writer.set(param, Value::owned(name.clone()));
             names.push(name);

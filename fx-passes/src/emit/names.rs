@@ -29,14 +29,6 @@ impl Names {
     }
 }
 
-/// A node's name without the number that made it unique in its graph: `ys_3` is the user's `ys`.
-pub(super) fn base(name: &str) -> &str {
-    match name.rsplit_once('_') {
-        Some((base, number)) if !base.is_empty() && number.chars().all(|c| c.is_ascii_digit()) && !number.is_empty() => base,
-        _ => name,
-    }
-}
-
 /// A valid, plain identifier as like `text` as can be.
 pub(super) fn identifier(text: &str) -> String {
     let mut out = String::new();
@@ -71,9 +63,6 @@ mod tests {
 
     #[test]
     fn names_stay_the_users_where_they_can() {
-        assert_eq!(base("ys_3"), "ys");
-        assert_eq!(base("conv2d"), "conv2d");
-        assert_eq!(base("_1"), "_1");
         assert_eq!(identifier("layer1.*.conv1"), "layer1_conv1");
         assert_eq!(identifier("type"), "type_");
         assert_eq!(identifier("0"), "value_0");

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use fx_ir::{Arg, Binding, Bindings, Graph, NodeId, Op, RegionId, Type};
 
-use super::names::{Names, base, camel, identifier};
+use super::names::{Names, camel, identifier};
 
 /// The plan of one graph.
 #[derive(Debug)]
@@ -161,8 +161,8 @@ impl Planner<'_> {
         let node = self.graph.node(id);
         let label = match node.input(0).map(|subject| &self.graph.node(subject).op) {
             Some(Op::GetAttr(name)) => name.clone(),
-            Some(Op::Rust(_)) | None => base(&node.name).to_owned(),
-            Some(_) => node.input(0).map_or_else(String::new, |subject| base(&self.graph.node(subject).name).to_owned()),
+            Some(Op::Rust(_)) | None => self.graph.base_name(id).to_owned(),
+            Some(_) => node.input(0).map_or_else(String::new, |subject| self.graph.base_name(subject).to_owned()),
         };
         let field = self.claim(id, scope, &label);
         let outer = self.plan.scopes[&scope].name.clone();
@@ -280,12 +280,12 @@ fn number(name: &str) -> String {
 fn field_label(graph: &Graph, id: NodeId) -> String {
     let node = graph.node(id);
     match &node.op {
-        Op::GetAttr(name) => match node.input(0).map(|base| graph.node(base)) {
-            Some(outer) if matches!(outer.op, Op::GetAttr(_)) => format!("{}_{name}", base(&outer.name)),
+        Op::GetAttr(name) => match node.input(0) {
+            Some(outer) if matches!(graph.node(outer).op, Op::GetAttr(_)) => format!("{}_{name}", graph.base_name(outer)),
             _ => name.clone(),
         },
         Op::Placeholder if node.name == "self" => "model".to_owned(),
-        _ => base(&node.name).to_owned(),
+        _ => graph.base_name(id).to_owned(),
     }
 }
 
