@@ -100,5 +100,12 @@ fn check(workspace: &Path, case: &str) -> String {
     let told = told.replace(&root().to_string_lossy().into_owned(), "..");
     // What follows counts the errors.
     let told = told.split("error: could not compile").next().unwrap_or_default();
-    format!("{}\n", told.trim_end())
+    let of_the_case: Vec<&str> = told.trim_end().split("\n\n").filter(|one| !is_elsewhere(one)).collect();
+    format!("{}\n", of_the_case.join("\n\n"))
+}
+
+/// Is the message about a crate that the case depends on? Cargo shows the warnings of those that lie beside it.
+fn is_elsewhere(message: &str) -> bool {
+    let place = message.lines().find_map(|line| line.trim_start().strip_prefix("--> "));
+    place.is_some_and(|place| place.starts_with(".."))
 }
