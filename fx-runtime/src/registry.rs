@@ -8,6 +8,8 @@ use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use crate::nn::Layer;
+use crate::nn::sealed::Place;
 use crate::{Error, Module};
 
 #[doc(hidden)]
@@ -23,12 +25,28 @@ macro_rules! register_module {
     };
 }
 
+/// Registers a layer, which is also run and moved in a `Sequential`.
+macro_rules! register_layer {
+    ($layer:ty) => {
+        $crate::registry::inventory::submit! { $crate::registry::Registration::of_layer::<$layer>() }
+    };
+}
+pub(crate) use register_layer;
+
 /// How to see and clone an erased value of one type.
 #[derive(Debug, Clone, Copy)]
 pub struct Registration {
     type_id: fn() -> TypeId,
     view: for<'a> fn(&'a dyn Any) -> Option<&'a dyn Module>,
     clone: fn(&dyn Any) -> Option<Cloned>,
+    layer: Option<AsLayer>,
+}
+
+/// What a layer of [`crate::nn`] can do besides.
+#[derive(Debug, Clone, Copy)]
+struct AsLayer {
+    view: for<'a> fn(&'a dyn Any) -> Option<&'a dyn Layer>,
+    placed: fn(&dyn Any, &mut Place<'_>) -> Option<Cloned>,
 }
 
 type Cloned = Result<Box<dyn Any>, Error>;
@@ -38,7 +56,13 @@ inventory::collect!(Registration);
 impl Registration {
     /// The registration of `M`; what [`register_module!`] submits.
     pub const fn of<M: Module + 'static>() -> Self {
-        Self { type_id: TypeId::of::<M>, view: view::<M>, clone: clone::<M> }
+        Self { type_id: TypeId::of::<M>, view: view::<M>, clone: clone::<M>, layer: None }
+    }
+
+    /// The registration of a layer of [`crate::nn`].
+    pub(crate) const fn of_layer<L: Layer + 'static>() -> Self {
+        let layer = AsLayer { view: view_layer::<L>, placed: placed::<L> };
+        Self { layer: Some(layer), ..Self::of::<L>() }
     }
 
     /// The registration of the type of `value`, if there is one.
@@ -58,10 +82,29 @@ impl Registration {
     pub fn shallow_clone(&self, value: &dyn Any) -> Option<Result<Box<dyn Any>, Error>> {
         (self.clone)(value)
     }
+
+    /// The value as a layer of [`crate::nn`]; none if it is something else.
+    pub(crate) fn layer<'a>(&self, value: &'a dyn Any) -> Option<&'a dyn Layer> {
+        self.layer.and_then(|layer| (layer.view)(value))
+    }
+
+    /// A copy of a layer of [`crate::nn`] with its tensors put elsewhere, boxed; none if it is something else.
+    pub(crate) fn placed(&self, value: &dyn Any, place: &mut Place<'_>) -> Option<Cloned> {
+        self.layer.and_then(|layer| (layer.placed)(value, place))
+    }
 }
 
 fn view<M: Module + 'static>(value: &dyn Any) -> Option<&dyn Module> {
     value.downcast_ref::<M>().map(|module| module as &dyn Module)
+}
+
+fn view_layer<L: Layer + 'static>(value: &dyn Any) -> Option<&dyn Layer> {
+    value.downcast_ref::<L>().map(|layer| layer as &dyn Layer)
+}
+
+fn placed<L: Layer + 'static>(value: &dyn Any, place: &mut Place<'_>) -> Option<Cloned> {
+    let layer = value.downcast_ref::<L>()?;
+    Some(layer.placed(place).map(|placed| Box::new(placed) as Box<dyn Any>))
 }
 
 fn clone<M: Module + 'static>(value: &dyn Any) -> Option<Cloned> {

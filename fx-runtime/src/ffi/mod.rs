@@ -28,4 +28,5 @@ pub(crate) use entry::{Presence, libtorch_version, presence};
 pub(crate) use linear::PackedLinear;
 pub(crate) use post_op::PostOp;
 pub use shared::Param;
+pub(crate) use shared::Shared;
 pub(crate) use tensor::{Facts, MAX_RANK};

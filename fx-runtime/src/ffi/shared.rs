@@ -1,9 +1,11 @@
-//! A tensor that several threads may use at once.
+//! Tensors, and layers made of them, that several threads may use at once.
 
 use std::fmt;
 use std::ops::Deref;
 
 use tch::{TchError, Tensor};
+
+use crate::nn::sealed::Plain;
 
 /// A weight of a frozen model: detached from autograd, never written again, usable from many threads.
 ///
@@ -62,6 +64,24 @@ impl fmt::Debug for Param {
     }
 }
 
+/// A layer of a frozen model, whose tensors are as a [`Param`]'s. Nothing to name by hand.
+pub struct Shared<L>(L);
+
+// SAFETY: by the invariant of `Plain` the parts of an `L` are tensors and values that are `Sync`. Of the tensors the
+// argument for `Param` holds: this crate lends the layer to `f_forward` alone, which writes to none of them in
+// inference.
+unsafe impl<L: Plain> Sync for Shared<L> {}
+
+impl<L: Plain> Shared<L> {
+    pub(crate) fn new(layer: L) -> Self {
+        Self(layer)
+    }
+
+    pub(crate) fn layer(&self) -> &L {
+        &self.0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,7 +92,7 @@ mod tests {
         let weight = Tensor::ones([2, 3], (Kind::Float, Device::Cpu)).set_requires_grad(true);
         let param = Param::copied(&weight).unwrap();
         let _ = weight.detach().zero_();
-        assert_eq!(f64::try_from(param.tensor().sum(Kind::Float)).unwrap(), 6.0);
+        assert_eq!(param.tensor(), &Tensor::ones([2, 3], (Kind::Float, Device::Cpu)));
         assert!(!param.requires_grad());
         assert_eq!(format!("{param:?}"), "Param(Float[2, 3] on Cpu)");
     }

@@ -1,7 +1,8 @@
 //! Activations as layers.
 
-use tch::Tensor;
+use tch::{TchError, Tensor};
 
+use super::Layer;
 use super::leaf::stateless;
 
 macro_rules! activations {
@@ -11,15 +12,16 @@ macro_rules! activations {
             #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
             pub struct $layer;
 
-            impl $layer {
-                /// Applies the activation elementwise.
-                #[allow(clippy::unused_self)]
-                pub fn forward(&self, $xs: &Tensor) -> Tensor {
+            impl Layer for $layer {
+                fn f_forward(&self, $xs: &Tensor) -> Result<Tensor, TchError> {
                     $value
                 }
             }
 
-            stateless!($layer, stringify!($layer));
+            stateless! {
+                /// Applies the activation elementwise.
+                $layer, stringify!($layer)
+            }
 
             $(#[$doc])*
             pub fn $constructor() -> $layer {
@@ -31,17 +33,17 @@ macro_rules! activations {
 
 activations! {
     /// `max(x, 0)`.
-    ReLU, relu, |xs| xs.relu();
+    ReLU, relu, |xs| xs.f_relu();
     /// `min(max(x, 0), 6)`.
-    ReLU6, relu6, |xs| xs.relu6();
+    ReLU6, relu6, |xs| xs.f_relu6();
     /// `x · sigmoid(x)`.
-    SiLU, silu, |xs| xs.silu();
+    SiLU, silu, |xs| xs.f_silu();
     /// `x · relu6(x + 3) / 6`.
-    HardSwish, hard_swish, |xs| xs.hardswish();
+    HardSwish, hard_swish, |xs| xs.f_hardswish();
     /// `1 / (1 + exp(-x))`.
-    Sigmoid, sigmoid, |xs| xs.sigmoid();
+    Sigmoid, sigmoid, |xs| xs.f_sigmoid();
     /// The hyperbolic tangent.
-    Tanh, tanh, |xs| xs.tanh();
+    Tanh, tanh, |xs| xs.f_tanh();
 }
 
 /// How [`GELU`] computes the normal distribution.
@@ -71,14 +73,16 @@ pub struct GELU {
     pub approximate: GeluApproximation,
 }
 
-impl GELU {
-    /// Applies the activation elementwise.
-    pub fn forward(&self, xs: &Tensor) -> Tensor {
-        xs.gelu(self.approximate.as_str())
+impl Layer for GELU {
+    fn f_forward(&self, xs: &Tensor) -> Result<Tensor, TchError> {
+        xs.f_gelu(self.approximate.as_str())
     }
 }
 
-stateless!(GELU, "GELU");
+stateless! {
+    /// Applies the activation elementwise.
+    GELU, "GELU"
+}
 
 /// The exact [`GELU`].
 pub fn gelu() -> GELU {
@@ -103,16 +107,18 @@ impl Default for LeakyReLU {
     }
 }
 
-impl LeakyReLU {
-    /// Applies the activation elementwise.
-    pub fn forward(&self, xs: &Tensor) -> Tensor {
+impl Layer for LeakyReLU {
+    fn f_forward(&self, xs: &Tensor) -> Result<Tensor, TchError> {
         // tch's `leaky_relu` knows only the default slope. Its backward is `grad` where x > 0 and `slope · grad`
         // elsewhere, so with x for `grad` it is the function itself, gradient included.
-        xs.leaky_relu_backward(xs, self.negative_slope, false)
+        xs.f_leaky_relu_backward(xs, self.negative_slope, false)
     }
 }
 
-stateless!(LeakyReLU, "LeakyReLU");
+stateless! {
+    /// Applies the activation elementwise.
+    LeakyReLU, "LeakyReLU"
+}
 
 /// A [`LeakyReLU`]; PyTorch's default slope is 0.01.
 pub fn leaky_relu(negative_slope: f64) -> LeakyReLU {
@@ -126,14 +132,16 @@ pub struct Softmax {
     pub dim: i64,
 }
 
-impl Softmax {
-    /// Applies the softmax; the dtype stays.
-    pub fn forward(&self, xs: &Tensor) -> Tensor {
-        xs.softmax(self.dim, None)
+impl Layer for Softmax {
+    fn f_forward(&self, xs: &Tensor) -> Result<Tensor, TchError> {
+        xs.f_softmax(self.dim, None)
     }
 }
 
-stateless!(Softmax, "Softmax");
+stateless! {
+    /// Applies the softmax; the dtype stays.
+    Softmax, "Softmax"
+}
 
 /// A [`Softmax`] along `dim`.
 pub fn softmax(dim: i64) -> Softmax {

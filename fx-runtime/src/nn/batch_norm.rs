@@ -2,11 +2,11 @@
 
 use std::borrow::Borrow;
 
-use tch::Tensor;
+use tch::{TchError, Tensor};
 
-use super::leaf::leaf;
+use super::leaf::{leaf, unwrap};
 use super::mode::Mode;
-use super::{Init, Path};
+use super::{Init, Layer, Path};
 
 /// Configuration of a batch normalization.
 #[derive(Debug, Clone, Copy)]
@@ -60,6 +60,7 @@ impl BatchNorm {
     /// Normalizes with the batch's statistics in training mode and with the running ones in inference mode.
     ///
     /// Inference is the mode at the start; see [`crate::nn`].
+    #[track_caller]
     pub fn forward(&self, xs: &Tensor) -> Tensor {
         self.forward_t(xs, self.mode.training())
     }
@@ -70,16 +71,54 @@ impl BatchNorm {
     /// # Panics
     ///
     /// If `xs` has another number of dimensions than `nd + 2` (2 or 3 for `nd` = 1).
+    #[track_caller]
     pub fn forward_t(&self, xs: &Tensor, train: bool) -> Tensor {
+        unwrap(self.f_forward_t(xs, train))
+    }
+
+    /// What `Tensor::batch_norm` computes with these tensors, for folding; `nd` is 2.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn of_tensors(
+        weight: Option<&Tensor>,
+        bias: Option<&Tensor>,
+        running_mean: &Tensor,
+        running_var: &Tensor,
+        eps: f64,
+    ) -> Self {
+        Self {
+            config: BatchNormConfig { eps, affine: weight.is_some(), ..BatchNormConfig::default() },
+            running_mean: running_mean.shallow_clone(),
+            running_var: running_var.shallow_clone(),
+            ws: weight.map(Tensor::shallow_clone),
+            bs: bias.map(Tensor::shallow_clone),
+            nd: 2,
+            mode: Mode::default(),
+        }
+    }
+
+    fn check(&self, xs: &Tensor) -> Result<(), TchError> {
         let dim = xs.dim();
-        assert!(
-            dim == self.nd + 2 || (self.nd == 1 && dim == 2),
-            "batch_norm{}d takes {} dimensions, got an input of shape {:?}",
-            self.nd,
-            if self.nd == 1 { "2 or 3".to_owned() } else { (self.nd + 2).to_string() },
-            xs.size()
-        );
-        xs.batch_norm(
+        if dim == self.nd + 2 || (self.nd == 1 && dim == 2) {
+            return Ok(());
+        }
+        let takes = if self.nd == 1 { "2 or 3".to_owned() } else { (self.nd + 2).to_string() };
+        let shape = xs.size();
+        Err(TchError::Shape(format!(
+            "batch_norm{}d takes {takes} dimensions, got an input of shape {shape:?}",
+            self.nd
+        )))
+    }
+}
+
+impl Layer for BatchNorm {
+    fn f_forward(&self, xs: &Tensor) -> Result<Tensor, TchError> {
+        self.f_forward_t(xs, false)
+    }
+
+    fn f_forward_t(&self, xs: &Tensor, train: bool) -> Result<Tensor, TchError> {
+        self.check(xs)?;
+        xs.f_batch_norm(
             self.ws.as_ref(),
             self.bs.as_ref(),
             Some(&self.running_mean),

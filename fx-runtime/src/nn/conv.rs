@@ -4,8 +4,9 @@ use std::borrow::Borrow;
 
 use tch::{TchError, Tensor};
 
-use super::leaf::{computes, leaf};
-use super::{Init, Path, Spatial, init};
+use super::layer::sealed::Plain;
+use super::leaf::{leaf, unwrap};
+use super::{Init, Layer, Path, Spatial, init};
 
 /// What lies beyond the border of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -38,8 +39,9 @@ impl PaddingMode {
     }
 
     /// [`Self::f_pad`] for those who would unwrap.
+    #[track_caller]
     pub fn pad(self, xs: &Tensor, before_and_after: &[i64]) -> Tensor {
-        xs.pad(before_and_after, self.as_str(), None)
+        unwrap(self.f_pad(xs, before_and_after))
     }
 }
 
@@ -139,22 +141,39 @@ pub type Conv3D = Conv<[i64; 3]>;
 
 impl<ND: Spatial> Conv<ND> {
     /// Applies the convolution.
+    #[track_caller]
     pub fn forward(&self, xs: &Tensor) -> Tensor {
+        unwrap(self.convolve(xs))
+    }
+
+    fn convolve(&self, xs: &Tensor) -> Result<Tensor, TchError> {
         let (ws, bs, config) = (&self.ws, self.bs.as_ref(), &self.config);
         if config.padding_mode == PaddingMode::Zeros {
-            return ND::conv(xs, ws, bs, config, config.padding);
+            return ND::f_conv(xs, ws, bs, config, config.padding);
         }
         let border: Vec<i64> = config.padding.as_ref().iter().rev().flat_map(|&width| [width, width]).collect();
-        ND::conv(&config.padding_mode.pad(xs, &border), ws, bs, config, ND::splat(0))
+        ND::f_conv(&config.padding_mode.f_pad(xs, &border)?, ws, bs, config, ND::splat(0))
+    }
+}
+
+impl<ND: Spatial> Layer for Conv<ND>
+where
+    Self: Plain,
+{
+    fn f_forward(&self, xs: &Tensor) -> Result<Tensor, TchError> {
+        self.convolve(xs)
+    }
+}
+
+impl<ND: Spatial> super::Module for Conv<ND> {
+    fn forward(&self, xs: &Tensor) -> Tensor {
+        self.forward(xs)
     }
 }
 
 leaf!(Conv1D, "Conv1D", parameters { weight: ws, bias: bs } buffers {} plain { config });
 leaf!(Conv2D, "Conv2D", parameters { weight: ws, bias: bs } buffers {} plain { config });
 leaf!(Conv3D, "Conv3D", parameters { weight: ws, bias: bs } buffers {} plain { config });
-computes!(Conv1D);
-computes!(Conv2D);
-computes!(Conv3D);
 
 /// A convolution with a kernel and a configuration of its own per dimension.
 pub fn conv<'a, ND: AsRef<[i64]>, T: Borrow<Path<'a>>>(

@@ -2,10 +2,11 @@
 
 use std::borrow::Borrow;
 
-use tch::Tensor;
+use tch::{TchError, Tensor};
 
-use super::leaf::{computes, leaf};
-use super::{Init, Path, Spatial, init};
+use super::layer::sealed::Plain;
+use super::leaf::{leaf, unwrap};
+use super::{Init, Layer, Path, Spatial, init};
 
 /// Configuration of a transposed convolution; `ND` is `i64`, or an array with one size per dimension.
 #[derive(Debug, Clone, Copy)]
@@ -85,17 +86,34 @@ pub type ConvTranspose3D = ConvTransposeND<[i64; 3]>;
 
 impl<ND: Spatial> ConvTransposeND<ND> {
     /// Applies the transposed convolution.
+    #[track_caller]
     pub fn forward(&self, xs: &Tensor) -> Tensor {
-        ND::conv_transpose(xs, &self.ws, self.bs.as_ref(), &self.config)
+        unwrap(self.convolve(xs))
+    }
+
+    fn convolve(&self, xs: &Tensor) -> Result<Tensor, TchError> {
+        ND::f_conv_transpose(xs, &self.ws, self.bs.as_ref(), &self.config)
+    }
+}
+
+impl<ND: Spatial> Layer for ConvTransposeND<ND>
+where
+    Self: Plain,
+{
+    fn f_forward(&self, xs: &Tensor) -> Result<Tensor, TchError> {
+        self.convolve(xs)
+    }
+}
+
+impl<ND: Spatial> super::Module for ConvTransposeND<ND> {
+    fn forward(&self, xs: &Tensor) -> Tensor {
+        self.forward(xs)
     }
 }
 
 leaf!(ConvTranspose1D, "ConvTranspose1D", parameters { weight: ws, bias: bs } buffers {} plain { config });
 leaf!(ConvTranspose2D, "ConvTranspose2D", parameters { weight: ws, bias: bs } buffers {} plain { config });
 leaf!(ConvTranspose3D, "ConvTranspose3D", parameters { weight: ws, bias: bs } buffers {} plain { config });
-computes!(ConvTranspose1D);
-computes!(ConvTranspose2D);
-computes!(ConvTranspose3D);
 
 fn conv_transpose<'a, ND: Spatial, T: Borrow<Path<'a>>>(
     vs: T,

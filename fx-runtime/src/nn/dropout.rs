@@ -1,8 +1,9 @@
 //! Dropout as a layer.
 
-use tch::Tensor;
+use tch::{TchError, Tensor};
 
-use super::leaf::leaf;
+use super::Layer;
+use super::leaf::{leaf, unwrap};
 use super::mode::Mode;
 
 /// In training, zeroes each element with probability `p` and divides the others by `1 - p`; else passes on.
@@ -21,13 +22,25 @@ impl Default for Dropout {
 
 impl Dropout {
     /// Drops in training mode; inference is the mode at the start, see [`crate::nn`].
+    #[track_caller]
     pub fn forward(&self, xs: &Tensor) -> Tensor {
         self.forward_t(xs, self.mode.training())
     }
 
     /// Drops if `train`.
+    #[track_caller]
     pub fn forward_t(&self, xs: &Tensor, train: bool) -> Tensor {
-        xs.dropout(self.p, train)
+        unwrap(self.f_forward_t(xs, train))
+    }
+}
+
+impl Layer for Dropout {
+    fn f_forward(&self, xs: &Tensor) -> Result<Tensor, TchError> {
+        self.f_forward_t(xs, false)
+    }
+
+    fn f_forward_t(&self, xs: &Tensor, train: bool) -> Result<Tensor, TchError> {
+        xs.f_dropout(self.p, train)
     }
 }
 

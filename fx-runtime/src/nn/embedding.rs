@@ -2,10 +2,10 @@
 
 use std::borrow::Borrow;
 
-use tch::Tensor;
+use tch::{TchError, Tensor};
 
 use super::leaf::{computes, leaf};
-use super::{Init, Path};
+use super::{Init, Layer, Path};
 
 /// Configuration of an embedding.
 #[derive(Debug, Clone, Copy)]
@@ -35,16 +35,18 @@ pub struct Embedding {
     pub config: EmbeddingConfig,
 }
 
-impl Embedding {
-    /// Looks up the vectors of `xs`, integers in `0..num_embeddings`.
-    pub fn forward(&self, xs: &Tensor) -> Tensor {
+impl Layer for Embedding {
+    fn f_forward(&self, xs: &Tensor) -> Result<Tensor, TchError> {
         let config = &self.config;
-        Tensor::embedding(&self.ws, xs, config.padding_idx, config.scale_grad_by_freq, config.sparse)
+        Tensor::f_embedding(&self.ws, xs, config.padding_idx, config.scale_grad_by_freq, config.sparse)
     }
 }
 
 leaf!(Embedding, "Embedding", parameters { weight: ws } buffers {} plain { config });
-computes!(Embedding);
+computes! {
+    /// Looks up the vectors of `xs`, integers in `0..num_embeddings`.
+    Embedding
+}
 
 /// An embedding of `num_embeddings` vectors of size `embedding_dim`.
 pub fn embedding<'a, T: Borrow<Path<'a>>>(

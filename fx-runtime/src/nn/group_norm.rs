@@ -2,10 +2,10 @@
 
 use std::borrow::Borrow;
 
-use tch::Tensor;
+use tch::{TchError, Tensor};
 
 use super::leaf::{computes, leaf};
-use super::{Init, Path};
+use super::{Init, Layer, Path};
 
 /// Configuration of a group normalization.
 #[derive(Debug, Clone, Copy)]
@@ -43,10 +43,9 @@ pub struct GroupNorm {
     pub num_channels: i64,
 }
 
-impl GroupNorm {
-    /// Normalizes.
-    pub fn forward(&self, xs: &Tensor) -> Tensor {
-        xs.group_norm(self.num_groups, self.ws.as_ref(), self.bs.as_ref(), self.config.eps, self.config.cudnn_enabled)
+impl Layer for GroupNorm {
+    fn f_forward(&self, xs: &Tensor) -> Result<Tensor, TchError> {
+        xs.f_group_norm(self.num_groups, self.ws.as_ref(), self.bs.as_ref(), self.config.eps, self.config.cudnn_enabled)
     }
 }
 
@@ -56,7 +55,10 @@ leaf!(
     buffers {}
     plain { config, num_groups, num_channels }
 );
-computes!(GroupNorm);
+computes! {
+    /// Normalizes.
+    GroupNorm
+}
 
 /// A group normalization of `num_channels` channels in `num_groups` groups.
 pub fn group_norm<'a, T: Borrow<Path<'a>>>(

@@ -2,10 +2,10 @@
 
 use std::borrow::Borrow;
 
-use tch::Tensor;
+use tch::{TchError, Tensor};
 
 use super::leaf::{computes, leaf};
-use super::{Init, Path};
+use super::{Init, Layer, Path};
 
 /// Configuration of a layer normalization.
 #[derive(Debug, Clone, Copy)]
@@ -47,10 +47,9 @@ pub struct LayerNorm {
     pub normalized_shape: Vec<i64>,
 }
 
-impl LayerNorm {
-    /// Normalizes.
-    pub fn forward(&self, xs: &Tensor) -> Tensor {
-        xs.layer_norm(
+impl Layer for LayerNorm {
+    fn f_forward(&self, xs: &Tensor) -> Result<Tensor, TchError> {
+        xs.f_layer_norm(
             &self.normalized_shape,
             self.ws.as_ref(),
             self.bs.as_ref(),
@@ -61,7 +60,10 @@ impl LayerNorm {
 }
 
 leaf!(LayerNorm, "LayerNorm", parameters { weight: ws, bias: bs } buffers {} plain { config, normalized_shape });
-computes!(LayerNorm);
+computes! {
+    /// Normalizes.
+    LayerNorm
+}
 
 /// A layer normalization over the last axes, whose sizes are `normalized_shape`.
 pub fn layer_norm<'a, T: Borrow<Path<'a>>>(vs: T, normalized_shape: Vec<i64>, config: LayerNormConfig) -> LayerNorm {

@@ -1,31 +1,27 @@
 //! One line per layer: its type name and its tensors under PyTorch's names.
 //!
-//! `leaf!` and `stateless!` write [`crate::Module`] for the layers of this folder and register them.
+//! `leaf!` and `stateless!` write [`crate::Module`] and what freezing needs for the layers of this folder, and register
+//! them; `computes!` writes the doors that panic.
 
-use tch::Tensor;
+use tch::TchError;
 
+use super::layer::sealed::MaybeTensor;
+use crate::Error;
 use crate::module::{Role, Visitor};
-
-/// A tensor that a layer may be built without.
-pub(super) trait MaybeTensor {
-    fn tensor(&self) -> Option<&Tensor>;
-}
-
-impl MaybeTensor for Tensor {
-    fn tensor(&self) -> Option<&Tensor> {
-        Some(self)
-    }
-}
-
-impl MaybeTensor for Option<Tensor> {
-    fn tensor(&self) -> Option<&Tensor> {
-        self.as_ref()
-    }
-}
 
 pub(super) fn show<'a, T: MaybeTensor>(visitor: &mut dyn Visitor<'a>, name: &str, field: &'a T, role: Role) {
     if let Some(tensor) = field.tensor() {
         visitor.tensor(name, tensor, role);
+    }
+}
+
+/// tch's convention: what has no `f_` in its name panics, at the caller's line.
+#[track_caller]
+#[expect(clippy::panic, reason = "this is the door that panics")]
+pub(super) fn unwrap<T>(result: Result<T, TchError>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => panic!("{}", Error::from(error)),
     }
 }
 
@@ -52,13 +48,7 @@ macro_rules! leaf {
             }
 
             fn shallow_clone(&self) -> Result<Self, $crate::Error> {
-                use $crate::module::Field;
-                Ok(Self {
-                    $($p_field: self.$p_field.clone_field()?,)*
-                    $($buffer: self.$buffer.clone_field()?,)*
-                    $($plain: self.$plain.clone(),)*
-                    $($mode: self.$mode.clone(),)?
-                })
+                $crate::nn::layer::sealed::Plain::map(self, &mut |tensor| Ok(tensor.shallow_clone()))
             }
 
             $(
@@ -72,14 +62,27 @@ macro_rules! leaf {
             )?
         }
 
-        $crate::register_module!($layer);
+        #[allow(unused_imports, unused_variables, clippy::clone_on_copy)]
+        impl $crate::nn::layer::sealed::Plain for $layer {
+            fn map(&self, place: &mut $crate::nn::layer::sealed::Place<'_>) -> Result<Self, $crate::Error> {
+                use $crate::nn::layer::sealed::{MaybeTensor, shareable};
+                Ok(Self {
+                    $($p_field: MaybeTensor::map(&self.$p_field, place)?,)*
+                    $($buffer: MaybeTensor::map(&self.$buffer, place)?,)*
+                    $($plain: shareable(&self.$plain).clone(),)*
+                    $($mode: shareable(&self.$mode).clone(),)?
+                })
+            }
+        }
+
+        $crate::registry::register_layer!($layer);
     };
 }
 pub(super) use leaf;
 
-/// A layer without tensors that computes `forward(xs)` in both modes: `stateless!(ReLU, "ReLU")`.
+/// A layer without tensors: `stateless! { /// What forward does. ReLU, "ReLU" }`.
 macro_rules! stateless {
-    ($layer:ty, $type_name:expr) => {
+    ($(#[$doc:meta])* $layer:ty, $type_name:expr) => {
         impl $crate::Module for $layer {
             fn type_name(&self) -> &'static str {
                 $type_name
@@ -92,15 +95,32 @@ macro_rules! stateless {
             }
         }
 
-        $crate::nn::leaf::computes!($layer);
-        $crate::register_module!($layer);
+        impl $crate::nn::layer::sealed::Plain for $layer {
+            fn map(&self, _place: &mut $crate::nn::layer::sealed::Place<'_>) -> Result<Self, $crate::Error> {
+                Ok(*$crate::nn::layer::sealed::shareable(self))
+            }
+        }
+
+        $crate::nn::leaf::computes! {
+            $(#[$doc])*
+            $layer
+        }
+        $crate::registry::register_layer!($layer);
     };
 }
 pub(super) use stateless;
 
-/// tch's `nn::Module` by way of the inherent `forward`.
+/// The doors that panic, for a layer that computes the same in both modes: `forward` and tch's `nn::Module`.
 macro_rules! computes {
-    ($layer:ty) => {
+    ($(#[$doc:meta])* $layer:ty) => {
+        impl $layer {
+            $(#[$doc])*
+            #[track_caller]
+            pub fn forward(&self, xs: &tch::Tensor) -> tch::Tensor {
+                $crate::nn::leaf::unwrap($crate::nn::Layer::f_forward(self, xs))
+            }
+        }
+
         impl tch::nn::Module for $layer {
             fn forward(&self, xs: &tch::Tensor) -> tch::Tensor {
                 <$layer>::forward(self, xs)

@@ -2,10 +2,10 @@
 
 use std::borrow::Borrow;
 
-use tch::Tensor;
+use tch::{TchError, Tensor};
 
 use super::leaf::{computes, leaf};
-use super::{Init, Path, init};
+use super::{Init, Layer, Path, init};
 
 /// Configuration of a linear layer.
 #[derive(Debug, Clone, Copy)]
@@ -33,15 +33,17 @@ pub struct Linear {
     pub bs: Option<Tensor>,
 }
 
-impl Linear {
-    /// Applies the layer.
-    pub fn forward(&self, xs: &Tensor) -> Tensor {
-        xs.linear(&self.ws, self.bs.as_ref())
+impl Layer for Linear {
+    fn f_forward(&self, xs: &Tensor) -> Result<Tensor, TchError> {
+        xs.f_linear(&self.ws, self.bs.as_ref())
     }
 }
 
 leaf!(Linear, "Linear", parameters { weight: ws, bias: bs } buffers {} plain {});
-computes!(Linear);
+computes! {
+    /// Applies the layer.
+    Linear
+}
 
 /// A linear layer from `in_dim` to `out_dim` features.
 pub fn linear<'a, T: Borrow<Path<'a>>>(vs: T, in_dim: i64, out_dim: i64, c: LinearConfig) -> Linear {

@@ -4,7 +4,7 @@
 //! defaults, parameter names and the order in which parameters are drawn are tch's, and the computing traits
 //! ([`Module`], [`ModuleT`]), `VarStore`, optimizers, closures and recurrent layers are tch's own. Three things are
 //! added: every layer keeps its configuration in public fields, has an inherent `forward`, and implements
-//! [`crate::Module`]. The stateless layers that tch leaves to closures (activations, pooling, dropout) exist as types.
+//! [`crate::Module`] and [`Layer`], whose `f_forward` returns its errors. The stateless layers that tch leaves to closures (activations, pooling, dropout) exist as types.
 //!
 //! # Training and inference
 //!
@@ -20,6 +20,7 @@ mod conv_transpose;
 mod dropout;
 mod embedding;
 mod group_norm;
+mod layer;
 mod layer_norm;
 mod leaf;
 mod linear;
@@ -51,6 +52,8 @@ pub use conv_transpose::{
 pub use dropout::{Dropout, dropout};
 pub use embedding::{Embedding, EmbeddingConfig, embedding};
 pub use group_norm::{GroupNorm, GroupNormConfig, group_norm};
+pub use layer::Layer;
+pub(crate) use layer::sealed;
 pub use layer_norm::{LayerNorm, LayerNormConfig, layer_norm};
 pub use linear::{Linear, LinearConfig, linear};
 pub use pool::{

@@ -1,7 +1,8 @@
 //! Pooling of `[N, C, H, W]` or `[C, H, W]` as layers.
 
-use tch::Tensor;
+use tch::{TchError, Tensor};
 
+use super::Layer;
 use super::leaf::stateless;
 
 /// Configuration of a [`MaxPool2D`], the same in both dimensions.
@@ -38,14 +39,16 @@ pub struct MaxPool2D {
     pub ceil_mode: bool,
 }
 
-impl MaxPool2D {
-    /// Pools.
-    pub fn forward(&self, xs: &Tensor) -> Tensor {
-        xs.max_pool2d(self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
+impl Layer for MaxPool2D {
+    fn f_forward(&self, xs: &Tensor) -> Result<Tensor, TchError> {
+        xs.f_max_pool2d(self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
     }
 }
 
-stateless!(MaxPool2D, "MaxPool2D");
+stateless! {
+    /// Pools.
+    MaxPool2D, "MaxPool2D"
+}
 
 /// A [`MaxPool2D`] with windows of `k` by `k`.
 ///
@@ -103,10 +106,9 @@ pub struct AvgPool2D {
     pub divisor_override: Option<i64>,
 }
 
-impl AvgPool2D {
-    /// Pools.
-    pub fn forward(&self, xs: &Tensor) -> Tensor {
-        xs.avg_pool2d(
+impl Layer for AvgPool2D {
+    fn f_forward(&self, xs: &Tensor) -> Result<Tensor, TchError> {
+        xs.f_avg_pool2d(
             self.kernel_size,
             self.stride,
             self.padding,
@@ -117,7 +119,10 @@ impl AvgPool2D {
     }
 }
 
-stateless!(AvgPool2D, "AvgPool2D");
+stateless! {
+    /// Pools.
+    AvgPool2D, "AvgPool2D"
+}
 
 /// An [`AvgPool2D`] with windows of `k` by `k`.
 pub fn avg_pool2d(k: i64, c: AvgPoolConfig) -> AvgPool2D {
@@ -142,14 +147,16 @@ pub struct AdaptiveAvgPool2D {
     pub output_size: [i64; 2],
 }
 
-impl AdaptiveAvgPool2D {
-    /// Pools.
-    pub fn forward(&self, xs: &Tensor) -> Tensor {
-        xs.adaptive_avg_pool2d(self.output_size)
+impl Layer for AdaptiveAvgPool2D {
+    fn f_forward(&self, xs: &Tensor) -> Result<Tensor, TchError> {
+        xs.f_adaptive_avg_pool2d(self.output_size)
     }
 }
 
-stateless!(AdaptiveAvgPool2D, "AdaptiveAvgPool2D");
+stateless! {
+    /// Pools.
+    AdaptiveAvgPool2D, "AdaptiveAvgPool2D"
+}
 
 /// An [`AdaptiveAvgPool2D`] to `[height, width]`.
 pub fn adaptive_avg_pool2d(output_size: [i64; 2]) -> AdaptiveAvgPool2D {

@@ -3,12 +3,15 @@
 //! The layers of a [`Sequential`] take no mode; those of a [`SequentialT`] do. Both remember the types of their layers:
 //! they can be listed, looked at and taken out again.
 
-use tch::Tensor;
+use std::sync::Mutex;
 
-use super::leaf::computes;
+use tch::{TchError, Tensor};
+
+use super::layer::sealed::{Freezable, Place};
+use super::leaf::{computes, unwrap};
 use super::mode::Mode;
 use super::stack::{Closure, Run, Stack};
-use super::{Module, ModuleT};
+use super::{Layer, Module, ModuleT};
 use crate::Error;
 use crate::module::Visitor;
 
@@ -90,6 +93,15 @@ macro_rules! stack_methods {
                 self.layers.layer(index)
             }
 
+            /// All layers, each of which must be a `T`.
+            ///
+            /// # Errors
+            ///
+            /// [`Error::Layer`] for the first one of another type.
+            pub fn layers_as<T: 'static>(&self) -> Result<Vec<&T>, Error> {
+                self.layers.layers_as()
+            }
+
             /// Every layer: its index, the layer if its type is registered, and the name of its type.
             pub fn layers(&self) -> impl Iterator<Item = (usize, Option<&dyn crate::Module>, &'static str)> {
                 self.layers.layers()
@@ -105,7 +117,7 @@ macro_rules! stack_methods {
             }
         }
 
-        crate::register_module!($sequential);
+        crate::registry::register_layer!($sequential);
     };
 }
 
@@ -113,18 +125,32 @@ stack_methods!(Sequential, Module);
 stack_methods!(SequentialT, ModuleT);
 
 impl Sequential {
-    /// Applies all layers.
-    pub fn forward(&self, xs: &Tensor) -> Tensor {
-        self.layers.forward(xs, Run::Told(false))
-    }
-
     /// The output of each layer, or of each of the first `n` (at least one).
+    #[track_caller]
     pub fn forward_all(&self, xs: &Tensor, n: Option<usize>) -> Vec<Tensor> {
-        self.layers.forward_all(xs, Run::Told(false), n)
+        unwrap(self.layers.f_forward_all(xs, Run::Told(false), n))
     }
 }
 
-computes!(Sequential);
+/// A layer that is only tch's [`Module`] runs its plain `forward`, which panics.
+impl Layer for Sequential {
+    fn f_forward(&self, xs: &Tensor) -> Result<Tensor, TchError> {
+        self.layers.f_forward(xs, Run::Told(false))
+    }
+}
+
+computes! {
+    /// Applies all layers.
+    Sequential
+}
+
+impl Freezable for Sequential {
+    type Held = Mutex<Self>;
+
+    fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error> {
+        Ok(Self { layers: self.layers.placed(place)? })
+    }
+}
 
 impl crate::Module for Sequential {
     fn type_name(&self) -> &'static str {
@@ -154,18 +180,40 @@ impl SequentialT {
     /// Applies all layers, each in the mode that it keeps; layers that keep none run in the mode of this one.
     ///
     /// Inference is the mode at the start; see [`crate::nn`].
+    #[track_caller]
     pub fn forward(&self, xs: &Tensor) -> Tensor {
-        self.layers.forward(xs, Run::Kept(self.mode.training()))
+        unwrap(self.layers.f_forward(xs, Run::Kept(self.mode.training())))
     }
 
     /// Applies all layers in the mode `train`.
+    #[track_caller]
     pub fn forward_t(&self, xs: &Tensor, train: bool) -> Tensor {
-        self.layers.forward(xs, Run::Told(train))
+        unwrap(self.f_forward_t(xs, train))
     }
 
     /// The output of each layer in the mode `train`, or of each of the first `n` (at least one).
+    #[track_caller]
     pub fn forward_all_t(&self, xs: &Tensor, train: bool, n: Option<usize>) -> Vec<Tensor> {
-        self.layers.forward_all(xs, Run::Told(train), n)
+        unwrap(self.layers.f_forward_all(xs, Run::Told(train), n))
+    }
+}
+
+/// A layer that is only tch's [`ModuleT`] runs its plain `forward_t`, which panics.
+impl Layer for SequentialT {
+    fn f_forward(&self, xs: &Tensor) -> Result<Tensor, TchError> {
+        self.f_forward_t(xs, false)
+    }
+
+    fn f_forward_t(&self, xs: &Tensor, train: bool) -> Result<Tensor, TchError> {
+        self.layers.f_forward(xs, Run::Told(train))
+    }
+}
+
+impl Freezable for SequentialT {
+    type Held = Mutex<Self>;
+
+    fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error> {
+        Ok(Self { layers: self.layers.placed(place)?, mode: self.mode.clone() })
     }
 }
 

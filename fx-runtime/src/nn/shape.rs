@@ -1,7 +1,8 @@
 //! Layers that compute nothing: they rename axes or pass on.
 
-use tch::Tensor;
+use tch::{TchError, Tensor};
 
+use super::Layer;
 use super::leaf::stateless;
 
 /// Merges the axes `start_dim..=end_dim` into one.
@@ -19,14 +20,16 @@ impl Default for Flatten {
     }
 }
 
-impl Flatten {
-    /// Flattens.
-    pub fn forward(&self, xs: &Tensor) -> Tensor {
-        xs.flatten(self.start_dim, self.end_dim)
+impl Layer for Flatten {
+    fn f_forward(&self, xs: &Tensor) -> Result<Tensor, TchError> {
+        xs.f_flatten(self.start_dim, self.end_dim)
     }
 }
 
-stateless!(Flatten, "Flatten");
+stateless! {
+    /// Flattens.
+    Flatten, "Flatten"
+}
 
 /// A [`Flatten`]; PyTorch's default is `flatten(1, -1)`, all but the batch.
 pub fn flatten(start_dim: i64, end_dim: i64) -> Flatten {
@@ -37,15 +40,16 @@ pub fn flatten(start_dim: i64, end_dim: i64) -> Flatten {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Identity;
 
-impl Identity {
-    /// A second handle on `xs`.
-    #[allow(clippy::unused_self)]
-    pub fn forward(&self, xs: &Tensor) -> Tensor {
-        xs.shallow_clone()
+impl Layer for Identity {
+    fn f_forward(&self, xs: &Tensor) -> Result<Tensor, TchError> {
+        Ok(xs.shallow_clone())
     }
 }
 
-stateless!(Identity, "Identity");
+stateless! {
+    /// A second handle on `xs`.
+    Identity, "Identity"
+}
 
 /// The input itself.
 pub fn identity() -> Identity {

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use tch::Tensor;
+use tch::{TchError, Tensor};
 
 use super::{ConvConfigND, ConvTransposeConfigND};
 
@@ -14,19 +14,25 @@ impl Spatial for [i64; 2] {}
 impl Spatial for [i64; 3] {}
 
 pub(super) mod sealed {
-    use super::{ConvConfigND, ConvTransposeConfigND, Debug, Tensor};
+    use super::{ConvConfigND, ConvTransposeConfigND, Debug, TchError, Tensor};
 
     pub trait Compute: AsRef<[i64]> + Copy + Debug + Send + Sync + Sized + 'static {
         fn splat(size: i64) -> Self;
 
-        fn conv(xs: &Tensor, ws: &Tensor, bs: Option<&Tensor>, config: &ConvConfigND<Self>, padding: Self) -> Tensor;
+        fn f_conv(
+            xs: &Tensor,
+            ws: &Tensor,
+            bs: Option<&Tensor>,
+            config: &ConvConfigND<Self>,
+            padding: Self,
+        ) -> Result<Tensor, TchError>;
 
-        fn conv_transpose(
+        fn f_conv_transpose(
             xs: &Tensor,
             ws: &Tensor,
             bs: Option<&Tensor>,
             config: &ConvTransposeConfigND<Self>,
-        ) -> Tensor;
+        ) -> Result<Tensor, TchError>;
     }
 }
 
@@ -37,22 +43,28 @@ macro_rules! spatial {
                 [size; $dims]
             }
 
-            fn conv(xs: &Tensor, ws: &Tensor, bs: Option<&Tensor>, c: &ConvConfigND<Self>, padding: Self) -> Tensor {
+            fn f_conv(
+                xs: &Tensor,
+                ws: &Tensor,
+                bs: Option<&Tensor>,
+                c: &ConvConfigND<Self>,
+                padding: Self,
+            ) -> Result<Tensor, TchError> {
                 xs.$conv(ws, bs, c.stride, padding, c.dilation, c.groups)
             }
 
-            fn conv_transpose(
+            fn f_conv_transpose(
                 xs: &Tensor,
                 ws: &Tensor,
                 bs: Option<&Tensor>,
                 c: &ConvTransposeConfigND<Self>,
-            ) -> Tensor {
+            ) -> Result<Tensor, TchError> {
                 xs.$transpose(ws, bs, c.stride, c.padding, c.output_padding, c.groups, c.dilation)
             }
         }
     };
 }
 
-spatial!(1, conv1d, conv_transpose1d);
-spatial!(2, conv2d, conv_transpose2d);
-spatial!(3, conv3d, conv_transpose3d);
+spatial!(1, f_conv1d, f_conv_transpose1d);
+spatial!(2, f_conv2d, f_conv_transpose2d);
+spatial!(3, f_conv3d, f_conv_transpose3d);

@@ -7,9 +7,10 @@ use std::any::{Any, type_name};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tch::Tensor;
+use tch::{TchError, Tensor};
 
-use super::ModuleT;
+use super::layer::sealed::Place;
+use super::{Layer, ModuleT};
 use crate::Error;
 use crate::module::{Module, Visitor};
 use crate::registry::Registration;
@@ -27,19 +28,19 @@ pub(super) enum Run {
 pub(super) struct Stack(Vec<Slot>);
 
 struct Slot {
-    layer: Box<dyn Layer>,
+    layer: Box<dyn Erased>,
     registration: Option<&'static Registration>,
     opaque: Opaque,
 }
 
 /// A layer that computes and that can be put back into a box after it was cloned as `Any`.
-trait Layer: ModuleT + Any {
-    fn rebox(&self, clone: Box<dyn Any>) -> Option<Box<dyn Layer>>;
+trait Erased: ModuleT + Any {
+    fn rebox(&self, clone: Box<dyn Any>) -> Option<Box<dyn Erased>>;
 }
 
-impl<M: ModuleT + 'static> Layer for M {
-    fn rebox(&self, clone: Box<dyn Any>) -> Option<Box<dyn Layer>> {
-        clone.downcast::<M>().ok().map(|layer| layer as Box<dyn Layer>)
+impl<M: ModuleT + 'static> Erased for M {
+    fn rebox(&self, clone: Box<dyn Any>) -> Option<Box<dyn Erased>> {
+        clone.downcast::<M>().ok().map(|layer| layer as Box<dyn Erased>)
     }
 }
 
@@ -75,12 +76,19 @@ impl Slot {
         self.registration.and_then(|registration| registration.view(self.any()))
     }
 
-    fn forward(&self, xs: &Tensor, run: Run) -> Tensor {
+    fn as_layer(&self) -> Option<&dyn Layer> {
+        self.registration.and_then(|registration| registration.layer(self.any()))
+    }
+
+    fn f_forward(&self, xs: &Tensor, run: Run) -> Result<Tensor, TchError> {
         let train = match run {
             Run::Told(train) => train,
             Run::Kept(train) => self.module().and_then(Module::training).unwrap_or(train),
         };
-        self.layer.forward_t(xs, train)
+        match self.as_layer() {
+            Some(layer) => layer.f_forward_t(xs, train),
+            None => Ok(self.layer.forward_t(xs, train)),
+        }
     }
 
     fn shallow_clone(&self) -> Result<Self, Error> {
@@ -90,6 +98,30 @@ impl Slot {
             help: format!("derive `fx_runtime::Module` for `{}`", self.opaque.type_name),
         })?;
         Ok(Self { layer, ..*self })
+    }
+
+    fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error> {
+        let copy = self.registration.and_then(|registration| registration.placed(self.any(), place)).transpose()?;
+        if let Some(layer) = copy.and_then(|copy| self.layer.rebox(copy)) {
+            return Ok(Self { layer, ..*self });
+        }
+        self.check_place(place)?;
+        self.shallow_clone()
+    }
+
+    /// The tensors of a layer of the user's can be seen, but not exchanged.
+    fn check_place(&self, place: &mut Place<'_>) -> Result<(), Error> {
+        for (_, tensor) in self.module().map(Module::state_dict).unwrap_or_default() {
+            let placed = place(tensor)?;
+            if (placed.device(), placed.f_kind()?) != (tensor.device(), tensor.f_kind()?) {
+                let name = self.opaque.type_name;
+                return Err(Error::Unsupported {
+                    what: format!("freezing a `{name}` in a sequential for another device or dtype"),
+                    help: "move the model there before it is frozen".to_owned(),
+                });
+            }
+        }
+        Ok(())
     }
 }
 
@@ -102,22 +134,22 @@ impl Stack {
         self.0.len()
     }
 
-    pub(super) fn forward(&self, xs: &Tensor, run: Run) -> Tensor {
-        self.0.iter().fold(xs.shallow_clone(), |xs, slot| slot.forward(&xs, run))
+    pub(super) fn f_forward(&self, xs: &Tensor, run: Run) -> Result<Tensor, TchError> {
+        self.0.iter().try_fold(xs.shallow_clone(), |xs, slot| slot.f_forward(&xs, run))
     }
 
     /// The output of each of the first `n` layers, of at least one; the input if there are no layers.
-    pub(super) fn forward_all(&self, xs: &Tensor, run: Run, n: Option<usize>) -> Vec<Tensor> {
+    pub(super) fn f_forward_all(&self, xs: &Tensor, run: Run, n: Option<usize>) -> Result<Vec<Tensor>, TchError> {
         if self.0.is_empty() {
-            return vec![xs.shallow_clone()];
+            return Ok(vec![xs.shallow_clone()]);
         }
         let mut last = xs.shallow_clone();
         let mut outputs = Vec::new();
         for slot in self.0.iter().take(n.unwrap_or(usize::MAX).max(1)) {
-            last = slot.forward(&last, run);
+            last = slot.f_forward(&last, run)?;
             outputs.push(last.shallow_clone());
         }
-        outputs
+        Ok(outputs)
     }
 
     pub(super) fn layer<T: 'static>(&self, index: usize) -> Result<&T, Error> {
@@ -127,6 +159,10 @@ impl Stack {
             expected: short_name::<T>(),
             found: found.map(|slot| slot.opaque.type_name),
         })
+    }
+
+    pub(super) fn layers_as<T: 'static>(&self) -> Result<Vec<&T>, Error> {
+        (0..self.len()).map(|index| self.layer(index)).collect()
     }
 
     pub(super) fn layers(&self) -> impl Iterator<Item = (usize, Option<&dyn Module>, &'static str)> {
@@ -150,6 +186,10 @@ impl Stack {
 
     pub(super) fn shallow_clone(&self) -> Result<Self, Error> {
         self.0.iter().map(Slot::shallow_clone).collect::<Result<_, _>>().map(Self)
+    }
+
+    pub(super) fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error> {
+        self.0.iter().map(|slot| slot.placed(place)).collect::<Result<_, _>>().map(Self)
     }
 }
 

@@ -163,6 +163,42 @@ fn a_sequential_knows_its_layers() {
 }
 
 #[test]
+fn layers_of_one_type_come_as_that_type() {
+    let vs = store();
+    let fc = |name: &str| linear(vs.root() / name, 2, 2, LinearConfig::default());
+    let net = seq().add(fc("0")).add(fc("1"));
+    assert_eq!(net.layers_as::<Linear>().unwrap().len(), 2);
+    assert!(seq_t().layers_as::<Linear>().unwrap().is_empty());
+    assert_eq!(
+        net.add(relu()).layers_as::<Linear>().unwrap_err().to_string(),
+        "layer 2 of the sequential is a `ReLU`, not a `Linear`; see what it is built of"
+    );
+}
+
+#[test]
+fn f_forward_is_inference_and_returns_errors() {
+    let vs = store();
+    let bn = batch_norm1d(vs.root() / "bn", 2, BatchNormConfig::default());
+    let xs = randn(&[8, 2]);
+    bn.train();
+    assert_eq!(bn.f_forward(&xs).unwrap(), bn.forward_t(&xs, false));
+    assert!(bn.f_forward(&randn(&[8, 2, 3, 3])).is_err());
+    let net = seq_t().add(bn).add(dropout(0.9)).add(Foreign).add(seq().add(relu()));
+    net.train();
+    assert_eq!(net.f_forward(&xs).unwrap(), net.forward_t(&xs, false));
+    assert!(net.f_forward(&randn(&[8, 3])).is_err());
+    let conv = conv2d(vs.root() / "conv", 3, 4, 3, ConvConfig::default());
+    assert!(conv.f_forward(&randn(&[1, 2, 8, 8])).is_err());
+    assert!(embedding(vs.root(), 3, 1, EmbeddingConfig::default()).f_forward(&Tensor::from_slice(&[3i64])).is_err());
+}
+
+#[test]
+#[should_panic(expected = "libtorch: ")]
+fn the_plain_door_panics_with_the_message() {
+    let _ = linear(store().root(), 2, 2, LinearConfig::default()).forward(&randn(&[8, 3]));
+}
+
+#[test]
 fn the_mode_of_a_sequential_reaches_its_layers() {
     let vs = store();
     let net = seq_t()
