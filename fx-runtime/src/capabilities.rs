@@ -12,6 +12,7 @@ use crate::ffi::{self, cuda};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, none a mode")]
 pub struct Capabilities {
     /// `major.minor.patch` of libtorch; none when it does not tell.
     pub libtorch: Option<String>,

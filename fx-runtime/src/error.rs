@@ -184,7 +184,10 @@ impl fmt::Display for Error {
                 )
             }
             Error::NotCloneable { what } => {
-                write!(f, "`{what}` cannot be cloned; implement `Clone` for it, or keep it in an `Arc`")
+                write!(
+                    f,
+                    "`{what}` cannot be cloned; derive `fx_runtime::Module` or `Clone` for its type, or keep it in an `Arc`"
+                )
             }
             Error::Torch(error) => write!(f, "libtorch: {}", first_paragraph(error)),
             Error::At { node, place, source } => write!(f, "at `{node}` ({place}): {source}"),

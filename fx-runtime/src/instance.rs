@@ -59,13 +59,11 @@ impl Tracer {
     ) -> Arg {
         layers.fold(input.clone(), |input, (position, layer, type_name)| {
             let path = if path.is_empty() { position.to_string() } else { format!("{path}.{position}") };
-            match layer {
-                Some(layer) => self.module(&path, layer, &[&input], place),
-                None => {
-                    let op = Op::CallModule(ModuleKind(type_name.to_owned()));
-                    self.push(op, vec![Arg::Str(path.clone()), input], &path.replace('.', "_"), Type::TENSOR, place)
-                }
+            if let Some(layer) = layer {
+                return self.module(&path, layer, &[&input], place);
             }
+            let op = Op::CallModule(ModuleKind(type_name.to_owned()));
+            self.push(op, vec![Arg::Str(path.clone()), input], &path.replace('.', "_"), Type::TENSOR, place)
         })
     }
 

@@ -12,6 +12,8 @@ pub mod error;
 mod ffi;
 pub mod freeze;
 pub mod frozen;
+#[doc(hidden)]
+pub mod graph;
 pub mod instance;
 pub mod module;
 pub mod nn;

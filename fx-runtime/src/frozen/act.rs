@@ -3,6 +3,7 @@
 use tch::{TchError, Tensor};
 
 use crate::ffi::PostOp;
+use crate::nn::{self, GeluApproximation};
 
 /// An activation, as PyTorch defines it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -76,6 +77,49 @@ impl Act {
     }
 }
 
+macro_rules! from_layers {
+    ($($layer:ident => $act:ident),* $(,)?) => {
+        $(
+            impl From<&nn::$layer> for Act {
+                fn from(_: &nn::$layer) -> Self {
+                    Self::$act
+                }
+            }
+        )*
+    };
+}
+
+from_layers! {
+    ReLU => Relu,
+    ReLU6 => Relu6,
+    HardSwish => HardSwish,
+    SiLU => Silu,
+    Sigmoid => Sigmoid,
+    Tanh => Tanh,
+    Identity => None,
+}
+
+impl From<GeluApproximation> for Act {
+    fn from(approximation: GeluApproximation) -> Self {
+        match approximation {
+            GeluApproximation::None => Self::Gelu,
+            GeluApproximation::Tanh => Self::GeluTanh,
+        }
+    }
+}
+
+impl From<&nn::GELU> for Act {
+    fn from(layer: &nn::GELU) -> Self {
+        layer.approximate.into()
+    }
+}
+
+impl From<&nn::LeakyReLU> for Act {
+    fn from(layer: &nn::LeakyReLU) -> Self {
+        Self::LeakyRelu(layer.negative_slope)
+    }
+}
+
 /// tch's `leaky_relu` has no slope; `x · (x > 0 ? 1 : slope)` keeps the NaN that a comparison would lose.
 fn leaky_relu(x: &Tensor, slope: f64) -> Result<Tensor, TchError> {
     let below = x.f_mul_scalar(slope)?;
@@ -130,11 +174,36 @@ mod tests {
         }
     }
 
+    /// A layer's own formula is the oracle of the activation that is fused for it.
+    #[test]
+    fn layers_are_their_activations() {
+        fn check<L: nn::Layer>(layer: &L)
+        where
+            for<'a> Act: From<&'a L>,
+        {
+            let x = Tensor::from_slice(&[-4.0f64, -2.0, -0.5, 0.0, 0.5, 8.0]);
+            let act = Act::from(layer);
+            let (found, expected) = (act.apply(x.copy()).unwrap(), layer.f_forward(&x).unwrap());
+            assert!(found.allclose(&expected, 1e-12, 1e-12, false), "{act:?} for {layer:?}", layer = layer.type_name());
+        }
+        check(&nn::relu());
+        check(&nn::relu6());
+        check(&nn::hard_swish());
+        check(&nn::silu());
+        check(&nn::sigmoid());
+        check(&nn::tanh());
+        check(&nn::identity());
+        check(&nn::gelu());
+        check(&nn::gelu_tanh());
+        check(&nn::leaky_relu(0.3));
+        assert_eq!(Act::from(nn::gelu_tanh().approximate), Act::GeluTanh);
+    }
+
     #[test]
     fn nan_stays_nan() {
         for act in EVERY_ACT {
             let y = act.apply(Tensor::from_slice(&[f32::NAN])).unwrap();
-            assert!(y.isnan().all().double_value(&[]) == 1.0, "{act:?}");
+            assert_eq!(y.isnan().all().int64_value(&[]), 1, "{act:?}");
         }
     }
 }

@@ -21,16 +21,70 @@ impl<T> Captured<T> {
     }
 }
 
-/// Keeps a value under a name for messages, as a `Result`: a second handle on a module or tensor, a clone of anything
-/// else, an error for what has neither.
+/// Keeps a value under a name for messages, as a `Result`: a second handle on a tensor or on a module, which is put into
+/// inference mode, a clone of anything else, an error for what has neither.
 ///
-/// `capture!(&self.dropout, "dropout")?`
+/// `capture!(&self.dropout, "dropout")?`; a reference to a reference is as good.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! capture {
-    ($value:expr, $name:expr) => {
-        $crate::module::clone_field!($name, $value).map($crate::frozen::Captured::new)
-    };
+    ($value:expr, $name:expr) => {{
+        #[allow(unused_imports)]
+        use $crate::frozen::probe::{Bare as _, Behind as _, Infer, Peel};
+        #[allow(unused_imports)]
+        use $crate::module::probe::{CloneNothing as _, Probe, ViaClone as _, ViaField as _, VisitNothing as _};
+        (&&&Probe((&&Peel((&&Peel($value)).peel())).peel())).clone_as($name).map(|copy| {
+            (&&&Probe(&copy)).visit($name, &mut Infer);
+            $crate::frozen::Captured::new(copy)
+        })
+    }};
+}
+
+/// What [`capture!`](crate::capture) looks through references with; nothing to call by hand.
+pub mod probe {
+    use tch::Tensor;
+
+    use crate::module::{Module, Role, Visitor};
+
+    /// Wraps a reference, so that the choice below depends on what it refers to.
+    #[derive(Debug)]
+    pub struct Peel<'a, T>(pub &'a T);
+
+    /// First choice: it refers to a reference.
+    pub trait Behind<'a, T> {
+        /// The inner reference.
+        fn peel(&self) -> &'a T;
+    }
+
+    impl<'a, T> Behind<'a, T> for &Peel<'a, &'a T> {
+        fn peel(&self) -> &'a T {
+            self.0
+        }
+    }
+
+    /// Otherwise it is taken as it is.
+    pub trait Bare<'a, T> {
+        /// The reference.
+        fn peel(&self) -> &'a T;
+    }
+
+    impl<'a, T> Bare<'a, T> for Peel<'a, T> {
+        fn peel(&self) -> &'a T {
+            self.0
+        }
+    }
+
+    /// Puts what it visits into inference mode.
+    #[derive(Debug)]
+    pub struct Infer;
+
+    impl<'a> Visitor<'a> for Infer {
+        fn child(&mut self, _name: &str, child: &'a dyn Module) {
+            child.eval();
+        }
+
+        fn tensor(&mut self, _name: &str, _tensor: &'a Tensor, _role: Role) {}
+    }
 }
 
 impl<T> fmt::Debug for Captured<T> {
@@ -43,6 +97,10 @@ impl<T> fmt::Debug for Captured<T> {
 mod tests {
     use super::*;
     use std::cell::Cell;
+
+    use tch::Tensor;
+
+    use crate::{Module, nn};
 
     #[test]
     fn a_value_that_is_not_sync_becomes_shareable() {
@@ -64,6 +122,33 @@ mod tests {
         let words: Captured<Vec<&str>> = crate::capture!(&vec!["a", "b"], "words").unwrap();
         assert_eq!(words.lock().len(), 2);
         let error = crate::capture!(&Mutex::new(1), "lock").unwrap_err();
-        assert!(error.to_string().contains("lock"), "{error}");
+        assert_eq!(
+            error.to_string(),
+            "`lock` cannot be cloned; derive `fx_runtime::Module` or `Clone` for its type, or keep it in an `Arc`"
+        );
+    }
+
+    #[test]
+    fn captures_a_place_a_reference_and_a_reference_to_one() {
+        let numbers = vec![1, 2];
+        let reference = &numbers;
+        let (place, behind): (Captured<Vec<i32>>, Captured<Vec<i32>>) =
+            (crate::capture!(reference, "numbers").unwrap(), crate::capture!(&reference, "numbers").unwrap());
+        let deep: Captured<Vec<i32>> = crate::capture!(&&reference, "numbers").unwrap();
+        assert_eq!((place.lock().len(), behind.lock().len(), deep.lock().len()), (2, 2, 2));
+        let lock = Mutex::new(());
+        assert!(crate::capture!(&&lock, "lock").is_err(), "a reference to it could be cloned, but would not live on");
+    }
+
+    #[test]
+    fn captures_modules_and_tensors_by_handle_and_modules_in_inference() {
+        let dropout = Some(nn::dropout(0.5));
+        dropout.as_ref().unwrap().train();
+        let kept: Captured<Option<nn::Dropout>> = crate::capture!(&dropout, "dropout").unwrap();
+        let modes = [&*kept.lock(), &dropout].map(|layer| layer.as_ref().and_then(Module::training));
+        assert_eq!(modes, [Some(false), Some(true)]);
+        let tensor = Tensor::from_slice(&[1.0]);
+        let kept: Captured<Tensor> = crate::capture!(&tensor, "tensor").unwrap();
+        assert_eq!(kept.lock().data_ptr(), tensor.data_ptr());
     }
 }

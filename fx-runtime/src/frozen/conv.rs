@@ -48,7 +48,7 @@ struct Plain {
 }
 
 /// Padding with something other than zeros, done before the convolution.
-struct Border {
+pub(super) struct Border {
     mode: PaddingMode,
     /// Before and after, last axis first, as `pad` wants it.
     widths: Vec<i64>,
@@ -58,6 +58,12 @@ struct Border {
 struct Call {
     facts: Facts,
     landed: Landed,
+}
+
+impl Call {
+    fn has_work(&self) -> bool {
+        self.landed.has_elements() && self.facts.sizes().iter().all(|&size| size > 0)
+    }
 }
 
 impl Conv {
@@ -162,11 +168,7 @@ impl Conv {
 
     /// Whether the kernel takes the input as it is.
     fn is_direct(&self, call: &Call) -> bool {
-        self.axes() > 1 && self.border.is_none() && self.is_batched(call) && self.has_work(call)
-    }
-
-    fn has_work(&self, call: &Call) -> bool {
-        call.landed.has_elements() && call.facts.sizes().iter().all(|&size| size > 0)
+        self.axes() > 1 && self.border.is_none() && self.is_batched(call) && call.has_work()
     }
 
     fn is_like_result(&self, other: &Tensor, call: &Call) -> bool {
@@ -184,10 +186,10 @@ impl Conv {
         }
         let batched = if self.is_batched(call) { x.shallow_clone() } else { x.f_unsqueeze(0)? };
         let padded = match &self.border {
-            Some(border) => border.mode.f_pad(&batched, &border.widths)?,
+            Some(border) => border.pad(&batched)?,
             None => batched,
         };
-        let y = if self.has_work(call) { self.kernel_run(&padded, act)? } else { self.without_work(&padded)? };
+        let y = if call.has_work() { self.kernel_run(&padded, act)? } else { self.without_work(&padded)? };
         Ok(if self.is_batched(call) { y } else { y.f_squeeze_dim(0)? })
     }
 
@@ -275,28 +277,23 @@ impl Plain {
 
     fn cudnn_add_relu(&self, x: &Tensor, other: &Tensor, p: &ConvParams) -> Result<Tensor, TchError> {
         let bias = self.bias.as_deref();
-        x.f_cudnn_convolution_add_relu(
-            &self.weight,
-            other,
-            1.0,
-            bias,
-            &p.stride,
-            &p.padding,
-            &p.dilation,
-            p.groups,
-        )
+        x.f_cudnn_convolution_add_relu(&self.weight, other, 1.0, bias, &p.stride, &p.padding, &p.dilation, p.groups)
     }
 }
 
 impl Border {
     /// Takes padding that is not zeros out of the convolution.
-    fn split(params: ConvParams) -> (ConvParams, Option<Self>) {
+    pub(super) fn split(params: ConvParams) -> (ConvParams, Option<Self>) {
         if params.padding_mode == PaddingMode::Zeros || params.padding.iter().all(|&width| width == 0) {
             return (params, None);
         }
         let widths = params.padding.iter().rev().flat_map(|&width| [width, width]).collect();
         let border = Self { mode: params.padding_mode, widths };
         (ConvParams { padding: vec![0; params.padding.len()], ..params }, Some(border))
+    }
+
+    pub(super) fn pad(&self, x: &Tensor) -> Result<Tensor, TchError> {
+        self.mode.f_pad(x, &self.widths)
     }
 }
 
@@ -316,7 +313,7 @@ fn geometry(params: &ConvParams) -> Geometry {
 }
 
 /// The number of spatial axes, if weight, bias and groups agree.
-fn check_weight(shape: &[i64], bias: Option<&Tensor>, params: &ConvParams) -> Result<usize, Error> {
+pub(super) fn check_weight(shape: &[i64], bias: Option<&Tensor>, params: &ConvParams) -> Result<usize, Error> {
     let refuse = |what: String| {
         Err(Error::Unsupported { what, help: "check the layer's weight against its configuration".to_owned() })
     };

@@ -17,12 +17,15 @@ mod accepts;
 mod act;
 mod at;
 mod captured;
+mod composed;
 mod conv;
 mod conv_params;
 pub mod fold;
 mod frame;
 mod layout;
+mod leaf;
 mod linear;
+pub mod prelude;
 mod select;
 mod window;
 
@@ -32,14 +35,13 @@ mod oracle;
 pub use act::Act;
 pub use at::{At, or_panic};
 pub use captured::Captured;
+#[doc(hidden)]
+pub use captured::probe;
+pub use composed::{convolution, linear};
 pub use conv::Conv;
 pub use conv_params::ConvParams;
 pub use frame::{Frame, Scope};
+pub use leaf::Leaf;
 pub use linear::Linear;
 
 pub use crate::ffi::Param;
-
-/// Traits that generated code calls methods of.
-pub mod prelude {
-    pub use super::At;
-}

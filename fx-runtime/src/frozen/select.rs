@@ -75,23 +75,21 @@ impl Site {
     /// For a convolution over `axes` spatial axes.
     pub(super) fn conv(&self, axes: usize, transposed: bool, act: Act) -> ConvChoice {
         match self.backend {
-            Backend::Composed => ConvChoice::Composed,
             Backend::Best if self.onednn() && self.memory_format == MemoryFormat::ChannelsLast => ConvChoice::OneDnn,
             Backend::Best if self.on_cuda() && axes == 2 && !transposed && act == Act::Relu => ConvChoice::Cudnn,
-            Backend::Best => ConvChoice::Composed,
+            Backend::Best | Backend::Composed => ConvChoice::Composed,
         }
     }
 
     /// For a linear layer with a weight of so many elements.
     pub(super) fn linear(&self, elements: i64, has_bias: bool, act: Act) -> LinearChoice {
         match self.backend {
-            Backend::Composed => LinearChoice::Composed,
             Backend::Best if self.onednn() && elements >= PACKED_LINEAR_FROM => LinearChoice::OneDnn,
             // cuBLASLt's GELU is the tanh approximation.
             Backend::Best if self.on_cuda() && has_bias && matches!(act, Act::Relu | Act::GeluTanh) => {
                 LinearChoice::CublasLt
             }
-            Backend::Best => LinearChoice::Composed,
+            Backend::Best | Backend::Composed => LinearChoice::Composed,
         }
     }
 }

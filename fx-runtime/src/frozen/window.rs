@@ -54,9 +54,10 @@ impl Window {
     pub(super) fn land(&self, spatial: &[i64]) -> Landed {
         let mut sizes = [0; 3];
         for ((size, &length), axis) in sizes.iter_mut().zip(spatial).zip(&self.axes) {
-            *size = match self.transposed {
-                true => (length - 1) * axis.stride - 2 * axis.padding + axis.extent + axis.output_padding,
-                false => (length + 2 * axis.padding - axis.extent).div_euclid(axis.stride) + 1,
+            *size = if self.transposed {
+                (length - 1) * axis.stride - 2 * axis.padding + axis.extent + axis.output_padding
+            } else {
+                (length + 2 * axis.padding - axis.extent).div_euclid(axis.stride) + 1
             };
         }
         Landed { sizes, axes: self.axes.len() }

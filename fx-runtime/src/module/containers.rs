@@ -60,6 +60,19 @@ impl<M: Module> Module for Box<M> {
     }
 }
 
+/// The model of a free function: nothing.
+impl Module for () {
+    fn type_name(&self) -> &'static str {
+        "tuple"
+    }
+
+    fn visit<'a>(&'a self, _visitor: &mut dyn Visitor<'a>) {}
+
+    fn shallow_clone(&self) -> Result<Self, Error> {
+        Ok(())
+    }
+}
+
 macro_rules! tuple_module {
     ($($field:ident $index:tt),+) => {
         impl<$($field: Field),+> Module for ($($field,)+) {

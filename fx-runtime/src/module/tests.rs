@@ -247,10 +247,7 @@ fn a_field_without_clone_is_named() {
     (generic.callback)();
     let message = generic.shallow_clone().map(|_| ()).map_err(|error| error.to_string());
     // The bound on `F` is what counts inside a generic impl, so that even a `Clone` closure is refused here.
-    assert_eq!(
-        message,
-        Err("`callback` cannot be cloned; implement `Clone` for it, or keep it in an `Arc`".to_owned())
-    );
+    assert!(message.as_ref().is_err_and(|text| text.starts_with("`callback` cannot be cloned; ")), "{message:?}");
 }
 
 #[test]

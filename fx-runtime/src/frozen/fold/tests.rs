@@ -116,3 +116,18 @@ fn other_numbers_of_channels_are_refused() {
     let error = conv_batch_norm(&weight, None, &batch_norm(7), &params(1, 1, false)).unwrap_err();
     assert!(error.to_string().contains("over [7] channels beside a layer with 8"), "{error}");
 }
+
+#[test]
+fn only_a_matrix_has_its_channels_last() {
+    assert!(matrix(&randn(&[5, 4], Kind::Double)).is_ok());
+    assert!(matches!(matrix(&randn(&[5, 4, 2], Kind::Double)), Err(Error::Rank { .. })));
+}
+
+#[test]
+fn a_functional_batch_norm_folds_too() {
+    let bn = batch_norm(8);
+    let of = BatchNorm::of_tensors(bn.ws.as_ref(), bn.bs.as_ref(), &bn.running_mean, &bn.running_var, bn.config.eps);
+    let weight = randn(&[8, 4], Kind::Double);
+    let (expected, found) = (linear_batch_norm(&weight, None, &bn), linear_batch_norm(&weight, None, &of));
+    assert_eq!(found.unwrap(), expected.unwrap());
+}

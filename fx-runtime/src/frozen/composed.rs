@@ -1,0 +1,120 @@
+//! Fused layers whose weights are known only at a call: ATen's operators, one after the other.
+
+use tch::Tensor;
+
+use super::conv::{Border, check_weight};
+use super::{Act, ConvParams};
+use crate::Error;
+
+/// `act(conv(x, weight) + bias + add)`; shapes as in [`super::Conv::pack`], `add` broadcasts.
+///
+/// # Errors
+///
+/// Shapes and parameters that contradict each other; libtorch's own.
+pub fn convolution(
+    x: &Tensor,
+    weight: &Tensor,
+    bias: Option<&Tensor>,
+    params: &ConvParams,
+    add: Option<&Tensor>,
+    act: Act,
+) -> Result<Tensor, Error> {
+    let axes = check_weight(&weight.size(), bias, params)?;
+    let (p, border) = Border::split(params.expanded(axes)?);
+    let is_batched = x.dim() != axes + 1;
+    let batched = if is_batched { x.shallow_clone() } else { x.f_unsqueeze(0)? };
+    let padded = match border {
+        Some(border) => border.pad(&batched)?,
+        None => batched,
+    };
+    let y = padded.f_convolution(
+        weight,
+        bias,
+        &p.stride,
+        &p.padding,
+        &p.dilation,
+        p.transposed,
+        &p.output_padding,
+        p.groups,
+    )?;
+    finish(if is_batched { y } else { y.f_squeeze_dim(0)? }, add, act)
+}
+
+/// `act(x weightᵀ + bias + add)`; shapes as in [`super::Linear::pack`], `add` broadcasts.
+///
+/// # Errors
+///
+/// Libtorch's own.
+pub fn linear(
+    x: &Tensor,
+    weight: &Tensor,
+    bias: Option<&Tensor>,
+    add: Option<&Tensor>,
+    act: Act,
+) -> Result<Tensor, Error> {
+    finish(x.f_linear(weight, bias)?, add, act)
+}
+
+/// `y` is a fresh tensor.
+fn finish(y: Tensor, add: Option<&Tensor>, act: Act) -> Result<Tensor, Error> {
+    let sum = match add {
+        Some(add) => y.f_add(add)?,
+        None => y,
+    };
+    Ok(act.apply(sum)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use tch::Kind;
+
+    use super::super::oracle::{check, frame, randn};
+    use super::super::{Conv, Linear};
+    use super::*;
+    use crate::nn::PaddingMode;
+    use crate::{Backend, Freeze};
+
+    #[test]
+    fn a_convolution_is_its_packed_form() {
+        let frame = frame(Freeze::new().backend(Backend::Composed));
+        let mirrored = ConvParams { padding: vec![1], padding_mode: PaddingMode::Reflect, ..ConvParams::default() };
+        let transposed = ConvParams { stride: vec![2], transposed: true, ..ConvParams::default() };
+        for (params, weight) in [(mirrored, [6, 4, 3, 3]), (transposed, [4, 6, 3, 3])] {
+            let weight = randn(&weight, Kind::Float);
+            let bias = randn(&[6], Kind::Float);
+            let packed = Conv::pack(&frame, &weight, Some(&bias), &params, Act::Silu).unwrap();
+            for sizes in [&[2, 4, 7, 9][..], &[4, 7, 9]] {
+                let x = randn(sizes, Kind::Float);
+                let y = convolution(&x, &weight, Some(&bias), &params, None, Act::Silu).unwrap();
+                check(&y, &packed.run(&x).unwrap(), "alone");
+                let sum = convolution(&x, &weight, Some(&bias), &params, Some(&y), Act::Silu).unwrap();
+                check(&sum, &packed.run_add(&x, &y).unwrap(), "with a summand");
+            }
+        }
+    }
+
+    #[test]
+    fn a_linear_layer_is_its_packed_form() {
+        let (x, weight, bias) = (randn(&[2, 3], Kind::Float), randn(&[4, 3], Kind::Float), randn(&[4], Kind::Float));
+        let packed = Linear::pack(&frame(Freeze::new()), &weight, Some(&bias), Act::Relu).unwrap();
+        let y = linear(&x, &weight, Some(&bias), None, Act::Relu).unwrap();
+        check(&y, &packed.run(&x).unwrap(), "alone");
+        let sum = linear(&x, &weight, Some(&bias), Some(&y), Act::Relu).unwrap();
+        check(&sum, &packed.run_add(&x, &y).unwrap(), "with a summand");
+    }
+
+    #[test]
+    fn a_summand_of_the_input_is_left_alone() {
+        let x = randn(&[2, 3], Kind::Float);
+        let before = x.copy();
+        let _ = linear(&x, &randn(&[3, 3], Kind::Float), None, Some(&x), Act::Relu).unwrap();
+        assert_eq!(x, before);
+    }
+
+    #[test]
+    fn contradictions_are_errors() {
+        let (x, weight) = (randn(&[2, 4, 7], Kind::Float), randn(&[6, 3, 3], Kind::Float));
+        assert!(convolution(&x, &weight, None, &ConvParams::default(), None, Act::None).is_err());
+        assert!(linear(&x, &weight, None, None, Act::None).is_err());
+    }
+}

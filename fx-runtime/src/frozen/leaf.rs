@@ -1,0 +1,151 @@
+//! A layer that no kernel is packed for, kept for inference.
+
+use std::fmt;
+
+use tch::Tensor;
+
+use super::{Frame, Param};
+use crate::Error;
+use crate::nn::Layer;
+use crate::nn::sealed::Held;
+
+/// A copy of a layer on the frame's device and in its dtype, which computes as in inference.
+///
+/// Many threads may run it at once; a `Sequential` runs for one at a time, since it may hold a layer of the user's.
+pub struct Leaf<L: Layer> {
+    held: L::Held,
+    type_name: &'static str,
+}
+
+impl<L: Layer> Leaf<L> {
+    /// Copies the layer, so that later changes to it, mode included, do not reach the copy.
+    ///
+    /// # Errors
+    ///
+    /// A tensor that cannot be moved; in a `Sequential`, a layer of the user's that is not [`crate::Module`], or whose
+    /// tensors are elsewhere.
+    pub fn new(frame: &Frame, layer: &L) -> Result<Self, Error> {
+        let copy = layer.placed(&mut |tensor| Ok(Param::copied(&frame.place(tensor)?)?.shallow_clone()))?;
+        copy.eval();
+        Ok(Self { held: L::Held::hold(copy), type_name: layer.type_name() })
+    }
+
+    /// Applies the layer.
+    ///
+    /// # Errors
+    ///
+    /// What libtorch refuses.
+    pub fn run(&self, xs: &Tensor) -> Result<Tensor, Error> {
+        Ok(self.held.run(xs)?)
+    }
+}
+
+impl<L: Layer> fmt::Debug for Leaf<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Leaf({})", self.type_name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use tch::{Device, Kind};
+
+    use super::super::oracle::{check, frame, randn};
+    use super::*;
+    use crate::nn::{self, VarStore};
+    use crate::{Freeze, Module};
+
+    fn assert_send_sync<T: Send + Sync>() {}
+
+    fn store() -> VarStore {
+        VarStore::new(Device::Cpu)
+    }
+
+    #[test]
+    fn crosses_threads() {
+        assert_send_sync::<Leaf<nn::BatchNorm>>();
+        assert_send_sync::<Leaf<nn::Conv2D>>();
+        assert_send_sync::<Leaf<nn::MaxPool2D>>();
+        assert_send_sync::<Leaf<nn::Sequential>>();
+        assert_send_sync::<Leaf<nn::SequentialT>>();
+        let vs = store();
+        let norm = nn::layer_norm(vs.root(), vec![8], nn::LayerNormConfig::default());
+        let leaf = Leaf::new(&frame(Freeze::new()), &norm).unwrap();
+        let x = Tensor::ones([2, 8], (Kind::Float, Device::Cpu));
+        let rows = |x: &Tensor| leaf.run(x).unwrap().size()[0];
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| x.shallow_clone()).map(|x| scope.spawn(move || rows(&x))).collect();
+            assert!(threads.into_iter().all(|thread| thread.join().unwrap() == 2));
+        });
+    }
+
+    #[test]
+    fn infers_whatever_the_mode_is_and_keeps_its_weights() {
+        let vs = store();
+        let bn = nn::batch_norm2d(vs.root(), 3, nn::BatchNormConfig::default());
+        let x = randn(&[2, 3, 4, 4], Kind::Float);
+        let expected = bn.forward_t(&x, false);
+        bn.train();
+        let leaf = Leaf::new(&frame(Freeze::new()), &bn).unwrap();
+        let _ = bn.forward(&x);
+        assert_ne!(bn.forward_t(&x, false), expected, "training moved the running statistics of the model");
+        assert_eq!(leaf.run(&x).unwrap(), expected);
+        assert_eq!((bn.training(), format!("{leaf:?}")), (Some(true), "Leaf(BatchNorm)".to_owned()));
+        assert!(!leaf.run(&x).unwrap().requires_grad());
+    }
+
+    #[test]
+    fn tensors_are_moved_to_the_frames_dtype_but_not_indices() {
+        let vs = store();
+        let table = nn::embedding(vs.root(), 5, 4, nn::EmbeddingConfig::default());
+        let ids = Tensor::from_slice(&[0i64, 4]);
+        let leaf = Leaf::new(&frame(Freeze::new().kind(Kind::Double)), &table).unwrap();
+        check(&leaf.run(&ids).unwrap(), &table.forward(&ids).to_kind(Kind::Double), "table in f64");
+        assert!(leaf.run(&Tensor::from_slice(&[5i64])).is_err());
+    }
+
+    #[test]
+    fn a_sequential_is_moved_layer_by_layer() {
+        let vs = store();
+        let inner = nn::seq().add(nn::linear(vs.root() / "inner", 3, 3, nn::LinearConfig::default())).add(nn::relu());
+        let net = nn::seq_t()
+            .add(nn::linear(vs.root(), 4, 3, nn::LinearConfig::default()))
+            .add(nn::dropout(0.5))
+            .add(inner)
+            .add_fn_t(|xs, train| if train { xs * 100 } else { xs * 2 });
+        net.train();
+        let x = randn(&[2, 4], Kind::Float);
+        let leaf = Leaf::new(&frame(Freeze::new().kind(Kind::Double)), &net).unwrap();
+        let (found, expected) = (leaf.run(&x.to_kind(Kind::Double)).unwrap(), net.forward_t(&x, false));
+        check(&found.to_kind(Kind::Float), &expected, "sequential");
+        assert!(leaf.run(&randn(&[2, 5], Kind::Double)).is_err());
+    }
+
+    /// A layer of the user's that is `Send` but not `Sync`.
+    #[derive(Debug, Module)]
+    struct Counting {
+        fc: nn::Linear,
+        calls: Cell<u32>,
+    }
+
+    impl nn::Module for Counting {
+        fn forward(&self, xs: &Tensor) -> Tensor {
+            self.calls.set(self.calls.get() + 1);
+            self.fc.forward(xs)
+        }
+    }
+
+    #[test]
+    fn a_layer_of_the_users_stays_where_it_is() {
+        let vs = store();
+        let counting = Counting { fc: nn::linear(vs.root(), 4, 3, nn::LinearConfig::default()), calls: Cell::new(0) };
+        let net = nn::seq().add(counting);
+        let x = randn(&[2, 4], Kind::Float);
+        let leaf = Leaf::new(&frame(Freeze::new()), &net).unwrap();
+        assert_eq!(leaf.run(&x).unwrap(), net.forward(&x));
+        let error = Leaf::new(&frame(Freeze::new().kind(Kind::Double)), &net).unwrap_err();
+        assert!(error.to_string().starts_with("freezing a `Counting` in a sequential"), "{error}");
+    }
+}
