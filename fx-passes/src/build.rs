@@ -8,9 +8,9 @@ use std::{
 };
 
 use fx_front::{
-    diag::{Diagnostic, Diagnostics, Severity},
+    diag::{Code, Diagnostic, Diagnostics, Severity},
     handoff::{self, Items},
-    index::Index,
+    index::{Function, Index, Ty},
     scan, trace,
 };
 
@@ -82,6 +82,7 @@ impl Build {
         let diags = Diagnostics::new();
         let index = scan::krate(root, &[entry.to_path_buf()], &diags);
         let mut files = Vec::new();
+        check_names(&index, &diags);
         for (item, function) in index.fns.iter().enumerate() {
             let Some(key) = &function.key else { continue };
             let place = function.place(function.sig.ident.span());
@@ -147,6 +148,30 @@ impl Run {
             self.told.push(format!("cargo::{level}={}", diagnostic.to_string().replace('\n', " ")));
         }
         broken
+    }
+}
+
+/// Two entries of one type would both be called `NetFrozen`.
+fn check_names(index: &Index, diags: &Diagnostics) {
+    let mut seen: Vec<(Ty, &Function)> = Vec::new();
+    for function in index.fns.iter().filter(|function| function.key.is_some()) {
+        let Some(owner) = &function.owner else { continue };
+        let ty = index.ty(&function.module, None, owner);
+        let first = seen.iter().find(|(known, _)| *known == ty).map(|(_, first)| *first);
+        if let Some(first) = first {
+            let span = function.sig.ident.span();
+            let name = quote::ToTokens::to_token_stream(owner).to_string();
+            diags.push(Diagnostic {
+                code: Code::DuplicateName,
+                severity: Severity::Error,
+                span,
+                place: function.place(span),
+                home: function.key.as_ref().map(ToString::to_string),
+                message: format!("`{name}` is frozen twice: `{}` and `{}`", first.sig.ident, function.sig.ident),
+                help: "keep `#[traceable]` on the one that is to be frozen; the other is inlined where it is called".to_owned(),
+            });
+        }
+        seen.push((ty, function));
     }
 }
 

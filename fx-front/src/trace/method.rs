@@ -5,7 +5,10 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use super::{Form, Result, Tracer, Ty, Val, unknown};
-use crate::leaf;
+use crate::{
+    diag::{Code, Severity},
+    leaf,
+};
 
 /// Methods that only wrap or unwrap, and change nothing that is traced.
 const TRANSPARENT: &[&str] = &["unwrap", "expect", "as_ref", "as_deref", "borrow", "to_owned", "clone", "as_slice", "to_vec", "into", "context"];
@@ -144,6 +147,11 @@ impl Tracer<'_> {
 
     /// One layer of `nn`; in inference its `train` flag means nothing.
     pub(super) fn leaf(&mut self, module: &Val, kind: &str, args: Vec<Val>, span: Span) -> Result<Val> {
+        if args.is_empty() || args.len() > 2 {
+            let message = format!("a layer takes its input and at most a `train` flag, not {} arguments", args.len());
+            self.report(Code::WrongArity, Severity::Error, span, message.clone(), "");
+            return unknown(span, message);
+        }
         let (Some(id), Some(Val::Node(input, ..))) = (module.node(), args.first()) else {
             return unknown(span, "a layer called on a value of this form");
         };

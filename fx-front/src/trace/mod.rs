@@ -218,7 +218,7 @@ impl<'a> Tracer<'a> {
         let strict = |frame: &Frame| self.index.fns[frame.function].traceable.as_ref().is_some_and(|one| one.strict);
         let severity = if self.frames.iter().any(strict) { Severity::Error } else { Severity::Note };
         let help = "write it with ops that are known, or drop `strict` to have it carried along as it is";
-        self.report(Code::Opaque, severity, span, reason.to_owned(), help);
+        self.report(Code::Opaque, severity, span, format!("carried along, not understood: {reason}"), help);
     }
 }
 

@@ -83,7 +83,8 @@ impl Tracer<'_> {
         if entry.params.len() != exprs.len() {
             let message = format!("`{name}` takes {} arguments, not {}", entry.params.len(), exprs.len());
             let names: Vec<&str> = entry.params.iter().map(|param| param.name).collect();
-            self.report(Code::WrongArity, Severity::Error, span, message.clone(), &format!("they are: {}", names.join(", ")));
+            let help = if names.is_empty() { String::new() } else { format!("they are: {}", names.join(", ")) };
+            self.report(Code::WrongArity, Severity::Error, span, message.clone(), &help);
             return unknown(span, message);
         }
         let mut args = Vec::new();
