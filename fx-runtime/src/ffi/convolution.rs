@@ -76,16 +76,44 @@ impl PackedConv {
                 // SAFETY: all handles and lists are alive during the call, which reads them and writes `out`.
                 unsafe {
                     transpose(
-                        x, weight, bias, pads, pad_count, extra, extra_count, strides, stride_count, dilations,
-                        dilation_count, *groups, post.name, post.scalars, post.count, post.algorithm, out,
+                        x,
+                        weight,
+                        bias,
+                        pads,
+                        pad_count,
+                        extra,
+                        extra_count,
+                        strides,
+                        stride_count,
+                        dilations,
+                        dilation_count,
+                        *groups,
+                        post.name,
+                        post.scalars,
+                        post.count,
+                        post.algorithm,
+                        out,
                     )
                 }
             }
             // SAFETY: as above.
             (None, _, Some(convolution)) => unsafe {
                 convolution(
-                    x, weight, bias, pads, pad_count, strides, stride_count, dilations, dilation_count, *groups,
-                    post.name, post.scalars, post.count, post.algorithm, out,
+                    x,
+                    weight,
+                    bias,
+                    pads,
+                    pad_count,
+                    strides,
+                    stride_count,
+                    dilations,
+                    dilation_count,
+                    *groups,
+                    post.name,
+                    post.scalars,
+                    post.count,
+                    post.algorithm,
+                    out,
                 )
             },
             _ => 1,
@@ -112,9 +140,24 @@ impl PackedConv {
             // SAFETY: all handles and lists are alive during the call, which reads them and writes `out`.
             unsafe {
                 binary(
-                    lend(x), lend(other), lend(&self.weight), optional(bias.as_ref()), pads, pad_count, strides,
-                    stride_count, dilations, dilation_count, *groups, ADD.as_ptr(), &raw const alpha,
-                    unary, post.scalars, post.count, post.algorithm, &raw mut out,
+                    lend(x),
+                    lend(other),
+                    lend(&self.weight),
+                    optional(bias.as_ref()),
+                    pads,
+                    pad_count,
+                    strides,
+                    stride_count,
+                    dilations,
+                    dilation_count,
+                    *groups,
+                    ADD.as_ptr(),
+                    &raw const alpha,
+                    unary,
+                    post.scalars,
+                    post.count,
+                    post.algorithm,
+                    &raw mut out,
                 )
             }
         });

@@ -75,8 +75,6 @@ entry_points! {
     new_list = torch_new_list_reserve_size: fn(usize, *mut *mut c_void) -> Status;
     /// Appends a slot to a list.
     push_back = torch_list_push_back: fn(*mut c_void, Slot) -> Status;
-    /// A `std::string` of so many bytes.
-    new_string = torch_new_string_handle: fn(*const c_char, usize, *mut *mut c_void) -> Status;
     /// Number of axes.
     dim = aoti_torch_get_dim: fn(Handle, *mut i64) -> Status;
     /// Lengths of the axes, lent by the tensor.

@@ -41,8 +41,14 @@ impl PackedLinear {
         // SAFETY: all handles are alive during the call, which reads them and writes `out`.
         let status = post.lend(|post| unsafe {
             linear(
-                lend(x), lend(&self.weight), optional(bias.as_ref()), post.name, post.scalars, post.count,
-                post.algorithm, &raw mut out,
+                lend(x),
+                lend(&self.weight),
+                optional(bias.as_ref()),
+                post.name,
+                post.scalars,
+                post.count,
+                post.algorithm,
+                &raw mut out,
             )
         });
         // SAFETY: on success the callee wrote a new tensor to `out` and gave it away; else `out` is still null.
@@ -56,9 +62,7 @@ impl PackedLinear {
         let mut out: Handle = std::ptr::null_mut();
         // SAFETY: all handles are alive during the call, which reads them and writes `out`.
         let status = unsafe {
-            binary(
-                lend(x), lend(other), lend(&self.weight), optional(bias.as_ref()), ADD.as_ptr(), &raw mut out,
-            )
+            binary(lend(x), lend(other), lend(&self.weight), optional(bias.as_ref()), ADD.as_ptr(), &raw mut out)
         };
         // SAFETY: on success the callee wrote a new tensor to `out` and gave it away; else `out` is still null.
         unsafe { take(out, status, BINARY) }

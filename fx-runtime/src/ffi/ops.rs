@@ -14,7 +14,6 @@ const OPTIONAL_LIST: Type = Type::Optional(&Type::IntList);
 /// Memory formats, as libtorch numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MemoryFormat {
-    Contiguous = 0,
     ChannelsLast = 2,
     ChannelsLast3d = 3,
 }
@@ -23,10 +22,9 @@ pub(crate) enum MemoryFormat {
 
 pub(super) static CLONE: Signature =
     // SAFETY: aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor
-    unsafe { Signature::new(c"aten::clone", c"", &[Type::Tensor, Type::Optional(&Type::MemoryFormat)], Type::Tensor) };
-static CONTIGUOUS: Signature =
-    // SAFETY: aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)
-    unsafe { Signature::new(c"aten::contiguous", c"", &[Type::Tensor, Type::MemoryFormat], Type::Tensor) };
+    unsafe {
+        Signature::new(c"aten::clone", c"", &[Type::Tensor, Type::Optional(&Type::MemoryFormat)], Type::Tensor)
+    };
 static HAS_BF16: Signature =
     // SAFETY: mkldnn::_is_mkldnn_bf16_supported() -> bool
     unsafe { Signature::new(c"mkldnn::_is_mkldnn_bf16_supported", c"", &[], Type::Bool) };
@@ -57,9 +55,10 @@ static REORDER_TRANSPOSE: Signature = unsafe {
     )
 };
 
-/// `tensor` in a memory format; itself where it has that format already.
-pub(crate) fn contiguous(tensor: &Tensor, format: MemoryFormat) -> Result<Tensor, TchError> {
-    tensor_of(&CONTIGUOUS, &[StackValue::Tensor(tensor), StackValue::MemoryFormat(format as i32)])
+/// A copy of `tensor` in a memory format.
+pub(crate) fn clone_in(tensor: &Tensor, format: MemoryFormat) -> Result<Tensor, TchError> {
+    let format = StackValue::MemoryFormat(format as i32);
+    tensor_of(&CLONE, &[StackValue::Tensor(tensor), StackValue::Some(&format)])
 }
 
 /// Whether oneDNN computes in bf16 on this CPU.
@@ -108,16 +107,14 @@ mod tests {
     use tch::{Device, Kind};
 
     #[test]
-    fn channels_last_and_back() {
+    fn copies_in_channels_last() {
         let x = Tensor::rand([2, 3, 4, 5], (Kind::Float, Device::Cpu));
-        let last = contiguous(&x, MemoryFormat::ChannelsLast).unwrap();
-        assert_eq!((last.stride(), &last == &x), (vec![60, 1, 15, 3], true));
-        let back = contiguous(&last, MemoryFormat::Contiguous).unwrap();
-        assert_eq!((back.stride(), &back == &x), (x.stride(), true));
+        let last = clone_in(&x, MemoryFormat::ChannelsLast).unwrap();
+        assert_eq!((last.stride(), last == x), (vec![60, 1, 15, 3], true));
     }
 
     #[test]
     fn a_refusal_is_an_error() {
-        assert!(contiguous(&Tensor::from(1.0), MemoryFormat::ChannelsLast3d).is_err());
+        assert!(clone_in(&Tensor::from(1.0), MemoryFormat::ChannelsLast3d).is_err());
     }
 }

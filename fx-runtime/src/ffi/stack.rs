@@ -1,7 +1,7 @@
 //! A call of any registered operator through the dispatcher, with checked arguments.
 //!
-//! Every argument is one 64-bit slot: a tensor is an owned handle, an integer itself, a list or a string an object made
-//! for the call, a missing optional is 0 and a present one a pointer to a slot of its own. The callee takes all of them
+//! Every argument is one 64-bit slot: a tensor is an owned handle, an integer itself, a list an object made for
+//! the call, a missing optional is 0 and a present one a pointer to a slot of its own. The callee takes all of them
 //! over and writes its results over the first slots.
 
 use std::ffi::c_void;
@@ -152,9 +152,9 @@ mod tests {
 
     #[test]
     fn the_callee_owns_what_it_is_given() {
-        let x = Tensor::ones([2, 3], (Kind::Float, Device::Cpu));
+        let x = Tensor::ones([2, 3, 4, 5], (Kind::Float, Device::Cpu));
         for _ in 0..1000 {
-            let format = StackValue::MemoryFormat(ops::MemoryFormat::Contiguous as i32);
+            let format = StackValue::MemoryFormat(ops::MemoryFormat::ChannelsLast as i32);
             let copy = dispatch(&ops::CLONE, &[StackValue::Tensor(&x), StackValue::Some(&format)]).unwrap();
             assert!(matches!(copy, Returned::Tensor(copy) if copy == x));
         }

@@ -239,10 +239,10 @@ impl Kernel {
         }
         let on_cuda = frame.device().is_cuda() && frame.site().memory_format == MemoryFormat::ChannelsLast;
         let weight = match channels_last_of(weight.dim()) {
-            Some(format) if on_cuda => ops::contiguous(weight, format)?,
-            _ => weight.shallow_clone(),
+            Some(format) if on_cuda => Param::new(ops::clone_in(weight, format)?),
+            _ => Param::copied(weight)?,
         };
-        let plain = Plain { weight: Param::copied(&weight)?, bias: bias.map(Param::copied).transpose()? };
+        let plain = Plain { weight, bias: bias.map(Param::copied).transpose()? };
         Ok(if choice == ConvChoice::Cudnn { Self::Cudnn(plain) } else { Self::Composed(plain) })
     }
 

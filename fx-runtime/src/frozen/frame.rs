@@ -10,7 +10,7 @@ use tch::{Device, Kind, Tensor};
 use super::layout::is_channels_last;
 use super::select::{CpuDtypes, Site};
 use super::{Act, Param};
-use crate::ffi::{cuda, ops};
+use crate::ffi::cuda;
 use crate::{Error, Freeze, Module};
 
 /// Device, dtype and kernel choice of one frozen model.
@@ -172,7 +172,7 @@ impl Scope<'_> {
         if self.keeps_channels_last.get() || !is_channels_last(&tensor) {
             return Ok(tensor);
         }
-        Ok(ops::contiguous(&tensor, ops::MemoryFormat::Contiguous)?)
+        Ok(tensor.f_contiguous()?)
     }
 }
 
@@ -192,6 +192,7 @@ fn check_device(device: Device) -> Result<(), Error> {
 mod tests {
     use super::super::oracle;
     use super::*;
+    use crate::ffi::ops;
 
     fn floats(sizes: &[i64]) -> Tensor {
         Tensor::ones(sizes, (Kind::Float, Device::Cpu))
@@ -235,7 +236,7 @@ mod tests {
     fn results_have_the_callers_layout() {
         let frame = oracle::frame(Freeze::new());
         let plain = floats(&[2, 3, 4, 5]);
-        let last = ops::contiguous(&plain, ops::MemoryFormat::ChannelsLast).unwrap();
+        let last = ops::clone_in(&plain, ops::MemoryFormat::ChannelsLast).unwrap();
         let scope = frame.enter();
         let _ = scope.input("xs", &plain).unwrap();
         assert!(scope.output(last.shallow_clone()).unwrap().is_contiguous());

@@ -54,7 +54,7 @@ impl Case {
         let (other, row) = (randn(&expected.size(), kind), randn(&expected.size()[2..], kind));
         let added = composed.run_add(&plain, &other).unwrap();
         let inputs = match channels_last_of(plain.dim()) {
-            Some(format) => vec![plain.shallow_clone(), ops::contiguous(&plain, format).unwrap()],
+            Some(format) => vec![plain.shallow_clone(), ops::clone_in(&plain, format).unwrap()],
             None => vec![plain.shallow_clone(), plain.transpose(1, 2).contiguous().transpose(1, 2)],
         };
         for x in inputs {
@@ -228,10 +228,12 @@ fn eight_threads_share_one_kernel() {
     let case = three_by_three();
     let conv = Conv::pack(&frame, &case.weight(Kind::Float), None, &case.params, Act::Relu).unwrap();
     assert_send_sync(&conv);
-    let expected: Vec<_> = (1..=8).map(|batch| {
-        let x = randn(&[batch, 8, 9, 7], Kind::Float);
-        (conv.run(&x).unwrap(), x)
-    }).collect();
+    let expected: Vec<_> = (1..=8)
+        .map(|batch| {
+            let x = randn(&[batch, 8, 9, 7], Kind::Float);
+            (conv.run(&x).unwrap(), x)
+        })
+        .collect();
     std::thread::scope(|scope| {
         for (y, x) in expected {
             let conv = &conv;
@@ -325,5 +327,5 @@ fn checks_cost_nanoseconds() {
 }
 
 fn conv_layout(x: &Tensor) -> Tensor {
-    ops::contiguous(x, ops::MemoryFormat::ChannelsLast).unwrap()
+    ops::clone_in(x, ops::MemoryFormat::ChannelsLast).unwrap()
 }
