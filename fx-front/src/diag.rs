@@ -91,6 +91,50 @@ codes! {
     Recursion = "FX0012",
     /// The signature of the entry holds a form that a frozen type cannot mirror.
     Signature = "FX0013",
+    /// A rule of `fx_pass!` is not written in the notation of rules.
+    RuleSyntax = "FX0101",
+    /// A rule names an op that does not exist.
+    UnknownOp = "FX0102",
+    /// A rule names a parameter that the op does not have.
+    UnknownParameter = "FX0103",
+    /// A rule gives an op another number of arguments than it takes.
+    RuleArity = "FX0104",
+    /// A rule uses a name that it does not declare, or that its pattern does not bind.
+    UnboundCapture = "FX0105",
+    /// A rule declares a capture and does not use it.
+    UnusedCapture = "FX0106",
+    /// A rule declares a capture twice.
+    CaptureTwice = "FX0107",
+    /// A value stands where one of another type is asked for.
+    RuleType = "FX0108",
+    /// A replacement has another number of outputs than its pattern.
+    OutputCount = "FX0109",
+    /// A pattern is a bare capture, which would match everywhere.
+    BareCapture = "FX0110",
+    /// An earlier rule matches wherever this one does.
+    Shadowed = "FX0111",
+    /// A rule matches what it leaves, for ever.
+    Endless = "FX0112",
+    /// A guard asks nothing about what was found.
+    EmptyGuard = "FX0113",
+    /// A capture is of a type that is neither a layer nor a literal.
+    UnknownLayer = "FX0114",
+    /// A layer has no field of that name.
+    UnknownLayerField = "FX0115",
+    /// An op with an effect stands in a rule.
+    RuleEffect = "FX0116",
+    /// A parameter is given twice.
+    ParameterTwice = "FX0117",
+    /// The alternatives of a pattern bind different captures.
+    UnevenAlternatives = "FX0118",
+    /// A guard asks for what is known only once the live model is there.
+    FreezeTimeGuard = "FX0119",
+    /// The outputs of a pattern have nothing in common.
+    Unconnected = "FX0120",
+    /// A layer is called without being declared as one, or a tensor is called.
+    NotALayer = "FX0121",
+    /// A pass has no rules, or two of one name.
+    RuleNames = "FX0122",
 }
 
 /// A collector of diagnostics; it is handed around by shared reference.

@@ -8,6 +8,7 @@ use proc_macro::TokenStream;
 
 mod entry;
 mod function;
+mod fx_pass;
 mod handoff;
 mod module;
 mod report;
@@ -117,4 +118,57 @@ pub fn fx(options: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_derive(Module, attributes(module))]
 pub fn derive_module(item: TokenStream) -> TokenStream {
     module::expand(item.into()).into()
+}
+
+/// Declares passes as rewrite rules, each a line of mathematics.
+///
+/// A pass has a doc comment, a name and rules; a rule has captures, a pattern, a replacement in the same notation, and
+/// guards in Rust. It is used through `fx_passes`, in a build script or in a library of passes; what it makes is a unit
+/// struct that is a `fx_passes::pass::Pass`.
+///
+/// ```ignore
+/// fx_passes::fx_pass! {
+///     /// x * sigmoid(x) is `SiLU`.
+///     pub SigmoidToSilu { |x| x * x.sigmoid() => x.silu() }
+/// }
+///
+/// fn main() {
+///     fx_passes::Build::new().pipeline(Pipeline::inference().with(SigmoidToSilu)).run()
+/// }
+/// ```
+///
+/// # Captures
+///
+/// | | is bound to |
+/// |---|---|
+/// | `x` | a value; a tensor, where the pattern uses it as one |
+/// | `x: Tensor` | a tensor |
+/// | `p: f64`, `n: i64`, `b: bool`, `dims: [i64]` | a literal, whose value guards and `{ .. }` see |
+/// | `conv: Conv2D` | a layer, called as `conv(x)`, with fields: `conv.ws`, `bn.config.eps` |
+///
+/// # Patterns
+///
+/// Methods and functions are ops, as ATen or `tch` names them; `+ - * /` are those of two tensors and those of a tensor
+/// and a number. What is not written has to be the default; parameters can be named (`x.mean_dim(d, keepdim = true)`).
+/// `_` is anything, `bias?` a capture that may be absent, `x.relu()?` the op or its first argument, `a | b` one of the
+/// two, `(a, b)` several outputs, `{ let s = x.sigmoid(); x * s }` a part with a name.
+///
+/// # Replacements
+///
+/// The same notation, and: `let` for what is used twice, `{ .. }` as an argument for Rust that is computed from
+/// literals, `or(conv.bs, t)` for a tensor that may be absent, `rust!(path(&conv.ws, bn)?)` for any Rust over the live
+/// values. What depends on weights alone moves into `freeze` by itself.
+///
+/// # Guards
+///
+/// `if` and conditions joined by `&&`: `is_freeze_time(w)`, `is_float(x)`, `dtype(x)`, `rank(x)`, `dim(x, -1)`,
+/// `users(x)`, `calls(conv)`, or the methods of the same names, and any Rust over literals.
+///
+/// # Errors
+///
+/// Unknown ops, parameters, layers and fields, wrong arity, types that cannot fit, captures that are unbound or unused,
+/// rules that never apply and rules that never end are reported at the token, each with a number that stays (`FX0102`).
+#[proc_macro]
+pub fn fx_pass(input: TokenStream) -> TokenStream {
+    fx_pass::expand(input.into()).into()
 }

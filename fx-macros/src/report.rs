@@ -14,6 +14,12 @@ impl Faults {
         self.add(syn::Error::new_spanned(tokens, text(code, message, help)));
     }
 
+    /// Adds an error about the notation of rules.
+    pub(crate) fn syntax(&mut self, error: &syn::Error) {
+        let help = "a rule reads `|x| x * x.sigmoid() => x.silu()`";
+        self.add(syn::Error::new(error.span(), text(Code::RuleSyntax, &error.to_string(), help)));
+    }
+
     /// Adds an error of syn's.
     pub(crate) fn add(&mut self, error: syn::Error) {
         match &mut self.0 {

@@ -7,11 +7,17 @@
 //! **Invariant:** nothing here links libtorch; weights do not exist yet, so passes move computations to freeze time and
 //! never carry them out.
 
+// What `fx_pass!` expands to names this crate, here too.
+extern crate self as fx_passes;
+
 mod build;
 pub mod emit;
 mod out;
 pub mod pass;
 pub mod passes;
 pub mod pipeline;
+pub mod rewrite;
 
 pub use build::Build;
+pub use fx_ir::Graph;
+pub use fx_macros::fx_pass;

@@ -2,6 +2,8 @@
 
 use fx_ir::Graph;
 
+use crate::rewrite::RuleSet;
+
 /// A rewrite of a graph, known by its name.
 ///
 /// ```
@@ -36,6 +38,11 @@ pub trait Pass {
     /// Rewrites the graph. What it leaves must pass `graph.lint()`, and a node that it makes inherits the origins of
     /// those that it replaces ([`Origin::merged`](fx_ir::Origin::merged)).
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed;
+
+    /// Its rules, if it is made of rules: what [`fx_pass!`](crate::fx_pass) declares.
+    fn rules(&self) -> Option<&'static RuleSet> {
+        None
+    }
 }
 
 /// What a pass may know beside the graph.

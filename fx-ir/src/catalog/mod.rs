@@ -12,6 +12,8 @@ mod table;
 
 use table::TABLE;
 
+use crate::Arg;
+
 /// One method of `tch::Tensor`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
@@ -66,6 +68,32 @@ pub struct Param {
     pub default: Option<&'static str>,
     /// Whether the method writes to it.
     pub is_written: bool,
+}
+
+impl Param {
+    /// The default as an argument: `[1, 1]`, none, true.
+    pub fn default_arg(&self) -> Option<Arg> {
+        self.default.map(parse_default)
+    }
+}
+
+fn parse_default(text: &str) -> Arg {
+    let quoted = |open: char, close: char| text.strip_prefix(open).and_then(|text| text.strip_suffix(close));
+    match text {
+        "None" => return Arg::None,
+        "True" => return Arg::Bool(true),
+        "False" => return Arg::Bool(false),
+        _ => {}
+    }
+    if let Some(inner) = quoted('\'', '\'') {
+        return Arg::Str(inner.to_owned());
+    }
+    if let Some(items) = quoted('[', ']') {
+        let items = items.split(',').map(str::trim).filter(|item| !item.is_empty());
+        return Arg::List(items.map(parse_default).collect());
+    }
+    let int = text.parse().map(Arg::Int).ok();
+    int.or_else(|| text.parse().map(Arg::Float).ok()).unwrap_or_else(|| Arg::Path(text.to_owned()))
 }
 
 /// How a method takes its tensor.

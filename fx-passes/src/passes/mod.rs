@@ -9,7 +9,7 @@
 
 mod common_subexpressions;
 mod dead_code;
-mod facts;
+pub(crate) mod facts;
 mod fold_batch_norm;
 mod fuse_epilogue;
 mod layout_safe;

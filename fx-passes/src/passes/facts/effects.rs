@@ -12,30 +12,30 @@ use fx_ir::{Effect, Graph, NodeId, Op, RegionId, Type};
 const PASSING: &[&str] = &["Identity", "Id", "Dropout", "Flatten", "Sequential", "SequentialT"];
 
 /// The epochs of a graph and the values that it may write to.
-pub(in crate::passes) struct Effects {
+pub(crate) struct Effects {
     epochs: HashMap<NodeId, u32>,
     written: HashSet<NodeId>,
 }
 
 impl Effects {
-    pub(in crate::passes) fn of(graph: &Graph) -> Effects {
+    pub(crate) fn of(graph: &Graph) -> Effects {
         let mut effects = Effects { epochs: HashMap::new(), written: written(graph) };
         effects.number(graph, graph.body(), 0);
         effects
     }
 
     /// The epoch in which a node runs.
-    pub(in crate::passes) fn epoch(&self, id: NodeId) -> Option<u32> {
+    pub(crate) fn epoch(&self, id: NodeId) -> Option<u32> {
         self.epochs.get(&id).copied()
     }
 
     /// May the pure node `id` move down to where `to` stands, in the same region?
-    pub(in crate::passes) fn may_move(&self, graph: &Graph, id: NodeId, to: NodeId) -> bool {
+    pub(crate) fn may_move(&self, graph: &Graph, id: NodeId, to: NodeId) -> bool {
         graph.scope_of(id) == graph.scope_of(to) && self.epoch(id).is_some() && self.epoch(id) == self.epoch(to)
     }
 
     /// May the value, or memory that it shares, be written to after it was made?
-    pub(in crate::passes) fn is_written(&self, id: NodeId) -> bool {
+    pub(crate) fn is_written(&self, id: NodeId) -> bool {
         self.written.contains(&id)
     }
 

@@ -6,26 +6,26 @@ use super::Times;
 
 /// Which of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::passes) enum Kind {
+pub(crate) enum Kind {
     Convolution,
     Linear,
 }
 
 /// A `convolution(input, weight, bias, params, add=, act=)` or `linear(input, weight, bias, batch_norm=, add=, act=)`.
-pub(in crate::passes) struct Contraction {
-    pub(in crate::passes) kind: Kind,
-    pub(in crate::passes) input: Arg,
-    pub(in crate::passes) weight: NodeId,
-    pub(in crate::passes) bias: Arg,
-    pub(in crate::passes) params: Option<NodeId>,
+pub(crate) struct Contraction {
+    pub(crate) kind: Kind,
+    pub(crate) input: Arg,
+    pub(crate) weight: NodeId,
+    pub(crate) bias: Arg,
+    pub(crate) params: Option<NodeId>,
     /// A batch norm of a linear layer, to be folded by the kernel, which sees how many axes its input has.
-    pub(in crate::passes) norm: Option<Arg>,
-    pub(in crate::passes) add: Option<Arg>,
-    pub(in crate::passes) act: Option<Arg>,
+    pub(crate) norm: Option<Arg>,
+    pub(crate) add: Option<Arg>,
+    pub(crate) act: Option<Arg>,
 }
 
 impl Contraction {
-    pub(in crate::passes) fn read(graph: &Graph, id: NodeId) -> Option<Contraction> {
+    pub(crate) fn read(graph: &Graph, id: NodeId) -> Option<Contraction> {
         let node = graph.node(id);
         let Op::Call(op) = &node.op else { return None };
         let (kind, params) = match op.name() {
@@ -41,14 +41,14 @@ impl Contraction {
     }
 
     /// Are weight, bias, parameters and batch norm known at freeze time, so that a kernel can be packed?
-    pub(in crate::passes) fn is_frozen(&self, times: &Times) -> bool {
+    pub(crate) fn is_frozen(&self, times: &Times) -> bool {
         let params = self.params.is_none_or(|params| times.is_frozen(params));
         let norm = self.norm.as_ref().is_none_or(|norm| times.is_frozen_arg(norm));
         params && norm && times.is_frozen(self.weight) && times.is_frozen_arg(&self.bias)
     }
 
     /// Turns `id` into this convolution or linear node; its name and its readers stay.
-    pub(in crate::passes) fn become_node(self, graph: &mut Graph, id: NodeId, origin: Origin) {
+    pub(crate) fn become_node(self, graph: &mut Graph, id: NodeId, origin: Origin) {
         let name = match self.kind {
             Kind::Convolution => "convolution",
             Kind::Linear => "linear",
@@ -66,11 +66,11 @@ impl Contraction {
 
 /// The arguments of a template, in the order in which it mentions them.
 #[derive(Default)]
-pub(in crate::passes) struct Holes(pub(in crate::passes) Vec<Arg>);
+pub(crate) struct Holes(pub(in crate::passes) Vec<Arg>);
 
 impl Holes {
     /// `$n` for a value; a literal is written out.
-    pub(in crate::passes) fn value(&mut self, arg: &Arg) -> String {
+    pub(crate) fn value(&mut self, arg: &Arg) -> String {
         match arg {
             Arg::Int(value) => value.to_string(),
             Arg::Float(value) => format!("{value:?}"),
@@ -83,7 +83,7 @@ impl Holes {
     }
 
     /// An optional tensor, of type `Option<&Tensor>`.
-    pub(in crate::passes) fn option(&mut self, graph: &Graph, arg: &Arg) -> String {
+    pub(crate) fn option(&mut self, graph: &Graph, arg: &Arg) -> String {
         let Arg::Node(id) = arg else { return "None".to_owned() };
         let hole = self.value(arg);
         match graph.node(*id).ty {
@@ -94,7 +94,7 @@ impl Holes {
 }
 
 /// The fields that lead to a value and where they start: two reads of `self.conv.ws` are one chain.
-pub(in crate::passes) fn chain(graph: &Graph, mut id: NodeId) -> (NodeId, Vec<String>) {
+pub(crate) fn chain(graph: &Graph, mut id: NodeId) -> (NodeId, Vec<String>) {
     let mut fields = Vec::new();
     while let (Op::GetAttr(field), Some(base)) = (&graph.node(id).op, graph.node(id).input(0)) {
         fields.push(field.clone());

@@ -7,7 +7,7 @@ mod layer;
 mod rank;
 mod times;
 
-pub(super) use effects::Effects;
-pub(super) use layer::{Contraction, Holes, Kind, chain};
-pub(super) use rank::Ranks;
-pub(super) use times::Times;
+pub(crate) use effects::Effects;
+pub(crate) use layer::{Contraction, Holes, Kind, chain};
+pub(crate) use rank::{Rank, Ranks};
+pub(crate) use times::Times;

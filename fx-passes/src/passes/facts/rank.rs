@@ -6,13 +6,13 @@ use fx_ir::{Arg, Class, Graph, Node, NodeId, Op, Type};
 
 /// The least and the most axes that a tensor may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::passes) struct Rank {
-    pub(in crate::passes) least: usize,
-    pub(in crate::passes) most: Option<usize>,
+pub(crate) struct Rank {
+    pub(crate) least: usize,
+    pub(crate) most: Option<usize>,
 }
 
 /// What is known of the tensors of a graph.
-pub(in crate::passes) struct Ranks(HashMap<NodeId, Rank>);
+pub(crate) struct Ranks(HashMap<NodeId, Rank>);
 
 impl Rank {
     const ANY: Rank = Rank { least: 0, most: None };
@@ -27,7 +27,7 @@ impl Rank {
 }
 
 impl Ranks {
-    pub(in crate::passes) fn of(graph: &Graph) -> Ranks {
+    pub(crate) fn of(graph: &Graph) -> Ranks {
         let mut ranks = Ranks(HashMap::new());
         for id in graph.nodes() {
             let rank = ranks.node(graph.node(id));
@@ -36,7 +36,7 @@ impl Ranks {
         ranks
     }
 
-    pub(in crate::passes) fn get(&self, arg: &Arg) -> Rank {
+    pub(crate) fn get(&self, arg: &Arg) -> Rank {
         arg.node().and_then(|id| self.0.get(&id)).copied().unwrap_or(Rank::ANY)
     }
 

@@ -7,30 +7,30 @@ use fx_ir::{Arg, Binding, Bindings, Graph, NodeId};
 use crate::pass::PassContext;
 
 /// The binding times of a graph, kept up by the pass that changes it.
-pub(in crate::passes) struct Times {
+pub(crate) struct Times {
     bindings: Bindings,
     made: HashSet<NodeId>,
 }
 
 impl Times {
-    pub(in crate::passes) fn of(graph: &Graph, cx: &PassContext) -> Times {
+    pub(crate) fn of(graph: &Graph, cx: &PassContext) -> Times {
         Times { bindings: Bindings::of(graph, cx.has_model), made: HashSet::new() }
     }
 
     /// Is the value known once the live model is there?
-    pub(in crate::passes) fn is_frozen(&self, id: NodeId) -> bool {
+    pub(crate) fn is_frozen(&self, id: NodeId) -> bool {
         self.made.contains(&id) || self.bindings.get(id) < Binding::Call
     }
 
     /// The same of an argument; literals are.
-    pub(in crate::passes) fn is_frozen_arg(&self, arg: &Arg) -> bool {
+    pub(crate) fn is_frozen_arg(&self, arg: &Arg) -> bool {
         let mut nodes = Vec::new();
         arg.collect_nodes(&mut nodes);
         nodes.into_iter().all(|id| self.is_frozen(id))
     }
 
     /// The pass made this node out of frozen values.
-    pub(in crate::passes) fn learn(&mut self, id: NodeId) {
+    pub(crate) fn learn(&mut self, id: NodeId) {
         self.made.insert(id);
     }
 }

@@ -1,0 +1,179 @@
+//! The notation of rules as syntax: names, captures, expressions; what they mean is found out later.
+
+use proc_macro2::{Ident, TokenStream};
+use syn::parse::{Parse, ParseStream};
+use syn::{Attribute, Expr, Token, Type, Visibility, braced};
+
+/// `/// doc  pub Name { rule, rule }`
+pub(super) struct PassDef {
+    pub(super) attrs: Vec<Attribute>,
+    pub(super) vis: Visibility,
+    pub(super) name: Ident,
+    pub(super) rules: Vec<RuleDef>,
+}
+
+/// `name: |x, conv: Conv2D| pattern => replacement if guard`
+pub(super) struct RuleDef {
+    pub(super) attrs: Vec<Attribute>,
+    pub(super) label: Option<Ident>,
+    pub(super) captures: Vec<CaptureDef>,
+    pub(super) before: Expr,
+    pub(super) after: Expr,
+    pub(super) guard: Option<Expr>,
+}
+
+/// `conv: Conv2D`
+pub(super) struct CaptureDef {
+    pub(super) name: Ident,
+    pub(super) ty: Option<Type>,
+}
+
+/// The passes of one `fx_pass!`.
+pub(super) struct Passes(pub(super) Vec<PassDef>);
+
+impl Parse for Passes {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Passes> {
+        let mut passes = Vec::new();
+        while !input.is_empty() {
+            passes.push(input.parse()?);
+        }
+        Ok(Passes(passes))
+    }
+}
+
+impl Parse for PassDef {
+    fn parse(input: ParseStream<'_>) -> syn::Result<PassDef> {
+        let attrs = input.call(Attribute::parse_outer)?;
+        let (vis, name) = (input.parse()?, input.parse()?);
+        let body;
+        braced!(body in input);
+        let mut rules = Vec::new();
+        while !body.is_empty() {
+            rules.push(body.parse()?);
+            if body.peek(Token![,]) {
+                body.parse::<Token![,]>()?;
+            } else if !body.is_empty() {
+                return Err(body.error("rules are parted by commas"));
+            }
+        }
+        Ok(PassDef { attrs, vis, name, rules })
+    }
+}
+
+impl Parse for RuleDef {
+    fn parse(input: ParseStream<'_>) -> syn::Result<RuleDef> {
+        let attrs = input.call(Attribute::parse_outer)?;
+        let label = if input.peek2(Token![:]) {
+            let label = input.parse()?;
+            input.parse::<Token![:]>()?;
+            Some(label)
+        } else {
+            None
+        };
+        input.parse::<Token![|]>()?;
+        let mut captures = Vec::new();
+        while !input.peek(Token![|]) {
+            captures.push(input.parse()?);
+            if !input.peek(Token![|]) {
+                input.parse::<Token![,]>()?;
+            }
+        }
+        input.parse::<Token![|]>()?;
+        let before = input.parse()?;
+        input.parse::<Token![=>]>()?;
+        let after = input.parse()?;
+        let guard = if input.peek(Token![if]) {
+            input.parse::<Token![if]>()?;
+            Some(input.parse()?)
+        } else {
+            None
+        };
+        Ok(RuleDef { attrs, label, captures, before, after, guard })
+    }
+}
+
+impl Parse for CaptureDef {
+    fn parse(input: ParseStream<'_>) -> syn::Result<CaptureDef> {
+        let name = input.parse()?;
+        let ty = if input.peek(Token![:]) {
+            input.parse::<Token![:]>()?;
+            Some(Type::without_plus(input)?)
+        } else {
+            None
+        };
+        Ok(CaptureDef { name, ty })
+    }
+}
+
+/// What the doc comments say, lines joined.
+pub(super) fn doc_of(attrs: &[Attribute]) -> String {
+    let lines = attrs.iter().filter_map(|attr| match &attr.meta {
+        syn::Meta::NameValue(doc) if doc.path.is_ident("doc") => match &doc.value {
+            Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => Some(text.value()),
+            _ => None,
+        },
+        _ => None,
+    });
+    let lines: Vec<String> = lines.map(|line| line.trim().to_owned()).take_while(|line| !line.is_empty()).collect();
+    lines.join(" ")
+}
+
+/// Tokens as their author would write them.
+pub(super) fn spelled(tokens: TokenStream) -> String {
+    let mut out = String::new();
+    spell(tokens, &mut out);
+    out.trim().to_owned()
+}
+
+fn spell(tokens: TokenStream, out: &mut String) {
+    use proc_macro2::{Delimiter, Spacing, TokenTree};
+    for token in tokens {
+        match token {
+            TokenTree::Group(group) => {
+                let (open, close) = match group.delimiter() {
+                    Delimiter::Parenthesis => ("(", ")"),
+                    Delimiter::Bracket => ("[", "]"),
+                    Delimiter::Brace => ("{ ", " }"),
+                    Delimiter::None => ("", ""),
+                };
+                if out.ends_with(|c: char| c == ')' || c == ']') && group.delimiter() == Delimiter::Brace {
+                    out.push(' ');
+                }
+                out.push_str(open);
+                spell(group.stream(), out);
+                out.truncate(out.trim_end().len());
+                out.push_str(close);
+            }
+            TokenTree::Punct(sign) => match sign.as_char() {
+                '.' | '?' | '!' | '#' | '\'' => out.push(sign.as_char()),
+                ':' => out.push(':'),
+                ',' | ';' => {
+                    out.push(sign.as_char());
+                    out.push(' ');
+                }
+                '&' if sign.spacing() == Spacing::Alone => out.push('&'),
+                '-' | '*' if out.is_empty() || out.ends_with(['(', '[', ' ', '=']) => out.push(sign.as_char()),
+                other => {
+                    if !out.ends_with(' ') && !joins(out) {
+                        out.push(' ');
+                    }
+                    out.push(other);
+                    if sign.spacing() == Spacing::Alone {
+                        out.push(' ');
+                    }
+                }
+            },
+            word => {
+                if out.ends_with(|c: char| c.is_alphanumeric() || c == '_') {
+                    out.push(' ');
+                }
+                out.push_str(&word.to_string());
+            }
+        }
+    }
+}
+
+/// Does the text end in the first half of a sign like `=>`?
+fn joins(out: &str) -> bool {
+    out.ends_with(['=', '<', '>', '&', '|', '!', '-', '+', '*', '/'])
+}

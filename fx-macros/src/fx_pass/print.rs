@@ -1,0 +1,268 @@
+//! A pass as Rust: a unit struct, its rules in a `static`, and the engine to run them.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+
+use super::parse::{PassDef, doc_of};
+use super::rule::Resolved;
+use super::schema::FieldType;
+use super::term::{Capture, Kind, Literal, Pat, Tmpl};
+
+/// The whole expansion of one pass.
+pub(super) fn print(pass: &PassDef, rules: &[Resolved]) -> TokenStream {
+    let PassDef { attrs, vis, name, .. } = pass;
+    let (slug, doc) = (hyphened(&name.to_string()), one_line(&doc_of(attrs)));
+    let rules = rules.iter().enumerate().map(|(at, rule)| print_rule(rule, &slug, at, rules.len()));
+    let static_name = format_ident!("__FX_RULES");
+    quote! {
+        #(#attrs)*
+        #[derive(Clone, Copy, Debug)]
+        #vis struct #name;
+
+        const _: () = {
+            static #static_name: ::fx_passes::rewrite::RuleSet = ::fx_passes::rewrite::RuleSet::new(&[#(#rules),*]);
+
+            impl ::fx_passes::pass::Pass for #name {
+                fn name(&self) -> &'static str {
+                    #slug
+                }
+
+                fn doc(&self) -> &'static str {
+                    #doc
+                }
+
+                fn run(
+                    &self,
+                    graph: &mut ::fx_passes::Graph,
+                    cx: &::fx_passes::pass::PassContext,
+                ) -> ::fx_passes::pass::Changed {
+                    #static_name.run(#slug, graph, cx).changed()
+                }
+
+                fn rules(&self) -> ::core::option::Option<&'static ::fx_passes::rewrite::RuleSet> {
+                    ::core::option::Option::Some(&#static_name)
+                }
+            }
+        };
+    }
+}
+
+fn print_rule(rule: &Resolved, slug: &str, at: usize, count: usize) -> TokenStream {
+    let name = match &rule.label {
+        Some(label) => format!("{slug}.{}", hyphened(&label.to_string())),
+        None if count == 1 => slug.to_owned(),
+        None => format!("{slug}.{}", at + 1),
+    };
+    let (doc, [before, after, guard]) = (one_line(&rule.doc), &rule.text);
+    let captures = rule.captures.iter().map(print_capture);
+    let terms = rule.before.iter().map(print_pat);
+    let guards = rule.guards.iter().map(|(condition, used)| {
+        let lets = used.iter().map(|&slot| bind(&rule.captures, slot));
+        let text = super::parse::spelled(quote!(#condition));
+        quote! {
+            ::fx_passes::rewrite::Guard {
+                text: #text,
+                holds: {
+                    #[allow(unused_imports, unused_parens, clippy::all, reason = "the guard as it was written")]
+                    fn holds(found: &::fx_passes::rewrite::Found<'_>) -> bool {
+                        use ::fx_passes::rewrite::guard::*;
+                        #(#lets)*
+                        #condition
+                    }
+                    holds
+                },
+            }
+        }
+    });
+    let computed = rule.computed.iter().map(|(value, used)| {
+        let lets = used.iter().map(|&slot| bind(&rule.captures, slot));
+        quote! {
+            {
+                #[allow(unused_imports, unused_braces, clippy::all, reason = "the value as it was written")]
+                fn compute(found: &::fx_passes::rewrite::Found<'_>) -> ::fx_passes::rewrite::Argument {
+                    use ::fx_passes::rewrite::guard::*;
+                    #(#lets)*
+                    ::fx_passes::rewrite::IntoArgument::into_argument(#value)
+                }
+                compute
+            }
+        }
+    });
+    let lets = rule.lets.iter().map(print_tmpl);
+    let values = rule.after.iter().map(print_tmpl);
+    quote! {
+        ::fx_passes::rewrite::Rule {
+            name: #name,
+            doc: #doc,
+            text: ::fx_passes::rewrite::Text { before: #before, after: #after, guard: #guard },
+            captures: &[#(#captures),*],
+            before: &[#(#terms),*],
+            guards: &[#(#guards),*],
+            computed: &[#(#computed),*],
+            lets: &[#(#lets),*],
+            after: &[#(#values),*],
+        }
+    }
+}
+
+/// A capture as Rust sees it: a literal by its value, anything else as what can be asked.
+fn bind(captures: &[Capture], slot: usize) -> TokenStream {
+    let Capture { name, kind, .. } = &captures[slot];
+    let method = match kind {
+        Kind::Float => quote!(float),
+        Kind::Int => quote!(int),
+        Kind::Bool => quote!(bool),
+        Kind::Ints => quote!(ints),
+        Kind::Value | Kind::Tensor | Kind::Module(_) => quote!(value),
+    };
+    quote!(let #name = found.#method(#slot);)
+}
+
+fn print_capture(capture: &Capture) -> TokenStream {
+    let name = capture.name.to_string();
+    let kind = match &capture.kind {
+        Kind::Value => quote!(Value),
+        Kind::Tensor => quote!(Tensor),
+        Kind::Float => quote!(Float),
+        Kind::Int => quote!(Int),
+        Kind::Bool => quote!(Bool),
+        Kind::Ints => quote!(Ints),
+        Kind::Module(layer) => quote!(Module(#layer)),
+    };
+    quote!(::fx_passes::rewrite::Capture { name: #name, kind: ::fx_passes::rewrite::Kind::#kind })
+}
+
+fn print_literal(literal: &Literal) -> TokenStream {
+    match literal {
+        Literal::Int(number) => quote!(Int(#number)),
+        Literal::Float(number) => quote!(Float(#number)),
+        Literal::Bool(value) => quote!(Bool(#value)),
+        Literal::Str(text) => quote!(Str(#text)),
+        Literal::Absent => quote!(Absent),
+        Literal::Path(path) => quote!(Path(#path)),
+    }
+}
+
+fn print_pat(pat: &Pat) -> TokenStream {
+    let term = match pat {
+        Pat::Any => quote!(Any),
+        Pat::Capture(slot) => quote!(Capture(#slot)),
+        Pat::Optional(slot) => quote!(Optional(#slot)),
+        Pat::Literal(literal) => print_literal(literal),
+        Pat::List(parts) => {
+            let parts = parts.iter().map(print_pat);
+            quote!(List(&[#(#parts),*]))
+        }
+        Pat::Call(op, params) => {
+            let name = op.name();
+            let params = params.iter().map(|(position, name, part)| {
+                let term = print_pat(part);
+                quote!(::fx_passes::rewrite::Param { position: #position, name: #name, term: #term })
+            });
+            quote!(Call(#name, &[#(#params),*]))
+        }
+        Pat::Operator(operator, parts) => {
+            let (operator, parts) = (operator.variant(), parts.iter().map(print_pat));
+            quote!(Operator(::fx_passes::rewrite::Operator::#operator, &[#(#parts),*]))
+        }
+        Pat::Module(slot, parts) => {
+            let parts = parts.iter().map(print_pat);
+            quote!(Module(#slot, &[#(#parts),*]))
+        }
+        Pat::Field(slot, path) => quote!(Field(#slot, &[#(#path),*])),
+        Pat::Either(parts) => {
+            let parts = parts.iter().map(print_pat);
+            quote!(Either(&[#(#parts),*]))
+        }
+        Pat::Named(slot, part) => {
+            let part = print_pat(part);
+            quote!(Named(#slot, &#part))
+        }
+    };
+    quote!(::fx_passes::rewrite::Term::#term)
+}
+
+fn print_tmpl(tmpl: &Tmpl) -> TokenStream {
+    let template = match tmpl {
+        Tmpl::Capture(slot) => quote!(Capture(#slot)),
+        Tmpl::Let(at) => quote!(Let(#at)),
+        Tmpl::Part(at, part) => quote!(Part(#at, #part)),
+        Tmpl::Literal(literal) => print_literal(literal),
+        Tmpl::List(parts) => {
+            let parts = parts.iter().map(print_tmpl);
+            quote!(List(&[#(#parts),*]))
+        }
+        Tmpl::Call(op, args) => {
+            let (name, args) = (op.name(), args.iter().map(print_tmpl));
+            quote!(Call(#name, &[#(#args),*]))
+        }
+        Tmpl::Operator(operator, parts) => {
+            let (operator, parts) = (operator.variant(), parts.iter().map(print_tmpl));
+            quote!(Operator(::fx_passes::rewrite::Operator::#operator, &[#(#parts),*]))
+        }
+        Tmpl::Neg(inner) => {
+            let inner = print_tmpl(inner);
+            quote!(Neg(&#inner))
+        }
+        Tmpl::Module(slot, args) => {
+            let args = args.iter().map(print_tmpl);
+            quote!(Module(#slot, &[#(#args),*]))
+        }
+        Tmpl::Field(slot, path) => {
+            let path = path.iter().map(|(name, ty)| {
+                let ty = match ty {
+                    FieldType::Tensor => quote!(Tensor),
+                    FieldType::OptTensor => quote!(OptTensor),
+                    FieldType::Rust(spelling) => quote!(Rust(#spelling)),
+                    FieldType::Config(_) => quote!(Rust("_")),
+                };
+                quote!((#name, ::fx_passes::rewrite::FieldType::#ty))
+            });
+            quote!(Field(#slot, &[#(#path),*]))
+        }
+        Tmpl::Or(parts) => {
+            let parts = parts.iter().map(print_tmpl);
+            quote!(Or(&[#(#parts),*]))
+        }
+        Tmpl::Computed(at) => quote!(Computed(#at)),
+        Tmpl::Rust { template, args, fallible, tensors } => {
+            let args = args.iter().map(print_tmpl);
+            quote! {
+                Rust(::fx_passes::rewrite::Rust {
+                    template: #template,
+                    args: &[#(#args),*],
+                    fallible: #fallible,
+                    tensors: #tensors,
+                })
+            }
+        }
+    };
+    quote!(::fx_passes::rewrite::Template::#template)
+}
+
+/// `SigmoidToSilu` as `sigmoid-to-silu`, `gelu_tanh` as `gelu-tanh`.
+fn hyphened(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.chars() {
+        if c.is_uppercase() && !out.is_empty() {
+            out.push('-');
+        }
+        out.extend(if c == '_' { '-' } else { c }.to_lowercase());
+    }
+    out
+}
+
+/// A sentence as the passes' one-line docs are: no full stop.
+fn one_line(doc: &str) -> String {
+    doc.trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_hyphens() {
+        assert_eq!(["SigmoidToSilu", "gelu_tanh", "X"].map(hyphened), ["sigmoid-to-silu", "gelu-tanh", "x"]);
+    }
+}

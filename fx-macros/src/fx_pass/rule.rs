@@ -1,0 +1,361 @@
+//! One rule resolved: captures typed, pattern and replacement as terms, guards as conditions.
+
+use fx_front::diag::Code;
+use proc_macro2::{Ident, TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::visit::Visit;
+use syn::{Expr, Pat as SynPat, Stmt, Type};
+
+use super::parse::{CaptureDef, RuleDef, doc_of, spelled};
+use super::term::{Capture, Kind, Pat, Tmpl};
+use crate::report::Faults;
+
+/// A rule whose names are resolved.
+pub(super) struct Resolved {
+    pub(super) label: Option<Ident>,
+    pub(super) doc: String,
+    pub(super) text: [String; 3],
+    pub(super) captures: Vec<Capture>,
+    pub(super) before: Vec<Pat>,
+    pub(super) guards: Vec<(Expr, Vec<usize>)>,
+    pub(super) computed: Vec<(Expr, Vec<usize>)>,
+    pub(super) lets: Vec<Tmpl>,
+    pub(super) after: Vec<Tmpl>,
+}
+
+/// What is known while a rule is read.
+pub(super) struct Resolver<'f> {
+    pub(super) faults: &'f mut Faults,
+    pub(super) captures: Vec<Capture>,
+    /// The parts of the pattern that `let` names.
+    pub(super) parts: Vec<(usize, Pat)>,
+    pub(super) lets: Vec<Tmpl>,
+    /// What the `let`s of the replacement are called.
+    pub(super) let_names: Vec<(String, Tmpl)>,
+    pub(super) computed: Vec<(Expr, Vec<usize>)>,
+}
+
+/// Resolves a rule; what is wrong is reported, and there is no rule then.
+pub(super) fn resolve(def: &RuleDef, faults: &mut Faults) -> Option<Resolved> {
+    let captures = captures(&def.captures, faults)?;
+    let mut resolver =
+        Resolver { faults, captures, parts: Vec::new(), lets: Vec::new(), let_names: Vec::new(), computed: Vec::new() };
+    let before = resolver.outputs(&def.before)?;
+    resolver.check_pattern(def, &before)?;
+    let after = resolver.replacement(&def.after, &before);
+    let guards = resolver.guards(def.guard.as_ref());
+    let (after, guards) = (after?, guards?);
+    resolver.check_used(def)?;
+    let Resolver { captures, lets, computed, .. } = resolver;
+    let guard = def.guard.as_ref().map(|guard| spelled(guard.to_token_stream())).unwrap_or_default();
+    let text = [spelled(def.before.to_token_stream()), spelled(def.after.to_token_stream()), guard];
+    Some(Resolved { label: def.label.clone(), doc: doc_of(&def.attrs), text, captures, before, guards, computed, lets, after })
+}
+
+fn captures(defs: &[CaptureDef], faults: &mut Faults) -> Option<Vec<Capture>> {
+    let mut captures: Vec<Capture> = Vec::new();
+    let mut is_sound = true;
+    for def in defs {
+        let name = def.name.clone();
+        if captures.iter().any(|capture| capture.name == name) {
+            let message = format!("`{name}` is declared twice");
+            faults.push(Code::CaptureTwice, &name, &message, "one capture may stand in several places of the pattern");
+            is_sound = false;
+            continue;
+        }
+        let kind = match &def.ty {
+            Some(ty) => kind_of(ty, faults),
+            None => Some(Kind::Value),
+        };
+        is_sound &= kind.is_some();
+        let (kind, is_typed) = (kind.unwrap_or(Kind::Value), def.ty.is_some());
+        captures.push(Capture { name, kind, is_typed, is_let: false, bound: 0, used: 0 });
+    }
+    is_sound.then_some(captures)
+}
+
+fn kind_of(ty: &Type, faults: &mut Faults) -> Option<Kind> {
+    let written = spelled(ty.to_token_stream());
+    let last = match ty {
+        Type::Path(path) => path.path.segments.last().map(|segment| segment.ident.to_string()).unwrap_or_default(),
+        _ => String::new(),
+    };
+    let kind = match (written.as_str(), last.as_str()) {
+        ("[i64]" | "&[i64]", _) => Kind::Ints,
+        (_, "f64") => Kind::Float,
+        (_, "i64") => Kind::Int,
+        (_, "bool") => Kind::Bool,
+        (_, "Tensor") => Kind::Tensor,
+        (_, layer) if fx_front::leaf::of_type(layer).is_some() => Kind::Module(layer.to_owned()),
+        _ => {
+            let layers: Vec<&str> = fx_front::leaf::LEAVES.iter().map(|leaf| leaf.name).collect();
+            let near = layers.iter().find(|layer| layer.eq_ignore_ascii_case(&last) || layer.starts_with(&last) && !last.is_empty());
+            let help = match near {
+                Some(near) => format!("the nearest layer is `{near}`"),
+                None => "layers of `nn`, `Tensor`, `f64`, `i64`, `bool` and `[i64]` can be captured".to_owned(),
+            };
+            faults.push(Code::UnknownLayer, ty, &format!("`{written}` is no layer and no literal"), &help);
+            return None;
+        }
+    };
+    Some(kind)
+}
+
+impl Resolver<'_> {
+    pub(super) fn syntax(&mut self, tokens: impl ToTokens, message: &str) {
+        let help = "a rule reads `|x| x * x.sigmoid() => x.silu()`";
+        self.faults.push(Code::RuleSyntax, tokens, message, help);
+    }
+
+    pub(super) fn slot_of(&self, name: &Ident) -> Option<usize> {
+        self.captures.iter().position(|capture| capture.name == *name)
+    }
+
+    /// The capture of that name, reported if it is not declared.
+    pub(super) fn slot(&mut self, name: &Ident) -> Option<usize> {
+        let slot = self.slot_of(name);
+        if slot.is_none() {
+            let names: Vec<String> = self.captures.iter().map(|capture| capture.name.to_string()).collect();
+            let message = format!("`{name}` is not captured");
+            let help = format!("the captures are declared in front: `|{}|`", [names, vec![name.to_string()]].concat().join(", "));
+            self.faults.push(Code::UnboundCapture, name, &message, &help);
+        }
+        slot
+    }
+
+    /// A name that `let` gives to a part of the pattern.
+    pub(super) fn name_part(&mut self, name: &Ident) -> Option<usize> {
+        if self.slot_of(name).is_some() {
+            self.faults.push(Code::CaptureTwice, name, &format!("`{name}` is declared twice"), "give the part another name");
+            return None;
+        }
+        let name = name.clone();
+        self.captures.push(Capture { name, kind: Kind::Tensor, is_typed: true, is_let: true, bound: 1, used: 0 });
+        Some(self.captures.len() - 1)
+    }
+
+    /// The statements of a block that are all `let name = value;`, and its last expression.
+    pub(super) fn statements<'e>(&mut self, block: &'e syn::Block) -> Option<(&'e Expr, Vec<(&'e Ident, &'e Expr)>)> {
+        let mut lets = Vec::new();
+        for (at, statement) in block.stmts.iter().enumerate() {
+            match statement {
+                Stmt::Local(syn::Local { pat: SynPat::Ident(name), init: Some(init), .. }) => {
+                    lets.push((&name.ident, &*init.expr));
+                }
+                Stmt::Expr(end, None) if at + 1 == block.stmts.len() => return Some((end, lets)),
+                other => {
+                    self.syntax(other, "a block is made of `let name = ..;` and a last expression");
+                    return None;
+                }
+            }
+        }
+        self.syntax(block, "the block does not end in a value");
+        None
+    }
+
+    fn check_pattern(&mut self, def: &RuleDef, before: &[Pat]) -> Option<()> {
+        if before.iter().any(|pat| matches!(pat, Pat::Capture(_) | Pat::Any | Pat::Optional(_) | Pat::Literal(_))) {
+            let help = "begin with an op or a layer: `x.relu()`";
+            self.faults.push(Code::BareCapture, &def.before, "the pattern would match everywhere", help);
+            return None;
+        }
+        if let Some(pat) = before.iter().find(|pat| matches!(pat, Pat::Field(..) | Pat::List(_))) {
+            let what = if matches!(pat, Pat::List(_)) { "a list" } else { "a field of a layer" };
+            self.syntax(&def.before, &format!("a pattern begins with an op or a layer, not with {what}"));
+            return None;
+        }
+        if before.len() > 1 {
+            let slots: Vec<Vec<usize>> = before.iter().map(slots_in).collect();
+            let apart = slots[1..].iter().any(|slots_of| !slots_of.iter().any(|slot| slots[0].contains(slot)));
+            if apart {
+                let help = "every output has to share a capture with the first, or it could be anywhere";
+                self.faults.push(Code::Unconnected, &def.before, "the outputs have no capture in common", help);
+                return None;
+            }
+        }
+        Some(())
+    }
+
+    /// Every capture is in the pattern, and it is there for something.
+    fn check_used(&mut self, def: &RuleDef) -> Option<()> {
+        let mut is_sound = true;
+        for capture in &self.captures {
+            let name = &capture.name;
+            if capture.bound == 0 {
+                let (message, help) = if capture.used == 0 {
+                    (format!("the capture `{name}` is not used"), "take it out")
+                } else {
+                    (format!("the pattern does not bind `{name}`"), "it has to stand in the pattern too")
+                };
+                let code = if capture.used == 0 { Code::UnusedCapture } else { Code::UnboundCapture };
+                self.faults.push(code, name, &message, help);
+                is_sound = false;
+            } else if capture.used == 0 && capture.bound == 1 && !capture.is_typed {
+                let message = format!("`{name}` is bound and not used");
+                self.faults.push(Code::UnusedCapture, name, &message, "write `_` in its place");
+                is_sound = false;
+            } else if capture.is_let && capture.used == 0 && !mentions(&def.before, name) {
+                self.faults.push(Code::UnusedCapture, name, &format!("`{name}` is not used"), "take the `let` out");
+                is_sound = false;
+            }
+        }
+        is_sound.then_some(())
+    }
+
+    fn guards(&mut self, guard: Option<&Expr>) -> Option<Vec<(Expr, Vec<usize>)>> {
+        let Some(guard) = guard else { return Some(Vec::new()) };
+        let mut conditions = Vec::new();
+        split(guard, &mut conditions);
+        let mut guards = Vec::new();
+        for condition in conditions {
+            let used = self.mentioned(condition);
+            if used.is_empty() {
+                self.check_names(condition)?;
+                let help = "ask about a capture: `is_freeze_time(w)`, `conv.users() == 1`";
+                self.faults.push(Code::EmptyGuard, condition, "the guard asks nothing about what was found", help);
+                return None;
+            }
+            self.check_names(condition)?;
+            self.check_freeze_time(condition)?;
+            guards.push((condition.clone(), used));
+        }
+        Some(guards)
+    }
+
+    /// The captures that Rust code mentions; they count as used.
+    pub(super) fn mentioned(&mut self, expr: &Expr) -> Vec<usize> {
+        let mut names = Vec::new();
+        idents(expr.to_token_stream(), &mut names);
+        let slots: Vec<usize> = (0..self.captures.len()).filter(|&slot| names.contains(&self.captures[slot].name.to_string())).collect();
+        for &slot in &slots {
+            self.captures[slot].used += 1;
+        }
+        slots
+    }
+
+    /// A bare name in a guard is a capture.
+    fn check_names(&mut self, condition: &Expr) -> Option<()> {
+        struct Names(Vec<Ident>, bool);
+        impl<'ast> Visit<'ast> for Names {
+            fn visit_expr_path(&mut self, path: &'ast syn::ExprPath) {
+                let name = path.path.get_ident().filter(|name| name.to_string().starts_with(char::is_lowercase));
+                self.0.extend(name.cloned());
+            }
+            fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
+                call.args.iter().for_each(|arg| self.visit_expr(arg));
+            }
+            fn visit_expr_closure(&mut self, _: &'ast syn::ExprClosure) {
+                self.1 = true;
+            }
+            fn visit_block(&mut self, _: &'ast syn::Block) {
+                self.1 = true;
+            }
+            fn visit_expr_let(&mut self, _: &'ast syn::ExprLet) {
+                self.1 = true;
+            }
+        }
+        let mut names = Names(Vec::new(), false);
+        names.visit_expr(condition);
+        // Names that the guard itself binds are rustc's to judge.
+        if names.1 {
+            return Some(());
+        }
+        for name in names.0 {
+            self.slot(&name)?;
+        }
+        Some(())
+    }
+
+    /// Fields of a layer are known when the model is there, which is not now.
+    fn check_freeze_time(&mut self, condition: &Expr) -> Option<()> {
+        struct Fields(Vec<syn::ExprField>);
+        impl<'ast> Visit<'ast> for Fields {
+            fn visit_expr_field(&mut self, field: &'ast syn::ExprField) {
+                self.0.push(field.clone());
+            }
+        }
+        let mut fields = Fields(Vec::new());
+        fields.visit_expr(condition);
+        for field in fields.0 {
+            let mut base = &*field.base;
+            while let Expr::Field(inner) = base {
+                base = &inner.base;
+            }
+            let Expr::Path(path) = base else { continue };
+            let slot = path.path.get_ident().and_then(|name| self.slot_of(name));
+            if let Some(slot) = slot
+                && matches!(self.captures[slot].kind, Kind::Module(_))
+            {
+                let name = &self.captures[slot].name;
+                let message = format!("what the layer `{name}` holds is not known at build time");
+                let help = "put the question into the replacement, where it is asked of the live model";
+                self.faults.push(Code::FreezeTimeGuard, &field, &message, help);
+                return None;
+            }
+        }
+        Some(())
+    }
+}
+
+/// The parts of `a && b && c`.
+fn split<'e>(guard: &'e Expr, out: &mut Vec<&'e Expr>) {
+    match guard {
+        Expr::Binary(binary) if matches!(binary.op, syn::BinOp::And(_)) => {
+            split(&binary.left, out);
+            split(&binary.right, out);
+        }
+        Expr::Paren(inner) if matches!(&*inner.expr, Expr::Binary(binary) if matches!(binary.op, syn::BinOp::And(_))) => {
+            split(&inner.expr, out);
+        }
+        one => out.push(one),
+    }
+}
+
+/// Every name that is no field and no method.
+fn idents(tokens: TokenStream, out: &mut Vec<String>) {
+    let mut after_dot = false;
+    for token in tokens {
+        match token {
+            TokenTree::Ident(name) if !after_dot => out.push(name.to_string()),
+            TokenTree::Group(group) => idents(group.stream(), out),
+            TokenTree::Punct(sign) => {
+                after_dot = sign.as_char() == '.';
+                continue;
+            }
+            _ => {}
+        }
+        after_dot = false;
+    }
+}
+
+fn mentions(expr: &Expr, name: &Ident) -> bool {
+    let mut names = Vec::new();
+    idents(expr.to_token_stream(), &mut names);
+    // Once where it is declared.
+    names.iter().filter(|one| name == one).count() > 1
+}
+
+/// The captures in a pattern.
+pub(super) fn slots_in(pat: &Pat) -> Vec<usize> {
+    let mut out = Vec::new();
+    collect(pat, &mut out);
+    out
+}
+
+fn collect(pat: &Pat, out: &mut Vec<usize>) {
+    match pat {
+        Pat::Capture(slot) | Pat::Optional(slot) | Pat::Field(slot, _) => out.push(*slot),
+        Pat::List(parts) | Pat::Either(parts) => parts.iter().for_each(|part| collect(part, out)),
+        Pat::Call(_, params) => params.iter().for_each(|(.., part)| collect(part, out)),
+        Pat::Operator(_, parts) => parts.iter().for_each(|part| collect(part, out)),
+        Pat::Module(slot, parts) => {
+            out.push(*slot);
+            parts.iter().for_each(|part| collect(part, out));
+        }
+        Pat::Named(slot, part) => {
+            out.push(*slot);
+            collect(part, out);
+        }
+        Pat::Any | Pat::Literal(_) => {}
+    }
+}

@@ -1,0 +1,200 @@
+//! A rule after its names are resolved: what the checks look at and what is printed.
+
+use fx_ir::OpId;
+use proc_macro2::{Ident, Span};
+
+use super::schema::FieldType;
+
+/// What a capture can be bound to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// No type is declared, and nothing but operators use it.
+    Value,
+    Tensor,
+    Float,
+    Int,
+    Bool,
+    Ints,
+    Module(String),
+}
+
+/// A capture, or a name given by `let`.
+pub(super) struct Capture {
+    pub(super) name: Ident,
+    pub(super) kind: Kind,
+    /// Is its type written down?
+    pub(super) is_typed: bool,
+    pub(super) is_let: bool,
+    /// How often the pattern mentions it.
+    pub(super) bound: usize,
+    /// How often replacement and guards mention it.
+    pub(super) used: usize,
+}
+
+/// `+ - * /`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operator {
+    Add,
+    Sub,
+    Mul,
+    Div,
+}
+
+impl Operator {
+    pub(super) fn of(op: &syn::BinOp) -> Option<Operator> {
+        Some(match op {
+            syn::BinOp::Add(_) => Operator::Add,
+            syn::BinOp::Sub(_) => Operator::Sub,
+            syn::BinOp::Mul(_) => Operator::Mul,
+            syn::BinOp::Div(_) => Operator::Div,
+            _ => return None,
+        })
+    }
+
+    /// The operator that a method call spells.
+    pub(super) fn named(name: &str) -> Option<Operator> {
+        Some(match name {
+            "add" => Operator::Add,
+            "sub" => Operator::Sub,
+            "mul" => Operator::Mul,
+            "div" => Operator::Div,
+            _ => return None,
+        })
+    }
+
+    pub(super) fn variant(self) -> Ident {
+        let name = match self {
+            Operator::Add => "Add",
+            Operator::Sub => "Sub",
+            Operator::Mul => "Mul",
+            Operator::Div => "Div",
+        };
+        Ident::new(name, Span::call_site())
+    }
+
+    pub(super) fn commutes(self) -> bool {
+        matches!(self, Operator::Add | Operator::Mul)
+    }
+}
+
+/// A literal of either side.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Literal {
+    Int(i64),
+    Float(f64),
+    Bool(bool),
+    Str(String),
+    Absent,
+    Path(String),
+}
+
+/// A part of a pattern.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Pat {
+    Any,
+    Capture(usize),
+    Optional(usize),
+    Literal(Literal),
+    List(Vec<Pat>),
+    Call(OpId, Vec<(usize, &'static str, Pat)>),
+    Operator(Operator, Box<[Pat; 2]>),
+    Module(usize, Vec<Pat>),
+    Field(usize, Vec<String>),
+    Either(Vec<Pat>),
+    Named(usize, Box<Pat>),
+}
+
+/// A part of a replacement.
+#[derive(Clone)]
+pub(super) enum Tmpl {
+    Capture(usize),
+    Let(usize),
+    Part(usize, usize),
+    Literal(Literal),
+    List(Vec<Tmpl>),
+    Call(OpId, Vec<Tmpl>),
+    Operator(Operator, Box<[Tmpl; 2]>),
+    Neg(Box<Tmpl>),
+    Module(usize, Vec<Tmpl>),
+    Field(usize, Vec<(&'static str, FieldType)>),
+    Or(Box<[Tmpl; 2]>),
+    Computed(usize),
+    Rust { template: String, args: Vec<Tmpl>, fallible: bool, tensors: usize },
+}
+
+/// What a template yields, as far as is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Yields {
+    Unknown,
+    Tensor,
+    OptTensor,
+    Number,
+    Bool,
+    Str,
+    List,
+    Nothing,
+    Layer,
+    Tuple(usize),
+}
+
+impl Yields {
+    /// In words.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Yields::Unknown => "a value",
+            Yields::Tensor => "a tensor",
+            Yields::OptTensor => "a tensor that may be absent",
+            Yields::Number => "a number",
+            Yields::Bool => "a truth value",
+            Yields::Str => "a string",
+            Yields::List => "a list",
+            Yields::Nothing => "`None`",
+            Yields::Layer => "a layer",
+            Yields::Tuple(_) => "a tuple",
+        }
+    }
+
+    /// May it be given for a parameter of this kind?
+    pub(super) fn fits(self, kind: fx_ir::catalog::Kind) -> bool {
+        use fx_ir::catalog::Kind as K;
+        match self {
+            Yields::Unknown => true,
+            Yields::Tensor => matches!(kind, K::Tensor | K::OptTensor),
+            Yields::OptTensor => matches!(kind, K::OptTensor),
+            Yields::Number => matches!(
+                kind,
+                K::Int | K::Usize | K::OptInt | K::IntList | K::OptIntList | K::Float | K::OptFloat | K::FloatList | K::Scalar | K::Shape | K::Other
+            ),
+            Yields::Bool => matches!(kind, K::Bool | K::Scalar),
+            Yields::Str => matches!(kind, K::Str),
+            Yields::List => matches!(
+                kind,
+                K::IntList | K::OptIntList | K::FloatList | K::TensorList | K::OptTensorList | K::Shape
+            ),
+            Yields::Nothing => matches!(
+                kind,
+                K::OptTensor | K::OptInt | K::OptFloat | K::OptIntList | K::OptElementKind | K::OptLayout | K::Scalar | K::OptTensorList
+            ),
+            Yields::Layer | Yields::Tuple(_) => false,
+        }
+    }
+}
+
+/// What a parameter takes, in words.
+pub(super) fn kind_name(kind: fx_ir::catalog::Kind) -> &'static str {
+    use fx_ir::catalog::Kind as K;
+    match kind {
+        K::Tensor => "a tensor",
+        K::OptTensor => "a tensor or `None`",
+        K::TensorList | K::OptTensorList => "a list of tensors",
+        K::Int | K::Usize | K::OptInt => "an integer",
+        K::IntList | K::OptIntList | K::Shape => "a list of integers",
+        K::Float | K::OptFloat => "a number",
+        K::FloatList => "a list of numbers",
+        K::Bool => "a truth value",
+        K::Str => "a string",
+        K::Scalar => "a number",
+        K::ElementKind | K::OptElementKind => "an element type",
+        _ => "a value of another type",
+    }
+}

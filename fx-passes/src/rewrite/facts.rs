@@ -1,0 +1,92 @@
+//! What rules ask of a graph beside its nodes, kept up while rules change it.
+
+use std::collections::HashMap;
+
+use fx_ir::{Arg, Binding, Bindings, Graph, NodeId, Op};
+
+use crate::pass::PassContext;
+use crate::passes::facts::{Effects, Rank, Ranks, chain};
+
+/// A layer by the fields that lead to it.
+type Path = (NodeId, Vec<String>);
+
+/// The facts of one graph during one run of a pass.
+pub(super) struct Facts {
+    bindings: Bindings,
+    effects: Effects,
+    ranks: Ranks,
+    calls: HashMap<Path, usize>,
+    made: HashMap<NodeId, Made>,
+}
+
+/// What is known of a node that a rule made.
+#[derive(Clone, Copy)]
+struct Made {
+    time: Binding,
+    epoch: Option<u32>,
+}
+
+impl Facts {
+    pub(super) fn of(graph: &Graph, cx: &PassContext) -> Facts {
+        let mut facts = Facts {
+            bindings: Bindings::of(graph, cx.has_model),
+            effects: Effects::of(graph),
+            ranks: Ranks::of(graph),
+            calls: HashMap::new(),
+            made: HashMap::new(),
+        };
+        for id in graph.nodes() {
+            facts.count_call(graph, id, true);
+        }
+        facts
+    }
+
+    /// When the value is known.
+    pub(super) fn time(&self, arg: &Arg) -> Binding {
+        let mut nodes = Vec::new();
+        arg.collect_nodes(&mut nodes);
+        let time = |id: NodeId| self.made.get(&id).map_or_else(|| self.bindings.get(id), |made| made.time);
+        nodes.into_iter().map(time).max().unwrap_or(Binding::Build)
+    }
+
+    /// Between which two writes the node runs.
+    pub(super) fn epoch(&self, id: NodeId) -> Option<u32> {
+        self.made.get(&id).map_or_else(|| self.effects.epoch(id), |made| made.epoch)
+    }
+
+    /// May the value be written to after it was made?
+    pub(super) fn is_written(&self, id: NodeId) -> bool {
+        self.effects.is_written(id)
+    }
+
+    /// How many axes the tensor has, where the source tells.
+    pub(super) fn rank(&self, arg: &Arg) -> Rank {
+        self.ranks.get(arg)
+    }
+
+    /// How many nodes call this layer.
+    pub(super) fn calls(&self, graph: &Graph, layer: NodeId) -> usize {
+        self.calls.get(&chain(graph, layer)).copied().unwrap_or(0)
+    }
+
+    /// A rule made this node, to stand where `place` stands.
+    pub(super) fn learn(&mut self, graph: &Graph, id: NodeId, place: NodeId) {
+        let time = graph.node(id).inputs().map(|input| self.time(&Arg::Node(input))).max().unwrap_or(Binding::Build);
+        let made = Made { time, epoch: self.epoch(place) };
+        self.made.insert(id, made);
+        self.count_call(graph, id, true);
+    }
+
+    /// A rule is about to erase or change this node.
+    pub(super) fn forget(&mut self, graph: &Graph, id: NodeId) {
+        self.count_call(graph, id, false);
+    }
+
+    fn count_call(&mut self, graph: &Graph, id: NodeId, up: bool) {
+        let node = graph.node(id);
+        if let (Op::CallModule(_), Some(layer)) = (&node.op, node.input(0)) {
+            let count = self.calls.entry(chain(graph, layer)).or_insert(0);
+            *count = if up { *count + 1 } else { count.saturating_sub(1) };
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! What a rule found: guards and computed arguments are Rust over this.
+
+use fx_ir::{Arg, Binding, Graph, NodeId, Type};
+
+use super::facts::Facts;
+use super::{Kind, Rule};
+
+/// The place where a rule's pattern was found, with what its captures are bound to.
+pub struct Found<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) facts: &'a Facts,
+    pub(super) rule: &'a Rule,
+    pub(super) bound: &'a Bound,
+}
+
+/// What a pattern is bound to.
+#[derive(Clone, Default)]
+pub(super) struct Bound {
+    /// By capture.
+    pub(super) slots: Vec<Option<Arg>>,
+    /// The nodes that the replacement takes the place of, the outputs among them.
+    pub(super) nodes: Vec<NodeId>,
+    /// Reads of fields, which others may share.
+    pub(super) fields: Vec<NodeId>,
+    /// The node in which a capture of a layer is called.
+    pub(super) calls: Vec<(usize, NodeId)>,
+}
+
+/// What one capture is bound to, as guards see it.
+#[derive(Clone, Copy)]
+pub struct Value<'a> {
+    graph: &'a Graph,
+    facts: &'a Facts,
+    arg: &'a Arg,
+    /// The value that its readers read: for a layer the result of its call.
+    result: Option<NodeId>,
+}
+
+impl<'a> Found<'a> {
+    /// What the capture of that number is bound to.
+    pub fn value(&self, capture: usize) -> Value<'a> {
+        let arg = self.bound.slots.get(capture).and_then(Option::as_ref).unwrap_or(&Arg::None);
+        let call = self.bound.calls.iter().find(|(called, _)| *called == capture).map(|&(_, id)| id);
+        let is_module = self.rule.captures.get(capture).is_some_and(|one| matches!(one.kind, Kind::Module(_)));
+        let result = if is_module { call } else { arg.node() };
+        Value { graph: self.graph, facts: self.facts, arg, result }
+    }
+
+    /// The number that a capture of type `f64` is bound to.
+    pub fn float(&self, capture: usize) -> f64 {
+        self.value(capture).as_float().unwrap_or(f64::NAN)
+    }
+
+    /// The number that a capture of type `i64` is bound to.
+    pub fn int(&self, capture: usize) -> i64 {
+        self.value(capture).as_int().unwrap_or_default()
+    }
+
+    /// The truth value that a capture of type `bool` is bound to.
+    pub fn bool(&self, capture: usize) -> bool {
+        *self.value(capture).arg == Arg::Bool(true)
+    }
+
+    /// The numbers that a capture of type `[i64]` is bound to.
+    pub fn ints(&self, capture: usize) -> Vec<i64> {
+        ints(self.value(capture).arg).unwrap_or_default()
+    }
+}
+
+impl<'a> Value<'a> {
+    /// How many nodes read it; of a layer, its result.
+    pub fn users(self) -> usize {
+        self.result.map_or(0, |id| self.graph.users(id).len())
+    }
+
+    /// How many nodes call the layer in the whole graph.
+    pub fn calls(self) -> usize {
+        self.arg.node().map_or(0, |layer| self.facts.calls(self.graph, layer))
+    }
+
+    /// Is it known once the live model is there?
+    pub fn is_freeze_time(self) -> bool {
+        self.facts.time(self.arg) <= Binding::Freeze
+    }
+
+    /// Is it a literal?
+    pub fn is_literal(self) -> bool {
+        self.arg.node().is_none()
+    }
+
+    /// Is it `None`?
+    pub fn is_none(self) -> bool {
+        *self.arg == Arg::None
+    }
+
+    /// Its element type in torch's short form (`f32`), where the source tells.
+    pub fn dtype(self) -> Option<&'a str> {
+        match self.ty()? {
+            Type::Tensor(ty) => ty.dtype.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Are its elements floating-point numbers for certain?
+    pub fn is_float(self) -> bool {
+        self.arg.node().is_some_and(|id| super::dtype::is_float(self.graph, id))
+    }
+
+    /// How many axes it has, where the source tells.
+    pub fn rank(self) -> Option<usize> {
+        let rank = self.facts.rank(self.arg);
+        rank.most.filter(|&most| most == rank.least)
+    }
+
+    /// The size of an axis, where it is known; a negative axis counts from the last.
+    pub fn dim(self, axis: i64) -> Option<i64> {
+        let Some(Type::Tensor(ty)) = self.ty() else { return None };
+        let shape = ty.shape.as_ref()?;
+        let axis = if axis < 0 { axis + i64::try_from(shape.len()).ok()? } else { axis };
+        shape.get(usize::try_from(axis).ok()?)?.parse().ok()
+    }
+
+    /// The number, if it is one that is written in the source.
+    pub fn as_float(self) -> Option<f64> {
+        #[allow(clippy::cast_precision_loss, reason = "Rust's own conversion of a literal")]
+        match self.arg {
+            Arg::Int(number) => Some(*number as f64),
+            Arg::Float(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// The integer, if it is one that is written in the source.
+    pub fn as_int(self) -> Option<i64> {
+        match self.arg {
+            Arg::Int(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// The argument itself.
+    pub fn arg(self) -> &'a Arg {
+        self.arg
+    }
+
+    /// Its type, if it is a node.
+    pub fn ty(self) -> Option<&'a Type> {
+        self.arg.node().map(|id| &self.graph.node(id).ty)
+    }
+}
+
+pub(super) fn ints(arg: &Arg) -> Option<Vec<i64>> {
+    let Arg::List(items) = arg else { return None };
+    let int = |item: &Arg| match item {
+        Arg::Int(number) => Some(*number),
+        _ => None,
+    };
+    items.iter().map(int).collect()
+}

@@ -1,0 +1,426 @@
+//! Finding a pattern: by op identity and layer type, over canonical arguments.
+//!
+//! A pattern is a list of goals, each a term and the argument that has to fit it. Where there is a choice (the two
+//! orders of a commutative op, alternatives) the first that leads to the end wins; everything bound on the way to a
+//! dead end is forgotten. The failure that got farthest is what [`why_not`](super::RuleSet::why_not) tells.
+
+use std::borrow::Cow;
+
+use fx_ir::{Arg, Effect, Graph, Node, NodeId, Op, OpId, RegionId, Type, catalog};
+
+use super::facts::Facts;
+use super::found::Bound;
+use super::mismatch::Mismatch;
+use super::{Found, Kind, Operator, Param, Rule, Template, Term};
+use crate::passes::facts::chain;
+
+type Goal<'g> = (&'static Term, Cow<'g, Arg>);
+
+/// One attempt to find one rule's pattern.
+pub(super) struct Matcher<'g> {
+    graph: &'g Graph,
+    facts: &'g Facts,
+    rule: &'static Rule,
+    region: Option<RegionId>,
+    bound: Bound,
+    /// The failure that got farthest, and how far that was.
+    failure: Option<(usize, Mismatch)>,
+}
+
+impl<'g> Matcher<'g> {
+    pub(super) fn new(graph: &'g Graph, facts: &'g Facts, rule: &'static Rule) -> Matcher<'g> {
+        let bound = Bound { slots: vec![None; rule.captures.len()], ..Bound::default() };
+        Matcher { graph, facts, rule, region: None, bound, failure: None }
+    }
+
+    /// Finds the pattern with `root` as its first output; yields what was bound and the outputs.
+    pub(super) fn find(mut self, root: NodeId) -> Result<(Bound, Vec<NodeId>), Mismatch> {
+        self.region = self.graph.scope_of(root);
+        let mut outputs = vec![root];
+        let found = match self.rule.before {
+            [first, rest @ ..] => self.output(first, root) && rest.iter().all(|term| self.search(term, &mut outputs)),
+            [] => false,
+        };
+        if !found {
+            return Err(self.failure.map_or(Mismatch::Empty, |(_, failure)| failure));
+        }
+        self.check_borders(&outputs)?;
+        let found = Found { graph: self.graph, facts: self.facts, rule: self.rule, bound: &self.bound };
+        if let Some(guard) = self.rule.guards.iter().find(|guard| !(guard.holds)(&found)) {
+            return Err(Mismatch::Guard(guard.text));
+        }
+        Ok((self.bound, outputs))
+    }
+
+    fn output(&mut self, term: &'static Term, root: NodeId) -> bool {
+        self.solve(vec![(term, Cow::Owned(Arg::Node(root)))])
+    }
+
+    /// A further output is looked for among the readers of what is bound already.
+    fn search(&mut self, term: &'static Term, outputs: &mut Vec<NodeId>) -> bool {
+        let mut candidates: Vec<NodeId> = self.bound.slots.iter().flatten().filter_map(Arg::node).collect();
+        candidates.extend(&self.bound.nodes);
+        for _ in 0..term.depth() {
+            let readers: Vec<NodeId> = candidates.iter().flat_map(|&id| self.graph.users(id)).collect();
+            candidates.extend(readers);
+            candidates.sort_unstable();
+            candidates.dedup();
+        }
+        candidates.retain(|id| !outputs.contains(id));
+        let found = candidates.into_iter().find(|&id| self.graph.scope_of(id) == self.region && self.output(term, id));
+        outputs.extend(found);
+        found.is_some()
+    }
+
+    fn solve(&mut self, mut goals: Vec<Goal<'g>>) -> bool {
+        while let Some((term, arg)) = goals.pop() {
+            let fits = match term {
+                Term::Any => true,
+                Term::Capture(slot) => self.bind(*slot, &arg, false),
+                Term::Optional(slot) => self.bind(*slot, &arg, true),
+                Term::List(terms) => self.list(terms, &arg, &mut goals),
+                Term::Field(slot, path) => self.field(*slot, path, &arg),
+                Term::Named(slot, term) => {
+                    goals.push((term, arg.clone()));
+                    self.bind(*slot, &arg, false)
+                }
+                Term::Either(terms) => return self.either(terms.iter().map(|term| vec![(term, arg.clone())]), goals),
+                Term::Call(op, params) => match self.call(op, params, &arg) {
+                    Some(orders) => return self.orders(orders, goals),
+                    None => false,
+                },
+                Term::Operator(operator, terms) => match self.operator(*operator, terms, &arg) {
+                    Some(orders) => return self.orders(orders, goals),
+                    None => false,
+                },
+                Term::Module(slot, terms) => self.module(*slot, terms, &arg, &mut goals),
+                literal => self.literal(literal, &arg),
+            };
+            if !fits {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Goes on with the first of the choices that leads to the end.
+    fn either(&mut self, choices: impl Iterator<Item = Vec<Goal<'g>>>, goals: Vec<Goal<'g>>) -> bool {
+        let saved = self.bound.clone();
+        for choice in choices {
+            let mut all = goals.clone();
+            all.extend(choice.into_iter().rev());
+            if self.solve(all) {
+                return true;
+            }
+            self.bound = saved.clone();
+        }
+        false
+    }
+
+    fn orders(&mut self, mut orders: Vec<Vec<Goal<'g>>>, mut goals: Vec<Goal<'g>>) -> bool {
+        match orders.len() {
+            1 => {
+                goals.extend(orders.remove(0).into_iter().rev());
+                self.solve(goals)
+            }
+            _ => self.either(orders.into_iter(), goals),
+        }
+    }
+
+    /// The node of an argument, if it is one that the replacement may take the place of.
+    fn inner(&mut self, arg: &Arg, wanted: &'static str) -> Option<(NodeId, &'g Node)> {
+        let Some(id) = arg.node() else {
+            self.fail(Mismatch::NotAnOp { wanted, found: arg.clone() });
+            return None;
+        };
+        let node = self.graph.node(id);
+        if self.graph.scope_of(id) != self.region {
+            self.fail(Mismatch::Region(id));
+            return None;
+        }
+        Some((id, node))
+    }
+
+    fn call(&mut self, wanted: &'static str, params: &'static [Param], arg: &Arg) -> Option<Vec<Vec<Goal<'g>>>> {
+        let (id, node) = self.inner(arg, wanted)?;
+        let (op, first) = op_of(node).filter(|(op, _)| op.name() == wanted).or_else(|| {
+            self.fail(Mismatch::Op { wanted, found: id });
+            None
+        })?;
+        if let Some((name, _)) = node.kwargs.iter().find(|(name, _)| position_of(op, name).is_none()) {
+            self.fail(Mismatch::Extra { node: id, param: name.clone() });
+            return None;
+        }
+        let given = node.args.get(first..).unwrap_or_default();
+        let argument = |position: usize, name: &str| -> Option<Cow<'g, Arg>> {
+            let written = given.get(position).or_else(|| node.kwarg(name));
+            written.map(Cow::Borrowed).or_else(|| default_of(op, position).map(Cow::Owned))
+        };
+        let listed = |position: usize| params.iter().any(|param| param.position == position);
+        for (position, value) in given.iter().enumerate().filter(|&(position, _)| !listed(position)) {
+            let default = default_of(op, position);
+            if default.as_ref().is_none_or(|default| !same_literal(default, value)) {
+                self.fail(Mismatch::NotDefault { node: id, param: param_name(op, position), found: value.clone() });
+                return None;
+            }
+        }
+        let mut goals = Vec::new();
+        for param in params {
+            let Some(value) = argument(param.position, param.name) else {
+                self.fail(Mismatch::Missing { node: id, param: param.name });
+                return None;
+            };
+            goals.push((&param.term, value));
+        }
+        self.bound.nodes.push(id);
+        let commutes = op.row().is_some_and(|row| row.commutative) && goals.len() >= 2;
+        Some(if commutes { both_orders(goals) } else { vec![goals] })
+    }
+
+    fn operator(&mut self, operator: Operator, terms: &'static [Term; 2], arg: &Arg) -> Option<Vec<Vec<Goal<'g>>>> {
+        let (id, node) = self.inner(arg, operator.tensor_op())?;
+        let is_op = matches!(&node.op, Op::Call(op) if operator.ops().any(|name| name == op.name()));
+        let ([left, right], true, true) = (&node.args[..], is_op, node.kwargs.is_empty()) else {
+            self.fail(Mismatch::Op { wanted: operator.tensor_op(), found: id });
+            return None;
+        };
+        self.bound.nodes.push(id);
+        let goals = vec![(&terms[0], Cow::Borrowed(left)), (&terms[1], Cow::Borrowed(right))];
+        Some(if operator.commutes() { both_orders(goals) } else { vec![goals] })
+    }
+
+    fn module(&mut self, slot: usize, terms: &'static [Term], arg: &Arg, goals: &mut Vec<Goal<'g>>) -> bool {
+        let Kind::Module(wanted) = self.rule.captures[slot].kind else { return false };
+        let Some((id, node)) = self.inner(arg, wanted) else { return false };
+        let is_kind = matches!(&node.op, Op::CallModule(kind) if kind.0 == wanted);
+        let (Some(layer), true) = (node.input(0), is_kind && node.args.len() == terms.len() + 1) else {
+            self.fail(Mismatch::Layer { wanted, found: id });
+            return false;
+        };
+        self.bound.nodes.push(id);
+        self.bound.calls.push((slot, id));
+        goals.extend(terms.iter().zip(&node.args[1..]).map(|(term, arg)| (term, Cow::Borrowed(arg))).rev());
+        self.bind(slot, &Arg::Node(layer), false)
+    }
+
+    fn list(&mut self, terms: &'static [Term], arg: &Cow<'g, Arg>, goals: &mut Vec<Goal<'g>>) -> bool {
+        let Arg::List(items) = &**arg else {
+            self.fail(Mismatch::NotAList(arg.clone().into_owned()));
+            return false;
+        };
+        if items.len() != terms.len() {
+            self.fail(Mismatch::Length { wanted: terms.len(), found: items.len() });
+            return false;
+        }
+        goals.extend(terms.iter().zip(items).map(|(term, item)| (term, Cow::Owned(item.clone()))).rev());
+        true
+    }
+
+    /// `bn.config.eps`: a chain of reads from the layer.
+    fn field(&mut self, slot: usize, path: &'static [&'static str], arg: &Arg) -> bool {
+        let mut at = arg.node();
+        let mut reads = Vec::new();
+        for &field in path.iter().rev() {
+            let read = at.filter(|&id| matches!(&self.graph.node(id).op, Op::GetAttr(name) if name == field));
+            let Some(id) = read else {
+                self.fail(Mismatch::NotAField { field, found: arg.clone() });
+                return false;
+            };
+            reads.push(id);
+            at = self.graph.node(id).input(0);
+        }
+        self.bound.fields.extend(reads);
+        at.is_some_and(|layer| self.bind(slot, &Arg::Node(layer), false))
+    }
+
+    fn bind(&mut self, slot: usize, arg: &Arg, optional: bool) -> bool {
+        let capture = &self.rule.captures[slot];
+        let fits = if optional { true } else { self.is_kind(capture.kind, arg) };
+        if !fits {
+            self.fail(Mismatch::Kind { capture: capture.name, kind: capture.kind, found: arg.clone() });
+            return false;
+        }
+        match &self.bound.slots[slot] {
+            Some(first) if !self.is_same(first, arg) => {
+                self.fail(Mismatch::Differs { capture: capture.name, first: first.clone(), second: arg.clone() });
+                false
+            }
+            Some(_) => true,
+            None => {
+                self.bound.slots[slot] = Some(arg.clone());
+                true
+            }
+        }
+    }
+
+    fn is_kind(&self, kind: Kind, arg: &Arg) -> bool {
+        let ty = arg.node().map(|id| &self.graph.node(id).ty);
+        match (kind, arg) {
+            (Kind::Value, _) => *arg != Arg::None && !matches!(ty, Some(Type::Option(_))),
+            (Kind::Tensor, _) => ty.is_some_and(|ty| ty.is_tensor() || *ty == Type::Unknown),
+            (Kind::Float, Arg::Float(_) | Arg::Int(_)) | (Kind::Int, Arg::Int(_)) | (Kind::Bool, Arg::Bool(_)) => true,
+            (Kind::Ints, _) => super::found::ints(arg).is_some(),
+            (Kind::Module(wanted), _) => match ty {
+                Some(Type::Module(kind)) => kind == wanted,
+                other => other == Some(&Type::Unknown),
+            },
+            _ => false,
+        }
+    }
+
+    /// One value? Two reads of one field are, if nothing writes to it.
+    fn is_same(&self, a: &Arg, b: &Arg) -> bool {
+        match (a, b) {
+            (Arg::Node(a), Arg::Node(b)) if a != b => {
+                let read = matches!(self.graph.node(*a).op, Op::GetAttr(_)) && !self.facts.is_written(*a);
+                read && chain(self.graph, *a) == chain(self.graph, *b)
+            }
+            _ => a == b,
+        }
+    }
+
+    fn literal(&mut self, term: &Term, arg: &Arg) -> bool {
+        #[allow(clippy::cast_precision_loss, clippy::float_cmp, reason = "a literal is meant to the last digit")]
+        let fits = match (term, arg) {
+            (Term::Int(a), Arg::Int(b)) => a == b,
+            (Term::Int(a), Arg::Float(b)) | (Term::Float(b), Arg::Int(a)) => *a as f64 == *b,
+            (Term::Float(a), Arg::Float(b)) => a == b,
+            (Term::Bool(a), Arg::Bool(b)) => a == b,
+            (Term::Str(a), Arg::Str(b)) => a == b,
+            (Term::Path(a), Arg::Path(b)) => b == a || b.ends_with(&format!("::{a}")),
+            (Term::Absent, Arg::None) => true,
+            _ => false,
+        };
+        if !fits {
+            self.fail(Mismatch::Literal { wanted: *term, found: arg.clone() });
+        }
+        fits
+    }
+
+    /// Nothing inside is read from outside, nothing is written in between, and every output is still unread where the
+    /// replacement will stand.
+    fn check_borders(&mut self, outputs: &[NodeId]) -> Result<(), Mismatch> {
+        let nodes = &mut self.bound.nodes;
+        nodes.sort_unstable();
+        nodes.dedup();
+        let root = outputs[0];
+        for &id in nodes.iter() {
+            if !outputs.contains(&id) {
+                let reader = self.graph.users(id).into_iter().find(|user| nodes.binary_search(user).is_err());
+                if let Some(user) = reader {
+                    return Err(Mismatch::Escapes { node: id, user });
+                }
+            }
+            if self.facts.epoch(id).is_none() || self.facts.epoch(id) != self.facts.epoch(root) {
+                return Err(Mismatch::Write(id));
+            }
+            if self.graph.node(id).op.effect() != Effect::Pure {
+                return Err(Mismatch::Effect(id));
+            }
+        }
+        if self.rule.may_alias() || outputs.iter().any(|&id| is_view(self.graph, id)) {
+            let captured = self.bound.slots.iter().flatten().filter_map(Arg::node);
+            if let Some(id) = captured.chain(outputs.iter().copied()).find(|&id| self.facts.is_written(id)) {
+                return Err(Mismatch::Written(id));
+            }
+        }
+        if let [_, _, ..] = outputs {
+            self.check_outputs(outputs)?;
+        }
+        Ok(())
+    }
+
+    /// Nobody may read an output before the last of them stands.
+    fn check_outputs(&self, outputs: &[NodeId]) -> Result<(), Mismatch> {
+        let order = self.graph.block_order();
+        let Some(&last) = outputs.iter().max_by_key(|&&id| order.position(id)) else { return Ok(()) };
+        for &output in outputs {
+            let early = |user: &NodeId| !order.is_before(last, *user) && self.bound.nodes.binary_search(user).is_err();
+            if let Some(user) = self.graph.users(output).into_iter().find(early) {
+                return Err(Mismatch::Early { output, user });
+            }
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, failure: Mismatch) {
+        let progress = self.bound.nodes.len() * 8 + self.bound.slots.iter().flatten().count();
+        if self.failure.as_ref().is_none_or(|(best, _)| progress > *best) {
+            self.failure = Some((progress, failure));
+        }
+    }
+}
+
+fn both_orders(goals: Vec<Goal<'_>>) -> Vec<Vec<Goal<'_>>> {
+    let mut swapped = goals.clone();
+    let (first, second) = (goals[0].1.clone(), goals[1].1.clone());
+    (swapped[0].1, swapped[1].1) = (second, first);
+    vec![goals, swapped]
+}
+
+/// The op that a node computes and where its arguments begin; an activation layer is its op.
+pub(super) fn op_of(node: &Node) -> Option<(OpId, usize)> {
+    match &node.op {
+        Op::Call(op) => Some((*op, 0)),
+        Op::CallModule(kind) => stateless(&kind.0).and_then(OpId::lookup).map(|op| (op, 1)),
+        _ => None,
+    }
+}
+
+/// The op that a layer without parameters computes.
+pub(super) fn stateless(kind: &str) -> Option<&'static str> {
+    Some(match kind {
+        "ReLU" => "relu",
+        "ReLU6" => "relu6",
+        "SiLU" => "silu",
+        "HardSwish" => "hardswish",
+        "Sigmoid" => "sigmoid",
+        "Tanh" => "tanh",
+        _ => return None,
+    })
+}
+
+fn is_view(graph: &Graph, id: NodeId) -> bool {
+    matches!(&graph.node(id).op, Op::Call(op) if op.is_view())
+}
+
+fn param(op: OpId, position: usize) -> Option<&'static catalog::Param> {
+    let entry = op.entry()?;
+    let receiver = usize::from(entry.receiver != catalog::Receiver::Free);
+    entry.params.get(position.checked_sub(receiver)?)
+}
+
+fn param_name(op: OpId, position: usize) -> &'static str {
+    param(op, position).map_or("an argument", |param| param.name)
+}
+
+fn position_of(op: OpId, name: &str) -> Option<usize> {
+    let entry = op.entry()?;
+    entry.params.iter().position(|param| param.name == name)
+}
+
+/// The default of a parameter as an argument.
+fn default_of(op: OpId, position: usize) -> Option<Arg> {
+    param(op, position)?.default_arg()
+}
+
+/// The same literal; a list of equal numbers may be written as one.
+fn same_literal(default: &Arg, given: &Arg) -> bool {
+    match (default, given) {
+        (Arg::List(items), Arg::Int(_)) => items.iter().all(|item| item == given),
+        #[allow(clippy::cast_precision_loss, clippy::float_cmp, reason = "a literal is meant to the last digit")]
+        (Arg::Int(a), Arg::Float(b)) | (Arg::Float(b), Arg::Int(a)) => *a as f64 == *b,
+        _ => default == given,
+    }
+}
+
+impl Rule {
+    /// Can a result share memory with a captured tensor?
+    fn may_alias(&self) -> bool {
+        self.after.iter().any(|output| match output {
+            Template::Operator(..) | Template::Neg(_) | Template::Module(..) => false,
+            Template::Call(op, _) => OpId::lookup(op).is_none_or(OpId::is_view),
+            _ => true,
+        })
+    }
+}
