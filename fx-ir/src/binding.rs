@@ -9,7 +9,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::{Effect, Graph, NodeId, Op, RegionId};
+use crate::{Effect, Graph, NodeId, Op, RegionId, Writers};
 
 /// When a value is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,7 +30,7 @@ impl Bindings {
     /// Works out every node's binding time. The body's first parameter is the model when `self_bound`; every other
     /// parameter of the body is an input.
     pub fn of(graph: &Graph, self_bound: bool) -> Bindings {
-        let mut solver = Solver { graph, times: HashMap::new(), written: written(graph) };
+        let mut solver = Solver { graph, times: HashMap::new(), written: graph.written_values(Writers::Ops) };
         for (position, &param) in graph.region(graph.body()).params.iter().enumerate() {
             let time = if position == 0 && self_bound { Binding::Freeze } else { Binding::Call };
             solver.times.insert(param, time);
@@ -134,43 +134,6 @@ impl Solver<'_> {
     fn get(&self, id: NodeId) -> Binding {
         self.times.get(&id).copied().unwrap_or(Binding::Call)
     }
-}
-
-/// Every value that an in-place op may write to: its operand, and what that may share memory with. Two reads of one
-/// field are one value.
-fn written(graph: &Graph) -> HashSet<NodeId> {
-    let nodes = graph.nodes();
-    let mut fields: HashMap<&str, Vec<NodeId>> = HashMap::new();
-    let mut queue = Vec::new();
-    for &id in &nodes {
-        let node = graph.node(id);
-        match (&node.op, node.op.effect()) {
-            (Op::GetAttr(field), _) => fields.entry(field).or_default().push(id),
-            (_, Effect::InPlace(position)) => queue.extend(node.input(position)),
-            _ => {}
-        }
-    }
-    let mut written = HashSet::new();
-    while let Some(id) = queue.pop() {
-        if !written.insert(id) {
-            continue;
-        }
-        let node = graph.node(id);
-        match &node.op {
-            Op::GetAttr(field) => queue.extend(fields.get(field.as_str()).into_iter().flatten()),
-            Op::Placeholder => {
-                let owner = graph.scope_of(id).and_then(|region| graph.owner_of(region));
-                queue.extend(owner.into_iter().flat_map(|owner| graph.node(owner).inputs()));
-            }
-            Op::Call(op) if op.is_view() || op.effect() != Effect::Pure => queue.extend(node.inputs()),
-            Op::Call(_) | Op::CallModule(_) => {}
-            _ => {
-                let ends = node.regions.iter().filter_map(|&region| graph.yield_of(region));
-                queue.extend(ends.flat_map(|end| graph.node(end).inputs()).chain(node.inputs()));
-            }
-        }
-    }
-    written
 }
 
 #[cfg(test)]

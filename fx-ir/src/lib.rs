@@ -17,6 +17,7 @@
 
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots so"))]
 
+mod alias;
 mod binding;
 pub mod catalog;
 mod dot;
@@ -35,6 +36,7 @@ mod tabular;
 pub mod text;
 mod types;
 
+pub use alias::Writers;
 pub use binding::{Binding, Bindings};
 pub use edit::{EditError, Spot};
 pub use graph::{Graph, Region};

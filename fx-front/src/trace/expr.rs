@@ -144,8 +144,31 @@ impl Tracer<'_> {
         }
     }
 
+    /// `list[a..b]`, which is borrowed; `list[..]` is the list.
+    fn slice(&mut self, list: &Val, range: &syn::ExprRange, span: Span) -> Result<Val> {
+        if range.start.is_none() && range.end.is_none() {
+            return Ok(list.clone().with_form(Form::Ref));
+        }
+        let mut args = Vec::new();
+        let object = self.spell(list, &mut args, span)?;
+        let mut bound = |tracer: &mut Self, expr: &Option<Box<syn::Expr>>| match expr {
+            Some(expr) => {
+                let value = tracer.expr(expr)?;
+                tracer.spell(&value, &mut args, span)
+            }
+            None => Ok(String::new()),
+        };
+        let (start, end) = (bound(self, &range.start)?, bound(self, &range.end)?);
+        let dots = range.limits.to_token_stream();
+        let template = format!("&{object}[{start}{dots}{end}]");
+        Ok(self.host(&template, args, "slice", list.ty(), span).with_form(Form::Ref))
+    }
+
     fn index_expr(&mut self, index: &syn::ExprIndex) -> Result<Val> {
         let list = self.expr(&index.expr)?;
+        if let syn::Expr::Range(range) = &*index.index {
+            return self.slice(&list, range, index.span());
+        }
         let at = self.expr(&index.index)?;
         if let (Val::List(items), Val::Lit(Arg::Int(at), _)) = (&list, &at) {
             let item = usize::try_from(*at).ok().and_then(|at| items.get(at));
@@ -180,12 +203,12 @@ impl Tracer<'_> {
                 Err(_) => unknown(mac.span(), "`vec![value; count]`"),
             },
             "panic" | "unreachable" | "todo" | "unimplemented" => {
-                self.statement_macro(mac)?;
+                self.statement_macro(mac, never())?;
                 Ok(Val::Never)
             }
             "assert" | "assert_eq" | "assert_ne" | "debug_assert" | "debug_assert_eq" | "debug_assert_ne" | "println"
             | "eprintln" | "print" | "eprint" => {
-                self.statement_macro(mac)?;
+                self.statement_macro(mac, Ty::Tuple(Vec::new()))?;
                 Ok(Val::Unit)
             }
             _ => unknown(mac.span(), format!("the macro `{name}!`")),
@@ -193,11 +216,11 @@ impl Tracer<'_> {
     }
 
     /// A macro that is run for its effect: its arguments are spelled out, the rest stays as written.
-    fn statement_macro(&mut self, mac: &syn::Macro) -> Result<()> {
+    fn statement_macro(&mut self, mac: &syn::Macro, ty: Ty) -> Result<()> {
         let tokens = syn::Expr::Macro(syn::ExprMacro { attrs: Vec::new(), mac: mac.clone() });
         let (template, args) = self.captured(&tokens, mac.span())?;
         let code = Code { template, effect: Effect::Io, fallible: false, opaque: None };
-        self.push(Op::Rust(code), args, "effect", Ty::Tuple(Vec::new()), mac.span());
+        self.push(Op::Rust(code), args, "effect", ty, mac.span());
         Ok(())
     }
 
@@ -256,6 +279,11 @@ impl Tracer<'_> {
             _ => text,
         })
     }
+}
+
+/// The type of what does not come back.
+pub(super) fn never() -> Ty {
+    Ty::Rust("!".to_owned())
 }
 
 fn literal(lit: &syn::Lit) -> Result<Val> {

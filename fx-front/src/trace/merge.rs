@@ -3,7 +3,7 @@
 use fx_ir::{Arg, NodeId, Op, RegionId, Type};
 use proc_macro2::Span;
 
-use super::{Form, Result, Tracer, Ty, Val, env::Env, unknown};
+use super::{Form, Result, Tracer, Ty, Val, env::Env, expr::never, unknown};
 
 /// What one branch left behind.
 pub(super) struct Branch {
@@ -36,7 +36,8 @@ impl Tracer<'_> {
         let before = self.env.clone();
         let living: Vec<&Branch> = branches.iter().filter(|branch| !matches!(branch.value, Val::Never)).collect();
         let Some(first) = living.first() else {
-            branches.iter().for_each(|branch| self.end(branch.region, Vec::new(), span));
+            branches.iter().for_each(|branch| self.end_diverging(branch.region, span));
+            self.graph.node_mut(owner).ty = self.index.ir_type(&never());
             return Ok(Val::Never);
         };
         let mut changed: Vec<String> = living.iter().flat_map(|branch| branch.env.changed_since(&before)).collect();
@@ -54,7 +55,7 @@ impl Tracer<'_> {
         let types: Vec<Ty> = types.iter().map(Val::ty).collect();
         for branch in &branches {
             if matches!(branch.value, Val::Never) {
-                self.end(branch.region, Vec::new(), span);
+                self.end_diverging(branch.region, span);
                 continue;
             }
             let args = pack(branch).and_then(|value| same_structure(&shape, &value)).and_then(|value| handed_over(&value));
@@ -74,6 +75,12 @@ impl Tracer<'_> {
             self.env.assign(name, part);
         }
         Ok(value)
+    }
+
+    /// Ends a region that does not come to its end: with what leaves it, its last node.
+    fn end_diverging(&mut self, region: RegionId, span: Span) {
+        let last = self.graph.region(region).nodes.last().copied();
+        self.end(region, last.map(Arg::Node).into_iter().collect(), span);
     }
 
     pub(super) fn end(&mut self, region: RegionId, args: Vec<Arg>, span: Span) {

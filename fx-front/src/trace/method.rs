@@ -4,7 +4,7 @@ use fx_ir::{Arg, Effect, ModuleKind, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use super::{Form, Result, Tracer, Ty, Val, unknown};
+use super::{Form, Result, Tracer, Ty, Val, place, unknown};
 use crate::{
     diag::{Code, Severity},
     leaf,
@@ -161,8 +161,7 @@ impl Tracer<'_> {
             return unknown(span, "a layer in training");
         }
         let label = self.label_of(module, kind);
-        let pieces: Vec<&str> = label.split(['.', '*']).filter(|piece| !piece.is_empty()).collect();
-        let name = pieces.join("_");
+        let name = place::identifier(&label);
         let op = Op::CallModule(ModuleKind(kind.to_owned()));
         Ok(self.push_labelled(op, vec![id.into(), (*input).into()], &name, &label, Ty::Tensor, span))
     }

@@ -205,7 +205,9 @@ impl Capture {
         };
         let span = all[at].span();
         if let Some(name) = field {
-            out.push(TokenTree::Ident(Ident::new(&format!("self_{name}"), span)));
+            // The place, not a reference to it: `&self.fc` stays a `&Linear`.
+            let reference = Ident::new(&format!("self_{name}"), span);
+            out.push(TokenTree::Group(Group::new(Delimiter::Parenthesis, quote::quote!(*#reference))));
             self.fields.insert(name, ());
             return 3;
         }

@@ -75,6 +75,12 @@ pub(super) fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
+/// A dotted path as one name: `layer1.*.conv1` is `layer1_conv1`.
+pub(super) fn identifier(path: &str) -> String {
+    let pieces: Vec<&str> = path.split(['.', '*', '-']).filter(|piece| !piece.is_empty()).collect();
+    pieces.join("_")
+}
+
 /// The type of a public field of a layer.
 fn leaf_field(leaf: &str, name: &str) -> Ty {
     match (leaf, name) {

@@ -6,10 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use fx_ir::{Effect, Graph, NodeId, Op, RegionId, Type};
-
-/// Layers whose result may be their input itself.
-const PASSING: &[&str] = &["Identity", "Id", "Dropout", "Flatten", "Sequential", "SequentialT"];
+use fx_ir::{Effect, Graph, NodeId, Op, RegionId, Writers};
 
 /// The epochs of a graph and the values that it may write to.
 pub(crate) struct Effects {
@@ -19,7 +16,7 @@ pub(crate) struct Effects {
 
 impl Effects {
     pub(crate) fn of(graph: &Graph) -> Effects {
-        let mut effects = Effects { epochs: HashMap::new(), written: written(graph) };
+        let mut effects = Effects { epochs: HashMap::new(), written: graph.written_values(Writers::OpsAndCode) };
         effects.number(graph, graph.body(), 0);
         effects
     }
@@ -55,54 +52,6 @@ impl Effects {
             epoch += u32::from(writes || epoch > before);
         }
         epoch
-    }
-}
-
-/// Every value that may be written to: the operand of an in-place op, whatever tensor is handed to code with an effect,
-/// and what these may share memory with. Two reads of one field are one value.
-fn written(graph: &Graph) -> HashSet<NodeId> {
-    let mut fields: HashMap<&str, Vec<NodeId>> = HashMap::new();
-    let mut queue = Vec::new();
-    let nodes = graph.nodes();
-    for &id in &nodes {
-        let node = graph.node(id);
-        match (&node.op, node.op.effect()) {
-            (Op::GetAttr(field), _) => fields.entry(field).or_default().push(id),
-            (_, Effect::InPlace(position)) => queue.extend(node.input(position)),
-            (_, Effect::Io) => queue.extend(node.inputs().filter(|&input| !is_layer(&graph.node(input).ty))),
-            _ => {}
-        }
-    }
-    let mut written = HashSet::new();
-    while let Some(id) = queue.pop() {
-        if !written.insert(id) {
-            continue;
-        }
-        let node = graph.node(id);
-        match &node.op {
-            Op::GetAttr(field) => queue.extend(fields.get(field.as_str()).into_iter().flatten()),
-            Op::Placeholder => {
-                let owner = graph.scope_of(id).and_then(|region| graph.owner_of(region));
-                queue.extend(owner.into_iter().flat_map(|owner| graph.node(owner).inputs()));
-            }
-            Op::Call(op) if op.is_view() || op.effect() != Effect::Pure => queue.extend(node.inputs()),
-            Op::CallModule(kind) if PASSING.contains(&kind.0.as_str()) => queue.extend(node.inputs().skip(1)),
-            Op::Call(_) | Op::CallModule(_) => {}
-            _ => {
-                let ends = node.regions.iter().filter_map(|&region| graph.yield_of(region));
-                queue.extend(ends.flat_map(|end| graph.node(end).inputs()).chain(node.inputs()));
-            }
-        }
-    }
-    written
-}
-
-/// A layer or a list of layers; its tensors are values of their own.
-fn is_layer(ty: &Type) -> bool {
-    match ty {
-        Type::Module(_) => true,
-        Type::Option(inner) | Type::List(inner) => is_layer(inner),
-        _ => false,
     }
 }
 

@@ -1,0 +1,75 @@
+//! Which values may change after they were made: those that something writes to, and what may share memory with them.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::{Effect, Graph, NodeId, Op, Type};
+
+/// Layers whose result may be their input itself.
+const PASSING: &[&str] = &["Identity", "Id", "Dropout", "Flatten", "Sequential", "SequentialT"];
+
+/// Who counts as a writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writers {
+    /// In-place ops alone.
+    Ops,
+    /// In-place ops, and code with an effect of its own, which may write to any tensor that it is handed.
+    OpsAndCode,
+}
+
+impl Graph {
+    /// Every value that may be written to: what a writer is handed, and what that may share memory with. Two reads of
+    /// one field are one value.
+    pub fn written_values(&self, writers: Writers) -> HashSet<NodeId> {
+        let mut fields: HashMap<&str, Vec<NodeId>> = HashMap::new();
+        let mut queue = Vec::new();
+        let nodes = self.nodes();
+        for &id in &nodes {
+            let node = self.node(id);
+            match (&node.op, node.op.effect()) {
+                (Op::GetAttr(field), _) => fields.entry(field).or_default().push(id),
+                (_, Effect::InPlace(position)) => queue.extend(node.input(position)),
+                (_, Effect::Io) if writers == Writers::OpsAndCode => queue.extend(node.inputs()),
+                _ => {}
+            }
+        }
+        let mut written = HashSet::new();
+        while let Some(id) = queue.pop() {
+            if !holds_tensor(&self.node(id).ty) || !written.insert(id) {
+                continue;
+            }
+            match &self.node(id).op {
+                Op::GetAttr(field) => queue.extend(fields.get(field.as_str()).into_iter().flatten()),
+                _ => queue.extend(self.may_alias(id)),
+            }
+        }
+        written
+    }
+
+    /// The values whose memory the node's value may share, because it is made of them.
+    fn may_alias(&self, id: NodeId) -> Vec<NodeId> {
+        let node = self.node(id);
+        match &node.op {
+            Op::Placeholder => {
+                let owner = self.scope_of(id).and_then(|region| self.owner_of(region));
+                owner.into_iter().flat_map(|owner| self.node(owner).inputs()).collect()
+            }
+            Op::Call(op) if op.is_view() || op.effect() != Effect::Pure => node.inputs().collect(),
+            Op::CallModule(kind) if PASSING.contains(&kind.0.as_str()) => node.inputs().skip(1).collect(),
+            Op::Call(_) | Op::CallModule(_) => Vec::new(),
+            _ => {
+                let ends = node.regions.iter().filter_map(|&region| self.yield_of(region));
+                ends.flat_map(|end| self.node(end).inputs()).chain(node.inputs()).collect()
+            }
+        }
+    }
+}
+
+/// May a tensor of the graph be in a value of this type? A layer's and a kernel's tensors are values of their own.
+fn holds_tensor(ty: &Type) -> bool {
+    match ty {
+        Type::Unknown | Type::Tensor(_) => true,
+        Type::Option(inner) | Type::List(inner) => holds_tensor(inner),
+        Type::Tuple(parts) => parts.iter().any(holds_tensor),
+        Type::Module(_) | Type::Rust(_) => false,
+    }
+}
