@@ -166,7 +166,9 @@ impl<'e, 'a> Writer<'e, 'a> {
     pub(super) fn bind(&mut self, id: NodeId, value: Value) {
         let node = self.graph().node(id);
         let value = Value { text: bare(&value.text).to_owned(), ..value };
-        if let Some(pattern) = self.parts_pattern(id) {
+        if !value.is_ref
+            && let Some(pattern) = self.parts_pattern(id)
+        {
             self.line(format!("let {pattern} = {};", value.text));
             return;
         }

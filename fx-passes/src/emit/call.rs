@@ -75,7 +75,12 @@ impl Writer<'_, '_> {
                 self.read(*id).borrowed()
             }
             (Kind::Shape, Arg::Node(id)) if self.is_list(*id) => format!("{}.as_slice()", self.read(*id).text),
-            (Kind::Shape, Arg::List(_)) => format!("&{}[..]", literal(arg, &read)),
+            (Kind::Shape | Kind::IntList | Kind::OptIntList | Kind::FloatList, Arg::List(items)) if items.is_empty() => {
+                let number = if kind == Kind::FloatList { "f64" } else { "i64" };
+                format!("&[] as &[{number}]")
+            }
+            (Kind::Shape | Kind::OptIntList, Arg::List(_)) => format!("&{}[..]", literal(arg, &read)),
+            (Kind::OptIntList, Arg::None) => "None::<i64>".to_owned(),
             (_, Arg::Node(id)) => self.read(*id).text,
             (_, other) => literal(other, &read),
         }

@@ -39,7 +39,7 @@ impl Emitter<'_> {
                     let _scope = frame.enter();
                     {lines}
                     drop(_scope);
-                    ::std::result::Result::Ok({name} {{ frame, {fields} }})
+                    ::std::result::Result::Ok({name} {{ {fields} frame }})
                 }}
             }}\n"
         )

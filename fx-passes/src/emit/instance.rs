@@ -288,6 +288,15 @@ impl Walk<'_, '_> {
         format!("{{ {}\n{tail} }}", lines.join("\n"))
     }
 
+    /// The position of what a loop begins with: not the first where it runs over the layers in the middle of a chain.
+    fn first_turn(&self, id: NodeId) -> usize {
+        let graph = self.writer.graph();
+        let Some(Op::Rust(code)) = graph.node(id).input(0).map(|list| &graph.node(list).op) else { return 0 };
+        let bounds = code.template.strip_prefix("$0.layers_between::<").and_then(|rest| rest.rsplit_once('('));
+        let first = bounds.and_then(|(_, bounds)| bounds.split_once(','));
+        first.and_then(|(first, _)| first.parse().ok()).unwrap_or(0)
+    }
+
     fn each(&mut self, id: NodeId, header: &str) {
         let graph = self.writer.graph();
         let region = graph.node(id).regions[0];
@@ -316,7 +325,11 @@ impl Walk<'_, '_> {
             _ => format!("({}) = ({});", targets.join(", "), outputs.join(", ")),
         });
         self.loops.pop();
-        self.writer.line(format!("for ({turn}, {pattern}) in ({over}).enumerate() {body}"));
+        let turns = match self.first_turn(id) {
+            0 => format!("({over}).enumerate()"),
+            first => format!("({first}_usize..).zip({over})"),
+        };
+        self.writer.line(format!("for ({turn}, {pattern}) in {turns} {body}"));
         match names.as_slice() {
             [one] => self.writer.set(id, Value::owned(one.clone())),
             many => {

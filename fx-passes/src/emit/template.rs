@@ -20,7 +20,8 @@ pub(super) fn fill(template: &str, value: &dyn Fn(usize) -> Value) -> String {
             continue;
         };
         let value = value(position);
-        if value.is_ref && out.ends_with('&') {
+        let is_whole = !rest[digits..].starts_with(['.', '[', '(', '?']);
+        if value.is_ref && is_whole && out.ends_with('&') {
             out.pop();
         }
         out.push_str(&value.text);
@@ -38,5 +39,6 @@ mod tests {
     fn a_reference_is_not_borrowed_again() {
         let value = |position: usize| Value { text: ["a", "b"][position].to_owned(), is_ref: position == 0 };
         assert_eq!(fill("f(&$0, &$1) + $1[$0] $$", &value), "f(a, &b) + b[a] $");
+        assert_eq!(fill("&$0[0] + &$0.0", &value), "&a[0] + &a.0");
     }
 }
