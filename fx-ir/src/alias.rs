@@ -2,10 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::{Effect, Graph, NodeId, Op, Type};
-
-/// Layers whose result may be their input itself.
-const PASSING: &[&str] = &["Identity", "Id", "Dropout", "Flatten", "Sequential", "SequentialT"];
+use crate::{Effect, Graph, ModuleKind, NodeId, Op, Type};
 
 /// Who counts as a writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +11,13 @@ pub enum Writers {
     Ops,
     /// In-place ops, and code with an effect of its own, which may write to any tensor that it is handed.
     OpsAndCode,
+}
+
+impl ModuleKind {
+    /// May the layer's result be its input itself?
+    pub fn passes_input(&self) -> bool {
+        matches!(self.0.as_str(), "Identity" | "Id" | "Dropout" | "Flatten" | "Sequential" | "SequentialT")
+    }
 }
 
 impl Graph {
@@ -54,7 +58,7 @@ impl Graph {
                 owner.into_iter().flat_map(|owner| self.node(owner).inputs()).collect()
             }
             Op::Call(op) if op.is_view() || op.effect() != Effect::Pure => node.inputs().collect(),
-            Op::CallModule(kind) if PASSING.contains(&kind.0.as_str()) => node.inputs().skip(1).collect(),
+            Op::CallModule(kind) if kind.passes_input() => node.inputs().skip(1).collect(),
             Op::Call(_) | Op::CallModule(_) => Vec::new(),
             _ => {
                 let ends = node.regions.iter().filter_map(|&region| self.yield_of(region));

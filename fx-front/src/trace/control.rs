@@ -118,7 +118,7 @@ impl<'a> Tracer<'a> {
         let mut pattern = String::new();
         let branch = self.in_region(owner, &mut |tracer| {
             let mut bound = Vec::new();
-            pattern = tracer.refutable(pat, ty, &mut bound)?;
+            pattern = tracer.refutable(pat, ty, "", &mut bound)?;
             tracer.declare_bound(bound, path, pat.span());
             body(tracer)
         })?;
@@ -150,7 +150,12 @@ impl<'a> Tracer<'a> {
         let mut header = String::new();
         let branch = self.in_region(owner, &mut |tracer| {
             let mut bound = Vec::new();
-            header = format!("{} in {}", tracer.refutable(&each.pat, &over.item, &mut bound)?, over.template);
+            let pattern = tracer.refutable(&each.pat, &over.item, "", &mut bound)?;
+            header = format!("{pattern} in {}", over.template);
+            if over.is_numbered {
+                // `(i, layer)`: the layer is the element itself.
+                bound.iter_mut().for_each(|one| one.part = one.part.strip_prefix(".1").unwrap_or_default().to_owned());
+            }
             tracer.declare_bound(bound, over.path.as_deref(), each.pat.span());
             tracer.declare_carried(&carried, span);
             tracer.block(&each.body, false)
@@ -252,6 +257,8 @@ pub(super) struct Over {
     pub(super) item: Ty,
     /// What the user would call an element.
     pub(super) path: Option<String>,
+    /// Does each element come with its number?
+    pub(super) is_numbered: bool,
 }
 
 impl Tracer<'_> {
@@ -273,7 +280,7 @@ impl Tracer<'_> {
                     return unknown(other.span(), "a loop over a value that is not known to be a list");
                 };
                 let path = self.path_of(&list).map(|path| format!("{path}.*"));
-                Ok((Over { source, template: "$0.iter()".to_owned(), item: *item, path }, None))
+                Ok((Over { source, template: "$0.iter()".to_owned(), item: *item, path, is_numbered: false }, None))
             }
         }
     }
@@ -281,7 +288,7 @@ impl Tracer<'_> {
     fn placeholder_node(&mut self, span: Span) -> Over {
         let node = self.host("()", Vec::new(), "unit", Ty::Tuple(Vec::new()), span);
         let source = node.node().unwrap_or_else(|| self.graph.region(self.graph.body()).params[0]);
-        Over { source, template: String::new(), item: Ty::Unknown, path: None }
+        Over { source, template: String::new(), item: Ty::Unknown, path: None, is_numbered: false }
     }
 
     fn range(&mut self, range: &syn::ExprRange) -> Result<(Over, Option<Vec<Val>>)> {
@@ -296,7 +303,7 @@ impl Tracer<'_> {
         let item = if matches!(end.ty(), Ty::Rust(ref ty) if ty != "integer") { end.ty() } else { start.ty() };
         let node = self.host(&format!("({text})"), args, "range", Ty::Unknown, range.span());
         let Some(source) = node.node() else { return unknown(range.span(), "a range of this form") };
-        Ok((Over { source, template: "$0.clone()".to_owned(), item, path: None }, None))
+        Ok((Over { source, template: "$0.clone()".to_owned(), item, path: None, is_numbered: false }, None))
     }
 
     fn adapted(&mut self, call: &syn::ExprMethodCall, over: Over, items: Option<Vec<Val>>) -> Result<(Over, Option<Vec<Val>>)> {
@@ -317,6 +324,7 @@ impl Tracer<'_> {
                 "enumerate" => Over {
                     template: format!("{}.enumerate()", over.template),
                     item: Ty::Tuple(vec![Ty::Rust("usize".to_owned()), over.item]),
+                    is_numbered: true,
                     ..over
                 },
                 "rev" => Over { template: format!("{}.rev()", over.template), ..over },

@@ -157,10 +157,25 @@ impl Tracer<'_> {
         let Val::Node(id, Ty::Tensor, _) = value else { return false };
         let made = match &self.graph.node(*id).op {
             Op::Call(op) => !op.is_view() && op.effect() == fx_ir::Effect::Pure,
-            Op::CallModule(kind) => !matches!(kind.0.as_str(), "Identity" | "Id" | "Dropout" | "Flatten" | "Sequential" | "SequentialT"),
+            Op::CallModule(kind) => !kind.passes_input(),
             _ => false,
         };
-        made && self.graph.region_of(*id) == Some(self.region) && self.env.count(value) <= 1 && !self.graph.has_users(*id)
+        made && self.runs_once_since(*id) && self.env.count(value) <= 1 && !self.graph.has_users(*id)
+    }
+
+    /// Is no loop entered between the node and here?
+    fn runs_once_since(&self, id: fx_ir::NodeId) -> bool {
+        let home = self.graph.region_of(id);
+        let mut region = self.region;
+        while Some(region) != home {
+            let Some(owner) = self.graph.owner_of(region) else { return false };
+            let outer = self.graph.scope_of(owner);
+            match (&self.graph.node(owner).op, outer) {
+                (Op::If | Op::Match(_), Some(outer)) => region = outer,
+                _ => return false,
+            }
+        }
+        true
     }
 
     /// An op of the table on these values.

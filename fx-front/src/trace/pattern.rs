@@ -9,6 +9,8 @@ use super::{Form, Result, Tracer, Ty, Val, unknown};
 pub(super) struct Binding {
     pub(super) name: String,
     pub(super) ty: Ty,
+    /// The part of the matched value that it is: `.1` of a tuple.
+    pub(super) part: String,
 }
 
 impl Tracer<'_> {
@@ -84,38 +86,42 @@ impl Tracer<'_> {
         }
     }
 
-    /// A refutable pattern as text, with `%n` for the n-th variable that it binds.
-    pub(super) fn refutable(&mut self, pat: &syn::Pat, ty: &Ty, bound: &mut Vec<Binding>) -> Result<String> {
+    /// A refutable pattern as text, with `%n` for the n-th variable that it binds; `part` is where in the matched value it
+    /// stands.
+    pub(super) fn refutable(&mut self, pat: &syn::Pat, ty: &Ty, part: &str, bound: &mut Vec<Binding>) -> Result<String> {
         match pat {
             syn::Pat::Wild(_) => Ok("_".to_owned()),
-            syn::Pat::Paren(inner) => self.refutable(&inner.pat, ty, bound),
-            syn::Pat::Reference(inner) => self.refutable(&inner.pat, ty, bound),
+            syn::Pat::Paren(inner) => self.refutable(&inner.pat, ty, part, bound),
+            syn::Pat::Reference(inner) => self.refutable(&inner.pat, ty, part, bound),
             syn::Pat::Ident(ident) if ident.ident == "None" => Ok("None".to_owned()),
             syn::Pat::Ident(ident) if ident.subpat.is_none() => {
-                bound.push(Binding { name: ident.ident.to_string(), ty: ty.clone() });
+                bound.push(Binding { name: ident.ident.to_string(), ty: ty.clone(), part: part.to_owned() });
                 Ok(format!("%{}", bound.len() - 1))
             }
             syn::Pat::Lit(lit) => Ok(quote::ToTokens::to_token_stream(lit).to_string()),
             syn::Pat::Path(path) => self.qualified(&path.path),
             syn::Pat::Or(or) => {
-                let cases: Result<Vec<String>> = or.cases.iter().map(|case| self.refutable(case, ty, bound)).collect();
+                let cases: Result<Vec<String>> =
+                    or.cases.iter().map(|case| self.refutable(case, ty, part, bound)).collect();
                 Ok(cases?.join(" | "))
             }
             syn::Pat::Tuple(tuple) => {
-                let part = |position: usize| match ty {
-                    Ty::Tuple(parts) => parts.get(position).cloned().unwrap_or(Ty::Unknown),
-                    _ => Ty::Unknown,
-                };
-                let parts: Result<Vec<String>> =
-                    tuple.elems.iter().enumerate().map(|(i, elem)| self.refutable(elem, &part(i), bound)).collect();
-                Ok(format!("({},)", parts?.join(", ")))
+                let mut parts = Vec::new();
+                for (position, elem) in tuple.elems.iter().enumerate() {
+                    let ty = match ty {
+                        Ty::Tuple(parts) => parts.get(position).cloned().unwrap_or(Ty::Unknown),
+                        _ => Ty::Unknown,
+                    };
+                    parts.push(self.refutable(elem, &ty, &format!("{part}.{position}"), bound)?);
+                }
+                Ok(format!("({},)", parts.join(", ")))
             }
-            syn::Pat::TupleStruct(inner) => self.variant(inner, ty, bound),
+            syn::Pat::TupleStruct(inner) => self.variant(inner, ty, part, bound),
             other => unknown(other.span(), "a pattern of this form"),
         }
     }
 
-    fn variant(&mut self, pat: &syn::PatTupleStruct, ty: &Ty, bound: &mut Vec<Binding>) -> Result<String> {
+    fn variant(&mut self, pat: &syn::PatTupleStruct, ty: &Ty, part: &str, bound: &mut Vec<Binding>) -> Result<String> {
         let name = pat.path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default();
         let types = match ty {
             Ty::Option(inner) if name == "Some" => vec![(**inner).clone()],
@@ -124,7 +130,7 @@ impl Tracer<'_> {
         let mut parts = Vec::new();
         for (position, elem) in pat.elems.iter().enumerate() {
             let ty = types.get(position).cloned().unwrap_or(Ty::Unknown);
-            parts.push(self.refutable(elem, &ty, bound)?);
+            parts.push(self.refutable(elem, &ty, part, bound)?);
         }
         let path = if matches!(name.as_str(), "Some" | "Ok" | "Err") { name } else { self.qualified(&pat.path)? };
         Ok(format!("{path}({})", parts.join(", ")))
@@ -145,12 +151,13 @@ impl Tracer<'_> {
 
     /// Declares what a refutable pattern bound as parameters of the current region.
     pub(super) fn declare_bound(&mut self, bound: Vec<Binding>, subject: Option<&str>, span: proc_macro2::Span) {
-        for Binding { name, ty } in bound {
+        for Binding { name, ty, part } in bound {
             let ir = self.index.ir_type(&ty);
-            let origin = self.origin(span, subject.unwrap_or(&name));
+            let path = subject.map(|subject| format!("{subject}{part}"));
+            let origin = self.origin(span, path.as_deref().unwrap_or(&name));
             let id = self.graph.add_param(self.region, &name, ir, origin);
-            if let Some(path) = subject {
-                self.paths.insert(id, path.to_owned());
+            if let Some(path) = path {
+                self.paths.insert(id, path);
             }
             self.env.declare(&name, Val::Node(id, ty, Form::Ref));
         }
