@@ -65,7 +65,7 @@ fn term(tmpl: &Tmpl, rule: &Resolved) -> Pat {
     let each = |parts: &[Tmpl]| parts.iter().map(|part| term(part, rule)).collect::<Vec<Pat>>();
     match tmpl {
         Tmpl::Capture(slot) => Pat::Capture(*slot),
-        Tmpl::Let(at) => rule.lets.get(*at).map_or(Pat::Any, |value| term(value, rule)),
+        Tmpl::Let(at) => rule.lets.get(*at).map_or(Pat::Any, |(_, value)| term(value, rule)),
         Tmpl::Literal(literal) => Pat::Literal(literal.clone()),
         Tmpl::List(parts) => Pat::List(each(parts)),
         Tmpl::Call(op, args) => {

@@ -88,7 +88,10 @@ fn print_rule(rule: &Resolved, slug: &str, at: usize, count: usize) -> TokenStre
             }
         }
     });
-    let lets = rule.lets.iter().map(print_tmpl);
+    let lets = rule.lets.iter().map(|(names, value)| {
+        let value = print_tmpl(value);
+        quote!(::fx_passes::rewrite::Let { names: &[#(#names),*], value: #value })
+    });
     let values = rule.after.iter().map(print_tmpl);
     quote! {
         ::fx_passes::rewrite::Rule {
@@ -225,14 +228,15 @@ fn print_tmpl(tmpl: &Tmpl) -> TokenStream {
             quote!(Or(&[#(#parts),*]))
         }
         Tmpl::Computed(at) => quote!(Computed(#at)),
-        Tmpl::Rust { template, args, fallible, tensors } => {
+        Tmpl::Rust { template, args, fallible, tensors, ty } => {
+            let yields = ty.as_ref().map_or_else(|| quote!(Tensors(#tensors)), |ty| quote!(Rust(#ty)));
             let args = args.iter().map(print_tmpl);
             quote! {
                 Rust(::fx_passes::rewrite::Rust {
                     template: #template,
                     args: &[#(#args),*],
                     fallible: #fallible,
-                    tensors: #tensors,
+                    yields: ::fx_passes::rewrite::Yields::#yields,
                 })
             }
         }

@@ -19,7 +19,7 @@ pub(super) struct Resolved {
     pub(super) before: Vec<Pat>,
     pub(super) guards: Vec<(Expr, Vec<usize>)>,
     pub(super) computed: Vec<(Expr, Vec<usize>)>,
-    pub(super) lets: Vec<Tmpl>,
+    pub(super) lets: Vec<(Vec<String>, Tmpl)>,
     pub(super) after: Vec<Tmpl>,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Resolver<'f> {
     pub(super) captures: Vec<Capture>,
     /// The parts of the pattern that `let` names.
     pub(super) parts: Vec<(usize, Pat)>,
-    pub(super) lets: Vec<Tmpl>,
+    pub(super) lets: Vec<(Vec<String>, Tmpl)>,
     /// What the `let`s of the replacement are called.
     pub(super) let_names: Vec<(String, Tmpl)>,
     pub(super) computed: Vec<(Expr, Vec<usize>)>,

@@ -158,25 +158,32 @@ const fn field(name: &'static str, ty: FieldType) -> Field {
 
 use FieldType::{Config, OptTensor, Rust, Tensor};
 
-const CONV: &[Field] = &[
-    field("stride", Rust("_")),
-    field("padding", Rust("_")),
-    field("dilation", Rust("_")),
-    field("groups", Rust("i64")),
-];
-const CONV_TRANSPOSE: &[Field] = &[
-    field("stride", Rust("_")),
-    field("padding", Rust("_")),
-    field("output_padding", Rust("_")),
-    field("groups", Rust("i64")),
-    field("dilation", Rust("_")),
-];
+macro_rules! conv_fields {
+    ($sizes:literal, $($more:literal)?) => {
+        &[
+            field("stride", Rust($sizes)),
+            field("padding", Rust($sizes)),
+            field("dilation", Rust($sizes)),
+            $(field($more, Rust($sizes)),)?
+            field("groups", Rust("i64")),
+        ]
+    };
+}
+
+const CONV1D: &[Field] = conv_fields!("i64",);
+const CONV2D: &[Field] = conv_fields!("[i64; 2]",);
+const CONV3D: &[Field] = conv_fields!("[i64; 3]",);
+const CONV_TRANSPOSE1D: &[Field] = conv_fields!("i64", "output_padding");
+const CONV_TRANSPOSE2D: &[Field] = conv_fields!("[i64; 2]", "output_padding");
+const CONV_TRANSPOSE3D: &[Field] = conv_fields!("[i64; 3]", "output_padding");
 const NORM: &[Field] = &[field("eps", Rust("f64"))];
 
-/// The fields of a layer type; `None` for a layer without any.
+const fn layer_of(config: &'static [Field]) -> [Field; 3] {
+    [field("ws", Tensor), field("bs", OptTensor), field("config", Config(config))]
+}
+
+/// The fields of a layer type; none for a layer without any.
 pub(super) fn fields_of(kind: &str) -> &'static [Field] {
-    const CONVOLUTION: &[Field] = &[field("ws", Tensor), field("bs", OptTensor), field("config", Config(CONV))];
-    const TRANSPOSED: &[Field] = &[field("ws", Tensor), field("bs", OptTensor), field("config", Config(CONV_TRANSPOSE))];
     const LINEAR: &[Field] = &[field("ws", Tensor), field("bs", OptTensor)];
     const BATCH_NORM: &[Field] = &[
         field("ws", OptTensor),
@@ -199,8 +206,12 @@ pub(super) fn fields_of(kind: &str) -> &'static [Field] {
         field("config", Config(NORM)),
     ];
     match kind {
-        "Conv1D" | "Conv2D" | "Conv3D" => CONVOLUTION,
-        "ConvTranspose1D" | "ConvTranspose2D" | "ConvTranspose3D" => TRANSPOSED,
+        "Conv1D" => const { &layer_of(CONV1D) },
+        "Conv2D" => const { &layer_of(CONV2D) },
+        "Conv3D" => const { &layer_of(CONV3D) },
+        "ConvTranspose1D" => const { &layer_of(CONV_TRANSPOSE1D) },
+        "ConvTranspose2D" => const { &layer_of(CONV_TRANSPOSE2D) },
+        "ConvTranspose3D" => const { &layer_of(CONV_TRANSPOSE3D) },
         "Linear" => LINEAR,
         "BatchNorm" => BATCH_NORM,
         "LayerNorm" => LAYER_NORM,

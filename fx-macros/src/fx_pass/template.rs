@@ -84,7 +84,7 @@ impl Resolver<'_> {
             self.faults.push(Code::OutputCount, expr, &message, "");
             return None;
         }
-        self.lets.push(value);
+        self.lets.push((names.iter().map(ToString::to_string).collect(), value));
         let at = self.lets.len() - 1;
         for (part, name) in names.iter().enumerate() {
             if self.slot_of(name).is_some() {
@@ -231,9 +231,15 @@ impl Resolver<'_> {
         Some(Tmpl::Call(schema.op, values.into_iter().flatten().collect()))
     }
 
-    /// `rust!(path(&conv.ws, bn)?)`: Rust as it is, in which captures stand for their values.
+    /// `rust!(path(&conv.ws, bn)?; Type)`: Rust as it is, in which captures stand for their values; without a type it
+    /// yields a tensor.
     fn tmpl_rust(&mut self, tokens: &TokenStream) -> Tmpl {
         let mut tokens: Vec<TokenTree> = tokens.clone().into_iter().collect();
+        let is_semicolon = |token: &TokenTree| matches!(token, TokenTree::Punct(sign) if sign.as_char() == ';');
+        let ty = tokens.iter().position(is_semicolon).map(|at| {
+            let ty: TokenStream = tokens.drain(at..).skip(1).collect();
+            spelled(ty)
+        });
         let fallible = matches!(tokens.last(), Some(TokenTree::Punct(sign)) if sign.as_char() == '?');
         if fallible {
             tokens.pop();
@@ -241,7 +247,7 @@ impl Resolver<'_> {
         let mut args = Vec::new();
         let filled = self.holes(tokens.into_iter().collect(), &mut args);
         let template = spelled(filled).replace("__hole", "$");
-        Tmpl::Rust { template, args, fallible, tensors: 1 }
+        Tmpl::Rust { template, args, fallible, tensors: 1, ty }
     }
 
     /// The tokens with every capture replaced by its hole.
@@ -284,7 +290,7 @@ impl Resolver<'_> {
             Tmpl::Capture(slot) if self.captures[*slot].is_typed || self.captures[*slot].kind != Kind::Value => {
                 yields_of(&self.captures[*slot].kind)
             }
-            Tmpl::Let(at) => self.lets.get(*at).map_or(Yields::Unknown, |value| self.yields(value)),
+            Tmpl::Let(at) => self.lets.get(*at).map_or(Yields::Unknown, |(_, value)| self.yields(value)),
             Tmpl::Literal(literal) => literal_yields(literal),
             Tmpl::List(_) => Yields::List,
             Tmpl::Call(op, _) => op_yields(*op),
@@ -302,7 +308,12 @@ impl Resolver<'_> {
                 _ => Yields::Unknown,
             },
             Tmpl::Rust { tensors, .. } if *tensors > 1 => Yields::Tuple(*tensors),
-            Tmpl::Capture(_) | Tmpl::Computed(_) | Tmpl::Rust { .. } => Yields::Unknown,
+            Tmpl::Rust { ty: Some(ty), .. } => match ty.as_str() {
+                "f64" | "i64" | "usize" => Yields::Number,
+                _ => Yields::Unknown,
+            },
+            Tmpl::Rust { .. } => Yields::Tensor,
+            Tmpl::Capture(_) | Tmpl::Computed(_) => Yields::Unknown,
         }
     }
 }

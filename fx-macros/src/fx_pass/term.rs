@@ -119,7 +119,7 @@ pub(super) enum Tmpl {
     Field(usize, Vec<(&'static str, FieldType)>),
     Or(Box<[Tmpl; 2]>),
     Computed(usize),
-    Rust { template: String, args: Vec<Tmpl>, fallible: bool, tensors: usize },
+    Rust { template: String, args: Vec<Tmpl>, fallible: bool, tensors: usize, ty: Option<String> },
 }
 
 /// What a template yields, as far as is known.

@@ -5,7 +5,7 @@ use fx_ir::{Arg, Code, Graph, ModuleKind, NodeId, Op, OpId, Origin, Type};
 use super::facts::Facts;
 use super::found::Bound;
 use super::rule::FieldType;
-use super::{Found, Kind, Operator, Rule, Rust, Template};
+use super::{Found, Kind, Let, Operator, Rule, Rust, Template, Yields};
 
 /// What one application of a rule did.
 pub(super) struct Applied {
@@ -39,8 +39,8 @@ pub(super) fn apply(
     let mut builder =
         Builder { graph, facts, rule, bound: &bound, computed, origin, anchor: last, lets: Vec::new(), made: Vec::new() };
     for value in rule.lets {
-        let value = builder.value(value);
-        builder.lets.push(value);
+        let parts = builder.bind(value);
+        builder.lets.push(parts);
     }
     let results = match (rule.after, outputs) {
         ([after], &[root]) => vec![builder.become_value(after, root)],
@@ -78,7 +78,8 @@ struct Builder<'a> {
     computed: Vec<Arg>,
     origin: Origin,
     anchor: NodeId,
-    lets: Vec<Arg>,
+    /// By `let`, its value or its parts.
+    lets: Vec<Vec<Arg>>,
     made: Vec<NodeId>,
 }
 
@@ -112,6 +113,22 @@ impl Builder<'_> {
         }
     }
 
+    /// The value of a `let`, or its parts, under the names that the rule gives them.
+    fn bind(&mut self, value: &'static Let) -> Vec<Arg> {
+        let bound = match (self.step(&value.value), value.names) {
+            (Ok(step), &[name]) => self.make(Step { name: name.to_owned(), ..step }),
+            (Ok(step), names) => self.make(Step { name: names.join("_"), ..step }),
+            (Err(value), _) => value,
+        };
+        if value.names.len() == 1 {
+            return vec![bound];
+        }
+        let part = |(at, name): (usize, &&str)| {
+            self.make(Step { op: Op::TupleGet(at), args: vec![bound.clone()], ty: Type::TENSOR, name: (*name).to_owned() })
+        };
+        value.names.iter().enumerate().map(part).collect()
+    }
+
     fn make(&mut self, step: Step) -> Arg {
         let Step { op, args, ty, name } = step;
         let made = self.graph.insert_before(self.anchor, op, args, &name, ty, self.origin.clone());
@@ -128,11 +145,8 @@ impl Builder<'_> {
     fn step(&mut self, template: &'static Template) -> Result<Step, Arg> {
         match template {
             Template::Capture(slot) => Err(self.bound.slots[*slot].clone().unwrap_or(Arg::None)),
-            Template::Let(at) => Err(self.lets[*at].clone()),
-            Template::Part(at, part) => {
-                let args = vec![self.lets[*at].clone()];
-                Ok(Step { op: Op::TupleGet(*part), args, ty: Type::TENSOR, name: "part".to_owned() })
-            }
+            Template::Let(at) => Err(self.lets[*at].first().cloned().unwrap_or(Arg::None)),
+            Template::Part(at, part) => Err(self.lets[*at].get(*part).cloned().unwrap_or(Arg::None)),
             Template::Int(number) => Err(Arg::Int(*number)),
             Template::Float(number) => Err(Arg::Float(*number)),
             Template::Bool(value) => Err(Arg::Bool(*value)),
@@ -172,10 +186,10 @@ impl Builder<'_> {
     fn rust(&mut self, rust: &'static Rust) -> Step {
         let args = self.values(rust.args);
         let code = if rust.fallible { Code::fallible(rust.template) } else { Code::pure(rust.template) };
-        let ty = match rust.tensors {
-            0 => Type::Unknown,
-            1 => Type::TENSOR,
-            several => Type::Tuple(vec![Type::TENSOR; several]),
+        let ty = match rust.yields {
+            Yields::Tensors(1) => Type::TENSOR,
+            Yields::Tensors(several) => Type::Tuple(vec![Type::TENSOR; several]),
+            Yields::Rust(spelling) => Type::rust(spelling),
         };
         Step { op: Op::Rust(code), args, ty, name: "value".to_owned() }
     }

@@ -26,5 +26,5 @@ pub use argument::{Argument, IntoArgument};
 pub use found::{Found, Value};
 pub use mismatch::WhyNot;
 pub use operator::Operator;
-pub use rule::{Capture, FieldType, Guard, Kind, Param, Rule, Rust, Template, Term, Text};
+pub use rule::{Capture, FieldType, Guard, Kind, Let, Param, Rule, Rust, Template, Term, Text, Yields};
 pub use rule_set::{Outcome, RuleSet};

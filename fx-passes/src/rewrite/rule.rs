@@ -23,7 +23,7 @@ pub struct Rule {
     /// Arguments that Rust computes from literals.
     pub computed: &'static [fn(&Found<'_>) -> Argument],
     /// Values that the replacement names by `let`; a later one may read an earlier one.
-    pub lets: &'static [Template],
+    pub lets: &'static [Let],
     /// The replacement: one value for each output.
     pub after: &'static [Template],
 }
@@ -165,8 +165,26 @@ pub struct Rust {
     pub args: &'static [Template],
     /// Is it a `Result`?
     pub fallible: bool,
-    /// How many tensors it yields; one is not a tuple.
-    pub tensors: usize,
+    /// What it yields.
+    pub yields: Yields,
+}
+
+/// What Rust in a replacement yields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Yields {
+    /// A tensor, or a tuple of several.
+    Tensors(usize),
+    /// A value of this Rust type.
+    Rust(&'static str),
+}
+
+/// A value that a replacement names.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Let {
+    /// Its name, or those of its parts.
+    pub names: &'static [&'static str],
+    /// The value.
+    pub value: Template,
 }
 
 /// What a field of a layer holds.
