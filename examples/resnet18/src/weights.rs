@@ -38,6 +38,16 @@ pub fn input(batch: i64, side: i64) -> Tensor {
     Tensor::from_slice(&scaled("input", &shape, 0.0, 3f64.sqrt())).view(shape)
 }
 
+/// Token ids of the reference, `i64[batch, length]`, each below `vocabulary`; their name is `input_ids`.
+pub fn tokens(batch: i64, length: i64, vocabulary: i64) -> Tensor {
+    let seed = fnv1a64("input_ids");
+    let ids: Vec<i64> = (0..(batch * length).unsigned_abs())
+        .map(|i| splitmix64(seed.wrapping_add(i.wrapping_mul(GOLDEN))))
+        .map(|hash| (hash % vocabulary.unsigned_abs()).cast_signed())
+        .collect();
+    Tensor::from_slice(&ids).view([batch, length])
+}
+
 /// The values of the tensor `name`, in row-major order.
 fn values(name: &str, shape: &[i64]) -> Vec<f32> {
     let (offset, scale) = match shape {
