@@ -150,7 +150,8 @@ pub struct ModuleField {
     pub ident: Option<syn::Ident>,
     /// Its type.
     pub ty: syn::Type,
-    /// `name = "fc"`: its name in the state dict; dots make levels (`"layer1.0"`).
+    /// `name = "fc"`: its name in the state dict; dots make levels (`"layer1.0"`). `{}` stands for the position of an
+    /// element of a list (`"layers.encoder_layer_{}"`).
     #[darling(default)]
     pub name: Option<SpannedValue<String>>,
     /// `skip`: not a part of the model.

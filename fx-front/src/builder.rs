@@ -15,7 +15,7 @@ pub enum Layer {
     Module(Ty),
     /// A closure that needs nothing but its input.
     Closure(syn::ExprClosure),
-    /// Modules of this type, any number of them up to the chain's end.
+    /// Modules of this type, any number of them; at most one step of a chain is of this kind.
     Repeat(Ty),
 }
 
@@ -32,6 +32,9 @@ pub fn layers(index: &Index, owner: usize, field: &str) -> Option<Vec<Layer>> {
         for (literal, scope) in literals(&function.block, &makes) {
             let value = literal.fields.iter().find(|value| matches!(&value.member, syn::Member::Named(name) if name == field))?;
             let chain = reader.chain(&value.expr, &reader.lets(&scope), 8)?;
+            if chain.iter().filter(|layer| matches!(layer, Layer::Repeat(_))).count() > 1 {
+                return None;
+            }
             match &found {
                 Some(known) if !agree(known, &chain) => return None,
                 _ => found = Some(chain),
@@ -99,23 +102,30 @@ impl Reader<'_> {
                     let chain = self.chain(&assign.right, chains, 8);
                     chains.insert(path_text(&path.path), chain);
                 }
-                syn::Stmt::Expr(syn::Expr::ForLoop(each), _) => self.each(&each.body, chains),
+                syn::Stmt::Expr(syn::Expr::ForLoop(each), _) => self.some_times(&each.body, chains),
+                syn::Stmt::Expr(syn::Expr::If(branch), _) if branch.else_branch.is_none() => {
+                    self.some_times(&branch.then_branch, chains);
+                }
+                syn::Stmt::Expr(syn::Expr::If(_) | syn::Expr::Match(_) | syn::Expr::While(_) | syn::Expr::Loop(_), _) => {
+                    forget_written(stmt, chains);
+                }
                 _ => {}
             }
         }
     }
 
-    /// A loop that adds layers: those it adds in one turn, all of one type, are added any number of times.
-    fn each(&self, body: &syn::Block, chains: &mut Chains) {
+    /// A body that runs some times or not at all, and adds layers: those it adds are all of one type.
+    fn some_times(&self, body: &syn::Block, chains: &mut Chains) {
         let before = chains.clone();
         self.statements(&body.stmts, chains);
         for (name, old) in before {
-            let Some(new) = chains.get(&name).cloned().flatten() else { continue };
-            let Some(old) = old else { continue };
-            if new.len() == old.len() {
-                continue;
-            }
-            chains.insert(name, repeated(&new));
+            let new = chains.get(&name).cloned().flatten();
+            let changed = match (old, new) {
+                (Some(old), Some(new)) if new.len() == old.len() && agree(&old, &new) => continue,
+                (Some(old), Some(new)) => repeated(old, &new),
+                _ => None,
+            };
+            chains.insert(name, changed);
         }
     }
 
@@ -124,7 +134,24 @@ impl Reader<'_> {
             syn::Expr::Path(path) => chains.get(&path_text(&path.path)).cloned().flatten(),
             syn::Expr::Paren(inner) => self.chain(&inner.expr, chains, fuel),
             syn::Expr::Try(inner) => self.chain(&inner.expr, chains, fuel),
+            syn::Expr::Call(call) if is_some(call) => self.chain(&call.args[0], chains, fuel),
             syn::Expr::Call(call) => self.call(call, fuel),
+            // An optional chain: `resized.then(|| seq)`, `if resized { Some(seq) } else { None }`.
+            syn::Expr::MethodCall(call) if call.method == "then" => match call.args.first()? {
+                syn::Expr::Closure(closure) => self.chain(&closure.body, chains, fuel),
+                _ => None,
+            },
+            syn::Expr::If(branch) => {
+                let then = self.tail(&branch.then_branch, chains, fuel)?;
+                match &*branch.else_branch.as_ref()?.1 {
+                    syn::Expr::Block(other) if is_none(&other.block) => Some(then),
+                    syn::Expr::Block(other) => {
+                        self.tail(&other.block, chains, fuel).filter(|other| agree(&then, other))
+                    }
+                    _ => None,
+                }
+            }
+            syn::Expr::Block(block) => self.tail(&block.block, chains, fuel),
             syn::Expr::MethodCall(call) => {
                 let mut chain = self.chain(&call.receiver, chains, fuel)?;
                 let arg = call.args.first()?;
@@ -138,6 +165,14 @@ impl Reader<'_> {
                 }
                 Some(chain)
             }
+            _ => None,
+        }
+    }
+
+    /// The chain that a block of one expression makes.
+    fn tail(&self, block: &syn::Block, chains: &Chains, fuel: u32) -> Option<Vec<Layer>> {
+        match block.stmts.as_slice() {
+            [syn::Stmt::Expr(expr, None)] => self.chain(expr, chains, fuel),
             _ => None,
         }
     }
@@ -225,11 +260,40 @@ fn known(ty: Ty) -> Option<Ty> {
     matches!(ty, Ty::Leaf(_) | Ty::Struct(_)).then_some(ty)
 }
 
-/// Any number of modules, when all of them are of one type.
-fn repeated(chain: &[Layer]) -> Option<Vec<Layer>> {
-    let Some(Layer::Module(first) | Layer::Repeat(first)) = chain.first() else { return None };
-    let same = chain.iter().all(|layer| matches!(layer, Layer::Module(ty) | Layer::Repeat(ty) if ty == first));
-    same.then(|| vec![Layer::Repeat(first.clone())])
+/// `old` and then any number of what `new` adds to it, when that is all of one type; what stands right before and is of
+/// that type too is one of them.
+fn repeated(mut old: Vec<Layer>, new: &[Layer]) -> Option<Vec<Layer>> {
+    let (kept, added) = new.split_at_checked(old.len())?;
+    let Some(Layer::Module(first) | Layer::Repeat(first)) = added.first() else { return None };
+    let same = |layer: &Layer| matches!(layer, Layer::Module(ty) | Layer::Repeat(ty) if ty == first);
+    if !agree(&old, kept) || !added.iter().all(same) {
+        return None;
+    }
+    while old.pop_if(|layer| same(layer)).is_some() {}
+    old.push(Layer::Repeat(first.clone()));
+    Some(old)
+}
+
+/// A chain that is written to in a way that is not read here is not known any more.
+fn forget_written(stmt: &syn::Stmt, chains: &mut Chains) {
+    struct Find<'c>(&'c mut Chains);
+    impl<'ast> syn::visit::Visit<'ast> for Find<'_> {
+        fn visit_expr_assign(&mut self, assign: &'ast syn::ExprAssign) {
+            if let syn::Expr::Path(path) = &*assign.left {
+                self.0.insert(path_text(&path.path), None);
+            }
+            syn::visit::visit_expr_assign(self, assign);
+        }
+    }
+    syn::visit::Visit::visit_stmt(&mut Find(chains), stmt);
+}
+
+fn is_some(call: &syn::ExprCall) -> bool {
+    call.args.len() == 1 && matches!(&*call.func, syn::Expr::Path(path) if path.path.is_ident("Some"))
+}
+
+fn is_none(block: &syn::Block) -> bool {
+    matches!(block.stmts.as_slice(), [syn::Stmt::Expr(syn::Expr::Path(path), None)] if path.path.is_ident("None"))
 }
 
 fn ok_argument(expr: &syn::Expr) -> &syn::Expr {

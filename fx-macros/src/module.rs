@@ -122,6 +122,13 @@ fn visit(field: &Field) -> Option<TokenStream> {
     let (member, name) = (&field.member, &field.name);
     let role = match (parameter.is_present(), buffer.is_present()) {
         _ if skip.is_present() => return None,
+        (false, false) if name.contains("{}") => {
+            return Some(quote! {
+                for (index, element) in self.#member.iter().enumerate() {
+                    ::fx_runtime::module::visit_field!(visitor, &::std::format!(#name, index), element);
+                }
+            });
+        }
         (false, false) => {
             return Some(quote!(::fx_runtime::module::visit_field!(visitor, #name, &self.#member);));
         }

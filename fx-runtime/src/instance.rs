@@ -53,7 +53,7 @@ impl Tracer {
     pub fn chain<'m>(
         &mut self,
         path: &str,
-        layers: impl Iterator<Item = (usize, Option<&'m dyn Module>, &'m str)>,
+        layers: impl Iterator<Item = (usize, Option<&'m dyn Module>, &'static str)>,
         input: &Arg,
         place: &str,
     ) -> Arg {

@@ -102,6 +102,24 @@ macro_rules! stack_methods {
                 self.layers.layers_as()
             }
 
+            /// The layers between the first `first` and the last `last`, each of which must be a `T`.
+            ///
+            /// # Errors
+            ///
+            /// [`Error::Layer`] for the first one of another type, or if there are fewer than `first + last` layers.
+            pub fn layers_between<T: 'static>(&self, first: usize, last: usize) -> Result<Vec<&T>, Error> {
+                self.layers.layers_between(first, last)
+            }
+
+            /// The layer that `behind` others follow, which must be a `T`.
+            ///
+            /// # Errors
+            ///
+            /// [`Error::Layer`] if there is no such layer or it is of another type.
+            pub fn layer_from_end<T: 'static>(&self, behind: usize) -> Result<&T, Error> {
+                self.layers.layer_from_end(behind)
+            }
+
             /// Every layer: its index, the layer if its type is registered, and the name of its type.
             pub fn layers(&self) -> impl Iterator<Item = (usize, Option<&dyn crate::Module>, &'static str)> {
                 self.layers.layers()

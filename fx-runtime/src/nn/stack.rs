@@ -165,6 +165,16 @@ impl Stack {
         (0..self.len()).map(|index| self.layer(index)).collect()
     }
 
+    pub(super) fn layers_between<T: 'static>(&self, first: usize, last: usize) -> Result<Vec<&T>, Error> {
+        let found = || Error::Layer { index: self.len(), expected: short_name::<T>(), found: None };
+        let end = self.len().checked_sub(last).filter(|&end| first <= end).ok_or_else(found)?;
+        (first..end).map(|index| self.layer(index)).collect()
+    }
+
+    pub(super) fn layer_from_end<T: 'static>(&self, behind: usize) -> Result<&T, Error> {
+        self.layer(self.len().checked_sub(behind + 1).unwrap_or(usize::MAX))
+    }
+
     pub(super) fn layers(&self) -> impl Iterator<Item = (usize, Option<&dyn Module>, &'static str)> {
         self.0.iter().enumerate().map(|(index, slot)| {
             let module = slot.module();
