@@ -87,11 +87,12 @@ fn variant(name: Option<&str>) -> Result<Variant, String> {
 fn device(place: Place) -> Result<Device, String> {
     match place {
         Place::Cpu => Ok(Device::Cpu),
-        Place::Cuda if tch::Cuda::is_available() => {
+        // Asking for the capabilities opens libtorch's CUDA half, which nothing else links.
+        Place::Cuda if fx_runtime::capabilities().cuda_devices > 0 => {
             tch::Cuda::cudnn_set_benchmark(true);
             Ok(Device::Cuda(0))
         }
-        Place::Cuda => Err("no CUDA device, or a libtorch without CUDA".to_owned()),
+        Place::Cuda => Err(format!("no CUDA device can be used here:\n{}", fx_runtime::capabilities())),
     }
 }
 
