@@ -117,7 +117,9 @@ impl Tracer<'_> {
         let origin = self.origin(span, "each");
         let args = std::iter::once(Arg::Node(list)).chain(args).collect();
         let header = "%0 in $0.iter().copied()".to_owned();
-        let owner = self.graph.push(self.region, Op::For(header), args, "each", Type::Unknown, origin);
+        let label = self.label_of(module, "each");
+        let name = place::identifier(label.rsplit('.').next().unwrap_or(&label));
+        let owner = self.graph.push(self.region, Op::For(header), args, &name, Type::Unknown, origin);
         let path = self.path_of(module).map(|path| format!("{path}.*"));
         let carried = [("xs".to_owned(), xs)];
         self.env.open();
