@@ -11,10 +11,11 @@ use fx_front::{
     diag::{Code, Diagnostic, Diagnostics, Severity},
     handoff::{self, Items},
     index::{Function, Index, Ty},
-    scan, trace,
+    scan,
+    trace::{self, Traced},
 };
 
-use crate::{emit, out, pass::PassContext, pipeline::Pipeline};
+use crate::{emit::{self, Printed}, out, pass::PassContext, pipeline::Pipeline};
 
 /// Traces a crate at build time and generates the frozen types of its `#[traceable]` items.
 ///
@@ -50,7 +51,7 @@ impl Build {
     /// A fault in a `#[traceable]` item is shown by that item; a fault without such a home fails the build here.
     pub fn run(self) {
         let told = match (env::var_os("CARGO_MANIFEST_DIR"), env::var_os("OUT_DIR")) {
-            (Some(root), Some(out)) => self.run_in(Path::new(&root), Path::new(&out)),
+            (Some(root), Some(out)) => self.generate(Path::new(&root), Path::new(&out)),
             _ => vec!["cargo::error=fx runs inside a build script: call `fx_passes::Build::new().run()` from build.rs".to_owned()],
         };
         let search_path = env::var("DEP_FX_RUNTIME_LIBTORCH_LIB").map(|lib| format!("cargo::rustc-link-arg=-Wl,-rpath,{lib}"));
@@ -59,10 +60,21 @@ impl Build {
         }
     }
 
-    /// Reads the package in `root`, writes below `out`, and yields the lines for Cargo.
-    pub(crate) fn run_in(&self, root: &Path, out: &Path) -> Vec<String> {
+    /// The same outside a build script: reads the package in the folder `root`, writes below `out` (`out/fx/Net.rs` and
+    /// so on), and yields the lines that a build script tells Cargo, faults among them as `cargo::error=`.
+    ///
+    /// What is written depends on the package's sources alone, not on where they lie.
+    ///
+    /// ```no_run
+    /// use std::path::Path;
+    ///
+    /// for line in fx_passes::Build::new().generate(Path::new("net"), Path::new("generated")) {
+    ///     assert!(!line.starts_with("cargo::error="), "{line}");
+    /// }
+    /// ```
+    pub fn generate(&self, root: &Path, out: &Path) -> Vec<String> {
         let mut told = vec!["cargo::rerun-if-changed=build.rs".to_owned()];
-        let folders = ["src", "examples", "tests", "benches"].into_iter().filter(|folder| root.join(folder).is_dir());
+        let folders = FOLDERS.into_iter().filter(|folder| root.join(folder).is_dir());
         told.extend(folders.map(|folder| format!("cargo::rerun-if-changed={folder}")));
         let mut run = Run { items: Items::default(), seen: Vec::new(), report: String::new(), told };
         for entry in roots(root) {
@@ -81,6 +93,7 @@ impl Build {
     fn krate(&self, root: &Path, entry: &Path, out: &Path, run: &mut Run) {
         let diags = Diagnostics::new();
         let index = scan::krate(root, &[entry.to_path_buf()], &diags);
+        run.watch(&index.files);
         let mut files = Vec::new();
         check_names(&index, &diags);
         for (item, function) in index.fns.iter().enumerate() {
@@ -91,40 +104,57 @@ impl Build {
             }
             run.seen.push((key.to_string(), place));
             let file = run.items.add(key, &function.sig, &function.block, &function.file);
-            let printed = self.item(&index, item, &diags);
+            let printed = self.item(&index, item, &file, run, &diags);
             files.push((file, printed));
         }
         let broken = run.distribute(diags.into_sorted());
         for (file, printed) in files {
             match printed {
                 Ok(_) if broken => run.items.withhold(&file),
-                Ok(source) => {
-                    if let Err(error) = out::write(&out.join("fx").join(&file), &source) {
-                        run.told.push(format!("cargo::error=cannot write `fx/{file}` below OUT_DIR: {error}"));
-                    }
+                Ok(printed) => {
+                    run.write(out, &graph_file(&file), &printed.graph);
+                    run.write(out, &file, &printed.frozen);
                 }
                 Err(bug) => {
                     run.items.withhold(&file);
-                    let path = out.join("fx").join(format!("{file}.bug.txt"));
-                    let _ = out::write(&path, &bug);
+                    let kept = format!("{file}.bug.txt");
+                    run.write(out, &kept, &bug);
                     let first = bug.lines().next().unwrap_or_default();
                     run.told.push(format!(
                         "cargo::error=fx generated `{file}` wrongly, which is a bug of fx, not of yours: {first} (see {})",
-                        path.display()
+                        out.join("fx").join(&kept).display()
                     ));
                 }
             }
         }
     }
 
-    fn item(&self, index: &Index, item: usize, diags: &Diagnostics) -> Result<String, String> {
-        let traced = trace::item(index, item, diags);
+    /// Traces, transforms and prints one item; where that fails, which is a bug of ours, the item is carried along whole.
+    fn item(&self, index: &Index, item: usize, file: &str, run: &mut Run, diags: &Diagnostics) -> Result<Printed, String> {
+        self.printed(index, &trace::item(index, item, diags), file).or_else(|bug| {
+            let first = bug.lines().next().unwrap_or_default();
+            let name = file.trim_end_matches(".rs");
+            run.told.push(format!("cargo::warning=a bug of fx: `{name}` is frozen without being optimised: {first}"));
+            let reason = "a bug of fx keeps it from being understood";
+            self.printed(index, &trace::carried(index, item, diags, reason), file)
+        })
+    }
+
+    fn printed(&self, index: &Index, traced: &Traced, file: &str) -> Result<Printed, String> {
         let mut graph = traced.graph.clone();
         let context = PassContext::new(traced.signature.has_receiver);
         self.pipeline.run(&mut graph, &context).map_err(|fault| fault.to_string())?;
-        emit::item(index, &traced, &graph)
+        emit::item(index, traced, &graph, &graph_file(file))
     }
 }
+
+/// The file of the instance graph beside the file of the frozen type.
+fn graph_file(file: &str) -> String {
+    format!("{}_graph.rs", file.trim_end_matches(".rs"))
+}
+
+/// The folders that hold the roots of a package's crates.
+const FOLDERS: [&str; 4] = ["src", "examples", "tests", "benches"];
 
 /// What one run gathers.
 struct Run {
@@ -135,6 +165,23 @@ struct Run {
 }
 
 impl Run {
+    fn write(&mut self, out: &Path, file: &str, text: &str) {
+        if let Err(error) = out::write(&out.join("fx").join(file), text) {
+            self.told.push(format!("cargo::error=cannot write `fx/{file}` below OUT_DIR: {error}"));
+        }
+    }
+
+    /// Names the files that lie outside the folders that are watched whole, where a `#[path]` leads.
+    fn watch(&mut self, files: &[String]) {
+        let inside = |file: &str| FOLDERS.iter().any(|folder| Path::new(file).starts_with(folder)) && !file.contains("..");
+        for file in files.iter().filter(|file| !inside(file)) {
+            let line = format!("cargo::rerun-if-changed={file}");
+            if !self.told.contains(&line) {
+                self.told.push(line);
+            }
+        }
+    }
+
     /// Sends each diagnostic where it is shown; is there one that stops the build?
     fn distribute(&mut self, diagnostics: Vec<Diagnostic>) -> bool {
         let mut broken = false;

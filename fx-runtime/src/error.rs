@@ -8,6 +8,9 @@ use std::path::PathBuf;
 
 use tch::{Device, Kind, TchError};
 
+/// A `Result` whose error is fx's.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
 /// Everything that this crate can refuse.
 #[derive(Debug)]
 #[non_exhaustive]

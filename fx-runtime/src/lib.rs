@@ -21,7 +21,7 @@ pub mod registry;
 pub mod weights;
 
 pub use capabilities::{Capabilities, capabilities};
-pub use error::Error;
+pub use error::{Error, Result};
 pub use freeze::{Backend, Freeze, MemoryFormat};
 pub use fx_ir::Graph;
 pub use fx_macros::{Module, fx, traceable};

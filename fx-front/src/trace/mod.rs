@@ -7,9 +7,11 @@
 
 mod block;
 mod call;
+mod capture;
 mod control;
 mod env;
 mod expr;
+mod guess;
 mod inline;
 mod merge;
 mod method;
@@ -66,6 +68,15 @@ fn unknown<T>(span: Span, reason: impl Into<String>) -> Result<T> {
 
 /// Traces the item. Faults go to `diags`; the graph is whole in any case.
 pub fn item(index: &Index, item: usize, diags: &Diagnostics) -> Traced {
+    start(index, item, diags, None)
+}
+
+/// The item as one call of the user's own function, because of `reason`.
+pub fn carried(index: &Index, item: usize, diags: &Diagnostics, reason: &str) -> Traced {
+    start(index, item, diags, Some(reason))
+}
+
+fn start(index: &Index, item: usize, diags: &Diagnostics, carried: Option<&str>) -> Traced {
     let function = &index.fns[item];
     let owner = function.owner.as_ref().map(|owner| index.ty(&function.module, None, owner));
     let model = match owner {
@@ -75,7 +86,7 @@ pub fn item(index: &Index, item: usize, diags: &Diagnostics) -> Traced {
     let name = model.map_or_else(|| function.sig.ident.to_string(), |id| index.structs[id].name.clone());
     let signature = Signature::of(index, function, diags);
     let mut tracer = Tracer::new(index, diags, item, Graph::new(name));
-    tracer.entry(&signature, owner.unwrap_or(Ty::Unknown));
+    tracer.entry(&signature, owner.unwrap_or(Ty::Unknown), carried);
     Traced { graph: tracer.graph, signature, model, item }
 }
 
@@ -108,7 +119,7 @@ impl<'a> Tracer<'a> {
         Tracer { index, diags, graph, region, env: Env::new(), frames, paths: HashMap::new() }
     }
 
-    fn entry(&mut self, signature: &Signature, owner: Ty) {
+    fn entry(&mut self, signature: &Signature, owner: Ty, carried: Option<&str>) {
         let body = self.graph.body();
         if signature.has_receiver {
             let ty = self.index.ir_type(&owner);
@@ -131,7 +142,11 @@ impl<'a> Tracer<'a> {
         }
         let block = self.function().block.clone();
         let mark = self.mark();
-        let value = match self.body(&block).and_then(|value| self.entry_result(value, &block)) {
+        let traced = match carried {
+            Some(reason) => unknown(block.brace_token.span.open(), reason),
+            None => self.body(&block).and_then(|value| self.entry_result(value, &block)),
+        };
+        let value = match traced {
             Ok(args) => args,
             Err(fault) => {
                 self.rollback(mark);

@@ -158,8 +158,23 @@ impl Writer<'_, '_> {
     pub(super) fn for_head(&mut self, id: NodeId, header: &str, bound: &[NodeId]) -> String {
         let subject = self.graph().node(id).input(0).map_or(Value::owned("()"), |subject| self.read(subject));
         let (pattern, over) = header.split_once(" in ").unwrap_or((header, "$0"));
+        let pattern = self.turn(pattern, over, bound);
         let over = super::template::fill(over, &|_| subject.clone());
-        format!("for {} in {over}", self.bound(pattern, bound))
+        format!("for {pattern} in {over}")
+    }
+
+    /// What a loop's pattern binds, named. An element is a reference; a number of a range or of `enumerate` is not.
+    pub(super) fn turn(&mut self, pattern: &str, over: &str, bound: &[NodeId]) -> String {
+        let text = self.bound(pattern, bound);
+        let is_range = over.starts_with("$0.clone()");
+        for (position, &param) in bound.iter().enumerate() {
+            let is_count = over.contains(".enumerate()") && pattern.starts_with(&format!("(%{position},"));
+            if is_range || is_count {
+                let name = self.read(param).text;
+                self.set(param, Value::owned(name));
+            }
+        }
+        text
     }
 
     /// Variables for what a loop carries, set to their first values; the loop's results are what they hold at its end.

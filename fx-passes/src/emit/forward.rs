@@ -46,7 +46,7 @@ impl Emitter<'_> {
                 ///
                 /// # Errors
                 /// Names the node and the source line of what failed, and what was expected there.
-                pub fn try_{name}(&self, {params}) -> ::std::result::Result<{output}, ::fx_runtime::Error> {{
+                pub fn try_{name}(&self, {params}) -> ::fx_runtime::Result<{output}> {{
                     use ::fx_runtime::frozen as fx;
                     use ::fx_runtime::frozen::prelude::*;
                     let scope = self.frame.enter();

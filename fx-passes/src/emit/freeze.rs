@@ -32,14 +32,14 @@ impl Emitter<'_> {
                 /// # Errors
                 /// Names the layer and the source line where something cannot be frozen as `options` ask.
                 #[allow(unused, clippy::all, clippy::pedantic)]
-                pub fn freeze({receiver}options: &::fx_runtime::Freeze) -> ::std::result::Result<{name}, ::fx_runtime::Error> {{
+                pub fn freeze({receiver}options: &::fx_runtime::Freeze) -> ::fx_runtime::Result<{name}> {{
                     use ::fx_runtime::frozen as fx;
                     use ::fx_runtime::frozen::prelude::*;
                     let frame = fx::Frame::new({title:?}, options, {model})?;
                     let _scope = frame.enter();
                     {lines}
                     drop(_scope);
-                    ::std::result::Result::Ok({name} {{ {fields} frame }})
+                    Ok({name} {{ {fields} frame }})
                 }}
             }}\n"
         )

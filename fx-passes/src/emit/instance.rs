@@ -39,7 +39,7 @@ pub(super) fn emit(index: &Index, traced: &Traced) -> String {
         }}",
         outputs.join(", ")
     );
-    let result = "::std::result::Result<::fx_runtime::Graph, ::fx_runtime::Error>";
+    let result = "::fx_runtime::Result<::fx_runtime::Graph>";
     let doc = "/// The graph of the live object, flat, as torch.fx would show it: `print_tabular()` it, or print it.\n";
     let allow = "#[allow(unused, clippy::all, clippy::pedantic)]";
     if traced.model.is_some() {
@@ -315,8 +315,8 @@ impl Walk<'_, '_> {
         let turn = self.writer.names.fresh(&format!("turn{}", self.count));
         let subject = self.writer.graph().node(id).input(0).map_or(Value::owned("()"), |subject| self.writer.read(subject));
         let (pattern, over) = header.split_once(" in ").unwrap_or((header, "$0"));
+        let pattern = self.writer.turn(pattern, over, bound);
         let over = template::fill(over, &|_| subject.clone());
-        let pattern = self.writer.bound(pattern, bound);
         self.loops.push(turn.clone());
         let targets = names.clone();
         let body = self.block(region, |outputs| match (targets.as_slice(), outputs) {

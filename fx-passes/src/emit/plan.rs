@@ -194,7 +194,8 @@ impl Planner<'_> {
         }
         let node = self.graph.node(id);
         match holder(&node.ty, &node.op) {
-            Some(kind) if self.bindings.get(id) == Binding::Freeze => {
+            // The number of a turn is known to `freeze` alone, even where the range is written out.
+            Some(kind) if self.bindings.get(id) == Binding::Freeze || node.op == Op::Placeholder => {
                 let scope = self.scope_of(id, scope);
                 let label = field_label(self.graph, id);
                 let field = self.claim(id, scope, &label);
