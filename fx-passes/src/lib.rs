@@ -12,6 +12,7 @@ extern crate self as fx_passes;
 
 mod build;
 pub mod emit;
+pub mod library;
 mod out;
 pub mod pass;
 pub mod passes;

@@ -7,10 +7,12 @@ use std::fmt;
 
 use fx_ir::{Fault, Graph};
 
+use crate::library;
 use crate::pass::{Changed, Pass, PassContext};
 use crate::passes::{
     CommonSubexpressions, DeadCode, FoldBatchNorm, FuseEpilogue, LayoutSafe, LowerModules, PackKernels, RemoveIdentity,
 };
+use crate::rewrite::{Outcome, WhyNot};
 
 /// Passes in the order in which they run.
 pub struct Pipeline {
@@ -51,6 +53,8 @@ pub struct Step {
     pub nodes: (usize, usize),
     /// The graph before and after, where a dump was asked for.
     pub dump: Option<(String, String)>,
+    /// What each rule did, if the pass is made of rules.
+    pub rules: Outcome,
 }
 
 /// Why a pipeline did not run to its end.
@@ -82,12 +86,11 @@ impl Pipeline {
         Pipeline { first: Vec::new(), passes: Vec::new(), stop_after: None, dump: Dump::None, unknown: None }
     }
 
-    /// What turns a model's forward into its frozen form: clean, lower, fold, fuse, pack.
+    /// What turns a model's forward into its frozen form: clean, recognise, lower, fold, fuse, pack.
     pub fn inference() -> Pipeline {
-        Pipeline::empty()
-            .then(RemoveIdentity)
-            .then(CommonSubexpressions)
-            .then(DeadCode)
+        let mut clean = Pipeline::empty().then(RemoveIdentity).then(CommonSubexpressions).then(DeadCode);
+        clean.passes.extend(library::passes());
+        clean
             .then(LowerModules)
             .then(CommonSubexpressions)
             .then(FoldBatchNorm)
@@ -179,10 +182,37 @@ impl Pipeline {
             Dump::Pass(name) => name == pass.name(),
         };
         let (text, count) = (wanted.then(|| graph.to_string()), graph.nodes().len());
-        let changed = pass.run(graph, cx);
+        let (changed, rules) = match pass.rules() {
+            Some(rules) => {
+                let outcome = rules.run(pass.name(), graph, cx);
+                (outcome.changed(), outcome)
+            }
+            None => (pass.run(graph, cx), Outcome::default()),
+        };
         let kept = text.filter(|_| self.dump != Dump::Changes || changed == Changed::Yes);
         let dump = kept.map(|before| (before, graph.to_string()));
-        Step { pass: pass.name(), changed, nodes: (count, graph.nodes().len()), dump }
+        Step { pass: pass.name(), changed, nodes: (count, graph.nodes().len()), dump, rules }
+    }
+
+    /// Why a rule did not apply, node by node, wherever it could have begun: what is left when its pass has run. The name
+    /// is that of a pass (`fold-conv-bn` or `FoldConvBn`) or of one of its rules.
+    ///
+    /// # Errors
+    /// If no pass and no rule bears the name.
+    pub fn explain(&self, name: &str, graph: &Graph, cx: &PassContext) -> Result<Vec<WhyNot>, PipelineError> {
+        let name = hyphened(name);
+        let rule = |pass: &dyn Pass| pass.rules().is_some_and(|set| set.rules().iter().any(|rule| rule.name == name));
+        let found = self.passes().position(|pass| pass.name() == name || rule(pass));
+        let Some((at, pass)) = found.and_then(|at| self.passes().nth(at).map(|pass| (at, pass))) else {
+            let known = self.passes().filter(|pass| pass.rules().is_some()).map(Pass::name).collect();
+            return Err(PipelineError::UnknownPass { name, known });
+        };
+        let mut graph = graph.clone();
+        for pass in self.passes().take(at + 1) {
+            pass.run(&mut graph, cx);
+        }
+        let told = pass.rules().map(|rules| rules.explain(&graph, cx)).unwrap_or_default();
+        Ok(told.into_iter().filter(|why| pass.name() == name || why.rule == name).collect())
     }
 
     /// The graph that pass number `end` was given.
@@ -199,6 +229,42 @@ impl Pipeline {
         }
         self
     }
+}
+
+impl Report {
+    /// Every rule of the run and how often it was applied, in order.
+    pub fn applied(&self) -> impl Iterator<Item = (&'static str, usize)> + '_ {
+        self.steps.iter().flat_map(|step| step.rules.applied.iter().copied())
+    }
+
+    /// The passes whose rules went on for ever and were stopped.
+    pub fn exhausted(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.steps.iter().filter(|step| step.rules.exhausted).map(|step| step.pass)
+    }
+}
+
+/// The rules that applied in none of these runs; of a build, those that never fired.
+pub fn never_applied(reports: &[Report]) -> Vec<&'static str> {
+    let mut rules: Vec<&'static str> = Vec::new();
+    for (rule, _) in reports.iter().flat_map(Report::applied) {
+        if !rules.contains(&rule) {
+            rules.push(rule);
+        }
+    }
+    rules.retain(|rule| !reports.iter().flat_map(Report::applied).any(|(name, count)| name == *rule && count > 0));
+    rules
+}
+
+/// `FoldConvBn` as `fold-conv-bn`; a name that has its hyphens stays.
+fn hyphened(name: &str) -> String {
+    let mut out = String::new();
+    for c in name.chars() {
+        if c.is_uppercase() && !out.is_empty() {
+            out.push('-');
+        }
+        out.extend(c.to_lowercase());
+    }
+    out
 }
 
 /// One pass a line: its number, its name, what it does.
@@ -273,14 +339,20 @@ mod tests {
              1  remove-identity        takes out dropout, Identity and handles that only pass their input on
              2  common-subexpressions  merges nodes that compute the same
              3  dead-code              erases nodes without readers and without effects, control flow included
-             4  lower-modules          turns convolutions, linear layers and activations into ops on their weights
-             5  common-subexpressions  merges nodes that compute the same
-             6  fold-batch-norm        folds batch norms into the weights of the layers before them
-             7  fuse-epilogue          fuses additions and activations into the convolutions and linear layers before them
-             8  layout-safe            turns view into reshape and hands tensors to foreign code in row-major order
-             9  pack-kernels           packs each layer into a kernel at freeze time
-            10  common-subexpressions  merges nodes that compute the same
-            11  dead-code              erases nodes without readers and without effects, control flow included
+             4  arithmetic             takes out arithmetic that does nothing, and gives powers and reciprocals their canonical form
+             5  layout                 makes one of chains of reshapes, permutations and transpositions
+             6  activations            turns activations spelled out in elementary ops into the op that says it
+             7  norms                  turns normalisations spelled out in elementary ops into the op that says it
+             8  attention              turns attention written by hand into one op
+             9  linears                turns products with weights that are known at freeze time into linear layers
+            10  lower-modules          turns convolutions, linear layers and activations into ops on their weights
+            11  common-subexpressions  merges nodes that compute the same
+            12  fold-batch-norm        folds batch norms into the weights of the layers before them
+            13  fuse-epilogue          fuses additions and activations into the convolutions and linear layers before them
+            14  layout-safe            turns view into reshape and hands tensors to foreign code in row-major order
+            15  pack-kernels           packs each layer into a kernel at freeze time
+            16  common-subexpressions  merges nodes that compute the same
+            17  dead-code              erases nodes without readers and without effects, control flow included
         "#]].assert_eq(&Pipeline::inference().to_string());
     }
 
@@ -289,7 +361,7 @@ mod tests {
         let pipeline =
             Pipeline::inference().with(Careless).with(DeadCode).without("pack-kernels").without("layout-safe");
         let names: Vec<_> = pipeline.passes().map(Pass::name).collect();
-        expect!["careless dead-code remove-identity common-subexpressions dead-code lower-modules common-subexpressions fold-batch-norm fuse-epilogue common-subexpressions dead-code"].assert_eq(&names.join(" "));
+        expect!["careless dead-code remove-identity common-subexpressions dead-code arithmetic layout activations norms attention linears lower-modules common-subexpressions fold-batch-norm fuse-epilogue common-subexpressions dead-code"].assert_eq(&names.join(" "));
     }
 
     #[test]

@@ -256,9 +256,14 @@ fn hyphened(name: &str) -> String {
     out
 }
 
-/// A sentence as the passes' one-line docs are: no full stop.
+/// A sentence as the passes' one-line docs are: no full stop, and no capital where the first word is an ordinary one.
 fn one_line(doc: &str) -> String {
-    doc.trim_end_matches('.').to_owned()
+    let doc = doc.trim_end_matches('.');
+    let mut chars = doc.chars();
+    match (chars.next(), doc.chars().nth(1)) {
+        (Some(first), Some(second)) if second.is_lowercase() => first.to_lowercase().chain(chars).collect(),
+        _ => doc.to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub(super) struct ParamInfo {
 pub(super) type Given<'e> = Vec<(usize, &'e Expr)>;
 
 impl Schema {
-    /// The op of that name, reported at `name` if there is none or if it has an effect.
+    /// The op of that name, reported at `name` if there is none.
     pub(super) fn of(name: &Ident, text: &str, faults: &mut Faults) -> Option<Schema> {
         let Some(op) = OpId::lookup(text) else {
             let help = match nearest_op(text) {
@@ -36,22 +36,36 @@ impl Schema {
             faults.push(Code::UnknownOp, name, &format!("there is no op `{text}`"), &help);
             return None;
         };
-        let effect = match op.effect() {
-            Effect::Pure => None,
-            Effect::Random => Some("draws random numbers"),
-            Effect::InPlace(_) => Some("writes to its operand"),
-            Effect::Io => Some("has an effect"),
-        };
-        if let Some(effect) = effect {
-            let functional = op.row().and_then(|row| row.functional);
-            let help = functional.map_or_else(
-                || "what has an effect is never moved, merged or dropped; a pass written in Rust can".to_owned(),
-                |functional| format!("`{functional}` matches it wherever nobody can see the write"),
-            );
-            faults.push(Code::RuleEffect, name, &format!("`{text}` {effect} and cannot stand in a rule"), &help);
-            return None;
-        }
         Some(Schema { op, params: params_of(op) })
+    }
+
+    /// Reports an op with an effect; one that draws random numbers has none where it is told not to.
+    fn check_effect(&self, at: &Ident, given: &Given<'_>, faults: &mut Faults) -> Option<()> {
+        let effect = match self.op.effect() {
+            Effect::Pure => return Some(()),
+            Effect::Random if given.iter().any(|&(position, expr)| self.silences(position, expr)) => return Some(()),
+            Effect::Random => "draws random numbers",
+            Effect::InPlace(_) => "writes to its operand",
+            Effect::Io => "has an effect",
+        };
+        let functional = self.op.row().and_then(|row| row.functional);
+        let help = functional.map_or_else(
+            || "what has an effect is never moved, merged or dropped; a pass written in Rust can".to_owned(),
+            |functional| format!("`{functional}` matches it wherever nobody can see the write"),
+        );
+        faults.push(Code::RuleEffect, at, &format!("`{}` {effect} and cannot stand in a rule", self.op), &help);
+        None
+    }
+
+    /// `train = false` or `dropout_p = 0.0`
+    fn silences(&self, position: usize, expr: &Expr) -> bool {
+        use super::term::Literal;
+        let literal = super::pattern::literal(expr);
+        match self.params.get(position).map(|param| param.name) {
+            Some("train") => literal == Some(Literal::Bool(false)),
+            Some("dropout_p") => matches!(literal, Some(Literal::Float(0.0) | Literal::Int(0))),
+            _ => false,
+        }
     }
 
     /// Which argument is given for which parameter; `receiver` is the first.
@@ -76,7 +90,8 @@ impl Schema {
         let (most, op) = (self.params.len(), self.op);
         if next > most {
             let names: Vec<&str> = self.params.iter().map(|param| param.name).collect();
-            let message = format!("`{op}` takes {most} arguments, not {next}");
+            let arguments = if most == 1 { "argument" } else { "arguments" };
+            let message = format!("`{op}` takes {most} {arguments}, not {next}");
             faults.push(Code::RuleArity, at, &message, &format!("they are: {}", names.join(", ")));
             return None;
         }
@@ -95,6 +110,7 @@ impl Schema {
             faults.push(Code::RuleArity, at, &message, "`_` matches any argument");
             return None;
         }
+        self.check_effect(at, &given, faults)?;
         Some(given)
     }
 

@@ -13,6 +13,7 @@
 mod apply;
 mod argument;
 mod dtype;
+mod example;
 mod facts;
 mod found;
 pub mod guard;

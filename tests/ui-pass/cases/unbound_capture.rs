@@ -1,0 +1,10 @@
+use fx_passes::fx_pass;
+
+fx_pass! {
+    /// A case.
+    pub Case {
+        |x| x * y => x,
+    }
+}
+
+fn main() {}

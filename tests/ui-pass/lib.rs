@@ -1,0 +1,1 @@
+//! Nothing: the cases are what is tested.
