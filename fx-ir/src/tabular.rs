@@ -35,12 +35,17 @@ impl Graph {
 
     fn row(&self, id: NodeId, depth: usize) -> Row {
         let node = self.node(id);
-        let args: Vec<_> = node.args.iter().map(|arg| self.value(arg)).collect();
+        // In the graph of a live model the module is a path; torch.fx knows it as the target.
+        let (module, args) = match (&node.op, node.args.as_slice()) {
+            (Op::CallModule(_), [Arg::Str(path), args @ ..]) => (Some(path), args),
+            (_, args) => (None, args),
+        };
+        let args: Vec<_> = args.iter().map(|arg| self.value(arg)).collect();
         let kwargs: Vec<_> = node.kwargs.iter().map(|(key, arg)| format!("{key}: {}", self.value(arg))).collect();
         let target = match &node.op {
             Op::Placeholder => node.name.clone(),
             Op::GetAttr(field) | Op::For(field) => field.clone(),
-            Op::CallModule(kind) => kind.0.clone(),
+            Op::CallModule(kind) => module.unwrap_or(&kind.0).clone(),
             Op::Rust(code) => code.template.escape_debug().to_string(),
             Op::TupleGet(index) => index.to_string(),
             Op::Yield => "output".to_owned(),
@@ -90,6 +95,24 @@ mod tests {
     use expect_test::expect;
 
     use crate::Graph;
+
+    #[test]
+    fn a_live_module_is_a_target() -> Result<(), crate::ParseError> {
+        let graph: Graph = r#"graph Net(xs: tensor) {
+            %fc = call_module[Linear]("layers.0.fc", xs) : tensor @ src/model.rs:12 as fc
+            yield %fc
+        }"#
+        .parse()?;
+        expect![[r#"
+            opcode       name    target       args  kwargs  type    source
+            -----------  ------  -----------  ----  ------  ------  ---------------
+            placeholder  xs      xs           ()    {}      tensor
+            call_module  fc      layers.0.fc  (xs)  {}      tensor  src/model.rs:12
+            output       output  output       (fc)  {}      ?
+        "#]]
+        .assert_eq(&graph.print_tabular());
+        Ok(())
+    }
 
     #[test]
     fn a_table_with_a_match() -> Result<(), crate::ParseError> {

@@ -2,7 +2,9 @@
 //! `channels_last`.
 //!
 //! `view` asks for an order that the elements may no longer have, so it becomes `reshape`, which is the same where it has
-//! it. Code that may look at strides, or that is not understood, is given tensors in row-major order.
+//! it. Code that may look at strides, or that is not understood, is given tensors in row-major order, and so are draws of
+//! random numbers, which fill a result in the order of its memory: from one seed the frozen model draws what the model
+//! draws.
 
 use fx_ir::{Arg, Code, Effect, Graph, NodeId, Op, OpId, Origin, Type};
 
@@ -56,6 +58,7 @@ impl Safe<'_> {
                 "view_as" => self.become_op(id, "reshape_as"),
                 "flat_view" => self.flat_view(id),
                 "as_strided" | "view_as_complex" | "view_dtype" => self.order(id, &[0]),
+                _ if op.effect() == Effect::Random => self.order(id, &[0]),
                 _ => false,
             },
             Op::Rust(code) if reads_strides(&code) => {
@@ -212,6 +215,25 @@ mod tests {
                   %batch = rust["$0.size()[0]"](x) : rust<i64>  @ by layout-safe
                   %b = reshape(x, [%batch, -1]) : tensor  @ by layout-safe
                   yield %a, %b
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn draws_fill_row_major_order() {
+        check(
+            LayoutSafe,
+            r#"graph f(x: tensor) {
+              %a = relu(x) : tensor
+              %b = rand_like(%a) : tensor
+              yield %b
+            }"#,
+            &expect![[r#"
+                graph f(x: tensor) {
+                  %a = relu(x) : tensor
+                  %a_1 = contiguous(%a) : tensor  @ by layout-safe
+                  %b = rand_like(%a_1) : tensor
+                  yield %b
                 }"#]],
         );
     }

@@ -7,9 +7,10 @@ use tch::{TchError, Tensor};
 use super::accepts::Accepts;
 use super::frame::Taint;
 use super::select::LinearChoice;
-use super::{Act, Frame, Param};
+use super::{Act, Frame, Leaf, Param, fold};
 use crate::Error;
 use crate::ffi::{Facts, MAX_RANK, PackedLinear, PostOp};
+use crate::nn::BatchNorm;
 
 /// `act(x wᵀ + b)` over the last axis of an input of any rank from 1.
 pub struct Linear {
@@ -21,6 +22,15 @@ pub struct Linear {
     accepts: Accepts,
     /// `[out, in]`.
     shape: [i64; 2],
+    apart: Option<Box<Apart>>,
+}
+
+/// The layer and the batch norm behind it as they were, for inputs on which they are not one layer.
+struct Apart {
+    linear: Linear,
+    norm: Leaf<BatchNorm>,
+    /// Whether they are one layer on matrices.
+    folds: bool,
 }
 
 enum Kernel {
@@ -49,7 +59,34 @@ impl Linear {
         let accepts = Accepts::new(1..=MAX_RANK, 0, shape[1], &weight)?;
         let choice = frame.site().linear(shape[0] * shape[1], bias.is_some(), act);
         let kernel = Kernel::pack(choice, &weight, bias.as_ref())?;
-        Ok(Self { kernel, act, post: act.post_op(), taint: frame.taint(), accepts, shape })
+        Ok(Self { kernel, act, post: act.post_op(), taint: frame.taint(), accepts, shape, apart: None })
+    }
+
+    /// Packs `act(bn(x wᵀ + b))`, with `weight` and `bias` as in [`Self::pack`].
+    ///
+    /// A batch norm goes over axis 1 and a linear layer over the last, which are one axis for an input of rank 2 alone.
+    /// There the two are one kernel; for inputs of other ranks they are kept as they are.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::pack`].
+    pub fn pack_batch_norm(
+        frame: &Frame,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        bn: &BatchNorm,
+        act: Act,
+    ) -> Result<Self, Error> {
+        let linear = Self::pack(frame, weight, bias, Act::None)?;
+        let folds = bn.running_mean.size() == linear.shape[..1];
+        let apart = Some(Box::new(Apart { linear, norm: Leaf::new(frame, bn)?, folds }));
+        let folded = if folds {
+            let (weight, bias) = fold::linear_batch_norm(weight, bias, bn)?;
+            Self::pack(frame, &weight, Some(&bias), act)?
+        } else {
+            Self::pack(frame, weight, bias, act)?
+        };
+        Ok(Self { apart, ..folded })
     }
 
     /// `act(x wᵀ + b)`; `x` is `[.., in]`, the result `[.., out]`.
@@ -59,6 +96,9 @@ impl Linear {
     /// [`Error::Rank`], [`Error::Channels`], [`Error::Kind`] or [`Error::Device`] when `x` does not fit.
     pub fn run(&self, x: &Tensor) -> Result<Tensor, Error> {
         let facts = self.accepts.check(x)?;
+        if let Some(apart) = self.apart_for(&facts) {
+            return Ok(self.act.apply(apart.run(x)?)?);
+        }
         Ok(self.multiply(x, &facts, self.act)?)
     }
 
@@ -69,6 +109,9 @@ impl Linear {
     /// As [`Self::run`], and where `other` does not broadcast with the result.
     pub fn run_add(&self, x: &Tensor, other: &Tensor) -> Result<Tensor, Error> {
         let facts = self.accepts.check(x)?;
+        if let Some(apart) = self.apart_for(&facts) {
+            return Ok(self.act.apply(apart.run(x)?.f_add(other)?)?);
+        }
         let same = self.is_like_result(other, &facts);
         if let Kernel::OneDnn(packed) = &self.kernel
             && same
@@ -79,6 +122,11 @@ impl Linear {
         let mut y = self.multiply(x, &facts, Act::None)?;
         let sum = if same { y.f_add_(other)? } else { y.f_add(other)? };
         Ok(self.act.apply(sum)?)
+    }
+
+    /// The layer and the batch norm, where an input needs them apart.
+    fn apart_for(&self, facts: &Facts) -> Option<&Apart> {
+        self.apart.as_deref().filter(|apart| !apart.folds || facts.sizes().len() != 2)
     }
 
     fn is_like_result(&self, other: &Tensor, facts: &Facts) -> bool {
@@ -114,6 +162,12 @@ impl Linear {
                 act.apply(x.f_linear(&plain.weight, plain.bias.as_deref())?)
             }
         }
+    }
+}
+
+impl Apart {
+    fn run(&self, x: &Tensor) -> Result<Tensor, Error> {
+        self.norm.run(&self.linear.run(x)?)
     }
 }
 
@@ -251,6 +305,33 @@ mod tests {
         let y = layer.run(&randn(&[2, 512], Kind::Float)).unwrap();
         assert_eq!(y.isnan().sum(Kind::Int64).int64_value(&[]), 2);
         let _ = weight.fill_(0.0);
+    }
+
+    /// `relu(bn(linear(x)) + other)` in both forms; `channels` are those of the batch norm.
+    fn compare_norm(sizes: &[i64], channels: i64) -> Result<(), Error> {
+        let (frame, _) = both(Kind::Double);
+        let (weight, bias) = (randn(&[6, 4], Kind::Double), randn(&[6], Kind::Double));
+        let [scale, shift, mean] = [(); 3].map(|()| randn(&[channels], Kind::Double));
+        let var = randn(&[channels], Kind::Double).abs() + 0.5;
+        let bn = BatchNorm::of_tensors(Some(&scale), Some(&shift), &mean, &var, 1e-5);
+        let layer = Linear::pack_batch_norm(&frame, &weight, Some(&bias), &bn, Act::Relu)?;
+        let x = randn(sizes, Kind::Double);
+        let found = layer.run(&x)?;
+        let plain = bn.forward_t(&x.linear(&weight, Some(&bias)), false);
+        check(&found, &plain.relu(), &format!("{sizes:?}"));
+        let other = randn(&plain.size(), Kind::Double);
+        check(&layer.run_add(&x, &other)?, &(plain + &other).relu(), &format!("{sizes:?} and another"));
+        Ok(())
+    }
+
+    #[test]
+    fn a_batch_norm_behind_goes_over_axis_1_whatever_the_rank() {
+        compare_norm(&[5, 4], 6).unwrap();
+        compare_norm(&[5, 6, 4], 6).unwrap();
+        compare_norm(&[5, 3, 4], 3).unwrap();
+        compare_norm(&[5, 3, 2, 4], 3).unwrap();
+        assert!(compare_norm(&[5, 4], 3).is_err(), "6 results for 3 channels");
+        assert!(compare_norm(&[5, 3, 4], 6).is_err(), "3 channels for 6");
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub struct BatchNorm {
     pub ws: Option<Tensor>,
     /// `bias`, of shape `[channels]`.
     pub bs: Option<Tensor>,
-    /// Number of spatial dimensions.
+    /// Number of spatial dimensions; 0 for any number.
     pub nd: usize,
     mode: Mode,
 }
@@ -76,7 +76,7 @@ impl BatchNorm {
         unwrap(self.f_forward_t(xs, train))
     }
 
-    /// What `Tensor::batch_norm` computes with these tensors, for folding; `nd` is 2.
+    /// What `Tensor::batch_norm` computes with these tensors, for folding; of any number of dimensions.
     #[doc(hidden)]
     #[must_use]
     pub fn of_tensors(
@@ -92,14 +92,14 @@ impl BatchNorm {
             running_var: running_var.shallow_clone(),
             ws: weight.map(Tensor::shallow_clone),
             bs: bias.map(Tensor::shallow_clone),
-            nd: 2,
+            nd: 0,
             mode: Mode::default(),
         }
     }
 
     fn check(&self, xs: &Tensor) -> Result<(), TchError> {
         let dim = xs.dim();
-        if dim == self.nd + 2 || (self.nd == 1 && dim == 2) {
+        if self.nd == 0 || dim == self.nd + 2 || (self.nd == 1 && dim == 2) {
             return Ok(());
         }
         let takes = if self.nd == 1 { "2 or 3".to_owned() } else { (self.nd + 2).to_string() };
