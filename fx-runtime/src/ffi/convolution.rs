@@ -4,10 +4,11 @@ use std::ffi::CStr;
 
 use tch::{TchError, Tensor};
 
+use super::convolution_weight::ConvolutionWeight;
 use super::entry::{Handle, Status, table};
 use super::post_op::{PostOp, RawPostOp, optional};
 use super::tensor::{lend, refused, take};
-use super::{Param, ops};
+use super::Param;
 
 const CONVOLUTION: &str = "mkldnn::_convolution_pointwise";
 const TRANSPOSE: &str = "mkldnn::_convolution_transpose_pointwise";
@@ -28,7 +29,7 @@ pub(crate) struct Geometry {
 /// A convolution whose weight lies in oneDNN's blocked layout.
 #[derive(Debug)]
 pub(crate) struct PackedConv {
-    weight: Param,
+    weight: ConvolutionWeight,
     bias: Option<Param>,
     geometry: Geometry,
 }
@@ -49,7 +50,7 @@ impl PackedConv {
         }
         let pack = || {
             let bias = bias.map(Param::copied).transpose()?;
-            Ok(Self { weight: Param::new(ops::reorder_convolution_weight(weight, &geometry)?), bias, geometry })
+            Ok(Self { weight: ConvolutionWeight::pack(weight, &geometry)?, bias, geometry })
         };
         Some(pack())
     }
@@ -57,16 +58,17 @@ impl PackedConv {
     /// `post(conv(x))`; `x` has rank 4 or 5, any strides, at least one element, the weight's dtype and its number of
     /// channels; the result is `channels_last`.
     pub(crate) fn run(&self, x: &Tensor, post: &PostOp) -> Result<Tensor, TchError> {
+        let weight = self.weight.for_input(x, &self.geometry)?;
         let bias = self.bias.as_deref().map(lend);
         let mut out: Handle = std::ptr::null_mut();
-        let status = post.lend(|post| self.call(x, optional(bias.as_ref()), post, &raw mut out));
+        let status = post.lend(|post| self.call(x, &weight, optional(bias.as_ref()), post, &raw mut out));
         // SAFETY: on success the callee wrote a new tensor to `out` and gave it away; else `out` is still null.
         unsafe { take(out, status, if self.geometry.output_padding.is_some() { TRANSPOSE } else { CONVOLUTION }) }
     }
 
-    fn call(&self, x: &Tensor, bias: *const Handle, post: RawPostOp, out: *mut Handle) -> Status {
+    fn call(&self, x: &Tensor, weight: &Param, bias: *const Handle, post: RawPostOp, out: *mut Handle) -> Status {
         let Geometry { stride, padding, dilation, output_padding, groups } = &self.geometry;
-        let (x, weight) = (lend(x), lend(&self.weight));
+        let (x, weight) = (lend(x), lend(weight));
         let (pads, pad_count) = list(padding);
         let (strides, stride_count) = list(stride);
         let (dilations, dilation_count) = list(dilation);
@@ -127,6 +129,7 @@ impl PackedConv {
             return Err(refused(BINARY));
         };
         let Geometry { stride, padding, dilation, groups, .. } = &self.geometry;
+        let weight = self.weight.for_input(x, &self.geometry)?;
         let bias = self.bias.as_deref().map(lend);
         let mut out: Handle = std::ptr::null_mut();
         let fused = *post != PostOp::NONE;
@@ -142,7 +145,7 @@ impl PackedConv {
                 binary(
                     lend(x),
                     lend(other),
-                    lend(&self.weight),
+                    lend(&weight),
                     optional(bias.as_ref()),
                     pads,
                     pad_count,

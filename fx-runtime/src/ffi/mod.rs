@@ -13,6 +13,7 @@
 #![allow(unsafe_code, reason = "this module is where it is allowed; each block says why it is sound")]
 
 mod convolution;
+mod convolution_weight;
 pub(crate) mod cuda;
 mod entry;
 mod linear;

@@ -78,15 +78,22 @@ pub(super) fn reorder_linear_weight(weight: &Tensor) -> Result<Tensor, TchError>
     tensor_of(&REORDER_LINEAR, &[StackValue::Tensor(weight), StackValue::None])
 }
 
-/// A dense weight in the layout that oneDNN's convolution of this geometry prefers.
-pub(super) fn reorder_convolution_weight(weight: &Tensor, geometry: &Geometry) -> Result<Tensor, TchError> {
+/// A dense weight in the layout that oneDNN's convolution of this geometry prefers, for an input in `channels_last` of
+/// these sizes or, without sizes, for none in particular. A transposed convolution does not look at sizes.
+pub(super) fn reorder_convolution_weight(
+    weight: &Tensor,
+    geometry: &Geometry,
+    sizes: Option<&[i64]>,
+) -> Result<Tensor, TchError> {
     let weight = StackValue::Tensor(weight);
     let padding = StackValue::IntList(&geometry.padding);
     let stride = StackValue::IntList(&geometry.stride);
     let dilation = StackValue::IntList(&geometry.dilation);
     let groups = StackValue::Int(geometry.groups);
+    let list = sizes.map(StackValue::IntList);
+    let sizes = list.as_ref().map_or(StackValue::None, StackValue::Some);
     match &geometry.output_padding {
-        None => tensor_of(&REORDER_CONVOLUTION, &[weight, padding, stride, dilation, groups, StackValue::None]),
+        None => tensor_of(&REORDER_CONVOLUTION, &[weight, padding, stride, dilation, groups, sizes]),
         Some(extra) => {
             let extra = StackValue::IntList(extra);
             tensor_of(&REORDER_TRANSPOSE, &[weight, padding, extra, stride, dilation, groups, StackValue::None])
