@@ -57,6 +57,14 @@ pub enum CudaLibrary {
     },
 }
 
+/// The first CUDA device, or the CPU where there is none.
+///
+/// It opens CUDA's half of libtorch, which nothing else links. Call this, or [`capabilities`], before
+/// `tch::Device::cuda_if_available()` or `tch::Cuda::is_available()`: libtorch looks for CUDA once and remembers.
+pub fn cuda_if_available() -> tch::Device {
+    if cuda::is_available() && tch::Cuda::device_count() > 0 { tch::Device::Cuda(0) } else { tch::Device::Cpu }
+}
+
 /// Looks around; opens CUDA's half of libtorch if it is there.
 pub fn capabilities() -> Capabilities {
     let cuda = match cuda::open().clone() {

@@ -20,7 +20,7 @@ pub mod nn;
 pub mod registry;
 pub mod weights;
 
-pub use capabilities::{Capabilities, capabilities};
+pub use capabilities::{Capabilities, capabilities, cuda_if_available};
 pub use error::{Error, Result};
 pub use freeze::{Backend, Freeze, MemoryFormat};
 pub use fx_ir::Graph;
