@@ -1,1 +1,9 @@
-//! Models that the tests across the crates share.
+//! Models as users write them, small ones: what the tests across the crates trace, freeze and compare.
+//!
+//! The build script traces them all; each stands for something that a frozen model can get wrong.
+
+pub mod convolutions;
+pub mod dense;
+pub mod effects;
+pub mod folding;
+pub mod residual;

@@ -1,0 +1,16 @@
+//! The crates of fx together, from the user's side; one program, so that libtorch is linked once.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test that fails may do so by panicking")]
+
+mod bad_input;
+mod determinism;
+mod differential;
+mod effects;
+mod folder;
+mod folding;
+mod goldens;
+mod incremental;
+mod instance;
+mod subject;
+mod threads;
+mod timing;
+mod values;
