@@ -51,8 +51,13 @@ struct Safe<'a> {
 impl Safe<'_> {
     fn node(&mut self, id: NodeId) -> bool {
         match self.graph.node(id).op.clone() {
-            // A write to a view must reach the tensor, which a copy would keep from it.
-            Op::Call(_) if self.effects.is_written(id) => false,
+            // A write to a view must reach the tensor, which a copy of it would keep from it.
+            Op::Call(op) if self.effects.is_written(id) => match op.name() {
+                "view" | "view_as" | "flat_view" | "as_strided" | "view_as_complex" | "view_dtype" => {
+                    self.order_at_source(id)
+                }
+                _ => false,
+            },
             Op::Call(op) => match op.name() {
                 "view" => self.view(id),
                 "view_as" => self.become_op(id, "reshape_as"),
@@ -120,6 +125,25 @@ impl Safe<'_> {
             changed = true;
         }
         changed
+    }
+
+    /// Puts the tensor that `id` is a view of into row-major order where it is made, for all its readers.
+    fn order_at_source(&mut self, id: NodeId) -> bool {
+        let Some(contiguous) = OpId::lookup("contiguous").map(Op::Call) else { return false };
+        let Some(source) = self.graph.node(id).input(0).filter(|&source| self.is_ours(source)) else { return false };
+        let made = self.graph.node(source);
+        let is_new = match &made.op {
+            Op::Call(op) => !op.is_view() && op.effect() == Effect::Pure,
+            Op::CallModule(kind) => !kind.passes_input(),
+            _ => false,
+        };
+        if !is_new {
+            return false;
+        }
+        let (ty, name, origin) = (made.ty.clone(), made.name.clone(), self.origin(id));
+        let ordered = self.graph.insert_after(source, contiguous, vec![Arg::Node(source)], &name, ty, origin);
+        self.graph.replace_all_uses_with(source, &Arg::Node(ordered));
+        true
     }
 
     /// Is it a tensor that the model computes? Weights and inputs have the order that the user gave them.
@@ -191,9 +215,10 @@ mod tests {
                   %d = view(%c_1, s) : tensor
                   %e = reshape_as(%d, x) : tensor  @ by layout-safe
                   %g = relu(x) : tensor
-                  %v = view(%g, [4]) : tensor
+                  %g_1 = contiguous(%g) : tensor  @ by layout-safe
+                  %v = view(%g_1, [4]) : tensor
                   %w = add_(%v, %e)
-                  yield %g
+                  yield %g_1
                 }"#]],
         );
     }

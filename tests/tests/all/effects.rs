@@ -1,7 +1,7 @@
 //! What a forward does beside its result stays: chance is drawn as often, and in place is in place.
 
 use fx_runtime::{Freeze, Kind, Tensor};
-use fx_tests::effects::{Compound, InPlace, InputInPlace, MonteCarlo, Noise, Parts};
+use fx_tests::effects::{Compound, Flat, InPlace, InputInPlace, MonteCarlo, Noise, Parts};
 
 use crate::subject::{Subject, model};
 use crate::values::{chance, difference, tensor};
@@ -54,6 +54,7 @@ fn writes_reach_every_name_of_a_tensor() {
     assert_eq!(writes_as_the_model::<InPlace>(&shape), tensor(&shape, 1.0), "the input is only read");
     assert_eq!(writes_as_the_model::<Compound>(&shape), tensor(&shape, 1.0) / 2.0);
     let _ = writes_as_the_model::<Parts>(&[4, 6]);
+    let _ = writes_as_the_model::<Flat>(&shape);
 }
 
 #[test]

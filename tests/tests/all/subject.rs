@@ -79,6 +79,7 @@ subjects! {
     effects::MonteCarlo => MonteCarloFrozen: forward, try_forward();
     effects::InPlace => InPlaceFrozen: forward, try_forward();
     effects::Compound => CompoundFrozen: forward, try_forward();
+    effects::Flat => FlatFrozen: forward, try_forward();
     effects::Parts => PartsFrozen: forward, try_forward();
     effects::InputInPlace => InputInPlaceFrozen: forward, try_forward();
 }
