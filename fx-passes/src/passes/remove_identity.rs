@@ -110,7 +110,8 @@ mod tests {
               %e = view(%d, [1, -1]) : tensor
               %g = contiguous(%a) : tensor
               %s = rust["$0.stride()"](%g)
-              %h = contiguous(%a) : tensor
+              %n = neg(x) : tensor
+              %h = contiguous(%n) : tensor
               %w = add_(%h, 1)
               %i = contiguous(%e) : tensor
               yield %i, %s, %h
@@ -121,7 +122,8 @@ mod tests {
                   %e = view(%a, [1, -1]) : tensor
                   %g = contiguous(%a) : tensor
                   %s = rust["$0.stride()"](%g)
-                  %h = contiguous(%a) : tensor
+                  %n = neg(x) : tensor
+              %h = contiguous(%n) : tensor
                   %w = add_(%h, 1)
                   %i = contiguous(%e) : tensor
                   yield %i, %s, %h

@@ -75,6 +75,8 @@ struct Builder {
     choice: Vec<usize>,
     slots: Vec<Option<Arg>>,
     model: NodeId,
+    /// Does the op that is being built take matrices only?
+    is_matrix: bool,
 }
 
 impl Builder {
@@ -82,7 +84,7 @@ impl Builder {
         let mut graph = Graph::new("example");
         let body = graph.body();
         let model = graph.add_param(body, "self", Type::Module("Model".to_owned()), Origin::default());
-        Builder { graph, rule, variant, choice, slots: vec![None; rule.captures.len()], model }
+        Builder { graph, rule, variant, choice, slots: vec![None; rule.captures.len()], model, is_matrix: false }
     }
 
     fn build(mut self) -> Option<(Graph, NodeId)> {
@@ -153,6 +155,7 @@ impl Builder {
         let entry = op.entry();
         let receiver = usize::from(entry.is_none_or(|entry| entry.receiver != catalog::Receiver::Free));
         let count = entry.map_or(4, |entry| receiver + entry.params.len());
+        let around = std::mem::replace(&mut self.is_matrix, matches!(name, "tr" | "mm" | "addmm"));
         let mut args = Vec::new();
         for position in 0..count {
             let schema = entry.and_then(|entry| entry.params.get(position.checked_sub(receiver)?));
@@ -162,6 +165,7 @@ impl Builder {
                 None => schema?.default_arg()?,
             });
         }
+        self.is_matrix = around;
         Some(self.push(Op::Call(op), args, name))
     }
 
@@ -211,7 +215,8 @@ impl Builder {
 
     fn input(&mut self, name: &str) -> Arg {
         let body = self.graph.body();
-        Arg::Node(self.graph.add_param(body, name, floats(&["2", "2", "4", "4"]), Origin::default()))
+        let shape: &[&str] = if self.is_matrix { &["4", "4"] } else { &["2", "2", "4", "4"] };
+        Arg::Node(self.graph.add_param(body, name, floats(shape), Origin::default()))
     }
 
     fn weight(&mut self, name: &str, shape: &[&str]) -> Arg {

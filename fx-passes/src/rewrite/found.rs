@@ -1,6 +1,6 @@
 //! What a rule found: guards and computed arguments are Rust over this.
 
-use fx_ir::{Arg, Binding, Graph, NodeId, Type};
+use fx_ir::{Arg, Binding, Graph, NodeId, Op, Type};
 
 use super::facts::Facts;
 use super::{Kind, Rule};
@@ -130,6 +130,11 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// Is it a number above zero for certain: a literal, a square root, or one divided by such a number?
+    pub fn is_positive(self) -> bool {
+        is_positive(self.graph, self.arg)
+    }
+
     /// The integer, if it is one that is written in the source.
     pub fn as_int(self) -> Option<i64> {
         match self.arg {
@@ -147,6 +152,20 @@ impl<'a> Value<'a> {
     pub fn ty(self) -> Option<&'a Type> {
         self.arg.node().map(|id| &self.graph.node(id).ty)
     }
+}
+
+fn is_positive(graph: &Graph, arg: &Arg) -> bool {
+    let id = match arg {
+        Arg::Int(number) => return *number > 0,
+        Arg::Float(number) => return *number > 0.0,
+        Arg::Node(id) => *id,
+        _ => return false,
+    };
+    let Op::Rust(code) = &graph.node(id).op else { return false };
+    let bare = code.template.trim_start_matches('(').trim_end_matches(')');
+    let is_root = ["sqrt(", "powf(0.5", "powf(-0.5"].iter().any(|root| bare.ends_with(root)) && !bare.starts_with('-');
+    let divided = bare.strip_prefix("1.0 / ").or_else(|| bare.strip_prefix("1. / "));
+    is_root || divided.is_some_and(|rest| rest == "$0" && graph.node(id).args.iter().all(|arg| is_positive(graph, arg)))
 }
 
 pub(super) fn ints(arg: &Arg) -> Option<Vec<i64>> {

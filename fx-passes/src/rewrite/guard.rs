@@ -1,7 +1,5 @@
 //! The questions that guards may ask, as functions: `is_freeze_time(w)` reads as the method `w.is_freeze_time()`.
 
-use fx_ir::Type;
-
 use super::Value;
 
 /// Is it known once the live model is there?
@@ -49,8 +47,7 @@ pub fn near(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-8 * a.abs().max(b.abs())
 }
 
-/// Is it a number of Rust's, a literal or one that the model computes?
-pub fn is_number(value: Value<'_>) -> bool {
-    let of_rust = matches!(value.ty(), Some(Type::Rust(name)) if matches!(name.as_str(), "f64" | "number"));
-    of_rust || value.as_float().is_some()
+/// Is it a number above zero for certain: a literal, or the square root of what the model computes?
+pub fn is_positive(value: Value<'_>) -> bool {
+    value.is_positive()
 }

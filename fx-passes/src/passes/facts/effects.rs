@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use fx_ir::{Effect, Graph, NodeId, Op, RegionId, Writers};
+use fx_ir::{Effect, Graph, NodeId, Op, RegionId, Type, Writers};
 
 /// The epochs of a graph and the values that it may write to.
 pub(crate) struct Effects {
@@ -16,7 +16,7 @@ pub(crate) struct Effects {
 
 impl Effects {
     pub(crate) fn of(graph: &Graph) -> Effects {
-        let mut effects = Effects { epochs: HashMap::new(), written: graph.written_values(Writers::OpsAndCode) };
+        let mut effects = Effects { epochs: HashMap::new(), written: written(graph) };
         effects.number(graph, graph.body(), 0);
         effects
     }
@@ -55,6 +55,30 @@ impl Effects {
     }
 }
 
+/// The values that are written to, other views of them included: a write to one view is seen through the next.
+fn written(graph: &Graph) -> HashSet<NodeId> {
+    let mut written = graph.written_values(Writers::OpsAndCode);
+    let mut queue: Vec<NodeId> = written.iter().copied().collect();
+    while let Some(id) = queue.pop() {
+        let sharers = graph.users(id).into_iter().filter_map(|user| sharer(graph, user));
+        let new: Vec<NodeId> = sharers.filter(|sharer| !written.contains(sharer)).collect();
+        written.extend(&new);
+        queue.extend(new);
+    }
+    written
+}
+
+/// What shares memory with an argument of a node: a view of it, or what the node's region hands it over to.
+fn sharer(graph: &Graph, id: NodeId) -> Option<NodeId> {
+    match &graph.node(id).op {
+        Op::Call(op) if !op.is_view() => None,
+        Op::CallModule(_) => None,
+        Op::Yield => graph.scope_of(id).and_then(|region| graph.owner_of(region)),
+        Op::Rust(_) if matches!(graph.node(id).ty, Type::Rust(_)) => None,
+        _ => Some(id),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use fx_ir::ParseError;
@@ -89,7 +113,7 @@ mod tests {
           yield %d
         }"#;
         let (written, epochs) = facts(text)?;
-        assert_eq!(written, "x n y");
+        assert_eq!(written, "x n r y");
         assert_eq!(epochs, "x0 n0 a0 r0 i1 y1 b1 w1 c2 yield2 d3 output3");
         Ok(())
     }
