@@ -32,6 +32,8 @@ pub struct Module {
     pub names: BTreeMap<String, Name>,
     /// Paths imported with `*`.
     pub globs: Vec<String>,
+    /// For names that are not visible in the whole crate: the module within which they are.
+    pub scopes: BTreeMap<String, String>,
 }
 
 /// What a name in a module means.
@@ -138,6 +140,21 @@ impl Index {
         self.modules.get(module).map_or("", |module| module.file.as_str())
     }
 
+    /// Can code in the module `from` name the item `name` of `module` by its full path?
+    pub fn sees(&self, from: &str, module: &str, name: &str) -> bool {
+        let visible = |at: &str, name: &str| {
+            let scope = self.modules.get(at).and_then(|module| module.scopes.get(name));
+            scope.is_none_or(|scope| from == scope || from.starts_with(&format!("{scope}::")))
+        };
+        let mut inner = module;
+        let mut all = visible(module, name);
+        while let Some((outer, last)) = inner.rsplit_once("::") {
+            all &= visible(outer, last);
+            inner = outer;
+        }
+        all
+    }
+
     /// What the path, written in `module`, means.
     pub fn resolve(&self, module: &str, path: &str) -> Resolved {
         self.resolve_within(module, path, 16)
@@ -239,7 +256,8 @@ impl Index {
             _ => {}
         }
         match self.resolve(module, &path_text(path)) {
-            Resolved::Item(_, _, Name::Struct(id)) => Ty::Struct(id),
+            Resolved::Item(_, _, Name::Struct(id)) if !self.structs[id].is_generic => Ty::Struct(id),
+            Resolved::Item(_, _, Name::Struct(_)) => Ty::Unknown,
             Resolved::Item(at, _, Name::Alias(ty)) => self.ty(&at, None, &ty),
             Resolved::Item(at, name, _) => Ty::Rust(format!("{at}::{name}")),
             Resolved::External(full) => external_ty(&full, &ty_text(path)),
@@ -313,6 +331,15 @@ impl Index {
 }
 
 impl Function {
+    /// The `use` lines of its body, as source.
+    pub fn uses(&self) -> String {
+        let uses = self.block.stmts.iter().filter_map(|stmt| match stmt {
+            syn::Stmt::Item(syn::Item::Use(item)) => Some(item.to_token_stream().to_string() + "\n"),
+            _ => None,
+        });
+        uses.collect()
+    }
+
     /// The place of a token of this function.
     pub fn place(&self, span: Span) -> fx_ir::Place {
         fx_ir::Place { file: self.file.clone(), line: span.start().line }

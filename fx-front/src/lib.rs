@@ -9,6 +9,7 @@
 
 pub mod attrs;
 pub mod builder;
+pub mod cfg;
 pub mod diag;
 pub mod handoff;
 pub mod index;

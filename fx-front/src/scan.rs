@@ -8,6 +8,7 @@ use syn::spanned::Spanned;
 
 use crate::{
     attrs::TraceableOptions,
+    cfg,
     diag::{Code, Diagnostic, Diagnostics, Severity},
     index::{Field, Function, Index, Module, Name, Struct},
     key::Key,
@@ -79,7 +80,7 @@ impl Scan<'_> {
         if here.file.is_empty() {
             file.clone_into(&mut here.file);
         }
-        for item in items {
+        for item in items.iter().filter(|item| cfg::is_active(attributes(item)) != Some(false)) {
             self.item(item, file, folder, module);
         }
     }
@@ -91,14 +92,14 @@ impl Scan<'_> {
             syn::Item::Fn(item) if !is_test(&item.attrs) => self.function(item, file, module),
             syn::Item::Mod(item) if !is_test(&item.attrs) => self.module(item, file, folder, module),
             syn::Item::Use(item) => self.imports(&item.tree, "", module),
-            syn::Item::Type(item) => self.name(module, &item.ident, Name::Alias(item.ty.clone())),
-            syn::Item::Const(item) => self.name(module, &item.ident, Name::Const),
-            syn::Item::Static(item) => self.name(module, &item.ident, Name::Const),
-            syn::Item::Trait(item) => self.name(module, &item.ident, Name::Other),
+            syn::Item::Type(item) => self.declare(module, &item.ident, &item.vis, Name::Alias(item.ty.clone())),
+            syn::Item::Const(item) => self.declare(module, &item.ident, &item.vis, Name::Const),
+            syn::Item::Static(item) => self.declare(module, &item.ident, &item.vis, Name::Const),
+            syn::Item::Trait(item) => self.declare(module, &item.ident, &item.vis, Name::Other),
             syn::Item::Enum(item) => {
                 let fields = |variant: &syn::Variant| variant.fields.iter().map(|field| field.ty.clone()).collect();
                 let variants = item.variants.iter().map(|variant| (variant.ident.to_string(), fields(variant)));
-                self.name(module, &item.ident, Name::Enum(variants.collect()));
+                self.declare(module, &item.ident, &item.vis, Name::Enum(variants.collect()));
             }
             _ => {}
         }
@@ -112,8 +113,48 @@ impl Scan<'_> {
         self.here(module).names.insert(ident.to_string(), name);
     }
 
+    /// The attributes with `#[trace]` as `#[traceable]` where a `use` renames it so.
+    fn attributes(&self, attrs: &[syn::Attribute], module: &str) -> Vec<syn::Attribute> {
+        let mut attrs = attrs.to_vec();
+        for attr in &mut attrs {
+            let path = match &mut attr.meta {
+                syn::Meta::Path(path) => path,
+                syn::Meta::List(list) => &mut list.path,
+                syn::Meta::NameValue(_) => continue,
+            };
+            if let Some(name) = path.get_ident() {
+                *path = syn::Ident::new(&self.renamed(&name.to_string(), module), name.span()).into();
+            }
+        }
+        attrs
+    }
+
+    /// The name under which what is called `name` here is known where it comes from.
+    fn renamed(&self, name: &str, module: &str) -> String {
+        match self.index.modules.get(module).and_then(|module| module.names.get(name)) {
+            Some(Name::Use(path)) => path.rsplit("::").next().unwrap_or(name).to_owned(),
+            _ => name.to_owned(),
+        }
+    }
+
+    fn declare(&mut self, module: &str, ident: &syn::Ident, visibility: &syn::Visibility, name: Name) {
+        let scope = match visibility {
+            syn::Visibility::Public(_) => None,
+            syn::Visibility::Restricted(limit) if limit.path.is_ident("crate") => None,
+            syn::Visibility::Restricted(limit) if limit.path.is_ident("super") => {
+                Some(module.rsplit_once("::").map_or("crate", |(outer, _)| outer))
+            }
+            _ => Some(module),
+        };
+        if let Some(scope) = scope.filter(|scope| *scope != "crate") {
+            self.here(module).scopes.insert(ident.to_string(), scope.to_owned());
+        }
+        self.name(module, ident, name);
+    }
+
     fn structure(&mut self, item: &syn::ItemStruct, module: &str) {
-        let fields = item.fields.iter().enumerate().map(|(position, field)| Field {
+        let compiled = item.fields.iter().filter(|field| cfg::is_active(&field.attrs) != Some(false));
+        let fields = compiled.enumerate().map(|(position, field)| Field {
             name: field.ident.as_ref().map_or_else(|| position.to_string(), ToString::to_string),
             ty: field.ty.clone(),
         });
@@ -121,18 +162,23 @@ impl Scan<'_> {
             name: item.ident.to_string(),
             module: module.to_owned(),
             fields: fields.collect(),
-            is_module: derives_module(&item.attrs),
+            is_module: derives_module(&item.attrs, &|name| self.renamed(name, module)),
             is_generic: item.generics.type_params().next().is_some(),
         });
-        self.name(module, &item.ident, Name::Struct(self.index.structs.len() - 1));
+        self.declare(module, &item.ident, &item.vis, Name::Struct(self.index.structs.len() - 1));
     }
 
     fn implementation(&mut self, item: &syn::ItemImpl, file: &str, module: &str) {
-        let options = TraceableOptions::of(&item.attrs);
+        let options = TraceableOptions::of(&self.attributes(&item.attrs, module));
         let of_trait = item.trait_.as_ref().and_then(|(_, path, _)| path.segments.last()).map(|last| last.ident.to_string());
         let entry = options.as_ref().and_then(|options| options.entry_of(item));
         for inner in &item.items {
             let syn::ImplItem::Fn(method) = inner else { continue };
+            if cfg::is_active(&method.attrs) == Some(false) {
+                continue;
+            }
+            let mut block = method.block.clone();
+            cfg::strip(&mut block);
             let is_entry = entry.as_deref().is_some_and(|entry| method.sig.ident == entry);
             self.index.fns.push(Function {
                 module: module.to_owned(),
@@ -140,7 +186,7 @@ impl Scan<'_> {
                 owner: Some((*item.self_ty).clone()),
                 of_trait: of_trait.clone(),
                 sig: method.sig.clone(),
-                block: method.block.clone(),
+                block,
                 traceable: options.clone(),
                 key: is_entry.then(|| Key::of_method(&item.self_ty, &method.sig, &method.block)),
                 is_visible: of_trait.is_some() || !matches!(method.vis, syn::Visibility::Inherited),
@@ -149,25 +195,27 @@ impl Scan<'_> {
     }
 
     fn function(&mut self, item: &syn::ItemFn, file: &str, module: &str) {
-        let options = TraceableOptions::of(&item.attrs);
+        let options = TraceableOptions::of(&self.attributes(&item.attrs, module));
+        let mut block = (*item.block).clone();
+        cfg::strip(&mut block);
         self.index.fns.push(Function {
             module: module.to_owned(),
             file: file.to_owned(),
             owner: None,
             of_trait: None,
             sig: item.sig.clone(),
-            block: (*item.block).clone(),
+            block,
             key: options.is_some().then(|| Key::of_fn(&item.sig, &item.block)),
             traceable: options,
             is_visible: !matches!(item.vis, syn::Visibility::Inherited),
         });
-        self.name(module, &item.sig.ident, Name::Fn(self.index.fns.len() - 1));
+        self.declare(module, &item.sig.ident, &item.vis, Name::Fn(self.index.fns.len() - 1));
     }
 
     fn module(&mut self, item: &syn::ItemMod, file: &str, folder: &Path, module: &str) {
         let name = item.ident.to_string();
         let inner = format!("{module}::{name}");
-        self.name(module, &item.ident, Name::Other);
+        self.declare(module, &item.ident, &item.vis, Name::Other);
         if let Some((_, items)) = &item.content {
             return self.items(items, file, &folder.join(&name), &inner);
         }
@@ -203,6 +251,22 @@ impl Scan<'_> {
     }
 }
 
+fn attributes(item: &syn::Item) -> &[syn::Attribute] {
+    match item {
+        syn::Item::Const(item) => &item.attrs,
+        syn::Item::Enum(item) => &item.attrs,
+        syn::Item::Fn(item) => &item.attrs,
+        syn::Item::Impl(item) => &item.attrs,
+        syn::Item::Mod(item) => &item.attrs,
+        syn::Item::Static(item) => &item.attrs,
+        syn::Item::Struct(item) => &item.attrs,
+        syn::Item::Trait(item) => &item.attrs,
+        syn::Item::Type(item) => &item.attrs,
+        syn::Item::Use(item) => &item.attrs,
+        _ => &[],
+    }
+}
+
 fn is_test(attrs: &[syn::Attribute]) -> bool {
     attrs.iter().any(|attr| {
         let cfg = attr.path().is_ident("cfg") && attr.parse_args::<syn::Path>().is_ok_and(|path| path.is_ident("test"));
@@ -210,11 +274,11 @@ fn is_test(attrs: &[syn::Attribute]) -> bool {
     })
 }
 
-fn derives_module(attrs: &[syn::Attribute]) -> bool {
+fn derives_module(attrs: &[syn::Attribute], renamed: &dyn Fn(&str) -> String) -> bool {
     let mut found = false;
     for attr in attrs.iter().filter(|attr| attr.path().is_ident("derive")) {
         let _ = attr.parse_nested_meta(|meta| {
-            found |= meta.path.segments.last().is_some_and(|last| last.ident == "Module");
+            found |= meta.path.segments.last().is_some_and(|last| renamed(&last.ident.to_string()) == "Module");
             Ok(())
         });
     }

@@ -1,8 +1,10 @@
 //! Statements: `let`, assignments, early returns.
 
+use fx_ir::{Code, Effect, Op};
+use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use super::{Result, Tracer, Val, unknown};
+use super::{Result, Tracer, Val, expr::never, unknown};
 
 impl Tracer<'_> {
     /// A function's body: `return` hands over its result.
@@ -26,6 +28,11 @@ impl Tracer<'_> {
     fn statements(&mut self, stmts: &[syn::Stmt], tail: bool) -> Result<Val> {
         let mut last = Val::Unit;
         for (position, stmt) in stmts.iter().enumerate() {
+            if let Some(attrs) = crate::cfg::attributes(&mut stmt.clone())
+                && attrs.iter().any(|attr| attr.path().is_ident("cfg"))
+            {
+                return unknown(stmt.span(), "code under a condition that only rustc knows");
+            }
             let rest = &stmts[position + 1..];
             last = match stmt {
                 syn::Stmt::Local(local) => self.local(local)?,
@@ -50,12 +57,29 @@ impl Tracer<'_> {
     /// An expression that may be the function's result.
     pub(super) fn last_expr(&mut self, expr: &syn::Expr, tail: bool) -> Result<Val> {
         match expr {
+            syn::Expr::Return(ret) if tail && ret.expr.as_ref().is_some_and(|value| is_err(value)) => self.refusal(expr),
+            syn::Expr::Call(_) if tail && is_err(expr) => self.refusal(expr),
             syn::Expr::Return(ret) if tail => ret.expr.as_ref().map_or(Ok(Val::Unit), |value| self.expr(value)),
             syn::Expr::If(branch) if tail && contains_return(expr) => self.branch(branch, true),
             syn::Expr::Match(choice) if tail && contains_return(expr) => self.choice(choice, true),
             syn::Expr::Block(block) if tail => self.block(&block.block, true),
             _ => self.expr(expr),
         }
+    }
+
+    /// `return Err(..)` of the entry: an error that leaves the frozen model.
+    fn refusal(&mut self, expr: &syn::Expr) -> Result<Val> {
+        let (syn::ReturnType::Type(_, whole), 1) = (&self.function().sig.output, self.frames.len()) else {
+            return unknown(expr.span(), "`Err` here");
+        };
+        let value = if let syn::Expr::Return(syn::ExprReturn { expr: Some(value), .. }) = expr { value } else { expr };
+        let (code, args) = self.captured(value, expr.span())?;
+        let whole = whole.to_token_stream();
+        let place = self.function().place(expr.span());
+        let template = format!("{{ let refused: {whole} = {code}; refused.at(\"return\", \"{place}\")?; ::std::unreachable!() }}");
+        let code = Code { template, effect: Effect::Io, fallible: false, opaque: None };
+        self.push(Op::Rust(code), args, "refused", never(), expr.span());
+        Ok(Val::Never)
     }
 
     /// `if c { ..; return a } rest` is `if c { ..; a } else { rest }`.
@@ -81,16 +105,49 @@ impl Tracer<'_> {
         if matches!(value, Val::Never) {
             return Ok(value);
         }
+        if let syn::Pat::Type(typed) = &local.pat {
+            self.annotate(&value, &typed.ty)?;
+        }
         self.bind(&local.pat, value)?;
         Ok(Val::Unit)
+    }
+
+    /// Code that is carried along may be of the type that is written, and of no other, only because it is written.
+    fn annotate(&mut self, value: &Val, ty: &syn::Type) -> Result<()> {
+        let whole = match value {
+            Val::Node(id, ..) if matches!(self.graph.node(*id).op, Op::TupleGet(0)) => self.graph.node(*id).input(0),
+            value => value.node(),
+        };
+        let is_home = self.is_home();
+        let Some(id) = whole.filter(|&id| self.graph.scope_of(id) == Some(self.region)) else { return Ok(()) };
+        let Op::Rust(code) = &mut self.graph.node_mut(id).op else { return Ok(()) };
+        if code.opaque.is_none() || code.template.contains("(value, ") {
+            return Ok(());
+        }
+        if !is_home {
+            return unknown(ty.span(), "a type of another module");
+        }
+        let ty = ty.to_token_stream();
+        code.template = format!("{{ let typed: {ty} = {}; typed }}", code.template);
+        Ok(())
     }
 
     fn inner_item(&mut self, item: &syn::Item) -> Result<Val> {
         match item {
             syn::Item::Use(_) => Ok(Val::Unit),
+            syn::Item::Const(item) => {
+                let value = self.expr(&item.expr)?;
+                self.env.declare(&item.ident.to_string(), value);
+                Ok(Val::Unit)
+            }
             other => unknown(other.span(), "an item inside a function body"),
         }
     }
+}
+
+/// Is it `Err(..)`?
+fn is_err(expr: &syn::Expr) -> bool {
+    matches!(expr, syn::Expr::Call(call) if matches!(&*call.func, syn::Expr::Path(path) if path.path.is_ident("Err")))
 }
 
 fn is_return(expr: &syn::Expr) -> bool {

@@ -1,7 +1,6 @@
 //! Calls by path: `Tensor::cat(..)`, free functions, constructors of `Option` and `Result`.
 
-use fx_ir::{Arg, Code, Effect, Op, OpId};
-use proc_macro2::Span;
+use fx_ir::OpId;
 use syn::spanned::Spanned;
 
 use super::{Result, Tracer, Ty, Val, unknown};
@@ -16,12 +15,17 @@ impl Tracer<'_> {
         let args: Vec<&syn::Expr> = call.args.iter().collect();
         match (text.as_str(), args.as_slice()) {
             ("Ok", [value]) => return self.expr(value),
+            ("Err", _) => return unknown(call.span(), "`Err` here"),
+            ("Vec::new", []) | ("Vec::with_capacity", [_]) => return Ok(Val::List(Vec::new())),
             ("Some", [value]) => return Ok(Val::Some(Box::new(self.expr(value)?))),
             _ => {}
         }
         if let Some(Val::Closure(closure)) = self.env.read(&text).cloned() {
             let args = args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
             return self.call_closure(&closure, args);
+        }
+        if self.env.has(&text) {
+            return unknown(call.func.span(), "a call of a value");
         }
         self.call_path(&path.path, &text, call)
     }
@@ -38,7 +42,7 @@ impl Tracer<'_> {
 
     fn call_path(&mut self, path: &syn::Path, text: &str, call: &syn::ExprCall) -> Result<Val> {
         if let Resolved::Item(_, _, Name::Fn(id)) = self.index.resolve(self.module(), text) {
-            return self.call_fn(id, path, call);
+            return self.call_fn(id, call);
         }
         let (head, name) = text.rsplit_once("::").unwrap_or(("", text));
         if head.is_empty() {
@@ -51,7 +55,7 @@ impl Tracer<'_> {
         match owner {
             Some(Ty::Tensor) => self.tensor_function(name, call),
             Some(ty @ Ty::Struct(_)) => match self.index.method(&ty, name) {
-                Some(id) => self.call_fn(id, path, call),
+                Some(id) => self.call_fn(id, call),
                 None => self.foreign_call(path, call),
             },
             _ => self.foreign_call(path, call),
@@ -73,71 +77,38 @@ impl Tracer<'_> {
     }
 
     fn foreign_method(&mut self, name: &str, call: &syn::ExprCall) -> Result<Val> {
-        let span = call.span();
-        self.template(&format!("::fx_runtime::Tensor::{name}"), call, Effect::Io, &format!("`Tensor::{name}` is not known"), span)
+        unknown(call.span(), format!("`Tensor::{name}` is not known"))
     }
 
-    fn call_fn(&mut self, id: usize, path: &syn::Path, call: &syn::ExprCall) -> Result<Val> {
-        let mark = self.mark();
+    fn call_fn(&mut self, id: usize, call: &syn::ExprCall) -> Result<Val> {
         let callee = &self.index.fns[id];
         let mut args = call.args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
         let receiver = if callee.sig.receiver().is_some() && !args.is_empty() { Some(args.remove(0)) } else { None };
-        match self.inline(id, receiver, args, call.span()) {
-            Ok(value) => Ok(value),
-            Err(fault) => {
-                self.rollback(mark);
-                let head = self.qualified(path)?;
-                let value = self.template(&head, call, Effect::Io, &fault.reason, call.span())?;
-                Ok(self.with_return_type(value, id))
-            }
-        }
+        self.inline(id, receiver, args, call.span())
     }
 
-    /// The value with the type that the callee's signature gives it.
-    pub(super) fn with_return_type(&mut self, value: Val, id: usize) -> Val {
-        let callee = &self.index.fns[id];
-        let syn::ReturnType::Type(_, written) = &callee.sig.output else { return value };
-        let ty = self.index.ty(&callee.module, callee.owner.as_ref(), written);
-        match value {
-            Val::Node(node, Ty::Unknown, form) => {
-                self.graph.node_mut(node).ty = self.index.ir_type(&ty);
-                if let (Ty::Result(_), Op::Rust(code)) = (&ty, &mut self.graph.node_mut(node).op) {
-                    code.fallible = true;
-                }
-                let ty = if let Ty::Result(inner) = ty { *inner } else { ty };
-                Val::Node(node, ty, form)
-            }
-            other => other,
-        }
-    }
-
+    /// A call of a function of another crate: one of those that only compute, on plain numbers.
     fn foreign_call(&mut self, path: &syn::Path, call: &syn::ExprCall) -> Result<Val> {
         let head = self.qualified(path)?;
-        let pure = is_pure_function(&head);
-        let (effect, reason) = if pure { (Effect::Pure, String::new()) } else { (Effect::Io, format!("the function `{head}`")) };
-        self.template(&head, call, effect, &reason, call.span())
-    }
-
-    /// A call carried along, its arguments understood one by one.
-    fn template(&mut self, head: &str, call: &syn::ExprCall, effect: Effect, reason: &str, span: Span) -> Result<Val> {
-        let (template, args) = self.template_call(head.to_owned(), Vec::new(), &call.args, span)?;
-        Ok(self.carried_template(template, args, effect, reason, span))
-    }
-
-    /// A node of carried code; reported unless its effect is known to be none.
-    pub(super) fn carried_template(&mut self, template: String, args: Vec<Arg>, effect: Effect, reason: &str, span: Span) -> Val {
-        let opaque = (effect != Effect::Pure).then(|| reason.to_owned());
-        if opaque.is_some() {
-            self.report_opaque(span, reason);
+        let Some(ty) = pure_function(&head) else { return unknown(call.span(), format!("the function `{head}`")) };
+        let values = call.args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
+        let ty = ty.map_or_else(|| values.iter().map(Val::ty).find(|ty| *ty != Ty::Rust("integer".to_owned())), |ty| Some(Ty::Rust(ty)));
+        if !values.iter().all(|value| self.is_number(value)) {
+            return unknown(call.span(), format!("the function `{head}`"));
         }
-        let code = Code { template, effect, fallible: false, opaque };
-        self.push(Op::Rust(code), args, "call", Ty::Unknown, span)
+        let mut args = Vec::new();
+        let spelled: Result<Vec<String>> = values.iter().map(|value| self.spell(value, &mut args, call.span())).collect();
+        let name = head.rsplit("::").next().unwrap_or(&head).to_owned();
+        Ok(self.host(&format!("{head}({})", spelled?.join(", ")), args, &name, ty.unwrap_or(Ty::Unknown), call.span()))
     }
 }
 
-/// Functions of the standard library and of `tch` that only compute.
-fn is_pure_function(path: &str) -> bool {
-    const PURE: &[&str] =
-        &["f64::from", "i64::from", "usize::from", "i64::try_from", "usize::try_from", "std::cmp::max", "std::cmp::min", "Scalar::from"];
-    PURE.iter().any(|known| path == *known || path.ends_with(&format!("::{known}")))
+/// The type of what a function of the standard library yields that only computes; `Some(None)` for that of its argument.
+fn pure_function(path: &str) -> Option<Option<String>> {
+    match path.rsplit_once("::")? {
+        (ty @ ("f64" | "i64" | "usize" | "i32"), "from") => Some(Some(ty.to_owned())),
+        (ty @ ("f64" | "i64" | "usize" | "i32"), "max" | "min") => Some(Some(ty.to_owned())),
+        (cmp, "max" | "min") if cmp.ends_with("cmp") => Some(None),
+        _ => None,
+    }
 }

@@ -4,7 +4,9 @@ use fx_ir::{Arg, NodeId, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use super::{Form, Result, Tracer, Ty, Val, merge::handed_over, opaque::writes, unknown};
+use quote::ToTokens;
+
+use super::{Form, Result, Tracer, Ty, Val, merge::handed_over, opaque::writes, pattern::Forms, unknown};
 
 type Continuation<'c, 'a> = &'c mut dyn FnMut(&mut Tracer<'a>) -> Result<Val>;
 
@@ -57,8 +59,9 @@ impl<'a> Tracer<'a> {
             _ => {}
         }
         let span = condition.span();
+        let forms = self.forms_of(&subject);
         let (owner, path, ty) = self.subject(&subject, "branch", span)?;
-        let then = self.arm(owner, &condition.pat, &ty, path.as_deref(), &mut |tracer| tracer.block(then, tail))?;
+        let then = self.arm(owner, &condition.pat, &ty, (path.as_deref(), &forms), &mut |tracer| tracer.block(then, tail))?;
         let rest = if matches!(ty, Ty::Option(_)) { "None" } else { "_" };
         let other = self.in_region(owner, otherwise)?;
         self.graph.node_mut(owner).op = Op::Match(vec![then.0, rest.to_owned()]);
@@ -68,6 +71,7 @@ impl<'a> Tracer<'a> {
     pub(super) fn choice(&mut self, choice: &syn::ExprMatch, tail: bool) -> Result<Val> {
         let subject = self.expr(&choice.expr)?;
         let span = choice.match_token.span;
+        let forms = self.forms_of(&subject);
         let (owner, path, ty) = self.subject(&subject, "choice", span)?;
         let mut patterns = Vec::new();
         let mut branches = Vec::new();
@@ -76,12 +80,36 @@ impl<'a> Tracer<'a> {
                 return unknown(guard.span(), "a guard of a `match` arm");
             }
             let (pattern, branch) =
-                self.arm(owner, &arm.pat, &ty, path.as_deref(), &mut |tracer| tracer.last_expr(&arm.body, tail))?;
+                self.arm(owner, &arm.pat, &ty, (path.as_deref(), &forms), &mut |tracer| tracer.last_expr(&arm.body, tail))?;
             patterns.push(pattern);
             branches.push(branch);
         }
         self.graph.node_mut(owner).op = Op::Match(patterns);
         self.merge(owner, branches, span)
+    }
+
+    /// How a pattern binds the parts of the value: `Option<&T>` holds references itself.
+    fn forms_of(&self, subject: &Val) -> Forms {
+        match subject {
+            Val::Tuple(parts) => Forms::Each(parts.iter().map(|part| self.forms_of(part)).collect()),
+            Val::Node(id, Ty::Option(_), _) if self.holds_references(*id) => Forms::All(Form::Ref),
+            other => Forms::of(other),
+        }
+    }
+
+    /// Is it a parameter of the entry whose type has a reference inside?
+    fn holds_references(&self, id: NodeId) -> bool {
+        let name = &self.graph.node(id).name;
+        let entry = self.frames.first().map(|frame| &self.index.fns[frame.function].sig);
+        let mut inputs = entry.into_iter().flat_map(|sig| &sig.inputs);
+        self.graph.node(id).op == Op::Placeholder
+            && inputs.any(|input| match input {
+                syn::FnArg::Typed(typed) => {
+                    let is_it = matches!(&*typed.pat, syn::Pat::Ident(ident) if ident.ident == name);
+                    is_it && typed.ty.to_token_stream().to_string().contains('&')
+                }
+                syn::FnArg::Receiver(_) => false,
+            })
     }
 
     /// The node of a `match` on the value, what the user calls that value, and its type.
@@ -96,7 +124,9 @@ impl<'a> Tracer<'a> {
             }
             other => other.arg(),
         };
-        let Some(arg) = arg else { return unknown(span, "a `match` on a value of this form") };
+        let Some(arg) = arg.filter(|_| ty != Ty::Unknown && !matches!(ty, Ty::Result(_))) else {
+            return unknown(span, "a `match` on a value of this form");
+        };
         Ok((self.owner(Op::Match(Vec::new()), vec![arg], name, span), path, ty))
     }
 
@@ -112,13 +142,13 @@ impl<'a> Tracer<'a> {
         owner: NodeId,
         pat: &syn::Pat,
         ty: &Ty,
-        path: Option<&str>,
+        (path, forms): (Option<&str>, &Forms),
         body: Continuation<'_, 'a>,
     ) -> Result<(String, super::merge::Branch)> {
         let mut pattern = String::new();
         let branch = self.in_region(owner, &mut |tracer| {
             let mut bound = Vec::new();
-            pattern = tracer.refutable(pat, ty, "", &mut bound)?;
+            pattern = tracer.refutable(pat, ty, "", forms, &mut bound)?;
             tracer.declare_bound(bound, path, pat.span());
             body(tracer)
         })?;
@@ -134,7 +164,9 @@ impl<'a> Tracer<'a> {
             return self.unrolled(each, items);
         }
         let body = syn::Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: each.body.clone() });
-        let carried: Vec<(String, Val)> = writes(&body)
+        let written = writes(&body);
+        self.make_places(&written, each.span())?;
+        let carried: Vec<(String, Val)> = written
             .into_iter()
             .filter_map(|name| self.env.read(&name).cloned().map(|value| (name, value)))
             .collect();
@@ -150,7 +182,7 @@ impl<'a> Tracer<'a> {
         let mut header = String::new();
         let branch = self.in_region(owner, &mut |tracer| {
             let mut bound = Vec::new();
-            let pattern = tracer.refutable(&each.pat, &over.item, "", &mut bound)?;
+            let pattern = tracer.refutable(&each.pat, &over.item, "", &over.forms, &mut bound)?;
             header = format!("{pattern} in {}", over.template);
             if over.is_numbered {
                 // `(i, layer)`: the layer is the element itself.
@@ -220,7 +252,9 @@ impl<'a> Tracer<'a> {
             return unknown(each.span(), "a loop of this form");
         }
         let whole = syn::Expr::While(each.clone());
-        let carried: Vec<(String, Val)> = writes(&whole)
+        let written = writes(&whole);
+        self.make_places(&written, each.span())?;
+        let carried: Vec<(String, Val)> = written
             .into_iter()
             .filter_map(|name| self.env.read(&name).cloned().map(|value| (name, value)))
             .collect();
@@ -257,6 +291,8 @@ pub(super) struct Over {
     pub(super) item: Ty,
     /// What the user would call an element.
     pub(super) path: Option<String>,
+    /// How it is held by what the user's pattern binds.
+    pub(super) forms: Forms,
     /// Does each element come with its number?
     pub(super) is_numbered: bool,
 }
@@ -272,6 +308,7 @@ impl Tracer<'_> {
             }
             other => {
                 let list = self.expr(other)?;
+                let forms = Forms::of(&list);
                 if let Val::List(items) = list {
                     let source = self.placeholder_node(other.span());
                     return Ok((source, Some(items)));
@@ -280,7 +317,7 @@ impl Tracer<'_> {
                     return unknown(other.span(), "a loop over a value that is not known to be a list");
                 };
                 let path = self.path_of(&list).map(|path| format!("{path}.*"));
-                Ok((Over { source, template: "$0.iter()".to_owned(), item: *item, path, is_numbered: false }, None))
+                Ok((Over { source, template: "$0.iter()".to_owned(), item: *item, path, forms, is_numbered: false }, None))
             }
         }
     }
@@ -288,7 +325,7 @@ impl Tracer<'_> {
     fn placeholder_node(&mut self, span: Span) -> Over {
         let node = self.host("()", Vec::new(), "unit", Ty::Tuple(Vec::new()), span);
         let source = node.node().unwrap_or_else(|| self.graph.region(self.graph.body()).params[0]);
-        Over { source, template: String::new(), item: Ty::Unknown, path: None, is_numbered: false }
+        Over { source, template: String::new(), item: Ty::Unknown, path: None, forms: Forms::All(Form::Owned), is_numbered: false }
     }
 
     fn range(&mut self, range: &syn::ExprRange) -> Result<(Over, Option<Vec<Val>>)> {
@@ -303,7 +340,7 @@ impl Tracer<'_> {
         let item = if matches!(end.ty(), Ty::Rust(ref ty) if ty != "integer") { end.ty() } else { start.ty() };
         let node = self.host(&format!("({text})"), args, "range", Ty::Unknown, range.span());
         let Some(source) = node.node() else { return unknown(range.span(), "a range of this form") };
-        Ok((Over { source, template: "$0.clone()".to_owned(), item, path: None, is_numbered: false }, None))
+        Ok((Over { source, template: "$0.clone()".to_owned(), item, path: None, forms: Forms::All(Form::Owned), is_numbered: false }, None))
     }
 
     fn adapted(&mut self, call: &syn::ExprMethodCall, over: Over, items: Option<Vec<Val>>) -> Result<(Over, Option<Vec<Val>>)> {
@@ -324,10 +361,12 @@ impl Tracer<'_> {
                 "enumerate" => Over {
                     template: format!("{}.enumerate()", over.template),
                     item: Ty::Tuple(vec![Ty::Rust("usize".to_owned()), over.item]),
+                    forms: Forms::Each(vec![Forms::All(Form::Owned), over.forms.clone()]),
                     is_numbered: true,
                     ..over
                 },
                 "rev" => Over { template: format!("{}.rev()", over.template), ..over },
+                "iter" => Over { forms: Forms::All(Form::Ref), ..over },
                 _ => over,
             },
             None,

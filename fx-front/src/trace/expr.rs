@@ -6,7 +6,7 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use super::{Form, Result, Tracer, Ty, Val, unknown};
-use crate::index::{Name, Resolved, path_text};
+use crate::index::{Resolved, path_text};
 
 impl Tracer<'_> {
     /// The value of an expression: understood, or carried along as it is.
@@ -25,7 +25,9 @@ impl Tracer<'_> {
             syn::Expr::Paren(inner) => self.expr(&inner.expr),
             syn::Expr::Group(inner) => self.expr(&inner.expr),
             syn::Expr::Reference(inner) if inner.mutability.is_none() => {
-                Ok(self.expr(&inner.expr)?.with_form(Form::Ref))
+                let value = self.expr(&inner.expr)?;
+                let deep = matches!(value, Val::Node(_, _, Form::Ref | Form::Deep)) && !matches!(&*inner.expr, syn::Expr::Unary(_));
+                Ok(value.with_form(if deep { Form::Deep } else { Form::Ref }))
             }
             syn::Expr::Unary(unary) => self.unary(unary),
             syn::Expr::Binary(binary) => self.binary(binary),
@@ -55,6 +57,9 @@ impl Tracer<'_> {
     }
 
     fn path(&mut self, path: &syn::ExprPath) -> Result<Val> {
+        if path.qself.is_some() {
+            return unknown(path.span(), "an associated item of a trait");
+        }
         if path.path.is_ident("self") {
             let receiver = self.frames.last().and_then(|frame| frame.receiver.clone());
             return receiver.map_or_else(|| unknown(path.span(), "`self` without a receiver"), Ok);
@@ -87,43 +92,88 @@ impl Tracer<'_> {
                 None => unknown(path.span(), format!("the meaning of `{text}` is not known")),
             };
         }
-        if self.is_home() {
-            return Ok(written);
-        }
         // `Kind::Float`: what the first segments name decides.
         let (head, tail) = text.split_once("::").map_or((text.as_str(), ""), |(head, tail)| (head, tail));
         let join = |head: String| if tail.is_empty() { head } else { format!("{head}::{tail}") };
+        let home = self.frames.first().map_or("crate", |frame| self.index.fns[frame.function].module.as_str());
         match self.index.resolve(self.module(), head) {
-            Resolved::Item(_, _, Name::Fn(id)) if !self.index.fns[id].is_visible => {
+            _ if self.imports(head) => unknown(path.span(), format!("`{text}`, which a `use` in the body brings in")),
+            Resolved::Item(..) if self.is_home() => Ok(written),
+            Resolved::Item(module, name, _) if !self.index.sees(home, &module, &name) => {
                 unknown(path.span(), format!("`{text}` is private to its module"))
             }
             Resolved::Item(module, name, _) => Ok(join(format!("{module}::{name}"))),
+            Resolved::External(full) if self.is_home() && (full.contains("::") || self.is_known(head, tail)) => Ok(written),
             Resolved::External(full) if full.starts_with("crate") => Ok(join(full)),
             Resolved::External(full) if full.contains("::") => Ok(join(format!("::{full}"))),
-            Resolved::External(_) => Ok(written),
+            Resolved::External(_) if self.is_known(head, tail) => Ok(written),
+            Resolved::External(_) => unknown(path.span(), format!("the meaning of `{text}` is not known")),
         }
     }
 
+    /// Is it a type or constant parameter of the function?
+    pub(super) fn is_generic(&self, name: &str) -> bool {
+        self.function().sig.generics.params.iter().any(|param| match param {
+            syn::GenericParam::Type(param) => param.ident == name,
+            syn::GenericParam::Const(param) => param.ident == name,
+            syn::GenericParam::Lifetime(_) => false,
+        })
+    }
+
+    /// Does a `use` in the body of the function name it?
+    fn imports(&self, name: &str) -> bool {
+        self.function().uses().split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)
+    }
+
+    /// Does a name that the crate does not declare mean the same everywhere: a module, a crate, or of the prelude?
+    fn is_known(&self, head: &str, tail: &str) -> bool {
+        let prelude = ["Some", "None", "Ok", "Err", "Vec", "String", "Box", "Option", "Result", "i64", "f64", "usize", "i32", "f32", "u64", "u8", "bool"];
+        let is_module = head.starts_with(|c: char| c.is_lowercase()) && !tail.is_empty();
+        let from_glob = self.is_home() && !tail.is_empty() && self.index.modules.get(self.module()).is_some_and(|module| !module.globs.is_empty());
+        !self.is_generic(head) && (prelude.contains(&head) || is_module || from_glob)
+    }
+
     /// Does the generated code stand in the same module as the function being traced?
-    fn is_home(&self) -> bool {
+    pub(super) fn is_home(&self) -> bool {
         let root = self.frames.first().map(|frame| self.index.fns[frame.function].module.as_str());
         root == Some(self.module())
     }
 
     fn question(&mut self, inner: &syn::ExprTry) -> Result<Val> {
         let value = self.expr(&inner.expr)?;
-        match value {
-            Val::Node(id, Ty::Result(ty), form) => Ok(Val::Node(id, *ty, form)),
-            Val::Node(_, Ty::Option(_), _) | Val::Some(_) => unknown(inner.span(), "`?` on an option"),
-            Val::Node(id, ty, _) if self.is_carried(id) && ty == Ty::Unknown => {
-                unknown(inner.span(), "`?` on a result of a type that is not known")
-            }
-            other => Ok(other),
+        match value.ty() {
+            Ty::Option(_) => unknown(inner.span(), "`?` on an option"),
+            Ty::Unknown => unknown(inner.span(), "`?` on a value of a type that is not known"),
+            _ => self.settled(value, inner.span()),
         }
     }
 
-    fn is_carried(&self, id: fx_ir::NodeId) -> bool {
-        matches!(&self.graph.node(id).op, Op::Rust(code) if code.opaque.is_some())
+    /// The value without the `Result` around it, whose error leaves the function.
+    pub(super) fn settled(&mut self, value: Val, span: Span) -> Result<Val> {
+        let Val::Node(id, ty, _) = &value else { return Ok(value) };
+        let id = *id;
+        match ty.clone() {
+            Ty::Result(inner) => {
+                if self.results.remove(&id) {
+                    if self.graph.has_users(id) || self.env.count(&value) > 0 {
+                        return unknown(span, "a result that has a name");
+                    }
+                    if let Op::Rust(code) = &mut self.graph.node_mut(id).op {
+                        code.fallible = true;
+                    }
+                }
+                Ok(value.with_ty(*inner))
+            }
+            Ty::Unknown if self.returns_result() => unknown(span, "a result of a type that is not known"),
+            _ => Ok(value),
+        }
+    }
+
+    fn returns_result(&self) -> bool {
+        match &self.function().sig.output {
+            syn::ReturnType::Type(_, ty) => matches!(self.index.ty(self.module(), None, ty), Ty::Result(_)),
+            syn::ReturnType::Default => false,
+        }
     }
 
     fn cast(&mut self, cast: &syn::ExprCast) -> Result<Val> {
@@ -136,6 +186,7 @@ impl Tracer<'_> {
                 Ok(Val::Lit(Arg::Float(float), Ty::Rust(target)))
             }
             (Val::Lit(arg @ Arg::Int(_), _), "i64") => Ok(Val::Lit(arg, Ty::Rust(target))),
+            (value, _) if !self.is_number(&value) => unknown(cast.span(), "a cast of a value whose type is not known"),
             (value, _) => {
                 let mut args = Vec::new();
                 let text = self.spell(&value, &mut args, cast.span())?;
@@ -167,6 +218,9 @@ impl Tracer<'_> {
     fn index_expr(&mut self, index: &syn::ExprIndex) -> Result<Val> {
         let list = self.expr(&index.expr)?;
         if let syn::Expr::Range(range) = &*index.index {
+            return self.part_of_list(&list, range);
+        }
+        if let syn::Expr::Range(range) = &*index.index {
             return self.slice(&list, range, index.span());
         }
         let at = self.expr(&index.index)?;
@@ -192,6 +246,22 @@ impl Tracer<'_> {
             self.paths.insert(id, path);
         }
         Ok(value)
+    }
+
+    /// `items[1..]` of a list that is written out.
+    fn part_of_list(&mut self, list: &Val, range: &syn::ExprRange) -> Result<Val> {
+        let mut end = |end: &Option<Box<syn::Expr>>, open: usize| match end.as_ref().map(|end| self.expr(end)) {
+            None => Ok(open),
+            Some(Ok(Val::Lit(Arg::Int(at), _))) => Ok(usize::try_from(at).unwrap_or(usize::MAX)),
+            Some(_) => unknown(range.span(), "a part of a list"),
+        };
+        let Val::List(items) = list else { return unknown(range.span(), "a part of a list") };
+        let (from, to) = (end(&range.start, 0)?, end(&range.end, items.len())?);
+        let half_open = matches!(range.limits, syn::RangeLimits::HalfOpen(_));
+        match items.get(from..to).filter(|_| half_open) {
+            Some(part) => Ok(Val::List(part.to_vec())),
+            None => unknown(range.span(), "a part of a list"),
+        }
     }
 
     pub(super) fn macro_call(&mut self, mac: &syn::Macro) -> Result<Val> {
@@ -273,7 +343,7 @@ impl Tracer<'_> {
     pub(super) fn spell_owned(&mut self, value: &Val, args: &mut Vec<Arg>, span: Span) -> Result<String> {
         let text = self.spell(value, args, span)?;
         Ok(match value {
-            Val::Node(_, _, Form::Ref) => format!("&{text}"),
+            Val::Node(_, _, Form::Ref | Form::Deep) => format!("&{text}"),
             Val::Node(_, Ty::Tensor, Form::Owned) => format!("{text}.shallow_clone()"),
             Val::Node(_, Ty::List(_), Form::Owned) => format!("{text}.clone()"),
             _ => text,

@@ -77,15 +77,20 @@ impl Tracer<'_> {
     }
 
     /// The value with the type that the function's signature gives it.
-    fn typed(&self, value: Val, function: usize) -> Result<Val> {
+    fn typed(&mut self, value: Val, function: usize) -> Result<Val> {
         let callee = &self.index.fns[function];
         let syn::ReturnType::Type(_, written) = &callee.sig.output else { return Ok(value) };
         let ty = self.index.ty(&callee.module, callee.owner.as_ref(), written);
-        Ok(match (value, ty) {
-            (Val::Node(id, Ty::Unknown, form), Ty::Result(ty)) => Val::Node(id, *ty, form),
-            (Val::Node(id, Ty::Unknown, form), ty) => Val::Node(id, ty, form),
-            (value, _) => value,
-        })
+        match ty {
+            Ty::Result(inner) => {
+                let value = self.settled(value, callee.block.brace_token.span.close())?;
+                let known = if value.ty() == Ty::Unknown { value.with_ty(*inner) } else { value };
+                let ty = known.ty();
+                Ok(known.with_ty(Ty::Result(Box::new(ty))))
+            }
+            ty if value.ty() == Ty::Unknown => Ok(value.with_ty(ty)),
+            _ => Ok(value),
+        }
     }
 
     /// Calls a closure that the user wrote in place.

@@ -3,7 +3,7 @@
 use fx_ir::{Arg, NodeId, Op, RegionId, Type};
 use proc_macro2::Span;
 
-use super::{Form, Result, Tracer, Ty, Val, env::Env, expr::never, unknown};
+use super::{Form, Result, Tracer, Ty, Val, env::Env, expr::{is_copy, never}, unknown};
 
 /// What one branch left behind.
 pub(super) struct Branch {
@@ -23,7 +23,7 @@ impl Tracer<'_> {
         let outer = std::mem::replace(&mut self.region, region);
         let before = self.env.clone();
         self.env.open();
-        let value = trace(self);
+        let value = trace(self).and_then(|value| self.some_as_value(value, owner));
         self.env.close();
         self.region = outer;
         let env = std::mem::replace(&mut self.env, before);
@@ -65,6 +65,13 @@ impl Tracer<'_> {
             }
         }
         let types = unify(&branches, &types, &pack);
+        let leaves: Vec<Vec<Val>> = branches.iter().filter_map(|branch| pack(branch)?.leaves()).collect();
+        for (position, ty) in types.iter().enumerate() {
+            let owned_option = || leaves.iter().all(|leaves| leaves.get(position).is_none_or(|leaf| self.is_own_option(leaf)));
+            if !is_settled(ty) && !(matches!(ty, Ty::Option(inner) if is_settled(inner)) && owned_option()) {
+                return unknown(span, format!("branches that hand over a value of type {ty:?}"));
+            }
+        }
         let Val::Tuple(parts) = self.results(owner, &shape, &types, span) else {
             return unknown(span, "branches that hand over no plain value");
         };
@@ -139,6 +146,16 @@ fn unify(branches: &[Branch], types: &[Ty], pack: &dyn Fn(&Branch) -> Option<Val
         }
     }
     out
+}
+
+/// Can a value of the type be handed over by branches that are traced one by one?
+fn is_settled(ty: &Ty) -> bool {
+    match ty {
+        Ty::Tensor | Ty::Leaf(_) | Ty::Struct(_) => true,
+        Ty::List(inner) | Ty::Result(inner) => is_settled(inner),
+        Ty::Tuple(parts) => parts.iter().all(is_settled),
+        other => is_copy(other),
+    }
 }
 
 /// `value`, if it has the parts of `shape`.

@@ -4,20 +4,11 @@ use fx_ir::{Arg, Effect, ModuleKind, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use super::{Form, Result, Tracer, Ty, Val, place, unknown};
+use super::{Form, Result, Tracer, Ty, Val, expr::is_copy, place, unknown};
 use crate::{
     diag::{Code, Severity},
     leaf,
 };
-
-/// Methods that only wrap or unwrap, and change nothing that is traced.
-const TRANSPARENT: &[&str] = &["unwrap", "expect", "as_ref", "as_deref", "borrow", "to_owned", "clone", "as_slice", "to_vec", "into", "context"];
-
-/// Methods of numbers, lists and options that only compute.
-const PURE: &[&str] = &[
-    "len", "is_empty", "is_some", "is_none", "abs", "min", "max", "pow", "powi", "powf", "sqrt", "ceil", "floor", "round", "first",
-    "last", "get", "contains", "copied", "cloned", "unwrap_or", "unwrap_or_default", "iter", "clamp", "rem_euclid", "div_euclid",
-];
 
 impl Tracer<'_> {
     pub(super) fn method_call(&mut self, call: &syn::ExprMethodCall) -> Result<Val> {
@@ -32,32 +23,40 @@ impl Tracer<'_> {
             Ty::Struct(_) => return self.struct_method(receiver, call),
             _ => {}
         }
-        let is_result_of_op = matches!(receiver, Val::Tuple(_)) || self.is_unwrapped(&receiver);
-        match name.as_str() {
-            "unwrap" | "expect" if is_result_of_op => return Ok(receiver),
-            "unwrap" | "expect" => {
-                if let Val::Some(inner) = receiver {
-                    return Ok(*inner);
-                }
-                if let (Val::Node(id, ..), Ty::Option(inner)) = (&receiver, receiver.ty()) {
-                    return Ok(self.unwrapped(*id, *inner, call, &receiver));
-                }
-            }
-            "iter" | "as_ref" | "as_deref" | "borrow" | "as_slice" => return Ok(receiver.with_form(Form::Ref)),
+        match (name.as_str(), receiver.ty()) {
+            ("unwrap" | "expect", Ty::Result(inner)) if self.is_understood(&receiver) => return Ok(receiver.with_ty(*inner)),
+            ("unwrap" | "expect", _) if matches!(receiver, Val::Tuple(_)) => return Ok(receiver),
+            ("unwrap" | "expect", Ty::Option(inner)) => match &receiver {
+                Val::Some(inner) => return Ok((**inner).clone()),
+                Val::Node(id, ..) if *inner != Ty::Unknown => return Ok(self.unwrapped(*id, *inner, call, &receiver)),
+                _ => {}
+            },
+            ("as_ref" | "as_deref" | "borrow" | "as_slice", ty) if ty != Ty::Unknown => return Ok(receiver.with_form(Form::Ref)),
+            ("map", Ty::Option(_)) => return self.map_option(receiver, call),
+            ("push", Ty::List(_)) if matches!(receiver, Val::List(_)) => return self.pushed(receiver, call),
             _ => {}
         }
-        self.host_method(&receiver, &name, call)
+        self.host_method(receiver, &name, call)
     }
 
-    /// Tuples and the like that an op yields: the `Result` around them is already taken off.
-    fn is_unwrapped(&self, value: &Val) -> bool {
-        let Val::Node(id, ty, _) = value else { return false };
-        let from_op = match &self.graph.node(*id).op {
+    /// A list that is written out, and one element more.
+    fn pushed(&mut self, list: Val, call: &syn::ExprMethodCall) -> Result<Val> {
+        let (Val::List(mut items), Some(item), syn::Expr::Path(path)) = (list, call.args.first(), &*call.receiver) else {
+            return unknown(call.span(), "the method `push`");
+        };
+        items.push(self.expr(item)?);
+        let name = crate::index::path_text(&path.path);
+        if self.env.assign(&name, Val::List(items)) { Ok(Val::Unit) } else { unknown(path.span(), "an unknown variable") }
+    }
+
+    /// Is it the result of something that is understood, whose `Result` generated code takes off by itself?
+    fn is_understood(&self, value: &Val) -> bool {
+        let Val::Node(id, ..) = value else { return false };
+        match &self.graph.node(*id).op {
             Op::Call(_) => true,
             Op::Rust(code) => code.fallible,
             _ => false,
-        };
-        from_op && !matches!(ty, Ty::Option(_))
+        }
     }
 
     fn unwrapped(&mut self, id: fx_ir::NodeId, inner: Ty, call: &syn::ExprMethodCall, receiver: &Val) -> Val {
@@ -65,6 +64,9 @@ impl Tracer<'_> {
             Some(syn::Expr::Lit(lit)) => format!("expect({})", quote::ToTokens::to_token_stream(lit)),
             _ => "unwrap()".to_owned(),
         };
+        if is_copy(&inner) {
+            return self.host(&format!("$0.{message}"), vec![id.into()], "inner", inner, call.span());
+        }
         let path = self.path_of(receiver);
         let value = self.host(&format!("$0.as_ref().{message}"), vec![id.into()], "inner", inner, call.span());
         if let (Some(node), Some(path)) = (value.node(), path) {
@@ -79,47 +81,40 @@ impl Tracer<'_> {
             return Ok(receiver);
         }
         let Some(id) = self.index.method(&receiver.ty(), &name) else {
-            return self.method_template(&receiver, call, Effect::Io, &format!("the method `{name}`"));
+            return unknown(call.method.span(), format!("the method `{name}`"));
         };
-        let mark = self.mark();
         let args = call.args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
-        self.inline(id, Some(receiver.clone()), args, call.span()).or_else(|fault| {
-            self.rollback(mark);
-            let value = self.method_template(&receiver, call, Effect::Io, &fault.reason)?;
-            Ok(self.with_return_type(value, id))
-        })
+        self.inline(id, Some(receiver), args, call.span())
     }
 
-    fn host_method(&mut self, receiver: &Val, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
+    /// A method of a number, a list or an option that only computes.
+    fn host_method(&mut self, receiver: Val, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
         let ty = match (name, receiver.ty()) {
-            ("len", _) => Ty::Rust("usize".to_owned()),
-            ("is_empty" | "is_some" | "is_none" | "contains", _) => Ty::Rust("bool".to_owned()),
-            ("first" | "last" | "get", Ty::List(element)) => Ty::Option(element),
-            ("sqrt" | "ceil" | "floor" | "round" | "powf" | "powi" | "abs" | "min" | "max" | "pow" | "clamp", ty) => ty,
-            ("clone" | "to_vec" | "to_owned", ty) => ty,
-            ("unwrap_or" | "unwrap_or_default", Ty::Option(inner)) => *inner,
-            _ => Ty::Unknown,
-        };
-        let pure = PURE.contains(&name) || TRANSPARENT.contains(&name);
-        let effect = if pure && receiver.ty() != Ty::Unknown { Effect::Pure } else { Effect::Io };
-        let value = self.method_template(receiver, call, effect, &format!("the method `{name}`"))?;
-        Ok(match value {
-            Val::Node(id, _, form) => {
-                self.graph.node_mut(id).ty = self.index.ir_type(&ty);
-                Val::Node(id, ty, form)
+            ("len", Ty::List(_)) => Ty::Rust("usize".to_owned()),
+            ("is_empty", Ty::List(_)) | ("is_some" | "is_none", Ty::Option(_)) => Ty::Rust("bool".to_owned()),
+            ("sqrt" | "ceil" | "floor" | "round" | "exp" | "ln" | "powf" | "powi" | "abs" | "min" | "max" | "pow" | "clamp", ty)
+            | ("rem_euclid" | "div_euclid", ty)
+                if is_number(&ty) =>
+            {
+                ty
             }
-            other => other,
-        })
-    }
-
-    /// The method call carried along, its receiver and arguments understood one by one.
-    pub(super) fn method_template(&mut self, receiver: &Val, call: &syn::ExprMethodCall, effect: Effect, reason: &str) -> Result<Val> {
+            ("clone", ty) if is_number(&ty) => ty,
+            ("clone" | "to_vec", Ty::List(element)) if is_number(&element) => Ty::List(element),
+            _ => return unknown(call.method.span(), format!("the method `{name}`")),
+        };
         let mut args = Vec::new();
-        let object = self.spell(receiver, &mut args, call.span())?;
-        let turbofish = call.turbofish.as_ref().map(|fish| quote::ToTokens::to_token_stream(fish).to_string()).unwrap_or_default();
-        let head = format!("{object}.{}{turbofish}", call.method);
-        let (template, args) = self.template_call(head, args, &call.args, call.span())?;
-        Ok(self.carried_template(template, args, effect, reason, call.span()))
+        let mut spelled = Vec::new();
+        let object = self.spell(&receiver, &mut args, call.span())?;
+        for arg in &call.args {
+            let value = self.expr(arg)?;
+            if !self.is_number(&value) {
+                return unknown(arg.span(), format!("the method `{name}`"));
+            }
+            spelled.push(self.spell(&value, &mut args, arg.span())?);
+        }
+        let effect = if self.is_own_place(&receiver) { Effect::Io } else { Effect::Pure };
+        let code = fx_ir::Code { template: format!("{object}.{name}({})", spelled.join(", ")), effect, fallible: false, opaque: None };
+        Ok(self.push(Op::Rust(code), args, name, ty, call.span()))
     }
 
     /// The forward of a module on these arguments.
@@ -165,4 +160,9 @@ impl Tracer<'_> {
         let op = Op::CallModule(ModuleKind(kind.to_owned()));
         Ok(self.push_labelled(op, vec![id.into(), (*input).into()], &name, &label, Ty::Tensor, span))
     }
+}
+
+/// Is it a number of a known type?
+fn is_number(ty: &Ty) -> bool {
+    is_copy(ty) && *ty != Ty::Rust("integer".to_owned()) && *ty != Ty::Rust("bool".to_owned())
 }

@@ -17,6 +17,7 @@ mod merge;
 mod method;
 mod opaque;
 mod operator;
+mod option;
 mod pattern;
 mod place;
 mod sequential;
@@ -24,10 +25,11 @@ mod signature;
 mod tensor;
 mod value;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use fx_ir::{Arg, Graph, NodeId, Op, Origin, RegionId, Type};
 use proc_macro2::Span;
+use syn::spanned::Spanned;
 
 use self::{
     env::Env,
@@ -102,6 +104,8 @@ struct Tracer<'a> {
     frames: Vec<Frame>,
     /// What the user would call a module value: `layer1[*].conv1`.
     paths: HashMap<NodeId, String>,
+    /// Carried code whose value is still a `Result`.
+    results: HashSet<NodeId>,
 }
 
 /// One function on the way down.
@@ -116,7 +120,7 @@ impl<'a> Tracer<'a> {
     fn new(index: &'a Index, diags: &'a Diagnostics, item: usize, graph: Graph) -> Tracer<'a> {
         let region = graph.body();
         let frames = vec![Frame { function: item, receiver: None }];
-        Tracer { index, diags, graph, region, env: Env::new(), frames, paths: HashMap::new() }
+        Tracer { index, diags, graph, region, env: Env::new(), frames, paths: HashMap::new(), results: HashSet::new() }
     }
 
     fn entry(&mut self, signature: &Signature, owner: Ty, carried: Option<&str>) {
@@ -144,7 +148,10 @@ impl<'a> Tracer<'a> {
         let mark = self.mark();
         let traced = match carried {
             Some(reason) => unknown(block.brace_token.span.open(), reason),
-            None => self.body(&block).and_then(|value| self.entry_result(value, &block)),
+            None => {
+                let body = self.bind_inputs(signature).and_then(|()| self.body(&block));
+                body.and_then(|value| self.entry_result(value, &block))
+            }
         };
         let value = match traced {
             Ok(args) => args,
@@ -157,20 +164,51 @@ impl<'a> Tracer<'a> {
         self.graph.push(body, Op::Yield, value, "output", Type::Unknown, origin);
     }
 
+    /// Binds the parameters that are patterns.
+    fn bind_inputs(&mut self, signature: &Signature) -> Result<()> {
+        let inputs = self.function().sig.inputs.iter().filter_map(|input| match input {
+            syn::FnArg::Receiver(_) => None,
+            syn::FnArg::Typed(typed) => Some(typed),
+        });
+        for (typed, param) in inputs.zip(&signature.params) {
+            if param.written.starts_with("& mut") || param.written.contains("& 'a mut") {
+                return unknown(typed.ty.span(), "a parameter of type `&mut`");
+            }
+            if !matches!(&*typed.pat, syn::Pat::Ident(_))
+                && let Some(value) = self.env.read(&param.name).cloned()
+            {
+                self.bind(&typed.pat, value)?;
+            }
+        }
+        Ok(())
+    }
+
     /// What the entry hands over: one argument for every part of its result.
     fn entry_result(&mut self, value: Val, block: &syn::Block) -> Result<Vec<Arg>> {
-        let Some(leaves) = value.leaves() else {
-            return unknown(block.brace_token.span.join(), "the body ends in no value that can be handed over");
-        };
-        leaves
-            .iter()
-            .map(|leaf| match (leaf, leaf.arg()) {
-                (Val::Some(_) | Val::List(_), _) | (_, None) => {
-                    unknown(block.brace_token.span.join(), "the result is built in a form that is not understood")
-                }
-                (_, Some(arg)) => Ok(arg),
-            })
-            .collect()
+        let value = self.settled(value, block.brace_token.span.join())?;
+        let span = block.brace_token.span.close();
+        match &value {
+            Val::Unit => Ok(Vec::new()),
+            Val::Tuple(parts) => parts.iter().map(|part| self.result_part(part, span)).collect(),
+            one => Ok(vec![self.result_part(one, span)?]),
+        }
+    }
+
+    fn result_part(&mut self, value: &Val, span: Span) -> Result<Arg> {
+        match value {
+            Val::Tuple(parts) => {
+                let parts: Result<Vec<Arg>> = parts.iter().map(|part| self.result_part(part, span)).collect();
+                Ok(Arg::List(parts?))
+            }
+            Val::Some(_) => {
+                let mut args = Vec::new();
+                let text = self.spell_exactly(value, &mut args, span)?;
+                let whole = self.host(&text, args, "some", value.ty(), span);
+                whole.arg().map_or_else(|| unknown(span, "the result is built in a form that is not understood"), Ok)
+            }
+            Val::Node(..) | Val::Lit(..) => value.arg().map_or_else(|| unknown(span, "a result of this form"), Ok),
+            _ => unknown(span, "the result is built in a form that is not understood"),
+        }
     }
 
     fn function(&self) -> &'a Function {

@@ -1,14 +1,19 @@
 //! Code that is carried along: the user's tokens, with the variables they mention as arguments.
 
-use std::collections::BTreeMap;
-
-use fx_ir::{Arg, Code, Effect, Op};
-use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+use fx_ir::{Arg, Code, Effect, Graph, NodeId, Op};
+use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 
-use super::{Result, Tracer, Ty, Unknown, Val, place, signature::Signature, unknown};
+use super::{
+    Form, Result, Tracer, Ty, Unknown, Val,
+    capture::{Capture, Mention, bound_names},
+    expr::is_copy,
+    place,
+    signature::Signature,
+    unknown,
+};
 
 impl Tracer<'_> {
     /// Carries an expression along as it is, because of `fault`; the fault itself where that cannot be done.
@@ -20,10 +25,17 @@ impl Tracer<'_> {
                 Unknown { span: escape, reason: fault.reason }
             });
         }
+        let ty = self.guess(expr);
         let (template, args, written) = self.captured_with_writes(expr, expr.span())?;
         let mark = self.mark();
-        let code = Code { template, effect: Effect::Io, fallible: false, opaque: Some(fault.reason.clone()) };
-        let value = self.push(Op::Rust(code), args, "opaque", Ty::Unknown, expr.span());
+        let code = Code::opaque(String::new(), fault.reason.clone());
+        let template = if ty == Ty::Tensor && may_borrow(expr) && written.is_empty() { format!("({template}).shallow_clone()") } else { template };
+        let whole = if written.is_empty() { ty.clone() } else { Ty::Unknown };
+        let is_result = matches!(whole, Ty::Result(_));
+        let value = self.push(Op::Rust(Code { template, ..code }), args, "opaque", whole, expr.span());
+        if is_result {
+            self.results.extend(value.node());
+        }
         if written.is_empty() {
             self.report_opaque(fault.span, &fault.reason);
             return Ok(value);
@@ -41,7 +53,8 @@ impl Tracer<'_> {
             self.env.assign(name, next);
         }
         self.report_opaque(fault.span, &fault.reason);
-        Ok(part(self, 0, "opaque_value", Ty::Unknown))
+        let ty = if matches!(ty, Ty::Result(_)) { Ty::Unknown } else { ty };
+        Ok(part(self, 0, "opaque_value", ty))
     }
 
     /// The whole function as one call of the user's own, when not even a piece of it can be understood.
@@ -82,33 +95,137 @@ impl Tracer<'_> {
     /// The template, its arguments, and the variables that the code writes to, which the template hands over in a
     /// tuple after the value.
     fn captured_with_writes(&mut self, expr: &syn::Expr, span: Span) -> Result<(String, Vec<Arg>, Vec<String>)> {
-        let mut capture = Capture { free: BTreeMap::new(), fields: BTreeMap::new(), whole_self: false };
-        let tokens = capture.stream(expr.to_token_stream(), &|name| self.env.has(name));
+        if !self.is_home() {
+            return unknown(span, "code of another module");
+        }
+        let writes = writes(expr);
+        self.make_places(&writes, span)?;
+        let inner = bound_names(expr);
+        let mut capture = Capture::default();
+        let owner = self.function().owner.as_ref().map(ToTokens::to_token_stream);
+        let tokens = capture.rewrite(expr, owner, &|name| match self.env.read(name) {
+            Some(value) if is_place(value) => Mention::Place,
+            Some(_) => Mention::Variable,
+            None if self.is_generic(name) => Mention::Place,
+            None => Mention::None,
+        });
         let mut args = Vec::new();
-        let mut lines = String::new();
-        for name in capture.free.keys() {
+        let mut lines: String = self.function().uses();
+        for name in &capture.variables {
             let Some(value) = self.env.read(name).cloned() else { continue };
-            let spelled = self.spell_owned(&value, &mut args, span)?;
+            let spelled = self.spell_exactly(&value, &mut args, span)?;
             lines.push_str(&format!("let mut {name} = {spelled};\n"));
         }
-        let receiver = self.frames.last().and_then(|frame| frame.receiver.clone());
-        if let Some(receiver) = &receiver {
-            for name in capture.fields.keys() {
-                let value = self.field(receiver, name, span)?;
-                let spelled = self.spell(&value, &mut args, span)?;
-                lines.push_str(&format!("let self_{name} = &{spelled};\n"));
+        let mut code = tokens.to_string();
+        for (position, name) in capture.places.iter().enumerate() {
+            let value = self.env.read(name).cloned().unwrap_or(Val::Never);
+            let is_written = writes.contains(name);
+            if inner.contains(name) || (is_written && !self.is_own_place(&value)) || !self.is_exact(&value) {
+                return unknown(span, format!("code that mentions `{name}`"));
             }
-            if capture.whole_self {
-                let spelled = self.spell(receiver, &mut args, span)?;
-                lines.push_str(&format!("let this = &{spelled};\n"));
+            let spelled = self.spell(&value, &mut args, span)?;
+            let is_ref = matches!(value, Val::Node(_, _, Form::Ref));
+            let place = if is_ref { format!("(&{spelled})") } else { spelled };
+            code = code.replace(&Capture::placeholder(position), &place);
+            if capture.formatted.contains(name) {
+                lines.push_str(&format!("let {name} = &{place};\n"));
             }
-        } else if capture.whole_self || !capture.fields.is_empty() {
-            return unknown(span, "`self` without a receiver");
         }
-        let written: Vec<String> = writes(expr).into_iter().filter(|name| capture.free.contains_key(name)).collect();
-        let code = tokens.to_string();
+        self.capture_receiver(&capture, &mut lines, &mut args, span)?;
+        let written: Vec<String> = writes.into_iter().filter(|name| capture.variables.contains(name)).collect();
         let tail = if written.is_empty() { code } else { format!("let value = {code};\n(value, {},)", written.join(", ")) };
         Ok((if lines.is_empty() && written.is_empty() { tail } else { format!("{{\n{lines}{tail}\n}}") }, args, written))
+    }
+
+    /// `let self_fc = &$0;` for every field that is mentioned, and `this` for the model itself.
+    fn capture_receiver(&mut self, capture: &Capture, lines: &mut String, args: &mut Vec<Arg>, span: Span) -> Result<()> {
+        let receiver = self.frames.last().and_then(|frame| frame.receiver.clone());
+        let Some(receiver) = receiver else {
+            let mentioned = capture.whole_self || !capture.fields.is_empty();
+            return if mentioned { unknown(span, "`self` without a receiver") } else { Ok(()) };
+        };
+        for name in &capture.fields {
+            let value = self.field(&receiver, name, span)?;
+            let spelled = self.spell(&value, args, span)?;
+            lines.push_str(&format!("let self_{} = &{spelled};\n", name.trim_start_matches("r#")));
+        }
+        if capture.whole_self {
+            let spelled = self.spell(&receiver, args, span)?;
+            lines.push_str(&format!("let this = &{spelled};\n"));
+        }
+        Ok(())
+    }
+
+    /// Gives every list among the variables that code is about to write to a variable of its own in generated code.
+    pub(super) fn make_places(&mut self, names: &[String], span: Span) -> Result<()> {
+        for name in names {
+            let Some(value) = self.env.read(name).cloned() else { continue };
+            let (template, args) = match &value {
+                Val::List(items) => {
+                    let mut args = Vec::new();
+                    let items: Result<Vec<String>> = items.iter().map(|item| self.spell_exactly(item, &mut args, span)).collect();
+                    (format!("vec![{}]", items?.join(", ")), args)
+                }
+                Val::Node(id, Ty::List(element), Form::Owned) if !self.is_own_place(&value) => {
+                    let copy = match **element {
+                        Ty::Tensor => "$0.iter().map(|one| one.shallow_clone()).collect::<Vec<_>>()",
+                        _ => "$0.clone()",
+                    };
+                    (copy.to_owned(), vec![(*id).into()])
+                }
+                _ => continue,
+            };
+            let code = Code { template, effect: Effect::Io, fallible: false, opaque: None };
+            let own = self.push(Op::Rust(code), args, name, value.ty(), span);
+            self.env.assign(name, own);
+        }
+        Ok(())
+    }
+
+    /// Is it a variable of the generated code's that code may write to, and that no other value stands for?
+    pub(super) fn is_own_place(&self, value: &Val) -> bool {
+        let Val::Node(id, _, Form::Owned) = value else { return false };
+        match &self.graph.node(*id).op {
+            Op::Rust(code) => code.effect == Effect::Io,
+            Op::If | Op::Match(_) | Op::For(_) | Op::While => true,
+            Op::Placeholder => self.graph.scope_of(*id) != Some(self.graph.body()),
+            Op::TupleGet(_) => {
+                let whole = self.graph.node(*id).input(0).map(|whole| Val::Node(whole, Ty::Unknown, Form::Owned));
+                whole.is_some_and(|whole| self.is_own_place(&whole))
+            }
+            _ => false,
+        }
+    }
+
+    /// Is the value in generated code of the very type that it is of in the user's?
+    fn is_exact(&self, value: &Val) -> bool {
+        let Val::Node(id, ty, form) = value else { return false };
+        if *form == Form::Deep || (*form == Form::Ref && matches!(ty, Ty::Option(_))) {
+            return false;
+        }
+        let made_here = match &self.graph.node(*id).op {
+            Op::Rust(_) | Op::GetAttr(_) => true,
+            Op::Call(_) => matches!(ty, Ty::List(_)),
+            Op::Placeholder => self.graph.scope_of(*id) == Some(self.graph.body()) || is_carried_param(&self.graph, *id),
+            _ => self.is_own_place(value),
+        };
+        made_here && !matches!(ty, Ty::Tuple(_))
+    }
+
+    /// A value as the user's variable holds it; a fault where that is not known.
+    pub(super) fn spell_exactly(&mut self, value: &Val, args: &mut Vec<Arg>, span: Span) -> Result<String> {
+        match value {
+            Val::Node(_, _, Form::Deep) => unknown(span, "code that mentions a reference to a reference"),
+            Val::Node(_, ty, _) if *ty == Ty::Tensor || is_copy(ty) => self.spell_owned(value, args, span),
+            Val::Lit(arg, ty) if *arg != Arg::None && *ty != Ty::Unknown => self.spell_owned(value, args, span),
+            Val::Lit(Arg::Path(_), _) => self.spell_owned(value, args, span),
+            Val::Tuple(parts) => {
+                let parts: Result<Vec<String>> = parts.iter().map(|part| self.spell_exactly(part, args, span)).collect();
+                Ok(format!("({},)", parts?.join(", ")))
+            }
+            Val::Some(inner) => Ok(format!("Some({})", self.spell_exactly(inner, args, span)?)),
+            _ => unknown(span, "code that mentions a value whose type is not known for sure"),
+        }
     }
 
     /// A call that is not understood, with every argument understood by itself: `f(&$0, $1)`.
@@ -146,93 +263,35 @@ impl Tracer<'_> {
 
 }
 
-/// Rewrites tokens so that they no longer mention `self`, and notes what they do mention.
-struct Capture {
-    free: BTreeMap<String, ()>,
-    fields: BTreeMap<String, ()>,
-    whole_self: bool,
-}
-
-impl Capture {
-    fn stream(&mut self, tokens: TokenStream, is_variable: &dyn Fn(&str) -> bool) -> TokenStream {
-        let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-        let mut out = Vec::new();
-        let mut at = 0;
-        while at < tokens.len() {
-            at += self.token(&tokens, at, is_variable, &mut out);
-        }
-        out.into_iter().collect()
-    }
-
-    /// Takes the tokens from `at` on that belong together; yields how many.
-    fn token(&mut self, all: &[TokenTree], at: usize, is_variable: &dyn Fn(&str) -> bool, out: &mut Vec<TokenTree>) -> usize {
-        match &all[at] {
-            TokenTree::Group(group) => {
-                let mut inner = Group::new(group.delimiter(), self.stream(group.stream(), is_variable));
-                inner.set_span(group.span());
-                out.push(TokenTree::Group(inner));
-                1
-            }
-            TokenTree::Ident(ident) if ident == "self" => self.receiver(all, at, out),
-            TokenTree::Ident(ident) => {
-                let name = ident.to_string();
-                let is_member = at > 0 && is_dot(&all[at - 1]) && !(at > 1 && is_dot(&all[at - 2]));
-                let is_path = all.get(at + 1).is_some_and(is_colon) && all.get(at + 2).is_some_and(is_colon);
-                if !is_member && !is_path && is_variable(&name) {
-                    self.free.insert(name, ());
-                }
-                out.push(all[at].clone());
-                1
-            }
-            TokenTree::Literal(literal) => {
-                self.inline_format(&literal.to_string(), is_variable);
-                out.push(all[at].clone());
-                1
-            }
-            TokenTree::Punct(_) => {
-                out.push(all[at].clone());
-                1
-            }
-        }
-    }
-
-    fn receiver(&mut self, all: &[TokenTree], at: usize, out: &mut Vec<TokenTree>) -> usize {
-        let field = match (all.get(at + 1), all.get(at + 2), all.get(at + 3)) {
-            (_, Some(_), Some(TokenTree::Group(group))) if group.delimiter() == Delimiter::Parenthesis => None,
-            (Some(dot), Some(TokenTree::Ident(name)), _) if is_dot(dot) => Some(name.to_string()),
-            (Some(dot), Some(TokenTree::Literal(index)), _) if is_dot(dot) => Some(index.to_string()),
-            _ => None,
-        };
-        let span = all[at].span();
-        if let Some(name) = field {
-            // The place, not a reference to it: `&self.fc` stays a `&Linear`.
-            let reference = Ident::new(&format!("self_{name}"), span);
-            out.push(TokenTree::Group(Group::new(Delimiter::Parenthesis, quote::quote!(*#reference))));
-            self.fields.insert(name, ());
-            return 3;
-        }
-        self.whole_self = true;
-        out.push(TokenTree::Ident(Ident::new("this", span)));
-        1
-    }
-
-    /// `"{x}"` mentions `x`.
-    fn inline_format(&mut self, literal: &str, is_variable: &dyn Fn(&str) -> bool) {
-        for piece in literal.split('{').skip(1) {
-            let name: String = piece.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-            if is_variable(&name) {
-                self.free.insert(name, ());
-            }
-        }
+/// A value that carried code reaches where it is, rather than through a variable of its own: what can neither be copied
+/// nor shared.
+fn is_place(value: &Val) -> bool {
+    match value {
+        Val::Node(_, ty, _) => *ty != Ty::Tensor && !is_copy(ty),
+        _ => false,
     }
 }
 
-fn is_dot(token: &TokenTree) -> bool {
-    matches!(token, TokenTree::Punct(punct) if punct.as_char() == '.')
+/// May the expression, though it is of a tensor's type as far as is known here, be a reference in the user's code?
+fn may_borrow(expr: &syn::Expr) -> bool {
+    match expr {
+        syn::Expr::Binary(_) => false,
+        syn::Expr::MethodCall(call) => fx_ir::OpId::of_method(&call.method.to_string()).is_none(),
+        _ => true,
+    }
 }
 
-fn is_colon(token: &TokenTree) -> bool {
-    matches!(token, TokenTree::Punct(punct) if punct.as_char() == ':')
+/// Is it what a loop carries?
+fn is_carried_param(graph: &Graph, id: NodeId) -> bool {
+    let Some(region) = graph.scope_of(id) else { return false };
+    let Some(owner) = graph.owner_of(region) else { return false };
+    let params = &graph.region(region).params;
+    let carried = match graph.node(owner).op {
+        Op::For(_) => graph.node(owner).args.len() - 1,
+        Op::While => graph.node(owner).args.len(),
+        _ => return false,
+    };
+    params.iter().rev().take(carried).any(|&param| param == id)
 }
 
 /// Where the expression leaves its surroundings: `return`, or `?` and jumps that are not its own.
@@ -313,7 +372,10 @@ pub(super) fn writes(expr: &syn::Expr) -> Vec<String> {
         }
         fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
             const MUTATORS: &[&str] =
-                &["push", "extend", "insert", "pop", "clear", "truncate", "append", "remove", "drain", "split_off", "take", "replace", "reverse", "sort"];
+                &["push", "push_back", "push_front", "pop_back", "pop_front", "push_str", "extend", "extend_from_slice", "insert", "pop",
+                  "clear", "truncate", "append", "remove", "drain", "split_off", "take", "replace", "reverse", "sort", "sort_by",
+                  "sort_unstable", "sort_by_key", "swap", "resize", "retain", "dedup", "fill", "rotate_left", "rotate_right", "as_mut",
+                  "iter_mut", "get_or_insert_with", "splice", "entry", "swap_remove", "get_mut", "first_mut", "last_mut", "next"];
             if MUTATORS.iter().any(|name| call.method == name) {
                 self.target(&call.receiver);
             }

@@ -10,7 +10,7 @@ impl Tracer<'_> {
     pub(super) fn unary(&mut self, unary: &syn::ExprUnary) -> Result<Val> {
         let value = self.expr(&unary.expr)?;
         match unary.op {
-            syn::UnOp::Deref(_) => Ok(value),
+            syn::UnOp::Deref(_) => Ok(value.with_form(super::Form::Owned)),
             syn::UnOp::Neg(_) => match value {
                 Val::Lit(Arg::Int(number), ty) => Ok(Val::Lit(Arg::Int(-number), ty)),
                 Val::Lit(Arg::Float(number), ty) => Ok(Val::Lit(Arg::Float(-number), ty)),
@@ -83,7 +83,11 @@ impl Tracer<'_> {
             }
             _ => {
                 let mut args = Vec::new();
-                let number = self.spell(&left, &mut args, span)?;
+                let number = match &left {
+                    Val::Lit(Arg::Int(number), _) => format!("{number}i64"),
+                    Val::Lit(Arg::Float(number), _) => format!("{number:?}f64"),
+                    other => self.spell(other, &mut args, span)?,
+                };
                 let tensor = self.spell(&right, &mut args, span)?;
                 Ok(self.host(&format!("({number} / &{tensor})"), args, "div", Ty::Tensor, span))
             }
@@ -121,7 +125,7 @@ impl Tracer<'_> {
 
     /// Is it of a type on which Rust's operators have no effect?
     fn is_plain(&self, value: &Val) -> bool {
-        is_copy(&value.ty()) || matches!(value, Val::Lit(..)) || matches!(value.ty(), Ty::Rust(_) | Ty::List(_) | Ty::Unknown)
+        is_copy(&value.ty()) || matches!(value, Val::Lit(..))
     }
 
     /// `ys += x`: on a tensor that nobody else can see it is `ys = ys + x`.

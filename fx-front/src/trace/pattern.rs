@@ -11,6 +11,42 @@ pub(super) struct Binding {
     pub(super) ty: Ty,
     /// The part of the matched value that it is: `.1` of a tuple.
     pub(super) part: String,
+    /// Does the user's variable own it?
+    pub(super) form: Form,
+}
+
+/// How the variables of a pattern hold their parts: all alike, or each element of a tuple in its own way.
+#[derive(Clone, Debug)]
+pub(super) enum Forms {
+    /// Every variable.
+    All(Form),
+    /// The variables of each element.
+    Each(Vec<Forms>),
+}
+
+impl Forms {
+    /// How the parts of the value are bound.
+    pub(super) fn of(value: &Val) -> Forms {
+        match value {
+            Val::Node(_, _, form) => Forms::All(*form),
+            Val::Tuple(parts) => Forms::Each(parts.iter().map(Forms::of).collect()),
+            _ => Forms::All(Form::Owned),
+        }
+    }
+
+    fn at(&self, position: usize) -> Forms {
+        match self {
+            Forms::All(form) => Forms::All(*form),
+            Forms::Each(parts) => parts.get(position).cloned().unwrap_or(Forms::All(Form::Owned)),
+        }
+    }
+
+    fn one(&self) -> Form {
+        match self {
+            Forms::All(form) => *form,
+            Forms::Each(_) => Form::Owned,
+        }
+    }
 }
 
 impl Tracer<'_> {
@@ -18,6 +54,10 @@ impl Tracer<'_> {
     pub(super) fn bind(&mut self, pat: &syn::Pat, value: Val) -> Result<()> {
         match pat {
             syn::Pat::Ident(ident) => {
+                if ident.subpat.is_some() || self.is_item(&ident.ident.to_string()) {
+                    return unknown(ident.span(), "a pattern of this form");
+                }
+                let value = if ident.by_ref.is_some() { value.with_form(Form::Ref) } else { value };
                 let name = ident.ident.to_string();
                 self.name_after(&name, &value);
                 self.env.declare(&name, value);
@@ -31,7 +71,7 @@ impl Tracer<'_> {
                 };
                 self.bind(&typed.pat, value)
             }
-            syn::Pat::Reference(inner) => self.bind(&inner.pat, value),
+            syn::Pat::Reference(inner) => self.bind(&inner.pat, value.with_form(Form::Owned)),
             syn::Pat::Paren(inner) => self.bind(&inner.pat, value),
             syn::Pat::Wild(_) => Ok(()),
             syn::Pat::Tuple(tuple) => self.bind_parts(tuple, &value),
@@ -49,7 +89,7 @@ impl Tracer<'_> {
                 continue;
             }
             let part = self.tuple_part(value, position, pat.span())?;
-            self.bind(pat, part)?;
+            self.bind(pat, borrowed_like(part, value))?;
         }
         Ok(())
     }
@@ -72,7 +112,7 @@ impl Tracer<'_> {
                 return unknown(field.span(), "a pattern of this form");
             };
             let part = self.field(value, &name.to_string(), name.span())?;
-            self.bind(&field.pat, part)?;
+            self.bind(&field.pat, borrowed_like(part, value))?;
         }
         Ok(())
     }
@@ -88,21 +128,30 @@ impl Tracer<'_> {
 
     /// A refutable pattern as text, with `%n` for the n-th variable that it binds; `part` is where in the matched value it
     /// stands.
-    pub(super) fn refutable(&mut self, pat: &syn::Pat, ty: &Ty, part: &str, bound: &mut Vec<Binding>) -> Result<String> {
+    pub(super) fn refutable(
+        &mut self,
+        pat: &syn::Pat,
+        ty: &Ty,
+        part: &str,
+        forms: &Forms,
+        bound: &mut Vec<Binding>,
+    ) -> Result<String> {
         match pat {
             syn::Pat::Wild(_) => Ok("_".to_owned()),
-            syn::Pat::Paren(inner) => self.refutable(&inner.pat, ty, part, bound),
-            syn::Pat::Reference(inner) => self.refutable(&inner.pat, ty, part, bound),
+            syn::Pat::Paren(inner) => self.refutable(&inner.pat, ty, part, forms, bound),
+            syn::Pat::Reference(inner) => self.refutable(&inner.pat, ty, part, &Forms::All(Form::Owned), bound),
             syn::Pat::Ident(ident) if ident.ident == "None" => Ok("None".to_owned()),
-            syn::Pat::Ident(ident) if ident.subpat.is_none() => {
-                bound.push(Binding { name: ident.ident.to_string(), ty: ty.clone(), part: part.to_owned() });
+            syn::Pat::Ident(ident) if ident.subpat.is_none() && !self.is_item(&ident.ident.to_string()) => {
+                let form = if ident.by_ref.is_some() { Form::Ref } else { forms.one() };
+                bound.push(Binding { name: ident.ident.to_string(), ty: ty.clone(), part: part.to_owned(), form });
                 Ok(format!("%{}", bound.len() - 1))
             }
+            syn::Pat::Ident(ident) if ident.subpat.is_none() => self.qualified(&ident.ident.clone().into()),
             syn::Pat::Lit(lit) => Ok(quote::ToTokens::to_token_stream(lit).to_string()),
-            syn::Pat::Path(path) => self.qualified(&path.path),
-            syn::Pat::Or(or) => {
+            syn::Pat::Path(path) if path.qself.is_none() => self.qualified(&path.path),
+            syn::Pat::Or(or) if bound_in(pat).is_empty() => {
                 let cases: Result<Vec<String>> =
-                    or.cases.iter().map(|case| self.refutable(case, ty, part, bound)).collect();
+                    or.cases.iter().map(|case| self.refutable(case, ty, part, forms, bound)).collect();
                 Ok(cases?.join(" | "))
             }
             syn::Pat::Tuple(tuple) => {
@@ -112,27 +161,40 @@ impl Tracer<'_> {
                         Ty::Tuple(parts) => parts.get(position).cloned().unwrap_or(Ty::Unknown),
                         _ => Ty::Unknown,
                     };
-                    parts.push(self.refutable(elem, &ty, &format!("{part}.{position}"), bound)?);
+                    parts.push(self.refutable(elem, &ty, &format!("{part}.{position}"), &forms.at(position), bound)?);
                 }
                 Ok(format!("({},)", parts.join(", ")))
             }
-            syn::Pat::TupleStruct(inner) => self.variant(inner, ty, part, bound),
+            syn::Pat::TupleStruct(inner) => self.variant(inner, ty, part, forms, bound),
             other => unknown(other.span(), "a pattern of this form"),
         }
     }
 
-    fn variant(&mut self, pat: &syn::PatTupleStruct, ty: &Ty, part: &str, bound: &mut Vec<Binding>) -> Result<String> {
+    /// Does the name stand for a constant or a variant, so that a pattern of it binds nothing?
+    fn is_item(&self, name: &str) -> bool {
+        name.starts_with(|c: char| c.is_uppercase())
+    }
+
+    fn variant(
+        &mut self,
+        pat: &syn::PatTupleStruct,
+        ty: &Ty,
+        part: &str,
+        forms: &Forms,
+        bound: &mut Vec<Binding>,
+    ) -> Result<String> {
         let name = pat.path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default();
         let types = match ty {
             Ty::Option(inner) if name == "Some" => vec![(**inner).clone()],
+            _ if matches!(name.as_str(), "Some" | "Ok" | "Err") => return unknown(pat.span(), format!("the pattern `{name}`")),
             _ => self.variant_fields(ty, &name),
         };
         let mut parts = Vec::new();
         for (position, elem) in pat.elems.iter().enumerate() {
             let ty = types.get(position).cloned().unwrap_or(Ty::Unknown);
-            parts.push(self.refutable(elem, &ty, part, bound)?);
+            parts.push(self.refutable(elem, &ty, part, forms, bound)?);
         }
-        let path = if matches!(name.as_str(), "Some" | "Ok" | "Err") { name } else { self.qualified(&pat.path)? };
+        let path = if name == "Some" { name } else { self.qualified(&pat.path)? };
         Ok(format!("{path}({})", parts.join(", ")))
     }
 
@@ -151,7 +213,7 @@ impl Tracer<'_> {
 
     /// Declares what a refutable pattern bound as parameters of the current region.
     pub(super) fn declare_bound(&mut self, bound: Vec<Binding>, subject: Option<&str>, span: proc_macro2::Span) {
-        for Binding { name, ty, part } in bound {
+        for Binding { name, ty, part, form } in bound {
             let ir = self.index.ir_type(&ty);
             let path = subject.map(|subject| format!("{subject}{part}"));
             let origin = self.origin(span, path.as_deref().unwrap_or(&name));
@@ -159,7 +221,28 @@ impl Tracer<'_> {
             if let Some(path) = path {
                 self.paths.insert(id, path);
             }
-            self.env.declare(&name, Val::Node(id, ty, Form::Ref));
+            self.env.declare(&name, Val::Node(id, ty, form));
         }
     }
+}
+
+/// A part of what is behind a reference is bound by reference.
+fn borrowed_like(part: Val, whole: &Val) -> Val {
+    if matches!(whole, Val::Node(_, _, Form::Ref)) { part.with_form(Form::Ref) } else { part }
+}
+
+/// The names that a pattern binds.
+fn bound_in(pat: &syn::Pat) -> Vec<String> {
+    struct Find(Vec<String>);
+    impl<'ast> syn::visit::Visit<'ast> for Find {
+        fn visit_pat_ident(&mut self, pat: &'ast syn::PatIdent) {
+            let name = pat.ident.to_string();
+            if !name.starts_with(|c: char| c.is_uppercase()) {
+                self.0.push(name);
+            }
+        }
+    }
+    let mut find = Find(Vec::new());
+    syn::visit::Visit::visit_pat(&mut find, pat);
+    find.0
 }

@@ -28,10 +28,6 @@ impl Tracer<'_> {
         let field_ty = match ty {
             Ty::Struct(owner) => self.struct_field(*owner, name, span)?,
             Ty::Leaf(leaf) => leaf_field(leaf, name),
-            Ty::Rust(_) | Ty::Unknown => {
-                let template = format!("$0.{name}");
-                return Ok(self.host(&template, vec![(*id).into()], name, Ty::Unknown, span));
-            }
             other => return unknown(span, format!("the field `{name}` of a value of type {other:?}")),
         };
         let path = self.path_of(base).map(|path| join(&path, name));

@@ -125,7 +125,7 @@ impl Tracer<'_> {
         self.env.open();
         self.env.declare("xs", carried[0].1.clone());
         let branch = self.in_region(owner, &mut |tracer| {
-            let bound = vec![super::pattern::Binding { name: "layer".to_owned(), ty: ty.clone(), part: String::new() }];
+            let bound = vec![super::pattern::Binding { name: "layer".to_owned(), ty: ty.clone(), part: String::new(), form: Form::Ref }];
             tracer.declare_bound(bound, path.as_deref(), span);
             tracer.declare_carried(&carried, span);
             let (Some(layer), Some(xs)) = (tracer.env.read("layer").cloned(), tracer.env.read("xs").cloned()) else {

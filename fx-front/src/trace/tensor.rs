@@ -4,7 +4,7 @@ use fx_ir::{Arg, Effect, Op, OpId, catalog};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use super::{Result, Tracer, Ty, Val, unknown};
+use super::{Result, Tracer, Ty, Val, expr::is_copy, unknown};
 use crate::diag::{Code, Severity};
 
 impl Tracer<'_> {
@@ -27,6 +27,7 @@ impl Tracer<'_> {
             }
             ("apply_opt", [module]) => return self.apply_opt(receiver, module, None, call.span()),
             ("apply_opt_t", [module, train]) => return self.apply_opt(receiver, module, Some(train), call.span()),
+            ("unwrap" | "expect", _) => return Ok(receiver),
             _ => {}
         }
         if let Some(ty) = host_type(&name) {
@@ -40,39 +41,50 @@ impl Tracer<'_> {
                 let args = args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
                 self.inline(id, Some(receiver), args, call.span())
             }
-            None if name == "i" => {
-                let value = self.method_template(&receiver, call, Effect::Pure, "")?;
-                Ok(self.retyped(value, Ty::Tensor))
+            None if name == "i" && args.len() == 1 => self.indexed(&receiver, args[0], call.span()),
+            None => unknown(call.method.span(), format!("the method `{name}` of a tensor")),
+        }
+    }
+
+    /// `xs.i((.., 1..n))`.
+    fn indexed(&mut self, receiver: &Val, index: &syn::Expr, span: Span) -> Result<Val> {
+        let mut args = Vec::new();
+        let tensor = self.spell(receiver, &mut args, span)?;
+        let index = self.index_text(index, &mut args)?;
+        Ok(self.host(&format!("{tensor}.i({index})"), args, "i", Ty::Tensor, span))
+    }
+
+    fn index_text(&mut self, index: &syn::Expr, args: &mut Vec<Arg>) -> Result<String> {
+        match index {
+            syn::Expr::Paren(inner) => self.index_text(&inner.expr, args),
+            syn::Expr::Tuple(tuple) => {
+                let parts: Result<Vec<String>> = tuple.elems.iter().map(|part| self.index_text(part, args)).collect();
+                Ok(format!("({},)", parts?.join(", ")))
             }
-            None => self.method_template(&receiver, call, Effect::Io, &format!("the method `{name}` of a tensor")),
+            syn::Expr::Range(range) => {
+                let mut end = |end: &Option<Box<syn::Expr>>| end.as_ref().map_or(Ok(String::new()), |end| self.index_text(end, args));
+                let (from, to) = (end(&range.start)?, end(&range.end)?);
+                let dots = if matches!(range.limits, syn::RangeLimits::Closed(_)) { "..=" } else { ".." };
+                Ok(format!("{from}{dots}{to}"))
+            }
+            other => {
+                let value = self.expr(other)?;
+                if !value.is_tensor() && !self.is_number(&value) {
+                    return unknown(other.span(), "an index of this form");
+                }
+                let text = self.spell(&value, args, other.span())?;
+                Ok(if value.is_tensor() { format!("&{text}") } else { text })
+            }
         }
     }
 
     /// `xs.size()`, `xs.dim()`, ...: what a tensor says of itself.
     fn host_query(&mut self, name: &str, receiver: &Val, exprs: &[&syn::Expr], ty: Ty, call: &syn::ExprMethodCall) -> Result<Val> {
         let Some(id) = receiver.node() else { return unknown(call.span(), "a tensor of this form") };
-        let (ty, fallible) = match ty {
-            Ty::Result(ty) => (*ty, true),
-            ty => (ty, false),
-        };
+        let fallible = matches!(ty, Ty::Result(_));
         let (text, args) = self.template_call(format!("$0.{name}"), vec![id.into()], exprs.iter().copied(), call.span())?;
-        let value = self.host(&text, args, name, ty, call.span());
-        if let (Some(node), true) = (value.node(), fallible)
-            && let Op::Rust(code) = &mut self.graph.node_mut(node).op
-        {
-            code.fallible = true;
-        }
-        Ok(value)
-    }
-
-    fn retyped(&mut self, value: Val, ty: Ty) -> Val {
-        match value {
-            Val::Node(id, _, form) => {
-                self.graph.node_mut(id).ty = self.index.ir_type(&ty);
-                Val::Node(id, ty, form)
-            }
-            other => other,
-        }
+        let code = fx_ir::Code { fallible, ..fx_ir::Code::pure(text) };
+        Ok(self.push(Op::Rust(code), args, name, ty, call.span()))
     }
 
     /// A call of an op with its arguments checked against the catalog.
@@ -87,6 +99,9 @@ impl Tracer<'_> {
             self.report(Code::WrongArity, Severity::Error, span, message.clone(), &help);
             return unknown(span, message);
         }
+        if let Some(position) = entry.params.iter().position(|param| param.kind == catalog::Kind::Other) {
+            return unknown(exprs[position].span(), format!("the argument `{}` of `{name}`", entry.params[position].name));
+        }
         let mut args = Vec::new();
         if let Some(receiver) = &receiver {
             let Some(arg) = receiver.arg() else { return unknown(span, "a tensor of this form") };
@@ -94,6 +109,10 @@ impl Tracer<'_> {
         }
         for expr in exprs {
             let value = self.expr(expr)?;
+            if value.ty() == Ty::Unknown && value.node().is_some() {
+                return unknown(expr.span(), format!("an argument of `{name}` of a type that is not known"));
+            }
+            let value = self.snapshot(value, expr.span());
             match value.arg() {
                 Some(arg) => args.push(arg),
                 None => {
@@ -105,10 +124,24 @@ impl Tracer<'_> {
             }
         }
         if let (Effect::InPlace(0), Some(receiver)) = (op.effect(), &receiver) {
-            return self.in_place(op, receiver, args, span);
+            let value = self.in_place(op, receiver, args, span)?;
+            return Ok(if name.starts_with("f_") { value.with_ty(Ty::Result(Box::new(Ty::Tensor))) } else { value });
         }
         let base = op.name().split('.').next().unwrap_or(name);
-        Ok(self.push(Op::Call(op), args, base, result_type(entry), span))
+        let ty = result_type(entry);
+        let ty = if name.starts_with("f_") { Ty::Result(Box::new(ty)) } else { ty };
+        Ok(self.push(Op::Call(op), args, base, ty, span))
+    }
+
+    /// A list as it is now, for an op that knows nothing of code that writes to it later.
+    fn snapshot(&mut self, value: Val, span: Span) -> Val {
+        match &value {
+            Val::Node(id, Ty::List(element), _) if is_copy(element) && self.is_own_place(&value) => {
+                let code = fx_ir::Code { effect: Effect::Io, ..fx_ir::Code::pure("$0.clone()") };
+                self.push(Op::Rust(code), vec![(*id).into()], "sizes", value.ty(), span)
+            }
+            _ => value,
+        }
     }
 
     /// On a tensor that nobody else can see, an in-place op is the op itself, and its variable the result.
@@ -145,7 +178,7 @@ impl Tracer<'_> {
 }
 
 /// The type of what a tensor says of itself; a `Result` where the method yields one.
-fn host_type(name: &str) -> Option<Ty> {
+pub(super) fn host_type(name: &str) -> Option<Ty> {
     let int = || Ty::Rust("i64".to_owned());
     let tuple = |count| Ty::Result(Box::new(Ty::Tuple(vec![Ty::Rust("i64".to_owned()); count])));
     Some(match name {
@@ -167,7 +200,7 @@ fn host_type(name: &str) -> Option<Ty> {
     })
 }
 
-fn result_type(entry: &catalog::Entry) -> Ty {
+pub(super) fn result_type(entry: &catalog::Entry) -> Ty {
     use catalog::Results;
     match entry.results {
         Results::Tensor => Ty::Tensor,

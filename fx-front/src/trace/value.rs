@@ -32,6 +32,8 @@ pub(super) enum Form {
     Owned,
     /// `&T`.
     Ref,
+    /// A reference to a reference, of any depth.
+    Deep,
 }
 
 impl Val {
@@ -75,6 +77,14 @@ impl Val {
     pub(super) fn with_form(self, form: Form) -> Val {
         match self {
             Val::Node(id, ty, _) => Val::Node(id, ty, form),
+            other => other,
+        }
+    }
+
+    /// The same value, known to be of that type.
+    pub(super) fn with_ty(self, ty: Ty) -> Val {
+        match self {
+            Val::Node(id, _, form) => Val::Node(id, ty, form),
             other => other,
         }
     }

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use fx_ir::{Arg, Binding, Graph, NodeId, Op, RegionId, Type};
+use fx_ir::{Arg, Binding, Effect, Graph, NodeId, Op, RegionId, Type};
 
 use super::{
     Emitter,
     names::{Names, identifier},
-    plan::Holder,
+    plan::{Holder, is_number},
     value::Value,
 };
 
@@ -32,6 +32,8 @@ pub(super) struct Writer<'e, 'a> {
     /// The tensors that this function owns, by variable.
     owned: HashMap<String, Owned>,
     last_reads: HashMap<NodeId, NodeId>,
+    /// The lines that a region begins with.
+    pub(super) openings: HashMap<Option<RegionId>, Vec<String>>,
 }
 
 /// A variable that owns a tensor.
@@ -46,7 +48,7 @@ struct Owned {
 impl<'e, 'a> Writer<'e, 'a> {
     pub(super) fn new(emitter: &'e Emitter<'a>, phase: Phase) -> Writer<'e, 'a> {
         let mut names = Names::default();
-        ["self", "frame", "scope", "options"].into_iter().for_each(|name| names.take(name));
+        ["self", "frame", "scope", "options", "drop"].into_iter().for_each(|name| names.take(name));
         Writer {
             emitter,
             phase,
@@ -56,6 +58,7 @@ impl<'e, 'a> Writer<'e, 'a> {
             holders: HashMap::new(),
             owned: HashMap::new(),
             last_reads: last_reads(emitter.graph),
+            openings: HashMap::new(),
         }
     }
 
@@ -104,6 +107,11 @@ impl<'e, 'a> Writer<'e, 'a> {
 
     /// Prints the nodes of a region that belong to this phase, but not its yield.
     pub(super) fn region(&mut self, region: RegionId) {
+        let opening = self.openings.remove(&Some(region)).unwrap_or_default();
+        self.lines.extend(opening);
+        if self.phase == Phase::Call {
+            self.lock_captured(region);
+        }
         let nodes = self.graph().region(region).nodes.clone();
         for (position, &id) in nodes.iter().enumerate() {
             let node = self.graph().node(id);
@@ -117,6 +125,17 @@ impl<'e, 'a> Writer<'e, 'a> {
             }
             let ends = nodes.get(position + 1).is_none_or(|&next| matches!(self.graph().node(next).op, Op::Yield));
             self.drop_after(id, region, ends);
+        }
+    }
+
+    /// Takes one guard for each captured value of a scope, for as long as the scope is open.
+    fn lock_captured(&mut self, region: RegionId) {
+        let (plan, Some(holder)) = (&self.emitter.plan, self.holders.get(&region).cloned()) else { return };
+        for id in plan.scopes.get(&region).into_iter().flat_map(|scope| &scope.fields) {
+            let Some(stored) = plan.stored.get(id).filter(|stored| matches!(stored.kind, Holder::Captured(_))) else { continue };
+            let name = self.names.fresh(&stored.field);
+            self.line(format!("let mut {name} = {holder}.{}.lock();", stored.field));
+            self.set(*id, Value::owned(format!("(*{name})")));
         }
     }
 
@@ -190,11 +209,23 @@ impl<'e, 'a> Writer<'e, 'a> {
             }
         }
         let name = self.names.fresh(&wanted);
-        self.line(format!("let {name} = {};", value.text));
+        let mutable = if self.is_place(id) { "mut " } else { "" };
+        self.line(format!("let {mutable}{name} = {};", value.text));
         if node.ty.is_tensor() && !value.is_ref {
             self.own(&name, id, self.lines.len() - 1);
         }
         self.set(id, Value { text: name, is_ref: value.is_ref });
+    }
+
+    /// May carried code write to the node's value where it is?
+    fn is_place(&self, id: NodeId) -> bool {
+        let node = self.graph().node(id);
+        let plain = node.ty.is_tensor() || is_number(&node.ty) || matches!(&node.ty, Type::Module(_));
+        let made = match &node.op {
+            Op::Rust(code) => code.effect == Effect::Io,
+            op => op.is_control_flow() || matches!(op, Op::TupleGet(_)),
+        };
+        self.phase == Phase::Call && made && !plain
     }
 
     /// The variable, declared on that line, owns the tensor that the node yields.
@@ -230,7 +261,7 @@ impl<'e, 'a> Writer<'e, 'a> {
             for taker in std::iter::once(first).chain(takers) {
                 self.set(taker, Value::owned(name.clone()));
             }
-            names.push(name);
+            names.push(if self.is_place(first) { format!("mut {name}") } else { name });
         }
         Some(format!("({},)", names.join(", ")))
     }

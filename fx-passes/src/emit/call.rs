@@ -20,7 +20,12 @@ impl Writer<'_, '_> {
                 let tuple = node.input(0).map_or_else(|| "()".to_owned(), |tuple| self.read(tuple).text);
                 Value::owned(format!("{tuple}.{position}"))
             }
-            // Every layer is packed before; what is left is a bug that rustc would show.
+            fx_ir::Op::CallModule(_) => {
+                let read = |position: usize| node.args.get(position).map_or(Value::owned("()"), |arg| argument(arg, &|id| self.read(id)));
+                let call = format!("::fx_runtime::nn::Layer::f_forward({}, {})", read(0).borrowed(), read(1).borrowed());
+                Value::owned(located(&call, node))
+            }
+            // What is left is a bug that rustc shows.
             other => Value::owned(format!("compile_error!(\"fx: `{}` reached the printer\")", other.opcode())),
         }
     }

@@ -5,7 +5,7 @@ use fx_ir::{NodeId, Op, RegionId};
 use super::{
     body::{Phase, Writer},
     names::identifier,
-    plan::Shape,
+    plan::{Shape, is_number},
     value::Value,
 };
 
@@ -79,7 +79,13 @@ impl Writer<'_, '_> {
         for (position, &param) in params.iter().enumerate().rev() {
             let name = self.names.fresh(&identifier(self.graph().base_name(param)));
             text = text.replace(&format!("%{position}"), &name);
-            self.set(param, Value::reference(name));
+            if is_number(&self.graph().node(param).ty) {
+                // Whether the pattern binds a number or a reference to one, from here on it is a number.
+                self.openings.entry(self.graph().scope_of(param)).or_default().push(format!("let {name} = {name}.clone();"));
+                self.set(param, Value::owned(name));
+            } else {
+                self.set(param, Value::reference(name));
+            }
         }
         text
     }

@@ -5,6 +5,8 @@ use fx_front::{
     trace::Param,
 };
 
+use fx_ir::{Arg, NodeId};
+
 use super::{
     Emitter,
     body::{Phase, Writer, short},
@@ -24,14 +26,18 @@ impl Emitter<'_> {
             self.input(&mut writer, param, id);
         }
         for param in signature.params.iter().filter(|param| param.fixed.is_some()) {
-            writer.line(format!("scope.inference_only({:?}, {})?;", param.name, param.name));
+            writer.line(format!("scope.inference_only({:?}, {})?;", param.name, param_name(param)));
         }
         writer.region(body);
         let result = self.result(&mut writer);
         let lines = short(&writer.lines);
-        let params: Vec<String> = signature.params.iter().map(|param| format!("{}: {}", param.name, param.written)).collect();
-        let names: Vec<&str> = signature.params.iter().map(|param| param.name.as_str()).collect();
+        let params: Vec<String> =
+            signature.params.iter().map(|param| format!("{}: {}", param_name(param), param.written)).collect();
+        let names: Vec<String> = signature.params.iter().map(param_name).collect();
         let (params, names) = (params.join(", "), names.join(", "));
+        let frame = if lines.contains("&frame") { "let frame = &self.frame;" } else { "" };
+        let generics = &self.index.fns[self.traced.item].sig.generics.params;
+        let lifetimes = if generics.is_empty() { String::new() } else { format!("<{}>", quote::ToTokens::to_token_stream(generics)) };
         let (name, output) = (&signature.name, &signature.output.written);
         let (door, door_type) = self.door(&names);
         let frozen = &self.name;
@@ -40,16 +46,17 @@ impl Emitter<'_> {
             impl {frozen} {{
                 /// The frozen form of the model's `{name}`; `try_{name}` is the door that returns every error.
                 #[track_caller]
-                pub fn {name}(&self, {params}) -> {door_type} {{ {door} }}
+                pub fn {name}{lifetimes}(&self, {params}) -> {door_type} {{ {door} }}
 
                 /// The frozen form of the model's `{name}`.
                 ///
                 /// # Errors
                 /// Names the node and the source line of what failed, and what was expected there.
-                pub fn try_{name}(&self, {params}) -> ::fx_runtime::Result<{output}> {{
+                pub fn try_{name}{lifetimes}(&self, {params}) -> ::fx_runtime::Result<{output}> {{
                     use ::fx_runtime::frozen as fx;
                     use ::fx_runtime::frozen::prelude::*;
                     let scope = self.frame.enter();
+                    {frame}
                     {lines}
                     {result}
                 }}
@@ -61,12 +68,12 @@ impl Emitter<'_> {
 
     /// An input is checked at the border, whatever is done with it later.
     fn input(&self, writer: &mut Writer<'_, '_>, param: &Param, id: fx_ir::NodeId) {
-        let name = &param.name;
+        let (label, name) = (&param.name, &param_name(param));
         writer.names.take(name);
         match &param.ty {
             Ty::Tensor => {
                 let borrow = if param.is_ref { "" } else { "&" };
-                writer.line(format!("let {name} = scope.input({name:?}, {borrow}{name})?;"));
+                writer.line(format!("let {name} = scope.input({label:?}, {borrow}{name})?;"));
                 writer.set(id, Value::owned(name.clone()));
             }
             _ => writer.set(id, Value { text: name.clone(), is_ref: param.is_ref }),
@@ -77,14 +84,7 @@ impl Emitter<'_> {
         let body = self.graph.body();
         let Some(end) = self.graph.yield_of(body) else { return "Ok(())".to_owned() };
         let args = self.graph.node(end).args.clone();
-        let parts: Vec<String> = args
-            .iter()
-            .map(|arg| {
-                let given = writer.give_arg(arg, end);
-                let tensor = arg.node().is_some_and(|id| self.graph.node(id).ty.is_tensor());
-                if tensor { format!("scope.output({given})?") } else { given }
-            })
-            .collect();
+        let parts: Vec<String> = args.iter().map(|arg| self.output(writer, arg, end)).collect();
         match parts.as_slice() {
             [] => "Ok(())".to_owned(),
             [one] => match one.strip_suffix('?') {
@@ -93,6 +93,17 @@ impl Emitter<'_> {
             },
             many => format!("Ok(({}))", many.join(", ")),
         }
+    }
+
+    /// A part of the result, in the layout that the caller expects; a list of parts is a tuple.
+    fn output(&self, writer: &mut Writer<'_, '_>, arg: &Arg, end: NodeId) -> String {
+        if let Arg::List(parts) = arg {
+            let parts: Vec<String> = parts.iter().map(|part| self.output(writer, part, end)).collect();
+            return format!("({},)", parts.join(", "));
+        }
+        let given = writer.give_arg(arg, end);
+        let tensor = arg.node().is_some_and(|id| self.graph.node(id).ty.is_tensor());
+        if tensor { format!("scope.output({given})?") } else { given }
     }
 
     /// The body and the return type of the door without `try_`.
@@ -133,4 +144,10 @@ impl Emitter<'_> {
             _ => String::new(),
         }
     }
+}
+
+/// A parameter's name: the user's, unless generated code has a variable of that name itself.
+fn param_name(param: &Param) -> String {
+    let taken = ["scope", "frame", "drop", "fx"].contains(&param.name.as_str());
+    if taken { format!("{}_", param.name) } else { param.name.clone() }
 }

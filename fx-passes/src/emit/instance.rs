@@ -21,6 +21,7 @@ use super::{
 pub(super) fn emit(index: &Index, traced: &Traced) -> String {
     let emitter = Emitter::new(index, traced, &traced.graph);
     let mut walk = Walk { writer: Writer::new(&emitter, Phase::Freeze), loops: Vec::new(), count: 0 };
+    ["t", "Arg"].into_iter().for_each(|name| walk.writer.names.take(name));
     emitter.bind_model(&mut walk.writer);
     let body = traced.graph.body();
     walk.inputs(body);
@@ -74,9 +75,19 @@ impl Walk<'_, '_> {
         }
     }
 
+    /// What a region hands over; a carried number of the live model's stays one.
     fn given(&mut self, region: RegionId) -> Vec<String> {
-        let owned = |text: String| format!("{}.clone()", text.trim_start_matches('&'));
-        self.outputs(region).into_iter().map(owned).collect()
+        let owner = self.writer.graph().owner_of(region);
+        let is_loop = owner.is_some_and(|owner| matches!(self.writer.graph().node(owner).op, Op::For(_)));
+        let params = self.writer.graph().region(region).params.clone();
+        let Some(end) = self.writer.graph().yield_of(region) else { return Vec::new() };
+        let args = self.writer.graph().node(end).args.clone();
+        let carried = &params[params.len().saturating_sub(args.len())..];
+        let outputs = args.iter().enumerate().map(|(position, arg)| match carried.get(position) {
+            Some(&param) if is_loop && self.is_live(param) => literal(arg, &|id| self.writer.read(id)),
+            _ => format!("{}.clone()", self.arg(arg).trim_start_matches('&')),
+        });
+        outputs.collect()
     }
 
     fn outputs(&mut self, region: RegionId) -> Vec<String> {
@@ -90,15 +101,21 @@ impl Walk<'_, '_> {
         let node = self.writer.graph().node(id);
         let early = self.writer.emitter.bindings.get(id) != Binding::Call;
         let made_by_op = matches!(node.op, Op::Call(_) | Op::CallModule(_));
-        early && !made_by_op && node.inputs().all(|input| self.is_live(input) || matches!(node.op, Op::GetAttr(_)))
+        let inside = node.regions.iter().flat_map(|&region| &self.writer.graph().region(region).nodes);
+        let all_inside = inside.copied().all(|inner| matches!(self.writer.graph().node(inner).op, Op::Yield) || self.is_live(inner));
+        early && !made_by_op && all_inside && node.inputs().all(|input| self.is_live(input) || matches!(node.op, Op::GetAttr(_)))
     }
 
     fn region(&mut self, region: RegionId) {
+        let opening = self.writer.openings.remove(&Some(region)).unwrap_or_default();
+        self.writer.lines.extend(opening);
         for id in self.writer.graph().region(region).nodes.clone() {
             let op = self.writer.graph().node(id).op.clone();
             match op {
-                Op::Yield | Op::GetAttr(_) => {}
+                Op::Yield => {}
+                Op::GetAttr(_) if self.writer.graph().node(id).input(0).is_none_or(|base| self.is_live(base)) => {}
                 _ if self.writer.is_set(id) => {}
+                op if op.is_control_flow() && self.is_live(id) => self.writer.control(id),
                 op if op.is_control_flow() => self.control(id),
                 _ if self.is_live(id) => {
                     let value = self.writer.expression(id);
@@ -134,6 +151,7 @@ impl Walk<'_, '_> {
                 let name = self.writer.graph().base_name(id).to_owned();
                 format!("t.code({:?}, &[{}], {name:?}, {place:?})", code.template, self.args(&all))
             }
+            Op::GetAttr(field) => format!("t.code({:?}, &[{}], {field:?}, {place:?})", format!("$0.{field}"), self.args(&all)),
             other => format!("t.code({:?}, &[{}], \"node\", {place:?})", other.opcode(), self.args(&all)),
         };
         self.name(id, &call);
@@ -305,7 +323,10 @@ impl Walk<'_, '_> {
         let (bound, carried) = params.split_at(params.len() - inits.len());
         let mut names = Vec::new();
         for (&param, init) in carried.iter().zip(&inits) {
-            let first = format!("{}.clone()", self.arg(init).trim_start_matches('&'));
+            let first = match self.is_live(param) {
+                true => literal(init, &|id| self.writer.read(id)),
+                false => format!("{}.clone()", self.arg(init).trim_start_matches('&')),
+            };
             let name = self.writer.names.fresh(&identifier(self.writer.graph().base_name(param)));
             self.writer.line(format!("let mut {name} = {first};"));
             self.writer.set(param, Value::owned(name.clone()));
@@ -330,6 +351,10 @@ impl Walk<'_, '_> {
             first => format!("({first}_usize..).zip({over})"),
         };
         self.writer.line(format!("for ({turn}, {pattern}) in {turns} {body}"));
+        let live: Vec<String> = carried.iter().zip(&names).filter(|(param, _)| self.is_live(**param)).map(|(_, name)| name.clone()).collect();
+        for name in live {
+            self.writer.line(format!("let {name} = (&::fx_runtime::instance::Probe(&{name})).arg({name:?});"));
+        }
         match names.as_slice() {
             [one] => self.writer.set(id, Value::owned(one.clone())),
             many => {

@@ -195,7 +195,7 @@ impl Planner<'_> {
         let node = self.graph.node(id);
         match holder(&node.ty, &node.op) {
             // The number of a turn is known to `freeze` alone, even where the range is written out.
-            Some(kind) if self.bindings.get(id) == Binding::Freeze || node.op == Op::Placeholder => {
+            Some(kind) if self.bindings.get(id) == Binding::Freeze || node.op == Op::Placeholder || self.is_from_control_flow(id) => {
                 let scope = self.scope_of(id, scope);
                 let label = field_label(self.graph, id);
                 let field = self.claim(id, scope, &label);
@@ -209,6 +209,13 @@ impl Planner<'_> {
                 }
             }
         }
+    }
+
+    /// Is it a result of control flow, which no expression can repeat?
+    fn is_from_control_flow(&self, id: NodeId) -> bool {
+        let node = self.graph.node(id);
+        let whole = if matches!(node.op, Op::TupleGet(_)) { node.input(0).map_or(node, |whole| self.graph.node(whole)) } else { node };
+        whole.op.is_control_flow()
     }
 
     /// The scope in which a freeze-time value is known: the nearest one around where it is computed.
@@ -253,12 +260,12 @@ fn holder(ty: &Type, op: &Op) -> Option<Holder> {
         Type::Module(name) if name.contains("::") => Some(Holder::Captured(name.clone())),
         Type::Module(name) => Some(Holder::Captured(format!("::fx_runtime::nn::{name}"))),
         Type::Rust(name) if name.starts_with("::fx_runtime::frozen::") => Some(Holder::Plain(name.clone())),
-        Type::Rust(name) if is_number(name) => Some(Holder::Copied(number(name))),
+        Type::Rust(name) if is_number(ty) => Some(Holder::Copied(number(name))),
         Type::Rust(name) if name.starts_with("crate::") && matches!(op, Op::GetAttr(_)) => {
             Some(Holder::Captured(name.clone()))
         }
         Type::List(inner) => match &**inner {
-            Type::Rust(name) if is_number(name) => Some(Holder::Numbers(number(name))),
+            Type::Rust(name) if is_number(inner) => Some(Holder::Numbers(number(name))),
             Type::Module(name) if matches!(op, Op::GetAttr(_)) => {
                 let path = if name.contains("::") { name.clone() } else { format!("::fx_runtime::nn::{name}") };
                 Some(Holder::Captured(format!("Vec<{path}>")))
@@ -269,8 +276,10 @@ fn holder(ty: &Type, op: &Op) -> Option<Holder> {
     }
 }
 
-fn is_number(name: &str) -> bool {
-    ["i64", "i32", "usize", "u64", "u32", "f64", "f32", "bool", "integer"].contains(&name)
+/// Is it a number or a truth value?
+pub(super) fn is_number(ty: &Type) -> bool {
+    let plain = ["i64", "i32", "usize", "u64", "u32", "u8", "i8", "f64", "f32", "bool", "integer"];
+    matches!(ty, Type::Rust(name) if plain.contains(&name.as_str()))
 }
 
 fn number(name: &str) -> String {

@@ -2,7 +2,7 @@
 
 use fx_ir::{Arg, NodeId, Op, Type};
 
-use super::{Emitter, template};
+use super::{Emitter, plan::is_number, template};
 
 /// A value as an expression.
 #[derive(Clone, Debug)]
@@ -54,7 +54,10 @@ impl Emitter<'_> {
         match &node.op {
             Op::GetAttr(name) => {
                 let base = node.input(0)?;
-                Some(self.field(base, &read(base), name))
+                let value = self.field(base, &read(base), name);
+                // What an accessor yields is a reference.
+                let number = value.is_ref && is_number(&node.ty);
+                Some(if number { Value::owned(format!("(*{})", value.text)) } else { value })
             }
             Op::Rust(code) if !code.fallible && !code.template.starts_with('{') && !code.template.starts_with('&') => {
                 Some(Value::owned(template::fill(&code.template, &input)))

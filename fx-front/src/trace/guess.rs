@@ -1,0 +1,141 @@
+//! The type of an expression from its form alone, for code that is carried along: what it is, or nothing.
+
+use fx_ir::{OpId, catalog};
+
+use super::{Tracer, Ty, expr::is_copy, tensor::{host_type, result_type}};
+use crate::index::{Name, Resolved, path_text};
+
+impl Tracer<'_> {
+    /// The type of the expression's value; `Unknown` unless it is certain.
+    pub(super) fn guess(&self, expr: &syn::Expr) -> Ty {
+        match expr {
+            syn::Expr::Paren(inner) => self.guess(&inner.expr),
+            syn::Expr::Group(inner) => self.guess(&inner.expr),
+            syn::Expr::Path(path) => path.path.get_ident().map_or(Ty::Unknown, |name| self.variable(&name.to_string())),
+            syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Bool(_), .. }) => Ty::Rust("bool".to_owned()),
+            syn::Expr::Cast(cast) => self.index.ty(self.module(), None, &cast.ty),
+            syn::Expr::Binary(binary) => self.guess_binary(binary),
+            syn::Expr::MethodCall(call) => self.guess_method(call),
+            syn::Expr::Call(call) => self.guess_call(call),
+            syn::Expr::Block(block) => self.guess_block(&block.block),
+            syn::Expr::Unsafe(block) => self.guess_block(&block.block),
+            syn::Expr::If(branch) => match &branch.else_branch {
+                Some((_, other)) => self.agreed(&self.guess_block(&branch.then_branch), &self.guess(other)),
+                None => Ty::Tuple(Vec::new()),
+            },
+            syn::Expr::ForLoop(_) | syn::Expr::While(_) | syn::Expr::Assign(_) => Ty::Tuple(Vec::new()),
+            syn::Expr::Macro(call) => match call.mac.path.segments.last().map(|last| last.ident.to_string()).as_deref() {
+                Some("format") => Ty::Rust("String".to_owned()),
+                Some("cfg" | "matches") => Ty::Rust("bool".to_owned()),
+                _ => Ty::Unknown,
+            },
+            _ => Ty::Unknown,
+        }
+    }
+
+    fn variable(&self, name: &str) -> Ty {
+        self.env.read(name).map_or(Ty::Unknown, super::Val::ty)
+    }
+
+    fn agreed(&self, a: &Ty, b: &Ty) -> Ty {
+        if a == b { a.clone() } else { Ty::Unknown }
+    }
+
+    /// A block of one expression: variables that others declare are not known here.
+    fn guess_block(&self, block: &syn::Block) -> Ty {
+        match block.stmts.as_slice() {
+            [syn::Stmt::Expr(expr, None)] => self.guess(expr),
+            _ => Ty::Unknown,
+        }
+    }
+
+    fn guess_binary(&self, binary: &syn::ExprBinary) -> Ty {
+        use syn::BinOp;
+        if super::operator::is_compound(&binary.op) {
+            return Ty::Tuple(Vec::new());
+        }
+        match binary.op {
+            BinOp::Eq(_) | BinOp::Ne(_) | BinOp::Lt(_) | BinOp::Le(_) | BinOp::Gt(_) | BinOp::Ge(_) | BinOp::And(_) | BinOp::Or(_) => {
+                Ty::Rust("bool".to_owned())
+            }
+            _ => {
+                let (left, right) = (self.guess(operand(&binary.left)), self.guess(operand(&binary.right)));
+                match (&left, &right) {
+                    (Ty::Tensor, _) | (_, Ty::Tensor) => Ty::Tensor,
+                    (a, b) if a == b && is_copy(a) && *a != Ty::Rust("integer".to_owned()) => left,
+                    _ => Ty::Unknown,
+                }
+            }
+        }
+    }
+
+    fn guess_method(&self, call: &syn::ExprMethodCall) -> Ty {
+        let name = call.method.to_string();
+        let receiver = self.guess(operand(&call.receiver));
+        match (&receiver, name.as_str()) {
+            (Ty::Tensor, "shallow_clone" | "copy" | "i" | "apply" | "apply_t") => Ty::Tensor,
+            (Ty::Tensor, _) => self.of_tensor(&name),
+            (Ty::List(element), "pop") => Ty::Option(element.clone()),
+            (Ty::Option(inner), "unwrap" | "expect" | "unwrap_or" | "unwrap_or_else" | "unwrap_or_default") if **inner != Ty::Unknown => {
+                (**inner).clone()
+            }
+            (_, "len") => Ty::Rust("usize".to_owned()),
+            (_, "is_empty" | "is_some" | "is_none") => Ty::Rust("bool".to_owned()),
+            (Ty::Leaf(_), "forward" | "forward_t") => Ty::Tensor,
+            (Ty::Struct(_), _) => self.index.method(&receiver, &name).map_or(Ty::Unknown, |id| self.returned(id)),
+            (ty, "sqrt" | "abs" | "min" | "max" | "powi" | "powf" | "floor" | "ceil" | "round") if is_copy(ty) => receiver,
+            _ => Ty::Unknown,
+        }
+    }
+
+    fn of_tensor(&self, name: &str) -> Ty {
+        match (host_type(name), OpId::of_method(name)) {
+            (Some(Ty::Result(_)), _) => Ty::Unknown,
+            (Some(ty), _) => ty,
+            (None, Some(_)) if name.starts_with("f_") => Ty::Unknown,
+            (None, Some(_)) => catalog::lookup(name).map_or(Ty::Unknown, result_type),
+            (None, None) => self.index.method(&Ty::Tensor, name).map_or(Ty::Unknown, |id| self.returned(id)),
+        }
+    }
+
+    fn guess_call(&self, call: &syn::ExprCall) -> Ty {
+        let syn::Expr::Path(path) = &*call.func else { return Ty::Unknown };
+        let text = path_text(&path.path);
+        if self.env.has(&text) {
+            return Ty::Unknown;
+        }
+        if let Resolved::Item(_, _, Name::Fn(id)) = self.index.resolve(self.module(), &text) {
+            return self.returned(id);
+        }
+        let Some((head, name)) = text.rsplit_once("::") else { return Ty::Unknown };
+        let owner = syn::parse_str::<syn::Type>(head).ok();
+        let owner = owner.map(|ty| self.index.ty(self.module(), self.function().owner.as_ref(), &ty));
+        match owner {
+            Some(Ty::Tensor) => self.of_tensor(name),
+            Some(ty) => self.index.method(&ty, name).map_or(Ty::Unknown, |id| self.returned(id)),
+            None => Ty::Unknown,
+        }
+    }
+
+    /// What a function of the crate returns, where that is a value of its own.
+    fn returned(&self, id: usize) -> Ty {
+        let function = &self.index.fns[id];
+        match &function.sig.output {
+            syn::ReturnType::Type(_, ty) if !matches!(**ty, syn::Type::Reference(_)) && function.sig.generics.params.is_empty() => {
+                self.index.ty(&function.module, function.owner.as_ref(), ty)
+            }
+            syn::ReturnType::Type(..) => Ty::Unknown,
+            syn::ReturnType::Default => Ty::Tuple(Vec::new()),
+        }
+    }
+}
+
+/// `x` of `&x`, `*x` and `-x`, whose type is the same here.
+fn operand(expr: &syn::Expr) -> &syn::Expr {
+    match expr {
+        syn::Expr::Reference(inner) => operand(&inner.expr),
+        syn::Expr::Unary(inner) if !matches!(inner.op, syn::UnOp::Not(_)) => operand(&inner.expr),
+        syn::Expr::Paren(inner) => operand(&inner.expr),
+        other => other,
+    }
+}

@@ -1,0 +1,182 @@
+//! State that is handed in and out: key-value caches, recurrent states.
+
+use fx_runtime::{Kind, Module, Tensor, nn, traceable};
+
+/// `Option<(Tensor, Tensor)>` in, the pair out.
+#[derive(Debug, Module)]
+pub struct Cached {
+    q: nn::Linear,
+    kv: nn::Linear,
+}
+
+#[traceable]
+impl Cached {
+    pub fn forward(&self, xs: &Tensor, past: Option<(Tensor, Tensor)>) -> (Tensor, (Tensor, Tensor)) {
+        let q = self.q.forward(xs);
+        let kv = self.kv.forward(xs).chunk(2, -1);
+        let (k, v) = (kv[0].shallow_clone(), kv[1].shallow_clone());
+        let (k, v) = match past {
+            Some((past_k, past_v)) => (Tensor::cat(&[past_k, k], -2), Tensor::cat(&[past_v, v], -2)),
+            None => (k, v),
+        };
+        let ys = q.matmul(&k.transpose(-2, -1)).softmax(-1, Kind::Float).matmul(&v);
+        (ys, (k, v))
+    }
+}
+
+/// A borrowed cache of many layers, zipped with them.
+#[derive(Debug)]
+pub struct LayerState {
+    pub key: Tensor,
+    pub value: Tensor,
+}
+
+#[derive(Debug, Module)]
+pub struct Decoder {
+    layers: Vec<Cached>,
+}
+
+#[traceable]
+impl Decoder {
+    pub fn forward(&self, xs: &Tensor, past: Option<&[LayerState]>) -> (Tensor, Vec<LayerState>) {
+        let mut ys = xs.shallow_clone();
+        let mut states = Vec::new();
+        for (i, layer) in self.layers.iter().enumerate() {
+            let state = past.map(|past| (past[i].key.shallow_clone(), past[i].value.shallow_clone()));
+            let (next, (key, value)) = layer.forward(&ys, state);
+            ys = ys + next;
+            states.push(LayerState { key, value });
+        }
+        (ys, states)
+    }
+}
+
+/// A mutable cache as a parameter.
+#[derive(Debug, Default)]
+pub struct Memory {
+    pub keys: Option<Tensor>,
+    pub seen: usize,
+}
+
+#[derive(Debug, Module)]
+pub struct Mutable {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Mutable {
+    pub fn forward(&self, xs: &Tensor, memory: &mut Memory) -> Tensor {
+        let k = self.fc.forward(xs);
+        let keys = match memory.keys.take() {
+            Some(old) => Tensor::cat(&[old, k], 0),
+            None => k,
+        };
+        memory.seen += 1;
+        let ys = keys.sum_dim_intlist([0i64].as_slice(), false, Kind::Float) * memory.seen as f64;
+        memory.keys = Some(keys);
+        ys
+    }
+}
+
+/// A cell of interior state.
+#[derive(Debug, Module)]
+pub struct Counting {
+    fc: nn::Linear,
+    calls: std::cell::Cell<i64>,
+}
+
+#[traceable]
+impl Counting {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        self.calls.set(self.calls.get() + 1);
+        self.fc.forward(xs) * self.calls.get()
+    }
+}
+
+/// A recurrent state as a struct, updated with `..`.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    pub scale: f64,
+    pub shift: f64,
+}
+
+#[derive(Debug, Module)]
+pub struct Configured {
+    fc: nn::Linear,
+    settings: Settings,
+}
+
+#[traceable]
+impl Configured {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let settings = Settings { shift: 1.0, ..self.settings.clone() };
+        let Settings { scale, shift } = &settings;
+        self.fc.forward(xs) * *scale + *shift
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{Close, agree, randn};
+    use fx_runtime::Freeze;
+
+    impl Close for LayerState {
+        fn close(&self, eager: &LayerState) {
+            self.key.close(&eager.key);
+            self.value.close(&eager.value);
+        }
+    }
+
+    fn linear(p: nn::Path, out: i64) -> nn::Linear {
+        nn::linear(p, 4, out, Default::default())
+    }
+
+    fn cached(p: nn::Path) -> Cached {
+        Cached { q: linear(&p / "q", 4), kv: linear(&p / "kv", 8) }
+    }
+
+    #[test]
+    fn pairs() {
+        let cases = [(randn(&[2, 1, 4]), Some((randn(&[2, 3, 4]), randn(&[2, 3, 4])))), (randn(&[2, 3, 4]), None)];
+        let own = |past: &Option<(Tensor, Tensor)>| past.as_ref().map(|(k, v)| (k.shallow_clone(), v.shallow_clone()));
+        agree!(|p| cached(p / 0), cases, |net, (xs, past)| net.forward(xs, own(past)));
+    }
+
+    #[test]
+    fn layers() {
+        let past = [0, 1].map(|_| LayerState { key: randn(&[2, 3, 4]), value: randn(&[2, 3, 4]) });
+        let make = |p: &nn::Path| Decoder { layers: vec![cached(p / 0), cached(p / 1)] };
+        agree!(make, [randn(&[2, 1, 4])], |net, xs| net.forward(xs, Some(&past)));
+        agree!(make, [randn(&[2, 3, 4])], |net, xs| net.forward(xs, None));
+    }
+
+    #[test]
+    fn mutable() {
+        let (_vs, net) = crate::check::root(|p| Mutable { fc: linear(p / 0, 4) });
+        let frozen = net.freeze(&Freeze::default()).unwrap();
+        let (mut a, mut b) = (Memory::default(), Memory::default());
+        for _ in 0..3 {
+            let xs = randn(&[2, 4]);
+            frozen.forward(&xs, &mut b).close(&net.forward(&xs, &mut a));
+            b.keys.close(&a.keys);
+            assert_eq!(a.seen, b.seen);
+        }
+    }
+
+    #[test]
+    fn cells() {
+        let (_vs, net) = crate::check::root(|p| Counting { fc: linear(p / 0, 4), calls: std::cell::Cell::new(0) });
+        let frozen = net.freeze(&Freeze::default()).unwrap();
+        for _ in 0..3 {
+            let xs = randn(&[2, 4]);
+            frozen.forward(&xs).close(&net.forward(&xs));
+        }
+    }
+
+    #[test]
+    fn configured() {
+        let settings = Settings { scale: 0.5, shift: 9.0 };
+        agree!(|p| Configured { fc: linear(p / 0, 4), settings: settings.clone() }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+}

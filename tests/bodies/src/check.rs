@@ -1,0 +1,181 @@
+//! Frozen against eager: the same results from the same inputs, and the same left of the inputs.
+
+use tch::{Device, Kind, Tensor};
+
+/// A model on its own variables.
+pub fn root<M>(make: impl FnOnce(&fx_runtime::nn::Path) -> M) -> (fx_runtime::nn::VarStore, M) {
+    tch::manual_seed(1);
+    let vs = fx_runtime::nn::VarStore::new(Device::Cpu);
+    let model = make(&vs.root());
+    (vs, model)
+}
+
+/// Random numbers, the same at every run.
+pub fn randn(size: &[i64]) -> Tensor {
+    Tensor::randn(size, (Kind::Float, Device::Cpu))
+}
+
+/// Inputs of which there can be another set with memory of its own.
+pub trait Inputs {
+    /// The copy.
+    fn copied(&self) -> Self;
+}
+
+impl Inputs for Tensor {
+    fn copied(&self) -> Tensor {
+        self.copy()
+    }
+}
+
+impl<T: Inputs> Inputs for Vec<T> {
+    fn copied(&self) -> Vec<T> {
+        self.iter().map(Inputs::copied).collect()
+    }
+}
+
+impl<T: Inputs> Inputs for Option<T> {
+    fn copied(&self) -> Option<T> {
+        self.as_ref().map(Inputs::copied)
+    }
+}
+
+impl<T: Inputs, const N: usize> Inputs for [T; N] {
+    fn copied(&self) -> [T; N] {
+        std::array::from_fn(|at| self[at].copied())
+    }
+}
+
+impl<A: Inputs, B: Inputs> Inputs for (A, B) {
+    fn copied(&self) -> (A, B) {
+        (self.0.copied(), self.1.copied())
+    }
+}
+
+impl<A: Inputs, B: Inputs, C: Inputs> Inputs for (A, B, C) {
+    fn copied(&self) -> (A, B, C) {
+        (self.0.copied(), self.1.copied(), self.2.copied())
+    }
+}
+
+/// Results that can be compared.
+pub trait Close {
+    /// Panics where they differ.
+    fn close(&self, eager: &Self);
+}
+
+impl Close for Tensor {
+    fn close(&self, eager: &Tensor) {
+        assert_eq!((self.size(), self.kind()), (eager.size(), eager.kind()));
+        assert!(self.allclose(eager, 1e-5, 1e-5, true), "frozen:\n{self}eager:\n{eager}");
+    }
+}
+
+impl<T: Close> Close for Option<T> {
+    fn close(&self, eager: &Option<T>) {
+        assert_eq!(self.is_some(), eager.is_some());
+        self.iter().zip(eager).for_each(|(a, b)| a.close(b));
+    }
+}
+
+impl<T: Close, E: std::fmt::Display, F: std::fmt::Display> CloseTo<Result<T, F>> for Result<T, E> {
+    fn close_to(&self, eager: &Result<T, F>) {
+        match (self, eager) {
+            (Ok(frozen), Ok(eager)) => frozen.close(eager),
+            (Err(_), Err(_)) => {}
+            (Err(error), _) => panic!("only the frozen model fails: {error}"),
+            (_, Err(error)) => panic!("only the model itself fails: {error}"),
+        }
+    }
+}
+
+impl<T: Close> Close for Vec<T> {
+    fn close(&self, eager: &Vec<T>) {
+        assert_eq!(self.len(), eager.len());
+        self.iter().zip(eager).for_each(|(a, b)| a.close(b));
+    }
+}
+
+impl<T: Close, const N: usize> Close for [T; N] {
+    fn close(&self, eager: &[T; N]) {
+        self.iter().zip(eager).for_each(|(a, b)| a.close(b));
+    }
+}
+
+macro_rules! close_tuple {
+    ($($name:ident $at:tt),+) => {
+        impl<$($name: Close),+> Close for ($($name,)+) {
+            fn close(&self, eager: &Self) {
+                $(self.$at.close(&eager.$at);)+
+            }
+        }
+    };
+}
+close_tuple!(A 0, B 1);
+close_tuple!(A 0, B 1, C 2);
+close_tuple!(A 0, B 1, C 2, D 3);
+
+macro_rules! close_plain {
+    ($($ty:ty),+) => {
+        $(impl Close for $ty {
+            fn close(&self, eager: &$ty) {
+                assert_eq!(self, eager);
+            }
+        })+
+    };
+}
+close_plain!(i64, usize, bool, String, ());
+
+impl Close for f64 {
+    fn close(&self, eager: &f64) {
+        assert!((self - eager).abs() <= 1e-5 * eager.abs().max(1.0), "frozen: {self}, eager: {eager}");
+    }
+}
+
+/// Results of two types that can be compared: a frozen model may have an error type of its own.
+pub trait CloseTo<E> {
+    /// Panics where they differ.
+    fn close_to(&self, eager: &E);
+}
+
+impl<T: Close> CloseTo<T> for T {
+    fn close_to(&self, eager: &T) {
+        self.close(eager);
+    }
+}
+
+/// Runs both on every case, twice each: the second run shows whether the first left anything behind.
+pub fn same<I: Inputs + Close, E, F: CloseTo<E>>(cases: &[I], eager: impl Fn(&mut I) -> E, frozen: impl Fn(&mut I) -> F) {
+    for case in cases {
+        for _ in 0..2 {
+            let (mut for_eager, mut for_frozen) = (case.copied(), case.copied());
+            tch::manual_seed(7);
+            let expected = tch::no_grad(|| eager(&mut for_eager));
+            tch::manual_seed(7);
+            let found = frozen(&mut for_frozen);
+            found.close_to(&expected);
+            for_frozen.close(&for_eager);
+        }
+    }
+}
+
+/// `agree!(Net::new, [inputs], |net, input| net.forward(input))`
+macro_rules! agree {
+    ($make:expr, $cases:expr, |$net:ident, $input:pat_param| $call:expr) => {{
+        let (_vs, model) = $crate::check::root($make);
+        let graph = model.graph().expect("a graph");
+        assert!(graph.lint().is_ok(), "{graph}");
+        let frozen = model.freeze(&fx_runtime::Freeze::default()).expect("a frozen model");
+        $crate::check::same(
+            &$cases,
+            |$input| {
+                let $net = &model;
+                $call
+            },
+            |$input| {
+                let $net = &frozen;
+                $call
+            },
+        );
+    }};
+}
+pub(crate) use agree;

@@ -1,0 +1,129 @@
+//! Closures: in a body, in a field, in a builder.
+
+use fx_runtime::{Kind, Module, Tensor, nn, traceable};
+use fx_runtime::nn::ModuleT;
+
+/// Closures that capture, called more than once.
+#[derive(Debug, Module)]
+pub struct Local {
+    fc: nn::Linear,
+    scale: f64,
+}
+
+#[traceable]
+impl Local {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let scaled = |t: &Tensor| t * self.scale;
+        let project = |t: &Tensor| -> Tensor {
+            let t = self.fc.forward(t);
+            t.relu()
+        };
+        let ys = project(&scaled(xs));
+        let mix = |a: Tensor, b: Tensor| (a + b) / 2;
+        let mut zs = mix(project(&ys), scaled(&ys));
+        let mut count = 0;
+        let mut tick = || count += 1;
+        tick();
+        tick();
+        zs = zs + count;
+        [1.0, 2.0].iter().map(|factor| &zs * *factor).fold(zs.zeros_like(), |a, b| a + b)
+    }
+}
+
+/// tch's vision style: a block is a closure.
+fn block<'a>(p: nn::Path, c: i64) -> nn::FuncT<'a> {
+    let conv = nn::conv2d(&p / "conv", c, c, 3, nn::ConvConfig { padding: 1, bias: false, ..Default::default() });
+    let bn = nn::batch_norm2d(&p / "bn", c, Default::default());
+    nn::func_t(move |xs, train| (xs.apply(&conv).apply_t(&bn, train) + xs).relu())
+}
+
+#[derive(Debug)]
+pub struct Hidden(nn::FuncT<'static>);
+
+#[derive(Debug, Module)]
+pub struct ClosureField {
+    block: nn::SequentialT,
+    head: nn::Conv2D,
+}
+
+impl ClosureField {
+    pub fn new(p: &nn::Path) -> Self {
+        let block = nn::seq_t().add(block(p / "a", 3)).add(block(p / "b", 3)).add_fn(|xs| xs.avg_pool2d_default(2));
+        ClosureField { block, head: nn::conv2d(p / "head", 3, 2, 1, Default::default()) }
+    }
+}
+
+#[traceable]
+impl ModuleT for ClosureField {
+    fn forward_t(&self, xs: &Tensor, train: bool) -> Tensor {
+        xs.apply_t(&self.block, train).apply(&self.head)
+    }
+}
+
+/// `no_grad` and autocast as closures.
+#[derive(Debug, Module)]
+pub struct Guarded {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Guarded {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mean = tch::no_grad(|| xs.mean_dim(-1, true, Kind::Float));
+        let ys = tch::autocast(false, || self.fc.forward(&(xs - &mean)));
+        ys.detach() + mean
+    }
+}
+
+/// Function items as values.
+#[derive(Debug, Module)]
+pub struct Pointers {
+    fc: nn::Linear,
+    gelu: bool,
+}
+
+fn gelu(xs: &Tensor) -> Tensor {
+    xs.gelu("none")
+}
+
+#[traceable]
+impl Pointers {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let act: fn(&Tensor) -> Tensor = if self.gelu { gelu } else { Tensor::relu };
+        let ys = act(&self.fc.forward(xs));
+        let f = gelu;
+        f(&ys)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{agree, randn};
+
+    fn linear(p: &nn::Path) -> nn::Linear {
+        nn::linear(p / "fc", 4, 4, Default::default())
+    }
+
+    #[test]
+    fn local() {
+        agree!(|p| Local { fc: linear(p), scale: 0.5 }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn fields() {
+        agree!(ClosureField::new, [randn(&[2, 3, 4, 4])], |net, xs| net.forward_t(xs, false));
+    }
+
+    #[test]
+    fn guarded() {
+        agree!(|p| Guarded { fc: linear(p) }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn pointers() {
+        for gelu in [true, false] {
+            agree!(|p| Pointers { fc: linear(p), gelu }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        }
+    }
+}

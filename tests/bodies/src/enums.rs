@@ -1,0 +1,218 @@
+//! Enums of modules and of modes, matched in forward.
+
+use fx_runtime::{Module, Tensor, nn, traceable};
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Activation {
+    Relu,
+    Gelu,
+    Leaky(f64),
+    Power { exponent: i64 },
+}
+
+impl Activation {
+    fn apply(self, xs: &Tensor) -> Tensor {
+        match self {
+            Activation::Relu => xs.relu(),
+            Activation::Gelu => xs.gelu("tanh"),
+            Activation::Leaky(slope) => xs.maximum(&(xs * slope)),
+            Activation::Power { exponent } => xs.pow_tensor_scalar(exponent),
+        }
+    }
+}
+
+#[derive(Debug, Module)]
+pub struct Mlp {
+    fc1: nn::Linear,
+    fc2: nn::Linear,
+    act: Activation,
+}
+
+#[traceable]
+impl Mlp {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let h = self.act.apply(&self.fc1.forward(xs));
+        let h = match self.act {
+            Activation::Relu | Activation::Gelu => h,
+            Activation::Leaky(slope) if slope > 0.5 => h * slope,
+            Activation::Leaky(_) => h.neg(),
+            _ => h.abs(),
+        };
+        self.fc2.forward(&h)
+    }
+}
+
+/// An enum whose variants are layers; `Module` is derived for structs only.
+#[derive(Debug)]
+pub enum Block {
+    Conv(nn::Conv2D),
+    Norm(nn::BatchNorm),
+    Pair(nn::Conv2D, nn::BatchNorm),
+    Pool,
+}
+
+impl Module for Block {
+    fn type_name(&self) -> &'static str {
+        "Block"
+    }
+
+    fn visit<'a>(&'a self, visitor: &mut dyn fx_runtime::module::Visitor<'a>) {
+        match self {
+            Block::Conv(conv) => visitor.child("conv", conv),
+            Block::Norm(bn) => visitor.child("bn", bn),
+            Block::Pair(conv, bn) => {
+                visitor.child("conv", conv);
+                visitor.child("bn", bn);
+            }
+            Block::Pool => {}
+        }
+    }
+
+    fn shallow_clone(&self) -> Result<Self, fx_runtime::Error> {
+        Ok(match self {
+            Block::Conv(conv) => Block::Conv(conv.shallow_clone()?),
+            Block::Norm(bn) => Block::Norm(bn.shallow_clone()?),
+            Block::Pair(conv, bn) => Block::Pair(conv.shallow_clone()?, bn.shallow_clone()?),
+            Block::Pool => Block::Pool,
+        })
+    }
+}
+
+#[derive(Debug, Module)]
+pub struct Dynamic {
+    blocks: Vec<Block>,
+}
+
+#[traceable]
+impl Dynamic {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut xs = xs.shallow_clone();
+        for block in &self.blocks {
+            xs = match block {
+                Block::Conv(conv) => xs.apply(conv),
+                Block::Norm(bn) => xs.apply_t(bn, false),
+                Block::Pair(conv, bn) => xs.apply(conv).apply_t(bn, false).relu(),
+                Block::Pool => xs.max_pool2d_default(2),
+            };
+        }
+        xs
+    }
+}
+
+/// An enum with a method of its own, and `matches!`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Pooling {
+    Mean,
+    Max,
+    Token(i64),
+}
+
+#[derive(Debug, Module)]
+pub struct Pooled {
+    fc: nn::Linear,
+    pooling: Pooling,
+}
+
+#[traceable]
+impl Pooled {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        use Pooling::*;
+        let pooled = match &self.pooling {
+            Mean => xs.mean_dim(1, false, xs.kind()),
+            Max => xs.amax(1, false),
+            Token(at) => xs.select(1, *at),
+        };
+        let ys = self.fc.forward(&pooled);
+        if matches!(self.pooling, Pooling::Token(_)) || self.pooling == Max { ys.tanh() } else { ys }
+    }
+}
+
+/// An enum as an input, a string as a mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Task {
+    Classify,
+    Embed,
+}
+
+#[derive(Debug, Module)]
+pub struct Tasks {
+    fc: nn::Linear,
+    mode: String,
+}
+
+#[traceable]
+impl Tasks {
+    pub fn forward(&self, xs: &Tensor, task: Task) -> Tensor {
+        let ys = match task {
+            Task::Classify => self.fc.forward(xs),
+            Task::Embed => xs.shallow_clone(),
+        };
+        match self.mode.as_str() {
+            "relu" => ys.relu(),
+            "tanh" => ys.tanh(),
+            other => panic!("no mode {other}"),
+        }
+    }
+}
+
+/// A trait object.
+#[derive(Debug, Module)]
+pub struct Boxed {
+    fc: nn::Linear,
+    act: fn(&Tensor) -> Tensor,
+}
+
+#[traceable]
+impl Boxed {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = self.fc.forward(xs);
+        (self.act)(&ys) + xs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{agree, randn};
+
+    fn linear(p: nn::Path) -> nn::Linear {
+        nn::linear(p, 4, 4, Default::default())
+    }
+
+    #[test]
+    fn activations() {
+        for act in [Activation::Relu, Activation::Gelu, Activation::Leaky(0.1), Activation::Leaky(0.9), Activation::Power { exponent: 3 }] {
+            agree!(|p| Mlp { fc1: linear(p / 1), fc2: linear(p / 2), act }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        }
+    }
+
+    #[test]
+    fn dynamic() {
+        let conv = |p: nn::Path| nn::conv2d(p, 3, 3, 3, nn::ConvConfig { padding: 1, ..Default::default() });
+        let norm = |p: nn::Path| nn::batch_norm2d(p, 3, Default::default());
+        let make = |p: &nn::Path| Dynamic {
+            blocks: vec![Block::Conv(conv(p / 0)), Block::Norm(norm(p / 1)), Block::Pool, Block::Pair(conv(p / 2), norm(p / 3))],
+        };
+        agree!(make, [randn(&[2, 3, 4, 4]), randn(&[1, 3, 6, 8])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn pooled() {
+        for pooling in [Pooling::Mean, Pooling::Max, Pooling::Token(0)] {
+            let make = |p: &nn::Path| Pooled { fc: linear(p / 0), pooling: pooling.clone() };
+            agree!(make, [randn(&[2, 3, 4])], |net, xs| net.forward(xs));
+        }
+    }
+
+    #[test]
+    fn tasks() {
+        let make = |p: &nn::Path| Tasks { fc: linear(p / 0), mode: "tanh".to_owned() };
+        agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs, Task::Classify));
+        agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs, Task::Embed));
+    }
+
+    #[test]
+    fn pointers() {
+        agree!(|p| Boxed { fc: linear(p / 0), act: |xs| xs.sigmoid() }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+}

@@ -1,0 +1,164 @@
+//! `?`, `Result` and the errors people use.
+
+use fx_runtime::{Kind, Module, Tensor, nn, traceable};
+use tch::TchError;
+
+/// The fallible methods of tch throughout.
+#[derive(Debug, Module)]
+pub struct Fallible {
+    fc: nn::Linear,
+    dim: i64,
+}
+
+#[traceable]
+impl Fallible {
+    pub fn forward(&self, xs: &Tensor) -> Result<Tensor, TchError> {
+        let (b, c) = xs.size2()?;
+        let ys = self.fc.forward(xs).f_relu()?;
+        let scores = ys.f_matmul(&ys.f_transpose(-2, -1)?)?;
+        let mut scores = scores.f_div_scalar((c as f64).sqrt())?;
+        let _ = scores.f_add_scalar_(1.0)?;
+        scores.f_softmax(self.dim, Kind::Float)?.f_view([1, b, b])
+    }
+}
+
+pub type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// A boxed error, under an alias.
+#[derive(Debug, Module)]
+pub struct Dynamic {
+    fc: nn::Linear,
+}
+
+impl Dynamic {
+    fn checked(&self, xs: &Tensor) -> Outcome<i64> {
+        let (_, c) = xs.size2()?;
+        if c != 4 {
+            return Err(format!("{c} channels, not 4").into());
+        }
+        Ok(c)
+    }
+}
+
+#[traceable]
+impl Dynamic {
+    pub fn forward(&self, xs: &Tensor) -> Outcome<Tensor> {
+        let channels = self.checked(xs)?;
+        let ys = self.fc.forward(xs);
+        let total = f64::try_from(&ys.sum(Kind::Float))?;
+        Ok(ys * total / channels as f64)
+    }
+}
+
+/// An error type of the user's.
+#[derive(Debug)]
+pub enum ModelError {
+    Shape(Vec<i64>),
+    Torch(TchError),
+}
+
+impl std::fmt::Display for ModelError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+impl std::error::Error for ModelError {}
+
+impl From<TchError> for ModelError {
+    fn from(error: TchError) -> Self {
+        ModelError::Torch(error)
+    }
+}
+
+#[derive(Debug, Module)]
+pub struct OwnError {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl OwnError {
+    pub fn forward(&self, xs: &Tensor) -> Result<(Tensor, i64), ModelError> {
+        if xs.dim() != 2 {
+            return Err(ModelError::Shape(xs.size()));
+        }
+        let ys = self.fc.forward(xs);
+        let first = ys.f_select(0, 0)?;
+        let n = first.size1().map_err(ModelError::Torch)?;
+        Ok((first, n))
+    }
+}
+
+/// `Option` as the result, `?` on options.
+#[derive(Debug, Module)]
+pub struct Maybe {
+    fc: Option<nn::Linear>,
+}
+
+#[traceable]
+impl Maybe {
+    pub fn forward(&self, xs: &Tensor) -> Option<Tensor> {
+        let fc = self.fc.as_ref()?;
+        let last = *xs.size().last()?;
+        if last != 4 {
+            return None;
+        }
+        Some(fc.forward(xs))
+    }
+}
+
+/// `unwrap`, `expect`, `ok`, `unwrap_or` on results.
+#[derive(Debug, Module)]
+pub struct Unwraps {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Unwraps {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.f_matmul(&self.fc.ws.tr()).unwrap();
+        let zs = ys.f_add(&xs.f_relu().expect("relu")).unwrap_or_else(|_| ys.shallow_clone());
+        let dims = zs.size2().ok().map(|(a, b)| a * b).unwrap_or(1);
+        match zs.size3() {
+            Ok((a, _, _)) => zs * a,
+            Err(_) => zs / dims,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{agree, randn};
+
+    fn linear(p: &nn::Path) -> nn::Linear {
+        nn::linear(p / "fc", 4, 4, Default::default())
+    }
+
+    #[test]
+    fn fallible() {
+        agree!(|p| Fallible { fc: linear(p), dim: -1 }, [randn(&[2, 4]), randn(&[2, 2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn dynamic() {
+        agree!(|p| Dynamic { fc: linear(p) }, [randn(&[2, 4]), randn(&[2, 5]), randn(&[2, 2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn own_error() {
+        agree!(|p| OwnError { fc: linear(p) }, [randn(&[2, 4]), randn(&[2, 2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn maybe() {
+        for full in [true, false] {
+            agree!(|p| Maybe { fc: full.then(|| linear(p)) }, [randn(&[2, 4]), randn(&[2, 5])], |net, xs| net.forward(xs));
+        }
+    }
+
+    #[test]
+    fn unwraps() {
+        agree!(|p| Unwraps { fc: linear(p) }, [randn(&[2, 4]), randn(&[3, 2, 4])], |net, xs| net.forward(xs));
+    }
+}

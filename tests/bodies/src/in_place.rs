@@ -1,0 +1,215 @@
+//! In-place ops, compound assignment, and who sees them.
+
+use fx_runtime::{Module, Tensor, nn, traceable};
+use tch::IndexOp;
+
+/// On fresh locals nobody sees it.
+#[derive(Debug, Module)]
+pub struct Fresh {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Fresh {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut ys = self.fc.forward(xs);
+        let _ = ys.relu_();
+        let _ = ys.g_add_scalar_(1.0);
+        ys += xs;
+        ys *= 0.5;
+        ys -= 1;
+        ys /= &(xs.abs() + 1.0);
+        ys
+    }
+}
+
+/// On an input the caller sees it.
+#[derive(Debug, Module)]
+pub struct OnInput {}
+
+#[traceable]
+impl OnInput {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut alias = xs.shallow_clone();
+        let before = xs * 1;
+        let _ = alias.g_add_scalar_(5.0);
+        let after = xs * 2;
+        alias *= 3.0;
+        before + after + xs
+    }
+}
+
+/// On a view the whole sees it.
+#[derive(Debug, Module)]
+pub struct OnView {}
+
+#[traceable]
+impl OnView {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let whole = xs.relu();
+        let sum = whole.sum(xs.kind());
+        let mut row = whole.select(0, 0);
+        let _ = row.fill_(7.0);
+        let mut part = whole.narrow(1, 0, 1);
+        part += 1;
+        let mut flat = whole.view([-1]);
+        let _ = flat.g_mul_scalar_(2.0);
+        whole.i(0).copy_(&whole.i(1));
+        whole + sum
+    }
+}
+
+/// Another name sees it.
+#[derive(Debug, Module)]
+pub struct OtherName {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl OtherName {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut a = self.fc.forward(xs);
+        let b = a.shallow_clone();
+        let c = a.copy();
+        let _ = a.relu_();
+        a += 1.0;
+        let pair = (a, b);
+        let (mut a, b) = pair;
+        let _ = a.neg_();
+        Tensor::cat(&[a, b, c], 0)
+    }
+}
+
+/// In a branch and in a loop.
+#[derive(Debug, Module)]
+pub struct InControl {
+    layers: Vec<nn::Linear>,
+}
+
+#[traceable]
+impl InControl {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut total = xs.zeros_like();
+        let seen = total.shallow_clone();
+        for layer in &self.layers {
+            total += layer.forward(xs);
+        }
+        if xs.size()[0] > 2 {
+            total *= 2;
+            let _ = total.relu_();
+        }
+        total + seen
+    }
+}
+
+/// A helper that writes to what it is given.
+#[derive(Debug, Module)]
+pub struct Helper {
+    fc: nn::Linear,
+}
+
+fn zero_first(xs: &Tensor) {
+    let mut row = xs.i(0);
+    let _ = row.zero_();
+}
+
+fn add_into(xs: &mut Tensor, ys: &Tensor) {
+    *xs += ys;
+}
+
+#[traceable]
+impl Helper {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut ys = self.fc.forward(xs);
+        zero_first(&ys);
+        add_into(&mut ys, xs);
+        ys.select(0, 1).fill_(3.0);
+        ys
+    }
+}
+
+/// A weight of the model is written to, once per call.
+#[derive(Debug, Module)]
+pub struct Constant {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Constant {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut offset = Tensor::from_slice(&[1f32, 2.0, 3.0, 4.0]);
+        offset += 1;
+        let mut bias = Tensor::zeros([4], (xs.kind(), xs.device()));
+        let _ = bias.fill_(0.5);
+        self.fc.forward(xs) + offset + bias
+    }
+}
+
+/// `out=` and swaps.
+#[derive(Debug, Module)]
+pub struct Swaps {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Swaps {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut a = self.fc.forward(xs);
+        let mut b = xs.shallow_clone();
+        std::mem::swap(&mut a, &mut b);
+        let old = std::mem::replace(&mut a, b.relu());
+        (a, b) = (b, a);
+        a - b * old
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{agree, randn};
+
+    fn linear(p: nn::Path) -> nn::Linear {
+        nn::linear(p, 4, 4, Default::default())
+    }
+
+    #[test]
+    fn fresh() {
+        agree!(|p| Fresh { fc: linear(p / 0) }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn on_input() {
+        agree!(|_| OnInput {}, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn on_view() {
+        agree!(|_| OnView {}, [randn(&[2, 4]), randn(&[3, 3])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn other_name() {
+        agree!(|p| OtherName { fc: linear(p / 0) }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn in_control() {
+        let make = |p: &nn::Path| InControl { layers: vec![linear(p / 0), linear(p / 1)] };
+        agree!(make, [randn(&[2, 4]), randn(&[3, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn helper() {
+        agree!(|p| Helper { fc: linear(p / 0) }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn constant() {
+        agree!(|p| Constant { fc: linear(p / 0) }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn swaps() {
+        agree!(|p| Swaps { fc: linear(p / 0) }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+}

@@ -1,0 +1,31 @@
+//! Forward bodies as users write them: each compiles with `#[traceable]`, freezes, and computes the same.
+//!
+//! A file is a theme; a body is written as people write it, not as fx would like it. Whatever fx makes of one, frozen
+//! and eager agree on results and on what is left of the inputs.
+#![allow(missing_docs, dead_code, clippy::all, clippy::pedantic, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(unsafe_code, clippy::print_stdout, reason = "the bodies are as users write them")]
+
+#[cfg(test)]
+mod check;
+
+pub mod aggregates;
+pub mod apply;
+pub mod cache;
+pub mod chains;
+pub mod closures;
+pub mod control;
+pub mod enums;
+pub mod extension;
+pub mod fallible;
+pub mod generics;
+pub mod helpers;
+pub mod in_place;
+pub mod limits;
+pub mod loops;
+pub mod names;
+pub mod operators;
+pub mod options;
+pub mod random;
+pub mod returns;
+pub mod shapes;
+pub mod statements;

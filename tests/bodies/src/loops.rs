@@ -1,0 +1,332 @@
+//! Loops over layers, numbers and steps.
+
+use fx_runtime::{Kind, Module, Tensor, nn, traceable};
+
+#[derive(Debug, Module)]
+pub struct Layer {
+    fc: nn::Linear,
+    norm: nn::LayerNorm,
+}
+
+impl Layer {
+    fn forward(&self, xs: &Tensor) -> Tensor {
+        xs + xs.apply(&self.norm).apply(&self.fc).gelu("none")
+    }
+}
+
+pub fn layer(p: nn::Path) -> Layer {
+    Layer { fc: nn::linear(&p / "fc", 4, 4, Default::default()), norm: nn::layer_norm(&p / "norm", vec![4], Default::default()) }
+}
+
+/// Every adaptor on a list of layers.
+#[derive(Debug, Module)]
+pub struct Adaptors {
+    layers: Vec<Layer>,
+    scales: Vec<f64>,
+}
+
+#[traceable]
+impl Adaptors {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut ys = xs.shallow_clone();
+        for layer in &self.layers {
+            ys = layer.forward(&ys);
+        }
+        for (i, layer) in self.layers.iter().enumerate() {
+            ys = layer.forward(&ys) + i as f64;
+        }
+        for layer in self.layers.iter().rev() {
+            ys = layer.forward(&ys);
+        }
+        for (layer, scale) in self.layers.iter().zip(&self.scales) {
+            ys = layer.forward(&ys) * *scale;
+        }
+        for layer in self.layers.iter().skip(1).take(1) {
+            ys = layer.forward(&ys);
+        }
+        for i in 0..self.layers.len() {
+            ys = self.layers[i].forward(&ys) * self.scales[i];
+        }
+        ys
+    }
+}
+
+/// Hidden states are collected on the way.
+#[derive(Debug, Module)]
+pub struct Encoder {
+    layers: Vec<Layer>,
+    keep: bool,
+}
+
+#[traceable]
+impl Encoder {
+    pub fn forward(&self, xs: &Tensor) -> (Tensor, Option<Vec<Tensor>>) {
+        let mut hidden: Option<Vec<Tensor>> = if self.keep { Some(vec![]) } else { None };
+        let mut state = xs.shallow_clone();
+        for layer in self.layers.iter() {
+            if let Some(hidden) = hidden.as_mut() {
+                hidden.push(state.shallow_clone());
+            }
+            state = layer.forward(&state);
+        }
+        (state, hidden)
+    }
+}
+
+/// `fold` instead of `for`.
+#[derive(Debug, Module)]
+pub struct Folds {
+    pairs: Vec<(nn::Linear, nn::Linear)>,
+}
+
+#[traceable]
+impl Folds {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        self.pairs.iter().fold(xs.shallow_clone(), |xs, (a, b)| {
+            let ys = xs.apply(a).relu().apply(b);
+            xs + ys
+        })
+    }
+}
+
+/// A recurrence over time with two carried values.
+#[derive(Debug, Module)]
+pub struct Recurrent {
+    ih: nn::Linear,
+    hh: nn::Linear,
+    size: i64,
+}
+
+#[traceable]
+impl Recurrent {
+    pub fn forward(&self, xs: &Tensor) -> (Tensor, Tensor) {
+        let (batch, steps, _) = xs.size3().unwrap();
+        let mut h = Tensor::zeros([batch, self.size], (Kind::Float, xs.device()));
+        let mut c = h.shallow_clone();
+        let mut outs = Vec::with_capacity(steps as usize);
+        for t in 0..steps {
+            let gates = self.ih.forward(&xs.select(1, t)) + self.hh.forward(&h);
+            let gates = gates.chunk(4, 1);
+            let (i, f, g, o) = (gates[0].sigmoid(), gates[1].sigmoid(), gates[2].tanh(), gates[3].sigmoid());
+            c = f * c + i * g;
+            h = o * c.tanh();
+            outs.push(h.shallow_clone());
+        }
+        (Tensor::stack(&outs, 1), c)
+    }
+}
+
+/// It stops when the data says so.
+#[derive(Debug, Module)]
+pub struct Halting {
+    fc: nn::Linear,
+    limit: i64,
+}
+
+#[traceable]
+impl Halting {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut ys = xs.shallow_clone();
+        let mut steps = 0;
+        while ys.abs().max().double_value(&[]) > 0.1 && steps < self.limit {
+            ys = self.fc.forward(&ys).tanh() * 0.9;
+            steps += 1;
+        }
+        ys + steps
+    }
+}
+
+/// `loop`, `break` with a value, `continue`, labels.
+#[derive(Debug, Module)]
+pub struct Jumps {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Jumps {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut ys = self.fc.forward(xs).relu();
+        let mut turns = 0;
+        let found = 'outer: loop {
+            turns += 1;
+            for i in 0..3 {
+                if i == 1 {
+                    continue;
+                }
+                ys = &ys * 0.5;
+                if f64::try_from(ys.sum(Kind::Float)).unwrap() < 1.0 {
+                    break 'outer i;
+                }
+            }
+            if turns > 5 {
+                break -1;
+            }
+        };
+        self.fc.forward(&ys) + found
+    }
+}
+
+/// A break out of a `for`.
+#[derive(Debug, Module)]
+pub struct Breaks {
+    layers: Vec<Layer>,
+}
+
+#[traceable]
+impl Breaks {
+    pub fn forward(&self, xs: &Tensor, depth: usize) -> Tensor {
+        let mut ys = xs.shallow_clone();
+        for (i, layer) in self.layers.iter().enumerate() {
+            if i >= depth {
+                break;
+            }
+            ys = layer.forward(&ys);
+        }
+        ys
+    }
+}
+
+/// A stack of skip connections.
+#[derive(Debug, Module)]
+pub struct UNet {
+    down: Vec<nn::Linear>,
+    up: Vec<nn::Linear>,
+}
+
+#[traceable]
+impl UNet {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut skips: Vec<Tensor> = vec![];
+        let mut ys = xs.shallow_clone();
+        for down in &self.down {
+            ys = down.forward(&ys).relu();
+            skips.push(ys.shallow_clone());
+        }
+        for up in self.up.iter() {
+            let skip = skips.pop().unwrap();
+            ys = up.forward(&Tensor::cat(&[&ys, &skip], -1));
+        }
+        ys
+    }
+}
+
+/// A fixed number of layers by name, looped over as a list literal.
+#[derive(Debug, Module)]
+pub struct Named {
+    a: Layer,
+    b: Layer,
+}
+
+#[traceable(unroll)]
+impl Named {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut ys = xs.shallow_clone();
+        for (i, layer) in [&self.a, &self.b].into_iter().enumerate() {
+            ys = layer.forward(&ys);
+            if i == 0 {
+                ys = ys.relu();
+            }
+        }
+        for dim in [0i64, 1] {
+            ys = ys.softmax(dim, Kind::Float);
+        }
+        ys
+    }
+}
+
+/// Ranges of every form.
+#[derive(Debug, Module)]
+pub struct Ranges {
+    n: i64,
+}
+
+#[traceable]
+impl Ranges {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut ys = xs.shallow_clone();
+        for i in 0..=self.n {
+            ys = ys + i;
+        }
+        for i in (0..xs.dim()).rev() {
+            ys = ys.cumsum(i as i64, Kind::Float);
+        }
+        for _ in (0..xs.size()[0]).step_by(2) {
+            ys = ys * 0.5;
+        }
+        let mut total = 0.0;
+        for i in 0..4 {
+            total += (i * i) as f64;
+        }
+        ys * total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{agree, randn};
+
+    fn linear(p: nn::Path, from: i64, to: i64) -> nn::Linear {
+        nn::linear(p, from, to, Default::default())
+    }
+
+    #[test]
+    fn adaptors() {
+        let make = |p: &nn::Path| Adaptors { layers: vec![layer(p / 0), layer(p / 1)], scales: vec![0.5, 2.0] };
+        agree!(make, [randn(&[2, 4]), randn(&[2, 3, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn encoder() {
+        for keep in [true, false] {
+            let make = |p: &nn::Path| Encoder { layers: vec![layer(p / 0), layer(p / 1)], keep };
+            agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        }
+    }
+
+    #[test]
+    fn folds() {
+        let make = |p: &nn::Path| Folds { pairs: vec![(linear(p / 0, 4, 8), linear(p / 1, 8, 4)), (linear(p / 2, 4, 2), linear(p / 3, 2, 4))] };
+        agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn recurrent() {
+        let make = |p: &nn::Path| Recurrent { ih: linear(p / 0, 3, 8), hh: linear(p / 1, 2, 8), size: 2 };
+        agree!(make, [randn(&[2, 5, 3]), randn(&[1, 1, 3])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn halting() {
+        let make = |p: &nn::Path| Halting { fc: linear(p / 0, 3, 3), limit: 10 };
+        agree!(make, [randn(&[2, 3]), randn(&[2, 3]) * 0.01], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn jumps() {
+        agree!(|p| Jumps { fc: linear(p / 0, 3, 3) }, [randn(&[2, 3]), randn(&[20, 3]) * 10], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn breaks() {
+        let make = |p: &nn::Path| Breaks { layers: vec![layer(p / 0), layer(p / 1)] };
+        agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs, 1));
+        agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs, 9));
+    }
+
+    #[test]
+    fn unet() {
+        let make = |p: &nn::Path| UNet { down: vec![linear(p / 0, 4, 4), linear(p / 1, 4, 4)], up: vec![linear(p / 2, 8, 4), linear(p / 3, 8, 4)] };
+        agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn named() {
+        agree!(|p| Named { a: layer(p / "a"), b: layer(p / "b") }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn ranges() {
+        agree!(|_| Ranges { n: 3 }, [randn(&[2, 4]), randn(&[5, 2])], |net, xs| net.forward(xs));
+    }
+}

@@ -1,0 +1,212 @@
+//! Names that could meet those of generated code.
+
+use fx_runtime::{Module, Tensor, nn, traceable};
+
+/// Fields and locals named like what generated code uses.
+#[derive(Debug, Module)]
+pub struct Frame {
+    frame: nn::Linear,
+    scope: nn::Linear,
+    fx: nn::Linear,
+    t: nn::Linear,
+    options: f64,
+    this: f64,
+    value: f64,
+    self_frame: f64,
+}
+
+#[traceable]
+impl Frame {
+    pub fn forward(&self, scope: &Tensor, t: &Tensor) -> Tensor {
+        let frame = self.frame.forward(scope);
+        let fx = self.fx.forward(&frame) + t;
+        let options = self.scope.forward(&fx) * self.options;
+        let this = self.t.forward(&options) * self.this;
+        let value = this + self.value + self.self_frame;
+        let at = value.relu();
+        let drop = &at + &value;
+        let frozen = at + drop;
+        frozen
+    }
+}
+
+/// Raw identifiers, keywords as fields, names with digits and underscores.
+#[derive(Debug, Module)]
+pub struct Raw {
+    r#type: nn::Linear,
+    r#match: f64,
+    __: f64,
+    layer_1: nn::Linear,
+    layer_1_2: nn::Linear,
+}
+
+#[traceable]
+impl Raw {
+    pub fn forward(&self, r#in: &Tensor) -> Tensor {
+        let r#loop = self.r#type.forward(r#in) * self.r#match;
+        let x_1 = self.layer_1.forward(&r#loop);
+        let x_1_2 = self.layer_1_2.forward(&x_1);
+        let x = &x_1 + x_1_2;
+        let _x = x + self.__;
+        let größe = _x.tanh();
+        größe
+    }
+}
+
+/// Names of types in the way: `Result`, `Vec`, `Option`, `String` of the user's own.
+pub mod shadowed {
+    use fx_runtime::{Module, Tensor, nn, traceable};
+
+    pub struct Error;
+    #[derive(Debug, Clone, Copy)]
+    pub struct Arg(pub f64);
+
+    #[derive(Debug, Module)]
+    pub struct Net {
+        fc: nn::Linear,
+        arg: Arg,
+    }
+
+    #[traceable]
+    impl Net {
+        pub fn forward(&self, xs: &Tensor) -> Tensor {
+            let ys = self.fc.forward(xs);
+            ys * self.arg.0
+        }
+    }
+
+    pub fn net(p: &nn::Path) -> Net {
+        Net { fc: nn::linear(p / "fc", 4, 4, Default::default()), arg: Arg(0.5) }
+    }
+}
+
+/// A second `Net` in the same crate.
+pub mod again {
+    use fx_runtime as f;
+    use fx_runtime::{Module as Derive, Tensor as T, nn::Linear as Fc, traceable as trace};
+
+    #[derive(Debug, Derive)]
+    pub struct Net {
+        pub fc: Fc,
+    }
+
+    #[trace]
+    impl Net {
+        pub fn forward(&self, xs: &T) -> T {
+            let k = f::Kind::Float;
+            self.fc.forward(xs).softmax(-1, k)
+        }
+    }
+}
+
+/// Underscores, unused parameters, patterns as parameters.
+#[derive(Debug, Module)]
+pub struct Patterns {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Patterns {
+    pub fn forward(&self, (a, b): (&Tensor, &Tensor), _unused: i64, _: bool) -> Tensor {
+        let _ = self.fc.forward(a);
+        let (_, c) = (a, self.fc.forward(b));
+        let _d = c.relu();
+        let ref e = c;
+        let f @ _ = e + a;
+        f
+    }
+}
+
+/// Mutable parameters and parameters that are shadowed.
+#[derive(Debug, Module)]
+pub struct Parameters {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Parameters {
+    pub fn forward(&self, mut xs: Tensor, mut n: i64, scale: f64) -> Tensor {
+        xs = self.fc.forward(&xs);
+        n += 1;
+        let scale = scale * 2.0;
+        {
+            let scale = 3.0;
+            xs = xs * scale;
+        }
+        let n = n as f64;
+        xs * scale + n
+    }
+}
+
+/// An entry under another name, beside other methods.
+#[derive(Debug, Module)]
+pub struct Encoder {
+    fc: nn::Linear,
+}
+
+#[traceable(entry = "encode")]
+impl Encoder {
+    pub fn new(p: &nn::Path) -> Self {
+        Self { fc: nn::linear(p / "fc", 4, 4, Default::default()) }
+    }
+
+    pub fn encode(&self, xs: &Tensor) -> Tensor {
+        self.inner(xs).relu()
+    }
+
+    fn inner(&self, xs: &Tensor) -> Tensor {
+        self.fc.forward(xs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{agree, randn};
+
+    fn linear(p: nn::Path) -> nn::Linear {
+        nn::linear(p, 4, 4, Default::default())
+    }
+
+    #[test]
+    fn fields() {
+        let make = |p: &nn::Path| Frame {
+            frame: linear(p / 0),
+            scope: linear(p / 1),
+            fx: linear(p / 2),
+            t: linear(p / 3),
+            options: 0.5,
+            this: 0.6,
+            value: 0.7,
+            self_frame: 0.8,
+        };
+        agree!(make, [(randn(&[2, 4]), randn(&[2, 4]))], |net, (scope, t)| net.forward(scope, t));
+    }
+
+    #[test]
+    fn raw() {
+        let make = |p: &nn::Path| Raw { r#type: linear(p / 0), r#match: 0.5, __: 0.1, layer_1: linear(p / 1), layer_1_2: linear(p / 2) };
+        agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn shadowed_types() {
+        agree!(shadowed::net, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        agree!(|p| again::Net { fc: linear(p / 0) }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn patterns() {
+        agree!(|p| Patterns { fc: linear(p / 0) }, [(randn(&[2, 4]), randn(&[2, 4]))], |net, (a, b)| net.forward((&*a, &*b), 1, true));
+    }
+
+    #[test]
+    fn parameters() {
+        agree!(|p| Parameters { fc: linear(p / 0) }, [randn(&[2, 4])], |net, xs| net.forward(xs.shallow_clone(), 2, 0.5));
+    }
+
+    #[test]
+    fn entry() {
+        agree!(Encoder::new, [randn(&[2, 4])], |net, xs| net.encode(xs));
+    }
+}

@@ -1,0 +1,204 @@
+//! Options: inputs that may be absent, layers that may be absent.
+
+use fx_runtime::{Kind, Module, Tensor, nn, traceable};
+
+#[derive(Debug, Module)]
+pub struct Attention {
+    q: nn::Linear,
+    k: nn::Linear,
+    v: nn::Linear,
+    out: Option<nn::Linear>,
+    scale: f64,
+}
+
+#[traceable]
+impl Attention {
+    pub fn forward(&self, xs: &Tensor, context: Option<&Tensor>, mask: Option<&Tensor>) -> Tensor {
+        let context = context.unwrap_or(xs);
+        let q = self.q.forward(xs) * self.scale;
+        let (k, v) = (self.k.forward(context), self.v.forward(context));
+        let mut scores = q.matmul(&k.transpose(-2, -1));
+        if let Some(mask) = mask {
+            scores = scores.masked_fill(&mask.eq(0.), f64::NEG_INFINITY);
+        }
+        let ys = scores.softmax(-1, Kind::Float).matmul(&v);
+        match &self.out {
+            Some(out) => out.forward(&ys),
+            None => ys,
+        }
+    }
+}
+
+/// Two options at once: an input and a layer.
+#[derive(Debug, Module)]
+pub struct TimeEmbedding {
+    conv: nn::Linear,
+    proj: Option<nn::Linear>,
+}
+
+#[traceable]
+impl TimeEmbedding {
+    pub fn forward(&self, xs: &Tensor, temb: Option<&Tensor>) -> Tensor {
+        let xs = self.conv.forward(xs);
+        match (temb, &self.proj) {
+            (Some(temb), Some(proj)) => xs + proj.forward(&temb.silu()),
+            _ => xs,
+        }
+    }
+}
+
+/// Combinators on options.
+#[derive(Debug, Module)]
+pub struct Combinators {
+    fc: Option<nn::Linear>,
+    limit: Option<f64>,
+    bias: Option<Tensor>,
+}
+
+#[traceable]
+impl Combinators {
+    pub fn forward(&self, xs: &Tensor, ys: Option<Tensor>) -> Tensor {
+        let xs = self.fc.as_ref().map(|fc| fc.forward(xs)).unwrap_or_else(|| xs.shallow_clone());
+        let xs = match self.limit {
+            Some(limit) => xs.clamp(-limit, limit),
+            None => xs,
+        };
+        let added = ys.as_ref().map(|ys| ys * 2.0);
+        let xs = if let Some(added) = &added { xs + added } else { xs };
+        let xs = self.bias.as_ref().map_or_else(|| xs.relu(), |bias| (&xs + bias).relu());
+        let halved = ys.and_then(|ys| if ys.dim() > 1 { Some(ys / 2) } else { None });
+        halved.map_or(xs.shallow_clone(), |half| half + &xs)
+    }
+}
+
+/// Many optional inputs, as in a BERT.
+#[derive(Debug, Module)]
+pub struct Embeddings {
+    words: nn::Embedding,
+    types: nn::Embedding,
+    norm: nn::LayerNorm,
+}
+
+#[traceable]
+impl Embeddings {
+    pub fn forward_t(
+        &self,
+        input_ids: Option<&Tensor>,
+        token_type_ids: Option<&Tensor>,
+        input_embeds: Option<&Tensor>,
+        train: bool,
+    ) -> Result<Tensor, String> {
+        let embeds = match (input_ids, input_embeds) {
+            (Some(_), Some(_)) => return Err("both ids and embeddings".to_owned()),
+            (Some(ids), None) => self.words.forward(ids),
+            (None, Some(embeds)) => embeds.shallow_clone(),
+            (None, None) => return Err("neither ids nor embeddings".into()),
+        };
+        let size = embeds.size();
+        let types = match token_type_ids {
+            Some(types) => types.shallow_clone(),
+            None => Tensor::zeros(&size[..2], (Kind::Int64, embeds.device())),
+        };
+        Ok((embeds + self.types.forward(&types)).apply(&self.norm).dropout(0.1, train))
+    }
+}
+
+/// Nested: `Option<Vec<Option<..>>>`.
+#[derive(Debug, Module)]
+pub struct Nested {
+    stages: Option<Vec<Option<nn::Linear>>>,
+}
+
+#[traceable]
+impl Nested {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut ys = xs.shallow_clone();
+        if let Some(stages) = &self.stages {
+            for stage in stages {
+                if let Some(stage) = stage {
+                    ys = stage.forward(&ys).tanh();
+                } else {
+                    ys = ys.sigmoid();
+                }
+            }
+        }
+        ys
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{agree, randn};
+
+    #[test]
+    fn attention() {
+        for with_out in [true, false] {
+            let make = |p: &nn::Path| {
+                let linear = |name: &str| nn::linear(p / name, 4, 4, Default::default());
+                Attention { q: linear("q"), k: linear("k"), v: linear("v"), out: with_out.then(|| linear("out")), scale: 0.5 }
+            };
+            let mask = Tensor::ones([3, 3], (Kind::Float, fx_runtime::Device::Cpu)).tril(0);
+            let cases = [
+                (randn(&[2, 3, 4]), None, None),
+                (randn(&[2, 3, 4]), Some(randn(&[2, 5, 4])), None),
+                (randn(&[1, 3, 4]), None, Some(mask)),
+            ];
+            agree!(make, cases, |net, (xs, context, mask)| net.forward(xs, context.as_ref(), mask.as_ref()));
+        }
+    }
+
+    #[test]
+    fn time_embedding() {
+        for with_proj in [true, false] {
+            let make = |p: &nn::Path| TimeEmbedding {
+                conv: nn::linear(p / "conv", 4, 3, Default::default()),
+                proj: with_proj.then(|| nn::linear(p / "proj", 2, 3, Default::default())),
+            };
+            let cases = [(randn(&[2, 4]), Some(randn(&[2, 2]))), (randn(&[2, 4]), None)];
+            agree!(make, cases, |net, (xs, temb)| net.forward(xs, temb.as_ref()));
+        }
+    }
+
+    #[test]
+    fn combinators() {
+        for full in [true, false] {
+            let make = |p: &nn::Path| Combinators {
+                fc: full.then(|| nn::linear(p / "fc", 3, 3, Default::default())),
+                limit: full.then_some(0.5),
+                bias: full.then(|| p.randn_standard("bias", &[3])),
+            };
+            let cases = [(randn(&[2, 3]), Some(randn(&[2, 3]))), (randn(&[2, 3]), Some(randn(&[3]))), (randn(&[3]), None)];
+            agree!(make, cases, |net, (xs, ys)| net.forward(xs, ys.as_ref().map(Tensor::shallow_clone)));
+        }
+    }
+
+    #[test]
+    fn embeddings() {
+        let make = |p: &nn::Path| Embeddings {
+            words: nn::embedding(p / "words", 10, 4, Default::default()),
+            types: nn::embedding(p / "types", 2, 4, Default::default()),
+            norm: nn::layer_norm(p / "norm", vec![4], Default::default()),
+        };
+        let ids = Tensor::from_slice(&[1i64, 3, 5, 9]).view([2, 2]);
+        let types = Tensor::from_slice(&[0i64, 1, 0, 1]).view([2, 2]);
+        let cases = [
+            (Some(ids.shallow_clone()), Some(types), None),
+            (Some(ids.shallow_clone()), None, None),
+            (None, None, Some(randn(&[2, 3, 4]))),
+            (None, None, None),
+            (Some(ids), None, Some(randn(&[2, 3, 4]))),
+        ];
+        agree!(make, cases, |net, (ids, types, embeds)| net.forward_t(ids.as_ref(), types.as_ref(), embeds.as_ref(), false));
+    }
+
+    #[test]
+    fn nested() {
+        let make = |p: &nn::Path| {
+            let linear = |name: i64| nn::linear(p / name, 3, 3, Default::default());
+            Nested { stages: Some(vec![Some(linear(0)), None, Some(linear(2))]) }
+        };
+        agree!(make, [randn(&[2, 3])], |net, xs| net.forward(xs));
+        agree!(|_| Nested { stages: None }, [randn(&[2, 3])], |net, xs| net.forward(xs));
+    }
+}
