@@ -234,8 +234,8 @@ impl CachedGpt2 {
         let future = future(start, input_ids.size()[1], input_ids);
         let mut xs = self.transformer.embed(input_ids, start);
         let mut present = Vec::new();
-        for (block, past) in self.transformer.h.iter().zip(past) {
-            let (ys, key_value) = block.forward_cached(&xs, &future, past);
+        for (i, block) in self.transformer.h.iter().enumerate() {
+            let (ys, key_value) = block.forward_cached(&xs, &future, &past[i]);
             present.push(key_value);
             xs = ys;
         }
