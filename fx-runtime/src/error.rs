@@ -94,6 +94,8 @@ pub enum Error {
         /// The failure.
         source: Box<Error>,
     },
+    /// An error of the user's own, from code of the model.
+    Refused(String),
     /// Something that this build, device or dtype cannot do.
     Unsupported {
         /// What was asked for.
@@ -194,6 +196,7 @@ impl fmt::Display for Error {
             }
             Error::Torch(error) => write!(f, "libtorch: {}", first_paragraph(error)),
             Error::At { node, place, source } => write!(f, "at `{node}` ({place}): {source}"),
+            Error::Refused(message) => f.write_str(message),
             Error::Unsupported { what, help } => write!(f, "{what} is not supported; {help}"),
         }
     }

@@ -1,5 +1,8 @@
 //! Errors get the node and the user's line, once; and the panicking door of a frozen model.
 
+use std::any::Any;
+use std::fmt;
+
 use tch::TchError;
 
 use crate::Error;
@@ -12,18 +15,26 @@ pub trait At<T> {
     fn at(self, node: &'static str, place: &'static str) -> Result<T, Error>;
 }
 
-impl<T> At<T> for Result<T, Error> {
+/// An error of the user's own keeps its message.
+impl<T, E: fmt::Display + 'static> At<T> for Result<T, E> {
     #[inline]
     fn at(self, node: &'static str, place: &'static str) -> Result<T, Error> {
-        self.map_err(|error| located(error, node, place))
+        self.map_err(|error| located(ours(error), node, place))
     }
 }
 
-impl<T> At<T> for Result<T, TchError> {
-    #[inline]
-    fn at(self, node: &'static str, place: &'static str) -> Result<T, Error> {
-        self.map_err(|error| located(error.into(), node, place))
+/// The error as one of ours.
+#[cold]
+fn ours<E: fmt::Display + 'static>(error: E) -> Error {
+    let mut error = Some(error);
+    let any: &mut dyn Any = &mut error;
+    if let Some(ours) = any.downcast_mut::<Option<Error>>().and_then(Option::take) {
+        return ours;
     }
+    if let Some(torch) = any.downcast_mut::<Option<TchError>>().and_then(Option::take) {
+        return torch.into();
+    }
+    Error::Refused(error.map(|error| error.to_string()).unwrap_or_default())
 }
 
 #[cold]
