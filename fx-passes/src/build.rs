@@ -15,7 +15,7 @@ use fx_front::{
     trace::{self, Traced},
 };
 
-use crate::{emit::{self, Printed}, out, pass::PassContext, pipeline::Pipeline};
+use crate::{emit::{self, Printed}, out, pass::PassContext, pipeline::{Pipeline, Report, never_applied}};
 
 /// Traces a crate at build time and generates the frozen types of its `#[traceable]` items.
 ///
@@ -26,6 +26,8 @@ use crate::{emit::{self, Printed}, out, pass::PassContext, pipeline::Pipeline};
 #[derive(Debug)]
 pub struct Build {
     pipeline: Pipeline,
+    explain: Option<String>,
+    tells_silent_rules: bool,
 }
 
 impl Default for Build {
@@ -37,13 +39,26 @@ impl Default for Build {
 impl Build {
     /// A build with the passes for inference.
     pub fn new() -> Build {
-        Build { pipeline: Pipeline::inference() }
+        Build { pipeline: Pipeline::inference(), explain: None, tells_silent_rules: false }
     }
 
     /// The same with another list of passes.
     #[must_use]
     pub fn pipeline(self, pipeline: Pipeline) -> Build {
-        Build { pipeline }
+        Build { pipeline, ..self }
+    }
+
+    /// Tells, as warnings and in `OUT_DIR/fx/report.txt`, why a rule did not apply wherever it could have begun: the
+    /// first condition that failed. The name is that of a pass (`FoldConvBn` or `fold-conv-bn`) or of one of its rules.
+    #[must_use]
+    pub fn explain(self, name: impl Into<String>) -> Build {
+        Build { explain: Some(name.into()), ..self }
+    }
+
+    /// Lists in `OUT_DIR/fx/report.txt` the rules that applied nowhere in this build.
+    #[must_use]
+    pub fn tell_silent_rules(self) -> Build {
+        Build { tells_silent_rules: true, ..self }
     }
 
     /// Does it all, and tells Cargo what it read and what is wrong.
@@ -76,9 +91,14 @@ impl Build {
         let mut told = vec!["cargo::rerun-if-changed=build.rs".to_owned()];
         let folders = FOLDERS.into_iter().filter(|folder| root.join(folder).is_dir());
         told.extend(folders.map(|folder| format!("cargo::rerun-if-changed={folder}")));
-        let mut run = Run { items: Items::default(), seen: Vec::new(), report: String::new(), told };
+        let mut run = Run { items: Items::default(), seen: Vec::new(), report: String::new(), told, applied: Vec::new() };
         for entry in roots(root) {
             self.krate(root, &entry, out, &mut run);
+        }
+        if self.tells_silent_rules {
+            for rule in never_applied(&run.applied) {
+                let _ = writeln!(run.report, "`{rule}` applied nowhere");
+            }
         }
         let written = [(handoff::PATH, run.items.to_text()), ("fx/report.txt", run.report)];
         for (path, text) in written {
@@ -131,19 +151,30 @@ impl Build {
 
     /// Traces, transforms and prints one item; where that fails, which is a bug of ours, the item is carried along whole.
     fn item(&self, index: &Index, item: usize, file: &str, run: &mut Run, diags: &Diagnostics) -> Result<Printed, String> {
-        self.printed(index, &trace::item(index, item, diags), file).or_else(|bug| {
+        self.printed(index, &trace::item(index, item, diags), file, run).or_else(|bug| {
             let first = bug.lines().next().unwrap_or_default();
             let name = file.trim_end_matches(".rs");
             run.told.push(format!("cargo::warning=a bug of fx: `{name}` is frozen without being optimised: {first}"));
             let reason = "a bug of fx keeps it from being understood";
-            self.printed(index, &trace::carried(index, item, diags, reason), file)
+            self.printed(index, &trace::carried(index, item, diags, reason), file, run)
         })
     }
 
-    fn printed(&self, index: &Index, traced: &Traced, file: &str) -> Result<Printed, String> {
+    fn printed(&self, index: &Index, traced: &Traced, file: &str, run: &mut Run) -> Result<Printed, String> {
         let mut graph = traced.graph.clone();
         let context = PassContext::new(traced.signature.has_receiver);
-        self.pipeline.run(&mut graph, &context).map_err(|fault| fault.to_string())?;
+        let report = self.pipeline.run(&mut graph, &context).map_err(|fault| fault.to_string())?;
+        for pass in report.exhausted() {
+            let name = &graph.name;
+            run.told.push(format!("cargo::warning=the rules of `{pass}` go on for ever in `{name}` and were stopped"));
+        }
+        run.applied.push(report);
+        let answer = self.explain.as_ref().map(|name| self.pipeline.explain(name, &traced.graph, &context));
+        match answer {
+            Some(Ok(reasons)) => reasons.iter().for_each(|why| run.tell(&format!("in `{}`, {why}", graph.name))),
+            Some(Err(unknown)) => run.told.push(format!("cargo::error={unknown}")),
+            None => {}
+        }
         emit::item(index, traced, &graph, &graph_file(file))
     }
 }
@@ -162,9 +193,16 @@ struct Run {
     seen: Vec<(String, fx_ir::Place)>,
     report: String,
     told: Vec<String>,
+    applied: Vec<Report>,
 }
 
 impl Run {
+    /// A line for the report and for the user's eyes.
+    fn tell(&mut self, line: &str) {
+        let _ = writeln!(self.report, "{line}");
+        self.told.push(format!("cargo::warning={line}"));
+    }
+
     fn write(&mut self, out: &Path, file: &str, text: &str) {
         if let Err(error) = out::write(&out.join("fx").join(file), text) {
             self.told.push(format!("cargo::error=cannot write `fx/{file}` below OUT_DIR: {error}"));

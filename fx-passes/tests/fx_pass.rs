@@ -380,3 +380,65 @@ fn named_parts_fields_and_absent_arguments() {
             }"#]],
     );
 }
+
+/// Why the rules of a pass do not apply, node by node.
+fn why_not(pass: impl Pass, text: &str, expected: &Expect) {
+    let graph: Graph = text.parse().unwrap_or_else(|error| panic!("{error}"));
+    let reasons = pass.rules().map(|rules| rules.explain(&graph, &PassContext::new(true))).unwrap_or_default();
+    let lines: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+    expected.assert_eq(&lines.join("\n"));
+}
+
+#[test]
+fn a_rule_says_why_it_does_not_apply() {
+    why_not(
+        FoldConvBn,
+        r#"graph f(self: module<Net>, x: tensor) {
+          %conv = get_attr[conv](self) : module<Conv2D>
+          %fc = get_attr[fc](self) : module<Linear>
+          %bn = get_attr[bn](self) : module<BatchNorm>
+          %a = call_module[Conv2D](%conv, x) : tensor
+          %b = call_module[BatchNorm](%bn, %a) : tensor
+          %c = call_module[Linear](%fc, %a) : tensor
+          %d = call_module[BatchNorm](%bn, %c) : tensor
+          %e = call_module[Conv2D](%conv, %d) : tensor
+          %g = call_module[BatchNorm](%bn, %e) : tensor
+          yield %b, %g
+        }"#,
+        &expect![[r#"
+            `fold-conv-bn` does not apply at `b`: `a` is also read by `c`
+            `fold-conv-bn` does not apply at `d`: `c` is a call of a `Linear`, not a call of a `Conv2D`
+            `fold-conv-bn` does not apply at `g`: the guard `conv.calls() == 1` does not hold"#]],
+    );
+    why_not(
+        SigmoidToSilu,
+        r#"graph f(x: tensor, y: tensor) {
+          %s = sigmoid(x) : tensor
+          %a = mul(%s, y) : tensor
+          %t = sigmoid(y) : tensor
+          %w = relu_(y) : tensor
+          %b = mul(y, %t) : tensor
+          %u = sigmoid(%b) : tensor
+          %c = mul(%b, %u) : tensor
+          yield %a, %c, %u
+        }"#,
+        &expect![[r#"
+            `sigmoid-to-silu` does not apply at `a`: `x` is `y` in one place and `x` in another
+            `sigmoid-to-silu` does not apply at `b`: something may be written to between `t` and the output
+            `sigmoid-to-silu` does not apply at `c`: `u` is also read by `output`"#]],
+    );
+}
+
+fx_pass! {
+    /// Two rules that undo each other, which no check of one rule can see.
+    pub ToAndFro { there: |x| x.sin() => x.cos(), back: |x| x.cos() => x.sin() }
+}
+
+#[test]
+fn rules_that_go_on_for_ever_are_stopped_and_told() {
+    let parsed: Result<Graph, _> = "graph f(x: tensor) { %a = sin(x) : tensor ; yield %a }".parse();
+    let mut graph = parsed.unwrap_or_else(|error| panic!("{error}"));
+    let outcome = ToAndFro.rules().map(|rules| rules.run("to-and-fro", &mut graph, &PassContext::new(false)));
+    assert!(outcome.is_some_and(|outcome| outcome.exhausted));
+    assert_eq!(graph.lint(), Ok(()));
+}

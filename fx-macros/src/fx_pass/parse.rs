@@ -151,6 +151,7 @@ fn spell(tokens: TokenStream, out: &mut String) {
                     out.push(sign.as_char());
                     out.push(' ');
                 }
+                '&' if sign.spacing() == Spacing::Alone && out.ends_with(" &") => out.push_str("& "),
                 '&' if sign.spacing() == Spacing::Alone => out.push('&'),
                 '-' | '*' if out.is_empty() || out.ends_with(['(', '[', ' ', '=']) => out.push(sign.as_char()),
                 other => {

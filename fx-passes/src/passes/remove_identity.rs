@@ -123,7 +123,7 @@ mod tests {
                   %g = contiguous(%a) : tensor
                   %s = rust["$0.stride()"](%g)
                   %n = neg(x) : tensor
-              %h = contiguous(%n) : tensor
+                  %h = contiguous(%n) : tensor
                   %w = add_(%h, 1)
                   %i = contiguous(%e) : tensor
                   yield %i, %s, %h
