@@ -30,7 +30,10 @@ pub fn layers(index: &Index, owner: usize, field: &str) -> Option<Vec<Layer>> {
             ty.is_some_and(|ty| index.ty(&function.module, function.owner.as_ref(), &ty) == Ty::Struct(owner))
         };
         for (literal, scope) in literals(&function.block, &makes) {
-            let value = literal.fields.iter().find(|value| matches!(&value.member, syn::Member::Named(name) if name == field))?;
+            let value = literal
+                .fields
+                .iter()
+                .find(|value| matches!(&value.member, syn::Member::Named(name) if name == field))?;
             let chain = reader.chain(&value.expr, &reader.lets(&scope), 8)?;
             if chain.iter().filter(|layer| matches!(layer, Layer::Repeat(_))).count() > 1 {
                 return None;
@@ -106,7 +109,10 @@ impl Reader<'_> {
                 syn::Stmt::Expr(syn::Expr::If(branch), _) if branch.else_branch.is_none() => {
                     self.some_times(&branch.then_branch, chains);
                 }
-                syn::Stmt::Expr(syn::Expr::If(_) | syn::Expr::Match(_) | syn::Expr::While(_) | syn::Expr::Loop(_), _) => {
+                syn::Stmt::Expr(
+                    syn::Expr::If(_) | syn::Expr::Match(_) | syn::Expr::While(_) | syn::Expr::Loop(_),
+                    _,
+                ) => {
                     forget_written(stmt, chains);
                 }
                 _ => {}

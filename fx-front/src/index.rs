@@ -224,9 +224,7 @@ impl Index {
             syn::Type::Group(inner) => self.ty(module, owner, &inner.elem),
             syn::Type::Array(inner) => Ty::List(Box::new(self.ty(module, owner, &inner.elem))),
             syn::Type::Slice(inner) => Ty::List(Box::new(self.ty(module, owner, &inner.elem))),
-            syn::Type::Tuple(inner) => {
-                Ty::Tuple(inner.elems.iter().map(|elem| self.ty(module, owner, elem)).collect())
-            }
+            syn::Type::Tuple(inner) => Ty::Tuple(inner.elems.iter().map(|elem| self.ty(module, owner, elem)).collect()),
             syn::Type::Path(inner) => self.path_ty(module, owner, &inner.path),
             _ => Ty::Unknown,
         }

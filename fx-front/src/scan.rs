@@ -170,7 +170,8 @@ impl Scan<'_> {
 
     fn implementation(&mut self, item: &syn::ItemImpl, file: &str, module: &str) {
         let options = TraceableOptions::of(&self.attributes(&item.attrs, module));
-        let of_trait = item.trait_.as_ref().and_then(|(_, path, _)| path.segments.last()).map(|last| last.ident.to_string());
+        let of_trait =
+            item.trait_.as_ref().and_then(|(_, path, _)| path.segments.last()).map(|last| last.ident.to_string());
         let entry = options.as_ref().and_then(|options| options.entry_of(item));
         for inner in &item.items {
             let syn::ImplItem::Fn(method) = inner else { continue };

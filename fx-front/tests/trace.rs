@@ -60,7 +60,9 @@ impl Block {
 
 #[test]
 fn a_residual_network() {
-    check(RESNET, expect![[r#"
+    check(
+        RESNET,
+        expect![[r#"
         graph Net(self: module<crate::Net>, xs: tensor) {
           %bn1 = get_attr[bn1](self) : module<BatchNorm>  @ src/lib.rs:10 as bn1
           %conv1 = get_attr[conv1](self) : module<Conv2D>  @ src/lib.rs:10 as conv1
@@ -131,5 +133,6 @@ fn a_residual_network() {
           %flat_view = flat_view(%adaptive_avg_pool2d) : tensor  @ src/lib.rs:17 as flat_view
           %fc_1 = call_module[Linear](%fc, %flat_view) : tensor  @ src/lib.rs:17 as fc
           yield %fc_1  @ src/lib.rs:18 as output
-        }"#]]);
+        }"#]],
+    );
 }

@@ -14,7 +14,8 @@ fn package(ops: usize) -> PathBuf {
     );
     for _ in 0..ops / 6 {
         // Writing to a string cannot fail.
-        let _ = writeln!(source, "        let zs = &ys * ys.sigmoid();\n        let ys = (zs.relu().relu() + &ys) * 0.5;");
+        let _ =
+            writeln!(source, "        let zs = &ys * ys.sigmoid();\n        let ys = (zs.relu().relu() + &ys) * 0.5;");
     }
     source.push_str("        ys\n    }\n}\n");
     let written = fs::create_dir_all(root.join("src")).and_then(|()| fs::write(root.join("src/lib.rs"), source));

@@ -15,7 +15,12 @@ use fx_front::{
     trace::{self, Traced},
 };
 
-use crate::{emit::{self, Printed}, out, pass::PassContext, pipeline::{Pipeline, Report, never_applied}};
+use crate::{
+    emit::{self, Printed},
+    out,
+    pass::PassContext,
+    pipeline::{Pipeline, Report, never_applied},
+};
 
 /// Traces a crate at build time and generates the frozen types of its `#[traceable]` items.
 ///
@@ -67,9 +72,13 @@ impl Build {
     pub fn run(self) {
         let told = match (env::var_os("CARGO_MANIFEST_DIR"), env::var_os("OUT_DIR")) {
             (Some(root), Some(out)) => self.generate(Path::new(&root), Path::new(&out)),
-            _ => vec!["cargo::error=fx runs inside a build script: call `fx_passes::Build::new().run()` from build.rs".to_owned()],
+            _ => vec![
+                "cargo::error=fx runs inside a build script: call `fx_passes::Build::new().run()` from build.rs"
+                    .to_owned(),
+            ],
         };
-        let search_path = env::var("DEP_FX_RUNTIME_LIBTORCH_LIB").map(|lib| format!("cargo::rustc-link-arg=-Wl,-rpath,{lib}"));
+        let search_path =
+            env::var("DEP_FX_RUNTIME_LIBTORCH_LIB").map(|lib| format!("cargo::rustc-link-arg=-Wl,-rpath,{lib}"));
         for line in told.into_iter().chain(search_path) {
             tell_cargo(&line);
         }
@@ -91,7 +100,8 @@ impl Build {
         let mut told = vec!["cargo::rerun-if-changed=build.rs".to_owned()];
         let folders = FOLDERS.into_iter().filter(|folder| root.join(folder).is_dir());
         told.extend(folders.map(|folder| format!("cargo::rerun-if-changed={folder}")));
-        let mut run = Run { items: Items::default(), seen: Vec::new(), report: String::new(), told, applied: Vec::new() };
+        let mut run =
+            Run { items: Items::default(), seen: Vec::new(), report: String::new(), told, applied: Vec::new() };
         for entry in roots(root) {
             self.krate(root, &entry, out, &mut run);
         }
@@ -150,7 +160,14 @@ impl Build {
     }
 
     /// Traces, transforms and prints one item; where that fails, which is a bug of ours, the item is carried along whole.
-    fn item(&self, index: &Index, item: usize, file: &str, run: &mut Run, diags: &Diagnostics) -> Result<Printed, String> {
+    fn item(
+        &self,
+        index: &Index,
+        item: usize,
+        file: &str,
+        run: &mut Run,
+        diags: &Diagnostics,
+    ) -> Result<Printed, String> {
         self.printed(index, &trace::item(index, item, diags), file, run).or_else(|bug| {
             let first = bug.lines().next().unwrap_or_default();
             let name = file.trim_end_matches(".rs");
@@ -211,7 +228,8 @@ impl Run {
 
     /// Names the files that lie outside the folders that are watched whole, where a `#[path]` leads.
     fn watch(&mut self, files: &[String]) {
-        let inside = |file: &str| FOLDERS.iter().any(|folder| Path::new(file).starts_with(folder)) && !file.contains("..");
+        let inside =
+            |file: &str| FOLDERS.iter().any(|folder| Path::new(file).starts_with(folder)) && !file.contains("..");
         for file in files.iter().filter(|file| !inside(file)) {
             let line = format!("cargo::rerun-if-changed={file}");
             if !self.told.contains(&line) {
@@ -253,7 +271,8 @@ fn check_names(index: &Index, diags: &Diagnostics) {
                 place: function.place(span),
                 home: function.key.as_ref().map(ToString::to_string),
                 message: format!("`{name}` is frozen twice: `{}` and `{}`", first.sig.ident, function.sig.ident),
-                help: "keep `#[traceable]` on the one that is to be frozen; the other is inlined where it is called".to_owned(),
+                help: "keep `#[traceable]` on the one that is to be frozen; the other is inlined where it is called"
+                    .to_owned(),
             });
         }
         seen.push((ty, function));

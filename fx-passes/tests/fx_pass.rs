@@ -119,7 +119,10 @@ const CONV_BN: &str = r#"graph f(self: module<Net>, x: tensor) {
 
 #[test]
 fn a_users_own_folding() {
-    check(FoldConvBn, CONV_BN, &expect![[r#"
+    check(
+        FoldConvBn,
+        CONV_BN,
+        &expect![[r#"
         graph f(self: module<Net>, x: tensor) {
           %conv = get_attr[conv](self) : module<Conv2D>
           %bn = get_attr[bn](self) : module<BatchNorm>
@@ -129,12 +132,16 @@ fn a_users_own_folding() {
           %b_1 = tuple_get[1](%w_b) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-conv-bn
           %b = convolution(x, %w, %b_1, %params) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-conv-bn
           yield %b
-        }"#]]);
+        }"#]],
+    );
 }
 
 #[test]
 fn folding_in_elementary_ops_over_weights() {
-    check(FoldByHand, CONV_BN, &expect![[r#"
+    check(
+        FoldByHand,
+        CONV_BN,
+        &expect![[r#"
         graph f(self: module<Net>, x: tensor) {
           %conv = get_attr[conv](self) : module<Conv2D>
           %bn = get_attr[bn](self) : module<BatchNorm>
@@ -172,7 +179,8 @@ fn folding_in_elementary_ops_over_weights() {
           %groups = get_attr[groups](%config_4) : rust<i64>  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
           %b = conv2d(x, %mul_1, %b_1, %stride, %padding, %dilation, %groups) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
           yield %b
-        }"#]]);
+        }"#]],
+    );
 }
 
 #[test]

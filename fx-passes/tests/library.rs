@@ -25,7 +25,8 @@ fn every_rule_applies_to_what_it_is_about() {
 fn check(pass: &dyn fx_passes::pass::Pass, mut graph: Graph, rule: &str) {
     let before = graph.to_string();
     assert_eq!(graph.lint(), Ok(()), "{before}");
-    let outcome = pass.rules().map(|rules| rules.run(pass.name(), &mut graph, &PassContext::new(true))).unwrap_or_default();
+    let outcome =
+        pass.rules().map(|rules| rules.run(pass.name(), &mut graph, &PassContext::new(true))).unwrap_or_default();
     assert_eq!(graph.lint(), Ok(()), "{rule}: {before}\n{graph}");
     assert!(!outcome.exhausted && outcome.applied.iter().any(|&(_, count)| count > 0), "{rule}: {before}\n{graph}");
 }

@@ -315,20 +315,22 @@ impl Net {
     check(
         source,
         &expect![[r#"
-        size4 = $0.size4() of xs (size4)
-        conv2d_params = ::fx_runtime::frozen::ConvParams { stride: vec![1, 1], padding: vec![1, 1], dilation: vec![1, 1], groups: 1, ..::fx_runtime::frozen::ConvParams::default() } of  (conv2d)
-        batch_norm_1 = ::fx_runtime::nn::BatchNorm::of_tensors(Some(&$0), Some(&$1), &$2, &$3, 1e-5) of g b mean var (batch_norm)
-        conv2d_folded = ::fx_runtime::frozen::fold::conv_batch_norm(&$0, None, &$1, &$2) of w_1 batch_norm_1 conv2d_params (conv2d batch_norm)
-        conv2d_1 = Conv::pack(&frame, &$0, Some(&$1), &$2, ::fx_runtime::frozen::Act::None) of conv2d_weight conv2d_bias conv2d_params (conv2d batch_norm)
-        ys_1 = $0.run(&$1) of conv2d_1 xs (conv2d batch_norm)
-        number = ($0 * $1) of h w (number)
-        view = reshape of ys_1 n number (view)
-        permute = permute of view (permute)
-        ys_2 = reshape of permute n (view)
-        fc_folded = ::fx_runtime::frozen::fold::linear_batch_norm(&$0, $1.as_ref(), &$2) of fc_weight fc_bias bn (fc bn)
-        fc_2 = Linear::pack(&frame, &$0, Some(&$1), ::fx_runtime::frozen::Act::Gelu) of fc_weight_1 fc_bias_1 (fc bn gelu)
-        gelu = $0.run(&$1) of fc_2 ys_2 (fc bn gelu)
-    "#]],
+            size4 = $0.size4() of xs (size4)
+            conv2d_params = ::fx_runtime::frozen::ConvParams { stride: vec![1, 1], padding: vec![1, 1], dilation: vec![1, 1], groups: 1, ..::fx_runtime::frozen::ConvParams::default() } of  (conv2d)
+            batch_norm_1 = ::fx_runtime::nn::BatchNorm::of_tensors(Some(&$0), Some(&$1), &$2, &$3, 1e-5) of g b mean var (batch_norm)
+            conv2d_folded = ::fx_runtime::frozen::fold::conv_batch_norm(&$0, None, &$1, &$2) of w_1 batch_norm_1 conv2d_params (conv2d batch_norm)
+            conv2d_1 = Conv::pack(&frame, &$0, Some(&$1), &$2, ::fx_runtime::frozen::Act::None) of conv2d_weight conv2d_bias conv2d_params (conv2d batch_norm)
+            ys_1 = $0.run(&$1) of conv2d_1 xs (conv2d batch_norm)
+            number = ($0 * $1) of h w (number)
+            argument = ($0, (-1), $1,) of n number (argument)
+            ys_3 = contiguous of ys_1 (view)
+            view = view of ys_3 argument (view)
+            permute = permute of view (permute)
+            ys_2 = reshape of permute n (view)
+            fc_folded = ::fx_runtime::frozen::fold::linear_batch_norm(&$0, $1.as_ref(), &$2) of fc_weight fc_bias bn (fc bn)
+            fc_2 = Linear::pack(&frame, &$0, Some(&$1), ::fx_runtime::frozen::Act::Gelu) of fc_weight_1 fc_bias_1 (fc bn gelu)
+            gelu = $0.run(&$1) of fc_2 ys_2 (fc bn gelu)
+        "#]],
     );
 }
 

@@ -16,16 +16,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let libtorch = libtorch::ensure(workspace, Variant::Cpu)?;
     run_command(
         workspace
-            .cargo(
-                &libtorch,
-                &[
-                    "bench",
-                    "--manifest-path",
-                    "benches/Cargo.toml",
-                    "--benches",
-                    "--",
-                ],
-            )
+            .cargo(&libtorch, &["bench", "--manifest-path", "benches/Cargo.toml", "--benches", "--"])
             .args(&options.args),
     )
 }

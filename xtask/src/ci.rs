@@ -15,34 +15,16 @@ type Step = fn(&Workspace, &Libtorch) -> Result<()>;
 
 const STEPS: &[(&str, Step)] = &[
     ("tidy", |workspace, _| tidy::check(workspace)),
-    ("codegen --check", |workspace, libtorch| {
-        codegen::check(workspace, libtorch)
-    }),
-    ("fmt", |workspace, _| {
-        run_command(&mut workspace.plain_cargo(&["fmt", "--all", "--check", "--", "-l"]))
-    }),
+    ("codegen --check", |workspace, libtorch| codegen::check(workspace, libtorch)),
+    ("fmt", |workspace, _| run_command(&mut workspace.plain_cargo(&["fmt", "--all", "--check", "--", "-l"]))),
     ("clippy", |workspace, libtorch| {
-        let args = [
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--",
-            "-D",
-            "warnings",
-        ];
-        run_command(&mut workspace.cargo(libtorch, &args))
+        // Style lints are shown and do not fail; what may be wrong or slow does.
+        let denied = ["-D", "clippy::correctness", "-D", "clippy::suspicious", "-D", "clippy::perf"];
+        let args = ["clippy", "--workspace", "--all-targets", "--no-deps", "--"];
+        run_command(&mut workspace.cargo(libtorch, &[args.as_slice(), denied.as_slice()].concat()))
     }),
-    ("test", |workspace, libtorch| {
-        run_command(&mut workspace.cargo(libtorch, &["test", "--workspace"]))
-    }),
-    ("doc", |workspace, libtorch| {
-        let args = ["doc", "--workspace", "--no-deps"];
-        run_command(
-            workspace
-                .cargo(libtorch, &args)
-                .env("RUSTDOCFLAGS", "-D warnings"),
-        )
-    }),
+    ("test", |workspace, libtorch| run_command(&mut workspace.cargo(libtorch, &["test", "--workspace"]))),
+    ("doc", |workspace, libtorch| run_command(&mut workspace.cargo(libtorch, &["doc", "--workspace", "--no-deps"]))),
 ];
 
 pub(crate) fn run(workspace: &Workspace, _: &Options) -> Result<()> {
@@ -51,11 +33,7 @@ pub(crate) fn run(workspace: &Workspace, _: &Options) -> Result<()> {
     for (name, step) in STEPS {
         timed(name, || step(workspace, &libtorch))?;
     }
-    eprintln!(
-        "ci: all {} steps passed in {} s",
-        STEPS.len() + 1,
-        start.elapsed().as_secs()
-    );
+    eprintln!("ci: all {} steps passed in {} s", STEPS.len() + 1, start.elapsed().as_secs());
     Ok(())
 }
 
@@ -72,9 +50,7 @@ fn timed<T>(name: &str, step: impl FnOnce() -> Result<T>) -> Result<T> {
         }
         Err(failure) => {
             eprintln!("{failure}");
-            Err(Failure::new(format!(
-                "ci stopped: {name} failed after {seconds:.1} s"
-            )))
+            Err(Failure::new(format!("ci stopped: {name} failed after {seconds:.1} s")))
         }
     }
 }

@@ -40,13 +40,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     if committed(&path) != table {
         fs::write(&path, &table).map_err(|error| Failure::file("write", &path, &error))?;
     }
-    eprintln!(
-        "{TABLE}: {} rows",
-        table
-            .lines()
-            .filter(|line| line.starts_with("    row("))
-            .count()
-    );
+    eprintln!("{TABLE}: {} rows", table.lines().filter(|line| line.starts_with("    row(")).count());
     Ok(())
 }
 
@@ -59,33 +53,23 @@ pub(crate) fn check(workspace: &Workspace, libtorch: &Libtorch) -> Result<()> {
     }
     let differences = differences(&committed, &table);
     let more = differences.len().saturating_sub(SHOWN);
-    Err(Failure::new(format!(
-        "`{TABLE}` is not what `cargo xtask codegen` writes"
-    ))
-    .looked_all(differences.into_iter().take(SHOWN))
-    .looked(format!("and {more} lines more"))
-    .help("run `cargo xtask codegen` and commit the file"))
+    Err(Failure::new(format!("`{TABLE}` is not what `cargo xtask codegen` writes"))
+        .looked_all(differences.into_iter().take(SHOWN))
+        .looked(format!("and {more} lines more"))
+        .help("run `cargo xtask codegen` and commit the file"))
 }
 
 /// The text of the table.
 fn table(workspace: &Workspace, libtorch: &Libtorch) -> Result<String> {
     let list = libtorch::native_functions(libtorch).ok_or_else(|| {
         Failure::new("this libtorch is without PyTorch's operator list")
-            .looked(format!(
-                "looked for `native_functions.yaml` in and beside `{}`",
-                libtorch.home.display()
-            ))
+            .looked(format!("looked for `native_functions.yaml` in and beside `{}`", libtorch.home.display()))
             .help("unset LIBTORCH: `cargo xtask setup` fetches one that has it")
     })?;
     let schemas = schema::parse_list(&read(&list)?);
     let sources = tch_sources(workspace)?;
-    let mut methods = tch::parse_generated(&read(
-        &sources.join("wrappers/tensor_fallible_generated.rs"),
-    )?)?;
-    tch::apply_prefixes(
-        &mut methods,
-        &read(&sources.join("wrappers/tensor_generated.rs"))?,
-    );
+    let mut methods = tch::parse_generated(&read(&sources.join("wrappers/tensor_fallible_generated.rs"))?)?;
+    tch::apply_prefixes(&mut methods, &read(&sources.join("wrappers/tensor_generated.rs"))?);
     let written = tch::handwritten_files(&sources)?;
     let mut rows = pairing::pair(&methods, &schemas);
     for file in written {
@@ -124,12 +108,8 @@ fn committed(path: &Path) -> String {
 fn differences(old: &str, new: &str) -> Vec<String> {
     use std::collections::BTreeSet;
     let [before, after]: [BTreeSet<&str>; 2] = [old.lines().collect(), new.lines().collect()];
-    let gone = before
-        .difference(&after)
-        .map(|line| format!("- {}", line.trim()));
-    let come = after
-        .difference(&before)
-        .map(|line| format!("+ {}", line.trim()));
+    let gone = before.difference(&after).map(|line| format!("- {}", line.trim()));
+    let come = after.difference(&before).map(|line| format!("+ {}", line.trim()));
     gone.chain(come).collect()
 }
 

@@ -20,22 +20,14 @@ pub(crate) struct Options {
 
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let libtorch = libtorch::ensure(workspace, Variant::Cpu)?;
-    let args = [
-        "check",
-        "--package",
-        &options.package,
-        "--message-format=json-render-diagnostics",
-    ];
+    let args = ["check", "--package", &options.package, "--message-format=json-render-diagnostics"];
     let messages = output(&mut workspace.cargo(&libtorch, &args))?;
-    let folder = out_dir(&String::from_utf8_lossy(&messages), &options.package)
-        .ok_or_else(|| no_code(options))?;
+    let folder = out_dir(&String::from_utf8_lossy(&messages), &options.package).ok_or_else(|| no_code(options))?;
     let folder = folder.join("fx");
-    let mut files = rust_files(&folder)
-        .map_err(|_| no_code(options).looked(format!("in `{}`", folder.display())))?;
+    let mut files = rust_files(&folder).map_err(|_| no_code(options).looked(format!("in `{}`", folder.display())))?;
     files.sort();
     for file in files {
-        let text =
-            fs::read_to_string(&file).map_err(|error| Failure::file("read", &file, &error))?;
+        let text = fs::read_to_string(&file).map_err(|error| Failure::file("read", &file, &error))?;
         let name = file.strip_prefix(&folder).unwrap_or(&file);
         writeln!(std::io::stdout(), "// {}\n{text}", name.display())
             .map_err(|error| Failure::new("cannot print").looked(error.to_string()))?;
@@ -49,11 +41,7 @@ fn out_dir(messages: &str, package: &str) -> Option<PathBuf> {
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
         .filter(|message| message["reason"] == "build-script-executed")
-        .filter(|message| {
-            message["package_id"]
-                .as_str()
-                .is_some_and(|id| is_package(id, package))
-        })
+        .filter(|message| message["package_id"].as_str().is_some_and(|id| is_package(id, package)))
         .find_map(|message| Some(PathBuf::from(message["out_dir"].as_str()?)))
 }
 
@@ -91,14 +79,8 @@ mod tests {
 
     #[test]
     fn package_ids() {
-        assert!(is_package(
-            "path+file:///x/examples/resnet18#0.1.0",
-            "resnet18"
-        ));
-        assert!(is_package(
-            "path+file:///x/tests#fx-tests@0.1.0",
-            "fx-tests"
-        ));
+        assert!(is_package("path+file:///x/examples/resnet18#0.1.0", "resnet18"));
+        assert!(is_package("path+file:///x/tests#fx-tests@0.1.0", "fx-tests"));
         assert!(!is_package("path+file:///x/resnet180#0.1.0", "resnet18"));
     }
 

@@ -21,11 +21,7 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn new(what: impl Into<String>) -> Self {
-        Self {
-            what: what.into(),
-            looked: Vec::new(),
-            help: Vec::new(),
-        }
+        Self { what: what.into(), looked: Vec::new(), help: Vec::new() }
     }
 
     pub(crate) fn looked(mut self, line: impl Into<String>) -> Self {
@@ -68,12 +64,7 @@ mod tests {
 
     #[test]
     fn three_parts_in_order() {
-        let failure = Failure::new("no tea")
-            .help("boil water")
-            .looked("looked for it in `/pot`");
-        assert_eq!(
-            failure.to_string(),
-            "error: no tea\n  looked for it in `/pot`\n  help: boil water"
-        );
+        let failure = Failure::new("no tea").help("boil water").looked("looked for it in `/pot`");
+        assert_eq!(failure.to_string(), "error: no tea\n  looked for it in `/pot`\n  help: boil water");
     }
 }

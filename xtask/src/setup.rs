@@ -13,20 +13,9 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
-    let variant = if options.cuda {
-        Variant::Cuda
-    } else {
-        Variant::Cpu
-    };
+    let variant = if options.cuda { Variant::Cuda } else { Variant::Cpu };
     let libtorch = libtorch::ensure(workspace, variant)?;
-    eprintln!(
-        "libtorch {} in {} ({})",
-        libtorch::VERSION,
-        libtorch.home.display(),
-        libtorch.source
-    );
-    eprintln!(
-        "`cargo build` and `cargo test` find it; the first build of tch takes about 4 minutes on 2 cores."
-    );
+    eprintln!("libtorch {} in {} ({})", libtorch::VERSION, libtorch.home.display(), libtorch.source);
+    eprintln!("`cargo build` and `cargo test` find it; the first build of tch takes about 4 minutes on 2 cores.");
     Ok(())
 }

@@ -31,11 +31,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
         let Ok(text) = fs::read_to_string(&path) else {
             continue;
         };
-        let name = path
-            .strip_prefix(&workspace.root)
-            .unwrap_or(&path)
-            .to_string_lossy()
-            .replace('\\', "/");
+        let name = path.strip_prefix(&workspace.root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
         findings.extend(words::check(&name, &text));
         if has_extension(&path, "rs") && !is_specimen(&name) {
             findings.extend(source::check(&name, &text));
@@ -45,8 +41,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     if findings.is_empty() {
         return Ok(());
     }
-    Err(Failure::new(format!("tidy: {} findings", findings.len()))
-        .looked_all(findings.iter().map(ToString::to_string)))
+    Err(Failure::new(format!("tidy: {} findings", findings.len())).looked_all(findings.iter().map(ToString::to_string)))
 }
 
 /// Something that is not as it should be.
@@ -70,9 +65,7 @@ impl fmt::Display for Finding {
 
 /// Sources that are tests' input or expected output, not code of ours.
 fn is_specimen(name: &str) -> bool {
-    ["ui", "golden", "goldens", "fixtures", "cases"]
-        .iter()
-        .any(|folder| name.split('/').any(|part| part == *folder))
+    ["ui", "golden", "goldens", "fixtures", "cases"].iter().any(|folder| name.split('/').any(|part| part == *folder))
 }
 
 fn has_extension(path: &Path, extension: &str) -> bool {
@@ -84,17 +77,9 @@ fn files(root: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut folders = vec![root.to_path_buf()];
     while let Some(folder) = folders.pop() {
-        for entry in
-            fs::read_dir(&folder).map_err(|error| Failure::file("read", &folder, &error))?
-        {
-            let path = entry
-                .map_err(|error| Failure::file("read", &folder, &error))?
-                .path();
-            let name = path
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
+        for entry in fs::read_dir(&folder).map_err(|error| Failure::file("read", &folder, &error))? {
+            let path = entry.map_err(|error| Failure::file("read", &folder, &error))?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let is_ours = !name.starts_with('.') || name == ".ci" || name == ".cargo";
             if path.is_dir() && is_ours && name != "target" && name != "__pycache__" {
                 folders.push(path);

@@ -18,13 +18,8 @@ pub(crate) struct Workspace {
 impl Workspace {
     /// The workspace that this crate is a member of.
     pub(crate) fn of_this_build() -> Self {
-        let here = env::var_os("CARGO_MANIFEST_DIR")
-            .map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
-        Self {
-            root: here
-                .parent()
-                .map_or_else(|| here.clone(), Path::to_path_buf),
-        }
+        let here = env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+        Self { root: here.parent().map_or_else(|| here.clone(), Path::to_path_buf) }
     }
 
     /// Where `setup` puts libtorch; `.cargo/config.toml` names the same folder.
@@ -56,40 +51,28 @@ impl Workspace {
     /// `cargo metadata` of the workspace, with or without its dependencies.
     pub(crate) fn metadata(&self, args: &[&str]) -> Result<Value> {
         let mut cargo = self.plain_cargo(&["metadata", "--format-version", "1"]);
-        serde_json::from_slice(&output(cargo.args(args))?).map_err(|error| {
-            Failure::new("cannot read what `cargo metadata` printed").looked(error.to_string())
-        })
+        serde_json::from_slice(&output(cargo.args(args))?)
+            .map_err(|error| Failure::new("cannot read what `cargo metadata` printed").looked(error.to_string()))
     }
 }
 
 /// Runs a command to its end, its output going to the terminal.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
-    let status = command
-        .status()
-        .map_err(|error| cannot_start(command, &error))?;
+    let status = command.status().map_err(|error| cannot_start(command, &error))?;
     if status.success() {
         return Ok(());
     }
-    Err(Failure::new(format!(
-        "`{}` failed: {status}",
-        shown(command)
-    )))
+    Err(Failure::new(format!("`{}` failed: {status}", shown(command))))
 }
 
 /// Runs a command to its end and hands over what it printed; its errors go to the terminal.
 pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>> {
-    let output = command
-        .stderr(std::process::Stdio::inherit())
-        .output()
-        .map_err(|error| cannot_start(command, &error))?;
+    let output =
+        command.stderr(std::process::Stdio::inherit()).output().map_err(|error| cannot_start(command, &error))?;
     if output.status.success() {
         return Ok(output.stdout);
     }
-    Err(Failure::new(format!(
-        "`{}` failed: {}",
-        shown(command),
-        output.status
-    )))
+    Err(Failure::new(format!("`{}` failed: {}", shown(command), output.status)))
 }
 
 fn cannot_start(command: &Command, error: &std::io::Error) -> Failure {
@@ -98,12 +81,7 @@ fn cannot_start(command: &Command, error: &std::io::Error) -> Failure {
 
 /// A command line as one would type it.
 fn shown(command: &Command) -> String {
-    let program = Path::new(command.get_program())
-        .file_name()
-        .unwrap_or(command.get_program());
+    let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
     let words = std::iter::once(program).chain(command.get_args());
-    words
-        .map(|word| word.to_string_lossy())
-        .collect::<Vec<_>>()
-        .join(" ")
+    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }

@@ -12,10 +12,7 @@ pub struct ConvBNReLU6(nn::Conv2D, nn::BatchNorm);
 impl ConvBNReLU6 {
     fn new(p: &nn::Path, from: i64, to: i64, kernel: i64, stride: i64, groups: i64) -> Self {
         let config = nn::ConvConfig { stride, padding: (kernel - 1) / 2, groups, bias: false, ..Default::default() };
-        Self(
-            nn::conv2d(p / 0, from, to, kernel, config),
-            nn::batch_norm2d(p / 1, to, nn::BatchNormConfig::default()),
-        )
+        Self(nn::conv2d(p / 0, from, to, kernel, config), nn::batch_norm2d(p / 1, to, nn::BatchNormConfig::default()))
     }
 }
 
@@ -85,9 +82,12 @@ impl MobileNetV2 {
         }
         let last = &f / features.len();
         features = features.add(ConvBNReLU6::new(&last, from, 1280, 1, 1, 1));
-        let classifier = nn::seq_t()
-            .add_fn_t(|xs, train| xs.dropout(0.2, train))
-            .add(nn::linear(&c / 1, 1280, classes, nn::LinearConfig::default()));
+        let classifier = nn::seq_t().add_fn_t(|xs, train| xs.dropout(0.2, train)).add(nn::linear(
+            &c / 1,
+            1280,
+            classes,
+            nn::LinearConfig::default(),
+        ));
         Self { features, classifier }
     }
 }

@@ -29,13 +29,16 @@ fn names_are_torchvisions() {
     let names = |names: Vec<(String, &Tensor)>| names.into_iter().map(|(name, _)| name).collect::<Vec<_>>();
     let net = model(|p| MobileNetV2::new(p, 1000));
     let found = names(net.state_dict());
-    for name in ["features.0.0.weight", "features.1.conv.1.weight", "features.2.conv.1.1.running_var", "classifier.1.bias"] {
+    for name in
+        ["features.0.0.weight", "features.1.conv.1.weight", "features.2.conv.1.1.running_var", "classifier.1.bias"]
+    {
         assert!(found.iter().any(|found| found == name), "{name}");
     }
     let net = model(|p| VitB16::new(p, 1000));
     let found = names(net.state_dict());
     assert_eq!(found.len(), 152);
-    for name in ["class_token", "encoder.pos_embedding", "encoder.layers.encoder_layer_11.self_attention.in_proj_bias"] {
+    for name in ["class_token", "encoder.pos_embedding", "encoder.layers.encoder_layer_11.self_attention.in_proj_bias"]
+    {
         assert!(found.iter().any(|found| found == name), "{name}");
     }
 }

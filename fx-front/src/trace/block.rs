@@ -35,6 +35,7 @@ impl Tracer<'_> {
             }
             let rest = &stmts[position + 1..];
             last = match stmt {
+                syn::Stmt::Local(local) if tail && has_else(local) => return self.let_else(local, rest),
                 syn::Stmt::Local(local) => self.local(local)?,
                 syn::Stmt::Macro(stmt) => self.macro_call(&stmt.mac)?,
                 syn::Stmt::Item(item) => self.inner_item(item)?,
@@ -57,7 +58,9 @@ impl Tracer<'_> {
     /// An expression that may be the function's result.
     pub(super) fn last_expr(&mut self, expr: &syn::Expr, tail: bool) -> Result<Val> {
         match expr {
-            syn::Expr::Return(ret) if tail && ret.expr.as_ref().is_some_and(|value| is_err(value)) => self.refusal(expr),
+            syn::Expr::Return(ret) if tail && ret.expr.as_ref().is_some_and(|value| is_err(value)) => {
+                self.refusal(expr)
+            }
             syn::Expr::Call(_) if tail && is_err(expr) => self.refusal(expr),
             syn::Expr::Return(ret) if tail => ret.expr.as_ref().map_or(Ok(Val::Unit), |value| self.expr(value)),
             syn::Expr::If(branch) if tail && contains_return(expr) => self.branch(branch, true),
@@ -65,6 +68,36 @@ impl Tracer<'_> {
             syn::Expr::Block(block) if tail => self.block(&block.block, true),
             _ => self.expr(expr),
         }
+    }
+
+    /// `let pattern = value else { .. }; rest` is `if let pattern = value { rest } else { .. }`.
+    fn let_else(&mut self, local: &syn::Local, rest: &[syn::Stmt]) -> Result<Val> {
+        let Some(syn::LocalInit { expr, diverge: Some((_, other)), .. }) = &local.init else {
+            return unknown(local.span(), "`let ... else`");
+        };
+        let pat = &local.pat;
+        let branch: syn::ExprIf =
+            syn::parse_quote_spanned!(local.span()=> if let #pat = #expr { #(#rest)* } else #other);
+        self.branch(&branch, true)
+    }
+
+    /// `return` of the entry where it is not the function's end: Rust's own `return` in the generated function.
+    pub(super) fn leave(&mut self, ret: &syn::ExprReturn) -> Result<Val> {
+        let Some(value) = &ret.expr else { return unknown(ret.span(), "`return` here is not understood") };
+        if is_err(value) {
+            return self.refusal(&syn::Expr::Return(ret.clone()));
+        }
+        let value = self.expr(value)?;
+        let value = self.settled(value, ret.span())?;
+        if !value.is_tensor() {
+            return unknown(ret.span(), "`return` here is not understood");
+        }
+        let mut args = Vec::new();
+        let text = self.spell(&value, &mut args, ret.span())?;
+        let template = format!("return ::std::result::Result::Ok(scope.output({text}.shallow_clone())?)");
+        let code = Code { template, effect: Effect::Io, fallible: false, opaque: None };
+        self.push(Op::Rust(code), args, "left", never(), ret.span());
+        Ok(Val::Never)
     }
 
     /// `return Err(..)` of the entry: an error that leaves the frozen model.
@@ -76,7 +109,8 @@ impl Tracer<'_> {
         let (code, args) = self.captured(value, expr.span())?;
         let whole = whole.to_token_stream();
         let place = self.function().place(expr.span());
-        let template = format!("{{ let refused: {whole} = {code}; refused.at(\"return\", \"{place}\")?; ::std::unreachable!() }}");
+        let template =
+            format!("{{ let refused: {whole} = {code}; refused.at(\"return\", \"{place}\")?; ::std::unreachable!() }}");
         let code = Code { template, effect: Effect::Io, fallible: false, opaque: None };
         self.push(Op::Rust(code), args, "refused", never(), expr.span());
         Ok(Val::Never)
@@ -93,6 +127,12 @@ impl Tracer<'_> {
                 // `let ys;` is declared by its first assignment.
                 syn::Pat::Ident(ident) => {
                     self.env.declare(&ident.ident.to_string(), Val::Never);
+                    Ok(Val::Unit)
+                }
+                syn::Pat::Type(typed) if matches!(&*typed.pat, syn::Pat::Ident(_)) => {
+                    if let syn::Pat::Ident(ident) = &*typed.pat {
+                        self.env.declare(&ident.ident.to_string(), Val::Never);
+                    }
                     Ok(Val::Unit)
                 }
                 other => unknown(other.span(), "a declaration without a value"),
@@ -148,6 +188,10 @@ impl Tracer<'_> {
 /// Is it `Err(..)`?
 fn is_err(expr: &syn::Expr) -> bool {
     matches!(expr, syn::Expr::Call(call) if matches!(&*call.func, syn::Expr::Path(path) if path.path.is_ident("Err")))
+}
+
+fn has_else(local: &syn::Local) -> bool {
+    local.init.as_ref().is_some_and(|init| init.diverge.is_some())
 }
 
 fn is_return(expr: &syn::Expr) -> bool {

@@ -92,12 +92,16 @@ impl Tracer<'_> {
         let head = self.qualified(path)?;
         let Some(ty) = pure_function(&head) else { return unknown(call.span(), format!("the function `{head}`")) };
         let values = call.args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
-        let ty = ty.map_or_else(|| values.iter().map(Val::ty).find(|ty| *ty != Ty::Rust("integer".to_owned())), |ty| Some(Ty::Rust(ty)));
+        let ty = ty.map_or_else(
+            || values.iter().map(Val::ty).find(|ty| *ty != Ty::Rust("integer".to_owned())),
+            |ty| Some(Ty::Rust(ty)),
+        );
         if !values.iter().all(|value| self.is_number(value)) {
             return unknown(call.span(), format!("the function `{head}`"));
         }
         let mut args = Vec::new();
-        let spelled: Result<Vec<String>> = values.iter().map(|value| self.spell(value, &mut args, call.span())).collect();
+        let spelled: Result<Vec<String>> =
+            values.iter().map(|value| self.spell(value, &mut args, call.span())).collect();
         let name = head.rsplit("::").next().unwrap_or(&head).to_owned();
         Ok(self.host(&format!("{head}({})", spelled?.join(", ")), args, &name, ty.unwrap_or(Ty::Unknown), call.span()))
     }

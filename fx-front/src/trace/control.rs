@@ -20,7 +20,12 @@ impl<'a> Tracer<'a> {
     }
 
     /// An `if` whose other side is `otherwise`.
-    pub(super) fn branch_with(&mut self, branch: &syn::ExprIf, tail: bool, otherwise: Continuation<'_, 'a>) -> Result<Val> {
+    pub(super) fn branch_with(
+        &mut self,
+        branch: &syn::ExprIf,
+        tail: bool,
+        otherwise: Continuation<'_, 'a>,
+    ) -> Result<Val> {
         if let syn::Expr::Let(condition) = &*branch.cond {
             return self.if_let(condition, &branch.then_branch, tail, otherwise);
         }
@@ -61,7 +66,8 @@ impl<'a> Tracer<'a> {
         let span = condition.span();
         let forms = self.forms_of(&subject);
         let (owner, path, ty) = self.subject(&subject, "branch", span)?;
-        let then = self.arm(owner, &condition.pat, &ty, (path.as_deref(), &forms), &mut |tracer| tracer.block(then, tail))?;
+        let then =
+            self.arm(owner, &condition.pat, &ty, (path.as_deref(), &forms), &mut |tracer| tracer.block(then, tail))?;
         let rest = if matches!(ty, Ty::Option(_)) { "None" } else { "_" };
         let other = self.in_region(owner, otherwise)?;
         self.graph.node_mut(owner).op = Op::Match(vec![then.0, rest.to_owned()]);
@@ -79,8 +85,9 @@ impl<'a> Tracer<'a> {
             if let Some((_, guard)) = &arm.guard {
                 return unknown(guard.span(), "a guard of a `match` arm");
             }
-            let (pattern, branch) =
-                self.arm(owner, &arm.pat, &ty, (path.as_deref(), &forms), &mut |tracer| tracer.last_expr(&arm.body, tail))?;
+            let (pattern, branch) = self.arm(owner, &arm.pat, &ty, (path.as_deref(), &forms), &mut |tracer| {
+                tracer.last_expr(&arm.body, tail)
+            })?;
             patterns.push(pattern);
             branches.push(branch);
         }
@@ -166,10 +173,8 @@ impl<'a> Tracer<'a> {
         let body = syn::Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: each.body.clone() });
         let written = writes(&body);
         self.make_places(&written, each.span())?;
-        let carried: Vec<(String, Val)> = written
-            .into_iter()
-            .filter_map(|name| self.env.read(&name).cloned().map(|value| (name, value)))
-            .collect();
+        let carried: Vec<(String, Val)> =
+            written.into_iter().filter_map(|name| self.env.read(&name).cloned().map(|value| (name, value))).collect();
         let mut args = vec![Arg::Node(over.source)];
         for (name, value) in &carried {
             match handed_over(value) {
@@ -207,7 +212,13 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    fn end_loop(&mut self, owner: NodeId, carried: &[(String, Val)], branch: &super::merge::Branch, span: Span) -> Result<Val> {
+    fn end_loop(
+        &mut self,
+        owner: NodeId,
+        carried: &[(String, Val)],
+        branch: &super::merge::Branch,
+        span: Span,
+    ) -> Result<Val> {
         if matches!(branch.value(), Val::Never) {
             return unknown(span, "a loop that ends in its first turn");
         }
@@ -254,10 +265,8 @@ impl<'a> Tracer<'a> {
         let whole = syn::Expr::While(each.clone());
         let written = writes(&whole);
         self.make_places(&written, each.span())?;
-        let carried: Vec<(String, Val)> = written
-            .into_iter()
-            .filter_map(|name| self.env.read(&name).cloned().map(|value| (name, value)))
-            .collect();
+        let carried: Vec<(String, Val)> =
+            written.into_iter().filter_map(|name| self.env.read(&name).cloned().map(|value| (name, value))).collect();
         let mut args = Vec::new();
         for (name, value) in &carried {
             match handed_over(value) {
@@ -271,7 +280,9 @@ impl<'a> Tracer<'a> {
             tracer.declare_carried(&carried, span);
             tracer.expr(&each.cond)
         })?;
-        let Some(flag) = handed_over(condition.value()) else { return unknown(each.cond.span(), "a condition of this form") };
+        let Some(flag) = handed_over(condition.value()) else {
+            return unknown(each.cond.span(), "a condition of this form");
+        };
         self.end_branch(&condition, flag, span);
         let body = self.in_region(owner, &mut |tracer| {
             tracer.declare_carried(&carried, span);
@@ -317,7 +328,10 @@ impl Tracer<'_> {
                     return unknown(other.span(), "a loop over a value that is not known to be a list");
                 };
                 let path = self.path_of(&list).map(|path| format!("{path}.*"));
-                Ok((Over { source, template: "$0.iter()".to_owned(), item: *item, path, forms, is_numbered: false }, None))
+                Ok((
+                    Over { source, template: "$0.iter()".to_owned(), item: *item, path, forms, is_numbered: false },
+                    None,
+                ))
             }
         }
     }
@@ -325,7 +339,14 @@ impl Tracer<'_> {
     fn placeholder_node(&mut self, span: Span) -> Over {
         let node = self.host("()", Vec::new(), "unit", Ty::Tuple(Vec::new()), span);
         let source = node.node().unwrap_or_else(|| self.graph.region(self.graph.body()).params[0]);
-        Over { source, template: String::new(), item: Ty::Unknown, path: None, forms: Forms::All(Form::Owned), is_numbered: false }
+        Over {
+            source,
+            template: String::new(),
+            item: Ty::Unknown,
+            path: None,
+            forms: Forms::All(Form::Owned),
+            is_numbered: false,
+        }
     }
 
     fn range(&mut self, range: &syn::ExprRange) -> Result<(Over, Option<Vec<Val>>)> {
@@ -336,16 +357,36 @@ impl Tracer<'_> {
         let end = self.expr(end)?;
         let mut args = Vec::new();
         let dots = if matches!(range.limits, syn::RangeLimits::Closed(_)) { "..=" } else { ".." };
-        let text = format!("{}{dots}{}", self.spell(&start, &mut args, range.span())?, self.spell(&end, &mut args, range.span())?);
+        let text = format!(
+            "{}{dots}{}",
+            self.spell(&start, &mut args, range.span())?,
+            self.spell(&end, &mut args, range.span())?
+        );
         let item = if matches!(end.ty(), Ty::Rust(ref ty) if ty != "integer") { end.ty() } else { start.ty() };
         let node = self.host(&format!("({text})"), args, "range", Ty::Unknown, range.span());
         let Some(source) = node.node() else { return unknown(range.span(), "a range of this form") };
-        Ok((Over { source, template: "$0.clone()".to_owned(), item, path: None, forms: Forms::All(Form::Owned), is_numbered: false }, None))
+        Ok((
+            Over {
+                source,
+                template: "$0.clone()".to_owned(),
+                item,
+                path: None,
+                forms: Forms::All(Form::Owned),
+                is_numbered: false,
+            },
+            None,
+        ))
     }
 
-    fn adapted(&mut self, call: &syn::ExprMethodCall, over: Over, items: Option<Vec<Val>>) -> Result<(Over, Option<Vec<Val>>)> {
+    fn adapted(
+        &mut self,
+        call: &syn::ExprMethodCall,
+        over: Over,
+        items: Option<Vec<Val>>,
+    ) -> Result<(Over, Option<Vec<Val>>)> {
         let name = call.method.to_string();
-        let index = |position: usize| Val::Lit(Arg::Int(i64::try_from(position).unwrap_or(0)), Ty::Rust("usize".to_owned()));
+        let index =
+            |position: usize| Val::Lit(Arg::Int(i64::try_from(position).unwrap_or(0)), Ty::Rust("usize".to_owned()));
         if let Some(mut items) = items {
             match name.as_str() {
                 "enumerate" => {

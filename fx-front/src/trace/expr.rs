@@ -26,7 +26,8 @@ impl Tracer<'_> {
             syn::Expr::Group(inner) => self.expr(&inner.expr),
             syn::Expr::Reference(inner) if inner.mutability.is_none() => {
                 let value = self.expr(&inner.expr)?;
-                let deep = matches!(value, Val::Node(_, _, Form::Ref | Form::Deep)) && !matches!(&*inner.expr, syn::Expr::Unary(_));
+                let deep = matches!(value, Val::Node(_, _, Form::Ref | Form::Deep))
+                    && !matches!(&*inner.expr, syn::Expr::Unary(_));
                 Ok(value.with_form(if deep { Form::Deep } else { Form::Ref }))
             }
             syn::Expr::Unary(unary) => self.unary(unary),
@@ -48,6 +49,7 @@ impl Tracer<'_> {
             syn::Expr::Closure(closure) => Ok(Val::Closure(Box::new(closure.clone()))),
             syn::Expr::Macro(call) => self.macro_call(&call.mac),
             syn::Expr::Cast(cast) => self.cast(cast),
+            syn::Expr::Return(ret) if self.frames.len() == 1 => self.leave(ret),
             other => unknown(other.span(), format!("{} is not understood", kind_of(other))),
         }
     }
@@ -103,7 +105,9 @@ impl Tracer<'_> {
                 unknown(path.span(), format!("`{text}` is private to its module"))
             }
             Resolved::Item(module, name, _) => Ok(join(format!("{module}::{name}"))),
-            Resolved::External(full) if self.is_home() && (full.contains("::") || self.is_known(head, tail)) => Ok(written),
+            Resolved::External(full) if self.is_home() && (full.contains("::") || self.is_known(head, tail)) => {
+                Ok(written)
+            }
             Resolved::External(full) if full.starts_with("crate") => Ok(join(full)),
             Resolved::External(full) if full.contains("::") => Ok(join(format!("::{full}"))),
             Resolved::External(_) if self.is_known(head, tail) => Ok(written),
@@ -127,9 +131,14 @@ impl Tracer<'_> {
 
     /// Does a name that the crate does not declare mean the same everywhere: a module, a crate, or of the prelude?
     fn is_known(&self, head: &str, tail: &str) -> bool {
-        let prelude = ["Some", "None", "Ok", "Err", "Vec", "String", "Box", "Option", "Result", "i64", "f64", "usize", "i32", "f32", "u64", "u8", "bool"];
+        let prelude = [
+            "Some", "None", "Ok", "Err", "Vec", "String", "Box", "Option", "Result", "i64", "f64", "usize", "i32",
+            "f32", "u64", "u8", "bool",
+        ];
         let is_module = head.starts_with(|c: char| c.is_lowercase()) && !tail.is_empty();
-        let from_glob = self.is_home() && !tail.is_empty() && self.index.modules.get(self.module()).is_some_and(|module| !module.globs.is_empty());
+        let from_glob = self.is_home()
+            && !tail.is_empty()
+            && self.index.modules.get(self.module()).is_some_and(|module| !module.globs.is_empty());
         !self.is_generic(head) && (prelude.contains(&head) || is_module || from_glob)
     }
 
@@ -276,8 +285,8 @@ impl Tracer<'_> {
                 self.statement_macro(mac, never())?;
                 Ok(Val::Never)
             }
-            "assert" | "assert_eq" | "assert_ne" | "debug_assert" | "debug_assert_eq" | "debug_assert_ne" | "println"
-            | "eprintln" | "print" | "eprint" => {
+            "assert" | "assert_eq" | "assert_ne" | "debug_assert" | "debug_assert_eq" | "debug_assert_ne"
+            | "println" | "eprintln" | "print" | "eprint" => {
                 self.statement_macro(mac, Ty::Tuple(Vec::new()))?;
                 Ok(Val::Unit)
             }
@@ -364,10 +373,9 @@ fn literal(lit: &syn::Lit) -> Result<Val> {
             Ok(number) => typed(Arg::Int(number), if int.suffix().is_empty() { "integer" } else { int.suffix() }),
             Err(_) => unknown(int.span(), "an integer that does not fit into 64 bits"),
         },
-        syn::Lit::Float(float) => float.base10_parse().map_or_else(
-            |_| unknown(float.span(), "a float of this form"),
-            |number| typed(Arg::Float(number), "f64"),
-        ),
+        syn::Lit::Float(float) => float
+            .base10_parse()
+            .map_or_else(|_| unknown(float.span(), "a float of this form"), |number| typed(Arg::Float(number), "f64")),
         syn::Lit::Bool(bool) => typed(Arg::Bool(bool.value), "bool"),
         syn::Lit::Str(text) => typed(Arg::Str(text.value()), "&str"),
         other => unknown(other.span(), "a literal of this form"),
@@ -378,9 +386,17 @@ fn literal(lit: &syn::Lit) -> Result<Val> {
 pub(super) fn spell_literal(arg: &Arg, ty: &Ty) -> Option<String> {
     Some(match arg {
         Arg::Int(number) => match ty {
-            Ty::Rust(suffix) if matches!(suffix.as_str(), "usize" | "i64" | "i32" | "u64") => format!("{number}{suffix}"),
+            Ty::Rust(suffix) if matches!(suffix.as_str(), "usize" | "i64" | "i32" | "u64") => {
+                if *number < 0 {
+                    format!("({number}{suffix})")
+                } else {
+                    format!("{number}{suffix}")
+                }
+            }
+            _ if *number < 0 => format!("({number})"),
             _ => number.to_string(),
         },
+        Arg::Float(number) if *number < 0.0 => format!("({number:?})"),
         Arg::Float(number) => format!("{number:?}"),
         Arg::Bool(value) => value.to_string(),
         Arg::Str(text) => format!("{text:?}"),

@@ -2,7 +2,11 @@
 
 use fx_ir::{OpId, catalog};
 
-use super::{Tracer, Ty, expr::is_copy, tensor::{host_type, result_type}};
+use super::{
+    Tracer, Ty,
+    expr::is_copy,
+    tensor::{host_type, result_type},
+};
 use crate::index::{Name, Resolved, path_text};
 
 impl Tracer<'_> {
@@ -24,7 +28,8 @@ impl Tracer<'_> {
                 None => Ty::Tuple(Vec::new()),
             },
             syn::Expr::ForLoop(_) | syn::Expr::While(_) | syn::Expr::Assign(_) => Ty::Tuple(Vec::new()),
-            syn::Expr::Macro(call) => match call.mac.path.segments.last().map(|last| last.ident.to_string()).as_deref() {
+            syn::Expr::Macro(call) => match call.mac.path.segments.last().map(|last| last.ident.to_string()).as_deref()
+            {
                 Some("format") => Ty::Rust("String".to_owned()),
                 Some("cfg" | "matches") => Ty::Rust("bool".to_owned()),
                 _ => Ty::Unknown,
@@ -55,9 +60,14 @@ impl Tracer<'_> {
             return Ty::Tuple(Vec::new());
         }
         match binary.op {
-            BinOp::Eq(_) | BinOp::Ne(_) | BinOp::Lt(_) | BinOp::Le(_) | BinOp::Gt(_) | BinOp::Ge(_) | BinOp::And(_) | BinOp::Or(_) => {
-                Ty::Rust("bool".to_owned())
-            }
+            BinOp::Eq(_)
+            | BinOp::Ne(_)
+            | BinOp::Lt(_)
+            | BinOp::Le(_)
+            | BinOp::Gt(_)
+            | BinOp::Ge(_)
+            | BinOp::And(_)
+            | BinOp::Or(_) => Ty::Rust("bool".to_owned()),
             _ => {
                 let (left, right) = (self.guess(operand(&binary.left)), self.guess(operand(&binary.right)));
                 match (&left, &right) {
@@ -76,14 +86,19 @@ impl Tracer<'_> {
             (Ty::Tensor, "shallow_clone" | "copy" | "i" | "apply" | "apply_t") => Ty::Tensor,
             (Ty::Tensor, _) => self.of_tensor(&name),
             (Ty::List(element), "pop") => Ty::Option(element.clone()),
-            (Ty::Option(inner), "unwrap" | "expect" | "unwrap_or" | "unwrap_or_else" | "unwrap_or_default") if **inner != Ty::Unknown => {
+            (Ty::Option(inner), "unwrap" | "expect" | "unwrap_or" | "unwrap_or_else" | "unwrap_or_default")
+                if **inner != Ty::Unknown =>
+            {
                 (**inner).clone()
             }
+            (Ty::Result(inner), "unwrap" | "expect") if is_copy(inner) || **inner == Ty::Tensor => (**inner).clone(),
             (_, "len") => Ty::Rust("usize".to_owned()),
             (_, "is_empty" | "is_some" | "is_none") => Ty::Rust("bool".to_owned()),
             (Ty::Leaf(_), "forward" | "forward_t") => Ty::Tensor,
             (Ty::Struct(_), _) => self.index.method(&receiver, &name).map_or(Ty::Unknown, |id| self.returned(id)),
-            (ty, "sqrt" | "abs" | "min" | "max" | "powi" | "powf" | "floor" | "ceil" | "round") if is_copy(ty) => receiver,
+            (ty, "sqrt" | "abs" | "min" | "max" | "powi" | "powf" | "floor" | "ceil" | "round") if is_copy(ty) => {
+                receiver
+            }
             _ => Ty::Unknown,
         }
     }
@@ -111,6 +126,8 @@ impl Tracer<'_> {
         let owner = syn::parse_str::<syn::Type>(head).ok();
         let owner = owner.map(|ty| self.index.ty(self.module(), self.function().owner.as_ref(), &ty));
         match owner {
+            Some(Ty::Result(_) | Ty::Unknown) => Ty::Unknown,
+            Some(ty) if name == "try_from" => Ty::Result(Box::new(ty)),
             Some(Ty::Tensor) => self.of_tensor(name),
             Some(ty) => self.index.method(&ty, name).map_or(Ty::Unknown, |id| self.returned(id)),
             None => Ty::Unknown,
@@ -121,7 +138,9 @@ impl Tracer<'_> {
     fn returned(&self, id: usize) -> Ty {
         let function = &self.index.fns[id];
         match &function.sig.output {
-            syn::ReturnType::Type(_, ty) if !matches!(**ty, syn::Type::Reference(_)) && function.sig.generics.params.is_empty() => {
+            syn::ReturnType::Type(_, ty)
+                if !matches!(**ty, syn::Type::Reference(_)) && function.sig.generics.params.is_empty() =>
+            {
                 self.index.ty(&function.module, function.owner.as_ref(), ty)
             }
             syn::ReturnType::Type(..) => Ty::Unknown,

@@ -12,7 +12,13 @@ impl Tracer<'_> {
         let callee = &self.index.fns[function];
         if self.frames.iter().any(|frame| frame.function == function) {
             let message = format!("`{}` calls itself", callee.sig.ident);
-            self.report(Code::Recursion, Severity::Warning, span, message.clone(), "a loop can be traced, a recursion cannot");
+            self.report(
+                Code::Recursion,
+                Severity::Warning,
+                span,
+                message.clone(),
+                "a loop can be traced, a recursion cannot",
+            );
             return unknown(span, message);
         }
         if callee.sig.receiver().is_some_and(|receiver| receiver.mutability.is_some() && receiver.reference.is_some()) {

@@ -3,7 +3,12 @@
 use fx_ir::{Arg, NodeId, Op, RegionId, Type};
 use proc_macro2::Span;
 
-use super::{Form, Result, Tracer, Ty, Val, env::Env, expr::{is_copy, never}, unknown};
+use super::{
+    Form, Result, Tracer, Ty, Val,
+    env::Env,
+    expr::{is_copy, never},
+    unknown,
+};
 
 /// What one branch left behind.
 pub(super) struct Branch {
@@ -58,7 +63,8 @@ impl Tracer<'_> {
                 self.end_diverging(branch.region, span);
                 continue;
             }
-            let args = pack(branch).and_then(|value| same_structure(&shape, &value)).and_then(|value| handed_over(&value));
+            let args =
+                pack(branch).and_then(|value| same_structure(&shape, &value)).and_then(|value| handed_over(&value));
             match args {
                 Some(args) if args.len() == types.len() => self.end(branch.region, args, span),
                 _ => return unknown(span, "branches that hand over values of different forms"),
@@ -67,7 +73,8 @@ impl Tracer<'_> {
         let types = unify(&branches, &types, &pack);
         let leaves: Vec<Vec<Val>> = branches.iter().filter_map(|branch| pack(branch)?.leaves()).collect();
         for (position, ty) in types.iter().enumerate() {
-            let owned_option = || leaves.iter().all(|leaves| leaves.get(position).is_none_or(|leaf| self.is_own_option(leaf)));
+            let owned_option =
+                || leaves.iter().all(|leaves| leaves.get(position).is_none_or(|leaf| self.is_own_option(leaf)));
             if !is_settled(ty) && !(matches!(ty, Ty::Option(inner) if is_settled(inner)) && owned_option()) {
                 return unknown(span, format!("branches that hand over a value of type {ty:?}"));
             }
@@ -161,7 +168,9 @@ fn is_settled(ty: &Ty) -> bool {
 /// `value`, if it has the parts of `shape`.
 fn same_structure(shape: &Val, value: &Val) -> Option<Val> {
     let fits = match (shape, value) {
-        (Val::Tuple(a), Val::Tuple(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_structure(a, b).is_some()),
+        (Val::Tuple(a), Val::Tuple(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_structure(a, b).is_some())
+        }
         (Val::Tuple(_) | Val::Unit, _) => matches!((shape, value), (Val::Unit, Val::Unit)),
         (_, Val::Tuple(_) | Val::Unit | Val::Closure(_) | Val::Never) => false,
         _ => true,

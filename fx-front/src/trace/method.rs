@@ -24,16 +24,26 @@ impl Tracer<'_> {
             _ => {}
         }
         match (name.as_str(), receiver.ty()) {
-            ("unwrap" | "expect", Ty::Result(inner)) if self.is_understood(&receiver) => return Ok(receiver.with_ty(*inner)),
+            ("unwrap" | "expect", Ty::Result(inner)) if self.is_understood(&receiver) => {
+                return Ok(receiver.with_ty(*inner));
+            }
             ("unwrap" | "expect", _) if matches!(receiver, Val::Tuple(_)) => return Ok(receiver),
             ("unwrap" | "expect", Ty::Option(inner)) => match &receiver {
                 Val::Some(inner) => return Ok((**inner).clone()),
                 Val::Node(id, ..) if *inner != Ty::Unknown => return Ok(self.unwrapped(*id, *inner, call, &receiver)),
                 _ => {}
             },
-            ("as_ref" | "as_deref" | "borrow" | "as_slice", ty) if ty != Ty::Unknown => return Ok(receiver.with_form(Form::Ref)),
+            ("as_ref" | "as_deref" | "borrow" | "as_slice", ty) if ty != Ty::Unknown => {
+                return Ok(receiver.with_form(Form::Ref));
+            }
             ("map", Ty::Option(_)) => return self.map_option(receiver, call),
+            ("unwrap_or" | "unwrap_or_else" | "map_or" | "map_or_else" | "and_then", Ty::Option(_)) => {
+                return self.option_as_match(receiver, &name, call);
+            }
             ("push", Ty::List(_)) if matches!(receiver, Val::List(_)) => return self.pushed(receiver, call),
+            ("push", Ty::List(element)) if self.is_own_place(&receiver) => {
+                return self.push_to(&receiver, *element, call);
+            }
             _ => {}
         }
         self.host_method(receiver, &name, call)
@@ -41,12 +51,38 @@ impl Tracer<'_> {
 
     /// A list that is written out, and one element more.
     fn pushed(&mut self, list: Val, call: &syn::ExprMethodCall) -> Result<Val> {
-        let (Val::List(mut items), Some(item), syn::Expr::Path(path)) = (list, call.args.first(), &*call.receiver) else {
+        let (Val::List(mut items), Some(item), syn::Expr::Path(path)) = (list, call.args.first(), &*call.receiver)
+        else {
             return unknown(call.span(), "the method `push`");
         };
         items.push(self.expr(item)?);
         let name = crate::index::path_text(&path.path);
-        if self.env.assign(&name, Val::List(items)) { Ok(Val::Unit) } else { unknown(path.span(), "an unknown variable") }
+        if self.env.assign(&name, Val::List(items)) {
+            Ok(Val::Unit)
+        } else {
+            unknown(path.span(), "an unknown variable")
+        }
+    }
+
+    /// `outs.push(ys)` to a list that has a variable of its own.
+    fn push_to(&mut self, list: &Val, element: Ty, call: &syn::ExprMethodCall) -> Result<Val> {
+        let (Some(item), syn::Expr::Path(path), Some(id)) = (call.args.first(), &*call.receiver, list.node()) else {
+            return unknown(call.span(), "the method `push`");
+        };
+        let item = self.expr(item)?;
+        if item.ty() == Ty::Unknown || matches!(item.ty(), Ty::Result(_)) {
+            return unknown(call.span(), "the method `push` of a value of a type that is not known");
+        }
+        let mut args = vec![Arg::Node(id)];
+        let text = self.spell_exactly(&item, &mut args, call.span())?;
+        let code = fx_ir::Code { effect: Effect::Io, ..fx_ir::Code::pure(format!("$0.push({text})")) };
+        self.push(Op::Rust(code), args, "push", Ty::Tuple(Vec::new()), call.span());
+        if element == Ty::Unknown {
+            // The first element says of which type all are.
+            let known = list.clone().with_ty(Ty::List(Box::new(item.ty())));
+            self.env.assign(&crate::index::path_text(&path.path), known);
+        }
+        Ok(Val::Unit)
     }
 
     /// Is it the result of something that is understood, whose `Result` generated code takes off by itself?
@@ -92,7 +128,11 @@ impl Tracer<'_> {
         let ty = match (name, receiver.ty()) {
             ("len", Ty::List(_)) => Ty::Rust("usize".to_owned()),
             ("is_empty", Ty::List(_)) | ("is_some" | "is_none", Ty::Option(_)) => Ty::Rust("bool".to_owned()),
-            ("sqrt" | "ceil" | "floor" | "round" | "exp" | "ln" | "powf" | "powi" | "abs" | "min" | "max" | "pow" | "clamp", ty)
+            (
+                "sqrt" | "ceil" | "floor" | "round" | "exp" | "ln" | "powf" | "powi" | "abs" | "min" | "max" | "pow"
+                | "clamp",
+                ty,
+            )
             | ("rem_euclid" | "div_euclid", ty)
                 if is_number(&ty) =>
             {
@@ -113,7 +153,12 @@ impl Tracer<'_> {
             spelled.push(self.spell(&value, &mut args, arg.span())?);
         }
         let effect = if self.is_own_place(&receiver) { Effect::Io } else { Effect::Pure };
-        let code = fx_ir::Code { template: format!("{object}.{name}({})", spelled.join(", ")), effect, fallible: false, opaque: None };
+        let code = fx_ir::Code {
+            template: format!("{object}.{name}({})", spelled.join(", ")),
+            effect,
+            fallible: false,
+            opaque: None,
+        };
         Ok(self.push(Op::Rust(code), args, name, ty, call.span()))
     }
 

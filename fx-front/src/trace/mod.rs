@@ -106,6 +106,8 @@ struct Tracer<'a> {
     paths: HashMap<NodeId, String>,
     /// Carried code whose value is still a `Result`.
     results: HashSet<NodeId>,
+    /// What is told of the code that is carried along so far.
+    opaque: Vec<Diagnostic>,
 }
 
 /// One function on the way down.
@@ -120,7 +122,17 @@ impl<'a> Tracer<'a> {
     fn new(index: &'a Index, diags: &'a Diagnostics, item: usize, graph: Graph) -> Tracer<'a> {
         let region = graph.body();
         let frames = vec![Frame { function: item, receiver: None }];
-        Tracer { index, diags, graph, region, env: Env::new(), frames, paths: HashMap::new(), results: HashSet::new() }
+        Tracer {
+            index,
+            diags,
+            graph,
+            region,
+            env: Env::new(),
+            frames,
+            paths: HashMap::new(),
+            results: HashSet::new(),
+            opaque: Vec::new(),
+        }
     }
 
     fn entry(&mut self, signature: &Signature, owner: Ty, carried: Option<&str>) {
@@ -160,6 +172,7 @@ impl<'a> Tracer<'a> {
                 vec![self.whole(signature, &fault)]
             }
         };
+        self.opaque.drain(..).for_each(|one| self.diags.push(one));
         let origin = self.origin(block.brace_token.span.close(), "output");
         self.graph.push(body, Op::Yield, value, "output", Type::Unknown, origin);
     }
@@ -243,19 +256,29 @@ impl<'a> Tracer<'a> {
     }
 
     fn mark(&self) -> Mark {
-        Mark { region: self.region, nodes: self.graph.region(self.region).nodes.len(), env: self.env.clone() }
+        Mark {
+            region: self.region,
+            nodes: self.graph.region(self.region).nodes.len(),
+            opaque: self.opaque.len(),
+            env: self.env.clone(),
+        }
     }
 
     /// Takes back every node that was appended, and every variable that was set, since `mark`.
     fn rollback(&mut self, mark: Mark) {
         self.region = mark.region;
+        self.opaque.truncate(mark.opaque);
         self.graph.truncate(mark.region, mark.nodes);
         self.env = mark.env;
     }
 
     fn report(&self, code: Code, severity: Severity, span: Span, message: String, help: &str) {
+        self.diags.push(self.diagnostic(code, severity, span, message, help));
+    }
+
+    fn diagnostic(&self, code: Code, severity: Severity, span: Span, message: String, help: &str) -> Diagnostic {
         let home = self.frames.first().and_then(|frame| self.index.fns[frame.function].key.as_ref());
-        self.diags.push(Diagnostic {
+        Diagnostic {
             code,
             severity,
             span,
@@ -263,15 +286,17 @@ impl<'a> Tracer<'a> {
             home: home.map(ToString::to_string),
             message,
             help: help.to_owned(),
-        });
+        }
     }
 
-    /// Notes that code is carried along; an error where the item says `strict`.
-    fn report_opaque(&self, span: Span, reason: &str) {
+    /// Notes that code is carried along; an error where the item says `strict`. It is told once the trace is at its end:
+    /// until then what stands around the code may be carried along as well.
+    fn report_opaque(&mut self, span: Span, reason: &str) {
         let strict = |frame: &Frame| self.index.fns[frame.function].traceable.as_ref().is_some_and(|one| one.strict);
         let severity = if self.frames.iter().any(strict) { Severity::Error } else { Severity::Note };
         let help = "write it with ops that are known, or drop `strict` to have it carried along as it is";
-        self.report(Code::Opaque, severity, span, format!("carried along, not understood: {reason}"), help);
+        let message = format!("carried along, not understood: {reason}");
+        self.opaque.push(self.diagnostic(Code::Opaque, severity, span, message, help));
     }
 }
 
@@ -279,5 +304,6 @@ impl<'a> Tracer<'a> {
 struct Mark {
     region: RegionId,
     nodes: usize,
+    opaque: usize,
     env: Env,
 }

@@ -29,7 +29,11 @@ impl Tracer<'_> {
         let (template, args, written) = self.captured_with_writes(expr, expr.span())?;
         let mark = self.mark();
         let code = Code::opaque(String::new(), fault.reason.clone());
-        let template = if ty == Ty::Tensor && may_borrow(expr) && written.is_empty() { format!("({template}).shallow_clone()") } else { template };
+        let template = if ty == Ty::Tensor && may_borrow(expr) && written.is_empty() {
+            format!("({template}).shallow_clone()")
+        } else {
+            template
+        };
         let whole = if written.is_empty() { ty.clone() } else { Ty::Unknown };
         let is_result = matches!(whole, Ty::Result(_));
         let value = self.push(Op::Rust(Code { template, ..code }), args, "opaque", whole, expr.span());
@@ -133,12 +137,23 @@ impl Tracer<'_> {
         }
         self.capture_receiver(&capture, &mut lines, &mut args, span)?;
         let written: Vec<String> = writes.into_iter().filter(|name| capture.variables.contains(name)).collect();
-        let tail = if written.is_empty() { code } else { format!("let value = {code};\n(value, {},)", written.join(", ")) };
-        Ok((if lines.is_empty() && written.is_empty() { tail } else { format!("{{\n{lines}{tail}\n}}") }, args, written))
+        let tail =
+            if written.is_empty() { code } else { format!("let value = {code};\n(value, {},)", written.join(", ")) };
+        Ok((
+            if lines.is_empty() && written.is_empty() { tail } else { format!("{{\n{lines}{tail}\n}}") },
+            args,
+            written,
+        ))
     }
 
     /// `let self_fc = &$0;` for every field that is mentioned, and `this` for the model itself.
-    fn capture_receiver(&mut self, capture: &Capture, lines: &mut String, args: &mut Vec<Arg>, span: Span) -> Result<()> {
+    fn capture_receiver(
+        &mut self,
+        capture: &Capture,
+        lines: &mut String,
+        args: &mut Vec<Arg>,
+        span: Span,
+    ) -> Result<()> {
         let receiver = self.frames.last().and_then(|frame| frame.receiver.clone());
         let Some(receiver) = receiver else {
             let mentioned = capture.whole_self || !capture.fields.is_empty();
@@ -163,7 +178,8 @@ impl Tracer<'_> {
             let (template, args) = match &value {
                 Val::List(items) => {
                     let mut args = Vec::new();
-                    let items: Result<Vec<String>> = items.iter().map(|item| self.spell_exactly(item, &mut args, span)).collect();
+                    let items: Result<Vec<String>> =
+                        items.iter().map(|item| self.spell_exactly(item, &mut args, span)).collect();
                     (format!("vec![{}]", items?.join(", ")), args)
                 }
                 Val::Node(id, Ty::List(element), Form::Owned) if !self.is_own_place(&value) => {
@@ -206,7 +222,9 @@ impl Tracer<'_> {
         let made_here = match &self.graph.node(*id).op {
             Op::Rust(_) | Op::GetAttr(_) => true,
             Op::Call(_) => matches!(ty, Ty::List(_)),
-            Op::Placeholder => self.graph.scope_of(*id) == Some(self.graph.body()) || is_carried_param(&self.graph, *id),
+            Op::Placeholder => {
+                self.graph.scope_of(*id) == Some(self.graph.body()) || is_carried_param(&self.graph, *id)
+            }
             _ => self.is_own_place(value),
         };
         made_here && !matches!(ty, Ty::Tuple(_))
@@ -220,7 +238,8 @@ impl Tracer<'_> {
             Val::Lit(arg, ty) if *arg != Arg::None && *ty != Ty::Unknown => self.spell_owned(value, args, span),
             Val::Lit(Arg::Path(_), _) => self.spell_owned(value, args, span),
             Val::Tuple(parts) => {
-                let parts: Result<Vec<String>> = parts.iter().map(|part| self.spell_exactly(part, args, span)).collect();
+                let parts: Result<Vec<String>> =
+                    parts.iter().map(|part| self.spell_exactly(part, args, span)).collect();
                 Ok(format!("({},)", parts?.join(", ")))
             }
             Val::Some(inner) => Ok(format!("Some({})", self.spell_exactly(inner, args, span)?)),
@@ -240,7 +259,11 @@ impl Tracer<'_> {
         for expr in exprs {
             let value = self.expr(expr)?;
             let borrowed = matches!(expr, syn::Expr::Reference(_));
-            let text = if borrowed { self.spell(&value, &mut args, span)? } else { self.spell_owned(&value, &mut args, span)? };
+            let text = if borrowed {
+                self.spell(&value, &mut args, span)?
+            } else {
+                self.spell_owned(&value, &mut args, span)?
+            };
             spelled.push(if borrowed { format!("&{}", text.trim_start_matches('&')) } else { text });
         }
         Ok((format!("{head}({})", spelled.join(", ")), args))
@@ -260,7 +283,6 @@ impl Tracer<'_> {
             self.paths.insert(node, place::join(&path, name));
         }
     }
-
 }
 
 /// A value that carried code reaches where it is, rather than through a variable of its own: what can neither be copied
@@ -371,11 +393,48 @@ pub(super) fn writes(expr: &syn::Expr) -> Vec<String> {
             syn::visit::visit_expr_reference(self, reference);
         }
         fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
-            const MUTATORS: &[&str] =
-                &["push", "push_back", "push_front", "pop_back", "pop_front", "push_str", "extend", "extend_from_slice", "insert", "pop",
-                  "clear", "truncate", "append", "remove", "drain", "split_off", "take", "replace", "reverse", "sort", "sort_by",
-                  "sort_unstable", "sort_by_key", "swap", "resize", "retain", "dedup", "fill", "rotate_left", "rotate_right", "as_mut",
-                  "iter_mut", "get_or_insert_with", "splice", "entry", "swap_remove", "get_mut", "first_mut", "last_mut", "next"];
+            const MUTATORS: &[&str] = &[
+                "push",
+                "push_back",
+                "push_front",
+                "pop_back",
+                "pop_front",
+                "push_str",
+                "extend",
+                "extend_from_slice",
+                "insert",
+                "pop",
+                "clear",
+                "truncate",
+                "append",
+                "remove",
+                "drain",
+                "split_off",
+                "take",
+                "replace",
+                "reverse",
+                "sort",
+                "sort_by",
+                "sort_unstable",
+                "sort_by_key",
+                "swap",
+                "resize",
+                "retain",
+                "dedup",
+                "fill",
+                "rotate_left",
+                "rotate_right",
+                "as_mut",
+                "iter_mut",
+                "get_or_insert_with",
+                "splice",
+                "entry",
+                "swap_remove",
+                "get_mut",
+                "first_mut",
+                "last_mut",
+                "next",
+            ];
             if MUTATORS.iter().any(|name| call.method == name) {
                 self.target(&call.receiver);
             }

@@ -116,7 +116,14 @@ impl Tracer<'_> {
         let b = self.spell(right, &mut args, span)?;
         let compares = matches!(
             op,
-            BinOp::Eq(_) | BinOp::Ne(_) | BinOp::Lt(_) | BinOp::Le(_) | BinOp::Gt(_) | BinOp::Ge(_) | BinOp::And(_) | BinOp::Or(_)
+            BinOp::Eq(_)
+                | BinOp::Ne(_)
+                | BinOp::Lt(_)
+                | BinOp::Le(_)
+                | BinOp::Gt(_)
+                | BinOp::Ge(_)
+                | BinOp::And(_)
+                | BinOp::Or(_)
         );
         let number = if left.ty() == Ty::Rust("integer".to_owned()) { right.ty() } else { left.ty() };
         let ty = if compares { Ty::Rust("bool".to_owned()) } else { number };
@@ -140,7 +147,9 @@ impl Tracer<'_> {
         let right = self.expr(&binary.right)?;
         let plain = plain_operator(&binary.op);
         if old.is_tensor() && !self.is_fresh(&old) {
-            let Some(op) = tensor_name(&plain) else { return unknown(binary.span(), "an operator of this form on tensors") };
+            let Some(op) = tensor_name(&plain) else {
+                return unknown(binary.span(), "an operator of this form on tensors");
+            };
             let in_place = if right.is_tensor() { format!("g_{op}_") } else { format!("g_{op}_scalar_") };
             let Some(op) = OpId::of_method(&in_place) else {
                 return unknown(binary.span(), "an in-place operator of this form");

@@ -3,7 +3,7 @@
 use fx_ir::{Arg, Code, NodeId, Op};
 use syn::spanned::Spanned;
 
-use super::{Form, Result, Tracer, Val, unknown};
+use super::{Form, Result, Tracer, Val, block::contains_return, unknown};
 
 impl Tracer<'_> {
     /// `option.map(|pattern| body)` as `match option { Some(pattern) => Some(body), None => None }`.
@@ -22,10 +22,31 @@ impl Tracer<'_> {
         if let Val::Some(inner) = option {
             return Ok(Val::Some(Box::new(self.call_closure(closure, vec![*inner])?)));
         }
-        let choice: syn::ExprMatch =
-            syn::parse_quote_spanned!(call.span()=> match mapped_option { Some(#pattern) => Some(#body), None => None });
+        let choice: syn::ExprMatch = syn::parse_quote_spanned!(call.span()=> match mapped_option { Some(#pattern) => Some(#body), None => None });
         self.env.open();
         self.env.declare("mapped_option", option);
+        let value = self.choice(&choice, false);
+        self.env.close();
+        value
+    }
+
+    /// `option.unwrap_or(xs)`, `option.map_or_else(|| xs, |ys| ys + xs)` and the like as the `match` that they stand for.
+    pub(super) fn option_as_match(&mut self, option: Val, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
+        let args: Vec<&syn::Expr> = call.args.iter().collect();
+        let held: syn::Pat = syn::parse_quote!(held_value);
+        let (some, none): ((syn::Pat, syn::Expr), syn::Expr) = match (name, args.as_slice()) {
+            ("unwrap_or", [other]) if is_plain(other) => ((held, syn::parse_quote!(held_value)), (*other).clone()),
+            ("unwrap_or_else", [other]) => ((held, syn::parse_quote!(held_value)), body_of(other, 0)?.1),
+            ("map_or", [other, some]) if is_plain(other) => (body_of(some, 1)?, (*other).clone()),
+            ("map_or_else", [other, some]) => (body_of(some, 1)?, body_of(other, 0)?.1),
+            ("and_then", [some]) => (body_of(some, 1)?, syn::parse_quote!(None)),
+            _ => return unknown(call.method.span(), format!("the method `{name}`")),
+        };
+        let (pattern, some) = some;
+        let choice: syn::ExprMatch =
+            syn::parse_quote_spanned!(call.span()=> match matched_option { Some(#pattern) => #some, None => #none });
+        self.env.open();
+        self.env.declare("matched_option", option);
         let value = self.choice(&choice, false);
         self.env.close();
         value
@@ -52,5 +73,31 @@ impl Tracer<'_> {
         let ir = self.index.ir_type(&ty);
         let id = self.graph.push(self.region, Op::Rust(Code::pure(text)), args, "some", ir, origin);
         Ok(Val::Node(id, ty, Form::Owned))
+    }
+}
+
+/// Is it there already, so that it does not matter whether it is asked for?
+fn is_plain(expr: &syn::Expr) -> bool {
+    match expr {
+        syn::Expr::Path(_) | syn::Expr::Lit(_) => true,
+        syn::Expr::Reference(inner) => is_plain(&inner.expr),
+        syn::Expr::Field(inner) => is_plain(&inner.base),
+        syn::Expr::MethodCall(call) => call.method == "shallow_clone" && is_plain(&call.receiver),
+        _ => false,
+    }
+}
+
+/// The parameter and the body of a closure with so many parameters.
+fn body_of(closure: &syn::Expr, count: usize) -> Result<(syn::Pat, syn::Expr)> {
+    match closure {
+        syn::Expr::Closure(closure) if closure.inputs.len() == count && !contains_return(&closure.body) => {
+            let pattern = match closure.inputs.first() {
+                Some(syn::Pat::Type(typed)) => (*typed.pat).clone(),
+                Some(pattern) => pattern.clone(),
+                None => syn::parse_quote!(_),
+            };
+            Ok((pattern, (*closure.body).clone()))
+        }
+        other => unknown(other.span(), "a function in place of a closure"),
     }
 }

@@ -76,6 +76,16 @@ impl Tracer<'_> {
             syn::Pat::Wild(_) => Ok(()),
             syn::Pat::Tuple(tuple) => self.bind_parts(tuple, &value),
             syn::Pat::Struct(fields) => self.bind_fields(fields, &value),
+            syn::Pat::TupleStruct(parts) if matches!(value.ty(), Ty::Struct(_)) => {
+                for (position, pat) in parts.elems.iter().enumerate() {
+                    if matches!(pat, syn::Pat::Rest(_)) {
+                        return unknown(pat.span(), "`..` in a pattern");
+                    }
+                    let part = self.field(&value, &position.to_string(), pat.span())?;
+                    self.bind(pat, borrowed_like(part, &value))?;
+                }
+                Ok(())
+            }
             other => unknown(other.span(), "a pattern of this form"),
         }
     }
@@ -186,7 +196,9 @@ impl Tracer<'_> {
         let name = pat.path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default();
         let types = match ty {
             Ty::Option(inner) if name == "Some" => vec![(**inner).clone()],
-            _ if matches!(name.as_str(), "Some" | "Ok" | "Err") => return unknown(pat.span(), format!("the pattern `{name}`")),
+            _ if matches!(name.as_str(), "Some" | "Ok" | "Err") => {
+                return unknown(pat.span(), format!("the pattern `{name}`"));
+            }
             _ => self.variant_fields(ty, &name),
         };
         let mut parts = Vec::new();

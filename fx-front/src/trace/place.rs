@@ -44,11 +44,20 @@ impl Tracer<'_> {
         let Some(field) = self.index.field(owner, name) else {
             let message = format!("`{}` has no field `{name}`", item.name);
             let names: Vec<String> = item.fields.iter().map(|field| format!("`{}`", field.name)).collect();
-            self.report(Code::NoSuchField, Severity::Error, span, message.clone(), &format!("it has {}", names.join(", ")));
+            self.report(
+                Code::NoSuchField,
+                Severity::Error,
+                span,
+                message.clone(),
+                &format!("it has {}", names.join(", ")),
+            );
             return unknown(span, message);
         };
         if !self.can_read(item) {
-            return unknown(span, format!("the fields of `{}` cannot be read from here; derive `Module` on it", item.name));
+            return unknown(
+                span,
+                format!("the fields of `{}` cannot be read from here; derive `Module` on it", item.name),
+            );
         }
         // A Sequential built in a constructor has layers of known types.
         Ok(self.index.field_ty(owner, field))

@@ -73,7 +73,14 @@ impl Tracer<'_> {
         };
         let label = self.label_of(module, kind);
         let op = Op::CallModule(ModuleKind(kind.to_owned()));
-        Ok(self.push_labelled(op, vec![id.into(), (*input).into()], &place::identifier(&label), &label, Ty::Tensor, span))
+        Ok(self.push_labelled(
+            op,
+            vec![id.into(), (*input).into()],
+            &place::identifier(&label),
+            &label,
+            Ty::Tensor,
+            span,
+        ))
     }
 
     /// The layer at a position, which the frozen model checks to be of the type that the source says.
@@ -88,7 +95,8 @@ impl Tracer<'_> {
         let code = Code::fallible(format!("&$0.{method}::<{spelling}>({number})"));
         let label = format!("{}.{place}", self.label_of(module, "sequential"));
         let name = place::identifier(&label);
-        let value = self.push_labelled(Op::Rust(code), vec![id.into()], &name, &label, ty.clone(), span).with_form(Form::Ref);
+        let value =
+            self.push_labelled(Op::Rust(code), vec![id.into()], &name, &label, ty.clone(), span).with_form(Form::Ref);
         self.set_path(&value, module, &place);
         Ok(value)
     }
@@ -125,7 +133,12 @@ impl Tracer<'_> {
         self.env.open();
         self.env.declare("xs", carried[0].1.clone());
         let branch = self.in_region(owner, &mut |tracer| {
-            let bound = vec![super::pattern::Binding { name: "layer".to_owned(), ty: ty.clone(), part: String::new(), form: Form::Ref }];
+            let bound = vec![super::pattern::Binding {
+                name: "layer".to_owned(),
+                ty: ty.clone(),
+                part: String::new(),
+                form: Form::Ref,
+            }];
             tracer.declare_bound(bound, path.as_deref(), span);
             tracer.declare_carried(&carried, span);
             let (Some(layer), Some(xs)) = (tracer.env.read("layer").cloned(), tracer.env.read("xs").cloned()) else {

@@ -55,7 +55,8 @@ impl Signature {
             syn::FnArg::Receiver(_) => None,
             syn::FnArg::Typed(typed) => Some(typed),
         });
-        let params = params.enumerate().map(|(position, typed)| param(index, function, position, typed, diags)).collect();
+        let params =
+            params.enumerate().map(|(position, typed)| param(index, function, position, typed, diags)).collect();
         Signature {
             name: function.sig.ident.to_string(),
             has_receiver: function.sig.receiver().is_some(),
@@ -82,7 +83,8 @@ fn param(index: &Index, function: &Function, position: usize, typed: &syn::PatTy
             help: "give it a type that a frozen type can repeat, such as `&Tensor`".to_owned(),
         });
     }
-    let is_mode = ty == Ty::Rust("bool".to_owned()) && matches!(name.trim_start_matches('_'), "train" | "training" | "is_training");
+    let is_mode = ty == Ty::Rust("bool".to_owned())
+        && matches!(name.trim_start_matches('_'), "train" | "training" | "is_training");
     Param {
         written: typed.ty.to_token_stream().to_string(),
         is_ref: matches!(*typed.ty, syn::Type::Reference(_)),
@@ -101,7 +103,8 @@ fn output(index: &Index, function: &Function) -> Output {
     let text = whole.to_token_stream().to_string();
     match full {
         Ty::Result(ty) => {
-            let inner = result_argument(whole).map_or_else(|| text.clone(), |inner| inner.to_token_stream().to_string());
+            let inner =
+                result_argument(whole).map_or_else(|| text.clone(), |inner| inner.to_token_stream().to_string());
             Output { written: inner, whole: text, is_result: true, ty: *ty }
         }
         ty => Output { written: text.clone(), whole: text, is_result: false, ty },

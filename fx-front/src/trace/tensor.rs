@@ -62,7 +62,9 @@ impl Tracer<'_> {
                 Ok(format!("({},)", parts?.join(", ")))
             }
             syn::Expr::Range(range) => {
-                let mut end = |end: &Option<Box<syn::Expr>>| end.as_ref().map_or(Ok(String::new()), |end| self.index_text(end, args));
+                let mut end = |end: &Option<Box<syn::Expr>>| {
+                    end.as_ref().map_or(Ok(String::new()), |end| self.index_text(end, args))
+                };
                 let (from, to) = (end(&range.start)?, end(&range.end)?);
                 let dots = if matches!(range.limits, syn::RangeLimits::Closed(_)) { "..=" } else { ".." };
                 Ok(format!("{from}{dots}{to}"))
@@ -79,16 +81,31 @@ impl Tracer<'_> {
     }
 
     /// `xs.size()`, `xs.dim()`, ...: what a tensor says of itself.
-    fn host_query(&mut self, name: &str, receiver: &Val, exprs: &[&syn::Expr], ty: Ty, call: &syn::ExprMethodCall) -> Result<Val> {
+    fn host_query(
+        &mut self,
+        name: &str,
+        receiver: &Val,
+        exprs: &[&syn::Expr],
+        ty: Ty,
+        call: &syn::ExprMethodCall,
+    ) -> Result<Val> {
         let Some(id) = receiver.node() else { return unknown(call.span(), "a tensor of this form") };
         let fallible = matches!(ty, Ty::Result(_));
-        let (text, args) = self.template_call(format!("$0.{name}"), vec![id.into()], exprs.iter().copied(), call.span())?;
+        let (text, args) =
+            self.template_call(format!("$0.{name}"), vec![id.into()], exprs.iter().copied(), call.span())?;
         let code = fx_ir::Code { fallible, ..fx_ir::Code::pure(text) };
         Ok(self.push(Op::Rust(code), args, name, ty, call.span()))
     }
 
     /// A call of an op with its arguments checked against the catalog.
-    pub(super) fn op_call(&mut self, op: OpId, name: &str, receiver: Option<Val>, exprs: &[&syn::Expr], span: Span) -> Result<Val> {
+    pub(super) fn op_call(
+        &mut self,
+        op: OpId,
+        name: &str,
+        receiver: Option<Val>,
+        exprs: &[&syn::Expr],
+        span: Span,
+    ) -> Result<Val> {
         let Some(entry) = catalog::lookup(name).or_else(|| catalog::lookup(name.trim_start_matches("f_"))) else {
             return unknown(span, format!("the op `{name}`"));
         };
@@ -100,7 +117,10 @@ impl Tracer<'_> {
             return unknown(span, message);
         }
         if let Some(position) = entry.params.iter().position(|param| param.kind == catalog::Kind::Other) {
-            return unknown(exprs[position].span(), format!("the argument `{}` of `{name}`", entry.params[position].name));
+            return unknown(
+                exprs[position].span(),
+                format!("the argument `{}` of `{name}`", entry.params[position].name),
+            );
         }
         let mut args = Vec::new();
         if let Some(receiver) = &receiver {

@@ -4,10 +4,7 @@
 //! to, what may be a view, what is random. What an op *means* (shapes, cost, fusion) is the op table's business, for the
 //! few hundred ops that passes know; the catalog is for all the others, and for telling a user that a call is wrong.
 
-#[allow(
-    clippy::enum_glob_use,
-    reason = "a row fits on a line only if its words are short"
-)]
+#[allow(clippy::enum_glob_use, reason = "a row fits on a line only if its words are short")]
 mod table;
 
 use table::TABLE;
@@ -37,10 +34,7 @@ impl Entry {
     /// The name of the form that returns a `Result`, where there is one: `f_add_scalar` for `g_add_scalar`.
     pub fn fallible(&self) -> Option<String> {
         match self.door {
-            Door::Both => Some(format!(
-                "f_{}",
-                self.method.strip_prefix("g_").unwrap_or(self.method)
-            )),
+            Door::Both => Some(format!("f_{}", self.method.strip_prefix("g_").unwrap_or(self.method))),
             Door::Fallible => Some(self.method.to_owned()),
             Door::Plain => None,
         }
@@ -241,13 +235,7 @@ pub fn entries() -> &'static [Entry] {
 
 /// The method of this name, in its infallible form (`relu`) or its fallible one (`f_relu`).
 pub fn lookup(method: &str) -> Option<&'static Entry> {
-    let find = |name: &str| {
-        Some(
-            &TABLE[TABLE
-                .binary_search_by(|entry| entry.method.cmp(name))
-                .ok()?],
-        )
-    };
+    let find = |name: &str| Some(&TABLE[TABLE.binary_search_by(|entry| entry.method.cmp(name)).ok()?]);
     find(method).or_else(|| {
         // `f_add` is the other form of `g_add`: tch's own `add` is the operator `+`.
         let plain = method.strip_prefix("f_")?;
@@ -273,42 +261,19 @@ const fn row(
     flags: Flags,
 ) -> Entry {
     let aten = if aten.is_empty() { None } else { Some(aten) };
-    Entry {
-        method,
-        aten,
-        receiver,
-        params,
-        results,
-        door,
-        flags,
-    }
+    Entry { method, aten, receiver, params, results, door, flags }
 }
 
 const fn given(name: &'static str, kind: Kind) -> Param {
-    Param {
-        name,
-        kind,
-        default: None,
-        is_written: false,
-    }
+    Param { name, kind, default: None, is_written: false }
 }
 
 const fn default(name: &'static str, kind: Kind, default: &'static str) -> Param {
-    Param {
-        name,
-        kind,
-        default: Some(default),
-        is_written: false,
-    }
+    Param { name, kind, default: Some(default), is_written: false }
 }
 
 const fn written(name: &'static str, kind: Kind) -> Param {
-    Param {
-        name,
-        kind,
-        default: None,
-        is_written: true,
-    }
+    Param { name, kind, default: None, is_written: true }
 }
 
 #[cfg(test)]

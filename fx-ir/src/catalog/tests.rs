@@ -9,37 +9,21 @@ fn entry(method: &str) -> &'static Entry {
 
 #[test]
 fn sorted_and_unique() {
-    assert!(
-        entries()
-            .windows(2)
-            .all(|pair| pair[0].method < pair[1].method)
-    );
+    assert!(entries().windows(2).all(|pair| pair[0].method < pair[1].method));
     assert!(entries().len() > 2_600);
 }
 
 #[test]
 fn every_generated_method_has_its_operator() {
-    let without: Vec<_> = entries()
-        .iter()
-        .filter(|entry| entry.aten.is_none())
-        .map(|entry| entry.method)
-        .collect();
-    assert!(
-        without
-            .iter()
-            .all(|method| !method.ends_with("_out") && !method.starts_with("internal_n")),
-        "{without:?}"
-    );
+    let without: Vec<_> = entries().iter().filter(|entry| entry.aten.is_none()).map(|entry| entry.method).collect();
+    assert!(without.iter().all(|method| !method.ends_with("_out") && !method.starts_with("internal_n")), "{without:?}");
     assert!(without.len() < 80, "{without:?}");
 }
 
 #[test]
 fn relu() {
     let relu = entry("relu");
-    assert_eq!(
-        (relu.aten, relu.receiver, relu.results),
-        (Some("aten::relu"), Receiver::Ref, Results::Tensor)
-    );
+    assert_eq!((relu.aten, relu.receiver, relu.results), (Some("aten::relu"), Receiver::Ref, Results::Tensor));
     assert!(relu.params.is_empty() && !relu.writes() && relu.flags.has(Flags::POINTWISE));
     assert!(entry("relu_").writes());
     assert_eq!(entry("relu_").receiver, Receiver::Mut);
@@ -49,11 +33,7 @@ fn relu() {
 fn conv2d() {
     let conv = entry("conv2d");
     assert_eq!(conv.aten, Some("aten::conv2d"));
-    let params: Vec<_> = conv
-        .params
-        .iter()
-        .map(|param| (param.name, param.kind, param.default))
-        .collect();
+    let params: Vec<_> = conv.params.iter().map(|param| (param.name, param.kind, param.default)).collect();
     assert_eq!(
         params,
         [
@@ -73,47 +53,29 @@ fn add_hides_behind_the_operator() {
     assert_eq!(entry("g_add").aten, Some("aten::add.Tensor"));
     assert_eq!(entry("g_add_scalar").aten, Some("aten::add.Scalar"));
     let add = entry("g_add_");
-    assert_eq!(
-        (add.aten, add.receiver, add.writes()),
-        (Some("aten::add_.Tensor"), Receiver::Mut, true)
-    );
+    assert_eq!((add.aten, add.receiver, add.writes()), (Some("aten::add_.Tensor"), Receiver::Mut, true));
     assert_eq!(entry("f_add_"), add);
     assert_eq!(add.fallible().as_deref(), Some("f_add_"));
-    assert!(
-        lookup("add_").is_none(),
-        "tch has `+=`, and no method of that name"
-    );
+    assert!(lookup("add_").is_none(), "tch has `+=`, and no method of that name");
 }
 
 #[test]
 fn max_pool2d() {
     let pool = entry("max_pool2d");
-    assert_eq!(
-        pool.param("stride").map(|param| param.default),
-        Some(Some("[]"))
-    );
-    assert_eq!(
-        pool.param("ceil_mode").map(|param| param.kind),
-        Some(Kind::Bool)
-    );
+    assert_eq!(pool.param("stride").map(|param| param.default), Some(Some("[]")));
+    assert_eq!(pool.param("ceil_mode").map(|param| param.kind), Some(Kind::Bool));
 }
 
 #[test]
 fn associated_function_with_a_list() {
     let cat = entry("cat");
-    assert_eq!(
-        (cat.receiver, cat.params[0].kind, cat.params[1].kind),
-        (Receiver::Free, Kind::TensorList, Kind::Int)
-    );
+    assert_eq!((cat.receiver, cat.params[0].kind, cat.params[1].kind), (Receiver::Free, Kind::TensorList, Kind::Int));
 }
 
 #[test]
 fn handwritten() {
     let size = entry("size4");
-    assert_eq!(
-        (size.aten, size.results, size.door),
-        (None, Results::Ints(4), Door::Fallible)
-    );
+    assert_eq!((size.aten, size.results, size.door), (None, Results::Ints(4), Door::Fallible));
     assert_eq!(entry("numel").door, Door::Plain);
     assert_eq!(entry("f_copy_").results, Results::Unit);
     assert!(entry("copy_").writes());
@@ -133,11 +95,7 @@ fn effects() {
     assert!(!entry("matmul").flags.has(Flags::VIEW));
     assert!(entry("batch_norm").flags.has(Flags::MAY_ALIAS_OR_WRITE));
     assert!(entry("nonzero").flags.has(Flags::DATA_DEPENDENT));
-    assert!(
-        entry("add_out")
-            .param("out")
-            .is_some_and(|out| out.is_written)
-    );
+    assert!(entry("add_out").param("out").is_some_and(|out| out.is_written));
 }
 
 #[test]
@@ -145,17 +103,12 @@ fn lists_and_tuples() {
     assert_eq!(entry("chunk").results, Results::TensorList);
     assert!(entry("chunk").flags.has(Flags::VIEW));
     let lstm = entry("lstm");
-    assert_eq!(
-        (lstm.aten, lstm.results),
-        (Some("aten::lstm.input"), Results::Tensors(3))
-    );
+    assert_eq!((lstm.aten, lstm.results), (Some("aten::lstm.input"), Results::Tensors(3)));
 }
 
 #[test]
 fn by_operator() {
-    let names: Vec<_> = by_aten("aten::to.dtype")
-        .map(|entry| entry.method)
-        .collect();
+    let names: Vec<_> = by_aten("aten::to.dtype").map(|entry| entry.method).collect();
     assert_eq!(names, ["to_dtype", "to_kind", "totype"]);
     assert!(lookup("no_such_method").is_none() && lookup("f_size4").is_none());
 }

@@ -35,7 +35,9 @@ pub(super) fn check_arity(graph: &Graph, id: NodeId, faults: &mut Vec<Fault>) {
     }
     let (least, most) = match &node.op {
         Op::Placeholder => (0, 0),
-        Op::GetAttr(_) | Op::TupleGet(_) | Op::If | Op::Match(_) => (1, 1),
+        // In the graph of a live model it is a path from the model on, and no field of a value.
+        Op::GetAttr(_) => (0, 1),
+        Op::TupleGet(_) | Op::If | Op::Match(_) => (1, 1),
         Op::CallModule(_) | Op::For(_) => (1, usize::MAX),
         Op::Call(_) | Op::Rust(_) | Op::While | Op::Yield => (0, usize::MAX),
     };

@@ -102,7 +102,7 @@ fn arguments_are_counted() -> Result<(), ParseError> {
             `a` has 2 arguments instead of 1 or fewer [arity]
             `b` has no tensor to work on [arity]
             `c` is not given `other` [arity]
-            `d` has 2 arguments instead of 1 [arity]
+            `d` has 2 arguments instead of 0 or more [arity]
             `e` mentions `$2` but has 2 arguments [arity]
             `g` takes part 2 of a tuple of 2 [arity]
             `h` has 1 regions instead of 2 [arity]

@@ -25,7 +25,12 @@ pub(super) fn check(pass: &PassDef, rules: &[(&RuleDef, Resolved)], faults: &mut
         if let Some(label) = &rule.label
             && labels.into_iter().any(|earlier| earlier == label)
         {
-            faults.push(Code::RuleNames, label, &format!("two rules are called `{label}`"), "give each a name of its own");
+            faults.push(
+                Code::RuleNames,
+                label,
+                &format!("two rules are called `{label}`"),
+                "give each a name of its own",
+            );
         }
     }
     if pass.rules.is_empty() {
@@ -35,7 +40,8 @@ pub(super) fn check(pass: &PassDef, rules: &[(&RuleDef, Resolved)], faults: &mut
 }
 
 fn covers_all(general: &Resolved, special: &Resolved) -> bool {
-    let mut cover = Cover { general: &general.captures, special: &special.captures, map: vec![None; general.captures.len()] };
+    let mut cover =
+        Cover { general: &general.captures, special: &special.captures, map: vec![None; general.captures.len()] };
     general.before.len() == special.before.len()
         && general.before.iter().zip(&special.before).all(|(general, special)| cover.covers(general, special))
 }
@@ -45,7 +51,8 @@ fn is_endless(rule: &Resolved) -> bool {
     let mut parts = Vec::new();
     rule.after.iter().for_each(|after| subterms(&term(after, rule), &mut parts));
     parts.iter().any(|part| {
-        let mut cover = Cover { general: &rule.captures, special: &rule.captures, map: vec![None; rule.captures.len()] };
+        let mut cover =
+            Cover { general: &rule.captures, special: &rule.captures, map: vec![None; rule.captures.len()] };
         cover.covers(pattern, part)
     })
 }
@@ -107,7 +114,8 @@ impl Cover<'_> {
             (Pat::List(a), Pat::List(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| self.covers(a, b)),
             (Pat::Call(a, params), Pat::Call(b, others)) => a == b && self.params(*a, params, others),
             (Pat::Operator(a, parts), Pat::Operator(b, others)) => {
-                let in_order = |cover: &mut Self, x: &Pat, y: &Pat| cover.covers(&parts[0], x) && cover.covers(&parts[1], y);
+                let in_order =
+                    |cover: &mut Self, x: &Pat, y: &Pat| cover.covers(&parts[0], x) && cover.covers(&parts[1], y);
                 a == b
                     && (self.attempt(|cover| in_order(cover, &others[0], &others[1]))
                         || a.commutes() && self.attempt(|cover| in_order(cover, &others[1], &others[0])))
@@ -137,7 +145,8 @@ impl Cover<'_> {
                 }
             })
         };
-        !unlisted && (self.attempt(|cover| in_order(cover, false)) || commutes && self.attempt(|cover| in_order(cover, true)))
+        !unlisted
+            && (self.attempt(|cover| in_order(cover, false)) || commutes && self.attempt(|cover| in_order(cover, true)))
     }
 
     fn attempt(&mut self, way: impl FnOnce(&mut Self) -> bool) -> bool {

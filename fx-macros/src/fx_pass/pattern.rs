@@ -6,7 +6,7 @@ use proc_macro2::Ident;
 use syn::{Expr, ExprLit, Lit, UnOp};
 
 use super::rule::Resolver;
-use super::schema::{Schema, fields_of, FieldType};
+use super::schema::{FieldType, Schema, fields_of};
 use super::term::{Kind, Literal, Operator, Pat, Yields, kind_name};
 
 impl Resolver<'_> {
@@ -36,7 +36,9 @@ impl Resolver<'_> {
             Expr::Infer(_) => Some(Pat::Any),
             Expr::Lit(_) | Expr::Unary(_) => self.pat_literal(expr),
             Expr::Path(path) => self.pat_path(path),
-            Expr::Array(array) => Some(Pat::List(array.elems.iter().map(|item| self.pat(item)).collect::<Option<_>>()?)),
+            Expr::Array(array) => {
+                Some(Pat::List(array.elems.iter().map(|item| self.pat(item)).collect::<Option<_>>()?))
+            }
             Expr::Try(inner) => self.optional(&inner.expr),
             Expr::Binary(binary) => self.pat_binary(binary),
             Expr::MethodCall(call) => {
@@ -118,7 +120,11 @@ impl Resolver<'_> {
             }
             let right = self.pat(&binary.right)?;
             let bound_right = self.newly_bound(&before);
-            if let Some(&slot) = bound_left.iter().chain(&bound_right).find(|slot| !bound_left.contains(slot) || !bound_right.contains(slot)) {
+            if let Some(&slot) = bound_left
+                .iter()
+                .chain(&bound_right)
+                .find(|slot| !bound_left.contains(slot) || !bound_right.contains(slot))
+            {
                 let name = &self.captures[slot].name;
                 let message = format!("only one of the alternatives binds `{name}`");
                 self.faults.push(Code::UnevenAlternatives, binary, &message, "bind the same captures in each of them");
@@ -142,7 +148,9 @@ impl Resolver<'_> {
 
     fn newly_bound(&self, before: &[usize]) -> Vec<usize> {
         let now = self.captures.iter().enumerate();
-        now.filter(|(slot, capture)| capture.bound > before.get(*slot).copied().unwrap_or(0)).map(|(slot, _)| slot).collect()
+        now.filter(|(slot, capture)| capture.bound > before.get(*slot).copied().unwrap_or(0))
+            .map(|(slot, _)| slot)
+            .collect()
     }
 
     fn pat_operator(&mut self, operator: Operator, left: &Expr, right: &Expr) -> Option<Pat> {
@@ -197,7 +205,12 @@ impl Resolver<'_> {
         let args = call.args.iter().map(|arg| self.pat(arg)).collect::<Option<Vec<Pat>>>()?;
         let [input] = &args[..] else {
             let message = format!("a layer is called on one tensor, not on {}", args.len());
-            self.faults.push(Code::RuleArity, &call.args, &message, "the flag `train` is left out: rules see inference");
+            self.faults.push(
+                Code::RuleArity,
+                &call.args,
+                &message,
+                "the flag `train` is left out: rules see inference",
+            );
             return None;
         };
         self.want_tensor(&call.args[0], input);
@@ -282,8 +295,14 @@ impl Resolver<'_> {
         for name in names {
             let Some(field) = fields.iter().find(|field| name == field.name) else {
                 let known: Vec<&str> = fields.iter().map(|field| field.name).collect();
-                let help = if known.is_empty() { "it has none".to_owned() } else { format!("it has: {}", known.join(", ")) };
-                self.faults.push(Code::UnknownLayerField, name, &format!("a `{kind}` has no field `{name}` here"), &help);
+                let help =
+                    if known.is_empty() { "it has none".to_owned() } else { format!("it has: {}", known.join(", ")) };
+                self.faults.push(
+                    Code::UnknownLayerField,
+                    name,
+                    &format!("a `{kind}` has no field `{name}` here"),
+                    &help,
+                );
                 return None;
             };
             path.push((field.name, field.ty));

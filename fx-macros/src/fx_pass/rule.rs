@@ -49,7 +49,17 @@ pub(super) fn resolve(def: &RuleDef, faults: &mut Faults) -> Option<Resolved> {
     let Resolver { captures, lets, computed, .. } = resolver;
     let guard = def.guard.as_ref().map(|guard| spelled(guard.to_token_stream())).unwrap_or_default();
     let text = [spelled(def.before.to_token_stream()), spelled(def.after.to_token_stream()), guard];
-    Some(Resolved { label: def.label.clone(), doc: doc_of(&def.attrs), text, captures, before, guards, computed, lets, after })
+    Some(Resolved {
+        label: def.label.clone(),
+        doc: doc_of(&def.attrs),
+        text,
+        captures,
+        before,
+        guards,
+        computed,
+        lets,
+        after,
+    })
 }
 
 fn captures(defs: &[CaptureDef], faults: &mut Faults) -> Option<Vec<Capture>> {
@@ -89,7 +99,9 @@ fn kind_of(ty: &Type, faults: &mut Faults) -> Option<Kind> {
         (_, layer) if fx_front::leaf::of_type(layer).is_some() => Kind::Module(layer.to_owned()),
         _ => {
             let layers: Vec<&str> = fx_front::leaf::LEAVES.iter().map(|leaf| leaf.name).collect();
-            let near = layers.iter().find(|layer| layer.eq_ignore_ascii_case(&last) || layer.starts_with(&last) && !last.is_empty());
+            let near = layers
+                .iter()
+                .find(|layer| layer.eq_ignore_ascii_case(&last) || layer.starts_with(&last) && !last.is_empty());
             let help = match near {
                 Some(near) => format!("the nearest layer is `{near}`"),
                 None => "layers of `nn`, `Tensor`, `f64`, `i64`, `bool` and `[i64]` can be captured".to_owned(),
@@ -117,7 +129,10 @@ impl Resolver<'_> {
         if slot.is_none() {
             let names: Vec<String> = self.captures.iter().map(|capture| capture.name.to_string()).collect();
             let message = format!("`{name}` is not captured");
-            let help = format!("the captures are declared in front: `|{}|`", [names, vec![name.to_string()]].concat().join(", "));
+            let help = format!(
+                "the captures are declared in front: `|{}|`",
+                [names, vec![name.to_string()]].concat().join(", ")
+            );
             self.faults.push(Code::UnboundCapture, name, &message, &help);
         }
         slot
@@ -126,7 +141,12 @@ impl Resolver<'_> {
     /// A name that `let` gives to a part of the pattern.
     pub(super) fn name_part(&mut self, name: &Ident) -> Option<usize> {
         if self.slot_of(name).is_some() {
-            self.faults.push(Code::CaptureTwice, name, &format!("`{name}` is declared twice"), "give the part another name");
+            self.faults.push(
+                Code::CaptureTwice,
+                name,
+                &format!("`{name}` is declared twice"),
+                "give the part another name",
+            );
             return None;
         }
         let name = name.clone();
@@ -226,7 +246,8 @@ impl Resolver<'_> {
     pub(super) fn mentioned(&mut self, expr: &Expr) -> Vec<usize> {
         let mut names = Vec::new();
         idents(expr.to_token_stream(), &mut names);
-        let slots: Vec<usize> = (0..self.captures.len()).filter(|&slot| names.contains(&self.captures[slot].name.to_string())).collect();
+        let slots: Vec<usize> =
+            (0..self.captures.len()).filter(|&slot| names.contains(&self.captures[slot].name.to_string())).collect();
         for &slot in &slots {
             self.captures[slot].used += 1;
         }
@@ -304,7 +325,8 @@ fn split<'e>(guard: &'e Expr, out: &mut Vec<&'e Expr>) {
             split(&binary.left, out);
             split(&binary.right, out);
         }
-        Expr::Paren(inner) if matches!(&*inner.expr, Expr::Binary(binary) if matches!(binary.op, syn::BinOp::And(_))) => {
+        Expr::Paren(inner) if matches!(&*inner.expr, Expr::Binary(binary) if matches!(binary.op, syn::BinOp::And(_))) =>
+        {
             split(&inner.expr, out);
         }
         one => out.push(one),

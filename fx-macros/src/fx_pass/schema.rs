@@ -99,12 +99,19 @@ impl Schema {
             given[..at].iter().any(|(earlier, _)| earlier == position).then_some((*position, *expr))
         }) {
             let name = self.params[position].name;
-            faults.push(Code::ParameterTwice, expr, &format!("`{name}` is given twice"), "by position or by name, not both");
+            faults.push(
+                Code::ParameterTwice,
+                expr,
+                &format!("`{name}` is given twice"),
+                "by position or by name, not both",
+            );
             return None;
         }
-        let missing = self.params.iter().enumerate().find(|(position, param)| {
-            param.default.is_none() && !given.iter().any(|(given, _)| given == position)
-        });
+        let missing = self
+            .params
+            .iter()
+            .enumerate()
+            .find(|(position, param)| param.default.is_none() && !given.iter().any(|(given, _)| given == position));
         if let Some((_, param)) = missing {
             let message = format!("`{op}` is not given `{}`", param.name);
             faults.push(Code::RuleArity, at, &message, "`_` matches any argument");
@@ -121,8 +128,13 @@ impl Schema {
         };
         let position = name.as_deref().and_then(|name| self.params.iter().position(|param| param.name == name));
         if position.is_none() {
-            let names: Vec<&str> =
-                self.params.iter().enumerate().filter(|(at, _)| !given.iter().any(|(given, _)| given == at)).map(|(_, param)| param.name).collect();
+            let names: Vec<&str> = self
+                .params
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| !given.iter().any(|(given, _)| given == at))
+                .map(|(_, param)| param.name)
+                .collect();
             let help = format!("it has: {}", names.join(", "));
             let name = name.unwrap_or_else(|| "this".to_owned());
             faults.push(Code::UnknownParameter, left, &format!("`{}` has no parameter `{name}`", self.op), &help);
@@ -140,7 +152,8 @@ fn params_of(op: OpId) -> Vec<ParamInfo> {
         return vec![tensor("input"), tensor("weight"), bias, params];
     };
     let receiver = (entry.receiver != catalog::Receiver::Free).then(|| tensor("self"));
-    let rest = entry.params.iter().map(|param| ParamInfo { name: param.name, kind: param.kind, default: param.default_arg() });
+    let rest =
+        entry.params.iter().map(|param| ParamInfo { name: param.name, kind: param.kind, default: param.default_arg() });
     receiver.into_iter().chain(rest).collect()
 }
 

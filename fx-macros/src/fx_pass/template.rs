@@ -6,8 +6,8 @@ use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{Expr, UnOp};
 
-use super::pattern::{last_two, literal, literal_yields, op_yields, yields_of};
 use super::parse::spelled;
+use super::pattern::{last_two, literal, literal_yields, op_yields, yields_of};
 use super::rule::Resolver;
 use super::schema::{FieldType, Schema};
 use super::term::{Kind, Literal, Operator, Pat, Tmpl, Yields, kind_name};
@@ -24,7 +24,8 @@ impl Resolver<'_> {
             one => vec![one],
         };
         if outputs.len() != before.len() {
-            let message = format!("the pattern has {} and the replacement {}", count(before.len()), count(outputs.len()));
+            let message =
+                format!("the pattern has {} and the replacement {}", count(before.len()), count(outputs.len()));
             let help = "several outputs are a tuple on both sides: `(a, b) => (c, d)`";
             self.faults.push(Code::OutputCount, end, &message, help);
             return None;
@@ -88,7 +89,12 @@ impl Resolver<'_> {
         let at = self.lets.len() - 1;
         for (part, name) in names.iter().enumerate() {
             if self.slot_of(name).is_some() {
-                self.faults.push(Code::CaptureTwice, name, &format!("`{name}` is captured already"), "give it another name");
+                self.faults.push(
+                    Code::CaptureTwice,
+                    name,
+                    &format!("`{name}` is captured already"),
+                    "give it another name",
+                );
                 return None;
             }
             let tmpl = if names.len() == 1 { Tmpl::Let(at) } else { Tmpl::Part(at, part) };
@@ -107,7 +113,9 @@ impl Resolver<'_> {
             Expr::Reference(inner) => self.template(&inner.expr),
             Expr::Try(inner) => self.template(&inner.expr),
             Expr::Path(path) => self.tmpl_path(path),
-            Expr::Array(array) => Some(Tmpl::List(array.elems.iter().map(|item| self.template(item)).collect::<Option<_>>()?)),
+            Expr::Array(array) => {
+                Some(Tmpl::List(array.elems.iter().map(|item| self.template(item)).collect::<Option<_>>()?))
+            }
             Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => {
                 self.template(&unary.expr).map(|inner| Tmpl::Neg(Box::new(inner)))
             }
@@ -139,7 +147,10 @@ impl Resolver<'_> {
             }
             Expr::Macro(call) if call.mac.path.is_ident("rust") => Some(self.tmpl_rust(&call.mac.tokens)),
             other => {
-                self.syntax(other, "a replacement is made of captures, literals, ops and layers; other Rust goes into `rust!(..)`");
+                self.syntax(
+                    other,
+                    "a replacement is made of captures, literals, ops and layers; other Rust goes into `rust!(..)`",
+                );
                 None
             }
         }
@@ -192,7 +203,12 @@ impl Resolver<'_> {
             let args = call.args.iter().map(|arg| self.template(arg)).collect::<Option<Vec<Tmpl>>>()?;
             if args.len() != 1 {
                 let message = format!("a layer is called on one tensor, not on {}", args.len());
-                self.faults.push(Code::RuleArity, &call.args, &message, "the flag `train` is left out: rules see inference");
+                self.faults.push(
+                    Code::RuleArity,
+                    &call.args,
+                    &message,
+                    "the flag `train` is left out: rules see inference",
+                );
                 return None;
             }
             return Some(Tmpl::Module(slot, args));
@@ -217,7 +233,8 @@ impl Resolver<'_> {
     ) -> Option<Tmpl> {
         let schema = Schema::of(at, name, self.faults)?;
         let given = schema.assign(at, receiver, args, self.faults)?;
-        let mut values: Vec<Option<Tmpl>> = schema.params.iter().map(|param| param.default.as_ref().map(default)).collect();
+        let mut values: Vec<Option<Tmpl>> =
+            schema.params.iter().map(|param| param.default.as_ref().map(default)).collect();
         for (position, expr) in given {
             let (value, info) = (self.template(expr)?, &schema.params[position]);
             let yields = self.yields(&value);

@@ -163,17 +163,33 @@ impl Yields {
             Yields::OptTensor => matches!(kind, K::OptTensor),
             Yields::Number => matches!(
                 kind,
-                K::Int | K::Usize | K::OptInt | K::IntList | K::OptIntList | K::Float | K::OptFloat | K::FloatList | K::Scalar | K::Shape | K::Other
+                K::Int
+                    | K::Usize
+                    | K::OptInt
+                    | K::IntList
+                    | K::OptIntList
+                    | K::Float
+                    | K::OptFloat
+                    | K::FloatList
+                    | K::Scalar
+                    | K::Shape
+                    | K::Other
             ),
             Yields::Bool => matches!(kind, K::Bool | K::Scalar),
             Yields::Str => matches!(kind, K::Str),
-            Yields::List => matches!(
-                kind,
-                K::IntList | K::OptIntList | K::FloatList | K::TensorList | K::OptTensorList | K::Shape
-            ),
+            Yields::List => {
+                matches!(kind, K::IntList | K::OptIntList | K::FloatList | K::TensorList | K::OptTensorList | K::Shape)
+            }
             Yields::Nothing => matches!(
                 kind,
-                K::OptTensor | K::OptInt | K::OptFloat | K::OptIntList | K::OptElementKind | K::OptLayout | K::Scalar | K::OptTensorList
+                K::OptTensor
+                    | K::OptInt
+                    | K::OptFloat
+                    | K::OptIntList
+                    | K::OptElementKind
+                    | K::OptLayout
+                    | K::Scalar
+                    | K::OptTensorList
             ),
             Yields::Layer | Yields::Tuple(_) => false,
         }

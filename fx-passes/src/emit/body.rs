@@ -132,7 +132,9 @@ impl<'e, 'a> Writer<'e, 'a> {
     fn lock_captured(&mut self, region: RegionId) {
         let (plan, Some(holder)) = (&self.emitter.plan, self.holders.get(&region).cloned()) else { return };
         for id in plan.scopes.get(&region).into_iter().flat_map(|scope| &scope.fields) {
-            let Some(stored) = plan.stored.get(id).filter(|stored| matches!(stored.kind, Holder::Captured(_))) else { continue };
+            let Some(stored) = plan.stored.get(id).filter(|stored| matches!(stored.kind, Holder::Captured(_))) else {
+                continue;
+            };
             let name = self.names.fresh(&stored.field);
             self.line(format!("let mut {name} = {holder}.{}.lock();", stored.field));
             self.set(*id, Value::owned(format!("(*{name})")));
@@ -195,7 +197,10 @@ impl<'e, 'a> Writer<'e, 'a> {
         let region = self.graph().scope_of(id);
         if node.ty.is_tensor() && !value.is_ref && self.phase == Phase::Call {
             let replaces = self.owned.get(&wanted).is_some_and(|old| {
-                old.region == region && old.line != usize::MAX && self.last_reads.get(&old.node) == Some(&id) && !matches!(node.op, Op::Yield)
+                old.region == region
+                    && old.line != usize::MAX
+                    && self.last_reads.get(&old.node) == Some(&id)
+                    && !matches!(node.op, Op::Yield)
             });
             if replaces {
                 self.make_mutable(&wanted);

@@ -21,8 +21,11 @@ impl Writer<'_, '_> {
                 Value::owned(format!("{tuple}.{position}"))
             }
             fx_ir::Op::CallModule(_) => {
-                let read = |position: usize| node.args.get(position).map_or(Value::owned("()"), |arg| argument(arg, &|id| self.read(id)));
-                let call = format!("::fx_runtime::nn::Layer::f_forward({}, {})", read(0).borrowed(), read(1).borrowed());
+                let read = |position: usize| {
+                    node.args.get(position).map_or(Value::owned("()"), |arg| argument(arg, &|id| self.read(id)))
+                };
+                let call =
+                    format!("::fx_runtime::nn::Layer::f_forward({}, {})", read(0).borrowed(), read(1).borrowed());
                 Value::owned(located(&call, node))
             }
             // What is left is a bug that rustc shows.
@@ -80,7 +83,9 @@ impl Writer<'_, '_> {
                 self.read(*id).borrowed()
             }
             (Kind::Shape, Arg::Node(id)) if self.is_list(*id) => format!("{}.as_slice()", self.read(*id).text),
-            (Kind::Shape | Kind::IntList | Kind::OptIntList | Kind::FloatList, Arg::List(items)) if items.is_empty() => {
+            (Kind::Shape | Kind::IntList | Kind::OptIntList | Kind::FloatList, Arg::List(items))
+                if items.is_empty() =>
+            {
                 let number = if kind == Kind::FloatList { "f64" } else { "i64" };
                 format!("&[] as &[{number}]")
             }

@@ -45,7 +45,8 @@ impl Writer<'_, '_> {
         let mut text = if head.starts_with("match ") && arms[0].0 == "true" {
             self.if_text(&head, &arms)
         } else {
-            let arms: Vec<String> = arms.iter().map(|(pattern, region)| format!("{pattern} => {}", self.arm(*region))).collect();
+            let arms: Vec<String> =
+                arms.iter().map(|(pattern, region)| format!("{pattern} => {}", self.arm(*region))).collect();
             format!("{head} {{ {} }}", arms.join("\n"))
         };
         if self.graph().node(id).ty == fx_ir::Type::Tuple(Vec::new()) {
@@ -81,7 +82,10 @@ impl Writer<'_, '_> {
             text = text.replace(&format!("%{position}"), &name);
             if is_number(&self.graph().node(param).ty) {
                 // Whether the pattern binds a number or a reference to one, from here on it is a number.
-                self.openings.entry(self.graph().scope_of(param)).or_default().push(format!("let {name} = {name}.clone();"));
+                self.openings
+                    .entry(self.graph().scope_of(param))
+                    .or_default()
+                    .push(format!("let {name} = {name}.clone();"));
                 self.set(param, Value::owned(name));
             } else {
                 self.set(param, Value::reference(name));
@@ -254,7 +258,9 @@ fn fold_tail(lines: &mut Vec<String>, tail: &mut String) {
         Some((target, value)) => (format!("{target} = "), value.trim_end_matches(';').to_owned()),
         None => (String::new(), tail.clone()),
     };
-    let Some(value) = last.strip_prefix(&format!("let {name} = ")).and_then(|rest| rest.strip_suffix(';')) else { return };
+    let Some(value) = last.strip_prefix(&format!("let {name} = ")).and_then(|rest| rest.strip_suffix(';')) else {
+        return;
+    };
     let end = if target.is_empty() { "" } else { ";" };
     *tail = format!("{target}{value}{end}");
     lines.pop();
@@ -262,5 +268,9 @@ fn fold_tail(lines: &mut Vec<String>, tail: &mut String) {
 
 /// A `match` borrows what it looks at, unless that is a number, a tuple of references or a reference already.
 fn borrowed_subject(subject: &Value) -> String {
-    if subject.text.starts_with('(') && !subject.text.starts_with("(*") { subject.text.clone() } else { subject.borrowed() }
+    if subject.text.starts_with('(') && !subject.text.starts_with("(*") {
+        subject.text.clone()
+    } else {
+        subject.borrowed()
+    }
 }

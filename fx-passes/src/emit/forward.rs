@@ -37,7 +37,11 @@ impl Emitter<'_> {
         let (params, names) = (params.join(", "), names.join(", "));
         let frame = if lines.contains("&frame") { "let frame = &self.frame;" } else { "" };
         let generics = &self.index.fns[self.traced.item].sig.generics.params;
-        let lifetimes = if generics.is_empty() { String::new() } else { format!("<{}>", quote::ToTokens::to_token_stream(generics)) };
+        let lifetimes = if generics.is_empty() {
+            String::new()
+        } else {
+            format!("<{}>", quote::ToTokens::to_token_stream(generics))
+        };
         let (name, output) = (&signature.name, &signature.output.written);
         let (door, door_type) = self.door(&names);
         let frozen = &self.name;
@@ -138,7 +142,7 @@ impl Emitter<'_> {
         let name = &self.traced.signature.name;
         match function.of_trait.as_deref() {
             Some(of @ ("Module" | "ModuleT")) => format!(
-                "impl ::fx_runtime::nn::{of} for {} {{ fn {name}(&self, {params}) -> ::fx_runtime::Tensor {{ {}::{name}(self, {names}) }} }}\n",
+                "#[allow(unused, clippy::all, clippy::pedantic)]\nimpl ::fx_runtime::nn::{of} for {} {{ fn {name}(&self, {params}) -> ::fx_runtime::Tensor {{ {}::{name}(self, {names}) }} }}\n",
                 self.name, self.name
             ),
             _ => String::new(),

@@ -130,7 +130,8 @@ impl Writer<'_, '_> {
             (_, shape) => {
                 let node = self.graph().node(id);
                 let read = |id| self.read(id);
-                let condition = node.args.first().map_or_else(String::new, |arg| super::value::argument(arg, &read).text);
+                let condition =
+                    node.args.first().map_or_else(String::new, |arg| super::value::argument(arg, &read).text);
                 let patterns = ["true".to_owned(), "false".to_owned()];
                 let arms = self.arms(id, &patterns, shape);
                 format!("match {condition} {{ {arms} }}")

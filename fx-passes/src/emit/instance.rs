@@ -102,8 +102,12 @@ impl Walk<'_, '_> {
         let early = self.writer.emitter.bindings.get(id) != Binding::Call;
         let made_by_op = matches!(node.op, Op::Call(_) | Op::CallModule(_));
         let inside = node.regions.iter().flat_map(|&region| &self.writer.graph().region(region).nodes);
-        let all_inside = inside.copied().all(|inner| matches!(self.writer.graph().node(inner).op, Op::Yield) || self.is_live(inner));
-        early && !made_by_op && all_inside && node.inputs().all(|input| self.is_live(input) || matches!(node.op, Op::GetAttr(_)))
+        let all_inside =
+            inside.copied().all(|inner| matches!(self.writer.graph().node(inner).op, Op::Yield) || self.is_live(inner));
+        early
+            && !made_by_op
+            && all_inside
+            && node.inputs().all(|input| self.is_live(input) || matches!(node.op, Op::GetAttr(_)))
     }
 
     fn region(&mut self, region: RegionId) {
@@ -151,7 +155,9 @@ impl Walk<'_, '_> {
                 let name = self.writer.graph().base_name(id).to_owned();
                 format!("t.code({:?}, &[{}], {name:?}, {place:?})", code.template, self.args(&all))
             }
-            Op::GetAttr(field) => format!("t.code({:?}, &[{}], {field:?}, {place:?})", format!("$0.{field}"), self.args(&all)),
+            Op::GetAttr(field) => {
+                format!("t.code({:?}, &[{}], {field:?}, {place:?})", format!("$0.{field}"), self.args(&all))
+            }
             other => format!("t.code({:?}, &[{}], \"node\", {place:?})", other.opcode(), self.args(&all)),
         };
         self.name(id, &call);
@@ -334,7 +340,8 @@ impl Walk<'_, '_> {
         }
         self.count += 1;
         let turn = self.writer.names.fresh(&format!("turn{}", self.count));
-        let subject = self.writer.graph().node(id).input(0).map_or(Value::owned("()"), |subject| self.writer.read(subject));
+        let subject =
+            self.writer.graph().node(id).input(0).map_or(Value::owned("()"), |subject| self.writer.read(subject));
         let (pattern, over) = header.split_once(" in ").unwrap_or((header, "$0"));
         let pattern = self.writer.turn(pattern, over, bound);
         let over = template::fill(over, &|_| subject.clone());
@@ -351,7 +358,12 @@ impl Walk<'_, '_> {
             first => format!("({first}_usize..).zip({over})"),
         };
         self.writer.line(format!("for ({turn}, {pattern}) in {turns} {body}"));
-        let live: Vec<String> = carried.iter().zip(&names).filter(|(param, _)| self.is_live(**param)).map(|(_, name)| name.clone()).collect();
+        let live: Vec<String> = carried
+            .iter()
+            .zip(&names)
+            .filter(|(param, _)| self.is_live(**param))
+            .map(|(_, name)| name.clone())
+            .collect();
         for name in live {
             self.writer.line(format!("let {name} = (&::fx_runtime::instance::Probe(&{name})).arg({name:?});"));
         }

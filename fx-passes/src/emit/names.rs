@@ -13,7 +13,8 @@ impl Names {
     pub(super) fn fresh(&mut self, base: &str) -> String {
         let base = identifier(base);
         let numbered = (2..).map(|number| format!("{base}_{number}"));
-        let name = std::iter::once(base.clone()).chain(numbered).find(|name| !self.taken.contains(name)).unwrap_or(base);
+        let name =
+            std::iter::once(base.clone()).chain(numbered).find(|name| !self.taken.contains(name)).unwrap_or(base);
         self.taken.insert(name.clone());
         name
     }

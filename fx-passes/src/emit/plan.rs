@@ -137,10 +137,11 @@ impl Planner<'_> {
 
     fn region(&mut self, region: RegionId, scope: RegionId) {
         for &id in &self.graph.region(region).nodes {
-            if !self.is_call(id) {
+            let node = self.graph.node(id);
+            // What a region hands over is read at the call, even where it is known before.
+            if !self.is_call(id) && node.op != Op::Yield {
                 continue;
             }
-            let node = self.graph.node(id);
             let decision = self.is_decision(id);
             let skipped = if decision { node.input(0) } else { None };
             if let Some(subject) = skipped {
@@ -195,7 +196,11 @@ impl Planner<'_> {
         let node = self.graph.node(id);
         match holder(&node.ty, &node.op) {
             // The number of a turn is known to `freeze` alone, even where the range is written out.
-            Some(kind) if self.bindings.get(id) == Binding::Freeze || node.op == Op::Placeholder || self.is_from_control_flow(id) => {
+            Some(kind)
+                if self.bindings.get(id) == Binding::Freeze
+                    || node.op == Op::Placeholder
+                    || self.is_from_control_flow(id) =>
+            {
                 let scope = self.scope_of(id, scope);
                 let label = field_label(self.graph, id);
                 let field = self.claim(id, scope, &label);
@@ -214,7 +219,11 @@ impl Planner<'_> {
     /// Is it a result of control flow, which no expression can repeat?
     fn is_from_control_flow(&self, id: NodeId) -> bool {
         let node = self.graph.node(id);
-        let whole = if matches!(node.op, Op::TupleGet(_)) { node.input(0).map_or(node, |whole| self.graph.node(whole)) } else { node };
+        let whole = if matches!(node.op, Op::TupleGet(_)) {
+            node.input(0).map_or(node, |whole| self.graph.node(whole))
+        } else {
+            node
+        };
         whole.op.is_control_flow()
     }
 
@@ -291,7 +300,9 @@ fn field_label(graph: &Graph, id: NodeId) -> String {
     let node = graph.node(id);
     match &node.op {
         Op::GetAttr(name) => match node.input(0) {
-            Some(outer) if matches!(graph.node(outer).op, Op::GetAttr(_)) => format!("{}_{name}", graph.base_name(outer)),
+            Some(outer) if matches!(graph.node(outer).op, Op::GetAttr(_)) => {
+                format!("{}_{name}", graph.base_name(outer))
+            }
             _ => name.clone(),
         },
         Op::Placeholder if node.name == "self" => "model".to_owned(),
@@ -306,7 +317,11 @@ fn heads(patterns: &[String]) -> Vec<String> {
         let path = pattern.split(['(', '{', ' ']).next().unwrap_or_default();
         let last = path.rsplit("::").next().unwrap_or_default();
         let name = camel(last);
-        if name.is_empty() || name.chars().next().is_some_and(|c| c.is_ascii_digit()) { "Other".to_owned() } else { name }
+        if name.is_empty() || name.chars().next().is_some_and(|c| c.is_ascii_digit()) {
+            "Other".to_owned()
+        } else {
+            name
+        }
     };
     patterns.iter().map(|pattern| names.fresh(&head(pattern))).collect()
 }

@@ -18,11 +18,14 @@ impl Emitter<'_> {
                 continue;
             }
             let fields: String = scope.fields.iter().map(|&id| self.struct_field(id)).collect();
-            let (doc, frame) = if root { (self.doc(), "frame: ::fx_runtime::frozen::Frame,") } else { (String::new(), "") };
+            let (doc, frame) =
+                if root { (self.doc(), "frame: ::fx_runtime::frozen::Frame,") } else { (String::new(), "") };
             let visibility = if root { "pub " } else { "" };
             out.push_str(&format!("{doc}#[derive(Debug)]\n{visibility}struct {} {{ {frame} {fields} }}\n", scope.name));
         }
-        for decided in self.plan.scopes.values().flat_map(|scope| &scope.fields).filter_map(|id| self.plan.decided.get(id)) {
+        for decided in
+            self.plan.scopes.values().flat_map(|scope| &scope.fields).filter_map(|id| self.plan.decided.get(id))
+        {
             if let Shape::Choice(name, variants) = &decided.shape {
                 out.push_str(&self.choice(name, variants, decided));
             }
@@ -70,7 +73,8 @@ impl Emitter<'_> {
     fn choice(&self, name: &str, variants: &[(String, bool)], decided: &Decided) -> String {
         let owner = self.plan.decided.iter().find(|(_, other)| std::ptr::eq(*other, decided)).map(|(&id, _)| id);
         let variant = |(position, (variant, full)): (usize, &(String, bool))| {
-            let scope = owner.and_then(|owner| self.region_scope(owner, position)).map_or("", |scope| scope.name.as_str());
+            let scope =
+                owner.and_then(|owner| self.region_scope(owner, position)).map_or("", |scope| scope.name.as_str());
             if *full { format!("{variant}({scope}),") } else { format!("{variant},") }
         };
         let variants: String = variants.iter().enumerate().map(variant).collect();

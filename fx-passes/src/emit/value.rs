@@ -81,7 +81,11 @@ pub(super) fn literal(arg: &Arg, read: &dyn Fn(NodeId) -> Value) -> String {
         Arg::Node(id) => read(*id).text,
         Arg::Int(number) => number.to_string(),
         Arg::Float(number) if number.is_infinite() => {
-            if *number > 0.0 { "f64::INFINITY".to_owned() } else { "f64::NEG_INFINITY".to_owned() }
+            if *number > 0.0 {
+                "f64::INFINITY".to_owned()
+            } else {
+                "f64::NEG_INFINITY".to_owned()
+            }
         }
         Arg::Float(number) if number.is_nan() => "f64::NAN".to_owned(),
         Arg::Float(number) => format!("{number:?}"),

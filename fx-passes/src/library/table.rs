@@ -6,7 +6,8 @@ use crate::pass::Pass;
 
 /// A page in Markdown: for each pass its rules, each with what it replaces, by what, and when.
 pub fn table(passes: &[Box<dyn Pass>]) -> String {
-    let mut page = String::from("# Rules\n\nWhat each pass rewrites, in the order in which passes and rules are tried.\n");
+    let mut page =
+        String::from("# Rules\n\nWhat each pass rewrites, in the order in which passes and rules are tried.\n");
     for pass in passes {
         let Some(rules) = pass.rules() else { continue };
         // Writing to a string cannot fail.

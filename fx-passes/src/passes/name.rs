@@ -32,7 +32,8 @@ mod tests {
 
     #[test]
     fn layers_are_called_by_their_fields() {
-        let labels = ["conv1", "layer1.*.conv1", "layer1.*.downsample.conv", "features.0.-1", "a.b.c.d", "", "x.*", "x.*.0"];
+        let labels =
+            ["conv1", "layer1.*.conv1", "layer1.*.downsample.conv", "features.0.-1", "a.b.c.d", "", "x.*", "x.*.0"];
         let name = |label: &str| layer_name(&Origin { labels: vec![label.to_owned()], ..Origin::default() });
         let want = ["conv1", "conv1", "downsample_conv", "features_0_1", "c_d", "kernel", "kernel", "x_0"];
         assert_eq!(labels.map(name), want);

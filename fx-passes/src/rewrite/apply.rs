@@ -36,8 +36,17 @@ pub(super) fn apply(
     for &id in &matched {
         facts.forget(graph, id);
     }
-    let mut builder =
-        Builder { graph, facts, rule, bound: &bound, computed, origin, anchor: last, lets: Vec::new(), made: Vec::new() };
+    let mut builder = Builder {
+        graph,
+        facts,
+        rule,
+        bound: &bound,
+        computed,
+        origin,
+        anchor: last,
+        lets: Vec::new(),
+        made: Vec::new(),
+    };
     for value in rule.lets {
         let parts = builder.bind(value);
         builder.lets.push(parts);
@@ -124,7 +133,12 @@ impl Builder<'_> {
             return vec![bound];
         }
         let part = |(at, name): (usize, &&str)| {
-            self.make(Step { op: Op::TupleGet(at), args: vec![bound.clone()], ty: Type::TENSOR, name: (*name).to_owned() })
+            self.make(Step {
+                op: Op::TupleGet(at),
+                args: vec![bound.clone()],
+                ty: Type::TENSOR,
+                name: (*name).to_owned(),
+            })
         };
         value.names.iter().enumerate().map(part).collect()
     }
@@ -171,7 +185,12 @@ impl Builder<'_> {
                 let Kind::Module(kind) = self.rule.captures[*slot].kind else { return Err(Arg::None) };
                 let layer = self.bound.slots[*slot].clone();
                 let args = layer.into_iter().chain(self.values(args)).collect();
-                Ok(Step { op: Op::CallModule(ModuleKind(kind.to_owned())), args, ty: Type::TENSOR, name: kind.to_lowercase() })
+                Ok(Step {
+                    op: Op::CallModule(ModuleKind(kind.to_owned())),
+                    args,
+                    ty: Type::TENSOR,
+                    name: kind.to_lowercase(),
+                })
             }
             Template::Field(slot, path) => Err(self.field(*slot, path)),
             Template::Or([optional, other]) => {
@@ -202,7 +221,8 @@ impl Builder<'_> {
                 FieldType::OptTensor => Type::Option(Box::new(Type::TENSOR)),
                 FieldType::Rust(spelling) => Type::rust(*spelling),
             };
-            at = self.make(Step { op: Op::GetAttr((*field).to_owned()), args: vec![at], ty, name: (*field).to_owned() });
+            at =
+                self.make(Step { op: Op::GetAttr((*field).to_owned()), args: vec![at], ty, name: (*field).to_owned() });
         }
         at
     }

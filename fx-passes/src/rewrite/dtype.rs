@@ -7,9 +7,31 @@ const DEPTH: usize = 8;
 
 /// Ops that yield floats, or fail, whatever they are given.
 const FLOATING: &[&str] = &[
-    "sigmoid", "tanh", "silu", "gelu", "softmax", "exp", "sqrt", "rsqrt", "div", "div.Scalar", "hardswish", "hardsigmoid",
-    "convolution", "batch_norm", "layer_norm", "group_norm", "mean.dim", "dropout", "erf", "rms_norm", "log_softmax",
-    "reciprocal", "adaptive_avg_pool2d", "avg_pool2d", "scaled_dot_product_attention",
+    "sigmoid",
+    "tanh",
+    "silu",
+    "gelu",
+    "softmax",
+    "exp",
+    "sqrt",
+    "rsqrt",
+    "div",
+    "div.Scalar",
+    "hardswish",
+    "hardsigmoid",
+    "convolution",
+    "batch_norm",
+    "layer_norm",
+    "group_norm",
+    "mean.dim",
+    "dropout",
+    "erf",
+    "rms_norm",
+    "log_softmax",
+    "reciprocal",
+    "adaptive_avg_pool2d",
+    "avg_pool2d",
+    "scaled_dot_product_attention",
 ];
 
 /// Ops that yield floats if any of their tensors is one.
@@ -17,12 +39,30 @@ const PROMOTING: &[&str] = &["add", "sub", "mul", "add.Scalar", "sub.Scalar", "m
 
 /// Ops that yield elements of their first tensor's type.
 const KEEPING: &[&str] = &[
-    "relu", "relu6", "leaky_relu", "clamp", "neg", "view", "reshape", "flatten", "flat_view", "permute", "transpose",
-    "squeeze", "unsqueeze", "contiguous", "shallow_clone", "max_pool2d", "tr", "narrow", "expand",
+    "relu",
+    "relu6",
+    "leaky_relu",
+    "clamp",
+    "neg",
+    "view",
+    "reshape",
+    "flatten",
+    "flat_view",
+    "permute",
+    "transpose",
+    "squeeze",
+    "unsqueeze",
+    "contiguous",
+    "shallow_clone",
+    "max_pool2d",
+    "tr",
+    "narrow",
+    "expand",
 ];
 
 /// Layers that hand on the type of what they are given.
-const LAYERS_KEEPING: &[&str] = &["ReLU", "ReLU6", "MaxPool2D", "Flatten", "Identity", "Id", "Sequential", "SequentialT"];
+const LAYERS_KEEPING: &[&str] =
+    &["ReLU", "ReLU6", "MaxPool2D", "Flatten", "Identity", "Id", "Sequential", "SequentialT"];
 
 pub(super) fn is_float(graph: &Graph, id: NodeId) -> bool {
     look(graph, id, DEPTH)

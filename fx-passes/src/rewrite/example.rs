@@ -206,7 +206,14 @@ impl Builder {
             (Kind::Module(kind), _) => {
                 let ty = Type::Module(kind.to_owned());
                 let (body, args) = (self.graph.body(), vec![Arg::Node(self.model)]);
-                Arg::Node(self.graph.push(body, Op::GetAttr(capture.name.to_owned()), args, capture.name, ty, Origin::default()))
+                Arg::Node(self.graph.push(
+                    body,
+                    Op::GetAttr(capture.name.to_owned()),
+                    args,
+                    capture.name,
+                    ty,
+                    Origin::default(),
+                ))
             }
         };
         self.slots[slot] = Some(value.clone());

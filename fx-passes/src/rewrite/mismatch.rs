@@ -11,21 +11,63 @@ use super::{Kind, Term};
 pub(super) enum Mismatch {
     /// The rule has no pattern.
     Empty,
-    NotAnOp { wanted: &'static str, found: Arg },
-    Op { wanted: &'static str, found: NodeId },
-    Layer { wanted: &'static str, found: NodeId },
-    Extra { node: NodeId, param: String },
-    Missing { node: NodeId, param: &'static str },
-    NotDefault { node: NodeId, param: &'static str, found: Arg },
+    NotAnOp {
+        wanted: &'static str,
+        found: Arg,
+    },
+    Op {
+        wanted: &'static str,
+        found: NodeId,
+    },
+    Layer {
+        wanted: &'static str,
+        found: NodeId,
+    },
+    Extra {
+        node: NodeId,
+        param: String,
+    },
+    Missing {
+        node: NodeId,
+        param: &'static str,
+    },
+    NotDefault {
+        node: NodeId,
+        param: &'static str,
+        found: Arg,
+    },
     NotAList(Arg),
-    Length { wanted: usize, found: usize },
-    NotAField { field: &'static str, found: Arg },
-    Kind { capture: &'static str, kind: Kind, found: Arg },
-    Differs { capture: &'static str, first: Arg, second: Arg },
-    Literal { wanted: Term, found: Arg },
+    Length {
+        wanted: usize,
+        found: usize,
+    },
+    NotAField {
+        field: &'static str,
+        found: Arg,
+    },
+    Kind {
+        capture: &'static str,
+        kind: Kind,
+        found: Arg,
+    },
+    Differs {
+        capture: &'static str,
+        first: Arg,
+        second: Arg,
+    },
+    Literal {
+        wanted: Term,
+        found: Arg,
+    },
     Region(NodeId),
-    Escapes { node: NodeId, user: NodeId },
-    Early { output: NodeId, user: NodeId },
+    Escapes {
+        node: NodeId,
+        user: NodeId,
+    },
+    Early {
+        output: NodeId,
+        user: NodeId,
+    },
     Write(NodeId),
     Written(NodeId),
     Effect(NodeId),
@@ -61,7 +103,9 @@ impl Mismatch {
             Mismatch::Layer { wanted, found } => {
                 format!("{} is {}, not a call of a `{wanted}`", name(found), tell_op(graph, *found))
             }
-            Mismatch::Extra { node, param } => format!("{} is given `{param}`, which the pattern does not have", name(node)),
+            Mismatch::Extra { node, param } => {
+                format!("{} is given `{param}`, which the pattern does not have", name(node))
+            }
             Mismatch::Missing { node, param } => format!("{} is not given `{param}`", name(node)),
             Mismatch::NotDefault { node, param, found } => {
                 format!("`{param}` of {} is {}, not the default", name(node), value(found))
@@ -69,14 +113,18 @@ impl Mismatch {
             Mismatch::NotAList(found) => format!("{} is not a list", value(found)),
             Mismatch::Length { wanted, found } => format!("the list has {found} items, not {wanted}"),
             Mismatch::NotAField { field, found } => format!("{} is not a read of the field `{field}`", value(found)),
-            Mismatch::Kind { capture, kind, found } => format!("`{capture}` cannot be {}: it takes {kind}", value(found)),
+            Mismatch::Kind { capture, kind, found } => {
+                format!("`{capture}` cannot be {}: it takes {kind}", value(found))
+            }
             Mismatch::Differs { capture, first, second } => {
                 format!("`{capture}` is {} in one place and {} in another", value(first), value(second))
             }
             Mismatch::Literal { wanted, found } => format!("{} is not {wanted}", value(found)),
             Mismatch::Region(id) => format!("{} stands in another region", name(id)),
             Mismatch::Escapes { node, user } => format!("{} is also read by {}", name(node), name(user)),
-            Mismatch::Early { output, user } => format!("{} is read by {} before the last output", name(output), name(user)),
+            Mismatch::Early { output, user } => {
+                format!("{} is read by {} before the last output", name(output), name(user))
+            }
             Mismatch::Write(id) => format!("something may be written to between {} and the output", name(id)),
             Mismatch::Written(id) => format!("{} may be written to later", name(id)),
             Mismatch::Effect(id) => format!("{} has an effect", name(id)),

@@ -73,8 +73,7 @@ impl RuleSet {
     /// Applies the rules until none applies.
     pub fn run(&self, pass: &'static str, graph: &mut Graph, cx: &PassContext) -> Outcome {
         let nodes = graph.nodes();
-        let mut outcome =
-            Outcome { applied: self.rules.iter().map(|rule| (rule.name, 0)).collect(), exhausted: false };
+        let mut outcome = Outcome { applied: self.rules.iter().map(|rule| (rule.name, 0)).collect(), exhausted: false };
         let index = self.index();
         if !nodes.iter().any(|&id| !index.rules_at(graph, id).is_empty()) {
             return outcome;

@@ -4,11 +4,11 @@ use std::ffi::CStr;
 
 use tch::{TchError, Tensor};
 
+use super::Param;
 use super::convolution_weight::ConvolutionWeight;
 use super::entry::{Handle, Status, table};
 use super::post_op::{PostOp, RawPostOp, optional};
 use super::tensor::{lend, refused, take};
-use super::Param;
 
 const CONVOLUTION: &str = "mkldnn::_convolution_pointwise";
 const TRANSPOSE: &str = "mkldnn::_convolution_transpose_pointwise";

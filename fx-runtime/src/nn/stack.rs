@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tch::{TchError, Tensor};
 
 use super::layer::sealed::Place;
-use super::{Layer, ModuleT};
+use super::{Func, FuncT, Layer, Module as _, ModuleT};
 use crate::Error;
 use crate::module::{Module, Visitor};
 use crate::registry::Registration;
@@ -127,7 +127,11 @@ impl Slot {
 
 impl Stack {
     pub(super) fn push<M: ModuleT + 'static>(&mut self, layer: M) {
-        self.0.push(Slot::of(layer));
+        let mut layer = Some(layer);
+        match Closure::of(&mut layer) {
+            Some(closure) => self.0.push(Slot::of(closure)),
+            None => self.0.extend(layer.map(Slot::of)),
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -218,6 +222,15 @@ type ForwardFn = dyn Fn(&Tensor, bool) -> Tensor + Send;
 impl Closure {
     pub(super) fn new(f: impl Fn(&Tensor, bool) -> Tensor + Send + 'static) -> Self {
         Self(Arc::new(Mutex::new(f)))
+    }
+
+    /// tch's own closure layers as one of ours, which clones can share.
+    fn of(layer: &mut dyn Any) -> Option<Self> {
+        if let Some(f) = layer.downcast_mut::<Option<FuncT<'static>>>().and_then(Option::take) {
+            return Some(Self::new(move |xs, train| f.forward_t(xs, train)));
+        }
+        let f = layer.downcast_mut::<Option<Func<'static>>>().and_then(Option::take)?;
+        Some(Self::new(move |xs, _train| f.forward(xs)))
     }
 }
 

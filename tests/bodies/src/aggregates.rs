@@ -206,7 +206,11 @@ mod tests {
 
     #[test]
     fn two_heads() {
-        let make = |p: &nn::Path| TwoHeads { body: linear(p, "b", 4, 3), policy: linear(p, "p", 3, 2), value: linear(p, "v", 3, 1) };
+        let make = |p: &nn::Path| TwoHeads {
+            body: linear(p, "b", 4, 3),
+            policy: linear(p, "p", 3, 2),
+            value: linear(p, "v", 3, 1),
+        };
         agree!(make, [randn(&[2, 4]), randn(&[1, 4])], |net, xs| net.forward(xs));
     }
 
@@ -220,7 +224,12 @@ mod tests {
 
     #[test]
     fn lists() {
-        let make = |p: &nn::Path| Pyramid { lateral: vec![nn::conv2d(p / 0, 2, 3, 1, Default::default()), nn::conv2d(p / 1, 4, 3, 1, Default::default())] };
+        let make = |p: &nn::Path| Pyramid {
+            lateral: vec![
+                nn::conv2d(p / 0, 2, 3, 1, Default::default()),
+                nn::conv2d(p / 1, 4, 3, 1, Default::default()),
+            ],
+        };
         agree!(make, [vec![randn(&[1, 2, 4, 4]), randn(&[1, 4, 2, 2])]], |net, xs| net.forward(xs));
         let make = |p: &nn::Path| Collects { layers: vec![linear(p, "a", 3, 2), linear(p, "b", 3, 4)] };
         agree!(make, [randn(&[2, 3])], |net, xs| net.forward(xs));
@@ -229,7 +238,8 @@ mod tests {
     #[test]
     fn arrays() {
         let make = |p: &nn::Path| Arrays { gates: [linear(p, "a", 3, 3), linear(p, "b", 3, 3)] };
-        agree!(make, [[randn(&[2, 3]), randn(&[2, 3])]], |net, state| net.forward([state[0].shallow_clone(), state[1].shallow_clone()]));
+        agree!(make, [[randn(&[2, 3]), randn(&[2, 3])]], |net, state| net
+            .forward([state[0].shallow_clone(), state[1].shallow_clone()]));
     }
 
     #[test]
@@ -243,7 +253,12 @@ mod tests {
     #[test]
     fn destructured() {
         for shortcut in [true, false] {
-            let make = |p: &nn::Path| Destructured { skip: linear(p, "s", 3, 3), merge: linear(p, "m", 3, 3), shortcut, dim: 1 };
+            let make = |p: &nn::Path| Destructured {
+                skip: linear(p, "s", 3, 3),
+                merge: linear(p, "m", 3, 3),
+                shortcut,
+                dim: 1,
+            };
             agree!(make, [randn(&[2, 3])], |net, xs| net.forward(xs));
         }
         let make = |p: &nn::Path| Borrowed { fc: linear(p, "fc", 3, 3), rate: 0.7 };

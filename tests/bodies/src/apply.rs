@@ -1,7 +1,7 @@
 //! Every spelling of a call of a layer.
 
-use fx_runtime::{Module, Tensor, nn, traceable};
 use fx_runtime::nn::ModuleT;
+use fx_runtime::{Module, Tensor, nn, traceable};
 
 #[derive(Debug, Module)]
 pub struct Spellings {
@@ -109,7 +109,8 @@ mod tests {
 
     #[test]
     fn nested() {
-        let make = |p: &nn::Path| Outer { inner: residual(p), head: nn::conv2d(p / "head", 4, 2, 1, Default::default()) };
+        let make =
+            |p: &nn::Path| Outer { inner: residual(p), head: nn::conv2d(p / "head", 4, 2, 1, Default::default()) };
         agree!(make, [randn(&[2, 4, 5, 5])], |net, xs| net.forward(xs));
     }
 }

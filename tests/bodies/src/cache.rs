@@ -177,6 +177,7 @@ mod tests {
     #[test]
     fn configured() {
         let settings = Settings { scale: 0.5, shift: 9.0 };
-        agree!(|p| Configured { fc: linear(p / 0, 4), settings: settings.clone() }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        agree!(|p| Configured { fc: linear(p / 0, 4), settings: settings.clone() }, [randn(&[2, 4])], |net, xs| net
+            .forward(xs));
     }
 }

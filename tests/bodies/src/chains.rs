@@ -1,7 +1,7 @@
 //! `Sequential`, built in every way.
 
-use fx_runtime::{Module, Tensor, nn, traceable};
 use fx_runtime::nn::{Module as _, ModuleT as _};
+use fx_runtime::{Module, Tensor, nn, traceable};
 
 #[derive(Debug, Module)]
 pub struct Inline {
@@ -49,9 +49,12 @@ impl Stages {
         stem = stem.add(nn::batch_norm2d(p / "norm", 4, Default::default()));
         let stem = stem.add_fn_t(|xs, train| xs.dropout(0.5, train));
         let stages = (0..2).map(|i| stage(p / "stage" / i, 4, i + 1)).collect();
-        let head = nn::seq_t()
-            .add_fn(|xs| xs.adaptive_avg_pool2d([1, 1]).flat_view())
-            .add(nn::linear(p / "head", 4, 2, Default::default()));
+        let head = nn::seq_t().add_fn(|xs| xs.adaptive_avg_pool2d([1, 1]).flat_view()).add(nn::linear(
+            p / "head",
+            4,
+            2,
+            Default::default(),
+        ));
         Stages { stem, stages, head }
     }
 }
@@ -76,7 +79,8 @@ pub struct Downsample {
 
 impl Downsample {
     pub fn new(p: &nn::Path, out: i64) -> Downsample {
-        let downsample = if out == 3 { nn::seq_t() } else { nn::seq_t().add(nn::conv2d(p / "down", 3, out, 1, Default::default())) };
+        let downsample =
+            if out == 3 { nn::seq_t() } else { nn::seq_t().add(nn::conv2d(p / "down", 3, out, 1, Default::default())) };
         Downsample { conv: nn::conv2d(p / "conv", 3, out, 1, Default::default()), downsample }
     }
 }

@@ -144,7 +144,11 @@ impl<T: Close> CloseTo<T> for T {
 }
 
 /// Runs both on every case, twice each: the second run shows whether the first left anything behind.
-pub fn same<I: Inputs + Close, E, F: CloseTo<E>>(cases: &[I], eager: impl Fn(&mut I) -> E, frozen: impl Fn(&mut I) -> F) {
+pub fn same<I: Inputs + Close, E, F: CloseTo<E>>(
+    cases: &[I],
+    eager: impl Fn(&mut I) -> E,
+    frozen: impl Fn(&mut I) -> F,
+) {
     for case in cases {
         for _ in 0..2 {
             let (mut for_eager, mut for_frozen) = (case.copied(), case.copied());

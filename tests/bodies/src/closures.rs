@@ -1,7 +1,7 @@
 //! Closures: in a body, in a field, in a builder.
 
-use fx_runtime::{Kind, Module, Tensor, nn, traceable};
 use fx_runtime::nn::ModuleT;
+use fx_runtime::{Kind, Module, Tensor, nn, traceable};
 
 /// Closures that capture, called more than once.
 #[derive(Debug, Module)]

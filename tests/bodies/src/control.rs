@@ -119,7 +119,11 @@ mod tests {
 
     #[test]
     fn same_padding() {
-        let make = |p: &nn::Path| SamePadding { conv: nn::conv2d(p, 2, 3, 3, nn::ConvConfig { stride: 2, ..Default::default() }), stride: 2, k: 3 };
+        let make = |p: &nn::Path| SamePadding {
+            conv: nn::conv2d(p, 2, 3, 3, nn::ConvConfig { stride: 2, ..Default::default() }),
+            stride: 2,
+            k: 3,
+        };
         agree!(make, [randn(&[1, 2, 7, 7]), randn(&[2, 2, 8, 5])], |net, xs| net.forward(xs));
     }
 
@@ -127,7 +131,11 @@ mod tests {
     fn mask_rank() {
         let make = |p: &nn::Path| MaskRank { fc: nn::linear(p, 4, 4, Default::default()) };
         let ones = |size: &[i64]| Tensor::ones(size, (Kind::Float, fx_runtime::Device::Cpu));
-        let cases = [(randn(&[2, 3, 4]), ones(&[2, 3, 4])), (randn(&[2, 3, 4]), ones(&[2, 4])), (randn(&[2, 3, 4]), ones(&[4]))];
+        let cases = [
+            (randn(&[2, 3, 4]), ones(&[2, 3, 4])),
+            (randn(&[2, 3, 4]), ones(&[2, 4])),
+            (randn(&[2, 3, 4]), ones(&[4])),
+        ];
         agree!(make, cases, |net, (xs, mask)| net.forward(xs, mask));
     }
 
@@ -144,11 +152,13 @@ mod tests {
             bn: nn::batch_norm2d(p / "bn", 4, Default::default()),
             alt: nn::conv2d(p / "alt", 3, 4, 1, Default::default()),
         };
-        agree!(make, [randn(&[1, 3, 4, 4]), randn(&[1, 3, 5, 4]), randn(&[1, 3, 4, 4]) * 0.1], |net, xs| net.forward(xs));
+        agree!(make, [randn(&[1, 3, 4, 4]), randn(&[1, 3, 5, 4]), randn(&[1, 3, 4, 4]) * 0.1], |net, xs| net
+            .forward(xs));
     }
 
     #[test]
     fn conversions() {
-        agree!(|p| Conversions { fc: nn::linear(p, 4, 4, Default::default()) }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        agree!(|p| Conversions { fc: nn::linear(p, 4, 4, Default::default()) }, [randn(&[2, 4])], |net, xs| net
+            .forward(xs));
     }
 }

@@ -181,8 +181,15 @@ mod tests {
 
     #[test]
     fn activations() {
-        for act in [Activation::Relu, Activation::Gelu, Activation::Leaky(0.1), Activation::Leaky(0.9), Activation::Power { exponent: 3 }] {
-            agree!(|p| Mlp { fc1: linear(p / 1), fc2: linear(p / 2), act }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        for act in [
+            Activation::Relu,
+            Activation::Gelu,
+            Activation::Leaky(0.1),
+            Activation::Leaky(0.9),
+            Activation::Power { exponent: 3 },
+        ] {
+            agree!(|p| Mlp { fc1: linear(p / 1), fc2: linear(p / 2), act }, [randn(&[2, 4])], |net, xs| net
+                .forward(xs));
         }
     }
 
@@ -191,7 +198,12 @@ mod tests {
         let conv = |p: nn::Path| nn::conv2d(p, 3, 3, 3, nn::ConvConfig { padding: 1, ..Default::default() });
         let norm = |p: nn::Path| nn::batch_norm2d(p, 3, Default::default());
         let make = |p: &nn::Path| Dynamic {
-            blocks: vec![Block::Conv(conv(p / 0)), Block::Norm(norm(p / 1)), Block::Pool, Block::Pair(conv(p / 2), norm(p / 3))],
+            blocks: vec![
+                Block::Conv(conv(p / 0)),
+                Block::Norm(norm(p / 1)),
+                Block::Pool,
+                Block::Pair(conv(p / 2), norm(p / 3)),
+            ],
         };
         agree!(make, [randn(&[2, 3, 4, 4]), randn(&[1, 3, 6, 8])], |net, xs| net.forward(xs));
     }

@@ -139,7 +139,11 @@ mod tests {
     #[test]
     fn weights() {
         let make = |p: &nn::Path| Tied { embed: nn::embedding(p / "e", 7, 4, Default::default()), fc: linear(p) };
-        agree!(make, [Tensor::from_slice(&[1i64, 6, 0]), Tensor::from_slice(&[1i64, 2, 3, 4]).view([2, 2])], |net, ids| net.forward(ids));
+        agree!(
+            make,
+            [Tensor::from_slice(&[1i64, 6, 0]), Tensor::from_slice(&[1i64, 2, 3, 4]).view([2, 2])],
+            |net, ids| net.forward(ids)
+        );
     }
 
     #[test]

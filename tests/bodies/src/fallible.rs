@@ -142,7 +142,8 @@ mod tests {
 
     #[test]
     fn dynamic() {
-        agree!(|p| Dynamic { fc: linear(p) }, [randn(&[2, 4]), randn(&[2, 5]), randn(&[2, 2, 4])], |net, xs| net.forward(xs));
+        agree!(|p| Dynamic { fc: linear(p) }, [randn(&[2, 4]), randn(&[2, 5]), randn(&[2, 2, 4])], |net, xs| net
+            .forward(xs));
     }
 
     #[test]
@@ -153,7 +154,8 @@ mod tests {
     #[test]
     fn maybe() {
         for full in [true, false] {
-            agree!(|p| Maybe { fc: full.then(|| linear(p)) }, [randn(&[2, 4]), randn(&[2, 5])], |net, xs| net.forward(xs));
+            agree!(|p| Maybe { fc: full.then(|| linear(p)) }, [randn(&[2, 4]), randn(&[2, 5])], |net, xs| net
+                .forward(xs));
         }
     }
 

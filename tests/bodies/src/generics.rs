@@ -123,12 +123,17 @@ mod tests {
 
     #[test]
     fn structs() {
-        agree!(|p| UsesWrapper { block: Wrapper { inner: linear(p), scale: 0.5 } }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        agree!(|p| UsesWrapper { block: Wrapper { inner: linear(p), scale: 0.5 } }, [randn(&[2, 4])], |net, xs| net
+            .forward(xs));
     }
 
     #[test]
     fn lifetimes() {
-        agree!(|p| Lifetimes { fc: linear(p) }, [(randn(&[2, 4]), randn(&[3, 4])), (randn(&[5, 4]), randn(&[3, 4]))], |net, (a, b)| net.forward(a, b));
+        agree!(
+            |p| Lifetimes { fc: linear(p) },
+            [(randn(&[2, 4]), randn(&[3, 4])), (randn(&[5, 4]), randn(&[3, 4]))],
+            |net, (a, b)| net.forward(a, b)
+        );
     }
 
     #[test]

@@ -2,7 +2,15 @@
 //!
 //! A file is a theme; a body is written as people write it, not as fx would like it. Whatever fx makes of one, frozen
 //! and eager agree on results and on what is left of the inputs.
-#![allow(missing_docs, dead_code, clippy::all, clippy::pedantic, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(
+    missing_docs,
+    dead_code,
+    clippy::all,
+    clippy::pedantic,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic
+)]
 #![allow(unsafe_code, clippy::print_stdout, reason = "the bodies are as users write them")]
 
 #[cfg(test)]

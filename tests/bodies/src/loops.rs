@@ -15,7 +15,10 @@ impl Layer {
 }
 
 pub fn layer(p: nn::Path) -> Layer {
-    Layer { fc: nn::linear(&p / "fc", 4, 4, Default::default()), norm: nn::layer_norm(&p / "norm", vec![4], Default::default()) }
+    Layer {
+        fc: nn::linear(&p / "fc", 4, 4, Default::default()),
+        norm: nn::layer_norm(&p / "norm", vec![4], Default::default()),
+    }
 }
 
 /// Every adaptor on a list of layers.
@@ -286,7 +289,9 @@ mod tests {
 
     #[test]
     fn folds() {
-        let make = |p: &nn::Path| Folds { pairs: vec![(linear(p / 0, 4, 8), linear(p / 1, 8, 4)), (linear(p / 2, 4, 2), linear(p / 3, 2, 4))] };
+        let make = |p: &nn::Path| Folds {
+            pairs: vec![(linear(p / 0, 4, 8), linear(p / 1, 8, 4)), (linear(p / 2, 4, 2), linear(p / 3, 2, 4))],
+        };
         agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
     }
 
@@ -304,7 +309,8 @@ mod tests {
 
     #[test]
     fn jumps() {
-        agree!(|p| Jumps { fc: linear(p / 0, 3, 3) }, [randn(&[2, 3]), randn(&[20, 3]) * 10], |net, xs| net.forward(xs));
+        agree!(|p| Jumps { fc: linear(p / 0, 3, 3) }, [randn(&[2, 3]), randn(&[20, 3]) * 10], |net, xs| net
+            .forward(xs));
     }
 
     #[test]
@@ -316,7 +322,10 @@ mod tests {
 
     #[test]
     fn unet() {
-        let make = |p: &nn::Path| UNet { down: vec![linear(p / 0, 4, 4), linear(p / 1, 4, 4)], up: vec![linear(p / 2, 8, 4), linear(p / 3, 8, 4)] };
+        let make = |p: &nn::Path| UNet {
+            down: vec![linear(p / 0, 4, 4), linear(p / 1, 4, 4)],
+            up: vec![linear(p / 2, 8, 4), linear(p / 3, 8, 4)],
+        };
         agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
     }
 

@@ -185,7 +185,13 @@ mod tests {
 
     #[test]
     fn raw() {
-        let make = |p: &nn::Path| Raw { r#type: linear(p / 0), r#match: 0.5, __: 0.1, layer_1: linear(p / 1), layer_1_2: linear(p / 2) };
+        let make = |p: &nn::Path| Raw {
+            r#type: linear(p / 0),
+            r#match: 0.5,
+            __: 0.1,
+            layer_1: linear(p / 1),
+            layer_1_2: linear(p / 2),
+        };
         agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
     }
 
@@ -197,12 +203,20 @@ mod tests {
 
     #[test]
     fn patterns() {
-        agree!(|p| Patterns { fc: linear(p / 0) }, [(randn(&[2, 4]), randn(&[2, 4]))], |net, (a, b)| net.forward((&*a, &*b), 1, true));
+        agree!(|p| Patterns { fc: linear(p / 0) }, [(randn(&[2, 4]), randn(&[2, 4]))], |net, (a, b)| net.forward(
+            (&*a, &*b),
+            1,
+            true
+        ));
     }
 
     #[test]
     fn parameters() {
-        agree!(|p| Parameters { fc: linear(p / 0) }, [randn(&[2, 4])], |net, xs| net.forward(xs.shallow_clone(), 2, 0.5));
+        agree!(|p| Parameters { fc: linear(p / 0) }, [randn(&[2, 4])], |net, xs| net.forward(
+            xs.shallow_clone(),
+            2,
+            0.5
+        ));
     }
 
     #[test]

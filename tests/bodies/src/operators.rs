@@ -109,7 +109,14 @@ pub struct Chain {
 #[traceable]
 impl nn::ModuleT for Chain {
     fn forward_t(&self, xs: &Tensor, train: bool) -> Tensor {
-        xs.apply(&self.conv).apply_t(&self.bn, train).relu().max_pool2d_default(2).flat_view().dropout(0.5, train).apply(&self.fc).log_softmax(-1, Kind::Float)
+        xs.apply(&self.conv)
+            .apply_t(&self.bn, train)
+            .relu()
+            .max_pool2d_default(2)
+            .flat_view()
+            .dropout(0.5, train)
+            .apply(&self.fc)
+            .log_softmax(-1, Kind::Float)
     }
 }
 
@@ -121,7 +128,10 @@ mod tests {
 
     #[test]
     fn shadow() {
-        let make = |p: &nn::Path| Shadow { w: p.randn_standard("w", &[3]), fc: nn::linear(p / "fc", 4, 3, Default::default()) };
+        let make = |p: &nn::Path| Shadow {
+            w: p.randn_standard("w", &[3]),
+            fc: nn::linear(p / "fc", 4, 3, Default::default()),
+        };
         agree!(make, [randn(&[2, 4]), randn(&[5, 4])], |net, xs| net.forward(xs));
     }
 
@@ -139,7 +149,8 @@ mod tests {
 
     #[test]
     fn masks() {
-        agree!(|_| Masks {}, [(randn(&[6]), randn(&[6])), (randn(&[2, 3]), randn(&[3]))], |net, (a, b)| net.forward(a, b));
+        agree!(|_| Masks {}, [(randn(&[6]), randn(&[6])), (randn(&[2, 3]), randn(&[3]))], |net, (a, b)| net
+            .forward(a, b));
     }
 
     #[test]

@@ -136,7 +136,13 @@ mod tests {
         for with_out in [true, false] {
             let make = |p: &nn::Path| {
                 let linear = |name: &str| nn::linear(p / name, 4, 4, Default::default());
-                Attention { q: linear("q"), k: linear("k"), v: linear("v"), out: with_out.then(|| linear("out")), scale: 0.5 }
+                Attention {
+                    q: linear("q"),
+                    k: linear("k"),
+                    v: linear("v"),
+                    out: with_out.then(|| linear("out")),
+                    scale: 0.5,
+                }
             };
             let mask = Tensor::ones([3, 3], (Kind::Float, fx_runtime::Device::Cpu)).tril(0);
             let cases = [
@@ -168,7 +174,8 @@ mod tests {
                 limit: full.then_some(0.5),
                 bias: full.then(|| p.randn_standard("bias", &[3])),
             };
-            let cases = [(randn(&[2, 3]), Some(randn(&[2, 3]))), (randn(&[2, 3]), Some(randn(&[3]))), (randn(&[3]), None)];
+            let cases =
+                [(randn(&[2, 3]), Some(randn(&[2, 3]))), (randn(&[2, 3]), Some(randn(&[3]))), (randn(&[3]), None)];
             agree!(make, cases, |net, (xs, ys)| net.forward(xs, ys.as_ref().map(Tensor::shallow_clone)));
         }
     }
@@ -189,7 +196,12 @@ mod tests {
             (None, None, None),
             (Some(ids), None, Some(randn(&[2, 3, 4]))),
         ];
-        agree!(make, cases, |net, (ids, types, embeds)| net.forward_t(ids.as_ref(), types.as_ref(), embeds.as_ref(), false));
+        agree!(make, cases, |net, (ids, types, embeds)| net.forward_t(
+            ids.as_ref(),
+            types.as_ref(),
+            embeds.as_ref(),
+            false
+        ));
     }
 
     #[test]

@@ -95,12 +95,17 @@ mod tests {
 
     #[test]
     fn vae() {
-        agree!(|p| Vae { mu: linear(p / 0), logvar: linear(p / 1), decode: linear(p / 2) }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        agree!(
+            |p| Vae { mu: linear(p / 0), logvar: linear(p / 1), decode: linear(p / 2) },
+            [randn(&[2, 4])],
+            |net, xs| net.forward(xs)
+        );
     }
 
     #[test]
     fn dropouts() {
-        agree!(|p| Dropouts { fc: linear(p / 0), drop: nn::dropout(0.5), p: 0.2 }, [randn(&[2, 4])], |net, xs| net.forward_t(xs, false));
+        agree!(|p| Dropouts { fc: linear(p / 0), drop: nn::dropout(0.5), p: 0.2 }, [randn(&[2, 4])], |net, xs| net
+            .forward_t(xs, false));
     }
 
     #[test]

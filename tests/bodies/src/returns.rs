@@ -116,7 +116,13 @@ impl Values {
             let tmp = tmp.relu();
             &tmp + xs
         };
-        let factor = if mode > 1 { 2.0 } else if mode == 1 { 1.0 } else { 0.5 };
+        let factor = if mode > 1 {
+            2.0
+        } else if mode == 1 {
+            1.0
+        } else {
+            0.5
+        };
         let ys = match mode {
             0 => ys.sin(),
             1 | 2 => ys.cos(),
@@ -140,14 +146,22 @@ mod tests {
     #[test]
     fn early() {
         for identity in [true, false] {
-            agree!(|p| Early { fc: linear(p / 0), identity }, [randn(&[2, 4]), randn(&[0, 4]), randn(&[2, 2, 4]), -randn(&[2, 4])], |net, xs| net.forward(xs));
+            agree!(
+                |p| Early { fc: linear(p / 0), identity },
+                [randn(&[2, 4]), randn(&[0, 4]), randn(&[2, 2, 4]), -randn(&[2, 4])],
+                |net, xs| net.forward(xs)
+            );
         }
     }
 
     #[test]
     fn search() {
         for threshold in [None, Some(-10.0), Some(0.0), Some(10.0)] {
-            agree!(|p| Search { layers: vec![linear(p / 0), linear(p / 1)], threshold }, [randn(&[2, 4]), randn(&[3, 4])], |net, xs| net.forward(xs));
+            agree!(
+                |p| Search { layers: vec![linear(p / 0), linear(p / 1)], threshold },
+                [randn(&[2, 4]), randn(&[3, 4])],
+                |net, xs| net.forward(xs)
+            );
         }
     }
 
@@ -155,14 +169,16 @@ mod tests {
     fn let_else() {
         for full in [true, false] {
             let cases = [(randn(&[2, 4]), Some(randn(&[2, 4]))), (randn(&[2, 4]), None)];
-            agree!(|p| LetElse { fc: full.then(|| linear(p / 0)) }, cases, |net, (xs, ys)| net.forward(xs, ys.as_ref()));
+            agree!(|p| LetElse { fc: full.then(|| linear(p / 0)) }, cases, |net, (xs, ys)| net
+                .forward(xs, ys.as_ref()));
         }
     }
 
     #[test]
     fn late() {
         for flag in [true, false] {
-            agree!(|p| Late { fc: linear(p / 0), flag }, [randn(&[2, 4]), randn(&[2, 2, 4])], |net, xs| net.forward(xs));
+            agree!(|p| Late { fc: linear(p / 0), flag }, [randn(&[2, 4]), randn(&[2, 2, 4])], |net, xs| net
+                .forward(xs));
         }
     }
 

@@ -141,7 +141,11 @@ mod tests {
 
     #[test]
     fn sizes() {
-        agree!(|p| Sizes { proj: nn::conv2d(p, 3, 5, 1, Default::default()) }, [randn(&[1, 3, 4, 4]), randn(&[2, 3, 2, 5])], |net, xs| net.forward(xs));
+        agree!(
+            |p| Sizes { proj: nn::conv2d(p, 3, 5, 1, Default::default()) },
+            [randn(&[1, 3, 4, 4]), randn(&[2, 3, 2, 5])],
+            |net, xs| net.forward(xs)
+        );
     }
 
     #[test]
@@ -156,7 +160,11 @@ mod tests {
 
     #[test]
     fn qkv() {
-        agree!(|p| Qkv { qkv: linear(p / 0, 12), proj: linear(p / 1, 4), heads: 2, scale: 0.7 }, [randn(&[2, 3, 4]), randn(&[1, 5, 4])], |net, xs| net.forward(xs));
+        agree!(
+            |p| Qkv { qkv: linear(p / 0, 12), proj: linear(p / 1, 4), heads: 2, scale: 0.7 },
+            [randn(&[2, 3, 4]), randn(&[1, 5, 4])],
+            |net, xs| net.forward(xs)
+        );
     }
 
     #[test]

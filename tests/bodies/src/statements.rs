@@ -11,8 +11,8 @@ pub struct Asserts {
 #[traceable]
 impl Asserts {
     pub fn forward(&self, xs: &Tensor) -> Tensor {
-        debug_assert_eq!(xs.size().as_slice(), &[xs.size()[0], 4]);
         assert!(xs.dim() == 2, "{} wants two axes, not {:?}", self.name, xs.size());
+        debug_assert_eq!(xs.size().as_slice(), &[xs.size()[0], 4]);
         let n = xs.size()[0];
         assert_ne!(n, 0);
         if n > 100 {

@@ -48,7 +48,9 @@ pub fn eval(graph: &Graph, inputs: HashMap<NodeId, Tensor>) -> Vec<Tensor> {
 impl Machine<'_> {
     fn rust(&self, template: &str, node: &Node) -> Value {
         match template {
-            "vec![$0.size()[$1.dim() - 1]]" => Value::Ints(self.tensor(&node.args[0]).size().last().copied().into_iter().collect()),
+            "vec![$0.size()[$1.dim() - 1]]" => {
+                Value::Ints(self.tensor(&node.args[0]).size().last().copied().into_iter().collect())
+            }
             "1.0 / $0" => Value::Number(1.0 / self.number(&node.args[0])),
             other => panic!("`{other}` cannot be evaluated here"),
         }
@@ -131,7 +133,16 @@ impl Machine<'_> {
             "rms_norm" => x.rms_norm(self.ints(&args[1]), self.optional(args.get(2)), self.number(&args[3])),
             "scaled_dot_product_attention" => {
                 let (mask, scale) = (self.optional(args.get(3)), self.number(&args[6]));
-                Tensor::scaled_dot_product_attention(&x, &other(), &self.tensor(&args[2]), mask, 0.0, false, scale, false)
+                Tensor::scaled_dot_product_attention(
+                    &x,
+                    &other(),
+                    &self.tensor(&args[2]),
+                    mask,
+                    0.0,
+                    false,
+                    scale,
+                    false,
+                )
             }
             "permute" => x.permute(self.ints(&args[1])),
             "reshape" | "view" => x.reshape(self.ints(&args[1])),

@@ -105,4 +105,3 @@ fn inputs(graph: &Graph) -> Vec<(NodeId, Vec<i64>)> {
     all.sort_by_key(|(id, _)| graph.node(*id).name.clone());
     all
 }
-

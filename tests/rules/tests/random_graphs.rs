@@ -21,8 +21,12 @@ impl Dice {
 const UNARY: &[&str] =
     &["sigmoid", "neg", "relu", "tanh", "square", "contiguous", "relu6", "silu", "hardsigmoid", "erf", "relu_"];
 const BINARY: &[&str] = &["mul", "add", "sub", "matmul", "mul", "add_"];
-const SCALAR: &[(&str, &[f64])] =
-    &[("mul.Scalar", &[1.0, 0.5, 2.0]), ("add.Scalar", &[0.0, 3.0, 1.0]), ("div.Scalar", &[1.0, 6.0]), ("pow_tensor_scalar", &[2.0, 1.0, 3.0])];
+const SCALAR: &[(&str, &[f64])] = &[
+    ("mul.Scalar", &[1.0, 0.5, 2.0]),
+    ("add.Scalar", &[0.0, 3.0, 1.0]),
+    ("div.Scalar", &[1.0, 6.0]),
+    ("pow_tensor_scalar", &[2.0, 1.0, 3.0]),
+];
 
 /// A straight line of `size` ops over an input and two weights, all of `[2, 2, 4, 4]`.
 fn graph(seed: u64, size: usize) -> Graph {
@@ -86,7 +90,8 @@ fn two_thousand_random_graphs_compute_what_they_did() {
         let before = graph(seed, 4 + usize::try_from(seed % 28).unwrap_or_default());
         assert_eq!(before.lint(), Ok(()));
         let mut after = before.clone();
-        let report = pipeline.run(&mut after, &PassContext::new(true)).unwrap_or_else(|error| panic!("{seed}: {error}"));
+        let report =
+            pipeline.run(&mut after, &PassContext::new(true)).unwrap_or_else(|error| panic!("{seed}: {error}"));
         changed += usize::from(report.applied().any(|(_, count)| count > 0));
         assert_eq!(report.exhausted().count(), 0, "{before}");
         assert_same(&before, &after, Kind::Double, Compare::Values);

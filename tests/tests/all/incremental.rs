@@ -130,10 +130,10 @@ fn every_source_is_watched() {
     let folder = Folder::new("watched");
     let root = folder.join("package");
     package(&root);
-    write(&root.join("src/lib.rs"), "mod net;\n#[path = \"../shared/more.rs\"]\nmod more;\n");
-    write(&root.join("shared/more.rs"), "//! More.\n");
+    write(&root.join("src/lib.rs"), "mod net;\n#[path = \"../beside/more.rs\"]\nmod more;\n");
+    write(&root.join("beside/more.rs"), "//! More.\n");
     write(&root.join("examples/one.rs"), "fn main() {}\n");
     let told = Build::new().generate(&root, &folder.join("out"));
     let watched = |path: &str| format!("cargo::rerun-if-changed={path}");
-    assert_eq!(told, ["build.rs", "src", "examples", "src/../shared/more.rs"].map(watched));
+    assert_eq!(told, ["build.rs", "src", "examples", "src/../beside/more.rs"].map(watched));
 }

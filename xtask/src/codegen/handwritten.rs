@@ -48,22 +48,12 @@ pub(super) fn rows(methods: &[Method]) -> Vec<Row> {
         plain.is_some_and(|plain| names.contains(plain))
     };
     let rows = methods.iter().filter(|method| !has_plain(method));
-    rows.map(|method| {
-        row(
-            method,
-            names.contains(format!("f_{}", method.name).as_str()),
-        )
-    })
-    .collect()
+    rows.map(|method| row(method, names.contains(format!("f_{}", method.name).as_str()))).collect()
 }
 
 fn row(method: &Method, has_fallible: bool) -> Row {
     let name = method.name.as_str();
-    let written: &[&str] = if method.receiver == Receiver::Mut {
-        &["WRITES_SELF"]
-    } else {
-        &[]
-    };
+    let written: &[&str] = if method.receiver == Receiver::Mut { &["WRITES_SELF"] } else { &[] };
     let params = method.params.iter().map(|(name, ty)| Param {
         name: name.clone(),
         ty: ty.clone(),
@@ -72,10 +62,7 @@ fn row(method: &Method, has_fallible: bool) -> Row {
     });
     Row {
         method: method.name.clone(),
-        aten: OPERATORS
-            .iter()
-            .find(|(of, _)| *of == name)
-            .map(|(_, operator)| (*operator).to_owned()),
+        aten: OPERATORS.iter().find(|(of, _)| *of == name).map(|(_, operator)| (*operator).to_owned()),
         receiver: method.receiver,
         params: params.collect(),
         result: method.result.clone(),
@@ -84,10 +71,6 @@ fn row(method: &Method, has_fallible: bool) -> Row {
             (false, true) => "Both",
             (false, false) => "Plain",
         },
-        flags: FLAGS
-            .iter()
-            .find(|(of, _)| *of == name)
-            .map_or(written, |(_, flags)| flags)
-            .to_vec(),
+        flags: FLAGS.iter().find(|(of, _)| *of == name).map_or(written, |(_, flags)| flags).to_vec(),
     }
 }

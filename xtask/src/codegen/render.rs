@@ -47,11 +47,7 @@ use super::{Entry, Results as R, default as d, given as p, row, written as w};
 pub(super) fn table(rows: &[Row]) -> String {
     let mut text = String::from(HEADER);
     // Writing to a string cannot fail.
-    let _ = writeln!(
-        text,
-        "#[rustfmt::skip]\npub(super) static TABLE: [Entry; {}] = [",
-        rows.len()
-    );
+    let _ = writeln!(text, "#[rustfmt::skip]\npub(super) static TABLE: [Entry; {}] = [", rows.len());
     for row in rows {
         let _ = writeln!(text, "    {},", line(row));
     }
@@ -64,9 +60,7 @@ fn line(row: &Row) -> String {
     let params: Vec<_> = row.params.iter().map(param).collect();
     let flags = match row.flags.as_slice() {
         [] => "F::NONE".to_owned(),
-        [first, rest @ ..] => rest.iter().fold(format!("F::{first}"), |all, flag| {
-            format!("{all}.with(F::{flag})")
-        }),
+        [first, rest @ ..] => rest.iter().fold(format!("F::{first}"), |all, flag| format!("{all}.with(F::{flag})")),
     };
     format!(
         "row({:?}, {:?}, {:?}, &[{}], {}, {}, {flags})",

@@ -50,13 +50,7 @@ pub(super) fn parse_list(text: &str) -> Vec<Schema> {
             continue;
         };
         let fields: Vec<&str> = lines.map(str::trim).collect();
-        let field = |name: &str| {
-            fields
-                .iter()
-                .find_map(|line| line.strip_prefix(name))
-                .map(list)
-                .unwrap_or_default()
-        };
+        let field = |name: &str| fields.iter().find_map(|line| line.strip_prefix(name)).map(list).unwrap_or_default();
         schema.tags = field("tags:");
         schemas.extend(field("autogen:").iter().map(|name| derived(&schema, name)));
         schemas.push(schema);
@@ -67,13 +61,8 @@ pub(super) fn parse_list(text: &str) -> Vec<Schema> {
 /// The words of a field's value, with or without brackets, a comment cut off.
 fn list(value: &str) -> Vec<String> {
     let value = value.split('#').next().unwrap_or_default();
-    let words = value
-        .split(',')
-        .map(|word| word.trim_matches([' ', '[', ']']));
-    words
-        .filter(|word| !word.is_empty())
-        .map(str::to_owned)
-        .collect()
+    let words = value.split(',').map(|word| word.trim_matches([' ', '[', ']']));
+    words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
 /// One schema: `add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`.
@@ -82,16 +71,9 @@ fn parse_schema(text: &str) -> Option<Schema> {
     let (args, results) = rest.rsplit_once(" -> ")?;
     let args = args.strip_suffix(')')?;
     let (name, overload) = name.split_once('.').unwrap_or((name, ""));
-    let results = results
-        .strip_prefix('(')
-        .and_then(|list| list.strip_suffix(')'))
-        .unwrap_or(results);
+    let results = results.strip_prefix('(').and_then(|list| list.strip_suffix(')')).unwrap_or(results);
     let args = split(args);
-    let (given, keyword) = args.split_at(
-        args.iter()
-            .position(|arg| *arg == "*")
-            .unwrap_or(args.len()),
-    );
+    let (given, keyword) = args.split_at(args.iter().position(|arg| *arg == "*").unwrap_or(args.len()));
     let keyword = keyword.iter().skip(1).filter_map(|arg| parse_arg(arg));
     let (outs, keyword): (Vec<_>, Vec<_>) = keyword.partition(|arg| arg.alias.contains('!'));
     let given = given.iter().filter_map(|arg| parse_arg(arg));
@@ -99,10 +81,7 @@ fn parse_schema(text: &str) -> Option<Schema> {
         name: name.to_owned(),
         overload: overload.to_owned(),
         args: outs.into_iter().chain(given).chain(keyword).collect(),
-        results: split(results)
-            .into_iter()
-            .filter_map(|result| Some(result.split(' ').next()?.to_owned()))
-            .collect(),
+        results: split(results).into_iter().filter_map(|result| Some(result.split(' ').next()?.to_owned())).collect(),
         tags: Vec::new(),
     })
 }
@@ -141,27 +120,14 @@ fn parse_arg(text: &str) -> Option<Arg> {
         }
         None => (ty.to_owned(), String::new()),
     };
-    Some(Arg {
-        name: name.to_owned(),
-        ty,
-        alias,
-        default,
-    })
+    Some(Arg { name: name.to_owned(), ty, alias, default })
 }
 
 /// The operator `name` that `base` promises.
 fn derived(base: &Schema, name: &str) -> Schema {
     let (name, overload) = name.split_once('.').unwrap_or((name, ""));
-    let mut schema = Schema {
-        name: name.to_owned(),
-        overload: overload.to_owned(),
-        ..base.clone()
-    };
-    let written: Vec<&Arg> = base
-        .args
-        .iter()
-        .filter(|arg| arg.alias.contains('!'))
-        .collect();
+    let mut schema = Schema { name: name.to_owned(), overload: overload.to_owned(), ..base.clone() };
+    let written: Vec<&Arg> = base.args.iter().filter(|arg| arg.alias.contains('!')).collect();
     for arg in &mut schema.args {
         arg.alias.clear();
     }
@@ -169,22 +135,12 @@ fn derived(base: &Schema, name: &str) -> Schema {
         schema.args.splice(0..0, outs(&base.results));
         // Lists of results are written in place, and nothing is returned.
         let has_list = base.results.iter().any(|ty| ty.contains('['));
-        schema.results =
-            vec!["Tensor(a!)".to_owned(); if has_list { 0 } else { base.results.len() }];
+        schema.results = vec!["Tensor(a!)".to_owned(); if has_list { 0 } else { base.results.len() }];
     } else {
         // What the base wrote to is returned, unless it was a result already.
-        let is_result = |arg: &Arg| {
-            base.results
-                .iter()
-                .any(|ty| ty.contains(&format!("({})", arg.alias)))
-        };
+        let is_result = |arg: &Arg| base.results.iter().any(|ty| ty.contains(&format!("({})", arg.alias)));
         schema.results.iter_mut().for_each(|ty| *ty = plain(ty));
-        schema.results.extend(
-            written
-                .iter()
-                .filter(|arg| !is_result(arg))
-                .map(|arg| arg.ty.clone()),
-        );
+        schema.results.extend(written.iter().filter(|arg| !is_result(arg)).map(|arg| arg.ty.clone()));
     }
     schema
 }
@@ -192,18 +148,10 @@ fn derived(base: &Schema, name: &str) -> Schema {
 /// Arguments that take the place of results.
 fn outs(results: &[String]) -> Vec<Arg> {
     let name = |index: usize| {
-        if results.len() == 1 {
-            "out".to_owned()
-        } else {
-            format!("out{index}")
-        }
+        if results.len() == 1 { "out".to_owned() } else { format!("out{index}") }
     };
-    let out = |(index, ty): (usize, &String)| Arg {
-        name: name(index),
-        ty: plain(ty),
-        alias: "a!".to_owned(),
-        default: None,
-    };
+    let out =
+        |(index, ty): (usize, &String)| Arg { name: name(index), ty: plain(ty), alias: "a!".to_owned(), default: None };
     results.iter().enumerate().map(out).collect()
 }
 
@@ -247,11 +195,7 @@ mod tests {
     #[test]
     fn results_come_first_among_arguments() {
         let schemas = parse_list(LIST);
-        let names: Vec<_> = schemas[4]
-            .args
-            .iter()
-            .map(|arg| arg.name.as_str())
-            .collect();
+        let names: Vec<_> = schemas[4].args.iter().map(|arg| arg.name.as_str()).collect();
         assert_eq!(names, ["out", "self", "other", "alpha"]);
     }
 
@@ -259,11 +203,7 @@ mod tests {
     fn derives_the_promised() {
         let schemas = parse_list(LIST);
         assert_eq!(schemas[2].full_name(), "aten::native_dropout.out");
-        let names: Vec<_> = schemas[2]
-            .args
-            .iter()
-            .map(|arg| arg.name.as_str())
-            .collect();
+        let names: Vec<_> = schemas[2].args.iter().map(|arg| arg.name.as_str()).collect();
         assert_eq!(names, ["out0", "out1", "input", "p"]);
     }
 }

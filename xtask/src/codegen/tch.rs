@@ -60,17 +60,9 @@ pub(super) fn apply_prefixes(methods: &mut [Method], infallible: &str) {
 /// The files with methods that tch's authors wrote by hand.
 pub(super) fn handwritten_files(sources: &Path) -> Result<Vec<PathBuf>> {
     let folder = sources.join("tensor");
-    let mut files = vec![
-        sources.join("nn/init.rs"),
-        sources.join("nn/module.rs"),
-        sources.join("wrappers/tensor.rs"),
-    ];
+    let mut files = vec![sources.join("nn/init.rs"), sources.join("nn/module.rs"), sources.join("wrappers/tensor.rs")];
     for entry in fs::read_dir(&folder).map_err(|error| Failure::file("read", &folder, &error))? {
-        files.push(
-            entry
-                .map_err(|error| Failure::file("read", &folder, &error))?
-                .path(),
-        );
+        files.push(entry.map_err(|error| Failure::file("read", &folder, &error))?.path());
     }
     files.sort();
     Ok(files)
@@ -78,20 +70,16 @@ pub(super) fn handwritten_files(sources: &Path) -> Result<Vec<PathBuf>> {
 
 /// All public methods in `impl Tensor` blocks.
 pub(super) fn parse_handwritten(text: &str) -> Result<Vec<Method>> {
-    let file = syn::parse_file(text)
-        .map_err(|error| Failure::new("cannot parse tch's sources").looked(error.to_string()))?;
+    let file =
+        syn::parse_file(text).map_err(|error| Failure::new("cannot parse tch's sources").looked(error.to_string()))?;
     let impls = file.items.iter().filter_map(|item| match item {
         Item::Impl(item) if item.trait_.is_none() && is_tensor(&item.self_ty) => Some(item),
         _ => None,
     });
-    let methods = impls
-        .flat_map(|item| &item.items)
-        .filter_map(|item| match item {
-            ImplItem::Fn(method) if matches!(method.vis, Visibility::Public(_)) => {
-                Some(&method.sig)
-            }
-            _ => None,
-        });
+    let methods = impls.flat_map(|item| &item.items).filter_map(|item| match item {
+        ImplItem::Fn(method) if matches!(method.vis, Visibility::Public(_)) => Some(&method.sig),
+        _ => None,
+    });
     Ok(methods.map(parse_method).collect())
 }
 
@@ -109,10 +97,7 @@ fn parse_method(sig: &syn::Signature) -> Method {
         ReturnType::Default => ("()".to_owned(), false),
         ReturnType::Type(_, ty) => {
             let text = spelled(ty);
-            match text
-                .strip_prefix("Result<")
-                .and_then(|text| text.strip_suffix(",TchError>"))
-            {
+            match text.strip_prefix("Result<").and_then(|text| text.strip_suffix(",TchError>")) {
                 Some(inside) => (inside.to_owned(), true),
                 None => (text, false),
             }
@@ -125,22 +110,13 @@ fn parse_method(sig: &syn::Signature) -> Method {
         },
         FnArg::Receiver(_) => None,
     });
-    Method {
-        name: sig.ident.to_string(),
-        receiver,
-        params: params.collect(),
-        result,
-        fallible,
-    }
+    Method { name: sig.ident.to_string(), receiver, params: params.collect(), result, fallible }
 }
 
 /// A type in one spelling, without blanks but after `impl`.
 fn spelled(ty: &syn::Type) -> String {
     let text = ty.to_token_stream().to_string();
-    text.replace("impl ", "impl\u{1}")
-        .replace("mut ", "mut\u{1}")
-        .replace(' ', "")
-        .replace('\u{1}', " ")
+    text.replace("impl ", "impl\u{1}").replace("mut ", "mut\u{1}").replace(' ', "").replace('\u{1}', " ")
 }
 
 /// A generic parameter's bound in its place: `S` with `S: Into<Scalar>` is `impl Into<Scalar>`. A slice of anything but
@@ -148,14 +124,10 @@ fn spelled(ty: &syn::Type) -> String {
 fn resolved(sig: &syn::Signature, ty: &str) -> String {
     let bound = |name: &str| {
         sig.generics.params.iter().find_map(|param| match param {
-            GenericParam::Type(param) if param.ident == name => {
-                param.bounds.iter().find_map(|bound| match bound {
-                    TypeParamBound::Trait(bound) => {
-                        Some(bound.to_token_stream().to_string().replace(' ', ""))
-                    }
-                    _ => None,
-                })
-            }
+            GenericParam::Type(param) if param.ident == name => param.bounds.iter().find_map(|bound| match bound {
+                TypeParamBound::Trait(bound) => Some(bound.to_token_stream().to_string().replace(' ', "")),
+                _ => None,
+            }),
             _ => None,
         })
     };
@@ -181,10 +153,7 @@ mod tests {
         .unwrap();
         apply_prefixes(&mut methods, "pub fn g_add_<S: Into<Scalar>>(");
         let method = &methods[0];
-        assert_eq!(
-            (method.name.as_str(), method.receiver, method.fallible),
-            ("g_add_", Receiver::Mut, true)
-        );
+        assert_eq!((method.name.as_str(), method.receiver, method.fallible), ("g_add_", Receiver::Mut, true));
         assert_eq!(method.result, "(Tensor,Tensor)");
         let types: Vec<_> = method.params.iter().map(|(_, ty)| ty.as_str()).collect();
         assert_eq!(types, ["impl Into<Scalar>", "impl IntList", "Option<T>"]);

@@ -67,9 +67,7 @@ fn fill(python: &Python, partial: &Path, variant: Variant) -> Result<()> {
 }
 
 fn fill_cpu(python: &Python, partial: &Path, scratch: &Path) -> Result<()> {
-    eprintln!(
-        "fetching libtorch {VERSION}: PyTorch's wheel (530 MB) and two small ones; usually a minute or two"
-    );
+    eprintln!("fetching libtorch {VERSION}: PyTorch's wheel (530 MB) and two small ones; usually a minute or two");
     let wheels = scratch.join("wheels");
     let torch = format!("torch=={VERSION}");
     let folder = wheels.to_string_lossy();
@@ -85,30 +83,19 @@ fn fill_cpu(python: &Python, partial: &Path, scratch: &Path) -> Result<()> {
             ("torch/lib/libc10.so", &lib.join("libc10.so")),
             ("torch/lib/libgomp.so.1", &lib.join("libgomp.so.1")),
             ("torch/include/", &partial.join("include")),
-            (
-                "torchgen/packaged/ATen/native/native_functions.yaml",
-                &partial.join("native_functions.yaml"),
-            ),
+            ("torchgen/packaged/ATen/native/native_functions.yaml", &partial.join("native_functions.yaml")),
         ],
     )?;
     let cuda = "nvidia/cu13/lib";
     let [runtime, profiler] = ["libcudart.so.13", "libcupti.so.13"];
-    python.unpack(
-        &wheel(&wheels, "nvidia_cuda_runtime-")?,
-        &[(&format!("{cuda}/{runtime}"), &lib.join(runtime))],
-    )?;
-    python.unpack(
-        &wheel(&wheels, "nvidia_cuda_cupti-")?,
-        &[(&format!("{cuda}/{profiler}"), &lib.join(profiler))],
-    )?;
+    python.unpack(&wheel(&wheels, "nvidia_cuda_runtime-")?, &[(&format!("{cuda}/{runtime}"), &lib.join(runtime))])?;
+    python.unpack(&wheel(&wheels, "nvidia_cuda_cupti-")?, &[(&format!("{cuda}/{profiler}"), &lib.join(profiler))])?;
     write(&lib.join("libtorch.so"), "INPUT(libtorch_cpu.so)\n")
 }
 
 /// The wheels find each other by their places in one site folder, so it is kept whole and linked to.
 fn fill_cuda(python: &Python, partial: &Path, scratch: &Path) -> Result<()> {
-    eprintln!(
-        "fetching libtorch {VERSION} with CUDA: 2.5 GB to fetch, 5 GB on disk; usually some minutes"
-    );
+    eprintln!("fetching libtorch {VERSION} with CUDA: 2.5 GB to fetch, 5 GB on disk; usually some minutes");
     let site = partial.join("site");
     let folder = site.to_string_lossy();
     let torch = format!("torch=={VERSION}");
@@ -116,27 +103,15 @@ fn fill_cuda(python: &Python, partial: &Path, scratch: &Path) -> Result<()> {
     python.pip(&args, &platform(), scratch)?;
     link("site/torch/lib", &partial.join("lib"))?;
     link("site/torch/include", &partial.join("include"))?;
-    link(
-        "site/torchgen/packaged/ATen/native/native_functions.yaml",
-        &partial.join("native_functions.yaml"),
-    )
+    link("site/torchgen/packaged/ATen/native/native_functions.yaml", &partial.join("native_functions.yaml"))
 }
 
 /// The wheels' platform as pip's arguments, so that the version of the Python at hand does not matter.
 fn platform() -> Vec<String> {
     let arch = std::env::consts::ARCH;
-    let mut args = [
-        "--only-binary=:all:",
-        "--implementation",
-        "cp",
-        "--python-version",
-        PYTHON,
-    ]
-    .map(String::from)
-    .to_vec();
-    let platforms = GLIBC
-        .rev()
-        .map(|minor| format!("manylinux_2_{minor}_{arch}"));
+    let mut args =
+        ["--only-binary=:all:", "--implementation", "cp", "--python-version", PYTHON].map(String::from).to_vec();
+    let platforms = GLIBC.rev().map(|minor| format!("manylinux_2_{minor}_{arch}"));
     for platform in platforms.chain([format!("manylinux2014_{arch}")]) {
         args.extend(["--platform".to_owned(), platform]);
     }
@@ -149,16 +124,10 @@ fn wheel(folder: &Path, prefix: &str) -> Result<PathBuf> {
         .into_iter()
         .flatten()
         .filter_map(|entry| Some(entry.ok()?.path()))
-        .find(|path| {
-            path.file_name()
-                .is_some_and(|name| name.to_string_lossy().starts_with(prefix))
-        })
+        .find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix)))
         .ok_or_else(|| {
             Failure::new("pip fetched another set of wheels than it was asked for")
-                .looked(format!(
-                    "looked for `{prefix}*.whl` in `{}`",
-                    folder.display()
-                ))
+                .looked(format!("looked for `{prefix}*.whl` in `{}`", folder.display()))
                 .help("see whether a pip configuration (`pip config list`) changes what is fetched")
         })
 }
@@ -178,12 +147,8 @@ pub(super) fn check_platform(os: &str) -> Result<()> {
     if os == "linux" {
         return Ok(());
     }
-    Err(Failure::new(format!(
-        "libtorch is fetched on Linux only, and this is {os}"
-    ))
-    .help(format!(
-        "unpack libtorch {VERSION} yourself and let LIBTORCH name its folder"
-    )))
+    Err(Failure::new(format!("libtorch is fetched on Linux only, and this is {os}"))
+        .help(format!("unpack libtorch {VERSION} yourself and let LIBTORCH name its folder")))
 }
 
 /// A size in MiB.
@@ -191,22 +156,11 @@ pub(super) fn check_platform(os: &str) -> Result<()> {
 pub(super) struct Mebibytes(pub(super) u64);
 
 /// Checks that there is room before half a gigabyte is fetched. Where the room is unknown, pip will tell.
-pub(super) fn check_space(
-    folder: &Path,
-    needed: Mebibytes,
-    free: fn(&Path) -> Option<Mebibytes>,
-) -> Result<()> {
+pub(super) fn check_space(folder: &Path, needed: Mebibytes, free: fn(&Path) -> Option<Mebibytes>) -> Result<()> {
     match free(folder) {
-        Some(free) if free < needed => Err(Failure::new(
-            "there is not enough room on the disk for libtorch",
-        )
-        .looked(format!(
-            "needs {} MiB in `{}`, which has {} MiB",
-            needed.0,
-            folder.display(),
-            free.0
-        ))
-        .help("make room, or let LIBTORCH name a libtorch that lies elsewhere")),
+        Some(free) if free < needed => Err(Failure::new("there is not enough room on the disk for libtorch")
+            .looked(format!("needs {} MiB in `{}`, which has {} MiB", needed.0, folder.display(), free.0))
+            .help("make room, or let LIBTORCH name a libtorch that lies elsewhere")),
         _ => Ok(()),
     }
 }
@@ -215,13 +169,7 @@ pub(super) fn check_space(
 fn free_space(folder: &Path) -> Option<Mebibytes> {
     let output = Command::new("df").arg("-Pk").arg(folder).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
-    let kibibytes: u64 = text
-        .lines()
-        .nth(1)?
-        .split_whitespace()
-        .nth(3)?
-        .parse()
-        .ok()?;
+    let kibibytes: u64 = text.lines().nth(1)?.split_whitespace().nth(3)?.parse().ok()?;
     Some(Mebibytes(kibibytes / 1024))
 }
 
@@ -234,11 +182,7 @@ fn remove(path: &Path) -> Result<()> {
     let Ok(found) = path.symlink_metadata() else {
         return Ok(());
     };
-    let outcome = if found.is_dir() {
-        fs::remove_dir_all(path)
-    } else {
-        fs::remove_file(path)
-    };
+    let outcome = if found.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
     outcome.map_err(|error| Failure::file("remove", path, &error))
 }
 

@@ -83,20 +83,14 @@ pub(crate) fn ensure(workspace: &Workspace, variant: Variant) -> Result<Libtorch
 fn ensure_on(host: &Host, own: &Path, variant: Variant) -> Result<Libtorch> {
     if host.use_pytorch {
         let home = python::Python::find(host)?.pytorch()?;
-        return Ok(Libtorch {
-            home,
-            source: Source::PyTorch,
-        });
+        return Ok(Libtorch { home, source: Source::PyTorch });
     }
     // cargo hands on the folder of `.cargo/config.toml` as if the user had set it.
     if let Some(home) = host.libtorch.as_ref().filter(|home| home.as_path() != own) {
         folder::check(home).map_err(|failure| {
             failure.help("or unset LIBTORCH: `cargo xtask setup` then fetches what is needed into the workspace")
         })?;
-        return Ok(Libtorch {
-            home: home.clone(),
-            source: Source::Folder(home.clone()),
-        });
+        return Ok(Libtorch { home: home.clone(), source: Source::Folder(home.clone()) });
     }
     if let Err(failure) = folder::check(own).and_then(|()| folder::check_variant(own, variant)) {
         if own.exists() {
@@ -106,10 +100,7 @@ fn ensure_on(host: &Host, own: &Path, variant: Variant) -> Result<Libtorch> {
         fetch::fetch(&python::Python::find(host)?, own, variant)?;
         folder::check(own)?;
     }
-    Ok(Libtorch {
-        home: own.to_path_buf(),
-        source: Source::Workspace,
-    })
+    Ok(Libtorch { home: own.to_path_buf(), source: Source::Workspace })
 }
 
 /// PyTorch's list of operators, where this libtorch has it: our own folder keeps it, and so does an installed wheel.
@@ -117,10 +108,7 @@ pub(crate) fn native_functions(libtorch: &Libtorch) -> Option<PathBuf> {
     let packaged = "torchgen/packaged/ATen/native/native_functions.yaml";
     let own = libtorch.home.join("native_functions.yaml");
     let wheel = libtorch.home.parent().map(|site| site.join(packaged));
-    [Some(own), wheel]
-        .into_iter()
-        .flatten()
-        .find(|path| path.is_file())
+    [Some(own), wheel].into_iter().flatten().find(|path| path.is_file())
 }
 
 #[cfg(test)]

@@ -9,8 +9,7 @@ use super::{Host, VERSION};
 use crate::failure::{Failure, Result};
 
 /// Prints the version and the folder of the installed PyTorch.
-const PRINT_PYTORCH: &str =
-    "import os, torch; print(torch.__version__); print(os.path.dirname(torch.__file__))";
+const PRINT_PYTORCH: &str = "import os, torch; print(torch.__version__); print(os.path.dirname(torch.__file__))";
 
 /// How many of pip's last lines are shown when it fails.
 const LAST_LINES: usize = 6;
@@ -41,21 +40,11 @@ impl Python {
             .flat_map(|name| folders.iter().map(move |folder| folder.join(name)))
             .find(|program| program.is_file());
         match found {
-            Some(program) => Ok(Self {
-                program,
-                host: host.clone(),
-            }),
+            Some(program) => Ok(Self { program, host: host.clone() }),
             None => Err(Failure::new("there is no Python 3, which fetches libtorch")
-                .looked(format!(
-                    "looked for `python3` and `python` on PATH: {}",
-                    host.path.to_string_lossy()
-                ))
-                .help(
-                    "install Python 3 with pip (Debian, Ubuntu: `apt install python3 python3-pip`)",
-                )
-                .help(format!(
-                    "or unpack libtorch {VERSION} yourself and let LIBTORCH name its folder"
-                ))),
+                .looked(format!("looked for `python3` and `python` on PATH: {}", host.path.to_string_lossy()))
+                .help("install Python 3 with pip (Debian, Ubuntu: `apt install python3 python3-pip`)")
+                .help(format!("or unpack libtorch {VERSION} yourself and let LIBTORCH name its folder"))),
         }
     }
 
@@ -63,29 +52,20 @@ impl Python {
     pub(super) fn pytorch(&self) -> Result<PathBuf> {
         let output = self.output(self.command().args(["-c", PRINT_PYTORCH]))?;
         if !output.status.success() {
-            return Err(Failure::new(
-                "LIBTORCH_USE_PYTORCH is set, but this Python has no PyTorch",
-            )
-            .looked(format!("looked with `{}`", self.program.display()))
-            .looked_all(last_lines(&output.stderr))
-            .help(format!(
-                "`{} -m pip install torch=={VERSION}`",
-                self.program.display()
-            ))
-            .help(
-                "or unset LIBTORCH_USE_PYTORCH: `cargo xtask setup` then fetches what is needed",
-            ));
+            return Err(Failure::new("LIBTORCH_USE_PYTORCH is set, but this Python has no PyTorch")
+                .looked(format!("looked with `{}`", self.program.display()))
+                .looked_all(last_lines(&output.stderr))
+                .help(format!("`{} -m pip install torch=={VERSION}`", self.program.display()))
+                .help("or unset LIBTORCH_USE_PYTORCH: `cargo xtask setup` then fetches what is needed"));
         }
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let mut lines = text.lines();
         match (lines.next(), lines.next()) {
-            (Some(version), _) if !is_right(version) => Err(wrong_version(
-                &format!("the PyTorch of `{}`", self.program.display()),
-                version,
-            )),
+            (Some(version), _) if !is_right(version) => {
+                Err(wrong_version(&format!("the PyTorch of `{}`", self.program.display()), version))
+            }
             (Some(_), Some(home)) => Ok(PathBuf::from(home)),
-            _ => Err(Failure::new("cannot read where PyTorch is")
-                .looked(format!("Python printed: {text}"))),
+            _ => Err(Failure::new("cannot read where PyTorch is").looked(format!("Python printed: {text}"))),
         }
     }
 
@@ -106,11 +86,7 @@ impl Python {
     /// spares the reader `more`.
     pub(super) fn pip(&self, args: &[&str], more: &[String], scratch: &Path) -> Result<()> {
         let mut command = self.command();
-        command
-            .args(["-m", "pip", "--disable-pip-version-check"])
-            .args(args)
-            .args(more)
-            .env("TMPDIR", scratch);
+        command.args(["-m", "pip", "--disable-pip-version-check"]).args(args).args(more).env("TMPDIR", scratch);
         let output = self.output(command.stdout(Stdio::inherit()).stderr(Stdio::piped()))?;
         if output.status.success() {
             return Ok(());
@@ -118,11 +94,7 @@ impl Python {
         let lines = last_lines(&output.stderr);
         let said = String::from_utf8_lossy(&output.stderr);
         let failure = Failure::new(format!("pip could not fetch libtorch ({})", output.status))
-            .looked(format!(
-                "ran `{} -m pip {}`; it said:",
-                self.program.display(),
-                args.join(" ")
-            ))
+            .looked(format!("ran `{} -m pip {}`; it said:", self.program.display(), args.join(" ")))
             .looked_all(lines);
         Err(if NO_NETWORK.iter().any(|words| said.contains(words)) {
             failure
@@ -139,11 +111,7 @@ impl Python {
     pub(super) fn unpack(&self, wheel: &Path, parts: &[(&str, &Path)]) -> Result<()> {
         let mut command = self.command();
         command.args(["-c", include_str!("unpack.py")]).arg(wheel);
-        command.args(
-            parts
-                .iter()
-                .map(|(from, to)| format!("{from}={}", to.display())),
-        );
+        command.args(parts.iter().map(|(from, to)| format!("{from}={}", to.display())));
         let output = self.output(&mut command)?;
         if output.status.success() {
             return Ok(());
@@ -160,21 +128,13 @@ impl Python {
     }
 
     fn output(&self, command: &mut Command) -> Result<Output> {
-        command
-            .output()
-            .map_err(|error| Failure::file("run", &self.program, &error))
+        command.output().map_err(|error| Failure::file("run", &self.program, &error))
     }
 }
 
 /// The last lines of what a tool printed, blank ones left out.
 fn last_lines(text: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(text);
-    let lines: Vec<_> = text
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .collect();
-    lines[lines.len().saturating_sub(LAST_LINES)..]
-        .iter()
-        .map(|line| format!("| {line}"))
-        .collect()
+    let lines: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines[lines.len().saturating_sub(LAST_LINES)..].iter().map(|line| format!("| {line}")).collect()
 }

@@ -18,18 +18,11 @@ const RUNTIME: &str = "fx-runtime";
 pub(super) fn check(metadata: &Value) -> Vec<Finding> {
     let names = names(metadata);
     let edges = edges(metadata);
-    let members = metadata["workspace_members"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str);
+    let members = metadata["workspace_members"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let culprits = members.filter_map(|member| {
-        let reached: BTreeSet<&str> = reachable(member, &edges)
-            .into_iter()
-            .filter_map(|id| names.get(id).copied())
-            .collect();
-        (reached.contains(LIBTORCH) && !reached.contains(RUNTIME))
-            .then(|| names.get(member).copied().unwrap_or(member))
+        let reached: BTreeSet<&str> =
+            reachable(member, &edges).into_iter().filter_map(|id| names.get(id).copied()).collect();
+        (reached.contains(LIBTORCH) && !reached.contains(RUNTIME)).then(|| names.get(member).copied().unwrap_or(member))
     });
     let finding = |name: &str| Finding {
         place: name.to_owned(),
@@ -44,31 +37,17 @@ pub(super) fn check(metadata: &Value) -> Vec<Finding> {
 /// Package names by id.
 fn names(metadata: &Value) -> BTreeMap<&str, &str> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
-    packages
-        .filter_map(|package| Some((package["id"].as_str()?, package["name"].as_str()?)))
-        .collect()
+    packages.filter_map(|package| Some((package["id"].as_str()?, package["name"].as_str()?))).collect()
 }
 
 /// Normal and build dependencies by id.
 fn edges(metadata: &Value) -> BTreeMap<&str, Vec<&str>> {
-    let nodes = metadata["resolve"]["nodes"]
-        .as_array()
-        .into_iter()
-        .flatten();
-    let counts = |dep: &&Value| {
-        dep["dep_kinds"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .any(|kind| kind["kind"] != "dev")
-    };
+    let nodes = metadata["resolve"]["nodes"].as_array().into_iter().flatten();
+    let counts = |dep: &&Value| dep["dep_kinds"].as_array().into_iter().flatten().any(|kind| kind["kind"] != "dev");
     nodes
         .filter_map(|node| {
             let deps = node["deps"].as_array()?.iter().filter(counts);
-            Some((
-                node["id"].as_str()?,
-                deps.filter_map(|dep| dep["pkg"].as_str()).collect(),
-            ))
+            Some((node["id"].as_str()?, deps.filter_map(|dep| dep["pkg"].as_str()).collect()))
         })
         .collect()
 }
@@ -94,10 +73,8 @@ mod tests {
     #[test]
     fn only_by_way_of_the_runtime() {
         let node = |id: &str, deps: &[(&str, &str)]| {
-            let deps: Vec<_> = deps
-                .iter()
-                .map(|(pkg, kind)| json!({"pkg": pkg, "dep_kinds": [{"kind": kind}]}))
-                .collect();
+            let deps: Vec<_> =
+                deps.iter().map(|(pkg, kind)| json!({"pkg": pkg, "dep_kinds": [{"kind": kind}]})).collect();
             json!({"id": id, "deps": deps})
         };
         let names = ["fx-ir", "fx-runtime", "app", "bad", "tch", "torch-sys"];

@@ -23,14 +23,8 @@ pub(super) fn check(name: &str, text: &str) -> Vec<Finding> {
     }
     let mut findings = Vec::new();
     for (index, line) in text.lines().enumerate() {
-        let words = WORDS
-            .iter()
-            .filter(|(word, _)| line.contains(word))
-            .map(|(word, what)| (*word, *what));
-        let task = names_task(line).then_some((
-            "issue <number>",
-            "a list of tasks that is not in the repository",
-        ));
+        let words = WORDS.iter().filter(|(word, _)| line.contains(word)).map(|(word, what)| (*word, *what));
+        let task = names_task(line).then_some(("issue <number>", "a list of tasks that is not in the repository"));
         findings.extend(words.chain(task).map(|(word, what)| Finding {
             place: name.to_owned(),
             line: index + 1,
@@ -57,13 +51,6 @@ mod tests {
     #[test]
     fn points_outside() {
         assert_eq!(check("a.md", "see Issue #7\nsee DESIGN.md").len(), 2);
-        assert_eq!(
-            check(
-                "a.md",
-                "see pytorch issue 12345; an issue; a session of onnxruntime"
-            )
-            .len(),
-            0
-        );
+        assert_eq!(check("a.md", "see pytorch issue 12345; an issue; a session of onnxruntime").len(), 0);
     }
 }
