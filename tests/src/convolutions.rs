@@ -11,7 +11,7 @@ fn bn(p: nn::Path, channels: i64) -> nn::BatchNorm {
 pub struct Depthwise {
     expand: nn::Conv2D,
     bn1: nn::BatchNorm,
-    depthwise: nn::Conv2D,
+    spatial: nn::Conv2D,
     bn2: nn::BatchNorm,
     project: nn::Conv2D,
     bn3: nn::BatchNorm,
@@ -24,7 +24,7 @@ impl Depthwise {
         Self {
             expand: nn::conv2d(p / "expand", 6, 24, 1, nn::no_bias()),
             bn1: bn(p / "bn1", 24),
-            depthwise: nn::conv2d(p / "depthwise", 24, 24, 3, grouped),
+            spatial: nn::conv2d(p / "spatial", 24, 24, 3, grouped),
             bn2: bn(p / "bn2", 24),
             project: nn::conv2d(p / "project", 24, 6, 1, nn::no_bias()),
             bn3: bn(p / "bn3", 6),
@@ -36,7 +36,7 @@ impl Depthwise {
 impl nn::Module for Depthwise {
     fn forward(&self, xs: &Tensor) -> Tensor {
         let ys = self.bn1.forward(&self.expand.forward(xs)).relu6();
-        let ys = self.bn2.forward(&self.depthwise.forward(&ys)).relu6();
+        let ys = self.bn2.forward(&self.spatial.forward(&ys)).relu6();
         xs + self.bn3.forward(&self.project.forward(&ys))
     }
 }

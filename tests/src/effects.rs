@@ -161,7 +161,8 @@ impl Parts {
         let mut parts = ys.chunk(3, 1);
         let before = &parts[1] * &self.scale;
         let _ = parts[1].relu_();
-        Tensor::cat(&[&before, &parts[2], &parts[1], &ys.narrow(1, 3, 3)], 1)
+        let last = parts.pop().unwrap();
+        Tensor::cat(&[&before, &last, &parts[1], &ys.narrow(1, 3, 3)], 1)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Models as users write them, small ones: what the tests across the crates trace, freeze and compare.
 //!
 //! The build script traces them all; each stands for something that a frozen model can get wrong.
+#![allow(clippy::cast_possible_wrap, reason = "tch wants i64, and no model has 2^63 layers")]
 
 pub mod convolutions;
 pub mod dense;

@@ -29,15 +29,15 @@ pub struct Block {
 }
 
 impl Block {
-    fn new(p: nn::Path, from: i64, to: i64, stride: i64) -> Self {
-        let skip = &p / "shortcut";
+    fn new(p: &nn::Path, from: i64, to: i64, stride: i64) -> Self {
+        let skip = p / "shortcut";
         let shortcut = (stride != 1 || from != to)
             .then(|| Shortcut { conv: conv(&skip / "conv", from, to, 1, stride), bn: bn(&skip / "bn", to) });
         Self {
-            conv1: conv(&p / "conv1", from, to, 3, stride),
-            bn1: bn(&p / "bn1", to),
-            conv2: conv(&p / "conv2", to, to, 3, 1),
-            bn2: bn(&p / "bn2", to),
+            conv1: conv(p / "conv1", from, to, 3, stride),
+            bn1: bn(p / "bn1", to),
+            conv2: conv(p / "conv2", to, to, 3, 1),
+            bn2: bn(p / "bn2", to),
             shortcut,
         }
     }
@@ -70,7 +70,7 @@ impl Residual {
     /// The network with fresh weights under `p`.
     pub fn new(p: &nn::Path) -> Self {
         let blocks = [(8, 8, 1), (8, 8, 1), (8, 16, 2), (16, 16, 1)];
-        let block = |(index, (from, to, stride))| Block::new(p / "blocks" / index, from, to, stride);
+        let block = |(index, (from, to, stride))| Block::new(&(p / "blocks" / index), from, to, stride);
         Self {
             stem: conv(p / "stem", 3, 8, 3, 1),
             bn: bn(p / "bn", 8),

@@ -138,7 +138,7 @@ impl Emitter<'_> {
         let name = &self.traced.signature.name;
         match function.of_trait.as_deref() {
             Some(of @ ("Module" | "ModuleT")) => format!(
-                "impl ::fx_runtime::nn::{of} for {} {{ fn {name}(&self, {params}) -> ::fx_runtime::Tensor {{ {}::{name}(self, {names}) }} }}\n",
+                "#[allow(unused, clippy::all, clippy::pedantic)]\nimpl ::fx_runtime::nn::{of} for {} {{ fn {name}(&self, {params}) -> ::fx_runtime::Tensor {{ {}::{name}(self, {names}) }} }}\n",
                 self.name, self.name
             ),
             _ => String::new(),

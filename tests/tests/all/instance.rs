@@ -37,7 +37,8 @@ fn target(node: &Node) -> String {
 fn listing(graph: &Graph) -> String {
     let body = graph.region(graph.body());
     let nodes = body.params.iter().chain(&body.nodes).map(|&id| graph.node(id));
-    nodes.map(|node| format!("{} {} {}\n", node.op.opcode(), node.name, target(node))).collect()
+    let lines = nodes.map(|node| format!("{} {} {}", node.op.opcode(), node.name, target(node)));
+    lines.collect::<Vec<_>>().join("\n") + "\n"
 }
 
 /// The modules that a listing calls.

@@ -1,5 +1,6 @@
 //! The crates of fx together, from the user's side; one program, so that libtorch is linked once.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test that fails may do so by panicking")]
+#![allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots so")]
 
 mod bad_input;
 mod determinism;
