@@ -18,8 +18,8 @@ const STEPS: &[(&str, Step)] = &[
     ("codegen --check", |workspace, libtorch| codegen::check(workspace, libtorch)),
     ("fmt", |workspace, _| run_command(&mut workspace.plain_cargo(&["fmt", "--all", "--check", "--", "-l"]))),
     ("clippy", |workspace, libtorch| {
-        // Style lints are shown and do not fail; what may be wrong or slow does.
-        let denied = ["-D", "clippy::correctness", "-D", "clippy::suspicious", "-D", "clippy::perf"];
+        // Style lints are shown and do not fail; what may be wrong does.
+        let denied = ["-D", "clippy::correctness", "-D", "clippy::suspicious"];
         let args = ["clippy", "--workspace", "--all-targets", "--no-deps", "--"];
         run_command(&mut workspace.cargo(libtorch, &[args.as_slice(), denied.as_slice()].concat()))
     }),
