@@ -136,3 +136,205 @@ fn a_residual_network() {
         }"#]],
     );
 }
+
+#[test]
+fn a_return_in_the_middle_is_a_return() {
+    check(
+        r#"
+use fx_runtime::{nn, traceable, Module, Tensor};
+
+#[traceable]
+impl Net {
+    pub fn forward(&self, xs: &Tensor, n: i64) -> Result<Tensor, String> {
+        if n > 3 {
+            return Err(format!("{n} is too many"));
+        }
+        for layer in &self.layers {
+            if xs.dim() == n as usize {
+                return Ok(xs.relu());
+            }
+        }
+        Ok(xs.neg())
+    }
+}
+
+#[derive(Debug, Module)]
+struct Net { layers: Vec<nn::Linear> }
+"#,
+        expect![[r#"
+    graph Net(self: module<crate::Net>, xs: tensor, n: rust<i64>) {
+      %test = rust["($0 > 3)"](n) : rust<bool>  @ src/lib.rs:7 as test
+      %branch = if(%test) : tensor  @ src/lib.rs:7 as branch {
+        %refused = rust["{ let refused: Result < Tensor , String > = {\nlet mut n = $0;\nErr (format ! (\"{n} is too many\"))\n}; refused.at(\"return\", \"src/lib.rs:8\")?; ::std::unreachable!() }", io](n) : rust<!>  @ src/lib.rs:8 as refused
+        yield %refused  @ src/lib.rs:7 as yield
+      } else {
+        %layers = get_attr[layers](self) : list<module<Linear>>  @ src/lib.rs:10 as layers
+        %each = for["%0 in $0.iter()"](%layers) : ()  @ src/lib.rs:10 as each (layer: module<Linear>  @ src/lib.rs:10 as "layers.*") {
+          %dim = rust["$0.dim()"](xs) : rust<usize>  @ src/lib.rs:11 as dim
+          %cast = rust["($0 as usize)"](n) : rust<usize>  @ src/lib.rs:11 as cast
+          %test_1 = rust["($0 == $1)"](%dim, %cast) : rust<bool>  @ src/lib.rs:11 as test
+          %branch_1 = if(%test_1) : ()  @ src/lib.rs:11 as branch {
+            %relu = relu(xs) : tensor  @ src/lib.rs:12 as relu
+            %left = rust["return ::std::result::Result::Ok(scope.output($0.shallow_clone())?)", io](%relu) : rust<!>  @ src/lib.rs:12 as left
+            yield %left  @ src/lib.rs:11 as yield
+          } else {
+            yield  @ src/lib.rs:11 as yield
+          }
+          yield  @ src/lib.rs:10 as yield
+        }
+        %neg = neg(xs) : tensor  @ src/lib.rs:15 as neg
+        yield %neg  @ src/lib.rs:7 as yield
+      }
+      yield %branch  @ src/lib.rs:16 as output
+    }"#]],
+    );
+}
+
+#[test]
+fn let_else_and_options_are_matches() {
+    check(
+        r#"
+use fx_runtime::{nn, traceable, Module, Tensor};
+
+#[traceable]
+impl Net {
+    pub fn forward(&self, xs: &Tensor, mask: Option<&Tensor>) -> Tensor {
+        let Some(fc) = &self.fc else { return xs.relu() };
+        let mask = mask.unwrap_or(xs);
+        fc.forward(xs) * mask
+    }
+}
+
+#[derive(Debug, Module)]
+struct Net { fc: Option<nn::Linear> }
+"#,
+        expect![[r#"
+    graph Net(self: module<crate::Net>, xs: tensor, mask: option<tensor>) {
+      %fc = get_attr[fc](self) : option<module<Linear>>  @ src/lib.rs:7 as fc
+      %branch = match(%fc) : tensor  @ src/lib.rs:7 as branch {
+        "Some(%0)" (fc_1: module<Linear>  @ src/lib.rs:7 as fc) {
+          %mask_1 = match(mask) : tensor  @ src/lib.rs:8 as choice {
+            "Some(%0)" (held_value: tensor  @ src/lib.rs:8 as held_value) {
+              yield held_value  @ src/lib.rs:8 as yield
+            }
+            "None" {
+              yield xs  @ src/lib.rs:8 as yield
+            }
+          }
+          %fc_2 = call_module[Linear](fc_1, xs) : tensor  @ src/lib.rs:9 as fc
+          %mul = mul(%fc_2, %mask_1) : tensor  @ src/lib.rs:9 as mul
+          yield %mul  @ src/lib.rs:7 as yield
+        }
+        "None" {
+          %relu = relu(xs) : tensor  @ src/lib.rs:7 as relu
+          yield %relu  @ src/lib.rs:7 as yield
+        }
+      }
+      yield %branch  @ src/lib.rs:10 as output
+    }"#]],
+    );
+}
+
+#[test]
+fn what_is_not_understood_is_carried_in_its_largest_piece() {
+    check(
+        r#"
+use fx_runtime::{nn, traceable, Module, Tensor};
+
+#[traceable]
+impl Net {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = self.fc.forward(xs);
+        let parts: Vec<f64> = self.names.iter().map(|name| name.len() as f64).collect();
+        ys.relu() * parts.len() as i64
+    }
+}
+
+#[derive(Debug, Module)]
+struct Net { fc: nn::Linear, names: Vec<String> }
+"#,
+        expect![[r#"
+    graph Net(self: module<crate::Net>, xs: tensor) {
+      %fc = get_attr[fc](self) : module<Linear>  @ src/lib.rs:7 as fc
+      %ys = call_module[Linear](%fc, xs) : tensor  @ src/lib.rs:7 as fc
+      %names_3 = get_attr[names](self) : list<rust<String>>  @ src/lib.rs:8 as names
+      %parts = rust["{ let typed: Vec < f64 > = {\nlet self_names = &$0;\n(* self_names) . iter () . map (| name | name . len () as f64) . collect ()\n}; typed }", io, opaque("the method `collect`")](%names_3)  @ src/lib.rs:8 as opaque
+      %relu = relu(%ys) : tensor  @ src/lib.rs:9 as relu
+      %len = rust["$0.len()", io](%parts) : rust<usize>  @ src/lib.rs:9 as len
+      %cast = rust["($0 as i64)"](%len) : rust<i64>  @ src/lib.rs:9 as cast
+      %mul = mul.Scalar(%relu, %cast) : tensor  @ src/lib.rs:9 as mul
+      yield %mul  @ src/lib.rs:10 as output
+    }src/lib.rs:8: carried along, not understood: the method `collect` [FX0008]
+      help: write it with ops that are known, or drop `strict` to have it carried along as it is
+"#]],
+    );
+}
+
+#[test]
+fn a_list_that_a_loop_fills_has_a_variable_of_its_own() {
+    check(
+        r#"
+use fx_runtime::{nn, traceable, Module, Tensor};
+
+#[traceable]
+impl Net {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut outs = vec![xs.neg()];
+        outs.push(xs.relu());
+        for layer in &self.layers {
+            outs.push(layer.forward(xs));
+        }
+        Tensor::cat(&outs, 0)
+    }
+}
+
+#[derive(Debug, Module)]
+struct Net { layers: Vec<nn::Linear> }
+"#,
+        expect![[r#"
+    graph Net(self: module<crate::Net>, xs: tensor) {
+      %neg = neg(xs) : tensor  @ src/lib.rs:7 as neg
+      %relu = relu(xs) : tensor  @ src/lib.rs:8 as relu
+      %layers = get_attr[layers](self) : list<module<Linear>>  @ src/lib.rs:9 as layers
+      %outs = rust["vec![$0.shallow_clone(), $1.shallow_clone()]", io](%neg, %relu) : list<tensor>  @ src/lib.rs:9 as outs
+      %outs_2 = for["%0 in $0.iter()"](%layers, %outs) : list<tensor>  @ src/lib.rs:9 as each (layer: module<Linear>  @ src/lib.rs:9 as "layers.*", outs_1: list<tensor>  @ src/lib.rs:9 as outs) {
+        %layers_1 = call_module[Linear](layer, xs) : tensor  @ src/lib.rs:10 as "layers.*"
+        %push = rust["$0.push($1.shallow_clone())", io](outs_1, %layers_1) : ()  @ src/lib.rs:10 as push
+        yield outs_1  @ src/lib.rs:9 as yield
+      }
+      %cat = cat(%outs_2, 0) : tensor  @ src/lib.rs:12 as cat
+      yield %cat  @ src/lib.rs:13 as output
+    }"#]],
+    );
+}
+
+#[test]
+fn code_of_another_module_is_called_rather_than_copied() {
+    check(
+        r#"
+use fx_runtime::{traceable, Tensor};
+
+mod inner {
+    use super::*;
+    const SECRET: f64 = 0.5;
+    fn private(xs: &Tensor) -> Tensor { xs * SECRET }
+    pub fn public(xs: &Tensor) -> Tensor { private(xs).relu() }
+    pub fn clean(xs: &Tensor) -> Tensor { xs.relu() * 2.0 }
+}
+
+#[traceable]
+pub fn f(xs: &Tensor) -> Tensor {
+    inner::clean(&inner::public(xs))
+}
+"#,
+        expect![[r#"
+    graph f(xs: tensor) {
+      %opaque = rust["({\nlet mut xs = &$0;\ninner :: public (xs)\n}).shallow_clone()", io, opaque("`public`: code of another module")](xs) : tensor  @ src/lib.rs:14 as opaque
+      %relu = relu(%opaque) : tensor  @ src/lib.rs:9 as relu
+      %mul = mul.Scalar(%relu, 2.0) : tensor  @ src/lib.rs:9 as mul
+      yield %mul  @ src/lib.rs:15 as output
+    }src/lib.rs:14: carried along, not understood: `public`: code of another module [FX0008]
+      help: write it with ops that are known, or drop `strict` to have it carried along as it is
+"#]],
+    );
+}

@@ -102,7 +102,7 @@ impl Tracer<'_> {
 
     /// `return Err(..)` of the entry: an error that leaves the frozen model.
     fn refusal(&mut self, expr: &syn::Expr) -> Result<Val> {
-        let (syn::ReturnType::Type(_, whole), 1) = (&self.function().sig.output, self.frames.len()) else {
+        let (syn::ReturnType::Type(_, whole), true) = (&self.function().sig.output, self.is_entry()) else {
             return unknown(expr.span(), "`Err` here");
         };
         let value = if let syn::Expr::Return(syn::ExprReturn { expr: Some(value), .. }) = expr { value } else { expr };

@@ -49,7 +49,7 @@ impl Tracer<'_> {
             syn::Expr::Closure(closure) => Ok(Val::Closure(Box::new(closure.clone()))),
             syn::Expr::Macro(call) => self.macro_call(&call.mac),
             syn::Expr::Cast(cast) => self.cast(cast),
-            syn::Expr::Return(ret) if self.frames.len() == 1 => self.leave(ret),
+            syn::Expr::Return(ret) if self.is_entry() => self.leave(ret),
             other => unknown(other.span(), format!("{} is not understood", kind_of(other))),
         }
     }

@@ -109,10 +109,12 @@ impl Tracer<'_> {
         for (pat, arg) in closure.inputs.iter().zip(args) {
             value = value.and_then(|_| self.bind(pat, arg).map(|()| Val::Unit));
         }
+        self.closures += 1;
         let value = value.and_then(|_| match &*closure.body {
             syn::Expr::Block(block) => self.block(&block.block, true),
             body => self.expr(body),
         });
+        self.closures -= 1;
         self.env.close();
         value
     }

@@ -106,6 +106,8 @@ struct Tracer<'a> {
     paths: HashMap<NodeId, String>,
     /// Carried code whose value is still a `Result`.
     results: HashSet<NodeId>,
+    /// How many closures are being traced, whose `return` is not the entry's.
+    closures: u32,
     /// What is told of the code that is carried along so far.
     opaque: Vec<Diagnostic>,
 }
@@ -131,6 +133,7 @@ impl<'a> Tracer<'a> {
             frames,
             paths: HashMap::new(),
             results: HashSet::new(),
+            closures: 0,
             opaque: Vec::new(),
         }
     }
@@ -222,6 +225,11 @@ impl<'a> Tracer<'a> {
             Val::Node(..) | Val::Lit(..) => value.arg().map_or_else(|| unknown(span, "a result of this form"), Ok),
             _ => unknown(span, "the result is built in a form that is not understood"),
         }
+    }
+
+    /// Is it the entry's own body that is being traced?
+    fn is_entry(&self) -> bool {
+        self.frames.len() == 1 && self.closures == 0
     }
 
     fn function(&self) -> &'a Function {

@@ -1,22 +1,34 @@
 //! Frozen against eager: the same results from the same inputs, and the same left of the inputs.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use tch::{Device, Kind, Tensor};
 
+/// One test at a time draws random numbers: libtorch has one generator for all threads.
+static GENERATOR: Mutex<()> = Mutex::new(());
+
+/// Keeps every other test from drawing random numbers.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    GENERATOR.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// A model on its own variables.
-pub fn root<M>(make: impl FnOnce(&fx_runtime::nn::Path) -> M) -> (fx_runtime::nn::VarStore, M) {
+pub(crate) fn root<M>(make: impl FnOnce(&fx_runtime::nn::Path) -> M) -> (fx_runtime::nn::VarStore, M) {
+    let _alone = alone();
     tch::manual_seed(1);
     let vs = fx_runtime::nn::VarStore::new(Device::Cpu);
     let model = make(&vs.root());
     (vs, model)
 }
 
-/// Random numbers, the same at every run.
-pub fn randn(size: &[i64]) -> Tensor {
+/// Random numbers.
+pub(crate) fn randn(size: &[i64]) -> Tensor {
+    let _alone = alone();
     Tensor::randn(size, (Kind::Float, Device::Cpu))
 }
 
 /// Inputs of which there can be another set with memory of its own.
-pub trait Inputs {
+pub(crate) trait Inputs {
     /// The copy.
     fn copied(&self) -> Self;
 }
@@ -58,7 +70,7 @@ impl<A: Inputs, B: Inputs, C: Inputs> Inputs for (A, B, C) {
 }
 
 /// Results that can be compared.
-pub trait Close {
+pub(crate) trait Close {
     /// Panics where they differ.
     fn close(&self, eager: &Self);
 }
@@ -132,7 +144,7 @@ impl Close for f64 {
 }
 
 /// Results of two types that can be compared: a frozen model may have an error type of its own.
-pub trait CloseTo<E> {
+pub(crate) trait CloseTo<E> {
     /// Panics where they differ.
     fn close_to(&self, eager: &E);
 }
@@ -144,11 +156,12 @@ impl<T: Close> CloseTo<T> for T {
 }
 
 /// Runs both on every case, twice each: the second run shows whether the first left anything behind.
-pub fn same<I: Inputs + Close, E, F: CloseTo<E>>(
+pub(crate) fn same<I: Inputs + Close, E, F: CloseTo<E>>(
     cases: &[I],
     eager: impl Fn(&mut I) -> E,
     frozen: impl Fn(&mut I) -> F,
 ) {
+    let _alone = alone();
     for case in cases {
         for _ in 0..2 {
             let (mut for_eager, mut for_frozen) = (case.copied(), case.copied());

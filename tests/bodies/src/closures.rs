@@ -60,6 +60,36 @@ impl ModuleT for ClosureField {
     }
 }
 
+/// Closures that return early, with a value and with an error.
+#[derive(Debug, Module)]
+pub struct Returns {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Returns {
+    pub fn forward(&self, xs: &Tensor) -> Result<Tensor, String> {
+        let checked = |t: &Tensor| {
+            if t.dim() == 2 {
+                return self.fc.forward(t);
+            }
+            t.neg()
+        };
+        let refused = |t: &Tensor| -> Result<Tensor, String> {
+            if t.size()[0] > 2 {
+                return Err("too long".to_owned());
+            }
+            Err(format!("{} axes", t.dim()))
+        };
+        let ys = checked(xs);
+        let zs = refused(&ys).unwrap_or(ys.relu());
+        if xs.dim() > 3 {
+            return refused(&zs);
+        }
+        Ok(checked(&zs) + zs)
+    }
+}
+
 /// `no_grad` and autocast as closures.
 #[derive(Debug, Module)]
 pub struct Guarded {
@@ -113,6 +143,12 @@ mod tests {
     #[test]
     fn fields() {
         agree!(ClosureField::new, [randn(&[2, 3, 4, 4])], |net, xs| net.forward_t(xs, false));
+    }
+
+    #[test]
+    fn returns() {
+        let cases = [randn(&[2, 4]), randn(&[3, 4]), randn(&[2, 2, 4]), randn(&[1, 2, 2, 4])];
+        agree!(|p| Returns { fc: linear(p) }, cases, |net, xs| net.forward(xs));
     }
 
     #[test]
