@@ -3,6 +3,8 @@
 //! What is known of the live model runs as it is: its loops, its `match`es, its numbers. What needs an input is told to
 //! the runtime's `Tracer` instead. So this is the third reading of the same graph, with the walk of `freeze`.
 
+mod control;
+
 use fx_front::{
     index::{Index, Ty},
     trace::Traced,
@@ -13,7 +15,6 @@ use super::{
     Emitter,
     body::{Phase, Writer},
     names::identifier,
-    template,
     value::{Value, literal},
 };
 
@@ -228,156 +229,5 @@ impl Walk<'_, '_> {
         let format = label.replace('*', "{}");
         let missing = vec!["\"*\""; stars.saturating_sub(turns.len())];
         format!("&format!({format:?}, {})", [missing, turns].concat().join(", "))
-    }
-
-    /// A decision of the live model is taken; any other control flow is one node.
-    fn control(&mut self, id: NodeId) {
-        let node = self.writer.graph().node(id);
-        let decided = node.input(0).is_none_or(|subject| self.is_live(subject)) && !matches!(node.op, Op::While);
-        match node.op.clone() {
-            Op::For(header) if decided => self.each(id, &header),
-            Op::Match(patterns) if decided => {
-                let subject = node.input(0).map_or(Value::owned("()"), |subject| self.writer.read(subject));
-                self.choice(id, &format!("match {}", subject.borrowed()), &patterns);
-            }
-            Op::If if decided => {
-                let condition = literal(&node.args[0], &|id| self.writer.read(id));
-                self.choice(id, &format!("match {condition}"), &["true".to_owned(), "false".to_owned()]);
-            }
-            op => self.undecided(id, &op),
-        }
-    }
-
-    fn undecided(&mut self, id: NodeId, op: &Op) {
-        let mut inputs: Vec<Arg> = Vec::new();
-        self.outer_inputs(id, &mut inputs);
-        let node = self.writer.graph().node(id);
-        let place = node.origin.places.last().map(ToString::to_string).unwrap_or_default();
-        let name = self.writer.graph().base_name(id).to_owned();
-        let args = self.args(&inputs);
-        let call = format!("t.code(\"{} at {place}\", &[{args}], {name:?}, {place:?})", op.opcode());
-        self.name(id, &call);
-    }
-
-    /// What the node and its regions read of what is outside them and needs an input.
-    fn outer_inputs(&self, id: NodeId, out: &mut Vec<Arg>) {
-        let graph = self.writer.graph();
-        let mut pending = vec![id];
-        while let Some(at) = pending.pop() {
-            for input in graph.node(at).inputs() {
-                let inside = graph.scope_of(input).is_some_and(|scope| graph.is_inside(scope, id));
-                if !inside && !self.is_live(input) && !out.contains(&Arg::Node(input)) {
-                    out.push(Arg::Node(input));
-                }
-            }
-            for &region in &graph.node(at).regions {
-                pending.extend(&graph.region(region).nodes);
-            }
-        }
-    }
-
-    fn choice(&mut self, id: NodeId, head: &str, patterns: &[String]) {
-        let regions = self.writer.graph().node(id).regions.clone();
-        let mut arms = String::new();
-        for (&region, pattern) in regions.iter().zip(patterns) {
-            let names = self.writer.names.clone();
-            let pattern = self.writer.pattern_of(pattern, region);
-            let block = self.block(region, |outputs| match outputs {
-                [] => "()".to_owned(),
-                [one] => one.clone(),
-                many => format!("({},)", many.join(", ")),
-            });
-            self.writer.names = names;
-            arms.push_str(&format!("{pattern} => {block}\n"));
-        }
-        let text = format!("{head} {{ {arms} }}");
-        self.results(id, &text);
-    }
-
-    /// Binds what control flow yields: one name, or one for every part that is read.
-    fn results(&mut self, id: NodeId, text: &str) {
-        match self.writer.parts_pattern(id) {
-            Some(pattern) => self.writer.line(format!("let {pattern} = {text};")),
-            None if self.writer.graph().node(id).ty == Type::Tuple(Vec::new()) => self.writer.line(format!("{text};")),
-            None => self.name(id, text),
-        }
-    }
-
-    fn block(&mut self, region: RegionId, tail: impl FnOnce(&[String]) -> String) -> String {
-        let outer = std::mem::take(&mut self.writer.lines);
-        self.region(region);
-        let outputs = self.given(region);
-        let tail = tail(&outputs);
-        let lines = std::mem::replace(&mut self.writer.lines, outer);
-        format!("{{ {}\n{tail} }}", lines.join("\n"))
-    }
-
-    /// The position of what a loop begins with: not the first where it runs over the layers in the middle of a chain.
-    fn first_turn(&self, id: NodeId) -> usize {
-        let graph = self.writer.graph();
-        let Some(Op::Rust(code)) = graph.node(id).input(0).map(|list| &graph.node(list).op) else { return 0 };
-        let bounds = code.template.strip_prefix("$0.layers_between::<").and_then(|rest| rest.rsplit_once('('));
-        let first = bounds.and_then(|(_, bounds)| bounds.split_once(','));
-        first.and_then(|(first, _)| first.parse().ok()).unwrap_or(0)
-    }
-
-    fn each(&mut self, id: NodeId, header: &str) {
-        let graph = self.writer.graph();
-        let region = graph.node(id).regions[0];
-        let params = graph.region(region).params.clone();
-        let inits = graph.node(id).args[1..].to_vec();
-        let (bound, carried) = params.split_at(params.len() - inits.len());
-        let mut names = Vec::new();
-        for (&param, init) in carried.iter().zip(&inits) {
-            let first = match self.is_live(param) {
-                true => literal(init, &|id| self.writer.read(id)),
-                false => format!("{}.clone()", self.arg(init).trim_start_matches('&')),
-            };
-            let name = self.writer.names.fresh(&identifier(self.writer.graph().base_name(param)));
-            self.writer.line(format!("let mut {name} = {first};"));
-            self.writer.set(param, Value::owned(name.clone()));
-            names.push(name);
-        }
-        self.count += 1;
-        let turn = self.writer.names.fresh(&format!("turn{}", self.count));
-        let subject =
-            self.writer.graph().node(id).input(0).map_or(Value::owned("()"), |subject| self.writer.read(subject));
-        let (pattern, over) = header.split_once(" in ").unwrap_or((header, "$0"));
-        let pattern = self.writer.turn(pattern, over, bound);
-        let over = template::fill(over, &|_| subject.clone());
-        self.loops.push(turn.clone());
-        let targets = names.clone();
-        let body = self.block(region, |outputs| match (targets.as_slice(), outputs) {
-            ([], _) => String::new(),
-            ([name], [value]) => format!("{name} = {value};"),
-            _ => format!("({}) = ({});", targets.join(", "), outputs.join(", ")),
-        });
-        self.loops.pop();
-        let turns = match self.first_turn(id) {
-            0 => format!("({over}).enumerate()"),
-            first => format!("({first}_usize..).zip({over})"),
-        };
-        self.writer.line(format!("for ({turn}, {pattern}) in {turns} {body}"));
-        let live: Vec<String> = carried
-            .iter()
-            .zip(&names)
-            .filter(|(param, _)| self.is_live(**param))
-            .map(|(_, name)| name.clone())
-            .collect();
-        for name in live {
-            self.writer.line(format!("let {name} = (&::fx_runtime::instance::Probe(&{name})).arg({name:?});"));
-        }
-        match names.as_slice() {
-            [one] => self.writer.set(id, Value::owned(one.clone())),
-            many => {
-                for user in self.writer.graph().users(id) {
-                    if let Op::TupleGet(position) = self.writer.graph().node(user).op
-                        && let Some(name) = many.get(position)
-                    {
-                        self.writer.set(user, Value::owned(name.clone()));
-                    }
-                }
-            }
-        }
     }
 }

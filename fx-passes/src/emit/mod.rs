@@ -11,6 +11,7 @@ mod control;
 mod forward;
 mod freeze;
 mod instance;
+mod locals;
 mod names;
 mod plan;
 mod template;

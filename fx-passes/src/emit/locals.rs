@@ -1,0 +1,219 @@
+//! Variables: what a value is bound to, when it is freed, moved or handed on.
+
+use std::collections::HashMap;
+
+use fx_ir::{Arg, Effect, Graph, NodeId, Op, RegionId, Type};
+
+use super::{
+    body::{Phase, Writer},
+    names::identifier,
+    plan::is_number,
+    value::{Value, literal},
+};
+
+/// A variable that owns a tensor.
+#[derive(Clone, Debug)]
+pub(super) struct Owned {
+    node: NodeId,
+    region: Option<RegionId>,
+    /// The line of its `let`.
+    line: usize,
+}
+
+impl Writer<'_, '_> {
+    /// Binds the node's value to a variable of the user's name; an older tensor of that name that nobody reads any more
+    /// is replaced, and so freed.
+    pub(super) fn bind(&mut self, id: NodeId, value: Value) {
+        let node = self.graph().node(id);
+        let value = Value { text: bare(&value.text).to_owned(), ..value };
+        if !value.is_ref
+            && let Some(pattern) = self.parts_pattern(id)
+        {
+            self.line(format!("let {pattern} = {};", value.text));
+            return;
+        }
+        let wanted = identifier(self.graph().base_name(id));
+        let is_owned = node.ty.is_tensor() && !value.is_ref;
+        if is_owned && self.replaces(id, &wanted) {
+            self.make_mutable(&wanted);
+            self.line(format!("{wanted} = {};", value.text));
+            if let Some(old) = self.owned.get_mut(&wanted) {
+                self.values.remove(&old.node);
+                old.node = id;
+            }
+            self.set(id, Value::owned(wanted));
+            return;
+        }
+        let name = self.names.fresh(&wanted);
+        let mutable = if self.is_place(id) { "mut " } else { "" };
+        self.line(format!("let {mutable}{name} = {};", value.text));
+        if is_owned {
+            self.own(&name, id, self.lines.len() - 1);
+        }
+        self.set(id, Value { text: name, is_ref: value.is_ref });
+    }
+
+    /// Is the node the last to read the tensor in that variable, so that its own result can take its place?
+    fn replaces(&self, id: NodeId, name: &str) -> bool {
+        let is_old = |old: &Owned| {
+            old.region == self.graph().scope_of(id)
+                && old.line != usize::MAX
+                && self.last_reads.get(&old.node) == Some(&id)
+        };
+        let may_replace = self.phase == Phase::Call && self.graph().node(id).op != Op::Yield;
+        may_replace && self.owned.get(name).is_some_and(is_old)
+    }
+
+    /// May carried code write to the node's value where it is?
+    fn is_place(&self, id: NodeId) -> bool {
+        let node = self.graph().node(id);
+        let plain = node.ty.is_tensor() || is_number(&node.ty) || matches!(&node.ty, Type::Module(_));
+        let made = match &node.op {
+            Op::Rust(code) => code.effect == Effect::Io,
+            op => op.is_control_flow() || matches!(op, Op::TupleGet(_)),
+        };
+        self.phase == Phase::Call && made && !plain
+    }
+
+    /// The variable, declared on that line, owns the tensor that the node yields.
+    pub(super) fn own(&mut self, name: &str, id: NodeId, line: usize) {
+        let region = self.graph().scope_of(id);
+        self.owned.insert(name.to_owned(), Owned { node: id, region, line });
+    }
+
+    /// `(a, b)` where every reader of a tuple takes a part of it; the parts are bound then.
+    pub(super) fn parts_pattern(&mut self, id: NodeId) -> Option<String> {
+        let Type::Tuple(types) = &self.graph().node(id).ty else { return None };
+        let users = self.graph().users(id);
+        let part = |user: NodeId| match self.graph().node(user).op {
+            Op::TupleGet(position) => Some((position, user)),
+            _ => None,
+        };
+        let parts: Vec<(usize, NodeId)> = users.iter().map(|&user| part(user)).collect::<Option<_>>()?;
+        if types.is_empty() || parts.is_empty() {
+            return None;
+        }
+        let mut names = Vec::new();
+        for position in 0..types.len() {
+            let mut takers = parts.iter().filter(|(at, _)| *at == position).map(|(_, user)| *user);
+            let Some(first) = takers.next() else {
+                names.push("_".to_owned());
+                continue;
+            };
+            let name = self.names.fresh(self.graph().base_name(first));
+            if self.graph().node(first).ty.is_tensor() {
+                let region = self.graph().scope_of(first);
+                self.owned.insert(name.clone(), Owned { node: first, region, line: usize::MAX });
+            }
+            for taker in std::iter::once(first).chain(takers) {
+                self.set(taker, Value::owned(name.clone()));
+            }
+            names.push(if self.is_place(first) { format!("mut {name}") } else { name });
+        }
+        Some(format!("({},)", names.join(", ")))
+    }
+
+    fn make_mutable(&mut self, name: &str) {
+        if let Some(line) = self.declared_at(name) {
+            self.make_mutable_at(line, name);
+        }
+    }
+
+    /// The line of the `let` of a variable that owns a tensor.
+    pub(super) fn declared_at(&self, name: &str) -> Option<usize> {
+        self.owned.get(name).map(|owned| owned.line).filter(|&line| line != usize::MAX)
+    }
+
+    pub(super) fn make_mutable_at(&mut self, line: usize, name: &str) {
+        if let Some(line) = self.lines.get_mut(line)
+            && line.starts_with(&format!("let {name} "))
+        {
+            *line = line.replacen("let ", "let mut ", 1);
+        }
+    }
+
+    /// Frees the tensors that `id` was the last to read.
+    pub(super) fn drop_after(&mut self, id: NodeId, region: RegionId, ends: bool) {
+        if self.phase == Phase::Freeze {
+            return;
+        }
+        let mut done: Vec<String> = self
+            .owned
+            .iter()
+            .filter(|(_, owned)| owned.region == Some(region) && self.last_reads.get(&owned.node) == Some(&id))
+            .map(|(name, _)| name.clone())
+            .collect();
+        done.sort();
+        for name in done {
+            self.owned.remove(&name);
+            if !ends {
+                self.line(format!("drop({name});"));
+                self.names.release(&name);
+            }
+        }
+    }
+
+    /// The value, to be handed on for good: moved where this is its last reader, else another handle of it.
+    pub(super) fn give(&mut self, id: NodeId, reader: NodeId) -> String {
+        let value = self.read(id);
+        if !self.graph().node(id).ty.is_tensor() {
+            return value.text;
+        }
+        let region = self.graph().scope_of(reader);
+        let movable = self.owned.get(&value.text).is_some_and(|owned| {
+            owned.node == id && owned.region == region && self.last_reads.get(&id) == Some(&reader)
+        });
+        let once = self.graph().node(reader).inputs().filter(|&input| input == id).count() == 1;
+        if movable && once {
+            self.owned.remove(&value.text);
+            return value.text;
+        }
+        format!("{}.shallow_clone()", value.text)
+    }
+
+    /// An argument that is handed on for good.
+    pub(super) fn give_arg(&mut self, arg: &Arg, reader: NodeId) -> String {
+        match arg {
+            Arg::Node(id) => self.give(*id, reader),
+            other => literal(other, &|id| self.read(id)),
+        }
+    }
+}
+
+/// The expression without parentheses around the whole of it.
+fn bare(text: &str) -> &str {
+    let Some(inner) = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) else { return text };
+    let mut depth = 0_i32;
+    for c in inner.chars() {
+        depth += match c {
+            '(' | '[' | '{' => 1,
+            ')' | ']' | '}' => -1,
+            // A tuple, not a parenthesis.
+            ',' if depth == 0 => return text,
+            _ => 0,
+        };
+        if depth < 0 {
+            return text;
+        }
+    }
+    if inner.is_empty() || inner.contains("..") { text } else { inner }
+}
+
+/// For every node the last one of its own region that reads it, by itself or through the regions it owns.
+pub(super) fn last_reads(graph: &Graph) -> HashMap<NodeId, NodeId> {
+    let mut last = HashMap::new();
+    for reader in graph.nodes() {
+        for input in graph.node(reader).inputs() {
+            let home = graph.scope_of(input);
+            let mut at = reader;
+            while graph.scope_of(at) != home {
+                match graph.scope_of(at).and_then(|region| graph.owner_of(region)) {
+                    Some(owner) => at = owner,
+                    None => break,
+                }
+            }
+            last.insert(input, at);
+        }
+    }
+    last
+}
