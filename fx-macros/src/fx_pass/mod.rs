@@ -5,6 +5,9 @@
 //! `fx_passes` ([`print`]). On an error the pass still exists, without rules, so that nothing else is reported.
 
 mod check;
+mod embedded;
+mod field;
+mod guard;
 mod parse;
 mod pattern;
 mod print;
@@ -12,6 +15,7 @@ mod rule;
 mod schema;
 mod template;
 mod term;
+mod yields;
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;

@@ -6,7 +6,7 @@ use proc_macro2::Ident;
 use syn::{Expr, ExprLit, Lit, UnOp};
 
 use super::rule::Resolver;
-use super::schema::{FieldType, Schema, fields_of};
+use super::schema::Schema;
 use super::term::{Kind, Literal, Operator, Pat, Yields, kind_name};
 
 impl Resolver<'_> {
@@ -257,138 +257,6 @@ impl Resolver<'_> {
             let message = format!("a tensor is asked for here, not {}", yields.name());
             self.faults.push(Code::RuleType, expr, &message, "");
         }
-    }
-
-    fn pat_field(&mut self, expr: &Expr) -> Option<Pat> {
-        let (slot, names) = self.field_path(expr)?;
-        let path = self.field_types(slot, &names)?;
-        self.captures[slot].bound += 1;
-        Some(Pat::Field(slot, path.iter().map(|(name, _)| (*name).to_owned()).collect()))
-    }
-
-    /// `conv.config.groups`: the layer and the names behind it.
-    pub(super) fn field_path(&mut self, expr: &Expr) -> Option<(usize, Vec<Ident>)> {
-        let mut names = Vec::new();
-        let mut at = expr;
-        while let Expr::Field(field) = at {
-            let syn::Member::Named(name) = &field.member else {
-                self.syntax(field, "layers have named fields only");
-                return None;
-            };
-            names.insert(0, name.clone());
-            at = &field.base;
-        }
-        let Expr::Path(path) = at else {
-            self.syntax(at, "only layers have fields");
-            return None;
-        };
-        let name = path.path.get_ident()?;
-        let slot = self.slot(name)?;
-        self.check_is_layer(slot, name)?;
-        Some((slot, names))
-    }
-
-    pub(super) fn field_types(&mut self, slot: usize, names: &[Ident]) -> Option<Vec<(&'static str, FieldType)>> {
-        let Kind::Module(kind) = self.captures[slot].kind.clone() else { return None };
-        let mut fields = fields_of(&kind);
-        let mut path = Vec::new();
-        for name in names {
-            let Some(field) = fields.iter().find(|field| name == field.name) else {
-                let known: Vec<&str> = fields.iter().map(|field| field.name).collect();
-                let help =
-                    if known.is_empty() { "it has none".to_owned() } else { format!("it has: {}", known.join(", ")) };
-                self.faults.push(
-                    Code::UnknownLayerField,
-                    name,
-                    &format!("a `{kind}` has no field `{name}` here"),
-                    &help,
-                );
-                return None;
-            };
-            path.push((field.name, field.ty));
-            fields = match field.ty {
-                FieldType::Config(inner) => inner,
-                _ => &[],
-            };
-        }
-        Some(path)
-    }
-
-    pub(super) fn check_is_layer(&mut self, slot: usize, name: &Ident) -> Option<()> {
-        if matches!(self.captures[slot].kind, Kind::Module(_)) {
-            return Some(());
-        }
-        let help = format!("declare its type: `|{name}: Conv2D|`");
-        self.faults.push(Code::NotALayer, name, &format!("`{name}` is not declared as a layer"), &help);
-        None
-    }
-
-    /// What a part of a pattern stands for.
-    pub(super) fn pat_yields(&self, pat: &Pat) -> Yields {
-        match pat {
-            Pat::Any | Pat::Optional(_) => Yields::Unknown,
-            Pat::Capture(slot) => yields_of(&self.captures[*slot].kind),
-            Pat::Literal(literal) => literal_yields(literal),
-            Pat::List(_) => Yields::List,
-            Pat::Call(op, _) => op_yields(*op),
-            Pat::Operator(..) | Pat::Module(..) => Yields::Tensor,
-            Pat::Field(slot, path) => self.field_yields(*slot, path),
-            Pat::Either(parts) => parts.first().map_or(Yields::Unknown, |first| self.pat_yields(first)),
-            Pat::Named(_, inner) => self.pat_yields(inner),
-        }
-    }
-
-    fn field_yields(&self, slot: usize, path: &[String]) -> Yields {
-        let Kind::Module(kind) = &self.captures[slot].kind else { return Yields::Unknown };
-        let mut fields = fields_of(kind);
-        let mut last = Yields::Unknown;
-        for name in path {
-            let Some(field) = fields.iter().find(|field| field.name == name) else { return Yields::Unknown };
-            last = match field.ty {
-                FieldType::Tensor => Yields::Tensor,
-                FieldType::OptTensor => Yields::OptTensor,
-                FieldType::Rust("f64" | "i64") => Yields::Number,
-                FieldType::Rust(_) => Yields::Unknown,
-                FieldType::Config(inner) => {
-                    fields = inner;
-                    Yields::Unknown
-                }
-            };
-        }
-        last
-    }
-}
-
-pub(super) fn yields_of(kind: &Kind) -> Yields {
-    match kind {
-        Kind::Value => Yields::Unknown,
-        Kind::Tensor => Yields::Tensor,
-        Kind::Float | Kind::Int => Yields::Number,
-        Kind::Bool => Yields::Bool,
-        Kind::Ints => Yields::List,
-        Kind::Module(_) => Yields::Layer,
-    }
-}
-
-pub(super) fn literal_yields(literal: &Literal) -> Yields {
-    match literal {
-        Literal::Int(_) | Literal::Float(_) => Yields::Number,
-        Literal::Bool(_) => Yields::Bool,
-        Literal::Str(_) => Yields::Str,
-        Literal::Absent => Yields::Nothing,
-        Literal::Path(_) => Yields::Unknown,
-    }
-}
-
-pub(super) fn op_yields(op: OpId) -> Yields {
-    use catalog::Results;
-    match op.entry().map(|entry| entry.results) {
-        Some(Results::Tensor) | None => Yields::Tensor,
-        Some(Results::Tensors(count)) => Yields::Tuple(usize::from(count)),
-        Some(Results::TensorList | Results::IntList) => Yields::List,
-        Some(Results::Int | Results::Usize | Results::Float) => Yields::Number,
-        Some(Results::Bool) => Yields::Bool,
-        _ => Yields::Unknown,
     }
 }
 

@@ -2,15 +2,13 @@
 
 use fx_front::diag::Code;
 use fx_ir::Arg;
-use proc_macro2::{Ident, TokenStream, TokenTree};
-use quote::ToTokens;
+use proc_macro2::Ident;
 use syn::{Expr, UnOp};
 
-use super::parse::spelled;
-use super::pattern::{last_two, literal, literal_yields, op_yields, yields_of};
+use super::pattern::{last_two, literal};
 use super::rule::Resolver;
-use super::schema::{FieldType, Schema};
-use super::term::{Kind, Literal, Operator, Pat, Tmpl, Yields, kind_name};
+use super::schema::Schema;
+use super::term::{Literal, Operator, Pat, Tmpl, Yields, kind_name};
 
 impl Resolver<'_> {
     /// The replacement of a pattern with these outputs.
@@ -246,92 +244,6 @@ impl Resolver<'_> {
             values[position] = Some(value);
         }
         Some(Tmpl::Call(schema.op, values.into_iter().flatten().collect()))
-    }
-
-    /// `rust!(path(&conv.ws, bn)?; Type)`: Rust as it is, in which captures stand for their values; without a type it
-    /// yields a tensor.
-    fn tmpl_rust(&mut self, tokens: &TokenStream) -> Tmpl {
-        let mut tokens: Vec<TokenTree> = tokens.clone().into_iter().collect();
-        let is_semicolon = |token: &TokenTree| matches!(token, TokenTree::Punct(sign) if sign.as_char() == ';');
-        let ty = tokens.iter().position(is_semicolon).map(|at| {
-            let ty: TokenStream = tokens.drain(at..).skip(1).collect();
-            spelled(ty)
-        });
-        let fallible = matches!(tokens.last(), Some(TokenTree::Punct(sign)) if sign.as_char() == '?');
-        if fallible {
-            tokens.pop();
-        }
-        let mut args = Vec::new();
-        let filled = self.holes(tokens.into_iter().collect(), &mut args);
-        let template = spelled(filled).replace("__hole", "$");
-        Tmpl::Rust { template, args, fallible, tensors: 1, ty }
-    }
-
-    /// The tokens with every capture replaced by its hole.
-    fn holes(&mut self, tokens: TokenStream, args: &mut Vec<Tmpl>) -> TokenStream {
-        let mut after_dot = false;
-        let mut out = TokenStream::new();
-        for token in tokens {
-            let is_dot = matches!(&token, TokenTree::Punct(sign) if sign.as_char() == '.');
-            let token = match token {
-                TokenTree::Group(group) => {
-                    let inner = self.holes(group.stream(), args);
-                    TokenTree::Group(proc_macro2::Group::new(group.delimiter(), inner))
-                }
-                TokenTree::Ident(name) if !after_dot => self.hole(&name, args).unwrap_or(TokenTree::Ident(name)),
-                other => other,
-            };
-            after_dot = is_dot;
-            token.to_tokens(&mut out);
-        }
-        out
-    }
-
-    fn hole(&mut self, name: &Ident, args: &mut Vec<Tmpl>) -> Option<TokenTree> {
-        let known = self.let_names.iter().rev().find(|(known, _)| name == known).map(|(_, value)| value.clone());
-        let value = match known {
-            Some(value) => value,
-            None => {
-                let slot = self.slot_of(name)?;
-                self.captures[slot].used += 1;
-                Tmpl::Capture(slot)
-            }
-        };
-        args.push(value);
-        Some(TokenTree::Ident(Ident::new(&format!("__hole{}", args.len() - 1), name.span())))
-    }
-
-    /// What a part of a replacement yields.
-    pub(super) fn yields(&self, tmpl: &Tmpl) -> Yields {
-        match tmpl {
-            Tmpl::Capture(slot) if self.captures[*slot].is_typed || self.captures[*slot].kind != Kind::Value => {
-                yields_of(&self.captures[*slot].kind)
-            }
-            Tmpl::Let(at) => self.lets.get(*at).map_or(Yields::Unknown, |(_, value)| self.yields(value)),
-            Tmpl::Literal(literal) => literal_yields(literal),
-            Tmpl::List(_) => Yields::List,
-            Tmpl::Call(op, _) => op_yields(*op),
-            Tmpl::Operator(_, parts) => match [self.yields(&parts[0]), self.yields(&parts[1])] {
-                [Yields::Number, Yields::Number] => Yields::Number,
-                [Yields::Tensor, _] | [_, Yields::Tensor] => Yields::Tensor,
-                _ => Yields::Unknown,
-            },
-            Tmpl::Neg(inner) => self.yields(inner),
-            Tmpl::Module(..) | Tmpl::Part(..) | Tmpl::Or(_) => Yields::Tensor,
-            Tmpl::Field(_, path) => match path.last().map(|(_, ty)| *ty) {
-                Some(FieldType::Tensor) => Yields::Tensor,
-                Some(FieldType::OptTensor) => Yields::OptTensor,
-                Some(FieldType::Rust("f64" | "i64")) => Yields::Number,
-                _ => Yields::Unknown,
-            },
-            Tmpl::Rust { tensors, .. } if *tensors > 1 => Yields::Tuple(*tensors),
-            Tmpl::Rust { ty: Some(ty), .. } => match ty.as_str() {
-                "f64" | "i64" | "usize" => Yields::Number,
-                _ => Yields::Unknown,
-            },
-            Tmpl::Rust { .. } => Yields::Tensor,
-            Tmpl::Capture(_) | Tmpl::Computed(_) => Yields::Unknown,
-        }
     }
 }
 
