@@ -6,7 +6,7 @@
 
 use fx_ir::{Arg, Code, Graph, NodeId, Op, OpId, Origin, Type};
 
-use super::facts::Times;
+use super::facts::{Times, activation_of};
 use super::lower_functions::{PARAMS, lower_function};
 use super::name::part_name;
 use crate::pass::{Changed, Pass, PassContext};
@@ -63,17 +63,13 @@ fn lower_layer(graph: &mut Graph, times: &Times, id: NodeId, kind: &str) -> bool
 
 /// The op that a layer computes.
 fn op_of(kind: &str) -> Option<&'static str> {
-    Some(match kind {
-        "Conv1D" | "Conv2D" | "Conv3D" | "ConvTranspose1D" | "ConvTranspose2D" | "ConvTranspose3D" => "convolution",
-        "Linear" => "linear",
-        "ReLU" => "relu",
-        "ReLU6" => "relu6",
-        "SiLU" => "silu",
-        "HardSwish" => "hardswish",
-        "Sigmoid" => "sigmoid",
-        "Tanh" => "tanh",
-        _ => return None,
-    })
+    match kind {
+        "Conv1D" | "Conv2D" | "Conv3D" | "ConvTranspose1D" | "ConvTranspose2D" | "ConvTranspose3D" => {
+            Some("convolution")
+        }
+        "Linear" => Some("linear"),
+        other => activation_of(other),
+    }
 }
 
 #[cfg(test)]

@@ -4,15 +4,21 @@
 //! orders of a commutative op, alternatives) the first that leads to the end wins; everything bound on the way to a
 //! dead end is forgotten. The failure that got farthest is what [`why_not`](super::RuleSet::why_not) tells.
 
+mod borders;
+mod canonical;
+
 use std::borrow::Cow;
 
-use fx_ir::{Arg, Effect, Graph, Node, NodeId, Op, OpId, RegionId, Type, catalog};
+use fx_ir::{Arg, Graph, Node, NodeId, Op, RegionId, Type};
 
+use self::canonical::{default_of, param_name, position_of, same_literal};
 use super::facts::Facts;
 use super::found::Bound;
 use super::mismatch::Mismatch;
-use super::{Found, Kind, Operator, Param, Rule, Template, Term};
+use super::{Found, Kind, Operator, Param, Rule, Term};
 use crate::passes::facts::chain;
+
+pub(super) use self::canonical::op_of;
 
 type Goal<'g> = (&'static Term, Cow<'g, Arg>);
 
@@ -297,52 +303,6 @@ impl<'g> Matcher<'g> {
         fits
     }
 
-    /// Nothing inside is read from outside, nothing is written in between, and every output is still unread where the
-    /// replacement will stand.
-    fn check_borders(&mut self, outputs: &[NodeId]) -> Result<(), Mismatch> {
-        let nodes = &mut self.bound.nodes;
-        nodes.sort_unstable();
-        nodes.dedup();
-        let root = outputs[0];
-        for &id in nodes.iter() {
-            if !outputs.contains(&id) {
-                let reader = self.graph.users(id).into_iter().find(|user| nodes.binary_search(user).is_err());
-                if let Some(user) = reader {
-                    return Err(Mismatch::Escapes { node: id, user });
-                }
-            }
-            if self.facts.epoch(id).is_none() || self.facts.epoch(id) != self.facts.epoch(root) {
-                return Err(Mismatch::Write(id));
-            }
-            if !is_quiet(self.graph.node(id)) {
-                return Err(Mismatch::Effect(id));
-            }
-        }
-        if self.rule.may_alias() || outputs.iter().any(|&id| is_view(self.graph, id)) {
-            let captured = self.bound.slots.iter().flatten().filter_map(Arg::node);
-            if let Some(id) = captured.chain(outputs.iter().copied()).find(|&id| self.facts.is_written(id)) {
-                return Err(Mismatch::Written(id));
-            }
-        }
-        if let [_, _, ..] = outputs {
-            self.check_outputs(outputs)?;
-        }
-        Ok(())
-    }
-
-    /// Nobody may read an output before the last of them stands.
-    fn check_outputs(&self, outputs: &[NodeId]) -> Result<(), Mismatch> {
-        let order = self.graph.block_order();
-        let Some(&last) = outputs.iter().max_by_key(|&&id| order.position(id)) else { return Ok(()) };
-        for &output in outputs {
-            let early = |user: &NodeId| !order.is_before(last, *user) && self.bound.nodes.binary_search(user).is_err();
-            if let Some(user) = self.graph.users(output).into_iter().find(early) {
-                return Err(Mismatch::Early { output, user });
-            }
-        }
-        Ok(())
-    }
-
     fn fail(&mut self, failure: Mismatch) {
         let progress = self.bound.nodes.len() * 8 + self.bound.slots.iter().flatten().count();
         if self.failure.as_ref().is_none_or(|(best, _)| progress > *best) {
@@ -356,90 +316,4 @@ fn both_orders(goals: Vec<Goal<'_>>) -> Vec<Vec<Goal<'_>>> {
     let (first, second) = (goals[0].1.clone(), goals[1].1.clone());
     (swapped[0].1, swapped[1].1) = (second, first);
     vec![goals, swapped]
-}
-
-/// The op that a node computes and where its arguments begin; an activation layer is its op.
-pub(super) fn op_of(node: &Node) -> Option<(OpId, usize)> {
-    match &node.op {
-        Op::Call(op) => Some((*op, 0)),
-        Op::CallModule(kind) => stateless(&kind.0).and_then(OpId::lookup).map(|op| (op, 1)),
-        _ => None,
-    }
-}
-
-/// The op that a layer without parameters computes.
-pub(super) fn stateless(kind: &str) -> Option<&'static str> {
-    Some(match kind {
-        "ReLU" => "relu",
-        "ReLU6" => "relu6",
-        "SiLU" => "silu",
-        "HardSwish" => "hardswish",
-        "Sigmoid" => "sigmoid",
-        "Tanh" => "tanh",
-        _ => return None,
-    })
-}
-
-/// Does it nothing but compute? An op that draws random numbers does not where it is told so.
-fn is_quiet(node: &Node) -> bool {
-    match (node.op.effect(), &node.op) {
-        (Effect::Pure, _) => true,
-        (Effect::Random, Op::Call(op)) => {
-            let silenced = |name: &str, value: &Arg| {
-                let at = position_of(*op, name).map(|at| at + first_param(*op));
-                at.and_then(|at| node.args.get(at)) == Some(value)
-            };
-            silenced("train", &Arg::Bool(false)) || silenced("dropout_p", &Arg::Float(0.0))
-        }
-        _ => false,
-    }
-}
-
-fn first_param(op: OpId) -> usize {
-    usize::from(op.entry().is_some_and(|entry| entry.receiver != catalog::Receiver::Free))
-}
-
-fn is_view(graph: &Graph, id: NodeId) -> bool {
-    matches!(&graph.node(id).op, Op::Call(op) if op.is_view())
-}
-
-fn param(op: OpId, position: usize) -> Option<&'static catalog::Param> {
-    let entry = op.entry()?;
-    let receiver = usize::from(entry.receiver != catalog::Receiver::Free);
-    entry.params.get(position.checked_sub(receiver)?)
-}
-
-fn param_name(op: OpId, position: usize) -> &'static str {
-    param(op, position).map_or("an argument", |param| param.name)
-}
-
-fn position_of(op: OpId, name: &str) -> Option<usize> {
-    let entry = op.entry()?;
-    entry.params.iter().position(|param| param.name == name)
-}
-
-/// The default of a parameter as an argument.
-fn default_of(op: OpId, position: usize) -> Option<Arg> {
-    param(op, position)?.default_arg()
-}
-
-/// The same literal; a list of equal numbers may be written as one.
-fn same_literal(default: &Arg, given: &Arg) -> bool {
-    match (default, given) {
-        (Arg::List(items), Arg::Int(_)) => items.iter().all(|item| item == given),
-        #[allow(clippy::cast_precision_loss, clippy::float_cmp, reason = "a literal is meant to the last digit")]
-        (Arg::Int(a), Arg::Float(b)) | (Arg::Float(b), Arg::Int(a)) => *a as f64 == *b,
-        _ => default == given,
-    }
-}
-
-impl Rule {
-    /// Can a result share memory with a captured tensor?
-    fn may_alias(&self) -> bool {
-        self.after.iter().any(|output| match output {
-            Template::Operator(..) | Template::Neg(_) | Template::Module(..) => false,
-            Template::Call(op, _) => OpId::lookup(op).is_none_or(OpId::is_view),
-            _ => true,
-        })
-    }
 }

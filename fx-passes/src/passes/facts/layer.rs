@@ -1,5 +1,7 @@
 //! Convolution and linear nodes as passes read them, and what their parts are called.
 
+use std::collections::HashMap;
+
 use fx_ir::{Arg, Graph, NodeId, Op, OpId, Origin, Type};
 
 use super::Times;
@@ -64,6 +66,32 @@ impl Contraction {
     }
 }
 
+/// How many convolutions and linear layers read each weight: a layer that is called twice reads it twice.
+pub(crate) struct Sharers(HashMap<(NodeId, Vec<String>), usize>);
+
+impl Sharers {
+    pub(crate) fn of(graph: &Graph) -> Sharers {
+        let mut counts = HashMap::new();
+        for id in graph.nodes() {
+            if let Some(layer) = Contraction::read(graph, id) {
+                *counts.entry(chain(graph, layer.weight)).or_insert(0) += 1;
+            }
+        }
+        Sharers(counts)
+    }
+
+    /// Does one layer alone read the weight?
+    pub(crate) fn is_alone(&self, graph: &Graph, weight: NodeId) -> bool {
+        self.0.get(&chain(graph, weight)) == Some(&1)
+    }
+
+    /// The layer that alone read `weight` reads `made` instead.
+    pub(crate) fn moved(&mut self, graph: &Graph, weight: NodeId, made: NodeId) {
+        self.0.remove(&chain(graph, weight));
+        self.0.insert(chain(graph, made), 1);
+    }
+}
+
 /// The arguments of a template, in the order in which it mentions them.
 #[derive(Default)]
 pub(crate) struct Holes(pub(in crate::passes) Vec<Arg>);
@@ -91,6 +119,19 @@ impl Holes {
             _ => format!("Some(&{hole})"),
         }
     }
+}
+
+/// The op that a layer without parameters computes.
+pub(crate) fn activation_of(kind: &str) -> Option<&'static str> {
+    Some(match kind {
+        "ReLU" => "relu",
+        "ReLU6" => "relu6",
+        "SiLU" => "silu",
+        "HardSwish" => "hardswish",
+        "Sigmoid" => "sigmoid",
+        "Tanh" => "tanh",
+        _ => return None,
+    })
 }
 
 /// The fields that lead to a value and where they start: two reads of `self.conv.ws` are one chain.

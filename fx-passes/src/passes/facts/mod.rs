@@ -8,6 +8,6 @@ mod rank;
 mod times;
 
 pub(crate) use effects::Effects;
-pub(crate) use layer::{Contraction, Holes, Kind, chain};
+pub(crate) use layer::{Contraction, Holes, Kind, Sharers, activation_of, chain};
 pub(crate) use rank::{Rank, Ranks};
 pub(crate) use times::Times;

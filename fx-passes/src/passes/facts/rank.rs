@@ -58,7 +58,7 @@ impl Ranks {
                 ("conv2d" | "max_pool2d" | "avg_pool2d" | "adaptive_avg_pool2d", _) => Rank::at_least(3),
                 ("conv3d", _) => Rank::at_least(4),
                 ("add" | "sub" | "mul" | "div", _) => broadcast(input(0), input(1)),
-                ("linear" | "contiguous" | "shallow_clone" | "transpose" | "permute" | "softmax", _)
+                ("linear" | "narrow" | "contiguous" | "shallow_clone" | "transpose" | "permute" | "softmax", _)
                 | (_, Some(Class::Pointwise | Class::Normalization)) => input(0),
                 _ => Rank::ANY,
             },

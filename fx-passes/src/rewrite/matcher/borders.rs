@@ -1,0 +1,86 @@
+//! What has to hold around a pattern that was found, so that its replacement can take its place.
+
+use fx_ir::{Arg, Effect, Graph, Node, NodeId, Op, OpId};
+
+use super::Matcher;
+use super::canonical::{first_param, position_of};
+use crate::rewrite::mismatch::Mismatch;
+use crate::rewrite::{Rule, Template};
+
+impl Matcher<'_> {
+    /// Nothing inside is read from outside, nothing is written in between, and every output is still unread where the
+    /// replacement will stand.
+    pub(super) fn check_borders(&mut self, outputs: &[NodeId]) -> Result<(), Mismatch> {
+        let nodes = &mut self.bound.nodes;
+        nodes.sort_unstable();
+        nodes.dedup();
+        let root = outputs[0];
+        for &id in nodes.iter() {
+            if !outputs.contains(&id) {
+                let reader = self.graph.users(id).into_iter().find(|user| nodes.binary_search(user).is_err());
+                if let Some(user) = reader {
+                    return Err(Mismatch::Escapes { node: id, user });
+                }
+            }
+            if self.facts.epoch(id).is_none() || self.facts.epoch(id) != self.facts.epoch(root) {
+                return Err(Mismatch::Write(id));
+            }
+            if !is_quiet(self.graph.node(id)) {
+                return Err(Mismatch::Effect(id));
+            }
+        }
+        if self.rule.may_alias() || outputs.iter().any(|&id| is_view(self.graph, id)) {
+            let captured = self.bound.slots.iter().flatten().filter_map(Arg::node);
+            if let Some(id) = captured.chain(outputs.iter().copied()).find(|&id| self.facts.is_written(id)) {
+                return Err(Mismatch::Written(id));
+            }
+        }
+        if let [_, _, ..] = outputs {
+            self.check_outputs(outputs)?;
+        }
+        Ok(())
+    }
+
+    /// Nobody may read an output before the last of them stands.
+    fn check_outputs(&self, outputs: &[NodeId]) -> Result<(), Mismatch> {
+        let order = self.graph.block_order();
+        let Some(&last) = outputs.iter().max_by_key(|&&id| order.position(id)) else { return Ok(()) };
+        for &output in outputs {
+            let early = |user: &NodeId| !order.is_before(last, *user) && self.bound.nodes.binary_search(user).is_err();
+            if let Some(user) = self.graph.users(output).into_iter().find(early) {
+                return Err(Mismatch::Early { output, user });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Does it nothing but compute? An op that draws random numbers does not where it is told so.
+fn is_quiet(node: &Node) -> bool {
+    match (node.op.effect(), &node.op) {
+        (Effect::Pure, _) => true,
+        (Effect::Random, Op::Call(op)) => {
+            let silenced = |name: &str, value: &Arg| {
+                let at = position_of(*op, name).map(|at| at + first_param(*op));
+                at.and_then(|at| node.args.get(at)) == Some(value)
+            };
+            silenced("train", &Arg::Bool(false)) || silenced("dropout_p", &Arg::Float(0.0))
+        }
+        _ => false,
+    }
+}
+
+fn is_view(graph: &Graph, id: NodeId) -> bool {
+    matches!(&graph.node(id).op, Op::Call(op) if op.is_view())
+}
+
+impl Rule {
+    /// Can a result share memory with a captured tensor?
+    fn may_alias(&self) -> bool {
+        self.after.iter().any(|output| match output {
+            Template::Operator(..) | Template::Neg(_) | Template::Module(..) => false,
+            Template::Call(op, _) => OpId::lookup(op).is_none_or(OpId::is_view),
+            _ => true,
+        })
+    }
+}
