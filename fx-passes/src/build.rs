@@ -1,25 +1,27 @@
 //! The door: what a user's build script calls.
 
-use std::{
-    env,
-    fmt::Write as _,
-    fs,
-    path::{Path, PathBuf},
-};
+mod roots;
+mod run;
+
+use std::{env, fmt::Write as _, path::Path};
 
 use fx_front::{
     diag::{Code, Diagnostic, Diagnostics, Severity},
-    handoff::{self, Items},
+    handoff,
     index::{Function, Index, Ty},
     scan,
     trace::{self, Traced},
 };
 
+use self::{
+    roots::{FOLDERS, roots},
+    run::Run,
+};
 use crate::{
     emit::{self, Printed},
     out,
     pass::PassContext,
-    pipeline::{Pipeline, Report, never_applied},
+    pipeline::{Pipeline, never_applied},
 };
 
 /// Traces a crate at build time and generates the frozen types of its `#[traceable]` items.
@@ -31,6 +33,8 @@ use crate::{
 #[derive(Debug)]
 pub struct Build {
     pipeline: Pipeline,
+    /// The models that have a list of passes of their own.
+    models: Vec<(String, Pipeline)>,
     explain: Option<String>,
     tells_silent_rules: bool,
 }
@@ -44,13 +48,26 @@ impl Default for Build {
 impl Build {
     /// A build with the passes for inference.
     pub fn new() -> Build {
-        Build { pipeline: Pipeline::inference(), explain: None, tells_silent_rules: false }
+        Build { pipeline: Pipeline::inference(), models: Vec::new(), explain: None, tells_silent_rules: false }
     }
 
-    /// The same with another list of passes.
+    /// The same with another list of passes, for all models that have none of their own.
     #[must_use]
     pub fn pipeline(self, pipeline: Pipeline) -> Build {
         Build { pipeline, ..self }
+    }
+
+    /// Gives one model a list of passes of its own: the type of that name, or the free function.
+    ///
+    /// ```
+    /// use fx_passes::{Build, pipeline::Pipeline};
+    ///
+    /// let build = Build::new().model("Net", Pipeline::inference().without("fold-batch-norm"));
+    /// ```
+    #[must_use]
+    pub fn model(mut self, name: impl Into<String>, pipeline: Pipeline) -> Build {
+        self.models.push((name.into(), pipeline));
+        self
     }
 
     /// Tells, as warnings and in `OUT_DIR/fx/report.txt`, why a rule did not apply wherever it could have begun: the
@@ -100,11 +117,16 @@ impl Build {
         let mut told = vec!["cargo::rerun-if-changed=build.rs".to_owned()];
         let folders = FOLDERS.into_iter().filter(|folder| root.join(folder).is_dir());
         told.extend(folders.map(|folder| format!("cargo::rerun-if-changed={folder}")));
-        let mut run =
-            Run { items: Items::default(), seen: Vec::new(), report: String::new(), told, applied: Vec::new() };
+        let faults: Vec<String> = self.faults().map(|fault| format!("cargo::error={fault}")).collect();
+        if !faults.is_empty() {
+            told.extend(faults);
+            return told;
+        }
+        let mut run = Run { told, ..Run::default() };
         for entry in roots(root) {
             self.krate(root, &entry, out, &mut run);
         }
+        self.check_models(&mut run);
         if self.tells_silent_rules {
             for rule in never_applied(&run.applied) {
                 let _ = writeln!(run.report, "`{rule}` applied nowhere");
@@ -117,6 +139,41 @@ impl Build {
             }
         }
         run.told
+    }
+
+    /// The lists of passes that cannot run, each told once.
+    fn faults(&self) -> impl Iterator<Item = String> {
+        let common = self.pipeline.check().err().map(|fault| fault.to_string());
+        let of_models = self.models.iter().filter_map(|(name, pipeline)| {
+            pipeline.check().err().map(|fault| format!("the list of passes of `{name}`: {fault}"))
+        });
+        let pipelines = self.models.iter().map(|(_, pipeline)| pipeline).chain([&self.pipeline]);
+        let unexplained = self.explain.as_ref().and_then(|name| {
+            let mut faults = Vec::new();
+            for pipeline in pipelines {
+                faults.push(pipeline.explainable(name).err()?.to_string());
+            }
+            faults.pop()
+        });
+        common.into_iter().chain(of_models).chain(unexplained)
+    }
+
+    /// A list of passes for a model that does not exist is a slip of the pen.
+    fn check_models(&self, run: &mut Run) {
+        for (name, _) in &self.models {
+            if !run.models.contains(name) {
+                let known = run.models.iter().map(|known| format!("`{known}`")).collect::<Vec<_>>().join(", ");
+                let known = if known.is_empty() { "there are none".to_owned() } else { format!("there are {known}") };
+                run.told
+                    .push(format!("cargo::error=`{name}` is given passes, but is no `#[traceable]` model; {known}"));
+            }
+        }
+    }
+
+    /// The list of passes of the model of that name.
+    fn pipeline_of(&self, name: &str) -> &Pipeline {
+        let own = self.models.iter().rev().find(|(model, _)| model == name);
+        own.map_or(&self.pipeline, |(_, pipeline)| pipeline)
     }
 
     /// One crate of the package: scan, trace, transform, print.
@@ -180,17 +237,18 @@ impl Build {
     fn printed(&self, index: &Index, traced: &Traced, file: &str, run: &mut Run) -> Result<Printed, String> {
         let mut graph = traced.graph.clone();
         let context = PassContext::new(traced.signature.has_receiver);
-        let report = self.pipeline.run(&mut graph, &context).map_err(|fault| fault.to_string())?;
+        let pipeline = self.pipeline_of(&graph.name);
+        run.models.insert(graph.name.clone());
+        let report = pipeline.run(&mut graph, &context).map_err(|fault| fault.to_string())?;
         for pass in report.exhausted() {
             let name = &graph.name;
             run.told.push(format!("cargo::warning=the rules of `{pass}` go on for ever in `{name}` and were stopped"));
         }
         run.applied.push(report);
-        let answer = self.explain.as_ref().map(|name| self.pipeline.explain(name, &traced.graph, &context));
-        match answer {
-            Some(Ok(reasons)) => reasons.iter().for_each(|why| run.tell(&format!("in `{}`, {why}", graph.name))),
-            Some(Err(unknown)) => run.told.push(format!("cargo::error={unknown}")),
-            None => {}
+        // A rule that this list does not have is one of another model's.
+        let reasons = self.explain.as_ref().and_then(|name| pipeline.explain(name, &traced.graph, &context).ok());
+        for why in reasons.into_iter().flatten() {
+            run.tell(&format!("in `{}`, {why}", graph.name));
         }
         emit::item(index, traced, &graph, &graph_file(file))
     }
@@ -199,59 +257,6 @@ impl Build {
 /// The file of the instance graph beside the file of the frozen type.
 fn graph_file(file: &str) -> String {
     format!("{}_graph.rs", file.trim_end_matches(".rs"))
-}
-
-/// The folders that hold the roots of a package's crates.
-const FOLDERS: [&str; 4] = ["src", "examples", "tests", "benches"];
-
-/// What one run gathers.
-struct Run {
-    items: Items,
-    seen: Vec<(String, fx_ir::Place)>,
-    report: String,
-    told: Vec<String>,
-    applied: Vec<Report>,
-}
-
-impl Run {
-    /// A line for the report and for the user's eyes.
-    fn tell(&mut self, line: &str) {
-        let _ = writeln!(self.report, "{line}");
-        self.told.push(format!("cargo::warning={line}"));
-    }
-
-    fn write(&mut self, out: &Path, file: &str, text: &str) {
-        if let Err(error) = out::write(&out.join("fx").join(file), text) {
-            self.told.push(format!("cargo::error=cannot write `fx/{file}` below OUT_DIR: {error}"));
-        }
-    }
-
-    /// Names the files that lie outside the folders that are watched whole, where a `#[path]` leads.
-    fn watch(&mut self, files: &[String]) {
-        let inside =
-            |file: &str| FOLDERS.iter().any(|folder| Path::new(file).starts_with(folder)) && !file.contains("..");
-        for file in files.iter().filter(|file| !inside(file)) {
-            let line = format!("cargo::rerun-if-changed={file}");
-            if !self.told.contains(&line) {
-                self.told.push(line);
-            }
-        }
-    }
-
-    /// Sends each diagnostic where it is shown; is there one that stops the build?
-    fn distribute(&mut self, diagnostics: Vec<Diagnostic>) -> bool {
-        let mut broken = false;
-        for diagnostic in diagnostics {
-            let _ = writeln!(self.report, "{diagnostic}");
-            broken |= diagnostic.severity == Severity::Error;
-            if diagnostic.severity == Severity::Note || self.items.report(&diagnostic) {
-                continue;
-            }
-            let level = if diagnostic.severity == Severity::Error { "error" } else { "warning" };
-            self.told.push(format!("cargo::{level}={}", diagnostic.to_string().replace('\n', " ")));
-        }
-        broken
-    }
 }
 
 /// Two entries of one type would both be called `NetFrozen`.
@@ -277,26 +282,6 @@ fn check_names(index: &Index, diags: &Diagnostics) {
         }
         seen.push((ty, function));
     }
-}
-
-/// The root files of the package's crates, in a fixed order.
-fn roots(root: &Path) -> Vec<PathBuf> {
-    let fixed = ["src/lib.rs", "src/main.rs"].into_iter().map(PathBuf::from).filter(|path| root.join(path).is_file());
-    let mut all: Vec<PathBuf> = fixed.collect();
-    for folder in ["src/bin", "examples", "tests", "benches"] {
-        let Ok(entries) = fs::read_dir(root.join(folder)) else { continue };
-        let mut found: Vec<PathBuf> = entries
-            .filter_map(|entry| Some(PathBuf::from(folder).join(entry.ok()?.file_name())))
-            .filter_map(|path| {
-                let is_source = path.extension().is_some_and(|extension| extension == "rs");
-                let nested = path.join("main.rs");
-                if is_source { Some(path) } else { root.join(&nested).is_file().then_some(nested) }
-            })
-            .collect();
-        found.sort();
-        all.extend(found);
-    }
-    all
 }
 
 #[allow(clippy::print_stdout, reason = "it is how a build script speaks to Cargo")]

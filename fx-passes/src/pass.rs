@@ -35,6 +35,17 @@ pub trait Pass {
     /// What it does, in one line.
     fn doc(&self) -> &'static str;
 
+    /// The names of passes that have to have run before this one, where the list has them: those whose work it needs.
+    fn after(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The names of passes that may run only after this one, where the list has them: those that would hide from it what
+    /// it looks for.
+    fn before(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Rewrites the graph. What it leaves must pass `graph.lint()`, and a node that it makes inherits the origins of
     /// those that it replaces ([`Origin::merged`](fx_ir::Origin::merged)).
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed;
@@ -67,6 +78,13 @@ pub enum Changed {
     No,
     /// Something is different.
     Yes,
+}
+
+impl Changed {
+    /// Is something different?
+    pub fn is_yes(self) -> bool {
+        self == Changed::Yes
+    }
 }
 
 impl From<bool> for Changed {

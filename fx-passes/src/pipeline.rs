@@ -2,99 +2,67 @@
 //!
 //! A fault that the verifier finds is a mistake of the pass before it, never of the user's. The run stops there, and the
 //! error holds the graph before and after, so that the mistake can be told in a test.
+//!
+//! Passes may ask to run before or after others ([`Pass::after`], [`Pass::before`]); a list that does not do as they ask
+//! does not run.
+
+mod error;
+mod order;
+mod report;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 
-use fx_ir::{Fault, Graph};
+use fx_ir::Graph;
 
 use crate::library;
-use crate::pass::{Changed, Pass, PassContext};
+use crate::pass::{Pass, PassContext};
 use crate::passes::{
-    CommonSubexpressions, DeadCode, FoldBatchNorm, FuseEpilogue, LayoutSafe, LowerModules, PackKernels, RemoveIdentity,
+    CommonSubexpressions, DeadCode, FoldBatchNorm, FoldLeadingNorm, FoldScale, FuseEpilogue, LayoutSafe, LowerModules,
+    MergeLinears, PackKernels, RemoveIdentity,
 };
 use crate::rewrite::{Outcome, WhyNot};
 
+pub use error::PipelineError;
+pub use order::Order;
+pub use report::{Dump, Report, Step, never_applied};
+
 /// Passes in the order in which they run.
 pub struct Pipeline {
-    first: Vec<Box<dyn Pass>>,
-    passes: Vec<Box<dyn Pass>>,
+    passes: Vec<Place>,
+    orders: Vec<Order>,
     stop_after: Option<String>,
     dump: Dump,
     unknown: Option<String>,
 }
 
-/// Of which passes the graph is kept as text, before and after.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Dump {
-    /// Of none.
-    #[default]
-    None,
-    /// Of those that changed something.
-    Changes,
-    /// Of the pass of that name.
-    Pass(String),
-}
-
-/// What happened, pass by pass.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
-    /// One step a pass, in order.
-    pub steps: Vec<Step>,
-}
-
-/// One pass's run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// The pass's name.
-    pub pass: &'static str,
-    /// Did it change the graph?
-    pub changed: Changed,
-    /// How many nodes there were before and after.
-    pub nodes: (usize, usize),
-    /// The graph before and after, where a dump was asked for.
-    pub dump: Option<(String, String)>,
-    /// What each rule did, if the pass is made of rules.
-    pub rules: Outcome,
-}
-
-/// Why a pipeline did not run to its end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PipelineError {
-    /// No pass of the pipeline bears this name.
-    UnknownPass {
-        /// The name asked for.
-        name: String,
-        /// The names there are.
-        known: Vec<&'static str>,
-    },
-    /// A pass left a graph that the verifier refuses.
-    Broken {
-        /// The pass; `trace` if the graph was refused before the first.
-        pass: &'static str,
-        /// What is wrong.
-        faults: Vec<Fault>,
-        /// The graph before the pass.
-        before: String,
-        /// The graph after it.
-        after: String,
-    },
+/// A pass in its place.
+struct Place {
+    pass: Box<dyn Pass>,
+    /// Was it put between others, where a later one comes behind it?
+    is_added: bool,
 }
 
 impl Pipeline {
     /// No passes yet.
     pub fn empty() -> Pipeline {
-        Pipeline { first: Vec::new(), passes: Vec::new(), stop_after: None, dump: Dump::None, unknown: None }
+        Pipeline { passes: Vec::new(), orders: Vec::new(), stop_after: None, dump: Dump::None, unknown: None }
     }
 
     /// What turns a model's forward into its frozen form: clean, recognise, lower, fold, fuse, pack.
     pub fn inference() -> Pipeline {
-        let mut clean = Pipeline::empty().then(RemoveIdentity).then(CommonSubexpressions).then(DeadCode);
-        clean.passes.extend(library::passes());
-        clean
+        let clean = Pipeline::empty().then(RemoveIdentity).then(CommonSubexpressions).then(DeadCode);
+        library::passes()
+            .into_iter()
+            .fold(clean, Pipeline::then_boxed)
             .then(LowerModules)
             .then(CommonSubexpressions)
             .then(FoldBatchNorm)
+            .then(FoldScale)
+            .then(MergeLinears)
             .then(FuseEpilogue)
+            .then(FoldLeadingNorm)
             .then(LayoutSafe)
             .then(PackKernels)
             .then(CommonSubexpressions)
@@ -103,32 +71,73 @@ impl Pipeline {
 
     /// Appends a pass.
     #[must_use]
-    pub fn then(mut self, pass: impl Pass + 'static) -> Pipeline {
-        self.passes.push(Box::new(pass));
+    pub fn then(self, pass: impl Pass + 'static) -> Pipeline {
+        self.then_boxed(Box::new(pass))
+    }
+
+    fn then_boxed(mut self, pass: Box<dyn Pass>) -> Pipeline {
+        self.passes.push(Place { pass, is_added: false });
         self
     }
 
-    /// Puts a pass first: it sees the graph as it was traced, after the passes that were put first before it.
+    /// Puts a pass as early as it may run: first, where it sees the graph as it was traced, or behind the last pass that
+    /// it has to run [after](Pass::after). Of several, the one that was put in first runs first.
     #[must_use]
-    pub fn with(mut self, pass: impl Pass + 'static) -> Pipeline {
-        self.first.push(Box::new(pass));
+    pub fn with(self, pass: impl Pass + 'static) -> Pipeline {
+        let is_earlier = |place: &Place| {
+            let (earlier, name) = (place.pass.name(), pass.name());
+            pass.after().contains(&earlier) || place.pass.before().contains(&name)
+        };
+        let at = self.passes.iter().rposition(is_earlier).map_or(0, |last| last + 1);
+        self.put(at, pass)
+    }
+
+    /// Puts a pass in front of the first pass of that name.
+    #[must_use]
+    pub fn with_before(mut self, name: &str, pass: impl Pass + 'static) -> Pipeline {
+        let Some(at) = self.place_of(name) else { return self };
+        self.passes.insert(at, Place { pass: Box::new(pass), is_added: true });
+        self
+    }
+
+    /// Puts a pass behind the first pass of that name, and behind those that were put there before.
+    #[must_use]
+    pub fn with_after(mut self, name: &str, pass: impl Pass + 'static) -> Pipeline {
+        let Some(at) = self.place_of(name) else { return self };
+        self.put(at + 1, pass)
+    }
+
+    fn put(mut self, mut at: usize, pass: impl Pass + 'static) -> Pipeline {
+        while self.passes.get(at).is_some_and(|place| place.is_added) {
+            at += 1;
+        }
+        self.passes.insert(at, Place { pass: Box::new(pass), is_added: true });
         self
     }
 
     /// Leaves out every pass of that name.
     #[must_use]
     pub fn without(mut self, name: &str) -> Pipeline {
-        self = self.checked(name);
-        self.first.retain(|pass| pass.name() != name);
-        self.passes.retain(|pass| pass.name() != name);
+        if self.place_of(name).is_some() {
+            self.passes.retain(|place| place.pass.name() != name);
+        }
+        self
+    }
+
+    /// Asks that all passes of the first name run before those of the second, where the list has both; it is checked
+    /// when the list is whole.
+    #[must_use]
+    pub fn in_order(mut self, first: &str, second: &str) -> Pipeline {
+        self.orders.push(Order { first: first.to_owned(), second: second.to_owned(), asked_by: None });
         self
     }
 
     /// Stops after the first pass of that name.
     #[must_use]
     pub fn stop_after(mut self, name: &str) -> Pipeline {
-        self = self.checked(name);
-        self.stop_after = Some(name.to_owned());
+        if self.place_of(name).is_some() {
+            self.stop_after = Some(name.to_owned());
+        }
         self
     }
 
@@ -136,26 +145,46 @@ impl Pipeline {
     #[must_use]
     pub fn dump(mut self, dump: Dump) -> Pipeline {
         if let Dump::Pass(name) = &dump {
-            self = self.checked(name);
+            let _ = self.place_of(name);
         }
         self.dump = dump;
         self
     }
 
+    /// The place of the first pass of that name; that there is none is told when the list is checked.
+    fn place_of(&mut self, name: &str) -> Option<usize> {
+        let at = self.passes.iter().position(|place| place.pass.name() == name);
+        if at.is_none() {
+            self.unknown.get_or_insert_with(|| name.to_owned());
+        }
+        at
+    }
+
     /// The passes in order.
     pub fn passes(&self) -> impl Iterator<Item = &dyn Pass> {
-        self.first.iter().chain(&self.passes).map(AsRef::as_ref)
+        self.passes.iter().map(|place| &*place.pass)
+    }
+
+    /// Is every name one that a pass bears, and does every pass stand where it and the others ask it to?
+    pub fn check(&self) -> Result<(), PipelineError> {
+        let names: Vec<&'static str> = self.passes().map(Pass::name).collect();
+        if let Some(name) = &self.unknown {
+            return Err(PipelineError::UnknownPass { name: name.clone(), known: names });
+        }
+        for order in self.passes().flat_map(Order::asked_by).chain(self.orders.iter().cloned()) {
+            if let Some(places) = order.broken_in(&names) {
+                return Err(PipelineError::Order { order, places, passes: names });
+            }
+        }
+        Ok(())
     }
 
     /// Runs the passes on a graph.
     ///
     /// # Errors
-    /// A name that no pass bears, or a graph that the verifier refuses; the graph is then as the pass left it.
+    /// What [`check`](Pipeline::check) finds, or a graph that the verifier refuses; the graph is then as the pass left it.
     pub fn run(&self, graph: &mut Graph, cx: &PassContext) -> Result<Report, PipelineError> {
-        if let Some(name) = &self.unknown {
-            let known = self.passes().map(Pass::name).collect();
-            return Err(PipelineError::UnknownPass { name: name.clone(), known });
-        }
+        self.check()?;
         let traced = graph.clone();
         if let Err(faults) = graph.lint() {
             let text = graph.to_string();
@@ -189,7 +218,7 @@ impl Pipeline {
             }
             None => (pass.run(graph, cx), Outcome::default()),
         };
-        let kept = text.filter(|_| self.dump != Dump::Changes || changed == Changed::Yes);
+        let kept = text.filter(|_| self.dump != Dump::Changes || changed.is_yes());
         let dump = kept.map(|before| (before, graph.to_string()));
         Step { pass: pass.name(), changed, nodes: (count, graph.nodes().len()), dump, rules }
     }
@@ -200,19 +229,27 @@ impl Pipeline {
     /// # Errors
     /// If no pass and no rule bears the name.
     pub fn explain(&self, name: &str, graph: &Graph, cx: &PassContext) -> Result<Vec<WhyNot>, PipelineError> {
-        let name = hyphened(name);
-        let rule = |pass: &dyn Pass| pass.rules().is_some_and(|set| set.rules().iter().any(|rule| rule.name == name));
-        let found = self.passes().position(|pass| pass.name() == name || rule(pass));
-        let Some((at, pass)) = found.and_then(|at| self.passes().nth(at).map(|pass| (at, pass))) else {
-            let known = self.passes().filter(|pass| pass.rules().is_some()).map(Pass::name).collect();
-            return Err(PipelineError::UnknownPass { name, known });
-        };
+        let (name, at) = (hyphened(name), self.explainable(name)?);
+        let Some(pass) = self.passes().nth(at) else { return Ok(Vec::new()) };
         let mut graph = graph.clone();
         for pass in self.passes().take(at + 1) {
             pass.run(&mut graph, cx);
         }
         let told = pass.rules().map(|rules| rules.explain(&graph, cx)).unwrap_or_default();
         Ok(told.into_iter().filter(|why| pass.name() == name || why.rule == name).collect())
+    }
+
+    /// Where the pass stands that bears the name, or that has a rule of that name.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(crate) fn explainable(&self, name: &str) -> Result<usize, PipelineError> {
+        let name = hyphened(name);
+        let has_rule = |pass: &dyn Pass| pass.rules().is_some_and(|set| set.rules().iter().any(|one| one.name == name));
+        self.passes().position(|pass| pass.name() == name || has_rule(pass)).ok_or_else(|| {
+            let known = self.passes().filter(|pass| pass.rules().is_some()).map(Pass::name).collect();
+            PipelineError::UnknownPass { name, known }
+        })
     }
 
     /// The graph that pass number `end` was given.
@@ -222,37 +259,6 @@ impl Pipeline {
         }
         graph.to_string()
     }
-
-    fn checked(mut self, name: &str) -> Pipeline {
-        if !self.passes().any(|pass| pass.name() == name) {
-            self.unknown.get_or_insert_with(|| name.to_owned());
-        }
-        self
-    }
-}
-
-impl Report {
-    /// Every rule of the run and how often it was applied, in order.
-    pub fn applied(&self) -> impl Iterator<Item = (&'static str, usize)> + '_ {
-        self.steps.iter().flat_map(|step| step.rules.applied.iter().copied())
-    }
-
-    /// The passes whose rules went on for ever and were stopped.
-    pub fn exhausted(&self) -> impl Iterator<Item = &'static str> + '_ {
-        self.steps.iter().filter(|step| step.rules.exhausted).map(|step| step.pass)
-    }
-}
-
-/// The rules that applied in none of these runs; of a build, those that never fired.
-pub fn never_applied(reports: &[Report]) -> Vec<&'static str> {
-    let mut rules: Vec<&'static str> = Vec::new();
-    for (rule, _) in reports.iter().flat_map(Report::applied) {
-        if !rules.contains(&rule) {
-            rules.push(rule);
-        }
-    }
-    rules.retain(|rule| !reports.iter().flat_map(Report::applied).any(|(name, count)| name == *rule && count > 0));
-    rules
 }
 
 /// `FoldConvBn` as `fold-conv-bn`; a name that has its hyphens stays.
@@ -267,12 +273,20 @@ fn hyphened(name: &str) -> String {
     out
 }
 
-/// One pass a line: its number, its name, what it does.
+/// One pass a line: its number, its name, what it does, and after or before which others it has to run.
 impl fmt::Display for Pipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = self.passes().map(|pass| pass.name().len()).max().unwrap_or(0);
         for (number, pass) in (1..).zip(self.passes()) {
-            writeln!(f, "{number:>2}  {:width$}  {}", pass.name(), pass.doc())?;
+            write!(f, "{number:>2}  {:width$}  {}", pass.name(), pass.doc())?;
+            let asked = [("after", pass.after()), ("before", pass.before())];
+            let asked = asked.into_iter().filter(|(_, names)| !names.is_empty());
+            let asked: Vec<String> = asked.map(|(word, names)| format!("{word} {}", names.join(", "))).collect();
+            if asked.is_empty() {
+                writeln!(f)?;
+            } else {
+                writeln!(f, " ({})", asked.join("; "))?;
+            }
         }
         Ok(())
     }
@@ -281,179 +295,5 @@ impl fmt::Display for Pipeline {
 impl fmt::Debug for Pipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.passes().map(Pass::name)).finish()
-    }
-}
-
-impl fmt::Display for PipelineError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PipelineError::UnknownPass { name, known } => {
-                write!(f, "there is no pass `{name}`; the passes are {}", known.join(", "))
-            }
-            PipelineError::Broken { pass, faults, before, after } => {
-                writeln!(f, "the pass `{pass}` left a graph that is not sound; this is a bug in fx")?;
-                for fault in faults {
-                    writeln!(f, "  {fault}")?;
-                }
-                write!(f, "before:\n{before}\nafter:\n{after}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for PipelineError {}
-
-#[cfg(test)]
-#[allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots so")]
-mod tests {
-    use expect_test::expect;
-    use fx_ir::ParseError;
-
-    use super::*;
-
-    /// Forgets how the graph ends.
-    struct Careless;
-
-    impl Pass for Careless {
-        fn name(&self) -> &'static str {
-            "careless"
-        }
-
-        fn doc(&self) -> &'static str {
-            "breaks graphs"
-        }
-
-        fn run(&self, graph: &mut Graph, _: &PassContext) -> Changed {
-            let body = graph.body();
-            let count = graph.region(body).nodes.len();
-            graph.truncate(body, count - 1);
-            Changed::Yes
-        }
-    }
-
-    const TEXT: &str = "graph f(x: tensor) { %a = neg(x) : tensor ; %b = dropout(x, 0.5, false) : tensor ; yield %b }";
-
-    #[test]
-    fn the_list_is_visible() {
-        expect![[r#"
-             1  remove-identity        takes out dropout, Identity and handles that only pass their input on
-             2  common-subexpressions  merges nodes that compute the same
-             3  dead-code              erases nodes without readers and without effects, control flow included
-             4  arithmetic             takes out arithmetic that does nothing, and gives powers and reciprocals their canonical form
-             5  layout                 makes one of chains of reshapes, permutations and transpositions
-             6  activations            turns activations spelled out in elementary ops into the op that says it
-             7  norms                  turns normalisations spelled out in elementary ops into the op that says it
-             8  attention              turns attention written by hand into one op
-             9  linears                turns products with weights that are known at freeze time into linear layers
-            10  lower-modules          turns convolutions, linear layers and activations into ops on their weights
-            11  common-subexpressions  merges nodes that compute the same
-            12  fold-batch-norm        folds batch norms into the weights of the layers before them
-            13  fuse-epilogue          fuses additions and activations into the convolutions and linear layers before them
-            14  layout-safe            turns view into reshape and hands tensors to foreign code in row-major order
-            15  pack-kernels           packs each layer into a kernel at freeze time
-            16  common-subexpressions  merges nodes that compute the same
-            17  dead-code              erases nodes without readers and without effects, control flow included
-        "#]].assert_eq(&Pipeline::inference().to_string());
-    }
-
-    #[test]
-    fn passes_are_put_in_and_left_out() {
-        let pipeline =
-            Pipeline::inference().with(Careless).with(DeadCode).without("pack-kernels").without("layout-safe");
-        let names: Vec<_> = pipeline.passes().map(Pass::name).collect();
-        expect!["careless dead-code remove-identity common-subexpressions dead-code arithmetic layout activations norms attention linears lower-modules common-subexpressions fold-batch-norm fuse-epilogue common-subexpressions dead-code"].assert_eq(&names.join(" "));
-    }
-
-    #[test]
-    fn a_report_says_what_each_pass_did() -> Result<(), ParseError> {
-        let mut graph: Graph = TEXT.parse()?;
-        let pipeline = Pipeline::inference().dump(Dump::Changes).stop_after("dead-code");
-        let report = pipeline.run(&mut graph, &PassContext::default()).unwrap_or_default();
-        let told = |step: &Step| {
-            let dump = step.dump.as_ref().map(|(before, after)| format!("\n{before}\n=>\n{after}"));
-            format!("{} {:?} {:?}{}\n", step.pass, step.changed, step.nodes, dump.unwrap_or_default())
-        };
-        let text: String = report.steps.iter().map(told).collect();
-        expect![[r#"
-            remove-identity Yes (4, 3)
-            graph f(x: tensor) {
-              %a = neg(x) : tensor
-              %b = dropout(x, 0.5, false) : tensor
-              yield %b
-            }
-            =>
-            graph f(x: tensor) {
-              %a = neg(x) : tensor
-              yield x
-            }
-            common-subexpressions No (3, 3)
-            dead-code Yes (3, 2)
-            graph f(x: tensor) {
-              %a = neg(x) : tensor
-              yield x
-            }
-            =>
-            graph f(x: tensor) {
-              yield x
-            }
-        "#]]
-        .assert_eq(&text);
-        Ok(())
-    }
-
-    #[test]
-    fn a_broken_graph_names_the_pass_that_broke_it() -> Result<(), ParseError> {
-        let mut graph: Graph = TEXT.parse()?;
-        let pipeline = Pipeline::empty().then(RemoveIdentity).then(Careless).then(DeadCode);
-        let error = pipeline.run(&mut graph, &PassContext::default()).err().map(|error| error.to_string());
-        expect![[r#"
-            the pass `careless` left a graph that is not sound; this is a bug in fx
-              `f` has a region that does not end in a yield [yield]
-            before:
-            graph f(x: tensor) {
-              %a = neg(x) : tensor
-              yield x
-            }
-            after:
-            graph f(x: tensor) {
-              %a = neg(x) : tensor
-            }"#]]
-        .assert_eq(&error.unwrap_or_default());
-        Ok(())
-    }
-
-    #[test]
-    fn a_name_that_no_pass_bears_is_told() -> Result<(), ParseError> {
-        let mut graph: Graph = TEXT.parse()?;
-        let pipeline = Pipeline::empty().then(RemoveIdentity).without("remove-identities");
-        let error = pipeline.run(&mut graph, &PassContext::default()).err().map(|error| error.to_string());
-        let want = "there is no pass `remove-identities`; the passes are remove-identity";
-        assert_eq!(error.as_deref(), Some(want));
-        Ok(())
-    }
-
-    /// Layers enough to show a pass whose cost grows with the square of the graph.
-    #[test]
-    fn large_graphs_are_no_trouble() -> Result<(), ParseError> {
-        let mut text = "graph f(self: module<Net>, x_0: tensor) {\n".to_owned();
-        for i in 0..1000 {
-            let layer = format!(
-                "%conv_{i} = get_attr[conv_{i}](self) : module<Conv2D>
-                %bn_{i} = get_attr[bn_{i}](self) : module<BatchNorm>
-                %c_{i} = call_module[Conv2D](%conv_{i}, x_{i}) : tensor
-                %d_{i} = call_module[BatchNorm](%bn_{i}, %c_{i}) : tensor
-                %s_{i} = add(%d_{i}, x_{i}) : tensor
-                %x_{} = relu(%s_{i}) : tensor\n",
-                i + 1
-            );
-            text.push_str(&layer.replace(&format!("x_{i})"), &format!("{}x_{i})", if i > 0 { "%" } else { "" })));
-        }
-        let mut graph: Graph = (text + "yield %x_1000 }").parse()?;
-        let start = std::time::Instant::now();
-        assert!(Pipeline::inference().run(&mut graph, &PassContext::new(true)).is_ok());
-        assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
-        let runs = graph.nodes().into_iter().filter(|&id| graph.node(id).name.starts_with('x')).count();
-        assert_eq!(runs, 1001);
-        Ok(())
     }
 }

@@ -8,12 +8,11 @@
 //! batch norm goes over axis 1 and a linear layer over the last, which are one only for an input of two axes; where the
 //! source does not tell, the kernel is given the batch norm as it is, and looks.
 
-use std::collections::HashMap;
-
 use fx_ir::{Arg, Code, Graph, NodeId, Op, Origin, Type};
 
-use super::facts::{Contraction, Effects, Holes, Kind, Ranks, Times, chain};
+use super::facts::{Contraction, Effects, Holes, Kind, Ranks, Sharers, Times};
 use super::name::layer_name;
+use super::norm::{input_of_norm, norm_layer};
 use crate::pass::{Changed, Pass, PassContext};
 
 /// See the module.
@@ -29,17 +28,25 @@ impl Pass for FoldBatchNorm {
         "folds batch norms into the weights of the layers before them"
     }
 
+    fn after(&self) -> &'static [&'static str] {
+        &["lower-modules"]
+    }
+
+    fn before(&self) -> &'static [&'static str] {
+        &["fuse-epilogue"]
+    }
+
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
         let mut fold = Fold {
             times: Times::of(graph, cx),
             effects: Effects::of(graph),
             ranks: Ranks::of(graph),
-            sharers: sharers(graph),
+            sharers: Sharers::of(graph),
         };
         let mut changed = false;
         for id in graph.nodes() {
             if let Some((layer, contraction)) = fold.layer_before(graph, id)
-                && let Some(norm) = fold.norm(graph, id)
+                && let Some(norm) = norm_layer(graph, &mut fold.times, id, self.name())
             {
                 fold.fold(graph, id, layer, contraction, norm);
                 changed = true;
@@ -53,50 +60,19 @@ struct Fold {
     times: Times,
     effects: Effects,
     ranks: Ranks,
-    /// How many layers read each weight.
-    sharers: HashMap<(NodeId, Vec<String>), usize>,
+    sharers: Sharers,
 }
 
 impl Fold {
     /// The layer that the batch norm `id` can be folded into.
     fn layer_before(&self, graph: &Graph, id: NodeId) -> Option<(NodeId, Contraction)> {
-        let node = graph.node(id);
-        let input = match &node.op {
-            Op::CallModule(kind) if kind.0 == "BatchNorm" && node.args.len() == 2 => node.input(1)?,
-            Op::Call(op) if op.name() == "batch_norm" && node.args.get(5) == Some(&Arg::Bool(false)) => {
-                node.input(0)?
-            }
-            _ => return None,
-        };
+        let input = input_of_norm(graph, id)?;
         let layer = Contraction::read(graph, input)?;
         let bare = [&layer.norm, &layer.add, &layer.act].into_iter().all(Option::is_none);
         let plain = bare && layer.is_frozen(&self.times);
-        let alone = graph.users(input) == [id] && self.sharers.get(&chain(graph, layer.weight)) == Some(&1);
+        let alone = graph.users(input) == [id] && self.sharers.is_alone(graph, layer.weight);
         let fits = layer.kind == Kind::Convolution || self.ranks.get(&layer.input).least <= 2;
         (plain && alone && fits && self.effects.may_move(graph, input, id)).then_some((input, layer))
-    }
-
-    /// The batch norm as a freeze-time module.
-    fn norm(&mut self, graph: &mut Graph, id: NodeId) -> Option<NodeId> {
-        let node = graph.node(id);
-        if matches!(node.op, Op::CallModule(_)) {
-            return node.input(0).filter(|&norm| self.times.is_frozen(norm));
-        }
-        let [_, weight, bias, mean, var, _, _, eps, ..] = &node.args[..] else { return None };
-        let given = [mean, var].iter().all(|arg| arg.node().is_some_and(|id| graph.node(id).ty.is_tensor()));
-        let frozen = [weight, bias, mean, var, eps].iter().all(|part| self.times.is_frozen_arg(part));
-        if !given || !frozen || !matches!(eps, Arg::Float(_) | Arg::Node(_)) {
-            return None;
-        }
-        let mut holes = Holes::default();
-        let [weight, bias] = [weight, bias].map(|part| holes.option(graph, part));
-        let [mean, var, eps] = [mean, var, eps].map(|part| holes.value(part));
-        let call = format!("::fx_runtime::nn::BatchNorm::of_tensors({weight}, {bias}, &{mean}, &{var}, {eps})");
-        let origin = Origin::merged(FoldBatchNorm.name(), [&node.origin]);
-        let ty = Type::Module("BatchNorm".to_owned());
-        let norm = graph.insert_before(id, Op::Rust(Code::pure(call)), holes.0, "batch_norm", ty, origin);
-        self.times.learn(norm);
-        Some(norm)
     }
 
     /// Turns the batch norm `id` into the layer with the folded weights, and erases the layer.
@@ -136,17 +112,6 @@ impl Fold {
         layer.weight = make(Op::TupleGet(0), vec![Arg::Node(folded)], "weight", Type::TENSOR);
         layer.bias = Arg::Node(make(Op::TupleGet(1), vec![Arg::Node(folded)], "bias", Type::TENSOR));
     }
-}
-
-/// How many convolutions and linear layers read each weight.
-fn sharers(graph: &Graph) -> HashMap<(NodeId, Vec<String>), usize> {
-    let mut counts = HashMap::new();
-    for id in graph.nodes() {
-        if let Some(layer) = Contraction::read(graph, id) {
-            *counts.entry(chain(graph, layer.weight)).or_insert(0) += 1;
-        }
-    }
-    counts
 }
 
 #[cfg(test)]

@@ -26,6 +26,14 @@ impl Pass for FuseEpilogue {
         "fuses additions and activations into the convolutions and linear layers before them"
     }
 
+    fn after(&self) -> &'static [&'static str] {
+        &["lower-modules"]
+    }
+
+    fn before(&self) -> &'static [&'static str] {
+        &["pack-kernels"]
+    }
+
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
         let fuse = Fuse { times: Times::of(graph, cx), effects: Effects::of(graph), order: graph.block_order() };
         let mut changed = false;

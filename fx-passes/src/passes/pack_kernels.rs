@@ -24,6 +24,10 @@ impl Pass for PackKernels {
         "packs each layer into a kernel at freeze time"
     }
 
+    fn after(&self) -> &'static [&'static str] {
+        &["lower-modules"]
+    }
+
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
         let times = Times::of(graph, cx);
         let mut changed = false;

@@ -64,7 +64,8 @@ const KEEPING: &[&str] = &[
 const LAYERS_KEEPING: &[&str] =
     &["ReLU", "ReLU6", "MaxPool2D", "Flatten", "Identity", "Id", "Sequential", "SequentialT"];
 
-pub(super) fn is_float(graph: &Graph, id: NodeId) -> bool {
+/// Does the tensor hold floats for certain?
+pub(crate) fn is_float(graph: &Graph, id: NodeId) -> bool {
     look(graph, id, DEPTH)
 }
 

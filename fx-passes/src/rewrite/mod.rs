@@ -23,6 +23,8 @@ mod operator;
 mod rule;
 mod rule_set;
 
+pub(crate) use dtype::is_float;
+
 pub use argument::{Argument, IntoArgument};
 pub use found::{Found, Value};
 pub use mismatch::WhyNot;

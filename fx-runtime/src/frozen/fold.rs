@@ -14,11 +14,17 @@
 //!
 //! Everything is computed in f64 and cast to the weight's dtype once, at the end. NaN is carried through.
 
+mod linears;
+mod scale;
+
 use tch::{Kind, Tensor};
 
 use super::ConvParams;
 use crate::Error;
 use crate::nn::{BatchNorm, PaddingMode};
+
+pub use linears::linears;
+pub use scale::{scale_after, scale_before};
 
 /// `bn(conv(x))` as one convolution: its weight and bias.
 ///

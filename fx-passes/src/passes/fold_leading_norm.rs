@@ -1,0 +1,164 @@
+//! Folds a batch norm into the convolution or linear layer behind it, at freeze time.
+//!
+//! `w · (s · x + t) + b` is `(w · s) · x + (w · t + b)`, the second part a constant for each output channel. In front of a
+//! convolution that pads with zeros it is no constant: a tap that lands in the border finds nothing where the batch norm
+//! would have put `t`. So a convolution takes the batch norm only if it does not pad, or pads with what is there
+//! (reflected, repeated), or if `t` is zero. The live model knows, so the graph says both and `freeze` decides.
+//!
+//! A batch norm goes over axis 1 and a linear layer over the last: that one has to have two axes for certain.
+//!
+//! This runs when additions and activations are fused, so that either way the layer keeps them. A batch norm that has
+//! other readers stays, and a layer that is shared is left alone.
+
+use fx_ir::{Arg, Code, Graph, NodeId, Op, Origin, Type};
+
+use super::facts::{Contraction, Effects, Holes, Kind, Ranks, Sharers, Times};
+use super::name::layer_name;
+use super::norm::{input_of_norm, norm_layer};
+use crate::pass::{Changed, Pass, PassContext};
+
+/// See the module.
+#[derive(Clone, Copy, Debug)]
+pub struct FoldLeadingNorm;
+
+impl Pass for FoldLeadingNorm {
+    fn name(&self) -> &'static str {
+        "fold-leading-norm"
+    }
+
+    fn doc(&self) -> &'static str {
+        "folds batch norms into the weights of the layers behind them"
+    }
+
+    fn after(&self) -> &'static [&'static str] {
+        &["fold-batch-norm", "fuse-epilogue"]
+    }
+
+    fn before(&self) -> &'static [&'static str] {
+        &["pack-kernels"]
+    }
+
+    fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
+        let mut times = Times::of(graph, cx);
+        let (effects, ranks, sharers) = (Effects::of(graph), Ranks::of(graph), Sharers::of(graph));
+        let mut changed = false;
+        for id in graph.nodes() {
+            let Some(layer) = Contraction::read(graph, id).filter(|layer| layer.is_frozen(&times)) else { continue };
+            let Some(norm) = layer.input.node() else { continue };
+            let Some(input) = input_of_norm(graph, norm) else { continue };
+            let own = graph.users(norm) == [id] && effects.may_move(graph, norm, id);
+            let alone = layer.norm.is_none() && sharers.is_alone(graph, layer.weight);
+            let matrix = ranks.get(&Arg::Node(input));
+            let fits = layer.kind == Kind::Convolution || (matrix.least, matrix.most) == (2, Some(2));
+            if own
+                && alone
+                && fits
+                && let Some(bn) = norm_layer(graph, &mut times, norm, self.name())
+            {
+                Fold { graph, id, norm, bn, input, layer }.fold();
+                changed = true;
+            }
+        }
+        Changed::from(changed)
+    }
+}
+
+/// A batch norm and the layer behind it.
+struct Fold<'g> {
+    graph: &'g mut Graph,
+    /// The layer.
+    id: NodeId,
+    /// The call of the batch norm.
+    norm: NodeId,
+    /// The batch norm itself.
+    bn: NodeId,
+    /// What it normalises.
+    input: NodeId,
+    layer: Contraction,
+}
+
+impl Fold<'_> {
+    fn fold(self) {
+        let origins = [self.norm, self.id].map(|part| &self.graph.node(part).origin);
+        let origin = Origin::merged(FoldLeadingNorm.name(), origins);
+        match self.layer.params {
+            Some(params) => self.decide(params, &origin),
+            None => self.fold_linear(origin),
+        }
+    }
+
+    fn fold_linear(self, origin: Origin) {
+        let Fold { graph, id, norm, bn, input, layer } = self;
+        let code = folded_code(graph, &layer, bn);
+        let parts = parts(graph, &layer, &origin, code, |graph, op, args, name, ty| {
+            graph.insert_before(id, op, args, name, ty, origin.clone())
+        });
+        let folded = Contraction { input: Arg::Node(input), weight: parts[0], bias: Arg::Node(parts[1]), ..layer };
+        folded.become_node(graph, id, origin);
+        // Its one reader was the layer.
+        let _ = graph.erase_node(norm);
+    }
+
+    /// `if folds { conv(x) with folded weights } else { conv(bn(x)) }`, decided when the model is frozen.
+    fn decide(self, params: NodeId, origin: &Origin) {
+        let Fold { graph, id, norm, bn, input, layer } = self;
+        let question = Code::fallible("::fx_runtime::frozen::fold::folds_before_conv(&$0, &$1)");
+        let (name, ask) = (format!("{}_folds", layer_name(origin)), vec![Arg::Node(bn), Arg::Node(params)]);
+        let folds = graph.insert_before(id, Op::Rust(question), ask, &name, Type::rust("bool"), origin.clone());
+        let apart = graph.node(id).clone();
+        let [then, other] = [graph.add_region_to(id), graph.add_region_to(id)];
+        let code = folded_code(graph, &layer, bn);
+        let parts = parts(graph, &layer, origin, code, |graph, op, args, name, ty| {
+            graph.push(then, op, args, name, ty, origin.clone())
+        });
+        let ty = apart.ty.clone();
+        let whole = graph.push(then, apart.op.clone(), Vec::new(), "conv", ty.clone(), origin.clone());
+        let folded = Contraction { input: Arg::Node(input), weight: parts[0], bias: Arg::Node(parts[1]), ..layer };
+        folded.become_node(graph, whole, origin.clone());
+        graph.push(then, Op::Yield, vec![Arg::Node(whole)], "output", Type::Unknown, origin.clone());
+
+        let own = graph.node(norm).clone();
+        let normed = graph.push(other, own.op, own.args, "normed", own.ty, own.origin);
+        let conv = graph.push(other, apart.op, apart.args, "conv", ty, apart.origin);
+        graph.node_mut(conv).kwargs = apart.kwargs;
+        graph.replace_input_with(conv, norm, &Arg::Node(normed));
+        graph.push(other, Op::Yield, vec![Arg::Node(conv)], "output", Type::Unknown, origin.clone());
+
+        let node = graph.node_mut(id);
+        (node.op, node.args, node.kwargs) = (Op::If, vec![Arg::Node(folds)], Vec::new());
+        node.origin = origin.clone();
+        let _ = graph.erase_node(norm);
+    }
+}
+
+/// The freeze-time call that folds, and its arguments.
+fn folded_code(graph: &Graph, layer: &Contraction, bn: NodeId) -> (Code, Vec<Arg>) {
+    let mut holes = Holes::default();
+    let weight = holes.value(&Arg::Node(layer.weight));
+    let bias = holes.option(graph, &layer.bias);
+    let bn = holes.value(&Arg::Node(bn));
+    let (function, params) = match layer.params {
+        Some(params) => ("batch_norm_conv", format!(", &{}", holes.value(&Arg::Node(params)))),
+        None => ("batch_norm_linear", String::new()),
+    };
+    let call = format!("::fx_runtime::frozen::fold::{function}(&{weight}, {bias}, &{bn}{params})");
+    (Code::fallible(call), holes.0)
+}
+
+/// The folded weight and bias, made by `make`.
+fn parts(
+    graph: &mut Graph,
+    layer: &Contraction,
+    origin: &Origin,
+    (code, args): (Code, Vec<Arg>),
+    make: impl Fn(&mut Graph, Op, Vec<Arg>, &str, Type) -> NodeId,
+) -> [NodeId; 2] {
+    let name = layer_name(&graph.node(layer.weight).origin);
+    let name = if name == "kernel" { layer_name(origin) } else { name };
+    let pair = Type::Tuple(vec![Type::TENSOR; 2]);
+    let folded = make(graph, Op::Rust(code), args, &format!("{name}_folded"), pair);
+    let mut part = |at: usize, part: &str| {
+        make(graph, Op::TupleGet(at), vec![Arg::Node(folded)], &format!("{name}_{part}"), Type::TENSOR)
+    };
+    [part(0, "weight"), part(1, "bias")]
+}

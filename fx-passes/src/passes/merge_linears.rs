@@ -1,0 +1,240 @@
+//! Merges linear layers on one input into one: queries, keys and values, or the gate and the way up of a gated block.
+//!
+//! `q(x)`, `k(x)`, `v(x)` become one product with weights and biases one below the other, put together at freeze time,
+//! and three `narrow` views of its result. The input is read once, and one large product keeps all cores busy where three
+//! small ones do not.
+//!
+//! Layers are merged if they read the same value between the same two writes, in the same region, and
+//!
+//! * each is called once, and nobody else reads its weight;
+//! * each has a weight of two axes for certain: it is an `nn::Linear`, or the source tells;
+//! * nobody writes to their results, and the caller does not get them as they are;
+//! * the addition behind them, if there is one, is not theirs: a layer with a residual is better off with
+//!   [its own kernel](super::FuseEpilogue).
+//!
+//! A layer without a bias beside others that have one is given a bias of zeros, by the live model: which of them have one
+//! is not known before.
+
+use std::collections::HashMap;
+
+use fx_ir::{Arg, BlockOrder, Code, Effect, Graph, NodeId, Op, OpId, Origin, RegionId, Type};
+
+use super::facts::{Contraction, Effects, Holes, Kind, Ranks, Sharers, Times};
+use super::name::layer_name;
+use crate::pass::{Changed, Pass, PassContext};
+
+/// See the module.
+#[derive(Clone, Copy, Debug)]
+pub struct MergeLinears;
+
+impl Pass for MergeLinears {
+    fn name(&self) -> &'static str {
+        "merge-linears"
+    }
+
+    fn doc(&self) -> &'static str {
+        "merges linear layers on one input into one, whose result they share"
+    }
+
+    fn after(&self) -> &'static [&'static str] {
+        &["attention", "lower-modules"]
+    }
+
+    fn before(&self) -> &'static [&'static str] {
+        &["fuse-epilogue"]
+    }
+
+    fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
+        let facts = Merge {
+            times: Times::of(graph, cx),
+            effects: Effects::of(graph),
+            ranks: Ranks::of(graph),
+            sharers: Sharers::of(graph),
+        };
+        let groups = facts.groups(graph);
+        let mut places = Places { order: graph.block_order(), moved: HashMap::new() };
+        let mut changed = false;
+        for group in groups {
+            changed |= merge(graph, &facts.times, &mut places, &group);
+        }
+        Changed::from(changed)
+    }
+}
+
+struct Merge {
+    times: Times,
+    effects: Effects,
+    ranks: Ranks,
+    sharers: Sharers,
+}
+
+/// What the layers of a group have in common.
+type Key = (NodeId, Option<RegionId>, Option<u32>);
+
+impl Merge {
+    /// The layers that read the same, in the order of execution.
+    fn groups(&self, graph: &Graph) -> Vec<Vec<NodeId>> {
+        let mut groups: Vec<Vec<NodeId>> = Vec::new();
+        let mut by_key: HashMap<Key, usize> = HashMap::new();
+        for id in graph.nodes() {
+            let Some(input) = self.input_of_member(graph, id) else { continue };
+            let at = *by_key.entry((input, graph.scope_of(id), self.effects.epoch(id))).or_insert_with(|| {
+                groups.push(Vec::new());
+                groups.len() - 1
+            });
+            groups[at].push(id);
+        }
+        groups.retain(|group| group.len() > 1);
+        groups
+    }
+
+    /// The input of a layer that may be merged.
+    fn input_of_member(&self, graph: &Graph, id: NodeId) -> Option<NodeId> {
+        let layer = Contraction::read(graph, id).filter(|layer| layer.kind == Kind::Linear)?;
+        let bare = [&layer.norm, &layer.add, &layer.act].into_iter().all(Option::is_none);
+        let alone = self.sharers.is_alone(graph, layer.weight) && self.is_matrix(graph, layer.weight);
+        let free = !self.effects.is_written(id) && !is_handed_out(graph, id) && !has_addition(graph, id);
+        let input = layer.input.node().filter(|&input| !self.times.is_frozen(input));
+        input.filter(|_| bare && alone && free && layer.is_frozen(&self.times))
+    }
+
+    fn is_matrix(&self, graph: &Graph, weight: NodeId) -> bool {
+        let node = graph.node(weight);
+        let of_layer = node.input(0).is_some_and(|layer| graph.node(layer).ty == Type::Module("Linear".to_owned()));
+        let rank = self.ranks.get(&Arg::Node(weight));
+        node.op == Op::GetAttr("ws".to_owned()) && of_layer || (rank.least, rank.most) == (2, Some(2))
+    }
+}
+
+/// Does the caller get the value as it is, and with it the memory of the others?
+fn is_handed_out(graph: &Graph, id: NodeId) -> bool {
+    graph.yield_of(graph.body()).is_some_and(|end| graph.node(end).inputs().any(|input| input == id))
+}
+
+/// Is the one thing done with the value to add it to another tensor?
+fn has_addition(graph: &Graph, id: NodeId) -> bool {
+    let is_add = |reader: &NodeId| matches!(&graph.node(*reader).op, Op::Call(op) if op.name() == "add");
+    matches!(&graph.users(id)[..], [reader] if is_add(reader))
+}
+
+/// Where nodes stand, those included that were moved up.
+struct Places {
+    order: BlockOrder,
+    moved: HashMap<NodeId, usize>,
+}
+
+impl Places {
+    fn of(&self, id: NodeId) -> Option<usize> {
+        self.moved.get(&id).copied().or_else(|| self.order.position(id))
+    }
+
+    /// Does the node stand before `anchor`, or can it be moved there with what it reads?
+    fn may_precede(&self, graph: &Graph, times: &Times, id: NodeId, anchor: NodeId) -> bool {
+        if self.of(id) <= self.of(anchor) {
+            return true;
+        }
+        let node = graph.node(id);
+        let movable = node.op.effect() == Effect::Pure && node.regions.is_empty() && node.op != Op::Placeholder;
+        movable
+            && times.is_frozen(id)
+            && graph.scope_of(id) == graph.scope_of(anchor)
+            && node.inputs().all(|input| self.may_precede(graph, times, input, anchor))
+    }
+
+    /// Moves the node and what it reads before `anchor`, where it does not stand there already.
+    fn precede(&mut self, graph: &mut Graph, id: NodeId, anchor: NodeId) {
+        if self.of(id) <= self.of(anchor) {
+            return;
+        }
+        let inputs: Vec<NodeId> = graph.node(id).inputs().collect();
+        for input in inputs {
+            self.precede(graph, input, anchor);
+        }
+        if graph.move_before(id, anchor).is_ok()
+            && let Some(place) = self.of(anchor)
+        {
+            self.moved.insert(id, place);
+        }
+    }
+}
+
+/// A layer of a group.
+type Member = (NodeId, Contraction);
+
+/// Merges the layers where the first of them stands; each becomes a view of the result.
+fn merge(graph: &mut Graph, times: &Times, places: &mut Places, group: &[NodeId]) -> bool {
+    let anchor = group[0];
+    let layers = group.iter().filter_map(|&id| Some((id, Contraction::read(graph, id)?)));
+    let members: Vec<Member> = layers
+        .filter(|(_, layer)| parts_of(layer).all(|part| places.may_precede(graph, times, part, anchor)))
+        .collect();
+    let (Some(linear), [first, _, ..]) = (OpId::lookup("linear"), &members[..]) else { return false };
+    for part in members.iter().flat_map(|(_, layer)| parts_of(layer)) {
+        places.precede(graph, part, anchor);
+    }
+    let origin = Origin::merged(MergeLinears.name(), members.iter().map(|(id, _)| &graph.node(*id).origin));
+    let name = joined_name(graph, &members);
+    let (code, parts) = weights_code(graph, &members);
+    let mut make = |op: Op, args: Vec<Arg>, part: &str, ty: Type| {
+        graph.insert_before(anchor, op, args, &format!("{name}{part}"), ty, origin.clone())
+    };
+    let optional = Type::Option(Box::new(Type::TENSOR));
+    let both = make(Op::Rust(code), parts, "_weights", Type::Tuple(vec![Type::TENSOR, optional.clone()]));
+    let weight = make(Op::TupleGet(0), vec![Arg::Node(both)], "_weight", Type::TENSOR);
+    let bias = make(Op::TupleGet(1), vec![Arg::Node(both)], "_bias", optional);
+    let args = vec![first.1.input.clone(), Arg::Node(weight), Arg::Node(bias)];
+    let whole = make(Op::Call(linear), args, "", Type::TENSOR);
+    split(graph, whole, &members);
+    true
+}
+
+/// What of a layer has to be known where it is merged.
+fn parts_of(layer: &Contraction) -> impl Iterator<Item = NodeId> + use<> {
+    std::iter::once(layer.weight).chain(layer.bias.node())
+}
+
+/// Weight and bias of the merged layer, as a pair.
+fn weights_code(graph: &Graph, members: &[Member]) -> (Code, Vec<Arg>) {
+    let mut holes = Holes::default();
+    let layer = |(_, layer): &Member| {
+        let weight = holes.value(&Arg::Node(layer.weight));
+        let bias = holes.option(graph, &layer.bias);
+        format!("(&{weight}, {bias})")
+    };
+    let layers: Vec<String> = members.iter().map(layer).collect();
+    (Code::fallible(format!("::fx_runtime::frozen::fold::linears(&[{}])", layers.join(", "))), holes.0)
+}
+
+/// Turns each layer into its part of the merged result; its name and its readers stay.
+fn split(graph: &mut Graph, whole: NodeId, members: &[Member]) {
+    let Some(narrow) = OpId::lookup("narrow") else { return };
+    let anchor = members[0].0;
+    let mut start = Arg::Int(0);
+    for (id, layer) in members {
+        let origin = Origin::merged(MergeLinears.name(), [&graph.node(*id).origin]);
+        let number = |graph: &mut Graph, code: &str, args: Vec<Arg>, part: &str| {
+            let (name, ty) = (format!("{}_{part}", layer_name(&origin)), Type::rust("i64"));
+            Arg::Node(graph.insert_before(anchor, Op::Rust(Code::pure(code)), args, &name, ty, origin.clone()))
+        };
+        let size = number(graph, "$0.size()[0]", vec![Arg::Node(layer.weight)], "size");
+        let is_last = members.last().is_some_and(|(last, _)| last == id);
+        let next = if is_last || start == Arg::Int(0) {
+            size.clone()
+        } else {
+            number(graph, "($0 + $1)", vec![start.clone(), size.clone()], "end")
+        };
+        let node = graph.node_mut(*id);
+        (node.op, node.origin) = (Op::Call(narrow), origin);
+        node.args = vec![Arg::Node(whole), Arg::Int(-1), std::mem::replace(&mut start, next), size];
+    }
+}
+
+/// `q_k_v` for the layers `attn.q`, `attn.k` and `attn.v`.
+fn joined_name(graph: &Graph, members: &[Member]) -> String {
+    let own = |(id, _): &Member| {
+        let label = graph.node(*id).origin.labels.first();
+        label.and_then(|label| label.rsplit('.').next()).map_or_else(|| graph.base_name(*id).to_owned(), str::to_owned)
+    };
+    let names: Vec<String> = members.iter().map(own).collect();
+    names.join("_").replace(|c: char| !c.is_alphanumeric() && c != '_', "_")
+}

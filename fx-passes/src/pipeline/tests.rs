@@ -1,0 +1,216 @@
+//! Pipelines: what runs in which order, and what is told of it.
+
+#![allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots so")]
+
+use expect_test::expect;
+use fx_ir::ParseError;
+
+use super::*;
+use crate::pass::Changed;
+
+/// Forgets how the graph ends.
+struct Careless;
+
+impl Pass for Careless {
+    fn name(&self) -> &'static str {
+        "careless"
+    }
+
+    fn doc(&self) -> &'static str {
+        "breaks graphs"
+    }
+
+    fn run(&self, graph: &mut Graph, _: &PassContext) -> Changed {
+        let body = graph.body();
+        let count = graph.region(body).nodes.len();
+        graph.truncate(body, count - 1);
+        Changed::Yes
+    }
+}
+
+const TEXT: &str = "graph f(x: tensor) { %a = neg(x) : tensor ; %b = dropout(x, 0.5, false) : tensor ; yield %b }";
+
+#[test]
+fn the_list_is_visible() {
+    expect![[r#"
+         1  remove-identity        takes out dropout, Identity and handles that only pass their input on
+         2  common-subexpressions  merges nodes that compute the same
+         3  dead-code              erases nodes without readers and without effects, control flow included
+         4  arithmetic             takes out arithmetic that does nothing, and gives powers and reciprocals their canonical form
+         5  layout                 makes one of chains of reshapes, permutations and transpositions
+         6  activations            turns activations spelled out in elementary ops into the op that says it
+         7  norms                  turns normalisations spelled out in elementary ops into the op that says it
+         8  attention              turns attention written by hand into one op
+         9  linears                turns products with weights that are known at freeze time into linear layers
+        10  lower-modules          turns convolutions, linear layers and activations into ops on their weights
+        11  common-subexpressions  merges nodes that compute the same
+        12  fold-batch-norm        folds batch norms into the weights of the layers before them (after lower-modules; before fuse-epilogue)
+        13  fold-scale             folds factors into the weights of the layers before and behind them (after lower-modules; before fuse-epilogue)
+        14  merge-linears          merges linear layers on one input into one, whose result they share (after attention, lower-modules; before fuse-epilogue)
+        15  fuse-epilogue          fuses additions and activations into the convolutions and linear layers before them (after lower-modules; before pack-kernels)
+        16  fold-leading-norm      folds batch norms into the weights of the layers behind them (after fold-batch-norm, fuse-epilogue; before pack-kernels)
+        17  layout-safe            turns view into reshape and hands tensors to foreign code in row-major order
+        18  pack-kernels           packs each layer into a kernel at freeze time (after lower-modules)
+        19  common-subexpressions  merges nodes that compute the same
+        20  dead-code              erases nodes without readers and without effects, control flow included
+    "#]].assert_eq(&Pipeline::inference().to_string());
+}
+
+#[test]
+fn passes_are_put_in_and_left_out() {
+    let pipeline = Pipeline::inference().with(Careless).with(DeadCode).without("pack-kernels").without("layout-safe");
+    let names: Vec<_> = pipeline.passes().map(Pass::name).collect();
+    expect!["careless dead-code remove-identity common-subexpressions dead-code arithmetic layout activations norms attention linears lower-modules common-subexpressions fold-batch-norm fold-scale merge-linears fuse-epilogue fold-leading-norm common-subexpressions dead-code"].assert_eq(&names.join(" "));
+}
+
+/// Does nothing, where it is asked for.
+struct Placed(&'static str, &'static [&'static str], &'static [&'static str]);
+
+impl Pass for Placed {
+    fn name(&self) -> &'static str {
+        self.0
+    }
+
+    fn doc(&self) -> &'static str {
+        "does nothing"
+    }
+
+    fn after(&self) -> &'static [&'static str] {
+        self.1
+    }
+
+    fn before(&self) -> &'static [&'static str] {
+        self.2
+    }
+
+    fn run(&self, _: &mut Graph, _: &PassContext) -> Changed {
+        Changed::No
+    }
+}
+
+fn names(pipeline: &Pipeline) -> String {
+    pipeline.passes().map(Pass::name).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_pass_is_put_where_it_may_run() {
+    let list = || Pipeline::empty().then(RemoveIdentity).then(LowerModules).then(DeadCode);
+    let late = |name| Placed(name, &["lower-modules"], &[]);
+    let pipeline = list().with(late("a")).with(Careless).with(late("b"));
+    assert_eq!(names(&pipeline), "careless remove-identity lower-modules a b dead-code");
+    // One pass asks to come after another by itself, or the other asks that it does.
+    let pipeline = list().with(Placed("first", &["remove-identity"], &["second"])).with(Placed("second", &[], &[]));
+    assert_eq!(names(&pipeline), "remove-identity first second lower-modules dead-code");
+    let pipeline = list().with_before("dead-code", late("a")).with_after("remove-identity", Careless);
+    assert_eq!(names(&pipeline), "remove-identity careless lower-modules a dead-code");
+    assert_eq!(pipeline.check(), Ok(()));
+}
+
+#[test]
+fn what_a_pass_asks_of_the_list_is_checked() {
+    let told = |pipeline: Pipeline| pipeline.check().err().map(|error| error.to_string()).unwrap_or_default();
+    let wrong = Pipeline::empty().then(FuseEpilogue).then(Placed("my-norms", &[], &["fuse-epilogue"]));
+    expect!["`my-norms` has to run before `fuse-epilogue`, as `my-norms` asks, but it is number 2 and the other number 1 of fuse-epilogue, my-norms"].assert_eq(&told(wrong));
+    let wrong = Pipeline::empty().then(DeadCode).then(RemoveIdentity).in_order("remove-identity", "dead-code");
+    expect!["`remove-identity` has to run before `dead-code`, but it is number 2 and the other number 1 of dead-code, remove-identity"].assert_eq(&told(wrong));
+    let absent = Pipeline::empty().then(Placed("a", &["no-such-pass"], &[])).in_order("a", "b");
+    assert_eq!(absent.check(), Ok(()));
+    assert_eq!(Pipeline::inference().check(), Ok(()));
+    let mut graph = Graph::new("f");
+    let wrong = Pipeline::inference().with_before("lower-modules", FoldBatchNorm);
+    let error = wrong.run(&mut graph, &PassContext::default());
+    assert!(matches!(error, Err(PipelineError::Order { places: (10, 11), .. })), "{error:?}");
+}
+
+#[test]
+fn a_report_says_what_each_pass_did() -> Result<(), ParseError> {
+    let mut graph: Graph = TEXT.parse()?;
+    let pipeline = Pipeline::inference().dump(Dump::Changes).stop_after("dead-code");
+    let report = pipeline.run(&mut graph, &PassContext::default()).unwrap_or_default();
+    let told = |step: &Step| {
+        let dump = step.dump.as_ref().map(|(before, after)| format!("\n{before}\n=>\n{after}"));
+        format!("{} {:?} {:?}{}\n", step.pass, step.changed, step.nodes, dump.unwrap_or_default())
+    };
+    let text: String = report.steps.iter().map(told).collect();
+    expect![[r#"
+        remove-identity Yes (4, 3)
+        graph f(x: tensor) {
+          %a = neg(x) : tensor
+          %b = dropout(x, 0.5, false) : tensor
+          yield %b
+        }
+        =>
+        graph f(x: tensor) {
+          %a = neg(x) : tensor
+          yield x
+        }
+        common-subexpressions No (3, 3)
+        dead-code Yes (3, 2)
+        graph f(x: tensor) {
+          %a = neg(x) : tensor
+          yield x
+        }
+        =>
+        graph f(x: tensor) {
+          yield x
+        }
+    "#]]
+    .assert_eq(&text);
+    Ok(())
+}
+
+#[test]
+fn a_broken_graph_names_the_pass_that_broke_it() -> Result<(), ParseError> {
+    let mut graph: Graph = TEXT.parse()?;
+    let pipeline = Pipeline::empty().then(RemoveIdentity).then(Careless).then(DeadCode);
+    let error = pipeline.run(&mut graph, &PassContext::default()).err().map(|error| error.to_string());
+    expect![[r#"
+        the pass `careless` left a graph that is not sound; this is a bug in fx
+          `f` has a region that does not end in a yield [yield]
+        before:
+        graph f(x: tensor) {
+          %a = neg(x) : tensor
+          yield x
+        }
+        after:
+        graph f(x: tensor) {
+          %a = neg(x) : tensor
+        }"#]]
+    .assert_eq(&error.unwrap_or_default());
+    Ok(())
+}
+
+#[test]
+fn a_name_that_no_pass_bears_is_told() -> Result<(), ParseError> {
+    let mut graph: Graph = TEXT.parse()?;
+    let pipeline = Pipeline::empty().then(RemoveIdentity).without("remove-identities");
+    let error = pipeline.run(&mut graph, &PassContext::default()).err().map(|error| error.to_string());
+    let want = "there is no pass `remove-identities`; the passes are remove-identity";
+    assert_eq!(error.as_deref(), Some(want));
+    Ok(())
+}
+
+/// Layers enough to show a pass whose cost grows with the square of the graph.
+#[test]
+fn large_graphs_are_no_trouble() -> Result<(), ParseError> {
+    let mut text = "graph f(self: module<Net>, x_0: tensor) {\n".to_owned();
+    for i in 0..1000 {
+        let layer = format!(
+            "%conv_{i} = get_attr[conv_{i}](self) : module<Conv2D>
+            %bn_{i} = get_attr[bn_{i}](self) : module<BatchNorm>
+            %c_{i} = call_module[Conv2D](%conv_{i}, x_{i}) : tensor
+            %d_{i} = call_module[BatchNorm](%bn_{i}, %c_{i}) : tensor
+            %s_{i} = add(%d_{i}, x_{i}) : tensor
+            %x_{} = relu(%s_{i}) : tensor\n",
+            i + 1
+        );
+        text.push_str(&layer.replace(&format!("x_{i})"), &format!("{}x_{i})", if i > 0 { "%" } else { "" })));
+    }
+    let mut graph: Graph = (text + "yield %x_1000 }").parse()?;
+    let start = std::time::Instant::now();
+    assert!(Pipeline::inference().run(&mut graph, &PassContext::new(true)).is_ok());
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+    let runs = graph.nodes().into_iter().filter(|&id| graph.node(id).name.starts_with('x')).count();
+    assert_eq!(runs, 1001);
+    Ok(())
+}

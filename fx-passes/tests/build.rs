@@ -1,0 +1,83 @@
+//! The door, without Cargo: packages written to a folder, and what a build script would be told.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail so")]
+
+use std::{fs, path::PathBuf};
+
+use fx_passes::{Build, fx_pass, pipeline::Pipeline};
+
+const SOURCE: &str = "
+use fx_runtime::{Module, Tensor, nn, traceable};
+
+#[derive(Debug, Module)]
+pub struct Sums { fc: nn::Linear }
+
+#[traceable]
+impl Sums {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        self.fc.forward(xs) + xs.tanh()
+    }
+}
+
+#[traceable]
+pub fn twice(xs: &Tensor) -> Tensor {
+    xs + xs.tanh()
+}
+";
+
+fx_pass! {
+    /// Every sum becomes a product.
+    pub SumsToProducts { |x, y: Tensor| x + y => x * y }
+}
+
+/// What Cargo is told, and the generated file of that name.
+fn generate(test: &str, build: &Build, file: &str) -> (Vec<String>, String) {
+    let root = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
+    fs::create_dir_all(root.join("src")).unwrap();
+    fs::write(root.join("src/lib.rs"), SOURCE).unwrap();
+    let out = root.join("out");
+    let told = build.generate(&root, &out);
+    let told = told.into_iter().filter(|line| !line.starts_with("cargo::rerun-if-changed")).collect();
+    (told, fs::read_to_string(out.join("fx").join(file)).unwrap_or_default())
+}
+
+#[test]
+fn a_model_has_a_list_of_passes_of_its_own() {
+    let build = Build::new().model("twice", Pipeline::inference().with(SumsToProducts));
+    let (told, twice) = generate("own_list", &build, "twice.rs");
+    assert_eq!(told, [""; 0]);
+    assert!(twice.contains("f_mul(") || twice.contains("f_g_mul("), "{twice}");
+    // The other model has the common list, in which the sum is the linear layer's.
+    let (_, sums) = generate("own_list", &build, "Sums.rs");
+    assert!(sums.contains("run_add("), "{sums}");
+    let (_, plain) = generate("common_list", &Build::new().pipeline(Pipeline::empty()), "twice.rs");
+    assert!(!plain.contains("mul("), "{plain}");
+}
+
+#[test]
+fn passes_for_a_model_that_is_not_there_are_a_fault() {
+    let build = Build::new().model("Twice", Pipeline::empty());
+    let (told, _) = generate("no_such_model", &build, "twice.rs");
+    let want = "cargo::error=`Twice` is given passes, but is no `#[traceable]` model; there are `Sums`, `twice`";
+    assert_eq!(told, [want]);
+}
+
+#[test]
+fn a_list_that_cannot_run_is_told_once() {
+    let wrong = Pipeline::inference().in_order("pack-kernels", "lower-modules");
+    let (told, _) = generate("wrong_list", &Build::new().model("Sums", wrong), "Sums.rs");
+    let want = "cargo::error=the list of passes of `Sums`: `pack-kernels` has to run before `lower-modules`, but ";
+    assert!(told.len() == 1 && told[0].starts_with(want), "{told:?}");
+    let (told, _) = generate("unknown_pass", &Build::new().pipeline(Pipeline::empty().without("fold")), "Sums.rs");
+    assert_eq!(told, ["cargo::error=there is no pass `fold`; the passes are "]);
+}
+
+#[test]
+fn a_rule_of_one_model_is_explained_there() {
+    let build =
+        Build::new().model("twice", Pipeline::inference().with(SumsToProducts)).explain("SumsToProducts");
+    let (told, _) = generate("explained", &build, "twice.rs");
+    assert_eq!(told, [""; 0]);
+    let (told, _) = generate("unexplained", &Build::new().explain("SumsToProducts"), "twice.rs");
+    assert!(told.len() == 1 && told[0].starts_with("cargo::error=there is no pass `sums-to-products`"), "{told:?}");
+}
