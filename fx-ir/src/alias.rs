@@ -36,17 +36,29 @@ impl Graph {
                 _ => {}
             }
         }
-        let mut written = HashSet::new();
+        self.sharing(queue, |field| fields.get(field).into_iter().flatten().copied().collect())
+    }
+
+    /// Every value whose memory the caller may get with the graph's results.
+    pub fn handed_out_values(&self) -> HashSet<NodeId> {
+        let results = self.yield_of(self.body()).map(|end| self.node(end).inputs().collect());
+        self.sharing(results.unwrap_or_default(), |_| Vec::new())
+    }
+
+    /// These values and all that they may share memory with, because they are made of it; `same_field` are other reads
+    /// of a field.
+    fn sharing(&self, mut queue: Vec<NodeId>, same_field: impl Fn(&str) -> Vec<NodeId>) -> HashSet<NodeId> {
+        let mut found = HashSet::new();
         while let Some(id) = queue.pop() {
-            if !holds_tensor(&self.node(id).ty) || !written.insert(id) {
+            if !holds_tensor(&self.node(id).ty) || !found.insert(id) {
                 continue;
             }
             match &self.node(id).op {
-                Op::GetAttr(field) => queue.extend(fields.get(field.as_str()).into_iter().flatten()),
+                Op::GetAttr(field) => queue.extend(same_field(field)),
                 _ => queue.extend(self.may_alias(id)),
             }
         }
-        written
+        found
     }
 
     /// The values whose memory the node's value may share, because it is made of them.

@@ -74,8 +74,7 @@ fn a_list_that_cannot_run_is_told_once() {
 
 #[test]
 fn a_rule_of_one_model_is_explained_there() {
-    let build =
-        Build::new().model("twice", Pipeline::inference().with(SumsToProducts)).explain("SumsToProducts");
+    let build = Build::new().model("twice", Pipeline::inference().with(SumsToProducts)).explain("SumsToProducts");
     let (told, _) = generate("explained", &build, "twice.rs");
     assert_eq!(told, [""; 0]);
     let (told, _) = generate("unexplained", &Build::new().explain("SumsToProducts"), "twice.rs");

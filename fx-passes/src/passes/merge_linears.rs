@@ -8,7 +8,7 @@
 //!
 //! * each is called once, and nobody else reads its weight;
 //! * each has a weight of two axes for certain: it is an `nn::Linear`, or the source tells;
-//! * nobody writes to their results, and the caller does not get them as they are;
+//! * nobody writes to their results, and the caller does not get them, or views of them;
 //! * the addition behind them, if there is one, is not theirs: a layer with a residual is better off with
 //!   [its own kernel](super::FuseEpilogue).
 //!
@@ -93,7 +93,7 @@ impl Merge {
         let layer = Contraction::read(graph, id).filter(|layer| layer.kind == Kind::Linear)?;
         let bare = [&layer.norm, &layer.add, &layer.act].into_iter().all(Option::is_none);
         let alone = self.sharers.is_alone(graph, layer.weight) && self.is_matrix(graph, layer.weight);
-        let free = !self.effects.is_written(id) && !is_handed_out(graph, id) && !has_addition(graph, id);
+        let free = !self.effects.is_written(id) && !self.effects.is_handed_out(id) && !has_addition(graph, id);
         let input = layer.input.node().filter(|&input| !self.times.is_frozen(input));
         input.filter(|_| bare && alone && free && layer.is_frozen(&self.times))
     }
@@ -104,11 +104,6 @@ impl Merge {
         let rank = self.ranks.get(&Arg::Node(weight));
         node.op == Op::GetAttr("ws".to_owned()) && of_layer || (rank.least, rank.most) == (2, Some(2))
     }
-}
-
-/// Does the caller get the value as it is, and with it the memory of the others?
-fn is_handed_out(graph: &Graph, id: NodeId) -> bool {
-    graph.yield_of(graph.body()).is_some_and(|end| graph.node(end).inputs().any(|input| input == id))
 }
 
 /// Is the one thing done with the value to add it to another tensor?

@@ -1,6 +1,8 @@
 //! Takes out what hands its input on: dropout in inference, `Identity`, extra handles, copies that change nothing.
 //!
-//! `contiguous` goes where its readers ask for the elements alone, and stays where they ask for the order in memory.
+//! `contiguous` goes where its readers ask for the elements alone, and stays where they ask for the order in memory. It
+//! also stays where it may be the copy that keeps two tensors apart: somebody writes to one of them, or the caller gets
+//! the result, which would else be a view of an input.
 
 use fx_ir::{Arg, Effect, Graph, NodeId, Op};
 
@@ -49,7 +51,10 @@ fn passed_on(graph: &Graph, effects: &Effects, id: NodeId) -> Option<NodeId> {
                     node.args.get(2) == Some(&Arg::Bool(false))
                 }
                 "shallow_clone" => true,
-                "contiguous" => !effects.is_written(id) && graph.users(id).iter().all(|&user| is_blind(graph, user)),
+                "contiguous" => {
+                    let is_apart = effects.is_written(id) || effects.is_handed_out(id);
+                    !is_apart && graph.users(id).iter().all(|&user| is_blind(graph, user))
+                }
                 _ => false,
             };
             passes.then_some(input)
@@ -99,6 +104,36 @@ mod tests {
     }
 
     #[test]
+    fn contiguous_stays_where_it_keeps_an_input_apart() {
+        check(
+            RemoveIdentity,
+            r#"graph f(x: tensor, y: tensor) {
+              %a = transpose(x, 0, 1) : tensor
+              %b = contiguous(%a) : tensor
+              %c = view(%b, [-1]) : tensor
+              %d = transpose(y, 0, 1) : tensor
+              %e = contiguous(%d) : tensor
+              %g = view(%e, [-1]) : tensor
+              %w = add_(y, 1)
+              %h = relu(%g) : tensor
+              yield %c, %h
+            }"#,
+            &expect![[r#"
+                graph f(x: tensor, y: tensor) {
+                  %a = transpose(x, 0, 1) : tensor
+                  %b = contiguous(%a) : tensor
+                  %c = view(%b, [-1]) : tensor
+                  %d = transpose(y, 0, 1) : tensor
+                  %e = contiguous(%d) : tensor
+                  %g = view(%e, [-1]) : tensor
+                  %w = add_(y, 1)
+                  %h = relu(%g) : tensor
+                  yield %c, %h
+                }"#]],
+        );
+    }
+
+    #[test]
     fn contiguous_stays_where_the_order_in_memory_is_seen() {
         check(
             RemoveIdentity,
@@ -108,24 +143,26 @@ mod tests {
               %c = contiguous(%b) : tensor
               %d = shallow_clone(%c) : tensor
               %e = view(%d, [1, -1]) : tensor
+              %k = exp(%e) : tensor
               %g = contiguous(%a) : tensor
               %s = rust["$0.stride()"](%g)
               %n = neg(x) : tensor
               %h = contiguous(%n) : tensor
               %w = add_(%h, 1)
-              %i = contiguous(%e) : tensor
+              %i = contiguous(%k) : tensor
               yield %i, %s, %h
             }"#,
             &expect![[r#"
                 graph f(x: tensor) {
                   %a = transpose(x, 1, 2) : tensor
                   %e = view(%a, [1, -1]) : tensor
+                  %k = exp(%e) : tensor
                   %g = contiguous(%a) : tensor
                   %s = rust["$0.stride()"](%g)
                   %n = neg(x) : tensor
                   %h = contiguous(%n) : tensor
                   %w = add_(%h, 1)
-                  %i = contiguous(%e) : tensor
+                  %i = contiguous(%k) : tensor
                   yield %i, %s, %h
                 }"#]],
         );

@@ -20,7 +20,7 @@ const LISTS: &[&[i64]] = &[&[0, 1, 3, 2], &[-1], &[0, 1, 2, 3], &[4, 16]];
 const PATIENCE: usize = 20_000;
 
 impl Rule {
-    /// Graphs in which the rule applies at the node before the yield, one for each alternative for which an assignment
+    /// Graphs in which the rule applies, its results read once more before the yield, one for each alternative for which an assignment
     /// was found. The first parameter is the model, whose fields are the weights.
     pub fn examples(&'static self) -> Vec<Graph> {
         let variants = self.before.iter().map(alternatives).max().unwrap_or(1);
@@ -92,6 +92,10 @@ impl Builder {
         let outputs = outputs?;
         let root = outputs.first()?.node()?;
         let body = self.graph.body();
+        // A result that is an input itself would not be the caller's own, so the caller gets its negative.
+        let outputs =
+            outputs.into_iter().map(|output| Some(self.push(Op::Call(OpId::lookup("neg")?), vec![output], "neg")));
+        let outputs = outputs.collect::<Option<Vec<Arg>>>()?;
         self.graph.push(body, Op::Yield, outputs, "output", Type::Unknown, Origin::default());
         Some((self.graph, root))
     }

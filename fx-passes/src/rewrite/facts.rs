@@ -59,6 +59,16 @@ impl Facts {
         self.effects.is_written(id)
     }
 
+    /// May the caller get the value's memory with the results?
+    pub(super) fn is_handed_out(&self, id: NodeId) -> bool {
+        self.effects.is_handed_out(id)
+    }
+
+    /// May the caller have the value's memory before the call, or get it otherwise?
+    pub(super) fn is_known_outside(&self, id: NodeId) -> bool {
+        self.effects.is_known_outside(id)
+    }
+
     /// How many axes the tensor has, where the source tells.
     pub(super) fn rank(&self, arg: &Arg) -> Rank {
         self.ranks.get(arg)

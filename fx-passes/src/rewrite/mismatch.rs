@@ -68,6 +68,10 @@ pub(super) enum Mismatch {
         output: NodeId,
         user: NodeId,
     },
+    Shared {
+        output: NodeId,
+        captured: NodeId,
+    },
     Write(NodeId),
     Written(NodeId),
     Effect(NodeId),
@@ -124,6 +128,9 @@ impl Mismatch {
             Mismatch::Escapes { node, user } => format!("{} is also read by {}", name(node), name(user)),
             Mismatch::Early { output, user } => {
                 format!("{} is read by {} before the last output", name(output), name(user))
+            }
+            Mismatch::Shared { output, captured } => {
+                format!("the caller gets {}, which would share memory with {}", name(output), name(captured))
             }
             Mismatch::Write(id) => format!("something may be written to between {} and the output", name(id)),
             Mismatch::Written(id) => format!("{} may be written to later", name(id)),

@@ -3,20 +3,27 @@
 //! The order of execution falls into *epochs*: a new one begins after every node that may write to a tensor, and at the
 //! head of a loop that holds one, since its last turn comes before its next. Within an epoch a pure node yields the same
 //! wherever it stands.
+//!
+//! What the caller may write to when the call is over is known too: what it *gets* with the results, and what it *has*
+//! already, inputs and fields of the model. A result that was a tensor of its own must not become one that the caller has.
 
 use std::collections::{HashMap, HashSet};
 
 use fx_ir::{Effect, Graph, NodeId, Op, RegionId, Type, Writers};
 
-/// The epochs of a graph and the values that it may write to.
+/// The epochs of a graph and the values that it, or its caller, may write to.
 pub(crate) struct Effects {
     epochs: HashMap<NodeId, u32>,
     written: HashSet<NodeId>,
+    handed_out: HashSet<NodeId>,
+    held: HashSet<NodeId>,
 }
 
 impl Effects {
     pub(crate) fn of(graph: &Graph) -> Effects {
-        let mut effects = Effects { epochs: HashMap::new(), written: written(graph) };
+        let written = with_sharers(graph, graph.written_values(Writers::OpsAndCode));
+        let (handed_out, held) = (graph.handed_out_values(), with_sharers(graph, given(graph)));
+        let mut effects = Effects { epochs: HashMap::new(), written, handed_out, held };
         effects.number(graph, graph.body(), 0);
         effects
     }
@@ -34,6 +41,16 @@ impl Effects {
     /// May the value, or memory that it shares, be written to after it was made?
     pub(crate) fn is_written(&self, id: NodeId) -> bool {
         self.written.contains(&id)
+    }
+
+    /// May the caller get the value's memory with the results?
+    pub(crate) fn is_handed_out(&self, id: NodeId) -> bool {
+        self.handed_out.contains(&id)
+    }
+
+    /// May the caller have the value's memory before the call, or get it otherwise?
+    pub(crate) fn is_known_outside(&self, id: NodeId) -> bool {
+        self.held.contains(&id) || self.handed_out.contains(&id)
     }
 
     fn number(&mut self, graph: &Graph, region: RegionId, mut epoch: u32) -> u32 {
@@ -55,17 +72,26 @@ impl Effects {
     }
 }
 
-/// The values that are written to, other views of them included: a write to one view is seen through the next.
-fn written(graph: &Graph) -> HashSet<NodeId> {
-    let mut written = graph.written_values(Writers::OpsAndCode);
-    let mut queue: Vec<NodeId> = written.iter().copied().collect();
+/// Inputs, what regions are given, and what is read from the model.
+fn given(graph: &Graph) -> HashSet<NodeId> {
+    let is_given = |id: &NodeId| {
+        let node = graph.node(*id);
+        let is_tensor = node.ty.is_tensor() || node.ty == Type::Unknown;
+        is_tensor && matches!(node.op, Op::Placeholder | Op::GetAttr(_))
+    };
+    graph.nodes().into_iter().filter(is_given).collect()
+}
+
+/// The values with other views of them: a write to one view is seen through the next.
+fn with_sharers(graph: &Graph, mut values: HashSet<NodeId>) -> HashSet<NodeId> {
+    let mut queue: Vec<NodeId> = values.iter().copied().collect();
     while let Some(id) = queue.pop() {
         let sharers = graph.users(id).into_iter().filter_map(|user| sharer(graph, user));
-        let new: Vec<NodeId> = sharers.filter(|sharer| !written.contains(sharer)).collect();
-        written.extend(&new);
+        let new: Vec<NodeId> = sharers.filter(|sharer| !values.contains(sharer)).collect();
+        values.extend(&new);
         queue.extend(new);
     }
-    written
+    values
 }
 
 /// What shares memory with an argument of a node: a view of it, or what the node's region hands it over to.
@@ -101,6 +127,28 @@ mod tests {
         let text = "graph f(x) { %a = relu(x) ; %v = view(%a, [1]) ; %w = add_(%v, 1) ; %b = relu(%a) ; yield %b }";
         let (written, epochs) = facts(text)?;
         assert_eq!((written.as_str(), epochs.as_str()), ("a v", "x0 a0 v0 w0 b1 output1"));
+        Ok(())
+    }
+
+    #[test]
+    fn what_the_caller_has_and_gets() -> Result<(), ParseError> {
+        let text = "graph f(m: module<Net>, x: tensor) {
+          %w = get_attr[w](m) : tensor
+          %v = transpose(x, 0, 1) : tensor
+          %a = relu(%v) : tensor
+          %r = view(%a, [4]) : tensor
+          %p = view(%w, [4]) : tensor
+          %s = add(%r, %p) : tensor
+          yield %r, %s
+        }";
+        let graph: Graph = text.parse()?;
+        let effects = Effects::of(&graph);
+        let named = |is: &dyn Fn(NodeId) -> bool| {
+            let found = graph.nodes().into_iter().filter(|&id| is(id));
+            found.map(|id| graph.node(id).name.clone()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(named(&|id| effects.is_handed_out(id)), "a r s");
+        assert_eq!(named(&|id| effects.is_known_outside(id)), "x w v a r p s");
         Ok(())
     }
 

@@ -35,10 +35,22 @@ impl Matcher<'_> {
                 return Err(Mismatch::Written(id));
             }
         }
+        self.check_apart(outputs)?;
         if let [_, _, ..] = outputs {
             self.check_outputs(outputs)?;
         }
         Ok(())
+    }
+
+    /// A result of its own that the caller gets may not become a tensor that the caller knows already.
+    fn check_apart(&self, outputs: &[NodeId]) -> Result<(), Mismatch> {
+        let is_own = |&&id: &&NodeId| self.facts.is_handed_out(id) && !is_view(self.graph, id);
+        let Some(&output) = outputs.iter().find(is_own).filter(|_| self.rule.may_alias()) else { return Ok(()) };
+        let captured = self.bound.slots.iter().flatten().filter_map(Arg::node);
+        match captured.into_iter().find(|&id| self.facts.is_known_outside(id)) {
+            Some(captured) => Err(Mismatch::Shared { output, captured }),
+            None => Ok(()),
+        }
     }
 
     /// Nobody may read an output before the last of them stands.
