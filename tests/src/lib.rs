@@ -7,4 +7,6 @@ pub mod convolutions;
 pub mod dense;
 pub mod effects;
 pub mod folding;
+pub mod leading;
+pub mod merging;
 pub mod residual;

@@ -79,7 +79,7 @@ struct Fold<'g> {
 
 impl Fold<'_> {
     fn fold(self) {
-        let origins = [self.norm, self.id].map(|part| &self.graph.node(part).origin);
+        let origins = [self.id, self.norm].map(|part| &self.graph.node(part).origin);
         let origin = Origin::merged(FoldLeadingNorm.name(), origins);
         match self.layer.params {
             Some(params) => self.decide(params, &origin),

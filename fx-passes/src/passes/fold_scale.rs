@@ -91,7 +91,7 @@ impl Scales {
         if !is_float(graph, input) {
             return false;
         }
-        let origin = Origin::merged(FoldScale.name(), [&graph.node(product).origin, &graph.node(id).origin]);
+        let origin = Origin::merged(FoldScale.name(), [&graph.node(id).origin, &graph.node(product).origin]);
         let mut holes = Holes::default();
         let weight = holes.value(&Arg::Node(layer.weight));
         let call = format!("::fx_runtime::frozen::fold::scale_before(&{weight}, {})", factor.code(&mut holes));

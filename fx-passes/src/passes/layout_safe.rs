@@ -10,6 +10,7 @@ use fx_ir::{Arg, Code, Effect, Graph, NodeId, Op, OpId, Origin, Type};
 
 use super::facts::{Effects, Ranks, Times};
 use crate::pass::{Changed, Pass, PassContext};
+use crate::rewrite::is_quiet;
 
 /// See the module.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +64,7 @@ impl Safe<'_> {
                 "view_as" => self.become_op(id, "reshape_as"),
                 "flat_view" => self.flat_view(id),
                 "as_strided" | "view_as_complex" | "view_dtype" => self.order(id, &[0]),
-                _ if op.effect() == Effect::Random => self.order(id, &[0]),
+                _ if op.effect() == Effect::Random && !is_quiet(self.graph.node(id)) => self.order(id, &[0]),
                 _ => false,
             },
             Op::Rust(code) if reads_strides(&code) => {

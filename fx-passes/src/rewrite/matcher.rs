@@ -18,6 +18,7 @@ use super::mismatch::Mismatch;
 use super::{Found, Kind, Operator, Param, Rule, Term};
 use crate::passes::facts::chain;
 
+pub(crate) use self::borders::is_quiet;
 pub(super) use self::canonical::op_of;
 
 type Goal<'g> = (&'static Term, Cow<'g, Arg>);

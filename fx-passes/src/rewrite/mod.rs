@@ -24,6 +24,7 @@ mod rule;
 mod rule_set;
 
 pub(crate) use dtype::is_float;
+pub(crate) use matcher::is_quiet;
 
 pub use argument::{Argument, IntoArgument};
 pub use found::{Found, Value};

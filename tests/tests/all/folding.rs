@@ -20,8 +20,12 @@ fn fields(generated: &str) -> (usize, usize) {
     (kernels.iter().sum(), types.matches("nn::BatchNorm").count())
 }
 
-fn agrees<S: Subject>(shape: &[i64]) {
-    let (model, exact) = (model::<S>(Kind::Float), exact::<S>(Kind::Float));
+pub(crate) fn agrees<S: Subject>(shape: &[i64]) {
+    compare(&model::<S>(Kind::Float), &exact::<S>(Kind::Float), shape);
+}
+
+/// The frozen form of `model` against `exact`, the same model in f64.
+pub(crate) fn compare<S: Subject>(model: &S, exact: &S, shape: &[i64]) {
     let frozen = model.frozen(&Freeze::default()).expect("it freezes");
     let xs: Tensor = tensor(shape, 1.0);
     let found = S::run(&frozen, &xs).expect("it runs");

@@ -11,6 +11,7 @@ mod folding;
 mod goldens;
 mod incremental;
 mod instance;
+mod merging;
 mod subject;
 mod threads;
 mod timing;

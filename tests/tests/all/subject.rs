@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use fx_runtime::{Device, Error, Freeze, Kind, Module, Tensor, nn};
-use fx_tests::{convolutions, dense, effects, folding, residual};
+use fx_tests::{convolutions, dense, effects, folding, leading, merging, residual};
 
 use crate::values;
 
@@ -75,6 +75,12 @@ subjects! {
     folding::Transposed => TransposedFrozen: forward, try_forward();
     folding::LinearNorm => LinearNormFrozen: forward, try_forward();
     folding::FlatNorm => FlatNormFrozen: forward, try_forward();
+    leading::LeadingNorm => LeadingNormFrozen: forward, try_forward();
+    leading::LeadingFlat => LeadingFlatFrozen: forward, try_forward();
+    leading::Scaled => ScaledFrozen: forward, try_forward();
+    merging::Attention => AttentionFrozen: forward, try_forward();
+    merging::Gated => GatedFrozen: forward, try_forward();
+    merging::Heads => HeadsFrozen: forward, try_forward();
     effects::Noise => NoiseFrozen: forward, try_forward();
     effects::MonteCarlo => MonteCarloFrozen: forward, try_forward();
     effects::InPlace => InPlaceFrozen: forward, try_forward();

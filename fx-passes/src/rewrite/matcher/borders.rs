@@ -67,8 +67,8 @@ impl Matcher<'_> {
     }
 }
 
-/// Does it nothing but compute? An op that draws random numbers does not where it is told so.
-fn is_quiet(node: &Node) -> bool {
+/// Does it nothing but compute? An op that draws random numbers draws none where it is told so.
+pub(crate) fn is_quiet(node: &Node) -> bool {
     match (node.op.effect(), &node.op) {
         (Effect::Pure, _) => true,
         (Effect::Random, Op::Call(op)) => {

@@ -18,7 +18,7 @@ pub fn linears(layers: &[(&Tensor, Option<&Tensor>)]) -> Result<(Tensor, Option<
     let mut biases = Vec::with_capacity(layers.len());
     for (weight, bias) in layers {
         let (rows, _) = weight.size2()?;
-        weights.push(weight);
+        weights.push(*weight);
         biases.push(match bias {
             Some(bias) => bias.shallow_clone(),
             None => Tensor::f_zeros(rows, (weight.f_kind()?, weight.device()))?,
