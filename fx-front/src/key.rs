@@ -110,14 +110,18 @@ fn collect(tokens: TokenStream, into: &mut Vec<Leaf>) {
     }
 }
 
-/// FNV-1a, 64 bits (<http://www.isthe.com/chongo/tech/comp/fnv>), over the tokens' texts, a zero byte after each.
+/// Over the tokens' texts, a zero byte after each.
+fn hash(leaves: &[Leaf]) -> u64 {
+    fnv(leaves.iter().flat_map(|leaf| leaf.text.bytes().chain([0])))
+}
+
+/// FNV-1a, 64 bits (<http://www.isthe.com/chongo/tech/comp/fnv>).
 ///
 /// The hash of the standard library may differ from one release to the next, and a build script may have been built by
 /// another one than the macro.
-fn hash(leaves: &[Leaf]) -> u64 {
+pub fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
     const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01b3;
-    let bytes = leaves.iter().flat_map(|leaf| leaf.text.bytes().chain([0]));
     bytes.fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
 }
 

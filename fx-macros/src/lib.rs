@@ -13,6 +13,7 @@ mod handoff;
 mod module;
 mod report;
 mod stand_in;
+mod state;
 mod traceable;
 
 /// Makes a model freezable: traced at build time, with a generated inference type beside it.
@@ -118,6 +119,14 @@ pub fn fx(options: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_derive(Module, attributes(module))]
 pub fn derive_module(item: TokenStream) -> TokenStream {
     module::expand(item.into()).into()
+}
+
+/// Saves and loads a type of frozen models field by field, an enum by the name of its variant; for generated code.
+///
+/// `#[state(default = ..)]` on a field leaves it out: it has that value when it is loaded.
+#[proc_macro_derive(State, attributes(state))]
+pub fn derive_state(item: TokenStream) -> TokenStream {
+    state::expand(item.into()).into()
 }
 
 /// Declares passes as rewrite rules, each a line of mathematics.

@@ -200,6 +200,10 @@ impl Build {
                 Ok(_) if broken => run.items.withhold(&file),
                 Ok(printed) => {
                     run.write(out, &graph_file(&file), &printed.graph);
+                    if let Some(reason) = printed.unrecorded {
+                        let name = file.trim_end_matches(".rs");
+                        let _ = writeln!(run.report, "`{name}` is never recorded as a CUDA graph: {reason}");
+                    }
                     run.write(out, &file, &printed.frozen);
                 }
                 Err(bug) => {

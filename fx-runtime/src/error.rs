@@ -69,6 +69,13 @@ pub enum Error {
         /// Why it cannot be read.
         reason: String,
     },
+    /// The file of a frozen model cannot be read or written, or is of another graph or version.
+    FrozenFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
     /// A layer of a `Sequential` is of another type than the caller expects, or is not there.
     Layer {
         /// Position in the `Sequential`, from 0.
@@ -179,6 +186,7 @@ impl fmt::Display for Error {
             }
             Error::Weights(mismatch) => mismatch.fmt(f),
             Error::WeightsFile { path, reason } => write!(f, "cannot read weights file `{}`: {reason}", path.display()),
+            Error::FrozenFile { path, reason } => write!(f, "frozen model `{}`: {reason}", path.display()),
             Error::Layer { index, expected, found: Some(found) } => {
                 write!(f, "layer {index} of the sequential is a `{found}`, not a `{expected}`; see what it is built of")
             }

@@ -2,6 +2,8 @@
 
 use tch::{Device, Kind};
 
+use crate::GraphOutputs;
+
 /// Order of the axes in memory that convolutions work in.
 ///
 /// Inputs and results keep the caller's order whatever is chosen here.
@@ -34,12 +36,29 @@ pub enum Backend {
 ///
 /// let options = Freeze::new().device(Device::Cpu).kind(Kind::BFloat16);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Freeze {
     pub(crate) device: Option<Device>,
     pub(crate) kind: Option<Kind>,
     pub(crate) memory_format: MemoryFormat,
     pub(crate) backend: Backend,
+    pub(crate) cuda_graphs: bool,
+    pub(crate) graph_outputs: GraphOutputs,
+    pub(crate) graph_limit: usize,
+}
+
+impl Default for Freeze {
+    fn default() -> Self {
+        Self {
+            device: None,
+            kind: None,
+            memory_format: MemoryFormat::default(),
+            backend: Backend::default(),
+            cuda_graphs: false,
+            graph_outputs: GraphOutputs::default(),
+            graph_limit: 16,
+        }
+    }
 }
 
 impl Freeze {
@@ -70,6 +89,28 @@ impl Freeze {
     #[must_use]
     pub fn backend(self, backend: Backend) -> Self {
         Self { backend, ..self }
+    }
+
+    /// Records a forward as a CUDA graph for each shape of inputs, at its first call or by `warm_up` of the frozen type.
+    ///
+    /// A graph starts all kernels of a forward at once, which is what a small model's time goes into. What cannot be
+    /// recorded runs as it is; the report that `warm_up` returns names it. On the CPU this changes nothing.
+    #[must_use]
+    pub fn cuda_graphs(self, cuda_graphs: bool) -> Self {
+        Self { cuda_graphs, ..self }
+    }
+
+    /// Sets who the outputs of a recorded forward belong to.
+    #[must_use]
+    pub fn cuda_graph_outputs(self, graph_outputs: GraphOutputs) -> Self {
+        Self { graph_outputs, ..self }
+    }
+
+    /// Sets for how many shapes of inputs a graph is kept, 16 unless set; the one that was not used for longest goes
+    /// first. Every graph holds the inputs and outputs of its shape.
+    #[must_use]
+    pub fn cuda_graph_limit(self, graph_limit: usize) -> Self {
+        Self { graph_limit, ..self }
     }
 }
 

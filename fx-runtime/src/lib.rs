@@ -8,6 +8,7 @@
 extern crate self as fx_runtime;
 
 pub mod capabilities;
+mod cuda;
 pub mod error;
 mod ffi;
 pub mod freeze;
@@ -21,6 +22,7 @@ pub mod registry;
 pub mod weights;
 
 pub use capabilities::{Capabilities, capabilities, cuda_if_available};
+pub use cuda::{Example, GraphOutputs, GraphReport};
 pub use error::{Error, Result};
 pub use freeze::{Backend, Freeze, MemoryFormat};
 pub use fx_ir::Graph;

@@ -8,8 +8,9 @@ use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::nn::Layer;
+use crate::frozen::{Loader, Saver, State};
 use crate::nn::sealed::Place;
+use crate::nn::{Layer, ModuleT, Stack};
 use crate::{Error, Module};
 
 #[doc(hidden)]
@@ -28,7 +29,7 @@ macro_rules! register_module {
 /// Registers a layer, which is also run and moved in a `Sequential`.
 macro_rules! register_layer {
     ($layer:ty) => {
-        $crate::registry::inventory::submit! { $crate::registry::Registration::of_layer::<$layer>() }
+        $crate::registry::inventory::submit! { $crate::registry::Registration::of_layer::<$layer>(stringify!($layer)) }
     };
 }
 pub(crate) use register_layer;
@@ -47,6 +48,10 @@ pub struct Registration {
 struct AsLayer {
     view: for<'a> fn(&'a dyn Any) -> Option<&'a dyn Layer>,
     placed: fn(&dyn Any, &mut Place<'_>) -> Option<Cloned>,
+    /// The name under which it is saved.
+    name: &'static str,
+    save: fn(&dyn Any, &mut Saver) -> Result<(), Error>,
+    load: fn(&mut Loader, &mut Stack) -> Result<(), Error>,
 }
 
 type Cloned = Result<Box<dyn Any>, Error>;
@@ -60,8 +65,8 @@ impl Registration {
     }
 
     /// The registration of a layer of [`crate::nn`].
-    pub(crate) const fn of_layer<L: Layer + 'static>() -> Self {
-        let layer = AsLayer { view: view_layer::<L>, placed: placed::<L> };
+    pub(crate) const fn of_layer<L: Layer + ModuleT + State + 'static>(name: &'static str) -> Self {
+        let layer = AsLayer { view: view_layer::<L>, placed: placed::<L>, name, save: save::<L>, load: load::<L> };
         Self { layer: Some(layer), ..Self::of::<L>() }
     }
 
@@ -92,6 +97,32 @@ impl Registration {
     pub(crate) fn placed(&self, value: &dyn Any, place: &mut Place<'_>) -> Option<Cloned> {
         self.layer.and_then(|layer| (layer.placed)(value, place))
     }
+
+    /// Saves a layer of [`crate::nn`]; none if it is something else.
+    pub(crate) fn save(&self, value: &dyn Any, to: &mut Saver) -> Option<Result<(), Error>> {
+        self.layer.map(|layer| {
+            to.choose(layer.name);
+            (layer.save)(value, to)
+        })
+    }
+
+    /// Loads the layer of [`crate::nn`] that was saved and appends it.
+    pub(crate) fn load(from: &mut Loader, into: &mut Stack) -> Result<(), Error> {
+        let name = from.choice()?;
+        let layers = inventory::iter::<Registration>.into_iter().filter_map(|entry| entry.layer);
+        match layers.into_iter().find(|layer| layer.name == name) {
+            Some(layer) => (layer.load)(from, into),
+            None => from.unknown_choice(),
+        }
+    }
+}
+
+fn save<L: State + 'static>(value: &dyn Any, to: &mut Saver) -> Result<(), Error> {
+    value.downcast_ref::<L>().map_or(Ok(()), |layer| layer.save(to))
+}
+
+fn load<L: ModuleT + State + 'static>(from: &mut Loader, into: &mut Stack) -> Result<(), Error> {
+    L::load(from).map(|layer| into.push(layer))
 }
 
 fn view<M: Module + 'static>(value: &dyn Any) -> Option<&dyn Module> {

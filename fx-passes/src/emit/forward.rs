@@ -45,6 +45,7 @@ impl Emitter<'_> {
         let (name, output) = (&signature.name, &signature.output.written);
         let (door, door_type) = self.door(&names);
         let frozen = &self.name;
+        let recording = self.recording();
         format!(
             "#[allow(unused, clippy::all, clippy::pedantic, private_interfaces)]
             impl {frozen} {{
@@ -59,6 +60,7 @@ impl Emitter<'_> {
                 pub fn try_{name}{lifetimes}(&self, {params}) -> ::fx_runtime::Result<{output}> {{
                     use ::fx_runtime::frozen as fx;
                     use ::fx_runtime::frozen::prelude::*;
+                    {recording}
                     let scope = self.frame.enter();
                     {frame}
                     {lines}
@@ -151,7 +153,7 @@ impl Emitter<'_> {
 }
 
 /// A parameter's name: the user's, unless generated code has a variable of that name itself.
-fn param_name(param: &Param) -> String {
-    let taken = ["scope", "frame", "drop", "fx"].contains(&param.name.as_str());
+pub(super) fn param_name(param: &Param) -> String {
+    let taken = ["scope", "frame", "drop", "fx", "graphs", "recorded"].contains(&param.name.as_str());
     if taken { format!("{}_", param.name) } else { param.name.clone() }
 }

@@ -10,10 +10,12 @@ mod call;
 mod control;
 mod forward;
 mod freeze;
+mod graphs;
 mod instance;
 mod locals;
 mod names;
 mod plan;
+mod state;
 mod template;
 mod types;
 mod value;
@@ -28,6 +30,8 @@ pub struct Printed {
     pub frozen: String,
     /// The code that builds the instance graph.
     pub graph: String,
+    /// Why the forward is never recorded as a CUDA graph, where that is so.
+    pub unrecorded: Option<String>,
 }
 
 /// Prints one item, pretty-printed; `Err` holds source that does not parse, which is our bug.
@@ -38,8 +42,9 @@ pub fn item(index: &Index, traced: &Traced, optimized: &Graph, graph_file: &str)
     let emitter = Emitter::new(index, traced, optimized);
     let path = format!("/fx/{graph_file}");
     let rest = format!("::core::include!(::core::concat!(::core::env!(\"OUT_DIR\"), {path:?}));\n");
-    let frozen = [emitter.types(), emitter.freeze(), emitter.forward(), rest].concat();
-    Ok(Printed { frozen: pretty(&frozen)?, graph: pretty(&instance::emit(index, traced))? })
+    let frozen = [emitter.types(), emitter.freeze(), emitter.forward(), emitter.warm_up(), emitter.state(), rest].concat();
+    let graph = pretty(&instance::emit(index, traced))?;
+    Ok(Printed { frozen: pretty(&frozen)?, graph, unrecorded: emitter.unrecorded() })
 }
 
 fn pretty(source: &str) -> Result<String, String> {

@@ -13,7 +13,21 @@ use super::convolution::Geometry;
 use super::{Facts, Param, ops};
 
 #[derive(Debug)]
-pub(super) struct ConvolutionWeight(RwLock<Laid>);
+pub(super) struct ConvolutionWeight {
+    laid: RwLock<Laid>,
+    origin: Origin,
+}
+
+/// How the weight is had back from its layout.
+#[derive(Debug)]
+enum Origin {
+    /// As it is.
+    Dense,
+    /// The layout of a transposed convolution has inputs and outputs of each group swapped.
+    Swapped { shape: Box<[i64]>, groups: i64 },
+    /// It is not; this is the weight.
+    Kept(Param),
+}
 
 #[derive(Debug)]
 struct Laid {
@@ -27,8 +41,31 @@ struct Laid {
 impl ConvolutionWeight {
     /// Lays out a dense weight for no input in particular.
     pub(super) fn pack(weight: &Tensor, geometry: &Geometry) -> Result<Self, TchError> {
-        let weight = Arc::new(Param::new(ops::reorder_convolution_weight(weight, geometry, None)?));
-        Ok(Self(RwLock::new(Laid { weight, fits: Box::default(), seen: Box::default() })))
+        let laid = Arc::new(Param::new(ops::reorder_convolution_weight(weight, geometry, None)?));
+        let laid = RwLock::new(Laid { weight: laid, fits: Box::default(), seen: Box::default() });
+        let mut laid = Self { laid, origin: Origin::Dense };
+        if geometry.output_padding.is_some() {
+            laid.origin = Origin::Swapped { shape: weight.size().into(), groups: geometry.groups };
+            // oneDNN pads the channels of some groups and forgets it.
+            if !laid.dense().is_ok_and(|dense| dense == *weight) {
+                laid.origin = Origin::Kept(Param::copied(weight)?);
+            }
+        }
+        Ok(laid)
+    }
+
+    /// The weight as it was before it was laid out.
+    pub(super) fn dense(&self) -> Result<Tensor, TchError> {
+        let laid = || self.laid.read().unwrap_or_else(PoisonError::into_inner).weight.f_to_dense(None::<tch::Kind>, false);
+        match &self.origin {
+            Origin::Dense => laid(),
+            Origin::Swapped { shape, groups } => {
+                let (inputs, outputs, kernel) = (shape[0] / groups, shape[1], &shape[2..]);
+                let swapped = laid()?.f_reshape([&[*groups, outputs, inputs], kernel].concat())?;
+                swapped.f_transpose(1, 2)?.f_reshape(&**shape)
+            }
+            Origin::Kept(weight) => Ok(weight.shallow_clone()),
+        }
     }
 
     /// The weight for this input, which may be laid out for another one.
@@ -37,13 +74,13 @@ impl ConvolutionWeight {
         // The layout for a transposed convolution does not come back as it was.
         let sizes = facts.as_ref().filter(|_| geometry.output_padding.is_none()).map_or(&[][..], Facts::sizes);
         {
-            let laid = self.0.read().unwrap_or_else(PoisonError::into_inner);
+            let laid = self.laid.read().unwrap_or_else(PoisonError::into_inner);
             if *laid.fits == *sizes {
                 return Ok(laid.weight.clone());
             }
         }
         // A panic cannot leave it half written: each field is written whole, and in the order that they are read.
-        let mut laid = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut laid = self.laid.write().unwrap_or_else(PoisonError::into_inner);
         if *laid.fits != *sizes && *laid.seen == *sizes {
             let dense = laid.weight.f_to_dense(None::<tch::Kind>, false)?;
             laid.weight = Arc::new(Param::new(ops::reorder_convolution_weight(&dense, geometry, Some(sizes))?));
@@ -76,7 +113,7 @@ mod tests {
             for turn in [0, 1, 0, 0, 1, 0, 1, 1] {
                 let found = weight.for_input(&inputs[turn], &geometry).unwrap();
                 assert_eq!(found.f_to_dense(None::<Kind>, false).unwrap(), dense);
-                fits.push(weight.0.read().unwrap().fits.first().copied().unwrap_or(0));
+                fits.push(weight.laid.read().unwrap().fits.first().copied().unwrap_or(0));
             }
             assert_eq!(fits, [0, 0, 0, 1, 1, 1, 2, 2], "the batch size of the input that the weight fits");
         }

@@ -58,7 +58,7 @@ fn open_in(folder: &Path) -> Opened {
 
 /// The dynamic loader's account of its last failure on this thread.
 #[cfg(unix)]
-fn loader_error() -> String {
+pub(super) fn loader_error() -> String {
     // SAFETY: `dlerror` returns null or a string that lasts until the next call of the loader on this thread.
     unsafe {
         let text = libc::dlerror();

@@ -33,6 +33,16 @@ impl PackedLinear {
         Some(pack())
     }
 
+    /// The weight as it was before it was packed, `[out, in]`.
+    pub(crate) fn dense_weight(&self) -> Result<Tensor, TchError> {
+        self.weight.f_to_dense(None::<tch::Kind>, false)
+    }
+
+    /// The bias, `[out]`.
+    pub(crate) fn bias(&self) -> Option<&Param> {
+        self.bias.as_ref()
+    }
+
     /// `post(x wᵀ + b)`; `x` is `[.., in]` of rank 2 or more, at least one element, in the weight's dtype.
     pub(crate) fn run(&self, x: &Tensor, post: &PostOp) -> Result<Tensor, TchError> {
         let linear = table().linear.ok_or_else(|| refused(LINEAR))?;

@@ -15,7 +15,9 @@
 mod convolution;
 mod convolution_weight;
 pub(crate) mod cuda;
+pub(crate) mod cuda_graph;
 mod entry;
+mod library;
 mod linear;
 pub(crate) mod ops;
 mod post_op;

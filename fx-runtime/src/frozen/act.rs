@@ -2,11 +2,12 @@
 
 use tch::{TchError, Tensor};
 
+use super::State;
 use crate::ffi::PostOp;
 use crate::nn::{self, GeluApproximation};
 
 /// An activation, as PyTorch defines it.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, State)]
 pub enum Act {
     /// The value itself.
     #[default]

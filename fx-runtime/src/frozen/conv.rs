@@ -338,5 +338,7 @@ impl fmt::Debug for Conv {
     }
 }
 
+mod state;
+
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,11 @@
 //! The parameters of any convolution, whatever its number of axes and however the user wrote them.
 
+use super::State;
 use crate::Error;
 use crate::nn::{ConvConfigND, ConvTransposeConfigND, PaddingMode};
 
 /// Parameters of a convolution; each list has one entry for each spatial axis, or one for all.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, State)]
 pub struct ConvParams {
     /// Step of the window, in elements.
     pub stride: Vec<i64>,

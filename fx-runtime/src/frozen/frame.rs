@@ -10,6 +10,7 @@ use tch::{Device, Kind, Tensor};
 use super::layout::is_channels_last;
 use super::select::{CpuDtypes, Site};
 use super::{Act, Param};
+use crate::cuda::{Example, GraphReport, Graphs};
 use crate::ffi::cuda;
 use crate::{Error, Freeze, Module};
 
@@ -19,6 +20,7 @@ pub struct Frame {
     model: &'static str,
     site: Site,
     taint: Taint,
+    graphs: Option<Arc<Graphs>>,
 }
 
 /// Whether some weight of the model is not finite. Shared by all kernels of a model, since a NaN that one lets out is
@@ -42,7 +44,15 @@ impl Frame {
     /// [`Error::Unsupported`] when the device is not there, or the dtype is not a floating-point one.
     pub fn new(name: &'static str, options: &Freeze, model: &impl Module) -> Result<Self, Error> {
         let device = options.device.or_else(|| model.device()).unwrap_or(Device::Cpu);
-        let kind = options.kind.or_else(|| model.kind()).unwrap_or(Kind::Float);
+        Self::of(name, options, device, options.kind.or_else(|| model.kind()).unwrap_or(Kind::Float))
+    }
+
+    /// The frame of a model that is read from a file, which was frozen in `kind`.
+    pub(super) fn loaded(name: &'static str, options: &Freeze, kind: Kind) -> Result<Self, Error> {
+        Self::of(name, options, options.device.unwrap_or(Device::Cpu), options.kind.unwrap_or(kind))
+    }
+
+    fn of(name: &'static str, options: &Freeze, device: Device, kind: Kind) -> Result<Self, Error> {
         check_device(device)?;
         if !matches!(kind, Kind::Float | Kind::Double | Kind::Half | Kind::BFloat16) {
             let what = format!("freezing `{name}` in {kind:?}");
@@ -51,7 +61,13 @@ impl Frame {
         let memory_format = options.memory_format.resolve(device, kind);
         let cpu = CpuDtypes::of_this_machine();
         let site = Site { device, kind, memory_format, backend: options.backend, cpu };
-        Ok(Self { model: name, site, taint: Taint::default() })
+        let graphs = Graphs::of(options, device).map(Arc::new);
+        Ok(Self { model: name, site, taint: Taint::default(), graphs })
+    }
+
+    /// A second handle on the frame, for the model that its kernels are packed for.
+    pub(super) fn handle(&self) -> Self {
+        Self { model: self.model, site: self.site, taint: self.taint.clone(), graphs: self.graphs.clone() }
     }
 
     /// Name of the model's type.
@@ -67,6 +83,29 @@ impl Frame {
     /// Dtype of floating-point weights and inputs.
     pub fn kind(&self) -> Kind {
         self.site.kind
+    }
+
+    /// Where forwards are recorded, if they are and this one is not being recorded already.
+    #[inline]
+    pub fn graphs(&self) -> Option<&Graphs> {
+        self.graphs.as_deref().filter(|_| Graphs::is_open())
+    }
+
+    /// What is recorded so far.
+    pub fn graph_report(&self) -> GraphReport {
+        match &self.graphs {
+            Some(graphs) => graphs.report(),
+            None => GraphReport::never("`Freeze::cuda_graphs` was not set"),
+        }
+    }
+
+    /// An input of zeros.
+    ///
+    /// # Errors
+    ///
+    /// When there is no memory for it.
+    pub fn example(&self, example: impl Into<Example>) -> Result<Tensor, Error> {
+        example.into().tensor(self.site.kind, self.site.device)
     }
 
     /// Begins a forward: gradients are off on this thread until the scope is dropped.

@@ -27,7 +27,17 @@ impl<L: Layer> Leaf<L> {
     pub fn new(frame: &Frame, layer: &L) -> Result<Self, Error> {
         let copy = layer.placed(&mut |tensor| Ok(Param::copied(&frame.place(tensor)?)?.shallow_clone()))?;
         copy.eval();
-        Ok(Self { held: L::Held::hold(copy), type_name: layer.type_name() })
+        Ok(Self::of(copy))
+    }
+
+    /// Takes over a layer whose tensors are in place.
+    pub(super) fn of(layer: L) -> Self {
+        Self { type_name: layer.type_name(), held: L::Held::hold(layer) }
+    }
+
+    /// The layer, behind what lets threads share it.
+    pub(super) fn held(&self) -> &L::Held {
+        &self.held
     }
 
     /// Applies the layer.

@@ -242,6 +242,8 @@ impl fmt::Debug for Linear {
     }
 }
 
+mod state;
+
 #[cfg(test)]
 mod tests {
     use super::super::act::EVERY_ACT;

@@ -28,6 +28,7 @@ mod leaf;
 mod linear;
 pub mod prelude;
 mod select;
+mod state;
 mod window;
 
 #[cfg(test)]
@@ -44,5 +45,9 @@ pub use conv_params::ConvParams;
 pub use frame::{Frame, Scope};
 pub use leaf::Leaf;
 pub use linear::Linear;
+pub use state::{Loader, Saver, State};
+#[doc(hidden)]
+pub use state::{load, save};
 
+pub use crate::cuda::{Arguments, Graphs, Outputs};
 pub use crate::ffi::Param;

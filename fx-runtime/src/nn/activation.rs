@@ -4,12 +4,13 @@ use tch::{TchError, Tensor};
 
 use super::Layer;
 use super::leaf::stateless;
+use crate::frozen::State;
 
 macro_rules! activations {
     ($($(#[$doc:meta])* $layer:ident, $constructor:ident, |$xs:ident| $value:expr;)*) => {
         $(
             $(#[$doc])*
-            #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+            #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, State)]
             pub struct $layer;
 
             impl Layer for $layer {
@@ -47,7 +48,7 @@ activations! {
 }
 
 /// How [`GELU`] computes the normal distribution.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, State)]
 pub enum GeluApproximation {
     /// Exactly, by `erf`.
     #[default]
@@ -67,7 +68,7 @@ impl GeluApproximation {
 }
 
 /// `x · Φ(x)`, Φ the normal distribution.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, State)]
 pub struct GELU {
     /// How Φ is computed.
     pub approximate: GeluApproximation,
@@ -95,7 +96,7 @@ pub fn gelu_tanh() -> GELU {
 }
 
 /// `x` where it is positive, else `negative_slope · x`.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, State)]
 pub struct LeakyReLU {
     /// The slope below zero.
     pub negative_slope: f64,
@@ -126,7 +127,7 @@ pub fn leaky_relu(negative_slope: f64) -> LeakyReLU {
 }
 
 /// `exp(x) / sum(exp(x))` along one axis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, State)]
 pub struct Softmax {
     /// The axis; negative ones count from the end.
     pub dim: i64,

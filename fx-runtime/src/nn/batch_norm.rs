@@ -7,9 +7,10 @@ use tch::{TchError, Tensor};
 use super::leaf::{leaf, unwrap};
 use super::mode::Mode;
 use super::{Init, Layer, Path};
+use crate::frozen::State;
 
 /// Configuration of a batch normalization.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, State)]
 pub struct BatchNormConfig {
     /// Whether cuDNN may be used.
     pub cudnn_enabled: bool,
@@ -20,8 +21,10 @@ pub struct BatchNormConfig {
     /// Whether a weight and a bias are learned.
     pub affine: bool,
     /// How the weight starts; uniform in `0..1` by default, as in tch (PyTorch starts with ones).
+    #[state(default = Init::Const(0.))]
     pub ws_init: Init,
     /// How the bias starts.
+    #[state(default = Init::Const(0.))]
     pub bs_init: Init,
 }
 
@@ -39,7 +42,7 @@ impl Default for BatchNormConfig {
 }
 
 /// A batch normalization: `(xs - mean) / sqrt(var + eps) * weight + bias` per channel, axis 1.
-#[derive(Debug)]
+#[derive(Debug, State)]
 pub struct BatchNorm {
     /// Numerical settings.
     pub config: BatchNormConfig,
@@ -53,6 +56,7 @@ pub struct BatchNorm {
     pub bs: Option<Tensor>,
     /// Number of spatial dimensions; 0 for any number.
     pub nd: usize,
+    #[state(default = Mode::default())]
     mode: Mode,
 }
 

@@ -7,9 +7,10 @@ use tch::{TchError, Tensor};
 use super::layer::sealed::Plain;
 use super::leaf::{leaf, unwrap};
 use super::{Init, Layer, Path, Spatial, init};
+use crate::frozen::State;
 
 /// What lies beyond the border of the input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, State)]
 pub enum PaddingMode {
     /// Zeros.
     #[default]
@@ -46,7 +47,7 @@ impl PaddingMode {
 }
 
 /// Configuration of a convolution; `ND` is `i64`, or an array with one size per dimension.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, State)]
 pub struct ConvConfigND<ND> {
     /// Step between windows.
     pub stride: ND,
@@ -59,8 +60,10 @@ pub struct ConvConfigND<ND> {
     /// Whether a bias is added.
     pub bias: bool,
     /// How the weight starts.
+    #[state(default = Init::Const(0.))]
     pub ws_init: Init,
     /// How the bias starts.
+    #[state(default = Init::Const(0.))]
     pub bs_init: Init,
     /// What the border holds.
     pub padding_mode: PaddingMode,
@@ -120,7 +123,7 @@ pub fn no_bias() -> ConvConfig {
 /// A convolution.
 ///
 /// Input `[N, in, ..]` or `[in, ..]`, output `[N, out, ..]` or `[out, ..]`.
-#[derive(Debug)]
+#[derive(Debug, State)]
 pub struct Conv<ND> {
     /// `weight`, of shape `[out, in / groups, ..kernel]`.
     pub ws: Tensor,

@@ -7,9 +7,10 @@ use tch::{TchError, Tensor};
 use super::layer::sealed::Plain;
 use super::leaf::{leaf, unwrap};
 use super::{Init, Layer, Path, Spatial, init};
+use crate::frozen::State;
 
 /// Configuration of a transposed convolution; `ND` is `i64`, or an array with one size per dimension.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, State)]
 pub struct ConvTransposeConfigND<ND> {
     /// Step between windows of the output.
     pub stride: ND,
@@ -24,8 +25,10 @@ pub struct ConvTransposeConfigND<ND> {
     /// Step between the elements of a window.
     pub dilation: ND,
     /// How the weight starts.
+    #[state(default = Init::Const(0.))]
     pub ws_init: Init,
     /// How the bias starts.
+    #[state(default = Init::Const(0.))]
     pub bs_init: Init,
 }
 
@@ -65,7 +68,7 @@ impl Default for ConvTransposeConfig {
 /// A transposed convolution.
 ///
 /// Input `[N, in, ..]` or `[in, ..]`, output `[N, out, ..]` or `[out, ..]`.
-#[derive(Debug)]
+#[derive(Debug, State)]
 pub struct ConvTransposeND<ND> {
     /// `weight`, of shape `[in, out / groups, ..kernel]`.
     pub ws: Tensor,

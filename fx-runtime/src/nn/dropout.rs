@@ -5,12 +5,14 @@ use tch::{TchError, Tensor};
 use super::Layer;
 use super::leaf::{leaf, unwrap};
 use super::mode::Mode;
+use crate::frozen::State;
 
 /// In training, zeroes each element with probability `p` and divides the others by `1 - p`; else passes on.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, State)]
 pub struct Dropout {
     /// The probability, in `0..=1`.
     pub p: f64,
+    #[state(default = Mode::default())]
     mode: Mode,
 }
 

@@ -6,15 +6,17 @@ use tch::{TchError, Tensor};
 
 use super::leaf::{computes, leaf};
 use super::{Init, Layer, Path};
+use crate::frozen::State;
 
 /// Configuration of an embedding.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, State)]
 pub struct EmbeddingConfig {
     /// Whether the gradient is a sparse tensor.
     pub sparse: bool,
     /// Whether the gradient is divided by how often an index occurs.
     pub scale_grad_by_freq: bool,
     /// How the table starts.
+    #[state(default = Init::Const(0.))]
     pub ws_init: Init,
     /// The index whose vector receives no gradient; none if negative.
     pub padding_idx: i64,
@@ -27,7 +29,7 @@ impl Default for EmbeddingConfig {
 }
 
 /// An embedding: indices of any shape to the same shape with one more axis, the vector.
-#[derive(Debug)]
+#[derive(Debug, State)]
 pub struct Embedding {
     /// `weight`, of shape `[num_embeddings, embedding_dim]`.
     pub ws: Tensor,

@@ -6,9 +6,10 @@ use tch::{TchError, Tensor};
 
 use super::leaf::{computes, leaf};
 use super::{Init, Layer, Path};
+use crate::frozen::State;
 
 /// Configuration of a group normalization.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, State)]
 pub struct GroupNormConfig {
     /// Whether cuDNN may be used.
     pub cudnn_enabled: bool,
@@ -17,8 +18,10 @@ pub struct GroupNormConfig {
     /// Whether a weight and a bias are learned.
     pub affine: bool,
     /// How the weight starts.
+    #[state(default = Init::Const(0.))]
     pub ws_init: Init,
     /// How the bias starts.
+    #[state(default = Init::Const(0.))]
     pub bs_init: Init,
 }
 
@@ -29,7 +32,7 @@ impl Default for GroupNormConfig {
 }
 
 /// A group normalization of `[N, C, ..]`, over each group of `num_channels / num_groups` channels.
-#[derive(Debug)]
+#[derive(Debug, State)]
 pub struct GroupNorm {
     /// Numerical settings.
     pub config: GroupNormConfig,

@@ -81,6 +81,9 @@ pub(crate) mod sealed {
 
         /// [`Layer::f_forward`].
         fn run(&self, xs: &Tensor) -> Result<Tensor, TchError>;
+
+        /// Looks at the layer.
+        fn with<R>(&self, f: impl FnOnce(&L) -> R) -> R;
     }
 
     impl<L: Plain + Layer + Send> Held<L> for Shared<L> {
@@ -90,6 +93,10 @@ pub(crate) mod sealed {
 
         fn run(&self, xs: &Tensor) -> Result<Tensor, TchError> {
             self.layer().f_forward(xs)
+        }
+
+        fn with<R>(&self, f: impl FnOnce(&L) -> R) -> R {
+            f(self.layer())
         }
     }
 
@@ -102,6 +109,10 @@ pub(crate) mod sealed {
         fn run(&self, xs: &Tensor) -> Result<Tensor, TchError> {
             // A layer that panicked is as it was before: a forward in inference changes nothing.
             self.lock().unwrap_or_else(PoisonError::into_inner).f_forward(xs)
+        }
+
+        fn with<R>(&self, f: impl FnOnce(&L) -> R) -> R {
+            f(&self.lock().unwrap_or_else(PoisonError::into_inner))
         }
     }
 

@@ -6,9 +6,10 @@ use tch::{TchError, Tensor};
 
 use super::leaf::{computes, leaf};
 use super::{Init, Layer, Path};
+use crate::frozen::State;
 
 /// Configuration of a layer normalization.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, State)]
 pub struct LayerNormConfig {
     /// Whether cuDNN may be used.
     pub cudnn_enabled: bool,
@@ -17,8 +18,10 @@ pub struct LayerNormConfig {
     /// Whether a weight and a bias are learned.
     pub elementwise_affine: bool,
     /// How the weight starts.
+    #[state(default = Init::Const(0.))]
     pub ws_init: Init,
     /// How the bias starts.
+    #[state(default = Init::Const(0.))]
     pub bs_init: Init,
 }
 
@@ -35,7 +38,7 @@ impl Default for LayerNormConfig {
 }
 
 /// A layer normalization over the axes of `normalized_shape`, the last ones of the input.
-#[derive(Debug)]
+#[derive(Debug, State)]
 pub struct LayerNorm {
     /// Numerical settings.
     pub config: LayerNormConfig,

@@ -6,6 +6,7 @@ use tch::{TchError, Tensor};
 
 use super::leaf::{computes, leaf};
 use super::{Init, Layer, Path, init};
+use crate::frozen::State;
 
 /// Configuration of a linear layer.
 #[derive(Debug, Clone, Copy)]
@@ -25,7 +26,7 @@ impl Default for LinearConfig {
 }
 
 /// A linear layer: `xs · weightᵀ + bias` over the last axis, `[.., in]` to `[.., out]`.
-#[derive(Debug)]
+#[derive(Debug, State)]
 pub struct Linear {
     /// `weight`, of shape `[out, in]`.
     pub ws: Tensor,

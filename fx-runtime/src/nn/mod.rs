@@ -62,6 +62,7 @@ pub use pool::{
 pub use sequential::{Sequential, SequentialT, seq, seq_t};
 pub use shape::{Flatten, Identity, flatten, identity};
 pub use spatial::Spatial;
+pub(crate) use stack::Stack;
 
 #[cfg(test)]
 mod tests;

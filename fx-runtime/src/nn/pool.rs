@@ -4,6 +4,7 @@ use tch::{TchError, Tensor};
 
 use super::Layer;
 use super::leaf::stateless;
+use crate::frozen::State;
 
 /// Configuration of a [`MaxPool2D`], the same in both dimensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +26,7 @@ impl Default for MaxPoolConfig {
 }
 
 /// The maximum of each window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, State)]
 pub struct MaxPool2D {
     /// Size of a window, `[height, width]`.
     pub kernel_size: [i64; 2],
@@ -90,7 +91,7 @@ impl Default for AvgPoolConfig {
 }
 
 /// The mean of each window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, State)]
 pub struct AvgPool2D {
     /// Size of a window, `[height, width]`.
     pub kernel_size: [i64; 2],
@@ -141,7 +142,7 @@ fn stride_or_kernel(stride: i64, kernel: i64) -> [i64; 2] {
 }
 
 /// The mean of as many windows as the output has elements, whatever the input's size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, State)]
 pub struct AdaptiveAvgPool2D {
     /// Size of the output, `[height, width]`.
     pub output_size: [i64; 2],

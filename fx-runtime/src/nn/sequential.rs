@@ -13,6 +13,7 @@ use super::mode::Mode;
 use super::stack::{Closure, Run, Stack};
 use super::{Layer, Module, ModuleT};
 use crate::Error;
+use crate::frozen::State;
 use crate::module::Visitor;
 
 /// Layers one after the other, for layers that behave the same in training and inference.
@@ -29,7 +30,7 @@ use crate::module::Visitor;
 /// assert_eq!(net.layer::<nn::Linear>(0)?.ws.size(), [3, 4]);
 /// # Ok::<(), fx_runtime::Error>(())
 /// ```
-#[derive(Debug)]
+#[derive(Debug, State)]
 pub struct Sequential {
     layers: Stack,
 }
@@ -40,9 +41,10 @@ pub fn seq() -> Sequential {
 }
 
 /// Layers one after the other, some of which behave differently in training and inference.
-#[derive(Debug)]
+#[derive(Debug, State)]
 pub struct SequentialT {
     layers: Stack,
+    #[state(default = Mode::default())]
     mode: Mode,
 }
 

@@ -4,9 +4,10 @@ use tch::{TchError, Tensor};
 
 use super::Layer;
 use super::leaf::stateless;
+use crate::frozen::State;
 
 /// Merges the axes `start_dim..=end_dim` into one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, State)]
 pub struct Flatten {
     /// The first axis; negative ones count from the end.
     pub start_dim: i64,
@@ -37,7 +38,7 @@ pub fn flatten(start_dim: i64, end_dim: i64) -> Flatten {
 }
 
 /// The input itself.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, State)]
 pub struct Identity;
 
 impl Layer for Identity {

@@ -12,6 +12,7 @@ use tch::{TchError, Tensor};
 use super::layer::sealed::Place;
 use super::{Func, FuncT, Layer, Module as _, ModuleT};
 use crate::Error;
+use crate::frozen::{Loader, Saver, State};
 use crate::module::{Module, Visitor};
 use crate::registry::Registration;
 
@@ -25,7 +26,7 @@ pub(super) enum Run {
 }
 
 #[derive(Default)]
-pub(super) struct Stack(Vec<Slot>);
+pub(crate) struct Stack(Vec<Slot>);
 
 struct Slot {
     layer: Box<dyn Erased>,
@@ -109,6 +110,14 @@ impl Slot {
         self.shallow_clone()
     }
 
+    fn save(&self, to: &mut Saver) -> Result<(), Error> {
+        let saved = self.registration.and_then(|registration| registration.save(self.any(), to));
+        saved.unwrap_or_else(|| {
+            to.refuse(self.opaque.type_name);
+            Ok(())
+        })
+    }
+
     /// The tensors of a layer of the user's can be seen, but not exchanged.
     fn check_place(&self, place: &mut Place<'_>) -> Result<(), Error> {
         for (_, tensor) in self.module().map(Module::state_dict).unwrap_or_default() {
@@ -126,7 +135,7 @@ impl Slot {
 }
 
 impl Stack {
-    pub(super) fn push<M: ModuleT + 'static>(&mut self, layer: M) {
+    pub(crate) fn push<M: ModuleT + 'static>(&mut self, layer: M) {
         let mut layer = Some(layer);
         match Closure::of(&mut layer) {
             Some(closure) => self.0.push(Slot::of(closure)),
@@ -204,6 +213,22 @@ impl Stack {
 
     pub(super) fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error> {
         self.0.iter().map(|slot| slot.placed(place)).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// Layers of this module are saved under their names; a closure, or a layer of the program's own, is not.
+impl State for Stack {
+    fn save(&self, to: &mut Saver) -> Result<(), Error> {
+        to.field("len", &self.len())?;
+        let mut slots = self.0.iter().enumerate();
+        slots.try_for_each(|(index, slot)| to.within(&index.to_string(), |to| slot.save(to)))
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, Error> {
+        let mut stack = Self::default();
+        let len: usize = from.field("len")?;
+        (0..len).try_for_each(|index| from.within(&index.to_string(), |from| Registration::load(from, &mut stack)))?;
+        Ok(stack)
     }
 }
 

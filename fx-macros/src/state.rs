@@ -1,0 +1,198 @@
+//! `#[derive(State)]`: a type is saved field by field under the fields' names, and put together again from them.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Data, DeriveInput, Expr, Field, Fields, Generics, Ident, Member, MetaNameValue};
+
+/// The whole expansion.
+pub(crate) fn expand(item: TokenStream) -> TokenStream {
+    match syn::parse2::<DeriveInput>(item) {
+        Ok(item) => state(&item).unwrap_or_else(|error| error.to_compile_error()),
+        Err(error) => error.to_compile_error(),
+    }
+}
+
+fn state(item: &DeriveInput) -> syn::Result<TokenStream> {
+    let (save, load) = match &item.data {
+        Data::Struct(data) => of_struct(&data.fields),
+        Data::Enum(data) => {
+            let variants = data.variants.iter().map(|variant| of_variant(&variant.ident, &variant.fields));
+            let (saves, loads): (Vec<_>, Vec<_>) = variants.unzip();
+            (
+                quote!(match self { #(#saves)* }),
+                quote!(match from.choice()?.as_str() { #(#loads)* _ => from.unknown_choice() }),
+            )
+        }
+        Data::Union(data) => return Err(syn::Error::new_spanned(data.union_token, "a union has no state")),
+    };
+    let ident = &item.ident;
+    let generics = bounded(&item.generics);
+    let (params, args, bounds) = generics.split_for_impl();
+    Ok(quote! {
+        #[automatically_derived]
+        #[allow(unused_variables)]
+        impl #params ::fx_runtime::frozen::State for #ident #args #bounds {
+            fn save(&self, to: &mut ::fx_runtime::frozen::Saver) -> ::fx_runtime::Result<()> {
+                #save
+                ::core::result::Result::Ok(())
+            }
+
+            fn load(from: &mut ::fx_runtime::frozen::Loader) -> ::fx_runtime::Result<Self> {
+                #load
+            }
+        }
+    })
+}
+
+fn of_struct(fields: &Fields) -> (TokenStream, TokenStream) {
+    let saves = saved(fields).map(|(member, name)| quote!(to.field(#name, &self.#member)?;));
+    let loads = loads(fields);
+    (quote!(#(#saves)*), quote!(::core::result::Result::Ok(Self { #(#loads),* })))
+}
+
+/// A variant is known by its name; where it holds one thing, that has no name of its own.
+fn of_variant(variant: &Ident, fields: &Fields) -> (TokenStream, TokenStream) {
+    let name = variant.to_string();
+    if let Fields::Unnamed(one) = fields
+        && one.unnamed.len() == 1
+    {
+        return (
+            quote!(Self::#variant(inner) => { to.choose(#name); ::fx_runtime::frozen::State::save(inner, to)?; }),
+            quote!(#name => ::core::result::Result::Ok(Self::#variant(::fx_runtime::frozen::State::load(from)?)),),
+        );
+    }
+    let (members, names): (Vec<_>, Vec<_>) = saved(fields).unzip();
+    let locals: Vec<Ident> = names.iter().map(|name| quote::format_ident!("field_{name}")).collect();
+    let loads = loads(fields);
+    (
+        quote! {
+            Self::#variant { #(#members: #locals,)* .. } => {
+                to.choose(#name);
+                #(to.field(#names, #locals)?;)*
+            }
+        },
+        quote!(#name => ::core::result::Result::Ok(Self::#variant { #(#loads),* }),),
+    )
+}
+
+/// The fields that are saved, with their names in the file.
+fn saved(fields: &Fields) -> impl Iterator<Item = (Member, String)> + '_ {
+    fields.members().zip(fields).filter(|(_, field)| default(field).is_none()).map(|(member, _)| {
+        let name = plain_name(&member);
+        (member, name)
+    })
+}
+
+fn loads(fields: &Fields) -> Vec<TokenStream> {
+    let load = |(member, field): (Member, &Field)| {
+        let name = plain_name(&member);
+        match default(field) {
+            Some(Ok(value)) => quote!(#member: #value),
+            Some(Err(error)) => error.to_compile_error(),
+            None => quote!(#member: from.field(#name)?),
+        }
+    };
+    fields.members().zip(fields).map(load).collect()
+}
+
+/// `#[state(default = ..)]`: not saved, and this value when it is loaded.
+fn default(field: &Field) -> Option<syn::Result<Expr>> {
+    let attr = field.attrs.iter().find(|attr| attr.path().is_ident("state"))?;
+    Some(attr.parse_args::<MetaNameValue>().map(|option| option.value))
+}
+
+fn plain_name(member: &Member) -> String {
+    match member {
+        Member::Named(ident) => ident.to_string().trim_start_matches("r#").to_owned(),
+        Member::Unnamed(index) => index.index.to_string(),
+    }
+}
+
+fn bounded(generics: &Generics) -> Generics {
+    let mut bounded = generics.clone();
+    for param in generics.type_params() {
+        let ident = &param.ident;
+        bounded.make_where_clause().predicates.push(syn::parse_quote!(#ident: ::fx_runtime::frozen::State));
+    }
+    bounded
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use quote::quote;
+
+    fn check(item: proc_macro2::TokenStream, expected: &Expect) {
+        let file = syn::parse2(super::expand(item)).expect("the expansion parses");
+        expected.assert_eq(&prettyplease::unparse(&file));
+    }
+
+    #[test]
+    fn fields_under_their_names() {
+        check(quote!(struct Blocks<T> { conv1: Conv, r#type: T, #[state(default = Init::Const(0.0))] init: Init }), &expect![[r##"
+            #[automatically_derived]
+            #[allow(unused_variables)]
+            impl<T> ::fx_runtime::frozen::State for Blocks<T>
+            where
+                T: ::fx_runtime::frozen::State,
+            {
+                fn save(&self, to: &mut ::fx_runtime::frozen::Saver) -> ::fx_runtime::Result<()> {
+                    to.field("conv1", &self.conv1)?;
+                    to.field("type", &self.r#type)?;
+                    ::core::result::Result::Ok(())
+                }
+                fn load(from: &mut ::fx_runtime::frozen::Loader) -> ::fx_runtime::Result<Self> {
+                    ::core::result::Result::Ok(Self {
+                        conv1: from.field("conv1")?,
+                        r#type: from.field("type")?,
+                        init: Init::Const(0.0),
+                    })
+                }
+            }
+        "##]]);
+    }
+
+    #[test]
+    fn a_choice_by_its_name() {
+        check(quote!(enum Act { Relu, LeakyRelu(f64), Clamp(f64, f64) }), &expect![[r##"
+            #[automatically_derived]
+            #[allow(unused_variables)]
+            impl ::fx_runtime::frozen::State for Act {
+                fn save(&self, to: &mut ::fx_runtime::frozen::Saver) -> ::fx_runtime::Result<()> {
+                    match self {
+                        Self::Relu { .. } => {
+                            to.choose("Relu");
+                        }
+                        Self::LeakyRelu(inner) => {
+                            to.choose("LeakyRelu");
+                            ::fx_runtime::frozen::State::save(inner, to)?;
+                        }
+                        Self::Clamp { 0: field_0, 1: field_1, .. } => {
+                            to.choose("Clamp");
+                            to.field("0", field_0)?;
+                            to.field("1", field_1)?;
+                        }
+                    }
+                    ::core::result::Result::Ok(())
+                }
+                fn load(from: &mut ::fx_runtime::frozen::Loader) -> ::fx_runtime::Result<Self> {
+                    match from.choice()?.as_str() {
+                        "Relu" => ::core::result::Result::Ok(Self::Relu {}),
+                        "LeakyRelu" => {
+                            ::core::result::Result::Ok(
+                                Self::LeakyRelu(::fx_runtime::frozen::State::load(from)?),
+                            )
+                        }
+                        "Clamp" => {
+                            ::core::result::Result::Ok(Self::Clamp {
+                                0: from.field("0")?,
+                                1: from.field("1")?,
+                            })
+                        }
+                        _ => from.unknown_choice(),
+                    }
+                }
+            }
+        "##]]);
+    }
+}

@@ -1,0 +1,162 @@
+//! A forward that can be recorded as a CUDA graph says so first thing, and `warm_up` records it before it is needed.
+//!
+//! Recorded work is repeated, the Rust around it is not. So only a forward whose inputs and outputs are tensors, and
+//! which writes to nothing and does nothing besides, is recorded.
+
+use fx_front::{index::Ty, trace::Param};
+use fx_ir::{Binding, Effect, NodeId};
+
+use super::{Emitter, forward::param_name, types};
+
+/// What an input is to a recorded forward.
+enum Input {
+    Tensor,
+    Optional,
+    /// A parameter of one value, which is handed on.
+    Fixed,
+}
+
+impl Emitter<'_> {
+    /// The lines that a forward begins with which may be recorded.
+    pub(super) fn recording(&self) -> String {
+        let call = |inputs: Vec<Input>| {
+            format!("if let Some(graphs) = self.frame.graphs() {{ {} }}", self.recorded_call(&inputs))
+        };
+        self.recordable().map(call).unwrap_or_default()
+    }
+
+    /// Why the forward is never recorded, if that is so.
+    pub(super) fn unrecorded(&self) -> Option<String> {
+        self.recordable().err()
+    }
+
+    fn recorded_call(&self, inputs: &[Input]) -> String {
+        let (mut lent, mut handed) = (Vec::new(), Vec::new());
+        for (param, input) in self.traced.signature.params.iter().zip(inputs) {
+            let (name, position) = (param_name(param), lent.len());
+            match input {
+                Input::Fixed => handed.push(name),
+                Input::Tensor if param.is_ref => {
+                    lent.push(format!("Some({name})"));
+                    handed.push(format!("recorded.tensor({position})?"));
+                }
+                Input::Tensor => {
+                    lent.push(format!("Some(&{name})"));
+                    handed.push(format!("recorded.tensor({position})?.shallow_clone()"));
+                }
+                Input::Optional => {
+                    lent.push(name);
+                    handed.push(format!("recorded.optional({position})"));
+                }
+            }
+        }
+        let name = &self.traced.signature.name;
+        format!("return graphs.run(&[{}], |recorded| self.try_{name}({}));", lent.join(", "), handed.join(", "))
+    }
+
+    /// The method that runs the frozen type on examples; none where there is nothing to make them of.
+    pub(super) fn warm_up(&self) -> String {
+        let signature = &self.traced.signature;
+        let Some(inputs) = self.inputs().filter(|_| signature.name != "warm_up") else { return String::new() };
+        let (mut shapes, mut examples, mut handed) = (Vec::new(), String::new(), Vec::new());
+        for (param, input) in signature.params.iter().zip(&inputs) {
+            let name = param_name(param);
+            match input {
+                Input::Fixed => handed.push(param.fixed.unwrap_or_default().to_string()),
+                Input::Optional => handed.push("None".to_owned()),
+                Input::Tensor => {
+                    examples.push_str(&format!("let {name} = self.frame.example({name}.clone())?;\n"));
+                    handed.push(if param.is_ref { format!("&{name}") } else { format!("{name}.shallow_clone()") });
+                    shapes.push(name);
+                }
+            }
+        }
+        let (pattern, item) = match shapes.as_slice() {
+            [] => return String::new(),
+            [one] => (one.clone(), "S".to_owned()),
+            many => (format!("[{}]", many.join(", ")), format!("[S; {}]", many.len())),
+        };
+        let (name, frozen, handed) = (&signature.name, &self.name, handed.join(", "));
+        let report = match self.unrecorded() {
+            None => "self.frame.graph_report()".to_owned(),
+            Some(reason) => format!("::fx_runtime::GraphReport::never({reason:?})"),
+        };
+        format!(
+            "impl {frozen} {{
+                /// Runs the model on zeros of each of these shapes, so that later calls find everything set up, and says
+                /// for which inputs it is recorded as a CUDA graph.
+                ///
+                /// # Errors
+                /// What `try_{name}` returns.
+                #[allow(unused, clippy::all, clippy::pedantic)]
+                pub fn warm_up<S: Clone + Into<::fx_runtime::Example>>(
+                    &self,
+                    shapes: &[{item}],
+                ) -> ::fx_runtime::Result<::fx_runtime::GraphReport> {{
+                    for {pattern} in shapes {{
+                        {examples}
+                        for _ in 0..2 {{
+                            self.try_{name}({handed})?;
+                        }}
+                    }}
+                    Ok({report})
+                }}
+            }}\n"
+        )
+    }
+
+    /// What each parameter is; none where one is neither a tensor nor fixed.
+    fn inputs(&self) -> Option<Vec<Input>> {
+        self.traced.signature.params.iter().map(input).collect()
+    }
+
+    /// What each parameter is, or why the forward cannot be recorded.
+    fn recordable(&self) -> Result<Vec<Input>, String> {
+        let signature = &self.traced.signature;
+        if let Some(param) = signature.params.iter().find(|param| input(param).is_none()) {
+            return Err(format!("`{}: {}` is not a tensor", param.name, param.written));
+        }
+        let output = &signature.output;
+        if !is_recordable(&output.ty) || output.written.contains('[') {
+            return Err(format!("the result, `{}`, is not of tensors alone", output.written));
+        }
+        match self.graph.nodes().into_iter().find(|&id| self.has_side_effect(id)) {
+            Some(id) => Err(format!("{} is more than a computation", self.described(id))),
+            None => Ok(self.inputs().unwrap_or_default()),
+        }
+    }
+
+    fn has_side_effect(&self, id: NodeId) -> bool {
+        let effect = self.graph.node(id).op.effect();
+        self.bindings.get(id) == Binding::Call && matches!(effect, Effect::Io | Effect::InPlace(_))
+    }
+
+    fn described(&self, id: NodeId) -> String {
+        let node = self.graph.node(id);
+        let label = types::label(node);
+        match node.origin.places.last() {
+            Some(place) => format!("`{label}` ({place})"),
+            None => format!("`{label}`"),
+        }
+    }
+}
+
+fn input(param: &Param) -> Option<Input> {
+    match &param.ty {
+        _ if param.fixed.is_some() => Some(Input::Fixed),
+        Ty::Tensor => Some(Input::Tensor),
+        Ty::Option(inner) if **inner == Ty::Tensor && param.written.replace(' ', "").contains("Option<&") => {
+            (!param.is_ref).then_some(Input::Optional)
+        }
+        _ => None,
+    }
+}
+
+fn is_recordable(ty: &Ty) -> bool {
+    match ty {
+        Ty::Tensor => true,
+        Ty::Option(inner) | Ty::List(inner) => is_recordable(inner),
+        Ty::Tuple(parts) => (1..=6).contains(&parts.len()) && parts.iter().all(is_recordable),
+        _ => false,
+    }
+}

@@ -1,0 +1,50 @@
+//! `save` and `load` of the frozen type: the runtime does it, the graph is named here.
+
+use fx_front::key;
+use fx_ir::{Graph, Origin};
+
+use super::Emitter;
+
+impl Emitter<'_> {
+    /// The impl that writes the frozen type to a file and reads it again.
+    pub(super) fn state(&self) -> String {
+        if ["save", "load"].contains(&self.traced.signature.name.as_str()) {
+            return String::new();
+        }
+        let (name, title) = (&self.name, &self.graph.name);
+        let graph = format!("{title}#{:016x}", fingerprint(self.graph));
+        format!(
+            "impl {name} {{
+                const GRAPH: &'static str = {graph:?};
+
+                /// Writes the folded weights, and all else that a call needs, to a safetensors file.
+                ///
+                /// # Errors
+                /// Names the parts that cannot be saved: values of the program's own that carried code reads.
+                pub fn save(&self, path: impl AsRef<::std::path::Path>) -> ::fx_runtime::Result<()> {{
+                    ::fx_runtime::frozen::save(self, &self.frame, Self::GRAPH, path.as_ref())
+                }}
+
+                /// Reads what [`Self::save`] has written, without the model, on the CPU unless `options` say otherwise.
+                ///
+                /// # Errors
+                /// Refuses a file of another version of fx or of another graph, and one that is damaged.
+                pub fn load(
+                    path: impl AsRef<::std::path::Path>,
+                    options: &::fx_runtime::Freeze,
+                ) -> ::fx_runtime::Result<Self> {{
+                    ::fx_runtime::frozen::load({title:?}, Self::GRAPH, path.as_ref(), options)
+                }}
+            }}\n"
+        )
+    }
+}
+
+/// A number for what the graph computes, in which places and names of the source's layers do not count.
+fn fingerprint(graph: &Graph) -> u64 {
+    let mut bare = graph.clone();
+    for id in bare.nodes() {
+        bare.node_mut(id).origin = Origin::default();
+    }
+    key::fnv(bare.to_string().bytes())
+}

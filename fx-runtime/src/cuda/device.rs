@@ -1,0 +1,95 @@
+//! Recording with libtorch's own CUDA graphs.
+
+use tch::{Device, TchError};
+
+use super::graphs::{Graphs, Phase, Recorded, Recorder, Recording};
+use super::shim;
+use crate::ffi::cuda_graph::{DeviceGraph, Pool, Shim};
+use crate::{Error, Freeze, Result};
+
+impl Graphs {
+    /// The recorded forwards of a model that is frozen with `options` for `device`; none where they were not asked for.
+    pub(crate) fn of(options: &Freeze, device: Device) -> Option<Self> {
+        options.cuda_graphs.then(|| {
+            let recorder = OnDevice::new(device).map(|recorder| Box::new(recorder) as Box<dyn Recorder>);
+            Self::new(device, options.graph_outputs, options.graph_limit, recorder)
+        })
+    }
+}
+
+/// One CUDA device, and the memory that the graphs of one model share. They never run at the same time, as
+/// [`Graphs`] sees to.
+#[derive(Debug)]
+struct OnDevice {
+    shim: &'static Shim,
+    device: usize,
+    pool: Pool,
+}
+
+impl OnDevice {
+    fn new(device: Device) -> std::result::Result<Self, String> {
+        let Device::Cuda(index) = device else {
+            return Err(format!("the model was frozen for {device:?}"));
+        };
+        let shim = shim::shim()?;
+        Ok(Self { shim, device: index, pool: shim.pool()? })
+    }
+}
+
+/// Calls of the forward before it is recorded: the first sets up libraries, the second lays weights out for the shape.
+const WARM_UPS: usize = 2;
+
+impl Recorder for OnDevice {
+    fn record(&self, forward: &mut dyn FnMut(Phase) -> Result<()>) -> Result<Recorded> {
+        let mut graph = DeviceGraph::enter(self.shim, self.device).map_err(failed)?;
+        let outcome = self.record_on(&mut graph, forward);
+        // Whatever happened, the thread goes back to the stream that it came from.
+        graph.leave().map_err(failed)?;
+        outcome.map(|refused| match refused {
+            Some(reason) => Recorded::Refused(reason),
+            None => Recorded::Done(Box::new(graph)),
+        })
+    }
+}
+
+impl OnDevice {
+    /// An error is one of the forward itself; a reason says why it cannot be recorded.
+    fn record_on(
+        &self,
+        graph: &mut DeviceGraph,
+        forward: &mut dyn FnMut(Phase) -> Result<()>,
+    ) -> Result<Option<String>> {
+        for _ in 0..WARM_UPS {
+            forward(Phase::WarmUp)?;
+        }
+        if let Err(reason) = graph.begin(self.pool) {
+            return Ok(Some(reason));
+        }
+        let ran = forward(Phase::Recording);
+        let ended = graph.end();
+        Ok(match (ran, ended) {
+            // It ran before, so what stops it now is the recording; the error names node and line.
+            (Err(error), _) => Some(error.to_string()),
+            (Ok(()), Err(reason)) => Some(reason),
+            (Ok(()), Ok(())) => None,
+        })
+    }
+}
+
+impl Recording for DeviceGraph {
+    fn wait(&mut self) -> Result<()> {
+        DeviceGraph::wait(self).map_err(failed)
+    }
+
+    fn replay(&mut self) -> Result<()> {
+        DeviceGraph::replay(self).map_err(failed)
+    }
+
+    fn used(&mut self) -> Result<()> {
+        DeviceGraph::used(self).map_err(failed)
+    }
+}
+
+fn failed(reason: String) -> Error {
+    Error::Torch(TchError::Torch(reason))
+}

@@ -1,0 +1,421 @@
+//! Recorded forwards, one for each shape of inputs.
+//!
+//! A recorded forward works in memory of its own: its inputs are copied into place, it is run, and its outputs are copied
+//! out, unless the model was frozen with [`GraphOutputs::Shared`]. At most [`Freeze::cuda_graph_limit`] are kept, and the
+//! one that was not used for longest goes first. A forward that cannot be recorded runs as it is, and the report names
+//! what was in the way.
+//!
+//! **Threads.** Any number may call; they take turns from the copying in to the copying out. That covers what they give
+//! to the device, not what the device does, so that no thread waits for the device; where threads are on streams of their
+//! own, the device is told to keep the order.
+//!
+//! [`Freeze::cuda_graph_limit`]: crate::Freeze::cuda_graph_limit
+
+use std::any::Any;
+use std::cell::Cell;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tch::{Device, Kind, Tensor};
+
+use crate::{Error, Result};
+
+/// Records what a thread gives to the device.
+pub(super) trait Recorder: Send + Sync + fmt::Debug {
+    /// Runs `forward` as it is, to let libtorch set up what it sets up at a first call, and then records it.
+    fn record(&self, forward: &mut dyn FnMut(Phase) -> Result<()>) -> Result<Recorded>;
+}
+
+/// What the forward is run for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// To see whether it runs at all.
+    WarmUp,
+    /// To be recorded.
+    Recording,
+}
+
+/// What became of an attempt.
+#[derive(Debug)]
+pub(super) enum Recorded {
+    Done(Box<dyn Recording>),
+    /// It cannot be recorded; why.
+    Refused(String),
+}
+
+/// A recorded forward.
+pub(super) trait Recording: Send + fmt::Debug {
+    /// Lets what comes now wait until the memory of the recording is free.
+    fn wait(&mut self) -> Result<()>;
+    /// Runs it.
+    fn replay(&mut self) -> Result<()>;
+    /// Its memory is in use up to here.
+    fn used(&mut self) -> Result<()>;
+}
+
+/// Who the outputs of a recorded forward belong to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum GraphOutputs {
+    /// The caller: every call copies them out, which costs their size in memory traffic.
+    #[default]
+    Copied,
+    /// The recording: they are handed out as they lie, and **the next call with inputs of the same shape overwrites
+    /// them**, from whichever thread it comes. For one thread that is done with them, or has given all that reads them
+    /// to the same stream, before it calls again.
+    Shared,
+}
+
+/// The inputs of a forward, by position; none where an `Option` is.
+#[derive(Debug, Clone, Copy)]
+pub struct Arguments<'a>(&'a [Option<&'a Tensor>]);
+
+impl<'a> Arguments<'a> {
+    /// The input of that position.
+    pub fn tensor(&self, position: usize) -> Result<&'a Tensor> {
+        self.optional(position).ok_or_else(|| Error::Unsupported {
+            what: format!("a recorded forward without its input {position}"),
+            help: "this is a fault of fx; please report it".to_owned(),
+        })
+    }
+
+    /// The input of that position, which may be absent.
+    pub fn optional(&self, position: usize) -> Option<&'a Tensor> {
+        self.0.get(position).copied().flatten()
+    }
+}
+
+/// What a forward can return to be recorded: tensors, in options, lists and tuples.
+pub trait Outputs: Send + Sized + 'static {
+    /// The same with every tensor replaced by what `f` makes of it.
+    fn map(&self, f: &mut dyn FnMut(&Tensor) -> Result<Tensor>) -> Result<Self>;
+}
+
+impl Outputs for Tensor {
+    fn map(&self, f: &mut dyn FnMut(&Tensor) -> Result<Tensor>) -> Result<Self> {
+        f(self)
+    }
+}
+
+impl<O: Outputs> Outputs for Option<O> {
+    fn map(&self, f: &mut dyn FnMut(&Tensor) -> Result<Tensor>) -> Result<Self> {
+        self.as_ref().map(|value| value.map(f)).transpose()
+    }
+}
+
+impl<O: Outputs> Outputs for Vec<O> {
+    fn map(&self, f: &mut dyn FnMut(&Tensor) -> Result<Tensor>) -> Result<Self> {
+        self.iter().map(|value| value.map(f)).collect()
+    }
+}
+
+macro_rules! tuples {
+    ($($($part:ident $position:tt),+;)*) => {
+        $(impl<$($part: Outputs),+> Outputs for ($($part,)+) {
+            fn map(&self, f: &mut dyn FnMut(&Tensor) -> Result<Tensor>) -> Result<Self> {
+                Ok(($(self.$position.map(f)?,)+))
+            }
+        })*
+    };
+}
+
+tuples! {
+    A 0;
+    A 0, B 1;
+    A 0, B 1, C 2;
+    A 0, B 1, C 2, D 3;
+    A 0, B 1, C 2, D 3, E 4;
+    A 0, B 1, C 2, D 3, E 4, F 5;
+}
+
+/// An input to try a model with: zeros of a shape, in the model's dtype or in another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Example {
+    size: Vec<i64>,
+    kind: Option<Kind>,
+}
+
+impl Example {
+    /// Zeros of a dtype of their own, `Kind::Int64` for token ids.
+    pub fn of_kind(size: impl AsRef<[i64]>, kind: Kind) -> Self {
+        Self { size: size.as_ref().to_vec(), kind: Some(kind) }
+    }
+
+    pub(crate) fn tensor(&self, kind: Kind, device: Device) -> Result<Tensor> {
+        Ok(Tensor::f_zeros(&self.size, (self.kind.unwrap_or(kind), device))?)
+    }
+}
+
+impl From<&[i64]> for Example {
+    fn from(size: &[i64]) -> Self {
+        Self { size: size.to_vec(), kind: None }
+    }
+}
+
+impl<const N: usize> From<[i64; N]> for Example {
+    fn from(size: [i64; N]) -> Self {
+        Self::from(&size[..])
+    }
+}
+
+/// What is recorded and what is not.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GraphReport {
+    /// The inputs that forwards were recorded for.
+    pub recorded: Vec<String>,
+    /// The inputs for which it was tried in vain, and what was in the way.
+    pub refused: Vec<(String, String)>,
+    /// Why nothing is ever recorded, where that is so.
+    pub off: Option<String>,
+}
+
+impl GraphReport {
+    /// The report of a model whose forward is not recorded, whatever is asked for.
+    pub fn never(reason: &str) -> Self {
+        Self { off: Some(reason.to_owned()), ..Self::default() }
+    }
+}
+
+impl fmt::Display for GraphReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(reason) = &self.off {
+            return write!(f, "no CUDA graphs: {reason}");
+        }
+        write!(f, "{} CUDA graphs", self.recorded.len())?;
+        self.recorded.iter().try_for_each(|inputs| write!(f, "\n  {inputs}"))?;
+        self.refused.iter().try_for_each(|(inputs, reason)| write!(f, "\n  not for {inputs}: {reason}"))
+    }
+}
+
+/// What two calls must have in common to share a recording.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Key(Vec<Option<Form>>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Form {
+    size: Vec<i64>,
+    stride: Vec<i64>,
+    kind: Kind,
+}
+
+impl Key {
+    fn of(inputs: &[Option<&Tensor>]) -> Result<Self> {
+        let form = |tensor: &Tensor| -> Result<Form> {
+            Ok(Form { size: tensor.size(), stride: tensor.stride(), kind: tensor.f_kind()? })
+        };
+        inputs.iter().map(|input| input.map(form).transpose()).collect::<Result<_>>().map(Self)
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, form) in self.0.iter().enumerate() {
+            let comma = if position > 0 { ", " } else { "" };
+            match form {
+                Some(form) => write!(f, "{comma}{:?}{:?}", form.kind, form.size)?,
+                None => write!(f, "{comma}none")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The recorded forwards of one model.
+#[derive(Debug)]
+pub struct Graphs {
+    device: Device,
+    outputs: GraphOutputs,
+    limit: usize,
+    /// `Err` says why there is none.
+    recorder: std::result::Result<Box<dyn Recorder>, String>,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// The latest used one last.
+    entries: Vec<Entry>,
+    refused: Vec<(Key, String)>,
+}
+
+struct Entry {
+    key: Key,
+    inputs: Vec<Option<Tensor>>,
+    outputs: Box<dyn Any + Send>,
+    recording: Box<dyn Recording>,
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Entry({})", self.key)
+    }
+}
+
+thread_local! {
+    /// Whether this thread is inside a forward that is recorded, or about to be.
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// While it lives, forwards on this thread run as they are.
+struct Inside;
+
+impl Inside {
+    fn new() -> Self {
+        INSIDE.set(true);
+        Self
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        INSIDE.set(false);
+    }
+}
+
+impl Graphs {
+    pub(super) fn new(
+        device: Device,
+        outputs: GraphOutputs,
+        limit: usize,
+        recorder: std::result::Result<Box<dyn Recorder>, String>,
+    ) -> Self {
+        Self { device, outputs, limit: limit.max(1), recorder, kept: Mutex::default() }
+    }
+
+    /// False inside a forward that is recorded: what it calls is a part of it.
+    pub(crate) fn is_open() -> bool {
+        !INSIDE.get()
+    }
+
+    /// Runs `forward` on these inputs: recorded where it can be.
+    ///
+    /// # Errors
+    ///
+    /// What `forward` returns.
+    pub fn run<O: Outputs>(
+        &self,
+        inputs: &[Option<&Tensor>],
+        forward: impl Fn(Arguments<'_>) -> Result<O>,
+    ) -> Result<O> {
+        let _no_grad = tch::no_grad_guard();
+        let _inside = Inside::new();
+        let recorder = match &self.recorder {
+            // What is wrong with an input elsewhere, or undefined, the forward itself says best.
+            Ok(recorder) if inputs.iter().flatten().all(|input| input.defined() && input.device() == self.device) => {
+                recorder
+            }
+            _ => return forward(Arguments(inputs)),
+        };
+        let key = Key::of(inputs)?;
+        let mut kept = self.lock();
+        if kept.refused.iter().any(|(refused, _)| *refused == key) {
+            drop(kept);
+            return forward(Arguments(inputs));
+        }
+        match kept.entries.iter().position(|entry| entry.key == key) {
+            Some(position) => {
+                // To the end, where the latest used one is.
+                let entry = kept.entries.remove(position);
+                kept.entries.push(entry);
+            }
+            None => {
+                if let Some(reason) = self.record(&mut kept, recorder.as_ref(), &key, inputs, &forward)? {
+                    kept.refuse(key, reason, self.limit);
+                    drop(kept);
+                    return forward(Arguments(inputs));
+                }
+            }
+        }
+        match kept.entries.last_mut() {
+            Some(entry) => self.replay(entry, inputs),
+            None => forward(Arguments(inputs)),
+        }
+    }
+
+    /// What is recorded so far.
+    pub fn report(&self) -> GraphReport {
+        let kept = self.lock();
+        GraphReport {
+            recorded: kept.entries.iter().map(|entry| entry.key.to_string()).collect(),
+            refused: kept.refused.iter().map(|(key, reason)| (key.to_string(), reason.clone())).collect(),
+            off: self.recorder.as_ref().err().cloned(),
+        }
+    }
+
+    /// Appends an entry, or says why there is none.
+    fn record<O: Outputs>(
+        &self,
+        kept: &mut Kept,
+        recorder: &dyn Recorder,
+        key: &Key,
+        inputs: &[Option<&Tensor>],
+        forward: &impl Fn(Arguments<'_>) -> Result<O>,
+    ) -> Result<Option<String>> {
+        // Room is made first, so that no more than the limit ever lie in memory.
+        while kept.entries.len() >= self.limit {
+            kept.entries.remove(0);
+        }
+        let buffers: Vec<Option<Tensor>> = inputs.iter().map(|input| input.map(copied).transpose()).collect::<Result<_>>()?;
+        let lent: Vec<Option<&Tensor>> = buffers.iter().map(Option::as_ref).collect();
+        let mut outputs = None;
+        let recorded = recorder.record(&mut |phase| {
+            let result = forward(Arguments(&lent))?;
+            if phase == Phase::Recording {
+                outputs = Some(result);
+            }
+            Ok(())
+        })?;
+        match (recorded, outputs) {
+            (Recorded::Done(recording), Some(outputs)) => {
+                let key = key.clone();
+                kept.entries.push(Entry { key, inputs: buffers, outputs: Box::new(outputs), recording });
+                Ok(None)
+            }
+            (Recorded::Refused(reason), _) => Ok(Some(reason)),
+            (Recorded::Done(_), None) => Ok(Some("nothing was recorded".to_owned())),
+        }
+    }
+
+    fn replay<O: Outputs>(&self, entry: &mut Entry, inputs: &[Option<&Tensor>]) -> Result<O> {
+        entry.recording.wait()?;
+        for (buffer, input) in entry.inputs.iter_mut().zip(inputs) {
+            if let (Some(buffer), Some(input)) = (buffer, input) {
+                buffer.f_copy_(input)?;
+            }
+        }
+        entry.recording.replay()?;
+        let Some(outputs) = entry.outputs.downcast_ref::<O>() else {
+            let what = "a recorded forward of another type".to_owned();
+            return Err(Error::Unsupported { what, help: "this is a fault of fx; please report it".to_owned() });
+        };
+        let handed = match self.outputs {
+            GraphOutputs::Copied => outputs.map(&mut copied)?,
+            GraphOutputs::Shared => outputs.map(&mut |tensor| Ok(tensor.shallow_clone()))?,
+        };
+        entry.recording.used()?;
+        Ok(handed)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        // A panic leaves whole entries behind: each is pushed and removed in one step.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    fn refuse(&mut self, key: Key, reason: String, limit: usize) {
+        if self.refused.len() >= limit {
+            self.refused.remove(0);
+        }
+        self.refused.push((key, reason));
+    }
+}
+
+/// A copy that lies in memory as the original does.
+fn copied(tensor: &Tensor) -> Result<Tensor> {
+    let mut copy = tensor.f_empty_like()?;
+    copy.f_copy_(tensor)?;
+    Ok(copy)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,177 @@
+//! The small C++ library through which CUDA graphs are reached: found beside libtorch, or built at first use.
+//!
+//! `cargo xtask setup --cuda` builds it. Elsewhere it is built by the C++ compiler at hand, once for each libtorch, into
+//! the user's cache folder; that takes about six seconds. Where there is no compiler, or no headers of CUDA, the reason is
+//! told and forwards run as they are.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::{env, fs};
+
+use super::cache;
+use crate::ffi::cuda;
+use crate::ffi::cuda_graph::Shim;
+
+/// The library's source, which holds for the libtorch that tch is pinned to.
+const SOURCE: &str = include_str!("shim.cpp");
+
+/// What the library is called beside libtorch.
+const NAME: &str = "libfx_cuda_shim.so";
+
+/// The library, opened once; `Err` says why there is none.
+pub(super) fn shim() -> Result<&'static Shim, String> {
+    static SHIM: OnceLock<Result<Shim, String>> = OnceLock::new();
+    SHIM.get_or_init(open).as_ref().map_err(Clone::clone)
+}
+
+fn open() -> Result<Shim, String> {
+    if !cuda::is_available() {
+        return Err("there is no CUDA device".to_owned());
+    }
+    let libtorch = cuda::library_folder().ok_or("the folder of libtorch is not known")?;
+    let path = Places::of_this_machine(&libtorch).find_or_build()?;
+    Shim::open(&path).map_err(|reason| format!("`{}` cannot be used: {reason}", path.display()))
+}
+
+/// Where things lie.
+#[derive(Debug)]
+struct Places {
+    /// The folder of libtorch's libraries.
+    libtorch: PathBuf,
+    /// Folders that may hold CUDA's headers, the best first.
+    cuda_headers: Vec<PathBuf>,
+    /// The C++ compiler.
+    compiler: OsString,
+    /// The folder for what is built.
+    cache: Option<PathBuf>,
+}
+
+impl Places {
+    fn of_this_machine(libtorch: &Path) -> Self {
+        let homes = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(env::var_os).map(PathBuf::from);
+        let homes = homes.chain([PathBuf::from("/usr/local/cuda")]).map(|home| home.join("include"));
+        // Where pip puts the wheels that torch depends on: beside the folder `torch`.
+        let wheels = libtorch.join("../../nvidia/cu13/include");
+        Self {
+            libtorch: libtorch.to_owned(),
+            cuda_headers: [wheels].into_iter().chain(homes).collect(),
+            compiler: env::var_os("CXX").unwrap_or_else(|| "c++".into()),
+            cache: cache::folder(),
+        }
+    }
+
+    fn find_or_build(&self) -> Result<PathBuf, String> {
+        let beside = self.libtorch.join(NAME);
+        if beside.exists() {
+            return Ok(beside);
+        }
+        let help = "`cargo xtask setup --cuda` builds what CUDA graphs need";
+        let cache = self.cache.as_ref().ok_or_else(|| format!("there is no cache folder to build in; {help}"))?;
+        let built = cache.join(format!("{}.so", self.key()));
+        if built.exists() {
+            return Ok(built);
+        }
+        self.build(&built).map_err(|reason| format!("{reason}; {help}"))?;
+        Ok(built)
+    }
+
+    /// A name for what is built: of the source and of the libtorch that it is built for.
+    fn key(&self) -> String {
+        let libtorch = self.libtorch.to_string_lossy();
+        cache::key("shim", &[SOURCE, env!("CARGO_PKG_VERSION"), &libtorch])
+    }
+
+    fn build(&self, to: &Path) -> Result<(), String> {
+        let headers = self.libtorch.join("../include");
+        if !headers.join("ATen/cuda/CUDAGraph.h").exists() {
+            return Err(format!("libtorch's headers are not in `{}`", headers.display()));
+        }
+        let cuda = self.cuda_headers.iter().find(|folder| {
+            ["cuda_runtime_api.h", "crt/host_defines.h"].iter().all(|name| folder.join(name).exists())
+        });
+        let cuda = cuda.ok_or_else(|| {
+            let looked: Vec<_> = self.cuda_headers.iter().map(|folder| folder.display().to_string()).collect();
+            format!("CUDA's headers (cuda_runtime_api.h, crt/host_defines.h) are not in {}", looked.join(", "))
+        })?;
+        cache::write_with(to, |partial| {
+            let source = partial.with_extension("cpp");
+            fs::write(&source, SOURCE).map_err(|error| error.to_string())?;
+            let mut command = Command::new(&self.compiler);
+            command.args(["-std=c++17", "-O1", "-fPIC", "-shared", "-I"]).arg(&headers).arg("-I").arg(cuda);
+            let outcome = command.arg(&source).arg("-o").arg(partial).output();
+            let _ = fs::remove_file(&source);
+            let compiler = self.compiler.to_string_lossy();
+            let outcome = outcome.map_err(|error| format!("cannot start the C++ compiler `{compiler}`: {error}"))?;
+            if outcome.status.success() {
+                return Ok(());
+            }
+            let said = String::from_utf8_lossy(&outcome.stderr);
+            let first = said.lines().find(|line| line.contains("error")).unwrap_or_default();
+            Err(format!("`{compiler}` cannot build it: {first}"))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(name: &str) -> (Places, PathBuf) {
+        let root = env::temp_dir().join(format!("fx-shim-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&root);
+        fs::create_dir_all(root.join("lib")).unwrap();
+        let places = Places {
+            libtorch: root.join("lib"),
+            cuda_headers: vec![root.join("cuda")],
+            compiler: root.join("c++").into(),
+            cache: Some(root.join("cache")),
+        };
+        (places, root)
+    }
+
+    fn touch(path: &Path) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "").unwrap();
+    }
+
+    fn compiler(root: &Path, script: &str) {
+        use std::os::unix::fs::PermissionsExt as _;
+        let path = root.join("c++");
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn every_missing_thing_is_named() {
+        let (places, root) = places("missing");
+        let error = places.find_or_build().unwrap_err();
+        assert!(error.contains("libtorch's headers") && error.contains("cargo xtask setup --cuda"), "{error}");
+        touch(&root.join("include/ATen/cuda/CUDAGraph.h"));
+        assert!(places.find_or_build().unwrap_err().contains("CUDA's headers"));
+        touch(&root.join("cuda/cuda_runtime_api.h"));
+        touch(&root.join("cuda/crt/host_defines.h"));
+        assert!(places.find_or_build().unwrap_err().contains("cannot start the C++ compiler"));
+        compiler(&root, "echo 'shim.cpp:5: error: no such thing' >&2; exit 1");
+        assert!(places.find_or_build().unwrap_err().contains("shim.cpp:5: error: no such thing"));
+        assert!(Places { cache: None, ..places }.find_or_build().unwrap_err().contains("no cache folder"));
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn it_is_built_once_and_the_one_beside_libtorch_comes_first() {
+        let (places, root) = places("built");
+        for header in ["include/ATen/cuda/CUDAGraph.h", "cuda/cuda_runtime_api.h", "cuda/crt/host_defines.h"] {
+            touch(&root.join(header));
+        }
+        compiler(&root, "for last; do :; done; echo built >> \"$last\"");
+        let built = places.find_or_build().unwrap();
+        assert_eq!(fs::read_to_string(&built).unwrap(), "built\n");
+        assert_eq!(places.find_or_build().unwrap(), built);
+        assert_eq!(fs::read_to_string(&built).unwrap(), "built\n", "it was built again");
+        touch(&root.join("lib").join(NAME));
+        assert_eq!(places.find_or_build().unwrap(), root.join("lib").join(NAME));
+        fs::remove_dir_all(root).unwrap();
+    }
+}

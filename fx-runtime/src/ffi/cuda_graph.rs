@@ -1,0 +1,145 @@
+//! CUDA graphs of libtorch, through the small C++ library that [`crate::cuda`] finds or builds.
+//!
+//! libtorch has no C entry points for them, and its class cannot be called without C++: it throws.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::path::Path;
+use std::ptr::{self, NonNull};
+
+/// The functions' version that the types below were written for.
+const VERSION: c_int = 1;
+
+type Raw = *mut c_void;
+type Told = (*mut c_char, usize);
+type OnGraph = unsafe extern "C" fn(Raw, *mut c_char, usize) -> c_int;
+
+/// The library's functions.
+#[derive(Debug)]
+pub(crate) struct Shim {
+    pool: unsafe extern "C" fn(*mut u64, *mut c_char, usize) -> c_int,
+    enter: unsafe extern "C" fn(c_int, *mut Raw, *mut c_char, usize) -> c_int,
+    begin: unsafe extern "C" fn(Raw, *const u64, *mut c_char, usize) -> c_int,
+    end: OnGraph,
+    leave: OnGraph,
+    wait: OnGraph,
+    replay: OnGraph,
+    used: OnGraph,
+    free: unsafe extern "C" fn(Raw),
+}
+
+impl Shim {
+    /// Opens the library; `Err` says why it cannot be used.
+    pub(crate) fn open(path: &Path) -> Result<Self, String> {
+        let library = super::library::open(path)?;
+        let symbol = |name: &CStr| library.symbol(name).ok_or_else(|| format!("it has no {}", name.to_string_lossy()));
+        let version = symbol(c"fx_shim_version")?;
+        // SAFETY: the function of this name takes nothing and returns an int in every version of the library.
+        let found = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn() -> c_int>(version)() };
+        if found != VERSION {
+            return Err(format!("it is of version {found}, not {VERSION}"));
+        }
+        // SAFETY: these are the functions of the version that was just checked, and have the declarations that the
+        // fields have (`cuda/shim.cpp`).
+        unsafe {
+            Ok(Self {
+                pool: std::mem::transmute::<*mut c_void, _>(symbol(c"fx_pool_new")?),
+                enter: std::mem::transmute::<*mut c_void, _>(symbol(c"fx_graph_enter")?),
+                begin: std::mem::transmute::<*mut c_void, _>(symbol(c"fx_graph_begin")?),
+                end: std::mem::transmute::<*mut c_void, OnGraph>(symbol(c"fx_graph_end")?),
+                leave: std::mem::transmute::<*mut c_void, OnGraph>(symbol(c"fx_graph_leave")?),
+                wait: std::mem::transmute::<*mut c_void, OnGraph>(symbol(c"fx_graph_wait")?),
+                replay: std::mem::transmute::<*mut c_void, OnGraph>(symbol(c"fx_graph_replay")?),
+                used: std::mem::transmute::<*mut c_void, OnGraph>(symbol(c"fx_graph_used")?),
+                free: std::mem::transmute::<*mut c_void, _>(symbol(c"fx_graph_free")?),
+            })
+        }
+    }
+
+    /// A pool of memory that graphs may share as long as no two of them run at a time.
+    pub(crate) fn pool(&self) -> Result<Pool, String> {
+        let mut id = [0; 2];
+        // SAFETY: the callee writes two numbers.
+        told(|(why, room)| unsafe { (self.pool)(id.as_mut_ptr(), why, room) })?;
+        Ok(Pool(id))
+    }
+}
+
+/// The name of a pool of memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pool([u64; 2]);
+
+/// A graph: what was recorded, and the memory that it works in.
+#[derive(Debug)]
+pub(crate) struct DeviceGraph {
+    raw: NonNull<c_void>,
+    shim: &'static Shim,
+}
+
+// SAFETY: the C++ object is used by one thread at a time (all methods take `&mut self`), and what it holds (handles of
+// CUDA, which any thread may use, and libtorch's own counters, which are atomic) is not bound to the thread that made it.
+unsafe impl Send for DeviceGraph {}
+
+impl DeviceGraph {
+    /// A graph without content; this thread is on a stream of its own until [`Self::leave`].
+    pub(crate) fn enter(shim: &'static Shim, device: usize) -> Result<Self, String> {
+        let device = c_int::try_from(device).map_err(|_| format!("there is no device {device}"))?;
+        let mut raw = ptr::null_mut();
+        // SAFETY: the callee writes a new graph to `raw` or fails.
+        told(|(why, room)| unsafe { (shim.enter)(device, &raw mut raw, why, room) })?;
+        let raw = NonNull::new(raw).ok_or("no graph was made")?;
+        Ok(Self { raw, shim })
+    }
+
+    /// Begins to record what this thread gives to the device.
+    pub(crate) fn begin(&mut self, pool: Pool) -> Result<(), String> {
+        // SAFETY: the graph is alive, and the callee reads two numbers.
+        told(|(why, room)| unsafe { (self.shim.begin)(self.raw.as_ptr(), pool.0.as_ptr(), why, room) })
+    }
+
+    /// Ends the recording.
+    pub(crate) fn end(&mut self) -> Result<(), String> {
+        self.call(self.shim.end)
+    }
+
+    /// Back to the stream that was left.
+    pub(crate) fn leave(&mut self) -> Result<(), String> {
+        self.call(self.shim.leave)
+    }
+
+    /// Lets the present stream wait until the graph's buffers are free.
+    pub(crate) fn wait(&mut self) -> Result<(), String> {
+        self.call(self.shim.wait)
+    }
+
+    /// Runs what was recorded.
+    pub(crate) fn replay(&mut self) -> Result<(), String> {
+        self.call(self.shim.replay)
+    }
+
+    /// The graph's buffers are in use up to here.
+    pub(crate) fn used(&mut self) -> Result<(), String> {
+        self.call(self.shim.used)
+    }
+
+    fn call(&mut self, function: OnGraph) -> Result<(), String> {
+        // SAFETY: the graph is alive, and the function is one of those that take a graph.
+        told(|(why, room)| unsafe { function(self.raw.as_ptr(), why, room) })
+    }
+}
+
+impl Drop for DeviceGraph {
+    fn drop(&mut self) {
+        // SAFETY: the graph is alive and nobody else has it.
+        unsafe { (self.shim.free)(self.raw.as_ptr()) };
+    }
+}
+
+/// Calls a function that writes a reason where it fails.
+fn told(call: impl FnOnce(Told) -> c_int) -> Result<(), String> {
+    let mut why = [0_u8; 1024];
+    if call((why.as_mut_ptr().cast(), why.len())) == 0 {
+        return Ok(());
+    }
+    let text = CStr::from_bytes_until_nul(&why).map(CStr::to_owned).unwrap_or_else(|_| CString::default());
+    Err(text.to_string_lossy().lines().next().unwrap_or("unknown").to_owned())
+}

@@ -1,0 +1,264 @@
+//! Saving a frozen model and loading it again, without the model that it was frozen from.
+//!
+//! The file is a safetensors file. Its tensors are the folded weights, dense and under the names of the frozen type's
+//! fields (`blocks.0.conv1.weight`); loading packs them for the machine that loads, and folds nothing. What is not a
+//! tensor (strides, an epsilon, which arm of a `match` the model took) stands beside them as text. The head of the file
+//! names the version of fx and the graph that the type was generated from, and a file of another one is refused.
+//!
+//! Every part of a frozen type implements [`State`]; generated types derive it.
+
+mod file;
+mod layers;
+mod values;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::str::FromStr;
+
+use tch::{Kind, Tensor};
+
+pub use fx_macros::State;
+
+use self::file::{File, Head, Stored};
+use super::{Frame, Param};
+use crate::{Error, Freeze, Result};
+
+/// A part of a frozen model that can be saved and loaded.
+pub trait State: Sized {
+    /// Hands over what the part consists of.
+    fn save(&self, to: &mut Saver) -> Result<()>;
+
+    /// Puts the part together again.
+    fn load(from: &mut Loader) -> Result<Self>;
+}
+
+/// The version that a file has to be of.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Writes a frozen model to `path`; `graph` names the graph that its type was generated from.
+///
+/// The file appears when it is complete: until then it has another name in the same folder.
+pub fn save(model: &impl State, frame: &Frame, graph: &str, path: &Path) -> Result<()> {
+    let mut saver = Saver::default();
+    model.save(&mut saver)?;
+    if !saver.refused.is_empty() {
+        let parts = saver.refused.iter().map(|part| format!("`{part}`")).collect::<Vec<_>>().join(", ");
+        return Err(Error::Unsupported {
+            what: format!("saving a frozen `{}` that holds values of the program's own ({parts})", frame.model()),
+            help: "freeze the model anew where it is used, or write the code that reads them with tensors and numbers"
+                .to_owned(),
+        });
+    }
+    let head = Head {
+        version: VERSION.to_owned(),
+        graph: graph.to_owned(),
+        kind: format!("{:?}", frame.kind()),
+        values: saver.values,
+        checksums: BTreeMap::new(),
+    };
+    file::write(path, head, &saver.tensors)
+}
+
+/// Reads a frozen model from `path`; `name` is the model's type, `graph` the graph that the frozen type was generated
+/// from.
+pub fn load<M: State>(name: &'static str, graph: &str, path: &Path, options: &Freeze) -> Result<M> {
+    let file = File::open(path)?;
+    file.check_origin(VERSION, graph)?;
+    file.check_tensors()?;
+    let frame = Frame::loaded(name, options, file.kind()?)?;
+    let _scope = frame.enter();
+    let mut loader = Loader { frame: frame.handle(), file, path: String::new(), read: BTreeSet::new() };
+    let model = M::load(&mut loader)?;
+    loader.file.check_read(&loader.read)?;
+    Ok(model)
+}
+
+/// Gathers the state of a model.
+#[derive(Debug, Default)]
+pub struct Saver {
+    path: String,
+    values: BTreeMap<String, String>,
+    tensors: BTreeMap<String, Stored>,
+    refused: Vec<String>,
+}
+
+impl Saver {
+    /// Saves a part under a name.
+    pub fn field(&mut self, name: &str, part: &impl State) -> Result<()> {
+        self.within(name, |to| part.save(to))
+    }
+
+    /// Notes which variant of an enum is saved.
+    pub fn choose(&mut self, variant: &str) {
+        self.note(CHOICE, variant);
+    }
+
+    /// Goes one step down in the names.
+    pub(crate) fn within<R>(&mut self, name: &str, f: impl FnOnce(&mut Self) -> R) -> R {
+        let outer = self.path.len();
+        descend(&mut self.path, name);
+        let result = f(self);
+        self.path.truncate(outer);
+        result
+    }
+
+    fn note(&mut self, aspect: &str, value: impl ToString) {
+        self.values.insert(format!("{}{aspect}", self.path), value.to_string());
+    }
+
+    fn tensor(&mut self, tensor: &Tensor) -> Result<()> {
+        let stored = Stored::new(tensor)?;
+        if let Some(order) = &stored.order {
+            self.note(ORDER, values::list(order));
+        }
+        self.tensors.insert(self.path.clone(), stored);
+        Ok(())
+    }
+
+    /// The part at this path cannot be saved; all such parts are reported together.
+    pub(crate) fn refuse(&mut self, type_name: &str) {
+        self.refused.push(format!("{}: {type_name}", self.path));
+    }
+}
+
+/// Hands out the state of a model.
+#[derive(Debug)]
+pub struct Loader {
+    frame: Frame,
+    file: File,
+    path: String,
+    read: BTreeSet<String>,
+}
+
+impl Loader {
+    /// Loads the part of that name.
+    pub fn field<T: State>(&mut self, name: &str) -> Result<T> {
+        self.within(name, T::load)
+    }
+
+    /// The variant of an enum that was saved.
+    pub fn choice(&self) -> Result<String> {
+        self.noted(CHOICE)
+    }
+
+    /// What an enum says to a variant that it does not have.
+    pub fn unknown_choice<T>(&self) -> Result<T> {
+        Err(self.file.damaged(&format!("`{}` is `{}`, which is not known", self.path, self.choice()?)))
+    }
+
+    /// The tensor of that name, on the CPU and in the dtype of the file, for a kernel that places it itself.
+    pub(super) fn dense(&mut self, name: &str) -> Result<Tensor> {
+        self.within(name, Self::tensor)
+    }
+
+    /// The frame of the model that is loaded.
+    pub(super) fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    /// Goes one step down in the names.
+    pub(crate) fn within<R>(&mut self, name: &str, f: impl FnOnce(&mut Self) -> R) -> R {
+        let outer = self.path.len();
+        descend(&mut self.path, name);
+        let result = f(self);
+        self.path.truncate(outer);
+        result
+    }
+
+    fn noted<T: FromStr>(&self, aspect: &str) -> Result<T> {
+        let name = format!("{}{aspect}", self.path);
+        let Some(text) = self.file.value(&name) else {
+            return Err(self.file.damaged(&format!("the value `{name}` is missing")));
+        };
+        text.parse().map_err(|_| self.file.damaged(&format!("the value `{name}` is `{text}`")))
+    }
+
+    /// The tensor at this path, on the CPU and in the dtype of the file.
+    fn tensor(&mut self) -> Result<Tensor> {
+        self.read.insert(self.path.clone());
+        let tensor = self.file.tensor(&self.path)?;
+        match self.file.value(&format!("{}{ORDER}", self.path)) {
+            None => Ok(tensor),
+            Some(order) => match values::numbers(order) {
+                Some(order) if is_permutation(&order, tensor.dim()) => {
+                    Ok(tensor.f_permute(&order)?.f_contiguous()?.f_permute(inverse(&order))?)
+                }
+                _ => Err(self.file.damaged(&format!("the order of axes of `{}` is `{order}`", self.path))),
+            },
+        }
+    }
+
+    /// The tensor at this path where and as the model computes with it.
+    fn placed(&mut self) -> Result<Tensor> {
+        let tensor = self.tensor()?;
+        self.frame.place(&tensor)
+    }
+}
+
+/// Which variant of an enum.
+const CHOICE: &str = ":";
+/// Whether there is one.
+const PRESENT: &str = "?";
+/// How many there are.
+const LENGTH: &str = "#";
+/// In which order a tensor's axes lie in memory, where that is not the default.
+const ORDER: &str = "@";
+
+fn descend(path: &mut String, name: &str) {
+    if !path.is_empty() {
+        path.push('.');
+    }
+    path.push_str(name);
+}
+
+fn is_permutation(order: &[i64], rank: usize) -> bool {
+    let mut sorted = order.to_vec();
+    sorted.sort_unstable();
+    sorted.iter().copied().eq((0..).take(rank))
+}
+
+/// The order that undoes `order`, a permutation.
+fn inverse(order: &[i64]) -> Vec<i64> {
+    let position = |axis: i64| (0..).zip(order).find(|&(_, &other)| other == axis).map_or(axis, |(position, _)| position);
+    (0..).take(order.len()).map(position).collect()
+}
+
+/// Made anew from the options and the head of the file.
+impl State for Frame {
+    fn save(&self, _: &mut Saver) -> Result<()> {
+        Ok(())
+    }
+
+    fn load(from: &mut Loader) -> Result<Self> {
+        Ok(from.frame().handle())
+    }
+}
+
+impl State for Param {
+    fn save(&self, to: &mut Saver) -> Result<()> {
+        to.tensor(self)
+    }
+
+    fn load(from: &mut Loader) -> Result<Self> {
+        Ok(Self::new(from.placed()?))
+    }
+}
+
+/// A tensor of a layer that is kept as it was written.
+impl State for Tensor {
+    fn save(&self, to: &mut Saver) -> Result<()> {
+        to.tensor(self)
+    }
+
+    fn load(from: &mut Loader) -> Result<Self> {
+        from.placed()
+    }
+}
+
+/// The dtypes a model can be frozen in, by the names that a file has for them.
+fn kind_named(name: &str) -> Option<Kind> {
+    [Kind::Float, Kind::Double, Kind::Half, Kind::BFloat16].into_iter().find(|kind| format!("{kind:?}") == name)
+}
+
+#[cfg(test)]
+mod tests;

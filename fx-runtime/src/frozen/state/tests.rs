@@ -1,0 +1,286 @@
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tch::{Device, Kind};
+
+use super::super::act::EVERY_ACT;
+use super::super::oracle::{self, randn};
+use super::super::{Act, Captured, Conv, ConvParams, Leaf, Linear};
+use super::*;
+use crate::nn::{self, PaddingMode, VarStore};
+
+/// A frozen model of one part.
+#[derive(State)]
+struct Net<T> {
+    frame: Frame,
+    part: T,
+}
+
+/// A file that goes away with its value.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("fx-state-{}-{}.safetensors", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        Self(std::env::temp_dir().join(name))
+    }
+
+    fn save<T: State>(&self, frame: Frame, part: T) -> Result<Net<T>> {
+        let net = Net { frame, part };
+        save(&net, &net.frame, "Net#1", &self.0)?;
+        Ok(net)
+    }
+
+    fn load<T: State>(&self) -> Result<Net<T>> {
+        load("Net", "Net#1", &self.0, &Freeze::new())
+    }
+
+    fn refusal<T: State>(&self) -> String {
+        self.load::<T>().err().map(|error| error.to_string()).unwrap_or_default()
+    }
+
+    /// Changes the bytes of the file.
+    fn edit(&self, edit: impl FnOnce(Vec<u8>) -> Vec<u8>) {
+        let bytes = std::fs::read(&self.0).unwrap();
+        std::fs::write(&self.0, edit(bytes)).unwrap();
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn round_trip<T: State>(frame: Frame, part: T) -> (T, T) {
+    let scratch = Scratch::new();
+    let saved = scratch.save(frame, part).unwrap();
+    let loaded: Net<T> = scratch.load().unwrap();
+    assert_eq!((loaded.frame.kind(), loaded.frame.model()), (saved.frame.kind(), "Net"));
+    (saved.part, loaded.part)
+}
+
+#[test]
+fn convolutions_are_bit_equal() {
+    for (transposed, groups, axes) in
+        [(false, 1, 2), (false, 4, 2), (false, 8, 2), (false, 1, 1), (false, 2, 3), (true, 1, 2), (true, 2, 2)]
+    {
+        for kind in [Kind::Float, Kind::Double, Kind::BFloat16] {
+            let frame = oracle::frame(Freeze::new().kind(kind));
+            let params = ConvParams { padding: vec![1], groups, transposed, ..ConvParams::default() };
+            let (input, out) = if transposed { (8, 16 / groups) } else { (16, 8 / groups) };
+            let mut shape = vec![input, out];
+            shape.resize(2 + axes, 3);
+            let mut size = vec![2, 8];
+            size.resize(2 + axes, 6);
+            let bias = randn(&[16], kind);
+            let conv = Conv::pack(&frame, &randn(&shape, kind), Some(&bias), &params, Act::Relu).unwrap();
+            let x = randn(&size, kind);
+            // The second call lays the weight out anew.
+            let _ = (conv.run(&x).unwrap(), conv.run(&x).unwrap());
+            let (saved, loaded) = round_trip(frame, conv);
+            let _ = loaded.run(&x).unwrap();
+            assert_eq!(loaded.run(&x).unwrap(), saved.run(&x).unwrap(), "{saved:?} in {kind:?}");
+        }
+    }
+}
+
+#[test]
+fn padding_and_acts_come_back() {
+    for act in EVERY_ACT {
+        let frame = oracle::frame(Freeze::new());
+        let params = ConvParams { padding: vec![2, 1], padding_mode: PaddingMode::Reflect, ..ConvParams::default() };
+        let conv = Conv::pack(&frame, &randn(&[4, 3, 3, 3], Kind::Float), None, &params, act).unwrap();
+        let x = randn(&[1, 3, 5, 6], Kind::Float);
+        let (saved, loaded) = round_trip(frame, conv);
+        assert_eq!(loaded.run(&x).unwrap(), saved.run(&x).unwrap(), "{act:?}");
+    }
+}
+
+#[test]
+fn linear_layers_are_bit_equal() {
+    for (columns, out, act) in [(512, 384, Act::Gelu), (8, 4, Act::Relu)] {
+        let frame = oracle::frame(Freeze::new());
+        let (weight, bias) = (randn(&[out, columns], Kind::Float), randn(&[out], Kind::Float));
+        let linear = Linear::pack(&frame, &weight, Some(&bias), act).unwrap();
+        let x = randn(&[3, columns], Kind::Float);
+        let (saved, loaded) = round_trip(frame, linear);
+        assert_eq!(loaded.run(&x).unwrap(), saved.run(&x).unwrap());
+    }
+}
+
+#[test]
+fn a_batch_norm_behind_a_linear_layer_comes_back() {
+    let vs = VarStore::new(Device::Cpu);
+    let bn = nn::batch_norm1d(vs.root(), 6, nn::BatchNormConfig::default());
+    let frame = oracle::frame(Freeze::new());
+    let linear = Linear::pack_batch_norm(&frame, &randn(&[6, 4], Kind::Float), None, &bn, Act::Relu).unwrap();
+    let (saved, loaded) = round_trip(frame, linear);
+    for sizes in [&[5, 4][..], &[5, 6, 4]] {
+        let x = randn(sizes, Kind::Float);
+        assert_eq!(loaded.run(&x).unwrap(), saved.run(&x).unwrap());
+    }
+}
+
+#[test]
+fn values_come_back_to_the_last_bit() {
+    let numbers = vec![0.1, f64::MIN_POSITIVE, f64::INFINITY, -0.0, 1.0 / 3.0];
+    let part = (vec![1_i64, -7], Some(true), None::<f32>);
+    #[derive(State)]
+    struct Values(Vec<f64>, Vec<i64>, Option<bool>, Option<f32>, [i64; 2], Box<String>);
+    let values = Values(numbers, part.0, part.1, part.2, [3, 4], Box::new("two\nlines \"quoted\"".into()));
+    let (saved, loaded) = round_trip(oracle::frame(Freeze::new()), values);
+    assert!(saved.0.iter().zip(&loaded.0).all(|(a, b)| a.to_bits() == b.to_bits()));
+    assert_eq!((saved.1, saved.2, saved.3), (loaded.1, loaded.2, loaded.3));
+    assert_eq!((saved.4, saved.5), (loaded.4, loaded.5));
+    let (_, loaded) = round_trip(oracle::frame(Freeze::new()), f64::NAN);
+    assert!(loaded.is_nan());
+}
+
+#[test]
+fn a_tensor_lies_in_memory_as_before() {
+    let frame = oracle::frame(Freeze::new());
+    let tensor = randn(&[2, 3, 4, 5], Kind::Float).permute([0, 3, 1, 2]);
+    let ids = Tensor::from_slice(&[1_i64, 2]);
+    let (saved, loaded) =
+        round_trip(oracle::frame(Freeze::new()), vec![frame.param(&tensor).unwrap(), frame.param(&ids).unwrap()]);
+    for (saved, loaded) in saved.iter().zip(&loaded) {
+        assert_eq!((loaded.tensor(), loaded.stride()), (saved.tensor(), saved.stride()));
+    }
+}
+
+#[test]
+fn layers_come_back() {
+    let vs = VarStore::new(Device::Cpu);
+    let p = vs.root();
+    let x = randn(&[2, 4, 8, 8], Kind::Float);
+    let net = nn::seq_t()
+        .add(nn::conv2d(&p / "a", 4, 4, 3, nn::ConvConfig { padding: 1, ..Default::default() }))
+        .add(nn::batch_norm2d(&p / "b", 4, nn::BatchNormConfig::default()))
+        .add(nn::gelu_tanh())
+        .add(nn::seq().add(nn::max_pool2d(2, nn::MaxPoolConfig::default())).add(nn::leaky_relu(0.3)))
+        .add(nn::group_norm(&p / "c", 2, 4, nn::GroupNormConfig::default()))
+        .add(nn::dropout(0.5));
+    let leaf = Leaf::new(&oracle::frame(Freeze::new()), &net).unwrap();
+    let (saved, loaded) = round_trip(oracle::frame(Freeze::new()), leaf);
+    assert_eq!(loaded.run(&x).unwrap(), saved.run(&x).unwrap());
+    assert_eq!(format!("{loaded:?}"), "Leaf(SequentialT)");
+}
+
+#[test]
+fn a_file_can_be_loaded_in_another_dtype() {
+    let scratch = Scratch::new();
+    let frame = oracle::frame(Freeze::new());
+    let param = frame.param(&randn(&[3], Kind::Float)).unwrap();
+    let saved = scratch.save(frame, param).unwrap();
+    let options = Freeze::new().kind(Kind::Double);
+    let loaded: Net<Param> = load("Net", "Net#1", &scratch.0, &options).unwrap();
+    assert_eq!(loaded.part.tensor(), &saved.part.to_kind(Kind::Double));
+}
+
+#[test]
+fn what_cannot_be_saved_is_named_all_at_once() {
+    let scratch = Scratch::new();
+    let parts = vec![Captured::new(std::time::Duration::ZERO), Captured::new(std::time::Duration::ZERO)];
+    let error = scratch.save(oracle::frame(Freeze::new()), parts).err().unwrap().to_string();
+    assert!(error.contains("part.0: core::time::Duration") && error.contains("part.1"), "{error}");
+    let closure = Leaf::new(&oracle::frame(Freeze::new()), &nn::seq().add_fn(Tensor::relu)).unwrap();
+    let error = scratch.save(oracle::frame(Freeze::new()), closure).err().unwrap().to_string();
+    assert!(error.contains("part.layers.0: Closure"), "{error}");
+    assert!(!scratch.0.exists());
+}
+
+#[test]
+fn another_graph_or_version_is_refused_by_both_names() {
+    let scratch = Scratch::new();
+    scratch.save(oracle::frame(Freeze::new()), 1_i64).unwrap();
+    let error = load::<Net<i64>>("Net", "Net#2", &scratch.0, &Freeze::new()).err().unwrap().to_string();
+    assert!(error.contains("the graph Net#1") && error.contains("this program's is Net#2"), "{error}");
+    let digits = VERSION.len();
+    scratch.edit(|mut bytes| {
+        let at = bytes.windows(digits).position(|part| part == VERSION.as_bytes()).unwrap();
+        bytes[at..at + digits].fill(b'9');
+        bytes
+    });
+    let error = scratch.refusal::<i64>();
+    assert!(error.contains(&format!("saved by fx {}", "9".repeat(digits))), "{error}");
+    assert!(error.contains(&format!("this is fx {VERSION}")), "{error}");
+}
+
+fn two_params(scratch: &Scratch) {
+    let frame = oracle::frame(Freeze::new());
+    let params = vec![frame.param(&randn(&[3], Kind::Float)).unwrap(), frame.param(&randn(&[4], Kind::Float)).unwrap()];
+    scratch.save(frame, params).unwrap();
+}
+
+#[test]
+fn a_truncated_file_is_refused() {
+    let scratch = Scratch::new();
+    two_params(&scratch);
+    let whole = std::fs::read(&scratch.0).unwrap();
+    for length in [0, 7, 8, 100, whole.len() - 1] {
+        scratch.edit(|_| whole[..length].to_vec());
+        let error = scratch.refusal::<Vec<Param>>();
+        assert!(error.contains("truncated"), "{length} bytes: {error}");
+    }
+    scratch.edit(|_| [whole.as_slice(), b"more"].concat());
+    assert!(!scratch.refusal::<Vec<Param>>().is_empty());
+}
+
+#[test]
+fn corrupt_tensors_are_all_named() {
+    let scratch = Scratch::new();
+    two_params(&scratch);
+    scratch.edit(|mut bytes| {
+        let end = bytes.len();
+        bytes[end - 28] ^= 1;
+        bytes[end - 1] ^= 1;
+        bytes
+    });
+    let error = scratch.refusal::<Vec<Param>>();
+    assert!(error.contains("2 tensors are corrupt: `part.0`, `part.1`"), "{error}");
+}
+
+/// Calls a tensor of the file otherwise.
+fn rename(scratch: &Scratch, from: &str, to: &str) {
+    assert_eq!(from.len(), to.len());
+    scratch.edit(|mut bytes| {
+        let quoted = format!("\"{from}\":{{");
+        let at = bytes.windows(quoted.len()).position(|part| part == quoted.as_bytes()).unwrap();
+        bytes[at + 1..=at + to.len()].copy_from_slice(to.as_bytes());
+        bytes
+    });
+}
+
+#[test]
+fn missing_tensors_are_all_named() {
+    let scratch = Scratch::new();
+    two_params(&scratch);
+    rename(&scratch, "part.0", "part.8");
+    rename(&scratch, "part.1", "part.9");
+    let error = scratch.refusal::<Vec<Param>>();
+    assert!(error.contains("2 tensors are missing: `part.0`, `part.1`"), "{error}");
+    assert!(error.contains("2 tensors are unexpected: `part.8`, `part.9`"), "{error}");
+}
+
+#[test]
+fn other_files_are_refused() {
+    let scratch = Scratch::new();
+    assert!(scratch.refusal::<i64>().contains("No such file"));
+    let no_tensors: [(&str, safetensors::tensor::TensorView<'_>); 0] = [];
+    std::fs::write(&scratch.0, safetensors::serialize(no_tensors, None).unwrap()).unwrap();
+    assert!(scratch.refusal::<i64>().contains("not of a frozen model"), "{}", scratch.refusal::<i64>());
+}
+
+#[test]
+fn the_same_model_gives_the_same_bytes() {
+    let scratch = [Scratch::new(), Scratch::new()];
+    let weights: Vec<Tensor> = (0..20).map(|_| randn(&[3], Kind::Float)).collect();
+    for scratch in &scratch {
+        let frame = oracle::frame(Freeze::new());
+        let params: Vec<Param> = weights.iter().map(|weight| frame.param(weight).unwrap()).collect();
+        scratch.save(frame, params).unwrap();
+    }
+    assert_eq!(std::fs::read(&scratch[0].0).unwrap(), std::fs::read(&scratch[1].0).unwrap());
+}
