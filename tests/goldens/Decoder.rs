@@ -2,7 +2,7 @@
 /// [`Decoder`] frozen for inference; made by [`Decoder::freeze`].
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
-#[derive(Debug)]
+#[derive(Debug, ::fx_runtime::frozen::State)]
 pub struct DecoderFrozen {
     frame: ::fx_runtime::frozen::Frame,
     /// `up1, bn1, relu` (src/convolutions.rs:112)
@@ -91,12 +91,56 @@ impl DecoderFrozen {
     pub fn try_forward(&self, xs: &Tensor) -> ::fx_runtime::Result<Tensor> {
         use ::fx_runtime::frozen as fx;
         use ::fx_runtime::frozen::prelude::*;
+        if let Some(graphs) = self.frame.graphs() {
+            return graphs
+                .run(&[Some(xs)], |recorded| self.try_forward(recorded.tensor(0)?));
+        }
         let scope = self.frame.enter();
         let xs = scope.input("xs", xs)?;
         let mut ys = self.up1.run(&xs).at("up1, bn1, relu", "src/convolutions.rs:112")?;
         ys = self.up2.run(&ys).at("up2, bn2, gelu", "src/convolutions.rs:113")?;
         let sigmoid = self.up3.run(&ys).at("up3, sigmoid", "src/convolutions.rs:114")?;
         scope.output(sigmoid)
+    }
+}
+impl DecoderFrozen {
+    /// Runs the model on zeros of each of these shapes, so that later calls find everything set up, and says
+    /// for which inputs it is recorded as a CUDA graph.
+    ///
+    /// # Errors
+    /// What `try_forward` returns.
+    #[allow(unused, clippy::all, clippy::pedantic)]
+    pub fn warm_up<S: Clone + Into<::fx_runtime::Example>>(
+        &self,
+        shapes: &[S],
+    ) -> ::fx_runtime::Result<::fx_runtime::GraphReport> {
+        for xs in shapes {
+            let xs = self.frame.example(xs.clone())?;
+            for _ in 0..2 {
+                self.try_forward(&xs)?;
+            }
+        }
+        Ok(self.frame.graph_report())
+    }
+}
+impl DecoderFrozen {
+    const GRAPH: &'static str = "Decoder#3663d5f7bb597dd1";
+    /// Writes the folded weights, and all else that a call needs, to a safetensors file.
+    ///
+    /// # Errors
+    /// Names the parts that cannot be saved: values of the program's own that carried code reads.
+    pub fn save(&self, path: impl AsRef<::std::path::Path>) -> ::fx_runtime::Result<()> {
+        ::fx_runtime::frozen::save(self, &self.frame, Self::GRAPH, path.as_ref())
+    }
+    /// Reads what [`Self::save`] has written, without the model, on the CPU unless `options` say otherwise.
+    ///
+    /// # Errors
+    /// Refuses a file of another version of fx or of another graph, and one that is damaged.
+    pub fn load(
+        path: impl AsRef<::std::path::Path>,
+        options: &::fx_runtime::Freeze,
+    ) -> ::fx_runtime::Result<Self> {
+        ::fx_runtime::frozen::load("Decoder", Self::GRAPH, path.as_ref(), options)
     }
 }
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Decoder_graph.rs"));

@@ -2,7 +2,7 @@
 /// [`InPlace`] frozen for inference; made by [`InPlace::freeze`].
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
-#[derive(Debug)]
+#[derive(Debug, ::fx_runtime::frozen::State)]
 pub struct InPlaceFrozen {
     frame: ::fx_runtime::frozen::Frame,
     /// `conv` (src/effects.rs:74)
@@ -68,6 +68,50 @@ impl InPlaceFrozen {
             .f_fill_(0.25)
             .at("fill_", "src/effects.rs:81")?;
         scope.output(sum)
+    }
+}
+impl InPlaceFrozen {
+    /// Runs the model on zeros of each of these shapes, so that later calls find everything set up, and says
+    /// for which inputs it is recorded as a CUDA graph.
+    ///
+    /// # Errors
+    /// What `try_forward` returns.
+    #[allow(unused, clippy::all, clippy::pedantic)]
+    pub fn warm_up<S: Clone + Into<::fx_runtime::Example>>(
+        &self,
+        shapes: &[S],
+    ) -> ::fx_runtime::Result<::fx_runtime::GraphReport> {
+        for xs in shapes {
+            let xs = self.frame.example(xs.clone())?;
+            for _ in 0..2 {
+                self.try_forward(&xs)?;
+            }
+        }
+        Ok(
+            ::fx_runtime::GraphReport::never(
+                "`relu_` (src/effects.rs:77) is more than a computation",
+            ),
+        )
+    }
+}
+impl InPlaceFrozen {
+    const GRAPH: &'static str = "InPlace#1152fbbbc749ecf2";
+    /// Writes the folded weights, and all else that a call needs, to a safetensors file.
+    ///
+    /// # Errors
+    /// Names the parts that cannot be saved: values of the program's own that carried code reads.
+    pub fn save(&self, path: impl AsRef<::std::path::Path>) -> ::fx_runtime::Result<()> {
+        ::fx_runtime::frozen::save(self, &self.frame, Self::GRAPH, path.as_ref())
+    }
+    /// Reads what [`Self::save`] has written, without the model, on the CPU unless `options` say otherwise.
+    ///
+    /// # Errors
+    /// Refuses a file of another version of fx or of another graph, and one that is damaged.
+    pub fn load(
+        path: impl AsRef<::std::path::Path>,
+        options: &::fx_runtime::Freeze,
+    ) -> ::fx_runtime::Result<Self> {
+        ::fx_runtime::frozen::load("InPlace", Self::GRAPH, path.as_ref(), options)
     }
 }
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/InPlace_graph.rs"));

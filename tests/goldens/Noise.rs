@@ -2,7 +2,7 @@
 /// [`Noise`] frozen for inference; made by [`Noise::freeze`].
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
-#[derive(Debug)]
+#[derive(Debug, ::fx_runtime::frozen::State)]
 pub struct NoiseFrozen {
     frame: ::fx_runtime::frozen::Frame,
     /// `conv` (src/effects.rs:26)
@@ -50,6 +50,10 @@ impl NoiseFrozen {
     pub fn try_forward(&self, xs: &Tensor) -> ::fx_runtime::Result<Tensor> {
         use ::fx_runtime::frozen as fx;
         use ::fx_runtime::frozen::prelude::*;
+        if let Some(graphs) = self.frame.graphs() {
+            return graphs
+                .run(&[Some(xs)], |recorded| self.try_forward(recorded.tensor(0)?));
+        }
         let scope = self.frame.enter();
         let xs = scope.input("xs", xs)?;
         let ys = self.conv.run(&xs).at("conv", "src/effects.rs:26")?;
@@ -63,6 +67,46 @@ impl NoiseFrozen {
         drop(ys);
         let sub = add.f_sub(&second).at("sub", "src/effects.rs:30")?;
         scope.output(sub)
+    }
+}
+impl NoiseFrozen {
+    /// Runs the model on zeros of each of these shapes, so that later calls find everything set up, and says
+    /// for which inputs it is recorded as a CUDA graph.
+    ///
+    /// # Errors
+    /// What `try_forward` returns.
+    #[allow(unused, clippy::all, clippy::pedantic)]
+    pub fn warm_up<S: Clone + Into<::fx_runtime::Example>>(
+        &self,
+        shapes: &[S],
+    ) -> ::fx_runtime::Result<::fx_runtime::GraphReport> {
+        for xs in shapes {
+            let xs = self.frame.example(xs.clone())?;
+            for _ in 0..2 {
+                self.try_forward(&xs)?;
+            }
+        }
+        Ok(self.frame.graph_report())
+    }
+}
+impl NoiseFrozen {
+    const GRAPH: &'static str = "Noise#3ef2c0c0862a5476";
+    /// Writes the folded weights, and all else that a call needs, to a safetensors file.
+    ///
+    /// # Errors
+    /// Names the parts that cannot be saved: values of the program's own that carried code reads.
+    pub fn save(&self, path: impl AsRef<::std::path::Path>) -> ::fx_runtime::Result<()> {
+        ::fx_runtime::frozen::save(self, &self.frame, Self::GRAPH, path.as_ref())
+    }
+    /// Reads what [`Self::save`] has written, without the model, on the CPU unless `options` say otherwise.
+    ///
+    /// # Errors
+    /// Refuses a file of another version of fx or of another graph, and one that is damaged.
+    pub fn load(
+        path: impl AsRef<::std::path::Path>,
+        options: &::fx_runtime::Freeze,
+    ) -> ::fx_runtime::Result<Self> {
+        ::fx_runtime::frozen::load("Noise", Self::GRAPH, path.as_ref(), options)
     }
 }
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Noise_graph.rs"));

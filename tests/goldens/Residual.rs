@@ -2,7 +2,7 @@
 /// [`Residual`] frozen for inference; made by [`Residual::freeze`].
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
-#[derive(Debug)]
+#[derive(Debug, ::fx_runtime::frozen::State)]
 pub struct ResidualFrozen {
     frame: ::fx_runtime::frozen::Frame,
     /// `stem, bn, relu` (src/residual.rs:88)
@@ -11,7 +11,7 @@ pub struct ResidualFrozen {
     /// `fc` (src/residual.rs:93)
     fc: ::fx_runtime::frozen::Linear,
 }
-#[derive(Debug)]
+#[derive(Debug, ::fx_runtime::frozen::State)]
 struct ResidualFrozenBlocks {
     /// `blocks.*.{conv1, bn1}, relu` (src/residual.rs:49)
     conv1: ::fx_runtime::frozen::Conv,
@@ -19,7 +19,7 @@ struct ResidualFrozenBlocks {
     /// `blocks.*.{conv2, bn2}, add, relu` (src/residual.rs:55)
     conv2: ::fx_runtime::frozen::Conv,
 }
-#[derive(Debug)]
+#[derive(Debug, ::fx_runtime::frozen::State)]
 struct ResidualFrozenBlocksShortcut {
     /// `blocks.*.shortcut.{conv, bn}` (src/residual.rs:52)
     shortcut_conv: ::fx_runtime::frozen::Conv,
@@ -161,6 +161,13 @@ impl ResidualFrozen {
     ) -> ::fx_runtime::Result<Tensor> {
         use ::fx_runtime::frozen as fx;
         use ::fx_runtime::frozen::prelude::*;
+        if let Some(graphs) = self.frame.graphs() {
+            return graphs
+                .run(
+                    &[Some(xs)],
+                    |recorded| self.try_forward_t(recorded.tensor(0)?, train),
+                );
+        }
         let scope = self.frame.enter();
         let xs = scope.input("xs", xs)?;
         scope.inference_only("train", train)?;
@@ -194,6 +201,46 @@ impl ResidualFrozen {
         drop(adaptive_avg_pool2d);
         let fc = self.fc.run(&ys).at("fc", "src/residual.rs:93")?;
         scope.output(fc)
+    }
+}
+impl ResidualFrozen {
+    /// Runs the model on zeros of each of these shapes, so that later calls find everything set up, and says
+    /// for which inputs it is recorded as a CUDA graph.
+    ///
+    /// # Errors
+    /// What `try_forward_t` returns.
+    #[allow(unused, clippy::all, clippy::pedantic)]
+    pub fn warm_up<S: Clone + Into<::fx_runtime::Example>>(
+        &self,
+        shapes: &[S],
+    ) -> ::fx_runtime::Result<::fx_runtime::GraphReport> {
+        for xs in shapes {
+            let xs = self.frame.example(xs.clone())?;
+            for _ in 0..2 {
+                self.try_forward_t(&xs, false)?;
+            }
+        }
+        Ok(self.frame.graph_report())
+    }
+}
+impl ResidualFrozen {
+    const GRAPH: &'static str = "Residual#8b6142dc6402c0a6";
+    /// Writes the folded weights, and all else that a call needs, to a safetensors file.
+    ///
+    /// # Errors
+    /// Names the parts that cannot be saved: values of the program's own that carried code reads.
+    pub fn save(&self, path: impl AsRef<::std::path::Path>) -> ::fx_runtime::Result<()> {
+        ::fx_runtime::frozen::save(self, &self.frame, Self::GRAPH, path.as_ref())
+    }
+    /// Reads what [`Self::save`] has written, without the model, on the CPU unless `options` say otherwise.
+    ///
+    /// # Errors
+    /// Refuses a file of another version of fx or of another graph, and one that is damaged.
+    pub fn load(
+        path: impl AsRef<::std::path::Path>,
+        options: &::fx_runtime::Freeze,
+    ) -> ::fx_runtime::Result<Self> {
+        ::fx_runtime::frozen::load("Residual", Self::GRAPH, path.as_ref(), options)
     }
 }
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Residual_graph.rs"));

@@ -2,7 +2,7 @@
 /// [`Tokens`] frozen for inference; made by [`Tokens::freeze`].
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
-#[derive(Debug)]
+#[derive(Debug, ::fx_runtime::frozen::State)]
 pub struct TokensFrozen {
     frame: ::fx_runtime::frozen::Frame,
     /// `embedding` (src/dense.rs:109)
@@ -71,6 +71,10 @@ impl TokensFrozen {
     pub fn try_forward(&self, ids: &Tensor) -> ::fx_runtime::Result<Tensor> {
         use ::fx_runtime::frozen as fx;
         use ::fx_runtime::frozen::prelude::*;
+        if let Some(graphs) = self.frame.graphs() {
+            return graphs
+                .run(&[Some(ids)], |recorded| self.try_forward(recorded.tensor(0)?));
+        }
         let scope = self.frame.enter();
         let ids = scope.input("ids", ids)?;
         let embedding = self.embedding.run(&ids).at("embedding", "src/dense.rs:109")?;
@@ -82,6 +86,46 @@ impl TokensFrozen {
         drop(ys);
         let mean = fc2.f_mean_dim(1, false, None).at("mean", "src/dense.rs:111")?;
         scope.output(mean)
+    }
+}
+impl TokensFrozen {
+    /// Runs the model on zeros of each of these shapes, so that later calls find everything set up, and says
+    /// for which inputs it is recorded as a CUDA graph.
+    ///
+    /// # Errors
+    /// What `try_forward` returns.
+    #[allow(unused, clippy::all, clippy::pedantic)]
+    pub fn warm_up<S: Clone + Into<::fx_runtime::Example>>(
+        &self,
+        shapes: &[S],
+    ) -> ::fx_runtime::Result<::fx_runtime::GraphReport> {
+        for ids in shapes {
+            let ids = self.frame.example(ids.clone())?;
+            for _ in 0..2 {
+                self.try_forward(&ids)?;
+            }
+        }
+        Ok(self.frame.graph_report())
+    }
+}
+impl TokensFrozen {
+    const GRAPH: &'static str = "Tokens#f6287963210e185e";
+    /// Writes the folded weights, and all else that a call needs, to a safetensors file.
+    ///
+    /// # Errors
+    /// Names the parts that cannot be saved: values of the program's own that carried code reads.
+    pub fn save(&self, path: impl AsRef<::std::path::Path>) -> ::fx_runtime::Result<()> {
+        ::fx_runtime::frozen::save(self, &self.frame, Self::GRAPH, path.as_ref())
+    }
+    /// Reads what [`Self::save`] has written, without the model, on the CPU unless `options` say otherwise.
+    ///
+    /// # Errors
+    /// Refuses a file of another version of fx or of another graph, and one that is damaged.
+    pub fn load(
+        path: impl AsRef<::std::path::Path>,
+        options: &::fx_runtime::Freeze,
+    ) -> ::fx_runtime::Result<Self> {
+        ::fx_runtime::frozen::load("Tokens", Self::GRAPH, path.as_ref(), options)
     }
 }
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Tokens_graph.rs"));

@@ -1,6 +1,7 @@
 //! A model of this crate as something to freeze and run, whatever its forward is called.
 
 use std::fmt::Debug;
+use std::path::Path;
 
 use fx_runtime::{Device, Error, Freeze, Kind, Module, Tensor, nn};
 use fx_tests::{convolutions, dense, effects, folding, leading, merging, residual};
@@ -23,6 +24,12 @@ pub(crate) trait Subject: Module + Sized {
 
     /// The frozen forward that returns its errors.
     fn run(frozen: &Self::Frozen, xs: &Tensor) -> Result<Tensor, Error>;
+
+    /// Writes the frozen form to a file.
+    fn save(frozen: &Self::Frozen, path: &Path) -> Result<(), Error>;
+
+    /// Reads a frozen form from a file.
+    fn load(path: &Path, options: &Freeze) -> Result<Self::Frozen, Error>;
 }
 
 macro_rules! subjects {
@@ -46,6 +53,14 @@ macro_rules! subjects {
 
             fn run(frozen: &Self::Frozen, xs: &Tensor) -> Result<Tensor, Error> {
                 frozen.$try_forward(xs $(, $train)?)
+            }
+
+            fn save(frozen: &Self::Frozen, path: &Path) -> Result<(), Error> {
+                frozen.save(path)
+            }
+
+            fn load(path: &Path, options: &Freeze) -> Result<Self::Frozen, Error> {
+                $module::$frozen::load(path, options)
             }
         })*
     };

@@ -1,0 +1,90 @@
+//! A frozen model that was saved and loaded is the frozen model, to the last bit.
+
+use fx_runtime::{Backend, Freeze, GraphReport, Kind, Tensor};
+use fx_tests::{convolutions, dense, effects, folding, residual};
+
+use crate::folder::Folder;
+use crate::subject::{Subject, model};
+use crate::values::{ids, tensor};
+
+/// Saves and loads in several dtypes and with both sorts of kernels, and compares on one input, three times: the
+/// kernels get to know its shape.
+fn comes_back<S: Subject>(shape: &[i64]) {
+    let folder = Folder::new(&format!("saved-{}", std::any::type_name::<S>().replace("::", "-")));
+    for kind in [Kind::Float, Kind::Double, Kind::BFloat16] {
+        let model = model::<S>(kind);
+        let xs = tensor(shape, 1.0).to_kind(kind);
+        for options in [Backend::Best, Backend::Composed].map(|backend| Freeze::new().backend(backend)) {
+            let frozen = model.frozen(&options).expect("it freezes");
+            let path = folder.join("model.safetensors");
+            S::save(&frozen, &path).expect("it is saved");
+            let loaded = S::load(&path, &options).expect("it is loaded");
+            for _ in 0..3 {
+                let expected = S::run(&frozen, &xs).expect("it runs");
+                assert_eq!(S::run(&loaded, &xs).expect("it runs"), expected, "{kind:?} {options:?}");
+            }
+            assert_eq!(format!("{loaded:?}"), format!("{frozen:?}"));
+        }
+    }
+}
+
+macro_rules! saved {
+    ($($test:ident: $($module:ident::$model:ident $shape:expr),*;)*) => {
+        $(#[test]
+        fn $test() {
+            $(comes_back::<$module::$model>(&$shape);)*
+        })*
+    };
+}
+
+saved! {
+    loops_and_options: residual::Residual [2, 3, 16, 16], residual::Numbered [2, 6];
+    convolutions_of_every_sort: convolutions::Depthwise [2, 6, 8, 8], convolutions::Dilated [2, 4, 12, 12],
+        convolutions::Decoder [2, 8, 8, 8], convolutions::Waves [2, 4, 16], convolutions::Volume [2, 2, 4, 8, 4],
+        convolutions::Padded [2, 3, 8, 8], convolutions::Plain [2, 1, 16, 16], convolutions::NoAffine [2, 3, 8, 8];
+    dense_layers: dense::Activations [5, 256], dense::Layers [5, 16], dense::Grouped [2, 3, 8, 8];
+    folded_norms: folding::Transposed [2, 4, 8, 8], folding::LinearNorm [4, 5], folding::LinearNorm [4, 7, 5],
+        folding::Borders [2, 3, 8, 8];
+}
+
+/// Token ids are integers in any dtype of the model.
+#[test]
+fn embeddings() {
+    let folder = Folder::new("saved-embeddings");
+    let frozen = model::<dense::Tokens>(Kind::Float).frozen(&Freeze::new()).expect("it freezes");
+    let path = folder.join("tokens.safetensors");
+    dense::Tokens::save(&frozen, &path).expect("it is saved");
+    let loaded = dense::Tokens::load(&path, &Freeze::new()).expect("it is loaded");
+    let ids: Tensor = ids(&[2, 7], dense::Tokens::VOCABULARY);
+    let [expected, found] = [&frozen, &loaded].map(|frozen| dense::Tokens::run(frozen, &ids).expect("it runs"));
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_file_of_another_model_is_refused_by_both_names() {
+    let folder = Folder::new("saved-another");
+    let path = folder.join("model.safetensors");
+    let frozen = model::<residual::Residual>(Kind::Float).frozen(&Freeze::new()).expect("it freezes");
+    frozen.save(&path).expect("it is saved");
+    let error = residual::NumberedFrozen::load(&path, &Freeze::new()).expect_err("another model").to_string();
+    assert!(error.contains("saved from the graph Residual#") && error.contains("this program's is Numbered#"), "{error}");
+}
+
+#[test]
+fn a_warm_up_runs_the_model_and_says_what_is_recorded() {
+    let frozen = model::<residual::Residual>(Kind::Float).frozen(&Freeze::new()).expect("it freezes");
+    let report = frozen.warm_up(&[[1, 3, 16, 16], [4, 3, 8, 8]]).expect("it runs");
+    assert_eq!(report, GraphReport::never("`Freeze::cuda_graphs` was not set"));
+    assert!(frozen.warm_up(&[[1, 4, 16, 16]]).is_err(), "four channels");
+    let asked = model::<residual::Residual>(Kind::Float).frozen(&Freeze::new().cuda_graphs(true)).expect("it freezes");
+    let report = asked.warm_up(&[[1, 3, 16, 16]]).expect("it runs").to_string();
+    assert_eq!(report, "no CUDA graphs: the model was frozen for Cpu");
+}
+
+#[test]
+fn what_is_never_recorded_is_named() {
+    let frozen = model::<effects::InPlace>(Kind::Float).frozen(&Freeze::new().cuda_graphs(true)).expect("it freezes");
+    let shapes: [[i64; 4]; 0] = [];
+    let report = frozen.warm_up(&shapes).expect("nothing is run").to_string();
+    assert!(report.contains("`relu_` (src/effects.rs:") && report.contains("more than a computation"), "{report}");
+}
