@@ -129,7 +129,16 @@ mod tests {
 
     #[test]
     fn fields_under_their_names() {
-        check(quote!(struct Blocks<T> { conv1: Conv, r#type: T, #[state(default = Init::Const(0.0))] init: Init }), &expect![[r##"
+        check(
+            quote!(
+                struct Blocks<T> {
+                    conv1: Conv,
+                    r#type: T,
+                    #[state(default = Init::Const(0.0))]
+                    init: Init,
+                }
+            ),
+            &expect![[r##"
             #[automatically_derived]
             #[allow(unused_variables)]
             impl<T> ::fx_runtime::frozen::State for Blocks<T>
@@ -149,12 +158,21 @@ mod tests {
                     })
                 }
             }
-        "##]]);
+        "##]],
+        );
     }
 
     #[test]
     fn a_choice_by_its_name() {
-        check(quote!(enum Act { Relu, LeakyRelu(f64), Clamp(f64, f64) }), &expect![[r##"
+        check(
+            quote!(
+                enum Act {
+                    Relu,
+                    LeakyRelu(f64),
+                    Clamp(f64, f64),
+                }
+            ),
+            &expect![[r##"
             #[automatically_derived]
             #[allow(unused_variables)]
             impl ::fx_runtime::frozen::State for Act {
@@ -193,6 +211,7 @@ mod tests {
                     }
                 }
             }
-        "##]]);
+        "##]],
+        );
     }
 }

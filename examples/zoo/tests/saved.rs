@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use fx_runtime::Freeze;
 use resnet18::{Error, weights};
-use zoo::reference::model;
 use zoo::BertModel;
 use zoo::bert_base::BertModelFrozen;
+use zoo::reference::model;
 
 #[test]
 fn bert_base_comes_back_bit_for_bit() -> Result<(), Error> {
@@ -25,10 +25,7 @@ fn bert_base_comes_back_bit_for_bit() -> Result<(), Error> {
     let loaded = loaded?;
     println!("freeze {freeze:?}, load {load:?}");
     for _ in 0..2 {
-        assert_eq!(
-            loaded.try_forward_t(&ids, None, None, false)?,
-            frozen.try_forward_t(&ids, None, None, false)?
-        );
+        assert_eq!(loaded.try_forward_t(&ids, None, None, false)?, frozen.try_forward_t(&ids, None, None, false)?);
     }
     Ok(())
 }

@@ -58,14 +58,14 @@ impl Emitter<'_> {
     pub(super) fn warm_up(&self) -> String {
         let signature = &self.traced.signature;
         let Some(inputs) = self.inputs().filter(|_| signature.name != "warm_up") else { return String::new() };
-        let (mut shapes, mut examples, mut handed) = (Vec::new(), String::new(), Vec::new());
+        let (mut shapes, mut examples, mut handed) = (Vec::new(), Vec::new(), Vec::new());
         for (param, input) in signature.params.iter().zip(&inputs) {
             let name = param_name(param);
             match input {
                 Input::Fixed => handed.push(param.fixed.unwrap_or_default().to_string()),
                 Input::Optional => handed.push("None".to_owned()),
                 Input::Tensor => {
-                    examples.push_str(&format!("let {name} = self.frame.example({name}.clone())?;\n"));
+                    examples.push(format!("let {name} = self.frame.example({name}.clone())?;"));
                     handed.push(if param.is_ref { format!("&{name}") } else { format!("{name}.shallow_clone()") });
                     shapes.push(name);
                 }
@@ -76,7 +76,8 @@ impl Emitter<'_> {
             [one] => (one.clone(), "S".to_owned()),
             many => (format!("[{}]", many.join(", ")), format!("[S; {}]", many.len())),
         };
-        let (name, frozen, handed) = (&signature.name, &self.name, handed.join(", "));
+        let (examples, handed) = (examples.join("\n"), handed.join(", "));
+        let (name, frozen) = (&signature.name, &self.name);
         let report = match self.unrecorded() {
             None => "self.frame.graph_report()".to_owned(),
             Some(reason) => format!("::fx_runtime::GraphReport::never({reason:?})"),

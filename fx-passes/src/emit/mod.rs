@@ -42,7 +42,8 @@ pub fn item(index: &Index, traced: &Traced, optimized: &Graph, graph_file: &str)
     let emitter = Emitter::new(index, traced, optimized);
     let path = format!("/fx/{graph_file}");
     let rest = format!("::core::include!(::core::concat!(::core::env!(\"OUT_DIR\"), {path:?}));\n");
-    let frozen = [emitter.types(), emitter.freeze(), emitter.forward(), emitter.warm_up(), emitter.state(), rest].concat();
+    let frozen =
+        [emitter.types(), emitter.freeze(), emitter.forward(), emitter.warm_up(), emitter.state(), rest].concat();
     let graph = pretty(&instance::emit(index, traced))?;
     Ok(Printed { frozen: pretty(&frozen)?, graph, unrecorded: emitter.unrecorded() })
 }

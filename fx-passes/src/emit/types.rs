@@ -21,7 +21,10 @@ impl Emitter<'_> {
             let (doc, frame) =
                 if root { (self.doc(), "frame: ::fx_runtime::frozen::Frame,") } else { (String::new(), "") };
             let visibility = if root { "pub " } else { "" };
-            out.push_str(&format!("{doc}#[derive(Debug, ::fx_runtime::frozen::State)]\n{visibility}struct {} {{ {frame} {fields} }}\n", scope.name));
+            out.push_str(&format!(
+                "{doc}#[derive(Debug, ::fx_runtime::frozen::State)]\n{visibility}struct {} {{ {frame} {fields} }}\n",
+                scope.name
+            ));
         }
         for decided in
             self.plan.scopes.values().flat_map(|scope| &scope.fields).filter_map(|id| self.plan.decided.get(id))

@@ -17,15 +17,13 @@ pub(super) fn folder() -> Option<PathBuf> {
 
 /// `name-0123456789abcdef…`: two FNV-1a hashes of the parts, 128 bits together.
 pub(super) fn key(name: &str, parts: &[&str]) -> String {
-    let mut key = format!("{name}-");
-    for seed in [0_u8, 1] {
+    let hash = |seed: u8| {
         let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
-        let hash = std::iter::once(seed).chain(bytes).fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
-        key.push_str(&format!("{hash:016x}"));
-    }
-    key
+        std::iter::once(seed)
+            .chain(bytes)
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+    };
+    format!("{name}-{:016x}{:016x}", hash(0), hash(1))
 }
 
 /// Lets `write` make a file, which then appears under its name.
@@ -35,8 +33,9 @@ pub(super) fn write_with(path: &Path, write: impl FnOnce(&Path) -> Result<(), St
     fs::create_dir_all(folder).map_err(|error| format!("cannot make `{}`: {error}", folder.display()))?;
     let turn = COUNT.fetch_add(1, Ordering::Relaxed);
     let partial = path.with_extension(format!("{}-{turn}.partial", std::process::id()));
-    let written = write(&partial)
-        .and_then(|()| fs::rename(&partial, path).map_err(|error| format!("cannot write `{}`: {error}", path.display())));
+    let written = write(&partial).and_then(|()| {
+        fs::rename(&partial, path).map_err(|error| format!("cannot write `{}`: {error}", path.display()))
+    });
     if written.is_err() {
         // What is left of it is of no use.
         let _ = fs::remove_file(&partial);

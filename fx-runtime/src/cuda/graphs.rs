@@ -354,17 +354,18 @@ impl Graphs {
         while kept.entries.len() >= self.limit {
             kept.entries.remove(0);
         }
-        let buffers: Vec<Option<Tensor>> = inputs.iter().map(|input| input.map(copied).transpose()).collect::<Result<_>>()?;
+        let buffers: Vec<Option<Tensor>> =
+            inputs.iter().map(|input| input.map(copied).transpose()).collect::<Result<_>>()?;
         let lent: Vec<Option<&Tensor>> = buffers.iter().map(Option::as_ref).collect();
         let mut outputs = None;
-        let recorded = recorder.record(&mut |phase| {
+        let outcome = recorder.record(&mut |phase| {
             let result = forward(Arguments(&lent))?;
             if phase == Phase::Recording {
                 outputs = Some(result);
             }
             Ok(())
         })?;
-        match (recorded, outputs) {
+        match (outcome, outputs) {
             (Recorded::Done(recording), Some(outputs)) => {
                 let key = key.clone();
                 kept.entries.push(Entry { key, inputs: buffers, outputs: Box::new(outputs), recording });

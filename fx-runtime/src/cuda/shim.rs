@@ -88,9 +88,10 @@ impl Places {
         if !headers.join("ATen/cuda/CUDAGraph.h").exists() {
             return Err(format!("libtorch's headers are not in `{}`", headers.display()));
         }
-        let cuda = self.cuda_headers.iter().find(|folder| {
-            ["cuda_runtime_api.h", "crt/host_defines.h"].iter().all(|name| folder.join(name).exists())
-        });
+        let cuda = self
+            .cuda_headers
+            .iter()
+            .find(|folder| ["cuda_runtime_api.h", "crt/host_defines.h"].iter().all(|name| folder.join(name).exists()));
         let cuda = cuda.ok_or_else(|| {
             let looked: Vec<_> = self.cuda_headers.iter().map(|folder| folder.display().to_string()).collect();
             format!("CUDA's headers (cuda_runtime_api.h, crt/host_defines.h) are not in {}", looked.join(", "))

@@ -56,7 +56,8 @@ impl ConvolutionWeight {
 
     /// The weight as it was before it was laid out.
     pub(super) fn dense(&self) -> Result<Tensor, TchError> {
-        let laid = || self.laid.read().unwrap_or_else(PoisonError::into_inner).weight.f_to_dense(None::<tch::Kind>, false);
+        let laid =
+            || self.laid.read().unwrap_or_else(PoisonError::into_inner).weight.f_to_dense(None::<tch::Kind>, false);
         match &self.origin {
             Origin::Dense => laid(),
             Origin::Swapped { shape, groups } => {

@@ -2,7 +2,7 @@
 //!
 //! libtorch has no C entry points for them, and its class cannot be called without C++: it throws.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::Path;
 use std::ptr::{self, NonNull};
 
@@ -11,20 +11,24 @@ const VERSION: c_int = 1;
 
 type Raw = *mut c_void;
 type Told = (*mut c_char, usize);
+type MakePool = unsafe extern "C" fn(*mut u64, *mut c_char, usize) -> c_int;
+type Enter = unsafe extern "C" fn(c_int, *mut Raw, *mut c_char, usize) -> c_int;
+type Begin = unsafe extern "C" fn(Raw, *const u64, *mut c_char, usize) -> c_int;
+type Free = unsafe extern "C" fn(Raw);
 type OnGraph = unsafe extern "C" fn(Raw, *mut c_char, usize) -> c_int;
 
 /// The library's functions.
 #[derive(Debug)]
 pub(crate) struct Shim {
-    pool: unsafe extern "C" fn(*mut u64, *mut c_char, usize) -> c_int,
-    enter: unsafe extern "C" fn(c_int, *mut Raw, *mut c_char, usize) -> c_int,
-    begin: unsafe extern "C" fn(Raw, *const u64, *mut c_char, usize) -> c_int,
+    pool: MakePool,
+    enter: Enter,
+    begin: Begin,
     end: OnGraph,
     leave: OnGraph,
     wait: OnGraph,
     replay: OnGraph,
     used: OnGraph,
-    free: unsafe extern "C" fn(Raw),
+    free: Free,
 }
 
 impl Shim {
@@ -42,15 +46,15 @@ impl Shim {
         // fields have (`cuda/shim.cpp`).
         unsafe {
             Ok(Self {
-                pool: std::mem::transmute::<*mut c_void, _>(symbol(c"fx_pool_new")?),
-                enter: std::mem::transmute::<*mut c_void, _>(symbol(c"fx_graph_enter")?),
-                begin: std::mem::transmute::<*mut c_void, _>(symbol(c"fx_graph_begin")?),
+                pool: std::mem::transmute::<*mut c_void, MakePool>(symbol(c"fx_pool_new")?),
+                enter: std::mem::transmute::<*mut c_void, Enter>(symbol(c"fx_graph_enter")?),
+                begin: std::mem::transmute::<*mut c_void, Begin>(symbol(c"fx_graph_begin")?),
                 end: std::mem::transmute::<*mut c_void, OnGraph>(symbol(c"fx_graph_end")?),
                 leave: std::mem::transmute::<*mut c_void, OnGraph>(symbol(c"fx_graph_leave")?),
                 wait: std::mem::transmute::<*mut c_void, OnGraph>(symbol(c"fx_graph_wait")?),
                 replay: std::mem::transmute::<*mut c_void, OnGraph>(symbol(c"fx_graph_replay")?),
                 used: std::mem::transmute::<*mut c_void, OnGraph>(symbol(c"fx_graph_used")?),
-                free: std::mem::transmute::<*mut c_void, _>(symbol(c"fx_graph_free")?),
+                free: std::mem::transmute::<*mut c_void, Free>(symbol(c"fx_graph_free")?),
             })
         }
     }
@@ -140,6 +144,6 @@ fn told(call: impl FnOnce(Told) -> c_int) -> Result<(), String> {
     if call((why.as_mut_ptr().cast(), why.len())) == 0 {
         return Ok(());
     }
-    let text = CStr::from_bytes_until_nul(&why).map(CStr::to_owned).unwrap_or_else(|_| CString::default());
-    Err(text.to_string_lossy().lines().next().unwrap_or("unknown").to_owned())
+    let text = CStr::from_bytes_until_nul(&why).map(CStr::to_string_lossy).unwrap_or_default();
+    Err(text.lines().next().unwrap_or("unknown").to_owned())
 }

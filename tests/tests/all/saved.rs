@@ -67,7 +67,10 @@ fn a_file_of_another_model_is_refused_by_both_names() {
     let frozen = model::<residual::Residual>(Kind::Float).frozen(&Freeze::new()).expect("it freezes");
     frozen.save(&path).expect("it is saved");
     let error = residual::NumberedFrozen::load(&path, &Freeze::new()).expect_err("another model").to_string();
-    assert!(error.contains("saved from the graph Residual#") && error.contains("this program's is Numbered#"), "{error}");
+    assert!(
+        error.contains("saved from the graph Residual#") && error.contains("this program's is Numbered#"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -1,3 +1,5 @@
+//! Recording, replaying and evicting, on a device that is made up.
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 
@@ -62,7 +64,9 @@ impl Recording for Replayed {
 
     fn replay(&mut self) -> Result<()> {
         self.mock.note("replay");
-        self.work.as_mut().map(|work| work());
+        if let Some(work) = &mut self.work {
+            work();
+        }
         Ok(())
     }
 
@@ -202,17 +206,17 @@ fn models_within_a_recorded_model_are_a_part_of_it() {
 fn threads_take_turns_and_get_their_own_results() {
     let mock = Mock::default();
     let graphs = graphs(&mock, GraphOutputs::Copied, 2);
-    let (threads, calls) = (8, 50);
-    let barrier = Barrier::new(threads);
+    let (threads, calls) = (8_i32, 50_i32);
+    let barrier = Barrier::new(8);
     std::thread::scope(|scope| {
         for thread in 0..threads {
             let (graphs, barrier) = (&graphs, &barrier);
             scope.spawn(move || {
                 barrier.wait();
                 for call in 0..calls {
-                    let number = (thread * calls + call) as f64;
+                    let number = f64::from(thread * calls + call);
                     // Two shapes, so that graphs of both take turns too.
-                    let xs = ones(&[1 + (thread % 2) as i64, 64]) * number;
+                    let xs = ones(&[1 + i64::from(thread % 2), 64]) * number;
                     assert_eq!(run(graphs, &xs), ones(&xs.size()) * (2.0 * number));
                 }
             });
@@ -220,17 +224,18 @@ fn threads_take_turns_and_get_their_own_results() {
     });
     let steps = mock.steps();
     let turns: Vec<_> = steps.iter().filter(|step| ["wait", "replay", "used"].contains(step)).collect();
-    assert_eq!(turns.len(), 3 * threads * calls);
+    assert_eq!(turns.len(), 3 * 8 * 50);
     assert!(turns.chunks(3).all(|turn| turn == [&"wait", &"replay", &"used"]), "two turns were mixed");
     assert_eq!(steps.iter().filter(|step| **step == "record").count(), 2);
 }
+
+type Form = (Tensor, (Option<Tensor>, Vec<Tensor>));
 
 #[test]
 fn outputs_of_every_form_are_copied() {
     let mock = Mock::default();
     let graphs = graphs(&mock, GraphOutputs::Copied, 2);
     let xs = ones(&[2]);
-    type Form = (Tensor, (Option<Tensor>, Vec<Tensor>));
     let form = |inputs: Arguments<'_>| -> Result<Form> {
         let xs = inputs.tensor(0)?;
         Ok((xs + 1.0, (Some(xs + 2.0), vec![xs + 3.0, xs + 4.0])))

@@ -31,10 +31,9 @@ impl Conv {
     /// The parameters with the padding that `border` does.
     fn original_params(&self) -> ConvParams {
         match &self.border {
-            Some(border) => ConvParams {
-                padding: border.widths.iter().rev().step_by(2).copied().collect(),
-                ..self.params.clone()
-            },
+            Some(border) => {
+                ConvParams { padding: border.widths.iter().rev().step_by(2).copied().collect(), ..self.params.clone() }
+            }
             None => self.params.clone(),
         }
     }

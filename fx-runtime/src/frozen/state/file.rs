@@ -160,7 +160,7 @@ pub(super) fn write(path: &Path, mut head: Head, tensors: &BTreeMap<String, Stor
 #[derive(Debug)]
 pub(super) struct File {
     path: PathBuf,
-    file: fs::File,
+    handle: fs::File,
     /// Where the tensors begin.
     start: u64,
     tensors: BTreeMap<String, TensorInfo>,
@@ -189,15 +189,14 @@ impl File {
         let text = text.ok_or_else(|| {
             broken("it is a safetensors file, but not of a frozen model; `save` of a frozen type writes one".to_owned())
         })?;
-        let tensors: BTreeMap<_, _> =
-            metadata.tensors().into_iter().map(|(name, info)| (name, info.clone())).collect();
+        let tensors: BTreeMap<_, _> = metadata.tensors().into_iter().map(|(name, info)| (name, info.clone())).collect();
         let end = tensors.values().map(|info| info.data_offsets.1 as u64).max().unwrap_or(0);
         if start.checked_add(end) != Some(length) {
             return Err(broken(format!("it is truncated: it has {length} bytes and should have {}", start + end)));
         }
         Ok(Self {
             path: path.to_owned(),
-            file,
+            handle: file,
             start,
             tensors,
             head: serde_json::from_str(&text).ok(),
@@ -208,8 +207,7 @@ impl File {
 
     /// Refuses a file of another version or graph; the message names both.
     pub(super) fn check_origin(&self, version: &str, graph: &str) -> Result<()> {
-        let origin: Origin =
-            serde_json::from_str(&self.text).map_err(|_| self.damaged("its head cannot be read"))?;
+        let origin: Origin = serde_json::from_str(&self.text).map_err(|_| self.damaged("its head cannot be read"))?;
         if origin.version != version {
             return Err(fault(
                 &self.path,
@@ -274,7 +272,7 @@ impl File {
         };
         let (start, end) = info.data_offsets;
         let mut bytes = vec![0; end - start];
-        let mut file = &self.file;
+        let mut file = &self.handle;
         file.seek(SeekFrom::Start(self.start + start as u64))
             .and_then(|_| file.read_exact(&mut bytes))
             .map_err(|error| fault(&self.path, &error.to_string()))?;
@@ -295,7 +293,7 @@ impl File {
     }
 }
 
-/// `2 tensors are missing: `a`, `b``; none if there is none.
+/// Two tensors are missing, and which; none if there is none.
 fn named<'a>(names: impl IntoIterator<Item = &'a String>, what: &str) -> Option<String> {
     let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
     let tensors = if names.len() == 1 { "tensor is" } else { "tensors are" };

@@ -102,14 +102,14 @@ impl Saver {
         result
     }
 
-    fn note(&mut self, aspect: &str, value: impl ToString) {
+    fn note(&mut self, aspect: &str, value: &(impl ToString + ?Sized)) {
         self.values.insert(format!("{}{aspect}", self.path), value.to_string());
     }
 
     fn tensor(&mut self, tensor: &Tensor) -> Result<()> {
         let stored = Stored::new(tensor)?;
         if let Some(order) = &stored.order {
-            self.note(ORDER, values::list(order));
+            self.note(ORDER, &values::list(order));
         }
         self.tensors.insert(self.path.clone(), stored);
         Ok(())
@@ -219,7 +219,8 @@ fn is_permutation(order: &[i64], rank: usize) -> bool {
 
 /// The order that undoes `order`, a permutation.
 fn inverse(order: &[i64]) -> Vec<i64> {
-    let position = |axis: i64| (0..).zip(order).find(|&(_, &other)| other == axis).map_or(axis, |(position, _)| position);
+    let position =
+        |axis: i64| (0..).zip(order).find(|&(_, &other)| other == axis).map_or(axis, |(position, _)| position);
     (0..).take(order.len()).map(position).collect()
 }
 

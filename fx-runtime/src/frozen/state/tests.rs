@@ -1,3 +1,5 @@
+//! Files that are whole, and files that are not: what comes back, and what is said.
+
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -123,17 +125,18 @@ fn a_batch_norm_behind_a_linear_layer_comes_back() {
     }
 }
 
+#[derive(State)]
+struct Values(Vec<f64>, Vec<i64>, Option<bool>, Option<f32>, [i64; 2], Box<i8>, String);
+
 #[test]
 fn values_come_back_to_the_last_bit() {
     let numbers = vec![0.1, f64::MIN_POSITIVE, f64::INFINITY, -0.0, 1.0 / 3.0];
     let part = (vec![1_i64, -7], Some(true), None::<f32>);
-    #[derive(State)]
-    struct Values(Vec<f64>, Vec<i64>, Option<bool>, Option<f32>, [i64; 2], Box<String>);
-    let values = Values(numbers, part.0, part.1, part.2, [3, 4], Box::new("two\nlines \"quoted\"".into()));
+    let values = Values(numbers, part.0, part.1, part.2, [3, 4], Box::new(-3), "two\nlines \"quoted\"".into());
     let (saved, loaded) = round_trip(oracle::frame(Freeze::new()), values);
     assert!(saved.0.iter().zip(&loaded.0).all(|(a, b)| a.to_bits() == b.to_bits()));
     assert_eq!((saved.1, saved.2, saved.3), (loaded.1, loaded.2, loaded.3));
-    assert_eq!((saved.4, saved.5), (loaded.4, loaded.5));
+    assert_eq!((saved.4, saved.5, saved.6), (loaded.4, loaded.5, loaded.6));
     let (_, loaded) = round_trip(oracle::frame(Freeze::new()), f64::NAN);
     assert!(loaded.is_nan());
 }

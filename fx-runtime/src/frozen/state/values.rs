@@ -23,7 +23,7 @@ as_text!(i64, i32, i8, u64, u32, u8, usize, f64, f32, bool, String);
 
 impl<T: State> State for Option<T> {
     fn save(&self, to: &mut Saver) -> Result<()> {
-        to.note(PRESENT, self.is_some());
+        to.note(PRESENT, &self.is_some());
         self.iter().try_for_each(|value| value.save(to))
     }
 
@@ -45,7 +45,7 @@ impl<T: State> State for Box<T> {
 
 impl<T: State> State for Vec<T> {
     fn save(&self, to: &mut Saver) -> Result<()> {
-        to.note(LENGTH, self.len());
+        to.note(LENGTH, &self.len());
         self.iter().enumerate().try_for_each(|(index, item)| to.field(&index.to_string(), item))
     }
 
