@@ -162,3 +162,125 @@ fn parts(
     };
     [part(0, "weight"), part(1, "bias")]
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::passes::testing::check_all;
+    use crate::passes::{FuseEpilogue, LowerModules};
+
+    fn check(body: &str, after: &Expect) {
+        let text = format!(
+            "graph f(self: module<Net>, x: tensor) {{
+              %bn = get_attr[bn](self) : module<BatchNorm>
+              {body}
+            }}"
+        );
+        let graph = text.parse().unwrap_or_else(|error| panic!("{error}"));
+        check_all(&[&LowerModules, &FuseEpilogue, &FoldLeadingNorm], graph, after);
+    }
+
+    #[test]
+    fn the_live_model_knows_whether_a_convolution_pads() {
+        check(
+            r#"%conv = get_attr[conv](self) : module<Conv2D>
+            %a = call_module[BatchNorm](%bn, x) : tensor @ m.rs:1 as bn
+            %b = call_module[Conv2D](%conv, %a) : tensor @ m.rs:2 as conv
+            %d = relu(%b) : tensor @ m.rs:3 as relu
+            yield %d"#,
+            &expect![[r#"
+                graph f(self: module<Net>, x: tensor) {
+                  %bn = get_attr[bn](self) : module<BatchNorm>
+                  %conv = get_attr[conv](self) : module<Conv2D>
+                  %conv_weight = get_attr[ws](%conv) : tensor  @ m.rs:2 as conv by lower-modules
+                  %conv_bias = get_attr[bs](%conv) : option<tensor>  @ m.rs:2 as conv by lower-modules
+                  %conv_params = rust["::fx_runtime::frozen::ConvParams::from($0.config)"](%conv) : rust<::fx_runtime::frozen::ConvParams>  @ m.rs:2 as conv by lower-modules
+                  %conv_folds = rust["::fx_runtime::frozen::fold::folds_before_conv(&$0, &$1)", fallible](%bn, %conv_params) : rust<bool>  @ m.rs:2 + m.rs:3 + m.rs:1 as conv + relu + bn by lower-modules + fuse-epilogue + fold-leading-norm
+                  %d = if(%conv_folds) : tensor  @ m.rs:2 + m.rs:3 + m.rs:1 as conv + relu + bn by lower-modules + fuse-epilogue + fold-leading-norm {
+                    %conv_folded = rust["::fx_runtime::frozen::fold::batch_norm_conv(&$0, $1.as_ref(), &$2, &$3)", fallible](%conv_weight, %conv_bias, %bn, %conv_params) : (tensor, tensor)  @ m.rs:2 + m.rs:3 + m.rs:1 as conv + relu + bn by lower-modules + fuse-epilogue + fold-leading-norm
+                    %conv_weight_1 = tuple_get[0](%conv_folded) : tensor  @ m.rs:2 + m.rs:3 + m.rs:1 as conv + relu + bn by lower-modules + fuse-epilogue + fold-leading-norm
+                    %conv_bias_1 = tuple_get[1](%conv_folded) : tensor  @ m.rs:2 + m.rs:3 + m.rs:1 as conv + relu + bn by lower-modules + fuse-epilogue + fold-leading-norm
+                    %conv_1 = convolution(x, %conv_weight_1, %conv_bias_1, %conv_params, act="Relu") : tensor  @ m.rs:2 + m.rs:3 + m.rs:1 as conv + relu + bn by lower-modules + fuse-epilogue + fold-leading-norm
+                    yield %conv_1  @ m.rs:2 + m.rs:3 + m.rs:1 as conv + relu + bn by lower-modules + fuse-epilogue + fold-leading-norm
+                  } else {
+                    %normed = call_module[BatchNorm](%bn, x) : tensor  @ m.rs:1 as bn
+                    %conv_2 = convolution(%normed, %conv_weight, %conv_bias, %conv_params, act="Relu") : tensor  @ m.rs:2 + m.rs:3 as conv + relu by lower-modules + fuse-epilogue
+                    yield %conv_2  @ m.rs:2 + m.rs:3 + m.rs:1 as conv + relu + bn by lower-modules + fuse-epilogue + fold-leading-norm
+                  }
+                  yield %d
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn a_linear_layer_takes_it_on_matrices_alone() {
+        check(
+            r#"%fc = get_attr[fc](self) : module<Linear>
+            %other = get_attr[other](self) : module<Linear>
+            %a = flat_view(x) : tensor
+            %b = call_module[BatchNorm](%bn, %a) : tensor @ m.rs:1 as bn
+            %d = call_module[Linear](%fc, %b) : tensor @ m.rs:2 as fc
+            %e = exp(%d) : tensor
+            %g = call_module[BatchNorm](%bn, x) : tensor @ m.rs:3 as bn
+            %h = call_module[Linear](%other, %g) : tensor @ m.rs:4 as other
+            yield %e, %h"#,
+            &expect![[r#"
+                graph f(self: module<Net>, x: tensor) {
+                  %bn = get_attr[bn](self) : module<BatchNorm>
+                  %fc = get_attr[fc](self) : module<Linear>
+                  %other = get_attr[other](self) : module<Linear>
+                  %a = flat_view(x) : tensor
+                  %fc_weight = get_attr[ws](%fc) : tensor  @ m.rs:2 as fc by lower-modules
+                  %fc_bias = get_attr[bs](%fc) : option<tensor>  @ m.rs:2 as fc by lower-modules
+                  %fc_folded = rust["::fx_runtime::frozen::fold::batch_norm_linear(&$0, $1.as_ref(), &$2)", fallible](%fc_weight, %fc_bias, %bn) : (tensor, tensor)  @ m.rs:2 + m.rs:1 as fc + bn by lower-modules + fold-leading-norm
+                  %fc_weight_1 = tuple_get[0](%fc_folded) : tensor  @ m.rs:2 + m.rs:1 as fc + bn by lower-modules + fold-leading-norm
+                  %fc_bias_1 = tuple_get[1](%fc_folded) : tensor  @ m.rs:2 + m.rs:1 as fc + bn by lower-modules + fold-leading-norm
+                  %d = linear(%a, %fc_weight_1, %fc_bias_1) : tensor  @ m.rs:2 + m.rs:1 as fc + bn by lower-modules + fold-leading-norm
+                  %e = exp(%d) : tensor
+                  %g = call_module[BatchNorm](%bn, x) : tensor  @ m.rs:3 as bn
+                  %other_weight = get_attr[ws](%other) : tensor  @ m.rs:4 as other by lower-modules
+                  %other_bias = get_attr[bs](%other) : option<tensor>  @ m.rs:4 as other by lower-modules
+                  %h = linear(%g, %other_weight, %other_bias) : tensor  @ m.rs:4 as other by lower-modules
+                  yield %e, %h
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn not_what_others_read_and_not_into_a_layer_that_is_shared() {
+        check(
+            r#"%fc = get_attr[fc](self) : module<Linear>
+            %other = get_attr[other](self) : module<Linear>
+            %a = flat_view(x) : tensor
+            %b = call_module[BatchNorm](%bn, %a) : tensor
+            %d = call_module[Linear](%fc, %b) : tensor
+            %e = mul(%b, %d) : tensor
+            %g = call_module[BatchNorm](%bn, %e) : tensor
+            %h = call_module[Linear](%other, %g) : tensor
+            %i = call_module[Linear](%other, %h) : tensor
+            yield %i"#,
+            &expect![[r#"
+                graph f(self: module<Net>, x: tensor) {
+                  %bn = get_attr[bn](self) : module<BatchNorm>
+                  %fc = get_attr[fc](self) : module<Linear>
+                  %other = get_attr[other](self) : module<Linear>
+                  %a = flat_view(x) : tensor
+                  %b = call_module[BatchNorm](%bn, %a) : tensor
+                  %kernel_weight = get_attr[ws](%fc) : tensor  @ by lower-modules
+                  %kernel_bias = get_attr[bs](%fc) : option<tensor>  @ by lower-modules
+                  %d = linear(%b, %kernel_weight, %kernel_bias) : tensor  @ by lower-modules
+                  %e = mul(%b, %d) : tensor
+                  %g = call_module[BatchNorm](%bn, %e) : tensor
+                  %kernel_weight_1 = get_attr[ws](%other) : tensor  @ by lower-modules
+                  %kernel_bias_1 = get_attr[bs](%other) : option<tensor>  @ by lower-modules
+                  %h = linear(%g, %kernel_weight_1, %kernel_bias_1) : tensor  @ by lower-modules
+                  %kernel_weight_2 = get_attr[ws](%other) : tensor  @ by lower-modules
+                  %kernel_bias_2 = get_attr[bs](%other) : option<tensor>  @ by lower-modules
+                  %i = linear(%h, %kernel_weight_2, %kernel_bias_2) : tensor  @ by lower-modules
+                  yield %i
+                }"#]],
+        );
+    }
+}

@@ -158,3 +158,105 @@ impl Factor {
         if self.divides { format!("1.0 / {number}") } else { number }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::passes::LowerModules;
+    use crate::passes::testing::check_all;
+
+    fn check(body: &str, after: &Expect) {
+        let text = format!(
+            "graph f(self: module<Net>, x: tensor, n: rust<f64>) {{
+              %conv = get_attr[conv](self) : module<Conv2D>
+              %s = get_attr[s](self) : rust<f64>
+              {body}
+            }}"
+        );
+        let graph = text.parse().unwrap_or_else(|error| panic!("{error}"));
+        check_all(&[&LowerModules, &FoldScale], graph, after);
+    }
+
+    #[test]
+    fn on_both_sides() {
+        check(
+            r#"%a = sigmoid(x) : tensor
+            %b = div.Scalar(%a, 255) : tensor @ m.rs:1 as div
+            %d = call_module[Conv2D](%conv, %b) : tensor @ m.rs:2 as conv
+            %e = mul.Scalar(%d, %s) : tensor @ m.rs:3 as mul
+            yield %e"#,
+            &expect![[r#"
+                graph f(self: module<Net>, x: tensor, n: rust<f64>) {
+                  %conv = get_attr[conv](self) : module<Conv2D>
+                  %s = get_attr[s](self) : rust<f64>
+                  %a = sigmoid(x) : tensor
+                  %conv_weight = get_attr[ws](%conv) : tensor  @ m.rs:2 as conv by lower-modules
+                  %conv_bias = get_attr[bs](%conv) : option<tensor>  @ m.rs:2 as conv by lower-modules
+                  %conv_params = rust["::fx_runtime::frozen::ConvParams::from($0.config)"](%conv) : rust<::fx_runtime::frozen::ConvParams>  @ m.rs:2 as conv by lower-modules
+                  %conv_weight_1 = rust["::fx_runtime::frozen::fold::scale_before(&$0, 1.0 / 255.0)", fallible](%conv_weight) : tensor  @ m.rs:2 + m.rs:1 as conv + div by lower-modules + fold-scale
+                  %conv_scaled = rust["::fx_runtime::frozen::fold::scale_after(&$0, $1.as_ref(), ($2 as f64))", fallible](%conv_weight_1, %conv_bias, %s) : (tensor, option<tensor>)  @ m.rs:2 + m.rs:1 + m.rs:3 as conv + div + mul by lower-modules + fold-scale
+                  %conv_weight_2 = tuple_get[0](%conv_scaled) : tensor  @ m.rs:2 + m.rs:1 + m.rs:3 as conv + div + mul by lower-modules + fold-scale
+                  %conv_bias_1 = tuple_get[1](%conv_scaled) : option<tensor>  @ m.rs:2 + m.rs:1 + m.rs:3 as conv + div + mul by lower-modules + fold-scale
+                  %e = convolution(%a, %conv_weight_2, %conv_bias_1, %conv_params) : tensor  @ m.rs:2 + m.rs:1 + m.rs:3 as conv + div + mul by lower-modules + fold-scale
+                  yield %e
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn not_where_bytes_become_floats_or_others_read_or_an_input_decides() {
+        check(
+            r#"%b = div.Scalar(x, 255) : tensor
+            %d = call_module[Conv2D](%conv, %b) : tensor
+            %e = mul.Scalar(%d, 2) : tensor
+            %fc = get_attr[fc](self) : module<Linear>
+            %g = call_module[Linear](%fc, %e) : tensor
+            %h = mul.Scalar(%g, n) : tensor
+            yield %d, %h"#,
+            &expect![[r#"
+                graph f(self: module<Net>, x: tensor, n: rust<f64>) {
+                  %conv = get_attr[conv](self) : module<Conv2D>
+                  %s = get_attr[s](self) : rust<f64>
+                  %b = div.Scalar(x, 255) : tensor
+                  %kernel_weight = get_attr[ws](%conv) : tensor  @ by lower-modules
+                  %kernel_bias = get_attr[bs](%conv) : option<tensor>  @ by lower-modules
+                  %kernel_params = rust["::fx_runtime::frozen::ConvParams::from($0.config)"](%conv) : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
+                  %d = convolution(%b, %kernel_weight, %kernel_bias, %kernel_params) : tensor  @ by lower-modules
+                  %fc = get_attr[fc](self) : module<Linear>
+                  %kernel_weight_1 = get_attr[ws](%fc) : tensor  @ by lower-modules
+                  %kernel_bias_1 = get_attr[bs](%fc) : option<tensor>  @ by lower-modules
+                  %kernel_weight_2 = rust["::fx_runtime::frozen::fold::scale_before(&$0, 2.0)", fallible](%kernel_weight_1) : tensor  @ by lower-modules + fold-scale
+                  %g = linear(%d, %kernel_weight_2, %kernel_bias_1) : tensor  @ by lower-modules + fold-scale
+                  %h = mul.Scalar(%g, n) : tensor
+                  yield %d, %h
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn not_into_a_layer_that_is_called_twice() {
+        check(
+            r#"%d = call_module[Conv2D](%conv, x) : tensor
+            %e = mul.Scalar(%d, 2) : tensor
+            %g = call_module[Conv2D](%conv, %e) : tensor
+            yield %g"#,
+            &expect![[r#"
+                graph f(self: module<Net>, x: tensor, n: rust<f64>) {
+                  %conv = get_attr[conv](self) : module<Conv2D>
+                  %s = get_attr[s](self) : rust<f64>
+                  %kernel_weight = get_attr[ws](%conv) : tensor  @ by lower-modules
+                  %kernel_bias = get_attr[bs](%conv) : option<tensor>  @ by lower-modules
+                  %kernel_params = rust["::fx_runtime::frozen::ConvParams::from($0.config)"](%conv) : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
+                  %d = convolution(x, %kernel_weight, %kernel_bias, %kernel_params) : tensor  @ by lower-modules
+                  %e = mul.Scalar(%d, 2) : tensor
+                  %kernel_weight_1 = get_attr[ws](%conv) : tensor  @ by lower-modules
+                  %kernel_bias_1 = get_attr[bs](%conv) : option<tensor>  @ by lower-modules
+                  %kernel_params_1 = rust["::fx_runtime::frozen::ConvParams::from($0.config)"](%conv) : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
+                  %g = convolution(%e, %kernel_weight_1, %kernel_bias_1, %kernel_params_1) : tensor  @ by lower-modules
+                  yield %g
+                }"#]],
+        );
+    }
+}

@@ -233,3 +233,183 @@ fn joined_name(graph: &Graph, members: &[Member]) -> String {
     let names: Vec<String> = members.iter().map(own).collect();
     names.join("_").replace(|c: char| !c.is_alphanumeric() && c != '_', "_")
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::passes::LowerModules;
+    use crate::passes::testing::check_all;
+
+    /// Lowers and merges the body of a model's forward over `x` and `y`.
+    fn check(body: &str, after: &Expect) {
+        let text = format!("graph f(self: module<Net>, x: tensor, y: tensor, c: rust<bool>) {{\n{body}\n}}");
+        let graph = text.parse().unwrap_or_else(|error| panic!("{error}"));
+        check_all(&[&LowerModules, &MergeLinears], graph, after);
+    }
+
+    #[test]
+    fn layers_on_one_input_where_the_first_stands() {
+        check(
+            r#"%q = get_attr[q](self) : module<Linear>
+            %a = call_module[Linear](%q, x) : tensor @ m.rs:1 as "attn.q"
+            %e = exp(%a) : tensor
+            %k = get_attr[k](self) : module<Linear>
+            %b = call_module[Linear](%k, x) : tensor @ m.rs:2 as "attn.k"
+            %v = get_attr[v](self) : module<Linear>
+            %d = call_module[Linear](%v, x) : tensor @ m.rs:3 as "attn.v"
+            %g = exp(%b) : tensor
+            %h = exp(%d) : tensor
+            yield %e, %g, %h"#,
+            &expect![[r#"
+                graph f(self: module<Net>, x: tensor, y: tensor, c: rust<bool>) {
+                  %q = get_attr[q](self) : module<Linear>
+                  %attn_q_weight = get_attr[ws](%q) : tensor  @ m.rs:1 as attn.q by lower-modules
+                  %attn_q_bias = get_attr[bs](%q) : option<tensor>  @ m.rs:1 as attn.q by lower-modules
+                  %k = get_attr[k](self) : module<Linear>
+                  %attn_k_weight = get_attr[ws](%k) : tensor  @ m.rs:2 as attn.k by lower-modules
+                  %attn_k_bias = get_attr[bs](%k) : option<tensor>  @ m.rs:2 as attn.k by lower-modules
+                  %v = get_attr[v](self) : module<Linear>
+                  %attn_v_weight = get_attr[ws](%v) : tensor  @ m.rs:3 as attn.v by lower-modules
+                  %attn_v_bias = get_attr[bs](%v) : option<tensor>  @ m.rs:3 as attn.v by lower-modules
+                  %q_k_v_weights = rust["::fx_runtime::frozen::fold::linears(&[(&$0, $1.as_ref()), (&$2, $3.as_ref()), (&$4, $5.as_ref())])", fallible](%attn_q_weight, %attn_q_bias, %attn_k_weight, %attn_k_bias, %attn_v_weight, %attn_v_bias) : (tensor, option<tensor>)  @ m.rs:1 + m.rs:2 + m.rs:3 as attn.q + attn.k + attn.v by lower-modules + merge-linears
+                  %q_k_v_weight = tuple_get[0](%q_k_v_weights) : tensor  @ m.rs:1 + m.rs:2 + m.rs:3 as attn.q + attn.k + attn.v by lower-modules + merge-linears
+                  %q_k_v_bias = tuple_get[1](%q_k_v_weights) : option<tensor>  @ m.rs:1 + m.rs:2 + m.rs:3 as attn.q + attn.k + attn.v by lower-modules + merge-linears
+                  %q_k_v = linear(x, %q_k_v_weight, %q_k_v_bias) : tensor  @ m.rs:1 + m.rs:2 + m.rs:3 as attn.q + attn.k + attn.v by lower-modules + merge-linears
+                  %attn_q_size = rust["$0.size()[0]"](%attn_q_weight) : rust<i64>  @ m.rs:1 as attn.q by lower-modules + merge-linears
+                  %attn_k_size = rust["$0.size()[0]"](%attn_k_weight) : rust<i64>  @ m.rs:2 as attn.k by lower-modules + merge-linears
+                  %attn_k_end = rust["($0 + $1)"](%attn_q_size, %attn_k_size) : rust<i64>  @ m.rs:2 as attn.k by lower-modules + merge-linears
+                  %attn_v_size = rust["$0.size()[0]"](%attn_v_weight) : rust<i64>  @ m.rs:3 as attn.v by lower-modules + merge-linears
+                  %a = narrow(%q_k_v, -1, 0, %attn_q_size) : tensor  @ m.rs:1 as attn.q by lower-modules + merge-linears
+                  %e = exp(%a) : tensor
+                  %b = narrow(%q_k_v, -1, %attn_q_size, %attn_k_size) : tensor  @ m.rs:2 as attn.k by lower-modules + merge-linears
+                  %d = narrow(%q_k_v, -1, %attn_k_end, %attn_v_size) : tensor  @ m.rs:3 as attn.v by lower-modules + merge-linears
+                  %g = exp(%b) : tensor
+                  %h = exp(%d) : tensor
+                  yield %e, %g, %h
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn not_a_layer_that_is_called_twice_or_reads_another_value() {
+        check(
+            r#"%q = get_attr[q](self) : module<Linear>
+            %k = get_attr[k](self) : module<Linear>
+            %v = get_attr[v](self) : module<Linear>
+            %a = call_module[Linear](%q, x) : tensor
+            %b = call_module[Linear](%k, x) : tensor
+            %d = call_module[Linear](%v, y) : tensor
+            %e = call_module[Linear](%q, y) : tensor
+            %g = cat([%a, %b, %d, %e], 0) : tensor
+            yield %g"#,
+            &expect![[r#"
+                graph f(self: module<Net>, x: tensor, y: tensor, c: rust<bool>) {
+                  %q = get_attr[q](self) : module<Linear>
+                  %k = get_attr[k](self) : module<Linear>
+                  %v = get_attr[v](self) : module<Linear>
+                  %kernel_weight = get_attr[ws](%q) : tensor  @ by lower-modules
+                  %kernel_bias = get_attr[bs](%q) : option<tensor>  @ by lower-modules
+                  %a = linear(x, %kernel_weight, %kernel_bias) : tensor  @ by lower-modules
+                  %kernel_weight_1 = get_attr[ws](%k) : tensor  @ by lower-modules
+                  %kernel_bias_1 = get_attr[bs](%k) : option<tensor>  @ by lower-modules
+                  %b = linear(x, %kernel_weight_1, %kernel_bias_1) : tensor  @ by lower-modules
+                  %kernel_weight_2 = get_attr[ws](%v) : tensor  @ by lower-modules
+                  %kernel_bias_2 = get_attr[bs](%v) : option<tensor>  @ by lower-modules
+                  %d = linear(y, %kernel_weight_2, %kernel_bias_2) : tensor  @ by lower-modules
+                  %kernel_weight_3 = get_attr[ws](%q) : tensor  @ by lower-modules
+                  %kernel_bias_3 = get_attr[bs](%q) : option<tensor>  @ by lower-modules
+                  %e = linear(y, %kernel_weight_3, %kernel_bias_3) : tensor  @ by lower-modules
+                  %g = cat([%a, %b, %d, %e], 0) : tensor
+                  yield %g
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn not_across_a_write_a_region_or_an_addition_and_not_what_the_caller_gets() {
+        check(
+            r#"%q = get_attr[q](self) : module<Linear>
+            %k = get_attr[k](self) : module<Linear>
+            %v = get_attr[v](self) : module<Linear>
+            %w = get_attr[w](self) : module<Linear>
+            %u = get_attr[u](self) : module<Linear>
+            %a = call_module[Linear](%q, x) : tensor
+            %b = call_module[Linear](%k, x) : tensor
+            %s = add(%b, x) : tensor
+            %i = if(c) : tensor { %j = call_module[Linear](%u, x) : tensor ; %l = exp(%j) : tensor ; yield %l } else { yield y }
+            %m = call_module[Linear](%w, x) : tensor
+            %o = transpose(%m, 0, 1) : tensor
+            %p = relu_(x)
+            %d = call_module[Linear](%v, x) : tensor
+            %g = cat([%a, %s, %i, %d], 0) : tensor
+            yield %g, %o"#,
+            &expect![[r#"
+                graph f(self: module<Net>, x: tensor, y: tensor, c: rust<bool>) {
+                  %q = get_attr[q](self) : module<Linear>
+                  %k = get_attr[k](self) : module<Linear>
+                  %v = get_attr[v](self) : module<Linear>
+                  %w = get_attr[w](self) : module<Linear>
+                  %u = get_attr[u](self) : module<Linear>
+                  %kernel_weight = get_attr[ws](%q) : tensor  @ by lower-modules
+                  %kernel_bias = get_attr[bs](%q) : option<tensor>  @ by lower-modules
+                  %a = linear(x, %kernel_weight, %kernel_bias) : tensor  @ by lower-modules
+                  %kernel_weight_1 = get_attr[ws](%k) : tensor  @ by lower-modules
+                  %kernel_bias_1 = get_attr[bs](%k) : option<tensor>  @ by lower-modules
+                  %b = linear(x, %kernel_weight_1, %kernel_bias_1) : tensor  @ by lower-modules
+                  %s = add(%b, x) : tensor
+                  %i = if(c) : tensor {
+                    %kernel_weight_2 = get_attr[ws](%u) : tensor  @ by lower-modules
+                    %kernel_bias_2 = get_attr[bs](%u) : option<tensor>  @ by lower-modules
+                    %j = linear(x, %kernel_weight_2, %kernel_bias_2) : tensor  @ by lower-modules
+                    %l = exp(%j) : tensor
+                    yield %l
+                  } else {
+                    yield y
+                  }
+                  %kernel_weight_3 = get_attr[ws](%w) : tensor  @ by lower-modules
+                  %kernel_bias_3 = get_attr[bs](%w) : option<tensor>  @ by lower-modules
+                  %m = linear(x, %kernel_weight_3, %kernel_bias_3) : tensor  @ by lower-modules
+                  %o = transpose(%m, 0, 1) : tensor
+                  %p = relu_(x)
+                  %kernel_weight_4 = get_attr[ws](%v) : tensor  @ by lower-modules
+                  %kernel_bias_4 = get_attr[bs](%v) : option<tensor>  @ by lower-modules
+                  %d = linear(x, %kernel_weight_4, %kernel_bias_4) : tensor  @ by lower-modules
+                  %g = cat([%a, %s, %i, %d], 0) : tensor
+                  yield %g, %o
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn a_weight_of_unknown_axes_stays() {
+        check(
+            r#"%p = get_attr[p](self) : tensor
+            %r = get_attr[r](self) : f32[4, 8]
+            %t = get_attr[t](self) : f32[6, 8]
+            %a = linear(x, %p, none) : tensor
+            %b = linear(x, %r, none) : tensor
+            %d = linear(x, %t, none) : tensor
+            %g = cat([%a, %b, %d], 0) : tensor
+            yield %g"#,
+            &expect![[r#"
+                graph f(self: module<Net>, x: tensor, y: tensor, c: rust<bool>) {
+                  %p = get_attr[p](self) : tensor
+                  %r = get_attr[r](self) : f32[4, 8]
+                  %t = get_attr[t](self) : f32[6, 8]
+                  %a = linear(x, %p, none) : tensor
+                  %b_d_weights = rust["::fx_runtime::frozen::fold::linears(&[(&$0, None), (&$1, None)])", fallible](%r, %t) : (tensor, option<tensor>)  @ by merge-linears
+                  %b_d_weight = tuple_get[0](%b_d_weights) : tensor  @ by merge-linears
+                  %b_d_bias = tuple_get[1](%b_d_weights) : option<tensor>  @ by merge-linears
+                  %b_d = linear(x, %b_d_weight, %b_d_bias) : tensor  @ by merge-linears
+                  %kernel_size = rust["$0.size()[0]"](%r) : rust<i64>  @ by merge-linears
+                  %kernel_size_1 = rust["$0.size()[0]"](%t) : rust<i64>  @ by merge-linears
+                  %b = narrow(%b_d, -1, 0, %kernel_size) : tensor  @ by merge-linears
+                  %d = narrow(%b_d, -1, %kernel_size, %kernel_size_1) : tensor  @ by merge-linears
+                  %g = cat([%a, %b, %d], 0) : tensor
+                  yield %g
+                }"#]],
+        );
+    }
+}
