@@ -153,6 +153,7 @@ pub fn derive_state(item: TokenStream) -> TokenStream {
 /// | `x` | a value; a tensor, where the pattern uses it as one |
 /// | `x: Tensor` | a tensor |
 /// | `p: f64`, `n: i64`, `b: bool`, `dims: [i64]` | a literal, whose value guards and `{ .. }` see |
+/// | `parts: [Tensor]` | a list of tensors, as `cat` takes it |
 /// | `conv: Conv2D` | a layer, called as `conv(x)`, with fields: `conv.ws`, `bn.config.eps` |
 ///
 /// # Patterns
@@ -162,11 +163,16 @@ pub fn derive_state(item: TokenStream) -> TokenStream {
 /// `_` is anything, `bias?` a capture that may be absent, `x.relu()?` the op or its first argument, `a | b` one of the
 /// two, `(a, b)` several outputs, `{ let s = x.sigmoid(); x * s }` a part with a name.
 ///
+/// In a list, `..` stands for any number of items and `..rest` binds them; `x.relu()..` is one item after the other, at
+/// least one, in which captures of lists (`dims: [i64]`, `parts: [Tensor]`) gather an integer or a tensor of each, and
+/// any other capture is the same in all: `cat([x.narrow(d, starts, lengths)..], d)`.
+///
 /// # Replacements
 ///
-/// The same notation, and: `let` for what is used twice, `{ .. }` as an argument for Rust that is computed from
-/// literals, `or(conv.bs, t)` for a tensor that may be absent, `rust!(path(&conv.ws, bn)?)` for any Rust over the live
-/// values. What depends on weights alone moves into `freeze` by itself.
+/// The same notation, and: `..rest` in a list for the items of another, `let` for what is used twice, `{ .. }` as an
+/// argument for Rust that is computed from literals, `or(conv.bs, t)` for a tensor that may be absent,
+/// `rust!(path(&conv.ws, bn)?)` for any Rust over the live values. What depends on weights alone moves into `freeze` by
+/// itself.
 ///
 /// # Guards
 ///

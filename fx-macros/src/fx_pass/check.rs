@@ -63,6 +63,7 @@ fn subterms(pat: &Pat, out: &mut Vec<Pat>) {
         Pat::Call(_, params) => params.iter().for_each(|(.., part)| subterms(part, out)),
         Pat::Operator(_, parts) => parts.iter().for_each(|part| subterms(part, out)),
         Pat::Module(_, parts) | Pat::List(parts) => parts.iter().for_each(|part| subterms(part, out)),
+        Pat::Repeat(part) => subterms(part, out),
         _ => {}
     }
 }
@@ -88,6 +89,7 @@ fn term(tmpl: &Tmpl, rule: &Resolved) -> Pat {
         },
         Tmpl::Module(slot, parts) => Pat::Module(*slot, each(parts)),
         Tmpl::Field(slot, path) => Pat::Field(*slot, path.iter().map(|(name, _)| (*name).to_owned()).collect()),
+        Tmpl::Splice(slot) => Pat::Rest(Some(*slot)),
         Tmpl::Part(..) | Tmpl::Or(_) | Tmpl::Computed(_) | Tmpl::Rust { .. } => Pat::Any,
     }
 }

@@ -8,6 +8,7 @@ mod check;
 mod embedded;
 mod field;
 mod guard;
+mod list;
 mod parse;
 mod pattern;
 mod print;

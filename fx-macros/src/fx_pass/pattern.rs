@@ -28,7 +28,8 @@ impl Resolver<'_> {
         }
     }
 
-    fn pat(&mut self, expr: &Expr) -> Option<Pat> {
+    /// A part of a pattern.
+    pub(super) fn pat(&mut self, expr: &Expr) -> Option<Pat> {
         match expr {
             Expr::Paren(inner) => self.pat(&inner.expr),
             Expr::Group(inner) => self.pat(&inner.expr),
@@ -36,9 +37,7 @@ impl Resolver<'_> {
             Expr::Infer(_) => Some(Pat::Any),
             Expr::Lit(_) | Expr::Unary(_) => self.pat_literal(expr),
             Expr::Path(path) => self.pat_path(path),
-            Expr::Array(array) => {
-                Some(Pat::List(array.elems.iter().map(|item| self.pat(item)).collect::<Option<_>>()?))
-            }
+            Expr::Array(array) => self.pat_list(array),
             Expr::Try(inner) => self.optional(&inner.expr),
             Expr::Binary(binary) => self.pat_binary(binary),
             Expr::MethodCall(call) => {
@@ -84,7 +83,8 @@ impl Resolver<'_> {
         }
         let slot = self.slot(name)?;
         self.captures[slot].bound += 1;
-        Some(Pat::Capture(slot))
+        let gathers = self.is_repeated && matches!(self.captures[slot].kind, Kind::Ints | Kind::Tensors);
+        Some(if gathers { Pat::Collect(slot) } else { Pat::Capture(slot) })
     }
 
     /// `bias?` is a capture that may be absent; `x.relu()?` is `x.relu()` or `x`.

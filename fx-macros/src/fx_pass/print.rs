@@ -116,6 +116,7 @@ fn bind(captures: &[Capture], slot: usize) -> TokenStream {
         Kind::Int => quote!(int),
         Kind::Bool => quote!(bool),
         Kind::Ints => quote!(ints),
+        Kind::Tensors => quote!(values),
         Kind::Value | Kind::Tensor | Kind::Module(_) => quote!(value),
     };
     quote!(let #name = found.#method(#slot);)
@@ -130,6 +131,7 @@ fn print_capture(capture: &Capture) -> TokenStream {
         Kind::Int => quote!(Int),
         Kind::Bool => quote!(Bool),
         Kind::Ints => quote!(Ints),
+        Kind::Tensors => quote!(Tensors),
         Kind::Module(layer) => quote!(Module(#layer)),
     };
     quote!(::fx_passes::rewrite::Capture { name: #name, kind: ::fx_passes::rewrite::Kind::#kind })
@@ -151,6 +153,13 @@ fn print_pat(pat: &Pat) -> TokenStream {
         Pat::Any => quote!(Any),
         Pat::Capture(slot) => quote!(Capture(#slot)),
         Pat::Optional(slot) => quote!(Optional(#slot)),
+        Pat::Rest(None) => quote!(Rest),
+        Pat::Rest(Some(slot)) => quote!(RestOf(#slot)),
+        Pat::Collect(slot) => quote!(Collect(#slot)),
+        Pat::Repeat(part) => {
+            let part = print_pat(part);
+            quote!(Repeat(&#part))
+        }
         Pat::Literal(literal) => print_literal(literal),
         Pat::List(parts) => {
             let parts = parts.iter().map(print_pat);
@@ -190,6 +199,7 @@ fn print_tmpl(tmpl: &Tmpl) -> TokenStream {
         Tmpl::Capture(slot) => quote!(Capture(#slot)),
         Tmpl::Let(at) => quote!(Let(#at)),
         Tmpl::Part(at, part) => quote!(Part(#at, #part)),
+        Tmpl::Splice(slot) => quote!(Splice(#slot)),
         Tmpl::Literal(literal) => print_literal(literal),
         Tmpl::List(parts) => {
             let parts = parts.iter().map(print_tmpl);

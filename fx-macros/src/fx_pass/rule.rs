@@ -30,6 +30,8 @@ pub(super) struct Resolver<'f> {
     /// The parts of the pattern that `let` names.
     pub(super) parts: Vec<(usize, Pat)>,
     pub(super) lets: Vec<(Vec<String>, Tmpl)>,
+    /// Is a part of the pattern being read that is repeated?
+    pub(super) is_repeated: bool,
     /// What the `let`s of the replacement are called.
     pub(super) let_names: Vec<(String, Tmpl)>,
     pub(super) computed: Vec<(Expr, Vec<usize>)>,
@@ -38,8 +40,15 @@ pub(super) struct Resolver<'f> {
 /// Resolves a rule; what is wrong is reported, and there is no rule then.
 pub(super) fn resolve(def: &RuleDef, faults: &mut Faults) -> Option<Resolved> {
     let captures = captures(&def.captures, faults)?;
-    let mut resolver =
-        Resolver { faults, captures, parts: Vec::new(), lets: Vec::new(), let_names: Vec::new(), computed: Vec::new() };
+    let mut resolver = Resolver {
+        faults,
+        captures,
+        parts: Vec::new(),
+        is_repeated: false,
+        lets: Vec::new(),
+        let_names: Vec::new(),
+        computed: Vec::new(),
+    };
     let before = resolver.outputs(&def.before)?;
     resolver.check_pattern(def, &before)?;
     let after = resolver.replacement(&def.after, &before);
@@ -92,6 +101,7 @@ fn kind_of(ty: &Type, faults: &mut Faults) -> Option<Kind> {
     };
     let kind = match (written.as_str(), last.as_str()) {
         ("[i64]" | "&[i64]", _) => Kind::Ints,
+        ("[Tensor]" | "&[Tensor]", _) => Kind::Tensors,
         (_, "f64") => Kind::Float,
         (_, "i64") => Kind::Int,
         (_, "bool") => Kind::Bool,
@@ -104,7 +114,9 @@ fn kind_of(ty: &Type, faults: &mut Faults) -> Option<Kind> {
                 .find(|layer| layer.eq_ignore_ascii_case(&last) || layer.starts_with(&last) && !last.is_empty());
             let help = match near {
                 Some(near) => format!("the nearest layer is `{near}`"),
-                None => "layers of `nn`, `Tensor`, `f64`, `i64`, `bool` and `[i64]` can be captured".to_owned(),
+                None => {
+                    "layers of `nn`, `Tensor`, `f64`, `i64`, `bool`, `[i64]` and `[Tensor]` can be captured".to_owned()
+                }
             };
             faults.push(Code::UnknownLayer, ty, &format!("`{written}` is no layer and no literal"), &help);
             return None;
@@ -239,7 +251,9 @@ pub(super) fn slots_in(pat: &Pat) -> Vec<usize> {
 
 fn collect(pat: &Pat, out: &mut Vec<usize>) {
     match pat {
-        Pat::Capture(slot) | Pat::Optional(slot) | Pat::Field(slot, _) => out.push(*slot),
+        Pat::Capture(slot) | Pat::Optional(slot) | Pat::Field(slot, _) | Pat::Collect(slot) => out.push(*slot),
+        Pat::Rest(slot) => out.extend(slot),
+        Pat::Repeat(part) => collect(part, out),
         Pat::List(parts) | Pat::Either(parts) => parts.iter().for_each(|part| collect(part, out)),
         Pat::Call(_, params) => params.iter().for_each(|(.., part)| collect(part, out)),
         Pat::Operator(_, parts) => parts.iter().for_each(|part| collect(part, out)),

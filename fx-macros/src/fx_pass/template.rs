@@ -101,7 +101,8 @@ impl Resolver<'_> {
         Some(())
     }
 
-    fn template(&mut self, expr: &Expr) -> Option<Tmpl> {
+    /// A part of a replacement.
+    pub(super) fn template(&mut self, expr: &Expr) -> Option<Tmpl> {
         if let Some(literal) = literal(expr) {
             return Some(Tmpl::Literal(literal));
         }
@@ -111,9 +112,7 @@ impl Resolver<'_> {
             Expr::Reference(inner) => self.template(&inner.expr),
             Expr::Try(inner) => self.template(&inner.expr),
             Expr::Path(path) => self.tmpl_path(path),
-            Expr::Array(array) => {
-                Some(Tmpl::List(array.elems.iter().map(|item| self.template(item)).collect::<Option<_>>()?))
-            }
+            Expr::Array(array) => self.tmpl_list(array),
             Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => {
                 self.template(&unary.expr).map(|inner| Tmpl::Neg(Box::new(inner)))
             }

@@ -15,6 +15,8 @@ pub(super) enum Kind {
     Int,
     Bool,
     Ints,
+    /// A list of tensors.
+    Tensors,
     Module(String),
 }
 
@@ -96,6 +98,12 @@ pub(super) enum Pat {
     Optional(usize),
     Literal(Literal),
     List(Vec<Pat>),
+    /// `..rest`: the items of a list that are left.
+    Rest(Option<usize>),
+    /// `part..`: one item after the other.
+    Repeat(Box<Pat>),
+    /// A capture in a repeated part, which gathers what it is bound to in each.
+    Collect(usize),
     Call(OpId, Vec<(usize, &'static str, Pat)>),
     Operator(Operator, Box<[Pat; 2]>),
     Module(usize, Vec<Pat>),
@@ -112,6 +120,8 @@ pub(super) enum Tmpl {
     Part(usize, usize),
     Literal(Literal),
     List(Vec<Tmpl>),
+    /// The items of a captured list, in a list.
+    Splice(usize),
     Call(OpId, Vec<Tmpl>),
     Operator(Operator, Box<[Tmpl; 2]>),
     Neg(Box<Tmpl>),
@@ -119,7 +129,13 @@ pub(super) enum Tmpl {
     Field(usize, Vec<(&'static str, FieldType)>),
     Or(Box<[Tmpl; 2]>),
     Computed(usize),
-    Rust { template: String, args: Vec<Tmpl>, fallible: bool, tensors: usize, ty: Option<String> },
+    Rust {
+        template: String,
+        args: Vec<Tmpl>,
+        fallible: bool,
+        tensors: usize,
+        ty: Option<String>,
+    },
 }
 
 /// What a template yields, as far as is known.

@@ -10,7 +10,10 @@ impl Resolver<'_> {
     /// What a part of a pattern stands for.
     pub(super) fn pat_yields(&self, pat: &Pat) -> Yields {
         match pat {
-            Pat::Any | Pat::Optional(_) => Yields::Unknown,
+            Pat::Any | Pat::Optional(_) | Pat::Rest(_) => Yields::Unknown,
+            Pat::Repeat(part) => self.pat_yields(part),
+            Pat::Collect(slot) if self.captures[*slot].kind == Kind::Tensors => Yields::Tensor,
+            Pat::Collect(_) => Yields::Number,
             Pat::Capture(slot) => yields_of(&self.captures[*slot].kind),
             Pat::Literal(literal) => literal_yields(literal),
             Pat::List(_) => Yields::List,
@@ -71,7 +74,7 @@ impl Resolver<'_> {
                 _ => Yields::Unknown,
             },
             Tmpl::Rust { .. } => Yields::Tensor,
-            Tmpl::Capture(_) | Tmpl::Computed(_) => Yields::Unknown,
+            Tmpl::Capture(_) | Tmpl::Computed(_) | Tmpl::Splice(_) => Yields::Unknown,
         }
     }
 }
@@ -82,7 +85,7 @@ fn yields_of(kind: &Kind) -> Yields {
         Kind::Tensor => Yields::Tensor,
         Kind::Float | Kind::Int => Yields::Number,
         Kind::Bool => Yields::Bool,
-        Kind::Ints => Yields::List,
+        Kind::Ints | Kind::Tensors => Yields::List,
         Kind::Module(_) => Yields::Layer,
     }
 }

@@ -9,6 +9,7 @@
 mod activation;
 mod arithmetic;
 mod attention;
+mod join;
 mod layout;
 mod linear;
 mod norm;
@@ -17,6 +18,7 @@ mod table;
 pub use activation::Activations;
 pub use arithmetic::Arithmetic;
 pub use attention::Attention;
+pub use join::Joins;
 pub use layout::Layout;
 pub use linear::Linears;
 pub use norm::Norms;
@@ -29,6 +31,7 @@ pub fn passes() -> Vec<Box<dyn Pass>> {
     vec![
         Box::new(Arithmetic),
         Box::new(Layout),
+        Box::new(Joins),
         Box::new(Activations),
         Box::new(Norms),
         Box::new(Attention),

@@ -155,6 +155,14 @@ impl Builder<'_> {
         templates.iter().map(|template| self.value(template)).collect()
     }
 
+    /// What a part of a list stands for in it: one item, or those of a captured list.
+    fn items(&mut self, template: &'static Template) -> Vec<Arg> {
+        match (template, self.value(template)) {
+            (Template::Splice(_), Arg::List(items)) => items,
+            (_, item) => vec![item],
+        }
+    }
+
     /// The last op of a template with its arguments made, or the value where no op is needed.
     fn step(&mut self, template: &'static Template) -> Result<Step, Arg> {
         match template {
@@ -167,7 +175,11 @@ impl Builder<'_> {
             Template::Str(text) => Err(Arg::Str((*text).to_owned())),
             Template::Absent => Err(Arg::None),
             Template::Path(path) => Err(Arg::Path((*path).to_owned())),
-            Template::List(items) => Err(Arg::List(self.values(items))),
+            Template::List(items) => {
+                let parts: Vec<Arg> = items.iter().flat_map(|item| self.items(item)).collect();
+                Err(Arg::List(parts))
+            }
+            Template::Splice(slot) => Err(self.bound.slots[*slot].clone().unwrap_or(Arg::None)),
             Template::Computed(at) => Err(self.computed[*at].clone()),
             Template::Call(op, args) => {
                 let args = self.values(args);

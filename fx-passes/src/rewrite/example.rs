@@ -14,7 +14,7 @@ use crate::pass::PassContext;
 const FLOATS: &[f64] =
     &[0.5, 2.0, 1e-5, std::f64::consts::FRAC_1_SQRT_2, std::f64::consts::SQRT_2, 0.044_715, 0.797_884_560_802_865_4];
 const INTS: &[i64] = &[-1, 1, 2];
-const LISTS: &[&[i64]] = &[&[0, 1, 3, 2], &[-1], &[0, 1, 2, 3], &[4, 16]];
+const LISTS: &[&[i64]] = &[&[0, 1, 3, 2], &[-1], &[0, 1, 2, 3], &[4, 16], &[1, 1]];
 
 /// How many assignments are tried.
 const PATIENCE: usize = 20_000;
@@ -51,7 +51,7 @@ fn alternatives(term: &Term) -> usize {
         Term::List(terms) | Term::Module(_, terms) => most(terms),
         Term::Operator(_, terms) => most(*terms),
         Term::Call(_, params) => params.iter().map(|param| alternatives(&param.term)).max().unwrap_or(1),
-        Term::Named(_, term) => alternatives(term),
+        Term::Named(_, term) | Term::Repeat(term) => alternatives(term),
         _ => 1,
     }
 }
@@ -64,7 +64,7 @@ fn choices(kind: Kind) -> usize {
         Kind::Int => INTS.len(),
         Kind::Bool => 2,
         Kind::Ints => LISTS.len(),
-        Kind::Module(_) => 1,
+        Kind::Module(_) | Kind::Tensors => 1,
     }
 }
 
@@ -111,7 +111,9 @@ impl Builder {
             Term::Str(text) => Arg::Str((*text).to_owned()),
             Term::Absent => Arg::None,
             Term::Path(path) => Arg::Path((*path).to_owned()),
-            Term::List(terms) => Arg::List(terms.iter().map(|term| self.term(term, None)).collect::<Option<_>>()?),
+            Term::List(terms) => self.list(terms)?,
+            Term::Rest | Term::RestOf(_) | Term::Repeat(_) => return None,
+            Term::Collect(slot) => self.next_of(*slot)?,
             Term::Call(op, params) => self.call(op, params)?,
             Term::Operator(operator, [left, right]) => {
                 let (left, right) = (self.term(left, None)?, self.term(right, None)?);
@@ -152,6 +154,41 @@ impl Builder {
                 }
             },
         })
+    }
+
+    /// A list; a repeated part stands in it twice.
+    fn list(&mut self, terms: &'static [Term]) -> Option<Arg> {
+        let mut items = Vec::new();
+        for term in terms {
+            match term {
+                Term::Rest => {}
+                Term::RestOf(slot) => match self.capture(*slot) {
+                    Arg::List(rest) => items.extend(rest),
+                    _ => return None,
+                },
+                Term::Repeat(term) => {
+                    items.push(self.term(term, None)?);
+                    items.push(self.term(term, None)?);
+                }
+                term => items.push(self.term(term, None)?),
+            }
+        }
+        Some(Arg::List(items))
+    }
+
+    /// What a capture in a repeated part is bound to next.
+    fn next_of(&mut self, slot: usize) -> Option<Arg> {
+        let capture = self.rule.captures[slot];
+        let gathered = match &self.slots[slot] {
+            Some(Arg::List(items)) => items.clone(),
+            _ => Vec::new(),
+        };
+        let next = match capture.kind {
+            Kind::Ints => Arg::Int(*LISTS[self.choice[slot]].get(gathered.len())?),
+            _ => self.input(capture.name),
+        };
+        self.slots[slot] = Some(Arg::List([gathered, vec![next.clone()]].concat()));
+        Some(next)
     }
 
     fn call(&mut self, name: &'static str, params: &'static [Param]) -> Option<Arg> {
@@ -207,6 +244,7 @@ impl Builder {
             (Kind::Int, at) => Arg::Int(INTS[at]),
             (Kind::Bool, at) => Arg::Bool(at == 1),
             (Kind::Ints, at) => Arg::ints(LISTS[at]),
+            (Kind::Tensors, _) => Arg::List(vec![self.input(capture.name), self.input(capture.name)]),
             (Kind::Module(kind), _) => {
                 let ty = Type::Module(kind.to_owned());
                 let (body, args) = (self.graph.body(), vec![Arg::Node(self.model)]);

@@ -65,6 +65,13 @@ impl<'a> Found<'a> {
     pub fn ints(&self, capture: usize) -> Vec<i64> {
         ints(self.value(capture).arg).unwrap_or_default()
     }
+
+    /// The items of the list that a capture of type `[Tensor]` is bound to.
+    pub fn values(&self, capture: usize) -> Vec<Value<'a>> {
+        let Some(Some(Arg::List(items))) = self.bound.slots.get(capture) else { return Vec::new() };
+        let value = |arg: &'a Arg| Value { graph: self.graph, facts: self.facts, arg, result: arg.node() };
+        items.iter().map(value).collect()
+    }
 }
 
 impl<'a> Value<'a> {

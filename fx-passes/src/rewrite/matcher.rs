@@ -85,6 +85,7 @@ impl<'g> Matcher<'g> {
                 Term::Any => true,
                 Term::Capture(slot) => self.bind(*slot, &arg, false),
                 Term::Optional(slot) => self.bind(*slot, &arg, true),
+                Term::Collect(slot) => self.gather(*slot, &arg),
                 Term::List(terms) => self.list(terms, &arg, &mut goals),
                 Term::Field(slot, path) => self.field(*slot, path, &arg),
                 Term::Named(slot, term) => {
@@ -215,11 +216,42 @@ impl<'g> Matcher<'g> {
             self.fail(Mismatch::NotAList(arg.clone().into_owned()));
             return false;
         };
-        if items.len() != terms.len() {
-            self.fail(Mismatch::Length { wanted: terms.len(), found: items.len() });
+        let open = terms.iter().position(|term| matches!(term, Term::Rest | Term::RestOf(_) | Term::Repeat(_)));
+        let (head, tail) = terms.split_at(open.unwrap_or(terms.len()));
+        let (part, tail) = tail.split_first().unzip();
+        let tail: &[Term] = tail.unwrap_or_default();
+        let least = head.len() + tail.len() + usize::from(matches!(part, Some(Term::Repeat(_))));
+        if items.len() < least || part.is_none() && items.len() > least {
+            self.fail(Mismatch::Length { wanted: least, found: items.len() });
             return false;
         }
-        goals.extend(terms.iter().zip(items).map(|(term, item)| (term, Cow::Owned(item.clone()))).rev());
+        let (first, rest) = items.split_at(head.len());
+        let (middle, last) = rest.split_at(rest.len() - tail.len());
+        let mut parts: Vec<Goal<'g>> = Vec::new();
+        let goal = |(term, item): (&'static Term, &Arg)| (term, Cow::Owned(item.clone()));
+        parts.extend(head.iter().zip(first).map(goal));
+        match part {
+            Some(Term::RestOf(slot)) if !self.bind(*slot, &Arg::List(middle.to_vec()), false) => return false,
+            Some(Term::Repeat(term)) => parts.extend(middle.iter().map(|item| goal((*term, item)))),
+            _ => {}
+        }
+        parts.extend(tail.iter().zip(last).map(goal));
+        goals.extend(parts.into_iter().rev());
+        true
+    }
+
+    /// A capture in a repeated part: the integer or the tensor is the next item of its list.
+    fn gather(&mut self, slot: usize, arg: &Arg) -> bool {
+        let capture = &self.rule.captures[slot];
+        let item = if capture.kind == Kind::Ints { Kind::Int } else { Kind::Tensor };
+        if !self.is_kind(item, arg) {
+            self.fail(Mismatch::Kind { capture: capture.name, kind: item, found: arg.clone() });
+            return false;
+        }
+        match self.bound.slots[slot].get_or_insert_with(|| Arg::List(Vec::new())) {
+            Arg::List(items) => items.push(arg.clone()),
+            _ => return false,
+        }
         true
     }
 
@@ -267,6 +299,7 @@ impl<'g> Matcher<'g> {
             (Kind::Tensor, _) => ty.is_some_and(|ty| ty.is_tensor() || *ty == Type::Unknown),
             (Kind::Float, Arg::Float(_) | Arg::Int(_)) | (Kind::Int, Arg::Int(_)) | (Kind::Bool, Arg::Bool(_)) => true,
             (Kind::Ints, _) => super::found::ints(arg).is_some(),
+            (Kind::Tensors, Arg::List(items)) => items.iter().all(|item| self.is_kind(Kind::Tensor, item)),
             (Kind::Module(wanted), _) => match ty {
                 Some(Type::Module(kind)) => kind == wanted,
                 other => other == Some(&Type::Unknown),

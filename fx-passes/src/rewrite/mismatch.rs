@@ -176,6 +176,7 @@ impl fmt::Display for Kind {
             Kind::Int => f.write_str("an integer that is written in the source"),
             Kind::Bool => f.write_str("`true` or `false`"),
             Kind::Ints => f.write_str("a list of integers that is written in the source"),
+            Kind::Tensors => f.write_str("a list of tensors"),
             Kind::Module(kind) => write!(f, "a `{kind}`"),
         }
     }

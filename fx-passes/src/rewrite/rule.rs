@@ -63,6 +63,8 @@ pub enum Kind {
     Bool,
     /// A list of integers that is written in the source.
     Ints,
+    /// A list of tensors.
+    Tensors,
     /// A layer of this type.
     Module(&'static str),
 }
@@ -88,8 +90,16 @@ pub enum Term {
     Absent,
     /// A Rust path by its last two segments: `Kind::Float`.
     Path(&'static str),
-    /// A list of as many items.
+    /// A list of as many items; of any number where one of them is `Rest`, `RestOf` or `Repeat`.
     List(&'static [Term]),
+    /// `..`: the items of a list that are left, be there any or none.
+    Rest,
+    /// `..rest`: the same, bound to the capture.
+    RestOf(usize),
+    /// `part..`: at least one item, and each is this.
+    Repeat(&'static Term),
+    /// A capture in a repeated part: what it is bound to in each, as a list.
+    Collect(usize),
     /// An op with arguments by position; an argument that is not listed has to be the default.
     Call(&'static str, &'static [Param]),
     /// `a + b` of two tensors, or of a tensor and a number.
@@ -138,6 +148,8 @@ pub enum Template {
     Path(&'static str),
     /// A list.
     List(&'static [Template]),
+    /// The items of a captured list, in a list.
+    Splice(usize),
     /// An op with all its arguments.
     Call(&'static str, &'static [Template]),
     /// `a + b`, of tensors, numbers or both.
@@ -249,7 +261,7 @@ impl Term {
             Term::Operator(_, terms) => 1 + deepest(*terms),
             Term::Module(_, terms) => 1 + deepest(terms),
             Term::Either(terms) | Term::List(terms) => deepest(terms),
-            Term::Named(_, term) => term.depth(),
+            Term::Named(_, term) | Term::Repeat(term) => term.depth(),
             _ => 0,
         }
     }

@@ -101,6 +101,10 @@ impl Machine<'_> {
 
     fn call(&self, name: &str, node: &Node) -> Tensor {
         let args = &node.args;
+        if let ("cat", Arg::List(parts)) = (name, &args[0]) {
+            let parts: Vec<Tensor> = parts.iter().map(|part| self.tensor(part)).collect();
+            return Tensor::cat(&parts, Machine::int(&args[1]));
+        }
         let mut x = self.tensor(&args[0]);
         let other = || self.tensor(&args[1]);
         let number = || self.number(&args[1]);
@@ -147,6 +151,7 @@ impl Machine<'_> {
             "permute" => x.permute(self.ints(&args[1])),
             "reshape" | "view" => x.reshape(self.ints(&args[1])),
             "transpose" => x.transpose(Machine::int(&args[1]), Machine::int(&args[2])),
+            "narrow" => x.narrow(Machine::int(&args[1]), Machine::int(&args[2]), Machine::int(&args[3])),
             "unsqueeze" => x.unsqueeze(Machine::int(&args[1])),
             "squeeze_dim" => x.squeeze_dim(Machine::int(&args[1])),
             _ => unary(name, &x),

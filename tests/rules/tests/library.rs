@@ -14,6 +14,11 @@ fn layout() {
 }
 
 #[test]
+fn joins() {
+    assert!(self_test(&library::Joins) >= 5);
+}
+
+#[test]
 fn activations() {
     assert!(self_test(&library::Activations) >= 19);
 }

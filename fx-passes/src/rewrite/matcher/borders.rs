@@ -30,8 +30,8 @@ impl Matcher<'_> {
             }
         }
         if self.rule.may_alias() || outputs.iter().any(|&id| is_view(self.graph, id)) {
-            let captured = self.bound.slots.iter().flatten().filter_map(Arg::node);
-            if let Some(id) = captured.chain(outputs.iter().copied()).find(|&id| self.facts.is_written(id)) {
+            let mut values = self.captured().into_iter().chain(outputs.iter().copied());
+            if let Some(id) = values.find(|&id| self.facts.is_written(id)) {
                 return Err(Mismatch::Written(id));
             }
         }
@@ -42,12 +42,18 @@ impl Matcher<'_> {
         Ok(())
     }
 
+    /// The nodes that captures are bound to.
+    fn captured(&self) -> Vec<NodeId> {
+        let mut nodes = Vec::new();
+        self.bound.slots.iter().flatten().for_each(|arg| arg.collect_nodes(&mut nodes));
+        nodes
+    }
+
     /// A result of its own that the caller gets may not become a tensor that the caller knows already.
     fn check_apart(&self, outputs: &[NodeId]) -> Result<(), Mismatch> {
         let is_own = |&&id: &&NodeId| self.facts.is_handed_out(id) && !is_view(self.graph, id);
         let Some(&output) = outputs.iter().find(is_own).filter(|_| self.rule.may_alias()) else { return Ok(()) };
-        let captured = self.bound.slots.iter().flatten().filter_map(Arg::node);
-        match captured.into_iter().find(|&id| self.facts.is_known_outside(id)) {
+        match self.captured().into_iter().find(|&id| self.facts.is_known_outside(id)) {
             Some(captured) => Err(Mismatch::Shared { output, captured }),
             None => Ok(()),
         }
