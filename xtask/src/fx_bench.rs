@@ -1,6 +1,7 @@
 //! `cargo xtask fx-bench`: builds the binary that a comparison script drives, and prints its path.
 
 use std::io::Write as _;
+use std::path::PathBuf;
 
 use serde_json::Value;
 
@@ -13,14 +14,21 @@ use crate::workspace::{Workspace, output};
 pub(crate) struct Options {}
 
 pub(crate) fn run(workspace: &Workspace, _: &Options) -> Result<()> {
+    let path = build(workspace)?;
+    writeln!(std::io::stdout(), "{}", path.display())
+        .map_err(|error| Failure::new("cannot print").looked(error.to_string()))
+}
+
+/// Builds the binary and says where it lies.
+pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf> {
     let libtorch = libtorch::ensure(workspace, Variant::Cpu)?;
     let args = ["build", "--release", "--manifest-path", "benches/Cargo.toml", "--bin", "fx-bench"];
     let messages = output(workspace.cargo(&libtorch, &args).arg("--message-format=json-render-diagnostics"))?;
-    let path = String::from_utf8_lossy(&messages)
+    String::from_utf8_lossy(&messages)
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
         .filter_map(|message| Some(message["executable"].as_str()?.to_owned()))
         .next_back()
-        .ok_or_else(|| Failure::new("cargo built no `fx-bench`").looked("looked in the messages of `cargo build`"))?;
-    writeln!(std::io::stdout(), "{path}").map_err(|error| Failure::new("cannot print").looked(error.to_string()))
+        .map(PathBuf::from)
+        .ok_or_else(|| Failure::new("cargo built no `fx-bench`").looked("looked in the messages of `cargo build`"))
 }

@@ -11,6 +11,7 @@ mod expand;
 mod failure;
 mod fx_bench;
 mod libtorch;
+mod results;
 mod setup;
 mod test;
 mod tidy;
@@ -43,6 +44,8 @@ enum Command {
     Expand(expand::Options),
     /// Build the binary `fx-bench` and print its path.
     FxBench(fx_bench::Options),
+    /// Measure ours against its rivals and write benches/RESULTS.md.
+    Results(results::Options),
     /// Write fx-ir's op catalog anew from PyTorch's and tch's sources.
     Codegen(codegen::Options),
     /// Check the shape of the source: lengths, docs, unsafe code, what links libtorch.
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         Command::Bench(options) => bench::run(&workspace, &options),
         Command::Expand(options) => expand::run(&workspace, &options),
         Command::FxBench(options) => fx_bench::run(&workspace, &options),
+        Command::Results(options) => results::run(&workspace, &options),
         Command::Codegen(options) => codegen::run(&workspace, &options),
         Command::Tidy(options) => tidy::run(&workspace, &options),
         Command::Ci(options) => ci::run(&workspace, &options),

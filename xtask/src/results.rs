@@ -1,0 +1,146 @@
+//! `cargo xtask results`: ours against what a PyTorch user would run instead, measured and written to
+//! `benches/RESULTS.md`.
+//!
+//! Every contender is a process that speaks the protocol of `fx-bench`. For each workload all contenders are started, and
+//! then take turns, so that a machine that drifts slows all of them alike. Every time that was taken is kept as JSON
+//! beside the report, one file a device, into which later runs put the workloads that they measure.
+
+mod contender;
+mod machine;
+mod measure;
+mod record;
+mod report;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use crate::failure::{Failure, Result};
+use crate::fx_bench;
+use crate::workspace::Workspace;
+use contender::Command;
+use record::Record;
+
+/// What `results` can be told.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Where the models run.
+    #[arg(long, default_value = "cpu", value_parser = ["cpu", "cuda"])]
+    device: String,
+    /// What is measured, `model:batch:dtype`; all models at batches 1, 4, 16 and 64 unless given.
+    #[arg(long, value_delimiter = ',')]
+    workloads: Vec<Workload>,
+    /// Variants of ours.
+    #[arg(long, value_delimiter = ',')]
+    ours: Vec<String>,
+    /// Rivals that `benches/rivals.py` knows.
+    #[arg(long, value_delimiter = ',')]
+    rivals: Vec<String>,
+    /// A Python with torch, torchvision, transformers, onnx and onnxruntime.
+    #[arg(long, env = "FX_PYTHON", default_value = "python3")]
+    python: PathBuf,
+    /// An `fx-bench` that was built before.
+    #[arg(long)]
+    bench: Option<PathBuf>,
+    /// Turns of every contender.
+    #[arg(long, default_value_t = 7)]
+    rounds: usize,
+    /// Calls in a turn; fewer where they take long.
+    #[arg(long, default_value_t = 7)]
+    calls: usize,
+    /// Seconds that a contender may take for a workload.
+    #[arg(long, default_value_t = 20.0)]
+    seconds: f64,
+    /// The folder of RESULTS.md.
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Measure nothing; write RESULTS.md anew from what is there.
+    #[arg(long)]
+    render: bool,
+}
+
+/// A model, a batch size and a dtype.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Workload {
+    model: String,
+    batch: u32,
+    dtype: String,
+}
+
+impl FromStr for Workload {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        let parts: Vec<&str> = text.split(':').collect();
+        let [model, batch, dtype] = parts[..] else {
+            return Err("a workload reads `resnet18:1:f32`".to_owned());
+        };
+        let batch = batch.parse().ok().filter(|&batch| batch > 0).ok_or(format!("`{batch}` is no batch size"))?;
+        Ok(Self { model: model.to_owned(), batch, dtype: dtype.to_owned() })
+    }
+}
+
+impl std::fmt::Display for Workload {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}:{}", self.model, self.batch, self.dtype)
+    }
+}
+
+/// The models of `fx-bench`.
+const MODELS: [&str; 6] = ["resnet18", "resnet50", "mobilenet_v2", "vit_b_16", "bert_base", "gpt2"];
+const BATCHES: [u32; 4] = [1, 4, 16, 64];
+
+pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
+    let folder = options.out.clone().unwrap_or_else(|| workspace.root.join("benches"));
+    if !options.render {
+        let commands = commands(workspace, options)?;
+        let path = folder.join(format!("results/{}.json", options.device));
+        let mut record = Record::read_or_new(&path, &options.device, machine::describe())?;
+        for workload in workloads(options) {
+            eprintln!("results: {workload}");
+            record.put(measure::workload(&workload, &commands, options));
+            record.write(&path)?;
+        }
+    }
+    let path = folder.join("RESULTS.md");
+    let text = report::render(&Record::all(&folder.join("results"))?);
+    fs::write(&path, text).map_err(|error| Failure::file("write", &path, &error))?;
+    eprintln!("results: {}", path.display());
+    Ok(())
+}
+
+fn workloads(options: &Options) -> Vec<Workload> {
+    if !options.workloads.is_empty() {
+        return options.workloads.clone();
+    }
+    let dtype = if options.device == "cpu" { "f32" } else { "f16" };
+    let of = |model: &str, batch| Workload { model: model.to_owned(), batch, dtype: dtype.to_owned() };
+    MODELS.iter().flat_map(|model| BATCHES.map(|batch| of(model, batch))).collect()
+}
+
+/// How every contender is started.
+fn commands(workspace: &Workspace, options: &Options) -> Result<Vec<Command>> {
+    let bench = match &options.bench {
+        Some(path) => path.clone(),
+        None => fx_bench::build(workspace)?,
+    };
+    let script = workspace.root.join("benches/rivals.py");
+    let (ours, rivals): (&[&str], &[&str]) = match options.device.as_str() {
+        "cpu" => (&["frozen", "eager"], &["eager", "jit", "compile", "ort"]),
+        _ => (&["graphs", "frozen", "eager"], &["eager", "eager-graphs", "jit", "compile", "compile-graphs"]),
+    };
+    let chosen = |given: &[String], default: &[&str]| -> Vec<String> {
+        if given.is_empty() { default.iter().map(ToString::to_string).collect() } else { given.to_vec() }
+    };
+    let ours = chosen(&options.ours, ours).into_iter().map(|variant| Command::ours(&bench, &variant));
+    let rivals = chosen(&options.rivals, rivals);
+    let rivals = rivals.into_iter().map(|rival| Command::rival(&options.python, &script, &rival));
+    Ok(ours.chain(rivals).collect())
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! RESULTS.md, from the records.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::record::{Outcome, Record, Row};
+
+/// The contender that all others are compared with: ours at its best.
+const OURS: [&str; 2] = ["fx graphs", "fx frozen"];
+/// The contender whose values are the reference.
+const REFERENCE: &str = "eager";
+
+/// The whole file.
+pub(super) fn render(records: &[Record]) -> String {
+    let mut out = String::from(HEAD);
+    for record in records {
+        section(&mut out, record);
+    }
+    out
+}
+
+const HEAD: &str = "# Results
+
+Written by `cargo xtask results`; every single time is in `results/`. Latency of one forward, all contenders in turns in
+one run, each a process of its own with the same weights and inputs. `fx frozen` is the generated type, `fx eager` the
+same model as written, both in Rust; `eager`, `jit` (TorchScript, frozen and optimised for inference), `compile`
+(torch.compile with freezing) and `ort` (ONNX Runtime) are what a PyTorch user would run. Ratios count; times are this
+machine's. A workload is model:batch:dtype.
+";
+
+fn section(out: &mut String, record: &Record) {
+    let names = names(record);
+    let machine = &record.machine;
+    let gpu = machine.gpu.as_ref().map_or(String::new(), |gpu| format!("; {gpu}"));
+    let memory = machine.memory_gib.map_or(String::new(), |gib| format!(", {gib:.0} GiB"));
+    let _ = write!(
+        out,
+        "\n## {}\n\n{}, {} cores{memory}{gpu}; {}; {}.\n",
+        record.device,
+        machine.cpu,
+        machine.cores,
+        machine.system,
+        versions(record)
+    );
+    table(out, "Milliseconds, median and in brackets minimum", record, &names, |_, outcome| {
+        Some(format!("{} ({})", digits(outcome.median()?), digits(outcome.minimum()?)))
+    });
+    table(out, "Time divided by ours, by medians and in brackets by minima", record, &names, |row, outcome| {
+        let ours = ours(row)?;
+        let ratio = |other: Option<f64>, ours: Option<f64>| Some(format!("{:.2}", other? / ours?));
+        Some(format!("{} ({})", ratio(outcome.median(), ours.median())?, ratio(outcome.minimum(), ours.minimum())?))
+    });
+    table(out, "Seconds from the eager model to the first result", record, &names, |_, outcome| {
+        outcome.failed.is_none().then(|| format!("{:.2}", outcome.ready_s))
+    });
+    table(out, "Largest memory of the process while it serves, MiB of the host", record, &names, |_, outcome| {
+        Some(format!("{:.0}", outcome.peak_mib?))
+    });
+    table(out, "Largest difference to PyTorch, relative, in the first 8 values", record, &names, |row, outcome| {
+        Some(format!("{:.1e}", difference(row, outcome)?))
+    });
+    summary(out, record);
+    failures(out, record);
+}
+
+/// Every contender of the record, in the order in which they appear.
+fn names(record: &Record) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for outcome in record.workloads.iter().flat_map(|row| &row.contenders) {
+        if !names.contains(&outcome.name) {
+            names.push(outcome.name.clone());
+        }
+    }
+    names
+}
+
+fn versions(record: &Record) -> String {
+    let outcomes = record.workloads.iter().flat_map(|row| &row.contenders);
+    let all: BTreeMap<_, _> = outcomes.flat_map(|outcome| &outcome.versions).collect();
+    all.iter().map(|(name, version)| format!("{name} {version}")).collect::<Vec<_>>().join(", ")
+}
+
+fn table(
+    out: &mut String,
+    title: &str,
+    record: &Record,
+    names: &[String],
+    cell: impl Fn(&Row, &Outcome) -> Option<String>,
+) {
+    let _ = write!(out, "\n{title}:\n\n| workload | {} |\n|---|{}\n", names.join(" | "), "---|".repeat(names.len()));
+    for row in &record.workloads {
+        let cells = names.iter().map(|name| {
+            let outcome = row.contenders.iter().find(|outcome| outcome.name == *name);
+            outcome.and_then(|outcome| cell(row, outcome)).unwrap_or_default()
+        });
+        let _ = writeln!(out, "| {} | {} |", row.workload, cells.collect::<Vec<_>>().join(" | "));
+    }
+}
+
+/// How we stand against the best rival of each workload.
+fn summary(out: &mut String, record: &Record) {
+    let _ = write!(out, "\nAgainst the best rival of each workload, by medians:\n\n");
+    for row in &record.workloads {
+        let rivals = row.contenders.iter().filter(|outcome| !outcome.name.starts_with("fx "));
+        let timed = rivals.filter_map(|outcome| Some((outcome.median()?, &outcome.name)));
+        let best = timed.min_by(|(one, _), (other, _)| one.total_cmp(other));
+        if let (Some((time, name)), Some(ours)) = (best, ours(row).and_then(Outcome::median)) {
+            let _ = writeln!(out, "* {}: {:.2} times as fast as {name}", row.workload, time / ours);
+        }
+    }
+}
+
+fn failures(out: &mut String, record: &Record) {
+    for row in &record.workloads {
+        for outcome in &row.contenders {
+            if let Some(reason) = &outcome.failed {
+                let _ = writeln!(out, "\n{} did not run {}: {reason}", outcome.name, row.workload);
+            }
+        }
+    }
+}
+
+fn ours(row: &Row) -> Option<&Outcome> {
+    let named =
+        |name: &&str| row.contenders.iter().find(|outcome| outcome.name == **name && !outcome.times_ms.is_empty());
+    OURS.iter().find_map(named)
+}
+
+fn difference(row: &Row, outcome: &Outcome) -> Option<f64> {
+    let reference = row.contenders.iter().find(|outcome| outcome.name == REFERENCE)?;
+    let largest = reference.values.iter().map(|value| value.abs()).max_by(f64::total_cmp)?;
+    let pairs = outcome.values.iter().zip(&reference.values);
+    pairs.map(|(a, b)| (a - b).abs() / largest).max_by(f64::total_cmp)
+}
+
+/// Three digits that count.
+fn digits(value: f64) -> String {
+    match value {
+        value if value >= 100.0 => format!("{value:.0}"),
+        value if value >= 10.0 => format!("{value:.1}"),
+        value if value >= 1.0 => format!("{value:.2}"),
+        value => format!("{value:.3}"),
+    }
+}
