@@ -106,7 +106,11 @@ def onnx_session(net, x):
     import onnxruntime
 
     path = os.path.join(tempfile.mkdtemp(), "model.onnx")
-    torch.onnx.export(net, (x,), path, dynamo=False)
+    try:
+        torch.onnx.export(net, (x,), path, dynamo=False)
+    except torch.onnx.errors.UnsupportedOperatorError:
+        # The newer exporter knows more operators.
+        torch.onnx.export(net, (x,), path, dynamo=True)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
     # Threads that spin while they wait would take the next contender's turn.
@@ -147,9 +151,9 @@ def rival(name, net, x):
         return graphed(net, x)
     if name == "ort":
         return onnx_session(net, x)
-    import torch._inductor.config
+    from torch._inductor import config
 
-    torch._inductor.config.freezing = True
+    config.freezing = True
     compiled = torch.compile(net, mode=MODES[name])
     return lambda: compiled(x)
 

@@ -1,6 +1,7 @@
 //! `fx-bench`: one model, ready to be timed by a script on the other end of stdin and stdout.
 //!
-//! `FX_VARIANT` chooses the generated forward (`frozen`, the default) or the model's own (`eager`).
+//! `FX_VARIANT` chooses the generated forward (`frozen`, the default) or the model's own (`eager`), and what the first was
+//! frozen with (`graphs`, `composed`, `contiguous`).
 
 use std::error::Error;
 use std::io;
@@ -70,6 +71,7 @@ fn run(cli: &Cli) -> Result<(), Box<dyn Error>> {
         "threads": tch::get_num_threads(),
         "load_ms": (start.elapsed() - freeze).as_secs_f64() * 1e3,
         "freeze_ms": freeze.as_secs_f64() * 1e3,
+        "versions": { "fx": env!("CARGO_PKG_VERSION"), "tch": "0.24" },
     });
     let xs = cli.model.input.batch(cli.batch, device, kind);
     let contender = Contender { call: &|| forward(&xs), synchronize: &|| synchronize(device) };
@@ -77,11 +79,12 @@ fn run(cli: &Cli) -> Result<(), Box<dyn Error>> {
 }
 
 fn variant(name: Option<&str>) -> Result<Variant, String> {
-    match name {
-        None | Some("frozen") => Ok(Variant::Frozen),
-        Some("eager") => Ok(Variant::Eager),
-        Some(other) => Err(format!("FX_VARIANT is `{other}`; it may be frozen or eager")),
-    }
+    let Some(name) = name else { return Ok(Variant::Frozen) };
+    let found = Variant::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, variant)| variant);
+    found.ok_or_else(|| {
+        let names = Variant::ALL.map(|(known, _)| known).join(", ");
+        format!("FX_VARIANT is `{name}`; it may be one of {names}")
+    })
 }
 
 fn device(place: Place) -> Result<Device, String> {

@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use fx_runtime::{Device, Error, Freeze, Kind, Module, Tensor, nn};
+use fx_runtime::{Backend, Device, Error, Freeze, Kind, MemoryFormat, Module, Tensor, nn};
 use resnet18::{ResNet18, weights};
 use zoo::{BertModel, Gpt2, MobileNetV2, ResNet50, VitB16};
 
@@ -43,13 +43,41 @@ pub enum Input {
 /// Number of tokens in a text.
 const LENGTH: i64 = 128;
 
-/// Which of a model's two forwards runs.
+/// Which of a model's two forwards runs, and as what the generated one was frozen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Variant {
     /// The model's own.
     Eager,
     /// The generated one.
     Frozen,
+    /// The generated one, recorded as a CUDA graph.
+    Graphs,
+    /// The generated one, with ATen's plain operators in the place of packed kernels.
+    Composed,
+    /// The generated one, with axes in the default order.
+    Contiguous,
+}
+
+impl Variant {
+    /// Every variant and its name.
+    pub const ALL: [(&str, Variant); 5] = [
+        ("frozen", Variant::Frozen),
+        ("eager", Variant::Eager),
+        ("graphs", Variant::Graphs),
+        ("composed", Variant::Composed),
+        ("contiguous", Variant::Contiguous),
+    ];
+
+    /// What the generated forward is frozen with; none for the model's own.
+    fn options(self) -> Option<Freeze> {
+        match self {
+            Variant::Eager => None,
+            Variant::Frozen => Some(Freeze::new()),
+            Variant::Graphs => Some(Freeze::new().cuda_graphs(true)),
+            Variant::Composed => Some(Freeze::new().backend(Backend::Composed)),
+            Variant::Contiguous => Some(Freeze::new().memory_format(MemoryFormat::Contiguous)),
+        }
+    }
 }
 
 macro_rules! models {
@@ -100,12 +128,12 @@ impl Model {
     /// One of the model's forwards in the dtype `kind`, and how long it took to freeze it (nothing for eager).
     pub fn forward(&self, variant: Variant, device: Device, kind: Kind) -> Result<(Forward, Duration), Error> {
         let (mut vs, net) = self.load(device);
-        if variant == Variant::Eager {
+        let Some(options) = variant.options() else {
             vs.set_kind(kind);
             return Ok((net.eager(), Duration::ZERO));
-        }
+        };
         let start = Instant::now();
-        let forward = net.frozen(&Freeze::new().kind(kind))?;
+        let forward = net.frozen(&options.kind(kind))?;
         Ok((forward, start.elapsed()))
     }
 }
