@@ -69,7 +69,7 @@ fn run(cli: &Cli) -> Result<(), Box<dyn Error>> {
         "model": cli.model.name,
         "variant": format!("{variant:?}").to_lowercase(),
         "threads": tch::get_num_threads(),
-        "load_ms": (start.elapsed() - freeze).as_secs_f64() * 1e3,
+        "load_ms": start.elapsed().saturating_sub(freeze).as_secs_f64() * 1e3,
         "freeze_ms": freeze.as_secs_f64() * 1e3,
         "versions": { "fx": env!("CARGO_PKG_VERSION"), "tch": "0.24" },
     });
