@@ -75,7 +75,7 @@ pub(super) fn loader_error() -> String {
 pub(crate) fn library_folder() -> Option<PathBuf> {
     use std::os::unix::ffi::OsStrExt as _;
 
-    let symbol = super::entry::libtorch_address()?;
+    let (_, symbol) = super::entry::anchor()?;
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: `dladdr` reads the address and fills `info`, whose zeroed state is valid; the file name it points at lives
     // as long as the library, which is never unloaded.

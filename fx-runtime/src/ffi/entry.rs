@@ -79,6 +79,12 @@ entry_points! {
     dim = aoti_torch_get_dim: fn(Handle, *mut i64) -> Status;
     /// Lengths of the axes, lent by the tensor.
     sizes = aoti_torch_get_sizes: fn(Handle, *mut *const i64) -> Status;
+    /// Steps between the elements of each axis, lent by the tensor.
+    strides = aoti_torch_get_strides: fn(Handle, *mut *const i64) -> Status;
+    /// The address of the first element.
+    data = aoti_torch_get_data_ptr: fn(Handle, *mut *mut c_void) -> Status;
+    /// A tensor of unwritten elements: rank, sizes, strides, dtype, device.
+    empty = aoti_torch_empty_strided: fn(i64, *const i64, *const i64, i32, i32, i32, *mut Handle) -> Status;
     /// The dtype, as `c10::ScalarType` counts.
     dtype = aoti_torch_get_dtype: fn(Handle, *mut i32) -> Status;
     /// The kind of device.
@@ -140,7 +146,7 @@ fn symbol(_: &'static str) -> Option<*mut c_void> {
     None
 }
 
-/// An address inside `libtorch_cpu`.
-pub(super) fn libtorch_address() -> Option<*mut c_void> {
-    symbol("aoti_torch_abi_version\0")
+/// An exported function of `libtorch_cpu`: its name and its address.
+pub(super) fn anchor() -> Option<(&'static str, *mut c_void)> {
+    Some(("aoti_torch_abi_version", symbol("aoti_torch_abi_version\0")?))
 }

@@ -13,12 +13,15 @@
 #![allow(unsafe_code, reason = "this module is where it is allowed; each block says why it is sound")]
 
 mod convolution;
+mod convolution_shim;
 mod convolution_weight;
 pub(crate) mod cuda;
 pub(crate) mod cuda_graph;
 mod entry;
 mod library;
 mod linear;
+#[cfg(target_os = "linux")]
+pub(crate) mod onednn;
 pub(crate) mod ops;
 mod post_op;
 mod shared;

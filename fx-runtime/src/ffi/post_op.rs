@@ -38,6 +38,12 @@ impl PostOp {
         Self { name, scalars: [0.0; 2], count: 0, algorithm }
     }
 
+    /// Name, scalars and formula.
+    pub(super) fn parts(&self) -> (&'static str, [f64; 2], &'static str) {
+        // All names are ASCII literals.
+        (self.name.to_str().unwrap_or(""), self.scalars, self.algorithm.to_str().unwrap_or(""))
+    }
+
     /// Hands the four C arguments to `call`; the pointers live that long.
     pub(super) fn lend<R>(&self, call: impl FnOnce(RawPostOp) -> R) -> R {
         let scalars = [&raw const self.scalars[0], &raw const self.scalars[1]];

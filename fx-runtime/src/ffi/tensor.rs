@@ -98,6 +98,19 @@ impl Facts {
     }
 }
 
+/// Strides of a tensor of `rank` axes, at most [`MAX_RANK`]; none for one that has none.
+pub(super) fn strides(tensor: &Tensor, rank: usize) -> Option<[i64; MAX_RANK]> {
+    let (mut lent, mut copy) = (ptr::null(), [0; MAX_RANK]);
+    // SAFETY: the tensor is alive; the callee writes one pointer.
+    let status = unsafe { (table().strides?)(lend(tensor), &raw mut lent) };
+    if status != 0 || rank > MAX_RANK {
+        return None;
+    }
+    // SAFETY: as for the sizes in `Facts::of`.
+    unsafe { ptr::copy_nonoverlapping(lent, copy.as_mut_ptr(), rank) };
+    Some(copy)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

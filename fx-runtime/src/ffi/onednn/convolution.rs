@@ -1,0 +1,188 @@
+//! A convolution that calls its compiled kernel without a detour.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tch::{TchError, Tensor};
+
+use super::api::api;
+use super::objects::Engine;
+use super::plan::{Buffers, Key, Plan, dtype};
+use super::weight::{Constant, Weight};
+use crate::ffi::convolution::Geometry;
+use crate::ffi::entry::{Handle, table};
+use crate::ffi::tensor::{lend, refused, strides, take};
+use crate::ffi::{Facts, PostOp, ops};
+
+/// Plans that one convolution keeps: for shapes that come in turns, each with and without an addition.
+const PLANS: usize = 8;
+
+/// A weight, and what was compiled for it so far.
+#[derive(Debug)]
+pub(crate) struct DirectConv {
+    pub(super) engine: Engine,
+    /// In oneDNN's numbers.
+    pub(super) dtype: c_int,
+    /// With an axis of groups in front if there are several.
+    pub(super) weight_sizes: Vec<i64>,
+    pub(super) weight: Weight,
+    pub(super) bias: Option<Arc<Constant>>,
+    pub(super) geometry: Geometry,
+    out_channels: i64,
+    /// Lengths of the kernel.
+    taps: Vec<i64>,
+    /// The latest first.
+    plans: Mutex<Vec<Arc<Plan>>>,
+}
+
+impl DirectConv {
+    /// Takes a copy of a dense weight `[out, in / groups, k..]` with two or three spatial axes; none where oneDNN cannot
+    /// be called directly, and for a transposed convolution.
+    pub(crate) fn pack(
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        geometry: &Geometry,
+    ) -> Option<Result<Self, TchError>> {
+        let dtype = dtype(weight.f_kind().ok()?)?;
+        let entry = table();
+        entry.strides.and(entry.data).and(entry.empty)?;
+        if geometry.output_padding.is_some() {
+            return None;
+        }
+        let engine = Engine::cpu(api()?).ok()?;
+        let pack = || {
+            let sizes = weight.size();
+            let grouped = [geometry.groups, sizes[0] / geometry.groups];
+            let weight_sizes = match geometry.groups {
+                1 => sizes.clone(),
+                _ => [&grouped, &sizes[1..]].concat(),
+            };
+            let bias = bias.map(|bias| Constant::of(engine, bias, &sizes[..1], dtype)).transpose()?;
+            Ok(Self {
+                engine,
+                dtype,
+                weight: Weight::new(Constant::of(engine, weight, &weight_sizes, dtype)?),
+                weight_sizes,
+                bias,
+                geometry: geometry.clone(),
+                out_channels: sizes[0],
+                taps: sizes[2..].to_vec(),
+                plans: Mutex::new(Vec::new()),
+            })
+        };
+        Some(pack())
+    }
+
+    /// `post(conv(x) + other)`. `x` is as for [`PackedConv::run`](super::super::PackedConv::run), `other` has the
+    /// result's shape and dtype.
+    pub(crate) fn run(&self, x: &Tensor, other: Option<&Tensor>, post: &PostOp) -> Result<Tensor, TchError> {
+        let entry = table();
+        let (Some(data), Some(empty)) = (entry.data, entry.empty) else { return Err(refused("a convolution")) };
+        let facts = Facts::of(x).ok_or_else(|| refused("a convolution"))?;
+        let sizes_of = |tensor: &Tensor| Facts::of(tensor).ok_or_else(|| refused("a convolution"));
+        let (order, x_copy) = arranged(x, facts.sizes(), true)?;
+        let other_copy = match other {
+            Some(other) => arranged(other, sizes_of(other)?.sizes(), false)?.1,
+            None => None,
+        };
+        let (x, other) = (x_copy.as_ref().unwrap_or(x), other_copy.as_ref().or(other));
+        let mut sizes = [0; 5];
+        sizes[..self.rank()].copy_from_slice(facts.sizes());
+        let threads = tch::get_num_threads();
+        let plan = self.plan(Key { sizes, channels_last: order == Order::ChannelsLast, adds: other.is_some(), post: *post, threads })?;
+        let mut out: Handle = ptr::null_mut();
+        let (rank, kind) = (i64::try_from(plan.sizes.len()).unwrap_or(0), facts.dtype);
+        let (device, index) = facts.device;
+        // SAFETY: both lists are alive and have `rank` entries; it writes a new tensor to `out`.
+        let status =
+            unsafe { empty(rank, plan.sizes.as_ptr(), plan.strides.as_ptr(), kind, device, index, &raw mut out) };
+        // SAFETY: on success the callee wrote a new tensor to `out` and gave it away; else `out` is still null.
+        let result = unsafe { take(out, status, "aten::empty_strided")? };
+        let address = |tensor: &Tensor| {
+            let mut address: *mut c_void = ptr::null_mut();
+            // SAFETY: the tensor is alive; it writes the address of its first element.
+            let status = unsafe { data(lend(tensor), &raw mut address) };
+            if status == 0 && !address.is_null() { Ok(address) } else { Err(refused("data_ptr")) }
+        };
+        let buffers = Buffers {
+            input: address(x)?,
+            result: address(&result)?,
+            added: other.map_or(Ok(ptr::null_mut()), address)?,
+        };
+        // SAFETY: the three tensors are alive, on the CPU, and have the plan's sizes, dtype and order: `x` and `other` by
+        // `arranged`, the result by construction. Nobody else knows the result yet, and to write the others while they
+        // are lent here would be a data race of the caller's.
+        unsafe { plan.run(&buffers)? };
+        Ok(result)
+    }
+
+    /// The plan for a key, compiled if it is new.
+    fn plan(&self, key: Key) -> Result<Arc<Plan>, TchError> {
+        {
+            let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(found) = plans.iter().position(|plan| plan.key == key) {
+                plans[..=found].rotate_right(1);
+                return Ok(plans[0].clone());
+            }
+        }
+        // Without the lock: two threads may compile the same, of which one is then forgotten.
+        let plan = Arc::new(Plan::new(self, key)?);
+        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        plans.truncate(PLANS - 1);
+        plans.insert(0, plan.clone());
+        Ok(plan)
+    }
+
+    /// Of inputs and results.
+    pub(super) fn rank(&self) -> usize {
+        self.taps.len() + 2
+    }
+
+    /// From the first to the last tap, both included.
+    pub(super) fn extent(&self, axis: usize) -> i64 {
+        self.geometry.dilation[axis] * (self.taps[axis] - 1) + 1
+    }
+
+    pub(super) fn result_sizes(&self, input: &[i64]) -> Vec<i64> {
+        let spatial = (0..self.taps.len()).map(|axis| {
+            let room = input[axis + 2] + 2 * self.geometry.padding[axis] - self.extent(axis);
+            room.div_euclid(self.geometry.stride[axis]) + 1
+        });
+        [input[0], self.out_channels].into_iter().chain(spatial).collect()
+    }
+}
+
+/// An order that kernels take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    ChannelsLast,
+    /// Taken for an input alone.
+    Default,
+}
+
+/// The tensor's order, and a copy in `channels_last` if its own is none that is taken.
+fn arranged(tensor: &Tensor, sizes: &[i64], is_input: bool) -> Result<(Order, Option<Tensor>), TchError> {
+    let steps = strides(tensor, sizes.len()).ok_or_else(|| refused("a tensor without strides"))?;
+    let steps = &steps[..sizes.len()];
+    if follows(sizes, steps, std::iter::once(1).chain((2..sizes.len()).rev()).chain([0])) {
+        return Ok((Order::ChannelsLast, None));
+    }
+    if is_input && follows(sizes, steps, (0..sizes.len()).rev()) {
+        return Ok((Order::Default, None));
+    }
+    let format = if sizes.len() == 5 { ops::MemoryFormat::ChannelsLast3d } else { ops::MemoryFormat::ChannelsLast };
+    Ok((Order::ChannelsLast, Some(ops::clone_in(tensor, format)?)))
+}
+
+/// Whether the axes lie in memory in this order, from the innermost on, without gaps.
+fn follows(sizes: &[i64], strides: &[i64], order: impl Iterator<Item = usize>) -> bool {
+    let mut expected = 1;
+    for axis in order {
+        if sizes[axis] != 1 && strides[axis] != expected {
+            return false;
+        }
+        expected *= sizes[axis];
+    }
+    true
+}

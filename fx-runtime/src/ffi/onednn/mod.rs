@@ -1,0 +1,36 @@
+//! oneDNN, called directly.
+//!
+//! **Why.** libtorch's entry points for its fused convolutions build every descriptor of a call anew, hash them to find
+//! the compiled kernel in oneDNN's cache, and allocate and free some dozens of small C++ objects on the way. That costs
+//! as much time as the kernels of a small network take themselves. oneDNN's own interface is made for the opposite: a
+//! primitive is compiled once, and a call then names it and the buffers.
+//!
+//! **How.** `libtorch_cpu.so` contains a whole oneDNN but exports none of its functions. Their names are in the file's
+//! symbol table all the same, if it was not stripped, and [`symbols`] finds them there.
+//!
+//! **Why it is sound.** The functions are called only if the file is the one that was loaded (an exported function lies
+//! where the loader has it), if each name is there exactly once, and if `dnnl_version` names the release whose headers
+//! [`api`] was written from; libtorch ships these headers itself. They are `extern "C"` functions of an archive that the
+//! linker made local, so that they have the platform's calling convention like any other. oneDNN reports by status;
+//! what its C++ might throw unwinds as a foreign exception, which the declarations allow.
+//!
+//! Where any of this does not hold, nothing here is used, and the callers take libtorch's entry points.
+
+mod api;
+mod buffer;
+mod convolution;
+mod eltwise;
+mod objects;
+mod plan;
+mod symbols;
+mod weight;
+
+pub(crate) use convolution::DirectConv;
+
+/// `major.minor.patch` of the oneDNN that is called directly, or why it is not.
+pub(crate) fn release() -> Result<String, &'static str> {
+    match api::found() {
+        api::Found::Release(_, (major, minor, patch)) => Ok(format!("{major}.{minor}.{patch}")),
+        api::Found::Not(why) => Err(why),
+    }
+}

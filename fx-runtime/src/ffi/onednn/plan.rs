@@ -1,0 +1,250 @@
+//! One compiled convolution: for inputs of one shape, with one activation, ready to run.
+
+use std::ffi::{c_int, c_void};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tch::TchError;
+
+use super::api::value;
+use super::buffer::with_scratch;
+use super::convolution::DirectConv;
+use super::eltwise::step;
+use super::objects::{Attributes, Description, Engine, Layout, Memory, Primitive, Step, Stream, Window, dims};
+use super::weight::{Constant, contiguous};
+use crate::ffi::PostOp;
+
+/// What a plan was made for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Key {
+    /// The input's, of which the layer's rank counts.
+    pub(super) sizes: [i64; 5],
+    /// Whether the input's channels lie together; else it is in the default order.
+    pub(super) channels_last: bool,
+    /// Whether a tensor is added before the activation.
+    pub(super) adds: bool,
+    pub(super) post: PostOp,
+    /// Kernels divide their work by the number of threads when they are compiled.
+    pub(super) threads: i32,
+}
+
+/// A compiled convolution.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) key: Key,
+    engine: Engine,
+    primitive: Primitive,
+    weight: Arc<Constant>,
+    bias: Option<Arc<Constant>>,
+    source: Layout,
+    result: Layout,
+    scratchpad: Layout,
+    /// For an input in the default order: lays it out before the convolution.
+    entry: Option<Entry>,
+    pub(super) sizes: Vec<i64>,
+    pub(super) strides: Vec<i64>,
+    /// As many as calls have been under way at once.
+    idle: Mutex<Vec<Bindings>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    primitive: Primitive,
+    given: Layout,
+    scratchpad: Layout,
+}
+
+/// What one call at a time can use: memory objects whose buffers change from call to call.
+#[derive(Debug)]
+struct Bindings {
+    stream: Stream,
+    source: Memory,
+    result: Memory,
+    added: Memory,
+    scratchpad: Memory,
+    /// The input as given, and the scratchpad of its reorder.
+    given: Option<(Memory, Memory)>,
+}
+
+/// Addresses of the tensors of one call.
+pub(super) struct Buffers {
+    pub(super) input: *mut c_void,
+    pub(super) result: *mut c_void,
+    /// Null where nothing is added.
+    pub(super) added: *mut c_void,
+}
+
+/// Scratch memory is divided in steps of this many bytes.
+const STEP: usize = 4096;
+
+impl Plan {
+    pub(super) fn new(conv: &DirectConv, key: Key) -> Result<Self, TchError> {
+        let (engine, dtype) = (conv.engine, conv.dtype);
+        let given = &key.sizes[..conv.rank()];
+        let sizes = conv.result_sizes(given);
+        let strides = channels_last(&sizes);
+        let layout = |sizes: &[i64], strides: &[i64]| Layout::strided(engine.api, dtype, sizes, strides);
+        let source = layout(given, &channels_last(given))?;
+        let result = layout(&sizes, &strides)?;
+        let any = Layout::any(engine.api, dtype, &conv.weight_sizes)?;
+        let add = key.adds.then_some(Step::Add(&result));
+        let steps: Vec<_> = add.into_iter().chain(step(&key.post)?).collect();
+        let bias = conv.bias.as_ref().map(|bias| &bias.layout);
+        let layouts = (&source, &any, bias, &result);
+        let attributes = Attributes::new(engine.api, &steps)?;
+        let description = Description::convolution(engine, layouts, &conv.window(given, &sizes), &attributes)?;
+        let entry = if key.channels_last {
+            None
+        } else {
+            Some(Entry::new(engine, layout(given, &contiguous(given))?, &source)?)
+        };
+        Ok(Self {
+            key,
+            engine,
+            primitive: Primitive::compile(&description)?,
+            weight: conv.weight.in_layout(engine, description.weight()?)?,
+            bias: conv.bias.clone(),
+            scratchpad: description.scratchpad()?,
+            source,
+            result,
+            entry,
+            sizes,
+            strides,
+            idle: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// Computes; returns when the result is there.
+    ///
+    /// # Safety
+    ///
+    /// The buffers are alive and hold the plan's input, its result and, if it adds, a tensor in the result's layout. The
+    /// result's is written by nobody else meanwhile, and the others by nobody at all.
+    pub(super) unsafe fn run(&self, buffers: &Buffers) -> Result<(), TchError> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut bindings = match idle {
+            Some(bindings) => bindings,
+            None => Bindings::new(self)?,
+        };
+        // The scratchpad, the reorder's scratchpad, and the input laid out.
+        let own = self.scratchpad.size().next_multiple_of(STEP);
+        let entry = self.entry.as_ref().map_or(0, |entry| entry.scratchpad.size().next_multiple_of(STEP));
+        let copy = if self.entry.is_some() { self.source.size() } else { 0 };
+        let done = with_scratch(own + entry + copy, |scratch| {
+            // SAFETY: this function's contract, and `scratch` is as large as the three parts together.
+            unsafe { bindings.execute(self, buffers, (scratch, scratch.byte_add(own), scratch.byte_add(own + entry))) }
+        });
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(bindings);
+        done
+    }
+}
+
+impl Entry {
+    fn new(engine: Engine, given: Layout, wanted: &Layout) -> Result<Self, TchError> {
+        let description = Description::reorder(engine, &given, wanted, &Attributes::new(engine.api, &[])?)?;
+        Ok(Self { primitive: Primitive::compile(&description)?, scratchpad: description.scratchpad()?, given })
+    }
+}
+
+impl Bindings {
+    fn new(plan: &Plan) -> Result<Self, TchError> {
+        let memory = |layout: &Layout| Memory::new(plan.engine, layout);
+        let given = match &plan.entry {
+            Some(entry) => Some((memory(&entry.given)?, memory(&entry.scratchpad)?)),
+            None => None,
+        };
+        Ok(Self {
+            stream: Stream::new(plan.engine)?,
+            source: memory(&plan.source)?,
+            result: memory(&plan.result)?,
+            added: memory(&plan.result)?,
+            scratchpad: memory(&plan.scratchpad)?,
+            given,
+        })
+    }
+
+    /// # Safety
+    ///
+    /// As [`Plan::run`], and the three parts of `scratch` have room for the scratchpad, the entry's and the input.
+    unsafe fn execute(
+        &mut self,
+        plan: &Plan,
+        buffers: &Buffers,
+        scratch: (*mut c_void, *mut c_void, *mut c_void),
+    ) -> Result<(), TchError> {
+        if let (Some(entry), Some((given, scratchpad))) = (&plan.entry, &mut self.given) {
+            given.set(buffers.input)?;
+            scratchpad.set(scratch.1)?;
+            self.source.set(scratch.2)?;
+            let arguments = [
+                given.argument(value::ARG_SRC),
+                self.source.argument(value::ARG_DST),
+                scratchpad.argument(value::ARG_SCRATCHPAD),
+            ];
+            // SAFETY: the reorder's three arguments; the rest is this function's contract.
+            unsafe { self.stream.execute(&entry.primitive, &arguments)? };
+        } else {
+            self.source.set(buffers.input)?;
+        }
+        self.result.set(buffers.result)?;
+        self.scratchpad.set(scratch.0)?;
+        let mut arguments = [
+            self.source.argument(value::ARG_SRC),
+            plan.weight.memory.argument(value::ARG_WEIGHTS),
+            self.result.argument(value::ARG_DST),
+            self.scratchpad.argument(value::ARG_SCRATCHPAD),
+            // Places for the two that may be missing.
+            self.scratchpad.argument(value::ARG_SCRATCHPAD),
+            self.scratchpad.argument(value::ARG_SCRATCHPAD),
+        ];
+        let mut count = 4;
+        if let Some(bias) = &plan.bias {
+            arguments[count] = bias.memory.argument(value::ARG_BIAS);
+            count += 1;
+        }
+        if plan.key.adds {
+            self.added.set(buffers.added)?;
+            arguments[count] = self.added.argument(value::ARG_FIRST_POST_OP | value::ARG_SRC_1);
+            count += 1;
+        }
+        // SAFETY: the convolution's arguments as its description names them; the rest is this function's contract.
+        unsafe { self.stream.execute(&plan.primitive, &arguments[..count]) }
+    }
+}
+
+/// Strides with the channels innermost, then the spatial axes, then the batch.
+pub(super) fn channels_last(sizes: &[i64]) -> Vec<i64> {
+    let mut strides = vec![1; sizes.len()];
+    let mut step = sizes[1].max(1);
+    for axis in (2..sizes.len()).rev().chain(std::iter::once(0)) {
+        strides[axis] = step;
+        step *= sizes[axis].max(1);
+    }
+    strides
+}
+
+impl DirectConv {
+    fn window(&self, input: &[i64], result: &[i64]) -> Window {
+        let geometry = &self.geometry;
+        let axes = 0..self.rank() - 2;
+        let after = |axis: usize| {
+            let reach = (result[axis + 2] - 1) * geometry.stride[axis] + self.extent(axis);
+            reach - input[axis + 2] - geometry.padding[axis]
+        };
+        Window {
+            strides: dims(&geometry.stride),
+            dilates: dims(&axes.clone().map(|axis| geometry.dilation[axis] - 1).collect::<Vec<_>>()),
+            before: dims(&geometry.padding),
+            after: dims(&axes.map(after).collect::<Vec<_>>()),
+        }
+    }
+}
+
+/// Number of an element type in oneDNN; none for one that convolutions are not computed in.
+pub(super) fn dtype(kind: tch::Kind) -> Option<c_int> {
+    match kind {
+        tch::Kind::Half => Some(1),
+        tch::Kind::BFloat16 => Some(2),
+        tch::Kind::Float => Some(3),
+        _ => None,
+    }
+}
