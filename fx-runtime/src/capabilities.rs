@@ -26,6 +26,8 @@ pub struct Capabilities {
     pub f16: bool,
     /// Whether libtorch was built with oneDNN.
     pub onednn: bool,
+    /// The release of oneDNN whose convolutions are called directly, or why they are called through libtorch.
+    pub onednn_direct: Result<String, &'static str>,
     /// Whether libtorch was built with MKL.
     pub mkl: bool,
     /// Threads that one operator uses.
@@ -82,6 +84,7 @@ pub fn capabilities() -> Capabilities {
         bf16: ffi::ops::onednn_has_bf16(),
         f16: ffi::ops::onednn_has_f16(),
         onednn: tch::utils::has_mkldnn(),
+        onednn_direct: ffi::onednn::release(),
         mkl: tch::utils::has_mkl(),
         threads: usize::try_from(tch::get_num_threads()).unwrap_or(1),
         kernels_found: names(found),
@@ -145,6 +148,10 @@ impl fmt::Display for Capabilities {
         }
         writeln!(f, "cpu        {}, {} threads", self.cpu.join(" "), self.threads)?;
         writeln!(f, "oneDNN     {}; bf16 {}, f16 {}", yes(self.onednn), yes(self.bf16), yes(self.f16))?;
+        match &self.onednn_direct {
+            Ok(release) => writeln!(f, "           convolutions call oneDNN {release} directly")?,
+            Err(why) => writeln!(f, "           convolutions go through libtorch: {why}")?,
+        }
         writeln!(f, "MKL        {}", yes(self.mkl))?;
         let (found, all) = (self.kernels_found.len(), self.kernels_found.len() + self.kernels_missing.len());
         writeln!(f, "kernels    {found} of {all} entry points of libtorch found")?;
@@ -174,6 +181,8 @@ mod tests {
         let found = capabilities();
         assert_eq!(found.libtorch.as_deref(), Some("2.11.0"));
         assert_eq!(found.kernels_missing, Vec::<&str>::new());
+        #[cfg(target_os = "linux")]
+        assert_eq!(found.onednn_direct.as_deref(), Ok("3.10.2"));
         assert!(found.threads > 0 && found.libtorch_folder.is_some());
     }
 

@@ -67,3 +67,6 @@ impl PackedConv {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,7 +8,9 @@
 //! The functions are looked up by name at first use, and only in the release of libtorch whose headers the types in
 //! [`entry`] were written from. Where one is missing its caller gets `None` and composes ATen operators instead.
 //!
-//! **Invariant:** no C++ exception crosses into Rust. Every entry point catches them and returns a status.
+//! [`onednn`] goes one step further down, to functions that `libtorch_cpu.so` has but does not export.
+//!
+//! **Invariant:** no C++ exception crosses into Rust. libtorch's entry points catch them and return a status.
 
 #![allow(unsafe_code, reason = "this module is where it is allowed; each block says why it is sound")]
 
@@ -20,7 +22,6 @@ pub(crate) mod cuda_graph;
 mod entry;
 mod library;
 mod linear;
-#[cfg(target_os = "linux")]
 pub(crate) mod onednn;
 pub(crate) mod ops;
 mod post_op;

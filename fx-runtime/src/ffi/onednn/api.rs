@@ -3,7 +3,9 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::OnceLock;
 
+#[cfg(target_os = "linux")]
 use super::super::entry;
+#[cfg(target_os = "linux")]
 use super::symbols::Library;
 
 /// The release whose headers the types below were taken from, as `(major, minor)`.
@@ -149,12 +151,7 @@ pub(super) fn api() -> Option<&'static Api> {
 }
 
 fn look_up() -> Result<Found, &'static str> {
-    let (name, anchor) = entry::anchor().ok_or("libtorch does not say where it lies")?;
-    let library = Library::around(anchor).ok_or("the file of libtorch cannot be read")?;
-    let names: Vec<&str> = std::iter::once("dnnl_version").chain(NAMES.iter().copied()).collect();
-    let addresses = library.functions("dnnl_", &names, (name, anchor.addr())).ok_or("libtorch's file is stripped")?;
-    let addresses: Option<Vec<usize>> = addresses.into_iter().collect();
-    let addresses = addresses.ok_or("libtorch lacks one of the functions")?;
+    let addresses = addresses()?;
     let (&version, functions) = addresses.split_first().ok_or("libtorch has no oneDNN")?;
     // SAFETY: in every release of oneDNN this function takes nothing and returns a pointer to a constant that starts
     // with the fields of `Version`.
@@ -174,4 +171,19 @@ fn look_up() -> Result<Found, &'static str> {
     // SAFETY: the addresses were found by name in the file that was loaded, and the release is the one known.
     let api = unsafe { Api::at(functions) }.ok_or("libtorch lacks one of the functions")?;
     Ok(Found::Release(Box::leak(Box::new(api)), (version.major, version.minor, version.patch)))
+}
+
+/// Of `dnnl_version`, then of [`NAMES`].
+#[cfg(target_os = "linux")]
+fn addresses() -> Result<Vec<usize>, &'static str> {
+    let (name, anchor) = entry::anchor().ok_or("libtorch does not say where it lies")?;
+    let library = Library::around(anchor).ok_or("the file of libtorch cannot be read")?;
+    let names: Vec<&str> = std::iter::once("dnnl_version").chain(NAMES.iter().copied()).collect();
+    let found = library.functions("dnnl_", &names, (name, anchor.addr())).ok_or("the file of libtorch is stripped")?;
+    found.into_iter().collect::<Option<_>>().ok_or("libtorch lacks one of the functions")
+}
+
+#[cfg(not(target_os = "linux"))]
+fn addresses() -> Result<Vec<usize>, &'static str> {
+    Err("this is not Linux")
 }

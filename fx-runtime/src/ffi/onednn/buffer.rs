@@ -73,7 +73,10 @@ impl Drop for Buffer {
 ///
 /// Threads do not share it, kernels that run one after the other do; it grows to what the largest of them needed, and is
 /// freed with the thread.
-pub(super) fn with_scratch<R>(bytes: usize, work: impl FnOnce(*mut c_void) -> Result<R, TchError>) -> Result<R, TchError> {
+pub(super) fn with_scratch<R>(
+    bytes: usize,
+    work: impl FnOnce(*mut c_void) -> Result<R, TchError>,
+) -> Result<R, TchError> {
     thread_local! {
         static SCRATCH: RefCell<Option<Buffer>> = const { RefCell::new(None) };
     }

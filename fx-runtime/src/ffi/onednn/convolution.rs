@@ -39,11 +39,7 @@ pub(crate) struct DirectConv {
 impl DirectConv {
     /// Takes a copy of a dense weight `[out, in / groups, k..]` with two or three spatial axes; none where oneDNN cannot
     /// be called directly, and for a transposed convolution.
-    pub(crate) fn pack(
-        weight: &Tensor,
-        bias: Option<&Tensor>,
-        geometry: &Geometry,
-    ) -> Option<Result<Self, TchError>> {
+    pub(crate) fn pack(weight: &Tensor, bias: Option<&Tensor>, geometry: &Geometry) -> Option<Result<Self, TchError>> {
         let dtype = dtype(weight.f_kind().ok()?)?;
         let entry = table();
         entry.strides.and(entry.data).and(entry.empty)?;
@@ -90,7 +86,13 @@ impl DirectConv {
         let mut sizes = [0; 5];
         sizes[..self.rank()].copy_from_slice(facts.sizes());
         let threads = tch::get_num_threads();
-        let plan = self.plan(Key { sizes, channels_last: order == Order::ChannelsLast, adds: other.is_some(), post: *post, threads })?;
+        let plan = self.plan(Key {
+            sizes,
+            channels_last: order == Order::ChannelsLast,
+            adds: other.is_some(),
+            post: *post,
+            threads,
+        })?;
         let mut out: Handle = ptr::null_mut();
         let (rank, kind) = (i64::try_from(plan.sizes.len()).unwrap_or(0), facts.dtype);
         let (device, index) = facts.device;
@@ -132,6 +134,12 @@ impl DirectConv {
         plans.truncate(PLANS - 1);
         plans.insert(0, plan.clone());
         Ok(plan)
+    }
+
+    /// Number of plans, and of layouts of the weight.
+    #[cfg(test)]
+    pub(crate) fn kept(&self) -> (usize, usize) {
+        (self.plans.lock().unwrap().len(), self.weight.layouts())
     }
 
     /// Of inputs and results.

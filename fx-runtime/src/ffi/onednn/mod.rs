@@ -22,6 +22,7 @@ mod convolution;
 mod eltwise;
 mod objects;
 mod plan;
+#[cfg(target_os = "linux")]
 mod symbols;
 mod weight;
 

@@ -112,7 +112,8 @@ impl Layout {
     pub(super) fn strided(api: &'static Api, dtype: c_int, sizes: &[i64], strides: &[i64]) -> Result<Self, TchError> {
         let (dims, steps) = (dims(sizes), dims(strides));
         // SAFETY: both lists are alive, and oneDNN reads no more than `rank` of the 12 entries that they have.
-        let make = |out| unsafe { (api.layout_with_strides)(out, rank(sizes), &raw const dims, dtype, &raw const steps) };
+        let make =
+            |out| unsafe { (api.layout_with_strides)(out, rank(sizes), &raw const dims, dtype, &raw const steps) };
         Ok(Self(Owned::new(api, "a layout", api.layout_destroy, make)?))
     }
 

@@ -43,8 +43,7 @@ impl Constant {
         let buffer = Buffer::lasting(wanted.size())?;
         let mut memory = Memory::new(engine, &wanted)?;
         memory.set(buffer.address())?;
-        let description =
-            Description::reorder(engine, &self.layout, &wanted, &Attributes::new(engine.api, &[])?)?;
+        let description = Description::reorder(engine, &self.layout, &wanted, &Attributes::new(engine.api, &[])?)?;
         let needed = description.scratchpad()?;
         let mut scratchpad = Memory::new(engine, &needed)?;
         let primitive = Primitive::compile(&description)?;
@@ -89,6 +88,11 @@ impl Weight {
         layouts.retain(|layout| Arc::strong_count(layout) > 1);
         layouts.insert(0, laid_out.clone());
         Ok(laid_out)
+    }
+
+    #[cfg(test)]
+    pub(super) fn layouts(&self) -> usize {
+        self.layouts.lock().unwrap().len()
     }
 }
 
