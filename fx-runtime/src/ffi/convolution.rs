@@ -2,9 +2,9 @@
 
 use tch::{TchError, Tensor};
 
-use super::PostOp;
 use super::convolution_shim::ShimConv;
 use super::onednn::DirectConv;
+use super::{Param, PostOp};
 
 /// Where a convolution's window goes; every list has one entry for each spatial axis.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,12 +41,18 @@ impl PackedConv {
 
     /// The weight as it was before it was packed.
     pub(crate) fn dense_weight(&self) -> Result<Tensor, TchError> {
-        self.weight.dense()
+        match self {
+            Self::Direct(direct) => direct.dense_weight(),
+            Self::Shim(shim) => shim.dense_weight(),
+        }
     }
 
     /// The bias, `[out]`.
     pub(crate) fn bias(&self) -> Option<&Param> {
-        self.bias.as_ref()
+        match self {
+            Self::Direct(direct) => direct.bias(),
+            Self::Shim(shim) => shim.bias(),
+        }
     }
 
     /// `post(conv(x))`; `x` has rank 4 or 5, any strides, at least one element, the weight's dtype and its number of

@@ -47,6 +47,16 @@ impl ShimConv {
         Some(pack())
     }
 
+    /// The weight as it was before it was packed.
+    pub(crate) fn dense_weight(&self) -> Result<Tensor, TchError> {
+        self.weight.dense()
+    }
+
+    /// The bias, `[out]`.
+    pub(crate) fn bias(&self) -> Option<&Param> {
+        self.bias.as_ref()
+    }
+
     /// `post(conv(x))`; `x` has rank 4 or 5, any strides, at least one element, the weight's dtype and its number of
     /// channels; the result is `channels_last`.
     pub(crate) fn run(&self, x: &Tensor, post: &PostOp) -> Result<Tensor, TchError> {

@@ -102,6 +102,8 @@ fn compare(layer: &Layer, kind: Kind, has_bias: bool) {
             let plain = expected(&x, &weight, bias.as_ref(), layer, &PostOp::NONE);
             let other = random(&plain.size(), kind);
             for way in &ways {
+                assert_eq!(way.dense_weight().unwrap(), weight);
+                assert_eq!(way.bias().map(Param::tensor), bias.as_ref());
                 let what = format!("{layer:?} {kind:?} {:?} {:?} {way:.20?}", x.size(), x.stride());
                 for post in &POSTS {
                     let expected = expected(&x, &weight, bias.as_ref(), layer, post);

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tch::{TchError, Tensor};
+use tch::{Kind, TchError, Tensor};
 
 use super::api::api;
 use super::objects::Engine;
@@ -13,7 +13,7 @@ use super::weight::{Constant, Weight};
 use crate::ffi::convolution::Geometry;
 use crate::ffi::entry::{Handle, table};
 use crate::ffi::tensor::{lend, refused, strides, take};
-use crate::ffi::{Facts, PostOp, ops};
+use crate::ffi::{Facts, Param, PostOp, ops};
 
 /// Plans that one convolution keeps: for shapes that come in turns, each with and without an addition.
 const PLANS: usize = 8;
@@ -29,9 +29,9 @@ pub(crate) struct DirectConv {
     pub(super) weight: Weight,
     pub(super) bias: Option<Arc<Constant>>,
     pub(super) geometry: Geometry,
-    out_channels: i64,
-    /// Lengths of the kernel.
-    taps: Vec<i64>,
+    kind: Kind,
+    /// The weight's, without groups.
+    shape: Vec<i64>,
     /// The latest first.
     plans: Mutex<Vec<Arc<Plan>>>,
 }
@@ -40,7 +40,8 @@ impl DirectConv {
     /// Takes a copy of a dense weight `[out, in / groups, k..]` with two or three spatial axes; none where oneDNN cannot
     /// be called directly, and for a transposed convolution.
     pub(crate) fn pack(weight: &Tensor, bias: Option<&Tensor>, geometry: &Geometry) -> Option<Result<Self, TchError>> {
-        let dtype = dtype(weight.f_kind().ok()?)?;
+        let kind = weight.f_kind().ok()?;
+        let dtype = dtype(kind)?;
         let entry = table();
         entry.strides.and(entry.data).and(entry.empty)?;
         if geometry.output_padding.is_some() {
@@ -62,8 +63,8 @@ impl DirectConv {
                 weight_sizes,
                 bias,
                 geometry: geometry.clone(),
-                out_channels: sizes[0],
-                taps: sizes[2..].to_vec(),
+                kind,
+                shape: sizes,
                 plans: Mutex::new(Vec::new()),
             })
         };
@@ -119,6 +120,16 @@ impl DirectConv {
         Ok(result)
     }
 
+    /// The weight as it was before it was packed.
+    pub(crate) fn dense_weight(&self) -> Result<Tensor, TchError> {
+        self.weight.dense(self.engine, self.kind, self.dtype, &self.weight_sizes)?.f_reshape(&self.shape)
+    }
+
+    /// The bias, `[out]`.
+    pub(crate) fn bias(&self) -> Option<&Param> {
+        self.bias.as_ref()?.tensor()
+    }
+
     /// The plan for a key, compiled if it is new.
     fn plan(&self, key: Key) -> Result<Arc<Plan>, TchError> {
         {
@@ -144,20 +155,20 @@ impl DirectConv {
 
     /// Of inputs and results.
     pub(super) fn rank(&self) -> usize {
-        self.taps.len() + 2
+        self.shape.len()
     }
 
     /// From the first to the last tap, both included.
     pub(super) fn extent(&self, axis: usize) -> i64 {
-        self.geometry.dilation[axis] * (self.taps[axis] - 1) + 1
+        self.geometry.dilation[axis] * (self.shape[axis + 2] - 1) + 1
     }
 
     pub(super) fn result_sizes(&self, input: &[i64]) -> Vec<i64> {
-        let spatial = (0..self.taps.len()).map(|axis| {
+        let spatial = (0..self.rank() - 2).map(|axis| {
             let room = input[axis + 2] + 2 * self.geometry.padding[axis] - self.extent(axis);
             room.div_euclid(self.geometry.stride[axis]) + 1
         });
-        [input[0], self.out_channels].into_iter().chain(spatial).collect()
+        [input[0], self.shape[0]].into_iter().chain(spatial).collect()
     }
 }
 

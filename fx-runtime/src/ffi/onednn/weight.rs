@@ -5,9 +5,9 @@
 //! more from what there is. The default order is then gone: there is one copy for each layout in use.
 
 use std::ffi::c_int;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use tch::{TchError, Tensor};
+use tch::{Device, Kind, TchError, Tensor};
 
 use super::api::value;
 use super::buffer::{Buffer, with_scratch};
@@ -19,12 +19,12 @@ use crate::ffi::Param;
 pub(super) struct Constant {
     pub(super) layout: Layout,
     pub(super) memory: Memory,
-    _bytes: Bytes,
+    bytes: Bytes,
 }
 
 #[derive(Debug)]
 enum Bytes {
-    Tensor(#[expect(dead_code, reason = "keeps the bytes alive")] Param),
+    Tensor(Param),
     Buffer(#[expect(dead_code, reason = "keeps the bytes alive")] Buffer),
 }
 
@@ -35,15 +35,34 @@ impl Constant {
         let layout = Layout::strided(engine.api, dtype, sizes, &contiguous(sizes))?;
         let mut memory = Memory::new(engine, &layout)?;
         memory.set(copy.data_ptr())?;
-        Ok(Arc::new(Self { layout, memory, _bytes: Bytes::Tensor(copy) }))
+        Ok(Arc::new(Self { layout, memory, bytes: Bytes::Tensor(copy) }))
+    }
+
+    /// The tensor; none where its bytes are in a layout of oneDNN's.
+    pub(super) fn tensor(&self) -> Option<&Param> {
+        match &self.bytes {
+            Bytes::Tensor(tensor) => Some(tensor),
+            Bytes::Buffer(_) => None,
+        }
     }
 
     /// The same numbers in another layout.
-    pub(super) fn laid_out(&self, engine: Engine, wanted: Layout) -> Result<Arc<Self>, TchError> {
+    fn laid_out(&self, engine: Engine, wanted: Layout) -> Result<Arc<Self>, TchError> {
         let buffer = Buffer::lasting(wanted.size())?;
         let mut memory = Memory::new(engine, &wanted)?;
         memory.set(buffer.address())?;
-        let description = Description::reorder(engine, &self.layout, &wanted, &Attributes::new(engine.api, &[])?)?;
+        // SAFETY: the buffer is new and as large as the layout says.
+        unsafe { self.write(engine, &wanted, &memory)? };
+        Ok(Arc::new(Self { layout: wanted, memory, bytes: Bytes::Buffer(buffer) }))
+    }
+
+    /// Writes the numbers to `memory`, which has the layout `wanted`.
+    ///
+    /// # Safety
+    ///
+    /// The memory's buffer is alive, as large as the layout says, and known to nobody else.
+    unsafe fn write(&self, engine: Engine, wanted: &Layout, memory: &Memory) -> Result<(), TchError> {
+        let description = Description::reorder(engine, &self.layout, wanted, &Attributes::new(engine.api, &[])?)?;
         let needed = description.scratchpad()?;
         let mut scratchpad = Memory::new(engine, &needed)?;
         let primitive = Primitive::compile(&description)?;
@@ -55,44 +74,63 @@ impl Constant {
                 scratchpad.argument(value::ARG_SCRATCHPAD),
             ];
             // SAFETY: a reorder has one source, one result and a scratchpad; all layouts are the description's and all
-            // buffers as large. The source is only read, the other two are ours.
+            // buffers as large. The source is only read; the result is the caller's and the scratchpad this thread's.
             unsafe { Stream::new(engine)?.execute(&primitive, &arguments) }
-        })?;
-        Ok(Arc::new(Self { layout: wanted, memory, _bytes: Bytes::Buffer(buffer) }))
+        })
     }
 }
 
 /// The weight in the layouts that are in use.
 #[derive(Debug)]
-pub(super) struct Weight {
-    /// The newest first; the others only as long as a plan holds them.
-    layouts: Mutex<Vec<Arc<Constant>>>,
+pub(super) struct Weight(Mutex<Layouts>);
+
+#[derive(Debug)]
+struct Layouts {
+    newest: Arc<Constant>,
+    /// As long as a plan holds them.
+    others: Vec<Weak<Constant>>,
 }
 
 impl Weight {
     pub(super) fn new(first: Arc<Constant>) -> Self {
-        Self { layouts: Mutex::new(vec![first]) }
+        Self(Mutex::new(Layouts { newest: first, others: Vec::new() }))
     }
 
     /// The weight in this layout.
     pub(super) fn in_layout(&self, engine: Engine, wanted: Layout) -> Result<Arc<Constant>, TchError> {
-        // A panic cannot leave the list half changed.
-        let mut layouts = self.layouts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = layouts.iter().find(|found| found.layout == wanted) {
-            return Ok(found.clone());
+        let mut layouts = self.lock();
+        let Layouts { newest, others } = &mut *layouts;
+        let mut known = std::iter::once(newest.clone()).chain(others.iter().filter_map(Weak::upgrade));
+        if let Some(found) = known.find(|found| found.layout == wanted) {
+            return Ok(found);
         }
-        let laid_out = match layouts.first() {
-            Some(source) => source.laid_out(engine, wanted)?,
-            None => return Err(TchError::Torch("a weight without a layout".to_owned())),
-        };
-        layouts.retain(|layout| Arc::strong_count(layout) > 1);
-        layouts.insert(0, laid_out.clone());
+        let laid_out = newest.laid_out(engine, wanted)?;
+        others.retain(|other| other.strong_count() > 0);
+        others.push(Arc::downgrade(newest));
+        newest.clone_from(&laid_out);
         Ok(laid_out)
+    }
+
+    /// A copy in the default order, of these sizes.
+    pub(super) fn dense(&self, engine: Engine, kind: Kind, dtype: c_int, sizes: &[i64]) -> Result<Tensor, TchError> {
+        let source = self.lock().newest.clone();
+        let dense = Tensor::f_empty(sizes, (kind, Device::Cpu))?;
+        let layout = Layout::strided(engine.api, dtype, sizes, &contiguous(sizes))?;
+        let mut memory = Memory::new(engine, &layout)?;
+        memory.set(dense.data_ptr())?;
+        // SAFETY: the tensor is new, and has the layout's sizes, dtype and order.
+        unsafe { source.write(engine, &layout, &memory)? };
+        Ok(dense)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Layouts> {
+        // A panic cannot leave it half changed: what can fail comes first.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     #[cfg(test)]
     pub(super) fn layouts(&self) -> usize {
-        self.layouts.lock().unwrap().len()
+        1 + self.lock().others.iter().filter(|other| other.strong_count() > 0).count()
     }
 }
 
