@@ -23,7 +23,7 @@ pub struct TraceableOptions {
     pub unroll: bool,
     /// `entry = "encode"`: the function to trace, where it is not `forward` or `forward_t`.
     pub entry: Option<syn::LitStr>,
-    /// `specialize(train = false)`: parameters that have a known value in the frozen type.
+    /// `specialize(mask = None, flag = true)`: parameters that have a known value in the frozen type.
     pub specialize: Specialize,
 }
 
@@ -72,6 +72,13 @@ impl TraceableOptions {
 #[derive(Clone, Debug, Default)]
 pub struct Specialize(pub Vec<(syn::Ident, Arg)>);
 
+impl Specialize {
+    /// The known value of the parameter.
+    pub fn value(&self, name: &str) -> Option<&Arg> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+}
+
 impl FromMeta for Specialize {
     fn from_list(items: &[NestedMeta]) -> darling::Result<Self> {
         let mut errors = darling::Error::accumulator();
@@ -102,6 +109,7 @@ fn literal(value: &syn::Expr) -> Option<Arg> {
             syn::Lit::Str(value) => Some(Arg::Str(value.value())),
             _ => None,
         },
+        syn::Expr::Path(path) if path.path.is_ident("None") => Some(Arg::None),
         syn::Expr::Unary(syn::ExprUnary { op: syn::UnOp::Neg(_), expr, .. }) => match literal(expr)? {
             Arg::Int(value) => Some(Arg::Int(-value)),
             Arg::Float(value) => Some(Arg::Float(-value)),
@@ -125,6 +133,9 @@ pub struct FnOptions {
 
 impl FnOptions {
     /// Reads what stands between the parentheses of `#[fx(..)]`.
+    ///
+    /// # Errors
+    /// Every unknown option, and options that exclude each other.
     pub fn parse(options: TokenStream) -> darling::Result<FnOptions> {
         Self::from_list(&NestedMeta::parse_meta_list(options)?)
     }

@@ -10,10 +10,12 @@
 pub mod attrs;
 pub mod builder;
 pub mod cfg;
+pub mod closures;
 pub mod diag;
 pub mod handoff;
 pub mod index;
 pub mod key;
 pub mod leaf;
+mod pattern;
 pub mod scan;
 pub mod trace;

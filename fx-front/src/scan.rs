@@ -7,8 +7,8 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::{
-    attrs::TraceableOptions,
-    cfg,
+    attrs::{FnOptions, TraceableOptions},
+    cfg, closures,
     diag::{Code, Diagnostic, Diagnostics, Severity},
     index::{Field, Function, Index, Module, Name, Struct},
     key::Key,
@@ -23,6 +23,7 @@ pub fn krate(root: &Path, entries: &[PathBuf], diags: &Diagnostics) -> Index {
         // Two roots (lib.rs and main.rs) may declare the same modules; each is read once.
         scan.file(&file, &folder, "crate");
     }
+    closures::lower(&mut scan.index, diags);
     scan.index
 }
 
@@ -30,6 +31,7 @@ pub fn krate(root: &Path, entries: &[PathBuf], diags: &Diagnostics) -> Index {
 pub fn text(source: &str, diags: &Diagnostics) -> Index {
     let mut scan = Scan { root: Path::new(""), index: Index::default(), diags };
     scan.source(source, "src/lib.rs", Path::new("src"), "crate");
+    closures::lower(&mut scan.index, diags);
     scan.index
 }
 
@@ -93,8 +95,8 @@ impl Scan<'_> {
             syn::Item::Mod(item) if !is_test(&item.attrs) => self.module(item, file, folder, module),
             syn::Item::Use(item) => self.imports(&item.tree, "", module),
             syn::Item::Type(item) => self.declare(module, &item.ident, &item.vis, Name::Alias(item.ty.clone())),
-            syn::Item::Const(item) => self.declare(module, &item.ident, &item.vis, Name::Const),
-            syn::Item::Static(item) => self.declare(module, &item.ident, &item.vis, Name::Const),
+            syn::Item::Const(item) => self.declare(module, &item.ident, &item.vis, Name::Const(whole(&item.expr))),
+            syn::Item::Static(item) => self.declare(module, &item.ident, &item.vis, Name::Const(None)),
             syn::Item::Trait(item) => self.declare(module, &item.ident, &item.vis, Name::Other),
             syn::Item::Enum(item) => {
                 let fields = |variant: &syn::Variant| variant.fields.iter().map(|field| field.ty.clone()).collect();
@@ -157,6 +159,7 @@ impl Scan<'_> {
         let fields = compiled.enumerate().map(|(position, field)| Field {
             name: field.ident.as_ref().map_or_else(|| position.to_string(), ToString::to_string),
             ty: field.ty.clone(),
+            fx: FnOptions::of(&field.attrs),
         });
         self.index.structs.push(Struct {
             name: item.ident.to_string(),
@@ -186,11 +189,13 @@ impl Scan<'_> {
                 file: file.to_owned(),
                 owner: Some((*item.self_ty).clone()),
                 of_trait: of_trait.clone(),
+                fx: FnOptions::of(&method.attrs),
                 sig: method.sig.clone(),
                 block,
                 traceable: options.clone(),
                 key: is_entry.then(|| Key::of_method(&item.self_ty, &method.sig, &method.block)),
                 is_visible: of_trait.is_some() || !matches!(method.vis, syn::Visibility::Inherited),
+                is_derived: false,
             });
         }
     }
@@ -204,11 +209,13 @@ impl Scan<'_> {
             file: file.to_owned(),
             owner: None,
             of_trait: None,
+            fx: FnOptions::of(&item.attrs),
             sig: item.sig.clone(),
             block,
             key: options.is_some().then(|| Key::of_fn(&item.sig, &item.block)),
             traceable: options,
             is_visible: !matches!(item.vis, syn::Visibility::Inherited),
+            is_derived: false,
         });
         self.declare(module, &item.sig.ident, &item.vis, Name::Fn(self.index.fns.len() - 1));
     }
@@ -249,6 +256,14 @@ impl Scan<'_> {
             syn::UseTree::Glob(_) => self.here(module).globs.push(prefix.to_owned()),
             syn::UseTree::Group(group) => group.items.iter().for_each(|tree| self.imports(tree, prefix, module)),
         }
+    }
+}
+
+/// The whole number that is written there.
+pub(crate) fn whole(expr: &syn::Expr) -> Option<i64> {
+    match expr {
+        syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Int(number), .. }) => number.base10_parse().ok(),
+        _ => None,
     }
 }
 

@@ -31,6 +31,11 @@ pub(crate) fn check(item: &syn::ItemImpl, faults: &mut Faults) {
         syn::ImplItem::Fn(function) => function.attrs.as_slice(),
         _ => &[],
     });
+    check_all(attrs, faults);
+}
+
+/// Checks the `#[fx(..)]` among these attributes.
+pub(crate) fn check_all<'a>(attrs: impl Iterator<Item = &'a syn::Attribute>, faults: &mut Faults) {
     for attr in attrs.filter(|attr| attr.path().is_ident("fx")) {
         if let syn::Meta::List(list) = &attr.meta {
             faults.options(FnOptions::parse(list.tokens.clone()));

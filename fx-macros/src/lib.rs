@@ -116,7 +116,7 @@ pub fn fx(options: TokenStream, item: TokenStream) -> TokenStream {
 /// assert_eq!(names, ["scale", "mean", "classifier.0.weight", "classifier.0.bias"]);
 /// # }
 /// ```
-#[proc_macro_derive(Module, attributes(module))]
+#[proc_macro_derive(Module, attributes(module, fx))]
 pub fn derive_module(item: TokenStream) -> TokenStream {
     module::expand(item.into()).into()
 }

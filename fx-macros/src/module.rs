@@ -8,7 +8,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::{Data, DeriveInput, Generics, Member, Type, spanned::Spanned};
 
-use crate::report::Faults;
+use crate::{function, report::Faults};
 
 /// The whole expansion.
 pub(crate) fn expand(item: TokenStream) -> TokenStream {
@@ -66,6 +66,7 @@ fn fields(item: &DeriveInput, faults: &mut Faults) -> Vec<Field> {
 }
 
 fn read(member: Member, field: &syn::Field, faults: &mut Faults) -> Option<Field> {
+    function::check_all(field.attrs.iter(), faults);
     let options = faults.options(ModuleField::from_field(field))?;
     let name = options.name.as_ref().map_or_else(|| Field::plain_name(&member), |name| name.as_ref().clone());
     Some(Field { member, name, options })

@@ -6,6 +6,7 @@ mod run;
 use std::{env, fmt::Write as _, path::Path};
 
 use fx_front::{
+    closures::Builder,
     diag::{Code, Diagnostic, Diagnostics, Severity},
     handoff,
     index::{Function, Index, Ty},
@@ -184,14 +185,17 @@ impl Build {
         let mut files = Vec::new();
         check_names(&index, &diags);
         for (item, function) in index.fns.iter().enumerate() {
-            let Some(key) = &function.key else { continue };
+            let Some(key) = function.key.as_ref().filter(|_| !function.is_derived) else { continue };
             let place = function.place(function.sig.ident.span());
             if run.seen.contains(&(key.to_string(), place.clone())) {
                 continue;
             }
             run.seen.push((key.to_string(), place));
             let file = run.items.add(key, &function.sig, &function.block, &function.file);
-            let printed = self.item(&index, item, &file, run, &diags);
+            let printed = match index.builders.get(&item) {
+                Some(builder) => self.builder(&index, builder, &file, run, &diags),
+                None => self.item(&index, item, &file, run, &diags),
+            };
             files.push((file, printed));
         }
         let broken = run.distribute(diags.into_sorted());
@@ -199,7 +203,9 @@ impl Build {
             match printed {
                 Ok(_) if broken => run.items.withhold(&file),
                 Ok(printed) => {
-                    run.write(out, &graph_file(&file), &printed.graph);
+                    if !printed.graph.is_empty() {
+                        run.write(out, &graph_file(&file), &printed.graph);
+                    }
                     if let Some(reason) = printed.unrecorded {
                         let name = file.trim_end_matches(".rs");
                         let _ = writeln!(run.report, "`{name}` is never recorded as a CUDA graph: {reason}");
@@ -236,6 +242,21 @@ impl Build {
             let reason = "a bug of fx keeps it from being understood";
             self.printed(index, &trace::carried(index, item, diags, reason), file, run)
         })
+    }
+
+    /// A function that builds a model out of closures: the structs that stand in for it, and the first of them frozen.
+    fn builder(
+        &self,
+        index: &Index,
+        builder: &Builder,
+        file: &str,
+        run: &mut Run,
+        diags: &Diagnostics,
+    ) -> Result<Printed, String> {
+        let source = emit::source(&builder.source)?;
+        let Some(entry) = builder.entry else { return Ok(Printed { frozen: source, graph: String::new(), unrecorded: None }) };
+        let printed = self.item(index, entry, file, run, diags)?;
+        Ok(Printed { frozen: [source, printed.frozen].concat(), ..printed })
     }
 
     fn printed(&self, index: &Index, traced: &Traced, file: &str, run: &mut Run) -> Result<Printed, String> {

@@ -29,5 +29,5 @@ pub use fx_ir::Graph;
 pub use fx_macros::{Module, fx, traceable};
 pub use module::Module;
 
-pub use tch::{self, Device, Kind, Tensor};
+pub use tch::{self, Device, IndexOp, Kind, Tensor};
 pub use weights::{LoadReport, load_weights};

@@ -141,7 +141,14 @@ impl Tracer<'_> {
         if let Some((_, diverge)) = &init.diverge {
             return unknown(diverge.span(), "`let ... else`");
         }
-        let value = self.expr(&init.expr)?;
+        let is_vec = match &local.pat {
+            syn::Pat::Type(typed) => typed.ty.to_token_stream().to_string().starts_with("Vec"),
+            _ => true,
+        };
+        let outer = std::mem::replace(&mut self.wants_vec, is_vec);
+        let value = self.expr(&init.expr);
+        self.wants_vec = outer;
+        let value = value?;
         if matches!(value, Val::Never) {
             return Ok(value);
         }

@@ -1,6 +1,6 @@
 //! Expressions: the one dispatch over the syntax of Rust.
 
-use fx_ir::{Arg, Code, Effect, Op};
+use fx_ir::{Arg, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -45,6 +45,7 @@ impl Tracer<'_> {
             syn::Expr::Match(choice) => self.choice(choice, false),
             syn::Expr::ForLoop(each) => self.for_loop(each),
             syn::Expr::While(each) => self.while_loop(each),
+            syn::Expr::Loop(each) => self.endless_loop(each),
             syn::Expr::Try(inner) => self.question(inner),
             syn::Expr::Closure(closure) => Ok(Val::Closure(Box::new(closure.clone()))),
             syn::Expr::Macro(call) => self.macro_call(&call.mac),
@@ -54,7 +55,7 @@ impl Tracer<'_> {
         }
     }
 
-    fn all<'e>(&mut self, exprs: impl IntoIterator<Item = &'e syn::Expr>) -> Result<Vec<Val>> {
+    pub(super) fn all<'e>(&mut self, exprs: impl IntoIterator<Item = &'e syn::Expr>) -> Result<Vec<Val>> {
         exprs.into_iter().map(|expr| self.expr(expr)).collect()
     }
 
@@ -204,105 +205,6 @@ impl Tracer<'_> {
         }
     }
 
-    /// `list[a..b]`, which is borrowed; `list[..]` is the list.
-    fn slice(&mut self, list: &Val, range: &syn::ExprRange, span: Span) -> Result<Val> {
-        if range.start.is_none() && range.end.is_none() {
-            return Ok(list.clone().with_form(Form::Ref));
-        }
-        let mut args = Vec::new();
-        let object = self.spell(list, &mut args, span)?;
-        let mut bound = |tracer: &mut Self, expr: &Option<Box<syn::Expr>>| match expr {
-            Some(expr) => {
-                let value = tracer.expr(expr)?;
-                tracer.spell(&value, &mut args, span)
-            }
-            None => Ok(String::new()),
-        };
-        let (start, end) = (bound(self, &range.start)?, bound(self, &range.end)?);
-        let dots = range.limits.to_token_stream();
-        let template = format!("&{object}[{start}{dots}{end}]");
-        Ok(self.host(&template, args, "slice", list.ty(), span).with_form(Form::Ref))
-    }
-
-    fn index_expr(&mut self, index: &syn::ExprIndex) -> Result<Val> {
-        let list = self.expr(&index.expr)?;
-        if let syn::Expr::Range(range) = &*index.index {
-            return self.part_of_list(&list, range);
-        }
-        if let syn::Expr::Range(range) = &*index.index {
-            return self.slice(&list, range, index.span());
-        }
-        let at = self.expr(&index.index)?;
-        if let (Val::List(items), Val::Lit(Arg::Int(at), _)) = (&list, &at) {
-            let item = usize::try_from(*at).ok().and_then(|at| items.get(at));
-            return item.map_or_else(|| unknown(index.span(), "an index past the end"), |item| Ok(item.clone()));
-        }
-        let element = match list.ty() {
-            Ty::List(element) => *element,
-            other => return unknown(index.span(), format!("indexing a value of type {other:?}")),
-        };
-        let path = self.path_of(&list).map(|path| match &at {
-            Val::Lit(Arg::Int(at), _) => format!("{path}.{at}"),
-            _ => format!("{path}.*"),
-        });
-        let mut args = Vec::new();
-        let list = self.spell(&list, &mut args, index.span())?;
-        let at = self.spell(&at, &mut args, index.span())?;
-        // An element that is no plain number can only be borrowed.
-        let (borrow, form) = if is_copy(&element) { ("", Form::Owned) } else { ("&", Form::Ref) };
-        let value = self.host(&format!("{borrow}{list}[{at}]"), args, "item", element, index.span()).with_form(form);
-        if let (Some(id), Some(path)) = (value.node(), path) {
-            self.paths.insert(id, path);
-        }
-        Ok(value)
-    }
-
-    /// `items[1..]` of a list that is written out.
-    fn part_of_list(&mut self, list: &Val, range: &syn::ExprRange) -> Result<Val> {
-        let mut end = |end: &Option<Box<syn::Expr>>, open: usize| match end.as_ref().map(|end| self.expr(end)) {
-            None => Ok(open),
-            Some(Ok(Val::Lit(Arg::Int(at), _))) => Ok(usize::try_from(at).unwrap_or(usize::MAX)),
-            Some(_) => unknown(range.span(), "a part of a list"),
-        };
-        let Val::List(items) = list else { return unknown(range.span(), "a part of a list") };
-        let (from, to) = (end(&range.start, 0)?, end(&range.end, items.len())?);
-        let half_open = matches!(range.limits, syn::RangeLimits::HalfOpen(_));
-        match items.get(from..to).filter(|_| half_open) {
-            Some(part) => Ok(Val::List(part.to_vec())),
-            None => unknown(range.span(), "a part of a list"),
-        }
-    }
-
-    pub(super) fn macro_call(&mut self, mac: &syn::Macro) -> Result<Val> {
-        let name = mac.path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default();
-        let parse = syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated;
-        match name.as_str() {
-            "vec" => match mac.parse_body_with(parse) {
-                Ok(items) => Ok(Val::List(self.all(&items)?)),
-                Err(_) => unknown(mac.span(), "`vec![value; count]`"),
-            },
-            "panic" | "unreachable" | "todo" | "unimplemented" => {
-                self.statement_macro(mac, never())?;
-                Ok(Val::Never)
-            }
-            "assert" | "assert_eq" | "assert_ne" | "debug_assert" | "debug_assert_eq" | "debug_assert_ne"
-            | "println" | "eprintln" | "print" | "eprint" => {
-                self.statement_macro(mac, Ty::Tuple(Vec::new()))?;
-                Ok(Val::Unit)
-            }
-            _ => unknown(mac.span(), format!("the macro `{name}!`")),
-        }
-    }
-
-    /// A macro that is run for its effect: its arguments are spelled out, the rest stays as written.
-    fn statement_macro(&mut self, mac: &syn::Macro, ty: Ty) -> Result<()> {
-        let tokens = syn::Expr::Macro(syn::ExprMacro { attrs: Vec::new(), mac: mac.clone() });
-        let (template, args) = self.captured(&tokens, mac.span())?;
-        let code = Code { template, effect: Effect::Io, fallible: false, opaque: None };
-        self.push(Op::Rust(code), args, "effect", ty, mac.span());
-        Ok(())
-    }
-
     fn assign(&mut self, assign: &syn::ExprAssign) -> Result<Val> {
         let value = self.expr(&assign.right)?;
         match &*assign.left {
@@ -324,39 +226,6 @@ impl Tracer<'_> {
             syn::Expr::Infer(_) => Ok(Val::Unit),
             other => unknown(other.span(), "an assignment to something other than a variable"),
         }
-    }
-
-    /// Spells a value in a template, by value.
-    pub(super) fn spell(&mut self, value: &Val, args: &mut Vec<Arg>, span: Span) -> Result<String> {
-        match value {
-            Val::Node(id, ..) => {
-                args.push(Arg::Node(*id));
-                Ok(format!("${}", args.len() - 1))
-            }
-            Val::Lit(arg, ty) => spell_literal(arg, ty).map_or_else(|| unknown(span, "a literal of this form"), Ok),
-            Val::Tuple(parts) => {
-                let parts: Result<Vec<String>> = parts.iter().map(|part| self.spell_owned(part, args, span)).collect();
-                Ok(format!("({},)", parts?.join(", ")))
-            }
-            Val::List(items) => {
-                let items: Result<Vec<String>> = items.iter().map(|item| self.spell_owned(item, args, span)).collect();
-                Ok(format!("[{}]", items?.join(", ")))
-            }
-            Val::Some(inner) => Ok(format!("Some({})", self.spell_owned(inner, args, span)?)),
-            Val::Unit => Ok("()".to_owned()),
-            Val::Closure(_) | Val::Never => unknown(span, "a value that cannot be written down"),
-        }
-    }
-
-    /// Spells a value as the user's code passes it on: a reference where it is one, else an own handle.
-    pub(super) fn spell_owned(&mut self, value: &Val, args: &mut Vec<Arg>, span: Span) -> Result<String> {
-        let text = self.spell(value, args, span)?;
-        Ok(match value {
-            Val::Node(_, _, Form::Ref | Form::Deep) => format!("&{text}"),
-            Val::Node(_, Ty::Tensor, Form::Owned) => format!("{text}.shallow_clone()"),
-            Val::Node(_, Ty::List(_), Form::Owned) => format!("{text}.clone()"),
-            _ => text,
-        })
     }
 }
 
@@ -380,34 +249,6 @@ fn literal(lit: &syn::Lit) -> Result<Val> {
         syn::Lit::Str(text) => typed(Arg::Str(text.value()), "&str"),
         other => unknown(other.span(), "a literal of this form"),
     }
-}
-
-/// A literal as Rust source.
-pub(super) fn spell_literal(arg: &Arg, ty: &Ty) -> Option<String> {
-    Some(match arg {
-        Arg::Int(number) => match ty {
-            Ty::Rust(suffix) if matches!(suffix.as_str(), "usize" | "i64" | "i32" | "u64") => {
-                if *number < 0 {
-                    format!("({number}{suffix})")
-                } else {
-                    format!("{number}{suffix}")
-                }
-            }
-            _ if *number < 0 => format!("({number})"),
-            _ => number.to_string(),
-        },
-        Arg::Float(number) if *number < 0.0 => format!("({number:?})"),
-        Arg::Float(number) => format!("{number:?}"),
-        Arg::Bool(value) => value.to_string(),
-        Arg::Str(text) => format!("{text:?}"),
-        Arg::None => "None".to_owned(),
-        Arg::Path(path) => path.clone(),
-        Arg::List(items) => {
-            let items: Option<Vec<String>> = items.iter().map(|item| spell_literal(item, &Ty::Unknown)).collect();
-            format!("[{}]", items?.join(", "))
-        }
-        Arg::Node(_) => return None,
-    })
 }
 
 /// Is it a number or a truth value?

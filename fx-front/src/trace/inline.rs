@@ -10,6 +10,9 @@ impl Tracer<'_> {
     /// Traces the function's body where it is called; its own early returns stay its own.
     pub(super) fn inline(&mut self, function: usize, receiver: Option<Val>, args: Vec<Val>, span: Span) -> Result<Val> {
         let callee = &self.index.fns[function];
+        if callee.fx.leaf.is_present() {
+            return self.leaf_call(function, callee.fx, receiver.as_ref(), &args, span);
+        }
         if self.frames.iter().any(|frame| frame.function == function) {
             let message = format!("`{}` calls itself", callee.sig.ident);
             self.report(
@@ -25,6 +28,7 @@ impl Tracer<'_> {
             return unknown(span, format!("`{}` takes `&mut self`", callee.sig.ident));
         }
         let mark = self.mark();
+        let call = callee.fx.pure.is_present().then(|| (receiver.clone(), args.clone()));
         let outer = std::mem::replace(&mut self.env, Env::new());
         self.frames.push(Frame { function, receiver });
         let value = self.bind_params(function, args, span).and_then(|()| self.body(&callee.block));
@@ -39,6 +43,14 @@ impl Tracer<'_> {
             Ok(value) => Ok(value),
             Err(fault) => {
                 self.rollback(mark);
+                if let Some((receiver, args)) = call {
+                    return self.leaf_call(function, callee.fx, receiver.as_ref(), &args, span);
+                }
+                if callee.fx.inline.is_present() {
+                    let message = format!("`{}` cannot be inlined: {}", callee.sig.ident, fault.reason);
+                    let help = "write it with ops that are known, or drop `inline` to have it carried along as it is";
+                    self.report(Code::Opaque, Severity::Error, fault.span, message, help);
+                }
                 // The fault lies in the callee; at the call it is the call that is not understood.
                 unknown(span, format!("`{}`: {}", callee.sig.ident, fault.reason))
             }

@@ -12,6 +12,9 @@ use crate::{
 
 impl Tracer<'_> {
     pub(super) fn method_call(&mut self, call: &syn::ExprMethodCall) -> Result<Val> {
+        if let Some(value) = self.iterator(call) {
+            return value;
+        }
         let receiver = self.expr(&call.receiver)?;
         let name = call.method.to_string();
         match receiver.ty() {
@@ -120,7 +123,19 @@ impl Tracer<'_> {
             return unknown(call.method.span(), format!("the method `{name}`"));
         };
         let args = call.args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
+        if let Some(fx) = self.leaf_field(&receiver) {
+            return self.leaf_call(id, fx, Some(&receiver), &args, call.span());
+        }
         self.inline(id, Some(receiver), args, call.span())
+    }
+
+    /// What the `#[fx(..)]` on the field says that holds the module, if that is `leaf`.
+    fn leaf_field(&self, module: &Val) -> Option<crate::attrs::FnOptions> {
+        let node = self.graph.node(self.field_behind(module.node()?));
+        let Op::GetAttr(field) = &node.op else { return None };
+        let fx_ir::Type::Module(owner) = &self.graph.node(node.input(0)?).ty else { return None };
+        let owner = self.index.struct_at(owner)?;
+        self.index.field(owner, field).map(|field| field.fx).filter(|fx| fx.leaf.is_present())
     }
 
     /// A method of a number, a list or an option that only computes.
@@ -175,6 +190,9 @@ impl Tracer<'_> {
                 args.truncate(wanted);
                 if args.len() < wanted {
                     args.push(Val::Lit(Arg::Bool(false), Ty::Rust("bool".to_owned())));
+                }
+                if let Some(fx) = self.leaf_field(module) {
+                    return self.leaf_call(entry, fx, Some(module), &args, span);
                 }
                 self.inline(entry, Some(module.clone()), args, span)
             }

@@ -12,7 +12,14 @@ mod control;
 mod env;
 mod expr;
 mod guess;
+mod indexing;
 mod inline;
+mod iterate;
+mod iterators;
+mod jumps;
+mod leaf_call;
+mod loops;
+mod macros;
 mod merge;
 mod method;
 mod opaque;
@@ -22,8 +29,11 @@ mod pattern;
 mod place;
 mod sequential;
 mod signature;
+mod spell;
 mod tensor;
+mod unroll;
 mod value;
+mod writes;
 
 use std::collections::{HashMap, HashSet};
 
@@ -106,6 +116,8 @@ struct Tracer<'a> {
     paths: HashMap<NodeId, String>,
     /// Carried code whose value is still a `Result`.
     results: HashSet<NodeId>,
+    /// Is what is being traced known to be gathered into a `Vec`?
+    wants_vec: bool,
     /// How many closures are being traced, whose `return` is not the entry's.
     closures: u32,
     /// What is told of the code that is carried along so far.
@@ -133,6 +145,7 @@ impl<'a> Tracer<'a> {
             frames,
             paths: HashMap::new(),
             results: HashSet::new(),
+            wants_vec: false,
             closures: 0,
             opaque: Vec::new(),
         }
@@ -149,8 +162,8 @@ impl<'a> Tracer<'a> {
             }
         }
         for param in &signature.params {
-            let value = match param.fixed {
-                Some(known) => Val::Lit(Arg::Bool(known), Ty::Rust("bool".to_owned())),
+            let value = match &param.fixed {
+                Some(known) => Val::Lit(known.clone(), param.ty.clone()),
                 None => {
                     let ty = self.index.ir_type(&param.ty);
                     let id = self.graph.add_param(body, &param.name, ty, Origin::default());

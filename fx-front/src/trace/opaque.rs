@@ -4,7 +4,6 @@ use fx_ir::{Arg, Code, Effect, Graph, NodeId, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
-use syn::visit::Visit;
 
 use super::{
     Form, Result, Tracer, Ty, Unknown, Val,
@@ -12,7 +11,9 @@ use super::{
     expr::is_copy,
     place,
     signature::Signature,
+    spell::spell_literal,
     unknown,
+    writes::{escape, writes},
 };
 
 impl Tracer<'_> {
@@ -68,8 +69,8 @@ impl Tracer<'_> {
         let mut spelled = Vec::new();
         let mut inputs = params.iter().skip(usize::from(signature.has_receiver));
         for param in &signature.params {
-            match param.fixed {
-                Some(known) => spelled.push(known.to_string()),
+            match &param.fixed {
+                Some(known) => spelled.push(spell_literal(known, &param.ty).unwrap_or_default()),
                 None => {
                     args.extend(inputs.next().map(|&id| Arg::Node(id)));
                     let at = args.len() - 1 + usize::from(signature.has_receiver);
@@ -314,136 +315,4 @@ fn is_carried_param(graph: &Graph, id: NodeId) -> bool {
         _ => return false,
     };
     params.iter().rev().take(carried).any(|&param| param == id)
-}
-
-/// Where the expression leaves its surroundings: `return`, or `?` and jumps that are not its own.
-fn escape(expr: &syn::Expr) -> Option<Span> {
-    struct Find {
-        found: Option<Span>,
-        loops: u32,
-    }
-    impl<'ast> Visit<'ast> for Find {
-        fn visit_expr_return(&mut self, ret: &'ast syn::ExprReturn) {
-            self.found = self.found.or(Some(ret.span()));
-        }
-        fn visit_expr_try(&mut self, question: &'ast syn::ExprTry) {
-            self.found = self.found.or(Some(question.span()));
-        }
-        fn visit_expr_break(&mut self, jump: &'ast syn::ExprBreak) {
-            if self.loops == 0 {
-                self.found = self.found.or(Some(jump.span()));
-            }
-        }
-        fn visit_expr_continue(&mut self, jump: &'ast syn::ExprContinue) {
-            if self.loops == 0 {
-                self.found = self.found.or(Some(jump.span()));
-            }
-        }
-        fn visit_expr_for_loop(&mut self, each: &'ast syn::ExprForLoop) {
-            self.loops += 1;
-            syn::visit::visit_expr_for_loop(self, each);
-            self.loops -= 1;
-        }
-        fn visit_expr_while(&mut self, each: &'ast syn::ExprWhile) {
-            self.loops += 1;
-            syn::visit::visit_expr_while(self, each);
-            self.loops -= 1;
-        }
-        fn visit_expr_loop(&mut self, each: &'ast syn::ExprLoop) {
-            self.loops += 1;
-            syn::visit::visit_expr_loop(self, each);
-            self.loops -= 1;
-        }
-        fn visit_expr_closure(&mut self, _: &'ast syn::ExprClosure) {}
-    }
-    let mut find = Find { found: None, loops: 0 };
-    find.visit_expr(expr);
-    find.found
-}
-
-/// The plain variables that the expression writes to.
-pub(super) fn writes(expr: &syn::Expr) -> Vec<String> {
-    struct Find(Vec<String>);
-    impl Find {
-        fn target(&mut self, expr: &syn::Expr) {
-            match expr {
-                syn::Expr::Path(path) => self.0.extend(path.path.get_ident().map(ToString::to_string)),
-                syn::Expr::Tuple(parts) => parts.elems.iter().for_each(|part| self.target(part)),
-                syn::Expr::Index(index) => self.target(&index.expr),
-                syn::Expr::Field(field) => self.target(&field.base),
-                _ => {}
-            }
-        }
-    }
-    impl<'ast> Visit<'ast> for Find {
-        fn visit_expr_assign(&mut self, assign: &'ast syn::ExprAssign) {
-            self.target(&assign.left);
-            syn::visit::visit_expr_assign(self, assign);
-        }
-        fn visit_expr_binary(&mut self, binary: &'ast syn::ExprBinary) {
-            if super::operator::is_compound(&binary.op) {
-                self.target(&binary.left);
-            }
-            syn::visit::visit_expr_binary(self, binary);
-        }
-        fn visit_expr_reference(&mut self, reference: &'ast syn::ExprReference) {
-            if reference.mutability.is_some() {
-                self.target(&reference.expr);
-            }
-            syn::visit::visit_expr_reference(self, reference);
-        }
-        fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
-            const MUTATORS: &[&str] = &[
-                "push",
-                "push_back",
-                "push_front",
-                "pop_back",
-                "pop_front",
-                "push_str",
-                "extend",
-                "extend_from_slice",
-                "insert",
-                "pop",
-                "clear",
-                "truncate",
-                "append",
-                "remove",
-                "drain",
-                "split_off",
-                "take",
-                "replace",
-                "reverse",
-                "sort",
-                "sort_by",
-                "sort_unstable",
-                "sort_by_key",
-                "swap",
-                "resize",
-                "retain",
-                "dedup",
-                "fill",
-                "rotate_left",
-                "rotate_right",
-                "as_mut",
-                "iter_mut",
-                "get_or_insert_with",
-                "splice",
-                "entry",
-                "swap_remove",
-                "get_mut",
-                "first_mut",
-                "last_mut",
-                "next",
-            ];
-            if MUTATORS.iter().any(|name| call.method == name) {
-                self.target(&call.receiver);
-            }
-            syn::visit::visit_expr_method_call(self, call);
-        }
-    }
-    let mut find = Find(Vec::new());
-    find.visit_expr(expr);
-    find.0.sort();
-    find.0.dedup();
-    find.0
 }

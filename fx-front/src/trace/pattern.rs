@@ -159,7 +159,7 @@ impl Tracer<'_> {
             syn::Pat::Ident(ident) if ident.subpat.is_none() => self.qualified(&ident.ident.clone().into()),
             syn::Pat::Lit(lit) => Ok(quote::ToTokens::to_token_stream(lit).to_string()),
             syn::Pat::Path(path) if path.qself.is_none() => self.qualified(&path.path),
-            syn::Pat::Or(or) if bound_in(pat).is_empty() => {
+            syn::Pat::Or(or) if crate::pattern::bound(pat).is_empty() => {
                 let cases: Result<Vec<String>> =
                     or.cases.iter().map(|case| self.refutable(case, ty, part, forms, bound)).collect();
                 Ok(cases?.join(" | "))
@@ -241,20 +241,4 @@ impl Tracer<'_> {
 /// A part of what is behind a reference is bound by reference.
 fn borrowed_like(part: Val, whole: &Val) -> Val {
     if matches!(whole, Val::Node(_, _, Form::Ref)) { part.with_form(Form::Ref) } else { part }
-}
-
-/// The names that a pattern binds.
-fn bound_in(pat: &syn::Pat) -> Vec<String> {
-    struct Find(Vec<String>);
-    impl<'ast> syn::visit::Visit<'ast> for Find {
-        fn visit_pat_ident(&mut self, pat: &'ast syn::PatIdent) {
-            let name = pat.ident.to_string();
-            if !name.starts_with(|c: char| c.is_uppercase()) {
-                self.0.push(name);
-            }
-        }
-    }
-    let mut find = Find(Vec::new());
-    syn::visit::Visit::visit_pat(&mut find, pat);
-    find.0
 }

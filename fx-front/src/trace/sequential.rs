@@ -46,12 +46,12 @@ impl Tracer<'_> {
         let node = self.graph.node(self.field_behind(module.node()?));
         let Op::GetAttr(field) = &node.op else { return None };
         let Type::Module(owner) = &self.graph.node(node.input(0)?).ty else { return None };
-        let owner = self.index.structs.iter().position(|item| format!("{}::{}", item.module, item.name) == *owner)?;
+        let owner = self.index.struct_at(owner)?;
         builder::layers(self.index, owner, field)
     }
 
     /// The field that holds an optional chain: the subject of the `match` or `unwrap` that yields the chain.
-    fn field_behind(&self, chain: NodeId) -> NodeId {
+    pub(super) fn field_behind(&self, chain: NodeId) -> NodeId {
         let node = self.graph.node(chain);
         let subject = match &node.op {
             Op::Placeholder => {

@@ -1,5 +1,6 @@
 //! The entry's signature: what a frozen type's `forward` has to mirror.
 
+use fx_ir::Arg;
 use quote::ToTokens;
 
 use crate::{
@@ -31,8 +32,10 @@ pub struct Param {
     pub ty: Ty,
     /// Is it a reference?
     pub is_ref: bool,
-    /// The value it is fixed to: inference means `train = false`.
-    pub fixed: Option<bool>,
+    /// The value it is fixed to: inference means `train = false`, and `specialize(..)` says what else is known.
+    pub fixed: Option<Arg>,
+    /// Is it the flag that asks for training?
+    pub is_mode: bool,
 }
 
 /// What an entry returns.
@@ -83,14 +86,27 @@ fn param(index: &Index, function: &Function, position: usize, typed: &syn::PatTy
             help: "give it a type that a frozen type can repeat, such as `&Tensor`".to_owned(),
         });
     }
+    // The second parameter of `forward_t` is the mode, whatever it is called.
     let is_mode = ty == Ty::Rust("bool".to_owned())
-        && matches!(name.trim_start_matches('_'), "train" | "training" | "is_training");
+        && (matches!(name.trim_start_matches('_'), "train" | "training" | "is_training")
+            || (position == 1 && function.sig.ident == "forward_t"));
+    let specialized = function.traceable.as_ref().and_then(|options| options.specialize.value(&name));
     Param {
         written: typed.ty.to_token_stream().to_string(),
         is_ref: matches!(*typed.ty, syn::Type::Reference(_)),
-        fixed: is_mode.then_some(false),
+        fixed: specialized.map(|value| of_type(value, &ty)).or_else(|| is_mode.then_some(Arg::Bool(false))),
+        is_mode,
         name,
         ty,
+    }
+}
+
+/// The literal, with a whole number as a float where the parameter is one.
+fn of_type(value: &Arg, ty: &Ty) -> Arg {
+    match (value, ty) {
+        #[allow(clippy::cast_precision_loss, reason = "it is what rustc does with the literal")]
+        (Arg::Int(number), Ty::Rust(name)) if name == "f64" || name == "f32" => Arg::Float(*number as f64),
+        (value, _) => value.clone(),
     }
 }
 

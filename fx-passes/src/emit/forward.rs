@@ -26,7 +26,7 @@ impl Emitter<'_> {
             self.input(&mut writer, param, id);
         }
         for param in signature.params.iter().filter(|param| param.fixed.is_some()) {
-            writer.line(format!("scope.inference_only({:?}, {})?;", param.name, param_name(param)));
+            writer.line(self.border(param));
         }
         writer.region(body);
         let result = self.result(&mut writer);
@@ -83,6 +83,21 @@ impl Emitter<'_> {
                 writer.set(id, Value::owned(name.clone()));
             }
             _ => writer.set(id, Value { text: name.clone(), is_ref: param.is_ref }),
+        }
+    }
+
+    /// The check that a parameter has the value that the frozen type knows it to have.
+    fn border(&self, param: &Param) -> String {
+        let (label, name) = (&param.name, param_name(param));
+        match &param.fixed {
+            Some(Arg::Bool(false)) if param.is_mode => format!("scope.inference_only({label:?}, {name})?;"),
+            Some(Arg::None) => format!("scope.specialized({label:?}, {name}.is_none(), \"None\")?;"),
+            Some(known) => {
+                let known = super::value::literal(known, &|_| Value::owned(""));
+                let value = if param.is_ref && !known.starts_with('"') { format!("*{name}") } else { name };
+                format!("scope.specialized({label:?}, {value} == {known}, {known:?})?;")
+            }
+            None => String::new(),
         }
     }
 

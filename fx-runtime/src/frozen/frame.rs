@@ -206,6 +206,21 @@ impl Scope<'_> {
         })
     }
 
+    /// Refuses a call with another value of a parameter than the one the frozen type knows.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`] unless `holds`.
+    pub fn specialized(&self, name: &str, holds: bool, known: &str) -> Result<(), Error> {
+        if holds {
+            return Ok(());
+        }
+        Err(Error::Unsupported {
+            what: format!("`{name}` other than {known}, for which `{}` was frozen", self.frame.model),
+            help: "call the model itself, or take the parameter out of `specialize(..)`".to_owned(),
+        })
+    }
+
     /// A result as the caller expects it: in the default order of axes, unless an input came in `channels_last`.
     pub fn output(&self, tensor: Tensor) -> Result<Tensor, Error> {
         if self.keeps_channels_last.get() || !is_channels_last(&tensor) {

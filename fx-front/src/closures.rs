@@ -1,0 +1,536 @@
+//! Functions that build a model out of closures, as tch's own vision models are written.
+//!
+//! ```text
+//! fn block(p: nn::Path) -> impl ModuleT {          struct Block { conv: nn::Conv2D }
+//!     let conv = nn::conv2d(..);             =>    Block::new(p) { let conv = nn::conv2d(..); Block { conv } }
+//!     nn::func_t(move |xs, _| xs.apply(&conv))     Block::forward_t(&self, xs, _) { xs.apply(&self.conv) }
+//! }
+//! ```
+//!
+//! What a closure captures cannot be reached from outside of it, so its value cannot be frozen. The struct on the right
+//! can: its fields are what the closure captures, its constructor is the function with a struct literal in place of the
+//! closure, its `forward` the closure's body. `#[traceable]` on the function writes this struct (and those of the
+//! functions it calls in its module), and from there on it is a struct like any other: the tracer knows of no closures.
+//! A function that returns what such a function makes becomes a constructor of its own name, `Block::wide(p)`; one that
+//! returns a `Sequential` gets a struct around it.
+
+mod captures;
+mod infer;
+
+use std::collections::BTreeMap;
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, format_ident, quote};
+use syn::{parse_quote, spanned::Spanned, visit_mut::VisitMut};
+
+use crate::{
+    attrs::FnOptions,
+    diag::{Code, Diagnostic, Diagnostics, Severity},
+    index::{Field, Function, Index, Name, Resolved, Struct, Ty, path_text},
+};
+
+/// What stands in for a builder function.
+#[derive(Debug, Default)]
+pub struct Builder {
+    /// The structs and functions that are written for it.
+    pub source: TokenStream,
+    /// The position in [`Index::fns`] of the forward that is to be frozen, if this function is the first to make it.
+    pub entry: Option<usize>,
+}
+
+/// Writes the structs of every `#[traceable]` function that returns a module.
+pub(crate) fn lower(index: &mut Index, diags: &Diagnostics) {
+    let is_builder = |function: &Function| function.key.is_some() && function.owner.is_none();
+    let marked: Vec<usize> = (0..index.fns.len())
+        .filter(|&id| is_builder(&index.fns[id]) && returns_module(&index.fns[id].sig))
+        .collect();
+    let mut lowering =
+        Lowering { index, made: BTreeMap::new(), doing: Vec::new(), built: BTreeMap::new(), reason: None };
+    for &id in &marked {
+        lowering.built.insert(id, Builder::default());
+    }
+    for id in marked {
+        lowering.reason = None;
+        let done = lowering.lowered(id, id).and_then(|made| lowering.freezable(id, &made));
+        if let Err(reason) = done {
+            report(&lowering.index.fns[id], &reason, diags);
+        }
+    }
+    let built = lowering.built;
+    index.builders = built;
+}
+
+fn report(function: &Function, reason: &str, diags: &Diagnostics) {
+    let span = function.sig.ident.span();
+    diags.push(Diagnostic {
+        code: Code::Opaque,
+        severity: Severity::Warning,
+        span,
+        place: function.place(span),
+        home: function.key.as_ref().map(ToString::to_string),
+        message: format!("`{}` gets no type that can be frozen: {reason}", function.sig.ident),
+        help: "write the model as a struct with a `forward`".to_owned(),
+    });
+}
+
+/// Does the function return a module rather than compute?
+pub fn returns_module(sig: &syn::Signature) -> bool {
+    let syn::ReturnType::Type(_, ty) = &sig.output else { return false };
+    is_module(ty)
+}
+
+fn is_module(ty: &syn::Type) -> bool {
+    let names = |path: &syn::Path, known: &[&str]| {
+        path.segments.last().is_some_and(|last| known.iter().any(|name| last.ident == name))
+    };
+    let bounds = |bounds: &syn::punctuated::Punctuated<syn::TypeParamBound, syn::Token![+]>| {
+        bounds.iter().any(
+            |bound| matches!(bound, syn::TypeParamBound::Trait(bound) if names(&bound.path, &["Module", "ModuleT"])),
+        )
+    };
+    match ty {
+        syn::Type::ImplTrait(ty) => bounds(&ty.bounds),
+        syn::Type::TraitObject(ty) => bounds(&ty.bounds),
+        syn::Type::Path(path) if names(&path.path, &["Box"]) => match &path.path.segments[0].arguments {
+            syn::PathArguments::AngleBracketed(list) => {
+                matches!(list.args.first(), Some(syn::GenericArgument::Type(inner)) if is_module(inner))
+            }
+            _ => false,
+        },
+        syn::Type::Path(path) => names(&path.path, &["Func", "FuncT", "Sequential", "SequentialT"]),
+        _ => false,
+    }
+}
+
+/// What a builder function is lowered to.
+#[derive(Clone, Debug)]
+struct Made {
+    /// The type of what it makes, by its full path.
+    ty: String,
+    /// The path by which the module of the function calls it.
+    call: String,
+    /// The struct, if it is one.
+    structure: Option<usize>,
+}
+
+struct Lowering<'a> {
+    index: &'a mut Index,
+    made: BTreeMap<usize, Made>,
+    /// The functions that are being lowered, outermost first.
+    doing: Vec<usize>,
+    /// What is written for each marked function.
+    built: BTreeMap<usize, Builder>,
+    /// Why the last function could not be lowered.
+    reason: Option<String>,
+}
+
+/// The function that is being lowered.
+struct Site<'s> {
+    id: usize,
+    /// The marked function for which this is written.
+    root: usize,
+    module: String,
+    sig: &'s syn::Signature,
+}
+
+type Result<T> = std::result::Result<T, String>;
+
+impl Lowering<'_> {
+    /// Lowers the function, for the marked function `root`.
+    fn lowered(&mut self, id: usize, root: usize) -> Result<Made> {
+        if let Some(made) = self.made.get(&id) {
+            return Ok(made.clone());
+        }
+        let function = &self.index.fns[id];
+        let name = function.sig.ident.to_string();
+        let root = if self.built.contains_key(&id) { id } else { root };
+        if function.module != self.index.fns[root].module {
+            return Err(format!("`{name}` lies in another module and is not `#[traceable]`"));
+        }
+        if self.doing.contains(&id) {
+            return Err(format!("`{name}` calls itself"));
+        }
+        let (sig, block, module) = (function.sig.clone(), function.block.clone(), function.module.clone());
+        self.doing.push(id);
+        let made = self.function(&Site { id, root, module, sig: &sig }, &block);
+        self.doing.pop();
+        let made = made?;
+        self.made.insert(id, made.clone());
+        Ok(made)
+    }
+
+    /// The type of what a builder function makes, where it is called.
+    fn lowered_type(&mut self, id: usize, site: &Site<'_>) -> Option<syn::Type> {
+        match self.lowered(id, site.root) {
+            Ok(made) => syn::parse_str(&made.ty).ok(),
+            Err(reason) => {
+                self.reason = Some(reason);
+                None
+            }
+        }
+    }
+
+    fn function(&mut self, site: &Site<'_>, block: &syn::Block) -> Result<Made> {
+        let Some((syn::Stmt::Expr(tail, None), stmts)) = block.stmts.split_last() else {
+            return Err("it does not end in the module that it makes".to_owned());
+        };
+        let locals = self.locals(site, stmts);
+        match self.closure_of(site, tail) {
+            Some((closure, entry)) => self.structure(site, stmts, closure, entry, &locals),
+            None => self.delegate(site, block, tail, &locals),
+        }
+    }
+
+    /// `nn::func_t(closure)`, and the name of the forward that it stands for.
+    fn closure_of<'e>(&self, site: &Site<'_>, tail: &'e syn::Expr) -> Option<(&'e syn::ExprClosure, &'static str)> {
+        let syn::Expr::Call(call) = tail else { return None };
+        let (syn::Expr::Path(path), Some(syn::Expr::Closure(closure))) = (&*call.func, call.args.first()) else {
+            return self.boxed(site, call);
+        };
+        match self.index.resolve(&site.module, &path_text(&path.path)) {
+            Resolved::External(full) if full.ends_with("nn::func_t") => Some((closure, "forward_t")),
+            Resolved::External(full) if full.ends_with("nn::func") => Some((closure, "forward")),
+            _ => None,
+        }
+    }
+
+    /// `Box::new(nn::func_t(closure))`.
+    fn boxed<'e>(&self, site: &Site<'_>, call: &'e syn::ExprCall) -> Option<(&'e syn::ExprClosure, &'static str)> {
+        let syn::Expr::Path(path) = &*call.func else { return None };
+        let inner = call.args.first().filter(|_| path_text(&path.path) == "Box::new")?;
+        self.closure_of(site, inner)
+    }
+
+    /// The struct of a closure.
+    fn structure(
+        &mut self,
+        site: &Site<'_>,
+        stmts: &[syn::Stmt],
+        closure: &syn::ExprClosure,
+        entry: &str,
+        locals: &infer::Locals,
+    ) -> Result<Made> {
+        let (body, captured) = captures::rewritten(closure, &locals.names())
+            .map_err(|name| format!("its closure captures `{name}` in a macro"))?;
+        let mut fields = Vec::new();
+        for name in captured {
+            let Some(ty) = locals.ty(&name).filter(infer::is_complete) else {
+                let why = self.reason.take().map(|reason| format!(": {reason}")).unwrap_or_default();
+                return Err(format!("the type of `{name}`, which its closure captures, is not known{why}"));
+            };
+            fields.push((format_ident!("{name}"), ty));
+        }
+        let names = fields.iter().map(|(name, _)| name);
+        let literal = quote!({ #(#names),* });
+        self.write(site, &fields, (stmts, &literal), (closure, &body, entry))
+    }
+
+    /// Writes a struct with these fields, whose constructor ends in `literal` and whose forward is the closure.
+    fn write(
+        &mut self,
+        site: &Site<'_>,
+        fields: &[(Ident, syn::Type)],
+        (stmts, literal): (&[syn::Stmt], &TokenStream),
+        (closure, body, entry): (&syn::ExprClosure, &syn::Expr, &str),
+    ) -> Result<Made> {
+        let name = self.free_name(&site.module, &camel(&site.sig.ident.to_string()));
+        let ident = format_ident!("{name}", span = site.sig.ident.span());
+        let stmts = self.lowered_stmts(site, stmts)?;
+        let mut new = site.sig.clone();
+        new.ident = format_ident!("new", span = site.sig.ident.span());
+        new.output = parse_quote!(-> #ident);
+        let entry = format_ident!("{entry}", span = closure.or1_token.span());
+        let forward = forward_sig(closure, &entry)?;
+        let body = match body {
+            syn::Expr::Block(block) => block.block.clone(),
+            body => parse_quote!({ #body }),
+        };
+        let block: syn::Block = parse_quote!({ #(#stmts)* #ident #literal });
+        self.source(site.root, &struct_source(&site.sig.ident, &ident, fields, (&new, &block), (&forward, &body)));
+        let structure = self.declare(site, &name, fields);
+        let owner: syn::Type = parse_quote!(#ident);
+        self.add_fn(site, Some(owner.clone()), new, block);
+        self.add_fn(site, Some(owner), forward, body);
+        Ok(Made {
+            ty: format!("{}::{name}", site.module),
+            call: format!("{}::{name}::new", site.module),
+            structure: Some(structure),
+        })
+    }
+
+    /// A function that returns what another one makes, or a chain of layers.
+    fn delegate(
+        &mut self,
+        site: &Site<'_>,
+        block: &syn::Block,
+        tail: &syn::Expr,
+        locals: &infer::Locals,
+    ) -> Result<Made> {
+        let Some(ty) = self.infer(site, tail, locals) else {
+            let why = self.reason.take().unwrap_or_else(|| "what it returns is not known".to_owned());
+            return Err(why);
+        };
+        let known = self.index.ty(&site.module, None, &ty);
+        let stmts = self.lowered_stmts(site, &block.stmts)?;
+        let block: syn::Block = parse_quote!({ #(#stmts)* });
+        match known {
+            Ty::Struct(id) if self.made.values().any(|made| made.structure == Some(id)) => {
+                let owner = syn::Ident::new(&self.index.structs[id].name.clone(), Span::call_site());
+                self.constructor(site, block, &owner, id)
+            }
+            Ty::Struct(id) => {
+                let name = &self.index.structs[id].name;
+                Err(format!("it makes a `{name}`; put `#[traceable]` on the impl of that"))
+            }
+            Ty::Leaf(kind) => self.chain(site, block, kind),
+            _ => Err("what it returns is not known".to_owned()),
+        }
+    }
+
+    fn constructor(&mut self, site: &Site<'_>, block: syn::Block, owner: &Ident, id: usize) -> Result<Made> {
+        let mut sig = site.sig.clone();
+        let path: syn::Type =
+            syn::parse_str(&format!("{}::{}", self.index.structs[id].module, owner)).map_err(|e| e.to_string())?;
+        sig.output = parse_quote!(-> #path);
+        let doc = format!("What `{}` makes, as a type that can be frozen.", sig.ident);
+        self.source(
+            site.root,
+            &quote! {
+                #[allow(dead_code, private_interfaces, clippy::all, clippy::pedantic)]
+                impl #path {
+                    #[doc = #doc]
+                    pub #sig #block
+                }
+            },
+        );
+        let call = format!("{}::{owner}::{}", self.index.structs[id].module, sig.ident);
+        let ty = format!("{}::{owner}", self.index.structs[id].module);
+        self.add_fn(site, Some(parse_quote!(#path)), sig, block);
+        Ok(Made { ty, call, structure: Some(id) })
+    }
+
+    /// A function that makes a chain of lowered layers; of a marked one, a struct around it too.
+    fn chain(&mut self, site: &Site<'_>, block: syn::Block, kind: &str) -> Result<Made> {
+        let mut sig = site.sig.clone();
+        sig.ident = format_ident!("fx_{}", site.sig.ident);
+        let leaf = format_ident!("{kind}");
+        sig.output = parse_quote!(-> ::fx_runtime::nn::#leaf);
+        let doc = format!("What `{}` makes, of layers that can be frozen.", site.sig.ident);
+        self.source(
+            site.root,
+            &quote! {
+                #[doc = #doc]
+                #[allow(dead_code, private_interfaces, clippy::all, clippy::pedantic)]
+                pub #sig #block
+            },
+        );
+        let name = sig.ident.to_string();
+        let id = self.add_fn(site, None, sig, block);
+        if let Some(module) = self.index.modules.get_mut(&site.module) {
+            module.names.insert(name.clone(), Name::Fn(id));
+        }
+        Ok(Made {
+            ty: format!("::fx_runtime::nn::{kind}"),
+            call: format!("{}::{name}", site.module),
+            structure: None,
+        })
+    }
+
+    /// Gives the marked function the forward that is to be frozen.
+    fn freezable(&mut self, id: usize, made: &Made) -> Result<()> {
+        let structure = match made.structure {
+            Some(structure) => structure,
+            None => self.around_chain(id, made)?,
+        };
+        let entry = ["forward_t", "forward"]
+            .into_iter()
+            .find_map(|name| self.index.method(&Ty::Struct(structure), name))
+            .filter(|&entry| self.built.values().all(|builder| builder.entry != Some(entry)));
+        if let Some(builder) = self.built.get_mut(&id) {
+            builder.entry = entry;
+        }
+        Ok(())
+    }
+
+    /// `struct Net { layers: nn::SequentialT }` around the chain that a marked function makes.
+    fn around_chain(&mut self, id: usize, made: &Made) -> Result<usize> {
+        let (sig, module) = (self.index.fns[id].sig.clone(), self.index.fns[id].module.clone());
+        let site = Site { id, root: id, module, sig: &sig };
+        let args: Vec<Ident> = sig
+            .inputs
+            .iter()
+            .flat_map(|input| match input {
+                syn::FnArg::Typed(typed) => crate::pattern::bound(&typed.pat),
+                syn::FnArg::Receiver(_) => Vec::new(),
+            })
+            .map(|name| format_ident!("{name}"))
+            .collect();
+        let (call, ty): (syn::Path, syn::Type) = (parsed(&made.call)?, parsed(&made.ty)?);
+        let with_mode = made.ty.ends_with('T');
+        let (closure, body, entry): (syn::ExprClosure, syn::Expr, _) = if with_mode {
+            (parse_quote!(|xs, train| xs), parse_quote!(self.layers.forward_t(xs, train)), "forward_t")
+        } else {
+            (parse_quote!(|xs| xs), parse_quote!(self.layers.forward(xs)), "forward")
+        };
+        let fields = [(format_ident!("layers"), ty)];
+        let literal = quote!({ layers: #call(#(#args),*) });
+        let made = self.write(&site, &fields, (&[], &literal), (&closure, &body, entry))?;
+        made.structure.ok_or_else(|| "its struct is not known".to_owned())
+    }
+
+    /// The statements with every call of a builder function as one of what that is lowered to.
+    fn lowered_stmts(&mut self, site: &Site<'_>, stmts: &[syn::Stmt]) -> Result<Vec<syn::Stmt>> {
+        let mut stmts = stmts.to_vec();
+        let mut calls = Calls { lowering: self, site, fault: None };
+        stmts.iter_mut().for_each(|stmt| calls.visit_stmt_mut(stmt));
+        match calls.fault {
+            Some(fault) => Err(fault),
+            None => Ok(stmts),
+        }
+    }
+
+    fn source(&mut self, root: usize, tokens: &TokenStream) {
+        if let Some(builder) = self.built.get_mut(&root) {
+            builder.source.extend(tokens.clone());
+        }
+    }
+
+    /// A name that the module does not have yet.
+    fn free_name(&self, module: &str, wanted: &str) -> String {
+        let taken = |name: &str| self.index.modules.get(module).is_some_and(|module| module.names.contains_key(name));
+        let numbered = (2..).map(|n| format!("{wanted}Net{n}"));
+        let mut names = [wanted.to_owned(), format!("{wanted}Net")].into_iter().chain(numbered);
+        names.find(|name| !taken(name)).unwrap_or_default()
+    }
+
+    fn declare(&mut self, site: &Site<'_>, name: &str, fields: &[(Ident, syn::Type)]) -> usize {
+        let fields = fields.iter().map(|(name, ty)| Field {
+            name: name.to_string(),
+            ty: ty.clone(),
+            fx: FnOptions::default(),
+        });
+        self.index.structs.push(Struct {
+            name: name.to_owned(),
+            module: site.module.clone(),
+            fields: fields.collect(),
+            is_module: true,
+            is_generic: false,
+        });
+        let id = self.index.structs.len() - 1;
+        let module = self.index.modules.entry(site.module.clone()).or_default();
+        module.names.insert(name.to_owned(), Name::Struct(id));
+        id
+    }
+
+    fn add_fn(&mut self, site: &Site<'_>, owner: Option<syn::Type>, sig: syn::Signature, block: syn::Block) -> usize {
+        let written = &self.index.fns[site.id];
+        let is_forward = sig.receiver().is_some();
+        let function = Function {
+            module: site.module.clone(),
+            file: written.file.clone(),
+            owner,
+            of_trait: None,
+            fx: FnOptions::default(),
+            traceable: self.index.fns[site.root].traceable.clone().filter(|_| is_forward),
+            sig,
+            block,
+            key: self.index.fns[site.root].key.clone().filter(|_| is_forward),
+            is_visible: true,
+            is_derived: true,
+        };
+        self.index.fns.push(function);
+        self.index.fns.len() - 1
+    }
+}
+
+struct Calls<'l, 'a, 's> {
+    lowering: &'l mut Lowering<'a>,
+    site: &'l Site<'s>,
+    fault: Option<String>,
+}
+
+impl VisitMut for Calls<'_, '_, '_> {
+    fn visit_expr_call_mut(&mut self, call: &mut syn::ExprCall) {
+        syn::visit_mut::visit_expr_call_mut(self, call);
+        let syn::Expr::Path(path) = &*call.func else { return };
+        let resolved = self.lowering.index.resolve(&self.site.module, &path_text(&path.path));
+        let Resolved::Item(_, _, Name::Fn(id)) = resolved else { return };
+        if !returns_module(&self.lowering.index.fns[id].sig) {
+            return;
+        }
+        match self.lowering.lowered(id, self.site.root) {
+            Ok(made) => {
+                let here = format!("{}::", self.site.module);
+                let short = made.call.strip_prefix(&here).unwrap_or(&made.call);
+                if let Ok(path) = syn::parse_str(short) {
+                    *call.func = syn::Expr::Path(path);
+                }
+            }
+            Err(reason) => self.fault = Some(reason),
+        }
+    }
+}
+
+fn parsed<T: syn::parse::Parse>(text: &str) -> Result<T> {
+    syn::parse_str(text).map_err(|error| error.to_string())
+}
+
+/// `fn forward_t(&self, xs: &Tensor, train: bool) -> Tensor`, with the closure's own names.
+fn forward_sig(closure: &syn::ExprClosure, name: &Ident) -> Result<syn::Signature> {
+    let plain = |pat: &syn::Pat| match pat {
+        syn::Pat::Type(typed) => (*typed.pat).clone(),
+        other => other.clone(),
+    };
+    let pats: Vec<syn::Pat> = closure.inputs.iter().map(plain).collect();
+    Ok(match pats.as_slice() {
+        [xs] => parse_quote!(fn #name(&self, #xs: &::fx_runtime::Tensor) -> ::fx_runtime::Tensor),
+        [xs, train] => {
+            parse_quote!(fn #name(&self, #xs: &::fx_runtime::Tensor, #train: bool) -> ::fx_runtime::Tensor)
+        }
+        _ => return Err("its closure is of an unknown form".to_owned()),
+    })
+}
+
+/// The struct, its constructor and its forward, as they stand in the generated file.
+fn struct_source(
+    builder: &Ident,
+    name: &Ident,
+    fields: &[(Ident, syn::Type)],
+    (new, new_block): (&syn::Signature, &syn::Block),
+    (forward, body): (&syn::Signature, &syn::Block),
+) -> TokenStream {
+    let lines = fields.iter().map(|(name, ty)| quote!(#name: #ty));
+    let entry = &forward.ident;
+    let args: Vec<TokenStream> = (0..forward.inputs.len() - 1).map(|at| format_ident!("a{at}").to_token_stream()).collect();
+    let (computes, door) = if entry == "forward_t" {
+        (quote!(ModuleT), quote!(fn forward_t(&self, a0: &::fx_runtime::Tensor, a1: bool) -> ::fx_runtime::Tensor))
+    } else {
+        (quote!(Module), quote!(fn forward(&self, a0: &::fx_runtime::Tensor) -> ::fx_runtime::Tensor))
+    };
+    let doc = format!("What `{builder}` builds, as a struct: its fields are what the closure captures.");
+    let new_doc = format!("Builds it as `{builder}` does, with the same names in the variable store.");
+    quote! {
+        #[doc = #doc]
+        #[derive(Debug, ::fx_runtime::Module)]
+        #[allow(dead_code, private_interfaces)]
+        pub struct #name { #(#lines),* }
+
+        #[allow(dead_code, unused, private_interfaces, clippy::all, clippy::pedantic)]
+        impl #name {
+            #[doc = #new_doc]
+            pub #new #new_block
+
+            /// Computes what the closure does.
+            pub #forward #body
+        }
+
+        impl ::fx_runtime::nn::#computes for #name {
+            #door { #name::#entry(self, #(#args),*) }
+        }
+    }
+}
+
+fn camel(name: &str) -> String {
+    let words = name.split('_').filter(|word| !word.is_empty());
+    words.map(|word| word[..1].to_uppercase() + &word[1..]).collect()
+}

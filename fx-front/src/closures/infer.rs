@@ -1,0 +1,244 @@
+//! The types of a builder function's variables, as far as its source tells them.
+
+use quote::ToTokens;
+use syn::{Expr, Type, parse_quote};
+
+use super::{Lowering, Site, returns_module};
+use crate::{
+    index::{Name, Resolved, Ty, path_text},
+    leaf,
+};
+use fx_ir::{OpId, catalog};
+
+/// The variables of a function in the order of their declaration, with their types where those are known.
+#[derive(Clone, Default)]
+pub(super) struct Locals(Vec<(String, Option<Type>)>);
+
+impl Locals {
+    pub(super) fn declare(&mut self, name: &str, ty: Option<Type>) {
+        self.0.retain(|(known, _)| known != name);
+        self.0.push((name.to_owned(), ty));
+    }
+
+    pub(super) fn names(&self) -> Vec<String> {
+        self.0.iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    pub(super) fn ty(&self, name: &str) -> Option<Type> {
+        self.0.iter().find(|(known, _)| known == name).and_then(|(_, ty)| ty.clone())
+    }
+}
+
+impl Lowering<'_> {
+    /// The variables at the end of a function's statements.
+    pub(super) fn locals(&mut self, site: &Site<'_>, stmts: &[syn::Stmt]) -> Locals {
+        let mut locals = Locals::default();
+        for input in &site.sig.inputs {
+            let syn::FnArg::Typed(typed) = input else { continue };
+            for name in crate::pattern::bound(&typed.pat) {
+                let whole = matches!(&*typed.pat, syn::Pat::Ident(_)).then(|| (*typed.ty).clone());
+                locals.declare(&name, whole);
+            }
+        }
+        for stmt in stmts {
+            let syn::Stmt::Local(local) = stmt else { continue };
+            let (pat, written) = match &local.pat {
+                syn::Pat::Type(typed) => (&*typed.pat, Some((*typed.ty).clone())),
+                other => (other, None),
+            };
+            let whole = written.filter(is_complete);
+            let inferred = || local.init.as_ref().and_then(|init| self.infer(site, &init.expr, &locals));
+            let ty = whole.or_else(inferred);
+            let is_one = matches!(pat, syn::Pat::Ident(_));
+            for name in crate::pattern::bound(pat) {
+                locals.declare(&name, ty.clone().filter(|_| is_one));
+            }
+        }
+        locals
+    }
+
+    /// The type of an expression; `None` unless it is certain.
+    pub(super) fn infer(&mut self, site: &Site<'_>, expr: &Expr, locals: &Locals) -> Option<Type> {
+        match expr {
+            Expr::Paren(inner) => self.infer(site, &inner.expr, locals),
+            Expr::Group(inner) => self.infer(site, &inner.expr, locals),
+            Expr::Path(path) => path.path.get_ident().and_then(|name| locals.ty(&name.to_string())),
+            Expr::Cast(cast) => Some((*cast.ty).clone()),
+            Expr::Unary(unary) => self.infer(site, &unary.expr, locals),
+            Expr::Lit(lit) => literal(&lit.lit),
+            Expr::Struct(literal) => {
+                let path = &literal.path;
+                Some(parse_quote!(#path))
+            }
+            Expr::Binary(binary) => self.binary(site, binary, locals),
+            Expr::Field(field) => self.field(site, field, locals),
+            Expr::Block(block) => self.tail(site, &block.block, locals),
+            Expr::If(branch) => self.tail(site, &branch.then_branch, locals),
+            Expr::Match(choice) => choice.arms.iter().find_map(|arm| self.infer(site, &arm.body, locals)),
+            Expr::MethodCall(call) => self.method(site, call, locals),
+            Expr::Call(call) => self.call(site, call, locals),
+            _ => None,
+        }
+    }
+
+    fn tail(&mut self, site: &Site<'_>, block: &syn::Block, locals: &Locals) -> Option<Type> {
+        match block.stmts.last()? {
+            syn::Stmt::Expr(expr, None) => self.infer(site, expr, locals),
+            _ => None,
+        }
+    }
+
+    fn binary(&mut self, site: &Site<'_>, binary: &syn::ExprBinary, locals: &Locals) -> Option<Type> {
+        use syn::BinOp;
+        match binary.op {
+            BinOp::Add(_) | BinOp::Sub(_) | BinOp::Mul(_) | BinOp::Div(_) | BinOp::Rem(_) => {
+                self.infer(site, &binary.left, locals).or_else(|| self.infer(site, &binary.right, locals))
+            }
+            BinOp::Eq(_)
+            | BinOp::Ne(_)
+            | BinOp::Lt(_)
+            | BinOp::Le(_)
+            | BinOp::Gt(_)
+            | BinOp::Ge(_)
+            | BinOp::And(_)
+            | BinOp::Or(_) => Some(parse_quote!(bool)),
+            _ => None,
+        }
+    }
+
+    fn field(&mut self, site: &Site<'_>, field: &syn::ExprField, locals: &Locals) -> Option<Type> {
+        let base = self.infer(site, &field.base, locals)?;
+        let syn::Member::Named(name) = &field.member else { return None };
+        match self.index.ty(&site.module, None, &base) {
+            Ty::Struct(id) => {
+                let found = self.index.field(id, &name.to_string())?;
+                let spelling = self.index.spelling(&self.index.field_ty(id, found))?;
+                syn::parse_str(&spelling).ok()
+            }
+            Ty::Rust(spelling) if spelling.ends_with("::ConvConfig") => match name.to_string().as_str() {
+                "stride" | "padding" | "dilation" | "groups" => Some(parse_quote!(i64)),
+                "bias" => Some(parse_quote!(bool)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn method(&mut self, site: &Site<'_>, call: &syn::ExprMethodCall, locals: &Locals) -> Option<Type> {
+        let name = call.method.to_string();
+        let closure = |arg: Option<&Expr>| match arg {
+            Some(Expr::Closure(closure)) => Some((*closure.body).clone()),
+            _ => None,
+        };
+        match name.as_str() {
+            "clone" | "shallow_clone" | "copy" | "add" | "add_fn" | "add_fn_t" | "unwrap" | "expect" => {
+                return self.infer(site, &call.receiver, locals);
+            }
+            "map" => {
+                // Of an option; of an iterator it is `collect` that is asked for.
+                let option = self.infer(site, &call.receiver, locals)?;
+                let held = self.infer(site, &closure(call.args.first())?, locals)?;
+                let is_option = matches!(self.index.ty(&site.module, None, &option), Ty::Option(_));
+                return is_option.then(|| parse_quote!(Option<#held>));
+            }
+            "then" => {
+                let held = self.infer(site, &closure(call.args.first())?, locals)?;
+                return Some(parse_quote!(Option<#held>));
+            }
+            "collect" => {
+                let Expr::MethodCall(map) = &*call.receiver else { return None };
+                let held = self.infer(site, &closure(map.args.first().filter(|_| map.method == "map"))?, locals)?;
+                return Some(parse_quote!(Vec<#held>));
+            }
+            _ => {}
+        }
+        let receiver = self.infer(site, &call.receiver, locals)?;
+        match self.index.ty(&site.module, None, &receiver) {
+            Ty::Tensor => tensor_result(&name),
+            ty @ Ty::Struct(_) => self.declared(site, self.index.method(&ty, &name)?),
+            Ty::Rust(path) if path.ends_with("::Path") => {
+                let makes = ["var", "zeros", "ones", "randn", "uniform", "kaiming", "normal", "orthogonal", "zeros_no_train"];
+                let is_tensor = makes.iter().any(|prefix| name.starts_with(prefix));
+                is_tensor.then(|| parse_quote!(::fx_runtime::Tensor))
+            }
+            _ => None,
+        }
+    }
+
+    fn call(&mut self, site: &Site<'_>, call: &syn::ExprCall, locals: &Locals) -> Option<Type> {
+        let Expr::Path(path) = &*call.func else { return None };
+        let text = path_text(&path.path);
+        if text == "Some" {
+            let held = self.infer(site, call.args.first()?, locals)?;
+            return Some(parse_quote!(Option<#held>));
+        }
+        match self.index.resolve(&site.module, &text) {
+            Resolved::Item(_, _, Name::Fn(id)) if returns_module(&self.index.fns[id].sig) => {
+                self.lowered_type(id, site)
+            }
+            Resolved::Item(_, _, Name::Fn(id)) => self.declared(site, id),
+            Resolved::External(full) if full.contains("nn::") => {
+                let name = full.rsplit("::").next()?;
+                let leaf = syn::Ident::new(leaf::of_constructor(name)?.name, proc_macro2::Span::call_site());
+                Some(parse_quote!(::fx_runtime::nn::#leaf))
+            }
+            _ => {
+                let (head, name) = text.rsplit_once("::")?;
+                let owner: Type = syn::parse_str(head).ok()?;
+                match self.index.ty(&site.module, None, &owner) {
+                    Ty::Tensor => tensor_result(name),
+                    ty @ Ty::Struct(_) => self.declared(site, self.index.method(&ty, name)?),
+                    _ => None,
+                }
+            }
+        }
+    }
+
+    /// The type that a function of the crate is declared to return, as it is written at the site.
+    fn declared(&self, site: &Site<'_>, id: usize) -> Option<Type> {
+        let function = &self.index.fns[id];
+        let syn::ReturnType::Type(_, written) = &function.sig.output else { return None };
+        let plain = !matches!(**written, Type::Reference(_) | Type::ImplTrait(_));
+        let mentions_self = written.to_token_stream().into_iter().any(|token| token.to_string() == "Self");
+        if plain && !mentions_self && function.module == site.module && is_complete(written) {
+            return Some((**written).clone());
+        }
+        let ty = self.index.ty(&function.module, function.owner.as_ref(), written);
+        let spelling = self.index.spelling(&ty).filter(|_| plain)?;
+        syn::parse_str(&spelling).ok()
+    }
+}
+
+fn tensor_result(method: &str) -> Option<Type> {
+    let is_tensor = OpId::of_method(method).is_some()
+        && catalog::lookup(method).is_some_and(|entry| entry.results == catalog::Results::Tensor);
+    is_tensor.then(|| parse_quote!(::fx_runtime::Tensor))
+}
+
+fn literal(lit: &syn::Lit) -> Option<Type> {
+    match lit {
+        syn::Lit::Bool(_) => Some(parse_quote!(bool)),
+        syn::Lit::Float(float) if float.suffix().is_empty() => Some(parse_quote!(f64)),
+        syn::Lit::Int(int) if !int.suffix().is_empty() => syn::parse_str(int.suffix()).ok(),
+        _ => None,
+    }
+}
+
+/// Is nothing left to be inferred, and nothing borrowed?
+pub(super) fn is_complete(ty: &Type) -> bool {
+    struct Find(bool);
+    impl<'ast> syn::visit::Visit<'ast> for Find {
+        fn visit_type_infer(&mut self, _: &'ast syn::TypeInfer) {
+            self.0 = false;
+        }
+        fn visit_type_reference(&mut self, _: &'ast syn::TypeReference) {
+            self.0 = false;
+        }
+        fn visit_type_impl_trait(&mut self, _: &'ast syn::TypeImplTrait) {
+            self.0 = false;
+        }
+    }
+    let mut find = Find(true);
+    syn::visit::Visit::visit_type(&mut find, ty);
+    find.0
+}

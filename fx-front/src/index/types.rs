@@ -1,0 +1,137 @@
+//! Rust types as far as the tracer knows them.
+
+use quote::ToTokens;
+
+use super::{Index, Name, Resolved, path_text};
+use crate::leaf;
+
+/// What is known of a Rust type.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ty {
+    /// Nothing.
+    Unknown,
+    /// A tensor.
+    Tensor,
+    /// A layer of `nn`.
+    Leaf(&'static str),
+    /// A struct of the crate, by its position in [`Index::structs`].
+    Struct(usize),
+    /// `Option<T>`.
+    Option(Box<Ty>),
+    /// `Result<T, _>`.
+    Result(Box<Ty>),
+    /// A list of known element type.
+    List(Box<Ty>),
+    /// A tuple.
+    Tuple(Vec<Ty>),
+    /// Any other type by its full spelling.
+    Rust(String),
+}
+
+impl Index {
+    /// What the type, written in `module` within an impl of `owner`, is.
+    pub fn ty(&self, module: &str, owner: Option<&syn::Type>, ty: &syn::Type) -> Ty {
+        match ty {
+            syn::Type::Reference(inner) => self.ty(module, owner, &inner.elem),
+            syn::Type::Paren(inner) => self.ty(module, owner, &inner.elem),
+            syn::Type::Group(inner) => self.ty(module, owner, &inner.elem),
+            syn::Type::Array(inner) => Ty::List(Box::new(self.ty(module, owner, &inner.elem))),
+            syn::Type::Slice(inner) => Ty::List(Box::new(self.ty(module, owner, &inner.elem))),
+            syn::Type::Tuple(inner) => Ty::Tuple(inner.elems.iter().map(|elem| self.ty(module, owner, elem)).collect()),
+            syn::Type::Path(inner) => self.path_ty(module, owner, &inner.path),
+            _ => Ty::Unknown,
+        }
+    }
+
+    fn path_ty(&self, module: &str, owner: Option<&syn::Type>, path: &syn::Path) -> Ty {
+        let Some(last) = path.segments.last() else { return Ty::Unknown };
+        let argument = |position: usize| match &last.arguments {
+            syn::PathArguments::AngleBracketed(list) => list
+                .args
+                .iter()
+                .filter_map(|arg| match arg {
+                    syn::GenericArgument::Type(ty) => Some(self.ty(module, owner, ty)),
+                    _ => None,
+                })
+                .nth(position)
+                .unwrap_or(Ty::Unknown),
+            _ => Ty::Unknown,
+        };
+        let name = last.ident.to_string();
+        match name.as_str() {
+            "Self" => return owner.map_or(Ty::Unknown, |owner| self.ty(module, None, owner)),
+            "Option" => return Ty::Option(Box::new(argument(0))),
+            "Result" => return Ty::Result(Box::new(argument(0))),
+            "Vec" | "VecDeque" => return Ty::List(Box::new(argument(0))),
+            "Box" | "Arc" | "Rc" => return argument(0),
+            _ => {}
+        }
+        match self.resolve(module, &path_text(path)) {
+            Resolved::Item(_, _, Name::Struct(id)) if !self.structs[id].is_generic => Ty::Struct(id),
+            Resolved::Item(_, _, Name::Struct(_)) => Ty::Unknown,
+            Resolved::Item(at, _, Name::Alias(ty)) => self.ty(&at, None, &ty),
+            Resolved::Item(at, name, _) => Ty::Rust(format!("{at}::{name}")),
+            Resolved::External(full) => external_ty(&full, &ty_text(path)),
+        }
+    }
+
+    /// How the type is written so that it means the same everywhere in the crate; `None` when that is not known.
+    pub fn spelling(&self, ty: &Ty) -> Option<String> {
+        Some(match ty {
+            Ty::Unknown => return None,
+            Ty::Tensor => "::fx_runtime::Tensor".to_owned(),
+            Ty::Leaf(name) => format!("::fx_runtime::nn::{name}"),
+            Ty::Struct(id) => {
+                let item = &self.structs[*id];
+                if item.is_generic {
+                    return None;
+                }
+                format!("{}::{}", item.module, item.name)
+            }
+            Ty::Option(inner) => format!("Option<{}>", self.spelling(inner)?),
+            Ty::Result(inner) => return self.spelling(inner),
+            Ty::List(inner) => format!("Vec<{}>", self.spelling(inner)?),
+            Ty::Tuple(parts) => {
+                let parts: Option<Vec<String>> = parts.iter().map(|part| self.spelling(part)).collect();
+                format!("({},)", parts?.join(", "))
+            }
+            Ty::Rust(spelling) => spelling.clone(),
+        })
+    }
+
+    /// The graph's word for the type.
+    pub fn ir_type(&self, ty: &Ty) -> fx_ir::Type {
+        match ty {
+            Ty::Unknown => fx_ir::Type::Unknown,
+            Ty::Tensor => fx_ir::Type::TENSOR,
+            Ty::Leaf(name) => fx_ir::Type::Module((*name).to_owned()),
+            Ty::Struct(id) => {
+                let item = &self.structs[*id];
+                fx_ir::Type::Module(format!("{}::{}", item.module, item.name))
+            }
+            Ty::Option(inner) => fx_ir::Type::Option(Box::new(self.ir_type(inner))),
+            Ty::Result(inner) => self.ir_type(inner),
+            Ty::List(inner) => fx_ir::Type::List(Box::new(self.ir_type(inner))),
+            Ty::Tuple(parts) => fx_ir::Type::Tuple(parts.iter().map(|part| self.ir_type(part)).collect()),
+            Ty::Rust(spelling) => fx_ir::Type::rust(spelling),
+        }
+    }
+}
+
+fn external_ty(full: &str, written: &str) -> Ty {
+    let segments: Vec<&str> = full.split("::").collect();
+    let last = segments.last().copied().unwrap_or(full);
+    if last == "Tensor" {
+        return Ty::Tensor;
+    }
+    let ours = segments.first() == Some(&"fx_runtime");
+    match leaf::of_type(last) {
+        Some(leaf) if ours || segments.len() == 1 => Ty::Leaf(leaf.name),
+        _ if segments.len() == 1 => Ty::Rust(written.to_owned()),
+        _ => Ty::Rust(format!("::{}", full.trim_start_matches("::"))),
+    }
+}
+
+fn ty_text(path: &syn::Path) -> String {
+    path.to_token_stream().to_string().replace(' ', "")
+}

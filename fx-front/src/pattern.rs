@@ -1,0 +1,20 @@
+//! The names that patterns bind.
+
+/// The variables that a pattern binds; a name with a capital stands for a constant or a variant.
+pub(crate) fn bound(pat: &syn::Pat) -> Vec<String> {
+    struct Find(Vec<String>);
+    impl<'ast> syn::visit::Visit<'ast> for Find {
+        fn visit_pat_ident(&mut self, pat: &'ast syn::PatIdent) {
+            let name = pat.ident.to_string();
+            if !name.starts_with(|c: char| c.is_uppercase()) {
+                self.0.push(name);
+            }
+            if let Some((_, inner)) = &pat.subpat {
+                self.visit_pat(inner);
+            }
+        }
+    }
+    let mut find = Find(Vec::new());
+    syn::visit::Visit::visit_pat(&mut find, pat);
+    find.0
+}

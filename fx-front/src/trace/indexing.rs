@@ -1,0 +1,79 @@
+//! `list[i]` and `list[a..b]`.
+
+use fx_ir::Arg;
+use proc_macro2::Span;
+use quote::ToTokens;
+use syn::spanned::Spanned;
+
+use super::{Form, Result, Tracer, Ty, Val, expr::is_copy, unknown};
+
+impl Tracer<'_> {
+    /// `list[a..b]`, which is borrowed; `list[..]` is the list.
+    fn slice(&mut self, list: &Val, range: &syn::ExprRange, span: Span) -> Result<Val> {
+        if range.start.is_none() && range.end.is_none() {
+            return Ok(list.clone().with_form(Form::Ref));
+        }
+        let mut args = Vec::new();
+        let object = self.spell(list, &mut args, span)?;
+        let mut bound = |tracer: &mut Self, expr: &Option<Box<syn::Expr>>| match expr {
+            Some(expr) => {
+                let value = tracer.expr(expr)?;
+                tracer.spell(&value, &mut args, span)
+            }
+            None => Ok(String::new()),
+        };
+        let (start, end) = (bound(self, &range.start)?, bound(self, &range.end)?);
+        let dots = range.limits.to_token_stream();
+        let template = format!("&{object}[{start}{dots}{end}]");
+        Ok(self.host(&template, args, "slice", list.ty(), span).with_form(Form::Ref))
+    }
+
+    pub(super) fn index_expr(&mut self, index: &syn::ExprIndex) -> Result<Val> {
+        let list = self.expr(&index.expr)?;
+        if let syn::Expr::Range(range) = &*index.index {
+            return self.part_of_list(&list, range);
+        }
+        if let syn::Expr::Range(range) = &*index.index {
+            return self.slice(&list, range, index.span());
+        }
+        let at = self.expr(&index.index)?;
+        if let (Val::List(items), Val::Lit(Arg::Int(at), _)) = (&list, &at) {
+            let item = usize::try_from(*at).ok().and_then(|at| items.get(at));
+            return item.map_or_else(|| unknown(index.span(), "an index past the end"), |item| Ok(item.clone()));
+        }
+        let element = match list.ty() {
+            Ty::List(element) => *element,
+            other => return unknown(index.span(), format!("indexing a value of type {other:?}")),
+        };
+        let path = self.path_of(&list).map(|path| match &at {
+            Val::Lit(Arg::Int(at), _) => format!("{path}.{at}"),
+            _ => format!("{path}.*"),
+        });
+        let mut args = Vec::new();
+        let list = self.spell(&list, &mut args, index.span())?;
+        let at = self.spell(&at, &mut args, index.span())?;
+        // An element that is no plain number can only be borrowed.
+        let (borrow, form) = if is_copy(&element) { ("", Form::Owned) } else { ("&", Form::Ref) };
+        let value = self.host(&format!("{borrow}{list}[{at}]"), args, "item", element, index.span()).with_form(form);
+        if let (Some(id), Some(path)) = (value.node(), path) {
+            self.paths.insert(id, path);
+        }
+        Ok(value)
+    }
+
+    /// `items[1..]` of a list that is written out.
+    fn part_of_list(&mut self, list: &Val, range: &syn::ExprRange) -> Result<Val> {
+        let mut end = |end: &Option<Box<syn::Expr>>, open: usize| match end.as_ref().map(|end| self.expr(end)) {
+            None => Ok(open),
+            Some(Ok(Val::Lit(Arg::Int(at), _))) => Ok(usize::try_from(at).unwrap_or(usize::MAX)),
+            Some(_) => unknown(range.span(), "a part of a list"),
+        };
+        let Val::List(items) = list else { return unknown(range.span(), "a part of a list") };
+        let (from, to) = (end(&range.start, 0)?, end(&range.end, items.len())?);
+        let half_open = matches!(range.limits, syn::RangeLimits::HalfOpen(_));
+        match items.get(from..to).filter(|_| half_open) {
+            Some(part) => Ok(Val::List(part.to_vec())),
+            None => unknown(range.span(), "a part of a list"),
+        }
+    }
+}

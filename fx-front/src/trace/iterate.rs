@@ -1,0 +1,138 @@
+//! What a loop runs over: a list, a range, and what adaptors make of them.
+
+use fx_ir::{Arg, NodeId};
+use proc_macro2::Span;
+use syn::spanned::Spanned;
+
+use super::{Form, Result, Tracer, Ty, Val, pattern::Forms, unknown};
+
+/// What a loop runs over.
+pub(super) struct Over {
+    /// The node whose elements are taken.
+    pub(super) source: NodeId,
+    /// How they are taken: `$0.iter().enumerate()`.
+    pub(super) template: String,
+    /// The type of what is taken.
+    pub(super) item: Ty,
+    /// What the user would call an element.
+    pub(super) path: Option<String>,
+    /// How it is held by what the user's pattern binds.
+    pub(super) forms: Forms,
+    /// Does each element come with its number?
+    pub(super) is_numbered: bool,
+}
+
+impl Tracer<'_> {
+    /// What a loop runs over; the elements themselves where they are written out.
+    pub(super) fn iterable(&mut self, expr: &syn::Expr) -> Result<(Over, Option<Vec<Val>>)> {
+        match expr {
+            syn::Expr::Range(range) => self.range(range),
+            syn::Expr::MethodCall(call) if is_adaptor(call) => {
+                let (over, items) = self.iterable(&call.receiver)?;
+                self.adapted(call, over, items)
+            }
+            other => {
+                let list = self.expr(other)?;
+                let forms = Forms::of(&list);
+                if let Val::List(items) = list {
+                    let source = self.placeholder_node(other.span());
+                    return Ok((source, Some(items)));
+                }
+                let (Some(source), Ty::List(item)) = (list.node(), list.ty()) else {
+                    return unknown(other.span(), "a loop over a value that is not known to be a list");
+                };
+                let items = if self.unrolls() { self.elements(&list, &item, other.span()) } else { None };
+                let path = self.path_of(&list).map(|path| format!("{path}.*"));
+                Ok((
+                    Over { source, template: "$0.iter()".to_owned(), item: *item, path, forms, is_numbered: false },
+                    items,
+                ))
+            }
+        }
+    }
+
+    fn placeholder_node(&mut self, span: Span) -> Over {
+        let node = self.host("()", Vec::new(), "unit", Ty::Tuple(Vec::new()), span);
+        let source = node.node().unwrap_or_else(|| self.graph.region(self.graph.body()).params[0]);
+        Over {
+            source,
+            template: String::new(),
+            item: Ty::Unknown,
+            path: None,
+            forms: Forms::All(Form::Owned),
+            is_numbered: false,
+        }
+    }
+
+    fn range(&mut self, range: &syn::ExprRange) -> Result<(Over, Option<Vec<Val>>)> {
+        let (Some(start), Some(end)) = (&range.start, &range.end) else {
+            return unknown(range.span(), "a range without an end");
+        };
+        let start = self.expr(start)?;
+        let end = self.expr(end)?;
+        if let Some(items) = Some(()).filter(|()| self.unrolls()).and_then(|()| self.numbers(range, &start, &end)) {
+            return Ok((self.placeholder_node(range.span()), Some(items)));
+        }
+        let mut args = Vec::new();
+        let dots = if matches!(range.limits, syn::RangeLimits::Closed(_)) { "..=" } else { ".." };
+        let text = format!(
+            "{}{dots}{}",
+            self.spell(&start, &mut args, range.span())?,
+            self.spell(&end, &mut args, range.span())?
+        );
+        let item = if matches!(end.ty(), Ty::Rust(ref ty) if ty != "integer") { end.ty() } else { start.ty() };
+        let node = self.host(&format!("({text})"), args, "range", Ty::Unknown, range.span());
+        let Some(source) = node.node() else { return unknown(range.span(), "a range of this form") };
+        Ok((
+            Over {
+                source,
+                template: "$0.clone()".to_owned(),
+                item,
+                path: None,
+                forms: Forms::All(Form::Owned),
+                is_numbered: false,
+            },
+            None,
+        ))
+    }
+
+    fn adapted(
+        &mut self,
+        call: &syn::ExprMethodCall,
+        over: Over,
+        items: Option<Vec<Val>>,
+    ) -> Result<(Over, Option<Vec<Val>>)> {
+        let name = call.method.to_string();
+        let index =
+            |position: usize| Val::Lit(Arg::Int(i64::try_from(position).unwrap_or(0)), Ty::Rust("usize".to_owned()));
+        if let Some(mut items) = items {
+            match name.as_str() {
+                "enumerate" => {
+                    items = items.into_iter().enumerate().map(|(at, item)| Val::Tuple(vec![index(at), item])).collect();
+                }
+                "rev" => items.reverse(),
+                _ => {}
+            }
+            return Ok((over, Some(items)));
+        }
+        Ok((
+            match name.as_str() {
+                "enumerate" => Over {
+                    template: format!("{}.enumerate()", over.template),
+                    item: Ty::Tuple(vec![Ty::Rust("usize".to_owned()), over.item]),
+                    forms: Forms::Each(vec![Forms::All(Form::Owned), over.forms.clone()]),
+                    is_numbered: true,
+                    ..over
+                },
+                "rev" => Over { template: format!("{}.rev()", over.template), ..over },
+                "iter" => Over { forms: Forms::All(Form::Ref), ..over },
+                _ => over,
+            },
+            None,
+        ))
+    }
+}
+
+fn is_adaptor(call: &syn::ExprMethodCall) -> bool {
+    call.args.is_empty() && ["iter", "into_iter", "enumerate", "rev"].iter().any(|name| call.method == name)
+}

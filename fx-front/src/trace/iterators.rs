@@ -1,0 +1,191 @@
+//! Chains of iterator adaptors as the loops that they stand for: `map` and `collect`, `fold`, `for_each`, `zip`.
+
+use proc_macro2::Ident;
+use quote::format_ident;
+use syn::{Expr, parse_quote_spanned, spanned::Spanned};
+
+use super::{Result, Tracer, Val, block::contains_return, unknown};
+
+/// `xs.iter().map(|x| ..)`, taken apart.
+struct Mapped<'e> {
+    over: &'e Expr,
+    pat: &'e syn::Pat,
+    body: &'e Expr,
+}
+
+impl Tracer<'_> {
+    /// The value of a call that ends a chain of adaptors; `None` if it is none.
+    pub(super) fn iterator(&mut self, call: &syn::ExprMethodCall) -> Option<Result<Val>> {
+        let span = call.span();
+        let items = format_ident!("fx_items", span = span);
+        let args: Vec<&Expr> = call.args.iter().collect();
+        match (call.method.to_string().as_str(), args.as_slice()) {
+            ("collect", []) if self.gathers(call) => {
+                let Mapped { over, pat, body } = mapped(&call.receiver)?;
+                let push = self.pushed_item(call, body);
+                let looped: syn::Block = parse_quote_spanned!(span=> {
+                    let mut #items = Vec::new();
+                    for #pat in #over { #items.push(#push); }
+                    #items
+                });
+                Some(self.block(&looped, false))
+            }
+            ("fold", [init, Expr::Closure(closure)]) if is_plain_closure(closure, 2) && is_chain(&call.receiver) => {
+                let (acc, item) = (plain(&closure.inputs[0]), plain(&closure.inputs[1]));
+                let syn::Pat::Ident(acc) = acc else { return None };
+                let (acc, over, body) = (&acc.ident, &call.receiver, &closure.body);
+                let looped: syn::Block = parse_quote_spanned!(span=> {
+                    let mut #acc = #init;
+                    for #item in #over { #acc = #body; }
+                    #acc
+                });
+                Some(self.block(&looped, false))
+            }
+            ("for_each", [Expr::Closure(closure)]) if is_plain_closure(closure, 1) && is_chain(&call.receiver) => {
+                let (item, over, body) = (plain(&closure.inputs[0]), &call.receiver, &closure.body);
+                let looped: syn::Block = parse_quote_spanned!(span=> { for #item in #over { #body; } });
+                Some(self.block(&looped, false))
+            }
+            _ => None,
+        }
+    }
+
+    /// Is it a `Vec` that is gathered, of values or, as a `Result`, of what is in them?
+    fn gathers(&self, call: &syn::ExprMethodCall) -> bool {
+        let text = |tokens: &dyn quote::ToTokens| tokens.to_token_stream().to_string();
+        match &call.turbofish {
+            Some(fish) => {
+                let fish = text(fish);
+                fish.contains("Vec <") || fish.contains("Vec<")
+            }
+            None => self.wants_vec || text(&self.function().sig.output).contains("Vec"),
+        }
+    }
+
+    /// What `collect` gathers: the value itself, or what is in it where a `Result` is gathered.
+    fn pushed_item(&self, call: &syn::ExprMethodCall, body: &Expr) -> Expr {
+        let result = call.turbofish.as_ref().is_some_and(|fish| {
+            let first = fish.args.first();
+            matches!(first, Some(syn::GenericArgument::Type(syn::Type::Path(path)))
+                if path.path.segments.last().is_some_and(|last| last.ident == "Result"))
+        });
+        if result { parse_quote_spanned!(body.span()=> #body?) } else { body.clone() }
+    }
+
+    /// A loop over two lists at once as one over the first, in whose turns the second is asked for its element.
+    pub(super) fn zipped(&mut self, each: &syn::ExprForLoop) -> Option<Result<syn::ExprForLoop>> {
+        let (zip, is_numbered) = match &*each.expr {
+            Expr::MethodCall(call) if call.method == "zip" => (call, false),
+            Expr::MethodCall(call) if call.method == "enumerate" => match &*call.receiver {
+                Expr::MethodCall(zip) if zip.method == "zip" => (zip, true),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let [other] = zip.args.iter().collect::<Vec<_>>()[..] else { return None };
+        let span = each.for_token.span;
+        let (turn, pair): (syn::Pat, &syn::Pat) = match (&*each.pat, is_numbered) {
+            (syn::Pat::Tuple(tuple), true) if tuple.elems.len() == 2 => (tuple.elems[0].clone(), &tuple.elems[1]),
+            (pat, false) => (name(&format_ident!("fx_turn", span = span)), pat),
+            _ => return None,
+        };
+        let syn::Pat::Ident(number) = &turn else { return None };
+        let number = &number.ident;
+        let syn::Pat::Tuple(pair) = pair else { return None };
+        let (a, b) = (pair.elems.first()?, pair.elems.get(1)?);
+        // The list that the model holds is the one to loop over: how long it is, is known when it is frozen.
+        let (first, second) = (listed(&zip.receiver)?, listed(other)?);
+        let swap = !self.is_of_model(first) && self.is_of_model(second);
+        let (over, over_pat, list, list_pat) = if swap { (other, b, first, a) } else { (&*zip.receiver, a, second, b) };
+        let over: Expr = match over {
+            Expr::MethodCall(_) => over.clone(),
+            list => parse_quote_spanned!(span=> #list.iter()),
+        };
+        let body = &each.body;
+        Some(Ok(parse_quote_spanned!(span=> for (#number, #over_pat) in #over.enumerate() {
+            if let Some(#list_pat) = #list.get(#number) #body
+        })))
+    }
+
+    fn is_of_model(&self, list: &Expr) -> bool {
+        match list {
+            Expr::Field(field) => self.is_of_model(&field.base),
+            Expr::Reference(inner) => self.is_of_model(&inner.expr),
+            Expr::Path(path) if path.path.is_ident("self") => true,
+            Expr::Path(path) => path
+                .path
+                .get_ident()
+                .and_then(|name| self.env.read(&name.to_string()))
+                .is_some_and(|value| self.path_of(value).is_some()),
+            _ => false,
+        }
+    }
+
+    /// The body of a loop without jumps, and the flag that a `break` of it sets.
+    pub(super) fn without_jumps(&mut self, body: &syn::Block) -> Result<(syn::Block, Option<Ident>)> {
+        if !super::jumps::jumps(body) {
+            return Ok((body.clone(), None));
+        }
+        let flag = format_ident!("stopped", span = body.brace_token.span.open());
+        let Some(straight) = super::jumps::straight(body, &flag) else {
+            return unknown(body.brace_token.span.open(), "a `break` or `continue` of this form");
+        };
+        if !straight.breaks {
+            return Ok((straight.body, None));
+        }
+        let inner = &straight.body;
+        let guarded = parse_quote_spanned!(body.brace_token.span.open()=> { if !#flag #inner });
+        Ok((guarded, Some(flag)))
+    }
+}
+
+/// The list behind `list.iter()`, `&list` or `list`, if it stands there by name.
+fn listed(expr: &Expr) -> Option<&Expr> {
+    match expr {
+        Expr::MethodCall(call) if call.args.is_empty() && (call.method == "iter" || call.method == "into_iter") => {
+            listed(&call.receiver)
+        }
+        Expr::Reference(inner) => listed(&inner.expr),
+        Expr::Path(_) | Expr::Field(_) => Some(expr),
+        _ => None,
+    }
+}
+
+fn mapped(expr: &Expr) -> Option<Mapped<'_>> {
+    let Expr::MethodCall(call) = expr else { return None };
+    match call.args.first() {
+        Some(Expr::Closure(closure)) if call.method == "map" && is_plain_closure(closure, 1) && is_chain(&call.receiver) => {
+            Some(Mapped { over: &call.receiver, pat: plain(&closure.inputs[0]), body: &closure.body })
+        }
+        _ => None,
+    }
+}
+
+fn is_plain_closure(closure: &syn::ExprClosure, inputs: usize) -> bool {
+    closure.inputs.len() == inputs && !contains_return(&closure.body)
+}
+
+fn plain(pat: &syn::Pat) -> &syn::Pat {
+    match pat {
+        syn::Pat::Type(typed) => &typed.pat,
+        other => other,
+    }
+}
+
+/// Is it a range, or a list with adaptors, and not an option?
+fn is_chain(expr: &Expr) -> bool {
+    match expr {
+        Expr::Paren(inner) => is_chain(&inner.expr),
+        Expr::Range(_) => true,
+        Expr::MethodCall(call) => {
+            ["iter", "into_iter", "enumerate", "rev", "zip", "windows", "chunks", "skip", "take", "step_by"]
+                .iter()
+                .any(|name| call.method == name)
+        }
+        _ => false,
+    }
+}
+
+fn name(ident: &Ident) -> syn::Pat {
+    syn::Pat::Ident(syn::PatIdent { attrs: Vec::new(), by_ref: None, mutability: None, ident: ident.clone(), subpat: None })
+}

@@ -1,0 +1,183 @@
+//! Loops: `for` and `while` become nodes that own a region and carry the variables it writes to.
+
+use fx_ir::{Arg, NodeId, Op};
+use proc_macro2::Span;
+use syn::spanned::Spanned;
+
+use super::{Form, Result, Tracer, Ty, Val, merge::handed_over, unknown, writes::writes};
+
+impl Tracer<'_> {
+    pub(super) fn for_loop(&mut self, each: &syn::ExprForLoop) -> Result<Val> {
+        if each.label.is_some() {
+            return unknown(each.span(), "a labelled loop");
+        }
+        if let Some(pairs) = self.zipped(each) {
+            return self.for_loop(&pairs?);
+        }
+        let (body, flag) = self.without_jumps(&each.body)?;
+        let each = syn::ExprForLoop { body, ..each.clone() };
+        self.stopping(flag.as_ref(), &mut |tracer| tracer.each(&each))
+    }
+
+    /// Traces a loop with the flag declared that a `break` of it sets.
+    fn stopping(
+        &mut self,
+        flag: Option<&syn::Ident>,
+        trace: &mut dyn FnMut(&mut Self) -> Result<Val>,
+    ) -> Result<Val> {
+        let Some(flag) = flag else { return trace(self) };
+        self.env.open();
+        self.env.declare(&flag.to_string(), Val::Lit(Arg::Bool(false), Ty::Rust("bool".to_owned())));
+        let value = trace(self);
+        self.env.close();
+        value
+    }
+
+    fn each(&mut self, each: &syn::ExprForLoop) -> Result<Val> {
+        let (over, items) = self.iterable(&each.expr)?;
+        if let Some(items) = items {
+            return self.unrolled(each, items);
+        }
+        let body = syn::Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: each.body.clone() });
+        let written = writes(&body);
+        self.make_places(&written, each.span())?;
+        let carried: Vec<(String, Val)> =
+            written.into_iter().filter_map(|name| self.env.read(&name).cloned().map(|value| (name, value))).collect();
+        let mut args = vec![Arg::Node(over.source)];
+        for (name, value) in &carried {
+            match handed_over(value) {
+                Some(parts) if parts.len() == 1 => args.extend(parts),
+                _ => return unknown(each.span(), format!("a loop that carries `{name}`, which is no plain value")),
+            }
+        }
+        let span = each.for_token.span;
+        let owner = self.owner(Op::For(String::new()), args, "each", span);
+        let mut header = String::new();
+        let branch = self.in_region(owner, &mut |tracer| {
+            let mut bound = Vec::new();
+            let pattern = tracer.refutable(&each.pat, &over.item, "", &over.forms, &mut bound)?;
+            header = format!("{pattern} in {}", over.template);
+            if over.is_numbered {
+                // `(i, layer)`: the layer is the element itself.
+                bound.iter_mut().for_each(|one| one.part = one.part.strip_prefix(".1").unwrap_or_default().to_owned());
+            }
+            tracer.declare_bound(bound, over.path.as_deref(), each.pat.span());
+            tracer.declare_carried(&carried, span);
+            tracer.block(&each.body, false)
+        })?;
+        self.graph.node_mut(owner).op = Op::For(header);
+        self.end_loop(owner, &carried, &branch, span)
+    }
+
+    pub(super) fn declare_carried(&mut self, carried: &[(String, Val)], span: Span) {
+        for (name, value) in carried {
+            let ty = value.ty();
+            let ir = self.index.ir_type(&ty);
+            let origin = self.origin(span, name);
+            let id = self.graph.add_param(self.region, name, ir, origin);
+            // Written to where it was declared, so that the block's end does not forget it.
+            self.env.assign(name, Val::Node(id, ty, Form::Owned));
+        }
+    }
+
+    fn end_loop(
+        &mut self,
+        owner: NodeId,
+        carried: &[(String, Val)],
+        branch: &super::merge::Branch,
+        span: Span,
+    ) -> Result<Val> {
+        if matches!(branch.value(), Val::Never) {
+            return unknown(span, "a loop that ends in its first turn");
+        }
+        let next: Option<Vec<Val>> = carried.iter().map(|(name, _)| branch.env().read(name).cloned()).collect();
+        let Some(args) = next.and_then(|next| handed_over(&Val::Tuple(next))) else {
+            return unknown(span, "a loop that carries something other than plain values");
+        };
+        if args.len() != carried.len() {
+            return unknown(span, "a loop that carries something other than plain values");
+        }
+        let also = branch.env().changed_since(&self.env);
+        if let Some(name) = also.iter().find(|name| !carried.iter().any(|(known, _)| known == *name)) {
+            return unknown(span, format!("a loop that writes to `{name}` in a way that is not understood"));
+        }
+        self.end_branch(branch, args, span);
+        let shape = Val::Tuple(carried.iter().map(|(_, value)| value.clone()).collect());
+        let types: Vec<Ty> = carried.iter().map(|(_, value)| value.ty()).collect();
+        if let Val::Tuple(parts) = self.results(owner, &shape, &types, span) {
+            for ((name, _), part) in carried.iter().zip(parts) {
+                self.name_after(name, &part);
+                self.env.assign(name, part);
+            }
+        }
+        Ok(Val::Unit)
+    }
+
+    /// A loop over a list whose elements are written out: its body once for each.
+    fn unrolled(&mut self, each: &syn::ExprForLoop, items: Vec<Val>) -> Result<Val> {
+        for item in items {
+            self.env.open();
+            let done = self.bind(&each.pat, item).and_then(|()| self.block(&each.body, false));
+            self.env.close();
+            if matches!(done?, Val::Never) {
+                return unknown(each.span(), "a loop that ends in its first turn");
+            }
+        }
+        Ok(Val::Unit)
+    }
+
+    /// `loop { .. }` is a `while` over the flag that its `break` sets.
+    pub(super) fn endless_loop(&mut self, each: &syn::ExprLoop) -> Result<Val> {
+        let (body, flag) = self.without_jumps(&each.body)?;
+        let Some(flag) = flag.filter(|_| each.label.is_none()) else {
+            return unknown(each.span(), "`loop` without a `break` that is understood");
+        };
+        let each: syn::ExprWhile = syn::parse_quote_spanned!(each.loop_token.span=> while !#flag #body);
+        self.stopping(Some(&flag), &mut |tracer| tracer.turns(&each))
+    }
+
+    pub(super) fn while_loop(&mut self, each: &syn::ExprWhile) -> Result<Val> {
+        if each.label.is_some() || matches!(*each.cond, syn::Expr::Let(_)) {
+            return unknown(each.span(), "a loop of this form");
+        }
+        let (body, flag) = self.without_jumps(&each.body)?;
+        let each = match &flag {
+            None => syn::ExprWhile { body, ..each.clone() },
+            Some(flag) => {
+                let cond = &each.cond;
+                syn::parse_quote_spanned!(each.while_token.span=> while !#flag && (#cond) #body)
+            }
+        };
+        self.stopping(flag.as_ref(), &mut |tracer| tracer.turns(&each))
+    }
+
+    fn turns(&mut self, each: &syn::ExprWhile) -> Result<Val> {
+        let whole = syn::Expr::While(each.clone());
+        let written = writes(&whole);
+        self.make_places(&written, each.span())?;
+        let carried: Vec<(String, Val)> =
+            written.into_iter().filter_map(|name| self.env.read(&name).cloned().map(|value| (name, value))).collect();
+        let mut args = Vec::new();
+        for (name, value) in &carried {
+            match handed_over(value) {
+                Some(parts) if parts.len() == 1 => args.extend(parts),
+                _ => return unknown(each.span(), format!("a loop that carries `{name}`, which is no plain value")),
+            }
+        }
+        let span = each.while_token.span;
+        let owner = self.owner(Op::While, args, "each", span);
+        let condition = self.in_region(owner, &mut |tracer| {
+            tracer.declare_carried(&carried, span);
+            tracer.expr(&each.cond)
+        })?;
+        let Some(flag) = handed_over(condition.value()) else {
+            return unknown(each.cond.span(), "a condition of this form");
+        };
+        self.end_branch(&condition, flag, span);
+        let body = self.in_region(owner, &mut |tracer| {
+            tracer.declare_carried(&carried, span);
+            tracer.block(&each.body, false)
+        })?;
+        self.end_loop(owner, &carried, &body, span)
+    }
+}
