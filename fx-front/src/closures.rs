@@ -14,7 +14,7 @@
 //! A function that returns what such a function makes becomes a constructor of its own name, `Block::wide(p)`; one that
 //! returns a `Sequential` gets a struct around it.
 
-mod captures;
+pub(crate) mod captures;
 mod infer;
 
 use std::collections::BTreeMap;
@@ -450,6 +450,16 @@ struct Calls<'l, 'a, 's> {
 }
 
 impl VisitMut for Calls<'_, '_, '_> {
+    /// A closure in a chain keeps the place at which the user added it.
+    fn visit_expr_method_call_mut(&mut self, call: &mut syn::ExprMethodCall) {
+        syn::visit_mut::visit_expr_method_call_mut(self, call);
+        if (call.method == "add_fn" || call.method == "add_fn_t") && call.args.len() == 1 {
+            let place = crate::builder::place(&call.method);
+            call.method = format_ident!("{}_at", call.method);
+            call.args.insert(0, parse_quote!(#place));
+        }
+    }
+
     fn visit_expr_call_mut(&mut self, call: &mut syn::ExprCall) {
         syn::visit_mut::visit_expr_call_mut(self, call);
         let syn::Expr::Path(path) = &*call.func else { return };

@@ -43,6 +43,7 @@ pub const LEAVES: &[Leaf] = &[
     leaf("Identity", &["identity"]),
     leaf("Id", &[]),
     leaf("Dropout", &["dropout"]),
+    leaf("Closure", &[]),
     leaf("Sequential", &["seq"]),
     leaf("SequentialT", &["seq_t"]),
 ];

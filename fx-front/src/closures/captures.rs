@@ -8,7 +8,7 @@ use syn::visit_mut::{self, VisitMut};
 
 /// The closure's body with every captured variable as a field of `self`, and the names of those variables; `Err` names
 /// one that stands in a macro, where it cannot be replaced.
-pub(super) fn rewritten(closure: &syn::ExprClosure, locals: &[String]) -> Result<(syn::Expr, Vec<String>), String> {
+pub(crate) fn rewritten(closure: &syn::ExprClosure, locals: &[String]) -> Result<(syn::Expr, Vec<String>), String> {
     let mut rewrite = Rewrite { locals, hidden: vec![BTreeSet::new()], found: BTreeSet::new(), lost: None };
     for input in &closure.inputs {
         rewrite.hide(input);

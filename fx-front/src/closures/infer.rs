@@ -65,6 +65,7 @@ impl Lowering<'_> {
             Expr::Path(path) => path.path.get_ident().and_then(|name| locals.ty(&name.to_string())),
             Expr::Cast(cast) => Some((*cast.ty).clone()),
             Expr::Unary(unary) => self.infer(site, &unary.expr, locals),
+            Expr::Reference(inner) => self.infer(site, &inner.expr, locals),
             Expr::Lit(lit) => literal(&lit.lit),
             Expr::Struct(literal) => {
                 let path = &literal.path;
@@ -157,6 +158,9 @@ impl Lowering<'_> {
             Ty::Tensor => tensor_result(&name),
             ty @ Ty::Struct(_) => self.declared(site, self.index.method(&ty, &name)?),
             Ty::Rust(path) if path.ends_with("::Path") => {
+                if matches!(name.as_str(), "set_group" | "sub") {
+                    return Some(receiver);
+                }
                 let makes = ["var", "zeros", "ones", "randn", "uniform", "kaiming", "normal", "orthogonal", "zeros_no_train"];
                 let is_tensor = makes.iter().any(|prefix| name.starts_with(prefix));
                 is_tensor.then(|| parse_quote!(::fx_runtime::Tensor))

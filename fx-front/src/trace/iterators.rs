@@ -23,31 +23,34 @@ impl Tracer<'_> {
             ("collect", []) if self.gathers(call) => {
                 let Mapped { over, pat, body } = mapped(&call.receiver)?;
                 let push = self.pushed_item(call, body);
-                let looped: syn::Block = parse_quote_spanned!(span=> {
-                    let mut #items = Vec::new();
-                    for #pat in #over { #items.push(#push); }
-                    #items
-                });
-                Some(self.block(&looped, false))
+                let each = parse_quote_spanned!(span=> for #pat in #over { #items.push(#push); });
+                Some(self.looped(&items, Val::List(Vec::new()), &each))
             }
             ("fold", [init, Expr::Closure(closure)]) if is_plain_closure(closure, 2) && is_chain(&call.receiver) => {
                 let (acc, item) = (plain(&closure.inputs[0]), plain(&closure.inputs[1]));
                 let syn::Pat::Ident(acc) = acc else { return None };
                 let (acc, over, body) = (&acc.ident, &call.receiver, &closure.body);
-                let looped: syn::Block = parse_quote_spanned!(span=> {
-                    let mut #acc = #init;
-                    for #item in #over { #acc = #body; }
-                    #acc
-                });
-                Some(self.block(&looped, false))
+                let each = parse_quote_spanned!(span=> for #item in #over { #acc = #body; });
+                Some(self.expr(init).and_then(|first| self.looped(acc, first, &each)))
             }
             ("for_each", [Expr::Closure(closure)]) if is_plain_closure(closure, 1) && is_chain(&call.receiver) => {
                 let (item, over, body) = (plain(&closure.inputs[0]), &call.receiver, &closure.body);
-                let looped: syn::Block = parse_quote_spanned!(span=> { for #item in #over { #body; } });
-                Some(self.block(&looped, false))
+                let each = parse_quote_spanned!(span=> for #item in #over { #body; });
+                Some(self.for_loop(&each))
             }
             _ => None,
         }
+    }
+
+    /// What a loop leaves in a variable that it begins with at `first`.
+    fn looped(&mut self, name: &Ident, first: Val, each: &syn::ExprForLoop) -> Result<Val> {
+        let name = name.to_string();
+        self.env.open();
+        self.env.declare(&name, first);
+        let done = self.for_loop(each);
+        let value = self.env.read(&name).cloned();
+        self.env.close();
+        done.map(|_| value.unwrap_or(Val::Unit))
     }
 
     /// Is it a `Vec` that is gathered, of values or, as a `Result`, of what is in them?

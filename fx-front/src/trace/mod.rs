@@ -11,6 +11,7 @@ mod capture;
 mod control;
 mod env;
 mod expr;
+mod form;
 mod guess;
 mod indexing;
 mod inline;

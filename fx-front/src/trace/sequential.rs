@@ -12,6 +12,16 @@ enum At {
     Back(usize),
 }
 
+/// A chain that is run.
+pub(super) struct Run<'r> {
+    /// The chain.
+    pub(super) module: &'r Val,
+    /// The mode, where one was given.
+    pub(super) train: Option<&'r Val>,
+    /// Where it is called.
+    pub(super) span: Span,
+}
+
 impl Tracer<'_> {
     pub(super) fn sequential(&mut self, module: &Val, args: Vec<Val>, span: Span) -> Result<Val> {
         let Some(layers) = self.layers_of(module) else {
@@ -19,26 +29,59 @@ impl Tracer<'_> {
             return self.opaque_chain(module, kind, args, span);
         };
         let mut args = args.into_iter();
-        let Some(mut xs) = args.next() else { return unknown(span, "a chain of layers without an input") };
-        let train = args.next();
-        let repeat = layers.iter().position(|layer| matches!(layer, Layer::Repeat(_))).unwrap_or(layers.len());
+        let Some(xs) = args.next() else { return unknown(span, "a chain of layers without an input") };
+        self.chain(module, &layers, xs, args.next().as_ref(), span)
+    }
+
+    /// These layers of a chain, one after the other.
+    fn chain(&mut self, module: &Val, layers: &[Layer], xs: Val, train: Option<&Val>, span: Span) -> Result<Val> {
+        let is_row = |layer: &Layer| matches!(layer, Layer::Repeat(inner) if matches!(inner[..], [Layer::Module(_)]));
+        let mut others = layers.iter().filter(|layer| !layer.is_one());
+        if others.next().is_some_and(|layer| !is_row(layer)) || others.next().is_some() {
+            let run = Run { module, train, span };
+            return self.formed(&run, layers, xs);
+        }
+        let repeat = layers.iter().position(is_row).unwrap_or(layers.len());
+        let mut xs = xs;
         for (position, layer) in layers.iter().enumerate() {
             let behind = layers.len() - 1 - position;
             xs = match layer {
-                Layer::Module(ty) => {
+                Layer::Repeat(inner) => {
+                    let Some(Layer::Module(ty)) = inner.first() else { return unknown(span, "a chain of this form") };
+                    self.repeat(module, (position, behind), ty, xs, train.cloned(), span)?
+                }
+                layer => {
                     let at = if position < repeat { At::Front(position) } else { At::Back(behind) };
-                    let layer = self.layer(module, &at, ty, span)?;
-                    let args = [Some(xs), train.clone()].into_iter().flatten().collect();
-                    self.forward(&layer, args, span)?
+                    self.one(&Run { module, train, span }, layer, xs, &mut |tracer, ty| tracer.layer(module, &at, ty, span))?
                 }
-                Layer::Closure(closure) => {
-                    let args = [Some(xs), train.clone()].into_iter().flatten();
-                    self.call_closure(closure, args.take(closure.inputs.len()).collect())?
-                }
-                Layer::Repeat(ty) => self.repeat(module, (position, behind), ty, xs, train.clone(), span)?,
             };
         }
         Ok(xs)
+    }
+
+    /// One layer, which `find` finds.
+    pub(super) fn one(
+        &mut self,
+        run: &Run<'_>,
+        layer: &Layer,
+        xs: Val,
+        find: &mut dyn FnMut(&mut Self, &Ty) -> Result<Val>,
+    ) -> Result<Val> {
+        match layer {
+            Layer::Module(ty) => {
+                let layer = find(self, ty)?;
+                self.forward(&layer, [Some(xs), run.train.cloned()].into_iter().flatten().collect(), run.span)
+            }
+            Layer::Closure(closure, _) => {
+                let args = [Some(xs), run.train.cloned()].into_iter().flatten();
+                self.call_closure(closure, args.take(closure.inputs.len()).collect())
+            }
+            Layer::Chain(kind, layers) => {
+                let inner = find(self, &Ty::Leaf(kind))?;
+                self.chain(&inner, layers, xs, run.train, run.span)
+            }
+            _ => unknown(run.span, "a chain of layers of this form"),
+        }
     }
 
     /// The layers that the field's constructors put in.

@@ -6,7 +6,7 @@
 use fx_front::{index::Ty, trace::Param};
 use fx_ir::{Binding, Effect, NodeId};
 
-use super::{Emitter, forward::param_name, types};
+use super::{Emitter, forward::param_name, types, value::Value};
 
 /// What an input is to a recorded forward.
 enum Input {
@@ -62,7 +62,7 @@ impl Emitter<'_> {
         for (param, input) in signature.params.iter().zip(&inputs) {
             let name = param_name(param);
             match input {
-                Input::Fixed => handed.push(param.fixed.unwrap_or_default().to_string()),
+                Input::Fixed => handed.extend(param.fixed.as_ref().map(|known| super::value::literal(known, &|_| Value::owned("")))),
                 Input::Optional => handed.push("None".to_owned()),
                 Input::Tensor => {
                     examples.push(format!("let {name} = self.frame.example({name}.clone())?;"));

@@ -18,6 +18,7 @@ mod accepts;
 mod act;
 mod at;
 mod captured;
+pub mod chain;
 mod composed;
 mod conv;
 mod conv_params;

@@ -63,6 +63,8 @@ pub use sequential::{Sequential, SequentialT, seq, seq_t};
 pub use shape::{Flatten, Identity, flatten, identity};
 pub use spatial::Spatial;
 pub(crate) use stack::Stack;
+#[doc(hidden)]
+pub use stack::Closure;
 
 #[cfg(test)]
 mod tests;

@@ -14,6 +14,7 @@ use super::stack::{Closure, Run, Stack};
 use super::{Layer, Module, ModuleT};
 use crate::Error;
 use crate::frozen::State;
+use crate::frozen::chain::{Part, Turn};
 use crate::module::Visitor;
 
 /// Layers one after the other, for layers that behave the same in training and inference.
@@ -53,6 +54,13 @@ pub fn seq_t() -> SequentialT {
     SequentialT { layers: Stack::default(), mode: Mode::default() }
 }
 
+/// The line and column of the call.
+#[track_caller]
+fn caller() -> String {
+    let place = std::panic::Location::caller();
+    format!("{}:{}", place.line(), place.column())
+}
+
 /// What both have.
 macro_rules! stack_methods {
     ($sequential:ident, $module:ident) => {
@@ -78,12 +86,33 @@ macro_rules! stack_methods {
 
             /// Appends a closure.
             #[must_use]
-            pub fn add_fn<F>(mut self, f: F) -> Self
+            #[track_caller]
+            pub fn add_fn<F>(self, f: F) -> Self
             where
                 F: 'static + Fn(&Tensor) -> Tensor + Send,
             {
-                self.layers.push(Closure::new(move |xs, _train| f(xs)));
+                self.add_fn_at(&caller(), f)
+            }
+
+            /// [`Self::add_fn`] as if it stood at `place` (`31:18`) in the source.
+            #[doc(hidden)]
+            #[must_use]
+            pub fn add_fn_at<F>(mut self, place: &str, f: F) -> Self
+            where
+                F: 'static + Fn(&Tensor) -> Tensor + Send,
+            {
+                self.layers.push(Closure::new(move |xs, _train| f(xs)).added_at(place));
                 self
+            }
+
+            /// The layers, matched against the form that their constructor gives them in the source.
+            ///
+            /// # Errors
+            ///
+            /// [`Error::Layer`] if they are not of that form.
+            #[doc(hidden)]
+            pub fn parse(&self, parts: &[Part<'_>]) -> Result<Turn, Error> {
+                self.layers.parse(parts)
             }
 
             /// The layer at `index`, which must be a `T`.
@@ -189,11 +218,22 @@ impl crate::Module for Sequential {
 impl SequentialT {
     /// Appends a closure that takes the mode.
     #[must_use]
-    pub fn add_fn_t<F>(mut self, f: F) -> Self
+    #[track_caller]
+    pub fn add_fn_t<F>(self, f: F) -> Self
     where
         F: 'static + Fn(&Tensor, bool) -> Tensor + Send,
     {
-        self.layers.push(Closure::new(f));
+        self.add_fn_t_at(&caller(), f)
+    }
+
+    /// [`Self::add_fn_t`] as if it stood at `place` (`31:18`) in the source.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn add_fn_t_at<F>(mut self, place: &str, f: F) -> Self
+    where
+        F: 'static + Fn(&Tensor, bool) -> Tensor + Send,
+    {
+        self.layers.push(Closure::new(f).added_at(place));
         self
     }
 

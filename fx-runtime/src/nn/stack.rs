@@ -9,10 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tch::{TchError, Tensor};
 
-use super::layer::sealed::Place;
+use super::layer::sealed::{Freezable, Place};
 use super::{Func, FuncT, Layer, Module as _, ModuleT};
 use crate::Error;
 use crate::frozen::{Loader, Saver, State};
+use crate::frozen::chain::{Layers, Part, Turn};
 use crate::module::{Module, Visitor};
 use crate::registry::Registration;
 
@@ -184,6 +185,15 @@ impl Stack {
         (first..end).map(|index| self.layer(index)).collect()
     }
 
+    /// The layers, matched against the form that their constructor gives them.
+    pub(super) fn parse(&self, parts: &[Part<'_>]) -> Result<Turn, Error> {
+        Turn::of(self, parts).ok_or(Error::Layer {
+            index: self.len(),
+            expected: "chain of the form that its constructor has in the source",
+            found: None,
+        })
+    }
+
     pub(super) fn layer_from_end<T: 'static>(&self, behind: usize) -> Result<&T, Error> {
         self.layer(self.len().checked_sub(behind + 1).unwrap_or(usize::MAX))
     }
@@ -232,21 +242,45 @@ impl State for Stack {
     }
 }
 
+impl Layers for Stack {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn any(&self, at: usize) -> Option<&dyn Any> {
+        self.0.get(at).map(Slot::any)
+    }
+
+    fn closure(&self, at: usize) -> Option<&str> {
+        let closure = self.any(at)?.downcast_ref::<Closure>()?;
+        Some(&closure.place)
+    }
+}
+
 impl fmt::Debug for Stack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.0.iter().map(|slot| &slot.layer)).finish()
     }
 }
 
-/// A closure as a layer. Clones share the closure, which is `Send` but not `Sync`, hence the lock.
+/// A closure as a layer of a [`Sequential`](super::Sequential). Clones share the closure, which is `Send` but not `Sync`, hence the lock.
 #[derive(Clone)]
-pub(super) struct Closure(Arc<Mutex<ForwardFn>>);
+pub struct Closure {
+    run: Arc<Mutex<ForwardFn>>,
+    /// Where it was added, as far as that is known: `31:18`.
+    place: Arc<str>,
+}
 
 type ForwardFn = dyn Fn(&Tensor, bool) -> Tensor + Send;
 
 impl Closure {
     pub(super) fn new(f: impl Fn(&Tensor, bool) -> Tensor + Send + 'static) -> Self {
-        Self(Arc::new(Mutex::new(f)))
+        Self { run: Arc::new(Mutex::new(f)), place: Arc::from("") }
+    }
+
+    /// The same closure, known to be added at that place of the source.
+    pub(super) fn added_at(self, place: &str) -> Self {
+        Self { place: Arc::from(place), ..self }
     }
 
     /// tch's own closure layers as one of ours, which clones can share.
@@ -268,7 +302,7 @@ impl fmt::Debug for Closure {
 impl ModuleT for Closure {
     fn forward_t(&self, xs: &Tensor, train: bool) -> Tensor {
         // A closure that panicked before is no worse than it was: it has no state that the lock guards.
-        let closure = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let closure = self.run.lock().unwrap_or_else(PoisonError::into_inner);
         closure(xs, train)
     }
 }
@@ -285,7 +319,39 @@ impl Module for Closure {
     }
 }
 
-crate::register_module!(Closure);
+impl Layer for Closure {
+    fn f_forward(&self, xs: &Tensor) -> Result<Tensor, TchError> {
+        Ok(self.forward_t(xs, false))
+    }
+
+    fn f_forward_t(&self, xs: &Tensor, train: bool) -> Result<Tensor, TchError> {
+        Ok(self.forward_t(xs, train))
+    }
+}
+
+impl Freezable for Closure {
+    type Held = Mutex<Self>;
+
+    fn placed(&self, _place: &mut Place<'_>) -> Result<Self, Error> {
+        Ok(self.clone())
+    }
+}
+
+impl State for Closure {
+    fn save(&self, to: &mut Saver) -> Result<(), Error> {
+        to.refuse("closure");
+        Ok(())
+    }
+
+    fn load(_from: &mut Loader) -> Result<Self, Error> {
+        Err(Error::Unsupported {
+            what: "loading a closure".to_owned(),
+            help: "freeze the model anew where it is used".to_owned(),
+        })
+    }
+}
+
+crate::registry::register_layer!(Closure);
 
 /// The name of a type without the path in front of it; paths between its angle brackets stay.
 fn short_name<T>() -> &'static str {

@@ -1,0 +1,387 @@
+//! Builder expressions of one function, as chains of layers.
+
+use std::collections::BTreeMap;
+
+use super::{Layer, place};
+use crate::index::{Index, Name, Resolved, Ty, path_text};
+
+/// Reads builder expressions of one function.
+pub(super) struct Reader<'a> {
+    pub(super) index: &'a Index,
+    pub(super) module: &'a str,
+    pub(super) owner: Option<&'a syn::Type>,
+    /// The variables of the function, which a closure that is frozen cannot see.
+    locals: Vec<String>,
+}
+
+type Chains = BTreeMap<String, Option<Vec<Layer>>>;
+
+impl<'a> Reader<'a> {
+    pub(super) fn of(index: &'a Index, function: &'a crate::index::Function) -> Reader<'a> {
+        let mut locals: Vec<String> = crate::pattern::bound_within(&function.block);
+        for input in &function.sig.inputs {
+            if let syn::FnArg::Typed(typed) = input {
+                locals.extend(crate::pattern::bound(&typed.pat));
+            }
+        }
+        Reader { index, module: &function.module, owner: function.owner.as_ref(), locals }
+    }
+
+    /// The chains that the local variables of a function hold at its end.
+    pub(super) fn lets(&self, block: &syn::Block) -> Chains {
+        let mut chains = Chains::new();
+        self.statements(&block.stmts, &mut chains);
+        chains
+    }
+
+    fn statements(&self, stmts: &[syn::Stmt], chains: &mut Chains) {
+        for stmt in stmts {
+            match stmt {
+                syn::Stmt::Local(local) => {
+                    let (Some(name), Some(init)) = (pattern_name(&local.pat), &local.init) else { continue };
+                    let chain = self.chain(&init.expr, chains, 8);
+                    chains.insert(name, chain);
+                }
+                syn::Stmt::Expr(syn::Expr::Assign(assign), _) => {
+                    let syn::Expr::Path(path) = &*assign.left else { continue };
+                    let chain = self.chain(&assign.right, chains, 8);
+                    chains.insert(path_text(&path.path), chain);
+                }
+                syn::Stmt::Expr(syn::Expr::ForLoop(each), _) => self.some_times(&each.body, chains, Layer::Repeat),
+                syn::Stmt::Expr(syn::Expr::If(branch), _) => match &branch.else_branch {
+                    None => self.some_times(&branch.then_branch, chains, Layer::Optional),
+                    Some((_, other)) => self.one_of(&branch.then_branch, other, chains),
+                },
+                syn::Stmt::Expr(syn::Expr::Block(block), _) => self.statements(&block.block.stmts, chains),
+                syn::Stmt::Expr(syn::Expr::Match(_) | syn::Expr::While(_) | syn::Expr::Loop(_), _) => {
+                    forget_written(stmt, chains);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A body that runs some times or not at all, and adds layers.
+    fn some_times(&self, body: &syn::Block, chains: &mut Chains, wrap: fn(Vec<Layer>) -> Layer) {
+        let before = chains.clone();
+        self.statements(&body.stmts, chains);
+        for (name, old) in before {
+            let new = chains.get(&name).cloned().flatten();
+            let changed = match (old, new) {
+                (Some(old), Some(new)) if new == old => continue,
+                (Some(old), Some(new)) => added(&old, &new).map(|added| some_times(old, added, wrap)),
+                _ => None,
+            };
+            chains.insert(name, changed);
+        }
+    }
+
+    /// `if c { seq = seq.add(..) } else { .. }`.
+    fn one_of(&self, then: &syn::Block, other: &syn::Expr, chains: &mut Chains) {
+        let before = chains.clone();
+        let mut second = chains.clone();
+        self.statements(&then.stmts, chains);
+        match other {
+            syn::Expr::Block(block) => self.statements(&block.block.stmts, &mut second),
+            nested => self.statements(&[syn::Stmt::Expr(nested.clone(), None)], &mut second),
+        }
+        for (name, old) in before {
+            let ends = [&*chains, &second].map(|chains| chains.get(&name).cloned().flatten());
+            let changed = match (old, ends) {
+                (Some(old), [Some(a), Some(b)]) if a == b && a == old => continue,
+                (Some(old), [Some(a), Some(b)]) => added(&old, &a).zip(added(&old, &b)).map(|(a, b)| {
+                    let mut chain = old;
+                    chain.extend(either(a, b));
+                    chain
+                }),
+                _ => None,
+            };
+            chains.insert(name, changed);
+        }
+    }
+
+    pub(super) fn chain(&self, expr: &syn::Expr, chains: &Chains, fuel: u32) -> Option<Vec<Layer>> {
+        match expr {
+            syn::Expr::Path(path) => chains.get(&path_text(&path.path)).cloned().flatten(),
+            syn::Expr::Paren(inner) => self.chain(&inner.expr, chains, fuel),
+            syn::Expr::Try(inner) => self.chain(&inner.expr, chains, fuel),
+            syn::Expr::Call(call) if is_some(call) => self.chain(&call.args[0], chains, fuel),
+            syn::Expr::Call(call) => self.call(call, fuel),
+            // An optional chain: `resized.then(|| seq)`, `if resized { Some(seq) } else { None }`.
+            syn::Expr::MethodCall(call) if call.method == "then" => match call.args.first()? {
+                syn::Expr::Closure(closure) => self.chain(&closure.body, chains, fuel),
+                _ => None,
+            },
+            syn::Expr::If(branch) => {
+                let then = self.tail(&branch.then_branch, chains, fuel)?;
+                match &*branch.else_branch.as_ref()?.1 {
+                    syn::Expr::Block(other) if is_none(&other.block) => Some(then),
+                    syn::Expr::Block(other) => Some(either(then, self.tail(&other.block, chains, fuel)?)),
+                    _ => None,
+                }
+            }
+            syn::Expr::Block(block) => self.tail(&block.block, chains, fuel),
+            syn::Expr::MethodCall(call) => {
+                let mut chain = self.chain(&call.receiver, chains, fuel)?;
+                let arg = call.args.first()?;
+                match call.method.to_string().as_str() {
+                    "add" => chain.push(self.layer(arg, chains, fuel)?),
+                    "add_fn" | "add_fn_t" => chain.push(self.closure(arg, place(&call.method))?),
+                    // As it is written for a function that builds a model out of closures.
+                    "add_fn_at" | "add_fn_t_at" => chain.push(self.closure(call.args.get(1)?, text(arg)?)?),
+                    _ => return None,
+                }
+                Some(chain)
+            }
+            _ => None,
+        }
+    }
+
+    /// One layer that is added: a chain of its own, or a module.
+    fn layer(&self, arg: &syn::Expr, chains: &Chains, fuel: u32) -> Option<Layer> {
+        if let Some(layers) = self.chain(arg, chains, fuel) {
+            return Some(Layer::Chain(self.kind(arg, fuel)?, layers));
+        }
+        self.made_by(arg).map(Layer::Module)
+    }
+
+    /// A closure, or a function of one argument, that is added at that place. One that captures something is a layer
+    /// whose inside is not known.
+    fn closure(&self, arg: &syn::Expr, place: String) -> Option<Layer> {
+        let closure: syn::ExprClosure = match arg {
+            syn::Expr::Closure(closure) => closure.clone(),
+            syn::Expr::Path(path) => syn::parse_quote_spanned!(syn::spanned::Spanned::span(path)=> |xs| #path(xs)),
+            _ => return None,
+        };
+        let captured = crate::closures::captures::rewritten(&closure, &self.locals);
+        let is_closed = captured.is_ok_and(|(_, names)| names.is_empty());
+        Some(if is_closed {
+            Layer::Closure(Box::new(closure), place)
+        } else {
+            Layer::Module(Ty::Leaf("Closure"))
+        })
+    }
+
+    /// The type of the chain that an expression makes.
+    fn kind(&self, expr: &syn::Expr, fuel: u32) -> Option<&'static str> {
+        let fuel = fuel.checked_sub(1)?;
+        match expr {
+            syn::Expr::MethodCall(call) => self.kind(&call.receiver, fuel),
+            syn::Expr::Call(call) => {
+                let syn::Expr::Path(path) = &*call.func else { return None };
+                let text = path_text(&path.path);
+                match text.rsplit("::").next()? {
+                    "seq" => return Some("Sequential"),
+                    "seq_t" => return Some("SequentialT"),
+                    _ => {}
+                }
+                match self.made_by_call(&text, call)? {
+                    Ty::Leaf(kind) if crate::leaf::is_sequential(kind) => Some(kind),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// The chain that a block makes.
+    fn tail(&self, block: &syn::Block, chains: &Chains, fuel: u32) -> Option<Vec<Layer>> {
+        let (last, before) = block.stmts.split_last()?;
+        let syn::Stmt::Expr(expr, None) = last else { return None };
+        let mut chains = chains.clone();
+        self.statements(before, &mut chains);
+        self.chain(expr, &chains, fuel)
+    }
+
+    /// `nn::seq()`, or a function of the crate that builds a chain.
+    fn call(&self, call: &syn::ExprCall, fuel: u32) -> Option<Vec<Layer>> {
+        let fuel = fuel.checked_sub(1)?;
+        let syn::Expr::Path(path) = &*call.func else { return None };
+        let text = path_text(&path.path);
+        match self.index.resolve(self.module, &text) {
+            Resolved::External(full) if full.ends_with("::seq") || full.ends_with("::seq_t") => Some(Vec::new()),
+            Resolved::Item(_, _, Name::Fn(id)) => self.built_by(id, fuel),
+            _ => {
+                let (head, name) = text.rsplit_once("::")?;
+                let owner = syn::parse_str::<syn::Type>(head).ok()?;
+                let owner = self.index.ty(self.module, self.owner, &owner);
+                self.built_by(self.index.method(&owner, name)?, fuel)
+            }
+        }
+    }
+
+    fn built_by(&self, id: usize, fuel: u32) -> Option<Vec<Layer>> {
+        let function = &self.index.fns[id];
+        let reader = Reader::of(self.index, function);
+        let chains = reader.lets(&function.block);
+        match function.block.stmts.last()? {
+            syn::Stmt::Expr(expr, None) => reader.chain(ok_argument(expr), &chains, fuel),
+            _ => None,
+        }
+    }
+
+    /// The type of the module that an expression makes.
+    fn made_by(&self, expr: &syn::Expr) -> Option<Ty> {
+        match expr {
+            syn::Expr::Try(inner) => self.made_by(&inner.expr),
+            syn::Expr::Paren(inner) => self.made_by(&inner.expr),
+            syn::Expr::Struct(literal) => self.named(&path_text(&literal.path)),
+            syn::Expr::MethodCall(call) if call.method == "unwrap" => self.made_by(&call.receiver),
+            syn::Expr::Path(path) => self.named(&path_text(&path.path)),
+            syn::Expr::Call(call) => {
+                let syn::Expr::Path(path) = &*call.func else { return None };
+                self.made_by_call(&path_text(&path.path), call)
+            }
+            _ => None,
+        }
+    }
+
+    fn made_by_call(&self, text: &str, call: &syn::ExprCall) -> Option<Ty> {
+        match self.index.resolve(self.module, text) {
+            Resolved::Item(_, _, Name::Fn(id)) => return self.returned(id),
+            Resolved::Item(..) => return None,
+            Resolved::External(full) => {
+                let name = full.rsplit("::").next().unwrap_or(&full);
+                if name == "conv" && full.contains("nn::") {
+                    return self.convolution(call.args.get(3)?);
+                }
+                if let Some(leaf) = crate::leaf::of_constructor(name).filter(|_| full.contains("nn::")) {
+                    return Some(Ty::Leaf(leaf.name));
+                }
+            }
+        }
+        let (head, name) = text.rsplit_once("::")?;
+        let owner = self.named(head)?;
+        match &owner {
+            Ty::Struct(_) => self.returned(self.index.method(&owner, name)?),
+            // `nn::ReLU::default()` makes a `ReLU`.
+            Ty::Leaf(_) => Some(owner),
+            _ => None,
+        }
+    }
+
+    /// `nn::conv` is of as many dimensions as its kernel's size.
+    fn convolution(&self, size: &syn::Expr) -> Option<Ty> {
+        let dimensions = match size {
+            syn::Expr::Array(sizes) => sizes.elems.len(),
+            syn::Expr::Path(name) => {
+                let arrays = self.index.fns.iter().filter(|function| function.module == self.module).flat_map(|function| {
+                    function.sig.inputs.iter().filter_map(|input| match input {
+                        syn::FnArg::Typed(typed) => match (&*typed.pat, &*typed.ty) {
+                            (syn::Pat::Ident(pat), syn::Type::Array(array)) if name.path.is_ident(&pat.ident) => {
+                                crate::scan::whole(&array.len)
+                            }
+                            _ => None,
+                        },
+                        syn::FnArg::Receiver(_) => None,
+                    })
+                });
+                let mut lengths: Vec<i64> = arrays.collect();
+                lengths.dedup();
+                if lengths.len() == 1 { usize::try_from(lengths[0]).ok()? } else { return None }
+            }
+            _ => return None,
+        };
+        Some(Ty::Leaf(["Conv1D", "Conv2D", "Conv3D"].get(dimensions.checked_sub(1)?)?))
+    }
+
+    fn returned(&self, id: usize) -> Option<Ty> {
+        let function = &self.index.fns[id];
+        let syn::ReturnType::Type(_, written) = &function.sig.output else { return None };
+        match self.index.ty(&function.module, function.owner.as_ref(), written) {
+            Ty::Result(inner) => known(*inner),
+            ty => known(ty),
+        }
+    }
+
+    fn named(&self, text: &str) -> Option<Ty> {
+        let ty = syn::parse_str::<syn::Type>(text).ok()?;
+        known(self.index.ty(self.module, self.owner, &ty))
+    }
+}
+
+fn known(ty: Ty) -> Option<Ty> {
+    matches!(ty, Ty::Leaf(_) | Ty::Struct(_)).then_some(ty)
+}
+
+/// What `new` adds to `old`.
+fn added(old: &[Layer], new: &[Layer]) -> Option<Vec<Layer>> {
+    let (kept, added) = new.split_at_checked(old.len())?;
+    (kept == old).then(|| added.to_vec())
+}
+
+/// `old` and then `added`, some times; of layers of one type, those right before are among them.
+fn some_times(mut old: Vec<Layer>, added: Vec<Layer>, wrap: fn(Vec<Layer>) -> Layer) -> Vec<Layer> {
+    let one = match added.as_slice() {
+        [Layer::Repeat(inner)] if inner.len() == 1 => inner[0].clone(),
+        [first @ Layer::Module(_), rest @ ..] if rest.iter().all(|layer| layer == first) => first.clone(),
+        _ => {
+            old.push(wrap(added));
+            return old;
+        }
+    };
+    let same = |layer: &Layer| *layer == one || *layer == Layer::Repeat(vec![one.clone()]);
+    while old.pop_if(|layer| same(layer)).is_some() {}
+    old.push(Layer::Repeat(vec![one]));
+    old
+}
+
+/// What two sides of an `if` add: what both begin with, then one of the two.
+pub(super) fn either(mut a: Vec<Layer>, mut b: Vec<Layer>) -> Vec<Layer> {
+    let same = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+    let (a, b) = (a.split_off(same), (b.split_off(same), a));
+    let (b, mut both) = b;
+    match (a.is_empty(), b.is_empty()) {
+        (true, true) => {}
+        (false, true) => both.push(Layer::Optional(a)),
+        _ => both.push(Layer::Either(a, b)),
+    }
+    both
+}
+
+fn text(arg: &syn::Expr) -> Option<String> {
+    match arg {
+        syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => Some(text.value()),
+        _ => None,
+    }
+}
+
+/// A chain that is written to in a way that is not read here is not known any more.
+fn forget_written(stmt: &syn::Stmt, chains: &mut Chains) {
+    struct Find<'c>(&'c mut Chains);
+    impl<'ast> syn::visit::Visit<'ast> for Find<'_> {
+        fn visit_expr_assign(&mut self, assign: &'ast syn::ExprAssign) {
+            if let syn::Expr::Path(path) = &*assign.left {
+                self.0.insert(path_text(&path.path), None);
+            }
+            syn::visit::visit_expr_assign(self, assign);
+        }
+    }
+    syn::visit::Visit::visit_stmt(&mut Find(chains), stmt);
+}
+
+fn is_some(call: &syn::ExprCall) -> bool {
+    call.args.len() == 1 && matches!(&*call.func, syn::Expr::Path(path) if path.path.is_ident("Some"))
+}
+
+fn is_none(block: &syn::Block) -> bool {
+    matches!(block.stmts.as_slice(), [syn::Stmt::Expr(syn::Expr::Path(path), None)] if path.path.is_ident("None"))
+}
+
+fn ok_argument(expr: &syn::Expr) -> &syn::Expr {
+    match expr {
+        syn::Expr::Call(call) if call.args.len() == 1 => match &*call.func {
+            syn::Expr::Path(path) if path.path.is_ident("Ok") => &call.args[0],
+            _ => expr,
+        },
+        other => other,
+    }
+}
+
+fn pattern_name(pat: &syn::Pat) -> Option<String> {
+    match pat {
+        syn::Pat::Ident(ident) => Some(ident.ident.to_string()),
+        syn::Pat::Type(typed) => pattern_name(&typed.pat),
+        _ => None,
+    }
+}
