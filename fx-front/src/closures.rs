@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote};
-use syn::{parse_quote, spanned::Spanned, visit_mut::VisitMut};
+use syn::{parse_quote, parse_quote_spanned, spanned::Spanned, visit_mut::VisitMut};
 
 use crate::{
     attrs::FnOptions,
@@ -292,7 +292,7 @@ impl Lowering<'_> {
         let path: syn::Type =
             syn::parse_str(&format!("{}::{}", self.index.structs[id].module, owner)).map_err(|e| e.to_string())?;
         sig.output = parse_quote!(-> #path);
-        let doc = format!("What `{}` makes, as a type that can be frozen.", sig.ident);
+        let doc = format!(" What `{}` makes, as a type that can be frozen.", sig.ident);
         self.source(
             site.root,
             &quote! {
@@ -315,7 +315,7 @@ impl Lowering<'_> {
         sig.ident = format_ident!("fx_{}", site.sig.ident);
         let leaf = format_ident!("{kind}");
         sig.output = parse_quote!(-> ::fx_runtime::nn::#leaf);
-        let doc = format!("What `{}` makes, of layers that can be frozen.", site.sig.ident);
+        let doc = format!(" What `{}` makes, of layers that can be frozen.", site.sig.ident);
         self.source(
             site.root,
             &quote! {
@@ -367,10 +367,12 @@ impl Lowering<'_> {
             .collect();
         let (call, ty): (syn::Path, syn::Type) = (parsed(&made.call)?, parsed(&made.ty)?);
         let with_mode = made.ty.ends_with('T');
+        let span = sig.ident.span();
         let (closure, body, entry): (syn::ExprClosure, syn::Expr, _) = if with_mode {
-            (parse_quote!(|xs, train| xs), parse_quote!(self.layers.forward_t(xs, train)), "forward_t")
+            let closure = parse_quote_spanned!(span=> |xs, train| xs);
+            (closure, parse_quote_spanned!(span=> self.layers.forward_t(xs, train)), "forward_t")
         } else {
-            (parse_quote!(|xs| xs), parse_quote!(self.layers.forward(xs)), "forward")
+            (parse_quote_spanned!(span=> |xs| xs), parse_quote_spanned!(span=> self.layers.forward(xs)), "forward")
         };
         let fields = [(format_ident!("layers"), ty)];
         let literal = quote!({ layers: #call(#(#args),*) });
@@ -517,13 +519,19 @@ fn struct_source(
     } else {
         (quote!(Module), quote!(fn forward(&self, a0: &::fx_runtime::Tensor) -> ::fx_runtime::Tensor))
     };
-    let doc = format!("What `{builder}` builds, as a struct: its fields are what the closure captures.");
-    let new_doc = format!("Builds it as `{builder}` does, with the same names in the variable store.");
+    let doc = format!(" What `{builder}` builds, as a struct: its fields are what the closure captures.");
+    let new_doc = format!(" Builds it as `{builder}` does, with the same names in the variable store.");
     quote! {
         #[doc = #doc]
-        #[derive(Debug, ::fx_runtime::Module)]
+        #[derive(::fx_runtime::Module)]
         #[allow(dead_code, private_interfaces)]
         pub struct #name { #(#lines),* }
+
+        impl ::core::fmt::Debug for #name {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                f.debug_struct(::core::stringify!(#name)).finish_non_exhaustive()
+            }
+        }
 
         #[allow(dead_code, unused, private_interfaces, clippy::all, clippy::pedantic)]
         impl #name {

@@ -69,7 +69,7 @@ impl<'a> Reader<'a> {
             let new = chains.get(&name).cloned().flatten();
             let changed = match (old, new) {
                 (Some(old), Some(new)) if new == old => continue,
-                (Some(old), Some(new)) => added(&old, &new).map(|added| some_times(old, added, wrap)),
+                (Some(old), Some(new)) => added(&old, &new).map(|added| some_times(old, distributed(added), wrap)),
                 _ => None,
             };
             chains.insert(name, changed);
@@ -321,9 +321,31 @@ fn some_times(mut old: Vec<Layer>, added: Vec<Layer>, wrap: fn(Vec<Layer>) -> La
         }
     };
     let same = |layer: &Layer| *layer == one || *layer == Layer::Repeat(vec![one.clone()]);
+    if !old.last().is_some_and(same) && matches!(wrap(Vec::new()), Layer::Optional(_)) {
+        old.push(Layer::Optional(added));
+        return old;
+    }
     while old.pop_if(|layer| same(layer)).is_some() {}
     old.push(Layer::Repeat(vec![one]));
     old
+}
+
+/// A turn with one choice in it as a choice between two turns: layers that follow one another are fused, and they do so
+/// only where they stand in one row.
+fn distributed(mut turn: Vec<Layer>) -> Vec<Layer> {
+    let mut choices = (0..turn.len()).filter(|&at| matches!(turn[at], Layer::Optional(_) | Layer::Either(..)));
+    let (Some(at), None) = (choices.next(), choices.next()) else { return turn };
+    if turn.len() == 1 || turn.len() > 8 || !turn.iter().all(|layer| layer.is_one() || !matches!(layer, Layer::Repeat(_))) {
+        return turn;
+    }
+    let rest = turn.split_off(at + 1);
+    let (a, b) = match turn.pop() {
+        Some(Layer::Either(a, b)) => (a, b),
+        Some(Layer::Optional(a)) => (a, Vec::new()),
+        _ => return turn,
+    };
+    let row = |middle: Vec<Layer>| turn.iter().cloned().chain(middle).chain(rest.iter().cloned()).collect();
+    vec![Layer::Either(row(a), row(b))]
 }
 
 /// What two sides of an `if` add: what both begin with, then one of the two.

@@ -65,7 +65,10 @@ impl Lowering<'_> {
             Expr::Path(path) => path.path.get_ident().and_then(|name| locals.ty(&name.to_string())),
             Expr::Cast(cast) => Some((*cast.ty).clone()),
             Expr::Unary(unary) => self.infer(site, &unary.expr, locals),
-            Expr::Reference(inner) => self.infer(site, &inner.expr, locals),
+            Expr::Reference(inner) => {
+                let ty = self.infer(site, &inner.expr, locals)?;
+                Some(parse_quote!(&#ty))
+            }
             Expr::Lit(lit) => literal(&lit.lit),
             Expr::Struct(literal) => {
                 let path = &literal.path;

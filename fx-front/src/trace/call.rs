@@ -112,6 +112,12 @@ fn pure_function(path: &str) -> Option<Option<String>> {
     match path.rsplit_once("::")? {
         (ty @ ("f64" | "i64" | "usize" | "i32"), "from") => Some(Some(ty.to_owned())),
         (ty @ ("f64" | "i64" | "usize" | "i32"), "max" | "min") => Some(Some(ty.to_owned())),
+        (
+            ty @ ("f64" | "f32"),
+            "sqrt" | "powf" | "powi" | "exp" | "ln" | "log2" | "log10" | "abs" | "floor" | "ceil" | "round" | "sin"
+            | "cos" | "tan" | "tanh",
+        )
+        | (ty @ ("i64" | "usize" | "i32"), "abs" | "pow") => Some(Some(ty.to_owned())),
         (cmp, "max" | "min") if cmp.ends_with("cmp") => Some(None),
         _ => None,
     }

@@ -4,7 +4,7 @@ use fx_ir::{Arg, Effect, ModuleKind, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use super::{Form, Result, Tracer, Ty, Val, expr::is_copy, place, unknown};
+use super::{Form, Result, Tracer, Ty, Val, expr::is_copy, lists::is_lent, place, unknown};
 use crate::{
     diag::{Code, Severity},
     leaf,
@@ -43,49 +43,14 @@ impl Tracer<'_> {
             ("unwrap_or" | "unwrap_or_else" | "map_or" | "map_or_else" | "and_then", Ty::Option(_)) => {
                 return self.option_as_match(receiver, &name, call);
             }
-            ("push", Ty::List(_)) if matches!(receiver, Val::List(_)) => return self.pushed(receiver, call),
-            ("push", Ty::List(element)) if self.is_own_place(&receiver) => {
-                return self.push_to(&receiver, *element, call);
+            (_, Ty::List(element)) => {
+                if let Some(value) = self.list_method(&receiver, &element, &name, call) {
+                    return value;
+                }
             }
             _ => {}
         }
         self.host_method(receiver, &name, call)
-    }
-
-    /// A list that is written out, and one element more.
-    fn pushed(&mut self, list: Val, call: &syn::ExprMethodCall) -> Result<Val> {
-        let (Val::List(mut items), Some(item), syn::Expr::Path(path)) = (list, call.args.first(), &*call.receiver)
-        else {
-            return unknown(call.span(), "the method `push`");
-        };
-        items.push(self.expr(item)?);
-        let name = crate::index::path_text(&path.path);
-        if self.env.assign(&name, Val::List(items)) {
-            Ok(Val::Unit)
-        } else {
-            unknown(path.span(), "an unknown variable")
-        }
-    }
-
-    /// `outs.push(ys)` to a list that has a variable of its own.
-    fn push_to(&mut self, list: &Val, element: Ty, call: &syn::ExprMethodCall) -> Result<Val> {
-        let (Some(item), syn::Expr::Path(path), Some(id)) = (call.args.first(), &*call.receiver, list.node()) else {
-            return unknown(call.span(), "the method `push`");
-        };
-        let item = self.expr(item)?;
-        if item.ty() == Ty::Unknown || matches!(item.ty(), Ty::Result(_)) {
-            return unknown(call.span(), "the method `push` of a value of a type that is not known");
-        }
-        let mut args = vec![Arg::Node(id)];
-        let text = self.spell_exactly(&item, &mut args, call.span())?;
-        let code = fx_ir::Code { effect: Effect::Io, ..fx_ir::Code::pure(format!("$0.push({text})")) };
-        self.push(Op::Rust(code), args, "push", Ty::Tuple(Vec::new()), call.span());
-        if element == Ty::Unknown {
-            // The first element says of which type all are.
-            let known = list.clone().with_ty(Ty::List(Box::new(item.ty())));
-            self.env.assign(&crate::index::path_text(&path.path), known);
-        }
-        Ok(Val::Unit)
     }
 
     /// Is it the result of something that is understood, whose `Result` generated code takes off by itself?
@@ -107,7 +72,9 @@ impl Tracer<'_> {
             return self.host(&format!("$0.{message}"), vec![id.into()], "inner", inner, call.span());
         }
         let path = self.path_of(receiver);
-        let value = self.host(&format!("$0.as_ref().{message}"), vec![id.into()], "inner", inner, call.span());
+        let lends = matches!(&self.graph.node(id).op, Op::Rust(code) if is_lent(&code.template));
+        let object = if lends { "$0" } else { "$0.as_ref()" };
+        let value = self.host(&format!("{object}.{message}"), vec![id.into()], "inner", inner, call.span());
         if let (Some(node), Some(path)) = (value.node(), path) {
             self.paths.insert(node, path);
         }

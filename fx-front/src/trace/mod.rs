@@ -19,6 +19,7 @@ mod iterate;
 mod iterators;
 mod jumps;
 mod leaf_call;
+mod lists;
 mod loops;
 mod macros;
 mod merge;

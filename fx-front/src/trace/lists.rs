@@ -1,0 +1,148 @@
+//! Methods of lists: those that only look, and those that change the list where it is.
+
+use fx_ir::{Arg, Code, Effect, Op};
+use syn::spanned::Spanned;
+
+use super::{Form, Result, Tracer, Ty, Val, expr::is_copy, place, unknown};
+use crate::index::path_text;
+
+impl Tracer<'_> {
+    /// A method of a list; `None` if it is none that is known here.
+    pub(super) fn list_method(
+        &mut self,
+        list: &Val,
+        element: &Ty,
+        name: &str,
+        call: &syn::ExprMethodCall,
+    ) -> Option<Result<Val>> {
+        match (name, list) {
+            ("push", Val::List(_)) => Some(self.pushed(list.clone(), call)),
+            ("pop", Val::List(items)) if !items.is_empty() => Some(self.popped(items.clone(), call)),
+            ("push", _) if self.is_own_place(list) => Some(self.push_to(list, element.clone(), call)),
+            ("last" | "first", Val::List(items)) => {
+                let item = if name == "last" { items.last() } else { items.first() };
+                item.map(|item| Ok(Val::Some(Box::new(item.clone()))))
+            }
+            ("last" | "first" | "get", Val::Node(..)) if *element != Ty::Unknown => {
+                Some(self.lent(list, element, name, call))
+            }
+            ("pop" | "remove" | "swap_remove" | "push" | "insert" | "truncate" | "reverse" | "swap" | "clear", _) => {
+                self.changed(list, element, name, call)
+            }
+            _ => None,
+        }
+    }
+
+    /// A list that is written out, and one element more.
+    fn pushed(&mut self, list: Val, call: &syn::ExprMethodCall) -> Result<Val> {
+        let (Val::List(mut items), Some(item), syn::Expr::Path(path)) = (list, call.args.first(), &*call.receiver)
+        else {
+            return unknown(call.span(), "the method `push`");
+        };
+        items.push(self.expr(item)?);
+        if self.env.assign(&path_text(&path.path), Val::List(items)) {
+            Ok(Val::Unit)
+        } else {
+            unknown(path.span(), "an unknown variable")
+        }
+    }
+
+    /// `outs.push(ys)` to a list that has a variable of its own.
+    fn push_to(&mut self, list: &Val, element: Ty, call: &syn::ExprMethodCall) -> Result<Val> {
+        let (Some(item), syn::Expr::Path(path), Some(id)) = (call.args.first(), &*call.receiver, list.node()) else {
+            return unknown(call.span(), "the method `push`");
+        };
+        let item = self.expr(item)?;
+        if item.ty() == Ty::Unknown || matches!(item.ty(), Ty::Result(_)) {
+            return unknown(call.span(), "the method `push` of a value of a type that is not known");
+        }
+        let mut args = vec![Arg::Node(id)];
+        let text = self.spell_exactly(&item, &mut args, call.span())?;
+        let code = Code { effect: Effect::Io, ..Code::pure(format!("$0.push({text})")) };
+        self.push(Op::Rust(code), args, "push", Ty::Tuple(Vec::new()), call.span());
+        if element == Ty::Unknown {
+            // The first element says of which type all are.
+            let known = list.clone().with_ty(Ty::List(Box::new(item.ty())));
+            self.env.assign(&path_text(&path.path), known);
+        }
+        Ok(Val::Unit)
+    }
+
+    /// The last element of a list that is written out, which loses it.
+    fn popped(&mut self, mut items: Vec<Val>, call: &syn::ExprMethodCall) -> Result<Val> {
+        let (Some(last), syn::Expr::Path(path)) = (items.pop(), &*call.receiver) else {
+            return unknown(call.span(), "the method `pop`");
+        };
+        if self.env.assign(&path_text(&path.path), Val::List(items)) {
+            Ok(Val::Some(Box::new(last)))
+        } else {
+            unknown(path.span(), "an unknown variable")
+        }
+    }
+
+    /// `sizes.last()`: an option of a reference, or of a number.
+    fn lent(&mut self, list: &Val, element: &Ty, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
+        let mut args = Vec::new();
+        let object = self.spell(list, &mut args, call.span())?;
+        let mut spelled = String::new();
+        if let Some(index) = call.args.first() {
+            let index = self.expr(index)?;
+            if !self.is_number(&index) {
+                return unknown(call.span(), "an index of this form");
+            }
+            spelled = self.spell(&index, &mut args, call.span())?;
+        }
+        let copied = if is_copy(element) { ".copied()" } else { "" };
+        let ty = Ty::Option(Box::new(element.clone()));
+        let template = format!("{object}.{name}({spelled}){copied}");
+        let value = self.host(&template, args, name, ty, call.span()).with_form(Form::Ref);
+        if let Some(path) = self.path_of(list)
+            && let Some(id) = value.node()
+        {
+            self.paths.insert(id, place::join(&path, "*"));
+        }
+        Ok(value)
+    }
+
+    /// A method that changes a list of numbers or tensors that has a variable of its own.
+    fn changed(&mut self, list: &Val, element: &Ty, name: &str, call: &syn::ExprMethodCall) -> Option<Result<Val>> {
+        let syn::Expr::Path(path) = &*call.receiver else { return None };
+        let variable = path_text(&path.path);
+        let known = is_copy(element) || *element == Ty::Tensor;
+        if !known || !self.env.has(&variable) || matches!(list, Val::Node(_, _, Form::Ref | Form::Deep)) {
+            return None;
+        }
+        Some(self.change(&variable, element, name, call))
+    }
+
+    fn change(&mut self, variable: &str, element: &Ty, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
+        let span = call.span();
+        self.make_places(&[variable.to_owned()], span)?;
+        let Some(Val::Node(id, ..)) = self.env.read(variable).cloned() else {
+            return unknown(span, format!("the method `{name}`"));
+        };
+        let mut args = vec![Arg::Node(id)];
+        let mut spelled = Vec::new();
+        for arg in &call.args {
+            let value = self.expr(arg)?;
+            if !self.is_number(&value) && !value.is_tensor() {
+                return unknown(arg.span(), format!("the method `{name}`"));
+            }
+            spelled.push(self.spell_exactly(&value, &mut args, span)?);
+        }
+        let ty = match name {
+            "pop" => Ty::Option(Box::new(element.clone())),
+            "remove" | "swap_remove" => element.clone(),
+            _ => Ty::Tuple(Vec::new()),
+        };
+        let template = format!("$0.{name}({})", spelled.join(", "));
+        let code = Code { template, effect: Effect::Io, fallible: false, opaque: None };
+        Ok(self.push(Op::Rust(code), args, name, ty, span))
+    }
+}
+
+/// Is it code that yields an option of a reference?
+pub(super) fn is_lent(template: &str) -> bool {
+    [".last()", ".first()"].iter().any(|end| template.ends_with(end))
+        || template.rsplit_once(".get(").is_some_and(|(_, rest)| rest.ends_with(')') && !rest.contains('.'))
+}
