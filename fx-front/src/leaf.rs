@@ -43,6 +43,8 @@ pub const LEAVES: &[Leaf] = &[
     leaf("Identity", &["identity"]),
     leaf("Id", &[]),
     leaf("Dropout", &["dropout"]),
+    leaf("LSTM", &["lstm"]),
+    leaf("GRU", &["gru"]),
     leaf("Closure", &[]),
     leaf("Sequential", &["seq"]),
     leaf("SequentialT", &["seq_t"]),

@@ -16,21 +16,23 @@ use crate::{
 
 /// Reads the crate whose manifest lies in `root`, from each of `entries` (`src/lib.rs`, `src/main.rs`) on.
 pub fn krate(root: &Path, entries: &[PathBuf], diags: &Diagnostics) -> Index {
-    let mut scan = Scan { root, index: Index::default(), diags };
+    let mut scan = Scan { root, index: Index::default(), diags, defaults: Vec::new() };
     for entry in entries {
         let file = root.join(entry);
         let folder = file.parent().map(Path::to_path_buf).unwrap_or_default();
         // Two roots (lib.rs and main.rs) may declare the same modules; each is read once.
         scan.file(&file, &folder, "crate");
     }
+    scan.provided();
     closures::lower(&mut scan.index, diags);
     scan.index
 }
 
 /// Reads one source text as if it were a whole crate; for tests and for tools.
 pub fn text(source: &str, diags: &Diagnostics) -> Index {
-    let mut scan = Scan { root: Path::new(""), index: Index::default(), diags };
+    let mut scan = Scan { root: Path::new(""), index: Index::default(), diags, defaults: Vec::new() };
     scan.source(source, "src/lib.rs", Path::new("src"), "crate");
+    scan.provided();
     closures::lower(&mut scan.index, diags);
     scan.index
 }
@@ -39,6 +41,8 @@ struct Scan<'a> {
     root: &'a Path,
     index: Index,
     diags: &'a Diagnostics,
+    /// The traits of the crate, whose methods may have bodies.
+    defaults: Vec<(String, syn::ItemTrait)>,
 }
 
 impl Scan<'_> {
@@ -97,13 +101,64 @@ impl Scan<'_> {
             syn::Item::Type(item) => self.declare(module, &item.ident, &item.vis, Name::Alias(item.ty.clone())),
             syn::Item::Const(item) => self.declare(module, &item.ident, &item.vis, Name::Const(whole(&item.expr))),
             syn::Item::Static(item) => self.declare(module, &item.ident, &item.vis, Name::Const(None)),
-            syn::Item::Trait(item) => self.declare(module, &item.ident, &item.vis, Name::Other),
+            syn::Item::Trait(item) => {
+                self.declare(module, &item.ident, &item.vis, Name::Other);
+                self.defaults.push((module.to_owned(), item.clone()));
+            }
             syn::Item::Enum(item) => {
                 let fields = |variant: &syn::Variant| variant.fields.iter().map(|field| field.ty.clone()).collect();
                 let variants = item.variants.iter().map(|variant| (variant.ident.to_string(), fields(variant)));
                 self.declare(module, &item.ident, &item.vis, Name::Enum(variants.collect()));
             }
             _ => {}
+        }
+    }
+
+    /// Gives every type that implements a trait of its own module the methods that the trait provides.
+    fn provided(&mut self) {
+        let mut seen: Vec<(String, String, String)> = Vec::new();
+        for id in 0..self.index.fns.len() {
+            let (module, file) = (self.index.fns[id].module.clone(), self.index.fns[id].file.clone());
+            let (Some(name), Some(owner)) = (self.index.fns[id].of_trait.clone(), self.index.fns[id].owner.clone()) else {
+                continue;
+            };
+            let text = quote::ToTokens::to_token_stream(&owner).to_string();
+            let known = (module.clone(), name.clone(), text);
+            if seen.contains(&known) {
+                continue;
+            }
+            seen.push(known);
+            let of = |(at, item): &&(String, syn::ItemTrait)| *at == module && item.ident == name;
+            let Some((_, item)) = self.defaults.iter().find(of) else { continue };
+            let written = |method: &syn::TraitItemFn| {
+                self.index.fns.iter().any(|function| {
+                    function.of_trait.as_ref() == Some(&name)
+                        && function.owner.as_ref() == Some(&owner)
+                        && function.sig.ident == method.sig.ident
+                })
+            };
+            let provided: Vec<Function> = item
+                .items
+                .iter()
+                .filter_map(|item| match item {
+                    syn::TraitItem::Fn(method) if !written(method) => Some((method, method.default.clone()?)),
+                    _ => None,
+                })
+                .map(|(method, block)| Function {
+                    module: module.clone(),
+                    file: file.clone(),
+                    owner: Some(owner.clone()),
+                    of_trait: Some(name.clone()),
+                    fx: FnOptions::of(&method.attrs),
+                    sig: method.sig.clone(),
+                    block,
+                    traceable: None,
+                    key: None,
+                    is_visible: true,
+                    is_derived: false,
+                })
+                .collect();
+            self.index.fns.extend(provided);
         }
     }
 

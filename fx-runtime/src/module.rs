@@ -5,8 +5,7 @@
 //! it. The trait only looks: it is not tch's `nn::Module`, which computes, and a type usually has both.
 //!
 //! A field of a module is one of three things, told apart by [`visit_field!`]: a tensor, a module (or an `Option`,
-//! `Box`, `Vec`, array or tuple of these), or a hyper-parameter, which is not visited. [`Field`] has the rules. tch's
-//! recurrent layers keep their tensors to themselves and count as hyper-parameters.
+//! `Box`, `Vec`, array or tuple of these), or a hyper-parameter, which is not visited. [`Field`] has the rules.
 
 mod collect;
 mod containers;

@@ -4,7 +4,7 @@ use fx_ir::{Code, Effect, Op};
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use super::{Result, Tracer, Val, expr::never, unknown};
+use super::{Result, Tracer, Ty, Val, expr::never, unknown};
 
 impl Tracer<'_> {
     /// A function's body: `return` hands over its result.
@@ -152,11 +152,28 @@ impl Tracer<'_> {
         if matches!(value, Val::Never) {
             return Ok(value);
         }
+        let mut value = value;
         if let syn::Pat::Type(typed) = &local.pat {
             self.annotate(&value, &typed.ty)?;
+            value = self.typed_none(value, typed);
         }
         self.bind(&local.pat, value)?;
         Ok(Val::Unit)
+    }
+
+    /// `let mut last: Option<Tensor> = None`: a variable of a known type, which a loop may carry.
+    fn typed_none(&mut self, value: Val, typed: &syn::PatType) -> Val {
+        let is_none = matches!(&value, Val::Lit(fx_ir::Arg::None, _));
+        let is_mutable = matches!(&*typed.pat, syn::Pat::Ident(ident) if ident.mutability.is_some());
+        let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &typed.ty);
+        match self.index.spelling(&ty) {
+            Some(spelling) if is_none && is_mutable && ty == Ty::Option(Box::new(Ty::Tensor)) => {
+                let code = Code { effect: Effect::Io, ..Code::pure(format!("({spelling}::None)")) };
+                let template = code.template.replace("Option<", "Option::<");
+                self.push(Op::Rust(Code { template, ..code }), Vec::new(), "none", ty, typed.ty.span())
+            }
+            _ => value,
+        }
     }
 
     /// Code that is carried along may be of the type that is written, and of no other, only because it is written.

@@ -44,6 +44,9 @@ impl Tracer<'_> {
         if let Resolved::Item(_, _, Name::Fn(id)) = self.index.resolve(self.module(), text) {
             return self.call_fn(id, call);
         }
+        if let Some(value) = self.known_call(text, call) {
+            return value;
+        }
         let (head, name) = text.rsplit_once("::").unwrap_or(("", text));
         if head.is_empty() {
             return self.foreign_call(path, call);
@@ -59,6 +62,28 @@ impl Tracer<'_> {
                 None => self.foreign_call(path, call),
             },
             _ => self.foreign_call(path, call),
+        }
+    }
+
+    /// Calls that mean something to the tracer: a method by the path of its trait, and what says that no gradient is
+    /// wanted, which in a frozen model none is.
+    fn known_call(&mut self, text: &str, call: &syn::ExprCall) -> Option<Result<Val>> {
+        let full = match self.index.resolve(self.module(), text) {
+            Resolved::External(full) => full,
+            Resolved::Item(..) => return None,
+        };
+        let args: Vec<&syn::Expr> = call.args.iter().collect();
+        let ends = |path: &str| full == path || full.ends_with(&format!("::{path}"));
+        match args.as_slice() {
+            [] if ends("tch::no_grad_guard") => Some(Ok(Val::Unit)),
+            [syn::Expr::Closure(closure)] if ends("tch::no_grad") => Some(self.call_closure(closure, Vec::new())),
+            [module, rest @ ..] if ends("Module::forward") || ends("ModuleT::forward_t") => {
+                Some(self.expr(module).and_then(|module| {
+                    let rest = rest.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
+                    self.forward(&module, rest, call.span())
+                }))
+            }
+            _ => None,
         }
     }
 

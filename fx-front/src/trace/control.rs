@@ -65,6 +65,7 @@ impl<'a> Tracer<'a> {
         }
         let span = condition.span();
         let forms = self.forms_of(&subject);
+        let subject = self.as_slice(subject, [&*condition.pat], span)?;
         let (owner, path, ty) = self.subject(&subject, "branch", span)?;
         let then =
             self.arm(owner, &condition.pat, &ty, (path.as_deref(), &forms), &mut |tracer| tracer.block(then, tail))?;
@@ -77,7 +78,15 @@ impl<'a> Tracer<'a> {
     pub(super) fn choice(&mut self, choice: &syn::ExprMatch, tail: bool) -> Result<Val> {
         let subject = self.expr(&choice.expr)?;
         let span = choice.match_token.span;
+        if let Some((arm, held)) = known_arm(choice, &subject) {
+            self.env.open();
+            let bound = held.map_or(Ok(()), |(pat, value)| self.bind(pat, value));
+            let value = bound.and_then(|()| self.last_expr(&arm.body, tail));
+            self.env.close();
+            return value;
+        }
         let forms = self.forms_of(&subject);
+        let subject = self.as_slice(subject, choice.arms.iter().map(|arm| &arm.pat), span)?;
         let (owner, path, ty) = self.subject(&subject, "choice", span)?;
         let mut patterns = Vec::new();
         let mut branches = Vec::new();
@@ -93,6 +102,27 @@ impl<'a> Tracer<'a> {
         }
         self.graph.node_mut(owner).op = Op::Match(patterns);
         self.merge(owner, branches, span)
+    }
+
+    /// A list that is matched against patterns of its elements, as the slice that it has to be.
+    fn as_slice<'p>(
+        &mut self,
+        subject: Val,
+        patterns: impl IntoIterator<Item = &'p syn::Pat>,
+        span: Span,
+    ) -> Result<Val> {
+        let is_slice = |pat: &syn::Pat| match pat {
+            syn::Pat::Slice(_) => true,
+            syn::Pat::Reference(inner) => matches!(&*inner.pat, syn::Pat::Slice(_)),
+            _ => false,
+        };
+        if !patterns.into_iter().any(is_slice) || !matches!(subject.ty(), Ty::List(_)) {
+            return Ok(subject);
+        }
+        let Val::Node(_, _, form) = subject else { return Ok(subject) };
+        let mut args = Vec::new();
+        let text = self.spell(&subject, &mut args, span)?;
+        Ok(self.host(&format!("&{text}[..]"), args, "slice", subject.ty(), span).with_form(form))
     }
 
     /// How a pattern binds the parts of the value: `Option<&T>` holds references itself.
@@ -161,4 +191,27 @@ impl<'a> Tracer<'a> {
         })?;
         Ok((pattern, branch))
     }
+}
+
+/// The arm that a value takes which is known to be `None` or `Some(..)`, and what it binds.
+fn known_arm<'c>(choice: &'c syn::ExprMatch, subject: &Val) -> Option<(&'c syn::Arm, Option<(&'c syn::Pat, Val)>)> {
+    let held = match subject {
+        Val::Lit(Arg::None, _) => None,
+        Val::Some(inner) => Some((**inner).clone()),
+        _ => return None,
+    };
+    for arm in &choice.arms {
+        match (&arm.pat, &held) {
+            _ if arm.guard.is_some() => return None,
+            (syn::Pat::Wild(_), _) => return Some((arm, None)),
+            (syn::Pat::Ident(name), None) if name.ident == "None" => return Some((arm, None)),
+            (syn::Pat::Ident(name), Some(_)) if name.ident == "None" => {}
+            (syn::Pat::TupleStruct(some), Some(held)) if some.elems.len() == 1 => {
+                return Some((arm, Some((&some.elems[0], held.clone()))));
+            }
+            (syn::Pat::TupleStruct(_), None) => {}
+            _ => return None,
+        }
+    }
+    None
 }

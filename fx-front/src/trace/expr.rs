@@ -48,6 +48,7 @@ impl Tracer<'_> {
             syn::Expr::Loop(each) => self.endless_loop(each),
             syn::Expr::Try(inner) => self.question(inner),
             syn::Expr::Closure(closure) => Ok(Val::Closure(Box::new(closure.clone()))),
+            syn::Expr::Struct(literal) if literal.rest.is_none() => self.structure(literal),
             syn::Expr::Macro(call) => self.macro_call(&call.mac),
             syn::Expr::Cast(cast) => self.cast(cast),
             syn::Expr::Return(ret) if self.is_entry() => self.leave(ret),
@@ -57,6 +58,25 @@ impl Tracer<'_> {
 
     pub(super) fn all<'e>(&mut self, exprs: impl IntoIterator<Item = &'e syn::Expr>) -> Result<Vec<Val>> {
         exprs.into_iter().map(|expr| self.expr(expr)).collect()
+    }
+
+    /// `Output { logits, hidden }`: a value of the user's made of values that are known.
+    fn structure(&mut self, literal: &syn::ExprStruct) -> Result<Val> {
+        let span = literal.span();
+        let path = self.qualified(&literal.path)?;
+        let mut args = Vec::new();
+        let mut fields = Vec::new();
+        for field in &literal.fields {
+            let value = self.expr(&field.expr)?;
+            let member = field.member.to_token_stream();
+            fields.push(format!("{member}: {}", self.spell_exactly(&value, &mut args, span)?));
+        }
+        let written = literal.path.to_token_stream().to_string();
+        let ty = syn::parse_str::<syn::Type>(&written).map_or(Ty::Unknown, |ty| {
+            self.index.ty(self.module(), self.function().owner.as_ref(), &ty)
+        });
+        let template = format!("{path} {{ {} }}", fields.join(", "));
+        Ok(self.host(&template, args, "made", ty, span))
     }
 
     fn path(&mut self, path: &syn::ExprPath) -> Result<Val> {

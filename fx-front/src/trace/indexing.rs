@@ -11,7 +11,7 @@ impl Tracer<'_> {
     /// `list[a..b]`, which is borrowed; `list[..]` is the list.
     fn slice(&mut self, list: &Val, range: &syn::ExprRange, span: Span) -> Result<Val> {
         if range.start.is_none() && range.end.is_none() {
-            return Ok(list.clone().with_form(Form::Ref));
+            return Ok(list.clone().with_form(Form::Owned));
         }
         let mut args = Vec::new();
         let object = self.spell(list, &mut args, span)?;
@@ -25,16 +25,17 @@ impl Tracer<'_> {
         let (start, end) = (bound(self, &range.start)?, bound(self, &range.end)?);
         let dots = range.limits.to_token_stream();
         let template = format!("&{object}[{start}{dots}{end}]");
-        Ok(self.host(&template, args, "slice", list.ty(), span).with_form(Form::Ref))
+        // A place, which the user's code borrows before it is a value.
+        Ok(self.host(&template, args, "slice", list.ty(), span).with_form(Form::Owned))
     }
 
     pub(super) fn index_expr(&mut self, index: &syn::ExprIndex) -> Result<Val> {
         let list = self.expr(&index.expr)?;
         if let syn::Expr::Range(range) = &*index.index {
-            return self.part_of_list(&list, range);
-        }
-        if let syn::Expr::Range(range) = &*index.index {
-            return self.slice(&list, range, index.span());
+            return match &list {
+                Val::List(_) => self.part_of_list(&list, range),
+                _ => self.slice(&list, range, index.span()),
+            };
         }
         let at = self.expr(&index.index)?;
         if let (Val::List(items), Val::Lit(Arg::Int(at), _)) = (&list, &at) {

@@ -70,7 +70,8 @@ impl Tracer<'_> {
                 Some(owner) => Ok(format!("<{owner}>::{name}")),
                 None => unknown(span, format!("the type of `{name}` cannot be named")),
             },
-            None if home == callee.module => Ok(name.to_string()),
+            // A variable of the generated code may have the function's name.
+            None if home == callee.module => Ok(format!("self::{name}")),
             None => Ok(format!("{}::{name}", callee.module)),
         }
     }

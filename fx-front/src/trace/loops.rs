@@ -91,6 +91,8 @@ impl Tracer<'_> {
             return unknown(span, "a loop that ends in its first turn");
         }
         let next: Option<Vec<Val>> = carried.iter().map(|(name, _)| branch.env().read(name).cloned()).collect();
+        let next = next.map(|next| self.with_options(branch, next, owner)).transpose()?;
+        let learnt: Vec<Ty> = next.iter().flatten().map(Val::ty).collect();
         let Some(args) = next.and_then(|next| handed_over(&Val::Tuple(next))) else {
             return unknown(span, "a loop that carries something other than plain values");
         };
@@ -103,7 +105,12 @@ impl Tracer<'_> {
         }
         self.end_branch(branch, args, span);
         let shape = Val::Tuple(carried.iter().map(|(_, value)| value.clone()).collect());
-        let types: Vec<Ty> = carried.iter().map(|(_, value)| value.ty()).collect();
+        let known = |(value, learnt): (&(String, Val), &Ty)| {
+            let ty = value.1.ty();
+            let open = matches!(&ty, Ty::List(inner) | Ty::Option(inner) if **inner == Ty::Unknown);
+            if open { learnt.clone() } else { ty }
+        };
+        let types: Vec<Ty> = carried.iter().zip(&learnt).map(known).collect();
         if let Val::Tuple(parts) = self.results(owner, &shape, &types, span) {
             for ((name, _), part) in carried.iter().zip(parts) {
                 self.name_after(name, &part);
@@ -111,6 +118,14 @@ impl Tracer<'_> {
             }
         }
         Ok(Val::Unit)
+    }
+
+    /// What a turn hands over, with each `Some(..)` as one value of the turn's region.
+    fn with_options(&mut self, branch: &super::merge::Branch, next: Vec<Val>, owner: NodeId) -> Result<Vec<Val>> {
+        let outer = std::mem::replace(&mut self.region, branch.region());
+        let next = next.into_iter().map(|value| self.some_as_value(value, owner)).collect();
+        self.region = outer;
+        next
     }
 
     /// A loop over a list whose elements are written out: its body once for each.

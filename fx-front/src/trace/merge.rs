@@ -131,6 +131,11 @@ impl Tracer<'_> {
 }
 
 impl Branch {
+    /// The region of the branch.
+    pub(super) fn region(&self) -> RegionId {
+        self.region
+    }
+
     /// The variables as the branch left them.
     pub(super) fn env(&self) -> &Env {
         &self.env

@@ -10,6 +10,9 @@ use crate::{
     leaf,
 };
 
+const LSTM_STATE: &str = "::fx_runtime::nn::LSTMState";
+const GRU_STATE: &str = "::fx_runtime::nn::GRUState";
+
 impl Tracer<'_> {
     pub(super) fn method_call(&mut self, call: &syn::ExprMethodCall) -> Result<Val> {
         if let Some(value) = self.iterator(call) {
@@ -23,6 +26,7 @@ impl Tracer<'_> {
                 let args = call.args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
                 return self.forward(&receiver, args, call.span());
             }
+            Ty::Leaf("LSTM" | "GRU") => return self.recurrent(&receiver, &name, call),
             Ty::Struct(_) => return self.struct_method(receiver, call),
             _ => {}
         }
@@ -40,6 +44,7 @@ impl Tracer<'_> {
                 return Ok(receiver.with_form(Form::Ref));
             }
             ("map", Ty::Option(_)) => return self.map_option(receiver, call),
+            ("unwrap_or", Ty::Option(inner)) if is_number(&inner) => {}
             ("unwrap_or" | "unwrap_or_else" | "map_or" | "map_or_else" | "and_then", Ty::Option(_)) => {
                 return self.option_as_match(receiver, &name, call);
             }
@@ -121,6 +126,10 @@ impl Tracer<'_> {
                 ty
             }
             ("clone", ty) if is_number(&ty) => ty,
+            ("copied" | "cloned", Ty::Option(inner)) if is_number(&inner) => return Ok(receiver),
+            ("unwrap_or", Ty::Option(inner)) if is_number(&inner) => *inner,
+            ("h" | "c", Ty::Rust(state)) if state == LSTM_STATE => Ty::Tensor,
+            ("value", Ty::Rust(state)) if state == GRU_STATE => Ty::Tensor,
             ("clone" | "to_vec", Ty::List(element)) if is_number(&element) => Ty::List(element),
             _ => return unknown(call.method.span(), format!("the method `{name}`")),
         };
@@ -134,7 +143,8 @@ impl Tracer<'_> {
             }
             spelled.push(self.spell(&value, &mut args, arg.span())?);
         }
-        let effect = if self.is_own_place(&receiver) { Effect::Io } else { Effect::Pure };
+        let is_list = matches!(receiver.ty(), Ty::List(_));
+        let effect = if is_list && self.is_own_place(&receiver) { Effect::Io } else { Effect::Pure };
         let code = fx_ir::Code {
             template: format!("{object}.{name}({})", spelled.join(", ")),
             effect,
@@ -142,6 +152,21 @@ impl Tracer<'_> {
             opaque: None,
         };
         Ok(self.push(Op::Rust(code), args, name, ty, call.span()))
+    }
+
+    /// A method of a recurrent layer, which stays one call: the state is a value of its own.
+    fn recurrent(&mut self, layer: &Val, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
+        let state = if layer.ty() == Ty::Leaf("LSTM") { LSTM_STATE } else { GRU_STATE };
+        let state = Ty::Rust(state.to_owned());
+        let ty = match name {
+            "seq" | "seq_init" => Ty::Tuple(vec![Ty::Tensor, state]),
+            "step" | "zero_state" => state,
+            _ => return unknown(call.method.span(), format!("the method `{name}`")),
+        };
+        let mut args = Vec::new();
+        let object = self.spell(layer, &mut args, call.span())?;
+        let (text, args) = self.template_call(format!("{object}.{name}"), args, &call.args, call.span())?;
+        Ok(self.host(&text, args, name, ty, call.span()))
     }
 
     /// The forward of a module on these arguments.
@@ -185,7 +210,7 @@ impl Tracer<'_> {
         {
             return unknown(span, "a layer in training");
         }
-        let label = self.label_of(module, kind);
+        let label = self.label_of(module, &kind.to_lowercase());
         let name = place::identifier(&label);
         let op = Op::CallModule(ModuleKind(kind.to_owned()));
         Ok(self.push_labelled(op, vec![id.into(), (*input).into()], &name, &label, Ty::Tensor, span))

@@ -218,18 +218,42 @@ impl<'a> Tracer<'a> {
     fn entry_result(&mut self, value: Val, block: &syn::Block) -> Result<Vec<Arg>> {
         let value = self.settled(value, block.brace_token.span.join())?;
         let span = block.brace_token.span.close();
+        let written = signature::value_type(&self.function().sig.output);
         match &value {
             Val::Unit => Ok(Vec::new()),
-            Val::Tuple(parts) => parts.iter().map(|part| self.result_part(part, span)).collect(),
-            one => Ok(vec![self.result_part(one, span)?]),
+            Val::Tuple(parts) => {
+                let ty = |at: usize| written.and_then(|ty| signature::part_type(ty, at));
+                parts.iter().enumerate().map(|(at, part)| self.result_part(part, ty(at), span)).collect()
+            }
+            one => Ok(vec![self.result_part(one, written, span)?]),
         }
     }
 
-    fn result_part(&mut self, value: &Val, span: Span) -> Result<Arg> {
+    /// A part of the result, which is of this type.
+    fn result_part(&mut self, value: &Val, ty: Option<&syn::Type>, span: Span) -> Result<Arg> {
         match value {
             Val::Tuple(parts) => {
-                let parts: Result<Vec<Arg>> = parts.iter().map(|part| self.result_part(part, span)).collect();
-                Ok(Arg::List(parts?))
+                let ty = |at: usize| ty.and_then(|ty| signature::part_type(ty, at));
+                let parts = parts.iter().enumerate().map(|(at, part)| self.result_part(part, ty(at), span));
+                Ok(Arg::List(parts.collect::<Result<Vec<Arg>>>()?))
+            }
+            Val::List(items) => {
+                let (open, is_known) = match ty {
+                    Some(syn::Type::Array(_)) => ("[", true),
+                    Some(ty) => ("vec![", signature::is_vec(ty)),
+                    None => ("", false),
+                };
+                if !is_known {
+                    return unknown(span, "the result is built in a form that is not understood");
+                }
+                let mut args = Vec::new();
+                let mut spelled = Vec::new();
+                for item in items {
+                    let text = self.spell_exactly(item, &mut args, span)?;
+                    spelled.push(if item.is_tensor() { format!("scope.output({text})?") } else { text });
+                }
+                let whole = self.host(&format!("{open}{}]", spelled.join(", ")), args, "list", value.ty(), span);
+                whole.arg().map_or_else(|| unknown(span, "a result of this form"), Ok)
             }
             Val::Some(_) => {
                 let mut args = Vec::new();

@@ -244,6 +244,18 @@ impl Tracer<'_> {
                 Ok(format!("({},)", parts?.join(", ")))
             }
             Val::Some(inner) => Ok(format!("Some({})", self.spell_exactly(inner, args, span)?)),
+            Val::Node(id, ty, Form::Owned) if self.is_own_place(value) => {
+                let copied = match ty {
+                    Ty::List(element) if **element == Ty::Tensor => {
+                        ".iter().map(|one| one.shallow_clone()).collect::<Vec<_>>()"
+                    }
+                    Ty::List(element) if is_copy(element) => ".to_vec()",
+                    Ty::Option(inner) if **inner == Ty::Tensor => ".as_ref().map(|one| one.shallow_clone())",
+                    _ => return unknown(span, "code that mentions a value whose type is not known for sure"),
+                };
+                args.push(Arg::Node(*id));
+                Ok(format!("${}{copied}", args.len() - 1))
+            }
             _ => unknown(span, "code that mentions a value whose type is not known for sure"),
         }
     }

@@ -76,6 +76,7 @@ impl Tracer<'_> {
             syn::Pat::Wild(_) => Ok(()),
             syn::Pat::Tuple(tuple) => self.bind_parts(tuple, &value),
             syn::Pat::Struct(fields) => self.bind_fields(fields, &value),
+            syn::Pat::Slice(slice) => self.bind_items(slice, &value),
             syn::Pat::TupleStruct(parts) if matches!(value.ty(), Ty::Struct(_)) => {
                 for (position, pat) in parts.elems.iter().enumerate() {
                     if matches!(pat, syn::Pat::Rest(_)) {
@@ -88,6 +89,48 @@ impl Tracer<'_> {
             }
             other => unknown(other.span(), "a pattern of this form"),
         }
+    }
+
+    /// `let [a, b] = pair`: the elements of an array.
+    fn bind_items(&mut self, slice: &syn::PatSlice, value: &Val) -> Result<()> {
+        for (position, pat) in slice.elems.iter().enumerate() {
+            if matches!(pat, syn::Pat::Wild(_)) {
+                continue;
+            }
+            if matches!(pat, syn::Pat::Rest(_)) {
+                return unknown(pat.span(), "`..` in a pattern");
+            }
+            let item = match value {
+                Val::List(items) => items.get(position).cloned(),
+                Val::Node(_, Ty::List(element), _) => Some(self.item_at(value, element, position, pat.span())?),
+                _ => None,
+            };
+            let Some(item) = item else { return unknown(pat.span(), "a pattern of this form") };
+            self.bind(pat, item)?;
+        }
+        Ok(())
+    }
+
+    /// The element of a list at a known position.
+    pub(super) fn item_at(
+        &mut self,
+        list: &Val,
+        element: &Ty,
+        position: usize,
+        span: proc_macro2::Span,
+    ) -> Result<Val> {
+        let mut args = Vec::new();
+        let text = self.spell(list, &mut args, span)?;
+        let (borrow, form) = if super::expr::is_copy(element) { ("", Form::Owned) } else { ("&", Form::Ref) };
+        let path = self.path_of(list).map(|path| super::place::join(&path, &position.to_string()));
+        let label = path.clone().unwrap_or_else(|| "item".to_owned());
+        let name = super::place::identifier(&label);
+        let code = Op::Rust(fx_ir::Code::pure(format!("{borrow}{text}[{position}]")));
+        let value = self.push_labelled(code, args, &name, &label, element.clone(), span).with_form(form);
+        if let (Some(id), Some(path)) = (value.node(), path) {
+            self.paths.insert(id, path);
+        }
+        Ok(value)
     }
 
     fn bind_parts(&mut self, tuple: &syn::PatTuple, value: &Val) -> Result<()> {
@@ -176,6 +219,22 @@ impl Tracer<'_> {
                 Ok(format!("({},)", parts.join(", ")))
             }
             syn::Pat::TupleStruct(inner) => self.variant(inner, ty, part, forms, bound),
+            syn::Pat::Slice(slice) => {
+                let Ty::List(element) = ty else { return unknown(slice.span(), "a pattern of this form") };
+                let parts: Result<Vec<String>> = slice
+                    .elems
+                    .iter()
+                    .map(|elem| match elem {
+                        syn::Pat::Rest(_) => Ok("..".to_owned()),
+                        elem => {
+                            let copied = super::expr::is_copy(element) && forms.one() == Form::Owned;
+                            let forms = Forms::All(if copied { Form::Owned } else { Form::Ref });
+                            self.refutable(elem, element, part, &forms, bound)
+                        }
+                    })
+                    .collect();
+                Ok(format!("[{}]", parts?.join(", ")))
+            }
             other => unknown(other.span(), "a pattern of this form"),
         }
     }

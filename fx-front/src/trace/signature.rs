@@ -127,6 +127,27 @@ fn output(index: &Index, function: &Function) -> Output {
     }
 }
 
+/// The type of what a function hands over, without the `Result` around it.
+pub(super) fn value_type(output: &syn::ReturnType) -> Option<&syn::Type> {
+    let syn::ReturnType::Type(_, ty) = output else { return None };
+    let is_result = matches!(&**ty, syn::Type::Path(path)
+        if path.path.segments.last().is_some_and(|last| last.ident == "Result"));
+    if is_result { result_argument(ty) } else { Some(ty) }
+}
+
+/// The type of one part of a tuple.
+pub(super) fn part_type(ty: &syn::Type, at: usize) -> Option<&syn::Type> {
+    match ty {
+        syn::Type::Tuple(tuple) => tuple.elems.iter().nth(at),
+        _ => None,
+    }
+}
+
+/// Is it `Vec<..>`?
+pub(super) fn is_vec(ty: &syn::Type) -> bool {
+    matches!(ty, syn::Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Vec"))
+}
+
 fn result_argument(ty: &syn::Type) -> Option<&syn::Type> {
     let syn::Type::Path(path) = ty else { return None };
     let syn::PathArguments::AngleBracketed(list) = &path.path.segments.last()?.arguments else { return None };

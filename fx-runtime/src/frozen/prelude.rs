@@ -2,5 +2,5 @@
 
 pub use super::At as _;
 pub use crate::Module as _;
-pub use crate::nn::{Layer as _, Module as _, ModuleT as _};
+pub use crate::nn::{Layer as _, Module as _, ModuleT as _, RNN as _};
 pub use tch::IndexOp as _;

@@ -2,7 +2,7 @@
 //!
 //! Replace `use tch::nn` by `use fx_runtime::nn` and a model compiles as before: constructors, configurations,
 //! defaults, parameter names and the order in which parameters are drawn are tch's, and the computing traits
-//! ([`Module`], [`ModuleT`]), `VarStore`, optimizers, closures and recurrent layers are tch's own. Three things are
+//! ([`Module`], [`ModuleT`]), `VarStore`, optimizers and closures are tch's own. Three things are
 //! added: every layer keeps its configuration in public fields, has an inherent `forward`, and implements
 //! [`crate::Module`] and [`Layer`], whose `f_forward` returns its errors. The stateless layers that tch leaves to closures (activations, pooling, dropout) exist as types.
 //!
@@ -26,15 +26,15 @@ mod leaf;
 mod linear;
 mod mode;
 mod pool;
+mod recurrent;
 mod sequential;
 mod shape;
 mod spatial;
 mod stack;
 
 pub use tch::nn::{
-    Adam, AdamW, Func, FuncT, GRU, GRUState, Id, Init, LSTM, LSTMState, Module, ModuleT, Optimizer, OptimizerConfig,
-    Path, RNN, RNNConfig, RmsProp, Sgd, VarStore, Variables, adam, adamw, f_init, func, func_t, gru, init, lstm,
-    rms_prop, sgd,
+    Adam, AdamW, Func, FuncT, GRUState, Id, Init, LSTMState, Module, ModuleT, Optimizer, OptimizerConfig, Path, RNN,
+    RNNConfig, RmsProp, Sgd, VarStore, Variables, adam, adamw, f_init, func, func_t, init, rms_prop, sgd,
 };
 
 pub use activation::{
@@ -59,6 +59,7 @@ pub use linear::{Linear, LinearConfig, linear};
 pub use pool::{
     AdaptiveAvgPool2D, AvgPool2D, AvgPoolConfig, MaxPool2D, MaxPoolConfig, adaptive_avg_pool2d, avg_pool2d, max_pool2d,
 };
+pub use recurrent::{GRU, LSTM, gru, lstm};
 pub use sequential::{Sequential, SequentialT, seq, seq_t};
 pub use shape::{Flatten, Identity, flatten, identity};
 pub use spatial::Spatial;

@@ -30,6 +30,7 @@ pub mod helpers;
 pub mod in_place;
 pub mod limits;
 pub mod loops;
+pub mod models;
 pub mod names;
 pub mod operators;
 pub mod options;
