@@ -41,9 +41,8 @@ pub struct Builder {
 /// Writes the structs of every `#[traceable]` function that returns a module.
 pub(crate) fn lower(index: &mut Index, diags: &Diagnostics) {
     let is_builder = |function: &Function| function.key.is_some() && function.owner.is_none();
-    let marked: Vec<usize> = (0..index.fns.len())
-        .filter(|&id| is_builder(&index.fns[id]) && returns_module(&index.fns[id].sig))
-        .collect();
+    let marked: Vec<usize> =
+        (0..index.fns.len()).filter(|&id| is_builder(&index.fns[id]) && returns_module(&index.fns[id].sig)).collect();
     let mut lowering =
         Lowering { index, made: BTreeMap::new(), doing: Vec::new(), built: BTreeMap::new(), reason: None };
     for &id in &marked {
@@ -329,11 +328,7 @@ impl Lowering<'_> {
         if let Some(module) = self.index.modules.get_mut(&site.module) {
             module.names.insert(name.clone(), Name::Fn(id));
         }
-        Ok(Made {
-            ty: format!("::fx_runtime::nn::{kind}"),
-            call: format!("{}::{name}", site.module),
-            structure: None,
-        })
+        Ok(Made { ty: format!("::fx_runtime::nn::{kind}"), call: format!("{}::{name}", site.module), structure: None })
     }
 
     /// Gives the marked function the forward that is to be frozen.
@@ -406,11 +401,8 @@ impl Lowering<'_> {
     }
 
     fn declare(&mut self, site: &Site<'_>, name: &str, fields: &[(Ident, syn::Type)]) -> usize {
-        let fields = fields.iter().map(|(name, ty)| Field {
-            name: name.to_string(),
-            ty: ty.clone(),
-            fx: FnOptions::default(),
-        });
+        let fields =
+            fields.iter().map(|(name, ty)| Field { name: name.to_string(), ty: ty.clone(), fx: FnOptions::default() });
         self.index.structs.push(Struct {
             name: name.to_owned(),
             module: site.module.clone(),
@@ -513,7 +505,8 @@ fn struct_source(
 ) -> TokenStream {
     let lines = fields.iter().map(|(name, ty)| quote!(#name: #ty));
     let entry = &forward.ident;
-    let args: Vec<TokenStream> = (0..forward.inputs.len() - 1).map(|at| format_ident!("a{at}").to_token_stream()).collect();
+    let args: Vec<TokenStream> =
+        (0..forward.inputs.len() - 1).map(|at| format_ident!("a{at}").to_token_stream()).collect();
     let (computes, door) = if entry == "forward_t" {
         (quote!(ModuleT), quote!(fn forward_t(&self, a0: &::fx_runtime::Tensor, a1: bool) -> ::fx_runtime::Tensor))
     } else {

@@ -119,7 +119,8 @@ impl Scan<'_> {
         let mut seen: Vec<(String, String, String)> = Vec::new();
         for id in 0..self.index.fns.len() {
             let (module, file) = (self.index.fns[id].module.clone(), self.index.fns[id].file.clone());
-            let (Some(name), Some(owner)) = (self.index.fns[id].of_trait.clone(), self.index.fns[id].owner.clone()) else {
+            let (Some(name), Some(owner)) = (self.index.fns[id].of_trait.clone(), self.index.fns[id].owner.clone())
+            else {
                 continue;
             };
             let text = quote::ToTokens::to_token_stream(&owner).to_string();

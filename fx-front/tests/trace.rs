@@ -254,19 +254,19 @@ impl Net {
 struct Net { fc: nn::Linear, names: Vec<String> }
 "#,
         expect![[r#"
-    graph Net(self: module<crate::Net>, xs: tensor) {
-      %fc = get_attr[fc](self) : module<Linear>  @ src/lib.rs:7 as fc
-      %ys = call_module[Linear](%fc, xs) : tensor  @ src/lib.rs:7 as fc
-      %names_3 = get_attr[names](self) : list<rust<String>>  @ src/lib.rs:8 as names
-      %parts = rust["{ let typed: Vec < f64 > = {\nlet self_names = &$0;\n(* self_names) . iter () . map (| name | name . len () as f64) . collect ()\n}; typed }", io, opaque("the method `collect`")](%names_3)  @ src/lib.rs:8 as opaque
-      %relu = relu(%ys) : tensor  @ src/lib.rs:9 as relu
-      %len = rust["$0.len()", io](%parts) : rust<usize>  @ src/lib.rs:9 as len
-      %cast = rust["($0 as i64)"](%len) : rust<i64>  @ src/lib.rs:9 as cast
-      %mul = mul.Scalar(%relu, %cast) : tensor  @ src/lib.rs:9 as mul
-      yield %mul  @ src/lib.rs:10 as output
-    }src/lib.rs:8: carried along, not understood: the method `collect` [FX0008]
-      help: write it with ops that are known, or drop `strict` to have it carried along as it is
-"#]],
+            graph Net(self: module<crate::Net>, xs: tensor) {
+              %fc = get_attr[fc](self) : module<Linear>  @ src/lib.rs:7 as fc
+              %ys = call_module[Linear](%fc, xs) : tensor  @ src/lib.rs:7 as fc
+              %names_1 = get_attr[names](self) : list<rust<String>>  @ src/lib.rs:8 as names
+              %parts = rust["{ let typed: Vec < f64 > = {\nlet self_names = &$0;\n(* self_names) . iter () . map (| name | name . len () as f64) . collect ()\n}; typed }", io, opaque("code that mentions `name`")](%names_1)  @ src/lib.rs:8 as opaque
+              %relu = relu(%ys) : tensor  @ src/lib.rs:9 as relu
+              %len = rust["$0.len()", io](%parts) : rust<usize>  @ src/lib.rs:9 as len
+              %cast = rust["($0 as i64)"](%len) : rust<i64>  @ src/lib.rs:9 as cast
+              %mul = mul.Scalar(%relu, %cast) : tensor  @ src/lib.rs:9 as mul
+              yield %mul  @ src/lib.rs:10 as output
+            }src/lib.rs:8: carried along, not understood: code that mentions `name` [FX0008]
+              help: write it with ops that are known, or drop `strict` to have it carried along as it is
+        "#]],
     );
 }
 

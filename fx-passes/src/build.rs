@@ -254,7 +254,9 @@ impl Build {
         diags: &Diagnostics,
     ) -> Result<Printed, String> {
         let source = emit::source(&builder.source)?;
-        let Some(entry) = builder.entry else { return Ok(Printed { frozen: source, graph: String::new(), unrecorded: None }) };
+        let Some(entry) = builder.entry else {
+            return Ok(Printed { frozen: source, graph: String::new(), unrecorded: None });
+        };
         let printed = self.item(index, entry, file, run, diags)?;
         Ok(Printed { frozen: [source, printed.frozen].concat(), ..printed })
     }

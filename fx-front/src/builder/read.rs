@@ -155,11 +155,7 @@ impl<'a> Reader<'a> {
         };
         let captured = crate::closures::captures::rewritten(&closure, &self.locals);
         let is_closed = captured.is_ok_and(|(_, names)| names.is_empty());
-        Some(if is_closed {
-            Layer::Closure(Box::new(closure), place)
-        } else {
-            Layer::Module(Ty::Leaf("Closure"))
-        })
+        Some(if is_closed { Layer::Closure(Box::new(closure), place) } else { Layer::Module(Ty::Leaf("Closure")) })
     }
 
     /// The type of the chain that an expression makes.
@@ -265,17 +261,18 @@ impl<'a> Reader<'a> {
         let dimensions = match size {
             syn::Expr::Array(sizes) => sizes.elems.len(),
             syn::Expr::Path(name) => {
-                let arrays = self.index.fns.iter().filter(|function| function.module == self.module).flat_map(|function| {
-                    function.sig.inputs.iter().filter_map(|input| match input {
-                        syn::FnArg::Typed(typed) => match (&*typed.pat, &*typed.ty) {
-                            (syn::Pat::Ident(pat), syn::Type::Array(array)) if name.path.is_ident(&pat.ident) => {
-                                crate::scan::whole(&array.len)
-                            }
-                            _ => None,
-                        },
-                        syn::FnArg::Receiver(_) => None,
-                    })
-                });
+                let arrays =
+                    self.index.fns.iter().filter(|function| function.module == self.module).flat_map(|function| {
+                        function.sig.inputs.iter().filter_map(|input| match input {
+                            syn::FnArg::Typed(typed) => match (&*typed.pat, &*typed.ty) {
+                                (syn::Pat::Ident(pat), syn::Type::Array(array)) if name.path.is_ident(&pat.ident) => {
+                                    crate::scan::whole(&array.len)
+                                }
+                                _ => None,
+                            },
+                            syn::FnArg::Receiver(_) => None,
+                        })
+                    });
                 let mut lengths: Vec<i64> = arrays.collect();
                 lengths.dedup();
                 if lengths.len() == 1 { usize::try_from(lengths[0]).ok()? } else { return None }
@@ -335,7 +332,10 @@ fn some_times(mut old: Vec<Layer>, added: Vec<Layer>, wrap: fn(Vec<Layer>) -> La
 fn distributed(mut turn: Vec<Layer>) -> Vec<Layer> {
     let mut choices = (0..turn.len()).filter(|&at| matches!(turn[at], Layer::Optional(_) | Layer::Either(..)));
     let (Some(at), None) = (choices.next(), choices.next()) else { return turn };
-    if turn.len() == 1 || turn.len() > 8 || !turn.iter().all(|layer| layer.is_one() || !matches!(layer, Layer::Repeat(_))) {
+    if turn.len() == 1
+        || turn.len() > 8
+        || !turn.iter().all(|layer| layer.is_one() || !matches!(layer, Layer::Repeat(_)))
+    {
         return turn;
     }
     let rest = turn.split_off(at + 1);

@@ -185,9 +185,11 @@ mod tests {
 
     #[test]
     fn macros_are_looked_into() {
-        check("|xs| { assert!(n > 1); vec![xs.apply(&conv)] }", "{ assert!(self.n > 1); vec![xs.apply(&self.conv)] }", &[
-            "conv", "n",
-        ]);
+        check(
+            "|xs| { assert!(n > 1); vec![xs.apply(&conv)] }",
+            "{ assert!(self.n > 1); vec![xs.apply(&self.conv)] }",
+            &["conv", "n"],
+        );
         let closure: syn::ExprClosure = syn::parse_str("|xs| { println!(\"{n}\"); xs.relu() }").expect("a closure");
         assert_eq!(rewritten(&closure, &["n".to_owned()]).err().as_deref(), Some("n"));
     }

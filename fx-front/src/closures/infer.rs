@@ -164,7 +164,8 @@ impl Lowering<'_> {
                 if matches!(name.as_str(), "set_group" | "sub") {
                     return Some(receiver);
                 }
-                let makes = ["var", "zeros", "ones", "randn", "uniform", "kaiming", "normal", "orthogonal", "zeros_no_train"];
+                let makes =
+                    ["var", "zeros", "ones", "randn", "uniform", "kaiming", "normal", "orthogonal", "zeros_no_train"];
                 let is_tensor = makes.iter().any(|prefix| name.starts_with(prefix));
                 is_tensor.then(|| parse_quote!(::fx_runtime::Tensor))
             }

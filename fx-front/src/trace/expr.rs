@@ -72,9 +72,8 @@ impl Tracer<'_> {
             fields.push(format!("{member}: {}", self.spell_exactly(&value, &mut args, span)?));
         }
         let written = literal.path.to_token_stream().to_string();
-        let ty = syn::parse_str::<syn::Type>(&written).map_or(Ty::Unknown, |ty| {
-            self.index.ty(self.module(), self.function().owner.as_ref(), &ty)
-        });
+        let ty = syn::parse_str::<syn::Type>(&written)
+            .map_or(Ty::Unknown, |ty| self.index.ty(self.module(), self.function().owner.as_ref(), &ty));
         let template = format!("{path} {{ {} }}", fields.join(", "));
         Ok(self.host(&template, args, "made", ty, span))
     }

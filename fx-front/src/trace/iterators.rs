@@ -157,7 +157,9 @@ fn listed(expr: &Expr) -> Option<&Expr> {
 fn mapped(expr: &Expr) -> Option<Mapped<'_>> {
     let Expr::MethodCall(call) = expr else { return None };
     match call.args.first() {
-        Some(Expr::Closure(closure)) if call.method == "map" && is_plain_closure(closure, 1) && is_chain(&call.receiver) => {
+        Some(Expr::Closure(closure))
+            if call.method == "map" && is_plain_closure(closure, 1) && is_chain(&call.receiver) =>
+        {
             Some(Mapped { over: &call.receiver, pat: plain(&closure.inputs[0]), body: &closure.body })
         }
         _ => None,
@@ -190,5 +192,11 @@ fn is_chain(expr: &Expr) -> bool {
 }
 
 fn name(ident: &Ident) -> syn::Pat {
-    syn::Pat::Ident(syn::PatIdent { attrs: Vec::new(), by_ref: None, mutability: None, ident: ident.clone(), subpat: None })
+    syn::Pat::Ident(syn::PatIdent {
+        attrs: Vec::new(),
+        by_ref: None,
+        mutability: None,
+        ident: ident.clone(),
+        subpat: None,
+    })
 }

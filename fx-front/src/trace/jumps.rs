@@ -88,8 +88,7 @@ impl Rewrite<'_> {
     }
 
     fn continued(&mut self, stmts: &[Stmt], rest: &[Stmt]) -> Option<Vec<Stmt>> {
-        let leaves =
-            matches!(stmts.last(), Some(Stmt::Expr(Expr::Break(_) | Expr::Continue(_) | Expr::Return(_), _)));
+        let leaves = matches!(stmts.last(), Some(Stmt::Expr(Expr::Break(_) | Expr::Continue(_) | Expr::Return(_), _)));
         if leaves {
             return self.statements(stmts);
         }

@@ -33,8 +33,7 @@ impl Tracer<'_> {
             syn::ReturnType::Default => Ty::Tuple(Vec::new()),
         };
         let effect = if fx.pure.is_present() { Effect::Pure } else { Effect::Io };
-        let code =
-            Code { template: format!("{head}({})", spelled.join(", ")), effect, fallible: false, opaque: None };
+        let code = Code { template: format!("{head}({})", spelled.join(", ")), effect, fallible: false, opaque: None };
         let is_result = matches!(ty, Ty::Result(_));
         let label = receiver.map_or(String::new(), |receiver| self.label_of(receiver, ""));
         let name = callee.sig.ident.to_string();
@@ -47,13 +46,7 @@ impl Tracer<'_> {
     }
 
     /// The function as generated code names it.
-    fn callee(
-        &mut self,
-        function: usize,
-        receiver: Option<&Val>,
-        nodes: &mut Vec<Arg>,
-        span: Span,
-    ) -> Result<String> {
+    fn callee(&mut self, function: usize, receiver: Option<&Val>, nodes: &mut Vec<Arg>, span: Span) -> Result<String> {
         let callee = &self.index.fns[function];
         let name = &callee.sig.ident;
         let home = self.frames.first().map_or("crate", |frame| self.index.fns[frame.function].module.as_str());
@@ -80,7 +73,10 @@ impl Tracer<'_> {
     fn argument(&mut self, value: &Val, ty: &syn::Type, nodes: &mut Vec<Arg>, span: Span) -> Result<String> {
         let borrows = ty.to_token_stream().into_iter().any(|token| token.to_string() == "&");
         match value {
-            Val::Some(inner) => Ok(format!("Some({})", if borrows { self.borrowed(inner, nodes, span)? } else { self.spell_owned(inner, nodes, span)? })),
+            Val::Some(inner) => Ok(format!(
+                "Some({})",
+                if borrows { self.borrowed(inner, nodes, span)? } else { self.spell_owned(inner, nodes, span)? }
+            )),
             value if matches!(ty, syn::Type::Reference(_)) => self.borrowed(value, nodes, span),
             value => self.spell_owned(value, nodes, span).map(|text| text.trim_start_matches('&').to_owned()),
         }

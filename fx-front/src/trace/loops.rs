@@ -20,11 +20,7 @@ impl Tracer<'_> {
     }
 
     /// Traces a loop with the flag declared that a `break` of it sets.
-    fn stopping(
-        &mut self,
-        flag: Option<&syn::Ident>,
-        trace: &mut dyn FnMut(&mut Self) -> Result<Val>,
-    ) -> Result<Val> {
+    fn stopping(&mut self, flag: Option<&syn::Ident>, trace: &mut dyn FnMut(&mut Self) -> Result<Val>) -> Result<Val> {
         let Some(flag) = flag else { return trace(self) };
         self.env.open();
         self.env.declare(&flag.to_string(), Val::Lit(Arg::Bool(false), Ty::Rust("bool".to_owned())));

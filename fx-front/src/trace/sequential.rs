@@ -52,7 +52,9 @@ impl Tracer<'_> {
                 }
                 layer => {
                     let at = if position < repeat { At::Front(position) } else { At::Back(behind) };
-                    self.one(&Run { module, train, span }, layer, xs, &mut |tracer, ty| tracer.layer(module, &at, ty, span))?
+                    self.one(&Run { module, train, span }, layer, xs, &mut |tracer, ty| {
+                        tracer.layer(module, &at, ty, span)
+                    })?
                 }
             };
         }

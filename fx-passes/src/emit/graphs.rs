@@ -62,7 +62,9 @@ impl Emitter<'_> {
         for (param, input) in signature.params.iter().zip(&inputs) {
             let name = param_name(param);
             match input {
-                Input::Fixed => handed.extend(param.fixed.as_ref().map(|known| super::value::literal(known, &|_| Value::owned("")))),
+                Input::Fixed => {
+                    handed.extend(param.fixed.as_ref().map(|known| super::value::literal(known, &|_| Value::owned(""))))
+                }
                 Input::Optional => handed.push("None".to_owned()),
                 Input::Tensor => {
                     examples.push(format!("let {name} = self.frame.example({name}.clone())?;"));

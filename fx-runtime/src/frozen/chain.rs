@@ -117,10 +117,12 @@ fn row(layers: &dyn Layers, parts: &[Part<'_>], at: usize, then: &dyn Fn(usize) 
             fits.then(|| one(Matched::Layer(at), at + 1)).flatten()
         }
         Part::Repeat(inner) => repeat(layers, inner, rest, (at, then), Vec::new()),
-        Part::Optional(inner) => branch(inner, &|turn| Matched::Turns(vec![turn]))
-            .or_else(|| one(Matched::Turns(Vec::new()), at)),
-        Part::Either(a, b) => branch(a, &|turn| Matched::Branch(true, turn))
-            .or_else(|| branch(b, &|turn| Matched::Branch(false, turn))),
+        Part::Optional(inner) => {
+            branch(inner, &|turn| Matched::Turns(vec![turn])).or_else(|| one(Matched::Turns(Vec::new()), at))
+        }
+        Part::Either(a, b) => {
+            branch(a, &|turn| Matched::Branch(true, turn)).or_else(|| branch(b, &|turn| Matched::Branch(false, turn)))
+        }
     }
 }
 
@@ -183,7 +185,8 @@ mod tests {
     #[test]
     fn nested_loops_and_options_come_apart() {
         // conv, perhaps norm, relu, any number of times, then pool; all of that any number of times.
-        let form = [Part::Repeat(&[Part::Repeat(&[A, Part::Optional(&[B]), Part::Closure("1")]), Part::Closure("2")]), C];
+        let form =
+            [Part::Repeat(&[Part::Repeat(&[A, Part::Optional(&[B]), Part::Closure("1")]), Part::Closure("2")]), C];
         let turn = Turn::of(&Text::new("a12ab1a12c"), &form).expect("it is of the form");
         let outer = turn.turns(0);
         assert_eq!(outer.iter().map(|turn| turn.turns(0).len()).collect::<Vec<_>>(), [1, 2]);

@@ -63,9 +63,9 @@ pub use recurrent::{GRU, LSTM, gru, lstm};
 pub use sequential::{Sequential, SequentialT, seq, seq_t};
 pub use shape::{Flatten, Identity, flatten, identity};
 pub use spatial::Spatial;
-pub(crate) use stack::Stack;
 #[doc(hidden)]
 pub use stack::Closure;
+pub(crate) use stack::Stack;
 
 #[cfg(test)]
 mod tests;

@@ -12,8 +12,8 @@ use tch::{TchError, Tensor};
 use super::layer::sealed::{Freezable, Place};
 use super::{Func, FuncT, Layer, Module as _, ModuleT};
 use crate::Error;
-use crate::frozen::{Loader, Saver, State};
 use crate::frozen::chain::{Layers, Part, Turn};
+use crate::frozen::{Loader, Saver, State};
 use crate::module::{Module, Visitor};
 use crate::registry::Registration;
 

@@ -347,7 +347,8 @@ mod tests {
 
     #[test]
     fn options_of_the_tracer() {
-        let make = |p: &nn::Path| Kept { inner: Mlp::new(p, &[4, 4]), fc: nn::linear(p / "fc", 4, 4, Default::default()) };
+        let make =
+            |p: &nn::Path| Kept { inner: Mlp::new(p, &[4, 4]), fc: nn::linear(p / "fc", 4, 4, Default::default()) };
         agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
         let make = |p: &nn::Path| Special { fc: nn::linear(p, 4, 4, Default::default()) };
         agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs, true, 2.0, None));

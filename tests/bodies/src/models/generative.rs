@@ -118,16 +118,20 @@ pub struct CrossAttention {
 impl CrossAttention {
     fn heads_to_batch(&self, xs: &Tensor) -> Tensor {
         let (batch, seq, dim) = xs.size3().unwrap();
-        xs.reshape([batch, seq, self.heads, dim / self.heads])
-            .permute([0, 2, 1, 3])
-            .reshape([batch * self.heads, seq, dim / self.heads])
+        xs.reshape([batch, seq, self.heads, dim / self.heads]).permute([0, 2, 1, 3]).reshape([
+            batch * self.heads,
+            seq,
+            dim / self.heads,
+        ])
     }
 
     fn batch_to_heads(&self, xs: &Tensor) -> Tensor {
         let (batch, seq, dim) = xs.size3().unwrap();
-        xs.reshape([batch / self.heads, self.heads, seq, dim])
-            .permute([0, 2, 1, 3])
-            .reshape([batch / self.heads, seq, dim * self.heads])
+        xs.reshape([batch / self.heads, self.heads, seq, dim]).permute([0, 2, 1, 3]).reshape([
+            batch / self.heads,
+            seq,
+            dim * self.heads,
+        ])
     }
 }
 
@@ -170,10 +174,12 @@ pub struct Coupling {
 
 impl Coupling {
     fn new(p: &nn::Path, flip: bool) -> Self {
-        let net = nn::seq()
-            .add(nn::linear(p / "0", 2, 8, Default::default()))
-            .add_fn(|xs| xs.tanh())
-            .add(nn::linear(p / "2", 8, 4, Default::default()));
+        let net = nn::seq().add(nn::linear(p / "0", 2, 8, Default::default())).add_fn(|xs| xs.tanh()).add(nn::linear(
+            p / "2",
+            8,
+            4,
+            Default::default(),
+        ));
         Coupling { net, flip }
     }
 
@@ -248,7 +254,8 @@ mod tests {
         agree!(Vae::new, [randn(&[3, 12])], |net, xs| net.forward(xs));
         let make = |p: &nn::Path| Flow { layers: (0..3).map(|i| Coupling::new(&(p / i), i % 2 == 1)).collect() };
         agree!(make, [randn(&[3, 4])], |net, xs| net.forward(xs));
-        let make = |p: &nn::Path| Sampler { model: nn::linear(p, 4, 4, Default::default()), betas: vec![0.1, 0.2, 0.3] };
+        let make =
+            |p: &nn::Path| Sampler { model: nn::linear(p, 4, 4, Default::default()), betas: vec![0.1, 0.2, 0.3] };
         agree!(make, [randn(&[3, 4])], |net, xs| net.forward(xs));
     }
 

@@ -87,11 +87,8 @@ impl Heads {
 
     fn forward(&self, q: &Tensor, kv: &Tensor, mask: Option<&Tensor>, train: bool) -> Tensor {
         let size = q.size();
-        let (q, k, v) = (
-            self.split(&self.q.forward(q)),
-            self.split(&self.k.forward(kv)),
-            self.split(&self.v.forward(kv)),
-        );
+        let (q, k, v) =
+            (self.split(&self.q.forward(q)), self.split(&self.k.forward(kv)), self.split(&self.v.forward(kv)));
         let d = *q.size().last().unwrap() as f64;
         let mut scores = q.matmul(&k.transpose(-2, -1)) / d.sqrt();
         if let Some(mask) = mask {
@@ -476,7 +473,8 @@ mod tests {
             end: 2,
         };
         for limit in [0, 3, 20] {
-            agree!(make, [Tensor::from_slice(&[1i64]), Tensor::from_slice(&[0i64, 3])], |net, xs| net.forward(xs, limit));
+            agree!(make, [Tensor::from_slice(&[1i64]), Tensor::from_slice(&[0i64, 3])], |net, xs| net
+                .forward(xs, limit));
         }
         let make = |p: &nn::Path| Cached {
             q: nn::linear(p / "q", 8, 8, Default::default()),

@@ -418,7 +418,10 @@ mod tests {
     #[test]
     fn a_stop_in_the_middle() {
         for levels in [0, 2, 5] {
-            let make = |p: &nn::Path| Depth { blocks: (0..3).map(|i| nn::conv2d(p / i, 4, 4, 3, same())).collect(), drop: 0.1 };
+            let make = |p: &nn::Path| Depth {
+                blocks: (0..3).map(|i| nn::conv2d(p / i, 4, 4, 3, same())).collect(),
+                drop: 0.1,
+            };
             agree!(make, [randn(&[2, 4, 6, 6])], |net, xs| net.forward_t(xs, levels, false));
         }
     }
