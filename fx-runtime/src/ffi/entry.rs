@@ -134,7 +134,7 @@ pub(super) fn abi_version() -> Option<u64> {
 
 /// The address of a symbol in the libraries that were loaded when the program started.
 #[cfg(unix)]
-fn symbol(name: &'static str) -> Option<*mut c_void> {
+pub(super) fn symbol(name: &'static str) -> Option<*mut c_void> {
     let name = CStr::from_bytes_with_nul(name.as_bytes()).ok()?;
     // SAFETY: `name` ends in NUL, and RTLD_DEFAULT asks for the global search order.
     let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
@@ -142,7 +142,7 @@ fn symbol(name: &'static str) -> Option<*mut c_void> {
 }
 
 #[cfg(not(unix))]
-fn symbol(_: &'static str) -> Option<*mut c_void> {
+pub(super) fn symbol(_: &'static str) -> Option<*mut c_void> {
     None
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tch::{Device, Kind, Tensor};
 
 use super::layout::is_channels_last;
-use super::select::{CpuDtypes, Site};
+use super::select::{Cpu, Site};
 use super::{Act, Param};
 use crate::cuda::{Example, GraphReport, Graphs};
 use crate::ffi::cuda;
@@ -59,7 +59,7 @@ impl Frame {
             return Err(Error::Unsupported { what, help: "choose a floating-point dtype".to_owned() });
         }
         let memory_format = options.memory_format.resolve(device, kind);
-        let cpu = CpuDtypes::of_this_machine();
+        let cpu = Cpu::of_this_machine();
         let site = Site { device, kind, memory_format, backend: options.backend, cpu };
         let graphs = Graphs::of(options, device).map(Arc::new);
         Ok(Self { model: name, site, taint: Taint::default(), graphs })

@@ -7,16 +7,17 @@ use tch::{TchError, Tensor};
 use super::accepts::Accepts;
 use super::frame::Taint;
 use super::select::LinearChoice;
+use super::tail::RowTail;
 use super::{Act, Frame, Leaf, Param, fold};
 use crate::Error;
-use crate::ffi::{Facts, MAX_RANK, PackedLinear, PostOp};
+use crate::ffi::{Facts, MAX_RANK, PackedGemm, PackedLinear, PostOp};
 use crate::nn::BatchNorm;
 
 /// `act(x wᵀ + b)` over the last axis of an input of any rank from 1.
 pub struct Linear {
     kernel: Kernel,
     act: Act,
-    /// The activation in the fused kernel; none where it cannot be fused.
+    /// The activation in oneDNN's kernel; none where it cannot be fused.
     post: Option<PostOp>,
     taint: Taint,
     accepts: Accepts,
@@ -34,6 +35,7 @@ struct Apart {
 }
 
 enum Kernel {
+    Mkl { gemm: PackedGemm, bias: Option<Box<[f32]>> },
     OneDnn(PackedLinear),
     CublasLt { plain: Plain, transposed: Param },
     Composed(Plain),
@@ -113,11 +115,15 @@ impl Linear {
             return Ok(self.act.apply(apart.run(x)?.f_add(other)?)?);
         }
         let same = self.is_like_result(other, &facts);
-        if let Kernel::OneDnn(packed) = &self.kernel
-            && same
-            && is_direct(&facts)
-        {
-            return Ok(self.act.apply(packed.run_add(x, other)?)?);
+        match &self.kernel {
+            Kernel::Mkl { gemm, bias } if same && !facts.sizes().contains(&0) => {
+                let tail = RowTail { bias: bias.as_deref(), act: self.act };
+                return Ok(gemm.run(x, &result_sizes(&facts, self.shape[0]), Some(other), &tail)?);
+            }
+            Kernel::OneDnn(packed) if same && is_direct(&facts) => {
+                return Ok(self.act.apply(packed.run_add(x, other)?)?);
+            }
+            _ => {}
         }
         let mut y = self.multiply(x, &facts, Act::None)?;
         let sum = if same { y.f_add_(other)? } else { y.f_add(other)? };
@@ -141,6 +147,13 @@ impl Linear {
 
     fn multiply(&self, x: &Tensor, facts: &Facts, act: Act) -> Result<Tensor, TchError> {
         match &self.kernel {
+            Kernel::Mkl { gemm, bias } => {
+                if facts.sizes().contains(&0) {
+                    return without_work(x, facts, self.shape[0]);
+                }
+                let tail = RowTail { bias: bias.as_deref(), act };
+                gemm.run(x, &result_sizes(facts, self.shape[0]), None, &tail)
+            }
             Kernel::OneDnn(packed) => {
                 if facts.sizes().contains(&0) {
                     return without_work(x, facts, self.shape[0]);
@@ -176,17 +189,28 @@ fn is_direct(facts: &Facts) -> bool {
     facts.sizes().len() > 1 && !facts.sizes().contains(&0)
 }
 
-/// The empty result for an input without elements.
-fn without_work(x: &Tensor, facts: &Facts, out: i64) -> Result<Tensor, TchError> {
+/// The shape of the result: the input's with another last axis.
+fn result_sizes(facts: &Facts, out: i64) -> Vec<i64> {
     let mut sizes = facts.sizes().to_vec();
     if let Some(last) = sizes.last_mut() {
         *last = out;
     }
-    Tensor::f_zeros(sizes, (x.f_kind()?, x.device()))
+    sizes
+}
+
+/// The empty result for an input without elements.
+fn without_work(x: &Tensor, facts: &Facts, out: i64) -> Result<Tensor, TchError> {
+    Tensor::f_zeros(result_sizes(facts, out), (x.f_kind()?, x.device()))
 }
 
 impl Kernel {
     fn pack(choice: LinearChoice, weight: &Tensor, bias: Option<&Tensor>) -> Result<Self, Error> {
+        if choice == LinearChoice::Mkl
+            && let Some(gemm) = PackedGemm::pack(weight)
+        {
+            let bias = bias.map(Vec::<f32>::try_from).transpose()?.map(Vec::into_boxed_slice);
+            return Ok(Self::Mkl { gemm: gemm?, bias });
+        }
         if choice == LinearChoice::OneDnn
             && let Some(packed) = PackedLinear::pack(weight, bias)
         {
@@ -195,12 +219,13 @@ impl Kernel {
         let plain = Plain { weight: Param::copied(weight)?, bias: bias.map(Param::copied).transpose()? };
         Ok(match choice {
             LinearChoice::CublasLt => Self::CublasLt { transposed: Param::new(plain.weight.f_tr()?), plain },
-            LinearChoice::OneDnn | LinearChoice::Composed => Self::Composed(plain),
+            _ => Self::Composed(plain),
         })
     }
 
     fn name(&self) -> &'static str {
         match self {
+            Self::Mkl { .. } => "MKL",
             Self::OneDnn(_) => "oneDNN",
             Self::CublasLt { .. } => "cuBLASLt",
             Self::Composed(_) => "ATen",
@@ -217,11 +242,7 @@ impl Plain {
         let columns = weight.size()[0];
         let rows = x.f_reshape([-1, columns])?;
         let y = bias.f_internal_addmm_activation(&rows, weight, act == Act::GeluTanh)?;
-        let mut sizes = facts.sizes().to_vec();
-        if let Some(last) = sizes.last_mut() {
-            *last = out;
-        }
-        y.f_reshape(sizes)
+        y.f_reshape(result_sizes(facts, out))
     }
 }
 
@@ -274,6 +295,8 @@ mod tests {
         for act in EVERY_ACT {
             compare(Kind::Float, &randn(&[10, 512], Kind::Float), 384, true, act);
             compare(Kind::Float, &randn(&[3, 32], Kind::Float), 8, false, act);
+            // Enough rows for every thread.
+            compare(Kind::Float, &randn(&[67, 256], Kind::Float), 300, true, act);
         }
     }
 

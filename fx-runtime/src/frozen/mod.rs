@@ -27,9 +27,11 @@ mod frame;
 mod layout;
 mod leaf;
 mod linear;
+mod math;
 pub mod prelude;
 mod select;
 mod state;
+mod tail;
 mod window;
 
 #[cfg(test)]

@@ -13,6 +13,9 @@ use crate::{Backend, MemoryFormat};
 /// from 256² on, up to 2.4 times; with one row they lose up to 7 µs at 384² and win from 512 × 1000 on.
 const PACKED_LINEAR_FROM: i64 = 1 << 17;
 
+/// MKL's call costs no more than ATen's; its block has megabytes of addresses, which small weights are not worth.
+const MKL_LINEAR_FROM: i64 = 1 << 14;
+
 /// What is known about a layer when it is packed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Site {
@@ -20,19 +23,23 @@ pub(super) struct Site {
     pub(super) kind: Kind,
     pub(super) memory_format: MemoryFormat,
     pub(super) backend: Backend,
-    pub(super) cpu: CpuDtypes,
+    pub(super) cpu: Cpu,
 }
 
-/// What oneDNN computes in on this CPU besides f32.
+/// What the CPU's kernels can do besides oneDNN in f32.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct CpuDtypes {
+pub(super) struct Cpu {
+    /// oneDNN computes in bf16.
     pub(super) bf16: bool,
+    /// oneDNN computes in f16.
     pub(super) f16: bool,
+    /// MKL multiplies with packed weights, and is at home on this CPU.
+    pub(super) mkl: bool,
 }
 
-impl CpuDtypes {
+impl Cpu {
     pub(super) fn of_this_machine() -> Self {
-        Self { bf16: ops::onednn_has_bf16(), f16: ops::onednn_has_f16() }
+        Self { bf16: ops::onednn_has_bf16(), f16: ops::onednn_has_f16(), mkl: crate::ffi::mkl_is_available() }
     }
 }
 
@@ -50,6 +57,8 @@ pub(super) enum ConvChoice {
 /// Kernels of a linear layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LinearChoice {
+    /// MKL, packed weight, then bias, addition and activation in one pass.
+    Mkl,
     /// oneDNN, packed weight, activation or addition fused.
     OneDnn,
     /// cuBLAS with bias and activation fused.
@@ -69,6 +78,10 @@ impl Site {
             }
     }
 
+    fn mkl(&self) -> bool {
+        self.device == Device::Cpu && self.kind == Kind::Float && self.cpu.mkl
+    }
+
     fn on_cuda(&self) -> bool {
         matches!(self.device, Device::Cuda(_)) && matches!(self.kind, Kind::Float | Kind::Half | Kind::BFloat16)
     }
@@ -85,6 +98,7 @@ impl Site {
     /// For a linear layer with a weight of so many elements.
     pub(super) fn linear(&self, elements: i64, has_bias: bool, act: Act) -> LinearChoice {
         match self.backend {
+            Backend::Best if self.mkl() && elements >= MKL_LINEAR_FROM => LinearChoice::Mkl,
             Backend::Best if self.onednn() && elements >= PACKED_LINEAR_FROM => LinearChoice::OneDnn,
             // cuBLASLt's GELU is the tanh approximation.
             Backend::Best if self.on_cuda() && has_bias && matches!(act, Act::Relu | Act::GeluTanh) => {
@@ -100,7 +114,7 @@ mod tests {
     use super::*;
 
     fn site(device: Device, kind: Kind) -> Site {
-        let cpu = CpuDtypes { bf16: true, f16: false };
+        let cpu = Cpu { bf16: true, f16: false, mkl: false };
         Site { device, kind, memory_format: MemoryFormat::ChannelsLast, backend: Backend::Best, cpu }
     }
 

@@ -1,0 +1,112 @@
+//! libtorch's own threads for loops of ours: the OpenMP team that its kernels use, so that the two never compete.
+//!
+//! libtorch's `parallel_for` is an OpenMP parallel region, and so is one that is opened here through `GOMP_parallel`,
+//! the entry point of libgomp (libomp has it too) that compilers emit calls to. `set_num_threads` governs both. Where
+//! there is no such entry point loops run on the calling thread alone.
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::sync::OnceLock;
+
+use super::entry::symbol;
+
+type Region = unsafe extern "C" fn(*mut c_void);
+
+#[derive(Clone, Copy)]
+struct OpenMp {
+    parallel: unsafe extern "C" fn(Region, *mut c_void, c_uint, c_uint),
+    max_threads: unsafe extern "C" fn() -> c_int,
+    team_size: unsafe extern "C" fn() -> c_int,
+    member: unsafe extern "C" fn() -> c_int,
+    in_parallel: unsafe extern "C" fn() -> c_int,
+}
+
+fn openmp() -> Option<&'static OpenMp> {
+    static OPENMP: OnceLock<Option<OpenMp>> = OnceLock::new();
+    OPENMP
+        .get_or_init(|| {
+            let number = |name| {
+                // SAFETY: these functions of the OpenMP standard take nothing and return an int.
+                symbol(name)
+                    .map(|found| unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> c_int>(found) })
+            };
+            // SAFETY: `GOMP_parallel(void (*)(void*), void*, unsigned, unsigned)`, stable since GCC 4.9.
+            let parallel = symbol("GOMP_parallel\0").map(|found| unsafe {
+                std::mem::transmute::<*mut c_void, unsafe extern "C" fn(Region, *mut c_void, c_uint, c_uint)>(found)
+            })?;
+            Some(OpenMp {
+                parallel,
+                max_threads: number("omp_get_max_threads\0")?,
+                team_size: number("omp_get_num_threads\0")?,
+                member: number("omp_get_thread_num\0")?,
+                in_parallel: number("omp_in_parallel\0")?,
+            })
+        })
+        .as_ref()
+}
+
+/// How many threads [`for_each_part`] may use, the caller's among them.
+pub(crate) fn threads() -> usize {
+    let Some(openmp) = openmp() else { return 1 };
+    // SAFETY: both only read the settings of the calling thread.
+    let (inside, threads) = unsafe { ((openmp.in_parallel)(), (openmp.max_threads)()) };
+    if inside != 0 { 1 } else { usize::try_from(threads).unwrap_or(1).max(1) }
+}
+
+/// Calls `work` once with each number below `parts`, on as many threads as there are. A panic of `work` ends the program.
+pub(crate) fn for_each_part<F: Fn(usize) + Sync>(parts: usize, work: &F) {
+    let team = threads().min(parts);
+    let (Some(openmp), true) = (openmp(), team > 1) else {
+        (0..parts).for_each(work);
+        return;
+    };
+    let shared = Shared { parts, work, openmp };
+    let team = c_uint::try_from(team).unwrap_or(1);
+    // SAFETY: `region::<F>` takes the pointer for what it is, a `Shared<F>` that lives until the call returns, which is
+    // after every thread has left the region; `F` is `Sync`. A panic does not unwind out of an `extern "C"` function.
+    unsafe { (openmp.parallel)(region::<F>, (&raw const shared).cast_mut().cast(), team, 0) };
+}
+
+struct Shared<'a, F> {
+    parts: usize,
+    work: &'a F,
+    openmp: &'a OpenMp,
+}
+
+unsafe extern "C" fn region<F: Fn(usize) + Sync>(shared: *mut c_void) {
+    // SAFETY: `for_each_part` hands in a `Shared<F>` that outlives the region; all threads only read it.
+    let shared = unsafe { &*shared.cast::<Shared<'_, F>>() };
+    // SAFETY: both only read which thread of which team is asking. The team may be smaller than asked for.
+    let (member, team) = unsafe { ((shared.openmp.member)(), (shared.openmp.team_size)()) };
+    let first = usize::try_from(member).unwrap_or(0);
+    let step = usize::try_from(team).unwrap_or(1).max(1);
+    (first..shared.parts).step_by(step).for_each(shared.work);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn every_part_is_done_once() {
+        for parts in [0, 1, 2, 3, 100] {
+            let done: Vec<AtomicUsize> = (0..parts).map(|_| AtomicUsize::new(0)).collect();
+            for_each_part(parts, &|part| {
+                done[part].fetch_add(1, Ordering::Relaxed);
+            });
+            assert!(done.iter().all(|count| count.load(Ordering::Relaxed) == 1));
+        }
+    }
+
+    #[test]
+    fn a_region_inside_a_region_stays_on_its_thread() {
+        let inner = AtomicUsize::new(0);
+        for_each_part(2, &|_| {
+            for_each_part(3, &|_| {
+                inner.fetch_add(1, Ordering::Relaxed);
+            })
+        });
+        assert_eq!(inner.load(Ordering::Relaxed), 6);
+    }
+}

@@ -1,0 +1,105 @@
+//! What follows a matrix product row by row: bias, addition and activation in one pass over memory.
+//!
+//! Unlike the fused kernels of oneDNN these loops keep NaN: a comparison that fails leaves the value as it is.
+
+#![allow(clippy::inline_always, reason = "only what is inlined into a vectorised body is vectorised")]
+
+use super::Act;
+use super::math::{at_least, at_most, exp, gelu, gelu_tanh, sigmoid, tanh};
+use crate::ffi::Tail;
+
+/// `act(row + bias + other)` for every row.
+#[derive(Debug)]
+pub(super) struct RowTail<'a> {
+    /// As long as a row.
+    pub(super) bias: Option<&'a [f32]>,
+    pub(super) act: Act,
+}
+
+impl Tail for RowTail<'_> {
+    fn is_nothing(&self) -> bool {
+        self.bias.is_none() && self.act == Act::None
+    }
+
+    #[inline(always)]
+    fn finish(&self, rows: &mut [f32], other: Option<&[f32]>) {
+        match self.act {
+            Act::None => self.each(rows, other, Same),
+            Act::Relu => self.each(rows, other, Relu),
+            Act::Relu6 => self.each(rows, other, Clamp(0.0, 6.0)),
+            Act::HardSwish => self.each(rows, other, HardSwish),
+            Act::Silu => self.each(rows, other, Silu),
+            Act::Sigmoid => self.each(rows, other, Sigmoid),
+            Act::Tanh => self.each(rows, other, Tanh),
+            Act::Gelu => self.each(rows, other, Gelu),
+            Act::GeluTanh => self.each(rows, other, GeluTanh),
+            Act::LeakyRelu(slope) => self.each(rows, other, LeakyRelu(slope as f32)),
+            Act::Clamp(low, high) => self.each(rows, other, Clamp(low as f32, high as f32)),
+        }
+    }
+}
+
+/// A function of one number. A type of its own and no closure, because closures cannot be made to be inlined.
+trait Map {
+    fn map(&self, x: f32) -> f32;
+}
+
+macro_rules! maps {
+    ($($name:ident $(($($field:ident),*))? = |$x:ident| $body:expr;)*) => {$(
+        struct $name $(($(maps!(@f32 $field)),*))?;
+
+        impl Map for $name {
+            #[inline(always)]
+            fn map(&self, $x: f32) -> f32 {
+                $(let &Self($($field),*) = self;)?
+                $body
+            }
+        }
+    )*};
+    (@f32 $field:ident) => { f32 };
+}
+
+maps! {
+    Same = |x| x;
+    Relu = |x| at_least(x, 0.0);
+    Clamp(low, high) = |x| at_most(at_least(x, low), high);
+    HardSwish = |x| x * at_most(at_least(x + 3.0, 0.0), 6.0) / 6.0;
+    Silu = |x| x / (1.0 + exp(-x));
+    Sigmoid = |x| sigmoid(x);
+    Tanh = |x| tanh(x);
+    Gelu = |x| gelu(x);
+    GeluTanh = |x| gelu_tanh(x);
+    LeakyRelu(slope) = |x| if x > 0.0 { x } else { x * slope };
+}
+
+impl RowTail<'_> {
+    #[inline(always)]
+    fn each(&self, rows: &mut [f32], other: Option<&[f32]>, f: impl Map) {
+        let length = self.bias.map_or(rows.len(), <[f32]>::len);
+        for (start, row) in rows.chunks_exact_mut(length).enumerate() {
+            let other = other.map(|other| &other[start * length..][..length]);
+            match (self.bias, other) {
+                (None, None) => {
+                    for y in row {
+                        *y = f.map(*y);
+                    }
+                }
+                (None, Some(other)) => {
+                    for (y, o) in row.iter_mut().zip(other) {
+                        *y = f.map(*y + o);
+                    }
+                }
+                (Some(bias), None) => {
+                    for (y, b) in row.iter_mut().zip(bias) {
+                        *y = f.map(*y + b);
+                    }
+                }
+                (Some(bias), Some(other)) => {
+                    for ((y, b), o) in row.iter_mut().zip(bias).zip(other) {
+                        *y = f.map(*y + b + o);
+                    }
+                }
+            }
+        }
+    }
+}
