@@ -112,6 +112,17 @@ pub(crate) trait Tail: Sync {
     fn finish(&self, rows: &mut [f32], other: Option<&[f32]>);
 }
 
+/// The product is the result.
+struct Nothing;
+
+impl Tail for Nothing {
+    fn is_nothing(&self) -> bool {
+        true
+    }
+
+    fn finish(&self, _: &mut [f32], _: Option<&[f32]>) {}
+}
+
 /// A weight `[out, in]` of f32 in MKL's own layout.
 #[derive(Debug)]
 pub(crate) struct PackedGemm {
@@ -121,7 +132,7 @@ pub(crate) struct PackedGemm {
 }
 
 impl PackedGemm {
-    /// Packs a weight `[out, in]` of f32 on the CPU, of any strides; none where MKL is not there, or the weight is empty
+    /// Packs a finite weight `[out, in]` of f32 on the CPU, of any strides; none where MKL is not there, or the weight is empty
     /// or too large for it.
     pub(crate) fn pack(weight: &Tensor) -> Option<Result<Self, TchError>> {
         let mkl = mkl()?;
@@ -150,6 +161,13 @@ impl PackedGemm {
             (mkl.pack)(ROW_MAJOR, RIGHT_MATRIX, order, ROWS, out, columns, 1.0, source, stride, block.as_mut_ptr());
         }
         Some(Ok(Self { block, columns, out }))
+    }
+
+    /// The weight `[out, in]` as it was packed: the product with a unit matrix, which is exact for finite weights.
+    pub(crate) fn dense_weight(&self) -> Result<Tensor, TchError> {
+        let (columns, out) = (i64::from(self.columns), i64::from(self.out));
+        let unit = Tensor::f_eye(columns, (tch::Kind::Float, tch::Device::Cpu))?;
+        self.run(&unit, &[columns, out], None, &Nothing)?.f_tr()?.f_contiguous()
     }
 
     /// `tail(x wᵀ, other)`; `x` is f32 of shape `[.., in]` on the CPU with at least one element, `other` f32 of the

@@ -127,6 +127,11 @@ impl Frame {
         &self.site
     }
 
+    /// Whether a weight that was placed so far is not finite.
+    pub(super) fn is_tainted(&self) -> bool {
+        self.taint.0.load(Ordering::Relaxed)
+    }
+
     pub(super) fn taint(&self) -> Taint {
         self.taint.clone()
     }

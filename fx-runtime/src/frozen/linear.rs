@@ -59,7 +59,7 @@ impl Linear {
         let bias = bias.map(|bias| frame.place(bias)).transpose()?;
         let shape = check_weight(&weight, bias.as_ref())?;
         let accepts = Accepts::new(1..=MAX_RANK, 0, shape[1], &weight)?;
-        let choice = frame.site().linear(shape[0] * shape[1], bias.is_some(), act);
+        let choice = frame.site().linear(shape[0] * shape[1], bias.is_some(), frame.is_tainted(), act);
         let kernel = Kernel::pack(choice, &weight, bias.as_ref())?;
         Ok(Self { kernel, act, post: act.post_op(), taint: frame.taint(), accepts, shape, apart: None })
     }

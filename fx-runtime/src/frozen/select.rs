@@ -95,10 +95,11 @@ impl Site {
         }
     }
 
-    /// For a linear layer with a weight of so many elements.
-    pub(super) fn linear(&self, elements: i64, has_bias: bool, act: Act) -> LinearChoice {
+    /// For a linear layer with a weight of so many elements; `tainted` if some weight of the model is not finite.
+    pub(super) fn linear(&self, elements: i64, has_bias: bool, tainted: bool, act: Act) -> LinearChoice {
         match self.backend {
-            Backend::Best if self.mkl() && elements >= MKL_LINEAR_FROM => LinearChoice::Mkl,
+            // A weight that is not finite could not be unpacked again.
+            Backend::Best if self.mkl() && !tainted && elements >= MKL_LINEAR_FROM => LinearChoice::Mkl,
             Backend::Best if self.onednn() && elements >= PACKED_LINEAR_FROM => LinearChoice::OneDnn,
             // cuBLASLt's GELU is the tanh approximation.
             Backend::Best if self.on_cuda() && has_bias && matches!(act, Act::Relu | Act::GeluTanh) => {
@@ -146,17 +147,23 @@ mod tests {
     #[test]
     fn linear_layers_by_size_and_device() {
         let (cpu, cuda) = (site(Device::Cpu, Kind::Float), site(Device::Cuda(1), Kind::BFloat16));
-        assert_eq!(cpu.linear(512 * 1000, true, Act::None), LinearChoice::OneDnn);
-        assert_eq!(cpu.linear(64 * 64, true, Act::Relu), LinearChoice::Composed);
-        assert_eq!(cuda.linear(64, true, Act::GeluTanh), LinearChoice::CublasLt);
-        assert_eq!(cuda.linear(64, true, Act::Gelu), LinearChoice::Composed);
-        assert_eq!(cuda.linear(64, false, Act::Relu), LinearChoice::Composed);
+        assert_eq!(cpu.linear(512 * 1000, true, false, Act::None), LinearChoice::OneDnn);
+        assert_eq!(cpu.linear(64 * 64, true, false, Act::Relu), LinearChoice::Composed);
+        let intel = Site { cpu: Cpu { mkl: true, ..cpu.cpu }, ..cpu };
+        assert_eq!(intel.linear(512 * 1000, true, false, Act::Gelu), LinearChoice::Mkl);
+        assert_eq!(intel.linear(512 * 1000, true, true, Act::Gelu), LinearChoice::OneDnn);
+        assert_eq!(intel.linear(64, true, false, Act::Relu), LinearChoice::Composed);
+        let half = Site { kind: Kind::BFloat16, ..intel };
+        assert_eq!(half.linear(512 * 1000, true, false, Act::None), LinearChoice::OneDnn);
+        assert_eq!(cuda.linear(64, true, false, Act::GeluTanh), LinearChoice::CublasLt);
+        assert_eq!(cuda.linear(64, true, false, Act::Gelu), LinearChoice::Composed);
+        assert_eq!(cuda.linear(64, false, false, Act::Relu), LinearChoice::Composed);
     }
 
     #[test]
     fn composed_means_composed() {
         let site = Site { backend: Backend::Composed, ..site(Device::Cpu, Kind::Float) };
         assert_eq!(site.conv(2, false, Act::Relu), ConvChoice::Composed);
-        assert_eq!(site.linear(1 << 20, true, Act::Relu), LinearChoice::Composed);
+        assert_eq!(site.linear(1 << 20, true, false, Act::Relu), LinearChoice::Composed);
     }
 }

@@ -9,14 +9,16 @@ use crate::frozen::{Act, Param};
 
 impl State for Linear {
     fn save(&self, to: &mut Saver) -> Result<()> {
+        let copied = |bias: &Param| bias.shallow_clone();
         let (weight, bias) = match &self.kernel {
-            Kernel::OneDnn(packed) => (packed.dense_weight()?, packed.bias()),
+            Kernel::Mkl { gemm, bias } => (gemm.dense_weight()?, bias.as_deref().map(Tensor::from_slice)),
+            Kernel::OneDnn(packed) => (packed.dense_weight()?, packed.bias().map(copied)),
             Kernel::CublasLt { plain, .. } | Kernel::Composed(plain) => {
-                (plain.weight.shallow_clone(), plain.bias.as_ref())
+                (plain.weight.shallow_clone(), plain.bias.as_ref().map(copied))
             }
         };
         to.field("weight", &weight)?;
-        to.field("bias", &bias.map(Param::tensor).map(Tensor::shallow_clone))?;
+        to.field("bias", &bias)?;
         to.field("act", &self.act)?;
         to.field("apart", &self.apart)
     }
