@@ -78,6 +78,7 @@ pub(super) const ROWS: &[OpRow] = &[
     row("conv2d", &["conv2d"], Contraction, "a 2-d convolution").function(),
     row("conv3d", &["conv3d"], Contraction, "a 3-d convolution").function(),
     row("linear", &["linear"], Contraction, "x * weight^T + bias, then `add` if given, then `act`").function(),
+    row("product", &[], Contraction, "x * weight + bias, then `add` if given, then `act`"),
     row("matmul", &["matmul"], Contraction, "the matrix product over the last two axes").function(),
     // Reductions and pooling.
     row("softmax", &["softmax"], Reduction, "exp(x) / sum(exp(x)) along one axis"),

@@ -67,7 +67,7 @@ impl Fold {
     /// The layer that the batch norm `id` can be folded into.
     fn layer_before(&self, graph: &Graph, id: NodeId) -> Option<(NodeId, Contraction)> {
         let input = input_of_norm(graph, id)?;
-        let layer = Contraction::read(graph, input)?;
+        let layer = Contraction::read(graph, input).filter(|layer| layer.kind != Kind::Product)?;
         let bare = [&layer.norm, &layer.add, &layer.act].into_iter().all(Option::is_none);
         let plain = bare && layer.is_frozen(&self.times);
         let alone = graph.users(input) == [id] && self.sharers.is_alone(graph, layer.weight);
@@ -95,10 +95,7 @@ impl Fold {
         let bias = holes.option(graph, &layer.bias);
         let bn = holes.value(&Arg::Node(norm));
         let params = layer.params.map(|params| format!(", &{}", holes.value(&Arg::Node(params))));
-        let function = match layer.kind {
-            Kind::Convolution => "conv_batch_norm",
-            Kind::Linear => "linear_batch_norm",
-        };
+        let function = if layer.kind == Kind::Convolution { "conv_batch_norm" } else { "linear_batch_norm" };
         let params = params.unwrap_or_default();
         let call = format!("::fx_runtime::frozen::fold::{function}(&{weight}, {bias}, &{bn}{params})");
         let mut make = |op: Op, args: Vec<Arg>, part: &str, ty: Type| {

@@ -49,7 +49,11 @@ impl Pass for FoldLeadingNorm {
             let own = graph.users(norm) == [id] && effects.may_move(graph, norm, id);
             let alone = layer.norm.is_none() && sharers.is_alone(graph, layer.weight);
             let matrix = ranks.get(&Arg::Node(input));
-            let fits = layer.kind == Kind::Convolution || (matrix.least, matrix.most) == (2, Some(2));
+            let fits = match layer.kind {
+                Kind::Convolution => true,
+                Kind::Linear => (matrix.least, matrix.most) == (2, Some(2)),
+                Kind::Product => false,
+            };
             if own
                 && alone
                 && fits

@@ -6,7 +6,7 @@
 
 use fx_ir::{Arg, BlockOrder, Code, Graph, Node, NodeId, Op, Origin, Type};
 
-use super::facts::{Contraction, Effects, Times};
+use super::facts::{Contraction, Effects, Kind, Times};
 use super::name::part_name;
 use crate::pass::{Changed, Pass, PassContext};
 
@@ -70,8 +70,15 @@ impl Fuse {
             if contraction.add.is_some() || !graph.node(other).ty.is_tensor() {
                 continue;
             }
-            let add = Some(Arg::Node(other));
-            finish(graph, id, layer, Contraction { add, ..contraction });
+            let other = Arg::Node(other);
+            // What is a bias and what a sum of two tensors is a matter of shapes, which the live model knows.
+            let is_bias = contraction.kind == Kind::Product && contraction.bias == Arg::None;
+            let contraction = if is_bias && self.times.is_frozen_arg(&other) {
+                Contraction { bias: other, ..contraction }
+            } else {
+                Contraction { add: Some(other), ..contraction }
+            };
+            finish(graph, id, layer, contraction);
             return true;
         }
         false

@@ -1,4 +1,5 @@
-//! Functional convolutions as `convolution`: their sizes become parameters, written out in Rust.
+//! Functional convolutions as `convolution`, whose sizes become parameters written out in Rust, and products with weights
+//! as `product`.
 
 use fx_ir::{Arg, Code, Graph, NodeId, Op, OpId, Origin, Type};
 
@@ -17,6 +18,7 @@ pub(super) fn lower_function(graph: &mut Graph, times: &Times, id: NodeId, name:
     let (names, transposed) = match name {
         "conv1d" | "conv2d" | "conv3d" => (PLAIN, false),
         "conv_transpose1d" | "conv_transpose2d" | "conv_transpose3d" => (TRANSPOSED, true),
+        "matmul" => return lower_product(graph, times, id),
         _ => return false,
     };
     let node = graph.node(id);
@@ -33,6 +35,20 @@ pub(super) fn lower_function(graph: &mut Graph, times: &Times, id: NodeId, name:
     let args = vec![Arg::Node(input), Arg::Node(weight), bias, Arg::Node(params)];
     let node = graph.node_mut(id);
     (node.op, node.args, node.origin) = (Op::Call(op), args, origin);
+    true
+}
+
+/// Rewrites a matrix product with a weight that is known at freeze time, when its shape is known too.
+fn lower_product(graph: &mut Graph, times: &Times, id: NodeId) -> bool {
+    let node = graph.node(id);
+    let &[Arg::Node(input), Arg::Node(weight)] = &node.args[..] else { return false };
+    let Some(op) = OpId::lookup("product").filter(|_| times.is_frozen(weight) && !times.is_frozen(input)) else {
+        return false;
+    };
+    let origin = Origin::merged("lower-modules", [&node.origin]);
+    let node = graph.node_mut(id);
+    (node.op, node.origin) = (Op::Call(op), origin);
+    node.args.push(Arg::None);
     true
 }
 

@@ -51,6 +51,7 @@ fn type_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Convolution => "::fx_runtime::frozen::Conv",
         Kind::Linear => "::fx_runtime::frozen::Linear",
+        Kind::Product => "::fx_runtime::frozen::Product",
     }
 }
 
@@ -79,6 +80,7 @@ fn compose(graph: &mut Graph, id: NodeId, layer: &Contraction) -> bool {
         // Without more to it, it is an op that `tch` has; a batch norm is there only where it can be packed.
         Kind::Linear if layer.norm.is_some() || (layer.add.is_none() && layer.act.is_none()) => return false,
         Kind::Linear => "linear",
+        Kind::Product => "product",
     };
     let mut holes = Holes::default();
     let (input, weight) = (holes.value(&layer.input), holes.value(&Arg::Node(layer.weight)));

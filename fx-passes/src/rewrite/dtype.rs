@@ -35,7 +35,8 @@ const FLOATING: &[&str] = &[
 ];
 
 /// Ops that yield floats if any of their tensors is one.
-const PROMOTING: &[&str] = &["add", "sub", "mul", "add.Scalar", "sub.Scalar", "mul.Scalar", "matmul", "linear"];
+const PROMOTING: &[&str] =
+    &["add", "sub", "mul", "add.Scalar", "sub.Scalar", "mul.Scalar", "matmul", "product", "linear"];
 
 /// Ops that yield elements of their first tensor's type.
 const KEEPING: &[&str] = &[

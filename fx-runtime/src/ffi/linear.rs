@@ -28,7 +28,7 @@ impl PackedLinear {
         entry.linear.and(entry.linear_binary)?;
         let pack = || {
             let bias = bias.map(Param::copied).transpose()?;
-            Ok(Self { weight: Param::new(ops::reorder_linear_weight(weight)?), bias })
+            Ok(Self { weight: Param::new(ops::reorder_linear_weight(&weight.f_contiguous()?)?), bias })
         };
         Some(pack())
     }

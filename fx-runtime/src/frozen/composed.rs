@@ -55,6 +55,22 @@ pub fn linear(
     finish(x.f_linear(weight, bias)?, add, act)
 }
 
+/// `act(x weight + bias + add)`; `x` and `weight` of any shapes that `matmul` takes, `bias` and `add` broadcast.
+///
+/// # Errors
+///
+/// Libtorch's own.
+pub fn product(
+    x: &Tensor,
+    weight: &Tensor,
+    bias: Option<&Tensor>,
+    add: Option<&Tensor>,
+    act: Act,
+) -> Result<Tensor, Error> {
+    let y = finish(x.f_matmul(weight)?, bias, Act::None)?;
+    finish(y, add, act)
+}
+
 /// `y` is a fresh tensor.
 fn finish(y: Tensor, add: Option<&Tensor>, act: Act) -> Result<Tensor, Error> {
     let sum = match add {

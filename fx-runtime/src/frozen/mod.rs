@@ -29,6 +29,7 @@ mod leaf;
 mod linear;
 mod math;
 pub mod prelude;
+mod product;
 mod select;
 mod state;
 mod tail;
@@ -42,12 +43,13 @@ pub use at::{At, or_panic};
 pub use captured::Captured;
 #[doc(hidden)]
 pub use captured::probe;
-pub use composed::{convolution, linear};
+pub use composed::{convolution, linear, product};
 pub use conv::Conv;
 pub use conv_params::ConvParams;
 pub use frame::{Frame, Scope};
 pub use leaf::Leaf;
 pub use linear::Linear;
+pub use product::Product;
 pub use state::{Loader, Saver, State};
 #[doc(hidden)]
 pub use state::{load, save};

@@ -6,14 +6,17 @@ use fx_ir::{Arg, Graph, NodeId, Op, OpId, Origin, Type};
 
 use super::Times;
 
-/// Which of the two.
+/// Which of the three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Convolution,
     Linear,
+    /// A matrix product with a weight `[in, out]`, or of any other shape that `matmul` takes.
+    Product,
 }
 
-/// A `convolution(input, weight, bias, params, add=, act=)` or `linear(input, weight, bias, batch_norm=, add=, act=)`.
+/// A `convolution(input, weight, bias, params, add=, act=)`, `linear(input, weight, bias, batch_norm=, add=, act=)` or
+/// `product(input, weight, bias, add=, act=)`.
 pub(crate) struct Contraction {
     pub(crate) kind: Kind,
     pub(crate) input: Arg,
@@ -33,6 +36,7 @@ impl Contraction {
         let (kind, params) = match op.name() {
             "convolution" => (Kind::Convolution, Some(node.input(3)?)),
             "linear" => (Kind::Linear, None),
+            "product" => (Kind::Product, None),
             _ => return None,
         };
         let named = |key: &str| node.kwarg(key).cloned();
@@ -54,6 +58,7 @@ impl Contraction {
         let name = match self.kind {
             Kind::Convolution => "convolution",
             Kind::Linear => "linear",
+            Kind::Product => "product",
         };
         let Some(op) = OpId::lookup(name) else { return };
         let params = self.params.map(Arg::Node);
