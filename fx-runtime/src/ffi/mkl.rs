@@ -10,8 +10,8 @@ use std::sync::OnceLock;
 
 use tch::{TchError, Tensor};
 
+use super::buffer::Buffer;
 use super::entry::symbol;
-use super::memory::Block;
 use super::pool::{for_each_part, threads};
 use super::vector::{Body, VectorWidth, vector_width, vectorised};
 
@@ -126,7 +126,7 @@ impl Tail for Nothing {
 /// A weight `[out, in]` of f32 in MKL's own layout.
 #[derive(Debug)]
 pub(crate) struct PackedGemm {
-    block: Block,
+    block: Buffer,
     columns: c_int,
     out: c_int,
 }
@@ -153,12 +153,15 @@ impl PackedGemm {
         const ROWS: c_int = 128;
         // SAFETY: the function reads its arguments alone.
         let bytes = unsafe { (mkl.size)(RIGHT_MATRIX, ROWS, out, columns) };
-        let mut block = Block::zeroed(bytes)?;
+        let block = match Buffer::lasting(bytes) {
+            Ok(block) => block,
+            Err(error) => return Some(Err(error)),
+        };
         // SAFETY: `dense` holds `out × columns` floats in the order that is told, and `block` the bytes that were asked
         // for.
         unsafe {
             let source = dense.data_ptr().cast_const().cast::<f32>();
-            (mkl.pack)(ROW_MAJOR, RIGHT_MATRIX, order, ROWS, out, columns, 1.0, source, stride, block.as_mut_ptr());
+            (mkl.pack)(ROW_MAJOR, RIGHT_MATRIX, order, ROWS, out, columns, 1.0, source, stride, block.address().cast());
         }
         Some(Ok(Self { block, columns, out }))
     }
@@ -191,7 +194,7 @@ impl PackedGemm {
         // `columns` and `out`. Nobody else has `y` yet.
         unsafe {
             let input = x.data_ptr().cast_const().cast::<f32>();
-            let weight = self.block.as_ptr();
+            let weight = self.block.address().cast_const().cast();
             (mkl.compute)(
                 ROW_MAJOR,
                 PLAIN,

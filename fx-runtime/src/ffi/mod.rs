@@ -14,6 +14,7 @@
 
 #![allow(unsafe_code, reason = "this module is where it is allowed; each block says why it is sound")]
 
+mod buffer;
 mod convolution;
 mod convolution_shim;
 mod convolution_weight;
@@ -22,7 +23,7 @@ pub(crate) mod cuda_graph;
 mod entry;
 mod library;
 mod linear;
-mod memory;
+
 mod mkl;
 pub(crate) mod onednn;
 pub(crate) mod ops;

@@ -17,7 +17,6 @@
 //! Where any of this does not hold, nothing here is used, and the callers take libtorch's entry points.
 
 mod api;
-mod buffer;
 mod convolution;
 mod eltwise;
 mod objects;

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tch::TchError;
 
+use super::super::buffer::with_scratch;
 use super::api::value;
-use super::buffer::with_scratch;
 use super::convolution::DirectConv;
 use super::eltwise::step;
 use super::objects::{Attributes, Description, Engine, Layout, Memory, Primitive, Step, Stream, Window, dims};

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tch::{Device, Kind, TchError, Tensor};
 
+use super::super::buffer::{Buffer, with_scratch};
 use super::api::value;
-use super::buffer::{Buffer, with_scratch};
 use super::objects::{Attributes, Description, Engine, Layout, Memory, Primitive, Stream};
 use crate::ffi::Param;
 

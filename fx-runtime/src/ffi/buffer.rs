@@ -14,7 +14,7 @@ const LINE: usize = 64;
 
 /// Uninitialised bytes.
 #[derive(Debug)]
-pub(super) struct Buffer {
+pub(crate) struct Buffer {
     start: NonNull<u8>,
     layout: Layout,
 }
@@ -26,13 +26,13 @@ unsafe impl Sync for Buffer {}
 
 impl Buffer {
     /// For small sizes, or for a short time.
-    pub(super) fn new(bytes: usize) -> Result<Self, TchError> {
+    pub(crate) fn new(bytes: usize) -> Result<Self, TchError> {
         Self::aligned(bytes, LINE)
     }
 
     /// On huge pages if it is large enough and the system gives them when asked: a kernel that streams through a weight
     /// of megabytes then waits for fewer page walks.
-    pub(super) fn lasting(bytes: usize) -> Result<Self, TchError> {
+    pub(crate) fn lasting(bytes: usize) -> Result<Self, TchError> {
         if bytes < HUGE_PAGE {
             return Self::new(bytes);
         }
@@ -53,7 +53,7 @@ impl Buffer {
         Ok(Self { start, layout })
     }
 
-    pub(super) fn address(&self) -> *mut c_void {
+    pub(crate) fn address(&self) -> *mut c_void {
         self.start.as_ptr().cast()
     }
 
@@ -73,7 +73,7 @@ impl Drop for Buffer {
 ///
 /// Threads do not share it, kernels that run one after the other do; it grows to what the largest of them needed, and is
 /// freed with the thread.
-pub(super) fn with_scratch<R>(
+pub(crate) fn with_scratch<R>(
     bytes: usize,
     work: impl FnOnce(*mut c_void) -> Result<R, TchError>,
 ) -> Result<R, TchError> {
