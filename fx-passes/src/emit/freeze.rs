@@ -36,7 +36,7 @@ impl Emitter<'_> {
                     use ::fx_runtime::frozen as fx;
                     use ::fx_runtime::frozen::prelude::*;
                     let frame = fx::Frame::new({title:?}, options, {model})?;
-                    let _scope = frame.enter();
+                    let _scope = frame.freezing();
                     {lines}
                     drop(_scope);
                     Ok({name} {{ {fields} frame }})

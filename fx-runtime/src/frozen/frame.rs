@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tch::{Device, Kind, Tensor};
 
+use super::copies::Copies;
 use super::layout::is_channels_last;
 use super::select::{Cpu, Site};
 use super::{Act, Param};
@@ -21,6 +22,7 @@ pub struct Frame {
     site: Site,
     taint: Taint,
     graphs: Option<Arc<Graphs>>,
+    copies: Copies,
 }
 
 /// Whether some weight of the model is not finite. Shared by all kernels of a model, since a NaN that one lets out is
@@ -62,12 +64,18 @@ impl Frame {
         let cpu = Cpu::of_this_machine();
         let site = Site { device, kind, memory_format, backend: options.backend, cpu };
         let graphs = Graphs::of(options, device).map(Arc::new);
-        Ok(Self { model: name, site, taint: Taint::default(), graphs })
+        Ok(Self { model: name, site, taint: Taint::default(), graphs, copies: Copies::default() })
     }
 
     /// A second handle on the frame, for the model that its kernels are packed for.
     pub(super) fn handle(&self) -> Self {
-        Self { model: self.model, site: self.site, taint: self.taint.clone(), graphs: self.graphs.clone() }
+        Self {
+            model: self.model,
+            site: self.site,
+            taint: self.taint.clone(),
+            graphs: self.graphs.clone(),
+            copies: Copies::default(),
+        }
     }
 
     /// Name of the model's type.
@@ -118,9 +126,34 @@ impl Frame {
         }
     }
 
+    /// Begins the freezing: gradients are off on this thread until it is over.
+    pub fn freezing(&self) -> Freezing<'_> {
+        Freezing { frame: self, _no_grad: tch::no_grad_guard(), _on_this_thread: PhantomData }
+    }
+
     /// A copy of a weight for operators that are not packed: on the frame's device and, if floating-point, in its dtype.
+    ///
+    /// While the model is frozen a tensor is copied once, whatever number of names it has.
     pub fn param(&self, tensor: &Tensor) -> Result<Param, Error> {
-        Ok(Param::copied(&self.place(tensor)?)?)
+        if let Some(copy) = self.copies.of(tensor) {
+            return Ok(copy);
+        }
+        let placed = self.place(tensor)?;
+        let copy = if placed.data_ptr() == tensor.data_ptr() { Param::copied(&placed)? } else { Param::new(placed) };
+        self.copies.add(tensor, &copy);
+        Ok(copy)
+    }
+
+    /// The copy of a tensor that another part of the model holds already.
+    pub(super) fn copy_of(&self, tensor: &Tensor) -> Option<Param> {
+        self.copies.of(tensor)
+    }
+
+    /// Takes over a tensor that is in place and belongs to nobody else.
+    pub(super) fn adopt(&self, tensor: Tensor) -> Param {
+        let copy = Param::new(tensor);
+        self.copies.add(&copy, &copy);
+        copy
     }
 
     pub(super) fn site(&self) -> &Site {
@@ -152,6 +185,20 @@ impl Frame {
             self.taint.0.store(true, Ordering::Relaxed);
         }
         Ok(placed)
+    }
+}
+
+/// The freezing of a model; dropping it restores gradient tracking and lets go of the model's own weights.
+#[must_use = "gradients are tracked again as soon as it is dropped"]
+pub struct Freezing<'f> {
+    frame: &'f Frame,
+    _no_grad: tch::NoGradGuard,
+    _on_this_thread: PhantomData<*mut ()>,
+}
+
+impl Drop for Freezing<'_> {
+    fn drop(&mut self) {
+        self.frame.copies.clear();
     }
 }
 
@@ -280,6 +327,23 @@ mod tests {
         assert!(error.to_string().starts_with("`xs` has dtype Half but the model has Float"), "{error}");
         assert!(scope.input("ids", &Tensor::from_slice(&[1i64, 2])).is_ok());
         assert!(scope.input("xs", &Tensor::new()).is_err());
+    }
+
+    #[test]
+    fn a_weight_of_two_names_is_copied_once_while_freezing() {
+        let frame = oracle::frame(Freeze::new());
+        let (table, other) = (floats(&[4, 3]), floats(&[4, 3]));
+        let first = {
+            let _freezing = frame.freezing();
+            let first = frame.param(&table).unwrap();
+            assert_eq!(frame.param(&table.shallow_clone()).unwrap().data_ptr(), first.data_ptr());
+            assert_ne!(first.data_ptr(), table.data_ptr());
+            for apart in [&other, &table.narrow(0, 0, 2), &table.view([3, 4])] {
+                assert_ne!(frame.param(apart).unwrap().data_ptr(), first.data_ptr());
+            }
+            first
+        };
+        assert_ne!(frame.param(&table).unwrap().data_ptr(), first.data_ptr(), "the model may have changed since");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use tch::Tensor;
 
-use super::{Frame, Param};
+use super::Frame;
 use crate::Error;
 use crate::nn::Layer;
 use crate::nn::sealed::Held;
@@ -25,7 +25,7 @@ impl<L: Layer> Leaf<L> {
     /// A tensor that cannot be moved; in a `Sequential`, a layer of the user's that is not [`crate::Module`], or whose
     /// tensors are elsewhere.
     pub fn new(frame: &Frame, layer: &L) -> Result<Self, Error> {
-        let copy = layer.placed(&mut |tensor| Ok(Param::copied(&frame.place(tensor)?)?.shallow_clone()))?;
+        let copy = layer.placed(&mut |tensor| Ok(frame.param(tensor)?.shallow_clone()))?;
         copy.eval();
         Ok(Self::of(copy))
     }

@@ -55,12 +55,14 @@ impl Linear {
     /// Shapes that contradict each other; a weight that cannot be moved.
     pub fn pack(frame: &Frame, weight: &Tensor, bias: Option<&Tensor>, act: Act) -> Result<Self, Error> {
         let _no_grad = tch::no_grad_guard();
+        // What another layer holds as it is would lie in memory twice if it were packed.
+        let shared = frame.copy_of(weight);
         let weight = frame.place(weight)?;
         let bias = bias.map(|bias| frame.place(bias)).transpose()?;
         let shape = check_weight(&weight, bias.as_ref())?;
         let accepts = Accepts::new(1..=MAX_RANK, 0, shape[1], &weight)?;
         let choice = frame.site().linear(shape[0] * shape[1], bias.is_some(), frame.is_tainted(), act);
-        let kernel = Kernel::pack(choice, &weight, bias.as_ref())?;
+        let kernel = Kernel::pack(choice, &weight, bias.as_ref(), shared)?;
         Ok(Self { kernel, act, post: act.post_op(), taint: frame.taint(), accepts, shape, apart: None })
     }
 
@@ -204,19 +206,28 @@ fn without_work(x: &Tensor, facts: &Facts, out: i64) -> Result<Tensor, TchError>
 }
 
 impl Kernel {
-    fn pack(choice: LinearChoice, weight: &Tensor, bias: Option<&Tensor>) -> Result<Self, Error> {
+    /// `shared` is a copy of the weight that another layer holds.
+    fn pack(
+        choice: LinearChoice,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        shared: Option<Param>,
+    ) -> Result<Self, Error> {
         if choice == LinearChoice::Mkl
+            && shared.is_none()
             && let Some(gemm) = PackedGemm::pack(weight)
         {
             let bias = bias.map(Vec::<f32>::try_from).transpose()?.map(Vec::into_boxed_slice);
             return Ok(Self::Mkl { gemm: gemm?, bias });
         }
         if choice == LinearChoice::OneDnn
+            && shared.is_none()
             && let Some(packed) = PackedLinear::pack(weight, bias)
         {
             return Ok(Self::OneDnn(packed?));
         }
-        let plain = Plain { weight: Param::copied(weight)?, bias: bias.map(Param::copied).transpose()? };
+        let weight = shared.map_or_else(|| Param::copied(weight), Ok)?;
+        let plain = Plain { weight, bias: bias.map(Param::copied).transpose()? };
         Ok(match choice {
             LinearChoice::CublasLt => Self::CublasLt { transposed: Param::new(plain.weight.f_tr()?), plain },
             _ => Self::Composed(plain),

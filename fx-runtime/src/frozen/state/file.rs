@@ -48,6 +48,8 @@ struct Origin {
 /// A tensor on its way into a file: dense, on the CPU.
 #[derive(Debug)]
 pub(super) struct Stored {
+    /// The tensor as it is in the model.
+    origin: Tensor,
     dense: Tensor,
     shape: Vec<usize>,
     dtype: Dtype,
@@ -64,7 +66,15 @@ impl Stored {
         };
         let dense = tensor.f_detach()?.f_to_device(Device::Cpu)?.f_contiguous()?;
         let shape = dense.size().iter().map(|&size| usize::try_from(size).unwrap_or(0)).collect();
-        Ok(Self { dense, shape, dtype, order: order(tensor)? })
+        Ok(Self { origin: tensor.shallow_clone(), dense, shape, dtype, order: order(tensor)? })
+    }
+
+    /// Is it this very tensor, that another part of the model holds as well?
+    pub(super) fn is_of(&self, tensor: &Tensor) -> bool {
+        self.origin.data_ptr() == tensor.data_ptr()
+            && !tensor.data_ptr().is_null()
+            && self.origin.size() == tensor.size()
+            && self.origin.stride() == tensor.stride()
     }
 
     fn bytes(&self) -> Result<Vec<u8>> {
@@ -260,6 +270,12 @@ impl File {
     /// A value that is not a tensor.
     pub(super) fn value(&self, name: &str) -> Option<&str> {
         self.head.as_ref()?.values.get(name).map(String::as_str)
+    }
+
+    /// Every value of this aspect.
+    pub(super) fn values_of(&self, aspect: &str) -> BTreeSet<String> {
+        let values = self.head.iter().flat_map(|head| &head.values);
+        values.filter(|(name, _)| name.ends_with(aspect)).map(|(_, value)| value.clone()).collect()
     }
 
     /// A tensor by its name, read from the file.

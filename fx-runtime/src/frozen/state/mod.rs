@@ -67,7 +67,9 @@ pub fn load<M: State>(name: &'static str, graph: &str, path: &Path, options: &Fr
     file.check_tensors()?;
     let frame = Frame::loaded(name, options, file.kind()?)?;
     let _scope = frame.enter();
-    let mut loader = Loader { frame: frame.handle(), file, path: String::new(), read: BTreeSet::new() };
+    let shared = file.values_of(ALIAS);
+    let (path, read, loaded) = (String::new(), BTreeSet::new(), BTreeMap::new());
+    let mut loader = Loader { frame: frame.handle(), file, path, read, shared, loaded };
     let model = M::load(&mut loader)?;
     loader.file.check_read(&loader.read)?;
     Ok(model)
@@ -107,6 +109,11 @@ impl Saver {
     }
 
     fn tensor(&mut self, tensor: &Tensor) -> Result<()> {
+        let same = |stored: &Stored| stored.is_of(tensor);
+        if let Some(name) = self.tensors.iter().find(|(_, stored)| same(stored)).map(|(name, _)| name.clone()) {
+            self.note(ALIAS, &name);
+            return Ok(());
+        }
         let stored = Stored::new(tensor)?;
         if let Some(order) = &stored.order {
             self.note(ORDER, &values::list(order));
@@ -128,6 +135,10 @@ pub struct Loader {
     file: File,
     path: String,
     read: BTreeSet<String>,
+    /// The tensors that have another name too.
+    shared: BTreeSet<String>,
+    /// Those of them that are loaded and in place.
+    loaded: BTreeMap<String, Tensor>,
 }
 
 impl Loader {
@@ -173,8 +184,13 @@ impl Loader {
         text.parse().map_err(|_| self.file.damaged(&format!("the value `{name}` is `{text}`")))
     }
 
-    /// The tensor at this path, on the CPU and in the dtype of the file.
+    /// The tensor at this path, on the CPU and in the dtype of the file; where it has another name too, and was loaded
+    /// by that, a second handle on it.
     fn tensor(&mut self) -> Result<Tensor> {
+        if let Some(name) = self.file.value(&format!("{}{ALIAS}", self.path)) {
+            let loaded = self.loaded.get(name).map(Tensor::shallow_clone);
+            return loaded.map_or_else(|| self.file.tensor(name), Ok);
+        }
         self.read.insert(self.path.clone());
         let tensor = self.file.tensor(&self.path)?;
         match self.file.value(&format!("{}{ORDER}", self.path)) {
@@ -189,9 +205,17 @@ impl Loader {
     }
 
     /// The tensor at this path where and as the model computes with it.
-    fn placed(&mut self) -> Result<Tensor> {
+    fn param(&mut self) -> Result<Param> {
         let tensor = self.tensor()?;
-        self.frame.place(&tensor)
+        if let Some(copy) = self.frame.copy_of(&tensor) {
+            return Ok(copy);
+        }
+        let placed = self.frame.place(&tensor)?;
+        let param = self.frame.adopt(placed);
+        if self.shared.contains(&self.path) {
+            self.loaded.insert(self.path.clone(), param.shallow_clone());
+        }
+        Ok(param)
     }
 }
 
@@ -201,6 +225,8 @@ const CHOICE: &str = ":";
 const PRESENT: &str = "?";
 /// How many there are.
 const LENGTH: &str = "#";
+/// Under which other name a tensor is in the file.
+const ALIAS: &str = "=";
 /// In which order a tensor's axes lie in memory, where that is not the default.
 const ORDER: &str = "@";
 
@@ -241,7 +267,7 @@ impl State for Param {
     }
 
     fn load(from: &mut Loader) -> Result<Self> {
-        Ok(Self::new(from.placed()?))
+        from.param()
     }
 }
 
@@ -252,7 +278,7 @@ impl State for Tensor {
     }
 
     fn load(from: &mut Loader) -> Result<Self> {
-        from.placed()
+        Ok(from.param()?.shallow_clone())
     }
 }
 

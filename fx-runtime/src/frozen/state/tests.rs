@@ -171,6 +171,31 @@ fn layers_come_back() {
     assert_eq!(format!("{loaded:?}"), "Leaf(SequentialT)");
 }
 
+#[derive(State)]
+struct Tied(Leaf<nn::Embedding>, Linear);
+
+#[test]
+fn a_weight_of_two_names_lies_once_in_memory_and_in_the_file() {
+    let vs = VarStore::new(Device::Cpu);
+    let table = nn::embedding(vs.root(), 1000, 512, nn::EmbeddingConfig::default());
+    let frame = oracle::frame(Freeze::new());
+    let tied = {
+        let _freezing = frame.freezing();
+        Tied(Leaf::new(&frame, &table).unwrap(), Linear::pack(&frame, &table.ws, None, Act::Relu).unwrap())
+    };
+    let scratch = Scratch::new();
+    let saved = scratch.save(frame, tied).unwrap();
+    let bytes = std::fs::metadata(&scratch.0).unwrap().len();
+    assert!(bytes < 1000 * 512 * 4 + 10_000, "{bytes} bytes");
+    let loaded: Net<Tied> = scratch.load().unwrap();
+    let (ids, x) = (Tensor::from_slice(&[3_i64, 999]), randn(&[3, 512], Kind::Float));
+    for net in [&saved, &loaded] {
+        assert_eq!(format!("{:?}", net.part.1), "Linear([1000, 512], ATen, Relu)");
+        assert_eq!(net.part.0.run(&ids).unwrap(), table.forward(&ids));
+        assert_eq!(net.part.1.run(&x).unwrap(), x.linear(&table.ws, None::<&Tensor>).relu());
+    }
+}
+
 #[test]
 fn a_file_can_be_loaded_in_another_dtype() {
     let scratch = Scratch::new();
