@@ -3,7 +3,11 @@
 //! Only memory of the process's own counts, not the pages of libtorch's code, of which each variant touches others. One
 //! part in fifty is the noise of that count from run to run.
 #![cfg(target_os = "linux")]
-#![allow(clippy::expect_used, reason = "a test that fails may do so by panicking")]
+#![allow(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a test that fails may panic, and one that passes tells how far"
+)]
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};

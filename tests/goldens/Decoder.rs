@@ -27,7 +27,7 @@ impl Decoder {
         use ::fx_runtime::frozen as fx;
         use ::fx_runtime::frozen::prelude::*;
         let frame = fx::Frame::new("Decoder", options, self)?;
-        let _scope = frame.enter();
+        let _scope = frame.freezing();
         let up1_params = fx::ConvParams::from(self.up1.config);
         let (up1_weight, up1_bias) = fx::fold::conv_batch_norm(
                 &self.up1.ws,

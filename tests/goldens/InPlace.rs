@@ -25,7 +25,7 @@ impl InPlace {
         use ::fx_runtime::frozen as fx;
         use ::fx_runtime::frozen::prelude::*;
         let frame = fx::Frame::new("InPlace", options, self)?;
-        let _scope = frame.enter();
+        let _scope = frame.freezing();
         let conv = fx::Conv::pack(
                 &frame,
                 &self.conv.ws,

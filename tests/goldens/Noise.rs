@@ -23,7 +23,7 @@ impl Noise {
         use ::fx_runtime::frozen as fx;
         use ::fx_runtime::frozen::prelude::*;
         let frame = fx::Frame::new("Noise", options, self)?;
-        let _scope = frame.enter();
+        let _scope = frame.freezing();
         let conv = fx::Conv::pack(
                 &frame,
                 &self.conv.ws,

@@ -39,7 +39,7 @@ impl Residual {
         use ::fx_runtime::frozen as fx;
         use ::fx_runtime::frozen::prelude::*;
         let frame = fx::Frame::new("Residual", options, self)?;
-        let _scope = frame.enter();
+        let _scope = frame.freezing();
         let stem_params = fx::ConvParams::from(self.stem.config);
         let (stem_weight, stem_bias) = fx::fold::conv_batch_norm(
                 &self.stem.ws,

@@ -29,7 +29,7 @@ impl Tokens {
         use ::fx_runtime::frozen as fx;
         use ::fx_runtime::frozen::prelude::*;
         let frame = fx::Frame::new("Tokens", options, self)?;
-        let _scope = frame.enter();
+        let _scope = frame.freezing();
         let embedding = fx::Leaf::new(&frame, &self.embedding)
             .at("embedding", "src/dense.rs:109")?;
         let norm = fx::Leaf::new(&frame, &self.norm).at("norm", "src/dense.rs:109")?;

@@ -69,9 +69,9 @@ pub fn load<M: State>(name: &'static str, graph: &str, path: &Path, options: &Fr
     let _scope = frame.enter();
     let shared = file.values_of(ALIAS);
     let (path, read, loaded) = (String::new(), BTreeSet::new(), BTreeMap::new());
-    let mut loader = Loader { frame: frame.handle(), file, path, read, shared, loaded };
-    let model = M::load(&mut loader)?;
-    loader.file.check_read(&loader.read)?;
+    let mut from = Loader { frame: frame.handle(), file, path, read, shared, loaded };
+    let model = M::load(&mut from)?;
+    from.file.check_read(&from.read)?;
     Ok(model)
 }
 
