@@ -215,7 +215,7 @@ fn what_cannot_be_saved_is_named_all_at_once() {
     assert!(error.contains("part.0: core::time::Duration") && error.contains("part.1"), "{error}");
     let closure = Leaf::new(&oracle::frame(Freeze::new()), &nn::seq().add_fn(Tensor::relu)).unwrap();
     let error = scratch.save(oracle::frame(Freeze::new()), closure).err().unwrap().to_string();
-    assert!(error.contains("part.layers.0: Closure"), "{error}");
+    assert!(error.contains("part.layers.0: closure"), "{error}");
     assert!(!scratch.0.exists());
 }
 
