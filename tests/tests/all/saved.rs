@@ -1,7 +1,7 @@
 //! A frozen model that was saved and loaded is the frozen model, to the last bit.
 
 use fx_runtime::{Backend, Freeze, GraphReport, Kind, Tensor};
-use fx_tests::{convolutions, dense, effects, folding, residual};
+use fx_tests::{convolutions, dense, effects, folding, leading, merging, residual};
 
 use crate::folder::Folder;
 use crate::subject::{Subject, model};
@@ -42,6 +42,8 @@ saved! {
     convolutions_of_every_sort: convolutions::Depthwise [2, 6, 8, 8], convolutions::Dilated [2, 4, 12, 12],
         convolutions::Decoder [2, 8, 8, 8], convolutions::Waves [2, 4, 16], convolutions::Volume [2, 2, 4, 8, 4],
         convolutions::Padded [2, 3, 8, 8], convolutions::Plain [2, 1, 16, 16], convolutions::NoAffine [2, 3, 8, 8];
+    merged_layers: merging::Attention [2, 5, 12], merging::Heads [4, 6];
+    leading_norms: leading::LeadingNorm [2, 4, 8, 8], leading::Scaled [2, 3, 6, 6];
     dense_layers: dense::Activations [5, 256], dense::Layers [5, 16], dense::Grouped [2, 3, 8, 8];
     folded_norms: folding::Transposed [2, 4, 8, 8], folding::LinearNorm [4, 5], folding::LinearNorm [4, 7, 5],
         folding::Borders [2, 3, 8, 8];
