@@ -91,7 +91,7 @@ impl<'e, 'a> Writer<'e, 'a> {
         let field = format!("{holder}.{}", stored.field);
         Some(match stored.kind {
             Holder::Plain(_) | Holder::Copied(_) | Holder::Numbers(_) => Value::owned(field),
-            Holder::Param => Value::reference(format!("{field}.tensor()")),
+            Holder::Param | Holder::Constant => Value::reference(format!("{field}.tensor()")),
             Holder::OptionalParam => Value::owned(format!("{field}.as_ref().map(::fx_runtime::frozen::Param::tensor)")),
             Holder::Captured(_) => Value::owned(format!("(*{field}.lock())")),
         })

@@ -5,7 +5,7 @@ use fx_front::{
     trace::Param,
 };
 
-use fx_ir::{Arg, NodeId};
+use fx_ir::{Arg, NodeId, Op};
 
 use super::{
     Emitter,
@@ -123,8 +123,17 @@ impl Emitter<'_> {
             return format!("({},)", parts.join(", "));
         }
         let given = writer.give_arg(arg, end);
-        let tensor = arg.node().is_some_and(|id| self.graph.node(id).ty.is_tensor());
-        if tensor { format!("scope.output({given})?") } else { given }
+        match arg.node().filter(|&id| self.graph.node(id).ty.is_tensor()) {
+            Some(id) if self.is_made_once(id) => format!("scope.output({given}.copy())?"),
+            Some(_) => format!("scope.output({given})?"),
+            None => given,
+        }
+    }
+
+    /// Is the value one that `freeze` made, where the model makes a new one for every caller?
+    fn is_made_once(&self, id: NodeId) -> bool {
+        let is_new = matches!(&self.graph.node(id).op, Op::Call(op) if !op.is_view());
+        is_new && self.plan.stored.contains_key(&id)
     }
 
     /// The body and the return type of the door without `try_`.

@@ -80,6 +80,7 @@ impl Writer<'_, '_> {
         let Some(stored) = self.emitter.plan.stored.get(&id) else { return value.text };
         match &stored.kind {
             Holder::Param => format!("frame.param({})?", value.borrowed()),
+            Holder::Constant => format!("frame.constant({})?", value.borrowed()),
             Holder::OptionalParam => format!("{}.as_ref().map(|tensor| frame.param(tensor)).transpose()?", value.text),
             Holder::Numbers(_) => format!("{}.to_vec()", value.text),
             Holder::Captured(_) => format!("::fx_runtime::capture!({}, {:?})?", value.borrowed(), stored.field),

@@ -57,6 +57,8 @@ pub(super) enum Holder {
     Numbers(String),
     /// A tensor, moved to the frozen device and kind.
     Param,
+    /// A tensor that the source alone decides, moved to the frozen device; its kind is what the source says.
+    Constant,
     /// A tensor that may be absent.
     OptionalParam,
     /// A value of the user's, kept for code that reads it.
@@ -90,6 +92,7 @@ impl Plan {
         let mut planner = Planner {
             graph,
             bindings,
+            handed_out: graph.handed_out_values(),
             plan: Plan {
                 scopes: BTreeMap::new(),
                 stored: HashMap::new(),
@@ -110,6 +113,8 @@ impl Plan {
 struct Planner<'a> {
     graph: &'a Graph,
     bindings: &'a Bindings,
+    /// What the caller may write to when the call is over.
+    handed_out: HashSet<NodeId>,
     plan: Plan,
 }
 
@@ -194,10 +199,12 @@ impl Planner<'_> {
             return;
         }
         let node = self.graph.node(id);
-        match holder(&node.ty, &node.op) {
+        let holder = if self.is_constant(id) { Some(Holder::Constant) } else { holder(&node.ty, &node.op) };
+        match holder {
             // The number of a turn is known to `freeze` alone, even where the range is written out.
             Some(kind)
                 if self.bindings.get(id) == Binding::Freeze
+                    || kind == Holder::Constant
                     || node.op == Op::Placeholder
                     || self.is_from_control_flow(id) =>
             {
@@ -214,6 +221,13 @@ impl Planner<'_> {
                 }
             }
         }
+    }
+
+    /// Is it a tensor made of literals alone, which nobody can tell from one that is made anew at every call?
+    fn is_constant(&self, id: NodeId) -> bool {
+        let node = self.graph.node(id);
+        let made = matches!(node.op, Op::Call(_)) && node.ty.is_tensor() && self.bindings.get(id) == Binding::Build;
+        made && !self.handed_out.contains(&id)
     }
 
     /// Is it a result of control flow, which no expression can repeat?

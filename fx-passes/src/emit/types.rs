@@ -116,7 +116,7 @@ fn holder_type(kind: &Holder) -> String {
     match kind {
         Holder::Plain(name) | Holder::Copied(name) => name.clone(),
         Holder::Numbers(name) => format!("Vec<{name}>"),
-        Holder::Param => "::fx_runtime::frozen::Param".to_owned(),
+        Holder::Param | Holder::Constant => "::fx_runtime::frozen::Param".to_owned(),
         Holder::OptionalParam => "Option<::fx_runtime::frozen::Param>".to_owned(),
         Holder::Captured(name) => format!("::fx_runtime::frozen::Captured<{name}>"),
     }

@@ -156,6 +156,12 @@ impl Frame {
         copy
     }
 
+    /// A tensor that is no weight: on the frame's device, of the dtype that it has.
+    pub fn constant(&self, tensor: &Tensor) -> Result<Param, Error> {
+        let _no_grad = tch::no_grad_guard();
+        Ok(Param::copied(&tensor.f_to_device(self.site.device)?)?)
+    }
+
     pub(super) fn site(&self) -> &Site {
         &self.site
     }

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use fx_runtime::{Backend, Freeze, Kind, MemoryFormat, Tensor, capabilities};
-use fx_tests::{convolutions, dense, residual};
+use fx_tests::{constant, convolutions, dense, residual};
 
 use crate::subject::{Subject, exact, model};
 use crate::values::{channels_last, difference, ids, tensor};
@@ -93,6 +93,11 @@ fn agrees<S: Subject>(inputs: impl Fn(Kind) -> Vec<Tensor>) {
 
 fn images<S: Subject>(channels: i64) {
     agrees::<S>(|kind| inputs(|batch, size| vec![batch, channels, size, size + 2], kind));
+}
+
+#[test]
+fn constants() {
+    agrees::<constant::Masked>(|kind| [1, 2, 5].map(|batch| tensor(&[batch, 4, 4], 1.0).to_kind(kind)).into());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What a forward does beside its result stays: chance is drawn as often, and in place is in place.
 
 use fx_runtime::{Freeze, Kind, Tensor};
+use fx_tests::constant::{Doubled, Handed};
 use fx_tests::effects::{Compound, Flat, InPlace, InputInPlace, MonteCarlo, Noise, Parts};
 
 use crate::subject::{Subject, model};
@@ -55,6 +56,22 @@ fn writes_reach_every_name_of_a_tensor() {
     assert_eq!(writes_as_the_model::<Compound>(&shape), tensor(&shape, 1.0) / 2.0);
     let _ = writes_as_the_model::<Parts>(&[4, 6]);
     let _ = writes_as_the_model::<Flat>(&shape);
+}
+
+#[test]
+fn a_constant_that_the_caller_gets_is_the_callers() {
+    is_new_every_time::<Handed>(&Tensor::ones([2, 2], tch::kind::FLOAT_CPU));
+    let doubled = model::<Doubled>(Kind::Float);
+    is_new_every_time::<Doubled>(&doubled.eager(&tensor(&[3, 4], 1.0)));
+}
+
+fn is_new_every_time<S: Subject>(expected: &Tensor) {
+    let frozen = model::<S>(Kind::Float).frozen(&Freeze::default()).expect("it freezes");
+    for _ in 0..2 {
+        let mut ys = S::run(&frozen, &tensor(&[3, 4], 1.0)).expect("it runs");
+        assert_eq!(ys, *expected);
+        let _ = ys.fill_(7.0);
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::path::Path;
 
 use fx_runtime::{Device, Error, Freeze, Kind, Module, Tensor, nn};
-use fx_tests::{convolutions, dense, effects, folding, leading, merging, residual};
+use fx_tests::{constant, convolutions, dense, effects, folding, leading, merging, residual};
 
 use crate::values;
 
@@ -90,6 +90,9 @@ subjects! {
     folding::Transposed => TransposedFrozen: forward, try_forward();
     folding::LinearNorm => LinearNormFrozen: forward, try_forward();
     folding::FlatNorm => FlatNormFrozen: forward, try_forward();
+    constant::Masked => MaskedFrozen: forward, try_forward();
+    constant::Handed => HandedFrozen: forward, try_forward();
+    constant::Doubled => DoubledFrozen: forward, try_forward();
     leading::LeadingNorm => LeadingNormFrozen: forward, try_forward();
     leading::LeadingFlat => LeadingFlatFrozen: forward, try_forward();
     leading::Scaled => ScaledFrozen: forward, try_forward();
