@@ -83,6 +83,28 @@ impl Elsewhere {
     }
 }
 
+/// A batch norm that normalises by the batch at hand, in inference too.
+#[derive(Debug, Module)]
+pub struct OfTheBatch {
+    conv: nn::Conv2D,
+    bn: nn::BatchNorm,
+}
+
+impl OfTheBatch {
+    /// The network with fresh weights under `p`.
+    pub fn new(p: &nn::Path) -> Self {
+        Self { conv: conv(p / "conv", true), bn: bn(p / "bn") }
+    }
+}
+
+#[traceable]
+impl OfTheBatch {
+    /// `[N, 3, H, W]` to the same.
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        self.bn.forward_t(&self.conv.forward(xs), true).relu()
+    }
+}
+
 /// The same pair, three times in a row.
 #[derive(Debug, Module)]
 pub struct Loop {

@@ -11,3 +11,4 @@ pub mod folding;
 pub mod leading;
 pub mod merging;
 pub mod residual;
+pub mod rules;

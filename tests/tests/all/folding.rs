@@ -1,7 +1,9 @@
 //! Batch norms fold where that is right, and only there: counted in the generated code, and compared with eager.
 
 use fx_runtime::{Freeze, Kind, Tensor};
-use fx_tests::folding::{Borders, Elsewhere, FlatNorm, LinearNorm, Loop, SharedNorm, Transposed, Twice, TwoNorms};
+use fx_tests::folding::{
+    Borders, Elsewhere, FlatNorm, LinearNorm, Loop, OfTheBatch, SharedNorm, Transposed, Twice, TwoNorms,
+};
 
 use crate::subject::{Subject, exact, model};
 use crate::values::{difference, tensor};
@@ -50,6 +52,12 @@ fn not_into_a_convolution_with_another_batch_norm() {
 fn not_where_the_result_has_other_readers() {
     assert_eq!(fields(generated!("Elsewhere")), (1, 1));
     agrees::<Elsewhere>(&[2, 3, 8, 8]);
+}
+
+#[test]
+fn not_a_batch_norm_in_training() {
+    assert!(!generated!("OfTheBatch").contains("conv_batch_norm"));
+    agrees::<OfTheBatch>(&[4, 3, 8, 8]);
 }
 
 #[test]

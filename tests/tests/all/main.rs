@@ -12,6 +12,7 @@ mod goldens;
 mod incremental;
 mod instance;
 mod merging;
+mod rules;
 mod saved;
 mod subject;
 mod threads;

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::path::Path;
 
 use fx_runtime::{Device, Error, Freeze, Kind, Module, Tensor, nn};
-use fx_tests::{constant, convolutions, dense, effects, folding, leading, merging, residual};
+use fx_tests::{constant, convolutions, dense, effects, folding, leading, merging, residual, rules};
 
 use crate::values;
 
@@ -84,6 +84,7 @@ subjects! {
     folding::Twice => TwiceFrozen: forward, try_forward();
     folding::TwoNorms => TwoNormsFrozen: forward, try_forward();
     folding::Elsewhere => ElsewhereFrozen: forward, try_forward();
+    folding::OfTheBatch => OfTheBatchFrozen: forward, try_forward();
     folding::Loop => LoopFrozen: forward, try_forward();
     folding::SharedNorm => SharedNormFrozen: forward, try_forward();
     folding::Borders => BordersFrozen: forward, try_forward();
@@ -93,6 +94,11 @@ subjects! {
     constant::Masked => MaskedFrozen: forward, try_forward();
     constant::Handed => HandedFrozen: forward, try_forward();
     constant::Doubled => DoubledFrozen: forward, try_forward();
+    rules::UsersFolding => UsersFoldingFrozen: forward, try_forward();
+    rules::LibraryFolding => LibraryFoldingFrozen: forward, try_forward();
+    rules::UsersShared => UsersSharedFrozen: forward, try_forward();
+    rules::Sums => SumsFrozen: forward, try_forward();
+    rules::Rectified => RectifiedFrozen: forward, try_forward();
     leading::LeadingNorm => LeadingNormFrozen: forward, try_forward();
     leading::LeadingFlat => LeadingFlatFrozen: forward, try_forward();
     leading::Scaled => ScaledFrozen: forward, try_forward();
