@@ -1,21 +1,28 @@
 //! Names in generated code: the user's, made unique only where two would meet.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Hands out names that are taken at most once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     taken: BTreeSet<String>,
+    /// By base name, below which number all are taken.
+    next: BTreeMap<String, usize>,
 }
 
 impl Names {
     /// `base`, or `base_2`, `base_3`, ... where it is taken.
     pub(super) fn fresh(&mut self, base: &str) -> String {
         let base = identifier(base);
-        let numbered = (2..).map(|number| format!("{base}_{number}"));
-        let name =
-            std::iter::once(base.clone()).chain(numbered).find(|name| !self.taken.contains(name)).unwrap_or(base);
-        self.taken.insert(name.clone());
+        if self.taken.insert(base.clone()) {
+            return base;
+        }
+        let mut number = self.next.get(&base).copied().unwrap_or(2);
+        while !self.taken.insert(format!("{base}_{number}")) {
+            number += 1;
+        }
+        let name = format!("{base}_{number}");
+        self.next.insert(base, number + 1);
         name
     }
 
@@ -27,6 +34,11 @@ impl Names {
     /// Gives a name back.
     pub(super) fn release(&mut self, name: &str) {
         self.taken.remove(name);
+        if let Some((base, number)) = name.rsplit_once('_')
+            && let (Some(next), Ok(number)) = (self.next.get_mut(base), number.parse())
+        {
+            *next = (*next).min(number);
+        }
     }
 }
 
