@@ -1,5 +1,10 @@
 //! Rules as a user writes them, told in graphs.
 
+#![allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots so")]
+#![allow(clippy::needless_pass_by_value, reason = "so that a test names the pass alone")]
+#![allow(clippy::doc_markdown, reason = "the doc comment is compared")]
+#![allow(clippy::panic, reason = "a test may fail so")]
+
 use expect_test::{Expect, expect};
 use fx_passes::pass::{Pass, PassContext};
 use fx_passes::{Graph, fx_pass};

@@ -1,5 +1,9 @@
 //! Lists in rules: what is left of one, and a part that stands in it again and again.
 
+#![allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots so")]
+#![allow(clippy::needless_pass_by_value, reason = "so that a test names the pass alone")]
+#![allow(clippy::panic, reason = "a test may fail so")]
+
 use expect_test::{Expect, expect};
 use fx_passes::library::Joins;
 use fx_passes::pass::{Pass, PassContext};

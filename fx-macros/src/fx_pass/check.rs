@@ -63,7 +63,7 @@ fn subterms(pat: &Pat, out: &mut Vec<Pat>) {
         Pat::Call(_, params) => params.iter().for_each(|(.., part)| subterms(part, out)),
         Pat::Operator(_, parts) => parts.iter().for_each(|part| subterms(part, out)),
         Pat::Module(_, parts) | Pat::List(parts) => parts.iter().for_each(|part| subterms(part, out)),
-        Pat::Repeat(part) => subterms(part, out),
+        Pat::Repeat(inner) => subterms(inner, out),
         _ => {}
     }
 }
@@ -161,13 +161,7 @@ impl Cover<'_> {
     }
 
     fn bind(&mut self, slot: usize, special: &Pat) -> bool {
-        match &self.map[slot] {
-            Some(first) => first == special,
-            None => {
-                self.map[slot] = Some(special.clone());
-                true
-            }
-        }
+        self.map[slot].get_or_insert_with(|| special.clone()) == special
     }
 
     /// Can the general capture be bound to whatever the special term stands for?
@@ -179,10 +173,11 @@ impl Cover<'_> {
         match (&self.general[slot].kind, special) {
             (_, Pat::Any | Pat::Optional(_)) => false,
             (Kind::Value, Pat::Literal(literal)) => *literal != Literal::Absent,
-            (Kind::Value, _) => true,
-            (Kind::Tensor, Pat::Call(..) | Pat::Operator(..) | Pat::Module(..)) => true,
-            (Kind::Float, Pat::Literal(Literal::Int(_) | Literal::Float(_))) => true,
-            (Kind::Int, Pat::Literal(Literal::Int(_))) | (Kind::Bool, Pat::Literal(Literal::Bool(_))) => true,
+            (Kind::Value, _)
+            | (Kind::Tensor, Pat::Call(..) | Pat::Operator(..) | Pat::Module(..))
+            | (Kind::Float, Pat::Literal(Literal::Int(_) | Literal::Float(_)))
+            | (Kind::Int, Pat::Literal(Literal::Int(_)))
+            | (Kind::Bool, Pat::Literal(Literal::Bool(_))) => true,
             (Kind::Float, special) => matches!(of(special), Some(Kind::Float | Kind::Int)),
             (kind, special) => of(special).as_ref() == Some(kind),
         }

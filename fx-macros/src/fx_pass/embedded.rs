@@ -49,13 +49,12 @@ impl Resolver<'_> {
 
     fn hole(&mut self, name: &Ident, args: &mut Vec<Tmpl>) -> Option<TokenTree> {
         let known = self.let_names.iter().rev().find(|(known, _)| name == known).map(|(_, value)| value.clone());
-        let value = match known {
-            Some(value) => value,
-            None => {
-                let slot = self.slot_of(name)?;
-                self.captures[slot].used += 1;
-                Tmpl::Capture(slot)
-            }
+        let value = if let Some(value) = known {
+            value
+        } else {
+            let slot = self.slot_of(name)?;
+            self.captures[slot].used += 1;
+            Tmpl::Capture(slot)
         };
         args.push(value);
         Some(TokenTree::Ident(Ident::new(&format!("__hole{}", args.len() - 1), name.span())))

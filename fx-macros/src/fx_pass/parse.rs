@@ -136,7 +136,7 @@ fn spell(tokens: TokenStream, out: &mut String) {
                     Delimiter::Brace => ("{ ", " }"),
                     Delimiter::None => ("", ""),
                 };
-                if out.ends_with(|c: char| c == ')' || c == ']') && group.delimiter() == Delimiter::Brace {
+                if out.ends_with([')', ']']) && group.delimiter() == Delimiter::Brace {
                     out.push(' ');
                 }
                 out.push_str(open);

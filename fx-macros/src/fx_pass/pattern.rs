@@ -137,13 +137,11 @@ impl Resolver<'_> {
             parts.push(right);
             return Some(Pat::Either(parts));
         }
-        match Operator::of(&binary.op) {
-            Some(operator) => self.pat_operator(operator, &binary.left, &binary.right),
-            None => {
-                self.syntax(binary, "the operators of patterns are `+ - * /`, and `|` between alternatives");
-                None
-            }
-        }
+        let Some(operator) = Operator::of(&binary.op) else {
+            self.syntax(binary, "the operators of patterns are `+ - * /`, and `|` between alternatives");
+            return None;
+        };
+        self.pat_operator(operator, &binary.left, &binary.right)
     }
 
     fn newly_bound(&self, before: &[usize]) -> Vec<usize> {

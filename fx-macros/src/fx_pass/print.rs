@@ -156,9 +156,9 @@ fn print_pat(pat: &Pat) -> TokenStream {
         Pat::Rest(None) => quote!(Rest),
         Pat::Rest(Some(slot)) => quote!(RestOf(#slot)),
         Pat::Collect(slot) => quote!(Collect(#slot)),
-        Pat::Repeat(part) => {
-            let part = print_pat(part);
-            quote!(Repeat(&#part))
+        Pat::Repeat(inner) => {
+            let inner = print_pat(inner);
+            quote!(Repeat(&#inner))
         }
         Pat::Literal(literal) => print_literal(literal),
         Pat::List(parts) => {
@@ -186,9 +186,9 @@ fn print_pat(pat: &Pat) -> TokenStream {
             let parts = parts.iter().map(print_pat);
             quote!(Either(&[#(#parts),*]))
         }
-        Pat::Named(slot, part) => {
-            let part = print_pat(part);
-            quote!(Named(#slot, &#part))
+        Pat::Named(slot, inner) => {
+            let inner = print_pat(inner);
+            quote!(Named(#slot, &#inner))
         }
     };
     quote!(::fx_passes::rewrite::Term::#term)

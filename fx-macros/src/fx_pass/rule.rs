@@ -253,17 +253,19 @@ fn collect(pat: &Pat, out: &mut Vec<usize>) {
     match pat {
         Pat::Capture(slot) | Pat::Optional(slot) | Pat::Field(slot, _) | Pat::Collect(slot) => out.push(*slot),
         Pat::Rest(slot) => out.extend(slot),
-        Pat::Repeat(part) => collect(part, out),
+        Pat::Repeat(inner) => collect(inner, out),
         Pat::List(parts) | Pat::Either(parts) => parts.iter().for_each(|part| collect(part, out)),
         Pat::Call(_, params) => params.iter().for_each(|(.., part)| collect(part, out)),
         Pat::Operator(_, parts) => parts.iter().for_each(|part| collect(part, out)),
         Pat::Module(slot, parts) => {
             out.push(*slot);
-            parts.iter().for_each(|part| collect(part, out));
+            for part in parts {
+                collect(part, out);
+            }
         }
-        Pat::Named(slot, part) => {
+        Pat::Named(slot, inner) => {
             out.push(*slot);
-            collect(part, out);
+            collect(inner, out);
         }
         Pat::Any | Pat::Literal(_) => {}
     }

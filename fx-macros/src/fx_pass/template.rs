@@ -116,13 +116,13 @@ impl Resolver<'_> {
             Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => {
                 self.template(&unary.expr).map(|inner| Tmpl::Neg(Box::new(inner)))
             }
-            Expr::Binary(binary) => match Operator::of(&binary.op) {
-                Some(operator) => self.tmpl_operator(operator, &binary.left, &binary.right),
-                None => {
+            Expr::Binary(binary) => {
+                let Some(operator) = Operator::of(&binary.op) else {
                     self.syntax(binary, "the operators of replacements are `+ - * /`");
-                    None
-                }
-            },
+                    return None;
+                };
+                self.tmpl_operator(operator, &binary.left, &binary.right)
+            }
             Expr::MethodCall(call) => {
                 let name = call.method.to_string();
                 match (Operator::named(&name), call.args.len()) {

@@ -221,11 +221,10 @@ pub(super) fn kind_name(kind: fx_ir::catalog::Kind) -> &'static str {
         K::TensorList | K::OptTensorList => "a list of tensors",
         K::Int | K::Usize | K::OptInt => "an integer",
         K::IntList | K::OptIntList | K::Shape => "a list of integers",
-        K::Float | K::OptFloat => "a number",
+        K::Float | K::OptFloat | K::Scalar => "a number",
         K::FloatList => "a list of numbers",
         K::Bool => "a truth value",
         K::Str => "a string",
-        K::Scalar => "a number",
         K::ElementKind | K::OptElementKind => "an element type",
         _ => "a value of another type",
     }

@@ -11,7 +11,6 @@ impl Resolver<'_> {
     pub(super) fn pat_yields(&self, pat: &Pat) -> Yields {
         match pat {
             Pat::Any | Pat::Optional(_) | Pat::Rest(_) => Yields::Unknown,
-            Pat::Repeat(part) => self.pat_yields(part),
             Pat::Collect(slot) if self.captures[*slot].kind == Kind::Tensors => Yields::Tensor,
             Pat::Collect(_) => Yields::Number,
             Pat::Capture(slot) => yields_of(&self.captures[*slot].kind),
@@ -21,7 +20,7 @@ impl Resolver<'_> {
             Pat::Operator(..) | Pat::Module(..) => Yields::Tensor,
             Pat::Field(slot, path) => self.field_yields(*slot, path),
             Pat::Either(parts) => parts.first().map_or(Yields::Unknown, |first| self.pat_yields(first)),
-            Pat::Named(_, inner) => self.pat_yields(inner),
+            Pat::Named(_, inner) | Pat::Repeat(inner) => self.pat_yields(inner),
         }
     }
 
@@ -61,7 +60,6 @@ impl Resolver<'_> {
                 _ => Yields::Unknown,
             },
             Tmpl::Neg(inner) => self.yields(inner),
-            Tmpl::Module(..) | Tmpl::Part(..) | Tmpl::Or(_) => Yields::Tensor,
             Tmpl::Field(_, path) => match path.last().map(|(_, ty)| *ty) {
                 Some(FieldType::Tensor) => Yields::Tensor,
                 Some(FieldType::OptTensor) => Yields::OptTensor,
@@ -73,7 +71,7 @@ impl Resolver<'_> {
                 "f64" | "i64" | "usize" => Yields::Number,
                 _ => Yields::Unknown,
             },
-            Tmpl::Rust { .. } => Yields::Tensor,
+            Tmpl::Rust { .. } | Tmpl::Module(..) | Tmpl::Part(..) | Tmpl::Or(_) => Yields::Tensor,
             Tmpl::Capture(_) | Tmpl::Computed(_) | Tmpl::Splice(_) => Yields::Unknown,
         }
     }

@@ -40,7 +40,9 @@ pub(super) struct Writer<'e, 'a> {
 impl<'e, 'a> Writer<'e, 'a> {
     pub(super) fn new(emitter: &'e Emitter<'a>, phase: Phase) -> Writer<'e, 'a> {
         let mut names = Names::default();
-        ["self", "frame", "scope", "options", "drop"].into_iter().for_each(|name| names.take(name));
+        for name in ["self", "frame", "scope", "options", "drop"] {
+            names.take(name);
+        }
         Writer {
             emitter,
             phase,

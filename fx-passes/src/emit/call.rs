@@ -70,14 +70,13 @@ impl Writer<'_, '_> {
         use catalog::Kind;
         let read = |id| self.read(id);
         match (kind, arg) {
-            (Kind::Tensor, Arg::Node(id)) => self.read(*id).borrowed(),
+            (Kind::Tensor | Kind::TensorList | Kind::OptTensorList, Arg::Node(id)) => self.read(*id).borrowed(),
             (Kind::OptTensor, Arg::None) => "None::<&::fx_runtime::Tensor>".to_owned(),
             (Kind::OptTensor, Arg::Node(id)) => self.optional(*id),
             (Kind::TensorList | Kind::OptTensorList, Arg::List(items)) => {
                 let items: Vec<String> = items.iter().map(|item| self.list_item(item, kind)).collect();
                 format!("&[{}]", items.join(", "))
             }
-            (Kind::TensorList | Kind::OptTensorList, Arg::Node(id)) => self.read(*id).borrowed(),
             (Kind::Scalar, Arg::Int(number)) => format!("{number}i64"),
             (Kind::IntList | Kind::OptIntList | Kind::FloatList, Arg::Node(id)) if self.is_list(*id) => {
                 self.read(*id).borrowed()

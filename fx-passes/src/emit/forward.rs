@@ -10,7 +10,7 @@ use fx_ir::{Arg, NodeId, Op};
 use super::{
     Emitter,
     body::{Phase, Writer, short},
-    value::Value,
+    value::{Value, literal},
 };
 
 impl Emitter<'_> {
@@ -23,10 +23,10 @@ impl Emitter<'_> {
         let inputs = self.graph.region(body).params.iter().skip(usize::from(signature.has_receiver));
         let free = signature.params.iter().filter(|param| param.fixed.is_none());
         for (param, &id) in free.zip(inputs) {
-            self.input(&mut writer, param, id);
+            input(&mut writer, param, id);
         }
         for param in signature.params.iter().filter(|param| param.fixed.is_some()) {
-            writer.line(self.border(param));
+            writer.line(border(param));
         }
         writer.region(body);
         let result = self.result(&mut writer);
@@ -70,35 +70,6 @@ impl Emitter<'_> {
             {}",
             self.module_impl(&params, &names)
         )
-    }
-
-    /// An input is checked at the border, whatever is done with it later.
-    fn input(&self, writer: &mut Writer<'_, '_>, param: &Param, id: fx_ir::NodeId) {
-        let (label, name) = (&param.name, &param_name(param));
-        writer.names.take(name);
-        match &param.ty {
-            Ty::Tensor => {
-                let borrow = if param.is_ref { "" } else { "&" };
-                writer.line(format!("let {name} = scope.input({label:?}, {borrow}{name})?;"));
-                writer.set(id, Value::owned(name.clone()));
-            }
-            _ => writer.set(id, Value { text: name.clone(), is_ref: param.is_ref }),
-        }
-    }
-
-    /// The check that a parameter has the value that the frozen type knows it to have.
-    fn border(&self, param: &Param) -> String {
-        let (label, name) = (&param.name, param_name(param));
-        match &param.fixed {
-            Some(Arg::Bool(false)) if param.is_mode => format!("scope.inference_only({label:?}, {name})?;"),
-            Some(Arg::None) => format!("scope.specialized({label:?}, {name}.is_none(), \"None\")?;"),
-            Some(known) => {
-                let known = super::value::literal(known, &|_| Value::owned(""));
-                let value = if param.is_ref && !known.starts_with('"') { format!("*{name}") } else { name };
-                format!("scope.specialized({label:?}, {value} == {known}, {known:?})?;")
-            }
-            None => String::new(),
-        }
     }
 
     fn result(&self, writer: &mut Writer<'_, '_>) -> String {
@@ -173,6 +144,35 @@ impl Emitter<'_> {
             ),
             _ => String::new(),
         }
+    }
+}
+
+/// An input is checked at the border, whatever is done with it later.
+fn input(writer: &mut Writer<'_, '_>, param: &Param, id: fx_ir::NodeId) {
+    let (label, name) = (&param.name, &param_name(param));
+    writer.names.take(name);
+    match &param.ty {
+        Ty::Tensor => {
+            let borrow = if param.is_ref { "" } else { "&" };
+            writer.line(format!("let {name} = scope.input({label:?}, {borrow}{name})?;"));
+            writer.set(id, Value::owned(name.clone()));
+        }
+        _ => writer.set(id, Value { text: name.clone(), is_ref: param.is_ref }),
+    }
+}
+
+/// The check that a parameter has the value that the frozen type knows it to have.
+fn border(param: &Param) -> String {
+    let (label, name) = (&param.name, param_name(param));
+    match &param.fixed {
+        Some(Arg::Bool(false)) if param.is_mode => format!("scope.inference_only({label:?}, {name})?;"),
+        Some(Arg::None) => format!("scope.specialized({label:?}, {name}.is_none(), \"None\")?;"),
+        Some(known) => {
+            let known = literal(known, &|_| Value::owned(""));
+            let value = if param.is_ref && !known.starts_with('"') { format!("*{name}") } else { name };
+            format!("scope.specialized({label:?}, {value} == {known}, {known:?})?;")
+        }
+        None => String::new(),
     }
 }
 

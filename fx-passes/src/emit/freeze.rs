@@ -1,5 +1,7 @@
 //! `freeze`: what the live model decides, once.
 
+use std::fmt::Write as _;
+
 use fx_ir::{NodeId, Op, RegionId};
 
 use super::{
@@ -158,7 +160,8 @@ impl Writer<'_, '_> {
                 },
                 _ => "None".to_owned(),
             };
-            arms.push_str(&format!("{pattern} => {value},\n"));
+            // Writing to a string cannot fail.
+            let _ = writeln!(arms, "{pattern} => {value},");
         }
         arms
     }

@@ -22,7 +22,8 @@ use super::{
 pub(super) fn emit(index: &Index, traced: &Traced) -> String {
     let emitter = Emitter::new(index, traced, &traced.graph);
     let mut walk = Walk { writer: Writer::new(&emitter, Phase::Freeze), loops: Vec::new(), count: 0 };
-    ["t", "Arg"].into_iter().for_each(|name| walk.writer.names.take(name));
+    walk.writer.names.take("t");
+    walk.writer.names.take("Arg");
     emitter.bind_model(&mut walk.writer);
     let body = traced.graph.body();
     walk.inputs(body);

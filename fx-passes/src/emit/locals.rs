@@ -25,7 +25,8 @@ impl Writer<'_, '_> {
     /// is replaced, and so freed.
     pub(super) fn bind(&mut self, id: NodeId, value: Value) {
         let node = self.graph().node(id);
-        let value = Value { text: bare(&value.text).to_owned(), ..value };
+        let Value { text, is_ref } = value;
+        let value = Value { text: bare(&text).to_owned(), is_ref };
         if !value.is_ref
             && let Some(pattern) = self.parts_pattern(id)
         {

@@ -1,5 +1,7 @@
 //! The frozen type: a struct a scope, an enum a choice.
 
+use std::fmt::Write as _;
+
 use fx_ir::{Node, NodeId};
 
 use super::{
@@ -21,10 +23,12 @@ impl Emitter<'_> {
             let (doc, frame) =
                 if root { (self.doc(), "frame: ::fx_runtime::frozen::Frame,") } else { (String::new(), "") };
             let visibility = if root { "pub " } else { "" };
-            out.push_str(&format!(
+            // Writing to a string cannot fail.
+            let _ = write!(
+                out,
                 "{doc}#[derive(Debug, ::fx_runtime::frozen::State)]\n{visibility}struct {} {{ {frame} {fields} }}\n",
                 scope.name
-            ));
+            );
         }
         for decided in
             self.plan.scopes.values().flat_map(|scope| &scope.fields).filter_map(|id| self.plan.decided.get(id))

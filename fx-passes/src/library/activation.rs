@@ -1,6 +1,6 @@
 //! Activations that are spelled out in elementary ops.
 //!
-//! Sources: GELU and its tanh form, Hendrycks and Gimpel 2016; SiLU, Elfwing et al. 2017; hard-swish, Howard et al. 2019.
+//! Sources: GELU and its tanh form, Hendrycks and Gimpel 2016; `SiLU`, Elfwing et al. 2017; hard-swish, Howard et al. 2019.
 
 use crate::fx_pass;
 
@@ -27,10 +27,10 @@ fx_pass! {
         /// GELU by tanh: the argument is sqrt(2 / pi) * (x + 0.044715 * x^3).
         gelu_tanh: |x, c: f64, k: f64|
             x * 0.5 * (((x + x.pow_tensor_scalar(3) * k) * c).tanh() + 1.0) => x.gelu("tanh")
-            if near(k, 0.044715) && near(c, 0.7978845608028654),
+            if near(k, 0.044_715) && near(c, 0.797_884_560_802_865_4),
         gelu_tanh_products: |x, c: f64, k: f64|
             x * 0.5 * (((x + (x * x * x | x.square() * x) * k) * c).tanh() + 1.0) => x.gelu("tanh")
-            if near(k, 0.044715) && near(c, 0.7978845608028654),
+            if near(k, 0.044_715) && near(c, 0.797_884_560_802_865_4),
         /// x * relu6(x + 3) / 6 is hard-swish.
         hardswish: |x| x * (x + 3.0).relu6() / 6.0 => x.hardswish(),
         hardswish_inside: |x| x * ((x + 3.0).relu6() / 6.0) => x.hardswish(),

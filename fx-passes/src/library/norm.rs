@@ -12,8 +12,8 @@ use crate::rewrite::Value;
 /// Is it the last axis alone?
 fn is_last(axes: Value<'_>) -> bool {
     match axes.arg() {
-        Arg::Int(axis) => *axis == -1,
-        Arg::List(axes) => axes[..] == [Arg::Int(-1)],
+        Arg::Int(one) => *one == -1,
+        Arg::List(all) => all[..] == [Arg::Int(-1)],
         _ => false,
     }
 }

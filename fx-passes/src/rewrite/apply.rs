@@ -21,10 +21,10 @@ pub(super) fn apply(
     facts: &mut Facts,
     pass: &'static str,
     rule: &'static Rule,
-    bound: Bound,
+    bound: &Bound,
     outputs: &[NodeId],
 ) -> Applied {
-    let found = Found { graph, facts, rule, bound: &bound };
+    let found = Found { graph, facts, rule, bound };
     let computed = rule.computed.iter().map(|compute| compute(&found).0).collect();
     let mut matched = bound.nodes.clone();
     let order: Vec<usize> = matched.iter().map(|&id| position(graph, id)).collect();
@@ -36,17 +36,8 @@ pub(super) fn apply(
     for &id in &matched {
         facts.forget(graph, id);
     }
-    let mut builder = Builder {
-        graph,
-        facts,
-        rule,
-        bound: &bound,
-        computed,
-        origin,
-        anchor: last,
-        lets: Vec::new(),
-        made: Vec::new(),
-    };
+    let mut builder =
+        Builder { graph, facts, rule, bound, computed, origin, anchor: last, lets: Vec::new(), made: Vec::new() };
     for value in rule.lets {
         let parts = builder.bind(value);
         builder.lets.push(parts);
@@ -166,7 +157,9 @@ impl Builder<'_> {
     /// The last op of a template with its arguments made, or the value where no op is needed.
     fn step(&mut self, template: &'static Template) -> Result<Step, Arg> {
         match template {
-            Template::Capture(slot) => Err(self.bound.slots[*slot].clone().unwrap_or(Arg::None)),
+            Template::Capture(slot) | Template::Splice(slot) => {
+                Err(self.bound.slots[*slot].clone().unwrap_or(Arg::None))
+            }
             Template::Let(at) => Err(self.lets[*at].first().cloned().unwrap_or(Arg::None)),
             Template::Part(at, part) => Err(self.lets[*at].get(*part).cloned().unwrap_or(Arg::None)),
             Template::Int(number) => Err(Arg::Int(*number)),
@@ -179,7 +172,6 @@ impl Builder<'_> {
                 let parts: Vec<Arg> = items.iter().flat_map(|item| self.items(item)).collect();
                 Err(Arg::List(parts))
             }
-            Template::Splice(slot) => Err(self.bound.slots[*slot].clone().unwrap_or(Arg::None)),
             Template::Computed(at) => Err(self.computed[*at].clone()),
             Template::Call(op, args) => {
                 let args = self.values(args);

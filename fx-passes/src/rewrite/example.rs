@@ -145,14 +145,14 @@ impl Builder {
                 at
             }
             Term::Either(terms) => self.term(terms.get(self.variant).or(terms.first())?, param)?,
-            Term::Named(slot, term) => match self.slots[*slot].clone() {
-                Some(value) => value,
-                None => {
-                    let value = self.term(term, param)?;
-                    self.slots[*slot] = Some(value.clone());
-                    value
+            Term::Named(slot, term) => {
+                if let Some(value) = &self.slots[*slot] {
+                    return Some(value.clone());
                 }
-            },
+                let value = self.term(term, param)?;
+                self.slots[*slot] = Some(value.clone());
+                value
+            }
         })
     }
 

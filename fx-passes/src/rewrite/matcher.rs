@@ -92,7 +92,7 @@ impl<'g> Matcher<'g> {
                     goals.push((term, arg.clone()));
                     self.bind(*slot, &arg, false)
                 }
-                Term::Either(terms) => return self.either(terms.iter().map(|term| vec![(term, arg.clone())]), goals),
+                Term::Either(terms) => return self.either(terms.iter().map(|term| vec![(term, arg.clone())]), &goals),
                 Term::Call(op, params) => match self.call(op, params, &arg) {
                     Some(orders) => return self.orders(orders, goals),
                     None => false,
@@ -112,10 +112,10 @@ impl<'g> Matcher<'g> {
     }
 
     /// Goes on with the first of the choices that leads to the end.
-    fn either(&mut self, choices: impl Iterator<Item = Vec<Goal<'g>>>, goals: Vec<Goal<'g>>) -> bool {
+    fn either(&mut self, choices: impl Iterator<Item = Vec<Goal<'g>>>, goals: &[Goal<'g>]) -> bool {
         let saved = self.bound.clone();
         for choice in choices {
-            let mut all = goals.clone();
+            let mut all = goals.to_vec();
             all.extend(choice.into_iter().rev());
             if self.solve(all) {
                 return true;
@@ -131,7 +131,7 @@ impl<'g> Matcher<'g> {
                 goals.extend(orders.remove(0).into_iter().rev());
                 self.solve(goals)
             }
-            _ => self.either(orders.into_iter(), goals),
+            _ => self.either(orders.into_iter(), &goals),
         }
     }
 
@@ -211,9 +211,9 @@ impl<'g> Matcher<'g> {
         self.bind(slot, &Arg::Node(layer), false)
     }
 
-    fn list(&mut self, terms: &'static [Term], arg: &Cow<'g, Arg>, goals: &mut Vec<Goal<'g>>) -> bool {
-        let Arg::List(items) = &**arg else {
-            self.fail(Mismatch::NotAList(arg.clone().into_owned()));
+    fn list(&mut self, terms: &'static [Term], arg: &Arg, goals: &mut Vec<Goal<'g>>) -> bool {
+        let Arg::List(items) = arg else {
+            self.fail(Mismatch::NotAList(arg.clone()));
             return false;
         };
         let open = terms.iter().position(|term| matches!(term, Term::Rest | Term::RestOf(_) | Term::Repeat(_)));
@@ -226,7 +226,7 @@ impl<'g> Matcher<'g> {
             return false;
         }
         let (first, rest) = items.split_at(head.len());
-        let (middle, last) = rest.split_at(rest.len() - tail.len());
+        let (middle, end) = rest.split_at(rest.len() - tail.len());
         let mut parts: Vec<Goal<'g>> = Vec::new();
         let goal = |(term, item): (&'static Term, &Arg)| (term, Cow::Owned(item.clone()));
         parts.extend(head.iter().zip(first).map(goal));
@@ -235,7 +235,7 @@ impl<'g> Matcher<'g> {
             Some(Term::Repeat(term)) => parts.extend(middle.iter().map(|item| goal((*term, item)))),
             _ => {}
         }
-        parts.extend(tail.iter().zip(last).map(goal));
+        parts.extend(tail.iter().zip(end).map(goal));
         goals.extend(parts.into_iter().rev());
         true
     }

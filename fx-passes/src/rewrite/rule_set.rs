@@ -91,7 +91,7 @@ impl RuleSet {
                 }
                 budget -= 1;
                 outcome.applied[at].1 += 1;
-                let applied = apply(graph, &mut facts, pass, rule, bound, &outputs);
+                let applied = apply(graph, &mut facts, pass, rule, &bound, &outputs);
                 queue.revisit(graph, index.depth, &applied.made, &applied.results);
                 break;
             }

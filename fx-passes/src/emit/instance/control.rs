@@ -1,5 +1,7 @@
 //! Control flow of the instance graph: decided by the live model where it can be, one node where it cannot.
 
+use std::fmt::Write as _;
+
 use fx_ir::{Arg, NodeId, Op, RegionId, Type};
 
 use super::super::{
@@ -68,7 +70,8 @@ impl Walk<'_, '_> {
                 many => format!("({},)", many.join(", ")),
             });
             self.writer.names = names;
-            arms.push_str(&format!("{pattern} => {block}\n"));
+            // Writing to a string cannot fail.
+            let _ = writeln!(arms, "{pattern} => {block}");
         }
         let text = format!("{head} {{ {arms} }}");
         self.results(id, &text);
