@@ -21,7 +21,7 @@ pub(crate) struct Geometry {
 #[derive(Debug)]
 pub(crate) enum PackedConv {
     /// oneDNN is called directly.
-    Direct(DirectConv),
+    Direct(Box<DirectConv>),
     /// Through libtorch's entry points.
     Shim(ShimConv),
 }
@@ -34,7 +34,7 @@ impl PackedConv {
     /// [`ops::onednn_has_f16`](super::ops::onednn_has_f16) say so.
     pub(crate) fn pack(weight: &Tensor, bias: Option<&Tensor>, geometry: Geometry) -> Option<Result<Self, TchError>> {
         match DirectConv::pack(weight, bias, &geometry) {
-            Some(direct) => Some(direct.map(Self::Direct)),
+            Some(direct) => Some(direct.map(|direct| Self::Direct(Box::new(direct)))),
             None => Some(ShimConv::pack(weight, bias, geometry)?.map(Self::Shim)),
         }
     }

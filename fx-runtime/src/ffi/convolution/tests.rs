@@ -88,7 +88,7 @@ fn orders(x: &Tensor) -> Vec<Tensor> {
 
 fn both_ways(weight: &Tensor, bias: Option<&Tensor>, geometry: &Geometry) -> [PackedConv; 2] {
     [
-        PackedConv::Direct(DirectConv::pack(weight, bias, geometry).unwrap().unwrap()),
+        PackedConv::Direct(Box::new(DirectConv::pack(weight, bias, geometry).unwrap().unwrap())),
         PackedConv::Shim(ShimConv::pack(weight, bias, geometry.clone()).unwrap().unwrap()),
     ]
 }

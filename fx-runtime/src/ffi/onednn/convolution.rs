@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tch::{Kind, TchError, Tensor};
+use tch::{TchError, Tensor};
 
 use super::api::api;
 use super::objects::Engine;
@@ -24,12 +24,9 @@ pub(crate) struct DirectConv {
     pub(super) engine: Engine,
     /// In oneDNN's numbers.
     pub(super) dtype: c_int,
-    /// With an axis of groups in front if there are several.
-    pub(super) weight_sizes: Vec<i64>,
     pub(super) weight: Weight,
     pub(super) bias: Option<Arc<Constant>>,
     pub(super) geometry: Geometry,
-    kind: Kind,
     /// The weight's, without groups.
     shape: Vec<i64>,
     /// The latest first.
@@ -40,8 +37,7 @@ impl DirectConv {
     /// Takes a copy of a dense weight `[out, in / groups, k..]` with two or three spatial axes; none where oneDNN cannot
     /// be called directly, and for a transposed convolution.
     pub(crate) fn pack(weight: &Tensor, bias: Option<&Tensor>, geometry: &Geometry) -> Option<Result<Self, TchError>> {
-        let kind = weight.f_kind().ok()?;
-        let dtype = dtype(kind)?;
+        let dtype = dtype(weight.f_kind().ok()?)?;
         let entry = table();
         entry.strides.and(entry.data).and(entry.empty)?;
         if geometry.output_padding.is_some() {
@@ -55,15 +51,15 @@ impl DirectConv {
                 1 => sizes.clone(),
                 _ => [&grouped, &sizes[1..]].concat(),
             };
-            let bias = bias.map(|bias| Constant::of(engine, bias, &sizes[..1], dtype)).transpose()?;
+            let bias = bias
+                .map(|bias| Constant::new(engine, Param::copied(&bias.f_contiguous()?)?, &sizes[..1], dtype))
+                .transpose()?;
             Ok(Self {
                 engine,
                 dtype,
-                weight: Weight::new(Constant::of(engine, weight, &weight_sizes, dtype)?),
-                weight_sizes,
-                bias,
+                weight: Weight::new(engine, weight, weight_sizes, dtype)?,
+                bias: bias.map(Arc::new),
                 geometry: geometry.clone(),
-                kind,
                 shape: sizes,
                 plans: Mutex::new(Vec::new()),
             })
@@ -122,7 +118,7 @@ impl DirectConv {
 
     /// The weight as it was before it was packed.
     pub(crate) fn dense_weight(&self) -> Result<Tensor, TchError> {
-        self.weight.dense(self.engine, self.kind, self.dtype, &self.weight_sizes)?.f_reshape(&self.shape)
+        self.weight.dense()?.f_reshape(&self.shape)
     }
 
     /// The bias, `[out]`.

@@ -85,7 +85,7 @@ impl Plan {
         let layout = |sizes: &[i64], strides: &[i64]| Layout::strided(engine.api, dtype, sizes, strides);
         let source = layout(given, &channels_last(given))?;
         let result = layout(&sizes, &strides)?;
-        let any = Layout::any(engine.api, dtype, &conv.weight_sizes)?;
+        let any = Layout::any(engine.api, dtype, &conv.weight.sizes)?;
         let add = key.adds.then_some(Step::Add(&result));
         let steps: Vec<_> = add.into_iter().chain(step(&key.post)?).collect();
         let bias = conv.bias.as_ref().map(|bias| &bias.layout);
@@ -101,7 +101,7 @@ impl Plan {
             key,
             engine,
             primitive: Primitive::compile(&description)?,
-            weight: conv.weight.in_layout(engine, description.weight()?)?,
+            weight: conv.weight.in_layout(description.weight()?)?,
             bias: conv.bias.clone(),
             scratchpad: description.scratchpad()?,
             source,

@@ -2,7 +2,7 @@
 //!
 //! Which layout that is depends on the shape of the input. The weight starts in the default order and is laid out by the
 //! first plan; a later plan takes it over if it wants the same layout (it does, as a rule), and else lays it out once
-//! more from what there is. The default order is then gone: there is one copy for each layout in use.
+//! more. The default order is gone meanwhile and comes back for that moment: there is one copy for each layout in use.
 
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -13,6 +13,7 @@ use super::super::buffer::{Buffer, with_scratch};
 use super::api::value;
 use super::objects::{Attributes, Description, Engine, Layout, Memory, Primitive, Stream};
 use crate::ffi::Param;
+use crate::ffi::tensor::refused;
 
 /// A tensor that kernels read.
 #[derive(Debug)]
@@ -29,13 +30,12 @@ enum Bytes {
 }
 
 impl Constant {
-    /// A copy of a tensor in the default order, described with these sizes.
-    pub(super) fn of(engine: Engine, tensor: &Tensor, sizes: &[i64], dtype: c_int) -> Result<Arc<Self>, TchError> {
-        let copy = Param::copied(&tensor.f_contiguous()?)?;
+    /// A tensor in the default order, described with these sizes.
+    pub(super) fn new(engine: Engine, tensor: Param, sizes: &[i64], dtype: c_int) -> Result<Self, TchError> {
         let layout = Layout::strided(engine.api, dtype, sizes, &contiguous(sizes))?;
         let mut memory = Memory::new(engine, &layout)?;
-        memory.set(copy.data_ptr())?;
-        Ok(Arc::new(Self { layout, memory, bytes: Bytes::Tensor(copy) }))
+        memory.set(tensor.data_ptr())?;
+        Ok(Self { layout, memory, bytes: Bytes::Tensor(tensor) })
     }
 
     /// The tensor; none where its bytes are in a layout of oneDNN's.
@@ -47,13 +47,13 @@ impl Constant {
     }
 
     /// The same numbers in another layout.
-    fn laid_out(&self, engine: Engine, wanted: Layout) -> Result<Arc<Self>, TchError> {
+    fn laid_out(&self, engine: Engine, wanted: Layout) -> Result<Self, TchError> {
         let buffer = Buffer::lasting(wanted.size())?;
         let mut memory = Memory::new(engine, &wanted)?;
         memory.set(buffer.address())?;
         // SAFETY: the buffer is new and as large as the layout says.
         unsafe { self.write(engine, &wanted, &memory)? };
-        Ok(Arc::new(Self { layout: wanted, memory, bytes: Bytes::Buffer(buffer) }))
+        Ok(Self { layout: wanted, memory, bytes: Bytes::Buffer(buffer) })
     }
 
     /// Writes the numbers to `memory`, which has the layout `wanted`.
@@ -82,7 +82,14 @@ impl Constant {
 
 /// The weight in the layouts that are in use.
 #[derive(Debug)]
-pub(super) struct Weight(Mutex<Layouts>);
+pub(super) struct Weight {
+    engine: Engine,
+    kind: Kind,
+    dtype: c_int,
+    /// With an axis of groups in front if there are several.
+    pub(super) sizes: Vec<i64>,
+    layouts: Mutex<Layouts>,
+}
 
 #[derive(Debug)]
 struct Layouts {
@@ -92,40 +99,52 @@ struct Layouts {
 }
 
 impl Weight {
-    pub(super) fn new(first: Arc<Constant>) -> Self {
-        Self(Mutex::new(Layouts { newest: first, others: Vec::new() }))
+    /// A copy of a tensor, described with these sizes.
+    pub(super) fn new(engine: Engine, tensor: &Tensor, sizes: Vec<i64>, dtype: c_int) -> Result<Self, TchError> {
+        let copy = Param::copied(&tensor.f_contiguous()?)?;
+        let newest = Arc::new(Constant::new(engine, copy, &sizes, dtype)?);
+        let layouts = Mutex::new(Layouts { newest, others: Vec::new() });
+        Ok(Self { engine, kind: tensor.f_kind()?, dtype, sizes, layouts })
     }
 
     /// The weight in this layout.
-    pub(super) fn in_layout(&self, engine: Engine, wanted: Layout) -> Result<Arc<Constant>, TchError> {
+    pub(super) fn in_layout(&self, wanted: Layout) -> Result<Arc<Constant>, TchError> {
         let mut layouts = self.lock();
         let Layouts { newest, others } = &mut *layouts;
         let mut known = std::iter::once(newest.clone()).chain(others.iter().filter_map(Weak::upgrade));
         if let Some(found) = known.find(|found| found.layout == wanted) {
             return Ok(found);
         }
-        let laid_out = newest.laid_out(engine, wanted)?;
+        let laid_out = Arc::new(if newest.tensor().is_some() {
+            newest.laid_out(self.engine, wanted)?
+        } else {
+            // From one blocked layout to another oneDNN takes a hundred times as long as there and back again.
+            self.default_order(newest)?.laid_out(self.engine, wanted)?
+        });
         others.retain(|other| other.strong_count() > 0);
         others.push(Arc::downgrade(newest));
         newest.clone_from(&laid_out);
         Ok(laid_out)
     }
 
-    /// A copy in the default order, of these sizes.
-    pub(super) fn dense(&self, engine: Engine, kind: Kind, dtype: c_int, sizes: &[i64]) -> Result<Tensor, TchError> {
+    /// A copy in the default order.
+    pub(super) fn dense(&self) -> Result<Tensor, TchError> {
         let source = self.lock().newest.clone();
-        let dense = Tensor::f_empty(sizes, (kind, Device::Cpu))?;
-        let layout = Layout::strided(engine.api, dtype, sizes, &contiguous(sizes))?;
-        let mut memory = Memory::new(engine, &layout)?;
-        memory.set(dense.data_ptr())?;
+        let dense = self.default_order(&source)?;
+        dense.tensor().map(|dense| dense.shallow_clone()).ok_or_else(|| refused("a weight in the default order"))
+    }
+
+    fn default_order(&self, source: &Constant) -> Result<Constant, TchError> {
+        let dense = Param::new(Tensor::f_empty(&self.sizes, (self.kind, Device::Cpu))?);
+        let dense = Constant::new(self.engine, dense, &self.sizes, self.dtype)?;
         // SAFETY: the tensor is new, and has the layout's sizes, dtype and order.
-        unsafe { source.write(engine, &layout, &memory)? };
+        unsafe { source.write(self.engine, &dense.layout, &dense.memory)? };
         Ok(dense)
     }
 
     fn lock(&self) -> MutexGuard<'_, Layouts> {
         // A panic cannot leave it half changed: what can fail comes first.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.layouts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     #[cfg(test)]
