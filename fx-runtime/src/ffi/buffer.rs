@@ -57,7 +57,7 @@ impl Buffer {
         self.start.as_ptr().cast()
     }
 
-    fn size(&self) -> usize {
+    pub(super) fn size(&self) -> usize {
         self.layout.size()
     }
 }

@@ -85,6 +85,11 @@ entry_points! {
     data = aoti_torch_get_data_ptr: fn(Handle, *mut *mut c_void) -> Status;
     /// A tensor of unwritten elements: rank, sizes, strides, dtype, device.
     empty = aoti_torch_empty_strided: fn(i64, *const i64, *const i64, i32, i32, i32, *mut Handle) -> Status;
+    /// A tensor on memory of ours: address, rank, sizes, strides, offset, dtype, device, result, layout, metadata, and what
+    /// is called with its last argument when the memory is not needed any more.
+    from_blob = torch_from_blob: fn(
+        *mut c_void, i64, *const i64, *const i64, i64, i32, i32, i32, *mut Handle, i32, *const u8, i64,
+        Option<extern "C" fn(*mut c_void, *mut c_void)>, *mut c_void) -> Status;
     /// The dtype, as `c10::ScalarType` counts.
     dtype = aoti_torch_get_dtype: fn(Handle, *mut i32) -> Status;
     /// The kind of device.

@@ -9,10 +9,11 @@ use tch::{TchError, Tensor};
 use super::api::api;
 use super::objects::Engine;
 use super::plan::{Buffers, Key, Plan, dtype};
+use super::pool::{self, Tenant};
 use super::weight::{Constant, Weight};
 use crate::ffi::convolution::Geometry;
-use crate::ffi::entry::{Handle, table};
-use crate::ffi::tensor::{lend, refused, strides, take};
+use crate::ffi::entry::table;
+use crate::ffi::tensor::{lend, refused, strides};
 use crate::ffi::{Facts, Param, PostOp, ops};
 
 /// Plans that one convolution keeps: for shapes that come in turns, each with and without an addition.
@@ -31,6 +32,7 @@ pub(crate) struct DirectConv {
     shape: Vec<i64>,
     /// The latest first.
     plans: Mutex<Vec<Arc<Plan>>>,
+    _tenant: Tenant,
 }
 
 impl DirectConv {
@@ -62,6 +64,7 @@ impl DirectConv {
                 geometry: geometry.clone(),
                 shape: sizes,
                 plans: Mutex::new(Vec::new()),
+                _tenant: Tenant::new(),
             })
         };
         Some(pack())
@@ -70,8 +73,7 @@ impl DirectConv {
     /// `post(conv(x) + other)`. `x` is as for [`PackedConv::run`](super::super::PackedConv::run), `other` has the
     /// result's shape and dtype.
     pub(crate) fn run(&self, x: &Tensor, other: Option<&Tensor>, post: &PostOp) -> Result<Tensor, TchError> {
-        let entry = table();
-        let (Some(data), Some(empty)) = (entry.data, entry.empty) else { return Err(refused("a convolution")) };
+        let data = table().data.ok_or_else(|| refused("a convolution"))?;
         let facts = Facts::of(x).ok_or_else(|| refused("a convolution"))?;
         let sizes_of = |tensor: &Tensor| Facts::of(tensor).ok_or_else(|| refused("a convolution"));
         let (order, x_copy) = arranged(x, facts.sizes(), true)?;
@@ -90,14 +92,7 @@ impl DirectConv {
             post: *post,
             threads,
         })?;
-        let mut out: Handle = ptr::null_mut();
-        let (rank, kind) = (i64::try_from(plan.sizes.len()).unwrap_or(0), facts.dtype);
-        let (device, index) = facts.device;
-        // SAFETY: both lists are alive and have `rank` entries; it writes a new tensor to `out`.
-        let status =
-            unsafe { empty(rank, plan.sizes.as_ptr(), plan.strides.as_ptr(), kind, device, index, &raw mut out) };
-        // SAFETY: on success the callee wrote a new tensor to `out` and gave it away; else `out` is still null.
-        let result = unsafe { take(out, status, "aten::empty_strided")? };
+        let result = pool::tensor(&plan.sizes, &plan.strides, facts.dtype, plan.result_bytes)?;
         let address = |tensor: &Tensor| {
             let mut address: *mut c_void = ptr::null_mut();
             // SAFETY: the tensor is alive; it writes the address of its first element.

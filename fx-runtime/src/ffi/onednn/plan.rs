@@ -42,6 +42,7 @@ pub(super) struct Plan {
     entry: Option<Entry>,
     pub(super) sizes: Vec<i64>,
     pub(super) strides: Vec<i64>,
+    pub(super) result_bytes: usize,
     /// As many as calls have been under way at once.
     idle: Mutex<Vec<Bindings>>,
 }
@@ -105,6 +106,7 @@ impl Plan {
             bias: conv.bias.clone(),
             scratchpad: description.scratchpad()?,
             source,
+            result_bytes: result.size(),
             result,
             entry,
             sizes,
