@@ -23,12 +23,12 @@ pub(crate) mod cuda_graph;
 mod entry;
 mod library;
 mod linear;
-
 mod mkl;
 pub(crate) mod onednn;
 pub(crate) mod ops;
 mod pool;
 mod post_op;
+mod results;
 mod shared;
 mod signature;
 mod stack;

@@ -9,10 +9,10 @@ use tch::{TchError, Tensor};
 use super::api::api;
 use super::objects::Engine;
 use super::plan::{Buffers, Key, Plan, dtype};
-use super::pool::{self, Tenant};
 use super::weight::{Constant, Weight};
 use crate::ffi::convolution::Geometry;
 use crate::ffi::entry::table;
+use crate::ffi::results::{self, Tenant};
 use crate::ffi::tensor::{lend, refused, strides};
 use crate::ffi::{Facts, Param, PostOp, ops};
 
@@ -92,7 +92,7 @@ impl DirectConv {
             post: *post,
             threads,
         })?;
-        let result = pool::tensor(&plan.sizes, &plan.strides, facts.dtype, plan.result_bytes)?;
+        let result = results::tensor(&plan.sizes, &plan.strides, facts.dtype, plan.result_bytes)?;
         let address = |tensor: &Tensor| {
             let mut address: *mut c_void = ptr::null_mut();
             // SAFETY: the tensor is alive; it writes the address of its first element.

@@ -21,7 +21,6 @@ mod convolution;
 mod eltwise;
 mod objects;
 mod plan;
-mod pool;
 #[cfg(target_os = "linux")]
 mod symbols;
 mod weight;

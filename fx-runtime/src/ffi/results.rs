@@ -4,7 +4,7 @@
 //! at the end of its heap. The next forward asks for the same blocks, and the system clears them page by page while the
 //! kernel waits: at batch 10 a quarter of a `MobileNetV2`'s time. So results of a megabyte and more come from here, on huge
 //! pages, and return when the tensor is dropped, whoever drops it. What lies idle is at most twice of what was in use at
-//! once of late, and all of it goes when the last convolution that is called directly is dropped.
+//! once of late, and all of it goes with the last kernel that is a `Tenant`.
 //!
 //! Such a tensor cannot grow (`resize_` to more elements); in all else it is like any other.
 
@@ -15,8 +15,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tch::{TchError, Tensor};
 
 use super::buffer::Buffer;
-use crate::ffi::entry::{Handle, table};
-use crate::ffi::tensor::{refused, take};
+use super::entry::{Handle, table};
+use super::tensor::{refused, take};
 
 /// Results of fewer bytes come from the C library.
 const LARGE: usize = 1 << 20;
