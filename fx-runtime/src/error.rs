@@ -92,6 +92,13 @@ pub enum Error {
     },
     /// An operation of libtorch refused its arguments.
     Torch(TchError),
+    /// A kernel of the program's own cannot be compiled or launched.
+    Cuda {
+        /// What was tried.
+        what: String,
+        /// The compiler's or the driver's words.
+        reason: String,
+    },
     /// A failure inside a traced or frozen model, with its place.
     At {
         /// Name of the node in the graph, for instance `layer1_0_conv1`.
@@ -203,6 +210,7 @@ impl fmt::Display for Error {
                 )
             }
             Error::Torch(error) => write!(f, "libtorch: {}", first_paragraph(error)),
+            Error::Cuda { what, reason } => write!(f, "{what} failed: {reason}"),
             Error::At { node, place, source } => write!(f, "at `{node}` ({place}): {source}"),
             Error::Refused(message) => f.write_str(message),
             Error::Unsupported { what, help } => write!(f, "{what} is not supported; {help}"),

@@ -24,6 +24,7 @@ pub mod weights;
 pub use capabilities::{Capabilities, capabilities, cuda_if_available};
 pub use cuda::{Example, GraphOutputs, GraphReport};
 pub use error::{Error, Result};
+pub use ffi::{CudaKernel, KernelArg};
 pub use freeze::{Backend, Freeze, MemoryFormat};
 pub use fx_ir::Graph;
 pub use fx_macros::{Module, fx, traceable};

@@ -1,10 +1,12 @@
-//! What a frozen model does on CUDA besides libtorch's operators: forwards recorded as CUDA graphs.
+//! What there is on CUDA besides libtorch's operators: forwards recorded as CUDA graphs, kernels compiled at run time.
 //!
 //! A forward of a small model is a hundred kernels of a few microseconds each, and the processor takes longer to start
 //! them than the device to run them. A CUDA graph is started as one. [`graphs`] keeps one for each shape of inputs;
-//! [`device`] records them with libtorch's own class, which [`shim`] makes reachable.
+//! [`device`] records them with libtorch's own class, which [`shim`] makes reachable. [`compile`] turns CUDA C into
+//! kernels for the device at hand.
 
 mod cache;
+mod compile;
 mod device;
 mod graphs;
 mod shim;

@@ -38,6 +38,34 @@ pub(crate) fn is_available() -> bool {
     matches!(open(), Opened::At(_)) && tch::Cuda::is_available()
 }
 
+/// The stream that libtorch gives its work to on this thread; none where there is no CUDA.
+#[cfg(unix)]
+pub(super) fn current_stream(device: usize) -> Option<*mut std::ffi::c_void> {
+    type Current = unsafe extern "C" fn(i32, *mut *mut std::ffi::c_void) -> i32;
+    static CURRENT: OnceLock<Option<Current>> = OnceLock::new();
+    if !is_available() {
+        return None;
+    }
+    let current = CURRENT.get_or_init(|| {
+        // SAFETY: the name ends in NUL; libtorch_cuda is open, and its symbols are global.
+        let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"aoti_torch_get_current_cuda_stream".as_ptr()) };
+        (!address.is_null()).then(|| {
+            // SAFETY: the function of this name has this declaration (`aoti_torch/c/shim.h`).
+            unsafe { std::mem::transmute::<*mut std::ffi::c_void, Current>(address) }
+        })
+    });
+    let mut stream = std::ptr::null_mut();
+    let device = i32::try_from(device).ok()?;
+    // SAFETY: the callee writes one pointer; null is a stream as well, the default one.
+    let status = unsafe { (*current)?(device, &raw mut stream) };
+    (status == 0).then_some(stream)
+}
+
+#[cfg(not(unix))]
+pub(super) fn current_stream(_: usize) -> Option<*mut std::ffi::c_void> {
+    None
+}
+
 #[cfg(unix)]
 fn open_in(folder: &Path) -> Opened {
     use std::os::unix::ffi::OsStrExt as _;
