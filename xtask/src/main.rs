@@ -13,6 +13,7 @@ mod fx_bench;
 mod libtorch;
 mod results;
 mod setup;
+mod shim;
 mod test;
 mod tidy;
 mod workspace;

@@ -2,6 +2,7 @@
 
 use crate::failure::Result;
 use crate::libtorch::{self, Variant};
+use crate::shim;
 use crate::workspace::Workspace;
 
 /// What `setup` can be told.
@@ -15,6 +16,9 @@ pub(crate) struct Options {
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let variant = if options.cuda { Variant::Cuda } else { Variant::Cpu };
     let libtorch = libtorch::ensure(workspace, variant)?;
+    if options.cuda {
+        shim::build(workspace, &libtorch)?;
+    }
     eprintln!("libtorch {} in {} ({})", libtorch::VERSION, libtorch.home.display(), libtorch.source);
     eprintln!("`cargo build` and `cargo test` find it; the first build of tch takes about 4 minutes on 2 cores.");
     Ok(())

@@ -20,6 +20,9 @@ use crate::failure::{Failure, Result};
 /// The two small wheels, for libcudart and libcupti.
 const CUDA_PARTS: [&str; 2] = ["nvidia-cuda-runtime==13.0.*", "nvidia-cuda-cupti==13.0.*"];
 
+/// The headers that those of CUDA's runtime include, for the small library through which CUDA graphs are reached.
+const CUDA_HEADERS: &str = "nvidia-cuda-crt==13.0.*";
+
 /// The Python that wheels are chosen for: any that torch is published for, whichever runs here.
 const PYTHON: &str = "3.12";
 
@@ -99,7 +102,7 @@ fn fill_cuda(python: &Python, partial: &Path, scratch: &Path) -> Result<()> {
     let site = partial.join("site");
     let folder = site.to_string_lossy();
     let torch = format!("torch=={VERSION}");
-    let args = ["install", "--no-compile", "--target", &folder, &torch];
+    let args = ["install", "--no-compile", "--target", &folder, &torch, CUDA_HEADERS];
     python.pip(&args, &platform(), scratch)?;
     link("site/torch/lib", &partial.join("lib"))?;
     link("site/torch/include", &partial.join("include"))?;
