@@ -52,6 +52,7 @@ struct AsLayer {
     name: &'static str,
     save: fn(&dyn Any, &mut Saver) -> Result<(), Error>,
     load: fn(&mut Loader, &mut Stack) -> Result<(), Error>,
+    load_alone: fn(&mut Loader) -> Cloned,
 }
 
 type Cloned = Result<Box<dyn Any>, Error>;
@@ -66,7 +67,14 @@ impl Registration {
 
     /// The registration of a layer of [`crate::nn`].
     pub(crate) const fn of_layer<L: Layer + ModuleT + State + 'static>(name: &'static str) -> Self {
-        let layer = AsLayer { view: view_layer::<L>, placed: placed::<L>, name, save: save::<L>, load: load::<L> };
+        let layer = AsLayer {
+            view: view_layer::<L>,
+            placed: placed::<L>,
+            name,
+            save: save::<L>,
+            load: load::<L>,
+            load_alone: load_alone::<L>,
+        };
         Self { layer: Some(layer), ..Self::of::<L>() }
     }
 
@@ -108,12 +116,24 @@ impl Registration {
 
     /// Loads the layer of [`crate::nn`] that was saved and appends it.
     pub(crate) fn load(from: &mut Loader, into: &mut Stack) -> Result<(), Error> {
-        let name = from.choice()?;
-        let layers = inventory::iter::<Registration>.into_iter().filter_map(|entry| entry.layer);
-        match layers.into_iter().find(|layer| layer.name == name) {
+        match Self::saved(from)? {
             Some(layer) => (layer.load)(from, into),
             None => from.unknown_choice(),
         }
+    }
+
+    /// Loads the layer of [`crate::nn`] that was saved, boxed.
+    pub(crate) fn load_alone(from: &mut Loader) -> Cloned {
+        match Self::saved(from)? {
+            Some(layer) => (layer.load_alone)(from),
+            None => from.unknown_choice(),
+        }
+    }
+
+    fn saved(from: &Loader) -> Result<Option<AsLayer>, Error> {
+        let name = from.choice()?;
+        let mut layers = inventory::iter::<Registration>.into_iter().filter_map(|entry| entry.layer);
+        Ok(layers.find(|layer| layer.name == name))
     }
 }
 
@@ -123,6 +143,10 @@ fn save<L: State + 'static>(value: &dyn Any, to: &mut Saver) -> Result<(), Error
 
 fn load<L: ModuleT + State + 'static>(from: &mut Loader, into: &mut Stack) -> Result<(), Error> {
     L::load(from).map(|layer| into.push(layer))
+}
+
+fn load_alone<L: State + 'static>(from: &mut Loader) -> Cloned {
+    L::load(from).map(|layer| Box::new(layer) as Box<dyn Any>)
 }
 
 fn view<M: Module + 'static>(value: &dyn Any) -> Option<&dyn Module> {

@@ -1,10 +1,11 @@
 //! Layers that are kept as they are, and what cannot be saved.
 
 use super::{Loader, Saver, State};
+use crate::Result;
 use crate::frozen::{Captured, Leaf};
 use crate::nn::Layer;
 use crate::nn::sealed::Held as _;
-use crate::{Error, Result};
+use crate::registry::Registration;
 
 impl<L: Layer + State> State for Leaf<L> {
     fn save(&self, to: &mut Saver) -> Result<()> {
@@ -16,17 +17,19 @@ impl<L: Layer + State> State for Leaf<L> {
     }
 }
 
-/// A value of the program's own has no form in a file.
-impl<T> State for Captured<T> {
+/// A layer of the runtime's is saved; a value of the program's own has no form in a file.
+impl<T: 'static> State for Captured<T> {
     fn save(&self, to: &mut Saver) -> Result<()> {
-        to.refuse(std::any::type_name::<T>());
-        Ok(())
+        let value = self.lock();
+        let saved = Registration::find(&*value).and_then(|registration| registration.save(&*value, to));
+        saved.unwrap_or_else(|| {
+            to.refuse(std::any::type_name::<T>());
+            Ok(())
+        })
     }
 
-    fn load(_: &mut Loader) -> Result<Self> {
-        Err(Error::Unsupported {
-            what: format!("loading a `{}`", std::any::type_name::<T>()),
-            help: "freeze the model anew".to_owned(),
-        })
+    fn load(from: &mut Loader) -> Result<Self> {
+        let layer = Registration::load_alone(from)?.downcast::<T>();
+        layer.map_or_else(|_| from.unknown_choice(), |layer| Ok(Self::new(*layer)))
     }
 }

@@ -208,6 +208,16 @@ fn a_file_can_be_loaded_in_another_dtype() {
 }
 
 #[test]
+fn a_captured_layer_comes_back() {
+    let vs = VarStore::new(Device::Cpu);
+    let norm = nn::layer_norm(vs.root(), vec![8], nn::LayerNormConfig { eps: 0.25, ..Default::default() });
+    let x = randn(&[2, 8], Kind::Float);
+    let (saved, loaded) = round_trip(oracle::frame(Freeze::new()), Captured::new(norm));
+    let [saved, loaded] = [saved, loaded].map(|norm| norm.lock().forward(&x));
+    assert_eq!(loaded, saved);
+}
+
+#[test]
 fn what_cannot_be_saved_is_named_all_at_once() {
     let scratch = Scratch::new();
     let parts = vec![Captured::new(std::time::Duration::ZERO), Captured::new(std::time::Duration::ZERO)];
