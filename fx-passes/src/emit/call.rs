@@ -89,7 +89,9 @@ impl Writer<'_, '_> {
                 format!("&[] as &[{number}]")
             }
             (Kind::Shape | Kind::OptIntList, Arg::List(_)) => format!("&{}[..]", literal(arg, &read)),
-            (Kind::OptIntList, Arg::None) => "None::<i64>".to_owned(),
+            (Kind::OptIntList | Kind::OptInt, Arg::None) => "None::<i64>".to_owned(),
+            (Kind::OptFloat, Arg::None) => "None::<f64>".to_owned(),
+            (Kind::OptElementKind, Arg::None) => "None::<::fx_runtime::Kind>".to_owned(),
             (_, Arg::Node(id)) => self.read(*id).text,
             (_, other) => literal(other, &read),
         }

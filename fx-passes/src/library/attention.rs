@@ -37,6 +37,13 @@ fx_pass! {
         divided_masked: |q, k, v, s: f64, m: Tensor|
             (q.matmul(k.transpose(-2, -1) | k.transpose(-1, -2)) / s + m).softmax(-1, _).matmul(v)
             => scaled_dot_product_attention(q, k, v, m, 0.0, false, 1.0 / s, false) if s > 0.0 && is_float(m),
+        /// With a mask of what is not to be looked at.
+        scaled_filled: |q, k, v, s, m: Tensor|
+            (q.matmul(k.transpose(-2, -1) | k.transpose(-1, -2)) * s).masked_fill(m, f64::NEG_INFINITY).softmax(-1, _).matmul(v)
+            => scaled_dot_product_attention(q, k, v, m.logical_not(), 0.0, false, s, false) if is_positive(s),
+        divided_filled: |q, k, v, s, m: Tensor|
+            (q.matmul(k.transpose(-2, -1) | k.transpose(-1, -2)) / s).masked_fill(m, f64::NEG_INFINITY).softmax(-1, _).matmul(v)
+            => scaled_dot_product_attention(q, k, v, m.logical_not(), 0.0, false, rust!(1.0 / s; f64), false) if is_positive(s),
         /// The transposition by its axes, where there are four.
         scaled_axes: |q, k, v, s: f64|
             (q.matmul(k.transpose(2, 3) | k.transpose(3, 2)) * s).softmax(-1, _).matmul(v)

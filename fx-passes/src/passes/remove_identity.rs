@@ -28,6 +28,7 @@ impl Pass for RemoveIdentity {
         let mut changed = false;
         // Last first, so that a `contiguous` sees what its readers have become.
         for id in graph.nodes().into_iter().rev() {
+            changed |= forget_own_dtype(graph, id);
             let Some(input) = passed_on(graph, &effects, id) else { continue };
             graph.replace_all_uses_with(id, &Arg::Node(input));
             changed |= graph.erase_node(id).is_ok();
@@ -61,6 +62,19 @@ fn passed_on(graph: &Graph, effects: &Effects, id: NodeId) -> Option<NodeId> {
         }
         _ => None,
     }
+}
+
+/// `x.softmax(-1, x.kind())` asks for the dtype that it would get without asking, and reads `x` twice for it.
+fn forget_own_dtype(graph: &mut Graph, id: NodeId) -> bool {
+    let node = graph.node(id);
+    let asks = matches!(&node.op, Op::Call(op) if matches!(op.name(), "softmax" | "log_softmax"));
+    let (true, Some(input), Some(dtype)) = (asks, node.input(0), node.input(2)) else { return false };
+    let dtype = graph.node(dtype);
+    let is_own = matches!(&dtype.op, Op::Rust(code) if code.template == "$0.kind()") && dtype.input(0) == Some(input);
+    if is_own {
+        graph.node_mut(id).args[2] = Arg::None;
+    }
+    is_own
 }
 
 /// Does the reader compute the same whatever the order of elements in memory?
@@ -99,6 +113,26 @@ mod tests {
                   %d = dropout(x, 0.5, true) : tensor
                   %e = dropout(%d, 0.5, train) : tensor
                   yield %e
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn a_softmax_in_its_own_dtype_needs_not_ask() {
+        check(
+            RemoveIdentity,
+            r#"graph f(x: tensor, y: tensor) {
+              %own = rust["$0.kind()"](x) : rust<::fx_runtime::Kind>
+              %a = softmax(x, -1, %own) : tensor
+              %b = softmax(y, -1, %own) : tensor
+              yield %a, %b
+            }"#,
+            &expect![[r#"
+                graph f(x: tensor, y: tensor) {
+                  %own = rust["$0.kind()"](x) : rust<::fx_runtime::Kind>
+                  %a = softmax(x, -1, none) : tensor
+                  %b = softmax(y, -1, %own) : tensor
+                  yield %a, %b
                 }"#]],
         );
     }
