@@ -266,7 +266,17 @@ impl Build {
         let context = PassContext::new(traced.signature.has_receiver);
         let pipeline = self.pipeline_of(&graph.name);
         run.models.insert(graph.name.clone());
-        let report = pipeline.run(&mut graph, &context).map_err(|fault| fault.to_string())?;
+        let report = match pipeline.run(&mut graph, &context) {
+            Ok(report) => report,
+            Err(fault) if fault.is_ours() => return Err(fault.to_string()),
+            Err(fault) => {
+                let fault = fault.to_string().replace('\n', " ");
+                run.told.push(format!("cargo::error=in `{}`, {fault}", graph.name));
+                // The build has failed; what is generated only keeps further errors away.
+                graph = traced.graph.clone();
+                Pipeline::inference().run(&mut graph, &context).map_err(|bug| bug.to_string())?
+            }
+        };
         for pass in report.exhausted() {
             let name = &graph.name;
             run.told.push(format!("cargo::warning=the rules of `{pass}` go on for ever in `{name}` and were stopped"));

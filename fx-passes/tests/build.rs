@@ -4,7 +4,8 @@
 
 use std::{fs, path::PathBuf};
 
-use fx_passes::{Build, fx_pass, pipeline::Pipeline};
+use fx_passes::pass::{Changed, Pass, PassContext};
+use fx_passes::{Build, Graph, fx_pass, pipeline::Pipeline};
 
 const SOURCE: &str = "
 use fx_runtime::{Module, Tensor, nn, traceable};
@@ -70,6 +71,33 @@ fn a_list_that_cannot_run_is_told_once() {
     assert!(told.len() == 1 && told[0].starts_with(want), "{told:?}");
     let (told, _) = generate("unknown_pass", &Build::new().pipeline(Pipeline::empty().without("fold")), "Sums.rs");
     assert_eq!(told, ["cargo::error=there is no pass `fold`; the passes are "]);
+}
+
+/// Takes the result away.
+struct Careless;
+
+impl Pass for Careless {
+    fn name(&self) -> &'static str {
+        "careless"
+    }
+
+    fn doc(&self) -> &'static str {
+        "breaks graphs"
+    }
+
+    fn run(&self, graph: &mut Graph, _: &PassContext) -> Changed {
+        let (body, count) = (graph.body(), graph.region(graph.body()).nodes.len());
+        graph.truncate(body, count - 1);
+        Changed::Yes
+    }
+}
+
+#[test]
+fn a_graph_that_a_users_pass_breaks_is_told_with_its_name() {
+    let build = Build::new().model("twice", Pipeline::inference().with(Careless));
+    let (told, _) = generate("careless", &build, "twice.rs");
+    let want = "cargo::error=in `twice`, the pass `careless` left a graph that is not sound; the pass is not one of ";
+    assert!(told.len() == 1 && told[0].starts_with(want), "{told:?}");
 }
 
 #[test]

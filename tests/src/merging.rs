@@ -83,6 +83,7 @@ impl Gated {
 pub struct Heads {
     first: nn::Linear,
     second: nn::Linear,
+    deep: nn::Linear,
     shared: nn::Linear,
     residual: nn::Linear,
     late: nn::Linear,
@@ -94,6 +95,7 @@ impl Heads {
         Self {
             first: linear(p / "first", 6, 4, true),
             second: linear(p / "second", 6, 9, true),
+            deep: linear(p / "deep", 9, 9, true),
             shared: linear(p / "shared", 6, 6, true),
             residual: linear(p / "residual", 6, 6, true),
             late: linear(p / "late", 6, 3, true),
@@ -107,7 +109,7 @@ impl Heads {
     pub fn forward(&self, xs: &Tensor) -> Tensor {
         let mut ys = xs.tanh();
         let first = self.first.forward(&ys).relu();
-        let second = self.second.forward(&ys).sigmoid();
+        let second = self.deep.forward(&self.second.forward(&ys)).sigmoid();
         let shared = self.shared.forward(&self.shared.forward(&ys));
         let residual = self.residual.forward(&ys) + &ys;
         let _ = ys.relu_();

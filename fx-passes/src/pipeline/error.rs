@@ -4,7 +4,8 @@ use std::fmt;
 
 use fx_ir::Fault;
 
-use super::Order;
+use super::{Order, Pipeline};
+use crate::pass::Pass as _;
 
 /// Why a pipeline did not run to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +39,14 @@ pub enum PipelineError {
     },
 }
 
+impl PipelineError {
+    /// Is it a mistake of fx's own: did the tracer, or a pass of [`Pipeline::inference`], leave a graph that is not sound?
+    pub fn is_ours(&self) -> bool {
+        let PipelineError::Broken { pass, .. } = self else { return false };
+        *pass == "trace" || Pipeline::inference().passes().any(|own| own.name() == *pass)
+    }
+}
+
 impl fmt::Display for PipelineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -48,7 +57,8 @@ impl fmt::Display for PipelineError {
                 write!(f, "{order}, but it is number {first} and the other number {second} of {}", passes.join(", "))
             }
             PipelineError::Broken { pass, faults, before, after } => {
-                writeln!(f, "the pass `{pass}` left a graph that is not sound; this is a bug in fx")?;
+                let whose = if self.is_ours() { "this is a bug in fx" } else { "the pass is not one of fx's own" };
+                writeln!(f, "the pass `{pass}` left a graph that is not sound; {whose}")?;
                 for fault in faults {
                     writeln!(f, "  {fault}")?;
                 }

@@ -166,7 +166,7 @@ fn a_broken_graph_names_the_pass_that_broke_it() -> Result<(), ParseError> {
     let pipeline = Pipeline::empty().then(RemoveIdentity).then(Careless).then(DeadCode);
     let error = pipeline.run(&mut graph, &PassContext::default()).err().map(|error| error.to_string());
     expect![[r#"
-        the pass `careless` left a graph that is not sound; this is a bug in fx
+        the pass `careless` left a graph that is not sound; the pass is not one of fx's own
           `f` has a region that does not end in a yield [yield]
         before:
         graph f(x: tensor) {
