@@ -5,7 +5,6 @@ use std::fmt;
 use fx_ir::Fault;
 
 use super::{Order, Pipeline};
-use crate::pass::Pass as _;
 
 /// Why a pipeline did not run to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
