@@ -45,7 +45,7 @@ pub(super) enum Recorded {
 
 /// A recorded forward.
 pub(super) trait Recording: Send + fmt::Debug {
-    /// Lets what comes now wait until the memory of the recording is free.
+    /// Lets what comes now on this thread's stream wait for the latest use of the recording's memory.
     fn wait(&mut self) -> Result<()>;
     /// Runs it.
     fn replay(&mut self) -> Result<()>;
@@ -311,6 +311,10 @@ impl Graphs {
             drop(kept);
             return forward(Arguments(inputs));
         }
+        // All recordings of a model share their memory, so that each waits for the one before, on whichever stream.
+        if let Some(latest) = kept.entries.last_mut() {
+            latest.recording.wait()?;
+        }
         match kept.entries.iter().position(|entry| entry.key == key) {
             Some(position) => {
                 // To the end, where the latest used one is.
@@ -377,7 +381,6 @@ impl Graphs {
     }
 
     fn replay<O: Outputs>(&self, entry: &mut Entry, inputs: &[Option<&Tensor>]) -> Result<O> {
-        entry.recording.wait()?;
         for (buffer, input) in entry.inputs.iter_mut().zip(inputs) {
             if let (Some(buffer), Some(input)) = (buffer, input) {
                 buffer.f_copy_(input)?;
@@ -389,11 +392,12 @@ impl Graphs {
             return Err(Error::Unsupported { what, help: "this is a fault of fx; please report it".to_owned() });
         };
         let handed = match self.outputs {
-            GraphOutputs::Copied => outputs.map(&mut copied)?,
-            GraphOutputs::Shared => outputs.map(&mut |tensor| Ok(tensor.shallow_clone()))?,
+            GraphOutputs::Copied => outputs.map(&mut copied),
+            GraphOutputs::Shared => outputs.map(&mut |tensor| Ok(tensor.shallow_clone())),
         };
+        // Also where the outputs could not be copied, since the device works on them.
         entry.recording.used()?;
-        Ok(handed)
+        handed
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {

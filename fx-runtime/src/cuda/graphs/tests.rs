@@ -102,11 +102,12 @@ fn a_shape_is_recorded_once_and_replayed_for_every_input() {
     let graphs = graphs(&mock, GraphOutputs::Copied, 4);
     let xs = ones(&[2, 3]);
     let first = run(&graphs, &xs);
-    assert_eq!(mock.steps(), ["warm up", "record", "wait", "replay", "used"]);
+    assert_eq!(mock.steps(), ["warm up", "record", "replay", "used"]);
     let second = run(&graphs, &(&xs * 5.0));
     assert_eq!(mock.steps(), ["wait", "replay", "used"]);
     assert_eq!((first, second), (&xs * 2.0, &xs * 10.0), "the first output was not touched by the second call");
     let _ = run(&graphs, &ones(&[4, 3]));
+    assert_eq!(mock.steps(), ["wait", "warm up", "record", "replay", "used"], "the memory is that of the first graph");
     assert_eq!(graphs.report().recorded, ["Float[2, 3]", "Float[4, 3]"]);
 }
 
@@ -224,8 +225,9 @@ fn threads_take_turns_and_get_their_own_results() {
     });
     let steps = mock.steps();
     let turns: Vec<_> = steps.iter().filter(|step| ["wait", "replay", "used"].contains(step)).collect();
-    assert_eq!(turns.len(), 3 * 8 * 50);
-    assert!(turns.chunks(3).all(|turn| turn == [&"wait", &"replay", &"used"]), "two turns were mixed");
+    // Nobody waits in the first turn.
+    assert_eq!(turns.len(), 3 * 8 * 50 - 1);
+    assert!(turns[2..].chunks(3).all(|turn| turn == [&"wait", &"replay", &"used"]), "two turns were mixed");
     assert_eq!(steps.iter().filter(|step| **step == "record").count(), 2);
 }
 
