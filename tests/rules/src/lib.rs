@@ -80,7 +80,9 @@ fn run(graph: &Graph, kind: Kind, seed: i64, compare: Compare) -> Vec<Tensor> {
     let results: Vec<Tensor> = eval(graph, inputs);
     let sum = results.iter().filter(|one| one.requires_grad()).map(|one| one.sum(Kind::Double)).reduce(|a, b| a + b);
     let Some(sum) = sum else { return results };
-    let gradients = Tensor::run_backward(&[sum], &leaves, false, false);
+    // What is only a mask has no gradient.
+    let gradient = |(gradient, leaf): (Tensor, &Tensor)| if gradient.defined() { gradient } else { leaf.zeros_like() };
+    let gradients = Tensor::run_backward(&[sum], &leaves, false, false).into_iter().zip(&leaves).map(gradient);
     results.into_iter().map(|one| one.detach()).chain(gradients).collect()
 }
 
