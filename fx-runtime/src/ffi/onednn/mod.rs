@@ -5,6 +5,10 @@
 //! as much time as the kernels of a small network take themselves. oneDNN's own interface is made for the opposite: a
 //! primitive is compiled once, and a call then names it and the buffers.
 //!
+//! **What it gives.** A convolution of one number takes 3 µs, result tensor included. In whole models on two cores of a
+//! Sapphire Rapids, against libtorch's entry points: `MobileNetV2` 6.7 → 4.4 ms (bf16 5.8 → 2.9 ms), at batch 10
+//! 85 → 45 ms, of which [`results`](super::results) gives 20; `ResNet`-50 48 → 40 ms (bf16 20 → 14 ms).
+//!
 //! **How.** `libtorch_cpu.so` contains a whole oneDNN but exports none of its functions. Their names are in the file's
 //! symbol table all the same, if it was not stripped, and [`symbols`] finds them there.
 //!
