@@ -402,7 +402,7 @@ impl Lowering<'_> {
 
     fn declare(&mut self, site: &Site<'_>, name: &str, fields: &[(Ident, syn::Type)]) -> usize {
         let fields =
-            fields.iter().map(|(name, ty)| Field { name: name.to_string(), ty: ty.clone(), fx: FnOptions::default() });
+            fields.iter().map(|(name, ty)| Field { name: name.to_string(), label: name.to_string(), ty: ty.clone(), fx: FnOptions::default() });
         self.index.structs.push(Struct {
             name: name.to_owned(),
             module: site.module.clone(),

@@ -82,6 +82,8 @@ pub struct Struct {
 pub struct Field {
     /// Its name.
     pub name: String,
+    /// Its name in the state dict: `#[module(name = "..")]`, or its own.
+    pub label: String,
     /// Its type as written.
     pub ty: syn::Type,
     /// What its `#[fx(..)]` says of calls of its `forward`.

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use darling::FromField;
 use fx_ir::Place;
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::{
-    attrs::{FnOptions, TraceableOptions},
+    attrs::{FnOptions, ModuleField, TraceableOptions},
     cfg, closures,
     diag::{Code, Diagnostic, Diagnostics, Severity},
     index::{Field, Function, Index, Module, Name, Struct},
@@ -212,10 +213,15 @@ impl Scan<'_> {
 
     fn structure(&mut self, item: &syn::ItemStruct, module: &str) {
         let compiled = item.fields.iter().filter(|field| cfg::is_active(&field.attrs) != Some(false));
-        let fields = compiled.enumerate().map(|(position, field)| Field {
-            name: field.ident.as_ref().map_or_else(|| position.to_string(), ToString::to_string),
-            ty: field.ty.clone(),
-            fx: FnOptions::of(&field.attrs),
+        let fields = compiled.enumerate().map(|(position, field)| {
+            let name = field.ident.as_ref().map_or_else(|| position.to_string(), ToString::to_string);
+            let label = ModuleField::from_field(field).ok().and_then(|options| options.name);
+            Field {
+                label: label.map_or_else(|| name.clone(), |label| label.as_ref().clone()),
+                name,
+                ty: field.ty.clone(),
+                fx: FnOptions::of(&field.attrs),
+            }
         });
         self.index.structs.push(Struct {
             name: item.ident.to_string(),

@@ -19,6 +19,6 @@ pub mod passes;
 pub mod pipeline;
 pub mod rewrite;
 
-pub use build::Build;
+pub use build::{Build, Opaque, Understood};
 pub use fx_ir::Graph;
 pub use fx_macros::fx_pass;

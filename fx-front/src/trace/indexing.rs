@@ -5,7 +5,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use super::{Form, Result, Tracer, Ty, Val, expr::is_copy, unknown};
+use super::{Form, Result, Tracer, Ty, Val, expr::is_copy, place, unknown};
 
 impl Tracer<'_> {
     /// `list[a..b]`, which is borrowed; `list[..]` is the list.
@@ -47,8 +47,8 @@ impl Tracer<'_> {
             other => return unknown(index.span(), format!("indexing a value of type {other:?}")),
         };
         let path = self.path_of(&list).map(|path| match &at {
-            Val::Lit(Arg::Int(at), _) => format!("{path}.{at}"),
-            _ => format!("{path}.*"),
+            Val::Lit(Arg::Int(at), _) => place::element(&path, &at.to_string()),
+            _ => place::element(&path, "*"),
         });
         let mut args = Vec::new();
         let list = self.spell(&list, &mut args, index.span())?;

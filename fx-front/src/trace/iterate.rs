@@ -4,7 +4,7 @@ use fx_ir::{Arg, NodeId};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use super::{Form, Result, Tracer, Ty, Val, pattern::Forms, unknown};
+use super::{Form, Result, Tracer, Ty, Val, pattern::Forms, place, unknown};
 
 /// What a loop runs over.
 pub(super) struct Over {
@@ -42,7 +42,7 @@ impl Tracer<'_> {
                     return unknown(other.span(), "a loop over a value that is not known to be a list");
                 };
                 let items = if self.unrolls() { self.elements(&list, &item, other.span()) } else { None };
-                let path = self.path_of(&list).map(|path| format!("{path}.*"));
+                let path = self.path_of(&list).map(|path| place::element(&path, "*"));
                 Ok((
                     Over { source, template: "$0.iter()".to_owned(), item: *item, path, forms, is_numbered: false },
                     items,

@@ -99,7 +99,7 @@ impl Tracer<'_> {
         if let Some(path) = self.path_of(list)
             && let Some(id) = value.node()
         {
-            self.paths.insert(id, place::join(&path, "*"));
+            self.paths.insert(id, place::element(&path, "*"));
         }
         Ok(value)
     }

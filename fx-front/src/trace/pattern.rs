@@ -122,7 +122,7 @@ impl Tracer<'_> {
         let mut args = Vec::new();
         let text = self.spell(list, &mut args, span)?;
         let (borrow, form) = if super::expr::is_copy(element) { ("", Form::Owned) } else { ("&", Form::Ref) };
-        let path = self.path_of(list).map(|path| super::place::join(&path, &position.to_string()));
+        let path = self.path_of(list).map(|path| super::place::element(&path, &position.to_string()));
         let label = path.clone().unwrap_or_else(|| "item".to_owned());
         let name = super::place::identifier(&label);
         let code = Op::Rust(fx_ir::Code::pure(format!("{borrow}{text}[{position}]")));

@@ -30,7 +30,11 @@ impl Tracer<'_> {
             Ty::Leaf(leaf) => leaf_field(leaf, name),
             other => return unknown(span, format!("the field `{name}` of a value of type {other:?}")),
         };
-        let path = self.path_of(base).map(|path| join(&path, name));
+        let known = match ty {
+            Ty::Struct(owner) => self.index.field(*owner, name).map(|field| field.label.as_str()),
+            _ => None,
+        };
+        let path = self.path_of(base).map(|path| join(&path, known.unwrap_or(name)));
         let label = path.clone().unwrap_or_else(|| name.to_owned());
         let value = self.push_labelled(Op::GetAttr(name.to_owned()), vec![(*id).into()], name, &label, field_ty, span);
         if let (Some(node), Some(path)) = (value.node(), path) {
@@ -80,9 +84,15 @@ pub(super) fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
+/// The path of an element of a list: `key` is its position, or `*` for any. A list that is renamed by
+/// `#[module(name = "layers.layer_{}")]` says itself where the position goes.
+pub(super) fn element(path: &str, key: &str) -> String {
+    if path.contains("{}") { path.replacen("{}", key, 1) } else { join(path, key) }
+}
+
 /// A dotted path as one name: `layer1.*.conv1` is `layer1_conv1`.
 pub(super) fn identifier(path: &str) -> String {
-    let pieces: Vec<&str> = path.split(['.', '*', '-']).filter(|piece| !piece.is_empty()).collect();
+    let pieces: Vec<&str> = path.split(['.', '*', '-', '{', '}']).filter(|piece| !piece.is_empty()).collect();
     pieces.join("_")
 }
 

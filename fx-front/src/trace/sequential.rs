@@ -173,7 +173,7 @@ impl Tracer<'_> {
         let label = self.label_of(module, "each");
         let name = place::identifier(label.rsplit('.').next().unwrap_or(&label));
         let owner = self.graph.push(self.region, Op::For(header), args, &name, Type::Unknown, origin);
-        let path = self.path_of(module).map(|path| format!("{path}.*"));
+        let path = self.path_of(module).map(|path| place::element(&path, "*"));
         let carried = [("xs".to_owned(), xs)];
         self.env.open();
         self.env.declare("xs", carried[0].1.clone());

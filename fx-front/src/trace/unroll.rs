@@ -43,7 +43,7 @@ impl Tracer<'_> {
         let length = self.array_length(id)?;
         let path = self.path_of(list);
         let items = (0..length).map(|at| {
-            let path = path.as_deref().map(|path| place::join(path, &at.to_string()));
+            let path = path.as_deref().map(|path| place::element(path, &at.to_string()));
             let label = path.clone().unwrap_or_else(|| "item".to_owned());
             let code = Op::Rust(fx_ir::Code::pure(format!("&$0[{at}]")));
             let name = place::identifier(&label);

@@ -7,7 +7,7 @@ use fx_front::{
     handoff::Items,
 };
 
-use super::roots::FOLDERS;
+use super::{roots::FOLDERS, understood::Understood};
 use crate::{out, pipeline::Report};
 
 /// What one run gathers.
@@ -18,6 +18,8 @@ pub(super) struct Run {
     pub(super) report: String,
     pub(super) told: Vec<String>,
     pub(super) applied: Vec<Report>,
+    /// What became of each item.
+    pub(super) understood: Vec<Understood>,
     /// The names of what was traced.
     pub(super) models: BTreeSet<String>,
 }

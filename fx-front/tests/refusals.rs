@@ -1,0 +1,156 @@
+//! What the tracer does not understand, and what it says of it: a line for each, by the body of a forward.
+
+use expect_test::{Expect, expect};
+use fx_front::{diag::Diagnostics, scan, trace};
+use fx_ir::Op;
+
+/// A model with a field of each kind, and these bodies of its forward: the reasons for which code is carried along.
+fn reasons(bodies: &[&str]) -> String {
+    let mut all = String::new();
+    for body in bodies {
+        let source = format!(
+            "use fx_runtime::{{Kind, Module, Tensor, nn, traceable}};
+             fn recursive(xs: &Tensor, n: i64) -> Tensor {{ if n == 0 {{ xs.relu() }} else {{ recursive(xs, n - 1) }} }}
+             fn fill(xs: &mut Tensor) {{}}
+             #[derive(Module)] struct Net {{ fc: nn::Linear, names: Vec<String>, any: Custom, state: std::cell::Cell<i64> }}
+             #[traceable] impl Net {{ fn forward(&self, xs: &Tensor, opt: Option<&Tensor>) -> Tensor {{ {body} }} }}"
+        );
+        let diags = Diagnostics::new();
+        let index = scan::text(&source, &diags);
+        let item = index.fns.iter().position(|function| function.key.is_some()).expect("an entry");
+        let graph = trace::item(&index, item, &diags).graph;
+        assert!(graph.lint().is_ok(), "{graph}");
+        let found: Vec<String> = graph
+            .nodes()
+            .into_iter()
+            .filter_map(|id| match &graph.node(id).op {
+                Op::Rust(code) => code.opaque.clone(),
+                _ => None,
+            })
+            .collect();
+        assert!(!found.is_empty(), "it is understood: {body}");
+        all.push_str(&format!("{body}\n    {}\n", found.join("; ")));
+    }
+    all
+}
+
+fn check(bodies: &[&str], expected: Expect) {
+    expected.assert_eq(&reasons(bodies));
+}
+
+#[test]
+fn expressions() {
+    check(
+        &[
+            "let ys = unsafe { xs.relu() }; ys",
+            "let ys = xs.relu(); let f = helper as fn(&Tensor) -> Tensor; f(&ys)",
+            "let text = format!(\"{:?}\", xs.size()); println!(\"{text}\"); xs.relu()",
+            "let sizes = vec![1; 3]; xs.view(sizes.as_slice())",
+            "let n = self.state.get(); xs * n",
+            "let ys = self.any.compute(xs); ys.relu()",
+            "let [a, .., b] = [xs.relu(), xs.neg(), xs.exp()]; a + b",
+            "let t = std::time::Instant::now(); let ys = xs.relu(); drop(t); ys",
+            "let ys = Tensor::from_slice(&[1.0, 2.0]); xs + ys",
+            "let ok = xs.size()[0] > 1 && { println!(\"wide\"); true }; if ok { xs.relu() } else { xs.neg() }",
+            "let w = xs.size() as Custom; xs.relu()",
+        ],
+        expect![[r#"
+            let ys = unsafe { xs.relu() }; ys
+                `unsafe` code is not understood
+            let ys = xs.relu(); let f = helper as fn(&Tensor) -> Tensor; f(&ys)
+                a cast of a value whose type is not known; a call of a value
+            let text = format!("{:?}", xs.size()); println!("{text}"); xs.relu()
+                the macro `format!`
+            let sizes = vec![1; 3]; xs.view(sizes.as_slice())
+                `vec![value; count]`; an argument of `view` of a type that is not known
+            let n = self.state.get(); xs * n
+                the method `get`; a tensor and a value that is not known to be a number
+            let ys = self.any.compute(xs); ys.relu()
+                the method `compute`; the method `relu`
+            let [a, .., b] = [xs.relu(), xs.neg(), xs.exp()]; a + b
+                `..` in a pattern
+            let t = std::time::Instant::now(); let ys = xs.relu(); drop(t); ys
+                the function `std::time::Instant::now`; the meaning of `drop` is not known
+            let ys = Tensor::from_slice(&[1.0, 2.0]); xs + ys
+                the argument `data` of `from_slice`
+            let ok = xs.size()[0] > 1 && { println!("wide"); true }; if ok { xs.relu() } else { xs.neg() }
+                an effect behind `&&` or `||`
+            let w = xs.size() as Custom; xs.relu()
+                a cast of a value whose type is not known
+        "#]],
+    );
+}
+
+#[test]
+fn calls() {
+    check(
+        &[
+            "recursive(xs, 3)",
+            "let mut ys = xs.relu(); fill(&mut ys); ys",
+            "xs.no_such_method(1)",
+            "Tensor::no_such_function(1)",
+            "unknown_function(xs)",
+            "self.missing(xs)",
+            "crate::elsewhere::f(xs)",
+            "xs.apply(&self.any)",
+            "self.fc.forward_t(xs, true)",
+        ],
+        expect![[r#"
+            recursive(xs, 3)
+                `recursive` calls itself
+            let mut ys = xs.relu(); fill(&mut ys); ys
+                `fill`: a parameter of type `&mut`
+            xs.no_such_method(1)
+                the method `no_such_method` of a tensor
+            Tensor::no_such_function(1)
+                `Tensor::no_such_function` is not known
+            unknown_function(xs)
+                the meaning of `unknown_function` is not known
+            self.missing(xs)
+                the method `missing`
+            crate::elsewhere::f(xs)
+                the function `crate::elsewhere::f`
+            xs.apply(&self.any)
+                a module whose type is not known
+            self.fc.forward_t(xs, true)
+                a layer in training
+        "#]],
+    );
+}
+
+#[test]
+fn control_flow() {
+    check(
+        &[
+            "let mut ys = xs.relu(); 'a: loop { ys = ys.relu(); break 'a; } ys",
+            "let mut ys = xs.relu(); loop { ys = ys.relu(); } ys",
+            "let mut stack = vec![xs.relu()]; let mut ys = xs.neg(); while let Some(top) = stack.pop() { ys = ys + top; } ys",
+            "match xs.dim() { 2 if xs.size()[0] > 1 => xs.relu(), _ => xs.neg() }",
+            "let ys = loop { break xs.relu(); }; ys",
+            "let mut ys = xs.relu(); for name in &self.names { ys = ys * name.len() as i64; } ys",
+            "let n: usize = self.names.iter().map(|name| name.len()).sum(); xs * n as i64",
+            "let mut ys = xs.relu(); for x in self.any.items() { ys = ys + x; } ys",
+            "async fn f() {} xs.relu()",
+        ],
+        expect![[r#"
+            let mut ys = xs.relu(); 'a: loop { ys = ys.relu(); break 'a; } ys
+                a `break` or `continue` of this form
+            let mut ys = xs.relu(); loop { ys = ys.relu(); } ys
+                `loop` without a `break` that is understood
+            let mut stack = vec![xs.relu()]; let mut ys = xs.neg(); while let Some(top) = stack.pop() { ys = ys + top; } ys
+                a loop of this form
+            match xs.dim() { 2 if xs.size()[0] > 1 => xs.relu(), _ => xs.neg() }
+                a guard of a `match` arm
+            let ys = loop { break xs.relu(); }; ys
+                a `break` or `continue` of this form
+            let mut ys = xs.relu(); for name in &self.names { ys = ys * name.len() as i64; } ys
+                code that mentions `name`
+            let n: usize = self.names.iter().map(|name| name.len()).sum(); xs * n as i64
+                the method `sum`
+            let mut ys = xs.relu(); for x in self.any.items() { ys = ys + x; } ys
+                a loop over a value that is not known to be a list
+            async fn f() {} xs.relu()
+                an item inside a function body
+        "#]],
+    );
+}
