@@ -4,6 +4,7 @@
 //! `nn::seq().add(nn::batch_norm2d(..)).add(nn::conv2d(..))`. What is read here is checked again when a model is
 //! frozen, so a builder that is misread is an error with both types named, never a wrong result.
 
+mod choices;
 mod read;
 
 use crate::index::{Index, Ty, path_text};
@@ -55,7 +56,7 @@ pub fn layers(index: &Index, owner: usize, field: &str) -> Option<Vec<Layer>> {
                 .find(|value| matches!(&value.member, syn::Member::Named(name) if name == field))?;
             let chain = reader.chain(&value.expr, &reader.lets(&scope), 16)?;
             found = Some(match found {
-                Some(known) if known != chain => read::either(known, chain),
+                Some(known) if known != chain => choices::either(known, chain),
                 _ => chain,
             });
         }

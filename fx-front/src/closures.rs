@@ -14,15 +14,24 @@
 //! A function that returns what such a function makes becomes a constructor of its own name, `Block::wide(p)`; one that
 //! returns a `Sequential` gets a struct around it.
 
+mod calls;
 pub(crate) mod captures;
+mod delegate;
 mod infer;
+mod kinds;
+mod source;
 
 use std::collections::BTreeMap;
 
-use proc_macro2::{Ident, Span, TokenStream};
-use quote::{ToTokens, format_ident, quote};
-use syn::{parse_quote, parse_quote_spanned, spanned::Spanned, visit_mut::VisitMut};
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote};
+use syn::{parse_quote, spanned::Spanned, visit_mut::VisitMut};
 
+pub use self::kinds::returns_module;
+use self::{
+    calls::Calls,
+    source::{camel, forward_sig, struct_source},
+};
 use crate::{
     attrs::FnOptions,
     diag::{Code, Diagnostic, Diagnostics, Severity},
@@ -70,35 +79,6 @@ fn report(function: &Function, reason: &str, diags: &Diagnostics) {
         message: format!("`{}` gets no type that can be frozen: {reason}", function.sig.ident),
         help: "write the model as a struct with a `forward`".to_owned(),
     });
-}
-
-/// Does the function return a module rather than compute?
-pub fn returns_module(sig: &syn::Signature) -> bool {
-    let syn::ReturnType::Type(_, ty) = &sig.output else { return false };
-    is_module(ty)
-}
-
-fn is_module(ty: &syn::Type) -> bool {
-    let names = |path: &syn::Path, known: &[&str]| {
-        path.segments.last().is_some_and(|last| known.iter().any(|name| last.ident == name))
-    };
-    let bounds = |bounds: &syn::punctuated::Punctuated<syn::TypeParamBound, syn::Token![+]>| {
-        bounds.iter().any(
-            |bound| matches!(bound, syn::TypeParamBound::Trait(bound) if names(&bound.path, &["Module", "ModuleT"])),
-        )
-    };
-    match ty {
-        syn::Type::ImplTrait(ty) => bounds(&ty.bounds),
-        syn::Type::TraitObject(ty) => bounds(&ty.bounds),
-        syn::Type::Path(path) if names(&path.path, &["Box"]) => match &path.path.segments[0].arguments {
-            syn::PathArguments::AngleBracketed(list) => {
-                matches!(list.args.first(), Some(syn::GenericArgument::Type(inner)) if is_module(inner))
-            }
-            _ => false,
-        },
-        syn::Type::Path(path) => names(&path.path, &["Func", "FuncT", "Sequential", "SequentialT"]),
-        _ => false,
-    }
 }
 
 /// What a builder function is lowered to.
@@ -257,80 +237,6 @@ impl Lowering<'_> {
         })
     }
 
-    /// A function that returns what another one makes, or a chain of layers.
-    fn delegate(
-        &mut self,
-        site: &Site<'_>,
-        block: &syn::Block,
-        tail: &syn::Expr,
-        locals: &infer::Locals,
-    ) -> Result<Made> {
-        let Some(ty) = self.infer(site, tail, locals) else {
-            let why = self.reason.take().unwrap_or_else(|| "what it returns is not known".to_owned());
-            return Err(why);
-        };
-        let known = self.index.ty(&site.module, None, &ty);
-        let stmts = self.lowered_stmts(site, &block.stmts)?;
-        let block: syn::Block = parse_quote!({ #(#stmts)* });
-        match known {
-            Ty::Struct(id) if self.made.values().any(|made| made.structure == Some(id)) => {
-                let owner = syn::Ident::new(&self.index.structs[id].name.clone(), Span::call_site());
-                self.constructor(site, block, &owner, id)
-            }
-            Ty::Struct(id) => {
-                let name = &self.index.structs[id].name;
-                Err(format!("it makes a `{name}`; put `#[traceable]` on the impl of that"))
-            }
-            Ty::Leaf(kind) => self.chain(site, block, kind),
-            _ => Err("what it returns is not known".to_owned()),
-        }
-    }
-
-    fn constructor(&mut self, site: &Site<'_>, block: syn::Block, owner: &Ident, id: usize) -> Result<Made> {
-        let mut sig = site.sig.clone();
-        let path: syn::Type =
-            syn::parse_str(&format!("{}::{}", self.index.structs[id].module, owner)).map_err(|e| e.to_string())?;
-        sig.output = parse_quote!(-> #path);
-        let doc = format!(" What `{}` makes, as a type that can be frozen.", sig.ident);
-        self.source(
-            site.root,
-            &quote! {
-                #[allow(dead_code, private_interfaces, clippy::all, clippy::pedantic)]
-                impl #path {
-                    #[doc = #doc]
-                    pub #sig #block
-                }
-            },
-        );
-        let call = format!("{}::{owner}::{}", self.index.structs[id].module, sig.ident);
-        let ty = format!("{}::{owner}", self.index.structs[id].module);
-        self.add_fn(site, Some(parse_quote!(#path)), sig, block);
-        Ok(Made { ty, call, structure: Some(id) })
-    }
-
-    /// A function that makes a chain of lowered layers; of a marked one, a struct around it too.
-    fn chain(&mut self, site: &Site<'_>, block: syn::Block, kind: &str) -> Result<Made> {
-        let mut sig = site.sig.clone();
-        sig.ident = format_ident!("fx_{}", site.sig.ident);
-        let leaf = format_ident!("{kind}");
-        sig.output = parse_quote!(-> ::fx_runtime::nn::#leaf);
-        let doc = format!(" What `{}` makes, of layers that can be frozen.", site.sig.ident);
-        self.source(
-            site.root,
-            &quote! {
-                #[doc = #doc]
-                #[allow(dead_code, private_interfaces, clippy::all, clippy::pedantic)]
-                pub #sig #block
-            },
-        );
-        let name = sig.ident.to_string();
-        let id = self.add_fn(site, None, sig, block);
-        if let Some(module) = self.index.modules.get_mut(&site.module) {
-            module.names.insert(name.clone(), Name::Fn(id));
-        }
-        Ok(Made { ty: format!("::fx_runtime::nn::{kind}"), call: format!("{}::{name}", site.module), structure: None })
-    }
-
     /// Gives the marked function the forward that is to be frozen.
     fn freezable(&mut self, id: usize, made: &Made) -> Result<()> {
         let structure = match made.structure {
@@ -347,39 +253,13 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// `struct Net { layers: nn::SequentialT }` around the chain that a marked function makes.
-    fn around_chain(&mut self, id: usize, made: &Made) -> Result<usize> {
-        let (sig, module) = (self.index.fns[id].sig.clone(), self.index.fns[id].module.clone());
-        let site = Site { id, root: id, module, sig: &sig };
-        let args: Vec<Ident> = sig
-            .inputs
-            .iter()
-            .flat_map(|input| match input {
-                syn::FnArg::Typed(typed) => crate::pattern::bound(&typed.pat),
-                syn::FnArg::Receiver(_) => Vec::new(),
-            })
-            .map(|name| format_ident!("{name}"))
-            .collect();
-        let (call, ty): (syn::Path, syn::Type) = (parsed(&made.call)?, parsed(&made.ty)?);
-        let with_mode = made.ty.ends_with('T');
-        let span = sig.ident.span();
-        let (closure, body, entry): (syn::ExprClosure, syn::Expr, _) = if with_mode {
-            let closure = parse_quote_spanned!(span=> |xs, train| xs);
-            (closure, parse_quote_spanned!(span=> self.layers.forward_t(xs, train)), "forward_t")
-        } else {
-            (parse_quote_spanned!(span=> |xs| xs), parse_quote_spanned!(span=> self.layers.forward(xs)), "forward")
-        };
-        let fields = [(format_ident!("layers"), ty)];
-        let literal = quote!({ layers: #call(#(#args),*) });
-        let made = self.write(&site, &fields, (&[], &literal), (&closure, &body, entry))?;
-        made.structure.ok_or_else(|| "its struct is not known".to_owned())
-    }
-
     /// The statements with every call of a builder function as one of what that is lowered to.
     fn lowered_stmts(&mut self, site: &Site<'_>, stmts: &[syn::Stmt]) -> Result<Vec<syn::Stmt>> {
         let mut stmts = stmts.to_vec();
         let mut calls = Calls { lowering: self, site, fault: None };
-        stmts.iter_mut().for_each(|stmt| calls.visit_stmt_mut(stmt));
+        for stmt in &mut stmts {
+            calls.visit_stmt_mut(stmt);
+        }
         match calls.fault {
             Some(fault) => Err(fault),
             None => Ok(stmts),
@@ -401,8 +281,12 @@ impl Lowering<'_> {
     }
 
     fn declare(&mut self, site: &Site<'_>, name: &str, fields: &[(Ident, syn::Type)]) -> usize {
-        let fields =
-            fields.iter().map(|(name, ty)| Field { name: name.to_string(), label: name.to_string(), ty: ty.clone(), fx: FnOptions::default() });
+        let fields = fields.iter().map(|(name, ty)| Field {
+            name: name.to_string(),
+            label: name.to_string(),
+            ty: ty.clone(),
+            fx: FnOptions::default(),
+        });
         self.index.structs.push(Struct {
             name: name.to_owned(),
             module: site.module.clone(),
@@ -435,113 +319,4 @@ impl Lowering<'_> {
         self.index.fns.push(function);
         self.index.fns.len() - 1
     }
-}
-
-struct Calls<'l, 'a, 's> {
-    lowering: &'l mut Lowering<'a>,
-    site: &'l Site<'s>,
-    fault: Option<String>,
-}
-
-impl VisitMut for Calls<'_, '_, '_> {
-    /// A closure in a chain keeps the place at which the user added it.
-    fn visit_expr_method_call_mut(&mut self, call: &mut syn::ExprMethodCall) {
-        syn::visit_mut::visit_expr_method_call_mut(self, call);
-        if (call.method == "add_fn" || call.method == "add_fn_t") && call.args.len() == 1 {
-            let place = crate::builder::place(&call.method);
-            call.method = format_ident!("{}_at", call.method);
-            call.args.insert(0, parse_quote!(#place));
-        }
-    }
-
-    fn visit_expr_call_mut(&mut self, call: &mut syn::ExprCall) {
-        syn::visit_mut::visit_expr_call_mut(self, call);
-        let syn::Expr::Path(path) = &*call.func else { return };
-        let resolved = self.lowering.index.resolve(&self.site.module, &path_text(&path.path));
-        let Resolved::Item(_, _, Name::Fn(id)) = resolved else { return };
-        if !returns_module(&self.lowering.index.fns[id].sig) {
-            return;
-        }
-        match self.lowering.lowered(id, self.site.root) {
-            Ok(made) => {
-                let here = format!("{}::", self.site.module);
-                let short = made.call.strip_prefix(&here).unwrap_or(&made.call);
-                if let Ok(path) = syn::parse_str(short) {
-                    *call.func = syn::Expr::Path(path);
-                }
-            }
-            Err(reason) => self.fault = Some(reason),
-        }
-    }
-}
-
-fn parsed<T: syn::parse::Parse>(text: &str) -> Result<T> {
-    syn::parse_str(text).map_err(|error| error.to_string())
-}
-
-/// `fn forward_t(&self, xs: &Tensor, train: bool) -> Tensor`, with the closure's own names.
-fn forward_sig(closure: &syn::ExprClosure, name: &Ident) -> Result<syn::Signature> {
-    let plain = |pat: &syn::Pat| match pat {
-        syn::Pat::Type(typed) => (*typed.pat).clone(),
-        other => other.clone(),
-    };
-    let pats: Vec<syn::Pat> = closure.inputs.iter().map(plain).collect();
-    Ok(match pats.as_slice() {
-        [xs] => parse_quote!(fn #name(&self, #xs: &::fx_runtime::Tensor) -> ::fx_runtime::Tensor),
-        [xs, train] => {
-            parse_quote!(fn #name(&self, #xs: &::fx_runtime::Tensor, #train: bool) -> ::fx_runtime::Tensor)
-        }
-        _ => return Err("its closure is of an unknown form".to_owned()),
-    })
-}
-
-/// The struct, its constructor and its forward, as they stand in the generated file.
-fn struct_source(
-    builder: &Ident,
-    name: &Ident,
-    fields: &[(Ident, syn::Type)],
-    (new, new_block): (&syn::Signature, &syn::Block),
-    (forward, body): (&syn::Signature, &syn::Block),
-) -> TokenStream {
-    let lines = fields.iter().map(|(name, ty)| quote!(#name: #ty));
-    let entry = &forward.ident;
-    let args: Vec<TokenStream> =
-        (0..forward.inputs.len() - 1).map(|at| format_ident!("a{at}").to_token_stream()).collect();
-    let (computes, door) = if entry == "forward_t" {
-        (quote!(ModuleT), quote!(fn forward_t(&self, a0: &::fx_runtime::Tensor, a1: bool) -> ::fx_runtime::Tensor))
-    } else {
-        (quote!(Module), quote!(fn forward(&self, a0: &::fx_runtime::Tensor) -> ::fx_runtime::Tensor))
-    };
-    let doc = format!(" What `{builder}` builds, as a struct: its fields are what the closure captures.");
-    let new_doc = format!(" Builds it as `{builder}` does, with the same names in the variable store.");
-    quote! {
-        #[doc = #doc]
-        #[derive(::fx_runtime::Module)]
-        #[allow(dead_code, private_interfaces)]
-        pub struct #name { #(#lines),* }
-
-        impl ::core::fmt::Debug for #name {
-            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                f.debug_struct(::core::stringify!(#name)).finish_non_exhaustive()
-            }
-        }
-
-        #[allow(dead_code, unused, private_interfaces, clippy::all, clippy::pedantic)]
-        impl #name {
-            #[doc = #new_doc]
-            pub #new #new_block
-
-            /// Computes what the closure does.
-            pub #forward #body
-        }
-
-        impl ::fx_runtime::nn::#computes for #name {
-            #door { #name::#entry(self, #(#args),*) }
-        }
-    }
-}
-
-fn camel(name: &str) -> String {
-    let words = name.split('_').filter(|word| !word.is_empty());
-    words.map(|word| word[..1].to_uppercase() + &word[1..]).collect()
 }

@@ -7,6 +7,8 @@
 //! **Invariant:** no error stops at the first: faults are pushed to [`Diagnostics`](diag::Diagnostics) with the user's
 //! token, and work goes on.
 
+#![allow(clippy::similar_names, reason = "`pat`, `path` and `part` are what syntax is made of")]
+
 pub mod attrs;
 pub mod builder;
 pub mod cfg;

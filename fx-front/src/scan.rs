@@ -1,5 +1,7 @@
 //! Reads a crate's sources, following `mod` lines from its root files, into an [`Index`].
 
+mod attributes;
+
 use std::path::{Path, PathBuf};
 
 use darling::FromField;
@@ -7,6 +9,7 @@ use fx_ir::Place;
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
+use self::attributes::{attributes, derives_module, is_test, path_attribute};
 use crate::{
     attrs::{FnOptions, ModuleField, TraceableOptions},
     cfg, closures,
@@ -327,48 +330,4 @@ pub(crate) fn whole(expr: &syn::Expr) -> Option<i64> {
         syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Int(number), .. }) => number.base10_parse().ok(),
         _ => None,
     }
-}
-
-fn attributes(item: &syn::Item) -> &[syn::Attribute] {
-    match item {
-        syn::Item::Const(item) => &item.attrs,
-        syn::Item::Enum(item) => &item.attrs,
-        syn::Item::Fn(item) => &item.attrs,
-        syn::Item::Impl(item) => &item.attrs,
-        syn::Item::Mod(item) => &item.attrs,
-        syn::Item::Static(item) => &item.attrs,
-        syn::Item::Struct(item) => &item.attrs,
-        syn::Item::Trait(item) => &item.attrs,
-        syn::Item::Type(item) => &item.attrs,
-        syn::Item::Use(item) => &item.attrs,
-        _ => &[],
-    }
-}
-
-fn is_test(attrs: &[syn::Attribute]) -> bool {
-    attrs.iter().any(|attr| {
-        let cfg = attr.path().is_ident("cfg") && attr.parse_args::<syn::Path>().is_ok_and(|path| path.is_ident("test"));
-        cfg || attr.path().is_ident("test")
-    })
-}
-
-fn derives_module(attrs: &[syn::Attribute], renamed: &dyn Fn(&str) -> String) -> bool {
-    let mut found = false;
-    for attr in attrs.iter().filter(|attr| attr.path().is_ident("derive")) {
-        let _ = attr.parse_nested_meta(|meta| {
-            found |= meta.path.segments.last().is_some_and(|last| renamed(&last.ident.to_string()) == "Module");
-            Ok(())
-        });
-    }
-    found
-}
-
-fn path_attribute(attrs: &[syn::Attribute]) -> Option<String> {
-    attrs.iter().find(|attr| attr.path().is_ident("path")).and_then(|attr| match &attr.meta {
-        syn::Meta::NameValue(pair) => match &pair.value {
-            syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => Some(text.value()),
-            _ => None,
-        },
-        _ => None,
-    })
 }

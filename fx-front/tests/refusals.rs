@@ -1,4 +1,7 @@
 //! What the tracer does not understand, and what it says of it: a line for each, by the body of a forward.
+#![allow(clippy::expect_used, clippy::needless_pass_by_value, reason = "an expectation is handed over")]
+
+use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
 use fx_front::{diag::Diagnostics, scan, trace};
@@ -29,7 +32,7 @@ fn reasons(bodies: &[&str]) -> String {
             })
             .collect();
         assert!(!found.is_empty(), "it is understood: {body}");
-        all.push_str(&format!("{body}\n    {}\n", found.join("; ")));
+        let _ = write!(all, "{body}\n    {}\n", found.join("; "));
     }
     all
 }
@@ -95,7 +98,7 @@ fn calls() {
             "xs.apply(&self.any)",
             "self.fc.forward_t(xs, true)",
         ],
-        expect![[r#"
+        expect![[r"
             recursive(xs, 3)
                 `recursive` calls itself
             let mut ys = xs.relu(); fill(&mut ys); ys
@@ -114,7 +117,7 @@ fn calls() {
                 a module whose type is not known
             self.fc.forward_t(xs, true)
                 a layer in training
-        "#]],
+        "]],
     );
 }
 
@@ -132,7 +135,7 @@ fn control_flow() {
             "let mut ys = xs.relu(); for x in self.any.items() { ys = ys + x; } ys",
             "async fn f() {} xs.relu()",
         ],
-        expect![[r#"
+        expect![[r"
             let mut ys = xs.relu(); 'a: loop { ys = ys.relu(); break 'a; } ys
                 a `break` or `continue` of this form
             let mut ys = xs.relu(); loop { ys = ys.relu(); } ys
@@ -151,6 +154,6 @@ fn control_flow() {
                 a loop over a value that is not known to be a list
             async fn f() {} xs.relu()
                 an item inside a function body
-        "#]],
+        "]],
     );
 }

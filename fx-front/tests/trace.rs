@@ -1,4 +1,7 @@
 //! The tracer, told in source and read in graphs.
+#![allow(clippy::expect_used, clippy::needless_pass_by_value, reason = "an expectation is handed over")]
+
+use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
 use fx_front::{diag::Diagnostics, scan, trace};
@@ -11,15 +14,15 @@ fn check(source: &str, expected: Expect) {
     let traced = trace::item(&index, item, &diags);
     let mut text = traced.graph.to_string();
     for diag in diags.into_sorted() {
-        text.push_str(&format!("{diag}\n"));
+        let _ = writeln!(text, "{diag}");
     }
     if let Err(faults) = traced.graph.lint() {
-        text.push_str(&format!("{faults:?}\n"));
+        let _ = writeln!(text, "{faults:?}");
     }
     expected.assert_eq(&text);
 }
 
-const RESNET: &str = r#"
+const RESNET: &str = r"
 use fx_runtime::{nn, traceable, Module, Tensor};
 
 #[derive(Debug, Module)]
@@ -56,7 +59,7 @@ impl Block {
         (ys + skip).relu()
     }
 }
-"#;
+";
 
 #[test]
 fn a_residual_network() {
@@ -193,7 +196,7 @@ struct Net { layers: Vec<nn::Linear> }
 #[test]
 fn let_else_and_options_are_matches() {
     check(
-        r#"
+        r"
 use fx_runtime::{nn, traceable, Module, Tensor};
 
 #[traceable]
@@ -207,7 +210,7 @@ impl Net {
 
 #[derive(Debug, Module)]
 struct Net { fc: Option<nn::Linear> }
-"#,
+",
         expect![[r#"
     graph Net(self: module<crate::Net>, xs: tensor, mask: option<tensor>) {
       %fc = get_attr[fc](self) : option<module<Linear>>  @ src/lib.rs:7 as fc
@@ -238,7 +241,7 @@ struct Net { fc: Option<nn::Linear> }
 #[test]
 fn what_is_not_understood_is_carried_in_its_largest_piece() {
     check(
-        r#"
+        r"
 use fx_runtime::{nn, traceable, Module, Tensor};
 
 #[traceable]
@@ -252,7 +255,7 @@ impl Net {
 
 #[derive(Debug, Module)]
 struct Net { fc: nn::Linear, names: Vec<String> }
-"#,
+",
         expect![[r#"
             graph Net(self: module<crate::Net>, xs: tensor) {
               %fc = get_attr[fc](self) : module<Linear>  @ src/lib.rs:7 as fc
@@ -273,7 +276,7 @@ struct Net { fc: nn::Linear, names: Vec<String> }
 #[test]
 fn a_list_that_a_loop_fills_has_a_variable_of_its_own() {
     check(
-        r#"
+        r"
 use fx_runtime::{nn, traceable, Module, Tensor};
 
 #[traceable]
@@ -290,7 +293,7 @@ impl Net {
 
 #[derive(Debug, Module)]
 struct Net { layers: Vec<nn::Linear> }
-"#,
+",
         expect![[r#"
     graph Net(self: module<crate::Net>, xs: tensor) {
       %neg = neg(xs) : tensor  @ src/lib.rs:7 as neg
@@ -311,7 +314,7 @@ struct Net { layers: Vec<nn::Linear> }
 #[test]
 fn code_of_another_module_is_called_rather_than_copied() {
     check(
-        r#"
+        r"
 use fx_runtime::{traceable, Tensor};
 
 mod inner {
@@ -326,7 +329,7 @@ mod inner {
 pub fn f(xs: &Tensor) -> Tensor {
     inner::clean(&inner::public(xs))
 }
-"#,
+",
         expect![[r#"
     graph f(xs: tensor) {
       %opaque = rust["({\nlet mut xs = &$0;\ninner :: public (xs)\n}).shallow_clone()", io, opaque("`public`: code of another module")](xs) : tensor  @ src/lib.rs:14 as opaque

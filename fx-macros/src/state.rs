@@ -138,7 +138,7 @@ mod tests {
                     init: Init,
                 }
             ),
-            &expect![[r##"
+            &expect![[r#"
             #[automatically_derived]
             #[allow(unused_variables)]
             impl<T> ::fx_runtime::frozen::State for Blocks<T>
@@ -158,7 +158,7 @@ mod tests {
                     })
                 }
             }
-        "##]],
+        "#]],
         );
     }
 
@@ -172,7 +172,7 @@ mod tests {
                     Clamp(f64, f64),
                 }
             ),
-            &expect![[r##"
+            &expect![[r#"
             #[automatically_derived]
             #[allow(unused_variables)]
             impl ::fx_runtime::frozen::State for Act {
@@ -211,7 +211,7 @@ mod tests {
                     }
                 }
             }
-        "##]],
+        "#]],
         );
     }
 }

@@ -3,7 +3,7 @@
 use fx_ir::OpId;
 use syn::spanned::Spanned;
 
-use super::{Result, Tracer, Ty, Val, unknown};
+use super::{Result, Tracer, Ty, Val, operator, unknown};
 use crate::index::{Name, Resolved, path_text};
 
 impl Tracer<'_> {
@@ -90,19 +90,17 @@ impl Tracer<'_> {
     /// `Tensor::cat(&[a, b], 1)`, and `Tensor::relu(&x)` for `x.relu()`.
     fn tensor_function(&mut self, name: &str, call: &syn::ExprCall) -> Result<Val> {
         let exprs: Vec<&syn::Expr> = call.args.iter().collect();
-        let Some(op) = OpId::of_method(name) else { return self.foreign_method(name, call) };
+        let Some(op) = OpId::of_method(name) else {
+            return unknown(call.span(), format!("`Tensor::{name}` is not known"));
+        };
         let takes_self = op.entry().is_some_and(|entry| entry.receiver != fx_ir::catalog::Receiver::Free);
         match exprs.as_slice() {
             [receiver, rest @ ..] if takes_self => {
                 let receiver = self.expr(receiver)?;
-                self.op_call(op, name, Some(receiver), rest, call.span())
+                self.op_call(op, name, Some(&receiver), rest, call.span())
             }
             all => self.op_call(op, name, None, all, call.span()),
         }
-    }
-
-    fn foreign_method(&mut self, name: &str, call: &syn::ExprCall) -> Result<Val> {
-        unknown(call.span(), format!("`Tensor::{name}` is not known"))
     }
 
     fn call_fn(&mut self, id: usize, call: &syn::ExprCall) -> Result<Val> {
@@ -115,13 +113,13 @@ impl Tracer<'_> {
     /// A call of a function of another crate: one of those that only compute, on plain numbers.
     fn foreign_call(&mut self, path: &syn::Path, call: &syn::ExprCall) -> Result<Val> {
         let head = self.qualified(path)?;
-        let Some(ty) = pure_function(&head) else { return unknown(call.span(), format!("the function `{head}`")) };
+        let Some(pure) = pure_function(&head) else { return unknown(call.span(), format!("the function `{head}`")) };
         let values = call.args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
-        let ty = ty.map_or_else(
-            || values.iter().map(Val::ty).find(|ty| *ty != Ty::Rust("integer".to_owned())),
-            |ty| Some(Ty::Rust(ty)),
-        );
-        if !values.iter().all(|value| self.is_number(value)) {
+        let ty = match pure {
+            Pure::Yields(ty) => Some(Ty::Rust(ty.to_owned())),
+            Pure::AsArgument => values.iter().map(Val::ty).find(|ty| *ty != Ty::Rust("integer".to_owned())),
+        };
+        if !values.iter().all(operator::is_number) {
             return unknown(call.span(), format!("the function `{head}`"));
         }
         let mut args = Vec::new();
@@ -132,18 +130,26 @@ impl Tracer<'_> {
     }
 }
 
-/// The type of what a function of the standard library yields that only computes; `Some(None)` for that of its argument.
-fn pure_function(path: &str) -> Option<Option<String>> {
-    match path.rsplit_once("::")? {
-        (ty @ ("f64" | "i64" | "usize" | "i32"), "from") => Some(Some(ty.to_owned())),
-        (ty @ ("f64" | "i64" | "usize" | "i32"), "max" | "min") => Some(Some(ty.to_owned())),
-        (
-            ty @ ("f64" | "f32"),
-            "sqrt" | "powf" | "powi" | "exp" | "ln" | "log2" | "log10" | "abs" | "floor" | "ceil" | "round" | "sin"
-            | "cos" | "tan" | "tanh",
-        )
-        | (ty @ ("i64" | "usize" | "i32"), "abs" | "pow") => Some(Some(ty.to_owned())),
-        (cmp, "max" | "min") if cmp.ends_with("cmp") => Some(None),
-        _ => None,
-    }
+/// What a function of the standard library yields that only computes.
+enum Pure<'p> {
+    /// A value of this type.
+    Yields(&'p str),
+    /// A value of the type of its arguments.
+    AsArgument,
+}
+
+fn pure_function(path: &str) -> Option<Pure<'_>> {
+    let (ty, name) = path.rsplit_once("::")?;
+    let floats = [
+        "sqrt", "powf", "powi", "exp", "ln", "log2", "log10", "abs", "floor", "ceil", "round", "sin", "cos", "tan",
+        "tanh",
+    ];
+    let known = match ty {
+        "f64" => ["from", "max", "min"].contains(&name) || floats.contains(&name),
+        "f32" => floats.contains(&name),
+        "i64" | "usize" | "i32" => ["from", "max", "min", "abs", "pow"].contains(&name),
+        cmp if cmp.ends_with("cmp") => return matches!(name, "max" | "min").then_some(Pure::AsArgument),
+        _ => false,
+    };
+    known.then_some(Pure::Yields(ty))
 }

@@ -37,7 +37,7 @@ impl<'a> Tracer<'a> {
         let owner = self.owner(Op::If, vec![condition], "branch", branch.span());
         let then = self.in_region(owner, &mut |tracer| tracer.block(&branch.then_branch, tail))?;
         let otherwise = self.in_region(owner, otherwise)?;
-        self.merge(owner, vec![then, otherwise], branch.span())
+        self.merge(owner, &[then, otherwise], branch.span())
     }
 
     pub(super) fn owner(&mut self, op: Op, args: Vec<Arg>, name: &str, span: Span) -> NodeId {
@@ -72,7 +72,7 @@ impl<'a> Tracer<'a> {
         let rest = if matches!(ty, Ty::Option(_)) { "None" } else { "_" };
         let other = self.in_region(owner, otherwise)?;
         self.graph.node_mut(owner).op = Op::Match(vec![then.0, rest.to_owned()]);
-        self.merge(owner, vec![then.1, other], span)
+        self.merge(owner, &[then.1, other], span)
     }
 
     pub(super) fn choice(&mut self, choice: &syn::ExprMatch, tail: bool) -> Result<Val> {
@@ -101,7 +101,7 @@ impl<'a> Tracer<'a> {
             branches.push(branch);
         }
         self.graph.node_mut(owner).op = Op::Match(patterns);
-        self.merge(owner, branches, span)
+        self.merge(owner, &branches, span)
     }
 
     /// A list that is matched against patterns of its elements, as the slice that it has to be.

@@ -5,7 +5,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use super::{Form, Result, Tracer, Ty, Val, unknown};
+use super::{Form, Result, Tracer, Ty, Val, operator, unknown};
 use crate::index::{Resolved, path_text};
 
 impl Tracer<'_> {
@@ -215,7 +215,9 @@ impl Tracer<'_> {
                 Ok(Val::Lit(Arg::Float(float), Ty::Rust(target)))
             }
             (Val::Lit(arg @ Arg::Int(_), _), "i64") => Ok(Val::Lit(arg, Ty::Rust(target))),
-            (value, _) if !self.is_number(&value) => unknown(cast.span(), "a cast of a value whose type is not known"),
+            (value, _) if !operator::is_number(&value) => {
+                unknown(cast.span(), "a cast of a value whose type is not known")
+            }
             (value, _) => {
                 let mut args = Vec::new();
                 let text = self.spell(&value, &mut args, cast.span())?;

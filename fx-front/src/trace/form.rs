@@ -47,8 +47,8 @@ impl Tracer<'_> {
         for (part, layer) in layers.iter().enumerate() {
             xs = match layer {
                 Layer::Repeat(inner) => self.turns_of(run, stretch, part, inner, xs)?,
-                Layer::Optional(inner) => self.branches_of(run, stretch, part, (inner, &[]), xs)?,
-                Layer::Either(a, b) => self.branches_of(run, stretch, part, (a, b), xs)?,
+                Layer::Optional(inner) => self.branches_of(run, stretch, part, (inner, &[]), &xs)?,
+                Layer::Either(a, b) => self.branches_of(run, stretch, part, (a, b), &xs)?,
                 one => self.one(run, one, xs, &mut |tracer, ty| tracer.layer_of(run, stretch, part, ty))?,
             };
         }
@@ -107,7 +107,7 @@ impl Tracer<'_> {
         stretch: &Val,
         part: usize,
         (a, b): (&[Layer], &[Layer]),
-        xs: Val,
+        xs: &Val,
     ) -> Result<Val> {
         let span = run.span;
         let args: Vec<Arg> = stretch.arg().into_iter().collect();
@@ -124,7 +124,7 @@ impl Tracer<'_> {
                 tracer.parts(run, &inner, layers, xs.clone())
             })?);
         }
-        self.merge(owner, branches, span)
+        self.merge(owner, &branches, span)
     }
 }
 

@@ -24,7 +24,7 @@ impl Tracer<'_> {
             syn::Expr::Block(block) => self.guess_block(&block.block),
             syn::Expr::Unsafe(block) => self.guess_block(&block.block),
             syn::Expr::If(branch) => match &branch.else_branch {
-                Some((_, other)) => self.agreed(&self.guess_block(&branch.then_branch), &self.guess(other)),
+                Some((_, other)) => agreed(&self.guess_block(&branch.then_branch), &self.guess(other)),
                 None => Ty::Tuple(Vec::new()),
             },
             syn::Expr::ForLoop(_) | syn::Expr::While(_) | syn::Expr::Assign(_) => Ty::Tuple(Vec::new()),
@@ -40,10 +40,6 @@ impl Tracer<'_> {
 
     fn variable(&self, name: &str) -> Ty {
         self.env.read(name).map_or(Ty::Unknown, super::Val::ty)
-    }
-
-    fn agreed(&self, a: &Ty, b: &Ty) -> Ty {
-        if a == b { a.clone() } else { Ty::Unknown }
     }
 
     /// A block of one expression: variables that others declare are not known here.
@@ -83,7 +79,8 @@ impl Tracer<'_> {
         let name = call.method.to_string();
         let receiver = self.guess(operand(&call.receiver));
         match (&receiver, name.as_str()) {
-            (Ty::Tensor, "shallow_clone" | "copy" | "i" | "apply" | "apply_t") => Ty::Tensor,
+            (Ty::Tensor, "shallow_clone" | "copy" | "i" | "apply" | "apply_t")
+            | (Ty::Leaf(_), "forward" | "forward_t") => Ty::Tensor,
             (Ty::Tensor, _) => self.of_tensor(&name),
             (Ty::List(element), "pop") => Ty::Option(element.clone()),
             (Ty::Option(inner), "unwrap" | "expect" | "unwrap_or" | "unwrap_or_else" | "unwrap_or_default")
@@ -94,7 +91,6 @@ impl Tracer<'_> {
             (Ty::Result(inner), "unwrap" | "expect") if is_copy(inner) || **inner == Ty::Tensor => (**inner).clone(),
             (_, "len") => Ty::Rust("usize".to_owned()),
             (_, "is_empty" | "is_some" | "is_none") => Ty::Rust("bool".to_owned()),
-            (Ty::Leaf(_), "forward" | "forward_t") => Ty::Tensor,
             (Ty::Struct(_), _) => self.index.method(&receiver, &name).map_or(Ty::Unknown, |id| self.returned(id)),
             (ty, "sqrt" | "abs" | "min" | "max" | "powi" | "powf" | "floor" | "ceil" | "round") if is_copy(ty) => {
                 receiver
@@ -126,11 +122,10 @@ impl Tracer<'_> {
         let owner = syn::parse_str::<syn::Type>(head).ok();
         let owner = owner.map(|ty| self.index.ty(self.module(), self.function().owner.as_ref(), &ty));
         match owner {
-            Some(Ty::Result(_) | Ty::Unknown) => Ty::Unknown,
+            Some(Ty::Result(_) | Ty::Unknown) | None => Ty::Unknown,
             Some(ty) if name == "try_from" => Ty::Result(Box::new(ty)),
             Some(Ty::Tensor) => self.of_tensor(name),
             Some(ty) => self.index.method(&ty, name).map_or(Ty::Unknown, |id| self.returned(id)),
-            None => Ty::Unknown,
         }
     }
 
@@ -147,6 +142,10 @@ impl Tracer<'_> {
             syn::ReturnType::Default => Ty::Tuple(Vec::new()),
         }
     }
+}
+
+fn agreed(a: &Ty, b: &Ty) -> Ty {
+    if a == b { a.clone() } else { Ty::Unknown }
 }
 
 /// `x` of `&x`, `*x` and `-x`, whose type is the same here.

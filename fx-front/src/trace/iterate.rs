@@ -29,7 +29,7 @@ impl Tracer<'_> {
             syn::Expr::Range(range) => self.range(range),
             syn::Expr::MethodCall(call) if is_adaptor(call) => {
                 let (over, items) = self.iterable(&call.receiver)?;
-                self.adapted(call, over, items)
+                Ok(adapted(call, over, items))
             }
             other => {
                 let list = self.expr(other)?;
@@ -95,42 +95,38 @@ impl Tracer<'_> {
             None,
         ))
     }
+}
 
-    fn adapted(
-        &mut self,
-        call: &syn::ExprMethodCall,
-        over: Over,
-        items: Option<Vec<Val>>,
-    ) -> Result<(Over, Option<Vec<Val>>)> {
-        let name = call.method.to_string();
-        let index =
-            |position: usize| Val::Lit(Arg::Int(i64::try_from(position).unwrap_or(0)), Ty::Rust("usize".to_owned()));
-        if let Some(mut items) = items {
-            match name.as_str() {
-                "enumerate" => {
-                    items = items.into_iter().enumerate().map(|(at, item)| Val::Tuple(vec![index(at), item])).collect();
-                }
-                "rev" => items.reverse(),
-                _ => {}
+/// What an adaptor makes of a loop's list, or of its elements where they are written out.
+fn adapted(call: &syn::ExprMethodCall, over: Over, items: Option<Vec<Val>>) -> (Over, Option<Vec<Val>>) {
+    let name = call.method.to_string();
+    let index =
+        |position: usize| Val::Lit(Arg::Int(i64::try_from(position).unwrap_or(0)), Ty::Rust("usize".to_owned()));
+    if let Some(mut items) = items {
+        match name.as_str() {
+            "enumerate" => {
+                items = items.into_iter().enumerate().map(|(at, item)| Val::Tuple(vec![index(at), item])).collect();
             }
-            return Ok((over, Some(items)));
+            "rev" => items.reverse(),
+            _ => {}
         }
-        Ok((
-            match name.as_str() {
-                "enumerate" => Over {
-                    template: format!("{}.enumerate()", over.template),
-                    item: Ty::Tuple(vec![Ty::Rust("usize".to_owned()), over.item]),
-                    forms: Forms::Each(vec![Forms::All(Form::Owned), over.forms.clone()]),
-                    is_numbered: true,
-                    ..over
-                },
-                "rev" => Over { template: format!("{}.rev()", over.template), ..over },
-                "iter" => Over { forms: Forms::All(Form::Ref), ..over },
-                _ => over,
-            },
-            None,
-        ))
+        return (over, Some(items));
     }
+    (
+        match name.as_str() {
+            "enumerate" => Over {
+                template: format!("{}.enumerate()", over.template),
+                item: Ty::Tuple(vec![Ty::Rust("usize".to_owned()), over.item]),
+                forms: Forms::Each(vec![Forms::All(Form::Owned), over.forms.clone()]),
+                is_numbered: true,
+                ..over
+            },
+            "rev" => Over { template: format!("{}.rev()", over.template), ..over },
+            "iter" => Over { forms: Forms::All(Form::Ref), ..over },
+            _ => over,
+        },
+        None,
+    )
 }
 
 fn is_adaptor(call: &syn::ExprMethodCall) -> bool {

@@ -22,7 +22,7 @@ impl Tracer<'_> {
         match (call.method.to_string().as_str(), args.as_slice()) {
             ("collect", []) if self.gathers(call) => {
                 let Mapped { over, pat, body } = mapped(&call.receiver)?;
-                let push = self.pushed_item(call, body);
+                let push = pushed_item(call, body);
                 let each = parse_quote_spanned!(span=> for #pat in #over { #items.push(#push); });
                 Some(self.looped(&items, Val::List(Vec::new()), &each))
             }
@@ -63,16 +63,6 @@ impl Tracer<'_> {
             }
             None => self.wants_vec || text(&self.function().sig.output).contains("Vec"),
         }
-    }
-
-    /// What `collect` gathers: the value itself, or what is in it where a `Result` is gathered.
-    fn pushed_item(&self, call: &syn::ExprMethodCall, body: &Expr) -> Expr {
-        let result = call.turbofish.as_ref().is_some_and(|fish| {
-            let first = fish.args.first();
-            matches!(first, Some(syn::GenericArgument::Type(syn::Type::Path(path)))
-                if path.path.segments.last().is_some_and(|last| last.ident == "Result"))
-        });
-        if result { parse_quote_spanned!(body.span()=> #body?) } else { body.clone() }
     }
 
     /// A loop over two lists at once as one over the first, in whose turns the second is asked for its element.
@@ -122,23 +112,6 @@ impl Tracer<'_> {
                 .is_some_and(|value| self.path_of(value).is_some()),
             _ => false,
         }
-    }
-
-    /// The body of a loop without jumps, and the flag that a `break` of it sets.
-    pub(super) fn without_jumps(&mut self, body: &syn::Block) -> Result<(syn::Block, Option<Ident>)> {
-        if !super::jumps::jumps(body) {
-            return Ok((body.clone(), None));
-        }
-        let flag = format_ident!("stopped", span = body.brace_token.span.open());
-        let Some(straight) = super::jumps::straight(body, &flag) else {
-            return unknown(body.brace_token.span.open(), "a `break` or `continue` of this form");
-        };
-        if !straight.breaks {
-            return Ok((straight.body, None));
-        }
-        let inner = &straight.body;
-        let guarded = parse_quote_spanned!(body.brace_token.span.open()=> { if !#flag #inner });
-        Ok((guarded, Some(flag)))
     }
 }
 
@@ -199,4 +172,31 @@ fn name(ident: &Ident) -> syn::Pat {
         ident: ident.clone(),
         subpat: None,
     })
+}
+
+/// What `collect` gathers: the value itself, or what is in it where a `Result` is gathered.
+fn pushed_item(call: &syn::ExprMethodCall, body: &Expr) -> Expr {
+    let result = call.turbofish.as_ref().is_some_and(|fish| {
+        let first = fish.args.first();
+        matches!(first, Some(syn::GenericArgument::Type(syn::Type::Path(path)))
+            if path.path.segments.last().is_some_and(|last| last.ident == "Result"))
+    });
+    if result { parse_quote_spanned!(body.span()=> #body?) } else { body.clone() }
+}
+
+/// The body of a loop without jumps, and the flag that a `break` of it sets.
+pub(super) fn without_jumps(body: &syn::Block) -> Result<(syn::Block, Option<Ident>)> {
+    if !super::jumps::jumps(body) {
+        return Ok((body.clone(), None));
+    }
+    let flag = format_ident!("stopped", span = body.brace_token.span.open());
+    let Some(straight) = super::jumps::straight(body, &flag) else {
+        return unknown(body.brace_token.span.open(), "a `break` or `continue` of this form");
+    };
+    if !straight.breaks {
+        return Ok((straight.body, None));
+    }
+    let inner = &straight.body;
+    let guarded = parse_quote_spanned!(body.brace_token.span.open()=> { if !#flag #inner });
+    Ok((guarded, Some(flag)))
 }

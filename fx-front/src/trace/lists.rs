@@ -3,7 +3,7 @@
 use fx_ir::{Arg, Code, Effect, Op};
 use syn::spanned::Spanned;
 
-use super::{Form, Result, Tracer, Ty, Val, expr::is_copy, place, unknown};
+use super::{Form, Result, Tracer, Ty, Val, expr::is_copy, operator, place, unknown};
 use crate::index::path_text;
 
 impl Tracer<'_> {
@@ -18,7 +18,7 @@ impl Tracer<'_> {
         match (name, list) {
             ("push", Val::List(_)) => Some(self.pushed(list.clone(), call)),
             ("pop", Val::List(items)) if !items.is_empty() => Some(self.popped(items.clone(), call)),
-            ("push", _) if self.is_own_place(list) => Some(self.push_to(list, element.clone(), call)),
+            ("push", _) if self.is_own_place(list) => Some(self.push_to(list, element, call)),
             ("last" | "first", Val::List(items)) => {
                 let item = if name == "last" { items.last() } else { items.first() };
                 item.map(|item| Ok(Val::Some(Box::new(item.clone()))))
@@ -48,7 +48,7 @@ impl Tracer<'_> {
     }
 
     /// `outs.push(ys)` to a list that has a variable of its own.
-    fn push_to(&mut self, list: &Val, element: Ty, call: &syn::ExprMethodCall) -> Result<Val> {
+    fn push_to(&mut self, list: &Val, element: &Ty, call: &syn::ExprMethodCall) -> Result<Val> {
         let (Some(item), syn::Expr::Path(path), Some(id)) = (call.args.first(), &*call.receiver, list.node()) else {
             return unknown(call.span(), "the method `push`");
         };
@@ -60,7 +60,7 @@ impl Tracer<'_> {
         let text = self.spell_exactly(&item, &mut args, call.span())?;
         let code = Code { effect: Effect::Io, ..Code::pure(format!("$0.push({text})")) };
         self.push(Op::Rust(code), args, "push", Ty::Tuple(Vec::new()), call.span());
-        if element == Ty::Unknown {
+        if *element == Ty::Unknown {
             // The first element says of which type all are.
             let known = list.clone().with_ty(Ty::List(Box::new(item.ty())));
             self.env.assign(&path_text(&path.path), known);
@@ -87,7 +87,7 @@ impl Tracer<'_> {
         let mut spelled = String::new();
         if let Some(index) = call.args.first() {
             let index = self.expr(index)?;
-            if !self.is_number(&index) {
+            if !operator::is_number(&index) {
                 return unknown(call.span(), "an index of this form");
             }
             spelled = self.spell(&index, &mut args, call.span())?;
@@ -125,7 +125,7 @@ impl Tracer<'_> {
         let mut spelled = Vec::new();
         for arg in &call.args {
             let value = self.expr(arg)?;
-            if !self.is_number(&value) && !value.is_tensor() {
+            if !operator::is_number(&value) && !value.is_tensor() {
                 return unknown(arg.span(), format!("the method `{name}`"));
             }
             spelled.push(self.spell_exactly(&value, &mut args, span)?);

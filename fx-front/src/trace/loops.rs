@@ -4,7 +4,7 @@ use fx_ir::{Arg, NodeId, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use super::{Form, Result, Tracer, Ty, Val, merge::handed_over, unknown, writes::writes};
+use super::{Form, Result, Tracer, Ty, Val, iterators::without_jumps, merge::handed_over, unknown, writes::writes};
 
 impl Tracer<'_> {
     pub(super) fn for_loop(&mut self, each: &syn::ExprForLoop) -> Result<Val> {
@@ -14,7 +14,7 @@ impl Tracer<'_> {
         if let Some(pairs) = self.zipped(each) {
             return self.for_loop(&pairs?);
         }
-        let (body, flag) = self.without_jumps(&each.body)?;
+        let (body, flag) = without_jumps(&each.body)?;
         let each = syn::ExprForLoop { body, ..each.clone() };
         self.stopping(flag.as_ref(), &mut |tracer| tracer.each(&each))
     }
@@ -55,7 +55,9 @@ impl Tracer<'_> {
             header = format!("{pattern} in {}", over.template);
             if over.is_numbered {
                 // `(i, layer)`: the layer is the element itself.
-                bound.iter_mut().for_each(|one| one.part = one.part.strip_prefix(".1").unwrap_or_default().to_owned());
+                for one in &mut bound {
+                    one.part = one.part.strip_prefix(".1").unwrap_or_default().to_owned();
+                }
             }
             tracer.declare_bound(bound, over.path.as_deref(), each.pat.span());
             tracer.declare_carried(&carried, span);
@@ -139,7 +141,7 @@ impl Tracer<'_> {
 
     /// `loop { .. }` is a `while` over the flag that its `break` sets.
     pub(super) fn endless_loop(&mut self, each: &syn::ExprLoop) -> Result<Val> {
-        let (body, flag) = self.without_jumps(&each.body)?;
+        let (body, flag) = without_jumps(&each.body)?;
         let Some(flag) = flag.filter(|_| each.label.is_none()) else {
             return unknown(each.span(), "`loop` without a `break` that is understood");
         };
@@ -151,7 +153,7 @@ impl Tracer<'_> {
         if each.label.is_some() || matches!(*each.cond, syn::Expr::Let(_)) {
             return unknown(each.span(), "a loop of this form");
         }
-        let (body, flag) = self.without_jumps(&each.body)?;
+        let (body, flag) = without_jumps(&each.body)?;
         let each = match &flag {
             None => syn::ExprWhile { body, ..each.clone() },
             Some(flag) => {

@@ -37,11 +37,13 @@ impl Tracer<'_> {
 
     /// Ends the branches of `owner` with what each hands over, and makes those one value; variables that some branch
     /// wrote to become what the taken branch wrote.
-    pub(super) fn merge(&mut self, owner: NodeId, branches: Vec<Branch>, span: Span) -> Result<Val> {
+    pub(super) fn merge(&mut self, owner: NodeId, branches: &[Branch], span: Span) -> Result<Val> {
         let before = self.env.clone();
         let living: Vec<&Branch> = branches.iter().filter(|branch| !matches!(branch.value, Val::Never)).collect();
         let Some(first) = living.first() else {
-            branches.iter().for_each(|branch| self.end_diverging(branch.region, span));
+            for branch in branches {
+                self.end_diverging(branch.region, span);
+            }
             self.graph.node_mut(owner).ty = self.index.ir_type(&never());
             return Ok(Val::Never);
         };
@@ -58,7 +60,7 @@ impl Tracer<'_> {
         let Some(shape) = pack(first) else { return unknown(span, "a variable that is not always set") };
         let Some(types) = shape.leaves() else { return unknown(span, "branches that hand over no plain value") };
         let types: Vec<Ty> = types.iter().map(Val::ty).collect();
-        for branch in &branches {
+        for branch in branches {
             if matches!(branch.value, Val::Never) {
                 self.end_diverging(branch.region, span);
                 continue;
@@ -70,12 +72,13 @@ impl Tracer<'_> {
                 _ => return unknown(span, "branches that hand over values of different forms"),
             }
         }
-        let types = unify(&branches, &types, &pack);
+        let types = unify(branches, &types, &pack);
         let leaves: Vec<Vec<Val>> = branches.iter().filter_map(|branch| pack(branch)?.leaves()).collect();
         for (position, ty) in types.iter().enumerate() {
             let owned_option =
                 || leaves.iter().all(|leaves| leaves.get(position).is_none_or(|leaf| self.is_own_option(leaf)));
-            if !is_settled(ty) && !(matches!(ty, Ty::Option(inner) if is_settled(inner)) && owned_option()) {
+            let is_option = matches!(ty, Ty::Option(inner) if is_settled(inner)) && owned_option();
+            if !is_settled(ty) && !is_option {
                 return unknown(span, format!("branches that hand over a value of type {ty:?}"));
             }
         }

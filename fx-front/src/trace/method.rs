@@ -4,7 +4,7 @@ use fx_ir::{Arg, Effect, ModuleKind, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use super::{Form, Result, Tracer, Ty, Val, expr::is_copy, lists::is_lent, place, unknown};
+use super::{Form, Result, Tracer, Ty, Val, expr::is_copy, lists::is_lent, operator, place, unknown};
 use crate::{
     diag::{Code, Severity},
     leaf,
@@ -117,15 +117,9 @@ impl Tracer<'_> {
             ("is_empty", Ty::List(_)) | ("is_some" | "is_none", Ty::Option(_)) => Ty::Rust("bool".to_owned()),
             (
                 "sqrt" | "ceil" | "floor" | "round" | "exp" | "ln" | "powf" | "powi" | "abs" | "min" | "max" | "pow"
-                | "clamp",
+                | "clamp" | "rem_euclid" | "div_euclid" | "clone",
                 ty,
-            )
-            | ("rem_euclid" | "div_euclid", ty)
-                if is_number(&ty) =>
-            {
-                ty
-            }
-            ("clone", ty) if is_number(&ty) => ty,
+            ) if is_number(&ty) => ty,
             ("copied" | "cloned", Ty::Option(inner)) if is_number(&inner) => return Ok(receiver),
             ("unwrap_or", Ty::Option(inner)) if is_number(&inner) => *inner,
             ("h" | "c", Ty::Rust(state)) if state == LSTM_STATE => Ty::Tensor,
@@ -138,7 +132,7 @@ impl Tracer<'_> {
         let object = self.spell(&receiver, &mut args, call.span())?;
         for arg in &call.args {
             let value = self.expr(arg)?;
-            if !self.is_number(&value) {
+            if !operator::is_number(&value) {
                 return unknown(arg.span(), format!("the method `{name}`"));
             }
             spelled.push(self.spell(&value, &mut args, arg.span())?);
@@ -165,7 +159,7 @@ impl Tracer<'_> {
         };
         let mut args = Vec::new();
         let object = self.spell(layer, &mut args, call.span())?;
-        let (text, args) = self.template_call(format!("{object}.{name}"), args, &call.args, call.span())?;
+        let (text, args) = self.template_call(&format!("{object}.{name}"), args, &call.args, call.span())?;
         Ok(self.host(&text, args, name, ty, call.span()))
     }
 
@@ -173,7 +167,7 @@ impl Tracer<'_> {
     pub(super) fn forward(&mut self, module: &Val, args: Vec<Val>, span: Span) -> Result<Val> {
         match module.ty() {
             Ty::Leaf(kind) if leaf::is_sequential(kind) => self.sequential(module, args, span),
-            Ty::Leaf(kind) => self.leaf(module, kind, args, span),
+            Ty::Leaf(kind) => self.leaf(module, kind, &args, span),
             ty @ Ty::Struct(_) => {
                 let entry = ["forward", "forward_t"].into_iter().find_map(|name| self.index.method(&ty, name));
                 let Some(entry) = entry else { return unknown(span, "a module whose forward is not known") };
@@ -196,7 +190,7 @@ impl Tracer<'_> {
     }
 
     /// One layer of `nn`; in inference its `train` flag means nothing.
-    pub(super) fn leaf(&mut self, module: &Val, kind: &str, args: Vec<Val>, span: Span) -> Result<Val> {
+    pub(super) fn leaf(&mut self, module: &Val, kind: &str, args: &[Val], span: Span) -> Result<Val> {
         if args.is_empty() || args.len() > 2 {
             let message = format!("a layer takes its input and at most a `train` flag, not {} arguments", args.len());
             self.report(Code::WrongArity, Severity::Error, span, message.clone(), "");

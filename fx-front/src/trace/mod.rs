@@ -164,24 +164,22 @@ impl<'a> Tracer<'a> {
             }
         }
         for param in &signature.params {
-            let value = match &param.fixed {
-                Some(known) => Val::Lit(known.clone(), param.ty.clone()),
-                None => {
-                    let ty = self.index.ir_type(&param.ty);
-                    let id = self.graph.add_param(body, &param.name, ty, Origin::default());
-                    Val::Node(id, param.ty.clone(), if param.is_ref { Form::Ref } else { Form::Owned })
-                }
+            let value = if let Some(known) = &param.fixed {
+                Val::Lit(known.clone(), param.ty.clone())
+            } else {
+                let ty = self.index.ir_type(&param.ty);
+                let id = self.graph.add_param(body, &param.name, ty, Origin::default());
+                Val::Node(id, param.ty.clone(), if param.is_ref { Form::Ref } else { Form::Owned })
             };
             self.env.declare(&param.name, value);
         }
         let block = self.function().block.clone();
         let mark = self.mark();
-        let traced = match carried {
-            Some(reason) => unknown(block.brace_token.span.open(), reason),
-            None => {
-                let body = self.bind_inputs(signature).and_then(|()| self.body(&block));
-                body.and_then(|value| self.entry_result(value, &block))
-            }
+        let traced = if let Some(reason) = carried {
+            unknown(block.brace_token.span.open(), reason)
+        } else {
+            let body = self.bind_inputs(signature).and_then(|()| self.body(&block));
+            body.and_then(|value| self.entry_result(value, &block))
         };
         let value = match traced {
             Ok(args) => args,
@@ -237,24 +235,7 @@ impl<'a> Tracer<'a> {
                 let parts = parts.iter().enumerate().map(|(at, part)| self.result_part(part, ty(at), span));
                 Ok(Arg::List(parts.collect::<Result<Vec<Arg>>>()?))
             }
-            Val::List(items) => {
-                let (open, is_known) = match ty {
-                    Some(syn::Type::Array(_)) => ("[", true),
-                    Some(ty) => ("vec![", signature::is_vec(ty)),
-                    None => ("", false),
-                };
-                if !is_known {
-                    return unknown(span, "the result is built in a form that is not understood");
-                }
-                let mut args = Vec::new();
-                let mut spelled = Vec::new();
-                for item in items {
-                    let text = self.spell_exactly(item, &mut args, span)?;
-                    spelled.push(if item.is_tensor() { format!("scope.output({text})?") } else { text });
-                }
-                let whole = self.host(&format!("{open}{}]", spelled.join(", ")), args, "list", value.ty(), span);
-                whole.arg().map_or_else(|| unknown(span, "a result of this form"), Ok)
-            }
+            Val::List(items) => self.result_list(items, ty, span),
             Val::Some(_) => {
                 let mut args = Vec::new();
                 let text = self.spell_exactly(value, &mut args, span)?;

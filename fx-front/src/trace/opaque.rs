@@ -1,5 +1,7 @@
 //! Code that is carried along: the user's tokens, with the variables they mention as arguments.
 
+use std::fmt::Write as _;
+
 use fx_ir::{Arg, Code, Effect, Graph, NodeId, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
@@ -69,13 +71,12 @@ impl Tracer<'_> {
         let mut spelled = Vec::new();
         let mut inputs = params.iter().skip(usize::from(signature.has_receiver));
         for param in &signature.params {
-            match &param.fixed {
-                Some(known) => spelled.push(spell_literal(known, &param.ty).unwrap_or_default()),
-                None => {
-                    args.extend(inputs.next().map(|&id| Arg::Node(id)));
-                    let at = args.len() - 1 + usize::from(signature.has_receiver);
-                    spelled.push(if param.is_ref { format!("&${at}") } else { format!("${at}") });
-                }
+            if let Some(known) = &param.fixed {
+                spelled.push(spell_literal(known, &param.ty).unwrap_or_default());
+            } else {
+                args.extend(inputs.next().map(|&id| Arg::Node(id)));
+                let at = args.len() - 1 + usize::from(signature.has_receiver);
+                spelled.push(if param.is_ref { format!("&${at}") } else { format!("${at}") });
             }
         }
         let receiver = if signature.has_receiver { "$0." } else { "" };
@@ -119,7 +120,7 @@ impl Tracer<'_> {
         for name in &capture.variables {
             let Some(value) = self.env.read(name).cloned() else { continue };
             let spelled = self.spell_exactly(&value, &mut args, span)?;
-            lines.push_str(&format!("let mut {name} = {spelled};\n"));
+            let _ = writeln!(lines, "let mut {name} = {spelled};");
         }
         let mut code = tokens.to_string();
         for (position, name) in capture.places.iter().enumerate() {
@@ -133,7 +134,7 @@ impl Tracer<'_> {
             let place = if is_ref { format!("(&{spelled})") } else { spelled };
             code = code.replace(&Capture::placeholder(position), &place);
             if capture.formatted.contains(name) {
-                lines.push_str(&format!("let {name} = &{place};\n"));
+                let _ = writeln!(lines, "let {name} = &{place};");
             }
         }
         self.capture_receiver(&capture, &mut lines, &mut args, span)?;
@@ -163,11 +164,11 @@ impl Tracer<'_> {
         for name in &capture.fields {
             let value = self.field(&receiver, name, span)?;
             let spelled = self.spell(&value, args, span)?;
-            lines.push_str(&format!("let self_{} = &{spelled};\n", name.trim_start_matches("r#")));
+            let _ = writeln!(lines, "let self_{} = &{spelled};", name.trim_start_matches("r#"));
         }
         if capture.whole_self {
             let spelled = self.spell(&receiver, args, span)?;
-            lines.push_str(&format!("let this = &{spelled};\n"));
+            let _ = writeln!(lines, "let this = &{spelled};");
         }
         Ok(())
     }
@@ -263,7 +264,7 @@ impl Tracer<'_> {
     /// A call that is not understood, with every argument understood by itself: `f(&$0, $1)`.
     pub(super) fn template_call<'e>(
         &mut self,
-        head: String,
+        head: &str,
         mut args: Vec<Arg>,
         exprs: impl IntoIterator<Item = &'e syn::Expr>,
         span: Span,

@@ -14,7 +14,7 @@ impl Tracer<'_> {
             syn::UnOp::Neg(_) => match value {
                 Val::Lit(Arg::Int(number), ty) => Ok(Val::Lit(Arg::Int(-number), ty)),
                 Val::Lit(Arg::Float(number), ty) => Ok(Val::Lit(Arg::Float(-number), ty)),
-                value if value.is_tensor() => self.tensor_op("neg", vec![value], unary.span()),
+                value if value.is_tensor() => self.tensor_op("neg", &[value], unary.span()),
                 value => self.host_unary("-", &value, unary.span()),
             },
             syn::UnOp::Not(_) => match value {
@@ -57,11 +57,11 @@ impl Tracer<'_> {
     fn arithmetic(&mut self, op: &BinOp, left: Val, right: Val, span: Span) -> Result<Val> {
         match (left.is_tensor(), right.is_tensor()) {
             (true, true) => match tensor_name(op) {
-                Some(name) => self.tensor_op(name, vec![left, right], span),
+                Some(name) => self.tensor_op(name, &[left, right], span),
                 None => unknown(span, "an operator of this form on tensors"),
             },
-            (true, false) => match (tensor_name(op), self.is_number(&right)) {
-                (Some(name), true) => self.tensor_op(&format!("{name}.Scalar"), vec![left, right], span),
+            (true, false) => match (tensor_name(op), is_number(&right)) {
+                (Some(name), true) => self.tensor_op(&format!("{name}.Scalar"), &[left, right], span),
                 _ => unknown(span, "a tensor and a value that is not known to be a number"),
             },
             (false, true) => self.number_first(op, left, right, span),
@@ -71,15 +71,15 @@ impl Tracer<'_> {
 
     /// `2 * x` and `1 - x`.
     fn number_first(&mut self, op: &BinOp, left: Val, right: Val, span: Span) -> Result<Val> {
-        if !self.is_number(&left) {
+        if !is_number(&left) {
             return unknown(span, "a tensor and a value that is not known to be a number");
         }
         match op {
-            BinOp::Add(_) => self.tensor_op("add.Scalar", vec![right, left], span),
-            BinOp::Mul(_) => self.tensor_op("mul.Scalar", vec![right, left], span),
+            BinOp::Add(_) => self.tensor_op("add.Scalar", &[right, left], span),
+            BinOp::Mul(_) => self.tensor_op("mul.Scalar", &[right, left], span),
             BinOp::Sub(_) => {
-                let negated = self.tensor_op("neg", vec![right], span)?;
-                self.tensor_op("add.Scalar", vec![negated, left], span)
+                let negated = self.tensor_op("neg", &[right], span)?;
+                self.tensor_op("add.Scalar", &[negated, left], span)
             }
             _ => {
                 let mut args = Vec::new();
@@ -94,10 +94,6 @@ impl Tracer<'_> {
         }
     }
 
-    pub(super) fn is_number(&self, value: &Val) -> bool {
-        matches!(value, Val::Lit(Arg::Int(_) | Arg::Float(_) | Arg::Path(_), _)) || is_copy(&value.ty())
-    }
-
     fn host_binary(&mut self, op: &BinOp, left: &Val, right: &Val, span: Span) -> Result<Val> {
         if let (Val::Lit(Arg::Int(a), ty), Val::Lit(Arg::Int(b), _)) = (left, right)
             && let Some(folded) = fold(op, *a, *b)
@@ -107,7 +103,7 @@ impl Tracer<'_> {
                 _ => Val::Lit(folded, ty.clone()),
             });
         }
-        if !self.is_plain(left) || !self.is_plain(right) {
+        if !is_plain(left) || !is_plain(right) {
             return unknown(span, "an operator on values of types that are not known");
         }
         let mut args = Vec::new();
@@ -128,11 +124,6 @@ impl Tracer<'_> {
         let number = if left.ty() == Ty::Rust("integer".to_owned()) { right.ty() } else { left.ty() };
         let ty = if compares { Ty::Rust("bool".to_owned()) } else { number };
         Ok(self.host(&format!("({a} {sign} {b})"), args, if compares { "test" } else { "number" }, ty, span))
-    }
-
-    /// Is it of a type on which Rust's operators have no effect?
-    fn is_plain(&self, value: &Val) -> bool {
-        is_copy(&value.ty()) || matches!(value, Val::Lit(..))
     }
 
     /// `ys += x`: on a tensor that nobody else can see it is `ys = ys + x`.
@@ -192,7 +183,7 @@ impl Tracer<'_> {
     }
 
     /// An op of the table on these values.
-    pub(super) fn tensor_op(&mut self, name: &str, operands: Vec<Val>, span: Span) -> Result<Val> {
+    pub(super) fn tensor_op(&mut self, name: &str, operands: &[Val], span: Span) -> Result<Val> {
         let Some(op) = OpId::lookup(name) else { return unknown(span, format!("the op `{name}`")) };
         let args: Option<Vec<Arg>> = operands.iter().map(Val::arg).collect();
         match args {
@@ -230,16 +221,16 @@ pub(super) fn is_compound(op: &BinOp) -> bool {
 
 fn plain_operator(op: &BinOp) -> BinOp {
     match op {
-        BinOp::AddAssign(_) => BinOp::Add(Default::default()),
-        BinOp::SubAssign(_) => BinOp::Sub(Default::default()),
-        BinOp::MulAssign(_) => BinOp::Mul(Default::default()),
-        BinOp::DivAssign(_) => BinOp::Div(Default::default()),
-        BinOp::RemAssign(_) => BinOp::Rem(Default::default()),
-        BinOp::BitAndAssign(_) => BinOp::BitAnd(Default::default()),
-        BinOp::BitOrAssign(_) => BinOp::BitOr(Default::default()),
-        BinOp::BitXorAssign(_) => BinOp::BitXor(Default::default()),
-        BinOp::ShlAssign(_) => BinOp::Shl(Default::default()),
-        BinOp::ShrAssign(_) => BinOp::Shr(Default::default()),
+        BinOp::AddAssign(_) => BinOp::Add(syn::token::Plus::default()),
+        BinOp::SubAssign(_) => BinOp::Sub(syn::token::Minus::default()),
+        BinOp::MulAssign(_) => BinOp::Mul(syn::token::Star::default()),
+        BinOp::DivAssign(_) => BinOp::Div(syn::token::Slash::default()),
+        BinOp::RemAssign(_) => BinOp::Rem(syn::token::Percent::default()),
+        BinOp::BitAndAssign(_) => BinOp::BitAnd(syn::token::And::default()),
+        BinOp::BitOrAssign(_) => BinOp::BitOr(syn::token::Or::default()),
+        BinOp::BitXorAssign(_) => BinOp::BitXor(syn::token::Caret::default()),
+        BinOp::ShlAssign(_) => BinOp::Shl(syn::token::Shl::default()),
+        BinOp::ShrAssign(_) => BinOp::Shr(syn::token::Shr::default()),
         other => *other,
     }
 }
@@ -265,4 +256,14 @@ fn fold(op: &BinOp, a: i64, b: i64) -> Option<Arg> {
         BinOp::Ge(_) => Arg::Bool(a >= b),
         _ => return None,
     })
+}
+
+/// Is it of a type on which Rust's operators have no effect?
+fn is_plain(value: &Val) -> bool {
+    is_copy(&value.ty()) || matches!(value, Val::Lit(..))
+}
+
+/// Is it a number, as far as is known?
+pub(super) fn is_number(value: &Val) -> bool {
+    matches!(value, Val::Lit(Arg::Int(_) | Arg::Float(_) | Arg::Path(_), _)) || is_copy(&value.ty())
 }

@@ -54,7 +54,7 @@ impl Tracer<'_> {
     pub(super) fn bind(&mut self, pat: &syn::Pat, value: Val) -> Result<()> {
         match pat {
             syn::Pat::Ident(ident) => {
-                if ident.subpat.is_some() || self.is_item(&ident.ident.to_string()) {
+                if ident.subpat.is_some() || is_item(&ident.ident.to_string()) {
                     return unknown(ident.span(), "a pattern of this form");
                 }
                 let value = if ident.by_ref.is_some() { value.with_form(Form::Ref) } else { value };
@@ -194,7 +194,7 @@ impl Tracer<'_> {
             syn::Pat::Paren(inner) => self.refutable(&inner.pat, ty, part, forms, bound),
             syn::Pat::Reference(inner) => self.refutable(&inner.pat, ty, part, &Forms::All(Form::Owned), bound),
             syn::Pat::Ident(ident) if ident.ident == "None" => Ok("None".to_owned()),
-            syn::Pat::Ident(ident) if ident.subpat.is_none() && !self.is_item(&ident.ident.to_string()) => {
+            syn::Pat::Ident(ident) if ident.subpat.is_none() && !is_item(&ident.ident.to_string()) => {
                 let form = if ident.by_ref.is_some() { Form::Ref } else { forms.one() };
                 bound.push(Binding { name: ident.ident.to_string(), ty: ty.clone(), part: part.to_owned(), form });
                 Ok(format!("%{}", bound.len() - 1))
@@ -237,11 +237,6 @@ impl Tracer<'_> {
             }
             other => unknown(other.span(), "a pattern of this form"),
         }
-    }
-
-    /// Does the name stand for a constant or a variant, so that a pattern of it binds nothing?
-    fn is_item(&self, name: &str) -> bool {
-        name.starts_with(|c: char| c.is_uppercase())
     }
 
     fn variant(
@@ -300,4 +295,9 @@ impl Tracer<'_> {
 /// A part of what is behind a reference is bound by reference.
 fn borrowed_like(part: Val, whole: &Val) -> Val {
     if matches!(whole, Val::Node(_, _, Form::Ref)) { part.with_form(Form::Ref) } else { part }
+}
+
+/// Does the name stand for a constant or a variant, so that a pattern of it binds nothing?
+fn is_item(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_uppercase())
 }

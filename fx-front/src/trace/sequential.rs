@@ -26,7 +26,7 @@ impl Tracer<'_> {
     pub(super) fn sequential(&mut self, module: &Val, args: Vec<Val>, span: Span) -> Result<Val> {
         let Some(layers) = self.layers_of(module) else {
             let Ty::Leaf(kind) = module.ty() else { return unknown(span, "a chain of layers of this form") };
-            return self.opaque_chain(module, kind, args, span);
+            return self.opaque_chain(module, kind, &args, span);
         };
         let mut args = args.into_iter();
         let Some(xs) = args.next() else { return unknown(span, "a chain of layers without an input") };
@@ -48,7 +48,7 @@ impl Tracer<'_> {
             xs = match layer {
                 Layer::Repeat(inner) => {
                     let Some(Layer::Module(ty)) = inner.first() else { return unknown(span, "a chain of this form") };
-                    self.repeat(module, (position, behind), ty, xs, train.cloned(), span)?
+                    self.repeat(module, (position, behind), ty, xs, train, span)?
                 }
                 layer => {
                     let at = if position < repeat { At::Front(position) } else { At::Back(behind) };
@@ -111,7 +111,7 @@ impl Tracer<'_> {
         field.filter(is_option).unwrap_or(chain)
     }
 
-    fn opaque_chain(&mut self, module: &Val, kind: &'static str, args: Vec<Val>, span: Span) -> Result<Val> {
+    fn opaque_chain(&mut self, module: &Val, kind: &'static str, args: &[Val], span: Span) -> Result<Val> {
         self.report_opaque(span, "a `Sequential` whose constructor could not be read; its layers run one by one");
         let (Some(id), Some(Val::Node(input, ..))) = (module.node(), args.first()) else {
             return unknown(span, "a layer called on a value of this form");
@@ -153,7 +153,7 @@ impl Tracer<'_> {
         outer: (usize, usize),
         ty: &Ty,
         xs: Val,
-        train: Option<Val>,
+        train: Option<&Val>,
         span: Span,
     ) -> Result<Val> {
         let (Some(id), Some(spelling)) = (module.node(), self.index.spelling(ty)) else {
@@ -189,7 +189,7 @@ impl Tracer<'_> {
             let (Some(layer), Some(xs)) = (tracer.env.read("layer").cloned(), tracer.env.read("xs").cloned()) else {
                 return unknown(span, "a chain of layers of this form");
             };
-            tracer.forward(&layer, [Some(xs), train.clone()].into_iter().flatten().collect(), span)
+            tracer.forward(&layer, [Some(xs), train.cloned()].into_iter().flatten().collect(), span)
         });
         self.env.close();
         let branch = branch?;

@@ -3,7 +3,7 @@
 use fx_ir::Arg;
 use proc_macro2::Span;
 
-use super::{Form, Result, Tracer, Ty, Val, unknown};
+use super::{Form, Result, Tracer, Ty, Val, signature::is_vec, unknown};
 
 impl Tracer<'_> {
     /// Spells a value in a template, by value.
@@ -37,6 +37,32 @@ impl Tracer<'_> {
             Val::Node(_, Ty::List(_), Form::Owned) => format!("{text}.clone()"),
             _ => text,
         })
+    }
+
+    /// A list that the function hands over, as its type asks for it.
+    pub(super) fn result_list(&mut self, items: &[Val], ty: Option<&syn::Type>, span: Span) -> Result<Arg> {
+        let (open, is_known) = match ty {
+            Some(syn::Type::Array(_)) => ("[", true),
+            Some(ty) => ("vec![", is_vec(ty)),
+            None => ("", false),
+        };
+        if !is_known {
+            return unknown(span, "the result is built in a form that is not understood");
+        }
+        let mut args = Vec::new();
+        let mut spelled = Vec::new();
+        for item in items {
+            let text = self.spell_exactly(item, &mut args, span)?;
+            spelled.push(if item.is_tensor() { format!("scope.output({text})?") } else { text });
+        }
+        let whole = self.host(
+            &format!("{open}{}]", spelled.join(", ")),
+            args,
+            "list",
+            Ty::List(Box::new(items.first().map_or(Ty::Unknown, Val::ty))),
+            span,
+        );
+        whole.arg().map_or_else(|| unknown(span, "a result of this form"), Ok)
     }
 }
 

@@ -4,7 +4,7 @@ use fx_ir::{Arg, Effect, Op, OpId, catalog};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use super::{Result, Tracer, Ty, Val, expr::is_copy, unknown};
+use super::{Result, Tracer, Ty, Val, expr::is_copy, operator, unknown};
 use crate::diag::{Code, Severity};
 
 impl Tracer<'_> {
@@ -34,7 +34,7 @@ impl Tracer<'_> {
             return self.host_query(&name, &receiver, &args, ty, call);
         }
         if let Some(op) = OpId::of_method(&name) {
-            return self.op_call(op, &name, Some(receiver), &args, call.span());
+            return self.op_call(op, &name, Some(&receiver), &args, call.span());
         }
         match self.index.method(&Ty::Tensor, &name) {
             Some(id) => {
@@ -71,7 +71,7 @@ impl Tracer<'_> {
             }
             other => {
                 let value = self.expr(other)?;
-                if !value.is_tensor() && !self.is_number(&value) {
+                if !value.is_tensor() && !operator::is_number(&value) {
                     return unknown(other.span(), "an index of this form");
                 }
                 let text = self.spell(&value, args, other.span())?;
@@ -92,7 +92,7 @@ impl Tracer<'_> {
         let Some(id) = receiver.node() else { return unknown(call.span(), "a tensor of this form") };
         let fallible = matches!(ty, Ty::Result(_));
         let (text, args) =
-            self.template_call(format!("$0.{name}"), vec![id.into()], exprs.iter().copied(), call.span())?;
+            self.template_call(&format!("$0.{name}"), vec![id.into()], exprs.iter().copied(), call.span())?;
         let code = fx_ir::Code { fallible, ..fx_ir::Code::pure(text) };
         Ok(self.push(Op::Rust(code), args, name, ty, call.span()))
     }
@@ -102,7 +102,7 @@ impl Tracer<'_> {
         &mut self,
         op: OpId,
         name: &str,
-        receiver: Option<Val>,
+        receiver: Option<&Val>,
         exprs: &[&syn::Expr],
         span: Span,
     ) -> Result<Val> {
@@ -123,7 +123,7 @@ impl Tracer<'_> {
             );
         }
         let mut args = Vec::new();
-        if let Some(receiver) = &receiver {
+        if let Some(receiver) = receiver {
             let Some(arg) = receiver.arg() else { return unknown(span, "a tensor of this form") };
             args.push(arg);
         }
@@ -133,18 +133,17 @@ impl Tracer<'_> {
                 return unknown(expr.span(), format!("an argument of `{name}` of a type that is not known"));
             }
             let value = self.snapshot(value, expr.span());
-            match value.arg() {
-                Some(arg) => args.push(arg),
-                None => {
-                    let mut parts = Vec::new();
-                    let text = self.spell(&value, &mut parts, expr.span())?;
-                    let made = self.host(&text, parts, "argument", value.ty(), expr.span());
-                    args.extend(made.arg());
-                }
+            if let Some(arg) = value.arg() {
+                args.push(arg);
+            } else {
+                let mut parts = Vec::new();
+                let text = self.spell(&value, &mut parts, expr.span())?;
+                let made = self.host(&text, parts, "argument", value.ty(), expr.span());
+                args.extend(made.arg());
             }
         }
-        if let (Effect::InPlace(0), Some(receiver)) = (op.effect(), &receiver) {
-            let value = self.in_place(op, receiver, args, span)?;
+        if let (Effect::InPlace(0), Some(receiver)) = (op.effect(), receiver) {
+            let value = self.in_place(op, receiver, args, span);
             return Ok(if name.starts_with("f_") { value.with_ty(Ty::Result(Box::new(Ty::Tensor))) } else { value });
         }
         let base = op.name().split('.').next().unwrap_or(name);
@@ -165,17 +164,17 @@ impl Tracer<'_> {
     }
 
     /// On a tensor that nobody else can see, an in-place op is the op itself, and its variable the result.
-    fn in_place(&mut self, op: OpId, receiver: &Val, args: Vec<Arg>, span: Span) -> Result<Val> {
+    fn in_place(&mut self, op: OpId, receiver: &Val, args: Vec<Arg>, span: Span) -> Val {
         let functional = op.row().and_then(|row| row.functional).and_then(OpId::lookup);
         match functional {
             Some(functional) if self.is_fresh(receiver) => {
                 let value = self.push(Op::Call(functional), args, functional.name(), Ty::Tensor, span);
                 self.env.replace(receiver, &value);
-                Ok(value)
+                value
             }
             _ => {
                 self.push(Op::Call(op), args, op.name(), Ty::Tensor, span);
-                Ok(receiver.clone())
+                receiver.clone()
             }
         }
     }
@@ -202,8 +201,7 @@ pub(super) fn host_type(name: &str) -> Option<Ty> {
     let int = || Ty::Rust("i64".to_owned());
     let tuple = |count| Ty::Result(Box::new(Ty::Tuple(vec![Ty::Rust("i64".to_owned()); count])));
     Some(match name {
-        "size" => Ty::List(Box::new(int())),
-        "stride" => Ty::List(Box::new(int())),
+        "size" | "stride" => Ty::List(Box::new(int())),
         "size1" => Ty::Result(Box::new(int())),
         "size2" => tuple(2),
         "size3" => tuple(3),

@@ -1,0 +1,30 @@
+//! Which functions return a module.
+
+/// Does the function return a module rather than compute?
+pub fn returns_module(sig: &syn::Signature) -> bool {
+    let syn::ReturnType::Type(_, ty) = &sig.output else { return false };
+    is_module(ty)
+}
+
+fn is_module(ty: &syn::Type) -> bool {
+    let names = |path: &syn::Path, known: &[&str]| {
+        path.segments.last().is_some_and(|last| known.iter().any(|name| last.ident == name))
+    };
+    let bounds = |bounds: &syn::punctuated::Punctuated<syn::TypeParamBound, syn::Token![+]>| {
+        bounds.iter().any(
+            |bound| matches!(bound, syn::TypeParamBound::Trait(bound) if names(&bound.path, &["Module", "ModuleT"])),
+        )
+    };
+    match ty {
+        syn::Type::ImplTrait(ty) => bounds(&ty.bounds),
+        syn::Type::TraitObject(ty) => bounds(&ty.bounds),
+        syn::Type::Path(path) if names(&path.path, &["Box"]) => match &path.path.segments[0].arguments {
+            syn::PathArguments::AngleBracketed(list) => {
+                matches!(list.args.first(), Some(syn::GenericArgument::Type(inner)) if is_module(inner))
+            }
+            _ => false,
+        },
+        syn::Type::Path(path) => names(&path.path, &["Func", "FuncT", "Sequential", "SequentialT"]),
+        _ => false,
+    }
+}
