@@ -128,21 +128,21 @@ fn control_flow() {
             "let mut ys = xs.relu(); 'a: loop { ys = ys.relu(); break 'a; } ys",
             "let mut ys = xs.relu(); loop { ys = ys.relu(); } ys",
             "let mut stack = vec![xs.relu()]; let mut ys = xs.neg(); while let Some(top) = stack.pop() { ys = ys + top; } ys",
-            "match xs.dim() { 2 if xs.size()[0] > 1 => xs.relu(), _ => xs.neg() }",
+            "match xs.dim() { 1 if a() => xs.relu(), 2 if b() => xs.neg(), 3 if c() => xs.abs(), _ => xs.exp() }",
             "let ys = loop { break xs.relu(); }; ys",
             "let mut ys = xs.relu(); for name in &self.names { ys = ys * name.len() as i64; } ys",
             "let n: usize = self.names.iter().map(|name| name.len()).sum(); xs * n as i64",
             "let mut ys = xs.relu(); for x in self.any.items() { ys = ys + x; } ys",
             "async fn f() {} xs.relu()",
         ],
-        expect![[r"
+        expect![[r#"
             let mut ys = xs.relu(); 'a: loop { ys = ys.relu(); break 'a; } ys
                 a `break` or `continue` of this form
             let mut ys = xs.relu(); loop { ys = ys.relu(); } ys
                 `loop` without a `break` that is understood
             let mut stack = vec![xs.relu()]; let mut ys = xs.neg(); while let Some(top) = stack.pop() { ys = ys + top; } ys
                 a loop of this form
-            match xs.dim() { 2 if xs.size()[0] > 1 => xs.relu(), _ => xs.neg() }
+            match xs.dim() { 1 if a() => xs.relu(), 2 if b() => xs.neg(), 3 if c() => xs.abs(), _ => xs.exp() }
                 a guard of a `match` arm
             let ys = loop { break xs.relu(); }; ys
                 a `break` or `continue` of this form
@@ -154,6 +154,6 @@ fn control_flow() {
                 a loop over a value that is not known to be a list
             async fn f() {} xs.relu()
                 an item inside a function body
-        "]],
+        "#]],
     );
 }

@@ -78,6 +78,13 @@ impl<'a> Tracer<'a> {
     pub(super) fn choice(&mut self, choice: &syn::ExprMatch, tail: bool) -> Result<Val> {
         let subject = self.expr(&choice.expr)?;
         let span = choice.match_token.span;
+        if let Some(plain) = without_guard(choice) {
+            self.env.open();
+            self.env.declare(GUARDED, subject);
+            let value = self.choice(&plain, tail);
+            self.env.close();
+            return value;
+        }
         if let Some((arm, held)) = known_arm(choice, &subject) {
             self.env.open();
             let bound = held.map_or(Ok(()), |(pat, value)| self.bind(pat, value));
@@ -191,6 +198,26 @@ impl<'a> Tracer<'a> {
         })?;
         Ok((pattern, branch))
     }
+}
+
+/// What stands for the subject of a `match` in the arms of which a guard was.
+const GUARDED: &str = "guarded_value";
+
+/// `p if g => a` as `p => if g { a } else { the other arms }`; `None` where no arm has a guard, or too many have one.
+fn without_guard(choice: &syn::ExprMatch) -> Option<syn::ExprMatch> {
+    let guarded = choice.arms.iter().filter(|arm| arm.guard.is_some()).count();
+    let at = choice.arms.iter().position(|arm| arm.guard.is_some()).filter(|_| guarded <= 2)?;
+    let subject = syn::Ident::new(GUARDED, choice.match_token.span);
+    let others = choice.arms.iter().enumerate().filter(|(position, _)| *position != at).map(|(_, arm)| {
+        let comma = Some(<syn::Token![,]>::default());
+        syn::Arm { comma, ..arm.clone() }
+    });
+    let mut arms = choice.arms.clone();
+    let (_, guard) = arms[at].guard.take()?;
+    let body = &arms[at].body;
+    arms[at].body =
+        syn::parse_quote_spanned!(guard.span()=> if #guard { #body } else { match #subject { #(#others)* } });
+    Some(syn::ExprMatch { expr: syn::parse_quote_spanned!(choice.match_token.span=> #subject), arms, ..choice.clone() })
 }
 
 /// The arm that a value takes which is known to be `None` or `Some(..)`, and what it binds.

@@ -132,7 +132,7 @@ impl Tracer<'_> {
             if value.ty() == Ty::Unknown && value.node().is_some() {
                 return unknown(expr.span(), format!("an argument of `{name}` of a type that is not known"));
             }
-            let value = self.snapshot(value, expr.span());
+            let value = self.snapshot(as_sizes(value), expr.span());
             if let Some(arg) = value.arg() {
                 args.push(arg);
             } else {
@@ -193,6 +193,15 @@ impl Tracer<'_> {
         let value = self.choice(&arms, false);
         self.env.close();
         value
+    }
+}
+
+/// `(b, -1)` as the list `[b, -1]`, which says the same wherever sizes are asked for.
+fn as_sizes(value: Val) -> Val {
+    let is_size = |part: &Val| matches!(part.ty(), Ty::Rust(ty) if ty == "i64" || ty == "integer");
+    match value {
+        Val::Tuple(parts) if !parts.is_empty() && parts.iter().all(is_size) => Val::List(parts),
+        other => other,
     }
 }
 
