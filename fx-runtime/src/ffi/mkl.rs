@@ -20,6 +20,8 @@ const PLAIN: c_int = 111;
 const TRANSPOSED: c_int = 112;
 const PACKED: c_int = 151;
 const RIGHT_MATRIX: c_int = 162;
+/// How many rows an input is likely to have: a hint.
+const ROWS: c_int = 128;
 
 struct Mkl {
     size: unsafe extern "C" fn(c_int, c_int, c_int, c_int) -> usize,
@@ -149,8 +151,6 @@ impl PackedGemm {
                 Err(error) => return Some(Err(error)),
             },
         };
-        // The number of rows is a hint.
-        const ROWS: c_int = 128;
         // SAFETY: the function reads its arguments alone.
         let bytes = unsafe { (mkl.size)(RIGHT_MATRIX, ROWS, out, columns) };
         let block = match Buffer::lasting(bytes) {
@@ -236,6 +236,7 @@ struct Finish<'a, T> {
 impl<T: Tail> Body for Finish<'_, T> {
     type Output = ();
 
+    #[allow(clippy::inline_always, reason = "only what is inlined is vectorised")]
     #[inline(always)]
     fn run(self) {
         self.tail.finish(self.rows, self.other);

@@ -105,7 +105,7 @@ mod tests {
         for_each_part(2, &|_| {
             for_each_part(3, &|_| {
                 inner.fetch_add(1, Ordering::Relaxed);
-            })
+            });
         });
         assert_eq!(inner.load(Ordering::Relaxed), 6);
     }

@@ -86,6 +86,7 @@ impl Turn {
     }
 
     /// The layers of the part that is there, of two.
+    #[must_use]
     pub fn branch(&self, part: usize) -> Turn {
         match self.matched.get(part) {
             Some(Matched::Branch(_, turn)) => turn.clone(),

@@ -5,6 +5,7 @@
 //! gives NaN out. Meant for [`vectorised`](crate::ffi::vectorised) code: without fused multiply-add they are slow.
 
 #![allow(clippy::inline_always, reason = "only what is inlined into a vectorised body is vectorised")]
+#![allow(clippy::many_single_char_names, reason = "formulas are written as in their sources")]
 
 /// `p[0] + p[1] x + p[2] x² + ..`
 #[inline(always)]
@@ -46,7 +47,7 @@ pub(super) fn exp(x: f32) -> f32 {
     let p = polynomial(r, [0.499_999_93, 0.166_665_2, 0.041_668_393, 0.008_368_781, 0.001_381_446_4]);
     let e = p.mul_add(r * r, r) + 1.0;
     // 2ⁿ in two factors, since 2¹²⁸ and 2⁻¹⁵⁰ are no f32.
-    let n = (shifted.to_bits() as i32).wrapping_sub(ROUND.to_bits() as i32);
+    let n = shifted.to_bits().wrapping_sub(ROUND.to_bits()).cast_signed();
     let half = n >> 1;
     e * power_of_two(half) * power_of_two(n - half)
 }
@@ -54,7 +55,7 @@ pub(super) fn exp(x: f32) -> f32 {
 /// `2ⁿ` for `-126 ≤ n ≤ 127`.
 #[inline(always)]
 fn power_of_two(n: i32) -> f32 {
-    f32::from_bits(((n + 127) << 23) as u32)
+    f32::from_bits(((n + 127) << 23).cast_unsigned())
 }
 
 /// `1 / (1 + e⁻ˣ)` within 3 ulp.
@@ -84,7 +85,15 @@ fn normal_cdf(x: f32) -> f32 {
     let z = x.abs() * std::f32::consts::FRAC_1_SQRT_2;
     let p = polynomial(
         z * z,
-        [1.128_379_2, -0.376_126_26, 0.112_835_854, -0.026_853_812, 0.005_188_327_7, -0.000_801_019_4, 7.853_862e-5],
+        [
+            std::f32::consts::FRAC_2_SQRT_PI,
+            -0.376_126_26,
+            0.112_835_854,
+            -0.026_853_812,
+            0.005_188_327_7,
+            -0.000_801_019_4,
+            7.853_862e-5,
+        ],
     );
     let q = polynomial(
         z,
@@ -123,6 +132,7 @@ pub(super) fn gelu_tanh(x: f32) -> f32 {
 }
 
 #[cfg(test)]
+#[allow(clippy::cast_possible_truncation, reason = "f32 is what is tested")]
 mod tests {
     use super::*;
 

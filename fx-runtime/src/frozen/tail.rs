@@ -3,6 +3,10 @@
 //! Unlike the fused kernels of oneDNN these loops keep NaN: a comparison that fails leaves the value as it is.
 
 #![allow(clippy::inline_always, reason = "only what is inlined into a vectorised body is vectorised")]
+#![allow(
+    clippy::cast_possible_truncation,
+    reason = "bounds and slopes are cast as libtorch casts a number to a tensor's dtype"
+)]
 
 use super::Act;
 use super::math::{at_least, at_most, exp, gelu, gelu_tanh, sigmoid, tanh};
@@ -24,17 +28,17 @@ impl Tail for RowTail<'_> {
     #[inline(always)]
     fn finish(&self, rows: &mut [f32], other: Option<&[f32]>) {
         match self.act {
-            Act::None => self.each(rows, other, Same),
-            Act::Relu => self.each(rows, other, Relu),
-            Act::Relu6 => self.each(rows, other, Clamp(0.0, 6.0)),
-            Act::HardSwish => self.each(rows, other, HardSwish),
-            Act::Silu => self.each(rows, other, Silu),
-            Act::Sigmoid => self.each(rows, other, Sigmoid),
-            Act::Tanh => self.each(rows, other, Tanh),
-            Act::Gelu => self.each(rows, other, Gelu),
-            Act::GeluTanh => self.each(rows, other, GeluTanh),
-            Act::LeakyRelu(slope) => self.each(rows, other, LeakyRelu(slope as f32)),
-            Act::Clamp(low, high) => self.each(rows, other, Clamp(low as f32, high as f32)),
+            Act::None => self.each(rows, other, &Same),
+            Act::Relu => self.each(rows, other, &Relu),
+            Act::Relu6 => self.each(rows, other, &Clamp(0.0, 6.0)),
+            Act::HardSwish => self.each(rows, other, &HardSwish),
+            Act::Silu => self.each(rows, other, &Silu),
+            Act::Sigmoid => self.each(rows, other, &Sigmoid),
+            Act::Tanh => self.each(rows, other, &Tanh),
+            Act::Gelu => self.each(rows, other, &Gelu),
+            Act::GeluTanh => self.each(rows, other, &GeluTanh),
+            Act::LeakyRelu(slope) => self.each(rows, other, &LeakyRelu(slope as f32)),
+            Act::Clamp(low, high) => self.each(rows, other, &Clamp(low as f32, high as f32)),
         }
     }
 }
@@ -74,7 +78,7 @@ maps! {
 
 impl RowTail<'_> {
     #[inline(always)]
-    fn each(&self, rows: &mut [f32], other: Option<&[f32]>, f: impl Map) {
+    fn each(&self, rows: &mut [f32], other: Option<&[f32]>, f: &impl Map) {
         let length = self.bias.map_or(rows.len(), <[f32]>::len);
         for (start, row) in rows.chunks_exact_mut(length).enumerate() {
             let other = other.map(|other| &other[start * length..][..length]);

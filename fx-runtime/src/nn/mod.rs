@@ -15,6 +15,7 @@
 
 mod activation;
 mod batch_norm;
+mod closure;
 mod conv;
 mod conv_transpose;
 mod dropout;
@@ -32,6 +33,7 @@ mod shape;
 mod spatial;
 mod stack;
 
+pub use closure::Closure;
 pub use tch::nn::{
     Adam, AdamW, Func, FuncT, GRUState, Id, Init, LSTMState, Module, ModuleT, Optimizer, OptimizerConfig, Path, RNN,
     RNNConfig, RmsProp, Sgd, VarStore, Variables, adam, adamw, f_init, func, func_t, init, rms_prop, sgd,
@@ -64,7 +66,6 @@ pub use sequential::{Sequential, SequentialT, seq, seq_t};
 pub use shape::{Flatten, Identity, flatten, identity};
 pub use spatial::Spatial;
 #[doc(hidden)]
-pub use stack::Closure;
 pub(crate) use stack::Stack;
 
 #[cfg(test)]

@@ -7,10 +7,11 @@ use std::sync::Mutex;
 
 use tch::{TchError, Tensor};
 
+use super::closure::Closure;
 use super::layer::sealed::{Freezable, Place};
 use super::leaf::{computes, unwrap};
 use super::mode::Mode;
-use super::stack::{Closure, Run, Stack};
+use super::stack::{Run, Stack};
 use super::{Layer, Module, ModuleT};
 use crate::Error;
 use crate::frozen::State;
