@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 use tch::TchError;
 
 /// Bytes of a huge page on x86-64, and a multiple of what other processors have as a rule.
-const HUGE_PAGE: usize = 2 << 20;
+pub(crate) const HUGE_PAGE: usize = 2 << 20;
 /// A cache line, the alignment that oneDNN asks for.
 const LINE: usize = 64;
 
@@ -33,14 +33,23 @@ impl Buffer {
     /// On huge pages if it is large enough and the system gives them when asked: a kernel that streams through a weight
     /// of megabytes then waits for fewer page walks.
     pub(crate) fn lasting(bytes: usize) -> Result<Self, TchError> {
+        Self::lasting_from(bytes, 0, bytes)
+    }
+
+    /// The same where `used` bytes from `start` on, whole huge pages, will be written and hardly any other: those have no
+    /// huge page, which would lie in memory as a whole for a few bytes of it.
+    pub(crate) fn lasting_from(bytes: usize, start: usize, used: usize) -> Result<Self, TchError> {
         if bytes < HUGE_PAGE {
             return Self::new(bytes);
         }
         let buffer = Self::aligned(bytes, HUGE_PAGE)?;
-        #[cfg(target_os = "linux")]
-        // SAFETY: whole pages inside of a new allocation; the advice changes no contents, and may be refused.
-        unsafe {
-            libc::madvise(buffer.address(), bytes / HUGE_PAGE * HUGE_PAGE, libc::MADV_HUGEPAGE);
+        let length = used.min(bytes.saturating_sub(start)) / HUGE_PAGE * HUGE_PAGE;
+        if cfg!(target_os = "linux") && start.is_multiple_of(HUGE_PAGE) && length > 0 {
+            // SAFETY: whole pages inside of a new allocation; the advice changes no contents, and may be refused.
+            #[cfg(target_os = "linux")]
+            unsafe {
+                libc::madvise(buffer.start.as_ptr().add(start).cast(), length, libc::MADV_HUGEPAGE);
+            }
         }
         Ok(buffer)
     }

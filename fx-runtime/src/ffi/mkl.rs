@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use tch::{TchError, Tensor};
 
-use super::buffer::Buffer;
+use super::buffer::{Buffer, HUGE_PAGE};
 use super::entry::symbol;
 use super::pool::{for_each_part, threads};
 use super::vector::{Body, VectorWidth, vector_width, vectorised};
@@ -153,7 +153,9 @@ impl PackedGemm {
         };
         // SAFETY: the function reads its arguments alone.
         let bytes = unsafe { (mkl.size)(RIGHT_MATRIX, ROWS, out, columns) };
-        let block = match Buffer::lasting(bytes) {
+        // MKL asks for several times what it writes: a line at the start, and the weight from the next huge page on.
+        let used = dense.numel() * size_of::<f32>();
+        let block = match Buffer::lasting_from(bytes, HUGE_PAGE, used) {
             Ok(block) => block,
             Err(error) => return Some(Err(error)),
         };
