@@ -63,7 +63,8 @@ impl Emitter<'_> {
             let name = param_name(param);
             match input {
                 Input::Fixed => {
-                    handed.extend(param.fixed.as_ref().map(|known| super::value::literal(known, &|_| Value::owned(""))))
+                    handed
+                        .extend(param.fixed.as_ref().map(|known| super::value::literal(known, &|_| Value::owned(""))));
                 }
                 Input::Optional => handed.push("None".to_owned()),
                 Input::Tensor => {

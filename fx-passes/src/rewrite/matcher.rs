@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use fx_ir::{Arg, Graph, Node, NodeId, Op, RegionId, Type};
 
-use self::canonical::{default_of, param_name, position_of, same_literal};
+use self::canonical::{default_of, is_that_literal, param_name, position_of, same_literal};
 use super::facts::Facts;
 use super::found::Bound;
 use super::mismatch::Mismatch;
@@ -320,17 +320,7 @@ impl<'g> Matcher<'g> {
     }
 
     fn literal(&mut self, term: &Term, arg: &Arg) -> bool {
-        #[allow(clippy::cast_precision_loss, clippy::float_cmp, reason = "a literal is meant to the last digit")]
-        let fits = match (term, arg) {
-            (Term::Int(a), Arg::Int(b)) => a == b,
-            (Term::Int(a), Arg::Float(b)) | (Term::Float(b), Arg::Int(a)) => *a as f64 == *b,
-            (Term::Float(a), Arg::Float(b)) => a == b,
-            (Term::Bool(a), Arg::Bool(b)) => a == b,
-            (Term::Str(a), Arg::Str(b)) => a == b,
-            (Term::Path(a), Arg::Path(b)) => b == a || b.ends_with(&format!("::{a}")),
-            (Term::Absent, Arg::None) => true,
-            _ => false,
-        };
+        let fits = is_that_literal(term, arg);
         if !fits {
             self.fail(Mismatch::Literal { wanted: *term, found: arg.clone() });
         }

@@ -3,6 +3,7 @@
 use fx_ir::{Arg, Node, Op, OpId, catalog};
 
 use crate::passes::facts::activation_of;
+use crate::rewrite::Term;
 
 /// The op that a node computes and where its arguments begin; an activation layer is its op.
 pub(in crate::rewrite) fn op_of(node: &Node) -> Option<(OpId, usize)> {
@@ -47,5 +48,20 @@ pub(super) fn same_literal(default: &Arg, given: &Arg) -> bool {
         #[allow(clippy::cast_precision_loss, clippy::float_cmp, reason = "a literal is meant to the last digit")]
         (Arg::Int(a), Arg::Float(b)) | (Arg::Float(b), Arg::Int(a)) => *a as f64 == *b,
         _ => default == given,
+    }
+}
+
+/// Is the argument the literal that a pattern asks for? A whole float is the integer, and a path may be written in full.
+pub(super) fn is_that_literal(term: &Term, arg: &Arg) -> bool {
+    #[allow(clippy::cast_precision_loss, clippy::float_cmp, reason = "a literal is meant to the last digit")]
+    match (term, arg) {
+        (Term::Int(a), Arg::Int(b)) => a == b,
+        (Term::Int(a), Arg::Float(b)) | (Term::Float(b), Arg::Int(a)) => *a as f64 == *b,
+        (Term::Float(a), Arg::Float(b)) => a == b,
+        (Term::Bool(a), Arg::Bool(b)) => a == b,
+        (Term::Str(a), Arg::Str(b)) => a == b,
+        (Term::Path(a), Arg::Path(b)) => b == a || b.ends_with(&format!("::{a}")),
+        (Term::Absent, Arg::None) => true,
+        _ => false,
     }
 }
