@@ -1,5 +1,6 @@
 //! The door: what a user's build script calls.
 
+mod names;
 mod roots;
 mod run;
 mod understood;
@@ -10,14 +11,15 @@ pub use self::understood::{Opaque, Understood};
 
 use fx_front::{
     closures::Builder,
-    diag::{Code, Diagnostic, Diagnostics, Severity},
+    diag::Diagnostics,
     handoff,
-    index::{Function, Index, Ty},
+    index::{Function, Index},
     scan,
     trace::{self, Traced},
 };
 
 use self::{
+    names::check_names,
     roots::{FOLDERS, roots},
     run::Run,
 };
@@ -335,31 +337,6 @@ fn place_of(function: &Function) -> fx_ir::Place {
 /// The file of the instance graph beside the file of the frozen type.
 fn graph_file(file: &str) -> String {
     format!("{}_graph.rs", file.trim_end_matches(".rs"))
-}
-
-/// Two entries of one type would both be called `NetFrozen`.
-fn check_names(index: &Index, diags: &Diagnostics) {
-    let mut seen: Vec<(Ty, &Function)> = Vec::new();
-    for function in index.fns.iter().filter(|function| function.key.is_some()) {
-        let Some(owner) = &function.owner else { continue };
-        let ty = index.ty(&function.module, None, owner);
-        let first = seen.iter().find(|(known, _)| *known == ty).map(|(_, first)| *first);
-        if let Some(first) = first {
-            let span = function.sig.ident.span();
-            let name = quote::ToTokens::to_token_stream(owner).to_string();
-            diags.push(Diagnostic {
-                code: Code::DuplicateName,
-                severity: Severity::Error,
-                span,
-                place: function.place(span),
-                home: function.key.as_ref().map(ToString::to_string),
-                message: format!("`{name}` is frozen twice: `{}` and `{}`", first.sig.ident, function.sig.ident),
-                help: "keep `#[traceable]` on the one that is to be frozen; the other is inlined where it is called"
-                    .to_owned(),
-            });
-        }
-        seen.push((ty, function));
-    }
 }
 
 #[allow(clippy::print_stdout, reason = "it is how a build script speaks to Cargo")]

@@ -10,5 +10,7 @@ mod compile;
 mod device;
 mod graphs;
 mod shim;
+mod values;
 
-pub use graphs::{Arguments, Example, GraphOutputs, GraphReport, Graphs, Outputs};
+pub use graphs::{GraphOutputs, GraphReport, Graphs};
+pub use values::{Arguments, Example, Outputs};

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 
 use super::*;
+use crate::cuda::Example;
 
 const DEVICE: Device = Device::Cpu;
 
