@@ -6,6 +6,7 @@
 
 mod choices;
 mod read;
+mod syntax;
 
 use crate::index::{Index, Ty, path_text};
 

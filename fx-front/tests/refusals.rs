@@ -1,5 +1,6 @@
 //! What the tracer does not understand, and what it says of it: a line for each, by the body of a forward.
 #![allow(clippy::expect_used, clippy::needless_pass_by_value, reason = "an expectation is handed over")]
+#![allow(clippy::needless_raw_string_hashes, reason = "expectations are written by expect-test")]
 
 use std::fmt::Write as _;
 

@@ -18,13 +18,14 @@ const STEPS: &[(&str, Step)] = &[
     ("codegen --check", |workspace, libtorch| codegen::check(workspace, libtorch)),
     ("fmt", |workspace, _| run_command(&mut workspace.plain_cargo(&["fmt", "--all", "--check", "--", "-l"]))),
     ("clippy", |workspace, libtorch| {
-        // Style lints are shown and do not fail; what may be wrong does.
-        let denied = ["-D", "clippy::correctness", "-D", "clippy::suspicious"];
-        let args = ["clippy", "--workspace", "--all-targets", "--no-deps", "--"];
-        run_command(&mut workspace.cargo(libtorch, &[args.as_slice(), denied.as_slice()].concat()))
+        let args = ["clippy", "--workspace", "--all-targets", "--no-deps", "--", "-D", "warnings"];
+        run_command(&mut workspace.cargo(libtorch, &args))
     }),
     ("test", |workspace, libtorch| run_command(&mut workspace.cargo(libtorch, &["test", "--workspace"]))),
-    ("doc", |workspace, libtorch| run_command(&mut workspace.cargo(libtorch, &["doc", "--workspace", "--no-deps"]))),
+    ("doc", |workspace, libtorch| {
+        let mut doc = workspace.cargo(libtorch, &["doc", "--workspace", "--no-deps"]);
+        run_command(doc.env("RUSTDOCFLAGS", "-D warnings"))
+    }),
 ];
 
 pub(crate) fn run(workspace: &Workspace, _: &Options) -> Result<()> {

@@ -83,7 +83,7 @@ fn files(root: &Path) -> Result<Vec<PathBuf>> {
             let is_ours = !name.starts_with('.') || name == ".ci" || name == ".cargo";
             if path.is_dir() && is_ours && name != "target" && name != "__pycache__" {
                 folders.push(path);
-            } else if path.is_file() && !has_extension(&path, "lock") {
+            } else if path.is_file() && name != ".git" && !has_extension(&path, "lock") {
                 files.push(path);
             }
         }

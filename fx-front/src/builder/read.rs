@@ -6,6 +6,7 @@ use super::{
     Layer,
     choices::{added, distributed, either, some_times},
     place,
+    syntax::{is_none, is_some, ok_argument, text},
 };
 use crate::index::{Index, Name, Resolved, Ty, path_text};
 
@@ -319,35 +320,10 @@ fn forget_written(stmt: &syn::Stmt, chains: &mut Chains) {
     syn::visit::Visit::visit_stmt(&mut Find(chains), stmt);
 }
 
-fn is_some(call: &syn::ExprCall) -> bool {
-    call.args.len() == 1 && matches!(&*call.func, syn::Expr::Path(path) if path.path.is_ident("Some"))
-}
-
-fn is_none(block: &syn::Block) -> bool {
-    matches!(block.stmts.as_slice(), [syn::Stmt::Expr(syn::Expr::Path(path), None)] if path.path.is_ident("None"))
-}
-
-fn ok_argument(expr: &syn::Expr) -> &syn::Expr {
-    match expr {
-        syn::Expr::Call(call) if call.args.len() == 1 => match &*call.func {
-            syn::Expr::Path(path) if path.path.is_ident("Ok") => &call.args[0],
-            _ => expr,
-        },
-        other => other,
-    }
-}
-
 fn pattern_name(pat: &syn::Pat) -> Option<String> {
     match pat {
         syn::Pat::Ident(ident) => Some(ident.ident.to_string()),
         syn::Pat::Type(typed) => pattern_name(&typed.pat),
-        _ => None,
-    }
-}
-
-fn text(arg: &syn::Expr) -> Option<String> {
-    match arg {
-        syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => Some(text.value()),
         _ => None,
     }
 }

@@ -48,6 +48,16 @@ pub(super) fn escape(expr: &syn::Expr) -> Option<Span> {
     find.found
 }
 
+/// Methods that change what they are called on, as far as their names tell.
+#[rustfmt::skip]
+const MUTATORS: &[&str] = &[
+    "push", "push_back", "push_front", "pop_back", "pop_front", "push_str", "extend", "extend_from_slice", "insert",
+    "pop", "clear", "truncate", "append", "remove", "drain", "split_off", "take", "replace", "reverse", "sort",
+    "sort_by", "sort_unstable", "sort_by_key", "swap", "resize", "retain", "dedup", "fill", "rotate_left",
+    "rotate_right", "as_mut", "iter_mut", "get_or_insert_with", "splice", "entry", "swap_remove", "get_mut",
+    "first_mut", "last_mut", "next",
+];
+
 /// The plain variables that the expression writes to.
 pub(super) fn writes(expr: &syn::Expr) -> Vec<String> {
     struct Find(Vec<String>);
@@ -80,48 +90,6 @@ pub(super) fn writes(expr: &syn::Expr) -> Vec<String> {
             syn::visit::visit_expr_reference(self, reference);
         }
         fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
-            const MUTATORS: &[&str] = &[
-                "push",
-                "push_back",
-                "push_front",
-                "pop_back",
-                "pop_front",
-                "push_str",
-                "extend",
-                "extend_from_slice",
-                "insert",
-                "pop",
-                "clear",
-                "truncate",
-                "append",
-                "remove",
-                "drain",
-                "split_off",
-                "take",
-                "replace",
-                "reverse",
-                "sort",
-                "sort_by",
-                "sort_unstable",
-                "sort_by_key",
-                "swap",
-                "resize",
-                "retain",
-                "dedup",
-                "fill",
-                "rotate_left",
-                "rotate_right",
-                "as_mut",
-                "iter_mut",
-                "get_or_insert_with",
-                "splice",
-                "entry",
-                "swap_remove",
-                "get_mut",
-                "first_mut",
-                "last_mut",
-                "next",
-            ];
             if MUTATORS.iter().any(|name| call.method == name) {
                 self.target(&call.receiver);
             }
