@@ -90,6 +90,7 @@ macro_rules! models {
                 Box::new(move |$xs| Ok(tch::no_grad(|| self.$forward($($arg),*)$(.$part)?)))
             }
 
+            #[allow(clippy::needless_question_mark, reason = "some rows take a part of the result")]
             fn frozen(&self, options: &Freeze) -> Result<Forward, Error> {
                 let frozen = self.freeze(options)?;
                 Ok(Box::new(move |$xs| Ok(frozen.$try_forward($($arg),*)?$(.$part)?)))

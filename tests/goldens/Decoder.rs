@@ -2,6 +2,7 @@
 /// [`Decoder`] frozen for inference; made by [`Decoder::freeze`].
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
+#[allow(warnings, clippy::all, clippy::pedantic)]
 #[derive(Debug, ::fx_runtime::frozen::State)]
 pub struct DecoderFrozen {
     frame: ::fx_runtime::frozen::Frame,
@@ -19,7 +20,7 @@ impl Decoder {
     ///
     /// # Errors
     /// Names the layer and the source line where something cannot be frozen as `options` ask.
-    #[allow(unused, clippy::all, clippy::pedantic)]
+    #[allow(warnings, clippy::all, clippy::pedantic)]
     pub fn freeze(
         &self,
         options: &::fx_runtime::Freeze,
@@ -77,7 +78,7 @@ impl Decoder {
         })
     }
 }
-#[allow(unused, clippy::all, clippy::pedantic, private_interfaces)]
+#[allow(warnings, clippy::all, clippy::pedantic)]
 impl DecoderFrozen {
     /// The frozen form of the model's `forward`; `try_forward` is the door that returns every error.
     #[track_caller]
@@ -109,7 +110,7 @@ impl DecoderFrozen {
     ///
     /// # Errors
     /// What `try_forward` returns.
-    #[allow(unused, clippy::all, clippy::pedantic)]
+    #[allow(warnings, clippy::all, clippy::pedantic)]
     pub fn warm_up<S: Clone + Into<::fx_runtime::Example>>(
         &self,
         shapes: &[S],

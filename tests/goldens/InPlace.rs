@@ -2,6 +2,7 @@
 /// [`InPlace`] frozen for inference; made by [`InPlace::freeze`].
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
+#[allow(warnings, clippy::all, clippy::pedantic)]
 #[derive(Debug, ::fx_runtime::frozen::State)]
 pub struct InPlaceFrozen {
     frame: ::fx_runtime::frozen::Frame,
@@ -17,7 +18,7 @@ impl InPlace {
     ///
     /// # Errors
     /// Names the layer and the source line where something cannot be frozen as `options` ask.
-    #[allow(unused, clippy::all, clippy::pedantic)]
+    #[allow(warnings, clippy::all, clippy::pedantic)]
     pub fn freeze(
         &self,
         options: &::fx_runtime::Freeze,
@@ -39,7 +40,7 @@ impl InPlace {
         Ok(InPlaceFrozen { conv, bn, frame })
     }
 }
-#[allow(unused, clippy::all, clippy::pedantic, private_interfaces)]
+#[allow(warnings, clippy::all, clippy::pedantic)]
 impl InPlaceFrozen {
     /// The frozen form of the model's `forward`; `try_forward` is the door that returns every error.
     #[track_caller]
@@ -76,7 +77,7 @@ impl InPlaceFrozen {
     ///
     /// # Errors
     /// What `try_forward` returns.
-    #[allow(unused, clippy::all, clippy::pedantic)]
+    #[allow(warnings, clippy::all, clippy::pedantic)]
     pub fn warm_up<S: Clone + Into<::fx_runtime::Example>>(
         &self,
         shapes: &[S],

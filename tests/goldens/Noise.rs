@@ -2,6 +2,7 @@
 /// [`Noise`] frozen for inference; made by [`Noise::freeze`].
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
+#[allow(warnings, clippy::all, clippy::pedantic)]
 #[derive(Debug, ::fx_runtime::frozen::State)]
 pub struct NoiseFrozen {
     frame: ::fx_runtime::frozen::Frame,
@@ -15,7 +16,7 @@ impl Noise {
     ///
     /// # Errors
     /// Names the layer and the source line where something cannot be frozen as `options` ask.
-    #[allow(unused, clippy::all, clippy::pedantic)]
+    #[allow(warnings, clippy::all, clippy::pedantic)]
     pub fn freeze(
         &self,
         options: &::fx_runtime::Freeze,
@@ -36,7 +37,7 @@ impl Noise {
         Ok(NoiseFrozen { conv, frame })
     }
 }
-#[allow(unused, clippy::all, clippy::pedantic, private_interfaces)]
+#[allow(warnings, clippy::all, clippy::pedantic)]
 impl NoiseFrozen {
     /// The frozen form of the model's `forward`; `try_forward` is the door that returns every error.
     #[track_caller]
@@ -75,7 +76,7 @@ impl NoiseFrozen {
     ///
     /// # Errors
     /// What `try_forward` returns.
-    #[allow(unused, clippy::all, clippy::pedantic)]
+    #[allow(warnings, clippy::all, clippy::pedantic)]
     pub fn warm_up<S: Clone + Into<::fx_runtime::Example>>(
         &self,
         shapes: &[S],

@@ -2,6 +2,7 @@
 /// [`Residual`] frozen for inference; made by [`Residual::freeze`].
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
+#[allow(warnings, clippy::all, clippy::pedantic)]
 #[derive(Debug, ::fx_runtime::frozen::State)]
 pub struct ResidualFrozen {
     frame: ::fx_runtime::frozen::Frame,
@@ -11,6 +12,7 @@ pub struct ResidualFrozen {
     /// `fc` (src/residual.rs:93)
     fc: ::fx_runtime::frozen::Linear,
 }
+#[allow(warnings, clippy::all, clippy::pedantic)]
 #[derive(Debug, ::fx_runtime::frozen::State)]
 struct ResidualFrozenBlocks {
     /// `blocks.*.{conv1, bn1}, relu` (src/residual.rs:49)
@@ -19,6 +21,7 @@ struct ResidualFrozenBlocks {
     /// `blocks.*.{conv2, bn2}, add, relu` (src/residual.rs:55)
     conv2: ::fx_runtime::frozen::Conv,
 }
+#[allow(warnings, clippy::all, clippy::pedantic)]
 #[derive(Debug, ::fx_runtime::frozen::State)]
 struct ResidualFrozenBlocksShortcut {
     /// `blocks.*.shortcut.{conv, bn}` (src/residual.rs:52)
@@ -31,7 +34,7 @@ impl Residual {
     ///
     /// # Errors
     /// Names the layer and the source line where something cannot be frozen as `options` ask.
-    #[allow(unused, clippy::all, clippy::pedantic)]
+    #[allow(warnings, clippy::all, clippy::pedantic)]
     pub fn freeze(
         &self,
         options: &::fx_runtime::Freeze,
@@ -143,7 +146,7 @@ impl Residual {
         })
     }
 }
-#[allow(unused, clippy::all, clippy::pedantic, private_interfaces)]
+#[allow(warnings, clippy::all, clippy::pedantic)]
 impl ResidualFrozen {
     /// The frozen form of the model's `forward_t`; `try_forward_t` is the door that returns every error.
     #[track_caller]
@@ -209,7 +212,7 @@ impl ResidualFrozen {
     ///
     /// # Errors
     /// What `try_forward_t` returns.
-    #[allow(unused, clippy::all, clippy::pedantic)]
+    #[allow(warnings, clippy::all, clippy::pedantic)]
     pub fn warm_up<S: Clone + Into<::fx_runtime::Example>>(
         &self,
         shapes: &[S],

@@ -2,6 +2,7 @@
 /// [`Tokens`] frozen for inference; made by [`Tokens::freeze`].
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
+#[allow(warnings, clippy::all, clippy::pedantic)]
 #[derive(Debug, ::fx_runtime::frozen::State)]
 pub struct TokensFrozen {
     frame: ::fx_runtime::frozen::Frame,
@@ -21,7 +22,7 @@ impl Tokens {
     ///
     /// # Errors
     /// Names the layer and the source line where something cannot be frozen as `options` ask.
-    #[allow(unused, clippy::all, clippy::pedantic)]
+    #[allow(warnings, clippy::all, clippy::pedantic)]
     pub fn freeze(
         &self,
         options: &::fx_runtime::Freeze,
@@ -57,7 +58,7 @@ impl Tokens {
         })
     }
 }
-#[allow(unused, clippy::all, clippy::pedantic, private_interfaces)]
+#[allow(warnings, clippy::all, clippy::pedantic)]
 impl TokensFrozen {
     /// The frozen form of the model's `forward`; `try_forward` is the door that returns every error.
     #[track_caller]
@@ -84,7 +85,9 @@ impl TokensFrozen {
         drop(xs);
         let fc2 = self.fc2.run(&ys).at("fc2", "src/dense.rs:111")?;
         drop(ys);
-        let mean = fc2.f_mean_dim(1, false, None).at("mean", "src/dense.rs:111")?;
+        let mean = fc2
+            .f_mean_dim(1, false, None::<::fx_runtime::Kind>)
+            .at("mean", "src/dense.rs:111")?;
         scope.output(mean)
     }
 }
@@ -94,7 +97,7 @@ impl TokensFrozen {
     ///
     /// # Errors
     /// What `try_forward` returns.
-    #[allow(unused, clippy::all, clippy::pedantic)]
+    #[allow(warnings, clippy::all, clippy::pedantic)]
     pub fn warm_up<S: Clone + Into<::fx_runtime::Example>>(
         &self,
         shapes: &[S],

@@ -69,7 +69,7 @@ mod tests {
     fn model(vs: &nn::VarStore) -> Tutorial {
         let net = Tutorial::new(&vs.root());
         for (position, (_, tensor)) in (1..).zip(net.state_dict()) {
-            tch::no_grad(|| tensor.shallow_clone().fill_(0.3 + 0.1 * f64::from(position)));
+            let _ = tch::no_grad(|| tensor.shallow_clone().fill_(0.3 + 0.1 * f64::from(position)));
         }
         net
     }

@@ -4,7 +4,7 @@
 //! of weights and a picture, it says what the picture shows.
 
 use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -37,7 +37,7 @@ struct Cli {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match (&cli.weights, &cli.image) {
-        (Some(weights), Some(image)) => classify(weights, image, cli.labels.as_ref()),
+        (Some(weights), Some(image)) => classify(weights, image, cli.labels.as_deref()),
         _ => compare(cli.rounds),
     };
     outcome.unwrap_or_else(|error| {
@@ -47,7 +47,7 @@ fn main() -> ExitCode {
 }
 
 /// Prints the five likeliest classes of a picture.
-fn classify(weights: &PathBuf, picture: &PathBuf, labels: Option<&PathBuf>) -> Result<ExitCode, Error> {
+fn classify(weights: &Path, picture: &Path, labels: Option<&Path>) -> Result<ExitCode, Error> {
     let labels = labels.map(|path| classes::load_labels(path, CLASSES)).transpose()?;
     let picture = image::load(picture)?;
     let vs = nn::VarStore::new(Device::Cpu);

@@ -7,6 +7,7 @@ use fx_front::{
 
 use fx_ir::{Arg, NodeId, Op};
 
+use super::QUIET;
 use super::{
     Emitter,
     body::{Phase, Writer, short},
@@ -47,7 +48,7 @@ impl Emitter<'_> {
         let frozen = &self.name;
         let recording = self.recording();
         format!(
-            "#[allow(unused, clippy::all, clippy::pedantic, private_interfaces)]
+            "{QUIET}
             impl {frozen} {{
                 /// The frozen form of the model's `{name}`; `try_{name}` is the door that returns every error.
                 #[track_caller]
@@ -139,7 +140,7 @@ impl Emitter<'_> {
         let name = &self.traced.signature.name;
         match function.of_trait.as_deref() {
             Some(of @ ("Module" | "ModuleT")) => format!(
-                "#[allow(unused, clippy::all, clippy::pedantic)]\nimpl ::fx_runtime::nn::{of} for {} {{ fn {name}(&self, {params}) -> ::fx_runtime::Tensor {{ {}::{name}(self, {names}) }} }}\n",
+                "{QUIET}\nimpl ::fx_runtime::nn::{of} for {} {{ fn {name}(&self, {params}) -> ::fx_runtime::Tensor {{ {}::{name}(self, {names}) }} }}\n",
                 self.name, self.name
             ),
             _ => String::new(),

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use fx_ir::{NodeId, Op, RegionId};
 
+use super::QUIET;
 use super::{
     Emitter,
     body::{Phase, Writer, short},
@@ -33,7 +34,7 @@ impl Emitter<'_> {
                 ///
                 /// # Errors
                 /// Names the layer and the source line where something cannot be frozen as `options` ask.
-                #[allow(unused, clippy::all, clippy::pedantic)]
+                {QUIET}
                 pub fn freeze({receiver}options: &::fx_runtime::Freeze) -> ::fx_runtime::Result<{name}> {{
                     use ::fx_runtime::frozen as fx;
                     use ::fx_runtime::frozen::prelude::*;

@@ -6,6 +6,7 @@
 use fx_front::{index::Ty, trace::Param};
 use fx_ir::{Binding, Effect, NodeId};
 
+use super::QUIET;
 use super::{Emitter, forward::param_name, types, value::Value};
 
 /// What an input is to a recorded forward.
@@ -92,7 +93,7 @@ impl Emitter<'_> {
                 ///
                 /// # Errors
                 /// What `try_{name}` returns.
-                #[allow(unused, clippy::all, clippy::pedantic)]
+                {QUIET}
                 pub fn warm_up<S: Clone + Into<::fx_runtime::Example>>(
                     &self,
                     shapes: &[{item}],

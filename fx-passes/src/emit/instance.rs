@@ -11,6 +11,7 @@ use fx_front::{
 };
 use fx_ir::{Arg, Binding, NodeId, Op, RegionId, Type};
 
+use super::QUIET;
 use super::{
     Emitter,
     body::{Phase, Writer},
@@ -44,7 +45,7 @@ pub(super) fn emit(index: &Index, traced: &Traced) -> String {
     );
     let result = "::fx_runtime::Result<::fx_runtime::Graph>";
     let doc = "/// The graph of the live object, flat, as torch.fx would show it: `print_tabular()` it, or print it.\n";
-    let allow = "#[allow(unused, clippy::all, clippy::pedantic)]";
+    let allow = QUIET;
     if traced.model.is_some() {
         format!("impl {} {{ {doc} {allow} pub fn graph(&self) -> {result} {code} }}\n", emitter.owner())
     } else {

@@ -23,6 +23,9 @@ mod value;
 use fx_front::{index::Index, trace::Traced};
 use fx_ir::{Bindings, Graph};
 
+/// In front of every generated item: what a user's lints think of it is not the user's concern.
+const QUIET: &str = "#[allow(warnings, clippy::all, clippy::pedantic)]";
+
 /// The generated source of one item, in two files.
 #[derive(Debug)]
 pub struct Printed {

@@ -4,6 +4,7 @@ use fx_front::key;
 use fx_ir::{Graph, Origin};
 
 use super::Emitter;
+use super::QUIET;
 
 impl Emitter<'_> {
     /// The impl that writes the frozen type to a file and reads it again.
@@ -14,7 +15,8 @@ impl Emitter<'_> {
         let (name, title) = (&self.name, &self.graph.name);
         let graph = format!("{title}#{:016x}", fingerprint(self.graph));
         format!(
-            "impl {name} {{
+            "{QUIET}
+            impl {name} {{
                 const GRAPH: &'static str = {graph:?};
 
                 /// Writes the folded weights, and all else that a call needs, to a safetensors file.

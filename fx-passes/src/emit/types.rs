@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use fx_ir::{Node, NodeId};
 
+use super::QUIET;
 use super::{
     Emitter,
     plan::{Decided, Holder, Scope, Shape, Stored},
@@ -26,7 +27,7 @@ impl Emitter<'_> {
             // Writing to a string cannot fail.
             let _ = write!(
                 out,
-                "{doc}#[derive(Debug, ::fx_runtime::frozen::State)]\n{visibility}struct {} {{ {frame} {fields} }}\n",
+                "{doc}{QUIET}\n#[derive(Debug, ::fx_runtime::frozen::State)]\n{visibility}struct {} {{ {frame} {fields} }}\n",
                 scope.name
             );
         }
@@ -85,7 +86,7 @@ impl Emitter<'_> {
             if *full { format!("{variant}({scope}),") } else { format!("{variant},") }
         };
         let variants: String = variants.iter().enumerate().map(variant).collect();
-        format!("#[derive(Debug, ::fx_runtime::frozen::State)]\nenum {name} {{ {variants} }}\n")
+        format!("{QUIET}\n#[derive(Debug, ::fx_runtime::frozen::State)]\nenum {name} {{ {variants} }}\n")
     }
 }
 

@@ -5,6 +5,9 @@
 //! it. Code that may look at strides, or that is not understood, is given tensors in row-major order, and so are draws of
 //! random numbers, which fill a result in the order of its memory: from one seed the frozen model draws what the model
 //! draws.
+//!
+//! A tensor that is written to must stay the one tensor that it is: it is put into that order where it is made, or not at
+//! all.
 
 use fx_ir::{Arg, Code, Effect, Graph, NodeId, Op, OpId, Origin, Type};
 
@@ -42,6 +45,12 @@ pub(super) fn reads_strides(code: &Code) -> bool {
     code.opaque.is_some() || code.effect == Effect::Io || SEEN.iter().any(|call| code.template.contains(call))
 }
 
+/// Does the code, as far as its text tells, fail or go wrong where elements lie in another order?
+fn asks_for_order(code: &Code) -> bool {
+    const ASKS: &[&str] = &[".view(", ".stride(", ".data_ptr(", ".as_strided("];
+    ASKS.iter().any(|call| code.template.contains(call))
+}
+
 struct Safe<'a> {
     graph: &'a mut Graph,
     effects: Effects,
@@ -73,8 +82,16 @@ impl Safe<'_> {
                     _ => None,
                 };
                 let count = self.graph.node(id).args.len();
-                let read: Vec<usize> = (0..count).filter(|&position| Some(position) != written).collect();
-                self.order(id, &read)
+                let read = (0..count).filter(|&position| Some(position) != written);
+                // A copy would keep writes from the tensor, the code's own and later ones.
+                let (shared, read): (Vec<usize>, Vec<usize>) = read.partition(|&position| {
+                    self.graph.node(id).input(position).is_some_and(|input| self.effects.is_written(input))
+                });
+                let mut changed = self.order(id, &read);
+                for position in shared {
+                    changed |= self.order_base(id, position) || asks_for_order(&code) && self.order(id, &[position]);
+                }
+                changed
             }
             _ => false,
         }
@@ -130,8 +147,27 @@ impl Safe<'_> {
 
     /// Puts the tensor that `id` is a view of into row-major order where it is made, for all its readers.
     fn order_at_source(&mut self, id: NodeId) -> bool {
+        self.graph.node(id).input(0).is_some_and(|source| self.order_where_made(id, source))
+    }
+
+    /// The same for the tensor at that position, or what it is a view of.
+    fn order_base(&mut self, id: NodeId, position: usize) -> bool {
+        let mut base = self.graph.node(id).input(position);
+        while let Some(view) = base.filter(|&view| self.is_view(view)) {
+            base = self.graph.node(view).input(0);
+        }
+        base.is_some_and(|base| self.order_where_made(id, base))
+    }
+
+    fn is_view(&self, id: NodeId) -> bool {
+        matches!(&self.graph.node(id).op, Op::Call(op) if op.is_view() || op.name() == "shallow_clone")
+    }
+
+    fn order_where_made(&mut self, id: NodeId, source: NodeId) -> bool {
+        if !self.is_ours(source) {
+            return false;
+        }
         let Some(contiguous) = OpId::lookup("contiguous").map(Op::Call) else { return false };
-        let Some(source) = self.graph.node(id).input(0).filter(|&source| self.is_ours(source)) else { return false };
         let made = self.graph.node(source);
         let is_new = match &made.op {
             Op::Call(op) => !op.is_view() && op.effect() == Effect::Pure,
@@ -282,9 +318,8 @@ mod tests {
                   %y = relu(x) : tensor
                   %y_1 = contiguous(%y) : tensor  @ by layout-safe
                   %a = rust["ours($0, $1, $2)", io, opaque("the function `ours`")](%y_1, x, %w) : tensor
-                  %b = rust["$0.size()"](%y) : list<rust<i64>>
-                  %a_1 = contiguous(%a) : tensor  @ by layout-safe
-                  %c = rust["write($0, $1)", in_place(0), opaque("the function `write`")](%y, %a_1) : tensor
+                  %b = rust["$0.size()"](%y_1) : list<rust<i64>>
+                  %c = rust["write($0, $1)", in_place(0), opaque("the function `write`")](%y_1, %a) : tensor
                   yield %a, %c
                 }"#]],
         );

@@ -1,6 +1,5 @@
 //! `Sequential`, built in every way.
 
-use fx_runtime::nn::{Module as _, ModuleT as _};
 use fx_runtime::{Module, Tensor, nn, traceable};
 
 #[derive(Debug, Module)]
@@ -126,6 +125,8 @@ impl Custom {
 
 #[cfg(test)]
 mod tests {
+    use fx_runtime::nn::{Module as _, ModuleT as _};
+
     use super::*;
     use crate::check::{agree, randn};
 

@@ -123,7 +123,7 @@ impl Helper {
         let mut ys = self.fc.forward(xs);
         zero_first(&ys);
         add_into(&mut ys, xs);
-        ys.select(0, 1).fill_(3.0);
+        let _ = ys.select(0, 1).fill_(3.0);
         ys
     }
 }
@@ -160,6 +160,56 @@ impl Swaps {
         let old = std::mem::replace(&mut a, b.relu());
         (a, b) = (b, a);
         a - b * old
+    }
+}
+
+/// The same on a tensor whose elements a kernel may lay out in its own order.
+#[derive(Debug, Module)]
+pub struct ConvHelper {
+    conv: nn::Conv2D,
+}
+
+fn zero_two(xs: &Tensor) {
+    let mut channels = [0i64, 1].into_iter().peekable();
+    while let Some(channel) = channels.next() {
+        let _ = xs.select(1, channel).fill_(0.0);
+    }
+}
+
+#[traceable]
+impl ConvHelper {
+    pub fn forward(&self, xs: &Tensor) -> Vec<Tensor> {
+        let ys = self.conv.forward(xs);
+        zero_two(&ys);
+        vec![ys.relu()]
+    }
+}
+
+/// Handles and views that are kept, of a tensor that changes afterwards.
+#[derive(Debug, Module)]
+pub struct Kept {
+    conv: nn::Conv2D,
+}
+
+#[traceable]
+impl Kept {
+    pub fn forward(&self, xs: &Tensor) -> Vec<Tensor> {
+        let mut all = Vec::new();
+        let mut h = self.conv.forward(xs);
+        for _ in 0..3 {
+            all.push(h.shallow_clone());
+            h += 1.0;
+        }
+        let mut g = h.relu();
+        for _ in 0..2 {
+            g = &g * 1.5;
+            all.push(g.narrow(1, 0, 2));
+            let _ = g.relu_();
+        }
+        g *= 2.0;
+        all.push(g);
+        all.push(h);
+        all
     }
 }
 
@@ -200,6 +250,9 @@ mod tests {
 
     #[test]
     fn helper() {
+        let conv = |p: &nn::Path| nn::conv2d(p / 0, 3, 4, 3, nn::ConvConfig { padding: 1, ..Default::default() });
+        agree!(|p| ConvHelper { conv: conv(p) }, [randn(&[2, 3, 5, 5])], |net, xs| net.forward(xs));
+        agree!(|p| Kept { conv: conv(p) }, [randn(&[2, 3, 5, 5])], |net, xs| net.forward(xs));
         agree!(|p| Helper { fc: linear(p / 0) }, [randn(&[2, 4])], |net, xs| net.forward(xs));
     }
 

@@ -68,7 +68,7 @@ fn graph(seed: u64, size: usize) -> Graph {
         // Whether `contiguous` copies depends on the order in memory, so whether a write to it is seen does too: no graph
         // has both.
         let (writes, may_copy) = (name.ends_with('_'), name == "contiguous");
-        if seed % 2 == 0 && writes || seed % 2 == 1 && may_copy {
+        if seed.is_multiple_of(2) && writes || !seed.is_multiple_of(2) && may_copy {
             continue;
         }
         let Some(op) = OpId::lookup(name) else { continue };
