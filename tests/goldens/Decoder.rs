@@ -124,6 +124,7 @@ impl DecoderFrozen {
         Ok(self.frame.graph_report())
     }
 }
+#[allow(warnings, clippy::all, clippy::pedantic)]
 impl DecoderFrozen {
     const GRAPH: &'static str = "Decoder#3663d5f7bb597dd1";
     /// Writes the folded weights, and all else that a call needs, to a safetensors file.

@@ -95,6 +95,7 @@ impl InPlaceFrozen {
         )
     }
 }
+#[allow(warnings, clippy::all, clippy::pedantic)]
 impl InPlaceFrozen {
     const GRAPH: &'static str = "InPlace#1152fbbbc749ecf2";
     /// Writes the folded weights, and all else that a call needs, to a safetensors file.

@@ -90,6 +90,7 @@ impl NoiseFrozen {
         Ok(self.frame.graph_report())
     }
 }
+#[allow(warnings, clippy::all, clippy::pedantic)]
 impl NoiseFrozen {
     const GRAPH: &'static str = "Noise#3ef2c0c0862a5476";
     /// Writes the folded weights, and all else that a call needs, to a safetensors file.

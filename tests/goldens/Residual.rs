@@ -226,6 +226,7 @@ impl ResidualFrozen {
         Ok(self.frame.graph_report())
     }
 }
+#[allow(warnings, clippy::all, clippy::pedantic)]
 impl ResidualFrozen {
     const GRAPH: &'static str = "Residual#8b6142dc6402c0a6";
     /// Writes the folded weights, and all else that a call needs, to a safetensors file.

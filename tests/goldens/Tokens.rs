@@ -111,6 +111,7 @@ impl TokensFrozen {
         Ok(self.frame.graph_report())
     }
 }
+#[allow(warnings, clippy::all, clippy::pedantic)]
 impl TokensFrozen {
     const GRAPH: &'static str = "Tokens#f6287963210e185e";
     /// Writes the folded weights, and all else that a call needs, to a safetensors file.
