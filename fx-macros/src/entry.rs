@@ -49,6 +49,7 @@ fn of_impl<'a>(item: &'a ItemImpl, options: &TraceableOptions, faults: &mut Faul
         return None;
     };
     check_receiver(&entry.sig, faults);
+    check_generics(item, faults);
     let key = Key::of_method(&item.self_ty, &entry.sig, &entry.block);
     Some(Entry { key, sig: &entry.sig, block: &entry.block })
 }
@@ -84,6 +85,24 @@ fn check_receiver(sig: &Signature, faults: &mut Faults) {
         }
         None => faults.push(Code::Receiver, name, &format!("`{name}` has no receiver"), help),
     }
+}
+
+/// A frozen type is one type, with kernels for the layers that it has.
+fn check_generics(item: &ItemImpl, faults: &mut Faults) {
+    let declared = item.generics.params.iter().find(|param| !matches!(param, syn::GenericParam::Lifetime(_)));
+    let given = match &*item.self_ty {
+        Type::Path(path) => path.path.segments.last().and_then(|last| match &last.arguments {
+            syn::PathArguments::AngleBracketed(given) => {
+                given.args.iter().find(|arg| !matches!(arg, syn::GenericArgument::Lifetime(_)))
+            }
+            _ => None,
+        }),
+        _ => None,
+    };
+    let Some(tokens) = declared.map(ToTokens::to_token_stream).or(given.map(ToTokens::to_token_stream)) else { return };
+    let message = "the model has type or const parameters, which a frozen type cannot mirror yet";
+    let help = "put `#[traceable]` on a type without parameters: one that holds this one as a field will do";
+    faults.push(Code::Signature, tokens, message, help);
 }
 
 fn is_shared(receiver: &Receiver) -> bool {

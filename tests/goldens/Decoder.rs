@@ -80,7 +80,7 @@ impl Decoder {
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl DecoderFrozen {
-    /// The frozen form of the model's `forward`; `try_forward` is the door that returns every error.
+    /// The frozen form of the model's `forward`; `try_forward` is the door that returns errors.
     #[track_caller]
     pub fn forward(&self, xs: &Tensor) -> Tensor {
         ::fx_runtime::frozen::or_panic(self.try_forward(xs))

@@ -42,7 +42,7 @@ impl InPlace {
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl InPlaceFrozen {
-    /// The frozen form of the model's `forward`; `try_forward` is the door that returns every error.
+    /// The frozen form of the model's `forward`; `try_forward` is the door that returns errors.
     #[track_caller]
     pub fn forward(&self, xs: &Tensor) -> Tensor {
         ::fx_runtime::frozen::or_panic(self.try_forward(xs))

@@ -39,7 +39,7 @@ impl Noise {
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl NoiseFrozen {
-    /// The frozen form of the model's `forward`; `try_forward` is the door that returns every error.
+    /// The frozen form of the model's `forward`; `try_forward` is the door that returns errors.
     #[track_caller]
     pub fn forward(&self, xs: &Tensor) -> Tensor {
         ::fx_runtime::frozen::or_panic(self.try_forward(xs))

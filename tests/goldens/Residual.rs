@@ -148,7 +148,7 @@ impl Residual {
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl ResidualFrozen {
-    /// The frozen form of the model's `forward_t`; `try_forward_t` is the door that returns every error.
+    /// The frozen form of the model's `forward_t`; `try_forward_t` is the door that returns errors.
     #[track_caller]
     pub fn forward_t(&self, xs: &Tensor, train: bool) -> Tensor {
         ::fx_runtime::frozen::or_panic(self.try_forward_t(xs, train))

@@ -60,7 +60,7 @@ impl Tokens {
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl TokensFrozen {
-    /// The frozen form of the model's `forward`; `try_forward` is the door that returns every error.
+    /// The frozen form of the model's `forward`; `try_forward` is the door that returns errors.
     #[track_caller]
     pub fn forward(&self, ids: &Tensor) -> Tensor {
         ::fx_runtime::frozen::or_panic(self.try_forward(ids))

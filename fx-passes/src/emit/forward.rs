@@ -50,7 +50,7 @@ impl Emitter<'_> {
         format!(
             "{QUIET}
             impl {frozen} {{
-                /// The frozen form of the model's `{name}`; `try_{name}` is the door that returns every error.
+                /// The frozen form of the model's `{name}`; `try_{name}` is the door that returns errors.
                 #[track_caller]
                 pub fn {name}{lifetimes}(&self, {params}) -> {door_type} {{ {door} }}
 
