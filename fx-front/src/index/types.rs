@@ -113,6 +113,7 @@ impl Index {
             Ty::Result(inner) => self.ir_type(inner),
             Ty::List(inner) => fx_ir::Type::List(Box::new(self.ir_type(inner))),
             Ty::Tuple(parts) => fx_ir::Type::Tuple(parts.iter().map(|part| self.ir_type(part)).collect()),
+            Ty::Rust(spelling) if spelling == "float" => fx_ir::Type::rust("f64"),
             Ty::Rust(spelling) => fx_ir::Type::rust(spelling),
         }
     }

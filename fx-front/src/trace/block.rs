@@ -156,6 +156,8 @@ impl Tracer<'_> {
         if let syn::Pat::Type(typed) = &local.pat {
             self.annotate(&value, &typed.ty)?;
             value = self.typed_none(value, typed);
+            let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &typed.ty);
+            value = self.of_written_type(value, &ty);
         }
         self.bind(&local.pat, value)?;
         Ok(Val::Unit)
@@ -201,6 +203,8 @@ impl Tracer<'_> {
             syn::Item::Use(_) => Ok(Val::Unit),
             syn::Item::Const(item) => {
                 let value = self.expr(&item.expr)?;
+                let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &item.ty);
+                let value = self.of_written_type(value, &ty);
                 self.env.declare(&item.ident.to_string(), value);
                 Ok(Val::Unit)
             }

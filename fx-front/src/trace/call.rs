@@ -3,7 +3,7 @@
 use fx_ir::OpId;
 use syn::spanned::Spanned;
 
-use super::{Result, Tracer, Ty, Val, operator, unknown};
+use super::{Result, Tracer, Ty, Val, operator, spell::is_untyped, unknown};
 use crate::index::{Name, Resolved, path_text};
 
 impl Tracer<'_> {
@@ -117,7 +117,7 @@ impl Tracer<'_> {
         let values = call.args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
         let ty = match pure {
             Pure::Yields(ty) => Some(Ty::Rust(ty.to_owned())),
-            Pure::AsArgument => values.iter().map(Val::ty).find(|ty| *ty != Ty::Rust("integer".to_owned())),
+            Pure::AsArgument => values.iter().map(Val::ty).find(|ty| !is_untyped(ty)),
         };
         if !values.iter().all(operator::is_number) {
             return unknown(call.span(), format!("the function `{head}`"));

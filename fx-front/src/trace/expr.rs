@@ -5,7 +5,11 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use super::{Form, Result, Tracer, Ty, Val, operator, unknown};
+use super::{
+    Form, Result, Tracer, Ty, Val, operator,
+    spell::{is_untyped, rounded},
+    unknown,
+};
 use crate::index::{Resolved, path_text};
 
 impl Tracer<'_> {
@@ -212,7 +216,10 @@ impl Tracer<'_> {
             (Val::Lit(Arg::Int(number), _), "f64" | "f32") => {
                 #[allow(clippy::cast_precision_loss, reason = "it is what the user's `as` does")]
                 let float = number as f64;
-                Ok(Val::Lit(Arg::Float(float), Ty::Rust(target)))
+                Ok(Val::Lit(Arg::Float(rounded(float, &target)), Ty::Rust(target)))
+            }
+            (Val::Lit(Arg::Float(number), ty), "f64") if ty == Ty::Rust("f64".to_owned()) || is_untyped(&ty) => {
+                Ok(Val::Lit(Arg::Float(number), Ty::Rust(target)))
             }
             (Val::Lit(arg @ Arg::Int(_), _), "i64") => Ok(Val::Lit(arg, Ty::Rust(target))),
             (value, _) if !operator::is_number(&value) => {
@@ -257,15 +264,20 @@ pub(super) fn never() -> Ty {
 
 fn literal(lit: &syn::Lit) -> Result<Val> {
     let typed = |arg, ty: &str| Ok(Val::Lit(arg, Ty::Rust(ty.to_owned())));
+    let float = |number: f64, ty: &str| typed(Arg::Float(rounded(number, ty)), ty);
     match lit {
+        syn::Lit::Int(int) if matches!(int.suffix(), "f64" | "f32") => match int.base10_parse() {
+            Ok(number) => float(number, int.suffix()),
+            Err(_) => unknown(int.span(), "a float of this form"),
+        },
         syn::Lit::Int(int) => match int.base10_parse() {
-            Ok(number) if matches!(int.suffix(), "f64" | "f32") => typed(Arg::Int(number), int.suffix()),
             Ok(number) => typed(Arg::Int(number), if int.suffix().is_empty() { "integer" } else { int.suffix() }),
             Err(_) => unknown(int.span(), "an integer that does not fit into 64 bits"),
         },
-        syn::Lit::Float(float) => float
-            .base10_parse()
-            .map_or_else(|_| unknown(float.span(), "a float of this form"), |number| typed(Arg::Float(number), "f64")),
+        syn::Lit::Float(lit) => match lit.base10_parse() {
+            Ok(number) => float(number, if lit.suffix().is_empty() { "float" } else { lit.suffix() }),
+            Err(_) => unknown(lit.span(), "a float of this form"),
+        },
         syn::Lit::Bool(bool) => typed(Arg::Bool(bool.value), "bool"),
         syn::Lit::Str(text) => typed(Arg::Str(text.value()), "&str"),
         other => unknown(other.span(), "a literal of this form"),
@@ -274,7 +286,10 @@ fn literal(lit: &syn::Lit) -> Result<Val> {
 
 /// Is it a number or a truth value?
 pub(super) fn is_copy(ty: &Ty) -> bool {
-    let plain = ["i64", "i32", "usize", "u64", "u32", "u8", "i8", "f64", "f32", "bool", "integer"];
+    let plain = [
+        "i64", "i32", "usize", "u64", "u32", "u8", "i8", "f64", "f32", "bool", "u16", "i16", "isize", "integer",
+        "float",
+    ];
     matches!(ty, Ty::Rust(spelling) if plain.contains(&spelling.as_str()))
 }
 

@@ -5,6 +5,7 @@ use fx_ir::{OpId, catalog};
 use super::{
     Tracer, Ty,
     expr::is_copy,
+    spell::is_untyped,
     tensor::{host_type, result_type},
 };
 use crate::index::{Name, Resolved, path_text};
@@ -68,7 +69,7 @@ impl Tracer<'_> {
                 let (left, right) = (self.guess(operand(&binary.left)), self.guess(operand(&binary.right)));
                 match (&left, &right) {
                     (Ty::Tensor, _) | (_, Ty::Tensor) => Ty::Tensor,
-                    (a, b) if a == b && is_copy(a) && *a != Ty::Rust("integer".to_owned()) => left,
+                    (a, b) if a == b && is_copy(a) && !is_untyped(a) => left,
                     _ => Ty::Unknown,
                 }
             }

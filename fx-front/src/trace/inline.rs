@@ -82,7 +82,7 @@ impl Tracer<'_> {
             let ty = self.index.ty(&callee.module, callee.owner.as_ref(), &param.ty);
             let value = match value {
                 Val::Node(id, Ty::Unknown, form) => Val::Node(id, ty, form),
-                other => other,
+                other => self.of_written_type(other, &ty),
             };
             let form = if matches!(*param.ty, syn::Type::Reference(_)) { Form::Ref } else { Form::Owned };
             // A parameter is a new name of the argument; the argument keeps its own.

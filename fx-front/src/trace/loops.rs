@@ -41,7 +41,7 @@ impl Tracer<'_> {
             written.into_iter().filter_map(|name| self.env.read(&name).cloned().map(|value| (name, value))).collect();
         let mut args = vec![Arg::Node(over.source)];
         for (name, value) in &carried {
-            match handed_over(value) {
+            match self.handed_over_from(self.region, value, each.span()) {
                 Some(parts) if parts.len() == 1 => args.extend(parts),
                 _ => return unknown(each.span(), format!("a loop that carries `{name}`, which is no plain value")),
             }
@@ -91,7 +91,7 @@ impl Tracer<'_> {
         let next: Option<Vec<Val>> = carried.iter().map(|(name, _)| branch.env().read(name).cloned()).collect();
         let next = next.map(|next| self.with_options(branch, next, owner)).transpose()?;
         let learnt: Vec<Ty> = next.iter().flatten().map(Val::ty).collect();
-        let Some(args) = next.and_then(|next| handed_over(&Val::Tuple(next))) else {
+        let Some(args) = next.and_then(|next| self.handed_over_from(branch.region(), &Val::Tuple(next), span)) else {
             return unknown(span, "a loop that carries something other than plain values");
         };
         if args.len() != carried.len() {
@@ -172,7 +172,7 @@ impl Tracer<'_> {
             written.into_iter().filter_map(|name| self.env.read(&name).cloned().map(|value| (name, value))).collect();
         let mut args = Vec::new();
         for (name, value) in &carried {
-            match handed_over(value) {
+            match self.handed_over_from(self.region, value, each.span()) {
                 Some(parts) if parts.len() == 1 => args.extend(parts),
                 _ => return unknown(each.span(), format!("a loop that carries `{name}`, which is no plain value")),
             }

@@ -1,12 +1,13 @@
 //! Regions: tracing into one, and making what its branches leave behind one value again.
 
-use fx_ir::{Arg, NodeId, Op, RegionId, Type};
+use fx_ir::{Arg, Code, NodeId, Op, RegionId, Type};
 use proc_macro2::Span;
 
 use super::{
     Form, Result, Tracer, Ty, Val,
     env::Env,
     expr::{is_copy, never},
+    spell::{is_untyped, spell_literal},
     unknown,
 };
 
@@ -65,8 +66,9 @@ impl Tracer<'_> {
                 self.end_diverging(branch.region, span);
                 continue;
             }
-            let args =
-                pack(branch).and_then(|value| same_structure(&shape, &value)).and_then(|value| handed_over(&value));
+            let args = pack(branch)
+                .and_then(|value| same_structure(&shape, &value))
+                .and_then(|value| self.handed_over_from(branch.region, &value, span));
             match args {
                 Some(args) if args.len() == types.len() => self.end(branch.region, args, span),
                 _ => return unknown(span, "branches that hand over values of different forms"),
@@ -98,6 +100,23 @@ impl Tracer<'_> {
     fn end_diverging(&mut self, region: RegionId, span: Span) {
         let last = self.graph.region(region).nodes.last().copied();
         self.end(region, last.map(Arg::Node).into_iter().collect(), span);
+    }
+
+    /// What the region hands over for the value: a number of a written type as code that says so.
+    pub(super) fn handed_over_from(&mut self, region: RegionId, value: &Val, span: Span) -> Option<Vec<Arg>> {
+        let leaves = value.leaves()?;
+        let mut args = handed_over(value)?;
+        for (arg, leaf) in args.iter_mut().zip(&leaves) {
+            let Val::Lit(Arg::Float(_), ty) = leaf else { continue };
+            if is_untyped(ty) {
+                continue;
+            }
+            let code = Code::pure(spell_literal(arg, ty)?);
+            let origin = self.origin(span, "number");
+            let ty = self.index.ir_type(ty);
+            *arg = Arg::Node(self.graph.push(region, Op::Rust(code), Vec::new(), "number", ty, origin));
+        }
+        Some(args)
     }
 
     pub(super) fn end(&mut self, region: RegionId, args: Vec<Arg>, span: Span) {

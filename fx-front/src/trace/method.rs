@@ -4,7 +4,9 @@ use fx_ir::{Arg, Effect, ModuleKind, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use super::{Form, Result, Tracer, Ty, Val, expr::is_copy, lists::is_lent, operator, place, unknown};
+use super::{
+    Form, Result, Tracer, Ty, Val, expr::is_copy, lists::is_lent, operator, place, spell::is_untyped, unknown,
+};
 use crate::{
     diag::{Code, Severity},
     leaf,
@@ -112,6 +114,9 @@ impl Tracer<'_> {
 
     /// A method of a number, a list or an option that only computes.
     fn host_method(&mut self, receiver: Val, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
+        // A method is called on a number of a type that is known; of a float without a suffix it is this one.
+        let is_float = receiver.ty() == Ty::Rust("float".to_owned());
+        let receiver = if is_float { self.of_written_type(receiver, &Ty::Rust("f64".to_owned())) } else { receiver };
         let ty = match (name, receiver.ty()) {
             ("len", Ty::List(_)) => Ty::Rust("usize".to_owned()),
             ("is_empty", Ty::List(_)) | ("is_some" | "is_none", Ty::Option(_)) => Ty::Rust("bool".to_owned()),
@@ -213,5 +218,5 @@ impl Tracer<'_> {
 
 /// Is it a number of a known type?
 fn is_number(ty: &Ty) -> bool {
-    is_copy(ty) && *ty != Ty::Rust("integer".to_owned()) && *ty != Ty::Rust("bool".to_owned())
+    is_copy(ty) && !is_untyped(ty) && *ty != Ty::Rust("bool".to_owned())
 }

@@ -4,7 +4,7 @@ use fx_ir::{Arg, Op, OpId};
 use proc_macro2::Span;
 use syn::{BinOp, spanned::Spanned};
 
-use super::{Result, Tracer, Ty, Val, expr::is_copy, unknown};
+use super::{Result, Tracer, Ty, Val, expr::is_copy, spell::is_untyped, unknown};
 
 impl Tracer<'_> {
     pub(super) fn unary(&mut self, unary: &syn::ExprUnary) -> Result<Val> {
@@ -100,7 +100,7 @@ impl Tracer<'_> {
         {
             return Ok(match folded {
                 Arg::Bool(_) => Val::Lit(folded, Ty::Rust("bool".to_owned())),
-                _ => Val::Lit(folded, ty.clone()),
+                _ => Val::Lit(folded, if is_untyped(ty) { right.ty() } else { ty.clone() }),
             });
         }
         if !is_plain(left) || !is_plain(right) {
@@ -121,7 +121,7 @@ impl Tracer<'_> {
                 | BinOp::And(_)
                 | BinOp::Or(_)
         );
-        let number = if left.ty() == Ty::Rust("integer".to_owned()) { right.ty() } else { left.ty() };
+        let number = if is_untyped(&left.ty()) { right.ty() } else { left.ty() };
         let ty = if compares { Ty::Rust("bool".to_owned()) } else { number };
         Ok(self.host(&format!("({a} {sign} {b})"), args, if compares { "test" } else { "number" }, ty, span))
     }

@@ -106,6 +106,7 @@ fn of_type(value: &Arg, ty: &Ty) -> Arg {
     match (value, ty) {
         #[allow(clippy::cast_precision_loss, reason = "it is what rustc does with the literal")]
         (Arg::Int(number), Ty::Rust(name)) if name == "f64" || name == "f32" => Arg::Float(*number as f64),
+        (Arg::Float(number), Ty::Rust(name)) => Arg::Float(super::spell::rounded(*number, name)),
         (value, _) => value.clone(),
     }
 }

@@ -1,9 +1,11 @@
 //! Values and literals as Rust source.
 
-use fx_ir::Arg;
+use fx_ir::{Arg, Op};
 use proc_macro2::Span;
 
 use super::{Form, Result, Tracer, Ty, Val, signature::is_vec, unknown};
+
+const INTEGERS: [&str; 12] = ["i64", "usize", "i32", "u64", "u32", "u8", "i8", "u16", "i16", "isize", "u128", "i128"];
 
 impl Tracer<'_> {
     /// Spells a value in a template, by value.
@@ -39,6 +41,31 @@ impl Tracer<'_> {
         })
     }
 
+    /// The value where the user's code says of which type it is: a number without a suffix is of that type.
+    pub(super) fn of_written_type(&mut self, value: Val, ty: &Ty) -> Val {
+        let Ty::Rust(name) = ty else { return value };
+        let is_float = matches!(name.as_str(), "f64" | "f32");
+        if !is_untyped(&value.ty()) || !(is_float || INTEGERS.contains(&name.as_str())) {
+            return value;
+        }
+        match value {
+            Val::Lit(Arg::Float(number), _) if is_float => Val::Lit(Arg::Float(rounded(number, name)), ty.clone()),
+            Val::Lit(arg @ Arg::Int(_), _) if !is_float => Val::Lit(arg, ty.clone()),
+            Val::Node(id, _, form) => {
+                let node = self.graph.node_mut(id);
+                if let Op::Rust(code) = &mut node.op
+                    && code.opaque.is_none()
+                    && !code.fallible
+                {
+                    code.template = format!("{{ let typed: {name} = {}; typed }}", code.template);
+                    node.ty = self.index.ir_type(ty);
+                }
+                Val::Node(id, ty.clone(), form)
+            }
+            other => other,
+        }
+    }
+
     /// A list that the function hands over, as its type asks for it.
     pub(super) fn result_list(&mut self, items: &[Val], ty: Option<&syn::Type>, span: Span) -> Result<Arg> {
         let (open, is_known) = match ty {
@@ -66,11 +93,36 @@ impl Tracer<'_> {
     }
 }
 
+/// A float with the suffix of its type, where that is known.
+fn spell_float(number: f64, ty: &Ty) -> String {
+    match ty {
+        Ty::Rust(suffix) if suffix == "f32" => {
+            #[allow(clippy::cast_possible_truncation, reason = "a literal of that type was rounded when it was read")]
+            let single = number as f32;
+            format!("{single:?}_f32")
+        }
+        Ty::Rust(suffix) if suffix == "f64" => format!("{number:?}_f64"),
+        _ => format!("{number:?}"),
+    }
+}
+
+/// Is it the type of a literal without a suffix, which the code around it decides?
+pub(super) fn is_untyped(ty: &Ty) -> bool {
+    matches!(ty, Ty::Rust(name) if name == "integer" || name == "float")
+}
+
+/// The float that Rust reads in a literal of that type.
+pub(super) fn rounded(number: f64, ty: &str) -> f64 {
+    #[allow(clippy::cast_possible_truncation, reason = "it is what rustc does with the literal")]
+    let single = number as f32;
+    if ty == "f32" { f64::from(single) } else { number }
+}
+
 /// A literal as Rust source.
 pub(super) fn spell_literal(arg: &Arg, ty: &Ty) -> Option<String> {
     Some(match arg {
         Arg::Int(number) => match ty {
-            Ty::Rust(suffix) if matches!(suffix.as_str(), "usize" | "i64" | "i32" | "u64") => {
+            Ty::Rust(suffix) if INTEGERS.contains(&suffix.as_str()) => {
                 if *number < 0 {
                     format!("({number}{suffix})")
                 } else {
@@ -80,8 +132,10 @@ pub(super) fn spell_literal(arg: &Arg, ty: &Ty) -> Option<String> {
             _ if *number < 0 => format!("({number})"),
             _ => number.to_string(),
         },
-        Arg::Float(number) if *number < 0.0 => format!("({number:?})"),
-        Arg::Float(number) => format!("{number:?}"),
+        Arg::Float(number) => {
+            let text = spell_float(*number, ty);
+            if number.is_sign_negative() { format!("({text})") } else { text }
+        }
         Arg::Bool(value) => value.to_string(),
         Arg::Str(text) => format!("{text:?}"),
         Arg::None => "None".to_owned(),

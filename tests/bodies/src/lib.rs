@@ -29,6 +29,7 @@ pub mod generics;
 pub mod helpers;
 pub mod in_place;
 pub mod limits;
+pub mod literals;
 pub mod loops;
 pub mod models;
 pub mod names;

@@ -1,0 +1,72 @@
+//! Numbers of the user's in carried Rust text: of the same type and value there.
+#![allow(clippy::expect_used, clippy::needless_pass_by_value, reason = "an expectation is handed over")]
+
+use std::fmt::Write as _;
+
+use expect_test::{Expect, expect};
+use fx_front::{diag::Diagnostics, scan, trace};
+
+/// Traces the first `#[traceable]` entry of a source.
+fn check(source: &str, expected: Expect) {
+    let diags = Diagnostics::new();
+    let index = scan::text(source, &diags);
+    let item = index.fns.iter().position(|function| function.key.is_some()).expect("an entry");
+    let traced = trace::item(&index, item, &diags);
+    let mut text = traced.graph.to_string();
+    for diag in diags.into_sorted() {
+        let _ = writeln!(text, "{diag}");
+    }
+    if let Err(faults) = traced.graph.lint() {
+        let _ = writeln!(text, "{faults:?}");
+    }
+    expected.assert_eq(&text);
+}
+
+#[test]
+fn a_number_keeps_its_type() {
+    check(
+        r"
+use fx_runtime::{traceable, Tensor};
+
+#[traceable]
+pub fn f(xs: &Tensor, s: f64) -> Tensor {
+    let base: f64 = 10000.0;
+    let product: f64 = 2.0 * 3.0;
+    let k = 10f64;
+    let logs = 10000f64.ln() + 10000.0_f64.ln() + base.ln() + product.sqrt();
+    let rest = 1f64 / s.sqrt() + 2f64.powi(-1) + k * s + 0.5 * s;
+    let single = 1e-5f32.sqrt();
+    xs * logs + rest + single as f64 + (0.1f32 as f64) + 0.1 + 10f64
+}
+",
+        expect![[r#"
+            graph f(xs: tensor, s: rust<f64>) {
+              %product = rust["{ let typed: f64 = (2.0 * 3.0); typed }"]() : rust<f64>  @ src/lib.rs:7 as number
+              %ln = rust["10000.0_f64.ln()"]() : rust<f64>  @ src/lib.rs:9 as ln
+              %ln_1 = rust["10000.0_f64.ln()"]() : rust<f64>  @ src/lib.rs:9 as ln
+              %number_1 = rust["($0 + $1)"](%ln, %ln_1) : rust<f64>  @ src/lib.rs:9 as number
+              %ln_2 = rust["10000.0_f64.ln()"]() : rust<f64>  @ src/lib.rs:9 as ln
+              %number_2 = rust["($0 + $1)"](%number_1, %ln_2) : rust<f64>  @ src/lib.rs:9 as number
+              %sqrt = rust["$0.sqrt()"](%product) : rust<f64>  @ src/lib.rs:9 as sqrt
+              %logs = rust["($0 + $1)"](%number_2, %sqrt) : rust<f64>  @ src/lib.rs:9 as number
+              %sqrt_1 = rust["$0.sqrt()"](s) : rust<f64>  @ src/lib.rs:10 as sqrt
+              %number_4 = rust["(1.0_f64 / $0)"](%sqrt_1) : rust<f64>  @ src/lib.rs:10 as number
+              %powi = rust["2.0_f64.powi((-1))"]() : rust<f64>  @ src/lib.rs:10 as powi
+              %number_5 = rust["($0 + $1)"](%number_4, %powi) : rust<f64>  @ src/lib.rs:10 as number
+              %number_6 = rust["(10.0_f64 * $0)"](s) : rust<f64>  @ src/lib.rs:10 as number
+              %number_7 = rust["($0 + $1)"](%number_5, %number_6) : rust<f64>  @ src/lib.rs:10 as number
+              %number_8 = rust["(0.5 * $0)"](s) : rust<f64>  @ src/lib.rs:10 as number
+              %rest = rust["($0 + $1)"](%number_7, %number_8) : rust<f64>  @ src/lib.rs:10 as number
+              %single = rust["1e-5_f32.sqrt()"]() : rust<f32>  @ src/lib.rs:11 as sqrt
+              %mul = mul.Scalar(xs, %logs) : tensor  @ src/lib.rs:12 as mul
+              %add = add.Scalar(%mul, %rest) : tensor  @ src/lib.rs:12 as add
+              %cast = rust["($0 as f64)"](%single) : rust<f64>  @ src/lib.rs:12 as cast
+              %add_1 = add.Scalar(%add, %cast) : tensor  @ src/lib.rs:12 as add
+              %cast_1 = rust["(0.1_f32 as f64)"]() : rust<f64>  @ src/lib.rs:12 as cast
+              %add_2 = add.Scalar(%add_1, %cast_1) : tensor  @ src/lib.rs:12 as add
+              %add_3 = add.Scalar(%add_2, 0.1) : tensor  @ src/lib.rs:12 as add
+              %add_4 = add.Scalar(%add_3, 10.0) : tensor  @ src/lib.rs:12 as add
+              yield %add_4  @ src/lib.rs:13 as output
+            }"#]],
+    );
+}
