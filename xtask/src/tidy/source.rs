@@ -145,15 +145,15 @@ mod tests {
 
     #[test]
     fn lengths() {
-        let body = "    g();\n".repeat(90);
+        let body = "    g();\n".repeat(FUNCTION_LINES);
         found(
             "a/src/b.rs",
             &format!("//! A.\nimpl S {{\nfn long() {{\n{body}}}\n}}\n"),
-            &["b.rs:3: `long` has 92 lines"],
+            &["b.rs:3: `long` has 62 lines, more than 60"],
         );
-        let many = "fn f() {}\n".repeat(449);
+        let many = "fn f() {}\n".repeat(FILE_LINES - 1);
         found("a/src/b.rs", &format!("//! A.\n{many}"), &[]);
-        found("a/src/b.rs", &format!("//! A.\n{many}fn g() {{}}\n"), &["451 lines of production code"]);
+        found("a/src/b.rs", &format!("//! A.\n{many}fn g() {{}}\n"), &["351 lines of production code, more than 350"]);
         found("a/src/b.rs", &format!("//! A.\n// tidy: table\n{many}fn g() {{}}\n"), &[]);
         found("a/src/b.rs", &format!("//! A.\n{many}#[cfg(test)]\nmod tests {{\n fn f() {{}}\n}}\n"), &[]);
         found("a/src/tests.rs", &format!("//! A.\n{many}{many}"), &[]);
