@@ -126,7 +126,7 @@ fn unsafe_lines(tokens: TokenStream, lines: &mut Vec<usize>) {
 
 #[cfg(test)]
 mod tests {
-    use super::check;
+    use super::{FILE_LINES, FUNCTION_LINES, check};
 
     #[track_caller]
     fn found(name: &str, text: &str, expected: &[&str]) {
