@@ -24,7 +24,8 @@ const STEPS: &[(&str, Step)] = &[
     ("test", |workspace, libtorch| run_command(&mut workspace.cargo(libtorch, &["test", "--workspace"]))),
     ("doc", |workspace, libtorch| {
         let mut doc = workspace.cargo(libtorch, &["doc", "--workspace", "--no-deps"]);
-        run_command(doc.env("RUSTDOCFLAGS", "-D warnings"))
+        // Links to private items are for those who read the documentation of the source itself.
+        run_command(doc.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links"))
     }),
 ];
 

@@ -1,4 +1,4 @@
-//! What PyTorch computes for the weights and the input of [`weights`](crate::weights), and how far another result is
+//! What PyTorch computes for the weights and the input of [`crate::weights`], and how far another result is
 //! from it.
 //!
 //! The expected output is part of the binary; `reference/README.md` says how PyTorch made it.
