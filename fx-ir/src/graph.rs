@@ -159,7 +159,7 @@ impl Graph {
     }
 
     /// The region and those around it, innermost first.
-    pub(crate) fn scopes(&self, region: RegionId) -> impl Iterator<Item = RegionId> + '_ {
+    pub fn scopes(&self, region: RegionId) -> impl Iterator<Item = RegionId> + '_ {
         let outer = |region: &RegionId| self.owner_of(*region).and_then(|owner| self.scope_of(owner));
         std::iter::successors(Some(region), outer).take(self.regions.len())
     }

@@ -20,7 +20,7 @@ use crate::library;
 use crate::pass::{Pass, PassContext};
 use crate::passes::{
     CommonSubexpressions, DeadCode, FoldBatchNorm, FoldLeadingNorm, FoldScale, FuseEpilogue, LayoutSafe, LowerModules,
-    MergeLinears, PackKernels, RemoveIdentity,
+    MergeLinears, PackKernels, RemoveIdentity, SinkIntoArms,
 };
 use crate::rewrite::{Outcome, WhyNot};
 
@@ -58,6 +58,7 @@ impl Pipeline {
             .fold(clean, Pipeline::then_boxed)
             .then(LowerModules)
             .then(CommonSubexpressions)
+            .then(SinkIntoArms)
             .then(FoldBatchNorm)
             .then(FoldScale)
             .then(MergeLinears)

@@ -283,8 +283,14 @@ fn a_convolution_that_is_called_twice_keeps_its_batch_norm() {
 fn a_convolution_that_others_read_keeps_its_batch_norm() {
     let skip = "let ys = self.conv.forward(xs); self.bn.forward(&ys) + ys";
     assert_eq!(kernels_and_norms(&frozen(&small(skip))), (1, 1));
+}
+
+#[test]
+fn each_arm_has_the_layer_that_it_finishes() {
     let inside = "let ys = self.conv.forward(xs); if self.deep { self.bn.forward(&ys) } else { ys }";
-    assert_eq!(kernels_and_norms(&frozen(&small(inside))), (1, 1));
+    assert_eq!(kernels_and_norms(&frozen(&small(inside))), (2, 0));
+    let by_input = "let ys = self.conv.forward(xs); if xs.dim() == 4 { self.bn.forward(&ys) } else { ys }";
+    assert_eq!(kernels_and_norms(&frozen(&small(by_input))), (1, 1));
 }
 
 #[test]

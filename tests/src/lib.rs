@@ -3,6 +3,7 @@
 //! The build script traces them all; each stands for something that a frozen model can get wrong.
 #![allow(clippy::cast_possible_wrap, reason = "tch wants i64, and no model has 2^63 layers")]
 
+pub mod arms;
 pub mod constant;
 pub mod convolutions;
 pub mod dense;

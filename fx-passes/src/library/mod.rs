@@ -25,6 +25,7 @@ pub use norm::Norms;
 pub use table::table;
 
 use crate::pass::Pass;
+use crate::passes::SinkIntoArms;
 
 /// The library's passes in the order in which they run.
 pub fn passes() -> Vec<Box<dyn Pass>> {
@@ -32,6 +33,7 @@ pub fn passes() -> Vec<Box<dyn Pass>> {
         Box::new(Arithmetic),
         Box::new(Layout),
         Box::new(Joins),
+        Box::new(SinkIntoArms),
         Box::new(Activations),
         Box::new(Norms),
         Box::new(Attention),

@@ -76,7 +76,7 @@ impl Scales {
             Arg::None => Arg::None,
             _ => Arg::Node(make(Op::TupleGet(1), vec![Arg::Node(scaled)], "bias", optional)),
         };
-        self.sharers.moved(graph, layer.weight, weight);
+        self.sharers.moved(graph, weight);
         Contraction { weight, bias, ..layer }.become_node(graph, id, origin);
         // Its one reader was the product.
         let _ = graph.erase_node(input);
@@ -99,7 +99,7 @@ impl Scales {
         let op = Op::Rust(Code::fallible(call));
         let weight = graph.insert_before(id, op, holes.0, &name, Type::TENSOR, origin.clone());
         self.times.learn(weight);
-        self.sharers.moved(graph, layer.weight, weight);
+        self.sharers.moved(graph, weight);
         Contraction { input: Arg::Node(input), weight, ..layer }.become_node(graph, id, origin);
         let _ = graph.erase_node(product);
         true

@@ -51,7 +51,7 @@ struct Fuse {
 }
 
 /// An activation: named in the runtime's words, or read from a layer at freeze time.
-enum Act {
+pub(super) enum Act {
     Known(String),
     Layer(NodeId, &'static str),
 }
@@ -118,7 +118,7 @@ fn finish(graph: &mut Graph, id: NodeId, layer: NodeId, contraction: Contraction
 }
 
 /// What an activation is applied to, and which it is.
-fn act_of(node: &Node) -> Option<(NodeId, Act)> {
+pub(super) fn act_of(node: &Node) -> Option<(NodeId, Act)> {
     match &node.op {
         Op::CallModule(kind) => {
             let template = match kind.0.as_str() {

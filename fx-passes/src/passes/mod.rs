@@ -22,6 +22,7 @@ mod name;
 mod norm;
 mod pack_kernels;
 mod remove_identity;
+mod sink_into_arms;
 #[cfg(test)]
 mod testing;
 
@@ -37,3 +38,4 @@ pub use merge_linears::MergeLinears;
 pub use name::layer_name;
 pub use pack_kernels::PackKernels;
 pub use remove_identity::RemoveIdentity;
+pub use sink_into_arms::SinkIntoArms;

@@ -11,7 +11,7 @@ use crate::passes::facts::{Effects, Rank, Ranks, chain};
 type Path = (NodeId, Vec<String>);
 
 /// The facts of one graph during one run of a pass.
-pub(super) struct Facts {
+pub(crate) struct Facts {
     bindings: Bindings,
     effects: Effects,
     ranks: Ranks,
@@ -27,7 +27,7 @@ struct Made {
 }
 
 impl Facts {
-    pub(super) fn of(graph: &Graph, cx: &PassContext) -> Facts {
+    pub(crate) fn of(graph: &Graph, cx: &PassContext) -> Facts {
         let mut facts = Facts {
             bindings: Bindings::of(graph, cx.has_model),
             effects: Effects::of(graph),
@@ -42,7 +42,7 @@ impl Facts {
     }
 
     /// When the value is known.
-    pub(super) fn time(&self, arg: &Arg) -> Binding {
+    pub(crate) fn time(&self, arg: &Arg) -> Binding {
         let mut nodes = Vec::new();
         arg.collect_nodes(&mut nodes);
         let time = |id: NodeId| self.made.get(&id).map_or_else(|| self.bindings.get(id), |made| made.time);
@@ -50,7 +50,7 @@ impl Facts {
     }
 
     /// Between which two writes the node runs.
-    pub(super) fn epoch(&self, id: NodeId) -> Option<u32> {
+    pub(crate) fn epoch(&self, id: NodeId) -> Option<u32> {
         self.made.get(&id).map_or_else(|| self.effects.epoch(id), |made| made.epoch)
     }
 
@@ -80,7 +80,7 @@ impl Facts {
     }
 
     /// A rule made this node, to stand where `place` stands.
-    pub(super) fn learn(&mut self, graph: &Graph, id: NodeId, place: NodeId) {
+    pub(crate) fn learn(&mut self, graph: &Graph, id: NodeId, place: NodeId) {
         let time = graph.node(id).inputs().map(|input| self.time(&Arg::Node(input))).max().unwrap_or(Binding::Build);
         let made = Made { time, epoch: self.epoch(place) };
         self.made.insert(id, made);

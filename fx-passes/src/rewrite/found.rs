@@ -24,6 +24,8 @@ pub(super) struct Bound {
     pub(super) fields: Vec<NodeId>,
     /// The node in which a capture of a layer is called.
     pub(super) calls: Vec<(usize, NodeId)>,
+    /// Was the control flow passed that is [looked through](super::Through)?
+    pub(super) is_through: bool,
 }
 
 /// What one capture is bound to, as guards see it.

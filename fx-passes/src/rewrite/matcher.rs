@@ -6,6 +6,7 @@
 
 mod borders;
 mod canonical;
+mod through;
 
 use std::borrow::Cow;
 
@@ -15,11 +16,12 @@ use self::canonical::{default_of, is_that_literal, param_name, position_of, same
 use super::facts::Facts;
 use super::found::Bound;
 use super::mismatch::Mismatch;
-use super::{Found, Kind, Operator, Param, Rule, Term};
+use super::{Kind, Operator, Param, Rule, Term};
 use crate::passes::facts::chain;
 
 pub(crate) use self::borders::is_quiet;
 pub(super) use self::canonical::op_of;
+pub(crate) use self::through::Through;
 
 type Goal<'g> = (&'static Term, Cow<'g, Arg>);
 
@@ -29,6 +31,8 @@ pub(super) struct Matcher<'g> {
     facts: &'g Facts,
     rule: &'static Rule,
     region: Option<RegionId>,
+    /// The arm that is looked into from outside.
+    through: Option<Through>,
     bound: Bound,
     /// The failure that got farthest, and how far that was.
     failure: Option<(usize, Mismatch)>,
@@ -37,7 +41,7 @@ pub(super) struct Matcher<'g> {
 impl<'g> Matcher<'g> {
     pub(super) fn new(graph: &'g Graph, facts: &'g Facts, rule: &'static Rule) -> Matcher<'g> {
         let bound = Bound { slots: vec![None; rule.captures.len()], ..Bound::default() };
-        Matcher { graph, facts, rule, region: None, bound, failure: None }
+        Matcher { graph, facts, rule, region: None, through: None, bound, failure: None }
     }
 
     /// Finds the pattern with `root` as its first output; yields what was bound and the outputs.
@@ -52,10 +56,7 @@ impl<'g> Matcher<'g> {
             return Err(self.failure.map_or(Mismatch::Empty, |(_, failure)| failure));
         }
         self.check_borders(&outputs)?;
-        let found = Found { graph: self.graph, facts: self.facts, rule: self.rule, bound: &self.bound };
-        if let Some(guard) = self.rule.guards.iter().find(|guard| !(guard.holds)(&found)) {
-            return Err(Mismatch::Guard(guard.text));
-        }
+        self.check_guards()?;
         Ok((self.bound, outputs))
     }
 
@@ -137,16 +138,16 @@ impl<'g> Matcher<'g> {
 
     /// The node of an argument, if it is one that the replacement may take the place of.
     fn inner(&mut self, arg: &Arg, wanted: &'static str) -> Option<(NodeId, &'g Node)> {
-        let Some(id) = arg.node() else {
+        let Some(id) = self.looked_through(arg) else {
             self.fail(Mismatch::NotAnOp { wanted, found: arg.clone() });
             return None;
         };
-        let node = self.graph.node(id);
-        if self.graph.scope_of(id) != self.region {
+        let scope = self.graph.scope_of(id);
+        if scope != self.region && scope != self.through.map(|through| through.arm) {
             self.fail(Mismatch::Region(id));
             return None;
         }
-        Some((id, node))
+        Some((id, self.graph.node(id)))
     }
 
     fn call(&mut self, wanted: &'static str, params: &'static [Param], arg: &Arg) -> Option<Vec<Vec<Goal<'g>>>> {

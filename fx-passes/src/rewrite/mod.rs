@@ -24,7 +24,8 @@ mod rule;
 mod rule_set;
 
 pub(crate) use dtype::is_float;
-pub(crate) use matcher::is_quiet;
+pub(crate) use facts::Facts;
+pub(crate) use matcher::{Through, is_quiet};
 
 pub use argument::{Argument, IntoArgument};
 pub use found::{Found, Value};

@@ -12,7 +12,7 @@ use fx_ir::{Arg, Graph, NodeId, Op};
 
 use super::apply::apply;
 use super::facts::Facts;
-use super::matcher::{Matcher, op_of};
+use super::matcher::{Matcher, Through, op_of};
 use super::rule::Head;
 use super::{Rule, WhyNot};
 use crate::pass::{Changed, PassContext};
@@ -97,6 +97,12 @@ impl RuleSet {
             }
         }
         outcome
+    }
+
+    /// The nodes in the region of `root` that have to move into the arms for a rule to apply there, if one would.
+    pub(crate) fn through(&self, graph: &Graph, facts: &Facts, root: NodeId, through: Through) -> Option<Vec<NodeId>> {
+        let rules = self.index().rules_at(graph, root).iter().map(|&at| &self.rules[at]);
+        rules.into_iter().find_map(|rule| Matcher::new(graph, facts, rule).find_through(root, through))
     }
 
     /// Why the rule of that name does not apply at a node; `None` if it does, or if there is no such rule.

@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test that fails may do so by panicking")]
 #![allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots so")]
 
+mod arms;
 mod bad_input;
 mod determinism;
 mod differential;

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::path::Path;
 
 use fx_runtime::{Device, Error, Freeze, Kind, Module, Tensor, nn};
-use fx_tests::{constant, convolutions, dense, effects, folding, leading, merging, residual, rules};
+use fx_tests::{arms, constant, convolutions, dense, effects, folding, leading, merging, residual, rules};
 
 use crate::values;
 
@@ -69,6 +69,8 @@ macro_rules! subjects {
 subjects! {
     residual::Residual => ResidualFrozen: forward_t, try_forward_t(false);
     residual::Numbered => NumberedFrozen: forward, try_forward();
+    arms::Shortcut => ShortcutFrozen: forward, try_forward();
+    arms::Projected => ProjectedFrozen: forward, try_forward();
     convolutions::Depthwise => DepthwiseFrozen: forward, try_forward();
     convolutions::Dilated => DilatedFrozen: forward, try_forward();
     convolutions::Decoder => DecoderFrozen: forward, try_forward();

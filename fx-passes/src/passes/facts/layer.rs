@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use fx_ir::{Arg, Graph, NodeId, Op, OpId, Origin, Type};
+use fx_ir::{Arg, Graph, NodeId, Op, OpId, Origin, RegionId, Type};
 
 use super::Times;
 
@@ -71,18 +71,40 @@ impl Contraction {
     }
 }
 
-/// How many convolutions and linear layers read each weight: a layer that is called twice reads it twice.
-pub(crate) struct Sharers(HashMap<(NodeId, Vec<String>), usize>);
+/// How many convolutions and linear layers read each weight on one way through the graph: a layer that is called twice
+/// reads it twice, one that is called in each arm of an `if` reads it once.
+pub(crate) struct Sharers(HashMap<Weight, usize>);
+
+/// A weight by the fields that lead to it.
+type Weight = (NodeId, Vec<String>);
 
 impl Sharers {
     pub(crate) fn of(graph: &Graph) -> Sharers {
         let mut counts = HashMap::new();
-        for id in graph.nodes() {
+        Self::count(graph, graph.body(), &mut counts);
+        Sharers(counts)
+    }
+
+    fn count(graph: &Graph, region: RegionId, counts: &mut HashMap<Weight, usize>) {
+        for &id in &graph.region(region).nodes {
             if let Some(layer) = Contraction::read(graph, id) {
                 *counts.entry(chain(graph, layer.weight)).or_insert(0) += 1;
             }
+            let node = graph.node(id);
+            let are_arms = matches!(node.op, Op::If | Op::Match(_));
+            let mut most: HashMap<Weight, usize> = HashMap::new();
+            for &inner in &node.regions {
+                let mut inside = HashMap::new();
+                Self::count(graph, inner, &mut inside);
+                for (weight, count) in inside {
+                    let sum = most.entry(weight).or_insert(0);
+                    *sum = if are_arms { count.max(*sum) } else { count + *sum };
+                }
+            }
+            for (weight, count) in most {
+                *counts.entry(weight).or_insert(0) += count;
+            }
         }
-        Sharers(counts)
     }
 
     /// Does one layer alone read the weight?
@@ -90,9 +112,8 @@ impl Sharers {
         self.0.get(&chain(graph, weight)) == Some(&1)
     }
 
-    /// The layer that alone read `weight` reads `made` instead.
-    pub(crate) fn moved(&mut self, graph: &Graph, weight: NodeId, made: NodeId) {
-        self.0.remove(&chain(graph, weight));
+    /// A layer that alone read its weight on the way through the graph reads `made` instead.
+    pub(crate) fn moved(&mut self, graph: &Graph, made: NodeId) {
         self.0.insert(chain(graph, made), 1);
     }
 }

@@ -5,7 +5,7 @@ use fx_ir::{Arg, Effect, Graph, Node, NodeId, Op, OpId};
 use super::Matcher;
 use super::canonical::{first_param, position_of};
 use crate::rewrite::mismatch::Mismatch;
-use crate::rewrite::{Rule, Template};
+use crate::rewrite::{Found, Rule, Template};
 
 impl Matcher<'_> {
     /// Nothing inside is read from outside, nothing is written in between, and every output is still unread where the
@@ -40,6 +40,15 @@ impl Matcher<'_> {
             self.check_outputs(outputs)?;
         }
         Ok(())
+    }
+
+    /// Every condition beside the pattern holds.
+    pub(super) fn check_guards(&self) -> Result<(), Mismatch> {
+        let found = Found { graph: self.graph, facts: self.facts, rule: self.rule, bound: &self.bound };
+        match self.rule.guards.iter().find(|guard| !(guard.holds)(&found)) {
+            Some(guard) => Err(Mismatch::Guard(guard.text)),
+            None => Ok(()),
+        }
     }
 
     /// The nodes that captures are bound to.

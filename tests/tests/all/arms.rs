@@ -1,0 +1,49 @@
+//! What stands around an `if` or a `match` is fused in its arms, whichever arm the live model takes.
+
+use fx_runtime::{Device, Kind, nn};
+use fx_tests::arms::{Projected, Shortcut};
+
+use crate::folding::{agrees, compare};
+use crate::subject::Subject;
+use crate::values;
+
+/// The generated forward of a model.
+macro_rules! forward {
+    ($model:literal) => {
+        include_str!(concat!(env!("OUT_DIR"), "/fx/", $model, ".rs")).split("fn try_forward").nth(1).unwrap_or_default()
+    };
+}
+
+/// A model that `new` makes, frozen, against the same in f64.
+fn agrees_with<S: Subject>(new: impl Fn(&nn::Path) -> S, shape: &[i64]) {
+    let made = |kind: Kind| {
+        let mut vs = nn::VarStore::new(Device::Cpu);
+        let model = {
+            let _alone = values::chance();
+            new(&vs.root())
+        };
+        values::fill(&model);
+        vs.set_kind(kind);
+        model
+    };
+    compare(&made(Kind::Float), &made(Kind::Double), shape);
+}
+
+#[test]
+fn a_residual_under_a_flag() {
+    let forward = forward!("Shortcut");
+    let fused = forward.contains("run_add(") && !forward.contains("f_add(") && !forward.contains("f_relu(");
+    assert!(fused, "{forward}");
+    agrees::<Shortcut>(&[2, 4, 5, 6]);
+    agrees_with(|p| Shortcut::with(p, false), &[2, 4, 5, 6]);
+}
+
+#[test]
+fn a_layer_that_may_be_missing() {
+    let forward = forward!("Projected");
+    let (layer, none) = forward.split_once("Choice::None").unwrap_or_default();
+    assert!(layer.contains("run_add(") && !layer.contains("f_add(") && !layer.contains("f_silu("), "{forward}");
+    assert!(none.contains("f_add(") && none.contains("f_silu("), "{forward}");
+    agrees::<Projected>(&[2, 4, 5, 6]);
+    agrees_with(|p| Projected::with(p, false), &[2, 4, 5, 6]);
+}
