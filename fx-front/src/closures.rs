@@ -292,7 +292,8 @@ impl Lowering<'_> {
             module: site.module.clone(),
             fields: fields.collect(),
             is_module: true,
-            is_generic: false,
+            generics: syn::Generics::default(),
+            instance: None,
         });
         let id = self.index.structs.len() - 1;
         let module = self.index.modules.entry(site.module.clone()).or_default();
@@ -315,6 +316,8 @@ impl Lowering<'_> {
             key: self.index.fns[site.root].key.clone().filter(|_| is_forward),
             is_visible: true,
             is_derived: true,
+            generics: syn::Generics::default(),
+            instances: Vec::new(),
         };
         self.index.fns.push(function);
         self.index.fns.len() - 1

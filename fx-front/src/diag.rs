@@ -81,7 +81,7 @@ codes! {
     WrongArity = "FX0007",
     /// Code that is not understood, where `strict` forbids it.
     Opaque = "FX0008",
-    /// The receiver of the entry is not `&self`.
+    /// The entry does not take the model by reference.
     Receiver = "FX0009",
     /// `#[derive(Module)]` stands on an item that is no struct.
     NotAStruct = "FX0010",

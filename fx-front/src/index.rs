@@ -73,8 +73,19 @@ pub struct Struct {
     pub fields: Vec<Field>,
     /// Does it derive `Module`, so that its fields can be read from elsewhere in the crate?
     pub is_module: bool,
-    /// Has it type parameters?
-    pub is_generic: bool,
+    /// Its parameters, as far as nothing is put in for them.
+    pub generics: syn::Generics,
+    /// What is put in for the parameters of which generic struct, where it is an instance of one.
+    pub instance: Option<Instance>,
+}
+
+/// A generic struct with what is put in for its parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instance {
+    /// The position of the generic struct in [`Index::structs`].
+    pub of: usize,
+    /// What is put in, by full paths.
+    pub args: Vec<String>,
 }
 
 /// A field of a struct.
@@ -99,6 +110,10 @@ pub struct Function {
     pub file: String,
     /// The type of its impl, as written; `None` for a free function.
     pub owner: Option<syn::Type>,
+    /// The parameters of its impl.
+    pub generics: syn::Generics,
+    /// Where it is one of a generic impl: its form for each instance of the type, by position in [`Index::fns`].
+    pub instances: Vec<usize>,
     /// The trait of its impl.
     pub of_trait: Option<String>,
     /// Its signature.
@@ -113,7 +128,7 @@ pub struct Function {
     pub key: Option<crate::key::Key>,
     /// Can code in another module of the crate name it?
     pub is_visible: bool,
-    /// Was it written for a function that builds a model out of closures, rather than by the user?
+    /// Was it written for a function that builds a model out of closures, or for an instance, rather than by the user?
     pub is_derived: bool,
 }
 
@@ -134,8 +149,7 @@ impl Index {
 
     /// The struct of that full path.
     pub fn struct_at(&self, path: &str) -> Option<usize> {
-        let (module, name) = path.rsplit_once("::")?;
-        self.structs.iter().position(|item| item.name == name && item.module == module)
+        self.structs.iter().position(|item| item.path() == path && !item.is_generic())
     }
 
     /// The field of that name.

@@ -15,6 +15,7 @@ use crate::{
     cfg, closures,
     diag::{Code, Diagnostic, Diagnostics, Severity},
     index::{Field, Function, Index, Module, Name, Struct},
+    instances,
     key::Key,
 };
 
@@ -28,6 +29,7 @@ pub fn krate(root: &Path, entries: &[PathBuf], diags: &Diagnostics) -> Index {
         scan.file(&file, &folder, "crate");
     }
     scan.provided();
+    instances::add(&mut scan.index);
     closures::lower(&mut scan.index, diags);
     scan.index
 }
@@ -37,6 +39,7 @@ pub fn text(source: &str, diags: &Diagnostics) -> Index {
     let mut scan = Scan { root: Path::new(""), index: Index::default(), diags, defaults: Vec::new() };
     scan.source(source, "src/lib.rs", Path::new("src"), "crate");
     scan.provided();
+    instances::add(&mut scan.index);
     closures::lower(&mut scan.index, diags);
     scan.index
 }
@@ -123,6 +126,7 @@ impl Scan<'_> {
         let mut seen: Vec<(String, String, String)> = Vec::new();
         for id in 0..self.index.fns.len() {
             let (module, file) = (self.index.fns[id].module.clone(), self.index.fns[id].file.clone());
+            let generics = self.index.fns[id].generics.clone();
             let (Some(name), Some(owner)) = (self.index.fns[id].of_trait.clone(), self.index.fns[id].owner.clone())
             else {
                 continue;
@@ -161,6 +165,8 @@ impl Scan<'_> {
                     key: None,
                     is_visible: true,
                     is_derived: false,
+                    generics: generics.clone(),
+                    instances: Vec::new(),
                 })
                 .collect();
             self.index.fns.extend(provided);
@@ -231,7 +237,8 @@ impl Scan<'_> {
             module: module.to_owned(),
             fields: fields.collect(),
             is_module: derives_module(&item.attrs, &|name| self.renamed(name, module)),
-            is_generic: item.generics.type_params().next().is_some(),
+            generics: item.generics.clone(),
+            instance: None,
         });
         self.declare(module, &item.ident, &item.vis, Name::Struct(self.index.structs.len() - 1));
     }
@@ -261,6 +268,8 @@ impl Scan<'_> {
                 key: is_entry.then(|| Key::of_method(&item.self_ty, &method.sig, &method.block)),
                 is_visible: of_trait.is_some() || !matches!(method.vis, syn::Visibility::Inherited),
                 is_derived: false,
+                generics: item.generics.clone(),
+                instances: Vec::new(),
             });
         }
     }
@@ -281,6 +290,8 @@ impl Scan<'_> {
             traceable: options,
             is_visible: !matches!(item.vis, syn::Visibility::Inherited),
             is_derived: false,
+            generics: syn::Generics::default(),
+            instances: Vec::new(),
         });
         self.declare(module, &item.sig.ident, &item.vis, Name::Fn(self.index.fns.len() - 1));
     }

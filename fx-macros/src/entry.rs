@@ -1,9 +1,9 @@
 //! What a `#[traceable]` item has to look like, as far as its tokens alone can tell.
 
-use fx_front::{attrs::TraceableOptions, closures::returns_module, diag::Code, key::Key};
+use fx_front::{attrs::TraceableOptions, diag::Code, key::Key};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
-use syn::{FnArg, ImplItem, Item, ItemImpl, Receiver, Signature, Type};
+use syn::{FnArg, ImplItem, Item, ItemImpl, Signature};
 
 use crate::report::Faults;
 
@@ -35,9 +35,6 @@ impl<'a> Entry<'a> {
                 return None;
             }
         };
-        if !matches!(item, Item::Fn(_)) || !returns_module(entry.sig) {
-            check_signature(entry.sig, faults);
-        }
         check_specialized(entry.sig, options, faults);
         Some(entry)
     }
@@ -48,8 +45,6 @@ fn of_impl<'a>(item: &'a ItemImpl, options: &TraceableOptions, faults: &mut Faul
         no_entry(item, options, faults);
         return None;
     };
-    check_receiver(&entry.sig, faults);
-    check_generics(item, faults);
     let key = Key::of_method(&item.self_ty, &entry.sig, &entry.block);
     Some(Entry { key, sig: &entry.sig, block: &entry.block })
 }
@@ -69,65 +64,6 @@ fn no_entry(item: &ItemImpl, options: &TraceableOptions, faults: &mut Faults) {
         has => format!("it holds {}; name the one to trace: `#[traceable(entry = \"..\")]`", has.join(", ")),
     };
     faults.push(Code::NoEntry, at, &format!("the impl has no function {wanted}"), &help);
-}
-
-fn check_receiver(sig: &Signature, faults: &mut Faults) {
-    let name = &sig.ident;
-    let help = "make it `&self`";
-    match sig.receiver() {
-        Some(receiver) if is_shared(receiver) => {}
-        Some(receiver) if receiver.mutability.is_some() && receiver.reference.is_some() => {
-            let message = format!("`{name}` takes `&mut self`, and state is not supported yet");
-            faults.push(Code::Receiver, receiver, &message, "make it `&self`, and hand the state in and out");
-        }
-        Some(receiver) => {
-            faults.push(Code::Receiver, receiver, &format!("`{name}` does not take the model by `&self`"), help);
-        }
-        None => faults.push(Code::Receiver, name, &format!("`{name}` has no receiver"), help),
-    }
-}
-
-/// A frozen type is one type, with kernels for the layers that it has.
-fn check_generics(item: &ItemImpl, faults: &mut Faults) {
-    let declared = item.generics.params.iter().find(|param| !matches!(param, syn::GenericParam::Lifetime(_)));
-    let given = match &*item.self_ty {
-        Type::Path(path) => path.path.segments.last().and_then(|last| match &last.arguments {
-            syn::PathArguments::AngleBracketed(given) => {
-                given.args.iter().find(|arg| !matches!(arg, syn::GenericArgument::Lifetime(_)))
-            }
-            _ => None,
-        }),
-        _ => None,
-    };
-    let Some(tokens) = declared.map(ToTokens::to_token_stream).or(given.map(ToTokens::to_token_stream)) else { return };
-    let message = "the model has type or const parameters, which a frozen type cannot mirror yet";
-    let help = "put `#[traceable]` on a type without parameters: one that holds this one as a field will do";
-    faults.push(Code::Signature, tokens, message, help);
-}
-
-fn is_shared(receiver: &Receiver) -> bool {
-    match &*receiver.ty {
-        Type::Reference(reference) => {
-            reference.mutability.is_none() && matches!(&*reference.elem, Type::Path(path) if path.path.is_ident("Self"))
-        }
-        _ => false,
-    }
-}
-
-fn check_signature(sig: &Signature, faults: &mut Faults) {
-    let name = &sig.ident;
-    let forms = [
-        ("is `async`", sig.asyncness.map(|token| token.to_token_stream())),
-        ("is `unsafe`", sig.unsafety.map(|token| token.to_token_stream())),
-        ("has type parameters", sig.generics.type_params().next().map(ToTokens::to_token_stream)),
-        ("has const parameters", sig.generics.const_params().next().map(ToTokens::to_token_stream)),
-        ("is variadic", sig.variadic.as_ref().map(ToTokens::to_token_stream)),
-    ];
-    for (what, tokens) in forms {
-        let Some(tokens) = tokens else { continue };
-        let message = format!("`{name}` {what}, which a frozen type cannot mirror");
-        faults.push(Code::Signature, tokens, &message, "trace a plain function, and call it from this one");
-    }
 }
 
 fn check_specialized(sig: &Signature, options: &TraceableOptions, faults: &mut Faults) {

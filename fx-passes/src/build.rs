@@ -1,6 +1,6 @@
 //! The door: what a user's build script calls.
 
-mod names;
+mod left;
 mod roots;
 mod run;
 mod understood;
@@ -12,14 +12,14 @@ pub use self::understood::{Opaque, Understood};
 use fx_front::{
     closures::Builder,
     diag::Diagnostics,
-    handoff,
+    frozen, handoff,
     index::{Function, Index},
     scan,
     trace::{self, Traced},
 };
 
 use self::{
-    names::check_names,
+    left::left,
     roots::{FOLDERS, roots},
     run::Run,
 };
@@ -191,9 +191,8 @@ impl Build {
         let index = scan::krate(root, &[entry.to_path_buf()], &diags);
         run.watch(&index.files);
         let mut files = Vec::new();
-        check_names(&index, &diags);
         for (item, function) in index.fns.iter().enumerate() {
-            let Some(key) = function.key.as_ref().filter(|_| !function.is_derived) else { continue };
+            let Some(key) = function.key.as_ref().filter(|_| frozen::is_entry(function)) else { continue };
             let place = function.place(function.sig.ident.span());
             if run.seen.contains(&(key.to_string(), place.clone())) {
                 continue;
@@ -202,7 +201,10 @@ impl Build {
             let file = run.items.add(key, &function.sig, &function.block, &function.file);
             let printed = match index.builders.get(&item) {
                 Some(builder) => self.builder(&index, builder, &file, run, &diags),
-                None => self.item(&index, item, &file, run, &diags),
+                None => match frozen::entry(&index, item) {
+                    Ok(entry) => self.item(&index, entry, &file, run, &diags),
+                    Err(why) => Ok(left(why, function, run, &diags)),
+                },
             };
             files.push((file, printed));
         }
@@ -285,11 +287,14 @@ impl Build {
             let index = scan::krate(root, &[entry], &diags);
             for (item, function) in index.fns.iter().enumerate() {
                 let entry = match index.builders.get(&item) {
-                    Some(builder) => builder.entry,
-                    None => (function.key.is_some() && !function.is_derived).then_some(item),
+                    Some(builder) => builder.entry.map(Ok),
+                    None => frozen::is_entry(function).then(|| frozen::entry(&index, item)),
                 };
-                let Some(entry) = entry else { continue };
-                let found = Understood::of(&trace::item(&index, entry, &diags).graph, place_of(function));
+                let found = match entry {
+                    None => continue,
+                    Some(Ok(entry)) => Understood::of(&trace::item(&index, entry, &diags).graph, place_of(function)),
+                    Some(Err(left)) => Understood::none(&left.diagnostic(function)),
+                };
                 if !all.contains(&found) {
                     all.push(found);
                 }

@@ -64,6 +64,9 @@ pub mod module {
     /// Receives the parts.
     pub trait Visitor<'a> {}
 
+    /// What may be a field.
+    pub trait Field {}
+
     /// Shows nothing.
     #[macro_export]
     macro_rules! visit_nothing {

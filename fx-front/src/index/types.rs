@@ -67,8 +67,10 @@ impl Index {
             _ => {}
         }
         match self.resolve(module, &path_text(path)) {
-            Resolved::Item(_, _, Name::Struct(id)) if !self.structs[id].is_generic => Ty::Struct(id),
-            Resolved::Item(_, _, Name::Struct(_)) => Ty::Unknown,
+            Resolved::Item(_, _, Name::Struct(id)) if !self.structs[id].is_generic() => Ty::Struct(id),
+            Resolved::Item(_, _, Name::Struct(id)) => {
+                self.named_instance(id, module, owner, &last.arguments).map_or(Ty::Unknown, Ty::Struct)
+            }
             Resolved::Item(at, _, Name::Alias(ty)) => self.ty(&at, None, &ty),
             Resolved::Item(at, name, _) => Ty::Rust(format!("{at}::{name}")),
             Resolved::External(full) => external_ty(&full, &ty_text(path)),
@@ -83,10 +85,10 @@ impl Index {
             Ty::Leaf(name) => format!("::fx_runtime::nn::{name}"),
             Ty::Struct(id) => {
                 let item = &self.structs[*id];
-                if item.is_generic {
+                if item.is_generic() {
                     return None;
                 }
-                format!("{}::{}", item.module, item.name)
+                item.path()
             }
             Ty::Option(inner) => format!("Option<{}>", self.spelling(inner)?),
             Ty::Result(inner) => return self.spelling(inner),
@@ -105,10 +107,7 @@ impl Index {
             Ty::Unknown => fx_ir::Type::Unknown,
             Ty::Tensor => fx_ir::Type::TENSOR,
             Ty::Leaf(name) => fx_ir::Type::Module((*name).to_owned()),
-            Ty::Struct(id) => {
-                let item = &self.structs[*id];
-                fx_ir::Type::Module(format!("{}::{}", item.module, item.name))
-            }
+            Ty::Struct(id) => fx_ir::Type::Module(self.structs[*id].path()),
             Ty::Option(inner) => fx_ir::Type::Option(Box::new(self.ir_type(inner))),
             Ty::Result(inner) => self.ir_type(inner),
             Ty::List(inner) => fx_ir::Type::List(Box::new(self.ir_type(inner))),

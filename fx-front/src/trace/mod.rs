@@ -98,7 +98,7 @@ fn start(index: &Index, item: usize, diags: &Diagnostics, carried: Option<&str>)
         _ => None,
     };
     let name = model.map_or_else(|| function.sig.ident.to_string(), |id| index.structs[id].name.clone());
-    let signature = Signature::of(index, function, diags);
+    let signature = Signature::of(index, function);
     let mut tracer = Tracer::new(index, diags, item, Graph::new(name));
     tracer.entry(&signature, owner.unwrap_or(Ty::Unknown), carried);
     Traced { graph: tracer.graph, signature, model, item }
@@ -169,7 +169,7 @@ impl<'a> Tracer<'a> {
             } else {
                 let ty = self.index.ir_type(&param.ty);
                 let id = self.graph.add_param(body, &param.name, ty, Origin::default());
-                Val::Node(id, param.ty.clone(), if param.is_ref { Form::Ref } else { Form::Owned })
+                Val::Node(id, param.ty.clone(), if param.is_ref || param.lends { Form::Ref } else { Form::Owned })
             };
             self.env.declare(&param.name, value);
         }

@@ -76,17 +76,35 @@ impl Tracer<'_> {
             } else {
                 args.extend(inputs.next().map(|&id| Arg::Node(id)));
                 let at = args.len() - 1 + usize::from(signature.has_receiver);
-                spelled.push(if param.is_ref { format!("&${at}") } else { format!("${at}") });
+                spelled.push(if param.is_ref || param.lends { format!("&${at}") } else { format!("${at}") });
             }
         }
         let receiver = if signature.has_receiver { "$0." } else { "" };
         args.splice(0..0, params.iter().take(usize::from(signature.has_receiver)).map(|&id| Arg::Node(id)));
-        let call = format!("{receiver}{}({})", signature.name, spelled.join(", "));
+        let call = format!("{receiver}{}{}({})", signature.name, self.turbofish(), spelled.join(", "));
         let code = Code { fallible: signature.output.is_result, ..Code::opaque(call, fault.reason.clone()) };
         let span = fault.span;
         self.report_opaque(span, &fault.reason);
         let value = self.push(Op::Rust(code), args, "forward", signature.output.ty.clone(), span);
         value.arg().unwrap_or(Arg::None)
+    }
+
+    /// The function's own parameters as a call of it names them. A type that lends a tensor is another one by now.
+    fn turbofish(&self) -> String {
+        let generics = &self.function().sig.generics;
+        if generics.const_params().next().is_none() {
+            return String::new();
+        }
+        let names: Vec<String> = generics
+            .params
+            .iter()
+            .filter_map(|param| match param {
+                syn::GenericParam::Type(_) => Some("_".to_owned()),
+                syn::GenericParam::Const(param) => Some(param.ident.to_string()),
+                syn::GenericParam::Lifetime(_) => None,
+            })
+            .collect();
+        format!("::<{}>", names.join(", "))
     }
 
     /// A template for code that writes to no variable of its surroundings.

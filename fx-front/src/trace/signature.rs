@@ -3,10 +3,7 @@
 use fx_ir::Arg;
 use quote::ToTokens;
 
-use crate::{
-    diag::{Code, Diagnostic, Diagnostics, Severity},
-    index::{Function, Index, Ty},
-};
+use crate::index::{Function, Index, Ty};
 
 /// The signature of an entry.
 #[derive(Debug)]
@@ -32,6 +29,8 @@ pub struct Param {
     pub ty: Ty,
     /// Is it a reference?
     pub is_ref: bool,
+    /// Is it a parameter of any type that lends a tensor: `impl Borrow<Tensor>`?
+    pub lends: bool,
     /// The value it is fixed to: inference means `train = false`, and `specialize(..)` says what else is known.
     pub fixed: Option<Arg>,
     /// Is it the flag that asks for training?
@@ -53,13 +52,12 @@ pub struct Output {
 
 impl Signature {
     /// Reads the signature of an entry.
-    pub(super) fn of(index: &Index, function: &Function, diags: &Diagnostics) -> Signature {
+    pub(super) fn of(index: &Index, function: &Function) -> Signature {
         let params = function.sig.inputs.iter().filter_map(|input| match input {
             syn::FnArg::Receiver(_) => None,
             syn::FnArg::Typed(typed) => Some(typed),
         });
-        let params =
-            params.enumerate().map(|(position, typed)| param(index, function, position, typed, diags)).collect();
+        let params = params.enumerate().map(|(position, typed)| param(index, function, position, typed)).collect();
         Signature {
             name: function.sig.ident.to_string(),
             has_receiver: function.sig.receiver().is_some(),
@@ -69,23 +67,14 @@ impl Signature {
     }
 }
 
-fn param(index: &Index, function: &Function, position: usize, typed: &syn::PatType, diags: &Diagnostics) -> Param {
+fn param(index: &Index, function: &Function, position: usize, typed: &syn::PatType) -> Param {
     let name = match &*typed.pat {
         syn::Pat::Ident(ident) => ident.ident.to_string(),
         _ => format!("arg{position}"),
     };
-    let ty = index.ty(&function.module, function.owner.as_ref(), &typed.ty);
-    if let syn::Type::ImplTrait(bound) = &*typed.ty {
-        diags.push(Diagnostic {
-            code: Code::Signature,
-            severity: Severity::Error,
-            span: bound.impl_token.span,
-            place: function.place(bound.impl_token.span),
-            home: function.key.as_ref().map(ToString::to_string),
-            message: format!("the parameter `{name}` of `{}` is of a type without a name", function.sig.ident),
-            help: "give it a type that a frozen type can repeat, such as `&Tensor`".to_owned(),
-        });
-    }
+    let written = index.ty(&function.module, function.owner.as_ref(), &typed.ty);
+    let lends = lends(index, function, &typed.ty);
+    let ty = if lends { Ty::Tensor } else { written };
     // The second parameter of `forward_t` is the mode, whatever it is called.
     let is_mode = ty == Ty::Rust("bool".to_owned())
         && (matches!(name.trim_start_matches('_'), "train" | "training" | "is_training")
@@ -96,9 +85,41 @@ fn param(index: &Index, function: &Function, position: usize, typed: &syn::PatTy
         is_ref: matches!(*typed.ty, syn::Type::Reference(_)),
         fixed: specialized.map(|value| of_type(value, &ty)).or_else(|| is_mode.then_some(Arg::Bool(false))),
         is_mode,
+        lends,
         name,
         ty,
     }
+}
+
+/// Is the type one of which only `Borrow<Tensor>` is known: `impl Borrow<Tensor>`, or a parameter with that bound?
+fn lends(index: &Index, function: &Function, ty: &syn::Type) -> bool {
+    let is_borrow = |bound: &syn::TypeParamBound| {
+        let syn::TypeParamBound::Trait(bound) = bound else { return false };
+        let Some(last) = bound.path.segments.last().filter(|last| last.ident == "Borrow") else { return false };
+        let syn::PathArguments::AngleBracketed(list) = &last.arguments else { return false };
+        list.args.iter().any(|arg| match arg {
+            syn::GenericArgument::Type(ty) => index.ty(&function.module, None, ty) == Ty::Tensor,
+            _ => false,
+        })
+    };
+    let only = |bounds: Vec<&syn::TypeParamBound>| !bounds.is_empty() && bounds.into_iter().all(is_borrow);
+    match ty {
+        syn::Type::ImplTrait(given) => only(given.bounds.iter().collect()),
+        syn::Type::Path(path) => path.path.get_ident().is_some_and(|name| only(bounds(&function.sig.generics, name))),
+        _ => false,
+    }
+}
+
+/// Every bound of a parameter, beside it and in the `where` clause.
+fn bounds<'a>(generics: &'a syn::Generics, name: &syn::Ident) -> Vec<&'a syn::TypeParamBound> {
+    let beside = generics.type_params().filter(|param| param.ident == *name).flat_map(|param| &param.bounds);
+    let is_it = |ty: &syn::Type| matches!(ty, syn::Type::Path(path) if path.path.is_ident(name));
+    let predicates = generics.where_clause.iter().flat_map(|clause| &clause.predicates);
+    let behind = predicates.filter_map(|predicate| match predicate {
+        syn::WherePredicate::Type(predicate) if is_it(&predicate.bounded_ty) => Some(&predicate.bounds),
+        _ => None,
+    });
+    beside.chain(behind.flatten()).collect()
 }
 
 /// The literal, with a whole number as a float where the parameter is one.

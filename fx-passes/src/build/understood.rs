@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use fx_front::diag::Diagnostic;
 use fx_ir::{Graph, Op, Place};
 
 /// What became of one `#[traceable]` item.
@@ -50,6 +51,13 @@ impl Understood {
             }
         }
         all
+    }
+
+    /// An item that gets no frozen type, which counts as one operation that is not understood.
+    pub(super) fn none(why: &Diagnostic) -> Understood {
+        let name = why.message.split('`').nth(1).unwrap_or_default().to_owned();
+        let opaque = Opaque { place: why.place.clone(), reason: why.message.clone() };
+        Understood { name, place: why.place.clone(), known: 0, carried: 1, opaque: vec![opaque] }
     }
 
     /// The share of the operations that are understood, from 0 to 1; 1 where there are none.

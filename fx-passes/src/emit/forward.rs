@@ -37,11 +37,12 @@ impl Emitter<'_> {
         let names: Vec<String> = signature.params.iter().map(param_name).collect();
         let (params, names) = (params.join(", "), names.join(", "));
         let frame = if lines.contains("&frame") { "let frame = &self.frame;" } else { "" };
-        let generics = &self.index.fns[self.traced.item].sig.generics.params;
-        let lifetimes = if generics.is_empty() {
+        let generics = &self.index.fns[self.traced.item].sig.generics;
+        let bounds = quote::ToTokens::to_token_stream(&generics.where_clause).to_string();
+        let generics = if generics.params.is_empty() {
             String::new()
         } else {
-            format!("<{}>", quote::ToTokens::to_token_stream(generics))
+            format!("<{}>", quote::ToTokens::to_token_stream(&generics.params))
         };
         let (name, output) = (&signature.name, &signature.output.written);
         let (door, door_type) = self.door(&names);
@@ -52,13 +53,13 @@ impl Emitter<'_> {
             impl {frozen} {{
                 /// The frozen form of the model's `{name}`; `try_{name}` is the door that returns errors.
                 #[track_caller]
-                pub fn {name}{lifetimes}(&self, {params}) -> {door_type} {{ {door} }}
+                pub fn {name}{generics}(&self, {params}) -> {door_type} {bounds} {{ {door} }}
 
                 /// The frozen form of the model's `{name}`.
                 ///
                 /// # Errors
                 /// Names the node and the source line of what failed, and what was expected there.
-                pub fn try_{name}{lifetimes}(&self, {params}) -> ::fx_runtime::Result<{output}> {{
+                pub fn try_{name}{generics}(&self, {params}) -> ::fx_runtime::Result<{output}> {bounds} {{
                     use ::fx_runtime::frozen as fx;
                     use ::fx_runtime::frozen::prelude::*;
                     {recording}
@@ -154,8 +155,12 @@ fn input(writer: &mut Writer<'_, '_>, param: &Param, id: fx_ir::NodeId) {
     writer.names.take(name);
     match &param.ty {
         Ty::Tensor => {
-            let borrow = if param.is_ref { "" } else { "&" };
-            writer.line(format!("let {name} = scope.input({label:?}, {borrow}{name})?;"));
+            let lent = match (param.lends, param.is_ref) {
+                (true, _) => format!("::std::borrow::Borrow::borrow(&{name})"),
+                (_, true) => name.clone(),
+                (_, false) => format!("&{name}"),
+            };
+            writer.line(format!("let {name} = scope.input({label:?}, {lent})?;"));
             writer.set(id, Value::owned(name.clone()));
         }
         _ => writer.set(id, Value { text: name.clone(), is_ref: param.is_ref }),

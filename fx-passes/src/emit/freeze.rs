@@ -48,10 +48,11 @@ impl Emitter<'_> {
         )
     }
 
-    /// The model's type as the user's impl writes it.
+    /// The model's type as the user's impl writes it, with any lifetime.
     pub(super) fn owner(&self) -> String {
-        let owner = self.index.fns[self.traced.item].owner.as_ref();
-        owner.map(|owner| quote::ToTokens::to_token_stream(owner).to_string()).unwrap_or_default()
+        let Some(mut owner) = self.index.fns[self.traced.item].owner.clone() else { return String::new() };
+        syn::visit_mut::VisitMut::visit_type_mut(&mut AnyLifetime, &mut owner);
+        quote::ToTokens::to_token_stream(&owner).to_string()
     }
 
     pub(super) fn bind_model(&self, writer: &mut Writer<'_, '_>) {
@@ -175,5 +176,16 @@ impl Writer<'_, '_> {
         let lines = std::mem::replace(&mut self.lines, outer);
         let literal = format!("{} {{ {fields} }}", self.emitter.plan.scopes[&region].name);
         if lines.is_empty() { literal } else { format!("{{ {}\n{literal} }}", lines.join("\n")) }
+    }
+}
+
+/// `Net<'a>` as `Net<'_>`.
+struct AnyLifetime;
+
+impl syn::visit_mut::VisitMut for AnyLifetime {
+    fn visit_lifetime_mut(&mut self, lifetime: &mut syn::Lifetime) {
+        if lifetime.ident != "static" {
+            lifetime.ident = syn::Ident::new("_", lifetime.ident.span());
+        }
     }
 }

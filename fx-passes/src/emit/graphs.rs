@@ -37,6 +37,10 @@ impl Emitter<'_> {
             let (name, position) = (param_name(param), lent.len());
             match input {
                 Input::Fixed => handed.push(name),
+                Input::Tensor if param.lends => {
+                    lent.push(format!("Some(::std::borrow::Borrow::borrow(&{name}))"));
+                    handed.push(format!("recorded.tensor({position})?"));
+                }
                 Input::Tensor if param.is_ref => {
                     lent.push(format!("Some({name})"));
                     handed.push(format!("recorded.tensor({position})?"));
@@ -70,7 +74,11 @@ impl Emitter<'_> {
                 Input::Optional => handed.push("None".to_owned()),
                 Input::Tensor => {
                     examples.push(format!("let {name} = self.frame.example({name}.clone())?;"));
-                    handed.push(if param.is_ref { format!("&{name}") } else { format!("{name}.shallow_clone()") });
+                    handed.push(if param.is_ref || param.lends {
+                        format!("&{name}")
+                    } else {
+                        format!("{name}.shallow_clone()")
+                    });
                     shapes.push(name);
                 }
             }

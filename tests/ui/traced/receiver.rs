@@ -1,39 +1,33 @@
-//! A frozen model is read by many threads at once, so that the entry takes `&self`.
+//! A frozen model is called more than once, so that the entry takes the model by reference; `strict` insists.
 
 use std::rc::Rc;
 
-use fx_runtime::{Tensor, traceable};
+use fx_runtime::{Module, Tensor, traceable};
 
-pub struct Stateful;
-
-#[traceable]
-impl Stateful {
-    pub fn forward(&mut self, xs: &Tensor) -> Tensor {
-        xs.relu()
-    }
-}
-
+#[derive(Debug, Module)]
 pub struct Consumed;
 
-#[traceable]
+#[traceable(strict)]
 impl Consumed {
     pub fn forward(self, xs: &Tensor) -> Tensor {
         xs.relu()
     }
 }
 
+#[derive(Debug, Module)]
 pub struct Shared;
 
-#[traceable]
+#[traceable(strict)]
 impl Shared {
     pub fn forward(self: Rc<Self>, xs: &Tensor) -> Tensor {
         xs.relu()
     }
 }
 
+#[derive(Debug, Module)]
 pub struct Absent;
 
-#[traceable]
+#[traceable(strict)]
 impl Absent {
     pub fn forward(xs: &Tensor) -> Tensor {
         xs.relu()

@@ -1,0 +1,218 @@
+//! Which function of a `#[traceable]` item is frozen, or why none is and the item stays as the user wrote it.
+
+use proc_macro2::Span;
+use quote::ToTokens;
+use syn::spanned::Spanned;
+
+use crate::{
+    diag::{Code, Diagnostic, Severity},
+    index::{Function, Index, Ty},
+    instances::is_bound,
+};
+
+/// Why an item gets no frozen type.
+#[derive(Debug)]
+pub struct Left {
+    code: Code,
+    span: Span,
+    reason: String,
+    help: String,
+}
+
+/// The function to trace for the entry of an item: the entry itself, or its form for the one instance of its type.
+///
+/// # Errors
+/// What a frozen type cannot mirror.
+pub fn entry(index: &Index, item: usize) -> Result<usize, Left> {
+    let found = candidate(index, item)?;
+    let first = (0..item).filter(|&other| is_entry(&index.fns[other])).find(|&other| {
+        let of = candidate(index, other).ok().and_then(|other| template(index, other));
+        of.is_some() && of == template(index, found)
+    });
+    match first {
+        None => Ok(found),
+        Some(first) => {
+            let reason = format!("its type is frozen by `{}` already", index.fns[first].sig.ident);
+            let help = "keep `#[traceable]` on the one that is to be frozen; the other is inlined where it is called";
+            Err(Left::new(Code::DuplicateName, index.fns[item].sig.ident.span(), reason, help))
+        }
+    }
+}
+
+/// The function to trace, whatever else is traced.
+fn candidate(index: &Index, item: usize) -> Result<usize, Left> {
+    let function = &index.fns[item];
+    signature(function)?;
+    let found = instance(index, item)?;
+    let span = function.sig.ident.span();
+    if function.owner.is_some() {
+        match self::owner(index, &index.fns[found]) {
+            Some(Ty::Struct(id)) if is_module(index, id) => {}
+            Some(Ty::Struct(_)) => {
+                let reason = "it is no `Module`, so that its parts cannot be seen";
+                return Err(Left::new(Code::Signature, span, reason, "derive `fx_runtime::Module` on it"));
+            }
+            _ => {
+                let help = "put `#[traceable]` on the struct that holds it, where its methods are inlined";
+                return Err(Left::new(Code::Signature, span, "it is no struct of this crate", help));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The function itself, or its form for the one instance of its type.
+fn instance(index: &Index, item: usize) -> Result<usize, Left> {
+    const ALIAS: &str = "an alias in the crate says which type to freeze: `type Small = Net<Block>;`";
+    let function = &index.fns[item];
+    let span = function.sig.ident.span();
+    if !function.generics.params.iter().any(is_bound) {
+        return match &function.owner {
+            Some(written) if has_arguments(written) && owner(index, function) == Some(Ty::Unknown) => {
+                let reason = "what is put in for its parameters has no path that means the same everywhere";
+                Err(Left::new(Code::Signature, span, reason, ALIAS))
+            }
+            _ => Ok(item),
+        };
+    }
+    match function.instances.as_slice() {
+        &[instance] => match hidden(index, &index.fns[instance]) {
+            None => Ok(instance),
+            Some(name) => {
+                let reason = format!("what is put in for its parameters is private: `{name}`");
+                Err(Left::new(Code::Signature, span, reason, "make it visible where the impl stands: `pub(crate)`"))
+            }
+        },
+        [] => {
+            let reason = "it has parameters, and nothing in the crate says what is put in for them";
+            Err(Left::new(Code::Signature, span, reason, ALIAS))
+        }
+        many => {
+            let reason = format!("it has parameters, for which the crate puts in {}", all(index, many));
+            let help = "put `#[traceable]` on the model that holds it, where each form of it is inlined";
+            Err(Left::new(Code::Signature, span, reason, help))
+        }
+    }
+}
+
+/// Is it the function of a `#[traceable]` item as the user wrote it?
+pub fn is_entry(function: &Function) -> bool {
+    function.key.is_some() && !function.is_derived
+}
+
+/// The struct, or the generic struct of an instance, that a function is of.
+fn template(index: &Index, function: usize) -> Option<usize> {
+    match owner(index, &index.fns[function]) {
+        Some(Ty::Struct(id)) => Some(index.structs[id].instance.as_ref().map_or(id, |instance| instance.of)),
+        _ => None,
+    }
+}
+
+/// Does it derive `Module`, or implement it by hand?
+fn is_module(index: &Index, id: usize) -> bool {
+    let by_hand = |function: &Function| {
+        let names = ["visit", "type_name"].iter().any(|name| function.sig.ident == name);
+        names && function.of_trait.as_deref() == Some("Module") && owner(index, function) == Some(Ty::Struct(id))
+    };
+    index.structs[id].is_module || index.fns.iter().any(by_hand)
+}
+
+impl Left {
+    fn new(code: Code, span: Span, reason: impl Into<String>, help: &str) -> Left {
+        Left { code, span, reason: reason.into(), help: help.to_owned() }
+    }
+
+    /// It as a warning, or, where the item says `strict`, as an error.
+    pub fn diagnostic(self, function: &Function) -> Diagnostic {
+        let is_strict = function.traceable.as_ref().is_some_and(|options| options.strict);
+        let name = function.owner.as_ref().map_or_else(
+            || function.sig.ident.to_string(),
+            |owner| owner.to_token_stream().to_string().replace(' ', ""),
+        );
+        Diagnostic {
+            code: self.code,
+            severity: if is_strict { Severity::Error } else { Severity::Warning },
+            span: self.span,
+            place: function.place(self.span),
+            home: function.key.as_ref().map(ToString::to_string),
+            message: format!("`{name}` gets no frozen type and stays as it is: {}", self.reason),
+            help: self.help,
+        }
+    }
+}
+
+fn owner(index: &Index, function: &Function) -> Option<Ty> {
+    function.owner.as_ref().map(|owner| index.ty(&function.module, None, owner))
+}
+
+fn has_arguments(ty: &syn::Type) -> bool {
+    let syn::Type::Path(path) = ty else { return false };
+    match path.path.segments.last().map(|last| &last.arguments) {
+        Some(syn::PathArguments::AngleBracketed(list)) => {
+            list.args.iter().any(|arg| !matches!(arg, syn::GenericArgument::Lifetime(_)))
+        }
+        _ => false,
+    }
+}
+
+/// What the crate puts in for the parameters in each instance.
+fn all(index: &Index, instances: &[usize]) -> String {
+    let args = |&id: &usize| {
+        let Some(Ty::Struct(of)) = owner(index, &index.fns[id]) else { return None };
+        index.structs[of].instance.as_ref().map(|instance| format!("`{}`", instance.args.join(", ")))
+    };
+    instances.iter().filter_map(args).collect::<Vec<String>>().join(" and ")
+}
+
+/// A type among what is put in that generated code beside the impl cannot name.
+fn hidden(index: &Index, function: &Function) -> Option<String> {
+    let Some(Ty::Struct(id)) = owner(index, function) else { return None };
+    let args = &index.structs[id].instance.as_ref()?.args;
+    let words = args.iter().flat_map(|arg| arg.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':'));
+    let paths = words.filter(|word| word.starts_with("crate::"));
+    let mut hidden = paths.filter(|path| match path.rsplit_once("::") {
+        Some((module, name)) => !index.sees(&function.module, module, name),
+        None => false,
+    });
+    hidden.next().map(ToOwned::to_owned)
+}
+
+/// What the signature alone forbids.
+fn signature(function: &Function) -> Result<(), Left> {
+    let sig = &function.sig;
+    let name = &sig.ident;
+    let plain = "trace a plain function, and call it from this one";
+    let forms = [
+        (sig.asyncness.map(|token| token.span()), "is `async`"),
+        (sig.unsafety.map(|token| token.span()), "is `unsafe`"),
+        (sig.variadic.as_ref().map(Spanned::span), "is variadic"),
+    ];
+    for (span, what) in forms {
+        if let Some(span) = span {
+            let reason = format!("`{name}` {what}");
+            return Err(Left::new(Code::Signature, span, reason, plain));
+        }
+    }
+    let receiver = |span: Span, reason: String| Err(Left::new(Code::Receiver, span, reason, "make it `&self`"));
+    match sig.receiver() {
+        Some(taken) if taken.mutability.is_some() && taken.reference.is_some() => {
+            let reason = format!("`{name}` takes `&mut self`, and a frozen model keeps no state");
+            let help = "make it `&self`, and hand the state in and out";
+            Err(Left::new(Code::Receiver, taken.span(), reason, help))
+        }
+        Some(taken) if takes_model(taken) => Ok(()),
+        Some(taken) => receiver(taken.span(), format!("`{name}` does not take the model by `&self`")),
+        None if function.owner.is_some() => receiver(name.span(), format!("`{name}` has no receiver")),
+        None => Ok(()),
+    }
+}
+
+/// Is it `&self`?
+fn takes_model(receiver: &syn::Receiver) -> bool {
+    match &*receiver.ty {
+        syn::Type::Reference(reference) => {
+            matches!(&*reference.elem, syn::Type::Path(path) if path.path.is_ident("Self"))
+        }
+        _ => false,
+    }
+}
