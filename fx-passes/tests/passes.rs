@@ -329,7 +329,7 @@ impl Net {
             ys_1 = $0.run(&$1) of conv2d_1 xs (conv2d batch_norm)
             number = ($0 * $1) of h w (number)
             view = reshape of ys_1 n number (view)
-            permute = permute of view (permute)
+            permute = transpose of view (permute)
             ys_2 = reshape of permute n (view)
             fc_folded = ::fx_runtime::frozen::fold::linear_batch_norm(&$0, $1.as_ref(), &$2) of fc_weight fc_bias bn (fc bn)
             fc_2 = Linear::pack(&frame, &$0, Some(&$1), ::fx_runtime::frozen::Act::Gelu) of fc_weight_1 fc_bias_1 (fc bn gelu)

@@ -10,6 +10,7 @@ pub mod dense;
 pub mod effects;
 pub mod folding;
 pub mod leading;
+pub mod masks;
 pub mod merging;
 pub mod residual;
 pub mod rules;

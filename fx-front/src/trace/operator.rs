@@ -69,7 +69,7 @@ impl Tracer<'_> {
         }
     }
 
-    /// `2 * x` and `1 - x`.
+    /// `2 * x`, `1 - x` and `2 / x`.
     fn number_first(&mut self, op: &BinOp, left: Val, right: Val, span: Span) -> Result<Val> {
         if !is_number(&left) {
             return unknown(span, "a tensor and a value that is not known to be a number");
@@ -81,16 +81,12 @@ impl Tracer<'_> {
                 let negated = self.tensor_op("neg", &[right], span)?;
                 self.tensor_op("add.Scalar", &[negated, left], span)
             }
-            _ => {
-                let mut args = Vec::new();
-                let number = match &left {
-                    Val::Lit(Arg::Int(number), _) => format!("{number}i64"),
-                    Val::Lit(Arg::Float(number), _) => format!("{number:?}f64"),
-                    other => self.spell(other, &mut args, span)?,
-                };
-                let tensor = self.spell(&right, &mut args, span)?;
-                Ok(self.host(&format!("({number} / &{tensor})"), args, "div", Ty::Tensor, span))
+            // What tch computes: the power of minus one of the quotient.
+            BinOp::Div(_) => {
+                let divided = self.tensor_op("div.Scalar", &[right, left], span)?;
+                self.tensor_op("reciprocal", &[divided], span)
             }
+            _ => unknown(span, "an operator of this form on a number and a tensor"),
         }
     }
 

@@ -3,9 +3,10 @@
 use fx_front::diag::Code;
 use fx_ir::OpId;
 
+use super::canonical;
 use super::parse::{PassDef, RuleDef};
 use super::rule::Resolved;
-use super::term::{Capture, Kind, Literal, Pat, Tmpl};
+use super::term::{Capture, Kind, Literal, Operator, Pat, Tmpl};
 use crate::report::Faults;
 
 /// Checks the rules of one pass against each other and each against itself.
@@ -81,7 +82,12 @@ fn term(tmpl: &Tmpl, rule: &Resolved) -> Pat {
             Pat::Call(*op, params.collect())
         }
         Tmpl::Operator(operator, parts) => {
-            Pat::Operator(*operator, Box::new([term(&parts[0], rule), term(&parts[1], rule)]))
+            let parts = [term(&parts[0], rule), term(&parts[1], rule)];
+            let is_number = [&parts[0], &parts[1]].map(|part| is_number(part, rule));
+            match operator {
+                Operator::Sub | Operator::Div if is_number[0] => canonical::operator(*operator, parts, is_number),
+                _ => Pat::Operator(*operator, Box::new(parts)),
+            }
         }
         Tmpl::Neg(inner) => match OpId::lookup("neg") {
             Some(neg) => Pat::Call(neg, vec![(0, "", term(inner, rule))]),
@@ -91,6 +97,14 @@ fn term(tmpl: &Tmpl, rule: &Resolved) -> Pat {
         Tmpl::Field(slot, path) => Pat::Field(*slot, path.iter().map(|(name, _)| (*name).to_owned()).collect()),
         Tmpl::Splice(slot) => Pat::Rest(Some(*slot)),
         Tmpl::Part(..) | Tmpl::Or(_) | Tmpl::Computed(_) | Tmpl::Rust { .. } => Pat::Any,
+    }
+}
+
+fn is_number(part: &Pat, rule: &Resolved) -> bool {
+    match part {
+        Pat::Literal(_) => true,
+        Pat::Capture(slot) => matches!(rule.captures[*slot].kind, Kind::Float | Kind::Int),
+        _ => false,
     }
 }
 

@@ -4,6 +4,7 @@
 //! ([`pattern`], [`template`]), rules are checked against each other ([`check`]) and printed as data for the engine of
 //! `fx_passes` ([`print`]). On an error the pass still exists, without rules, so that nothing else is reported.
 
+mod canonical;
 mod check;
 mod embedded;
 mod field;

@@ -5,6 +5,7 @@ use fx_ir::{OpId, catalog};
 use proc_macro2::Ident;
 use syn::{Expr, ExprLit, Lit, UnOp};
 
+use super::canonical;
 use super::rule::Resolver;
 use super::schema::Schema;
 use super::term::{Kind, Literal, Operator, Pat, Yields, kind_name};
@@ -172,10 +173,7 @@ impl Resolver<'_> {
                 self.want_tensor(expr, pat);
             }
         }
-        // `2 * x` and `x * 2` are one node: the number comes last.
-        let numbers_last = operator.commutes() && self.pat_yields(&a) == Yields::Number;
-        let parts = if numbers_last { [b, a] } else { [a, b] };
-        Some(Pat::Operator(operator, Box::new(parts)))
+        Some(canonical::operator(operator, [a, b], numbers))
     }
 
     fn pat_function(&mut self, call: &syn::ExprCall) -> Option<Pat> {

@@ -12,11 +12,11 @@ fx_pass! {
         /// -(-x) is x.
         double_negation: |x| -(-x) => x,
         /// a + (-b) is a - b.
-        plus_negative: |x, y: Tensor| x + (-y) => x - y if is_float(x) && is_float(y),
+        plus_negative: |x, y: Tensor| x.g_add(-y) => x - y if is_float(x) && is_float(y),
         minus_negative: |x, y: Tensor| x - (-y) => x + y if is_float(x) && is_float(y),
-        /// x * x and the power of two are the square.
+        /// x * x and the power of two are the square, the latter of any numbers.
         square: |x: Tensor| x * x => x.square() if is_float(x),
-        power_of_two: |x| x.pow_tensor_scalar(2.0) => x.square() if is_float(x),
+        power_of_two: |x| x.pow_tensor_scalar(2.0) => x.square(),
         power_of_one: |x| x.pow_tensor_scalar(1.0) => x if is_float(x),
         power_of_half: |x| x.pow_tensor_scalar(0.5) => x.sqrt() if is_float(x),
         power_of_minus_half: |x| x.pow_tensor_scalar(-0.5) => x.rsqrt() if is_float(x),

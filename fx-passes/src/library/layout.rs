@@ -24,6 +24,19 @@ fn is_whole(sizes: &[i64]) -> bool {
     !sizes.contains(&0)
 }
 
+/// Do the axes of a permutation exchange the last two and leave the others?
+fn exchanges_last(axes: &[i64]) -> bool {
+    let Some(rest) = axes.len().checked_sub(2) else { return false };
+    let last: Vec<i64> = (0..).take(axes.len()).collect();
+    is_identity(&axes[..rest]) && axes[rest] == last[rest + 1] && axes[rest + 1] == last[rest]
+}
+
+/// Are these the last two of so many axes, counted from the first?
+fn are_last(a: i64, b: i64, rank: Option<usize>) -> bool {
+    let Some(rank) = rank.and_then(|rank| i64::try_from(rank).ok()) else { return false };
+    a.min(b) >= 0 && a.min(b) == rank - 2 && a.max(b) == rank - 1
+}
+
 fx_pass! {
     /// Makes one of chains of reshapes, permutations and transpositions.
     pub Layout {
@@ -38,6 +51,10 @@ fx_pass! {
         /// The same two axes exchanged twice are where they were.
         transpose_twice: |x, a: i64, b: i64| x.transpose(a, b).transpose(a, b) => x,
         transpose_back: |x, a: i64, b: i64| x.transpose(a, b).transpose(b, a) => x,
+        /// The last two axes exchanged are counted from the last one.
+        transpose_last: |x| x.transpose(-1, -2) => x.transpose(-2, -1),
+        transpose_axes: |x, a: i64, b: i64| x.transpose(a, b) => x.transpose(-2, -1) if are_last(a, b, rank(x)),
+        permute_last: |x, p: [i64]| x.permute(p) => x.transpose(-2, -1) if exchanges_last(&p),
         tr_twice: |x| x.tr().tr() => x,
         /// Row-major order is made once.
         contiguous_twice: |x| x.contiguous().contiguous() => x.contiguous(),

@@ -41,5 +41,11 @@ fx_pass! {
             x / ((x.square() | x * x | x.pow_tensor_scalar(2)).mean_dim(d, keepdim = true) + eps).sqrt()
             => x.rms_norm(rust!(vec![x.size()[x.dim() - 1]]; Vec<i64>), None, eps)
             if is_last(d) && is_float(x),
+        /// The same with the mean in f32 whatever x is, which makes the result at least that.
+        rms_norm_wide: |x, d, eps: f64|
+            x * ((x.square() | x * x).mean_dim(d, keepdim = true, dtype = Kind::Float) + eps).rsqrt() => {
+            let wide = rust!(x.f_to_kind(::fx_runtime::frozen::at_least_float(x.kind()))?);
+            wide.rms_norm(rust!(vec![x.size()[x.dim() - 1]]; Vec<i64>), None, eps)
+        } if is_last(d) && is_float(x),
     }
 }

@@ -251,8 +251,8 @@ impl Builder<'_> {
                     call("add.Scalar", vec![negated, left])
                 }
                 Operator::Div => {
-                    let inverse = self.make(call("reciprocal", vec![right]));
-                    call("mul.Scalar", vec![inverse, left])
+                    let divided = self.make(call("div.Scalar", vec![right, left]));
+                    call("reciprocal", vec![divided])
                 }
             }),
         }

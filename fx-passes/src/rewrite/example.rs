@@ -13,7 +13,7 @@ use crate::pass::PassContext;
 /// Numbers that rules are about.
 const FLOATS: &[f64] =
     &[0.5, 2.0, 1e-5, std::f64::consts::FRAC_1_SQRT_2, std::f64::consts::SQRT_2, 0.044_715, 0.797_884_560_802_865_4];
-const INTS: &[i64] = &[-1, 1, 2];
+const INTS: &[i64] = &[-1, 1, 2, 3];
 const LISTS: &[&[i64]] = &[&[0, 1, 3, 2], &[-1], &[0, 1, 2, 3], &[4, 16], &[1, 1]];
 
 /// How many assignments are tried.
@@ -58,7 +58,7 @@ fn alternatives(term: &Term) -> usize {
 
 fn choices(kind: Kind) -> usize {
     match kind {
-        Kind::Value => 5,
+        Kind::Value => 6,
         Kind::Tensor => 3,
         Kind::Float => FLOATS.len(),
         Kind::Int => INTS.len(),
@@ -238,7 +238,8 @@ impl Builder {
             (Kind::Value | Kind::Tensor, 1) => self.weight(capture.name, &["4", "4"]),
             (Kind::Value | Kind::Tensor, 2) => self.weight(capture.name, &["4"]),
             (Kind::Value, 3) => Arg::Int(-1),
-            (Kind::Value, _) => Arg::Float(0.5),
+            (Kind::Value, 4) => Arg::Float(0.5),
+            (Kind::Value, _) => Arg::Float(-1e9),
             (Kind::Tensor, _) => Arg::None,
             (Kind::Float, at) => Arg::Float(FLOATS[at]),
             (Kind::Int, at) => Arg::Int(INTS[at]),

@@ -129,12 +129,17 @@ impl<'a> Value<'a> {
         shape.get(usize::try_from(axis).ok()?)?.parse().ok()
     }
 
-    /// The number, if it is one that is written in the source.
+    /// The number, if it is one that is written in the source: as a literal, or as a bound of its type.
     pub fn as_float(self) -> Option<f64> {
         #[allow(clippy::cast_precision_loss, reason = "Rust's own conversion of a literal")]
         match self.arg {
             Arg::Int(number) => Some(*number as f64),
             Arg::Float(number) => Some(*number),
+            Arg::Path(path) => bound(path),
+            Arg::Node(id) => match &self.graph.node(*id).op {
+                Op::Rust(code) if self.graph.node(*id).args.is_empty() => bound(&code.template),
+                _ => None,
+            },
             _ => None,
         }
     }
@@ -161,6 +166,22 @@ impl<'a> Value<'a> {
     pub fn ty(self) -> Option<&'a Type> {
         self.arg.node().map(|id| &self.graph.node(id).ty)
     }
+}
+
+/// A bound of a floating-point type, however it is spelled.
+fn bound(text: &str) -> Option<f64> {
+    let bare = text.trim_start_matches(['(', ' ']).trim_end_matches([')', ' ']);
+    let inner = bare.strip_prefix("f64::from(").or_else(|| bare.strip_suffix(" as f64")).unwrap_or(bare);
+    let segments: Vec<&str> = inner.trim().split("::").collect();
+    Some(match segments[segments.len().saturating_sub(2)..] {
+        ["f64" | "f32", "NEG_INFINITY"] => f64::NEG_INFINITY,
+        ["f64" | "f32", "INFINITY"] => f64::INFINITY,
+        ["f64", "MIN"] => f64::MIN,
+        ["f64", "MAX"] => f64::MAX,
+        ["f32", "MIN"] => f64::from(f32::MIN),
+        ["f32", "MAX"] => f64::from(f32::MAX),
+        _ => return None,
+    })
 }
 
 fn is_positive(graph: &Graph, arg: &Arg) -> bool {

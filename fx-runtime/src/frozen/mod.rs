@@ -17,6 +17,7 @@
 mod accepts;
 mod act;
 mod at;
+pub mod attention;
 mod captured;
 pub mod chain;
 mod composed;
@@ -25,6 +26,7 @@ mod conv_params;
 mod copies;
 pub mod fold;
 mod frame;
+mod kinds;
 mod layout;
 mod leaf;
 mod linear;
@@ -41,6 +43,7 @@ mod oracle;
 
 pub use act::Act;
 pub use at::{At, or_panic};
+
 pub use captured::Captured;
 #[doc(hidden)]
 pub use captured::probe;
@@ -48,6 +51,7 @@ pub use composed::{convolution, linear, product};
 pub use conv::Conv;
 pub use conv_params::ConvParams;
 pub use frame::{Frame, Freezing, Scope};
+pub use kinds::at_least_float;
 pub use leaf::Leaf;
 pub use linear::Linear;
 pub use product::Product;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use fx_ir::{Arg, Graph, Node, NodeId, Op};
+use fx_runtime::frozen::attention;
 use tch::Tensor;
 
 /// What a node yields.
@@ -10,6 +11,7 @@ enum Value {
     Tensor(Tensor),
     Number(f64),
     Ints(Vec<i64>),
+    Pair([Tensor; 2]),
 }
 
 struct Machine<'g> {
@@ -34,6 +36,12 @@ pub fn eval(graph: &Graph, inputs: HashMap<NodeId, Tensor>) -> Vec<Tensor> {
                 let value = Value::Tensor(machine.call(op.name(), node));
                 machine.values.insert(id, value);
             }
+            Op::TupleGet(part) => {
+                if let Some(Value::Pair(pair)) = node.input(0).and_then(|pair| machine.values.get(&pair)) {
+                    let value = Value::Tensor(pair[*part].shallow_clone());
+                    machine.values.insert(id, value);
+                }
+            }
             Op::Rust(code) => {
                 let value = machine.rust(&code.template, node);
                 machine.values.insert(id, value);
@@ -51,6 +59,18 @@ impl Machine<'_> {
             "vec![$0.size()[$1.dim() - 1]]" => {
                 Value::Ints(self.tensor(&node.args[0]).size().last().copied().into_iter().collect())
             }
+            "$0.f_to_kind(::fx_runtime::frozen::at_least_float($1.kind()))" => {
+                let x = self.tensor(&node.args[0]);
+                Value::Tensor(x.to_kind(fx_runtime::frozen::at_least_float(x.kind())))
+            }
+            "::fx_runtime::frozen::attention::added(&$0, &$1)" => {
+                pair(attention::added(&self.tensor(&node.args[0]), &self.tensor(&node.args[1])))
+            }
+            "::fx_runtime::frozen::attention::filled(&$0, &$1, $2)" => {
+                let (query, hidden) = (self.tensor(&node.args[0]), mask(&self.tensor(&node.args[1])));
+                pair(attention::filled(&query, &hidden, self.number(&node.args[2])))
+            }
+            "($0 / $1)" => Value::Number(self.number(&node.args[0]) / self.number(&node.args[1])),
             "1.0 / $0" => Value::Number(1.0 / self.number(&node.args[0])),
             other => panic!("`{other}` cannot be evaluated here"),
         }
@@ -151,7 +171,7 @@ impl Machine<'_> {
             "permute" => x.permute(self.ints(&args[1])),
             "reshape" | "view" => x.reshape(self.ints(&args[1])),
             "transpose" => x.transpose(Machine::int(&args[1]), Machine::int(&args[2])),
-            "masked_fill" => x.masked_fill(&mask(&other()), f64::NEG_INFINITY),
+            "masked_fill" => x.masked_fill(&mask(&other()), self.number(&args[2])),
             "logical_not" => mask(&x).logical_not(),
             "narrow" => x.narrow(Machine::int(&args[1]), Machine::int(&args[2]), Machine::int(&args[3])),
             "unsqueeze" => x.unsqueeze(Machine::int(&args[1])),
@@ -159,6 +179,12 @@ impl Machine<'_> {
             _ => unary(name, &x),
         }
     }
+}
+
+#[allow(clippy::panic, reason = "it is called in tests")]
+fn pair(found: Result<(Tensor, Tensor), fx_runtime::Error>) -> Value {
+    let (first, second) = found.unwrap_or_else(|error| panic!("{error}"));
+    Value::Pair([first, second])
 }
 
 /// Numbers between -2 and 2 as a mask that leaves something in every row.

@@ -12,6 +12,7 @@ mod folding;
 mod goldens;
 mod incremental;
 mod instance;
+mod masks;
 mod merging;
 mod rules;
 mod saved;

@@ -21,6 +21,10 @@ impl Rank {
         Rank { least: axes, most: Some(axes) }
     }
 
+    fn with(self, change: impl Fn(usize) -> usize) -> Rank {
+        Rank { least: change(self.least), most: self.most.map(change) }
+    }
+
     const fn at_least(axes: usize) -> Rank {
         Rank { least: axes, most: None }
     }
@@ -50,15 +54,17 @@ impl Ranks {
         match &node.op {
             Op::Call(op) => match (op.name(), op.row().map(|row| row.class)) {
                 ("flat_view", _) => Rank::exactly(2),
-                ("view" | "reshape", _) => match node.args.get(1) {
+                ("view" | "reshape" | "permute", _) => match node.args.get(1) {
                     Some(Arg::List(sizes)) => Rank::exactly(sizes.len()),
                     _ => Rank::ANY,
                 },
+                ("get" | "select", _) => input(0).with(|axes| axes.saturating_sub(1)),
+                ("unsqueeze", _) => input(0).with(|axes| axes + 1),
                 ("convolution" | "conv1d", _) => Rank::at_least(2),
                 ("conv2d" | "max_pool2d" | "avg_pool2d" | "adaptive_avg_pool2d", _) => Rank::at_least(3),
                 ("conv3d", _) => Rank::at_least(4),
                 ("add" | "sub" | "mul" | "div", _) => broadcast(input(0), input(1)),
-                ("linear" | "narrow" | "contiguous" | "shallow_clone" | "transpose" | "permute" | "softmax", _)
+                ("linear" | "narrow" | "contiguous" | "shallow_clone" | "transpose" | "softmax", _)
                 | (_, Some(Class::Pointwise | Class::Normalization)) => input(0),
                 _ => Rank::ANY,
             },
@@ -93,6 +99,9 @@ mod tests {
           %v = view(y, [2, -1, 3, 4])
           %sum = add(%v, x)
           %fit = add(%v, y)
+          %one = select(%v, 0, 1)
+          %two = unsqueeze(%one, 0)
+          %p = permute(x, [0, 2, 1])
           yield %act, %sum
         }"#;
         let graph: Graph = text.parse()?;
@@ -105,6 +114,7 @@ mod tests {
         assert_eq!(of("pool"), Rank::at_least(3));
         assert_eq!([of("flat"), of("fc"), of("act")], [Rank::exactly(2); 3]);
         assert_eq!([of("y"), of("v"), of("fit")], [Rank::exactly(3), Rank::exactly(4), Rank::exactly(4)]);
+        assert_eq!([of("one"), of("two"), of("p")], [Rank::exactly(3), Rank::exactly(4), Rank::exactly(3)]);
         assert_eq!(of("sum"), Rank::at_least(4));
         Ok(())
     }
