@@ -14,6 +14,7 @@ mod build;
 pub mod emit;
 pub mod library;
 mod out;
+pub mod parts;
 pub mod pass;
 pub mod passes;
 pub mod pipeline;

@@ -48,6 +48,11 @@ impl<'a> Found<'a> {
         Value { graph: self.graph, facts: self.facts, arg, result }
     }
 
+    /// What the capture of that name is bound to.
+    pub fn named(&self, name: &str) -> Option<Value<'a>> {
+        self.rule.captures.iter().position(|capture| capture.name == name).map(|capture| self.value(capture))
+    }
+
     /// The number that a capture of type `f64` is bound to.
     pub fn float(&self, capture: usize) -> f64 {
         self.value(capture).as_float().unwrap_or(f64::NAN)

@@ -20,6 +20,7 @@ pub mod guard;
 mod matcher;
 mod mismatch;
 mod operator;
+mod pattern;
 mod rule;
 mod rule_set;
 
@@ -31,5 +32,6 @@ pub use argument::{Argument, IntoArgument};
 pub use found::{Found, Value};
 pub use mismatch::WhyNot;
 pub use operator::Operator;
+pub use pattern::{Pattern, PatternError};
 pub use rule::{Capture, FieldType, Guard, Kind, Let, Param, Rule, Rust, Template, Term, Text, Yields};
-pub use rule_set::{Outcome, RuleSet};
+pub use rule_set::{Match, Outcome, Replaced, RuleSet};

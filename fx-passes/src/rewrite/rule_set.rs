@@ -12,9 +12,10 @@ use fx_ir::{Arg, Graph, NodeId, Op};
 
 use super::apply::apply;
 use super::facts::Facts;
+use super::found::Bound;
 use super::matcher::{Matcher, Through, op_of};
 use super::rule::Head;
-use super::{Rule, WhyNot};
+use super::{Found, Rule, WhyNot};
 use crate::pass::{Changed, PassContext};
 
 /// The rules of one pass.
@@ -59,6 +60,31 @@ impl fmt::Display for Outcome {
     }
 }
 
+/// Where a pattern was replaced.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Match {
+    /// What now stands for each result of the pattern.
+    pub results: Vec<Arg>,
+    /// What each capture was bound to; a node may have been replaced since.
+    pub captures: Vec<(&'static str, Arg)>,
+}
+
+/// What replacing a pattern came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Replaced {
+    /// The places, in the order in which they were found.
+    pub matches: Vec<Match>,
+    /// Was it stopped because the replacement is matched again and again?
+    pub exhausted: bool,
+}
+
+impl Match {
+    fn of(rule: &Rule, bound: Bound, results: Vec<Arg>) -> Match {
+        let bound = rule.captures.iter().zip(bound.slots);
+        Match { results, captures: bound.filter_map(|(capture, arg)| Some((capture.name, arg?))).collect() }
+    }
+}
+
 impl RuleSet {
     /// The rules in the order in which they are tried.
     pub const fn new(rules: &'static [Rule]) -> RuleSet {
@@ -72,6 +98,30 @@ impl RuleSet {
 
     /// Applies the rules until none applies.
     pub fn run(&self, pass: &'static str, graph: &mut Graph, cx: &PassContext) -> Outcome {
+        self.run_where(pass, graph, cx, &mut |_| true, &mut |_| ())
+    }
+
+    /// Applies the rules where `filter` says yes, and tells of each place.
+    pub(super) fn replace(
+        &self,
+        pass: &'static str,
+        graph: &mut Graph,
+        cx: &PassContext,
+        filter: &mut dyn FnMut(&Found<'_>) -> bool,
+    ) -> Replaced {
+        let mut matches = Vec::new();
+        let outcome = self.run_where(pass, graph, cx, filter, &mut |found| matches.push(found));
+        Replaced { matches, exhausted: outcome.exhausted }
+    }
+
+    fn run_where(
+        &self,
+        pass: &'static str,
+        graph: &mut Graph,
+        cx: &PassContext,
+        filter: &mut dyn FnMut(&Found<'_>) -> bool,
+        told: &mut dyn FnMut(Match),
+    ) -> Outcome {
         let nodes = graph.nodes();
         let mut outcome = Outcome { applied: self.rules.iter().map(|rule| (rule.name, 0)).collect(), exhausted: false };
         let index = self.index();
@@ -85,6 +135,9 @@ impl RuleSet {
             for &at in index.rules_at(graph, id) {
                 let rule = &self.rules[at];
                 let Ok((bound, outputs)) = Matcher::new(graph, &facts, rule).find(id) else { continue };
+                if !filter(&Found { graph, facts: &facts, rule, bound: &bound }) {
+                    continue;
+                }
                 if budget == 0 {
                     outcome.exhausted = true;
                     return outcome;
@@ -93,6 +146,7 @@ impl RuleSet {
                 outcome.applied[at].1 += 1;
                 let applied = apply(graph, &mut facts, pass, rule, &bound, &outputs);
                 queue.revisit(graph, index.depth, &applied.made, &applied.results);
+                told(Match::of(rule, bound, applied.results));
                 break;
             }
         }
