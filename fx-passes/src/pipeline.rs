@@ -19,8 +19,8 @@ use fx_ir::Graph;
 use crate::library;
 use crate::pass::{Pass, PassContext};
 use crate::passes::{
-    CommonSubexpressions, DeadCode, FoldBatchNorm, FoldLeadingNorm, FoldScale, FuseEpilogue, LayoutSafe, LowerModules,
-    MergeLinears, PackKernels, RemoveIdentity, SinkIntoArms,
+    CommonSubexpressions, DeadCode, FoldBatchNorm, FoldLeadingNorm, FoldScale, FuseEpilogue, GroupPointwise,
+    LayoutSafe, LowerModules, MergeLinears, PackKernels, RemoveIdentity, SinkIntoArms,
 };
 use crate::rewrite::{Outcome, WhyNot};
 
@@ -50,7 +50,7 @@ impl Pipeline {
         Pipeline { passes: Vec::new(), orders: Vec::new(), stop_after: None, dump: Dump::None, unknown: None }
     }
 
-    /// What turns a model's forward into its frozen form: clean, recognise, lower, fold, fuse, pack.
+    /// What turns a model's forward into its frozen form: clean, recognise, lower, fold, fuse, pack, group.
     pub fn inference() -> Pipeline {
         let clean = Pipeline::empty().then(RemoveIdentity).then(CommonSubexpressions).then(DeadCode);
         library::passes()
@@ -68,6 +68,7 @@ impl Pipeline {
             .then(PackKernels)
             .then(CommonSubexpressions)
             .then(DeadCode)
+            .then(GroupPointwise)
     }
 
     /// Appends a pass.

@@ -63,11 +63,27 @@ impl NoiseFrozen {
         let unused = ys_2.f_rand_like().at("rand_like", "src/effects.rs:28")?;
         let second = ys_2.f_rand_like().at("rand_like", "src/effects.rs:29")?;
         drop(ys_2);
-        let add = ys.f_add(&first).at("add", "src/effects.rs:30")?;
-        drop(first);
-        drop(ys);
-        let sub = add.f_sub(&second).at("sub", "src/effects.rs:30")?;
+        let sub = NoiseFrozenAddSub::run(&scope, [&ys, &first, &second], [])
+            .at("add, sub", "src/effects.rs:30")?;
         scope.output(sub)
+    }
+}
+/// `add, sub` (src/effects.rs:30)
+#[allow(warnings, clippy::all, clippy::pedantic)]
+#[derive(Debug)]
+struct NoiseFrozenAddSub;
+#[allow(warnings, clippy::all, clippy::pedantic)]
+impl ::fx_runtime::frozen::Group<3, 0, 1> for NoiseFrozenAddSub {
+    type Results = ::fx_runtime::Tensor;
+    #[inline(always)]
+    fn lanes<L: ::fx_runtime::frozen::Lane>(
+        tensors: [L; 3],
+        numbers: [L::Number; 0],
+    ) -> [L; 1] {
+        let [ys, first, second] = tensors;
+        let add = ys + first;
+        let sub = add - second;
+        [sub]
     }
 }
 impl NoiseFrozen {
@@ -92,7 +108,7 @@ impl NoiseFrozen {
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl NoiseFrozen {
-    const GRAPH: &'static str = "Noise#3ef2c0c0862a5476";
+    const GRAPH: &'static str = "Noise#0e523f1c6d4f2f74";
     /// Writes the folded weights, and all else that a call needs, to a safetensors file.
     ///
     /// # Errors

@@ -12,5 +12,6 @@ pub mod folding;
 pub mod leading;
 pub mod masks;
 pub mod merging;
+pub mod pointwise;
 pub mod residual;
 pub mod rules;

@@ -66,6 +66,9 @@ pub(super) fn check_arity(graph: &Graph, id: NodeId, faults: &mut Vec<Fault>) {
             if let Some(entry) = op.entry() {
                 check_signature(node, entry, &mut push);
             }
+            if let Some(wrong) = node.is_group().then(|| node.checked_body().err()).flatten() {
+                push(wrong);
+            }
         }
         _ => {}
     }

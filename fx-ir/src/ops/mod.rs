@@ -51,6 +51,17 @@ pub struct OpRow {
     pub functional: Option<&'static str>,
     /// The variant of the runtime's `Act` that computes it, so that a kernel before it can absorb it.
     pub act: Option<&'static str>,
+    /// How one element of the result is written, if it may be part of a group.
+    pub scalar: Option<Scalar>,
+}
+
+/// How a pointwise op is written on elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scalar {
+    /// A sign between two operands.
+    Infix(char),
+    /// A function of the op's own name.
+    Function,
 }
 
 /// The op table, in the order of its rows.

@@ -1,7 +1,7 @@
 //! The op table: one row an op, and nothing about an op anywhere else.
 // tidy: table
 
-use super::{Class, OpRow};
+use super::{Class, OpRow, Scalar};
 use crate::Effect;
 
 const fn row(name: &'static str, methods: &'static [&'static str], class: Class, doc: &'static str) -> OpRow {
@@ -15,6 +15,7 @@ const fn row(name: &'static str, methods: &'static [&'static str], class: Class,
         function: false,
         functional: None,
         act: None,
+        scalar: None,
     }
 }
 
@@ -28,6 +29,12 @@ impl OpRow {
     const fn act(self, variant: &'static str) -> OpRow {
         OpRow { act: Some(variant), ..self }
     }
+    const fn infix(self, sign: char) -> OpRow {
+        OpRow { scalar: Some(Scalar::Infix(sign)), ..self }
+    }
+    const fn lane(self) -> OpRow {
+        OpRow { scalar: Some(Scalar::Function), ..self }
+    }
     const fn random(self) -> OpRow {
         OpRow { effect: Effect::Random, ..self }
     }
@@ -40,38 +47,46 @@ use Class::{Contraction, Data, Normalization, Pointwise, Reduction, View};
 
 pub(super) const ROWS: &[OpRow] = &[
     // Activations.
-    row("relu", &["relu"], Pointwise, "max(x, 0)").act("Relu"),
+    row("relu", &["relu"], Pointwise, "max(x, 0)").act("Relu").lane(),
     row("relu_", &["relu_"], Pointwise, "max(x, 0) in place").in_place_of("relu"),
-    row("relu6", &["relu6"], Pointwise, "min(max(x, 0), 6)").act("Relu6"),
+    row("relu6", &["relu6"], Pointwise, "min(max(x, 0), 6)").act("Relu6").lane(),
     row("relu6_", &["relu6_"], Pointwise, "min(max(x, 0), 6) in place").in_place_of("relu6"),
-    row("sigmoid", &["sigmoid"], Pointwise, "1 / (1 + exp(-x))").act("Sigmoid"),
+    row("sigmoid", &["sigmoid"], Pointwise, "1 / (1 + exp(-x))").act("Sigmoid").lane(),
     row("sigmoid_", &["sigmoid_"], Pointwise, "1 / (1 + exp(-x)) in place").in_place_of("sigmoid"),
-    row("tanh", &["tanh"], Pointwise, "the hyperbolic tangent").act("Tanh"),
+    row("tanh", &["tanh"], Pointwise, "the hyperbolic tangent").act("Tanh").lane(),
     row("tanh_", &["tanh_"], Pointwise, "the hyperbolic tangent in place").in_place_of("tanh"),
-    row("silu", &["silu"], Pointwise, "x * sigmoid(x)").act("Silu"),
+    row("silu", &["silu"], Pointwise, "x * sigmoid(x)").act("Silu").lane(),
     row("silu_", &["silu_"], Pointwise, "x * sigmoid(x) in place").in_place_of("silu"),
-    row("hardswish", &["hardswish"], Pointwise, "x * relu6(x + 3) / 6").act("HardSwish"),
+    row("hardswish", &["hardswish"], Pointwise, "x * relu6(x + 3) / 6").act("HardSwish").lane(),
     row("hardswish_", &["hardswish_"], Pointwise, "x * relu6(x + 3) / 6 in place").in_place_of("hardswish"),
-    row("gelu", &["gelu"], Pointwise, "x * Phi(x), Phi exact (\"none\") or by tanh (\"tanh\")"),
-    row("leaky_relu", &["leaky_relu"], Pointwise, "x where x > 0, else 0.01 * x").act("LeakyRelu(0.01)"),
-    row("hardsigmoid", &["hardsigmoid"], Pointwise, "relu6(x + 3) / 6"),
-    row("clamp", &["clamp"], Pointwise, "min(max(x, low), high)"),
+    row("gelu", &["gelu"], Pointwise, "x * Phi(x), Phi exact (\"none\") or by tanh (\"tanh\")").lane(),
+    row("leaky_relu", &["leaky_relu"], Pointwise, "x where x > 0, else 0.01 * x").act("LeakyRelu(0.01)").lane(),
+    row("hardsigmoid", &["hardsigmoid"], Pointwise, "relu6(x + 3) / 6").lane(),
+    row("clamp", &["clamp"], Pointwise, "min(max(x, low), high)").lane(),
     // Arithmetic.
-    row("add", &["g_add"], Pointwise, "a + b, broadcast").commutes().function(),
+    row("add", &["g_add"], Pointwise, "a + b, broadcast").commutes().function().infix('+'),
     row("add_", &["g_add_"], Pointwise, "a += b, broadcast").in_place_of("add"),
-    row("add.Scalar", &["g_add_scalar"], Pointwise, "a + number").function(),
-    row("sub", &["g_sub"], Pointwise, "a - b, broadcast").function(),
-    row("sub.Scalar", &["g_sub_scalar"], Pointwise, "a - number").function(),
-    row("mul", &["g_mul"], Pointwise, "a * b, broadcast").commutes().function(),
+    row("add.Scalar", &["g_add_scalar"], Pointwise, "a + number").function().infix('+'),
+    row("sub", &["g_sub"], Pointwise, "a - b, broadcast").function().infix('-'),
+    row("sub.Scalar", &["g_sub_scalar"], Pointwise, "a - number").function().infix('-'),
+    row("mul", &["g_mul"], Pointwise, "a * b, broadcast").commutes().function().infix('*'),
     row("mul_", &["g_mul_"], Pointwise, "a *= b, broadcast").in_place_of("mul"),
-    row("mul.Scalar", &["g_mul_scalar"], Pointwise, "a * number").function(),
-    row("div", &["g_div"], Pointwise, "a / b, broadcast").function(),
+    row("mul.Scalar", &["g_mul_scalar"], Pointwise, "a * number").function().infix('*'),
+    row("div", &["g_div"], Pointwise, "a / b, broadcast").function().infix('/'),
     row("div_", &["g_div_"], Pointwise, "a /= b, broadcast").in_place_of("div"),
-    row("div.Scalar", &["g_div_scalar"], Pointwise, "a / number").function(),
-    row("neg", &["neg"], Pointwise, "-x").function(),
-    row("exp", &["exp"], Pointwise, "e to the x"),
-    row("sqrt", &["sqrt"], Pointwise, "the square root"),
-    row("rsqrt", &["rsqrt"], Pointwise, "1 / sqrt(x)"),
+    row("div.Scalar", &["g_div_scalar"], Pointwise, "a / number").function().infix('/'),
+    row("neg", &["neg"], Pointwise, "-x").function().lane(),
+    row("exp", &["exp"], Pointwise, "e to the x").lane(),
+    row("sqrt", &["sqrt"], Pointwise, "the square root").lane(),
+    row("rsqrt", &["rsqrt"], Pointwise, "1 / sqrt(x)").lane(),
+    row("reciprocal", &["reciprocal"], Pointwise, "1 / x").lane(),
+    row("abs", &["abs"], Pointwise, "x without its sign").lane(),
+    row("square", &["square"], Pointwise, "x * x").lane(),
+    row("clamp_min", &["clamp_min"], Pointwise, "max(x, low)").lane(),
+    row("clamp_max", &["clamp_max"], Pointwise, "min(x, high)").lane(),
+    row("maximum", &["maximum"], Pointwise, "the larger of both, broadcast").commutes().lane(),
+    row("minimum", &["minimum"], Pointwise, "the smaller of both, broadcast").commutes().lane(),
+    row("group", &[], Pointwise, "each element through the graph `body`: ops that have a scalar form, in one pass"),
     // Sums of products.
     row("convolution", &[], Contraction, "a convolution with its padding, then `add` if given, then `act`"),
     row("conv1d", &["conv1d"], Contraction, "a 1-d convolution").function(),

@@ -13,6 +13,9 @@ impl Writer<'_, '_> {
     /// The expression of a node that is no control flow.
     pub(super) fn expression(&self, id: NodeId) -> Value {
         let node = self.graph().node(id);
+        if let Some(call) = self.group_call(id) {
+            return Value::owned(located(&call, node));
+        }
         match &node.op {
             fx_ir::Op::Call(op) => Value::owned(self.op_call(*op, node)),
             fx_ir::Op::Rust(code) => self.carried(code, node),

@@ -11,6 +11,7 @@ mod control;
 mod forward;
 mod freeze;
 mod graphs;
+mod group;
 mod instance;
 mod locals;
 mod names;
@@ -45,8 +46,16 @@ pub fn item(index: &Index, traced: &Traced, optimized: &Graph, graph_file: &str)
     let emitter = Emitter::new(index, traced, optimized);
     let path = format!("/fx/{graph_file}");
     let rest = format!("::core::include!(::core::concat!(::core::env!(\"OUT_DIR\"), {path:?}));\n");
-    let frozen =
-        [emitter.types(), emitter.freeze(), emitter.forward(), emitter.warm_up(), emitter.state(), rest].concat();
+    let frozen = [
+        emitter.types(),
+        emitter.freeze(),
+        emitter.forward(),
+        emitter.groups(),
+        emitter.warm_up(),
+        emitter.state(),
+        rest,
+    ]
+    .concat();
     let graph = pretty(&instance::emit(index, traced))?;
     Ok(Printed { frozen: pretty(&frozen)?, graph, unrecorded: emitter.unrecorded() })
 }
@@ -70,6 +79,7 @@ struct Emitter<'a> {
     graph: &'a Graph,
     bindings: Bindings,
     plan: plan::Plan,
+    groups: group::Groups,
     /// The name of the frozen type: `ResNet18Frozen`.
     name: String,
     /// The module in which the generated code is included.
@@ -81,6 +91,7 @@ impl<'a> Emitter<'a> {
         let bindings = Bindings::of(graph, traced.signature.has_receiver);
         let name = format!("{}Frozen", names::camel(&graph.name));
         let plan = plan::Plan::of(graph, &bindings, &name);
-        Emitter { index, traced, graph, bindings, plan, name, home: &index.fns[traced.item].module }
+        let groups = group::Groups::of(graph, &name);
+        Emitter { index, traced, graph, bindings, plan, groups, name, home: &index.fns[traced.item].module }
     }
 }

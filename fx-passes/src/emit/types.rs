@@ -91,7 +91,7 @@ impl Emitter<'_> {
 }
 
 /// Which lines and layers a field comes from.
-fn origin_doc(node: &Node) -> String {
+pub(super) fn origin_doc(node: &Node) -> String {
     let labels = label(node);
     match node.origin.places.last() {
         Some(place) if !labels.is_empty() => format!("/// `{labels}` ({place})\n"),

@@ -56,6 +56,7 @@ fn the_list_is_visible() {
         21  pack-kernels           packs each layer into a kernel at freeze time (after lower-modules)
         22  common-subexpressions  merges nodes that compute the same
         23  dead-code              erases nodes without readers and without effects, control flow included
+        24  group-pointwise        computes pointwise ops that follow each other in one pass over memory (after fuse-epilogue, pack-kernels)
     "#]].assert_eq(&Pipeline::inference().to_string());
 }
 
@@ -63,7 +64,7 @@ fn the_list_is_visible() {
 fn passes_are_put_in_and_left_out() {
     let pipeline = Pipeline::inference().with(Careless).with(DeadCode).without("pack-kernels").without("layout-safe");
     let names: Vec<_> = pipeline.passes().map(Pass::name).collect();
-    expect!["careless dead-code remove-identity common-subexpressions dead-code arithmetic layout joins sink-into-arms activations norms attention linears lower-modules common-subexpressions sink-into-arms fold-batch-norm fold-scale merge-linears fuse-epilogue fold-leading-norm common-subexpressions dead-code"].assert_eq(&names.join(" "));
+    expect!["careless dead-code remove-identity common-subexpressions dead-code arithmetic layout joins sink-into-arms activations norms attention linears lower-modules common-subexpressions sink-into-arms fold-batch-norm fold-scale merge-linears fuse-epilogue fold-leading-norm common-subexpressions dead-code group-pointwise"].assert_eq(&names.join(" "));
 }
 
 /// Does nothing, where it is asked for.

@@ -46,10 +46,10 @@ fn pool() -> MutexGuard<'static, Pool> {
 
 /// Someone who may ask for memory; with the last one the idle memory goes.
 #[derive(Debug)]
-pub(super) struct Tenant(());
+pub(crate) struct Tenant(());
 
 impl Tenant {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         pool().tenants += 1;
         Self(())
     }

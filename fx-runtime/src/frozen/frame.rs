@@ -12,8 +12,8 @@ use super::layout::is_channels_last;
 use super::select::{Cpu, Site};
 use super::{Act, Param};
 use crate::cuda::{Example, GraphReport, Graphs};
-use crate::ffi::cuda;
-use crate::{Error, Freeze, Module};
+use crate::ffi::{Tenant, cuda};
+use crate::{Backend, Error, Freeze, Module};
 
 /// Device, dtype and kernel choice of one frozen model.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub struct Frame {
     taint: Taint,
     graphs: Option<Arc<Graphs>>,
     copies: Copies,
+    /// Groups have large results, and belong to no kernel.
+    _results: Tenant,
 }
 
 /// Whether some weight of the model is not finite. Shared by all kernels of a model, since a NaN that one lets out is
@@ -64,7 +66,14 @@ impl Frame {
         let cpu = Cpu::of_this_machine();
         let site = Site { device, kind, memory_format, backend: options.backend, cpu };
         let graphs = Graphs::of(options, device).map(Arc::new);
-        Ok(Self { model: name, site, taint: Taint::default(), graphs, copies: Copies::default() })
+        Ok(Self {
+            model: name,
+            site,
+            taint: Taint::default(),
+            graphs,
+            copies: Copies::default(),
+            _results: Tenant::new(),
+        })
     }
 
     /// A second handle on the frame, for the model that its kernels are packed for.
@@ -75,6 +84,7 @@ impl Frame {
             taint: self.taint.clone(),
             graphs: self.graphs.clone(),
             copies: Copies::default(),
+            _results: Tenant::new(),
         }
     }
 
@@ -225,6 +235,11 @@ pub struct Scope<'f> {
 }
 
 impl Scope<'_> {
+    /// Which kernels the forward may use.
+    pub(super) fn backend(&self) -> Backend {
+        self.frame.site.backend
+    }
+
     /// A second handle on an input, after a look at its device and dtype; integers only have to be on the device.
     ///
     /// # Errors

@@ -71,7 +71,8 @@ pub(super) fn sigmoid(x: f32) -> f32 {
 pub(super) fn tanh(x: f32) -> f32 {
     let square = x * x;
     let p = polynomial(square, [-0.333_332_78, 0.133_313_29, -0.053_729_23, 0.020_602_008, -0.005_660_789]);
-    let near = (p * square).mul_add(x, x);
+    // Minus zero stays.
+    let near = (p * square).mul_add(x, x).copysign(x);
     let far = (1.0 - 2.0 / (exp(2.0 * x.abs()) + 1.0)).copysign(x);
     if x.abs() < 0.625 { near } else { far }
 }
@@ -192,6 +193,7 @@ mod tests {
         assert_eq!((exp(0.0), exp(-200.0), exp(f32::NEG_INFINITY)), (1.0, 0.0, 0.0));
         assert_eq!((exp(89.0), exp(f32::INFINITY)), (f32::INFINITY, f32::INFINITY));
         assert_eq!((tanh(0.0), tanh(50.0), tanh(f32::NEG_INFINITY)), (0.0, 1.0, -1.0));
+        assert!(tanh(-0.0).is_sign_negative());
         assert_eq!((sigmoid(0.0), sigmoid(f32::INFINITY), sigmoid(f32::NEG_INFINITY)), (0.5, 1.0, 0.0));
         assert_eq!((gelu(0.0), gelu(20.0), gelu(-20.0)), (0.0, 20.0, 0.0));
         for f in [exp, tanh, sigmoid, gelu, gelu_tanh] {

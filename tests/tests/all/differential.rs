@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use fx_runtime::{Backend, Freeze, Kind, MemoryFormat, Tensor, capabilities};
-use fx_tests::{constant, convolutions, dense, residual};
+use fx_tests::{constant, convolutions, dense, pointwise, residual};
 
 use crate::subject::{Subject, exact, model};
 use crate::values::{channels_last, difference, ids, tensor};
@@ -176,6 +176,32 @@ fn tokens() {
 #[test]
 fn group_norm() {
     images::<dense::Grouped>(3);
+}
+
+#[test]
+fn custom_activations() {
+    agrees::<pointwise::Custom>(|kind| {
+        [&[1, 12][..], &[5, 12], &[0, 12], &[2, 3, 12], &[700, 12]].map(|shape| tensor(shape, 1.0).to_kind(kind)).into()
+    });
+}
+
+#[test]
+fn modulation() {
+    agrees::<pointwise::Modulated>(|kind| {
+        [[1, 1, 12], [2, 7, 12], [3, 64, 12]].map(|shape| tensor(&shape, 1.0).to_kind(kind)).into()
+    });
+}
+
+#[test]
+fn rotation() {
+    agrees::<pointwise::Rotated>(|kind| {
+        [[1, 1, 16], [2, 7, 16], [3, 32, 16], [0, 4, 16]].map(|shape| tensor(&shape, 1.0).to_kind(kind)).into()
+    });
+}
+
+#[test]
+fn values_of_a_group_that_are_read_elsewhere() {
+    images::<pointwise::Bent>(4);
 }
 
 #[test]

@@ -55,12 +55,13 @@ goldens! {
     layers_kept_as_they_are: "Tokens";
     chance: "Noise";
     writes_in_place: "InPlace";
+    pointwise_groups: "Custom";
 }
 
 #[test]
 fn no_golden_tells_where_it_was_made() {
     let goldens = crate::folder::files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("goldens"));
-    assert_eq!(goldens.len(), 20);
+    assert_eq!(goldens.len(), 24);
     for (name, bytes) in goldens {
         // What is included lies at `concat!(env!("OUT_DIR"), "/fx/..")`.
         let text = String::from_utf8(bytes).expect("text").replace("\"/fx/", "");

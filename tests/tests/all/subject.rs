@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::path::Path;
 
 use fx_runtime::{Device, Error, Freeze, Kind, Module, Tensor, nn};
-use fx_tests::{arms, constant, convolutions, dense, effects, folding, leading, merging, residual, rules};
+use fx_tests::{arms, constant, convolutions, dense, effects, folding, leading, merging, pointwise, residual, rules};
 
 use crate::values;
 
@@ -107,6 +107,10 @@ subjects! {
     merging::Attention => AttentionFrozen: forward, try_forward();
     merging::Gated => GatedFrozen: forward, try_forward();
     merging::Heads => HeadsFrozen: forward, try_forward();
+    pointwise::Custom => CustomFrozen: forward, try_forward();
+    pointwise::Modulated => ModulatedFrozen: forward, try_forward();
+    pointwise::Rotated => RotatedFrozen: forward, try_forward();
+    pointwise::Bent => BentFrozen: forward, try_forward();
     effects::Noise => NoiseFrozen: forward, try_forward();
     effects::MonteCarlo => MonteCarloFrozen: forward, try_forward();
     effects::InPlace => InPlaceFrozen: forward, try_forward();

@@ -1,0 +1,171 @@
+//! Pointwise groups: what generated code says about one element, run over tensors.
+//!
+//! A [`Group`] is one function over a [`Lane`]. Run over [`Element`]s it is a loop that the compiler vectorises, one pass
+//! over memory for all ops together; run over whole tensors it is `ATen`'s operators one by one, and over layouts it
+//! tells what those would have returned. The loop computes tensors of one floating-point dtype on the CPU, of any
+//! strides and any shapes that broadcast; all else is `ATen`'s.
+//!
+//! **Exactness.** Sums, products, quotients and comparisons are rounded where `ATen` rounds them, and so are bit-equal.
+//! Roots are rounded correctly, which MKL's, that `ATen` uses, are not always. `exp`, `sigmoid`, `tanh` and `gelu` in f32
+//! are within the bounds that their functions state; in f64 they are `ATen`'s. (`gelu` of
+//! infinity is infinity here, and NaN by `ATen`.) So are shapes, strides and dtypes.
+
+#![allow(clippy::inline_always, reason = "only what is inlined into a vectorised body is vectorised")]
+
+mod lane;
+mod layout;
+#[cfg(test)]
+mod tests;
+mod whole;
+
+use tch::{TchError, Tensor};
+
+use super::Scope;
+use crate::ffi::pointwise::{self, BLOCK, Blocks, Number as _, Operand};
+use crate::{Backend, Error};
+use lane::{Element, Real};
+use layout::{AnyNumber, Layout};
+use whole::Whole;
+
+pub use lane::{Arithmetic, Lane};
+pub use whole::Number;
+
+/// A computation on `I` tensors and `N` numbers that yields `O` tensors, element by element.
+pub trait Group<const I: usize, const N: usize, const O: usize>: Sized {
+    /// A tensor, or a tuple of them.
+    type Results: Results<O>;
+
+    /// The computation. To be `#[inline(always)]`.
+    fn lanes<L: Lane>(inputs: [L; I], numbers: [L::Number; N]) -> [L; O];
+
+    /// Runs it over tensors that broadcast with each other.
+    ///
+    /// # Errors
+    ///
+    /// Libtorch's own: shapes that do not broadcast, above all.
+    fn run(scope: &Scope<'_>, inputs: [&Tensor; I], numbers: [Number; N]) -> Result<Self::Results, Error> {
+        let looped = match scope.backend() {
+            Backend::Best => vectorised::<Self, I, N, O>(inputs, &numbers),
+            Backend::Composed => None,
+        };
+        let results = looped.unwrap_or_else(|| composed::<Self, I, N, O>(inputs, numbers))?;
+        Ok(Results::of(results))
+    }
+}
+
+/// The tensors that a group yields.
+pub trait Results<const O: usize> {
+    /// From the tensors in order.
+    fn of(tensors: [Tensor; O]) -> Self;
+}
+
+impl Results<1> for Tensor {
+    fn of([tensor]: [Tensor; 1]) -> Self {
+        tensor
+    }
+}
+
+macro_rules! tuples {
+    ($($count:literal: $($tensor:ident)*;)*) => {$(
+        impl Results<$count> for ($(tuples!(@ $tensor),)*) {
+            fn of([$($tensor),*]: [Tensor; $count]) -> Self {
+                ($($tensor,)*)
+            }
+        }
+    )*};
+    (@ $tensor:ident) => { Tensor };
+}
+
+tuples! {
+    2: a b;
+    3: a b c;
+    4: a b c d;
+}
+
+/// By `ATen`'s operators.
+fn composed<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
+    inputs: [&Tensor; I],
+    numbers: [Number; N],
+) -> Result<[Tensor; O], TchError> {
+    let inputs = inputs.map(|tensor| Whole(Ok(tensor.shallow_clone())));
+    let mut error = None;
+    let results = G::lanes(inputs, numbers).map(|result| {
+        result.0.unwrap_or_else(|wrong| {
+            error.get_or_insert(wrong);
+            Tensor::new()
+        })
+    });
+    error.map_or(Ok(results), Err)
+}
+
+/// By a vectorised loop; none where there may be something that it cannot do, or does slower.
+fn vectorised<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
+    inputs: [&Tensor; I],
+    numbers: &[Number; N],
+) -> Option<Result<[Tensor; O], TchError>> {
+    let mut operands = [None; I];
+    for (operand, tensor) in operands.iter_mut().zip(inputs) {
+        *operand = Some(Operand::of(tensor)?);
+    }
+    let operands = all(operands)?;
+    let dtype = operands.first()?.facts().dtype;
+    if operands.iter().any(|operand| operand.facts().dtype != dtype) {
+        return None;
+    }
+    let layouts = operands.map(|operand| Layout::of(operand.facts(), operand.strides()));
+    let results = G::lanes(layouts, [AnyNumber; N]);
+    let first = results.first()?;
+    let is_one_pass =
+        |result: &Layout| result.is_known() && result.sizes() == first.sizes() && result.strides() == first.strides();
+    if first.elements() == 0 || !results.iter().all(is_one_pass) || results.iter().any(Layout::is_wasteful) {
+        return None;
+    }
+    let (sizes, strides) = (first.sizes(), first.strides());
+    match dtype {
+        f32::DTYPE if pointwise::has_vectors() => {
+            Some(pointwise::run(&Numbers::<G, f32, N>::new(numbers), &operands, sizes, strides))
+        }
+        f64::DTYPE if !results.iter().any(Layout::is_costly) => {
+            Some(pointwise::run(&Numbers::<G, f64, N>::new(numbers), &operands, sizes, strides))
+        }
+        _ => None,
+    }
+}
+
+/// The values, if each is there.
+fn all<T: Copy, const I: usize>(values: [Option<T>; I]) -> Option<[T; I]> {
+    let first = values.first().copied()??;
+    values.iter().all(Option::is_some).then(|| values.map(|value| value.unwrap_or(first)))
+}
+
+/// A group with its numbers.
+struct Numbers<G, T, const N: usize> {
+    numbers: [Element<T>; N],
+    group: std::marker::PhantomData<fn(G)>,
+}
+
+impl<G, T: Real, const N: usize> Numbers<G, T, N> {
+    fn new(numbers: &[Number; N]) -> Self {
+        Self { numbers: numbers.map(|number| Element::from(number.float())), group: std::marker::PhantomData }
+    }
+}
+
+impl<G: Group<I, N, O>, T: Real, const I: usize, const N: usize, const O: usize> Blocks<T, I, O> for Numbers<G, T, N> {
+    #[inline(always)]
+    fn block(&self, inputs: [&[T; BLOCK]; I], outputs: &mut [[T; BLOCK]; O]) {
+        for at in 0..BLOCK {
+            let mut lanes = [Element(T::of(0.0)); I];
+            let mut input = 0;
+            while input < I {
+                lanes[input] = Element(inputs[input][at]);
+                input += 1;
+            }
+            let results = G::lanes(lanes, self.numbers);
+            let mut output = 0;
+            while output < O {
+                outputs[output][at] = results[output].0;
+                output += 1;
+            }
+        }
+    }
+}

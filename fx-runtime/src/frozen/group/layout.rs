@@ -1,0 +1,275 @@
+//! Which shape and strides the results of a group have: those that `ATen`'s operators would give them one by one.
+//!
+//! The rules are those of libtorch's `TensorIterator`: operands of one shape that lie alike give a result that lies as
+//! they do; else the axes are sorted by the operands' strides, the first operand that tells two axes apart decides, and
+//! the result is dense in that order.
+
+use std::ops::{Add, Div, Mul, Sub};
+
+use super::Lane;
+use crate::ffi::{Facts, MAX_RANK};
+
+/// Shape and strides of a tensor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Layout {
+    rank: usize,
+    sizes: [i64; MAX_RANK],
+    strides: [i64; MAX_RANK],
+    /// False where the shapes do not go together; then all else means nothing.
+    is_known: bool,
+    /// Of the tensors that a costly function was applied to, how many elements the smallest has.
+    costly: Option<i64>,
+}
+
+/// A number, of which no layout depends on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AnyNumber;
+
+impl From<f64> for AnyNumber {
+    fn from(_: f64) -> Self {
+        Self
+    }
+}
+
+impl From<i64> for AnyNumber {
+    fn from(_: i64) -> Self {
+        Self
+    }
+}
+
+impl Layout {
+    /// The layout of a tensor with these facts and strides.
+    pub(super) fn of(facts: &Facts, strides: [i64; MAX_RANK]) -> Self {
+        let (given, mut sizes) = (facts.sizes(), [0; MAX_RANK]);
+        sizes[..given.len()].copy_from_slice(given);
+        Self { rank: given.len(), sizes, strides, is_known: true, costly: None }
+    }
+
+    pub(super) fn sizes(&self) -> &[i64] {
+        &self.sizes[..self.rank]
+    }
+
+    pub(super) fn strides(&self) -> &[i64] {
+        &self.strides[..self.rank]
+    }
+
+    pub(super) fn elements(&self) -> i64 {
+        self.sizes().iter().product()
+    }
+
+    pub(super) fn is_known(&self) -> bool {
+        self.is_known
+    }
+
+    /// Is a costly function applied to every element?
+    pub(super) fn is_costly(&self) -> bool {
+        self.costly.is_some()
+    }
+
+    /// Would one pass over the result apply a costly function to an element of a smaller tensor again and again?
+    pub(super) fn is_wasteful(&self) -> bool {
+        self.costly.is_some_and(|least| least < self.elements())
+    }
+
+    fn is_contiguous(&self) -> bool {
+        self.is_dense_in((0..self.rank).rev())
+    }
+
+    /// The format of images, which libtorch knows for four axes.
+    fn is_channels_last(&self) -> bool {
+        self.rank == 4 && self.is_dense_in([1, 3, 2, 0].into_iter())
+    }
+
+    /// Do the elements lie without gaps, the first of these axes innermost? Axes of one element may have any stride.
+    fn is_dense_in(&self, axes: impl Iterator<Item = usize>) -> bool {
+        let mut expected = 1;
+        for axis in axes {
+            if self.sizes[axis] != 1 {
+                if self.strides[axis] != expected {
+                    return false;
+                }
+                expected *= self.sizes[axis];
+            }
+        }
+        true
+    }
+
+    /// Do the elements lie without gaps in any order?
+    fn is_dense(&self) -> bool {
+        let mut axes: [usize; MAX_RANK] = std::array::from_fn(|axis| axis);
+        axes[..self.rank].sort_by_key(|&axis| self.strides[axis]);
+        self.is_dense_in(axes.into_iter().take(self.rank))
+    }
+
+    /// The same shape, dense, with the first of these axes innermost.
+    fn packed(mut self, axes: impl Iterator<Item = usize>) -> Self {
+        let mut step = 1;
+        for axis in axes {
+            self.strides[axis] = step;
+            step *= self.sizes[axis].max(1);
+        }
+        self
+    }
+
+    /// What a function of one tensor yields.
+    fn unary(self) -> Self {
+        if self.is_contiguous() {
+            self.packed((0..self.rank).rev())
+        } else if self.is_channels_last() {
+            self.packed([1, 3, 2, 0].into_iter())
+        } else if self.is_dense() {
+            self
+        } else {
+            self.iterated(&[self])
+        }
+    }
+
+    /// The same for a costly one.
+    fn costly(self) -> Self {
+        let elements = self.elements();
+        let least = self.costly.map_or(elements, |least| least.min(elements));
+        Self { costly: Some(least), ..self.unary() }
+    }
+
+    /// What an operation with a number yields: to libtorch it is a tensor of another shape.
+    fn scaled(self) -> Self {
+        self.iterated(&[self])
+    }
+
+    fn binary(self, other: Self) -> Self {
+        let costly = self.costly.into_iter().chain(other.costly).min();
+        let Some(shape) = self.broadcast(&other) else { return Self { is_known: false, ..self } };
+        let operands = [self, other];
+        let is_same = self.sizes() == other.sizes();
+        let result = if is_same && operands.iter().all(Self::is_contiguous) {
+            shape.packed((0..shape.rank).rev())
+        } else if is_same && operands.iter().all(Self::is_channels_last) {
+            shape.packed([1, 3, 2, 0].into_iter())
+        } else if is_same && self.strides() == other.strides() && self.is_dense() {
+            self
+        } else {
+            shape.iterated(&operands)
+        };
+        Self { costly, ..result }
+    }
+
+    /// The common shape, without strides.
+    fn broadcast(&self, other: &Self) -> Option<Self> {
+        let rank = self.rank.max(other.rank);
+        let mut out = Self { rank, is_known: self.is_known && other.is_known, ..*self };
+        for axis in 0..rank {
+            let size = |of: &Self| (axis + of.rank).checked_sub(rank).map_or(1, |axis| of.sizes[axis]);
+            out.sizes[axis] = match (size(self), size(other)) {
+                (a, b) if a == b => a,
+                (1, b) => b,
+                (a, 1) => a,
+                _ => return None,
+            };
+        }
+        Some(out)
+    }
+
+    /// This shape, dense, with its axes in the order in which the operands lie.
+    fn iterated(self, operands: &[Self]) -> Self {
+        let rank = self.rank;
+        let mut axes: [usize; MAX_RANK] = [0; MAX_RANK];
+        for (place, axis) in (0..rank).rev().enumerate() {
+            axes[place] = axis;
+        }
+        let stride = |of: &Self, axis: usize| {
+            let own = (axis + of.rank).checked_sub(rank);
+            own.filter(|&own| of.sizes[own] != 1 || self.sizes[axis] == 1).map_or(0, |own| of.strides[own])
+        };
+        // Positive if `a` has to lie outside of `b`, negative if inside, zero if no operand tells.
+        let outside = |a: usize, b: usize| {
+            for operand in operands {
+                let (of_a, of_b) = (stride(operand, a), stride(operand, b));
+                if of_a == 0 || of_b == 0 {
+                    continue;
+                }
+                if of_a != of_b {
+                    return if of_a < of_b { -1 } else { 1 };
+                }
+                if self.sizes[a] > self.sizes[b] {
+                    return 1;
+                }
+            }
+            0
+        };
+        for place in 1..rank {
+            let mut here = place;
+            for inner in (0..place).rev() {
+                match outside(axes[inner], axes[here]) {
+                    0 => {}
+                    order if order > 0 => {
+                        axes.swap(inner, here);
+                        here = inner;
+                    }
+                    _ => break,
+                }
+            }
+        }
+        self.packed(axes.into_iter().take(rank))
+    }
+}
+
+macro_rules! operators {
+    ($($operator:ident: $method:ident;)*) => {$(
+        impl $operator for Layout {
+            type Output = Self;
+            fn $method(self, other: Self) -> Self {
+                self.binary(other)
+            }
+        }
+        operators!(@number $operator: $method, AnyNumber f64 i64);
+    )*};
+    (@number $operator:ident: $method:ident, $($number:ty)*) => {$(
+        impl $operator<$number> for Layout {
+            type Output = Self;
+            fn $method(self, _: $number) -> Self {
+                self.scaled()
+            }
+        }
+    )*};
+}
+
+operators! {
+    Add: add;
+    Sub: sub;
+    Mul: mul;
+    Div: div;
+}
+
+macro_rules! functions {
+    ($kind:ident: $($name:ident)*) => {$(
+        fn $name(self) -> Self {
+            self.$kind()
+        }
+    )*};
+}
+
+impl Lane for Layout {
+    type Number = AnyNumber;
+
+    functions!(unary: relu relu6 hardswish hardsigmoid leaky_relu neg abs square reciprocal sqrt rsqrt);
+    functions!(costly: sigmoid tanh silu exp);
+
+    fn gelu(self, _: &str) -> Self {
+        self.costly()
+    }
+    fn clamp(self, _: impl Into<AnyNumber>, _: impl Into<AnyNumber>) -> Self {
+        self.unary()
+    }
+    fn clamp_min(self, _: impl Into<AnyNumber>) -> Self {
+        self.unary()
+    }
+    fn clamp_max(self, _: impl Into<AnyNumber>) -> Self {
+        self.unary()
+    }
+    fn maximum(self, other: Self) -> Self {
+        self.binary(other)
+    }
+    fn minimum(self, other: Self) -> Self {
+        self.binary(other)
+    }
+}

@@ -1,0 +1,254 @@
+//! Groups as generated code has them, on tensors of random shapes, strides and values, against `ATen`.
+
+use tch::{Device, Kind};
+
+use super::super::oracle::frame;
+use super::*;
+use crate::Freeze;
+
+/// `impl Group` as the printer writes it.
+macro_rules! groups {
+    ($($name:ident<$inputs:literal, $numbers:literal, $results:literal> -> $type:ty = |$lanes:pat_param, $n:pat_param| $body:block;)*) => {$(
+        struct $name;
+
+        impl Group<$inputs, $numbers, $results> for $name {
+            type Results = $type;
+
+            #[inline(always)]
+            fn lanes<L: Lane>($lanes: [L; $inputs], $n: [L::Number; $numbers]) -> [L; $results] {
+                $body
+            }
+        }
+    )*};
+}
+
+groups! {
+    QuickGelu<1, 0, 1> -> Tensor = |[x], []| { [x.clone() * (x * 1.702).sigmoid()] };
+    SquaredRelu<1, 0, 1> -> Tensor = |[x], []| { [x.relu().square()] };
+    Film<3, 0, 1> -> Tensor = |[x, scale, shift], []| { [x * (scale + 1.0) + shift] };
+    Rotation<4, 0, 1> -> Tensor = |[x, cos, rot, sin], []| { [x * cos + rot * sin] };
+    Residual<2, 0, 2> -> (Tensor, Tensor) = |[x, y], []| { let sum = x + y; [sum.clone(), sum.relu()] };
+    Unlike<2, 0, 2> -> (Tensor, Tensor) = |[x, y], []| { let half = y / 2i64; [x * half.clone(), half] };
+    Scaled<2, 2, 1> -> Tensor = |[x, y], [a, b]| { [(x * a).clamp(b, 2.5) - y] };
+    Exact<2, 0, 1> -> Tensor = |[x, y], []| {
+        let low = x.clone().minimum(y.clone()).hardswish() - y.clone().abs().reciprocal().clamp_max(9.0);
+        let high = x.maximum(y.clone()).hardsigmoid() / y.relu6().clamp_min(-1i64).leaky_relu();
+        [(low.neg() + high) * 3i64 - 0.25]
+    };
+    Roots<1, 0, 1> -> Tensor = |[x], []| { [x.clone().abs().rsqrt() + (x.square() + 0.5).sqrt()] };
+    Smooth<2, 0, 1> -> Tensor = |[x, y], []| {
+        let x = x.clamp(-1e30, 1e30);
+        // ATen's vectorised gelu of infinity is NaN.
+        [x.clone().gelu("none") + x.clone().gelu("tanh") + x.tanh() * y.clone().silu() + y.clamp(-9.0, 9.0).exp()]
+    };
+}
+
+/// Numbers in a fixed order that looks random.
+struct Dice(u64);
+
+impl Dice {
+    fn number(&mut self) -> u32 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        u32::try_from(self.0 >> 33).unwrap()
+    }
+
+    fn below(&mut self, count: usize) -> usize {
+        usize::try_from(self.number()).unwrap() % count
+    }
+
+    fn axis(&mut self, rank: i64) -> i64 {
+        i64::from(self.number()) % rank
+    }
+
+    fn of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len())]
+    }
+
+    fn sizes(&mut self) -> Vec<i64> {
+        let rank = self.below(6);
+        let mut sizes: Vec<i64> = (0..rank).map(|_| self.of(&[1, 2, 3, 5, 8, 17, 33, 64, 65, 130])).collect();
+        while sizes.iter().product::<i64>() > 12_000 {
+            let at = self.below(rank);
+            sizes[at] = 1;
+        }
+        sizes
+    }
+
+    /// A tensor of this shape whose elements lie somehow.
+    fn tensor(&mut self, sizes: &[i64], kind: Kind) -> Tensor {
+        let mut values: Vec<f64> = Vec::new();
+        for _ in 0..sizes.iter().product::<i64>() {
+            let plain = f64::from(self.number() % (1 << 20)) / f64::from(1 << 17) - 4.0;
+            let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1e-30, -1e30, 88.0, -104.0];
+            values.push(if self.below(40) == 0 { self.of(&odd) } else { plain });
+        }
+        let dense = Tensor::from_slice(&values).to_kind(kind).reshape(sizes);
+        let rank = i64::try_from(sizes.len()).unwrap();
+        match self.below(5) {
+            0 if rank > 1 => {
+                let (a, b) = (self.axis(rank), self.axis(rank));
+                dense.transpose(a, b).contiguous().transpose(a, b)
+            }
+            1 if rank > 0 => {
+                let axis = self.axis(rank);
+                Tensor::stack(&[&dense, &dense.zeros_like()], axis + 1).select(axis + 1, 0)
+            }
+            2 if rank > 2 => {
+                let forth: Vec<i64> = std::iter::once(0).chain(2..rank).chain([1]).collect();
+                let back: Vec<i64> = [0, rank - 1].into_iter().chain(1..rank - 1).collect();
+                dense.permute(forth).contiguous().permute(back)
+            }
+            3 if rank > 0 => {
+                let axis = self.axis(rank);
+                dense.narrow(axis, 0, 1).expand(sizes, false)
+            }
+            _ => dense,
+        }
+    }
+
+    /// A tensor that broadcasts to this shape.
+    fn broadcast(&mut self, sizes: &[i64], kind: Kind) -> Tensor {
+        let is_whole = self.below(2) == 0;
+        let first = if is_whole { 0 } else { self.below(sizes.len() + 1) };
+        let sizes: Vec<i64> =
+            sizes[first..].iter().map(|&size| if is_whole || self.below(2) == 0 { size } else { 1 }).collect();
+        self.tensor(&sizes, kind)
+    }
+}
+
+/// What may differ from `ATen`.
+#[derive(Clone, Copy, PartialEq)]
+enum Rounding {
+    /// Nothing.
+    Same,
+    /// The last bits, from f64 by this part of the largest value that goes into the result.
+    Within(f64),
+}
+
+/// The elements of `found` and `expected` that are not the same; NaN is NaN.
+fn unlike(found: &Tensor, expected: &Tensor) -> [Vec<f64>; 2] {
+    let is_same = found.eq_tensor(expected).logical_or(&found.isnan().logical_and(&expected.isnan()));
+    let rest = |all: &Tensor| all.masked_select(&is_same.logical_not()).to_kind(Kind::Double);
+    [found, expected].map(|all| Vec::<f64>::try_from(rest(all).flatten(0, -1)).unwrap())
+}
+
+fn compare(what: &str, found: &Tensor, by_aten: &Tensor, exact: &Tensor, rounding: Rounding) {
+    assert_eq!(
+        (found.size(), found.stride(), found.kind()),
+        (by_aten.size(), by_aten.stride(), by_aten.kind()),
+        "{what}"
+    );
+    let is_exact = match rounding {
+        Rounding::Same => by_aten.ones_like(),
+        Rounding::Within(_) => by_aten.isfinite().logical_not(),
+    };
+    let only = |all: &Tensor| all.masked_select(&is_exact.to_kind(Kind::Bool));
+    let [wrong, right] = unlike(&only(found), &only(by_aten));
+    assert!(wrong.is_empty(), "{what}: {:?} instead of {:?}", wrong.first(), right.first());
+    if let Rounding::Within(part) = rounding {
+        let difference = (found.to_kind(Kind::Double) - exact).abs() / (exact.abs() + 1.0);
+        let largest = difference.masked_select(&by_aten.isfinite());
+        let largest = if largest.numel() == 0 { 0.0 } else { largest.max().double_value(&[]) };
+        assert!(largest <= part, "{what}: {largest:e}");
+    }
+}
+
+/// Many random calls; how many of them took the loop.
+fn check<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
+    rounding: Rounding,
+    kind: Kind,
+    calls: usize,
+) -> usize {
+    let (mut dice, mut looped) = (Dice(I as u64 * 31 + O as u64), 0);
+    let numbers: [Number; N] = std::array::from_fn(|at| if at == 0 { Number::Float(0.3) } else { Number::Int(-1) });
+    for call in 0..calls {
+        let sizes = dice.sizes();
+        let inputs: [Tensor; I] = std::array::from_fn(|_| dice.broadcast(&sizes, kind));
+        let shapes: Vec<_> = inputs.iter().map(|input| (input.size(), input.stride())).collect();
+        let what = format!("{} {call} {shapes:?}", std::any::type_name::<G>());
+        let by_aten = composed::<G, I, N, O>(inputs.each_ref(), numbers).unwrap();
+        let wide = inputs.each_ref().map(|input| input.to_kind(Kind::Double));
+        let exact = composed::<G, I, N, O>(wide.each_ref(), numbers).unwrap();
+        let Some(found) = vectorised::<G, I, N, O>(inputs.each_ref(), &numbers) else { continue };
+        looped += 1;
+        for (result, found) in found.unwrap().iter().enumerate() {
+            compare(&what, found, &by_aten[result], &exact[result], rounding);
+        }
+    }
+    looped
+}
+
+#[test]
+fn results_are_those_of_aten() {
+    let within = Rounding::Within(4e-6);
+    for (kind, calls) in [(Kind::Float, 300), (Kind::Double, 60)] {
+        let most = calls * 4 / 5;
+        assert!(check::<SquaredRelu, 1, 0, 1>(Rounding::Same, kind, calls) > most);
+        assert!(check::<Film, 3, 0, 1>(Rounding::Same, kind, calls) > most);
+        assert!(check::<Rotation, 4, 0, 1>(Rounding::Same, kind, calls) > most);
+        assert!(check::<Residual, 2, 0, 2>(Rounding::Same, kind, calls) > most);
+        assert!(check::<Unlike, 2, 0, 2>(Rounding::Same, kind, calls) > 0);
+        assert!(check::<Scaled, 2, 2, 1>(Rounding::Same, kind, calls) > most);
+        assert!(check::<Exact, 2, 0, 1>(Rounding::Same, kind, calls) > most);
+        assert!(check::<Roots, 1, 0, 1>(within, kind, calls) > most);
+    }
+    assert!(check::<QuickGelu, 1, 0, 1>(within, Kind::Float, 300) > 200);
+    assert!(check::<Smooth, 2, 0, 1>(within, Kind::Float, 300) > 100);
+    // Functions that are slow in f64 are ATen's.
+    assert_eq!(check::<QuickGelu, 1, 0, 1>(within, Kind::Double, 5), 0);
+}
+
+#[test]
+fn large_tensors_are_shared_out_among_threads() {
+    let kind = (Kind::Float, Device::Cpu);
+    for sizes in [&[3, 1_000_003][..], &[257, 129, 65], &[2, 64, 112, 112]] {
+        let x = Tensor::randn(sizes, kind);
+        for (scale, shift) in [
+            (Tensor::randn(sizes, kind), Tensor::randn(sizes, kind)),
+            (
+                Tensor::randn(&sizes[1..], kind),
+                Tensor::randn(
+                    [sizes[0], 1].iter().copied().chain(sizes[2..].iter().map(|_| 1)).collect::<Vec<_>>(),
+                    kind,
+                ),
+            ),
+            (Tensor::from(0.5f32), Tensor::randn(sizes, kind).transpose(0, 1).contiguous().transpose(0, 1)),
+        ] {
+            let found = vectorised::<Film, 3, 0, 1>([&x, &scale, &shift], &[]).unwrap().unwrap();
+            assert!(found[0] == &x * (&scale + 1.0) + &shift, "{sizes:?} {:?}", scale.size());
+        }
+    }
+}
+
+#[test]
+fn what_a_loop_cannot_do_is_atens() {
+    let frame = frame(Freeze::new());
+    let scope = frame.enter();
+    let floats = Tensor::from_slice(&[1.0f32, -2.0]);
+    for (x, y) in [
+        (floats.shallow_clone(), Tensor::from_slice(&[1i64, 2])),
+        (Tensor::from_slice(&[3i64, -1]), Tensor::from_slice(&[1i64, 2])),
+        (floats.shallow_clone(), Tensor::from(0.5f64)),
+        (floats.to_kind(Kind::BFloat16), floats.to_kind(Kind::BFloat16)),
+        (floats.shallow_clone(), Tensor::zeros([0, 2], (Kind::Float, Device::Cpu))),
+        (Tensor::ones([1; 9], (Kind::Float, Device::Cpu)), floats.shallow_clone()),
+        (floats.to_mkldnn(), floats.to_mkldnn()),
+    ] {
+        let what = format!("{:?} {:?}", x.kind(), y.kind());
+        assert!(vectorised::<Residual, 2, 0, 2>([&x, &y], &[]).is_none(), "{what}");
+        let (sum, relu) = Residual::run(&scope, [&x, &y], []).unwrap();
+        let expected = &x + &y;
+        assert_eq!((sum.kind(), sum.size()), (expected.kind(), expected.size()), "{what}");
+        assert_eq!(relu.kind(), expected.kind());
+    }
+    let error = Residual::run(&scope, [&floats, &Tensor::ones([3], (Kind::Float, Device::Cpu))], []).unwrap_err();
+    assert!(error.to_string().contains("must match the size"), "{error}");
+}
+
+#[test]
+fn a_costly_function_of_a_small_tensor_is_computed_once() {
+    let kind = (Kind::Float, Device::Cpu);
+    let (x, gate) = (Tensor::randn([8, 64], kind), Tensor::randn([8, 1], kind));
+    assert!(vectorised::<Smooth, 2, 0, 1>([&x, &gate], &[]).is_none());
+    assert!(vectorised::<Smooth, 2, 0, 1>([&x, &x], &[]).is_some());
+}

@@ -1,0 +1,154 @@
+//! A group by `ATen`'s operators, one after the other: for whatever a generated loop cannot do, and as its oracle.
+
+use std::ops::{Add, Div, Mul, Sub};
+
+use tch::{Scalar, TchError, Tensor};
+
+use super::Lane;
+
+/// A tensor, or why there is none.
+#[derive(Debug)]
+pub(super) struct Whole(pub(super) Result<Tensor, TchError>);
+
+/// A number as the caller has it: `ATen` promotes dtypes by whether it is whole.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Number {
+    /// An integer.
+    Int(i64),
+    /// A floating-point number.
+    Float(f64),
+}
+
+impl Number {
+    /// The number, an integer rounded to the nearest.
+    #[allow(clippy::cast_precision_loss, reason = "as libtorch casts a number to a tensor's dtype")]
+    pub(super) fn float(self) -> f64 {
+        match self {
+            Self::Int(number) => number as f64,
+            Self::Float(number) => number,
+        }
+    }
+
+    fn scalar(self) -> Scalar {
+        match self {
+            Self::Int(number) => number.into(),
+            Self::Float(number) => number.into(),
+        }
+    }
+}
+
+impl From<i64> for Number {
+    fn from(number: i64) -> Self {
+        Self::Int(number)
+    }
+}
+
+impl From<f64> for Number {
+    fn from(number: f64) -> Self {
+        Self::Float(number)
+    }
+}
+
+impl Clone for Whole {
+    fn clone(&self) -> Self {
+        Self(match &self.0 {
+            Ok(tensor) => Ok(tensor.shallow_clone()),
+            Err(error) => Err(TchError::Torch(error.to_string())),
+        })
+    }
+}
+
+impl Whole {
+    fn unary(self, function: impl FnOnce(Tensor) -> Result<Tensor, TchError>) -> Self {
+        Self(self.0.and_then(function))
+    }
+
+    fn binary(self, other: Self, function: impl FnOnce(&Tensor, &Tensor) -> Result<Tensor, TchError>) -> Self {
+        Self(self.0.and_then(|a| function(&a, &other.0?)))
+    }
+}
+
+macro_rules! operators {
+    ($($operator:ident: $method:ident, $tensors:ident, $number:ident;)*) => {$(
+        impl $operator for Whole {
+            type Output = Self;
+            fn $method(self, other: Self) -> Self {
+                self.binary(other, |a, b| a.$tensors(b))
+            }
+        }
+        impl $operator<Number> for Whole {
+            type Output = Self;
+            fn $method(self, number: Number) -> Self {
+                self.unary(|x| x.$number(number.scalar()))
+            }
+        }
+        impl $operator<f64> for Whole {
+            type Output = Self;
+            fn $method(self, number: f64) -> Self {
+                $operator::$method(self, Number::from(number))
+            }
+        }
+        impl $operator<i64> for Whole {
+            type Output = Self;
+            fn $method(self, number: i64) -> Self {
+                $operator::$method(self, Number::from(number))
+            }
+        }
+    )*};
+}
+
+operators! {
+    Add: add, f_add, f_add_scalar;
+    Sub: sub, f_sub, f_sub_scalar;
+    Mul: mul, f_mul, f_mul_scalar;
+    Div: div, f_div, f_div_scalar;
+}
+
+macro_rules! functions {
+    ($($name:ident: $method:ident;)*) => {$(
+        fn $name(self) -> Self {
+            self.unary(|x| x.$method())
+        }
+    )*};
+}
+
+impl Lane for Whole {
+    type Number = Number;
+
+    functions! {
+        relu: f_relu;
+        relu6: f_relu6;
+        sigmoid: f_sigmoid;
+        tanh: f_tanh;
+        silu: f_silu;
+        hardswish: f_hardswish;
+        hardsigmoid: f_hardsigmoid;
+        leaky_relu: f_leaky_relu;
+        neg: f_neg;
+        abs: f_abs;
+        square: f_square;
+        reciprocal: f_reciprocal;
+        exp: f_exp;
+        sqrt: f_sqrt;
+        rsqrt: f_rsqrt;
+    }
+
+    fn gelu(self, approximate: &str) -> Self {
+        self.unary(|x| x.f_gelu(approximate))
+    }
+    fn clamp(self, low: impl Into<Number>, high: impl Into<Number>) -> Self {
+        self.unary(|x| x.f_clamp(low.into().scalar(), high.into().scalar()))
+    }
+    fn clamp_min(self, low: impl Into<Number>) -> Self {
+        self.unary(|x| x.f_clamp_min(low.into().scalar()))
+    }
+    fn clamp_max(self, high: impl Into<Number>) -> Self {
+        self.unary(|x| x.f_clamp_max(high.into().scalar()))
+    }
+    fn maximum(self, other: Self) -> Self {
+        self.binary(other, Tensor::f_maximum)
+    }
+    fn minimum(self, other: Self) -> Self {
+        self.binary(other, Tensor::f_minimum)
+    }
+}
