@@ -25,6 +25,9 @@ pub enum Backend {
     /// The fastest that the device, the dtype and this libtorch have.
     #[default]
     Best,
+    /// The same without those that save multiplications: convolutions of 3×3 are then summed as they are written, and
+    /// not by Winograd's algorithm, whose rounding errors are somewhat larger.
+    Direct,
     /// ATen's plain operators everywhere: slower, and what every other kernel is tested against.
     Composed,
 }

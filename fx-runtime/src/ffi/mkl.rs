@@ -6,6 +6,7 @@
 //! know in the packed block itself (tested for 1 to 1000 rows).
 
 use std::ffi::{c_int, c_void};
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use tch::{TchError, Tensor};
@@ -110,8 +111,8 @@ pub(crate) trait Tail: Sync {
     /// Does it change nothing where nothing is added?
     fn is_nothing(&self) -> bool;
 
-    /// Changes `rows` in place. To be `#[inline(always)]`, see [`Body`].
-    fn finish(&self, rows: &mut [f32], other: Option<&[f32]>);
+    /// Changes `rows` in place, which hold these columns of the whole. To be `#[inline(always)]`, see [`Body`].
+    fn finish(&self, columns: Range<usize>, rows: &mut [f32], other: Option<&[f32]>);
 }
 
 /// The product is the result.
@@ -122,7 +123,7 @@ impl Tail for Nothing {
         true
     }
 
-    fn finish(&self, _: &mut [f32], _: Option<&[f32]>) {}
+    fn finish(&self, _: Range<usize>, _: &mut [f32], _: Option<&[f32]>) {}
 }
 
 /// A weight `[out, in]` of f32 in MKL's own layout.
@@ -223,7 +224,7 @@ impl PackedGemm {
             let (first, last) = (rows * part / parts, rows * (part + 1) / parts);
             // SAFETY: each part has rows of its own below `rows`, and `y` and `other` live until all are done.
             let (rows, other) = unsafe { result.part(first, last) };
-            vectorised(Finish { tail, rows, other });
+            vectorised(Finish { tail, columns: out, rows, other });
         });
         Ok(y)
     }
@@ -231,6 +232,7 @@ impl PackedGemm {
 
 struct Finish<'a, T> {
     tail: &'a T,
+    columns: usize,
     rows: &'a mut [f32],
     other: Option<&'a [f32]>,
 }
@@ -241,7 +243,7 @@ impl<T: Tail> Body for Finish<'_, T> {
     #[allow(clippy::inline_always, reason = "only what is inlined is vectorised")]
     #[inline(always)]
     fn run(self) {
-        self.tail.finish(self.rows, self.other);
+        self.tail.finish(0..self.columns, self.rows, self.other);
     }
 }
 

@@ -2,15 +2,16 @@
 
 use std::fmt;
 
-use tch::{Kind, TchError, Tensor};
+use tch::{TchError, Tensor};
 
+use self::cpu::CpuConv;
 use super::accepts::Accepts;
 use super::frame::Taint;
 use super::layout::channels_last_of;
 use super::select::ConvChoice;
 use super::window::{Landed, Window};
 use super::{Act, ConvParams, Frame, Param};
-use crate::ffi::{Facts, Geometry, PackedConv, PostOp, ops};
+use crate::ffi::{Facts, Geometry, ops};
 use crate::nn::PaddingMode;
 use crate::{Error, MemoryFormat};
 
@@ -21,8 +22,6 @@ use crate::{Error, MemoryFormat};
 pub struct Conv {
     kernel: Kernel,
     act: Act,
-    /// The activation in the fused kernel; none where it cannot be fused.
-    post: Option<PostOp>,
     taint: Taint,
     accepts: Accepts,
     window: Window,
@@ -30,13 +29,11 @@ pub struct Conv {
     /// With zero padding where `border` does the padding.
     params: ConvParams,
     border: Option<Border>,
-    /// libtorch's fused sum of a grouped convolution has a relu in f32 alone.
-    fuses_sum_and_relu: bool,
 }
 
 enum Kernel {
     /// One-dimensional convolutions run as two-dimensional ones of height 1.
-    OneDnn(PackedConv),
+    Cpu(Box<CpuConv>),
     Cudnn(Plain),
     Composed(Plain),
 }
@@ -94,18 +91,7 @@ impl Conv {
         let (params, border) = Border::split(params);
         let choice = frame.site().conv(axes, params.transposed, act);
         let kernel = Kernel::pack(frame, choice, &weight, bias.as_ref(), &params)?;
-        Ok(Self {
-            kernel,
-            act,
-            post: act.post_op(),
-            taint: frame.taint(),
-            accepts,
-            window,
-            weight_shape: shape,
-            fuses_sum_and_relu: params.groups == 1 || frame.kind() == Kind::Float,
-            params,
-            border,
-        })
+        Ok(Self { kernel, act, taint: frame.taint(), accepts, window, weight_shape: shape, params, border })
     }
 
     /// `act(conv(x) + bias)`.
@@ -129,12 +115,7 @@ impl Conv {
         let same = self.is_like_result(other, &call);
         if same && self.is_direct(&call) {
             match &self.kernel {
-                Kernel::OneDnn(packed) if !self.params.transposed => {
-                    let fused = self.act == Act::Relu && self.fuses_sum_and_relu && !self.taint.forbids(Act::Relu);
-                    let post = if fused { self.post.unwrap_or(PostOp::NONE) } else { PostOp::NONE };
-                    let rest = if fused { Act::None } else { self.act };
-                    return Ok(rest.apply(packed.run_add(x, other, &post)?)?);
-                }
+                Kernel::Cpu(conv) if !self.params.transposed => return Ok(conv.run_add(x, other, self.act)?),
                 Kernel::Cudnn(plain) if !self.taint.forbids(self.act) => {
                     return Ok(plain.cudnn_add_relu(x, other, &self.params)?);
                 }
@@ -196,18 +177,9 @@ impl Conv {
     /// A batched input with at least one element in the result, padded where there is a border.
     fn kernel_run(&self, x: &Tensor, act: Act) -> Result<Tensor, TchError> {
         match &self.kernel {
-            Kernel::OneDnn(packed) => {
-                let (post, rest) = match self.post {
-                    _ if act == Act::None => (PostOp::NONE, Act::None),
-                    Some(post) if !self.taint.forbids(act) => (post, Act::None),
-                    _ => (PostOp::NONE, act),
-                };
-                if self.axes() > 1 {
-                    return rest.apply(packed.run(x, &post)?);
-                }
-                // Back in the default order, since operators over one axis know no other.
-                rest.apply(packed.run(&x.f_unsqueeze(2)?, &post)?.f_squeeze_dim(2)?.f_contiguous()?)
-            }
+            Kernel::Cpu(conv) if self.axes() > 1 => conv.run(x, act),
+            // Back in the default order, since operators over one axis know no other.
+            Kernel::Cpu(conv) => conv.run(&x.f_unsqueeze(2)?, act)?.f_squeeze_dim(2)?.f_contiguous(),
             Kernel::Cudnn(plain) if act == Act::Relu && !self.taint.forbids(act) => plain.cudnn_relu(x, &self.params),
             Kernel::Cudnn(plain) | Kernel::Composed(plain) => act.apply(plain.convolution(x, &self.params)?),
         }
@@ -233,8 +205,8 @@ impl Kernel {
     ) -> Result<Self, Error> {
         if choice == ConvChoice::OneDnn {
             let lifted = if weight.dim() == 3 { weight.f_unsqueeze(2)? } else { weight.shallow_clone() };
-            if let Some(packed) = PackedConv::pack(&lifted, bias, geometry(params)) {
-                return Ok(Self::OneDnn(packed?));
+            if let Some(conv) = CpuConv::pack(frame, &lifted, bias, geometry(params)) {
+                return Ok(Self::Cpu(Box::new(conv?)));
             }
         }
         let on_cuda = frame.device().is_cuda() && frame.site().memory_format == MemoryFormat::ChannelsLast;
@@ -248,7 +220,7 @@ impl Kernel {
 
     fn name(&self) -> &'static str {
         match self {
-            Self::OneDnn(_) => "oneDNN",
+            Self::Cpu(conv) => conv.name(),
             Self::Cudnn(_) => "cuDNN",
             Self::Composed(_) => "ATen",
         }
@@ -338,6 +310,7 @@ impl fmt::Debug for Conv {
     }
 }
 
+mod cpu;
 mod state;
 
 #[cfg(test)]

@@ -33,10 +33,15 @@ pub struct Frame {
 pub(super) struct Taint(Arc<AtomicBool>);
 
 impl Taint {
+    #[inline]
+    pub(super) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
     /// True when `act` must not be fused, because fused kernels would hide NaN.
     #[inline]
     pub(super) fn forbids(&self, act: Act) -> bool {
-        self.0.load(Ordering::Relaxed) && act.hides_nan()
+        self.is_set() && act.hides_nan()
     }
 }
 
@@ -178,7 +183,7 @@ impl Frame {
 
     /// Whether a weight that was placed so far is not finite.
     pub(super) fn is_tainted(&self) -> bool {
-        self.taint.0.load(Ordering::Relaxed)
+        self.taint.is_set()
     }
 
     pub(super) fn taint(&self) -> Taint {

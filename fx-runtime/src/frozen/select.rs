@@ -89,23 +89,36 @@ impl Site {
     /// For a convolution over `axes` spatial axes.
     pub(super) fn conv(&self, axes: usize, transposed: bool, act: Act) -> ConvChoice {
         match self.backend {
-            Backend::Best if self.onednn() && self.memory_format == MemoryFormat::ChannelsLast => ConvChoice::OneDnn,
-            Backend::Best if self.on_cuda() && axes == 2 && !transposed && act == Act::Relu => ConvChoice::Cudnn,
-            Backend::Best | Backend::Composed => ConvChoice::Composed,
+            Backend::Best | Backend::Direct if self.onednn() && self.memory_format == MemoryFormat::ChannelsLast => {
+                ConvChoice::OneDnn
+            }
+            Backend::Best | Backend::Direct if self.on_cuda() && axes == 2 && !transposed && act == Act::Relu => {
+                ConvChoice::Cudnn
+            }
+            _ => ConvChoice::Composed,
         }
+    }
+
+    /// Whether a convolution that oneDNN computes may take Winograd's algorithm instead.
+    pub(super) fn winograd(&self) -> bool {
+        self.backend == Backend::Best && self.kind == Kind::Float
     }
 
     /// For a linear layer with a weight of so many elements; `tainted` if some weight of the model is not finite.
     pub(super) fn linear(&self, elements: i64, has_bias: bool, tainted: bool, act: Act) -> LinearChoice {
         match self.backend {
             // A weight that is not finite could not be unpacked again.
-            Backend::Best if self.mkl() && !tainted && elements >= MKL_LINEAR_FROM => LinearChoice::Mkl,
-            Backend::Best if self.onednn() && elements >= PACKED_LINEAR_FROM => LinearChoice::OneDnn,
+            Backend::Best | Backend::Direct if self.mkl() && !tainted && elements >= MKL_LINEAR_FROM => {
+                LinearChoice::Mkl
+            }
+            Backend::Best | Backend::Direct if self.onednn() && elements >= PACKED_LINEAR_FROM => LinearChoice::OneDnn,
             // cuBLASLt's GELU is the tanh approximation.
-            Backend::Best if self.on_cuda() && has_bias && matches!(act, Act::Relu | Act::GeluTanh) => {
+            Backend::Best | Backend::Direct
+                if self.on_cuda() && has_bias && matches!(act, Act::Relu | Act::GeluTanh) =>
+            {
                 LinearChoice::CublasLt
             }
-            Backend::Best | Backend::Composed => LinearChoice::Composed,
+            _ => LinearChoice::Composed,
         }
     }
 }

@@ -8,6 +8,8 @@
     reason = "bounds and slopes are cast as libtorch casts a number to a tensor's dtype"
 )]
 
+use std::ops::Range;
+
 use super::Act;
 use super::math::{at_least, at_most, exp, gelu, gelu_tanh, sigmoid, tanh};
 use crate::ffi::Tail;
@@ -26,19 +28,19 @@ impl Tail for RowTail<'_> {
     }
 
     #[inline(always)]
-    fn finish(&self, rows: &mut [f32], other: Option<&[f32]>) {
+    fn finish(&self, columns: Range<usize>, rows: &mut [f32], other: Option<&[f32]>) {
         match self.act {
-            Act::None => self.each(rows, other, &Same),
-            Act::Relu => self.each(rows, other, &Relu),
-            Act::Relu6 => self.each(rows, other, &Clamp(0.0, 6.0)),
-            Act::HardSwish => self.each(rows, other, &HardSwish),
-            Act::Silu => self.each(rows, other, &Silu),
-            Act::Sigmoid => self.each(rows, other, &Sigmoid),
-            Act::Tanh => self.each(rows, other, &Tanh),
-            Act::Gelu => self.each(rows, other, &Gelu),
-            Act::GeluTanh => self.each(rows, other, &GeluTanh),
-            Act::LeakyRelu(slope) => self.each(rows, other, &LeakyRelu(slope as f32)),
-            Act::Clamp(low, high) => self.each(rows, other, &Clamp(low as f32, high as f32)),
+            Act::None => self.each(columns, rows, other, &Same),
+            Act::Relu => self.each(columns, rows, other, &Relu),
+            Act::Relu6 => self.each(columns, rows, other, &Clamp(0.0, 6.0)),
+            Act::HardSwish => self.each(columns, rows, other, &HardSwish),
+            Act::Silu => self.each(columns, rows, other, &Silu),
+            Act::Sigmoid => self.each(columns, rows, other, &Sigmoid),
+            Act::Tanh => self.each(columns, rows, other, &Tanh),
+            Act::Gelu => self.each(columns, rows, other, &Gelu),
+            Act::GeluTanh => self.each(columns, rows, other, &GeluTanh),
+            Act::LeakyRelu(slope) => self.each(columns, rows, other, &LeakyRelu(slope as f32)),
+            Act::Clamp(low, high) => self.each(columns, rows, other, &Clamp(low as f32, high as f32)),
         }
     }
 }
@@ -78,11 +80,12 @@ maps! {
 
 impl RowTail<'_> {
     #[inline(always)]
-    fn each(&self, rows: &mut [f32], other: Option<&[f32]>, f: &impl Map) {
-        let length = self.bias.map_or(rows.len(), <[f32]>::len);
+    fn each(&self, columns: Range<usize>, rows: &mut [f32], other: Option<&[f32]>, f: &impl Map) {
+        let length = columns.len();
+        let bias = self.bias.map(|bias| &bias[columns]);
         for (start, row) in rows.chunks_exact_mut(length).enumerate() {
             let other = other.map(|other| &other[start * length..][..length]);
-            match (self.bias, other) {
+            match (bias, other) {
                 (None, None) => {
                     for y in row {
                         *y = f.map(*y);

@@ -12,9 +12,10 @@ use super::plan::{Buffers, Key, Plan, dtype};
 use super::weight::{Constant, Weight};
 use crate::ffi::convolution::Geometry;
 use crate::ffi::entry::table;
+use crate::ffi::order::{Order, arranged};
 use crate::ffi::results::{self, Tenant};
-use crate::ffi::tensor::{lend, refused, strides};
-use crate::ffi::{Facts, Param, PostOp, ops};
+use crate::ffi::tensor::{lend, refused};
+use crate::ffi::{Facts, Param, PostOp};
 
 /// Plans that one convolution keeps: for shapes that come in turns, each with and without an addition.
 const PLANS: usize = 8;
@@ -161,38 +162,4 @@ impl DirectConv {
         });
         [input[0], self.shape[0]].into_iter().chain(spatial).collect()
     }
-}
-
-/// An order that kernels take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Order {
-    ChannelsLast,
-    /// Taken for an input alone.
-    Default,
-}
-
-/// The tensor's order, and a copy in `channels_last` if its own is none that is taken.
-fn arranged(tensor: &Tensor, sizes: &[i64], is_input: bool) -> Result<(Order, Option<Tensor>), TchError> {
-    let steps = strides(tensor, sizes.len()).ok_or_else(|| refused("a tensor without strides"))?;
-    let steps = &steps[..sizes.len()];
-    if follows(sizes, steps, std::iter::once(1).chain((2..sizes.len()).rev()).chain([0])) {
-        return Ok((Order::ChannelsLast, None));
-    }
-    if is_input && follows(sizes, steps, (0..sizes.len()).rev()) {
-        return Ok((Order::Default, None));
-    }
-    let format = if sizes.len() == 5 { ops::MemoryFormat::ChannelsLast3d } else { ops::MemoryFormat::ChannelsLast };
-    Ok((Order::ChannelsLast, Some(ops::clone_in(tensor, format)?)))
-}
-
-/// Whether the axes lie in memory in this order, from the innermost on, without gaps.
-fn follows(sizes: &[i64], strides: &[i64], order: impl Iterator<Item = usize>) -> bool {
-    let mut expected = 1;
-    for axis in order {
-        if sizes[axis] != 1 && strides[axis] != expected {
-            return false;
-        }
-        expected *= sizes[axis];
-    }
-    true
 }

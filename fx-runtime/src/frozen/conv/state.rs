@@ -10,7 +10,7 @@ use crate::frozen::{Act, Param};
 impl State for Conv {
     fn save(&self, to: &mut Saver) -> Result<()> {
         let (weight, bias) = match &self.kernel {
-            Kernel::OneDnn(packed) => (packed.dense_weight()?.f_reshape(&self.weight_shape)?, packed.bias()),
+            Kernel::Cpu(conv) => (conv.dense_weight()?.f_reshape(&self.weight_shape)?, conv.bias()),
             Kernel::Cudnn(plain) | Kernel::Composed(plain) => (plain.weight.shallow_clone(), plain.bias.as_ref()),
         };
         to.field("weight", &weight)?;

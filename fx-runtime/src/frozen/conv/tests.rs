@@ -1,11 +1,13 @@
 //! Every kernel of a convolution against the ATen composition.
 
-use tch::Device;
+use tch::{Device, Kind};
 
 use super::super::act::EVERY_ACT;
+
 use super::super::oracle::{both, check, frame, randn};
 use super::*;
-use crate::Freeze;
+use crate::ffi::Winograd;
+use crate::{Backend, Freeze};
 
 /// A layer's shape: `[batch, in, ..]`, out channels, kernel.
 struct Case {
@@ -76,6 +78,53 @@ fn every_act_with_and_without_bias() {
             three_by_three().compare(Kind::Float, bias, act);
         }
     }
+}
+
+/// Large enough for Winograd's algorithm.
+fn tiled() -> Case {
+    case(&[2, 32, 15, 9], 48, &[3, 3], strided(1, 1, 1, 1))
+}
+
+#[test]
+fn tiles_with_every_act() {
+    for act in EVERY_ACT {
+        for bias in [true, false] {
+            tiled().compare(Kind::Float, bias, act);
+        }
+    }
+    case(&[1, 16, 40, 40], 16, &[3, 3], strided(1, 0, 1, 1)).compare(Kind::Float, true, Act::Silu);
+    case(&[16, 64, 7, 7], 64, &[3, 3], strided(1, 2, 1, 1)).compare(Kind::Float, true, Act::Relu);
+}
+
+#[test]
+fn infinities_and_nan_reach_their_neighbours_alone() {
+    let (best, composed) = both(Kind::Float);
+    let case = tiled();
+    let weight = case.weight(Kind::Float);
+    for value in [f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
+        let x = randn(case.input, Kind::Float);
+        let _ = x.select(0, 1).select(0, 3).select(0, 4).select(0, 5).fill_(value);
+        for act in [Act::None, Act::Sigmoid] {
+            let [best, composed] = [&best, &composed]
+                .map(|frame| Conv::pack(frame, &weight, None, &case.params, act).unwrap().run(&x).unwrap());
+            let plain = |y: &Tensor| y.nan_to_num(7e37, 8e37, -8e37);
+            assert!(plain(&best).allclose(&plain(&composed), 1e-5, 1e-4, false), "{value} and {act:?}");
+        }
+    }
+}
+
+#[test]
+fn the_direct_backend_sums_as_written() {
+    let case = tiled();
+    let (weight, x) = (case.weight(Kind::Float), randn(case.input, Kind::Float));
+    let [best, direct] = [Backend::Best, Backend::Direct].map(|backend| {
+        let frame = frame(Freeze::new().backend(backend));
+        Conv::pack(&frame, &weight, None, &case.params, Act::None).unwrap()
+    });
+    let tiles = Winograd::fits(&weight.size(), &geometry(&case.params.expanded(2).unwrap()));
+    assert_eq!(format!("{best:?}").contains("Winograd"), tiles);
+    assert!(!format!("{direct:?}").contains("Winograd"));
+    check(&best.run(&x).unwrap(), &direct.run(&x).unwrap(), "both ways");
 }
 
 #[test]

@@ -1,0 +1,138 @@
+//! Vector registers, for kernels whose speed hangs on what stays in them.
+//!
+//! Where a plain loop does, [`vectorised`](super::vector::vectorised) and the compiler are enough.
+
+#![allow(clippy::inline_always, reason = "instructions must be inlined into a function that has their CPU feature")]
+
+use super::vector::{VectorWidth, vector_width};
+
+/// A register of floats.
+pub(super) trait Lanes: Copy {
+    /// How many.
+    const COUNT: usize;
+    /// Accumulators of two registers that fit into the register file beside what they are made from.
+    const ROWS: usize;
+
+    /// # Safety
+    ///
+    /// As for all functions here: the CPU has these registers. `COUNT` floats can be read from the address.
+    unsafe fn load(from: *const f32) -> Self;
+    /// # Safety
+    ///
+    /// As [`Self::load`]; they can be written.
+    unsafe fn store(self, to: *mut f32);
+    /// # Safety
+    ///
+    /// As [`Self::load`].
+    unsafe fn splat(x: f32) -> Self;
+    /// # Safety
+    ///
+    /// As [`Self::load`].
+    unsafe fn plus(self, other: Self) -> Self;
+    /// # Safety
+    ///
+    /// As [`Self::load`].
+    unsafe fn minus(self, other: Self) -> Self;
+    /// `self + x · y`, rounded once.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::load`].
+    unsafe fn plus_product(self, x: Self, y: Self) -> Self;
+}
+
+#[cfg(target_arch = "x86_64")]
+macro_rules! lanes {
+    ($($register:ident, $count:literal, $rows:literal:
+        $load:ident $store:ident $splat:ident $plus:ident $minus:ident $fused:ident;)*) => {$(
+        impl Lanes for std::arch::x86_64::$register {
+            const COUNT: usize = $count;
+            const ROWS: usize = $rows;
+
+            #[inline(always)]
+            unsafe fn load(from: *const f32) -> Self {
+                // SAFETY: by the trait's contract, here and below.
+                unsafe { std::arch::x86_64::$load(from) }
+            }
+
+            #[inline(always)]
+            unsafe fn store(self, to: *mut f32) {
+                // SAFETY: as above.
+                unsafe { std::arch::x86_64::$store(to, self) }
+            }
+
+            #[inline(always)]
+            unsafe fn splat(x: f32) -> Self {
+                // SAFETY: as above.
+                unsafe { std::arch::x86_64::$splat(x) }
+            }
+
+            #[inline(always)]
+            unsafe fn plus(self, other: Self) -> Self {
+                // SAFETY: as above.
+                unsafe { std::arch::x86_64::$plus(self, other) }
+            }
+
+            #[inline(always)]
+            unsafe fn minus(self, other: Self) -> Self {
+                // SAFETY: as above.
+                unsafe { std::arch::x86_64::$minus(self, other) }
+            }
+
+            #[inline(always)]
+            unsafe fn plus_product(self, x: Self, y: Self) -> Self {
+                // SAFETY: as above.
+                unsafe { std::arch::x86_64::$fused(x, y, self) }
+            }
+        }
+    )*};
+}
+
+#[cfg(target_arch = "x86_64")]
+lanes! {
+    __m512, 16, 14: _mm512_loadu_ps _mm512_storeu_ps _mm512_set1_ps _mm512_add_ps _mm512_sub_ps _mm512_fmadd_ps;
+    __m256, 8, 6: _mm256_loadu_ps _mm256_storeu_ps _mm256_set1_ps _mm256_add_ps _mm256_sub_ps _mm256_fmadd_ps;
+}
+
+/// Code over registers of any width.
+pub(super) trait Kernel {
+    /// The code; it and all it calls is `#[inline(always)]`.
+    ///
+    /// # Safety
+    ///
+    /// The CPU has the registers.
+    unsafe fn run<V: Lanes>(self);
+}
+
+/// Whether [`on_lanes`] does anything on this machine, and fast: not in a build without optimisation.
+pub(super) fn has_lanes() -> bool {
+    cfg!(fx_optimized) && vector_width() > VectorWidth::Baseline
+}
+
+/// Runs the kernel on the widest registers of this CPU; nothing happens where it has none of those above.
+pub(super) fn on_lanes<K: Kernel>(kernel: K) {
+    #[cfg(target_arch = "x86_64")]
+    match vector_width() {
+        // SAFETY: `vector_width` has asked the CPU for every feature that the function is compiled with.
+        VectorWidth::Avx512 => unsafe { with_avx512(kernel) },
+        // SAFETY: as above.
+        VectorWidth::Avx2 => unsafe { with_avx2(kernel) },
+        VectorWidth::Baseline => {}
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    drop(kernel);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+unsafe fn with_avx512<K: Kernel>(kernel: K) {
+    // SAFETY: by this function's contract.
+    unsafe { kernel.run::<std::arch::x86_64::__m512>() };
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn with_avx2<K: Kernel>(kernel: K) {
+    // SAFETY: by this function's contract.
+    unsafe { kernel.run::<std::arch::x86_64::__m256>() };
+}

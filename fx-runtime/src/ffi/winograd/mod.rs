@@ -1,0 +1,203 @@
+//! Convolutions with windows of 3×3 by Winograd's algorithm: 16 multiplications for four results instead of 36.
+//!
+//! A tile of 4×4 of the input and a window of 3×3 are transformed, multiplied point by point (summed over the channels:
+//! 16 matrix products) and transformed back to 2×2 results. The transforms add and subtract alone, and halve the window's
+//! sums once; a result depends on the numbers in its own window alone. So rounding errors stay of the size that the
+//! direct sum has, relative to the largest of these numbers. Larger tiles save more multiplications and lose digits,
+//! which is why there are none here.
+//!
+//! What the algorithm cannot do is infinities: where they should meet a number, their difference is NaN.
+//! [`Winograd::run`] gives nothing back if a result is not finite, and the caller takes the direct convolution.
+//!
+//! On two cores of a Sapphire Rapids, one image, against oneDNN: 64 channels of 56×56 1.45 times as fast, 128 of 28×28
+//! 1.75, 256 of 14×14 1.65, 512 of 7×7 (16 tiles) 1.0.
+
+mod block;
+mod grid;
+mod product;
+mod transform;
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tch::{TchError, Tensor};
+
+use self::block::Block;
+use self::grid::{Grid, padding};
+use self::product::{Matrix, PANEL};
+use self::transform::POINTS;
+use super::buffer::{Buffer, with_scratch};
+use super::convolution::Geometry;
+use super::lanes::{has_lanes, on_lanes};
+use super::mkl::Tail;
+use super::order::channels_last;
+use super::pool::{for_each_part, threads};
+use super::results::{self, Tenant};
+use super::tensor::{Facts, refused};
+
+/// Channels come in multiples of the widest register.
+const CHANNELS: i64 = 16;
+/// Bytes of transformed input that are worked on at once: they stay in the second cache.
+const BLOCK: usize = 768 << 10;
+/// Tiles that make a matrix product worth its while.
+const TILES: usize = 48;
+/// With fewer tiles the direct sum is faster, because its weight is smaller: reading 16 numbers of a weight for 16 tiles
+/// takes as long as to read 9 and compute.
+const FEW_TILES: usize = 24;
+/// Floats that keep rows whose length is a power of two out of each other's cache lines.
+const GAP: usize = 16;
+
+/// A weight `[out, in, 3, 3]`, transformed.
+#[derive(Debug)]
+pub(crate) struct Winograd {
+    /// `[out / PANEL][POINTS][in][PANEL]`
+    points: Buffer,
+    channels: usize,
+    out: usize,
+    padding: [usize; 2],
+    _tenant: Tenant,
+}
+
+impl Winograd {
+    /// Whether a convolution with a weight of these sizes can be done so.
+    pub(crate) fn fits(sizes: &[i64], geometry: &Geometry) -> bool {
+        let whole = |channels: i64| channels > 0 && channels % CHANNELS == 0;
+        has_lanes()
+            && matches!(*sizes, [out, channels, 3, 3] if whole(out) && whole(channels))
+            && geometry.groups == 1
+            && geometry.output_padding.is_none()
+            && geometry.stride.iter().chain(&geometry.dilation).all(|&step| step == 1)
+            && geometry.padding.iter().all(|padding| (0..=2).contains(padding))
+    }
+
+    /// Transforms a contiguous weight of f32 on the CPU that [`Self::fits`].
+    pub(crate) fn pack(weight: &Tensor, geometry: &Geometry) -> Result<Self, TchError> {
+        let sizes = weight.f_contiguous()?.size();
+        let weight = weight.f_contiguous()?;
+        let length = |axis: usize| usize::try_from(sizes[axis]).unwrap_or(0);
+        let (out, channels) = (length(0), length(1));
+        let panels = out.div_ceil(PANEL);
+        let points = Buffer::lasting(panels * POINTS * channels * PANEL * size_of::<f32>())?;
+        let packed = Self { points, channels, out, padding: padding(geometry), _tenant: Tenant::new() };
+        // SAFETY: `out × channels` windows of 9 floats.
+        let windows =
+            unsafe { std::slice::from_raw_parts(weight.data_ptr().cast_const().cast::<[f32; 9]>(), out * channels) };
+        for_each_part(panels, &|panel| {
+            // SAFETY: each panel is written by one part.
+            let panel_points =
+                unsafe { std::slice::from_raw_parts_mut(packed.panel(panel).cast_mut(), POINTS * channels * PANEL) };
+            for (column, out) in (panel * PANEL..(panel + 1) * PANEL).enumerate() {
+                for channel in 0..channels {
+                    let window = windows.get(out * channels + channel).filter(|_| out < packed.out);
+                    let values = window.map_or([0.0; POINTS], transform::window);
+                    for (point, value) in values.into_iter().enumerate() {
+                        panel_points[(point * channels + channel) * PANEL + column] = value;
+                    }
+                }
+            }
+        });
+        Ok(packed)
+    }
+
+    fn panel(&self, panel: usize) -> *const f32 {
+        self.points.address().cast_const().cast::<f32>().wrapping_add(panel * POINTS * self.channels * PANEL)
+    }
+
+    /// Whether this is the faster way for an input `[batch, in, height, width]`: the transformed weight is larger than
+    /// the weight, and reading it has to be worth it.
+    pub(crate) fn pays(sizes: &[i64], geometry: &Geometry) -> bool {
+        Grid::of(sizes, padding(geometry)).is_some_and(|grid| grid.count() >= FEW_TILES)
+    }
+
+    /// `tail(conv(x), other)`, or none if some result of the convolution is not finite.
+    ///
+    /// `x` is f32 `[batch, in, height, width]` on the CPU, of any strides and with at least one result; `other` has the
+    /// result's shape and dtype. The result lies in `channels_last` order.
+    pub(crate) fn run(&self, x: &Tensor, other: Option<&Tensor>, tail: &impl Tail) -> Result<Option<Tensor>, TchError> {
+        let facts = Facts::of(x).ok_or_else(|| refused("a convolution"))?;
+        let grid = Grid::of(facts.sizes(), self.padding).ok_or_else(|| refused("a convolution"))?;
+        let sizes = [grid.batch, self.out, grid.result[0], grid.result[1]].map(|size| i64::try_from(size).unwrap_or(0));
+        let strides = [sizes[1] * sizes[2] * sizes[3], 1, sizes[1] * sizes[3], sizes[1]];
+        let bytes = grid.batch * self.out * grid.result[0] * grid.result[1] * size_of::<f32>();
+        let x_copy = channels_last(x, facts.sizes())?;
+        let other_copy = other.map(|other| channels_last(other, &sizes)).transpose()?.flatten();
+        let (x, other) = (x_copy.as_ref().unwrap_or(x), other_copy.as_ref().or(other));
+        let y = results::tensor(&sizes, &strides, facts.dtype, bytes)?;
+        let zeros = vec![0.0_f32; self.channels];
+        let all_finite = AtomicBool::new(true);
+        let call = Call {
+            weight: self,
+            grid,
+            x: x.data_ptr().cast_const().cast(),
+            y: y.data_ptr().cast(),
+            other: other.map(|other| other.data_ptr().cast_const().cast()),
+            zeros: &zeros,
+            tail,
+            all_finite: &all_finite,
+        };
+        call.run()?;
+        Ok(all_finite.into_inner().then_some(y))
+    }
+}
+
+/// One call, shared by its threads.
+struct Call<'a, T> {
+    weight: &'a Winograd,
+    grid: Grid,
+    x: *const f32,
+    y: *mut f32,
+    other: Option<*const f32>,
+    /// A pixel outside of the image.
+    zeros: &'a [f32],
+    tail: &'a T,
+    all_finite: &'a AtomicBool,
+}
+
+// SAFETY: `x` and `other` are read alone, and parts write disjoint results.
+unsafe impl<T: Sync> Sync for Call<'_, T> {}
+
+impl<T: Tail> Call<'_, T> {
+    /// Shares the tiles out among the threads; where there are few, the panels of the weight.
+    fn run(&self) -> Result<(), TchError> {
+        let (tiles, panels, threads) = (self.grid.count(), self.weight.out.div_ceil(PANEL), threads());
+        let tile_parts = (tiles / TILES).clamp(1, threads);
+        let panel_parts = threads.div_ceil(tile_parts).min(panels);
+        let share = |whole: usize, part: usize, parts: usize| whole * part / parts..whole * (part + 1) / parts;
+        let failed = AtomicBool::new(false);
+        for_each_part(tile_parts * panel_parts, &|part| {
+            let tiles = share(tiles, part / panel_parts, tile_parts);
+            let panels = share(panels, part % panel_parts, panel_parts);
+            if self.part(tiles, panels).is_err() {
+                failed.store(true, Ordering::Relaxed);
+            }
+        });
+        if failed.into_inner() { Err(refused("memory for a convolution")) } else { Ok(()) }
+    }
+
+    /// Some tiles, through some panels of the weight.
+    fn part(&self, tiles: Range<usize>, panels: Range<usize>) -> Result<(), TchError> {
+        let step = self.weight.channels + GAP;
+        let most = (BLOCK / (POINTS * step * size_of::<f32>())).max(16);
+        let blocks = tiles.len().div_ceil(most);
+        let longest = tiles.len().div_ceil(blocks);
+        let (inputs, products) = (longest * step + GAP, longest * PANEL + GAP);
+        let bytes = POINTS * (inputs + products) * size_of::<f32>();
+        with_scratch(bytes, |scratch| {
+            let scratch = scratch.cast::<f32>();
+            for block in 0..blocks {
+                let place = |block: usize| tiles.start + tiles.len() * block / blocks;
+                on_lanes(Block {
+                    call: self,
+                    tiles: place(block)..place(block + 1),
+                    panels: panels.clone(),
+                    inputs: Matrix { start: scratch, step: inputs },
+                    products: Matrix { start: scratch.wrapping_add(POINTS * inputs), step: products },
+                });
+            }
+            Ok(())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

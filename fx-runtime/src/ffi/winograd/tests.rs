@@ -1,0 +1,66 @@
+//! Against libtorch's convolution in f64.
+
+#![allow(clippy::inline_always, reason = "as the tails that are not tests")]
+
+use tch::{Device, Kind};
+
+use super::*;
+use crate::ffi::ops::{MemoryFormat, clone_in};
+
+struct Relu<'a>(&'a [f32]);
+
+impl Tail for Relu<'_> {
+    fn is_nothing(&self) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn finish(&self, columns: Range<usize>, rows: &mut [f32], other: Option<&[f32]>) {
+        for (row, values) in rows.chunks_exact_mut(columns.len()).enumerate() {
+            for (column, y) in values.iter_mut().enumerate() {
+                let added = other.map_or(0.0, |other| other[row * columns.len() + column]);
+                *y = (*y + self.0[columns.start + column] + added).max(0.0);
+            }
+        }
+    }
+}
+
+fn geometry(padding: i64) -> Geometry {
+    let pair = |value: i64| Box::from([value, value]);
+    Geometry { stride: pair(1), padding: pair(padding), dilation: pair(1), output_padding: None, groups: 1 }
+}
+
+#[test]
+fn equals_the_direct_sum() {
+    if !has_lanes() {
+        return;
+    }
+    tch::manual_seed(3);
+    let cpu = (Kind::Float, Device::Cpu);
+    for (batch, channels, out, height, width, padding) in [
+        (1, 16, 16, 4, 4, 1),
+        (1, 64, 64, 14, 14, 1),
+        (2, 32, 48, 7, 9, 1),
+        (3, 16, 80, 5, 3, 0),
+        (1, 48, 32, 1, 1, 1),
+        (1, 16, 32, 6, 11, 2),
+        (2, 128, 96, 23, 30, 1),
+        (1, 512, 64, 7, 7, 1),
+    ] {
+        let x = clone_in(&Tensor::randn([batch, channels, height, width], cpu), MemoryFormat::ChannelsLast).unwrap();
+        let weight = Tensor::randn([out, channels, 3, 3], cpu);
+        let bias = Tensor::randn([out], cpu);
+        let double = |tensor: &Tensor| tensor.to_kind(Kind::Double);
+        let direct = double(&x).conv2d(&double(&weight), Some(double(&bias)), [1, 1], [padding, padding], [1, 1], 1);
+        let other = clone_in(&direct.randn_like().to_kind(Kind::Float), MemoryFormat::ChannelsLast).unwrap();
+        let expected = (&direct + double(&other)).relu();
+        let geometry = geometry(padding);
+        assert!(Winograd::fits(&weight.size(), &geometry));
+        let packed = Winograd::pack(&weight, &geometry).unwrap();
+        let values: Vec<f32> = (&bias).try_into().unwrap();
+        let found = packed.run(&x, Some(&other), &Relu(&values)).unwrap().unwrap();
+        assert_eq!(found.size(), expected.size());
+        let error = (double(&found) - expected).abs().max().double_value(&[]) / direct.abs().max().double_value(&[]);
+        assert!(error < 2e-6, "{error:.1e} of {batch}×{channels}×{height}×{width} to {out}");
+    }
+}
