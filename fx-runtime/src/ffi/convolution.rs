@@ -39,6 +39,15 @@ impl PackedConv {
         }
     }
 
+    /// Lays the weight out for images of usual size. Else, and for others, the first call does so, and needs memory for
+    /// the weight twice meanwhile.
+    pub(crate) fn lay_out(&self) -> Result<(), TchError> {
+        match self {
+            Self::Direct(direct) => direct.lay_out(),
+            Self::Shim(_) => Ok(()),
+        }
+    }
+
     /// The weight as it was before it was packed.
     pub(crate) fn dense_weight(&self) -> Result<Tensor, TchError> {
         match self {

@@ -15,7 +15,7 @@ pub(crate) enum VectorWidth {
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn vector_width() -> VectorWidth {
     static WIDTH: std::sync::OnceLock<VectorWidth> = std::sync::OnceLock::new();
-    *WIDTH.get_or_init(|| {
+    let width = *WIDTH.get_or_init(|| {
         let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
         let avx512 = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
@@ -26,8 +26,17 @@ pub(crate) fn vector_width() -> VectorWidth {
             (true, false) => VectorWidth::Avx2,
             _ => VectorWidth::Baseline,
         }
-    })
+    });
+    #[cfg(test)]
+    if NARROW.load(std::sync::atomic::Ordering::Relaxed) {
+        return width.min(VectorWidth::Avx2);
+    }
+    width
 }
+
+/// Leaves AVX-512 unused, so that a test can see the other versions; all compute the same.
+#[cfg(test)]
+pub(super) static NARROW: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
 
 /// The widest of this machine.
 #[cfg(not(target_arch = "x86_64"))]

@@ -112,6 +112,10 @@ impl DirectConv {
         Ok(result)
     }
 
+    pub(super) fn in_channels(&self) -> i64 {
+        self.shape[1] * self.geometry.groups
+    }
+
     /// The weight as it was before it was packed.
     pub(crate) fn dense_weight(&self) -> Result<Tensor, TchError> {
         self.weight.dense()?.f_reshape(&self.shape)

@@ -74,11 +74,20 @@ pub(super) struct Buffers {
     pub(super) added: *mut c_void,
 }
 
-/// Scratch memory is divided in steps of this many bytes.
-const STEP: usize = 4096;
+/// Results along each axis for which a weight is laid out beforehand: between the first layers' and the last ones'.
+const USUAL_SIDE: i64 = 14;
 
-impl Plan {
-    pub(super) fn new(conv: &DirectConv, key: Key) -> Result<Self, TchError> {
+/// A convolution that is not compiled yet.
+struct Described {
+    description: Description,
+    source: Layout,
+    result: Layout,
+    sizes: Vec<i64>,
+    strides: Vec<i64>,
+}
+
+impl Described {
+    fn of(conv: &DirectConv, key: &Key) -> Result<Self, TchError> {
         let (engine, dtype) = (conv.engine, conv.dtype);
         let given = &key.sizes[..conv.rank()];
         let sizes = conv.result_sizes(given);
@@ -93,10 +102,22 @@ impl Plan {
         let layouts = (&source, &any, bias, &result);
         let attributes = Attributes::new(engine.api, &steps)?;
         let description = Description::convolution(engine, layouts, &conv.window(given, &sizes), &attributes)?;
+        Ok(Self { description, source, result, sizes, strides })
+    }
+}
+
+/// Scratch memory is divided in steps of this many bytes.
+const STEP: usize = 4096;
+
+impl Plan {
+    pub(super) fn new(conv: &DirectConv, key: Key) -> Result<Self, TchError> {
+        let (engine, given) = (conv.engine, &key.sizes[..conv.rank()]);
+        let Described { description, source, result, sizes, strides } = Described::of(conv, &key)?;
         let entry = if key.channels_last {
             None
         } else {
-            Some(Entry::new(engine, layout(given, &contiguous(given))?, &source)?)
+            let layout = Layout::strided(engine.api, conv.dtype, given, &contiguous(given))?;
+            Some(Entry::new(engine, layout, &source)?)
         };
         Ok(Self {
             key,
@@ -225,6 +246,18 @@ pub(super) fn channels_last(sizes: &[i64]) -> Vec<i64> {
 }
 
 impl DirectConv {
+    /// Lays the weight out as its kernel for an image of usual size wants it, so that the first call finds it so.
+    pub(in crate::ffi) fn lay_out(&self) -> Result<(), TchError> {
+        let mut sizes = [USUAL_SIDE; 5];
+        (sizes[0], sizes[1]) = (1, self.in_channels());
+        for (axis, size) in sizes[2..self.rank()].iter_mut().enumerate() {
+            *size += self.extent(axis);
+        }
+        let key = Key { sizes, channels_last: true, adds: false, post: PostOp::NONE, threads: tch::get_num_threads() };
+        let wanted = Described::of(self, &key)?.description.weight()?;
+        self.weight.in_layout(wanted).map(drop)
+    }
+
     fn window(&self, input: &[i64], result: &[i64]) -> Window {
         let geometry = &self.geometry;
         let axes = 0..self.rank() - 2;

@@ -44,6 +44,9 @@ impl CpuConv {
             Err(error) => return Some(Err(error)),
         };
         let fits = frame.site().winograd() && Winograd::fits(&weight.size(), &geometry);
+        if !fits && let Err(error) = direct.lay_out() {
+            return Some(Err(error));
+        }
         let winograd = fits.then_some(Transformed { geometry, weight: OnceLock::new(), bias });
         Some(Ok(Self { direct, winograd, taint: frame.taint(), fuses_sum_and_relu }))
     }
