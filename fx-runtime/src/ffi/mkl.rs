@@ -24,24 +24,32 @@ const RIGHT_MATRIX: c_int = 162;
 /// How many rows an input is likely to have: a hint.
 const ROWS: c_int = 128;
 
+/// Which matrix, then rows, columns of the result, and depth; answers in bytes.
+type GetSize = unsafe extern "C" fn(c_int, c_int, c_int, c_int) -> usize;
+/// Order, which matrix, transposed or not, the three sizes, a factor, the matrix with its step, and the packed block.
+type Pack = unsafe extern "C" fn(c_int, c_int, c_int, c_int, c_int, c_int, f32, *const f32, c_int, *mut f32);
+/// Order, how either matrix is given, the three sizes, both matrices with their steps, a factor for what the result
+/// holds, and the result with its step.
+type Compute = unsafe extern "C" fn(
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    c_int,
+    *const f32,
+    c_int,
+    *const f32,
+    c_int,
+    f32,
+    *mut f32,
+    c_int,
+);
+
 struct Mkl {
-    size: unsafe extern "C" fn(c_int, c_int, c_int, c_int) -> usize,
-    pack: unsafe extern "C" fn(c_int, c_int, c_int, c_int, c_int, c_int, f32, *const f32, c_int, *mut f32),
-    compute: unsafe extern "C" fn(
-        c_int,
-        c_int,
-        c_int,
-        c_int,
-        c_int,
-        c_int,
-        *const f32,
-        c_int,
-        *const f32,
-        c_int,
-        f32,
-        *mut f32,
-        c_int,
-    ),
+    size: GetSize,
+    pack: Pack,
+    compute: Compute,
 }
 
 /// MKL, where it is present and the CPU is one that it was written for.
@@ -57,31 +65,9 @@ fn mkl() -> Option<&'static Mkl> {
         // names with 64-bit integers end in `_64`.
         Some(unsafe {
             Mkl {
-                size: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(c_int, c_int, c_int, c_int) -> usize>(
-                    size,
-                ),
-                pack: std::mem::transmute::<
-                    *mut c_void,
-                    unsafe extern "C" fn(c_int, c_int, c_int, c_int, c_int, c_int, f32, *const f32, c_int, *mut f32),
-                >(pack),
-                compute: std::mem::transmute::<
-                    *mut c_void,
-                    unsafe extern "C" fn(
-                        c_int,
-                        c_int,
-                        c_int,
-                        c_int,
-                        c_int,
-                        c_int,
-                        *const f32,
-                        c_int,
-                        *const f32,
-                        c_int,
-                        f32,
-                        *mut f32,
-                        c_int,
-                    ),
-                >(compute),
+                size: std::mem::transmute::<*mut c_void, GetSize>(size),
+                pack: std::mem::transmute::<*mut c_void, Pack>(pack),
+                compute: std::mem::transmute::<*mut c_void, Compute>(compute),
             }
         })
     };
@@ -135,8 +121,8 @@ pub(crate) struct PackedGemm {
 }
 
 impl PackedGemm {
-    /// Packs a finite weight `[out, in]` of f32 on the CPU, of any strides; none where MKL is not there, or the weight is empty
-    /// or too large for it.
+    /// Packs a finite weight `[out, in]` of f32 on the CPU, of any strides; none where MKL is not there, or the weight
+    /// is empty or too large for it.
     pub(crate) fn pack(weight: &Tensor) -> Option<Result<Self, TchError>> {
         let mkl = mkl()?;
         let &[out, columns] = &weight.size()[..] else { return None };

@@ -75,8 +75,8 @@ impl Winograd {
 
     /// Transforms a contiguous weight of f32 on the CPU that [`Self::fits`].
     pub(crate) fn pack(weight: &Tensor, geometry: &Geometry) -> Result<Self, TchError> {
-        let sizes = weight.f_contiguous()?.size();
         let weight = weight.f_contiguous()?;
+        let sizes = weight.size();
         let length = |axis: usize| usize::try_from(sizes[axis]).unwrap_or(0);
         let (out, channels) = (length(0), length(1));
         let panels = out.div_ceil(PANEL);
