@@ -45,7 +45,7 @@ pub trait Group<const I: usize, const N: usize, const O: usize>: Sized {
     /// Libtorch's own: shapes that do not broadcast, above all.
     fn run(scope: &Scope<'_>, inputs: [&Tensor; I], numbers: [Number; N]) -> Result<Self::Results, Error> {
         let looped = match scope.backend() {
-            Backend::Best => vectorised::<Self, I, N, O>(inputs, &numbers),
+            Backend::Best | Backend::Direct => vectorised::<Self, I, N, O>(inputs, &numbers),
             Backend::Composed => None,
         };
         let results = looped.unwrap_or_else(|| composed::<Self, I, N, O>(inputs, numbers))?;
