@@ -54,12 +54,21 @@ pub enum Name {
     Alias(Box<syn::Type>),
     /// A path brought in by `use`.
     Use(String),
-    /// An enum, with the types of each variant's fields.
-    Enum(Vec<(String, Vec<syn::Type>)>),
+    /// An enum, with each variant's fields by name (those of a tuple are `0`, `1`, ...) and type.
+    Enum(Vec<Variant>),
     /// A constant or static, with its value where that is a whole number, written out.
     Const(Option<i64>),
     /// Something else that is declared here.
     Other,
+}
+
+/// A variant of an enum.
+#[derive(Clone, Debug)]
+pub struct Variant {
+    /// Its name.
+    pub name: String,
+    /// Its fields in order, by name and type.
+    pub fields: Vec<(String, syn::Type)>,
 }
 
 /// A struct of the crate.

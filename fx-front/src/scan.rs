@@ -14,7 +14,7 @@ use crate::{
     attrs::{FnOptions, ModuleField, TraceableOptions},
     cfg, closures,
     diag::{Code, Diagnostic, Diagnostics, Severity},
-    index::{Field, Function, Index, Module, Name, Struct},
+    index::{Field, Function, Index, Module, Name, Struct, Variant},
     instances,
     key::Key,
 };
@@ -113,8 +113,7 @@ impl Scan<'_> {
                 self.defaults.push((module.to_owned(), item.clone()));
             }
             syn::Item::Enum(item) => {
-                let fields = |variant: &syn::Variant| variant.fields.iter().map(|field| field.ty.clone()).collect();
-                let variants = item.variants.iter().map(|variant| (variant.ident.to_string(), fields(variant)));
+                let variants = item.variants.iter().map(variant);
                 self.declare(module, &item.ident, &item.vis, Name::Enum(variants.collect()));
             }
             _ => {}
@@ -333,6 +332,13 @@ impl Scan<'_> {
             syn::UseTree::Group(group) => group.items.iter().for_each(|tree| self.imports(tree, prefix, module)),
         }
     }
+}
+
+fn variant(variant: &syn::Variant) -> Variant {
+    let fields = variant.fields.iter().enumerate().map(|(position, field)| {
+        (field.ident.as_ref().map_or_else(|| position.to_string(), ToString::to_string), field.ty.clone())
+    });
+    Variant { name: variant.ident.to_string(), fields: fields.collect() }
 }
 
 /// The whole number that is written there.

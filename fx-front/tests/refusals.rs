@@ -126,10 +126,9 @@ fn calls() {
 fn control_flow() {
     check(
         &[
-            "let mut ys = xs.relu(); 'a: loop { ys = ys.relu(); break 'a; } ys",
             "let mut ys = xs.relu(); loop { ys = ys.relu(); } ys",
-            "let mut stack = vec![xs.relu()]; let mut ys = xs.neg(); while let Some(top) = stack.pop() { ys = ys + top; } ys",
-            "match xs.dim() { 1 if a() => xs.relu(), 2 if b() => xs.neg(), 3 if c() => xs.abs(), _ => xs.exp() }",
+            "match xs.dim() { n if n > self.names.len() => xs.relu(), _ => self.any.f() }",
+            "let mut ys = xs.relu(); for a in 0..3 { 'b: for b in 0..3 { match a { 1 => { break 'b; } _ => {} } } ys = ys.relu(); break 'c; } ys",
             "let ys = loop { break xs.relu(); }; ys",
             "let mut ys = xs.relu(); for name in &self.names { ys = ys * name.len() as i64; } ys",
             "let n: usize = self.names.iter().map(|name| name.len()).sum(); xs * n as i64",
@@ -137,14 +136,12 @@ fn control_flow() {
             "async fn f() {} xs.relu()",
         ],
         expect![[r#"
-            let mut ys = xs.relu(); 'a: loop { ys = ys.relu(); break 'a; } ys
-                a `break` or `continue` of this form
             let mut ys = xs.relu(); loop { ys = ys.relu(); } ys
                 `loop` without a `break` that is understood
-            let mut stack = vec![xs.relu()]; let mut ys = xs.neg(); while let Some(top) = stack.pop() { ys = ys + top; } ys
-                a loop of this form
-            match xs.dim() { 1 if a() => xs.relu(), 2 if b() => xs.neg(), 3 if c() => xs.abs(), _ => xs.exp() }
-                a guard of a `match` arm
+            match xs.dim() { n if n > self.names.len() => xs.relu(), _ => self.any.f() }
+                branches that hand over a value of type Unknown
+            let mut ys = xs.relu(); for a in 0..3 { 'b: for b in 0..3 { match a { 1 => { break 'b; } _ => {} } } ys = ys.relu(); break 'c; } ys
+                a `break` or `continue` of this form
             let ys = loop { break xs.relu(); }; ys
                 a `break` or `continue` of this form
             let mut ys = xs.relu(); for name in &self.names { ys = ys * name.len() as i64; } ys

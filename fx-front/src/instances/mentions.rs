@@ -27,7 +27,9 @@ pub(super) fn of(index: &Index, fns: usize, structs: usize) -> Vec<Instance> {
             for name in contents.names.values() {
                 match name {
                     Name::Alias(ty) => find.visit_type(ty),
-                    Name::Enum(variants) => variants.iter().flat_map(|(_, tys)| tys).for_each(|ty| find.visit_type(ty)),
+                    Name::Enum(variants) => {
+                        variants.iter().flat_map(|variant| &variant.fields).for_each(|(_, ty)| find.visit_type(ty));
+                    }
                     _ => {}
                 }
             }

@@ -1,10 +1,11 @@
 //! Statements: `let`, assignments, early returns.
 
-use fx_ir::{Code, Effect, Op};
+use fx_ir::{Arg, Code, Effect, Op};
+use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use super::{Result, Tracer, Ty, Val, expr::never, unknown};
+use super::{Result, Tracer, Ty, Val, expr::never, labels::without_return, returns, signature, unknown};
 
 impl Tracer<'_> {
     /// A function's body: `return` hands over its result.
@@ -34,6 +35,9 @@ impl Tracer<'_> {
                 return unknown(stmt.span(), "code under a condition that only rustc knows");
             }
             let rest = &stmts[position + 1..];
+            if tail && let Some(value) = self.with_returns(stmt, rest) {
+                return value;
+            }
             last = match stmt {
                 syn::Stmt::Local(local) if tail && has_else(local) => return self.let_else(local, rest),
                 syn::Stmt::Local(local) => self.local(local)?,
@@ -53,6 +57,23 @@ impl Tracer<'_> {
             }
         }
         Ok(last)
+    }
+
+    /// A statement that may return, with what stands behind it, where `return` cannot stay what it is.
+    fn with_returns(&mut self, stmt: &syn::Stmt, rest: &[syn::Stmt]) -> Option<Result<Val>> {
+        if self.is_entry() && self.yields_tensor() {
+            return None;
+        }
+        if returns::is_loop_with(stmt) && !self.is_entry() && self.yields_tensor() {
+            return without_return(stmt, rest).map(|block| self.block(&block, true));
+        }
+        let whole = (!rest.is_empty() && returns::has(stmt)).then(|| returns::with_rest(stmt, rest)).flatten();
+        whole.map(|whole| self.last_expr(&whole, true))
+    }
+
+    fn yields_tensor(&self) -> bool {
+        let syn::ReturnType::Type(_, ty) = &self.function().sig.output else { return false };
+        self.index.ty(self.module(), self.function().owner.as_ref(), ty) == Ty::Tensor
     }
 
     /// An expression that may be the function's result.
@@ -89,15 +110,32 @@ impl Tracer<'_> {
         }
         let value = self.expr(value)?;
         let value = self.settled(value, ret.span())?;
-        if !value.is_tensor() {
-            return unknown(ret.span(), "`return` here is not understood");
-        }
         let mut args = Vec::new();
-        let text = self.spell(&value, &mut args, ret.span())?;
-        let template = format!("return ::std::result::Result::Ok(scope.output({text}.shallow_clone())?)");
+        let text = self.left(&value, &mut args, ret.span())?;
+        let template = format!("return ::std::result::Result::Ok({text})");
         let code = Code { template, effect: Effect::Io, fallible: false, opaque: None };
         self.push(Op::Rust(code), args, "left", never(), ret.span());
         Ok(Val::Never)
+    }
+
+    /// What leaves by `return`, as the caller expects it.
+    fn left(&mut self, value: &Val, args: &mut Vec<Arg>, span: Span) -> Result<String> {
+        match value {
+            Val::Node(_, Ty::Tensor, _) => {
+                Ok(format!("scope.output({}.shallow_clone())?", self.spell(value, args, span)?))
+            }
+            Val::Tuple(parts) => {
+                let parts: Result<Vec<String>> = parts.iter().map(|part| self.left(part, args, span)).collect();
+                Ok(format!("({},)", parts?.join(", ")))
+            }
+            Val::Some(inner) => Ok(format!("Some({})", self.left(inner, args, span)?)),
+            Val::Lit(Arg::None, _) => Ok("None".to_owned()),
+            Val::List(items) if signature::value_type(&self.function().sig.output).is_some_and(signature::is_vec) => {
+                let items: Result<Vec<String>> = items.iter().map(|item| self.left(item, args, span)).collect();
+                Ok(format!("vec![{}]", items?.join(", ")))
+            }
+            other => self.spell_exactly(other, args, span),
+        }
     }
 
     /// `return Err(..)` of the entry: an error that leaves the frozen model.

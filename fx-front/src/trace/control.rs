@@ -6,7 +6,13 @@ use syn::spanned::Spanned;
 
 use quote::ToTokens;
 
-use super::{Form, Result, Tracer, Ty, Val, pattern::Forms, unknown};
+use super::{
+    Form, Result, Tracer, Ty, Val,
+    expr::is_copy,
+    pattern::Forms,
+    refutable::{matches_all, may_both},
+    unknown,
+};
 
 type Continuation<'c, 'a> = &'c mut dyn FnMut(&mut Tracer<'a>) -> Result<Val>;
 
@@ -78,7 +84,7 @@ impl<'a> Tracer<'a> {
     pub(super) fn choice(&mut self, choice: &syn::ExprMatch, tail: bool) -> Result<Val> {
         let subject = self.expr(&choice.expr)?;
         let span = choice.match_token.span;
-        if let Some(plain) = without_guard(choice) {
+        if let Some(plain) = without_names(choice).or_else(|| without_guard(choice)) {
             self.env.open();
             self.env.declare(GUARDED, subject);
             let value = self.choice(&plain, tail);
@@ -174,9 +180,12 @@ impl<'a> Tracer<'a> {
         Ok((self.owner(Op::Match(Vec::new()), vec![arg], name, span), path, ty))
     }
 
-    /// A tuple of references, as `match (&a, &b)` has it.
+    /// A tuple of references and numbers, as `match (&a, n)` has it.
     fn spell_refs(&mut self, value: &Val, args: &mut Vec<Arg>, span: Span) -> Result<String> {
-        let Val::Tuple(parts) = value else { return Ok(format!("&{}", self.spell(value, args, span)?)) };
+        let Val::Tuple(parts) = value else {
+            let text = self.spell(value, args, span)?;
+            return Ok(if is_copy(&value.ty()) { text } else { format!("&{text}") });
+        };
         let parts: Result<Vec<String>> = parts.iter().map(|part| self.spell_refs(part, args, span)).collect();
         Ok(format!("({},)", parts?.join(", ")))
     }
@@ -203,25 +212,64 @@ impl<'a> Tracer<'a> {
 /// What stands for the subject of a `match` in the arms of which a guard was.
 const GUARDED: &str = "guarded_value";
 
-/// `p if g => a` as `p => if g { a } else { the other arms }`; `None` where no arm has a guard, or too many have one.
+/// `p if g => a` as `p => if g { a } else { the arms behind it that `p` leaves open }`, for the first guard; `None` where
+/// no arm has one, or where too much would be written twice.
 fn without_guard(choice: &syn::ExprMatch) -> Option<syn::ExprMatch> {
-    let guarded = choice.arms.iter().filter(|arm| arm.guard.is_some()).count();
-    let at = choice.arms.iter().position(|arm| arm.guard.is_some()).filter(|_| guarded <= 2)?;
+    let at = choice.arms.iter().position(|arm| arm.guard.is_some())?;
     let subject = syn::Ident::new(GUARDED, choice.match_token.span);
-    let others = choice.arms.iter().enumerate().filter(|(position, _)| *position != at).map(|(_, arm)| {
-        let comma = Some(<syn::Token![,]>::default());
-        syn::Arm { comma, ..arm.clone() }
-    });
+    let guarded = &choice.arms[at];
+    let behind = choice.arms[at + 1..].iter().filter(|arm| may_both(&guarded.pat, &arm.pat));
+    let mut others: Vec<syn::Arm> =
+        behind.map(|arm| syn::Arm { comma: Some(<syn::Token![,]>::default()), ..arm.clone() }).collect();
+    let copied = others.iter().filter(|arm| arm.guard.is_some()).count();
+    let is_total = matches_all(&guarded.pat);
+    if copied > 2 && !is_total {
+        return None;
+    }
+    // What is left of the patterns need not look exhaustive to rustc.
+    if !others.iter().any(|arm| arm.guard.is_none() && matches_all(&arm.pat)) {
+        others.push(syn::parse_quote_spanned!(choice.match_token.span=> _ => ::std::unreachable!(),));
+    }
     let mut arms = choice.arms.clone();
     let (_, guard) = arms[at].guard.take()?;
     let body = &arms[at].body;
     arms[at].body =
         syn::parse_quote_spanned!(guard.span()=> if #guard { #body } else { match #subject { #(#others)* } });
+    if is_total {
+        arms.truncate(at + 1);
+    }
     Some(syn::ExprMatch { expr: syn::parse_quote_spanned!(choice.match_token.span=> #subject), arms, ..choice.clone() })
 }
 
-/// The arm that a value takes which is known to be `None` or `Some(..)`, and what it binds.
+/// `n @ 1..=3 => a` as `1..=3 => { let n = the value; a }`; `None` where no arm is so.
+fn without_names(choice: &syn::ExprMatch) -> Option<syn::ExprMatch> {
+    let is_named = |arm: &syn::Arm| matches!(&arm.pat, syn::Pat::Ident(name) if name.subpat.is_some());
+    choice.arms.iter().any(is_named).then_some(())?;
+    let subject = syn::Ident::new(GUARDED, choice.match_token.span);
+    let mut arms = choice.arms.clone();
+    for arm in &mut arms {
+        let syn::Pat::Ident(syn::PatIdent { ident, by_ref: None, subpat: Some((_, inner)), .. }) = arm.pat.clone()
+        else {
+            continue;
+        };
+        let body = &arm.body;
+        arm.body = syn::parse_quote_spanned!(ident.span()=> { let #ident = #subject; #body });
+        if let Some((_, guard)) = &mut arm.guard {
+            *guard = syn::parse_quote_spanned!(ident.span()=> { let #ident = #subject; #guard });
+        }
+        arm.pat = *inner;
+    }
+    Some(syn::ExprMatch { expr: syn::parse_quote_spanned!(choice.match_token.span=> #subject), arms, ..choice.clone() })
+}
+
+/// The arm that a value takes where there is no other, or which is known to be `None` or `Some(..)`, and what it binds.
 fn known_arm<'c>(choice: &'c syn::ExprMatch, subject: &Val) -> Option<(&'c syn::Arm, Option<(&'c syn::Pat, Val)>)> {
+    if let [arm] = choice.arms.as_slice()
+        && matches!(arm.pat, syn::Pat::Wild(_) | syn::Pat::Ident(_))
+        && matches_all(&arm.pat)
+    {
+        return Some((arm, Some((&arm.pat, subject.clone()))));
+    }
     let held = match subject {
         Val::Lit(Arg::None, _) => None,
         Val::Some(inner) => Some((**inner).clone()),

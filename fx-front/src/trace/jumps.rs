@@ -67,7 +67,8 @@ impl Rewrite<'_> {
                 Some(parse_quote_spanned!(jump.span()=> #flag = true;))
             }
             Stmt::Expr(Expr::If(branch), _) => Some(Stmt::Expr(self.branch(branch, rest)?, None)),
-            Stmt::Local(local) => Some(Stmt::Expr(self.let_else(local, rest)?, None)),
+            Stmt::Expr(Expr::Match(choice), _) => Some(Stmt::Expr(self.choice(choice, None, rest)?, None)),
+            Stmt::Local(local) => Some(Stmt::Expr(self.local(local, rest)?, None)),
             _ => return None,
         };
         Some(before.into_iter().chain(last).collect())
@@ -88,8 +89,7 @@ impl Rewrite<'_> {
     }
 
     fn continued(&mut self, stmts: &[Stmt], rest: &[Stmt]) -> Option<Vec<Stmt>> {
-        let leaves = matches!(stmts.last(), Some(Stmt::Expr(Expr::Break(_) | Expr::Continue(_) | Expr::Return(_), _)));
-        if leaves {
+        if leaves(stmts) {
             return self.statements(stmts);
         }
         self.copies += 1;
@@ -104,6 +104,34 @@ impl Rewrite<'_> {
         self.statements(&whole)
     }
 
+    /// `match x { p => a, q => continue } rest` as `match x { p => { a; rest } q => {} }`; with `let y = ` in front of it
+    /// what an arm evaluates to goes into `y`.
+    fn choice(&mut self, choice: &syn::ExprMatch, target: Option<&syn::Pat>, rest: &[Stmt]) -> Option<Expr> {
+        let mut choice = choice.clone();
+        for arm in &mut choice.arms {
+            let body = match (&*arm.body, target) {
+                (Expr::Block(block), None) if block.label.is_none() => block.block.stmts.clone(),
+                (body @ (Expr::Break(_) | Expr::Continue(_) | Expr::Return(_)), _) => {
+                    vec![Stmt::Expr(body.clone(), Some(<syn::Token![;]>::default()))]
+                }
+                (Expr::Block(block), Some(_)) if leaves(&block.block.stmts) => block.block.stmts.clone(),
+                (body, None) => vec![Stmt::Expr(body.clone(), Some(<syn::Token![;]>::default()))],
+                (body, Some(target)) => vec![parse_quote_spanned!(body.span()=> let #target = #body;)],
+            };
+            let body = self.continued(&body, rest)?;
+            *arm.body = parse_quote_spanned!(arm.body.span()=> { #(#body)* });
+        }
+        Some(Expr::Match(choice))
+    }
+
+    fn local(&mut self, local: &syn::Local, rest: &[Stmt]) -> Option<Expr> {
+        let init = local.init.as_ref()?;
+        match &*init.expr {
+            Expr::Match(choice) if init.diverge.is_none() => self.choice(choice, Some(&local.pat), rest),
+            _ => self.let_else(local, rest),
+        }
+    }
+
     /// `let pattern = value else { continue }; rest` as `if let pattern = value { rest } else {}`.
     fn let_else(&mut self, local: &syn::Local, rest: &[Stmt]) -> Option<Expr> {
         let init = local.init.as_ref()?;
@@ -114,6 +142,11 @@ impl Rewrite<'_> {
         let (pat, value) = (&local.pat, &init.expr);
         Some(parse_quote_spanned!(local.let_token.span=> if let #pat = #value { #(#rest)* } else { #(#other)* }))
     }
+}
+
+/// Do the statements end in a jump?
+fn leaves(stmts: &[Stmt]) -> bool {
+    matches!(stmts.last(), Some(Stmt::Expr(Expr::Break(_) | Expr::Continue(_) | Expr::Return(_), _)))
 }
 
 #[cfg(test)]
@@ -136,6 +169,16 @@ mod tests {
         check(
             "{ let Some(x) = y else { continue }; if x { break } z(); }",
             "{ if let Some(x) = y { if x { done = true; } else { z(); } } else { } }",
+            true,
+        );
+        check(
+            "{ let x = match y { Some(x) => x, None => continue }; z(); }",
+            "{ match y { Some(x) => { let x = x; z(); }, None => { } } }",
+            false,
+        );
+        check(
+            "{ match y { A => a(), B => { b(); break; } } z(); }",
+            "{ match y { A => { a(); z(); }, B => { b(); done = true; } } }",
             true,
         );
     }

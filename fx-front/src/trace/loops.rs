@@ -4,12 +4,15 @@ use fx_ir::{Arg, NodeId, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use super::{Form, Result, Tracer, Ty, Val, iterators::without_jumps, merge::handed_over, unknown, writes::writes};
+use super::{
+    Form, Result, Tracer, Ty, Val, iterators::without_jumps, labels::without_label, merge::handed_over, unknown,
+    writes::writes,
+};
 
 impl Tracer<'_> {
     pub(super) fn for_loop(&mut self, each: &syn::ExprForLoop) -> Result<Val> {
         if each.label.is_some() {
-            return unknown(each.span(), "a labelled loop");
+            return self.for_loop(&without_label(each));
         }
         if let Some(pairs) = self.zipped(each) {
             return self.for_loop(&pairs?);
@@ -141,8 +144,11 @@ impl Tracer<'_> {
 
     /// `loop { .. }` is a `while` over the flag that its `break` sets.
     pub(super) fn endless_loop(&mut self, each: &syn::ExprLoop) -> Result<Val> {
+        if each.label.is_some() {
+            return self.endless_loop(&without_label(each));
+        }
         let (body, flag) = without_jumps(&each.body)?;
-        let Some(flag) = flag.filter(|_| each.label.is_none()) else {
+        let Some(flag) = flag else {
             return unknown(each.span(), "`loop` without a `break` that is understood");
         };
         let each: syn::ExprWhile = syn::parse_quote_spanned!(each.loop_token.span=> while !#flag #body);
@@ -150,8 +156,13 @@ impl Tracer<'_> {
     }
 
     pub(super) fn while_loop(&mut self, each: &syn::ExprWhile) -> Result<Val> {
-        if each.label.is_some() || matches!(*each.cond, syn::Expr::Let(_)) {
-            return unknown(each.span(), "a loop of this form");
+        if each.label.is_some() {
+            return self.while_loop(&without_label(each));
+        }
+        if matches!(*each.cond, syn::Expr::Let(_)) {
+            let (cond, body) = (&each.cond, &each.body);
+            let span = each.while_token.span;
+            return self.endless_loop(&syn::parse_quote_spanned!(span=> loop { if #cond #body else { break; } }));
         }
         let (body, flag) = without_jumps(&each.body)?;
         let each = match &flag {

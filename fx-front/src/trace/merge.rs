@@ -31,6 +31,7 @@ impl Tracer<'_> {
         self.env.open();
         let value = trace(self).and_then(|value| self.some_as_value(value, owner));
         self.env.close();
+        let value = value.and_then(|value| self.options_as_values(&before, owner).map(|()| value));
         self.region = outer;
         let env = std::mem::replace(&mut self.env, before);
         Ok(Branch { region, value: value?, env })

@@ -30,6 +30,7 @@ impl Tracer<'_> {
             }
             Ty::Leaf("LSTM" | "GRU") => return self.recurrent(&receiver, &name, call),
             Ty::Struct(_) => return self.struct_method(receiver, call),
+            ty @ Ty::Rust(_) if self.index.method(&ty, &name).is_some() => return self.struct_method(receiver, call),
             _ => {}
         }
         match (name.as_str(), receiver.ty()) {

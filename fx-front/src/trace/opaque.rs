@@ -336,7 +336,7 @@ fn may_borrow(expr: &syn::Expr) -> bool {
 }
 
 /// Is it what a loop carries?
-fn is_carried_param(graph: &Graph, id: NodeId) -> bool {
+pub(super) fn is_carried_param(graph: &Graph, id: NodeId) -> bool {
     let Some(region) = graph.scope_of(id) else { return false };
     let Some(owner) = graph.owner_of(region) else { return false };
     let params = &graph.region(region).params;

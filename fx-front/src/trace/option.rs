@@ -3,7 +3,7 @@
 use fx_ir::{Arg, Code, NodeId, Op};
 use syn::spanned::Spanned;
 
-use super::{Form, Result, Tracer, Val, block::contains_return, unknown};
+use super::{Env, Form, Result, Tracer, Val, block::contains_return, opaque::is_carried_param, unknown};
 
 impl Tracer<'_> {
     /// `option.map(|pattern| body)` as `match option { Some(pattern) => Some(body), None => None }`.
@@ -52,15 +52,30 @@ impl Tracer<'_> {
         value
     }
 
-    /// Is it `None`, or a `Some(..)` that [`Self::some_as_value`] made, and not an option that may lend what it holds?
+    /// Is it an option that owns what it holds: `None`, a `Some(..)` that [`Self::some_as_value`] made, or a variable of the
+    /// generated code's, and not one that may lend it?
     pub(super) fn is_own_option(&self, value: &Val) -> bool {
         match value {
             Val::Lit(arg, _) => *arg == Arg::None,
-            Val::Node(id, ..) => {
-                matches!(&self.graph.node(*id).op, Op::Rust(code) if code.opaque.is_none() && code.template.starts_with("Some("))
-            }
+            Val::Node(id, ..) => match &self.graph.node(*id).op {
+                Op::Rust(code) if code.opaque.is_none() && code.template.starts_with("Some(") => true,
+                Op::Placeholder => is_carried_param(&self.graph, *id),
+                _ => self.is_own_place(value),
+            },
             _ => false,
         }
+    }
+
+    /// Every variable that a region sets to `Some(..)`, where it was an option of which only the call knows, as one value.
+    pub(super) fn options_as_values(&mut self, before: &Env, owner: NodeId) -> Result<()> {
+        for name in self.env.changed_since(before) {
+            let was_open = matches!(before.read(&name), Some(Val::Node(..)));
+            if let Some(value @ Val::Some(_)) = self.env.read(&name).filter(|_| was_open).cloned() {
+                let whole = self.some_as_value(value, owner)?;
+                self.env.assign(&name, whole);
+            }
+        }
+        Ok(())
     }
 
     /// A `Some(..)` that a region hands over, as one value.

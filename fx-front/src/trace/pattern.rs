@@ -34,14 +34,14 @@ impl Forms {
         }
     }
 
-    fn at(&self, position: usize) -> Forms {
+    pub(super) fn at(&self, position: usize) -> Forms {
         match self {
             Forms::All(form) => Forms::All(*form),
             Forms::Each(parts) => parts.get(position).cloned().unwrap_or(Forms::All(Form::Owned)),
         }
     }
 
-    fn one(&self) -> Form {
+    pub(super) fn one(&self) -> Form {
         match self {
             Forms::All(form) => *form,
             Forms::Each(_) => Form::Owned,
@@ -178,118 +178,6 @@ impl Tracer<'_> {
             self.graph.rename(*id, name.trim_start_matches('_'));
         }
     }
-
-    /// A refutable pattern as text, with `%n` for the n-th variable that it binds; `part` is where in the matched value it
-    /// stands.
-    pub(super) fn refutable(
-        &mut self,
-        pat: &syn::Pat,
-        ty: &Ty,
-        part: &str,
-        forms: &Forms,
-        bound: &mut Vec<Binding>,
-    ) -> Result<String> {
-        match pat {
-            syn::Pat::Wild(_) => Ok("_".to_owned()),
-            syn::Pat::Paren(inner) => self.refutable(&inner.pat, ty, part, forms, bound),
-            syn::Pat::Reference(inner) => self.refutable(&inner.pat, ty, part, &Forms::All(Form::Owned), bound),
-            syn::Pat::Ident(ident) if ident.ident == "None" => Ok("None".to_owned()),
-            syn::Pat::Ident(ident) if ident.subpat.is_none() && !is_item(&ident.ident.to_string()) => {
-                let form = if ident.by_ref.is_some() { Form::Ref } else { forms.one() };
-                bound.push(Binding { name: ident.ident.to_string(), ty: ty.clone(), part: part.to_owned(), form });
-                Ok(format!("%{}", bound.len() - 1))
-            }
-            syn::Pat::Ident(ident) if ident.subpat.is_none() => self.qualified(&ident.ident.clone().into()),
-            syn::Pat::Lit(lit) => Ok(quote::ToTokens::to_token_stream(lit).to_string()),
-            syn::Pat::Path(path) if path.qself.is_none() => self.qualified(&path.path),
-            syn::Pat::Or(or) if crate::pattern::bound(pat).is_empty() => {
-                let cases: Result<Vec<String>> =
-                    or.cases.iter().map(|case| self.refutable(case, ty, part, forms, bound)).collect();
-                Ok(cases?.join(" | "))
-            }
-            syn::Pat::Tuple(tuple) => {
-                let mut parts = Vec::new();
-                for (position, elem) in tuple.elems.iter().enumerate() {
-                    let ty = match ty {
-                        Ty::Tuple(parts) => parts.get(position).cloned().unwrap_or(Ty::Unknown),
-                        _ => Ty::Unknown,
-                    };
-                    parts.push(self.refutable(elem, &ty, &format!("{part}.{position}"), &forms.at(position), bound)?);
-                }
-                Ok(format!("({},)", parts.join(", ")))
-            }
-            syn::Pat::TupleStruct(inner) => self.variant(inner, ty, part, forms, bound),
-            syn::Pat::Slice(slice) => {
-                let Ty::List(element) = ty else { return unknown(slice.span(), "a pattern of this form") };
-                let parts: Result<Vec<String>> = slice
-                    .elems
-                    .iter()
-                    .map(|elem| match elem {
-                        syn::Pat::Rest(_) => Ok("..".to_owned()),
-                        elem => {
-                            let copied = super::expr::is_copy(element) && forms.one() == Form::Owned;
-                            let forms = Forms::All(if copied { Form::Owned } else { Form::Ref });
-                            self.refutable(elem, element, part, &forms, bound)
-                        }
-                    })
-                    .collect();
-                Ok(format!("[{}]", parts?.join(", ")))
-            }
-            other => unknown(other.span(), "a pattern of this form"),
-        }
-    }
-
-    fn variant(
-        &mut self,
-        pat: &syn::PatTupleStruct,
-        ty: &Ty,
-        part: &str,
-        forms: &Forms,
-        bound: &mut Vec<Binding>,
-    ) -> Result<String> {
-        let name = pat.path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default();
-        let types = match ty {
-            Ty::Option(inner) if name == "Some" => vec![(**inner).clone()],
-            _ if matches!(name.as_str(), "Some" | "Ok" | "Err") => {
-                return unknown(pat.span(), format!("the pattern `{name}`"));
-            }
-            _ => self.variant_fields(ty, &name),
-        };
-        let mut parts = Vec::new();
-        for (position, elem) in pat.elems.iter().enumerate() {
-            let ty = types.get(position).cloned().unwrap_or(Ty::Unknown);
-            parts.push(self.refutable(elem, &ty, part, forms, bound)?);
-        }
-        let path = if name == "Some" { name } else { self.qualified(&pat.path)? };
-        Ok(format!("{path}({})", parts.join(", ")))
-    }
-
-    /// The types of the fields of an enum's variant.
-    fn variant_fields(&self, ty: &Ty, variant: &str) -> Vec<Ty> {
-        let Ty::Rust(spelling) = ty else { return Vec::new() };
-        let Some((module, name)) = spelling.rsplit_once("::") else { return Vec::new() };
-        let Some(crate::index::Name::Enum(variants)) =
-            self.index.modules.get(module).and_then(|module| module.names.get(name))
-        else {
-            return Vec::new();
-        };
-        let fields = variants.iter().find(|(name, _)| name == variant).map(|(_, fields)| fields);
-        fields.into_iter().flatten().map(|field| self.index.ty(module, None, field)).collect()
-    }
-
-    /// Declares what a refutable pattern bound as parameters of the current region.
-    pub(super) fn declare_bound(&mut self, bound: Vec<Binding>, subject: Option<&str>, span: proc_macro2::Span) {
-        for Binding { name, ty, part, form } in bound {
-            let ir = self.index.ir_type(&ty);
-            let path = subject.map(|subject| format!("{subject}{part}"));
-            let origin = self.origin(span, path.as_deref().unwrap_or(&name));
-            let id = self.graph.add_param(self.region, &name, ir, origin);
-            if let Some(path) = path {
-                self.paths.insert(id, path);
-            }
-            self.env.declare(&name, Val::Node(id, ty, form));
-        }
-    }
 }
 
 /// A part of what is behind a reference is bound by reference.
@@ -298,6 +186,6 @@ fn borrowed_like(part: Val, whole: &Val) -> Val {
 }
 
 /// Does the name stand for a constant or a variant, so that a pattern of it binds nothing?
-fn is_item(name: &str) -> bool {
+pub(super) fn is_item(name: &str) -> bool {
     name.starts_with(|c: char| c.is_uppercase())
 }

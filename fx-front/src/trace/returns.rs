@@ -1,0 +1,139 @@
+//! `return` in the middle of a function as the value of a branch: `if c { return a } rest` is `if c { a } else { rest }`.
+//!
+//! What stands behind such a statement goes into every branch that does not leave. Where several do not, it would be
+//! written several times: more than two are not taken apart.
+
+use syn::{Expr, Stmt, parse_quote_spanned, spanned::Spanned};
+
+use super::block::contains_return;
+
+/// Is it an `if` or a `match`, or a `let` of one, with a `return` in it?
+pub(super) fn has(stmt: &Stmt) -> bool {
+    match stmt {
+        Stmt::Expr(expr @ (Expr::If(_) | Expr::Match(_)), _) => contains_return(expr),
+        Stmt::Local(local) => local.init.as_ref().is_some_and(|init| {
+            init.diverge.is_none() && matches!(&*init.expr, Expr::If(_) | Expr::Match(_)) && contains_return(&init.expr)
+        }),
+        _ => false,
+    }
+}
+
+/// Is it a loop with a `return` in it?
+pub(super) fn is_loop_with(stmt: &Stmt) -> bool {
+    matches!(stmt, Stmt::Expr(expr @ (Expr::ForLoop(_) | Expr::While(_) | Expr::Loop(_)), _) if contains_return(expr))
+}
+
+/// The statement and what stands behind it as one expression; `None` where too much would be written twice.
+pub(super) fn with_rest(stmt: &Stmt, rest: &[Stmt]) -> Option<Expr> {
+    let mut whole = Whole { rest, target: None, copies: 0 };
+    let expr = match stmt {
+        Stmt::Expr(expr, _) => expr,
+        Stmt::Local(local) => {
+            whole.target = Some(&local.pat);
+            &*local.init.as_ref()?.expr
+        }
+        _ => return None,
+    };
+    let expr = whole.expr(expr)?;
+    (whole.copies <= 2).then_some(expr)
+}
+
+struct Whole<'s> {
+    rest: &'s [Stmt],
+    /// What a branch's value is bound to.
+    target: Option<&'s syn::Pat>,
+    copies: u32,
+}
+
+impl Whole<'_> {
+    fn expr(&mut self, expr: &Expr) -> Option<Expr> {
+        match expr {
+            Expr::If(branch) => {
+                let (cond, then) = (&branch.cond, self.branch(&branch.then_branch.stmts));
+                let other = match &branch.else_branch {
+                    Some((_, other)) => match &**other {
+                        Expr::Block(block) => self.branch(&block.block.stmts),
+                        nested => vec![Stmt::Expr(self.expr(nested)?, None)],
+                    },
+                    None => self.branch(&[]),
+                };
+                Some(parse_quote_spanned!(branch.if_token.span=> if #cond { #(#then)* } else { #(#other)* }))
+            }
+            Expr::Match(choice) => {
+                let mut choice = choice.clone();
+                for arm in &mut choice.arms {
+                    let stmts = match &*arm.body {
+                        Expr::Block(block) if block.label.is_none() => self.branch(&block.block.stmts),
+                        body => self.branch(&[Stmt::Expr(body.clone(), None)]),
+                    };
+                    *arm.body = parse_quote_spanned!(arm.body.span()=> { #(#stmts)* });
+                }
+                Some(Expr::Match(choice))
+            }
+            _ => None,
+        }
+    }
+
+    /// The statements of a branch, and behind them the rest.
+    fn branch(&mut self, stmts: &[Stmt]) -> Vec<Stmt> {
+        let mut all = stmts.to_vec();
+        if leaves(stmts) {
+            return all;
+        }
+        self.copies += 1;
+        match (all.pop(), self.target) {
+            (Some(Stmt::Expr(value, None)), Some(target)) => {
+                all.push(parse_quote_spanned!(value.span()=> let #target = #value;));
+            }
+            (Some(Stmt::Expr(value, _)), None) => all.push(Stmt::Expr(value, Some(<syn::Token![;]>::default()))),
+            (last, _) => all.extend(last),
+        }
+        all.extend_from_slice(self.rest);
+        all
+    }
+}
+
+/// Do the statements end in a `return`, or in a panic?
+fn leaves(stmts: &[Stmt]) -> bool {
+    match stmts.last() {
+        Some(Stmt::Expr(Expr::Return(_), _)) => true,
+        Some(Stmt::Expr(Expr::Macro(call), _)) => panics(&call.mac),
+        Some(Stmt::Macro(call)) => panics(&call.mac),
+        _ => false,
+    }
+}
+
+fn panics(mac: &syn::Macro) -> bool {
+    let name = mac.path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default();
+    ["panic", "unreachable", "todo", "unimplemented"].contains(&name.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quote::ToTokens;
+
+    fn check(source: &str, want: Option<&str>) {
+        let body: syn::Block = syn::parse_str(source).expect("a block");
+        let found = with_rest(&body.stmts[0], &body.stmts[1..]).map(|expr| expr.to_token_stream().to_string());
+        let want = want.map(|want| syn::parse_str::<Expr>(want).expect("an expression").to_token_stream().to_string());
+        assert_eq!(found, want);
+    }
+
+    #[test]
+    fn what_follows_goes_into_the_branches_that_do_not_leave() {
+        check(
+            "{ match x { A => return a, B => { b(); } C => panic!() } rest(); c }",
+            Some("match x { A => { return a }, B => { b(); rest(); c } C => { panic!() } }"),
+        );
+        check(
+            "{ let y = match x { Some(y) => y, None => return a }; y + 1 }",
+            Some("match x { Some(y) => { let y = y; y + 1 }, None => { return a } }"),
+        );
+        check(
+            "{ if p { if q { return a; } } else { b(); } c }",
+            Some("if p { if q { return a; }; c } else { b(); c }"),
+        );
+        check("{ match x { A => return a, B => {} C => {} D => {} } rest }", None);
+    }
+}

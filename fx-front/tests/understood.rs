@@ -1,0 +1,91 @@
+//! Bodies of a forward of which nothing is carried along: each becomes ops, layer calls and regions.
+#![allow(clippy::expect_used, reason = "a test that fails may do so by panicking")]
+
+use fx_front::{diag::Diagnostics, scan, trace};
+use fx_ir::Op;
+
+const MODEL: &str = "
+use fx_runtime::{Kind, Module, Tensor, nn, traceable};
+#[derive(Clone, Copy)] enum Mode { Plain, Scaled { by: f64, shift: f64 }, Pair(f64, i64), Named(i64) }
+impl Mode { fn apply(&self, xs: &Tensor) -> Tensor { match self { Mode::Scaled { by, .. } => xs * *by, _ => xs.relu() } } }
+#[derive(Module)] struct Config { deep: bool, width: i64 }
+#[derive(Module)] struct Block { fc: nn::Linear, skip: Option<nn::Linear> }
+impl Block {
+    fn forward(&self, xs: &Tensor) -> Tensor {
+        let Some(skip) = &self.skip else { return self.fc.forward(xs) };
+        self.fc.forward(xs) + skip.forward(xs)
+    }
+}
+fn first_large(xs: &Tensor, blocks: &[Block]) -> Tensor {
+    let mut ys = xs.shallow_clone();
+    for block in blocks {
+        let zs = block.forward(&ys);
+        if zs.size()[0] > 3 { return zs; }
+        ys = zs;
+    }
+    ys
+}
+fn by_rank(xs: &Tensor) -> Tensor {
+    let wide = match xs.dim() { 1 => xs.unsqueeze(0), 2 => xs.shallow_clone(), _ => return xs.neg() };
+    wide.relu()
+}
+#[derive(Module)] struct Net { fc: nn::Linear, mode: Mode, config: Config, blocks: Vec<Block> }
+";
+
+fn check(bodies: &[&str]) {
+    for body in bodies {
+        let source = format!(
+            "{MODEL} #[traceable] impl Net {{ fn forward(&self, xs: &Tensor, opt: Option<&Tensor>) -> Tensor {{ {body} }} }}"
+        );
+        let diags = Diagnostics::new();
+        let index = scan::text(&source, &diags);
+        let item = index.fns.iter().position(|function| function.key.is_some()).expect("an entry");
+        let graph = trace::item(&index, item, &diags).graph;
+        assert!(graph.lint().is_ok(), "{body}\n{graph}");
+        for id in graph.nodes() {
+            if let Op::Rust(code) = &graph.node(id).op {
+                assert_eq!(code.opaque, None, "{body}\n{graph}");
+            }
+        }
+    }
+}
+
+#[test]
+fn patterns() {
+    check(&[
+        "match self.mode { Mode::Plain => xs.relu(), Mode::Scaled { by, shift } => xs * by + shift, Mode::Pair(a, ..) => xs * a, Mode::Named(_) => xs.neg() }",
+        "match &self.mode { Mode::Scaled { by: factor, .. } => xs * *factor, Mode::Pair(_, n) => xs * *n, _ => xs.neg() }",
+        "match self.mode { Mode::Pair(_, n) | Mode::Named(n) => xs * n, _ => xs.neg() }",
+        "match &self.config { Config { deep: true, width } => xs * *width, Config { .. } => xs.neg() }",
+        "match xs.dim() { 1..=2 => xs.relu(), n @ 3..=4 => xs * n as i64, _ => xs.neg() }",
+        "match (xs.dim(), opt) { (2, Some(m)) => xs + m, (_, None) => xs.relu(), (.., Some(m)) => xs * m }",
+        "if let Mode::Scaled { by, .. } = self.mode { xs * by } else { xs.relu() }",
+        "use Mode::*; match self.mode { Named(n) => xs * n, Plain => xs.relu(), _ => xs.neg() }",
+        "self.mode.apply(&self.fc.forward(xs))",
+    ]);
+}
+
+#[test]
+fn guards() {
+    check(&[
+        "match self.mode { Mode::Pair(a, _) if a > 0.5 => xs * a, Mode::Pair(_, n) => xs * n, _ => xs.neg() }",
+        "match xs.dim() { 1 if self.config.deep => xs.relu(), 2 if self.config.width > 3 => xs.neg(), 3 if opt.is_some() => xs.abs(), _ => xs.exp() }",
+        "match xs.dim() { n if n > 3 => xs.relu(), n if n > 2 => xs * n as i64, n if n > 1 => xs.abs(), _ => xs.exp() }",
+        "match opt { Some(m) if m.dim() == 2 => xs + m, Some(m) => xs * m, None => xs.relu() }",
+    ]);
+}
+
+#[test]
+fn loops() {
+    check(&[
+        "let mut stack = vec![xs.relu()]; let mut ys = xs.neg(); while let Some(top) = stack.pop() { ys = ys + top; } ys",
+        "let mut ys = xs.relu(); let mut n = 3; while let Some(m) = opt { ys = ys + m; n -= 1; if n == 0 { break; } } ys",
+        "let mut ys = xs.relu(); 'a: loop { ys = ys.relu(); if ys.size()[0] > 2 { break 'a; } } ys",
+        "let mut ys = xs.relu(); 'rows: for i in 0..4 { for j in 0..4 { if j > i { continue 'rows; } if i == 3 { break 'rows; } ys = ys + j; } ys = ys * 2; } ys",
+        "let mut ys = xs.relu(); for block in &self.blocks { let skip = match &block.skip { Some(skip) => skip, None => continue }; ys = skip.forward(&ys); } ys",
+        "let mut ys = xs.relu(); for block in &self.blocks { match &block.skip { Some(skip) => ys = skip.forward(&ys), None => break } ys = ys.tanh(); } ys",
+        "let mut ys = xs.relu(); for block in &self.blocks { ys = block.forward(&ys); if ys.size()[0] > 2 { return ys.neg(); } } ys",
+        "first_large(&xs.relu(), &self.blocks).tanh()",
+        "by_rank(&self.fc.forward(xs)).tanh()",
+    ]);
+}
