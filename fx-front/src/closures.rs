@@ -30,7 +30,7 @@ use syn::{parse_quote, spanned::Spanned, visit_mut::VisitMut};
 pub use self::kinds::returns_module;
 use self::{
     calls::Calls,
-    source::{camel, forward_sig, struct_source},
+    source::{forward_sig, struct_source},
 };
 use crate::{
     attrs::FnOptions,
@@ -212,7 +212,7 @@ impl Lowering<'_> {
         (stmts, literal): (&[syn::Stmt], &TokenStream),
         (closure, body, entry): (&syn::ExprClosure, &syn::Expr, &str),
     ) -> Result<Made> {
-        let name = self.free_name(&site.module, &camel(&site.sig.ident.to_string()));
+        let name = self.free_name(&site.module, &fx_ir::camel(&site.sig.ident.to_string()));
         let ident = format_ident!("{name}", span = site.sig.ident.span());
         let stmts = self.lowered_stmts(site, stmts)?;
         let mut new = site.sig.clone();

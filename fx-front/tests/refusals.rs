@@ -139,7 +139,7 @@ fn control_flow() {
             let mut ys = xs.relu(); loop { ys = ys.relu(); } ys
                 `loop` without a `break` that is understood
             match xs.dim() { n if n > self.names.len() => xs.relu(), _ => self.any.f() }
-                branches that hand over a value of type Unknown
+                the method `f`
             let mut ys = xs.relu(); for a in 0..3 { 'b: for b in 0..3 { match a { 1 => { break 'b; } _ => {} } } ys = ys.relu(); break 'c; } ys
                 a `break` or `continue` of this form
             let ys = loop { break xs.relu(); }; ys

@@ -2,6 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 
+/// `layer1_block` as a type's name: `Layer1Block`.
+pub fn camel(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let capital = |word: &str| {
+        let mut chars = word.chars();
+        chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).collect::<String>()
+    };
+    words.map(capital).collect()
+}
+
 /// The names of one graph, those of erased nodes included: a name never comes to mean another node.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
@@ -66,5 +76,11 @@ mod tests {
         let mut names = Names::default();
         assert!(names.claim("x_1") && !names.claim("x_1"));
         assert_eq!(["x", "x"].map(|base| names.fresh(base)), ["x", "x_2"]);
+    }
+
+    #[test]
+    fn words_begin_with_a_capital_in_any_script() {
+        assert_eq!(camel("layer1_block"), "Layer1Block");
+        assert_eq!(camel("crate::übung.x"), "CrateÜbungX");
     }
 }

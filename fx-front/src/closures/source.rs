@@ -67,8 +67,3 @@ pub(super) fn struct_source(
         }
     }
 }
-
-pub(super) fn camel(name: &str) -> String {
-    let words = name.split('_').filter(|word| !word.is_empty());
-    words.map(|word| word[..1].to_uppercase() + &word[1..]).collect()
-}

@@ -284,13 +284,9 @@ fn literal(lit: &syn::Lit) -> Result<Val> {
     }
 }
 
-/// Is it a number or a truth value?
+/// Is it a number, a truth value or a character?
 pub(super) fn is_copy(ty: &Ty) -> bool {
-    let plain = [
-        "i64", "i32", "usize", "u64", "u32", "u8", "i8", "f64", "f32", "bool", "u16", "i16", "isize", "integer",
-        "float",
-    ];
-    matches!(ty, Ty::Rust(spelling) if plain.contains(&spelling.as_str()))
+    is_untyped(ty) || matches!(ty, Ty::Rust(spelling) if fx_ir::scalar::is_scalar(spelling))
 }
 
 fn kind_of(expr: &syn::Expr) -> &'static str {

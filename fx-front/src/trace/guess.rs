@@ -52,27 +52,17 @@ impl Tracer<'_> {
     }
 
     fn guess_binary(&self, binary: &syn::ExprBinary) -> Ty {
-        use syn::BinOp;
         if super::operator::is_compound(&binary.op) {
             return Ty::Tuple(Vec::new());
         }
-        match binary.op {
-            BinOp::Eq(_)
-            | BinOp::Ne(_)
-            | BinOp::Lt(_)
-            | BinOp::Le(_)
-            | BinOp::Gt(_)
-            | BinOp::Ge(_)
-            | BinOp::And(_)
-            | BinOp::Or(_) => Ty::Rust("bool".to_owned()),
-            _ => {
-                let (left, right) = (self.guess(operand(&binary.left)), self.guess(operand(&binary.right)));
-                match (&left, &right) {
-                    (Ty::Tensor, _) | (_, Ty::Tensor) => Ty::Tensor,
-                    (a, b) if a == b && is_copy(a) && !is_untyped(a) => left,
-                    _ => Ty::Unknown,
-                }
-            }
+        if super::operator::yields_bool(&binary.op) {
+            return Ty::Rust("bool".to_owned());
+        }
+        let (left, right) = (self.guess(operand(&binary.left)), self.guess(operand(&binary.right)));
+        match (&left, &right) {
+            (Ty::Tensor, _) | (_, Ty::Tensor) => Ty::Tensor,
+            (a, b) if a == b && is_copy(a) && !is_untyped(a) => left,
+            _ => Ty::Unknown,
         }
     }
 

@@ -26,7 +26,7 @@ mod macros;
 mod merge;
 mod method;
 mod opaque;
-mod operator;
+pub(crate) mod operator;
 mod option;
 mod pattern;
 mod place;

@@ -106,17 +106,7 @@ impl Tracer<'_> {
         let sign = quote::ToTokens::to_token_stream(op).to_string();
         let a = self.spell(left, &mut args, span)?;
         let b = self.spell(right, &mut args, span)?;
-        let compares = matches!(
-            op,
-            BinOp::Eq(_)
-                | BinOp::Ne(_)
-                | BinOp::Lt(_)
-                | BinOp::Le(_)
-                | BinOp::Gt(_)
-                | BinOp::Ge(_)
-                | BinOp::And(_)
-                | BinOp::Or(_)
-        );
+        let compares = yields_bool(op);
         let number = if is_untyped(&left.ty()) { right.ty() } else { left.ty() };
         let ty = if compares { Ty::Rust("bool".to_owned()) } else { number };
         Ok(self.host(&format!("({a} {sign} {b})"), args, if compares { "test" } else { "number" }, ty, span))
@@ -197,6 +187,21 @@ fn tensor_name(op: &BinOp) -> Option<&'static str> {
         BinOp::Div(_) => "div",
         _ => return None,
     })
+}
+
+/// Does the operator yield a truth value?
+pub(crate) fn yields_bool(op: &BinOp) -> bool {
+    matches!(
+        op,
+        BinOp::Eq(_)
+            | BinOp::Ne(_)
+            | BinOp::Lt(_)
+            | BinOp::Le(_)
+            | BinOp::Gt(_)
+            | BinOp::Ge(_)
+            | BinOp::And(_)
+            | BinOp::Or(_)
+    )
 }
 
 pub(super) fn is_compound(op: &BinOp) -> bool {

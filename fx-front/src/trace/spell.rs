@@ -1,11 +1,9 @@
 //! Values and literals as Rust source.
 
-use fx_ir::{Arg, Op};
+use fx_ir::{Arg, Op, scalar};
 use proc_macro2::Span;
 
 use super::{Form, Result, Tracer, Ty, Val, signature::is_vec, unknown};
-
-const INTEGERS: [&str; 12] = ["i64", "usize", "i32", "u64", "u32", "u8", "i8", "u16", "i16", "isize", "u128", "i128"];
 
 impl Tracer<'_> {
     /// Spells a value in a template, by value.
@@ -44,8 +42,8 @@ impl Tracer<'_> {
     /// The value where the user's code says of which type it is: a number without a suffix is of that type.
     pub(super) fn of_written_type(&mut self, value: Val, ty: &Ty) -> Val {
         let Ty::Rust(name) = ty else { return value };
-        let is_float = matches!(name.as_str(), "f64" | "f32");
-        if !is_untyped(&value.ty()) || !(is_float || INTEGERS.contains(&name.as_str())) {
+        let is_float = scalar::is_float(name);
+        if !is_untyped(&value.ty()) || !(is_float || scalar::is_integer(name)) {
             return value;
         }
         match value {
@@ -122,7 +120,7 @@ pub(super) fn rounded(number: f64, ty: &str) -> f64 {
 pub(super) fn spell_literal(arg: &Arg, ty: &Ty) -> Option<String> {
     Some(match arg {
         Arg::Int(number) => match ty {
-            Ty::Rust(suffix) if INTEGERS.contains(&suffix.as_str()) => {
+            Ty::Rust(suffix) if scalar::is_integer(suffix) => {
                 if *number < 0 {
                     format!("({number}{suffix})")
                 } else {

@@ -89,7 +89,7 @@ struct Emitter<'a> {
 impl<'a> Emitter<'a> {
     fn new(index: &'a Index, traced: &'a Traced, graph: &'a Graph) -> Emitter<'a> {
         let bindings = Bindings::of(graph, traced.signature.has_receiver);
-        let name = format!("{}Frozen", names::camel(&graph.name));
+        let name = format!("{}Frozen", fx_ir::camel(&graph.name));
         let plan = plan::Plan::of(graph, &bindings, &name);
         let groups = group::Groups::of(graph, &name);
         Emitter { index, traced, graph, bindings, plan, groups, name, home: &index.fns[traced.item].module }

@@ -59,17 +59,6 @@ pub(super) fn identifier(text: &str) -> String {
     if syn::parse_str::<syn::Ident>(&out).is_ok() { out } else { format!("{out}_") }
 }
 
-/// `layer1_block` as a type's name: `Layer1Block`.
-pub(super) fn camel(text: &str) -> String {
-    let pieces = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|piece| !piece.is_empty());
-    pieces
-        .map(|piece| {
-            let mut chars = piece.chars();
-            chars.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(chars).collect::<String>()
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,7 +68,6 @@ mod tests {
         assert_eq!(identifier("layer1.*.conv1"), "layer1_conv1");
         assert_eq!(identifier("type"), "type_");
         assert_eq!(identifier("0"), "value_0");
-        assert_eq!(camel("layer1_block"), "Layer1Block");
         let mut names = Names::default();
         assert_eq!([names.fresh("x"), names.fresh("x"), names.fresh("x")], ["x", "x_2", "x_3"]);
     }

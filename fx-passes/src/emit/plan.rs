@@ -6,9 +6,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use fx_ir::{Arg, Binding, Bindings, Graph, NodeId, Op, RegionId, Type};
+use fx_ir::{Arg, Binding, Bindings, Graph, NodeId, Op, RegionId, Type, scalar};
 
-use super::names::{Names, camel, identifier};
+use super::names::{Names, identifier};
 
 /// The plan of one graph.
 #[derive(Debug)]
@@ -180,7 +180,7 @@ impl Planner<'_> {
         let heads: Vec<String> = heads(&patterns);
         for (position, &region) in node.regions.iter().enumerate() {
             let suffix = heads.get(position).filter(|head| *head != "Some").cloned().unwrap_or_default();
-            self.open(region, format!("{outer}{}{suffix}", camel(&field)));
+            self.open(region, format!("{outer}{}{suffix}", fx_ir::camel(&field)));
             self.region(region, region);
         }
         let full: Vec<bool> = node.regions.iter().map(|region| !self.plan.scopes[region].fields.is_empty()).collect();
@@ -188,7 +188,7 @@ impl Planner<'_> {
             (Op::For(_), _) => Shape::Each,
             (_, [true, false]) => Shape::Maybe(0),
             (_, [false, true]) => Shape::Maybe(1),
-            _ => Shape::Choice(format!("{outer}{}Choice", camel(&field)), heads.into_iter().zip(full).collect()),
+            _ => Shape::Choice(format!("{outer}{}Choice", fx_ir::camel(&field)), heads.into_iter().zip(full).collect()),
         };
         self.plan.decided.insert(id, Decided { scope, field, shape });
     }
@@ -299,10 +299,9 @@ fn holder(ty: &Type, op: &Op) -> Option<Holder> {
     }
 }
 
-/// Is it a number or a truth value?
+/// Is it a number, a truth value or a character?
 pub(super) fn is_number(ty: &Type) -> bool {
-    let plain = ["i64", "i32", "usize", "u64", "u32", "u8", "i8", "f64", "f32", "bool", "integer"];
-    matches!(ty, Type::Rust(name) if plain.contains(&name.as_str()))
+    matches!(ty, Type::Rust(name) if scalar::is_scalar(name) || name == "integer")
 }
 
 fn number(name: &str) -> String {
@@ -330,7 +329,7 @@ fn heads(patterns: &[String]) -> Vec<String> {
     let head = |pattern: &String| {
         let path = pattern.split(['(', '{', ' ']).next().unwrap_or_default();
         let last = path.rsplit("::").next().unwrap_or_default();
-        let name = camel(last);
+        let name = fx_ir::camel(last);
         if name.is_empty() || name.chars().next().is_some_and(|c| c.is_ascii_digit()) {
             "Other".to_owned()
         } else {

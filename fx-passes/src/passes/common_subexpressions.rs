@@ -134,10 +134,9 @@ fn is_mergeable(node: &Node) -> bool {
 
 /// May a value of this type have more readers than before? A tensor or a layer is read by reference, a number is copied.
 fn is_shareable(ty: &Type) -> bool {
-    const COPIED: &[&str] = &["bool", "f32", "f64", "i32", "i64", "u32", "u64", "usize", "isize"];
     match ty {
         Type::Tensor(_) | Type::Module(_) => true,
-        Type::Rust(name) => COPIED.contains(&name.as_str()) || name.starts_with("::fx_runtime::"),
+        Type::Rust(name) => fx_ir::scalar::is_scalar(name) || name.starts_with("::fx_runtime::"),
         Type::Tuple(parts) => parts.iter().all(is_shareable),
         Type::Unknown | Type::Option(_) | Type::List(_) => false,
     }

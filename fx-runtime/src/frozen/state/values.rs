@@ -19,7 +19,7 @@ macro_rules! as_text {
 }
 
 // Rust writes a float with as many digits as it takes to read the same float back.
-as_text!(i64, i32, i8, u64, u32, u8, usize, f64, f32, bool, String);
+as_text!(i64, i32, i16, i8, i128, isize, u64, u32, u16, u8, u128, usize, f64, f32, bool, char, String);
 
 impl<T: State> State for Option<T> {
     fn save(&self, to: &mut Saver) -> Result<()> {
