@@ -22,6 +22,7 @@ pub struct TraceableOptions {
     /// `unroll`: a loop over layers becomes one line for each layer.
     pub unroll: bool,
     /// `entry = "encode"`: the function to trace, where it is not `forward` or `forward_t`.
+    #[darling(with = entry_name)]
     pub entry: Option<syn::LitStr>,
     /// `specialize(mask = None, flag = true)`: parameters that have a known value in the frozen type.
     pub specialize: Specialize,
@@ -65,6 +66,20 @@ impl TraceableOptions {
             Some(name) => named(&name.value()),
             None => Self::ENTRIES.into_iter().find_map(named),
         }
+    }
+}
+
+fn entry_name(option: &Meta) -> darling::Result<Option<syn::LitStr>> {
+    let wrong = |tokens: &dyn quote::ToTokens| {
+        darling::Error::custom("`entry` takes the name of a function. Write `entry = \"encode\"`")
+            .with_span(&tokens.to_token_stream())
+    };
+    match option {
+        Meta::NameValue(pair) => match &pair.value {
+            syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(name), .. }) => Ok(Some(name.clone())),
+            other => Err(wrong(other)),
+        },
+        other => Err(wrong(other)),
     }
 }
 

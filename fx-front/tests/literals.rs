@@ -70,3 +70,41 @@ pub fn f(xs: &Tensor, s: f64) -> Tensor {
             }"#]],
     );
 }
+
+#[test]
+fn a_number_that_a_loop_carries_keeps_its_type() {
+    check(
+        r"
+use fx_runtime::{traceable, Tensor};
+
+#[traceable]
+pub fn scaled(xs: &Tensor) -> Tensor {
+    let mut n = 2u8;
+    let mut m = 3;
+    for _ in 0..xs.size()[0] {
+        n += 1;
+        m += 2;
+    }
+    xs * n as f64 * m
+}
+",
+        expect![[r#"
+            graph scaled(xs: tensor) {
+              %size = rust["$0.size()"](xs) : list<rust<i64>>  @ src/lib.rs:8 as size
+              %item = rust["$0[0]"](%size) : rust<i64>  @ src/lib.rs:8 as item
+              %range = rust["(0..$0)"](%item)  @ src/lib.rs:8 as range
+              %number = rust["2u8"]() : rust<u8>  @ src/lib.rs:8 as number
+              %each = for["_ in $0.clone()"](%range, 3, %number) : (rust<integer>, rust<u8>)  @ src/lib.rs:8 as each (m: rust<integer>  @ src/lib.rs:8 as m, n: rust<u8>  @ src/lib.rs:8 as n) {
+                %n_1 = rust["($0 + 1)"](n) : rust<u8>  @ src/lib.rs:9 as number
+                %m_1 = rust["($0 + 2)"](m) : rust<integer>  @ src/lib.rs:10 as number
+                yield %m_1, %n_1  @ src/lib.rs:8 as yield
+              }
+              %m_2 = tuple_get[0](%each) : rust<integer>  @ src/lib.rs:8 as each_0
+              %n_2 = tuple_get[1](%each) : rust<u8>  @ src/lib.rs:8 as each_1
+              %cast = rust["($0 as f64)"](%n_2) : rust<f64>  @ src/lib.rs:12 as cast
+              %mul = mul.Scalar(xs, %cast) : tensor  @ src/lib.rs:12 as mul
+              %mul_1 = mul.Scalar(%mul, %m_2) : tensor  @ src/lib.rs:12 as mul
+              yield %mul_1  @ src/lib.rs:13 as output
+            }"#]],
+    );
+}

@@ -101,6 +101,17 @@ impl Index {
         })
     }
 
+    /// How a message speaks of a value of the type.
+    pub fn of_type(&self, ty: &Ty) -> String {
+        match (self.spelling(ty), ty) {
+            (Some(spelling), Ty::Rust(_)) if spelling == "integer" || spelling == "float" => {
+                "of a number's type that is not known".to_owned()
+            }
+            (Some(spelling), _) => format!("of type `{}`", spelling.trim_start_matches("::")),
+            (None, _) => "of a type that is not known".to_owned(),
+        }
+    }
+
     /// The graph's word for the type.
     pub fn ir_type(&self, ty: &Ty) -> fx_ir::Type {
         match ty {

@@ -44,7 +44,7 @@ impl Tracer<'_> {
         }
         let element = match list.ty() {
             Ty::List(element) => *element,
-            other => return unknown(index.span(), format!("indexing a value of type {other:?}")),
+            other => return unknown(index.span(), format!("indexing a value {}", self.index.of_type(&other))),
         };
         let path = self.path_of(&list).map(|path| match &at {
             Val::Lit(Arg::Int(at), _) => place::element(&path, &at.to_string()),

@@ -168,7 +168,8 @@ pub(super) fn without_return(stmt: &Stmt, rest: &[Stmt]) -> Option<Block> {
     }
     let mut left = Left { found: false };
     let mut stmt = stmt.clone();
-    let label = syn::Label { name: syn::Lifetime::new("'fx_left", Span::call_site()), colon_token: Default::default() };
+    let name = syn::Lifetime::new("'fx_left", Span::call_site());
+    let label = syn::Label { name, colon_token: <syn::Token![:]>::default() };
     match &mut stmt {
         Stmt::Expr(Expr::ForLoop(each), _) => left.in_loop(each, &label),
         Stmt::Expr(Expr::While(each), _) => left.in_loop(each, &label),

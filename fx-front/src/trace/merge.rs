@@ -82,7 +82,7 @@ impl Tracer<'_> {
                 || leaves.iter().all(|leaves| leaves.get(position).is_none_or(|leaf| self.is_own_option(leaf)));
             let is_option = matches!(ty, Ty::Option(inner) if is_settled(inner)) && owned_option();
             if !is_settled(ty) && !is_option {
-                return unknown(span, format!("branches that hand over a value of type {ty:?}"));
+                return unknown(span, format!("branches that hand over a value {}", self.index.of_type(ty)));
             }
         }
         let Val::Tuple(parts) = self.results(owner, &shape, &types, span) else {
@@ -108,7 +108,7 @@ impl Tracer<'_> {
         let leaves = value.leaves()?;
         let mut args = handed_over(value)?;
         for (arg, leaf) in args.iter_mut().zip(&leaves) {
-            let Val::Lit(Arg::Float(_), ty) = leaf else { continue };
+            let Val::Lit(Arg::Float(_) | Arg::Int(_), ty) = leaf else { continue };
             if is_untyped(ty) {
                 continue;
             }

@@ -81,7 +81,8 @@ impl Tracer<'_> {
         }
         let path = self.path_of(receiver);
         let lends = matches!(&self.graph.node(id).op, Op::Rust(code) if is_lent(&code.template));
-        let object = if lends { "$0" } else { "$0.as_ref()" };
+        // What is behind the reference: generated code sees that it owns nothing here.
+        let object = if lends { "&*$0" } else { "&*$0.as_ref()" };
         let value = self.host(&format!("{object}.{message}"), vec![id.into()], "inner", inner, call.span());
         if let (Some(node), Some(path)) = (value.node(), path) {
             self.paths.insert(node, path);

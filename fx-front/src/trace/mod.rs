@@ -325,7 +325,10 @@ impl<'a> Tracer<'a> {
     fn report_opaque(&mut self, span: Span, reason: &str) {
         let strict = |frame: &Frame| self.index.fns[frame.function].traceable.as_ref().is_some_and(|one| one.strict);
         let severity = if self.frames.iter().any(strict) { Severity::Error } else { Severity::Note };
-        let help = "write it with ops that are known, or drop `strict` to have it carried along as it is";
+        let help = match severity {
+            Severity::Error => "write it with ops that are known, or drop `strict` to have it carried along as it is",
+            _ => "written with ops that are known it would be optimised with what stands around it",
+        };
         let message = format!("carried along, not understood: {reason}");
         self.opaque.push(self.diagnostic(Code::Opaque, severity, span, message, help));
     }

@@ -28,7 +28,7 @@ impl Tracer<'_> {
         let field_ty = match ty {
             Ty::Struct(owner) => self.struct_field(*owner, name, span)?,
             Ty::Leaf(leaf) => leaf_field(leaf, name),
-            other => return unknown(span, format!("the field `{name}` of a value of type {other:?}")),
+            other => return unknown(span, format!("the field `{name}` of a value {}", self.index.of_type(other))),
         };
         let known = match ty {
             Ty::Struct(owner) => self.index.field(*owner, name).map(|field| field.label.as_str()),

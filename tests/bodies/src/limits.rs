@@ -40,6 +40,29 @@ impl Item {
     }
 }
 
+/// `isinstance(x, Tensor)`: silently the wrong branch there; here what an input may be is an enum, and matched.
+#[derive(Debug)]
+pub enum Input {
+    Tokens(Tensor),
+    Embedded { values: Tensor, scale: f64 },
+}
+
+#[derive(Debug, Module)]
+pub struct Kinds {
+    embed: nn::Embedding,
+}
+
+#[traceable]
+impl Kinds {
+    pub fn forward(&self, input: &Input) -> Tensor {
+        let xs = match input {
+            Input::Tokens(ids) => self.embed.forward(ids),
+            Input::Embedded { values, scale } => values * *scale,
+        };
+        xs.relu()
+    }
+}
+
 /// `torch.randn(2)` in forward: frozen to one sample there, drawn at every call here.
 #[derive(Debug, Module)]
 pub struct Sample {}
@@ -173,6 +196,17 @@ mod tests {
     #[test]
     fn items_are_assigned() {
         agree!(|_| Item {}, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn kinds_of_inputs_are_told_apart_at_every_call() {
+        let (_vs, net) = root(|p| Kinds { embed: nn::embedding(p / "embed", 5, 4, Default::default()) });
+        let frozen = net.freeze(&Freeze::default()).unwrap();
+        let inputs =
+            [Input::Tokens(Tensor::from_slice(&[1i64, 3])), Input::Embedded { values: randn(&[2, 4]), scale: 0.5 }];
+        for input in &inputs {
+            frozen.forward(input).close(&net.forward(input));
+        }
     }
 
     #[test]

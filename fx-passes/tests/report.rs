@@ -1,0 +1,136 @@
+//! What a build says it has understood: as values, and as the text of `report.txt`.
+#![allow(clippy::unwrap_used, reason = "a test may fail so")]
+#![allow(clippy::needless_raw_string_hashes, reason = "expectations are written by expect-test")]
+
+use std::{fs, path::PathBuf};
+
+use expect_test::expect;
+use fx_passes::Build;
+
+const SOURCE: &str = r#"use fx_runtime::{Module, Tensor, nn, traceable};
+
+#[derive(Debug, Module)]
+pub struct Whole { fc: nn::Linear }
+
+#[traceable]
+impl Whole {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        self.fc.forward(xs).relu()
+    }
+}
+
+#[derive(Debug, Module)]
+pub struct Partly { fc: nn::Linear, table: std::collections::BTreeMap<String, Tensor> }
+
+#[traceable]
+impl Partly {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = self.fc.forward(xs).relu();
+        let entry = self.table.get("bias").map(|bias| bias.shallow_clone());
+        ys.tanh()
+    }
+}
+
+#[derive(Debug, Module)]
+pub struct Generic<M> { inner: M }
+
+#[traceable]
+impl<M: nn::Module> Generic<M> {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        self.inner.forward(xs)
+    }
+}
+
+#[derive(Debug, Module)]
+pub struct Stateful { calls: i64 }
+
+#[traceable]
+impl Stateful {
+    pub fn forward(&mut self, xs: &Tensor) -> Tensor {
+        self.calls += 1;
+        xs * self.calls
+    }
+}
+
+#[traceable]
+pub fn last(xs: &[Tensor]) -> Tensor {
+    let mut stack = Vec::new();
+    for x in xs {
+        stack.push(x.relu().tanh());
+    }
+    let last = stack.pop();
+    let top = last.as_ref().unwrap();
+    let sum = top + 1.0;
+    sum.neg() + stack.len() as i64
+}
+"#;
+
+fn package(test: &str) -> PathBuf {
+    let root = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
+    fs::create_dir_all(root.join("src")).unwrap();
+    fs::write(root.join("src/lib.rs"), SOURCE).unwrap();
+    root
+}
+
+#[test]
+fn values_say_how_much_is_understood() {
+    let report = Build::new().report(&package("report_values"));
+    let rows: Vec<(&str, usize, usize, usize)> =
+        report.iter().map(|item| (item.name.as_str(), item.known, item.carried, item.opaque.len())).collect();
+    let expected =
+        [("Whole", 2, 0, 0), ("Partly", 3, 4, 1), ("Generic<M>", 0, 1, 1), ("Stateful", 0, 1, 1), ("last", 5, 0, 0)];
+    assert_eq!(rows, expected);
+    let shares: Vec<f64> = report.iter().map(fx_passes::Understood::share).collect();
+    assert_eq!(shares, [1.0, 3.0 / 7.0, 0.0, 0.0, 1.0]);
+    assert_eq!((report[1].place.to_string().as_str(), report[1].opaque[0].place.line), ("src/lib.rs:18", 20));
+}
+
+#[test]
+fn text_names_each_piece_with_its_place_and_reason() {
+    let report = Build::new().report(&package("report_text"));
+    let text: String = report.iter().map(|item| format!("{item}\n")).collect();
+    expect![[r#"
+        `Whole` (src/lib.rs:8): 2 of 2 operations understood, 100.0 %
+        `Partly` (src/lib.rs:18): 3 of 7 operations understood, 42.9 %
+          src/lib.rs:20: the method `map`
+        `Generic<M>` (src/lib.rs:30): 0 of 1 operations understood, 0.0 %
+          src/lib.rs:30: `Generic<M>` gets no frozen type and stays as it is: it has parameters, and nothing in the crate says what is put in for them
+        `Stateful` (src/lib.rs:40): 0 of 1 operations understood, 0.0 %
+          src/lib.rs:40: `Stateful` gets no frozen type and stays as it is: `forward` takes `&mut self`, and a frozen model keeps no state
+        `last` (src/lib.rs:47): 5 of 5 operations understood, 100.0 %
+    "#]].assert_eq(&text);
+}
+
+#[test]
+fn the_file_holds_what_is_wrong_and_how_much_is_understood() {
+    let root = package("report_file");
+    let told = Build::new().generate(&root, &root.join("out"));
+    let told: Vec<String> = told.into_iter().filter(|line| !line.starts_with("cargo::rerun")).collect();
+    expect![[r#"
+        cargo::warning=src/lib.rs:30: `Generic<M>` gets no frozen type and stays as it is: it has parameters, and nothing in the crate says what is put in for them [FX0013]   help: an alias in the crate says which type to freeze: `type Small = Net<Block>;`
+        cargo::warning=src/lib.rs:40: `Stateful` gets no frozen type and stays as it is: `forward` takes `&mut self`, and a frozen model keeps no state [FX0009]   help: make it `&self`, and hand the state in and out"#]].assert_eq(&told.join("\n"));
+    expect![[r#"
+        src/lib.rs:20: carried along, not understood: the method `map` [FX0008]
+          help: written with ops that are known it would be optimised with what stands around it
+        src/lib.rs:30: `Generic<M>` gets no frozen type and stays as it is: it has parameters, and nothing in the crate says what is put in for them [FX0013]
+          help: an alias in the crate says which type to freeze: `type Small = Net<Block>;`
+        src/lib.rs:40: `Stateful` gets no frozen type and stays as it is: `forward` takes `&mut self`, and a frozen model keeps no state [FX0009]
+          help: make it `&self`, and hand the state in and out
+        `Partly` is never recorded as a CUDA graph: `opaque` (src/lib.rs:20) is more than a computation
+        `last` is never recorded as a CUDA graph: `xs: & [Tensor]` is not a tensor
+        `Whole` (src/lib.rs:8): 2 of 2 operations understood, 100.0 %
+        `Partly` (src/lib.rs:18): 3 of 7 operations understood, 42.9 %
+        `Generic<M>` (src/lib.rs:30): 0 of 1 operations understood, 0.0 %
+        `Stateful` (src/lib.rs:40): 0 of 1 operations understood, 0.0 %
+        `last` (src/lib.rs:47): 5 of 5 operations understood, 100.0 %
+    "#]].assert_eq(&fs::read_to_string(root.join("out/fx/report.txt")).unwrap());
+    assert_eq!(fs::read_to_string(root.join("out/fx/Stateful.rs")).unwrap().lines().count(), 2);
+}
+
+#[test]
+fn what_is_only_borrowed_is_not_dropped() {
+    let root = package("borrowed");
+    Build::new().generate(&root, &root.join("out"));
+    let code = fs::read_to_string(root.join("out/fx/last.rs")).unwrap();
+    assert!(code.contains("let top = &*") && !code.contains("drop(top)"), "{code}");
+}
