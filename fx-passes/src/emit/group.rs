@@ -12,7 +12,7 @@ use super::QUIET;
 use super::{
     Emitter,
     body::Writer,
-    names::{Names, camel},
+    names::Names,
     value::Value,
 };
 
@@ -35,7 +35,7 @@ impl Groups {
             let known = groups.each.iter().position(|(_, other, _)| other.to_line() == text);
             groups.of.insert(id, known.unwrap_or(groups.each.len()));
             if known.is_none() {
-                let name = camel(&names.fresh(&body.name));
+                let name = fx_ir::camel(&names.fresh(&body.name));
                 groups.each.push((id, body, format!("{frozen}{name}")));
             }
         }
