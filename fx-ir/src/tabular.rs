@@ -26,7 +26,7 @@ impl Graph {
             let node = self.node(id);
             for (position, &inner) in node.regions.iter().enumerate() {
                 let mut head = Row::default();
-                head[1] = format!("{:1$}{2}:", "", 2 * depth + 2, branch(&node.op, position));
+                head[1] = format!("{:1$}{2}:", "", 2 * depth + 2, one_line(branch(&node.op, position)));
                 rows.push(head);
                 self.tabulate(inner, depth + 2, rows);
             }
@@ -44,9 +44,10 @@ impl Graph {
         let kwargs: Vec<_> = node.kwargs.iter().map(|(key, arg)| format!("{key}: {}", self.value(arg))).collect();
         let target = match &node.op {
             Op::Placeholder => node.name.clone(),
-            Op::GetAttr(field) | Op::For(field) => field.clone(),
+            Op::GetAttr(field) => field.clone(),
+            Op::For(pattern) => one_line(pattern),
             Op::CallModule(kind) => module.unwrap_or(&kind.0).clone(),
-            Op::Rust(code) => code.template.escape_debug().to_string(),
+            Op::Rust(code) => one_line(&code.template),
             Op::TupleGet(index) => index.to_string(),
             Op::Yield => "output".to_owned(),
             Op::Call(_) | Op::If | Op::Match(_) | Op::While => op_text(node),
@@ -84,6 +85,15 @@ pub(crate) fn branch(op: &Op, position: usize) -> &str {
     }
 }
 
+/// Rust as it is written, lines after one another: a row is one line.
+fn one_line(code: &str) -> String {
+    if code.contains(char::is_control) {
+        code.split_whitespace().collect::<Vec<_>>().join(" ")
+    } else {
+        code.to_owned()
+    }
+}
+
 fn line(row: &Row, widths: &[usize]) -> String {
     let cells = row.iter().zip(widths).map(|(cell, &width)| format!("{cell:width$}"));
     let line = cells.collect::<Vec<_>>().join("  ");
@@ -111,6 +121,22 @@ mod tests {
             output       output  output       (fc)  {}      ?
         "#]]
         .assert_eq(&graph.print_tabular());
+        Ok(())
+    }
+
+    #[test]
+    fn code_is_shown_as_it_is_written() -> Result<(), crate::ParseError> {
+        let graph: Graph = r#"graph f(x: tensor) {
+            %a = rust["$0.gelu(\"none\")"](x) : tensor
+            %b = rust["{\n    let y = $0.neg();\n\ty\n}"](%a) : tensor
+            %c = match(%b) : tensor { "Some(\n    y\n)" { yield %a } "_" { yield x } }
+            yield %c
+        }"#
+        .parse()?;
+        let table = graph.print_tabular();
+        assert!(table.contains("  $0.gelu(\"none\")  ") && table.contains("  { let y = $0.neg(); y }  (a)"), "{table}");
+        assert!(table.contains("Some( y ):") && !table.contains('\\'), "{table}");
+        assert_eq!(table.lines().count(), 2 + 1 + 3 + 2 + 2 + 1, "{table}");
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! The door: what a user's build script calls.
 
 mod left;
+mod lists;
 mod roots;
 mod run;
 mod understood;
@@ -41,7 +42,8 @@ pub struct Build {
     pipeline: Pipeline,
     /// The models that have a list of passes of their own.
     models: Vec<(String, Pipeline)>,
-    explain: Option<String>,
+    /// The rules and passes that are to be explained.
+    explain: Vec<String>,
     tells_silent_rules: bool,
 }
 
@@ -54,7 +56,7 @@ impl Default for Build {
 impl Build {
     /// A build with the passes for inference.
     pub fn new() -> Build {
-        Build { pipeline: Pipeline::inference(), models: Vec::new(), explain: None, tells_silent_rules: false }
+        Build { pipeline: Pipeline::inference(), models: Vec::new(), explain: Vec::new(), tells_silent_rules: false }
     }
 
     /// The same with another list of passes, for all models that have none of their own.
@@ -77,10 +79,12 @@ impl Build {
     }
 
     /// Tells, as warnings and in `OUT_DIR/fx/report.txt`, why a rule did not apply wherever it could have begun: the
-    /// first condition that failed. The name is that of a pass (`FoldConvBn` or `fold-conv-bn`) or of one of its rules.
+    /// first condition that failed. The name is that of a pass (`FoldConvBn` or `fold-conv-bn`) or of one of its rules;
+    /// several are asked for one after the other.
     #[must_use]
-    pub fn explain(self, name: impl Into<String>) -> Build {
-        Build { explain: Some(name.into()), ..self }
+    pub fn explain(mut self, name: impl Into<String>) -> Build {
+        self.explain.push(name.into());
+        self
     }
 
     /// Lists in `OUT_DIR/fx/report.txt` the rules that applied nowhere in this build.
@@ -123,9 +127,10 @@ impl Build {
         let mut told = vec!["cargo::rerun-if-changed=build.rs".to_owned()];
         let folders = FOLDERS.into_iter().filter(|folder| root.join(folder).is_dir());
         told.extend(folders.map(|folder| format!("cargo::rerun-if-changed={folder}")));
-        let faults: Vec<String> = self.faults().map(|fault| format!("cargo::error={fault}")).collect();
+        told.extend(self.idle_constraints().into_iter().map(|line| format!("cargo::warning={line}")));
+        let faults = self.faults();
         if !faults.is_empty() {
-            told.extend(faults);
+            told.extend(faults.into_iter().map(|fault| format!("cargo::error={fault}")));
             return told;
         }
         let mut run = Run { told, ..Run::default() };
@@ -141,48 +146,15 @@ impl Build {
                 let _ = writeln!(run.report, "`{rule}` applied nowhere");
             }
         }
-        let written = [(handoff::PATH, run.items.to_text()), ("fx/report.txt", run.report)];
-        for (path, text) in written {
-            if let Err(error) = out::write(&out.join(path), &text) {
-                run.told.push(format!("cargo::error=cannot write `{path}` below OUT_DIR: {error}"));
-            }
+        let (items, report) = (run.items.to_text(), std::mem::take(&mut run.report));
+        for (path, text) in [(handoff::PATH, items), ("fx/report.txt", report)] {
+            run.write(out, path.trim_start_matches("fx/"), &text);
+        }
+        // What an earlier build wrote for an item that is gone, or has another name now, would be read as this one's.
+        if let Err(error) = out::keep(&out.join("fx"), &run.written) {
+            run.told.push(format!("cargo::error=cannot tidy `fx` below OUT_DIR: {error}"));
         }
         run.told
-    }
-
-    /// The lists of passes that cannot run, each told once.
-    fn faults(&self) -> impl Iterator<Item = String> {
-        let common = self.pipeline.check().err().map(|fault| fault.to_string());
-        let of_models = self.models.iter().filter_map(|(name, pipeline)| {
-            pipeline.check().err().map(|fault| format!("the list of passes of `{name}`: {fault}"))
-        });
-        let pipelines = self.models.iter().map(|(_, pipeline)| pipeline).chain([&self.pipeline]);
-        let unexplained = self.explain.as_ref().and_then(|name| {
-            let mut faults = Vec::new();
-            for pipeline in pipelines {
-                faults.push(pipeline.explainable(name).err()?.to_string());
-            }
-            faults.pop()
-        });
-        common.into_iter().chain(of_models).chain(unexplained)
-    }
-
-    /// A list of passes for a model that does not exist is a slip of the pen.
-    fn check_models(&self, run: &mut Run) {
-        for (name, _) in &self.models {
-            if !run.models.contains(name) {
-                let known = run.models.iter().map(|known| format!("`{known}`")).collect::<Vec<_>>().join(", ");
-                let known = if known.is_empty() { "there are none".to_owned() } else { format!("there are {known}") };
-                run.told
-                    .push(format!("cargo::error=`{name}` is given passes, but is no `#[traceable]` model; {known}"));
-            }
-        }
-    }
-
-    /// The list of passes of the model of that name.
-    fn pipeline_of(&self, name: &str) -> &Pipeline {
-        let own = self.models.iter().rev().find(|(model, _)| model == name);
-        own.map_or(&self.pipeline, |(_, pipeline)| pipeline)
     }
 
     /// One crate of the package: scan, trace, transform, print.
@@ -326,8 +298,8 @@ impl Build {
         run.applied.push(report);
         run.understood.push(Understood::of(&traced.graph, place_of(&index.fns[traced.item])));
         // A rule that this list does not have is one of another model's.
-        let reasons = self.explain.as_ref().and_then(|name| pipeline.explain(name, &traced.graph, &context).ok());
-        for why in reasons.into_iter().flatten() {
+        let reasons = self.explain.iter().filter_map(|name| pipeline.explain(name, &traced.graph, &context).ok());
+        for why in reasons.flatten() {
             run.tell(&format!("in `{}`, {why}", graph.name));
         }
         emit::item(index, traced, &graph, &graph_file(file))

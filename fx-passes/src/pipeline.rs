@@ -173,12 +173,17 @@ impl Pipeline {
         if let Some(name) = &self.unknown {
             return Err(PipelineError::UnknownPass { name: name.clone(), known: names });
         }
-        for order in self.passes().flat_map(Order::asked_by).chain(self.orders.iter().cloned()) {
+        for order in self.orders() {
             if let Some(places) = order.broken_in(&names) {
                 return Err(PipelineError::Order { order, places, passes: names });
             }
         }
         Ok(())
+    }
+
+    /// What the passes, and whoever made the list, ask of it.
+    pub(crate) fn orders(&self) -> impl Iterator<Item = Order> {
+        self.passes().flat_map(Order::asked_by).chain(self.orders.iter().cloned())
     }
 
     /// Runs the passes on a graph.

@@ -31,6 +31,11 @@ fx_pass! {
     pub SumsToProducts { |x, y: Tensor| x + y => x * y }
 }
 
+fx_pass! {
+    /// Every sum of what many read becomes a product.
+    pub BusySums { |x, y: Tensor| x + y => x * y if x.users() > 9 }
+}
+
 /// What Cargo is told, and the generated file of that name.
 fn generate(test: &str, build: &Build, file: &str) -> (Vec<String>, String) {
     let root = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
@@ -71,7 +76,11 @@ fn a_list_that_cannot_run_is_told_once() {
     let want = "cargo::error=the list of passes of `Sums`: `pack-kernels` has to run before `lower-modules`, but ";
     assert!(told.len() == 1 && told[0].starts_with(want), "{told:?}");
     let (told, _) = generate("unknown_pass", &Build::new().pipeline(Pipeline::empty().without("fold")), "Sums.rs");
-    assert_eq!(told, ["cargo::error=there is no pass `fold`; the passes are "]);
+    assert_eq!(told, ["cargo::error=there is no pass `fold`; there are none in the list"]);
+    let misspelled = Pipeline::inference().without("fold-batchnorm");
+    let (told, _) = generate("misspelled_pass", &Build::new().model("Sums", misspelled), "Sums.rs");
+    let want = "cargo::error=the list of passes of `Sums`: there is no pass `fold-batchnorm`; the passes are remove-";
+    assert!(told.len() == 1 && told[0].starts_with(want), "{told:?}");
 }
 
 /// Takes the result away.
@@ -108,4 +117,43 @@ fn a_rule_of_one_model_is_explained_there() {
     assert_eq!(told, [""; 0]);
     let (told, _) = generate("unexplained", &Build::new().explain("SumsToProducts"), "twice.rs");
     assert!(told.len() == 1 && told[0].starts_with("cargo::error=there is no pass `sums-to-products`"), "{told:?}");
+}
+
+#[test]
+fn a_constraint_that_names_no_pass_is_told() {
+    let list = Pipeline::inference().in_order("lower-modules", "fold-batchnorm").in_order("linears", "lower-modules");
+    let (told, sums) = generate("idle_constraint", &Build::new().model("Sums", list), "Sums.rs");
+    let want = "cargo::warning=`lower-modules` has to run before `fold-batchnorm`, but there is no pass `fold-batchnorm`, \
+                so nothing is asked for";
+    assert_eq!(told, [want]);
+    assert!(sums.contains("run_add("), "{sums}");
+    // One that is left out here is a pass all the same.
+    let list = Pipeline::inference().without("fold-batch-norm");
+    let (told, _) = generate("left_out", &Build::new().model("Sums", list), "Sums.rs");
+    assert_eq!(told, [""; 0]);
+}
+
+#[test]
+fn several_rules_are_explained() {
+    let build = Build::new().pipeline(Pipeline::inference().with(BusySums));
+    let (told, _) = generate("several", &build.explain("BusySums").explain("arithmetic.plus-negative"), "Sums.rs");
+    for rule in ["busy-sums", "arithmetic.plus-negative"] {
+        assert!(told.iter().any(|line| line.contains(&format!("`{rule}`"))), "{rule}: {told:?}");
+    }
+    let (told, _) = generate("first_is_wrong", &Build::new().explain("no-such").explain("linears"), "Sums.rs");
+    assert!(told.len() == 1 && told[0].contains("`no-such`"), "{told:?}");
+}
+
+#[test]
+fn what_was_generated_for_an_item_that_is_gone_is_removed() {
+    let (_, twice) = generate("renamed", &Build::new(), "twice.rs");
+    assert!(!twice.is_empty());
+    let root = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("renamed");
+    fs::write(root.join("src/lib.rs"), SOURCE.replace("fn twice", "fn doubled")).unwrap();
+    Build::new().generate(&root, &root.join("out"));
+    let entries = fs::read_dir(root.join("out/fx")).unwrap();
+    let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    assert!(names.contains(&"doubled.rs".to_owned()), "{names:?}");
+    assert!(!names.iter().any(|name| name.starts_with("twice")), "{names:?}");
 }

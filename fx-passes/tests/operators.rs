@@ -56,6 +56,9 @@ fx_pass! {
     /// The same, turned round.
     TurnedRound { |x, y: Tensor| -x + y => y.cos() * x }
 
+    /// A value less nothing.
+    LessNothing { |x| x - 0.0 => x.cos() }
+
     /// A value less one.
     LessOne { |x| x - 1.0 => x.cos() }
 }
@@ -102,4 +105,6 @@ fn a_number_taken_away() {
         assert_eq!(applied(|| LessOne, body), (1, 1), "{body}");
     }
     assert_eq!(applied(|| LessOne, "xs + 1.0"), (0, 0));
+    // A sum with zero turns minus zero into zero.
+    assert_eq!([applied(|| LessNothing, "xs - 0.0").0, applied(|| LessNothing, "xs + 0.0").0], [1, 0]);
 }

@@ -66,8 +66,11 @@ fn negated(pat: &Pat) -> Option<Pat> {
     }
 }
 
+/// The negative of a number other than zero: adding a zero and taking one away differ in the sign of zero.
 fn negative(pat: &Pat) -> Option<Pat> {
     match pat {
+        Pat::Literal(Literal::Int(0)) => None,
+        Pat::Literal(Literal::Float(number)) if *number == 0.0 => None,
         Pat::Literal(Literal::Int(number)) => Some(Pat::Literal(Literal::Int(-number))),
         Pat::Literal(Literal::Float(number)) => Some(Pat::Literal(Literal::Float(-number))),
         _ => None,

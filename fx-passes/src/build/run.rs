@@ -22,6 +22,8 @@ pub(super) struct Run {
     pub(super) understood: Vec<Understood>,
     /// The names of what was traced.
     pub(super) models: BTreeSet<String>,
+    /// The files below `fx`.
+    pub(super) written: BTreeSet<String>,
 }
 
 impl Run {
@@ -32,6 +34,7 @@ impl Run {
     }
 
     pub(super) fn write(&mut self, out: &Path, file: &str, text: &str) {
+        self.written.insert(file.to_owned());
         if let Err(error) = out::write(&out.join("fx").join(file), text) {
             self.told.push(format!("cargo::error=cannot write `fx/{file}` below OUT_DIR: {error}"));
         }

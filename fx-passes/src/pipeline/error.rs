@@ -49,6 +49,9 @@ impl PipelineError {
 impl fmt::Display for PipelineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            PipelineError::UnknownPass { name, known } if known.is_empty() => {
+                write!(f, "there is no pass `{name}`; there are none in the list")
+            }
             PipelineError::UnknownPass { name, known } => {
                 write!(f, "there is no pass `{name}`; the passes are {}", known.join(", "))
             }

@@ -134,15 +134,16 @@ impl<'a> Value<'a> {
         shape.get(usize::try_from(axis).ok()?)?.parse().ok()
     }
 
-    /// The number, if it is one that is written in the source: as a literal, or as a bound of its type.
+    /// The number, if it is one that is written in the source: as a literal, or by the name that Rust's library has for
+    /// it (`f32::MIN`, `std::f64::consts::PI`).
     pub fn as_float(self) -> Option<f64> {
         #[allow(clippy::cast_precision_loss, reason = "Rust's own conversion of a literal")]
         match self.arg {
             Arg::Int(number) => Some(*number as f64),
             Arg::Float(number) => Some(*number),
-            Arg::Path(path) => bound(path),
+            Arg::Path(path) => constant(path),
             Arg::Node(id) => match &self.graph.node(*id).op {
-                Op::Rust(code) if self.graph.node(*id).args.is_empty() => bound(&code.template),
+                Op::Rust(code) if self.graph.node(*id).args.is_empty() => constant(&code.template),
                 _ => None,
             },
             _ => None,
@@ -173,8 +174,9 @@ impl<'a> Value<'a> {
     }
 }
 
-/// A bound of a floating-point type, however it is spelled.
-fn bound(text: &str) -> Option<f64> {
+/// A number that has a name in Rust's library, however that is spelled.
+pub(super) fn constant(text: &str) -> Option<f64> {
+    use std::f64::consts;
     let bare = text.trim_start_matches(['(', ' ']).trim_end_matches([')', ' ']);
     let inner = bare.strip_prefix("f64::from(").or_else(|| bare.strip_suffix(" as f64")).unwrap_or(bare);
     let segments: Vec<&str> = inner.trim().split("::").collect();
@@ -185,6 +187,13 @@ fn bound(text: &str) -> Option<f64> {
         ["f64", "MAX"] => f64::MAX,
         ["f32", "MIN"] => f64::from(f32::MIN),
         ["f32", "MAX"] => f64::from(f32::MAX),
+        ["consts", "PI"] => consts::PI,
+        ["consts", "E"] => consts::E,
+        ["consts", "SQRT_2"] => consts::SQRT_2,
+        ["consts", "FRAC_1_SQRT_2"] => consts::FRAC_1_SQRT_2,
+        ["consts", "FRAC_2_SQRT_PI"] => consts::FRAC_2_SQRT_PI,
+        ["consts", "FRAC_2_PI"] => consts::FRAC_2_PI,
+        ["consts", "LN_2"] => consts::LN_2,
         _ => return None,
     })
 }

@@ -299,6 +299,7 @@ impl<'g> Matcher<'g> {
             (Kind::Value, _) => *arg != Arg::None && !matches!(ty, Some(Type::Option(_))),
             (Kind::Tensor, _) => ty.is_some_and(|ty| ty.is_tensor() || *ty == Type::Unknown),
             (Kind::Float, Arg::Float(_) | Arg::Int(_)) | (Kind::Int, Arg::Int(_)) | (Kind::Bool, Arg::Bool(_)) => true,
+            (Kind::Float, Arg::Path(path)) => super::found::constant(path).is_some(),
             (Kind::Ints, _) => super::found::ints(arg).is_some(),
             (Kind::Tensors, Arg::List(items)) => items.iter().all(|item| self.is_kind(Kind::Tensor, item)),
             (Kind::Module(wanted), _) => match ty {
