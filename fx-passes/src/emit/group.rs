@@ -31,8 +31,8 @@ impl Groups {
         let (mut groups, mut names) = (Groups::default(), Names::default());
         for id in graph.nodes() {
             let Some(body) = graph.node(id).group_body() else { continue };
-            let text = body.to_line();
-            let known = groups.each.iter().position(|(_, other, _)| other.to_line() == text);
+            let text = nameless(&body);
+            let known = groups.each.iter().position(|(_, other, _)| nameless(other) == text);
             groups.of.insert(id, known.unwrap_or(groups.each.len()));
             if known.is_none() {
                 let name = fx_ir::camel(&names.fresh(&body.name));
@@ -41,6 +41,16 @@ impl Groups {
         }
         groups
     }
+}
+
+/// What a body computes, whatever its values are called.
+fn nameless(body: &Graph) -> String {
+    let mut bare = body.clone();
+    bare.name.clear();
+    for (position, id) in bare.nodes().into_iter().enumerate() {
+        bare.node_mut(id).name = format!("v{position}");
+    }
+    bare.to_line()
 }
 
 impl Emitter<'_> {

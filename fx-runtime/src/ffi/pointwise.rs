@@ -6,6 +6,7 @@
 
 #![allow(clippy::inline_always, reason = "only what is inlined into a vectorised body is vectorised")]
 
+pub(crate) mod device;
 mod walk;
 
 use std::ffi::c_void;
@@ -53,7 +54,7 @@ pub(crate) trait Blocks<T, const I: usize, const O: usize>: Sync {
     fn block(&self, inputs: [&[T; BLOCK]; I], outputs: &mut [[T; BLOCK]; O]);
 }
 
-/// A tensor that a loop can read: on the CPU, with strides.
+/// A tensor that a pass can read: on the CPU or a CUDA device, with strides.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Operand<'a> {
     address: *const c_void,
@@ -65,7 +66,7 @@ pub(crate) struct Operand<'a> {
 impl<'a> Operand<'a> {
     /// None for a tensor that is elsewhere, or whose elements are not what lies in memory.
     pub(crate) fn of(tensor: &'a Tensor) -> Option<Self> {
-        let facts = Facts::of(tensor).filter(|facts| facts.device.0 == 0)?;
+        let facts = Facts::of(tensor).filter(|facts| matches!(facts.device.0, 0 | 1))?;
         let strides = strides(tensor, facts.sizes().len())?;
         let mut address = std::ptr::null_mut();
         // SAFETY: the tensor is alive; the callee writes one pointer.
@@ -92,7 +93,8 @@ pub(crate) fn run<T: Number, B: Blocks<T, I, O>, const I: usize, const O: usize>
     strides: &[i64],
 ) -> Result<[Tensor; O], TchError> {
     let wrong = || refused("a pointwise loop");
-    let walk = Walk::new(inputs, sizes, strides).filter(|_| inputs.iter().all(|input| input.facts.dtype == T::DTYPE));
+    let is_ours = |input: &Operand<'_>| input.facts.dtype == T::DTYPE && input.facts.device.0 == 0;
+    let walk = Walk::new(inputs, sizes, strides).filter(|_| inputs.iter().all(is_ours));
     let walk = walk.ok_or_else(wrong)?;
     let mut outputs = [const { None }; O];
     for output in &mut outputs {

@@ -12,6 +12,7 @@
 
 #![allow(clippy::inline_always, reason = "only what is inlined into a vectorised body is vectorised")]
 
+mod cuda;
 mod lane;
 mod layout;
 #[cfg(test)]
@@ -21,6 +22,7 @@ mod whole;
 use tch::{TchError, Tensor};
 
 use super::Scope;
+use crate::ffi::pointwise::device::Case;
 use crate::ffi::pointwise::{self, BLOCK, Blocks, Number as _, Operand};
 use crate::{Backend, Error};
 use lane::{Element, Real};
@@ -31,7 +33,7 @@ pub use lane::{Arithmetic, Lane};
 pub use whole::Number;
 
 /// A computation on `I` tensors and `N` numbers that yields `O` tensors, element by element.
-pub trait Group<const I: usize, const N: usize, const O: usize>: Sized {
+pub trait Group<const I: usize, const N: usize, const O: usize>: Sized + 'static {
     /// A tensor, or a tuple of them.
     type Results: Results<O>;
 
@@ -45,10 +47,10 @@ pub trait Group<const I: usize, const N: usize, const O: usize>: Sized {
     /// Libtorch's own: shapes that do not broadcast, above all.
     fn run(scope: &Scope<'_>, inputs: [&Tensor; I], numbers: [Number; N]) -> Result<Self::Results, Error> {
         let looped = match scope.backend() {
-            Backend::Best | Backend::Direct => vectorised::<Self, I, N, O>(inputs, &numbers),
+            Backend::Best | Backend::Direct => in_one_pass::<Self, I, N, O>(inputs, &numbers),
             Backend::Composed => None,
         };
-        let results = looped.unwrap_or_else(|| composed::<Self, I, N, O>(inputs, numbers))?;
+        let results = looped.unwrap_or_else(|| Ok(composed::<Self, I, N, O>(inputs, numbers)?))?;
         Ok(Results::of(results))
     }
 }
@@ -98,18 +100,20 @@ fn composed<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
     error.map_or(Ok(results), Err)
 }
 
-/// By a vectorised loop; none where there may be something that it cannot do, or does slower.
-fn vectorised<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
+/// In one pass over memory; none where there may be something that it cannot do, or does slower.
+fn in_one_pass<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
     inputs: [&Tensor; I],
     numbers: &[Number; N],
-) -> Option<Result<[Tensor; O], TchError>> {
+) -> Option<Result<[Tensor; O], Error>> {
     let mut operands = [None; I];
     for (operand, tensor) in operands.iter_mut().zip(inputs) {
         *operand = Some(Operand::of(tensor)?);
     }
     let operands = all(operands)?;
-    let dtype = operands.first()?.facts().dtype;
-    if operands.iter().any(|operand| operand.facts().dtype != dtype) {
+    let facts = operands.first()?.facts();
+    let is_alike =
+        |operand: &Operand<'_>| (operand.facts().dtype, operand.facts().device) == (facts.dtype, facts.device);
+    if !operands.iter().all(is_alike) {
         return None;
     }
     let layouts = operands.map(|operand| Layout::of(operand.facts(), operand.strides()));
@@ -117,19 +121,27 @@ fn vectorised<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>
     let first = results.first()?;
     let is_one_pass =
         |result: &Layout| result.is_known() && result.sizes() == first.sizes() && result.strides() == first.strides();
-    if first.elements() == 0 || !results.iter().all(is_one_pass) || results.iter().any(Layout::is_wasteful) {
+    if first.elements() == 0 || !results.iter().all(is_one_pass) {
         return None;
     }
     let (sizes, strides) = (first.sizes(), first.strides());
-    match dtype {
+    if facts.device.0 == 1 {
+        let kernel = cuda::kernel::<G, I, N, O>(Case::of(&operands, sizes, strides)?, inputs.first()?.device())?;
+        return Some(kernel.run(inputs, &numbers.map(Number::float), sizes, strides));
+    }
+    if results.iter().any(Layout::is_wasteful) {
+        return None;
+    }
+    let looped = match facts.dtype {
         f32::DTYPE if pointwise::has_vectors() => {
-            Some(pointwise::run(&Numbers::<G, f32, N>::new(numbers), &operands, sizes, strides))
+            pointwise::run(&Numbers::<G, f32, N>::new(numbers), &operands, sizes, strides)
         }
         f64::DTYPE if !results.iter().any(Layout::is_costly) => {
-            Some(pointwise::run(&Numbers::<G, f64, N>::new(numbers), &operands, sizes, strides))
+            pointwise::run(&Numbers::<G, f64, N>::new(numbers), &operands, sizes, strides)
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some(looped.map_err(Error::from))
 }
 
 /// The values, if each is there.

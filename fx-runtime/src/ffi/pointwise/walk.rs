@@ -12,8 +12,8 @@ pub(super) struct Walk<const I: usize> {
     /// Does the input lie as the results do?
     pub(super) is_linear: [bool; I],
     /// Axes, innermost first: lengths, and steps of the inputs. Neighbours that every input passes in one step are one.
-    axes: [(usize, [isize; I]); MAX_RANK],
-    rank: usize,
+    pub(super) axes: [(usize, [isize; I]); MAX_RANK],
+    pub(super) rank: usize,
 }
 
 impl<const I: usize> Walk<I> {

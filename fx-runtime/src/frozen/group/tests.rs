@@ -1,10 +1,12 @@
 //! Groups as generated code has them, on tensors of random shapes, strides and values, against `ATen`.
 
+use expect_test::expect;
 use tch::{Device, Kind};
 
 use super::super::oracle::frame;
 use super::*;
 use crate::Freeze;
+use crate::ffi::pointwise::device;
 
 /// `impl Group` as the printer writes it.
 macro_rules! groups {
@@ -169,7 +171,7 @@ fn check<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
         let by_aten = composed::<G, I, N, O>(inputs.each_ref(), numbers).unwrap();
         let wide = inputs.each_ref().map(|input| input.to_kind(Kind::Double));
         let exact = composed::<G, I, N, O>(wide.each_ref(), numbers).unwrap();
-        let Some(found) = vectorised::<G, I, N, O>(inputs.each_ref(), &numbers) else { continue };
+        let Some(found) = in_one_pass::<G, I, N, O>(inputs.each_ref(), &numbers) else { continue };
         looped += 1;
         for (result, found) in found.unwrap().iter().enumerate() {
             compare(&what, found, &by_aten[result], &exact[result], rounding);
@@ -214,7 +216,7 @@ fn large_tensors_are_shared_out_among_threads() {
             ),
             (Tensor::from(0.5f32), Tensor::randn(sizes, kind).transpose(0, 1).contiguous().transpose(0, 1)),
         ] {
-            let found = vectorised::<Film, 3, 0, 1>([&x, &scale, &shift], &[]).unwrap().unwrap();
+            let found = in_one_pass::<Film, 3, 0, 1>([&x, &scale, &shift], &[]).unwrap().unwrap();
             assert!(found[0] == &x * (&scale + 1.0) + &shift, "{sizes:?} {:?}", scale.size());
         }
     }
@@ -235,7 +237,7 @@ fn what_a_loop_cannot_do_is_atens() {
         (floats.to_mkldnn(), floats.to_mkldnn()),
     ] {
         let what = format!("{:?} {:?}", x.kind(), y.kind());
-        assert!(vectorised::<Residual, 2, 0, 2>([&x, &y], &[]).is_none(), "{what}");
+        assert!(in_one_pass::<Residual, 2, 0, 2>([&x, &y], &[]).is_none(), "{what}");
         let (sum, relu) = Residual::run(&scope, [&x, &y], []).unwrap();
         let expected = &x + &y;
         assert_eq!((sum.kind(), sum.size()), (expected.kind(), expected.size()), "{what}");
@@ -249,6 +251,124 @@ fn what_a_loop_cannot_do_is_atens() {
 fn a_costly_function_of_a_small_tensor_is_computed_once() {
     let kind = (Kind::Float, Device::Cpu);
     let (x, gate) = (Tensor::randn([8, 64], kind), Tensor::randn([8, 1], kind));
-    assert!(vectorised::<Smooth, 2, 0, 1>([&x, &gate], &[]).is_none());
-    assert!(vectorised::<Smooth, 2, 0, 1>([&x, &x], &[]).is_some());
+    assert!(in_one_pass::<Smooth, 2, 0, 1>([&x, &gate], &[]).is_none());
+    assert!(in_one_pass::<Smooth, 2, 0, 1>([&x, &x], &[]).is_some());
+}
+
+/// One group's kernel on the host, with inputs that lie as the results do, are broadcast, and lie otherwise.
+fn check_kernel<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
+    rounding: Rounding,
+    kind: Kind,
+    axes: &[i64],
+) {
+    let mut dice = Dice(11);
+    let numbers: [Number; N] = std::array::from_fn(|at| if at == 0 { Number::Float(0.3) } else { Number::Int(-1) });
+    let shapes = [axes.to_vec(), axes[1..].to_vec(), axes.to_vec(), axes.iter().map(|_| 1).collect()];
+    let inputs: [Tensor; I] = std::array::from_fn(|input| {
+        let tensor = dice.tensor(&shapes[input], kind);
+        if input == 2 { tensor.transpose(0, 1).contiguous().transpose(0, 1) } else { tensor.contiguous() }
+    });
+    let inputs = inputs.each_ref();
+    let by_aten = composed::<G, I, N, O>(inputs, numbers).unwrap();
+    let wide = inputs.map(|input| input.to_kind(Kind::Double));
+    let exact = composed::<G, I, N, O>(wide.each_ref(), numbers).unwrap();
+    let name = std::any::type_name::<G>().rsplit("::").next().unwrap();
+    let shape = (&by_aten[0].size()[..], &by_aten[0].stride()[..]);
+    let element = cuda::element::<G, I, N, O>();
+    let found: [Tensor; O] =
+        device::host::run(&format!("{name}-{kind:?}"), &element, inputs, &numbers.map(Number::float), shape);
+    for (result, found) in found.iter().enumerate() {
+        compare(name, found, &by_aten[result], &exact[result], rounding);
+    }
+}
+
+#[test]
+fn kernels_for_gpus_compute_the_same_on_the_host() {
+    for kind in [Kind::Float, Kind::Double] {
+        check_kernel::<Film, 3, 0, 1>(Rounding::Same, kind, &[7, 5, 3]);
+        check_kernel::<Residual, 2, 0, 2>(Rounding::Same, kind, &[3, 4, 9]);
+        check_kernel::<Scaled, 2, 2, 1>(Rounding::Same, kind, &[5, 13]);
+        check_kernel::<Exact, 2, 0, 1>(Rounding::Same, kind, &[11, 6]);
+    }
+    let within = Rounding::Within(4e-6);
+    check_kernel::<SquaredRelu, 1, 0, 1>(Rounding::Same, Kind::Float, &[1001]);
+    check_kernel::<Rotation, 4, 0, 1>(within, Kind::Float, &[7, 5, 3]);
+    check_kernel::<Roots, 1, 0, 1>(within, Kind::Float, &[1001]);
+    check_kernel::<QuickGelu, 1, 0, 1>(within, Kind::Float, &[1001]);
+    check_kernel::<Smooth, 2, 0, 1>(within, Kind::Float, &[33, 7]);
+    // One rounding at the end, half a unit in the last place of bf16.
+    check_kernel::<QuickGelu, 1, 0, 1>(Rounding::Within(1.0 / 256.0), Kind::BFloat16, &[1001]);
+}
+
+#[test]
+fn a_kernel_reads_as_if_written_by_hand() {
+    let case =
+        Case { stored: device::Stored::F16, is_linear: vec![true, false, false], rank: 2, width: 8, is_small: true };
+    let source = device::source(&cuda::element::<Film, 3, 0, 1>(), &case, (3, 0, 1));
+    let (types, rest) = source.split_once("__device__ R at_least").unwrap();
+    let (_, rest) = rest.split_once("\n__device__ void element").unwrap();
+    expect![[r#"
+        typedef unsigned short T;
+        typedef float R;
+        __device__ R load(T x) { R y; asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x)); return y; }
+        __device__ T store(R x) { T y; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x)); return y; }
+        typedef int Index;
+        struct alignas(16) Pack { T of[8]; };
+        ..
+        __device__ void element(R x0, R x1, R x2, R& y0) {
+            R v0 = x1 + R(1.0);
+            R v1 = x0 * v0;
+            R v2 = v1 + x2;
+            y0 = v2;
+        }
+        extern "C" __global__ void fx_group(long long count, const T* a0, const T* a1, const T* a2, T* b0,
+            long long l0, long long s0_1, long long s0_2,
+            long long l1, long long s1_1, long long s1_2) {
+            long long first = (blockIdx.x * (long long)blockDim.x + threadIdx.x) * 8;
+            long long step = gridDim.x * (long long)blockDim.x * 8;
+            for (long long at = first; at < count; at += step) {
+                int length = count - at < 8 ? (int)(count - at) : 8;
+                Pack p0 = {};
+                if (length == 8) p0 = *(const Pack*)(a0 + at);
+                else {
+                #pragma unroll
+                for (int i = 0; i < 8; i++) {
+                    if (i < length) p0.of[i] = a0[at + i];
+                }
+                }
+                Pack p1 = {};
+                Pack p2 = {};
+                #pragma unroll
+                for (int i = 0; i < 8; i++) {
+                    if (i >= length) break;
+                    Index rest = (Index)(at + i);
+                    const T* q1 = a1;
+                    const T* q2 = a2;
+                    q1 += rest % (Index)l0 * s0_1;
+                    q2 += rest % (Index)l0 * s0_2;
+                    rest /= (Index)l0;
+                    q1 += rest % (Index)l1 * s1_1;
+                    q2 += rest % (Index)l1 * s1_2;
+                    rest /= (Index)l1;
+                    p1.of[i] = *q1;
+                    p2.of[i] = *q2;
+                }
+                Pack r0;
+                #pragma unroll
+                for (int i = 0; i < 8; i++) {
+                    R y0;
+                    element(load(p0.of[i]), load(p1.of[i]), load(p2.of[i]), y0);
+                    r0.of[i] = store(y0);
+                }
+                if (length == 8) *(Pack*)(b0 + at) = r0;
+                else {
+                #pragma unroll
+                for (int i = 0; i < 8; i++) {
+                    if (i < length) b0[at + i] = r0.of[i];
+                }
+                }
+            }
+        }
+    "#]]
+    .assert_eq(&format!("{types}..\n__device__ void element{rest}"));
 }

@@ -1,0 +1,175 @@
+//! The same pass on a GPU: CUDA C that goes over memory, around a function that computes one element.
+//!
+//! A thread takes the elements of one load of 16 bytes and goes on by the size of the grid. What lies otherwise than the
+//! results is read element by element, where the way through it says. The source depends on the function, the dtype, and
+//! which inputs lie otherwise; lengths and steps are arguments.
+
+mod source;
+
+use tch::{Device, Tensor};
+
+use super::{Operand, Walk, refused};
+use crate::ffi::{CudaKernel, KernelArg};
+use crate::{Error, Result};
+
+#[cfg(test)]
+pub(crate) mod host;
+
+pub(crate) use source::source;
+
+/// The name of every kernel.
+const NAME: &str = "fx_group";
+/// Bytes of a load.
+const LOAD: usize = 16;
+/// Threads of a block.
+const THREADS: u32 = 256;
+/// The most blocks: a few for each processor of a large GPU.
+const MOST_BLOCKS: u32 = 2048;
+
+/// What elements are stored as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Stored {
+    F16,
+    F32,
+    F64,
+    BF16,
+}
+
+/// What a kernel is compiled for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Case {
+    pub(crate) stored: Stored,
+    /// Of each input, does it lie as the results do?
+    pub(crate) is_linear: Vec<bool>,
+    /// How many axes the way through the other inputs has.
+    pub(crate) rank: usize,
+    /// How many elements a thread loads at once.
+    pub(crate) width: usize,
+    /// Do elements count in 32 bits, in which a GPU divides faster?
+    pub(crate) is_small: bool,
+}
+
+impl Stored {
+    /// By what `c10::ScalarType` counts.
+    fn of(dtype: i32) -> Option<Self> {
+        Some(match dtype {
+            5 => Self::F16,
+            6 => Self::F32,
+            7 => Self::F64,
+            15 => Self::BF16,
+            _ => return None,
+        })
+    }
+
+    /// A number, as the kernel computes with it.
+    #[allow(clippy::cast_possible_truncation, reason = "as libtorch casts a number to a tensor's dtype")]
+    fn number(self, number: f64) -> KernelArg<'static> {
+        match self {
+            Self::F64 => KernelArg::Double(number),
+            Self::F16 | Self::F32 | Self::BF16 => KernelArg::Float(number as f32),
+        }
+    }
+
+    /// Bytes of an element.
+    pub(crate) fn bytes(self) -> usize {
+        match self {
+            Self::F16 | Self::BF16 => 2,
+            Self::F32 => 4,
+            Self::F64 => 8,
+        }
+    }
+}
+
+impl Case {
+    /// The case of these inputs and results of such sizes and strides; none where there is no kernel for it.
+    pub(crate) fn of<const I: usize>(inputs: &[Operand<'_>; I], sizes: &[i64], strides: &[i64]) -> Option<Self> {
+        let stored = Stored::of(inputs.first()?.facts.dtype)?;
+        let walk = Walk::new(inputs, sizes, strides)?;
+        let is_aligned = |input: &Operand<'_>| (input.address as usize).is_multiple_of(LOAD);
+        let mut linear = inputs.iter().zip(walk.is_linear).filter(|(_, is_linear)| *is_linear);
+        let width = if linear.all(|(input, _)| is_aligned(input)) { LOAD / stored.bytes() } else { 1 };
+        Some(Self {
+            stored,
+            is_linear: walk.is_linear.to_vec(),
+            rank: walk.rank,
+            width,
+            is_small: i32::try_from(walk.count).is_ok(),
+        })
+    }
+}
+
+/// A compiled pass.
+#[derive(Debug)]
+pub(crate) struct Pass {
+    kernel: CudaKernel,
+    case: Case,
+    counts: (usize, usize, usize),
+}
+
+impl Pass {
+    /// Compiles the pass around `element`, a function of so many inputs, numbers and results.
+    pub(crate) fn compile(element: &str, case: &Case, counts: (usize, usize, usize), device: Device) -> Result<Self> {
+        let kernel = CudaKernel::compile(NAME, &source(element, case, counts), device)?;
+        Ok(Self { kernel, case: case.clone(), counts })
+    }
+
+    /// Computes the results, all of these sizes and strides, which leave no gaps.
+    ///
+    /// # Errors
+    ///
+    /// Inputs that are not those of the pass's case; no memory; what the driver refuses.
+    pub(crate) fn run<const I: usize, const O: usize>(
+        &self,
+        tensors: [&Tensor; I],
+        numbers: &[f64],
+        sizes: &[i64],
+        strides: &[i64],
+    ) -> Result<[Tensor; O]> {
+        let wrong = || Error::from(refused("a pointwise kernel"));
+        let mut operands = Vec::with_capacity(I);
+        for tensor in tensors {
+            operands.push(Operand::of(tensor).ok_or_else(wrong)?);
+        }
+        let operands: [Operand<'_>; I] = operands.try_into().map_err(|_| wrong())?;
+        let is_this = Case::of(&operands, sizes, strides).as_ref() == Some(&self.case);
+        let walk = Walk::new(&operands, sizes, strides).filter(|_| is_this).ok_or_else(wrong)?;
+        if self.counts != (I, numbers.len(), O) {
+            return Err(wrong());
+        }
+        let [first, ..] = tensors[..] else { return Err(wrong()) };
+        let mut outputs = [const { None }; O];
+        for output in &mut outputs {
+            *output = Some(Tensor::f_empty_strided(sizes, strides, (first.f_kind()?, first.device()))?);
+        }
+        // None is left out, or `?` had returned.
+        let outputs = outputs.map(Option::unwrap_or_default);
+        let arguments = arguments(&self.case, &walk, tensors.into_iter().chain(&outputs), numbers);
+        let threads = walk.count.div_ceil(self.case.width).div_ceil(THREADS as usize);
+        let blocks = u32::try_from(threads).unwrap_or(MOST_BLOCKS).min(MOST_BLOCKS);
+        // SAFETY: the arguments are those that the source declares for this case, in its order. The walk is that of the
+        // inputs, and the results are new and have `count` elements without gaps, so that it stays inside all of them.
+        unsafe { self.kernel.launch([blocks, 1, 1], [THREADS, 1, 1], 0, &arguments)? };
+        Ok(outputs)
+    }
+}
+
+/// What a kernel is given, in the order in which the source declares it: inputs and results are `tensors`.
+fn arguments<'t, const I: usize>(
+    case: &Case,
+    walk: &Walk<I>,
+    tensors: impl Iterator<Item = &'t Tensor>,
+    numbers: &[f64],
+) -> Vec<KernelArg<'t>> {
+    let long = |number: usize| KernelArg::Long(i64::try_from(number).unwrap_or(i64::MAX));
+    let mut arguments = vec![long(walk.count)];
+    arguments.extend(tensors.map(KernelArg::Tensor));
+    arguments.extend(numbers.iter().map(|&number| case.stored.number(number)));
+    if walk.is_linear.contains(&false) {
+        for (length, steps) in &walk.axes[..walk.rank] {
+            arguments.push(long(*length));
+            let others = steps.iter().zip(walk.is_linear).filter(|(_, is_linear)| !is_linear);
+            arguments.extend(others.map(|(step, _)| KernelArg::Long(i64::try_from(*step).unwrap_or(0))));
+        }
+    }
+    arguments
+}

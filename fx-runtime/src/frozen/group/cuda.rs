@@ -1,0 +1,222 @@
+//! A group as CUDA C: the function over elements, run over the names of variables, writes itself down.
+//!
+//! What goes over memory is [`device`]'s; here is what it calls for each element. Elements are computed in f32 whatever
+//! they are stored in, except f64. A kernel is compiled when a group first runs on a device with inputs that lie so; one
+//! that cannot be compiled is not tried again, and `ATen` computes the group. It has not been run on a GPU yet.
+
+use std::any::TypeId;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::ops::{Add, Div, Mul, Sub};
+use std::rc::Rc;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use super::{Group, Lane};
+use crate::ffi::pointwise::device::{self, Case, Pass};
+
+/// The functions of [`Lane`] on a device; NaN passes through each.
+const FUNCTIONS: &str = "__device__ R at_least(R x, R low) { return x < low ? low : x; }
+__device__ R at_most(R x, R high) { return x > high ? high : x; }
+__device__ R relu(R x) { return at_least(x, R(0)); }
+__device__ R relu6(R x) { return at_most(at_least(x, R(0)), R(6)); }
+__device__ R sigmoid(R x) { return R(1) / (R(1) + exp(-x)); }
+__device__ R silu(R x) { return x / (R(1) + exp(-x)); }
+__device__ R hardsigmoid(R x) { return relu6(x + R(3)) / R(6); }
+__device__ R hardswish(R x) { return x * relu6(x + R(3)) / R(6); }
+__device__ R gelu(R x) { return x * R(0.5) * (R(1) + erf(x * R(0.70710678118654752440))); }
+__device__ R gelu_tanh(R x) {
+    R inner = R(0.79788456080286535588) * (x + R(0.044715) * x * x * x);
+    return R(0.5) * x * (R(1) + tanh(inner));
+}
+__device__ R leaky_relu(R x) { return x > R(0) ? x : x * R(0.01); }
+__device__ R square(R x) { return x * x; }
+__device__ R reciprocal(R x) { return R(1) / x; }
+__device__ R inverse_root(R x) { return R(1) / sqrt(x); }
+__device__ R larger(R x, R y) { return x > y || x != x ? x : y; }
+__device__ R smaller(R x, R y) { return x < y || x != x ? x : y; }
+";
+
+/// The function that computes one element: `element(inputs, numbers, results)`.
+pub(super) fn element<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>() -> String {
+    let tape = Tape::default();
+    let inputs = std::array::from_fn(|input| tape.variable(format!("x{input}")));
+    let results = G::lanes(inputs, std::array::from_fn(|number| Text(format!("n{number}"))));
+    let mut out = format!("{FUNCTIONS}__device__ void element(");
+    // Writing to a string cannot fail.
+    for input in 0..I {
+        let _ = write!(out, "R x{input}, ");
+    }
+    for number in 0..N {
+        let _ = write!(out, "R n{number}, ");
+    }
+    let outputs: Vec<String> = (0..O).map(|output| format!("R& y{output}")).collect();
+    let _ = writeln!(out, "{}) {{", outputs.join(", "));
+    out.extend(tape.lines.borrow().iter().map(String::as_str));
+    for (output, result) in results.iter().enumerate() {
+        let _ = writeln!(out, "    y{output} = {};", result.name.0);
+    }
+    out + "}\n"
+}
+
+/// The kernel of a group for a case; none where it could not be compiled.
+pub(super) fn kernel<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
+    case: Case,
+    device: tch::Device,
+) -> Option<Arc<Pass>> {
+    type Kernels = RwLock<HashMap<(TypeId, usize, Case), Option<Arc<Pass>>>>;
+    static KERNELS: OnceLock<Kernels> = OnceLock::new();
+    let tch::Device::Cuda(index) = device else { return None };
+    let kernels = KERNELS.get_or_init(RwLock::default);
+    let key = (TypeId::of::<G>(), index, case);
+    // A panic could only come from an allocation, between two whole changes.
+    if let Some(known) = kernels.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
+        return known.clone();
+    }
+    let made = device::Pass::compile(&element::<G, I, N, O>(), &key.2, (I, N, O), device).ok().map(Arc::new);
+    kernels.write().unwrap_or_else(PoisonError::into_inner).insert(key, made.clone());
+    made
+}
+
+/// The statements so far.
+#[derive(Debug, Clone, Default)]
+struct Tape {
+    lines: Rc<RefCell<Vec<String>>>,
+}
+
+/// A variable of the kernel.
+#[derive(Debug, Clone)]
+struct Variable {
+    tape: Tape,
+    name: Text,
+}
+
+/// A name, or a number, as it is written.
+#[derive(Debug, Clone)]
+struct Text(String);
+
+impl From<f64> for Text {
+    fn from(number: f64) -> Self {
+        Self(match number {
+            number if number.is_nan() => "(R(0) / R(0))".to_owned(),
+            number if number.is_infinite() => format!("({}R(1) / R(0))", if number < 0.0 { "-" } else { "" }),
+            number => format!("R({number:?})"),
+        })
+    }
+}
+
+impl From<i64> for Text {
+    fn from(number: i64) -> Self {
+        Self(format!("R({number})"))
+    }
+}
+
+impl Tape {
+    fn variable(&self, name: String) -> Variable {
+        Variable { tape: self.clone(), name: Text(name) }
+    }
+}
+
+impl Variable {
+    fn define(self, expression: &str) -> Self {
+        let name = format!("v{}", self.tape.lines.borrow().len());
+        self.tape.lines.borrow_mut().push(format!("    R {name} = {expression};\n"));
+        self.tape.variable(name)
+    }
+
+    fn call(self, function: &str) -> Self {
+        let expression = format!("{function}({})", self.name.0);
+        self.define(&expression)
+    }
+
+    fn call_with(self, function: &str, other: &Text) -> Self {
+        let expression = format!("{function}({}, {})", self.name.0, other.0);
+        self.define(&expression)
+    }
+}
+
+macro_rules! operators {
+    ($($operator:ident: $method:ident, $sign:literal;)*) => {$(
+        impl $operator<Text> for Variable {
+            type Output = Self;
+            fn $method(self, other: Text) -> Self {
+                let expression = format!("{} {} {}", self.name.0, $sign, other.0);
+                self.define(&expression)
+            }
+        }
+        impl $operator for Variable {
+            type Output = Self;
+            fn $method(self, other: Self) -> Self {
+                $operator::$method(self, other.name)
+            }
+        }
+        impl $operator<f64> for Variable {
+            type Output = Self;
+            fn $method(self, number: f64) -> Self {
+                $operator::$method(self, Text::from(number))
+            }
+        }
+        impl $operator<i64> for Variable {
+            type Output = Self;
+            fn $method(self, number: i64) -> Self {
+                $operator::$method(self, Text::from(number))
+            }
+        }
+    )*};
+}
+
+operators! {
+    Add: add, "+";
+    Sub: sub, "-";
+    Mul: mul, "*";
+    Div: div, "/";
+}
+
+macro_rules! functions {
+    ($($name:ident: $function:literal;)*) => {$(
+        fn $name(self) -> Self {
+            self.call($function)
+        }
+    )*};
+}
+
+impl Lane for Variable {
+    type Number = Text;
+
+    functions! {
+        relu: "relu";
+        relu6: "relu6";
+        sigmoid: "sigmoid";
+        tanh: "tanh";
+        silu: "silu";
+        hardswish: "hardswish";
+        hardsigmoid: "hardsigmoid";
+        leaky_relu: "leaky_relu";
+        neg: "-";
+        abs: "fabs";
+        square: "square";
+        reciprocal: "reciprocal";
+        exp: "exp";
+        sqrt: "sqrt";
+        rsqrt: "inverse_root";
+    }
+
+    fn gelu(self, approximate: &str) -> Self {
+        self.call(if approximate == "tanh" { "gelu_tanh" } else { "gelu" })
+    }
+    fn clamp(self, low: impl Into<Text>, high: impl Into<Text>) -> Self {
+        self.clamp_min(low).clamp_max(high)
+    }
+    fn clamp_min(self, low: impl Into<Text>) -> Self {
+        self.call_with("at_least", &low.into())
+    }
+    fn clamp_max(self, high: impl Into<Text>) -> Self {
+        self.call_with("at_most", &high.into())
+    }
+    fn maximum(self, other: Self) -> Self {
+        self.call_with("larger", &other.name)
+    }
+    fn minimum(self, other: Self) -> Self {
+        self.call_with("smaller", &other.name)
+    }
+}
