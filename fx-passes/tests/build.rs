@@ -157,3 +157,16 @@ fn what_was_generated_for_an_item_that_is_gone_is_removed() {
     assert!(names.contains(&"doubled.rs".to_owned()), "{names:?}");
     assert!(!names.iter().any(|name| name.starts_with("twice")), "{names:?}");
 }
+
+#[test]
+fn rules_that_applied_nowhere_are_listed_on_request_and_reasons_are_in_the_report() {
+    let list = || Pipeline::inference().with(SumsToProducts).with(BusySums);
+    let (_, quiet) = generate("not_asked", &Build::new().pipeline(list()), "report.txt");
+    assert!(!quiet.contains("applied nowhere"), "{quiet}");
+    let build = Build::new().pipeline(list()).tell_silent_rules().explain("BusySums");
+    let (told, report) = generate("asked", &build, "report.txt");
+    assert!(report.contains("`busy-sums` applied nowhere"), "{report}");
+    assert!(!report.contains("`sums-to-products` applied nowhere"), "{report}");
+    // `BusySums` was tried first, at the sums that the other rule then took.
+    assert!(told.iter().all(|line| report.contains(line.trim_start_matches("cargo::warning="))), "{told:?}\n{report}");
+}
