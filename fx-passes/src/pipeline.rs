@@ -19,8 +19,8 @@ use fx_ir::Graph;
 use crate::library;
 use crate::pass::{Pass, PassContext};
 use crate::passes::{
-    CommonSubexpressions, DeadCode, FoldBatchNorm, FoldLeadingNorm, FoldScale, FuseEpilogue, GroupPointwise,
-    LayoutSafe, LowerModules, MergeLinears, PackKernels, RemoveIdentity, SinkIntoArms,
+    CommonSubexpressions, DeadCode, FoldBatchNorm, FoldLayerScale, FoldLeadingNorm, FoldScale, FuseEpilogue,
+    GroupPointwise, LayoutSafe, LowerModules, MergeLinears, PackKernels, RemoveIdentity, SinkIntoArms,
 };
 use crate::rewrite::{Outcome, WhyNot};
 
@@ -58,6 +58,7 @@ impl Pipeline {
             .fold(clean, Pipeline::then_boxed)
             .then(LowerModules)
             .then(CommonSubexpressions)
+            .then(FoldLayerScale)
             .then(SinkIntoArms)
             .then(FoldBatchNorm)
             .then(FoldScale)

@@ -206,6 +206,8 @@ fn weights_take_what_they_can() {
         ("self.c2.forward(xs) * 2.0", "Conv"),
         ("self.c2.forward(&(xs.sigmoid() / 255.0)).relu()", "sigmoid, Conv Relu"),
         ("self.fc.forward(xs) * self.s", "Linear"),
+        // Either the factor is in the weights, or it is not one for each output.
+        ("xs + &self.b * self.fc.forward(xs)", "Linear+, Linear, mul, add"),
         ("xs.matmul(&self.w.tr())", "Linear"),
         ("xs.matmul(&self.w) + &self.b", "Product"),
         // What depends on weights alone is computed when the model is frozen.

@@ -67,3 +67,38 @@ impl Projected {
         (self.bn.forward(&ys) + xs.tanh()).silu()
     }
 }
+
+/// A residual whose branch is scaled for each channel, as in `ConvNeXt` and `CaiT`.
+#[derive(Debug, Module)]
+pub struct LayerScale {
+    conv: nn::Conv2D,
+    fc: nn::Linear,
+    of_channels: Tensor,
+    of_features: Tensor,
+}
+
+impl LayerScale {
+    /// The network with fresh weights under `p`.
+    pub fn new(p: &nn::Path) -> Self {
+        Self::with(p, &[4, 1, 1], &[6])
+    }
+
+    /// The network with fresh weights under `p` and factors of these shapes.
+    pub fn with(p: &nn::Path, channels: &[i64], features: &[i64]) -> Self {
+        Self {
+            conv: conv(p / "conv"),
+            fc: nn::linear(p / "fc", 6, 6, nn::LinearConfig::default()),
+            of_channels: p.ones("of_channels", channels),
+            of_features: p.ones("of_features", features),
+        }
+    }
+}
+
+#[traceable]
+impl LayerScale {
+    /// `[N, 4, H, 6]` to the same.
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs + self.conv.forward(xs) * &self.of_channels;
+        (&self.of_features * self.fc.forward(&ys)).relu()
+    }
+}

@@ -46,17 +46,18 @@ fn the_list_is_visible() {
         11  linears                turns products with weights that are known at freeze time into linear layers
         12  lower-modules          turns convolutions, linear layers and activations into ops on their weights
         13  common-subexpressions  merges nodes that compute the same
-        14  sink-into-arms         moves ops around an `if` or `match` into its arms, where they fuse (before fold-batch-norm, fuse-epilogue)
-        15  fold-batch-norm        folds batch norms into the weights of the layers before them (after lower-modules; before fuse-epilogue)
-        16  fold-scale             folds factors into the weights of the layers before and behind them (after lower-modules; before fuse-epilogue)
-        17  merge-linears          merges linear layers on one input into one, whose result they share (after attention, lower-modules; before fuse-epilogue)
-        18  fuse-epilogue          fuses additions and activations into the convolutions and linear layers before them (after lower-modules; before pack-kernels)
-        19  fold-leading-norm      folds batch norms into the weights of the layers behind them (after fold-batch-norm, fuse-epilogue; before pack-kernels)
-        20  layout-safe            turns view into reshape and hands tensors to foreign code in row-major order
-        21  pack-kernels           packs each layer into a kernel at freeze time (after lower-modules)
-        22  common-subexpressions  merges nodes that compute the same
-        23  dead-code              erases nodes without readers and without effects, control flow included
-        24  group-pointwise        computes pointwise ops that follow each other in one pass over memory (after fuse-epilogue, pack-kernels)
+        14  fold-layer-scale       folds tensors of factors into the weights of the layers that they scale (after lower-modules; before fold-batch-norm, fuse-epilogue)
+        15  sink-into-arms         moves ops around an `if` or `match` into its arms, where they fuse (before fold-batch-norm, fuse-epilogue)
+        16  fold-batch-norm        folds batch norms into the weights of the layers before them (after lower-modules; before fuse-epilogue)
+        17  fold-scale             folds factors into the weights of the layers before and behind them (after lower-modules; before fuse-epilogue)
+        18  merge-linears          merges linear layers on one input into one, whose result they share (after attention, lower-modules; before fuse-epilogue)
+        19  fuse-epilogue          fuses additions and activations into the convolutions and linear layers before them (after lower-modules; before pack-kernels)
+        20  fold-leading-norm      folds batch norms into the weights of the layers behind them (after fold-batch-norm, fuse-epilogue; before pack-kernels)
+        21  layout-safe            turns view into reshape and hands tensors to foreign code in row-major order
+        22  pack-kernels           packs each layer into a kernel at freeze time (after lower-modules)
+        23  common-subexpressions  merges nodes that compute the same
+        24  dead-code              erases nodes without readers and without effects, control flow included
+        25  group-pointwise        computes pointwise ops that follow each other in one pass over memory (after fuse-epilogue, pack-kernels)
     "#]].assert_eq(&Pipeline::inference().to_string());
 }
 
@@ -64,7 +65,7 @@ fn the_list_is_visible() {
 fn passes_are_put_in_and_left_out() {
     let pipeline = Pipeline::inference().with(Careless).with(DeadCode).without("pack-kernels").without("layout-safe");
     let names: Vec<_> = pipeline.passes().map(Pass::name).collect();
-    expect!["careless dead-code remove-identity common-subexpressions dead-code arithmetic layout joins sink-into-arms activations norms attention linears lower-modules common-subexpressions sink-into-arms fold-batch-norm fold-scale merge-linears fuse-epilogue fold-leading-norm common-subexpressions dead-code group-pointwise"].assert_eq(&names.join(" "));
+    expect!["careless dead-code remove-identity common-subexpressions dead-code arithmetic layout joins sink-into-arms activations norms attention linears lower-modules common-subexpressions fold-layer-scale sink-into-arms fold-batch-norm fold-scale merge-linears fuse-epilogue fold-leading-norm common-subexpressions dead-code group-pointwise"].assert_eq(&names.join(" "));
 }
 
 /// Does nothing, where it is asked for.

@@ -24,7 +24,7 @@ use crate::Error;
 use crate::nn::{BatchNorm, PaddingMode};
 
 pub use linears::linears;
-pub use scale::{scale_after, scale_before};
+pub use scale::{scale_after, scale_before, scaled_by};
 
 /// `bn(conv(x))` as one convolution: its weight and bias.
 ///

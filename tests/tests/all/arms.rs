@@ -1,7 +1,7 @@
 //! What stands around an `if` or a `match` is fused in its arms, whichever arm the live model takes.
 
 use fx_runtime::{Device, Kind, nn};
-use fx_tests::arms::{Projected, Shortcut};
+use fx_tests::arms::{LayerScale, Projected, Shortcut};
 
 use crate::folding::{agrees, compare};
 use crate::subject::Subject;
@@ -46,4 +46,17 @@ fn a_layer_that_may_be_missing() {
     assert!(none.contains("AddSilu::run("), "{forward}");
     agrees::<Projected>(&[2, 4, 5, 6]);
     agrees_with(|p| Projected::with(p, false), &[2, 4, 5, 6]);
+}
+
+#[test]
+fn a_factor_for_each_output() {
+    let forward = forward!("LayerScale");
+    assert!(forward.contains("run_add(") && forward.matches("::Some(").count() == 2, "{forward}");
+    agrees::<LayerScale>(&[2, 4, 5, 6]);
+    // One for all; one for each element; and of more axes than a layer without a batch would have.
+    for (channels, features) in
+        [(&[1, 1, 1][..], &[1][..]), (&[4, 5, 6], &[5, 6]), (&[1, 4, 1, 1], &[1, 1, 1, 6]), (&[], &[])]
+    {
+        agrees_with(|p| LayerScale::with(p, channels, features), &[2, 4, 5, 6]);
+    }
 }

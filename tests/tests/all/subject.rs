@@ -70,6 +70,7 @@ subjects! {
     residual::Residual => ResidualFrozen: forward_t, try_forward_t(false);
     residual::Numbered => NumberedFrozen: forward, try_forward();
     arms::Shortcut => ShortcutFrozen: forward, try_forward();
+    arms::LayerScale => LayerScaleFrozen: forward, try_forward();
     arms::Projected => ProjectedFrozen: forward, try_forward();
     convolutions::Depthwise => DepthwiseFrozen: forward, try_forward();
     convolutions::Dilated => DilatedFrozen: forward, try_forward();

@@ -6,11 +6,40 @@
 use tch::{Kind, Tensor};
 
 use crate::Error;
+use crate::frozen::ConvParams;
 
 /// Weight and bias of a layer whose result is multiplied by `factor`.
 pub fn scale_after(weight: &Tensor, bias: Option<&Tensor>, factor: f64) -> Result<(Tensor, Option<Tensor>), Error> {
     let bias = bias.map(|bias| times(bias, factor)).transpose()?;
     Ok((times(weight, factor)?, bias))
+}
+
+/// Weight and bias of a layer whose result is multiplied by a tensor, where that is a factor for each output, or one for
+/// all, and adds no axes: `[out]` behind a linear layer, `[out, 1, 1]` behind a convolution of two spatial axes. Of any
+/// other tensor there is no such layer.
+pub fn scaled_by(
+    weight: &Tensor,
+    bias: Option<&Tensor>,
+    factor: &Tensor,
+    params: Option<&ConvParams>,
+) -> Result<Option<(Tensor, Option<Tensor>)>, Error> {
+    let _no_grad = tch::no_grad_guard();
+    let (size, of_weight) = (factor.size(), weight.size());
+    let axes = if params.is_some() { of_weight.len().saturating_sub(1) } else { 1 };
+    let is_one = size.len() <= axes && size.iter().all(|&one| one == 1);
+    let is_each = size.len() == axes && size.first() == of_weight.first() && size[1..].iter().all(|&one| one == 1);
+    let is_layer = of_weight.len() >= 2 && params.is_none_or(|params| !params.transposed);
+    if !is_layer || !(is_one || is_each) || factor.f_kind()? != weight.f_kind()? {
+        return Ok(None);
+    }
+    let factor = factor.f_to_kind(Kind::Double)?.f_reshape([-1])?;
+    let times = |tensor: &Tensor| -> Result<Tensor, Error> {
+        let mut shape = vec![1; tensor.dim()];
+        shape[0] = -1;
+        let factor = factor.f_reshape(shape)?;
+        Ok(tensor.f_to_kind(Kind::Double)?.f_mul(&factor)?.f_to_kind(tensor.f_kind()?)?)
+    };
+    Ok(Some((times(weight)?, bias.map(times).transpose()?)))
 }
 
 /// The weight of a layer whose input is multiplied by `factor`; its bias stays.
