@@ -20,9 +20,9 @@ impl Tracer<'_> {
             ("Some", [value]) => return Ok(Val::Some(Box::new(self.expr(value)?))),
             _ => {}
         }
-        if let Some(Val::Closure(closure)) = self.env.read(&text).cloned() {
+        if let Some(Val::Closure(closure, home)) = self.env.read(&text).cloned() {
             let args = args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
-            return self.call_closure(&closure, args);
+            return self.call_closure_of(&closure, home.as_deref(), args);
         }
         if self.env.has(&text) {
             return unknown(call.func.span(), "a call of a value");
@@ -32,9 +32,9 @@ impl Tracer<'_> {
 
     fn call_value(&mut self, call: &syn::ExprCall) -> Result<Val> {
         match self.expr(&call.func)? {
-            Val::Closure(closure) => {
+            Val::Closure(closure, home) => {
                 let args = call.args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
-                self.call_closure(&closure, args)
+                self.call_closure_of(&closure, home.as_deref(), args)
             }
             _ => unknown(call.func.span(), "a call of a value"),
         }
@@ -103,9 +103,23 @@ impl Tracer<'_> {
         }
     }
 
+    /// An argument for a function of the crate, which may write to a list of ours.
+    pub(super) fn handed_on(&mut self, arg: &syn::Expr) -> Result<Val> {
+        if let syn::Expr::Reference(syn::ExprReference { mutability: Some(_), expr, .. }) = arg
+            && let syn::Expr::Path(path) = &**expr
+            && let Some(name) = path.path.get_ident().map(ToString::to_string)
+            && matches!(self.env.read(&name).map(Val::ty), Some(Ty::List(_)))
+        {
+            self.make_places(std::slice::from_ref(&name), arg.span())?;
+            let value = self.env.read(&name).cloned();
+            return value.map_or_else(|| unknown(arg.span(), "an unknown variable"), Ok);
+        }
+        self.expr(arg)
+    }
+
     fn call_fn(&mut self, id: usize, call: &syn::ExprCall) -> Result<Val> {
         let callee = &self.index.fns[id];
-        let mut args = call.args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
+        let mut args = call.args.iter().map(|arg| self.handed_on(arg)).collect::<Result<Vec<Val>>>()?;
         let receiver = if callee.sig.receiver().is_some() && !args.is_empty() { Some(args.remove(0)) } else { None };
         self.inline(id, receiver, args, call.span())
     }

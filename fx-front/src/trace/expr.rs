@@ -51,7 +51,7 @@ impl Tracer<'_> {
             syn::Expr::While(each) => self.while_loop(each),
             syn::Expr::Loop(each) => self.endless_loop(each),
             syn::Expr::Try(inner) => self.question(inner),
-            syn::Expr::Closure(closure) => Ok(Val::Closure(Box::new(closure.clone()))),
+            syn::Expr::Closure(closure) => Ok(Val::Closure(Box::new(closure.clone()), None)),
             syn::Expr::Struct(literal) if literal.rest.is_none() => self.structure(literal),
             syn::Expr::Macro(call) => self.macro_call(&call.mac),
             syn::Expr::Cast(cast) => self.cast(cast),

@@ -3,8 +3,32 @@
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use super::{Env, Form, Frame, Result, Tracer, Ty, Val, unknown};
+use super::{Env, Form, Frame, Result, Tracer, Ty, Val, unknown, value::Home};
 use crate::diag::{Code, Severity};
+
+/// The parameters of type `&mut`, each with what is handed over for it.
+fn lent_lists(sig: &syn::Signature, args: &[Val]) -> Vec<(String, Val)> {
+    let typed = sig.inputs.iter().filter_map(|input| match input {
+        syn::FnArg::Typed(typed) => Some(typed),
+        syn::FnArg::Receiver(_) => None,
+    });
+    let lent = typed.zip(args).filter_map(|(param, value)| match (&*param.pat, &*param.ty) {
+        (syn::Pat::Ident(name), syn::Type::Reference(reference)) if reference.mutability.is_some() => {
+            Some((name.ident.to_string(), value.clone()))
+        }
+        _ => None,
+    });
+    lent.collect()
+}
+
+/// Is it, or what it is made of, not known?
+fn is_open(ty: &Ty) -> bool {
+    match ty {
+        Ty::Unknown => true,
+        Ty::List(inner) | Ty::Option(inner) => is_open(inner),
+        _ => false,
+    }
+}
 
 impl Tracer<'_> {
     /// Traces the function's body where it is called; its own early returns stay its own.
@@ -27,14 +51,22 @@ impl Tracer<'_> {
         if callee.sig.receiver().is_some_and(|receiver| receiver.mutability.is_some() && receiver.reference.is_some()) {
             return unknown(span, format!("`{}` takes `&mut self`", callee.sig.ident));
         }
+        let args: Vec<Val> = args.into_iter().map(|arg| self.at_home(arg)).collect();
         let mark = self.mark();
         let call = callee.fx.pure.is_present().then(|| (receiver.clone(), args.clone()));
         let outer = std::mem::replace(&mut self.env, Env::new());
         self.frames.push(Frame { function, receiver });
+        let lent = lent_lists(&callee.sig, &args);
         let value = self.bind_params(function, args, span).and_then(|()| self.body(&callee.block));
         let value = value.and_then(|value| self.typed(value, function));
         self.frames.pop();
-        self.env = outer;
+        let inner = std::mem::replace(&mut self.env, outer);
+        for (name, old) in lent {
+            // What a loop of the function has done to the list is another value now, here as there.
+            if let Some(new) = inner.read(&name) {
+                self.env.replace(&old, new);
+            }
+        }
         match value {
             Ok(Val::Never) => {
                 self.rollback(mark);
@@ -77,7 +109,15 @@ impl Tracer<'_> {
             if let syn::Type::Reference(reference) = &*param.ty
                 && reference.mutability.is_some()
             {
-                return unknown(param.ty.span(), "a parameter of type `&mut`");
+                if !matches!(value.ty(), Ty::List(_)) || !self.is_own_place(&value) {
+                    return unknown(param.ty.span(), "a parameter of type `&mut`");
+                }
+                let syn::Pat::Ident(ident) = &*param.pat else {
+                    return unknown(param.pat.span(), "a parameter of type `&mut`");
+                };
+                // The list stays where it is; what is done to it is done there.
+                self.env.declare(&ident.ident.to_string(), value);
+                continue;
             }
             let ty = self.index.ty(&callee.module, callee.owner.as_ref(), &param.ty);
             let value = match value {
@@ -106,9 +146,39 @@ impl Tracer<'_> {
                 let ty = known.ty();
                 Ok(known.with_ty(Ty::Result(Box::new(ty))))
             }
-            ty if value.ty() == Ty::Unknown => Ok(value.with_ty(ty)),
+            ty if is_open(&value.ty()) => Ok(value.with_ty(ty)),
             _ => Ok(value),
         }
+    }
+
+    /// A closure that is handed on sees what is in scope where it was written.
+    fn at_home(&self, value: Val) -> Val {
+        match value {
+            Val::Closure(closure, None) => {
+                let home = Home { env: self.env.clone(), depth: self.frames.len() };
+                Val::Closure(closure, Some(Box::new(home)))
+            }
+            other => other,
+        }
+    }
+
+    /// Calls a closure where it was written, if that is elsewhere.
+    pub(super) fn call_closure_of(
+        &mut self,
+        closure: &syn::ExprClosure,
+        home: Option<&Home>,
+        args: Vec<Val>,
+    ) -> Result<Val> {
+        let Some(home) = home else { return self.call_closure(closure, args) };
+        let outer = std::mem::replace(&mut self.env, home.env.clone());
+        let inner = self.frames.split_off(home.depth.min(self.frames.len()));
+        let value = self.call_closure(closure, args);
+        self.frames.extend(inner);
+        let after = std::mem::replace(&mut self.env, outer);
+        if !after.changed_since(&home.env).is_empty() {
+            return unknown(closure.span(), "a closure that writes to its surroundings");
+        }
+        value
     }
 
     /// Calls a closure that the user wrote in place.

@@ -26,9 +26,11 @@ impl Tracer<'_> {
             ("last" | "first" | "get", Val::Node(..)) if *element != Ty::Unknown => {
                 Some(self.lent(list, element, name, call))
             }
-            ("pop" | "remove" | "swap_remove" | "push" | "insert" | "truncate" | "reverse" | "swap" | "clear", _) => {
-                self.changed(list, element, name, call)
-            }
+            (
+                "pop" | "remove" | "swap_remove" | "push" | "insert" | "truncate" | "reverse" | "swap" | "clear"
+                | "split_off",
+                _,
+            ) => self.changed(list, element, name, call),
             _ => None,
         }
     }
@@ -133,6 +135,7 @@ impl Tracer<'_> {
         let ty = match name {
             "pop" => Ty::Option(Box::new(element.clone())),
             "remove" | "swap_remove" => element.clone(),
+            "split_off" => Ty::List(Box::new(element.clone())),
             _ => Ty::Tuple(Vec::new()),
         };
         let template = format!("$0.{name}({})", spelled.join(", "));

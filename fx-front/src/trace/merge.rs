@@ -7,6 +7,7 @@ use super::{
     Form, Result, Tracer, Ty, Val,
     env::Env,
     expr::{is_copy, never},
+    method::{GRU_STATE, LSTM_STATE},
     spell::{is_untyped, spell_literal},
     unknown,
 };
@@ -69,7 +70,8 @@ impl Tracer<'_> {
             }
             let args = pack(branch)
                 .and_then(|value| same_structure(&shape, &value))
-                .and_then(|value| self.handed_over_from(branch.region, &value, span));
+                .and_then(|value| Some((self.handed_over_from(branch.region, &value, span)?, value.leaves()?)));
+            let args = args.map(|(args, leaves)| self.with_states(branch.region, args, &leaves, span));
             match args {
                 Some(args) if args.len() == types.len() => self.end(branch.region, args, span),
                 _ => return unknown(span, "branches that hand over values of different forms"),
@@ -118,6 +120,23 @@ impl Tracer<'_> {
             *arg = Arg::Node(self.graph.push(region, Op::Rust(code), Vec::new(), "number", ty, origin));
         }
         Some(args)
+    }
+
+    /// The arguments with a second handle for each state of a recurrent layer: a branch must not take away the variable's.
+    fn with_states(&mut self, region: RegionId, mut args: Vec<Arg>, leaves: &[Val], span: Span) -> Vec<Arg> {
+        for (arg, leaf) in args.iter_mut().zip(leaves) {
+            let copy = match leaf.ty() {
+                Ty::Rust(name) if name == GRU_STATE => format!("{GRU_STATE}($0.0.shallow_clone())"),
+                Ty::Rust(name) if name == LSTM_STATE => {
+                    format!("{LSTM_STATE}(($0.0.0.shallow_clone(), $0.0.1.shallow_clone()))")
+                }
+                _ => continue,
+            };
+            let (ir, origin) = (self.index.ir_type(&leaf.ty()), self.origin(span, "state"));
+            *arg =
+                Arg::Node(self.graph.push(region, Op::Rust(Code::pure(copy)), vec![arg.clone()], "state", ir, origin));
+        }
+        args
     }
 
     pub(super) fn end(&mut self, region: RegionId, args: Vec<Arg>, span: Span) {
@@ -187,6 +206,7 @@ fn unify(branches: &[Branch], types: &[Ty], pack: &dyn Fn(&Branch) -> Option<Val
 fn is_settled(ty: &Ty) -> bool {
     match ty {
         Ty::Tensor | Ty::Leaf(_) | Ty::Struct(_) => true,
+        Ty::Rust(name) if name == GRU_STATE || name == LSTM_STATE => true,
         Ty::List(inner) | Ty::Result(inner) => is_settled(inner),
         Ty::Tuple(parts) => parts.iter().all(is_settled),
         other => is_copy(other),
@@ -200,7 +220,7 @@ fn same_structure(shape: &Val, value: &Val) -> Option<Val> {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_structure(a, b).is_some())
         }
         (Val::Tuple(_) | Val::Unit, _) => matches!((shape, value), (Val::Unit, Val::Unit)),
-        (_, Val::Tuple(_) | Val::Unit | Val::Closure(_) | Val::Never) => false,
+        (_, Val::Tuple(_) | Val::Unit | Val::Closure(..) | Val::Never) => false,
         _ => true,
     };
     fits.then(|| value.clone())

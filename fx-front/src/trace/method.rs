@@ -12,8 +12,8 @@ use crate::{
     leaf,
 };
 
-const LSTM_STATE: &str = "::fx_runtime::nn::LSTMState";
-const GRU_STATE: &str = "::fx_runtime::nn::GRUState";
+pub(super) const LSTM_STATE: &str = "::fx_runtime::nn::LSTMState";
+pub(super) const GRU_STATE: &str = "::fx_runtime::nn::GRUState";
 
 impl Tracer<'_> {
     pub(super) fn method_call(&mut self, call: &syn::ExprMethodCall) -> Result<Val> {
@@ -46,6 +46,11 @@ impl Tracer<'_> {
             ("as_ref" | "as_deref" | "borrow" | "as_slice", ty) if ty != Ty::Unknown => {
                 return Ok(receiver.with_form(Form::Ref));
             }
+            ("is_some" | "is_none", _) if matches!(receiver, Val::Some(_) | Val::Lit(Arg::None, _)) => {
+                let known = matches!(receiver, Val::Some(_)) == (name == "is_some");
+                return Ok(Val::Lit(Arg::Bool(known), Ty::Rust("bool".to_owned())));
+            }
+            ("then" | "then_some", Ty::Rust(ty)) if ty == "bool" => return self.then_some(receiver, call),
             ("map", Ty::Option(_)) => return self.map_option(receiver, call),
             ("unwrap_or", Ty::Option(inner)) if is_number(&inner) => {}
             ("unwrap_or" | "unwrap_or_else" | "map_or" | "map_or_else" | "and_then", Ty::Option(_)) => {
@@ -98,7 +103,7 @@ impl Tracer<'_> {
         let Some(id) = self.index.method(&receiver.ty(), &name) else {
             return unknown(call.method.span(), format!("the method `{name}`"));
         };
-        let args = call.args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
+        let args = call.args.iter().map(|arg| self.handed_on(arg)).collect::<Result<Vec<Val>>>()?;
         if let Some(fx) = self.leaf_field(&receiver) {
             return self.leaf_call(id, fx, Some(&receiver), &args, call.span());
         }
@@ -190,7 +195,7 @@ impl Tracer<'_> {
                 self.inline(entry, Some(module.clone()), args, span)
             }
             _ => match module {
-                Val::Closure(closure) => self.call_closure(&closure.clone(), args),
+                Val::Closure(closure, home) => self.call_closure_of(&closure.clone(), home.clone().as_deref(), args),
                 _ => unknown(span, "a module whose type is not known"),
             },
         }

@@ -10,6 +10,7 @@ mod call;
 mod capture;
 mod control;
 mod env;
+mod exact;
 mod expr;
 mod form;
 mod guess;

@@ -250,35 +250,6 @@ impl Tracer<'_> {
         made_here && !matches!(ty, Ty::Tuple(_))
     }
 
-    /// A value as the user's variable holds it; a fault where that is not known.
-    pub(super) fn spell_exactly(&mut self, value: &Val, args: &mut Vec<Arg>, span: Span) -> Result<String> {
-        match value {
-            Val::Node(_, _, Form::Deep) => unknown(span, "code that mentions a reference to a reference"),
-            Val::Node(_, ty, _) if *ty == Ty::Tensor || is_copy(ty) => self.spell_owned(value, args, span),
-            Val::Lit(arg, ty) if *arg != Arg::None && *ty != Ty::Unknown => self.spell_owned(value, args, span),
-            Val::Lit(Arg::Path(_), _) => self.spell_owned(value, args, span),
-            Val::Tuple(parts) => {
-                let parts: Result<Vec<String>> =
-                    parts.iter().map(|part| self.spell_exactly(part, args, span)).collect();
-                Ok(format!("({},)", parts?.join(", ")))
-            }
-            Val::Some(inner) => Ok(format!("Some({})", self.spell_exactly(inner, args, span)?)),
-            Val::Node(id, ty, Form::Owned) if self.is_own_place(value) => {
-                let copied = match ty {
-                    Ty::List(element) if **element == Ty::Tensor => {
-                        ".iter().map(|one| one.shallow_clone()).collect::<Vec<_>>()"
-                    }
-                    Ty::List(element) if is_copy(element) => ".to_vec()",
-                    Ty::Option(inner) if **inner == Ty::Tensor => ".as_ref().map(|one| one.shallow_clone())",
-                    _ => return unknown(span, "code that mentions a value whose type is not known for sure"),
-                };
-                args.push(Arg::Node(*id));
-                Ok(format!("${}{copied}", args.len() - 1))
-            }
-            _ => unknown(span, "code that mentions a value whose type is not known for sure"),
-        }
-    }
-
     /// A call that is not understood, with every argument understood by itself: `f(&$0, $1)`.
     pub(super) fn template_call<'e>(
         &mut self,

@@ -99,6 +99,9 @@ impl Tracer<'_> {
                 _ => Val::Lit(folded, if is_untyped(ty) { right.ty() } else { ty.clone() }),
             });
         }
+        if matches!(op, BinOp::Eq(_) | BinOp::Ne(_)) && (self.is_variant(left, right) || self.is_variant(right, left)) {
+            return self.host_compare(op, left, right, span);
+        }
         if !is_plain(left) || !is_plain(right) {
             return unknown(span, "an operator on values of types that are not known");
         }
@@ -110,6 +113,29 @@ impl Tracer<'_> {
         let number = if is_untyped(&left.ty()) { right.ty() } else { left.ty() };
         let ty = if compares { Ty::Rust("bool".to_owned()) } else { number };
         Ok(self.host(&format!("({a} {sign} {b})"), args, if compares { "test" } else { "number" }, ty, span))
+    }
+
+    /// Is the one a value of an enum of the crate, and the other a path?
+    fn is_variant(&self, value: &Val, path: &Val) -> bool {
+        let Ty::Rust(spelling) = value.ty() else { return false };
+        let is_enum = spelling.rsplit_once("::").is_some_and(|(module, name)| {
+            let names = self.index.modules.get(module).map(|module| &module.names);
+            matches!(names.and_then(|names| names.get(name)), Some(crate::index::Name::Enum(_)))
+        });
+        is_enum && matches!(value, Val::Node(..)) && matches!(path, Val::Lit(Arg::Path(_), _))
+    }
+
+    /// `self.mode == Mode::Plain`, whether generated code has the value itself or a reference to it.
+    fn host_compare(&mut self, op: &BinOp, left: &Val, right: &Val, span: Span) -> Result<Val> {
+        let mut args = Vec::new();
+        let mut side = |tracer: &mut Self, value: &Val| {
+            let text = tracer.spell(value, &mut args, span)?;
+            Ok(if value.node().is_some() { format!("*&{text}") } else { text })
+        };
+        let (a, b) = (side(self, left)?, side(self, right)?);
+        let sign = quote::ToTokens::to_token_stream(op).to_string();
+        let ty = Ty::Rust("bool".to_owned());
+        Ok(self.host(&format!("({a} {sign} {b})"), args, "test", ty, span))
     }
 
     /// `ys += x`: on a tensor that nobody else can see it is `ys = ys + x`.

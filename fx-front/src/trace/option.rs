@@ -30,6 +30,21 @@ impl Tracer<'_> {
         value
     }
 
+    /// `flag.then(|| x)` as `if flag { Some(x) } else { None }`.
+    pub(super) fn then_some(&mut self, flag: Val, call: &syn::ExprMethodCall) -> Result<Val> {
+        let value = match call.args.first() {
+            Some(closure @ syn::Expr::Closure(_)) if call.method == "then" => body_of(closure, 0)?.1,
+            Some(value) if call.method == "then_some" && is_plain(value) => value.clone(),
+            _ => return unknown(call.method.span(), format!("the method `{}`", call.method)),
+        };
+        let branch: syn::ExprIf = syn::parse_quote_spanned!(call.span()=> if asked_flag { Some(#value) } else { None });
+        self.env.open();
+        self.env.declare("asked_flag", flag);
+        let value = self.branch(&branch, false);
+        self.env.close();
+        value
+    }
+
     /// `option.unwrap_or(xs)`, `option.map_or_else(|| xs, |ys| ys + xs)` and the like as the `match` that they stand for.
     pub(super) fn option_as_match(&mut self, option: Val, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
         let args: Vec<&syn::Expr> = call.args.iter().collect();

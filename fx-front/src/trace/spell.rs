@@ -24,7 +24,7 @@ impl Tracer<'_> {
             }
             Val::Some(inner) => Ok(format!("Some({})", self.spell_owned(inner, args, span)?)),
             Val::Unit => Ok("()".to_owned()),
-            Val::Closure(_) | Val::Never => unknown(span, "a value that cannot be written down"),
+            Val::Closure(..) | Val::Never => unknown(span, "a value that cannot be written down"),
         }
     }
 

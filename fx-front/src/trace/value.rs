@@ -2,6 +2,7 @@
 
 use fx_ir::{Arg, NodeId};
 
+use super::env::Env;
 use crate::index::Ty;
 
 /// A traced value: a node, a literal, or a structure of such whose parts are known one by one.
@@ -18,11 +19,19 @@ pub(super) enum Val {
     /// `Some(value)`, written so.
     Some(Box<Val>),
     /// A closure that has not been called yet.
-    Closure(Box<syn::ExprClosure>),
+    Closure(Box<syn::ExprClosure>, Option<Box<Home>>),
     /// `()`.
     Unit,
     /// No value: the code before it returns or panics.
     Never,
+}
+
+/// Where a closure was written that is called elsewhere: the variables that it sees, and the functions around it.
+#[derive(Clone, Debug)]
+pub(super) struct Home {
+    pub(super) env: Env,
+    /// How many functions are being inlined there.
+    pub(super) depth: usize,
 }
 
 /// Does the user's variable own its value, or is it a reference? Only code that is carried along has to know.
@@ -44,7 +53,7 @@ impl Val {
             Val::Tuple(parts) => Ty::Tuple(parts.iter().map(Val::ty).collect()),
             Val::List(items) => Ty::List(Box::new(items.first().map_or(Ty::Unknown, Val::ty))),
             Val::Some(inner) => Ty::Option(Box::new(inner.ty())),
-            Val::Closure(_) | Val::Never => Ty::Unknown,
+            Val::Closure(..) | Val::Never => Ty::Unknown,
             Val::Unit => Ty::Tuple(Vec::new()),
         }
     }
@@ -69,7 +78,7 @@ impl Val {
             Val::Lit(arg, _) => Some(arg.clone()),
             Val::List(items) => items.iter().map(Val::arg).collect::<Option<Vec<Arg>>>().map(Arg::List),
             Val::Some(inner) => inner.arg(),
-            Val::Tuple(_) | Val::Closure(_) | Val::Unit | Val::Never => None,
+            Val::Tuple(_) | Val::Closure(..) | Val::Unit | Val::Never => None,
         }
     }
 
@@ -98,7 +107,7 @@ impl Val {
                 a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same(b))
             }
             (Val::Some(a), Val::Some(b)) => a.same(b),
-            (Val::Closure(a), Val::Closure(b)) => a == b,
+            (Val::Closure(a, _), Val::Closure(b, _)) => a == b,
             (Val::Unit, Val::Unit) | (Val::Never, Val::Never) => true,
             _ => false,
         }
@@ -112,7 +121,7 @@ impl Val {
                 Some(leaves?.concat())
             }
             Val::Unit => Some(Vec::new()),
-            Val::Closure(_) | Val::Never => None,
+            Val::Closure(..) | Val::Never => None,
             Val::List(_) if self.arg().is_none() => None,
             other => Some(vec![other.clone()]),
         }

@@ -9,12 +9,7 @@ use std::fmt::Write as _;
 use fx_ir::{Arg, Graph, Node, NodeId, Op, Scalar};
 
 use super::QUIET;
-use super::{
-    Emitter,
-    body::Writer,
-    names::Names,
-    value::Value,
-};
+use super::{Emitter, body::Writer, names::Names, value::Value};
 
 /// The groups of one item, and what they are called.
 #[derive(Debug, Default)]

@@ -28,6 +28,7 @@ pub mod extension;
 pub mod fallible;
 pub mod generic_models;
 pub mod generics;
+pub mod handed_on;
 pub mod helpers;
 pub mod in_place;
 pub mod limits;
