@@ -106,7 +106,12 @@ impl Build {
         };
         let search_path =
             env::var("DEP_FX_RUNTIME_LIBTORCH_LIB").map(|lib| format!("cargo::rustc-link-arg=-Wl,-rpath,{lib}"));
-        for line in told.into_iter().chain(search_path) {
+        // Generated loops ask for it.
+        let mut optimized = vec!["cargo::rustc-check-cfg=cfg(fx_optimized)".to_owned()];
+        if env::var("OPT_LEVEL").is_ok_and(|level| level != "0") {
+            optimized.push("cargo::rustc-cfg=fx_optimized".to_owned());
+        }
+        for line in told.into_iter().chain(optimized).chain(search_path) {
             tell_cargo(&line);
         }
     }

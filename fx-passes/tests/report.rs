@@ -88,7 +88,7 @@ fn values_say_how_much_is_understood() {
 #[test]
 fn text_names_each_piece_with_its_place_and_reason() {
     let report = Build::new().report(&package("report_text"));
-    let text: String = report.iter().map(|item| format!("{item}\n")).collect();
+    let text = report.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n") + "\n";
     expect![[r#"
         `Whole` (src/lib.rs:8): 2 of 2 operations understood, 100.0 %
         `Partly` (src/lib.rs:18): 3 of 7 operations understood, 42.9 %

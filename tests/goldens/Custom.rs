@@ -94,6 +94,7 @@ impl CustomFrozen {
 struct CustomFrozenMulSigmoid;
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl ::fx_runtime::frozen::Group<1, 0, 1> for CustomFrozenMulSigmoid {
+    const OPTIMIZED: bool = ::core::cfg!(fx_optimized);
     type Results = ::fx_runtime::Tensor;
     #[inline(always)]
     fn lanes<L: ::fx_runtime::frozen::Lane>(
@@ -113,6 +114,7 @@ impl ::fx_runtime::frozen::Group<1, 0, 1> for CustomFrozenMulSigmoid {
 struct CustomFrozenReluSquareNegMul;
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl ::fx_runtime::frozen::Group<2, 2, 1> for CustomFrozenReluSquareNegMul {
+    const OPTIMIZED: bool = ::core::cfg!(fx_optimized);
     type Results = ::fx_runtime::Tensor;
     #[inline(always)]
     fn lanes<L: ::fx_runtime::frozen::Lane>(

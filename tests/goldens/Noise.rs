@@ -74,6 +74,7 @@ impl NoiseFrozen {
 struct NoiseFrozenAddSub;
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl ::fx_runtime::frozen::Group<3, 0, 1> for NoiseFrozenAddSub {
+    const OPTIMIZED: bool = ::core::cfg!(fx_optimized);
     type Results = ::fx_runtime::Tensor;
     #[inline(always)]
     fn lanes<L: ::fx_runtime::frozen::Lane>(

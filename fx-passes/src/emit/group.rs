@@ -87,6 +87,7 @@ fn definition(node: &Node, body: &Graph, name: &str) -> String {
         struct {name};
         {QUIET}
         impl ::fx_runtime::frozen::Group<{inputs}, {count}, {outputs}> for {name} {{
+            const OPTIMIZED: bool = ::core::cfg!(fx_optimized);
             type Results = {result};
 
             #[inline(always)]

@@ -34,6 +34,10 @@ pub use whole::Number;
 
 /// A computation on `I` tensors and `N` numbers that yields `O` tensors, element by element.
 pub trait Group<const I: usize, const N: usize, const O: usize>: Sized + 'static {
+    /// Whether the crate of this group is compiled with optimisation. If not, its loops would be many times slower than
+    /// `ATen`'s operators, which then run instead.
+    const OPTIMIZED: bool;
+
     /// A tensor, or a tuple of them.
     type Results: Results<O>;
 
@@ -129,7 +133,7 @@ fn in_one_pass<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize
         let kernel = cuda::kernel::<G, I, N, O>(Case::of(&operands, sizes, strides)?, inputs.first()?.device())?;
         return Some(kernel.run(inputs, &numbers.map(Number::float), sizes, strides));
     }
-    if results.iter().any(Layout::is_wasteful) {
+    if !G::OPTIMIZED || results.iter().any(Layout::is_wasteful) {
         return None;
     }
     let looped = match facts.dtype {

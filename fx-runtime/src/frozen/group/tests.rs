@@ -14,6 +14,7 @@ macro_rules! groups {
         struct $name;
 
         impl Group<$inputs, $numbers, $results> for $name {
+            const OPTIMIZED: bool = true;
             type Results = $type;
 
             #[inline(always)]
