@@ -41,7 +41,7 @@ impl Pass for GroupPointwise {
         for region in graph.live_regions() {
             let groups = Grouping::of(graph, region, &times, &effects);
             for members in groups.into_iter().filter(|members| members.len() > 1) {
-                group(graph, region, &members);
+                group(graph, &members);
                 changed = true;
             }
         }
@@ -158,7 +158,7 @@ fn results(graph: &Graph, members: &[NodeId]) -> Vec<NodeId> {
 }
 
 /// Puts the members, in the order of execution, into one node where the last one stands.
-fn group(graph: &mut Graph, region: RegionId, members: &[NodeId]) {
+fn group(graph: &mut Graph, members: &[NodeId]) {
     let Some(&last) = members.last() else { return };
     let ((tensors, numbers), results) = (inputs(graph, members), results(graph, members));
     let body = body(graph, members, (&tensors, &numbers), &results);
@@ -179,7 +179,6 @@ fn group(graph: &mut Graph, region: RegionId, members: &[NodeId]) {
             graph.replace_all_uses_with(result, &Arg::Node(part));
         }
     }
-    debug_assert!(graph.region(region).nodes.contains(&last));
     // From the back: each is read by members behind it alone.
     for &member in members.iter().rev().filter(|&&member| results.len() > 1 || member != last) {
         let _ = graph.erase_node(member);
