@@ -185,8 +185,11 @@ pub struct Translator {
 impl Translator {
     fn new(p: &nn::Path) -> Translator {
         let dim = 8;
+        // What is multiplied by √dim when it is looked up, and is the last layer's weight too.
+        let ws_init = nn::Init::Randn { mean: 0.0, stdev: (dim as f64).powf(-0.5) };
+        let config = nn::EmbeddingConfig { ws_init, ..Default::default() };
         Translator {
-            embed: nn::embedding(p / "embed", 11, dim, Default::default()),
+            embed: nn::embedding(p / "embed", 11, dim, config),
             position: p.randn("position", &[1, 16, dim], 0.0, 0.1),
             encoder: (0..2).map(|i| EncoderLayer::new(&(p / "encoder" / i), dim)).collect(),
             decoder: (0..2).map(|i| DecoderLayer::new(&(p / "decoder" / i), dim)).collect(),
