@@ -1,7 +1,7 @@
 //! Who reads a node, which region it stands in and which node owns a region, kept so that asking costs no walk.
 //!
 //! A node that was handed out by `node_mut` may have changed in any way, so it counts as *touched*: answers about it
-//! are read from the node itself, and the tables catch up once a few dozen have gathered. Every answer is exact at
+//! are read from the node itself, and the tables catch up once some have gathered. Every answer is exact at
 //! any time, and an edit costs what it touches rather than the size of the graph.
 
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use crate::{Node, NodeId, RegionId};
 
 /// How many touched nodes may gather before the tables catch up.
-const PATIENCE: usize = 64;
+const PATIENCE: usize = 16;
 
 /// The tables; `nodes` in the methods below is always the arena of the graph that they describe.
 #[derive(Clone, Debug, Default)]
