@@ -7,7 +7,7 @@ use syn::spanned::Spanned;
 use crate::{
     diag::{Code, Diagnostic, Severity},
     index::{Function, Index, Ty},
-    instances::is_bound,
+    instances::{given, is_bound},
 };
 
 /// Why an item gets no frozen type.
@@ -148,9 +148,7 @@ fn owner(index: &Index, function: &Function) -> Option<Ty> {
 fn has_arguments(ty: &syn::Type) -> bool {
     let syn::Type::Path(path) = ty else { return false };
     match path.path.segments.last().map(|last| &last.arguments) {
-        Some(syn::PathArguments::AngleBracketed(list)) => {
-            list.args.iter().any(|arg| !matches!(arg, syn::GenericArgument::Lifetime(_)))
-        }
+        Some(syn::PathArguments::AngleBracketed(list)) => given(list).next().is_some(),
         _ => false,
     }
 }

@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 
+pub(crate) use self::arguments::given;
 use self::substitute::{Substitution, substituted};
 use crate::index::{Field, Function, Index, Instance, Struct};
 

@@ -1,11 +1,12 @@
 //! What the user would call each node: the path of its layer in the state dict, or the name of its op.
-#![allow(clippy::expect_used, reason = "a test that fails may do so by panicking")]
 #![allow(clippy::needless_raw_string_hashes, reason = "expectations are written by expect-test")]
+
+mod common;
 
 use std::fmt::Write as _;
 
+use common::traced;
 use expect_test::expect;
-use fx_front::{diag::Diagnostics, scan, trace};
 use fx_ir::Op;
 
 const SOURCE: &str = r#"
@@ -56,10 +57,7 @@ impl Net {
 
 #[test]
 fn a_label_is_the_path_of_the_layer_or_the_name_of_the_op() {
-    let diags = Diagnostics::new();
-    let index = scan::text(SOURCE, &diags);
-    let item = index.fns.iter().position(|function| function.key.is_some()).expect("an entry");
-    let graph = trace::item(&index, item, &diags).graph;
+    let (graph, _) = traced(SOURCE);
     let mut all = String::new();
     for id in graph.nodes() {
         let node = graph.node(id);

@@ -1,11 +1,13 @@
 //! What the tracer does not understand, and what it says of it: a line for each, by the body of a forward.
-#![allow(clippy::expect_used, clippy::needless_pass_by_value, reason = "an expectation is handed over")]
+#![allow(clippy::needless_pass_by_value, reason = "an expectation is handed over")]
 #![allow(clippy::needless_raw_string_hashes, reason = "expectations are written by expect-test")]
+
+mod common;
 
 use std::fmt::Write as _;
 
+use common::traced;
 use expect_test::{Expect, expect};
-use fx_front::{diag::Diagnostics, scan, trace};
 use fx_ir::Op;
 
 /// A model with a field of each kind, and these bodies of its forward: the reasons for which code is carried along.
@@ -19,10 +21,7 @@ fn reasons(bodies: &[&str]) -> String {
              #[derive(Module)] struct Net {{ fc: nn::Linear, names: Vec<String>, any: Custom, state: std::cell::Cell<i64> }}
              #[traceable] impl Net {{ fn forward(&self, xs: &Tensor, opt: Option<&Tensor>) -> Tensor {{ {body} }} }}"
         );
-        let diags = Diagnostics::new();
-        let index = scan::text(&source, &diags);
-        let item = index.fns.iter().position(|function| function.key.is_some()).expect("an entry");
-        let graph = trace::item(&index, item, &diags).graph;
+        let (graph, _) = traced(&source);
         assert!(graph.lint().is_ok(), "{graph}");
         let found: Vec<String> = graph
             .nodes()

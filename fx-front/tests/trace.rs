@@ -1,26 +1,9 @@
 //! The tracer, told in source and read in graphs.
-#![allow(clippy::expect_used, clippy::needless_pass_by_value, reason = "an expectation is handed over")]
 
-use std::fmt::Write as _;
+mod common;
 
-use expect_test::{Expect, expect};
-use fx_front::{diag::Diagnostics, scan, trace};
-
-/// Traces the first `#[traceable]` entry of a source.
-fn check(source: &str, expected: Expect) {
-    let diags = Diagnostics::new();
-    let index = scan::text(source, &diags);
-    let item = index.fns.iter().position(|function| function.key.is_some()).expect("an entry");
-    let traced = trace::item(&index, item, &diags);
-    let mut text = traced.graph.to_string();
-    for diag in diags.into_sorted() {
-        let _ = writeln!(text, "{diag}");
-    }
-    if let Err(faults) = traced.graph.lint() {
-        let _ = writeln!(text, "{faults:?}");
-    }
-    expected.assert_eq(&text);
-}
+use common::check;
+use expect_test::expect;
 
 const RESNET: &str = r"
 use fx_runtime::{nn, traceable, Module, Tensor};

@@ -1,7 +1,8 @@
 //! Bodies of a forward of which nothing is carried along: each becomes ops, layer calls and regions.
-#![allow(clippy::expect_used, reason = "a test that fails may do so by panicking")]
 
-use fx_front::{diag::Diagnostics, scan, trace};
+mod common;
+
+use common::traced;
 use fx_ir::Op;
 
 const MODEL: &str = "
@@ -37,10 +38,7 @@ fn check(bodies: &[&str]) {
         let source = format!(
             "{MODEL} #[traceable] impl Net {{ fn forward(&self, xs: &Tensor, opt: Option<&Tensor>) -> Tensor {{ {body} }} }}"
         );
-        let diags = Diagnostics::new();
-        let index = scan::text(&source, &diags);
-        let item = index.fns.iter().position(|function| function.key.is_some()).expect("an entry");
-        let graph = trace::item(&index, item, &diags).graph;
+        let (graph, _) = traced(&source);
         assert!(graph.lint().is_ok(), "{body}\n{graph}");
         for id in graph.nodes() {
             if let Op::Rust(code) = &graph.node(id).op {

@@ -1,4 +1,6 @@
-//! Rust's primitive types, by name: values that are copied, never shared.
+//! Rust's primitive types, by name: values that are copied, never shared; and their arithmetic, as far as it is known.
+
+use crate::Arg;
 
 /// The whole numbers.
 pub const INTEGERS: [&str; 12] =
@@ -12,6 +14,22 @@ pub fn is_integer(name: &str) -> bool {
 /// Is it the name of a type of floating-point numbers?
 pub fn is_float(name: &str) -> bool {
     matches!(name, "f64" | "f32")
+}
+
+/// The value of an operator between two integers, where it has one whatever their type.
+pub fn fold(operator: &str, a: i64, b: i64) -> Option<Arg> {
+    Some(match operator {
+        "+" => Arg::Int(a.checked_add(b)?),
+        "-" => Arg::Int(a.checked_sub(b)?),
+        "*" => Arg::Int(a.checked_mul(b)?),
+        "==" => Arg::Bool(a == b),
+        "!=" => Arg::Bool(a != b),
+        "<" => Arg::Bool(a < b),
+        "<=" => Arg::Bool(a <= b),
+        ">" => Arg::Bool(a > b),
+        ">=" => Arg::Bool(a >= b),
+        _ => return None,
+    })
 }
 
 /// Is it the name of a primitive type: a number, a truth value or a character?

@@ -13,22 +13,25 @@ pub(super) type Site<'s> = (&'s str, Option<&'s syn::Type>);
 
 /// The arguments that a path to the struct gives, or its defaults; `None` where one of them is not known.
 pub(super) fn written(index: &Index, site: Site<'_>, of: usize, written: &PathArguments) -> Option<Vec<String>> {
-    let given: Vec<&GenericArgument> = match written {
-        PathArguments::AngleBracketed(list) => {
-            list.args.iter().filter(|arg| !matches!(arg, GenericArgument::Lifetime(_))).collect()
-        }
+    let args: Vec<&GenericArgument> = match written {
+        PathArguments::AngleBracketed(list) => given(list).collect(),
         PathArguments::None => Vec::new(),
         PathArguments::Parenthesized(_) => return None,
     };
     let item = &index.structs[of];
     let params = item.generics.params.iter().filter(|param| is_bound(param));
-    let spelled = params.enumerate().map(|(at, param)| match (given.get(at), param) {
+    let spelled = params.enumerate().map(|(at, param)| match (args.get(at), param) {
         (Some(arg), _) => argument(index, site, arg),
         (None, GenericParam::Type(param)) => exact(index, (&item.module, None), param.default.as_ref()?),
         (None, GenericParam::Const(param)) => constant(index, &item.module, param.default.as_ref()?),
         (None, GenericParam::Lifetime(_)) => None,
     });
     spelled.collect()
+}
+
+/// The arguments that an instance has: all but lifetimes.
+pub(crate) fn given(list: &syn::AngleBracketedGenericArguments) -> impl Iterator<Item = &GenericArgument> {
+    list.args.iter().filter(|arg| !matches!(arg, GenericArgument::Lifetime(_)))
 }
 
 /// The names of the parameters that an instance says something for.
@@ -129,9 +132,8 @@ pub(super) fn of_impl(
         return None;
     };
     let params = names(&function.generics);
-    let written = list.args.iter().filter(|arg| !matches!(arg, GenericArgument::Lifetime(_)));
     let mut bound = BTreeMap::new();
-    for (arg, value) in written.zip(&instance.args) {
+    for (arg, value) in given(list).zip(&instance.args) {
         let name = arg.to_token_stream().to_string();
         if params.contains(&name) {
             bound.insert(name, value.parse().ok()?);

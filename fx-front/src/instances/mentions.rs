@@ -111,8 +111,7 @@ impl<'a> Find<'a> {
         let PathArguments::AngleBracketed(list) = &owner.path.segments.last().filter(|_| is_it)?.arguments else {
             return None;
         };
-        let args = list.args.iter().filter(|arg| !matches!(arg, syn::GenericArgument::Lifetime(_)));
-        Some(args.map(|arg| arg.to_token_stream().to_string()).collect())
+        Some(arguments::given(list).map(|arg| arg.to_token_stream().to_string()).collect())
     }
 
     /// What these values, of these declared types, put in for the parameter.

@@ -82,7 +82,7 @@ fn statement(stmt: &Stmt, label: &syn::Lifetime) -> Vec<Stmt> {
     all
 }
 
-fn is_loop(stmt: &Stmt) -> bool {
+pub(super) fn is_loop(stmt: &Stmt) -> bool {
     matches!(stmt, Stmt::Expr(Expr::ForLoop(_) | Expr::While(_) | Expr::Loop(_), _))
 }
 

@@ -1,6 +1,6 @@
 //! Operators: tensor arithmetic becomes ops, everything else plain Rust over known values.
 
-use fx_ir::{Arg, Op, OpId};
+use fx_ir::{Arg, Op, OpId, scalar};
 use proc_macro2::Span;
 use syn::{BinOp, spanned::Spanned};
 
@@ -91,8 +91,9 @@ impl Tracer<'_> {
     }
 
     fn host_binary(&mut self, op: &BinOp, left: &Val, right: &Val, span: Span) -> Result<Val> {
+        let sign = quote::ToTokens::to_token_stream(op).to_string();
         if let (Val::Lit(Arg::Int(a), ty), Val::Lit(Arg::Int(b), _)) = (left, right)
-            && let Some(folded) = fold(op, *a, *b)
+            && let Some(folded) = scalar::fold(&sign, *a, *b)
         {
             return Ok(match folded {
                 Arg::Bool(_) => Val::Lit(folded, Ty::Rust("bool".to_owned())),
@@ -106,7 +107,6 @@ impl Tracer<'_> {
             return unknown(span, "an operator on values of types that are not known");
         }
         let mut args = Vec::new();
-        let sign = quote::ToTokens::to_token_stream(op).to_string();
         let a = self.spell(left, &mut args, span)?;
         let b = self.spell(right, &mut args, span)?;
         let compares = yields_bool(op);
@@ -268,21 +268,6 @@ fn short_circuit(op: &BinOp, left: &Val, right: &Val) -> Option<Val> {
         (BinOp::Or(_), Val::Lit(Arg::Bool(known), _)) => Some(if *known { left.clone() } else { right.clone() }),
         _ => None,
     }
-}
-
-fn fold(op: &BinOp, a: i64, b: i64) -> Option<Arg> {
-    Some(match op {
-        BinOp::Add(_) => Arg::Int(a.checked_add(b)?),
-        BinOp::Sub(_) => Arg::Int(a.checked_sub(b)?),
-        BinOp::Mul(_) => Arg::Int(a.checked_mul(b)?),
-        BinOp::Eq(_) => Arg::Bool(a == b),
-        BinOp::Ne(_) => Arg::Bool(a != b),
-        BinOp::Lt(_) => Arg::Bool(a < b),
-        BinOp::Le(_) => Arg::Bool(a <= b),
-        BinOp::Gt(_) => Arg::Bool(a > b),
-        BinOp::Ge(_) => Arg::Bool(a >= b),
-        _ => return None,
-    })
 }
 
 /// Is it of a type on which Rust's operators have no effect?

@@ -57,7 +57,7 @@ impl Tracer<'_> {
         }
     }
 
-    /// The elements of a tuple's pattern; those behind `..` are counted from the end.
+    /// The elements of a tuple's pattern.
     fn elements_of(
         &mut self,
         tuple: &syn::PatTuple,
@@ -67,13 +67,8 @@ impl Tracer<'_> {
         bound: &mut Vec<Binding>,
     ) -> Result<Vec<String>> {
         let types = if let Ty::Tuple(types) = ty { types.as_slice() } else { &[] };
-        let rest = tuple.elems.iter().position(|elem| matches!(elem, syn::Pat::Rest(_)));
         let mut parts = Vec::new();
-        for (written, elem) in tuple.elems.iter().enumerate() {
-            let position = match rest {
-                Some(rest) if written > rest => (types.len() + written).saturating_sub(tuple.elems.len()),
-                _ => written,
-            };
+        for (position, elem) in positions(&tuple.elems, types.len()) {
             let ty = types.get(position).cloned().unwrap_or(Ty::Unknown);
             parts.push(self.refutable(elem, &ty, &format!("{part}.{position}"), &forms.at(position), bound)?);
         }
@@ -96,13 +91,8 @@ impl Tracer<'_> {
             }
             _ => self.variant_fields(ty, &name).into_iter().map(|(_, ty)| ty).collect(),
         };
-        let rest = pat.elems.iter().position(|elem| matches!(elem, syn::Pat::Rest(_)));
         let mut parts = Vec::new();
-        for (written, elem) in pat.elems.iter().enumerate() {
-            let position = match rest {
-                Some(rest) if written > rest => (types.len() + written).saturating_sub(pat.elems.len()),
-                _ => written,
-            };
+        for (position, elem) in positions(&pat.elems, types.len()) {
             let ty = types.get(position).cloned().unwrap_or(Ty::Unknown);
             parts.push(self.refutable(elem, &ty, part, forms, bound)?);
         }
@@ -183,6 +173,18 @@ impl Tracer<'_> {
             self.env.declare(&name, Val::Node(id, ty, form));
         }
     }
+}
+
+/// The patterns of a tuple's elements, each with the place of its element; those behind `..` are counted from the end.
+fn positions(
+    elems: &syn::punctuated::Punctuated<syn::Pat, syn::Token![,]>,
+    count: usize,
+) -> impl Iterator<Item = (usize, &syn::Pat)> {
+    let rest = elems.iter().position(|elem| matches!(elem, syn::Pat::Rest(_)));
+    elems.iter().enumerate().map(move |(written, elem)| match rest {
+        Some(rest) if written > rest => ((count + written).saturating_sub(elems.len()), elem),
+        _ => (written, elem),
+    })
 }
 
 /// A variable: a new one, or in another case of `a | b` the same again.

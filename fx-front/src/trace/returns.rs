@@ -5,7 +5,7 @@
 
 use syn::{Expr, Stmt, parse_quote_spanned, spanned::Spanned};
 
-use super::block::contains_return;
+use super::{block::contains_return, labels::is_loop};
 
 /// Is it an `if` or a `match`, or a `let` of one, with a `return` in it?
 pub(super) fn has(stmt: &Stmt) -> bool {
@@ -20,7 +20,7 @@ pub(super) fn has(stmt: &Stmt) -> bool {
 
 /// Is it a loop with a `return` in it?
 pub(super) fn is_loop_with(stmt: &Stmt) -> bool {
-    matches!(stmt, Stmt::Expr(expr @ (Expr::ForLoop(_) | Expr::While(_) | Expr::Loop(_)), _) if contains_return(expr))
+    matches!(stmt, Stmt::Expr(expr, _) if is_loop(stmt) && contains_return(expr))
 }
 
 /// The statement and what stands behind it as one expression; `None` where too much would be written twice.

@@ -1,6 +1,6 @@
 //! What is known before a call: as a part of its own, and where a literal decides.
 
-use fx_ir::{Arg, Binding, Bindings, Graph, NodeId, Op};
+use fx_ir::{Arg, Binding, Bindings, Graph, NodeId, Op, scalar};
 
 use super::split::{Split, SplitError, split_module};
 use crate::pass::{Changed, PassContext};
@@ -51,18 +51,9 @@ fn number(graph: &Graph, id: NodeId) -> Option<Arg> {
     let node = graph.node(id);
     let (Op::Rust(code), [Arg::Int(a), Arg::Int(b)]) = (&node.op, &node.args[..]) else { return None };
     let operator = code.template.strip_prefix("($0 ")?.strip_suffix(" $1)")?;
-    Some(match operator {
-        "+" => Arg::Int(a.checked_add(*b)?),
-        "-" => Arg::Int(a.checked_sub(*b)?),
-        "*" => Arg::Int(a.checked_mul(*b)?),
-        "/" => Arg::Int(a.checked_div(*b)?),
-        "%" => Arg::Int(a.checked_rem(*b)?),
-        "==" => Arg::Bool(a == b),
-        "!=" => Arg::Bool(a != b),
-        "<" => Arg::Bool(a < b),
-        "<=" => Arg::Bool(a <= b),
-        ">" => Arg::Bool(a > b),
-        ">=" => Arg::Bool(a >= b),
-        _ => return None,
-    })
+    match operator {
+        "/" => Some(Arg::Int(a.checked_div(*b)?)),
+        "%" => Some(Arg::Int(a.checked_rem(*b)?)),
+        _ => scalar::fold(operator, *a, *b),
+    }
 }

@@ -4,6 +4,11 @@
 
 #![allow(clippy::inline_always, reason = "instructions must be inlined into a function that has their CPU feature")]
 
+#[cfg(target_arch = "x86_64")]
+use std::marker::PhantomData;
+
+#[cfg(target_arch = "x86_64")]
+use super::vector::{Body, with_avx2, with_avx512};
 use super::vector::{VectorWidth, vector_width};
 
 /// A register of floats.
@@ -114,25 +119,26 @@ pub(super) fn on_lanes<K: Kernel>(kernel: K) {
     #[cfg(target_arch = "x86_64")]
     match vector_width() {
         // SAFETY: `vector_width` has asked the CPU for every feature that the function is compiled with.
-        VectorWidth::Avx512 => unsafe { with_avx512(kernel) },
+        VectorWidth::Avx512 => unsafe { with_avx512(On::<K, std::arch::x86_64::__m512>(kernel, PhantomData)) },
         // SAFETY: as above.
-        VectorWidth::Avx2 => unsafe { with_avx2(kernel) },
+        VectorWidth::Avx2 => unsafe { with_avx2(On::<K, std::arch::x86_64::__m256>(kernel, PhantomData)) },
         VectorWidth::Baseline => {}
     }
     #[cfg(not(target_arch = "x86_64"))]
     drop(kernel);
 }
 
+/// A kernel on registers that the CPU has.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-unsafe fn with_avx512<K: Kernel>(kernel: K) {
-    // SAFETY: by this function's contract.
-    unsafe { kernel.run::<std::arch::x86_64::__m512>() };
-}
+struct On<K, V>(K, PhantomData<V>);
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-unsafe fn with_avx2<K: Kernel>(kernel: K) {
-    // SAFETY: by this function's contract.
-    unsafe { kernel.run::<std::arch::x86_64::__m256>() };
+impl<K: Kernel, V: Lanes> Body for On<K, V> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        // SAFETY: `on_lanes` alone makes one, for the registers of this CPU.
+        unsafe { self.0.run::<V>() };
+    }
 }

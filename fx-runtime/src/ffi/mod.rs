@@ -47,6 +47,7 @@ pub(crate) use entry::{Presence, libtorch_version, presence};
 pub use kernel::{CudaKernel, KernelArg};
 pub(crate) use linear::PackedLinear;
 pub(crate) use mkl::{PackedGemm, Tail, is_available as mkl_is_available};
+pub(crate) use order::follows;
 pub(crate) use post_op::PostOp;
 pub(crate) use results::Tenant;
 pub use shared::Param;

@@ -43,7 +43,7 @@ fn format_of(sizes: &[i64]) -> ops::MemoryFormat {
 }
 
 /// Whether the axes lie in memory in this order, from the innermost on, without gaps.
-fn follows(sizes: &[i64], strides: &[i64], order: impl Iterator<Item = usize>) -> bool {
+pub(crate) fn follows(sizes: &[i64], strides: &[i64], order: impl Iterator<Item = usize>) -> bool {
     let mut expected = 1;
     for axis in order {
         if sizes[axis] != 1 && strides[axis] != expected {

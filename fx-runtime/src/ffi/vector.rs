@@ -70,13 +70,13 @@ pub(crate) fn vectorised<B: Body>(body: B) -> B::Output {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-fn with_avx512<B: Body>(body: B) -> B::Output {
+pub(super) fn with_avx512<B: Body>(body: B) -> B::Output {
     body.run()
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn with_avx2<B: Body>(body: B) -> B::Output {
+pub(super) fn with_avx2<B: Body>(body: B) -> B::Output {
     body.run()
 }
 

@@ -71,6 +71,15 @@ impl Act {
         })
     }
 
+    /// What a kernel of oneDNN applies, and what is left to be applied to its result: all in the kernel where it may be
+    /// fused and oneDNN has it.
+    pub(crate) fn fused_if(self, may_fuse: bool) -> (PostOp, Self) {
+        match self.post_op() {
+            Some(post) if may_fuse => (post, Self::None),
+            _ => (PostOp::NONE, self),
+        }
+    }
+
     /// Whether fused kernels turn NaN into a number with it.
     pub(crate) fn hides_nan(self) -> bool {
         // A slope of zero makes oneDNN take its relu.

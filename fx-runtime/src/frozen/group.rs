@@ -51,8 +51,8 @@ pub trait Group<const I: usize, const N: usize, const O: usize>: Sized + 'static
     /// Libtorch's own: shapes that do not broadcast, above all.
     fn run(scope: &Scope<'_>, inputs: [&Tensor; I], numbers: [Number; N]) -> Result<Self::Results, Error> {
         let looped = match scope.backend() {
-            Backend::Best | Backend::Direct => in_one_pass::<Self, I, N, O>(inputs, &numbers),
             Backend::Composed => None,
+            Backend::Best | Backend::Direct => in_one_pass::<Self, I, N, O>(inputs, &numbers),
         };
         let results = looped.unwrap_or_else(|| Ok(composed::<Self, I, N, O>(inputs, numbers)?))?;
         Ok(Results::of(results))

@@ -10,15 +10,13 @@ use super::select::LinearChoice;
 use super::tail::RowTail;
 use super::{Act, Frame, Leaf, Param, fold};
 use crate::Error;
-use crate::ffi::{Facts, MAX_RANK, PackedGemm, PackedLinear, PostOp};
+use crate::ffi::{Facts, MAX_RANK, PackedGemm, PackedLinear};
 use crate::nn::BatchNorm;
 
 /// `act(x wᵀ + b)` over the last axis of an input of any rank from 1.
 pub struct Linear {
     kernel: Kernel,
     act: Act,
-    /// The activation in oneDNN's kernel; none where it cannot be fused.
-    post: Option<PostOp>,
     taint: Taint,
     accepts: Accepts,
     /// `[out, in]`.
@@ -63,7 +61,7 @@ impl Linear {
         let accepts = Accepts::new(1..=MAX_RANK, 0, shape[1], &weight)?;
         let choice = frame.site().linear(shape[0] * shape[1], bias.is_some(), frame.is_tainted(), act);
         let kernel = Kernel::pack(choice, &weight, bias.as_ref(), shared)?;
-        Ok(Self { kernel, act, post: act.post_op(), taint: frame.taint(), accepts, shape, apart: None })
+        Ok(Self { kernel, act, taint: frame.taint(), accepts, shape, apart: None })
     }
 
     /// Packs `act(bn(x wᵀ + b))`, with `weight` and `bias` as in [`Self::pack`].
@@ -160,11 +158,7 @@ impl Linear {
                 if facts.sizes().contains(&0) {
                     return without_work(x, facts, self.shape[0]);
                 }
-                let (post, rest) = match self.post {
-                    _ if act == Act::None => (PostOp::NONE, Act::None),
-                    Some(post) if !self.taint.forbids(act) => (post, Act::None),
-                    _ => (PostOp::NONE, act),
-                };
+                let (post, rest) = act.fused_if(!self.taint.forbids(act));
                 if is_direct(facts) {
                     return rest.apply(packed.run(x, &post)?);
                 }

@@ -89,12 +89,9 @@ impl Site {
     /// For a convolution over `axes` spatial axes.
     pub(super) fn conv(&self, axes: usize, transposed: bool, act: Act) -> ConvChoice {
         match self.backend {
-            Backend::Best | Backend::Direct if self.onednn() && self.memory_format == MemoryFormat::ChannelsLast => {
-                ConvChoice::OneDnn
-            }
-            Backend::Best | Backend::Direct if self.on_cuda() && axes == 2 && !transposed && act == Act::Relu => {
-                ConvChoice::Cudnn
-            }
+            Backend::Composed => ConvChoice::Composed,
+            _ if self.onednn() && self.memory_format == MemoryFormat::ChannelsLast => ConvChoice::OneDnn,
+            _ if self.on_cuda() && axes == 2 && !transposed && act == Act::Relu => ConvChoice::Cudnn,
             _ => ConvChoice::Composed,
         }
     }
@@ -107,11 +104,10 @@ impl Site {
     /// For a linear layer with a weight of so many elements; `tainted` if some weight of the model is not finite.
     pub(super) fn linear(&self, elements: i64, has_bias: bool, tainted: bool, act: Act) -> LinearChoice {
         match self.backend {
+            Backend::Composed => LinearChoice::Composed,
             // A weight that is not finite could not be unpacked again.
-            Backend::Best | Backend::Direct if self.mkl() && !tainted && elements >= MKL_LINEAR_FROM => {
-                LinearChoice::Mkl
-            }
-            Backend::Best | Backend::Direct if self.onednn() && elements >= PACKED_LINEAR_FROM => LinearChoice::OneDnn,
+            _ if self.mkl() && !tainted && elements >= MKL_LINEAR_FROM => LinearChoice::Mkl,
+            _ if self.onednn() && elements >= PACKED_LINEAR_FROM => LinearChoice::OneDnn,
             // cuBLASLt's GELU is the tanh approximation.
             Backend::Best | Backend::Direct
                 if self.on_cuda() && has_bias && matches!(act, Act::Relu | Act::GeluTanh) =>

@@ -153,7 +153,7 @@ impl<T> Call<'_, T> {
         let [height, width] = self.grid.input;
         let channels = self.weight.channels;
         let at = |y: usize, x: usize| self.x.wrapping_add(((image * height + y) * width + x) * channels);
-        let mut pixels = [self.zeros.as_ptr(); POINTS];
+        let mut pixels = [self.weight.zeros.as_ptr(); POINTS];
         let (top, left) =
             ((2 * row).wrapping_sub(self.weight.padding[0]), (2 * column).wrapping_sub(self.weight.padding[1]));
         if top.saturating_add(3) < height && left.saturating_add(3) < width {

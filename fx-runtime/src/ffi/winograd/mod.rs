@@ -58,6 +58,8 @@ pub(crate) struct Winograd {
     channels: usize,
     out: usize,
     padding: [usize; 2],
+    /// A pixel outside of the image.
+    zeros: Vec<f32>,
     _tenant: Tenant,
 }
 
@@ -81,7 +83,14 @@ impl Winograd {
         let (out, channels) = (length(0), length(1));
         let panels = out.div_ceil(PANEL);
         let points = Buffer::lasting(panels * POINTS * channels * PANEL * size_of::<f32>())?;
-        let packed = Self { points, channels, out, padding: padding(geometry), _tenant: Tenant::new() };
+        let packed = Self {
+            points,
+            channels,
+            out,
+            padding: padding(geometry),
+            zeros: vec![0.0; channels],
+            _tenant: Tenant::new(),
+        };
         // SAFETY: `out × channels` windows of 9 floats.
         let windows =
             unsafe { std::slice::from_raw_parts(weight.data_ptr().cast_const().cast::<[f32; 9]>(), out * channels) };
@@ -114,10 +123,15 @@ impl Winograd {
 
     /// `tail(conv(x), other)`, or none if some result of the convolution is not finite.
     ///
-    /// `x` is f32 `[batch, in, height, width]` on the CPU, of any strides and with at least one result; `other` has the
+    /// `x`, with these facts, is f32 `[batch, in, height, width]` on the CPU, of any strides and with at least one result; `other` has the
     /// result's shape and dtype. The result lies in `channels_last` order.
-    pub(crate) fn run(&self, x: &Tensor, other: Option<&Tensor>, tail: &impl Tail) -> Result<Option<Tensor>, TchError> {
-        let facts = Facts::of(x).ok_or_else(|| refused("a convolution"))?;
+    pub(crate) fn run(
+        &self,
+        x: &Tensor,
+        facts: &Facts,
+        other: Option<&Tensor>,
+        tail: &impl Tail,
+    ) -> Result<Option<Tensor>, TchError> {
         let grid = Grid::of(facts.sizes(), self.padding).ok_or_else(|| refused("a convolution"))?;
         let sizes = [grid.batch, self.out, grid.result[0], grid.result[1]].map(|size| i64::try_from(size).unwrap_or(0));
         let strides = [sizes[1] * sizes[2] * sizes[3], 1, sizes[1] * sizes[3], sizes[1]];
@@ -126,7 +140,6 @@ impl Winograd {
         let other_copy = other.map(|other| channels_last(other, &sizes)).transpose()?.flatten();
         let (x, other) = (x_copy.as_ref().unwrap_or(x), other_copy.as_ref().or(other));
         let y = results::tensor(&sizes, &strides, facts.dtype, bytes)?;
-        let zeros = vec![0.0_f32; self.channels];
         let all_finite = AtomicBool::new(true);
         let call = Call {
             weight: self,
@@ -134,7 +147,6 @@ impl Winograd {
             x: x.data_ptr().cast_const().cast(),
             y: y.data_ptr().cast(),
             other: other.map(|other| other.data_ptr().cast_const().cast()),
-            zeros: &zeros,
             tail,
             all_finite: &all_finite,
         };
@@ -150,8 +162,6 @@ struct Call<'a, T> {
     x: *const f32,
     y: *mut f32,
     other: Option<*const f32>,
-    /// A pixel outside of the image.
-    zeros: &'a [f32],
     tail: &'a T,
     all_finite: &'a AtomicBool,
 }

@@ -67,7 +67,7 @@ fn check_all_shapes() {
         assert!(Winograd::fits(&weight.size(), &geometry));
         let packed = Winograd::pack(&weight, &geometry).unwrap();
         let values: Vec<f32> = (&bias).try_into().unwrap();
-        let found = packed.run(&x, Some(&other), &Relu(&values)).unwrap().unwrap();
+        let found = packed.run(&x, &Facts::of(&x).unwrap(), Some(&other), &Relu(&values)).unwrap().unwrap();
         assert_eq!(found.size(), expected.size());
         let error = (double(&found) - expected).abs().max().double_value(&[]) / direct.abs().max().double_value(&[]);
         assert!(error < 2e-6, "{error:.1e} of {batch}×{channels}×{height}×{width} to {out}");

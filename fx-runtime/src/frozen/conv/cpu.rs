@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use tch::{Kind, TchError, Tensor};
 
-use crate::ffi::{Facts, Geometry, PackedConv, Param, PostOp, Winograd};
+use crate::ffi::{Facts, Geometry, PackedConv, Param, Winograd};
 use crate::frozen::frame::Taint;
 use crate::frozen::tail::RowTail;
 use crate::frozen::{Act, Frame};
@@ -69,10 +69,7 @@ impl CpuConv {
         if let Some(y) = self.transformed(x, None, act)? {
             return Ok(y);
         }
-        let (post, rest) = match act.post_op() {
-            Some(post) if !self.taint.forbids(act) => (post, Act::None),
-            _ => (PostOp::NONE, act),
-        };
+        let (post, rest) = act.fused_if(!self.taint.forbids(act));
         rest.apply(self.direct.run(x, &post)?)
     }
 
@@ -81,23 +78,18 @@ impl CpuConv {
         if let Some(y) = self.transformed(x, Some(other), act)? {
             return Ok(y);
         }
-        let fused = act == Act::Relu && self.fuses_sum_and_relu && !self.taint.forbids(act);
-        let (post, rest) = match act.post_op() {
-            Some(post) if fused => (post, Act::None),
-            _ => (PostOp::NONE, act),
-        };
+        let may_fuse = act == Act::Relu && self.fuses_sum_and_relu && !self.taint.forbids(act);
+        let (post, rest) = act.fused_if(may_fuse);
         rest.apply(self.direct.run_add(x, other, &post)?)
     }
 
     /// By Winograd's algorithm; none where the direct sum is faster, or the results are not finite.
     fn transformed(&self, x: &Tensor, other: Option<&Tensor>, act: Act) -> Result<Option<Tensor>, TchError> {
         let Some(Transformed { geometry, weight, bias }) = &self.winograd else { return Ok(None) };
-        let pays = |facts: &Facts| Winograd::pays(facts.sizes(), geometry);
-        if self.taint.is_set() || !Facts::of(x).as_ref().is_some_and(pays) {
-            return Ok(None);
-        }
+        let facts = Facts::of(x).filter(|facts| Winograd::pays(facts.sizes(), geometry));
+        let Some(facts) = facts.filter(|_| !self.taint.is_set()) else { return Ok(None) };
         let weight = weight.get_or_init(|| Winograd::pack(&self.direct.dense_weight().ok()?, geometry).ok());
         let Some(weight) = weight else { return Ok(None) };
-        weight.run(x, other, &RowTail { bias: bias.as_deref(), act })
+        weight.run(x, &facts, other, &RowTail { bias: bias.as_deref(), act })
     }
 }

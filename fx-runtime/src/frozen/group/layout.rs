@@ -7,7 +7,7 @@
 use std::ops::{Add, Div, Mul, Sub};
 
 use super::Lane;
-use crate::ffi::{Facts, MAX_RANK};
+use crate::ffi::{Facts, MAX_RANK, follows};
 
 /// Shape and strides of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,16 +82,7 @@ impl Layout {
 
     /// Do the elements lie without gaps, the first of these axes innermost? Axes of one element may have any stride.
     fn is_dense_in(&self, axes: impl Iterator<Item = usize>) -> bool {
-        let mut expected = 1;
-        for axis in axes {
-            if self.sizes[axis] != 1 {
-                if self.strides[axis] != expected {
-                    return false;
-                }
-                expected *= self.sizes[axis];
-            }
-        }
-        true
+        follows(self.sizes(), self.strides(), axes)
     }
 
     /// Do the elements lie without gaps in any order?
