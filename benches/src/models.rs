@@ -54,17 +54,20 @@ pub enum Variant {
     Graphs,
     /// The generated one, with ATen's plain operators in the place of packed kernels.
     Composed,
+    /// The generated one, with convolutions summed directly, never by Winograd's algorithm.
+    Direct,
     /// The generated one, with axes in the default order.
     Contiguous,
 }
 
 impl Variant {
     /// Every variant and its name.
-    pub const ALL: [(&str, Variant); 5] = [
+    pub const ALL: [(&str, Variant); 6] = [
         ("frozen", Variant::Frozen),
         ("eager", Variant::Eager),
         ("graphs", Variant::Graphs),
         ("composed", Variant::Composed),
+        ("direct", Variant::Direct),
         ("contiguous", Variant::Contiguous),
     ];
 
@@ -75,6 +78,7 @@ impl Variant {
             Variant::Frozen => Some(Freeze::new()),
             Variant::Graphs => Some(Freeze::new().cuda_graphs(true)),
             Variant::Composed => Some(Freeze::new().backend(Backend::Composed)),
+            Variant::Direct => Some(Freeze::new().backend(Backend::Direct)),
             Variant::Contiguous => Some(Freeze::new().memory_format(MemoryFormat::Contiguous)),
         }
     }

@@ -31,6 +31,9 @@ use crate::{
     pipeline::{Pipeline, never_applied},
 };
 
+/// The environment variable that names passes to leave out.
+const WITHOUT: &str = "FX_WITHOUT";
+
 /// Traces a crate at build time and generates the frozen types of its `#[traceable]` items.
 ///
 /// A build script's whole body is `fx_passes::Build::new().run()`.
@@ -96,14 +99,21 @@ impl Build {
     /// Does it all, and tells Cargo what it read and what is wrong.
     ///
     /// A fault in a `#[traceable]` item is shown by that item; a fault without such a home fails the build here.
-    pub fn run(self) {
-        let told = match (env::var_os("CARGO_MANIFEST_DIR"), env::var_os("OUT_DIR")) {
-            (Some(root), Some(out)) => self.generate(Path::new(&root), Path::new(&out)),
+    ///
+    /// Passes that the environment variable `FX_WITHOUT` names, with commas between them, are left out of every list: to
+    /// find the one that a difference comes from, or to see what it is worth. An unknown name fails the build.
+    pub fn run(mut self) {
+        let mut told = vec![format!("cargo::rerun-if-env-changed={WITHOUT}")];
+        told.extend(match (env::var_os("CARGO_MANIFEST_DIR"), env::var_os("OUT_DIR")) {
+            (Some(root), Some(out)) => match self.leave_out(&env::var(WITHOUT).unwrap_or_default()) {
+                Ok(()) => self.generate(Path::new(&root), Path::new(&out)),
+                Err(fault) => vec![format!("cargo::error={WITHOUT}: {fault}")],
+            },
             _ => vec![
                 "cargo::error=fx runs inside a build script: call `fx_passes::Build::new().run()` from build.rs"
                     .to_owned(),
             ],
-        };
+        });
         let search_path =
             env::var("DEP_FX_RUNTIME_LIBTORCH_LIB").map(|lib| format!("cargo::rustc-link-arg=-Wl,-rpath,{lib}"));
         // Generated loops ask for it.

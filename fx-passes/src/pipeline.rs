@@ -122,9 +122,14 @@ impl Pipeline {
     #[must_use]
     pub fn without(mut self, name: &str) -> Pipeline {
         if self.place_of(name).is_some() {
-            self.passes.retain(|place| place.pass.name() != name);
+            self.leave_out(name);
         }
         self
+    }
+
+    /// Leaves out every pass of that name, if there is one.
+    pub(crate) fn leave_out(&mut self, name: &str) {
+        self.passes.retain(|place| place.pass.name() != name);
     }
 
     /// Asks that all passes of the first name run before those of the second, where the list has both; it is checked

@@ -14,16 +14,17 @@ use crate::workspace::{Workspace, output};
 pub(crate) struct Options {}
 
 pub(crate) fn run(workspace: &Workspace, _: &Options) -> Result<()> {
-    let path = build(workspace)?;
+    let path = build(workspace, "")?;
     writeln!(std::io::stdout(), "{}", path.display())
         .map_err(|error| Failure::new("cannot print").looked(error.to_string()))
 }
 
-/// Builds the binary and says where it lies.
-pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf> {
+/// Builds the binary, its models generated without the passes of these names, and says where it lies.
+pub(crate) fn build(workspace: &Workspace, without: &str) -> Result<PathBuf> {
     let libtorch = libtorch::ensure(workspace, Variant::Cpu)?;
     let args = ["build", "--release", "--manifest-path", "benches/Cargo.toml", "--bin", "fx-bench"];
-    let messages = output(workspace.cargo(&libtorch, &args).arg("--message-format=json-render-diagnostics"))?;
+    let mut cargo = workspace.cargo(&libtorch, &args);
+    let messages = output(cargo.arg("--message-format=json-render-diagnostics").env("FX_WITHOUT", without))?;
     String::from_utf8_lossy(&messages)
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())

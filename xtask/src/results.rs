@@ -6,6 +6,7 @@
 //! beside the report, one file a device, into which later runs put the workloads that they measure.
 
 mod contender;
+mod levers;
 mod machine;
 mod measure;
 mod record;
@@ -36,6 +37,9 @@ pub(crate) struct Options {
     /// Rivals that `benches/rivals.py` knows.
     #[arg(long, value_delimiter = ',')]
     rivals: Vec<String>,
+    /// What each lever is worth instead: ours with one of them off in turns with ours, at batch 1 unless given.
+    #[arg(long, conflicts_with_all = ["ours", "rivals", "bench"])]
+    levers: bool,
     /// A Python with torch, torchvision, transformers, onnx and onnxruntime.
     #[arg(long, env = "FX_PYTHON", default_value = "python3")]
     python: PathBuf,
@@ -93,9 +97,13 @@ const BATCHES: [u32; 4] = [1, 4, 16, 64];
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let folder = options.out.clone().unwrap_or_else(|| workspace.root.join("benches"));
     if !options.render {
-        let commands = commands(workspace, options)?;
-        let path = folder.join(format!("results/{}.json", options.device));
-        let mut record = Record::read_or_new(&path, &options.device, machine::describe())?;
+        let (commands, name) = if options.levers {
+            (levers::commands(workspace, &options.device)?, format!("{}-levers", options.device))
+        } else {
+            (commands(workspace, options)?, options.device.clone())
+        };
+        let path = folder.join(format!("results/{name}.json"));
+        let mut record = Record::read_or_new(&path, &name, machine::describe())?;
         for workload in workloads(options) {
             eprintln!("results: {workload}");
             record.put(measure::workload(&workload, &commands, options));
@@ -115,14 +123,15 @@ fn workloads(options: &Options) -> Vec<Workload> {
     }
     let dtype = if options.device == "cpu" { "f32" } else { "f16" };
     let of = |model: &str, batch| Workload { model: model.to_owned(), batch, dtype: dtype.to_owned() };
-    MODELS.iter().flat_map(|model| BATCHES.map(|batch| of(model, batch))).collect()
+    let batches = if options.levers { &BATCHES[..1] } else { &BATCHES };
+    MODELS.iter().flat_map(|model| batches.iter().map(|&batch| of(model, batch))).collect()
 }
 
 /// How every contender is started.
 fn commands(workspace: &Workspace, options: &Options) -> Result<Vec<Command>> {
     let bench = match &options.bench {
         Some(path) => path.clone(),
-        None => fx_bench::build(workspace)?,
+        None => fx_bench::build(workspace, "")?,
     };
     let script = workspace.root.join("benches/rivals.py");
     let (ours, rivals): (&[&str], &[&str]) = match options.device.as_str() {

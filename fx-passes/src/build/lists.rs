@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Build, run::Run};
 use crate::pass::Pass;
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Pipeline, PipelineError};
 
 impl Build {
     /// Every list of the build.
@@ -16,6 +16,24 @@ impl Build {
     pub(super) fn pipeline_of(&self, name: &str) -> &Pipeline {
         let own = self.models.iter().rev().find(|(model, _)| model == name);
         own.map_or(&self.pipeline, |(_, pipeline)| pipeline)
+    }
+
+    /// Leaves the passes of these names, with commas between them, out of every list.
+    ///
+    /// # Errors
+    /// If no list has one of them.
+    pub(super) fn leave_out(&mut self, names: &str) -> Result<(), PipelineError> {
+        for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            let known: BTreeSet<&'static str> = self.pipelines().flat_map(Pipeline::passes).map(Pass::name).collect();
+            if !known.contains(name) {
+                let known = known.into_iter().collect();
+                return Err(PipelineError::UnknownPass { name: name.to_owned(), known });
+            }
+            for pipeline in self.models.iter_mut().map(|(_, pipeline)| pipeline).chain([&mut self.pipeline]) {
+                pipeline.leave_out(name);
+            }
+        }
+        Ok(())
     }
 
     /// The lists of passes that cannot run, each told once, and what is to be explained but is not there.
@@ -59,5 +77,34 @@ impl Build {
                     .push(format!("cargo::error=`{name}` is given passes, but is no `#[traceable]` model; {known}"));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(pipeline: &Pipeline) -> Vec<&'static str> {
+        pipeline.passes().map(Pass::name).collect()
+    }
+
+    #[test]
+    fn passes_are_left_out_of_every_list() {
+        let mut build = Build::new().model("Net", Pipeline::inference().without("fold-scale"));
+        assert_eq!(build.leave_out("fold-scale, dead-code,").map_err(|fault| fault.to_string()), Ok(()));
+        for name in ["fold-scale", "dead-code"] {
+            assert!(build.pipelines().all(|pipeline| !names(pipeline).contains(&name)), "{name}");
+        }
+        assert!(build.pipelines().all(|pipeline| names(pipeline).contains(&"pack-kernels")));
+        assert_eq!(build.faults(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_pass_that_no_list_has_is_named() {
+        let fault = Build::new().leave_out("fold-scales").map_err(|fault| fault.to_string());
+        assert!(
+            fault.as_ref().is_err_and(|text| text.contains("`fold-scales`") && text.contains("fold-scale")),
+            "{fault:?}"
+        );
     }
 }

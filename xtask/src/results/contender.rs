@@ -28,6 +28,11 @@ impl Command {
         Self { name, program: bench.to_owned(), args: Vec::new(), variant: Some(variant.to_owned()) }
     }
 
+    /// The same under another name.
+    pub(super) fn called(self, name: &str) -> Self {
+        Self { name: name.to_owned(), ..self }
+    }
+
     /// A rival that the script knows.
     pub(super) fn rival(python: &Path, script: &Path, rival: &str) -> Self {
         let args = [script.to_string_lossy().into_owned(), "--rival".to_owned(), rival.to_owned()].into();

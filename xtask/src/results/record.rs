@@ -1,4 +1,4 @@
-//! Everything that was measured on one device, as it lies in `results/cpu.json`.
+//! Everything that was measured on one device, as it lies in `results/cpu.json` and `results/cpu-levers.json`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,8 @@ use crate::failure::{Failure, Result};
 /// The file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Record {
-    pub(super) device: String,
+    /// `cpu`, `cuda`; `cpu-levers` where ours is compared with itself.
+    pub(super) name: String,
     pub(super) machine: Machine,
     /// In the order of their names.
     pub(super) workloads: Vec<Row>,
@@ -73,10 +74,10 @@ impl Outcome {
 
 impl Record {
     /// The record in a file, to be added to; a new one where there is none, or where it is of another machine.
-    pub(super) fn read_or_new(path: &Path, device: &str, machine: Machine) -> Result<Self> {
+    pub(super) fn read_or_new(path: &Path, name: &str, machine: Machine) -> Result<Self> {
         let known = if path.exists() { Some(Self::read(path)?) } else { None };
         let known = known.filter(|known| known.machine == machine);
-        Ok(known.unwrap_or_else(|| Self { device: device.to_owned(), machine, workloads: Vec::new() }))
+        Ok(known.unwrap_or_else(|| Self { name: name.to_owned(), machine, workloads: Vec::new() }))
     }
 
     /// Every record of a folder, by name.

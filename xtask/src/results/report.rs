@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use super::levers;
 use super::record::{Outcome, Record, Row};
 
 /// The contender that all others are compared with: ours at its best.
 const OURS: [&str; 2] = ["fx graphs", "fx frozen"];
 /// The contender whose values are the reference.
 const REFERENCE: &str = "eager";
+/// How the name of a record ends in which ours is compared with itself.
+const LEVERS: &str = "-levers";
 
 /// The whole file.
 pub(super) fn render(records: &[Record]) -> String {
@@ -25,7 +28,9 @@ Written by `cargo xtask results`; every single time is in `results/`. Latency of
 one run, each a process of its own with the same weights and inputs. `fx frozen` is the generated type, `fx eager` the
 same model as written, both in Rust; `eager`, `jit` (TorchScript, frozen and optimised for inference), `compile`
 (torch.compile with freezing) and `ort` (ONNX Runtime) are what a PyTorch user would run. Ratios count; times are this
-machine's. A workload is model:batch:dtype.
+machine's. A workload is model:batch:dtype. In a section of levers, ours is compared with itself, one thing that makes it
+fast left out at a time: packed kernels (ATen's operators instead), the layout (axes in the default order), Winograd's
+algorithm, and passes that the build left out.
 ";
 
 fn section(out: &mut String, record: &Record) {
@@ -36,20 +41,21 @@ fn section(out: &mut String, record: &Record) {
     let _ = write!(
         out,
         "\n## {}\n\n{}, {} cores{memory}{gpu}; {}; {}.\n",
-        record.device,
+        record.name,
         machine.cpu,
         machine.cores,
         machine.system,
         versions(record)
     );
+    if record.name.ends_with(LEVERS) {
+        let names: Vec<String> = names.into_iter().filter(|name| name != levers::ALL).collect();
+        table(out, "Time with one lever off, divided by the time with all on", record, &names, ratio_to_ours);
+        return failures(out, record);
+    }
     table(out, "Milliseconds, median and in brackets minimum", record, &names, |_, outcome| {
         Some(format!("{} ({})", digits(outcome.median()?), digits(outcome.minimum()?)))
     });
-    table(out, "Time divided by ours, by medians and in brackets by minima", record, &names, |row, outcome| {
-        let ours = ours(row)?;
-        let ratio = |other: Option<f64>, ours: Option<f64>| Some(format!("{:.2}", other? / ours?));
-        Some(format!("{} ({})", ratio(outcome.median(), ours.median())?, ratio(outcome.minimum(), ours.minimum())?))
-    });
+    table(out, "Time divided by ours, by medians and in brackets by minima", record, &names, ratio_to_ours);
     table(out, "Seconds from the eager model to the first result", record, &names, |_, outcome| {
         outcome.failed.is_none().then(|| format!("{:.2}", outcome.ready_s))
     });
@@ -61,6 +67,12 @@ fn section(out: &mut String, record: &Record) {
     });
     summary(out, record);
     failures(out, record);
+}
+
+fn ratio_to_ours(row: &Row, outcome: &Outcome) -> Option<String> {
+    let ours = ours(row)?;
+    let ratio = |other: Option<f64>, ours: Option<f64>| Some(format!("{:.2}", other? / ours?));
+    Some(format!("{} ({})", ratio(outcome.median(), ours.median())?, ratio(outcome.minimum(), ours.minimum())?))
 }
 
 /// Every contender of the record, in the order in which they appear.

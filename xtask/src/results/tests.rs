@@ -43,6 +43,7 @@ fn options(scratch: &Scratch) -> Options {
         workloads: vec!["net:2:f32".parse().unwrap()],
         ours: Vec::new(),
         rivals: Vec::new(),
+        levers: false,
         python: PathBuf::new(),
         bench: None,
         rounds: 3,
@@ -110,7 +111,7 @@ fn record() -> Record {
     };
     let failed = Outcome { name: "ort".to_owned(), failed: Some("no module".to_owned()), ..Outcome::default() };
     let contenders = vec![outcome("fx frozen", &[2.0, 1.0, 4.0]), outcome("eager", &[4.0, 3.0]), failed];
-    Record { device: "cpu".to_owned(), machine, workloads: vec![Row { workload: "net:1:f32".to_owned(), contenders }] }
+    Record { name: "cpu".to_owned(), machine, workloads: vec![Row { workload: "net:1:f32".to_owned(), contenders }] }
 }
 
 #[test]
@@ -129,6 +130,18 @@ fn the_report_tells_times_ratios_and_failures() {
     ] {
         assert!(text.lines().any(|found| found == line), "`{line}` is not in:\n{text}");
     }
+}
+
+#[test]
+fn the_report_tells_what_a_lever_is_worth() {
+    let mut levers = Record { name: "cpu-levers".to_owned(), ..record() };
+    levers.workloads[0].contenders[1].name = "layout".to_owned();
+    let text = report::render(&[record(), levers]);
+    let (_, of_levers) = text.split_once("## cpu-levers").unwrap();
+    for line in ["| workload | layout | ort |", "| net:1:f32 | 1.75 (3.00) |  |"] {
+        assert!(of_levers.lines().any(|found| found == line), "`{line}` is not in:\n{of_levers}");
+    }
+    assert!(!of_levers.contains("Seconds from the eager model"), "{of_levers}");
 }
 
 #[test]
