@@ -122,6 +122,13 @@ impl Left {
         Left { code, span, reason: reason.into(), help: help.to_owned() }
     }
 
+    /// What the forward writes to cannot be followed.
+    pub(crate) fn state(span: Span, name: &str, reason: &str) -> Left {
+        let reason = format!("`{name}` takes `&mut self`, and its writes cannot be followed: {reason}");
+        let help = "assign to the fields themselves (`self.cache = Some(kv)`), or hand the state in and out of a `&self` forward";
+        Left::new(Code::Receiver, span, reason, help)
+    }
+
     /// It as a warning, or, where the item says `strict`, as an error.
     pub fn diagnostic(self, function: &Function) -> Diagnostic {
         let is_strict = function.traceable.as_ref().is_some_and(|options| options.strict);
@@ -193,11 +200,6 @@ fn signature(function: &Function) -> Result<(), Left> {
     }
     let receiver = |span: Span, reason: String| Err(Left::new(Code::Receiver, span, reason, "make it `&self`"));
     match sig.receiver() {
-        Some(taken) if taken.mutability.is_some() && taken.reference.is_some() => {
-            let reason = format!("`{name}` takes `&mut self`, and a frozen model keeps no state");
-            let help = "make it `&self`, and hand the state in and out";
-            Err(Left::new(Code::Receiver, taken.span(), reason, help))
-        }
         Some(taken) if takes_model(taken) => Ok(()),
         Some(taken) => receiver(taken.span(), format!("`{name}` does not take the model by `&self`")),
         None if function.owner.is_some() => receiver(name.span(), format!("`{name}` has no receiver")),
@@ -205,7 +207,7 @@ fn signature(function: &Function) -> Result<(), Left> {
     }
 }
 
-/// Is it `&self`?
+/// Is it `&self` or `&mut self`?
 fn takes_model(receiver: &syn::Receiver) -> bool {
     match &*receiver.ty {
         syn::Type::Reference(reference) => {

@@ -11,6 +11,7 @@ use quote::ToTokens;
 use crate::attrs::{FnOptions, TraceableOptions};
 
 mod resolve;
+mod spelled;
 mod types;
 
 pub use types::Ty;
@@ -193,6 +194,11 @@ impl Function {
             _ => None,
         });
         uses.collect()
+    }
+
+    /// Does it take `&mut self`?
+    pub fn writes_self(&self) -> bool {
+        self.sig.receiver().is_some_and(|receiver| receiver.mutability.is_some() && receiver.reference.is_some())
     }
 
     /// The place of a token of this function.

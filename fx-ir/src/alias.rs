@@ -39,10 +39,10 @@ impl Graph {
         self.sharing(queue, |field| fields.get(field).into_iter().flatten().copied().collect())
     }
 
-    /// Every value whose memory the caller may get with the graph's results.
+    /// Every value whose memory the caller may get with the graph's results, or the next call finds kept.
     pub fn handed_out_values(&self) -> HashSet<NodeId> {
-        let results = self.yield_of(self.body()).map(|end| self.node(end).inputs().collect());
-        self.sharing(results.unwrap_or_default(), |_| Vec::new())
+        let results = self.yield_of(self.body()).into_iter().flat_map(|end| self.node(end).inputs());
+        self.sharing(results.chain(self.kept()).collect(), |_| Vec::new())
     }
 
     /// These values and all that they may share memory with, because they are made of it; `same_field` are other reads
@@ -61,6 +61,21 @@ impl Graph {
         found
     }
 
+    /// What goes into the model's state. What comes out of it may be any of that.
+    fn kept(&self) -> Vec<NodeId> {
+        let nodes = self.nodes().into_iter().map(|id| self.node(id));
+        nodes
+            .filter(|node| node.op.effect() == Effect::State)
+            .flat_map(|node| node.inputs().collect::<Vec<_>>())
+            .collect()
+    }
+
+    /// The same with what comes out of it.
+    fn kept_and_read(&self) -> Vec<NodeId> {
+        let read = self.nodes().into_iter().filter(|&id| self.node(id).op.effect() == Effect::State);
+        read.chain(self.kept()).collect()
+    }
+
     /// The values whose memory the node's value may share, because it is made of them.
     fn may_alias(&self, id: NodeId) -> Vec<NodeId> {
         let node = self.node(id);
@@ -72,6 +87,7 @@ impl Graph {
             Op::Call(op) if op.is_view() || op.effect() != Effect::Pure => node.inputs().collect(),
             Op::CallModule(kind) if kind.passes_input() => node.inputs().skip(1).collect(),
             Op::Call(_) | Op::CallModule(_) => Vec::new(),
+            Op::Rust(code) if code.effect == Effect::State => self.kept_and_read(),
             _ => {
                 let ends = node.regions.iter().filter_map(|&region| self.yield_of(region));
                 ends.flat_map(|end| self.node(end).inputs()).chain(node.inputs()).collect()
@@ -87,5 +103,40 @@ fn holds_tensor(ty: &Type) -> bool {
         Type::Option(inner) | Type::List(inner) => holds_tensor(inner),
         Type::Tuple(parts) => parts.iter().any(holds_tensor),
         Type::Module(_) | Type::Rust(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ParseError;
+
+    fn names(graph: &Graph, found: &HashSet<NodeId>) -> String {
+        let nodes = graph.nodes();
+        let names = nodes.iter().filter(|id| found.contains(id)).map(|&id| graph.node(id).name.as_str());
+        names.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn what_state_is_given_may_come_out_of_it() -> Result<(), ParseError> {
+        let graph: Graph = r#"graph f(self, cell: rust<"Kept">, x: tensor) {
+          %k = relu(x)
+          %w = rust["$0.set($1)", state](%cell, %k) : ()
+          %r = rust["$0.value()", state](%cell) : tensor
+          %n = neg(x)
+          %bump = add_(%r, 1)
+          yield %n
+        }"#
+        .parse()?;
+        assert_eq!(names(&graph, &graph.written_values(Writers::OpsAndCode)), "k r", "in place, through the state");
+        assert_eq!(names(&graph, &graph.handed_out_values()), "k n", "the next call finds it");
+        let kept: Graph = r#"graph f(self, cell: rust<"Kept">, x: tensor) {
+          %k = relu(x)
+          %w = rust["$0.set($1)", state](%cell, %k) : ()
+          yield x
+        }"#
+        .parse()?;
+        assert_eq!(names(&kept, &kept.written_values(Writers::OpsAndCode)), "", "to keep it is not to write to it");
+        Ok(())
     }
 }

@@ -56,6 +56,8 @@ pub enum Effect {
     Random,
     /// Writes to the argument of that position.
     InPlace(usize),
+    /// Reads or writes what the model keeps between calls. It happens in its place, and writes to no tensor.
+    State,
     /// Anything else: prints, asserts, returns early, or is not known.
     Io,
 }

@@ -232,12 +232,20 @@ impl Build {
         run: &mut Run,
         diags: &Diagnostics,
     ) -> Result<Printed, String> {
-        self.printed(index, &trace::item(index, item, diags), file, run).or_else(|bug| {
+        let traced = trace::item(index, item, diags);
+        if let Some(why) = traced.left {
+            return Ok(left(why, &index.fns[item], run, diags));
+        }
+        self.printed(index, &traced, file, run).or_else(|bug| {
             let first = bug.lines().next().unwrap_or_default();
             let name = file.trim_end_matches(".rs");
             run.told.push(format!("cargo::warning=a bug of fx: `{name}` is frozen without being optimised: {first}"));
             let reason = "a bug of fx keeps it from being understood";
-            self.printed(index, &trace::carried(index, item, diags, reason), file, run)
+            let carried = trace::carried(index, item, diags, reason);
+            match carried.left {
+                Some(why) => Ok(left(why, &index.fns[item], run, diags)),
+                None => self.printed(index, &carried, file, run),
+            }
         })
     }
 
@@ -279,7 +287,10 @@ impl Build {
                 };
                 let found = match entry {
                     None => continue,
-                    Some(Ok(entry)) => Understood::of(&trace::item(&index, entry, &diags).graph, place_of(function)),
+                    Some(Ok(entry)) => match trace::item(&index, entry, &diags) {
+                        Traced { left: Some(left), .. } => Understood::none(&left.diagnostic(function)),
+                        traced => Understood::of(&traced.graph, place_of(function)),
+                    },
                     Some(Err(left)) => Understood::none(&left.diagnostic(function)),
                 };
                 if !all.contains(&found) {

@@ -47,7 +47,14 @@ impl Tracer<'_> {
                     return self.early_return(branch, rest);
                 }
                 syn::Stmt::Expr(expr, semi) => {
-                    let value = self.last_expr(expr, tail && rest.is_empty())?;
+                    let mark = (semi.is_some() && self.is_stateful()).then(|| self.mark());
+                    let value = match (self.last_expr(expr, tail && rest.is_empty()), mark) {
+                        (Err(fault), Some(mark)) => {
+                            self.rollback(mark);
+                            self.carried_statement(expr, fault)?
+                        }
+                        (value, _) => value?,
+                    };
                     if semi.is_some() && !matches!(value, Val::Never) && !is_return(expr) { Val::Unit } else { value }
                 }
             };

@@ -73,6 +73,9 @@ impl Tracer<'_> {
             Resolved::Item(..) => return None,
         };
         let args: Vec<&syn::Expr> = call.args.iter().collect();
+        if let Some(value) = self.exchange(&full, &args, call.span()).transpose() {
+            return Some(value);
+        }
         let ends = |path: &str| full == path || full.ends_with(&format!("::{path}"));
         match args.as_slice() {
             [] if ends("tch::no_grad_guard") => Some(Ok(Val::Unit)),

@@ -34,6 +34,7 @@ impl Tracer<'_> {
                     && !matches!(&*inner.expr, syn::Expr::Unary(_));
                 Ok(value.with_form(if deep { Form::Deep } else { Form::Ref }))
             }
+            syn::Expr::Reference(inner) => self.lent_module(inner),
             syn::Expr::Unary(unary) => self.unary(unary),
             syn::Expr::Binary(binary) => self.binary(binary),
             syn::Expr::Assign(assign) => self.assign(assign),
@@ -252,7 +253,10 @@ impl Tracer<'_> {
                 Ok(Val::Unit)
             }
             syn::Expr::Infer(_) => Ok(Val::Unit),
-            other => unknown(other.span(), "an assignment to something other than a variable"),
+            other => match self.place(other, true)? {
+                Some(place) => self.write(&place, &value, assign.span()),
+                None => unknown(other.span(), "an assignment to something other than a variable"),
+            },
         }
     }
 }
@@ -299,7 +303,6 @@ fn kind_of(expr: &syn::Expr) -> &'static str {
         syn::Expr::Return(_) => "`return` here",
         syn::Expr::Struct(_) => "a struct literal",
         syn::Expr::Unsafe(_) => "`unsafe` code",
-        syn::Expr::Reference(_) => "`&mut`",
         syn::Expr::Repeat(_) => "`[value; count]`",
         _ => "an expression of this form",
     }

@@ -68,7 +68,10 @@ impl Tracer<'_> {
 
     fn guess_method(&self, call: &syn::ExprMethodCall) -> Ty {
         let name = call.method.to_string();
-        let receiver = self.guess(operand(&call.receiver));
+        let receiver = match self.guess(operand(&call.receiver)) {
+            Ty::Unknown if self.is_stateful() => self.chain_ty(operand(&call.receiver)),
+            known => known,
+        };
         match (&receiver, name.as_str()) {
             (Ty::Tensor, "shallow_clone" | "copy" | "i" | "apply" | "apply_t")
             | (Ty::Leaf(_), "forward" | "forward_t") => Ty::Tensor,

@@ -34,6 +34,9 @@ impl Tracer<'_> {
     /// Traces the function's body where it is called; its own early returns stay its own.
     pub(super) fn inline(&mut self, function: usize, receiver: Option<Val>, args: Vec<Val>, span: Span) -> Result<Val> {
         let callee = &self.index.fns[function];
+        if callee.writes_self() && (callee.fx.leaf.is_present() || !self.may_write_to(receiver.as_ref())) {
+            return unknown(span, format!("`{}` takes `&mut self`", callee.sig.ident));
+        }
         if callee.fx.leaf.is_present() {
             return self.leaf_call(function, callee.fx, receiver.as_ref(), &args, span);
         }
@@ -47,9 +50,6 @@ impl Tracer<'_> {
                 "a loop can be traced, a recursion cannot",
             );
             return unknown(span, message);
-        }
-        if callee.sig.receiver().is_some_and(|receiver| receiver.mutability.is_some() && receiver.reference.is_some()) {
-            return unknown(span, format!("`{}` takes `&mut self`", callee.sig.ident));
         }
         let args: Vec<Val> = args.into_iter().map(|arg| self.at_home(arg)).collect();
         let mark = self.mark();
@@ -109,13 +109,14 @@ impl Tracer<'_> {
             if let syn::Type::Reference(reference) = &*param.ty
                 && reference.mutability.is_some()
             {
-                if !matches!(value.ty(), Ty::List(_)) || !self.is_own_place(&value) {
+                let is_part = self.is_stateful() && self.is_module(&value.ty()) && self.path_of(&value).is_some();
+                if !is_part && (!matches!(value.ty(), Ty::List(_)) || !self.is_own_place(&value)) {
                     return unknown(param.ty.span(), "a parameter of type `&mut`");
                 }
                 let syn::Pat::Ident(ident) = &*param.pat else {
                     return unknown(param.pat.span(), "a parameter of type `&mut`");
                 };
-                // The list stays where it is; what is done to it is done there.
+                // The list, or the part of the model, stays where it is; what is done to it is done there.
                 self.env.declare(&ident.ident.to_string(), value);
                 continue;
             }

@@ -29,6 +29,9 @@ impl Tracer<'_> {
             syn::Expr::Range(range) => self.range(range),
             syn::Expr::MethodCall(call) if is_adaptor(call) => {
                 let (over, items) = self.iterable(&call.receiver)?;
+                if call.method == "iter_mut" && !self.is_module(&over.item) {
+                    return unknown(call.method.span(), "a loop that writes to the elements of a list");
+                }
                 Ok(adapted(call, over, items))
             }
             other => {
@@ -122,7 +125,7 @@ fn adapted(call: &syn::ExprMethodCall, over: Over, items: Option<Vec<Val>>) -> (
                 ..over
             },
             "rev" => Over { template: format!("{}.rev()", over.template), ..over },
-            "iter" => Over { forms: Forms::All(Form::Ref), ..over },
+            "iter" | "iter_mut" => Over { forms: Forms::All(Form::Ref), ..over },
             _ => over,
         },
         None,
@@ -130,5 +133,5 @@ fn adapted(call: &syn::ExprMethodCall, over: Over, items: Option<Vec<Val>>) -> (
 }
 
 fn is_adaptor(call: &syn::ExprMethodCall) -> bool {
-    call.args.is_empty() && ["iter", "into_iter", "enumerate", "rev"].iter().any(|name| call.method == name)
+    call.args.is_empty() && ["iter", "iter_mut", "into_iter", "enumerate", "rev"].iter().any(|name| call.method == name)
 }

@@ -20,6 +20,9 @@ impl Tracer<'_> {
         if let Some(value) = self.iterator(call) {
             return value;
         }
+        if let Some(value) = self.field_method(call)? {
+            return Ok(value);
+        }
         let receiver = self.expr(&call.receiver)?;
         let name = call.method.to_string();
         match receiver.ty() {
@@ -44,6 +47,9 @@ impl Tracer<'_> {
                 _ => {}
             },
             ("as_ref" | "as_deref" | "borrow" | "as_slice", ty) if ty != Ty::Unknown => {
+                return Ok(receiver.with_form(Form::Ref));
+            }
+            ("as_mut" | "as_deref_mut", ty) if self.is_stateful() && self.is_module(&ty) => {
                 return Ok(receiver.with_form(Form::Ref));
             }
             ("is_some" | "is_none", _) if matches!(receiver, Val::Some(_) | Val::Lit(Arg::None, _)) => {

@@ -8,7 +8,9 @@
 mod block;
 mod call;
 mod capture;
+mod changes;
 mod control;
+mod entry;
 mod env;
 mod exact;
 mod expr;
@@ -19,6 +21,7 @@ mod inline;
 mod iterate;
 mod iterators;
 mod jumps;
+mod kept;
 mod labels;
 mod leaf_call;
 mod lists;
@@ -43,16 +46,17 @@ mod writes;
 
 use std::collections::{HashMap, HashSet};
 
-use fx_ir::{Arg, Graph, NodeId, Op, Origin, RegionId, Type};
+use fx_ir::{Arg, Graph, NodeId, Op, Origin, RegionId};
 use proc_macro2::Span;
-use syn::spanned::Spanned;
 
 use self::{
     env::Env,
+    kept::Fields,
     value::{Form, Val},
 };
 use crate::{
     diag::{Code, Diagnostic, Diagnostics, Severity},
+    frozen::Left,
     index::{Function, Index, Ty},
 };
 
@@ -69,6 +73,8 @@ pub struct Traced {
     pub model: Option<usize>,
     /// The position of the item in [`Index::fns`].
     pub item: usize,
+    /// Why the item gets no frozen type after all, if that is so.
+    pub left: Option<Left>,
 }
 
 /// Why a piece of code is not understood; the piece is carried along then.
@@ -103,9 +109,20 @@ fn start(index: &Index, item: usize, diags: &Diagnostics, carried: Option<&str>)
     };
     let name = model.map_or_else(|| function.sig.ident.to_string(), |id| index.structs[id].name.clone());
     let signature = Signature::of(index, function);
-    let mut tracer = Tracer::new(index, diags, item, Graph::new(name));
-    tracer.entry(&signature, owner.unwrap_or(Ty::Unknown), carried);
-    Traced { graph: tracer.graph, signature, model, item }
+    let owner = owner.unwrap_or(Ty::Unknown);
+    let mut kept = Fields::new();
+    loop {
+        let told = Diagnostics::new();
+        let mut tracer = Tracer::new(index, &told, item, Graph::new(name.clone()), kept.clone());
+        tracer.entry(&signature, &owner, carried);
+        if tracer.found.is_empty() {
+            let (graph, left) = (tracer.graph, tracer.left);
+            told.into_sorted().into_iter().for_each(|one| diags.push(one));
+            return Traced { graph, signature, model, item, left };
+        }
+        // What was read of such a field before its first write has to be read anew.
+        kept.append(&mut tracer.found);
+    }
 }
 
 /// The state of one trace.
@@ -128,6 +145,12 @@ struct Tracer<'a> {
     closures: u32,
     /// What is told of the code that is carried along so far.
     opaque: Vec<Diagnostic>,
+    /// The fields that the forward is known to write to.
+    kept: Fields,
+    /// Those of which only this trace has found out.
+    found: Fields,
+    /// Why the item gets no frozen type, if that is so.
+    left: Option<Left>,
 }
 
 /// One function on the way down.
@@ -139,7 +162,7 @@ struct Frame {
 }
 
 impl<'a> Tracer<'a> {
-    fn new(index: &'a Index, diags: &'a Diagnostics, item: usize, graph: Graph) -> Tracer<'a> {
+    fn new(index: &'a Index, diags: &'a Diagnostics, item: usize, graph: Graph, kept: Fields) -> Tracer<'a> {
         let region = graph.body();
         let frames = vec![Frame { function: item, receiver: None }];
         Tracer {
@@ -154,100 +177,9 @@ impl<'a> Tracer<'a> {
             wants_vec: false,
             closures: 0,
             opaque: Vec::new(),
-        }
-    }
-
-    fn entry(&mut self, signature: &Signature, owner: Ty, carried: Option<&str>) {
-        let body = self.graph.body();
-        if signature.has_receiver {
-            let ty = self.index.ir_type(&owner);
-            let id = self.graph.add_param(body, "self", ty, Origin::default());
-            self.paths.insert(id, String::new());
-            if let Some(frame) = self.frames.last_mut() {
-                frame.receiver = Some(Val::Node(id, owner, Form::Ref));
-            }
-        }
-        for param in &signature.params {
-            let value = if let Some(known) = &param.fixed {
-                Val::Lit(known.clone(), param.ty.clone())
-            } else {
-                let ty = self.index.ir_type(&param.ty);
-                let id = self.graph.add_param(body, &param.name, ty, Origin::default());
-                Val::Node(id, param.ty.clone(), if param.is_ref || param.lends { Form::Ref } else { Form::Owned })
-            };
-            self.env.declare(&param.name, value);
-        }
-        let block = self.function().block.clone();
-        let mark = self.mark();
-        let traced = if let Some(reason) = carried {
-            unknown(block.brace_token.span.open(), reason)
-        } else {
-            let body = self.bind_inputs(signature).and_then(|()| self.body(&block));
-            body.and_then(|value| self.entry_result(value, &block))
-        };
-        let value = match traced {
-            Ok(args) => args,
-            Err(fault) => {
-                self.rollback(mark);
-                vec![self.whole(signature, &fault)]
-            }
-        };
-        self.opaque.drain(..).for_each(|one| self.diags.push(one));
-        let origin = self.origin(block.brace_token.span.close(), "output");
-        self.graph.push(body, Op::Yield, value, "output", Type::Unknown, origin);
-    }
-
-    /// Binds the parameters that are patterns.
-    fn bind_inputs(&mut self, signature: &Signature) -> Result<()> {
-        let inputs = self.function().sig.inputs.iter().filter_map(|input| match input {
-            syn::FnArg::Receiver(_) => None,
-            syn::FnArg::Typed(typed) => Some(typed),
-        });
-        for (typed, param) in inputs.zip(&signature.params) {
-            if param.written.starts_with("& mut") || param.written.contains("& 'a mut") {
-                return unknown(typed.ty.span(), "a parameter of type `&mut`");
-            }
-            if !matches!(&*typed.pat, syn::Pat::Ident(_))
-                && let Some(value) = self.env.read(&param.name).cloned()
-            {
-                self.bind(&typed.pat, value)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// What the entry hands over: one argument for every part of its result.
-    fn entry_result(&mut self, value: Val, block: &syn::Block) -> Result<Vec<Arg>> {
-        let value = self.settled(value, block.brace_token.span.join())?;
-        let span = block.brace_token.span.close();
-        let written = signature::value_type(&self.function().sig.output);
-        match &value {
-            Val::Unit => Ok(Vec::new()),
-            Val::Tuple(parts) => {
-                let ty = |at: usize| written.and_then(|ty| signature::part_type(ty, at));
-                parts.iter().enumerate().map(|(at, part)| self.result_part(part, ty(at), span)).collect()
-            }
-            one => Ok(vec![self.result_part(one, written, span)?]),
-        }
-    }
-
-    /// A part of the result, which is of this type.
-    fn result_part(&mut self, value: &Val, ty: Option<&syn::Type>, span: Span) -> Result<Arg> {
-        match value {
-            Val::Tuple(parts) => {
-                let ty = |at: usize| ty.and_then(|ty| signature::part_type(ty, at));
-                let parts = parts.iter().enumerate().map(|(at, part)| self.result_part(part, ty(at), span));
-                Ok(Arg::List(parts.collect::<Result<Vec<Arg>>>()?))
-            }
-            Val::List(items) => self.result_list(items, ty, span),
-            Val::Some(_) => {
-                let mut args = Vec::new();
-                let text = self.spell_exactly(value, &mut args, span)?;
-                let whole = self.host(&text, args, "some", value.ty(), span);
-                whole.arg().map_or_else(|| unknown(span, "the result is built in a form that is not understood"), Ok)
-            }
-            Val::Node(..) | Val::Lit(..) => value.arg().map_or_else(|| unknown(span, "a result of this form"), Ok),
-            _ => unknown(span, "the result is built in a form that is not understood"),
+            kept,
+            found: Fields::new(),
+            left: None,
         }
     }
 

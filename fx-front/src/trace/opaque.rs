@@ -18,6 +18,16 @@ use super::{
     writes::{escape, writes},
 };
 
+/// Code that is carried along.
+struct Carried {
+    template: String,
+    args: Vec<Arg>,
+    /// The variables that it writes to, which the template hands over in a tuple after the value.
+    written: Vec<String>,
+    /// Does it hold state of the model, into which its value could be a reference?
+    holds: bool,
+}
+
 impl Tracer<'_> {
     /// Carries an expression along as it is, because of `fault`; the fault itself where that cannot be done.
     pub(super) fn carried(&mut self, expr: &syn::Expr, fault: Unknown) -> Result<Val> {
@@ -29,14 +39,14 @@ impl Tracer<'_> {
             });
         }
         let ty = self.guess(expr);
-        let (template, args, written) = self.captured_with_writes(expr, expr.span())?;
+        let Carried { template, args, written, holds } =
+            self.captured_with_writes(expr, expr.span(), ty == Ty::Tensor && may_borrow(expr))?;
+        if holds && ty == Ty::Unknown {
+            // It may be a reference into what is only lent to the code.
+            return Err(fault);
+        }
         let mark = self.mark();
         let code = Code::opaque(String::new(), fault.reason.clone());
-        let template = if ty == Ty::Tensor && may_borrow(expr) && written.is_empty() {
-            format!("({template}).shallow_clone()")
-        } else {
-            template
-        };
         let whole = if written.is_empty() { ty.clone() } else { Ty::Unknown };
         let is_result = matches!(whole, Ty::Result(_));
         let value = self.push(Op::Rust(Code { template, ..code }), args, "opaque", whole, expr.span());
@@ -109,7 +119,7 @@ impl Tracer<'_> {
 
     /// A template for code that writes to no variable of its surroundings.
     pub(super) fn captured(&mut self, expr: &syn::Expr, span: Span) -> Result<(String, Vec<Arg>)> {
-        let (template, args, written) = self.captured_with_writes(expr, span)?;
+        let Carried { template, args, written, .. } = self.captured_with_writes(expr, span, false)?;
         match written.first() {
             Some(name) => unknown(span, format!("code that writes to `{name}`")),
             None => Ok((template, args)),
@@ -118,7 +128,7 @@ impl Tracer<'_> {
 
     /// The template, its arguments, and the variables that the code writes to, which the template hands over in a
     /// tuple after the value.
-    fn captured_with_writes(&mut self, expr: &syn::Expr, span: Span) -> Result<(String, Vec<Arg>, Vec<String>)> {
+    fn captured_with_writes(&mut self, expr: &syn::Expr, span: Span, is_shared: bool) -> Result<Carried> {
         if !self.is_home() {
             return unknown(span, "code of another module");
         }
@@ -155,40 +165,51 @@ impl Tracer<'_> {
                 let _ = writeln!(lines, "let {name} = &{place};");
             }
         }
-        self.capture_receiver(&capture, &mut lines, &mut args, span)?;
+        let holds = self.capture_receiver(expr, &capture, &mut lines, &mut args)?;
         let written: Vec<String> = writes.into_iter().filter(|name| capture.variables.contains(name)).collect();
+        let code = if is_shared && written.is_empty() { format!("({code}).shallow_clone()") } else { code };
         let tail =
             if written.is_empty() { code } else { format!("let value = {code};\n(value, {},)", written.join(", ")) };
-        Ok((
-            if lines.is_empty() && written.is_empty() { tail } else { format!("{{\n{lines}{tail}\n}}") },
-            args,
-            written,
-        ))
+        let template = if lines.is_empty() && written.is_empty() { tail } else { format!("{{\n{lines}{tail}\n}}") };
+        Ok(Carried { template, args, written, holds })
     }
 
-    /// `let self_fc = &$0;` for every field that is mentioned, and `this` for the model itself.
+    /// `let self_fc = &$0;` for every field that is mentioned, and `this` for the model itself; says whether one of them is
+    /// held for as long as the code runs, because it may be written to.
     fn capture_receiver(
         &mut self,
+        expr: &syn::Expr,
         capture: &Capture,
         lines: &mut String,
         args: &mut Vec<Arg>,
-        span: Span,
-    ) -> Result<()> {
+    ) -> Result<bool> {
+        let span = expr.span();
         let receiver = self.frames.last().and_then(|frame| frame.receiver.clone());
         let Some(receiver) = receiver else {
             let mentioned = capture.whole_self || !capture.fields.is_empty();
-            return if mentioned { unknown(span, "`self` without a receiver") } else { Ok(()) };
+            return if mentioned { unknown(span, "`self` without a receiver") } else { Ok(false) };
         };
+        let written = super::writes::fields(expr, &|call| self.writes_by(call));
+        let mut holds = false;
         for name in &capture.fields {
+            if let Some(cell) = self.mentioned(&receiver, name, written.contains(name), span)? {
+                let spelled = self.spell(&cell, args, span)?;
+                let _ = writeln!(lines, "let mut self_{} = {spelled}.lock();", name.trim_start_matches("r#"));
+                holds = true;
+                continue;
+            }
             let value = self.field(&receiver, name, span)?;
             let spelled = self.spell(&value, args, span)?;
             let _ = writeln!(lines, "let self_{} = &{spelled};", name.trim_start_matches("r#"));
+        }
+        if capture.whole_self && self.is_stateful() {
+            return unknown(span, "code that takes the whole model, of whose state it would have a copy");
         }
         if capture.whole_self {
             let spelled = self.spell(&receiver, args, span)?;
             let _ = writeln!(lines, "let this = &{spelled};");
         }
-        Ok(())
+        Ok(holds)
     }
 
     /// Gives every list among the variables that code is about to write to a variable of its own in generated code.
@@ -222,7 +243,7 @@ impl Tracer<'_> {
     pub(super) fn is_own_place(&self, value: &Val) -> bool {
         let Val::Node(id, _, Form::Owned) = value else { return false };
         match &self.graph.node(*id).op {
-            Op::Rust(code) => code.effect == Effect::Io,
+            Op::Rust(code) => matches!(code.effect, Effect::Io | Effect::State),
             Op::If | Op::Match(_) | Op::For(_) | Op::While => true,
             Op::Placeholder => self.graph.scope_of(*id) != Some(self.graph.body()),
             Op::TupleGet(_) => {

@@ -51,7 +51,11 @@ impl Tracer<'_> {
 
     fn has_effect_since(&self, mark: usize) -> bool {
         let nodes = &self.graph.region(self.region).nodes[mark..];
-        nodes.iter().any(|&id| self.graph.node(id).op.effect() != fx_ir::Effect::Pure)
+        nodes.iter().any(|&id| match &self.graph.node(id).op {
+            // To read state does nothing to it.
+            Op::Rust(code) if code.template == "*$0.lock()" || code.template == "$0.value()" => false,
+            op => op.effect() != fx_ir::Effect::Pure,
+        })
     }
 
     fn arithmetic(&mut self, op: &BinOp, left: Val, right: Val, span: Span) -> Result<Val> {
@@ -141,7 +145,9 @@ impl Tracer<'_> {
     /// `ys += x`: on a tensor that nobody else can see it is `ys = ys + x`.
     fn compound(&mut self, binary: &syn::ExprBinary) -> Result<Val> {
         let syn::Expr::Path(path) = &*binary.left else {
-            return unknown(binary.left.span(), "an assignment to something other than a variable");
+            let known = self.compound_field(binary)?;
+            return known
+                .map_or_else(|| unknown(binary.left.span(), "an assignment to something other than a variable"), Ok);
         };
         let name = crate::index::path_text(&path.path);
         let Some(old) = self.env.read(&name).cloned() else {
@@ -150,21 +156,26 @@ impl Tracer<'_> {
         let right = self.expr(&binary.right)?;
         let plain = plain_operator(&binary.op);
         if old.is_tensor() && !self.is_fresh(&old) {
-            let Some(op) = tensor_name(&plain) else {
-                return unknown(binary.span(), "an operator of this form on tensors");
-            };
-            let in_place = if right.is_tensor() { format!("g_{op}_") } else { format!("g_{op}_scalar_") };
-            let Some(op) = OpId::of_method(&in_place) else {
-                return unknown(binary.span(), "an in-place operator of this form");
-            };
-            let args: Option<Vec<Arg>> = [&old, &right].into_iter().map(Val::arg).collect();
-            let Some(args) = args else { return unknown(binary.span(), "an operand of this form") };
-            self.push(Op::Call(op), args, &in_place, Ty::Tensor, binary.span());
-            return Ok(Val::Unit);
+            return self.compound_in_place(&binary.op, &old, &right, binary.span());
         }
         let value = self.arithmetic(&plain, old, right, binary.span())?;
         self.name_after(&name, &value);
         self.env.assign(&name, value);
+        Ok(Val::Unit)
+    }
+
+    /// `ys += x` on a tensor that others may see.
+    pub(super) fn compound_in_place(&mut self, op: &BinOp, old: &Val, right: &Val, span: Span) -> Result<Val> {
+        let Some(op) = tensor_name(&plain_operator(op)) else {
+            return unknown(span, "an operator of this form on tensors");
+        };
+        let in_place = if right.is_tensor() { format!("g_{op}_") } else { format!("g_{op}_scalar_") };
+        let Some(op) = OpId::of_method(&in_place) else {
+            return unknown(span, "an in-place operator of this form");
+        };
+        let args: Option<Vec<Arg>> = [old, right].into_iter().map(Val::arg).collect();
+        let Some(args) = args else { return unknown(span, "an operand of this form") };
+        self.push(Op::Call(op), args, &in_place, Ty::Tensor, span);
         Ok(Val::Unit)
     }
 

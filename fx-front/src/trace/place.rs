@@ -12,6 +12,9 @@ use crate::{
 
 impl Tracer<'_> {
     pub(super) fn field_expr(&mut self, field: &syn::ExprField) -> Result<Val> {
+        if let Some(value) = self.read_part(field)? {
+            return Ok(value);
+        }
         let base = self.expr(&field.base)?;
         match &field.member {
             syn::Member::Named(name) => self.field(&base, &name.to_string(), name.span()),
@@ -30,6 +33,12 @@ impl Tracer<'_> {
             Ty::Leaf(leaf) => leaf_field(leaf, name),
             other => return unknown(span, format!("the field `{name}` of a value {}", self.index.of_type(other))),
         };
+        if let Ty::Struct(owner) = ty
+            && self.is_kept(*owner, name)
+            && self.path_of(base).is_some()
+        {
+            return self.read_field(base, name, span);
+        }
         let known = match ty {
             Ty::Struct(owner) => self.index.field(*owner, name).map(|field| field.label.as_str()),
             _ => None,
@@ -68,7 +77,7 @@ impl Tracer<'_> {
     }
 
     /// Can the generated code read the fields of this struct?
-    fn can_read(&self, item: &Struct) -> bool {
+    pub(super) fn can_read(&self, item: &Struct) -> bool {
         let root = self.frames.first().map_or("crate", |frame| self.index.fns[frame.function].module.as_str());
         item.is_module || root == item.module || root.starts_with(&format!("{}::", item.module))
     }

@@ -10,8 +10,10 @@ use crate::index::{Function, Index, Ty};
 pub struct Signature {
     /// The function's name: `forward`.
     pub name: String,
-    /// Has it `&self`?
+    /// Has it `&self` or `&mut self`?
     pub has_receiver: bool,
+    /// Is that `&mut self`?
+    pub is_mut: bool,
     /// The parameters beside `self`.
     pub params: Vec<Param>,
     /// What it returns.
@@ -61,6 +63,7 @@ impl Signature {
         Signature {
             name: function.sig.ident.to_string(),
             has_receiver: function.sig.receiver().is_some(),
+            is_mut: function.writes_self(),
             params,
             output: output(index, function),
         }

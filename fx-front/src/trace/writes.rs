@@ -1,6 +1,9 @@
 //! What a piece of code does to its surroundings: the variables it writes to, and whether it leaves them.
 
+use std::collections::BTreeSet;
+
 use proc_macro2::Span;
+use quote::ToTokens;
 use syn::{spanned::Spanned, visit::Visit};
 
 /// Where the expression leaves its surroundings: `return`, or `?` and jumps that are not its own.
@@ -57,6 +60,61 @@ const MUTATORS: &[&str] = &[
     "rotate_right", "as_mut", "iter_mut", "get_or_insert_with", "splice", "entry", "swap_remove", "get_mut",
     "first_mut", "last_mut", "next",
 ];
+
+/// Does a method of that name change what it is called on, as far as names tell?
+pub(super) fn is_mutator(name: &str) -> bool {
+    MUTATORS.contains(&name)
+}
+
+/// The fields of `self` that the expression may write to; `mutates` knows the methods of the crate that do.
+pub(super) fn fields(expr: &syn::Expr, mutates: &dyn Fn(&syn::ExprMethodCall) -> bool) -> BTreeSet<String> {
+    struct Find<'m>(BTreeSet<String>, &'m dyn Fn(&syn::ExprMethodCall) -> bool);
+    impl Find<'_> {
+        fn target(&mut self, expr: &syn::Expr) {
+            match expr {
+                syn::Expr::Field(field) if matches!(&*field.base, syn::Expr::Path(path) if path.path.is_ident("self")) =>
+                {
+                    self.0.insert(field.member.to_token_stream().to_string());
+                }
+                syn::Expr::Field(field) => self.target(&field.base),
+                syn::Expr::Index(index) => self.target(&index.expr),
+                syn::Expr::Paren(inner) => self.target(&inner.expr),
+                syn::Expr::Unary(inner) => self.target(&inner.expr),
+                syn::Expr::MethodCall(call) => self.target(&call.receiver),
+                syn::Expr::Tuple(parts) => parts.elems.iter().for_each(|part| self.target(part)),
+                _ => {}
+            }
+        }
+    }
+    impl<'ast> Visit<'ast> for Find<'_> {
+        fn visit_expr_assign(&mut self, assign: &'ast syn::ExprAssign) {
+            self.target(&assign.left);
+            syn::visit::visit_expr_assign(self, assign);
+        }
+        fn visit_expr_binary(&mut self, binary: &'ast syn::ExprBinary) {
+            if super::operator::is_compound(&binary.op) {
+                self.target(&binary.left);
+            }
+            syn::visit::visit_expr_binary(self, binary);
+        }
+        fn visit_expr_reference(&mut self, reference: &'ast syn::ExprReference) {
+            if reference.mutability.is_some() {
+                self.target(&reference.expr);
+            }
+            syn::visit::visit_expr_reference(self, reference);
+        }
+        fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+            let name = call.method.to_string();
+            if is_mutator(&name) || name.ends_with('_') || (self.1)(call) {
+                self.target(&call.receiver);
+            }
+            syn::visit::visit_expr_method_call(self, call);
+        }
+    }
+    let mut find = Find(BTreeSet::new(), mutates);
+    find.visit_expr(expr);
+    find.0
+}
 
 /// The plain variables that the expression writes to.
 pub(super) fn writes(expr: &syn::Expr) -> Vec<String> {

@@ -35,7 +35,7 @@
 //! op        = "get_attr" "[" word "]" | "call_module" "[" word "]" | "tuple_get" "[" int "]"
 //!           | "rust" "[" string { "," flag } "]" | "print"
 //!           | "if" | "match" | "for" "[" word "]" | "while" | an op of the table or the catalog
-//! flag      = "fallible" | "random" | "in_place" "(" int ")" | "io" | "opaque" "(" string ")"
+//! flag      = "fallible" | "random" | "in_place" "(" int ")" | "state" | "io" | "opaque" "(" string ")"
 //! regions   = region [ "else" region ]                            if
 //!           | "{" { string region [ separator ] } "}"                 match: a pattern and its region
 //!           | region                                              for

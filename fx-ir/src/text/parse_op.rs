@@ -80,6 +80,8 @@ fn parse_code(cursor: &mut Cursor) -> Parsed<Code> {
             code.fallible = true;
         } else if cursor.eat("random") {
             code.effect = Effect::Random;
+        } else if cursor.eat("state") {
+            code.effect = Effect::State;
         } else if cursor.eat("io") {
             code.effect = Effect::Io;
         } else if cursor.eat("in_place") {
@@ -91,7 +93,7 @@ fn parse_code(cursor: &mut Cursor) -> Parsed<Code> {
             code.opaque = Some(cursor.string()?);
             cursor.expect(")")?;
         } else {
-            return Err(cursor.expected("`fallible`, `random`, `io`, `in_place(..)` or `opaque(..)`"));
+            return Err(cursor.expected("`fallible`, `random`, `state`, `io`, `in_place(..)` or `opaque(..)`"));
         }
     }
     cursor.expect("]")?;

@@ -67,6 +67,7 @@ fn code_text(code: &Code) -> String {
         Effect::Pure => {}
         Effect::Random => parts.push("random".to_owned()),
         Effect::InPlace(position) => parts.push(format!("in_place({position})")),
+        Effect::State => parts.push("state".to_owned()),
         Effect::Io => parts.push("io".to_owned()),
     }
     if code.fallible {

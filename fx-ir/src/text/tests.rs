@@ -172,7 +172,7 @@ fn errors_say_where_and_what() {
     check("graph f(x) { yield 99999999999999999999 }", &expect!["1:20: `99999999999999999999` is no number"]);
     check(
         "graph f(x) { %r = rust[\"$0\", quick](x) ; yield }",
-        &expect!["1:30: expected `fallible`, `random`, `io`, `in_place(..)` or `opaque(..)`, found `quick`"],
+        &expect!["1:30: expected `fallible`, `random`, `state`, `io`, `in_place(..)` or `opaque(..)`, found `quick`"],
     );
     check("graph f(x) { yield", &expect!["1:19: expected `;`, `}` or the end of the line, found the end"]);
     check("", &expect!["1:1: expected `graph`, found the end"]);
@@ -244,7 +244,7 @@ impl Dice {
     fn op(&mut self) -> Op {
         let code = Code {
             template: self.text(),
-            effect: [Effect::Pure, Effect::Random, Effect::InPlace(1), Effect::Io][self.roll(4)],
+            effect: [Effect::Pure, Effect::Random, Effect::InPlace(1), Effect::State, Effect::Io][self.roll(5)],
             fallible: self.roll(2) == 0,
             opaque: (self.roll(2) == 0).then(|| self.text()),
         };

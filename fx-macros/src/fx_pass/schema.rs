@@ -46,7 +46,7 @@ impl Schema {
             Effect::Random if given.iter().any(|&(position, expr)| self.silences(position, expr)) => return Some(()),
             Effect::Random => "draws random numbers",
             Effect::InPlace(_) => "writes to its operand",
-            Effect::Io => "has an effect",
+            Effect::State | Effect::Io => "has an effect",
         };
         let functional = self.op.row().and_then(|row| row.functional);
         let help = functional.map_or_else(

@@ -47,19 +47,20 @@ impl Emitter<'_> {
         let (name, output) = (&signature.name, &signature.output.written);
         let (door, door_type) = self.door(&names);
         let frozen = &self.name;
+        let receiver = self.receiver();
         let recording = self.recording();
         format!(
             "{QUIET}
             impl {frozen} {{
                 /// The frozen form of the model's `{name}`; `try_{name}` is the door that returns errors.
                 #[track_caller]
-                pub fn {name}{generics}(&self, {params}) -> {door_type} {bounds} {{ {door} }}
+                pub fn {name}{generics}({receiver}, {params}) -> {door_type} {bounds} {{ {door} }}
 
                 /// The frozen form of the model's `{name}`.
                 ///
                 /// # Errors
                 /// Names the node and the source line of what failed, and what was expected there.
-                pub fn try_{name}{generics}(&self, {params}) -> ::fx_runtime::Result<{output}> {bounds} {{
+                pub fn try_{name}{generics}({receiver}, {params}) -> ::fx_runtime::Result<{output}> {bounds} {{
                     use ::fx_runtime::frozen as fx;
                     use ::fx_runtime::frozen::prelude::*;
                     {recording}
@@ -72,6 +73,11 @@ impl Emitter<'_> {
             {}",
             self.module_impl(&params, &names)
         )
+    }
+
+    /// How the frozen type's methods take it: as the user's forward takes the model.
+    pub(super) fn receiver(&self) -> &'static str {
+        if self.traced.signature.is_mut { "&mut self" } else { "&self" }
     }
 
     fn result(&self, writer: &mut Writer<'_, '_>) -> String {

@@ -89,11 +89,12 @@ impl Emitter<'_> {
             many => (format!("[{}]", many.join(", ")), format!("[S; {}]", many.len())),
         };
         let (examples, handed) = (examples.join("\n"), handed.join(", "));
-        let (name, frozen) = (&signature.name, &self.name);
+        let (name, frozen, receiver) = (&signature.name, &self.name, self.receiver());
         let report = match self.unrecorded() {
             None => "self.frame.graph_report()".to_owned(),
             Some(reason) => format!("::fx_runtime::GraphReport::never({reason:?})"),
         };
+        let reset = if signature.is_mut { "self.frame.reset_state()?;" } else { "" };
         format!(
             "impl {frozen} {{
                 /// Runs the model on zeros of each of these shapes, so that later calls find everything set up, and says
@@ -103,7 +104,7 @@ impl Emitter<'_> {
                 /// What `try_{name}` returns.
                 {QUIET}
                 pub fn warm_up<S: Clone + Into<::fx_runtime::Example>>(
-                    &self,
+                    {receiver},
                     shapes: &[{item}],
                 ) -> ::fx_runtime::Result<::fx_runtime::GraphReport> {{
                     for {pattern} in shapes {{
@@ -112,6 +113,7 @@ impl Emitter<'_> {
                             self.try_{name}({handed})?;
                         }}
                     }}
+                    {reset}
                     Ok({report})
                 }}
             }}\n"
@@ -126,6 +128,9 @@ impl Emitter<'_> {
     /// What each parameter is, or why the forward cannot be recorded.
     fn recordable(&self) -> Result<Vec<Input>, String> {
         let signature = &self.traced.signature;
+        if signature.is_mut {
+            return Err(format!("`{}` takes `&mut self`, and what it writes is not repeated with it", signature.name));
+        }
         if let Some(param) = signature.params.iter().find(|param| input(param).is_none()) {
             return Err(format!("`{}: {}` is not a tensor", param.name, param.written));
         }
@@ -141,7 +146,7 @@ impl Emitter<'_> {
 
     fn has_side_effect(&self, id: NodeId) -> bool {
         let effect = self.graph.node(id).op.effect();
-        self.bindings.get(id) == Binding::Call && matches!(effect, Effect::Io | Effect::InPlace(_))
+        self.bindings.get(id) == Binding::Call && matches!(effect, Effect::Io | Effect::State | Effect::InPlace(_))
     }
 
     fn described(&self, id: NodeId) -> String {

@@ -122,6 +122,7 @@ impl Walk<'_, '_> {
                 Op::Yield => {}
                 Op::GetAttr(_) if self.writer.graph().node(id).input(0).is_none_or(|base| self.is_live(base)) => {}
                 _ if self.writer.is_set(id) => {}
+                Op::Rust(_) if self.is_cell(id) => self.cell(id),
                 op if op.is_control_flow() && self.is_live(id) => self.writer.control(id),
                 op if op.is_control_flow() => self.control(id),
                 _ if self.is_live(id) => {
@@ -130,6 +131,19 @@ impl Walk<'_, '_> {
                 }
                 op => self.record(id, &op),
             }
+        }
+    }
+
+    /// Is it the cell of a field that calls write to?
+    fn is_cell(&self, id: NodeId) -> bool {
+        matches!(&self.writer.graph().node(id).ty, Type::Rust(name) if name.starts_with("::fx_runtime::frozen::Kept<"))
+    }
+
+    /// Of the live model the cell is the field.
+    fn cell(&mut self, id: NodeId) {
+        if let Some(field) = self.writer.graph().node(id).input(0) {
+            let value = self.writer.read(field);
+            self.writer.set(id, value);
         }
     }
 

@@ -70,7 +70,7 @@ impl Writer<'_, '_> {
         let node = self.graph().node(id);
         let plain = node.ty.is_tensor() || is_number(&node.ty) || matches!(&node.ty, Type::Module(_));
         let made = match &node.op {
-            Op::Rust(code) => code.effect == Effect::Io,
+            Op::Rust(code) => matches!(code.effect, Effect::Io | Effect::State),
             op => op.is_control_flow() || matches!(op, Op::TupleGet(_)),
         };
         self.phase == Phase::Call && made && !plain

@@ -7,8 +7,33 @@ use super::Emitter;
 use super::QUIET;
 
 impl Emitter<'_> {
-    /// The impl that writes the frozen type to a file and reads it again.
+    /// The impls by which the frozen type is written to a file and read again, and its own state taken back.
     pub(super) fn state(&self) -> String {
+        format!("{}{}", self.saved(), self.reset())
+    }
+
+    /// The method that takes back what calls have written.
+    fn reset(&self) -> String {
+        let signature = &self.traced.signature;
+        if !signature.is_mut || signature.name == "reset_state" {
+            return String::new();
+        }
+        let name = &self.name;
+        format!(
+            "{QUIET}
+            impl {name} {{
+                /// Gives all that calls have written to the values that it had when the model was frozen.
+                ///
+                /// # Errors
+                /// When there is no memory for them.
+                pub fn reset_state(&mut self) -> ::fx_runtime::Result<()> {{
+                    self.frame.reset_state()
+                }}
+            }}\n"
+        )
+    }
+
+    fn saved(&self) -> String {
         if ["save", "load"].contains(&self.traced.signature.name.as_str()) {
             return String::new();
         }

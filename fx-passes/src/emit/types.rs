@@ -46,9 +46,14 @@ impl Emitter<'_> {
             Some(_) => format!("[`{0}`] frozen for inference; made by [`{0}::freeze`].", self.graph.name),
             None => format!("`{}` frozen for inference.", self.graph.name),
         };
+        let shared = if self.traced.signature.is_mut {
+            "keeps what its calls write to, as the model does, in fields of its own"
+        } else {
+            "can be shared between threads"
+        };
         format!(
             "/// {what}\n///\n/// Weights are folded and packed once. It takes any batch and any size that the model \
-             takes, and can be shared between threads.\n"
+             takes, and {shared}.\n"
         )
     }
 

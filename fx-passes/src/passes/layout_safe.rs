@@ -42,7 +42,9 @@ impl Pass for LayoutSafe {
 /// May the code see the order of elements in memory?
 pub(super) fn reads_strides(code: &Code) -> bool {
     const SEEN: &[&str] = &[".stride(", ".is_contiguous(", ".data_ptr(", ".as_strided("];
-    code.opaque.is_some() || code.effect == Effect::Io || SEEN.iter().any(|call| code.template.contains(call))
+    code.opaque.is_some()
+        || matches!(code.effect, Effect::Io | Effect::State)
+        || SEEN.iter().any(|call| code.template.contains(call))
 }
 
 /// Does the code, as far as its text tells, fail or go wrong where elements lie in another order?

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tch::{Device, Kind, Tensor};
 
 use super::copies::Copies;
+use super::kept::Cells;
 use super::layout::is_channels_last;
 use super::select::{Cpu, Site};
 use super::{Act, Param};
@@ -23,6 +24,7 @@ pub struct Frame {
     taint: Taint,
     graphs: Option<Arc<Graphs>>,
     copies: Copies,
+    cells: Arc<Cells>,
     /// Groups have large results, and belong to no kernel.
     _results: Tenant,
 }
@@ -77,6 +79,7 @@ impl Frame {
             taint: Taint::default(),
             graphs,
             copies: Copies::default(),
+            cells: Arc::default(),
             _results: Tenant::new(),
         })
     }
@@ -89,6 +92,7 @@ impl Frame {
             taint: self.taint.clone(),
             graphs: self.graphs.clone(),
             copies: Copies::default(),
+            cells: Arc::clone(&self.cells),
             _results: Tenant::new(),
         }
     }
@@ -177,6 +181,29 @@ impl Frame {
         Ok(Param::copied(&tensor.f_to_device(self.site.device)?)?)
     }
 
+    /// A copy of a tensor that calls replace or write to: on the frame's device and, if floating-point, in its dtype.
+    pub(super) fn own(&self, tensor: &Tensor) -> Result<Tensor, Error> {
+        if !tensor.defined() {
+            return Ok(tensor.shallow_clone());
+        }
+        let copy = tensor.f_detach_copy()?.f_to_device(self.site.device)?;
+        Ok(if copy.is_floating_point() { copy.f_to_kind(self.site.kind)? } else { copy })
+    }
+
+    /// What calls write to.
+    pub(super) fn cells(&self) -> &Cells {
+        &self.cells
+    }
+
+    /// Gives all that calls write to the values that it had when the model was frozen.
+    ///
+    /// # Errors
+    ///
+    /// When there is no memory for them.
+    pub fn reset_state(&self) -> Result<(), Error> {
+        self.cells.reset()
+    }
+
     pub(super) fn site(&self) -> &Site {
         &self.site
     }
@@ -220,6 +247,7 @@ pub struct Freezing<'f> {
 impl Drop for Freezing<'_> {
     fn drop(&mut self) {
         self.frame.copies.clear();
+        self.frame.cells.forget_addresses();
     }
 }
 

@@ -27,6 +27,7 @@ mod copies;
 pub mod fold;
 mod frame;
 mod group;
+mod kept;
 mod kinds;
 mod layout;
 mod leaf;
@@ -53,6 +54,9 @@ pub use conv::Conv;
 pub use conv_params::ConvParams;
 pub use frame::{Frame, Freezing, Scope};
 pub use group::{Arithmetic, Group, Lane, Number, Results};
+#[doc(hidden)]
+pub use kept::probe as cells;
+pub use kept::{Foreign, Keep, Kept, Saved};
 pub use kinds::at_least_float;
 pub use leaf::Leaf;
 pub use linear::Linear;

@@ -31,6 +31,7 @@ pub mod generics;
 pub mod handed_on;
 pub mod helpers;
 pub mod in_place;
+pub mod kept;
 pub mod limits;
 pub mod literals;
 pub mod loops;

@@ -87,11 +87,21 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn, root};
+    use crate::check::{Close, agree, randn, root};
     use fx_runtime::Freeze;
 
     fn linear(p: &nn::Path) -> nn::Linear {
         nn::linear(p / "fc", 4, 4, Default::default())
+    }
+
+    #[test]
+    fn a_cache_and_a_count() {
+        let (_vs, mut model) = root(|p| Remembers { fc: linear(p), cache: None, calls: 0 });
+        let mut frozen = model.freeze(&Freeze::default()).unwrap();
+        for _ in 0..3 {
+            let xs = randn(&[2, 4]);
+            frozen.forward(&xs).close(&tch::no_grad(|| model.forward(&xs)));
+        }
     }
 
     #[test]

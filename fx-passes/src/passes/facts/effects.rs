@@ -72,12 +72,13 @@ impl Effects {
     }
 }
 
-/// Inputs, what regions are given, and what is read from the model.
+/// Inputs, what regions are given, and what is read from the model and its state.
 fn given(graph: &Graph) -> HashSet<NodeId> {
     let is_given = |id: &NodeId| {
         let node = graph.node(*id);
         let is_tensor = node.ty.is_tensor() || node.ty == Type::Unknown;
-        is_tensor && matches!(node.op, Op::Placeholder | Op::GetAttr(_))
+        let is_state = node.op.effect() == Effect::State;
+        is_state || (is_tensor && matches!(node.op, Op::Placeholder | Op::GetAttr(_)))
     };
     graph.nodes().into_iter().filter(is_given).collect()
 }

@@ -8,9 +8,11 @@
 //! Every part of a frozen type implements [`State`]; generated types derive it.
 
 mod file;
+mod kept;
 mod layers;
 mod values;
 
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::str::FromStr;
@@ -68,8 +70,8 @@ pub fn load<M: State>(name: &'static str, graph: &str, path: &Path, options: &Fr
     let frame = Frame::loaded(name, options, file.kind()?)?;
     let _scope = frame.enter();
     let shared = file.values_of(ALIAS);
-    let (path, read, loaded) = (String::new(), BTreeSet::new(), BTreeMap::new());
-    let mut from = Loader { frame: frame.handle(), file, path, read, shared, loaded };
+    let (path, read, loaded, cells) = (String::new(), BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
+    let mut from = Loader { frame: frame.handle(), file, path, read, shared, loaded, cells };
     let model = M::load(&mut from)?;
     from.file.check_read(&from.read)?;
     Ok(model)
@@ -81,6 +83,8 @@ pub struct Saver {
     path: String,
     values: BTreeMap<String, String>,
     tensors: BTreeMap<String, Stored>,
+    /// The cells of what calls write to, with the name of each.
+    cells: BTreeMap<usize, String>,
     refused: Vec<String>,
 }
 
@@ -139,6 +143,8 @@ pub struct Loader {
     shared: BTreeSet<String>,
     /// Those of them that are loaded and in place.
     loaded: BTreeMap<String, Tensor>,
+    /// The cells of what calls write to, by name.
+    cells: BTreeMap<String, Box<dyn Any>>,
 }
 
 impl Loader {
@@ -227,6 +233,8 @@ const PRESENT: &str = "?";
 const LENGTH: &str = "#";
 /// Under which other name a tensor is in the file.
 const ALIAS: &str = "=";
+/// Under which other name a cell is in the file.
+const CELL: &str = "~";
 /// In which order a tensor's axes lie in memory, where that is not the default.
 const ORDER: &str = "@";
 

@@ -1,7 +1,9 @@
 //! What is not a tensor, as text that reads back to the same value: numbers to the last bit, lists, options.
 
+use std::collections::VecDeque;
+
 use super::{LENGTH, Loader, PRESENT, Saver, State};
-use crate::Result;
+use crate::{Error, Result};
 
 macro_rules! as_text {
     ($($type:ty),*) => {
@@ -55,19 +57,43 @@ impl<T: State> State for Vec<T> {
     }
 }
 
-impl<T: State + Copy + Default, const N: usize> State for [T; N] {
+impl<T: State> State for VecDeque<T> {
+    fn save(&self, to: &mut Saver) -> Result<()> {
+        to.note(LENGTH, &self.len());
+        self.iter().enumerate().try_for_each(|(index, item)| to.field(&index.to_string(), item))
+    }
+
+    fn load(from: &mut Loader) -> Result<Self> {
+        Ok(Vec::load(from)?.into())
+    }
+}
+
+impl<T: State, const N: usize> State for [T; N] {
     fn save(&self, to: &mut Saver) -> Result<()> {
         self.iter().enumerate().try_for_each(|(index, item)| to.field(&index.to_string(), item))
     }
 
     fn load(from: &mut Loader) -> Result<Self> {
-        let mut items = [T::default(); N];
-        for (index, item) in items.iter_mut().enumerate() {
-            *item = from.field(&index.to_string())?;
-        }
-        Ok(items)
+        let items: Vec<T> = (0..N).map(|index| from.field(&index.to_string())).collect::<Result<_>>()?;
+        items.try_into().map_err(|_| Error::Refused(format!("a list of {N} has lost an element")))
     }
 }
+
+macro_rules! part_by_part {
+    ($(($($name:ident $at:tt),+))*) => {
+        $(impl<$($name: State),+> State for ($($name,)+) {
+            fn save(&self, to: &mut Saver) -> Result<()> {
+                $(to.field(stringify!($at), &self.$at)?;)+
+                Ok(())
+            }
+
+            fn load(from: &mut Loader) -> Result<Self> {
+                Ok(($(from.field::<$name>(stringify!($at))?,)+))
+            }
+        })*
+    };
+}
+part_by_part!((A 0) (A 0, B 1) (A 0, B 1, C 2) (A 0, B 1, C 2, D 3));
 
 /// `1 0 2`.
 pub(super) fn list(numbers: &[i64]) -> String {

@@ -1,0 +1,132 @@
+//! Writes to state: assignments, operators, methods and exchanges, each a node that writes to the cell.
+
+use fx_ir::Arg;
+use proc_macro2::Span;
+use quote::ToTokens;
+use syn::spanned::Spanned;
+
+use super::{
+    Result, Tracer, Ty, Val,
+    expr::is_copy,
+    kept::{Place, is_chain, peeled},
+    operator, unknown,
+    writes::is_mutator,
+};
+
+impl Tracer<'_> {
+    /// `self.cache = value`.
+    pub(super) fn write(&mut self, place: &Place, value: &Val, span: Span) -> Result<Val> {
+        let mut args = place.cell.arg().into_iter().collect();
+        let text = self.spell_kept(place, value, &mut args, span)?;
+        args.remove(0);
+        let template =
+            if place.part.is_empty() { format!("$0.set({text})") } else { format!("$0.lock(){} = {text}", place.part) };
+        Ok(self.on_cell(place, (template, false), args, "kept", Ty::Tuple(Vec::new()), span))
+    }
+
+    fn spell_kept(&mut self, place: &Place, value: &Val, args: &mut Vec<Arg>, span: Span) -> Result<String> {
+        match value {
+            Val::Lit(Arg::None, _) => Ok("None".to_owned()),
+            Val::Lit(arg, _) if is_copy(&place.ty) && *arg != Arg::None => self.spell(value, args, span),
+            Val::List(items) => {
+                let items: Result<Vec<String>> =
+                    items.iter().map(|item| self.spell_exactly(item, args, span)).collect();
+                Ok(format!("{}[{}]", if place.is_vec { "vec!" } else { "" }, items?.join(", ")))
+            }
+            _ => self.spell_exactly(value, args, span),
+        }
+    }
+
+    /// `self.step += 1`, on a number; `None` where the left side is none.
+    pub(super) fn compound_field(&mut self, binary: &syn::ExprBinary) -> Result<Option<Val>> {
+        let right = self.expr(&binary.right)?;
+        let Some(place) = self.place(&binary.left, true)? else { return Ok(None) };
+        let span = binary.span();
+        if place.ty == Ty::Tensor {
+            let old = self.read_place(&place, "kept", span)?;
+            return self.compound_in_place(&binary.op, &old, &right, span).map(Some);
+        }
+        if !is_copy(&place.ty) || !operator::is_number(&right) {
+            return unknown(span, "an operator on values of types that are not known");
+        }
+        let mut args = place.cell.arg().into_iter().collect();
+        let text = self.spell(&right, &mut args, span)?;
+        args.remove(0);
+        let sign = binary.op.to_token_stream();
+        let template = format!("{} {sign} {text}", place.target());
+        Ok(Some(self.on_cell(&place, (template, false), args, "kept", Ty::Tuple(Vec::new()), span)))
+    }
+
+    /// A method that changes a written field; `None` if it is none, or if what it changes is a tensor's content.
+    pub(super) fn field_method(&mut self, call: &syn::ExprMethodCall) -> Result<Option<Val>> {
+        let name = call.method.to_string();
+        let (is_in_place, span) = (name.ends_with('_'), call.span());
+        if !is_mutator(&name) && !is_in_place {
+            return Ok(None);
+        }
+        let mark = self.mark();
+        let Some(place) = self.place_of_values(&call.receiver)? else { return Ok(None) };
+        if is_in_place {
+            // The field is a handle on what the op writes to.
+            self.rollback(mark);
+            return Ok(None);
+        }
+        let Some(ty) = place.changed_by(&name) else {
+            return unknown(call.method.span(), format!("the method `{name}` of what the forward writes to"));
+        };
+        let mut args = place.cell.arg().into_iter().collect();
+        let mut spelled = Vec::new();
+        for arg in &call.args {
+            let value = self.expr(arg)?;
+            spelled.push(self.spell_kept(&place, &value, &mut args, arg.span())?);
+        }
+        args.remove(0);
+        let template = format!("$0.lock(){}.{name}({})", place.part, spelled.join(", "));
+        Ok(Some(self.on_cell(&place, (template, false), args, &name, ty, span)))
+    }
+
+    /// The place that code is about to change, unless it is a layer or holds one: those are changed field by field.
+    fn place_of_values(&mut self, expr: &syn::Expr) -> Result<Option<Place>> {
+        let syn::Expr::Field(_) = peeled(expr) else { return Ok(None) };
+        if !self.is_stateful() || !is_chain(expr) || self.is_module(&self.chain_ty(expr)) {
+            return Ok(None);
+        }
+        self.place(expr, true)
+    }
+
+    /// `std::mem::take(&mut self.cache)` and `std::mem::replace(..)`.
+    pub(super) fn exchange(&mut self, text: &str, args: &[&syn::Expr], span: Span) -> Result<Option<Val>> {
+        let taken = text.ends_with("mem::take") || text.ends_with("mem::replace");
+        let (true, Some(syn::Expr::Reference(target))) = (taken, args.first()) else { return Ok(None) };
+        if target.mutability.is_none() {
+            return Ok(None);
+        }
+        let Some(place) = self.place_of_values(&target.expr)? else { return Ok(None) };
+        let mut nodes = place.cell.arg().into_iter().collect();
+        let mut spelled = format!("&mut {}", place.target());
+        for arg in &args[1..] {
+            let value = self.expr(arg)?;
+            spelled = format!("{spelled}, {}", self.spell_kept(&place, &value, &mut nodes, span)?);
+        }
+        nodes.remove(0);
+        let function = if text.ends_with("take") { "take" } else { "replace" };
+        let template = format!("::std::mem::{function}({spelled})");
+        Ok(Some(self.on_cell(&place, (template, false), nodes, function, place.ty.clone(), span)))
+    }
+}
+
+impl Place {
+    /// What a method that changes the value yields; `None` if it is none that is known.
+    fn changed_by(&self, method: &str) -> Option<Ty> {
+        match (&self.ty, method) {
+            (Ty::Option(_), "take" | "replace") => Some(self.ty.clone()),
+            (Ty::List(_), "push" | "push_back" | "push_front" | "clear" | "truncate" | "reverse" | "insert") => {
+                Some(Ty::Tuple(Vec::new()))
+            }
+            (Ty::List(element), "pop" | "pop_back" | "pop_front") => Some(Ty::Option(element.clone())),
+            (Ty::List(element), "remove" | "swap_remove") if self.is_vec => Some((**element).clone()),
+            (Ty::Rust(name), "push" | "push_str" | "clear") if name == "String" => Some(Ty::Tuple(Vec::new())),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The entry's own function: its parameters, and what it hands over.
+
+use fx_ir::{Arg, Op, Origin, Type};
+use proc_macro2::Span;
+use syn::spanned::Spanned;
+
+use super::{Form, Result, Signature, Tracer, Ty, Unknown, Val, signature, unknown};
+use crate::frozen::Left;
+
+impl Tracer<'_> {
+    pub(super) fn entry(&mut self, signature: &Signature, owner: &Ty, carried: Option<&str>) {
+        let body = self.graph.body();
+        if signature.has_receiver {
+            let ty = self.index.ir_type(owner);
+            let id = self.graph.add_param(body, "self", ty, Origin::default());
+            self.paths.insert(id, String::new());
+            if let Some(frame) = self.frames.last_mut() {
+                frame.receiver = Some(Val::Node(id, owner.clone(), Form::Ref));
+            }
+        }
+        for param in &signature.params {
+            let value = if let Some(known) = &param.fixed {
+                Val::Lit(known.clone(), param.ty.clone())
+            } else {
+                let ty = self.index.ir_type(&param.ty);
+                let id = self.graph.add_param(body, &param.name, ty, Origin::default());
+                Val::Node(id, param.ty.clone(), if param.is_ref || param.lends { Form::Ref } else { Form::Owned })
+            };
+            self.env.declare(&param.name, value);
+        }
+        let block = self.function().block.clone();
+        let mark = self.mark();
+        let traced = if let Some(reason) = carried {
+            unknown(block.brace_token.span.open(), reason)
+        } else {
+            let body = self.bind_inputs(signature).and_then(|()| self.body(&block));
+            body.and_then(|value| self.entry_result(value, &block))
+        };
+        let value = match traced {
+            Ok(args) => args,
+            Err(fault) => {
+                self.rollback(mark);
+                vec![self.whole_or_left(signature, &block, fault)]
+            }
+        };
+        self.opaque.drain(..).for_each(|one| self.diags.push(one));
+        let origin = self.origin(block.brace_token.span.close(), "output");
+        self.graph.push(body, Op::Yield, value, "output", Type::Unknown, origin);
+    }
+
+    /// Binds the parameters that are patterns.
+    fn bind_inputs(&mut self, signature: &Signature) -> Result<()> {
+        let inputs = self.function().sig.inputs.iter().filter_map(|input| match input {
+            syn::FnArg::Receiver(_) => None,
+            syn::FnArg::Typed(typed) => Some(typed),
+        });
+        for (typed, param) in inputs.zip(&signature.params) {
+            if param.written.starts_with("& mut") || param.written.contains("& 'a mut") {
+                return unknown(typed.ty.span(), "a parameter of type `&mut`");
+            }
+            if !matches!(&*typed.pat, syn::Pat::Ident(_))
+                && let Some(value) = self.env.read(&param.name).cloned()
+            {
+                self.bind(&typed.pat, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the entry hands over: one argument for every part of its result.
+    fn entry_result(&mut self, value: Val, block: &syn::Block) -> Result<Vec<Arg>> {
+        let value = self.settled(value, block.brace_token.span.join())?;
+        let span = block.brace_token.span.close();
+        let written = signature::value_type(&self.function().sig.output);
+        match &value {
+            Val::Unit => Ok(Vec::new()),
+            Val::Tuple(parts) => {
+                let ty = |at: usize| written.and_then(|ty| signature::part_type(ty, at));
+                parts.iter().enumerate().map(|(at, part)| self.result_part(part, ty(at), span)).collect()
+            }
+            one => Ok(vec![self.result_part(one, written, span)?]),
+        }
+    }
+
+    /// A part of the result, which is of this type.
+    fn result_part(&mut self, value: &Val, ty: Option<&syn::Type>, span: Span) -> Result<Arg> {
+        match value {
+            Val::Tuple(parts) => {
+                let ty = |at: usize| ty.and_then(|ty| signature::part_type(ty, at));
+                let parts = parts.iter().enumerate().map(|(at, part)| self.result_part(part, ty(at), span));
+                Ok(Arg::List(parts.collect::<Result<Vec<Arg>>>()?))
+            }
+            Val::List(items) => self.result_list(items, ty, span),
+            Val::Some(_) => {
+                let mut args = Vec::new();
+                let text = self.spell_exactly(value, &mut args, span)?;
+                let whole = self.host(&text, args, "some", value.ty(), span);
+                whole.arg().map_or_else(|| unknown(span, "the result is built in a form that is not understood"), Ok)
+            }
+            Val::Node(..) | Val::Lit(..) => value.arg().map_or_else(|| unknown(span, "a result of this form"), Ok),
+            _ => unknown(span, "the result is built in a form that is not understood"),
+        }
+    }
+
+    /// The whole function as one call of the user's own; where that would be of a copy of the model, which has a state
+    /// of its own, its body as it is, or no frozen type.
+    fn whole_or_left(&mut self, signature: &Signature, block: &syn::Block, fault: Unknown) -> Arg {
+        if !signature.is_mut {
+            return self.whole(signature, &fault);
+        }
+        self.carried_body(signature, block, &fault).unwrap_or_else(|last| {
+            let Unknown { span, reason } = fault;
+            let reasons = if last.reason == reason { reason } else { format!("{reason}; {}", last.reason) };
+            self.left.get_or_insert(Left::state(span, &signature.name, &reasons));
+            Arg::None
+        })
+    }
+}

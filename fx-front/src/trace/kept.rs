@@ -1,0 +1,294 @@
+//! State: fields of the model that a `&mut self` forward writes to.
+//!
+//! Such a field is a cell of the frozen model (`frozen::Kept`), made when it is frozen; to read the field is a node that
+//! reads the cell, to write it one that writes, and both stay in their order. Which fields those are is found by tracing:
+//! where a write comes to light, the trace begins anew and knows of it.
+
+use std::collections::BTreeSet;
+
+use fx_ir::{Arg, Code, Effect, Op};
+use proc_macro2::Span;
+use quote::ToTokens;
+use syn::spanned::Spanned;
+
+use super::{Form, Result, Tracer, Ty, Unknown, Val, expr::is_copy, signature::Signature, unknown};
+use crate::index::path_text;
+
+/// Fields that are written: each by its struct, as a position in the index, and its name.
+pub(super) type Fields = BTreeSet<(usize, String)>;
+
+/// A written field, or a part of one.
+pub(super) struct Place {
+    /// The node of the cell.
+    pub(super) cell: Val,
+    /// The way from the field to the part: `.seen`.
+    pub(super) part: String,
+    pub(super) ty: Ty,
+    /// Is the field made of tensors, numbers and text alone?
+    is_plain: bool,
+    /// Is it a list of a length of its own?
+    pub(super) is_vec: bool,
+}
+
+impl Tracer<'_> {
+    /// May what is being traced write to the model?
+    pub(super) fn is_stateful(&self) -> bool {
+        self.frames.first().is_some_and(|frame| self.index.fns[frame.function].writes_self())
+    }
+
+    pub(super) fn is_kept(&self, owner: usize, name: &str) -> bool {
+        let key = (owner, name.to_owned());
+        self.kept.contains(&key) || self.found.contains(&key)
+    }
+
+    /// Is it, or does it hold, a part of the model that has a forward of its own?
+    pub(super) fn is_module(&self, ty: &Ty) -> bool {
+        match ty {
+            Ty::Leaf(_) => true,
+            Ty::Struct(id) => self.index.structs[*id].is_module,
+            Ty::Option(inner) | Ty::List(inner) => self.is_module(inner),
+            Ty::Tuple(parts) => parts.iter().any(|part| self.is_module(part)),
+            _ => false,
+        }
+    }
+
+    /// The written field that the expression names, or the part of one; `None` if it is none. With `writes` a field of
+    /// the model becomes one.
+    pub(super) fn place(&mut self, expr: &syn::Expr, writes: bool) -> Result<Option<Place>> {
+        let syn::Expr::Field(field) = peeled(expr) else { return Ok(None) };
+        if !self.is_stateful() || !is_chain(&field.base) {
+            return Ok(None);
+        }
+        let name = field.member.to_token_stream().to_string();
+        let mark = self.mark();
+        if let Some(outer) = self.place(&field.base, false)? {
+            return self.part_of(outer, &name, field.span()).map(Some);
+        }
+        let base = self.expr(&field.base)?;
+        if let (Val::Node(_, Ty::Struct(owner), _), Some(_)) = (&base, self.path_of(&base))
+            && (writes || self.is_kept(*owner, &name))
+        {
+            return self.cell(&base, &name, field.span()).map(Some);
+        }
+        self.rollback(mark);
+        Ok(None)
+    }
+
+    /// The type of a path through fields and elements.
+    pub(super) fn chain_ty(&self, expr: &syn::Expr) -> Ty {
+        match peeled(expr) {
+            syn::Expr::Path(path) if path.path.is_ident("self") => {
+                let receiver = self.frames.last().and_then(|frame| frame.receiver.as_ref());
+                receiver.map_or(Ty::Unknown, Val::ty)
+            }
+            syn::Expr::Path(path) => self.env.read(&path_text(&path.path)).map_or(Ty::Unknown, Val::ty),
+            syn::Expr::Field(field) => match self.chain_ty(&field.base) {
+                Ty::Struct(owner) => {
+                    let name = field.member.to_token_stream().to_string();
+                    let field = self.index.field(owner, &name);
+                    field.map_or(Ty::Unknown, |field| self.index.field_ty(owner, field))
+                }
+                _ => Ty::Unknown,
+            },
+            syn::Expr::Index(index) => match self.chain_ty(&index.expr) {
+                Ty::List(element) => *element,
+                _ => Ty::Unknown,
+            },
+            _ => Ty::Unknown,
+        }
+    }
+
+    /// May the call, of a method of the crate, write to what it is called on?
+    pub(super) fn writes_by(&self, call: &syn::ExprMethodCall) -> bool {
+        let name = call.method.to_string();
+        match self.chain_ty(&call.receiver) {
+            Ty::Unknown => self.index.fns.iter().any(|function| function.sig.ident == name && function.writes_self()),
+            ty => self.index.method(&ty, &name).is_some_and(|id| self.index.fns[id].writes_self()),
+        }
+    }
+
+    fn part_of(&mut self, outer: Place, name: &str, span: Span) -> Result<Place> {
+        let ty = match &outer.ty {
+            Ty::Struct(owner) => match self.index.field(*owner, name) {
+                Some(field) => self.index.field_ty(*owner, field),
+                None => return unknown(span, format!("the field `{name}` of what the forward writes to")),
+            },
+            Ty::Tuple(parts) => {
+                let part = name.parse::<usize>().ok().and_then(|at| parts.get(at).cloned());
+                part.map_or_else(|| unknown(span, "a tuple whose parts are not known"), Ok)?
+            }
+            _ => return unknown(span, format!("the field `{name}` of what the forward writes to")),
+        };
+        Ok(Place { part: format!("{}.{name}", outer.part), ty, is_vec: false, ..outer })
+    }
+
+    /// The cell of a field of the model.
+    fn cell(&mut self, base: &Val, name: &str, span: Span) -> Result<Place> {
+        let Val::Node(id, Ty::Struct(owner), _) = base else { return unknown(span, "a field of a literal") };
+        let (item, Some(field)) = (&self.index.structs[*owner], self.index.field(*owner, name)) else {
+            return unknown(span, format!("the field `{name}`"));
+        };
+        let ty = self.index.field_ty(*owner, field);
+        if self.is_module(&ty) {
+            return unknown(span, format!("the forward writes to `{name}`, which is a layer or holds one"));
+        }
+        let home = self.frames.first().map_or("crate", |frame| self.index.fns[frame.function].module.as_str());
+        let Some(spelled) = self.index.spelled(home, &item.module, &field.ty) else {
+            let written = field.ty.to_token_stream().to_string().replace(' ', "");
+            return unknown(
+                span,
+                format!("`{written}`, the type of `{name}`, has no path that means the same everywhere"),
+            );
+        };
+        if !self.can_read(item) {
+            return unknown(span, format!("the fields of `{}` cannot be read from here", item.name));
+        }
+        let label = self.path_of(base).map_or_else(|| name.to_owned(), |path| super::place::join(&path, name));
+        let (text, is_plain) = (spelled.text, spelled.is_plain);
+        let kept = format!("::fx_runtime::frozen::Kept<{text}{}>", if is_plain { "" } else { ", fx::Foreign" });
+        let template = if is_plain {
+            format!("::fx_runtime::frozen::Kept::<{text}>::of(&frame, &$0)")
+        } else {
+            format!("::fx_runtime::keep!(&frame, &$0, {label:?}, {text})")
+        };
+        let kept = kept.replace("fx::", "::fx_runtime::frozen::");
+        let attr = self.push_labelled(Op::GetAttr(name.to_owned()), vec![(*id).into()], name, &label, ty.clone(), span);
+        let args = attr.arg().into_iter().collect();
+        let code = Op::Rust(Code::fallible(template));
+        let cell = self.push_labelled(code, args, name, &label, Ty::Rust(kept), span);
+        self.found.extend(Some((*owner, name.to_owned())).filter(|key| !self.kept.contains(key)));
+        let is_vec = text.starts_with("Vec<");
+        Ok(Place { cell, part: String::new(), ty, is_plain, is_vec })
+    }
+
+    /// Reads a written field where it stands.
+    pub(super) fn read_field(&mut self, base: &Val, name: &str, span: Span) -> Result<Val> {
+        let place = self.cell(base, name, span)?;
+        self.read_place(&place, name, span)
+    }
+
+    pub(super) fn read_place(&mut self, place: &Place, name: &str, span: Span) -> Result<Val> {
+        let part = &place.part;
+        let (template, fallible) = match &place.ty {
+            _ if part.is_empty() && is_copy(&place.ty) => ("*$0.lock()".to_owned(), false),
+            _ if part.is_empty() && place.is_plain => ("$0.value()".to_owned(), true),
+            ty if is_copy(ty) => (format!("$0.lock(){part}"), false),
+            Ty::Tensor => (format!("$0.lock(){part}.shallow_clone()"), false),
+            Ty::Option(inner) if **inner == Ty::Tensor => {
+                (format!("$0.lock(){part}.as_ref().map(|one| one.shallow_clone())"), false)
+            }
+            _ => {
+                return unknown(
+                    span,
+                    format!("`{name}`, which the forward writes to and whose type is the crate's own"),
+                );
+            }
+        };
+        Ok(self.on_cell(place, (template, fallible), Vec::new(), name, place.ty.clone(), span))
+    }
+
+    pub(super) fn on_cell(
+        &mut self,
+        place: &Place,
+        (template, fallible): (String, bool),
+        args: Vec<Arg>,
+        name: &str,
+        ty: Ty,
+        span: Span,
+    ) -> Val {
+        let args = place.cell.arg().into_iter().chain(args).collect();
+        let code = Code { template, effect: Effect::State, fallible, opaque: None };
+        self.push(Op::Rust(code), args, name, ty, span)
+    }
+
+    /// A part of a written field, as a value; `None` if the expression is none.
+    pub(super) fn read_part(&mut self, field: &syn::ExprField) -> Result<Option<Val>> {
+        let Some(place) = self.place(&syn::Expr::Field(field.clone()), false)? else { return Ok(None) };
+        let name = field.member.to_token_stream().to_string();
+        self.read_place(&place, name.trim_start_matches("r#"), field.span()).map(Some)
+    }
+
+    /// The place of a field that carried code mentions, if the code may write to it.
+    pub(super) fn mentioned(&mut self, receiver: &Val, name: &str, written: bool, span: Span) -> Result<Option<Val>> {
+        let Val::Node(_, Ty::Struct(owner), _) = receiver else { return Ok(None) };
+        if !self.is_stateful() || self.path_of(receiver).is_none() {
+            return Ok(None);
+        }
+        let ty = self.index.field(*owner, name).map(|field| self.index.field_ty(*owner, field));
+        let ty = ty.unwrap_or(Ty::Unknown);
+        let only_read = self.is_module(&ty) || is_copy(&ty) || ty == Ty::Tensor;
+        if !written && !self.is_kept(*owner, name) && only_read {
+            return Ok(None);
+        }
+        self.cell(receiver, name, span).map(|place| Some(place.cell))
+    }
+
+    /// The body as it is, where not even a piece of it can be understood.
+    pub(super) fn carried_body(&mut self, signature: &Signature, block: &syn::Block, fault: &Unknown) -> Result<Arg> {
+        let body = syn::Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: block.clone() });
+        if let Some(escape) = super::writes::escape(&body) {
+            return unknown(escape, "code that leaves the function cannot be carried along");
+        }
+        if signature.output.whole.contains('&') {
+            return unknown(fault.span, "it yields a reference");
+        }
+        let (template, args) = self.captured(&body, fault.span)?;
+        let code = Code { fallible: signature.output.is_result, ..Code::opaque(template, fault.reason.clone()) };
+        self.report_opaque(fault.span, &fault.reason);
+        let value = self.push(Op::Rust(code), args, "forward", signature.output.ty.clone(), fault.span);
+        Ok(value.arg().unwrap_or(Arg::None))
+    }
+
+    /// A statement whose value nobody reads, carried along because of `fault`.
+    pub(super) fn carried_statement(&mut self, expr: &syn::Expr, fault: Unknown) -> Result<Val> {
+        let is_call = matches!(expr, syn::Expr::MethodCall(_) | syn::Expr::Call(_));
+        if !self.is_stateful() || !is_call || super::writes::escape(expr).is_some() {
+            return Err(fault);
+        }
+        let (template, args) = self.captured(expr, expr.span())?;
+        let code = Code::opaque(format!("{{ let _ = {template}; }}"), fault.reason.clone());
+        self.report_opaque(fault.span, &fault.reason);
+        Ok(self.push(Op::Rust(code), args, "opaque", Ty::Tuple(Vec::new()), expr.span()))
+    }
+
+    /// A layer or a part with layers, which is only written to field by field, behind a `&mut`.
+    pub(super) fn lent_module(&mut self, inner: &syn::ExprReference) -> Result<Val> {
+        let value = self.expr(&inner.expr)?;
+        if self.is_stateful() && self.is_module(&value.ty()) && self.path_of(&value).is_some() {
+            return Ok(value.with_form(Form::Ref));
+        }
+        unknown(inner.span(), "`&mut` is not understood")
+    }
+
+    /// Can a method by `&mut self` be traced on the receiver?
+    pub(super) fn may_write_to(&self, receiver: Option<&Val>) -> bool {
+        let part = receiver.filter(|value| matches!(value.ty(), Ty::Struct(_)));
+        self.is_stateful() && part.is_some_and(|value| self.path_of(value).is_some())
+    }
+}
+
+impl Place {
+    /// The place in generated code.
+    pub(super) fn target(&self) -> String {
+        let deref = if self.part.is_empty() { "*" } else { "" };
+        format!("{deref}$0.lock(){}", self.part)
+    }
+}
+
+/// A path through fields and elements, which yields the same place whenever it is asked for.
+pub(super) fn is_chain(expr: &syn::Expr) -> bool {
+    match expr {
+        syn::Expr::Path(path) => path.path.get_ident().is_some(),
+        syn::Expr::Field(field) => is_chain(&field.base),
+        syn::Expr::Index(index) => is_chain(&index.expr),
+        syn::Expr::Paren(inner) => is_chain(&inner.expr),
+        _ => false,
+    }
+}
+
+pub(super) fn peeled(expr: &syn::Expr) -> &syn::Expr {
+    match expr {
+        syn::Expr::Paren(inner) => peeled(&inner.expr),
+        other => other,
+    }
+}

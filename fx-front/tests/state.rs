@@ -1,0 +1,107 @@
+//! Forwards by `&mut self`: what they write to is read and written in its order.
+#![allow(clippy::needless_raw_string_hashes, reason = "expectations are written by expect-test")]
+
+mod common;
+
+use common::check;
+use expect_test::expect;
+
+#[test]
+fn a_write_begins_the_trace_anew() {
+    check(
+        r"
+use fx_runtime::{Module, Tensor, nn, traceable};
+
+#[derive(Module)]
+struct Net { part: Part, scale: f64, steps: i64 }
+
+#[derive(Module)]
+struct Part { fc: nn::Linear, last: Option<Tensor> }
+
+impl Part {
+    fn forward(&mut self, xs: &Tensor) -> Tensor {
+        let ys = self.fc.forward(xs);
+        let last = self.last.replace(ys.shallow_clone());
+        match last { Some(last) => ys + last, None => ys }
+    }
+}
+
+#[traceable]
+impl Net {
+    fn forward(&mut self, xs: &Tensor) -> Tensor {
+        let before = self.steps;
+        self.steps += 1;
+        self.part.forward(xs) * self.scale * self.steps * before
+    }
+}",
+        expect![[r#"
+            graph Net(self: module<crate::Net>, xs: tensor) {
+              %steps = get_attr[steps](self) : rust<i64>  @ src/lib.rs:21 as steps
+              %steps_1 = rust["::fx_runtime::frozen::Kept::<i64>::of(&frame, &$0)", fallible](%steps) : rust<::fx_runtime::frozen::Kept<i64>>  @ src/lib.rs:21 as steps
+              %before = rust["*$0.lock()", state](%steps_1) : rust<i64>  @ src/lib.rs:21 as steps
+              %steps_3 = get_attr[steps](self) : rust<i64>  @ src/lib.rs:22 as steps
+              %steps_4 = rust["::fx_runtime::frozen::Kept::<i64>::of(&frame, &$0)", fallible](%steps_3) : rust<::fx_runtime::frozen::Kept<i64>>  @ src/lib.rs:22 as steps
+              %kept = rust["*$0.lock() += 1", state](%steps_4) : ()  @ src/lib.rs:22 as kept
+              %part = get_attr[part](self) : module<crate::Part>  @ src/lib.rs:23 as part
+              %fc = get_attr[fc](%part) : module<Linear>  @ src/lib.rs:12 as part.fc
+              %ys = call_module[Linear](%fc, xs) : tensor  @ src/lib.rs:12 as part.fc
+              %last = get_attr[last](%part) : option<tensor>  @ src/lib.rs:13 as part.last
+              %last_1 = rust["::fx_runtime::frozen::Kept::<Option<::fx_runtime::Tensor>>::of(&frame, &$0)", fallible](%last) : rust<::fx_runtime::frozen::Kept<Option<::fx_runtime::Tensor>>>  @ src/lib.rs:13 as part.last
+              %last_2 = rust["$0.lock().replace($1.shallow_clone())", state](%last_1, %ys) : option<tensor>  @ src/lib.rs:13 as replace
+              %choice = match(%last_2) : tensor  @ src/lib.rs:14 as choice {
+                "Some(%0)" (last_3: tensor  @ src/lib.rs:14 as last) {
+                  %add = add(%ys, last_3) : tensor  @ src/lib.rs:14 as add
+                  yield %add  @ src/lib.rs:14 as yield
+                }
+                "None" {
+                  yield %ys  @ src/lib.rs:14 as yield
+                }
+              }
+              %scale = get_attr[scale](self) : rust<f64>  @ src/lib.rs:23 as scale
+              %mul = mul.Scalar(%choice, %scale) : tensor  @ src/lib.rs:23 as mul
+              %steps_5 = get_attr[steps](self) : rust<i64>  @ src/lib.rs:23 as steps
+              %steps_6 = rust["::fx_runtime::frozen::Kept::<i64>::of(&frame, &$0)", fallible](%steps_5) : rust<::fx_runtime::frozen::Kept<i64>>  @ src/lib.rs:23 as steps
+              %steps_7 = rust["*$0.lock()", state](%steps_6) : rust<i64>  @ src/lib.rs:23 as steps
+              %mul_1 = mul.Scalar(%mul, %steps_7) : tensor  @ src/lib.rs:23 as mul
+              %mul_2 = mul.Scalar(%mul_1, %before) : tensor  @ src/lib.rs:23 as mul
+              yield %mul_2  @ src/lib.rs:24 as output
+            }"#]],
+    );
+}
+
+#[test]
+fn code_that_is_not_understood_holds_what_it_writes_to() {
+    check(
+        r"
+use fx_runtime::{Module, Tensor, traceable};
+
+#[derive(Module)]
+struct Net { seen: Vec<i64>, names: std::collections::HashMap<i64, Tensor>, scale: f64 }
+
+#[traceable]
+impl Net {
+    fn forward(&mut self, xs: &Tensor) -> Tensor {
+        self.seen.retain(|one| *one as f64 > self.scale);
+        self.names.insert(1, xs.shallow_clone());
+        xs * self.scale
+    }
+}",
+        expect![[r#"
+            graph Net(self: module<crate::Net>, xs: tensor) {
+              %scale_1 = get_attr[scale](self) : rust<f64>  @ src/lib.rs:10 as scale
+              %seen_4 = get_attr[seen](self) : list<rust<i64>>  @ src/lib.rs:10 as seen
+              %seen_5 = rust["::fx_runtime::frozen::Kept::<Vec<i64>>::of(&frame, &$0)", fallible](%seen_4) : rust<::fx_runtime::frozen::Kept<Vec<i64>>>  @ src/lib.rs:10 as seen
+              %opaque = rust["{ let _ = {\nlet self_scale = &$0;\nlet mut self_seen = $1.lock();\n(* self_seen) . retain (| one | * one as f64 > (* self_scale))\n}; }", io, opaque("the method `retain` of what the forward writes to")](%scale_1, %seen_5) : ()  @ src/lib.rs:10 as opaque
+              %names_4 = get_attr[names](self) : rust<::std::collections::HashMap>  @ src/lib.rs:11 as names
+              %names_5 = rust["::fx_runtime::keep!(&frame, &$0, \"names\", ::std::collections::HashMap<i64, ::fx_runtime::Tensor>)", fallible](%names_4) : rust<::fx_runtime::frozen::Kept<::std::collections::HashMap<i64, ::fx_runtime::Tensor>, ::fx_runtime::frozen::Foreign>>  @ src/lib.rs:11 as names
+              %opaque_1 = rust["{ let _ = {\nlet mut xs = &$0;\nlet mut self_names = $1.lock();\n(* self_names) . insert (1 , xs . shallow_clone ())\n}; }", io, opaque("the method `insert` of what the forward writes to")](xs, %names_5) : ()  @ src/lib.rs:11 as opaque
+              %scale_2 = get_attr[scale](self) : rust<f64>  @ src/lib.rs:12 as scale
+              %mul = mul.Scalar(xs, %scale_2) : tensor  @ src/lib.rs:12 as mul
+              yield %mul  @ src/lib.rs:13 as output
+            }src/lib.rs:10: carried along, not understood: the method `retain` of what the forward writes to [FX0008]
+              help: written with ops that are known it would be optimised with what stands around it
+            src/lib.rs:11: carried along, not understood: the method `insert` of what the forward writes to [FX0008]
+              help: written with ops that are known it would be optimised with what stands around it
+        "#]],
+    );
+}

@@ -1,0 +1,295 @@
+//! State: what a forward by `&mut self` writes to, in cells of the frozen model's own.
+//!
+//! `freeze` copies each field that is written into a [`Kept`] cell, and a call reads and writes the cell where the model
+//! itself reads and writes the field. While a model is frozen a field is known by its address, so that two pieces of
+//! generated code that mean the same field share one cell. A forward has its model to itself, so that no cell is ever
+//! waited for; it has a lock because it is shared.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ptr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tch::Tensor;
+
+use super::Frame;
+use crate::Error;
+
+/// A value made of tensors, numbers and text, of which there can be another one.
+pub trait Keep: Sized {
+    /// The same value with each tensor as `tensor` has it.
+    ///
+    /// # Errors
+    ///
+    /// The first error of `tensor`.
+    fn with_tensors(&self, tensor: &mut dyn FnMut(&Tensor) -> Result<Tensor, Error>) -> Result<Self, Error>;
+
+    /// The same value with tensors of its own.
+    ///
+    /// # Errors
+    ///
+    /// When there is no memory for it.
+    fn copied(&self) -> Result<Self, Error> {
+        self.with_tensors(&mut |tensor| {
+            let is_there = tensor.defined();
+            if is_there { Ok(tensor.f_detach_copy()?) } else { Ok(tensor.shallow_clone()) }
+        })
+    }
+}
+
+/// How the value of a [`Kept`] goes to a file: as every [`Keep`] does.
+#[derive(Debug)]
+pub enum Saved {}
+
+/// How the value of a [`Kept`] goes to a file: it does not, since its type is the program's own.
+#[derive(Debug)]
+pub enum Foreign {}
+
+/// One field that calls write to: what it was when the model was frozen, and what it is now.
+pub struct Kept<T, S = Saved> {
+    cell: Arc<Cell<T>>,
+    saved: PhantomData<fn() -> S>,
+}
+
+type Copy<T> = fn(&T) -> Result<T, Error>;
+
+struct Cell<T> {
+    start: Mutex<T>,
+    now: Mutex<T>,
+    copy: Copy<T>,
+}
+
+impl<T: Keep + Send + 'static> Kept<T> {
+    /// The cell of a field of the model that is being frozen, with a copy of what the field holds: on the frame's device
+    /// and, where it is floating-point, in its dtype.
+    ///
+    /// # Errors
+    ///
+    /// A tensor that cannot be moved.
+    pub fn of(frame: &Frame, field: &T) -> Result<Self, Error> {
+        let place = |value: &T| value.with_tensors(&mut |tensor| frame.own(tensor));
+        Self::shared(frame, field, place, T::copied)
+    }
+
+    /// A cell of a model that is read from a file.
+    pub(super) fn loaded(frame: &Frame, start: T) -> Result<Self, Error> {
+        let cell = Cell { now: Mutex::new(start.copied()?), start: Mutex::new(start), copy: T::copied };
+        Ok(Self::new(frame, None, cell))
+    }
+
+    /// The value, with second handles on its tensors.
+    ///
+    /// # Errors
+    ///
+    /// None that a tensor which is there could cause.
+    pub fn value(&self) -> Result<T, Error> {
+        self.lock().with_tensors(&mut |tensor| Ok(tensor.shallow_clone()))
+    }
+
+    /// Hands over what the field was when the model was frozen.
+    pub(super) fn with_start<R>(&self, f: impl FnOnce(&T) -> R) -> R {
+        f(&locked(&self.cell.start))
+    }
+}
+
+impl<T, S> Kept<T, S> {
+    /// The value as it is now; nobody waits for it.
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        locked(&self.cell.now)
+    }
+
+    /// Gives the field another value.
+    pub fn set(&self, value: T) {
+        *self.lock() = value;
+    }
+
+    /// Which cell it is, for those that share it.
+    pub(super) fn address(&self) -> usize {
+        Arc::as_ptr(&self.cell).addr()
+    }
+}
+
+impl<T: Send + 'static, S> Kept<T, S> {
+    fn shared(frame: &Frame, field: &T, place: impl Fn(&T) -> Result<T, Error>, copy: Copy<T>) -> Result<Self, Error> {
+        let address = Some(ptr::from_ref(field).addr()).filter(|_| size_of::<T>() > 0);
+        if let Some(cell) = address.and_then(|address| frame.cells().find(address)) {
+            return Ok(Self { cell, saved: PhantomData });
+        }
+        let cell = Cell { start: Mutex::new(place(field)?), now: Mutex::new(place(field)?), copy };
+        Ok(Self::new(frame, address, cell))
+    }
+
+    fn new(frame: &Frame, address: Option<usize>, cell: Cell<T>) -> Self {
+        let cell = Arc::new(cell);
+        frame.cells().add(address, &cell);
+        Self { cell, saved: PhantomData }
+    }
+}
+
+impl<T, S> Clone for Kept<T, S> {
+    fn clone(&self) -> Self {
+        Self { cell: Arc::clone(&self.cell), saved: PhantomData }
+    }
+}
+
+impl<T, S> fmt::Debug for Kept<T, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Kept({})", std::any::type_name::<T>())
+    }
+}
+
+fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The cells of one frozen model.
+#[derive(Default)]
+pub(super) struct Cells(Mutex<Vec<Known>>);
+
+struct Known {
+    /// Where the field is, while the model is being frozen.
+    address: Option<usize>,
+    cell: Arc<dyn Any + Send + Sync>,
+    reset: fn(&(dyn Any + Send + Sync)) -> Result<(), Error>,
+}
+
+impl Cells {
+    fn find<T: Send + 'static>(&self, address: usize) -> Option<Arc<Cell<T>>> {
+        let known = locked(&self.0);
+        let mut here = known.iter().filter(|known| known.address == Some(address));
+        here.find_map(|known| Arc::downcast(Arc::clone(&known.cell)).ok())
+    }
+
+    fn add<T: Send + 'static>(&self, address: Option<usize>, cell: &Arc<Cell<T>>) {
+        let cell: Arc<dyn Any + Send + Sync> = cell.clone();
+        locked(&self.0).push(Known { address, cell, reset: reset::<T> });
+    }
+
+    /// The model is frozen: what is at an address from now on is something else.
+    pub(super) fn forget_addresses(&self) {
+        locked(&self.0).iter_mut().for_each(|known| known.address = None);
+    }
+
+    /// Gives every cell the value that it had at the start.
+    pub(super) fn reset(&self) -> Result<(), Error> {
+        locked(&self.0).iter().try_for_each(|known| (known.reset)(&*known.cell))
+    }
+}
+
+fn reset<T: Send + 'static>(cell: &(dyn Any + Send + Sync)) -> Result<(), Error> {
+    let Some(cell) = cell.downcast_ref::<Cell<T>>() else { return Ok(()) };
+    let value = (cell.copy)(&locked(&cell.start))?;
+    *locked(&cell.now) = value;
+    Ok(())
+}
+
+impl fmt::Debug for Cells {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Cells")
+    }
+}
+
+/// What [`keep!`](crate::keep) chooses with; nothing to call by hand.
+pub mod probe {
+    use super::{Error, Foreign, Frame, Kept};
+
+    /// Wraps a field, so that the choice below depends on its type.
+    #[derive(Debug)]
+    pub struct Own<'a, T>(pub &'a T);
+
+    /// First choice: a value that can be cloned and sent.
+    pub trait ViaClone<T> {
+        /// The cell.
+        fn kept(&self, frame: &Frame, name: &str) -> Result<Kept<T, Foreign>, Error>;
+    }
+
+    impl<T: Clone + Send + 'static> ViaClone<T> for &Own<'_, T> {
+        fn kept(&self, frame: &Frame, _name: &str) -> Result<Kept<T, Foreign>, Error> {
+            Kept::shared(frame, self.0, |value| Ok(value.clone()), |value| Ok(value.clone()))
+        }
+    }
+
+    /// Otherwise it is refused.
+    pub trait Refused<T> {
+        /// Refuses.
+        fn kept(&self, frame: &Frame, name: &str) -> Result<Kept<T, Foreign>, Error>;
+    }
+
+    impl<T> Refused<T> for Own<'_, T> {
+        fn kept(&self, frame: &Frame, name: &str) -> Result<Kept<T, Foreign>, Error> {
+            Err(Error::Unsupported {
+                what: format!("keeping `{name}` of `{}`, to which the forward writes", frame.model()),
+                help: "make its type `Clone` and `Send`, or write to its fields one by one".to_owned(),
+            })
+        }
+    }
+}
+
+/// The cell of a field whose type is the program's own: a clone of it, an error for what cannot be cloned and sent.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! keep {
+    ($frame:expr, $field:expr, $name:expr, $type:ty) => {{
+        #[allow(unused_imports)]
+        use $crate::frozen::cells::{Own, Refused as _, ViaClone as _};
+        let field: &$type = $field;
+        (&&Own(field)).kept($frame, $name)
+    }};
+}
+
+impl Keep for Tensor {
+    fn with_tensors(&self, tensor: &mut dyn FnMut(&Tensor) -> Result<Tensor, Error>) -> Result<Self, Error> {
+        tensor(self)
+    }
+}
+
+macro_rules! as_it_is {
+    ($($type:ty),*) => {
+        $(impl Keep for $type {
+            fn with_tensors(&self, _: &mut dyn FnMut(&Tensor) -> Result<Tensor, Error>) -> Result<Self, Error> {
+                Ok(self.clone())
+            }
+        })*
+    };
+}
+as_it_is!((), i64, i32, i16, i8, i128, isize, u64, u32, u16, u8, u128, usize, f64, f32, bool, char, String);
+
+macro_rules! element_by_element {
+    ($($list:ident),*) => {
+        $(impl<T: Keep> Keep for $list<T> {
+            fn with_tensors(&self, tensor: &mut dyn FnMut(&Tensor) -> Result<Tensor, Error>) -> Result<Self, Error> {
+                self.iter().map(|one| one.with_tensors(tensor)).collect()
+            }
+        })*
+    };
+}
+element_by_element!(Vec, VecDeque);
+
+impl<T: Keep> Keep for Option<T> {
+    fn with_tensors(&self, tensor: &mut dyn FnMut(&Tensor) -> Result<Tensor, Error>) -> Result<Self, Error> {
+        self.as_ref().map(|one| one.with_tensors(tensor)).transpose()
+    }
+}
+
+impl<T: Keep, const N: usize> Keep for [T; N] {
+    fn with_tensors(&self, tensor: &mut dyn FnMut(&Tensor) -> Result<Tensor, Error>) -> Result<Self, Error> {
+        let items: Vec<T> = self.iter().map(|one| one.with_tensors(tensor)).collect::<Result<_, _>>()?;
+        items.try_into().map_err(|_| Error::Refused(format!("a list of {N} has lost an element")))
+    }
+}
+
+macro_rules! part_by_part {
+    ($(($($name:ident $at:tt),+))*) => {
+        $(impl<$($name: Keep),+> Keep for ($($name,)+) {
+            fn with_tensors(&self, tensor: &mut dyn FnMut(&Tensor) -> Result<Tensor, Error>) -> Result<Self, Error> {
+                Ok(($(self.$at.with_tensors(tensor)?,)+))
+            }
+        })*
+    };
+}
+part_by_part!((A 0) (A 0, B 1) (A 0, B 1, C 2) (A 0, B 1, C 2, D 3));
+
+#[cfg(test)]
+mod tests;

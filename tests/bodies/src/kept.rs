@@ -1,0 +1,514 @@
+//! `&mut self` forwards: what the model keeps from one call to the next.
+
+use std::collections::VecDeque;
+
+use fx_runtime::{Kind, Module, Tensor, nn, traceable};
+
+/// An attention with a cache of keys and values, as a part of a decoder.
+#[derive(Debug, Module)]
+pub struct Attention {
+    q: nn::Linear,
+    k: nn::Linear,
+    v: nn::Linear,
+    #[module(skip)]
+    pub cache: Option<(Tensor, Tensor)>,
+}
+
+impl Attention {
+    fn new(p: &nn::Path) -> Attention {
+        let linear = |name: &str| nn::linear(p / name, 8, 8, Default::default());
+        Attention { q: linear("q"), k: linear("k"), v: linear("v"), cache: None }
+    }
+
+    pub fn forward(&mut self, xs: &Tensor) -> Tensor {
+        let q = xs.apply(&self.q);
+        let (mut k, mut v) = (xs.apply(&self.k), xs.apply(&self.v));
+        if let Some((old_k, old_v)) = &self.cache {
+            k = Tensor::cat(&[old_k, &k], 1);
+            v = Tensor::cat(&[old_v, &v], 1);
+        }
+        self.cache = Some((k.shallow_clone(), v.shallow_clone()));
+        let weights = (q.matmul(&k.transpose(-2, -1)) / 8f64.sqrt()).softmax(-1, Kind::Float);
+        weights.matmul(&v)
+    }
+}
+
+/// One layer, whose cache is a part of the model's state.
+#[derive(Debug, Module)]
+pub struct Single {
+    attn: Attention,
+    out: nn::Linear,
+}
+
+#[traceable]
+impl Single {
+    pub fn forward(&mut self, xs: &Tensor) -> Tensor {
+        let ys = self.attn.forward(xs) + xs;
+        ys.apply(&self.out).relu()
+    }
+}
+
+/// Many layers, each with its own cache, and a count of the tokens that were seen.
+#[derive(Debug, Module)]
+pub struct Decoder {
+    layers: Vec<Attention>,
+    norm: nn::LayerNorm,
+    seen: i64,
+}
+
+#[traceable]
+impl Decoder {
+    pub fn forward(&mut self, xs: &Tensor) -> Tensor {
+        let mut ys = xs + self.seen as f64 * 0.01;
+        for layer in &mut self.layers {
+            ys = layer.forward(&ys) + ys;
+        }
+        self.seen += xs.size()[1];
+        ys.apply(&self.norm)
+    }
+}
+
+/// The same by position.
+#[derive(Debug, Module)]
+pub struct Indexed {
+    layers: Vec<Attention>,
+}
+
+#[traceable]
+impl Indexed {
+    pub fn forward(&mut self, xs: &Tensor) -> Tensor {
+        let mut ys = xs.shallow_clone();
+        for i in 0..self.layers.len() {
+            ys = (self.layers[i].forward(&ys) + ys).tanh();
+        }
+        for (i, layer) in self.layers.iter_mut().enumerate() {
+            ys = (layer.forward(&ys) * (i as f64 + 0.5)).tanh();
+        }
+        ys
+    }
+}
+
+/// A streaming convolution with the tail of what came before.
+#[derive(Debug, Module)]
+pub struct Streaming {
+    conv: nn::Conv1D,
+    #[module(skip)]
+    tail: Tensor,
+}
+
+#[traceable]
+impl Streaming {
+    pub fn forward(&mut self, xs: &Tensor) -> Tensor {
+        let xs = Tensor::cat(&[&self.tail, xs], -1);
+        let len = xs.size()[2];
+        self.tail = xs.narrow(2, len - 2, 2).copy();
+        self.conv.forward(&xs).relu()
+    }
+}
+
+/// A recurrent net with its hidden state, which begins with nothing.
+#[derive(Debug, Module)]
+pub struct Recurrent {
+    input: nn::Linear,
+    hidden: nn::Linear,
+    #[module(skip)]
+    state: Option<Tensor>,
+    steps: i64,
+}
+
+impl Recurrent {
+    fn step(&mut self, x: &Tensor) -> Tensor {
+        let mut next = x.apply(&self.input);
+        if let Some(state) = self.state.take() {
+            next = next + state.apply(&self.hidden);
+        }
+        let next = next.tanh();
+        self.state = Some(next.shallow_clone());
+        self.steps += 1;
+        next
+    }
+}
+
+#[traceable]
+impl Recurrent {
+    pub fn forward(&mut self, xs: &Tensor) -> (Tensor, i64) {
+        let mut outs = vec![];
+        for t in 0..xs.size()[0] {
+            outs.push(self.step(&xs.get(t)));
+        }
+        (Tensor::stack(&outs, 0), self.steps)
+    }
+}
+
+/// Running statistics, some of them in place.
+#[derive(Debug, Module)]
+pub struct Running {
+    fc: nn::Linear,
+    mean: Tensor,
+    total: Tensor,
+    momentum: f64,
+    ready: bool,
+}
+
+#[traceable]
+impl Running {
+    pub fn forward(&mut self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let now = ys.mean_dim(0i64, false, Kind::Float);
+        self.total += &now;
+        let _ = self.total.clamp_(-1.0, 1.0);
+        self.mean = if self.ready { &self.mean * self.momentum + now * (1.0 - self.momentum) } else { now };
+        self.momentum *= 0.5;
+        self.ready = true;
+        ys - &self.mean + &self.total
+    }
+}
+
+/// Lists, queues, swaps, and what is read back in the same call.
+#[derive(Debug, Module)]
+pub struct Windows {
+    fc: nn::Linear,
+    #[module(skip)]
+    keys: Vec<Tensor>,
+    #[module(skip)]
+    last: VecDeque<Tensor>,
+    #[module(skip)]
+    pair: [Tensor; 2],
+    #[module(skip)]
+    previous: Tensor,
+    limit: usize,
+    word: String,
+}
+
+#[traceable]
+impl Windows {
+    pub fn forward(&mut self, xs: &Tensor) -> Tensor {
+        let k = self.fc.forward(xs);
+        self.keys.push(k.shallow_clone());
+        if self.keys.len() > self.limit {
+            self.keys.remove(0);
+        }
+        self.last.push_back(k.relu());
+        if self.last.len() > 2 {
+            let _ = self.last.pop_front();
+        }
+        let previous = std::mem::replace(&mut self.previous, k.shallow_clone());
+        self.pair = [previous.shallow_clone(), k.shallow_clone()];
+        self.word.push('x');
+        let queue = Tensor::stack(&self.last.iter().map(|one| one.shallow_clone()).collect::<Vec<_>>(), 0);
+        let sum = Tensor::stack(&self.keys, 0).sum_dim_intlist([0i64].as_slice(), false, Kind::Float);
+        sum + previous * 0.5
+            + &self.pair[1] * self.word.len() as f64
+            + queue.sum_dim_intlist([0i64].as_slice(), false, Kind::Float)
+    }
+}
+
+/// A state of a type of its own, which its methods change.
+#[derive(Debug, Clone, Default)]
+pub struct Meter {
+    calls: i64,
+    seen: Vec<i64>,
+}
+
+impl Meter {
+    fn note(&mut self, rows: i64) -> i64 {
+        self.calls += 1;
+        self.seen.push(rows);
+        self.seen.iter().sum()
+    }
+}
+
+/// Another without `Clone`, of which the forward names every field.
+#[derive(Debug)]
+pub struct Memory {
+    keys: Option<Tensor>,
+    uses: i64,
+}
+
+#[derive(Debug, Module)]
+pub struct Metered {
+    fc: nn::Linear,
+    #[module(skip)]
+    meter: Meter,
+    #[module(skip)]
+    memory: Memory,
+}
+
+#[traceable]
+impl Metered {
+    pub fn forward(&mut self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let rows: i64 = self.meter.note(xs.size()[0]);
+        self.memory.uses += rows;
+        let ys = match &self.memory.keys {
+            Some(keys) => ys + keys,
+            None => ys,
+        };
+        self.memory.keys = Some(ys.mean_dim(0i64, true, Kind::Float));
+        ys * self.memory.uses as f64
+    }
+}
+
+/// Writes that only some calls do, in a loop that a call may leave.
+#[derive(Debug, Module)]
+pub struct Sometimes {
+    fc: nn::Linear,
+    #[module(skip)]
+    best: Option<Tensor>,
+    wins: i64,
+    scale: f64,
+    bias: Option<nn::Linear>,
+}
+
+impl Sometimes {
+    fn offer(&mut self, ys: &Tensor) -> bool {
+        let better = match &self.best {
+            Some(best) => ys.sum(Kind::Float).double_value(&[]) > best.sum(Kind::Float).double_value(&[]),
+            None => true,
+        };
+        if better {
+            self.best = Some(ys.shallow_clone());
+            self.wins += 1;
+        }
+        better
+    }
+}
+
+#[traceable]
+impl Sometimes {
+    pub fn forward(&mut self, xs: &Tensor) -> Tensor {
+        let mut ys = self.fc.forward(xs) * self.scale;
+        if let Some(bias) = &self.bias {
+            ys = ys.apply(bias);
+        }
+        for _ in 0..3 {
+            if !self.offer(&ys) {
+                break;
+            }
+            ys = ys * 0.5;
+        }
+        let best = self.best.as_ref().unwrap().shallow_clone();
+        if self.wins > 2 && self.scale > 0.0 {
+            self.wins = 0;
+            self.best = None;
+        }
+        best + ys
+    }
+}
+
+/// Nothing of it is understood but that it writes.
+#[derive(Debug, Module)]
+pub struct Carried {
+    fc: nn::Linear,
+    #[module(skip)]
+    cache: Option<Tensor>,
+    count: u32,
+}
+
+#[traceable]
+impl Carried {
+    pub fn forward(&mut self, xs: &Tensor) -> Tensor {
+        let cache = &mut self.cache;
+        let ys = self.fc.forward(xs);
+        let sum = cache.get_or_insert_with(|| ys.zeros_like());
+        *sum = &*sum + &ys;
+        self.count = self.count.wrapping_add(1);
+        sum.shallow_clone() * f64::from(self.count)
+    }
+}
+
+/// It takes the model by `&mut self`, and writes to nothing.
+#[derive(Debug, Module)]
+pub struct Idle {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Idle {
+    pub fn forward(&mut self, xs: &Tensor) -> Tensor {
+        self.fc.forward(xs).relu()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{Close, randn, root};
+    use fx_runtime::Freeze;
+    use tch::Device;
+
+    fn linear(p: &nn::Path, name: &str) -> nn::Linear {
+        nn::linear(p / name, 8, 8, Default::default())
+    }
+
+    /// Calls in a row, of the model and of two frozen ones, of which the second is frozen when the first has been called.
+    macro_rules! in_a_row {
+        ($make:expr, $inputs:expr) => {{
+            let (_vs, mut model) = root($make);
+            assert!(model.graph().expect("a graph").lint().is_ok());
+            let mut frozen = model.freeze(&Freeze::default()).expect("a frozen model");
+            let inputs: Vec<Tensor> = $inputs;
+            let expected: Vec<_> = tch::no_grad(|| inputs.iter().map(|xs| model.forward(xs)).collect());
+            let first: Vec<_> = inputs.iter().map(|xs| frozen.forward(xs)).collect();
+            first.close(&expected);
+            // What the live model has become is where the next one begins.
+            let mut later = model.freeze(&Freeze::default()).expect("a frozen model");
+            let expected_later: Vec<_> = tch::no_grad(|| inputs.iter().map(|xs| model.forward(xs)).collect());
+            let other = std::thread::scope(|scope| {
+                let inputs: Vec<Tensor> = inputs.iter().map(Tensor::shallow_clone).collect();
+                let later = &mut later;
+                scope.spawn(move || inputs.iter().map(|xs| later.forward(xs)).collect::<Vec<_>>()).join().unwrap()
+            });
+            other.close(&expected_later);
+            frozen.reset_state().unwrap();
+            let again: Vec<_> = inputs.iter().map(|xs| frozen.forward(xs)).collect();
+            again.close(&expected);
+            frozen
+        }};
+    }
+
+    fn tokens() -> Vec<Tensor> {
+        [3, 1, 1, 2].map(|len| randn(&[2, len, 8])).into()
+    }
+
+    #[test]
+    fn a_cache() {
+        in_a_row!(|p| Single { attn: Attention::new(&(p / "attn")), out: linear(p, "out") }, tokens());
+    }
+
+    #[test]
+    fn a_cache_in_each_layer() {
+        let layers = |p: &nn::Path| (0..3).map(|i| Attention::new(&(p / i))).collect();
+        let norm = |p: &nn::Path| nn::layer_norm(p / "norm", vec![8], Default::default());
+        in_a_row!(|p| Decoder { layers: layers(p), norm: norm(p), seen: 0 }, tokens());
+        in_a_row!(|p| Indexed { layers: layers(p) }, tokens());
+    }
+
+    #[test]
+    fn a_tail() {
+        let zeros = || Tensor::zeros([1, 4, 2], (Kind::Float, Device::Cpu));
+        let make = |p: &nn::Path| Streaming { conv: nn::conv1d(p / 0, 4, 6, 3, Default::default()), tail: zeros() };
+        in_a_row!(make, [5, 1, 7].map(|len| randn(&[1, 4, len])).into());
+    }
+
+    fn recurrent(p: &nn::Path) -> Recurrent {
+        Recurrent { input: linear(p, "input"), hidden: linear(p, "hidden"), state: None, steps: 0 }
+    }
+
+    #[test]
+    fn a_hidden_state() {
+        in_a_row!(recurrent, [4, 1, 2].map(|len| randn(&[len, 2, 8])).into());
+    }
+
+    #[test]
+    fn statistics() {
+        let make = |p: &nn::Path| Running {
+            fc: linear(p, "fc"),
+            mean: p.zeros_no_train("mean", &[8]),
+            total: p.zeros_no_train("total", &[8]),
+            momentum: 0.9,
+            ready: false,
+        };
+        in_a_row!(make, vec![randn(&[3, 8]), randn(&[2, 8]), randn(&[4, 8])]);
+    }
+
+    #[test]
+    fn lists_and_queues() {
+        let zeros = || Tensor::zeros([2, 8], (Kind::Float, Device::Cpu));
+        let make = |p: &nn::Path| Windows {
+            fc: linear(p, "fc"),
+            keys: Vec::new(),
+            last: VecDeque::new(),
+            pair: [zeros(), zeros()],
+            previous: zeros(),
+            limit: 2,
+            word: String::new(),
+        };
+        in_a_row!(make, (0..4).map(|_| randn(&[2, 8])).collect());
+    }
+
+    #[test]
+    fn types_of_its_own() {
+        let memory = || Memory { keys: None, uses: 1 };
+        let make = |p: &nn::Path| Metered { fc: linear(p, "fc"), meter: Meter::default(), memory: memory() };
+        in_a_row!(make, vec![randn(&[3, 8]), randn(&[2, 8]), randn(&[4, 8])]);
+    }
+
+    #[test]
+    fn some_calls_write() {
+        let make = |p: &nn::Path| Sometimes {
+            fc: linear(p, "fc"),
+            best: None,
+            wins: 0,
+            scale: 1.0,
+            bias: Some(linear(p, "bias")),
+        };
+        in_a_row!(make, (0..5).map(|_| randn(&[2, 8])).collect());
+    }
+
+    #[test]
+    fn carried_whole() {
+        let make = |p: &nn::Path| Carried { fc: linear(p, "fc"), cache: None, count: 0 };
+        in_a_row!(make, vec![randn(&[2, 8]), randn(&[2, 8])]);
+    }
+
+    #[test]
+    fn idle() {
+        in_a_row!(|p| Idle { fc: linear(p, "fc") }, vec![randn(&[2, 8])]);
+    }
+
+    #[test]
+    fn nothing_is_shared_with_the_model() {
+        let (_vs, mut model) = root(|p| Running {
+            fc: linear(p, "fc"),
+            mean: p.zeros_no_train("mean", &[8]),
+            total: p.zeros_no_train("total", &[8]),
+            momentum: 0.9,
+            ready: false,
+        });
+        let xs = randn(&[3, 8]);
+        let mut frozen = model.freeze(&Freeze::default()).unwrap();
+        let mut untouched = model.freeze(&Freeze::default()).unwrap();
+        let expected = frozen.forward(&xs);
+        // In place, on the model's own tensors.
+        let _ = tch::no_grad(|| model.total.fill_(5.0));
+        let _ = tch::no_grad(|| model.forward(&xs));
+        untouched.forward(&xs).close(&expected);
+    }
+
+    #[test]
+    fn the_state_at_freeze_is_saved() {
+        let (_vs, mut model) = root(recurrent);
+        let xs = randn(&[3, 2, 8]);
+        let _ = tch::no_grad(|| model.forward(&xs));
+        let mut frozen = model.freeze(&Freeze::default()).unwrap();
+        let path = std::env::temp_dir().join(format!("fx-kept-{}.safetensors", std::process::id()));
+        let expected = [frozen.forward(&xs), frozen.forward(&xs)];
+        frozen.save(&path).unwrap();
+        let mut loaded = RecurrentFrozen::load(&path, &Freeze::default()).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        [loaded.forward(&xs), loaded.forward(&xs)].close(&expected);
+        loaded.reset_state().unwrap();
+        loaded.forward(&xs).close(&expected[0]);
+    }
+
+    #[test]
+    fn a_warm_up_leaves_no_trace() {
+        let (_vs, model) = root(|p| Single { attn: Attention::new(&(p / "attn")), out: linear(p, "out") });
+        let mut frozen = model.freeze(&Freeze::default()).unwrap();
+        let mut cold = model.freeze(&Freeze::default()).unwrap();
+        let report = frozen.warm_up(&[[2, 3, 8]]).unwrap();
+        assert!(report.to_string().contains("&mut self"), "{report}");
+        let xs = randn(&[2, 3, 8]);
+        frozen.forward(&xs).close(&cold.forward(&xs));
+    }
+
+    #[test]
+    fn what_cannot_be_saved_is_named() {
+        let memory = Memory { keys: None, uses: 1 };
+        let (_vs, model) = root(|p| Metered { fc: linear(p, "fc"), meter: Meter::default(), memory });
+        let frozen = model.freeze(&Freeze::default()).unwrap();
+        let error = frozen.save("never.safetensors").unwrap_err().to_string();
+        assert!(error.contains("meter: ") && error.contains("Meter"), "{error}");
+    }
+}
