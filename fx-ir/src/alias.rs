@@ -1,8 +1,8 @@
 //! Which values may change after they were made: those that something writes to, and what may share memory with them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use crate::{Effect, Graph, ModuleKind, NodeId, Op, Type};
+use crate::{Effect, Graph, ModuleKind, NodeId, NodeSet, Op};
 
 /// Who counts as a writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl ModuleKind {
 impl Graph {
     /// Every value that may be written to: what a writer is handed, and what that may share memory with. Two reads of
     /// one field are one value.
-    pub fn written_values(&self, writers: Writers) -> HashSet<NodeId> {
+    pub fn written_values(&self, writers: Writers) -> NodeSet {
         let mut fields: HashMap<&str, Vec<NodeId>> = HashMap::new();
         let mut queue = Vec::new();
         let nodes = self.nodes();
@@ -40,17 +40,17 @@ impl Graph {
     }
 
     /// Every value whose memory the caller may get with the graph's results, or the next call finds kept.
-    pub fn handed_out_values(&self) -> HashSet<NodeId> {
+    pub fn handed_out_values(&self) -> NodeSet {
         let results = self.yield_of(self.body()).into_iter().flat_map(|end| self.node(end).inputs());
         self.sharing(results.chain(self.kept()).collect(), |_| Vec::new())
     }
 
     /// These values and all that they may share memory with, because they are made of it; `same_field` are other reads
     /// of a field.
-    fn sharing(&self, mut queue: Vec<NodeId>, same_field: impl Fn(&str) -> Vec<NodeId>) -> HashSet<NodeId> {
-        let mut found = HashSet::new();
+    fn sharing(&self, mut queue: Vec<NodeId>, same_field: impl Fn(&str) -> Vec<NodeId>) -> NodeSet {
+        let mut found = NodeSet::default();
         while let Some(id) = queue.pop() {
-            if !holds_tensor(&self.node(id).ty) || !found.insert(id) {
+            if !self.node(id).ty.holds_tensor() || !found.insert(id) {
                 continue;
             }
             match &self.node(id).op {
@@ -76,13 +76,21 @@ impl Graph {
         read.chain(self.kept()).collect()
     }
 
+    /// What a loop hands from one turn to the next.
+    fn carried(&self, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        let node = self.node(id);
+        let body = node.regions.last().filter(|_| matches!(node.op, Op::For(_) | Op::While));
+        let end = body.and_then(|&body| self.yield_of(body));
+        end.into_iter().flat_map(|end| self.node(end).inputs())
+    }
+
     /// The values whose memory the node's value may share, because it is made of them.
     fn may_alias(&self, id: NodeId) -> Vec<NodeId> {
         let node = self.node(id);
         match &node.op {
             Op::Placeholder => {
                 let owner = self.scope_of(id).and_then(|region| self.owner_of(region));
-                owner.into_iter().flat_map(|owner| self.node(owner).inputs()).collect()
+                owner.into_iter().flat_map(|owner| self.node(owner).inputs().chain(self.carried(owner))).collect()
             }
             Op::Call(op) if op.is_view() || op.effect() != Effect::Pure => node.inputs().collect(),
             Op::CallModule(kind) if kind.passes_input() => node.inputs().skip(1).collect(),
@@ -96,24 +104,14 @@ impl Graph {
     }
 }
 
-/// May a tensor of the graph be in a value of this type? A layer's and a kernel's tensors are values of their own.
-fn holds_tensor(ty: &Type) -> bool {
-    match ty {
-        Type::Unknown | Type::Tensor(_) => true,
-        Type::Option(inner) | Type::List(inner) => holds_tensor(inner),
-        Type::Tuple(parts) => parts.iter().any(holds_tensor),
-        Type::Module(_) | Type::Rust(_) => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ParseError;
 
-    fn names(graph: &Graph, found: &HashSet<NodeId>) -> String {
+    fn names(graph: &Graph, found: &NodeSet) -> String {
         let nodes = graph.nodes();
-        let names = nodes.iter().filter(|id| found.contains(id)).map(|&id| graph.node(id).name.as_str());
+        let names = nodes.iter().filter(|id| found.contains(**id)).map(|&id| graph.node(id).name.as_str());
         names.collect::<Vec<_>>().join(" ")
     }
 

@@ -7,9 +7,7 @@
 //! Two things make a value call-time though no input reaches it: an effect (it must happen at every call), and being
 //! written to by one (the model's buffer that a call adds to is not known at freeze time).
 
-use std::collections::{HashMap, HashSet};
-
-use crate::{Effect, Graph, NodeId, Op, RegionId, Writers};
+use crate::{Effect, Graph, NodeId, NodeMap, NodeSet, Op, RegionId, Writers};
 
 /// When a value is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,13 +22,13 @@ pub enum Binding {
 
 /// The binding time of every node of a graph.
 #[derive(Clone, Debug)]
-pub struct Bindings(HashMap<NodeId, Binding>);
+pub struct Bindings(NodeMap<Binding>);
 
 impl Bindings {
     /// Works out every node's binding time. The body's first parameter is the model when `self_bound`; every other
     /// parameter of the body is an input.
     pub fn of(graph: &Graph, self_bound: bool) -> Bindings {
-        let mut solver = Solver { graph, times: HashMap::new(), written: graph.written_values(Writers::Ops) };
+        let mut solver = Solver { graph, times: NodeMap::default(), written: graph.written_values(Writers::Ops) };
         for (position, &param) in graph.region(graph.body()).params.iter().enumerate() {
             let time = if position == 0 && self_bound { Binding::Freeze } else { Binding::Call };
             solver.times.insert(param, time);
@@ -41,7 +39,7 @@ impl Bindings {
 
     /// The binding time of one node; what was made since counts as call time.
     pub fn get(&self, id: NodeId) -> Binding {
-        self.0.get(&id).copied().unwrap_or(Binding::Call)
+        self.0.get(id).copied().unwrap_or(Binding::Call)
     }
 }
 
@@ -56,15 +54,15 @@ impl Graph {
 
 struct Solver<'a> {
     graph: &'a Graph,
-    times: HashMap<NodeId, Binding>,
-    written: HashSet<NodeId>,
+    times: NodeMap<Binding>,
+    written: NodeSet,
 }
 
 impl Solver<'_> {
     fn region(&mut self, region: RegionId) {
         for &id in &self.graph.region(region).nodes {
             let time = self.node(id);
-            let fixed = self.written.contains(&id) || self.graph.is_impure(id);
+            let fixed = self.written.contains(id) || self.graph.is_impure(id);
             self.times.insert(id, if fixed { Binding::Call } else { time });
         }
     }
@@ -117,7 +115,7 @@ impl Solver<'_> {
 
     fn bind(&mut self, params: &[NodeId], time: Binding) {
         for &param in params {
-            let time = if self.written.contains(&param) { Binding::Call } else { time };
+            let time = if self.written.contains(param) { Binding::Call } else { time };
             self.times.insert(param, time);
         }
     }
@@ -132,7 +130,7 @@ impl Solver<'_> {
     }
 
     fn get(&self, id: NodeId) -> Binding {
-        self.times.get(&id).copied().unwrap_or(Binding::Call)
+        self.times.get(id).copied().unwrap_or(Binding::Call)
     }
 }
 

@@ -60,13 +60,18 @@ impl Graph {
     /// If it was erased.
     #[allow(clippy::expect_used, reason = "a stale id is a broken invariant, not an input")]
     pub fn node_mut(&mut self, id: NodeId) -> &mut Node {
-        self.index.touch(&self.nodes, id);
+        self.index.hand_out(&self.nodes, id);
         self.nodes[id.index()].as_mut().expect("the node was erased")
     }
 
     /// Has it not been erased?
     pub fn is_alive(&self, id: NodeId) -> bool {
         self.nodes.get(id.index()).is_some_and(Option::is_some)
+    }
+
+    /// A number that every edit makes larger: of two moments with one number, the graph was the same at both.
+    pub fn revision(&self) -> u64 {
+        self.index.edits
     }
 
     /// A region.
@@ -113,7 +118,7 @@ impl Graph {
     pub(crate) fn create_node(&mut self, node: Node) -> NodeId {
         self.nodes.push(Some(node));
         let id = NodeId(u32::try_from(self.nodes.len() - 1).unwrap_or(u32::MAX));
-        self.index.add_node(&self.nodes, id, None);
+        self.index.add_node(&self.nodes, id);
         id
     }
 
@@ -138,9 +143,12 @@ impl Graph {
 
     /// The region in whose order the node stands (a parameter stands in none).
     pub fn region_of(&self, id: NodeId) -> Option<RegionId> {
-        let is_param = || self.nodes[id.index()].as_ref().is_some_and(|node| node.op == Op::Placeholder);
-        let scope = self.index.scope(id)?;
-        (!is_param() || self.region(scope).nodes.contains(&id)).then_some(scope)
+        self.scope_of(id).filter(|_| self.position(id).is_some())
+    }
+
+    /// Which of the nodes of its region the node is (a parameter is none of them).
+    pub fn position(&self, id: NodeId) -> Option<usize> {
+        self.index.position(&self.region(self.scope_of(id)?).nodes, id)
     }
 
     /// The region the node belongs to, be it one of its parameters or one of its nodes.
@@ -203,26 +211,24 @@ impl Graph {
 
     /// The nodes that read `id`, in order of execution, each once.
     pub fn users(&self, id: NodeId) -> Vec<NodeId> {
-        let mut users = self.index.readers(&self.nodes, id);
-        users.retain(|&user| self.is_live(user));
-        match users.len() {
-            0 | 1 => {}
-            2..=16 => users.sort_by_cached_key(|&user| self.path_of(user)),
-            _ => {
-                let order = self.block_order();
-                users.sort_by_key(|&user| order.position(user));
-            }
+        let mut users: Vec<NodeId> = self.readers(id).collect();
+        if users.len() > 1 {
+            users.sort_by_cached_key(|&user| self.path_of(user));
         }
         users
     }
 
-    /// Where a node stands, outermost position first; such paths compare as the order of execution.
-    fn path_of(&self, id: NodeId) -> Vec<usize> {
-        let (mut path, mut id) = (Vec::new(), id);
-        while let Some(region) = self.scope_of(id) {
-            path.push(self.region(region).nodes.iter().position(|&node| node == id).unwrap_or(0));
-            let Some(owner) = self.owner_of(region) else { break };
-            path.push(self.node(owner).regions.iter().position(|&inner| inner == region).unwrap_or(0));
+    /// The same in no order, as they are found.
+    fn readers(&self, id: NodeId) -> impl Iterator<Item = NodeId> {
+        self.index.readers(&self.nodes, id).filter(|&user| self.is_live(user))
+    }
+
+    /// Where a node stands, outermost first; such paths compare as the order of execution.
+    fn path_of(&self, mut id: NodeId) -> Vec<u64> {
+        let mut path = vec![self.index.rank(id)];
+        while let Some((region, owner)) = self.scope_of(id).and_then(|region| Some((region, self.owner_of(region)?))) {
+            let at = (0..).zip(&self.node(owner).regions).find(|&(_, &inner)| inner == region);
+            path.extend([at.map_or(0, |(at, _)| at), self.index.rank(owner)]);
             id = owner;
         }
         path.reverse();
@@ -231,7 +237,7 @@ impl Graph {
 
     /// Does any node read `id`? Cheaper than asking for them.
     pub fn has_users(&self, id: NodeId) -> bool {
-        self.index.readers(&self.nodes, id).into_iter().any(|user| self.is_live(user))
+        self.readers(id).next().is_some()
     }
 
     /// For every node how often it is read, repeats included.

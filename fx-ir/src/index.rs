@@ -1,24 +1,27 @@
-//! Who reads a node, which region it stands in and which node owns a region, kept so that asking costs no walk.
+//! Who reads a node, where it stands and which node owns a region, kept so that asking costs no walk.
 //!
-//! A node that was handed out by `node_mut` may have changed in any way, so it counts as *touched*: answers about it
-//! are read from the node itself, and the tables catch up once some have gathered. Every answer is exact at
-//! any time, and an edit costs what it touches rather than the size of the graph.
+//! Where a node stands is a number that grows along its region; what is put between two nodes gets one between theirs,
+//! and where there is none the region is numbered anew. The node that was handed out last by `node_mut` may have changed
+//! in any way: answers about it are read from the node itself, and its row is written when the next one is handed out.
 
 use std::collections::BTreeSet;
 
 use crate::{Node, NodeId, RegionId};
 
-/// How many touched nodes may gather before the tables catch up.
-const PATIENCE: usize = 16;
+/// How far apart the numbers of nodes are that are put one behind the other.
+const GAP: u64 = 1 << 32;
 
 /// The tables; `nodes` in the methods below is always the arena of the graph that they describe.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
     scopes: Vec<Option<RegionId>>,
+    ranks: Vec<u64>,
     inputs: Vec<Vec<NodeId>>,
     readers: Vec<BTreeSet<NodeId>>,
     owners: Vec<Option<NodeId>>,
-    touched: BTreeSet<NodeId>,
+    handed_out: Option<NodeId>,
+    /// How many edits there were.
+    pub(crate) edits: u64,
 }
 
 impl Index {
@@ -28,8 +31,9 @@ impl Index {
     }
 
     /// Makes room for the node that was just appended to the arena.
-    pub(crate) fn add_node(&mut self, nodes: &[Option<Node>], id: NodeId, scope: Option<RegionId>) {
-        self.scopes.push(scope);
+    pub(crate) fn add_node(&mut self, nodes: &[Option<Node>], id: NodeId) {
+        self.scopes.push(None);
+        self.ranks.push(0);
         self.inputs.push(Vec::new());
         self.readers.push(BTreeSet::new());
         self.refresh(nodes, id);
@@ -40,30 +44,57 @@ impl Index {
         self.scopes.get(id.index()).copied().flatten()
     }
 
-    /// The node now stands there.
+    /// The node is now a parameter of the region, or stands nowhere.
     pub(crate) fn set_scope(&mut self, id: NodeId, scope: Option<RegionId>) {
+        self.edits += 1;
         self.scopes[id.index()] = scope;
     }
 
-    /// The node will change behind our back.
-    pub(crate) fn touch(&mut self, nodes: &[Option<Node>], id: NodeId) {
-        if self.touched.len() >= PATIENCE {
-            for id in std::mem::take(&mut self.touched) {
-                self.refresh(nodes, id);
+    /// The node is now number `at` of the region with that `order`.
+    pub(crate) fn place(&mut self, region: RegionId, order: &[NodeId], at: usize) {
+        self.edits += 1;
+        let id = order[at];
+        self.scopes[id.index()] = Some(region);
+        let before = at.checked_sub(1).map_or(0, |before| self.rank(order[before]));
+        let rank = match order.get(at + 1) {
+            Some(&after) => before + (self.rank(after) - before) / 2,
+            None => before + GAP,
+        };
+        self.ranks[id.index()] = rank;
+        if rank == before {
+            for (&id, rank) in order.iter().zip((1..).map(|number| number * GAP)) {
+                self.ranks[id.index()] = rank;
             }
         }
-        self.touched.insert(id);
+    }
+
+    /// A number that grows along the nodes of a region.
+    pub(crate) fn rank(&self, id: NodeId) -> u64 {
+        self.ranks[id.index()]
+    }
+
+    /// Which of the nodes of its region the node is.
+    pub(crate) fn position(&self, order: &[NodeId], id: NodeId) -> Option<usize> {
+        let at = order.partition_point(|&other| self.rank(other) < self.rank(id));
+        (order.get(at) == Some(&id)).then_some(at)
+    }
+
+    /// The node will change behind our back.
+    pub(crate) fn hand_out(&mut self, nodes: &[Option<Node>], id: NodeId) {
+        self.edits += 1;
+        if let Some(last) = self.handed_out.replace(id).filter(|&last| last != id) {
+            self.refresh(nodes, last);
+        }
     }
 
     /// Reads the node again, or forgets it if it was erased.
     pub(crate) fn refresh(&mut self, nodes: &[Option<Node>], id: NodeId) {
+        self.edits += 1;
+        self.handed_out = self.handed_out.filter(|&last| last != id);
         for input in std::mem::take(&mut self.inputs[id.index()]) {
             self.readers[input.index()].remove(&id);
         }
-        let Some(node) = &nodes[id.index()] else {
-            self.touched.remove(&id);
-            return;
-        };
+        let Some(node) = &nodes[id.index()] else { return };
         for &region in &node.regions {
             if let Some(owner) = self.owners.get_mut(region.index()) {
                 *owner = Some(id);
@@ -74,21 +105,21 @@ impl Index {
             self.readers[input.index()].insert(id);
         }
         self.inputs[id.index()] = inputs;
-        self.touched.remove(&id);
     }
 
-    /// Every node of the arena that reads `id`, by number, each once.
-    pub(crate) fn readers(&self, nodes: &[Option<Node>], id: NodeId) -> Vec<NodeId> {
-        let known = self.readers.get(id.index()).into_iter().flatten().filter(|reader| !self.touched.contains(reader));
-        let reads =
-            |reader: &&NodeId| nodes[reader.index()].as_ref().is_some_and(|node| node.inputs().any(|i| i == id));
-        known.chain(self.touched.iter().filter(reads)).copied().collect()
+    /// Every node of the arena that reads `id`, each once.
+    pub(crate) fn readers(&self, nodes: &[Option<Node>], id: NodeId) -> impl Iterator<Item = NodeId> {
+        let reads = |node: &Node| node.inputs().any(|input| input == id);
+        let last = self.handed_out;
+        let known =
+            self.readers.get(id.index()).into_iter().flatten().copied().filter(move |&reader| Some(reader) != last);
+        known.chain(last.filter(|last| nodes[last.index()].as_ref().is_some_and(reads)))
     }
 
     /// The node that owns a region.
     pub(crate) fn owner(&self, nodes: &[Option<Node>], region: RegionId) -> Option<NodeId> {
         let owns = |id: &NodeId| nodes[id.index()].as_ref().is_some_and(|node| node.regions.contains(&region));
         let known = self.owners.get(region.index()).copied().flatten();
-        known.filter(owns).or_else(|| self.touched.iter().copied().find(owns))
+        known.filter(owns).or_else(|| self.handed_out.filter(owns))
     }
 }

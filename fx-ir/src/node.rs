@@ -67,12 +67,7 @@ pub struct Place {
 impl Node {
     /// The nodes it reads, in order, repeats included; what its regions read is not among them.
     pub fn inputs(&self) -> impl Iterator<Item = NodeId> + '_ {
-        let kwargs = self.kwargs.iter().map(|(_, arg)| arg);
-        let mut out = Vec::new();
-        for arg in self.args.iter().chain(kwargs) {
-            arg.collect_nodes(&mut out);
-        }
-        out.into_iter()
+        self.args.iter().chain(self.kwargs.iter().map(|(_, arg)| arg)).flat_map(Arg::nodes)
     }
 
     /// The option of that name.
@@ -120,12 +115,8 @@ impl Arg {
     }
 
     /// Every node mentioned, in lists too.
-    pub fn collect_nodes(&self, out: &mut Vec<NodeId>) {
-        match self {
-            Arg::Node(id) => out.push(*id),
-            Arg::List(items) => items.iter().for_each(|item| item.collect_nodes(out)),
-            _ => {}
-        }
+    pub fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
+        Nodes { rest: std::slice::from_ref(self).iter(), outer: Vec::new() }
     }
 
     /// The same argument with every node renamed by `map`.
@@ -135,6 +126,28 @@ impl Arg {
             Arg::Node(id) => map(*id),
             Arg::List(items) => Arg::List(items.iter().map(|item| item.map_nodes(map)).collect()),
             other => other.clone(),
+        }
+    }
+}
+
+/// A walk through an argument and the lists in it.
+struct Nodes<'a> {
+    rest: std::slice::Iter<'a, Arg>,
+    /// What is left of the lists around.
+    outer: Vec<std::slice::Iter<'a, Arg>>,
+}
+
+impl Iterator for Nodes<'_> {
+    type Item = NodeId;
+
+    fn next(&mut self) -> Option<NodeId> {
+        loop {
+            match self.rest.next() {
+                Some(Arg::Node(id)) => return Some(*id),
+                Some(Arg::List(items)) => self.outer.push(std::mem::replace(&mut self.rest, items.iter())),
+                Some(_) => {}
+                None => self.rest = self.outer.pop()?,
+            }
         }
     }
 }

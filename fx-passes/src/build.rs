@@ -2,6 +2,7 @@
 
 mod left;
 mod lists;
+mod printed;
 mod roots;
 mod run;
 mod understood;
@@ -21,13 +22,12 @@ use fx_front::{
 
 use self::{
     left::left,
+    printed::Printed,
     roots::{FOLDERS, roots},
     run::Run,
 };
 use crate::{
-    emit::{self, Printed},
-    out,
-    pass::PassContext,
+    emit, out,
     pipeline::{Pipeline, never_applied},
 };
 
@@ -299,36 +299,6 @@ impl Build {
             }
         }
         all
-    }
-
-    fn printed(&self, index: &Index, traced: &Traced, file: &str, run: &mut Run) -> Result<Printed, String> {
-        let mut graph = traced.graph.clone();
-        let context = PassContext::new(traced.signature.has_receiver);
-        let pipeline = self.pipeline_of(&graph.name);
-        run.models.insert(graph.name.clone());
-        let report = match pipeline.run(&mut graph, &context) {
-            Ok(report) => report,
-            Err(fault) if fault.is_ours() => return Err(fault.to_string()),
-            Err(fault) => {
-                let fault = fault.to_string().replace('\n', " ");
-                run.told.push(format!("cargo::error=in `{}`, {fault}", graph.name));
-                // The build has failed; what is generated only keeps further errors away.
-                graph = traced.graph.clone();
-                Pipeline::inference().run(&mut graph, &context).map_err(|bug| bug.to_string())?
-            }
-        };
-        for pass in report.exhausted() {
-            let name = &graph.name;
-            run.told.push(format!("cargo::warning=the rules of `{pass}` go on for ever in `{name}` and were stopped"));
-        }
-        run.applied.push(report);
-        run.understood.push(Understood::of(&traced.graph, place_of(&index.fns[traced.item])));
-        // A rule that this list does not have is one of another model's.
-        let reasons = self.explain.iter().filter_map(|name| pipeline.explain(name, &traced.graph, &context).ok());
-        for why in reasons.flatten() {
-            run.tell(&format!("in `{}`, {why}", graph.name));
-        }
-        emit::item(index, traced, &graph, &graph_file(file))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The pipeline: one ordered list of passes, with the verifier between each two.
+//! The pipeline: one ordered list of passes, with the verifier behind each that touched the graph.
 //!
 //! A fault that the verifier finds is a mistake of the pass before it, never of the user's. The run stops there, and the
 //! error holds the graph before and after, so that the mistake can be told in a test.
@@ -205,8 +205,11 @@ impl Pipeline {
         }
         let mut report = Report::default();
         for (position, pass) in self.passes().enumerate() {
-            report.steps.push(self.step(pass, graph, cx));
-            if let Err(faults) = graph.lint() {
+            let revision = graph.revision();
+            let step = self.step(pass, graph, cx);
+            let is_touched = step.changed.is_yes() || graph.revision() != revision;
+            report.steps.push(step);
+            if is_touched && let Err(faults) = graph.lint() {
                 let before = self.replay(traced, position, cx);
                 return Err(PipelineError::Broken { pass: pass.name(), faults, before, after: graph.to_string() });
             }

@@ -110,10 +110,10 @@ impl Graph {
 
     /// Lets every user of `old` read `new` instead; `new` itself, if it reads `old`, goes on doing so.
     pub fn replace_all_uses_with(&mut self, old: NodeId, new: &Arg) {
-        for user in self.index.readers(&self.nodes, old) {
-            if new.node() != Some(user) {
-                self.replace_input_with(user, old, new);
-            }
+        let users: Vec<NodeId> =
+            self.index.readers(&self.nodes, old).filter(|&user| new.node() != Some(user)).collect();
+        for user in users {
+            self.replace_input_with(user, old, new);
         }
     }
 
@@ -212,32 +212,31 @@ impl Graph {
             Spot::Before(anchor) => self.scope_of(anchor).unwrap_or(self.body()),
             Spot::End(region) => region,
         };
-        let nodes = &mut self.regions[region.index()].nodes;
         let at = match spot {
-            Spot::Before(anchor) => nodes.iter().position(|&node| node == anchor).unwrap_or(0),
-            Spot::End(_) => nodes.len(),
+            Spot::Before(anchor) => self.position(anchor).unwrap_or(0),
+            Spot::End(_) => self.region(region).nodes.len(),
         };
+        let nodes = &mut self.regions[region.index()].nodes;
         nodes.insert(at, id);
-        self.index.set_scope(id, Some(region));
+        self.index.place(region, nodes, at);
     }
 
     /// Takes a node out of the order of its region, or out of its parameters.
     fn unplace(&mut self, id: NodeId) {
         let Some(region) = self.scope_of(id) else { return };
+        let at = self.position(id);
         let Region { params, nodes } = &mut self.regions[region.index()];
-        for list in [nodes, params] {
-            if let Some(at) = list.iter().rposition(|&node| node == id) {
-                list.remove(at);
-            }
+        match at {
+            Some(at) => _ = nodes.remove(at),
+            None => params.retain(|&param| param != id),
         }
         self.index.set_scope(id, None);
     }
 
     fn spot_after(&self, anchor: NodeId) -> Spot {
         let region = self.scope_of(anchor).unwrap_or(self.body());
-        let nodes = &self.region(region).nodes;
-        let next = nodes.iter().position(|&node| node == anchor).map_or(0, |at| at + 1);
-        nodes.get(next).map_or(Spot::End(region), |&node| Spot::Before(node))
+        let next = self.position(anchor).map_or(0, |at| at + 1);
+        self.region(region).nodes.get(next).map_or(Spot::End(region), |&node| Spot::Before(node))
     }
 
     fn cut(&self, region: RegionId) -> Cutting {

@@ -1,28 +1,28 @@
 //! Ids, owners and names: what the other rules rely on to walk a graph at all.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::{Fault, Rule, fault};
-use crate::{Graph, NodeId, RegionId};
+use crate::{Graph, NodeId, NodeSet, RegionId};
 
 struct Walk<'a> {
     graph: &'a Graph,
     faults: Vec<Fault>,
-    nodes: HashSet<NodeId>,
+    nodes: NodeSet,
     regions: HashSet<RegionId>,
 }
 
 pub(super) fn check_structure(graph: &Graph) -> Vec<Fault> {
-    let mut walk = Walk { graph, faults: Vec::new(), nodes: HashSet::new(), regions: HashSet::new() };
+    let mut walk = Walk { graph, faults: Vec::new(), nodes: NodeSet::default(), regions: HashSet::new() };
     walk.region(graph.body(), &graph.name);
     walk.faults
 }
 
 pub(super) fn check_names(graph: &Graph) -> Vec<Fault> {
-    let mut seen: HashMap<&str, NodeId> = HashMap::new();
+    let mut seen: HashSet<&str> = HashSet::new();
     let mut faults = Vec::new();
     for id in graph.nodes() {
-        if seen.insert(&graph.node(id).name, id).is_some() {
+        if !seen.insert(&graph.node(id).name) {
             faults.push(fault(graph, id, Rule::Name, "is the name of two nodes"));
         }
     }

@@ -5,13 +5,19 @@
 
 mod table;
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use crate::{Effect, catalog};
 
 /// Names an op: `relu`, `add`, `convolution`. Two spellings of one op have one id.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct OpId(&'static str);
+#[derive(Clone, Copy)]
+pub struct OpId {
+    name: &'static str,
+    row: Option<&'static OpRow>,
+    entry: Option<&'static catalog::Entry>,
+}
 
 /// What kind of work an op does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,43 +78,49 @@ pub fn ops() -> &'static [OpRow] {
 impl OpId {
     /// The op of that name in the table, or the op that the `tch` method of that name means.
     pub fn lookup(name: &str) -> Option<OpId> {
-        let row = ops().iter().find(|row| row.name == name);
-        row.map(|row| OpId(row.name)).or_else(|| OpId::of_method(name))
+        ops().iter().find(|row| row.name == name).map(OpId::of_row).or_else(|| OpId::of_method(name))
     }
 
     /// The op that a call of the `tch::Tensor` method `method` means; `f_` before the name makes no difference.
     pub fn of_method(method: &str) -> Option<OpId> {
-        let row = |name: &str| ops().iter().find(|row| row.methods.contains(&name)).map(|row| row.name);
-        let entry = || catalog::lookup(method).map(|entry| row(entry.method).unwrap_or(entry.method));
-        row(method).or_else(entry).map(OpId)
+        let row = |name: &str| ops().iter().find(|row| row.methods.contains(&name)).map(OpId::of_row);
+        row(method).or_else(|| {
+            let entry = catalog::lookup(method)?;
+            Some(row(entry.method).unwrap_or(OpId { name: entry.method, row: None, entry: Some(entry) }))
+        })
+    }
+
+    fn of_row(row: &'static OpRow) -> OpId {
+        let entry = row.methods.first().and_then(|method| catalog::lookup(method));
+        OpId { name: row.name, row: Some(row), entry }
     }
 
     /// Its name.
     pub fn name(self) -> &'static str {
-        self.0
+        self.name
     }
 
     /// Its row in the op table.
     pub fn row(self) -> Option<&'static OpRow> {
-        ops().iter().find(|row| row.name == self.0)
+        self.row
     }
 
     /// The `tch` method that generated code calls for it; `None` for an op that only kernels of the runtime compute.
     pub fn method(self) -> Option<&'static str> {
-        match self.row() {
+        match self.row {
             Some(row) => row.methods.first().copied(),
-            None => Some(self.0),
+            None => Some(self.name),
         }
     }
 
     /// Its entry in the catalog.
     pub fn entry(self) -> Option<&'static catalog::Entry> {
-        catalog::lookup(self.method()?)
+        self.entry
     }
 
     /// What it does beside yielding a value.
     pub fn effect(self) -> Effect {
-        match (self.row(), self.entry()) {
+        match (self.row, self.entry) {
             (Some(row), _) => row.effect,
             (None, Some(entry)) if entry.writes() => Effect::InPlace(written(entry)),
             (None, Some(entry)) if entry.flags.has(catalog::Flags::RANDOM) => Effect::Random,
@@ -119,9 +131,9 @@ impl OpId {
 
     /// May its result share memory with an input?
     pub fn is_view(self) -> bool {
-        match self.row() {
+        match self.row {
             Some(row) => row.class == Class::View,
-            None => self.entry().is_none_or(|entry| entry.flags.has(catalog::Flags::VIEW)),
+            None => self.entry.is_none_or(|entry| entry.flags.has(catalog::Flags::VIEW)),
         }
     }
 }
@@ -135,15 +147,41 @@ fn written(entry: &catalog::Entry) -> usize {
     }
 }
 
+impl PartialEq for OpId {
+    fn eq(&self, other: &OpId) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for OpId {}
+
+impl PartialOrd for OpId {
+    fn partial_cmp(&self, other: &OpId) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for OpId {
+    fn cmp(&self, other: &OpId) -> Ordering {
+        self.name.cmp(other.name)
+    }
+}
+
+impl Hash for OpId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
 impl fmt::Debug for OpId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
+        f.write_str(self.name)
     }
 }
 
 impl fmt::Display for OpId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
+        f.write_str(self.name)
     }
 }
 

@@ -2,8 +2,7 @@
 
 use fx_front::{diag::Diagnostics, frozen::Left, index::Function};
 
-use super::{Understood, run::Run};
-use crate::emit::Printed;
+use super::{Understood, printed::Printed, run::Run};
 
 /// Says so, and yields the file that the macro includes: with nothing in it.
 pub(super) fn left(why: Left, function: &Function, run: &mut Run, diags: &Diagnostics) -> Printed {

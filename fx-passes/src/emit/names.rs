@@ -42,6 +42,14 @@ impl Names {
     }
 }
 
+/// Words that name nothing in Rust.
+const KEYWORDS: [&str; 51] = [
+    "Self", "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn",
+    "else", "enum", "extern", "false", "final", "fn", "for", "if", "impl", "in", "let", "loop", "macro", "match",
+    "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "self", "static", "struct", "super", "trait",
+    "true", "try", "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield",
+];
+
 /// A valid, plain identifier as like `text` as can be.
 pub(super) fn identifier(text: &str) -> String {
     let mut out = String::new();
@@ -56,12 +64,20 @@ pub(super) fn identifier(text: &str) -> String {
     let starts_badly = out.chars().next().is_none_or(|c| c.is_ascii_digit());
     let out = if starts_badly { format!("value_{out}") } else { out.to_owned() };
     let out = out.trim_end_matches('_').to_owned();
-    if syn::parse_str::<syn::Ident>(&out).is_ok() { out } else { format!("{out}_") }
+    if KEYWORDS.contains(&out.as_str()) { format!("{out}_") } else { out }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keywords_are_no_names() {
+        for word in KEYWORDS {
+            assert!(syn::parse_str::<syn::Ident>(word).is_err(), "{word}");
+            assert_eq!(identifier(word), format!("{word}_"));
+        }
+    }
 
     #[test]
     fn names_stay_the_users_where_they_can() {

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use fx_ir::{Arg, Binding, Bindings, Graph, NodeId, Op, RegionId, Type, scalar};
+use fx_ir::{Arg, Binding, Bindings, Graph, NodeId, NodeSet, Op, RegionId, Type, scalar};
 
 use super::names::{Names, identifier};
 
@@ -114,7 +114,7 @@ struct Planner<'a> {
     graph: &'a Graph,
     bindings: &'a Bindings,
     /// What the caller may write to when the call is over.
-    handed_out: HashSet<NodeId>,
+    handed_out: NodeSet,
     plan: Plan,
 }
 
@@ -135,9 +135,7 @@ impl Planner<'_> {
     }
 
     fn reads_call(&self, arg: &Arg) -> bool {
-        let mut nodes = Vec::new();
-        arg.collect_nodes(&mut nodes);
-        nodes.into_iter().any(|id| self.is_call(id))
+        arg.nodes().any(|id| self.is_call(id))
     }
 
     fn region(&mut self, region: RegionId, scope: RegionId) {
@@ -227,7 +225,7 @@ impl Planner<'_> {
     fn is_constant(&self, id: NodeId) -> bool {
         let node = self.graph.node(id);
         let made = matches!(node.op, Op::Call(_)) && node.ty.is_tensor() && self.bindings.get(id) == Binding::Build;
-        made && !self.handed_out.contains(&id)
+        made && !self.handed_out.contains(id)
     }
 
     /// Is it a result of control flow, which no expression can repeat?

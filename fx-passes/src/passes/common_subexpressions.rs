@@ -4,9 +4,9 @@
 //! that is written to later is a thing of its own, and so is each of several results that the caller gets. Values of
 //! Rust types that a reader may take away are left alone too.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use fx_ir::{Arg, Effect, Graph, Node, NodeId, Op, RegionId, Type};
+use fx_ir::{Arg, Effect, Graph, Node, NodeId, NodeMap, NodeSet, Op, RegionId, Type};
 
 use super::facts::Effects;
 use crate::pass::{Changed, Pass, PassContext};
@@ -27,91 +27,90 @@ impl Pass for CommonSubexpressions {
     fn run(&self, graph: &mut Graph, _: &PassContext) -> Changed {
         let returned = graph.yield_of(graph.body()).map(|end| graph.node(end).inputs().collect());
         let mut merge = Merge {
+            graph,
             effects: Effects::of(graph),
             returned: returned.unwrap_or_default(),
-            seen: HashMap::new(),
+            seen: Vec::new(),
             same: Vec::new(),
-            stands_for: HashMap::new(),
+            stands_for: NodeMap::default(),
         };
-        merge.region(graph, graph.body());
-        for &(second, first) in &merge.same {
+        merge.region(graph.body());
+        let same = merge.same;
+        for &(second, first) in &same {
             graph.replace_all_uses_with(second, &Arg::Node(first));
         }
-        for &(second, _) in merge.same.iter().rev() {
+        for &(second, _) in same.iter().rev() {
             // Nothing reads it any more.
             let _ = graph.erase_node(second);
         }
-        Changed::from(!merge.same.is_empty())
+        Changed::from(!same.is_empty())
     }
 }
 
-struct Merge {
+struct Merge<'g> {
+    graph: &'g Graph,
     effects: Effects,
-    returned: HashSet<NodeId>,
-    seen: HashMap<Key, NodeId>,
+    returned: NodeSet,
+    /// The nodes so far of each region that is open, outermost first.
+    seen: Vec<HashMap<Key<'g>, NodeId>>,
     /// What goes, and what stays in its place.
     same: Vec<(NodeId, NodeId)>,
-    stands_for: HashMap<NodeId, NodeId>,
+    stands_for: NodeMap<NodeId>,
 }
 
 /// What two equal nodes have in common.
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct Key {
-    op: Op,
-    args: Vec<Word>,
+#[derive(PartialEq, Eq, Hash)]
+struct Key<'g> {
+    op: &'g Op,
+    args: Vec<Word<'g>>,
     epoch: Option<u32>,
 }
 
 /// An argument, comparable: floats by their bits.
-#[derive(Clone, PartialEq, Eq, Hash)]
-enum Word {
+#[derive(PartialEq, Eq, Hash)]
+enum Word<'g> {
     Node(NodeId),
     Int(i64),
     Float(u64),
     Bool(bool),
-    Str(String),
+    Str(&'g str),
     None,
-    Path(String),
-    List(Vec<Word>),
-    Named(String, Box<Word>),
+    Path(&'g str),
+    List(Vec<Word<'g>>),
+    Named(&'g str, Box<Word<'g>>),
 }
 
-impl Merge {
+impl<'g> Merge<'g> {
     /// Nodes of a region are seen until it ends.
-    fn region(&mut self, graph: &Graph, region: RegionId) {
-        let mut mine = Vec::new();
-        for &id in &graph.region(region).nodes {
-            let node = graph.node(id);
-            if let Some(key) = self.key(graph, id) {
-                match self.seen.get(&key) {
-                    Some(&first) if !(self.returned.contains(&first) && self.returned.contains(&id)) => {
+    fn region(&mut self, region: RegionId) {
+        self.seen.push(HashMap::new());
+        for &id in &self.graph.region(region).nodes {
+            if let Some(key) = self.key(id) {
+                let known = self.seen.iter().rev().find_map(|seen| seen.get(&key)).copied();
+                match (known, self.seen.last_mut()) {
+                    (Some(first), _) if !(self.returned.contains(first) && self.returned.contains(id)) => {
                         self.same.push((id, first));
                         self.stands_for.insert(id, first);
                     }
-                    Some(_) => {}
-                    None => {
-                        self.seen.insert(key.clone(), id);
-                        mine.push(key);
-                    }
+                    (None, Some(seen)) => _ = seen.insert(key, id),
+                    _ => {}
                 }
             }
-            for &inner in &node.regions {
-                self.region(graph, inner);
+            for &inner in &self.graph.node(id).regions {
+                self.region(inner);
             }
         }
-        for key in mine {
-            self.seen.remove(&key);
-        }
+        self.seen.pop();
     }
 
-    fn key(&self, graph: &Graph, id: NodeId) -> Option<Key> {
-        let node = graph.node(id);
+    fn key(&self, id: NodeId) -> Option<Key<'g>> {
+        let node = self.graph.node(id);
         // A field is the same place at any time, and so is a part of a tuple.
         let is_place = matches!(node.op, Op::GetAttr(_));
         if !is_place && (!is_mergeable(node) || self.effects.is_written(id)) {
             return None;
         }
-        let of = |id: NodeId| self.stands_for.get(&id).copied().unwrap_or(id);
+        let of = |id: NodeId| self.stands_for.get(id).copied().unwrap_or(id);
         let mut args: Vec<Word> = node.args.iter().map(|arg| word(arg, &of)).collect();
         if let Op::Call(op) = &node.op
             && op.row().is_some_and(|row| row.commutative)
@@ -122,8 +121,8 @@ impl Merge {
         }
         let mut named: Vec<_> = node.kwargs.iter().collect();
         named.sort_by(|(a, _), (b, _)| a.cmp(b));
-        args.extend(named.into_iter().map(|(key, arg)| Word::Named(key.clone(), Box::new(word(arg, &of)))));
-        Some(Key { op: node.op.clone(), args, epoch: self.effects.epoch(id).filter(|_| !is_place) })
+        args.extend(named.into_iter().map(|(key, arg)| Word::Named(key, Box::new(word(arg, &of)))));
+        Some(Key { op: &node.op, args, epoch: self.effects.epoch(id).filter(|_| !is_place) })
     }
 }
 
@@ -142,15 +141,15 @@ fn is_shareable(ty: &Type) -> bool {
     }
 }
 
-fn word(arg: &Arg, of: &impl Fn(NodeId) -> NodeId) -> Word {
+fn word<'g>(arg: &'g Arg, of: &impl Fn(NodeId) -> NodeId) -> Word<'g> {
     match arg {
         Arg::Node(id) => Word::Node(of(*id)),
         Arg::Int(value) => Word::Int(*value),
         Arg::Float(value) => Word::Float(value.to_bits()),
         Arg::Bool(value) => Word::Bool(*value),
-        Arg::Str(text) => Word::Str(text.clone()),
+        Arg::Str(text) => Word::Str(text),
         Arg::None => Word::None,
-        Arg::Path(path) => Word::Path(path.clone()),
+        Arg::Path(path) => Word::Path(path),
         Arg::List(items) => Word::List(items.iter().map(|item| word(item, of)).collect()),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use fx_ir::{Arg, Binding, Bindings, Graph, NodeId, Op};
+use fx_ir::{Arg, Binding, Bindings, Graph, NodeId, NodeMap, Op};
 
 use crate::pass::PassContext;
 use crate::passes::facts::{Effects, Rank, Ranks, chain};
@@ -16,7 +16,7 @@ pub(crate) struct Facts {
     effects: Effects,
     ranks: Ranks,
     calls: HashMap<Path, usize>,
-    made: HashMap<NodeId, Made>,
+    made: NodeMap<Made>,
 }
 
 /// What is known of a node that a rule made.
@@ -33,7 +33,7 @@ impl Facts {
             effects: Effects::of(graph),
             ranks: Ranks::of(graph),
             calls: HashMap::new(),
-            made: HashMap::new(),
+            made: NodeMap::default(),
         };
         for id in graph.nodes() {
             facts.count_call(graph, id, true);
@@ -43,15 +43,13 @@ impl Facts {
 
     /// When the value is known.
     pub(crate) fn time(&self, arg: &Arg) -> Binding {
-        let mut nodes = Vec::new();
-        arg.collect_nodes(&mut nodes);
-        let time = |id: NodeId| self.made.get(&id).map_or_else(|| self.bindings.get(id), |made| made.time);
-        nodes.into_iter().map(time).max().unwrap_or(Binding::Build)
+        let time = |id: NodeId| self.made.get(id).map_or_else(|| self.bindings.get(id), |made| made.time);
+        arg.nodes().map(time).max().unwrap_or(Binding::Build)
     }
 
     /// Between which two writes the node runs.
     pub(crate) fn epoch(&self, id: NodeId) -> Option<u32> {
-        self.made.get(&id).map_or_else(|| self.effects.epoch(id), |made| made.epoch)
+        self.made.get(id).map_or_else(|| self.effects.epoch(id), |made| made.epoch)
     }
 
     /// May the value be written to after it was made?

@@ -7,30 +7,28 @@
 //! What the caller may write to when the call is over is known too: what it *gets* with the results, and what it *has*
 //! already, inputs and fields of the model. A result that was a tensor of its own must not become one that the caller has.
 
-use std::collections::{HashMap, HashSet};
-
-use fx_ir::{Effect, Graph, NodeId, Op, RegionId, Type, Writers};
+use fx_ir::{Effect, Graph, NodeId, NodeMap, NodeSet, Op, RegionId, Type, Writers};
 
 /// The epochs of a graph and the values that it, or its caller, may write to.
 pub(crate) struct Effects {
-    epochs: HashMap<NodeId, u32>,
-    written: HashSet<NodeId>,
-    handed_out: HashSet<NodeId>,
-    held: HashSet<NodeId>,
+    epochs: NodeMap<u32>,
+    written: NodeSet,
+    handed_out: NodeSet,
+    held: NodeSet,
 }
 
 impl Effects {
     pub(crate) fn of(graph: &Graph) -> Effects {
         let written = with_sharers(graph, graph.written_values(Writers::OpsAndCode));
         let (handed_out, held) = (graph.handed_out_values(), with_sharers(graph, given(graph)));
-        let mut effects = Effects { epochs: HashMap::new(), written, handed_out, held };
+        let mut effects = Effects { epochs: NodeMap::default(), written, handed_out, held };
         effects.number(graph, graph.body(), 0);
         effects
     }
 
     /// The epoch in which a node runs.
     pub(crate) fn epoch(&self, id: NodeId) -> Option<u32> {
-        self.epochs.get(&id).copied()
+        self.epochs.get(id).copied()
     }
 
     /// May the pure node `id` move down to where `to` stands, in the same region?
@@ -40,17 +38,17 @@ impl Effects {
 
     /// May the value, or memory that it shares, be written to after it was made?
     pub(crate) fn is_written(&self, id: NodeId) -> bool {
-        self.written.contains(&id)
+        self.written.contains(id)
     }
 
     /// May the caller get the value's memory with the results?
     pub(crate) fn is_handed_out(&self, id: NodeId) -> bool {
-        self.handed_out.contains(&id)
+        self.handed_out.contains(id)
     }
 
     /// May the caller have the value's memory before the call, or get it otherwise?
     pub(crate) fn is_known_outside(&self, id: NodeId) -> bool {
-        self.held.contains(&id) || self.handed_out.contains(&id)
+        self.held.contains(id) || self.handed_out.contains(id)
     }
 
     fn number(&mut self, graph: &Graph, region: RegionId, mut epoch: u32) -> u32 {
@@ -73,7 +71,7 @@ impl Effects {
 }
 
 /// Inputs, what regions are given, and what is read from the model and its state.
-fn given(graph: &Graph) -> HashSet<NodeId> {
+fn given(graph: &Graph) -> NodeSet {
     let is_given = |id: &NodeId| {
         let node = graph.node(*id);
         let is_tensor = node.ty.is_tensor() || node.ty == Type::Unknown;
@@ -84,25 +82,32 @@ fn given(graph: &Graph) -> HashSet<NodeId> {
 }
 
 /// The values with other views of them: a write to one view is seen through the next.
-fn with_sharers(graph: &Graph, mut values: HashSet<NodeId>) -> HashSet<NodeId> {
-    let mut queue: Vec<NodeId> = values.iter().copied().collect();
+fn with_sharers(graph: &Graph, mut values: NodeSet) -> NodeSet {
+    let mut queue: Vec<NodeId> = values.iter().collect();
     while let Some(id) = queue.pop() {
-        let sharers = graph.users(id).into_iter().filter_map(|user| sharer(graph, user));
-        let new: Vec<NodeId> = sharers.filter(|sharer| !values.contains(sharer)).collect();
-        values.extend(&new);
-        queue.extend(new);
+        let sharers = graph.users(id).into_iter().flat_map(|user| sharers(graph, user));
+        queue.extend(sharers.filter(|&sharer| values.insert(sharer)));
     }
     values
 }
 
-/// What shares memory with an argument of a node: a view of it, or what the node's region hands it over to.
-fn sharer(graph: &Graph, id: NodeId) -> Option<NodeId> {
+/// What shares memory with an argument of a node: a view of it, what the node's region hands it over to, what the node's
+/// regions are given.
+fn sharers(graph: &Graph, id: NodeId) -> Vec<NodeId> {
+    let with_params = |owner: NodeId| {
+        let params = graph.node(owner).regions.iter().flat_map(|&region| &graph.region(region).params);
+        params.copied().chain([owner]).filter(|&id| graph.node(id).ty.holds_tensor()).collect()
+    };
     match &graph.node(id).op {
-        Op::Call(op) if !op.is_view() => None,
-        Op::CallModule(_) => None,
-        Op::Yield => graph.scope_of(id).and_then(|region| graph.owner_of(region)),
-        Op::Rust(_) if matches!(graph.node(id).ty, Type::Rust(_)) => None,
-        _ => Some(id),
+        Op::Call(op) if !op.is_view() => Vec::new(),
+        Op::CallModule(_) => Vec::new(),
+        Op::Yield => match graph.scope_of(id).and_then(|region| graph.owner_of(region)) {
+            Some(owner) if matches!(graph.node(owner).op, Op::For(_) | Op::While) => with_params(owner),
+            owner => owner.into_iter().collect(),
+        },
+        Op::Rust(_) if matches!(graph.node(id).ty, Type::Rust(_)) => Vec::new(),
+        op if op.is_control_flow() => with_params(id),
+        _ => vec![id],
     }
 }
 
@@ -154,6 +159,30 @@ mod tests {
     }
 
     #[test]
+    fn a_loop_hands_on_memory_from_turn_to_turn() -> Result<(), ParseError> {
+        let text = "graph f(x, w, n: rust<i64>) {
+          %r = for[_](n, x, w) (i: rust<i64>, y, z) { %v = add_(z, 1) ; %d = neg(y) ; yield %d, y }
+          yield %r
+        }";
+        let (written, _) = facts(text)?;
+        // What is `y` in one turn is `z`, and written to, in the next.
+        assert_eq!(written, "x w r y z d");
+        Ok(())
+    }
+
+    #[test]
+    fn what_a_region_is_given_is_the_argument_itself() -> Result<(), ParseError> {
+        let text = r#"graph f(o: option<tensor>) {
+          %w = match(o) { "Some(v)" (v: tensor) { %r = relu(v) ; %s = add_(v, 1) ; yield %r } "None" { yield 1 } }
+          %m = match(o) { "Some(u)" (u: tensor) { %t = neg(u) ; yield %t } "None" { yield 2 } }
+          yield %w, %m
+        }"#;
+        let (written, _) = facts(text)?;
+        assert_eq!(written, "o w v m u");
+        Ok(())
+    }
+
+    #[test]
     fn a_loop_that_writes_begins_an_epoch() -> Result<(), ParseError> {
         let text = r#"graph f(x, n) {
           %a = relu(x)
@@ -162,7 +191,7 @@ mod tests {
           yield %d
         }"#;
         let (written, epochs) = facts(text)?;
-        assert_eq!(written, "x n r y");
+        assert_eq!(written, "x n r i y");
         assert_eq!(epochs, "x0 n0 a0 r0 i1 y1 b1 w1 c2 yield2 d3 output3");
         Ok(())
     }

@@ -1,8 +1,6 @@
 //! How many axes a tensor has, as far as the source tells.
 
-use std::collections::HashMap;
-
-use fx_ir::{Arg, Class, Graph, Node, NodeId, Op, Type};
+use fx_ir::{Arg, Class, Graph, Node, NodeMap, Op, Type};
 
 /// The least and the most axes that a tensor may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +10,7 @@ pub(crate) struct Rank {
 }
 
 /// What is known of the tensors of a graph.
-pub(crate) struct Ranks(HashMap<NodeId, Rank>);
+pub(crate) struct Ranks(NodeMap<Rank>);
 
 impl Rank {
     const ANY: Rank = Rank { least: 0, most: None };
@@ -32,7 +30,7 @@ impl Rank {
 
 impl Ranks {
     pub(crate) fn of(graph: &Graph) -> Ranks {
-        let mut ranks = Ranks(HashMap::new());
+        let mut ranks = Ranks(NodeMap::default());
         for id in graph.nodes() {
             let rank = ranks.node(graph.node(id));
             ranks.0.insert(id, rank);
@@ -41,7 +39,7 @@ impl Ranks {
     }
 
     pub(crate) fn get(&self, arg: &Arg) -> Rank {
-        arg.node().and_then(|id| self.0.get(&id)).copied().unwrap_or(Rank::ANY)
+        arg.node().and_then(|id| self.0.get(id)).copied().unwrap_or(Rank::ANY)
     }
 
     fn node(&self, node: &Node) -> Rank {

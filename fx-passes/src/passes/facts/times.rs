@@ -1,32 +1,28 @@
 //! Which values are known at freeze time, those included that a pass has just made.
 
-use std::collections::HashSet;
-
-use fx_ir::{Arg, Binding, Bindings, Graph, NodeId};
+use fx_ir::{Arg, Binding, Bindings, Graph, NodeId, NodeSet};
 
 use crate::pass::PassContext;
 
 /// The binding times of a graph, kept up by the pass that changes it.
 pub(crate) struct Times {
     bindings: Bindings,
-    made: HashSet<NodeId>,
+    made: NodeSet,
 }
 
 impl Times {
     pub(crate) fn of(graph: &Graph, cx: &PassContext) -> Times {
-        Times { bindings: Bindings::of(graph, cx.has_model), made: HashSet::new() }
+        Times { bindings: Bindings::of(graph, cx.has_model), made: NodeSet::default() }
     }
 
     /// Is the value known once the live model is there?
     pub(crate) fn is_frozen(&self, id: NodeId) -> bool {
-        self.made.contains(&id) || self.bindings.get(id) < Binding::Call
+        self.made.contains(id) || self.bindings.get(id) < Binding::Call
     }
 
     /// The same of an argument; literals are.
     pub(crate) fn is_frozen_arg(&self, arg: &Arg) -> bool {
-        let mut nodes = Vec::new();
-        arg.collect_nodes(&mut nodes);
-        nodes.into_iter().all(|id| self.is_frozen(id))
+        arg.nodes().all(|id| self.is_frozen(id))
     }
 
     /// The pass made this node out of frozen values.

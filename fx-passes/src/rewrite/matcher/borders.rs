@@ -53,9 +53,7 @@ impl Matcher<'_> {
 
     /// The nodes that captures are bound to.
     fn captured(&self) -> Vec<NodeId> {
-        let mut nodes = Vec::new();
-        self.bound.slots.iter().flatten().for_each(|arg| arg.collect_nodes(&mut nodes));
-        nodes
+        self.bound.slots.iter().flatten().flat_map(Arg::nodes).collect()
     }
 
     /// A result of its own that the caller gets may not become a tensor that the caller knows already.

@@ -1,0 +1,76 @@
+//! What is known of the nodes of one graph, found by a node's number rather than by a hash of it.
+
+use crate::NodeId;
+
+/// A value for some of the nodes of a graph.
+#[derive(Clone, Debug)]
+pub struct NodeMap<T>(Vec<Option<T>>);
+
+/// Some of the nodes of a graph.
+#[derive(Clone, Debug, Default)]
+pub struct NodeSet(NodeMap<()>);
+
+impl<T> Default for NodeMap<T> {
+    fn default() -> NodeMap<T> {
+        NodeMap(Vec::new())
+    }
+}
+
+impl<T> NodeMap<T> {
+    /// The value of a node, if it has one.
+    pub fn get(&self, id: NodeId) -> Option<&T> {
+        self.0.get(id.index())?.as_ref()
+    }
+
+    /// Gives a node a value; yields the one that it had.
+    pub fn insert(&mut self, id: NodeId, value: T) -> Option<T> {
+        if self.0.len() <= id.index() {
+            self.0.resize_with(id.index() + 1, || None);
+        }
+        self.0[id.index()].replace(value)
+    }
+}
+
+impl NodeSet {
+    /// Is the node one of them?
+    pub fn contains(&self, id: NodeId) -> bool {
+        self.0.get(id).is_some()
+    }
+
+    /// Takes a node in; was it not one of them yet?
+    pub fn insert(&mut self, id: NodeId) -> bool {
+        self.0.insert(id, ()).is_none()
+    }
+
+    /// The nodes by number, which is the order in which they were made.
+    pub fn iter(&self) -> impl Iterator<Item = NodeId> {
+        (0..).zip(&self.0.0).filter(|(_, one)| one.is_some()).map(|(number, _)| NodeId(number))
+    }
+}
+
+impl FromIterator<NodeId> for NodeSet {
+    fn from_iter<I: IntoIterator<Item = NodeId>>(nodes: I) -> NodeSet {
+        let mut set = NodeSet::default();
+        for id in nodes {
+            set.insert(id);
+        }
+        set
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holds_what_was_put_in() {
+        let [a, b, c] = [4, 1, 0].map(NodeId);
+        let mut map = NodeMap::default();
+        assert_eq!((map.insert(a, "x"), map.insert(a, "y"), map.insert(b, "z")), (None, Some("x"), None));
+        assert_eq!([a, b, c].map(|id| map.get(id).copied()), [Some("y"), Some("z"), None]);
+        let mut set: NodeSet = [a, b].into_iter().collect();
+        assert_eq!((set.insert(a), set.insert(c)), (false, true));
+        assert_eq!(set.iter().collect::<Vec<_>>(), [c, b, a]);
+        assert_eq!([a, NodeId(3), NodeId(9)].map(|id| set.contains(id)), [true, false, false]);
+    }
+}
