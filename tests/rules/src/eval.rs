@@ -1,120 +1,211 @@
-//! A graph of ATen ops, evaluated op by op with `tch`.
+//! A graph of ATen ops, evaluated op by op with `tch`: its regions as they run, its groups by their bodies.
+
+mod code;
 
 use std::collections::HashMap;
 
-use fx_ir::{Arg, Graph, Node, NodeId, Op};
-use fx_runtime::frozen::attention;
+use fx_ir::{Arg, Graph, Node, NodeId, Op, RegionId, Type};
+use fx_runtime::frozen::{Act, linear, product};
 use tch::Tensor;
 
 /// What a node yields.
-enum Value {
+#[derive(Debug)]
+pub enum Value {
+    /// A tensor, which others may share.
     Tensor(Tensor),
+    /// A number.
     Number(f64),
+    /// A truth value.
+    Bool(bool),
+    /// A list of integers.
     Ints(Vec<i64>),
-    Pair([Tensor; 2]),
+    /// An optional value that is not there.
+    Absent,
+    /// Several values.
+    Tuple(Vec<Value>),
+    /// A part of the model, by the fields that lead to it.
+    Module(String),
 }
+
+impl Value {
+    fn share(&self) -> Value {
+        match self {
+            Value::Tensor(tensor) => Value::Tensor(tensor.shallow_clone()),
+            Value::Number(number) => Value::Number(*number),
+            Value::Bool(known) => Value::Bool(*known),
+            Value::Ints(ints) => Value::Ints(ints.clone()),
+            Value::Absent => Value::Absent,
+            Value::Tuple(parts) => Value::Tuple(parts.iter().map(Value::share).collect()),
+            Value::Module(path) => Value::Module(path.clone()),
+        }
+    }
+}
+
+/// The weight of a layer, by the fields that lead to it and its sizes.
+pub type Weights<'w> = &'w dyn Fn(&str, &[i64]) -> Tensor;
 
 struct Machine<'g> {
     graph: &'g Graph,
     values: HashMap<NodeId, Value>,
+    weights: Weights<'g>,
 }
 
-/// The tensors that a graph without control flow yields.
+/// The tensors that a graph yields; what it is not given are the model and its layers.
 ///
 /// # Panics
 /// At an op that rules have not needed yet.
 #[allow(clippy::panic, reason = "it is called in tests")]
-pub fn eval(graph: &Graph, inputs: HashMap<NodeId, Tensor>) -> Vec<Tensor> {
-    let values = inputs.into_iter().map(|(id, tensor)| (id, Value::Tensor(tensor))).collect();
-    let mut machine = Machine { graph, values };
-    for &id in &graph.region(graph.body()).nodes {
-        let node = graph.node(id);
-        match &node.op {
-            Op::GetAttr(_) => {}
-            Op::Yield => return node.args.iter().map(|arg| machine.tensor(arg)).collect(),
-            Op::Call(op) => {
-                let value = Value::Tensor(machine.call(op.name(), node));
-                machine.values.insert(id, value);
-            }
-            Op::TupleGet(part) => {
-                if let Some(Value::Pair(pair)) = node.input(0).and_then(|pair| machine.values.get(&pair)) {
-                    let value = Value::Tensor(pair[*part].shallow_clone());
-                    machine.values.insert(id, value);
-                }
-            }
-            Op::Rust(code) => {
-                let value = machine.rust(&code.template, node);
-                machine.values.insert(id, value);
-            }
-            other => panic!("{} cannot be evaluated here", other.opcode()),
-        }
-    }
-    Vec::new()
+pub fn eval(graph: &Graph, inputs: HashMap<NodeId, Value>, weights: Weights<'_>) -> Vec<Tensor> {
+    let tensor = |value| match value {
+        Value::Tensor(tensor) => tensor,
+        other => panic!("{other:?} is no tensor in {graph}"),
+    };
+    let mut machine = Machine { graph, values: inputs, weights };
+    machine.region(graph.body(), Vec::new()).into_iter().map(tensor).collect()
 }
 
 #[allow(clippy::panic, reason = "it is called in tests")]
 impl Machine<'_> {
-    fn rust(&self, template: &str, node: &Node) -> Value {
-        match template {
-            "vec![$0.size()[$1.dim() - 1]]" => {
-                Value::Ints(self.tensor(&node.args[0]).size().last().copied().into_iter().collect())
+    /// Runs a region, its first parameters bound to `given`; yields what it does.
+    fn region(&mut self, region: RegionId, given: Vec<Value>) -> Vec<Value> {
+        let graph = self.graph;
+        self.values.extend(graph.region(region).params.iter().copied().zip(given));
+        for &id in &graph.region(region).nodes {
+            let node = graph.node(id);
+            if node.op == Op::Yield {
+                return node.args.iter().map(|arg| self.value(arg)).collect();
             }
-            "$0.f_to_kind(::fx_runtime::frozen::at_least_float($1.kind()))" => {
-                let x = self.tensor(&node.args[0]);
-                Value::Tensor(x.to_kind(fx_runtime::frozen::at_least_float(x.kind())))
+            let value = match &node.op {
+                Op::GetAttr(_) if self.values.contains_key(&id) => continue,
+                Op::GetAttr(field) => self.field(field, node),
+                Op::Call(_) if node.is_group() => self.group(node),
+                Op::Call(op) => Value::Tensor(self.call(op.name(), node)),
+                Op::CallModule(kind) => self.layer(&kind.0, node),
+                Op::TupleGet(part) => match self.value(&node.args[0]) {
+                    Value::Tuple(mut parts) => parts.swap_remove(*part),
+                    other => panic!("{other:?} has no parts"),
+                },
+                Op::Rust(code) => self.rust(&code.template, node),
+                op => self.control(op, node),
+            };
+            self.values.insert(id, value);
+        }
+        Vec::new()
+    }
+
+    /// Control flow, each way of it as often as the program would go it.
+    fn control(&mut self, op: &Op, node: &Node) -> Value {
+        let results = match (op, self.value(&node.args[0])) {
+            (Op::If, Value::Bool(known)) => self.region(node.regions[usize::from(!known)], Vec::new()),
+            (Op::Match(patterns), subject) => {
+                let found = patterns.iter().position(|pattern| is_matched(pattern, &subject)).unwrap_or(0);
+                let bound = if let Value::Tuple(parts) = subject { parts } else { vec![subject] };
+                self.region(node.regions[found], bound)
             }
-            "::fx_runtime::frozen::attention::added(&$0, &$1)" => {
-                pair(attention::added(&self.tensor(&node.args[0]), &self.tensor(&node.args[1])))
+            (Op::For(_), Value::Number(turns)) => {
+                let mut carried: Vec<Value> = node.args[1..].iter().map(|arg| self.value(arg)).collect();
+                let mut turn = 0.0;
+                while turn < turns {
+                    carried.insert(0, Value::Number(turn));
+                    carried = self.region(node.regions[0], carried);
+                    turn += 1.0;
+                }
+                carried
             }
-            "::fx_runtime::frozen::attention::filled(&$0, &$1, $2)" => {
-                let (query, hidden) = (self.tensor(&node.args[0]), mask(&self.tensor(&node.args[1])));
-                pair(attention::filled(&query, &hidden, self.number(&node.args[2])))
+            (Op::While, first) => {
+                let rest = node.args[1..].iter().map(|arg| self.value(arg));
+                let mut carried: Vec<Value> = std::iter::once(first).chain(rest).collect();
+                let shared = |values: &[Value]| values.iter().map(Value::share).collect();
+                while matches!(self.region(node.regions[0], shared(&carried))[..], [Value::Bool(true)]) {
+                    carried = self.region(node.regions[1], carried);
+                }
+                carried
             }
-            "($0 / $1)" => Value::Number(self.number(&node.args[0]) / self.number(&node.args[1])),
-            "1.0 / $0" => Value::Number(1.0 / self.number(&node.args[0])),
-            other => panic!("`{other}` cannot be evaluated here"),
+            (other, subject) => panic!("{} of {subject:?} cannot be evaluated here", other.opcode()),
+        };
+        if let Type::Tuple(_) = node.ty { Value::Tuple(results) } else { one(results) }
+    }
+
+    /// A layer, or the weight or bias of one; the bias of `narrow` is absent.
+    fn field(&self, field: &str, node: &Node) -> Value {
+        match (self.value(&node.args[0]), field) {
+            (Value::Module(path), "ws") => Value::Tensor((self.weights)(&path, &[4, 4])),
+            (Value::Module(path), "bs") if path == "narrow" => Value::Absent,
+            (Value::Module(path), "bs") => Value::Tensor((self.weights)(&format!("{path}.bs"), &[4])),
+            (_, field) => Value::Module(field.to_owned()),
+        }
+    }
+
+    fn layer(&self, kind: &str, node: &Node) -> Value {
+        let x = self.tensor(&node.args[1]);
+        let [weight, bias] = ["ws", "bs"].map(|field| self.field(field, node));
+        match (kind, weight, bias) {
+            ("Linear", Value::Tensor(weight), Value::Tensor(bias)) => Value::Tensor(x.linear(&weight, Some(&bias))),
+            ("Linear", Value::Tensor(weight), _) => Value::Tensor(x.linear(&weight, None::<&Tensor>)),
+            ("Identity" | "Dropout", ..) => Value::Tensor(x),
+            ("ReLU", ..) => Value::Tensor(x.relu()),
+            ("Sigmoid", ..) => Value::Tensor(x.sigmoid()),
+            _ => panic!("the layer {kind} cannot be evaluated here"),
+        }
+    }
+
+    fn group(&self, node: &Node) -> Value {
+        let Some(body) = node.group_body() else { panic!("a group without a body") };
+        let given = node.args.iter().map(|arg| self.value(arg)).collect();
+        let mut inner = Machine { graph: &body, values: HashMap::new(), weights: self.weights };
+        let results = inner.region(body.body(), given);
+        if let Type::Tuple(_) = node.ty { Value::Tuple(results) } else { one(results) }
+    }
+
+    /// The value of an argument.
+    fn value(&self, arg: &Arg) -> Value {
+        #[allow(clippy::cast_precision_loss, reason = "small numbers")]
+        match arg {
+            Arg::Node(id) => match self.values.get(id) {
+                Some(value) => value.share(),
+                // The model itself.
+                None if self.graph.node(*id).op == Op::Placeholder => Value::Module(String::new()),
+                None => panic!("`{}` has no value in {}", self.graph.node(*id).name, self.graph),
+            },
+            Arg::Int(number) => Value::Number(*number as f64),
+            Arg::Float(number) => Value::Number(*number),
+            Arg::Bool(known) => Value::Bool(*known),
+            Arg::None => Value::Absent,
+            Arg::List(items) => Value::Ints(items.iter().map(|item| self.int(item)).collect()),
+            Arg::Str(_) | Arg::Path(_) => panic!("{arg:?} is no value"),
         }
     }
 
     fn tensor(&self, arg: &Arg) -> Tensor {
-        match arg.node().and_then(|id| self.values.get(&id)) {
-            Some(Value::Tensor(tensor)) => tensor.shallow_clone(),
+        match self.value(arg) {
+            Value::Tensor(tensor) => tensor,
             _ => panic!("{arg:?} is no tensor in {}", self.graph),
         }
     }
 
     fn optional(&self, arg: Option<&Arg>) -> Option<Tensor> {
-        arg.filter(|&arg| *arg != Arg::None).map(|arg| self.tensor(arg))
+        match self.value(arg?) {
+            Value::Tensor(tensor) => Some(tensor),
+            _ => None,
+        }
     }
 
-    #[allow(clippy::cast_precision_loss, reason = "small numbers")]
     fn number(&self, arg: &Arg) -> f64 {
-        match arg {
-            Arg::Int(number) => *number as f64,
-            Arg::Float(number) => *number,
-            Arg::Node(id) => match self.values.get(id) {
-                Some(Value::Number(number)) => *number,
-                _ => panic!("{arg:?} is no number"),
-            },
+        match self.value(arg) {
+            Value::Number(number) => number,
             _ => panic!("{arg:?} is no number"),
         }
     }
 
-    fn int(arg: &Arg) -> i64 {
-        match arg {
-            Arg::Int(number) => *number,
-            _ => panic!("{arg:?} is no integer"),
-        }
+    #[allow(clippy::cast_possible_truncation, reason = "small integers")]
+    fn int(&self, arg: &Arg) -> i64 {
+        self.number(arg) as i64
     }
 
     fn ints(&self, arg: &Arg) -> Vec<i64> {
-        match arg {
-            Arg::Int(number) => vec![*number],
-            Arg::List(items) => items.iter().map(Machine::int).collect(),
-            Arg::Node(id) => match self.values.get(id) {
-                Some(Value::Ints(ints)) => ints.clone(),
-                _ => panic!("{arg:?} is no list"),
-            },
+        match self.value(arg) {
+            Value::Ints(ints) => ints,
+            Value::Number(_) => vec![self.int(arg)],
             _ => panic!("{arg:?} is no list"),
         }
     }
@@ -123,7 +214,7 @@ impl Machine<'_> {
         let args = &node.args;
         if let ("cat", Arg::List(parts)) = (name, &args[0]) {
             let parts: Vec<Tensor> = parts.iter().map(|part| self.tensor(part)).collect();
-            return Tensor::cat(&parts, Machine::int(&args[1]));
+            return Tensor::cat(&parts, self.int(&args[1]));
         }
         let mut x = self.tensor(&args[0]);
         let other = || self.tensor(&args[1]);
@@ -146,8 +237,13 @@ impl Machine<'_> {
             "matmul" => x.matmul(&other()),
             "mm" => x.mm(&other()),
             "addmm" => x.addmm(&other(), &self.tensor(&args[2])),
-            "linear" => x.linear(&other(), self.optional(args.get(2))),
-            "softmax" => x.softmax(Machine::int(&args[1]), None),
+            "linear" | "product" => {
+                let (bias, add) = (self.optional(args.get(2)), self.optional(node.kwarg("add")));
+                let layer = if name == "linear" { linear } else { product };
+                let found = layer(&x, &other(), bias.as_ref(), add.as_ref(), act(node));
+                found.unwrap_or_else(|error| panic!("{error}"))
+            }
+            "softmax" => x.softmax(self.int(&args[1]), None),
             "gelu" => x.gelu(if args.get(1) == Some(&Arg::Str("tanh".to_owned())) { "tanh" } else { "none" }),
             "mean.dim" => x.mean_dim(self.ints(&args[1]), args.get(2) == Some(&Arg::Bool(true)), None),
             "layer_norm" => {
@@ -170,21 +266,48 @@ impl Machine<'_> {
             }
             "permute" => x.permute(self.ints(&args[1])),
             "reshape" | "view" => x.reshape(self.ints(&args[1])),
-            "transpose" => x.transpose(Machine::int(&args[1]), Machine::int(&args[2])),
+            "transpose" => x.transpose(self.int(&args[1]), self.int(&args[2])),
             "masked_fill" => x.masked_fill(&mask(&other()), self.number(&args[2])),
             "logical_not" => mask(&x).logical_not(),
-            "narrow" => x.narrow(Machine::int(&args[1]), Machine::int(&args[2]), Machine::int(&args[3])),
-            "unsqueeze" => x.unsqueeze(Machine::int(&args[1])),
-            "squeeze_dim" => x.squeeze_dim(Machine::int(&args[1])),
+            "narrow" => x.narrow(self.int(&args[1]), self.int(&args[2]), self.int(&args[3])),
+            "unsqueeze" => x.unsqueeze(self.int(&args[1])),
+            "squeeze_dim" => x.squeeze_dim(self.int(&args[1])),
             _ => unary(name, &x),
         }
     }
 }
 
+/// The activation that a layer applies to its result.
 #[allow(clippy::panic, reason = "it is called in tests")]
-fn pair(found: Result<(Tensor, Tensor), fx_runtime::Error>) -> Value {
-    let (first, second) = found.unwrap_or_else(|error| panic!("{error}"));
-    Value::Pair([first, second])
+fn act(node: &Node) -> Act {
+    match node.kwarg("act") {
+        None => Act::None,
+        Some(Arg::Str(name)) => match name.as_str() {
+            "Relu" => Act::Relu,
+            "Relu6" => Act::Relu6,
+            "HardSwish" => Act::HardSwish,
+            "Silu" => Act::Silu,
+            "Sigmoid" => Act::Sigmoid,
+            "Tanh" => Act::Tanh,
+            "Gelu" => Act::Gelu,
+            other => panic!("the activation {other} cannot be evaluated here"),
+        },
+        Some(other) => panic!("{other:?} is no activation"),
+    }
+}
+
+#[allow(clippy::panic, reason = "it is called in tests")]
+fn one(mut results: Vec<Value>) -> Value {
+    results.pop().filter(|_| results.is_empty()).unwrap_or_else(|| panic!("several results where one was asked for"))
+}
+
+/// Is the pattern of an arm one of the value: of an optional tensor, or of a number?
+fn is_matched(pattern: &str, value: &Value) -> bool {
+    match value {
+        Value::Absent => pattern == "None",
+        Value::Number(number) => pattern == "_" || pattern.parse() == Ok(*number),
+        _ => pattern.starts_with("Some"),
+    }
 }
 
 /// Numbers between -2 and 2 as a mask that leaves something in every row.

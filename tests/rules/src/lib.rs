@@ -9,11 +9,13 @@
 
 mod eval;
 
+use std::collections::{BTreeMap, HashMap};
+
 use fx_ir::{Graph, NodeId, Op, Type};
 use fx_passes::pass::{Pass, PassContext};
 use tch::{Device, Kind, Tensor};
 
-pub use eval::eval;
+pub use eval::{Value, Weights, eval};
 
 /// Tests every rule of a pass on random tensors of two dtypes, values and gradients; yields how many graphs that were.
 ///
@@ -64,22 +66,40 @@ pub fn assert_same(before: &Graph, after: &Graph, kind: Kind, compare: Compare) 
     }
 }
 
-/// The results of a graph, and the gradients of its inputs and weights.
+/// The results of a graph and what it leaves in its inputs, or its results and the gradients of inputs and weights.
 fn run(graph: &Graph, kind: Kind, seed: i64, compare: Compare) -> Vec<Tensor> {
-    let mut leaves = Vec::new();
-    let mut leaf = |id: NodeId, shape: &[i64]| {
-        // A rewritten graph may read less, so a tensor's numbers follow from its name.
-        let name: i64 = graph.node(id).name.bytes().map(i64::from).sum();
-        let tensor = numbers(shape, seed + 3 * name);
-        let tensor = tensor.to_kind(kind).set_requires_grad(compare == Compare::Gradients);
-        leaves.push(tensor.shallow_clone());
+    // A rewritten graph may read less, so a tensor's numbers follow from its name.
+    let named = |name: &str| seed + 3 * name.bytes().map(i64::from).sum::<i64>();
+    let (mut leaves, mut values, mut written) = (Vec::new(), HashMap::new(), Vec::new());
+    for (name, (ids, shape)) in tensors(graph) {
+        let leaf = numbers(&shape, named(name)).to_kind(kind).set_requires_grad(compare == Compare::Gradients);
         // A copy, so that what writes to it writes to no leaf.
-        tensor * 1.0
-    };
-    let inputs = inputs(graph).into_iter().map(|(id, shape)| (id, leaf(id, &shape))).collect();
-    let results: Vec<Tensor> = eval(graph, inputs);
+        let copy = &leaf * 1.0;
+        if compare == Compare::Values && ids.iter().any(|&id| graph.node(id).op == Op::Placeholder) {
+            written.push(copy.shallow_clone());
+        }
+        values.extend(ids.into_iter().map(|id| (id, Value::Tensor(copy.shallow_clone()))));
+        leaves.push(leaf);
+    }
+    for &id in &graph.region(graph.body()).params {
+        let (node, chance) = (graph.node(id), named(&graph.node(id).name) / 3 + seed);
+        let value = match &node.ty {
+            Type::Rust(name) if name == "bool" => Value::Bool(chance % 2 == 0),
+            #[allow(clippy::cast_precision_loss, reason = "small numbers")]
+            Type::Rust(_) => Value::Number((chance % 4) as f64),
+            Type::Option(_) if chance % 2 == 0 => Value::Absent,
+            Type::Option(inner) => match sizes(inner) {
+                Some(shape) => Value::Tensor(numbers(&shape, named(&node.name)).to_kind(kind)),
+                None => Value::Absent,
+            },
+            _ => continue,
+        };
+        values.insert(id, value);
+    }
+    let weights = |path: &str, shape: &[i64]| numbers(shape, named(path)).to_kind(kind) * 0.5;
+    let results = eval(graph, values, &weights);
     let sum = results.iter().filter(|one| one.requires_grad()).map(|one| one.sum(Kind::Double)).reduce(|a, b| a + b);
-    let Some(sum) = sum else { return results };
+    let Some(sum) = sum else { return results.into_iter().chain(written).collect() };
     // What is only a mask has no gradient.
     let gradient = |(gradient, leaf): (Tensor, &Tensor)| if gradient.defined() { gradient } else { leaf.zeros_like() };
     let gradients = Tensor::run_backward(&[sum], &leaves, false, false).into_iter().zip(&leaves).map(gradient);
@@ -94,16 +114,24 @@ fn numbers(shape: &[i64], seed: i64) -> Tensor {
     ((&waves - waves.floor()) * 4.0 - 2.0).reshape(shape)
 }
 
-/// The tensors that a graph reads: inputs, and fields of its first parameter, in the order of their names so that
-/// a rewritten graph is given the same.
-fn inputs(graph: &Graph) -> Vec<(NodeId, Vec<i64>)> {
-    let params = graph.region(graph.body()).params.iter().copied();
-    let fields = graph.nodes().into_iter().filter(|&id| matches!(graph.node(id).op, Op::GetAttr(_)));
-    let shape = |id: NodeId| match &graph.node(id).ty {
-        Type::Tensor(ty) => ty.shape.as_ref()?.iter().map(|size| size.parse().ok()).collect::<Option<Vec<i64>>>(),
-        _ => None,
-    };
-    let mut all: Vec<(NodeId, Vec<i64>)> = params.chain(fields).filter_map(|id| Some((id, shape(id)?))).collect();
-    all.sort_by_key(|(id, _)| graph.node(*id).name.clone());
+/// The tensors that a graph reads, by name: inputs, and fields of its first parameter, each with the nodes that read it.
+fn tensors(graph: &Graph) -> BTreeMap<&str, (Vec<NodeId>, Vec<i64>)> {
+    let params = graph.region(graph.body()).params.iter().map(|&id| (graph.node(id).name.as_str(), id));
+    let field =
+        |id: NodeId| if let Op::GetAttr(field) = &graph.node(id).op { Some((field.as_str(), id)) } else { None };
+    let mut all: BTreeMap<&str, (Vec<NodeId>, Vec<i64>)> = BTreeMap::new();
+    for (name, id) in params.chain(graph.nodes().into_iter().filter_map(field)) {
+        if let Some(sizes) = sizes(&graph.node(id).ty) {
+            all.entry(name).or_insert((Vec::new(), sizes)).0.push(id);
+        }
+    }
     all
+}
+
+/// The sizes of a tensor, if its type says them all.
+fn sizes(ty: &Type) -> Option<Vec<i64>> {
+    match ty {
+        Type::Tensor(ty) => ty.shape.as_ref()?.iter().map(|size| size.parse().ok()).collect(),
+        _ => None,
+    }
 }
