@@ -1,23 +1,7 @@
-//! How the crate is built: the library's passes, and rules of its own for some models. The tests build it again.
+//! How the crate is built: the library's passes, and for some models those of a crate of passes. The tests build it again.
 
-use fx_passes::{Build, fx_pass, pipeline::Pipeline};
-
-fx_pass! {
-    /// A batch norm folds into the convolution before it, unless that is used elsewhere.
-    FoldConvBn {
-        |x, conv: Conv2D, bn: BatchNorm| bn(conv(x)) => {
-            let params = rust!(::fx_runtime::frozen::ConvParams::from(conv.config); ::fx_runtime::frozen::ConvParams);
-            let (w, b) = rust!(::fx_runtime::frozen::fold::conv_batch_norm(&conv.ws, conv.bs.as_ref(), &bn, &params)?);
-            convolution(x, w, b, params)
-        } if conv.calls() == 1 && conv.users() == 1
-    }
-
-    /// Every sum becomes a product.
-    AddToMul { |x, y| x + y => x * y }
-
-    /// max(x, 0) is x where x is above zero.
-    ReluToProduct { |x| x.relu() => x.gt(0) * x }
-}
+use fx_own_passes::{AddToMul, FoldConvBn, ReluToProduct};
+use fx_passes::{Build, pipeline::Pipeline};
 
 /// What the build script runs.
 pub(crate) fn build() -> Build {

@@ -23,13 +23,12 @@ pub(super) struct Groups {
 impl Groups {
     /// The groups of a graph; `frozen` is the name of the frozen type.
     pub(super) fn of(graph: &Graph, frozen: &str) -> Groups {
-        let (mut groups, mut names) = (Groups::default(), Names::default());
+        let (mut groups, mut names, mut places) = (Groups::default(), Names::default(), HashMap::new());
         for id in graph.nodes() {
             let Some(body) = graph.node(id).group_body() else { continue };
-            let text = nameless(&body);
-            let known = groups.each.iter().position(|(_, other, _)| nameless(other) == text);
-            groups.of.insert(id, known.unwrap_or(groups.each.len()));
-            if known.is_none() {
+            let place = *places.entry(nameless(&body)).or_insert(groups.each.len());
+            groups.of.insert(id, place);
+            if place == groups.each.len() {
                 let name = fx_ir::camel(&names.fresh(&body.name));
                 groups.each.push((id, body, format!("{frozen}{name}")));
             }

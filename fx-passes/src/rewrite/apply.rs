@@ -27,10 +27,7 @@ pub(super) fn apply(
     let found = Found { graph, facts, rule, bound };
     let computed = rule.computed.iter().map(|compute| compute(&found).0).collect();
     let mut matched = bound.nodes.clone();
-    let order: Vec<usize> = matched.iter().map(|&id| position(graph, id)).collect();
-    let mut by_order: Vec<usize> = (0..matched.len()).collect();
-    by_order.sort_by_key(|&at| order[at]);
-    matched = by_order.into_iter().map(|at| matched[at]).collect();
+    matched.sort_by_cached_key(|&id| graph.position(id));
     let origin = Origin::merged(pass, matched.iter().map(|&id| &graph.node(id).origin));
     let last = matched.iter().rev().find(|id| outputs.contains(id)).copied().unwrap_or(outputs[0]);
     for &id in &matched {
@@ -63,11 +60,6 @@ pub(super) fn apply(
         facts.learn(graph, id, id);
     }
     Applied { results, made }
-}
-
-fn position(graph: &Graph, id: NodeId) -> usize {
-    let region = graph.scope_of(id).unwrap_or(graph.body());
-    graph.region(region).nodes.iter().position(|&node| node == id).unwrap_or(0)
 }
 
 struct Builder<'a> {
