@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::text::spelling_length;
+use crate::{scalar, text::spelling_length};
 
 /// The type of a value. `Unknown` is always allowed and fits everywhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -64,6 +64,10 @@ impl Type {
             (Type::Tensor(a), Type::Tensor(b)) => a.fits(b),
             (Type::Option(a), Type::Option(b)) | (Type::List(a), Type::List(b)) => a.fits(b),
             (Type::Tuple(a), Type::Tuple(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.fits(b)),
+            // A literal without a suffix is of the type that the code around it asks for.
+            (Type::Rust(a), Type::Rust(b)) if a == "integer" || b == "integer" => {
+                [a, b].iter().all(|name| *name == "integer" || scalar::is_integer(name))
+            }
             (a, b) => a == b,
         }
     }

@@ -144,6 +144,9 @@ impl Tracer<'_> {
 
     /// `loop { .. }` is a `while` over the flag that its `break` sets.
     pub(super) fn endless_loop(&mut self, each: &syn::ExprLoop) -> Result<Val> {
+        if let Some(waiting) = super::broken::with_value(each) {
+            return self.block(&waiting, false);
+        }
         if each.label.is_some() {
             return self.endless_loop(&without_label(each));
         }

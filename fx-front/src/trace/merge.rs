@@ -194,7 +194,7 @@ fn unify(branches: &[Branch], types: &[Ty], pack: &dyn Fn(&Branch) -> Option<Val
     let mut out = types.to_vec();
     for leaves in branches.iter().filter_map(|branch| pack(branch)?.leaves()) {
         for (ty, leaf) in out.iter_mut().zip(leaves) {
-            if *ty == Ty::Unknown {
+            if matches!(&*ty, Ty::Unknown) || matches!(&*ty, Ty::Option(inner) if **inner == Ty::Unknown) {
                 *ty = leaf.ty();
             }
         }

@@ -6,6 +6,7 @@
 //! halfway is taken back whole before it is carried along.
 
 mod block;
+mod broken;
 mod call;
 mod capture;
 mod changes;

@@ -124,7 +124,8 @@ mod tests {
         let error = crate::capture!(&Mutex::new(1), "lock").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "`lock` cannot be cloned; derive `fx_runtime::Module` or `Clone` for its type, or keep it in an `Arc`"
+            "`lock` cannot be cloned; derive `fx_runtime::Module` or `Clone` for its type, or keep it in an `Arc`, \
+             and in a `Mutex` inside where it is not `Sync`"
         );
     }
 

@@ -186,7 +186,7 @@ impl Windows {
         let k = self.fc.forward(xs);
         self.keys.push(k.shallow_clone());
         if self.keys.len() > self.limit {
-            self.keys.remove(0);
+            let _ = self.keys.remove(0);
         }
         self.last.push_back(k.relu());
         if self.last.len() > 2 {

@@ -264,6 +264,48 @@ impl Ranges {
     }
 }
 
+/// Loops that end in a value.
+#[derive(Debug, Module)]
+pub struct Settles {
+    fc: nn::Linear,
+    limit: i64,
+}
+
+#[traceable]
+impl Settles {
+    pub fn forward(&self, xs: &Tensor) -> (Tensor, i64) {
+        let mut ys = xs.shallow_clone();
+        let mut turns = 0;
+        let settled = loop {
+            let next = self.fc.forward(&ys).tanh();
+            turns += 1;
+            if turns >= self.limit {
+                break next;
+            }
+            if (&next - &ys).abs().max().double_value(&[]) < 0.5 {
+                break next * 2.0;
+            }
+            ys = next;
+        };
+        let mut size = xs.size()[0];
+        let halvings: i64 = loop {
+            match size {
+                0 | 1 => break size + 10,
+                _ => size /= 2,
+            }
+        };
+        let (shifted, at) = 'all: loop {
+            for t in 0..xs.size()[0] {
+                if t == 1 {
+                    break 'all (settled.get(t) + &settled, t);
+                }
+            }
+            break (settled.relu(), -1);
+        };
+        (shifted * halvings, at + turns)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -337,5 +379,13 @@ mod tests {
     #[test]
     fn ranges() {
         agree!(|_| Ranges { n: 3 }, [randn(&[2, 4]), randn(&[5, 2])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn settles() {
+        let cases = [randn(&[2, 3]), randn(&[1, 3]) * 0.01, randn(&[7, 3]) * 10];
+        for limit in [1, 4, 40] {
+            agree!(|p| Settles { fc: linear(p / 0, 3, 3), limit }, cases, |net, xs| net.forward(xs));
+        }
     }
 }

@@ -57,6 +57,21 @@ impl ManyBoxed {
     }
 }
 
+/// What a boxed trait object is to be, for a frozen model that is shared between threads.
+#[derive(Debug, Module)]
+pub struct Locked {
+    fc: nn::Linear,
+    act: std::sync::Arc<std::sync::Mutex<Box<dyn nn::Module>>>,
+}
+
+#[traceable]
+impl Locked {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = self.fc.forward(xs).relu();
+        self.act.lock().unwrap().forward(&ys) + ys
+    }
+}
+
 #[derive(Debug, Module)]
 pub struct Shared {
     fc: nn::Linear,
@@ -116,6 +131,15 @@ mod tests {
         let (_vs, net) = root(|p| ManyBoxed { fc: linear(p), layers: vec![Box::new(nn::func_t(|xs, _| xs.tanh()))] });
         let error = net.freeze(&Freeze::default()).expect_err("it cannot be cloned").to_string();
         assert!(error.starts_with("`layers` cannot be cloned") && error.contains("an `Arc`"), "{error}");
+    }
+
+    #[test]
+    fn a_locked_trait_object_is_called_live() {
+        fn is_shareable<T: Send + Sync>() {}
+        is_shareable::<LockedFrozen>();
+        let act = || -> Box<dyn nn::Module> { Box::new(nn::func(|xs| xs.tanh())) };
+        let make = |p: &nn::Path| Locked { fc: linear(p), act: std::sync::Arc::new(std::sync::Mutex::new(act())) };
+        agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
     }
 
     #[test]
