@@ -285,6 +285,7 @@ impl Lowering<'_> {
             name: name.to_string(),
             label: name.to_string(),
             ty: ty.clone(),
+            scope: Some(site.module.clone()),
             fx: FnOptions::default(),
         });
         self.index.structs.push(Struct {

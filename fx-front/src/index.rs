@@ -107,6 +107,8 @@ pub struct Field {
     pub label: String,
     /// Its type as written.
     pub ty: syn::Type,
+    /// The module within which it is visible; `None` for the whole crate.
+    pub scope: Option<String>,
     /// What its `#[fx(..)]` says of calls of its `forward`.
     pub fx: FnOptions,
 }
@@ -165,6 +167,11 @@ impl Index {
     /// The field of that name.
     pub fn field(&self, id: usize, name: &str) -> Option<&Field> {
         self.structs[id].fields.iter().find(|field| field.name == name)
+    }
+
+    /// Can code in the module `from` read the field: by its name, or by the accessor that `derive(Module)` writes?
+    pub fn can_read(&self, from: &str, id: usize, field: &Field) -> bool {
+        self.structs[id].is_module || field.scope.as_ref().is_none_or(|scope| resolve::is_within(from, scope))
     }
 
     /// The type of a field.

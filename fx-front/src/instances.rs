@@ -76,7 +76,7 @@ fn declare(index: &mut Index, instance: &Instance) {
 
 fn field_of(field: &Field, values: &Substitution) -> Option<Field> {
     let ty = syn::parse2(substituted(field.ty.to_token_stream(), values)).ok()?;
-    Some(Field { name: field.name.clone(), label: field.label.clone(), ty, fx: field.fx })
+    Some(Field { name: field.name.clone(), label: field.label.clone(), ty, scope: field.scope.clone(), fx: field.fx })
 }
 
 /// The function of the instance, if the impl of the generic one is for it.

@@ -144,7 +144,7 @@ fn control_flow() {
             let ys = loop { break xs.relu(); }; ys
                 a `break` or `continue` of this form
             let mut ys = xs.relu(); for name in &self.names { ys = ys * name.len() as i64; } ys
-                code that mentions `name`
+                the method `len`
             let n: usize = self.names.iter().map(|name| name.len()).sum(); xs * n as i64
                 the method `sum`
             let mut ys = xs.relu(); for x in self.any.items() { ys = ys + x; } ys

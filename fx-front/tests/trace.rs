@@ -244,13 +244,13 @@ struct Net { fc: nn::Linear, names: Vec<String> }
               %fc = get_attr[fc](self) : module<Linear>  @ src/lib.rs:7 as fc
               %ys = call_module[Linear](%fc, xs) : tensor  @ src/lib.rs:7 as fc
               %names_1 = get_attr[names](self) : list<rust<String>>  @ src/lib.rs:8 as names
-              %parts = rust["{ let typed: Vec < f64 > = {\nlet self_names = &$0;\n(* self_names) . iter () . map (| name | name . len () as f64) . collect ()\n}; typed }", io, opaque("code that mentions `name`")](%names_1)  @ src/lib.rs:8 as opaque
+              %parts = rust["{ let typed: Vec < f64 > = {\nlet self_names = &$0;\n(* self_names) . iter () . map (| name | name . len () as f64) . collect ()\n}; typed }", io, opaque("the method `len`")](%names_1)  @ src/lib.rs:8 as opaque
               %relu = relu(%ys) : tensor  @ src/lib.rs:9 as relu
               %len = rust["$0.len()", io](%parts) : rust<usize>  @ src/lib.rs:9 as len
               %cast = rust["($0 as i64)"](%len) : rust<i64>  @ src/lib.rs:9 as cast
               %mul = mul.Scalar(%relu, %cast) : tensor  @ src/lib.rs:9 as mul
               yield %mul  @ src/lib.rs:10 as output
-            }src/lib.rs:8: carried along, not understood: code that mentions `name` [FX0008]
+            }src/lib.rs:8: carried along, not understood: the method `len` [FX0008]
               help: written with ops that are known it would be optimised with what stands around it
         "#]],
     );
@@ -315,11 +315,11 @@ pub fn f(xs: &Tensor) -> Tensor {
 ",
         expect![[r#"
             graph f(xs: tensor) {
-              %opaque = rust["{\nlet mut xs = &$0;\n(inner :: public (xs)).shallow_clone()\n}", io, opaque("`public`: code of another module")](xs) : tensor  @ src/lib.rs:14 as opaque
+              %opaque = rust["({\nlet mut xs = &$0;\ninner :: public (xs)\n}).shallow_clone()", io, opaque("`public`: `private`: `SECRET` is private to its module")](xs) : tensor  @ src/lib.rs:14 as opaque
               %relu = relu(%opaque) : tensor  @ src/lib.rs:9 as relu
               %mul = mul.Scalar(%relu, 2.0) : tensor  @ src/lib.rs:9 as mul
               yield %mul  @ src/lib.rs:15 as output
-            }src/lib.rs:14: carried along, not understood: `public`: code of another module [FX0008]
+            }src/lib.rs:14: carried along, not understood: `public`: `private`: `SECRET` is private to its module [FX0008]
               help: written with ops that are known it would be optimised with what stands around it
         "#]],
     );

@@ -1,22 +1,82 @@
 //! What a path written in a module means.
 
-use super::{Index, Module, Name, Resolved};
+use std::collections::BTreeSet;
+
+use super::{Index, Module, Name, Resolved, Struct, Ty};
 use crate::leaf;
+
+/// Is the module `inner` the module `outer`, or inside of it?
+pub(super) fn is_within(inner: &str, outer: &str) -> bool {
+    inner == outer || inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with("::"))
+}
+
+/// The paths in the spelling of a type, each as module and name.
+fn paths(spelling: &str) -> impl Iterator<Item = (&str, &str)> {
+    let words = spelling.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
+    words.filter_map(|word| word.rsplit_once("::"))
+}
 
 impl Index {
     /// Can code in the module `from` name the item `name` of `module` by its full path?
     pub fn sees(&self, from: &str, module: &str, name: &str) -> bool {
-        let visible = |at: &str, name: &str| {
-            let scope = self.modules.get(at).and_then(|module| module.scopes.get(name));
-            scope.is_none_or(|scope| from == scope || from.starts_with(&format!("{scope}::")))
-        };
         let mut inner = module;
-        let mut all = visible(module, name);
+        let mut all = self.is_visible(from, module, name);
         while let Some((outer, last)) = inner.rsplit_once("::") {
-            all &= visible(outer, last);
+            all &= self.is_visible(from, outer, last);
             inner = outer;
         }
         all
+    }
+
+    /// Is the item `name` of `module` visible in the module `from`, by whatever path?
+    fn is_visible(&self, from: &str, module: &str, name: &str) -> bool {
+        let scope = self.modules.get(module).and_then(|module| module.scopes.get(name));
+        scope.is_none_or(|scope| is_within(from, scope))
+    }
+
+    /// The types of the crate that a value of type `ty` consists of, to whatever depth, and that are private to a module:
+    /// code in the module `from`, outside of that, may not even hold such a value.
+    pub fn private_types(&self, from: &str, ty: &Ty) -> Vec<String> {
+        let mut all = BTreeSet::new();
+        self.gather(ty, &mut all);
+        let private = all.into_iter().filter(|(module, name)| !self.is_visible(from, module, name));
+        private.map(|(module, name)| format!("{module}::{name}")).collect()
+    }
+
+    /// Is the type, or what it is a list or an option of, such a type itself?
+    pub fn private_type(&self, from: &str, ty: &Ty) -> bool {
+        match ty {
+            Ty::Struct(id) => !self.is_visible(from, &self.structs[*id].module, &self.structs[*id].name),
+            Ty::Option(inner) | Ty::Result(inner) | Ty::List(inner) => self.private_type(from, inner),
+            Ty::Tuple(parts) => parts.iter().any(|part| self.private_type(from, part)),
+            Ty::Rust(spelling) => paths(spelling).any(|(module, name)| !self.is_visible(from, module, name)),
+            Ty::Unknown | Ty::Tensor | Ty::Leaf(_) => false,
+        }
+    }
+
+    /// Every type of the crate that a value consists of, by module and name.
+    fn gather(&self, ty: &Ty, all: &mut BTreeSet<(String, String)>) {
+        match ty {
+            Ty::Struct(id) => {
+                let Struct { module, name, fields, .. } = &self.structs[*id];
+                if all.insert((module.clone(), name.clone())) {
+                    fields.iter().for_each(|field| self.gather(&self.field_ty(*id, field), all));
+                }
+            }
+            Ty::Rust(spelling) => {
+                for (module, name) in paths(spelling) {
+                    let declared = self.modules.get(module).and_then(|at| at.names.get(name));
+                    let is_new = declared.is_some() && all.insert((module.to_owned(), name.to_owned()));
+                    if let (true, Some(Name::Enum(variants))) = (is_new, declared) {
+                        let types = variants.iter().flat_map(|variant| &variant.fields);
+                        types.for_each(|(_, ty)| self.gather(&self.ty(module, None, ty), all));
+                    }
+                }
+            }
+            Ty::Option(inner) | Ty::Result(inner) | Ty::List(inner) => self.gather(inner, all),
+            Ty::Tuple(parts) => parts.iter().for_each(|part| self.gather(part, all)),
+            Ty::Unknown | Ty::Tensor | Ty::Leaf(_) => {}
+        }
     }
 
     /// What the path, written in `module`, means.

@@ -11,10 +11,10 @@ use super::{
     expr::is_copy,
     pattern::Forms,
     refutable::{matches_all, may_both},
-    unknown,
+    tuples, unknown,
 };
 
-type Continuation<'c, 'a> = &'c mut dyn FnMut(&mut Tracer<'a>) -> Result<Val>;
+pub(super) type Continuation<'c, 'a> = &'c mut dyn FnMut(&mut Tracer<'a>) -> Result<Val>;
 
 impl<'a> Tracer<'a> {
     pub(super) fn branch(&mut self, branch: &syn::ExprIf, tail: bool) -> Result<Val> {
@@ -59,22 +59,39 @@ impl<'a> Tracer<'a> {
         otherwise: Continuation<'_, 'a>,
     ) -> Result<Val> {
         let subject = self.expr(&condition.expr)?;
-        match (&subject, &*condition.pat) {
+        let (span, then) = (condition.span(), &mut |tracer: &mut Self| tracer.block(then, tail));
+        if let Val::Tuple(parts) = &subject
+            && let Some(asks) = tuples::asks(&condition.pat, parts.len())
+        {
+            let asked: Vec<(Val, syn::Pat)> = parts.iter().cloned().zip(asks).collect();
+            return self.if_all(&asked, span, then, otherwise);
+        }
+        self.if_matches(subject, &condition.pat, span, then, otherwise)
+    }
+
+    /// `if let pat = subject { then } else { otherwise }`.
+    pub(super) fn if_matches(
+        &mut self,
+        subject: Val,
+        pat: &syn::Pat,
+        span: Span,
+        then: Continuation<'_, 'a>,
+        otherwise: Continuation<'_, 'a>,
+    ) -> Result<Val> {
+        match (&subject, pat) {
             (Val::Lit(Arg::None, _), syn::Pat::TupleStruct(_)) => return otherwise(self),
             (Val::Some(inner), syn::Pat::TupleStruct(pat)) if pat.elems.len() == 1 => {
                 self.env.open();
-                let value = self.bind(&pat.elems[0], (**inner).clone()).and_then(|()| self.block(then, tail));
+                let value = self.bind(&pat.elems[0], (**inner).clone()).and_then(|()| then(self));
                 self.env.close();
                 return value;
             }
             _ => {}
         }
-        let span = condition.span();
         let forms = self.forms_of(&subject);
-        let subject = self.as_slice(subject, [&*condition.pat], span)?;
+        let subject = self.as_slice(subject, [pat], span)?;
         let (owner, path, ty) = self.subject(&subject, "branch", span)?;
-        let then =
-            self.arm(owner, &condition.pat, &ty, (path.as_deref(), &forms), &mut |tracer| tracer.block(then, tail))?;
+        let then = self.arm(owner, pat, &ty, (path.as_deref(), &forms), then)?;
         let rest = if matches!(ty, Ty::Option(_)) { "None" } else { "_" };
         let other = self.in_region(owner, otherwise)?;
         self.graph.node_mut(owner).op = Op::Match(vec![then.0, rest.to_owned()]);
@@ -89,6 +106,11 @@ impl<'a> Tracer<'a> {
             self.env.declare(GUARDED, subject);
             let value = self.choice(&plain, tail);
             self.env.close();
+            return value;
+        }
+        if let Val::Tuple(parts) = &subject
+            && let Some(value) = self.choice_by_parts(choice, parts, tail)
+        {
             return value;
         }
         if let Some((arm, held)) = known_arm(choice, &subject) {
@@ -148,7 +170,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// Is it a parameter of the entry whose type has a reference inside?
-    fn holds_references(&self, id: NodeId) -> bool {
+    pub(super) fn holds_references(&self, id: NodeId) -> bool {
         let name = &self.graph.node(id).name;
         let entry = self.frames.first().map(|frame| &self.index.fns[frame.function].sig);
         let mut inputs = entry.into_iter().flat_map(|sig| &sig.inputs);

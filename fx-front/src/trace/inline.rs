@@ -53,7 +53,7 @@ impl Tracer<'_> {
         }
         let args: Vec<Val> = args.into_iter().map(|arg| self.at_home(arg)).collect();
         let mark = self.mark();
-        let call = callee.fx.pure.is_present().then(|| (receiver.clone(), args.clone()));
+        let (part, handed) = (receiver.clone(), args.clone());
         let outer = std::mem::replace(&mut self.env, Env::new());
         self.frames.push(Frame { function, receiver });
         let lent = lent_lists(&callee.sig, &args);
@@ -75,8 +75,11 @@ impl Tracer<'_> {
             Ok(value) => Ok(value),
             Err(fault) => {
                 self.rollback(mark);
-                if let Some((receiver, args)) = call {
-                    return self.leaf_call(function, callee.fx, receiver.as_ref(), &args, span);
+                if callee.fx.pure.is_present() {
+                    return self.leaf_call(function, callee.fx, part.as_ref(), &handed, span);
+                }
+                if let Some(value) = self.part_call(function, part.as_ref(), &handed, span) {
+                    return value;
                 }
                 if callee.fx.inline.is_present() {
                     let message = format!("`{}` cannot be inlined: {}", callee.sig.ident, fault.reason);

@@ -140,8 +140,8 @@ impl Tracer<'_> {
                 format!("`{written}`, the type of `{name}`, has no path that means the same everywhere"),
             );
         };
-        if !self.can_read(item) {
-            return unknown(span, format!("the fields of `{}` cannot be read from here", item.name));
+        if !self.index.can_read(home, *owner, field) {
+            return unknown(span, format!("the field `{name}` of `{}` is private to its module", item.name));
         }
         let label = self.path_of(base).map_or_else(|| name.to_owned(), |path| super::place::join(&path, name));
         let (text, is_plain) = (spelled.text, spelled.is_plain);

@@ -39,8 +39,10 @@ impl Tracer<'_> {
             });
         }
         let ty = self.guess(expr);
-        let Carried { template, args, written, holds } =
-            self.captured_with_writes(expr, expr.span(), ty == Ty::Tensor && may_borrow(expr))?;
+        // Why the first thing was not understood is worth more than why the code around it cannot be carried.
+        let lends = ty == Ty::Tensor && may_borrow(expr);
+        let Ok(carried) = self.captured_with_writes(expr, expr.span(), lends) else { return Err(fault) };
+        let Carried { template, args, written, holds } = carried;
         if holds && ty == Ty::Unknown {
             // It may be a reference into what is only lent to the code.
             return Err(fault);

@@ -5,10 +5,7 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use super::{Form, Result, Tracer, Ty, Val, unknown};
-use crate::{
-    diag::{Code, Severity},
-    index::Struct,
-};
+use crate::diag::{Code, Severity};
 
 impl Tracer<'_> {
     pub(super) fn field_expr(&mut self, field: &syn::ExprField) -> Result<Val> {
@@ -66,20 +63,27 @@ impl Tracer<'_> {
             );
             return unknown(span, message);
         };
-        if !self.can_read(item) {
-            return unknown(
-                span,
-                format!("the fields of `{}` cannot be read from here; derive `Module` on it", item.name),
-            );
+        let root = self.frames.first().map_or("crate", |frame| self.index.fns[frame.function].module.as_str());
+        if !self.index.can_read(root, owner, field) {
+            let message = format!("the field `{name}` of `{}` is private to its module", item.name);
+            return unknown(span, format!("{message}; derive `Module` on it, or make the field `pub(crate)`"));
         }
         // A Sequential built in a constructor has layers of known types.
-        Ok(self.index.field_ty(owner, field))
+        let ty = self.index.field_ty(owner, field);
+        if self.index.private_type(root, &ty) {
+            return unknown(span, self.private_parts(root, owner));
+        }
+        Ok(ty)
     }
 
-    /// Can the generated code read the fields of this struct?
-    pub(super) fn can_read(&self, item: &Struct) -> bool {
-        let root = self.frames.first().map_or("crate", |frame| self.index.fns[frame.function].module.as_str());
-        item.is_module || root == item.module || root.starts_with(&format!("{}::", item.module))
+    /// Why nothing of the struct can be inlined in the module `root`, and what to do.
+    fn private_parts(&self, root: &str, owner: usize) -> String {
+        let private = self.index.private_types(root, &Ty::Struct(owner));
+        let shown: Vec<String> =
+            private.iter().map(|path| format!("`{}`", path.trim_start_matches("crate::"))).collect();
+        let are = if shown.len() == 1 { "is" } else { "are" };
+        let name = &self.index.structs[owner].name;
+        format!("{} {are} private to another module; `pub(crate)` lets `{name}` be inlined here", shown.join(", "))
     }
 
     /// What the user would call the value: `layer1.*.conv1`; `None` if it is not a part of the model.

@@ -134,9 +134,10 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Is it the cell of a field that calls write to?
+    /// Is it the cell of a field that calls write to, or a part that is frozen by itself?
     fn is_cell(&self, id: NodeId) -> bool {
-        matches!(&self.writer.graph().node(id).ty, Type::Rust(name) if name.starts_with("::fx_runtime::frozen::Kept<"))
+        let cells = ["::fx_runtime::frozen::Kept<", "::fx_runtime::frozen::Part<"];
+        matches!(&self.writer.graph().node(id).ty, Type::Rust(name) if cells.iter().any(|cell| name.starts_with(cell)))
     }
 
     /// Of the live model the cell is the field.

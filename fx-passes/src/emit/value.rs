@@ -32,7 +32,11 @@ impl Emitter<'_> {
     /// The field of a value, read directly or, where it is private to another module, through its accessor.
     pub(super) fn field(&self, base: NodeId, value: &Value, name: &str) -> Value {
         let is_foreign = match &self.graph.node(base).ty {
-            Type::Module(owner) => owner.rsplit_once("::").is_some_and(|(module, _)| !self.sees(module)),
+            Type::Module(owner) => {
+                let is_private = owner.rsplit_once("::").is_some_and(|(module, _)| !self.sees(module));
+                // Without `derive(Module)` there are no accessors, and what is read is visible.
+                is_private && self.index.struct_at(owner).is_none_or(|id| self.index.structs[id].is_module)
+            }
             _ => false,
         };
         if is_foreign {

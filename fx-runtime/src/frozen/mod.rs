@@ -33,6 +33,7 @@ mod layout;
 mod leaf;
 mod linear;
 mod math;
+mod part;
 pub mod prelude;
 mod product;
 mod select;
@@ -60,6 +61,7 @@ pub use kept::{Foreign, Keep, Kept, Saved};
 pub use kinds::at_least_float;
 pub use leaf::Leaf;
 pub use linear::Linear;
+pub use part::Part;
 pub use product::Product;
 pub use state::{Loader, Saver, State};
 #[doc(hidden)]

@@ -1,0 +1,100 @@
+//! Submodules with parts that are private to another module. What is inlined would hold values of private types, which
+//! rustc does not allow there; so the submodule is frozen by itself, in its own module, and its frozen type is called.
+
+use fx_ir::{Arg, Code, Effect, Op};
+use proc_macro2::Span;
+use quote::ToTokens;
+
+use super::{Result, Tracer, Ty, Val};
+use crate::frozen;
+
+impl Tracer<'_> {
+    /// The call of a submodule by its own frozen type; `None` where it may be inlined, or has no frozen type to call.
+    pub(super) fn part_call(
+        &mut self,
+        function: usize,
+        receiver: Option<&Val>,
+        args: &[Val],
+        span: Span,
+    ) -> Option<Result<Val>> {
+        let receiver = receiver?;
+        let frozen = self.frozen_type(function, receiver)?;
+        let callee = &self.index.fns[function];
+        let (mut nodes, mut spelled) = (Vec::new(), Vec::new());
+        let label = self.label_of(receiver, "");
+        let template = "$0.freeze(&frame.part()).map(::fx_runtime::frozen::Part::new)";
+        let mark = self.mark();
+        let ty = Ty::Rust(format!("::fx_runtime::frozen::Part<{frozen}>"));
+        let name = super::place::identifier(&label);
+        let made = Op::Rust(Code::fallible(template));
+        let part = self.push_labelled(made, vec![receiver.arg()?], &name, &label, ty, span);
+        nodes.push(part.arg()?);
+        let params = callee.sig.inputs.iter().filter_map(|input| match input {
+            syn::FnArg::Typed(typed) => Some(&*typed.ty),
+            syn::FnArg::Receiver(_) => None,
+        });
+        for (ty, value) in params.zip(args) {
+            let Some(text) = self.handed(value, ty, &mut nodes, span) else {
+                self.rollback(mark);
+                return None;
+            };
+            spelled.push(text);
+        }
+        let syn::ReturnType::Type(_, result) = &callee.sig.output else { return None };
+        let ty = self.index.ty(&callee.module, callee.owner.as_ref(), result);
+        let template = format!("$0.try_{}({})", callee.sig.ident, spelled.join(", "));
+        let call = Op::Rust(Code { template, effect: Effect::Pure, fallible: true, opaque: None });
+        Some(Ok(self.push_labelled(call, nodes, &name, &label, ty, span)))
+    }
+
+    /// The path of the frozen type that computes the function for this part of the model, where it has private parts.
+    fn frozen_type(&self, function: usize, receiver: &Val) -> Option<String> {
+        let Val::Node(_, Ty::Struct(owner), _) = receiver else { return None };
+        self.path_of(receiver)?;
+        let (callee, item) = (&self.index.fns[function], &self.index.structs[*owner]);
+        let home = self.frames.first().map(|frame| self.index.fns[frame.function].module.as_str())?;
+        let is_plain = callee.is_visible && callee.sig.generics.params.is_empty() && item.instance.is_none();
+        let returns = callee.sig.output.to_token_stream().to_string();
+        let has_private = !self.index.private_types(home, &Ty::Struct(*owner)).is_empty();
+        let is_named = self.index.sees(home, &item.module, &item.name);
+        let is_frozen = frozen::is_entry(callee)
+            && frozen::entry(self.index, function).is_ok_and(|found| found == function)
+            && callee.sig.receiver().is_some_and(|receiver| receiver.mutability.is_none());
+        (is_plain && has_private && is_named && is_frozen && !returns.contains("Result"))
+            .then(|| format!("{}::{}Frozen", item.module, fx_ir::camel(&item.name)))
+    }
+
+    /// An argument as the frozen type takes it; `None` for one of which it is not sure that it fits.
+    fn handed(&mut self, value: &Val, ty: &syn::Type, nodes: &mut Vec<Arg>, span: Span) -> Option<String> {
+        match value {
+            Val::Lit(Arg::None, _) => Some("None".to_owned()),
+            Val::Some(inner) if inner.ty() == Ty::Tensor && ty.to_token_stream().to_string().contains('&') => {
+                let text = self.spell(inner, nodes, span).ok()?;
+                Some(format!("Some(::std::borrow::Borrow::<::fx_runtime::Tensor>::borrow(&{text}))"))
+            }
+            Val::Node(id, Ty::Option(_), _) if self.holds_references(*id) => self.spell(value, nodes, span).ok(),
+            value if is_tensors(&value.ty()) && matches!(ty, syn::Type::Reference(_)) => {
+                Some(format!("&{}", self.spell(value, nodes, span).ok()?))
+            }
+            value if is_numbers(&value.ty()) => self.spell(value, nodes, span).ok(),
+            _ => None,
+        }
+    }
+}
+
+/// Is it a tensor, or a list of them?
+fn is_tensors(ty: &Ty) -> bool {
+    match ty {
+        Ty::List(inner) => **inner == Ty::Tensor,
+        other => *other == Ty::Tensor,
+    }
+}
+
+/// Is it a number, a tuple of numbers, or an option of these, which is copied when it is handed over?
+fn is_numbers(ty: &Ty) -> bool {
+    match ty {
+        Ty::Option(inner) => is_numbers(inner),
+        Ty::Tuple(parts) => parts.iter().all(is_numbers),
+        other => super::expr::is_copy(other),
+    }
+}
