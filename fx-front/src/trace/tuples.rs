@@ -116,7 +116,7 @@ fn bound(names: &[syn::Ident], row: &Row) -> syn::Expr {
 /// Is the option at this place there? Rows that ask nothing of it go either way.
 fn by_presence(names: &[syn::Ident], rows: Vec<Row>, at: usize, depth: usize, leaves: &mut usize) -> Option<syn::Expr> {
     let span = rows[0].body.span();
-    let (name, inner) = (&names[at], part_name(names.len() * (depth + 1) + at, span));
+    let (name, inner) = (&names[at], users_name(&rows, at).unwrap_or(part_name(names.len() * (depth + 1) + at, span)));
     let (mut inside, mut without) = (Vec::new(), Vec::new());
     for mut row in rows {
         let ask = std::mem::replace(&mut row.asks[at], syn::parse_quote_spanned!(span=> _));
@@ -140,6 +140,30 @@ fn by_presence(names: &[syn::Ident], rows: Vec<Row>, at: usize, depth: usize, le
     let inside = decide(&names_inside, inside, depth + 1, leaves)?;
     let without = decide(names, without, depth + 1, leaves)?;
     Some(syn::parse_quote_spanned!(span=> match #name { Some(#inner) => #inside, None => #without }))
+}
+
+/// What the user calls the thing in the option, where no arm means something else by that name.
+fn users_name(rows: &[Row], at: usize) -> Option<syn::Ident> {
+    let name_in = |row: &Row| match held(bare(&row.asks[at])) {
+        Some(syn::Pat::Ident(name)) if matches_all(&syn::Pat::Ident(name.clone())) => Some(name.ident.clone()),
+        _ => None,
+    };
+    let name = rows.iter().find_map(name_in)?;
+    let is_free = rows.iter().all(|row| name_in(row).as_ref() == Some(&name) || !mentions(&row.body, &name));
+    is_free.then_some(name)
+}
+
+/// Does the code have the word?
+fn mentions(code: &impl ToTokens, word: &syn::Ident) -> bool {
+    fn has(tokens: proc_macro2::TokenStream, word: &syn::Ident) -> bool {
+        tokens.into_iter().any(|token| match token {
+            proc_macro2::TokenTree::Ident(ident) => ident == *word,
+            proc_macro2::TokenTree::Group(group) => has(group.stream(), word),
+            proc_macro2::TokenTree::Literal(text) => text.to_string().contains(&word.to_string()),
+            proc_macro2::TokenTree::Punct(_) => false,
+        })
+    }
+    has(code.to_token_stream(), word)
 }
 
 /// Is the part at this place equal to what the first row asks for?

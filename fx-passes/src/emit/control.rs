@@ -38,7 +38,11 @@ impl Writer<'_, '_> {
             None => {
                 let subject = self.graph().node(id).input(0).map_or(Value::owned("()"), |subject| self.read(subject));
                 let arms = patterns.iter().zip(&regions);
-                let head = format!("match {}", borrowed_subject(&subject));
+                let head = if patterns[0] == "true" {
+                    format!("match {}{}", if subject.is_ref { "*" } else { "" }, subject.text)
+                } else {
+                    format!("match {}", borrowed_subject(&subject))
+                };
                 (head, arms.map(|(pattern, &region)| (self.pattern_of(pattern, region), region)).collect())
             }
         };

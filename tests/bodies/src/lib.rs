@@ -39,6 +39,7 @@ pub mod models;
 pub mod names;
 pub mod operators;
 pub mod options;
+pub mod private_parts;
 pub mod random;
 pub mod returns;
 pub mod shapes;
