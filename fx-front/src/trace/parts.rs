@@ -43,7 +43,8 @@ impl Tracer<'_> {
         let syn::ReturnType::Type(_, result) = &callee.sig.output else { return None };
         let ty = self.index.ty(&callee.module, callee.owner.as_ref(), result);
         let template = format!("$0.try_{}({})", callee.sig.ident, spelled.join(", "));
-        let call = Op::Rust(Code { template, effect: Effect::Pure, fallible: true, opaque: None });
+        // What it does besides computing is not looked into.
+        let call = Op::Rust(Code { template, effect: Effect::Io, fallible: true, opaque: None });
         Some(Ok(self.push_labelled(call, nodes, &name, &label, ty, span)))
     }
 
