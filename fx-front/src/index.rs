@@ -14,6 +14,7 @@ mod resolve;
 mod spelled;
 mod types;
 
+pub(crate) use resolve::scope_of;
 pub use types::Ty;
 
 /// Everything a crate declares.

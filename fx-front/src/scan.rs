@@ -14,7 +14,7 @@ use crate::{
     attrs::{FnOptions, ModuleField, TraceableOptions},
     cfg, closures,
     diag::{Code, Diagnostic, Diagnostics, Severity},
-    index::{Field, Function, Index, Module, Name, Struct, Variant},
+    index::{self, Field, Function, Index, Module, Name, Struct, Variant},
     instances,
     key::Key,
 };
@@ -205,7 +205,7 @@ impl Scan<'_> {
     }
 
     fn declare(&mut self, module: &str, ident: &syn::Ident, visibility: &syn::Visibility, name: Name) {
-        if let Some(scope) = scope_of(visibility, module) {
+        if let Some(scope) = index::scope_of(visibility, module) {
             self.here(module).scopes.insert(ident.to_string(), scope);
         }
         self.name(module, ident, name);
@@ -220,7 +220,7 @@ impl Scan<'_> {
                 label: label.map_or_else(|| name.clone(), |label| label.as_ref().clone()),
                 name,
                 ty: field.ty.clone(),
-                scope: scope_of(&field.vis, module),
+                scope: index::scope_of(&field.vis, module),
                 fx: FnOptions::of(&field.attrs),
             }
         });
@@ -325,19 +325,6 @@ impl Scan<'_> {
             syn::UseTree::Group(group) => group.items.iter().for_each(|tree| self.imports(tree, prefix, module)),
         }
     }
-}
-
-/// The module within which something declared in `module` is visible; `None` for the whole crate.
-fn scope_of(visibility: &syn::Visibility, module: &str) -> Option<String> {
-    let scope = match visibility {
-        syn::Visibility::Public(_) => None,
-        syn::Visibility::Restricted(limit) if limit.path.is_ident("crate") => None,
-        syn::Visibility::Restricted(limit) if limit.path.is_ident("super") => {
-            Some(module.rsplit_once("::").map_or("crate", |(outer, _)| outer))
-        }
-        _ => Some(module),
-    };
-    scope.filter(|scope| *scope != "crate").map(str::to_owned)
 }
 
 fn variant(variant: &syn::Variant) -> Variant {

@@ -128,7 +128,6 @@ fn control_flow() {
             "let mut ys = xs.relu(); loop { ys = ys.relu(); } ys",
             "match xs.dim() { n if n > self.names.len() => xs.relu(), _ => self.any.f() }",
             "let mut ys = xs.relu(); for a in 0..3 { 'b: for b in 0..3 { match a { 1 => { break 'b; } _ => {} } } ys = ys.relu(); break 'c; } ys",
-            "let ys = loop { break xs.relu(); }; ys",
             "let mut ys = xs.relu(); for name in &self.names { ys = ys * name.len() as i64; } ys",
             "let n: usize = self.names.iter().map(|name| name.len()).sum(); xs * n as i64",
             "let mut ys = xs.relu(); for x in self.any.items() { ys = ys + x; } ys",
@@ -140,8 +139,6 @@ fn control_flow() {
             match xs.dim() { n if n > self.names.len() => xs.relu(), _ => self.any.f() }
                 the method `f`
             let mut ys = xs.relu(); for a in 0..3 { 'b: for b in 0..3 { match a { 1 => { break 'b; } _ => {} } } ys = ys.relu(); break 'c; } ys
-                a `break` or `continue` of this form
-            let ys = loop { break xs.relu(); }; ys
                 a `break` or `continue` of this form
             let mut ys = xs.relu(); for name in &self.names { ys = ys * name.len() as i64; } ys
                 the method `len`

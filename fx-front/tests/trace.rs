@@ -315,7 +315,7 @@ pub fn f(xs: &Tensor) -> Tensor {
 ",
         expect![[r#"
             graph f(xs: tensor) {
-              %opaque = rust["({\nlet mut xs = &$0;\ninner :: public (xs)\n}).shallow_clone()", io, opaque("`public`: `private`: `SECRET` is private to its module")](xs) : tensor  @ src/lib.rs:14 as opaque
+              %opaque = rust["{\nlet mut xs = &$0;\n(inner :: public (xs)).shallow_clone()\n}", io, opaque("`public`: `private`: `SECRET` is private to its module")](xs) : tensor  @ src/lib.rs:14 as opaque
               %relu = relu(%opaque) : tensor  @ src/lib.rs:9 as relu
               %mul = mul.Scalar(%relu, 2.0) : tensor  @ src/lib.rs:9 as mul
               yield %mul  @ src/lib.rs:15 as output

@@ -5,6 +5,19 @@ use std::collections::BTreeSet;
 use super::{Index, Module, Name, Resolved, Struct, Ty};
 use crate::leaf;
 
+/// The module within which something declared in `module` is visible; `None` for the whole crate.
+pub(crate) fn scope_of(visibility: &syn::Visibility, module: &str) -> Option<String> {
+    let scope = match visibility {
+        syn::Visibility::Public(_) => None,
+        syn::Visibility::Restricted(limit) if limit.path.is_ident("crate") => None,
+        syn::Visibility::Restricted(limit) if limit.path.is_ident("super") => {
+            Some(module.rsplit_once("::").map_or("crate", |(outer, _)| outer))
+        }
+        _ => Some(module),
+    };
+    scope.filter(|scope| *scope != "crate").map(str::to_owned)
+}
+
 /// Is the module `inner` the module `outer`, or inside of it?
 pub(super) fn is_within(inner: &str, outer: &str) -> bool {
     inner == outer || inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with("::"))

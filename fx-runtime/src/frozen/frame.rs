@@ -118,17 +118,6 @@ impl Frame {
         self.graphs.as_deref().filter(|_| Graphs::is_open())
     }
 
-    /// What a part of the model is frozen for that has a frozen type of its own. It is recorded with the whole.
-    pub fn part(&self) -> Freeze {
-        Freeze {
-            device: Some(self.site.device),
-            kind: Some(self.site.kind),
-            memory_format: self.site.memory_format,
-            backend: self.site.backend,
-            ..Freeze::new()
-        }
-    }
-
     /// What is recorded so far.
     pub fn graph_report(&self) -> GraphReport {
         match &self.graphs {

@@ -2,8 +2,22 @@
 
 use std::ops::Deref;
 
-use super::{Loader, Saver, State};
-use crate::Result;
+use super::{Frame, Loader, Saver, State};
+use crate::{Freeze, Result};
+
+impl Frame {
+    /// What a part of the model is frozen for that has a frozen type of its own. It is recorded with the whole.
+    pub fn part(&self) -> Freeze {
+        let site = self.site();
+        Freeze {
+            device: Some(site.device),
+            kind: Some(site.kind),
+            memory_format: site.memory_format,
+            backend: site.backend,
+            ..Freeze::new()
+        }
+    }
+}
 
 /// The frozen type of a submodule, as a field of the one that holds it.
 #[derive(Debug)]
