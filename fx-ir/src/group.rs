@@ -1,9 +1,12 @@
-//! Groups: pointwise ops that each element goes through in one pass over memory.
+//! Groups: pointwise ops that each element goes through in one pass over memory, and ops on rows among them.
 //!
 //! What a `group` computes is a graph of its own, kept as text in the option `body`: its parameters stand for the group's
 //! arguments (tensors, and numbers that a call knows), its nodes are ops that have a [scalar form](crate::Scalar), and
 //! what it yields are the group's results. One graph is printed as Rust over elements; whatever else a group has to be
 //! (`ATen`'s operators, CUDA C) is that same Rust over something else than numbers.
+//!
+//! An op on rows has no axis here, since it is the last one, and only those arguments that change what it computes:
+//! `softmax(x, dtype)`, `layer_norm(x, weight, bias, eps)`.
 
 use crate::{Arg, Graph, Node, Op, Type};
 
@@ -53,6 +56,16 @@ impl Node {
 }
 
 impl Graph {
+    /// How many sums and maxima of a row a group's body asks for; none if it is pointwise.
+    pub fn reductions(&self) -> usize {
+        let scalar = |id: &crate::NodeId| match &self.node(*id).op {
+            Op::Call(op) => op.row()?.scalar,
+            _ => None,
+        };
+        let of = |scalar| if let crate::Scalar::Row(count) = scalar { count } else { 0 };
+        self.region(self.body()).nodes.iter().filter_map(scalar).map(of).sum()
+    }
+
     /// Of the parameters of a group's body, those that are tensors, and those that are numbers.
     pub fn tensors_and_numbers(&self) -> (Vec<crate::NodeId>, Vec<crate::NodeId>) {
         let params = self.region(self.body()).params.iter();

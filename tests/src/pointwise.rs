@@ -128,3 +128,43 @@ impl Bent {
         ys
     }
 }
+
+/// Norms, means and a softmax among pointwise operators: each row is gone over in one piece.
+#[derive(Debug, Module)]
+pub struct Normed {
+    position: Tensor,
+    norm: nn::LayerNorm,
+    plain: nn::LayerNorm,
+    fc: nn::Linear,
+    gain: Tensor,
+    scale: f64,
+}
+
+impl Normed {
+    /// The network with fresh weights under `p`.
+    pub fn new(p: &nn::Path) -> Self {
+        let without = nn::LayerNormConfig { elementwise_affine: false, eps: 1e-6, ..Default::default() };
+        Self {
+            position: p.randn("position", &[1, 48], 0.0, 1.0),
+            norm: nn::layer_norm(p / "norm", vec![48], nn::LayerNormConfig::default()),
+            plain: nn::layer_norm(p / "plain", vec![48], without),
+            fc: linear(p / "fc", 48, 48),
+            gain: p.ones("gain", &[48]),
+            scale: 0.7,
+        }
+    }
+}
+
+#[traceable]
+impl Normed {
+    /// `[.., 48]` to the same.
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let sum = xs + &self.position;
+        let ys = self.fc.forward(&self.norm.forward(&sum)).relu();
+        let gated = self.plain.forward(&(ys * 0.5)) * sum.sigmoid();
+        let scaled = &gated * (gated.square().mean_dim([-1i64].as_slice(), true, None) + 1e-6).rsqrt() * &self.gain;
+        let spread = scaled.amax([-1i64], true) - scaled.mean_dim([-1i64].as_slice(), true, None);
+        let ys = self.fc.forward(&(scaled / (spread + 1.0)));
+        (ys * self.scale + sum).softmax(-1, None)
+    }
+}

@@ -61,13 +61,23 @@ pub struct OpRow {
     pub scalar: Option<Scalar>,
 }
 
-/// How a pointwise op is written on elements.
+/// How an op is written on elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scalar {
     /// A sign between two operands.
     Infix(char),
     /// A function of the op's own name.
     Function,
+    /// The same, but of a whole row: the elements along the last axis, of which it asks so many sums or maxima, one after
+    /// the other.
+    Row(usize),
+}
+
+impl Scalar {
+    /// Does an element depend on the whole row that it is in?
+    pub fn is_row(self) -> bool {
+        matches!(self, Self::Row(_))
+    }
 }
 
 /// The op table, in the order of its rows.

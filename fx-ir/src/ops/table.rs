@@ -35,6 +35,9 @@ impl OpRow {
     const fn lane(self) -> OpRow {
         OpRow { scalar: Some(Scalar::Function), ..self }
     }
+    const fn row(self, reductions: usize) -> OpRow {
+        OpRow { scalar: Some(Scalar::Row(reductions)), ..self }
+    }
     const fn random(self) -> OpRow {
         OpRow { effect: Effect::Random, ..self }
     }
@@ -86,7 +89,12 @@ pub(super) const ROWS: &[OpRow] = &[
     row("clamp_max", &["clamp_max"], Pointwise, "min(x, high)").lane(),
     row("maximum", &["maximum"], Pointwise, "the larger of both, broadcast").commutes().lane(),
     row("minimum", &["minimum"], Pointwise, "the smaller of both, broadcast").commutes().lane(),
-    row("group", &[], Pointwise, "each element through the graph `body`: ops that have a scalar form, in one pass"),
+    row(
+        "group",
+        &[],
+        Pointwise,
+        "each element, or row, through the graph `body`: ops that have a scalar form, in one go",
+    ),
     // Sums of products.
     row("convolution", &[], Contraction, "a convolution with its padding, then `add` if given, then `act`"),
     row("conv1d", &["conv1d"], Contraction, "a 1-d convolution").function(),
@@ -96,16 +104,20 @@ pub(super) const ROWS: &[OpRow] = &[
     row("product", &[], Contraction, "x * weight + bias, then `add` if given, then `act`"),
     row("matmul", &["matmul"], Contraction, "the matrix product over the last two axes").function(),
     // Reductions and pooling.
-    row("softmax", &["softmax"], Reduction, "exp(x) / sum(exp(x)) along one axis"),
+    row("softmax", &["softmax"], Reduction, "exp(x) / sum(exp(x)) along one axis").row(2),
+    row("log_softmax", &["log_softmax"], Reduction, "x - log(sum(exp(x))) along one axis").row(2),
     row("max_pool2d", &["max_pool2d"], Reduction, "the maximum over windows").function(),
     row("avg_pool2d", &["avg_pool2d"], Reduction, "the mean over windows").function(),
     row("adaptive_avg_pool2d", &["adaptive_avg_pool2d"], Reduction, "the mean over windows that yield a given size")
         .function(),
-    row("mean.dim", &["mean_dim"], Reduction, "the mean along axes"),
+    row("mean.dim", &["mean_dim"], Reduction, "the mean along axes").row(1),
+    row("sum.dim_IntList", &["sum_dim_intlist"], Reduction, "the sum along axes").row(1),
+    row("amax", &["amax"], Reduction, "the largest along axes").row(1),
     // Normalisation.
     row("batch_norm", &["batch_norm"], Normalization, "(x - mean) * rsqrt(var + eps) * weight + bias per channel")
         .function(),
-    row("layer_norm", &["layer_norm"], Normalization, "the same over the last axes of each row").function(),
+    row("layer_norm", &["layer_norm"], Normalization, "the same over the last axes of each row").function().row(2),
+    row("rms_norm", &["rms_norm"], Normalization, "x * rsqrt(mean(x * x) + eps) * weight over the last axes").row(1),
     row("group_norm", &["group_norm"], Normalization, "the same over groups of channels").function(),
     // Views and data.
     row("view", &["view"], View, "the same memory under other sizes"),

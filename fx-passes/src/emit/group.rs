@@ -1,12 +1,12 @@
 //! Groups as Rust: each distinct one is a function over elements of any kind, and a node calls it by name.
 //!
-//! The function is the whole of a group. The runtime runs it over vectors of numbers; run over tensors it is the same
+//! The function is the whole of a group, ops on rows included. The runtime runs it over vectors of numbers; run over tensors it is the same
 //! computation by `ATen`'s operators, and over descriptions of tensors it tells which shape and layout the results have.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use fx_ir::{Arg, Graph, Node, NodeId, Op, Scalar};
+use fx_ir::{Arg, Graph, Node, NodeId, Op, Scalar, Type};
 
 use super::QUIET;
 use super::{Emitter, body::Writer, names::Names, value::Value};
@@ -80,6 +80,10 @@ fn definition(node: &Node, body: &Graph, name: &str) -> String {
     let numbers = if count == 0 { String::new() } else { format!("let [{numbers}] = numbers;") };
     let lines = function.lines();
     let origin = super::types::origin_doc(node);
+    let reductions = match body.reductions() {
+        0 => String::new(),
+        count => format!("const REDUCTIONS: usize = {count};"),
+    };
     format!(
         "{origin}{QUIET}
         #[derive(Debug)]
@@ -87,6 +91,7 @@ fn definition(node: &Node, body: &Graph, name: &str) -> String {
         {QUIET}
         impl ::fx_runtime::frozen::Group<{inputs}, {count}, {outputs}> for {name} {{
             const OPTIMIZED: bool = ::core::cfg!(fx_optimized);
+            {reductions}
             type Results = {result};
 
             #[inline(always)]
@@ -131,7 +136,10 @@ impl<'a> Function<'a> {
     fn lines(&self) -> String {
         let mut out = String::new();
         for &id in &self.body.region(self.body.body()).nodes {
-            if let Some(expression) = self.expression(id) {
+            if let Some(mut expression) = self.expression(id) {
+                if self.is_kept(id) {
+                    expression = format!("({expression}).kept()");
+                }
                 // Writing to a string cannot fail.
                 let _ = writeln!(out, "let {} = {expression};", self.names[&id]);
             }
@@ -139,27 +147,52 @@ impl<'a> Function<'a> {
         out
     }
 
+    /// Does an op on rows read it, which goes over a row more than once?
+    fn is_kept(&self, id: NodeId) -> bool {
+        let reads = |&reader: &NodeId| {
+            self.body.node(reader).input(0) == Some(id) && self.scalar(reader).is_some_and(Scalar::is_row)
+        };
+        self.body.users(id).iter().any(reads)
+    }
+
+    fn scalar(&self, id: NodeId) -> Option<Scalar> {
+        let Op::Call(op) = &self.body.node(id).op else { return None };
+        op.row()?.scalar
+    }
+
     fn expression(&self, id: NodeId) -> Option<String> {
         let node = self.body.node(id);
         let Op::Call(op) = &node.op else { return None };
         let args: Vec<String> = node.args.iter().enumerate().map(|(at, arg)| self.operand(arg, id, at)).collect();
         let (first, rest) = args.split_first()?;
-        Some(match op.row()?.scalar? {
+        Some(match self.scalar(id)? {
             Scalar::Infix(sign) => format!("{first} {sign} {}", rest.join(", ")),
             Scalar::Function => format!("{first}.{}({})", op.name(), rest.join(", ")),
+            // `mean.dim` and `mean` are one function of rows, whose axis is not said.
+            Scalar::Row(_) => {
+                format!("{first}.{}({})", op.name().split('.').next().unwrap_or_default(), rest.join(", "))
+            }
         })
+    }
+
+    /// Is it no number?
+    fn is_tensor(&self, id: NodeId) -> bool {
+        !matches!(self.body.node(id).ty, Type::Rust(_))
     }
 
     /// The operand at a position of a node: the value itself where nothing reads it any more, and else a copy.
     fn operand(&self, arg: &Arg, reader: NodeId, position: usize) -> String {
+        let is_option = position > 0 && self.scalar(reader).is_some_and(Scalar::is_row);
         let Some(id) = arg.node() else {
             return match arg {
                 Arg::Int(number) => format!("{number}i64"),
+                Arg::Str(kind) if is_option => format!("Some(::fx_runtime::Kind::{kind})"),
                 other => super::value::literal(other, &|_| Value::owned("()")),
             };
         };
         let is_again = self.body.node(reader).args[position + 1..].contains(arg);
         let copy = if is_again || self.takers.get(&id) != Some(&reader) { ".clone()" } else { "" };
-        format!("{}{copy}", self.names[&id])
+        let value = format!("{}{copy}", self.names[&id]);
+        if is_option && self.is_tensor(id) { format!("Some({value})") } else { value }
     }
 }

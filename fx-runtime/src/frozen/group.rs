@@ -3,18 +3,22 @@
 //! A [`Group`] is one function over a [`Lane`]. Run over [`Element`]s it is a loop that the compiler vectorises, one pass
 //! over memory for all ops together; run over whole tensors it is `ATen`'s operators one by one, and over layouts it
 //! tells what those would have returned. The loop computes tensors of one floating-point dtype on the CPU, of any
-//! strides and any shapes that broadcast; all else is `ATen`'s.
+//! strides and any shapes that broadcast; all else is `ATen`'s. A group with ops on rows (`rows.rs`) goes over each row as
+//! often as they ask, in the first cache, where rows are contiguous; f16 and bf16 are computed with as f32.
 //!
 //! **Exactness.** Sums, products, quotients and comparisons are rounded where `ATen` rounds them, and so are bit-equal.
 //! Roots are rounded correctly, which MKL's, that `ATen` uses, are not always. `exp`, `sigmoid`, `tanh` and `gelu` in f32
 //! are within the bounds that their functions state; in f64 they are `ATen`'s. (`gelu` of
-//! infinity is infinity here, and NaN by `ATen`.) So are shapes, strides and dtypes.
+//! infinity is infinity here, and NaN by `ATen`.) So are shapes, strides and dtypes. f16 and bf16 are rounded once, at the
+//! end, where `ATen` rounds after each operator. Sums of rows are as exact as `ffi/pointwise/rows.rs` says, and a layer
+//! norm takes the mean first and the squares of what differs from it then.
 
 #![allow(clippy::inline_always, reason = "only what is inlined into a vectorised body is vectorised")]
 
 mod cuda;
 mod lane;
 mod layout;
+mod rows;
 #[cfg(test)]
 mod tests;
 mod whole;
@@ -37,6 +41,10 @@ pub trait Group<const I: usize, const N: usize, const O: usize>: Sized + 'static
     /// Whether the crate of this group is compiled with optimisation. If not, its loops would be many times slower than
     /// `ATen`'s operators, which then run instead.
     const OPTIMIZED: bool;
+
+    /// How many sums and maxima of rows it asks for, at most 4: one for `sum`, `mean`, `amax` and `rms_norm`, two for
+    /// `softmax`, `log_softmax` and `layer_norm`.
+    const REDUCTIONS: usize = 0;
 
     /// A tensor, or a tuple of them.
     type Results: Results<O>;
@@ -109,49 +117,68 @@ fn in_one_pass<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize
     inputs: [&Tensor; I],
     numbers: &[Number; N],
 ) -> Option<Result<[Tensor; O], Error>> {
-    let mut operands = [None; I];
+    let mut operands = [Operand::NOTHING; I];
     for (operand, tensor) in operands.iter_mut().zip(inputs) {
-        *operand = Some(Operand::of(tensor)?);
+        *operand = Operand::of(tensor)?;
     }
-    let operands = all(operands)?;
     let facts = operands.first()?.facts();
     let is_alike =
         |operand: &Operand<'_>| (operand.facts().dtype, operand.facts().device) == (facts.dtype, facts.device);
     if !operands.iter().all(is_alike) {
         return None;
     }
-    let layouts = operands.map(|operand| Layout::of(operand.facts(), operand.strides()));
-    let results = G::lanes(layouts, [AnyNumber; N]);
-    let first = results.first()?;
-    let is_one_pass =
-        |result: &Layout| result.is_known() && result.sizes() == first.sizes() && result.strides() == first.strides();
-    if first.elements() == 0 || !results.iter().all(is_one_pass) {
+    // The code of the other kind is not compiled.
+    if const { G::REDUCTIONS > 0 } {
+        return rows::in_one_go::<G, I, N, O>(&operands, inputs, numbers);
+    }
+    element_by_element::<G, I, N, O>(&operands, inputs, numbers)
+}
+
+/// The same for a group without ops on rows.
+fn element_by_element<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
+    operands: &[Operand<'_>; I],
+    inputs: [&Tensor; I],
+    numbers: &[Number; N],
+) -> Option<Result<[Tensor; O], Error>> {
+    let facts = operands.first()?.facts();
+    // What is slow in f64 depends on the ops, and so does what lies how where the tensors are not alike.
+    let alike = Layout::of_all(operands).filter(|_| facts.dtype != f64::DTYPE);
+    let (first, is_slow) = match alike {
+        Some(alike) => (alike, false),
+        None => one_layout::<G, I, N, O>(operands)?,
+    };
+    if first.elements() == 0 {
         return None;
     }
     let (sizes, strides) = (first.sizes(), first.strides());
     if facts.device.0 == 1 {
-        let kernel = cuda::kernel::<G, I, N, O>(Case::of(&operands, sizes, strides)?, inputs.first()?.device())?;
+        let kernel = cuda::kernel::<G, I, N, O>(Case::of(operands, sizes, strides)?, inputs.first()?.device())?;
         return Some(kernel.run(inputs, &numbers.map(Number::float), sizes, strides));
     }
-    if !G::OPTIMIZED || results.iter().any(Layout::is_wasteful) {
+    if !G::OPTIMIZED || is_slow {
         return None;
     }
-    let looped = match facts.dtype {
-        f32::DTYPE if pointwise::has_vectors() => {
-            pointwise::run(&Numbers::<G, f32, N>::new(numbers), &operands, sizes, strides)
-        }
-        f64::DTYPE if !results.iter().any(Layout::is_costly) => {
-            pointwise::run(&Numbers::<G, f64, N>::new(numbers), &operands, sizes, strides)
-        }
-        _ => return None,
+    let looped = if facts.dtype == f64::DTYPE {
+        pointwise::run(&Numbers::<G, f64, N>::new(numbers), operands, sizes, strides)
+    } else if pointwise::has_vectors() && f32::half(facts.dtype).is_ok() {
+        pointwise::run(&Numbers::<G, f32, N>::new(numbers), operands, sizes, strides)
+    } else {
+        return None;
     };
     Some(looped.map_err(Error::from))
 }
 
-/// The values, if each is there.
-fn all<T: Copy, const I: usize>(values: [Option<T>; I]) -> Option<[T; I]> {
-    let first = values.first().copied()??;
-    values.iter().all(Option::is_some).then(|| values.map(|value| value.unwrap_or(first)))
+/// How all results lie, and whether a loop would be slower than `ATen`; none if one lies otherwise.
+fn one_layout<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
+    operands: &[Operand<'_>; I],
+) -> Option<(Layout, bool)> {
+    let results = G::lanes(operands.map(|operand| Layout::of(&operand)), [AnyNumber; N]);
+    let first = *results.first()?;
+    let is_alike =
+        |result: &Layout| result.is_known() && result.sizes() == first.sizes() && result.strides() == first.strides();
+    let is_f64 = operands.first()?.facts().dtype == f64::DTYPE;
+    let is_slow = |result: &Layout| result.is_wasteful() || is_f64 && result.is_costly();
+    results.iter().all(is_alike).then(|| (first, results.iter().any(is_slow)))
 }
 
 /// A group with its numbers.

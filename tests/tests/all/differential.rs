@@ -205,6 +205,13 @@ fn values_of_a_group_that_are_read_elsewhere() {
 }
 
 #[test]
+fn norms_and_means_of_rows() {
+    agrees::<pointwise::Normed>(|kind| {
+        [&[1, 48][..], &[5, 48], &[0, 48], &[2, 3, 48], &[700, 48]].map(|shape| tensor(shape, 1.0).to_kind(kind)).into()
+    });
+}
+
+#[test]
 fn strided_inputs() {
     let (model, exact) = (model::<residual::Residual>(Kind::Float), exact::<residual::Residual>(Kind::Float));
     let frozen = model.frozen(&Freeze::default()).expect("it freezes");

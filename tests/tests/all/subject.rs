@@ -112,6 +112,7 @@ subjects! {
     pointwise::Modulated => ModulatedFrozen: forward, try_forward();
     pointwise::Rotated => RotatedFrozen: forward, try_forward();
     pointwise::Bent => BentFrozen: forward, try_forward();
+    pointwise::Normed => NormedFrozen: forward, try_forward();
     effects::Noise => NoiseFrozen: forward, try_forward();
     effects::MonteCarlo => MonteCarloFrozen: forward, try_forward();
     effects::InPlace => InPlaceFrozen: forward, try_forward();

@@ -4,6 +4,7 @@
 //! results is read element by element, where the way through it says. The source depends on the function, the dtype, and
 //! which inputs lie otherwise; lengths and steps are arguments.
 
+pub(crate) mod rows;
 mod source;
 
 use tch::{Device, Tensor};

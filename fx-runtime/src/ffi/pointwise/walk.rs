@@ -2,7 +2,7 @@
 
 #![allow(clippy::inline_always, reason = "only what is inlined into a vectorised body is vectorised")]
 
-use super::{BLOCK, MAX_RANK, Number, Operand};
+use super::{BLOCK, MAX_RANK, Operand};
 
 /// How the inputs lie, as seen along the results' memory.
 #[derive(Debug)]
@@ -22,19 +22,52 @@ impl<const I: usize> Walk<I> {
         let mut order: [usize; MAX_RANK] = std::array::from_fn(|axis| axis);
         let order = order.get_mut(..sizes.len())?;
         order.sort_by_key(|&axis| strides[axis]);
-        let mut walk = Self { count: 1, is_linear: [true; I], axes: [(1, [0; I]); MAX_RANK], rank: 1 };
+        let mut walk = Self::of_nothing();
         for &axis in order.iter().filter(|&&axis| sizes[axis] != 1) {
             let length = usize::try_from(sizes[axis]).ok().filter(|&length| length > 0)?;
             let step = usize::try_from(strides[axis]).ok().filter(|&step| step == walk.count)?;
-            let mut steps = [0; I];
-            for (input, (own, is_linear)) in inputs.iter().zip(steps.iter_mut().zip(&mut walk.is_linear)) {
-                *own = input.step(axis, sizes)?;
-                *is_linear &= usize::try_from(*own) == Ok(step);
-            }
+            let steps = walk.steps(inputs, axis, sizes, step)?;
             walk.count = walk.count.checked_mul(length)?;
             walk.push(length, steps);
         }
         inputs.iter().all(|input| input.facts.sizes().len() <= sizes.len()).then_some(walk)
+    }
+
+    /// The way through rows, for results that are contiguous: the first axis is the row, which an input passes in single
+    /// steps or not at all. None where one does otherwise, or does not broadcast.
+    pub(super) fn of_rows(inputs: &[Operand<'_>; I], sizes: &[i64]) -> Option<Self> {
+        let mut walk = Self::of_nothing();
+        for axis in (0..sizes.len()).rev() {
+            let length = usize::try_from(sizes[axis]).ok().filter(|&length| length > 0)?;
+            let steps = walk.steps(inputs, axis, sizes, walk.count)?;
+            walk.count = walk.count.checked_mul(length)?;
+            if axis + 1 == sizes.len() {
+                walk.axes[0] = (length, steps);
+                // The next axis is not joined to it.
+                walk.rank = 2;
+            } else if length != 1 {
+                walk.push(length, steps);
+            }
+        }
+        let (_, steps) = walk.axes[0];
+        let is_plain = steps.iter().all(|step| matches!(step, 0 | 1));
+        let broadcasts = inputs.iter().all(|input| input.facts.sizes().len() <= sizes.len());
+        (is_plain && broadcasts).then_some(walk)
+    }
+
+    /// One element, without axes.
+    fn of_nothing() -> Self {
+        Self { count: 1, is_linear: [true; I], axes: [(1, [0; I]); MAX_RANK], rank: 1 }
+    }
+
+    /// From one element to the next along an axis, in which the results take so large a step.
+    fn steps(&mut self, inputs: &[Operand<'_>; I], axis: usize, sizes: &[i64], step: usize) -> Option<[isize; I]> {
+        let mut steps = [0; I];
+        for (input, (own, is_linear)) in inputs.iter().zip(steps.iter_mut().zip(&mut self.is_linear)) {
+            *own = input.step(axis, sizes)?;
+            *is_linear &= usize::try_from(*own) == Ok(step);
+        }
+        Some(steps)
     }
 
     fn push(&mut self, length: usize, steps: [isize; I]) {
@@ -71,7 +104,7 @@ pub(super) struct Place<const I: usize> {
     /// Positions along the others.
     outer: [usize; MAX_RANK],
     /// Of each input, where the innermost axis begins.
-    offsets: [isize; I],
+    pub(super) offsets: [isize; I],
 }
 
 impl<const I: usize> Place<I> {
@@ -92,7 +125,7 @@ impl<const I: usize> Place<I> {
 
     /// Goes to the next row.
     #[inline(always)]
-    fn advance(&mut self, walk: &Walk<I>) {
+    pub(super) fn advance(&mut self, walk: &Walk<I>) {
         self.inner = 0;
         for axis in 1..walk.rank {
             let (length, steps) = walk.axes[axis];
@@ -108,13 +141,48 @@ impl<const I: usize> Place<I> {
         }
     }
 
+    /// Where the next elements of the inputs are, those from element `at` of the result on: in the inputs, if a whole block
+    /// lies there in a row, and else in buffers.
+    ///
+    /// # Safety
+    ///
+    /// There are `count` more elements, at most [`BLOCK`], and the walk is that of the inputs.
+    #[inline(always)]
+    pub(super) unsafe fn block<T: Copy>(
+        &mut self,
+        walk: &Walk<I>,
+        inputs: &[*const T; I],
+        at: usize,
+        count: usize,
+        buffers: &mut [[T; BLOCK]; I],
+        sources: &mut [*const T; I],
+    ) {
+        if walk.is_linear.contains(&false) {
+            // SAFETY: by this function's contract.
+            unsafe { self.gather(walk, inputs, count, buffers, sources) };
+        }
+        let mut input = 0;
+        while input < I {
+            if walk.is_linear[input] {
+                // SAFETY: the input lies as the result does, which has `at + count` elements.
+                sources[input] = unsafe { inputs[input].add(at) };
+                if count < BLOCK {
+                    // SAFETY: as above, and a buffer has room for a block.
+                    unsafe { std::ptr::copy_nonoverlapping(sources[input], buffers[input].as_mut_ptr(), count) };
+                    sources[input] = buffers[input].as_ptr();
+                }
+            }
+            input += 1;
+        }
+    }
+
     /// Puts the next elements of the inputs that lie otherwise than the result into buffers, unless they lie in a row.
     ///
     /// # Safety
     ///
     /// There are `count` more elements, at most [`BLOCK`], and the walk is that of the inputs.
     #[inline(always)]
-    pub(super) unsafe fn gather<T: Number>(
+    unsafe fn gather<T: Copy>(
         &mut self,
         walk: &Walk<I>,
         inputs: &[*const T; I],
@@ -161,7 +229,7 @@ impl<const I: usize> Place<I> {
 ///
 /// There are as many as `to` has.
 #[inline(always)]
-unsafe fn copy<T: Number>(from: *const T, step: isize, to: &mut [T]) {
+unsafe fn copy<T: Copy>(from: *const T, step: isize, to: &mut [T]) {
     match step {
         // SAFETY: by this function's contract.
         0 => to.fill(unsafe { *from }),

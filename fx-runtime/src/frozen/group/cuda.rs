@@ -8,12 +8,17 @@ use std::any::TypeId;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::hash::Hash;
 use std::ops::{Add, Div, Mul, Sub};
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
+use tch::{Device, Kind};
+
 use super::{Group, Lane};
-use crate::ffi::pointwise::device::{self, Case, Pass};
+use crate::ffi::pointwise::device::rows::{RowCase, RowFunctions, RowPass};
+use crate::ffi::pointwise::device::{Case, Pass};
+use crate::ffi::pointwise::rows::Reduction;
 
 /// The functions of [`Lane`] on a device; NaN passes through each.
 const FUNCTIONS: &str = "__device__ R at_least(R x, R low) { return x < low ? low : x; }
@@ -39,49 +44,86 @@ __device__ R smaller(R x, R y) { return x < y || x != x ? x : y; }
 
 /// The function that computes one element: `element(inputs, numbers, results)`.
 pub(super) fn element<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>() -> String {
+    functions::<G, I, N, O>().source
+}
+
+/// The functions of a group: of one without ops on rows `element` alone; else `pass0`, `pass1`, .. for what is asked before.
+pub(super) fn functions<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>() -> RowFunctions {
     let tape = Tape::default();
     let inputs = std::array::from_fn(|input| tape.variable(format!("x{input}")));
     let results = G::lanes(inputs, std::array::from_fn(|number| Text(format!("n{number}"))));
-    let mut out = format!("{FUNCTIONS}__device__ void element(");
+    let (lines, asks) = (tape.lines.borrow(), tape.asks.borrow());
+    let params: Vec<String> =
+        (0..I).map(|input| format!("R x{input}")).chain((0..N).map(|number| format!("R n{number}"))).collect();
+    let mut out = FUNCTIONS.to_owned();
     // Writing to a string cannot fail.
-    for input in 0..I {
-        let _ = write!(out, "R x{input}, ");
+    let mut function = |name: &str, answers: usize, outputs: &[String], lines: &[String], ends: String| {
+        let answers = (0..answers).map(|answer| format!("R k{answer}"));
+        let params: Vec<String> =
+            params.iter().cloned().chain(answers).chain(outputs.iter().map(|output| format!("R& {output}"))).collect();
+        let _ = write!(out, "__device__ void {name}({}) {{\n{}{ends}}}\n", params.join(", "), lines.concat());
+    };
+    for (pass, ask) in asks.iter().enumerate() {
+        let end = format!("    y = {};\n", ask.of);
+        function(&format!("pass{pass}"), pass, &["y".to_owned()], &lines[..ask.after], end);
     }
-    for number in 0..N {
-        let _ = write!(out, "R n{number}, ");
+    let outputs: Vec<String> = (0..O).map(|output| format!("y{output}")).collect();
+    let ends = outputs.iter().zip(&results).map(|(output, result)| format!("    {output} = {};\n", result.name.0));
+    function("element", asks.len(), &outputs, &lines, ends.collect());
+    RowFunctions { source: out, asked: asks.iter().map(|ask| ask.reduction).collect(), numbers: N }
+}
+
+/// Kernels by group, device and case; none where one could not be compiled.
+struct Kernels<C, P>(OnceLock<RwLock<Compiled<C, P>>>);
+
+type Compiled<C, P> = HashMap<(TypeId, usize, C), Option<Arc<P>>>;
+
+impl<C: Clone + Eq + Hash, P> Kernels<C, P> {
+    fn of<G: 'static>(&self, case: C, device: Device, compile: impl FnOnce(&C) -> crate::Result<P>) -> Option<Arc<P>> {
+        let Device::Cuda(index) = device else { return None };
+        let kernels = self.0.get_or_init(RwLock::default);
+        let key = (TypeId::of::<G>(), index, case);
+        // A panic could only come from an allocation, between two whole changes.
+        if let Some(known) = kernels.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
+            return known.clone();
+        }
+        let made = compile(&key.2).ok().map(Arc::new);
+        kernels.write().unwrap_or_else(PoisonError::into_inner).insert(key, made.clone());
+        made
     }
-    let outputs: Vec<String> = (0..O).map(|output| format!("R& y{output}")).collect();
-    let _ = writeln!(out, "{}) {{", outputs.join(", "));
-    out.extend(tape.lines.borrow().iter().map(String::as_str));
-    for (output, result) in results.iter().enumerate() {
-        let _ = writeln!(out, "    y{output} = {};", result.name.0);
-    }
-    out + "}\n"
 }
 
 /// The kernel of a group for a case; none where it could not be compiled.
 pub(super) fn kernel<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
     case: Case,
-    device: tch::Device,
+    device: Device,
 ) -> Option<Arc<Pass>> {
-    type Kernels = RwLock<HashMap<(TypeId, usize, Case), Option<Arc<Pass>>>>;
-    static KERNELS: OnceLock<Kernels> = OnceLock::new();
-    let tch::Device::Cuda(index) = device else { return None };
-    let kernels = KERNELS.get_or_init(RwLock::default);
-    let key = (TypeId::of::<G>(), index, case);
-    // A panic could only come from an allocation, between two whole changes.
-    if let Some(known) = kernels.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
-        return known.clone();
-    }
-    let made = device::Pass::compile(&element::<G, I, N, O>(), &key.2, (I, N, O), device).ok().map(Arc::new);
-    kernels.write().unwrap_or_else(PoisonError::into_inner).insert(key, made.clone());
-    made
+    static KERNELS: Kernels<Case, Pass> = Kernels(OnceLock::new());
+    KERNELS.of::<G>(case, device, |case| Pass::compile(&element::<G, I, N, O>(), case, (I, N, O), device))
+}
+
+/// The same of a group with ops on rows.
+pub(super) fn row_kernel<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
+    case: RowCase,
+    device: Device,
+) -> Option<Arc<RowPass>> {
+    static KERNELS: Kernels<RowCase, RowPass> = Kernels(OnceLock::new());
+    KERNELS.of::<G>(case, device, |case| RowPass::compile(&functions::<G, I, N, O>(), case, device))
 }
 
 /// The statements so far.
 #[derive(Debug, Clone, Default)]
 struct Tape {
     lines: Rc<RefCell<Vec<String>>>,
+    asks: Rc<RefCell<Vec<Ask>>>,
+}
+
+/// What is asked of a variable's values in a row, once so many statements are done.
+#[derive(Debug)]
+struct Ask {
+    of: String,
+    reduction: Reduction,
+    after: usize,
 }
 
 /// A variable of the kernel.
@@ -127,6 +169,14 @@ impl Variable {
     fn call(self, function: &str) -> Self {
         let expression = format!("{function}({})", self.name.0);
         self.define(&expression)
+    }
+
+    /// The answer, which is a parameter of what comes after.
+    fn ask(self, reduction: Reduction) -> Self {
+        let (mut asks, after) = (self.tape.asks.borrow_mut(), self.tape.lines.borrow().len());
+        let name = format!("k{}", asks.len());
+        asks.push(Ask { of: self.name.0, reduction, after });
+        self.tape.variable(name)
     }
 
     fn call_with(self, function: &str, other: &Text) -> Self {
@@ -218,5 +268,18 @@ impl Lane for Variable {
     }
     fn minimum(self, other: Self) -> Self {
         self.call_with("smaller", &other.name)
+    }
+
+    fn sum(self, _: Option<Kind>) -> Self {
+        self.ask(Reduction::Sum)
+    }
+    fn mean(self, _: Option<Kind>) -> Self {
+        self.ask(Reduction::Mean)
+    }
+    fn log_sum(self) -> Self {
+        self.ask(Reduction::LogSum)
+    }
+    fn amax(self) -> Self {
+        self.ask(Reduction::Max)
     }
 }

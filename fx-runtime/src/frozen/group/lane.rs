@@ -5,6 +5,8 @@
 
 use std::ops::{Add, Div, Mul, Sub};
 
+use tch::Kind;
+
 use super::super::math;
 use crate::ffi::pointwise;
 
@@ -66,6 +68,58 @@ pub trait Lane:
     fn maximum(self, other: Self) -> Self;
     /// The smaller of both; NaN where either is.
     fn minimum(self, other: Self) -> Self;
+
+    /// The value itself, which no later pass over a row is to compute again.
+    #[inline(always)]
+    fn kept(self) -> Self {
+        self
+    }
+    /// The sum along the last axis, which stays with one element; in a dtype of its own, if one is given.
+    fn sum(self, kind: Option<Kind>) -> Self;
+    /// The mean, alike.
+    fn mean(self, kind: Option<Kind>) -> Self;
+    /// The natural logarithm of the sum, alike.
+    fn log_sum(self) -> Self;
+    /// The largest, alike; NaN if there is one.
+    fn amax(self) -> Self;
+
+    /// `eˣ / Σ eˣ` along the last axis; the largest `x` is subtracted first.
+    #[inline(always)]
+    fn softmax(self, _: Option<Kind>) -> Self {
+        let power = (self.clone() - self.amax()).exp().kept();
+        power.clone() / power.sum(None)
+    }
+    /// The logarithm of that.
+    #[inline(always)]
+    fn log_softmax(self, _: Option<Kind>) -> Self {
+        let rest = (self.clone() - self.amax()).kept();
+        rest.clone() - rest.exp().log_sum()
+    }
+    /// `(x - mean x) / √(mean (x - mean x)² + eps) · weight + bias` along the last axis.
+    #[inline(always)]
+    fn layer_norm(self, weight: Option<Self>, bias: Option<Self>, eps: impl Into<Self::Number>) -> Self {
+        let rest = self.clone() - self.mean(None);
+        let inverse = (rest.clone().square().mean(None) + eps.into()).rsqrt();
+        affine(rest * inverse, weight, bias)
+    }
+    /// `x / √(mean x² + eps) · weight` along the last axis.
+    #[inline(always)]
+    fn rms_norm(self, weight: Option<Self>, eps: impl Into<Self::Number>) -> Self {
+        let inverse = (self.clone().square().mean(None) + eps.into()).rsqrt();
+        affine(self * inverse, weight, None)
+    }
+}
+
+#[inline(always)]
+fn affine<L: Lane>(x: L, weight: Option<L>, bias: Option<L>) -> L {
+    let scaled = match weight {
+        Some(weight) => x * weight,
+        None => x,
+    };
+    match bias {
+        Some(bias) => scaled + bias,
+        None => scaled,
+    }
 }
 
 /// One element.
@@ -216,6 +270,15 @@ impl<T: Real> Element<T> {
     }
 }
 
+/// An element by itself has no row: what asks for one is computed on [`Staged`](super::rows::Staged) elements.
+macro_rules! rows_of_elements {
+    ($($name:ident($($type:ty)?)),*) => {$(
+        fn $name(self $(, _: $type)?) -> Self {
+            Self(T::of(f64::NAN))
+        }
+    )*};
+}
+
 impl<T: Real> Lane for Element<T> {
     type Number = Self;
 
@@ -303,4 +366,6 @@ impl<T: Real> Lane for Element<T> {
     fn minimum(self, other: Self) -> Self {
         if self.0 < other.0 || self.is_nan() { self } else { other }
     }
+
+    rows_of_elements!(sum(Option<Kind>), mean(Option<Kind>), log_sum(), amax());
 }

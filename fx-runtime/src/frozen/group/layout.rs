@@ -2,12 +2,15 @@
 //!
 //! The rules are those of libtorch's `TensorIterator`: operands of one shape that lie alike give a result that lies as
 //! they do; else the axes are sorted by the operands' strides, the first operand that tells two axes apart decides, and
-//! the result is dense in that order.
+//! the result is dense in that order. An op on rows is followed here for contiguous tensors alone.
 
 use std::ops::{Add, Div, Mul, Sub};
 
+use tch::Kind;
+
 use super::Lane;
-use crate::ffi::{Facts, MAX_RANK, follows};
+use crate::ffi::pointwise::Operand;
+use crate::ffi::{MAX_RANK, follows};
 
 /// Shape and strides of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +22,10 @@ pub(super) struct Layout {
     is_known: bool,
     /// Of the tensors that a costly function was applied to, how many elements the smallest has.
     costly: Option<i64>,
+    /// As `c10::ScalarType` counts.
+    dtype: i32,
+    /// Of the tensors that an op on rows was applied to, how many elements they have, and how many a row.
+    rows: Option<(i64, i64)>,
 }
 
 /// A number, of which no layout depends on.
@@ -38,11 +45,23 @@ impl From<i64> for AnyNumber {
 }
 
 impl Layout {
-    /// The layout of a tensor with these facts and strides.
-    pub(super) fn of(facts: &Facts, strides: [i64; MAX_RANK]) -> Self {
+    /// The layout of a tensor.
+    pub(super) fn of(operand: &Operand<'_>) -> Self {
+        let facts = operand.facts();
         let (given, mut sizes) = (facts.sizes(), [0; MAX_RANK]);
         sizes[..given.len()].copy_from_slice(given);
-        Self { rank: given.len(), sizes, strides, is_known: true, costly: None }
+        let (strides, dtype) = (*operand.strides(), facts.dtype);
+        Self { rank: given.len(), sizes, strides, is_known: true, costly: None, dtype, rows: None }
+    }
+
+    /// What ops on these yield whatever they are, if all of them are contiguous and of one shape.
+    pub(super) fn of_all(operands: &[Operand<'_>]) -> Option<Self> {
+        let first = Self::of(operands.first()?);
+        let packed = first.packed((0..first.rank).rev());
+        let is_alike = |operand: &Operand<'_>| {
+            operand.facts().sizes() == packed.sizes() && operand.strides()[..packed.rank] == *packed.strides()
+        };
+        operands.iter().all(is_alike).then_some(packed)
     }
 
     pub(super) fn sizes(&self) -> &[i64] {
@@ -61,6 +80,11 @@ impl Layout {
         self.is_known
     }
 
+    /// Elements of the tensors that ops on rows were applied to, and of their rows; none if there was no such op.
+    pub(super) fn rows(&self) -> Option<(i64, i64)> {
+        self.rows
+    }
+
     /// Is a costly function applied to every element?
     pub(super) fn is_costly(&self) -> bool {
         self.costly.is_some()
@@ -71,7 +95,7 @@ impl Layout {
         self.costly.is_some_and(|least| least < self.elements())
     }
 
-    fn is_contiguous(&self) -> bool {
+    pub(super) fn is_contiguous(&self) -> bool {
         self.is_dense_in((0..self.rank).rev())
     }
 
@@ -137,17 +161,44 @@ impl Layout {
         } else if is_same && operands.iter().all(Self::is_channels_last) {
             shape.packed([1, 3, 2, 0].into_iter())
         } else if is_same && self.strides() == other.strides() && self.is_dense() {
-            self
+            Self { is_known: shape.is_known, rows: shape.rows, ..self }
         } else {
             shape.iterated(&operands)
         };
         Self { costly, ..result }
     }
 
+    /// What an op on rows of the same shape yields, in a dtype of its own if one is given.
+    fn normal(self, kind: Option<Kind>) -> Self {
+        let length = self.sizes().last().copied().unwrap_or(0);
+        let rows = Some((self.elements(), length));
+        let is_same =
+            kind.is_none_or(|kind| dtype(kind) == self.dtype) && self.rows.is_none_or(|known| Some(known) == rows);
+        Self { is_known: self.is_known && is_same && length > 0 && self.is_contiguous(), rows, ..self.unary() }
+    }
+
+    /// What is one number for each row.
+    fn reduced(self, kind: Option<Kind>) -> Self {
+        let mut shape = self.normal(kind);
+        if let Some(last) = shape.rank.checked_sub(1) {
+            shape.sizes[last] = 1;
+        }
+        shape.packed((0..shape.rank).rev())
+    }
+
+    /// The same with a factor or a summand for each place in a row.
+    fn affine(self, part: Option<Self>) -> Self {
+        let Some(part) = part else { return self };
+        let is_row = part.is_known && part.sizes() == &self.sizes()[self.rank.saturating_sub(1)..];
+        Self { is_known: self.is_known && is_row && part.rows.is_none(), ..self }
+    }
+
     /// The common shape, without strides.
-    fn broadcast(&self, other: &Self) -> Option<Self> {
+    pub(super) fn broadcast(&self, other: &Self) -> Option<Self> {
         let rank = self.rank.max(other.rank);
-        let mut out = Self { rank, is_known: self.is_known && other.is_known, ..*self };
+        let is_alike = self.rows.zip(other.rows).is_none_or(|(one, other)| one == other);
+        let is_known = self.is_known && other.is_known && is_alike;
+        let mut out = Self { rank, is_known, rows: self.rows.or(other.rows), ..*self };
         for axis in 0..rank {
             let size = |of: &Self| (axis + of.rank).checked_sub(rank).map_or(1, |axis| of.sizes[axis]);
             out.sizes[axis] = match (size(self), size(other)) {
@@ -262,5 +313,41 @@ impl Lane for Layout {
     }
     fn minimum(self, other: Self) -> Self {
         self.binary(other)
+    }
+
+    fn sum(self, kind: Option<Kind>) -> Self {
+        self.reduced(kind)
+    }
+    fn mean(self, kind: Option<Kind>) -> Self {
+        self.reduced(kind)
+    }
+    fn log_sum(self) -> Self {
+        self.reduced(None)
+    }
+    fn amax(self) -> Self {
+        self.reduced(None)
+    }
+    fn softmax(self, kind: Option<Kind>) -> Self {
+        self.normal(kind).costly()
+    }
+    fn log_softmax(self, kind: Option<Kind>) -> Self {
+        self.normal(kind).costly()
+    }
+    fn layer_norm(self, weight: Option<Self>, bias: Option<Self>, _: impl Into<AnyNumber>) -> Self {
+        self.normal(None).affine(weight).affine(bias)
+    }
+    fn rms_norm(self, weight: Option<Self>, _: impl Into<AnyNumber>) -> Self {
+        self.normal(None).affine(weight)
+    }
+}
+
+/// As `c10::ScalarType` counts; of any other dtype, none of a group's.
+fn dtype(kind: Kind) -> i32 {
+    match kind {
+        Kind::Half => 5,
+        Kind::Float => 6,
+        Kind::Double => 7,
+        Kind::BFloat16 => 15,
+        _ => -1,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::{Add, Div, Mul, Sub};
 
-use tch::{Scalar, TchError, Tensor};
+use tch::{Kind, Scalar, TchError, Tensor};
 
 use super::Lane;
 
@@ -151,4 +151,48 @@ impl Lane for Whole {
     fn minimum(self, other: Self) -> Self {
         self.binary(other, Tensor::f_minimum)
     }
+
+    fn sum(self, kind: Option<Kind>) -> Self {
+        self.unary(|x| x.f_sum_dim_intlist(LAST, true, kind))
+    }
+    fn mean(self, kind: Option<Kind>) -> Self {
+        self.unary(|x| x.f_mean_dim(LAST, true, kind))
+    }
+    fn log_sum(self) -> Self {
+        self.sum(None).unary(|x| x.f_log())
+    }
+    fn amax(self) -> Self {
+        self.unary(|x| x.f_amax(LAST, true))
+    }
+    fn softmax(self, kind: Option<Kind>) -> Self {
+        self.unary(|x| x.f_softmax(-1, kind))
+    }
+    fn log_softmax(self, kind: Option<Kind>) -> Self {
+        self.unary(|x| x.f_log_softmax(-1, kind))
+    }
+    fn layer_norm(self, weight: Option<Self>, bias: Option<Self>, eps: impl Into<Number>) -> Self {
+        let parts = optional(weight).and_then(|weight| Ok((weight, optional(bias)?)));
+        self.unary(|x| {
+            let (weight, bias) = parts?;
+            x.f_layer_norm(normalized(&x, weight.as_ref()), weight.as_ref(), bias.as_ref(), eps.into().float(), true)
+        })
+    }
+    fn rms_norm(self, weight: Option<Self>, eps: impl Into<Number>) -> Self {
+        let weight = optional(weight);
+        self.unary(|x| {
+            let weight = weight?;
+            x.f_rms_norm(normalized(&x, weight.as_ref()), weight.as_ref(), eps.into().float())
+        })
+    }
+}
+
+const LAST: &[i64] = &[-1];
+
+fn optional(value: Option<Whole>) -> Result<Option<Tensor>, TchError> {
+    value.map(|value| value.0).transpose()
+}
+
+/// The axes that a norm goes over: as many as the weight has, or the last.
+fn normalized(x: &Tensor, weight: Option<&Tensor>) -> Vec<i64> {
+    weight.map_or_else(|| x.size().last().copied().into_iter().collect(), Tensor::size)
 }

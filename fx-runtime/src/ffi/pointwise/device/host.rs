@@ -1,22 +1,38 @@
-//! A kernel's source compiled for the host, its threads one after the other: the numbers without a GPU.
+//! A kernel's source compiled for the host: the numbers without a GPU. The threads of a block are threads here too, and
+//! wait for each other where the kernel says so.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
+use super::rows::{RowCase, RowFunctions};
 use super::*;
 
 /// What CUDA has and C++ has not.
 const CUDA: &str = "#include <cmath>
+#include <condition_variable>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
+#include <thread>
 #include <vector>
 using namespace std;
 #define __device__ static
 #define __global__
+#define __shared__ static
 struct Axis { int x; };
-static Axis blockIdx, threadIdx, gridDim = {3}, blockDim = {4};
+static Axis blockIdx, gridDim = {3}, blockDim = {4};
+static thread_local Axis threadIdx;
+static mutex gate;
+static condition_variable open_gate;
+static int waiting, turn;
+static void __syncthreads() {
+    unique_lock<mutex> lock(gate);
+    int mine = turn;
+    if (++waiting == blockDim.x) { waiting = 0; turn++; open_gate.notify_all(); }
+    else open_gate.wait(lock, [&] { return turn != mine; });
+}
 static float __uint_as_float(unsigned bits) { float x; memcpy(&x, &bits, 4); return x; }
 static unsigned __float_as_uint(float x) { unsigned bits; memcpy(&bits, &x, 4); return bits; }
 struct alignas(16) Block { char of[16]; };
@@ -35,23 +51,60 @@ pub(crate) fn run<const I: usize, const O: usize>(
     let mut case = Case::of(&operands, sizes, strides).unwrap();
     case.width = LOAD / case.stored.bytes();
     let walk = Walk::new(&operands, sizes, strides).unwrap();
-    let kind = tensors[0].kind();
-    let outputs: [Tensor; O] = std::array::from_fn(|_| Tensor::empty_strided(sizes, strides, (kind, Device::Cpu)));
-    let bytes = case.stored.bytes();
+    let options = (tensors[0].kind(), Device::Cpu);
+    let outputs: [Tensor; O] = std::array::from_fn(|_| Tensor::empty_strided(sizes, strides, options));
+    let arguments = arguments(&case, &walk, tensors.into_iter().chain(&outputs), numbers);
+    let found = execute(name, &source(element, &case, (I, numbers.len(), O)), &arguments, I, &[walk.count; O]);
+    found.map(|found| found.as_strided(sizes, strides, None))
+}
+
+/// The results over rows of a group with these functions.
+pub(crate) fn run_rows<const I: usize, const O: usize>(
+    name: &str,
+    functions: &RowFunctions,
+    tensors: [&Tensor; I],
+    numbers: &[f64],
+    (sizes, is_whole): (&[i64], [bool; O]),
+) -> [Tensor; O] {
+    let operands = tensors.map(|tensor| Operand::of(tensor).unwrap());
+    let case = RowCase::of(&operands, sizes, &is_whole).unwrap();
+    let walk = Walk::of_rows(&operands, sizes).unwrap();
+    let mut reduced = sizes.to_vec();
+    *reduced.last_mut().unwrap() = 1;
+    let shapes = is_whole.map(|is_whole| if is_whole { sizes } else { &reduced });
+    let outputs = shapes.map(|shape| Tensor::empty(shape, (tensors[0].kind(), Device::Cpu)));
+    let arguments = rows::arguments(&case, &walk, tensors.into_iter().chain(&outputs), numbers);
+    let counts = outputs.each_ref().map(Tensor::numel);
+    let found = execute(name, &rows::source(functions, &case), &arguments, I, &counts);
+    let mut shapes = shapes.into_iter();
+    found.map(|found| found.view(shapes.next().unwrap()))
+}
+
+/// Runs a kernel of so many inputs; its results have `counts` elements.
+fn execute<const O: usize>(
+    name: &str,
+    kernel: &str,
+    arguments: &[KernelArg<'_>],
+    inputs: usize,
+    counts: &[usize; O],
+) -> [Tensor; O] {
     let (mut main, mut input) = (String::from("int main() {\n"), Vec::new());
-    let mut names = Vec::new();
-    for (number, argument) in arguments(&case, &walk, tensors.into_iter().chain(&outputs), numbers).iter().enumerate() {
+    let (mut names, mut tensors, mut kind) = (Vec::new(), Vec::new(), None);
+    for (number, argument) in arguments.iter().enumerate() {
         names.push(match argument {
             KernelArg::Tensor(tensor) => {
+                kind = Some(tensor.kind());
+                let bytes = tensor.kind().elt_size_in_bytes();
                 let span = tensor.size().into_iter().zip(tensor.stride()).map(|(size, stride)| (size - 1) * stride);
                 let span = usize::try_from(span.sum::<i64>() + 1).unwrap() * bytes;
                 let _ = writeln!(main, "T* t{number} = (T*)buffer({span});");
-                if number <= I {
+                if tensors.len() < inputs {
                     // SAFETY: from its first element to its last the tensor's memory is its own.
                     input
                         .extend_from_slice(unsafe { std::slice::from_raw_parts(tensor.data_ptr().cast::<u8>(), span) });
                     let _ = writeln!(main, "if (fread(t{number}, 1, {span}, stdin) != {span}) return 1;");
                 }
+                tensors.push(number);
                 format!("t{number}")
             }
             KernelArg::Int(value) => value.to_string(),
@@ -60,18 +113,24 @@ pub(crate) fn run<const I: usize, const O: usize>(
             KernelArg::Double(value) => format!("{value:?}"),
         });
     }
-    let call = format!("{NAME}({});", names.join(", "));
-    let _ = writeln!(main, "for (blockIdx.x = 0; blockIdx.x < gridDim.x; blockIdx.x++)");
-    let _ = writeln!(main, "for (threadIdx.x = 0; threadIdx.x < blockDim.x; threadIdx.x++) {call}");
-    for output in 0..O {
-        let _ = writeln!(main, "fwrite(t{}, {bytes}, {}, stdout);", 1 + I + output, walk.count);
+    let call = format!("threadIdx.x = t; {NAME}({});", names.join(", "));
+    let _ = writeln!(main, "for (blockIdx.x = 0; blockIdx.x < gridDim.x; blockIdx.x++) {{");
+    let _ = writeln!(main, "vector<thread> block;");
+    let _ = writeln!(main, "for (int t = 0; t < blockDim.x; t++) block.emplace_back([=] {{ {call} }});");
+    let _ = writeln!(main, "for (auto& one : block) one.join();\n}}");
+    let kind = kind.unwrap();
+    let bytes = kind.elt_size_in_bytes();
+    for (output, count) in counts.iter().enumerate() {
+        let _ = writeln!(main, "fwrite(t{}, {bytes}, {count}, stdout);", tensors[inputs + output]);
     }
-    let program = [CUDA, &source(element, &case, (I, numbers.len(), O)), &main, "}\n"].concat();
-    let found = output_of(name, &program, &input);
-    let found: Vec<&[u8]> = found.chunks_exact(walk.count * bytes).collect();
-    assert_eq!(found.len(), O, "{name}");
-    let count = i64::try_from(walk.count).unwrap();
-    std::array::from_fn(|output| Tensor::from_data_size(found[output], &[count], kind).as_strided(sizes, strides, None))
+    let found = output_of(name, &[CUDA, kernel, &main, "}\n"].concat(), &input);
+    assert_eq!(found.len(), counts.iter().sum::<usize>() * bytes, "{name}");
+    let mut rest = &found[..];
+    counts.map(|count| {
+        let (own, others) = rest.split_at(count * bytes);
+        rest = others;
+        Tensor::from_data_size(own, &[i64::try_from(count).unwrap()], kind)
+    })
 }
 
 /// What a program writes when it reads `input`.
@@ -81,7 +140,7 @@ fn output_of(name: &str, program: &str, input: &[u8]) -> Vec<u8> {
     let (source, binary) = (folder.join("kernel.cpp"), folder.join("kernel"));
     fs::write(&source, program).unwrap();
     let mut compiled = Command::new("c++");
-    compiled.args(["-std=c++17", "-O1", "-ffp-contract=off", "-o"]).arg(&binary).arg(&source);
+    compiled.args(["-std=c++17", "-O1", "-ffp-contract=off", "-pthread", "-o"]).arg(&binary).arg(&source);
     let compiled = compiled.output().expect("a C++ compiler, without which there is no tch either");
     assert!(compiled.status.success(), "{}\n{program}", String::from_utf8_lossy(&compiled.stderr));
     let mut running = Command::new(&binary).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();

@@ -1,0 +1,449 @@
+//! One go over the rows of tensors for a computation that asks for sums and maxima of them.
+//!
+//! A row is passed once for each thing that is asked, block by block, and once more for the results, while it lies in the
+//! first cache. What a pass keeps for the later ones lies there too. Sums are taken in lanes, one for each place in a
+//! block, of at most [`CHAIN`] terms each; the lanes are added in f64. So the error of a sum in f32 is at most `CHAIN` units
+//! of 2⁻²⁴ of the sum of the terms' magnitudes, however long the row is, and that of its rounding.
+
+#![allow(clippy::inline_always, reason = "only what is inlined into a vectorised body is vectorised")]
+#![allow(clippy::cast_ptr_alignment, reason = "addresses of elements are held as bytes")]
+
+use std::cell::Cell;
+
+use tch::{TchError, Tensor};
+
+use super::half::Half;
+use super::walk::{Place, Walk};
+use super::{Aligned, BLOCK, GRAIN, MAX_RANK, Number, Operand, for_each_part, results, threads};
+use crate::ffi::vector::{Body, vectorised};
+
+/// A computation asks for at most so many things of a row.
+pub(crate) const MOST_REDUCTIONS: usize = 4;
+/// It keeps at most so many values of each element.
+pub(crate) const MOST_KEPT: usize = 4;
+/// Rows of fewer elements would leave most of a block empty.
+pub(crate) const LEAST_LENGTH: usize = BLOCK / 2;
+/// A lane of a sum takes so many terms.
+const CHAIN: usize = 16;
+/// A thread keeps this much memory for its next rows.
+const MOST_SCRATCH: usize = 1 << 20;
+
+/// What is asked of the values of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reduction {
+    Sum,
+    Mean,
+    /// The natural logarithm of the sum.
+    LogSum,
+    /// NaN if there is one.
+    Max,
+}
+
+/// The values of a block's elements that later passes read.
+pub(crate) type Kept<T> = [[T; BLOCK]; MOST_KEPT];
+
+/// A computation on rows, of `I` tensors, that yields `O`.
+pub(crate) trait RowBlocks<T, const I: usize, const O: usize>: Sync {
+    /// How many things it asks for, one after the other.
+    const REDUCTIONS: usize;
+
+    /// Pass `PASS` over one block: what is asked in it, and its values; in the last pass the results instead. `known` are
+    /// the answers so far. To be `#[inline(always)]`.
+    fn block<const PASS: usize>(
+        &self,
+        inputs: [&[T; BLOCK]; I],
+        known: &[T; MOST_REDUCTIONS],
+        kept: &mut Kept<T>,
+        values: &mut [T; BLOCK],
+        outputs: &mut [[T; BLOCK]; O],
+    ) -> Option<Reduction>;
+}
+
+/// Computes the results, contiguous, of tensors that broadcast to `sizes`, whose last axis they pass in single steps or not
+/// at all; none where one lies otherwise. A result is of these sizes where `is_whole` says so; else its last axis has one
+/// element.
+pub(crate) fn run<T: Number, B: RowBlocks<T, I, O>, const I: usize, const O: usize>(
+    blocks: &B,
+    inputs: &[Operand<'_>; I],
+    sizes: &[i64],
+    is_whole: [bool; O],
+) -> Option<Result<[Tensor; O], TchError>> {
+    let dtype = inputs.first()?.facts.dtype;
+    let half = T::half(dtype).ok()?;
+    let is_ours = |input: &Operand<'_>| input.facts.dtype == dtype && input.facts.device.0 == 0;
+    let walk = Walk::of_rows(inputs, sizes).filter(|_| inputs.iter().all(is_ours))?;
+    Some(along(blocks, inputs, &walk, half, (sizes, is_whole)))
+}
+
+/// The same, when it is known how to go.
+fn along<T: Number, B: RowBlocks<T, I, O>, const I: usize, const O: usize>(
+    blocks: &B,
+    inputs: &[Operand<'_>; I],
+    walk: &Walk<I>,
+    half: Option<Half>,
+    (sizes, is_whole): (&[i64], [bool; O]),
+) -> Result<[Tensor; O], TchError> {
+    let dtype = inputs.first().map_or(T::DTYPE, |input| input.facts.dtype);
+    let (length, bytes) = (walk.axes[0].0, if half.is_some() { 2 } else { size_of::<T>() });
+    let rows = walk.count / length;
+    let mut outputs = [const { None }; O];
+    for (output, is_whole) in outputs.iter_mut().zip(is_whole) {
+        let (mut own, mut strides) = ([0; MAX_RANK], [0; MAX_RANK]);
+        let (own, strides) = (&mut own[..sizes.len()], &mut strides[..sizes.len()]);
+        own.copy_from_slice(sizes);
+        if let (Some(last), false) = (own.last_mut(), is_whole) {
+            *last = 1;
+        }
+        let mut step = 1;
+        for (stride, size) in strides.iter_mut().zip(&*own).rev() {
+            *stride = step;
+            step *= size;
+        }
+        let count = if is_whole { walk.count } else { rows };
+        *output = Some(results::tensor(own, strides, dtype, count * bytes)?);
+    }
+    // None is left out, or `?` had returned.
+    let outputs = outputs.map(Option::unwrap_or_default);
+    let job = Job {
+        blocks,
+        walk,
+        half,
+        inputs: inputs.map(|input| input.address.cast::<u8>()),
+        outputs: outputs.each_ref().map(|output| output.data_ptr().cast::<u8>()),
+        is_whole,
+    };
+    let parts = (walk.count / GRAIN).clamp(1, rows);
+    let parts = if parts == 1 { parts } else { parts.min(threads()) };
+    for_each_part(parts, &|part| {
+        with_scratch(length.div_ceil(BLOCK), |scratch| {
+            vectorised(Part { job: &job, first: rows * part / parts, last: rows * (part + 1) / parts, scratch });
+        });
+    });
+    Ok(outputs)
+}
+
+/// Lends memory for what is kept of so many blocks.
+fn with_scratch<T: Number>(blocks: usize, work: impl FnOnce(&mut [Aligned<Kept<T>>])) {
+    thread_local! {
+        static SCRATCH: Cell<Vec<Aligned<[u8; 64]>>> = const { Cell::new(Vec::new()) };
+    }
+    let mut memory = SCRATCH.take();
+    let lines = blocks * size_of::<Kept<T>>() / 64;
+    if memory.len() < lines {
+        memory.resize(lines, Aligned([0; 64]));
+    }
+    // SAFETY: there are as many bytes, which are initialised, at a multiple of 64, and any bits are a number.
+    work(unsafe { std::slice::from_raw_parts_mut(memory.as_mut_ptr().cast(), blocks) });
+    if memory.len() * 64 <= MOST_SCRATCH {
+        SCRATCH.set(memory);
+    }
+}
+
+/// A go over memory; addresses are of bytes, since elements may have two.
+struct Job<'a, B, const I: usize, const O: usize> {
+    blocks: &'a B,
+    walk: &'a Walk<I>,
+    half: Option<Half>,
+    inputs: [*const u8; I],
+    outputs: [*mut u8; O],
+    is_whole: [bool; O],
+}
+
+// SAFETY: the inputs are only read, and each part writes rows of its own.
+unsafe impl<B: Sync, const I: usize, const O: usize> Sync for Job<'_, B, I, O> {}
+
+/// The rows `first..last`.
+struct Part<'a, T, B, const I: usize, const O: usize> {
+    job: &'a Job<'a, B, I, O>,
+    first: usize,
+    last: usize,
+    scratch: &'a mut [Aligned<Kept<T>>],
+}
+
+/// The inputs of one row.
+struct Row<T, const I: usize> {
+    number: usize,
+    from: [*const u8; I],
+    /// Blocks of what is one number for the row, and of what is not a whole block of numbers.
+    buffers: Aligned<[[T; BLOCK]; I]>,
+}
+
+impl<T: Number, B: RowBlocks<T, I, O>, const I: usize, const O: usize> Body for Part<'_, T, B, I, O> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { job, first, last, scratch } = self;
+        let (length, _) = job.walk.axes[0];
+        let mut place = Place::new(job.walk, first * length);
+        let mut row = Row { number: first, from: job.inputs, buffers: Aligned([[T::ZERO; BLOCK]; I]) };
+        while row.number < last {
+            job.enter(&mut row, &place);
+            let mut known = [T::ZERO; MOST_REDUCTIONS];
+            // A pass is code of its own, and there is none that is not needed.
+            if const { B::REDUCTIONS > 0 } {
+                known[0] = job.pass::<T, 0>(&mut row, &known, scratch);
+            }
+            if const { B::REDUCTIONS > 1 } {
+                known[1] = job.pass::<T, 1>(&mut row, &known, scratch);
+            }
+            if const { B::REDUCTIONS > 2 } {
+                known[2] = job.pass::<T, 2>(&mut row, &known, scratch);
+            }
+            if const { B::REDUCTIONS > 3 } {
+                known[3] = job.pass::<T, 3>(&mut row, &known, scratch);
+            }
+            if const { B::REDUCTIONS == 1 } {
+                job.pass::<T, 1>(&mut row, &known, scratch);
+            }
+            if const { B::REDUCTIONS == 2 } {
+                job.pass::<T, 2>(&mut row, &known, scratch);
+            }
+            if const { B::REDUCTIONS == 3 } {
+                job.pass::<T, 3>(&mut row, &known, scratch);
+            }
+            if const { B::REDUCTIONS == 4 } {
+                job.pass::<T, 4>(&mut row, &known, scratch);
+            }
+            row.number += 1;
+            place.advance(job.walk);
+        }
+    }
+}
+
+impl<B, const I: usize, const O: usize> Job<'_, B, I, O> {
+    /// Goes to a row.
+    #[inline(always)]
+    fn enter<T: Number>(&self, row: &mut Row<T, I>, place: &Place<I>) {
+        let (_, steps) = self.walk.axes[0];
+        let bytes = self.bytes::<T>();
+        for (input, step) in steps.into_iter().enumerate() {
+            // SAFETY: this is where the row begins in the input, by the walk.
+            row.from[input] = unsafe { self.inputs[input].offset(place.offsets[input] * bytes.cast_signed()) };
+            if step == 0 {
+                // SAFETY: the row has an element there.
+                row.buffers.0[input] = [unsafe { self.element(row.from[input]) }; BLOCK];
+            }
+        }
+    }
+
+    fn bytes<T>(&self) -> usize {
+        if self.half.is_some() { 2 } else { size_of::<T>() }
+    }
+
+    /// # Safety
+    ///
+    /// An element lies there.
+    #[inline(always)]
+    unsafe fn element<T: Number>(&self, from: *const u8) -> T {
+        match self.half {
+            // SAFETY: by this function's contract.
+            Some(half) => T::widen(half, &[unsafe { *from.cast::<u16>() }; BLOCK])[0],
+            // SAFETY: as above.
+            None => unsafe { *from.cast::<T>() },
+        }
+    }
+
+    /// Passes over the row; what is asked in this pass, or zero in the last.
+    #[inline(always)]
+    fn pass<T: Number, const PASS: usize>(
+        &self,
+        row: &mut Row<T, I>,
+        known: &[T; MOST_REDUCTIONS],
+        scratch: &mut [Aligned<Kept<T>>],
+    ) -> T
+    where
+        B: RowBlocks<T, I, O>,
+    {
+        let (length, _) = self.walk.axes[0];
+        let is_last = PASS == B::REDUCTIONS;
+        // Results that are one number for the row need one block alone.
+        let end = if is_last && !self.is_whole.contains(&true) { length.min(BLOCK) } else { length };
+        let (mut values, mut results) = (Aligned([T::ZERO; BLOCK]), Aligned([[T::ZERO; BLOCK]; O]));
+        let mut total = Total::new();
+        for (number, Aligned(kept)) in scratch.iter_mut().enumerate() {
+            let at = number * BLOCK;
+            if at >= end {
+                break;
+            }
+            let count = (length - at).min(BLOCK);
+            // SAFETY: the elements `at..at + count` of the row exist.
+            let inputs = unsafe { self.block_of(row, at, count) };
+            let asked = self.blocks.block::<PASS>(inputs, known, kept, &mut values.0, &mut results.0);
+            if let Some(reduction) = asked {
+                total.add(reduction, number, &values.0, count);
+            }
+            if is_last {
+                // SAFETY: as above, and this part alone writes this row.
+                unsafe { self.store(row.number, at, count, &results.0) };
+            }
+        }
+        total.end(length)
+    }
+
+    /// The inputs from element `at` of the row on.
+    ///
+    /// # Safety
+    ///
+    /// There are `count` of them, at most [`BLOCK`].
+    #[inline(always)]
+    unsafe fn block_of<'r, T: Number>(&self, row: &'r mut Row<T, I>, at: usize, count: usize) -> [&'r [T; BLOCK]; I] {
+        let (_, steps) = self.walk.axes[0];
+        let mut sources: [*const T; I] = [std::ptr::null(); I];
+        for input in 0..I {
+            let buffer = &mut row.buffers.0[input];
+            sources[input] = buffer.as_ptr();
+            if steps[input] == 0 {
+                continue;
+            }
+            if let Some(half) = self.half {
+                let mut bits = [0; BLOCK];
+                // SAFETY: by this function's contract.
+                unsafe {
+                    let from = row.from[input].cast::<u16>().add(at);
+                    std::ptr::copy_nonoverlapping(from, bits.as_mut_ptr(), count);
+                }
+                *buffer = T::widen(half, &bits);
+                continue;
+            }
+            // SAFETY: as above.
+            let from = unsafe { row.from[input].cast::<T>().add(at) };
+            if count == BLOCK {
+                sources[input] = from;
+            } else {
+                // SAFETY: as above, and a buffer has room for a block.
+                unsafe { std::ptr::copy_nonoverlapping(from, buffer.as_mut_ptr(), count) };
+            }
+        }
+        // SAFETY: each is a buffer of the row, or a whole block of an input.
+        sources.map(|source| unsafe { &*source.cast::<[T; BLOCK]>() })
+    }
+
+    /// Writes the results from element `at` of a row on.
+    ///
+    /// # Safety
+    ///
+    /// There are `count` of them, at most [`BLOCK`], and nobody else writes them.
+    #[inline(always)]
+    unsafe fn store<T: Number>(&self, row: usize, at: usize, count: usize, results: &[[T; BLOCK]; O]) {
+        let (length, _) = self.walk.axes[0];
+        for (output, numbers) in results.iter().enumerate() {
+            let (element, count) =
+                if self.is_whole[output] { (row * length + at, count) } else { (row, usize::from(at == 0)) };
+            // SAFETY: a result has a row, or an element, for each row of the walk.
+            unsafe {
+                let to = self.outputs[output].add(element * self.bytes::<T>());
+                if let Some(half) = self.half {
+                    let bits = T::narrow(half, numbers);
+                    std::ptr::copy_nonoverlapping(bits.as_ptr(), to.cast(), count);
+                } else if count == BLOCK {
+                    // Of known length, so that no function is called.
+                    to.cast::<[T; BLOCK]>().write_unaligned(*numbers);
+                } else {
+                    std::ptr::copy_nonoverlapping(numbers.as_ptr(), to.cast(), count);
+                }
+            }
+        }
+    }
+}
+
+/// What has been found of the values of a row.
+struct Total<T> {
+    reduction: Option<Reduction>,
+    lanes: Aligned<[T; BLOCK]>,
+    sum: f64,
+}
+
+impl<T: Number> Total<T> {
+    #[inline(always)]
+    fn new() -> Self {
+        Self { reduction: None, lanes: Aligned([T::ZERO; BLOCK]), sum: 0.0 }
+    }
+
+    /// Takes in the first `count` values of a block.
+    #[inline(always)]
+    fn add(&mut self, reduction: Reduction, block: usize, values: &[T; BLOCK], count: usize) {
+        let lanes = &mut self.lanes.0;
+        if block == 0 {
+            self.reduction = Some(reduction);
+            if reduction == Reduction::Max {
+                *lanes = [T::LOWEST; BLOCK];
+            }
+        } else if reduction != Reduction::Max && block.is_multiple_of(CHAIN) {
+            self.sum += sum(lanes);
+            *lanes = [T::ZERO; BLOCK];
+        }
+        match (reduction, count == BLOCK) {
+            (Reduction::Max, true) => {
+                for at in 0..BLOCK {
+                    lanes[at] = larger(lanes[at], values[at]);
+                }
+            }
+            (Reduction::Max, false) => {
+                for at in 0..count {
+                    lanes[at] = larger(lanes[at], values[at]);
+                }
+            }
+            (_, true) => {
+                for at in 0..BLOCK {
+                    lanes[at] = lanes[at] + values[at];
+                }
+            }
+            (_, false) => {
+                for at in 0..count {
+                    lanes[at] = lanes[at] + values[at];
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    #[allow(clippy::cast_precision_loss, reason = "no row has 2⁵³ elements")]
+    fn end(&self, length: usize) -> T {
+        let total = self.sum + sum(&self.lanes.0);
+        T::nearest(match self.reduction {
+            None => return T::ZERO,
+            Some(Reduction::Max) => return largest(&self.lanes.0),
+            Some(Reduction::Sum) => total,
+            Some(Reduction::Mean) => total / length as f64,
+            Some(Reduction::LogSum) => total.ln(),
+        })
+    }
+}
+
+/// The sum of the lanes: halves onto each other, which vectors do.
+#[inline(always)]
+fn sum<T: Number>(lanes: &[T; BLOCK]) -> f64 {
+    let mut wide = [0.0; BLOCK / 2];
+    for at in 0..BLOCK / 2 {
+        wide[at] = lanes[at].wide() + lanes[at + BLOCK / 2].wide();
+    }
+    let mut width = BLOCK / 4;
+    while width > 0 {
+        for at in 0..width {
+            wide[at] += wide[at + width];
+        }
+        width /= 2;
+    }
+    wide[0]
+}
+
+#[inline(always)]
+fn largest<T: Number>(lanes: &[T; BLOCK]) -> T {
+    let mut lanes = *lanes;
+    let mut width = BLOCK / 2;
+    while width > 0 {
+        for at in 0..width {
+            lanes[at] = larger(lanes[at], lanes[at + width]);
+        }
+        width /= 2;
+    }
+    lanes[0]
+}
+
+/// The larger of both; NaN where either is.
+#[inline(always)]
+fn larger<T: Number>(a: T, b: T) -> T {
+    let is_nan = b.partial_cmp(&b).is_none();
+    if b > a || is_nan { b } else { a }
+}

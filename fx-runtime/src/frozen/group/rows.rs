@@ -1,0 +1,288 @@
+//! Groups with ops on rows: the same function over elements, once for each thing that it asks of a row, and once more.
+//!
+//! A [`Staged`] element knows in which pass it is. What was asked before is an answer that it reads, what is asked in this
+//! pass is noted, and all that follows is computed in vain, which the compiler sees and leaves out: which ask is which is
+//! known to it, since the function has no branches. The same holds for what is [kept](Lane::kept): once the element
+//! reads it, what it was computed from is left out.
+
+#![allow(clippy::inline_always, reason = "only what is inlined into a vectorised body is vectorised")]
+
+use std::cell::Cell;
+use std::ops::{Add, Div, Mul, Sub};
+
+use tch::{Kind, Tensor};
+
+use super::lane::{Element, Real};
+use super::layout::{AnyNumber, Layout};
+use super::{Group, Lane, Number, Numbers, cuda};
+use crate::Error;
+use crate::ffi::pointwise::device::rows::RowCase;
+use crate::ffi::pointwise::rows::{self, Kept, LEAST_LENGTH, MOST_KEPT, MOST_REDUCTIONS, Reduction, RowBlocks};
+use crate::ffi::pointwise::{self, BLOCK, Number as _, Operand};
+
+/// Runs a group row by row; none where there may be something that it cannot do, or does slower.
+pub(super) fn in_one_go<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
+    operands: &[Operand<'_>; I],
+    inputs: [&Tensor; I],
+    numbers: &[Number; N],
+) -> Option<Result<[Tensor; O], Error>> {
+    let facts = operands.first()?.facts();
+    let layouts = operands.map(|operand| Layout::of(&operand));
+    let results = G::lanes(layouts, [AnyNumber; N]);
+    let shape = Shape::of(&layouts, &results)?;
+    let (sizes, is_whole) = (shape.whole.sizes(), results.each_ref().map(|result| shape.is_whole(result)));
+    if facts.device.0 == 1 {
+        let case = RowCase::of(operands, sizes, &is_whole)?;
+        let kernel = cuda::row_kernel::<G, I, N, O>(case, inputs.first()?.device())?;
+        return Some(kernel.run(inputs, operands, &numbers.map(Number::float), sizes));
+    }
+    if !G::OPTIMIZED || results.iter().any(Layout::is_wasteful) {
+        return None;
+    }
+    let found = if facts.dtype == f64::DTYPE {
+        if results.iter().any(Layout::is_costly) {
+            return None;
+        }
+        rows::run(&Numbers::<G, f64, N>::new(numbers), operands, sizes, is_whole)?
+    } else if pointwise::has_vectors() && f32::half(facts.dtype).is_ok() {
+        rows::run(&Numbers::<G, f32, N>::new(numbers), operands, sizes, is_whole)?
+    } else {
+        return None;
+    };
+    Some(found.map_err(Error::from))
+}
+
+/// The shape that a group on rows goes over.
+pub(super) struct Shape {
+    whole: Layout,
+}
+
+impl Shape {
+    /// None where the inputs do not broadcast, an op on rows goes over others than these, or a result has another shape.
+    pub(super) fn of(inputs: &[Layout], results: &[Layout]) -> Option<Self> {
+        let (first, rest) = inputs.split_first()?;
+        let whole = rest.iter().try_fold(*first, |whole, input| whole.broadcast(input))?;
+        let shape = Self { whole };
+        let length = shape.length()?;
+        let is_ours = |result: &Layout| {
+            let is_row = result.rows().is_none_or(|rows| rows == (whole.elements(), length));
+            result.is_known()
+                && result.is_contiguous()
+                && is_row
+                && (shape.is_whole(result) || shape.is_reduced(result))
+        };
+        (whole.elements() > 0 && length >= i64::try_from(LEAST_LENGTH).ok()? && results.iter().all(is_ours))
+            .then_some(shape)
+    }
+
+    /// Elements of a row.
+    fn length(&self) -> Option<i64> {
+        self.whole.sizes().last().copied()
+    }
+
+    fn is_whole(&self, result: &Layout) -> bool {
+        result.sizes() == self.whole.sizes()
+    }
+
+    /// Is it one element for each row?
+    fn is_reduced(&self, result: &Layout) -> bool {
+        let (Some((last, outer)), Some((_, whole))) = (result.sizes().split_last(), self.whole.sizes().split_last())
+        else {
+            return false;
+        };
+        *last == 1 && outer == whole
+    }
+}
+
+impl<G: Group<I, N, O>, T: Real, const I: usize, const N: usize, const O: usize> RowBlocks<T, I, O>
+    for Numbers<G, T, N>
+{
+    const REDUCTIONS: usize = G::REDUCTIONS;
+
+    #[inline(always)]
+    fn block<const PASS: usize>(
+        &self,
+        inputs: [&[T; BLOCK]; I],
+        known: &[T; MOST_REDUCTIONS],
+        kept: &mut Kept<T>,
+        values: &mut [T; BLOCK],
+        outputs: &mut [[T; BLOCK]; O],
+    ) -> Option<Reduction> {
+        let mut asked = None;
+        for at in 0..BLOCK {
+            let pass = Pass::<T, PASS> {
+                known: *known,
+                kept: std::array::from_fn(|slot| kept[slot][at]),
+                asked: Cell::new(None),
+                keeps: [const { Cell::new(None) }; MOST_KEPT],
+                asks: Cell::new(0),
+                slots: Cell::new(0),
+            };
+            let mut lanes = [Staged { value: Element(T::ZERO), pass: &pass }; I];
+            let mut input = 0;
+            while input < I {
+                lanes[input].value = Element(inputs[input][at]);
+                input += 1;
+            }
+            let results = G::lanes(lanes, self.numbers);
+            if PASS == G::REDUCTIONS {
+                let mut output = 0;
+                while output < O {
+                    outputs[output][at] = results[output].value.0;
+                    output += 1;
+                }
+            } else if let Some((value, reduction)) = pass.asked.get() {
+                values[at] = value;
+                asked = Some(reduction);
+            }
+            let mut slot = 0;
+            while slot < MOST_KEPT {
+                if let Some(value) = pass.keeps[slot].get() {
+                    kept[slot][at] = value;
+                }
+                slot += 1;
+            }
+        }
+        asked
+    }
+}
+
+/// What is known of a row in one pass, and found out about one of its elements.
+struct Pass<T, const PASS: usize> {
+    known: [T; MOST_REDUCTIONS],
+    kept: [T; MOST_KEPT],
+    asked: Cell<Option<(T, Reduction)>>,
+    keeps: [Cell<Option<T>>; MOST_KEPT],
+    /// What was asked so far, of this element.
+    asks: Cell<usize>,
+    /// What was kept so far.
+    slots: Cell<usize>,
+}
+
+/// An element in one of the passes over its row.
+#[derive(Clone, Copy)]
+pub(super) struct Staged<'p, T, const PASS: usize> {
+    value: Element<T>,
+    pass: &'p Pass<T, PASS>,
+}
+
+impl<T: Real, const PASS: usize> Staged<'_, T, PASS> {
+    #[inline(always)]
+    fn with(self, value: Element<T>) -> Self {
+        Self { value, ..self }
+    }
+
+    #[inline(always)]
+    fn ask(self, reduction: Reduction) -> Self {
+        let number = self.pass.asks.get();
+        self.pass.asks.set(number + 1);
+        if number == PASS {
+            self.pass.asked.set(Some((self.value.0, reduction)));
+        }
+        // More than there are, and the group is none that the printer writes.
+        let answer = if number < MOST_REDUCTIONS { self.pass.known[number] } else { T::of(f64::NAN) };
+        self.with(Element(answer))
+    }
+}
+
+macro_rules! operators {
+    ($($operator:ident: $method:ident;)*) => {$(
+        impl<T: Real, const PASS: usize> $operator for Staged<'_, T, PASS> {
+            type Output = Self;
+            #[inline(always)]
+            fn $method(self, other: Self) -> Self {
+                self.with($operator::$method(self.value, other.value))
+            }
+        }
+        operators!(@number $operator: $method, Element<T> f64 i64);
+    )*};
+    (@number $operator:ident: $method:ident, $($number:ty)*) => {$(
+        impl<T: Real, const PASS: usize> $operator<$number> for Staged<'_, T, PASS> {
+            type Output = Self;
+            #[inline(always)]
+            fn $method(self, number: $number) -> Self {
+                self.with($operator::$method(self.value, number))
+            }
+        }
+    )*};
+}
+
+operators! {
+    Add: add;
+    Sub: sub;
+    Mul: mul;
+    Div: div;
+}
+
+macro_rules! functions {
+    ($($name:ident)*) => {$(
+        #[inline(always)]
+        fn $name(self) -> Self {
+            self.with(Lane::$name(self.value))
+        }
+    )*};
+}
+
+impl<T: Real, const PASS: usize> Lane for Staged<'_, T, PASS> {
+    type Number = Element<T>;
+
+    functions! {
+        relu relu6 sigmoid tanh silu hardswish hardsigmoid leaky_relu neg abs square reciprocal exp sqrt rsqrt
+    }
+
+    #[inline(always)]
+    fn gelu(self, approximate: &str) -> Self {
+        self.with(self.value.gelu(approximate))
+    }
+    #[inline(always)]
+    fn clamp(self, low: impl Into<Element<T>>, high: impl Into<Element<T>>) -> Self {
+        self.with(self.value.clamp(low, high))
+    }
+    #[inline(always)]
+    fn clamp_min(self, low: impl Into<Element<T>>) -> Self {
+        self.with(self.value.clamp_min(low))
+    }
+    #[inline(always)]
+    fn clamp_max(self, high: impl Into<Element<T>>) -> Self {
+        self.with(self.value.clamp_max(high))
+    }
+    #[inline(always)]
+    fn maximum(self, other: Self) -> Self {
+        self.with(self.value.maximum(other.value))
+    }
+    #[inline(always)]
+    fn minimum(self, other: Self) -> Self {
+        self.with(self.value.minimum(other.value))
+    }
+
+    /// Written in the pass in which all that it needs is known first, and read in later ones.
+    #[inline(always)]
+    fn kept(self) -> Self {
+        let (slot, known) = (self.pass.slots.get(), self.pass.asks.get());
+        self.pass.slots.set(slot + 1);
+        if slot >= MOST_KEPT || PASS < known {
+            return self;
+        }
+        if PASS == known {
+            self.pass.keeps[slot].set(Some(self.value.0));
+            return self;
+        }
+        self.with(Element(self.pass.kept[slot]))
+    }
+    #[inline(always)]
+    fn sum(self, _: Option<Kind>) -> Self {
+        self.ask(Reduction::Sum)
+    }
+    #[inline(always)]
+    fn mean(self, _: Option<Kind>) -> Self {
+        self.ask(Reduction::Mean)
+    }
+    #[inline(always)]
+    fn log_sum(self) -> Self {
+        self.ask(Reduction::LogSum)
+    }
+    #[inline(always)]
+    fn amax(self) -> Self {
+        self.ask(Reduction::Max)
+    }
+}
