@@ -16,6 +16,7 @@
 #![allow(clippy::inline_always, reason = "only what is inlined into a vectorised body is vectorised")]
 
 mod cuda;
+mod element;
 mod lane;
 mod layout;
 mod rows;
@@ -29,7 +30,7 @@ use super::Scope;
 use crate::ffi::pointwise::device::Case;
 use crate::ffi::pointwise::{self, BLOCK, Blocks, Number as _, Operand};
 use crate::{Backend, Error};
-use lane::{Element, Real};
+use element::{Element, Real};
 use layout::{AnyNumber, Layout};
 use whole::Whole;
 

@@ -12,7 +12,7 @@ use std::ops::{Add, Div, Mul, Sub};
 
 use tch::{Kind, Tensor};
 
-use super::lane::{Element, Real};
+use super::element::{Element, Real};
 use super::layout::{AnyNumber, Layout};
 use super::{Group, Lane, Number, Numbers, cuda};
 use crate::Error;

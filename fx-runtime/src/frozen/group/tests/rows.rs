@@ -25,6 +25,9 @@ groups! {
     Twice<2, 0, 1, 4> -> Tensor = |[x, y], []| { [(x * y).kept().softmax(None).layer_norm(None, None, 1e-12)] };
 }
 
+/// The shape of an input, by that of what a group goes over.
+type ShapeOf = fn(&[i64]) -> Vec<i64>;
+
 const LENGTHS: [i64; 9] = [32, 33, 63, 64, 65, 100, 768, 1000, 5003];
 
 /// Values around `mean`; in some rows there is something odd.
@@ -46,7 +49,7 @@ fn rows(dice: &mut Dice, sizes: &[i64], kind: Kind, mean: f64, odd: &[f64]) -> T
 fn check_rows<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
     kind: Kind,
     within: f64,
-    shapes: [fn(&[i64]) -> Vec<i64>; I],
+    shapes: [ShapeOf; I],
     odd: &[f64],
 ) {
     let mut dice = Dice(17 + N as u64);
@@ -207,7 +210,7 @@ fn one_norm_over_two_axes_is_atens() {
 fn check_row_kernel<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
     kind: Kind,
     within: f64,
-    shapes: [fn(&[i64]) -> Vec<i64>; I],
+    shapes: [ShapeOf; I],
     odd: &[f64],
 ) {
     let mut dice = Dice(23);
