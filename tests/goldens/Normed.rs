@@ -9,13 +9,21 @@ pub struct NormedFrozen {
     /// `position` (src/pointwise.rs:162)
     position: ::fx_runtime::frozen::Param,
     /// `norm` (src/pointwise.rs:163)
-    norm: ::fx_runtime::frozen::Leaf<::fx_runtime::nn::LayerNorm>,
+    norm_weight: ::fx_runtime::frozen::Param,
+    /// `norm` (src/pointwise.rs:163)
+    norm_bias: ::fx_runtime::frozen::Param,
+    /// `norm` (src/pointwise.rs:163)
+    norm_eps: f64,
     /// `fc, relu` (src/pointwise.rs:163)
     fc: ::fx_runtime::frozen::Linear,
     /// `plain` (src/pointwise.rs:164)
-    plain: ::fx_runtime::frozen::Leaf<::fx_runtime::nn::LayerNorm>,
+    plain_weight: ::fx_runtime::frozen::Param,
+    /// `plain` (src/pointwise.rs:164)
+    plain_bias: ::fx_runtime::frozen::Param,
     /// `gain` (src/pointwise.rs:165)
     gain: ::fx_runtime::frozen::Param,
+    /// `plain` (src/pointwise.rs:164)
+    plain_eps: f64,
     /// `fc` (src/pointwise.rs:167)
     fc_2: ::fx_runtime::frozen::Linear,
     /// `scale` (src/pointwise.rs:168)
@@ -37,7 +45,10 @@ impl Normed {
         use ::fx_runtime::frozen::prelude::*;
         let frame = fx::Frame::new("Normed", options, self)?;
         let _scope = frame.freezing();
-        let norm = fx::Leaf::new(&frame, &self.norm).at("norm", "src/pointwise.rs:163")?;
+        let norm_weight = fx::norm::weight(&self.norm)
+            .at("norm", "src/pointwise.rs:163")?;
+        let norm_bias = fx::norm::bias(&self.norm).at("norm", "src/pointwise.rs:163")?;
+        let norm_eps = self.norm.config.eps;
         let fc = fx::Linear::pack(
                 &frame,
                 &self.fc.ws,
@@ -45,8 +56,11 @@ impl Normed {
                 fx::Act::Relu,
             )
             .at("fc, relu", "src/pointwise.rs:163")?;
-        let plain = fx::Leaf::new(&frame, &self.plain)
+        let plain_weight = fx::norm::weight(&self.plain)
             .at("plain", "src/pointwise.rs:164")?;
+        let plain_bias = fx::norm::bias(&self.plain)
+            .at("plain", "src/pointwise.rs:164")?;
+        let plain_eps = self.plain.config.eps;
         let fc_2 = fx::Linear::pack(
                 &frame,
                 &self.fc.ws,
@@ -57,10 +71,14 @@ impl Normed {
         drop(_scope);
         Ok(NormedFrozen {
             position: frame.param(&self.position)?,
-            norm,
+            norm_weight: frame.param(&norm_weight)?,
+            norm_bias: frame.param(&norm_bias)?,
+            norm_eps,
             fc,
-            plain,
+            plain_weight: frame.param(&plain_weight)?,
+            plain_bias: frame.param(&plain_bias)?,
             gain: frame.param(&self.gain)?,
+            plain_eps,
             fc_2,
             scale: self.scale,
             frame,
@@ -87,24 +105,39 @@ impl NormedFrozen {
         }
         let scope = self.frame.enter();
         let xs = scope.input("xs", xs)?;
-        let sum = xs.f_add(self.position.tensor()).at("add", "src/pointwise.rs:162")?;
-        let norm = self.norm.run(&sum).at("norm", "src/pointwise.rs:163")?;
-        let ys = self.fc.run(&norm).at("fc, relu", "src/pointwise.rs:163")?;
-        drop(norm);
-        let mul = ys.f_mul_scalar(0.5).at("mul", "src/pointwise.rs:164")?;
-        drop(ys);
-        let plain = self.plain.run(&mul).at("plain", "src/pointwise.rs:164")?;
-        drop(mul);
-        let div = NormedFrozenSigmoidMulRmsNormAmax::run(
+        let (sum, norm_1) = NormedFrozenAddLayerNorm::run(
                 &scope,
-                [&sum, &plain, self.gain.tensor()],
-                [],
+                [
+                    &xs,
+                    self.position.tensor(),
+                    self.norm_weight.tensor(),
+                    self.norm_bias.tensor(),
+                ],
+                [fx::Number::from(self.norm_eps)],
+            )
+            .at("add, norm", "src/pointwise.rs:163")?;
+        let ys = self.fc.run(&norm_1).at("fc, relu", "src/pointwise.rs:163")?;
+        drop(norm_1);
+        let (scaled, amax) = NormedFrozenMulLayerNormSigmoidRmsNorm::run(
+                &scope,
+                [
+                    &ys,
+                    self.plain_weight.tensor(),
+                    self.plain_bias.tensor(),
+                    &sum,
+                    self.gain.tensor(),
+                ],
+                [fx::Number::from(self.plain_eps)],
             )
             .at(
-                "sigmoid, mul, square, mean, add, rsqrt, amax, sub, div",
-                "src/pointwise.rs:167",
+                "mul, plain, sigmoid, square, mean, add, rsqrt, amax",
+                "src/pointwise.rs:166",
             )?;
-        drop(plain);
+        drop(ys);
+        let div = NormedFrozenMeanSubAddDiv::run(&scope, [&scaled, &amax], [])
+            .at("mean, sub, add, div", "src/pointwise.rs:167")?;
+        drop(amax);
+        drop(scaled);
         let ys = self.fc_2.run(&div).at("fc", "src/pointwise.rs:167")?;
         drop(div);
         let softmax = NormedFrozenMulAddSoftmax::run(
@@ -116,26 +149,68 @@ impl NormedFrozen {
         scope.output(softmax)
     }
 }
-/// `sigmoid, mul, square, mean, add, rsqrt, amax, sub, div` (src/pointwise.rs:167)
+/// `add, norm` (src/pointwise.rs:163)
 #[allow(warnings, clippy::all, clippy::pedantic)]
 #[derive(Debug)]
-struct NormedFrozenSigmoidMulRmsNormAmax;
+struct NormedFrozenAddLayerNorm;
 #[allow(warnings, clippy::all, clippy::pedantic)]
-impl ::fx_runtime::frozen::Group<3, 0, 1> for NormedFrozenSigmoidMulRmsNormAmax {
+impl ::fx_runtime::frozen::Group<4, 1, 2> for NormedFrozenAddLayerNorm {
     const OPTIMIZED: bool = ::core::cfg!(fx_optimized);
-    const REDUCTIONS: usize = 3;
+    const REDUCTIONS: usize = 2;
+    type Results = (::fx_runtime::Tensor, ::fx_runtime::Tensor);
+    #[inline(always)]
+    fn lanes<L: ::fx_runtime::frozen::Lane>(
+        tensors: [L; 4],
+        numbers: [L::Number; 1],
+    ) -> [L; 2] {
+        let [xs, position, norm_weight, norm_bias] = tensors;
+        let [norm_eps] = numbers;
+        let sum = (xs + position).kept();
+        let norm = sum.clone().layer_norm(Some(norm_weight), Some(norm_bias), norm_eps);
+        [sum, norm]
+    }
+}
+/// `mul, plain, sigmoid, square, mean, add, rsqrt, amax` (src/pointwise.rs:166)
+#[allow(warnings, clippy::all, clippy::pedantic)]
+#[derive(Debug)]
+struct NormedFrozenMulLayerNormSigmoidRmsNorm;
+#[allow(warnings, clippy::all, clippy::pedantic)]
+impl ::fx_runtime::frozen::Group<5, 1, 2> for NormedFrozenMulLayerNormSigmoidRmsNorm {
+    const OPTIMIZED: bool = ::core::cfg!(fx_optimized);
+    const REDUCTIONS: usize = 4;
+    type Results = (::fx_runtime::Tensor, ::fx_runtime::Tensor);
+    #[inline(always)]
+    fn lanes<L: ::fx_runtime::frozen::Lane>(
+        tensors: [L; 5],
+        numbers: [L::Number; 1],
+    ) -> [L; 2] {
+        let [ys, plain_weight, plain_bias, sum, gain] = tensors;
+        let [plain_eps] = numbers;
+        let mul = (ys * 0.5).kept();
+        let plain = mul.layer_norm(Some(plain_weight), Some(plain_bias), plain_eps);
+        let sigmoid = sum.sigmoid();
+        let gated = (plain * sigmoid).kept();
+        let mul_1 = gated.rms_norm(None, 1e-6);
+        let scaled = (mul_1 * gain).kept();
+        let amax = scaled.clone().amax();
+        [scaled, amax]
+    }
+}
+/// `mean, sub, add, div` (src/pointwise.rs:167)
+#[allow(warnings, clippy::all, clippy::pedantic)]
+#[derive(Debug)]
+struct NormedFrozenMeanSubAddDiv;
+#[allow(warnings, clippy::all, clippy::pedantic)]
+impl ::fx_runtime::frozen::Group<2, 0, 1> for NormedFrozenMeanSubAddDiv {
+    const OPTIMIZED: bool = ::core::cfg!(fx_optimized);
+    const REDUCTIONS: usize = 1;
     type Results = ::fx_runtime::Tensor;
     #[inline(always)]
     fn lanes<L: ::fx_runtime::frozen::Lane>(
-        tensors: [L; 3],
+        tensors: [L; 2],
         numbers: [L::Number; 0],
     ) -> [L; 1] {
-        let [sum, plain, gain] = tensors;
-        let sigmoid = sum.sigmoid();
-        let gated = (plain * sigmoid).kept();
-        let mul = gated.rms_norm(None, 1e-6);
-        let scaled = (mul * gain).kept();
-        let amax = scaled.clone().amax();
+        let [scaled, amax] = tensors;
         let mean = scaled.clone().mean(None);
         let spread = amax - mean;
         let add = spread + 1.0;
@@ -187,7 +262,7 @@ impl NormedFrozen {
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl NormedFrozen {
-    const GRAPH: &'static str = "Normed#8d570e6c1909b449";
+    const GRAPH: &'static str = "Normed#1108e330fbd9636b";
     /// Writes the folded weights, and all else that a call needs, to a safetensors file.
     ///
     /// # Errors
