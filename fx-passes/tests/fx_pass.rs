@@ -302,7 +302,7 @@ fn literals_are_captured_compared_and_computed_with() {
               %n = mul.Scalar(%m, 0.5) : tensor
               %s = sigmoid(%n) : tensor
               %l = mul.Scalar(%s, 1.5) : tensor  @ by literals
-              %o = sum_dim_intlist(%l, d, true, none) : tensor  @ by literals
+              %o = sum.dim_IntList(%l, d, true, none) : tensor  @ by literals
               %p = mean.dim(%o, d, false) : tensor
               %g = tanh(%p) : tensor  @ by literals
               %h = gelu(%g, "tanh") : tensor
