@@ -73,7 +73,9 @@ impl Index {
             Ty::Struct(id) => {
                 let Struct { module, name, fields, .. } = &self.structs[*id];
                 if all.insert((module.clone(), name.clone())) {
-                    fields.iter().for_each(|field| self.gather(&self.field_ty(*id, field), all));
+                    for field in fields {
+                        self.gather(&self.field_ty(*id, field), all);
+                    }
                 }
             }
             Ty::Rust(spelling) => {
@@ -82,12 +84,18 @@ impl Index {
                     let is_new = declared.is_some() && all.insert((module.to_owned(), name.to_owned()));
                     if let (true, Some(Name::Enum(variants))) = (is_new, declared) {
                         let types = variants.iter().flat_map(|variant| &variant.fields);
-                        types.for_each(|(_, ty)| self.gather(&self.ty(module, None, ty), all));
+                        for (_, ty) in types {
+                            self.gather(&self.ty(module, None, ty), all);
+                        }
                     }
                 }
             }
             Ty::Option(inner) | Ty::Result(inner) | Ty::List(inner) => self.gather(inner, all),
-            Ty::Tuple(parts) => parts.iter().for_each(|part| self.gather(part, all)),
+            Ty::Tuple(parts) => {
+                for part in parts {
+                    self.gather(part, all);
+                }
+            }
             Ty::Unknown | Ty::Tensor | Ty::Leaf(_) => {}
         }
     }
