@@ -168,3 +168,25 @@ impl Normed {
         (ys * self.scale + sum).softmax(-1, None)
     }
 }
+
+/// A norm over rows of a length that the source says: others are a mistake.
+#[derive(Debug, Module)]
+pub struct Rows {
+    bias: Tensor,
+}
+
+impl Rows {
+    /// The network with fresh weights under `p`.
+    pub fn new(p: &nn::Path) -> Self {
+        Self { bias: p.randn("bias", &[1], 0.0, 1.0) }
+    }
+}
+
+#[traceable]
+impl Rows {
+    /// `[.., 48]` to the same.
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let none: Option<&Tensor> = None;
+        (xs + &self.bias).layer_norm([48i64].as_slice(), none, none, 1e-5, false).sigmoid() * 2.0
+    }
+}

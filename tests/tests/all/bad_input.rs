@@ -8,6 +8,7 @@ use fx_runtime::{Device, Freeze, Kind, Module, Tensor, capabilities, load_weight
 use fx_tests::convolutions::{Decoder, Plain};
 use fx_tests::dense::Tokens;
 use fx_tests::folding::FlatNorm;
+use fx_tests::pointwise::Rows;
 use fx_tests::residual::{Residual, ResidualFrozen};
 
 use crate::folder::Folder;
@@ -21,6 +22,12 @@ fn frozen<S: Subject>() -> S::Frozen {
 fn refused<S: Subject>(xs: &Tensor, message: &Expect) {
     let error = S::run(&frozen::<S>(), xs).expect_err("a mistake");
     message.assert_eq(&error.to_string());
+}
+
+#[test]
+fn rows_of_another_length() {
+    let error = Rows::run(&frozen::<Rows>(), &tensor(&[3, 64], 1.0)).expect_err("a mistake").to_string();
+    assert!(error.contains("src/pointwise.rs") && error.contains("normalized_shape"), "{error}");
 }
 
 #[test]

@@ -209,6 +209,10 @@ fn norms_and_means_of_rows() {
     agrees::<pointwise::Normed>(|kind| {
         [&[1, 48][..], &[5, 48], &[0, 48], &[2, 3, 48], &[700, 48]].map(|shape| tensor(shape, 1.0).to_kind(kind)).into()
     });
+
+    agrees::<pointwise::Rows>(|kind| {
+        [&[1, 48][..], &[5, 48], &[0, 48], &[2, 3, 48], &[700, 48]].map(|shape| tensor(shape, 1.0).to_kind(kind)).into()
+    });
 }
 
 #[test]

@@ -109,6 +109,7 @@ subjects! {
     merging::Gated => GatedFrozen: forward, try_forward();
     merging::Heads => HeadsFrozen: forward, try_forward();
     pointwise::Custom => CustomFrozen: forward, try_forward();
+    pointwise::Rows => RowsFrozen: forward, try_forward();
     pointwise::Modulated => ModulatedFrozen: forward, try_forward();
     pointwise::Rotated => RotatedFrozen: forward, try_forward();
     pointwise::Bent => BentFrozen: forward, try_forward();

@@ -42,11 +42,11 @@ pub(super) fn row_form(graph: &Graph, times: &Times, id: NodeId) -> Option<Vec<A
         "mean.dim" | "sum.dim_IntList" => (is_last(arg(1)) && keeps).then_some(vec![rows, kind(arg(3))?]),
         "amax" => (is_last(arg(1)) && keeps).then_some(vec![rows]),
         "layer_norm" => {
-            let is_row = is_one_axis(graph, arg(1)) || arg(2).node().is_some();
+            let is_row = is_length_of(graph, arg(1), &rows) || arg(2).node().is_some();
             (is_row && !matches!(arg(4), Arg::None)).then(|| vec![rows, arg(2).clone(), arg(3).clone(), arg(4).clone()])
         }
         "rms_norm" => {
-            let is_row = is_one_axis(graph, arg(1)) || arg(2).node().is_some();
+            let is_row = is_length_of(graph, arg(1), &rows) || arg(2).node().is_some();
             (is_row && !matches!(arg(3), Arg::None)).then(|| vec![rows, arg(2).clone(), arg(3).clone()])
         }
         _ => None,
@@ -76,13 +76,15 @@ fn kind(arg: &Arg) -> Option<Arg> {
     }
 }
 
-/// Is it the shape of one axis, whatever its length?
-fn is_one_axis(graph: &Graph, shape: &Arg) -> bool {
-    match shape {
-        Arg::List(axes) => axes.len() == 1,
-        Arg::Node(id) => shape_code(graph, *id).is_some_and(|text| !text.contains(',') && !text.contains(';')),
-        _ => false,
+/// Is it the length of the rows, asked of them? Another one may be wrong, which ATen has to say.
+fn is_length_of(graph: &Graph, shape: &Arg, rows: &Arg) -> bool {
+    let Some(id) = shape.node() else { return false };
+    let Some(text) = shape_code(graph, id) else { return false };
+    let mut text = text.replace(' ', "");
+    for (position, _) in graph.node(id).args.iter().enumerate().filter(|(_, arg)| *arg == rows) {
+        text = text.replace(&format!("${position}"), "rows");
     }
+    text == "rows.size()[rows.dim()-1]"
 }
 
 /// What stands between the brackets of a list that is made in place.
