@@ -14,6 +14,7 @@ mod resolve;
 mod spelled;
 mod types;
 
+pub use resolve::is_within;
 pub(crate) use resolve::scope_of;
 pub use types::Ty;
 
@@ -172,7 +173,7 @@ impl Index {
 
     /// Can code in the module `from` read the field: by its name, or by the accessor that `derive(Module)` writes?
     pub fn can_read(&self, from: &str, id: usize, field: &Field) -> bool {
-        self.structs[id].is_module || field.scope.as_ref().is_none_or(|scope| resolve::is_within(from, scope))
+        self.structs[id].is_module || field.scope.as_ref().is_none_or(|scope| is_within(from, scope))
     }
 
     /// The type of a field.

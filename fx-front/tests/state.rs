@@ -105,3 +105,36 @@ impl Net {
         "#]],
     );
 }
+
+#[test]
+fn a_type_of_the_users_own_keeps_its_path() {
+    check(
+        r"
+use fx_runtime::{Module, Tensor, traceable};
+
+pub mod fx {
+    #[derive(Clone)]
+    pub struct State(pub i64);
+}
+
+#[derive(Module)]
+struct Net { seen: Vec<fx::State>, scale: f64 }
+
+#[traceable]
+impl Net {
+    fn forward(&mut self, xs: &Tensor) -> Tensor {
+        self.seen.clear();
+        xs * self.scale
+    }
+}",
+        expect![[r#"
+            graph Net(self: module<crate::Net>, xs: tensor) {
+              %seen = get_attr[seen](self) : list<module<crate::fx::State>>  @ src/lib.rs:15 as seen
+              %seen_1 = rust["::fx_runtime::keep!(&frame, &$0, \"seen\", Vec<crate::fx::State>)", fallible](%seen) : rust<::fx_runtime::frozen::Kept<Vec<crate::fx::State>, ::fx_runtime::frozen::Foreign>>  @ src/lib.rs:15 as seen
+              %clear = rust["$0.lock().clear()", state](%seen_1) : ()  @ src/lib.rs:15 as clear
+              %scale = get_attr[scale](self) : rust<f64>  @ src/lib.rs:16 as scale
+              %mul = mul.Scalar(xs, %scale) : tensor  @ src/lib.rs:16 as mul
+              yield %mul  @ src/lib.rs:17 as output
+            }"#]],
+    );
+}

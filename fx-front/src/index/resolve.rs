@@ -19,7 +19,7 @@ pub(crate) fn scope_of(visibility: &syn::Visibility, module: &str) -> Option<Str
 }
 
 /// Is the module `inner` the module `outer`, or inside of it?
-pub(super) fn is_within(inner: &str, outer: &str) -> bool {
+pub fn is_within(inner: &str, outer: &str) -> bool {
     inner == outer || inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with("::"))
 }
 

@@ -122,11 +122,10 @@ impl Tracer<'_> {
         // `Kind::Float`: what the first segments name decides.
         let (head, tail) = text.split_once("::").map_or((text.as_str(), ""), |(head, tail)| (head, tail));
         let join = |head: String| if tail.is_empty() { head } else { format!("{head}::{tail}") };
-        let home = self.frames.first().map_or("crate", |frame| self.index.fns[frame.function].module.as_str());
         match self.index.resolve(self.module(), head) {
             _ if self.imports(head) => unknown(path.span(), format!("`{text}`, which a `use` in the body brings in")),
             Resolved::Item(..) if self.is_home() => Ok(written),
-            Resolved::Item(module, name, _) if !self.index.sees(home, &module, &name) => {
+            Resolved::Item(module, name, _) if !self.index.sees(self.home(), &module, &name) => {
                 unknown(path.span(), format!("`{text}` is private to its module"))
             }
             Resolved::Item(module, name, _) => Ok(join(format!("{module}::{name}"))),
@@ -169,8 +168,7 @@ impl Tracer<'_> {
 
     /// Does the generated code stand in the same module as the function being traced?
     pub(super) fn is_home(&self) -> bool {
-        let root = self.frames.first().map(|frame| self.index.fns[frame.function].module.as_str());
-        root == Some(self.module())
+        self.home() == self.module()
     }
 
     fn question(&mut self, inner: &syn::ExprTry) -> Result<Val> {

@@ -3,8 +3,9 @@
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use super::{Env, Form, Frame, Result, Tracer, Ty, Val, unknown, value::Home};
+use super::{Env, Form, Frame, Result, Tracer, Ty, Unknown, Val, unknown, value::Home};
 use crate::diag::{Code, Severity};
+use crate::frozen;
 
 /// The parameters of type `&mut`, each with what is handed over for it.
 fn lent_lists(sig: &syn::Signature, args: &[Val]) -> Vec<(String, Val)> {
@@ -53,7 +54,8 @@ impl Tracer<'_> {
         }
         let args: Vec<Val> = args.into_iter().map(|arg| self.at_home(arg)).collect();
         let mark = self.mark();
-        let (part, handed) = (receiver.clone(), args.clone());
+        let may_stay = callee.fx.pure.is_present() || frozen::is_entry(callee);
+        let kept = may_stay.then(|| (receiver.clone(), args.clone()));
         let outer = std::mem::replace(&mut self.env, Env::new());
         self.frames.push(Frame { function, receiver });
         let lent = lent_lists(&callee.sig, &args);
@@ -75,21 +77,35 @@ impl Tracer<'_> {
             Ok(value) => Ok(value),
             Err(fault) => {
                 self.rollback(mark);
-                if callee.fx.pure.is_present() {
-                    return self.leaf_call(function, callee.fx, part.as_ref(), &handed, span);
-                }
-                if let Some(value) = self.part_call(function, part.as_ref(), &handed, span) {
-                    return value;
-                }
-                if callee.fx.inline.is_present() {
-                    let message = format!("`{}` cannot be inlined: {}", callee.sig.ident, fault.reason);
-                    let help = "write it with ops that are known, or drop `inline` to have it carried along as it is";
-                    self.report(Code::Opaque, Severity::Error, fault.span, message, help);
-                }
-                // The fault lies in the callee; at the call it is the call that is not understood.
-                unknown(span, format!("`{}`: {}", callee.sig.ident, fault.reason))
+                self.called(function, kept, &fault, span)
             }
         }
+    }
+
+    /// The call of a function that cannot be inlined, where it may stay one.
+    fn called(
+        &mut self,
+        function: usize,
+        kept: Option<(Option<Val>, Vec<Val>)>,
+        fault: &Unknown,
+        span: Span,
+    ) -> Result<Val> {
+        let callee = &self.index.fns[function];
+        if let Some((part, handed)) = kept {
+            if callee.fx.pure.is_present() {
+                return self.leaf_call(function, callee.fx, part.as_ref(), &handed, span);
+            }
+            if let Some(value) = self.part_call(function, part.as_ref(), &handed, span) {
+                return Ok(value);
+            }
+        }
+        if callee.fx.inline.is_present() {
+            let message = format!("`{}` cannot be inlined: {}", callee.sig.ident, fault.reason);
+            let help = "write it with ops that are known, or drop `inline` to have it carried along as it is";
+            self.report(Code::Opaque, Severity::Error, fault.span, message, help);
+        }
+        // The fault lies in the callee; at the call it is the call that is not understood.
+        unknown(span, format!("`{}`: {}", callee.sig.ident, fault.reason))
     }
 
     fn bind_params(&mut self, function: usize, args: Vec<Val>, span: Span) -> Result<()> {

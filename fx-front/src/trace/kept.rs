@@ -132,7 +132,7 @@ impl Tracer<'_> {
         if self.is_module(&ty) {
             return unknown(span, format!("the forward writes to `{name}`, which is a layer or holds one"));
         }
-        let home = self.frames.first().map_or("crate", |frame| self.index.fns[frame.function].module.as_str());
+        let home = self.home();
         let Some(spelled) = self.index.spelled(home, &item.module, &field.ty) else {
             let written = field.ty.to_token_stream().to_string().replace(' ', "");
             return unknown(
@@ -145,13 +145,13 @@ impl Tracer<'_> {
         }
         let label = self.path_of(base).map_or_else(|| name.to_owned(), |path| super::place::join(&path, name));
         let (text, is_plain) = (spelled.text, spelled.is_plain);
-        let kept = format!("::fx_runtime::frozen::Kept<{text}{}>", if is_plain { "" } else { ", fx::Foreign" });
+        let store = if is_plain { "" } else { ", ::fx_runtime::frozen::Foreign" };
+        let kept = format!("::fx_runtime::frozen::Kept<{text}{store}>");
         let template = if is_plain {
             format!("::fx_runtime::frozen::Kept::<{text}>::of(&frame, &$0)")
         } else {
             format!("::fx_runtime::keep!(&frame, &$0, {label:?}, {text})")
         };
-        let kept = kept.replace("fx::", "::fx_runtime::frozen::");
         let attr = self.push_labelled(Op::GetAttr(name.to_owned()), vec![(*id).into()], name, &label, ty.clone(), span);
         let args = attr.arg().into_iter().collect();
         let code = Op::Rust(Code::fallible(template));

@@ -5,7 +5,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 
 use super::{Result, Tracer, Ty, Val, unknown};
-use crate::attrs::FnOptions;
+use crate::{attrs::FnOptions, index::is_within};
 
 impl Tracer<'_> {
     /// One node that calls the function of the crate, which is not looked into.
@@ -49,9 +49,8 @@ impl Tracer<'_> {
     fn callee(&mut self, function: usize, receiver: Option<&Val>, nodes: &mut Vec<Arg>, span: Span) -> Result<String> {
         let callee = &self.index.fns[function];
         let name = &callee.sig.ident;
-        let home = self.frames.first().map_or("crate", |frame| self.index.fns[frame.function].module.as_str());
-        let is_near = home == callee.module || home.starts_with(&format!("{}::", callee.module));
-        if !is_near && !callee.is_visible {
+        let home = self.home();
+        if !callee.is_visible && !is_within(home, &callee.module) {
             return unknown(span, format!("`{name}` is private to its module"));
         }
         if let Some(receiver) = receiver {

@@ -200,6 +200,11 @@ impl<'a> Tracer<'a> {
         &self.function().module
     }
 
+    /// The module that the code generated for the entry is included in.
+    fn home(&self) -> &'a str {
+        self.frames.first().map_or("crate", |frame| &self.index.fns[frame.function].module)
+    }
+
     fn origin(&self, span: Span, label: impl Into<String>) -> Origin {
         Origin::user(self.function().place(span), label)
     }

@@ -5,7 +5,7 @@ use fx_ir::{Arg, Code, Effect, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 
-use super::{Result, Tracer, Ty, Val};
+use super::{Tracer, Ty, Val};
 use crate::frozen;
 
 impl Tracer<'_> {
@@ -16,10 +16,11 @@ impl Tracer<'_> {
         receiver: Option<&Val>,
         args: &[Val],
         span: Span,
-    ) -> Option<Result<Val>> {
+    ) -> Option<Val> {
         let receiver = receiver?;
         let frozen = self.frozen_type(function, receiver)?;
         let callee = &self.index.fns[function];
+        let syn::ReturnType::Type(_, result) = &callee.sig.output else { return None };
         let (mut nodes, mut spelled) = (Vec::new(), Vec::new());
         let label = self.label_of(receiver, "");
         let template = "$0.freeze(&frame.part()).map(::fx_runtime::frozen::Part::new)";
@@ -40,12 +41,11 @@ impl Tracer<'_> {
             };
             spelled.push(text);
         }
-        let syn::ReturnType::Type(_, result) = &callee.sig.output else { return None };
         let ty = self.index.ty(&callee.module, callee.owner.as_ref(), result);
         let template = format!("$0.try_{}({})", callee.sig.ident, spelled.join(", "));
         // What it does besides computing is not looked into.
         let call = Op::Rust(Code { template, effect: Effect::Io, fallible: true, opaque: None });
-        Some(Ok(self.push_labelled(call, nodes, &name, &label, ty, span)))
+        Some(self.push_labelled(call, nodes, &name, &label, ty, span))
     }
 
     /// The path of the frozen type that computes the function for this part of the model, where it has private parts.
@@ -53,14 +53,14 @@ impl Tracer<'_> {
         let Val::Node(_, Ty::Struct(owner), _) = receiver else { return None };
         self.path_of(receiver)?;
         let (callee, item) = (&self.index.fns[function], &self.index.structs[*owner]);
-        let home = self.frames.first().map(|frame| self.index.fns[frame.function].module.as_str())?;
+        let home = self.home();
         let is_plain = callee.is_visible && callee.sig.generics.params.is_empty() && item.instance.is_none();
         let returns = callee.sig.output.to_token_stream().to_string();
         let has_private = !self.index.private_types(home, &Ty::Struct(*owner)).is_empty();
         let is_named = self.index.sees(home, &item.module, &item.name);
         let is_frozen = frozen::is_entry(callee)
             && frozen::entry(self.index, function).is_ok_and(|found| found == function)
-            && callee.sig.receiver().is_some_and(|receiver| receiver.mutability.is_none());
+            && !callee.writes_self();
         (is_plain && has_private && is_named && is_frozen && !returns.contains("Result"))
             .then(|| format!("{}::{}Frozen", item.module, fx_ir::camel(&item.name)))
     }

@@ -63,7 +63,7 @@ impl Tracer<'_> {
             );
             return unknown(span, message);
         };
-        let root = self.frames.first().map_or("crate", |frame| self.index.fns[frame.function].module.as_str());
+        let root = self.home();
         if !self.index.can_read(root, owner, field) {
             let message = format!("the field `{name}` of `{}` is private to its module", item.name);
             return unknown(span, format!("{message}; derive `Module` on it, or make the field `pub(crate)`"));

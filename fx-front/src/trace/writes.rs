@@ -68,95 +68,74 @@ pub(super) fn is_mutator(name: &str) -> bool {
 
 /// The fields of `self` that the expression may write to; `mutates` knows the methods of the crate that do.
 pub(super) fn fields(expr: &syn::Expr, mutates: &dyn Fn(&syn::ExprMethodCall) -> bool) -> BTreeSet<String> {
-    struct Find<'m>(BTreeSet<String>, &'m dyn Fn(&syn::ExprMethodCall) -> bool);
-    impl Find<'_> {
-        fn target(&mut self, expr: &syn::Expr) {
-            match expr {
-                syn::Expr::Field(field) if matches!(&*field.base, syn::Expr::Path(path) if path.path.is_ident("self")) =>
-                {
-                    self.0.insert(field.member.to_token_stream().to_string());
-                }
-                syn::Expr::Field(field) => self.target(&field.base),
-                syn::Expr::Index(index) => self.target(&index.expr),
-                syn::Expr::Paren(inner) => self.target(&inner.expr),
-                syn::Expr::Unary(inner) => self.target(&inner.expr),
-                syn::Expr::MethodCall(call) => self.target(&call.receiver),
-                syn::Expr::Tuple(parts) => parts.elems.iter().for_each(|part| self.target(part)),
-                _ => {}
+    fn add(expr: &syn::Expr, all: &mut BTreeSet<String>) {
+        match expr {
+            syn::Expr::Field(field) if matches!(&*field.base, syn::Expr::Path(path) if path.path.is_ident("self")) => {
+                all.insert(field.member.to_token_stream().to_string());
             }
+            syn::Expr::Field(field) => add(&field.base, all),
+            syn::Expr::Index(index) => add(&index.expr, all),
+            syn::Expr::Paren(inner) => add(&inner.expr, all),
+            syn::Expr::Unary(inner) => add(&inner.expr, all),
+            syn::Expr::MethodCall(call) => add(&call.receiver, all),
+            syn::Expr::Tuple(parts) => parts.elems.iter().for_each(|part| add(part, all)),
+            _ => {}
         }
     }
-    impl<'ast> Visit<'ast> for Find<'_> {
-        fn visit_expr_assign(&mut self, assign: &'ast syn::ExprAssign) {
-            self.target(&assign.left);
-            syn::visit::visit_expr_assign(self, assign);
-        }
-        fn visit_expr_binary(&mut self, binary: &'ast syn::ExprBinary) {
-            if super::operator::is_compound(&binary.op) {
-                self.target(&binary.left);
-            }
-            syn::visit::visit_expr_binary(self, binary);
-        }
-        fn visit_expr_reference(&mut self, reference: &'ast syn::ExprReference) {
-            if reference.mutability.is_some() {
-                self.target(&reference.expr);
-            }
-            syn::visit::visit_expr_reference(self, reference);
-        }
-        fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
-            let name = call.method.to_string();
-            if is_mutator(&name) || name.ends_with('_') || (self.1)(call) {
-                self.target(&call.receiver);
-            }
-            syn::visit::visit_expr_method_call(self, call);
-        }
-    }
-    let mut find = Find(BTreeSet::new(), mutates);
-    find.visit_expr(expr);
-    find.0
+    let mut all = BTreeSet::new();
+    let mutates = |call: &syn::ExprMethodCall| {
+        let name = call.method.to_string();
+        is_mutator(&name) || name.ends_with('_') || mutates(call)
+    };
+    each_target(expr, &mutates, &mut |target| add(target, &mut all));
+    all
 }
 
 /// The plain variables that the expression writes to.
 pub(super) fn writes(expr: &syn::Expr) -> Vec<String> {
-    struct Find(Vec<String>);
-    impl Find {
-        fn target(&mut self, expr: &syn::Expr) {
-            match expr {
-                syn::Expr::Path(path) => self.0.extend(path.path.get_ident().map(ToString::to_string)),
-                syn::Expr::Tuple(parts) => parts.elems.iter().for_each(|part| self.target(part)),
-                syn::Expr::Index(index) => self.target(&index.expr),
-                syn::Expr::Field(field) => self.target(&field.base),
-                _ => {}
-            }
+    fn add(expr: &syn::Expr, all: &mut BTreeSet<String>) {
+        match expr {
+            syn::Expr::Path(path) => all.extend(path.path.get_ident().map(ToString::to_string)),
+            syn::Expr::Tuple(parts) => parts.elems.iter().for_each(|part| add(part, all)),
+            syn::Expr::Index(index) => add(&index.expr, all),
+            syn::Expr::Field(field) => add(&field.base, all),
+            _ => {}
         }
     }
-    impl<'ast> Visit<'ast> for Find {
+    let mut all = BTreeSet::new();
+    each_target(expr, &|call| is_mutator(&call.method.to_string()), &mut |target| add(target, &mut all));
+    all.into_iter().collect()
+}
+
+/// Hands over every expression that is written to: by an assignment, through `&mut`, or by a method that `mutates`.
+fn each_target(expr: &syn::Expr, mutates: &dyn Fn(&syn::ExprMethodCall) -> bool, target: &mut dyn FnMut(&syn::Expr)) {
+    struct Find<'f> {
+        mutates: &'f dyn Fn(&syn::ExprMethodCall) -> bool,
+        target: &'f mut dyn FnMut(&syn::Expr),
+    }
+    impl<'ast> Visit<'ast> for Find<'_> {
         fn visit_expr_assign(&mut self, assign: &'ast syn::ExprAssign) {
-            self.target(&assign.left);
+            (self.target)(&assign.left);
             syn::visit::visit_expr_assign(self, assign);
         }
         fn visit_expr_binary(&mut self, binary: &'ast syn::ExprBinary) {
             if super::operator::is_compound(&binary.op) {
-                self.target(&binary.left);
+                (self.target)(&binary.left);
             }
             syn::visit::visit_expr_binary(self, binary);
         }
         fn visit_expr_reference(&mut self, reference: &'ast syn::ExprReference) {
             if reference.mutability.is_some() {
-                self.target(&reference.expr);
+                (self.target)(&reference.expr);
             }
             syn::visit::visit_expr_reference(self, reference);
         }
         fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
-            if MUTATORS.iter().any(|name| call.method == name) {
-                self.target(&call.receiver);
+            if (self.mutates)(call) {
+                (self.target)(&call.receiver);
             }
             syn::visit::visit_expr_method_call(self, call);
         }
     }
-    let mut find = Find(Vec::new());
-    find.visit_expr(expr);
-    find.0.sort();
-    find.0.dedup();
-    find.0
+    Find { mutates, target }.visit_expr(expr);
 }

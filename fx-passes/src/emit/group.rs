@@ -1,7 +1,8 @@
 //! Groups as Rust: each distinct one is a function over elements of any kind, and a node calls it by name.
 //!
-//! The function is the whole of a group, ops on rows included. The runtime runs it over vectors of numbers; run over tensors it is the same
-//! computation by `ATen`'s operators, and over descriptions of tensors it tells which shape and layout the results have.
+//! The function is the whole of a group, ops on rows included. The runtime runs it over vectors of numbers; run over
+//! tensors it is the same computation by `ATen`'s operators, and over descriptions of tensors it tells which shape and
+//! layout the results have.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

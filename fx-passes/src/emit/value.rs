@@ -1,5 +1,6 @@
 //! How a value is written where it is read.
 
+use fx_front::index::is_within;
 use fx_ir::{Arg, NodeId, Op, Type};
 
 use super::{Emitter, plan::is_number, template};
@@ -48,7 +49,7 @@ impl Emitter<'_> {
 
     /// Are the private things of `module` visible where the generated code is included?
     fn sees(&self, module: &str) -> bool {
-        self.home == module || self.home.starts_with(&format!("{module}::"))
+        is_within(self.home, module)
     }
 
     /// The expression of a node that is written where it is read: a field, or a small computation that is read once.

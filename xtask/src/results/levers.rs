@@ -15,17 +15,17 @@ struct Lever {
     name: &'static str,
     /// Passes that the build leaves out.
     without: &'static str,
-    /// The variant of `fx-bench`.
-    variant: &'static str,
+    /// The variant of `fx-bench`, where it is not that of the contender that has them all.
+    variant: Option<&'static str>,
 }
 
 impl Lever {
     const fn at_build(name: &'static str, without: &'static str) -> Self {
-        Self { name, without, variant: "frozen" }
+        Self { name, without, variant: None }
     }
 
     const fn at_freeze(name: &'static str, variant: &'static str) -> Self {
-        Self { name, without: "", variant }
+        Self { name, without: "", variant: Some(variant) }
     }
 }
 
@@ -49,10 +49,11 @@ pub(super) fn commands(workspace: &Workspace, device: &str) -> Result<Vec<Comman
     let folder = workspace.root.join("target/levers");
     fs::create_dir_all(&folder).map_err(|error| Failure::file("make", &folder, &error))?;
     let on_gpu = device != "cpu";
-    let all = Lever::at_freeze(ALL, if on_gpu { "graphs" } else { "frozen" });
+    let all = if on_gpu { "graphs" } else { "frozen" };
+    let none = Lever::at_freeze(ALL, all);
     let graphs = on_gpu.then_some(&GRAPHS);
     let mut commands = Vec::new();
-    for lever in [&all].into_iter().chain(&LEVERS).chain(graphs) {
+    for lever in [&none].into_iter().chain(&LEVERS).chain(graphs) {
         let kept = folder.join(if lever.without.is_empty() { "all" } else { lever.name });
         // The first of them is built before it is used again.
         if !lever.without.is_empty() || commands.is_empty() {
@@ -60,8 +61,7 @@ pub(super) fn commands(workspace: &Workspace, device: &str) -> Result<Vec<Comman
             let built = fx_bench::build(workspace, lever.without)?;
             fs::copy(&built, &kept).map_err(|error| Failure::file("write", &kept, &error))?;
         }
-        let variant = if lever.variant == "frozen" && lever.name != GRAPHS.name { all.variant } else { lever.variant };
-        commands.push(Command::ours(&kept, variant).called(lever.name));
+        commands.push(Command::ours(&kept, lever.variant.unwrap_or(all)).called(lever.name));
     }
     Ok(commands)
 }
