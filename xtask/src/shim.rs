@@ -3,6 +3,7 @@
 //! Where it was not built, fx-runtime builds it at the first use, if it finds a compiler then.
 
 use std::env;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,13 +20,16 @@ pub(crate) fn build(workspace: &Workspace, libtorch: &Libtorch) -> Result<()> {
     let lib = libtorch.home.join("lib");
     // The folder may be a link into a wheel's, beside which CUDA's headers lie.
     let lib = fs::canonicalize(&lib).map_err(|error| Failure::file("read", &lib, &error))?;
-    let Some(cuda) = cuda_headers(&lib) else {
+    let cuda = cuda_headers(&lib);
+    let has = |name: &&str| cuda.iter().any(|folder| folder.join(name).exists());
+    if !["cuda_runtime_api.h", "crt/host_defines.h"].iter().all(has) {
         eprintln!("note: CUDA's headers were not found, so that CUDA graphs are not available; set CUDA_HOME");
         return Ok(());
-    };
+    }
     let compiler = env::var_os("CXX").unwrap_or_else(|| "c++".into());
     let mut command = Command::new(&compiler);
-    command.args(["-std=c++17", "-O1", "-fPIC", "-shared", "-I"]).arg(lib.join("../include")).arg("-I").arg(cuda);
+    command.args(["-std=c++17", "-O1", "-fPIC", "-shared", "-I"]).arg(lib.join("../include"));
+    command.args(cuda.iter().flat_map(|folder| [OsStr::new("-I"), folder.as_os_str()]));
     command.arg(workspace.root.join("fx-runtime/src/cuda/shim.cpp")).arg("-o").arg(lib.join(NAME));
     match command.output() {
         Ok(output) if output.status.success() => eprintln!("CUDA graphs: built {}", lib.join(NAME).display()),
@@ -42,10 +46,12 @@ pub(crate) fn build(workspace: &Workspace, libtorch: &Libtorch) -> Result<()> {
     Ok(())
 }
 
-/// The folder of CUDA's headers: of the wheels beside libtorch, or of a CUDA that was installed.
-fn cuda_headers(lib: &Path) -> Option<PathBuf> {
+/// Folders that may hold CUDA's headers, in which one may have what another lacks: of the wheels beside libtorch, and of a
+/// CUDA that was installed.
+fn cuda_headers(lib: &Path) -> Vec<PathBuf> {
     let homes = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(env::var_os).map(PathBuf::from);
     let installed = homes.chain([PathBuf::from("/usr/local/cuda")]).map(|home| home.join("include"));
-    let mut folders = std::iter::once(lib.join("../../nvidia/cu13/include")).chain(installed);
-    folders.find(|folder| ["cuda_runtime_api.h", "crt/host_defines.h"].iter().all(|name| folder.join(name).exists()))
+    let wheels = ["nvidia/cu13", "nvidia/cuda_runtime", "triton/backends/nvidia"];
+    let wheels = wheels.map(|wheel| lib.join("../..").join(wheel).join("include"));
+    wheels.into_iter().chain(installed).collect()
 }

@@ -32,7 +32,7 @@ impl OnDevice {
             return Err(format!("the model was frozen for {device:?}"));
         };
         let shim = shim::shim()?;
-        Ok(Self { shim, device: index, pool: shim.pool()? })
+        Ok(Self { shim, device: index, pool: shim.pool(index)? })
     }
 }
 
@@ -62,7 +62,7 @@ impl OnDevice {
         for _ in 0..WARM_UPS {
             forward(Phase::WarmUp)?;
         }
-        if let Err(reason) = graph.begin(self.pool) {
+        if let Err(reason) = graph.begin(&self.pool) {
             return Ok(Some(reason));
         }
         let ran = forward(Phase::Recording);

@@ -3,6 +3,7 @@
 // Every function returns 0, or 1 after it has written what went wrong to `why`. No exception leaves this file.
 
 #include <c10/cuda/CUDAEvent.h>
+#include <ATen/core/CachingHostAllocator.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDAGuard.h>
 
@@ -12,9 +13,27 @@
 
 namespace {
 
+// The name of a pool of memory, for the device and for the host. It counts as in use while this lives: libtorch does
+// not record into a pool again that the last graph has left.
+struct Pool {
+  const c10::DeviceIndex device;
+  const c10::MempoolId_t id;
+
+  explicit Pool(c10::DeviceIndex device) : device(device), id(at::cuda::graph_pool_handle()) {
+    const auto never = [](auto) { return false; };
+    c10::cuda::CUDACachingAllocator::beginAllocateToPool(device, id, never);
+    c10::cuda::CUDACachingAllocator::endAllocateToPool(device, id);
+    at::getHostAllocator(at::kCUDA)->begin_allocate_to_pool(id, never);
+    at::getHostAllocator(at::kCUDA)->end_allocate_to_pool(id);
+  }
+};
+
 struct Graph {
   at::cuda::CUDAGraph graph;
   c10::DeviceIndex device = 0;
+  // The pool of the recording, once it has begun.
+  c10::MempoolId_t pool = {0, 0};
+  bool is_recording = false;
   // While recording: the stream to go back to.
   std::optional<c10::cuda::CUDAStream> outside;
   // The last use of the graph's buffers, on whichever stream it was.
@@ -34,22 +53,42 @@ int guarded(char* why, size_t room, F body) {
   return 1;
 }
 
+// Where a recording comes to nothing, libtorch's allocators go on as if it lasted, and refuse the next one.
+void abandon(Graph* graph) {
+  const auto device = graph->device;
+  const auto pool = graph->pool;
+  // Each throws where libtorch has come as far as that by itself.
+  guarded(nullptr, 0, [&] {
+    c10::cuda::CUDACachingAllocator::endAllocateToPool(device, pool);
+    c10::cuda::CUDACachingAllocator::releasePool(device, pool);
+  });
+  guarded(nullptr, 0, [&] {
+    at::getHostAllocator(at::kCUDA)->end_allocate_to_pool(pool);
+    at::getHostAllocator(at::kCUDA)->release_pool(pool);
+  });
+}
+
 } // namespace
 
 extern "C" {
 
 // The version of these functions.
 int fx_shim_version() {
-  return 1;
+  return 2;
 }
 
-// A name for a pool of memory that graphs may share; two numbers.
-int fx_pool_new(unsigned long long* pool, char* why, size_t room) {
+// A pool of memory that graphs may share.
+int fx_pool_new(int device, Pool** out, char* why, size_t room) {
   return guarded(why, room, [&] {
-    const auto id = at::cuda::graph_pool_handle();
-    pool[0] = id.first;
-    pool[1] = id.second;
+    const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(device));
+    *out = new Pool(guard.current_device().index());
   });
+}
+
+void fx_pool_free(Pool* pool) {
+  guarded(nullptr, 0, [&] { c10::cuda::CUDACachingAllocator::releasePool(pool->device, pool->id); });
+  guarded(nullptr, 0, [&] { at::getHostAllocator(at::kCUDA)->release_pool(pool->id); });
+  delete pool;
 }
 
 // Moves this thread to a stream of its own that goes on where the present one stands; `fx_graph_leave` moves it back.
@@ -74,15 +113,33 @@ int fx_graph_enter(int device, Graph** out, char* why, size_t room) {
 }
 
 // Records what this thread gives to the device from now on, instead of running it.
-int fx_graph_begin(Graph* graph, const unsigned long long* pool, char* why, size_t room) {
+int fx_graph_begin(Graph* graph, const Pool* pool, char* why, size_t room) {
   return guarded(why, room, [&] {
-    graph->graph.capture_begin({pool[0], pool[1]}, cudaStreamCaptureModeThreadLocal);
+    // libtorch records the present device's stream.
+    const c10::cuda::CUDAGuard guard(graph->device);
+    graph->pool = pool->id;
+    try {
+      graph->graph.capture_begin(graph->pool, cudaStreamCaptureModeThreadLocal);
+    } catch (...) {
+      abandon(graph);
+      throw;
+    }
+    graph->is_recording = true;
   });
 }
 
 // Ends the recording.
 int fx_graph_end(Graph* graph, char* why, size_t room) {
-  return guarded(why, room, [&] { graph->graph.capture_end(); });
+  return guarded(why, room, [&] {
+    const c10::cuda::CUDAGuard guard(graph->device);
+    graph->is_recording = false;
+    try {
+      graph->graph.capture_end();
+    } catch (...) {
+      abandon(graph);
+      throw;
+    }
+  });
 }
 
 // Back to the stream that was left; it goes on when the other one is done.
@@ -116,6 +173,11 @@ int fx_graph_used(Graph* graph, char* why, size_t room) {
 }
 
 void fx_graph_free(Graph* graph) {
+  // A forward that unwinds leaves its thread where it was.
+  if (graph->is_recording) {
+    fx_graph_end(graph, nullptr, 0);
+  }
+  fx_graph_leave(graph, nullptr, 0);
   try {
     delete graph;
   } catch (...) {

@@ -4,7 +4,7 @@
 //! the user's cache folder; that takes about six seconds. Where there is no compiler, or no headers of CUDA, the reason is
 //! told and forwards run as they are.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -52,11 +52,14 @@ impl Places {
     fn of_this_machine(libtorch: &Path) -> Self {
         let homes = ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(env::var_os).map(PathBuf::from);
         let homes = homes.chain([PathBuf::from("/usr/local/cuda")]).map(|home| home.join("include"));
-        // Where pip puts the wheels that torch depends on: beside the folder `torch`.
-        let wheels = libtorch.join("../../nvidia/cu13/include");
+        // Where pip puts the wheels that torch depends on: beside the folder `torch`. Those of CUDA lack the folder `crt`,
+        // which triton's has.
+        let wheels = ["nvidia/cu13", "nvidia/cuda_runtime", "triton/backends/nvidia"]
+            .map(|wheel| libtorch.join("../..").join(wheel));
+        let wheels = wheels.map(|wheel| wheel.join("include"));
         Self {
             libtorch: libtorch.to_owned(),
-            cuda_headers: [wheels].into_iter().chain(homes).collect(),
+            cuda_headers: wheels.into_iter().chain(homes).collect(),
             compiler: env::var_os("CXX").unwrap_or_else(|| "c++".into()),
             cache: cache::folder(),
         }
@@ -88,19 +91,19 @@ impl Places {
         if !headers.join("ATen/cuda/CUDAGraph.h").exists() {
             return Err(format!("libtorch's headers are not in `{}`", headers.display()));
         }
-        let cuda = self
-            .cuda_headers
-            .iter()
-            .find(|folder| ["cuda_runtime_api.h", "crt/host_defines.h"].iter().all(|name| folder.join(name).exists()));
-        let cuda = cuda.ok_or_else(|| {
+        // One folder may have what another lacks; of what several have, the first one's counts.
+        let has = |name: &&str| self.cuda_headers.iter().any(|folder| folder.join(name).exists());
+        if !["cuda_runtime_api.h", "crt/host_defines.h"].iter().all(has) {
             let looked: Vec<_> = self.cuda_headers.iter().map(|folder| folder.display().to_string()).collect();
-            format!("CUDA's headers (cuda_runtime_api.h, crt/host_defines.h) are not in {}", looked.join(", "))
-        })?;
+            let looked = looked.join(", ");
+            return Err(format!("CUDA's headers (cuda_runtime_api.h, crt/host_defines.h) are not in {looked}"));
+        }
         cache::write_with(to, |partial| {
             let source = partial.with_extension("cpp");
             fs::write(&source, SOURCE).map_err(|error| error.to_string())?;
             let mut command = Command::new(&self.compiler);
-            command.args(["-std=c++17", "-O1", "-fPIC", "-shared", "-I"]).arg(&headers).arg("-I").arg(cuda);
+            command.args(["-std=c++17", "-O1", "-fPIC", "-shared", "-I"]).arg(&headers);
+            command.args(self.cuda_headers.iter().flat_map(|folder| [OsStr::new("-I"), folder.as_os_str()]));
             let outcome = command.arg(&source).arg("-o").arg(partial).output();
             let _ = fs::remove_file(&source);
             let compiler = self.compiler.to_string_lossy();
@@ -125,7 +128,7 @@ mod tests {
         fs::create_dir_all(root.join("lib")).unwrap();
         let places = Places {
             libtorch: root.join("lib"),
-            cuda_headers: vec![root.join("cuda")],
+            cuda_headers: vec![root.join("cuda"), root.join("triton")],
             compiler: root.join("c++").into(),
             cache: Some(root.join("cache")),
         };
@@ -152,11 +155,33 @@ mod tests {
         touch(&root.join("include/ATen/cuda/CUDAGraph.h"));
         assert!(places.find_or_build().unwrap_err().contains("CUDA's headers"));
         touch(&root.join("cuda/cuda_runtime_api.h"));
-        touch(&root.join("cuda/crt/host_defines.h"));
+        assert!(places.find_or_build().unwrap_err().contains("crt/host_defines.h"));
+        // Another wheel's.
+        touch(&root.join("triton/crt/host_defines.h"));
         assert!(places.find_or_build().unwrap_err().contains("cannot start the C++ compiler"));
         compiler(&root, "echo 'shim.cpp:5: error: no such thing' >&2; exit 1");
         assert!(places.find_or_build().unwrap_err().contains("shim.cpp:5: error: no such thing"));
         assert!(Places { cache: None, ..places }.find_or_build().unwrap_err().contains("no cache folder"));
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    /// Not CUDA itself: which pools are held, who goes on recording, and on which device and stream a thread is left.
+    #[test]
+    fn it_leaves_libtorch_as_it_was() {
+        let (_, root) = places("left");
+        let headers = SOURCE.lines().filter_map(|line| line.strip_prefix("#include <")?.strip_suffix(".h>"));
+        for header in headers {
+            touch(&root.join(header).with_extension("h"));
+        }
+        fs::write(root.join("shim.cpp"), SOURCE).unwrap();
+        fs::write(root.join("test.cpp"), include_str!("shim_test.cpp")).unwrap();
+        let (source, binary) = (root.join("test.cpp"), root.join("test"));
+        let built =
+            Command::new("c++").args(["-std=c++17", "-I"]).arg(&root).arg(source).arg("-o").arg(&binary).output();
+        let built = built.expect("a C++ compiler, without which there is no tch either");
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        let ran = Command::new(binary).output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
         fs::remove_dir_all(root).unwrap();
     }
 

@@ -7,13 +7,13 @@ use std::path::Path;
 use std::ptr::{self, NonNull};
 
 /// The functions' version that the types below were written for.
-const VERSION: c_int = 1;
+const VERSION: c_int = 2;
 
 type Raw = *mut c_void;
 type Told = (*mut c_char, usize);
-type MakePool = unsafe extern "C" fn(*mut u64, *mut c_char, usize) -> c_int;
+type MakePool = unsafe extern "C" fn(c_int, *mut Raw, *mut c_char, usize) -> c_int;
 type Enter = unsafe extern "C" fn(c_int, *mut Raw, *mut c_char, usize) -> c_int;
-type Begin = unsafe extern "C" fn(Raw, *const u64, *mut c_char, usize) -> c_int;
+type Begin = unsafe extern "C" fn(Raw, Raw, *mut c_char, usize) -> c_int;
 type Free = unsafe extern "C" fn(Raw);
 type OnGraph = unsafe extern "C" fn(Raw, *mut c_char, usize) -> c_int;
 
@@ -21,6 +21,7 @@ type OnGraph = unsafe extern "C" fn(Raw, *mut c_char, usize) -> c_int;
 #[derive(Debug)]
 pub(crate) struct Shim {
     pool: MakePool,
+    free_pool: Free,
     enter: Enter,
     begin: Begin,
     end: OnGraph,
@@ -47,6 +48,7 @@ impl Shim {
         unsafe {
             Ok(Self {
                 pool: std::mem::transmute::<*mut c_void, MakePool>(symbol(c"fx_pool_new")?),
+                free_pool: std::mem::transmute::<*mut c_void, Free>(symbol(c"fx_pool_free")?),
                 enter: std::mem::transmute::<*mut c_void, Enter>(symbol(c"fx_graph_enter")?),
                 begin: std::mem::transmute::<*mut c_void, Begin>(symbol(c"fx_graph_begin")?),
                 end: std::mem::transmute::<*mut c_void, OnGraph>(symbol(c"fx_graph_end")?),
@@ -60,17 +62,33 @@ impl Shim {
     }
 
     /// A pool of memory that graphs may share as long as no two of them run at a time.
-    pub(crate) fn pool(&self) -> Result<Pool, String> {
-        let mut id = [0; 2];
-        // SAFETY: the callee writes two numbers.
-        told(|(why, room)| unsafe { (self.pool)(id.as_mut_ptr(), why, room) })?;
-        Ok(Pool(id))
+    pub(crate) fn pool(&'static self, device: usize) -> Result<Pool, String> {
+        let device = c_int::try_from(device).map_err(|_| format!("there is no device {device}"))?;
+        let mut raw = ptr::null_mut();
+        // SAFETY: the callee writes a new pool to `raw` or fails.
+        told(|(why, room)| unsafe { (self.pool)(device, &raw mut raw, why, room) })?;
+        Ok(Pool { raw: NonNull::new(raw).ok_or("no pool was made")?, shim: self })
     }
 }
 
-/// The name of a pool of memory.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Pool([u64; 2]);
+/// A pool of memory, which lasts as long as this value and the graphs that were recorded into it.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    raw: NonNull<c_void>,
+    shim: &'static Shim,
+}
+
+// SAFETY: the C++ object is a name that nobody writes to once it is made.
+unsafe impl Send for Pool {}
+// SAFETY: as above.
+unsafe impl Sync for Pool {}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        // SAFETY: the pool is alive and nobody else has it.
+        unsafe { (self.shim.free_pool)(self.raw.as_ptr()) };
+    }
+}
 
 /// A graph: what was recorded, and the memory that it works in.
 #[derive(Debug)]
@@ -95,9 +113,9 @@ impl DeviceGraph {
     }
 
     /// Begins to record what this thread gives to the device.
-    pub(crate) fn begin(&mut self, pool: Pool) -> Result<(), String> {
-        // SAFETY: the graph is alive, and the callee reads two numbers.
-        told(|(why, room)| unsafe { (self.shim.begin)(self.raw.as_ptr(), pool.0.as_ptr(), why, room) })
+    pub(crate) fn begin(&mut self, pool: &Pool) -> Result<(), String> {
+        // SAFETY: graph and pool are alive.
+        told(|(why, room)| unsafe { (self.shim.begin)(self.raw.as_ptr(), pool.raw.as_ptr(), why, room) })
     }
 
     /// Ends the recording.
