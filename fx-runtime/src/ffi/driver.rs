@@ -64,7 +64,6 @@ driver! {
     pop = c"cuCtxPopCurrent_v2": fn(*mut Pointer);
     load = c"cuModuleLoadData": fn(*mut Pointer, *const c_void);
     function = c"cuModuleGetFunction": fn(*mut Pointer, Pointer, *const c_char);
-    unload = c"cuModuleUnload": fn(Pointer);
 }
 
 /// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `.._MINOR`.
@@ -129,13 +128,12 @@ impl Driver {
     }
 }
 
-/// A kernel that lies on a device.
+/// A kernel that lies on a device for good: a recorded forward may launch it when this value is long gone.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     driver: &'static Driver,
     device: usize,
     context: Pointer,
-    module: Pointer,
     function: Pointer,
 }
 
@@ -153,12 +151,12 @@ impl Loaded {
         // SAFETY: the callee writes the context, which is kept for good.
         driver.check(unsafe { (driver.retain)(&raw mut context, driver.handle(device)?) })?;
         driver.within(context, || {
-            let mut kernel = Self { driver, device, context, module: ptr::null_mut(), function: ptr::null_mut() };
+            let (mut module, mut function) = (ptr::null_mut(), ptr::null_mut());
             // SAFETY: the bytes are alive during the call, and a piece of machine code says itself how long it is.
-            driver.check(unsafe { (driver.load)(&raw mut kernel.module, cubin.as_ptr().cast()) })?;
+            driver.check(unsafe { (driver.load)(&raw mut module, cubin.as_ptr().cast()) })?;
             // SAFETY: the module was just loaded, and the name ends in NUL.
-            driver.check(unsafe { (driver.function)(&raw mut kernel.function, kernel.module, name.as_ptr()) })?;
-            Ok(kernel)
+            driver.check(unsafe { (driver.function)(&raw mut function, module, name.as_ptr()) })?;
+            Ok(Self { driver, device, context, function })
         })
     }
 
@@ -199,28 +197,18 @@ impl Loaded {
     }
 }
 
-impl Drop for Loaded {
-    fn drop(&mut self) {
-        if !self.module.is_null() {
-            // SAFETY: the module is loaded, and nobody launches its kernel any more; the driver waits for what runs.
-            let _ =
-                self.driver.within(self.context, || self.driver.check(unsafe { (self.driver.unload)(self.module) }));
-        }
-    }
-}
-
-/// One argument as the driver wants it: a place that holds it.
+/// One argument as the driver wants it: a place that holds its bits, aligned as they are.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Word {
-    Four([u8; 4]),
-    Eight([u8; 8]),
+    Four(u32),
+    Eight(u64),
 }
 
 impl Word {
     fn place(&self) -> Pointer {
         match self {
-            Self::Four(bytes) => bytes.as_ptr().cast_mut().cast(),
-            Self::Eight(bytes) => bytes.as_ptr().cast_mut().cast(),
+            Self::Four(bits) => ptr::from_ref(bits).cast_mut().cast(),
+            Self::Eight(bits) => ptr::from_ref(bits).cast_mut().cast(),
         }
     }
 }

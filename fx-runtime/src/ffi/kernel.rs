@@ -31,11 +31,11 @@ pub enum KernelArg<'a> {
 impl KernelArg<'_> {
     fn word(&self) -> Word {
         match *self {
-            Self::Tensor(tensor) => Word::Eight((tensor.data_ptr() as u64).to_ne_bytes()),
-            Self::Int(number) => Word::Four(number.to_ne_bytes()),
-            Self::Long(number) => Word::Eight(number.to_ne_bytes()),
-            Self::Float(number) => Word::Four(number.to_ne_bytes()),
-            Self::Double(number) => Word::Eight(number.to_ne_bytes()),
+            Self::Tensor(tensor) => Word::Eight(tensor.data_ptr() as u64),
+            Self::Int(number) => Word::Four(number.cast_unsigned()),
+            Self::Long(number) => Word::Eight(number.cast_unsigned()),
+            Self::Float(number) => Word::Four(number.to_bits()),
+            Self::Double(number) => Word::Eight(number.to_bits()),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! NaN, and one over a number that is the same for all keys is their mean. A query of NaN, or of zeros that sees every
 //! key, gives just that.
 
-use tch::{Kind, Tensor};
+use tch::{Device, Kind, Tensor};
 
 use crate::Result;
 
@@ -13,16 +13,22 @@ use crate::Result;
 /// # Errors
 /// What libtorch reports.
 pub fn added(query: &Tensor, mask: &Tensor) -> Result<(Tensor, Tensor)> {
-    let (of_mask, of_query) = (mask.kind(), query.kind());
-    // The kernels take a mask of the query's kind or of f32; a sum is made in the wider of the two.
-    let is_narrow = matches!(of_query, Kind::Half | Kind::BFloat16);
-    let kind = if of_mask == Kind::Float && is_narrow { of_mask } else { of_query };
-    let mask = mask.f_to_kind(kind)?;
+    let of_mask = mask.f_kind()?;
+    let mask = mask.f_to_kind(mask_kind(of_mask, query.f_kind()?, query.device()))?;
     if !matches!(of_mask, Kind::Half | Kind::BFloat16 | Kind::Float | Kind::Double) {
         return Ok((query.shallow_clone(), mask.f_atleast_2d()?));
     }
     let hidden = mask.f_eq(f64::NEG_INFINITY)?.f_all_dim(-1, true)?;
     Ok((query.f_masked_fill(&hidden, f64::NAN)?, mask.f_atleast_2d()?))
+}
+
+/// The kind in which the kernels of a device take a mask.
+///
+/// A sum is made in the wider of the two, which the CPU's kernels do for a mask of f32. CUDA's refuse such a mask, or
+/// read it as if it were of the query's kind.
+fn mask_kind(mask: Kind, query: Kind, device: Device) -> Kind {
+    let is_narrow = matches!(query, Kind::Half | Kind::BFloat16);
+    if mask == Kind::Float && is_narrow && device == Device::Cpu { mask } else { query }
 }
 
 /// Query and mask (of what is seen) for attention whose scores are filled with `fill` where `mask` holds.
@@ -40,7 +46,7 @@ pub fn filled(query: &Tensor, mask: &Tensor, fill: f64) -> Result<(Tensor, Tenso
 mod tests {
     use tch::{Device, Kind, Tensor};
 
-    use super::{added, filled};
+    use super::{added, filled, mask_kind};
 
     /// Attention written out, in f64.
     fn written(q: &Tensor, k: &Tensor, v: &Tensor, mask: impl Fn(Tensor) -> Tensor) -> Tensor {
@@ -74,6 +80,15 @@ mod tests {
         assert_eq!(found.isnan(), wanted.isnan());
         let difference = (found.nan_to_num(0.0, None, None) - wanted.nan_to_num(0.0, None, None)).abs().max();
         assert!(difference.double_value(&[]) <= tolerance, "{difference}");
+    }
+
+    #[test]
+    fn a_mask_is_of_the_kind_that_the_device_takes() {
+        for narrow in [Kind::Half, Kind::BFloat16] {
+            assert_eq!(mask_kind(Kind::Float, narrow, Device::Cpu), Kind::Float);
+            assert_eq!(mask_kind(Kind::Float, narrow, Device::Cuda(0)), narrow);
+            assert_eq!(mask_kind(narrow, Kind::Float, Device::Cuda(0)), Kind::Float);
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::fmt;
 use tch::{TchError, Tensor};
 
 use self::cpu::CpuConv;
+use self::cudnn::Fused;
 use super::accepts::Accepts;
 use super::frame::Taint;
 use super::layout::channels_last_of;
@@ -34,7 +35,7 @@ pub struct Conv {
 enum Kernel {
     /// One-dimensional convolutions run as two-dimensional ones of height 1.
     Cpu(Box<CpuConv>),
-    Cudnn(Plain),
+    Cudnn(Fused),
     Composed(Plain),
 }
 
@@ -116,8 +117,10 @@ impl Conv {
         if same && self.is_direct(&call) {
             match &self.kernel {
                 Kernel::Cpu(conv) if !self.params.transposed => return Ok(conv.run_add(x, other, self.act)?),
-                Kernel::Cudnn(plain) if !self.taint.forbids(self.act) => {
-                    return Ok(plain.cudnn_add_relu(x, other, &self.params)?);
+                Kernel::Cudnn(fused) if !self.taint.forbids(self.act) => {
+                    if let Some(y) = fused.add_relu(x, other, &self.params) {
+                        return Ok(y);
+                    }
                 }
                 _ => {}
             }
@@ -180,8 +183,13 @@ impl Conv {
             Kernel::Cpu(conv) if self.axes() > 1 => conv.run(x, act),
             // Back in the default order, since operators over one axis know no other.
             Kernel::Cpu(conv) => conv.run(&x.f_unsqueeze(2)?, act)?.f_squeeze_dim(2)?.f_contiguous(),
-            Kernel::Cudnn(plain) if act == Act::Relu && !self.taint.forbids(act) => plain.cudnn_relu(x, &self.params),
-            Kernel::Cudnn(plain) | Kernel::Composed(plain) => act.apply(plain.convolution(x, &self.params)?),
+            Kernel::Cudnn(fused) if act == Act::Relu && !self.taint.forbids(act) => match fused.relu(x, &self.params) {
+                Some(y) => Ok(y),
+                None => act.apply(fused.plain.convolution(x, &self.params)?),
+            },
+            Kernel::Cudnn(Fused { plain, .. }) | Kernel::Composed(plain) => {
+                act.apply(plain.convolution(x, &self.params)?)
+            }
         }
     }
 
@@ -215,7 +223,7 @@ impl Kernel {
             _ => Param::copied(weight)?,
         };
         let plain = Plain { weight, bias: bias.map(Param::copied).transpose()? };
-        Ok(if choice == ConvChoice::Cudnn { Self::Cudnn(plain) } else { Self::Composed(plain) })
+        Ok(if choice == ConvChoice::Cudnn { Self::Cudnn(Fused::new(plain)) } else { Self::Composed(plain) })
     }
 
     fn name(&self) -> &'static str {
@@ -240,16 +248,6 @@ impl Plain {
             &p.output_padding,
             p.groups,
         )
-    }
-
-    fn cudnn_relu(&self, x: &Tensor, p: &ConvParams) -> Result<Tensor, TchError> {
-        let bias = self.bias.as_deref();
-        x.f_cudnn_convolution_relu(&self.weight, bias, &p.stride, &p.padding, &p.dilation, p.groups)
-    }
-
-    fn cudnn_add_relu(&self, x: &Tensor, other: &Tensor, p: &ConvParams) -> Result<Tensor, TchError> {
-        let bias = self.bias.as_deref();
-        x.f_cudnn_convolution_add_relu(&self.weight, other, 1.0, bias, &p.stride, &p.padding, &p.dilation, p.groups)
     }
 }
 
@@ -311,6 +309,7 @@ impl fmt::Debug for Conv {
 }
 
 mod cpu;
+mod cudnn;
 mod state;
 
 #[cfg(test)]

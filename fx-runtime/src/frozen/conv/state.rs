@@ -2,7 +2,7 @@
 
 use tch::Tensor;
 
-use super::{Conv, ConvParams, Kernel};
+use super::{Conv, ConvParams, Fused, Kernel};
 use crate::Result;
 use crate::frozen::state::{Loader, Saver, State};
 use crate::frozen::{Act, Param};
@@ -11,7 +11,9 @@ impl State for Conv {
     fn save(&self, to: &mut Saver) -> Result<()> {
         let (weight, bias) = match &self.kernel {
             Kernel::Cpu(conv) => (conv.dense_weight()?.f_reshape(&self.weight_shape)?, conv.bias()),
-            Kernel::Cudnn(plain) | Kernel::Composed(plain) => (plain.weight.shallow_clone(), plain.bias.as_ref()),
+            Kernel::Cudnn(Fused { plain, .. }) | Kernel::Composed(plain) => {
+                (plain.weight.shallow_clone(), plain.bias.as_ref())
+            }
         };
         to.field("weight", &weight)?;
         to.field("bias", &bias.map(Param::tensor).map(Tensor::shallow_clone))?;

@@ -375,6 +375,25 @@ fn checks_cost_nanoseconds() {
     println!("checks of input and summand: {} ns a call", start.elapsed().as_nanos() / rounds);
 }
 
+#[test]
+fn what_cudnn_has_no_kernel_for_is_atens() {
+    let frame = frame(Freeze::new().backend(Backend::Composed));
+    let case = three_by_three();
+    let mut conv = Conv::pack(&frame, &case.weight(Kind::Float), None, &case.params, Act::Relu).unwrap();
+    let x = randn(case.input, Kind::Float);
+    let expected = conv.run(&x).unwrap();
+    let other = randn(&expected.size(), Kind::Float);
+    let added = conv.run_add(&x, &other).unwrap();
+    let Kernel::Composed(plain) = conv.kernel else { panic!("{conv:?}") };
+    // On the CPU cuDNN has none at all.
+    conv.kernel = Kernel::Cudnn(Fused::new(plain));
+    for _ in 0..2 {
+        assert!(conv.run(&x).unwrap() == expected);
+        assert!(conv.run_add(&x, &other).unwrap() == added);
+    }
+    assert!(conv.run(&randn(&[1, 99, 8, 8], Kind::Float)).is_err());
+}
+
 fn conv_layout(x: &Tensor) -> Tensor {
     ops::clone_in(x, ops::MemoryFormat::ChannelsLast).unwrap()
 }
