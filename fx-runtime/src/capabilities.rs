@@ -40,6 +40,9 @@ pub struct Capabilities {
     pub cuda: CudaLibrary,
     /// Number of CUDA devices that can be used.
     pub cuda_devices: usize,
+    /// The version of NVRTC, which compiles what `ATen` has no kernels for; or why there is none, and `ATen` computes it op
+    /// by op.
+    pub nvrtc: Result<String, String>,
 }
 
 /// What became of `libtorch_cuda`.
@@ -91,6 +94,7 @@ pub fn capabilities() -> Capabilities {
         kernels_missing: names(missing),
         cuda,
         cuda_devices: usize::try_from(devices).unwrap_or(0),
+        nvrtc: ffi::nvrtc::nvrtc().map(ffi::nvrtc::Nvrtc::version),
     }
 }
 
@@ -159,7 +163,13 @@ impl fmt::Display for Capabilities {
             writeln!(f, "           missing: {name}")?;
         }
         match &self.cuda {
-            CudaLibrary::Opened(path) => write!(f, "cuda       {} devices, {}", self.cuda_devices, path.display()),
+            CudaLibrary::Opened(path) => {
+                writeln!(f, "cuda       {} devices, {}", self.cuda_devices, path.display())?;
+                match &self.nvrtc {
+                    Ok(version) => write!(f, "           kernels are compiled by NVRTC {version}"),
+                    Err(why) => write!(f, "           no kernels are compiled: {why}"),
+                }
+            }
             CudaLibrary::Absent => write!(f, "cuda       no, this libtorch is for the CPU"),
             CudaLibrary::Failed { path, reason } => {
                 write!(f, "cuda       no, {} cannot be opened: {reason}", path.display())

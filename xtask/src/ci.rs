@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use crate::failure::{Failure, Result};
-use crate::libtorch::{self, Libtorch, Variant};
+use crate::libtorch::{self, Libtorch, Variant, nvrtc};
 use crate::workspace::{Workspace, run as run_command};
 use crate::{codegen, tidy};
 
@@ -21,7 +21,17 @@ const STEPS: &[(&str, Step)] = &[
         let args = ["clippy", "--workspace", "--all-targets", "--no-deps", "--", "-D", "warnings"];
         run_command(&mut workspace.cargo(libtorch, &args))
     }),
-    ("test", |workspace, libtorch| run_command(&mut workspace.cargo(libtorch, &["test", "--workspace"]))),
+    ("test", |workspace, libtorch| {
+        let mut test = workspace.cargo(libtorch, &["test", "--workspace"]);
+        match nvrtc::ensure(workspace, libtorch) {
+            Ok(Some(library)) => run_command(test.env("FX_NVRTC", library)),
+            Ok(None) => run_command(&mut test),
+            Err(failure) => {
+                eprintln!("note: without NVRTC no test compiles the kernels for GPUs: {failure}");
+                run_command(&mut test)
+            }
+        }
+    }),
     ("doc", |workspace, libtorch| {
         let mut doc = workspace.cargo(libtorch, &["doc", "--workspace", "--no-deps"]);
         // Links to private items are for those who read the documentation of the source itself.

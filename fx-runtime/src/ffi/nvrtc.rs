@@ -32,6 +32,8 @@ pub(crate) struct Nvrtc {
     cubin_size: Size,
     cubin: Text,
     destroy: unsafe extern "C" fn(*mut Program) -> Status,
+    #[cfg(test)]
+    ptx: (Size, Text),
 }
 
 /// The library, opened once; `Err` says where it was looked for.
@@ -43,8 +45,11 @@ pub(crate) fn nvrtc() -> Result<&'static Nvrtc, String> {
 /// `$FX_NVRTC`; where pip puts it beside torch; where the loader looks.
 fn places() -> Vec<PathBuf> {
     let named = std::env::var_os("FX_NVRTC").map(PathBuf::from);
-    let wheels = super::cuda::library_folder().map(|folder| folder.join("../../nvidia/cu13/lib/libnvrtc.so.13"));
-    named.into_iter().chain(wheels).chain(["libnvrtc.so.13".into(), "libnvrtc.so".into()]).collect()
+    let folder = super::cuda::library_folder();
+    let wheels = ["nvidia/cu13/lib/libnvrtc.so.13", "nvidia/cuda_nvrtc/lib/libnvrtc.so.12"];
+    let wheels = wheels.into_iter().filter_map(|wheel| Some(folder.as_ref()?.join("../..").join(wheel)));
+    let by_name = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"].map(PathBuf::from);
+    named.into_iter().chain(wheels).chain(by_name).collect()
 }
 
 fn open(places: &[PathBuf]) -> Result<Nvrtc, String> {
@@ -92,6 +97,11 @@ impl Nvrtc {
                 destroy: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut Program) -> Status>(symbol(
                     c"nvrtcDestroyProgram",
                 )?),
+                #[cfg(test)]
+                ptx: (
+                    std::mem::transmute::<*mut c_void, Size>(symbol(c"nvrtcGetPTXSize")?),
+                    std::mem::transmute::<*mut c_void, Text>(symbol(c"nvrtcGetPTX")?),
+                ),
             };
             (nvrtc, version)
         };
@@ -111,6 +121,11 @@ impl Nvrtc {
     /// Machine code for the architecture that `options` name (`--gpu-architecture=sm_90`); `Err` holds the compiler's
     /// words.
     pub(crate) fn compile(&self, name: &str, source: &str, options: &[&str]) -> Result<Vec<u8>, String> {
+        self.program(name, source, options)?.bytes(self.cubin_size, self.cubin)
+    }
+
+    /// A program that is compiled.
+    fn program(&self, name: &str, source: &str, options: &[&str]) -> Result<Owned<'_>, String> {
         let text = |text: &str| CString::new(text).map_err(|_| "the source has a NUL byte".to_owned());
         let (source, file) = (text(source)?, text(&format!("{name}.cu"))?);
         let options = options.iter().map(|option| text(option)).collect::<Result<Vec<_>, _>>()?;
@@ -126,11 +141,10 @@ impl Nvrtc {
         // SAFETY: the program is alive, and so are the strings.
         let status = unsafe { (self.compile)(program.raw, count, lent.as_ptr()) };
         if status != 0 {
-            let log = program.bytes(self.log_size, self.log).unwrap_or_default();
-            let log = String::from_utf8_lossy(&log).trim_end_matches('\0').trim().to_owned();
+            let log = program.text(self.log_size, self.log).unwrap_or_default();
             return Err(if log.is_empty() { format!("NVRTC refused it (status {status})") } else { log });
         }
-        program.bytes(self.cubin_size, self.cubin)
+        Ok(program)
     }
 }
 
@@ -151,6 +165,11 @@ impl Owned<'_> {
         let status = if status == 0 { unsafe { fill(self.raw, bytes.as_mut_ptr().cast()) } } else { status };
         if status == 0 { Ok(bytes) } else { Err(format!("NVRTC handed nothing over (status {status})")) }
     }
+
+    fn text(&self, size: Size, fill: Text) -> Result<String, String> {
+        let bytes = self.bytes(size, fill)?;
+        Ok(String::from_utf8_lossy(&bytes).trim_end_matches('\0').trim().to_owned())
+    }
 }
 
 impl Drop for Owned<'_> {
@@ -158,6 +177,28 @@ impl Drop for Owned<'_> {
         // SAFETY: the program is alive, and nobody uses it any more.
         unsafe { (self.nvrtc.destroy)(&raw mut self.raw) };
     }
+}
+
+#[cfg(test)]
+impl Nvrtc {
+    /// What the compiler says of a source that it takes, and what it makes of it, as PTX.
+    pub(crate) fn told(&self, name: &str, source: &str, options: &[&str]) -> Result<[String; 2], String> {
+        let program = self.program(name, source, options)?;
+        Ok([program.text(self.log_size, self.log)?, program.text(self.ptx.0, self.ptx.1)?])
+    }
+}
+
+/// The library for a test; a test without one says so, even where what tests print is hidden.
+#[cfg(test)]
+pub(crate) fn nvrtc_or_skip(test: &str) -> Option<&'static Nvrtc> {
+    use std::io::Write as _;
+
+    nvrtc()
+        .map_err(|reason| {
+            assert!(std::env::var_os("FX_NVRTC").is_none(), "{reason}");
+            let _ = writeln!(std::io::stderr(), "{test} is skipped: {reason}");
+        })
+        .ok()
 }
 
 #[cfg(test)]
@@ -172,7 +213,7 @@ mod tests {
 
     #[test]
     fn compiles_where_the_library_is_and_says_what_is_wrong() {
-        let Ok(nvrtc) = nvrtc() else { return };
+        let Some(nvrtc) = nvrtc_or_skip("compiling a kernel") else { return };
         let options = ["--gpu-architecture=sm_90"];
         let kernel = "extern \"C\" __global__ void twice(float* x) { x[threadIdx.x] *= 2.0f; }";
         let cubin = nvrtc.compile("twice", kernel, &options).unwrap();

@@ -110,7 +110,7 @@ fn fill_cuda(python: &Python, partial: &Path, scratch: &Path) -> Result<()> {
 }
 
 /// The wheels' platform as pip's arguments, so that the version of the Python at hand does not matter.
-fn platform() -> Vec<String> {
+pub(super) fn platform() -> Vec<String> {
     let arch = std::env::consts::ARCH;
     let mut args =
         ["--only-binary=:all:", "--implementation", "cp", "--python-version", PYTHON].map(String::from).to_vec();
@@ -122,7 +122,7 @@ fn platform() -> Vec<String> {
 }
 
 /// The one wheel in `folder` whose name begins with `prefix`.
-fn wheel(folder: &Path, prefix: &str) -> Result<PathBuf> {
+pub(super) fn wheel(folder: &Path, prefix: &str) -> Result<PathBuf> {
     fs::read_dir(folder)
         .into_iter()
         .flatten()

@@ -6,6 +6,7 @@
 
 mod fetch;
 mod folder;
+pub(crate) mod nvrtc;
 mod python;
 
 use std::env;

@@ -2,11 +2,12 @@
 //!
 //! What goes over memory is [`device`]'s; here is what it calls for each element. Elements are computed in f32 whatever
 //! they are stored in, except f64. A kernel is compiled when a group first runs on a device with inputs that lie so; one
-//! that cannot be compiled is not tried again, and `ATen` computes the group. It has not been run on a GPU yet.
+//! that cannot be compiled is not tried again, and `ATen` computes the group. Tests compile these kernels with NVRTC and
+//! run them on the host; they have not been run on a GPU yet.
 
 use std::any::TypeId;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::hash::Hash;
 use std::ops::{Add, Div, Mul, Sub};
@@ -21,7 +22,8 @@ use crate::ffi::pointwise::device::{Case, Pass};
 use crate::ffi::pointwise::rows::Reduction;
 
 /// The functions of [`Lane`] on a device; NaN passes through each.
-const FUNCTIONS: &str = "__device__ R at_least(R x, R low) { return x < low ? low : x; }
+const FUNCTIONS: &str = "__device__ R number(double x) { return (R)x; }
+__device__ R at_least(R x, R low) { return x < low ? low : x; }
 __device__ R at_most(R x, R high) { return x > high ? high : x; }
 __device__ R relu(R x) { return at_least(x, R(0)); }
 __device__ R relu6(R x) { return at_most(at_least(x, R(0)), R(6)); }
@@ -61,7 +63,8 @@ pub(super) fn functions<G: Group<I, N, O>, const I: usize, const N: usize, const
         let answers = (0..answers).map(|answer| format!("R k{answer}"));
         let params: Vec<String> =
             params.iter().cloned().chain(answers).chain(outputs.iter().map(|output| format!("R& {output}"))).collect();
-        let _ = write!(out, "__device__ void {name}({}) {{\n{}{ends}}}\n", params.join(", "), lines.concat());
+        let lines = needed(lines, &ends);
+        let _ = write!(out, "__device__ void {name}({}) {{\n{lines}{ends}}}\n", params.join(", "));
     };
     for (pass, ask) in asks.iter().enumerate() {
         let end = format!("    y = {};\n", ask.of);
@@ -71,6 +74,23 @@ pub(super) fn functions<G: Group<I, N, O>, const I: usize, const N: usize, const
     let ends = outputs.iter().zip(&results).map(|(output, result)| format!("    {output} = {};\n", result.name.0));
     function("element", asks.len(), &outputs, &lines, ends.collect());
     RowFunctions { source: out, asked: asks.iter().map(|ask| ask.reduction).collect(), numbers: N }
+}
+
+/// The statements that what a function ends with depends on: an earlier pass over a row needs less.
+fn needed(lines: &[String], ends: &str) -> String {
+    let words = |text: &str| {
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric());
+        words.filter(|word| word.starts_with('v')).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let mut used: HashSet<String> = words(ends).into_iter().collect();
+    let mut kept = Vec::new();
+    for (number, line) in lines.iter().enumerate().rev() {
+        if used.contains(&format!("v{number}")) {
+            used.extend(words(line));
+            kept.push(line.as_str());
+        }
+    }
+    kept.into_iter().rev().collect()
 }
 
 /// Kernels by group, device and case; none where one could not be compiled.
@@ -142,9 +162,16 @@ impl From<f64> for Text {
         Self(match number {
             number if number.is_nan() => "(R(0) / R(0))".to_owned(),
             number if number.is_infinite() => format!("({}R(1) / R(0))", if number < 0.0 { "-" } else { "" }),
+            // As a literal it would be a warning where `R` is f32.
+            number if is_outside_f32(number) => format!("number({number:?})"),
             number => format!("R({number:?})"),
         })
     }
+}
+
+/// Too large for f32, or too small to be a normal number of it.
+fn is_outside_f32(number: f64) -> bool {
+    number != 0.0 && !(f64::from(f32::MIN_POSITIVE)..=f64::from(f32::MAX)).contains(&number.abs())
 }
 
 impl From<i64> for Text {

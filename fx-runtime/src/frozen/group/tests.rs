@@ -11,7 +11,7 @@ use crate::ffi::pointwise::device;
 /// `impl Group` as the printer writes it.
 macro_rules! groups {
     ($($name:ident<$inputs:literal, $numbers:literal, $results:literal $(, $reductions:literal)?> -> $type:ty = |$lanes:pat_param, $n:pat_param| $body:block;)*) => {$(
-        struct $name;
+        pub(super) struct $name;
 
         impl Group<$inputs, $numbers, $results> for $name {
             const OPTIMIZED: bool = true;
@@ -26,6 +26,7 @@ macro_rules! groups {
     )*};
 }
 
+mod compiled;
 mod rows;
 
 groups! {
@@ -316,7 +317,7 @@ fn a_kernel_reads_as_if_written_by_hand() {
     let case =
         Case { stored: device::Stored::F16, is_linear: vec![true, false, false], rank: 2, width: 8, is_small: true };
     let source = device::source(&cuda::element::<Film, 3, 0, 1>(), &case, (3, 0, 1));
-    let (types, rest) = source.split_once("__device__ R at_least").unwrap();
+    let (types, rest) = source.split_once("__device__ R number").unwrap();
     let (_, rest) = rest.split_once("\n__device__ void element").unwrap();
     expect![[r#"
         typedef unsigned short T;
