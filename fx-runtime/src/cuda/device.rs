@@ -4,7 +4,7 @@ use tch::{Device, TchError};
 
 use super::graphs::{Graphs, Phase, Recorded, Recorder, Recording};
 use super::shim;
-use crate::ffi::cuda_graph::{DeviceGraph, Pool, Shim};
+use crate::ffi::cuda_graph::{DeviceGraph, Pool};
 use crate::{Error, Freeze, Result};
 
 impl Graphs {
@@ -17,12 +17,10 @@ impl Graphs {
     }
 }
 
-/// One CUDA device, and the memory that the graphs of one model share. They never run at the same time, as
-/// [`Graphs`] sees to.
+/// One CUDA device: the stream that one model is recorded on, and the memory that its graphs share. They never run at the
+/// same time, nor are two recorded, as [`Graphs`] sees to.
 #[derive(Debug)]
 struct OnDevice {
-    shim: &'static Shim,
-    device: usize,
     pool: Pool,
 }
 
@@ -31,8 +29,7 @@ impl OnDevice {
         let Device::Cuda(index) = device else {
             return Err(format!("the model was frozen for {device:?}"));
         };
-        let shim = shim::shim()?;
-        Ok(Self { shim, device: index, pool: shim.pool(index)? })
+        Ok(Self { pool: shim::shim()?.pool(index)? })
     }
 }
 
@@ -41,8 +38,8 @@ const WARM_UPS: usize = 2;
 
 impl Recorder for OnDevice {
     fn record(&self, forward: &mut dyn FnMut(Phase) -> Result<()>) -> Result<Recorded> {
-        let mut graph = DeviceGraph::enter(self.shim, self.device).map_err(failed)?;
-        let outcome = self.record_on(&mut graph, forward);
+        let mut graph = DeviceGraph::enter(&self.pool).map_err(failed)?;
+        let outcome = record_on(&mut graph, forward);
         // Whatever happened, the thread goes back to the stream that it came from.
         graph.leave().map_err(failed)?;
         outcome.map(|refused| match refused {
@@ -52,28 +49,22 @@ impl Recorder for OnDevice {
     }
 }
 
-impl OnDevice {
-    /// An error is one of the forward itself; a reason says why it cannot be recorded.
-    fn record_on(
-        &self,
-        graph: &mut DeviceGraph,
-        forward: &mut dyn FnMut(Phase) -> Result<()>,
-    ) -> Result<Option<String>> {
-        for _ in 0..WARM_UPS {
-            forward(Phase::WarmUp)?;
-        }
-        if let Err(reason) = graph.begin(&self.pool) {
-            return Ok(Some(reason));
-        }
-        let ran = forward(Phase::Recording);
-        let ended = graph.end();
-        Ok(match (ran, ended) {
-            // It ran before, so what stops it now is the recording; the error names node and line.
-            (Err(error), _) => Some(error.to_string()),
-            (Ok(()), Err(reason)) => Some(reason),
-            (Ok(()), Ok(())) => None,
-        })
+/// An error is one of the forward itself; a reason says why it cannot be recorded.
+fn record_on(graph: &mut DeviceGraph, forward: &mut dyn FnMut(Phase) -> Result<()>) -> Result<Option<String>> {
+    for _ in 0..WARM_UPS {
+        forward(Phase::WarmUp)?;
     }
+    if let Err(reason) = graph.begin() {
+        return Ok(Some(reason));
+    }
+    let ran = forward(Phase::Recording);
+    let ended = graph.end();
+    Ok(match (ran, ended) {
+        // It ran before, so what stops it now is the recording; the error names node and line.
+        (Err(error), _) => Some(error.to_string()),
+        (Ok(()), Err(reason)) => Some(reason),
+        (Ok(()), Ok(())) => None,
+    })
 }
 
 impl Recording for DeviceGraph {

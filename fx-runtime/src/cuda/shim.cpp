@@ -18,8 +18,11 @@ namespace {
 struct Pool {
   const c10::DeviceIndex device;
   const c10::MempoolId_t id;
+  // Where all is recorded: each stream has memory and workspaces of its own, which it keeps.
+  const c10::cuda::CUDAStream stream;
 
-  explicit Pool(c10::DeviceIndex device) : device(device), id(at::cuda::graph_pool_handle()) {
+  explicit Pool(c10::DeviceIndex device)
+      : device(device), id(at::cuda::graph_pool_handle()), stream(c10::cuda::getStreamFromPool(false, device)) {
     const auto never = [](auto) { return false; };
     c10::cuda::CUDACachingAllocator::beginAllocateToPool(device, id, never);
     c10::cuda::CUDACachingAllocator::endAllocateToPool(device, id);
@@ -31,7 +34,7 @@ struct Pool {
 struct Graph {
   at::cuda::CUDAGraph graph;
   c10::DeviceIndex device = 0;
-  // The pool of the recording, once it has begun.
+  // What it is recorded into.
   c10::MempoolId_t pool = {0, 0};
   bool is_recording = false;
   // While recording: the stream to go back to.
@@ -91,18 +94,19 @@ void fx_pool_free(Pool* pool) {
   delete pool;
 }
 
-// Moves this thread to a stream of its own that goes on where the present one stands; `fx_graph_leave` moves it back.
-int fx_graph_enter(int device, Graph** out, char* why, size_t room) {
+// Moves this thread to the pool's stream, which goes on where the present one stands; `fx_graph_leave` moves it back. One
+// thread at a time may be there.
+int fx_graph_enter(const Pool* pool, Graph** out, char* why, size_t room) {
   return guarded(why, room, [&] {
     auto* graph = new Graph();
     try {
-      graph->device = static_cast<c10::DeviceIndex>(device);
+      graph->device = pool->device;
+      graph->pool = pool->id;
       const auto outside = c10::cuda::getCurrentCUDAStream(graph->device);
-      const auto inside = c10::cuda::getStreamFromPool(false, graph->device);
       c10::cuda::CUDAEvent reached;
       reached.record(outside);
-      reached.block(inside);
-      c10::cuda::setCurrentCUDAStream(inside);
+      reached.block(pool->stream);
+      c10::cuda::setCurrentCUDAStream(pool->stream);
       graph->outside = outside;
     } catch (...) {
       delete graph;
@@ -113,11 +117,10 @@ int fx_graph_enter(int device, Graph** out, char* why, size_t room) {
 }
 
 // Records what this thread gives to the device from now on, instead of running it.
-int fx_graph_begin(Graph* graph, const Pool* pool, char* why, size_t room) {
+int fx_graph_begin(Graph* graph, char* why, size_t room) {
   return guarded(why, room, [&] {
     // libtorch records the present device's stream.
     const c10::cuda::CUDAGuard guard(graph->device);
-    graph->pool = pool->id;
     try {
       graph->graph.capture_begin(graph->pool, cudaStreamCaptureModeThreadLocal);
     } catch (...) {

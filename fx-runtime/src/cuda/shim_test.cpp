@@ -45,6 +45,8 @@ static Pools on_device, on_host;
 static c10::DeviceIndex present;
 // By device, the present stream; 0 is the default one.
 static std::map<c10::DeviceIndex, int> streams;
+// How many streams were made.
+static int handed_out;
 static bool fails;
 
 namespace c10::cuda {
@@ -63,7 +65,7 @@ struct CUDAGuard {
   Device current_device() const { return {present}; }
 };
 CUDAStream getCurrentCUDAStream(DeviceIndex device) { return {device, streams[device]}; }
-CUDAStream getStreamFromPool(bool, DeviceIndex device) { return {device, 7}; }
+CUDAStream getStreamFromPool(bool, DeviceIndex device) { return {device, ++handed_out}; }
 void setCurrentCUDAStream(CUDAStream stream) { streams[stream.device] = stream.id; }
 namespace CUDACachingAllocator {
 void beginAllocateToPool(DeviceIndex, MempoolId_t id, std::function<bool(cudaStream_t)>) { on_device.begin(id); }
@@ -123,9 +125,9 @@ static void check(bool holds, const char* what) {
 
 static bool record(const Pool* pool, bool comes_to_something) {
   Graph* graph = nullptr;
-  check(fx_graph_enter(1, &graph, why, sizeof why) == 0, "enter");
+  check(fx_graph_enter(pool, &graph, why, sizeof why) == 0, "enter");
   fails = !comes_to_something;
-  const bool begun = fx_graph_begin(graph, pool, why, sizeof why) == 0;
+  const bool begun = fx_graph_begin(graph, why, sizeof why) == 0;
   const bool ended = begun && fx_graph_end(graph, why, sizeof why) == 0;
   fails = false;
   check(fx_graph_leave(graph, why, sizeof why) == 0, "leave");
@@ -142,10 +144,11 @@ int main() {
   check(!record(pool, false), "a recording that comes to nothing");
   check(record(pool, true), "a graph after that");
   Graph* graph = nullptr;
-  check(fx_graph_enter(1, &graph, why, sizeof why) == 0, "enter");
-  check(fx_graph_begin(graph, pool, why, sizeof why) == 0, "begin");
+  check(fx_graph_enter(pool, &graph, why, sizeof why) == 0, "enter");
+  check(fx_graph_begin(graph, why, sizeof why) == 0, "begin");
   fx_graph_free(graph);
   check(streams[1] == 0 && on_device.are_idle(1) && on_host.are_idle(1), "nothing goes on after the forward unwinds");
+  check(handed_out == 1, "all is recorded on one stream");
   fx_pool_free(pool);
   check(on_device.are_idle(0) && on_host.are_idle(0), "the pool is let go");
 }

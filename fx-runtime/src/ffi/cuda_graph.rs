@@ -12,8 +12,7 @@ const VERSION: c_int = 2;
 type Raw = *mut c_void;
 type Told = (*mut c_char, usize);
 type MakePool = unsafe extern "C" fn(c_int, *mut Raw, *mut c_char, usize) -> c_int;
-type Enter = unsafe extern "C" fn(c_int, *mut Raw, *mut c_char, usize) -> c_int;
-type Begin = unsafe extern "C" fn(Raw, Raw, *mut c_char, usize) -> c_int;
+type Enter = unsafe extern "C" fn(Raw, *mut Raw, *mut c_char, usize) -> c_int;
 type Free = unsafe extern "C" fn(Raw);
 type OnGraph = unsafe extern "C" fn(Raw, *mut c_char, usize) -> c_int;
 
@@ -23,7 +22,7 @@ pub(crate) struct Shim {
     pool: MakePool,
     free_pool: Free,
     enter: Enter,
-    begin: Begin,
+    begin: OnGraph,
     end: OnGraph,
     leave: OnGraph,
     wait: OnGraph,
@@ -50,7 +49,7 @@ impl Shim {
                 pool: std::mem::transmute::<*mut c_void, MakePool>(symbol(c"fx_pool_new")?),
                 free_pool: std::mem::transmute::<*mut c_void, Free>(symbol(c"fx_pool_free")?),
                 enter: std::mem::transmute::<*mut c_void, Enter>(symbol(c"fx_graph_enter")?),
-                begin: std::mem::transmute::<*mut c_void, Begin>(symbol(c"fx_graph_begin")?),
+                begin: std::mem::transmute::<*mut c_void, OnGraph>(symbol(c"fx_graph_begin")?),
                 end: std::mem::transmute::<*mut c_void, OnGraph>(symbol(c"fx_graph_end")?),
                 leave: std::mem::transmute::<*mut c_void, OnGraph>(symbol(c"fx_graph_leave")?),
                 wait: std::mem::transmute::<*mut c_void, OnGraph>(symbol(c"fx_graph_wait")?),
@@ -102,20 +101,19 @@ pub(crate) struct DeviceGraph {
 unsafe impl Send for DeviceGraph {}
 
 impl DeviceGraph {
-    /// A graph without content; this thread is on a stream of its own until [`Self::leave`].
-    pub(crate) fn enter(shim: &'static Shim, device: usize) -> Result<Self, String> {
-        let device = c_int::try_from(device).map_err(|_| format!("there is no device {device}"))?;
+    /// A graph without content; this thread is on the pool's stream until [`Self::leave`], alone.
+    pub(crate) fn enter(pool: &Pool) -> Result<Self, String> {
+        let shim = pool.shim;
         let mut raw = ptr::null_mut();
-        // SAFETY: the callee writes a new graph to `raw` or fails.
-        told(|(why, room)| unsafe { (shim.enter)(device, &raw mut raw, why, room) })?;
+        // SAFETY: the pool is alive; the callee writes a new graph to `raw` or fails.
+        told(|(why, room)| unsafe { (shim.enter)(pool.raw.as_ptr(), &raw mut raw, why, room) })?;
         let raw = NonNull::new(raw).ok_or("no graph was made")?;
         Ok(Self { raw, shim })
     }
 
     /// Begins to record what this thread gives to the device.
-    pub(crate) fn begin(&mut self, pool: &Pool) -> Result<(), String> {
-        // SAFETY: graph and pool are alive.
-        told(|(why, room)| unsafe { (self.shim.begin)(self.raw.as_ptr(), pool.raw.as_ptr(), why, room) })
+    pub(crate) fn begin(&mut self) -> Result<(), String> {
+        self.call(self.shim.begin)
     }
 
     /// Ends the recording.
