@@ -50,6 +50,8 @@ pub enum Variant {
     Eager,
     /// The generated one.
     Frozen,
+    /// The generated one, in whose first call every layer measures its kernels.
+    Tuned,
     /// The generated one, recorded as a CUDA graph.
     Graphs,
     /// The generated one, with ATen's plain operators in the place of packed kernels.
@@ -62,8 +64,9 @@ pub enum Variant {
 
 impl Variant {
     /// Every variant and its name.
-    pub const ALL: [(&str, Variant); 6] = [
+    pub const ALL: [(&str, Variant); 7] = [
         ("frozen", Variant::Frozen),
+        ("tuned", Variant::Tuned),
         ("eager", Variant::Eager),
         ("graphs", Variant::Graphs),
         ("composed", Variant::Composed),
@@ -76,6 +79,7 @@ impl Variant {
         match self {
             Variant::Eager => None,
             Variant::Frozen => Some(Freeze::new()),
+            Variant::Tuned => Some(Freeze::new().autotune(true)),
             Variant::Graphs => Some(Freeze::new().cuda_graphs(true)),
             Variant::Composed => Some(Freeze::new().backend(Backend::Composed)),
             Variant::Direct => Some(Freeze::new().backend(Backend::Direct)),

@@ -26,6 +26,7 @@ pub use cuda::{Example, GraphOutputs, GraphReport};
 pub use error::{Error, Result};
 pub use ffi::{CudaKernel, KernelArg};
 pub use freeze::{Backend, Freeze, MemoryFormat};
+pub use frozen::Tuned;
 pub use fx_ir::Graph;
 pub use fx_macros::{Module, fx, traceable};
 pub use module::Module;

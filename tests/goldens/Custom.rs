@@ -136,7 +136,7 @@ impl ::fx_runtime::frozen::Group<2, 2, 1> for CustomFrozenReluSquareNegMul {
 }
 impl CustomFrozen {
     /// Runs the model on zeros of each of these shapes, so that later calls find everything set up, and says
-    /// for which inputs it is recorded as a CUDA graph.
+    /// for which inputs it is recorded as a CUDA graph and which layers have another kernel than the default.
     ///
     /// # Errors
     /// What `try_forward` returns.
@@ -151,7 +151,7 @@ impl CustomFrozen {
                 self.try_forward(&xs)?;
             }
         }
-        Ok(self.frame.graph_report())
+        self.frame.graph_report().with_kernels_of(self)
     }
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]

@@ -106,7 +106,7 @@ impl DecoderFrozen {
 }
 impl DecoderFrozen {
     /// Runs the model on zeros of each of these shapes, so that later calls find everything set up, and says
-    /// for which inputs it is recorded as a CUDA graph.
+    /// for which inputs it is recorded as a CUDA graph and which layers have another kernel than the default.
     ///
     /// # Errors
     /// What `try_forward` returns.
@@ -121,7 +121,7 @@ impl DecoderFrozen {
                 self.try_forward(&xs)?;
             }
         }
-        Ok(self.frame.graph_report())
+        self.frame.graph_report().with_kernels_of(self)
     }
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]

@@ -73,7 +73,7 @@ impl InPlaceFrozen {
 }
 impl InPlaceFrozen {
     /// Runs the model on zeros of each of these shapes, so that later calls find everything set up, and says
-    /// for which inputs it is recorded as a CUDA graph.
+    /// for which inputs it is recorded as a CUDA graph and which layers have another kernel than the default.
     ///
     /// # Errors
     /// What `try_forward` returns.
@@ -88,11 +88,10 @@ impl InPlaceFrozen {
                 self.try_forward(&xs)?;
             }
         }
-        Ok(
-            ::fx_runtime::GraphReport::never(
+        ::fx_runtime::GraphReport::never(
                 "`relu_` (src/effects.rs:77) is more than a computation",
-            ),
-        )
+            )
+            .with_kernels_of(self)
     }
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]

@@ -208,7 +208,7 @@ impl ResidualFrozen {
 }
 impl ResidualFrozen {
     /// Runs the model on zeros of each of these shapes, so that later calls find everything set up, and says
-    /// for which inputs it is recorded as a CUDA graph.
+    /// for which inputs it is recorded as a CUDA graph and which layers have another kernel than the default.
     ///
     /// # Errors
     /// What `try_forward_t` returns.
@@ -223,7 +223,7 @@ impl ResidualFrozen {
                 self.try_forward_t(&xs, false)?;
             }
         }
-        Ok(self.frame.graph_report())
+        self.frame.graph_report().with_kernels_of(self)
     }
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]

@@ -93,7 +93,7 @@ impl TokensFrozen {
 }
 impl TokensFrozen {
     /// Runs the model on zeros of each of these shapes, so that later calls find everything set up, and says
-    /// for which inputs it is recorded as a CUDA graph.
+    /// for which inputs it is recorded as a CUDA graph and which layers have another kernel than the default.
     ///
     /// # Errors
     /// What `try_forward` returns.
@@ -108,7 +108,7 @@ impl TokensFrozen {
                 self.try_forward(&ids)?;
             }
         }
-        Ok(self.frame.graph_report())
+        self.frame.graph_report().with_kernels_of(self)
     }
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]

@@ -98,7 +98,7 @@ impl Emitter<'_> {
         format!(
             "impl {frozen} {{
                 /// Runs the model on zeros of each of these shapes, so that later calls find everything set up, and says
-                /// for which inputs it is recorded as a CUDA graph.
+                /// for which inputs it is recorded as a CUDA graph and which layers have another kernel than the default.
                 ///
                 /// # Errors
                 /// What `try_{name}` returns.
@@ -114,7 +114,7 @@ impl Emitter<'_> {
                         }}
                     }}
                     {reset}
-                    Ok({report})
+                    {report}.with_kernels_of(self)
                 }}
             }}\n"
         )

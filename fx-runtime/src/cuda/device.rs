@@ -3,7 +3,7 @@
 use tch::{Device, TchError};
 
 use super::graphs::{Graphs, Phase, Recorded, Recorder, Recording};
-use super::shim;
+use super::{shim, turns};
 use crate::ffi::cuda_graph::{DeviceGraph, Pool};
 use crate::{Error, Freeze, Result};
 
@@ -54,6 +54,7 @@ fn record_on(graph: &mut DeviceGraph, forward: &mut dyn FnMut(Phase) -> Result<(
     for _ in 0..WARM_UPS {
         forward(Phase::WarmUp)?;
     }
+    let _turn = turns::recording();
     if let Err(reason) = graph.begin() {
         return Ok(Some(reason));
     }

@@ -19,7 +19,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tch::{Device, Kind, Tensor};
 
 use super::values::{Arguments, Outputs};
-use crate::{Error, Result};
+use crate::{Error, Result, Tuned};
 
 /// Records what a thread gives to the device.
 pub(super) trait Recorder: Send + Sync + fmt::Debug {
@@ -66,7 +66,7 @@ pub enum GraphOutputs {
     Shared,
 }
 
-/// What is recorded and what is not.
+/// What a warm-up comes to: what is recorded and what is not, and which layers have another kernel than the default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GraphReport {
     /// The inputs that forwards were recorded for.
@@ -75,6 +75,8 @@ pub struct GraphReport {
     pub refused: Vec<(String, String)>,
     /// Why nothing is ever recorded, where that is so.
     pub off: Option<String>,
+    /// The layers for which [`Freeze::autotune`](crate::Freeze::autotune) has found a faster kernel.
+    pub tuned: Vec<Tuned>,
 }
 
 impl GraphReport {
@@ -86,12 +88,16 @@ impl GraphReport {
 
 impl fmt::Display for GraphReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(reason) = &self.off {
-            return write!(f, "no CUDA graphs: {reason}");
+        match &self.off {
+            Some(reason) => write!(f, "no CUDA graphs: {reason}")?,
+            None => write!(f, "{} CUDA graphs", self.recorded.len())?,
         }
-        write!(f, "{} CUDA graphs", self.recorded.len())?;
         self.recorded.iter().try_for_each(|inputs| write!(f, "\n  {inputs}"))?;
-        self.refused.iter().try_for_each(|(inputs, reason)| write!(f, "\n  not for {inputs}: {reason}"))
+        self.refused.iter().try_for_each(|(inputs, reason)| write!(f, "\n  not for {inputs}: {reason}"))?;
+        if !self.tuned.is_empty() {
+            write!(f, "\n{} layers with another kernel than the default", self.tuned.len())?;
+        }
+        self.tuned.iter().try_for_each(|layer| write!(f, "\n  {layer}"))
     }
 }
 
@@ -251,6 +257,7 @@ impl Graphs {
             recorded: kept.entries.iter().map(|entry| entry.key.to_string()).collect(),
             refused: kept.refused.iter().map(|(key, reason)| (key.to_string(), reason.clone())).collect(),
             off: self.recorder.as_ref().err().cloned(),
+            tuned: Vec::new(),
         }
     }
 

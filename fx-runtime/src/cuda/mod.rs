@@ -10,7 +10,11 @@ mod compile;
 mod device;
 mod graphs;
 mod shim;
+mod turns;
 mod values;
 
 pub use graphs::{GraphOutputs, GraphReport, Graphs};
+pub(crate) use turns::measuring;
+#[cfg(test)]
+pub(crate) use turns::recording;
 pub use values::{Arguments, Example, Outputs};

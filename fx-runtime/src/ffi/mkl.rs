@@ -2,8 +2,8 @@
 //!
 //! libtorch's x86 builds hold MKL and export its `cblas_sgemm_pack` and `cblas_sgemm_compute`. On Intel's CPUs that is
 //! the fastest product of f32 matrices there is: 250 GFLOP/s on two cores of Sapphire Rapids, where oneDNN's packed
-//! product reaches 225 and the unpacked one 205. A packed weight serves any number of rows; MKL keeps what it needs to
-//! know in the packed block itself (tested for 1 to 1000 rows).
+//! product reaches 225 and the unpacked one 205. A packed weight serves any number of rows, whatever number it was packed
+//! for; MKL keeps what it needs to know in the packed block itself (tested for 1 to 1000 rows).
 
 use std::ffi::{c_int, c_void};
 use std::ops::Range;
@@ -21,8 +21,6 @@ const PLAIN: c_int = 111;
 const TRANSPOSED: c_int = 112;
 const PACKED: c_int = 151;
 const RIGHT_MATRIX: c_int = 162;
-/// How many rows an input is likely to have: a hint.
-const ROWS: c_int = 128;
 
 /// Which matrix, then rows, columns of the result, and depth; answers in bytes.
 type GetSize = unsafe extern "C" fn(c_int, c_int, c_int, c_int) -> usize;
@@ -122,9 +120,9 @@ pub(crate) struct PackedGemm {
 
 impl PackedGemm {
     /// Packs a finite weight `[out, in]` of f32 on the CPU, of any strides; none where MKL is not there, or the weight
-    /// is empty or too large for it.
-    pub(crate) fn pack(weight: &Tensor) -> Option<Result<Self, TchError>> {
-        let mkl = mkl()?;
+    /// is empty or too large for it. `rows` is how many rows an input is likely to have: a hint.
+    pub(crate) fn pack(weight: &Tensor, rows: u16) -> Option<Result<Self, TchError>> {
+        let (mkl, rows) = (mkl()?, c_int::from(rows));
         let &[out, columns] = &weight.size()[..] else { return None };
         let (out, columns) = (c_int::try_from(out).ok()?, c_int::try_from(columns).ok()?);
         if out == 0 || columns == 0 {
@@ -139,7 +137,7 @@ impl PackedGemm {
             },
         };
         // SAFETY: the function reads its arguments alone.
-        let bytes = unsafe { (mkl.size)(RIGHT_MATRIX, ROWS, out, columns) };
+        let bytes = unsafe { (mkl.size)(RIGHT_MATRIX, rows, out, columns) };
         // MKL asks for several times what it writes: a line at the start, and the weight from the next huge page on.
         let used = dense.numel() * size_of::<f32>();
         let block = match Buffer::lasting_from(bytes, HUGE_PAGE, used) {
@@ -150,7 +148,7 @@ impl PackedGemm {
         // for.
         unsafe {
             let source = dense.data_ptr().cast_const().cast::<f32>();
-            (mkl.pack)(ROW_MAJOR, RIGHT_MATRIX, order, ROWS, out, columns, 1.0, source, stride, block.address().cast());
+            (mkl.pack)(ROW_MAJOR, RIGHT_MATRIX, order, rows, out, columns, 1.0, source, stride, block.address().cast());
         }
         Some(Ok(Self { block, columns, out }))
     }

@@ -4,24 +4,24 @@ use std::fmt;
 
 use tch::{TchError, Tensor};
 
-use self::cpu::CpuConv;
 use self::cudnn::Fused;
+use self::kernel::{Kernel, Plain, layer};
 use super::accepts::Accepts;
-use super::frame::Taint;
-use super::layout::channels_last_of;
-use super::select::ConvChoice;
+use super::select::{ConvChoice, Site};
+use super::taint::Taint;
+use super::tune::{Packed, Slot};
 use super::window::{Landed, Window};
 use super::{Act, ConvParams, Frame, Param};
-use crate::ffi::{Facts, Geometry, ops};
+use crate::Error;
+use crate::ffi::Facts;
 use crate::nn::PaddingMode;
-use crate::{Error, MemoryFormat};
 
 /// A convolution over one, two or three spatial axes, plain or transposed.
 ///
 /// Inputs are `[batch, in, ..]` or `[in, ..]`, of any batch, size and strides; results come in whatever order of axes the
 /// kernel writes, `channels_last` as a rule.
 pub struct Conv {
-    kernel: Kernel,
+    kernel: Slot<Kernel>,
     act: Act,
     taint: Taint,
     accepts: Accepts,
@@ -30,19 +30,6 @@ pub struct Conv {
     /// With zero padding where `border` does the padding.
     params: ConvParams,
     border: Option<Border>,
-}
-
-enum Kernel {
-    /// One-dimensional convolutions run as two-dimensional ones of height 1.
-    Cpu(Box<CpuConv>),
-    Cudnn(Fused),
-    Composed(Plain),
-}
-
-/// A weight as ATen's operators take it.
-struct Plain {
-    weight: Param,
-    bias: Option<Param>,
 }
 
 /// Padding with something other than zeros, done before the convolution.
@@ -80,6 +67,18 @@ impl Conv {
         params: &ConvParams,
         act: Act,
     ) -> Result<Self, Error> {
+        Self::pack_as(frame, weight, bias, params, act, None)
+    }
+
+    /// The same with the kernel that a file names, where this machine has it.
+    fn pack_as(
+        frame: &Frame,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        params: &ConvParams,
+        act: Act,
+        saved: Option<ConvChoice>,
+    ) -> Result<Self, Error> {
         let _no_grad = tch::no_grad_guard();
         let weight = frame.place(weight)?;
         let bias = bias.map(|bias| frame.place(bias)).transpose()?;
@@ -90,8 +89,11 @@ impl Conv {
         let accepts = Accepts::new(axes + 1..=axes + 2, axes, in_channels, &weight)?;
         let window = Window::new(&shape[2..], &params);
         let (params, border) = Border::split(params);
-        let choice = frame.site().conv(axes, params.transposed, act);
-        let kernel = Kernel::pack(frame, choice, &weight, bias.as_ref(), &params)?;
+        let (site, taint) = (frame.site(), frame.taint());
+        let choices = site.conv(layer(&shape, &params, act));
+        let kernel = Slot::choose(frame.tuning(), saved, &choices, |choice| {
+            Kernel::pack(site, &taint, choice, &weight, bias.as_ref(), &params)
+        })?;
         Ok(Self { kernel, act, taint: frame.taint(), accepts, window, weight_shape: shape, params, border })
     }
 
@@ -103,7 +105,7 @@ impl Conv {
     /// when the window is larger than the input.
     pub fn run(&self, x: &Tensor) -> Result<Tensor, Error> {
         let call = self.look_at(x)?;
-        self.convolve(x, &call, self.act)
+        self.with_kernel(&call, |kernel| self.convolve(kernel, x, &call, self.act))
     }
 
     /// `act(conv(x) + bias + other)`; `other` broadcasts.
@@ -114,20 +116,22 @@ impl Conv {
     pub fn run_add(&self, x: &Tensor, other: &Tensor) -> Result<Tensor, Error> {
         let call = self.look_at(x)?;
         let same = self.is_like_result(other, &call);
-        if same && self.is_direct(&call) {
-            match &self.kernel {
-                Kernel::Cpu(conv) if !self.params.transposed => return Ok(conv.run_add(x, other, self.act)?),
-                Kernel::Cudnn(fused) if !self.taint.forbids(self.act) => {
-                    if let Some(y) = fused.add_relu(x, other, &self.params) {
-                        return Ok(y);
-                    }
-                }
-                _ => {}
-            }
-        }
-        let mut y = self.convolve(x, &call, Act::None)?;
-        let sum = if same { y.f_add_(other)? } else { y.f_add(other)? };
-        Ok(self.act.apply(sum)?)
+        self.with_kernel(&call, |kernel| self.convolve_add(kernel, x, &call, other, same))
+    }
+
+    #[inline]
+    fn with_kernel(&self, call: &Call, run: impl Fn(&Kernel) -> Result<Tensor, Error>) -> Result<Tensor, Error> {
+        self.kernel.run(call.has_work(), |kernel, site| self.others(kernel, site).unwrap_or_default(), run)
+    }
+
+    /// The layer by the other kernels that can compute it.
+    fn others(&self, kernel: &Kernel, site: &Site) -> Result<Vec<Kernel>, Error> {
+        let (weight, bias) = kernel.dense()?;
+        let weight = weight.f_reshape(&self.weight_shape)?;
+        let choices = site.conv(layer(&self.weight_shape, &self.params, self.act));
+        let pack =
+            |choice| Kernel::pack(site, &self.taint, choice, &weight, bias.as_ref(), &self.params).ok().flatten();
+        Ok(choices.into_iter().filter(|&choice| choice != kernel.choice()).filter_map(pack).collect())
     }
 
     #[inline]
@@ -164,22 +168,47 @@ impl Conv {
             && tail == call.landed.sizes()
     }
 
-    fn convolve(&self, x: &Tensor, call: &Call, act: Act) -> Result<Tensor, Error> {
+    /// `same` if `other` has the result's shape.
+    fn convolve_add(
+        &self,
+        kernel: &Kernel,
+        x: &Tensor,
+        call: &Call,
+        other: &Tensor,
+        same: bool,
+    ) -> Result<Tensor, Error> {
+        if same && self.is_direct(call) {
+            match kernel {
+                Kernel::Cpu(conv) if !self.params.transposed => return Ok(conv.run_add(x, other, self.act)?),
+                Kernel::Cudnn(fused) if !self.taint.forbids(self.act) => {
+                    if let Some(y) = fused.add_relu(x, other, &self.params) {
+                        return Ok(y);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let mut y = self.convolve(kernel, x, call, Act::None)?;
+        let sum = if same { y.f_add_(other)? } else { y.f_add(other)? };
+        Ok(self.act.apply(sum)?)
+    }
+
+    fn convolve(&self, kernel: &Kernel, x: &Tensor, call: &Call, act: Act) -> Result<Tensor, Error> {
         if self.is_direct(call) {
-            return Ok(self.kernel_run(x, act)?);
+            return Ok(self.compute(kernel, x, act)?);
         }
         let batched = if self.is_batched(call) { x.shallow_clone() } else { x.f_unsqueeze(0)? };
         let padded = match &self.border {
             Some(border) => border.pad(&batched)?,
             None => batched,
         };
-        let y = if call.has_work() { self.kernel_run(&padded, act)? } else { self.without_work(&padded)? };
+        let y = if call.has_work() { self.compute(kernel, &padded, act)? } else { self.without_work(&padded)? };
         Ok(if self.is_batched(call) { y } else { y.f_squeeze_dim(0)? })
     }
 
     /// A batched input with at least one element in the result, padded where there is a border.
-    fn kernel_run(&self, x: &Tensor, act: Act) -> Result<Tensor, TchError> {
-        match &self.kernel {
+    fn compute(&self, kernel: &Kernel, x: &Tensor, act: Act) -> Result<Tensor, TchError> {
+        match kernel {
             Kernel::Cpu(conv) if self.axes() > 1 => conv.run(x, act),
             // Back in the default order, since operators over one axis know no other.
             Kernel::Cpu(conv) => conv.run(&x.f_unsqueeze(2)?, act)?.f_squeeze_dim(2)?.f_contiguous(),
@@ -203,54 +232,6 @@ impl Conv {
     }
 }
 
-impl Kernel {
-    fn pack(
-        frame: &Frame,
-        choice: ConvChoice,
-        weight: &Tensor,
-        bias: Option<&Tensor>,
-        params: &ConvParams,
-    ) -> Result<Self, Error> {
-        if choice == ConvChoice::OneDnn {
-            let lifted = if weight.dim() == 3 { weight.f_unsqueeze(2)? } else { weight.shallow_clone() };
-            if let Some(conv) = CpuConv::pack(frame, &lifted, bias, geometry(params)) {
-                return Ok(Self::Cpu(Box::new(conv?)));
-            }
-        }
-        let on_cuda = frame.device().is_cuda() && frame.site().memory_format == MemoryFormat::ChannelsLast;
-        let weight = match channels_last_of(weight.dim()) {
-            Some(format) if on_cuda => Param::new(ops::clone_in(weight, format)?),
-            _ => Param::copied(weight)?,
-        };
-        let plain = Plain { weight, bias: bias.map(Param::copied).transpose()? };
-        Ok(if choice == ConvChoice::Cudnn { Self::Cudnn(Fused::new(plain)) } else { Self::Composed(plain) })
-    }
-
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Cpu(conv) => conv.name(),
-            Self::Cudnn(_) => "cuDNN",
-            Self::Composed(_) => "ATen",
-        }
-    }
-}
-
-impl Plain {
-    fn convolution(&self, x: &Tensor, p: &ConvParams) -> Result<Tensor, TchError> {
-        let bias = self.bias.as_deref();
-        x.f_convolution(
-            &self.weight,
-            bias,
-            &p.stride,
-            &p.padding,
-            &p.dilation,
-            p.transposed,
-            &p.output_padding,
-            p.groups,
-        )
-    }
-}
-
 impl Border {
     /// Takes padding that is not zeros out of the convolution.
     pub(super) fn split(params: ConvParams) -> (ConvParams, Option<Self>) {
@@ -264,21 +245,6 @@ impl Border {
 
     pub(super) fn pad(&self, x: &Tensor) -> Result<Tensor, TchError> {
         self.mode.f_pad(x, &self.widths)
-    }
-}
-
-/// In oneDNN's terms; one spatial axis becomes two, the first of length 1.
-fn geometry(params: &ConvParams) -> Geometry {
-    let list = |values: &[i64], first: i64| match values {
-        [only] => Box::from([first, *only]),
-        values => Box::from(values),
-    };
-    Geometry {
-        stride: list(&params.stride, 1),
-        padding: list(&params.padding, 0),
-        dilation: list(&params.dilation, 1),
-        output_padding: params.transposed.then(|| list(&params.output_padding, 0)),
-        groups: params.groups,
     }
 }
 
@@ -304,12 +270,13 @@ pub(super) fn check_weight(shape: &[i64], bias: Option<&Tensor>, params: &ConvPa
 impl fmt::Debug for Conv {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = if self.params.transposed { "ConvTranspose" } else { "Conv" };
-        write!(f, "{name}({:?}, {}, {:?})", self.weight_shape, self.kernel.name(), self.act)
+        write!(f, "{name}({:?}, {}, {:?})", self.weight_shape, self.kernel, self.act)
     }
 }
 
 mod cpu;
 mod cudnn;
+mod kernel;
 mod state;
 
 #[cfg(test)]

@@ -3,15 +3,16 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use tch::{Device, Kind, Tensor};
 
+use super::Param;
 use super::copies::Copies;
 use super::kept::Cells;
 use super::layout::is_channels_last;
 use super::select::{Cpu, Site};
-use super::{Act, Param};
+use super::taint::Taint;
+use super::tune::{Clock, Tuning, Wall};
 use crate::cuda::{Example, GraphReport, Graphs};
 use crate::ffi::{Tenant, cuda};
 use crate::{Backend, Error, Freeze, Module};
@@ -23,28 +24,12 @@ pub struct Frame {
     site: Site,
     taint: Taint,
     graphs: Option<Arc<Graphs>>,
+    /// Where layers are to measure their kernels.
+    clock: Option<Arc<dyn Clock>>,
     copies: Copies,
     cells: Arc<Cells>,
     /// Groups have large results, and belong to no kernel.
     _results: Tenant,
-}
-
-/// Whether some weight of the model is not finite. Shared by all kernels of a model, since a NaN that one lets out is
-/// the next one's input.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Taint(Arc<AtomicBool>);
-
-impl Taint {
-    #[inline]
-    pub(super) fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    /// True when `act` must not be fused, because fused kernels would hide NaN.
-    #[inline]
-    pub(super) fn forbids(&self, act: Act) -> bool {
-        self.is_set() && act.hides_nan()
-    }
 }
 
 impl Frame {
@@ -78,6 +63,7 @@ impl Frame {
             site,
             taint: Taint::default(),
             graphs,
+            clock: options.autotune.then(|| Arc::new(Wall(device)) as Arc<dyn Clock>),
             copies: Copies::default(),
             cells: Arc::default(),
             _results: Tenant::new(),
@@ -91,6 +77,7 @@ impl Frame {
             site: self.site,
             taint: self.taint.clone(),
             graphs: self.graphs.clone(),
+            clock: self.clock.clone(),
             copies: Copies::default(),
             cells: Arc::clone(&self.cells),
             _results: Tenant::new(),
@@ -208,6 +195,17 @@ impl Frame {
         &self.site
     }
 
+    /// How layers measure their kernels; none where they take the first.
+    pub(super) fn tuning(&self) -> Option<Tuning> {
+        self.clock.clone().map(|clock| Tuning { clock, site: self.site })
+    }
+
+    /// The same frame where this clock says how long kernels take.
+    #[cfg(test)]
+    pub(super) fn with_clock(self, clock: Arc<dyn Clock>) -> Self {
+        Self { clock: Some(clock), ..self }
+    }
+
     /// Whether a weight that was placed so far is not finite.
     pub(super) fn is_tainted(&self) -> bool {
         self.taint.is_set()
@@ -230,7 +228,7 @@ impl Frame {
         let placed = tensor.f_to_device(self.site.device)?.f_to_kind(self.site.kind)?;
         // The sum is not finite if an element is not. A sum that overflows without one only costs a fused relu.
         if !placed.f_sum(Kind::Float)?.f_double_value(&[])?.is_finite() {
-            self.taint.0.store(true, Ordering::Relaxed);
+            self.taint.set();
         }
         Ok(placed)
     }
@@ -350,7 +348,7 @@ fn check_device(device: Device) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::oracle;
+    use super::super::{Act, oracle};
     use super::*;
     use crate::ffi::ops;
 

@@ -5,9 +5,10 @@ use std::fmt;
 use tch::{TchError, Tensor};
 
 use super::accepts::Accepts;
-use super::frame::Taint;
-use super::select::LinearChoice;
+use super::select::{LinearChoice, LinearLayer, Rows, Site};
 use super::tail::RowTail;
+use super::taint::Taint;
+use super::tune::{Packed, Slot};
 use super::{Act, Frame, Leaf, Param, fold};
 use crate::Error;
 use crate::ffi::{Facts, MAX_RANK, PackedGemm, PackedLinear};
@@ -15,7 +16,7 @@ use crate::nn::BatchNorm;
 
 /// `act(x wᵀ + b)` over the last axis of an input of any rank from 1.
 pub struct Linear {
-    kernel: Kernel,
+    kernel: Slot<Kernel>,
     act: Act,
     taint: Taint,
     accepts: Accepts,
@@ -33,7 +34,7 @@ struct Apart {
 }
 
 enum Kernel {
-    Mkl { gemm: PackedGemm, bias: Option<Box<[f32]>> },
+    Mkl { gemm: PackedGemm, bias: Option<Box<[f32]>>, rows: Rows },
     OneDnn(PackedLinear),
     CublasLt { plain: Plain, transposed: Param },
     Composed(Plain),
@@ -52,6 +53,17 @@ impl Linear {
     ///
     /// Shapes that contradict each other; a weight that cannot be moved.
     pub fn pack(frame: &Frame, weight: &Tensor, bias: Option<&Tensor>, act: Act) -> Result<Self, Error> {
+        Self::pack_as(frame, weight, bias, act, None)
+    }
+
+    /// The same with the kernel that a file names, where this machine has it.
+    fn pack_as(
+        frame: &Frame,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        act: Act,
+        saved: Option<LinearChoice>,
+    ) -> Result<Self, Error> {
         let _no_grad = tch::no_grad_guard();
         // What another layer holds as it is would lie in memory twice if it were packed.
         let shared = frame.copy_of(weight);
@@ -59,8 +71,22 @@ impl Linear {
         let bias = bias.map(|bias| frame.place(bias)).transpose()?;
         let shape = check_weight(&weight, bias.as_ref())?;
         let accepts = Accepts::new(1..=MAX_RANK, 0, shape[1], &weight)?;
-        let choice = frame.site().linear(shape[0] * shape[1], bias.is_some(), frame.is_tainted(), act);
-        let kernel = Kernel::pack(choice, &weight, bias.as_ref(), shared)?;
+        let layer = LinearLayer {
+            elements: shape[0] * shape[1],
+            has_bias: bias.is_some(),
+            tainted: frame.is_tainted(),
+            shared: shared.is_some(),
+            act,
+        };
+        let rows = match saved {
+            Some(LinearChoice::Mkl(rows)) => Some(rows),
+            _ => None,
+        };
+        // Other kernels would hold the weight a second time while they are measured, and what is shared for good.
+        let tuning = frame.tuning().filter(|_| !layer.shared);
+        let kernel = Slot::choose(tuning, saved, &frame.site().linear(layer, rows), |choice| {
+            Kernel::pack(choice, &weight, bias.as_ref(), shared.as_ref())
+        })?;
         Ok(Self { kernel, act, taint: frame.taint(), accepts, shape, apart: None })
     }
 
@@ -101,7 +127,7 @@ impl Linear {
         if let Some(apart) = self.apart_for(&facts) {
             return Ok(self.act.apply(apart.run(x)?)?);
         }
-        Ok(self.multiply(x, &facts, self.act)?)
+        self.with_kernel(&facts, |kernel| Ok(self.multiply(kernel, x, &facts, self.act)?))
     }
 
     /// `act(x wᵀ + b + other)`; `other` broadcasts.
@@ -115,19 +141,31 @@ impl Linear {
             return Ok(self.act.apply(apart.run(x)?.f_add(other)?)?);
         }
         let same = self.is_like_result(other, &facts);
-        match &self.kernel {
-            Kernel::Mkl { gemm, bias } if same && !facts.sizes().contains(&0) => {
-                let tail = RowTail { bias: bias.as_deref(), act: self.act };
-                return Ok(gemm.run(x, &result_sizes(&facts, self.shape[0]), Some(other), &tail)?);
-            }
-            Kernel::OneDnn(packed) if same && is_direct(&facts) => {
-                return Ok(self.act.apply(packed.run_add(x, other)?)?);
-            }
-            _ => {}
-        }
-        let mut y = self.multiply(x, &facts, Act::None)?;
-        let sum = if same { y.f_add_(other)? } else { y.f_add(other)? };
-        Ok(self.act.apply(sum)?)
+        self.with_kernel(&facts, |kernel| self.multiply_add(kernel, x, &facts, other, same))
+    }
+
+    #[inline]
+    fn with_kernel(&self, facts: &Facts, call: impl Fn(&Kernel) -> Result<Tensor, Error>) -> Result<Tensor, Error> {
+        let sizes = facts.sizes();
+        let others = |kernel: &Kernel, site: &Site| {
+            let rows = sizes[..sizes.len() - 1].iter().product();
+            self.others(kernel, site, Rows::of(rows)).unwrap_or_default()
+        };
+        self.kernel.run(!sizes.contains(&0), others, call)
+    }
+
+    /// The layer by the other kernels that can compute it.
+    fn others(&self, kernel: &Kernel, site: &Site, rows: Rows) -> Result<Vec<Kernel>, Error> {
+        let (weight, bias) = kernel.dense()?;
+        let layer = LinearLayer {
+            elements: self.shape[0] * self.shape[1],
+            has_bias: bias.is_some(),
+            tainted: self.taint.is_set(),
+            shared: false,
+            act: self.act,
+        };
+        let choices = site.linear(layer, Some(rows)).into_iter().filter(|&choice| choice != kernel.choice());
+        Ok(choices.filter_map(|choice| Kernel::pack(choice, &weight, bias.as_ref(), None).ok().flatten()).collect())
     }
 
     /// The layer and the batch norm, where an input needs them apart.
@@ -145,9 +183,33 @@ impl Linear {
         })
     }
 
-    fn multiply(&self, x: &Tensor, facts: &Facts, act: Act) -> Result<Tensor, TchError> {
-        match &self.kernel {
-            Kernel::Mkl { gemm, bias } => {
+    /// `same` if `other` has the result's shape.
+    fn multiply_add(
+        &self,
+        kernel: &Kernel,
+        x: &Tensor,
+        facts: &Facts,
+        other: &Tensor,
+        same: bool,
+    ) -> Result<Tensor, Error> {
+        match kernel {
+            Kernel::Mkl { gemm, bias, .. } if same && !facts.sizes().contains(&0) => {
+                let tail = RowTail { bias: bias.as_deref(), act: self.act };
+                return Ok(gemm.run(x, &result_sizes(facts, self.shape[0]), Some(other), &tail)?);
+            }
+            Kernel::OneDnn(packed) if same && is_direct(facts) => {
+                return Ok(self.act.apply(packed.run_add(x, other)?)?);
+            }
+            _ => {}
+        }
+        let mut y = self.multiply(kernel, x, facts, Act::None)?;
+        let sum = if same { y.f_add_(other)? } else { y.f_add(other)? };
+        Ok(self.act.apply(sum)?)
+    }
+
+    fn multiply(&self, kernel: &Kernel, x: &Tensor, facts: &Facts, act: Act) -> Result<Tensor, TchError> {
+        match kernel {
+            Kernel::Mkl { gemm, bias, .. } => {
                 if facts.sizes().contains(&0) {
                     return without_work(x, facts, self.shape[0]);
                 }
@@ -200,40 +262,55 @@ fn without_work(x: &Tensor, facts: &Facts, out: i64) -> Result<Tensor, TchError>
 }
 
 impl Kernel {
-    /// `shared` is a copy of the weight that another layer holds.
+    /// None where this machine has no such kernel after all. `shared` is a copy of the weight that another layer holds.
     fn pack(
         choice: LinearChoice,
         weight: &Tensor,
         bias: Option<&Tensor>,
-        shared: Option<Param>,
-    ) -> Result<Self, Error> {
-        if choice == LinearChoice::Mkl
-            && shared.is_none()
-            && let Some(gemm) = PackedGemm::pack(weight)
-        {
-            let bias = bias.map(Vec::<f32>::try_from).transpose()?.map(Vec::into_boxed_slice);
-            return Ok(Self::Mkl { gemm: gemm?, bias });
-        }
-        if choice == LinearChoice::OneDnn
-            && shared.is_none()
-            && let Some(packed) = PackedLinear::pack(weight, bias)
-        {
-            return Ok(Self::OneDnn(packed?));
-        }
-        let weight = shared.map_or_else(|| Param::copied(weight), Ok)?;
-        let plain = Plain { weight, bias: bias.map(Param::copied).transpose()? };
+        shared: Option<&Param>,
+    ) -> Result<Option<Self>, Error> {
+        let plain = || -> Result<Plain, Error> {
+            let weight =
+                shared.map_or_else(|| Param::copied(weight), |shared| Ok(Param::new(shared.shallow_clone())))?;
+            Ok(Plain { weight, bias: bias.map(Param::copied).transpose()? })
+        };
         Ok(match choice {
-            LinearChoice::CublasLt => Self::CublasLt { transposed: Param::new(plain.weight.f_tr()?), plain },
-            _ => Self::Composed(plain),
+            LinearChoice::Mkl(rows) => {
+                let Some(gemm) = PackedGemm::pack(weight, rows.0) else { return Ok(None) };
+                let bias = bias.map(Vec::<f32>::try_from).transpose()?.map(Vec::into_boxed_slice);
+                Some(Self::Mkl { gemm: gemm?, bias, rows })
+            }
+            LinearChoice::OneDnn => PackedLinear::pack(weight, bias).transpose()?.map(Self::OneDnn),
+            LinearChoice::CublasLt => {
+                let plain = plain()?;
+                Some(Self::CublasLt { transposed: Param::new(plain.weight.f_tr()?), plain })
+            }
+            LinearChoice::Composed => Some(Self::Composed(plain()?)),
         })
     }
 
-    fn name(&self) -> &'static str {
+    /// Weight and bias as they were packed.
+    fn dense(&self) -> Result<(Tensor, Option<Tensor>), TchError> {
+        let copied = |bias: &Param| bias.shallow_clone();
+        Ok(match self {
+            Self::Mkl { gemm, bias, .. } => (gemm.dense_weight()?, bias.as_deref().map(Tensor::from_slice)),
+            Self::OneDnn(packed) => (packed.dense_weight()?, packed.bias().map(copied)),
+            Self::CublasLt { plain, .. } | Self::Composed(plain) => {
+                (plain.weight.shallow_clone(), plain.bias.as_ref().map(copied))
+            }
+        })
+    }
+}
+
+impl Packed for Kernel {
+    type Choice = LinearChoice;
+
+    fn choice(&self) -> LinearChoice {
         match self {
-            Self::Mkl { .. } => "MKL",
-            Self::OneDnn(_) => "oneDNN",
-            Self::CublasLt { .. } => "cuBLASLt",
-            Self::Composed(_) => "ATen",
+            Self::Mkl { rows, .. } => LinearChoice::Mkl(*rows),
+            Self::OneDnn(_) => LinearChoice::OneDnn,
+            Self::CublasLt { .. } => LinearChoice::CublasLt,
+            Self::Composed(_) => LinearChoice::Composed,
         }
     }
 }
@@ -264,7 +341,7 @@ fn check_weight(weight: &Tensor, bias: Option<&Tensor>) -> Result<[i64; 2], Erro
 
 impl fmt::Debug for Linear {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Linear({:?}, {}, {:?})", self.shape, self.kernel.name(), self.act)
+        write!(f, "Linear({:?}, {}, {:?})", self.shape, self.kernel, self.act)
     }
 }
 
@@ -273,8 +350,10 @@ mod state;
 #[cfg(test)]
 mod tests {
     use super::super::act::EVERY_ACT;
-    use super::super::oracle::{both, check, randn};
+    use super::super::oracle::{both, check, frame, randn};
+    use super::super::tune::tests::Told;
     use super::*;
+    use crate::Freeze;
     use tch::Kind;
 
     /// One layer in both ways on one input, with and without something added.
@@ -303,6 +382,67 @@ mod tests {
             // Enough rows for every thread.
             compare(Kind::Float, &randn(&[67, 256], Kind::Float), 300, true, act);
         }
+    }
+
+    /// The layer with and without something added, once by each kernel that it can have.
+    fn compare_tuned(input: &Tensor, out: i64, act: Act) {
+        let (kind, columns) = (input.kind(), *input.size().last().unwrap());
+        let (weight, bias) = (randn(&[out, columns], kind) / 64.0, randn(&[out], kind));
+        let composed = Linear::pack(&both(kind).1, &weight, Some(&bias), act).unwrap();
+        let expected = composed.run(input).unwrap();
+        let other = randn(&expected.size(), kind);
+        let site = *both(kind).0.site();
+        let layer = LinearLayer { elements: out * columns, has_bias: true, tainted: false, shared: false, act };
+        let rows = Rows::of(expected.size().iter().product::<i64>() / out);
+        for winner in site.linear(layer, Some(rows)).iter().map(ToString::to_string) {
+            let frame = frame(Freeze::new().kind(kind)).with_clock(Told::new(&[(&winner, 1)]));
+            let tuned = Linear::pack(&frame, &weight, Some(&bias), act).unwrap();
+            check(&tuned.run(input).unwrap(), &expected, &winner);
+            assert_eq!(format!("{tuned:?}"), format!("Linear([{out}, {columns}], {winner}, {act:?})"));
+            for added in [&other, &other.narrow(0, 0, 1)] {
+                check(&tuned.run_add(input, added).unwrap(), &composed.run_add(input, added).unwrap(), &winner);
+            }
+            // By any number of rows, whatever it was measured with.
+            for rows in [1, 2, 7, 130, 1000] {
+                let x = randn(&[rows, columns], kind);
+                check(&tuned.run(&x).unwrap(), &composed.run(&x).unwrap(), &format!("{rows} rows by {winner}"));
+            }
+        }
+    }
+
+    #[test]
+    fn any_kernel_may_win_and_computes_the_same() {
+        for sizes in [&[512][..], &[1, 512], &[10, 512], &[2, 67, 512], &[2000, 512]] {
+            compare_tuned(&randn(sizes, Kind::Float), 384, Act::Gelu);
+        }
+        compare_tuned(&randn(&[12, 3], Kind::Float), 5, Act::Relu);
+        compare_tuned(&randn(&[512, 10], Kind::Float).tr(), 384, Act::None);
+        compare_tuned(&randn(&[10, 512], Kind::BFloat16), 384, Act::Relu);
+    }
+
+    #[test]
+    fn measured_by_the_clock_on_the_wall() {
+        let (weight, x) = (randn(&[384, 512], Kind::Float) / 64.0, randn(&[9, 512], Kind::Float));
+        let [tuned, plain] = [true, false].map(|autotune| {
+            let frame = frame(Freeze::new().autotune(autotune));
+            Linear::pack(&frame, &weight, None, Act::Gelu).unwrap()
+        });
+        assert!(format!("{tuned:?}").contains("not measured yet") && !format!("{plain:?}").contains("measured"));
+        let empty = randn(&[0, 512], Kind::Float);
+        assert_eq!(tuned.run(&empty).unwrap().size(), [0, 384]);
+        assert!(format!("{tuned:?}").contains("not measured yet"), "nothing was computed");
+        check(&tuned.run(&x).unwrap(), &plain.run(&x).unwrap(), &format!("{tuned:?}"));
+        assert!(!format!("{tuned:?}").contains("not measured yet"));
+    }
+
+    #[test]
+    fn what_is_shared_is_not_packed_to_be_measured() {
+        let frame = frame(Freeze::new()).with_clock(Told::new(&[]));
+        let weight = randn(&[384, 512], Kind::Float);
+        let _freezing = frame.freezing();
+        let _table = frame.param(&weight).unwrap();
+        let layer = Linear::pack(&frame, &weight, None, Act::None).unwrap();
+        assert_eq!(format!("{layer:?}"), "Linear([384, 512], ATen, None)");
     }
 
     #[test]

@@ -40,6 +40,8 @@ mod product;
 mod select;
 mod state;
 mod tail;
+mod taint;
+mod tune;
 mod window;
 
 #[cfg(test)]
@@ -67,6 +69,7 @@ pub use product::Product;
 pub use state::{Loader, Saver, State};
 #[doc(hidden)]
 pub use state::{load, save};
+pub use tune::Tuned;
 
 pub use crate::cuda::{Arguments, Graphs, Outputs};
 pub use crate::ffi::Param;

@@ -14,6 +14,7 @@ impl Frame {
             kind: Some(site.kind),
             memory_format: site.memory_format,
             backend: site.backend,
+            autotune: self.tuning().is_some(),
             ..Freeze::new()
         }
     }

@@ -1,5 +1,8 @@
-//! Which kernel serves a layer: a pure function of what is known at freeze time, so that choices for devices that are
-//! not there can be tested.
+//! Which kernels can serve a layer, best first: a pure function of what is known about it, so that choices for devices
+//! that are not there can be tested. The first serves it, unless measuring (`tune.rs`) is asked for and finds another.
+
+use std::fmt;
+use std::str::FromStr;
 
 use tch::{Device, Kind};
 
@@ -48,6 +51,8 @@ impl Cpu {
 pub(super) enum ConvChoice {
     /// oneDNN, packed weight, everything fused.
     OneDnn,
+    /// Winograd's algorithm where it pays for the input, else oneDNN.
+    Winograd,
     /// cuDNN with relu fused.
     Cudnn,
     /// ATen's convolution, then the rest.
@@ -58,13 +63,63 @@ pub(super) enum ConvChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LinearChoice {
     /// MKL, packed weight, then bias, addition and activation in one pass.
-    Mkl,
+    Mkl(Rows),
     /// oneDNN, packed weight, activation or addition fused.
     OneDnn,
     /// cuBLAS with bias and activation fused.
     CublasLt,
     /// ATen's linear, then the rest.
     Composed,
+}
+
+/// For how many rows MKL packs a weight: a hint, any number of rows can be multiplied with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Rows(pub(super) u16);
+
+impl Rows {
+    /// What is not known when a model is frozen.
+    const USUAL: Self = Self(128);
+    /// More rows than this want no other layout.
+    const MOST: u16 = 1024;
+
+    /// The hint for an input of so many rows.
+    pub(super) fn of(rows: i64) -> Self {
+        Self(u16::try_from(rows).map_or(Self::MOST, |rows| rows.clamp(1, Self::MOST)))
+    }
+}
+
+/// What Winograd's algorithm makes of a convolution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tiles {
+    /// Its window or its channels are not of the form.
+    No,
+    /// The transformed weight fits into the second cache.
+    Small,
+    /// The transformed weight takes more memory than eager execution needs, and pays for some inputs.
+    Large,
+}
+
+/// What is known about a convolution.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ConvLayer {
+    /// Number of spatial axes.
+    pub(super) axes: usize,
+    pub(super) transposed: bool,
+    pub(super) act: Act,
+    pub(super) tiles: Tiles,
+}
+
+/// What is known about a linear layer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LinearLayer {
+    /// Of the weight.
+    pub(super) elements: i64,
+    pub(super) has_bias: bool,
+    /// Some weight of the model is not finite.
+    pub(super) tainted: bool,
+    /// Another layer holds the weight as it is, so that it would lie in memory twice if it were packed.
+    pub(super) shared: bool,
+    pub(super) act: Act,
 }
 
 impl Site {
@@ -86,38 +141,106 @@ impl Site {
         matches!(self.device, Device::Cuda(_)) && matches!(self.kind, Kind::Float | Kind::Half | Kind::BFloat16)
     }
 
-    /// For a convolution over `axes` spatial axes.
-    pub(super) fn conv(&self, axes: usize, transposed: bool, act: Act) -> ConvChoice {
-        match self.backend {
-            Backend::Composed => ConvChoice::Composed,
-            _ if self.onednn() && self.memory_format == MemoryFormat::ChannelsLast => ConvChoice::OneDnn,
-            _ if self.on_cuda() && axes == 2 && !transposed && act == Act::Relu => ConvChoice::Cudnn,
-            _ => ConvChoice::Composed,
+    /// The kernels that can compute a convolution: the first without a look at its inputs, the others where measuring
+    /// says so.
+    pub(super) fn conv(&self, layer: ConvLayer) -> Vec<ConvChoice> {
+        if self.backend == Backend::Composed {
+            return vec![ConvChoice::Composed];
+        }
+        let ConvLayer { axes, transposed, act, tiles } = layer;
+        let packs = self.onednn() && self.memory_format == MemoryFormat::ChannelsLast;
+        let tiles = if self.backend == Backend::Best && self.kind == Kind::Float { tiles } else { Tiles::No };
+        those_of(&[
+            (ConvChoice::Winograd, packs && tiles == Tiles::Small),
+            (ConvChoice::OneDnn, packs),
+            (ConvChoice::Winograd, packs && tiles == Tiles::Large),
+            (ConvChoice::Cudnn, self.on_cuda() && axes == 2 && !transposed && act == Act::Relu),
+            (ConvChoice::Composed, true),
+        ])
+    }
+
+    /// The kernels that can compute a linear layer: the first without a look at its inputs, the others where measuring
+    /// says so, for inputs of so many rows.
+    pub(super) fn linear(&self, layer: LinearLayer, rows: Option<Rows>) -> Vec<LinearChoice> {
+        if self.backend == Backend::Composed {
+            return vec![LinearChoice::Composed];
+        }
+        let LinearLayer { elements, has_bias, tainted, shared, act } = layer;
+        // A weight that is not finite could not be unpacked again.
+        let mkl = self.mkl() && !tainted && !shared;
+        let onednn = self.onednn() && !shared;
+        // cuBLASLt's GELU is the tanh approximation.
+        let cublas = self.on_cuda() && has_bias && matches!(act, Act::Relu | Act::GeluTanh);
+        those_of(&[
+            (LinearChoice::Mkl(Rows::USUAL), mkl && elements >= MKL_LINEAR_FROM),
+            (LinearChoice::OneDnn, onednn && elements >= PACKED_LINEAR_FROM),
+            (LinearChoice::CublasLt, cublas),
+            (LinearChoice::Composed, true),
+            (LinearChoice::Mkl(rows.unwrap_or(Rows::USUAL)), mkl),
+            (LinearChoice::Mkl(Rows::USUAL), mkl),
+            (LinearChoice::OneDnn, onednn),
+        ])
+    }
+}
+
+/// The kernels for which the condition holds, each once, best first.
+fn those_of<C: Copy + PartialEq>(kernels: &[(C, bool)]) -> Vec<C> {
+    let mut all = Vec::with_capacity(kernels.len());
+    for &(kernel, holds) in kernels {
+        if holds && !all.contains(&kernel) {
+            all.push(kernel);
         }
     }
+    all
+}
 
-    /// Whether a convolution that oneDNN computes may take Winograd's algorithm instead.
-    pub(super) fn winograd(&self) -> bool {
-        self.backend == Backend::Best && self.kind == Kind::Float
+impl fmt::Display for ConvChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OneDnn => "oneDNN",
+            Self::Winograd => "oneDNN or Winograd",
+            Self::Cudnn => "cuDNN",
+            Self::Composed => "ATen",
+        })
     }
+}
 
-    /// For a linear layer with a weight of so many elements; `tainted` if some weight of the model is not finite.
-    pub(super) fn linear(&self, elements: i64, has_bias: bool, tainted: bool, act: Act) -> LinearChoice {
-        match self.backend {
-            Backend::Composed => LinearChoice::Composed,
-            // A weight that is not finite could not be unpacked again.
-            _ if self.mkl() && !tainted && elements >= MKL_LINEAR_FROM => LinearChoice::Mkl,
-            _ if self.onednn() && elements >= PACKED_LINEAR_FROM => LinearChoice::OneDnn,
-            // cuBLASLt's GELU is the tanh approximation.
-            Backend::Best | Backend::Direct
-                if self.on_cuda() && has_bias && matches!(act, Act::Relu | Act::GeluTanh) =>
-            {
-                LinearChoice::CublasLt
-            }
-            _ => LinearChoice::Composed,
+impl FromStr for ConvChoice {
+    type Err = Unknown;
+
+    fn from_str(text: &str) -> Result<Self, Unknown> {
+        let all = [Self::OneDnn, Self::Winograd, Self::Cudnn, Self::Composed];
+        all.into_iter().find(|choice| choice.to_string() == text).ok_or(Unknown)
+    }
+}
+
+impl fmt::Display for LinearChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mkl(Rows::USUAL) => f.write_str("MKL"),
+            Self::Mkl(Rows(rows)) => write!(f, "MKL for {rows} rows"),
+            Self::OneDnn => f.write_str("oneDNN"),
+            Self::CublasLt => f.write_str("cuBLASLt"),
+            Self::Composed => f.write_str("ATen"),
         }
     }
 }
+
+impl FromStr for LinearChoice {
+    type Err = Unknown;
+
+    fn from_str(text: &str) -> Result<Self, Unknown> {
+        if let Some(rows) = text.strip_prefix("MKL for ").and_then(|rest| rest.strip_suffix(" rows")) {
+            return rows.parse().map(|rows: i64| Self::Mkl(Rows::of(rows))).map_err(|_| Unknown);
+        }
+        let all = [Self::Mkl(Rows::USUAL), Self::OneDnn, Self::CublasLt, Self::Composed];
+        all.into_iter().find(|choice| choice.to_string() == text).ok_or(Unknown)
+    }
+}
+
+/// The name of no kernel.
+#[derive(Debug)]
+pub(super) struct Unknown;
 
 #[cfg(test)]
 mod tests {
@@ -128,51 +251,102 @@ mod tests {
         Site { device, kind, memory_format: MemoryFormat::ChannelsLast, backend: Backend::Best, cpu }
     }
 
+    fn convolution(axes: usize, transposed: bool, act: Act) -> ConvLayer {
+        ConvLayer { axes, transposed, act, tiles: Tiles::No }
+    }
+
+    fn linear(elements: i64, has_bias: bool, act: Act) -> LinearLayer {
+        LinearLayer { elements, has_bias, tainted: false, shared: false, act }
+    }
+
     #[test]
     fn the_cpu_packs_what_onednn_computes() {
-        for (kind, choice) in [
-            (Kind::Float, ConvChoice::OneDnn),
-            (Kind::BFloat16, ConvChoice::OneDnn),
-            (Kind::Half, ConvChoice::Composed),
-            (Kind::Double, ConvChoice::Composed),
-            (Kind::Int64, ConvChoice::Composed),
+        for (kind, choices) in [
+            (Kind::Float, &[ConvChoice::OneDnn, ConvChoice::Composed][..]),
+            (Kind::BFloat16, &[ConvChoice::OneDnn, ConvChoice::Composed]),
+            (Kind::Half, &[ConvChoice::Composed]),
+            (Kind::Double, &[ConvChoice::Composed]),
+            (Kind::Int64, &[ConvChoice::Composed]),
         ] {
-            assert_eq!(site(Device::Cpu, kind).conv(2, false, Act::Gelu), choice, "{kind:?}");
+            assert_eq!(site(Device::Cpu, kind).conv(convolution(2, false, Act::Gelu)), choices, "{kind:?}");
         }
         let contiguous = Site { memory_format: MemoryFormat::Contiguous, ..site(Device::Cpu, Kind::Float) };
-        assert_eq!(contiguous.conv(2, false, Act::Relu), ConvChoice::Composed);
+        assert_eq!(contiguous.conv(convolution(2, false, Act::Relu)), [ConvChoice::Composed]);
+    }
+
+    #[test]
+    fn winograd_comes_first_where_its_weight_is_small() {
+        use ConvChoice::{Composed, OneDnn, Winograd};
+        let cpu = site(Device::Cpu, Kind::Float);
+        for (tiles, choices) in [
+            (Tiles::Small, &[Winograd, OneDnn, Composed][..]),
+            (Tiles::Large, &[OneDnn, Winograd, Composed]),
+            (Tiles::No, &[OneDnn, Composed]),
+        ] {
+            let layer = ConvLayer { tiles, ..convolution(2, false, Act::Relu) };
+            assert_eq!(cpu.conv(layer), choices, "{tiles:?}");
+            assert_eq!(Site { backend: Backend::Direct, ..cpu }.conv(layer), [OneDnn, Composed]);
+            assert_eq!(Site { kind: Kind::BFloat16, ..cpu }.conv(layer), [OneDnn, Composed]);
+        }
     }
 
     #[test]
     fn cuda_fuses_relu_in_two_dimensions() {
         let cuda = site(Device::Cuda(0), Kind::Half);
-        assert_eq!(cuda.conv(2, false, Act::Relu), ConvChoice::Cudnn);
-        assert_eq!(cuda.conv(2, true, Act::Relu), ConvChoice::Composed);
-        assert_eq!(cuda.conv(3, false, Act::Relu), ConvChoice::Composed);
-        assert_eq!(cuda.conv(2, false, Act::Silu), ConvChoice::Composed);
-        assert_eq!(site(Device::Cuda(0), Kind::Double).conv(2, false, Act::Relu), ConvChoice::Composed);
+        assert_eq!(cuda.conv(convolution(2, false, Act::Relu)), [ConvChoice::Cudnn, ConvChoice::Composed]);
+        for layer in
+            [convolution(2, true, Act::Relu), convolution(3, false, Act::Relu), convolution(2, false, Act::Silu)]
+        {
+            assert_eq!(cuda.conv(layer), [ConvChoice::Composed], "{layer:?}");
+        }
+        let double = site(Device::Cuda(0), Kind::Double);
+        assert_eq!(double.conv(convolution(2, false, Act::Relu)), [ConvChoice::Composed]);
     }
 
     #[test]
     fn linear_layers_by_size_and_device() {
+        use LinearChoice::{Composed, CublasLt, Mkl, OneDnn};
         let (cpu, cuda) = (site(Device::Cpu, Kind::Float), site(Device::Cuda(1), Kind::BFloat16));
-        assert_eq!(cpu.linear(512 * 1000, true, false, Act::None), LinearChoice::OneDnn);
-        assert_eq!(cpu.linear(64 * 64, true, false, Act::Relu), LinearChoice::Composed);
+        let (usual, large) = (Rows::USUAL, linear(512 * 1000, true, Act::Gelu));
+        assert_eq!(cpu.linear(large, None), [OneDnn, Composed]);
+        assert_eq!(cpu.linear(linear(64 * 64, true, Act::Relu), None), [Composed, OneDnn]);
         let intel = Site { cpu: Cpu { mkl: true, ..cpu.cpu }, ..cpu };
-        assert_eq!(intel.linear(512 * 1000, true, false, Act::Gelu), LinearChoice::Mkl);
-        assert_eq!(intel.linear(512 * 1000, true, true, Act::Gelu), LinearChoice::OneDnn);
-        assert_eq!(intel.linear(64, true, false, Act::Relu), LinearChoice::Composed);
+        assert_eq!(intel.linear(large, None), [Mkl(usual), OneDnn, Composed]);
+        assert_eq!(intel.linear(large, Some(Rows(10))), [Mkl(usual), OneDnn, Composed, Mkl(Rows(10))]);
+        assert_eq!(intel.linear(LinearLayer { tainted: true, ..large }, Some(Rows(10))), [OneDnn, Composed]);
+        assert_eq!(intel.linear(LinearLayer { shared: true, ..large }, Some(Rows(10))), [Composed]);
+        assert_eq!(intel.linear(linear(64, true, Act::Relu), None), [Composed, Mkl(usual), OneDnn]);
         let half = Site { kind: Kind::BFloat16, ..intel };
-        assert_eq!(half.linear(512 * 1000, true, false, Act::None), LinearChoice::OneDnn);
-        assert_eq!(cuda.linear(64, true, false, Act::GeluTanh), LinearChoice::CublasLt);
-        assert_eq!(cuda.linear(64, true, false, Act::Gelu), LinearChoice::Composed);
-        assert_eq!(cuda.linear(64, false, false, Act::Relu), LinearChoice::Composed);
+        assert_eq!(half.linear(large, Some(Rows(10))), [OneDnn, Composed]);
+        assert_eq!(cuda.linear(linear(64, true, Act::GeluTanh), None), [CublasLt, Composed]);
+        assert_eq!(cuda.linear(linear(64, true, Act::Gelu), None), [Composed]);
+        assert_eq!(cuda.linear(linear(64, false, Act::Relu), None), [Composed]);
     }
 
     #[test]
     fn composed_means_composed() {
-        let site = Site { backend: Backend::Composed, ..site(Device::Cpu, Kind::Float) };
-        assert_eq!(site.conv(2, false, Act::Relu), ConvChoice::Composed);
-        assert_eq!(site.linear(1 << 20, true, false, Act::Relu), LinearChoice::Composed);
+        let cpu = Cpu { bf16: true, f16: true, mkl: true };
+        let site = Site { backend: Backend::Composed, cpu, ..site(Device::Cpu, Kind::Float) };
+        let small = ConvLayer { tiles: Tiles::Small, ..convolution(2, false, Act::Relu) };
+        assert_eq!(site.conv(small), [ConvChoice::Composed]);
+        assert_eq!(site.linear(linear(1 << 20, true, Act::Relu), Some(Rows(1))), [LinearChoice::Composed]);
+    }
+
+    #[test]
+    fn names_read_back() {
+        for choice in [ConvChoice::OneDnn, ConvChoice::Winograd, ConvChoice::Cudnn, ConvChoice::Composed] {
+            assert_eq!(choice.to_string().parse::<ConvChoice>().unwrap(), choice);
+        }
+        for choice in [
+            LinearChoice::Mkl(Rows::USUAL),
+            LinearChoice::Mkl(Rows(10)),
+            LinearChoice::OneDnn,
+            LinearChoice::CublasLt,
+            LinearChoice::Composed,
+        ] {
+            assert_eq!(choice.to_string().parse::<LinearChoice>().unwrap(), choice);
+        }
+        assert!("MKL for ten rows".parse::<LinearChoice>().is_err() && "nothing".parse::<ConvChoice>().is_err());
+        assert_eq!((Rows::of(0), Rows::of(7), Rows::of(1 << 40)), (Rows(1), Rows(7), Rows(1024)));
     }
 }

@@ -87,6 +87,34 @@ fn a_warm_up_runs_the_model_and_says_what_is_recorded() {
 }
 
 #[test]
+fn a_model_that_was_measured_computes_the_same_and_is_saved_as_it_is() {
+    let folder = Folder::new("saved-measured");
+    let path = folder.join("model.safetensors");
+    let model = model::<residual::Residual>(Kind::Float);
+    let [plain, measured] =
+        [false, true].map(|autotune| model.frozen(&Freeze::new().autotune(autotune)).expect("it freezes"));
+    assert!(format!("{measured:?}").contains("not measured yet") && !format!("{plain:?}").contains("measured yet"));
+    let report = measured.warm_up(&[[2, 3, 16, 16]]).expect("it runs");
+    assert!(report.tuned.iter().all(|layer| layer.kernel != layer.default && layer.took < layer.default_took));
+    for layer in &report.tuned {
+        let is_field = layer.layer == "stem" || layer.layer == "fc" || layer.layer.starts_with("blocks.");
+        assert!(is_field && report.to_string().contains(&layer.to_string()), "{layer}");
+    }
+    assert!(!format!("{measured:?}").contains("not measured yet"), "{measured:?}");
+    let xs: Tensor = tensor(&[2, 3, 16, 16], 1.0);
+    let expected = residual::Residual::run(&plain, &xs).expect("it runs");
+    let found = residual::Residual::run(&measured, &xs).expect("it runs");
+    let difference = (&found - &expected).abs().max().double_value(&[]);
+    assert!(difference <= 5e-6 * expected.abs().max().double_value(&[]), "{difference:e}");
+    measured.save(&path).expect("it is saved");
+    let loaded = residual::ResidualFrozen::load(&path, &Freeze::new()).expect("it is loaded");
+    let [kernels, expected] = [&loaded, &measured]
+        .map(|frozen| format!("{frozen:?}").split_once("stem:").expect("its first layer").1.to_owned());
+    assert_eq!(kernels, expected);
+    assert_eq!(residual::Residual::run(&loaded, &xs).expect("it runs"), found);
+}
+
+#[test]
 fn what_is_never_recorded_is_named() {
     let frozen = model::<effects::InPlace>(Kind::Float).frozen(&Freeze::new().cuda_graphs(true)).expect("it freezes");
     let shapes: [[i64; 4]; 0] = [];

@@ -37,9 +37,9 @@ use super::tensor::{Facts, refused};
 
 /// Channels come in multiples of the widest register.
 const CHANNELS: i64 = 16;
-/// Windows of the largest weight: transformed, they fit into the second cache. Beyond, the weight would be read from
-/// memory for every image, and keeping it beside the plain one would cost more memory than eager execution needs.
-const LARGEST: i64 = (1 << 20) / 64;
+/// Windows of the largest weight that is small: transformed, they fit into the second cache. Beyond, the weight is read
+/// from memory for every image, and keeping it beside the plain one costs more memory than eager execution needs.
+const LARGEST_SMALL: i64 = (1 << 20) / 64;
 /// Bytes of transformed input that are worked on at once: they stay in the second cache.
 const BLOCK: usize = 256 << 10;
 /// Tiles that make a matrix product worth its while.
@@ -68,11 +68,16 @@ impl Winograd {
     pub(crate) fn fits(sizes: &[i64], geometry: &Geometry) -> bool {
         let whole = |channels: i64| channels > 0 && channels % CHANNELS == 0;
         has_lanes()
-            && matches!(*sizes, [out, channels, 3, 3] if whole(out) && whole(channels) && out * channels <= LARGEST)
+            && matches!(*sizes, [out, channels, 3, 3] if whole(out) && whole(channels))
             && geometry.groups == 1
             && geometry.output_padding.is_none()
             && geometry.stride.iter().chain(&geometry.dilation).all(|&step| step == 1)
             && geometry.padding.iter().all(|padding| (0..=2).contains(padding))
+    }
+
+    /// Whether a weight of these sizes can be kept transformed at little cost.
+    pub(crate) fn is_small(sizes: &[i64]) -> bool {
+        matches!(*sizes, [out, channels, ..] if out.saturating_mul(channels) <= LARGEST_SMALL)
     }
 
     /// Transforms a contiguous weight of f32 on the CPU that [`Self::fits`].

@@ -5,9 +5,10 @@ use std::sync::OnceLock;
 use tch::{Kind, TchError, Tensor};
 
 use crate::ffi::{Facts, Geometry, PackedConv, Param, Winograd};
-use crate::frozen::frame::Taint;
+use crate::frozen::Act;
+use crate::frozen::select::{ConvChoice, Site};
 use crate::frozen::tail::RowTail;
-use crate::frozen::{Act, Frame};
+use crate::frozen::taint::Taint;
 
 pub(super) struct CpuConv {
     direct: PackedConv,
@@ -28,13 +29,16 @@ struct Transformed {
 
 impl CpuConv {
     /// Packs a weight with two or three spatial axes; none where this libtorch lacks an entry point that is needed.
+    /// `by_tiles` for one that Winograd's algorithm may be used with.
     pub(super) fn pack(
-        frame: &Frame,
+        site: &Site,
+        taint: &Taint,
         weight: &Tensor,
         bias: Option<&Tensor>,
         geometry: Geometry,
+        by_tiles: bool,
     ) -> Option<Result<Self, TchError>> {
-        let fuses_sum_and_relu = geometry.groups == 1 || frame.kind() == Kind::Float;
+        let fuses_sum_and_relu = geometry.groups == 1 || site.kind == Kind::Float;
         let direct = match PackedConv::pack(weight, bias, geometry.clone())? {
             Ok(direct) => direct,
             Err(error) => return Some(Err(error)),
@@ -43,12 +47,11 @@ impl CpuConv {
             Ok(bias) => bias,
             Err(error) => return Some(Err(error)),
         };
-        let fits = frame.site().winograd() && Winograd::fits(&weight.size(), &geometry);
-        if !fits && let Err(error) = direct.lay_out() {
+        if !by_tiles && let Err(error) = direct.lay_out() {
             return Some(Err(error));
         }
-        let winograd = fits.then_some(Transformed { geometry, weight: OnceLock::new(), bias });
-        Some(Ok(Self { direct, winograd, taint: frame.taint(), fuses_sum_and_relu }))
+        let winograd = by_tiles.then_some(Transformed { geometry, weight: OnceLock::new(), bias });
+        Some(Ok(Self { direct, winograd, taint: taint.clone(), fuses_sum_and_relu }))
     }
 
     /// The weight as it was before it was packed.
@@ -60,8 +63,8 @@ impl CpuConv {
         self.direct.bias()
     }
 
-    pub(super) fn name(&self) -> &'static str {
-        if self.winograd.is_some() { "oneDNN or Winograd" } else { "oneDNN" }
+    pub(super) fn choice(&self) -> ConvChoice {
+        if self.winograd.is_some() { ConvChoice::Winograd } else { ConvChoice::OneDnn }
     }
 
     /// `act(conv(x))`; `x` is batched, of any strides, and there is at least one result.

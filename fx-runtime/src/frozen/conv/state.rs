@@ -1,22 +1,22 @@
-//! A convolution is saved as what [`Conv::pack`] takes, and packed again where it is loaded.
+//! A convolution is saved as what [`Conv::pack`] takes and the name of its kernel, if measuring has chosen it; it is
+//! packed again where it is loaded.
 
 use tch::Tensor;
 
-use super::{Conv, ConvParams, Fused, Kernel};
+use super::{Conv, ConvParams, Kernel};
 use crate::Result;
+use crate::frozen::Act;
 use crate::frozen::state::{Loader, Saver, State};
-use crate::frozen::{Act, Param};
 
 impl State for Conv {
     fn save(&self, to: &mut Saver) -> Result<()> {
-        let (weight, bias) = match &self.kernel {
-            Kernel::Cpu(conv) => (conv.dense_weight()?.f_reshape(&self.weight_shape)?, conv.bias()),
-            Kernel::Cudnn(Fused { plain, .. }) | Kernel::Composed(plain) => {
-                (plain.weight.shallow_clone(), plain.bias.as_ref())
-            }
-        };
-        to.field("weight", &weight)?;
-        to.field("bias", &bias.map(Param::tensor).map(Tensor::shallow_clone))?;
+        to.kernel(&self.kernel);
+        if to.is_survey() {
+            return Ok(());
+        }
+        let (weight, bias) = self.kernel.look(Kernel::dense)?;
+        to.field("weight", &weight.f_reshape(&self.weight_shape)?)?;
+        to.field("bias", &bias)?;
         to.field("params", &self.original_params())?;
         to.field("act", &self.act)
     }
@@ -25,7 +25,7 @@ impl State for Conv {
         let weight = from.dense("weight")?;
         let bias: Option<Tensor> = from.field("bias")?;
         let (params, act): (ConvParams, Act) = (from.field("params")?, from.field("act")?);
-        Self::pack(from.frame(), &weight, bias.as_ref(), &params, act)
+        Self::pack_as(from.frame(), &weight, bias.as_ref(), &params, act, from.kernel()?)
     }
 }
 

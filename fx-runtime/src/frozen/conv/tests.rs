@@ -4,9 +4,13 @@ use tch::{Device, Kind};
 
 use super::super::act::EVERY_ACT;
 
+use super::super::layout::channels_last_of;
 use super::super::oracle::{both, check, frame, randn};
+use super::super::select::Tiles;
+use super::super::tune::tests::Told;
+use super::kernel::geometry;
 use super::*;
-use crate::ffi::Winograd;
+use crate::ffi::{Winograd, ops};
 use crate::{Backend, Freeze};
 
 /// A layer's shape: `[batch, in, ..]`, out channels, kernel.
@@ -125,6 +129,70 @@ fn the_direct_backend_sums_as_written() {
     assert_eq!(format!("{best:?}").contains("Winograd"), tiles);
     assert!(!format!("{direct:?}").contains("Winograd"));
     check(&best.run(&x).unwrap(), &direct.run(&x).unwrap(), "both ways");
+}
+
+/// The layer once by each kernel that it can have.
+fn compare_tuned(case: &Case, kind: Kind, act: Act) {
+    let (weight, bias, x) = (case.weight(kind), randn(&[case.out], kind), randn(case.input, kind));
+    let (best, composed) = both(kind);
+    let composed = Conv::pack(&composed, &weight, Some(&bias), &case.params, act).unwrap();
+    let expected = composed.run(&x).unwrap();
+    let other = randn(&expected.size(), kind);
+    let params = case.params.expanded(case.kernel.len()).unwrap();
+    for winner in best.site().conv(layer(&weight.size(), &params, act)).iter().map(ToString::to_string) {
+        for adds in [false, true] {
+            let frame = frame(Freeze::new().kind(kind)).with_clock(Told::new(&[(&winner, 1)]));
+            let tuned = Conv::pack(&frame, &weight, Some(&bias), &case.params, act).unwrap();
+            let what = format!("{winner} of {:?}, {adds}", case.input);
+            let added = composed.run_add(&x, &other).unwrap();
+            if adds {
+                check(&tuned.run_add(&x, &other).unwrap(), &added, &what);
+            }
+            check(&tuned.run(&x).unwrap(), &expected, &what);
+            check(&tuned.run_add(&x, &other).unwrap(), &added, &what);
+            assert_eq!(format!("{tuned:?}"), format!("Conv({:?}, {winner}, {act:?})", weight.size()));
+            // Of another size, with too few tiles for some.
+            let small = randn(&[&[1], &case.input[1..2], case.kernel].concat(), kind);
+            check(&tuned.run(&small).unwrap(), &composed.run(&small).unwrap(), &what);
+        }
+    }
+}
+
+#[test]
+fn any_kernel_may_win_and_computes_the_same() {
+    // The second weight is too large for tiles without a measurement.
+    let large = case(&[1, 160, 14, 14], 112, &[3, 3], strided(1, 1, 1, 1));
+    for case in [&tiled(), &large, &case(&[2, 8, 9, 7], 16, &[3, 3], strided(2, 1, 1, 2))] {
+        compare_tuned(case, Kind::Float, Act::Relu);
+    }
+    compare_tuned(&case(&[2, 8, 19], 16, &[3], strided(1, 1, 1, 1)), Kind::Float, Act::Silu);
+    compare_tuned(&case(&[1, 8, 5, 6, 7], 16, &[3, 3, 3], strided(1, 1, 1, 1)), Kind::Float, Act::None);
+    compare_tuned(&three_by_three(), Kind::BFloat16, Act::Relu);
+    let params = ConvParams { padding_mode: PaddingMode::Reflect, ..strided(1, 1, 1, 1) };
+    compare_tuned(&case(&[2, 8, 9, 7], 16, &[3, 3], params), Kind::Float, Act::Relu);
+}
+
+#[test]
+fn a_large_weight_has_tiles_only_when_measured() {
+    let case = case(&[1, 160, 14, 14], 112, &[3, 3], strided(1, 1, 1, 1));
+    let plain = Conv::pack(&both(Kind::Float).0, &case.weight(Kind::Float), None, &case.params, Act::None).unwrap();
+    assert_eq!(format!("{plain:?}"), "Conv([112, 160, 3, 3], oneDNN, None)");
+    let layer = layer(&plain.weight_shape, &plain.params, Act::None);
+    let tiles = Winograd::fits(&plain.weight_shape, &geometry(&plain.params));
+    assert_eq!(layer.tiles, if tiles { Tiles::Large } else { Tiles::No });
+}
+
+#[test]
+fn measured_by_the_clock_on_the_wall() {
+    let case = tiled();
+    let (weight, x) = (case.weight(Kind::Float), randn(case.input, Kind::Float));
+    let [tuned, plain] = [true, false].map(|autotune| {
+        let frame = frame(Freeze::new().autotune(autotune));
+        Conv::pack(&frame, &weight, None, &case.params, Act::Relu).unwrap()
+    });
+    assert!(format!("{tuned:?}").contains("not measured yet") && !format!("{plain:?}").contains("measured"));
+    check(&tuned.run(&x).unwrap(), &plain.run(&x).unwrap(), &format!("{tuned:?}"));
+    assert!(!format!("{tuned:?}").contains("not measured yet"));
 }
 
 #[test]
@@ -384,9 +452,9 @@ fn what_cudnn_has_no_kernel_for_is_atens() {
     let expected = conv.run(&x).unwrap();
     let other = randn(&expected.size(), Kind::Float);
     let added = conv.run_add(&x, &other).unwrap();
-    let Kernel::Composed(plain) = conv.kernel else { panic!("{conv:?}") };
+    let Slot::First(Kernel::Composed(plain)) = conv.kernel else { panic!("{conv:?}") };
     // On the CPU cuDNN has none at all.
-    conv.kernel = Kernel::Cudnn(Fused::new(plain));
+    conv.kernel = Slot::First(Kernel::Cudnn(Fused::new(plain)));
     for _ in 0..2 {
         assert!(conv.run(&x).unwrap() == expected);
         assert!(conv.run_add(&x, &other).unwrap() == added);

@@ -1,22 +1,20 @@
-//! A linear layer is saved as what [`Linear::pack`] takes, and packed again where it is loaded.
+//! A linear layer is saved as what [`Linear::pack`] takes and the name of its kernel, if measuring has chosen it; it is
+//! packed again where it is loaded.
 
 use tch::Tensor;
 
 use super::{Apart, Kernel, Linear};
 use crate::Result;
+use crate::frozen::Act;
 use crate::frozen::state::{Loader, Saver, State};
-use crate::frozen::{Act, Param};
 
 impl State for Linear {
     fn save(&self, to: &mut Saver) -> Result<()> {
-        let copied = |bias: &Param| bias.shallow_clone();
-        let (weight, bias) = match &self.kernel {
-            Kernel::Mkl { gemm, bias } => (gemm.dense_weight()?, bias.as_deref().map(Tensor::from_slice)),
-            Kernel::OneDnn(packed) => (packed.dense_weight()?, packed.bias().map(copied)),
-            Kernel::CublasLt { plain, .. } | Kernel::Composed(plain) => {
-                (plain.weight.shallow_clone(), plain.bias.as_ref().map(copied))
-            }
-        };
+        to.kernel(&self.kernel);
+        if to.is_survey() {
+            return to.field("apart", &self.apart);
+        }
+        let (weight, bias) = self.kernel.look(Kernel::dense)?;
         to.field("weight", &weight)?;
         to.field("bias", &bias)?;
         to.field("act", &self.act)?;
@@ -27,7 +25,7 @@ impl State for Linear {
         let weight = from.dense("weight")?;
         let bias: Option<Tensor> = from.field("bias")?;
         let act: Act = from.field("act")?;
-        let folded = Self::pack(from.frame(), &weight, bias.as_ref(), act)?;
+        let folded = Self::pack_as(from.frame(), &weight, bias.as_ref(), act, from.kernel()?)?;
         Ok(Self { apart: from.field("apart")?, ..folded })
     }
 }

@@ -7,8 +7,10 @@ use tch::{Device, Kind};
 
 use super::super::act::EVERY_ACT;
 use super::super::oracle::{self, randn};
+use super::super::tune::tests::Told;
 use super::super::{Act, Captured, Conv, ConvParams, Leaf, Linear};
 use super::*;
+use crate::GraphReport;
 use crate::nn::{self, PaddingMode, VarStore};
 
 /// A frozen model of one part.
@@ -109,6 +111,96 @@ fn linear_layers_are_bit_equal() {
         let x = randn(&[3, columns], Kind::Float);
         let (saved, loaded) = round_trip(frame, linear);
         assert_eq!(loaded.run(&x).unwrap(), saved.run(&x).unwrap());
+    }
+}
+
+fn layers(frame: &Frame) -> (Vec<Linear>, Conv) {
+    let linear = |rows| Linear::pack(frame, &randn(&[rows, 512], Kind::Float), None, Act::Relu).unwrap();
+    let (params, weight) =
+        (ConvParams { padding: vec![1], ..ConvParams::default() }, randn(&[8, 8, 3, 3], Kind::Float));
+    (vec![linear(384), linear(300)], Conv::pack(frame, &weight, None, &params, Act::Relu).unwrap())
+}
+
+fn run(net: &Net<(Vec<Linear>, Conv)>) -> [Tensor; 3] {
+    let (linears, conv) = &net.part;
+    let (x, image) = (Tensor::ones([3, 512], (Kind::Float, Device::Cpu)), Tensor::ones([1, 8, 5, 5], FLOATS));
+    [linears[0].run(&x), linears[1].run(&x), conv.run(&image)].map(Result::unwrap)
+}
+
+const FLOATS: (Kind, Device) = (Kind::Float, Device::Cpu);
+
+#[test]
+fn kernels_that_were_measured_come_back_unmeasured() {
+    let (scratch, clock) = (Scratch::new(), Told::new(&[("ATen", 1)]));
+    let frame = oracle::frame(Freeze::new()).with_clock(clock.clone());
+    let net = Net { part: layers(&frame), frame };
+    let results = run(&net);
+    save(&net, &net.frame, "Net#1", &scratch.0).unwrap();
+    let shown = format!("{:?}", net.part);
+    assert_eq!(shown.matches("ATen").count(), 3, "{shown}");
+    let report = GraphReport::default().with_kernels_of(&net).unwrap();
+    assert_eq!(report.tuned.iter().map(|layer| &*layer.layer).collect::<Vec<_>>(), ["part.0.0", "part.0.1", "part.1"]);
+    let text = report.to_string();
+    assert!(
+        text.contains("\n3 layers with another kernel than the default\n  part.0.0: ATen (1.0µs) instead of"),
+        "{text}"
+    );
+
+    for autotune in [false, true] {
+        let loaded: Net<(Vec<Linear>, Conv)> =
+            load("Net", "Net#1", &scratch.0, &Freeze::new().autotune(autotune)).unwrap();
+        assert_eq!(format!("{:?}", loaded.part), shown, "autotune({autotune})");
+        assert_eq!(run(&loaded), results);
+        assert_eq!(GraphReport::default().with_kernels_of(&loaded).unwrap(), GraphReport::default());
+        save(&loaded, &loaded.frame, "Net#1", &scratch.0).unwrap();
+    }
+}
+
+#[test]
+fn a_kernel_that_is_not_here_is_the_default() {
+    let scratch = Scratch::new();
+    let frame = oracle::frame(Freeze::new()).with_clock(Told::new(&[("ATen", 1)]));
+    let net = Net { part: layers(&frame), frame };
+    let _ = run(&net);
+    save(&net, &net.frame, "Net#1", &scratch.0).unwrap();
+    let replace = |from: &str, to: &str| {
+        assert_eq!(from.len(), to.len());
+        scratch.edit(|mut bytes| {
+            while let Some(at) = bytes.windows(from.len()).position(|part| part == from.as_bytes()) {
+                bytes[at..at + to.len()].copy_from_slice(to.as_bytes());
+            }
+            bytes
+        });
+    };
+    // As if a kernel of CUDA had won.
+    replace("part.1!\\\":\\\"ATen", "part.1!\\\":\\\"cuDN");
+    let error = scratch.refusal::<(Vec<Linear>, Conv)>();
+    assert!(error.contains("the value `part.1!` is `cuDN`"), "{error}");
+    let plain = format!("{:?}", layers(&oracle::frame(Freeze::new())));
+    let half: Net<(Vec<Linear>, Conv)> = {
+        let frame = oracle::frame(Freeze::new()).with_clock(Told::new(&[("oneDNN", 1)]));
+        let net = Net { part: layers(&frame), frame };
+        let _ = run(&net);
+        save(&net, &net.frame, "Net#1", &scratch.0).unwrap();
+        load("Net", "Net#1", &scratch.0, &Freeze::new().kind(Kind::Double)).unwrap()
+    };
+    assert_eq!(format!("{:?}", half.part).matches("ATen").count(), 3, "nothing else computes in f64");
+    assert!(plain.contains("oneDNN"), "{plain}");
+}
+
+#[test]
+fn a_file_of_a_model_that_was_not_measured_names_no_kernels() {
+    for autotune in [false, true] {
+        let scratch = Scratch::new();
+        let frame = oracle::frame(Freeze::new().autotune(autotune));
+        let part = layers(&frame);
+        scratch.save(frame, part).unwrap();
+        let bytes = std::fs::read(&scratch.0).unwrap();
+        let header = usize::from_le_bytes(bytes[..8].try_into().unwrap());
+        assert!(!bytes[8..8 + header].contains(&b'!'), "autotune({autotune})");
+        let loaded: Net<(Vec<Linear>, Conv)> = scratch.load().unwrap();
+        let plain = format!("{:?}", layers(&oracle::frame(Freeze::new())));
+        assert_eq!(format!("{:?}", loaded.part), plain);
     }
 }
 

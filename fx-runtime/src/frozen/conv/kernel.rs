@@ -1,0 +1,116 @@
+//! The kernels of a convolution and how each is packed.
+
+use tch::{TchError, Tensor};
+
+use super::cpu::CpuConv;
+use super::cudnn::Fused;
+use crate::ffi::{Geometry, Param, Winograd, ops};
+use crate::frozen::layout::channels_last_of;
+use crate::frozen::select::{ConvChoice, ConvLayer, Site, Tiles};
+use crate::frozen::taint::Taint;
+use crate::frozen::tune::Packed;
+use crate::frozen::{Act, ConvParams};
+use crate::{Error, MemoryFormat};
+
+pub(super) enum Kernel {
+    /// One-dimensional convolutions run as two-dimensional ones of height 1.
+    Cpu(Box<CpuConv>),
+    Cudnn(Fused),
+    Composed(Plain),
+}
+
+/// A weight as ATen's operators take it.
+pub(super) struct Plain {
+    pub(super) weight: Param,
+    pub(super) bias: Option<Param>,
+}
+
+impl Kernel {
+    /// None where this machine has no such kernel after all.
+    pub(super) fn pack(
+        site: &Site,
+        taint: &Taint,
+        choice: ConvChoice,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        params: &ConvParams,
+    ) -> Result<Option<Self>, Error> {
+        if matches!(choice, ConvChoice::OneDnn | ConvChoice::Winograd) {
+            let lifted = if weight.dim() == 3 { weight.f_unsqueeze(2)? } else { weight.shallow_clone() };
+            let by_tiles = choice == ConvChoice::Winograd;
+            let conv = CpuConv::pack(site, taint, &lifted, bias, geometry(params), by_tiles).transpose()?;
+            return Ok(conv.map(|conv| Self::Cpu(Box::new(conv))));
+        }
+        let on_cuda = site.device.is_cuda() && site.memory_format == MemoryFormat::ChannelsLast;
+        let weight = match channels_last_of(weight.dim()) {
+            Some(format) if on_cuda => Param::new(ops::clone_in(weight, format)?),
+            _ => Param::copied(weight)?,
+        };
+        let plain = Plain { weight, bias: bias.map(Param::copied).transpose()? };
+        Ok(Some(if choice == ConvChoice::Cudnn { Self::Cudnn(Fused::new(plain)) } else { Self::Composed(plain) }))
+    }
+
+    /// Weight and bias as they were packed, the weight perhaps with an axis of length 1 more.
+    pub(super) fn dense(&self) -> Result<(Tensor, Option<Tensor>), TchError> {
+        let (weight, bias) = match self {
+            Self::Cpu(conv) => (conv.dense_weight()?, conv.bias()),
+            Self::Cudnn(Fused { plain, .. }) | Self::Composed(plain) => {
+                (plain.weight.shallow_clone(), plain.bias.as_ref())
+            }
+        };
+        Ok((weight, bias.map(|bias| bias.shallow_clone())))
+    }
+}
+
+impl Packed for Kernel {
+    type Choice = ConvChoice;
+
+    fn choice(&self) -> ConvChoice {
+        match self {
+            Self::Cpu(conv) => conv.choice(),
+            Self::Cudnn(_) => ConvChoice::Cudnn,
+            Self::Composed(_) => ConvChoice::Composed,
+        }
+    }
+}
+
+impl Plain {
+    pub(super) fn convolution(&self, x: &Tensor, p: &ConvParams) -> Result<Tensor, TchError> {
+        let bias = self.bias.as_deref();
+        x.f_convolution(
+            &self.weight,
+            bias,
+            &p.stride,
+            &p.padding,
+            &p.dilation,
+            p.transposed,
+            &p.output_padding,
+            p.groups,
+        )
+    }
+}
+
+/// What is known about a convolution with a weight of this shape.
+pub(super) fn layer(shape: &[i64], params: &ConvParams, act: Act) -> ConvLayer {
+    let tiles = match Winograd::fits(shape, &geometry(params)) {
+        true if Winograd::is_small(shape) => Tiles::Small,
+        true => Tiles::Large,
+        false => Tiles::No,
+    };
+    ConvLayer { axes: shape.len() - 2, transposed: params.transposed, act, tiles }
+}
+
+/// In oneDNN's terms; one spatial axis becomes two, the first of length 1.
+pub(super) fn geometry(params: &ConvParams) -> Geometry {
+    let list = |values: &[i64], first: i64| match values {
+        [only] => Box::from([first, *only]),
+        values => Box::from(values),
+    };
+    Geometry {
+        stride: list(&params.stride, 1),
+        padding: list(&params.padding, 0),
+        dilation: list(&params.dilation, 1),
+        output_padding: params.transposed.then(|| list(&params.output_padding, 0)),
+        groups: params.groups,
+    }
+}
