@@ -13,7 +13,10 @@ use tch::{TchError, Tensor};
 
 use super::buffer::{Buffer, HUGE_PAGE};
 use super::entry::symbol;
+use super::order::contiguous;
 use super::pool::{for_each_part, threads};
+use super::results::{self, Tenant};
+use super::tensor::{Facts, refused};
 use super::vector::{Body, VectorWidth, vector_width, vectorised};
 
 const ROW_MAJOR: c_int = 101;
@@ -116,6 +119,7 @@ pub(crate) struct PackedGemm {
     block: Buffer,
     columns: c_int,
     out: c_int,
+    _tenant: Tenant,
 }
 
 impl PackedGemm {
@@ -150,7 +154,12 @@ impl PackedGemm {
             let source = dense.data_ptr().cast_const().cast::<f32>();
             (mkl.pack)(ROW_MAJOR, RIGHT_MATRIX, order, rows, out, columns, 1.0, source, stride, block.address().cast());
         }
-        Some(Ok(Self { block, columns, out }))
+        Some(Ok(Self { block, columns, out, _tenant: Tenant::new() }))
+    }
+
+    /// How many results a row has.
+    pub(crate) fn out(&self) -> i64 {
+        self.out.into()
     }
 
     /// The weight `[out, in]` as it was packed: the product with a unit matrix, which is exact for finite weights.
@@ -169,13 +178,16 @@ impl PackedGemm {
         other: Option<&Tensor>,
         tail: &impl Tail,
     ) -> Result<Tensor, TchError> {
-        let Some(mkl) = mkl() else { return Err(super::tensor::refused("cblas_sgemm_compute")) };
+        let Some(mkl) = mkl() else { return Err(refused("cblas_sgemm_compute")) };
         let x = x.f_contiguous()?;
         let other = other.map(Tensor::f_contiguous).transpose()?;
-        let y = Tensor::f_empty(sizes, (tch::Kind::Float, tch::Device::Cpu))?;
-        let (Ok(columns), Ok(out)) = (usize::try_from(self.columns), usize::try_from(self.out)) else { return Ok(y) };
+        let refused = || refused("cblas_sgemm_compute");
+        let dtype = Facts::of(&x).ok_or_else(refused)?.dtype;
+        let length = |count: c_int| usize::try_from(count).map_err(|_| refused());
+        let (columns, out) = (length(self.columns)?, length(self.out)?);
         let rows = x.numel() / columns;
-        let Ok(count) = c_int::try_from(rows) else { return Err(super::tensor::refused("cblas_sgemm_compute")) };
+        let count = c_int::try_from(rows).map_err(|_| refused())?;
+        let y = results::tensor(sizes, &contiguous(sizes), dtype, rows * out * size_of::<f32>())?;
         let result = y.data_ptr().cast::<f32>();
         // SAFETY: `x` holds `rows × columns` floats and `y` `rows × out`, both row by row; the block was packed for
         // `columns` and `out`. Nobody else has `y` yet.

@@ -53,3 +53,12 @@ pub(crate) fn follows(sizes: &[i64], strides: &[i64], order: impl Iterator<Item 
     }
     true
 }
+
+/// Strides of the default order.
+pub(super) fn contiguous(sizes: &[i64]) -> Vec<i64> {
+    let mut strides = vec![1; sizes.len()];
+    for axis in (1..sizes.len()).rev() {
+        strides[axis - 1] = strides[axis] * sizes[axis].max(1);
+    }
+    strides
+}

@@ -90,7 +90,7 @@ impl Conv {
         let window = Window::new(&shape[2..], &params);
         let (params, border) = Border::split(params);
         let (site, taint) = (frame.site(), frame.taint());
-        let choices = site.conv(layer(&shape, &params, act));
+        let choices = site.conv(layer(&shape, &params, &taint, act));
         let kernel = Slot::choose(frame.tuning(), saved, &choices, |choice| {
             Kernel::pack(site, &taint, choice, &weight, bias.as_ref(), &params)
         })?;
@@ -128,7 +128,7 @@ impl Conv {
     fn others(&self, kernel: &Kernel, site: &Site) -> Result<Vec<Kernel>, Error> {
         let (weight, bias) = kernel.dense()?;
         let weight = weight.f_reshape(&self.weight_shape)?;
-        let choices = site.conv(layer(&self.weight_shape, &self.params, self.act));
+        let choices = site.conv(layer(&self.weight_shape, &self.params, &self.taint, self.act));
         let pack =
             |choice| Kernel::pack(site, &self.taint, choice, &weight, bias.as_ref(), &self.params).ok().flatten();
         Ok(choices.into_iter().filter(|&choice| choice != kernel.choice()).filter_map(pack).collect())
@@ -180,6 +180,7 @@ impl Conv {
         if same && self.is_direct(call) {
             match kernel {
                 Kernel::Cpu(conv) if !self.params.transposed => return Ok(conv.run_add(x, other, self.act)?),
+                Kernel::Matrix(conv) => return Ok(conv.run(x, Some(other), self.act)?),
                 Kernel::Cudnn(fused) if !self.taint.forbids(self.act) => {
                     if let Some(y) = fused.add_relu(x, other, &self.params) {
                         return Ok(y);
@@ -212,6 +213,7 @@ impl Conv {
             Kernel::Cpu(conv) if self.axes() > 1 => conv.run(x, act),
             // Back in the default order, since operators over one axis know no other.
             Kernel::Cpu(conv) => conv.run(&x.f_unsqueeze(2)?, act)?.f_squeeze_dim(2)?.f_contiguous(),
+            Kernel::Matrix(conv) => conv.run(x, None, act),
             Kernel::Cudnn(fused) if act == Act::Relu && !self.taint.forbids(act) => match fused.relu(x, &self.params) {
                 Some(y) => Ok(y),
                 None => act.apply(fused.plain.convolution(x, &self.params)?),
@@ -277,6 +279,7 @@ impl fmt::Debug for Conv {
 mod cpu;
 mod cudnn;
 mod kernel;
+mod matrix;
 mod state;
 
 #[cfg(test)]

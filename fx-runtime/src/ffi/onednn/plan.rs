@@ -10,8 +10,9 @@ use super::api::value;
 use super::convolution::DirectConv;
 use super::eltwise::step;
 use super::objects::{Attributes, Description, Engine, Layout, Memory, Primitive, Step, Stream, Window, dims};
-use super::weight::{Constant, contiguous};
+use super::weight::Constant;
 use crate::ffi::PostOp;
+use crate::ffi::order::contiguous;
 
 /// What a plan was made for.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -13,6 +13,7 @@ use super::super::buffer::{Buffer, with_scratch};
 use super::api::value;
 use super::objects::{Attributes, Description, Engine, Layout, Memory, Primitive, Stream};
 use crate::ffi::Param;
+use crate::ffi::order::contiguous;
 use crate::ffi::tensor::refused;
 
 /// A tensor that kernels read.
@@ -151,13 +152,4 @@ impl Weight {
     pub(super) fn layouts(&self) -> usize {
         1 + self.lock().others.iter().filter(|other| other.strong_count() > 0).count()
     }
-}
-
-/// Strides of the default order.
-pub(super) fn contiguous(sizes: &[i64]) -> Vec<i64> {
-    let mut strides = vec![1; sizes.len()];
-    for axis in (1..sizes.len()).rev() {
-        strides[axis - 1] = strides[axis] * sizes[axis].max(1);
-    }
-    strides
 }

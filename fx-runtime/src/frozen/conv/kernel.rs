@@ -4,6 +4,7 @@ use tch::{TchError, Tensor};
 
 use super::cpu::CpuConv;
 use super::cudnn::Fused;
+use super::matrix::MatrixConv;
 use crate::ffi::{Geometry, Param, Winograd, ops};
 use crate::frozen::layout::channels_last_of;
 use crate::frozen::select::{ConvChoice, ConvLayer, Site, Tiles};
@@ -15,6 +16,8 @@ use crate::{Error, MemoryFormat};
 pub(super) enum Kernel {
     /// One-dimensional convolutions run as two-dimensional ones of height 1.
     Cpu(Box<CpuConv>),
+    /// Windows of one pixel.
+    Matrix(Box<MatrixConv>),
     Cudnn(Fused),
     Composed(Plain),
 }
@@ -35,6 +38,10 @@ impl Kernel {
         bias: Option<&Tensor>,
         params: &ConvParams,
     ) -> Result<Option<Self>, Error> {
+        if choice == ConvChoice::Mkl {
+            let conv = MatrixConv::pack(weight, bias, &geometry(params)).transpose()?;
+            return Ok(conv.map(|conv| Self::Matrix(Box::new(conv))));
+        }
         if matches!(choice, ConvChoice::OneDnn | ConvChoice::Winograd) {
             let lifted = if weight.dim() == 3 { weight.f_unsqueeze(2)? } else { weight.shallow_clone() };
             let by_tiles = choice == ConvChoice::Winograd;
@@ -54,6 +61,7 @@ impl Kernel {
     pub(super) fn dense(&self) -> Result<(Tensor, Option<Tensor>), TchError> {
         let (weight, bias) = match self {
             Self::Cpu(conv) => (conv.dense_weight()?, conv.bias()),
+            Self::Matrix(conv) => (conv.dense_weight()?, conv.bias()),
             Self::Cudnn(Fused { plain, .. }) | Self::Composed(plain) => {
                 (plain.weight.shallow_clone(), plain.bias.as_ref())
             }
@@ -68,6 +76,7 @@ impl Packed for Kernel {
     fn choice(&self) -> ConvChoice {
         match self {
             Self::Cpu(conv) => conv.choice(),
+            Self::Matrix(_) => ConvChoice::Mkl,
             Self::Cudnn(_) => ConvChoice::Cudnn,
             Self::Composed(_) => ConvChoice::Composed,
         }
@@ -91,13 +100,23 @@ impl Plain {
 }
 
 /// What is known about a convolution with a weight of this shape.
-pub(super) fn layer(shape: &[i64], params: &ConvParams, act: Act) -> ConvLayer {
+pub(super) fn layer(shape: &[i64], params: &ConvParams, taint: &Taint, act: Act) -> ConvLayer {
     let tiles = match Winograd::fits(shape, &geometry(params)) {
         true if Winograd::is_small(shape) => Tiles::Small,
         true => Tiles::Large,
         false => Tiles::No,
     };
-    ConvLayer { axes: shape.len() - 2, transposed: params.transposed, act, tiles }
+    let pixels = is_by_pixel(shape, params).then(|| shape[0] * shape[1]);
+    ConvLayer { axes: shape.len() - 2, transposed: params.transposed, tainted: taint.is_set(), act, tiles, pixels }
+}
+
+/// Whether a convolution over two or three axes multiplies each pixel with one matrix.
+fn is_by_pixel(shape: &[i64], params: &ConvParams) -> bool {
+    shape.len() > 3
+        && shape[2..].iter().all(|&size| size == 1)
+        && params.padding.iter().all(|&width| width == 0)
+        && params.groups == 1
+        && !params.transposed
 }
 
 /// In oneDNN's terms; one spatial axis becomes two, the first of length 1.

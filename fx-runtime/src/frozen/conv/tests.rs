@@ -84,6 +84,23 @@ fn every_act_with_and_without_bias() {
     }
 }
 
+#[test]
+fn windows_of_one_pixel() {
+    for act in EVERY_ACT {
+        for bias in [true, false] {
+            case(&[2, 192, 5, 7], 352, &[1, 1], strided(1, 0, 1, 1)).compare(Kind::Float, bias, act);
+        }
+    }
+    let uneven = ConvParams { stride: vec![2, 3], ..ConvParams::default() };
+    case(&[3, 128, 9, 8], 512, &[1, 1], uneven).compare(Kind::Float, true, Act::Relu);
+    case(&[1, 128, 7, 7], 544, &[1, 1], strided(2, 0, 1, 1)).compare(Kind::Float, true, Act::Silu);
+    case(&[2, 128, 3, 4, 5], 514, &[1, 1, 1], strided(2, 0, 1, 1)).compare(Kind::Float, true, Act::Relu);
+    case(&[2, 128, 6, 5], 512, &[1, 1], strided(1, 0, 3, 1)).compare(Kind::Float, false, Act::None);
+    case(&[2, 128, 6, 5], 512, &[1, 1], strided(1, 1, 1, 1)).compare(Kind::Float, true, Act::Relu);
+    case(&[2, 256, 6, 5], 512, &[1, 1], strided(1, 0, 1, 2)).compare(Kind::Float, true, Act::Relu);
+    case(&[2, 128, 6], 512, &[1], strided(1, 0, 1, 1)).compare(Kind::Float, true, Act::Relu);
+}
+
 /// Large enough for Winograd's algorithm.
 fn tiled() -> Case {
     case(&[2, 32, 15, 9], 48, &[3, 3], strided(1, 1, 1, 1))
@@ -139,7 +156,7 @@ fn compare_tuned(case: &Case, kind: Kind, act: Act) {
     let expected = composed.run(&x).unwrap();
     let other = randn(&expected.size(), kind);
     let params = case.params.expanded(case.kernel.len()).unwrap();
-    for winner in best.site().conv(layer(&weight.size(), &params, act)).iter().map(ToString::to_string) {
+    for winner in best.site().conv(layer(&weight.size(), &params, &best.taint(), act)).iter().map(ToString::to_string) {
         for adds in [false, true] {
             let frame = frame(Freeze::new().kind(kind)).with_clock(Told::new(&[(&winner, 1)]));
             let tuned = Conv::pack(&frame, &weight, Some(&bias), &case.params, act).unwrap();
@@ -165,6 +182,7 @@ fn any_kernel_may_win_and_computes_the_same() {
     for case in [&tiled(), &large, &case(&[2, 8, 9, 7], 16, &[3, 3], strided(2, 1, 1, 2))] {
         compare_tuned(case, Kind::Float, Act::Relu);
     }
+    compare_tuned(&case(&[2, 24, 5, 7], 40, &[1, 1], strided(2, 0, 1, 1)), Kind::Float, Act::Gelu);
     compare_tuned(&case(&[2, 8, 19], 16, &[3], strided(1, 1, 1, 1)), Kind::Float, Act::Silu);
     compare_tuned(&case(&[1, 8, 5, 6, 7], 16, &[3, 3, 3], strided(1, 1, 1, 1)), Kind::Float, Act::None);
     compare_tuned(&three_by_three(), Kind::BFloat16, Act::Relu);
@@ -177,7 +195,7 @@ fn a_large_weight_has_tiles_only_when_measured() {
     let case = case(&[1, 160, 14, 14], 112, &[3, 3], strided(1, 1, 1, 1));
     let plain = Conv::pack(&both(Kind::Float).0, &case.weight(Kind::Float), None, &case.params, Act::None).unwrap();
     assert_eq!(format!("{plain:?}"), "Conv([112, 160, 3, 3], oneDNN, None)");
-    let layer = layer(&plain.weight_shape, &plain.params, Act::None);
+    let layer = layer(&plain.weight_shape, &plain.params, &plain.taint, Act::None);
     let tiles = Winograd::fits(&plain.weight_shape, &geometry(&plain.params));
     assert_eq!(layer.tiles, if tiles { Tiles::Large } else { Tiles::No });
 }
