@@ -100,8 +100,8 @@ impl Freeze {
     /// `warm_up` of the frozen type or otherwise.
     ///
     /// Candidates are what the device has for the layer: MKL, packed for the number of rows that come, oneDNN and ATen for
-    /// linear layers; oneDNN, Winograd's algorithm and ATen for convolutions; on CUDA the fused kernels and the composed
-    /// ones. Each is called up to twelve times, in turns with the others, and another than the default wins if it is 3 %
+    /// linear layers; oneDNN, Winograd's algorithm, MKL where windows are of one pixel, and ATen for convolutions; on CUDA
+    /// the fused kernels and the composed ones. Each is called up to twelve times, in turns with the others, and another than the default wins if it is 3 %
     /// faster. So the first call takes as long as some dozens of others, and meanwhile a layer's weight lies in memory
     /// once for each candidate; afterwards the winner's alone stays. A convolution by Winograd's algorithm keeps 25
     /// numbers for 9 of the weight: without autotuning that is done to small weights alone.
