@@ -99,17 +99,19 @@ impl Freeze {
     /// Lets each layer measure which of its kernels is the fastest, in its first call with anything to compute, by
     /// `warm_up` of the frozen type or otherwise.
     ///
-    /// Candidates are what the device has for the layer: MKL, packed for the number of rows that come, oneDNN and ATen for
-    /// linear layers; oneDNN, Winograd's algorithm, MKL where windows are of one pixel, and ATen for convolutions; on CUDA
-    /// the fused kernels and the composed ones. Each is called up to twelve times, in turns with the others, and another than the default wins if it is 3 %
-    /// faster. So the first call takes as long as some dozens of others, and meanwhile a layer's weight lies in memory
-    /// once for each candidate; afterwards the winner's alone stays. A convolution by Winograd's algorithm keeps 25
-    /// numbers for 9 of the weight: without autotuning that is done to small weights alone.
+    /// Candidates are what the device has for the layer: MKL, packed for the number of rows that come, oneDNN and ATen
+    /// for linear layers; oneDNN, Winograd's algorithm, MKL where windows are of one pixel, and ATen for convolutions;
+    /// on CUDA the fused kernels and the composed ones. Each is called up to twelve times (on CUDA eight times as
+    /// often, since the device is asked for the time of eight calls at once), in turns with the others, and another
+    /// than the default wins if it is 3 % faster. So the first call takes as long as some dozens of others, and
+    /// meanwhile a layer's weight lies in memory once for each candidate; afterwards the winner's alone stays. A
+    /// convolution by Winograd's algorithm keeps 25 numbers for 9 of the weight: without autotuning that is done to
+    /// small weights alone.
     ///
-    /// What wins on one shape of inputs serves all. Measured times differ from run to run, and so may what wins, and with
-    /// it the last digits of results; without autotuning the choice is always the same. `save` writes the choices down and
-    /// `load` takes them where the machine has the kernel, so that a model is measured once. `warm_up` reports what
-    /// changed, and the `Debug` form of the frozen model shows all.
+    /// What wins on one shape of inputs serves all. Measured times differ from run to run, and so may what wins, and
+    /// with it the last digits of results; without autotuning the choice is always the same. `save` writes the choices
+    /// down and `load` takes them where the machine has the kernel, so that a model is measured once. `warm_up` reports
+    /// what changed, and the `Debug` form of the frozen model shows all.
     #[must_use]
     pub fn autotune(self, autotune: bool) -> Self {
         Self { autotune, ..self }
