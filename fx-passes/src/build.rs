@@ -27,7 +27,8 @@ use self::{
     run::Run,
 };
 use crate::{
-    emit, out,
+    emit::{self, Peak},
+    out,
     pipeline::{Pipeline, never_applied},
 };
 
@@ -203,8 +204,11 @@ impl Build {
                     if !printed.graph.is_empty() {
                         run.write(out, &graph_file(&file), &printed.graph);
                     }
+                    let name = file.trim_end_matches(".rs");
+                    if printed.peak.tensors > 0 {
+                        let _ = writeln!(run.report, "`{name}`: beside inputs and weights, {}", printed.peak);
+                    }
                     if let Some(reason) = printed.unrecorded {
-                        let name = file.trim_end_matches(".rs");
                         let _ = writeln!(run.report, "`{name}` is never recorded as a CUDA graph: {reason}");
                     }
                     run.write(out, &file, &printed.frozen);
@@ -260,7 +264,7 @@ impl Build {
     ) -> Result<Printed, String> {
         let source = emit::source(&builder.source)?;
         let Some(entry) = builder.entry else {
-            return Ok(Printed { frozen: source, graph: String::new(), unrecorded: None });
+            return Ok(Printed { frozen: source, graph: String::new(), unrecorded: None, peak: Peak::default() });
         };
         let printed = self.item(index, entry, file, run, diags)?;
         Ok(Printed { frozen: [source, printed.frozen].concat(), ..printed })

@@ -134,8 +134,12 @@ fn the_file_holds_what_is_wrong_and_how_much_is_understood() {
           help: an alias in the crate says which type to freeze: `type Small = Net<Block>;`
         src/lib.rs:52: `Stateful` gets no frozen type and stays as it is: `forward` takes `&mut self`, and its writes cannot be followed: the forward writes to `fc`, which is a layer or holds one [FX0009]
           help: assign to the fields themselves (`self.cache = Some(kv)`), or hand the state in and out of a `&self` forward
+        `Whole`: beside inputs and weights, at most 1 tensor of its own is alive at once, at `fc, relu` (src/lib.rs:9)
+        `Partly`: beside inputs and weights, at most 2 tensors of its own are alive at once, at `tanh` (src/lib.rs:21)
         `Partly` is never recorded as a CUDA graph: `opaque` (src/lib.rs:20) is more than a computation
+        `Counts`: beside inputs and weights, at most 1 tensor of its own is alive at once, at `mul` (src/lib.rs:42)
         `Counts` is never recorded as a CUDA graph: `forward` takes `&mut self`, and what it writes is not repeated with it
+        `last`: beside inputs and weights, at most 2 tensors of its own are alive at once, at `tanh` (src/lib.rs:61)
         `last` is never recorded as a CUDA graph: `xs: & [Tensor]` is not a tensor
         `Whole` (src/lib.rs:8): 2 of 2 operations understood, 100.0 %
         `Partly` (src/lib.rs:18): 3 of 7 operations understood, 42.9 %
@@ -153,4 +157,67 @@ fn what_is_only_borrowed_is_not_dropped() {
     Build::new().generate(&root, &root.join("out"));
     let code = fs::read_to_string(root.join("out/fx/last.rs")).unwrap();
     assert!(code.contains("let top = &*") && !code.contains("drop(top)"), "{code}");
+}
+
+const LIVES: &str = r#"use fx_runtime::{Module, Tensor, nn, traceable};
+
+#[derive(Debug, Module)]
+pub struct Layers { a: nn::Linear, b: nn::Linear, c: nn::Linear, more: Vec<nn::Linear> }
+
+#[traceable]
+impl Layers {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = self.a.forward(xs).relu();
+        let ys = self.b.forward(&ys).relu();
+        self.c.forward(&ys)
+    }
+}
+
+#[traceable]
+pub fn together(xs: &Tensor) -> Tensor {
+    let a = xs.softmax(-1, None::<fx_runtime::Kind>);
+    let b = a.cumsum(-1, None::<fx_runtime::Kind>);
+    let c = b.cumsum(-1, None::<fx_runtime::Kind>);
+    Tensor::cat(&[&a, &b, &c], 1)
+}
+
+#[traceable]
+pub fn turns(xs: &Tensor, count: i64) -> Tensor {
+    let mut ys = xs.cumsum(-1, None::<fx_runtime::Kind>);
+    for _ in 0..count {
+        let zs = ys.cumsum(-1, None::<fx_runtime::Kind>);
+        ys = Tensor::cat(&[&ys, &zs], 1);
+    }
+    ys.cumsum(0, None::<fx_runtime::Kind>)
+}
+
+#[traceable]
+pub fn arms(xs: &Tensor, wide: bool) -> Tensor {
+    let ys = xs.cumsum(-1, None::<fx_runtime::Kind>);
+    if wide {
+        let a = ys.cumsum(-1, None::<fx_runtime::Kind>);
+        let b = a.cumsum(-1, None::<fx_runtime::Kind>);
+        let c = b.cumsum(-1, None::<fx_runtime::Kind>);
+        Tensor::cat(&[&ys, &a, &b, &c], 1)
+    } else {
+        ys.cumsum(0, None::<fx_runtime::Kind>)
+    }
+}
+"#;
+
+/// Counted by hand: what a call has made and not yet let go of, with what it is just making.
+#[test]
+fn the_most_tensors_that_are_alive_at_once() {
+    let root = package("lives");
+    fs::write(root.join("src/lib.rs"), LIVES).unwrap();
+    Build::new().generate(&root, &root.join("out"));
+    let report = fs::read_to_string(root.join("out/fx/report.txt")).unwrap();
+    for line in [
+        "`Layers`: beside inputs and weights, at most 2 tensors of its own are alive at once, at `b, relu` (src/lib.rs:10)",
+        "`together`: beside inputs and weights, at most 4 tensors of its own are alive at once, at `cat` (src/lib.rs:20)",
+        "`turns`: beside inputs and weights, at most 3 tensors of its own are alive at once, at `cat` (src/lib.rs:28)",
+        "`arms`: beside inputs and weights, at most 5 tensors of its own are alive at once, at `cat` (src/lib.rs:40)",
+    ] {
+        assert!(report.lines().any(|found| found == line), "{line}\n{report}");
+    }
 }

@@ -61,6 +61,8 @@ impl CustomFrozen {
     }
     /// The frozen form of the model's `forward`.
     ///
+    /// Beside inputs and weights, at most 2 tensors of its own are alive at once, at `mul, sigmoid` (src/pointwise.rs:29).
+    ///
     /// # Errors
     /// Names the node and the source line of what failed, and what was expected there.
     pub fn try_forward(&self, xs: &Tensor) -> ::fx_runtime::Result<Tensor> {

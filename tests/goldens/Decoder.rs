@@ -87,6 +87,8 @@ impl DecoderFrozen {
     }
     /// The frozen form of the model's `forward`.
     ///
+    /// Beside inputs and weights, at most 2 tensors of its own are alive at once, at `up2, bn2, gelu` (src/convolutions.rs:113).
+    ///
     /// # Errors
     /// Names the node and the source line of what failed, and what was expected there.
     pub fn try_forward(&self, xs: &Tensor) -> ::fx_runtime::Result<Tensor> {

@@ -49,6 +49,8 @@ impl InPlaceFrozen {
     }
     /// The frozen form of the model's `forward`.
     ///
+    /// Beside inputs and weights, at most 4 tensors of its own are alive at once, at `add` (src/effects.rs:78).
+    ///
     /// # Errors
     /// Names the node and the source line of what failed, and what was expected there.
     pub fn try_forward(&self, xs: &Tensor) -> ::fx_runtime::Result<Tensor> {

@@ -46,6 +46,8 @@ impl NoiseFrozen {
     }
     /// The frozen form of the model's `forward`.
     ///
+    /// Beside inputs and weights, at most 5 tensors of its own are alive at once, at `rand_like` (src/effects.rs:29).
+    ///
     /// # Errors
     /// Names the node and the source line of what failed, and what was expected there.
     pub fn try_forward(&self, xs: &Tensor) -> ::fx_runtime::Result<Tensor> {

@@ -94,6 +94,8 @@ impl NormedFrozen {
     }
     /// The frozen form of the model's `forward`.
     ///
+    /// Beside inputs and weights, at most 4 tensors of its own are alive at once, at `mul, plain, sigmoid, square, mean, add, rsqrt, amax` (src/pointwise.rs:166).
+    ///
     /// # Errors
     /// Names the node and the source line of what failed, and what was expected there.
     pub fn try_forward(&self, xs: &Tensor) -> ::fx_runtime::Result<Tensor> {

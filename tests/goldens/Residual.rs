@@ -155,6 +155,8 @@ impl ResidualFrozen {
     }
     /// The frozen form of the model's `forward_t`.
     ///
+    /// Beside inputs and weights, at most 4 tensors of its own are alive at once, at `choice` (src/residual.rs:51).
+    ///
     /// # Errors
     /// Names the node and the source line of what failed, and what was expected there.
     pub fn try_forward_t(

@@ -67,6 +67,8 @@ impl TokensFrozen {
     }
     /// The frozen form of the model's `forward`.
     ///
+    /// Beside inputs and weights, at most 2 tensors of its own are alive at once, at `norm` (src/dense.rs:109).
+    ///
     /// # Errors
     /// Names the node and the source line of what failed, and what was expected there.
     pub fn try_forward(&self, ids: &Tensor) -> ::fx_runtime::Result<Tensor> {

@@ -7,7 +7,7 @@ use fx_ir::Graph;
 
 use super::{Build, Understood, graph_file, place_of, run::Run};
 use crate::{
-    emit::{self, Frozen},
+    emit::{self, Frozen, Peak},
     pass::PassContext,
     pipeline::Pipeline,
 };
@@ -20,6 +20,8 @@ pub(super) struct Printed {
     pub(super) graph: String,
     /// Why the forward is never recorded as a CUDA graph, where that is so.
     pub(super) unrecorded: Option<String>,
+    /// The most tensors that a call has alive at once.
+    pub(super) peak: Peak,
 }
 
 impl Build {
@@ -30,9 +32,9 @@ impl Build {
             // The passes have no part in it, so it is brought into form while they run.
             let graph = scope.spawn(|| emit::pretty(&graph));
             let optimized = self.optimized(index, traced, run)?;
-            let Frozen { source, unrecorded } = emit::frozen(index, traced, &optimized, &graph_file(file))?;
+            let Frozen { source, unrecorded, peak } = emit::frozen(index, traced, &optimized, &graph_file(file))?;
             let graph = graph.join().unwrap_or_else(|ours| panic::resume_unwind(ours))?;
-            Ok(Printed { frozen: source, graph, unrecorded })
+            Ok(Printed { frozen: source, graph, unrecorded, peak })
         })
     }
 

@@ -7,6 +7,7 @@ use fx_ir::{Binding, Graph, NodeId, Op, RegionId, Type};
 use super::{
     Emitter,
     locals::{Owned, last_reads},
+    memory::Peak,
     names::Names,
     plan::Holder,
     value::Value,
@@ -32,6 +33,10 @@ pub(super) struct Writer<'e, 'a> {
     pub(super) holders: HashMap<RegionId, String>,
     /// The tensors that this function owns, by variable.
     pub(super) owned: HashMap<String, Owned>,
+    /// How many of them were handed on for good since the last statement.
+    pub(super) moved: usize,
+    /// The most that were alive at once so far.
+    pub(super) peak: Peak,
     pub(super) last_reads: HashMap<NodeId, NodeId>,
     /// The lines that a region begins with.
     pub(super) openings: HashMap<Option<RegionId>, Vec<String>>,
@@ -51,6 +56,8 @@ impl<'e, 'a> Writer<'e, 'a> {
             names,
             holders: HashMap::new(),
             owned: HashMap::new(),
+            moved: 0,
+            peak: Peak::default(),
             last_reads: last_reads(emitter.graph),
             openings: HashMap::new(),
         }

@@ -212,6 +212,8 @@ impl Writer<'_, '_> {
             }
             names.push(name);
         }
+        // They live on in these variables.
+        self.moved = 0;
         names
     }
 
@@ -234,6 +236,7 @@ impl Writer<'_, '_> {
         let Some(end) = self.graph().yield_of(region) else { return String::new() };
         let args = self.graph().node(end).args.clone();
         let given: Vec<String> = args.iter().map(|arg| self.give_arg(arg, end)).collect();
+        self.moved = 0;
         match (names, given.as_slice()) {
             ([], _) => String::new(),
             ([name], [value]) => format!("{name} = {value};"),

@@ -11,12 +11,13 @@ use super::QUIET;
 use super::{
     Emitter,
     body::{Phase, Writer, short},
+    memory::Peak,
     value::{Value, literal},
 };
 
 impl Emitter<'_> {
-    /// The impl of the frozen type.
-    pub(super) fn forward(&self) -> String {
+    /// The impl of the frozen type, and how many tensors a call keeps.
+    pub(super) fn forward(&self) -> (String, Peak) {
         let signature = &self.traced.signature;
         let mut writer = Writer::new(self, Phase::Call);
         let body = self.graph.body();
@@ -49,7 +50,12 @@ impl Emitter<'_> {
         let frozen = &self.name;
         let receiver = self.receiver();
         let recording = self.recording();
-        format!(
+        let peak = std::mem::take(&mut writer.peak);
+        let alive = match peak.tensors {
+            0 => String::new(),
+            _ => format!("///\n/// Beside inputs and weights, {peak}."),
+        };
+        let source = format!(
             "{QUIET}
             impl {frozen} {{
                 /// The frozen form of the model's `{name}`; `try_{name}` is the door that returns errors.
@@ -57,6 +63,7 @@ impl Emitter<'_> {
                 pub fn {name}{generics}({receiver}, {params}) -> {door_type} {bounds} {{ {door} }}
 
                 /// The frozen form of the model's `{name}`.
+                {alive}
                 ///
                 /// # Errors
                 /// Names the node and the source line of what failed, and what was expected there.
@@ -72,7 +79,8 @@ impl Emitter<'_> {
             }}
             {}",
             self.module_impl(&params, &names)
-        )
+        );
+        (source, peak)
     }
 
     /// How the frozen type's methods take it: as the user's forward takes the model.

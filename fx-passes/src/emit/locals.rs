@@ -15,7 +15,7 @@ use super::{
 #[derive(Clone, Debug)]
 pub(super) struct Owned {
     node: NodeId,
-    region: Option<RegionId>,
+    pub(super) region: Option<RegionId>,
     /// The line of its `let`.
     line: usize,
 }
@@ -31,6 +31,7 @@ impl Writer<'_, '_> {
             && let Some(pattern) = self.parts_pattern(id)
         {
             self.line(format!("let {pattern} = {};", value.text));
+            self.weigh(id, 0);
             return;
         }
         let wanted = identifier(self.graph().base_name(id));
@@ -38,6 +39,7 @@ impl Writer<'_, '_> {
         if is_owned && self.replaces(id, &wanted) {
             self.make_mutable(&wanted);
             self.line(format!("{wanted} = {};", value.text));
+            self.weigh(id, 1);
             if let Some(old) = self.owned.get_mut(&wanted) {
                 self.values.remove(&old.node);
                 old.node = id;
@@ -51,6 +53,7 @@ impl Writer<'_, '_> {
         if is_owned {
             self.own(&name, id, self.lines.len() - 1);
         }
+        self.weigh(id, 0);
         self.set(id, Value { text: name, is_ref: value.is_ref });
     }
 
@@ -167,6 +170,7 @@ impl Writer<'_, '_> {
         let once = self.graph().node(reader).inputs().filter(|&input| input == id).count() == 1;
         if movable && once {
             self.owned.remove(&value.text);
+            self.moved += 1;
             return value.text;
         }
         format!("{}.shallow_clone()", value.text)

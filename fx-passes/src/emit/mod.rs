@@ -14,12 +14,15 @@ mod graphs;
 mod group;
 mod instance;
 mod locals;
+mod memory;
 mod names;
 mod plan;
 mod state;
 mod template;
 mod types;
 mod value;
+
+pub use memory::Peak;
 
 use fx_front::{index::Index, trace::Traced};
 use fx_ir::{Bindings, Graph};
@@ -34,6 +37,8 @@ pub struct Frozen {
     pub source: String,
     /// Why the forward is never recorded as a CUDA graph, where that is so.
     pub unrecorded: Option<String>,
+    /// The most tensors that a call has alive at once.
+    pub peak: Peak,
 }
 
 /// Prints the frozen type of one item; `Err` holds source that does not parse, which is our bug.
@@ -43,18 +48,12 @@ pub struct Frozen {
 pub fn frozen(index: &Index, traced: &Traced, optimized: &Graph, graph_file: &str) -> Result<Frozen, String> {
     let emitter = Emitter::new(index, traced, optimized);
     let path = format!("/fx/{graph_file}");
+    let (forward, peak) = emitter.forward();
     let rest = format!("::core::include!(::core::concat!(::core::env!(\"OUT_DIR\"), {path:?}));\n");
-    let frozen = [
-        emitter.types(),
-        emitter.freeze(),
-        emitter.forward(),
-        emitter.groups(),
-        emitter.warm_up(),
-        emitter.state(),
-        rest,
-    ]
-    .concat();
-    Ok(Frozen { source: pretty(&frozen)?, unrecorded: emitter.unrecorded() })
+    let frozen =
+        [emitter.types(), emitter.freeze(), forward, emitter.groups(), emitter.warm_up(), emitter.state(), rest]
+            .concat();
+    Ok(Frozen { source: pretty(&frozen)?, unrecorded: emitter.unrecorded(), peak })
 }
 
 /// The code that builds the instance graph of one item, from the graph as traced; [`pretty`] brings it into form.

@@ -44,11 +44,18 @@ impl Buffer {
         }
         let buffer = Self::aligned(bytes, HUGE_PAGE)?;
         let length = used.min(bytes.saturating_sub(start)) / HUGE_PAGE * HUGE_PAGE;
-        if cfg!(target_os = "linux") && start.is_multiple_of(HUGE_PAGE) && length > 0 {
-            // SAFETY: whole pages inside of a new allocation; the advice changes no contents, and may be refused.
-            #[cfg(target_os = "linux")]
-            unsafe {
-                libc::madvise(buffer.start.as_ptr().add(start).cast(), length, libc::MADV_HUGEPAGE);
+        #[cfg(target_os = "linux")]
+        {
+            let advise = |from: usize, length: usize, advice| {
+                // SAFETY: inside of a new allocation that begins with a page; the advice changes no contents, and may be
+                // refused.
+                unsafe { libc::madvise(buffer.start.as_ptr().add(from).cast(), length, advice) };
+            };
+            if used < bytes {
+                advise(0, bytes, libc::MADV_NOHUGEPAGE);
+            }
+            if start.is_multiple_of(HUGE_PAGE) && length > 0 {
+                advise(start, length, libc::MADV_HUGEPAGE);
             }
         }
         Ok(buffer)
@@ -75,6 +82,15 @@ impl Drop for Buffer {
     fn drop(&mut self) {
         // SAFETY: allocated with this layout.
         unsafe { dealloc(self.start.as_ptr(), self.layout) };
+    }
+}
+
+/// Gives back to the system what was freed and lies between blocks that are in use, which the C library keeps.
+pub(crate) fn release_freed() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: it takes the allocator's own locks, and moves nothing that is in use.
+    unsafe {
+        libc::malloc_trim(0);
     }
 }
 

@@ -42,6 +42,7 @@ mod tensor;
 mod vector;
 mod winograd;
 
+pub(crate) use buffer::release_freed;
 pub(crate) use convolution::{Geometry, PackedConv};
 pub(crate) use entry::{Presence, libtorch_version, presence};
 pub use kernel::{CudaKernel, KernelArg};

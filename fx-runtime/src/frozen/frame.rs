@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tch::{Device, Kind, Tensor};
 
@@ -14,7 +15,7 @@ use super::select::{Cpu, Site};
 use super::taint::Taint;
 use super::tune::{Clock, Tuning, Wall};
 use crate::cuda::{Example, GraphReport, Graphs};
-use crate::ffi::{Tenant, cuda};
+use crate::ffi::{Tenant, cuda, release_freed};
 use crate::{Backend, Error, Freeze, Module};
 
 /// Device, dtype and kernel choice of one frozen model.
@@ -28,6 +29,8 @@ pub struct Frame {
     clock: Option<Arc<dyn Clock>>,
     copies: Copies,
     cells: Arc<Cells>,
+    /// A forward has begun.
+    is_in_use: AtomicBool,
     /// Groups have large results, and belong to no kernel.
     _results: Tenant,
 }
@@ -66,6 +69,7 @@ impl Frame {
             clock: options.autotune.then(|| Arc::new(Wall(device)) as Arc<dyn Clock>),
             copies: Copies::default(),
             cells: Arc::default(),
+            is_in_use: AtomicBool::new(false),
             _results: Tenant::new(),
         })
     }
@@ -80,6 +84,7 @@ impl Frame {
             clock: self.clock.clone(),
             copies: Copies::default(),
             cells: Arc::clone(&self.cells),
+            is_in_use: AtomicBool::new(false),
             _results: Tenant::new(),
         }
     }
@@ -123,7 +128,13 @@ impl Frame {
     }
 
     /// Begins a forward: gradients are off on this thread until the scope is dropped.
+    ///
+    /// The first one gives the memory back that the model took which was frozen, and which is gone as a rule by then: its
+    /// weights lie among those of the frozen one, where the C library keeps what was freed.
     pub fn enter(&self) -> Scope<'_> {
+        if !self.is_in_use.load(Ordering::Relaxed) && !self.is_in_use.swap(true, Ordering::Relaxed) {
+            release_freed();
+        }
         Scope {
             frame: self,
             keeps_channels_last: Cell::new(false),

@@ -25,13 +25,62 @@ impl Half {
     }
 
     /// The numbers, exactly.
+    #[inline]
     pub(super) fn widen(self, from: &[u16; BLOCK], to: &mut [f32; BLOCK]) {
+        #[cfg(target_arch = "x86_64")]
+        if self == Self::F16 && has_f16c() {
+            // SAFETY: the CPU was asked for the features.
+            return unsafe { f16c::widen(from, to) };
+        }
         vectorised(Widen(self, from, to));
     }
 
     /// The nearest there are, of two the even one; NaN stays.
+    #[inline]
     pub(super) fn narrow(self, from: &[f32; BLOCK], to: &mut [u16; BLOCK]) {
+        #[cfg(target_arch = "x86_64")]
+        if self == Self::F16 && has_f16c() {
+            // SAFETY: the CPU was asked for the features.
+            return unsafe { f16c::narrow(from, to) };
+        }
         vectorised(Narrow(self, from, to));
+    }
+}
+
+/// Does this CPU convert f16 by itself? Detection is remembered by the standard library.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn has_f16c() -> bool {
+    is_x86_feature_detected!("avx") && is_x86_feature_detected!("f16c")
+}
+
+/// Conversion by instructions made for it, eight numbers at once.
+#[cfg(target_arch = "x86_64")]
+mod f16c {
+    use std::arch::x86_64::{
+        _MM_FROUND_TO_NEAREST_INT, _mm_loadu_si128, _mm_storeu_si128, _mm256_cvtph_ps, _mm256_cvtps_ph,
+        _mm256_loadu_ps, _mm256_storeu_ps,
+    };
+
+    use super::BLOCK;
+
+    #[target_feature(enable = "avx,f16c")]
+    pub(super) fn widen(from: &[u16; BLOCK], to: &mut [f32; BLOCK]) {
+        for (from, to) in from.as_chunks::<8>().0.iter().zip(to.as_chunks_mut::<8>().0) {
+            // SAFETY: eight numbers on either side; the addresses need not be aligned.
+            unsafe { _mm256_storeu_ps(to.as_mut_ptr(), _mm256_cvtph_ps(_mm_loadu_si128(from.as_ptr().cast()))) };
+        }
+    }
+
+    #[target_feature(enable = "avx,f16c")]
+    pub(super) fn narrow(from: &[f32; BLOCK], to: &mut [u16; BLOCK]) {
+        for (from, to) in from.as_chunks::<8>().0.iter().zip(to.as_chunks_mut::<8>().0) {
+            // SAFETY: as above.
+            unsafe {
+                let halves = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(from.as_ptr()));
+                _mm_storeu_si128(to.as_mut_ptr().cast(), halves);
+            }
+        }
     }
 }
 
@@ -136,7 +185,12 @@ mod tests {
         let mut out = Vec::new();
         for block in from.chunks_exact(BLOCK) {
             let mut to = [0.0; BLOCK];
-            half.widen(block.try_into().unwrap(), &mut to);
+            let block = block.try_into().unwrap();
+            half.widen(block, &mut to);
+            let mut plain = [0.0; BLOCK];
+            vectorised(Widen(half, block, &mut plain));
+            let is_same = |(a, b): (&f32, &f32)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
+            assert!(to.iter().zip(&plain).all(is_same), "{half:?} with and without instructions of its own");
             out.extend(to);
         }
         out
@@ -146,7 +200,12 @@ mod tests {
         let mut out = Vec::new();
         for block in from.chunks_exact(BLOCK) {
             let mut to = [0; BLOCK];
-            half.narrow(block.try_into().unwrap(), &mut to);
+            let block = block.try_into().unwrap();
+            half.narrow(block, &mut to);
+            let mut plain = [0; BLOCK];
+            vectorised(Narrow(half, block, &mut plain));
+            let is_same = |(from, (a, b)): (&f32, (&u16, &u16))| a == b || from.is_nan();
+            assert!(block.iter().zip(to.iter().zip(&plain)).all(is_same), "{half:?} with and without instructions");
             out.extend(to);
         }
         out
