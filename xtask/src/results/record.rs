@@ -87,17 +87,33 @@ impl Record {
         })?;
         let mut paths: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
         paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
-        paths.sort();
+        // `cpu` before `cpu-levers`.
+        paths.sort_by_key(|path| path.file_stem().map(ToOwned::to_owned));
         paths.iter().map(|path| Self::read(path)).collect()
     }
 
     fn read(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).map_err(|error| Failure::file("read", path, &error))?;
-        serde_json::from_str(&text).map_err(|error| {
+        let mut record: Self = serde_json::from_str(&text).map_err(|error| {
             Failure::new(format!("`{}` is no record of results", path.display()))
                 .looked(error.to_string())
                 .help("remove it and measure again")
-        })
+        })?;
+        record.sort();
+        Ok(record)
+    }
+
+    /// Models in the order in which they were first measured, each by batch size.
+    fn sort(&mut self) {
+        fn parts(workload: &str) -> (&str, Option<u32>) {
+            let (model, rest) = workload.split_once(':').unwrap_or((workload, ""));
+            (model, rest.split(':').next().and_then(|batch| batch.parse().ok()))
+        }
+        let models: Vec<String> = self.workloads.iter().map(|row| parts(&row.workload).0.to_owned()).collect();
+        self.workloads.sort_by_key(|row| {
+            let (model, batch) = parts(&row.workload);
+            (models.iter().position(|known| known == model), batch)
+        });
     }
 
     /// Puts a row in the place of an earlier one of the same workload, or at the end.

@@ -156,6 +156,13 @@ fn records_are_kept_and_added_to() {
     first.put(Row { workload: "net:1:f32".to_owned(), contenders: Vec::new() });
     first.put(Row { workload: "net:4:f32".to_owned(), contenders: Vec::new() });
     assert_eq!(first.workloads.iter().map(|row| row.contenders.len()).collect::<Vec<_>>(), [0, 0]);
+    for workload in ["other:1:f32", "net:16:f32", "net:2:f32"] {
+        first.put(Row { workload: workload.to_owned(), contenders: Vec::new() });
+    }
+    first.write(&path).unwrap();
+    let read = Record::read_or_new(&path, "cpu", first.machine.clone()).unwrap();
+    let order: Vec<&str> = read.workloads.iter().map(|row| row.workload.as_str()).collect();
+    assert_eq!(order, ["net:1:f32", "net:2:f32", "net:4:f32", "net:16:f32", "other:1:f32"]);
     let elsewhere = Machine { cores: 4, ..first.machine.clone() };
     assert!(Record::read_or_new(&path, "cpu", elsewhere).unwrap().workloads.is_empty());
     fs::write(&path, "not json").unwrap();
