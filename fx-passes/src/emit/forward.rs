@@ -19,20 +19,7 @@ impl Emitter<'_> {
     /// The impl of the frozen type, and how many tensors a call keeps.
     pub(super) fn forward(&self) -> (String, Peak) {
         let signature = &self.traced.signature;
-        let mut writer = Writer::new(self, Phase::Call);
-        let body = self.graph.body();
-        writer.holders.insert(body, "self".to_owned());
-        let inputs = self.graph.region(body).params.iter().skip(usize::from(signature.has_receiver));
-        let free = signature.params.iter().filter(|param| param.fixed.is_none());
-        for (param, &id) in free.zip(inputs) {
-            input(&mut writer, param, id);
-        }
-        for param in signature.params.iter().filter(|param| param.fixed.is_some()) {
-            writer.line(border(param));
-        }
-        writer.region(body);
-        let result = self.result(&mut writer);
-        let lines = short(&writer.lines);
+        let (lines, result, peak) = self.statements();
         let params: Vec<String> =
             signature.params.iter().map(|param| format!("{}: {}", param_name(param), param.written)).collect();
         let names: Vec<String> = signature.params.iter().map(param_name).collect();
@@ -50,7 +37,6 @@ impl Emitter<'_> {
         let frozen = &self.name;
         let receiver = self.receiver();
         let recording = self.recording();
-        let peak = std::mem::take(&mut writer.peak);
         let alive = match peak.tensors {
             0 => String::new(),
             _ => format!("///\n/// Beside inputs and weights, {peak}."),
@@ -81,6 +67,25 @@ impl Emitter<'_> {
             self.module_impl(&params, &names)
         );
         (source, peak)
+    }
+
+    /// What a call does, its result, and how many tensors it keeps.
+    fn statements(&self) -> (String, String, Peak) {
+        let signature = &self.traced.signature;
+        let mut writer = Writer::new(self, Phase::Call);
+        let body = self.graph.body();
+        writer.holders.insert(body, "self".to_owned());
+        let inputs = self.graph.region(body).params.iter().skip(usize::from(signature.has_receiver));
+        let free = signature.params.iter().filter(|param| param.fixed.is_none());
+        for (param, &id) in free.zip(inputs) {
+            input(&mut writer, param, id);
+        }
+        for param in signature.params.iter().filter(|param| param.fixed.is_some()) {
+            writer.line(border(param));
+        }
+        writer.region(body);
+        let result = self.result(&mut writer);
+        (short(&writer.lines), result, writer.peak)
     }
 
     /// How the frozen type's methods take it: as the user's forward takes the model.

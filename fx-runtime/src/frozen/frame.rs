@@ -1,6 +1,5 @@
 //! What all parts of one frozen model share: where it computes, in which dtype, and its borders.
 
-use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,13 +9,13 @@ use tch::{Device, Kind, Tensor};
 use super::Param;
 use super::copies::Copies;
 use super::kept::Cells;
-use super::layout::is_channels_last;
+use super::scope::Scope;
 use super::select::{Cpu, Site};
 use super::taint::Taint;
 use super::tune::{Clock, Tuning, Wall};
 use crate::cuda::{Example, GraphReport, Graphs};
 use crate::ffi::{Tenant, cuda, release_freed};
-use crate::{Backend, Error, Freeze, Module};
+use crate::{Error, Freeze, Module};
 
 /// Device, dtype and kernel choice of one frozen model.
 #[derive(Debug)]
@@ -135,12 +134,7 @@ impl Frame {
         if !self.is_in_use.load(Ordering::Relaxed) && !self.is_in_use.swap(true, Ordering::Relaxed) {
             release_freed();
         }
-        Scope {
-            frame: self,
-            keeps_channels_last: Cell::new(false),
-            _no_grad: tch::no_grad_guard(),
-            _on_this_thread: PhantomData,
-        }
+        Scope::begin(self)
     }
 
     /// Begins the freezing: gradients are off on this thread until it is over.
@@ -257,91 +251,6 @@ impl Drop for Freezing<'_> {
     fn drop(&mut self) {
         self.frame.copies.clear();
         self.frame.cells.forget_addresses();
-    }
-}
-
-/// One forward of a frozen model; dropping it restores gradient tracking.
-///
-/// It stays on its thread:
-///
-/// ```compile_fail
-/// fn send<T: Send>() {}
-/// send::<fx_runtime::frozen::Scope<'static>>();
-/// ```
-#[must_use = "gradients are tracked again as soon as the scope is dropped"]
-pub struct Scope<'f> {
-    frame: &'f Frame,
-    keeps_channels_last: Cell<bool>,
-    _no_grad: tch::NoGradGuard,
-    _on_this_thread: PhantomData<*mut ()>,
-}
-
-impl Scope<'_> {
-    /// Which kernels the forward may use.
-    pub(super) fn backend(&self) -> Backend {
-        self.frame.site.backend
-    }
-
-    /// A second handle on an input, after a look at its device and dtype; integers only have to be on the device.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Device`] or [`Error::Kind`], with the name of the parameter.
-    pub fn input(&self, name: &str, tensor: &Tensor) -> Result<Tensor, Error> {
-        if !tensor.defined() {
-            let what = format!("an undefined tensor as `{name}`");
-            return Err(Error::Unsupported { what, help: "give a tensor with a shape".to_owned() });
-        }
-        let (expected, found) = (self.frame.site.device, tensor.device());
-        if found != expected {
-            return Err(Error::Device { name: name.to_owned(), expected, found });
-        }
-        let (expected, found) = (self.frame.site.kind, tensor.f_kind()?);
-        if found != expected && tensor.is_floating_point() {
-            return Err(Error::Kind { name: name.to_owned(), expected, found });
-        }
-        if is_channels_last(tensor) {
-            self.keeps_channels_last.set(true);
-        }
-        Ok(tensor.shallow_clone())
-    }
-
-    /// Refuses a call in training mode; `name` is the parameter that asks for one.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Unsupported`] if `train`.
-    pub fn inference_only(&self, name: &str, train: bool) -> Result<(), Error> {
-        if !train {
-            return Ok(());
-        }
-        Err(Error::Unsupported {
-            what: format!("training (`{name}` is true) of the frozen `{}`", self.frame.model),
-            help: "train the model it was frozen from".to_owned(),
-        })
-    }
-
-    /// Refuses a call with another value of a parameter than the one the frozen type knows.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Unsupported`] unless `holds`.
-    pub fn specialized(&self, name: &str, holds: bool, known: &str) -> Result<(), Error> {
-        if holds {
-            return Ok(());
-        }
-        Err(Error::Unsupported {
-            what: format!("`{name}` other than {known}, for which `{}` was frozen", self.frame.model),
-            help: "call the model itself, or take the parameter out of `specialize(..)`".to_owned(),
-        })
-    }
-
-    /// A result as the caller expects it: in the default order of axes, unless an input came in `channels_last`.
-    pub fn output(&self, tensor: Tensor) -> Result<Tensor, Error> {
-        if self.keeps_channels_last.get() || !is_channels_last(&tensor) {
-            return Ok(tensor);
-        }
-        Ok(tensor.f_contiguous()?)
     }
 }
 

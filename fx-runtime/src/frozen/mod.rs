@@ -37,6 +37,7 @@ pub mod norm;
 mod part;
 pub mod prelude;
 mod product;
+mod scope;
 mod select;
 mod state;
 mod tail;
@@ -56,7 +57,7 @@ pub use captured::probe;
 pub use composed::{convolution, linear, product};
 pub use conv::Conv;
 pub use conv_params::ConvParams;
-pub use frame::{Frame, Freezing, Scope};
+pub use frame::{Frame, Freezing};
 pub use group::{Arithmetic, Group, Lane, Number, Results};
 #[doc(hidden)]
 pub use kept::probe as cells;
@@ -66,6 +67,7 @@ pub use leaf::Leaf;
 pub use linear::Linear;
 pub use part::Part;
 pub use product::Product;
+pub use scope::Scope;
 pub use state::{Loader, Saver, State};
 #[doc(hidden)]
 pub use state::{load, save};

@@ -88,7 +88,8 @@ fn every_act_with_and_without_bias() {
 fn windows_of_one_pixel() {
     for act in EVERY_ACT {
         for bias in [true, false] {
-            case(&[2, 192, 5, 7], 352, &[1, 1], strided(1, 0, 1, 1)).compare(Kind::Float, bias, act);
+            // Short sums: what a clamp leaves is smaller than they are, and their rounding counts by it.
+            case(&[2, 16, 5, 7], 4096, &[1, 1], strided(1, 0, 1, 1)).compare(Kind::Float, bias, act);
         }
     }
     let uneven = ConvParams { stride: vec![2, 3], ..ConvParams::default() };

@@ -1,0 +1,101 @@
+//! One call of a frozen model: what comes in is looked at, and what goes out is as the caller expects it.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+
+use tch::Tensor;
+
+use super::Frame;
+use super::layout::is_channels_last;
+use crate::{Backend, Error};
+
+/// One forward of a frozen model; dropping it restores gradient tracking.
+///
+/// It stays on its thread:
+///
+/// ```compile_fail
+/// fn send<T: Send>() {}
+/// send::<fx_runtime::frozen::Scope<'static>>();
+/// ```
+#[must_use = "gradients are tracked again as soon as the scope is dropped"]
+pub struct Scope<'f> {
+    frame: &'f Frame,
+    keeps_channels_last: Cell<bool>,
+    _no_grad: tch::NoGradGuard,
+    _on_this_thread: PhantomData<*mut ()>,
+}
+
+impl<'f> Scope<'f> {
+    /// The caller has made all ready for it.
+    pub(super) fn begin(frame: &'f Frame) -> Self {
+        let keeps_channels_last = Cell::new(false);
+        Self { frame, keeps_channels_last, _no_grad: tch::no_grad_guard(), _on_this_thread: PhantomData }
+    }
+
+    /// Which kernels the forward may use.
+    pub(super) fn backend(&self) -> Backend {
+        self.frame.site().backend
+    }
+
+    /// A second handle on an input, after a look at its device and dtype; integers only have to be on the device.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Device`] or [`Error::Kind`], with the name of the parameter.
+    pub fn input(&self, name: &str, tensor: &Tensor) -> Result<Tensor, Error> {
+        if !tensor.defined() {
+            let what = format!("an undefined tensor as `{name}`");
+            return Err(Error::Unsupported { what, help: "give a tensor with a shape".to_owned() });
+        }
+        let (expected, found) = (self.frame.device(), tensor.device());
+        if found != expected {
+            return Err(Error::Device { name: name.to_owned(), expected, found });
+        }
+        let (expected, found) = (self.frame.kind(), tensor.f_kind()?);
+        if found != expected && tensor.is_floating_point() {
+            return Err(Error::Kind { name: name.to_owned(), expected, found });
+        }
+        if is_channels_last(tensor) {
+            self.keeps_channels_last.set(true);
+        }
+        Ok(tensor.shallow_clone())
+    }
+
+    /// Refuses a call in training mode; `name` is the parameter that asks for one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`] if `train`.
+    pub fn inference_only(&self, name: &str, train: bool) -> Result<(), Error> {
+        if !train {
+            return Ok(());
+        }
+        Err(Error::Unsupported {
+            what: format!("training (`{name}` is true) of the frozen `{}`", self.frame.model()),
+            help: "train the model it was frozen from".to_owned(),
+        })
+    }
+
+    /// Refuses a call with another value of a parameter than the one the frozen type knows.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`] unless `holds`.
+    pub fn specialized(&self, name: &str, holds: bool, known: &str) -> Result<(), Error> {
+        if holds {
+            return Ok(());
+        }
+        Err(Error::Unsupported {
+            what: format!("`{name}` other than {known}, for which `{}` was frozen", self.frame.model()),
+            help: "call the model itself, or take the parameter out of `specialize(..)`".to_owned(),
+        })
+    }
+
+    /// A result as the caller expects it: in the default order of axes, unless an input came in `channels_last`.
+    pub fn output(&self, tensor: Tensor) -> Result<Tensor, Error> {
+        if self.keeps_channels_last.get() || !is_channels_last(&tensor) {
+            return Ok(tensor);
+        }
+        Ok(tensor.f_contiguous()?)
+    }
+}
