@@ -53,5 +53,5 @@ pub(crate) use post_op::PostOp;
 pub(crate) use results::Tenant;
 pub use shared::Param;
 pub(crate) use shared::Shared;
-pub(crate) use tensor::{Facts, MAX_RANK};
+pub(crate) use tensor::{Facts, MAX_RANK, refused};
 pub(crate) use winograd::Winograd;

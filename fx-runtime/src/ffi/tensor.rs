@@ -28,7 +28,7 @@ pub(super) unsafe fn take(handle: Handle, status: Status, operator: &str) -> Res
 }
 
 /// A C entry point reports that it failed, but not why.
-pub(super) fn refused(operator: &str) -> TchError {
+pub(crate) fn refused(operator: &str) -> TchError {
     TchError::Torch(format!("`{operator}` refused its arguments; libtorch wrote the reason to the error stream"))
 }
 

@@ -52,6 +52,12 @@ impl Act {
         }
     }
 
+    /// Applies the activation to `x + other`, in place where `other` has the shape and dtype of `x`, which nobody else
+    /// holds.
+    pub(crate) fn apply_to_sum(self, mut x: Tensor, other: &Tensor, same: bool) -> Result<Tensor, TchError> {
+        self.apply(if same { x.f_add_(other)? } else { x.f_add(other)? })
+    }
+
     /// The activation in oneDNN's words; none where oneDNN means something else.
     pub(crate) fn post_op(self) -> Option<PostOp> {
         Some(match self {

@@ -20,23 +20,14 @@ pub fn convolution(
     act: Act,
 ) -> Result<Tensor, Error> {
     let axes = check_weight(&weight.size(), bias, params)?;
-    let (p, border) = Border::split(params.expanded(axes)?);
+    let (params, border) = Border::split(params.expanded(axes)?);
     let is_batched = x.dim() != axes + 1;
     let batched = if is_batched { x.shallow_clone() } else { x.f_unsqueeze(0)? };
     let padded = match border {
         Some(border) => border.pad(&batched)?,
         None => batched,
     };
-    let y = padded.f_convolution(
-        weight,
-        bias,
-        &p.stride,
-        &p.padding,
-        &p.dilation,
-        p.transposed,
-        &p.output_padding,
-        p.groups,
-    )?;
+    let y = params.convolution(&padded, weight, bias)?;
     finish(if is_batched { y } else { y.f_squeeze_dim(0)? }, add, act)
 }
 
@@ -73,11 +64,10 @@ pub fn product(
 
 /// `y` is a fresh tensor.
 fn finish(y: Tensor, add: Option<&Tensor>, act: Act) -> Result<Tensor, Error> {
-    let sum = match add {
-        Some(add) => y.f_add(add)?,
-        None => y,
-    };
-    Ok(act.apply(sum)?)
+    Ok(match add {
+        Some(add) => act.apply_to_sum(y, add, false)?,
+        None => act.apply(y)?,
+    })
 }
 
 #[cfg(test)]

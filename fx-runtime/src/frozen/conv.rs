@@ -5,13 +5,13 @@ use std::fmt;
 use tch::{TchError, Tensor};
 
 use self::cudnn::Fused;
-use self::kernel::{Kernel, Plain, layer};
+use self::kernel::{Kernel, layer};
 use super::accepts::Accepts;
 use super::select::{ConvChoice, Site};
 use super::taint::Taint;
 use super::tune::{Packed, Slot};
 use super::window::{Landed, Window};
-use super::{Act, ConvParams, Frame, Param};
+use super::{Act, ConvParams, Frame};
 use crate::Error;
 use crate::ffi::Facts;
 use crate::nn::PaddingMode;
@@ -189,9 +189,7 @@ impl Conv {
                 _ => {}
             }
         }
-        let mut y = self.convolve(kernel, x, call, Act::None)?;
-        let sum = if same { y.f_add_(other)? } else { y.f_add(other)? };
-        Ok(self.act.apply(sum)?)
+        Ok(self.act.apply_to_sum(self.convolve(kernel, x, call, Act::None)?, other, same)?)
     }
 
     fn convolve(&self, kernel: &Kernel, x: &Tensor, call: &Call, act: Act) -> Result<Tensor, Error> {
@@ -229,8 +227,7 @@ impl Conv {
     fn without_work(&self, x: &Tensor) -> Result<Tensor, TchError> {
         let kind = x.f_kind()?;
         let weight = Tensor::f_zeros([1], (kind, x.device()))?.f_expand(&self.weight_shape, false)?;
-        let plain = Plain { weight: Param::new(weight), bias: None };
-        plain.convolution(x, &self.params)
+        self.params.convolution(x, &weight, None)
     }
 }
 
@@ -281,6 +278,7 @@ mod cudnn;
 mod kernel;
 mod matrix;
 mod state;
+mod tiled;
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,7 @@
 //! The parameters of any convolution, whatever its number of axes and however the user wrote them.
 
+use tch::{TchError, Tensor};
+
 use super::State;
 use crate::Error;
 use crate::nn::{ConvConfigND, ConvTransposeConfigND, PaddingMode};
@@ -65,6 +67,20 @@ impl<ND: AsRef<[i64]>> From<ConvTransposeConfigND<ND>> for ConvParams {
 }
 
 impl ConvParams {
+    /// ATen's convolution of a batched input; every list has one entry for each axis, padding is with zeros.
+    pub(super) fn convolution(&self, x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor, TchError> {
+        x.f_convolution(
+            weight,
+            bias,
+            &self.stride,
+            &self.padding,
+            &self.dilation,
+            self.transposed,
+            &self.output_padding,
+            self.groups,
+        )
+    }
+
     /// The same with one entry for each of `axes` spatial axes, after a look at every value.
     pub(super) fn expanded(&self, axes: usize) -> Result<Self, Error> {
         let list = |name: &str, values: &[i64], least: i64| match values {

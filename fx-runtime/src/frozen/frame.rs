@@ -211,11 +211,6 @@ impl Frame {
         Self { clock: Some(clock), ..self }
     }
 
-    /// Whether a weight that was placed so far is not finite.
-    pub(super) fn is_tainted(&self) -> bool {
-        self.taint.is_set()
-    }
-
     pub(super) fn taint(&self) -> Taint {
         self.taint.clone()
     }

@@ -33,6 +33,7 @@ mod layout;
 mod leaf;
 mod linear;
 mod math;
+mod matrix;
 pub mod norm;
 mod part;
 pub mod prelude;

@@ -99,17 +99,6 @@ impl Rows {
     }
 }
 
-/// What Winograd's algorithm makes of a convolution.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tiles {
-    /// Its window or its channels are not of the form.
-    No,
-    /// The transformed weight fits into the second cache.
-    Small,
-    /// The transformed weight takes more memory than eager execution needs, and pays for some inputs.
-    Large,
-}
-
 /// What is known about a convolution.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ConvLayer {
@@ -119,7 +108,8 @@ pub(super) struct ConvLayer {
     /// Some weight of the model is not finite.
     pub(super) tainted: bool,
     pub(super) act: Act,
-    pub(super) tiles: Tiles,
+    /// Winograd's algorithm computes it.
+    pub(super) tiles: bool,
     /// Elements of the matrix that each pixel is multiplied with, where the windows are of one pixel.
     pub(super) pixels: Option<i64>,
 }
@@ -167,12 +157,11 @@ impl Site {
         let packs = self.onednn() && channels_last;
         // A weight that is not finite could not be unpacked again.
         let elements = pixels.filter(|_| self.mkl() && channels_last && !tainted);
-        let tiles = if self.backend == Backend::Best && self.kind == Kind::Float { tiles } else { Tiles::No };
+        let tiles = tiles && self.backend == Backend::Best && self.kind == Kind::Float;
         those_of(&[
             (ConvChoice::Mkl, elements.is_some_and(|elements| elements >= MKL_PIXELS_FROM)),
-            (ConvChoice::Winograd, packs && tiles == Tiles::Small),
+            (ConvChoice::Winograd, packs && tiles),
             (ConvChoice::OneDnn, packs),
-            (ConvChoice::Winograd, packs && tiles == Tiles::Large),
             (ConvChoice::Cudnn, self.on_cuda() && axes == 2 && !transposed && act == Act::Relu),
             (ConvChoice::Composed, true),
             (ConvChoice::Mkl, elements.is_some()),
@@ -273,7 +262,7 @@ mod tests {
     }
 
     fn convolution(axes: usize, transposed: bool, act: Act) -> ConvLayer {
-        ConvLayer { axes, transposed, tainted: false, act, tiles: Tiles::No, pixels: None }
+        ConvLayer { axes, transposed, tainted: false, act, tiles: false, pixels: None }
     }
 
     fn linear(elements: i64, has_bias: bool, act: Act) -> LinearLayer {
@@ -311,16 +300,12 @@ mod tests {
     }
 
     #[test]
-    fn winograd_comes_first_where_its_weight_is_small() {
+    fn winograd_comes_first_where_it_computes_the_layer() {
         use ConvChoice::{Composed, OneDnn, Winograd};
         let cpu = site(Device::Cpu, Kind::Float);
-        for (tiles, choices) in [
-            (Tiles::Small, &[Winograd, OneDnn, Composed][..]),
-            (Tiles::Large, &[OneDnn, Winograd, Composed]),
-            (Tiles::No, &[OneDnn, Composed]),
-        ] {
+        for (tiles, choices) in [(true, &[Winograd, OneDnn, Composed][..]), (false, &[OneDnn, Composed])] {
             let layer = ConvLayer { tiles, ..convolution(2, false, Act::Relu) };
-            assert_eq!(cpu.conv(layer), choices, "{tiles:?}");
+            assert_eq!(cpu.conv(layer), choices, "{tiles}");
             assert_eq!(Site { backend: Backend::Direct, ..cpu }.conv(layer), [OneDnn, Composed]);
             assert_eq!(Site { kind: Kind::BFloat16, ..cpu }.conv(layer), [OneDnn, Composed]);
         }
@@ -363,7 +348,7 @@ mod tests {
     fn composed_means_composed() {
         let cpu = Cpu { bf16: true, f16: true, mkl: true };
         let site = Site { backend: Backend::Composed, cpu, ..site(Device::Cpu, Kind::Float) };
-        let small = ConvLayer { tiles: Tiles::Small, ..convolution(2, false, Act::Relu) };
+        let small = ConvLayer { tiles: true, ..convolution(2, false, Act::Relu) };
         assert_eq!(site.conv(small), [ConvChoice::Composed]);
         assert_eq!(site.linear(linear(1 << 20, true, Act::Relu), Some(Rows(1))), [LinearChoice::Composed]);
     }

@@ -3,6 +3,7 @@
 #![allow(clippy::inline_always, reason = "only what is inlined into a vectorised body is vectorised")]
 
 use super::{BLOCK, MAX_RANK, Operand};
+use crate::ffi::order::follows;
 
 /// How the inputs lie, as seen along the results' memory.
 #[derive(Debug)]
@@ -19,6 +20,10 @@ pub(super) struct Walk<const I: usize> {
 impl<const I: usize> Walk<I> {
     /// None where the result has gaps or an input does not broadcast to it.
     pub(super) fn new(inputs: &[Operand<'_>; I], sizes: &[i64], strides: &[i64]) -> Option<Self> {
+        let lies_alike = |input: &Operand<'_>| input.facts.sizes() == sizes && input.strides[..sizes.len()] == *strides;
+        if follows(sizes, strides, (0..sizes.len()).rev()) && inputs.iter().all(lies_alike) {
+            return Self::in_a_row(sizes);
+        }
         let mut order: [usize; MAX_RANK] = std::array::from_fn(|axis| axis);
         let order = order.get_mut(..sizes.len())?;
         order.sort_by_key(|&axis| strides[axis]);
@@ -53,6 +58,15 @@ impl<const I: usize> Walk<I> {
         let is_plain = steps.iter().all(|step| matches!(step, 0 | 1));
         let broadcasts = inputs.iter().all(|input| input.facts.sizes().len() <= sizes.len());
         (is_plain && broadcasts).then_some(walk)
+    }
+
+    /// For inputs that lie as the results do, without gaps.
+    fn in_a_row(sizes: &[i64]) -> Option<Self> {
+        let count: i64 = sizes.iter().try_fold(1_i64, |count, &size| count.checked_mul(size))?;
+        let mut walk = Self::of_nothing();
+        walk.count = usize::try_from(count).ok().filter(|&count| count > 0)?;
+        walk.axes[0] = (walk.count, [1; I]);
+        Some(walk)
     }
 
     /// One element, without axes.

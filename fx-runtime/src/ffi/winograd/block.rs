@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 use super::super::lanes::{Kernel, Lanes};
 use super::super::mkl::Tail;
 use super::product::{Matrix, PANEL, multiply};
-use super::transform::{self, POINTS};
-use super::{Call, GAP};
+use super::transform::{self, POINTS, TAPS};
+use super::{Call, DEPTH, apart, points_step};
 
 /// As many tiles as the cache holds.
 pub(super) struct Block<'a, T> {
@@ -20,24 +20,40 @@ pub(super) struct Block<'a, T> {
     pub(super) inputs: Matrix<*mut f32>,
     /// A row for each point: `[tiles][PANEL]`.
     pub(super) products: Matrix<*mut f32>,
+    /// The transformed weight, `[POINTS][DEPTH][PANEL]`, with gaps, of one panel at a time or of all of them, one after the other.
+    pub(super) points: *mut f32,
+    /// There is room for all.
+    pub(super) keeps: bool,
+    /// The first block of its thread.
+    pub(super) is_first: bool,
 }
 
 impl<T: Tail> Kernel for Block<'_, T> {
     #[inline(always)]
     unsafe fn run<V: Lanes>(self) {
         let channels = self.call.weight.channels;
+        let step = points_step(channels);
         // SAFETY: the CPU has the registers by the contract of `run`; all addresses are in the call's buffers.
         unsafe {
             self.transform_input::<V>();
-            for panel in self.panels.clone() {
-                let weight = self.call.weight.panel(panel);
-                for point in 0..POINTS {
-                    let a = Matrix {
-                        start: self.inputs.start.add(point * self.inputs.step).cast_const(),
-                        step: channels + GAP,
-                    };
-                    let c = Matrix { start: self.products.start.add(point * self.products.step), step: PANEL };
-                    multiply::<V>(self.tiles.len(), channels, a, weight.add(point * channels * PANEL), c);
+            for (index, panel) in self.panels.clone().enumerate() {
+                for piece in 0..channels.div_ceil(DEPTH) {
+                    let first = piece * DEPTH;
+                    let depth = DEPTH.min(channels - first);
+                    let kept = if self.keeps { index * channels.div_ceil(DEPTH) + piece } else { 0 };
+                    let points = self.points.add(kept * POINTS * step);
+                    if self.is_first || !self.keeps {
+                        self.transform_weight::<V>(panel, first..first + depth, points);
+                    }
+                    for point in 0..POINTS {
+                        let a = Matrix {
+                            start: self.inputs.start.add(point * self.inputs.step + first).cast_const(),
+                            step: apart(channels),
+                        };
+                        let b = points.add(point * step).cast_const();
+                        let c = Matrix { start: self.products.start.add(point * self.products.step), step: PANEL };
+                        multiply::<V>(self.tiles.len(), depth, a, b, c, first > 0);
+                    }
                 }
                 self.transform_back::<V>(panel);
             }
@@ -55,7 +71,7 @@ impl<T: Tail> Block<'_, T> {
             let pixels = call.pixels(grid.place(tile));
             // SAFETY: pixels and rows are `channels` long.
             unsafe {
-                let to = self.inputs.start.add(index * (channels + GAP));
+                let to = self.inputs.start.add(index * apart(channels));
                 let mut channel = 0;
                 while channel < channels {
                     let mut d = [V::splat(0.0); POINTS];
@@ -67,6 +83,28 @@ impl<T: Tail> Block<'_, T> {
                     }
                     channel += V::COUNT;
                 }
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn transform_weight<V: Lanes>(&self, panel: usize, channels: Range<usize>, to: *mut f32) {
+        let from = self.call.weight.panel(panel);
+        let step = points_step(self.call.weight.channels);
+        for (row, channel) in channels.enumerate() {
+            let mut column = 0;
+            while column < PANEL {
+                // SAFETY: a panel has `TAPS` rows for each channel, and there is room for `POINTS` for each of these.
+                unsafe {
+                    let mut g = [V::splat(0.0); TAPS];
+                    for (tap, value) in g.iter_mut().enumerate() {
+                        *value = V::load(from.add((channel * TAPS + tap) * PANEL + column));
+                    }
+                    for (point, value) in transform::window(g).into_iter().enumerate() {
+                        value.store(to.add(point * step + row * PANEL + column));
+                    }
+                }
+                column += V::COUNT;
             }
         }
     }

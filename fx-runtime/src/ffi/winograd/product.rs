@@ -17,7 +17,7 @@ pub(super) struct Matrix<T> {
     pub(super) step: usize,
 }
 
-/// `c = a · b` for `rows` rows of `a`, each of length `depth`, and a panel of `b`: `depth` rows of [`PANEL`] floats.
+/// `c = a · b`, or `c += a · b`, for `rows` rows of `a`, each of length `depth`, and a panel of `b`: `depth` rows of [`PANEL`] floats.
 ///
 /// # Safety
 ///
@@ -29,6 +29,7 @@ pub(super) unsafe fn multiply<V: Lanes>(
     a: Matrix<*const f32>,
     b: *const f32,
     c: Matrix<*mut f32>,
+    adds: bool,
 ) {
     let blocks = rows.div_ceil(V::ROWS);
     let mut first = 0;
@@ -40,7 +41,7 @@ pub(super) unsafe fn multiply<V: Lanes>(
             unsafe {
                 let a = Matrix { start: a.start.add(first * a.step), ..a };
                 let c = Matrix { start: c.start.add(first * c.step + column), ..c };
-                block_of_rows::<V>(last - first, depth, a, b.add(column), c);
+                block_of_rows::<V>(last - first, depth, a, b.add(column), c, adds);
             }
             column += WIDE * V::COUNT;
         }
@@ -65,9 +66,10 @@ unsafe fn block_of_rows<V: Lanes>(
     a: Matrix<*const f32>,
     b: *const f32,
     c: Matrix<*mut f32>,
+    adds: bool,
 ) {
     // SAFETY: by the caller's contract.
-    by_rows!(rows, 1 2 3 4 5 6 7 8 9 10 11 12 13 14, |ROWS| unsafe { in_registers::<V, ROWS>(depth, a, b, c) });
+    by_rows!(rows, 1 2 3 4 5 6 7 8 9 10 11 12 13 14, |ROWS| unsafe { in_registers::<V, ROWS>(depth, a, b, c, adds) });
 }
 
 /// The block stays in registers over the whole depth.
@@ -77,11 +79,19 @@ unsafe fn in_registers<V: Lanes, const ROWS: usize>(
     a: Matrix<*const f32>,
     b: *const f32,
     c: Matrix<*mut f32>,
+    adds: bool,
 ) {
     // SAFETY: by the caller's contract.
     unsafe {
         let zero = V::splat(0.0);
         let mut sums = [[zero; WIDE]; ROWS];
+        if adds {
+            for (row, sums) in sums.iter_mut().enumerate() {
+                for (wide, sum) in sums.iter_mut().enumerate() {
+                    *sum = V::load(c.start.add(row * c.step + wide * V::COUNT));
+                }
+            }
+        }
         for k in 0..depth {
             let mut right = [zero; WIDE];
             for (wide, right) in right.iter_mut().enumerate() {

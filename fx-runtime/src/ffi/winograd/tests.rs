@@ -55,6 +55,9 @@ fn check_all_shapes() {
         (1, 16, 32, 6, 11, 2),
         (2, 128, 96, 23, 30, 1),
         (1, 256, 64, 7, 7, 1),
+        // Several blocks, of a weight that is kept, and of one that is not.
+        (2, 144, 48, 40, 33, 1),
+        (1, 272, 304, 17, 19, 1),
     ] {
         let x = clone_in(&Tensor::randn([batch, channels, height, width], cpu), MemoryFormat::ChannelsLast).unwrap();
         let weight = Tensor::randn([out, channels, 3, 3], cpu);

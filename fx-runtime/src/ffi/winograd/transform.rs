@@ -9,24 +9,41 @@ use super::super::lanes::Lanes;
 /// Numbers of a transformed tile.
 pub(super) const POINTS: usize = 16;
 
-/// `G g Gᵀ` of a window, row by row. In f64, since it is done once.
-pub(super) fn window(g: &[f32; 9]) -> [f32; POINTS] {
-    let line = |[first, middle, last]: [f64; 3]| {
-        let sides = first + last;
-        [first, 0.5 * (sides + middle), 0.5 * (sides - middle), last]
-    };
-    let g = g.map(f64::from);
-    let columns: [[f64; 4]; 3] = std::array::from_fn(|j| line([g[j], g[3 + j], g[6 + j]]));
-    let mut points = [0.0; POINTS];
-    for i in 0..4 {
-        let row = line(columns.map(|column| column[i]));
-        for (point, value) in points[4 * i..].iter_mut().zip(row) {
-            #[allow(clippy::cast_possible_truncation, reason = "the weight's own precision")]
-            let value = value as f32;
-            *point = value;
+/// Numbers of a window.
+pub(super) const TAPS: usize = 9;
+
+/// `G g Gᵀ` of one window for as many results as a register holds.
+///
+/// # Safety
+///
+/// The CPU has the registers.
+#[inline(always)]
+pub(super) unsafe fn window<V: Lanes>(g: [V; TAPS]) -> [V; POINTS] {
+    // SAFETY: by this function's contract.
+    unsafe {
+        let mut points = [g[0]; POINTS];
+        let mut columns = [[g[0]; 4]; 3];
+        for (j, column) in columns.iter_mut().enumerate() {
+            *column = line_of_window([g[j], g[3 + j], g[6 + j]]);
         }
+        for i in 0..4 {
+            let row = line_of_window([columns[0][i], columns[1][i], columns[2][i]]);
+            points[4 * i..4 * i + 4].copy_from_slice(&row);
+        }
+        points
     }
-    points
+}
+
+/// `G g`.
+#[inline(always)]
+unsafe fn line_of_window<V: Lanes>([first, middle, last]: [V; 3]) -> [V; 4] {
+    // SAFETY: by the caller's contract.
+    unsafe {
+        let (zero, half) = (V::splat(0.0), V::splat(0.5));
+        let sides = first.plus(last);
+        let halved = |sum: V| zero.plus_product(sum, half);
+        [first, halved(sides.plus(middle)), halved(sides.minus(middle)), last]
+    }
 }
 
 /// `Bᵀ d B` of one tile for as many channels as a register holds.

@@ -1,30 +1,23 @@
 //! A convolution on the CPU: oneDNN's, and Winograd's algorithm where that is faster.
 
-use std::sync::OnceLock;
-
 use tch::{Kind, TchError, Tensor};
 
-use crate::ffi::{Facts, Geometry, PackedConv, Param, Winograd};
+use super::tiled::Tiled;
+use crate::ffi::{Geometry, PackedConv, Param};
 use crate::frozen::Act;
 use crate::frozen::select::{ConvChoice, Site};
-use crate::frozen::tail::RowTail;
 use crate::frozen::taint::Taint;
 
 pub(super) struct CpuConv {
-    direct: PackedConv,
-    /// Where the window allows it.
-    winograd: Option<Transformed>,
+    weight: Weight,
     taint: Taint,
     /// libtorch's fused sum of a grouped convolution has a relu in f32 alone.
     fuses_sum_and_relu: bool,
 }
 
-/// The weight for Winograd's algorithm, made for the first input that is large enough.
-struct Transformed {
-    geometry: Geometry,
-    /// None inside where there was no memory for it.
-    weight: OnceLock<Option<Winograd>>,
-    bias: Option<Vec<f32>>,
+enum Weight {
+    Direct(PackedConv),
+    Tiled(Tiled),
 }
 
 impl CpuConv {
@@ -37,62 +30,71 @@ impl CpuConv {
         bias: Option<&Tensor>,
         geometry: Geometry,
         by_tiles: bool,
-    ) -> Option<Result<Self, TchError>> {
+    ) -> Result<Option<Self>, TchError> {
         let fuses_sum_and_relu = geometry.groups == 1 || site.kind == Kind::Float;
-        let direct = match PackedConv::pack(weight, bias, geometry.clone())? {
-            Ok(direct) => direct,
-            Err(error) => return Some(Err(error)),
+        let Some(direct) = PackedConv::pack(weight, bias, geometry.clone()).transpose()? else { return Ok(None) };
+        let weight = if by_tiles {
+            Weight::Tiled(Tiled::new(weight, direct, bias, geometry)?)
+        } else {
+            direct.lay_out()?;
+            Weight::Direct(direct)
         };
-        let bias = match bias.map(Vec::try_from).transpose() {
-            Ok(bias) => bias,
-            Err(error) => return Some(Err(error)),
-        };
-        if !by_tiles && let Err(error) = direct.lay_out() {
-            return Some(Err(error));
-        }
-        let winograd = by_tiles.then_some(Transformed { geometry, weight: OnceLock::new(), bias });
-        Some(Ok(Self { direct, winograd, taint: taint.clone(), fuses_sum_and_relu }))
+        Ok(Some(Self { weight, taint: taint.clone(), fuses_sum_and_relu }))
     }
 
     /// The weight as it was before it was packed.
     pub(super) fn dense_weight(&self) -> Result<Tensor, TchError> {
-        self.direct.dense_weight()
+        match &self.weight {
+            Weight::Direct(direct) => direct.dense_weight(),
+            Weight::Tiled(tiled) => tiled.dense_weight(),
+        }
     }
 
     pub(super) fn bias(&self) -> Option<&Param> {
-        self.direct.bias()
+        match &self.weight {
+            Weight::Direct(direct) => direct.bias(),
+            Weight::Tiled(tiled) => tiled.bias(),
+        }
     }
 
     pub(super) fn choice(&self) -> ConvChoice {
-        if self.winograd.is_some() { ConvChoice::Winograd } else { ConvChoice::OneDnn }
+        match &self.weight {
+            Weight::Direct(_) => ConvChoice::OneDnn,
+            Weight::Tiled(_) => ConvChoice::Winograd,
+        }
     }
 
     /// `act(conv(x))`; `x` is batched, of any strides, and there is at least one result.
     pub(super) fn run(&self, x: &Tensor, act: Act) -> Result<Tensor, TchError> {
-        if let Some(y) = self.transformed(x, None, act)? {
+        if let Some(y) = self.by_tiles(x, None, act)? {
             return Ok(y);
         }
         let (post, rest) = act.fused_if(!self.taint.forbids(act));
-        rest.apply(self.direct.run(x, &post)?)
+        rest.apply(self.directly(|direct| direct.run(x, &post))?)
     }
 
     /// `act(conv(x) + other)`; `other` has the result's shape and dtype. Not for a transposed convolution.
     pub(super) fn run_add(&self, x: &Tensor, other: &Tensor, act: Act) -> Result<Tensor, TchError> {
-        if let Some(y) = self.transformed(x, Some(other), act)? {
+        if let Some(y) = self.by_tiles(x, Some(other), act)? {
             return Ok(y);
         }
         let may_fuse = act == Act::Relu && self.fuses_sum_and_relu && !self.taint.forbids(act);
         let (post, rest) = act.fused_if(may_fuse);
-        rest.apply(self.direct.run_add(x, other, &post)?)
+        rest.apply(self.directly(|direct| direct.run_add(x, other, &post))?)
     }
 
-    /// By Winograd's algorithm; none where the direct sum is faster, or the results are not finite.
-    fn transformed(&self, x: &Tensor, other: Option<&Tensor>, act: Act) -> Result<Option<Tensor>, TchError> {
-        let Some(Transformed { geometry, weight, bias }) = &self.winograd else { return Ok(None) };
-        let facts = Facts::of(x).filter(|facts| Winograd::pays(facts.sizes(), geometry));
-        let Some(facts) = facts.filter(|_| !self.taint.is_set()) else { return Ok(None) };
-        let weight = weight.get_or_init(|| Winograd::pack(&self.direct.dense_weight().ok()?, geometry).ok());
-        let Some(weight) = weight else { return Ok(None) };
-        weight.run(x, &facts, other, &RowTail { bias: bias.as_deref(), act })
+    /// By Winograd's algorithm, where it can be used and pays.
+    fn by_tiles(&self, x: &Tensor, other: Option<&Tensor>, act: Act) -> Result<Option<Tensor>, TchError> {
+        match &self.weight {
+            Weight::Tiled(tiled) if !self.taint.is_set() => tiled.run(x, other, act),
+            _ => Ok(None),
+        }
+    }
+
+    fn directly(&self, run: impl FnOnce(&PackedConv) -> Result<Tensor, TchError>) -> Result<Tensor, TchError> {
+        match &self.weight {
+            Weight::Direct(direct) => run(direct),
+            Weight::Tiled(tiled) => run(&*tiled.direct()?),
+        }
     }
 }

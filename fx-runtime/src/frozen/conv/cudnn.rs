@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tch::{TchError, Tensor};
 
-use super::{ConvParams, Plain};
+use super::ConvParams;
+use super::kernel::Plain;
 
 /// What cuDNN fuses. Which dtypes, shapes and GPUs it has kernels for, only it knows.
 pub(super) struct Fused {

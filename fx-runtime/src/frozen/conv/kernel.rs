@@ -7,7 +7,7 @@ use super::cudnn::Fused;
 use super::matrix::MatrixConv;
 use crate::ffi::{Geometry, Param, Winograd, ops};
 use crate::frozen::layout::channels_last_of;
-use crate::frozen::select::{ConvChoice, ConvLayer, Site, Tiles};
+use crate::frozen::select::{ConvChoice, ConvLayer, Site};
 use crate::frozen::taint::Taint;
 use crate::frozen::tune::Packed;
 use crate::frozen::{Act, ConvParams};
@@ -39,13 +39,13 @@ impl Kernel {
         params: &ConvParams,
     ) -> Result<Option<Self>, Error> {
         if choice == ConvChoice::Mkl {
-            let conv = MatrixConv::pack(weight, bias, &geometry(params)).transpose()?;
+            let conv = MatrixConv::pack(weight, bias, params)?;
             return Ok(conv.map(|conv| Self::Matrix(Box::new(conv))));
         }
         if matches!(choice, ConvChoice::OneDnn | ConvChoice::Winograd) {
             let lifted = if weight.dim() == 3 { weight.f_unsqueeze(2)? } else { weight.shallow_clone() };
             let by_tiles = choice == ConvChoice::Winograd;
-            let conv = CpuConv::pack(site, taint, &lifted, bias, geometry(params), by_tiles).transpose()?;
+            let conv = CpuConv::pack(site, taint, &lifted, bias, geometry(params), by_tiles)?;
             return Ok(conv.map(|conv| Self::Cpu(Box::new(conv))));
         }
         let on_cuda = site.device.is_cuda() && site.memory_format == MemoryFormat::ChannelsLast;
@@ -59,14 +59,14 @@ impl Kernel {
 
     /// Weight and bias as they were packed, the weight perhaps with an axis of length 1 more.
     pub(super) fn dense(&self) -> Result<(Tensor, Option<Tensor>), TchError> {
-        let (weight, bias) = match self {
-            Self::Cpu(conv) => (conv.dense_weight()?, conv.bias()),
-            Self::Matrix(conv) => (conv.dense_weight()?, conv.bias()),
+        let copied = |bias: &Param| bias.shallow_clone();
+        Ok(match self {
+            Self::Cpu(conv) => (conv.dense_weight()?, conv.bias().map(copied)),
+            Self::Matrix(conv) => conv.dense()?,
             Self::Cudnn(Fused { plain, .. }) | Self::Composed(plain) => {
-                (plain.weight.shallow_clone(), plain.bias.as_ref())
+                (plain.weight.shallow_clone(), plain.bias.as_ref().map(copied))
             }
-        };
-        Ok((weight, bias.map(|bias| bias.shallow_clone())))
+        })
     }
 }
 
@@ -84,28 +84,14 @@ impl Packed for Kernel {
 }
 
 impl Plain {
-    pub(super) fn convolution(&self, x: &Tensor, p: &ConvParams) -> Result<Tensor, TchError> {
-        let bias = self.bias.as_deref();
-        x.f_convolution(
-            &self.weight,
-            bias,
-            &p.stride,
-            &p.padding,
-            &p.dilation,
-            p.transposed,
-            &p.output_padding,
-            p.groups,
-        )
+    pub(super) fn convolution(&self, x: &Tensor, params: &ConvParams) -> Result<Tensor, TchError> {
+        params.convolution(x, &self.weight, self.bias.as_deref())
     }
 }
 
 /// What is known about a convolution with a weight of this shape.
 pub(super) fn layer(shape: &[i64], params: &ConvParams, taint: &Taint, act: Act) -> ConvLayer {
-    let tiles = match Winograd::fits(shape, &geometry(params)) {
-        true if Winograd::is_small(shape) => Tiles::Small,
-        true => Tiles::Large,
-        false => Tiles::No,
-    };
+    let tiles = Winograd::fits(shape, &geometry(params));
     let pixels = is_by_pixel(shape, params).then(|| shape[0] * shape[1]);
     ConvLayer { axes: shape.len() - 2, transposed: params.transposed, tainted: taint.is_set(), act, tiles, pixels }
 }

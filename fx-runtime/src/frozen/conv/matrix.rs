@@ -1,43 +1,26 @@
-//! A convolution with windows of one pixel on the CPU: the product of its pixels with a matrix, as MKL packs it.
+//! A convolution with windows of one pixel on the CPU: the product of its pixels with a matrix.
 
 use tch::{TchError, Tensor};
 
-use crate::ffi::{Geometry, PackedGemm, Param};
-use crate::frozen::Act;
+use crate::frozen::matrix::PackedMatrix;
 use crate::frozen::select::Rows;
-use crate::frozen::tail::RowTail;
+use crate::frozen::{Act, ConvParams};
 
 pub(super) struct MatrixConv {
-    gemm: PackedGemm,
-    bias: Option<Param>,
-    /// The bias again, as the tail reads it.
-    row: Option<Box<[f32]>>,
+    matrix: PackedMatrix,
     stride: Box<[i64]>,
 }
 
 impl MatrixConv {
     /// Packs a finite weight `[out, in, 1..]` of f32; none where MKL is not there.
-    pub(super) fn pack(weight: &Tensor, bias: Option<&Tensor>, geometry: &Geometry) -> Option<Result<Self, TchError>> {
-        let sizes = weight.size();
-        let matrix = match weight.f_reshape(&sizes[..2]) {
-            Ok(matrix) => matrix,
-            Err(error) => return Some(Err(error)),
-        };
-        let pack = |gemm| {
-            let row = bias.map(Vec::try_from).transpose()?.map(Vec::into_boxed_slice);
-            let bias = bias.map(Param::copied).transpose()?;
-            Ok(Self { gemm, bias, row, stride: geometry.stride.clone() })
-        };
-        Some(PackedGemm::pack(&matrix, Rows::USUAL.0)?.and_then(pack))
+    pub(super) fn pack(weight: &Tensor, bias: Option<&Tensor>, params: &ConvParams) -> Result<Option<Self>, TchError> {
+        let matrix = PackedMatrix::pack(&weight.f_reshape(&weight.size()[..2])?, bias, Rows::USUAL)?;
+        Ok(matrix.map(|matrix| Self { matrix, stride: params.stride.as_slice().into() }))
     }
 
-    /// The weight as it was before it was packed, `[out, in]`.
-    pub(super) fn dense_weight(&self) -> Result<Tensor, TchError> {
-        self.gemm.dense_weight()
-    }
-
-    pub(super) fn bias(&self) -> Option<&Param> {
-        self.bias.as_ref()
+    /// Weight and bias as they were packed, the weight as `[out, in]`.
+    pub(super) fn dense(&self) -> Result<(Tensor, Option<Tensor>), TchError> {
+        self.matrix.dense()
     }
 
     /// `act(conv(x) + other)`; `x` is batched, of any strides, with at least one element, `other` has the result's shape
@@ -51,11 +34,10 @@ impl MatrixConv {
         }
         let mut sizes = pixels.size();
         if let Some(channels) = sizes.last_mut() {
-            *channels = self.gemm.out();
+            *channels = self.matrix.out();
         }
         let other = other.map(channels_behind).transpose()?;
-        let tail = RowTail { bias: self.row.as_deref(), act };
-        let y = self.gemm.run(&pixels, &sizes, other.as_ref(), &tail)?;
+        let y = self.matrix.run(&pixels, &sizes, other.as_ref(), act)?;
         y.f_permute(&[0, -1, 1, 2, 3][..sizes.len()])
     }
 }

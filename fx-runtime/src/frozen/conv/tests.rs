@@ -2,15 +2,13 @@
 
 use tch::{Device, Kind};
 
-use super::super::act::EVERY_ACT;
-
-use super::super::layout::channels_last_of;
-use super::super::oracle::{both, check, frame, randn};
-use super::super::select::Tiles;
-use super::super::tune::tests::Told;
 use super::kernel::geometry;
 use super::*;
 use crate::ffi::{Winograd, ops};
+use crate::frozen::act::EVERY_ACT;
+use crate::frozen::layout::channels_last_of;
+use crate::frozen::oracle::{both, check, frame, randn};
+use crate::frozen::tune::tests::Told;
 use crate::{Backend, Freeze};
 
 /// A layer's shape: `[batch, in, ..]`, out channels, kernel.
@@ -178,9 +176,7 @@ fn compare_tuned(case: &Case, kind: Kind, act: Act) {
 
 #[test]
 fn any_kernel_may_win_and_computes_the_same() {
-    // The second weight is too large for tiles without a measurement.
-    let large = case(&[1, 160, 14, 14], 112, &[3, 3], strided(1, 1, 1, 1));
-    for case in [&tiled(), &large, &case(&[2, 8, 9, 7], 16, &[3, 3], strided(2, 1, 1, 2))] {
+    for case in [&tiled(), &case(&[2, 8, 9, 7], 16, &[3, 3], strided(2, 1, 1, 2))] {
         compare_tuned(case, Kind::Float, Act::Relu);
     }
     compare_tuned(&case(&[2, 24, 5, 7], 40, &[1, 1], strided(2, 0, 1, 1)), Kind::Float, Act::Gelu);
@@ -192,13 +188,19 @@ fn any_kernel_may_win_and_computes_the_same() {
 }
 
 #[test]
-fn a_large_weight_has_tiles_only_when_measured() {
-    let case = case(&[1, 160, 14, 14], 112, &[3, 3], strided(1, 1, 1, 1));
-    let plain = Conv::pack(&both(Kind::Float).0, &case.weight(Kind::Float), None, &case.params, Act::None).unwrap();
-    assert_eq!(format!("{plain:?}"), "Conv([112, 160, 3, 3], oneDNN, None)");
-    let layer = layer(&plain.weight_shape, &plain.params, &plain.taint, Act::None);
-    let tiles = Winograd::fits(&plain.weight_shape, &geometry(&plain.params));
-    assert_eq!(layer.tiles, if tiles { Tiles::Large } else { Tiles::No });
+fn a_weight_comes_back_from_either_form() {
+    let case = tiled();
+    let (weight, (best, composed)) = (case.weight(Kind::Float), both(Kind::Float));
+    let few = randn(&[1, case.input[1], 3, 3], Kind::Float);
+    let many = randn(case.input, Kind::Float);
+    let composed = Conv::pack(&composed, &weight, None, &case.params, Act::None).unwrap();
+    for inputs in [[&few, &many], [&many, &few], [&many, &many], [&few, &few]] {
+        let layer = Conv::pack(&best, &weight, None, &case.params, Act::None).unwrap();
+        for x in inputs {
+            check(&layer.run(x).unwrap(), &composed.run(x).unwrap(), "in whichever form");
+            assert_eq!(layer.kernel.look(Kernel::dense).unwrap().0, weight);
+        }
+    }
 }
 
 #[test]

@@ -191,6 +191,10 @@ impl Layout {
     /// This shape, dense, with its axes in the order in which the operands lie.
     fn iterated(self, operands: &[Self]) -> Self {
         let rank = self.rank;
+        // No operand tells another order, and there is no axis of one element that could lie anywhere.
+        if self.sizes().iter().all(|&size| size > 1) && operands.iter().all(Self::is_contiguous) {
+            return self.packed((0..rank).rev());
+        }
         let mut axes: [usize; MAX_RANK] = [0; MAX_RANK];
         for (place, axis) in (0..rank).rev().enumerate() {
             axes[place] = axis;

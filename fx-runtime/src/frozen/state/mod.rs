@@ -69,7 +69,7 @@ pub fn load<M: State>(name: &'static str, graph: &str, path: &Path, options: &Fr
     file.check_origin(VERSION, graph)?;
     file.check_tensors()?;
     let frame = Frame::loaded(name, options, file.kind()?)?;
-    let _scope = frame.enter();
+    let _no_grad = tch::no_grad_guard();
     let shared = file.values_of(ALIAS);
     let (path, read, loaded, cells) = (String::new(), BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
     let mut from = Loader { frame: frame.handle(), file, path, read, shared, loaded, cells };

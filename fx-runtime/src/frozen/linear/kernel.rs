@@ -1,0 +1,91 @@
+//! The kernels of a linear layer and how each is packed.
+
+use tch::{TchError, Tensor};
+
+use crate::Error;
+use crate::ffi::{PackedLinear, Param};
+use crate::frozen::Act;
+use crate::frozen::matrix::PackedMatrix;
+use crate::frozen::select::{LinearChoice, LinearLayer};
+use crate::frozen::taint::Taint;
+use crate::frozen::tune::Packed;
+
+pub(super) enum Kernel {
+    Mkl(PackedMatrix),
+    OneDnn(PackedLinear),
+    CublasLt { plain: Plain, transposed: Param },
+    Composed(Plain),
+}
+
+/// A weight as ATen's operators take it.
+pub(super) struct Plain {
+    pub(super) weight: Param,
+    pub(super) bias: Option<Param>,
+}
+
+impl Kernel {
+    /// None where this machine has no such kernel after all. `shared` is a copy of the weight that another layer holds.
+    pub(super) fn pack(
+        choice: LinearChoice,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        shared: Option<&Param>,
+    ) -> Result<Option<Self>, Error> {
+        let plain = || -> Result<Plain, TchError> {
+            let weight =
+                shared.map_or_else(|| Param::copied(weight), |shared| Ok(Param::new(shared.shallow_clone())))?;
+            Ok(Plain { weight, bias: bias.map(Param::copied).transpose()? })
+        };
+        Ok(match choice {
+            LinearChoice::Mkl(rows) => PackedMatrix::pack(weight, bias, rows)?.map(Self::Mkl),
+            LinearChoice::OneDnn => PackedLinear::pack(weight, bias).transpose()?.map(Self::OneDnn),
+            LinearChoice::CublasLt => {
+                let plain = plain()?;
+                Some(Self::CublasLt { transposed: Param::new(plain.weight.f_tr()?), plain })
+            }
+            LinearChoice::Composed => Some(Self::Composed(plain()?)),
+        })
+    }
+
+    /// Weight and bias as they were packed.
+    pub(super) fn dense(&self) -> Result<(Tensor, Option<Tensor>), TchError> {
+        let copied = |bias: &Param| bias.shallow_clone();
+        Ok(match self {
+            Self::Mkl(matrix) => matrix.dense()?,
+            Self::OneDnn(packed) => (packed.dense_weight()?, packed.bias().map(copied)),
+            Self::CublasLt { plain, .. } | Self::Composed(plain) => {
+                (plain.weight.shallow_clone(), plain.bias.as_ref().map(copied))
+            }
+        })
+    }
+}
+
+impl Packed for Kernel {
+    type Choice = LinearChoice;
+
+    fn choice(&self) -> LinearChoice {
+        match self {
+            Self::Mkl(matrix) => LinearChoice::Mkl(matrix.rows()),
+            Self::OneDnn(_) => LinearChoice::OneDnn,
+            Self::CublasLt { .. } => LinearChoice::CublasLt,
+            Self::Composed(_) => LinearChoice::Composed,
+        }
+    }
+}
+
+impl Plain {
+    /// Bias and activation in the product's own kernel, which takes matrices alone; `sizes` is the result's shape.
+    pub(super) fn cublas(&self, x: &Tensor, weight: &Tensor, sizes: &[i64], act: Act) -> Result<Tensor, TchError> {
+        let Some(bias) = self.bias.as_deref() else {
+            return act.apply(x.f_linear(&self.weight, None::<&Tensor>)?);
+        };
+        let columns = weight.size()[0];
+        let rows = x.f_reshape([-1, columns])?;
+        bias.f_internal_addmm_activation(&rows, weight, act == Act::GeluTanh)?.f_reshape(sizes)
+    }
+}
+
+/// What is known about a linear layer with a weight of this shape, `[out, in]`.
+pub(super) fn layer(shape: [i64; 2], has_bias: bool, taint: &Taint, shared: bool, act: Act) -> LinearLayer {
+    LinearLayer { elements: shape[0] * shape[1], has_bias, tainted: taint.is_set(), shared, act }
+}
