@@ -83,7 +83,7 @@ codes! {
     Opaque = "FX0008",
     /// The entry does not take the model by reference.
     Receiver = "FX0009",
-    /// `#[derive(Module)]` stands on an item that is no struct.
+    /// `#[derive(Module)]` stands on an item that is neither a struct nor an enum.
     NotAStruct = "FX0010",
     /// Two things would bear one name.
     DuplicateName = "FX0011",

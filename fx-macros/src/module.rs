@@ -1,4 +1,6 @@
 //! `#[derive(Module)]`: shows every field to the runtime, which tells by its type what it is.
+//!
+//! An enum has the fields of the variant that it is, see [`variants`].
 
 use std::collections::BTreeMap;
 
@@ -10,14 +12,21 @@ use syn::{Data, DeriveInput, Generics, Member, Type, spanned::Spanned};
 
 use crate::{function, report::Faults};
 
+mod variants;
+
 /// The whole expansion.
 pub(crate) fn expand(item: TokenStream) -> TokenStream {
     let mut faults = Faults::default();
     match syn::parse2::<DeriveInput>(item) {
         Ok(item) => {
-            let fields = fields(&item, &mut faults);
-            let accessors = accessors(&item, &fields);
-            let module = faults.is_empty().then(|| module(&item, &fields));
+            check_item(&item, &mut faults);
+            let (module, accessors) = if let Data::Enum(data) = &item.data {
+                (variants::module(&item, data, &mut faults), None)
+            } else {
+                let fields = fields(&item, &mut faults);
+                (module(&item, &fields), accessors(&item, &fields))
+            };
+            let module = faults.is_empty().then_some(module);
             quote!(#module #accessors #faults)
         }
         Err(error) => error.to_compile_error(),
@@ -42,27 +51,30 @@ impl Field {
     }
 }
 
-fn fields(item: &DeriveInput, faults: &mut Faults) -> Vec<Field> {
+fn check_item(item: &DeriveInput, faults: &mut Faults) {
     for attr in item.attrs.iter().filter(|attr| attr.path().is_ident("module")) {
-        faults.push(Code::UnknownOption, attr, "`#[module(..)]` stands on the struct", "put it on a field");
+        faults.push(Code::UnknownOption, attr, "`#[module(..)]` stands on the type", "put it on a field");
     }
-    let (kind, span) = match &item.data {
-        Data::Struct(data) => {
-            let fields = data.fields.members().zip(&data.fields);
-            let fields = fields.filter_map(|(member, field)| read(member, field, faults)).collect::<Vec<_>>();
-            check_names(&fields, faults);
-            return fields;
-        }
-        Data::Enum(data) => ("enum", data.enum_token.span),
-        Data::Union(data) => ("union", data.union_token.span),
-    };
-    let keyword = syn::Ident::new(kind, span);
-    let name = &item.ident;
-    let message =
-        format!("`Module` is derived for structs, and `{name}` is {} {kind}", if kind == "enum" { "an" } else { "a" });
-    let help = "make it a struct, with an `Option` for each part that may be missing, or implement `fx_runtime::Module` by hand";
-    faults.push(Code::NotAStruct, quote!(#keyword #name), &message, help);
-    Vec::new()
+    if let Data::Union(data) = &item.data {
+        let (keyword, name) = (&data.union_token, &item.ident);
+        let message = format!("`Module` is derived for structs and enums, and `{name}` is a union");
+        let help = "make it an enum, or implement `fx_runtime::Module` by hand";
+        faults.push(Code::NotAStruct, quote!(#keyword #name), &message, help);
+    }
+}
+
+fn fields(item: &DeriveInput, faults: &mut Faults) -> Vec<Field> {
+    match &item.data {
+        Data::Struct(data) => fields_of(&data.fields, faults),
+        _ => Vec::new(),
+    }
+}
+
+fn fields_of(fields: &syn::Fields, faults: &mut Faults) -> Vec<Field> {
+    let read: Vec<Field> =
+        fields.members().zip(fields).filter_map(|(member, field)| read(member, field, faults)).collect();
+    check_names(&read, faults);
+    read
 }
 
 fn read(member: Member, field: &syn::Field, faults: &mut Faults) -> Option<Field> {
@@ -91,12 +103,13 @@ fn module(item: &DeriveInput, fields: &[Field]) -> TokenStream {
     let name = ident.to_string();
     let generics = bounded(&item.generics, fields);
     let (params, args, bounds) = generics.split_for_impl();
-    let visits = fields.iter().filter_map(visit);
-    let clones = fields.iter().map(|field| {
-        let (member, name) = (&field.member, Field::plain_name(&field.member));
-        quote!(#member: ::fx_runtime::module::clone_field!(#name, &self.#member)?)
-    });
-    let registration = item.generics.params.is_empty().then(|| quote!(::fx_runtime::register_module!(#ident);));
+    let in_self = |field: &Field| {
+        let member = &field.member;
+        quote!(&self.#member)
+    };
+    let visits = fields.iter().filter_map(|field| visit(field, &in_self(field)));
+    let clones = fields.iter().map(|field| clone(field, &in_self(field)));
+    let registration = registration(item);
     quote! {
         #[automatically_derived]
         impl #params ::fx_runtime::Module for #ident #args #bounds {
@@ -118,20 +131,33 @@ fn module(item: &DeriveInput, fields: &[Field]) -> TokenStream {
     }
 }
 
-fn visit(field: &Field) -> Option<TokenStream> {
+/// Generic types are not found in a `Sequential`.
+fn registration(item: &DeriveInput) -> Option<TokenStream> {
+    let ident = &item.ident;
+    item.generics.params.is_empty().then(|| quote!(::fx_runtime::register_module!(#ident);))
+}
+
+/// `member: clone`, of the field that the reference `at` leads to.
+fn clone(field: &Field, at: &TokenStream) -> TokenStream {
+    let (member, name) = (&field.member, Field::plain_name(&field.member));
+    quote!(#member: ::fx_runtime::module::clone_field!(#name, #at)?)
+}
+
+/// Shows the field that the reference `at` leads to.
+fn visit(field: &Field, at: &TokenStream) -> Option<TokenStream> {
     let ModuleField { ty, skip, parameter, buffer, .. } = &field.options;
-    let (member, name) = (&field.member, &field.name);
+    let name = &field.name;
     let role = match (parameter.is_present(), buffer.is_present()) {
         _ if skip.is_present() => return None,
         (false, false) if name.contains("{}") => {
             return Some(quote! {
-                for (index, element) in self.#member.iter().enumerate() {
+                for (index, element) in (#at).iter().enumerate() {
                     ::fx_runtime::module::visit_field!(visitor, &::std::format!(#name, index), element);
                 }
             });
         }
         (false, false) => {
-            return Some(quote!(::fx_runtime::module::visit_field!(visitor, #name, &self.#member);));
+            return Some(quote!(::fx_runtime::module::visit_field!(visitor, #name, #at);));
         }
         (true, _) => quote!(::fx_runtime::module::Role::Parameter),
         (_, true) => quote!(::fx_runtime::module::Role::Buffer),
@@ -140,23 +166,24 @@ fn visit(field: &Field) -> Option<TokenStream> {
     let span = ty.span().resolved_at(Span::call_site());
     Some(if argument(ty, "Option").is_some() {
         quote_spanned! {span=>
-            if let ::core::option::Option::Some(tensor) = &self.#member {
+            if let ::core::option::Option::Some(tensor) = #at {
                 visitor.tensor(#name, tensor, #role);
             }
         }
     } else {
-        quote_spanned!(span=> visitor.tensor(#name, &self.#member, #role);)
+        quote_spanned!(span=> visitor.tensor(#name, #at, #role);)
     })
 }
 
 /// The generics with `Field` asked of every type parameter that is a part of the model.
 ///
 /// Without it the compiler, which chooses by what it knows of the type, would take such a field for a hyper-parameter.
-fn bounded(generics: &Generics, fields: &[Field]) -> Generics {
+fn bounded<'a>(generics: &Generics, fields: impl IntoIterator<Item = &'a Field>) -> Generics {
+    let fields: Vec<&Field> = fields.into_iter().collect();
     let mut bounded = generics.clone();
     for param in generics.type_params() {
-        let is_part = |field: &&Field| !field.options.skip.is_present() && holds(&field.options.ty, &param.ident);
-        if fields.iter().any(|field| is_part(&field)) {
+        let is_part = |field: &Field| !field.options.skip.is_present() && holds(&field.options.ty, &param.ident);
+        if fields.iter().any(|field| is_part(field)) {
             let ident = &param.ident;
             bounded.make_where_clause().predicates.push(syn::parse_quote!(#ident: ::fx_runtime::module::Field));
         }

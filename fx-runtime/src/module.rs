@@ -10,8 +10,10 @@
 mod collect;
 mod containers;
 mod field;
+mod through;
 
 pub use field::{Field, clone_field, probe, visit_field};
+pub use through::{SetTraining, Through};
 
 use tch::{Device, Kind, Tensor};
 
@@ -32,6 +34,8 @@ pub trait Visitor<'a> {
     fn child(&mut self, name: &str, child: &'a dyn Module);
     /// A tensor of the module's own, under PyTorch's name (`weight`, not `ws`).
     fn tensor(&mut self, name: &str, tensor: &'a Tensor, role: Role);
+    /// Receives the module that the visited one stands for: what it has, the visited one has, under the same names.
+    fn wrapped(&mut self, inner: &'a dyn Module);
 }
 
 /// A part of a model that can be looked into. Derived; see the module's documentation.
@@ -64,9 +68,7 @@ pub trait Module {
     ///
     /// Layers start in inference mode; see [`crate::nn`].
     fn set_training(&self, training: bool) {
-        for (_, child) in self.children() {
-            child.set_training(training);
-        }
+        self.visit(&mut through::SetTraining(training));
     }
 
     /// The mode of this very module; none for modules that behave the same in both.

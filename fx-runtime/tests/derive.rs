@@ -65,3 +65,38 @@ fn a_derived_module_is_seen_inside_a_sequential() {
     let net = nn::seq().add(head(&(vs.root() / 0)));
     assert_eq!(names(&net.state_dict()), ["0.scale", "0.mean", "0.classifier.0.weight", "0.classifier.0.bias"]);
 }
+
+#[derive(Debug, Module)]
+enum Proj {
+    Dropout(nn::Dropout),
+    Pair(nn::Linear, Option<nn::Linear>),
+    Nested(Box<Proj>),
+    Named { fc: nn::Linear, scale: i64 },
+    Nothing,
+}
+
+#[derive(Debug, Module)]
+struct Projected {
+    proj: Proj,
+    all: Vec<Proj>,
+}
+
+#[test]
+fn an_enum_is_the_variant_that_it_is() {
+    let vs = nn::VarStore::new(Device::Cpu);
+    let linear = |bias| nn::linear(vs.root(), 2, 3, nn::LinearConfig { bias, ..nn::LinearConfig::default() });
+    let all = vec![
+        Proj::Pair(linear(false), Some(linear(false))),
+        Proj::Named { fc: linear(false), scale: 2 },
+        Proj::Nothing,
+        Proj::Nested(Box::new(Proj::Dropout(nn::dropout(0.1)))),
+    ];
+    let net = Projected { proj: Proj::Nested(Box::new(Proj::Pair(linear(true), None))), all };
+    let clone = net.shallow_clone().unwrap();
+    let tensors = ["proj.0.weight", "proj.0.bias", "all.0.0.weight", "all.0.1.weight", "all.1.fc.weight"];
+    assert_eq!((names(&net.state_dict()), names(&clone.state_dict())), (tensors.to_vec(), tensors.to_vec()));
+    assert!(matches!(&clone.all[1], Proj::Named { scale, .. } if *scale == 2), "{clone:?}");
+    net.train();
+    let Proj::Nested(inner) = &net.all[3] else { panic!("{net:?}") };
+    assert!(matches!(&**inner, Proj::Dropout(dropout) if dropout.training() == Some(true)), "{net:?}");
+}

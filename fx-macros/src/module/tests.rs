@@ -137,3 +137,62 @@ fn unit_structs() {
     "#]],
     );
 }
+
+#[test]
+fn enums() {
+    check(
+        r#"enum Proj<M> { Conv(nn::Conv2D), Pair(M, f64), Scaled { #[module(name = "gamma")] by: Tensor, #[module(skip)] n: i64 }, None }"#,
+        &expect![[r#"
+            #[automatically_derived]
+            impl<M> ::fx_runtime::Module for Proj<M>
+            where
+                M: ::fx_runtime::module::Field,
+            {
+                fn type_name(&self) -> &'static str {
+                    "Proj"
+                }
+                #[allow(unused_variables)]
+                fn visit<'fx>(&'fx self, visitor: &mut dyn ::fx_runtime::module::Visitor<'fx>) {
+                    match *self {
+                        Self::Conv { 0: ref field_0 } => {
+                            let visitor = &mut ::fx_runtime::module::Through(visitor);
+                            ::fx_runtime::module::visit_field!(visitor, "0", field_0);
+                        }
+                        Self::Pair { 0: ref field_0, 1: ref field_1 } => {
+                            ::fx_runtime::module::visit_field!(visitor, "0", field_0);
+                            ::fx_runtime::module::visit_field!(visitor, "1", field_1);
+                        }
+                        Self::Scaled { by: ref field_0, n: ref field_1 } => {
+                            ::fx_runtime::module::visit_field!(visitor, "gamma", field_0);
+                        }
+                        Self::None {} => {}
+                    }
+                }
+                fn shallow_clone(&self) -> ::core::result::Result<Self, ::fx_runtime::Error> {
+                    ::core::result::Result::Ok(
+                        match *self {
+                            Self::Conv { 0: ref field_0 } => {
+                                Self::Conv {
+                                    0: ::fx_runtime::module::clone_field!("0", field_0)?,
+                                }
+                            }
+                            Self::Pair { 0: ref field_0, 1: ref field_1 } => {
+                                Self::Pair {
+                                    0: ::fx_runtime::module::clone_field!("0", field_0)?,
+                                    1: ::fx_runtime::module::clone_field!("1", field_1)?,
+                                }
+                            }
+                            Self::Scaled { by: ref field_0, n: ref field_1 } => {
+                                Self::Scaled {
+                                    by: ::fx_runtime::module::clone_field!("by", field_0)?,
+                                    n: ::fx_runtime::module::clone_field!("n", field_1)?,
+                                }
+                            }
+                            Self::None {} => Self::None {},
+                        },
+                    )
+                }
+            }
+        "#]],
+    );
+}

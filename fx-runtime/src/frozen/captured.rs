@@ -30,11 +30,11 @@ impl<T> Captured<T> {
 macro_rules! capture {
     ($value:expr, $name:expr) => {{
         #[allow(unused_imports)]
-        use $crate::frozen::probe::{Bare as _, Behind as _, Infer, Peel};
+        use $crate::frozen::probe::{Bare as _, Behind as _, Peel};
         #[allow(unused_imports)]
         use $crate::module::probe::{CloneNothing as _, Probe, ViaClone as _, ViaField as _, VisitNothing as _};
         (&&&Probe((&&Peel((&&Peel($value)).peel())).peel())).clone_as($name).map(|copy| {
-            (&&&Probe(&copy)).visit($name, &mut Infer);
+            (&&&Probe(&copy)).visit($name, &mut $crate::module::SetTraining(false));
             $crate::frozen::Captured::new(copy)
         })
     }};
@@ -42,10 +42,6 @@ macro_rules! capture {
 
 /// What [`capture!`](crate::capture) looks through references with; nothing to call by hand.
 pub mod probe {
-    use tch::Tensor;
-
-    use crate::module::{Module, Role, Visitor};
-
     /// Wraps a reference, so that the choice below depends on what it refers to.
     #[derive(Debug)]
     pub struct Peel<'a, T>(pub &'a T);
@@ -72,18 +68,6 @@ pub mod probe {
         fn peel(&self) -> &'a T {
             self.0
         }
-    }
-
-    /// Puts what it visits into inference mode.
-    #[derive(Debug)]
-    pub struct Infer;
-
-    impl<'a> Visitor<'a> for Infer {
-        fn child(&mut self, _name: &str, child: &'a dyn Module) {
-            child.eval();
-        }
-
-        fn tensor(&mut self, _name: &str, _tensor: &'a Tensor, _role: Role) {}
     }
 }
 

@@ -27,6 +27,10 @@ impl<'a> Visitor<'a> for Own<'a> {
     fn tensor(&mut self, name: &str, tensor: &'a Tensor, role: Role) {
         self.tensors.push((name.to_owned(), tensor, role));
     }
+
+    fn wrapped(&mut self, inner: &'a dyn Module) {
+        inner.visit(self);
+    }
 }
 
 /// All tensors of the tree whose role is wanted: per module parameters, then buffers, then children.

@@ -42,40 +42,13 @@ impl Mlp {
     }
 }
 
-/// An enum whose variants are layers; `Module` is derived for structs only.
-#[derive(Debug)]
+/// An enum whose variants are layers.
+#[derive(Debug, Module)]
 pub enum Block {
     Conv(nn::Conv2D),
     Norm(nn::BatchNorm),
     Pair(nn::Conv2D, nn::BatchNorm),
     Pool,
-}
-
-impl Module for Block {
-    fn type_name(&self) -> &'static str {
-        "Block"
-    }
-
-    fn visit<'a>(&'a self, visitor: &mut dyn fx_runtime::module::Visitor<'a>) {
-        match self {
-            Block::Conv(conv) => visitor.child("conv", conv),
-            Block::Norm(bn) => visitor.child("bn", bn),
-            Block::Pair(conv, bn) => {
-                visitor.child("conv", conv);
-                visitor.child("bn", bn);
-            }
-            Block::Pool => {}
-        }
-    }
-
-    fn shallow_clone(&self) -> Result<Self, fx_runtime::Error> {
-        Ok(match self {
-            Block::Conv(conv) => Block::Conv(conv.shallow_clone()?),
-            Block::Norm(bn) => Block::Norm(bn.shallow_clone()?),
-            Block::Pair(conv, bn) => Block::Pair(conv.shallow_clone()?, bn.shallow_clone()?),
-            Block::Pool => Block::Pool,
-        })
-    }
 }
 
 #[derive(Debug, Module)]
