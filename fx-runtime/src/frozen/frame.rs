@@ -22,6 +22,8 @@ use crate::{Error, Freeze, Module};
 pub struct Frame {
     model: &'static str,
     site: Site,
+    /// Weights or options say in which dtype it computes; without, its inputs do.
+    has_kind: bool,
     taint: Taint,
     graphs: Option<Arc<Graphs>>,
     /// Where layers are to measure their kernels.
@@ -42,16 +44,17 @@ impl Frame {
     /// [`Error::Unsupported`] when the device is not there, or the dtype is not a floating-point one.
     pub fn new(name: &'static str, options: &Freeze, model: &impl Module) -> Result<Self, Error> {
         let device = options.device.or_else(|| model.device()).unwrap_or(Device::Cpu);
-        Self::of(name, options, device, options.kind.or_else(|| model.kind()).unwrap_or(Kind::Float))
+        Self::of(name, options, device, options.kind.or_else(|| model.kind()))
     }
 
     /// The frame of a model that is read from a file, which was frozen in `kind`.
-    pub(super) fn loaded(name: &'static str, options: &Freeze, kind: Kind) -> Result<Self, Error> {
-        Self::of(name, options, options.device.unwrap_or(Device::Cpu), options.kind.unwrap_or(kind))
+    pub(super) fn loaded(name: &'static str, options: &Freeze, kind: Option<Kind>) -> Result<Self, Error> {
+        Self::of(name, options, options.device.unwrap_or(Device::Cpu), options.kind.or(kind))
     }
 
-    fn of(name: &'static str, options: &Freeze, device: Device, kind: Kind) -> Result<Self, Error> {
+    fn of(name: &'static str, options: &Freeze, device: Device, known: Option<Kind>) -> Result<Self, Error> {
         check_device(device)?;
+        let kind = known.unwrap_or(Kind::Float);
         if !matches!(kind, Kind::Float | Kind::Double | Kind::Half | Kind::BFloat16) {
             let what = format!("freezing `{name}` in {kind:?}");
             return Err(Error::Unsupported { what, help: "choose a floating-point dtype".to_owned() });
@@ -63,6 +66,7 @@ impl Frame {
         Ok(Self {
             model: name,
             site,
+            has_kind: known.is_some(),
             taint: Taint::default(),
             graphs,
             clock: options.autotune.then(|| Arc::new(Wall(device)) as Arc<dyn Clock>),
@@ -78,6 +82,7 @@ impl Frame {
         Self {
             model: self.model,
             site: self.site,
+            has_kind: self.has_kind,
             taint: self.taint.clone(),
             graphs: self.graphs.clone(),
             clock: self.clock.clone(),
@@ -101,6 +106,11 @@ impl Frame {
     /// Dtype of floating-point weights and inputs.
     pub fn kind(&self) -> Kind {
         self.site.kind
+    }
+
+    /// The dtype that floating-point inputs have to have; none where the model has no weights, and nobody chose one.
+    pub(super) fn known_kind(&self) -> Option<Kind> {
+        self.has_kind.then_some(self.site.kind)
     }
 
     /// Where forwards are recorded, if they are and this one is not being recorded already.
@@ -294,6 +304,17 @@ mod tests {
         assert!(error.to_string().starts_with("`xs` has dtype Half but the model has Float"), "{error}");
         assert!(scope.input("ids", &Tensor::from_slice(&[1i64, 2])).is_ok());
         assert!(scope.input("xs", &Tensor::new()).is_err());
+    }
+
+    #[test]
+    fn without_weights_inputs_say_the_dtype() {
+        let (any, halves) = (Freeze::new(), Freeze::new().kind(Kind::Half));
+        let frame = |options: &Freeze| Frame::new("Pool", options, &()).unwrap();
+        for kind in [Kind::Float, Kind::Double, Kind::Half] {
+            let xs = floats(&[2]).to_kind(kind);
+            assert_eq!(frame(&any).enter().input("xs", &xs).unwrap().kind(), kind);
+            assert_eq!(frame(&halves).enter().input("xs", &xs).is_ok(), kind == Kind::Half);
+        }
     }
 
     #[test]

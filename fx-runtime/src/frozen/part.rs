@@ -11,7 +11,7 @@ impl Frame {
         let site = self.site();
         Freeze {
             device: Some(site.device),
-            kind: Some(site.kind),
+            kind: self.known_kind(),
             memory_format: site.memory_format,
             backend: site.backend,
             autotune: self.tuning().is_some(),

@@ -51,8 +51,11 @@ impl<'f> Scope<'f> {
         if found != expected {
             return Err(Error::Device { name: name.to_owned(), expected, found });
         }
-        let (expected, found) = (self.frame.kind(), tensor.f_kind()?);
-        if found != expected && tensor.is_floating_point() {
+        let found = tensor.f_kind()?;
+        if let Some(expected) = self.frame.known_kind()
+            && found != expected
+            && tensor.is_floating_point()
+        {
             return Err(Error::Kind { name: name.to_owned(), expected, found });
         }
         if is_channels_last(tensor) {

@@ -14,7 +14,7 @@ use safetensors::{Dtype, serialize_to_file};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
-use super::kind_named;
+use super::{ANY, kind_named};
 use crate::{Error, Result};
 
 /// The entry of metadata.
@@ -261,10 +261,13 @@ impl File {
         }
     }
 
-    /// The dtype that the model was frozen in.
-    pub(super) fn kind(&self) -> Result<Kind> {
+    /// The dtype that the model was frozen in, if weights or options said one.
+    pub(super) fn kind(&self) -> Result<Option<Kind>> {
         let name = &self.head()?.kind;
-        kind_named(name).ok_or_else(|| self.damaged(&format!("its dtype is `{name}`")))
+        if name == ANY {
+            return Ok(None);
+        }
+        kind_named(name).map(Some).ok_or_else(|| self.damaged(&format!("its dtype is `{name}`")))
     }
 
     /// A value that is not a tensor.

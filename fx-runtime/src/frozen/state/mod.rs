@@ -55,7 +55,7 @@ pub fn save(model: &impl State, frame: &Frame, graph: &str, path: &Path) -> Resu
     let head = Head {
         version: VERSION.to_owned(),
         graph: graph.to_owned(),
-        kind: format!("{:?}", frame.kind()),
+        kind: frame.known_kind().map_or_else(|| ANY.to_owned(), |kind| format!("{kind:?}")),
         values: saver.values,
         checksums: BTreeMap::new(),
     };
@@ -297,6 +297,9 @@ impl State for Tensor {
         Ok(from.param()?.shallow_clone())
     }
 }
+
+/// What a file says of a model without weights, which takes inputs of any dtype.
+const ANY: &str = "any";
 
 /// The dtypes a model can be frozen in, by the names that a file has for them.
 fn kind_named(name: &str) -> Option<Kind> {
