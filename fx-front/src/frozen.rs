@@ -8,6 +8,7 @@ use crate::{
     diag::{Code, Diagnostic, Severity},
     index::{Function, Index, Ty},
     instances::{given, is_bound},
+    trace::value_type,
 };
 
 /// Why an item gets no frozen type.
@@ -43,6 +44,7 @@ pub fn entry(index: &Index, item: usize) -> Result<usize, Left> {
 fn candidate(index: &Index, item: usize) -> Result<usize, Left> {
     let function = &index.fns[item];
     signature(function)?;
+    lent_output(index, function)?;
     let found = instance(index, item)?;
     let span = function.sig.ident.span();
     if function.owner.is_some() {
@@ -205,6 +207,30 @@ fn signature(function: &Function) -> Result<(), Left> {
         None if function.owner.is_some() => receiver(name.span(), format!("`{name}` has no receiver")),
         None => Ok(()),
     }
+}
+
+/// A frozen type owns what it hands over: of a reference to a tensor a handle, of any other reference nothing.
+fn lent_output(index: &Index, function: &Function) -> Result<(), Left> {
+    let Some(ty) = value_type(&function.sig.output) else { return Ok(()) };
+    let held = match ty {
+        syn::Type::Reference(reference) if index.ty(&function.module, None, &reference.elem) == Ty::Tensor => {
+            &reference.elem
+        }
+        other => other,
+    };
+    let is_lent = held.to_token_stream().to_string().contains('&');
+    let is_static = held.to_token_stream().to_string() == "& 'static str";
+    if !is_lent || is_static {
+        return Ok(());
+    }
+    let written = ty.to_token_stream().to_string().replace("& ", "&");
+    let reason = format!("`{}` yields `{written}`, and a frozen type lends nothing", function.sig.ident);
+    Err(Left::new(
+        Code::Signature,
+        ty.span(),
+        reason,
+        "hand over the values themselves: a `shallow_clone()` copies no numbers",
+    ))
 }
 
 /// Is it `&self` or `&mut self`?

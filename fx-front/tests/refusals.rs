@@ -17,7 +17,7 @@ fn reasons(bodies: &[&str]) -> String {
         let source = format!(
             "use fx_runtime::{{Kind, Module, Tensor, nn, traceable}};
              fn recursive(xs: &Tensor, n: i64) -> Tensor {{ if n == 0 {{ xs.relu() }} else {{ recursive(xs, n - 1) }} }}
-             fn fill(xs: &mut Tensor) {{}}
+             fn count(n: &mut i64) {{}}
              #[derive(Module)] struct Net {{ fc: nn::Linear, names: Vec<String>, any: Custom, state: std::cell::Cell<i64> }}
              #[traceable] impl Net {{ fn forward(&self, xs: &Tensor, opt: Option<&Tensor>) -> Tensor {{ {body} }} }}"
         );
@@ -89,7 +89,7 @@ fn calls() {
     check(
         &[
             "recursive(xs, 3)",
-            "let mut ys = xs.relu(); fill(&mut ys); ys",
+            "let mut n = 1; count(&mut n); xs * n",
             "xs.no_such_method(1)",
             "Tensor::no_such_function(1)",
             "unknown_function(xs)",
@@ -101,8 +101,8 @@ fn calls() {
         expect![[r"
             recursive(xs, 3)
                 `recursive` calls itself
-            let mut ys = xs.relu(); fill(&mut ys); ys
-                `fill`: a parameter of type `&mut`
+            let mut n = 1; count(&mut n); xs * n
+                `count`: a parameter of type `&mut`
             xs.no_such_method(1)
                 the method `no_such_method` of a tensor
             Tensor::no_such_function(1)

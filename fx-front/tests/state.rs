@@ -91,10 +91,10 @@ impl Net {
               %scale_1 = get_attr[scale](self) : rust<f64>  @ src/lib.rs:10 as scale
               %seen_4 = get_attr[seen](self) : list<rust<i64>>  @ src/lib.rs:10 as seen
               %seen_5 = rust["::fx_runtime::frozen::Kept::<Vec<i64>>::of(&frame, &$0)", fallible](%seen_4) : rust<::fx_runtime::frozen::Kept<Vec<i64>>>  @ src/lib.rs:10 as seen
-              %opaque = rust["{ let _ = {\nlet self_scale = &$0;\nlet mut self_seen = $1.lock();\n(* self_seen) . retain (| one | * one as f64 > (* self_scale))\n}; }", io, opaque("the method `retain` of what the forward writes to")](%scale_1, %seen_5) : ()  @ src/lib.rs:10 as opaque
+              %opaque = rust["{\nlet self_scale = &$0;\nlet mut held_seen = $1.lock();\nlet self_seen = &mut *held_seen;\n{ let _ = (* self_seen) . retain (| one | * one as f64 > (* self_scale)) ; }\n}", io, opaque("the method `retain` of what the forward writes to")](%scale_1, %seen_5) : ()  @ src/lib.rs:10 as opaque
               %names_4 = get_attr[names](self) : rust<::std::collections::HashMap>  @ src/lib.rs:11 as names
               %names_5 = rust["::fx_runtime::keep!(&frame, &$0, \"names\", ::std::collections::HashMap<i64, ::fx_runtime::Tensor>)", fallible](%names_4) : rust<::fx_runtime::frozen::Kept<::std::collections::HashMap<i64, ::fx_runtime::Tensor>, ::fx_runtime::frozen::Foreign>>  @ src/lib.rs:11 as names
-              %opaque_1 = rust["{ let _ = {\nlet mut xs = &$0;\nlet mut self_names = $1.lock();\n(* self_names) . insert (1 , xs . shallow_clone ())\n}; }", io, opaque("the method `insert` of what the forward writes to")](xs, %names_5) : ()  @ src/lib.rs:11 as opaque
+              %opaque_1 = rust["{\nlet mut xs = &$0;\nlet mut held_names = $1.lock();\nlet self_names = &mut *held_names;\n{ let _ = (* self_names) . insert (1 , xs . shallow_clone ()) ; }\n}", io, opaque("the method `insert` of what the forward writes to")](xs, %names_5) : ()  @ src/lib.rs:11 as opaque
               %scale_2 = get_attr[scale](self) : rust<f64>  @ src/lib.rs:12 as scale
               %mul = mul.Scalar(xs, %scale_2) : tensor  @ src/lib.rs:12 as mul
               yield %mul  @ src/lib.rs:13 as output

@@ -5,7 +5,12 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use super::{Result, Tracer, Ty, Val, expr::never, labels::without_return, returns, signature, unknown};
+use super::{
+    Result, Tracer, Ty, Val,
+    expr::{is_copy, never},
+    labels::without_return,
+    returns, signature, unknown,
+};
 
 impl Tracer<'_> {
     /// A function's body: `return` hands over its result.
@@ -83,6 +88,13 @@ impl Tracer<'_> {
         self.index.ty(self.module(), self.function().owner.as_ref(), ty) == Ty::Tensor
     }
 
+    /// The type of the function's result, where that is a number or a truth value.
+    fn yields_number(&self) -> Option<Ty> {
+        let syn::ReturnType::Type(_, ty) = &self.function().sig.output else { return None };
+        let ty = self.index.ty(self.module(), self.function().owner.as_ref(), ty);
+        Some(ty).filter(|ty| self.closures == 0 && is_copy(ty))
+    }
+
     /// An expression that may be the function's result.
     pub(super) fn last_expr(&mut self, expr: &syn::Expr, tail: bool) -> Result<Val> {
         match expr {
@@ -94,7 +106,10 @@ impl Tracer<'_> {
             syn::Expr::If(branch) if tail && contains_return(expr) => self.branch(branch, true),
             syn::Expr::Match(choice) if tail && contains_return(expr) => self.choice(choice, true),
             syn::Expr::Block(block) if tail => self.block(&block.block, true),
-            _ => self.expr(expr),
+            _ => {
+                self.wanted = if tail { self.yields_number() } else { None };
+                self.expr(expr)
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! Calls by path: `Tensor::cat(..)`, free functions, constructors of `Option` and `Result`.
 
-use fx_ir::OpId;
+use fx_ir::{Arg, OpId};
 use syn::spanned::Spanned;
 
 use super::{Result, Tracer, Ty, Val, operator, spell::is_untyped, unknown};
@@ -24,8 +24,8 @@ impl Tracer<'_> {
             let args = args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
             return self.call_closure_of(&closure, home.as_deref(), args);
         }
-        if self.env.has(&text) {
-            return unknown(call.func.span(), "a call of a value");
+        if let Some(function) = self.env.read(&text).cloned() {
+            return self.call_named(&function, call);
         }
         self.call_path(&path.path, &text, call)
     }
@@ -38,6 +38,17 @@ impl Tracer<'_> {
             }
             _ => unknown(call.func.span(), "a call of a value"),
         }
+    }
+
+    /// A call of a variable that stands for a function: `f(xs)` where `Tensor::sigmoid` was handed over as `f`.
+    fn call_named(&mut self, function: &Val, call: &syn::ExprCall) -> Result<Val> {
+        if let Val::Lit(Arg::Path(text), _) = function
+            && (self.is_home() || text.starts_with("crate::") || text.starts_with("::"))
+            && let Ok(path) = syn::parse_str::<syn::Path>(text)
+        {
+            return self.call_path(&path, &path_text(&path), call);
+        }
+        unknown(call.func.span(), "a call of a value")
     }
 
     fn call_path(&mut self, path: &syn::Path, text: &str, call: &syn::ExprCall) -> Result<Val> {
@@ -111,7 +122,7 @@ impl Tracer<'_> {
         if let syn::Expr::Reference(syn::ExprReference { mutability: Some(_), expr, .. }) = arg
             && let syn::Expr::Path(path) = &**expr
             && let Some(name) = path.path.get_ident().map(ToString::to_string)
-            && matches!(self.env.read(&name).map(Val::ty), Some(Ty::List(_)))
+            && matches!(self.env.read(&name).map(Val::ty), Some(Ty::List(_) | Ty::Tensor))
         {
             self.make_places(std::slice::from_ref(&name), arg.span())?;
             let value = self.env.read(&name).cloned();

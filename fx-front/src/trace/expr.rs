@@ -15,9 +15,10 @@ use crate::index::{Resolved, path_text};
 impl Tracer<'_> {
     /// The value of an expression: understood, or carried along as it is.
     pub(super) fn expr(&mut self, expr: &syn::Expr) -> Result<Val> {
-        let mark = self.mark();
+        let (mark, wanted) = (self.mark(), self.wanted.take());
         self.understood(expr).or_else(|fault| {
             self.rollback(mark);
+            self.wanted = wanted;
             self.carried(expr, fault)
         })
     }

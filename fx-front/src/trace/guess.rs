@@ -69,7 +69,7 @@ impl Tracer<'_> {
     fn guess_method(&self, call: &syn::ExprMethodCall) -> Ty {
         let name = call.method.to_string();
         let receiver = match self.guess(operand(&call.receiver)) {
-            Ty::Unknown if self.is_stateful() => self.chain_ty(operand(&call.receiver)),
+            Ty::Unknown => self.chain_ty(operand(&call.receiver)),
             known => known,
         };
         match (&receiver, name.as_str()) {
@@ -83,6 +83,13 @@ impl Tracer<'_> {
                 (**inner).clone()
             }
             (Ty::Result(inner), "unwrap" | "expect") if is_copy(inner) || **inner == Ty::Tensor => (**inner).clone(),
+            (Ty::Unknown, "position" | "count" | "any" | "all") if self.is_iterator(&call.receiver) => {
+                match name.as_str() {
+                    "position" => Ty::Option(Box::new(Ty::Rust("usize".to_owned()))),
+                    "count" => Ty::Rust("usize".to_owned()),
+                    _ => Ty::Rust("bool".to_owned()),
+                }
+            }
             (_, "len") => Ty::Rust("usize".to_owned()),
             (_, "is_empty" | "is_some" | "is_none") => Ty::Rust("bool".to_owned()),
             (Ty::Struct(_), _) => self.index.method(&receiver, &name).map_or(Ty::Unknown, |id| self.returned(id)),
@@ -91,6 +98,18 @@ impl Tracer<'_> {
             }
             _ => Ty::Unknown,
         }
+    }
+
+    /// Is it an iterator over a list: `list.iter()`, with adaptors behind it?
+    fn is_iterator(&self, expr: &syn::Expr) -> bool {
+        const ADAPTORS: [&str; 10] =
+            ["enumerate", "rev", "map", "filter", "filter_map", "skip", "take", "zip", "copied", "cloned"];
+        let syn::Expr::MethodCall(call) = operand(expr) else { return false };
+        let of_list = |ty: &Ty| matches!(ty, Ty::List(_));
+        if call.method == "iter" || call.method == "into_iter" {
+            return of_list(&self.guess(&call.receiver)) || of_list(&self.chain_ty(operand(&call.receiver)));
+        }
+        ADAPTORS.iter().any(|name| call.method == name) && self.is_iterator(&call.receiver)
     }
 
     fn of_tensor(&self, name: &str) -> Ty {

@@ -56,13 +56,13 @@ impl Tracer<'_> {
         let mark = self.mark();
         let may_stay = callee.fx.pure.is_present() || frozen::is_entry(callee);
         let kept = may_stay.then(|| (receiver.clone(), args.clone()));
-        let outer = std::mem::replace(&mut self.env, Env::new());
+        self.enter(Env::new());
         self.frames.push(Frame { function, receiver });
         let lent = lent_lists(&callee.sig, &args);
         let value = self.bind_params(function, args, span).and_then(|()| self.body(&callee.block));
         let value = value.and_then(|value| self.typed(value, function));
         self.frames.pop();
-        let inner = std::mem::replace(&mut self.env, outer);
+        let inner = self.leave_env();
         for (name, old) in lent {
             // What a loop of the function has done to the list is another value now, here as there.
             if let Some(new) = inner.read(&name) {
@@ -129,13 +129,17 @@ impl Tracer<'_> {
                 && reference.mutability.is_some()
             {
                 let is_part = self.is_stateful() && self.is_module(&value.ty()) && self.path_of(&value).is_some();
-                if !is_part && (!matches!(value.ty(), Ty::List(_)) || !self.is_own_place(&value)) {
+                let is_list = matches!(value.ty(), Ty::List(_)) && self.is_own_place(&value);
+                let is_tensor = value.is_tensor() && value.node().is_some();
+                if !is_part && !is_list && !is_tensor {
                     return unknown(param.ty.span(), "a parameter of type `&mut`");
                 }
                 let syn::Pat::Ident(ident) = &*param.pat else {
                     return unknown(param.pat.span(), "a parameter of type `&mut`");
                 };
-                // The list, or the part of the model, stays where it is; what is done to it is done there.
+                // The list, tensor or part of the model stays where it is; what is done to it is done there. Code that
+                // is carried along would have a handle on the tensor, not the reference that the user's code has.
+                let value = if is_tensor { value.with_form(Form::Deep) } else { value };
                 self.env.declare(&ident.ident.to_string(), value);
                 continue;
             }
@@ -190,11 +194,11 @@ impl Tracer<'_> {
         args: Vec<Val>,
     ) -> Result<Val> {
         let Some(home) = home else { return self.call_closure(closure, args) };
-        let outer = std::mem::replace(&mut self.env, home.env.clone());
+        self.enter(home.env.clone());
         let inner = self.frames.split_off(home.depth.min(self.frames.len()));
         let value = self.call_closure(closure, args);
         self.frames.extend(inner);
-        let after = std::mem::replace(&mut self.env, outer);
+        let after = self.leave_env();
         if !after.changed_since(&home.env).is_empty() {
             return unknown(closure.span(), "a closure that writes to its surroundings");
         }

@@ -214,9 +214,12 @@ impl Tracer<'_> {
         if !self.is_stateful() || self.path_of(receiver).is_none() {
             return Ok(None);
         }
-        let ty = self.index.field(*owner, name).map(|field| self.index.field_ty(*owner, field));
-        let ty = ty.unwrap_or(Ty::Unknown);
-        let only_read = self.is_module(&ty) || is_copy(&ty) || ty == Ty::Tensor;
+        let field = self.index.field(*owner, name);
+        let ty = field.map_or(Ty::Unknown, |field| self.index.field_ty(*owner, field));
+        // What writes to a value of the standard library's is known by name; what a type of the crate's own does is not.
+        let module = &self.index.structs[*owner].module;
+        let spelled = field.and_then(|field| self.index.spelled(self.home(), module, &field.ty));
+        let only_read = self.is_module(&ty) || is_copy(&ty) || spelled.is_some_and(|spelled| spelled.is_plain);
         if !written && !self.is_kept(*owner, name) && only_read {
             return Ok(None);
         }
@@ -229,7 +232,7 @@ impl Tracer<'_> {
         if let Some(escape) = super::writes::escape(&body) {
             return unknown(escape, "code that leaves the function cannot be carried along");
         }
-        if signature.output.whole.contains('&') {
+        if signature.output.is_ref {
             return unknown(fault.span, "it yields a reference");
         }
         let (template, args) = self.captured(&body, fault.span)?;
@@ -245,8 +248,10 @@ impl Tracer<'_> {
         if !self.is_stateful() || !is_call || super::writes::escape(expr).is_some() {
             return Err(fault);
         }
-        let (template, args) = self.captured(expr, expr.span())?;
-        let code = Code::opaque(format!("{{ let _ = {template}; }}"), fault.reason.clone());
+        // Its value may be a reference into what is only lent to it.
+        let dropped: syn::Expr = syn::parse_quote_spanned!(expr.span()=> { let _ = #expr; });
+        let (template, args) = self.captured(&dropped, expr.span())?;
+        let code = Code::opaque(template, fault.reason.clone());
         self.report_opaque(fault.span, &fault.reason);
         Ok(self.push(Op::Rust(code), args, "opaque", Ty::Tuple(Vec::new()), expr.span()))
     }

@@ -28,7 +28,7 @@ impl Tracer<'_> {
             }
             (
                 "pop" | "remove" | "swap_remove" | "push" | "insert" | "truncate" | "reverse" | "swap" | "clear"
-                | "split_off",
+                | "split_off" | "extend",
                 _,
             ) => self.changed(list, element, name, call),
             _ => None,
@@ -127,7 +127,13 @@ impl Tracer<'_> {
         let mut spelled = Vec::new();
         for arg in &call.args {
             let value = self.expr(arg)?;
-            if !operator::is_number(&value) && !value.is_tensor() {
+            if name == "extend" && value.ty() == Ty::List(Box::new(element.clone())) {
+                let list = self.spell(&value, &mut args, span)?;
+                let each = if is_copy(element) { "copied()" } else { "map(|one| one.shallow_clone())" };
+                spelled.push(format!("{list}.iter().{each}"));
+                continue;
+            }
+            if name == "extend" || (!operator::is_number(&value) && !value.is_tensor()) {
                 return unknown(arg.span(), format!("the method `{name}`"));
             }
             spelled.push(self.spell_exactly(&value, &mut args, span)?);

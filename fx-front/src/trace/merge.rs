@@ -13,6 +13,7 @@ use super::{
 };
 
 /// What one branch left behind.
+#[derive(Clone)]
 pub(super) struct Branch {
     region: RegionId,
     value: Val,
@@ -42,6 +43,7 @@ impl Tracer<'_> {
     /// wrote to become what the taken branch wrote.
     pub(super) fn merge(&mut self, owner: NodeId, branches: &[Branch], span: Span) -> Result<Val> {
         let before = self.env.clone();
+        let branches = &self.in_parts(branches, span);
         let living: Vec<&Branch> = branches.iter().filter(|branch| !matches!(branch.value, Val::Never)).collect();
         let Some(first) = living.first() else {
             for branch in branches {
@@ -97,6 +99,24 @@ impl Tracer<'_> {
             self.env.assign(name, part);
         }
         Ok(value)
+    }
+
+    /// The branches with the parts of a tuple that is the value of one node, where another branch has parts.
+    fn in_parts(&mut self, branches: &[Branch], span: Span) -> Vec<Branch> {
+        let has_parts = branches.iter().any(|branch| matches!(branch.value, Val::Tuple(_)));
+        let parted = |branch: &Branch| match &branch.value {
+            Val::Node(id, Ty::Tuple(types), _) if has_parts => {
+                let parts = types.iter().enumerate().map(|(at, ty)| {
+                    let (ir, origin) = (self.index.ir_type(ty), self.origin(span, "part"));
+                    let part = Op::TupleGet(at);
+                    let id = self.graph.push(branch.region, part, vec![(*id).into()], "part", ir, origin);
+                    Val::Node(id, ty.clone(), Form::Owned)
+                });
+                Branch { value: Val::Tuple(parts.collect()), ..branch.clone() }
+            }
+            _ => branch.clone(),
+        };
+        branches.iter().map(parted).collect()
     }
 
     /// Ends a region that does not come to its end: with what leaves it, its last node.

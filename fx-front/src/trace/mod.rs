@@ -63,6 +63,7 @@ use crate::{
     index::{Function, Index, Ty},
 };
 
+pub(crate) use self::signature::value_type;
 pub use self::signature::{Output, Param, Signature};
 
 /// What tracing an item yields.
@@ -136,6 +137,8 @@ struct Tracer<'a> {
     /// Where new nodes go.
     region: RegionId,
     env: Env,
+    /// The variables of the functions around the one being inlined, outermost first.
+    outer: Vec<Env>,
     /// The functions being inlined, outermost first.
     frames: Vec<Frame>,
     /// What the user would call a module value: `layer1[*].conv1`.
@@ -144,6 +147,8 @@ struct Tracer<'a> {
     results: HashSet<NodeId>,
     /// Is what is being traced known to be gathered into a `Vec`?
     wants_vec: bool,
+    /// The type of what is traced next, where the code around it says so.
+    wanted: Option<Ty>,
     /// How many closures are being traced, whose `return` is not the entry's.
     closures: u32,
     /// What is told of the code that is carried along so far.
@@ -174,10 +179,12 @@ impl<'a> Tracer<'a> {
             graph,
             region,
             env: Env::new(),
+            outer: Vec::new(),
             frames,
             paths: HashMap::new(),
             results: HashSet::new(),
             wants_vec: false,
+            wanted: None,
             closures: 0,
             opaque: Vec::new(),
             kept,
@@ -225,6 +232,18 @@ impl<'a> Tracer<'a> {
     /// A host computation that is understood.
     fn host(&mut self, template: &str, args: Vec<Arg>, name: &str, ty: Ty, span: Span) -> Val {
         self.push(Op::Rust(fx_ir::Code::pure(template)), args, name, ty, span)
+    }
+
+    /// Goes on with other variables, those of a function that is called.
+    fn enter(&mut self, env: Env) {
+        let outer = std::mem::replace(&mut self.env, env);
+        self.outer.push(outer);
+    }
+
+    /// Goes back to the variables of the caller; yields those of the function.
+    fn leave_env(&mut self) -> Env {
+        let outer = self.outer.pop().unwrap_or_default();
+        std::mem::replace(&mut self.env, outer)
     }
 
     fn mark(&self) -> Mark {

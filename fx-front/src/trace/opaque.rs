@@ -31,6 +31,7 @@ struct Carried {
 impl Tracer<'_> {
     /// Carries an expression along as it is, because of `fault`; the fault itself where that cannot be done.
     pub(super) fn carried(&mut self, expr: &syn::Expr, fault: Unknown) -> Result<Val> {
+        let wanted = self.wanted.take();
         if let Some(escape) = escape(expr) {
             return Err(if matches!(expr, syn::Expr::Return(_) | syn::Expr::Break(_) | syn::Expr::Continue(_)) {
                 fault
@@ -38,7 +39,10 @@ impl Tracer<'_> {
                 Unknown { span: escape, reason: fault.reason }
             });
         }
-        let ty = self.guess(expr);
+        let ty = match (self.guess(expr), wanted) {
+            (Ty::Unknown, Some(wanted)) => wanted,
+            (known, _) => known,
+        };
         // Why the first thing was not understood is worth more than why the code around it cannot be carried.
         let lends = ty == Ty::Tensor && may_borrow(expr);
         let Ok(carried) = self.captured_with_writes(expr, expr.span(), lends) else { return Err(fault) };
@@ -93,7 +97,8 @@ impl Tracer<'_> {
         }
         let receiver = if signature.has_receiver { "$0." } else { "" };
         args.splice(0..0, params.iter().take(usize::from(signature.has_receiver)).map(|&id| Arg::Node(id)));
-        let call = format!("{receiver}{}{}({})", signature.name, self.turbofish(), spelled.join(", "));
+        let handle = if signature.output.is_ref { ".shallow_clone()" } else { "" };
+        let call = format!("{receiver}{}{}({}){handle}", signature.name, self.turbofish(), spelled.join(", "));
         let code = Code { fallible: signature.output.is_result, ..Code::opaque(call, fault.reason.clone()) };
         let span = fault.span;
         self.report_opaque(span, &fault.reason);
@@ -196,7 +201,9 @@ impl Tracer<'_> {
         for name in &capture.fields {
             if let Some(cell) = self.mentioned(&receiver, name, written.contains(name), span)? {
                 let spelled = self.spell(&cell, args, span)?;
-                let _ = writeln!(lines, "let mut self_{} = {spelled}.lock();", name.trim_start_matches("r#"));
+                let name = name.trim_start_matches("r#");
+                let _ =
+                    writeln!(lines, "let mut held_{name} = {spelled}.lock();\nlet self_{name} = &mut *held_{name};");
                 holds = true;
                 continue;
             }

@@ -144,7 +144,12 @@ impl Tracer<'_> {
 
     /// `ys += x`: on a tensor that nobody else can see it is `ys = ys + x`.
     fn compound(&mut self, binary: &syn::ExprBinary) -> Result<Val> {
-        let syn::Expr::Path(path) = &*binary.left else {
+        let left = match &*binary.left {
+            // `*ys += x` behind a `&mut`.
+            syn::Expr::Unary(inner) if matches!(inner.op, syn::UnOp::Deref(_)) => &inner.expr,
+            _ => &binary.left,
+        };
+        let syn::Expr::Path(path) = &**left else {
             let known = self.compound_field(binary)?;
             return known
                 .map_or_else(|| unknown(binary.left.span(), "an assignment to something other than a variable"), Ok);
@@ -153,6 +158,9 @@ impl Tracer<'_> {
         let Some(old) = self.env.read(&name).cloned() else {
             return unknown(binary.left.span(), "an unknown variable");
         };
+        if matches!(*binary.left, syn::Expr::Unary(_)) && !old.is_tensor() {
+            return unknown(binary.left.span(), "an assignment to something other than a variable");
+        }
         let right = self.expr(&binary.right)?;
         let plain = plain_operator(&binary.op);
         if old.is_tensor() && !self.is_fresh(&old) {
@@ -187,7 +195,8 @@ impl Tracer<'_> {
             Op::CallModule(kind) => !kind.passes_input(),
             _ => false,
         };
-        made && self.runs_once_since(*id) && self.env.count(value) <= 1 && !self.graph.has_users(*id)
+        let names: usize = self.outer.iter().chain([&self.env]).map(|env| env.count(value)).sum();
+        made && self.runs_once_since(*id) && names <= 1 && !self.graph.has_users(*id)
     }
 
     /// Is no loop entered between the node and here?

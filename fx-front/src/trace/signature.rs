@@ -50,6 +50,8 @@ pub struct Output {
     pub is_result: bool,
     /// What the type is, without the `Result`.
     pub ty: Ty,
+    /// Is it a reference to a tensor? The frozen type hands over a handle of its own.
+    pub is_ref: bool,
 }
 
 impl Signature {
@@ -138,22 +140,28 @@ fn of_type(value: &Arg, ty: &Ty) -> Arg {
 fn output(index: &Index, function: &Function) -> Output {
     let syn::ReturnType::Type(_, whole) = &function.sig.output else {
         let unit = "()".to_owned();
-        return Output { written: unit.clone(), whole: unit, is_result: false, ty: Ty::Tuple(Vec::new()) };
+        return Output {
+            written: unit.clone(),
+            whole: unit,
+            is_result: false,
+            ty: Ty::Tuple(Vec::new()),
+            is_ref: false,
+        };
     };
     let full = index.ty(&function.module, function.owner.as_ref(), whole);
-    let text = whole.to_token_stream().to_string();
-    match full {
-        Ty::Result(ty) => {
-            let inner =
-                result_argument(whole).map_or_else(|| text.clone(), |inner| inner.to_token_stream().to_string());
-            Output { written: inner, whole: text, is_result: true, ty: *ty }
-        }
-        ty => Output { written: text.clone(), whole: text, is_result: false, ty },
-    }
+    let (ty, inner, is_result) = match full {
+        Ty::Result(ty) => (*ty, result_argument(whole).unwrap_or(whole), true),
+        ty => (ty, &**whole, false),
+    };
+    let is_ref = ty == Ty::Tensor && matches!(inner, syn::Type::Reference(_));
+    let text = |ty: &syn::Type| ty.to_token_stream().to_string();
+    let written = if is_ref { "::fx_runtime::Tensor".to_owned() } else { text(inner) };
+    let whole = if is_ref { text(whole).replace(&text(inner), &written) } else { text(whole) };
+    Output { written, whole, is_result, ty, is_ref }
 }
 
 /// The type of what a function hands over, without the `Result` around it.
-pub(super) fn value_type(output: &syn::ReturnType) -> Option<&syn::Type> {
+pub(crate) fn value_type(output: &syn::ReturnType) -> Option<&syn::Type> {
     let syn::ReturnType::Type(_, ty) = output else { return None };
     let is_result = matches!(&**ty, syn::Type::Path(path)
         if path.path.segments.last().is_some_and(|last| last.ident == "Result"));

@@ -58,12 +58,15 @@ const MUTATORS: &[&str] = &[
     "pop", "clear", "truncate", "append", "remove", "drain", "split_off", "take", "replace", "reverse", "sort",
     "sort_by", "sort_unstable", "sort_by_key", "swap", "resize", "retain", "dedup", "fill", "rotate_left",
     "rotate_right", "as_mut", "iter_mut", "get_or_insert_with", "splice", "entry", "swap_remove", "get_mut",
-    "first_mut", "last_mut", "next",
+    "first_mut", "last_mut", "next", "get_or_insert", "get_or_insert_default", "take_if", "fill_with", "resize_with",
+    "dedup_by", "dedup_by_key", "copy_from_slice", "clone_from_slice", "copy_within", "extend_from_within",
+    "sort_unstable_by", "sort_unstable_by_key", "sort_by_cached_key", "make_ascii_lowercase", "make_ascii_uppercase",
+    "make_contiguous", "retain_mut", "swap_with_slice", "select_nth_unstable", "insert_str", "replace_range",
 ];
 
 /// Does a method of that name change what it is called on, as far as names tell?
 pub(super) fn is_mutator(name: &str) -> bool {
-    MUTATORS.contains(&name)
+    MUTATORS.contains(&name) || name.ends_with("_mut")
 }
 
 /// The fields of `self` that the expression may write to; `mutates` knows the methods of the crate that do.

@@ -3,7 +3,7 @@
 use fx_front::index::is_within;
 use fx_ir::{Arg, NodeId, Op, Type};
 
-use super::{Emitter, plan::is_number, template};
+use super::{Emitter, template};
 
 /// A value as an expression.
 #[derive(Clone, Debug)]
@@ -60,9 +60,9 @@ impl Emitter<'_> {
             Op::GetAttr(name) => {
                 let base = node.input(0)?;
                 let value = self.field(base, &read(base), name);
-                // What an accessor yields is a reference.
-                let number = value.is_ref && is_number(&node.ty);
-                Some(if number { Value::owned(format!("(*{})", value.text)) } else { value })
+                // What an accessor yields is a reference; a number or a device may be wanted by value.
+                let plain = value.is_ref && matches!(node.ty, Type::Rust(_));
+                Some(if plain { Value::owned(format!("(*{})", value.text)) } else { value })
             }
             Op::Rust(code) if !code.fallible && !code.template.starts_with('{') && !code.template.starts_with('&') => {
                 Some(Value::owned(template::fill(&code.template, &input)))

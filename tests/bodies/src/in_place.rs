@@ -213,10 +213,84 @@ impl Kept {
     }
 }
 
+/// What is handed over by value is still seen where it came from.
+#[derive(Debug, Module)]
+pub struct HandedOver {
+    fc: nn::Linear,
+}
+
+fn activated(mut xs: Tensor) -> Tensor {
+    let _ = xs.relu_();
+    xs
+}
+
+fn twice(xs: &Tensor, f: impl Fn(Tensor) -> Tensor) -> Tensor {
+    f(f(xs.shallow_clone()))
+}
+
+#[traceable]
+impl HandedOver {
+    pub fn forward(&self, xs: &Tensor) -> Vec<Tensor> {
+        let hidden = self.fc.forward(xs);
+        let active = activated(hidden.shallow_clone());
+        let shifted = self.fc.forward(xs).tanh();
+        let moved = twice(&shifted, |mut one| {
+            one += 1;
+            one
+        });
+        let alone = activated(self.fc.forward(&hidden));
+        vec![hidden + 1, active * 2, shifted + 1, moved * 2, alone]
+    }
+}
+
+/// Parts of a tensor that a function is lent are computed anew, each by a function that it is handed.
+#[derive(Debug, Module)]
+pub struct LentParts {
+    fc: nn::Linear,
+}
+
+fn replace_part<F>(all: &mut Tensor, start: i64, length: i64, f: F)
+where
+    F: FnOnce(&Tensor) -> Tensor,
+{
+    let mut part = all.narrow(1, start, length);
+    part.copy_(&f(&part));
+}
+
+fn halved(all: &mut Tensor) {
+    let _ = all.g_mul_scalar_(0.5);
+}
+
+#[traceable]
+impl LentParts {
+    pub fn forward(&self, xs: &Tensor) -> (Tensor, Tensor) {
+        let mut ys = self.fc.forward(xs);
+        let before = ys.shallow_clone();
+        let offset = xs.narrow(1, 0, 1);
+        replace_part(&mut ys, 0, 2, Tensor::sigmoid);
+        replace_part(&mut ys, 1, 2, |part| part.exp() + offset);
+        halved(&mut ys);
+        (ys * 2, before)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::check::{agree, randn};
+
+    #[test]
+    fn handed_over() {
+        agree!(|p| HandedOver { fc: linear(p / 0) }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn lent_parts() {
+        agree!(|p| LentParts { fc: linear(p / 0) }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        let report = include_str!(concat!(env!("OUT_DIR"), "/fx/report.txt"));
+        let line = report.lines().find(|line| line.starts_with("`LentParts` (")).unwrap();
+        assert!(line.contains("100.0 %"), "{line}");
+    }
 
     fn linear(p: nn::Path) -> nn::Linear {
         nn::linear(p, 4, 4, Default::default())

@@ -213,8 +213,9 @@ pub struct Meter {
 impl Meter {
     fn note(&mut self, rows: i64) -> i64 {
         self.calls += 1;
-        self.seen.push(rows);
-        self.seen.iter().sum()
+        let seen = &mut self.seen;
+        seen.push(rows);
+        seen.iter().sum()
     }
 }
 

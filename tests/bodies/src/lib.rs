@@ -43,5 +43,6 @@ pub mod private_parts;
 pub mod random;
 pub mod returns;
 pub mod shapes;
+pub mod solvers;
 pub mod stateful;
 pub mod statements;

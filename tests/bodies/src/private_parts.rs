@@ -1,7 +1,7 @@
 //! Models in several files: blocks with fields and parts that are private to their module.
 
 pub mod blocks {
-    use fx_runtime::{Module, Tensor, nn, traceable};
+    use fx_runtime::{Device, Kind, Module, Tensor, nn, traceable};
 
     #[derive(Debug, Clone, Copy)]
     pub struct BlockConfig {
@@ -113,6 +113,36 @@ pub mod blocks {
         }
     }
 
+    /// Values that are private, and wanted by value.
+    #[derive(Debug, Module)]
+    pub struct Ramp {
+        width: i64,
+        device: Device,
+        by: Order,
+    }
+
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    pub enum Order {
+        Up,
+        Down,
+    }
+
+    impl Ramp {
+        pub fn new(width: i64, by: Order) -> Self {
+            Self { width, device: Device::Cpu, by }
+        }
+    }
+
+    impl nn::Module for Ramp {
+        fn forward(&self, xs: &Tensor) -> Tensor {
+            let ramp = Tensor::arange(self.width, (Kind::Float, self.device));
+            match self.by {
+                Order::Up => xs + ramp,
+                Order::Down => xs - ramp,
+            }
+        }
+    }
+
     #[derive(Debug, Module)]
     pub struct Join {
         fuse: nn::Conv2D,
@@ -137,7 +167,7 @@ pub mod blocks {
 
 use fx_runtime::{Module, Tensor, nn, traceable};
 
-use self::blocks::{BlockConfig, Join, Residual, Stage};
+use self::blocks::{BlockConfig, Join, Ramp, Residual, Stage};
 
 #[derive(Debug, Module)]
 pub struct ManyFiles {
@@ -172,6 +202,41 @@ impl ManyFiles {
         let (h, w) = (xs.size()[2], xs.size()[3]);
         let (up, _) = self.stages[0].forward(&seen[0], None, Some((h, w)));
         Tensor::cat(&[up, xs], 1).apply(&self.join) * self.config.factor
+    }
+}
+
+/// A stage, frozen by itself, in one form or another.
+#[derive(Debug, Module)]
+pub enum Level {
+    Plain(Stage),
+    Scaled(Stage, f64),
+}
+
+/// Each level yields two values, which are taken apart behind the `match`.
+#[derive(Debug, Module)]
+pub struct Levels {
+    ramp: Ramp,
+    levels: Vec<Level>,
+}
+
+#[traceable]
+impl Levels {
+    pub fn forward(&self, xs: &Tensor, emb: &Tensor) -> Vec<Tensor> {
+        let mut xs = xs.apply(&self.ramp);
+        let mut seen = vec![xs.shallow_clone()];
+        for level in self.levels.iter() {
+            let (next, parts) = match level {
+                Level::Plain(stage) => stage.forward(&xs, Some(emb), None),
+                Level::Scaled(stage, by) => {
+                    let (ys, parts) = stage.forward(&xs, Some(emb), Some((16, 16)));
+                    (ys * *by, parts)
+                }
+            };
+            seen.extend(parts);
+            xs = next;
+        }
+        seen.push(xs);
+        seen
     }
 }
 
@@ -235,6 +300,29 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         let (xs, emb) = (randn(&[1, 4, 16, 16]), randn(&[1, 6]));
         assert_eq!(again.forward(&xs, &emb), frozen.forward(&xs, &emb));
+    }
+
+    #[test]
+    fn parts_in_forms_of_an_enum() {
+        let config = BlockConfig::new(4);
+        let (_vs, net) = root(|p| Levels {
+            ramp: Ramp::new(16, blocks::Order::Down),
+            levels: vec![
+                Level::Plain(Stage::new(p / 0, config, false)),
+                Level::Scaled(Stage::new(p / 1, config, true), 0.5),
+            ],
+        });
+        let frozen = net.freeze(&Freeze::default()).unwrap();
+        let (xs, emb) = (randn(&[2, 4, 16, 16]), randn(&[2, 6]));
+        let (found, expected) = (frozen.try_forward(&xs, &emb).unwrap(), net.forward(&xs, &emb));
+        assert_eq!((found.len(), expected.len()), (6, 6));
+        found.iter().zip(&expected).for_each(|(found, expected)| close(found, expected));
+        assert!(net.graph().is_ok());
+        let report = crate_report();
+        let line = report.iter().find(|line| line.starts_with("`Levels` (")).unwrap();
+        assert!(line.contains("100.0 %"), "{line}");
+        let names: Vec<String> = net.named_parameters().into_iter().map(|(name, _)| name).collect();
+        assert!(names.contains(&"levels.0.residuals.0.conv.weight".to_owned()), "{names:?}");
     }
 
     fn crate_report() -> Vec<String> {

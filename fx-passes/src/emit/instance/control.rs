@@ -60,13 +60,15 @@ impl Walk<'_, '_> {
 
     fn choice(&mut self, id: NodeId, head: &str, patterns: &[String]) {
         let regions = self.writer.graph().node(id).regions.clone();
+        let is_parted = self.is_taken_apart(id);
         let mut arms = String::new();
         for (&region, pattern) in regions.iter().zip(patterns) {
             let names = self.writer.names.clone();
             let pattern = self.writer.pattern_of(pattern, region);
+            let parts = if is_parted { self.tuple_given(region) } else { None };
             let block = self.block(region, |outputs| match outputs {
                 [] => "()".to_owned(),
-                [one] => one.clone(),
+                [one] => parts.map_or_else(|| one.clone(), |count| taken_apart(one, count)),
                 many => format!("({},)", many.join(", ")),
             });
             self.writer.names = names;
@@ -75,6 +77,25 @@ impl Walk<'_, '_> {
         }
         let text = format!("{head} {{ {arms} }}");
         self.results(id, &text);
+    }
+
+    /// Are the parts of what the node yields all that is read of it?
+    fn is_taken_apart(&self, id: NodeId) -> bool {
+        let graph = self.writer.graph();
+        let users = graph.users(id);
+        !users.is_empty() && users.iter().all(|&user| matches!(graph.node(user).op, Op::TupleGet(_)))
+    }
+
+    /// The number of parts where a region hands over one value that is a tuple, and not its parts one by one.
+    fn tuple_given(&self, region: RegionId) -> Option<usize> {
+        let graph = self.writer.graph();
+        match graph.node(graph.yield_of(region)?).args.as_slice() {
+            [Arg::Node(one)] => match &graph.node(*one).ty {
+                Type::Tuple(parts) => Some(parts.len()),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// Binds what control flow yields: one name, or one for every part that is read.
@@ -166,4 +187,10 @@ impl Walk<'_, '_> {
             }
         }
     }
+}
+
+/// The parts of a tuple that one node yields.
+fn taken_apart(tuple: &str, parts: usize) -> String {
+    let parts: Vec<String> = (0..parts).map(|part| format!("t.part(&whole, {part})")).collect();
+    format!("{{ let whole = {tuple}; ({},) }}", parts.join(", "))
 }
