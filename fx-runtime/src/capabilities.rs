@@ -43,6 +43,9 @@ pub struct Capabilities {
     /// The version of NVRTC, which compiles what `ATen` has no kernels for; or why there is none, and `ATen` computes it op
     /// by op.
     pub nvrtc: Result<String, String>,
+    /// Pointwise groups that could not be compiled for their device so far, each with the reason; `ATen` computes them op by
+    /// op.
+    pub uncompiled: Vec<String>,
 }
 
 /// What became of `libtorch_cuda`.
@@ -95,6 +98,7 @@ pub fn capabilities() -> Capabilities {
         cuda,
         cuda_devices: usize::try_from(devices).unwrap_or(0),
         nvrtc: ffi::nvrtc::nvrtc().map(ffi::nvrtc::Nvrtc::version),
+        uncompiled: crate::frozen::uncompiled(),
     }
 }
 
@@ -168,7 +172,8 @@ impl fmt::Display for Capabilities {
                 match &self.nvrtc {
                     Ok(version) => write!(f, "           kernels are compiled by NVRTC {version}"),
                     Err(why) => write!(f, "           no kernels are compiled: {why}"),
-                }
+                }?;
+                self.uncompiled.iter().try_for_each(|group| write!(f, "\n           not compiled: {group}"))
             }
             CudaLibrary::Absent => write!(f, "cuda       no, this libtorch is for the CPU"),
             CudaLibrary::Failed { path, reason } => {

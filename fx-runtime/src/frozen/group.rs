@@ -34,6 +34,7 @@ use element::{Element, Real};
 use layout::{AnyNumber, Layout};
 use whole::Whole;
 
+pub(crate) use cuda::uncompiled;
 pub use lane::{Arithmetic, Lane};
 pub use whole::Number;
 

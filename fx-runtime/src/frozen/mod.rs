@@ -59,6 +59,7 @@ pub use composed::{convolution, linear, product};
 pub use conv::Conv;
 pub use conv_params::ConvParams;
 pub use frame::{Frame, Freezing};
+pub(crate) use group::uncompiled;
 pub use group::{Arithmetic, Group, Lane, Number, Results};
 #[doc(hidden)]
 pub use kept::probe as cells;

@@ -5,18 +5,19 @@
 //! that cannot be compiled is not tried again, and `ATen` computes the group. Tests compile these kernels with NVRTC and
 //! run them on the host; they have not been run on a GPU yet.
 
-use std::any::TypeId;
+use std::any::{TypeId, type_name};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::hash::Hash;
 use std::ops::{Add, Div, Mul, Sub};
 use std::rc::Rc;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use tch::{Device, Kind};
 
 use super::{Group, Lane};
+use crate::Error;
 use crate::ffi::pointwise::device::rows::{RowCase, RowFunctions, RowPass};
 use crate::ffi::pointwise::device::{Case, Pass};
 use crate::ffi::pointwise::rows::Reduction;
@@ -99,7 +100,7 @@ struct Kernels<C, P>(OnceLock<RwLock<Compiled<C, P>>>);
 type Compiled<C, P> = HashMap<(TypeId, usize, C), Option<Arc<P>>>;
 
 impl<C: Clone + Eq + Hash, P> Kernels<C, P> {
-    fn of<G: 'static>(&self, case: C, device: Device, compile: impl FnOnce(&C) -> crate::Result<P>) -> Option<Arc<P>> {
+    fn of<G: 'static>(&self, case: C, device: Device, compile: impl FnOnce(&C) -> Result<P, Error>) -> Option<Arc<P>> {
         let Device::Cuda(index) = device else { return None };
         let kernels = self.0.get_or_init(RwLock::default);
         let key = (TypeId::of::<G>(), index, case);
@@ -107,9 +108,26 @@ impl<C: Clone + Eq + Hash, P> Kernels<C, P> {
         if let Some(known) = kernels.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
             return known.clone();
         }
-        let made = compile(&key.2).ok().map(Arc::new);
+        let made = compile(&key.2).map(Arc::new);
+        let made = made.map_err(|error| note_uncompiled(type_name::<G>(), device, &error)).ok();
         kernels.write().unwrap_or_else(PoisonError::into_inner).insert(key, made.clone());
         made
+    }
+}
+
+static UNCOMPILED: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// The groups that could not be compiled so far, each with its device and the reason.
+pub(crate) fn uncompiled() -> Vec<String> {
+    UNCOMPILED.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+fn note_uncompiled(group: &str, device: Device, error: &Error) {
+    let line = format!("{group} on {device:?}: {error}");
+    let mut lines = UNCOMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    // It may fail alike in several cases.
+    if !lines.contains(&line) {
+        lines.push(line);
     }
 }
 
@@ -308,5 +326,29 @@ impl Lane for Variable {
     }
     fn amax(self) -> Self {
         self.ask(Reduction::Max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Refused;
+
+    #[test]
+    fn what_cannot_be_compiled_is_told_once_and_not_tried_again() {
+        let kernels: Kernels<u8, ()> = Kernels(OnceLock::new());
+        let mut tries = 0;
+        for case in [1, 1, 2, 2] {
+            let kernel = kernels.of::<Refused>(case, Device::Cuda(3), |_| {
+                tries += 1;
+                Err(Error::Unsupported { what: "this kernel".to_owned(), help: "nothing".to_owned() })
+            });
+            assert!(kernel.is_none());
+        }
+        assert_eq!(tries, 2, "once a case");
+        let capabilities = crate::capabilities();
+        let told: Vec<_> = capabilities.uncompiled.iter().filter(|line| line.contains("Refused")).collect();
+        assert!(matches!(told[..], [line] if line.contains("Cuda(3)") && line.contains("this kernel")), "{told:?}");
     }
 }
