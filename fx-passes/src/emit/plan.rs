@@ -282,6 +282,7 @@ fn holder(ty: &Type, op: &Op) -> Option<Holder> {
         Type::Module(name) => Some(Holder::Captured(format!("::fx_runtime::nn::{name}"))),
         Type::Rust(name) if name.starts_with("::fx_runtime::frozen::") => Some(Holder::Plain(name.clone())),
         Type::Rust(name) if is_number(ty) => Some(Holder::Copied(number(name))),
+        Type::Rust(name) if is_option_of_tensors(name) => Some(Holder::Copied(name.clone())),
         Type::Rust(name) if name.starts_with("crate::") && matches!(op, Op::GetAttr(_)) => {
             Some(Holder::Captured(name.clone()))
         }
@@ -295,6 +296,14 @@ fn holder(ty: &Type, op: &Op) -> Option<Holder> {
         },
         _ => None,
     }
+}
+
+/// Is it one of what tensors are made with: a device or a dtype?
+fn is_option_of_tensors(name: &str) -> bool {
+    ["::tch::", "::fx_runtime::", "::fx_runtime::tch::"]
+        .iter()
+        .filter_map(|home| name.strip_prefix(home))
+        .any(|name| matches!(name, "Device" | "Kind"))
 }
 
 /// Is it a number, a truth value or a character?

@@ -1,6 +1,6 @@
 //! Tuples, structs, lists and arrays, going in and coming out.
 
-use fx_runtime::{Kind, Module, Tensor, nn, traceable};
+use fx_runtime::{Device, Kind, Module, Tensor, nn, traceable};
 
 #[derive(Debug, Module)]
 pub struct TwoHeads {
@@ -174,6 +174,29 @@ impl Branches {
     }
 }
 
+/// What cannot be cloned, beside what a forward reads.
+#[derive(Debug)]
+pub struct Bookkeeping;
+
+/// A device and a dtype of its own: to read them takes no copy of the model.
+#[derive(Debug, Module)]
+pub struct Placed {
+    fc: nn::Linear,
+    device: Device,
+    kind: Kind,
+    #[module(skip)]
+    books: Bookkeeping,
+}
+
+#[traceable]
+impl Placed {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let rows = xs.size()[0];
+        let mask = Tensor::ones([rows, rows], (self.kind, self.device)).tril(0);
+        mask.matmul(&xs.to_device(self.device).apply(&self.fc))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -269,5 +292,24 @@ mod tests {
     fn branches() {
         let conv = |p: nn::Path| nn::conv2d(p, 3, 3, 1, Default::default());
         agree!(|p| Branches { a: conv(p / "a"), b: conv(p / "b") }, [randn(&[1, 3, 4, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn a_device_and_a_dtype() {
+        let make = |p: &nn::Path| Placed {
+            fc: nn::linear(p / "fc", 4, 4, Default::default()),
+            device: Device::Cpu,
+            kind: Kind::Float,
+            books: Bookkeeping,
+        };
+        agree!(make, [randn(&[3, 4])], |net, xs| net.forward(xs));
+        let (_vs, model) = crate::check::root(make);
+        let frozen = model.freeze(&fx_runtime::Freeze::default()).unwrap();
+        let path = std::env::temp_dir().join(format!("fx-placed-{}.safetensors", std::process::id()));
+        frozen.save(&path).unwrap();
+        let again = PlacedFrozen::load(&path, &fx_runtime::Freeze::default()).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let xs = randn(&[2, 4]);
+        again.forward(&xs).close(&frozen.forward(&xs));
     }
 }

@@ -11,6 +11,7 @@ mod file;
 mod kept;
 mod kernels;
 mod layers;
+mod options;
 mod values;
 
 use std::any::Any;
