@@ -1,5 +1,6 @@
 //! Reads a crate's sources, following `mod` lines from its root files, into an [`Index`].
 
+mod associated;
 mod attributes;
 
 use std::path::{Path, PathBuf};
@@ -9,7 +10,10 @@ use fx_ir::Place;
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use self::attributes::{attributes, derives_module, is_test, path_attribute};
+use self::{
+    associated::Associated,
+    attributes::{attributes, derives_module, is_test, path_attribute},
+};
 use crate::{
     attrs::{FnOptions, ModuleField, TraceableOptions},
     cfg, closures,
@@ -240,13 +244,15 @@ impl Scan<'_> {
         let of_trait =
             item.trait_.as_ref().and_then(|(_, path, _)| path.segments.last()).map(|last| last.ident.to_string());
         let entry = options.as_ref().and_then(|options| options.entry_of(item));
+        let mut associated = Associated::of(item);
         for inner in &item.items {
             let syn::ImplItem::Fn(method) = inner else { continue };
             if cfg::is_active(&method.attrs) == Some(false) {
                 continue;
             }
-            let mut block = method.block.clone();
+            let (mut sig, mut block) = (method.sig.clone(), method.block.clone());
             cfg::strip(&mut block);
+            associated.put_in(&mut sig, &mut block);
             let is_entry = entry.as_deref().is_some_and(|entry| method.sig.ident == entry);
             self.index.fns.push(Function {
                 module: module.to_owned(),
@@ -254,7 +260,7 @@ impl Scan<'_> {
                 owner: Some((*item.self_ty).clone()),
                 of_trait: of_trait.clone(),
                 fx: FnOptions::of(&method.attrs),
-                sig: method.sig.clone(),
+                sig,
                 block,
                 traceable: options.clone(),
                 key: is_entry.then(|| Key::of_method(&item.self_ty, &method.sig, &method.block)),

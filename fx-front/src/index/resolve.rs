@@ -129,14 +129,15 @@ impl Index {
             }
             Some(name) if rest.is_empty() => Resolved::Item(module.to_owned(), first.to_owned(), name.clone()),
             Some(_) => external(),
-            None => self.resolve_glob(here, path, fuel),
+            None => self.resolve_glob(module, here, path, fuel),
         }
     }
 
-    fn resolve_glob(&self, here: &Module, path: &str, fuel: u32) -> Resolved {
+    fn resolve_glob(&self, module: &str, here: &Module, path: &str, fuel: u32) -> Resolved {
         for glob in &here.globs {
             let full = format!("{glob}::{path}");
-            match self.resolve_within("crate", &full, fuel) {
+            // What one glob brings in may come from another, but not from ever more of them.
+            match self.resolve_within(module, &full, fuel / 2) {
                 found @ Resolved::Item(..) => return found,
                 Resolved::External(outer) if !outer.starts_with("crate") && is_known_external(&outer) => {
                     return Resolved::External(outer);
@@ -147,18 +148,17 @@ impl Index {
         Resolved::External(path.to_owned())
     }
 
+    /// A path from the crate's root: what its last module on the way that is declared says of the rest. Behind that a
+    /// module may be known by another name: `crate::bert` where `pub use models::*` brings it in.
     fn resolve_absolute(&self, path: &str, fuel: u32) -> Resolved {
-        let (module, name) = path.rsplit_once("::").unwrap_or(("crate", path));
-        if self.modules.contains_key(module) {
-            return self.resolve_within(module, name, fuel);
-        }
-        match module.rsplit_once("::") {
-            // `crate::nn::conv2d` where `nn` is itself a `use`.
-            Some((outer, inner)) if self.modules.contains_key(outer) => {
-                self.resolve_within(outer, &format!("{inner}::{name}"), fuel)
+        let mut module = path;
+        while let Some((outer, _)) = module.rsplit_once("::") {
+            module = outer;
+            if self.modules.contains_key(module) {
+                return self.resolve_within(module, &path[module.len() + 2..], fuel);
             }
-            _ => Resolved::External(path.to_owned()),
         }
+        Resolved::External(path.to_owned())
     }
 }
 

@@ -43,6 +43,43 @@ impl Index {
         }
     }
 
+    /// What a function of that type yields: `fn(&Tensor) -> Tensor`, `Box<dyn Fn(&Tensor) -> Tensor>`.
+    pub(crate) fn yielded(&self, module: &str, ty: &syn::Type) -> Ty {
+        let output = |output: &syn::ReturnType| match output {
+            syn::ReturnType::Type(_, ty) if !matches!(**ty, syn::Type::Reference(_)) => self.ty(module, None, ty),
+            _ => Ty::Unknown,
+        };
+        match ty {
+            syn::Type::Reference(inner) => self.yielded(module, &inner.elem),
+            syn::Type::Paren(inner) => self.yielded(module, &inner.elem),
+            syn::Type::BareFn(function) => output(&function.output),
+            syn::Type::TraitObject(object) => {
+                let called = object.bounds.iter().find_map(|bound| match bound {
+                    syn::TypeParamBound::Trait(bound) => match &bound.path.segments.last()?.arguments {
+                        syn::PathArguments::Parenthesized(called) => Some(&called.output),
+                        _ => None,
+                    },
+                    _ => None,
+                });
+                called.map_or(Ty::Unknown, output)
+            }
+            syn::Type::Path(path) => match path.path.segments.last() {
+                Some(last) if ["Box", "Arc", "Rc"].iter().any(|name| last.ident == name) => match &last.arguments {
+                    syn::PathArguments::AngleBracketed(list) => match list.args.first() {
+                        Some(syn::GenericArgument::Type(inner)) => self.yielded(module, inner),
+                        _ => Ty::Unknown,
+                    },
+                    _ => Ty::Unknown,
+                },
+                _ => match self.resolve(module, &path_text(&path.path)) {
+                    Resolved::Item(at, _, Name::Alias(ty)) => self.yielded(&at, &ty),
+                    _ => Ty::Unknown,
+                },
+            },
+            _ => Ty::Unknown,
+        }
+    }
+
     fn path_ty(&self, module: &str, owner: Option<&syn::Type>, path: &syn::Path) -> Ty {
         let Some(last) = path.segments.last() else { return Ty::Unknown };
         let argument = |position: usize| match &last.arguments {
