@@ -76,6 +76,10 @@ impl Tracer<'_> {
         if self.is_entry() && self.yields_tensor() {
             return None;
         }
+        if self.errors_leave() && returns::only_fails(stmt) {
+            // Such an error leaves the frozen model where it is made.
+            return None;
+        }
         if returns::is_loop_with(stmt) && !self.is_entry() && self.yields_tensor() {
             return without_return(stmt, rest).map(|block| self.block(&block, true));
         }
@@ -162,18 +166,38 @@ impl Tracer<'_> {
 
     /// `return Err(..)` of the entry: an error that leaves the frozen model.
     fn refusal(&mut self, expr: &syn::Expr) -> Result<Val> {
-        let (syn::ReturnType::Type(_, whole), true) = (&self.function().sig.output, self.is_entry()) else {
+        let (syn::ReturnType::Type(_, whole), true) = (&self.function().sig.output, self.errors_leave()) else {
             return unknown(expr.span(), "`Err` here");
         };
         let value = if let syn::Expr::Return(syn::ExprReturn { expr: Some(value), .. }) = expr { value } else { expr };
-        let (code, args) = self.captured(value, expr.span())?;
-        let whole = whole.to_token_stream();
+        let (whole, (code, args)) = if self.is_home() {
+            (whole.to_token_stream().to_string(), self.captured(value, expr.span())?)
+        } else {
+            ("::std::result::Result<(), _>".to_owned(), (self.error_of_another(value)?, Vec::new()))
+        };
         let place = self.function().place(expr.span());
         let template =
             format!("{{ let refused: {whole} = {code}; refused.at(\"return\", \"{place}\")?; ::std::unreachable!() }}");
         let code = Code { template, effect: Effect::Io, fallible: false, opaque: None };
         self.push(Op::Rust(code), args, "refused", never(), expr.span());
         Ok(Val::Never)
+    }
+
+    /// `Err(Fault::Value("no input".into()))` of a function in another module: paths, and texts.
+    fn error_of_another(&mut self, expr: &syn::Expr) -> Result<String> {
+        match expr {
+            syn::Expr::Lit(_) => Ok(expr.to_token_stream().to_string()),
+            syn::Expr::Path(path) if path.qself.is_none() => self.qualified(&path.path),
+            syn::Expr::Call(call) => {
+                let head = self.error_of_another(&call.func)?;
+                let args: Result<Vec<String>> = call.args.iter().map(|arg| self.error_of_another(arg)).collect();
+                Ok(format!("{head}({})", args?.join(", ")))
+            }
+            syn::Expr::MethodCall(call) if call.args.is_empty() && call.turbofish.is_none() => {
+                Ok(format!("{}.{}()", self.error_of_another(&call.receiver)?, call.method))
+            }
+            other => unknown(other.span(), "code of another module"),
+        }
     }
 
     /// `if c { ..; return a } rest` is `if c { ..; a } else { rest }`.
@@ -274,7 +298,7 @@ impl Tracer<'_> {
 }
 
 /// Is it `Err(..)`?
-fn is_err(expr: &syn::Expr) -> bool {
+pub(super) fn is_err(expr: &syn::Expr) -> bool {
     matches!(expr, syn::Expr::Call(call) if matches!(&*call.func, syn::Expr::Path(path) if path.path.is_ident("Err")))
 }
 

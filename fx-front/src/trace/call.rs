@@ -1,13 +1,14 @@
 //! Calls by path: `Tensor::cat(..)`, free functions, constructors of `Option` and `Result`.
 
-use fx_ir::{Arg, OpId};
+use fx_ir::{Arg, Code, Op, OpId};
+use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use super::{Result, Tracer, Ty, Val, operator, spell::is_untyped, unknown};
+use super::{Errors, Result, Tracer, Ty, Val, expr::is_copy, operator, spell::is_untyped, unknown};
 use crate::index::{Name, Resolved, path_text};
 
 impl Tracer<'_> {
-    pub(super) fn call(&mut self, call: &syn::ExprCall) -> Result<Val> {
+    pub(super) fn call(&mut self, call: &syn::ExprCall, errors: Errors) -> Result<Val> {
         let syn::Expr::Path(path) = &*call.func else {
             return self.call_value(call);
         };
@@ -25,9 +26,9 @@ impl Tracer<'_> {
             return self.call_closure_of(&closure, home.as_deref(), args);
         }
         if let Some(function) = self.env.read(&text).cloned() {
-            return self.call_named(&function, call);
+            return self.call_named(&function, call, errors);
         }
-        self.call_path(&path.path, &text, call)
+        self.call_path(&path.path, &text, call, errors)
     }
 
     fn call_value(&mut self, call: &syn::ExprCall) -> Result<Val> {
@@ -36,24 +37,63 @@ impl Tracer<'_> {
                 let args = call.args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
                 self.call_closure_of(&closure, home.as_deref(), args)
             }
-            _ => unknown(call.func.span(), "a call of a value"),
+            value => self.call_pointer(&value, call),
         }
     }
 
     /// A call of a variable that stands for a function: `f(xs)` where `Tensor::sigmoid` was handed over as `f`.
-    fn call_named(&mut self, function: &Val, call: &syn::ExprCall) -> Result<Val> {
+    fn call_named(&mut self, function: &Val, call: &syn::ExprCall, errors: Errors) -> Result<Val> {
         if let Val::Lit(Arg::Path(text), _) = function
             && (self.is_home() || text.starts_with("crate::") || text.starts_with("::"))
             && let Ok(path) = syn::parse_str::<syn::Path>(text)
         {
-            return self.call_path(&path, &path_text(&path), call);
+            return self.call_path(&path, &path_text(&path), call, errors);
         }
         unknown(call.func.span(), "a call of a value")
     }
 
-    fn call_path(&mut self, path: &syn::Path, text: &str, call: &syn::ExprCall) -> Result<Val> {
+    /// `(self.activation)(&xs)`: a function that only the live model knows, on arguments that are understood.
+    fn call_pointer(&mut self, value: &Val, call: &syn::ExprCall) -> Result<Val> {
+        let reason = "a call of a value";
+        let ty = self.yielded(&call.func);
+        if ty != Ty::Tensor && !is_copy(&ty) {
+            return unknown(call.func.span(), reason);
+        }
+        let mut args = Vec::new();
+        let head = format!("({})", self.spell(value, &mut args, call.func.span())?);
+        let (template, args) = self.template_call(&head, args, &call.args, call.span())?;
+        self.report_opaque(call.func.span(), reason);
+        let code = Op::Rust(Code::opaque(template, reason.to_owned()));
+        Ok(self.push(code, args, "called", ty, call.span()))
+    }
+
+    /// What the function yields that the expression stands for, where a type says so.
+    fn yielded(&self, func: &syn::Expr) -> Ty {
+        match func {
+            syn::Expr::Paren(inner) => self.yielded(&inner.expr),
+            syn::Expr::Reference(inner) => self.yielded(&inner.expr),
+            syn::Expr::Unary(inner) => self.yielded(&inner.expr),
+            syn::Expr::MethodCall(call) => {
+                let method = self.index.method(&self.chain_ty(&call.receiver), &call.method.to_string());
+                let Some(callee) = method.map(|id| &self.index.fns[id]) else { return Ty::Unknown };
+                match &callee.sig.output {
+                    syn::ReturnType::Type(_, ty) => self.index.yielded(&callee.module, ty),
+                    syn::ReturnType::Default => Ty::Unknown,
+                }
+            }
+            syn::Expr::Field(field) => {
+                let Ty::Struct(owner) = self.chain_ty(&field.base) else { return Ty::Unknown };
+                let name = field.member.to_token_stream().to_string();
+                let module = &self.index.structs[owner].module;
+                self.index.field(owner, &name).map_or(Ty::Unknown, |field| self.index.yielded(module, &field.ty))
+            }
+            _ => Ty::Unknown,
+        }
+    }
+
+    fn call_path(&mut self, path: &syn::Path, text: &str, call: &syn::ExprCall, errors: Errors) -> Result<Val> {
         if let Resolved::Item(_, _, Name::Fn(id)) = self.index.resolve(self.module(), text) {
-            return self.call_fn(id, call);
+            return self.call_fn(id, call, errors);
         }
         if let Some(value) = self.known_call(text, call) {
             return value;
@@ -69,7 +109,7 @@ impl Tracer<'_> {
         match owner {
             Some(Ty::Tensor) => self.tensor_function(name, call),
             Some(ty @ Ty::Struct(_)) => match self.index.method(&ty, name) {
-                Some(id) => self.call_fn(id, call),
+                Some(id) => self.call_fn(id, call, errors),
                 None => self.foreign_call(path, call),
             },
             _ => self.foreign_call(path, call),
@@ -131,11 +171,11 @@ impl Tracer<'_> {
         self.expr(arg)
     }
 
-    fn call_fn(&mut self, id: usize, call: &syn::ExprCall) -> Result<Val> {
+    fn call_fn(&mut self, id: usize, call: &syn::ExprCall, errors: Errors) -> Result<Val> {
         let callee = &self.index.fns[id];
         let mut args = call.args.iter().map(|arg| self.handed_on(arg)).collect::<Result<Vec<Val>>>()?;
         let receiver = if callee.sig.receiver().is_some() && !args.is_empty() { Some(args.remove(0)) } else { None };
-        self.inline(id, receiver, args, call.span())
+        self.inline_with(id, receiver, args, errors, call.span())
     }
 
     /// A call of a function of another crate: one of those that only compute, on plain numbers.

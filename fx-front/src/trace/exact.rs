@@ -30,18 +30,54 @@ impl Tracer<'_> {
                 args.push(Arg::Node(*id));
                 Ok(copy)
             }
+            Val::Node(id, ty, _) if self.is_made_field(*id) => {
+                let Some(copy) = copy_of(ty, &format!("${}", args.len())) else {
+                    return unknown(span, "code that mentions a value whose type is not known for sure");
+                };
+                args.push(Arg::Node(*id));
+                Ok(copy)
+            }
             _ => unknown(span, "code that mentions a value whose type is not known for sure"),
         }
     }
 
+    /// Is it a field of a struct of the crate that the forward has made, of values of its own in `Vec`s and options?
+    pub(super) fn is_made_field(&self, id: NodeId) -> bool {
+        let node = self.graph.node(id);
+        let Op::GetAttr(name) = &node.op else { return false };
+        let Some(base) = node.input(0).filter(|base| !self.paths.contains_key(base)) else { return false };
+        let fx_ir::Type::Module(owner) = &self.graph.node(base).ty else { return false };
+        let owner = self.index.struct_at(owner);
+        owner.and_then(|owner| self.index.field(owner, name)).is_some_and(|field| is_plain(&field.ty))
+    }
+
     /// Is it what a tensor says of itself, a `Vec` for sure?
-    fn is_vec(&self, id: NodeId) -> bool {
+    pub(super) fn is_vec(&self, id: NodeId) -> bool {
         matches!(&self.graph.node(id).op, Op::Rust(code) if [".size()", ".stride()", ".to_vec()"].iter().any(|end| code.template.ends_with(end)))
     }
 }
 
+/// Is it written with `Vec`, `Option` and tuples alone around tensors and numbers?
+fn is_plain(ty: &syn::Type) -> bool {
+    match ty {
+        syn::Type::Tuple(parts) => parts.elems.iter().all(is_plain),
+        syn::Type::Path(path) => {
+            let Some(last) = path.path.segments.last() else { return false };
+            let name = last.ident.to_string();
+            match &last.arguments {
+                syn::PathArguments::AngleBracketed(list) if name == "Vec" || name == "Option" => {
+                    list.args.iter().all(|arg| matches!(arg, syn::GenericArgument::Type(ty) if is_plain(ty)))
+                }
+                syn::PathArguments::None => name == "Tensor" || fx_ir::scalar::is_scalar(&name),
+                _ => false,
+            }
+        }
+        _ => false,
+    }
+}
+
 /// A second value like the one that is there, made of second handles on its tensors.
-fn copy_of(ty: &Ty, place: &str) -> Option<String> {
+pub(super) fn copy_of(ty: &Ty, place: &str) -> Option<String> {
     Some(match ty {
         Ty::Tensor => format!("{place}.shallow_clone()"),
         ty if is_copy(ty) => format!("{place}.clone()"),

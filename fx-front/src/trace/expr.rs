@@ -6,7 +6,9 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use super::{
-    Form, Result, Tracer, Ty, Val, operator,
+    Errors, Form, Result, Tracer, Ty, Val,
+    block::is_err,
+    operator,
     spell::{is_untyped, rounded},
     unknown,
 };
@@ -24,13 +26,16 @@ impl Tracer<'_> {
     }
 
     fn understood(&mut self, expr: &syn::Expr) -> Result<Val> {
+        let errors = std::mem::take(&mut self.errors);
         match expr {
             syn::Expr::Lit(lit) => literal(&lit.lit),
             syn::Expr::Path(path) => self.path(path),
             syn::Expr::Paren(inner) => self.expr(&inner.expr),
             syn::Expr::Group(inner) => self.expr(&inner.expr),
             syn::Expr::Reference(inner) if inner.mutability.is_none() => {
-                let value = self.expr(&inner.expr)?;
+                // A place that is not understood is carried along with its `&`, since it cannot be moved out of.
+                let is_place = matches!(&*inner.expr, syn::Expr::Index(_));
+                let value = if is_place { self.understood(&inner.expr) } else { self.expr(&inner.expr) }?;
                 let deep = matches!(value, Val::Node(_, _, Form::Ref | Form::Deep))
                     && !matches!(&*inner.expr, syn::Expr::Unary(_));
                 Ok(value.with_form(if deep { Form::Deep } else { Form::Ref }))
@@ -39,8 +44,8 @@ impl Tracer<'_> {
             syn::Expr::Unary(unary) => self.unary(unary),
             syn::Expr::Binary(binary) => self.binary(binary),
             syn::Expr::Assign(assign) => self.assign(assign),
-            syn::Expr::MethodCall(call) => self.method_call(call),
-            syn::Expr::Call(call) => self.call(call),
+            syn::Expr::MethodCall(call) => self.method_call(call, errors),
+            syn::Expr::Call(call) => self.call(call, errors),
             syn::Expr::Field(field) => self.field_expr(field),
             syn::Expr::Index(index) => self.index_expr(index),
             syn::Expr::Tuple(tuple) if tuple.elems.is_empty() => Ok(Val::Unit),
@@ -57,31 +62,13 @@ impl Tracer<'_> {
             syn::Expr::Struct(literal) if literal.rest.is_none() => self.structure(literal),
             syn::Expr::Macro(call) => self.macro_call(&call.mac),
             syn::Expr::Cast(cast) => self.cast(cast),
-            syn::Expr::Return(ret) if self.is_entry() => self.leave(ret),
+            syn::Expr::Return(ret) if self.is_entry() || ret.expr.as_deref().is_some_and(is_err) => self.leave(ret),
             other => unknown(other.span(), format!("{} is not understood", kind_of(other))),
         }
     }
 
     pub(super) fn all<'e>(&mut self, exprs: impl IntoIterator<Item = &'e syn::Expr>) -> Result<Vec<Val>> {
         exprs.into_iter().map(|expr| self.expr(expr)).collect()
-    }
-
-    /// `Output { logits, hidden }`: a value of the user's made of values that are known.
-    fn structure(&mut self, literal: &syn::ExprStruct) -> Result<Val> {
-        let span = literal.span();
-        let path = self.qualified(&literal.path)?;
-        let mut args = Vec::new();
-        let mut fields = Vec::new();
-        for field in &literal.fields {
-            let value = self.expr(&field.expr)?;
-            let member = field.member.to_token_stream();
-            fields.push(format!("{member}: {}", self.spell_exactly(&value, &mut args, span)?));
-        }
-        let written = literal.path.to_token_stream().to_string();
-        let ty = syn::parse_str::<syn::Type>(&written)
-            .map_or(Ty::Unknown, |ty| self.index.ty(self.module(), self.function().owner.as_ref(), &ty));
-        let template = format!("{path} {{ {} }}", fields.join(", "));
-        Ok(self.host(&template, args, "made", ty, span))
     }
 
     fn path(&mut self, path: &syn::ExprPath) -> Result<Val> {
@@ -97,13 +84,14 @@ impl Tracer<'_> {
             if let Some(value) = self.env.read(&name) {
                 return Ok(value.clone());
             }
-            if name == "None" {
+            if name == "None" && path.path.segments[0].arguments.is_none() {
                 return Ok(Val::Lit(Arg::None, Ty::Option(Box::new(Ty::Unknown))));
             }
         }
         let text = self.qualified(&path.path)?;
         if path_text(&path.path).ends_with("None") {
-            return Ok(Val::Lit(Arg::None, Ty::Option(Box::new(Ty::Unknown))));
+            let ty = none_of(&path.path).map(|ty| self.index.ty(self.module(), self.function().owner.as_ref(), ty));
+            return Ok(Val::Lit(Arg::None, Ty::Option(Box::new(ty.unwrap_or(Ty::Unknown)))));
         }
         Ok(Val::Lit(Arg::Path(text), Ty::Unknown))
     }
@@ -173,6 +161,7 @@ impl Tracer<'_> {
     }
 
     fn question(&mut self, inner: &syn::ExprTry) -> Result<Val> {
+        self.errors = if self.errors_leave() { Errors::Leave } else { Errors::Stay };
         let value = self.expr(&inner.expr)?;
         match value.ty() {
             Ty::Option(_) => unknown(inner.span(), "`?` on an option"),
@@ -258,6 +247,15 @@ impl Tracer<'_> {
             },
         }
     }
+}
+
+/// `Tensor` of `None::<Tensor>`.
+fn none_of(path: &syn::Path) -> Option<&syn::Type> {
+    let syn::PathArguments::AngleBracketed(list) = &path.segments.last()?.arguments else { return None };
+    list.args.iter().find_map(|arg| match arg {
+        syn::GenericArgument::Type(ty) => Some(ty),
+        _ => None,
+    })
 }
 
 /// The type of what does not come back.

@@ -22,6 +22,11 @@ impl Tracer<'_> {
             syn::Expr::Binary(binary) => self.guess_binary(binary),
             syn::Expr::MethodCall(call) => self.guess_method(call),
             syn::Expr::Call(call) => self.guess_call(call),
+            syn::Expr::Struct(literal) => {
+                let ty = syn::TypePath { qself: literal.qself.clone(), path: literal.path.clone() };
+                let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &ty.into());
+                if matches!(ty, Ty::Struct(_)) { ty } else { Ty::Unknown }
+            }
             syn::Expr::Block(block) => self.guess_block(&block.block),
             syn::Expr::Unsafe(block) => self.guess_block(&block.block),
             syn::Expr::If(branch) => match &branch.else_branch {
@@ -138,6 +143,7 @@ impl Tracer<'_> {
             Some(Ty::Result(_) | Ty::Unknown) | None => Ty::Unknown,
             Some(ty) if name == "try_from" => Ty::Result(Box::new(ty)),
             Some(Ty::Tensor) => self.of_tensor(name),
+            Some(ty @ Ty::Rust(_)) if self.is_variant_of(&ty, name) => ty,
             Some(ty) => self.index.method(&ty, name).map_or(Ty::Unknown, |id| self.returned(id)),
         }
     }

@@ -3,9 +3,9 @@
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use super::{Env, Form, Frame, Result, Tracer, Ty, Unknown, Val, unknown, value::Home};
+use super::{Env, Errors, Form, Frame, Result, Tracer, Ty, Unknown, Val, unknown, value::Home};
 use crate::diag::{Code, Severity};
-use crate::frozen;
+use crate::{frozen, index::is_within};
 
 /// The parameters of type `&mut`, each with what is handed over for it.
 fn lent_lists(sig: &syn::Signature, args: &[Val]) -> Vec<(String, Val)> {
@@ -34,6 +34,18 @@ fn is_open(ty: &Ty) -> bool {
 impl Tracer<'_> {
     /// Traces the function's body where it is called; its own early returns stay its own.
     pub(super) fn inline(&mut self, function: usize, receiver: Option<Val>, args: Vec<Val>, span: Span) -> Result<Val> {
+        self.inline_with(function, receiver, args, Errors::Stay, span)
+    }
+
+    /// The same, where it is known what becomes of an error of the function's.
+    pub(super) fn inline_with(
+        &mut self,
+        function: usize,
+        receiver: Option<Val>,
+        args: Vec<Val>,
+        errors: Errors,
+        span: Span,
+    ) -> Result<Val> {
         let callee = &self.index.fns[function];
         if callee.writes_self() && (callee.fx.leaf.is_present() || !self.may_write_to(receiver.as_ref())) {
             return unknown(span, format!("`{}` takes `&mut self`", callee.sig.ident));
@@ -54,10 +66,9 @@ impl Tracer<'_> {
         }
         let args: Vec<Val> = args.into_iter().map(|arg| self.at_home(arg)).collect();
         let mark = self.mark();
-        let may_stay = callee.fx.pure.is_present() || frozen::is_entry(callee);
-        let kept = may_stay.then(|| (receiver.clone(), args.clone()));
+        let handed = (receiver.clone(), args.clone());
         self.enter(Env::new());
-        self.frames.push(Frame { function, receiver });
+        self.frames.push(Frame { function, receiver, errors });
         let lent = lent_lists(&callee.sig, &args);
         let value = self.bind_params(function, args, span).and_then(|()| self.body(&callee.block));
         let value = value.and_then(|value| self.typed(value, function));
@@ -77,7 +88,7 @@ impl Tracer<'_> {
             Ok(value) => Ok(value),
             Err(fault) => {
                 self.rollback(mark);
-                self.called(function, kept, &fault, span)
+                self.called(function, (handed.0.as_ref(), &handed.1), &fault, (errors, span))
             }
         }
     }
@@ -86,18 +97,21 @@ impl Tracer<'_> {
     fn called(
         &mut self,
         function: usize,
-        kept: Option<(Option<Val>, Vec<Val>)>,
+        (receiver, args): (Option<&Val>, &[Val]),
         fault: &Unknown,
-        span: Span,
+        (errors, span): (Errors, Span),
     ) -> Result<Val> {
         let callee = &self.index.fns[function];
-        if let Some((part, handed)) = kept {
-            if callee.fx.pure.is_present() {
-                return self.leaf_call(function, callee.fx, part.as_ref(), &handed, span);
-            }
-            if let Some(value) = self.part_call(function, part.as_ref(), &handed, span) {
-                return Ok(value);
-            }
+        if callee.fx.pure.is_present() {
+            return self.leaf_call(function, callee.fx, receiver, args, span);
+        }
+        if frozen::is_entry(callee)
+            && let Some(value) = self.part_call(function, receiver, args, errors, span)
+        {
+            return Ok(value);
+        }
+        if let Some(value) = self.asked(function, receiver, fault, span) {
+            return Ok(value);
         }
         if callee.fx.inline.is_present() {
             let message = format!("`{}` cannot be inlined: {}", callee.sig.ident, fault.reason);
@@ -106,6 +120,24 @@ impl Tracer<'_> {
         }
         // The fault lies in the callee; at the call it is the call that is not understood.
         unknown(span, format!("`{}`: {}", callee.sig.ident, fault.reason))
+    }
+
+    /// `self.activation.get_fn()` as it is: a method without arguments of a field of the model that is no layer.
+    fn asked(&mut self, function: usize, receiver: Option<&Val>, fault: &Unknown, span: Span) -> Option<Val> {
+        let callee = &self.index.fns[function];
+        let is_plain = callee.sig.inputs.len() == 1 && callee.sig.generics.params.is_empty() && !callee.writes_self();
+        let is_named = callee.is_visible || is_within(self.home(), &callee.module);
+        let value = receiver.filter(|value| matches!(value.ty(), Ty::Struct(_)) && !self.is_module(&value.ty()))?;
+        let syn::ReturnType::Type(_, output) = &callee.sig.output else { return None };
+        self.path_of(value).filter(|_| is_plain && is_named && !callee.fx.inline.is_present())?;
+        let ty = self.index.ty(&callee.module, callee.owner.as_ref(), output);
+        let is_lent = matches!(**output, syn::Type::Reference(_));
+        let mut args = Vec::new();
+        let template = format!("{}.{}()", self.spell(value, &mut args, span).ok()?, callee.sig.ident);
+        self.report_opaque(span, &fault.reason);
+        let code = fx_ir::Op::Rust(fx_ir::Code::opaque(template, fault.reason.clone()));
+        let value = self.push(code, args, &callee.sig.ident.to_string(), ty, span);
+        Some(if is_lent { value.with_form(Form::Ref) } else { value })
     }
 
     fn bind_params(&mut self, function: usize, args: Vec<Val>, span: Span) -> Result<()> {
@@ -168,6 +200,7 @@ impl Tracer<'_> {
                 let value = self.settled(value, callee.block.brace_token.span.close())?;
                 let known = if value.ty() == Ty::Unknown { value.with_ty(*inner) } else { value };
                 let ty = known.ty();
+                self.settled.extend(known.node());
                 Ok(known.with_ty(Ty::Result(Box::new(ty))))
             }
             ty if is_open(&value.ty()) => Ok(value.with_ty(ty)),

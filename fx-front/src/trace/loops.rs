@@ -40,8 +40,10 @@ impl Tracer<'_> {
         let body = syn::Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: each.body.clone() });
         let written = writes(&body);
         self.make_places(&written, each.span())?;
-        let carried: Vec<(String, Val)> =
+        let mut carried: Vec<(String, Val)> =
             written.into_iter().filter_map(|name| self.env.read(&name).cloned().map(|value| (name, value))).collect();
+        // What has no value yet gets one in each turn that asks for it, and has none again behind the loop.
+        carried.retain(|(_, value)| !matches!(value, Val::Never));
         let mut args = vec![Arg::Node(over.source)];
         for (name, value) in &carried {
             match self.handed_over_from(self.region, value, each.span()) {
@@ -101,7 +103,9 @@ impl Tracer<'_> {
             return unknown(span, "a loop that carries something other than plain values");
         }
         let also = branch.env().changed_since(&self.env);
-        if let Some(name) = also.iter().find(|name| !carried.iter().any(|(known, _)| known == *name)) {
+        let is_open = |name: &String| matches!(self.env.read(name), Some(Val::Never));
+        let mut also = also.iter().filter(|name| !is_open(name));
+        if let Some(name) = also.find(|name| !carried.iter().any(|(known, _)| known == *name)) {
             return unknown(span, format!("a loop that writes to `{name}` in a way that is not understood"));
         }
         self.end_branch(branch, args, span);

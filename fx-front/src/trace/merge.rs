@@ -8,6 +8,7 @@ use super::{
     env::Env,
     expr::{is_copy, never},
     method::{GRU_STATE, LSTM_STATE},
+    operator,
     spell::{is_untyped, spell_literal},
     unknown,
 };
@@ -55,6 +56,8 @@ impl Tracer<'_> {
         let mut changed: Vec<String> = living.iter().flat_map(|branch| branch.env.changed_since(&before)).collect();
         changed.sort();
         changed.dedup();
+        // What some branch gives no value has none behind them, whatever the others do.
+        changed.retain(|name| !living.iter().any(|branch| matches!(branch.env.read(name), Some(Val::Never))));
         let pack = |branch: &Branch| -> Option<Val> {
             let mut parts = vec![branch.value.clone()];
             for name in &changed {
@@ -65,15 +68,14 @@ impl Tracer<'_> {
         let Some(shape) = pack(first) else { return unknown(span, "a variable that is not always set") };
         let Some(types) = shape.leaves() else { return unknown(span, "branches that hand over no plain value") };
         let types: Vec<Ty> = types.iter().map(Val::ty).collect();
+        let vecs = self.vecs(living.iter().filter_map(|branch| pack(branch)?.leaves()));
         for branch in branches {
             if matches!(branch.value, Val::Never) {
                 self.end_diverging(branch.region, span);
                 continue;
             }
-            let args = pack(branch)
-                .and_then(|value| same_structure(&shape, &value))
-                .and_then(|value| Some((self.handed_over_from(branch.region, &value, span)?, value.leaves()?)));
-            let args = args.map(|(args, leaves)| self.with_states(branch.region, args, &leaves, span));
+            let value = pack(branch).and_then(|value| same_structure(&shape, &value));
+            let args = value.and_then(|value| self.leaves_of(branch.region, &value, &vecs, span));
             match args {
                 Some(args) if args.len() == types.len() => self.end(branch.region, args, span),
                 _ => return unknown(span, "branches that hand over values of different forms"),
@@ -82,8 +84,8 @@ impl Tracer<'_> {
         let types = unify(branches, &types, &pack);
         let leaves: Vec<Vec<Val>> = branches.iter().filter_map(|branch| pack(branch)?.leaves()).collect();
         for (position, ty) in types.iter().enumerate() {
-            let owned_option =
-                || leaves.iter().all(|leaves| leaves.get(position).is_none_or(|leaf| self.is_own_option(leaf)));
+            let is_own = |leaf: &Val| self.is_own_option(leaf) || self.lends_tensor(leaf);
+            let owned_option = || leaves.iter().all(|leaves| leaves.get(position).is_none_or(is_own));
             let is_option = matches!(ty, Ty::Option(inner) if is_settled(inner)) && owned_option();
             if !is_settled(ty) && !is_option {
                 return unknown(span, format!("branches that hand over a value {}", self.index.of_type(ty)));
@@ -119,6 +121,14 @@ impl Tracer<'_> {
         branches.iter().map(parted).collect()
     }
 
+    /// What the branch hands over for the leaves of its value, in forms that another branch's have too.
+    fn leaves_of(&mut self, region: RegionId, value: &Val, vecs: &[bool], span: Span) -> Option<Vec<Arg>> {
+        let value = self.with_vecs(region, value, vecs, span)?;
+        let (args, leaves) = (self.handed_over_from(region, &value, span)?, value.leaves()?);
+        let args = self.with_own_options(region, args, &leaves, span);
+        Some(self.with_states(region, args, &leaves, span))
+    }
+
     /// Ends a region that does not come to its end: with what leaves it, its last node.
     fn end_diverging(&mut self, region: RegionId, span: Span) {
         let last = self.graph.region(region).nodes.last().copied();
@@ -140,6 +150,36 @@ impl Tracer<'_> {
             *arg = Arg::Node(self.graph.push(region, Op::Rust(code), Vec::new(), "number", ty, origin));
         }
         Some(args)
+    }
+
+    /// Which of the leaves that branches hand over is a `Vec` in one of them.
+    fn vecs(&self, branches: impl Iterator<Item = Vec<Val>>) -> Vec<bool> {
+        let mut vecs: Vec<bool> = Vec::new();
+        for leaves in branches {
+            vecs.resize(vecs.len().max(leaves.len()), false);
+            for (is_vec, leaf) in vecs.iter_mut().zip(&leaves) {
+                *is_vec |= matches!(leaf, Val::Node(id, Ty::List(_), _) if self.is_vec(*id));
+            }
+        }
+        vecs
+    }
+
+    /// The value with each list that is written out as a `Vec`, where another branch has one.
+    fn with_vecs(&mut self, region: RegionId, value: &Val, vecs: &[bool], span: Span) -> Option<Val> {
+        let mut leaves = value.leaves()?;
+        let outer = std::mem::replace(&mut self.region, region);
+        for (leaf, _) in leaves.iter_mut().zip(vecs).filter(|(_, is_vec)| **is_vec) {
+            let Val::List(items) = &*leaf else { continue };
+            let mut args = Vec::new();
+            let items: Result<Vec<String>> =
+                items.iter().map(|item| self.spell_exactly(item, &mut args, span)).collect();
+            if let Ok(items) = items {
+                let code = Code::pure(format!("vec![{}]", items.join(", ")));
+                *leaf = self.push(Op::Rust(code), args, "list", leaf.ty(), span);
+            }
+        }
+        self.region = outer;
+        Some(value.rebuild(&mut leaves.into_iter()))
     }
 
     /// The arguments with a second handle for each state of a recurrent layer: a branch must not take away the variable's.
@@ -227,6 +267,7 @@ fn is_settled(ty: &Ty) -> bool {
     match ty {
         Ty::Tensor | Ty::Leaf(_) | Ty::Struct(_) => true,
         Ty::Rust(name) if name == GRU_STATE || name == LSTM_STATE => true,
+        Ty::Rust(name) if operator::is_of_tch(name) => true,
         Ty::List(inner) | Ty::Result(inner) => is_settled(inner),
         Ty::Tuple(parts) => parts.iter().all(is_settled),
         other => is_copy(other),

@@ -5,7 +5,7 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use super::{
-    Form, Result, Tracer, Ty, Val, expr::is_copy, lists::is_lent, operator, place, spell::is_untyped, unknown,
+    Errors, Form, Result, Tracer, Ty, Val, expr::is_copy, lists::is_lent, operator, place, spell::is_untyped, unknown,
 };
 use crate::{
     diag::{Code, Severity},
@@ -16,15 +16,21 @@ pub(super) const LSTM_STATE: &str = "::fx_runtime::nn::LSTMState";
 pub(super) const GRU_STATE: &str = "::fx_runtime::nn::GRUState";
 
 impl Tracer<'_> {
-    pub(super) fn method_call(&mut self, call: &syn::ExprMethodCall) -> Result<Val> {
+    pub(super) fn method_call(&mut self, call: &syn::ExprMethodCall, errors: Errors) -> Result<Val> {
         if let Some(value) = self.iterator(call) {
             return value;
         }
         if let Some(value) = self.field_method(call)? {
             return Ok(value);
         }
-        let receiver = self.expr(&call.receiver)?;
+        if let Some(value) = self.on_unwrapped(call, errors)? {
+            return Ok(value);
+        }
         let name = call.method.to_string();
+        if matches!(name.as_str(), "unwrap" | "expect") {
+            self.errors = Errors::Leave;
+        }
+        let receiver = self.expr(&call.receiver)?;
         match receiver.ty() {
             Ty::Tensor => return self.tensor_method(receiver, call),
             Ty::Leaf(_) if matches!(name.as_str(), "forward" | "forward_t") => {
@@ -32,20 +38,18 @@ impl Tracer<'_> {
                 return self.forward(&receiver, args, call.span());
             }
             Ty::Leaf("LSTM" | "GRU") => return self.recurrent(&receiver, &name, call),
-            Ty::Struct(_) => return self.struct_method(receiver, call),
-            ty @ Ty::Rust(_) if self.index.method(&ty, &name).is_some() => return self.struct_method(receiver, call),
+            Ty::Struct(_) => return self.struct_method(receiver, call, errors),
+            ty @ Ty::Rust(_) if self.index.method(&ty, &name).is_some() => {
+                return self.struct_method(receiver, call, errors);
+            }
             _ => {}
         }
         match (name.as_str(), receiver.ty()) {
-            ("unwrap" | "expect", Ty::Result(inner)) if self.is_understood(&receiver) => {
-                return Ok(receiver.with_ty(*inner));
+            ("unwrap" | "expect", ty) => {
+                if let Some(value) = self.taken_out(&receiver, ty, call) {
+                    return Ok(value);
+                }
             }
-            ("unwrap" | "expect", _) if matches!(receiver, Val::Tuple(_)) => return Ok(receiver),
-            ("unwrap" | "expect", Ty::Option(inner)) => match &receiver {
-                Val::Some(inner) => return Ok((**inner).clone()),
-                Val::Node(id, ..) if *inner != Ty::Unknown => return Ok(self.unwrapped(*id, *inner, call, &receiver)),
-                _ => {}
-            },
             ("as_ref" | "as_deref" | "borrow" | "as_slice", ty) if ty != Ty::Unknown => {
                 return Ok(receiver.with_form(Form::Ref));
             }
@@ -72,10 +76,24 @@ impl Tracer<'_> {
         self.host_method(receiver, &name, call)
     }
 
+    /// What `unwrap` yields; `None` where that is not known.
+    fn taken_out(&mut self, receiver: &Val, ty: Ty, call: &syn::ExprMethodCall) -> Option<Val> {
+        match (receiver, ty) {
+            (_, Ty::Result(inner)) if self.is_understood(receiver) => Some(receiver.clone().with_ty(*inner)),
+            (Val::Tuple(_), _) => Some(receiver.clone()),
+            (Val::Some(inner), Ty::Option(_)) => Some((**inner).clone()),
+            (Val::Node(id, ..), Ty::Option(inner)) if *inner != Ty::Unknown => {
+                Some(self.unwrapped(*id, *inner, call, receiver))
+            }
+            _ => None,
+        }
+    }
+
     /// Is it the result of something that is understood, whose `Result` generated code takes off by itself?
     fn is_understood(&self, value: &Val) -> bool {
         let Val::Node(id, ..) = value else { return false };
         match &self.graph.node(*id).op {
+            _ if self.settled.contains(id) => true,
             Op::Call(_) => true,
             Op::Rust(code) => code.fallible,
             _ => false,
@@ -101,7 +119,7 @@ impl Tracer<'_> {
         value.with_form(Form::Ref)
     }
 
-    fn struct_method(&mut self, receiver: Val, call: &syn::ExprMethodCall) -> Result<Val> {
+    fn struct_method(&mut self, receiver: Val, call: &syn::ExprMethodCall, errors: Errors) -> Result<Val> {
         let name = call.method.to_string();
         if matches!(name.as_str(), "as_ref" | "borrow") {
             return Ok(receiver);
@@ -113,7 +131,7 @@ impl Tracer<'_> {
         if let Some(fx) = self.leaf_field(&receiver) {
             return self.leaf_call(id, fx, Some(&receiver), &args, call.span());
         }
-        self.inline(id, Some(receiver), args, call.span())
+        self.inline_with(id, Some(receiver), args, errors, call.span())
     }
 
     /// What the `#[fx(..)]` on the field says that holds the module, if that is `leaf`.
@@ -134,15 +152,16 @@ impl Tracer<'_> {
             ("len", Ty::List(_)) => Ty::Rust("usize".to_owned()),
             ("is_empty", Ty::List(_)) | ("is_some" | "is_none", Ty::Option(_)) => Ty::Rust("bool".to_owned()),
             (
-                "sqrt" | "ceil" | "floor" | "round" | "exp" | "ln" | "powf" | "powi" | "abs" | "min" | "max" | "pow"
-                | "clamp" | "rem_euclid" | "div_euclid" | "clone",
+                "sqrt" | "ceil" | "floor" | "round" | "exp" | "ln" | "log2" | "log10" | "sin" | "cos" | "tan" | "tanh"
+                | "powf" | "powi" | "recip" | "signum" | "abs" | "min" | "max" | "pow" | "clamp" | "rem_euclid"
+                | "div_euclid" | "clone",
                 ty,
             ) if is_number(&ty) => ty,
             ("copied" | "cloned", Ty::Option(inner)) if is_number(&inner) => return Ok(receiver),
             ("unwrap_or", Ty::Option(inner)) if is_number(&inner) => *inner,
             ("h" | "c", Ty::Rust(state)) if state == LSTM_STATE => Ty::Tensor,
             ("value", Ty::Rust(state)) if state == GRU_STATE => Ty::Tensor,
-            ("clone" | "to_vec", Ty::List(element)) if is_number(&element) => Ty::List(element),
+            ("clone" | "to_vec" | "to_owned", Ty::List(element)) if is_number(&element) => Ty::List(element),
             _ => return unknown(call.method.span(), format!("the method `{name}`")),
         };
         let mut args = Vec::new();

@@ -41,6 +41,7 @@ mod returns;
 mod sequential;
 mod signature;
 mod spell;
+mod structs;
 mod tensor;
 mod tuples;
 mod unroll;
@@ -143,8 +144,14 @@ struct Tracer<'a> {
     frames: Vec<Frame>,
     /// What the user would call a module value: `layer1[*].conv1`.
     paths: HashMap<NodeId, String>,
+    /// The fields of the structs that the forward has made.
+    made: HashMap<NodeId, Vec<(String, Val)>>,
     /// Carried code whose value is still a `Result`.
     results: HashSet<NodeId>,
+    /// Functions traced in place whose `Result` is taken off: values of its type are what `Ok` held.
+    settled: HashSet<NodeId>,
+    /// Where the errors of the call go that is traced next.
+    errors: Errors,
     /// Is what is being traced known to be gathered into a `Vec`?
     wants_vec: bool,
     /// The type of what is traced next, where the code around it says so.
@@ -167,12 +174,23 @@ struct Frame {
     function: usize,
     /// What `self` is.
     receiver: Option<Val>,
+    errors: Errors,
+}
+
+/// Where the errors go that a function returns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Errors {
+    /// To code around the call, which may look at them.
+    #[default]
+    Stay,
+    /// Out of the frozen model: behind every call up to the entry stands `?`, or behind one `unwrap`.
+    Leave,
 }
 
 impl<'a> Tracer<'a> {
     fn new(index: &'a Index, diags: &'a Diagnostics, item: usize, graph: Graph, kept: Fields) -> Tracer<'a> {
         let region = graph.body();
-        let frames = vec![Frame { function: item, receiver: None }];
+        let frames = vec![Frame { function: item, receiver: None, errors: Errors::Leave }];
         Tracer {
             index,
             diags,
@@ -182,7 +200,10 @@ impl<'a> Tracer<'a> {
             outer: Vec::new(),
             frames,
             paths: HashMap::new(),
+            made: HashMap::new(),
             results: HashSet::new(),
+            settled: HashSet::new(),
+            errors: Errors::Stay,
             wants_vec: false,
             wanted: None,
             closures: 0,
@@ -196,6 +217,11 @@ impl<'a> Tracer<'a> {
     /// Is it the entry's own body that is being traced?
     fn is_entry(&self) -> bool {
         self.frames.len() == 1 && self.closures == 0
+    }
+
+    /// Does an error of the function that is being traced leave the frozen model?
+    fn errors_leave(&self) -> bool {
+        self.closures == 0 && self.frames.last().is_some_and(|frame| frame.errors == Errors::Leave)
     }
 
     fn function(&self) -> &'a Function {

@@ -126,10 +126,10 @@ impl Tracer<'_> {
             let names = self.index.modules.get(module).map(|module| &module.names);
             matches!(names.and_then(|names| names.get(name)), Some(crate::index::Name::Enum(_)))
         });
-        is_enum && matches!(value, Val::Node(..)) && matches!(path, Val::Lit(Arg::Path(_), _))
+        (is_enum || is_of_tch(&spelling)) && matches!(value, Val::Node(..)) && matches!(path, Val::Lit(Arg::Path(_), _))
     }
 
-    /// `self.mode == Mode::Plain`, whether generated code has the value itself or a reference to it.
+    /// `xs.kind() != Kind::Float` and `self.mode == Mode::Plain`, whether generated code has the value itself or a reference to it.
     fn host_compare(&mut self, op: &BinOp, left: &Val, right: &Val, span: Span) -> Result<Val> {
         let mut args = Vec::new();
         let mut side = |tracer: &mut Self, value: &Val| {
@@ -282,12 +282,26 @@ fn plain_operator(op: &BinOp) -> BinOp {
     }
 }
 
+/// What `&&`, `||`, `&` and `|` of truth values yield where one side is known.
 fn short_circuit(op: &BinOp, left: &Val, right: &Val) -> Option<Val> {
-    match (op, left) {
-        (BinOp::And(_), Val::Lit(Arg::Bool(known), _)) => Some(if *known { right.clone() } else { left.clone() }),
-        (BinOp::Or(_), Val::Lit(Arg::Bool(known), _)) => Some(if *known { left.clone() } else { right.clone() }),
+    let decides = match op {
+        BinOp::And(_) | BinOp::BitAnd(_) => false,
+        BinOp::Or(_) | BinOp::BitOr(_) => true,
+        _ => return None,
+    };
+    match (left, right) {
+        (Val::Lit(Arg::Bool(known), _), other) | (other, Val::Lit(Arg::Bool(known), _)) => {
+            let decided = || Val::Lit(Arg::Bool(decides), Ty::Rust("bool".to_owned()));
+            Some(if *known == decides { decided() } else { other.clone() })
+        }
         _ => None,
     }
+}
+
+/// Is it one of tch's plain enums, which are copied and compared like numbers?
+pub(super) fn is_of_tch(spelling: &str) -> bool {
+    let name = ["::tch::", "::fx_runtime::"].iter().find_map(|krate| spelling.strip_prefix(krate));
+    name.is_some_and(|name| ["Device", "Kind"].contains(&name))
 }
 
 /// Is it of a type on which Rust's operators have no effect?

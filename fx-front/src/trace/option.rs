@@ -1,9 +1,14 @@
 //! Options of which the live call decides: `mask.map(|mask| ..)` is a `match`, and a branch may end in `Some(..)`.
 
-use fx_ir::{Arg, Code, NodeId, Op};
+use fx_ir::{Arg, Code, Effect, NodeId, Op, RegionId};
+use proc_macro2::Span;
+use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use super::{Env, Form, Result, Tracer, Val, block::contains_return, opaque::is_carried_param, unknown};
+use super::{
+    Env, Errors, Form, Result, Tracer, Ty, Val, block::contains_return, exact::copy_of, expr::never,
+    opaque::is_carried_param, unknown,
+};
 
 impl Tracer<'_> {
     /// `option.map(|pattern| body)` as `match option { Some(pattern) => Some(body), None => None }`.
@@ -28,6 +33,42 @@ impl Tracer<'_> {
         let value = self.choice(&choice, false);
         self.env.close();
         value
+    }
+
+    /// `self.part.as_ref().unwrap().forward(xs)` in a branch or a loop, as the `match` that it is: whether the part is there
+    /// may be asked by the branch, so that a model without it must not fail when it is frozen.
+    pub(super) fn on_unwrapped(&mut self, call: &syn::ExprMethodCall, errors: Errors) -> Result<Option<Val>> {
+        let syn::Expr::MethodCall(unwrap) = &*call.receiver else { return Ok(None) };
+        let is_asked = (unwrap.method == "unwrap" && unwrap.args.is_empty()) || unwrap.method == "expect";
+        if !is_asked || self.region == self.graph.body() {
+            return Ok(None);
+        }
+        let mark = self.mark();
+        let option = self.expr(&unwrap.receiver)?;
+        let is_part = matches!((&option, option.ty()), (Val::Node(..), Ty::Option(inner)) if self.is_module(&inner));
+        if !is_part || self.path_of(&option).is_none() {
+            self.rollback(mark);
+            return Ok(None);
+        }
+        let (span, held) = (call.span(), syn::Ident::new("unwrapped_part", call.span()));
+        let on_held = syn::ExprMethodCall { receiver: syn::parse_quote_spanned!(span=> #held), ..call.clone() };
+        let message = match unwrap.args.first() {
+            Some(syn::Expr::Lit(text)) => text.to_token_stream().to_string(),
+            _ => "\"called `Option::unwrap()` on a `None` value\"".to_owned(),
+        };
+        let pattern = syn::parse_quote_spanned!(span=> Some(#held));
+        let value = self.if_matches(
+            option.with_form(Form::Ref),
+            &pattern,
+            span,
+            &mut |tracer| tracer.method_call(&on_held, errors),
+            &mut |tracer| {
+                let code = Code { effect: Effect::Io, ..Code::pure(format!("::std::panic!(\"{{}}\", {message})")) };
+                tracer.push(Op::Rust(code), Vec::new(), "unwrap", never(), span);
+                Ok(Val::Never)
+            },
+        )?;
+        Ok(Some(value))
     }
 
     /// `flag.then(|| x)` as `if flag { Some(x) } else { None }`.
@@ -81,6 +122,34 @@ impl Tracer<'_> {
         }
     }
 
+    /// Is it an option of a tensor, owned or lent, of which there can be a copy that owns a second handle?
+    pub(super) fn lends_tensor(&self, value: &Val) -> bool {
+        let Val::Node(id, Ty::Option(inner), _) = value else { return false };
+        let is_known = matches!(self.graph.node(*id).op, Op::Placeholder | Op::Rust(_) | Op::TupleGet(_));
+        (**inner == Ty::Tensor && is_known) || self.is_made_field(*id)
+    }
+
+    /// What a branch hands over, with a copy that owns its tensor for each option that may only lend it: another branch
+    /// may hand over one that owns.
+    pub(super) fn with_own_options(
+        &mut self,
+        region: RegionId,
+        mut args: Vec<Arg>,
+        leaves: &[Val],
+        span: Span,
+    ) -> Vec<Arg> {
+        for (arg, leaf) in args.iter_mut().zip(leaves) {
+            if self.is_own_option(leaf) || !self.lends_tensor(leaf) {
+                continue;
+            }
+            let Some(copy) = copy_of(&leaf.ty(), "$0") else { continue };
+            let code = Code::pure(copy);
+            let (ir, origin) = (self.index.ir_type(&leaf.ty()), self.origin(span, "option"));
+            *arg = Arg::Node(self.graph.push(region, Op::Rust(code), vec![arg.clone()], "option", ir, origin));
+        }
+        args
+    }
+
     /// Every variable that a region sets to `Some(..)`, where it was an option of which only the call knows, as one value.
     pub(super) fn options_as_values(&mut self, before: &Env, owner: NodeId) -> Result<()> {
         for name in self.env.changed_since(before) {
@@ -93,9 +162,16 @@ impl Tracer<'_> {
         Ok(())
     }
 
-    /// A `Some(..)` that a region hands over, as one value.
+    /// Each `Some(..)` that a region hands over, as one value.
     pub(super) fn some_as_value(&mut self, value: Val, owner: NodeId) -> Result<Val> {
-        let Val::Some(inner) = value else { return Ok(value) };
+        let inner = match value {
+            Val::Some(inner) => inner,
+            Val::Tuple(parts) => {
+                let parts = parts.into_iter().map(|part| self.some_as_value(part, owner));
+                return parts.collect::<Result<_>>().map(Val::Tuple);
+            }
+            other => return Ok(other),
+        };
         let some = Val::Some(Box::new(inner.with_form(Form::Owned)));
         let mut args = Vec::new();
         let text = self.spell(&some, &mut args, proc_macro2::Span::call_site())?;

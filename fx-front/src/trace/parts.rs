@@ -1,11 +1,12 @@
-//! Submodules with parts that are private to another module. What is inlined would hold values of private types, which
-//! rustc does not allow there; so the submodule is frozen by itself, in its own module, and its frozen type is called.
+//! Submodules that cannot be inlined: with parts that are private to another module, of which generated code may hold no
+//! values, or with code that only means the same in its own module. Such a submodule is frozen by itself, where it is
+//! declared, and its frozen type is called.
 
 use fx_ir::{Arg, Code, Effect, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 
-use super::{Tracer, Ty, Val};
+use super::{Errors, Form, Tracer, Ty, Val};
 use crate::frozen;
 
 impl Tracer<'_> {
@@ -15,10 +16,11 @@ impl Tracer<'_> {
         function: usize,
         receiver: Option<&Val>,
         args: &[Val],
+        errors: Errors,
         span: Span,
     ) -> Option<Val> {
         let receiver = receiver?;
-        let frozen = self.frozen_type(function, receiver)?;
+        let frozen = self.frozen_type(function, receiver, errors)?;
         let callee = &self.index.fns[function];
         let syn::ReturnType::Type(_, result) = &callee.sig.output else { return None };
         let (mut nodes, mut spelled) = (Vec::new(), Vec::new());
@@ -48,20 +50,19 @@ impl Tracer<'_> {
         Some(self.push_labelled(call, nodes, &name, &label, ty, span))
     }
 
-    /// The path of the frozen type that computes the function for this part of the model, where it has private parts.
-    fn frozen_type(&self, function: usize, receiver: &Val) -> Option<String> {
+    /// The path of the frozen type that computes the function for this part of the model.
+    fn frozen_type(&self, function: usize, receiver: &Val, errors: Errors) -> Option<String> {
         let Val::Node(_, Ty::Struct(owner), _) = receiver else { return None };
         self.path_of(receiver)?;
         let (callee, item) = (&self.index.fns[function], &self.index.structs[*owner]);
         let home = self.home();
         let is_plain = callee.is_visible && callee.sig.generics.params.is_empty() && item.instance.is_none();
         let returns = callee.sig.output.to_token_stream().to_string();
-        let has_private = !self.index.private_types(home, &Ty::Struct(*owner)).is_empty();
         let is_named = self.index.sees(home, &item.module, &item.name);
         let is_frozen = frozen::is_entry(callee)
             && frozen::entry(self.index, function).is_ok_and(|found| found == function)
             && !callee.writes_self();
-        (is_plain && has_private && is_named && is_frozen && !returns.contains("Result"))
+        (is_plain && is_named && is_frozen && (errors == Errors::Leave || !returns.contains("Result")))
             .then(|| format!("{}::{}Frozen", item.module, fx_ir::camel(&item.name)))
     }
 
@@ -74,6 +75,13 @@ impl Tracer<'_> {
                 Some(format!("Some(::std::borrow::Borrow::<::fx_runtime::Tensor>::borrow(&{text}))"))
             }
             Val::Node(id, Ty::Option(_), _) if self.holds_references(*id) => self.spell(value, nodes, span).ok(),
+            Val::Node(_, Ty::Option(inner), _)
+                if **inner == Ty::Tensor && self.is_own_option(&value.clone().with_form(Form::Owned)) =>
+            {
+                let text = self.spell(value, nodes, span).ok()?;
+                let lends = ty.to_token_stream().to_string().contains('&');
+                Some(format!("{text}.as_ref(){}", if lends { "" } else { ".map(|one| one.shallow_clone())" }))
+            }
             value if is_tensors(&value.ty()) && matches!(ty, syn::Type::Reference(_)) => {
                 Some(format!("&{}", self.spell(value, nodes, span).ok()?))
             }

@@ -25,6 +25,10 @@ impl Tracer<'_> {
     /// The field of a value.
     pub(super) fn field(&mut self, base: &Val, name: &str, span: Span) -> Result<Val> {
         let Val::Node(id, ty, _) = base else { return unknown(span, "a field of a literal") };
+        let made = self.made.get(id).and_then(|fields| fields.iter().find(|(member, _)| member == name));
+        if let Some((_, value)) = made {
+            return Ok(value.clone());
+        }
         let field_ty = match ty {
             Ty::Struct(owner) => self.struct_field(*owner, name, span)?,
             Ty::Leaf(leaf) => leaf_field(leaf, name),

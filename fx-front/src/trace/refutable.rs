@@ -135,6 +135,11 @@ impl Tracer<'_> {
         self.qualified(path)
     }
 
+    /// Is it the name of a variant of the type?
+    pub(super) fn is_variant_of(&self, ty: &Ty, name: &str) -> bool {
+        self.variants(ty).iter().any(|variant| variant.name == name)
+    }
+
     /// The variants of an enum of the crate.
     fn variants(&self, ty: &Ty) -> &[Variant] {
         let Ty::Rust(spelling) = ty else { return &[] };

@@ -3,9 +3,15 @@
 //! What stands behind such a statement goes into every branch that does not leave. Where several do not, it would be
 //! written several times: more than two are not taken apart.
 
-use syn::{Expr, Stmt, parse_quote_spanned, spanned::Spanned};
+use std::collections::BTreeSet;
 
-use super::{block::contains_return, labels::is_loop};
+use syn::{Expr, Stmt, parse_quote_spanned, spanned::Spanned, visit::Visit};
+
+use super::{
+    block::{contains_return, is_err},
+    labels::is_loop,
+    tuples::mentions,
+};
 
 /// Is it an `if` or a `match`, or a `let` of one, with a `return` in it?
 pub(super) fn has(stmt: &Stmt) -> bool {
@@ -18,13 +24,32 @@ pub(super) fn has(stmt: &Stmt) -> bool {
     }
 }
 
+/// Does it leave the function by `return Err(..)` alone?
+pub(super) fn only_fails(stmt: &Stmt) -> bool {
+    struct Find(bool);
+    impl<'ast> Visit<'ast> for Find {
+        fn visit_expr_return(&mut self, ret: &'ast syn::ExprReturn) {
+            self.0 &= ret.expr.as_deref().is_some_and(is_err);
+        }
+        fn visit_expr_closure(&mut self, _: &'ast syn::ExprClosure) {}
+        fn visit_item(&mut self, _: &'ast syn::Item) {}
+    }
+    let mut find = Find(true);
+    find.visit_stmt(stmt);
+    find.0
+}
+
 /// Is it a loop with a `return` in it?
 pub(super) fn is_loop_with(stmt: &Stmt) -> bool {
     matches!(stmt, Stmt::Expr(expr, _) if is_loop(stmt) && contains_return(expr))
 }
 
-/// The statement and what stands behind it as one expression; `None` where too much would be written twice.
+/// The statement and what stands behind it as one expression; `None` where too much would be written twice, or where
+/// what stands behind it would see a variable of a branch in place of its own.
 pub(super) fn with_rest(stmt: &Stmt, rest: &[Stmt]) -> Option<Expr> {
+    if hides(stmt, rest) {
+        return None;
+    }
     let mut whole = Whole { rest, target: None, copies: 0 };
     let expr = match stmt {
         Stmt::Expr(expr, _) => expr,
@@ -36,6 +61,33 @@ pub(super) fn with_rest(stmt: &Stmt, rest: &[Stmt]) -> Option<Expr> {
     };
     let expr = whole.expr(expr)?;
     (whole.copies <= 2).then_some(expr)
+}
+
+/// Does a branch of the statement bind a name that `rest` mentions and the statement itself does not bind?
+fn hides(stmt: &Stmt, rest: &[Stmt]) -> bool {
+    let names = |of: &dyn Fn(&mut Names)| {
+        let mut names = Names(BTreeSet::new());
+        of(&mut names);
+        names.0
+    };
+    let (inside, own) = match stmt {
+        Stmt::Local(local) => (
+            names(&|names| local.init.iter().for_each(|init| names.visit_local_init(init))),
+            names(&|names| names.visit_pat(&local.pat)),
+        ),
+        other => (names(&|names| names.visit_stmt(other)), BTreeSet::new()),
+    };
+    inside.difference(&own).any(|name| rest.iter().any(|stmt| mentions(stmt, name)))
+}
+
+/// The names that patterns bind.
+struct Names(BTreeSet<syn::Ident>);
+
+impl<'ast> Visit<'ast> for Names {
+    fn visit_pat_ident(&mut self, pat: &'ast syn::PatIdent) {
+        self.0.insert(pat.ident.clone());
+        syn::visit::visit_pat_ident(self, pat);
+    }
 }
 
 struct Whole<'s> {
@@ -135,5 +187,11 @@ mod tests {
             Some("if p { if q { return a; }; c } else { b(); c }"),
         );
         check("{ match x { A => return a, B => {} C => {} D => {} } rest }", None);
+    }
+
+    #[test]
+    fn what_follows_does_not_see_the_variables_of_a_branch() {
+        check("{ let y = if p { let x = 10; if q { return a; } x } else { 1 }; y * x }", None);
+        check("{ match p { Some(x) => { if x { return a; } } None => {} } x }", None);
     }
 }

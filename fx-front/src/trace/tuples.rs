@@ -154,7 +154,7 @@ fn users_name(rows: &[Row], at: usize) -> Option<syn::Ident> {
 }
 
 /// Does the code have the word?
-fn mentions(code: &impl ToTokens, word: &syn::Ident) -> bool {
+pub(super) fn mentions(code: &impl ToTokens, word: &syn::Ident) -> bool {
     fn has(tokens: proc_macro2::TokenStream, word: &syn::Ident) -> bool {
         tokens.into_iter().any(|token| match token {
             proc_macro2::TokenTree::Ident(ident) => ident == *word,

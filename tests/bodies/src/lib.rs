@@ -32,6 +32,7 @@ pub mod handed_on;
 pub mod helpers;
 pub mod in_place;
 pub mod kept;
+pub mod layered;
 pub mod limits;
 pub mod literals;
 pub mod loops;

@@ -1,0 +1,63 @@
+//! Struct literals: the value is one node, and what its fields are stays known.
+
+use fx_ir::Arg;
+use proc_macro2::Span;
+use quote::ToTokens;
+use syn::spanned::Spanned;
+
+use super::{Form, Result, Tracer, Ty, Val, signature::is_vec};
+
+impl Tracer<'_> {
+    /// `Output { logits, hidden }`: a value of the user's made of values that are known.
+    pub(super) fn structure(&mut self, literal: &syn::ExprStruct) -> Result<Val> {
+        let span = literal.span();
+        let path = self.qualified(&literal.path)?;
+        let written = literal.path.to_token_stream().to_string();
+        let ty = syn::parse_str::<syn::Type>(&written)
+            .map_or(Ty::Unknown, |ty| self.index.ty(self.module(), self.function().owner.as_ref(), &ty));
+        let (mut args, mut spelled, mut fields) = (Vec::new(), Vec::new(), Vec::new());
+        for field in &literal.fields {
+            let value = self.expr(&field.expr)?;
+            let member = field.member.to_token_stream().to_string();
+            let text = self.spell_field(&value, &ty, &member, &mut args, span)?;
+            spelled.push(format!("{member}: {text}"));
+            fields.push((member, value));
+        }
+        let template = format!("{path} {{ {} }}", spelled.join(", "));
+        let value = self.host(&template, args, "made", ty, span);
+        self.made.extend(value.node().map(|id| (id, fields)));
+        Ok(value)
+    }
+
+    /// The value of a field of a struct literal of type `owner`.
+    fn spell_field(
+        &mut self,
+        value: &Val,
+        owner: &Ty,
+        member: &str,
+        args: &mut Vec<Arg>,
+        span: Span,
+    ) -> Result<String> {
+        let field = match owner {
+            Ty::Struct(owner) => self.index.field(*owner, member),
+            _ => None,
+        };
+        match value {
+            Val::Lit(Arg::None, _) => Ok("None".to_owned()),
+            Val::Node(_, Ty::Tensor, Form::Ref) if field.is_some_and(|field| owns(&field.ty)) => {
+                Ok(format!("{}.shallow_clone()", self.spell(value, args, span)?))
+            }
+            Val::List(items) if field.is_some_and(|field| is_vec(&field.ty)) => {
+                let items: Result<Vec<String>> =
+                    items.iter().map(|item| self.spell_exactly(item, args, span)).collect();
+                Ok(format!("vec![{}]", items?.join(", ")))
+            }
+            value => self.spell_exactly(value, args, span),
+        }
+    }
+}
+
+/// Is a value of the type no reference?
+fn owns(ty: &syn::Type) -> bool {
+    !matches!(ty, syn::Type::Reference(_))
+}
