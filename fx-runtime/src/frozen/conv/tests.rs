@@ -189,16 +189,18 @@ fn any_kernel_may_win_and_computes_the_same() {
 
 #[test]
 fn a_weight_comes_back_from_either_form() {
-    let case = tiled();
-    let (weight, (best, composed)) = (case.weight(Kind::Float), both(Kind::Float));
-    let few = randn(&[1, case.input[1], 3, 3], Kind::Float);
-    let many = randn(case.input, Kind::Float);
-    let composed = Conv::pack(&composed, &weight, None, &case.params, Act::None).unwrap();
-    for inputs in [[&few, &many], [&many, &few], [&many, &many], [&few, &few]] {
-        let layer = Conv::pack(&best, &weight, None, &case.params, Act::None).unwrap();
-        for x in inputs {
-            check(&layer.run(x).unwrap(), &composed.run(x).unwrap(), "in whichever form");
-            assert_eq!(layer.kernel.look(Kernel::dense).unwrap().0, weight);
+    // The second is packed for the direct sum, the first for tiles.
+    for case in [tiled(), case(&[1, 512, 10, 10], 512, &[3, 3], strided(1, 1, 1, 1))] {
+        let (weight, (best, composed)) = (case.weight(Kind::Float), both(Kind::Float));
+        let few = randn(&[1, case.input[1], 3, 3], Kind::Float);
+        let many = randn(case.input, Kind::Float);
+        let composed = Conv::pack(&composed, &weight, None, &case.params, Act::None).unwrap();
+        for inputs in [[&few, &many], [&many, &few], [&many, &many], [&few, &few]] {
+            let layer = Conv::pack(&best, &weight, None, &case.params, Act::None).unwrap();
+            for x in inputs {
+                check(&layer.run(x).unwrap(), &composed.run(x).unwrap(), "in whichever form");
+                assert_eq!(layer.kernel.look(Kernel::dense).unwrap().0, weight);
+            }
         }
     }
 }
