@@ -21,9 +21,10 @@ pub struct TraceableOptions {
     pub strict: bool,
     /// `unroll`: a loop over layers becomes one line for each layer.
     pub unroll: bool,
-    /// `entry = "encode"`: the function to trace, where it is not `forward` or `forward_t`.
-    #[darling(with = entry_name)]
-    pub entry: Option<syn::LitStr>,
+    /// `entry = "encode"`, `entry = ["encode", "decode"]`: the functions to trace, where they are not `forward` or
+    /// `forward_t`; none where the option is not given.
+    #[darling(with = entry_names)]
+    pub entry: Vec<syn::LitStr>,
     /// `specialize(mask = None, flag = true)`: parameters that have a known value in the frozen type.
     pub specialize: Specialize,
 }
@@ -49,38 +50,55 @@ impl TraceableOptions {
         Some(options)
     }
 
-    /// The name of the function to trace; `None` if the impl does not have it.
-    pub fn entry_of(&self, item: &ItemImpl) -> Option<String> {
-        self.entry_fn(item).map(|entry| entry.sig.ident.to_string())
+    /// The functions to trace, in the order in which they are named; without those that the impl does not have.
+    pub fn entry_fns<'a>(&self, item: &'a ItemImpl) -> Vec<&'a ImplItemFn> {
+        if self.entry.is_empty() {
+            return Self::ENTRIES.into_iter().find_map(|name| method(item, name)).into_iter().collect();
+        }
+        self.entry.iter().filter_map(|name| method(item, &name.value())).collect()
     }
 
-    /// The function to trace.
-    pub fn entry_fn<'a>(&self, item: &'a ItemImpl) -> Option<&'a ImplItemFn> {
-        let named = |name: &str| {
-            item.items.iter().find_map(|inner| match inner {
-                ImplItem::Fn(function) if function.sig.ident == name => Some(function),
-                _ => None,
-            })
-        };
-        match &self.entry {
-            Some(name) => named(&name.value()),
-            None => Self::ENTRIES.into_iter().find_map(named),
-        }
+    /// At which place among the functions to trace this one stands.
+    pub fn place_of(&self, name: &syn::Ident) -> usize {
+        self.entry.iter().position(|entry| name == entry.value().as_str()).unwrap_or(self.entry.len())
     }
 }
 
-fn entry_name(option: &Meta) -> darling::Result<Option<syn::LitStr>> {
+/// The method of that name.
+pub fn method<'a>(item: &'a ItemImpl, name: &str) -> Option<&'a ImplItemFn> {
+    item.items.iter().find_map(|inner| match inner {
+        ImplItem::Fn(function) if function.sig.ident == name => Some(function),
+        _ => None,
+    })
+}
+
+fn entry_names(option: &Meta) -> darling::Result<Vec<syn::LitStr>> {
     let wrong = |tokens: &dyn quote::ToTokens| {
-        darling::Error::custom("`entry` takes the name of a function. Write `entry = \"encode\"`")
-            .with_span(&tokens.to_token_stream())
+        darling::Error::custom(
+            "`entry` takes the names of functions. Write `entry = \"encode\"` or `entry = [\"encode\", \"decode\"]`",
+        )
+        .with_span(&tokens.to_token_stream())
     };
-    match option {
-        Meta::NameValue(pair) => match &pair.value {
-            syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(name), .. }) => Ok(Some(name.clone())),
-            other => Err(wrong(other)),
-        },
+    let name = |value: &syn::Expr| match value {
+        syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(name), .. }) => Ok(name.clone()),
         other => Err(wrong(other)),
+    };
+    let Meta::NameValue(pair) = option else { return Err(wrong(option)) };
+    let syn::Expr::Array(list) = &pair.value else { return name(&pair.value).map(|name| vec![name]) };
+    if list.elems.is_empty() {
+        return Err(wrong(list));
     }
+    let mut errors = darling::Error::accumulator();
+    let mut names: Vec<syn::LitStr> = Vec::new();
+    for elem in &list.elems {
+        let Some(written) = errors.handle(name(elem)) else { continue };
+        if names.iter().any(|known| known.value() == written.value()) {
+            let twice = format!("`{}` is named twice. Name every function once", written.value());
+            errors.push(darling::Error::custom(twice).with_span(&written));
+        }
+        names.push(written);
+    }
+    errors.finish_with(names)
 }
 
 /// The known values of `specialize(train = false, depth = 3)`, in order.
@@ -253,7 +271,7 @@ mod tests {
         let written = tokens(r#"strict, unroll = true, entry = "encode", specialize(train = false, depth = -3)"#);
         let options = TraceableOptions::parse(written).expect("known options");
         assert!(options.strict && options.unroll);
-        assert_eq!(options.entry.map(|name| name.value()).as_deref(), Some("encode"));
+        assert_eq!(options.entry.iter().map(syn::LitStr::value).collect::<Vec<_>>(), ["encode"]);
         let known: Vec<_> = options.specialize.0.into_iter().map(|(name, value)| (name.to_string(), value)).collect();
         assert_eq!(known, [("train".to_owned(), Arg::Bool(false)), ("depth".to_owned(), Arg::Int(-3))]);
     }
@@ -277,12 +295,24 @@ mod tests {
     }
 
     #[test]
-    fn entry_is_forward_or_forward_t_or_the_named_one() {
+    fn entries_are_forward_or_forward_t_or_the_named_ones() {
         let item: ItemImpl = syn::parse_quote!(impl Net { fn forward_t() {} fn encode() {} fn forward() {} });
-        let entry = |options: &str| TraceableOptions::parse(tokens(options)).expect("known options").entry_of(&item);
-        assert_eq!(entry("").as_deref(), Some("forward"));
-        assert_eq!(entry(r#"entry = "encode""#).as_deref(), Some("encode"));
-        assert_eq!(entry(r#"entry = "decode""#), None);
+        let entries = |options: &str| {
+            let options = TraceableOptions::parse(tokens(options)).expect("known options");
+            options.entry_fns(&item).iter().map(|entry| entry.sig.ident.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(entries(""), ["forward"]);
+        assert_eq!(entries(r#"entry = "encode""#), ["encode"]);
+        assert_eq!(entries(r#"entry = ["forward_t", "decode", "encode"]"#), ["forward_t", "encode"]);
+        assert_eq!(entries(r#"entry = "decode""#), [""; 0]);
+    }
+
+    #[test]
+    fn says_what_is_wrong_with_a_list_of_entries() {
+        let found = |options: &str| messages(TraceableOptions::parse(tokens(options)));
+        assert_eq!(found(r#"entry = ["a", "b", "a"]"#), ["`a` is named twice. Name every function once at entry"]);
+        assert_eq!(found("entry = []").len(), 1);
+        assert_eq!(found("entry = [a, 1]").len(), 2);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::{
     diag::{Code, Diagnostic, Severity},
     index::{Function, Index, Ty},
     instances::{given, is_bound},
-    trace::value_type,
+    trace::{Signature, value_type},
 };
 
 /// Why an item gets no frozen type.
@@ -20,24 +20,67 @@ pub struct Left {
     help: String,
 }
 
+/// One method of a frozen type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The function of a `#[traceable]` item.
+    pub item: usize,
+    /// The one to trace: the same, or its form for the one instance of its type.
+    pub function: usize,
+}
+
+/// What is frozen together with the function of an item, itself included: the entries of its type, in the order in which
+/// they are named.
+///
+/// # Errors
+/// What a frozen type cannot mirror.
+pub fn entries(index: &Index, item: usize) -> Result<Vec<Entry>, Left> {
+    let function = entry(index, item)?;
+    if template(index, function).is_none() {
+        return Ok(vec![Entry { item, function }]);
+    }
+    let items = (0..index.fns.len()).filter(|&other| is_entry(&index.fns[other]));
+    let mut found: Vec<Entry> = items
+        .filter_map(|item| Some(Entry { item, function: entry(index, item).ok()? }))
+        .filter(|other| is_together(index, function, other.function))
+        .collect();
+    found.sort_by_key(|entry| place_of(&index.fns[entry.item]));
+    Ok(found)
+}
+
 /// The function to trace for the entry of an item: the entry itself, or its form for the one instance of its type.
 ///
 /// # Errors
 /// What a frozen type cannot mirror.
 pub fn entry(index: &Index, item: usize) -> Result<usize, Left> {
     let found = candidate(index, item)?;
+    let name = &index.fns[item].sig.ident;
     let first = (0..item).filter(|&other| is_entry(&index.fns[other])).find(|&other| {
-        let of = candidate(index, other).ok().and_then(|other| template(index, other));
-        of.is_some() && of == template(index, found)
+        let Some(of) = candidate(index, other).ok().filter(|&other| template(index, other).is_some()) else {
+            return false;
+        };
+        let is_apart = !is_together(index, of, found) || index.fns[other].sig.ident == *name;
+        is_apart && template(index, of) == template(index, found)
     });
     match first {
         None => Ok(found),
         Some(first) => {
             let reason = format!("its type is frozen by `{}` already", index.fns[first].sig.ident);
             let help = "keep `#[traceable]` on the one that is to be frozen; the other is inlined where it is called";
-            Err(Left::new(Code::DuplicateName, index.fns[item].sig.ident.span(), reason, help))
+            Err(Left::new(Code::DuplicateName, name.span(), reason, help))
         }
     }
+}
+
+/// Are they of one type, and declared where one file of generated code can serve them?
+fn is_together(index: &Index, one: usize, other: usize) -> bool {
+    let (one, other) = (&index.fns[one], &index.fns[other]);
+    one.module == other.module && owner(index, one) == owner(index, other)
+}
+
+/// Where it stands among the entries that its item names.
+fn place_of(function: &Function) -> usize {
+    function.traceable.as_ref().map_or(0, |options| options.place_of(&function.sig.ident))
 }
 
 /// The function to trace, whatever else is traced.
@@ -124,9 +167,14 @@ impl Left {
         Left { code, span, reason: reason.into(), help: help.to_owned() }
     }
 
-    /// What the forward writes to cannot be followed.
-    pub(crate) fn state(span: Span, name: &str, reason: &str) -> Left {
-        let reason = format!("`{name}` takes `&mut self`, and its writes cannot be followed: {reason}");
+    /// What the forward writes to, or reads of what another entry writes to, cannot be followed.
+    pub(crate) fn state(span: Span, signature: &Signature, reason: &str) -> Left {
+        let what = if signature.is_mut {
+            "takes `&mut self`, and its writes"
+        } else {
+            "reads what another entry writes to, and its reads"
+        };
+        let reason = format!("`{}` {what} cannot be followed: {reason}", signature.name);
         let help = "assign to the fields themselves (`self.cache = Some(kv)`), or hand the state in and out of a `&self` forward";
         Left::new(Code::Receiver, span, reason, help)
     }

@@ -243,7 +243,7 @@ impl Scan<'_> {
         let options = TraceableOptions::of(&self.attributes(&item.attrs, module));
         let of_trait =
             item.trait_.as_ref().and_then(|(_, path, _)| path.segments.last()).map(|last| last.ident.to_string());
-        let entry = options.as_ref().and_then(|options| options.entry_of(item));
+        let entries = options.as_ref().map(|options| options.entry_fns(item)).unwrap_or_default();
         let mut associated = Associated::of(item);
         for inner in &item.items {
             let syn::ImplItem::Fn(method) = inner else { continue };
@@ -253,7 +253,7 @@ impl Scan<'_> {
             let (mut sig, mut block) = (method.sig.clone(), method.block.clone());
             cfg::strip(&mut block);
             associated.put_in(&mut sig, &mut block);
-            let is_entry = entry.as_deref().is_some_and(|entry| method.sig.ident == entry);
+            let is_entry = entries.iter().any(|entry| entry.sig.ident == method.sig.ident);
             self.index.fns.push(Function {
                 module: module.to_owned(),
                 file: file.to_owned(),

@@ -1,9 +1,13 @@
 //! What a `#[traceable]` item has to look like, as far as its tokens alone can tell.
 
-use fx_front::{attrs::TraceableOptions, diag::Code, key::Key};
+use fx_front::{
+    attrs::{TraceableOptions, method},
+    diag::Code,
+    key::Key,
+};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
-use syn::{FnArg, ImplItem, Item, ItemImpl, Signature};
+use syn::{FnArg, ImplItem, ImplItemFn, Item, ItemImpl, Signature};
 
 use crate::report::Faults;
 
@@ -15,50 +19,52 @@ pub(crate) struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// The entry of an item; what is wrong with the item goes to `faults`.
-    pub(crate) fn of(item: &'a Item, options: &TraceableOptions, faults: &mut Faults) -> Option<Entry<'a>> {
-        let entry = match item {
-            Item::Impl(item) => of_impl(item, options, faults)?,
+    /// The entries of an item; what is wrong with the item goes to `faults`.
+    pub(crate) fn all(item: &'a Item, options: &TraceableOptions, faults: &mut Faults) -> Vec<Entry<'a>> {
+        let entries = match item {
+            Item::Impl(item) => of_impl(item, options, faults),
             Item::Fn(item) if item.sig.receiver().is_some() => {
                 let help = "put it on the impl that the method is in";
                 faults.push(Code::NotTraceable, &item.sig.ident, "`#[traceable]` stands on a method", help);
-                return None;
+                return Vec::new();
             }
             Item::Fn(item) => {
                 let key = Key::of_fn(&item.sig, &item.block);
-                Entry { key, sig: &item.sig, block: &item.block }
+                vec![Entry { key, sig: &item.sig, block: &item.block }]
             }
             other => {
                 let (kind, tokens) = kind(other);
                 let help = "put it on the impl that holds `forward`, or on a free function";
                 faults.push(Code::NotTraceable, tokens, &format!("`#[traceable]` stands on a {kind}"), help);
-                return None;
+                return Vec::new();
             }
         };
-        check_specialized(entry.sig, options, faults);
-        Some(entry)
+        check_specialized(&entries, options, faults);
+        entries
     }
 }
 
-fn of_impl<'a>(item: &'a ItemImpl, options: &TraceableOptions, faults: &mut Faults) -> Option<Entry<'a>> {
-    let Some(entry) = options.entry_fn(item) else {
-        no_entry(item, options, faults);
-        return None;
+fn of_impl<'a>(item: &'a ItemImpl, options: &TraceableOptions, faults: &mut Faults) -> Vec<Entry<'a>> {
+    let entries = options.entry_fns(item);
+    if options.entry.is_empty() && entries.is_empty() {
+        no_entry(item, "`forward` or `forward_t`", item.self_ty.to_token_stream(), faults);
+    }
+    for name in options.entry.iter().filter(|name| method(item, &name.value()).is_none()) {
+        no_entry(item, &format!("`{}`", name.value()), name.to_token_stream(), faults);
+    }
+    let entry = |method: &'a ImplItemFn| {
+        let key = Key::of_method(&item.self_ty, &method.sig, &method.block);
+        Entry { key, sig: &method.sig, block: &method.block }
     };
-    let key = Key::of_method(&item.self_ty, &entry.sig, &entry.block);
-    Some(Entry { key, sig: &entry.sig, block: &entry.block })
+    entries.into_iter().map(entry).collect()
 }
 
-fn no_entry(item: &ItemImpl, options: &TraceableOptions, faults: &mut Faults) {
+fn no_entry(item: &ItemImpl, wanted: &str, at: TokenStream, faults: &mut Faults) {
     let named = |inner: &ImplItem| match inner {
         ImplItem::Fn(function) => Some(format!("`{}`", function.sig.ident)),
         _ => None,
     };
     let has: Vec<String> = item.items.iter().filter_map(named).collect();
-    let (wanted, at) = match &options.entry {
-        Some(name) => (format!("`{}`", name.value()), name.to_token_stream()),
-        None => ("`forward` or `forward_t`".to_owned(), item.self_ty.to_token_stream()),
-    };
     let help = match has.as_slice() {
         [] => "it holds no function; put `#[traceable]` on the impl that holds the forward pass".to_owned(),
         has => format!("it holds {}; name the one to trace: `#[traceable(entry = \"..\")]`", has.join(", ")),
@@ -66,7 +72,7 @@ fn no_entry(item: &ItemImpl, options: &TraceableOptions, faults: &mut Faults) {
     faults.push(Code::NoEntry, at, &format!("the impl has no function {wanted}"), &help);
 }
 
-fn check_specialized(sig: &Signature, options: &TraceableOptions, faults: &mut Faults) {
+fn check_specialized(entries: &[Entry], options: &TraceableOptions, faults: &mut Faults) {
     let param = |input: &FnArg| match input {
         FnArg::Typed(typed) => match &*typed.pat {
             syn::Pat::Ident(name) => Some(name.ident.clone()),
@@ -74,11 +80,18 @@ fn check_specialized(sig: &Signature, options: &TraceableOptions, faults: &mut F
         },
         FnArg::Receiver(_) => None,
     };
-    let params: Vec<syn::Ident> = sig.inputs.iter().filter_map(param).collect();
-    for (name, _) in options.specialize.0.iter().filter(|(name, _)| !params.contains(name)) {
-        let has: Vec<String> = params.iter().map(|param| format!("`{param}`")).collect();
-        let message = format!("`{}` has no parameter `{name}`", sig.ident);
-        faults.push(Code::UnknownOption, name, &message, &format!("its parameters: {}", has.join(", ")));
+    let mut params: Vec<syn::Ident> = Vec::new();
+    for param in entries.iter().flat_map(|entry| &entry.sig.inputs).filter_map(param) {
+        if !params.contains(&param) {
+            params.push(param);
+        }
+    }
+    let names: Vec<String> = entries.iter().map(|entry| format!("`{}`", entry.sig.ident)).collect();
+    let (have, their) = if names.len() > 1 { ("have", "their") } else { ("has", "its") };
+    for (name, _) in options.specialize.0.iter().filter(|(name, _)| !entries.is_empty() && !params.contains(name)) {
+        let known: Vec<String> = params.iter().map(|param| format!("`{param}`")).collect();
+        let message = format!("{} {have} no parameter `{name}`", names.join(" and "));
+        faults.push(Code::UnknownOption, name, &message, &format!("{their} parameters: {}", known.join(", ")));
     }
 }
 

@@ -59,6 +59,7 @@ mod traceable;
 /// | `strict` | code that is not understood is an error, not carried along as it is |
 /// | `unroll` | a loop over layers becomes one line for each layer |
 /// | `entry = "encode"` | the function to trace, where it is not `forward` or `forward_t` |
+/// | `entry = ["encode", "decode"]` | several: the frozen type has all of them, and each weight once |
 /// | `specialize(train = false)` | parameters that have a known value in the frozen type |
 ///
 /// # Errors

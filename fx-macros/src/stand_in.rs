@@ -7,19 +7,15 @@ use syn::{FnArg, GenericArgument, Item, PathArguments, ReturnType, Signature, Ty
 /// The frozen type and the methods that a user of the item calls; nothing for a free function or a generic type.
 ///
 /// It is emitted together with an error only, and is never compiled to code.
-pub(crate) fn of(item: &Item, sig: &Signature) -> Option<TokenStream> {
+pub(crate) fn of(item: &Item, entries: &[&Signature]) -> Option<TokenStream> {
     let Item::Impl(item) = item else { return None };
     let Type::Path(path) = &*item.self_ty else { return None };
     let last = path.path.segments.last().filter(|last| last.arguments.is_none())?;
     let ty = &item.self_ty;
     let frozen = format_ident!("{}Frozen", last.ident);
-    let name = &sig.ident;
-    let try_name = format_ident!("try_{}", sig.ident);
-    let inputs: Vec<&FnArg> = sig.inputs.iter().collect();
-    let generics = &sig.generics;
-    let bounds = &sig.generics.where_clause;
-    let output = &sig.output;
-    let value = value(output);
+    let methods = entries.iter().map(|entry| methods(entry));
+    let others = entries.iter().skip(1).map(|entry| format_ident!("{}_graph", entry.ident));
+    let graphs = std::iter::once(format_ident!("graph")).chain(others);
     Some(quote! {
         #[allow(unused, missing_docs)]
         #[derive(Debug)]
@@ -27,12 +23,7 @@ pub(crate) fn of(item: &Item, sig: &Signature) -> Option<TokenStream> {
 
         #[allow(unused, missing_docs)]
         impl #frozen {
-            pub fn #name #generics (#(#inputs),*) #output #bounds {
-                ::core::unimplemented!()
-            }
-            pub fn #try_name #generics (#(#inputs),*) -> ::core::result::Result<#value, ::fx_runtime::Error> #bounds {
-                ::core::unimplemented!()
-            }
+            #(#methods)*
         }
 
         #[allow(unused, missing_docs)]
@@ -40,11 +31,30 @@ pub(crate) fn of(item: &Item, sig: &Signature) -> Option<TokenStream> {
             pub fn freeze(&self, _: &::fx_runtime::Freeze) -> ::core::result::Result<#frozen, ::fx_runtime::Error> {
                 ::core::unimplemented!()
             }
-            pub fn graph(&self) -> ::core::result::Result<::fx_runtime::Graph, ::fx_runtime::Error> {
-                ::core::unimplemented!()
-            }
+            #(
+                pub fn #graphs(&self) -> ::core::result::Result<::fx_runtime::Graph, ::fx_runtime::Error> {
+                    ::core::unimplemented!()
+                }
+            )*
         }
     })
+}
+
+/// The two doors of an entry.
+fn methods(entry: &Signature) -> TokenStream {
+    let Signature { ident: name, generics, output, .. } = entry;
+    let try_name = format_ident!("try_{name}");
+    let inputs: Vec<&FnArg> = entry.inputs.iter().collect();
+    let bounds = &generics.where_clause;
+    let value = value(output);
+    quote! {
+        pub fn #name #generics (#(#inputs),*) #output #bounds {
+            ::core::unimplemented!()
+        }
+        pub fn #try_name #generics (#(#inputs),*) -> ::core::result::Result<#value, ::fx_runtime::Error> #bounds {
+            ::core::unimplemented!()
+        }
+    }
 }
 
 /// What the entry returns, without the `Result` around it.

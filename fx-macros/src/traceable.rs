@@ -1,8 +1,9 @@
 //! `#[traceable]`: the user's item as it is, the code that the build script generated for it, and what was wrong.
 
 use fx_front::{attrs::TraceableOptions, diag::Code, handoff::Item, key::leaves};
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
+use syn::Signature;
 
 use crate::{
     entry::Entry,
@@ -15,7 +16,7 @@ use crate::{
 /// The whole expansion.
 pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     let mut faults = Faults::default();
-    let options = faults.options(TraceableOptions::parse(options)).unwrap_or_default();
+    let options = faults.options(TraceableOptions::parse(options));
     let parsed = match syn::parse2::<syn::Item>(item.clone()) {
         Ok(parsed) => parsed,
         // Half-typed code in an editor.
@@ -32,17 +33,22 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
         }
         _ => item,
     };
-    let entry = Entry::of(&parsed, &options, &mut faults);
-    let sound = entry.filter(|_| faults.is_empty());
-    let generated = sound.and_then(|entry| {
-        let included = generated(&entry, &mut faults).unwrap_or_else(|missing| {
-            let attribute = report::attribute(entry.sig.ident.span());
-            faults.push(Code::NoBuildScript, attribute, &missing.message, &missing.help);
-            None
-        });
-        included.or_else(|| stand_in::of(&parsed, entry.sig))
+    // Of options that are not understood nobody knows which entry they ask for.
+    let entries = options.map(|options| Entry::all(&parsed, &options, &mut faults)).unwrap_or_default();
+    if !faults.is_empty() {
+        return quote!(#item #faults);
+    }
+    let files = entries.iter().map(|entry| generated(entry, &mut faults)).collect::<Result<Vec<_>, _>>();
+    let files = files.unwrap_or_else(|missing| {
+        let at = entries.first().map_or_else(Span::call_site, |entry| entry.sig.ident.span());
+        faults.push(Code::NoBuildScript, report::attribute(at), &missing.message, &missing.help);
+        Vec::new()
     });
-    quote!(#item #generated #faults)
+    let whole = files.len() == entries.len() && files.iter().all(Option::is_some);
+    let signatures: Vec<&Signature> = entries.iter().map(|entry| entry.sig).collect();
+    let stand_in = if whole { None } else { stand_in::of(&parsed, &signatures) };
+    let files = files.into_iter().flatten().filter(|_| whole);
+    quote!(#item #(#files)* #stand_in #faults)
 }
 
 /// The inclusion of the generated file; what the build script found wrong goes to `faults`.

@@ -27,8 +27,7 @@ use self::{
     run::Run,
 };
 use crate::{
-    emit::{self, Peak},
-    out,
+    emit, out,
     pipeline::{Pipeline, never_applied},
 };
 
@@ -189,8 +188,9 @@ impl Build {
             let file = run.items.add(key, &function.sig, &function.block, &function.file);
             let printed = match index.builders.get(&item) {
                 Some(builder) => self.builder(&index, builder, &file, run, &diags),
-                None => match frozen::entry(&index, item) {
-                    Ok(entry) => self.item(&index, entry, &file, run, &diags),
+                None => match frozen::entries(&index, item) {
+                    Ok(entries) if leader(&entries) == Some(item) => self.items(&index, &entries, &file, run, &diags),
+                    Ok(_) => Ok(Printed::elsewhere(key)),
                     Err(why) => Ok(left(why, function, run, &diags)),
                 },
             };
@@ -204,13 +204,7 @@ impl Build {
                     if !printed.graph.is_empty() {
                         run.write(out, &graph_file(&file), &printed.graph);
                     }
-                    let name = file.trim_end_matches(".rs");
-                    if printed.peak.tensors > 0 {
-                        let _ = writeln!(run.report, "`{name}`: beside inputs and weights, {}", printed.peak);
-                    }
-                    if let Some(reason) = printed.unrecorded {
-                        let _ = writeln!(run.report, "`{name}` is never recorded as a CUDA graph: {reason}");
-                    }
+                    printed.told.iter().for_each(|line| run.report += line);
                     run.write(out, &file, &printed.frozen);
                 }
                 Err(bug) => {
@@ -227,28 +221,31 @@ impl Build {
         }
     }
 
-    /// Traces, transforms and prints one item; where that fails, which is a bug of ours, the item is carried along whole.
-    fn item(
+    /// Traces, transforms and prints the items of one type; where that fails, which is a bug of ours, they are carried
+    /// along whole.
+    fn items(
         &self,
         index: &Index,
-        item: usize,
+        entries: &[frozen::Entry],
         file: &str,
         run: &mut Run,
         diags: &Diagnostics,
     ) -> Result<Printed, String> {
-        let traced = trace::item(index, item, diags);
-        if let Some(why) = traced.left {
-            return Ok(left(why, &index.fns[item], run, diags));
-        }
+        let functions: Vec<usize> = entries.iter().map(|entry| entry.function).collect();
+        let kept = |all: Vec<Traced>, run: &mut Run| left::apart(index, all, run, diags);
+        let traced = match kept(trace::items(index, &functions, diags), run) {
+            Ok(traced) => traced,
+            Err(left) => return Ok(left),
+        };
         self.printed(index, &traced, file, run).or_else(|bug| {
             let first = bug.lines().next().unwrap_or_default();
             let name = file.trim_end_matches(".rs");
             run.told.push(format!("cargo::warning=a bug of fx: `{name}` is frozen without being optimised: {first}"));
             let reason = "a bug of fx keeps it from being understood";
-            let carried = trace::carried(index, item, diags, reason);
-            match carried.left {
-                Some(why) => Ok(left(why, &index.fns[item], run, diags)),
-                None => self.printed(index, &carried, file, run),
+            let functions: Vec<usize> = traced.iter().map(|traced| traced.item).collect();
+            match kept(trace::carried(index, &functions, diags, reason), run) {
+                Ok(carried) => self.printed(index, &carried, file, run),
+                Err(left) => Ok(left),
             }
         })
     }
@@ -264,9 +261,9 @@ impl Build {
     ) -> Result<Printed, String> {
         let source = emit::source(&builder.source)?;
         let Some(entry) = builder.entry else {
-            return Ok(Printed { frozen: source, graph: String::new(), unrecorded: None, peak: Peak::default() });
+            return Ok(Printed::only(source));
         };
-        let printed = self.item(index, entry, file, run, diags)?;
+        let printed = self.items(index, &[frozen::Entry { item: entry, function: entry }], file, run, diags)?;
         Ok(Printed { frozen: [source, printed.frozen].concat(), ..printed })
     }
 
@@ -285,25 +282,40 @@ impl Build {
             let diags = Diagnostics::new();
             let index = scan::krate(root, &[entry], &diags);
             for (item, function) in index.fns.iter().enumerate() {
-                let entry = match index.builders.get(&item) {
-                    Some(builder) => builder.entry.map(Ok),
-                    None => frozen::is_entry(function).then(|| frozen::entry(&index, item)),
+                let entries = match index.builders.get(&item) {
+                    Some(builder) => builder.entry.map(|entry| Ok(vec![frozen::Entry { item, function: entry }])),
+                    None => frozen::is_entry(function).then(|| frozen::entries(&index, item)),
                 };
-                let found = match entry {
+                let found = match entries {
                     None => continue,
-                    Some(Ok(entry)) => match trace::item(&index, entry, &diags) {
-                        Traced { left: Some(left), .. } => Understood::none(&left.diagnostic(function)),
-                        traced => Understood::of(&traced.graph, place_of(function)),
-                    },
-                    Some(Err(left)) => Understood::none(&left.diagnostic(function)),
+                    Some(Err(left)) => vec![Understood::none(&left.diagnostic(function))],
+                    Some(Ok(entries)) if leader(&entries) != Some(item) => continue,
+                    Some(Ok(entries)) => understood(&index, &entries, &diags),
                 };
-                if !all.contains(&found) {
-                    all.push(found);
+                for one in found {
+                    if !all.contains(&one) {
+                        all.push(one);
+                    }
                 }
             }
         }
         all
     }
+}
+
+/// The item whose file holds the generated code of all that are frozen together.
+fn leader(entries: &[frozen::Entry]) -> Option<usize> {
+    entries.iter().map(|entry| entry.item).min()
+}
+
+/// How much of each item of a type is understood.
+fn understood(index: &Index, entries: &[frozen::Entry], diags: &Diagnostics) -> Vec<Understood> {
+    let functions: Vec<usize> = entries.iter().map(|entry| entry.function).collect();
+    let all = trace::items(index, &functions, diags).into_iter().map(|traced| match traced {
+        Traced { left: Some(left), item, .. } => Understood::none(&left.diagnostic(&index.fns[item])),
+        traced => Understood::of(&traced, functions.len() > 1, place_of(&index.fns[traced.item])),
+    });
+    all.collect()
 }
 
 /// Where the function's name stands.

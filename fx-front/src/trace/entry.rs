@@ -105,13 +105,13 @@ impl Tracer<'_> {
     /// The whole function as one call of the user's own; where that would be of a copy of the model, which has a state
     /// of its own, its body as it is, or no frozen type.
     fn whole_or_left(&mut self, signature: &Signature, block: &syn::Block, fault: Unknown) -> Arg {
-        if !signature.is_mut {
+        if !self.is_stateful() {
             return self.whole(signature, &fault);
         }
         self.carried_body(signature, block, &fault).unwrap_or_else(|last| {
             let Unknown { span, reason } = fault;
             let reasons = if last.reason == reason { reason } else { format!("{reason}; {}", last.reason) };
-            self.left.get_or_insert(Left::state(span, &signature.name, &reasons));
+            self.left.get_or_insert(Left::state(span, signature, &reasons));
             Arg::None
         })
     }

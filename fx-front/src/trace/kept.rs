@@ -31,9 +31,10 @@ pub(super) struct Place {
 }
 
 impl Tracer<'_> {
-    /// May what is being traced write to the model?
+    /// May what is being traced write to the model, or may another entry of its type?
     pub(super) fn is_stateful(&self) -> bool {
-        self.frames.first().is_some_and(|frame| self.index.fns[frame.function].writes_self())
+        let writes = self.frames.first().is_some_and(|frame| self.index.fns[frame.function].writes_self());
+        writes || !self.kept.is_empty()
     }
 
     pub(super) fn is_kept(&self, owner: usize, name: &str) -> bool {

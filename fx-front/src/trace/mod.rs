@@ -97,15 +97,33 @@ fn unknown<T>(span: Span, reason: impl Into<String>) -> Result<T> {
 
 /// Traces the item. Faults go to `diags`; the graph is whole in any case.
 pub fn item(index: &Index, item: usize, diags: &Diagnostics) -> Traced {
-    start(index, item, diags, None)
+    one(index, item, diags, None, &mut Fields::new())
 }
 
-/// The item as one call of the user's own function, because of `reason`.
-pub fn carried(index: &Index, item: usize, diags: &Diagnostics, reason: &str) -> Traced {
-    start(index, item, diags, Some(reason))
+/// Traces functions of one type that are frozen together: what one of them writes to is state for all of them.
+pub fn items(index: &Index, items: &[usize], diags: &Diagnostics) -> Vec<Traced> {
+    all(index, items, diags, None)
 }
 
-fn start(index: &Index, item: usize, diags: &Diagnostics, carried: Option<&str>) -> Traced {
+/// Each of the functions as one call of the user's own, because of `reason`.
+pub fn carried(index: &Index, items: &[usize], diags: &Diagnostics, reason: &str) -> Vec<Traced> {
+    all(index, items, diags, Some(reason))
+}
+
+fn all(index: &Index, items: &[usize], diags: &Diagnostics, carried: Option<&str>) -> Vec<Traced> {
+    let mut kept = Fields::new();
+    loop {
+        let (told, known) = (Diagnostics::new(), kept.len());
+        let traced: Vec<Traced> = items.iter().map(|&item| one(index, item, &told, carried, &mut kept)).collect();
+        if kept.len() == known || items.len() == 1 {
+            told.into_sorted().into_iter().for_each(|one| diags.push(one));
+            return traced;
+        }
+    }
+}
+
+/// Traces the item, where fields that functions write to may be known; those that it writes to come to these.
+fn one(index: &Index, item: usize, diags: &Diagnostics, carried: Option<&str>, kept: &mut Fields) -> Traced {
     let function = &index.fns[item];
     let owner = function.owner.as_ref().map(|owner| index.ty(&function.module, None, owner));
     let model = match owner {
@@ -115,7 +133,6 @@ fn start(index: &Index, item: usize, diags: &Diagnostics, carried: Option<&str>)
     let name = model.map_or_else(|| function.sig.ident.to_string(), |id| index.structs[id].name.clone());
     let signature = Signature::of(index, function);
     let owner = owner.unwrap_or(Ty::Unknown);
-    let mut kept = Fields::new();
     loop {
         let told = Diagnostics::new();
         let mut tracer = Tracer::new(index, &told, item, Graph::new(name.clone()), kept.clone());

@@ -25,7 +25,10 @@ impl Tracer<'_> {
         let syn::ReturnType::Type(_, result) = &callee.sig.output else { return None };
         let (mut nodes, mut spelled) = (Vec::new(), Vec::new());
         let label = self.label_of(receiver, "");
-        let template = "$0.freeze(&frame.part()).map(::fx_runtime::frozen::Part::new)";
+        let Ty::Struct(owner) = receiver.ty() else { return None };
+        let path = self.index.structs[owner].path();
+        let template =
+            format!("::fx_runtime::frozen::Part::of::<{path}>(&frame, &$0, |part, options| part.freeze(options))");
         let mark = self.mark();
         let ty = Ty::Rust(format!("::fx_runtime::frozen::Part<{frozen}>"));
         let name = super::place::identifier(&label);

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use fx_front::diag::Diagnostic;
-use fx_ir::{Graph, Op, Place};
+use fx_front::{diag::Diagnostic, trace::Traced};
+use fx_ir::{Op, Place};
 
 /// What became of one `#[traceable]` item.
 ///
@@ -11,7 +11,7 @@ use fx_ir::{Graph, Op, Place};
 /// Code that is carried along counts by the calls that stand in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Understood {
-    /// The model's or function's name.
+    /// The model's or function's name; `Net::encode` where a model has several entries.
     pub name: String,
     /// Where its entry stands.
     pub place: Place,
@@ -33,8 +33,12 @@ pub struct Opaque {
 }
 
 impl Understood {
-    pub(super) fn of(graph: &Graph, place: Place) -> Understood {
-        let mut all = Understood { name: graph.name.clone(), place, known: 0, carried: 0, opaque: Vec::new() };
+    /// `several` if its type has other entries.
+    pub(super) fn of(traced: &Traced, several: bool, place: Place) -> Understood {
+        let graph = &traced.graph;
+        let entry = if several { format!("::{}", traced.signature.name) } else { String::new() };
+        let name = format!("{}{entry}", graph.name);
+        let mut all = Understood { name, place, known: 0, carried: 0, opaque: Vec::new() };
         for id in graph.nodes() {
             let node = graph.node(id);
             match &node.op {

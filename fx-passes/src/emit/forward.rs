@@ -34,7 +34,7 @@ impl Emitter<'_> {
         };
         let (name, output) = (&signature.name, &signature.output.written);
         let (door, door_type) = self.door(&names);
-        let frozen = &self.name;
+        let frozen = &self.frozen;
         let receiver = self.receiver();
         let recording = self.recording();
         let alive = match peak.tensors {
@@ -74,7 +74,7 @@ impl Emitter<'_> {
         let signature = &self.traced.signature;
         let mut writer = Writer::new(self, Phase::Call);
         let body = self.graph.body();
-        writer.holders.insert(body, "self".to_owned());
+        writer.holders.insert(body, self.holder());
         let inputs = self.graph.region(body).params.iter().skip(usize::from(signature.has_receiver));
         let free = signature.params.iter().filter(|param| param.fixed.is_none());
         for (param, &id) in free.zip(inputs) {
@@ -154,14 +154,18 @@ impl Emitter<'_> {
             || ["TchError", "Box<dyn", "anyhow::Error", "fx_runtime::Error"].iter().any(|known| whole.contains(known))
     }
 
-    /// A frozen `impl Module for Net` is a module too.
+    /// A frozen `impl Module for Net` is a module too, unless that is another trait of this name.
     fn module_impl(&self, params: &str, names: &str) -> String {
-        let function = &self.index.fns[self.traced.item];
-        let name = &self.traced.signature.name;
-        match function.of_trait.as_deref() {
+        let signature = &self.traced.signature;
+        let (name, takes_tensor) = (&signature.name, |param: &Param| param.ty == Ty::Tensor && param.is_ref);
+        let is_one = !signature.is_mut
+            && !signature.output.is_result
+            && signature.output.ty == Ty::Tensor
+            && signature.params.first().is_some_and(takes_tensor);
+        match self.index.fns[self.traced.item].of_trait.as_deref().filter(|_| is_one) {
             Some(of @ ("Module" | "ModuleT")) => format!(
                 "{QUIET}\nimpl ::fx_runtime::nn::{of} for {} {{ fn {name}(&self, {params}) -> ::fx_runtime::Tensor {{ {}::{name}(self, {names}) }} }}\n",
-                self.name, self.name
+                self.frozen, self.frozen
             ),
             _ => String::new(),
         }

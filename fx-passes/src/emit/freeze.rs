@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use fx_ir::{NodeId, Op, RegionId};
 
-use super::QUIET;
 use super::{
     Emitter,
     body::{Phase, Writer, short},
@@ -13,39 +12,12 @@ use super::{
 };
 
 impl Emitter<'_> {
-    /// The impl that makes the frozen type.
-    pub(super) fn freeze(&self) -> String {
+    /// What computes the fields of the item's struct, and these.
+    pub(super) fn freezing(&self) -> (String, String) {
         let mut writer = Writer::new(self, Phase::Freeze);
         self.bind_model(&mut writer);
         writer.region(self.graph.body());
-        let fields = writer.fields(self.graph.body());
-        let lines = short(&writer.lines);
-        let name = &self.name;
-        let (owner, receiver, model) = match self.traced.model {
-            Some(_) => (self.owner(), "&self, ", "self"),
-            None => (name.clone(), "", "&()"),
-        };
-        let title = &self.graph.name;
-        format!(
-            "impl {owner} {{
-                /// Folds and packs the weights into a [`{name}`], which computes the same, faster.
-                ///
-                /// Weights are copied: what is done to this model later does not change the frozen one.
-                ///
-                /// # Errors
-                /// Names the layer and the source line where something cannot be frozen as `options` ask.
-                {QUIET}
-                pub fn freeze({receiver}options: &::fx_runtime::Freeze) -> ::fx_runtime::Result<{name}> {{
-                    use ::fx_runtime::frozen as fx;
-                    use ::fx_runtime::frozen::prelude::*;
-                    let frame = fx::Frame::new({title:?}, options, {model})?;
-                    let _scope = frame.freezing();
-                    {lines}
-                    drop(_scope);
-                    Ok({name} {{ {fields} frame }})
-                }}
-            }}\n"
-        )
+        (short(&writer.lines), writer.fields(self.graph.body()))
     }
 
     /// The model's type as the user's impl writes it, with any lifetime.

@@ -56,13 +56,15 @@ impl Emitter<'_> {
             }
         }
         let name = &self.traced.signature.name;
-        format!("return graphs.run(&[{}], |recorded| self.try_{name}({}));", lent.join(", "), handed.join(", "))
+        let run = self.field.as_ref().map_or_else(|| "run(".to_owned(), |_| format!("run_entry({name:?}, "));
+        format!("return graphs.{run}&[{}], |recorded| self.try_{name}({}));", lent.join(", "), handed.join(", "))
     }
 
     /// The method that runs the frozen type on examples; none where there is nothing to make them of.
     pub(super) fn warm_up(&self) -> String {
         let signature = &self.traced.signature;
-        let Some(inputs) = self.inputs().filter(|_| signature.name != "warm_up") else { return String::new() };
+        let method = if self.is_first() { "warm_up".to_owned() } else { format!("warm_up_{}", signature.name) };
+        let Some(inputs) = self.inputs().filter(|_| !self.entries.contains(&method)) else { return String::new() };
         let (mut shapes, mut examples, mut handed) = (Vec::new(), Vec::new(), Vec::new());
         for (param, input) in signature.params.iter().zip(&inputs) {
             let name = param_name(param);
@@ -89,7 +91,7 @@ impl Emitter<'_> {
             many => (format!("[{}]", many.join(", ")), format!("[S; {}]", many.len())),
         };
         let (examples, handed) = (examples.join("\n"), handed.join(", "));
-        let (name, frozen, receiver) = (&signature.name, &self.name, self.receiver());
+        let (name, frozen, receiver) = (&signature.name, &self.frozen, self.receiver());
         let report = match self.unrecorded() {
             None => "self.frame.graph_report()".to_owned(),
             Some(reason) => format!("::fx_runtime::GraphReport::never({reason:?})"),
@@ -103,7 +105,7 @@ impl Emitter<'_> {
                 /// # Errors
                 /// What `try_{name}` returns.
                 {QUIET}
-                pub fn warm_up<S: Clone + Into<::fx_runtime::Example>>(
+                pub fn {method}<S: Clone + Into<::fx_runtime::Example>>(
                     {receiver},
                     shapes: &[{item}],
                 ) -> ::fx_runtime::Result<::fx_runtime::GraphReport> {{

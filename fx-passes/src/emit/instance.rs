@@ -5,10 +5,7 @@
 
 mod control;
 
-use fx_front::{
-    index::{Index, Ty},
-    trace::Traced,
-};
+use fx_front::index::Ty;
 use fx_ir::{Arg, Binding, NodeId, Op, RegionId, Type};
 
 use super::QUIET;
@@ -19,10 +16,10 @@ use super::{
     value::{Value, literal},
 };
 
-/// `graph()` of the model, or `name_graph()` of a free function.
-pub(super) fn emit(index: &Index, traced: &Traced) -> String {
-    let emitter = Emitter::new(index, traced, &traced.graph);
-    let mut walk = Walk { writer: Writer::new(&emitter, Phase::Freeze), loops: Vec::new(), count: 0 };
+/// `graph()` of the model, or `name_graph()` of a free function and of any entry but the first.
+pub(super) fn emit(emitter: &Emitter<'_>) -> String {
+    let traced = emitter.traced;
+    let mut walk = Walk { writer: Writer::new(emitter, Phase::Freeze), loops: Vec::new(), count: 0 };
     walk.writer.names.take("t");
     walk.writer.names.take("Arg");
     emitter.bind_model(&mut walk.writer);
@@ -47,7 +44,12 @@ pub(super) fn emit(index: &Index, traced: &Traced) -> String {
     let doc = "/// The graph of the live object, flat, as torch.fx would show it: `print_tabular()` it, or print it.\n";
     let allow = QUIET;
     if traced.model.is_some() {
-        format!("impl {} {{ {doc} {allow} pub fn graph(&self) -> {result} {code} }}\n", emitter.owner())
+        let name = &traced.signature.name;
+        let method = if emitter.is_first() { "graph".to_owned() } else { format!("{}_graph", identifier(name)) };
+        if emitter.entries.contains(&method) {
+            return String::new();
+        }
+        format!("impl {} {{ {doc} {allow} pub fn {method}(&self) -> {result} {code} }}\n", emitter.owner())
     } else {
         format!("{doc} {allow} pub fn {}_graph() -> {result} {code}\n", identifier(title))
     }

@@ -21,11 +21,14 @@ mod state;
 mod template;
 mod types;
 mod value;
+mod whole;
 
 pub use memory::Peak;
 
 use fx_front::{index::Index, trace::Traced};
 use fx_ir::{Bindings, Graph};
+
+use self::whole::Whole;
 
 /// In front of every generated item: what a user's lints think of it is not the user's concern.
 const QUIET: &str = "#[allow(warnings, clippy::all, clippy::pedantic)]";
@@ -35,30 +38,42 @@ const QUIET: &str = "#[allow(warnings, clippy::all, clippy::pedantic)]";
 pub struct Frozen {
     /// The source; it includes the file of the instance graph.
     pub source: String,
-    /// Why the forward is never recorded as a CUDA graph, where that is so.
+    /// What is known of each of its entries.
+    pub entries: Vec<Told>,
+}
+
+/// What is known of one entry of a frozen type.
+#[derive(Debug)]
+pub struct Told {
+    /// Why it is never recorded as a CUDA graph, where that is so.
     pub unrecorded: Option<String>,
     /// The most tensors that a call has alive at once.
     pub peak: Peak,
 }
 
-/// Prints the frozen type of one item; `Err` holds source that does not parse, which is our bug.
+/// Prints the frozen type of the items of one type; `Err` holds source that does not parse, which is our bug.
 ///
-/// `optimized` is the graph that the passes left, `graph_file` what the file of [`instance_graph`] will be called below
-/// `OUT_DIR/fx`.
-pub fn frozen(index: &Index, traced: &Traced, optimized: &Graph, graph_file: &str) -> Result<Frozen, String> {
-    let emitter = Emitter::new(index, traced, optimized);
+/// Beside each item stands the graph that the passes left. `graph_file` is what the file of [`instance_graphs`] will be
+/// called below `OUT_DIR/fx`.
+pub fn frozen(index: &Index, items: &[(&Traced, &Graph)], graph_file: &str) -> Result<Frozen, String> {
+    let emitters = Emitter::all(index, items);
     let path = format!("/fx/{graph_file}");
-    let (forward, peak) = emitter.forward();
+    let (forwards, peaks): (Vec<String>, Vec<Peak>) = emitters.iter().map(Emitter::forward).unzip();
+    let each = |print: &dyn Fn(&Emitter<'_>) -> String| emitters.iter().map(print).collect::<String>();
+    let whole = Whole(&emitters);
     let rest = format!("::core::include!(::core::concat!(::core::env!(\"OUT_DIR\"), {path:?}));\n");
-    let frozen =
-        [emitter.types(), emitter.freeze(), forward, emitter.groups(), emitter.warm_up(), emitter.state(), rest]
-            .concat();
-    Ok(Frozen { source: pretty(&frozen)?, unrecorded: emitter.unrecorded(), peak })
+    let types = [whole.types(), each(&|one| one.types())].concat();
+    let groups = [each(&|one| one.groups()), each(&|one| one.warm_up())].concat();
+    let frozen = [types, whole.freeze(), forwards.concat(), groups, whole.state(), rest].concat();
+    let told = emitters.iter().zip(peaks).map(|(emitter, peak)| Told { unrecorded: emitter.unrecorded(), peak });
+    Ok(Frozen { source: pretty(&frozen)?, entries: told.collect() })
 }
 
-/// The code that builds the instance graph of one item, from the graph as traced; [`pretty`] brings it into form.
-pub fn instance_graph(index: &Index, traced: &Traced) -> String {
-    instance::emit(index, traced)
+/// The code that builds the instance graphs of the items of one type, from the graphs as traced; [`pretty`] brings it
+/// into form.
+pub fn instance_graphs(index: &Index, items: &[&Traced]) -> String {
+    let graphs: Vec<(&Traced, &Graph)> = items.iter().map(|&traced| (traced, &traced.graph)).collect();
+    Emitter::all(index, &graphs).iter().map(|one| instance::emit(one)).collect()
 }
 
 /// Source that the tracer wrote itself, pretty-printed; `Err` holds source that does not parse, which is our bug.
@@ -83,17 +98,53 @@ struct Emitter<'a> {
     plan: plan::Plan,
     groups: group::Groups,
     /// The name of the frozen type: `ResNet18Frozen`.
+    frozen: String,
+    /// The name of the struct that holds what a call reads, with which other types of the item begin: the frozen type, or
+    /// where that has several entries `AutoencoderFrozenEncode`.
     name: String,
+    /// The field of the frozen type that the struct is; none where it is the frozen type itself.
+    field: Option<String>,
+    /// The entries of the frozen type, by name.
+    entries: Vec<String>,
     /// The module in which the generated code is included.
     home: &'a str,
 }
 
 impl<'a> Emitter<'a> {
-    fn new(index: &'a Index, traced: &'a Traced, graph: &'a Graph) -> Emitter<'a> {
+    /// One for each of the items of a type.
+    fn all(index: &'a Index, items: &[(&'a Traced, &'a Graph)]) -> Vec<Emitter<'a>> {
+        let entries: Vec<String> = items.iter().map(|(traced, _)| traced.signature.name.clone()).collect();
+        let fields = whole::fields(&entries);
+        items
+            .iter()
+            .zip(fields)
+            .map(|(&(traced, graph), field)| Emitter::new(index, traced, graph, field, &entries))
+            .collect()
+    }
+
+    fn new(
+        index: &'a Index,
+        traced: &'a Traced,
+        graph: &'a Graph,
+        field: Option<String>,
+        entries: &[String],
+    ) -> Emitter<'a> {
         let bindings = Bindings::of(graph, traced.signature.has_receiver);
-        let name = format!("{}Frozen", fx_ir::camel(&graph.name));
+        let frozen = format!("{}Frozen", fx_ir::camel(&graph.name));
+        let name = field.as_ref().map_or_else(|| frozen.clone(), |field| whole::struct_of(&frozen, field, entries));
         let plan = plan::Plan::of(graph, &bindings, &name);
         let groups = group::Groups::of(graph, &name);
-        Emitter { index, traced, graph, bindings, plan, groups, name, home: &index.fns[traced.item].module }
+        let home = &index.fns[traced.item].module;
+        Emitter { index, traced, graph, bindings, plan, groups, frozen, name, field, entries: entries.to_vec(), home }
+    }
+
+    /// Is it the entry that methods which are not of one entry speak of?
+    fn is_first(&self) -> bool {
+        self.entries.first() == Some(&self.traced.signature.name)
+    }
+
+    /// How a call reads the struct of the item.
+    fn holder(&self) -> String {
+        self.field.as_ref().map_or_else(|| "self".to_owned(), |field| format!("self.{field}"))
     }
 }

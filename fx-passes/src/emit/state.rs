@@ -1,12 +1,14 @@
-//! `save` and `load` of the frozen type: the runtime does it, the graph is named here.
+//! `save` and `load` of the frozen type: the runtime does it, the graphs are named here.
+
+use std::fmt::Write as _;
 
 use fx_front::key;
 use fx_ir::{Graph, Origin};
 
-use super::Emitter;
 use super::QUIET;
+use super::whole::Whole;
 
-impl Emitter<'_> {
+impl Whole<'_, '_> {
     /// The impls by which the frozen type is written to a file and read again, and its own state taken back.
     pub(super) fn state(&self) -> String {
         format!("{}{}", self.saved(), self.reset())
@@ -14,11 +16,10 @@ impl Emitter<'_> {
 
     /// The method that takes back what calls have written.
     fn reset(&self) -> String {
-        let signature = &self.traced.signature;
-        if !signature.is_mut || signature.name == "reset_state" {
+        if !self.is_mut() || self.has_entry("reset_state") {
             return String::new();
         }
-        let name = &self.name;
+        let name = &self.first().frozen;
         format!(
             "{QUIET}
             impl {name} {{
@@ -34,11 +35,11 @@ impl Emitter<'_> {
     }
 
     fn saved(&self) -> String {
-        if ["save", "load"].contains(&self.traced.signature.name.as_str()) {
+        if self.has_entry("save") || self.has_entry("load") {
             return String::new();
         }
-        let (name, title) = (&self.name, &self.graph.name);
-        let graph = format!("{title}#{:016x}", fingerprint(self.graph));
+        let (name, title) = (&self.first().frozen, &self.first().graph.name);
+        let graph = format!("{title}#{:016x}", self.fingerprint());
         format!(
             "{QUIET}
             impl {name} {{
@@ -65,13 +66,26 @@ impl Emitter<'_> {
             }}\n"
         )
     }
+
+    /// A number for what the entries compute.
+    fn fingerprint(&self) -> u64 {
+        if let [one] = self.0 {
+            return key::fnv(bare(one.graph).bytes());
+        }
+        let mut text = String::new();
+        for entry in self.0 {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{}: {}", entry.traced.signature.name, bare(entry.graph));
+        }
+        key::fnv(text.bytes())
+    }
 }
 
-/// A number for what the graph computes, in which places and names of the source's layers do not count.
-fn fingerprint(graph: &Graph) -> u64 {
+/// A graph as text, in which places and names of the source's layers do not count.
+fn bare(graph: &Graph) -> String {
     let mut bare = graph.clone();
     for id in bare.nodes() {
         bare.node_mut(id).origin = Origin::default();
     }
-    key::fnv(bare.to_string().bytes())
+    bare.to_string()
 }

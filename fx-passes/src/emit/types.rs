@@ -8,6 +8,7 @@ use super::QUIET;
 use super::{
     Emitter,
     plan::{Decided, Holder, Scope, Shape, Stored},
+    whole::Whole,
 };
 
 impl Emitter<'_> {
@@ -21,9 +22,13 @@ impl Emitter<'_> {
                 continue;
             }
             let fields: String = scope.fields.iter().map(|&id| self.struct_field(id)).collect();
-            let (doc, frame) =
-                if root { (self.doc(), "frame: ::fx_runtime::frozen::Frame,") } else { (String::new(), "") };
-            let visibility = if root { "pub " } else { "" };
+            // Of several entries none has a frozen type of its own.
+            let is_whole = root && self.field.is_none();
+            let (doc, frame, visibility) = if is_whole {
+                (Whole(std::slice::from_ref(self)).doc(), "frame: ::fx_runtime::frozen::Frame,", "pub ")
+            } else {
+                (String::new(), "", "")
+            };
             // Writing to a string cannot fail.
             let _ = write!(
                 out,
@@ -39,22 +44,6 @@ impl Emitter<'_> {
             }
         }
         out
-    }
-
-    fn doc(&self) -> String {
-        let what = match self.traced.model {
-            Some(_) => format!("[`{0}`] frozen for inference; made by [`{0}::freeze`].", self.graph.name),
-            None => format!("`{}` frozen for inference.", self.graph.name),
-        };
-        let shared = if self.traced.signature.is_mut {
-            "keeps what its calls write to, as the model does, in fields of its own"
-        } else {
-            "can be shared between threads"
-        };
-        format!(
-            "/// {what}\n///\n/// Weights are folded and packed once. It takes any batch and any size that the model \
-             takes, and {shared}.\n"
-        )
     }
 
     /// Is the region one turn of a loop, which has a struct even when that is empty?

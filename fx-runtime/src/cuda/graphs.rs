@@ -16,8 +16,9 @@ use std::cell::Cell;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tch::{Device, Kind, Tensor};
+use tch::{Device, Tensor};
 
+use super::key::Key;
 use super::values::{Arguments, Outputs};
 use crate::{Error, Result, Tuned};
 
@@ -101,39 +102,6 @@ impl fmt::Display for GraphReport {
     }
 }
 
-/// What two calls must have in common to share a recording.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Key(Vec<Option<Form>>);
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Form {
-    size: Vec<i64>,
-    stride: Vec<i64>,
-    kind: Kind,
-}
-
-impl Key {
-    fn of(inputs: &[Option<&Tensor>]) -> Result<Self> {
-        let form = |tensor: &Tensor| -> Result<Form> {
-            Ok(Form { size: tensor.size(), stride: tensor.stride(), kind: tensor.f_kind()? })
-        };
-        inputs.iter().map(|input| input.map(form).transpose()).collect::<Result<_>>().map(Self)
-    }
-}
-
-impl fmt::Display for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (position, form) in self.0.iter().enumerate() {
-            let comma = if position > 0 { ", " } else { "" };
-            match form {
-                Some(form) => write!(f, "{comma}{:?}{:?}", form.kind, form.size)?,
-                None => write!(f, "{comma}none")?,
-            }
-        }
-        Ok(())
-    }
-}
-
 /// The recorded forwards of one model.
 #[derive(Debug)]
 pub struct Graphs {
@@ -211,6 +179,20 @@ impl Graphs {
         inputs: &[Option<&Tensor>],
         forward: impl Fn(Arguments<'_>) -> Result<O>,
     ) -> Result<O> {
+        self.run_entry("", inputs, forward)
+    }
+
+    /// The same for one entry of a model that has several.
+    ///
+    /// # Errors
+    ///
+    /// What `forward` returns.
+    pub fn run_entry<O: Outputs>(
+        &self,
+        entry: &'static str,
+        inputs: &[Option<&Tensor>],
+        forward: impl Fn(Arguments<'_>) -> Result<O>,
+    ) -> Result<O> {
         let _no_grad = tch::no_grad_guard();
         let _inside = Inside::new();
         let recorder = match &self.recorder {
@@ -220,7 +202,7 @@ impl Graphs {
             }
             _ => return forward(Arguments(inputs)),
         };
-        let key = Key::of(inputs)?;
+        let key = Key::of(entry, inputs)?;
         let mut kept = self.lock();
         if kept.refused.iter().any(|(refused, _)| *refused == key) {
             drop(kept);

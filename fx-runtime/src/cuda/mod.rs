@@ -9,6 +9,7 @@ mod cache;
 mod compile;
 mod device;
 mod graphs;
+mod key;
 mod shim;
 mod turns;
 mod values;

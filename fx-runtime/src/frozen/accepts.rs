@@ -6,7 +6,7 @@ use crate::Error;
 use crate::ffi::Facts;
 
 /// Demands of one kernel.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Accepts {
     /// The ranks that are right.
     ranks: std::ops::RangeInclusive<usize>,

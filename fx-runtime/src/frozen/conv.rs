@@ -1,6 +1,7 @@
 //! A convolution packed for inference: weight in the kernel's layout, activation and addition fused.
 
 use std::fmt;
+use std::sync::Arc;
 
 use tch::{TchError, Tensor};
 
@@ -20,8 +21,11 @@ use crate::nn::PaddingMode;
 ///
 /// Inputs are `[batch, in, ..]` or `[in, ..]`, of any batch, size and strides; results come in whatever order of axes the
 /// kernel writes, `channels_last` as a rule.
+///
+/// A clone is a second handle on the packed weight.
+#[derive(Clone)]
 pub struct Conv {
-    kernel: Slot<Kernel>,
+    kernel: Arc<Slot<Kernel>>,
     act: Act,
     taint: Taint,
     accepts: Accepts,
@@ -33,6 +37,7 @@ pub struct Conv {
 }
 
 /// Padding with something other than zeros, done before the convolution.
+#[derive(Clone)]
 pub(super) struct Border {
     mode: PaddingMode,
     /// Before and after, last axis first, as `pad` wants it.
@@ -67,7 +72,8 @@ impl Conv {
         params: &ConvParams,
         act: Act,
     ) -> Result<Self, Error> {
-        Self::pack_as(frame, weight, bias, params, act, None)
+        let pack = || Self::pack_as(frame, weight, bias, params, act, None);
+        frame.layer(weight, bias, format_args!("{act:?} {params:?}"), pack)
     }
 
     /// The same with the kernel that a file names, where this machine has it.
@@ -94,6 +100,7 @@ impl Conv {
         let kernel = Slot::choose(frame.tuning(), saved, &choices, |choice| {
             Kernel::pack(site, &taint, choice, &weight, bias.as_ref(), &params)
         })?;
+        let kernel = Arc::new(kernel);
         Ok(Self { kernel, act, taint: frame.taint(), accepts, window, weight_shape: shape, params, border })
     }
 
@@ -122,6 +129,11 @@ impl Conv {
     #[inline]
     fn with_kernel(&self, call: &Call, run: impl Fn(&Kernel) -> Result<Tensor, Error>) -> Result<Tensor, Error> {
         self.kernel.run(call.has_work(), |kernel, site| self.others(kernel, site).unwrap_or_default(), run)
+    }
+
+    /// Which packed weight it is, for those that share it.
+    pub(super) fn address(&self) -> usize {
+        Arc::as_ptr(&self.kernel).addr()
     }
 
     /// The layer by the other kernels that can compute it.

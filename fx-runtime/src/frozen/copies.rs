@@ -35,7 +35,7 @@ impl Copies {
 }
 
 /// The same elements in the same order; an address of nothing stands for nothing.
-fn is_same(one: &Tensor, other: &Tensor) -> bool {
+pub(super) fn is_same(one: &Tensor, other: &Tensor) -> bool {
     one.data_ptr() == other.data_ptr()
         && !one.data_ptr().is_null()
         && one.size() == other.size()

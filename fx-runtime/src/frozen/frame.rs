@@ -9,6 +9,7 @@ use tch::{Device, Kind, Tensor};
 use super::Param;
 use super::copies::Copies;
 use super::kept::Cells;
+use super::made::Made;
 use super::scope::Scope;
 use super::select::{Cpu, Site};
 use super::taint::Taint;
@@ -30,6 +31,7 @@ pub struct Frame {
     clock: Option<Arc<dyn Clock>>,
     copies: Copies,
     cells: Arc<Cells>,
+    made: Made,
     /// A forward has begun.
     is_in_use: AtomicBool,
     /// Groups have large results, and belong to no kernel.
@@ -72,6 +74,7 @@ impl Frame {
             clock: options.autotune.then(|| Arc::new(Wall(device)) as Arc<dyn Clock>),
             copies: Copies::default(),
             cells: Arc::default(),
+            made: Made::default(),
             is_in_use: AtomicBool::new(false),
             _results: Tenant::new(),
         })
@@ -88,6 +91,7 @@ impl Frame {
             clock: self.clock.clone(),
             copies: Copies::default(),
             cells: Arc::clone(&self.cells),
+            made: Made::default(),
             is_in_use: AtomicBool::new(false),
             _results: Tenant::new(),
         }
@@ -206,6 +210,11 @@ impl Frame {
         self.cells.reset()
     }
 
+    /// What the freezing has made so far.
+    pub(super) fn made(&self) -> &Made {
+        &self.made
+    }
+
     pub(super) fn site(&self) -> &Site {
         &self.site
     }
@@ -255,6 +264,7 @@ pub struct Freezing<'f> {
 impl Drop for Freezing<'_> {
     fn drop(&mut self) {
         self.frame.copies.clear();
+        self.frame.made.clear();
         self.frame.cells.forget_addresses();
     }
 }

@@ -1,6 +1,7 @@
 //! A linear layer packed for inference: weight in the kernel's layout, activation or addition fused.
 
 use std::fmt;
+use std::sync::Arc;
 
 use tch::{TchError, Tensor};
 
@@ -15,14 +16,17 @@ use crate::ffi::{Facts, MAX_RANK};
 use crate::nn::BatchNorm;
 
 /// `act(x wᵀ + b)` over the last axis of an input of any rank from 1.
+///
+/// A clone is a second handle on the packed weight.
+#[derive(Clone)]
 pub struct Linear {
-    kernel: Slot<Kernel>,
+    kernel: Arc<Slot<Kernel>>,
     act: Act,
     taint: Taint,
     accepts: Accepts,
     /// `[out, in]`.
     shape: [i64; 2],
-    apart: Option<Box<Apart>>,
+    apart: Option<Arc<Apart>>,
 }
 
 /// The layer and the batch norm behind it as they were, for inputs on which they are not one layer.
@@ -40,7 +44,8 @@ impl Linear {
     ///
     /// Shapes that contradict each other; a weight that cannot be moved.
     pub fn pack(frame: &Frame, weight: &Tensor, bias: Option<&Tensor>, act: Act) -> Result<Self, Error> {
-        Self::pack_as(frame, weight, bias, act, None)
+        let pack = || Self::pack_as(frame, weight, bias, act, None);
+        frame.layer(weight, bias, format_args!("{act:?}"), pack)
     }
 
     /// The same with the kernel that a file names, where this machine has it.
@@ -69,7 +74,7 @@ impl Linear {
         let kernel = Slot::choose(tuning, saved, &frame.site().linear(layer, rows), |choice| {
             Kernel::pack(choice, &weight, bias.as_ref(), shared.as_ref())
         })?;
-        Ok(Self { kernel, act, taint, accepts, shape, apart: None })
+        Ok(Self { kernel: Arc::new(kernel), act, taint, accepts, shape, apart: None })
     }
 
     /// Packs `act(bn(x wᵀ + b))`, with `weight` and `bias` as in [`Self::pack`].
@@ -89,7 +94,7 @@ impl Linear {
     ) -> Result<Self, Error> {
         let linear = Self::pack(frame, weight, bias, Act::None)?;
         let folds = bn.running_mean.size() == linear.shape[..1];
-        let apart = Some(Box::new(Apart { linear, norm: Leaf::new(frame, bn)?, folds }));
+        let apart = Some(Arc::new(Apart { linear, norm: Leaf::new(frame, bn)?, folds }));
         let folded = if folds {
             let (weight, bias) = fold::linear_batch_norm(weight, bias, bn)?;
             Self::pack(frame, &weight, Some(&bias), act)?
@@ -134,6 +139,11 @@ impl Linear {
             self.others(kernel, site, Rows::of(rows)).unwrap_or_default()
         };
         self.kernel.run(!sizes.contains(&0), others, call)
+    }
+
+    /// Which packed weight it is, for those that share it.
+    pub(super) fn address(&self) -> usize {
+        Arc::as_ptr(&self.kernel).addr()
     }
 
     /// The layer by the other kernels that can compute it.

@@ -32,6 +32,7 @@ mod kinds;
 mod layout;
 mod leaf;
 mod linear;
+mod made;
 mod math;
 mod matrix;
 pub mod norm;

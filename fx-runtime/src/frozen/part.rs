@@ -1,6 +1,7 @@
 //! A part of a model that has a frozen type of its own, in the module that sees its fields.
 
 use std::ops::Deref;
+use std::sync::Arc;
 
 use super::{Frame, Loader, Saver, State};
 use crate::{Freeze, Result};
@@ -22,12 +23,22 @@ impl Frame {
 
 /// The frozen type of a submodule, as a field of the one that holds it.
 #[derive(Debug)]
-pub struct Part<T>(T);
+pub struct Part<T>(Arc<T>);
 
-impl<T> Part<T> {
-    /// Takes it over.
-    pub fn new(frozen: T) -> Self {
-        Self(frozen)
+impl<T: Send + Sync + 'static> Part<T> {
+    /// What `freeze` makes of a part of the model; the part is frozen once, whoever holds it.
+    ///
+    /// # Errors
+    ///
+    /// Those of `freeze`.
+    pub fn of<M>(frame: &Frame, part: &M, freeze: impl FnOnce(&M, &Freeze) -> Result<T>) -> Result<Self> {
+        frame.made_of(part, || freeze(part, &frame.part()).map(|frozen| Self(Arc::new(frozen))))
+    }
+}
+
+impl<T> Clone for Part<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
     }
 }
 
@@ -39,12 +50,15 @@ impl<T> Deref for Part<T> {
     }
 }
 
-impl<T: State> State for Part<T> {
+impl<T: State + Send + Sync + 'static> State for Part<T> {
     fn save(&self, to: &mut Saver) -> Result<()> {
+        if to.has(Arc::as_ptr(&self.0).addr()) {
+            return Ok(());
+        }
         self.0.save(to)
     }
 
     fn load(from: &mut Loader) -> Result<Self> {
-        T::load(from).map(Self)
+        from.once(|from| T::load(from).map(|frozen| Self(Arc::new(frozen))))
     }
 }

@@ -22,13 +22,13 @@ impl Landed {
 }
 
 /// Window and steps along each axis.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Window {
     axes: Vec<Axis>,
     transposed: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Axis {
     /// From the first to the last tap, both included.
     extent: i64,

@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 
+use tch::Kind;
+
 use super::*;
 use crate::cuda::Example;
 

@@ -14,6 +14,9 @@ impl State for Conv {
         if to.is_survey() {
             return Ok(());
         }
+        if to.has(self.address()) {
+            return Ok(());
+        }
         let (weight, bias) = self.kernel.look(Kernel::dense)?;
         to.field("weight", &weight.f_reshape(&self.weight_shape)?)?;
         to.field("bias", &bias)?;
@@ -22,10 +25,12 @@ impl State for Conv {
     }
 
     fn load(from: &mut Loader) -> Result<Self> {
-        let weight = from.dense("weight")?;
-        let bias: Option<Tensor> = from.field("bias")?;
-        let (params, act): (ConvParams, Act) = (from.field("params")?, from.field("act")?);
-        Self::pack_as(from.frame(), &weight, bias.as_ref(), &params, act, from.kernel()?)
+        from.once(|from| {
+            let weight = from.dense("weight")?;
+            let bias: Option<Tensor> = from.field("bias")?;
+            let (params, act): (ConvParams, Act) = (from.field("params")?, from.field("act")?);
+            Self::pack_as(from.frame(), &weight, bias.as_ref(), &params, act, from.kernel()?)
+        })
     }
 }
 

@@ -14,18 +14,22 @@ impl State for Linear {
         if to.is_survey() {
             return to.field("apart", &self.apart);
         }
-        let (weight, bias) = self.kernel.look(Kernel::dense)?;
-        to.field("weight", &weight)?;
-        to.field("bias", &bias)?;
-        to.field("act", &self.act)?;
+        if !to.has(self.address()) {
+            let (weight, bias) = self.kernel.look(Kernel::dense)?;
+            to.field("weight", &weight)?;
+            to.field("bias", &bias)?;
+            to.field("act", &self.act)?;
+        }
         to.field("apart", &self.apart)
     }
 
     fn load(from: &mut Loader) -> Result<Self> {
-        let weight = from.dense("weight")?;
-        let bias: Option<Tensor> = from.field("bias")?;
-        let act: Act = from.field("act")?;
-        let folded = Self::pack_as(from.frame(), &weight, bias.as_ref(), act, from.kernel()?)?;
+        let folded = from.once(|from| {
+            let weight = from.dense("weight")?;
+            let bias: Option<Tensor> = from.field("bias")?;
+            let act: Act = from.field("act")?;
+            Self::pack_as(from.frame(), &weight, bias.as_ref(), act, from.kernel()?)
+        })?;
         Ok(Self { apart: from.field("apart")?, ..folded })
     }
 }

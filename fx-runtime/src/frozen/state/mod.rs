@@ -72,8 +72,9 @@ pub fn load<M: State>(name: &'static str, graph: &str, path: &Path, options: &Fr
     let frame = Frame::loaded(name, options, file.kind()?)?;
     let _no_grad = tch::no_grad_guard();
     let shared = file.values_of(ALIAS);
-    let (path, read, loaded, cells) = (String::new(), BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
-    let mut from = Loader { frame: frame.handle(), file, path, read, shared, loaded, cells };
+    let firsts = file.values_of(FIRST);
+    let (path, read, loaded, made) = (String::new(), BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
+    let mut from = Loader { frame: frame.handle(), file, path, read, shared, loaded, firsts, made };
     let model = M::load(&mut from)?;
     from.file.check_read(&from.read)?;
     Ok(model)
@@ -85,8 +86,8 @@ pub struct Saver {
     path: String,
     values: BTreeMap<String, String>,
     tensors: BTreeMap<String, Stored>,
-    /// The cells of what calls write to, with the name of each.
-    cells: BTreeMap<usize, String>,
+    /// What may be there twice, by address, with the name of the first: cells of what calls write to, packed layers.
+    saved: BTreeMap<usize, String>,
     refused: Vec<String>,
     /// Nothing is saved: layers say which kernels they have.
     survey: Option<Vec<Tuned>>,
@@ -96,6 +97,19 @@ impl Saver {
     /// Saves a part under a name.
     pub fn field(&mut self, name: &str, part: &impl State) -> Result<()> {
         self.within(name, |to| part.save(to))
+    }
+
+    /// Is what lies at this address saved under another name already? That name is noted then, and it need not be saved.
+    pub(super) fn has(&mut self, address: usize) -> bool {
+        if self.is_survey() {
+            return false;
+        }
+        if let Some(name) = self.saved.get(&address).cloned() {
+            self.note(FIRST, &name);
+            return true;
+        }
+        self.saved.insert(address, self.path.clone());
+        false
     }
 
     /// Notes which variant of an enum is saved.
@@ -150,14 +164,29 @@ pub struct Loader {
     shared: BTreeSet<String>,
     /// Those of them that are loaded and in place.
     loaded: BTreeMap<String, Tensor>,
-    /// The cells of what calls write to, by name.
-    cells: BTreeMap<String, Box<dyn Any>>,
+    /// The names of what is there twice.
+    firsts: BTreeSet<String>,
+    /// What is loaded of these.
+    made: BTreeMap<String, Box<dyn Any>>,
 }
 
 impl Loader {
     /// Loads the part of that name.
     pub fn field<T: State>(&mut self, name: &str) -> Result<T> {
         self.within(name, T::load)
+    }
+
+    /// What `load` makes; where it was saved under another name, a second handle on that.
+    pub(super) fn once<T: Clone + 'static>(&mut self, load: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if let Some(name) = self.file.value(&format!("{}{FIRST}", self.path)) {
+            let known = self.made.get(name).and_then(|made| made.downcast_ref::<T>());
+            return known.cloned().ok_or_else(|| self.file.damaged(&format!("the value `{name}` is missing")));
+        }
+        let made = load(self)?;
+        if self.firsts.contains(&self.path) {
+            self.made.insert(self.path.clone(), Box::new(made.clone()));
+        }
+        Ok(made)
     }
 
     /// The variant of an enum that was saved.
@@ -242,8 +271,8 @@ const PRESENT: &str = "?";
 const LENGTH: &str = "#";
 /// Under which other name a tensor is in the file.
 const ALIAS: &str = "=";
-/// Under which other name a cell is in the file.
-const CELL: &str = "~";
+/// Under which other name a cell or a packed layer is in the file.
+const FIRST: &str = "~";
 /// In which order a tensor's axes lie in memory, where that is not the default.
 const ORDER: &str = "@";
 

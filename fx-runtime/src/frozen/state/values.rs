@@ -1,6 +1,7 @@
 //! What is not a tensor, as text that reads back to the same value: numbers to the last bit, lists, options.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::{LENGTH, Loader, PRESENT, Saver, State};
 use crate::{Error, Result};
@@ -36,6 +37,16 @@ impl<T: State> State for Option<T> {
 }
 
 impl<T: State> State for Box<T> {
+    fn save(&self, to: &mut Saver) -> Result<()> {
+        (**self).save(to)
+    }
+
+    fn load(from: &mut Loader) -> Result<Self> {
+        T::load(from).map(Self::new)
+    }
+}
+
+impl<T: State> State for Arc<T> {
     fn save(&self, to: &mut Saver) -> Result<()> {
         (**self).save(to)
     }
