@@ -59,8 +59,8 @@ pub enum Name {
     Use(String),
     /// An enum, with each variant's fields by name (those of a tuple are `0`, `1`, ...) and type.
     Enum(Vec<Variant>),
-    /// A constant or static, with its value where that is a whole number, written out.
-    Const(Option<i64>),
+    /// A constant or static, with its value where that is a whole number, written out, and its type.
+    Const(Option<i64>, Box<syn::Type>),
     /// Something else that is declared here.
     Other,
 }

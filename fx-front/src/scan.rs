@@ -2,6 +2,7 @@
 
 mod associated;
 mod attributes;
+mod written;
 
 use std::path::{Path, PathBuf};
 
@@ -10,15 +11,17 @@ use fx_ir::Place;
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
+pub(crate) use self::written::whole;
 use self::{
     associated::Associated,
     attributes::{attributes, derives_module, is_test, path_attribute},
+    written::variant,
 };
 use crate::{
     attrs::{FnOptions, ModuleField, TraceableOptions},
     cfg, closures,
     diag::{Code, Diagnostic, Diagnostics, Severity},
-    index::{self, Field, Function, Index, Module, Name, Struct, Variant},
+    index::{self, Field, Function, Index, Module, Name, Struct},
     instances,
     key::Key,
 };
@@ -110,8 +113,12 @@ impl Scan<'_> {
             syn::Item::Mod(item) if !is_test(&item.attrs) => self.module(item, file, folder, module),
             syn::Item::Use(item) => self.imports(&item.tree, "", module),
             syn::Item::Type(item) => self.declare(module, &item.ident, &item.vis, Name::Alias(item.ty.clone())),
-            syn::Item::Const(item) => self.declare(module, &item.ident, &item.vis, Name::Const(whole(&item.expr))),
-            syn::Item::Static(item) => self.declare(module, &item.ident, &item.vis, Name::Const(None)),
+            syn::Item::Const(item) => {
+                self.declare(module, &item.ident, &item.vis, Name::Const(whole(&item.expr), item.ty.clone()));
+            }
+            syn::Item::Static(item) => {
+                self.declare(module, &item.ident, &item.vis, Name::Const(None, item.ty.clone()));
+            }
             syn::Item::Trait(item) => {
                 self.declare(module, &item.ident, &item.vis, Name::Other);
                 self.defaults.push((module.to_owned(), item.clone()));
@@ -330,20 +337,5 @@ impl Scan<'_> {
             syn::UseTree::Glob(_) => self.here(module).globs.push(prefix.to_owned()),
             syn::UseTree::Group(group) => group.items.iter().for_each(|tree| self.imports(tree, prefix, module)),
         }
-    }
-}
-
-fn variant(variant: &syn::Variant) -> Variant {
-    let fields = variant.fields.iter().enumerate().map(|(position, field)| {
-        (field.ident.as_ref().map_or_else(|| position.to_string(), ToString::to_string), field.ty.clone())
-    });
-    Variant { name: variant.ident.to_string(), fields: fields.collect() }
-}
-
-/// The whole number that is written there.
-pub(crate) fn whole(expr: &syn::Expr) -> Option<i64> {
-    match expr {
-        syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Int(number), .. }) => number.base10_parse().ok(),
-        _ => None,
     }
 }

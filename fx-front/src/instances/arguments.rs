@@ -61,7 +61,7 @@ fn constant(index: &Index, module: &str, expr: &syn::Expr) -> Option<String> {
             _ => None,
         },
         syn::Expr::Path(path) => match index.resolve(module, &path_text(&path.path)) {
-            Resolved::Item(_, _, Name::Const(Some(value))) => Some(value.to_string()),
+            Resolved::Item(_, _, Name::Const(Some(value), _)) => Some(value.to_string()),
             _ => None,
         },
         _ => None,

@@ -127,6 +127,9 @@ impl Tracer<'_> {
         if let Some(value) = self.exchange(&full, &args, call.span()).transpose() {
             return Some(value);
         }
+        if let Some(value) = self.state_of_tensors(&full, call) {
+            return Some(value);
+        }
         let ends = |path: &str| full == path || full.ends_with(&format!("::{path}"));
         match args.as_slice() {
             [] if ends("tch::no_grad_guard") => Some(Ok(Val::Unit)),
@@ -147,6 +150,11 @@ impl Tracer<'_> {
         let Some(op) = OpId::of_method(name) else {
             return unknown(call.span(), format!("`Tensor::{name}` is not known"));
         };
+        if let ("from_slice", [data]) = (name, exprs.as_slice())
+            && let Some(tensor) = self.tensor_of_numbers(data)?
+        {
+            return Ok(tensor);
+        }
         let takes_self = op.entry().is_some_and(|entry| entry.receiver != fx_ir::catalog::Receiver::Free);
         match exprs.as_slice() {
             [receiver, rest @ ..] if takes_self => {

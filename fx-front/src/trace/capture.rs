@@ -169,6 +169,11 @@ pub(super) fn bound_names(expr: &syn::Expr) -> BTreeSet<String> {
     find.0
 }
 
+/// The names that the pattern binds.
+pub(super) fn names_of(pat: &syn::Pat) -> BTreeSet<String> {
+    bound_names(&syn::parse_quote!(match () { #pat => () }))
+}
+
 fn is_dot(token: &TokenTree) -> bool {
     matches!(token, TokenTree::Punct(punct) if punct.as_char() == '.')
 }

@@ -1,5 +1,7 @@
 //! Control flow: `if`, `match`, `if let`, `for` and `while` become nodes that own regions.
 
+use std::borrow::Cow;
+
 use fx_ir::{Arg, NodeId, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
@@ -8,10 +10,12 @@ use quote::ToTokens;
 
 use super::{
     Form, Result, Tracer, Ty, Val,
+    capture::names_of,
     expr::is_copy,
     pattern::Forms,
     refutable::{matches_all, may_both},
     tuples, unknown,
+    writes::only_asks,
 };
 
 pub(super) type Continuation<'c, 'a> = &'c mut dyn FnMut(&mut Tracer<'a>) -> Result<Val>;
@@ -99,7 +103,7 @@ impl<'a> Tracer<'a> {
     }
 
     pub(super) fn choice(&mut self, choice: &syn::ExprMatch, tail: bool) -> Result<Val> {
-        let subject = self.expr(&choice.expr)?;
+        let subject = self.expr(&only_looked_at(choice))?;
         let span = choice.match_token.span;
         if let Some(plain) = without_names(choice).or_else(|| without_guard(choice)) {
             self.env.open();
@@ -233,6 +237,16 @@ impl<'a> Tracer<'a> {
 
 /// What stands for the subject of a `match` in the arms of which a guard was.
 const GUARDED: &str = "guarded_value";
+
+/// What is matched, by `&` where it stands behind a `&mut` and no arm writes to it.
+fn only_looked_at(choice: &syn::ExprMatch) -> Cow<'_, syn::Expr> {
+    let syn::Expr::Reference(lent) = &*choice.expr else { return Cow::Borrowed(&choice.expr) };
+    let looks = |arm: &syn::Arm| only_asks(&arm.body, &names_of(&arm.pat));
+    if lent.mutability.is_none() || !choice.arms.iter().all(looks) {
+        return Cow::Borrowed(&choice.expr);
+    }
+    Cow::Owned(syn::ExprReference { mutability: None, ..lent.clone() }.into())
+}
 
 /// `p if g => a` as `p => if g { a } else { the arms behind it that `p` leaves open }`, for the first guard; `None` where
 /// no arm has one, or where too much would be written twice.

@@ -12,7 +12,7 @@ use super::{
     spell::{is_untyped, rounded},
     unknown,
 };
-use crate::index::{Resolved, path_text};
+use crate::index::{Name, Resolved, path_text};
 
 impl Tracer<'_> {
     /// The value of an expression: understood, or carried along as it is.
@@ -93,7 +93,17 @@ impl Tracer<'_> {
             let ty = none_of(&path.path).map(|ty| self.index.ty(self.module(), self.function().owner.as_ref(), ty));
             return Ok(Val::Lit(Arg::None, Ty::Option(Box::new(ty.unwrap_or(Ty::Unknown)))));
         }
-        Ok(Val::Lit(Arg::Path(text), Ty::Unknown))
+        Ok(Val::Lit(Arg::Path(text), self.number_at(&path.path)))
+    }
+
+    /// The type of a constant that is a number, or that is not known.
+    fn number_at(&self, path: &syn::Path) -> Ty {
+        match self.index.resolve(self.module(), &path_text(path)) {
+            Resolved::Item(module, _, Name::Const(_, ty)) => {
+                Some(self.index.ty(&module, None, &ty)).filter(is_copy).unwrap_or(Ty::Unknown)
+            }
+            _ => Ty::Unknown,
+        }
     }
 
     /// A path to an item, spelled so that it means the same in the generated code.

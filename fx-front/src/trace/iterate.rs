@@ -83,7 +83,8 @@ impl Tracer<'_> {
             self.spell(&start, &mut args, range.span())?,
             self.spell(&end, &mut args, range.span())?
         );
-        let item = if matches!(end.ty(), Ty::Rust(ref ty) if ty != "integer") { end.ty() } else { start.ty() };
+        // Where one end is a bare number the other says the type.
+        let item = if matches!(end.ty(), Ty::Rust(ref ty) if ty == "integer") { start.ty() } else { end.ty() };
         let node = self.host(&format!("({text})"), args, "range", Ty::Unknown, range.span());
         let Some(source) = node.node() else { return unknown(range.span(), "a range of this form") };
         Ok((

@@ -3,10 +3,28 @@
 use fx_ir::{Arg, Code, Effect, Op};
 use syn::spanned::Spanned;
 
-use super::{Form, Result, Tracer, Ty, Val, expr::is_copy, operator, place, unknown};
+use super::{Form, Result, Tracer, Ty, Val, expr::is_copy, operator, place, spell::is_untyped, unknown};
 use crate::index::path_text;
 
 impl Tracer<'_> {
+    /// `Tensor::from_slice(&sizes)` of numbers that the source gives, and whose type it says; `None` of anything else.
+    pub(super) fn tensor_of_numbers(&mut self, data: &syn::Expr) -> Result<Option<Val>> {
+        let mark = self.mark();
+        let (mut args, mut spelled) = (Vec::new(), Vec::new());
+        if let Ok(Val::List(items)) = self.expr(data) {
+            let is_known = |item: &Val| matches!(item, Val::Lit(Arg::Int(_) | Arg::Float(_), ty) if !is_untyped(ty));
+            for item in items.iter().filter(|item| is_known(item)) {
+                spelled.push(self.spell(item, &mut args, data.span())?);
+            }
+            if !items.is_empty() && spelled.len() == items.len() {
+                let template = format!("::fx_runtime::Tensor::from_slice(&[{}])", spelled.join(", "));
+                return Ok(Some(self.host(&template, args, "numbers", Ty::Tensor, data.span())));
+            }
+        }
+        self.rollback(mark);
+        Ok(None)
+    }
+
     /// A method of a list; `None` if it is none that is known here.
     pub(super) fn list_method(
         &mut self,

@@ -5,8 +5,13 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use super::{
-    Form, Result, Tracer, Ty, Val, iterators::without_jumps, labels::without_label, merge::handed_over, unknown,
-    writes::writes,
+    Form, Result, Tracer, Ty, Val,
+    iterators::without_jumps,
+    labels::without_label,
+    merge::handed_over,
+    spell::is_untyped,
+    unknown,
+    writes::{indexes, writes},
 };
 
 impl Tracer<'_> {
@@ -33,9 +38,15 @@ impl Tracer<'_> {
     }
 
     fn each(&mut self, each: &syn::ExprForLoop) -> Result<Val> {
-        let (over, items) = self.iterable(&each.expr)?;
+        let (mut over, items) = self.iterable(&each.expr)?;
         if let Some(items) = items {
             return self.unrolled(each, items);
+        }
+        if let syn::Pat::Ident(name) = &*each.pat
+            && is_untyped(&over.item)
+            && indexes(&each.body, &name.ident)
+        {
+            over.item = Ty::Rust("usize".to_owned());
         }
         let body = syn::Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: each.body.clone() });
         let written = writes(&body);

@@ -7,8 +7,8 @@ use super::{
     Form, Result, Tracer, Ty, Val,
     env::Env,
     expr::{is_copy, never},
-    method::{GRU_STATE, LSTM_STATE},
     operator,
+    recurrent::{GRU_STATE, LSTM_STATE},
     spell::{is_untyped, spell_literal},
     unknown,
 };

@@ -5,15 +5,18 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use super::{
-    Errors, Form, Result, Tracer, Ty, Val, expr::is_copy, lists::is_lent, operator, place, spell::is_untyped, unknown,
+    Errors, Form, Result, Tracer, Ty, Val,
+    expr::is_copy,
+    lists::is_lent,
+    operator, place,
+    recurrent::{GRU_STATE, LSTM_STATE, is_state},
+    spell::is_untyped,
+    unknown,
 };
 use crate::{
     diag::{Code, Severity},
     leaf,
 };
-
-pub(super) const LSTM_STATE: &str = "::fx_runtime::nn::LSTMState";
-pub(super) const GRU_STATE: &str = "::fx_runtime::nn::GRUState";
 
 impl Tracer<'_> {
     pub(super) fn method_call(&mut self, call: &syn::ExprMethodCall, errors: Errors) -> Result<Val> {
@@ -159,8 +162,8 @@ impl Tracer<'_> {
             ) if is_number(&ty) => ty,
             ("copied" | "cloned", Ty::Option(inner)) if is_number(&inner) => return Ok(receiver),
             ("unwrap_or", Ty::Option(inner)) if is_number(&inner) => *inner,
-            ("h" | "c", Ty::Rust(state)) if state == LSTM_STATE => Ty::Tensor,
-            ("value", Ty::Rust(state)) if state == GRU_STATE => Ty::Tensor,
+            ("h" | "c", ty) if is_state(&ty, LSTM_STATE) => Ty::Tensor,
+            ("value", ty) if is_state(&ty, GRU_STATE) => Ty::Tensor,
             ("clone" | "to_vec" | "to_owned", Ty::List(element)) if is_number(&element) => Ty::List(element),
             _ => return unknown(call.method.span(), format!("the method `{name}`")),
         };
@@ -183,21 +186,6 @@ impl Tracer<'_> {
             opaque: None,
         };
         Ok(self.push(Op::Rust(code), args, name, ty, call.span()))
-    }
-
-    /// A method of a recurrent layer, which stays one call: the state is a value of its own.
-    fn recurrent(&mut self, layer: &Val, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
-        let state = if layer.ty() == Ty::Leaf("LSTM") { LSTM_STATE } else { GRU_STATE };
-        let state = Ty::Rust(state.to_owned());
-        let ty = match name {
-            "seq" | "seq_init" => Ty::Tuple(vec![Ty::Tensor, state]),
-            "step" | "zero_state" => state,
-            _ => return unknown(call.method.span(), format!("the method `{name}`")),
-        };
-        let mut args = Vec::new();
-        let object = self.spell(layer, &mut args, call.span())?;
-        let (text, args) = self.template_call(&format!("{object}.{name}"), args, &call.args, call.span())?;
-        Ok(self.host(&text, args, name, ty, call.span()))
     }
 
     /// The forward of a module on these arguments.

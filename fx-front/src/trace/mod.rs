@@ -36,6 +36,7 @@ mod option;
 mod parts;
 mod pattern;
 mod place;
+mod recurrent;
 mod refutable;
 mod returns;
 mod sequential;

@@ -87,6 +87,12 @@ impl Tracer<'_> {
                 }
                 Ok(())
             }
+            syn::Pat::TupleStruct(state) if state.elems.len() == 1 => {
+                let Some(tensors) = self.tensors_of_state(&value, state.span()) else {
+                    return unknown(state.span(), "a pattern of this form");
+                };
+                self.bind(&state.elems[0], tensors)
+            }
             other => unknown(other.span(), "a pattern of this form"),
         }
     }

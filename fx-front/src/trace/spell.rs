@@ -41,6 +41,9 @@ impl Tracer<'_> {
 
     /// The value where the user's code says of which type it is: a number without a suffix is of that type.
     pub(super) fn of_written_type(&mut self, value: Val, ty: &Ty) -> Val {
+        if let (Val::List(items), Ty::List(element)) = (&value, ty) {
+            return Val::List(items.iter().map(|item| self.of_written_type(item.clone(), element)).collect());
+        }
         let Ty::Rust(name) = ty else { return value };
         let is_float = scalar::is_float(name);
         if !is_untyped(&value.ty()) || !(is_float || scalar::is_integer(name)) {

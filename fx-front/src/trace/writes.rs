@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use fx_ir::OpId;
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::{spanned::Spanned, visit::Visit};
@@ -49,6 +50,69 @@ pub(super) fn escape(expr: &syn::Expr) -> Option<Span> {
     let mut find = Find { found: None, loops: 0 };
     find.visit_expr(expr);
     find.found
+}
+
+/// Does the code index with the variable, bare or in a sum, so that it is a `usize`?
+pub(super) fn indexes(block: &syn::Block, name: &syn::Ident) -> bool {
+    struct Find<'n> {
+        name: &'n syn::Ident,
+        found: bool,
+    }
+    impl<'ast> Visit<'ast> for Find<'_> {
+        fn visit_expr_index(&mut self, index: &'ast syn::ExprIndex) {
+            self.found |= is_counted(&index.index, self.name);
+            syn::visit::visit_expr_index(self, index);
+        }
+    }
+    let mut find = Find { name, found: false };
+    find.visit_block(block);
+    find.found
+}
+
+/// Is it the variable, or arithmetic on it, which has its type?
+fn is_counted(expr: &syn::Expr, name: &syn::Ident) -> bool {
+    match expr {
+        syn::Expr::Path(path) => path.path.is_ident(name),
+        syn::Expr::Paren(inner) => is_counted(&inner.expr, name),
+        syn::Expr::Binary(binary) => is_counted(&binary.left, name) || is_counted(&binary.right, name),
+        _ => false,
+    }
+}
+
+/// Does the code only call methods on these variables that look at a tensor?
+pub(super) fn only_asks(expr: &syn::Expr, names: &BTreeSet<String>) -> bool {
+    struct Find<'n> {
+        names: &'n BTreeSet<String>,
+        asks_only: bool,
+    }
+    impl Find<'_> {
+        fn is_one(&self, expr: &syn::Expr) -> bool {
+            matches!(expr, syn::Expr::Path(path)
+                if path.path.get_ident().is_some_and(|name| self.names.contains(&name.to_string())))
+        }
+    }
+    impl<'ast> Visit<'ast> for Find<'_> {
+        fn visit_expr(&mut self, expr: &'ast syn::Expr) {
+            match expr {
+                syn::Expr::MethodCall(call) if self.is_one(&call.receiver) => {
+                    let name = call.method.to_string();
+                    let looks = name == "i" || OpId::of_method(&name).is_some();
+                    self.asks_only &= looks && !name.ends_with('_');
+                    call.args.iter().for_each(|arg| self.visit_expr(arg));
+                }
+                other => {
+                    self.asks_only &= !self.is_one(other);
+                    syn::visit::visit_expr(self, other);
+                }
+            }
+        }
+        fn visit_macro(&mut self, _: &'ast syn::Macro) {
+            self.asks_only &= self.names.is_empty();
+        }
+    }
+    let mut find = Find { names, asks_only: true };
+    find.visit_expr(expr);
+    find.asks_only
 }
 
 /// Methods that change what they are called on, as far as their names tell.

@@ -64,7 +64,13 @@ impl Writer<'_, '_> {
                 format!("{object}{handle}.{method}")
             }
         };
-        let args: Vec<String> = args.zip(entry.params).map(|(arg, param)| self.op_argument(arg, param.kind)).collect();
+        let is_list = |param: &catalog::Kind| *param == catalog::Kind::TensorList;
+        let lists = entry.params.iter().filter(|param| is_list(&param.kind)).count();
+        let print = |(arg, param): (&Arg, &catalog::Param)| match arg {
+            Arg::Node(id) if lists > 1 && is_list(&param.kind) => self.borrowed_list(*id),
+            _ => self.op_argument(arg, param.kind),
+        };
+        let args: Vec<String> = args.zip(entry.params).map(print).collect();
         let call = format!("{head}({})", args.join(", "));
         if entry.door == catalog::Door::Plain { call } else { located(&call, node) }
     }
@@ -98,6 +104,12 @@ impl Writer<'_, '_> {
             (_, Arg::Node(id)) => self.read(*id).text,
             (_, other) => literal(other, &read),
         }
+    }
+
+    /// A list of references, for an op whose lists have to be of one type: those that are written out hold references.
+    fn borrowed_list(&self, id: NodeId) -> String {
+        let one = "::std::borrow::Borrow::<::fx_runtime::Tensor>::borrow(one)";
+        format!("&{}.iter().map(|one| {one}).collect::<Vec<_>>()", self.read(id).text)
     }
 
     fn is_list(&self, id: NodeId) -> bool {
