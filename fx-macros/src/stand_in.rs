@@ -5,15 +5,25 @@ use quote::{format_ident, quote};
 use syn::{FnArg, GenericArgument, Item, PathArguments, ReturnType, Signature, Type};
 
 /// The frozen type and the methods that a user of the item calls; nothing for a free function or a generic type.
+/// Where it is not the first of its type's items, the methods of its entries alone.
 ///
 /// It is emitted together with an error only, and is never compiled to code.
-pub(crate) fn of(item: &Item, entries: &[&Signature]) -> Option<TokenStream> {
+pub(crate) fn of(item: &Item, entries: &[&Signature], is_first: bool) -> Option<TokenStream> {
     let Item::Impl(item) = item else { return None };
     let Type::Path(path) = &*item.self_ty else { return None };
     let last = path.path.segments.last().filter(|last| last.arguments.is_none())?;
     let ty = &item.self_ty;
     let frozen = format_ident!("{}Frozen", last.ident);
     let methods = entries.iter().map(|entry| methods(entry));
+    // Another impl of the type has the rest.
+    if !is_first {
+        return Some(quote! {
+            #[allow(unused, missing_docs)]
+            impl #frozen {
+                #(#methods)*
+            }
+        });
+    }
     let others = entries.iter().skip(1).map(|entry| format_ident!("{}_graph", entry.ident));
     let graphs = std::iter::once(format_ident!("graph")).chain(others);
     Some(quote! {

@@ -46,9 +46,19 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     });
     let whole = files.len() == entries.len() && files.iter().all(Option::is_some);
     let signatures: Vec<&Signature> = entries.iter().map(|entry| entry.sig).collect();
-    let stand_in = if whole { None } else { stand_in::of(&parsed, &signatures) };
+    let stand_in = if whole { None } else { stand_in::of(&parsed, &signatures, is_first(&entries)) };
     let files = files.into_iter().flatten().filter(|_| whole);
     quote!(#item #(#files)* #stand_in #faults)
+}
+
+/// Is none of its type's other items seen before it, so that what stands for the type stands here?
+fn is_first(entries: &[Entry]) -> bool {
+    let (Some(entry), Ok(items)) = (entries.first(), handoff::items()) else { return true };
+    let Ok(Found::Same(own) | Found::Edited(own)) = handoff::find(&items, &entry.key, entry.sig.ident.span()) else {
+        return true;
+    };
+    let mut alike = items.iter().filter(|item| item.key.name == own.key.name && item.place.file == own.place.file);
+    alike.next().is_none_or(|first| entries.iter().any(|entry| entry.key == first.key))
 }
 
 /// The inclusion of the generated file; what the build script found wrong goes to `faults`.

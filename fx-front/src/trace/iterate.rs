@@ -5,6 +5,7 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use super::{Form, Result, Tracer, Ty, Val, pattern::Forms, place, unknown};
+use crate::scan::whole;
 
 /// What a loop runs over.
 pub(super) struct Over {
@@ -33,6 +34,13 @@ impl Tracer<'_> {
                     return unknown(call.method.span(), "a loop that writes to the elements of a list");
                 }
                 Ok(adapted(call, over, items))
+            }
+            syn::Expr::MethodCall(call) if call.method == "skip" || call.method == "take" => {
+                let Some(count) = call.args.first().and_then(whole) else {
+                    return unknown(call.span(), "a loop over a number of elements that the source does not tell");
+                };
+                let (over, items) = self.iterable(&call.receiver)?;
+                Ok(counted(call, count, over, items))
             }
             other => {
                 let list = self.expr(other)?;
@@ -131,6 +139,16 @@ fn adapted(call: &syn::ExprMethodCall, over: Over, items: Option<Vec<Val>>) -> (
         },
         None,
     )
+}
+
+/// The list without its first elements, or the first ones alone.
+fn counted(call: &syn::ExprMethodCall, count: i64, over: Over, items: Option<Vec<Val>>) -> (Over, Option<Vec<Val>>) {
+    let at = |items: &Vec<Val>| usize::try_from(count).unwrap_or(0).min(items.len());
+    let items = items.map(|mut items| {
+        let rest = items.split_off(at(&items));
+        if call.method == "skip" { rest } else { items }
+    });
+    (Over { template: format!("{}.{}({count})", over.template, call.method), ..over }, items)
 }
 
 fn is_adaptor(call: &syn::ExprMethodCall) -> bool {

@@ -161,7 +161,10 @@ impl Tracer<'_> {
                 let name = format!("{}_{position}", self.graph.node(*id).name);
                 Ok(self.push(Op::TupleGet(position), vec![(*id).into()], &name, parts[position].clone(), span))
             }
-            _ => unknown(span, "a tuple whose parts are not known"),
+            state => match self.tensors_of_state(state, span).filter(|_| position == 0) {
+                Some(tensors) => Ok(tensors),
+                None => unknown(span, "a tuple whose parts are not known"),
+            },
         }
     }
 

@@ -29,11 +29,6 @@ impl Tracer<'_> {
         if let Some((_, value)) = made {
             return Ok(value.clone());
         }
-        if name == "0"
-            && let Some(tensors) = self.tensors_of_state(base, span)
-        {
-            return Ok(tensors);
-        }
         let field_ty = match ty {
             Ty::Struct(owner) => self.struct_field(*owner, name, span)?,
             Ty::Leaf(leaf) => leaf_field(leaf, name),

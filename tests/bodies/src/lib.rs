@@ -44,6 +44,7 @@ pub mod options;
 pub mod private_parts;
 pub mod random;
 pub mod returns;
+pub mod sequences;
 pub mod shapes;
 pub mod solvers;
 pub mod stateful;

@@ -116,8 +116,12 @@ impl Walk<'_, '_> {
         format!("{{ {}\n{tail} }}", lines.join("\n"))
     }
 
-    /// The position of what a loop begins with: not the first where it runs over the layers in the middle of a chain.
-    fn first_turn(&self, id: NodeId) -> usize {
+    /// The position of what a loop begins with: not the first where it runs over the layers in the middle of a chain, or
+    /// skips some.
+    fn first_turn(&self, id: NodeId, over: &str) -> usize {
+        if let Some((_, skipped)) = over.rsplit_once(".iter().skip(") {
+            return skipped.split(')').next().and_then(|count| count.parse().ok()).unwrap_or(0);
+        }
         let graph = self.writer.graph();
         let Some(Op::Rust(code)) = graph.node(id).input(0).map(|list| &graph.node(list).op) else { return 0 };
         let bounds = code.template.strip_prefix("$0.layers_between::<").and_then(|rest| rest.rsplit_once('('));
@@ -147,7 +151,7 @@ impl Walk<'_, '_> {
             _ => format!("({}) = ({});", names.join(", "), outputs.join(", ")),
         });
         self.loops.pop();
-        let turns = match self.first_turn(id) {
+        let turns = match self.first_turn(id, &over) {
             0 => format!("({over}).enumerate()"),
             first => format!("({first}_usize..).zip({over})"),
         };
