@@ -139,7 +139,10 @@ impl Index {
             // What one glob brings in may come from another, but not from ever more of them.
             match self.resolve_within(module, &full, fuel / 2) {
                 found @ Resolved::Item(..) => return found,
-                Resolved::External(outer) if !outer.starts_with("crate") && is_known_external(&outer) => {
+                // A bare name is one that a module of the crate does not have.
+                Resolved::External(outer)
+                    if outer.contains("::") && !outer.starts_with("crate") && is_known_external(&outer) =>
+                {
                     return Resolved::External(outer);
                 }
                 Resolved::External(_) => {}

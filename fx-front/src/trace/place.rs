@@ -32,7 +32,10 @@ impl Tracer<'_> {
         let field_ty = match ty {
             Ty::Struct(owner) => self.struct_field(*owner, name, span)?,
             Ty::Leaf(leaf) => leaf_field(leaf, name),
-            other => return unknown(span, format!("the field `{name}` of a value {}", self.index.of_type(other))),
+            other => match config_field(other, name) {
+                Some(ty) => Ty::Rust(ty.to_owned()),
+                None => return unknown(span, format!("the field `{name}` of a value {}", self.index.of_type(other))),
+            },
         };
         if let Ty::Struct(owner) = ty
             && self.is_kept(*owner, name)
@@ -114,6 +117,20 @@ pub(super) fn identifier(path: &str) -> String {
 }
 
 /// The type of a public field of a layer.
+/// The type of a field of a layer's configuration, which a struct of the crate may hold without the layer.
+fn config_field(ty: &Ty, name: &str) -> Option<&'static str> {
+    let Ty::Rust(path) = ty else { return None };
+    let (_, config) = path.rsplit_once("nn::")?;
+    let ty = match name {
+        "cudnn_enabled" | "elementwise_affine" | "affine" | "bias" | "scale_grad_by_freq" | "sparse" | "has_biases"
+        | "train" | "bidirectional" | "batch_first" => "bool",
+        "eps" | "momentum" | "dropout" => "f64",
+        "padding_idx" | "groups" | "num_layers" => "i64",
+        _ => return None,
+    };
+    config.ends_with("Config").then_some(ty)
+}
+
 fn leaf_field(leaf: &str, name: &str) -> Ty {
     match (leaf, name) {
         (_, "bs") | ("BatchNorm" | "LayerNorm" | "GroupNorm", "ws") => Ty::Option(Box::new(Ty::Tensor)),

@@ -106,6 +106,12 @@ impl<'e, 'a> Writer<'e, 'a> {
         })
     }
 
+    /// Is it read from a field that keeps a weight or nothing, as an option of a reference?
+    pub(super) fn is_kept_option(&self, id: NodeId) -> bool {
+        let is_read = self.phase == Phase::Call && !self.is_set(id);
+        is_read && self.emitter.plan.stored.get(&id).is_some_and(|stored| stored.kind == Holder::OptionalParam)
+    }
+
     /// Prints the nodes of a region that belong to this phase, but not its yield.
     pub(super) fn region(&mut self, region: RegionId) {
         let opening = self.openings.remove(&Some(region)).unwrap_or_default();

@@ -119,6 +119,7 @@ impl Writer<'_, '_> {
     fn optional(&self, id: NodeId) -> String {
         let value = self.read(id);
         match &self.graph().node(id).ty {
+            Type::Option(_) if self.is_kept_option(id) => value.text,
             Type::Option(_) => format!("{}.as_ref()", value.text),
             _ => format!("Some({})", value.borrowed()),
         }

@@ -127,6 +127,38 @@ pub enum Positions {
     Fixed(Tensor),
 }
 
+/// Layers of the crate's own under the names of `nn`'s, behind a module that has none of them.
+mod own {
+    mod none {}
+    mod layer {
+        use fx_runtime::nn::LayerNormConfig;
+        use fx_runtime::{Module, Tensor, nn};
+
+        #[derive(Debug, Module)]
+        pub struct LayerNorm {
+            config: LayerNormConfig,
+            pub ws: Option<Tensor>,
+            pub shape: Vec<i64>,
+        }
+
+        impl LayerNorm {
+            pub fn new(p: &nn::Path, dim: i64) -> LayerNorm {
+                LayerNorm { config: Default::default(), ws: Some(p.ones("ws", &[dim])), shape: vec![dim] }
+            }
+
+            pub fn forward(&mut self, xs: &Tensor) -> Tensor {
+                let (shape, config) = (self.shape.as_slice(), &self.config);
+                xs.layer_norm(shape, self.ws.as_ref(), None::<&Tensor>, config.eps, config.cudnn_enabled) + 1.0
+            }
+        }
+    }
+
+    pub use none::*;
+
+    pub use layer::*;
+}
+use own::LayerNorm;
+
 #[derive(Debug, Module)]
 pub struct Block {
     fc: nn::Linear,
@@ -150,13 +182,15 @@ impl Layer for Block {
 pub struct Stack {
     positions: Positions,
     blocks: Vec<Block>,
+    norm: LayerNorm,
 }
 
 impl Stack {
     fn new(p: &nn::Path, positions: fn(Tensor) -> Positions) -> Stack {
         let block = |at: i64| Block { fc: nn::linear(p / at, WIDTH, WIDTH, Default::default()), train: true };
         let table = p.randn("positions", &[1, 8, WIDTH], 0.0, 1.0);
-        Stack { positions: positions(table), blocks: (0..3).map(block).collect() }
+        let norm = LayerNorm::new(&(p / "norm"), WIDTH);
+        Stack { positions: positions(table), blocks: (0..3).map(block).collect(), norm }
     }
 }
 
@@ -176,7 +210,8 @@ impl Layer for Stack {
             Positions::Fixed(table) => table.narrow(1, 0, len).neg(),
         };
         let ys = self.blocks[0].forward(input + positions);
-        self.blocks.iter_mut().skip(1).fold(ys, |ys, block| block.forward(ys))
+        let ys = self.blocks.iter_mut().skip(1).fold(ys, |ys, block| block.forward(ys));
+        self.norm.forward(&ys)
     }
 }
 
