@@ -27,6 +27,7 @@ impl Tracer<'_> {
     /// What a loop runs over; the elements themselves where they are written out.
     pub(super) fn iterable(&mut self, expr: &syn::Expr) -> Result<(Over, Option<Vec<Val>>)> {
         match expr {
+            syn::Expr::Paren(inner) => self.iterable(&inner.expr),
             syn::Expr::Range(range) => self.range(range),
             syn::Expr::MethodCall(call) if is_adaptor(call) => {
                 let (over, items) = self.iterable(&call.receiver)?;

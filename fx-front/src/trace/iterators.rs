@@ -4,7 +4,7 @@ use proc_macro2::Ident;
 use quote::format_ident;
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
-use super::{Result, Tracer, Val, block::contains_return, unknown};
+use super::{Result, Tracer, Ty, Val, block::contains_return, expr::is_copy, spell::is_untyped, unknown};
 
 /// `xs.iter().map(|x| ..)`, taken apart.
 struct Mapped<'e> {
@@ -20,7 +20,10 @@ impl Tracer<'_> {
         let items = format_ident!("fx_items", span = span);
         let args: Vec<&Expr> = call.args.iter().collect();
         match (call.method.to_string().as_str(), args.as_slice()) {
-            ("collect", []) if self.gathers(call) => {
+            ("collect" | "collect_vec", []) if self.gathers(call) && is_of_range(&call.receiver) => {
+                Some(self.numbers_of(&call.receiver))
+            }
+            ("collect" | "collect_vec", []) if self.gathers(call) => {
                 let Mapped { over, pat, body } = mapped(&call.receiver)?;
                 let push = pushed_item(call, body);
                 let each = parse_quote_spanned!(span=> for #pat in #over { #items.push(#push); });
@@ -42,6 +45,19 @@ impl Tracer<'_> {
         }
     }
 
+    /// The numbers of a range, gathered.
+    fn numbers_of(&mut self, range: &Expr) -> Result<Val> {
+        let (over, items) = self.iterable(range)?;
+        if let Some(items) = items {
+            return Ok(Val::List(items));
+        }
+        if is_untyped(&over.item) || !is_copy(&over.item) {
+            return unknown(range.span(), "numbers of a type that is not known");
+        }
+        let template = format!("{}.collect::<Vec<_>>()", over.template);
+        Ok(self.host(&template, vec![over.source.into()], "numbers", Ty::List(Box::new(over.item)), range.span()))
+    }
+
     /// What a loop leaves in a variable that it begins with at `first`.
     fn looped(&mut self, name: &Ident, first: Val, each: &syn::ExprForLoop) -> Result<Val> {
         let name = name.to_string();
@@ -57,6 +73,7 @@ impl Tracer<'_> {
     fn gathers(&self, call: &syn::ExprMethodCall) -> bool {
         let text = |tokens: &dyn quote::ToTokens| tokens.to_token_stream().to_string();
         match &call.turbofish {
+            None if call.method == "collect_vec" => true,
             Some(fish) => {
                 let fish = text(fish);
                 fish.contains("Vec <") || fish.contains("Vec<")
@@ -160,6 +177,16 @@ fn is_chain(expr: &Expr) -> bool {
                 .iter()
                 .any(|name| call.method == name)
         }
+        _ => false,
+    }
+}
+
+/// Is it a range, or one from behind?
+fn is_of_range(expr: &Expr) -> bool {
+    match expr {
+        Expr::Paren(inner) => is_of_range(&inner.expr),
+        Expr::Range(_) => true,
+        Expr::MethodCall(call) => call.method == "rev" && is_of_range(&call.receiver),
         _ => false,
     }
 }

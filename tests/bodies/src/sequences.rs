@@ -96,6 +96,37 @@ impl Translator {
     }
 }
 
+/// A state that is carried over the steps of a sequence, from either side.
+#[derive(Debug, Module)]
+pub struct Scan {
+    gate: nn::Linear,
+}
+
+impl Scan {
+    fn scan(&self, xs: &Tensor, reverse: bool) -> Tensor {
+        let gates = xs.apply(&self.gate).sigmoid();
+        let len = xs.size()[1];
+        let steps: Vec<i64> = if reverse { (0..len).rev().collect() } else { (0..len).collect() };
+        let mut state = Tensor::zeros([xs.size()[0], WIDTH], (Kind::Float, xs.device()));
+        let mut outs: Vec<Tensor> = Vec::with_capacity(len as usize);
+        for &step in &steps {
+            state = state * gates.select(1, step) + xs.select(1, step);
+            outs.push(state.unsqueeze(1));
+        }
+        if reverse {
+            outs.reverse();
+        }
+        Tensor::cat(&outs, 1)
+    }
+}
+
+#[traceable(strict)]
+impl Scan {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        self.scan(xs, false) + self.scan(xs, true)
+    }
+}
+
 /// A recurrent layer of one's own, whose weights are one list.
 #[derive(Debug, Module)]
 pub struct Recurrent {
@@ -243,6 +274,12 @@ mod tests {
         let (eager, after) = net.decode(&word, &state, &encoded);
         ys.close(&eager);
         (next.h(), next.c()).close(&(after.h(), after.c()));
+    }
+
+    #[test]
+    fn steps_from_either_side() {
+        let make = |p: &nn::Path| Scan { gate: nn::linear(p, WIDTH, WIDTH, Default::default()) };
+        agree!(make, [randn(&[2, 3, 4]), randn(&[1, 5, 4])], |net, xs| net.forward(xs));
     }
 
     #[test]
