@@ -5,6 +5,7 @@
 //! frozen, so a builder that is misread is an error with both types named, never a wrong result.
 
 mod choices;
+mod made;
 mod read;
 mod syntax;
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::{
     Layer,
     choices::{added, distributed, either, some_times},
+    made::before,
     place,
     syntax::{is_none, is_some, ok_argument, text},
 };
@@ -17,6 +18,8 @@ pub(super) struct Reader<'a> {
     pub(super) owner: Option<&'a syn::Type>,
     /// The variables of the function, which a closure that is frozen cannot see.
     locals: Vec<String>,
+    /// Those of them that hold a module, with its type; none where it is not known which one they hold.
+    made: BTreeMap<String, Option<Ty>>,
 }
 
 type Chains = BTreeMap<String, Option<Vec<Layer>>>;
@@ -29,7 +32,10 @@ impl<'a> Reader<'a> {
                 locals.extend(crate::pattern::bound(&typed.pat));
             }
         }
-        Reader { index, module: &function.module, owner: function.owner.as_ref(), locals }
+        let (module, owner) = (&function.module, function.owner.as_ref());
+        let mut reader = Reader { index, module, owner, locals, made: BTreeMap::new() };
+        reader.made = before(&reader, &function.block);
+        reader
     }
 
     /// The chains that the local variables of a function hold at its end.
@@ -222,13 +228,16 @@ impl<'a> Reader<'a> {
     }
 
     /// The type of the module that an expression makes.
-    fn made_by(&self, expr: &syn::Expr) -> Option<Ty> {
+    pub(super) fn made_by(&self, expr: &syn::Expr) -> Option<Ty> {
         match expr {
             syn::Expr::Try(inner) => self.made_by(&inner.expr),
             syn::Expr::Paren(inner) => self.made_by(&inner.expr),
             syn::Expr::Struct(literal) => self.named(&path_text(&literal.path)),
             syn::Expr::MethodCall(call) if call.method == "unwrap" => self.made_by(&call.receiver),
-            syn::Expr::Path(path) => self.named(&path_text(&path.path)),
+            syn::Expr::Path(path) => match self.made.get(&path_text(&path.path)) {
+                Some(made) => made.clone(),
+                None => self.named(&path_text(&path.path)),
+            },
             syn::Expr::Call(call) => {
                 let syn::Expr::Path(path) = &*call.func else { return None };
                 self.made_by_call(&path_text(&path.path), call)
@@ -320,7 +329,7 @@ fn forget_written(stmt: &syn::Stmt, chains: &mut Chains) {
     syn::visit::Visit::visit_stmt(&mut Find(chains), stmt);
 }
 
-fn pattern_name(pat: &syn::Pat) -> Option<String> {
+pub(super) fn pattern_name(pat: &syn::Pat) -> Option<String> {
     match pat {
         syn::Pat::Ident(ident) => Some(ident.ident.to_string()),
         syn::Pat::Type(typed) => pattern_name(&typed.pat),

@@ -27,6 +27,41 @@ impl nn::Module for Inline {
     }
 }
 
+/// Layers, one of them of the crate's own, that are made before they are added.
+#[derive(Debug, Module)]
+pub struct Beforehand {
+    layers: nn::Sequential,
+}
+
+impl Beforehand {
+    pub fn new(p: &nn::Path) -> Beforehand {
+        let first = nn::linear(p / "first", 4, 8, Default::default());
+        let last = nn::linear(p / "last", 8, 4, Default::default());
+        let mut layers = nn::seq().add(first).add(Swish).add(last);
+        for at in 0..2 {
+            let inline = Inline { seq: nn::seq().add(nn::linear(p / at, 4, 4, Default::default())) };
+            layers = layers.add(inline);
+        }
+        Beforehand { layers }
+    }
+}
+
+#[derive(Debug, Module)]
+pub struct Swish;
+
+impl nn::Module for Swish {
+    fn forward(&self, xs: &Tensor) -> Tensor {
+        xs * xs.sigmoid()
+    }
+}
+
+#[traceable(strict)]
+impl Beforehand {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        xs.apply(&self.layers)
+    }
+}
+
 fn stage(p: nn::Path, c: i64, n: i64) -> nn::SequentialT {
     let mut stage = nn::seq_t();
     for i in 0..n {
@@ -133,6 +168,11 @@ mod tests {
     #[test]
     fn inline() {
         agree!(Inline::new, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn beforehand() {
+        agree!(Beforehand::new, [randn(&[2, 4])], |net, xs| net.forward(xs));
     }
 
     #[test]
