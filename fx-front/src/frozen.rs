@@ -226,7 +226,7 @@ fn hidden(index: &Index, function: &Function) -> Option<String> {
     let words = args.iter().flat_map(|arg| arg.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':'));
     let paths = words.filter(|word| word.starts_with("crate::"));
     let mut hidden = paths.filter(|path| match path.rsplit_once("::") {
-        Some((module, name)) => !index.sees(&function.module, module, name),
+        Some((module, name)) => index.path_from(&function.module, module, name).is_none(),
         None => false,
     });
     hidden.next().map(ToOwned::to_owned)

@@ -13,10 +13,11 @@ use crate::attrs::{FnOptions, TraceableOptions};
 mod resolve;
 mod spelled;
 mod types;
+mod visible;
 
-pub use resolve::is_within;
-pub(crate) use resolve::scope_of;
 pub use types::Ty;
+pub use visible::is_within;
+pub(crate) use visible::scope_of;
 
 /// Everything a crate declares.
 #[derive(Debug, Default)]
@@ -41,9 +42,18 @@ pub struct Module {
     /// What its names mean.
     pub names: BTreeMap<String, Name>,
     /// Paths imported with `*`.
-    pub globs: Vec<String>,
+    pub globs: Vec<Glob>,
     /// For names that are not visible in the whole crate: the module within which they are.
     pub scopes: BTreeMap<String, String>,
+}
+
+/// A path imported with `*`.
+#[derive(Debug)]
+pub struct Glob {
+    /// The path.
+    pub path: String,
+    /// The module within which what it brings in is visible by it; `None` for the whole crate.
+    pub scope: Option<String>,
 }
 
 /// What a name in a module means.

@@ -2,6 +2,7 @@
 
 mod associated;
 mod attributes;
+mod imports;
 mod written;
 
 use std::path::{Path, PathBuf};
@@ -111,7 +112,7 @@ impl Scan<'_> {
             syn::Item::Impl(item) if !is_test(&item.attrs) => self.implementation(item, file, module),
             syn::Item::Fn(item) if !is_test(&item.attrs) => self.function(item, file, module),
             syn::Item::Mod(item) if !is_test(&item.attrs) => self.module(item, file, folder, module),
-            syn::Item::Use(item) => self.imports(&item.tree, "", module),
+            syn::Item::Use(item) => self.imports(&item.tree, "", &item.vis, module),
             syn::Item::Type(item) => self.declare(module, &item.ident, &item.vis, Name::Alias(item.ty.clone())),
             syn::Item::Const(item) => {
                 self.declare(module, &item.ident, &item.vis, Name::Const(whole(&item.expr), item.ty.clone()));
@@ -187,10 +188,6 @@ impl Scan<'_> {
         self.index.modules.entry(module.to_owned()).or_default()
     }
 
-    fn name(&mut self, module: &str, ident: &syn::Ident, name: Name) {
-        self.here(module).names.insert(ident.to_string(), name);
-    }
-
     /// The attributes with `#[trace]` as `#[traceable]` where a `use` renames it so.
     fn attributes(&self, attrs: &[syn::Attribute], module: &str) -> Vec<syn::Attribute> {
         let mut attrs = attrs.to_vec();
@@ -215,11 +212,11 @@ impl Scan<'_> {
         }
     }
 
-    fn declare(&mut self, module: &str, ident: &syn::Ident, visibility: &syn::Visibility, name: Name) {
+    fn declare(&mut self, module: &str, name: &impl ToString, visibility: &syn::Visibility, meaning: Name) {
         if let Some(scope) = index::scope_of(visibility, module) {
-            self.here(module).scopes.insert(ident.to_string(), scope);
+            self.here(module).scopes.insert(name.to_string(), scope);
         }
-        self.name(module, ident, name);
+        self.here(module).names.insert(name.to_string(), meaning);
     }
 
     fn structure(&mut self, item: &syn::ItemStruct, module: &str) {
@@ -318,24 +315,6 @@ impl Scan<'_> {
             self.file(&found, &inside.unwrap_or_else(|| folder.join(&name)), &inner);
         } else if !item.attrs.iter().any(|attr| attr.path().is_ident("cfg")) {
             self.unreadable(file, item.span().start().line, format!("found no file for `mod {name}`"));
-        }
-    }
-
-    fn imports(&mut self, tree: &syn::UseTree, prefix: &str, module: &str) {
-        let join = |name: String| if prefix.is_empty() { name } else { format!("{prefix}::{name}") };
-        match tree {
-            syn::UseTree::Path(path) => self.imports(&path.tree, &join(path.ident.to_string()), module),
-            syn::UseTree::Name(name) if name.ident == "self" => {
-                let last = prefix.rsplit("::").next().unwrap_or(prefix).to_owned();
-                self.here(module).names.insert(last, Name::Use(prefix.to_owned()));
-            }
-            syn::UseTree::Name(name) => self.name(module, &name.ident, Name::Use(join(name.ident.to_string()))),
-            syn::UseTree::Rename(name) if name.ident == "self" => {
-                self.name(module, &name.rename, Name::Use(prefix.to_owned()));
-            }
-            syn::UseTree::Rename(name) => self.name(module, &name.rename, Name::Use(join(name.ident.to_string()))),
-            syn::UseTree::Glob(_) => self.here(module).globs.push(prefix.to_owned()),
-            syn::UseTree::Group(group) => group.items.iter().for_each(|tree| self.imports(tree, prefix, module)),
         }
     }
 }

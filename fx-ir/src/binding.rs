@@ -4,10 +4,11 @@
 //! **build**, what depends on parameters, buffers and configuration alone at **freeze**, what depends on an input at
 //! **call**. Folding, packing and constant folding are all one thing then: freeze-time nodes move into `freeze`.
 //!
-//! Two things make a value call-time though no input reaches it: an effect (it must happen at every call), and being
-//! written to by one (the model's buffer that a call adds to is not known at freeze time).
+//! Three things make a value call-time though no input reaches it: an effect (it must happen at every call), being
+//! written to by one (the model's buffer that a call adds to is not known at freeze time), and a number that may not be
+//! there where an input decides whether it is asked for (`self.limit.unwrap()` in a branch).
 
-use crate::{Effect, Graph, NodeId, NodeMap, NodeSet, Op, RegionId, Writers};
+use crate::{Effect, Graph, NodeId, NodeMap, NodeSet, Op, RegionId, Type, Writers, scalar};
 
 /// When a value is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,7 +29,8 @@ impl Bindings {
     /// Works out every node's binding time. The body's first parameter is the model when `self_bound`; every other
     /// parameter of the body is an input.
     pub fn of(graph: &Graph, self_bound: bool) -> Bindings {
-        let mut solver = Solver { graph, times: NodeMap::default(), written: graph.written_values(Writers::Ops) };
+        let written = graph.written_values(Writers::Ops);
+        let mut solver = Solver { graph, times: NodeMap::default(), written, may_be_left_out: false };
         for (position, &param) in graph.region(graph.body()).params.iter().enumerate() {
             let time = if position == 0 && self_bound { Binding::Freeze } else { Binding::Call };
             solver.times.insert(param, time);
@@ -56,18 +58,36 @@ struct Solver<'a> {
     graph: &'a Graph,
     times: NodeMap<Binding>,
     written: NodeSet,
+    /// Does an input decide whether the region runs?
+    may_be_left_out: bool,
 }
 
 impl Solver<'_> {
     fn region(&mut self, region: RegionId) {
         for &id in &self.graph.region(region).nodes {
             let time = self.node(id);
-            let fixed = self.written.contains(id) || self.graph.is_impure(id);
+            let fixed = self.written.contains(id) || self.graph.is_impure(id) || self.waits(id);
             self.times.insert(id, if fixed { Binding::Call } else { time });
         }
     }
 
+    /// Does it take out a number that may not be there, where that may never be asked for?
+    fn waits(&self, id: NodeId) -> bool {
+        let node = self.graph.node(id);
+        let takes_out = matches!(&node.op, Op::Rust(code) if code.takes_out());
+        self.may_be_left_out && takes_out && matches!(&node.ty, Type::Rust(name) if scalar::is_scalar(name))
+    }
+
     fn node(&mut self, id: NodeId) -> Binding {
+        let outer = self.may_be_left_out;
+        let subject = self.graph.node(id).input(0).map_or(Binding::Build, |input| self.get(input));
+        self.may_be_left_out |= self.graph.node(id).op.is_control_flow() && subject == Binding::Call;
+        let time = self.time_of(id);
+        self.may_be_left_out = outer;
+        time
+    }
+
+    fn time_of(&mut self, id: NodeId) -> Binding {
         let node = self.graph.node(id);
         let inputs = self.latest(id);
         match (&node.op, node.regions.as_slice()) {
@@ -251,6 +271,24 @@ mod tests {
                 Build:
                 Freeze: self w n
                 Call: x wide y
+            "#]],
+        )
+    }
+
+    #[test]
+    fn what_may_not_be_there_waits_for_the_input_that_decides() -> Result<(), ParseError> {
+        check(
+            r#"graph f(self, x) {
+              %limit = get_attr[limit](self)
+              %wide = rust["$0.size()[0] > 1"](x)
+              %y = if(%wide) { %n = rust["$0.unwrap()"](%limit) : rust<i64> ; yield %n } else { yield 1 }
+              %m = rust["$0.unwrap()"](%limit) : rust<i64>
+              yield %y, %m
+            }"#,
+            &expect![[r#"
+                Build:
+                Freeze: self limit m
+                Call: x wide y n
             "#]],
         )
     }

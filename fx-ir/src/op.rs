@@ -77,6 +77,11 @@ impl Code {
     pub fn opaque(template: impl Into<String>, reason: impl Into<String>) -> Code {
         Code { template: template.into(), effect: Effect::Io, fallible: false, opaque: Some(reason.into()) }
     }
+
+    /// Does it panic where an option is empty?
+    pub fn takes_out(&self) -> bool {
+        [".unwrap()", ".expect("].iter().any(|call| self.template.contains(call))
+    }
 }
 
 impl Op {

@@ -60,13 +60,13 @@ impl Index {
         let known = PLAIN.iter().find(|(known, _)| *known == name);
         let (text, is_plain) = match self.resolve(module, &path_text(path)) {
             Resolved::Item(at, _, Name::Alias(ty)) if args.is_empty() => return self.spelled(home, &at, &ty),
-            Resolved::Item(at, name, _) if self.sees(home, &at, &name) => (format!("{at}::{name}"), false),
+            Resolved::Item(at, name, _) => (self.path_from(home, &at, &name)?, false),
             Resolved::External(_) if self.path_is_tensor(module, path) => ("::fx_runtime::Tensor".to_owned(), true),
             Resolved::External(_) if is_scalar => (name, true),
             Resolved::External(_) if known.is_some() => (known?.1.to_owned(), true),
             Resolved::External(full) if full.contains("::") => (format!("::{}", full.trim_start_matches("::")), false),
             Resolved::External(name) if ["Box", "Result"].contains(&name.as_str()) => (name, false),
-            Resolved::Item(..) | Resolved::External(_) => return None,
+            Resolved::External(_) => return None,
         };
         Some(Spelled { text: format!("{text}{list}"), is_plain: is_plain && args.iter().all(|arg| arg.is_plain) })
     }

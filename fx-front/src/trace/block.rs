@@ -252,7 +252,7 @@ impl Tracer<'_> {
         let is_none = matches!(&value, Val::Lit(fx_ir::Arg::None, _));
         let is_mutable = matches!(&*typed.pat, syn::Pat::Ident(ident) if ident.mutability.is_some());
         let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &typed.ty);
-        match self.index.spelling(&ty) {
+        match self.spelling(&ty) {
             Some(spelling) if is_none && is_mutable && ty == Ty::Option(Box::new(Ty::Tensor)) => {
                 let code = Code { effect: Effect::Io, ..Code::pure(format!("({spelling}::None)")) };
                 let template = code.template.replace("Option<", "Option::<");

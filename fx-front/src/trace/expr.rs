@@ -89,7 +89,7 @@ impl Tracer<'_> {
             }
         }
         let text = self.qualified(&path.path)?;
-        if path_text(&path.path).ends_with("None") {
+        if matches!(path_text(&path.path).as_str(), "None" | "Option::None") {
             let ty = none_of(&path.path).map(|ty| self.index.ty(self.module(), self.function().owner.as_ref(), ty));
             return Ok(Val::Lit(Arg::None, Ty::Option(Box::new(ty.unwrap_or(Ty::Unknown)))));
         }
@@ -112,7 +112,7 @@ impl Tracer<'_> {
         let text = path_text(path);
         if text.starts_with("Self::") || text == "Self" {
             let owner = self.function().owner.as_ref().map(|owner| self.index.ty(self.module(), None, owner));
-            let spelled = owner.as_ref().and_then(|owner| self.index.spelling(owner));
+            let spelled = owner.as_ref().and_then(|owner| self.spelling(owner));
             return match spelled {
                 Some(spelled) => Ok(written.replacen("Self", &spelled, 1)),
                 None => unknown(path.span(), format!("the meaning of `{text}` is not known")),
@@ -124,10 +124,10 @@ impl Tracer<'_> {
         match self.index.resolve(self.module(), head) {
             _ if self.imports(head) => unknown(path.span(), format!("`{text}`, which a `use` in the body brings in")),
             Resolved::Item(..) if self.is_home() => Ok(written),
-            Resolved::Item(module, name, _) if !self.index.sees(self.home(), &module, &name) => {
-                unknown(path.span(), format!("`{text}` is private to its module"))
-            }
-            Resolved::Item(module, name, _) => Ok(join(format!("{module}::{name}"))),
+            Resolved::Item(module, name, _) => match self.index.path_from(self.home(), &module, &name) {
+                Some(path) => Ok(join(path)),
+                None => unknown(path.span(), format!("`{text}` is private to its module")),
+            },
             Resolved::External(full) if self.is_home() && (full.contains("::") || self.is_known(head, tail)) => {
                 Ok(written)
             }

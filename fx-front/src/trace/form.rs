@@ -25,9 +25,8 @@ impl Tracer<'_> {
     /// The form as the runtime reads it.
     fn form(&self, layers: &[Layer]) -> Option<String> {
         let part = |layer: &Layer| {
-            let is = |ty: &Ty| {
-                Some(format!("{PART}::Layer(::fx_runtime::frozen::chain::is::<{}>)", self.index.spelling(ty)?))
-            };
+            let is =
+                |ty: &Ty| Some(format!("{PART}::Layer(::fx_runtime::frozen::chain::is::<{}>)", self.spelling(ty)?));
             match layer {
                 Layer::Module(ty) => is(ty),
                 Layer::Chain(kind, _) => is(&Ty::Leaf(kind)),
@@ -56,8 +55,7 @@ impl Tracer<'_> {
     }
 
     fn layer_of(&mut self, run: &Run<'_>, stretch: &Val, part: usize, ty: &Ty) -> Result<Val> {
-        let (Some(module), Some(turn), Some(spelling)) = (run.module.node(), stretch.node(), self.index.spelling(ty))
-        else {
+        let (Some(module), Some(turn), Some(spelling)) = (run.module.node(), stretch.node(), self.spelling(ty)) else {
             return unknown(run.span, "a layer whose type cannot be named");
         };
         let code = Op::Rust(Code::fallible(format!("&$0.layer::<{spelling}>($1.at({part})?)")));

@@ -1,6 +1,7 @@
 //! Calls into the crate: a function whose body is known is traced in place.
 
 use proc_macro2::Span;
+use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use super::{Env, Errors, Form, Frame, Result, Tracer, Ty, Unknown, Val, unknown, value::Home};
@@ -180,7 +181,7 @@ impl Tracer<'_> {
                 Val::Node(id, Ty::Unknown, form) => Val::Node(id, ty, form),
                 other => self.of_written_type(other, &ty),
             };
-            let form = if matches!(*param.ty, syn::Type::Reference(_)) { Form::Ref } else { Form::Owned };
+            let form = self.form_of(&value, &param.ty);
             // A parameter is a new name of the argument; the argument keeps its own.
             match &*param.pat {
                 syn::Pat::Ident(ident) => self.env.declare(&ident.ident.to_string(), value.with_form(form)),
@@ -188,6 +189,18 @@ impl Tracer<'_> {
             }
         }
         Ok(())
+    }
+
+    /// How a parameter of that type holds the value that is handed over for it.
+    fn form_of(&self, value: &Val, ty: &syn::Type) -> Form {
+        match (ty, value) {
+            (syn::Type::Reference(_), _) => Form::Ref,
+            (ty, _) if !ty.to_token_stream().to_string().contains('&') => Form::Owned,
+            // An option of a reference of the entry's is handed on as it is.
+            (_, Val::Node(id, Ty::Option(_), Form::Owned)) if self.holds_references(*id) => Form::Owned,
+            (_, Val::Node(_, Ty::Option(_), _)) => Form::Ref,
+            _ => Form::Deep,
+        }
     }
 
     /// The value with the type that the function's signature gives it.

@@ -58,7 +58,7 @@ impl Tracer<'_> {
         }
         let owner = callee.owner.as_ref().map(|owner| self.index.ty(&callee.module, None, owner));
         match owner {
-            Some(owner) => match self.index.spelling(&owner) {
+            Some(owner) => match self.spelling(&owner) {
                 Some(owner) => Ok(format!("<{owner}>::{name}")),
                 None => unknown(span, format!("the type of `{name}` cannot be named")),
             },

@@ -90,7 +90,7 @@ impl Tracer<'_> {
             let origin = self.origin(span, name);
             let id = self.graph.add_param(self.region, name, ir, origin);
             // Written to where it was declared, so that the block's end does not forget it.
-            self.env.assign(name, Val::Node(id, ty, Form::Owned));
+            self.env.assign(name, Val::Node(id, ty, value.form().unwrap_or(Form::Owned)));
         }
     }
 
@@ -127,7 +127,8 @@ impl Tracer<'_> {
             if open { learnt.clone() } else { ty }
         };
         let types: Vec<Ty> = carried.iter().zip(&learnt).map(known).collect();
-        if let Val::Tuple(parts) = self.results(owner, &shape, &types, span) {
+        let forms = carried.iter().map(|(_, value)| value.form().unwrap_or(Form::Owned));
+        if let Val::Tuple(parts) = self.results(owner, &shape, &types, span).with_forms(forms) {
             for ((name, _), part) in carried.iter().zip(parts) {
                 self.name_after(name, &part);
                 self.env.assign(name, part);

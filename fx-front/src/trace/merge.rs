@@ -91,7 +91,9 @@ impl Tracer<'_> {
                 return unknown(span, format!("branches that hand over a value {}", self.index.of_type(ty)));
             }
         }
-        let Val::Tuple(parts) = self.results(owner, &shape, &types, span) else {
+        let held = |at: usize| living.iter().filter_map(move |branch| pack(branch)?.leaves()?.get(at)?.form());
+        let forms = (0..types.len()).map(|at| Form::common(held(at)));
+        let Val::Tuple(parts) = self.results(owner, &shape, &types, span).with_forms(forms) else {
             return unknown(span, "branches that hand over no plain value");
         };
         let mut parts = parts.into_iter();

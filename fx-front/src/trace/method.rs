@@ -119,7 +119,8 @@ impl Tracer<'_> {
         if let (Some(node), Some(path)) = (value.node(), path) {
             self.paths.insert(node, path);
         }
-        value.with_form(Form::Ref)
+        let is_own = receiver.form() == Some(Form::Owned) && !self.holds_references(id);
+        value.with_form(if is_own { Form::Owned } else { Form::Ref })
     }
 
     fn struct_method(&mut self, receiver: Val, call: &syn::ExprMethodCall, errors: Errors) -> Result<Val> {

@@ -10,6 +10,9 @@ impl Tracer<'_> {
     pub(super) fn unary(&mut self, unary: &syn::ExprUnary) -> Result<Val> {
         let value = self.expr(&unary.expr)?;
         match unary.op {
+            syn::UnOp::Deref(_) if value.ty() == Ty::Unknown && value.node().is_some() => {
+                unknown(unary.span(), "what is behind a value of a type that is not known")
+            }
             syn::UnOp::Deref(_) => Ok(value.with_form(super::Form::Owned)),
             syn::UnOp::Neg(_) => match value {
                 Val::Lit(Arg::Int(number), ty) => Ok(Val::Lit(Arg::Int(-number), ty)),
@@ -65,7 +68,10 @@ impl Tracer<'_> {
                 None => unknown(span, "an operator of this form on tensors"),
             },
             (true, false) => match (tensor_name(op), is_number(&right)) {
-                (Some(name), true) => self.tensor_op(&format!("{name}.Scalar"), &[left, right], span),
+                (Some(name), true) => {
+                    let right = self.scalar(right, span)?;
+                    self.tensor_op(&format!("{name}.Scalar"), &[left, right], span)
+                }
                 _ => unknown(span, "a tensor and a value that is not known to be a number"),
             },
             (false, true) => self.number_first(op, left, right, span),
@@ -73,11 +79,24 @@ impl Tracer<'_> {
         }
     }
 
+    /// A number as tch's operators take it: widened, where it is a short one.
+    fn scalar(&mut self, value: Val, span: Span) -> Result<Val> {
+        let wide = match (&value, value.ty()) {
+            (Val::Node(..), Ty::Rust(name)) if name == "f32" => "f64",
+            (Val::Node(..), Ty::Rust(name)) if name == "i32" => "i64",
+            _ => return Ok(value),
+        };
+        let mut args = Vec::new();
+        let text = self.spell(&value, &mut args, span)?;
+        Ok(self.host(&format!("{wide}::from({text})"), args, "number", Ty::Rust(wide.to_owned()), span))
+    }
+
     /// `2 * x`, `1 - x` and `2 / x`.
     fn number_first(&mut self, op: &BinOp, left: Val, right: Val, span: Span) -> Result<Val> {
         if !is_number(&left) {
             return unknown(span, "a tensor and a value that is not known to be a number");
         }
+        let left = self.scalar(left, span)?;
         match op {
             BinOp::Add(_) => self.tensor_op("add.Scalar", &[right, left], span),
             BinOp::Mul(_) => self.tensor_op("mul.Scalar", &[right, left], span),
@@ -181,7 +200,8 @@ impl Tracer<'_> {
         let Some(op) = OpId::of_method(&in_place) else {
             return unknown(span, "an in-place operator of this form");
         };
-        let args: Option<Vec<Arg>> = [old, right].into_iter().map(Val::arg).collect();
+        let right = self.scalar(right.clone(), span)?;
+        let args: Option<Vec<Arg>> = [old, &right].into_iter().map(Val::arg).collect();
         let Some(args) = args else { return unknown(span, "an operand of this form") };
         self.push(Op::Call(op), args, &in_place, Ty::Tensor, span);
         Ok(Val::Unit)

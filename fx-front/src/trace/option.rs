@@ -116,7 +116,7 @@ impl Tracer<'_> {
             Val::Node(id, ..) => match &self.graph.node(*id).op {
                 Op::Rust(code) if code.opaque.is_none() && code.template.starts_with("Some(") => true,
                 Op::Placeholder => is_carried_param(&self.graph, *id),
-                _ => self.is_own_place(value),
+                _ => self.is_own_place(&value.clone().with_form(Form::Owned)),
             },
             _ => false,
         }
@@ -172,13 +172,14 @@ impl Tracer<'_> {
             }
             other => return Ok(other),
         };
+        let form = if inner.form() == Some(Form::Owned) { Form::Owned } else { Form::Ref };
         let some = Val::Some(Box::new(inner.with_form(Form::Owned)));
         let mut args = Vec::new();
         let text = self.spell(&some, &mut args, proc_macro2::Span::call_site())?;
         let (ty, origin) = (some.ty(), self.graph.node(owner).origin.clone());
         let ir = self.index.ir_type(&ty);
         let id = self.graph.push(self.region, Op::Rust(Code::pure(text)), args, "some", ir, origin);
-        Ok(Val::Node(id, ty, Form::Owned))
+        Ok(Val::Node(id, ty, form))
     }
 }
 

@@ -6,7 +6,7 @@ use fx_ir::{Arg, Code, Effect, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 
-use super::{Errors, Form, Tracer, Ty, Val};
+use super::{Errors, Tracer, Ty, Val};
 use crate::frozen;
 
 impl Tracer<'_> {
@@ -78,12 +78,16 @@ impl Tracer<'_> {
                 Some(format!("Some(::std::borrow::Borrow::<::fx_runtime::Tensor>::borrow(&{text}))"))
             }
             Val::Node(id, Ty::Option(_), _) if self.holds_references(*id) => self.spell(value, nodes, span).ok(),
-            Val::Node(_, Ty::Option(inner), _)
-                if **inner == Ty::Tensor && self.is_own_option(&value.clone().with_form(Form::Owned)) =>
-            {
+            Val::Node(_, Ty::Option(inner), _) if **inner == Ty::Tensor && self.is_own_option(value) => {
                 let text = self.spell(value, nodes, span).ok()?;
                 let lends = ty.to_token_stream().to_string().contains('&');
-                Some(format!("{text}.as_ref(){}", if lends { "" } else { ".map(|one| one.shallow_clone())" }))
+                // Generated code may hold the tensor itself or a reference to it.
+                let each = if lends {
+                    "::std::borrow::Borrow::<::fx_runtime::Tensor>::borrow"
+                } else {
+                    "|one| one.shallow_clone()"
+                };
+                Some(format!("{text}.as_ref().map({each})"))
             }
             value if is_tensors(&value.ty()) && matches!(ty, syn::Type::Reference(_)) => {
                 Some(format!("&{}", self.spell(value, nodes, span).ok()?))

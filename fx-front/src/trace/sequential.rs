@@ -130,7 +130,7 @@ impl Tracer<'_> {
 
     /// The layer at a position, which the frozen model checks to be of the type that the source says.
     fn layer(&mut self, module: &Val, at: &At, ty: &Ty, span: Span) -> Result<Val> {
-        let (Some(id), Some(spelling)) = (module.node(), self.index.spelling(ty)) else {
+        let (Some(id), Some(spelling)) = (module.node(), self.spelling(ty)) else {
             return unknown(span, "a layer whose type cannot be named");
         };
         let (method, number, place) = match at {
@@ -156,7 +156,7 @@ impl Tracer<'_> {
         train: Option<&Val>,
         span: Span,
     ) -> Result<Val> {
-        let (Some(id), Some(spelling)) = (module.node(), self.index.spelling(ty)) else {
+        let (Some(id), Some(spelling)) = (module.node(), self.spelling(ty)) else {
             return unknown(span, "a layer whose type cannot be named");
         };
         let code = Code::fallible(match outer {

@@ -6,6 +6,11 @@ use proc_macro2::Span;
 use super::{Form, Result, Tracer, Ty, Val, signature::is_vec, unknown};
 
 impl Tracer<'_> {
+    /// How the type is written in generated code; `None` where that cannot name it.
+    pub(super) fn spelling(&self, ty: &Ty) -> Option<String> {
+        self.index.named_from(self.home(), &self.index.spelling(ty)?)
+    }
+
     /// Spells a value in a template, by value.
     pub(super) fn spell(&mut self, value: &Val, args: &mut Vec<Arg>, span: Span) -> Result<String> {
         match value {

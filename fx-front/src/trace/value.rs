@@ -45,6 +45,15 @@ pub(super) enum Form {
     Deep,
 }
 
+impl Form {
+    /// How a variable holds a value that comes from several places; where they do not agree, nobody knows.
+    pub(super) fn common(forms: impl IntoIterator<Item = Form>) -> Form {
+        let mut forms = forms.into_iter();
+        let first = forms.next().unwrap_or(Form::Owned);
+        if forms.all(|form| form == first) { first } else { Form::Deep }
+    }
+}
+
 impl Val {
     /// What is known of its type.
     pub(super) fn ty(&self) -> Ty {
@@ -87,6 +96,26 @@ impl Val {
         match self {
             Val::Node(id, ty, _) => Val::Node(id, ty, form),
             other => other,
+        }
+    }
+
+    /// How the user's variable holds it, as far as it is one value; nothing is said of what fits either way.
+    pub(super) fn form(&self) -> Option<Form> {
+        match self {
+            Val::Node(_, _, form) => Some(*form),
+            Val::Lit(Arg::None, _) => None,
+            _ => Some(Form::Owned),
+        }
+    }
+
+    /// The same value with its leaves held like this, one by one.
+    pub(super) fn with_forms(self, forms: impl IntoIterator<Item = Form>) -> Val {
+        match self.leaves() {
+            Some(leaves) => {
+                let held = leaves.into_iter().zip(forms).map(|(leaf, form)| leaf.with_form(form));
+                self.rebuild(&mut held.collect::<Vec<Val>>().into_iter())
+            }
+            None => self,
         }
     }
 

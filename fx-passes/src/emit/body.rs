@@ -6,10 +6,10 @@ use fx_ir::{Binding, Graph, NodeId, Op, RegionId, Type};
 
 use super::{
     Emitter,
+    holder::Holder,
     locals::{Owned, last_reads},
     memory::Peak,
     names::Names,
-    plan::Holder,
     value::Value,
 };
 
@@ -152,8 +152,18 @@ impl<'e, 'a> Writer<'e, 'a> {
         let time = self.emitter.bindings.get(id);
         match self.phase {
             Phase::Freeze => time != Binding::Call && self.emitter.plan.needed.contains(&id),
-            Phase::Call => time == Binding::Call,
+            Phase::Call => time == Binding::Call || self.is_repeated(id),
         }
+    }
+
+    /// Is it computed again by a call, by code that an expression in other code cannot hold?
+    fn is_repeated(&self, id: NodeId) -> bool {
+        let fails = match &self.graph().node(id).op {
+            Op::Call(_) => true,
+            Op::Rust(code) => code.fallible,
+            _ => false,
+        };
+        fails && self.emitter.plan.repeated.contains(&id)
     }
 
     fn node(&mut self, id: NodeId) {

@@ -3,7 +3,10 @@
 use fx_ir::{Arg, Code, Node, NodeId, OpId, Type, catalog};
 
 use super::{
-    body::Writer,
+    Emitter,
+    body::{Phase, Writer},
+    holder::Holder,
+    plan::Stored,
     template,
     types::label,
     value::{Value, argument, literal},
@@ -119,10 +122,20 @@ impl Writer<'_, '_> {
     fn optional(&self, id: NodeId) -> String {
         let value = self.read(id);
         match &self.graph().node(id).ty {
-            Type::Option(_) if self.is_kept_option(id) => value.text,
+            Type::Option(_) if self.holds_reference(id) => value.text,
             Type::Option(_) => format!("{}.as_ref()", value.text),
             _ => format!("Some({})", value.borrowed()),
         }
+    }
+
+    /// Is it an option of a reference: a parameter of such a type, or a field of the frozen type as it is read?
+    fn holds_reference(&self, id: NodeId) -> bool {
+        let Emitter { graph, plan, traced, .. } = self.emitter;
+        let params = graph.region(graph.body()).params.iter().skip(usize::from(traced.signature.has_receiver));
+        let free = traced.signature.params.iter().filter(|param| param.fixed.is_none());
+        let mut lent = params.zip(free).filter(|(_, param)| param.written.contains('&'));
+        let is_field = |stored: &Stored| stored.kind == Holder::OptionalParam;
+        lent.any(|(&param, _)| param == id) || (self.phase == Phase::Call && plan.stored.get(&id).is_some_and(is_field))
     }
 
     fn list_item(&self, item: &Arg, kind: catalog::Kind) -> String {

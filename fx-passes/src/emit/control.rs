@@ -4,8 +4,9 @@ use fx_ir::{NodeId, Op, RegionId};
 
 use super::{
     body::{Phase, Writer},
+    holder::is_number,
     names::identifier,
-    plan::{Shape, is_number},
+    plan::Shape,
     value::Value,
 };
 
@@ -58,7 +59,7 @@ impl Writer<'_, '_> {
             self.line(text);
             return;
         }
-        self.bind(id, Value::owned(text));
+        self.bind(id, Value { text, is_ref: self.is_lent(id) });
     }
 
     fn if_text(&mut self, head: &str, arms: &[(String, RegionId)]) -> String {

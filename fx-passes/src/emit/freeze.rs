@@ -7,7 +7,8 @@ use fx_ir::{NodeId, Op, RegionId};
 use super::{
     Emitter,
     body::{Phase, Writer, short},
-    plan::{Decided, Holder, Shape},
+    holder::Holder,
+    plan::{Decided, Shape},
     value::Value,
 };
 
@@ -24,7 +25,8 @@ impl Emitter<'_> {
     pub(super) fn owner(&self) -> String {
         let Some(mut owner) = self.index.fns[self.traced.item].owner.clone() else { return String::new() };
         syn::visit_mut::VisitMut::visit_type_mut(&mut AnyLifetime, &mut owner);
-        quote::ToTokens::to_token_stream(&owner).to_string()
+        let written = quote::ToTokens::to_token_stream(&owner).to_string();
+        self.index.named_from(self.home, &written.replace(" :: ", "::")).unwrap_or(written)
     }
 
     pub(super) fn bind_model(&self, writer: &mut Writer<'_, '_>) {

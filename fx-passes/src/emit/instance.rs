@@ -161,6 +161,9 @@ impl Walk<'_, '_> {
                 let input = self.arg(&all[1]);
                 format!("t.chain({}, {module}.layers(), {input}, {place:?})", self.path(&label))
             }
+            Op::CallModule(_) if all[0].node().is_some_and(|module| !self.is_live(module)) => {
+                format!("t.code(\"$0.forward($1)\", &[{}], {label:?}, {place:?})", self.args(&all))
+            }
             Op::CallModule(_) => {
                 let module = self.writer.read(all[0].node().unwrap_or(id)).borrowed();
                 let args = self.args(&all[1..]);

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use fx_ir::{Arg, Effect, Graph, NodeId, Op, RegionId, Type};
+use fx_ir::{Arg, Binding, Effect, Graph, NodeId, Op, RegionId, Type};
 
 use super::{
     body::{Phase, Writer},
+    holder::is_number,
     names::identifier,
-    plan::is_number,
     value::{Value, literal},
 };
 
@@ -71,7 +71,8 @@ impl Writer<'_, '_> {
     /// May carried code write to the node's value where it is?
     fn is_place(&self, id: NodeId) -> bool {
         let node = self.graph().node(id);
-        let plain = node.ty.is_tensor() || is_number(&node.ty) || matches!(&node.ty, Type::Module(_));
+        let is_layer = matches!(&node.ty, Type::Module(name) if !name.contains("::"));
+        let plain = node.ty.is_tensor() || is_number(&node.ty) || is_layer;
         let made = match &node.op {
             Op::Rust(code) => matches!(code.effect, Effect::Io | Effect::State),
             op => op.is_control_flow() || matches!(op, Op::TupleGet(_)),
@@ -110,7 +111,7 @@ impl Writer<'_, '_> {
                 self.owned.insert(name.clone(), Owned { node: first, region, line: usize::MAX });
             }
             for taker in std::iter::once(first).chain(takers) {
-                self.set(taker, Value::owned(name.clone()));
+                self.set(taker, Value { text: name.clone(), is_ref: self.is_lent(first) });
             }
             names.push(if self.is_place(first) { format!("mut {name}") } else { name });
         }
@@ -160,6 +161,9 @@ impl Writer<'_, '_> {
     /// The value, to be handed on for good: moved where this is its last reader, else another handle of it.
     pub(super) fn give(&mut self, id: NodeId, reader: NodeId) -> String {
         let value = self.read(id);
+        if self.is_lent(id) {
+            return value.borrowed();
+        }
         if !self.graph().node(id).ty.is_tensor() {
             return value.text;
         }
@@ -174,6 +178,27 @@ impl Writer<'_, '_> {
             return value.text;
         }
         format!("{}.shallow_clone()", value.text)
+    }
+
+    /// Is it a part of the live model, which is handed on as a reference?
+    pub(super) fn is_lent(&self, id: NodeId) -> bool {
+        let graph = self.graph();
+        let node = graph.node(id);
+        if !matches!(node.ty, Type::Module(_)) || self.emitter.bindings.get(id) != Binding::Freeze {
+            return false;
+        }
+        let yields = |owner: NodeId, at: usize| {
+            let regions = &graph.node(owner).regions;
+            let ends = regions.iter().filter_map(|&region| graph.yield_of(region));
+            let mut given = ends.filter_map(|end| graph.node(end).args.get(at)?.node());
+            given.all(|id| self.is_lent(id))
+        };
+        match (&node.op, node.input(0)) {
+            (Op::GetAttr(_) | Op::Placeholder, _) => true,
+            (Op::TupleGet(at), Some(whole)) if graph.node(whole).op.is_control_flow() => yields(whole, *at),
+            (Op::Rust(code), _) => code.template.starts_with('&'),
+            (op, _) => op.is_control_flow() && yields(id, 0),
+        }
     }
 
     /// An argument that is handed on for good.

@@ -12,6 +12,7 @@ mod forward;
 mod freeze;
 mod graphs;
 mod group;
+mod holder;
 mod instance;
 mod locals;
 mod memory;
@@ -132,9 +133,9 @@ impl<'a> Emitter<'a> {
         let bindings = Bindings::of(graph, traced.signature.has_receiver);
         let frozen = format!("{}Frozen", fx_ir::camel(&graph.name));
         let name = field.as_ref().map_or_else(|| frozen.clone(), |field| whole::struct_of(&frozen, field, entries));
-        let plan = plan::Plan::of(graph, &bindings, &name);
+        let home = index.fns[traced.item].module.as_str();
+        let plan = plan::Plan::of(graph, &bindings, &name, &|ty| index.named_from(home, ty));
         let groups = group::Groups::of(graph, &name);
-        let home = &index.fns[traced.item].module;
         Emitter { index, traced, graph, bindings, plan, groups, frozen, name, field, entries: entries.to_vec(), home }
     }
 

@@ -6,9 +6,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use fx_ir::{Arg, Binding, Bindings, Graph, NodeId, NodeSet, Op, RegionId, Type, scalar};
+use fx_ir::{Arg, Binding, Bindings, Graph, NodeId, NodeSet, Op, RegionId};
 
-use super::names::{Names, identifier};
+use super::{
+    holder::Holder,
+    names::{Names, identifier},
+};
 
 /// The plan of one graph.
 #[derive(Debug)]
@@ -46,25 +49,6 @@ pub(super) struct Stored {
     pub(super) kind: Holder,
 }
 
-/// How a field holds a value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Holder {
-    /// A kernel or another type of the runtime, as it is.
-    Plain(String),
-    /// A number or a truth value.
-    Copied(String),
-    /// A list of numbers.
-    Numbers(String),
-    /// A tensor, moved to the frozen device and kind.
-    Param,
-    /// A tensor that the source alone decides, moved to the frozen device; its kind is what the source says.
-    Constant,
-    /// A tensor that may be absent.
-    OptionalParam,
-    /// A value of the user's, kept for code that reads it.
-    Captured(String),
-}
-
 /// A decision that `freeze` takes once.
 #[derive(Debug)]
 pub(super) struct Decided {
@@ -88,10 +72,12 @@ pub(super) enum Shape {
 }
 
 impl Plan {
-    pub(super) fn of(graph: &Graph, bindings: &Bindings, name: &str) -> Plan {
+    /// `named` says how generated code names a type of the crate, if it can.
+    pub(super) fn of(graph: &Graph, bindings: &Bindings, name: &str, named: &dyn Fn(&str) -> Option<String>) -> Plan {
         let mut planner = Planner {
             graph,
             bindings,
+            named,
             handed_out: graph.handed_out_values(),
             plan: Plan {
                 scopes: BTreeMap::new(),
@@ -113,6 +99,7 @@ impl Plan {
 struct Planner<'a> {
     graph: &'a Graph,
     bindings: &'a Bindings,
+    named: &'a dyn Fn(&str) -> Option<String>,
     /// What the caller may write to when the call is over.
     handed_out: NodeSet,
     plan: Plan,
@@ -197,7 +184,8 @@ impl Planner<'_> {
             return;
         }
         let node = self.graph.node(id);
-        let holder = if self.is_constant(id) { Some(Holder::Constant) } else { holder(&node.ty, &node.op) };
+        let holder =
+            if self.is_constant(id) { Some(Holder::Constant) } else { Holder::of(&node.ty, &node.op, self.named) };
         match holder {
             // The number of a turn is known to `freeze` alone, even where the range is written out.
             Some(kind)
@@ -271,48 +259,6 @@ impl Planner<'_> {
             }
         }
     }
-}
-
-/// How a field could hold a value of that type; `None` where no type for the field is known.
-fn holder(ty: &Type, op: &Op) -> Option<Holder> {
-    match ty {
-        Type::Tensor(_) => Some(Holder::Param),
-        Type::Option(inner) if inner.is_tensor() => Some(Holder::OptionalParam),
-        Type::Module(name) if name.contains("::") => Some(Holder::Captured(name.clone())),
-        Type::Module(name) => Some(Holder::Captured(format!("::fx_runtime::nn::{name}"))),
-        Type::Rust(name) if name.starts_with("::fx_runtime::frozen::") => Some(Holder::Plain(name.clone())),
-        Type::Rust(name) if is_number(ty) => Some(Holder::Copied(number(name))),
-        Type::Rust(name) if is_option_of_tensors(name) => Some(Holder::Copied(name.clone())),
-        Type::Rust(name) if name.starts_with("crate::") && matches!(op, Op::GetAttr(_)) => {
-            Some(Holder::Captured(name.clone()))
-        }
-        Type::List(inner) => match &**inner {
-            Type::Rust(name) if is_number(inner) => Some(Holder::Numbers(number(name))),
-            Type::Module(name) if matches!(op, Op::GetAttr(_)) => {
-                let path = if name.contains("::") { name.clone() } else { format!("::fx_runtime::nn::{name}") };
-                Some(Holder::Captured(format!("Vec<{path}>")))
-            }
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
-/// Is it one of what tensors are made with: a device or a dtype?
-fn is_option_of_tensors(name: &str) -> bool {
-    ["::tch::", "::fx_runtime::", "::fx_runtime::tch::"]
-        .iter()
-        .filter_map(|home| name.strip_prefix(home))
-        .any(|name| matches!(name, "Device" | "Kind"))
-}
-
-/// Is it a number, a truth value or a character?
-pub(super) fn is_number(ty: &Type) -> bool {
-    matches!(ty, Type::Rust(name) if scalar::is_scalar(name) || name == "integer")
-}
-
-fn number(name: &str) -> String {
-    if name == "integer" { "i64".to_owned() } else { name.to_owned() }
 }
 
 /// What a field is called: the part of the model it comes from.

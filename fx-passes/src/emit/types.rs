@@ -7,7 +7,8 @@ use fx_ir::{Node, NodeId};
 use super::QUIET;
 use super::{
     Emitter,
-    plan::{Decided, Holder, Scope, Shape, Stored},
+    holder::Holder,
+    plan::{Decided, Scope, Shape, Stored},
     whole::Whole,
 };
 

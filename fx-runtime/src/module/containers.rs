@@ -1,5 +1,7 @@
 //! Containers as modules: the elements of a `Vec`, array or tuple are named `0`, `1`, ...; a `Box` is what it holds.
 
+use std::sync::{Mutex, PoisonError, RwLock};
+
 use super::{Field, Module, Visitor};
 use crate::Error;
 
@@ -59,6 +61,25 @@ impl<M: Module> Module for Box<M> {
         self.as_ref().training()
     }
 }
+
+/// What is behind the lock stays there, so that it cannot be shown; its copy has a lock of its own.
+macro_rules! locked_module {
+    ($($lock:ident $open:ident),+) => {
+        $(impl<F: Field> Module for $lock<F> {
+            fn type_name(&self) -> &'static str {
+                stringify!($lock)
+            }
+
+            fn visit<'a>(&'a self, _visitor: &mut dyn Visitor<'a>) {}
+
+            fn shallow_clone(&self) -> Result<Self, Error> {
+                self.$open().unwrap_or_else(PoisonError::into_inner).clone_field().map($lock::new)
+            }
+        })+
+    };
+}
+
+locked_module!(RwLock read, Mutex lock);
 
 /// The model of a free function: nothing.
 impl Module for () {

@@ -34,6 +34,7 @@ pub mod helpers;
 pub mod in_place;
 pub mod kept;
 pub mod layered;
+pub mod lent;
 pub mod limits;
 pub mod literals;
 pub mod loops;

@@ -1,0 +1,168 @@
+//! What code in a module can name, and by which path.
+
+use std::collections::BTreeSet;
+
+use super::{Index, Name, Resolved, Struct, Ty};
+
+/// The module within which something declared in `module` is visible; `None` for the whole crate.
+pub(crate) fn scope_of(visibility: &syn::Visibility, module: &str) -> Option<String> {
+    let scope = match visibility {
+        syn::Visibility::Public(_) => None,
+        syn::Visibility::Restricted(limit) if limit.path.is_ident("crate") => None,
+        syn::Visibility::Restricted(limit) if limit.path.is_ident("super") => {
+            Some(module.rsplit_once("::").map_or("crate", |(outer, _)| outer))
+        }
+        _ => Some(module),
+    };
+    scope.filter(|scope| *scope != "crate").map(str::to_owned)
+}
+
+/// Is the module `inner` the module `outer`, or inside of it?
+pub fn is_within(inner: &str, outer: &str) -> bool {
+    inner == outer || inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with("::"))
+}
+
+/// The paths in the spelling of a type, each as module and name.
+fn paths(spelling: &str) -> impl Iterator<Item = (&str, &str)> {
+    let words = spelling.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
+    words.filter_map(|word| word.rsplit_once("::"))
+}
+
+/// The text with each path of the crate in it as `name` has it; `None` where that has none for one.
+fn with_paths(text: &str, name: &dyn Fn(&str, &str) -> Option<String>) -> Option<String> {
+    let mut out = String::new();
+    for word in text.split_inclusive(|c: char| !c.is_alphanumeric() && c != '_' && c != ':') {
+        let path = word.trim_end_matches(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
+        match path.rsplit_once("::").filter(|(module, _)| *module == "crate" || module.starts_with("crate::")) {
+            Some((module, last)) => out.push_str(&name(module, last)?),
+            None => out.push_str(path),
+        }
+        out.push_str(&word[path.len()..]);
+    }
+    Some(out)
+}
+
+/// Through how many re-exports of modules a path may go.
+const DETOURS: u32 = 3;
+
+impl Index {
+    /// Can code in the module `from` name the item `name` of `module` by the path where it is declared?
+    pub fn sees(&self, from: &str, module: &str, name: &str) -> bool {
+        let mut inner = module;
+        let mut all = self.is_visible(from, module, name);
+        while let Some((outer, last)) = inner.rsplit_once("::") {
+            all &= self.is_visible(from, outer, last);
+            inner = outer;
+        }
+        all
+    }
+
+    /// Is the item `name` of `module` visible in the module `from`, by whatever path?
+    fn is_visible(&self, from: &str, module: &str, name: &str) -> bool {
+        let scope = self.modules.get(module).and_then(|module| module.scopes.get(name));
+        scope.is_none_or(|scope| is_within(from, scope))
+    }
+
+    /// The types of the crate that a value of type `ty` consists of, to whatever depth, and that are private to a module:
+    /// code in the module `from`, outside of that, may not even hold such a value.
+    pub fn private_types(&self, from: &str, ty: &Ty) -> Vec<String> {
+        let mut all = BTreeSet::new();
+        self.gather(ty, &mut all);
+        let private = all.into_iter().filter(|(module, name)| !self.is_visible(from, module, name));
+        private.map(|(module, name)| format!("{module}::{name}")).collect()
+    }
+
+    /// Is the type, or what it is a list or an option of, such a type itself?
+    pub fn private_type(&self, from: &str, ty: &Ty) -> bool {
+        match ty {
+            Ty::Struct(id) => !self.is_visible(from, &self.structs[*id].module, &self.structs[*id].name),
+            Ty::Option(inner) | Ty::Result(inner) | Ty::List(inner) => self.private_type(from, inner),
+            Ty::Tuple(parts) => parts.iter().any(|part| self.private_type(from, part)),
+            Ty::Rust(spelling) => paths(spelling).any(|(module, name)| !self.is_visible(from, module, name)),
+            Ty::Unknown | Ty::Tensor | Ty::Leaf(_) => false,
+        }
+    }
+
+    /// Every type of the crate that a value consists of, by module and name.
+    fn gather(&self, ty: &Ty, all: &mut BTreeSet<(String, String)>) {
+        match ty {
+            Ty::Struct(id) => {
+                let Struct { module, name, fields, .. } = &self.structs[*id];
+                if all.insert((module.clone(), name.clone())) {
+                    for field in fields {
+                        self.gather(&self.field_ty(*id, field), all);
+                    }
+                }
+            }
+            Ty::Rust(spelling) => {
+                for (module, name) in paths(spelling) {
+                    let declared = self.modules.get(module).and_then(|at| at.names.get(name));
+                    let is_new = declared.is_some() && all.insert((module.to_owned(), name.to_owned()));
+                    if let (true, Some(Name::Enum(variants))) = (is_new, declared) {
+                        let types = variants.iter().flat_map(|variant| &variant.fields);
+                        for (_, ty) in types {
+                            self.gather(&self.ty(module, None, ty), all);
+                        }
+                    }
+                }
+            }
+            Ty::Option(inner) | Ty::Result(inner) | Ty::List(inner) => self.gather(inner, all),
+            Ty::Tuple(parts) => {
+                for part in parts {
+                    self.gather(part, all);
+                }
+            }
+            Ty::Unknown | Ty::Tensor | Ty::Leaf(_) => {}
+        }
+    }
+
+    /// A path by which code in the module `from` can name the item `name` of `module`: where it is declared, or where
+    /// it is re-exported.
+    pub fn path_from(&self, from: &str, module: &str, name: &str) -> Option<String> {
+        self.path_with(from, module, name, DETOURS)
+    }
+
+    /// The spelling of a type with paths that code in the module `from` can name.
+    pub fn named_from(&self, from: &str, spelling: &str) -> Option<String> {
+        with_paths(spelling, &|module, name| self.path_from(from, module, name))
+    }
+
+    fn path_with(&self, from: &str, module: &str, name: &str, detours: u32) -> Option<String> {
+        if !self.is_visible(from, module, name) {
+            return None;
+        }
+        if let Some(outer) = self.module_from(from, module, detours) {
+            return Some(format!("{outer}::{name}"));
+        }
+        let detours = detours.checked_sub(1)?;
+        let brought = self.modules.keys().filter_map(|at| Some((at, self.brought(from, at, module, name)?)));
+        let paths =
+            brought.filter_map(|(at, known)| Some(format!("{}::{known}", self.module_from(from, at, detours)?)));
+        paths.min_by_key(|path| path.matches("::").count())
+    }
+
+    /// A path by which code in the module `from` can name the module.
+    fn module_from(&self, from: &str, module: &str, detours: u32) -> Option<String> {
+        match module.rsplit_once("::") {
+            Some((outer, last)) => self.path_with(from, outer, last, detours),
+            None => Some(module.to_owned()),
+        }
+    }
+
+    /// Under which name the module `at` re-exports the item, for code in the module `from`.
+    fn brought(&self, from: &str, at: &str, module: &str, name: &str) -> Option<String> {
+        let here = self.modules.get(at)?;
+        let is_it = |path: &str| match self.resolve(at, path) {
+            Resolved::Item(found, last, _) => found == module && last == name,
+            Resolved::External(_) => false,
+        };
+        let uses = here.names.iter().filter(|(_, meaning)| matches!(meaning, Name::Use(_)));
+        let mut uses = uses.filter(|(known, _)| self.is_visible(from, at, known) && is_it(known));
+        if let Some((known, _)) = uses.next() {
+            return Some(known.clone());
+        }
+        let mut globs = here.globs.iter().filter(|glob| glob.scope.as_ref().is_none_or(|scope| is_within(from, scope)));
+        let by_glob = globs.any(|glob| is_it(&format!("{}::{name}", glob.path)));
+        (by_glob && !here.names.contains_key(name)).then(|| name.to_owned())
+    }
+}

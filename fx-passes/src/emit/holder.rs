@@ -1,0 +1,71 @@
+//! How a field of a frozen type holds a value that is known when the model is frozen.
+
+use fx_ir::{Op, Type, scalar};
+
+/// How a field holds a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Holder {
+    /// A kernel or another type of the runtime, as it is.
+    Plain(String),
+    /// A number or a truth value.
+    Copied(String),
+    /// A list of numbers.
+    Numbers(String),
+    /// A tensor, moved to the frozen device and kind.
+    Param,
+    /// A tensor that the source alone decides, moved to the frozen device; its kind is what the source says.
+    Constant,
+    /// A tensor that may be absent.
+    OptionalParam,
+    /// A value of the user's, kept for code that reads it.
+    Captured(String),
+}
+
+impl Holder {
+    /// How a field could hold a value of that type; `None` where no type for the field is known; `named` says how generated code names a
+    /// type of the crate, if it can.
+    pub(super) fn of(ty: &Type, op: &Op, named: &dyn Fn(&str) -> Option<String>) -> Option<Holder> {
+        match ty {
+            Type::Tensor(_) => Some(Holder::Param),
+            Type::Option(inner) if inner.is_tensor() => Some(Holder::OptionalParam),
+            Type::Option(inner) => match &**inner {
+                Type::Rust(name) if scalar::is_scalar(name) => Some(Holder::Copied(format!("Option<{name}>"))),
+                _ => None,
+            },
+            Type::Module(name) if name.contains("::") => named(name).map(Holder::Captured),
+            Type::Module(name) => Some(Holder::Captured(format!("::fx_runtime::nn::{name}"))),
+            Type::Rust(name) if name.starts_with("::fx_runtime::frozen::") => Some(Holder::Plain(name.clone())),
+            Type::Rust(name) if is_number(ty) => Some(Holder::Copied(number(name))),
+            Type::Rust(name) if is_option_of_tensors(name) => Some(Holder::Copied(name.clone())),
+            Type::Rust(name) if name.starts_with("crate::") && matches!(op, Op::GetAttr(_)) => {
+                named(name).map(Holder::Captured)
+            }
+            Type::List(inner) => match &**inner {
+                Type::Rust(name) if is_number(inner) => Some(Holder::Numbers(number(name))),
+                Type::Module(name) if matches!(op, Op::GetAttr(_)) => {
+                    let path = if name.contains("::") { name.clone() } else { format!("::fx_runtime::nn::{name}") };
+                    named(&path).map(|path| Holder::Captured(format!("Vec<{path}>")))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// Is it one of what tensors are made with: a device or a dtype?
+fn is_option_of_tensors(name: &str) -> bool {
+    ["::tch::", "::fx_runtime::", "::fx_runtime::tch::"]
+        .iter()
+        .filter_map(|home| name.strip_prefix(home))
+        .any(|name| matches!(name, "Device" | "Kind"))
+}
+
+/// Is it a number, a truth value or a character?
+pub(super) fn is_number(ty: &Type) -> bool {
+    matches!(ty, Type::Rust(name) if scalar::is_scalar(name) || name == "integer")
+}
+
+fn number(name: &str) -> String {
+    if name == "integer" { "i64".to_owned() } else { name.to_owned() }
+}
