@@ -5,7 +5,8 @@
 //! it. The trait only looks: it is not tch's `nn::Module`, which computes, and a type usually has both.
 //!
 //! A field of a module is one of three things, told apart by [`visit_field!`]: a tensor, a module (or an `Option`,
-//! `Box`, `Vec`, array or tuple of these), or a hyper-parameter, which is not visited. [`Field`] has the rules.
+//! `Box`, `Vec`, array or tuple of these), or a hyper-parameter, which is not visited. [`Field`] has the rules. What is
+//! behind an `RwLock` or a `Mutex` can be copied, but not shown.
 
 mod collect;
 mod containers;

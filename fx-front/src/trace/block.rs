@@ -252,14 +252,16 @@ impl Tracer<'_> {
         let is_none = matches!(&value, Val::Lit(fx_ir::Arg::None, _));
         let is_mutable = matches!(&*typed.pat, syn::Pat::Ident(ident) if ident.mutability.is_some());
         let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &typed.ty);
-        match self.spelling(&ty) {
-            Some(spelling) if is_none && is_mutable && ty == Ty::Option(Box::new(Ty::Tensor)) => {
-                let code = Code { effect: Effect::Io, ..Code::pure(format!("({spelling}::None)")) };
-                let template = code.template.replace("Option<", "Option::<");
-                self.push(Op::Rust(Code { template, ..code }), Vec::new(), "none", ty, typed.ty.span())
-            }
-            _ => value,
-        }
+        let known = Some(ty).filter(|_| is_none && is_mutable);
+        known.and_then(|ty| self.none_of(&ty, typed.ty.span())).unwrap_or(value)
+    }
+
+    /// `None` of an option of tensors.
+    pub(super) fn none_of(&mut self, ty: &Ty, span: Span) -> Option<Val> {
+        let spelling = self.spelling(ty).filter(|_| *ty == Ty::Option(Box::new(Ty::Tensor)))?;
+        let template = format!("({spelling}::None)").replace("Option<", "Option::<");
+        let code = Code { effect: Effect::Io, ..Code::pure(template) };
+        Some(self.push(Op::Rust(code), Vec::new(), "none", ty.clone(), span))
     }
 
     /// Code that is carried along may be of the type that is written, and of no other, only because it is written.

@@ -62,6 +62,9 @@ impl<'a> Tracer<'a> {
         tail: bool,
         otherwise: Continuation<'_, 'a>,
     ) -> Result<Val> {
+        if let Some((option, held)) = self.lent_list(condition) {
+            return self.if_list(&option, &held, then, tail, otherwise);
+        }
         let subject = self.expr(&condition.expr)?;
         let (span, then) = (condition.span(), &mut |tracer: &mut Self| tracer.block(then, tail));
         if let Val::Tuple(parts) = &subject
@@ -175,17 +178,23 @@ impl<'a> Tracer<'a> {
 
     /// Is it a parameter of the entry whose type has a reference inside?
     pub(super) fn holds_references(&self, id: NodeId) -> bool {
-        let name = &self.graph.node(id).name;
-        let entry = self.frames.first().map(|frame| &self.index.fns[frame.function].sig);
-        let mut inputs = entry.into_iter().flat_map(|sig| &sig.inputs);
-        self.graph.node(id).op == Op::Placeholder
-            && inputs.any(|input| match input {
-                syn::FnArg::Typed(typed) => {
-                    let is_it = matches!(&*typed.pat, syn::Pat::Ident(ident) if ident.ident == name);
-                    is_it && typed.ty.to_token_stream().to_string().contains('&')
-                }
-                syn::FnArg::Receiver(_) => false,
-            })
+        self.entry_type(id).is_some_and(|ty| ty.to_token_stream().to_string().contains('&'))
+    }
+
+    /// The type of the parameter of the entry that the node stands for, as it is written.
+    pub(super) fn entry_type(&self, id: NodeId) -> Option<syn::Type> {
+        let node = self.graph.node(id);
+        if node.op != Op::Placeholder || self.graph.scope_of(id) != Some(self.graph.body()) {
+            return None;
+        }
+        let sig = &self.index.fns[self.frames.first()?.function].sig;
+        sig.inputs.iter().find_map(|input| match input {
+            syn::FnArg::Typed(typed) => {
+                let is_it = matches!(&*typed.pat, syn::Pat::Ident(ident) if ident.ident == node.name);
+                is_it.then(|| (*typed.ty).clone())
+            }
+            syn::FnArg::Receiver(_) => None,
+        })
     }
 
     /// The node of a `match` on the value, what the user calls that value, and its type.

@@ -3,7 +3,12 @@
 use fx_ir::{Arg, NodeId, Op};
 use proc_macro2::Span;
 
-use super::{Form, Result, Tracer, Ty, Val, expr::is_copy, unknown};
+use super::{
+    Form, Result, Tracer, Ty, Val,
+    expr::{is_copy, never},
+    unknown,
+};
+use crate::index::is_within;
 
 impl Tracer<'_> {
     /// A value as the user's variable holds it; a fault where that is not known.
@@ -23,15 +28,8 @@ impl Tracer<'_> {
                 args.push(Arg::Node(*id));
                 Ok(format!("${}.to_vec()", args.len() - 1))
             }
-            Val::Node(id, ty, Form::Owned) if self.is_own_place(value) => {
-                let Some(copy) = copy_of(ty, &format!("${}", args.len())) else {
-                    return unknown(span, "code that mentions a value whose type is not known for sure");
-                };
-                args.push(Arg::Node(*id));
-                Ok(copy)
-            }
-            Val::Node(id, ty, _) if self.is_made_field(*id) => {
-                let Some(copy) = copy_of(ty, &format!("${}", args.len())) else {
+            Val::Node(id, ty, form) if self.is_made_field(*id) || (*form == Form::Owned && self.is_own(value)) => {
+                let Some(copy) = self.copy_of(ty, &format!("${}", args.len())) else {
                     return unknown(span, "code that mentions a value whose type is not known for sure");
                 };
                 args.push(Arg::Node(*id));
@@ -51,9 +49,98 @@ impl Tracer<'_> {
         owner.and_then(|owner| self.index.field(owner, name)).is_some_and(|field| is_plain(&field.ty))
     }
 
-    /// Is it what a tensor says of itself, a `Vec` for sure?
+    /// Is it a value of the very type: a variable of the generated code's, a struct that the forward has made, or what the
+    /// entry is given by value?
+    fn is_own(&self, value: &Val) -> bool {
+        let Val::Node(id, ..) = value else { return false };
+        let is_given = || self.entry_type(*id).is_some_and(|ty| self.is_copied(self.home(), &ty));
+        self.is_own_place(value) || self.made.contains_key(id) || is_given()
+    }
+
+    /// A second value like the one that is there, made of second handles on its tensors.
+    pub(super) fn copy_of(&self, ty: &Ty, place: &str) -> Option<String> {
+        Some(match ty {
+            Ty::Tensor => format!("{place}.shallow_clone()"),
+            ty if is_copy(ty) => format!("{place}.clone()"),
+            Ty::List(element) if is_copy(element) => format!("{place}.to_vec()"),
+            Ty::List(element) => {
+                format!("{place}.iter().map(|one| {}).collect::<Vec<_>>()", self.copy_of(element, "one")?)
+            }
+            Ty::Option(inner) => format!("{place}.as_ref().map(|one| {})", self.copy_of(inner, "one")?),
+            Ty::Tuple(parts) => {
+                let parts = parts.iter().enumerate().map(|(at, part)| self.copy_of(part, &format!("{place}.{at}")));
+                format!("({},)", parts.collect::<Option<Vec<String>>>()?.join(", "))
+            }
+            Ty::Struct(id) => self.copy_of_struct(*id, place)?,
+            _ => return None,
+        })
+    }
+
+    /// A struct of the crate whose fields generated code can read, and all of which can be copied.
+    fn copy_of_struct(&self, id: usize, place: &str) -> Option<String> {
+        let (item, home) = (&self.index.structs[id], self.home());
+        let path = self.index.path_from(home, &item.module, &item.name).filter(|_| item.instance.is_none())?;
+        let copies = item.fields.iter().map(|field| {
+            let is_read = field.scope.as_ref().is_none_or(|scope| is_within(home, scope));
+            let ty = (is_read && self.is_copied(&item.module, &field.ty)).then(|| self.index.field_ty(id, field))?;
+            Some(format!("{}: {}", field.name, self.copy_of(&ty, &format!("{place}.{}", field.name))?))
+        });
+        Some(format!("{path} {{ {} }}", copies.collect::<Option<Vec<String>>>()?.join(", ")))
+    }
+
+    /// Is a copy of a value of the type, as far as its parts have one, of that very type?
+    fn is_copied(&self, module: &str, ty: &syn::Type) -> bool {
+        match ty {
+            syn::Type::Tuple(parts) => parts.elems.iter().all(|part| self.is_copied(module, part)),
+            syn::Type::Path(path) => match path.path.segments.last().map(|last| (last, &last.arguments)) {
+                Some((last, syn::PathArguments::AngleBracketed(list))) => {
+                    let is_known = last.ident == "Vec" || last.ident == "Option";
+                    let is_copied = |arg: &syn::GenericArgument| match arg {
+                        syn::GenericArgument::Type(ty) => self.is_copied(module, ty),
+                        _ => false,
+                    };
+                    is_known && list.args.iter().all(is_copied)
+                }
+                Some((_, syn::PathArguments::None)) => {
+                    let is_struct = |ty| matches!(ty, Ty::Struct(id) if !self.index.structs[id].is_module);
+                    is_plain(ty) || is_struct(self.index.ty(module, None, ty))
+                }
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
+    /// Does code behind the node never run?
+    fn is_never(&self, id: NodeId) -> bool {
+        self.graph.node(id).ty == self.index.ir_type(&never())
+    }
+
+    /// Is it a `Vec` for sure: what a tensor says of itself, what is written so, and what branches hand over of such?
     pub(super) fn is_vec(&self, id: NodeId) -> bool {
-        matches!(&self.graph.node(id).op, Op::Rust(code) if [".size()", ".stride()", ".to_vec()"].iter().any(|end| code.template.ends_with(end)))
+        let node = self.graph.node(id);
+        let handed_over = |owner: NodeId, at: usize| {
+            let regions = &self.graph.node(owner).regions;
+            let mut ends = regions.iter().filter_map(|&region| self.graph.yield_of(region)).peekable();
+            let is_vec = |end: NodeId| {
+                let args = &self.graph.node(end).args;
+                let diverges = |arg: &Arg| arg.node().is_some_and(|id| self.is_never(id));
+                args.first().is_some_and(diverges)
+                    || args.get(at).and_then(Arg::node).is_some_and(|one| self.is_vec(one))
+            };
+            ends.peek().is_some() && ends.all(is_vec)
+        };
+        match (&node.op, node.input(0)) {
+            (Op::Rust(code), _) => {
+                code.template.starts_with("vec![")
+                    || [".size()", ".stride()", ".to_vec()"].iter().any(|end| code.template.ends_with(end))
+            }
+            (Op::If | Op::Match(_), _) => handed_over(id, 0),
+            (Op::TupleGet(at), Some(whole)) if matches!(self.graph.node(whole).op, Op::If | Op::Match(_)) => {
+                handed_over(whole, *at)
+            }
+            _ => false,
+        }
     }
 }
 
@@ -74,20 +161,4 @@ fn is_plain(ty: &syn::Type) -> bool {
         }
         _ => false,
     }
-}
-
-/// A second value like the one that is there, made of second handles on its tensors.
-pub(super) fn copy_of(ty: &Ty, place: &str) -> Option<String> {
-    Some(match ty {
-        Ty::Tensor => format!("{place}.shallow_clone()"),
-        ty if is_copy(ty) => format!("{place}.clone()"),
-        Ty::List(element) if is_copy(element) => format!("{place}.to_vec()"),
-        Ty::List(element) => format!("{place}.iter().map(|one| {}).collect::<Vec<_>>()", copy_of(element, "one")?),
-        Ty::Option(inner) => format!("{place}.as_ref().map(|one| {})", copy_of(inner, "one")?),
-        Ty::Tuple(parts) => {
-            let parts = parts.iter().enumerate().map(|(at, part)| copy_of(part, &format!("{place}.{at}")));
-            format!("({},)", parts.collect::<Option<Vec<String>>>()?.join(", "))
-        }
-        _ => return None,
-    })
 }

@@ -49,8 +49,8 @@ impl Tracer<'_> {
             syn::Expr::Field(field) => self.field_expr(field),
             syn::Expr::Index(index) => self.index_expr(index),
             syn::Expr::Tuple(tuple) if tuple.elems.is_empty() => Ok(Val::Unit),
-            syn::Expr::Tuple(tuple) => Ok(Val::Tuple(self.all(&tuple.elems)?)),
-            syn::Expr::Array(array) => Ok(Val::List(self.all(&array.elems)?)),
+            syn::Expr::Tuple(tuple) => self.all(&tuple.elems).map(|parts| whole(parts, Val::Tuple)),
+            syn::Expr::Array(array) => self.all(&array.elems).map(|items| whole(items, Val::List)),
             syn::Expr::Block(block) if block.label.is_none() => self.block(&block.block, false),
             syn::Expr::If(branch) => self.branch(branch, false),
             syn::Expr::Match(choice) => self.choice(choice, false),
@@ -67,8 +67,16 @@ impl Tracer<'_> {
         }
     }
 
+    /// The values of expressions in their order, up to one that has none.
     pub(super) fn all<'e>(&mut self, exprs: impl IntoIterator<Item = &'e syn::Expr>) -> Result<Vec<Val>> {
-        exprs.into_iter().map(|expr| self.expr(expr)).collect()
+        let mut values = Vec::new();
+        for expr in exprs {
+            values.push(self.expr(expr)?);
+            if matches!(values.last(), Some(Val::Never)) {
+                break;
+            }
+        }
+        Ok(values)
     }
 
     fn path(&mut self, path: &syn::ExprPath) -> Result<Val> {
@@ -251,12 +259,18 @@ impl Tracer<'_> {
                 Ok(Val::Unit)
             }
             syn::Expr::Infer(_) => Ok(Val::Unit),
+            syn::Expr::Index(place) => self.set_item(place, &value, assign.span()),
             other => match self.place(other, true)? {
                 Some(place) => self.write(&place, &value, assign.span()),
                 None => unknown(other.span(), "an assignment to something other than a variable"),
             },
         }
     }
+}
+
+/// What is made of these parts, if all of them have a value.
+fn whole(parts: Vec<Val>, made: impl FnOnce(Vec<Val>) -> Val) -> Val {
+    if matches!(parts.last(), Some(Val::Never)) { Val::Never } else { made(parts) }
 }
 
 /// `Tensor` of `None::<Tensor>`.

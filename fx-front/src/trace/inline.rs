@@ -47,6 +47,9 @@ impl Tracer<'_> {
         errors: Errors,
         span: Span,
     ) -> Result<Val> {
+        if args.iter().any(|arg| matches!(arg, Val::Never)) {
+            return Ok(Val::Never);
+        }
         let callee = &self.index.fns[function];
         if callee.writes_self() && (callee.fx.leaf.is_present() || !self.may_write_to(receiver.as_ref())) {
             return unknown(span, format!("`{}` takes `&mut self`", callee.sig.ident));

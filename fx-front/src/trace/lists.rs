@@ -1,12 +1,15 @@
 //! Methods of lists: those that only look, and those that change the list where it is.
 
 use fx_ir::{Arg, Code, Effect, Op};
+use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use super::{Form, Result, Tracer, Ty, Val, expr::is_copy, operator, place, spell::is_untyped, unknown};
+use super::{
+    Form, Result, Tracer, Ty, Val, control::Continuation, expr::is_copy, operator, place, spell::is_untyped, unknown,
+};
 use crate::index::path_text;
 
-impl Tracer<'_> {
+impl<'a> Tracer<'a> {
     /// `Tensor::from_slice(&sizes)` of numbers that the source gives, and whose type it says; `None` of anything else.
     pub(super) fn tensor_of_numbers(&mut self, data: &syn::Expr) -> Result<Option<Val>> {
         let mark = self.mark();
@@ -85,6 +88,64 @@ impl Tracer<'_> {
             let known = list.clone().with_ty(Ty::List(Box::new(item.ty())));
             self.env.assign(&path_text(&path.path), known);
         }
+        Ok(Val::Unit)
+    }
+
+    /// `Some(list) = &mut option`, or with `option.as_mut()`: the option of a list that has a variable of its own, and what
+    /// the list is called.
+    pub(super) fn lent_list(&self, condition: &syn::ExprLet) -> Option<(Val, syn::Ident)> {
+        let option = match &*condition.expr {
+            syn::Expr::Reference(lent) if lent.mutability.is_some() => &lent.expr,
+            syn::Expr::MethodCall(call) if call.method == "as_mut" || call.method == "borrow_mut" => &call.receiver,
+            _ => return None,
+        };
+        let (syn::Expr::Path(path), syn::Pat::TupleStruct(some)) = (&**option, &*condition.pat) else { return None };
+        let value = self.env.read(&path_text(&path.path))?;
+        let is_list = matches!(value.ty(), Ty::Option(inner) if matches!(*inner, Ty::List(_)));
+        match some.elems.first() {
+            Some(syn::Pat::Ident(held)) if some.path.is_ident("Some") && is_list && self.is_own_place(value) => {
+                Some((value.clone(), held.ident.clone()))
+            }
+            _ => None,
+        }
+    }
+
+    /// A branch that may change the list in an option, where it is one.
+    pub(super) fn if_list(
+        &mut self,
+        option: &Val,
+        held: &syn::Ident,
+        then: &syn::Block,
+        tail: bool,
+        otherwise: Continuation<'_, 'a>,
+    ) -> Result<Val> {
+        let (span, Ty::Option(list)) = (held.span(), option.ty()) else { return otherwise(self) };
+        let args: Vec<Arg> = option.arg().into_iter().collect();
+        let code = |template: &str| Op::Rust(Code { effect: Effect::Io, ..Code::pure(template) });
+        let flag = self.push(code("$0.is_some()"), args.clone(), "is_some", Ty::Rust("bool".to_owned()), span);
+        let owner = self.owner(Op::If, flag.arg().into_iter().collect(), "branch", span);
+        let then = self.in_region(owner, &mut |tracer| {
+            let lent = tracer.push(code("$0.as_mut().unwrap()"), args.clone(), "list", (*list).clone(), span);
+            tracer.name_after(&held.to_string(), &lent);
+            tracer.env.declare(&held.to_string(), lent);
+            tracer.block(then, tail)
+        })?;
+        let otherwise = self.in_region(owner, otherwise)?;
+        self.merge(owner, &[then, otherwise], span)
+    }
+
+    /// `list[at] = value` in a list that has a variable of its own.
+    pub(super) fn set_item(&mut self, place: &syn::ExprIndex, value: &Val, span: Span) -> Result<Val> {
+        let list = self.expr(&place.expr)?;
+        let at = self.expr(&place.index)?;
+        if !matches!(list.ty(), Ty::List(_)) || !self.is_own_place(&list) || !operator::is_number(&at) {
+            return unknown(span, "an assignment to something other than a variable");
+        }
+        let mut args = Vec::new();
+        let (list, at) = (self.spell(&list, &mut args, span)?, self.spell(&at, &mut args, span)?);
+        let text = self.spell_exactly(value, &mut args, span)?;
+        let code = Code { effect: Effect::Io, ..Code::pure(format!("{list}[{at}] = {text}")) };
+        self.push(Op::Rust(code), args, "set", Ty::Tuple(Vec::new()), span);
         Ok(Val::Unit)
     }
 

@@ -6,6 +6,7 @@ use syn::spanned::Spanned;
 
 use super::{
     Form, Result, Tracer, Ty, Val,
+    iterate::Over,
     iterators::without_jumps,
     labels::without_label,
     merge::handed_over,
@@ -55,8 +56,33 @@ impl Tracer<'_> {
             written.into_iter().filter_map(|name| self.env.read(&name).cloned().map(|value| (name, value))).collect();
         // What has no value yet gets one in each turn that asks for it, and has none again behind the loop.
         carried.retain(|(_, value)| !matches!(value, Val::Never));
+        self.learn(each, &over, &mut carried);
+        self.turns_over(each, &over, &carried)
+    }
+
+    /// Traces the loop to find out what options hold that begin as `None` and of which nothing else says so.
+    fn learn(&mut self, each: &syn::ExprForLoop, over: &Over, carried: &mut [(String, Val)]) {
+        let is_open = |value: &Val| matches!(value, Val::Lit(Arg::None, Ty::Option(inner)) if **inner == Ty::Unknown);
+        if !carried.iter().any(|(_, value)| is_open(value)) {
+            return;
+        }
+        let (mark, outer) = (self.mark(), std::mem::replace(&mut self.learns, true));
+        let done = self.turns_over(each, over, carried);
+        let learnt: Vec<Option<Ty>> = carried.iter().map(|(name, _)| self.env.read(name).map(Val::ty)).collect();
+        self.learns = outer;
+        self.rollback(mark);
+        let open = carried.iter_mut().zip(learnt).filter(|((_, value), _)| done.is_ok() && is_open(value));
+        for ((_, value), ty) in open {
+            if let Some(known) = ty.and_then(|ty| self.none_of(&ty, each.span())) {
+                *value = known;
+            }
+        }
+    }
+
+    /// The loop over these values, which carries these variables.
+    fn turns_over(&mut self, each: &syn::ExprForLoop, over: &Over, carried: &[(String, Val)]) -> Result<Val> {
         let mut args = vec![Arg::Node(over.source)];
-        for (name, value) in &carried {
+        for (name, value) in carried {
             match self.handed_over_from(self.region, value, each.span()) {
                 Some(parts) if parts.len() == 1 => args.extend(parts),
                 _ => return unknown(each.span(), format!("a loop that carries `{name}`, which is no plain value")),
@@ -76,11 +102,11 @@ impl Tracer<'_> {
                 }
             }
             tracer.declare_bound(bound, over.path.as_deref(), each.pat.span());
-            tracer.declare_carried(&carried, span);
+            tracer.declare_carried(carried, span);
             tracer.block(&each.body, false)
         })?;
         self.graph.node_mut(owner).op = Op::For(header);
-        self.end_loop(owner, &carried, &branch, span)
+        self.end_loop(owner, carried, &branch, span)
     }
 
     pub(super) fn declare_carried(&mut self, carried: &[(String, Val)], span: Span) {

@@ -81,18 +81,10 @@ impl Tracer<'_> {
                 _ => return unknown(span, "branches that hand over values of different forms"),
             }
         }
-        let types = unify(branches, &types, &pack);
-        let leaves: Vec<Vec<Val>> = branches.iter().filter_map(|branch| pack(branch)?.leaves()).collect();
-        for (position, ty) in types.iter().enumerate() {
-            let is_own = |leaf: &Val| self.is_own_option(leaf) || self.lends_tensor(leaf);
-            let owned_option = || leaves.iter().all(|leaves| leaves.get(position).is_none_or(is_own));
-            let is_option = matches!(ty, Ty::Option(inner) if is_settled(inner)) && owned_option();
-            if !is_settled(ty) && !is_option {
-                return unknown(span, format!("branches that hand over a value {}", self.index.of_type(ty)));
-            }
-        }
+        let types = self.agreed(branches, &types, &pack, span)?;
         let held = |at: usize| living.iter().filter_map(move |branch| pack(branch)?.leaves()?.get(at)?.form());
-        let forms = (0..types.len()).map(|at| Form::common(held(at)));
+        let form = |at: usize| vecs.get(at).and_then(Listed::form).unwrap_or_else(|| Form::common(held(at)));
+        let forms: Vec<Form> = (0..types.len()).map(form).collect();
         let Val::Tuple(parts) = self.results(owner, &shape, &types, span).with_forms(forms) else {
             return unknown(span, "branches that hand over no plain value");
         };
@@ -103,6 +95,31 @@ impl Tracer<'_> {
             self.env.assign(name, part);
         }
         Ok(value)
+    }
+
+    /// The types of what the branches hand over, of which each is known.
+    fn agreed(
+        &self,
+        branches: &[Branch],
+        types: &[Ty],
+        pack: &dyn Fn(&Branch) -> Option<Val>,
+        span: Span,
+    ) -> Result<Vec<Ty>> {
+        let leaves: Vec<Vec<Val>> = branches.iter().filter_map(|branch| pack(branch)?.leaves()).collect();
+        let types = unify(branches, types, pack);
+        let lent = |leaf: &Val| matches!(leaf, Val::Node(_, Ty::Unknown, Form::Ref | Form::Deep));
+        if !self.learns && leaves.iter().flatten().any(lent) {
+            return unknown(span, "branches that hand over a reference to a value of a type that is not known");
+        }
+        for (position, ty) in types.iter().enumerate() {
+            let is_own = |leaf: &Val| self.is_own_option(leaf) || self.lends_tensor(leaf);
+            let owned_option = || leaves.iter().all(|leaves| leaves.get(position).is_none_or(is_own));
+            let is_option = matches!(ty, Ty::Option(inner) if is_settled(inner)) && owned_option();
+            if !is_settled(ty) && !is_option {
+                return unknown(span, format!("branches that hand over a value {}", self.index.of_type(ty)));
+            }
+        }
+        Ok(types)
     }
 
     /// The branches with the parts of a tuple that is the value of one node, where another branch has parts.
@@ -124,7 +141,7 @@ impl Tracer<'_> {
     }
 
     /// What the branch hands over for the leaves of its value, in forms that another branch's have too.
-    fn leaves_of(&mut self, region: RegionId, value: &Val, vecs: &[bool], span: Span) -> Option<Vec<Arg>> {
+    fn leaves_of(&mut self, region: RegionId, value: &Val, vecs: &[Listed], span: Span) -> Option<Vec<Arg>> {
         let value = self.with_vecs(region, value, vecs, span)?;
         let (args, leaves) = (self.handed_over_from(region, &value, span)?, value.leaves()?);
         let args = self.with_own_options(region, args, &leaves, span);
@@ -154,23 +171,27 @@ impl Tracer<'_> {
         Some(args)
     }
 
-    /// Which of the leaves that branches hand over is a `Vec` in one of them.
-    fn vecs(&self, branches: impl Iterator<Item = Vec<Val>>) -> Vec<bool> {
-        let mut vecs: Vec<bool> = Vec::new();
+    /// Which of the leaves that branches hand over can be a `Vec` in all of them.
+    fn vecs(&self, branches: impl Iterator<Item = Vec<Val>>) -> Vec<Listed> {
+        let mut vecs: Vec<Listed> = Vec::new();
         for leaves in branches {
-            vecs.resize(vecs.len().max(leaves.len()), false);
-            for (is_vec, leaf) in vecs.iter_mut().zip(&leaves) {
-                *is_vec |= matches!(leaf, Val::Node(id, Ty::List(_), _) if self.is_vec(*id));
+            vecs.resize(vecs.len().max(leaves.len()), Listed::default());
+            for (listed, leaf) in vecs.iter_mut().zip(&leaves) {
+                match leaf {
+                    Val::List(_) => listed.is_written = true,
+                    Val::Node(id, Ty::List(_), form) if self.is_vec(*id) => listed.is_vec |= *form == Form::Owned,
+                    _ => listed.is_other = true,
+                }
             }
         }
         vecs
     }
 
-    /// The value with each list that is written out as a `Vec`, where another branch has one.
-    fn with_vecs(&mut self, region: RegionId, value: &Val, vecs: &[bool], span: Span) -> Option<Val> {
+    /// The value with each list that is written out as a `Vec`, where other branches have none but such lists.
+    fn with_vecs(&mut self, region: RegionId, value: &Val, vecs: &[Listed], span: Span) -> Option<Val> {
         let mut leaves = value.leaves()?;
         let outer = std::mem::replace(&mut self.region, region);
-        for (leaf, _) in leaves.iter_mut().zip(vecs).filter(|(_, is_vec)| **is_vec) {
+        for (leaf, _) in leaves.iter_mut().zip(vecs).filter(|(_, listed)| listed.is_written && !listed.is_other) {
             let Val::List(items) = &*leaf else { continue };
             let mut args = Vec::new();
             let items: Result<Vec<String>> =
@@ -248,6 +269,25 @@ impl Branch {
     /// The value that the branch ended in.
     pub(super) fn value(&self) -> &Val {
         &self.value
+    }
+}
+
+/// In which forms branches hand over a list.
+#[derive(Clone, Default)]
+struct Listed {
+    /// Written out: as an array or as a `Vec`.
+    is_written: bool,
+    /// A `Vec` for sure.
+    is_vec: bool,
+    /// In another form.
+    is_other: bool,
+}
+
+impl Listed {
+    /// How the user's variable holds the `Vec` that generated code makes of written lists; it may be an array there.
+    fn form(&self) -> Option<Form> {
+        let form = if self.is_vec { Form::Owned } else { Form::Deep };
+        (self.is_written && !self.is_other).then_some(form)
     }
 }
 

@@ -35,6 +35,7 @@ impl Tracer<'_> {
         }
         let receiver = self.expr(&call.receiver)?;
         match receiver.ty() {
+            _ if matches!(receiver, Val::Never) => return Ok(receiver),
             Ty::Tensor => return self.tensor_method(receiver, call),
             Ty::Leaf(_) if matches!(name.as_str(), "forward" | "forward_t") => {
                 let args = call.args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
@@ -85,6 +86,8 @@ impl Tracer<'_> {
             (_, Ty::Result(inner)) if self.is_understood(receiver) => Some(receiver.clone().with_ty(*inner)),
             (Val::Tuple(_), _) => Some(receiver.clone()),
             (Val::Some(inner), Ty::Option(_)) => Some((**inner).clone()),
+            // In a branch that the model may never take.
+            (Val::Lit(Arg::None, _), _) if self.region != self.graph.body() => Some(self.nothing_there(call)),
             (Val::Node(id, ..), Ty::Option(inner)) if *inner != Ty::Unknown => {
                 Some(self.unwrapped(*id, *inner, call, receiver))
             }
@@ -191,6 +194,9 @@ impl Tracer<'_> {
 
     /// The forward of a module on these arguments.
     pub(super) fn forward(&mut self, module: &Val, args: Vec<Val>, span: Span) -> Result<Val> {
+        if args.iter().any(|arg| matches!(arg, Val::Never)) {
+            return Ok(Val::Never);
+        }
         match module.ty() {
             Ty::Leaf(kind) if leaf::is_sequential(kind) => self.sequential(module, args, span),
             Ty::Leaf(kind) => self.leaf(module, kind, &args, span),

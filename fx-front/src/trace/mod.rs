@@ -170,6 +170,8 @@ struct Tracer<'a> {
     settled: HashSet<NodeId>,
     /// Where the errors of the call go that is traced next.
     errors: Errors,
+    /// Is a loop being traced for the types alone of what it carries?
+    learns: bool,
     /// Is what is being traced known to be gathered into a `Vec`?
     wants_vec: bool,
     /// The type of what is traced next, where the code around it says so.
@@ -222,6 +224,7 @@ impl<'a> Tracer<'a> {
             results: HashSet::new(),
             settled: HashSet::new(),
             errors: Errors::Stay,
+            learns: false,
             wants_vec: false,
             wanted: None,
             closures: 0,

@@ -264,7 +264,7 @@ impl Tracer<'_> {
     }
 
     /// Is the value in generated code of the very type that it is of in the user's?
-    fn is_exact(&self, value: &Val) -> bool {
+    pub(super) fn is_exact(&self, value: &Val) -> bool {
         let Val::Node(id, ty, form) = value else { return false };
         if *form == Form::Deep || (*form == Form::Ref && matches!(ty, Ty::Option(_))) {
             return false;

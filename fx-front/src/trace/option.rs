@@ -6,8 +6,7 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use super::{
-    Env, Errors, Form, Result, Tracer, Ty, Val, block::contains_return, exact::copy_of, expr::never,
-    opaque::is_carried_param, unknown,
+    Env, Errors, Form, Result, Tracer, Ty, Val, block::contains_return, expr::never, opaque::is_carried_param, unknown,
 };
 
 impl Tracer<'_> {
@@ -52,23 +51,26 @@ impl Tracer<'_> {
         }
         let (span, held) = (call.span(), syn::Ident::new("unwrapped_part", call.span()));
         let on_held = syn::ExprMethodCall { receiver: syn::parse_quote_spanned!(span=> #held), ..call.clone() };
-        let message = match unwrap.args.first() {
-            Some(syn::Expr::Lit(text)) => text.to_token_stream().to_string(),
-            _ => "\"called `Option::unwrap()` on a `None` value\"".to_owned(),
-        };
         let pattern = syn::parse_quote_spanned!(span=> Some(#held));
         let value = self.if_matches(
             option.with_form(Form::Ref),
             &pattern,
             span,
             &mut |tracer| tracer.method_call(&on_held, errors),
-            &mut |tracer| {
-                let code = Code { effect: Effect::Io, ..Code::pure(format!("::std::panic!(\"{{}}\", {message})")) };
-                tracer.push(Op::Rust(code), Vec::new(), "unwrap", never(), span);
-                Ok(Val::Never)
-            },
+            &mut |tracer| Ok(tracer.nothing_there(unwrap)),
         )?;
         Ok(Some(value))
+    }
+
+    /// `unwrap` of what is not there.
+    pub(super) fn nothing_there(&mut self, unwrap: &syn::ExprMethodCall) -> Val {
+        let message = match unwrap.args.first() {
+            Some(syn::Expr::Lit(text)) => text.to_token_stream().to_string(),
+            _ => "\"called `Option::unwrap()` on a `None` value\"".to_owned(),
+        };
+        let code = Code { effect: Effect::Io, ..Code::pure(format!("::std::panic!(\"{{}}\", {message})")) };
+        self.push(Op::Rust(code), Vec::new(), "unwrap", never(), unwrap.span());
+        Val::Never
     }
 
     /// `flag.then(|| x)` as `if flag { Some(x) } else { None }`.
@@ -142,7 +144,7 @@ impl Tracer<'_> {
             if self.is_own_option(leaf) || !self.lends_tensor(leaf) {
                 continue;
             }
-            let Some(copy) = copy_of(&leaf.ty(), "$0") else { continue };
+            let Some(copy) = self.copy_of(&leaf.ty(), "$0") else { continue };
             let code = Code::pure(copy);
             let (ir, origin) = (self.index.ir_type(&leaf.ty()), self.origin(span, "option"));
             *arg = Arg::Node(self.graph.push(region, Op::Rust(code), vec![arg.clone()], "option", ir, origin));

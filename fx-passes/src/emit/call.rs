@@ -4,9 +4,7 @@ use fx_ir::{Arg, Code, Node, NodeId, OpId, Type, catalog};
 
 use super::{
     Emitter,
-    body::{Phase, Writer},
-    holder::Holder,
-    plan::Stored,
+    body::Writer,
     template,
     types::label,
     value::{Value, argument, literal},
@@ -130,12 +128,11 @@ impl Writer<'_, '_> {
 
     /// Is it an option of a reference: a parameter of such a type, or a field of the frozen type as it is read?
     fn holds_reference(&self, id: NodeId) -> bool {
-        let Emitter { graph, plan, traced, .. } = self.emitter;
+        let Emitter { graph, traced, .. } = self.emitter;
         let params = graph.region(graph.body()).params.iter().skip(usize::from(traced.signature.has_receiver));
         let free = traced.signature.params.iter().filter(|param| param.fixed.is_none());
         let mut lent = params.zip(free).filter(|(_, param)| param.written.contains('&'));
-        let is_field = |stored: &Stored| stored.kind == Holder::OptionalParam;
-        lent.any(|(&param, _)| param == id) || (self.phase == Phase::Call && plan.stored.get(&id).is_some_and(is_field))
+        lent.any(|(&param, _)| param == id) || self.is_kept_option(id)
     }
 
     fn list_item(&self, item: &Arg, kind: catalog::Kind) -> String {

@@ -23,6 +23,7 @@ pub mod cache;
 pub mod chains;
 pub mod closures;
 pub mod control;
+pub mod encoders;
 pub mod entries;
 pub mod enums;
 pub mod extension;

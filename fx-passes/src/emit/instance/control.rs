@@ -66,8 +66,10 @@ impl Walk<'_, '_> {
             let names = self.writer.names.clone();
             let pattern = self.writer.pattern_of(pattern, region);
             let parts = if is_parted { self.tuple_given(region) } else { None };
+            let copies = self.never_given(id, region);
             let block = self.block(region, |outputs| match outputs {
                 [] => "()".to_owned(),
+                [one] if copies > 0 => format!("({},)", vec![one.as_str(); copies].join(", ")),
                 [one] => parts.map_or_else(|| one.clone(), |count| taken_apart(one, count)),
                 many => format!("({},)", many.join(", ")),
             });
@@ -84,6 +86,16 @@ impl Walk<'_, '_> {
         let graph = self.writer.graph();
         let users = graph.users(id);
         !users.is_empty() && users.iter().all(|&user| matches!(graph.node(user).op, Op::TupleGet(_)))
+    }
+
+    /// The number of parts that the node yields, where the region does not come to its end: its last node stands for each.
+    fn never_given(&self, id: NodeId, region: RegionId) -> usize {
+        let graph = self.writer.graph();
+        let last = graph.yield_of(region).and_then(|end| graph.node(end).input(0));
+        match &graph.node(id).ty {
+            Type::Tuple(parts) if last.is_some_and(|last| graph.node(last).ty == Type::rust("!")) => parts.len(),
+            _ => 0,
+        }
     }
 
     /// The number of parts where a region hands over one value that is a tuple, and not its parts one by one.
