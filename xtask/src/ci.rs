@@ -1,15 +1,19 @@
 //! `cargo xtask ci`: what a change must pass, cheap steps first, stopping at the first that fails.
 
+use std::process::Command;
 use std::time::Instant;
 
 use crate::failure::{Failure, Result};
 use crate::libtorch::{self, Libtorch, Variant, nvrtc};
-use crate::workspace::{Workspace, run as run_command};
+use crate::workspace::{Workspace, output, run as run_command};
 use crate::{codegen, tidy};
 
 /// `ci` can be told nothing yet.
 #[derive(clap::Args)]
 pub(crate) struct Options {}
+
+/// What the steps write below the checkout, libtorch included, with a third to spare.
+const DISK_GIB: f64 = 10.0;
 
 type Step = fn(&Workspace, &Libtorch) -> Result<()>;
 
@@ -19,10 +23,10 @@ const STEPS: &[(&str, Step)] = &[
     ("fmt", |workspace, _| run_command(&mut workspace.plain_cargo(&["fmt", "--all", "--check", "--", "-l"]))),
     ("clippy", |workspace, libtorch| {
         let args = ["clippy", "--workspace", "--all-targets", "--no-deps", "--", "-D", "warnings"];
-        run_command(&mut workspace.cargo(libtorch, &args))
+        run_command(&mut once(workspace, libtorch, &args))
     }),
     ("test", |workspace, libtorch| {
-        let mut test = workspace.cargo(libtorch, &["test", "--workspace"]);
+        let mut test = once(workspace, libtorch, &["test", "--workspace"]);
         match nvrtc::ensure(workspace, libtorch) {
             Ok(Some(library)) => run_command(test.env("FX_NVRTC", library)),
             Ok(None) => run_command(&mut test),
@@ -33,7 +37,7 @@ const STEPS: &[(&str, Step)] = &[
         }
     }),
     ("doc", |workspace, libtorch| {
-        let mut doc = workspace.cargo(libtorch, &["doc", "--workspace", "--no-deps"]);
+        let mut doc = once(workspace, libtorch, &["doc", "--workspace", "--no-deps"]);
         // Links to private items are for those who read the documentation of the source itself.
         run_command(doc.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links"))
     }),
@@ -41,12 +45,33 @@ const STEPS: &[(&str, Step)] = &[
 
 pub(crate) fn run(workspace: &Workspace, _: &Options) -> Result<()> {
     let start = Instant::now();
+    note_free_disk(workspace);
     let libtorch = timed("setup", || libtorch::ensure(workspace, Variant::Cpu))?;
     for (name, step) in STEPS {
         timed(name, || step(workspace, &libtorch))?;
     }
     eprintln!("ci: all {} steps passed in {} s", STEPS.len() + 1, start.elapsed().as_secs());
     Ok(())
+}
+
+/// A cargo command whose build is not built upon: what cargo keeps to compile the next change faster is gigabytes.
+fn once(workspace: &Workspace, libtorch: &Libtorch, args: &[&str]) -> Command {
+    let mut cargo = workspace.cargo(libtorch, args);
+    cargo.env("CARGO_INCREMENTAL", "0");
+    cargo
+}
+
+/// A full disk shows itself as a linker that dies of a bus error; said beforehand, it is understood. `df` tells, and
+/// where there is none, nothing is said.
+fn note_free_disk(workspace: &Workspace) {
+    let free = output(Command::new("df").arg("-Pk").arg(&workspace.root)).ok().and_then(|told| {
+        let told = String::from_utf8(told).ok()?;
+        told.lines().nth(1)?.split_whitespace().nth(3)?.parse::<f64>().ok()
+    });
+    if let Some(free) = free.map(|kib| kib / f64::from(1 << 20)).filter(|free| *free < DISK_GIB) {
+        let place = workspace.root.display();
+        eprintln!("note: {free:.1} GiB are free at {place}, and a build from nothing takes up to {DISK_GIB} GiB");
+    }
 }
 
 /// Runs one step, printing its name before and its time after.
