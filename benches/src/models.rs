@@ -56,7 +56,7 @@ pub enum Variant {
     Graphs,
     /// The generated one, with ATen's plain operators in the place of packed kernels.
     Composed,
-    /// The generated one, with convolutions summed directly, never by Winograd's algorithm.
+    /// The generated one, with products as they are written: without Winograd's algorithm, and without tile registers.
     Direct,
     /// The generated one, with axes in the default order.
     Contiguous,

@@ -30,6 +30,8 @@ pub struct Capabilities {
     pub onednn_direct: Result<String, &'static str>,
     /// Whether libtorch was built with MKL.
     pub mkl: bool,
+    /// Whether matrix products in f32 can use the CPU's tile registers.
+    pub amx: bool,
     /// Threads that one operator uses.
     pub threads: usize,
     /// Entry points of libtorch that were found, by name; the others are composed of ATen operators.
@@ -92,6 +94,7 @@ pub fn capabilities() -> Capabilities {
         onednn: tch::utils::has_mkldnn(),
         onednn_direct: ffi::onednn::release(),
         mkl: tch::utils::has_mkl(),
+        amx: ffi::Amx::of_this_machine() != ffi::Amx::Absent,
         threads: usize::try_from(tch::get_num_threads()).unwrap_or(1),
         kernels_found: names(found),
         kernels_missing: names(missing),
@@ -161,6 +164,7 @@ impl fmt::Display for Capabilities {
             Err(why) => writeln!(f, "           convolutions go through libtorch: {why}")?,
         }
         writeln!(f, "MKL        {}", yes(self.mkl))?;
+        writeln!(f, "AMX        {}", yes(self.amx))?;
         let (found, all) = (self.kernels_found.len(), self.kernels_found.len() + self.kernels_missing.len());
         writeln!(f, "kernels    {found} of {all} entry points of libtorch found")?;
         for name in &self.kernels_missing {
@@ -204,7 +208,7 @@ mod tests {
     #[test]
     fn the_report_has_a_line_for_each_question() {
         let report = capabilities().to_string();
-        for question in ["libtorch ", "cpu ", "oneDNN ", "MKL ", "kernels ", "cuda "] {
+        for question in ["libtorch ", "cpu ", "oneDNN ", "MKL ", "AMX ", "kernels ", "cuda "] {
             assert!(report.lines().any(|line| line.starts_with(question)), "{question} in:\n{report}");
         }
     }

@@ -25,8 +25,9 @@ pub enum Backend {
     /// The fastest that the device, the dtype and this libtorch have.
     #[default]
     Best,
-    /// The same without those that save multiplications: convolutions of 3×3 are then summed as they are written, and
-    /// not by Winograd's algorithm, whose rounding errors are somewhat larger.
+    /// The same with every product as it is written: convolutions of 3×3 without Winograd's algorithm, whose rounding
+    /// errors are somewhat larger, and matrix products without the CPU's tile registers, which multiply numbers of f32 in
+    /// three parts (as exact, but for numbers below 2⁻¹⁰²).
     Direct,
     /// ATen's plain operators everywhere: slower, and what every other kernel is tested against.
     Composed,

@@ -143,7 +143,11 @@ mod tests {
     fn compiler(root: &Path, script: &str) {
         use std::os::unix::fs::PermissionsExt as _;
         let path = root.join("c++");
-        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        // Not written by this process: a child that another test starts meanwhile would hold it open, and a program that
+        // is open for writing cannot be started.
+        let print = "printf '#!/bin/sh\\n%s\\n' \"$2\" > \"$1\"";
+        let status = Command::new("sh").args(["-c", print, "sh"]).arg(&path).arg(script).status();
+        assert!(status.unwrap().success());
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 

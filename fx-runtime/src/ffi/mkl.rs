@@ -6,7 +6,6 @@
 //! for; MKL keeps what it needs to know in the packed block itself (tested for 1 to 1000 rows).
 
 use std::ffi::{c_int, c_void};
-use std::ops::Range;
 use std::sync::OnceLock;
 
 use tch::{TchError, Tensor};
@@ -98,8 +97,9 @@ pub(crate) trait Tail: Sync {
     /// Does it change nothing where nothing is added?
     fn is_nothing(&self) -> bool;
 
-    /// Changes `rows` in place, which hold these columns of the whole. To be `#[inline(always)]`, see [`Body`].
-    fn finish(&self, columns: Range<usize>, rows: &mut [f32], other: Option<&[f32]>);
+    /// Changes `rows` in place, which hold so many columns of the whole from the first on. To be `#[inline(always)]`, see
+    /// [`Body`]; where `width` is a constant the loop over a row is unrolled.
+    fn finish(&self, first: usize, width: usize, rows: &mut [f32], other: Option<&[f32]>);
 }
 
 /// The product is the result.
@@ -110,7 +110,7 @@ impl Tail for Nothing {
         true
     }
 
-    fn finish(&self, _: Range<usize>, _: &mut [f32], _: Option<&[f32]>) {}
+    fn finish(&self, _: usize, _: usize, _: &mut [f32], _: Option<&[f32]>) {}
 }
 
 /// A weight `[out, in]` of f32 in MKL's own layout.
@@ -239,7 +239,7 @@ impl<T: Tail> Body for Finish<'_, T> {
     #[allow(clippy::inline_always, reason = "only what is inlined is vectorised")]
     #[inline(always)]
     fn run(self) {
-        self.tail.finish(0..self.columns, self.rows, self.other);
+        self.tail.finish(0, self.columns, self.rows, self.other);
     }
 }
 

@@ -14,6 +14,7 @@
 
 #![allow(unsafe_code, reason = "this module is where it is allowed; each block says why it is sound")]
 
+mod amx;
 mod buffer;
 mod convolution;
 mod convolution_shim;
@@ -34,6 +35,7 @@ mod order;
 pub(crate) mod pointwise;
 mod pool;
 mod post_op;
+mod product;
 mod results;
 mod shared;
 mod signature;
@@ -42,6 +44,7 @@ mod tensor;
 mod vector;
 mod winograd;
 
+pub(crate) use amx::{Amx, SplitMatrix};
 pub(crate) use buffer::release_freed;
 pub(crate) use convolution::{Geometry, PackedConv};
 pub(crate) use entry::{Presence, libtorch_version, presence};

@@ -188,7 +188,7 @@ impl Linear {
         same: bool,
     ) -> Result<Tensor, Error> {
         match kernel {
-            Kernel::Mkl(matrix) if same && !facts.sizes().contains(&0) => {
+            Kernel::Matrix(matrix) if same && !facts.sizes().contains(&0) => {
                 return Ok(matrix.run(x, &self.result_sizes(facts), Some(other), self.act)?);
             }
             Kernel::OneDnn(packed) if same && is_direct(facts) => {
@@ -201,10 +201,10 @@ impl Linear {
 
     fn multiply(&self, kernel: &Kernel, x: &Tensor, facts: &Facts, act: Act) -> Result<Tensor, TchError> {
         match kernel {
-            Kernel::Mkl(_) | Kernel::OneDnn(_) if facts.sizes().contains(&0) => {
+            Kernel::Matrix(_) | Kernel::OneDnn(_) if facts.sizes().contains(&0) => {
                 Tensor::f_zeros(self.result_sizes(facts), (x.f_kind()?, x.device()))
             }
-            Kernel::Mkl(matrix) => matrix.run(x, &self.result_sizes(facts), None, act),
+            Kernel::Matrix(matrix) => matrix.run(x, &self.result_sizes(facts), None, act),
             Kernel::OneDnn(packed) => {
                 let (post, rest) = act.fused_if(!self.taint.forbids(act));
                 if is_direct(facts) {

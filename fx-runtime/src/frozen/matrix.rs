@@ -1,44 +1,72 @@
-//! The product of rows with a weight as MKL packs it; bias, addition and activation in the same pass.
+//! The product of rows with a packed weight; bias, addition and activation in the same pass.
 
 use tch::{TchError, Tensor};
 
 use super::Act;
-use super::select::Rows;
+use super::select::{LinearChoice, Rows};
 use super::tail::RowTail;
-use crate::ffi::PackedGemm;
+use crate::ffi::{PackedGemm, SplitMatrix};
 
 pub(super) struct PackedMatrix {
-    gemm: PackedGemm,
+    weight: Weight,
     bias: Option<Box<[f32]>>,
-    rows: Rows,
+}
+
+enum Weight {
+    Mkl(PackedGemm, Rows),
+    Amx(SplitMatrix),
 }
 
 impl PackedMatrix {
-    /// Packs a finite weight `[out, in]` of f32 for about so many rows; none where MKL is not there.
-    pub(super) fn pack(weight: &Tensor, bias: Option<&Tensor>, rows: Rows) -> Result<Option<Self>, TchError> {
-        let Some(gemm) = PackedGemm::pack(weight, rows.0).transpose()? else { return Ok(None) };
-        let bias = bias.map(Vec::try_from).transpose()?.map(Vec::into_boxed_slice);
-        Ok(Some(Self { gemm, bias, rows }))
+    /// Packs a finite weight `[out, in]` of f32 as MKL does, for about so many rows; none where MKL is not there.
+    pub(super) fn for_mkl(weight: &Tensor, bias: Option<&Tensor>, rows: Rows) -> Result<Option<Self>, TchError> {
+        let packed = PackedGemm::pack(weight, rows.0).transpose()?.map(|packed| Weight::Mkl(packed, rows));
+        Self::new(packed, bias)
     }
 
-    /// How many rows it was packed for.
-    pub(super) fn rows(&self) -> Rows {
-        self.rows
+    /// Packs a weight `[out, in]` of f32 for the CPU's tiles; none where it has none.
+    pub(super) fn for_amx(weight: &Tensor, bias: Option<&Tensor>) -> Result<Option<Self>, TchError> {
+        Self::new(SplitMatrix::pack(weight).transpose()?.map(Weight::Amx), bias)
+    }
+
+    fn new(weight: Option<Weight>, bias: Option<&Tensor>) -> Result<Option<Self>, TchError> {
+        let Some(weight) = weight else { return Ok(None) };
+        let bias = bias.map(Vec::try_from).transpose()?.map(Vec::into_boxed_slice);
+        Ok(Some(Self { weight, bias }))
+    }
+
+    /// What it was packed for.
+    pub(super) fn choice(&self) -> LinearChoice {
+        match self.weight {
+            Weight::Mkl(_, rows) => LinearChoice::Mkl(rows),
+            Weight::Amx(_) => LinearChoice::Amx,
+        }
     }
 
     /// How many results a row has.
     pub(super) fn out(&self) -> i64 {
-        self.gemm.out()
+        match &self.weight {
+            Weight::Mkl(packed, _) => packed.out(),
+            Weight::Amx(packed) => packed.out(),
+        }
     }
 
     /// Weight and bias as they were packed.
     pub(super) fn dense(&self) -> Result<(Tensor, Option<Tensor>), TchError> {
-        Ok((self.gemm.dense_weight()?, self.bias.as_deref().map(Tensor::from_slice)))
+        let weight = match &self.weight {
+            Weight::Mkl(packed, _) => packed.dense_weight(),
+            Weight::Amx(packed) => packed.dense_weight(),
+        };
+        Ok((weight?, self.bias.as_deref().map(Tensor::from_slice)))
     }
 
     /// `act(x wᵀ + bias + other)`; `x` is f32 `[.., in]` with at least one element, `sizes` is the result's shape, which
     /// is that of `other` too.
     pub(super) fn run(&self, x: &Tensor, sizes: &[i64], other: Option<&Tensor>, act: Act) -> Result<Tensor, TchError> {
-        self.gemm.run(x, sizes, other, &RowTail { bias: self.bias.as_deref(), act })
+        let tail = RowTail { bias: self.bias.as_deref(), act };
+        match &self.weight {
+            Weight::Mkl(packed, _) => packed.run(x, sizes, other, &tail),
+            Weight::Amx(packed) => packed.run(x, sizes, other, &tail),
+        }
     }
 }

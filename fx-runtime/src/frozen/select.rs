@@ -7,7 +7,7 @@ use std::str::FromStr;
 use tch::{Device, Kind};
 
 use super::Act;
-use crate::ffi::ops;
+use crate::ffi::{self, Amx, ops};
 use crate::{Backend, MemoryFormat};
 
 /// Weights with fewer elements than this stay with ATen's matrix product, because oneDNN's call costs 10 to 15 µs more.
@@ -24,6 +24,11 @@ const MKL_LINEAR_FROM: i64 = 1 << 14;
 /// Measured in f32 on two cores (Sapphire Rapids), images of 7×7 to 56×56: with 128 × 512 channels and more MKL takes
 /// 0.8 to 0.95 of the time, below it takes longer.
 const MKL_PIXELS_FROM: i64 = 1 << 16;
+
+/// Smaller weights are not worth the way to the tiles.
+///
+/// Measured on two cores (Sapphire Rapids) with 128 rows.
+const AMX_FROM: i64 = 1 << 16;
 
 /// What is known about a layer when it is packed.
 #[derive(Debug, Clone, Copy)]
@@ -44,11 +49,18 @@ pub(super) struct Cpu {
     pub(super) f16: bool,
     /// MKL multiplies with packed weights, and is at home on this CPU.
     pub(super) mkl: bool,
+    /// Its tile registers, of which products of f32 are made.
+    pub(super) amx: Amx,
 }
 
 impl Cpu {
     pub(super) fn of_this_machine() -> Self {
-        Self { bf16: ops::onednn_has_bf16(), f16: ops::onednn_has_f16(), mkl: crate::ffi::mkl_is_available() }
+        Self {
+            bf16: ops::onednn_has_bf16(),
+            f16: ops::onednn_has_f16(),
+            mkl: ffi::mkl_is_available(),
+            amx: Amx::of_this_machine(),
+        }
     }
 }
 
@@ -70,6 +82,8 @@ pub(super) enum ConvChoice {
 /// Kernels of a linear layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LinearChoice {
+    /// The product on tile registers, then bias, addition and activation, block by block.
+    Amx,
     /// MKL, packed weight, then bias, addition and activation in one pass.
     Mkl(Rows),
     /// oneDNN, packed weight, activation or addition fused.
@@ -142,6 +156,13 @@ impl Site {
         self.device == Device::Cpu && self.kind == Kind::Float && self.cpu.mkl
     }
 
+    fn amx(&self) -> bool {
+        self.device == Device::Cpu
+            && self.kind == Kind::Float
+            && self.cpu.amx != Amx::Absent
+            && self.backend == Backend::Best
+    }
+
     fn on_cuda(&self) -> bool {
         matches!(self.device, Device::Cuda(_)) && matches!(self.kind, Kind::Float | Kind::Half | Kind::BFloat16)
     }
@@ -177,16 +198,19 @@ impl Site {
         let LinearLayer { elements, has_bias, tainted, shared, act } = layer;
         // A weight that is not finite could not be unpacked again.
         let mkl = self.mkl() && !tainted && !shared;
+        let amx = self.amx() && !tainted && !shared;
         let onednn = self.onednn() && !shared;
         // cuBLASLt's GELU is the tanh approximation.
         let cublas = self.on_cuda() && has_bias && matches!(act, Act::Relu | Act::GeluTanh);
         those_of(&[
+            (LinearChoice::Amx, amx && self.cpu.amx == Amx::Own && elements >= AMX_FROM),
             (LinearChoice::Mkl(Rows::USUAL), mkl && elements >= MKL_LINEAR_FROM),
             (LinearChoice::OneDnn, onednn && elements >= PACKED_LINEAR_FROM),
             (LinearChoice::CublasLt, cublas),
             (LinearChoice::Composed, true),
             (LinearChoice::Mkl(rows.unwrap_or(Rows::USUAL)), mkl),
             (LinearChoice::Mkl(Rows::USUAL), mkl),
+            (LinearChoice::Amx, amx),
             (LinearChoice::OneDnn, onednn),
         ])
     }
@@ -227,6 +251,7 @@ impl FromStr for ConvChoice {
 impl fmt::Display for LinearChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Amx => f.write_str("AMX"),
             Self::Mkl(Rows::USUAL) => f.write_str("MKL"),
             Self::Mkl(Rows(rows)) => write!(f, "MKL for {rows} rows"),
             Self::OneDnn => f.write_str("oneDNN"),
@@ -243,7 +268,7 @@ impl FromStr for LinearChoice {
         if let Some(rows) = text.strip_prefix("MKL for ").and_then(|rest| rest.strip_suffix(" rows")) {
             return rows.parse().map(|rows: i64| Self::Mkl(Rows::of(rows))).map_err(|_| Unknown);
         }
-        let all = [Self::Mkl(Rows::USUAL), Self::OneDnn, Self::CublasLt, Self::Composed];
+        let all = [Self::Amx, Self::Mkl(Rows::USUAL), Self::OneDnn, Self::CublasLt, Self::Composed];
         all.into_iter().find(|choice| choice.to_string() == text).ok_or(Unknown)
     }
 }
@@ -257,7 +282,7 @@ mod tests {
     use super::*;
 
     fn site(device: Device, kind: Kind) -> Site {
-        let cpu = Cpu { bf16: true, f16: false, mkl: false };
+        let cpu = Cpu { bf16: true, f16: false, mkl: false, amx: Amx::Absent };
         Site { device, kind, memory_format: MemoryFormat::ChannelsLast, backend: Backend::Best, cpu }
     }
 
@@ -337,6 +362,15 @@ mod tests {
         assert_eq!(intel.linear(LinearLayer { tainted: true, ..large }, Some(Rows(10))), [OneDnn, Composed]);
         assert_eq!(intel.linear(LinearLayer { shared: true, ..large }, Some(Rows(10))), [Composed]);
         assert_eq!(intel.linear(linear(64, true, Act::Relu), None), [Composed, Mkl(usual), OneDnn]);
+        let tiles = Site { cpu: Cpu { amx: Amx::Own, ..intel.cpu }, ..intel };
+        assert_eq!(tiles.linear(large, None), [LinearChoice::Amx, Mkl(usual), OneDnn, Composed]);
+        assert_eq!(tiles.linear(linear(64, true, Act::Relu), None), [Composed, Mkl(usual), LinearChoice::Amx, OneDnn]);
+        assert_eq!(tiles.linear(LinearLayer { shared: true, ..large }, None), [Composed]);
+        let strangers = Site { cpu: Cpu { amx: Amx::Shared, ..tiles.cpu }, ..tiles };
+        assert_eq!(strangers.linear(large, None), [Mkl(usual), OneDnn, Composed, LinearChoice::Amx]);
+        for other in [Site { backend: Backend::Direct, ..tiles }, Site { kind: Kind::Double, ..tiles }] {
+            assert!(!other.linear(large, None).contains(&LinearChoice::Amx), "{other:?}");
+        }
         let half = Site { kind: Kind::BFloat16, ..intel };
         assert_eq!(half.linear(large, Some(Rows(10))), [OneDnn, Composed]);
         assert_eq!(cuda.linear(linear(64, true, Act::GeluTanh), None), [CublasLt, Composed]);
@@ -346,7 +380,7 @@ mod tests {
 
     #[test]
     fn composed_means_composed() {
-        let cpu = Cpu { bf16: true, f16: true, mkl: true };
+        let cpu = Cpu { bf16: true, f16: true, mkl: true, amx: Amx::Own };
         let site = Site { backend: Backend::Composed, cpu, ..site(Device::Cpu, Kind::Float) };
         let small = ConvLayer { tiles: true, ..convolution(2, false, Act::Relu) };
         assert_eq!(site.conv(small), [ConvChoice::Composed]);

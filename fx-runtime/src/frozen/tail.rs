@@ -8,8 +8,6 @@
     reason = "bounds and slopes are cast as libtorch casts a number to a tensor's dtype"
 )]
 
-use std::ops::Range;
-
 use super::Act;
 use super::math::{at_least, at_most, exp, gelu, gelu_tanh, sigmoid, tanh};
 use crate::ffi::Tail;
@@ -28,19 +26,19 @@ impl Tail for RowTail<'_> {
     }
 
     #[inline(always)]
-    fn finish(&self, columns: Range<usize>, rows: &mut [f32], other: Option<&[f32]>) {
+    fn finish(&self, first: usize, width: usize, rows: &mut [f32], other: Option<&[f32]>) {
         match self.act {
-            Act::None => self.each(columns, rows, other, &Same),
-            Act::Relu => self.each(columns, rows, other, &Relu),
-            Act::Relu6 => self.each(columns, rows, other, &Clamp(0.0, 6.0)),
-            Act::HardSwish => self.each(columns, rows, other, &HardSwish),
-            Act::Silu => self.each(columns, rows, other, &Silu),
-            Act::Sigmoid => self.each(columns, rows, other, &Sigmoid),
-            Act::Tanh => self.each(columns, rows, other, &Tanh),
-            Act::Gelu => self.each(columns, rows, other, &Gelu),
-            Act::GeluTanh => self.each(columns, rows, other, &GeluTanh),
-            Act::LeakyRelu(slope) => self.each(columns, rows, other, &LeakyRelu(slope as f32)),
-            Act::Clamp(low, high) => self.each(columns, rows, other, &Clamp(low as f32, high as f32)),
+            Act::None => self.each(first, width, rows, other, &Same),
+            Act::Relu => self.each(first, width, rows, other, &Relu),
+            Act::Relu6 => self.each(first, width, rows, other, &Clamp(0.0, 6.0)),
+            Act::HardSwish => self.each(first, width, rows, other, &HardSwish),
+            Act::Silu => self.each(first, width, rows, other, &Silu),
+            Act::Sigmoid => self.each(first, width, rows, other, &Sigmoid),
+            Act::Tanh => self.each(first, width, rows, other, &Tanh),
+            Act::Gelu => self.each(first, width, rows, other, &Gelu),
+            Act::GeluTanh => self.each(first, width, rows, other, &GeluTanh),
+            Act::LeakyRelu(slope) => self.each(first, width, rows, other, &LeakyRelu(slope as f32)),
+            Act::Clamp(low, high) => self.each(first, width, rows, other, &Clamp(low as f32, high as f32)),
         }
     }
 }
@@ -80,11 +78,10 @@ maps! {
 
 impl RowTail<'_> {
     #[inline(always)]
-    fn each(&self, columns: Range<usize>, rows: &mut [f32], other: Option<&[f32]>, f: &impl Map) {
-        let length = columns.len();
-        let bias = self.bias.map(|bias| &bias[columns]);
-        for (start, row) in rows.chunks_exact_mut(length).enumerate() {
-            let other = other.map(|other| &other[start * length..][..length]);
+    fn each(&self, first: usize, width: usize, rows: &mut [f32], other: Option<&[f32]>, f: &impl Map) {
+        let bias = self.bias.map(|bias| &bias[first..][..width]);
+        for (start, row) in rows.chunks_exact_mut(width).enumerate() {
+            let other = other.map(|other| &other[start * width..][..width]);
             match (bias, other) {
                 (None, None) => {
                     for y in row {

@@ -30,7 +30,7 @@ same model as written, both in Rust; `eager`, `jit` (TorchScript, frozen and opt
 (torch.compile with freezing) and `ort` (ONNX Runtime) are what a PyTorch user would run. Ratios count; times are this
 machine's. A workload is model:batch:dtype. In a section of levers, ours is compared with itself, one thing that makes it
 fast left out at a time: packed kernels (ATen's operators instead), the layout (axes in the default order), Winograd's
-algorithm, and passes that the build left out.
+algorithm and products on tile registers, and passes that the build left out.
 ";
 
 fn section(out: &mut String, record: &Record) {

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use super::super::lanes::{Kernel, Lanes};
 use super::super::mkl::Tail;
-use super::product::{Matrix, PANEL, multiply};
+use super::super::product::{Matrix, PANEL, multiply};
 use super::transform::{self, POINTS, TAPS};
 use super::{Call, DEPTH, apart, points_step};
 
@@ -176,7 +176,7 @@ impl<T: Tail> Block<'_, T> {
                         let rows = std::slice::from_raw_parts_mut(call.y.add(at), length);
                         (rows, call.other.map(|other| std::slice::from_raw_parts(other.add(at), length)))
                     };
-                    call.tail.finish(columns.clone(), rows, other);
+                    call.tail.finish(columns.start, columns.len(), rows, other);
                 }
             }
             tile += last - column;

@@ -17,7 +17,6 @@
 
 mod block;
 mod grid;
-mod product;
 mod transform;
 
 use std::ops::Range;
@@ -27,7 +26,6 @@ use tch::{Device, Kind, TchError, Tensor};
 
 use self::block::Block;
 use self::grid::{Grid, padding};
-use self::product::{Matrix, PANEL};
 use self::transform::{POINTS, TAPS};
 use super::buffer::{Buffer, with_scratch};
 use super::convolution::Geometry;
@@ -35,6 +33,7 @@ use super::lanes::{has_lanes, on_lanes};
 use super::mkl::Tail;
 use super::order::channels_last;
 use super::pool::{for_each_part, threads};
+use super::product::{Matrix, PANEL};
 use super::results::{self, Tenant};
 use super::tensor::{Facts, refused};
 

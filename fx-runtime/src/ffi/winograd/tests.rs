@@ -16,11 +16,11 @@ impl Tail for Relu<'_> {
     }
 
     #[inline(always)]
-    fn finish(&self, columns: Range<usize>, rows: &mut [f32], other: Option<&[f32]>) {
-        for (row, values) in rows.chunks_exact_mut(columns.len()).enumerate() {
+    fn finish(&self, first: usize, width: usize, rows: &mut [f32], other: Option<&[f32]>) {
+        for (row, values) in rows.chunks_exact_mut(width).enumerate() {
             for (column, y) in values.iter_mut().enumerate() {
-                let added = other.map_or(0.0, |other| other[row * columns.len() + column]);
-                *y = (*y + self.0[columns.start + column] + added).max(0.0);
+                let added = other.map_or(0.0, |other| other[row * width + column]);
+                *y = (*y + self.0[first + column] + added).max(0.0);
             }
         }
     }

@@ -14,7 +14,7 @@ pub(super) struct MatrixConv {
 impl MatrixConv {
     /// Packs a finite weight `[out, in, 1..]` of f32; none where MKL is not there.
     pub(super) fn pack(weight: &Tensor, bias: Option<&Tensor>, params: &ConvParams) -> Result<Option<Self>, TchError> {
-        let matrix = PackedMatrix::pack(&weight.f_reshape(&weight.size()[..2])?, bias, Rows::USUAL)?;
+        let matrix = PackedMatrix::for_mkl(&weight.f_reshape(&weight.size()[..2])?, bias, Rows::USUAL)?;
         Ok(matrix.map(|matrix| Self { matrix, stride: params.stride.as_slice().into() }))
     }
 

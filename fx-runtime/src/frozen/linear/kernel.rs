@@ -11,7 +11,7 @@ use crate::frozen::taint::Taint;
 use crate::frozen::tune::Packed;
 
 pub(super) enum Kernel {
-    Mkl(PackedMatrix),
+    Matrix(PackedMatrix),
     OneDnn(PackedLinear),
     CublasLt { plain: Plain, transposed: Param },
     Composed(Plain),
@@ -37,7 +37,8 @@ impl Kernel {
             Ok(Plain { weight, bias: bias.map(Param::copied).transpose()? })
         };
         Ok(match choice {
-            LinearChoice::Mkl(rows) => PackedMatrix::pack(weight, bias, rows)?.map(Self::Mkl),
+            LinearChoice::Amx => PackedMatrix::for_amx(weight, bias)?.map(Self::Matrix),
+            LinearChoice::Mkl(rows) => PackedMatrix::for_mkl(weight, bias, rows)?.map(Self::Matrix),
             LinearChoice::OneDnn => PackedLinear::pack(weight, bias).transpose()?.map(Self::OneDnn),
             LinearChoice::CublasLt => {
                 let plain = plain()?;
@@ -51,7 +52,7 @@ impl Kernel {
     pub(super) fn dense(&self) -> Result<(Tensor, Option<Tensor>), TchError> {
         let copied = |bias: &Param| bias.shallow_clone();
         Ok(match self {
-            Self::Mkl(matrix) => matrix.dense()?,
+            Self::Matrix(matrix) => matrix.dense()?,
             Self::OneDnn(packed) => (packed.dense_weight()?, packed.bias().map(copied)),
             Self::CublasLt { plain, .. } | Self::Composed(plain) => {
                 (plain.weight.shallow_clone(), plain.bias.as_ref().map(copied))
@@ -65,7 +66,7 @@ impl Packed for Kernel {
 
     fn choice(&self) -> LinearChoice {
         match self {
-            Self::Mkl(matrix) => LinearChoice::Mkl(matrix.rows()),
+            Self::Matrix(matrix) => matrix.choice(),
             Self::OneDnn(_) => LinearChoice::OneDnn,
             Self::CublasLt { .. } => LinearChoice::CublasLt,
             Self::Composed(_) => LinearChoice::Composed,

@@ -2,7 +2,7 @@
 
 #![allow(clippy::inline_always, reason = "what is not inlined has no vectors")]
 
-use super::super::lanes::Lanes;
+use super::lanes::Lanes;
 
 /// Columns of a panel.
 pub(super) const PANEL: usize = 32;
