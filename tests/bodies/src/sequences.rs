@@ -1,7 +1,7 @@
 //! Sequences: states of recurrent layers, tables of constants, stacks whose first layer is called by itself.
 
 use fx_runtime::nn::{LSTMState, RNN};
-use fx_runtime::{Device, Kind, Module, Tensor, nn, traceable};
+use fx_runtime::{Kind, Module, Tensor, nn, traceable};
 
 const DIRECTIONS: usize = 2;
 const WIDTH: i64 = 4;
@@ -184,6 +184,7 @@ mod own {
         }
     }
 
+    #[allow(unused_imports, reason = "a glob without the name that is looked for")]
     pub use none::*;
 
     pub use layer::*;
@@ -248,7 +249,7 @@ impl Layer for Stack {
 
 #[cfg(test)]
 mod tests {
-    use fx_runtime::Freeze;
+    use fx_runtime::{Device, Freeze};
 
     use super::*;
     use crate::check::{Close, agree, randn, root};
