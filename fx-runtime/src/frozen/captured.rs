@@ -121,7 +121,8 @@ mod tests {
             (crate::capture!(reference, "numbers").unwrap(), crate::capture!(&reference, "numbers").unwrap());
         let deep: Captured<Vec<i32>> = crate::capture!(&&reference, "numbers").unwrap();
         assert_eq!((place.lock().len(), behind.lock().len(), deep.lock().len()), (2, 2, 2));
-        let lock = Mutex::new(());
+        // Neither a module nor `Clone`.
+        let lock = Mutex::new(1);
         assert!(crate::capture!(&&lock, "lock").is_err(), "a reference to it could be cloned, but would not live on");
     }
 
