@@ -13,7 +13,7 @@ use crate::{codegen, tidy};
 pub(crate) struct Options {}
 
 /// What the steps write below the checkout, libtorch included, with a third to spare.
-const DISK_GIB: f64 = 10.0;
+const DISK_GIB: f64 = 6.0;
 
 type Step = fn(&Workspace, &Libtorch) -> Result<()>;
 
