@@ -155,8 +155,8 @@ pub(crate) const EVERY_ACT: [Act; 13] = [
     Act::GeluTanh,
     Act::LeakyRelu(0.1),
     Act::LeakyRelu(0.0),
-    Act::Clamp(-1.25, 2.5),
-    Act::Clamp(2.5, -1.25),
+    Act::Clamp(-0.25, 0.5),
+    Act::Clamp(0.5, -0.25),
 ];
 
 #[cfg(test)]

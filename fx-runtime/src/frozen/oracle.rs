@@ -1,6 +1,7 @@
 //! What the tests of this module share: a model to frame, random tensors, and a comparison.
 
-use std::sync::Once;
+use std::cell::Cell;
+use std::sync::{Mutex, PoisonError};
 
 use tch::{Device, Kind, Tensor};
 
@@ -39,10 +40,16 @@ pub(super) fn both(kind: Kind) -> (Frame, Frame) {
     (frame(options), frame(options.backend(Backend::Composed)))
 }
 
-/// Normally distributed, the same numbers in every run of one test thread.
+/// Normally distributed, the same numbers in every run of a test, whatever others run beside it: each thread, and each
+/// test has one, goes through seeds of its own.
 pub(super) fn randn(sizes: &[i64], kind: Kind) -> Tensor {
-    static SEED: Once = Once::new();
-    SEED.call_once(|| tch::manual_seed(7));
+    static GENERATOR: Mutex<()> = Mutex::new(());
+    thread_local! {
+        static SEED: Cell<i64> = const { Cell::new(7) };
+    }
+    // A test that failed leaves the generator as good as it was.
+    let _alone = GENERATOR.lock().unwrap_or_else(PoisonError::into_inner);
+    tch::manual_seed(SEED.replace(SEED.get() + 1));
     Tensor::randn(sizes, (Kind::Float, Device::Cpu)).to_kind(kind)
 }
 
