@@ -90,25 +90,10 @@ impl Tracer<'_> {
 
     /// Is a copy of a value of the type, as far as its parts have one, of that very type?
     fn is_copied(&self, module: &str, ty: &syn::Type) -> bool {
-        match ty {
-            syn::Type::Tuple(parts) => parts.elems.iter().all(|part| self.is_copied(module, part)),
-            syn::Type::Path(path) => match path.path.segments.last().map(|last| (last, &last.arguments)) {
-                Some((last, syn::PathArguments::AngleBracketed(list))) => {
-                    let is_known = last.ident == "Vec" || last.ident == "Option";
-                    let is_copied = |arg: &syn::GenericArgument| match arg {
-                        syn::GenericArgument::Type(ty) => self.is_copied(module, ty),
-                        _ => false,
-                    };
-                    is_known && list.args.iter().all(is_copied)
-                }
-                Some((_, syn::PathArguments::None)) => {
-                    let is_struct = |ty| matches!(ty, Ty::Struct(id) if !self.index.structs[id].is_module);
-                    is_plain(ty) || is_struct(self.index.ty(module, None, ty))
-                }
-                _ => false,
-            },
-            _ => false,
-        }
+        all_leaves(ty, &|leaf| {
+            let is_struct = |ty| matches!(ty, Ty::Struct(id) if !self.index.structs[id].is_module);
+            is_plain_leaf(leaf) || is_struct(self.index.ty(module, None, leaf))
+        })
     }
 
     /// Does code behind the node never run?
@@ -146,19 +131,29 @@ impl Tracer<'_> {
 
 /// Is it written with `Vec`, `Option` and tuples alone around tensors and numbers?
 fn is_plain(ty: &syn::Type) -> bool {
+    all_leaves(ty, &is_plain_leaf)
+}
+
+/// A tensor or a number.
+fn is_plain_leaf(leaf: &syn::Type) -> bool {
+    let syn::Type::Path(path) = leaf else { return false };
+    let name = path.path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default();
+    name == "Tensor" || fx_ir::scalar::is_scalar(&name)
+}
+
+/// Does `test` hold for every type without arguments that tuples, `Vec` and `Option` make up this one of?
+fn all_leaves(ty: &syn::Type, test: &dyn Fn(&syn::Type) -> bool) -> bool {
     match ty {
-        syn::Type::Tuple(parts) => parts.elems.iter().all(is_plain),
-        syn::Type::Path(path) => {
-            let Some(last) = path.path.segments.last() else { return false };
-            let name = last.ident.to_string();
-            match &last.arguments {
-                syn::PathArguments::AngleBracketed(list) if name == "Vec" || name == "Option" => {
-                    list.args.iter().all(|arg| matches!(arg, syn::GenericArgument::Type(ty) if is_plain(ty)))
-                }
-                syn::PathArguments::None => name == "Tensor" || fx_ir::scalar::is_scalar(&name),
-                _ => false,
+        syn::Type::Tuple(parts) => parts.elems.iter().all(|part| all_leaves(part, test)),
+        syn::Type::Path(path) => match path.path.segments.last().map(|last| (last, &last.arguments)) {
+            Some((last, syn::PathArguments::AngleBracketed(list))) => {
+                let is_known = last.ident == "Vec" || last.ident == "Option";
+                let holds = |arg: &_| matches!(arg, syn::GenericArgument::Type(ty) if all_leaves(ty, test));
+                is_known && list.args.iter().all(holds)
             }
-        }
+            Some((_, syn::PathArguments::None)) => test(ty),
+            _ => false,
+        },
         _ => false,
     }
 }

@@ -129,7 +129,7 @@ impl Walk<'_, '_> {
     }
 
     /// The position of what a loop begins with: not the first where it runs over the layers in the middle of a chain, or
-    /// skips some.
+    /// skips some; `over` is the template of what it runs over.
     fn first_turn(&self, id: NodeId, over: &str) -> usize {
         if let Some((_, skipped)) = over.rsplit_once(".iter().skip(") {
             return skipped.split(')').next().and_then(|count| count.parse().ok()).unwrap_or(0);
@@ -155,6 +155,7 @@ impl Walk<'_, '_> {
             self.writer.graph().node(id).input(0).map_or(Value::owned("()"), |subject| self.writer.read(subject));
         let (pattern, over) = header.split_once(" in ").unwrap_or((header, "$0"));
         let pattern = self.writer.turn(pattern, over, bound);
+        let first = self.first_turn(id, over);
         let over = template::fill(over, &|_| subject.clone());
         self.loops.push(turn.clone());
         let body = self.block(region, |outputs| match (names.as_slice(), outputs) {
@@ -163,7 +164,7 @@ impl Walk<'_, '_> {
             _ => format!("({}) = ({});", names.join(", "), outputs.join(", ")),
         });
         self.loops.pop();
-        let turns = match self.first_turn(id, &over) {
+        let turns = match first {
             0 => format!("({over}).enumerate()"),
             first => format!("({first}_usize..).zip({over})"),
         };
