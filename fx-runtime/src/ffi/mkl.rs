@@ -6,16 +6,18 @@
 //! for; MKL keeps what it needs to know in the packed block itself (tested for 1 to 1000 rows).
 
 use std::ffi::{c_int, c_void};
+use std::ops::Range;
 use std::sync::OnceLock;
 
 use tch::{TchError, Tensor};
 
 use super::buffer::{Buffer, HUGE_PAGE};
 use super::entry::symbol;
-use super::order::contiguous;
-use super::pool::{for_each_part, threads};
-use super::results::{self, Tenant};
-use super::tensor::{Facts, refused};
+use super::operands::Operands;
+use super::pool::{for_each_part, share, threads};
+use super::results::Tenant;
+use super::tail::{Nothing, Tail};
+use super::tensor::refused;
 use super::vector::{Body, VectorWidth, vector_width, vectorised};
 
 const ROW_MAJOR: c_int = 101;
@@ -91,28 +93,6 @@ fn is_intel() -> bool {
     false
 }
 
-/// What is done to rows of the product while they are in the cache: the rows, as one slice, and the same rows of the
-/// tensor that is added, if one is.
-pub(crate) trait Tail: Sync {
-    /// Does it change nothing where nothing is added?
-    fn is_nothing(&self) -> bool;
-
-    /// Changes `rows` in place, which hold so many columns of the whole from the first on. To be `#[inline(always)]`, see
-    /// [`Body`]; where `width` is a constant the loop over a row is unrolled.
-    fn finish(&self, first: usize, width: usize, rows: &mut [f32], other: Option<&[f32]>);
-}
-
-/// The product is the result.
-struct Nothing;
-
-impl Tail for Nothing {
-    fn is_nothing(&self) -> bool {
-        true
-    }
-
-    fn finish(&self, _: usize, _: usize, _: &mut [f32], _: Option<&[f32]>) {}
-}
-
 /// A weight `[out, in]` of f32 in MKL's own layout.
 #[derive(Debug)]
 pub(crate) struct PackedGemm {
@@ -179,20 +159,15 @@ impl PackedGemm {
         tail: &impl Tail,
     ) -> Result<Tensor, TchError> {
         let Some(mkl) = mkl() else { return Err(refused("cblas_sgemm_compute")) };
-        let x = x.f_contiguous()?;
-        let other = other.map(Tensor::f_contiguous).transpose()?;
         let refused = || refused("cblas_sgemm_compute");
-        let dtype = Facts::of(&x).ok_or_else(refused)?.dtype;
         let length = |count: c_int| usize::try_from(count).map_err(|_| refused());
         let (columns, out) = (length(self.columns)?, length(self.out)?);
-        let rows = x.numel() / columns;
+        let operands = Operands::new(x, sizes, other, [columns, out])?;
+        let rows = operands.rows;
         let count = c_int::try_from(rows).map_err(|_| refused())?;
-        let y = results::tensor(sizes, &contiguous(sizes), dtype, rows * out * size_of::<f32>())?;
-        let result = y.data_ptr().cast::<f32>();
         // SAFETY: `x` holds `rows × columns` floats and `y` `rows × out`, both row by row; the block was packed for
         // `columns` and `out`. Nobody else has `y` yet.
         unsafe {
-            let input = x.data_ptr().cast_const().cast::<f32>();
             let weight = self.block.address().cast_const().cast();
             (mkl.compute)(
                 ROW_MAJOR,
@@ -201,28 +176,26 @@ impl PackedGemm {
                 count,
                 self.out,
                 self.columns,
-                input,
+                operands.x(),
                 self.columns,
                 weight,
                 self.out,
                 0.0,
-                result,
+                operands.y(),
                 self.out,
             );
         }
         if tail.is_nothing() && other.is_none() {
-            return Ok(y);
+            return Ok(operands.y);
         }
-        let result =
-            Rows { start: result, other: other.as_ref().map(|t| t.data_ptr().cast_const().cast()), length: out };
+        let result = Rows { start: operands.y(), other: operands.other(), length: out };
         let parts = parts(rows, out);
         for_each_part(parts, &|part| {
-            let (first, last) = (rows * part / parts, rows * (part + 1) / parts);
-            // SAFETY: each part has rows of its own below `rows`, and `y` and `other` live until all are done.
-            let (rows, other) = unsafe { result.part(first, last) };
+            // SAFETY: each part has rows of its own below `rows`, and the operands live until all are done.
+            let (rows, other) = unsafe { result.part(&share(rows, part, parts)) };
             vectorised(Finish { tail, columns: out, rows, other });
         });
-        Ok(y)
+        Ok(operands.y)
     }
 }
 
@@ -261,9 +234,9 @@ unsafe impl Sync for Rows {}
 impl Rows {
     /// # Safety
     ///
-    /// Rows `first..last` exist and nobody else has them.
-    unsafe fn part<'a>(&self, first: usize, last: usize) -> (&'a mut [f32], Option<&'a [f32]>) {
-        let (offset, length) = (first * self.length, (last - first) * self.length);
+    /// The rows exist and nobody else has them.
+    unsafe fn part<'a>(&self, rows: &Range<usize>) -> (&'a mut [f32], Option<&'a [f32]>) {
+        let (offset, length) = (rows.start * self.length, rows.len() * self.length);
         // SAFETY: by this function's contract.
         unsafe {
             let rows = std::slice::from_raw_parts_mut(self.start.add(offset), length);

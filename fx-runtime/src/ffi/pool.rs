@@ -5,9 +5,14 @@
 //! there is no such entry point loops run on the calling thread alone.
 
 use std::ffi::{c_int, c_uint, c_void};
+use std::ops::Range;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use tch::TchError;
 
 use super::entry::symbol;
+use super::tensor::refused;
 
 type Region = unsafe extern "C" fn(*mut c_void);
 
@@ -52,14 +57,36 @@ pub(crate) fn threads() -> usize {
     if inside != 0 { 1 } else { usize::try_from(threads).unwrap_or(1).max(1) }
 }
 
+/// The `part`th of so many equal shares of a whole.
+pub(super) fn share(whole: usize, part: usize, parts: usize) -> Range<usize> {
+    whole * part / parts..whole * (part + 1) / parts
+}
+
+/// As [`for_each_part`]; an error of one part is one of all, for want of `what`.
+pub(super) fn try_each_part<F>(parts: usize, what: &str, work: &F) -> Result<(), TchError>
+where
+    F: Fn(usize) -> Result<(), TchError> + Sync,
+{
+    let failed = AtomicBool::new(false);
+    for_each_part(parts, &|part| {
+        if work(part).is_err() {
+            failed.store(true, Ordering::Relaxed);
+        }
+    });
+    if failed.into_inner() { Err(refused(what)) } else { Ok(()) }
+}
+
 /// Calls `work` once with each number below `parts`, on as many threads as there are. A panic of `work` ends the program.
+///
+/// Each thread begins with the part of its own number, so that it finds in its caches what it left there in the call
+/// before; what is left then is done by the thread that is free first.
 pub(crate) fn for_each_part<F: Fn(usize) + Sync>(parts: usize, work: &F) {
     let team = threads().min(parts);
     let (Some(openmp), true) = (openmp(), team > 1) else {
         (0..parts).for_each(work);
         return;
     };
-    let shared = Shared { parts, work, openmp };
+    let shared = Shared { parts, work, openmp, taken: AtomicUsize::new(0) };
     let team = c_uint::try_from(team).unwrap_or(1);
     // SAFETY: `region::<F>` takes the pointer for what it is, a `Shared<F>` that lives until the call returns, which is
     // after every thread has left the region; `F` is `Sync`. A panic does not unwind out of an `extern "C"` function.
@@ -70,6 +97,8 @@ struct Shared<'a, F> {
     parts: usize,
     work: &'a F,
     openmp: &'a OpenMp,
+    /// Of the parts that no thread begins with.
+    taken: AtomicUsize,
 }
 
 unsafe extern "C" fn region<F: Fn(usize) + Sync>(shared: *mut c_void) {
@@ -77,15 +106,16 @@ unsafe extern "C" fn region<F: Fn(usize) + Sync>(shared: *mut c_void) {
     let shared = unsafe { &*shared.cast::<Shared<'_, F>>() };
     // SAFETY: both only read which thread of which team is asking. The team may be smaller than asked for.
     let (member, team) = unsafe { ((shared.openmp.member)(), (shared.openmp.team_size)()) };
-    let first = usize::try_from(member).unwrap_or(0);
-    let step = usize::try_from(team).unwrap_or(1).max(1);
-    (first..shared.parts).step_by(step).for_each(shared.work);
+    let team = usize::try_from(team).unwrap_or(1).max(1);
+    let mut part = usize::try_from(member).unwrap_or(0);
+    while part < shared.parts {
+        (shared.work)(part);
+        part = team + shared.taken.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
     use super::*;
 
     #[test]
@@ -97,6 +127,13 @@ mod tests {
             });
             assert!(done.iter().all(|count| count.load(Ordering::Relaxed) == 1));
         }
+    }
+
+    #[test]
+    fn an_error_of_one_part_is_one_of_all() {
+        assert!(try_each_part(5, "memory", &|_| Ok(())).is_ok());
+        let failing = try_each_part(5, "memory", &|part| if part == 3 { Err(refused("a part")) } else { Ok(()) });
+        assert_eq!(failing.unwrap_err().to_string(), refused("memory").to_string());
     }
 
     #[test]

@@ -1,20 +1,21 @@
 //! One product: who does what.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tch::TchError;
 
 use super::super::buffer::with_scratch;
-use super::super::mkl::Tail;
-use super::super::pool::{for_each_part, threads};
+use super::super::pool::{share, threads, try_each_part};
 use super::super::product::PANEL;
-use super::super::tensor::refused;
+use super::super::tail::Tail;
 use super::SplitMatrix;
-use super::chunk::Chunk;
+use super::chunk::{Chunk, Size};
 use super::tile::{TILE, Tiles};
 
-/// Shares of the work for each thread.
+/// What a product may lack.
+const MEMORY: &str = "memory for a product";
+/// Shares of the work for each thread: a core whose other hardware thread is busy has a third of the speed, and whoever is
+/// free does what is left.
 const SHARES: usize = 2;
 /// With fewer rows a weight is split for too few of them.
 const FEW_ROWS: usize = 48;
@@ -42,7 +43,7 @@ impl<T: Tail> Call<'_, T> {
         }
         let (tiles, panels) = (self.rows.div_ceil(TILE), self.matrix.panels());
         let (row_parts, panel_parts) = shares(tiles, panels);
-        in_turns(row_parts * panel_parts, |part| {
+        try_each_part(row_parts * panel_parts, MEMORY, &|part| {
             let tiles = share(tiles, part / panel_parts, row_parts);
             let rows = tiles.start * TILE..self.rows.min(tiles.end * TILE);
             self.part(&rows, &share(panels, part % panel_parts, panel_parts))
@@ -51,7 +52,7 @@ impl<T: Tail> Call<'_, T> {
 
     /// Some rows with some panels.
     fn part(&self, rows: &Range<usize>, panels: &Range<usize>) -> Result<(), TchError> {
-        let size = Chunk::<T>::size(self.matrix, rows.len(), panels.len());
+        let size = Size::of(self.matrix, rows.len(), panels.len());
         with_scratch(size.bytes(), |scratch| {
             // SAFETY: a matrix is packed where tiles are permitted alone.
             let mut tiles = unsafe { Tiles::take() };
@@ -71,7 +72,7 @@ impl<T: Tail> Call<'_, T> {
         let panels = self.matrix.panels();
         let parts = (panels * PANEL * self.matrix.depth / WORTH).clamp(1, (2 * SHARES * threads()).min(panels));
         let block = self.rows * PANEL;
-        in_turns(parts, |part| {
+        try_each_part(parts, MEMORY, &|part| {
             with_scratch(2 * block * size_of::<f32>(), |scratch| {
                 let result = scratch.cast::<f32>();
                 for panel in share(panels, part, parts) {
@@ -87,10 +88,6 @@ impl<T: Tail> Call<'_, T> {
     }
 }
 
-fn share(whole: usize, part: usize, parts: usize) -> Range<usize> {
-    whole * part / parts..whole * (part + 1) / parts
-}
-
 /// Into how many shares tiles of rows and panels are cut: about [`SHARES`] for each thread, and so that they take the
 /// least time.
 fn shares(tiles: usize, panels: usize) -> (usize, usize) {
@@ -103,22 +100,4 @@ fn shares(tiles: usize, panels: usize) -> (usize, usize) {
         (row_parts * panel_parts).div_ceil(threads) * (12 * tiles * panels + 30 * tiles + 18 * panels)
     };
     (1..=most.min(tiles)).map(cut).min_by_key(time).unwrap_or((1, 1))
-}
-
-/// Does all parts, each on the thread that is free first: a core whose other hardware thread is busy has a third of the
-/// speed. An error of one part is one of all.
-fn in_turns(parts: usize, work: impl Fn(usize) -> Result<(), TchError> + Sync) -> Result<(), TchError> {
-    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-    for_each_part(threads().min(parts), &|_| {
-        loop {
-            let part = next.fetch_add(1, Ordering::Relaxed);
-            if part >= parts {
-                return;
-            }
-            if work(part).is_err() {
-                failed.store(true, Ordering::Relaxed);
-            }
-        }
-    });
-    if failed.into_inner() { Err(refused("memory for a product")) } else { Ok(()) }
 }

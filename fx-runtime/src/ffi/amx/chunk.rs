@@ -5,8 +5,8 @@
 
 use std::ops::Range;
 
-use super::super::mkl::Tail;
 use super::super::product::PANEL;
+use super::super::tail::Tail;
 use super::call::Call;
 use super::finish::{add, is_finite};
 use super::split::{split_panel, split_rows};
@@ -34,6 +34,16 @@ pub(super) struct Size {
 }
 
 impl Size {
+    /// For so many rows and panels, neither none.
+    pub(super) fn of(matrix: &SplitMatrix, rows: usize, panels: usize) -> Self {
+        let piece = matrix.steps.min(PIECE);
+        let (blocks, most) = (rows.div_ceil(TILE), ROWS / (piece * STEP));
+        let blocks = blocks.div_ceil(blocks.div_ceil(most));
+        let is_deep = matrix.steps > RUN_STEPS;
+        let block = if is_deep { 2 } else { 1 } * BLOCK * size_of::<f32>();
+        Self { blocks, panels: (RESULTS / (blocks * block)).clamp(1, panels), piece, is_deep }
+    }
+
     pub(super) fn rows(&self) -> usize {
         self.blocks * TILE
     }
@@ -63,16 +73,6 @@ pub(super) struct Chunk<'a, T> {
 }
 
 impl<'a, T: Tail> Chunk<'a, T> {
-    /// For so many rows and panels, neither none.
-    pub(super) fn size(matrix: &SplitMatrix, rows: usize, panels: usize) -> Size {
-        let piece = matrix.steps.min(PIECE);
-        let (blocks, most) = (rows.div_ceil(TILE), ROWS / (piece * STEP));
-        let blocks = blocks.div_ceil(blocks.div_ceil(most));
-        let is_deep = matrix.steps > RUN_STEPS;
-        let block = if is_deep { 2 } else { 1 } * BLOCK * size_of::<f32>();
-        Size { blocks, panels: (RESULTS / (blocks * block)).clamp(1, panels), piece, is_deep }
-    }
-
     /// `scratch` has room for a chunk of this size.
     pub(super) fn new(call: &'a Call<'a, T>, rows: Range<usize>, size: &Size, scratch: *mut u8) -> Self {
         let mut at = scratch;

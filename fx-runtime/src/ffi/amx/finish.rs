@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::super::lanes::{Kernel, Lanes, on_lanes};
-use super::super::mkl::Tail;
 use super::super::product::{Matrix, PANEL, multiply};
+use super::super::tail::Tail;
 use super::super::vector::{Body, vectorised};
 use super::RUN;
 use super::call::Call;

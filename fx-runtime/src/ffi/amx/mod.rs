@@ -2,7 +2,8 @@
 //!
 //! A number of f32 is the sum of three of bf16, each with eight of its bits. So a product of two numbers is the sum of
 //! nine products, of which three are below what f32 can tell apart: less than 2⁻²⁶ of it. The other six are summed in
-//! f32 by the tiles, [`RUN`] numbers of the depth at a time. The rounding errors of a result are those of a sum in f32; the method is known from accelerators, where libraries offer it as emulated f32.
+//! f32 by the tiles, [`RUN`] numbers of the depth at a time. The rounding errors of a result are those of a sum in f32; the
+//! method is known from accelerators, where libraries offer it as emulated f32.
 //!
 //! What the tiles take for zero is a part below 2⁻¹²⁶, so that numbers below 2⁻¹⁰² have fewer digits here. Infinities,
 //! NaN and what is too large for bf16 are found in the result, and the block is computed number by number.
@@ -29,12 +30,11 @@ mod tile;
 use tch::{Device, Kind, TchError, Tensor};
 
 use super::buffer::Buffer;
-use super::mkl::Tail;
-use super::order::contiguous;
+use super::operands::Operands;
 use super::pool::for_each_part;
 use super::product::PANEL;
-use super::results::{self, Tenant};
-use super::tensor::{Facts, refused};
+use super::results::Tenant;
+use super::tail::Tail;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use super::vector::{VectorWidth, vector_width};
 
@@ -143,40 +143,21 @@ impl SplitMatrix {
         other: Option<&Tensor>,
         tail: &impl Tail,
     ) -> Result<Tensor, TchError> {
-        let x = x.f_contiguous()?;
-        let other = other.map(Tensor::f_contiguous).transpose()?;
-        let dtype = Facts::of(&x).ok_or_else(|| refused("a product"))?.dtype;
-        let rows = x.numel() / self.depth;
-        let y = results::tensor(sizes, &contiguous(sizes), dtype, rows * self.out * size_of::<f32>())?;
-        let other = other.as_ref().map(|other| other.data_ptr().cast_const().cast());
-        self.write(x.data_ptr().cast_const().cast(), rows, y.data_ptr().cast(), other, tail)?;
-        Ok(y)
+        let operands = Operands::new(x, sizes, other, [self.depth, self.out])?;
+        self.write(&operands, tail)?;
+        Ok(operands.y)
     }
 
-    /// The product of so many rows at `x`, to `y`.
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-    fn write(
-        &self,
-        x: *const f32,
-        rows: usize,
-        y: *mut f32,
-        other: Option<*const f32>,
-        tail: &impl Tail,
-    ) -> Result<(), TchError> {
-        call::Call { matrix: self, x, rows, y, other, tail }.run()
+    fn write(&self, operands: &Operands, tail: &impl Tail) -> Result<(), TchError> {
+        let Operands { rows, .. } = *operands;
+        call::Call { matrix: self, x: operands.x(), rows, y: operands.y(), other: operands.other(), tail }.run()
     }
 
     /// Nothing is packed here.
     #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
-    fn write(
-        &self,
-        _: *const f32,
-        _: usize,
-        _: *mut f32,
-        _: Option<*const f32>,
-        _: &impl Tail,
-    ) -> Result<(), TchError> {
-        Err(refused("a product on tiles"))
+    fn write(&self, _: &Operands, _: &impl Tail) -> Result<(), TchError> {
+        Err(super::tensor::refused("a product on tiles"))
     }
 }
 

@@ -1,38 +1,9 @@
 //! Against products in f64.
 
-#![allow(clippy::inline_always, reason = "as the tails that are not tests")]
-
 use super::*;
+use crate::ffi::tail::{BiasAndRelu, Nothing};
 
 const CPU: (Kind, Device) = (Kind::Float, Device::Cpu);
-
-struct Relu<'a>(&'a [f32]);
-
-impl Tail for Relu<'_> {
-    fn is_nothing(&self) -> bool {
-        false
-    }
-
-    #[inline(always)]
-    fn finish(&self, first: usize, width: usize, rows: &mut [f32], other: Option<&[f32]>) {
-        for (row, values) in rows.chunks_exact_mut(width).enumerate() {
-            for (column, y) in values.iter_mut().enumerate() {
-                let added = other.map_or(0.0, |other| other[row * width + column]);
-                *y = (*y + self.0[first + column] + added).max(0.0);
-            }
-        }
-    }
-}
-
-struct Nothing;
-
-impl Tail for Nothing {
-    fn is_nothing(&self) -> bool {
-        true
-    }
-
-    fn finish(&self, _: usize, _: usize, _: &mut [f32], _: Option<&[f32]>) {}
-}
 
 fn double(tensor: &Tensor) -> Tensor {
     tensor.to_kind(Kind::Double)
@@ -84,7 +55,7 @@ fn is_as_exact_as_f32() {
         let (bias, other) = (Tensor::randn([out], CPU), Tensor::randn([rows, out], CPU));
         let values: Vec<f32> = (&bias).try_into().unwrap();
         let expected = (double(&x).matmul(&double(&weight).tr()) + double(&bias) + double(&other)).relu();
-        let found = packed.run(&x, &[rows, out], Some(&other), &Relu(&values)).unwrap();
+        let found = packed.run(&x, &[rows, out], Some(&other), &BiasAndRelu(&values)).unwrap();
         let difference = (double(&found) - &expected).abs().max().double_value(&[]);
         assert!(
             difference < 1e-5 * expected.max().double_value(&[]).max(1.0),

@@ -11,12 +11,14 @@
 mod total;
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use tch::{TchError, Tensor};
 
 use super::half::Half;
 use super::walk::{Place, Walk};
 use super::{Aligned, BLOCK, GRAIN, MAX_RANK, Number, Operand, for_each_part, results, threads};
+use crate::ffi::pool::share;
 use crate::ffi::vector::{Body, vectorised};
 use total::Total;
 
@@ -117,7 +119,7 @@ fn along<T: Number, B: RowBlocks<T, I, O>, const I: usize, const O: usize>(
     let parts = if parts == 1 { parts } else { parts.min(threads()) };
     for_each_part(parts, &|part| {
         with_scratch(length.div_ceil(BLOCK), |scratch| {
-            vectorised(Part { job: &job, first: rows * part / parts, last: rows * (part + 1) / parts, scratch });
+            vectorised(Part { job: &job, rows: share(rows, part, parts), scratch });
         });
     });
     Ok(outputs)
@@ -153,11 +155,10 @@ struct Job<'a, B, const I: usize, const O: usize> {
 // SAFETY: the inputs are only read, and each part writes rows of its own.
 unsafe impl<B: Sync, const I: usize, const O: usize> Sync for Job<'_, B, I, O> {}
 
-/// The rows `first..last`.
+/// Some of the rows.
 struct Part<'a, T, B, const I: usize, const O: usize> {
     job: &'a Job<'a, B, I, O>,
-    first: usize,
-    last: usize,
+    rows: Range<usize>,
     scratch: &'a mut [Aligned<Kept<T>>],
 }
 
@@ -174,11 +175,11 @@ impl<T: Number, B: RowBlocks<T, I, O>, const I: usize, const O: usize> Body for 
 
     #[inline(always)]
     fn run(self) {
-        let Self { job, first, last, scratch } = self;
+        let Self { job, rows, scratch } = self;
         let (length, _) = job.walk.axes[0];
-        let mut place = Place::new(job.walk, first * length);
-        let mut row = Row { number: first, from: job.inputs, buffers: Aligned([[T::ZERO; BLOCK]; I]) };
-        while row.number < last {
+        let mut place = Place::new(job.walk, rows.start * length);
+        let mut row = Row { number: rows.start, from: job.inputs, buffers: Aligned([[T::ZERO; BLOCK]; I]) };
+        while row.number < rows.end {
             job.enter(&mut row, &place);
             let mut known = [T::ZERO; MOST_REDUCTIONS];
             // A pass is code of its own, and there is none that is not needed.

@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use super::super::lanes::{Kernel, Lanes};
-use super::super::mkl::Tail;
 use super::super::product::{Matrix, PANEL, multiply};
+use super::super::tail::Tail;
 use super::transform::{self, POINTS, TAPS};
 use super::{Call, DEPTH, apart, points_step};
 

@@ -20,7 +20,7 @@ mod grid;
 mod transform;
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use tch::{Device, Kind, TchError, Tensor};
 
@@ -30,11 +30,11 @@ use self::transform::{POINTS, TAPS};
 use super::buffer::{Buffer, with_scratch};
 use super::convolution::Geometry;
 use super::lanes::{has_lanes, on_lanes};
-use super::mkl::Tail;
 use super::order::channels_last;
-use super::pool::{for_each_part, threads};
+use super::pool::{for_each_part, share, threads, try_each_part};
 use super::product::{Matrix, PANEL};
 use super::results::{self, Tenant};
+use super::tail::Tail;
 use super::tensor::{Facts, refused};
 
 /// Channels come in multiples of the widest register.
@@ -188,16 +188,10 @@ impl<T: Tail> Call<'_, T> {
         let (tiles, panels, threads) = (self.grid.count(), self.weight.out.div_ceil(PANEL), threads());
         let tile_parts = (tiles / TILES).clamp(1, threads);
         let panel_parts = threads.div_ceil(tile_parts).min(panels);
-        let share = |whole: usize, part: usize, parts: usize| whole * part / parts..whole * (part + 1) / parts;
-        let failed = AtomicBool::new(false);
-        for_each_part(tile_parts * panel_parts, &|part| {
+        try_each_part(tile_parts * panel_parts, "memory for a convolution", &|part| {
             let tiles = share(tiles, part / panel_parts, tile_parts);
-            let panels = share(panels, part % panel_parts, panel_parts);
-            if self.part(tiles, panels).is_err() {
-                failed.store(true, Ordering::Relaxed);
-            }
-        });
-        if failed.into_inner() { Err(refused("memory for a convolution")) } else { Ok(()) }
+            self.part(tiles, share(panels, part % panel_parts, panel_parts))
+        })
     }
 
     /// Some tiles, through some panels of the weight.

@@ -1,30 +1,13 @@
 //! Against libtorch's convolution in f64.
 
-#![allow(clippy::inline_always, reason = "as the tails that are not tests")]
+use std::sync::atomic::Ordering;
 
 use tch::{Device, Kind};
 
 use super::*;
 use crate::ffi::ops::{MemoryFormat, clone_in};
+use crate::ffi::tail::BiasAndRelu;
 use crate::ffi::vector::NARROW;
-
-struct Relu<'a>(&'a [f32]);
-
-impl Tail for Relu<'_> {
-    fn is_nothing(&self) -> bool {
-        false
-    }
-
-    #[inline(always)]
-    fn finish(&self, first: usize, width: usize, rows: &mut [f32], other: Option<&[f32]>) {
-        for (row, values) in rows.chunks_exact_mut(width).enumerate() {
-            for (column, y) in values.iter_mut().enumerate() {
-                let added = other.map_or(0.0, |other| other[row * width + column]);
-                *y = (*y + self.0[first + column] + added).max(0.0);
-            }
-        }
-    }
-}
 
 fn geometry(padding: i64) -> Geometry {
     let pair = |value: i64| Box::from([value, value]);
@@ -70,7 +53,7 @@ fn check_all_shapes() {
         assert!(Winograd::fits(&weight.size(), &geometry));
         let packed = Winograd::pack(&weight, &geometry).unwrap();
         let values: Vec<f32> = (&bias).try_into().unwrap();
-        let found = packed.run(&x, &Facts::of(&x).unwrap(), Some(&other), &Relu(&values)).unwrap().unwrap();
+        let found = packed.run(&x, &Facts::of(&x).unwrap(), Some(&other), &BiasAndRelu(&values)).unwrap().unwrap();
         assert_eq!(found.size(), expected.size());
         let error = (double(&found) - expected).abs().max().double_value(&[]) / direct.abs().max().double_value(&[]);
         assert!(error < 2e-6, "{error:.1e} of {batch}×{channels}×{height}×{width} to {out}");
