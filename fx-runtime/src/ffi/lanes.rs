@@ -38,6 +38,12 @@ pub(super) trait Lanes: Copy {
     ///
     /// As [`Self::load`].
     unsafe fn minus(self, other: Self) -> Self;
+    /// The totals of four registers.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::load`].
+    unsafe fn totals(of: [Self; 4]) -> [f32; 4];
     /// `self + x · y`, rounded once.
     ///
     /// # Safety
@@ -49,7 +55,8 @@ pub(super) trait Lanes: Copy {
 #[cfg(target_arch = "x86_64")]
 macro_rules! lanes {
     ($($register:ident, $count:literal, $rows:literal:
-        $load:ident $store:ident $splat:ident $plus:ident $minus:ident $fused:ident;)*) => {$(
+        $load:ident $store:ident $splat:ident $plus:ident $minus:ident $fused:ident
+        $low:ident $high:ident $shuffle:ident $fold:ident;)*) => {$(
         impl Lanes for std::arch::x86_64::$register {
             const COUNT: usize = $count;
             const ROWS: usize = $rows;
@@ -85,6 +92,17 @@ macro_rules! lanes {
             }
 
             #[inline(always)]
+            unsafe fn totals([a, b, c, d]: [Self; 4]) -> [f32; 4] {
+                use std::arch::x86_64::{$high, $low, $shuffle};
+                // SAFETY: as above; a register of four floats is four floats.
+                unsafe {
+                    let (ab, cd) = ($low(a, b).plus($high(a, b)), $low(c, d).plus($high(c, d)));
+                    let all = $shuffle::<0x44>(ab, cd).plus($shuffle::<0xee>(ab, cd));
+                    std::mem::transmute::<std::arch::x86_64::__m128, [f32; 4]>($fold(all))
+                }
+            }
+
+            #[inline(always)]
             unsafe fn plus_product(self, x: Self, y: Self) -> Self {
                 // SAFETY: as above.
                 unsafe { std::arch::x86_64::$fused(x, y, self) }
@@ -95,8 +113,51 @@ macro_rules! lanes {
 
 #[cfg(target_arch = "x86_64")]
 lanes! {
-    __m512, 16, 14: _mm512_loadu_ps _mm512_storeu_ps _mm512_set1_ps _mm512_add_ps _mm512_sub_ps _mm512_fmadd_ps;
-    __m256, 8, 6: _mm256_loadu_ps _mm256_storeu_ps _mm256_set1_ps _mm256_add_ps _mm256_sub_ps _mm256_fmadd_ps;
+    __m512, 16, 14: _mm512_loadu_ps _mm512_storeu_ps _mm512_set1_ps _mm512_add_ps _mm512_sub_ps _mm512_fmadd_ps
+        _mm512_unpacklo_ps _mm512_unpackhi_ps _mm512_shuffle_ps fold_512;
+    __m256, 8, 6: _mm256_loadu_ps _mm256_storeu_ps _mm256_set1_ps _mm256_add_ps _mm256_sub_ps _mm256_fmadd_ps
+        _mm256_unpacklo_ps _mm256_unpackhi_ps _mm256_shuffle_ps fold_256;
+}
+
+/// The sums of every fourth number.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn fold_512(x: std::arch::x86_64::__m512) -> std::arch::x86_64::__m128 {
+    use std::arch::x86_64::{_mm256_add_ps, _mm512_castps512_ps256, _mm512_extractf32x8_ps};
+    // SAFETY: the caller's CPU has the registers.
+    unsafe { fold_256(_mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps::<1>(x))) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn fold_256(x: std::arch::x86_64::__m256) -> std::arch::x86_64::__m128 {
+    use std::arch::x86_64::{_mm_add_ps, _mm256_castps256_ps128, _mm256_extractf128_ps};
+    // SAFETY: the caller's CPU has the registers.
+    unsafe { _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps::<1>(x)) }
+}
+
+/// Brings a line into the first cache.
+#[inline(always)]
+pub(super) fn fetch_line<T>(at: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every CPU has the instruction; it does nothing where nothing is.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}
+
+/// Brings a line into the second cache.
+#[inline(always)]
+pub(super) fn fetch_line_behind<T>(at: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: as above.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
 }
 
 /// Code over registers of any width.
@@ -109,9 +170,14 @@ pub(super) trait Kernel {
     unsafe fn run<V: Lanes>(self);
 }
 
-/// Whether [`on_lanes`] does anything on this machine, and fast: not in a build without optimisation.
+/// The registers that [`on_lanes`] runs on, fast: none in a build without optimisation.
+pub(crate) fn lanes_width() -> VectorWidth {
+    if cfg!(fx_optimized) { vector_width() } else { VectorWidth::Baseline }
+}
+
+/// Whether [`on_lanes`] does anything on this machine, and fast.
 pub(super) fn has_lanes() -> bool {
-    cfg!(fx_optimized) && vector_width() > VectorWidth::Baseline
+    lanes_width() > VectorWidth::Baseline
 }
 
 /// Runs the kernel on the widest registers of this CPU; nothing happens where it has none of those above.

@@ -6,7 +6,6 @@
 //! for; MKL keeps what it needs to know in the packed block itself (tested for 1 to 1000 rows).
 
 use std::ffi::{c_int, c_void};
-use std::ops::Range;
 use std::sync::OnceLock;
 
 use tch::{TchError, Tensor};
@@ -14,11 +13,10 @@ use tch::{TchError, Tensor};
 use super::buffer::{Buffer, HUGE_PAGE};
 use super::entry::symbol;
 use super::operands::Operands;
-use super::pool::{for_each_part, share, threads};
 use super::results::Tenant;
 use super::tail::{Nothing, Tail};
 use super::tensor::refused;
-use super::vector::{Body, VectorWidth, vector_width, vectorised};
+use super::vector::{VectorWidth, vector_width};
 
 const ROW_MAJOR: c_int = 101;
 const PLAIN: c_int = 111;
@@ -185,62 +183,7 @@ impl PackedGemm {
                 self.out,
             );
         }
-        if tail.is_nothing() && other.is_none() {
-            return Ok(operands.y);
-        }
-        let result = Rows { start: operands.y(), other: operands.other(), length: out };
-        let parts = parts(rows, out);
-        for_each_part(parts, &|part| {
-            // SAFETY: each part has rows of its own below `rows`, and the operands live until all are done.
-            let (rows, other) = unsafe { result.part(&share(rows, part, parts)) };
-            vectorised(Finish { tail, columns: out, rows, other });
-        });
+        operands.finish(out, tail);
         Ok(operands.y)
-    }
-}
-
-struct Finish<'a, T> {
-    tail: &'a T,
-    columns: usize,
-    rows: &'a mut [f32],
-    other: Option<&'a [f32]>,
-}
-
-impl<T: Tail> Body for Finish<'_, T> {
-    type Output = ();
-
-    #[allow(clippy::inline_always, reason = "only what is inlined is vectorised")]
-    #[inline(always)]
-    fn run(self) {
-        self.tail.finish(0, self.columns, self.rows, self.other);
-    }
-}
-
-/// Into how many parts a tail over so many rows is cut: small ones are not worth a second thread.
-fn parts(rows: usize, out: usize) -> usize {
-    if rows * out < 1 << 14 { 1 } else { threads().min(rows) }
-}
-
-/// The rows of a result and of what is added to it, to be shared out among threads.
-struct Rows {
-    start: *mut f32,
-    other: Option<*const f32>,
-    length: usize,
-}
-
-// SAFETY: `part` is called for disjoint rows.
-unsafe impl Sync for Rows {}
-
-impl Rows {
-    /// # Safety
-    ///
-    /// The rows exist and nobody else has them.
-    unsafe fn part<'a>(&self, rows: &Range<usize>) -> (&'a mut [f32], Option<&'a [f32]>) {
-        let (offset, length) = (rows.start * self.length, rows.len() * self.length);
-        // SAFETY: by this function's contract.
-        unsafe {
-            let rows = std::slice::from_raw_parts_mut(self.start.add(offset), length);
-            (rows, self.other.map(|other| std::slice::from_raw_parts(other.add(offset), length)))
-        }
     }
 }

@@ -1,10 +1,15 @@
-//! What a product of rows with a weight reads and writes, row by row.
+//! What a product of rows with a weight reads and writes, row by row, and the pass over its rows that follows it.
+
+use std::ops::Range;
 
 use tch::{TchError, Tensor};
 
 use super::order::contiguous;
+use super::pool::{for_each_part, share, threads};
 use super::results;
+use super::tail::Tail;
 use super::tensor::{Facts, refused};
+use super::vector::{Body, vectorised};
 
 /// Rows of f32 on the CPU, and their unwritten result.
 pub(super) struct Operands {
@@ -30,6 +35,12 @@ impl Operands {
         Ok(Self { x, other, y, rows })
     }
 
+    /// Of a product without its tail that is there: `y` is `[.., out]`.
+    pub(super) fn of_product(x: &Tensor, y: &Tensor, other: Option<&Tensor>, out: usize) -> Result<Self, TchError> {
+        let (y, other) = (y.f_contiguous()?, other.map(Tensor::f_contiguous).transpose()?);
+        Ok(Self { x: x.shallow_clone(), other, rows: y.numel() / out, y })
+    }
+
     pub(super) fn x(&self) -> *const f32 {
         self.x.data_ptr().cast_const().cast()
     }
@@ -40,5 +51,64 @@ impl Operands {
 
     pub(super) fn other(&self) -> Option<*const f32> {
         self.other.as_ref().map(|other| other.data_ptr().cast_const().cast())
+    }
+    /// `tail` over all rows of the product.
+    pub(super) fn finish(&self, out: usize, tail: &impl Tail) {
+        if tail.is_nothing() && self.other.is_none() {
+            return;
+        }
+        let result = Rows { start: self.y(), other: self.other(), length: out };
+        let (count, parts) = (self.rows, parts(self.rows, out));
+        for_each_part(parts, &|part| {
+            // SAFETY: each part has rows of its own, and the operands live until all are done.
+            let (rows, other) = unsafe { result.part(&share(count, part, parts)) };
+            vectorised(Finish { tail, columns: out, rows, other });
+        });
+    }
+}
+
+struct Finish<'a, T> {
+    tail: &'a T,
+    columns: usize,
+    rows: &'a mut [f32],
+    other: Option<&'a [f32]>,
+}
+
+impl<T: Tail> Body for Finish<'_, T> {
+    type Output = ();
+
+    #[allow(clippy::inline_always, reason = "only what is inlined is vectorised")]
+    #[inline(always)]
+    fn run(self) {
+        self.tail.finish(0, self.columns, self.rows, self.other);
+    }
+}
+
+/// Into how many parts a tail over so many rows is cut: small ones are not worth a second thread.
+fn parts(rows: usize, out: usize) -> usize {
+    if rows * out < 1 << 14 { 1 } else { threads().min(rows) }
+}
+
+/// The rows of a result and of what is added to it, to be shared out among threads.
+struct Rows {
+    start: *mut f32,
+    other: Option<*const f32>,
+    length: usize,
+}
+
+// SAFETY: `part` is called for disjoint rows.
+unsafe impl Sync for Rows {}
+
+impl Rows {
+    /// # Safety
+    ///
+    /// The rows exist and nobody else has them.
+    unsafe fn part<'a>(&self, rows: &Range<usize>) -> (&'a mut [f32], Option<&'a [f32]>) {
+        let (offset, length) = (rows.start * self.length, rows.len() * self.length);
+        // SAFETY: by this function's contract.
+        unsafe {
+            let rows = std::slice::from_raw_parts_mut(self.start.add(offset), length);
+            (rows, self.other.map(|other| std::slice::from_raw_parts(other.add(offset), length)))
+        }
     }
 }

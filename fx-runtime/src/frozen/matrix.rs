@@ -1,11 +1,11 @@
-//! The product of rows with a packed weight; bias, addition and activation in the same pass.
+//! The product of rows with a weight in a layout of its own; bias, addition and activation in the same pass.
 
 use tch::{TchError, Tensor};
 
 use super::Act;
 use super::select::{LinearChoice, Rows};
 use super::tail::RowTail;
-use crate::ffi::{PackedGemm, SplitMatrix};
+use crate::ffi::{PackedGemm, Param, RowMatrix, SplitMatrix};
 
 pub(super) struct PackedMatrix {
     weight: Weight,
@@ -15,6 +15,7 @@ pub(super) struct PackedMatrix {
 enum Weight {
     Mkl(PackedGemm, Rows),
     Amx(SplitMatrix),
+    Dots(RowMatrix),
 }
 
 impl PackedMatrix {
@@ -29,6 +30,11 @@ impl PackedMatrix {
         Self::new(SplitMatrix::pack(weight).transpose()?.map(Weight::Amx), bias)
     }
 
+    /// Takes a weight `[out, in]` of f32 as it lies; none where this CPU has no vectors for it.
+    pub(super) fn for_dots(weight: Param, bias: Option<&Tensor>) -> Result<Option<Self>, TchError> {
+        Self::new(RowMatrix::new(weight).map(Weight::Dots), bias)
+    }
+
     fn new(weight: Option<Weight>, bias: Option<&Tensor>) -> Result<Option<Self>, TchError> {
         let Some(weight) = weight else { return Ok(None) };
         let bias = bias.map(Vec::try_from).transpose()?.map(Vec::into_boxed_slice);
@@ -40,6 +46,7 @@ impl PackedMatrix {
         match self.weight {
             Weight::Mkl(_, rows) => LinearChoice::Mkl(rows),
             Weight::Amx(_) => LinearChoice::Amx,
+            Weight::Dots(_) => LinearChoice::Dots,
         }
     }
 
@@ -48,6 +55,7 @@ impl PackedMatrix {
         match &self.weight {
             Weight::Mkl(packed, _) => packed.out(),
             Weight::Amx(packed) => packed.out(),
+            Weight::Dots(matrix) => matrix.out(),
         }
     }
 
@@ -56,6 +64,7 @@ impl PackedMatrix {
         let weight = match &self.weight {
             Weight::Mkl(packed, _) => packed.dense_weight(),
             Weight::Amx(packed) => packed.dense_weight(),
+            Weight::Dots(matrix) => Ok(matrix.weight().shallow_clone()),
         };
         Ok((weight?, self.bias.as_deref().map(Tensor::from_slice)))
     }
@@ -67,6 +76,7 @@ impl PackedMatrix {
         match &self.weight {
             Weight::Mkl(packed, _) => packed.run(x, sizes, other, &tail),
             Weight::Amx(packed) => packed.run(x, sizes, other, &tail),
+            Weight::Dots(matrix) => matrix.run(x, sizes, other, &tail),
         }
     }
 }

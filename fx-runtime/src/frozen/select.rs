@@ -7,7 +7,7 @@ use std::str::FromStr;
 use tch::{Device, Kind};
 
 use super::Act;
-use crate::ffi::{self, Amx, ops};
+use crate::ffi::{self, Amx, RowMatrix, VectorWidth, ops};
 use crate::{Backend, MemoryFormat};
 
 /// Weights with fewer elements than this stay with ATen's matrix product, because oneDNN's call costs 10 to 15 µs more.
@@ -30,6 +30,11 @@ const MKL_PIXELS_FROM: i64 = 1 << 16;
 /// Measured on two cores (Sapphire Rapids) with 128 rows.
 const AMX_FROM: i64 = 1 << 16;
 
+/// ATen's call is as fast for smaller weights.
+///
+/// Measured on two cores (Sapphire Rapids) with 1 and 128 rows.
+const DOTS_FROM: i64 = 1 << 16;
+
 /// What is known about a layer when it is packed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Site {
@@ -51,6 +56,8 @@ pub(super) struct Cpu {
     pub(super) mkl: bool,
     /// Its tile registers, of which products of f32 are made.
     pub(super) amx: Amx,
+    /// Its registers that kernels of ours are compiled for.
+    pub(super) vectors: VectorWidth,
 }
 
 impl Cpu {
@@ -60,6 +67,7 @@ impl Cpu {
             f16: ops::onednn_has_f16(),
             mkl: ffi::mkl_is_available(),
             amx: Amx::of_this_machine(),
+            vectors: ffi::lanes_width(),
         }
     }
 }
@@ -86,6 +94,8 @@ pub(super) enum LinearChoice {
     Amx,
     /// MKL, packed weight, then bias, addition and activation in one pass.
     Mkl(Rows),
+    /// Sums along rows of the weight, which stays as it lies, then bias, addition and activation, block by block.
+    Dots,
     /// oneDNN, packed weight, activation or addition fused.
     OneDnn,
     /// cuBLAS with bias and activation fused.
@@ -131,8 +141,8 @@ pub(super) struct ConvLayer {
 /// What is known about a linear layer.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LinearLayer {
-    /// Of the weight.
-    pub(super) elements: i64,
+    /// Of the weight, `[out, in]`.
+    pub(super) shape: [i64; 2],
     pub(super) has_bias: bool,
     /// Some weight of the model is not finite.
     pub(super) tainted: bool,
@@ -161,6 +171,10 @@ impl Site {
             && self.kind == Kind::Float
             && self.cpu.amx != Amx::Absent
             && self.backend == Backend::Best
+    }
+
+    fn dots(&self) -> bool {
+        self.device == Device::Cpu && self.kind == Kind::Float && self.cpu.vectors > VectorWidth::Baseline
     }
 
     fn on_cuda(&self) -> bool {
@@ -195,16 +209,19 @@ impl Site {
         if self.backend == Backend::Composed {
             return vec![LinearChoice::Composed];
         }
-        let LinearLayer { elements, has_bias, tainted, shared, act } = layer;
+        let LinearLayer { shape, has_bias, tainted, shared, act } = layer;
+        let elements = shape[0] * shape[1];
         // A weight that is not finite could not be unpacked again.
         let mkl = self.mkl() && !tainted && !shared;
         let amx = self.amx() && !tainted && !shared;
         let onednn = self.onednn() && !shared;
+        let dots = self.dots() && RowMatrix::takes(shape);
         // cuBLASLt's GELU is the tanh approximation.
         let cublas = self.on_cuda() && has_bias && matches!(act, Act::Relu | Act::GeluTanh);
         those_of(&[
             (LinearChoice::Amx, amx && self.cpu.amx == Amx::Own && elements >= AMX_FROM),
             (LinearChoice::Mkl(Rows::USUAL), mkl && elements >= MKL_LINEAR_FROM),
+            (LinearChoice::Dots, dots && shared && elements >= DOTS_FROM),
             (LinearChoice::OneDnn, onednn && elements >= PACKED_LINEAR_FROM),
             (LinearChoice::CublasLt, cublas),
             (LinearChoice::Composed, true),
@@ -212,6 +229,7 @@ impl Site {
             (LinearChoice::Mkl(Rows::USUAL), mkl),
             (LinearChoice::Amx, amx),
             (LinearChoice::OneDnn, onednn),
+            (LinearChoice::Dots, dots),
         ])
     }
 }
@@ -252,6 +270,7 @@ impl fmt::Display for LinearChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Amx => f.write_str("AMX"),
+            Self::Dots => f.write_str("dot products"),
             Self::Mkl(Rows::USUAL) => f.write_str("MKL"),
             Self::Mkl(Rows(rows)) => write!(f, "MKL for {rows} rows"),
             Self::OneDnn => f.write_str("oneDNN"),
@@ -268,7 +287,7 @@ impl FromStr for LinearChoice {
         if let Some(rows) = text.strip_prefix("MKL for ").and_then(|rest| rest.strip_suffix(" rows")) {
             return rows.parse().map(|rows: i64| Self::Mkl(Rows::of(rows))).map_err(|_| Unknown);
         }
-        let all = [Self::Amx, Self::Mkl(Rows::USUAL), Self::OneDnn, Self::CublasLt, Self::Composed];
+        let all = [Self::Amx, Self::Mkl(Rows::USUAL), Self::Dots, Self::OneDnn, Self::CublasLt, Self::Composed];
         all.into_iter().find(|choice| choice.to_string() == text).ok_or(Unknown)
     }
 }
@@ -282,7 +301,7 @@ mod tests {
     use super::*;
 
     fn site(device: Device, kind: Kind) -> Site {
-        let cpu = Cpu { bf16: true, f16: false, mkl: false, amx: Amx::Absent };
+        let cpu = Cpu { bf16: true, f16: false, mkl: false, amx: Amx::Absent, vectors: VectorWidth::Baseline };
         Site { device, kind, memory_format: MemoryFormat::ChannelsLast, backend: Backend::Best, cpu }
     }
 
@@ -290,8 +309,8 @@ mod tests {
         ConvLayer { axes, transposed, tainted: false, act, tiles: false, pixels: None }
     }
 
-    fn linear(elements: i64, has_bias: bool, act: Act) -> LinearLayer {
-        LinearLayer { elements, has_bias, tainted: false, shared: false, act }
+    fn linear(shape: [i64; 2], has_bias: bool, act: Act) -> LinearLayer {
+        LinearLayer { shape, has_bias, tainted: false, shared: false, act }
     }
 
     #[test]
@@ -353,18 +372,21 @@ mod tests {
     fn linear_layers_by_size_and_device() {
         use LinearChoice::{Composed, CublasLt, Mkl, OneDnn};
         let (cpu, cuda) = (site(Device::Cpu, Kind::Float), site(Device::Cuda(1), Kind::BFloat16));
-        let (usual, large) = (Rows::USUAL, linear(512 * 1000, true, Act::Gelu));
+        let (usual, large) = (Rows::USUAL, linear([1000, 512], true, Act::Gelu));
         assert_eq!(cpu.linear(large, None), [OneDnn, Composed]);
-        assert_eq!(cpu.linear(linear(64 * 64, true, Act::Relu), None), [Composed, OneDnn]);
+        assert_eq!(cpu.linear(linear([64, 64], true, Act::Relu), None), [Composed, OneDnn]);
         let intel = Site { cpu: Cpu { mkl: true, ..cpu.cpu }, ..cpu };
         assert_eq!(intel.linear(large, None), [Mkl(usual), OneDnn, Composed]);
         assert_eq!(intel.linear(large, Some(Rows(10))), [Mkl(usual), OneDnn, Composed, Mkl(Rows(10))]);
         assert_eq!(intel.linear(LinearLayer { tainted: true, ..large }, Some(Rows(10))), [OneDnn, Composed]);
         assert_eq!(intel.linear(LinearLayer { shared: true, ..large }, Some(Rows(10))), [Composed]);
-        assert_eq!(intel.linear(linear(64, true, Act::Relu), None), [Composed, Mkl(usual), OneDnn]);
+        assert_eq!(intel.linear(linear([8, 8], true, Act::Relu), None), [Composed, Mkl(usual), OneDnn]);
         let tiles = Site { cpu: Cpu { amx: Amx::Own, ..intel.cpu }, ..intel };
         assert_eq!(tiles.linear(large, None), [LinearChoice::Amx, Mkl(usual), OneDnn, Composed]);
-        assert_eq!(tiles.linear(linear(64, true, Act::Relu), None), [Composed, Mkl(usual), LinearChoice::Amx, OneDnn]);
+        assert_eq!(
+            tiles.linear(linear([8, 8], true, Act::Relu), None),
+            [Composed, Mkl(usual), LinearChoice::Amx, OneDnn]
+        );
         assert_eq!(tiles.linear(LinearLayer { shared: true, ..large }, None), [Composed]);
         let strangers = Site { cpu: Cpu { amx: Amx::Shared, ..tiles.cpu }, ..tiles };
         assert_eq!(strangers.linear(large, None), [Mkl(usual), OneDnn, Composed, LinearChoice::Amx]);
@@ -373,18 +395,36 @@ mod tests {
         }
         let half = Site { kind: Kind::BFloat16, ..intel };
         assert_eq!(half.linear(large, Some(Rows(10))), [OneDnn, Composed]);
-        assert_eq!(cuda.linear(linear(64, true, Act::GeluTanh), None), [CublasLt, Composed]);
-        assert_eq!(cuda.linear(linear(64, true, Act::Gelu), None), [Composed]);
-        assert_eq!(cuda.linear(linear(64, false, Act::Relu), None), [Composed]);
+        assert_eq!(cuda.linear(linear([8, 8], true, Act::GeluTanh), None), [CublasLt, Composed]);
+        assert_eq!(cuda.linear(linear([8, 8], true, Act::Gelu), None), [Composed]);
+        assert_eq!(cuda.linear(linear([8, 8], false, Act::Relu), None), [Composed]);
+    }
+
+    #[test]
+    fn a_shared_weight_stays_as_it_lies() {
+        use LinearChoice::{Composed, Dots, OneDnn};
+        let cpu = site(Device::Cpu, Kind::Float);
+        let wide = Site { cpu: Cpu { vectors: VectorWidth::Avx2, mkl: true, amx: Amx::Own, ..cpu.cpu }, ..cpu };
+        let table = LinearLayer { shared: true, ..linear([50257, 768], false, Act::None) };
+        assert_eq!(wide.linear(table, None), [Dots, Composed]);
+        assert_eq!(wide.linear(LinearLayer { tainted: true, ..table }, None), [Dots, Composed]);
+        assert_eq!(wide.linear(LinearLayer { shape: [50257, 770], ..table }, None), [Composed]);
+        assert_eq!(wide.linear(LinearLayer { shape: [64, 64], ..table }, None), [Composed, Dots]);
+        assert_eq!(wide.linear(LinearLayer { shared: false, ..table }, None).last(), Some(&Dots));
+        assert_eq!(cpu.linear(table, None), [Composed]);
+        assert_eq!(Site { kind: Kind::BFloat16, ..wide }.linear(table, None), [Composed]);
+        assert_eq!(Site { device: Device::Cuda(0), ..wide }.linear(table, None), [Composed]);
+        let alone = Site { cpu: Cpu { vectors: VectorWidth::Avx512, ..cpu.cpu }, ..cpu };
+        assert_eq!(alone.linear(LinearLayer { shared: false, ..table }, None), [OneDnn, Composed, Dots]);
     }
 
     #[test]
     fn composed_means_composed() {
-        let cpu = Cpu { bf16: true, f16: true, mkl: true, amx: Amx::Own };
+        let cpu = Cpu { bf16: true, f16: true, mkl: true, amx: Amx::Own, vectors: VectorWidth::Avx512 };
         let site = Site { backend: Backend::Composed, cpu, ..site(Device::Cpu, Kind::Float) };
         let small = ConvLayer { tiles: true, ..convolution(2, false, Act::Relu) };
         assert_eq!(site.conv(small), [ConvChoice::Composed]);
-        assert_eq!(site.linear(linear(1 << 20, true, Act::Relu), Some(Rows(1))), [LinearChoice::Composed]);
+        assert_eq!(site.linear(linear([1024, 1024], true, Act::Relu), Some(Rows(1))), [LinearChoice::Composed]);
     }
 
     #[test]
@@ -397,6 +437,8 @@ mod tests {
         for choice in [
             LinearChoice::Mkl(Rows::USUAL),
             LinearChoice::Mkl(Rows(10)),
+            LinearChoice::Amx,
+            LinearChoice::Dots,
             LinearChoice::OneDnn,
             LinearChoice::CublasLt,
             LinearChoice::Composed,

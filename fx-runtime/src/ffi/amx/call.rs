@@ -5,31 +5,21 @@ use std::ops::Range;
 use tch::TchError;
 
 use super::super::buffer::with_scratch;
+use super::super::panel::{MEMORY, Place, SHARES};
 use super::super::pool::{share, threads, try_each_part};
-use super::super::product::PANEL;
 use super::super::tail::Tail;
 use super::SplitMatrix;
 use super::chunk::{Chunk, Size};
 use super::tile::{TILE, Tiles};
 
-/// What a product may lack.
-const MEMORY: &str = "memory for a product";
-/// Shares of the work for each thread: a core whose other hardware thread is busy has a third of the speed, and whoever is
-/// free does what is left.
-const SHARES: usize = 2;
 /// With fewer rows a weight is split for too few of them.
 const FEW_ROWS: usize = 48;
-/// Multiplications that are worth a thread of their own.
-const WORTH: usize = 1 << 14;
 
-/// A product as its threads see it; `x`, `y` and `other` lie row by row.
+/// A product as its threads see it; `x` lies row by row.
 pub(super) struct Call<'a, T> {
     pub(super) matrix: &'a SplitMatrix,
     pub(super) x: *const f32,
-    pub(super) rows: usize,
-    pub(super) y: *mut f32,
-    pub(super) other: Option<*const f32>,
-    pub(super) tail: &'a T,
+    pub(super) place: Place<'a, T>,
 }
 
 // SAFETY: operands are read alone, and threads write disjoint results.
@@ -38,14 +28,19 @@ unsafe impl<T: Sync> Sync for Call<'_, T> {}
 impl<T: Tail> Call<'_, T> {
     /// Computes all results.
     pub(super) fn run(&self) -> Result<(), TchError> {
-        if self.rows < FEW_ROWS {
-            return self.run_few();
+        if self.place.rows < FEW_ROWS {
+            let compute = |rows: Range<usize>, panel, sums, spare| {
+                // SAFETY: both blocks have room for these rows.
+                unsafe { self.compute_plainly(&rows, panel, sums, spare) };
+            };
+            // SAFETY: nobody else has the result yet; all sums of a block are computed.
+            return unsafe { self.place.by_panels(self.matrix.depth, FEW_ROWS, compute) };
         }
-        let (tiles, panels) = (self.rows.div_ceil(TILE), self.matrix.panels());
+        let (tiles, panels) = (self.place.rows.div_ceil(TILE), self.matrix.panels());
         let (row_parts, panel_parts) = shares(tiles, panels);
         try_each_part(row_parts * panel_parts, MEMORY, &|part| {
             let tiles = share(tiles, part / panel_parts, row_parts);
-            let rows = tiles.start * TILE..self.rows.min(tiles.end * TILE);
+            let rows = tiles.start * TILE..self.place.rows.min(tiles.end * TILE);
             self.part(&rows, &share(panels, part % panel_parts, panel_parts))
         })
     }
@@ -64,26 +59,6 @@ impl<T: Tail> Call<'_, T> {
                 }
             }
             Ok(())
-        })
-    }
-
-    /// A few rows, number by number.
-    fn run_few(&self) -> Result<(), TchError> {
-        let panels = self.matrix.panels();
-        let parts = (panels * PANEL * self.matrix.depth / WORTH).clamp(1, (2 * SHARES * threads()).min(panels));
-        let block = self.rows * PANEL;
-        try_each_part(parts, MEMORY, &|part| {
-            with_scratch(2 * block * size_of::<f32>(), |scratch| {
-                let result = scratch.cast::<f32>();
-                for panel in share(panels, part, parts) {
-                    // SAFETY: there is room for two blocks, and the results of this panel are this thread's.
-                    unsafe {
-                        self.compute_plainly(&(0..self.rows), panel, result, result.add(block));
-                        self.finish(&(0..self.rows), panel, result, result.add(block));
-                    }
-                }
-                Ok(())
-            })
         })
     }
 }

@@ -5,11 +5,12 @@
 
 use std::ops::Range;
 
+use super::super::lanes::fetch_line;
 use super::super::product::PANEL;
 use super::super::tail::Tail;
 use super::call::Call;
-use super::finish::{add, is_finite};
 use super::split::{split_panel, split_rows};
+use super::sums::{add, is_finite};
 use super::tile::{AHEAD, Product, STEP, TILE, Tiles, multiply};
 use super::{DEPTH, RUN, SplitMatrix};
 
@@ -152,7 +153,7 @@ impl<'a, T: Tail> Chunk<'a, T> {
             let rows = self.rows_of(block);
             tiles.shape(rows.len());
             if is_last {
-                self.call.fetch(&rows, panel);
+                self.call.place.fetch(&rows, panel, fetch_line);
             }
             for side in 0..PANEL / TILE {
                 let ahead = next.filter(|_| fetched < bytes).map(|next| next.cast::<u8>().wrapping_add(fetched));
@@ -213,7 +214,7 @@ impl<'a, T: Tail> Chunk<'a, T> {
             if !is_finite(self.rows.len(), sums) {
                 self.call.compute_plainly(&self.rows, panel, sums, self.spare);
             }
-            self.call.finish(&self.rows, panel, sums, self.spare);
+            self.call.place.finish(&self.rows, panel, sums, self.spare);
         }
     }
 }

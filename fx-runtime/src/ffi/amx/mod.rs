@@ -21,9 +21,9 @@ mod call;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod chunk;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod finish;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod split;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod sums;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod tile;
 
@@ -31,6 +31,8 @@ use tch::{Device, Kind, TchError, Tensor};
 
 use super::buffer::Buffer;
 use super::operands::Operands;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+use super::panel::Place;
 use super::pool::for_each_part;
 use super::product::PANEL;
 use super::results::Tenant;
@@ -150,8 +152,7 @@ impl SplitMatrix {
 
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     fn write(&self, operands: &Operands, tail: &impl Tail) -> Result<(), TchError> {
-        let Operands { rows, .. } = *operands;
-        call::Call { matrix: self, x: operands.x(), rows, y: operands.y(), other: operands.other(), tail }.run()
+        call::Call { matrix: self, x: operands.x(), place: Place::new(operands, self.out, tail) }.run()
     }
 
     /// Nothing is packed here.

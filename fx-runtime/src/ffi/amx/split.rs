@@ -91,9 +91,3 @@ unsafe fn write(first: *const f32, second: *const f32, to: *mut u8) {
         }
     }
 }
-
-/// Brings a line into the cache.
-pub(super) fn fetch_line<T>(at: *const T) {
-    // SAFETY: every CPU has the instruction; it does nothing where nothing is.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
-}

@@ -31,14 +31,15 @@ impl Kernel {
         bias: Option<&Tensor>,
         shared: Option<&Param>,
     ) -> Result<Option<Self>, Error> {
+        let as_it_lies =
+            || shared.map_or_else(|| Param::copied(weight), |shared| Ok(Param::new(shared.shallow_clone())));
         let plain = || -> Result<Plain, TchError> {
-            let weight =
-                shared.map_or_else(|| Param::copied(weight), |shared| Ok(Param::new(shared.shallow_clone())))?;
-            Ok(Plain { weight, bias: bias.map(Param::copied).transpose()? })
+            Ok(Plain { weight: as_it_lies()?, bias: bias.map(Param::copied).transpose()? })
         };
         Ok(match choice {
             LinearChoice::Amx => PackedMatrix::for_amx(weight, bias)?.map(Self::Matrix),
             LinearChoice::Mkl(rows) => PackedMatrix::for_mkl(weight, bias, rows)?.map(Self::Matrix),
+            LinearChoice::Dots => PackedMatrix::for_dots(as_it_lies()?, bias)?.map(Self::Matrix),
             LinearChoice::OneDnn => PackedLinear::pack(weight, bias).transpose()?.map(Self::OneDnn),
             LinearChoice::CublasLt => {
                 let plain = plain()?;
@@ -88,5 +89,5 @@ impl Plain {
 
 /// What is known about a linear layer with a weight of this shape, `[out, in]`.
 pub(super) fn layer(shape: [i64; 2], has_bias: bool, taint: &Taint, shared: bool, act: Act) -> LinearLayer {
-    LinearLayer { elements: shape[0] * shape[1], has_bias, tainted: taint.is_set(), shared, act }
+    LinearLayer { shape, has_bias, tainted: taint.is_set(), shared, act }
 }

@@ -4,6 +4,7 @@ use tch::Kind;
 
 use super::*;
 use crate::Freeze;
+use crate::ffi::{VectorWidth, lanes_width};
 use crate::frozen::act::EVERY_ACT;
 use crate::frozen::oracle::{both, check, frame, randn};
 use crate::frozen::tune::tests::Told;
@@ -94,7 +95,29 @@ fn what_is_shared_is_not_packed_to_be_measured() {
     let _freezing = frame.freezing();
     let _table = frame.param(&weight).unwrap();
     let layer = Linear::pack(&frame, &weight, None, Act::None).unwrap();
-    assert_eq!(format!("{layer:?}"), "Linear([384, 512], ATen, None)");
+    let kernel = if lanes_width() > VectorWidth::Baseline { "dot products" } else { "ATen" };
+    assert_eq!(format!("{layer:?}"), format!("Linear([384, 512], {kernel}, None)"));
+}
+
+#[test]
+fn a_shared_weight_computes_the_same_where_it_lies() {
+    let (best, composed) = both(Kind::Float);
+    let (weight, bias) = (randn(&[385, 512], Kind::Float) / 64.0, randn(&[385], Kind::Float));
+    let _freezing = best.freezing();
+    let table = best.param(&weight).unwrap();
+    for act in EVERY_ACT {
+        let shared = Linear::pack(&best, &weight, Some(&bias), act).unwrap();
+        let plain = Linear::pack(&composed, &weight, Some(&bias), act).unwrap();
+        let (dense, _) = shared.kernel.look(Kernel::dense).unwrap();
+        assert_eq!(dense.data_ptr(), table.data_ptr());
+        for sizes in [&[512][..], &[2, 67, 512]] {
+            let x = randn(sizes, Kind::Float);
+            let (found, expected) = (shared.run(&x).unwrap(), plain.run(&x).unwrap());
+            check(&found, &expected, &format!("{shared:?}"));
+            let other = randn(&expected.size(), Kind::Float);
+            check(&shared.run_add(&x, &other).unwrap(), &plain.run_add(&x, &other).unwrap(), &format!("{shared:?}"));
+        }
+    }
 }
 
 #[test]
