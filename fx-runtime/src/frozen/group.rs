@@ -31,7 +31,7 @@ use crate::ffi::pointwise::device::Case;
 use crate::ffi::pointwise::{self, BLOCK, Blocks, Number as _, Operand};
 use crate::{Backend, Error};
 use element::{Element, Real};
-use layout::{AnyNumber, Layout};
+use layout::{AnyNumber, Layout, Sources};
 use whole::Whole;
 
 pub(crate) use cuda::uncompiled;
@@ -143,10 +143,11 @@ fn element_by_element<G: Group<I, N, O>, const I: usize, const N: usize, const O
     numbers: &[Number; N],
 ) -> Option<Result<[Tensor; O], Error>> {
     let facts = operands.first()?.facts();
-    // What is slow in f64 depends on the ops, and so does what lies how where the tensors are not alike.
-    let alike = Layout::of_all(operands).filter(|_| facts.dtype != f64::DTYPE);
-    let (first, is_slow) = match alike {
-        Some(alike) => (alike, false),
+    // Costly functions are slow in f64.
+    let sources = G::lanes(Sources::of_inputs::<I>(), [AnyNumber; N]);
+    let is_slow = facts.dtype == f64::DTYPE && sources.iter().any(Sources::is_costly);
+    let (first, is_slow) = match Layout::of_contiguous(operands, &sources).filter(|_| !is_slow) {
+        Some(first) => (first, false),
         None => one_layout::<G, I, N, O>(operands)?,
     };
     if first.elements() == 0 {

@@ -5,12 +5,11 @@
 //! the result is dense in that order. An op on rows is followed here for contiguous tensors alone.
 
 mod rows;
+mod shaped;
+mod sources;
 
-use std::ops::{Add, Div, Mul, Sub};
+pub(super) use sources::Sources;
 
-use tch::Kind;
-
-use super::Lane;
 use crate::ffi::pointwise::Operand;
 use crate::ffi::{MAX_RANK, follows};
 
@@ -56,14 +55,35 @@ impl Layout {
         Self { rank: given.len(), sizes, strides, is_known: true, costly: None, dtype, rows: None }
     }
 
-    /// What ops on these yield whatever they are, if all of them are contiguous and of one shape.
-    pub(super) fn of_all(operands: &[Operand<'_>]) -> Option<Self> {
-        let first = Self::of(operands.first()?);
-        let packed = first.packed((0..first.rank).rev());
-        let is_alike = |operand: &Operand<'_>| {
-            operand.facts().sizes() == packed.sizes() && operand.strides()[..packed.rank] == *packed.strides()
-        };
-        operands.iter().all(is_alike).then_some(packed)
+    /// What ops on contiguous tensors yield where no op is wasteful: the common shape, contiguous too, since no operand
+    /// tells another order of the axes. None where a result may be made of some of them alone, unless all are of one shape.
+    pub(super) fn of_contiguous(operands: &[Operand<'_>], results: &[Sources]) -> Option<Self> {
+        let mut shape = Self::of(operands.first()?);
+        for operand in operands {
+            let sizes = operand.facts().sizes();
+            if !is_contiguous(sizes, operand.strides()) || !shape.widen(sizes) {
+                return None;
+            }
+        }
+        let has_all = |operand: &Operand<'_>| operand.facts().sizes() == shape.sizes();
+        let is_plain =
+            |result: &Sources| result.is_all(operands.len()) && !result.is_wasteful(operands.iter().map(has_all));
+        (operands.iter().all(has_all) || results.iter().all(is_plain)).then(|| shape.packed((0..shape.rank).rev()))
+    }
+
+    /// Makes it the common shape with another one; false where there is none.
+    fn widen(&mut self, other: &[i64]) -> bool {
+        if other.len() > self.rank {
+            self.sizes.copy_within(..self.rank, other.len() - self.rank);
+            self.sizes[..other.len() - self.rank].fill(1);
+            self.rank = other.len();
+        }
+        let offset = self.rank - other.len();
+        self.sizes[offset..self.rank].iter_mut().zip(other).all(|(own, &other)| {
+            let is_common = *own == other || *own == 1 || other == 1;
+            *own = if *own == 1 { other } else { *own };
+            is_common
+        })
     }
 
     pub(super) fn sizes(&self) -> &[i64] {
@@ -236,88 +256,12 @@ impl Layout {
     }
 }
 
-macro_rules! operators {
-    ($($operator:ident: $method:ident;)*) => {$(
-        impl $operator for Layout {
-            type Output = Self;
-            fn $method(self, other: Self) -> Self {
-                self.binary(other)
-            }
-        }
-        operators!(@number $operator: $method, AnyNumber f64 i64);
-    )*};
-    (@number $operator:ident: $method:ident, $($number:ty)*) => {$(
-        impl $operator<$number> for Layout {
-            type Output = Self;
-            fn $method(self, _: $number) -> Self {
-                self.scaled()
-            }
-        }
-    )*};
-}
-
-operators! {
-    Add: add;
-    Sub: sub;
-    Mul: mul;
-    Div: div;
-}
-
-macro_rules! functions {
-    ($kind:ident: $($name:ident)*) => {$(
-        fn $name(self) -> Self {
-            self.$kind()
-        }
-    )*};
-}
-
-impl Lane for Layout {
-    type Number = AnyNumber;
-
-    functions!(unary: relu relu6 hardswish hardsigmoid leaky_relu neg abs square reciprocal sqrt rsqrt);
-    functions!(costly: sigmoid tanh silu exp);
-
-    fn gelu(self, _: &str) -> Self {
-        self.costly()
-    }
-    fn clamp(self, _: impl Into<AnyNumber>, _: impl Into<AnyNumber>) -> Self {
-        self.unary()
-    }
-    fn clamp_min(self, _: impl Into<AnyNumber>) -> Self {
-        self.unary()
-    }
-    fn clamp_max(self, _: impl Into<AnyNumber>) -> Self {
-        self.unary()
-    }
-    fn maximum(self, other: Self) -> Self {
-        self.binary(other)
-    }
-    fn minimum(self, other: Self) -> Self {
-        self.binary(other)
-    }
-
-    fn sum(self, kind: Option<Kind>) -> Self {
-        self.reduced(kind)
-    }
-    fn mean(self, kind: Option<Kind>) -> Self {
-        self.reduced(kind)
-    }
-    fn log_sum(self) -> Self {
-        self.reduced(None)
-    }
-    fn amax(self) -> Self {
-        self.reduced(None)
-    }
-    fn softmax(self, kind: Option<Kind>) -> Self {
-        self.normal(kind).costly()
-    }
-    fn log_softmax(self, kind: Option<Kind>) -> Self {
-        self.normal(kind).costly()
-    }
-    fn layer_norm(self, weight: Option<Self>, bias: Option<Self>, _: impl Into<AnyNumber>) -> Self {
-        self.normal(None).affine(weight).affine(bias)
-    }
-    fn rms_norm(self, weight: Option<Self>, _: impl Into<AnyNumber>) -> Self {
-        self.normal(None).affine(weight)
-    }
+/// Are these the very strides of a contiguous tensor, of axes of one element too?
+fn is_contiguous(sizes: &[i64], strides: &[i64]) -> bool {
+    let mut step = 1;
+    sizes.iter().zip(strides).rev().all(|(&size, &stride)| {
+        let is_next = stride == step;
+        step *= size.max(1);
+        is_next
+    })
 }

@@ -115,11 +115,14 @@ impl Dice {
 
     /// A tensor that broadcasts to this shape.
     fn broadcast(&mut self, sizes: &[i64], kind: Kind) -> Tensor {
+        let sizes = self.broadcast_shape(sizes);
+        self.tensor(&sizes, kind)
+    }
+
+    fn broadcast_shape(&mut self, sizes: &[i64]) -> Vec<i64> {
         let is_whole = self.below(2) == 0;
         let first = if is_whole { 0 } else { self.below(sizes.len() + 1) };
-        let sizes: Vec<i64> =
-            sizes[first..].iter().map(|&size| if is_whole || self.below(2) == 0 { size } else { 1 }).collect();
-        self.tensor(&sizes, kind)
+        sizes[first..].iter().map(|&size| if is_whole || self.below(2) == 0 { size } else { 1 }).collect()
     }
 }
 
@@ -211,6 +214,37 @@ fn results_are_those_of_aten() {
     assert!(check::<Smooth, 2, 0, 1>(within, Kind::Float, 300) > 100);
     // Functions that are slow in f64 are ATen's.
     assert_eq!(check::<QuickGelu, 1, 0, 1>(within, Kind::Double, 5), 0);
+}
+
+/// How often contiguous tensors of random shapes are told at once to give what the ops one by one say.
+fn check_contiguous<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>() -> usize {
+    let (mut dice, mut told) = (Dice(7 * I as u64 + O as u64), 0);
+    for _ in 0..2000 {
+        let sizes = dice.sizes();
+        let tensors: [Tensor; I] = std::array::from_fn(|_| {
+            let shape = dice.broadcast_shape(&sizes);
+            Tensor::empty(shape, (Kind::Float, Device::Cpu))
+        });
+        let operands = tensors.each_ref().map(|tensor| Operand::of(tensor).unwrap());
+        let sources = G::lanes(Sources::of_inputs::<I>(), [AnyNumber; N]);
+        let Some(at_once) = Layout::of_contiguous(&operands, &sources) else { continue };
+        let (by_ops, is_slow) = one_layout::<G, I, N, O>(&operands).unwrap();
+        let shapes = tensors.map(|tensor| tensor.size());
+        assert_eq!((at_once.sizes(), at_once.strides()), (by_ops.sizes(), by_ops.strides()), "{shapes:?}");
+        assert!(!is_slow, "{shapes:?}");
+        told += 1;
+    }
+    told
+}
+
+#[test]
+fn contiguous_tensors_are_told_without_a_look_at_each_op() {
+    assert_eq!(check_contiguous::<Film, 3, 0, 1>(), 2000);
+    assert_eq!(check_contiguous::<Rotation, 4, 0, 1>(), 2000);
+    assert_eq!(check_contiguous::<Residual, 2, 0, 2>(), 2000);
+    // Where the costly function's input is the smaller one, and where a result is made of one input.
+    let [smooth, unlike] = [check_contiguous::<Smooth, 2, 0, 1>(), check_contiguous::<Unlike, 2, 0, 2>()];
+    assert!((500..1900).contains(&smooth) && (500..1900).contains(&unlike), "{smooth} {unlike}");
 }
 
 #[test]
