@@ -8,10 +8,12 @@ use darling::{FromField, util::SpannedValue};
 use fx_front::{attrs::ModuleField, diag::Code};
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
-use syn::{Data, DeriveInput, Generics, Member, Type, spanned::Spanned};
+use syn::{Data, DeriveInput, Member, Type, spanned::Spanned};
 
+use self::bounds::bounded;
 use crate::{function, report::Faults};
 
+mod bounds;
 mod variants;
 
 /// The whole expansion.
@@ -101,7 +103,7 @@ fn check_names(fields: &[Field], faults: &mut Faults) {
 fn module(item: &DeriveInput, fields: &[Field]) -> TokenStream {
     let ident = &item.ident;
     let name = ident.to_string();
-    let generics = bounded(&item.generics, fields);
+    let generics = bounded(item, fields);
     let (params, args, bounds) = generics.split_for_impl();
     let in_self = |field: &Field| {
         let member = &field.member;
@@ -173,34 +175,6 @@ fn visit(field: &Field, at: &TokenStream) -> Option<TokenStream> {
     } else {
         quote_spanned!(span=> visitor.tensor(#name, #at, #role);)
     })
-}
-
-/// The generics with `Field` asked of every type parameter that is a part of the model.
-///
-/// Without it the compiler, which chooses by what it knows of the type, would take such a field for a hyper-parameter.
-fn bounded<'a>(generics: &Generics, fields: impl IntoIterator<Item = &'a Field>) -> Generics {
-    let fields: Vec<&Field> = fields.into_iter().collect();
-    let mut bounded = generics.clone();
-    for param in generics.type_params() {
-        let is_part = |field: &Field| !field.options.skip.is_present() && holds(&field.options.ty, &param.ident);
-        if fields.iter().any(|field| is_part(field)) {
-            let ident = &param.ident;
-            bounded.make_where_clause().predicates.push(syn::parse_quote!(#ident: ::fx_runtime::module::Field));
-        }
-    }
-    bounded
-}
-
-/// Is the type the parameter, or a container of it that shows its elements?
-fn holds(ty: &Type, param: &syn::Ident) -> bool {
-    match ty {
-        Type::Path(path) if path.path.is_ident(param) => true,
-        Type::Array(array) => holds(&array.elem, param),
-        Type::Tuple(tuple) => tuple.elems.iter().any(|elem| holds(elem, param)),
-        Type::Paren(inner) => holds(&inner.elem, param),
-        Type::Group(inner) => holds(&inner.elem, param),
-        _ => ["Option", "Box", "Vec"].iter().any(|name| argument(ty, name).is_some_and(|elem| holds(elem, param))),
-    }
 }
 
 /// `T` of `name<T>`.

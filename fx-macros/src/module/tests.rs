@@ -73,47 +73,70 @@ fn named_fields() {
 #[test]
 fn generic_and_tuple_structs() {
     check(
-        "struct Residual<'a, M: Debug, P>(Vec<Option<M>>, &'a Config<P>) where P: Clone;",
-        &expect![[r#"
-        #[automatically_derived]
-        impl<'a, M: Debug, P> ::fx_runtime::Module for Residual<'a, M, P>
-        where
-            P: Clone,
-            M: ::fx_runtime::module::Field,
-        {
-            fn type_name(&self) -> &'static str {
-                "Residual"
+        "struct Residual<'a, M: Debug, P>(Block<P, M>, Vec<Option<M>>, &'a Config<P>, Box<M::Gate>, Rc<P>) where P: Clone;",
+        &expect![[r##"
+            #[automatically_derived]
+            impl<'a, M: Debug, P> ::fx_runtime::Module for Residual<'a, M, P>
+            where
+                P: Clone,
+                M: ::fx_runtime::module::Field,
+                Block<P, M>: ::fx_runtime::module::Field,
+                M::Gate: ::fx_runtime::module::Field,
+            {
+                fn type_name(&self) -> &'static str {
+                    "Residual"
+                }
+                #[allow(unused_variables)]
+                fn visit<'fx>(&'fx self, visitor: &mut dyn ::fx_runtime::module::Visitor<'fx>) {
+                    ::fx_runtime::module::visit_field!(visitor, "0", & self.0);
+                    ::fx_runtime::module::visit_field!(visitor, "1", & self.1);
+                    ::fx_runtime::module::visit_field!(visitor, "2", & self.2);
+                    ::fx_runtime::module::visit_field!(visitor, "3", & self.3);
+                    ::fx_runtime::module::visit_field!(visitor, "4", & self.4);
+                }
+                fn shallow_clone(&self) -> ::core::result::Result<Self, ::fx_runtime::Error> {
+                    ::core::result::Result::Ok(Self {
+                        0: ::fx_runtime::module::clone_field!("0", & self.0)?,
+                        1: ::fx_runtime::module::clone_field!("1", & self.1)?,
+                        2: ::fx_runtime::module::clone_field!("2", & self.2)?,
+                        3: ::fx_runtime::module::clone_field!("3", & self.3)?,
+                        4: ::fx_runtime::module::clone_field!("4", & self.4)?,
+                    })
+                }
             }
-            #[allow(unused_variables)]
-            fn visit<'fx>(&'fx self, visitor: &mut dyn ::fx_runtime::module::Visitor<'fx>) {
-                ::fx_runtime::module::visit_field!(visitor, "0", & self.0);
-                ::fx_runtime::module::visit_field!(visitor, "1", & self.1);
+            #[automatically_derived]
+            #[allow(dead_code, private_interfaces, non_snake_case)]
+            impl<'a, M: Debug, P> Residual<'a, M, P>
+            where
+                P: Clone,
+            {
+                #[doc(hidden)]
+                #[inline]
+                pub(crate) fn fx_0(&self) -> &Block<P, M> {
+                    &self.0
+                }
+                #[doc(hidden)]
+                #[inline]
+                pub(crate) fn fx_1(&self) -> &Vec<Option<M>> {
+                    &self.1
+                }
+                #[doc(hidden)]
+                #[inline]
+                pub(crate) fn fx_2(&self) -> &&'a Config<P> {
+                    &self.2
+                }
+                #[doc(hidden)]
+                #[inline]
+                pub(crate) fn fx_3(&self) -> &Box<M::Gate> {
+                    &self.3
+                }
+                #[doc(hidden)]
+                #[inline]
+                pub(crate) fn fx_4(&self) -> &Rc<P> {
+                    &self.4
+                }
             }
-            fn shallow_clone(&self) -> ::core::result::Result<Self, ::fx_runtime::Error> {
-                ::core::result::Result::Ok(Self {
-                    0: ::fx_runtime::module::clone_field!("0", & self.0)?,
-                    1: ::fx_runtime::module::clone_field!("1", & self.1)?,
-                })
-            }
-        }
-        #[automatically_derived]
-        #[allow(dead_code, private_interfaces, non_snake_case)]
-        impl<'a, M: Debug, P> Residual<'a, M, P>
-        where
-            P: Clone,
-        {
-            #[doc(hidden)]
-            #[inline]
-            pub(crate) fn fx_0(&self) -> &Vec<Option<M>> {
-                &self.0
-            }
-            #[doc(hidden)]
-            #[inline]
-            pub(crate) fn fx_1(&self) -> &&'a Config<P> {
-                &self.1
-            }
-        }
-    "#]],
+        "##]],
     );
 }
 

@@ -8,7 +8,7 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{DataEnum, DeriveInput, Fields, Variant};
 
-use super::{Field, bounded, clone, fields_of, registration, visit};
+use super::{Field, bounds::bounded, clone, fields_of, registration, visit};
 use crate::report::Faults;
 
 /// One variant with the options of its fields.
@@ -23,7 +23,7 @@ pub(super) fn module(item: &DeriveInput, data: &DataEnum, faults: &mut Faults) -
     let arms: Vec<Arm> = arms.collect();
     let ident = &item.ident;
     let name = ident.to_string();
-    let generics = bounded(&item.generics, arms.iter().flat_map(|arm| &arm.fields));
+    let generics = bounded(item, arms.iter().flat_map(|arm| &arm.fields));
     let (params, args, bounds) = generics.split_for_impl();
     let (visits, clones) = (arms.iter().map(Arm::visit), arms.iter().map(Arm::clone));
     let registration = registration(item);

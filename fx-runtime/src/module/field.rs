@@ -10,6 +10,10 @@ use super::{Module, Role, Visitor};
 use crate::Error;
 
 /// A field that a module shows: a tensor, a module, or an `Option` of one, which leaves no trace in names.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no part of a model",
+    note = "derive `Module` for it; where it is a hyper-parameter, put `#[module(skip)]` on the field that it stands in"
+)]
 pub trait Field: Sized {
     /// Shows the field under `name`.
     fn visit_field<'a>(&'a self, name: &str, visitor: &mut dyn Visitor<'a>);

@@ -158,6 +158,87 @@ impl<M: nn::Module + Field> Unused<M> {
     }
 }
 
+/// A parameter that nothing says is a module, and parts that hold it, one in the other.
+pub trait Mix {
+    type Gate;
+    fn build(p: &nn::Path) -> (Self, Self::Gate)
+    where
+        Self: Sized;
+    fn mix(&self, gate: &Self::Gate, xs: &Tensor) -> Tensor;
+}
+
+#[derive(Debug, Module)]
+pub struct Linear {
+    fc: nn::Linear,
+}
+
+impl Mix for Linear {
+    type Gate = nn::LayerNorm;
+
+    fn build(p: &nn::Path) -> (Linear, nn::LayerNorm) {
+        let fc = nn::linear(p / "fc", 4, 4, Default::default());
+        (Linear { fc }, nn::layer_norm(p / "gate", vec![4], Default::default()))
+    }
+
+    fn mix(&self, gate: &nn::LayerNorm, xs: &Tensor) -> Tensor {
+        xs.apply(&self.fc).apply(gate).relu()
+    }
+}
+
+#[derive(Module)]
+pub struct Mixed<M, N = f64>
+where
+    M: Mix,
+{
+    mix: M,
+    gate: M::Gate,
+    marker: std::marker::PhantomData<N>,
+}
+
+#[traceable]
+impl<M: Mix, N> Mixed<M, N> {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        xs + self.mix.mix(&self.gate, xs)
+    }
+}
+
+#[derive(Module)]
+pub struct Layer<M: Mix> {
+    mixed: Mixed<M>,
+    more: Option<Box<Layer<M>>>,
+}
+
+impl<M: Mix> Layer<M> {
+    fn new(p: &nn::Path, depth: i64) -> Self {
+        let (mix, gate) = M::build(p);
+        let more = (depth > 0).then(|| Box::new(Layer::new(&(p / "more"), depth - 1)));
+        Layer { mixed: Mixed { mix, gate, marker: std::marker::PhantomData }, more }
+    }
+
+    fn run(&self, xs: &Tensor) -> Tensor {
+        self.mixed.forward(xs)
+    }
+}
+
+#[derive(Module)]
+pub struct Mixer {
+    layers: Vec<Layer<Linear>>,
+}
+
+#[traceable]
+impl Mixer {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut ys = xs.shallow_clone();
+        for layer in &self.layers {
+            ys = layer.run(&ys);
+            if let Some(more) = &layer.more {
+                ys = more.run(&ys);
+            }
+        }
+        ys
+    }
+}
+
 /// A lifetime: the name is borrowed.
 #[derive(Debug, Module)]
 pub struct Borrowed<'a> {
@@ -350,6 +431,14 @@ mod tests {
             inputs(),
             |net, xs| net.forward(xs)
         );
+    }
+
+    #[test]
+    fn parts_that_hold_a_parameter() {
+        let mixer = |p: &nn::Path| Mixer { layers: vec![Layer::new(p, 0), Layer::new(&(p / "deep"), 2)] };
+        agree!(mixer, inputs(), |net, xs| net.forward(xs));
+        let (vs, net) = crate::check::root(mixer);
+        assert_eq!(net.named_parameters().len(), vs.trainable_variables().len());
     }
 
     #[test]
