@@ -198,25 +198,23 @@ fn found(xs: &Tensor) -> Tensor {
                   %all_breaks_3 = tuple_get[0](%each_1) : rust<bool>  @ src/lib.rs:7 as each_1_0
                   %fx_broken_all_5 = tuple_get[1](%each_1) : option<(tensor, rust<i64>)>  @ src/lib.rs:7 as each_1_1
                   %stopped_5 = tuple_get[2](%each_1) : rust<bool>  @ src/lib.rs:7 as each_1_2
-                  %branch_3 = if(%all_breaks_3) : (option<(tensor, rust<i64>)>, rust<bool>)  @ src/lib.rs:7 as branch {
-                    yield %fx_broken_all_5, true  @ src/lib.rs:7 as yield
+                  %fx_broken_all_6 = if(%all_breaks_3) : option<(tensor, rust<i64>)>  @ src/lib.rs:7 as branch {
+                    yield %fx_broken_all_5  @ src/lib.rs:7 as yield
                   } else {
                     %relu = relu(xs) : tensor  @ src/lib.rs:12 as relu
                     %some_1 = rust["Some(($0.shallow_clone(), (-1),))"](%relu) : option<(tensor, rust<integer>)>  @ src/lib.rs:7 as branch
-                    yield %some_1, true  @ src/lib.rs:7 as yield
+                    yield %some_1  @ src/lib.rs:7 as yield
                   }
-                  %fx_broken_all_6 = tuple_get[0](%branch_3) : option<(tensor, rust<i64>)>  @ src/lib.rs:7 as branch_3_0
-                  %stopped_6 = tuple_get[1](%branch_3) : rust<bool>  @ src/lib.rs:7 as branch_3_1
-                  yield %fx_broken_all_6, %stopped_6  @ src/lib.rs:6 as yield
+                  yield %fx_broken_all_6, true  @ src/lib.rs:6 as yield
                 } else {
                   yield fx_broken_all_1, stopped_1  @ src/lib.rs:6 as yield
                 }
                 %fx_broken_all_7 = tuple_get[0](%branch) : option<(tensor, rust<i64>)>  @ src/lib.rs:6 as branch_0
-                %stopped_7 = tuple_get[1](%branch) : rust<bool>  @ src/lib.rs:6 as branch_1
-                yield %fx_broken_all_7, %stopped_7  @ src/lib.rs:6 as yield
+                %stopped_6 = tuple_get[1](%branch) : rust<bool>  @ src/lib.rs:6 as branch_1
+                yield %fx_broken_all_7, %stopped_6  @ src/lib.rs:6 as yield
               }
               %fx_broken_all_8 = tuple_get[0](%each) : option<(tensor, rust<i64>)>  @ src/lib.rs:6 as each_0
-              %stopped_8 = tuple_get[1](%each) : rust<bool>  @ src/lib.rs:6 as each_1
+              %stopped_7 = tuple_get[1](%each) : rust<bool>  @ src/lib.rs:6 as each_1
               %choice = match(%fx_broken_all_8) : (tensor, rust<i64>)  @ src/lib.rs:6 as choice {
                 "Some(%0)" (fx_value: (tensor, rust<i64>)  @ src/lib.rs:6 as fx_value) {
                   yield fx_value  @ src/lib.rs:6 as yield

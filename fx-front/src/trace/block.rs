@@ -5,12 +5,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use super::{
-    Result, Tracer, Ty, Val,
-    expr::{is_copy, never},
-    labels::without_return,
-    returns, signature, unknown,
-};
+use super::{Result, Tracer, Ty, Val, expr::never, labels::without_return, returns, signature, unknown};
 
 impl Tracer<'_> {
     /// A function's body: `return` hands over its result.
@@ -32,7 +27,7 @@ impl Tracer<'_> {
 
     /// `tail` says that the value of these statements is the function's.
     fn statements(&mut self, stmts: &[syn::Stmt], tail: bool) -> Result<Val> {
-        let mut last = Val::Unit;
+        let (mut last, wanted) = (Val::Unit, self.wants.next.take());
         for (position, stmt) in stmts.iter().enumerate() {
             if let Some(attrs) = crate::cfg::attributes(&mut stmt.clone())
                 && attrs.iter().any(|attr| attr.path().is_ident("cfg"))
@@ -53,6 +48,7 @@ impl Tracer<'_> {
                 }
                 syn::Stmt::Expr(expr, semi) => {
                     let mark = (semi.is_some() && self.is_stateful()).then(|| self.mark());
+                    self.wants.next = wanted.clone().filter(|_| rest.is_empty() && semi.is_none());
                     let value = match (self.last_expr(expr, tail && rest.is_empty()), mark) {
                         (Err(fault), Some(mark)) => {
                             self.rollback(mark);
@@ -92,15 +88,11 @@ impl Tracer<'_> {
         self.index.ty(self.module(), self.function().owner.as_ref(), ty) == Ty::Tensor
     }
 
-    /// The type of the function's result, where that is a number or a truth value.
-    fn yields_number(&self) -> Option<Ty> {
-        let syn::ReturnType::Type(_, ty) = &self.function().sig.output else { return None };
-        let ty = self.index.ty(self.module(), self.function().owner.as_ref(), ty);
-        Some(ty).filter(|ty| self.closures == 0 && is_copy(ty))
-    }
-
     /// An expression that may be the function's result.
     pub(super) fn last_expr(&mut self, expr: &syn::Expr, tail: bool) -> Result<Val> {
+        if tail && self.wants.next.is_none() {
+            self.wants.next = self.wanted_of_function();
+        }
         match expr {
             syn::Expr::Return(ret) if tail && ret.expr.as_ref().is_some_and(|value| is_err(value)) => {
                 self.refusal(expr)
@@ -110,10 +102,7 @@ impl Tracer<'_> {
             syn::Expr::If(branch) if tail && contains_return(expr) => self.branch(branch, true),
             syn::Expr::Match(choice) if tail && contains_return(expr) => self.choice(choice, true),
             syn::Expr::Block(block) if tail => self.block(&block.block, true),
-            _ => {
-                self.wanted = if tail { self.yields_number() } else { None };
-                self.expr(expr)
-            }
+            _ => self.expr(expr),
         }
     }
 
@@ -173,7 +162,8 @@ impl Tracer<'_> {
         let (whole, (code, args)) = if self.is_home() {
             (whole.to_token_stream().to_string(), self.captured(value, expr.span())?)
         } else {
-            ("::std::result::Result<(), _>".to_owned(), (self.error_of_another(value)?, Vec::new()))
+            let mut args = Vec::new();
+            ("::std::result::Result<(), _>".to_owned(), (self.closed_but_texts(value, &mut args)?, args))
         };
         let place = self.function().place(expr.span());
         let template =
@@ -181,23 +171,6 @@ impl Tracer<'_> {
         let code = Code { template, effect: Effect::Io, fallible: false, opaque: None };
         self.push(Op::Rust(code), args, "refused", never(), expr.span());
         Ok(Val::Never)
-    }
-
-    /// `Err(Fault::Value("no input".into()))` of a function in another module: paths, and texts.
-    fn error_of_another(&mut self, expr: &syn::Expr) -> Result<String> {
-        match expr {
-            syn::Expr::Lit(_) => Ok(expr.to_token_stream().to_string()),
-            syn::Expr::Path(path) if path.qself.is_none() => self.qualified(&path.path),
-            syn::Expr::Call(call) => {
-                let head = self.error_of_another(&call.func)?;
-                let args: Result<Vec<String>> = call.args.iter().map(|arg| self.error_of_another(arg)).collect();
-                Ok(format!("{head}({})", args?.join(", ")))
-            }
-            syn::Expr::MethodCall(call) if call.args.is_empty() && call.turbofish.is_none() => {
-                Ok(format!("{}.{}()", self.error_of_another(&call.receiver)?, call.method))
-            }
-            other => unknown(other.span(), "code of another module"),
-        }
     }
 
     /// `if c { ..; return a } rest` is `if c { ..; a } else { rest }`.
@@ -230,6 +203,10 @@ impl Tracer<'_> {
             _ => true,
         };
         let outer = std::mem::replace(&mut self.wants_vec, is_vec);
+        self.wants.next = match &local.pat {
+            syn::Pat::Type(typed) => self.written(&typed.ty),
+            _ => None,
+        };
         let value = self.expr(&init.expr);
         self.wants_vec = outer;
         let value = value?;

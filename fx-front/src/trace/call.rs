@@ -133,6 +133,9 @@ impl Tracer<'_> {
         let ends = |path: &str| full == path || full.ends_with(&format!("::{path}"));
         match args.as_slice() {
             [] if ends("tch::no_grad_guard") => Some(Ok(Val::Unit)),
+            [number] if ends("tch::Scalar::int") => Some(self.scalar_by("Int", number)),
+            [number] if ends("tch::Scalar::float") => Some(self.scalar_by("Float", number)),
+            [number] if ends("tch::Scalar::from") => Some(self.scalar_by("from", number)),
             [syn::Expr::Closure(closure)] if ends("tch::no_grad") => Some(self.call_closure(closure, Vec::new())),
             [module, rest @ ..] if ends("Module::forward") || ends("ModuleT::forward_t") => {
                 Some(self.expr(module).and_then(|module| {

@@ -101,6 +101,10 @@ impl Tracer<'_> {
         if target.mutability.is_none() {
             return Ok(None);
         }
+        if let (syn::Expr::MethodCall(_), true, [_]) = (&*target.expr, text.ends_with("take"), args) {
+            // What a call yields has no other owner.
+            return self.expr(&target.expr).map(Some);
+        }
         let Some(place) = self.place_of_values(&target.expr)? else { return Ok(None) };
         let mut nodes = place.cell.arg().into_iter().collect();
         let mut spelled = format!("&mut {}", place.target());

@@ -39,7 +39,7 @@ impl<'a> Tracer<'a> {
         if let syn::Expr::Let(condition) = &*branch.cond {
             return self.if_let(condition, &branch.then_branch, tail, otherwise);
         }
-        let condition = self.expr(&branch.cond)?;
+        let condition = self.expr_before(&branch.cond)?;
         if let Val::Lit(Arg::Bool(known), _) = condition {
             return if known { self.block(&branch.then_branch, tail) } else { otherwise(self) };
         }
@@ -52,7 +52,9 @@ impl<'a> Tracer<'a> {
 
     pub(super) fn owner(&mut self, op: Op, args: Vec<Arg>, name: &str, span: Span) -> NodeId {
         let origin = self.origin(span, name);
-        self.graph.push(self.region, op, args, name, fx_ir::Type::Unknown, origin)
+        let owner = self.graph.push(self.region, op, args, name, fx_ir::Type::Unknown, origin);
+        self.wants.hand_to(owner);
+        owner
     }
 
     fn if_let(
@@ -65,7 +67,7 @@ impl<'a> Tracer<'a> {
         if let Some((option, held)) = self.lent_list(condition) {
             return self.if_list(&option, &held, then, tail, otherwise);
         }
-        let subject = self.expr(&condition.expr)?;
+        let subject = self.expr_before(&condition.expr)?;
         let (span, then) = (condition.span(), &mut |tracer: &mut Self| tracer.block(then, tail));
         if let Val::Tuple(parts) = &subject
             && let Some(asks) = tuples::asks(&condition.pat, parts.len())
@@ -106,7 +108,7 @@ impl<'a> Tracer<'a> {
     }
 
     pub(super) fn choice(&mut self, choice: &syn::ExprMatch, tail: bool) -> Result<Val> {
-        let subject = self.expr(&only_looked_at(choice))?;
+        let subject = self.expr_before(&only_looked_at(choice))?;
         let span = choice.match_token.span;
         if let Some(plain) = without_names(choice).or_else(|| without_guard(choice)) {
             self.env.open();

@@ -1,11 +1,12 @@
 //! A value as the user's variable holds it, of the very type: what carried code and the user's own structs are given.
 
-use fx_ir::{Arg, NodeId, Op};
+use fx_ir::{Arg, Code, Effect, NodeId, Op};
 use proc_macro2::Span;
 
 use super::{
     Form, Result, Tracer, Ty, Val,
     expr::{is_copy, never},
+    scalars::NUMBER,
     unknown,
 };
 use crate::index::is_within;
@@ -17,6 +18,9 @@ impl Tracer<'_> {
             Val::Node(_, _, Form::Deep) => unknown(span, "code that mentions a reference to a reference"),
             Val::Node(_, ty, _) if *ty == Ty::Tensor || is_copy(ty) => self.spell_owned(value, args, span),
             Val::Lit(arg, ty) if *arg != Arg::None && *ty != Ty::Unknown => self.spell_owned(value, args, span),
+            Val::Node(_, Ty::Rust(name), _) if name == NUMBER => {
+                Ok(format!("::fx_runtime::tch::Scalar::from({})", self.spell(value, args, span)?))
+            }
             Val::Lit(Arg::Path(_), _) => self.spell_owned(value, args, span),
             Val::Tuple(parts) => {
                 let parts: Result<Vec<String>> =
@@ -46,15 +50,39 @@ impl Tracer<'_> {
         let Some(base) = node.input(0).filter(|base| !self.paths.contains_key(base)) else { return false };
         let fx_ir::Type::Module(owner) = &self.graph.node(base).ty else { return false };
         let owner = self.index.struct_at(owner);
-        owner.and_then(|owner| self.index.field(owner, name)).is_some_and(|field| is_plain(&field.ty))
+        let Some((owner, field)) = owner.and_then(|owner| Some((owner, self.index.field(owner, name)?))) else {
+            return false;
+        };
+        self.is_copied(&self.index.structs[owner].module, &field.ty)
     }
 
     /// Is it a value of the very type: a variable of the generated code's, a struct that the forward has made, or what the
     /// entry is given by value?
     fn is_own(&self, value: &Val) -> bool {
         let Val::Node(id, ..) = value else { return false };
-        let is_given = || self.entry_type(*id).is_some_and(|ty| self.is_copied(self.home(), &ty));
-        self.is_own_place(value) || self.made.contains_key(id) || is_given()
+        self.is_own_place(value) || self.made.contains_key(id) || self.is_given(*id)
+    }
+
+    /// Is it what the entry is given by value?
+    pub(super) fn is_given(&self, id: NodeId) -> bool {
+        self.entry_type(id).is_some_and(|ty| self.is_copied(self.home(), &ty))
+    }
+
+    /// Is what the type says a value that the user's own `clone` makes another of: structs of the crate, in tuples, lists
+    /// and options?
+    pub(super) fn has_clone(&self, ty: &Ty) -> bool {
+        match ty {
+            Ty::Struct(id) => !self.index.structs[*id].is_module,
+            Ty::Option(inner) | Ty::List(inner) => self.has_clone(inner),
+            Ty::Tuple(parts) => parts.iter().any(|part| self.has_clone(part)),
+            _ => false,
+        }
+    }
+
+    /// What the user's own `clone` makes of the value.
+    pub(super) fn cloned(&mut self, value: &Val, ty: Ty, span: Span) -> Val {
+        let code = Code { effect: Effect::Io, ..Code::pure("$0.clone()") };
+        self.push(Op::Rust(code), value.arg().into_iter().collect(), "cloned", ty, span).with_form(Form::Owned)
     }
 
     /// A second value like the one that is there, made of second handles on its tensors.
@@ -127,11 +155,6 @@ impl Tracer<'_> {
             _ => false,
         }
     }
-}
-
-/// Is it written with `Vec`, `Option` and tuples alone around tensors and numbers?
-fn is_plain(ty: &syn::Type) -> bool {
-    all_leaves(ty, &is_plain_leaf)
 }
 
 /// A tensor or a number.

@@ -17,10 +17,11 @@ use crate::index::{Name, Resolved, path_text};
 impl Tracer<'_> {
     /// The value of an expression: understood, or carried along as it is.
     pub(super) fn expr(&mut self, expr: &syn::Expr) -> Result<Val> {
-        let (mark, wanted) = (self.mark(), self.wanted.take());
+        let (mark, wanted) = (self.mark(), self.wants.next.take());
+        self.hand_down(expr, wanted.as_ref());
         self.understood(expr).or_else(|fault| {
             self.rollback(mark);
-            self.wanted = wanted;
+            self.wants.next = wanted;
             self.carried(expr, fault)
         })
     }
@@ -49,7 +50,7 @@ impl Tracer<'_> {
             syn::Expr::Field(field) => self.field_expr(field),
             syn::Expr::Index(index) => self.index_expr(index),
             syn::Expr::Tuple(tuple) if tuple.elems.is_empty() => Ok(Val::Unit),
-            syn::Expr::Tuple(tuple) => self.all(&tuple.elems).map(|parts| whole(parts, Val::Tuple)),
+            syn::Expr::Tuple(tuple) => self.tuple_parts(tuple).map(|parts| whole(parts, Val::Tuple)),
             syn::Expr::Array(array) => self.all(&array.elems).map(|items| whole(items, Val::List)),
             syn::Expr::Block(block) if block.label.is_none() => self.block(&block.block, false),
             syn::Expr::If(branch) => self.branch(branch, false),
@@ -59,7 +60,7 @@ impl Tracer<'_> {
             syn::Expr::Loop(each) => self.endless_loop(each),
             syn::Expr::Try(inner) => self.question(inner),
             syn::Expr::Closure(closure) => Ok(Val::Closure(Box::new(closure.clone()), None)),
-            syn::Expr::Struct(literal) if literal.rest.is_none() => self.structure(literal),
+            syn::Expr::Struct(literal) => self.structure(literal),
             syn::Expr::Macro(call) => self.macro_call(&call.mac),
             syn::Expr::Cast(cast) => self.cast(cast),
             syn::Expr::Return(ret) if self.is_entry() || ret.expr.as_deref().is_some_and(is_err) => self.leave(ret),

@@ -166,7 +166,7 @@ impl Tracer<'_> {
     /// What a turn hands over, with each `Some(..)` as one value of the turn's region.
     fn with_options(&mut self, branch: &super::merge::Branch, next: Vec<Val>, owner: NodeId) -> Result<Vec<Val>> {
         let outer = std::mem::replace(&mut self.region, branch.region());
-        let next = next.into_iter().map(|value| self.some_as_value(value, owner)).collect();
+        let next = next.into_iter().map(|value| self.some_as_value(value, None, owner)).collect();
         self.region = outer;
         next
     }

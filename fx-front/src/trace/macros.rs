@@ -1,9 +1,15 @@
 //! Calls of macros of the standard library.
 
-use fx_ir::{Code, Effect, Op};
+use fx_ir::{Arg, Code, Effect, Op};
 use syn::spanned::Spanned;
 
-use super::{Result, Tracer, Ty, Val, expr::never, unknown};
+use super::{
+    Result, Tracer, Ty, Val,
+    expr::{is_copy, never},
+    operator,
+    spell::is_untyped,
+    unknown,
+};
 
 impl Tracer<'_> {
     pub(super) fn macro_call(&mut self, mac: &syn::Macro) -> Result<Val> {
@@ -12,7 +18,7 @@ impl Tracer<'_> {
         match name.as_str() {
             "vec" => match mac.parse_body_with(parse) {
                 Ok(items) => Ok(Val::List(self.all(&items)?)),
-                Err(_) => unknown(mac.span(), "`vec![value; count]`"),
+                Err(_) => self.repeated(mac),
             },
             "panic" | "unreachable" | "todo" | "unimplemented" => {
                 self.statement_macro(mac, never())?;
@@ -25,6 +31,36 @@ impl Tracer<'_> {
             }
             _ => unknown(mac.span(), format!("the macro `{name}!`")),
         }
+    }
+
+    /// `vec![value; count]`, of numbers, or of what the code around it says.
+    fn repeated(&mut self, mac: &syn::Macro) -> Result<Val> {
+        let (span, wanted) = (mac.span(), self.wants.next.take());
+        let parts = mac.parse_body_with(|input: syn::parse::ParseStream| {
+            let value: syn::Expr = input.parse()?;
+            input.parse::<syn::Token![;]>()?;
+            Ok((value, input.parse::<syn::Expr>()?))
+        });
+        let Ok((value, count)) = parts else { return unknown(span, "a `vec!` of this form") };
+        let (value, count) = (self.expr(&value)?, self.expr(&count)?);
+        let own = Some(value.ty()).filter(|ty| is_copy(ty) && !is_untyped(ty)).map(|ty| Ty::List(Box::new(ty)));
+        let wanted = wanted.map(|wanted| self.wanted_ty(&wanted)).filter(|ty| matches!(ty, Ty::List(_)));
+        let Some(ty) = own.or(wanted) else { return unknown(span, "`vec![value; count]`") };
+        let (Some(spelled), true) = (self.spelling(&ty), operator::is_number(&count)) else {
+            return unknown(span, "`vec![value; count]`");
+        };
+        let mut args = Vec::new();
+        let value = match &value {
+            Val::Tuple(parts) if parts.iter().all(|part| matches!(part, Val::Lit(Arg::None, _))) => {
+                self.spell(&value, &mut args, span)?
+            }
+            Val::Lit(Arg::None, _) => "None".to_owned(),
+            value => self.spell_exactly(value, &mut args, span)?,
+        };
+        let count = self.spell(&count, &mut args, span)?;
+        let template = format!("{{ let typed: {spelled} = vec![{value}; {count}]; typed }}");
+        let code = Code { effect: Effect::Io, ..Code::pure(template) };
+        Ok(self.push(Op::Rust(code), args, "list", ty, span))
     }
 
     /// A macro that is run for its effect: its arguments are spelled out, the rest stays as written.

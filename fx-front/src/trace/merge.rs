@@ -7,8 +7,10 @@ use super::{
     Form, Result, Tracer, Ty, Val,
     env::Env,
     expr::{is_copy, never},
+    listed::Listed,
     operator,
     recurrent::{GRU_STATE, LSTM_STATE},
+    scalars::NUMBER,
     spell::{is_untyped, spell_literal},
     unknown,
 };
@@ -32,7 +34,10 @@ impl Tracer<'_> {
         let outer = std::mem::replace(&mut self.region, region);
         let before = self.env.clone();
         self.env.open();
-        let value = trace(self).and_then(|value| self.some_as_value(value, owner));
+        let wanted = self.wants.of(owner);
+        self.wants.next.clone_from(&wanted);
+        let value = trace(self).and_then(|value| self.some_as_value(value, wanted.as_ref(), owner));
+        self.wants.next = None;
         self.env.close();
         let value = value.and_then(|value| self.options_as_values(&before, owner).map(|()| value));
         self.region = outer;
@@ -66,26 +71,18 @@ impl Tracer<'_> {
             Some(Val::Tuple(parts))
         };
         let Some(shape) = pack(first) else { return unknown(span, "a variable that is not always set") };
-        let Some(types) = shape.leaves() else { return unknown(span, "branches that hand over no plain value") };
-        let types: Vec<Ty> = types.iter().map(Val::ty).collect();
-        let vecs = self.vecs(living.iter().filter_map(|branch| pack(branch)?.leaves()));
-        for branch in branches {
-            if matches!(branch.value, Val::Never) {
-                self.end_diverging(branch.region, span);
-                continue;
-            }
-            let value = pack(branch).and_then(|value| same_structure(&shape, &value));
-            let args = value.and_then(|value| self.leaves_of(branch.region, &value, &vecs, span));
-            match args {
-                Some(args) if args.len() == types.len() => self.end(branch.region, args, span),
-                _ => return unknown(span, "branches that hand over values of different forms"),
-            }
-        }
-        let types = self.agreed(branches, &types, &pack, span)?;
-        let held = |at: usize| living.iter().filter_map(move |branch| pack(branch)?.leaves()?.get(at)?.form());
-        let form = |at: usize| vecs.get(at).and_then(Listed::form).unwrap_or_else(|| Form::common(held(at)));
-        let forms: Vec<Form> = (0..types.len()).map(form).collect();
-        let Val::Tuple(parts) = self.results(owner, &shape, &types, span).with_forms(forms) else {
+        let Some(known) = known(living.iter().filter_map(|branch| pack(branch)?.leaves())) else {
+            return unknown(span, "branches that hand over no plain value");
+        };
+        let open = |branch: &Branch| -> Option<Val> {
+            let leaves = same_structure(&shape, &pack(branch)?)?.leaves()?;
+            let open = leaves.into_iter().zip(&known).filter(|(_, known)| known.is_none());
+            Some(Val::Tuple(open.map(|(leaf, _)| leaf).collect()))
+        };
+        let handed = self.open_leaves(owner, branches, &open, span)?;
+        let mut handed = handed.leaves().unwrap_or_default().into_iter();
+        let mut leaves = known.into_iter().map(|known| known.or_else(|| handed.next()).unwrap_or(Val::Never));
+        let Val::Tuple(parts) = shape.rebuild(&mut leaves) else {
             return unknown(span, "branches that hand over no plain value");
         };
         let mut parts = parts.into_iter();
@@ -95,6 +92,36 @@ impl Tracer<'_> {
             self.env.assign(name, part);
         }
         Ok(value)
+    }
+
+    /// The same of the leaves alone that are not known behind the branches: `open` yields those of one branch.
+    fn open_leaves(
+        &mut self,
+        owner: NodeId,
+        branches: &[Branch],
+        open: &dyn Fn(&Branch) -> Option<Val>,
+        span: Span,
+    ) -> Result<Val> {
+        let living: Vec<&Branch> = branches.iter().filter(|branch| !matches!(branch.value, Val::Never)).collect();
+        let first = living.first().and_then(|first| open(first)).unwrap_or(Val::Unit);
+        let types: Vec<Ty> = first.leaves().unwrap_or_default().iter().map(Val::ty).collect();
+        let vecs = self.vecs(living.iter().filter_map(|branch| open(branch)?.leaves()));
+        for branch in branches {
+            if matches!(branch.value, Val::Never) {
+                self.end_diverging(branch.region, span);
+                continue;
+            }
+            let args = open(branch).and_then(|value| self.leaves_of(branch.region, &value, &vecs, span));
+            match args {
+                Some(args) if args.len() == types.len() => self.end(branch.region, args, span),
+                _ => return unknown(span, "branches that hand over values of different forms"),
+            }
+        }
+        let types = self.agreed(branches, &types, open, span)?;
+        let held = |at: usize| living.iter().filter_map(move |branch| open(branch)?.leaves()?.get(at)?.form());
+        let form = |at: usize| vecs.get(at).and_then(Listed::form).unwrap_or_else(|| Form::common(held(at)));
+        let forms: Vec<Form> = (0..types.len()).map(form).collect();
+        Ok(self.results(owner, &first, &types, span).with_forms(forms))
     }
 
     /// The types of what the branches hand over, of which each is known.
@@ -114,7 +141,7 @@ impl Tracer<'_> {
         for (position, ty) in types.iter().enumerate() {
             let is_own = |leaf: &Val| self.is_own_option(leaf) || self.lends_tensor(leaf);
             let owned_option = || leaves.iter().all(|leaves| leaves.get(position).is_none_or(is_own));
-            let is_option = matches!(ty, Ty::Option(inner) if is_settled(inner)) && owned_option();
+            let is_option = matches!(ty, Ty::Option(inner) if is_settled_within(inner)) && owned_option();
             if !is_settled(ty) && !is_option {
                 return unknown(span, format!("branches that hand over a value {}", self.index.of_type(ty)));
             }
@@ -169,40 +196,6 @@ impl Tracer<'_> {
             *arg = Arg::Node(self.graph.push(region, Op::Rust(code), Vec::new(), "number", ty, origin));
         }
         Some(args)
-    }
-
-    /// Which of the leaves that branches hand over can be a `Vec` in all of them.
-    fn vecs(&self, branches: impl Iterator<Item = Vec<Val>>) -> Vec<Listed> {
-        let mut vecs: Vec<Listed> = Vec::new();
-        for leaves in branches {
-            vecs.resize(vecs.len().max(leaves.len()), Listed::default());
-            for (listed, leaf) in vecs.iter_mut().zip(&leaves) {
-                match leaf {
-                    Val::List(_) => listed.is_written = true,
-                    Val::Node(id, Ty::List(_), form) if self.is_vec(*id) => listed.is_vec |= *form == Form::Owned,
-                    _ => listed.is_other = true,
-                }
-            }
-        }
-        vecs
-    }
-
-    /// The value with each list that is written out as a `Vec`, where other branches have none but such lists.
-    fn with_vecs(&mut self, region: RegionId, value: &Val, vecs: &[Listed], span: Span) -> Option<Val> {
-        let mut leaves = value.leaves()?;
-        let outer = std::mem::replace(&mut self.region, region);
-        for (leaf, _) in leaves.iter_mut().zip(vecs).filter(|(_, listed)| listed.is_written && !listed.is_other) {
-            let Val::List(items) = &*leaf else { continue };
-            let mut args = Vec::new();
-            let items: Result<Vec<String>> =
-                items.iter().map(|item| self.spell_exactly(item, &mut args, span)).collect();
-            if let Ok(items) = items {
-                let code = Code::pure(format!("vec![{}]", items.join(", ")));
-                *leaf = self.push(Op::Rust(code), args, "list", leaf.ty(), span);
-            }
-        }
-        self.region = outer;
-        Some(value.rebuild(&mut leaves.into_iter()))
     }
 
     /// The arguments with a second handle for each state of a recurrent layer: a branch must not take away the variable's.
@@ -272,23 +265,18 @@ impl Branch {
     }
 }
 
-/// In which forms branches hand over a list.
-#[derive(Clone, Default)]
-struct Listed {
-    /// Written out: as an array or as a `Vec`.
-    is_written: bool,
-    /// A `Vec` for sure.
-    is_vec: bool,
-    /// In another form.
-    is_other: bool,
-}
-
-impl Listed {
-    /// How the user's variable holds the `Vec` that generated code makes of written lists; it may be an array there.
-    fn form(&self) -> Option<Form> {
-        let form = if self.is_vec { Form::Owned } else { Form::Deep };
-        (self.is_written && !self.is_other).then_some(form)
+/// Which of the leaves that branches hand over is the same literal in all of them: it is known behind them too.
+fn known(mut branches: impl Iterator<Item = Vec<Val>>) -> Option<Vec<Option<Val>>> {
+    let literal = |leaf: Val| Some(leaf).filter(|leaf| matches!(leaf, Val::Lit(..)));
+    let mut known: Vec<Option<Val>> = branches.next()?.into_iter().map(literal).collect();
+    for leaves in branches {
+        for (known, leaf) in known.iter_mut().zip(leaves) {
+            // One of them may say more of the type.
+            let says_more = known.as_ref().is_some_and(|one| !is_settled(&one.ty()) || is_untyped(&one.ty()));
+            *known = known.take().filter(|one| one.same(&leaf)).map(|one| if says_more { leaf } else { one });
+        }
     }
+    Some(known)
 }
 
 /// A type for every leaf on which the branches agree.
@@ -305,14 +293,23 @@ fn unify(branches: &[Branch], types: &[Ty], pack: &dyn Fn(&Branch) -> Option<Val
 }
 
 /// Can a value of the type be handed over by branches that are traced one by one?
-fn is_settled(ty: &Ty) -> bool {
+pub(super) fn is_settled(ty: &Ty) -> bool {
     match ty {
         Ty::Tensor | Ty::Leaf(_) | Ty::Struct(_) => true,
-        Ty::Rust(name) if name == GRU_STATE || name == LSTM_STATE => true,
+        Ty::Rust(name) if name == GRU_STATE || name == LSTM_STATE || name == NUMBER => true,
         Ty::Rust(name) if operator::is_of_tch(name) => true,
         Ty::List(inner) | Ty::Result(inner) => is_settled(inner),
         Ty::Tuple(parts) => parts.iter().all(is_settled),
         other => is_copy(other),
+    }
+}
+
+/// The same of what is in an option that is known to own it.
+fn is_settled_within(ty: &Ty) -> bool {
+    match ty {
+        Ty::List(inner) | Ty::Option(inner) => is_settled_within(inner),
+        Ty::Tuple(parts) => parts.iter().all(is_settled_within),
+        other => is_settled(other),
     }
 }
 

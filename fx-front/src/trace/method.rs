@@ -64,6 +64,9 @@ impl Tracer<'_> {
                 let known = matches!(receiver, Val::Some(_)) == (name == "is_some");
                 return Ok(Val::Lit(Arg::Bool(known), Ty::Rust("bool".to_owned())));
             }
+            ("clone" | "to_owned", ty) if self.has_clone(&ty) && receiver.node().is_some() => {
+                return Ok(self.cloned(&receiver, ty, call.span()));
+            }
             ("then" | "then_some", Ty::Rust(ty)) if ty == "bool" => return self.then_some(receiver, call),
             ("map", Ty::Option(_)) => return self.map_option(receiver, call),
             ("unwrap_or", Ty::Option(inner)) if is_number(&inner) => {}
@@ -161,7 +164,7 @@ impl Tracer<'_> {
             (
                 "sqrt" | "ceil" | "floor" | "round" | "exp" | "ln" | "log2" | "log10" | "sin" | "cos" | "tan" | "tanh"
                 | "powf" | "powi" | "recip" | "signum" | "abs" | "min" | "max" | "pow" | "clamp" | "rem_euclid"
-                | "div_euclid" | "clone",
+                | "div_euclid" | "clone" | "to_owned",
                 ty,
             ) if is_number(&ty) => ty,
             ("copied" | "cloned", Ty::Option(inner)) if is_number(&inner) => return Ok(receiver),

@@ -25,6 +25,7 @@ mod jumps;
 mod kept;
 mod labels;
 mod leaf_call;
+mod listed;
 mod lists;
 mod loops;
 mod macros;
@@ -38,7 +39,9 @@ mod pattern;
 mod place;
 mod recurrent;
 mod refutable;
+mod report;
 mod returns;
+mod scalars;
 mod sequential;
 mod signature;
 mod spell;
@@ -47,6 +50,7 @@ mod tensor;
 mod tuples;
 mod unroll;
 mod value;
+mod wanted;
 mod writes;
 
 use std::collections::{HashMap, HashSet};
@@ -58,9 +62,10 @@ use self::{
     env::Env,
     kept::Fields,
     value::{Form, Val},
+    wanted::Wants,
 };
 use crate::{
-    diag::{Code, Diagnostic, Diagnostics, Severity},
+    diag::{Diagnostic, Diagnostics},
     frozen::Left,
     index::{Function, Index, Ty},
 };
@@ -174,8 +179,8 @@ struct Tracer<'a> {
     learns: bool,
     /// Is what is being traced known to be gathered into a `Vec`?
     wants_vec: bool,
-    /// The type of what is traced next, where the code around it says so.
-    wanted: Option<Ty>,
+    /// The types that the code around an expression says it has.
+    wants: Wants,
     /// How many closures are being traced, whose `return` is not the entry's.
     closures: u32,
     /// What is told of the code that is carried along so far.
@@ -226,7 +231,7 @@ impl<'a> Tracer<'a> {
             errors: Errors::Stay,
             learns: false,
             wants_vec: false,
-            wanted: None,
+            wants: Wants::default(),
             closures: 0,
             opaque: Vec::new(),
             kept,
@@ -308,36 +313,6 @@ impl<'a> Tracer<'a> {
         self.opaque.truncate(mark.opaque);
         self.graph.truncate(mark.region, mark.nodes);
         self.env = mark.env;
-    }
-
-    fn report(&self, code: Code, severity: Severity, span: Span, message: String, help: &str) {
-        self.diags.push(self.diagnostic(code, severity, span, message, help));
-    }
-
-    fn diagnostic(&self, code: Code, severity: Severity, span: Span, message: String, help: &str) -> Diagnostic {
-        let home = self.frames.first().and_then(|frame| self.index.fns[frame.function].key.as_ref());
-        Diagnostic {
-            code,
-            severity,
-            span,
-            place: self.function().place(span),
-            home: home.map(ToString::to_string),
-            message,
-            help: help.to_owned(),
-        }
-    }
-
-    /// Notes that code is carried along; an error where the item says `strict`. It is told once the trace is at its end:
-    /// until then what stands around the code may be carried along as well.
-    fn report_opaque(&mut self, span: Span, reason: &str) {
-        let strict = |frame: &Frame| self.index.fns[frame.function].traceable.as_ref().is_some_and(|one| one.strict);
-        let severity = if self.frames.iter().any(strict) { Severity::Error } else { Severity::Note };
-        let help = match severity {
-            Severity::Error => "write it with ops that are known, or drop `strict` to have it carried along as it is",
-            _ => "written with ops that are known it would be optimised with what stands around it",
-        };
-        let message = format!("carried along, not understood: {reason}");
-        self.opaque.push(self.diagnostic(Code::Opaque, severity, span, message, help));
     }
 }
 

@@ -31,7 +31,7 @@ struct Carried {
 impl Tracer<'_> {
     /// Carries an expression along as it is, because of `fault`; the fault itself where that cannot be done.
     pub(super) fn carried(&mut self, expr: &syn::Expr, fault: Unknown) -> Result<Val> {
-        let wanted = self.wanted.take();
+        let wanted = self.wants.next.take();
         if let Some(escape) = escape(expr) {
             return Err(if matches!(expr, syn::Expr::Return(_) | syn::Expr::Break(_) | syn::Expr::Continue(_)) {
                 fault
@@ -39,7 +39,7 @@ impl Tracer<'_> {
                 Unknown { span: escape, reason: fault.reason }
             });
         }
-        let ty = match (self.guess(expr), wanted) {
+        let ty = match (self.guess(expr), self.wanted_number(wanted.as_ref())) {
             (Ty::Unknown, Some(wanted)) => wanted,
             (known, _) => known,
         };

@@ -138,14 +138,19 @@ impl Tracer<'_> {
         Ok(self.host(&format!("({a} {sign} {b})"), args, if compares { "test" } else { "number" }, ty, span))
     }
 
-    /// Is the one a value of an enum of the crate, and the other a path?
-    fn is_variant(&self, value: &Val, path: &Val) -> bool {
+    /// Is the one a value of an enum of the crate, and the other a path or another such value?
+    fn is_variant(&self, value: &Val, other: &Val) -> bool {
         let Ty::Rust(spelling) = value.ty() else { return false };
         let is_enum = spelling.rsplit_once("::").is_some_and(|(module, name)| {
             let names = self.index.modules.get(module).map(|module| &module.names);
             matches!(names.and_then(|names| names.get(name)), Some(crate::index::Name::Enum(_)))
         });
-        (is_enum || is_of_tch(&spelling)) && matches!(value, Val::Node(..)) && matches!(path, Val::Lit(Arg::Path(_), _))
+        let is_alike = match other {
+            Val::Lit(Arg::Path(_), _) => true,
+            Val::Node(_, Ty::Rust(of), _) => *of == spelling || (is_of_tch(of) && is_of_tch(&spelling)),
+            _ => false,
+        };
+        (is_enum || is_of_tch(&spelling)) && is_alike && matches!(value, Val::Node(..))
     }
 
     /// `xs.kind() != Kind::Float` and `self.mode == Mode::Plain`, whether generated code has the value itself or a reference to it.

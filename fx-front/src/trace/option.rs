@@ -7,6 +7,7 @@ use syn::spanned::Spanned;
 
 use super::{
     Env, Errors, Form, Result, Tracer, Ty, Val, block::contains_return, expr::never, opaque::is_carried_param, unknown,
+    wanted::Wanted,
 };
 
 impl Tracer<'_> {
@@ -128,7 +129,7 @@ impl Tracer<'_> {
     pub(super) fn lends_tensor(&self, value: &Val) -> bool {
         let Val::Node(id, Ty::Option(inner), _) = value else { return false };
         let is_known = matches!(self.graph.node(*id).op, Op::Placeholder | Op::Rust(_) | Op::TupleGet(_));
-        (**inner == Ty::Tensor && is_known) || self.is_made_field(*id)
+        (**inner == Ty::Tensor && is_known) || self.is_made_field(*id) || self.is_given(*id)
     }
 
     /// What a branch hands over, with a copy that owns its tensor for each option that may only lend it: another branch
@@ -141,7 +142,9 @@ impl Tracer<'_> {
         span: Span,
     ) -> Vec<Arg> {
         for (arg, leaf) in args.iter_mut().zip(leaves) {
-            if self.is_own_option(leaf) || !self.lends_tensor(leaf) {
+            // What is only lent stays where it is.
+            let is_lent = leaf.form() == Some(Form::Ref);
+            if (self.is_own_option(leaf) && !is_lent) || !matches!(leaf, Val::Node(_, Ty::Option(_), _)) {
                 continue;
             }
             let Some(copy) = self.copy_of(&leaf.ty(), "$0") else { continue };
@@ -157,19 +160,22 @@ impl Tracer<'_> {
         for name in self.env.changed_since(before) {
             let was_open = matches!(before.read(&name), Some(Val::Node(..)));
             if let Some(value @ Val::Some(_)) = self.env.read(&name).filter(|_| was_open).cloned() {
-                let whole = self.some_as_value(value, owner)?;
+                let whole = self.some_as_value(value, None, owner)?;
                 self.env.assign(&name, whole);
             }
         }
         Ok(())
     }
 
-    /// Each `Some(..)` that a region hands over, as one value.
-    pub(super) fn some_as_value(&mut self, value: Val, owner: NodeId) -> Result<Val> {
+    /// Each `Some(..)` that a region hands over, as one value, of the type that is asked for.
+    pub(super) fn some_as_value(&mut self, value: Val, wanted: Option<&Wanted>, owner: NodeId) -> Result<Val> {
         let inner = match value {
             Val::Some(inner) => inner,
             Val::Tuple(parts) => {
-                let parts = parts.into_iter().map(|part| self.some_as_value(part, owner));
+                let parts = parts.into_iter().enumerate().map(|(at, part)| {
+                    let wanted = wanted.and_then(|wanted| wanted.part(at));
+                    self.some_as_value(part, wanted.as_ref(), owner)
+                });
                 return parts.collect::<Result<_>>().map(Val::Tuple);
             }
             other => return Ok(other),
@@ -177,10 +183,15 @@ impl Tracer<'_> {
         let form = if inner.form() == Some(Form::Owned) { Form::Owned } else { Form::Ref };
         let some = Val::Some(Box::new(inner.with_form(Form::Owned)));
         let mut args = Vec::new();
-        let text = self.spell(&some, &mut args, proc_macro2::Span::call_site())?;
-        let (ty, origin) = (some.ty(), self.graph.node(owner).origin.clone());
+        let (text, ty, effect) = match self.wanted_vec(&some, wanted, &mut args)? {
+            // Each call has a list of its own.
+            Some((text, ty)) => (text, ty, Effect::Io),
+            None => (self.spell(&some, &mut args, Span::call_site())?, some.ty(), Effect::Pure),
+        };
+        let origin = self.graph.node(owner).origin.clone();
         let ir = self.index.ir_type(&ty);
-        let id = self.graph.push(self.region, Op::Rust(Code::pure(text)), args, "some", ir, origin);
+        let code = Op::Rust(Code { effect, ..Code::pure(text) });
+        let id = self.graph.push(self.region, code, args, "some", ir, origin);
         Ok(Val::Node(id, ty, form))
     }
 }

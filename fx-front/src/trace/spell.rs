@@ -3,7 +3,7 @@
 use fx_ir::{Arg, Op, scalar};
 use proc_macro2::Span;
 
-use super::{Form, Result, Tracer, Ty, Val, signature::is_vec, unknown};
+use super::{Form, Result, Tracer, Ty, Val, expr::is_copy, signature::is_vec, unknown};
 
 impl Tracer<'_> {
     /// How the type is written in generated code; `None` where that cannot name it.
@@ -39,6 +39,9 @@ impl Tracer<'_> {
         Ok(match value {
             Val::Node(_, _, Form::Ref | Form::Deep) => format!("&{text}"),
             Val::Node(_, Ty::Tensor, Form::Owned) => format!("{text}.shallow_clone()"),
+            Val::Node(_, ty @ Ty::List(element), Form::Owned) if !is_copy(element) => {
+                self.copy_of(ty, &text).unwrap_or_else(|| format!("{text}.clone()"))
+            }
             Val::Node(_, Ty::List(_), Form::Owned) => format!("{text}.clone()"),
             _ => text,
         })

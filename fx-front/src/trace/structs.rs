@@ -5,7 +5,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use super::{Form, Result, Tracer, Ty, Val, signature::is_vec};
+use super::{Form, Result, Tracer, Ty, Val, signature::is_vec, unknown};
 
 impl Tracer<'_> {
     /// `Output { logits, hidden }`: a value of the user's made of values that are known.
@@ -23,10 +23,26 @@ impl Tracer<'_> {
             spelled.push(format!("{member}: {text}"));
             fields.push((member, value));
         }
+        if let Some(rest) = &literal.rest {
+            let base = self.expr(rest)?;
+            for member in self.other_fields(&ty, &fields, rest.span())? {
+                let value = self.field(&base, &member, rest.span())?;
+                let text = self.spell_field(&value, &ty, &member, &mut args, span)?;
+                spelled.push(format!("{member}: {text}"));
+                fields.push((member, value));
+            }
+        }
         let template = format!("{path} {{ {} }}", spelled.join(", "));
         let value = self.host(&template, args, "made", ty, span);
         self.made.extend(value.node().map(|id| (id, fields)));
         Ok(value)
+    }
+
+    /// The fields that `..base` gives a struct literal.
+    fn other_fields(&self, ty: &Ty, given: &[(String, Val)], span: Span) -> Result<Vec<String>> {
+        let Ty::Struct(owner) = ty else { return unknown(span, "`..` of a value of a type that is not known") };
+        let names = self.index.structs[*owner].fields.iter().map(|field| field.name.clone());
+        Ok(names.filter(|name| !given.iter().any(|(member, _)| member == name)).collect())
     }
 
     /// The value of a field of a struct literal of type `owner`.

@@ -39,8 +39,7 @@ pub(super) fn bounded<'a>(item: &DeriveInput, fields: impl IntoIterator<Item = &
     let own = params.iter().filter_map(|param| parts.iter().copied().find(|ty| is(ty, param)));
     let others = parts.iter().copied().filter(|ty| !is_param(ty) && names_one(ty, &params) && !names(ty, &item.ident));
     let mut seen = BTreeSet::new();
-    let asked: Vec<&Type> =
-        own.chain(others).filter(|ty| seen.insert(ty.to_token_stream().to_string())).collect();
+    let asked: Vec<&Type> = own.chain(others).filter(|ty| seen.insert(ty.to_token_stream().to_string())).collect();
     for ty in asked {
         generics.make_where_clause().predicates.push(syn::parse_quote!(#ty: ::fx_runtime::module::Field));
     }

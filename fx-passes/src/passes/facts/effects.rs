@@ -86,9 +86,20 @@ fn with_sharers(graph: &Graph, mut values: NodeSet) -> NodeSet {
     let mut queue: Vec<NodeId> = values.iter().collect();
     while let Some(id) = queue.pop() {
         let sharers = graph.users(id).into_iter().flat_map(|user| sharers(graph, user));
-        queue.extend(sharers.filter(|&sharer| values.insert(sharer)));
+        // A size of a tensor shares nothing with it, nor does what is viewed by that size.
+        queue.extend(sharers.filter(|&sharer| !is_plain(&graph.node(sharer).ty) && values.insert(sharer)));
     }
     values
+}
+
+/// Is it made of numbers and the like alone?
+fn is_plain(ty: &Type) -> bool {
+    match ty {
+        Type::Rust(_) => true,
+        Type::Tuple(parts) => parts.iter().all(is_plain),
+        Type::List(inner) | Type::Option(inner) => is_plain(inner),
+        Type::Unknown | Type::Tensor(_) | Type::Module(_) => false,
+    }
 }
 
 /// What shares memory with an argument of a node: a view of it, what the node's region hands it over to, what the node's
@@ -179,6 +190,21 @@ mod tests {
         }"#;
         let (written, _) = facts(text)?;
         assert_eq!(written, "o w v m u");
+        Ok(())
+    }
+
+    #[test]
+    fn sizes_share_no_memory() -> Result<(), ParseError> {
+        let text = r#"graph f(x: tensor, y: tensor) {
+          %s = rust["$0.size2()?"](x) : (rust<i64>, rust<i64>)
+          %n = tuple_get[0](%s) : rust<i64>
+          %w = add_(x, 1) : tensor
+          %a = relu(y) : tensor
+          %v = view(%a, [%n, -1]) : tensor
+          yield %v
+        }"#;
+        let (written, _) = facts(text)?;
+        assert_eq!(written, "x");
         Ok(())
     }
 

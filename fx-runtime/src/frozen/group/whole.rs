@@ -5,13 +5,14 @@ use std::ops::{Add, Div, Mul, Sub};
 use tch::{Kind, Scalar, TchError, Tensor};
 
 use super::Lane;
+use crate::frozen::State;
 
 /// A tensor, or why there is none.
 #[derive(Debug)]
 pub(super) struct Whole(pub(super) Result<Tensor, TchError>);
 
 /// A number as the caller has it: `ATen` promotes dtypes by whether it is whole.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, State)]
 pub enum Number {
     /// An integer.
     Int(i64),
@@ -46,6 +47,12 @@ impl From<i64> for Number {
 impl From<f64> for Number {
     fn from(number: f64) -> Self {
         Self::Float(number)
+    }
+}
+
+impl From<Number> for Scalar {
+    fn from(number: Number) -> Self {
+        number.scalar()
     }
 }
 

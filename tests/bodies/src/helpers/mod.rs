@@ -1,6 +1,7 @@
 //! Helper methods and free functions: here, in other modules, private, under other names.
 
 mod attention;
+pub(crate) mod limits;
 pub mod rope;
 
 use fx_runtime::{Kind, Module, Tensor, nn, traceable};

@@ -1,0 +1,61 @@
+//! Lists that branches hand over: written out in one, a `Vec` in another.
+
+use fx_ir::{Code, Op, RegionId};
+use proc_macro2::Span;
+
+use super::{Form, Result, Tracer, Ty, Val};
+
+/// In which forms branches hand over a list.
+#[derive(Clone, Default)]
+pub(super) struct Listed {
+    /// Written out: as an array or as a `Vec`.
+    is_written: bool,
+    /// A `Vec` for sure.
+    is_vec: bool,
+    /// In another form.
+    is_other: bool,
+}
+
+impl Listed {
+    /// How the user's variable holds the `Vec` that generated code makes of written lists; it may be an array there.
+    pub(super) fn form(&self) -> Option<Form> {
+        let form = if self.is_vec { Form::Owned } else { Form::Deep };
+        (self.is_written && !self.is_other).then_some(form)
+    }
+}
+
+impl Tracer<'_> {
+    /// Which of the leaves that branches hand over can be a `Vec` in all of them.
+    pub(super) fn vecs(&self, branches: impl Iterator<Item = Vec<Val>>) -> Vec<Listed> {
+        let mut vecs: Vec<Listed> = Vec::new();
+        for leaves in branches {
+            vecs.resize(vecs.len().max(leaves.len()), Listed::default());
+            for (listed, leaf) in vecs.iter_mut().zip(&leaves) {
+                match leaf {
+                    Val::List(_) => listed.is_written = true,
+                    Val::Node(id, Ty::List(_), form) if self.is_vec(*id) => listed.is_vec |= *form == Form::Owned,
+                    _ => listed.is_other = true,
+                }
+            }
+        }
+        vecs
+    }
+
+    /// The value with each list that is written out as a `Vec`, where other branches have none but such lists.
+    pub(super) fn with_vecs(&mut self, region: RegionId, value: &Val, vecs: &[Listed], span: Span) -> Option<Val> {
+        let mut leaves = value.leaves()?;
+        let outer = std::mem::replace(&mut self.region, region);
+        for (leaf, _) in leaves.iter_mut().zip(vecs).filter(|(_, listed)| listed.is_written && !listed.is_other) {
+            let Val::List(items) = &*leaf else { continue };
+            let mut args = Vec::new();
+            let items: Result<Vec<String>> =
+                items.iter().map(|item| self.spell_exactly(item, &mut args, span)).collect();
+            if let Ok(items) = items {
+                let code = Code::pure(format!("vec![{}]", items.join(", ")));
+                *leaf = self.push(Op::Rust(code), args, "list", leaf.ty(), span);
+            }
+        }
+        self.region = outer;
+        Some(value.rebuild(&mut leaves.into_iter()))
+    }
+}

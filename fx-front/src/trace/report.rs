@@ -1,0 +1,38 @@
+//! What is told of the user's code while it is traced.
+
+use proc_macro2::Span;
+
+use super::{Frame, Tracer};
+use crate::diag::{Code, Diagnostic, Severity};
+
+impl Tracer<'_> {
+    pub(super) fn report(&self, code: Code, severity: Severity, span: Span, message: String, help: &str) {
+        self.diags.push(self.diagnostic(code, severity, span, message, help));
+    }
+
+    fn diagnostic(&self, code: Code, severity: Severity, span: Span, message: String, help: &str) -> Diagnostic {
+        let home = self.frames.first().and_then(|frame| self.index.fns[frame.function].key.as_ref());
+        Diagnostic {
+            code,
+            severity,
+            span,
+            place: self.function().place(span),
+            home: home.map(ToString::to_string),
+            message,
+            help: help.to_owned(),
+        }
+    }
+
+    /// Notes that code is carried along; an error where the item says `strict`. It is told once the trace is at its end:
+    /// until then what stands around the code may be carried along as well.
+    pub(super) fn report_opaque(&mut self, span: Span, reason: &str) {
+        let strict = |frame: &Frame| self.index.fns[frame.function].traceable.as_ref().is_some_and(|one| one.strict);
+        let severity = if self.frames.iter().any(strict) { Severity::Error } else { Severity::Note };
+        let help = match severity {
+            Severity::Error => "write it with ops that are known, or drop `strict` to have it carried along as it is",
+            _ => "written with ops that are known it would be optimised with what stands around it",
+        };
+        let message = format!("carried along, not understood: {reason}");
+        self.opaque.push(self.diagnostic(Code::Opaque, severity, span, message, help));
+    }
+}
