@@ -15,15 +15,14 @@ impl Tracer<'_> {
     /// The number, as the function of that name makes it.
     pub(super) fn scalar_by(&mut self, name: &str, number: &syn::Expr) -> Result<Val> {
         let mut args = Vec::new();
-        let text = match self.closed(number) {
-            Ok(text) => text,
-            Err(_) => {
-                let value = self.expr(number)?;
-                if !operator::is_number(&value) {
-                    return unknown(number.span(), "a scalar of a value that is not known to be a number");
-                }
-                self.spell(&value, &mut args, number.span())?
+        let text = if let Ok(text) = self.closed(number) {
+            text
+        } else {
+            let value = self.expr(number)?;
+            if !operator::is_number(&value) {
+                return unknown(number.span(), "a scalar of a value that is not known to be a number");
             }
+            self.spell(&value, &mut args, number.span())?
         };
         Ok(self.host(&format!("{NUMBER}::{name}({text})"), args, "scalar", Ty::Rust(NUMBER.to_owned()), number.span()))
     }

@@ -74,7 +74,7 @@ fn named_fields() {
 fn generic_and_tuple_structs() {
     check(
         "struct Residual<'a, M: Debug, P>(Block<P, M>, Vec<Option<M>>, &'a Config<P>, Box<M::Gate>, Rc<P>) where P: Clone;",
-        &expect![[r##"
+        &expect![[r#"
             #[automatically_derived]
             impl<'a, M: Debug, P> ::fx_runtime::Module for Residual<'a, M, P>
             where
@@ -136,7 +136,7 @@ fn generic_and_tuple_structs() {
                     &self.4
                 }
             }
-        "##]],
+        "#]],
     );
 }
 
