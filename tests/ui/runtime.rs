@@ -65,6 +65,10 @@ pub mod module {
     pub trait Visitor<'a> {}
 
     /// What may be a field.
+    #[diagnostic::on_unimplemented(
+        message = "`{Self}` is no part of a model",
+        note = "derive `Module` for it; where it is a hyper-parameter, put `#[module(skip)]` on the field that it stands in"
+    )]
     pub trait Field {}
 
     /// Shows nothing.

@@ -64,9 +64,6 @@ impl Tracer<'_> {
                 let known = matches!(receiver, Val::Some(_)) == (name == "is_some");
                 return Ok(Val::Lit(Arg::Bool(known), Ty::Rust("bool".to_owned())));
             }
-            ("clone" | "to_owned", ty) if self.has_clone(&ty) && receiver.node().is_some() => {
-                return Ok(self.cloned(&receiver, ty, call.span()));
-            }
             ("then" | "then_some", Ty::Rust(ty)) if ty == "bool" => return self.then_some(receiver, call),
             ("map", Ty::Option(_)) => return self.map_option(receiver, call),
             ("unwrap_or", Ty::Option(inner)) if is_number(&inner) => {}
@@ -155,6 +152,9 @@ impl Tracer<'_> {
 
     /// A method of a number, a list or an option that only computes.
     fn host_method(&mut self, receiver: Val, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
+        if matches!(name, "clone" | "to_owned") && receiver.node().is_some() && self.has_clone(&receiver.ty()) {
+            return Ok(self.cloned(&receiver, receiver.ty(), call.span()));
+        }
         // A method is called on a number of a type that is known; of a float without a suffix it is this one.
         let is_float = receiver.ty() == Ty::Rust("float".to_owned());
         let receiver = if is_float { self.of_written_type(receiver, &Ty::Rust("f64".to_owned())) } else { receiver };
