@@ -1,5 +1,7 @@
 //! In-place ops, compound assignment, and who sees them.
 
+use std::collections::HashMap;
+
 use fx_runtime::{Module, Tensor, nn, traceable};
 use tch::IndexOp;
 
@@ -36,6 +38,52 @@ impl OnInput {
         let after = xs * 2;
         alias *= 3.0;
         before + after + xs
+    }
+}
+
+/// What two branches put into a struct or a map, the tensor that is written included.
+#[derive(Debug, Module)]
+pub struct InStruct {
+    twice: bool,
+}
+
+pub struct Halves {
+    left: Tensor,
+    right: Tensor,
+}
+
+#[traceable]
+impl InStruct {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let a = xs.relu();
+        let halves = if self.twice {
+            Halves { left: a.shallow_clone(), right: xs * 2 }
+        } else {
+            Halves { left: a.view([-1]), right: xs + 1 }
+        };
+        let before = &a * 2;
+        let mut left = halves.left.shallow_clone();
+        let _ = left.g_add_scalar_(1.0);
+        let after = &a * 2;
+        before + after + halves.right
+    }
+}
+
+#[derive(Debug, Module)]
+pub struct InMap {
+    key: i64,
+}
+
+#[traceable]
+impl InMap {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let a = xs.relu();
+        let map: HashMap<i64, Tensor> = HashMap::from([(0, a.shallow_clone()), (1, xs + 1)]);
+        let before = &a * 2;
+        let mut left = map[&self.key].shallow_clone();
+        let _ = left.g_add_scalar_(1.0);
+        let after = &a * 2;
+        before + after
     }
 }
 
@@ -304,6 +352,13 @@ mod tests {
     #[test]
     fn on_input() {
         agree!(|_| OnInput {}, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn in_struct() {
+        agree!(|_| InStruct { twice: true }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        agree!(|_| InMap { key: 0 }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        agree!(|_| InMap { key: 1 }, [randn(&[2, 4])], |net, xs| net.forward(xs));
     }
 
     #[test]

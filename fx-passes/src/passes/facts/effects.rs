@@ -92,10 +92,10 @@ fn with_sharers(graph: &Graph, mut values: NodeSet) -> NodeSet {
     values
 }
 
-/// Is it made of numbers and the like alone?
+/// Is it made of numbers alone? A type of the user's may hold a tensor.
 fn is_plain(ty: &Type) -> bool {
     match ty {
-        Type::Rust(_) => true,
+        Type::Rust(name) => fx_ir::scalar::is_scalar(name),
         Type::Tuple(parts) => parts.iter().all(is_plain),
         Type::List(inner) | Type::Option(inner) => is_plain(inner),
         Type::Unknown | Type::Tensor(_) | Type::Module(_) => false,
