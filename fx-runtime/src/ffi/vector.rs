@@ -34,9 +34,22 @@ pub(crate) fn vector_width() -> VectorWidth {
     width
 }
 
-/// Leaves AVX-512 unused, so that a test can see the other versions; all compute the same.
+/// Leaves AVX-512 unused; all versions compute the same.
 #[cfg(test)]
-pub(super) static NARROW: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+static NARROW: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
+/// Runs a check with the widest vectors of this machine, and without AVX-512.
+#[cfg(test)]
+pub(super) fn at_each_width(check: impl Fn()) {
+    use std::sync::{Mutex, PoisonError, atomic::Ordering};
+
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    check();
+    NARROW.store(true, Ordering::Relaxed);
+    check();
+    NARROW.store(false, Ordering::Relaxed);
+}
 
 /// The widest of this machine.
 #[cfg(not(target_arch = "x86_64"))]

@@ -4,6 +4,7 @@ use tch::{Device, Kind};
 
 use super::*;
 use crate::ffi::tail::{BiasAndRelu, Nothing};
+use crate::ffi::vector::at_each_width;
 
 const CPU: (Kind, Device) = (Kind::Float, Device::Cpu);
 
@@ -17,6 +18,10 @@ fn double(tensor: &Tensor) -> Tensor {
 
 #[test]
 fn is_as_exact_as_aten() {
+    at_each_width(check_all_shapes);
+}
+
+fn check_all_shapes() {
     tch::manual_seed(3);
     // Whole blocks and what is left of rows, columns and runs; many rows; one of each.
     for (rows, depth, out) in [

@@ -1,13 +1,11 @@
 //! Against libtorch's convolution in f64.
 
-use std::sync::atomic::Ordering;
-
 use tch::{Device, Kind};
 
 use super::*;
 use crate::ffi::ops::{MemoryFormat, clone_in};
 use crate::ffi::tail::BiasAndRelu;
-use crate::ffi::vector::NARROW;
+use crate::ffi::vector::at_each_width;
 
 fn geometry(padding: i64) -> Geometry {
     let pair = |value: i64| Box::from([value, value]);
@@ -16,14 +14,9 @@ fn geometry(padding: i64) -> Geometry {
 
 #[test]
 fn equals_the_direct_sum() {
-    if !has_lanes() {
-        return;
+    if has_lanes() {
+        at_each_width(check_all_shapes);
     }
-    for narrow in [false, true] {
-        NARROW.store(narrow, Ordering::Relaxed);
-        check_all_shapes();
-    }
-    NARROW.store(false, Ordering::Relaxed);
 }
 
 fn check_all_shapes() {
