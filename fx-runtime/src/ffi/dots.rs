@@ -8,10 +8,10 @@
 
 use std::ops::Range;
 
-use tch::{TchError, Tensor};
+use tch::TchError;
 
-use super::lanes::{Kernel, Lanes, fetch_line, fetch_line_behind, has_lanes, on_lanes};
-use super::operands::Operands;
+use super::lanes::{FIRST_CACHE, Kernel, Lanes, SECOND_CACHE, fetch_line, has_lanes, on_lanes};
+use super::operands::{Operands, WeightMatrix};
 use super::panel::Place;
 use super::product::{Matrix, PANEL};
 use super::shared::Param;
@@ -58,32 +58,24 @@ impl RowMatrix {
         (has_lanes() && out > 0 && weight.is_contiguous()).then_some(Self { weight, out, depth })
     }
 
-    /// How many results a row has.
-    pub(crate) fn out(&self) -> i64 {
-        i64::try_from(self.out).unwrap_or(0)
-    }
-
     /// The weight.
     pub(crate) fn weight(&self) -> &Param {
         &self.weight
     }
+}
 
-    /// `tail(x wᵀ, other)`; `x` is f32 of shape `[.., in]` on the CPU with at least one element, `other` f32 of the
-    /// result's shape, which is `sizes`.
-    pub(crate) fn run(
-        &self,
-        x: &Tensor,
-        sizes: &[i64],
-        other: Option<&Tensor>,
-        tail: &impl Tail,
-    ) -> Result<Tensor, TchError> {
-        if x.numel() > MOST_ROWS * self.depth {
-            let y = x.f_linear(&self.weight, None::<&Tensor>)?;
-            let operands = Operands::of_product(x, &y, other, self.out)?;
-            operands.finish(self.out, tail);
-            return Ok(operands.y);
+impl WeightMatrix for RowMatrix {
+    fn shape(&self) -> [usize; 2] {
+        [self.out, self.depth]
+    }
+
+    fn multiply(&self, operands: &Operands, tail: &impl Tail) -> Result<(), TchError> {
+        if operands.rows > MOST_ROWS {
+            let [x, y] = operands.matrices()?;
+            let _ = x.f_mm_out(&y, &self.weight.f_tr()?)?;
+            operands.finish(tail);
+            return Ok(());
         }
-        let operands = Operands::new(x, sizes, other, [self.depth, self.out])?;
         let product =
             Product { x: operands.x(), weight: self.weight.data_ptr().cast_const().cast(), depth: self.depth };
         let most = (KEPT / self.depth).max(LEAST_ROWS);
@@ -92,8 +84,7 @@ impl RowMatrix {
             on_lanes(Block { product: &product, rows, columns, sums });
         };
         // SAFETY: nobody else has the result yet, and all sums of a block are computed.
-        unsafe { Place::new(&operands, self.out, tail).by_panels(self.depth, most, compute)? };
-        Ok(operands.y)
+        unsafe { Place::new(operands, tail).by_panels(self.depth, most, compute) }
     }
 }
 
@@ -167,7 +158,7 @@ impl Block<'_> {
                 // The rows of the weight that are needed then, a share of them with each step.
                 let wanted = (row + ROWS - self.rows.start) * COLUMNS * length / self.rows.len();
                 while COLUMNS > 1 && fetched < wanted {
-                    fetch_line_behind(next.wrapping_add(fetched / length * depth + fetched % length));
+                    fetch_line::<SECOND_CACHE>(next.wrapping_add(fetched / length * depth + fetched % length));
                     fetched += LINE;
                 }
                 // SAFETY: by the caller's contract; rows and columns exist, and the block has room for their sums.
@@ -217,12 +208,12 @@ impl Sums {
                 let mut left = [zero; R];
                 for (row, left) in left.iter_mut().enumerate() {
                     *left = V::load(x.start.add(row * x.step + k));
-                    fetch_line(x.start.wrapping_add((row + R) * x.step + k));
+                    fetch_line::<FIRST_CACHE>(x.start.wrapping_add((row + R) * x.step + k));
                 }
                 for column in 0..COLUMNS {
                     let right = weight.start.wrapping_add(column * weight.step + k);
                     if COLUMNS == 1 {
-                        fetch_line(right.wrapping_add(AHEAD));
+                        fetch_line::<FIRST_CACHE>(right.wrapping_add(AHEAD));
                     }
                     let right = V::load(right);
                     for (sums, left) in sums.iter_mut().zip(left) {

@@ -136,25 +136,18 @@ unsafe fn fold_256(x: std::arch::x86_64::__m256) -> std::arch::x86_64::__m128 {
     unsafe { _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps::<1>(x)) }
 }
 
-/// Brings a line into the first cache.
-#[inline(always)]
-pub(super) fn fetch_line<T>(at: *const T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: every CPU has the instruction; it does nothing where nothing is.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
-}
+/// The nearest cache, as [`fetch_line`] is told.
+pub(super) const FIRST_CACHE: i32 = 3;
+/// The one behind it.
+pub(super) const SECOND_CACHE: i32 = 2;
 
-/// Brings a line into the second cache.
+/// Brings a line into a cache.
 #[inline(always)]
-pub(super) fn fetch_line_behind<T>(at: *const T) {
+pub(super) fn fetch_line<const CACHE: i32>(at: *const f32) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: as above.
+    // SAFETY: every CPU has the instruction, whose hints count so; it does nothing where nothing is.
     unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(at.cast());
+        std::arch::x86_64::_mm_prefetch::<CACHE>(at.cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = at;

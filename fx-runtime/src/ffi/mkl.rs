@@ -12,7 +12,7 @@ use tch::{TchError, Tensor};
 
 use super::buffer::{Buffer, HUGE_PAGE};
 use super::entry::symbol;
-use super::operands::Operands;
+use super::operands::{Operands, WeightMatrix};
 use super::results::Tenant;
 use super::tail::{Nothing, Tail};
 use super::tensor::refused;
@@ -135,34 +135,23 @@ impl PackedGemm {
         Some(Ok(Self { block, columns, out, _tenant: Tenant::new() }))
     }
 
-    /// How many results a row has.
-    pub(crate) fn out(&self) -> i64 {
-        self.out.into()
-    }
-
     /// The weight `[out, in]` as it was packed: the product with a unit matrix, which is exact for finite weights.
     pub(crate) fn dense_weight(&self) -> Result<Tensor, TchError> {
         let (columns, out) = (i64::from(self.columns), i64::from(self.out));
         let unit = Tensor::f_eye(columns, (tch::Kind::Float, tch::Device::Cpu))?;
         self.run(&unit, &[columns, out], None, &Nothing)?.f_tr()?.f_contiguous()
     }
+}
 
-    /// `tail(x wᵀ, other)`; `x` is f32 of shape `[.., in]` on the CPU with at least one element, `other` f32 of the
-    /// result's shape, which is `sizes`.
-    pub(crate) fn run(
-        &self,
-        x: &Tensor,
-        sizes: &[i64],
-        other: Option<&Tensor>,
-        tail: &impl Tail,
-    ) -> Result<Tensor, TchError> {
-        let Some(mkl) = mkl() else { return Err(refused("cblas_sgemm_compute")) };
+impl WeightMatrix for PackedGemm {
+    fn shape(&self) -> [usize; 2] {
+        [self.out, self.columns].map(|size| usize::try_from(size).unwrap_or(0))
+    }
+
+    fn multiply(&self, operands: &Operands, tail: &impl Tail) -> Result<(), TchError> {
         let refused = || refused("cblas_sgemm_compute");
-        let length = |count: c_int| usize::try_from(count).map_err(|_| refused());
-        let (columns, out) = (length(self.columns)?, length(self.out)?);
-        let operands = Operands::new(x, sizes, other, [columns, out])?;
-        let rows = operands.rows;
-        let count = c_int::try_from(rows).map_err(|_| refused())?;
+        let mkl = mkl().ok_or_else(refused)?;
+        let count = c_int::try_from(operands.rows).map_err(|_| refused())?;
         // SAFETY: `x` holds `rows × columns` floats and `y` `rows × out`, both row by row; the block was packed for
         // `columns` and `out`. Nobody else has `y` yet.
         unsafe {
@@ -183,7 +172,7 @@ impl PackedGemm {
                 self.out,
             );
         }
-        operands.finish(out, tail);
-        Ok(operands.y)
+        operands.finish(tail);
+        Ok(())
     }
 }

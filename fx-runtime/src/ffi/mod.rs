@@ -57,6 +57,7 @@ pub use kernel::{CudaKernel, KernelArg};
 pub(crate) use lanes::lanes_width;
 pub(crate) use linear::PackedLinear;
 pub(crate) use mkl::{PackedGemm, is_available as mkl_is_available};
+pub(crate) use operands::WeightMatrix;
 pub(crate) use order::follows;
 pub(crate) use post_op::PostOp;
 pub(crate) use results::Tenant;

@@ -11,34 +11,53 @@ use super::tail::Tail;
 use super::tensor::{Facts, refused};
 use super::vector::{Body, vectorised};
 
+/// A weight `[out, in]` of f32 on the CPU, in a layout of its own, that rows are multiplied with.
+pub(crate) trait WeightMatrix {
+    /// `[out, in]`, neither zero.
+    fn shape(&self) -> [usize; 2];
+
+    /// Writes `tail(x wᵀ, other)`.
+    fn multiply(&self, operands: &Operands, tail: &impl Tail) -> Result<(), TchError>;
+
+    /// How many results a row has.
+    fn out(&self) -> i64 {
+        i64::try_from(self.shape()[0]).unwrap_or(0)
+    }
+
+    /// `tail(x wᵀ, other)`; `x` is f32 of shape `[.., in]` on the CPU with at least one element, `other` f32 of the
+    /// result's shape, which is `sizes`.
+    fn run(&self, x: &Tensor, sizes: &[i64], other: Option<&Tensor>, tail: &impl Tail) -> Result<Tensor, TchError> {
+        let operands = Operands::new(x, sizes, other, self.shape())?;
+        self.multiply(&operands, tail)?;
+        Ok(operands.y)
+    }
+}
+
 /// Rows of f32 on the CPU, and their unwritten result.
-pub(super) struct Operands {
+pub(crate) struct Operands {
     x: Tensor,
     other: Option<Tensor>,
-    pub(super) y: Tensor,
+    y: Tensor,
     pub(super) rows: usize,
+    /// Of a row of the result.
+    pub(super) out: usize,
 }
 
 impl Operands {
-    /// `x` is `[.., columns]` with at least one element, `sizes` is the result's shape `[.., out]`, and that of `other`.
-    pub(super) fn new(
-        x: &Tensor,
-        sizes: &[i64],
-        other: Option<&Tensor>,
-        [columns, out]: [usize; 2],
-    ) -> Result<Self, TchError> {
+    /// As [`WeightMatrix::run`].
+    fn new(x: &Tensor, sizes: &[i64], other: Option<&Tensor>, [out, columns]: [usize; 2]) -> Result<Self, TchError> {
         let x = x.f_contiguous()?;
         let other = other.map(Tensor::f_contiguous).transpose()?;
         let dtype = Facts::of(&x).ok_or_else(|| refused("a product"))?.dtype;
         let rows = x.numel() / columns;
         let y = results::tensor(sizes, &contiguous(sizes), dtype, rows * out * size_of::<f32>())?;
-        Ok(Self { x, other, y, rows })
+        Ok(Self { x, other, y, rows, out })
     }
 
-    /// Of a product without its tail that is there: `y` is `[.., out]`.
-    pub(super) fn of_product(x: &Tensor, y: &Tensor, other: Option<&Tensor>, out: usize) -> Result<Self, TchError> {
-        let (y, other) = (y.f_contiguous()?, other.map(Tensor::f_contiguous).transpose()?);
-        Ok(Self { x: x.shallow_clone(), other, rows: y.numel() / out, y })
+    /// `x` and `y` as matrices.
+    pub(super) fn matrices(&self) -> Result<[Tensor; 2], TchError> {
+        let rows = i64::try_from(self.rows).map_err(|_| refused("a product"))?;
+        Ok([self.x.f_view([rows, -1])?, self.y.f_view([rows, -1])?])
     }
 
     pub(super) fn x(&self) -> *const f32 {
@@ -52,13 +71,15 @@ impl Operands {
     pub(super) fn other(&self) -> Option<*const f32> {
         self.other.as_ref().map(|other| other.data_ptr().cast_const().cast())
     }
-    /// `tail` over all rows of the product.
-    pub(super) fn finish(&self, out: usize, tail: &impl Tail) {
+
+    /// `tail` over all rows of the product, which is there.
+    pub(super) fn finish(&self, tail: &impl Tail) {
         if tail.is_nothing() && self.other.is_none() {
             return;
         }
+        let (count, out) = (self.rows, self.out);
         let result = Rows { start: self.y(), other: self.other(), length: out };
-        let (count, parts) = (self.rows, parts(self.rows, out));
+        let parts = parts(count, out);
         for_each_part(parts, &|part| {
             // SAFETY: each part has rows of its own, and the operands live until all are done.
             let (rows, other) = unsafe { result.part(&share(count, part, parts)) };

@@ -6,7 +6,7 @@ use std::ops::Range;
 use tch::TchError;
 
 use super::buffer::with_scratch;
-use super::lanes::fetch_line_behind;
+use super::lanes::{SECOND_CACHE, fetch_line};
 use super::operands::Operands;
 use super::pool::{share, threads, try_each_part};
 use super::product::{Matrix, PANEL};
@@ -26,7 +26,6 @@ pub(super) struct Place<'a, T> {
     y: *mut f32,
     other: Option<*const f32>,
     pub(super) rows: usize,
-    /// Columns of the result.
     out: usize,
     tail: &'a T,
     operands: PhantomData<&'a Operands>,
@@ -36,9 +35,9 @@ pub(super) struct Place<'a, T> {
 unsafe impl<T: Sync> Sync for Place<'_, T> {}
 
 impl<'a, T: Tail> Place<'a, T> {
-    pub(super) fn new(operands: &'a Operands, out: usize, tail: &'a T) -> Self {
-        let (y, other) = (operands.y(), operands.other());
-        Self { y, other, rows: operands.rows, out, tail, operands: PhantomData }
+    pub(super) fn new(operands: &'a Operands, tail: &'a T) -> Self {
+        let &Operands { rows, out, .. } = operands;
+        Self { y: operands.y(), other: operands.other(), rows, out, tail, operands: PhantomData }
     }
 
     pub(super) fn panels(&self) -> usize {
@@ -74,7 +73,7 @@ impl<'a, T: Tail> Place<'a, T> {
                         // SAFETY: there is room for two blocks, and the results of this panel are this part's.
                         unsafe {
                             let spare = sums.add(block);
-                            self.fetch(&rows, panel, fetch_line_behind);
+                            self.fetch::<SECOND_CACHE>(&rows, panel);
                             compute(rows.clone(), panel, sums, spare);
                             self.finish(&rows, panel, sums, spare);
                         }
@@ -85,17 +84,17 @@ impl<'a, T: Tail> Place<'a, T> {
         })
     }
 
-    /// Brings a block's place into a cache, and what is added to it; `line` does so with one line.
-    pub(super) fn fetch(&self, rows: &Range<usize>, panel: usize, line: impl Fn(*const f32)) {
+    /// Brings a block's place into a cache, and what is added to it.
+    pub(super) fn fetch<const CACHE: i32>(&self, rows: &Range<usize>, panel: usize) {
         let ends = [0, PANEL / 2, PANEL - 1];
         // Where rows begin within a line a panel lies in three.
         let ends = if self.out.is_multiple_of(PANEL / 2) { &ends[..2] } else { &ends };
         for row in rows.clone() {
             for end in ends {
                 let offset = row * self.out + panel * PANEL + end;
-                line(self.y.wrapping_add(offset));
+                fetch_line::<CACHE>(self.y.wrapping_add(offset));
                 if let Some(other) = self.other {
-                    line(other.wrapping_add(offset));
+                    fetch_line::<CACHE>(other.wrapping_add(offset));
                 }
             }
         }

@@ -7,7 +7,7 @@ pub(crate) trait Tail: Sync {
     fn is_nothing(&self) -> bool;
 
     /// Changes `rows` in place, which hold so many columns of the whole from the first on. To be `#[inline(always)]`, see
-    /// [`Body`]; where `width` is a constant the loop over a row is unrolled.
+    /// [`Body`](super::vector::Body); where `width` is a constant the loop over a row is unrolled.
     fn finish(&self, first: usize, width: usize, rows: &mut [f32], other: Option<&[f32]>);
 }
 

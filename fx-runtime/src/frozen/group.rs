@@ -146,7 +146,7 @@ fn element_by_element<G: Group<I, N, O>, const I: usize, const N: usize, const O
     // Costly functions are slow in f64.
     let sources = G::lanes(Sources::of_inputs::<I>(), [AnyNumber; N]);
     let is_slow = facts.dtype == f64::DTYPE && sources.iter().any(Sources::is_costly);
-    let (first, is_slow) = match Layout::of_contiguous(operands, &sources).filter(|_| !is_slow) {
+    let (first, is_wasteful) = match Layout::of_contiguous(operands, &sources) {
         Some(first) => (first, false),
         None => one_layout::<G, I, N, O>(operands)?,
     };
@@ -158,7 +158,7 @@ fn element_by_element<G: Group<I, N, O>, const I: usize, const N: usize, const O
         let kernel = cuda::kernel::<G, I, N, O>(Case::of(operands, sizes, strides)?, inputs.first()?.device())?;
         return Some(kernel.run(inputs, &numbers.map(Number::float), sizes, strides));
     }
-    if !G::OPTIMIZED || is_slow {
+    if !G::OPTIMIZED || is_slow || is_wasteful {
         return None;
     }
     let looped = if facts.dtype == f64::DTYPE {
@@ -171,7 +171,7 @@ fn element_by_element<G: Group<I, N, O>, const I: usize, const N: usize, const O
     Some(looped.map_err(Error::from))
 }
 
-/// How all results lie, and whether a loop would be slower than `ATen`; none if one lies otherwise.
+/// How all results lie, and whether an op would be wasteful; none if one lies otherwise.
 fn one_layout<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
     operands: &[Operand<'_>; I],
 ) -> Option<(Layout, bool)> {
@@ -179,9 +179,7 @@ fn one_layout<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>
     let first = *results.first()?;
     let is_alike =
         |result: &Layout| result.is_known() && result.sizes() == first.sizes() && result.strides() == first.strides();
-    let is_f64 = operands.first()?.facts().dtype == f64::DTYPE;
-    let is_slow = |result: &Layout| result.is_wasteful() || is_f64 && result.is_costly();
-    results.iter().all(is_alike).then(|| (first, results.iter().any(is_slow)))
+    results.iter().all(is_alike).then(|| (first, results.iter().any(Layout::is_wasteful)))
 }
 
 /// A group with its numbers.

@@ -5,7 +5,7 @@ use tch::{TchError, Tensor};
 use super::Act;
 use super::select::{LinearChoice, Rows};
 use super::tail::RowTail;
-use crate::ffi::{PackedGemm, Param, RowMatrix, SplitMatrix};
+use crate::ffi::{PackedGemm, Param, RowMatrix, SplitMatrix, WeightMatrix as _};
 
 pub(super) struct PackedMatrix {
     weight: Weight,

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use tch::{Device, Kind, Tensor};
 
 use super::Frame;
+use crate::ffi::{VectorWidth, lanes_width};
 use crate::module::{Module, Role, Visitor};
 use crate::{Backend, Error, Freeze};
 
@@ -70,4 +71,9 @@ pub(super) fn check(found: &Tensor, expected: &Tensor, what: &str) {
     let largest = expected.abs().max().double_value(&[]).max(1e-3);
     let difference = (&found - &expected).abs().max().double_value(&[]);
     assert!(difference <= tolerance * largest, "{what}: {difference} of {largest}");
+}
+
+/// The kernel of a linear layer whose weight another layer reads as well.
+pub(super) fn kernel_of_a_shared_weight() -> &'static str {
+    if lanes_width() > VectorWidth::Baseline { "dot products" } else { "ATen" }
 }

@@ -162,19 +162,20 @@ impl Site {
             }
     }
 
+    fn f32_on_the_cpu(&self) -> bool {
+        self.device == Device::Cpu && self.kind == Kind::Float
+    }
+
     fn mkl(&self) -> bool {
-        self.device == Device::Cpu && self.kind == Kind::Float && self.cpu.mkl
+        self.f32_on_the_cpu() && self.cpu.mkl
     }
 
     fn amx(&self) -> bool {
-        self.device == Device::Cpu
-            && self.kind == Kind::Float
-            && self.cpu.amx != Amx::Absent
-            && self.backend == Backend::Best
+        self.f32_on_the_cpu() && self.cpu.amx != Amx::Absent && self.backend == Backend::Best
     }
 
     fn dots(&self) -> bool {
-        self.device == Device::Cpu && self.kind == Kind::Float && self.cpu.vectors > VectorWidth::Baseline
+        self.f32_on_the_cpu() && self.cpu.vectors > VectorWidth::Baseline
     }
 
     fn on_cuda(&self) -> bool {

@@ -36,7 +36,7 @@ impl<T: Tail> Call<'_, T> {
             // SAFETY: nobody else has the result yet; all sums of a block are computed.
             return unsafe { self.place.by_panels(self.matrix.depth, FEW_ROWS, compute) };
         }
-        let (tiles, panels) = (self.place.rows.div_ceil(TILE), self.matrix.panels());
+        let (tiles, panels) = (self.place.rows.div_ceil(TILE), self.place.panels());
         let (row_parts, panel_parts) = shares(tiles, panels);
         try_each_part(row_parts * panel_parts, MEMORY, &|part| {
             let tiles = share(tiles, part / panel_parts, row_parts);

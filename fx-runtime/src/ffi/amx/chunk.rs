@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::super::lanes::fetch_line;
+use super::super::lanes::FIRST_CACHE;
 use super::super::product::PANEL;
 use super::super::tail::Tail;
 use super::call::Call;
@@ -153,7 +153,7 @@ impl<'a, T: Tail> Chunk<'a, T> {
             let rows = self.rows_of(block);
             tiles.shape(rows.len());
             if is_last {
-                self.call.place.fetch(&rows, panel, fetch_line);
+                self.call.place.fetch::<FIRST_CACHE>(&rows, panel);
             }
             for side in 0..PANEL / TILE {
                 let ahead = next.filter(|_| fetched < bytes).map(|next| next.cast::<u8>().wrapping_add(fetched));

@@ -30,7 +30,7 @@ mod tile;
 use tch::{Device, Kind, TchError, Tensor};
 
 use super::buffer::Buffer;
-use super::operands::Operands;
+use super::operands::{Operands, WeightMatrix};
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use super::panel::Place;
 use super::pool::for_each_part;
@@ -95,7 +95,7 @@ impl SplitMatrix {
         let packed = Self { panels, depth, steps, out, _tenant: Tenant::new() };
         // SAFETY: `out` rows of `depth` floats.
         let numbers = unsafe { std::slice::from_raw_parts(weight.data_ptr().cast_const().cast::<f32>(), out * depth) };
-        for_each_part(packed.panels(), &|panel| {
+        for_each_part(out.div_ceil(PANEL), &|panel| {
             let first = packed.panel(panel).cast_mut();
             for row in 0..steps * DEPTH {
                 for (column, out) in (panel * PANEL..(panel + 1) * PANEL).enumerate() {
@@ -106,15 +106,6 @@ impl SplitMatrix {
             }
         });
         Ok(packed)
-    }
-
-    /// How many results a row has.
-    pub(crate) fn out(&self) -> i64 {
-        i64::try_from(self.out).unwrap_or(0)
-    }
-
-    fn panels(&self) -> usize {
-        self.out.div_ceil(PANEL)
     }
 
     fn panel(&self, panel: usize) -> *const f32 {
@@ -135,29 +126,21 @@ impl SplitMatrix {
         }
         Ok(weight)
     }
+}
 
-    /// `tail(x wᵀ, other)`; `x` is f32 of shape `[.., in]` on the CPU with at least one element, `other` f32 of the
-    /// result's shape, which is `sizes`.
-    pub(crate) fn run(
-        &self,
-        x: &Tensor,
-        sizes: &[i64],
-        other: Option<&Tensor>,
-        tail: &impl Tail,
-    ) -> Result<Tensor, TchError> {
-        let operands = Operands::new(x, sizes, other, [self.depth, self.out])?;
-        self.write(&operands, tail)?;
-        Ok(operands.y)
+impl WeightMatrix for SplitMatrix {
+    fn shape(&self) -> [usize; 2] {
+        [self.out, self.depth]
     }
 
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-    fn write(&self, operands: &Operands, tail: &impl Tail) -> Result<(), TchError> {
-        call::Call { matrix: self, x: operands.x(), place: Place::new(operands, self.out, tail) }.run()
+    fn multiply(&self, operands: &Operands, tail: &impl Tail) -> Result<(), TchError> {
+        call::Call { matrix: self, x: operands.x(), place: Place::new(operands, tail) }.run()
     }
 
     /// Nothing is packed here.
     #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
-    fn write(&self, _: &Operands, _: &impl Tail) -> Result<(), TchError> {
+    fn multiply(&self, _: &Operands, _: &impl Tail) -> Result<(), TchError> {
         Err(super::tensor::refused("a product on tiles"))
     }
 }

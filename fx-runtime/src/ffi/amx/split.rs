@@ -5,10 +5,11 @@
 //! right one, so that nothing has to be moved across a register.
 
 use std::arch::x86_64::{
-    __m512i, _MM_HINT_T0, _mm_prefetch, _mm512_add_epi32, _mm512_and_si512, _mm512_castps_si512, _mm512_castsi512_ps,
-    _mm512_loadu_si512, _mm512_or_si512, _mm512_set1_epi32, _mm512_srli_epi32, _mm512_storeu_si512, _mm512_sub_ps,
+    __m512i, _mm512_add_epi32, _mm512_and_si512, _mm512_castps_si512, _mm512_castsi512_ps, _mm512_loadu_si512,
+    _mm512_or_si512, _mm512_set1_epi32, _mm512_srli_epi32, _mm512_storeu_si512, _mm512_sub_ps,
 };
 
+use super::super::lanes::{FIRST_CACHE, fetch_line};
 use super::super::product::PANEL;
 use super::DEPTH;
 use super::tile::{PARTS, STEP, TILE, TILE_BYTES};
@@ -48,8 +49,8 @@ pub(super) unsafe fn split_rows(rows: &[*const f32], next: &[*const f32; TILE], 
     for step in 0..steps {
         for ((line, from), next) in rows.iter().enumerate().zip(next) {
             let next = next.wrapping_add(step * DEPTH);
-            _mm_prefetch::<_MM_HINT_T0>(next.cast());
-            _mm_prefetch::<_MM_HINT_T0>(next.wrapping_add(TILE).cast());
+            fetch_line::<FIRST_CACHE>(next);
+            fetch_line::<FIRST_CACHE>(next.wrapping_add(TILE));
             // SAFETY: by this function's contract.
             unsafe {
                 let from = from.add(step * DEPTH);

@@ -1,6 +1,6 @@
 //! Against products in f64.
 
-use tch::{Device, Kind};
+use tch::{Device, Kind, Tensor};
 
 use super::*;
 use crate::ffi::tail::{BiasAndRelu, Nothing};

@@ -61,7 +61,7 @@ impl Layout {
         let mut shape = Self::of(operands.first()?);
         for operand in operands {
             let sizes = operand.facts().sizes();
-            if !is_contiguous(sizes, operand.strides()) || !shape.widen(sizes) {
+            if !is_packed(sizes, operand.strides()) || !shape.widen(sizes) {
                 return None;
             }
         }
@@ -192,20 +192,10 @@ impl Layout {
 
     /// The common shape, without strides.
     pub(super) fn broadcast(&self, other: &Self) -> Option<Self> {
-        let rank = self.rank.max(other.rank);
         let is_alike = self.rows.zip(other.rows).is_none_or(|(one, other)| one == other);
         let is_known = self.is_known && other.is_known && is_alike;
-        let mut out = Self { rank, is_known, rows: self.rows.or(other.rows), ..*self };
-        for axis in 0..rank {
-            let size = |of: &Self| (axis + of.rank).checked_sub(rank).map_or(1, |axis| of.sizes[axis]);
-            out.sizes[axis] = match (size(self), size(other)) {
-                (a, b) if a == b => a,
-                (1, b) => b,
-                (a, 1) => a,
-                _ => return None,
-            };
-        }
-        Some(out)
+        let mut out = Self { is_known, rows: self.rows.or(other.rows), ..*self };
+        out.widen(other.sizes()).then_some(out)
     }
 
     /// This shape, dense, with its axes in the order in which the operands lie.
@@ -257,7 +247,7 @@ impl Layout {
 }
 
 /// Are these the very strides of a contiguous tensor, of axes of one element too?
-fn is_contiguous(sizes: &[i64], strides: &[i64]) -> bool {
+fn is_packed(sizes: &[i64], strides: &[i64]) -> bool {
     let mut step = 1;
     sizes.iter().zip(strides).rev().all(|(&size, &stride)| {
         let is_next = stride == step;

@@ -228,10 +228,10 @@ fn check_contiguous<G: Group<I, N, O>, const I: usize, const N: usize, const O: 
         let operands = tensors.each_ref().map(|tensor| Operand::of(tensor).unwrap());
         let sources = G::lanes(Sources::of_inputs::<I>(), [AnyNumber; N]);
         let Some(at_once) = Layout::of_contiguous(&operands, &sources) else { continue };
-        let (by_ops, is_slow) = one_layout::<G, I, N, O>(&operands).unwrap();
+        let (by_ops, is_wasteful) = one_layout::<G, I, N, O>(&operands).unwrap();
         let shapes = tensors.map(|tensor| tensor.size());
         assert_eq!((at_once.sizes(), at_once.strides()), (by_ops.sizes(), by_ops.strides()), "{shapes:?}");
-        assert!(!is_slow, "{shapes:?}");
+        assert!(!is_wasteful, "{shapes:?}");
         told += 1;
     }
     told

@@ -4,9 +4,8 @@ use tch::Kind;
 
 use super::*;
 use crate::Freeze;
-use crate::ffi::{VectorWidth, lanes_width};
 use crate::frozen::act::EVERY_ACT;
-use crate::frozen::oracle::{both, check, frame, randn};
+use crate::frozen::oracle::{both, check, frame, kernel_of_a_shared_weight, randn};
 use crate::frozen::tune::tests::Told;
 
 /// One layer in both ways on one input, with and without something added.
@@ -95,8 +94,7 @@ fn what_is_shared_is_not_packed_to_be_measured() {
     let _freezing = frame.freezing();
     let _table = frame.param(&weight).unwrap();
     let layer = Linear::pack(&frame, &weight, None, Act::None).unwrap();
-    let kernel = if lanes_width() > VectorWidth::Baseline { "dot products" } else { "ATen" };
-    assert_eq!(format!("{layer:?}"), format!("Linear([384, 512], {kernel}, None)"));
+    assert_eq!(format!("{layer:?}"), format!("Linear([384, 512], {}, None)", kernel_of_a_shared_weight()));
 }
 
 #[test]
