@@ -8,7 +8,7 @@ use crate::{
     diag::{Code, Diagnostic, Severity},
     index::{Function, Index, Ty},
     instances::{given, is_bound},
-    trace::{Signature, value_type},
+    trace::{Signature, holds_reference, value_type},
 };
 
 /// Why an item gets no frozen type.
@@ -266,7 +266,7 @@ fn lent_output(index: &Index, function: &Function) -> Result<(), Left> {
         }
         other => other,
     };
-    let is_lent = held.to_token_stream().to_string().contains('&');
+    let is_lent = holds_reference(held);
     let is_static = held.to_token_stream().to_string() == "& 'static str";
     if !is_lent || is_static {
         return Ok(());

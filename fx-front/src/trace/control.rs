@@ -6,14 +6,13 @@ use fx_ir::{Arg, NodeId, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use quote::ToTokens;
-
 use super::{
     Form, Result, Tracer, Ty, Val,
     capture::names_of,
     expr::is_copy,
     pattern::Forms,
     refutable::{matches_all, may_both},
+    signature::holds_reference,
     tuples, unknown,
     writes::only_asks,
 };
@@ -180,7 +179,7 @@ impl<'a> Tracer<'a> {
 
     /// Is it a parameter of the entry whose type has a reference inside?
     pub(super) fn holds_references(&self, id: NodeId) -> bool {
-        self.entry_type(id).is_some_and(|ty| ty.to_token_stream().to_string().contains('&'))
+        self.entry_type(id).is_some_and(|ty| holds_reference(&ty))
     }
 
     /// The type of the parameter of the entry that the node stands for, as it is written.

@@ -1,10 +1,11 @@
 //! Calls into the crate: a function whose body is known is traced in place.
 
 use proc_macro2::Span;
-use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use super::{Env, Errors, Form, Frame, Result, Tracer, Ty, Unknown, Val, unknown, value::Home};
+use super::{
+    Env, Errors, Form, Frame, Result, Tracer, Ty, Unknown, Val, signature::holds_reference, unknown, value::Home,
+};
 use crate::diag::{Code, Severity};
 use crate::{frozen, index::is_within};
 
@@ -198,7 +199,7 @@ impl Tracer<'_> {
     fn form_of(&self, value: &Val, ty: &syn::Type) -> Form {
         match (ty, value) {
             (syn::Type::Reference(_), _) => Form::Ref,
-            (ty, _) if !ty.to_token_stream().to_string().contains('&') => Form::Owned,
+            (ty, _) if !holds_reference(ty) => Form::Owned,
             // An option of a reference of the entry's is handed on as it is.
             (_, Val::Node(id, Ty::Option(_), Form::Owned)) if self.holds_references(*id) => Form::Owned,
             (_, Val::Node(_, Ty::Option(_), _)) => Form::Ref,

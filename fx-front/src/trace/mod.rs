@@ -70,8 +70,8 @@ use crate::{
     index::{Function, Index, Ty},
 };
 
-pub(crate) use self::signature::value_type;
 pub use self::signature::{Output, Param, Signature};
+pub(crate) use self::signature::{holds_reference, value_type};
 
 /// What tracing an item yields.
 #[derive(Debug)]

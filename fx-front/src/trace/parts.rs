@@ -6,7 +6,7 @@ use fx_ir::{Arg, Code, Effect, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 
-use super::{Errors, Form, Tracer, Ty, Val};
+use super::{Errors, Form, Tracer, Ty, Val, signature::holds_reference};
 use crate::frozen;
 
 impl Tracer<'_> {
@@ -73,16 +73,15 @@ impl Tracer<'_> {
     fn handed(&mut self, value: &Val, ty: &syn::Type, nodes: &mut Vec<Arg>, span: Span) -> Option<String> {
         match value {
             Val::Lit(Arg::None, _) => Some("None".to_owned()),
-            Val::Some(inner) if inner.ty() == Ty::Tensor && lends(ty) => {
+            Val::Some(inner) if inner.ty() == Ty::Tensor && holds_reference(ty) => {
                 let text = self.spell(inner, nodes, span).ok()?;
                 Some(format!("Some(::std::borrow::Borrow::<::fx_runtime::Tensor>::borrow(&{text}))"))
             }
             Val::Node(id, Ty::Option(_), _) if self.holds_references(*id) => self.spell(value, nodes, span).ok(),
             Val::Node(_, Ty::Option(inner), _) if **inner == Ty::Tensor && self.is_own_option(value) => {
                 let text = self.spell(value, nodes, span).ok()?;
-                let lends = lends(ty);
                 // Generated code may hold the tensor itself or a reference to it.
-                let each = if lends {
+                let each = if holds_reference(ty) {
                     "::std::borrow::Borrow::<::fx_runtime::Tensor>::borrow"
                 } else {
                     "|one| one.shallow_clone()"
@@ -100,17 +99,14 @@ impl Tracer<'_> {
                 Some(format!("&{}", self.spell(value, nodes, span).ok()?))
             }
             // What the user's code moves into the call, generated code moves too.
-            Val::Node(_, _, Form::Owned) if self.is_exact(value) && self.path_of(value).is_none() && !lends(ty) => {
+            Val::Node(_, _, Form::Owned)
+                if self.is_exact(value) && self.path_of(value).is_none() && !holds_reference(ty) =>
+            {
                 self.spell(value, nodes, span).ok()
             }
             _ => None,
         }
     }
-}
-
-/// Has the type a reference inside?
-fn lends(ty: &syn::Type) -> bool {
-    ty.to_token_stream().to_string().contains('&')
 }
 
 /// Is it a tensor, or a list of them?

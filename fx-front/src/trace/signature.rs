@@ -96,6 +96,11 @@ fn param(index: &Index, function: &Function, position: usize, typed: &syn::PatTy
     }
 }
 
+/// Has the type a reference inside?
+pub(crate) fn holds_reference(ty: &syn::Type) -> bool {
+    ty.to_token_stream().to_string().contains('&')
+}
+
 /// Is the type one of which only `Borrow<Tensor>` is known: `impl Borrow<Tensor>`, or a parameter with that bound?
 fn lends(index: &Index, function: &Function, ty: &syn::Type) -> bool {
     let is_borrow = |bound: &syn::TypeParamBound| {

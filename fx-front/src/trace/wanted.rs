@@ -13,7 +13,7 @@ use super::{
     Result, Tracer, Ty, Val,
     expr::is_copy,
     merge::is_settled,
-    signature::{is_vec, part_type, value_type},
+    signature::{holds_reference, is_vec, part_type, value_type},
 };
 
 /// A type that is written in the user's code.
@@ -67,8 +67,7 @@ impl Tracer<'_> {
     /// The type as it is written in the function that is being traced; none where it lends something.
     pub(super) fn written(&self, ty: &syn::Type) -> Option<Wanted> {
         let function = self.frames.last()?.function;
-        let lends = ty.to_token_stream().to_string().contains('&');
-        (!lends).then(|| Wanted { written: ty.clone(), function })
+        (!holds_reference(ty)).then(|| Wanted { written: ty.clone(), function })
     }
 
     /// What the function that is being traced hands over.
