@@ -17,7 +17,6 @@
 
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots so"))]
 
-mod alias;
 mod binding;
 pub mod catalog;
 mod dot;
@@ -35,11 +34,11 @@ mod op;
 mod ops;
 mod order;
 pub mod scalar;
+mod sharing;
 mod tabular;
 pub mod text;
 mod types;
 
-pub use alias::Writers;
 pub use binding::{Binding, Bindings};
 pub use edit::{EditError, Spot};
 pub use graph::{Graph, Region};
@@ -52,5 +51,6 @@ pub use node::{Arg, Node, Origin, Place};
 pub use op::{Code, Effect, ModuleKind, Op};
 pub use ops::{Class, OpId, OpRow, Scalar, ops};
 pub use order::BlockOrder;
+pub use sharing::{Sharing, Writers};
 pub use text::ParseError;
 pub use types::{TensorType, Type};

@@ -24,10 +24,26 @@ impl<T> NodeMap<T> {
 
     /// Gives a node a value; yields the one that it had.
     pub fn insert(&mut self, id: NodeId, value: T) -> Option<T> {
+        self.place(id).replace(value)
+    }
+
+    fn place(&mut self, id: NodeId) -> &mut Option<T> {
         if self.0.len() <= id.index() {
             self.0.resize_with(id.index() + 1, || None);
         }
-        self.0[id.index()].replace(value)
+        &mut self.0[id.index()]
+    }
+
+    /// The nodes that have a value, by number, which is the order in which they were made.
+    pub fn iter(&self) -> impl Iterator<Item = (NodeId, &T)> {
+        (0..).zip(&self.0).filter_map(|(number, one)| Some((NodeId(number), one.as_ref()?)))
+    }
+}
+
+impl<T: Default> NodeMap<T> {
+    /// The value of a node; one that had none gets the default.
+    pub fn get_or_default(&mut self, id: NodeId) -> &mut T {
+        self.place(id).get_or_insert_default()
     }
 }
 
@@ -44,7 +60,7 @@ impl NodeSet {
 
     /// The nodes by number, which is the order in which they were made.
     pub fn iter(&self) -> impl Iterator<Item = NodeId> {
-        (0..).zip(&self.0.0).filter(|(_, one)| one.is_some()).map(|(number, _)| NodeId(number))
+        self.0.iter().map(|(id, ())| id)
     }
 }
 

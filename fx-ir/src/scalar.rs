@@ -36,3 +36,34 @@ pub fn fold(operator: &str, a: i64, b: i64) -> Option<Arg> {
 pub fn is_scalar(name: &str) -> bool {
     is_integer(name) || is_float(name) || matches!(name, "bool" | "char")
 }
+
+/// Is it the spelling of a type that is made of primitive types, text and tch's names alone? None holds a tensor.
+pub fn is_plain(spelling: &str) -> bool {
+    const OTHERS: [&str; 11] =
+        ["integer", "float", "str", "String", "Kind", "Device", "Scalar", "Option", "Vec", "Range", "RangeInclusive"];
+    // Types of the user's begin with `crate`.
+    let is_plain = |path: &str| {
+        let name = path.rsplit("::").next().unwrap_or(path);
+        let is_known = is_scalar(name) || OTHERS.contains(&name) || name.starts_with(|c: char| c.is_ascii_digit());
+        is_known && !path.starts_with("crate::")
+    };
+    let mut paths = spelling.split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | ':' | '\''));
+    paths.all(|path| path.is_empty() || path.starts_with('\'') || is_plain(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_types_hold_no_tensor() {
+        for name in
+            ["i64", "()", "Vec<i64>", "[usize; 3]", "&'static str", "::tch::Kind", "Option<(i64,::tch::Device)>"]
+        {
+            assert!(is_plain(name), "{name}");
+        }
+        for name in ["crate::Kind", "Vec<crate::State>", "::std::collections::HashMap<i64,i64>", "T", "Box<dyn Fn()>"] {
+            assert!(!is_plain(name), "{name}");
+        }
+    }
+}

@@ -47,16 +47,6 @@ impl Type {
         matches!(self, Type::Tensor(_))
     }
 
-    /// May a tensor of the graph be in a value of this type? A layer's and a kernel's tensors are values of their own.
-    pub fn holds_tensor(&self) -> bool {
-        match self {
-            Type::Unknown | Type::Tensor(_) => true,
-            Type::Option(inner) | Type::List(inner) => inner.holds_tensor(),
-            Type::Tuple(parts) => parts.iter().any(Type::holds_tensor),
-            Type::Module(_) | Type::Rust(_) => false,
-        }
-    }
-
     /// May a value of type `other` stand where one of `self` is asked for?
     pub fn fits(&self, other: &Type) -> bool {
         match (self, other) {

@@ -74,10 +74,15 @@ impl Writer<'_, '_> {
         let is_layer = matches!(&node.ty, Type::Module(name) if !name.contains("::"));
         let plain = node.ty.is_tensor() || is_number(&node.ty) || is_layer;
         let made = match &node.op {
-            Op::Rust(code) => matches!(code.effect, Effect::Io | Effect::State),
+            Op::Rust(code) => matches!(code.effect, Effect::Io | Effect::State) || self.is_handed_to_code(id),
             op => op.is_control_flow() || matches!(op, Op::TupleGet(_)),
         };
         self.phase == Phase::Call && made && !plain
+    }
+
+    /// Is it read by code with an effect of its own?
+    fn is_handed_to_code(&self, id: NodeId) -> bool {
+        self.graph().users(id).into_iter().any(|user| self.graph().node(user).op.effect() == Effect::Io)
     }
 
     /// The variable, declared on that line, owns the tensor that the node yields.

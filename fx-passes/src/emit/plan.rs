@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use fx_ir::{Arg, Binding, Bindings, Graph, NodeId, NodeSet, Op, RegionId};
+use fx_ir::{Arg, Binding, Bindings, Graph, NodeId, NodeSet, Op, RegionId, Sharing};
 
 use super::{
     holder::Holder,
@@ -78,7 +78,7 @@ impl Plan {
             graph,
             bindings,
             named,
-            handed_out: graph.handed_out_values(),
+            handed_out: Sharing::of(graph).handed_out(),
             plan: Plan {
                 scopes: BTreeMap::new(),
                 stored: HashMap::new(),

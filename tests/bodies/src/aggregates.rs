@@ -218,8 +218,8 @@ mod tests {
     }
 
     impl Inputs for Batch {
-        fn copied(&self) -> Batch {
-            Batch { xs: self.xs.copy(), weight: self.weight }
+        fn mapped(&self, copy: &dyn Fn(&Tensor) -> Tensor) -> Batch {
+            Batch { xs: copy(&self.xs), weight: self.weight }
         }
     }
 

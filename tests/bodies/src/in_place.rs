@@ -87,6 +87,75 @@ impl InMap {
     }
 }
 
+/// Of two equal values one goes into a struct, where it is written to.
+#[derive(Debug, Module)]
+pub struct EqualInStruct {
+    twice: bool,
+}
+
+#[traceable]
+impl EqualInStruct {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let (a, b) = (xs.relu(), xs.relu());
+        let halves =
+            if xs.size()[0] > 2 { Halves { left: a, right: xs.neg() } } else { Halves { left: xs.neg(), right: a } };
+        let mut written = if self.twice { halves.left.shallow_clone() } else { halves.right.shallow_clone() };
+        let _ = written.g_add_scalar_(1.0);
+        b * 2 + halves.right
+    }
+}
+
+impl Halves {
+    fn bump(&mut self) {
+        self.left += 1.0;
+    }
+
+    fn right(self) -> Tensor {
+        self.right
+    }
+}
+
+/// A method of the struct's writes.
+#[derive(Debug, Module)]
+pub struct ByMethod {}
+
+#[traceable]
+impl ByMethod {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let (a, b) = (xs.relu(), xs.relu());
+        let mut halves = Halves { left: a.shallow_clone(), right: xs.neg() };
+        halves.bump();
+        b * 2 + halves.right() + a
+    }
+}
+
+/// What a call may have made, or not.
+pub enum Made {
+    Nothing,
+    Tensor(Tensor),
+}
+
+/// The same in an enum of the crate's.
+#[derive(Debug, Module)]
+pub struct EqualInEnum {
+    fills: bool,
+}
+
+#[traceable]
+impl EqualInEnum {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let (a, b) = (xs.relu(), xs.relu());
+        let made = if self.fills { Made::Tensor(a.shallow_clone()) } else { Made::Nothing };
+        match made {
+            Made::Tensor(mut held) => {
+                let _ = held.g_add_scalar_(1.0);
+            }
+            Made::Nothing => {}
+        }
+        a * 3 + b * 2
+    }
+}
+
 /// On a view the whole sees it.
 #[derive(Debug, Module)]
 pub struct OnView {}
@@ -359,6 +428,21 @@ mod tests {
         agree!(|_| InStruct { twice: true }, [randn(&[2, 4])], |net, xs| net.forward(xs));
         agree!(|_| InMap { key: 0 }, [randn(&[2, 4])], |net, xs| net.forward(xs));
         agree!(|_| InMap { key: 1 }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn equal_values_of_which_one_is_written() {
+        for flag in [true, false] {
+            let inputs = [randn(&[2, 4]), randn(&[3, 4])];
+            agree!(|_| EqualInStruct { twice: flag }, inputs, |net, xs| net.forward(xs));
+            let inputs = [randn(&[2, 4]), randn(&[3, 4])];
+            agree!(|_| EqualInEnum { fills: flag }, inputs, |net, xs| net.forward(xs));
+        }
+    }
+
+    #[test]
+    fn by_method() {
+        agree!(|_| ByMethod {}, [randn(&[2, 4])], |net, xs| net.forward(xs));
     }
 
     #[test]

@@ -430,7 +430,8 @@ mod tests {
     #[test]
     fn transformers() {
         let pair = (tokens(&[&[1, 2, 3, 0], &[4, 5, 6, 7]]), tokens(&[&[1, 2], &[3, 4]]));
-        agree!(Translator::new, [crate::check::Inputs::copied(&pair)], |net, (a, b)| net.forward(a, b, None));
+        agree!(Translator::new, [crate::check::Inputs::mapped(&pair, &Tensor::copy)], |net, (a, b)| net
+            .forward(a, b, None));
         agree!(Translator::new, [pair], |net, (a, b)| net.forward(a, b, Some(&a.not_equal(0))));
         let make = |p: &nn::Path| Rotary {
             qkv: nn::linear(p / "qkv", 8, 24, Default::default()),
