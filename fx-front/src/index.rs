@@ -10,6 +10,7 @@ use quote::ToTokens;
 
 use crate::attrs::{FnOptions, TraceableOptions};
 
+mod constants;
 mod resolve;
 mod spelled;
 mod types;

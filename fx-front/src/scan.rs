@@ -37,6 +37,7 @@ pub fn krate(root: &Path, entries: &[PathBuf], diags: &Diagnostics) -> Index {
         scan.file(&file, &folder, "crate");
     }
     scan.provided();
+    scan.index.mark_constants();
     instances::add(&mut scan.index);
     closures::lower(&mut scan.index, diags);
     scan.index
@@ -47,6 +48,7 @@ pub fn text(source: &str, diags: &Diagnostics) -> Index {
     let mut scan = Scan { root: Path::new(""), index: Index::default(), diags, defaults: Vec::new() };
     scan.source(source, "src/lib.rs", Path::new("src"), "crate");
     scan.provided();
+    scan.index.mark_constants();
     instances::add(&mut scan.index);
     closures::lower(&mut scan.index, diags);
     scan.index

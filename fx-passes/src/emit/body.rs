@@ -48,6 +48,9 @@ impl<'e, 'a> Writer<'e, 'a> {
         for name in ["self", "frame", "scope", "options", "drop"] {
             names.take(name);
         }
+        for name in &emitter.constants {
+            names.take(name);
+        }
         Writer {
             emitter,
             phase,

@@ -4,7 +4,7 @@
 //! tensors it is the same computation by `ATen`'s operators, and over descriptions of tensors it tells which shape and
 //! layout the results have.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 
 use fx_ir::{Arg, Graph, Node, NodeId, Op, Scalar, Type};
@@ -51,7 +51,11 @@ fn nameless(body: &Graph) -> String {
 impl Emitter<'_> {
     /// The type of each group.
     pub(super) fn groups(&self) -> String {
-        self.groups.each.iter().map(|(id, body, name)| definition(self.graph.node(*id), body, name)).collect()
+        self.groups
+            .each
+            .iter()
+            .map(|(id, body, name)| definition(self.graph.node(*id), body, name, &self.constants))
+            .collect()
     }
 }
 
@@ -70,13 +74,13 @@ impl Writer<'_, '_> {
 }
 
 /// A unit type and its impl of `Group`.
-fn definition(node: &Node, body: &Graph, name: &str) -> String {
+fn definition(node: &Node, body: &Graph, name: &str, constants: &BTreeSet<String>) -> String {
     let (tensors, numbers) = body.tensors_and_numbers();
     let results: Vec<NodeId> = body.yield_of(body.body()).into_iter().flat_map(|end| body.node(end).inputs()).collect();
     let (inputs, count, outputs) = (tensors.len(), numbers.len(), results.len());
     let result = vec!["::fx_runtime::Tensor"; outputs].join(", ");
     let result = if outputs == 1 { result } else { format!("({result})") };
-    let function = Function::new(body);
+    let function = Function::new(body, constants);
     let (params, numbers, yields) = (function.list(&tensors), function.list(&numbers), function.list(&results));
     let numbers = if count == 0 { String::new() } else { format!("let [{numbers}] = numbers;") };
     let lines = function.lines();
@@ -118,9 +122,12 @@ struct Function<'a> {
 }
 
 impl<'a> Function<'a> {
-    fn new(body: &'a Graph) -> Function<'a> {
+    fn new(body: &'a Graph, constants: &BTreeSet<String>) -> Function<'a> {
         let (mut names, mut taken, mut takers) = (HashMap::new(), Names::default(), HashMap::new());
         for name in ["tensors", "numbers"] {
+            taken.take(name);
+        }
+        for name in constants {
             taken.take(name);
         }
         for id in body.nodes() {

@@ -26,6 +26,8 @@ mod whole;
 
 pub use memory::Peak;
 
+use std::collections::BTreeSet;
+
 use fx_front::{index::Index, trace::Traced};
 use fx_ir::{Bindings, Graph};
 
@@ -109,6 +111,8 @@ struct Emitter<'a> {
     entries: Vec<String>,
     /// The module in which the generated code is included.
     home: &'a str,
+    /// What a variable cannot be called there.
+    constants: BTreeSet<String>,
 }
 
 impl<'a> Emitter<'a> {
@@ -136,7 +140,8 @@ impl<'a> Emitter<'a> {
         let home = index.fns[traced.item].module.as_str();
         let plan = plan::Plan::of(graph, &bindings, &name, &|ty| index.named_from(home, ty));
         let groups = group::Groups::of(graph, &name);
-        Emitter { index, traced, graph, bindings, plan, groups, frozen, name, field, entries: entries.to_vec(), home }
+        let (entries, constants) = (entries.to_vec(), index.constants(home));
+        Emitter { index, traced, graph, bindings, plan, groups, frozen, name, field, entries, home, constants }
     }
 
     /// Is it the entry that methods which are not of one entry speak of?

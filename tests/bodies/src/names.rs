@@ -30,6 +30,54 @@ impl Frame {
     }
 }
 
+/// Variants, constants and structs that are in scope under the names of variables.
+pub mod lower_case {
+    use fx_runtime::{Module, Tensor, nn, traceable};
+
+    use self::Activation::{relu, tanh};
+    use self::others::*;
+
+    #[allow(non_camel_case_types)]
+    #[derive(Debug, Clone, Copy)]
+    pub enum Activation {
+        relu,
+        tanh,
+    }
+
+    pub mod others {
+        #[allow(non_camel_case_types)]
+        pub struct fc;
+        #[allow(non_upper_case_globals)]
+        pub const neg: i64 = 1;
+        #[allow(non_upper_case_globals)]
+        pub static xs: f64 = 2.0;
+    }
+
+    #[derive(Debug, Module)]
+    pub struct Net {
+        fc: nn::Linear,
+        activation: Activation,
+    }
+
+    impl Net {
+        pub fn new(p: &nn::Path, deep: bool) -> Self {
+            let linear = nn::linear(p / "fc", 4, 4, Default::default());
+            Net { fc: linear, activation: if deep { tanh } else { relu } }
+        }
+    }
+
+    #[traceable]
+    impl Net {
+        pub fn forward(&self, input: &Tensor) -> Tensor {
+            let ys = match self.activation {
+                relu => self.fc.forward(input).relu(),
+                tanh => self.fc.forward(&input.relu()).tanh().neg() * input,
+            };
+            ys * neg + xs
+        }
+    }
+}
+
 /// Raw identifiers, keywords as fields, names with digits and underscores.
 #[derive(Debug, Module)]
 pub struct Raw {
@@ -181,6 +229,13 @@ mod tests {
             self_frame: 0.8,
         };
         agree!(make, [(randn(&[2, 4]), randn(&[2, 4]))], |net, (scope, t)| net.forward(scope, t));
+    }
+
+    #[test]
+    fn lower_case() {
+        for deep in [false, true] {
+            agree!(|p| lower_case::Net::new(p, deep), [randn(&[2, 4])], |net, xs| net.forward(xs));
+        }
     }
 
     #[test]
