@@ -2,8 +2,8 @@
 
 use fx_ir::{Arg, Graph, NodeId, Op, RegionId};
 
-use super::Sink;
 use super::moves::{arms_that_read, is_within};
+use super::{Sink, quiet_arms};
 use crate::passes::facts::Contraction;
 use crate::passes::fuse_epilogue::{Act, act_of};
 use crate::passes::norm::input_of_norm;
@@ -33,14 +33,14 @@ impl Stage {
 impl Sink {
     /// A node outside of the arms that finishes a layer inside, or a layer outside that is finished inside.
     pub(super) fn of_layer(&self, graph: &Graph, control: NodeId) -> Option<Vec<NodeId>> {
-        let arms = &graph.node(control).regions;
+        let arms: Vec<RegionId> = quiet_arms(graph, control).collect();
         if let Some(reader) = self.only_reader(graph, control)
             && arms.iter().any(|&arm| self.finishes_result(graph, control, arm, reader))
         {
             return Some(vec![reader]);
         }
         let mut inputs: Vec<NodeId> = Vec::new();
-        for &arm in arms {
+        for arm in arms {
             for &id in &graph.region(arm).nodes {
                 inputs.extend(
                     graph.node(id).inputs().filter(|&input| self.is_finished_in(graph, control, arm, input, id)),

@@ -6,8 +6,9 @@
 //! into all, if a rule of the library applies there then or a layer is finished by it. Nothing is computed twice: one arm
 //! runs.
 //!
-//! An `if` that writes or prints stays as it is, and so does one that an input decides where it would leave a layer's
-//! packed weights in more than one arm.
+//! Into an arm that writes or prints nothing moves for its own sake; where the live model decides which arm runs, what
+//! moves for the others' stands at its head. An `if` that an input decides stays as it is where an arm writes, and where a
+//! layer's packed weights would be in more than one arm.
 
 mod layers;
 mod moves;
@@ -67,6 +68,12 @@ fn has_arms(graph: &Graph, id: NodeId) -> bool {
     matches!(node.op, Op::If | Op::Match(_)) && node.regions.iter().all(has_result)
 }
 
+/// The arms in which nothing is written or printed.
+fn quiet_arms(graph: &Graph, control: NodeId) -> impl Iterator<Item = RegionId> {
+    let is_quiet = |&region: &RegionId| !graph.region(region).nodes.iter().any(|&id| graph.is_impure(id));
+    graph.node(control).regions.iter().copied().filter(is_quiet)
+}
+
 struct Sink {
     facts: Facts,
     /// The rules whose patterns are looked for across the border of an arm.
@@ -84,7 +91,8 @@ impl Sink {
     }
 
     fn one(&mut self, graph: &mut Graph, control: NodeId) -> bool {
-        if !graph.is_alive(control) || graph.is_impure(control) {
+        let is_left = |graph: &Graph| graph.is_impure(control) && !self.is_decided_early(graph, control);
+        if !graph.is_alive(control) || is_left(graph) {
             return false;
         }
         let Some(outside) = self.of_rule(graph, control).or_else(|| self.of_layer(graph, control)) else {
@@ -98,8 +106,8 @@ impl Sink {
         let mut last = control;
         for _ in 0..REACH {
             last = self.only_reader(graph, last)?;
-            let arms = graph.node(control).regions.iter().map(|&arm| Through { control, arm });
-            let found = arms.into_iter().find_map(|through| {
+            let mut arms = quiet_arms(graph, control).map(|arm| Through { control, arm });
+            let found = arms.find_map(|through| {
                 self.rules.iter().find_map(|rules| rules.through(graph, &self.facts, last, through))
             });
             if found.is_some() {

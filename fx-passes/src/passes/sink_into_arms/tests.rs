@@ -155,6 +155,26 @@ fn an_input_that_decides_does_not_double_a_layer() {
 }
 
 #[test]
+fn an_arm_that_prints_leaves_the_others_their_layer() {
+    check_fused(
+        "%c = call_module[Conv2D](%conv, x) : tensor
+        %r = if(%deep) : tensor { %s = relu(%c) : tensor ; yield %s } else {
+          %p = rust[\"f(&$0)\", io](%c) : tensor
+          yield %p
+        }
+        yield %r",
+        &expect![[r#"
+            %r = if(%deep) : tensor {
+            %s = convolution(x, %kernel_weight, %kernel_bias, %kernel_params, act="Relu") : tensor
+            yield %s
+            } else {
+            %c_2 = convolution(x, %kernel_weight, %kernel_bias, %kernel_params) : tensor
+            yield %p
+            yield %r"#]],
+    );
+}
+
+#[test]
 fn not_past_a_write_nor_out_of_other_readers_hands() {
     for body in [
         // Written between the layer and the arms.
@@ -187,6 +207,10 @@ fn not_past_a_write_nor_out_of_other_readers_hands() {
         "%r = if(%deep) : tensor { %c = neg(x) : tensor ; yield %c } else { yield x }
         %s = relu(%r) : tensor
         yield %s",
+        // An input decides, and one arm prints.
+        "%c = call_module[Conv2D](%conv, x) : tensor
+        %r = if(n) : tensor { %s = relu(%c) : tensor ; yield %s } else { %p = rust[\"f()\", io]() ; yield x }
+        yield %r",
     ] {
         let mut graph = graph(body);
         let cx = PassContext::new(true);
