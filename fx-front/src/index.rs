@@ -3,7 +3,7 @@
 //! The index is filled by [`scan`](crate::scan) and answers by name alone. A name it does not find is external, and
 //! keeps the full path that the `use` lines give it (`tch::Tensor`).
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::OnceLock};
 
 use proc_macro2::Span;
 use quote::ToTokens;
@@ -11,11 +11,13 @@ use quote::ToTokens;
 use crate::attrs::{FnOptions, TraceableOptions};
 
 mod constants;
+mod functions;
 mod resolve;
 mod spelled;
 mod types;
 mod visible;
 
+pub use functions::Known;
 pub use types::Ty;
 pub use visible::is_within;
 pub(crate) use visible::scope_of;
@@ -33,6 +35,8 @@ pub struct Index {
     pub files: Vec<String>,
     /// What stands in for a `#[traceable]` function that builds a model out of closures, by its position in `fns`.
     pub builders: BTreeMap<usize, crate::closures::Builder>,
+    /// The functions to which there may be pointers, once that was asked.
+    pointed: OnceLock<functions::Pointed>,
 }
 
 /// One module.

@@ -30,7 +30,19 @@ fn by_rank(xs: &Tensor) -> Tensor {
     let wide = match xs.dim() { 1 => xs.unsqueeze(0), 2 => xs.shallow_clone(), _ => return xs.neg() };
     wide.relu()
 }
-#[derive(Module)] struct Net { fc: nn::Linear, mode: Mode, config: Config, blocks: Vec<Block> }
+fn halved(xs: &Tensor) -> Tensor { xs * 0.5 }
+fn mixed(a: &Tensor, b: &Tensor, by: f64) -> Tensor { a + b * by }
+mod hidden {
+    use fx_runtime::Tensor;
+    pub struct Function(Box<fn(&Tensor) -> Tensor>);
+    impl Function { pub fn new(f: fn(&Tensor) -> Tensor) -> Self { Self(Box::new(f)) } pub fn get(&self) -> &fn(&Tensor) -> Tensor { &self.0 } }
+}
+fn all() -> Vec<hidden::Function> { vec![hidden::Function::new(halved), hidden::Function::new(Tensor::tanh)] }
+fn mix() -> fn(&Tensor, &Tensor, f64) -> Tensor { mixed }
+#[derive(Module)] struct Net {
+    fc: nn::Linear, mode: Mode, config: Config, blocks: Vec<Block>,
+    act: fn(&Tensor) -> Tensor, boxed: Option<hidden::Function>, mix: fn(&Tensor, &Tensor, f64) -> Tensor,
+}
 ";
 
 fn check(bodies: &[&str]) {
@@ -85,5 +97,18 @@ fn loops() {
         "let mut ys = xs.relu(); for block in &self.blocks { ys = block.forward(&ys); if ys.size()[0] > 2 { return ys.neg(); } } ys",
         "first_large(&xs.relu(), &self.blocks).tanh()",
         "by_rank(&self.fc.forward(xs)).tanh()",
+    ]);
+}
+
+#[test]
+fn functions() {
+    check(&[
+        "(self.act)(&self.fc.forward(xs))",
+        "let act = self.act; act(&act(xs))",
+        "(self.mix)(xs, &xs.relu(), 0.5)",
+        "if let Some(boxed) = &self.boxed { boxed.get()(&xs.relu()) } else { xs.neg() }",
+        "self.boxed.as_ref().map(|boxed| (boxed.get())(xs)).unwrap_or_else(|| xs.neg())",
+        "let act = if self.config.deep { halved } else { Tensor::relu }; act(xs)",
+        "let act = match self.mode { Mode::Plain => halved, Mode::Scaled { .. } => Tensor::tanh, _ => Tensor::relu }; act(xs)",
     ]);
 }

@@ -39,6 +39,7 @@ impl Index {
             syn::Type::Slice(inner) => Ty::List(Box::new(self.ty(module, owner, &inner.elem))),
             syn::Type::Tuple(inner) => Ty::Tuple(inner.elems.iter().map(|elem| self.ty(module, owner, elem)).collect()),
             syn::Type::Path(inner) => self.path_ty(module, owner, &inner.path),
+            syn::Type::BareFn(inner) => self.function_ty(module, owner, inner),
             _ => Ty::Unknown,
         }
     }

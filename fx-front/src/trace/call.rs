@@ -1,10 +1,9 @@
 //! Calls by path: `Tensor::cat(..)`, free functions, constructors of `Option` and `Result`.
 
-use fx_ir::{Arg, Code, Op, OpId};
-use quote::ToTokens;
+use fx_ir::OpId;
 use syn::spanned::Spanned;
 
-use super::{Errors, Result, Tracer, Ty, Val, expr::is_copy, operator, spell::is_untyped, unknown};
+use super::{Errors, Result, Tracer, Ty, Val, operator, spell::is_untyped, unknown};
 use crate::index::{Name, Resolved, path_text};
 
 impl Tracer<'_> {
@@ -26,72 +25,18 @@ impl Tracer<'_> {
             return self.call_closure_of(&closure, home.as_deref(), args);
         }
         if let Some(function) = self.env.read(&text).cloned() {
-            return self.call_named(&function, call, errors);
+            return self.call_function(&function, call, errors);
         }
         self.call_path(&path.path, &text, call, errors)
     }
 
-    fn call_value(&mut self, call: &syn::ExprCall) -> Result<Val> {
-        match self.expr(&call.func)? {
-            Val::Closure(closure, home) => {
-                let args = call.args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
-                self.call_closure_of(&closure, home.as_deref(), args)
-            }
-            value => self.call_pointer(&value, call),
-        }
-    }
-
-    /// A call of a variable that stands for a function: `f(xs)` where `Tensor::sigmoid` was handed over as `f`.
-    fn call_named(&mut self, function: &Val, call: &syn::ExprCall, errors: Errors) -> Result<Val> {
-        if let Val::Lit(Arg::Path(text), _) = function
-            && (self.is_home() || text.starts_with("crate::") || text.starts_with("::"))
-            && let Ok(path) = syn::parse_str::<syn::Path>(text)
-        {
-            return self.call_path(&path, &path_text(&path), call, errors);
-        }
-        unknown(call.func.span(), "a call of a value")
-    }
-
-    /// `(self.activation)(&xs)`: a function that only the live model knows, on arguments that are understood.
-    fn call_pointer(&mut self, value: &Val, call: &syn::ExprCall) -> Result<Val> {
-        let reason = "a call of a value";
-        let ty = self.yielded(&call.func);
-        if ty != Ty::Tensor && !is_copy(&ty) {
-            return unknown(call.func.span(), reason);
-        }
-        let mut args = Vec::new();
-        let head = format!("({})", self.spell(value, &mut args, call.func.span())?);
-        let (template, args) = self.template_call(&head, args, &call.args, call.span())?;
-        self.report_opaque(call.func.span(), reason);
-        let code = Op::Rust(Code::opaque(template, reason.to_owned()));
-        Ok(self.push(code, args, "called", ty, call.span()))
-    }
-
-    /// What the function yields that the expression stands for, where a type says so.
-    fn yielded(&self, func: &syn::Expr) -> Ty {
-        match func {
-            syn::Expr::Paren(inner) => self.yielded(&inner.expr),
-            syn::Expr::Reference(inner) => self.yielded(&inner.expr),
-            syn::Expr::Unary(inner) => self.yielded(&inner.expr),
-            syn::Expr::MethodCall(call) => {
-                let method = self.index.method(&self.chain_ty(&call.receiver), &call.method.to_string());
-                let Some(callee) = method.map(|id| &self.index.fns[id]) else { return Ty::Unknown };
-                match &callee.sig.output {
-                    syn::ReturnType::Type(_, ty) => self.index.yielded(&callee.module, ty),
-                    syn::ReturnType::Default => Ty::Unknown,
-                }
-            }
-            syn::Expr::Field(field) => {
-                let Ty::Struct(owner) = self.chain_ty(&field.base) else { return Ty::Unknown };
-                let name = field.member.to_token_stream().to_string();
-                let module = &self.index.structs[owner].module;
-                self.index.field(owner, &name).map_or(Ty::Unknown, |field| self.index.yielded(module, &field.ty))
-            }
-            _ => Ty::Unknown,
-        }
-    }
-
-    fn call_path(&mut self, path: &syn::Path, text: &str, call: &syn::ExprCall, errors: Errors) -> Result<Val> {
+    pub(super) fn call_path(
+        &mut self,
+        path: &syn::Path,
+        text: &str,
+        call: &syn::ExprCall,
+        errors: Errors,
+    ) -> Result<Val> {
         if let Resolved::Item(_, _, Name::Fn(id)) = self.index.resolve(self.module(), text) {
             return self.call_fn(id, call, errors);
         }

@@ -8,11 +8,11 @@ use syn::spanned::Spanned;
 use super::{
     Errors, Form, Result, Tracer, Ty, Val,
     block::is_err,
-    operator,
+    floats, operator,
     spell::{is_untyped, rounded},
     unknown,
 };
-use crate::index::{Name, Resolved, path_text};
+use crate::index::{Resolved, path_text};
 
 impl Tracer<'_> {
     /// The value of an expression: understood, or carried along as it is.
@@ -97,22 +97,17 @@ impl Tracer<'_> {
                 return Ok(Val::Lit(Arg::None, Ty::Option(Box::new(Ty::Unknown))));
             }
         }
+        if let Resolved::External(full) = self.index.resolve(self.module(), &path_text(&path.path))
+            && let Some(known) = floats::constant(&full)
+        {
+            return Ok(known);
+        }
         let text = self.qualified(&path.path)?;
         if matches!(path_text(&path.path).as_str(), "None" | "Option::None") {
             let ty = none_of(&path.path).map(|ty| self.index.ty(self.module(), self.function().owner.as_ref(), ty));
             return Ok(Val::Lit(Arg::None, Ty::Option(Box::new(ty.unwrap_or(Ty::Unknown)))));
         }
-        Ok(Val::Lit(Arg::Path(text), self.number_at(&path.path)))
-    }
-
-    /// The type of a constant that is a number, or that is not known.
-    fn number_at(&self, path: &syn::Path) -> Ty {
-        match self.index.resolve(self.module(), &path_text(path)) {
-            Resolved::Item(module, _, Name::Const(_, ty)) => {
-                Some(self.index.ty(&module, None, &ty)).filter(is_copy).unwrap_or(Ty::Unknown)
-            }
-            _ => Ty::Unknown,
-        }
+        Ok(Val::Lit(Arg::Path(text), self.item_ty(&path.path)))
     }
 
     /// A path to an item, spelled so that it means the same in the generated code.

@@ -4,7 +4,8 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use super::{
-    Env, Errors, Form, Frame, Result, Tracer, Ty, Unknown, Val, signature::holds_reference, unknown, value::Home,
+    Env, Errors, Form, Frame, Result, Tracer, Ty, Unknown, Val, expr::is_copy, signature::holds_reference, unknown,
+    value::Home,
 };
 use crate::diag::{Code, Severity};
 use crate::{frozen, index::is_within};
@@ -22,6 +23,21 @@ fn lent_lists(sig: &syn::Signature, args: &[Val]) -> Vec<(String, Val)> {
         _ => None,
     });
     lent.collect()
+}
+
+/// Does a method do nothing but hand out a field: `&self.0`?
+fn is_accessor(block: &syn::Block) -> bool {
+    fn is_place(expr: &syn::Expr) -> bool {
+        match expr {
+            syn::Expr::Path(path) => path.path.is_ident("self"),
+            syn::Expr::Field(field) => is_place(&field.base),
+            syn::Expr::Reference(inner) => is_place(&inner.expr),
+            syn::Expr::Paren(inner) => is_place(&inner.expr),
+            syn::Expr::Unary(syn::ExprUnary { op: syn::UnOp::Deref(_), expr, .. }) => is_place(expr),
+            _ => false,
+        }
+    }
+    matches!(block.stmts.as_slice(), [syn::Stmt::Expr(value, None)] if is_place(value))
 }
 
 /// Is it, or what it is made of, not known?
@@ -139,9 +155,13 @@ impl Tracer<'_> {
         let is_lent = matches!(**output, syn::Type::Reference(_));
         let mut args = Vec::new();
         let template = format!("{}.{}()", self.spell(value, &mut args, span).ok()?, callee.sig.ident);
-        self.report_opaque(span, &fault.reason);
-        let code = fx_ir::Op::Rust(fx_ir::Code::opaque(template, fault.reason.clone()));
-        let value = self.push(code, args, &callee.sig.ident.to_string(), ty, span);
+        let code = if is_accessor(&callee.block) && (ty.is_function() || is_copy(&ty) && !is_lent) {
+            fx_ir::Code::pure(template)
+        } else {
+            self.report_opaque(span, &fault.reason);
+            fx_ir::Code::opaque(template, fault.reason.clone())
+        };
+        let value = self.push(fx_ir::Op::Rust(code), args, &callee.sig.ident.to_string(), ty, span);
         Some(if is_lent { value.with_form(Form::Ref) } else { value })
     }
 

@@ -69,7 +69,7 @@ impl Tracer<'_> {
     }
 
     /// An argument for a parameter of that type.
-    fn argument(&mut self, value: &Val, ty: &syn::Type, nodes: &mut Vec<Arg>, span: Span) -> Result<String> {
+    pub(super) fn argument(&mut self, value: &Val, ty: &syn::Type, nodes: &mut Vec<Arg>, span: Span) -> Result<String> {
         let borrows = ty.to_token_stream().into_iter().any(|token| token.to_string() == "&");
         match value {
             Val::Some(inner) => Ok(format!(

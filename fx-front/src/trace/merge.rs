@@ -181,19 +181,24 @@ impl Tracer<'_> {
         self.end(region, last.map(Arg::Node).into_iter().collect(), span);
     }
 
-    /// What the region hands over for the value: a number of a written type as code that says so.
+    /// What the region hands over for the value: a number of a written type, or a function, as code that says so.
     pub(super) fn handed_over_from(&mut self, region: RegionId, value: &Val, span: Span) -> Option<Vec<Arg>> {
         let leaves = value.leaves()?;
         let mut args = handed_over(value)?;
         for (arg, leaf) in args.iter_mut().zip(&leaves) {
-            let Val::Lit(Arg::Float(_) | Arg::Int(_), ty) = leaf else { continue };
-            if is_untyped(ty) {
-                continue;
-            }
-            let code = Code::pure(spell_literal(arg, ty)?);
-            let origin = self.origin(span, "number");
-            let ty = self.index.ir_type(ty);
-            *arg = Arg::Node(self.graph.push(region, Op::Rust(code), Vec::new(), "number", ty, origin));
+            let (code, name, path) = match leaf {
+                Val::Lit(Arg::Path(path), ty) if ty.is_function() => {
+                    (format!("({path} as {})", self.spelling(ty)?), "function", Some(path.clone()))
+                }
+                Val::Lit(Arg::Float(_) | Arg::Int(_), ty) if !is_untyped(ty) => {
+                    (spell_literal(arg, ty)?, "number", None)
+                }
+                _ => continue,
+            };
+            let (ir, origin) = (self.index.ir_type(&leaf.ty()), self.origin(span, name));
+            let id = self.graph.push(region, Op::Rust(Code::pure(code)), Vec::new(), name, ir, origin);
+            self.named.extend(path.map(|path| (id, path)));
+            *arg = Arg::Node(id);
         }
         Some(args)
     }
@@ -298,6 +303,7 @@ pub(super) fn is_settled(ty: &Ty) -> bool {
         Ty::Tensor | Ty::Leaf(_) | Ty::Struct(_) => true,
         Ty::Rust(name) if name == GRU_STATE || name == LSTM_STATE || name == NUMBER => true,
         Ty::Rust(name) if operator::is_of_tch(name) => true,
+        ty if ty.is_function() => true,
         Ty::List(inner) | Ty::Result(inner) => is_settled(inner),
         Ty::Tuple(parts) => parts.iter().all(is_settled),
         other => is_copy(other),

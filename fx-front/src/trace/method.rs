@@ -7,6 +7,7 @@ use syn::spanned::Spanned;
 use super::{
     Errors, Form, Result, Tracer, Ty, Val,
     expr::is_copy,
+    floats,
     lists::is_lent,
     operator, place,
     recurrent::{GRU_STATE, LSTM_STATE, is_state},
@@ -158,6 +159,9 @@ impl Tracer<'_> {
         // A method is called on a number of a type that is known; of a float without a suffix it is this one.
         let is_float = receiver.ty() == Ty::Rust("float".to_owned());
         let receiver = if is_float { self.of_written_type(receiver, &Ty::Rust("f64".to_owned())) } else { receiver };
+        if let ("sqrt", Some(known)) = (name, floats::sqrt(&receiver)) {
+            return Ok(known);
+        }
         let ty = match (name, receiver.ty()) {
             ("len", Ty::List(_)) => Ty::Rust("usize".to_owned()),
             ("is_empty", Ty::List(_)) | ("is_some" | "is_none", Ty::Option(_)) => Ty::Rust("bool".to_owned()),

@@ -15,7 +15,9 @@ mod entry;
 mod env;
 mod exact;
 mod expr;
+mod floats;
 mod form;
+mod functions;
 mod guess;
 mod indexing;
 mod inline;
@@ -169,6 +171,8 @@ struct Tracer<'a> {
     paths: HashMap<NodeId, String>,
     /// The fields of the structs that the forward has made.
     made: HashMap<NodeId, Vec<(String, Val)>>,
+    /// The values that are a function which has a name.
+    named: HashMap<NodeId, String>,
     /// Carried code whose value is still a `Result`.
     results: HashSet<NodeId>,
     /// Functions traced in place whose `Result` is taken off: values of its type are what `Ok` held.
@@ -226,6 +230,7 @@ impl<'a> Tracer<'a> {
             frames,
             paths: HashMap::new(),
             made: HashMap::new(),
+            named: HashMap::new(),
             results: HashSet::new(),
             settled: HashSet::new(),
             errors: Errors::Stay,

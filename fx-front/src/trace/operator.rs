@@ -4,7 +4,7 @@ use fx_ir::{Arg, Op, OpId, scalar};
 use proc_macro2::Span;
 use syn::{BinOp, spanned::Spanned};
 
-use super::{Result, Tracer, Ty, Val, expr::is_copy, spell::is_untyped, unknown};
+use super::{Result, Tracer, Ty, Val, expr::is_copy, floats, spell::is_untyped, unknown};
 
 impl Tracer<'_> {
     pub(super) fn unary(&mut self, unary: &syn::ExprUnary) -> Result<Val> {
@@ -122,6 +122,9 @@ impl Tracer<'_> {
                 Arg::Bool(_) => Val::Lit(folded, Ty::Rust("bool".to_owned())),
                 _ => Val::Lit(folded, if is_untyped(ty) { right.ty() } else { ty.clone() }),
             });
+        }
+        if let Some(known) = floats::folded(&sign, left, right) {
+            return Ok(known);
         }
         if matches!(op, BinOp::Eq(_) | BinOp::Ne(_)) && (self.is_variant(left, right) || self.is_variant(right, left)) {
             return self.host_compare(op, left, right, span);

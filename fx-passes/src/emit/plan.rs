@@ -280,6 +280,8 @@ fn field_label(graph: &Graph, id: NodeId) -> String {
 fn heads(patterns: &[String]) -> Vec<String> {
     let mut names = Names::default();
     let head = |pattern: &String| {
+        // `Some("gelu")`: what tells the arms apart is the text.
+        let pattern = pattern.split('"').nth(1).unwrap_or(pattern);
         let path = pattern.split(['(', '{', ' ']).next().unwrap_or_default();
         let last = path.rsplit("::").next().unwrap_or_default();
         let name = fx_ir::camel(last);

@@ -26,6 +26,7 @@ mod conv_params;
 mod copies;
 pub mod fold;
 mod frame;
+mod functions;
 mod group;
 mod kept;
 mod kinds;
@@ -60,6 +61,7 @@ pub use composed::{convolution, linear, product};
 pub use conv::Conv;
 pub use conv_params::ConvParams;
 pub use frame::{Frame, Freezing};
+pub use functions::{Pointer, known};
 pub(crate) use group::uncompiled;
 pub use group::{Arithmetic, Group, Lane, Number, Results};
 #[doc(hidden)]

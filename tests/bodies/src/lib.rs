@@ -28,6 +28,7 @@ pub mod entries;
 pub mod enums;
 pub mod extension;
 pub mod fallible;
+pub mod functions;
 pub mod gathered;
 pub mod generic_models;
 pub mod generics;
