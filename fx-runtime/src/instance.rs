@@ -43,7 +43,7 @@ impl Tracer {
     }
 
     /// The forward of the layer that lies at `path` (`layer1.0.conv1`).
-    pub fn module(&mut self, path: &str, layer: &dyn Module, args: &[&Arg], place: &str) -> Arg {
+    pub fn module<L: Module + ?Sized>(&mut self, path: &str, layer: &L, args: &[&Arg], place: &str) -> Arg {
         let op = Op::CallModule(ModuleKind(layer.type_name().to_owned()));
         let args = std::iter::once(Arg::Str(path.to_owned())).chain(args.iter().copied().cloned()).collect();
         self.push(op, args, &path.replace('.', "_"), Type::TENSOR, place)

@@ -43,9 +43,11 @@ impl Index {
             // What one glob brings in may come from another, but not from ever more of them.
             match self.resolve_within(module, &full, fuel / 2) {
                 found @ Resolved::Item(..) => return found,
-                // A bare name is one that a module of the crate does not have.
+                // The path as it was is one that a module of the crate does not have.
                 Resolved::External(outer)
-                    if outer.contains("::") && !outer.starts_with("crate") && is_known_external(&outer) =>
+                    if outer != path
+                        && !outer.starts_with("crate")
+                        && (is_known_external(&outer) || self.is_ours(module, &glob.path, fuel / 2)) =>
                 {
                     return Resolved::External(outer);
                 }
@@ -53,6 +55,13 @@ impl Index {
             }
         }
         Resolved::External(path.to_owned())
+    }
+
+    /// Is the path, written in `module`, that of a module of the crate? Such a one says itself what it imports.
+    fn is_ours(&self, module: &str, path: &str, fuel: u32) -> bool {
+        let unknown = "*";
+        let found = self.resolve_within(module, &format!("{path}::{unknown}"), fuel);
+        matches!(found, Resolved::External(left) if left == unknown)
     }
 
     /// A path from the crate's root: what its last module on the way that is declared says of the rest. Behind that a

@@ -39,7 +39,7 @@ impl Tracer<'_> {
                 return value;
             }
             last = match stmt {
-                syn::Stmt::Local(local) if tail && has_else(local) => return self.let_else(local, rest),
+                syn::Stmt::Local(local) if has_else(local) => return self.let_else(local, rest, tail),
                 syn::Stmt::Local(local) => self.local(local)?,
                 syn::Stmt::Macro(stmt) => self.macro_call(&stmt.mac)?,
                 syn::Stmt::Item(item) => self.inner_item(item)?,
@@ -107,14 +107,14 @@ impl Tracer<'_> {
     }
 
     /// `let pattern = value else { .. }; rest` is `if let pattern = value { rest } else { .. }`.
-    fn let_else(&mut self, local: &syn::Local, rest: &[syn::Stmt]) -> Result<Val> {
+    fn let_else(&mut self, local: &syn::Local, rest: &[syn::Stmt], tail: bool) -> Result<Val> {
         let Some(syn::LocalInit { expr, diverge: Some((_, other)), .. }) = &local.init else {
             return unknown(local.span(), "`let ... else`");
         };
         let pat = &local.pat;
         let branch: syn::ExprIf =
             syn::parse_quote_spanned!(local.span()=> if let #pat = #expr { #(#rest)* } else #other);
-        self.branch(&branch, true)
+        self.branch(&branch, tail)
     }
 
     /// `return` of the entry where it is not the function's end: Rust's own `return` in the generated function.
@@ -165,11 +165,16 @@ impl Tracer<'_> {
             let mut args = Vec::new();
             ("::std::result::Result<(), _>".to_owned(), (self.closed_but_texts(value, &mut args)?, args))
         };
-        let place = self.function().place(expr.span());
+        self.refuse(&code, &whole, args, expr.span())
+    }
+
+    /// Leaves the frozen model with the error that the code makes, which is a `whole`.
+    pub(super) fn refuse(&mut self, code: &str, whole: &str, args: Vec<Arg>, span: Span) -> Result<Val> {
+        let place = self.function().place(span);
         let template =
             format!("{{ let refused: {whole} = {code}; refused.at(\"return\", \"{place}\")?; ::std::unreachable!() }}");
         let code = Code { template, effect: Effect::Io, fallible: false, opaque: None };
-        self.push(Op::Rust(code), args, "refused", never(), expr.span());
+        self.push(Op::Rust(code), args, "refused", never(), span);
         Ok(Val::Never)
     }
 
@@ -242,7 +247,7 @@ impl Tracer<'_> {
     }
 
     /// Code that is carried along may be of the type that is written, and of no other, only because it is written.
-    fn annotate(&mut self, value: &Val, ty: &syn::Type) -> Result<()> {
+    pub(super) fn annotate(&mut self, value: &Val, ty: &syn::Type) -> Result<()> {
         let whole = match value {
             Val::Node(id, ..) if matches!(self.graph.node(*id).op, Op::TupleGet(0)) => self.graph.node(*id).input(0),
             value => value.node(),
@@ -250,7 +255,7 @@ impl Tracer<'_> {
         let is_home = self.is_home();
         let Some(id) = whole.filter(|&id| self.graph.scope_of(id) == Some(self.region)) else { return Ok(()) };
         let Op::Rust(code) = &mut self.graph.node_mut(id).op else { return Ok(()) };
-        if code.opaque.is_none() || code.template.contains("(value, ") {
+        if code.opaque.is_none() || code.fallible || code.template.contains("(value, ") {
             return Ok(());
         }
         if !is_home {
@@ -281,7 +286,7 @@ pub(super) fn is_err(expr: &syn::Expr) -> bool {
     matches!(expr, syn::Expr::Call(call) if matches!(&*call.func, syn::Expr::Path(path) if path.path.is_ident("Err")))
 }
 
-fn has_else(local: &syn::Local) -> bool {
+pub(super) fn has_else(local: &syn::Local) -> bool {
     local.init.as_ref().is_some_and(|init| init.diverge.is_some())
 }
 

@@ -22,7 +22,7 @@ impl Tracer<'_> {
         }
         if let Some(Val::Closure(closure, home)) = self.env.read(&text).cloned() {
             let args = args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
-            return self.call_closure_of(&closure, home.as_deref(), args);
+            return self.call_closure_of(&closure, &home, args);
         }
         if let Some(function) = self.env.read(&text).cloned() {
             return self.call_function(&function, call, errors);

@@ -9,9 +9,11 @@ use syn::spanned::Spanned;
 use super::{
     Form, Result, Tracer, Ty, Val,
     capture::names_of,
+    conditions,
     expr::is_copy,
+    guards::{GUARDED, without_guard, without_names},
     pattern::Forms,
-    refutable::{matches_all, may_both},
+    refutable::matches_all,
     signature::holds_reference,
     tuples, unknown,
     writes::only_asks,
@@ -38,15 +40,29 @@ impl<'a> Tracer<'a> {
         if let syn::Expr::Let(condition) = &*branch.cond {
             return self.if_let(condition, &branch.then_branch, tail, otherwise);
         }
-        let condition = self.expr_before(&branch.cond)?;
-        if let Val::Lit(Arg::Bool(known), _) = condition {
-            return if known { self.block(&branch.then_branch, tail) } else { otherwise(self) };
+        let then = &mut |tracer: &mut Self| tracer.block(&branch.then_branch, tail);
+        if conditions::has_let(&branch.cond) {
+            return self.if_each(&branch.cond, branch.span(), then, otherwise);
         }
-        let Some(condition) = condition.arg() else { return unknown(branch.cond.span(), "a condition of this form") };
-        let owner = self.owner(Op::If, vec![condition], "branch", branch.span());
-        let then = self.in_region(owner, &mut |tracer| tracer.block(&branch.then_branch, tail))?;
+        self.if_true(&branch.cond, branch.span(), then, otherwise)
+    }
+
+    pub(super) fn if_true(
+        &mut self,
+        condition: &syn::Expr,
+        span: Span,
+        then: Continuation<'_, 'a>,
+        otherwise: Continuation<'_, 'a>,
+    ) -> Result<Val> {
+        let value = self.expr_before(condition)?;
+        if let Val::Lit(Arg::Bool(known), _) = value {
+            return if known { then(self) } else { otherwise(self) };
+        }
+        let Some(value) = value.arg() else { return unknown(condition.span(), "a condition of this form") };
+        let owner = self.owner(Op::If, vec![value], "branch", span);
+        let then = self.in_region(owner, then)?;
         let otherwise = self.in_region(owner, otherwise)?;
-        self.merge(owner, &[then, otherwise], branch.span())
+        self.merge(owner, &[then, otherwise], span)
     }
 
     pub(super) fn owner(&mut self, op: Op, args: Vec<Arg>, name: &str, span: Span) -> NodeId {
@@ -66,8 +82,16 @@ impl<'a> Tracer<'a> {
         if let Some((option, held)) = self.lent_list(condition) {
             return self.if_list(&option, &held, then, tail, otherwise);
         }
-        let subject = self.expr_before(&condition.expr)?;
-        let (span, then) = (condition.span(), &mut |tracer: &mut Self| tracer.block(then, tail));
+        self.if_pattern(condition, &mut |tracer| tracer.block(then, tail), otherwise)
+    }
+
+    pub(super) fn if_pattern(
+        &mut self,
+        condition: &syn::ExprLet,
+        then: Continuation<'_, 'a>,
+        otherwise: Continuation<'_, 'a>,
+    ) -> Result<Val> {
+        let (subject, span) = (self.expr_before(&condition.expr)?, condition.span());
         if let Val::Tuple(parts) = &subject
             && let Some(asks) = tuples::asks(&condition.pat, parts.len())
         {
@@ -245,9 +269,6 @@ impl<'a> Tracer<'a> {
     }
 }
 
-/// What stands for the subject of a `match` in the arms of which a guard was.
-const GUARDED: &str = "guarded_value";
-
 /// What is matched, by `&` where it stands behind a `&mut` and no arm writes to it.
 fn only_looked_at(choice: &syn::ExprMatch) -> Cow<'_, syn::Expr> {
     let syn::Expr::Reference(lent) = &*choice.expr else { return Cow::Borrowed(&choice.expr) };
@@ -256,56 +277,6 @@ fn only_looked_at(choice: &syn::ExprMatch) -> Cow<'_, syn::Expr> {
         return Cow::Borrowed(&choice.expr);
     }
     Cow::Owned(syn::ExprReference { mutability: None, ..lent.clone() }.into())
-}
-
-/// `p if g => a` as `p => if g { a } else { the arms behind it that `p` leaves open }`, for the first guard; `None` where
-/// no arm has one, or where too much would be written twice.
-fn without_guard(choice: &syn::ExprMatch) -> Option<syn::ExprMatch> {
-    let at = choice.arms.iter().position(|arm| arm.guard.is_some())?;
-    let subject = syn::Ident::new(GUARDED, choice.match_token.span);
-    let guarded = &choice.arms[at];
-    let behind = choice.arms[at + 1..].iter().filter(|arm| may_both(&guarded.pat, &arm.pat));
-    let mut others: Vec<syn::Arm> =
-        behind.map(|arm| syn::Arm { comma: Some(<syn::Token![,]>::default()), ..arm.clone() }).collect();
-    let copied = others.iter().filter(|arm| arm.guard.is_some()).count();
-    let is_total = matches_all(&guarded.pat);
-    if copied > 2 && !is_total {
-        return None;
-    }
-    // What is left of the patterns need not look exhaustive to rustc.
-    if !others.iter().any(|arm| arm.guard.is_none() && matches_all(&arm.pat)) {
-        others.push(syn::parse_quote_spanned!(choice.match_token.span=> _ => ::std::unreachable!(),));
-    }
-    let mut arms = choice.arms.clone();
-    let (_, guard) = arms[at].guard.take()?;
-    let body = &arms[at].body;
-    arms[at].body =
-        syn::parse_quote_spanned!(guard.span()=> if #guard { #body } else { match #subject { #(#others)* } });
-    if is_total {
-        arms.truncate(at + 1);
-    }
-    Some(syn::ExprMatch { expr: syn::parse_quote_spanned!(choice.match_token.span=> #subject), arms, ..choice.clone() })
-}
-
-/// `n @ 1..=3 => a` as `1..=3 => { let n = the value; a }`; `None` where no arm is so.
-fn without_names(choice: &syn::ExprMatch) -> Option<syn::ExprMatch> {
-    let is_named = |arm: &syn::Arm| matches!(&arm.pat, syn::Pat::Ident(name) if name.subpat.is_some());
-    choice.arms.iter().any(is_named).then_some(())?;
-    let subject = syn::Ident::new(GUARDED, choice.match_token.span);
-    let mut arms = choice.arms.clone();
-    for arm in &mut arms {
-        let syn::Pat::Ident(syn::PatIdent { ident, by_ref: None, subpat: Some((_, inner)), .. }) = arm.pat.clone()
-        else {
-            continue;
-        };
-        let body = &arm.body;
-        arm.body = syn::parse_quote_spanned!(ident.span()=> { let #ident = #subject; #body });
-        if let Some((_, guard)) = &mut arm.guard {
-            *guard = syn::parse_quote_spanned!(ident.span()=> { let #ident = #subject; #guard });
-        }
-        arm.pat = *inner;
-    }
-    Some(syn::ExprMatch { expr: syn::parse_quote_spanned!(choice.match_token.span=> #subject), arms, ..choice.clone() })
 }
 
 /// The arm that a value takes where there is no other, or which is known to be `None` or `Some(..)`, and what it binds.

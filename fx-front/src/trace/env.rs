@@ -24,6 +24,21 @@ impl Env {
         self.scopes.pop();
     }
 
+    /// How many scopes there are.
+    pub(super) fn depth(&self) -> usize {
+        self.scopes.len()
+    }
+
+    /// Takes off the scopes above the first `depth`.
+    pub(super) fn cut(&mut self, depth: usize) -> Env {
+        Env { scopes: self.scopes.split_off(depth) }
+    }
+
+    /// Puts scopes back that were taken off.
+    pub(super) fn restore(&mut self, inner: Env) {
+        self.scopes.extend(inner.scopes);
+    }
+
     /// The value of a variable.
     pub(super) fn read(&self, name: &str) -> Option<&Val> {
         self.scopes.iter().rev().find_map(|scope| scope.get(name))

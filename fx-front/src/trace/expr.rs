@@ -8,7 +8,9 @@ use syn::spanned::Spanned;
 use super::{
     Errors, Form, Result, Tracer, Ty, Val,
     block::is_err,
-    floats, operator,
+    floats,
+    iterators::is_lazy,
+    operator,
     spell::{is_untyped, rounded},
     unknown,
 };
@@ -22,7 +24,8 @@ impl Tracer<'_> {
         self.understood(expr).or_else(|fault| {
             self.rollback(mark);
             self.wants.next = wanted;
-            self.carried(expr, fault)
+            // What an iterator borrows would be a variable of the carried code's own.
+            if is_lazy(expr) { Err(fault) } else { self.carried(expr, fault) }
         })
     }
 
@@ -59,7 +62,7 @@ impl Tracer<'_> {
             syn::Expr::While(each) => self.while_loop(each),
             syn::Expr::Loop(each) => self.endless_loop(each),
             syn::Expr::Try(inner) => self.question(inner),
-            syn::Expr::Closure(closure) => Ok(Val::Closure(Box::new(closure.clone()), None)),
+            syn::Expr::Closure(closure) => Ok(self.closure(closure)),
             syn::Expr::Struct(literal) => self.structure(literal),
             syn::Expr::Macro(call) => self.macro_call(&call.mac),
             syn::Expr::Cast(cast) => self.cast(cast),
@@ -118,6 +121,8 @@ impl Tracer<'_> {
             let owner = self.function().owner.as_ref().map(|owner| self.index.ty(self.module(), None, owner));
             let spelled = owner.as_ref().and_then(|owner| self.spelling(owner));
             return match spelled {
+                // `<Dense<6>>::GAIN`: without the brackets `<` would compare.
+                Some(spelled) if spelled.contains('<') => Ok(written.replacen("Self", &format!("<{spelled}>"), 1)),
                 Some(spelled) => Ok(written.replacen("Self", &spelled, 1)),
                 None => unknown(path.span(), format!("the meaning of `{text}` is not known")),
             };

@@ -49,7 +49,7 @@ impl Tracer<'_> {
         match self.expr(&call.func)? {
             Val::Closure(closure, home) => {
                 let args = call.args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
-                self.call_closure_of(&closure, home.as_deref(), args)
+                self.call_closure_of(&closure, &home, args)
             }
             value => self.call_function(&value, call, Errors::Stay),
         }

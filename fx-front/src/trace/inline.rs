@@ -4,8 +4,8 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use super::{
-    Env, Errors, Form, Frame, Result, Tracer, Ty, Unknown, Val, expr::is_copy, signature::holds_reference, unknown,
-    value::Home,
+    Env, Errors, Form, Frame, Result, Tracer, Ty, Unknown, Val, called::handed_on, expr::is_copy,
+    signature::holds_reference, unknown,
 };
 use crate::diag::{Code, Severity};
 use crate::{frozen, index::is_within};
@@ -85,14 +85,14 @@ impl Tracer<'_> {
             );
             return unknown(span, message);
         }
-        let args: Vec<Val> = args.into_iter().map(|arg| self.at_home(arg)).collect();
+        let args: Vec<Val> = args.into_iter().map(handed_on).collect();
         let mark = self.mark();
         let handed = (receiver.clone(), args.clone());
         self.enter(Env::new());
         self.frames.push(Frame { function, receiver, errors });
         let lent = lent_lists(&callee.sig, &args);
         let value = self.bind_params(function, args, span).and_then(|()| self.body(&callee.block));
-        let value = value.and_then(|value| self.typed(value, function));
+        let value = value.and_then(|value| self.typed(value, function)).map(handed_on);
         self.frames.pop();
         let inner = self.leave_env();
         for (name, old) in lent {
@@ -240,58 +240,11 @@ impl Tracer<'_> {
                 self.settled.extend(known.node());
                 Ok(known.with_ty(Ty::Result(Box::new(ty))))
             }
-            ty if is_open(&value.ty()) => Ok(value.with_ty(ty)),
+            ty if is_open(&value.ty()) => {
+                self.annotate_output(&value, &callee.sig.output)?;
+                Ok(value.with_ty(ty))
+            }
             _ => Ok(value),
         }
-    }
-
-    /// A closure that is handed on sees what is in scope where it was written.
-    fn at_home(&self, value: Val) -> Val {
-        match value {
-            Val::Closure(closure, None) => {
-                let home = Home { env: self.env.clone(), depth: self.frames.len() };
-                Val::Closure(closure, Some(Box::new(home)))
-            }
-            other => other,
-        }
-    }
-
-    /// Calls a closure where it was written, if that is elsewhere.
-    pub(super) fn call_closure_of(
-        &mut self,
-        closure: &syn::ExprClosure,
-        home: Option<&Home>,
-        args: Vec<Val>,
-    ) -> Result<Val> {
-        let Some(home) = home else { return self.call_closure(closure, args) };
-        self.enter(home.env.clone());
-        let inner = self.frames.split_off(home.depth.min(self.frames.len()));
-        let value = self.call_closure(closure, args);
-        self.frames.extend(inner);
-        let after = self.leave_env();
-        if !after.changed_since(&home.env).is_empty() {
-            return unknown(closure.span(), "a closure that writes to its surroundings");
-        }
-        value
-    }
-
-    /// Calls a closure that the user wrote in place.
-    pub(super) fn call_closure(&mut self, closure: &syn::ExprClosure, args: Vec<Val>) -> Result<Val> {
-        if closure.inputs.len() != args.len() {
-            return unknown(closure.span(), "a closure called with another number of arguments");
-        }
-        self.env.open();
-        let mut value = Ok(Val::Unit);
-        for (pat, arg) in closure.inputs.iter().zip(args) {
-            value = value.and_then(|_| self.bind(pat, arg).map(|()| Val::Unit));
-        }
-        self.closures += 1;
-        let value = value.and_then(|_| match &*closure.body {
-            syn::Expr::Block(block) => self.block(&block.block, true),
-            body => self.expr(body),
-        });
-        self.closures -= 1;
-        self.env.close();
-        value
     }
 }

@@ -227,3 +227,34 @@ pub(super) fn without_jumps(body: &syn::Block) -> Result<(syn::Block, Option<Ide
     let guarded = parse_quote_spanned!(body.brace_token.span.open()=> { if !#flag #inner });
     Ok((guarded, Some(flag)))
 }
+
+/// Is it a chain of adaptors that nothing asks for its elements yet, with a closure among them?
+pub(super) fn is_lazy(expr: &Expr) -> bool {
+    let Expr::MethodCall(call) = expr else { return false };
+    let name = call.method.to_string();
+    let closures =
+        ["map", "filter", "filter_map", "flat_map", "scan", "inspect", "take_while", "skip_while", "map_while"];
+    let others =
+        ["zip", "chain", "enumerate", "rev", "skip", "take", "step_by", "peekable", "cycle", "by_ref", "flatten"];
+    let has_closure = call.args.iter().any(|arg| matches!(arg, Expr::Closure(_)));
+    if closures.contains(&name.as_str()) && has_closure {
+        is_iterator(&call.receiver)
+    } else {
+        others.contains(&name.as_str()) && is_lazy(&call.receiver)
+    }
+}
+
+/// Does the expression make an iterator, as far as its form tells?
+fn is_iterator(expr: &Expr) -> bool {
+    match expr {
+        Expr::Range(_) => true,
+        Expr::Paren(inner) => is_iterator(&inner.expr),
+        Expr::MethodCall(call) => {
+            let name = call.method.to_string();
+            let made =
+                ["iter", "iter_mut", "into_iter", "chars", "bytes", "windows", "chunks", "keys", "values", "lines"];
+            made.contains(&name.as_str()) || is_iterator(&call.receiver)
+        }
+        _ => false,
+    }
+}

@@ -5,6 +5,8 @@
 
 use syn::{Block, Expr, Stmt, parse_quote_spanned, spanned::Spanned, visit::Visit};
 
+use super::{block::has_else, returns::hides};
+
 /// A body without jumps.
 pub(super) struct Straight {
     pub(super) body: Block,
@@ -59,6 +61,10 @@ impl Rewrite<'_> {
         };
         let Some(at) = stmts.iter().position(jumps) else { return Some(stmts.to_vec()) };
         let (before, rest) = (stmts[..at].to_vec(), &stmts[at + 1..]);
+        let is_let_else = matches!(&stmts[at], Stmt::Local(local) if has_else(local));
+        if !is_let_else && hides(&stmts[at], rest) {
+            return None;
+        }
         let last = match &stmts[at] {
             Stmt::Expr(Expr::Continue(jump), _) if jump.label.is_none() => None,
             Stmt::Expr(Expr::Break(jump), _) if jump.label.is_none() && jump.expr.is_none() => {
@@ -180,6 +186,25 @@ mod tests {
             "{ match y { A => a(), B => { b(); break; } } z(); }",
             "{ match y { A => { a(); z(); }, B => { b(); done = true; } } }",
             true,
+        );
+    }
+
+    #[test]
+    fn the_rest_sees_no_variable_of_a_branch() {
+        let hidden = [
+            "{ if c { let k = 1; if d { continue; } } a(k); }",
+            "{ if let Some(k) = c { if d { continue; } } a(k); }",
+            "{ match c { Some(k) => b(), None => continue } a(k); }",
+        ];
+        let done = syn::Ident::new("done", proc_macro2::Span::call_site());
+        for body in hidden {
+            let block: Block = syn::parse_str(body).expect("a block");
+            assert!(straight(&block, &done).is_none(), "{body}");
+        }
+        check(
+            "{ if c(|k| k) { for k in b { d(k); } continue; } a(k); }",
+            "{ if c(|k| k) { for k in b { d(k); } } else { a(k); } }",
+            false,
         );
     }
 

@@ -6,6 +6,7 @@ use syn::spanned::Spanned;
 
 use super::{
     Form, Result, Tracer, Ty, Val,
+    conditions::has_let,
     iterate::Over,
     iterators::without_jumps,
     labels::without_label,
@@ -93,7 +94,11 @@ impl Tracer<'_> {
         let mut header = String::new();
         let branch = self.in_region(owner, &mut |tracer| {
             let mut bound = Vec::new();
-            let pattern = tracer.refutable(&each.pat, &over.item, "", &over.forms, &mut bound)?;
+            let mut pattern = tracer.refutable(&each.pat, &over.item, "", &over.forms, &mut bound)?;
+            if matches!((&*each.pat, &over.item), (syn::Pat::Reference(_), Ty::Unknown)) {
+                // A number or the like, which the user's code has by value.
+                pattern.insert(0, '&');
+            }
             header = format!("{pattern} in {}", over.template);
             if over.is_numbered {
                 // `(i, layer)`: the layer is the element itself.
@@ -204,7 +209,7 @@ impl Tracer<'_> {
         if each.label.is_some() {
             return self.while_loop(&without_label(each));
         }
-        if matches!(*each.cond, syn::Expr::Let(_)) {
+        if has_let(&each.cond) {
             let (cond, body) = (&each.cond, &each.body);
             let span = each.while_token.span;
             return self.endless_loop(&syn::parse_quote_spanned!(span=> loop { if #cond #body else { break; } }));

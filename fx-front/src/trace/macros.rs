@@ -29,8 +29,37 @@ impl Tracer<'_> {
                 self.statement_macro(mac, Ty::Tuple(Vec::new()))?;
                 Ok(Val::Unit)
             }
+            "bail" => self.refused_by(mac),
+            "ensure" => self.ensured(mac),
             _ => unknown(mac.span(), format!("the macro `{name}!`")),
         }
+    }
+
+    /// `ensure!(condition, ..)`, which leaves with an error where the condition does not hold.
+    fn ensured(&mut self, mac: &syn::Macro) -> Result<Val> {
+        let condition = mac.parse_body_with(|input: syn::parse::ParseStream| {
+            let condition: syn::Expr = input.parse()?;
+            input.parse::<proc_macro2::TokenStream>()?;
+            Ok(condition)
+        });
+        let Ok(condition) = condition else { return unknown(mac.span(), "an `ensure!` of this form") };
+        self.if_true(&condition, mac.span(), &mut |_| Ok(Val::Unit), &mut |tracer| tracer.refused_by(mac))
+    }
+
+    /// A macro that leaves by `return Err(..)`: from a closure, so that what it returns is an error of the function's.
+    fn refused_by(&mut self, mac: &syn::Macro) -> Result<Val> {
+        let (syn::ReturnType::Type(_, whole), true) = (&self.function().sig.output, self.errors_leave()) else {
+            return unknown(mac.span(), "a macro that returns");
+        };
+        let tokens = syn::Expr::Macro(syn::ExprMacro { attrs: Vec::new(), mac: mac.clone() });
+        let (code, args) = self.captured(&tokens, mac.span())?;
+        let whole = quote::ToTokens::to_token_stream(whole);
+        self.refuse(
+            &format!("(|| -> {whole} {{ {code}; ::std::unreachable!() }})()"),
+            &whole.to_string(),
+            args,
+            mac.span(),
+        )
     }
 
     /// `vec![value; count]`, of numbers, or of what the code around it says.

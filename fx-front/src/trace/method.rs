@@ -222,7 +222,7 @@ impl Tracer<'_> {
                 self.inline(entry, Some(module.clone()), args, span)
             }
             _ => match module {
-                Val::Closure(closure, home) => self.call_closure_of(&closure.clone(), home.clone().as_deref(), args),
+                Val::Closure(closure, home) => self.call_closure_of(closure, home, args),
                 _ => unknown(span, "a module whose type is not known"),
             },
         }

@@ -8,8 +8,10 @@
 mod block;
 mod broken;
 mod call;
+mod called;
 mod capture;
 mod changes;
+mod conditions;
 mod control;
 mod entry;
 mod env;
@@ -18,6 +20,7 @@ mod expr;
 mod floats;
 mod form;
 mod functions;
+mod guards;
 mod guess;
 mod indexing;
 mod inline;
@@ -187,6 +190,8 @@ struct Tracer<'a> {
     wants: Wants,
     /// How many closures are being traced, whose `return` is not the entry's.
     closures: u32,
+    /// How often what is traced is written, where it stands behind conditions with `let`.
+    copies: usize,
     /// What is told of the code that is carried along so far.
     opaque: Vec<Diagnostic>,
     /// The fields that the forward is known to write to.
@@ -236,6 +241,7 @@ impl<'a> Tracer<'a> {
             errors: Errors::Stay,
             learns: false,
             wants_vec: false,
+            copies: 1,
             wants: Wants::default(),
             closures: 0,
             opaque: Vec::new(),

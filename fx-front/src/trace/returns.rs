@@ -64,7 +64,7 @@ pub(super) fn with_rest(stmt: &Stmt, rest: &[Stmt]) -> Option<Expr> {
 }
 
 /// Does a branch of the statement bind a name that `rest` mentions and the statement itself does not bind?
-fn hides(stmt: &Stmt, rest: &[Stmt]) -> bool {
+pub(super) fn hides(stmt: &Stmt, rest: &[Stmt]) -> bool {
     let names = |of: &dyn Fn(&mut Names)| {
         let mut names = Names(BTreeSet::new());
         of(&mut names);
@@ -80,7 +80,7 @@ fn hides(stmt: &Stmt, rest: &[Stmt]) -> bool {
     inside.difference(&own).any(|name| rest.iter().any(|stmt| mentions(stmt, name)))
 }
 
-/// The names that patterns bind.
+/// The names that patterns bind for what stands behind them; closures and loops keep theirs to themselves.
 struct Names(BTreeSet<syn::Ident>);
 
 impl<'ast> Visit<'ast> for Names {
@@ -88,6 +88,10 @@ impl<'ast> Visit<'ast> for Names {
         self.0.insert(pat.ident.clone());
         syn::visit::visit_pat_ident(self, pat);
     }
+    fn visit_expr_closure(&mut self, _: &'ast syn::ExprClosure) {}
+    fn visit_expr_for_loop(&mut self, _: &'ast syn::ExprForLoop) {}
+    fn visit_expr_while(&mut self, _: &'ast syn::ExprWhile) {}
+    fn visit_expr_loop(&mut self, _: &'ast syn::ExprLoop) {}
 }
 
 struct Whole<'s> {

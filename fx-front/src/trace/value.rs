@@ -1,8 +1,10 @@
 //! What an expression of the user's stands for while it is traced.
 
+use std::rc::Rc;
+
 use fx_ir::{Arg, NodeId};
 
-use super::env::Env;
+use super::{Frame, env::Env};
 use crate::index::Ty;
 
 /// A traced value: a node, a literal, or a structure of such whose parts are known one by one.
@@ -19,19 +21,20 @@ pub(super) enum Val {
     /// `Some(value)`, written so.
     Some(Box<Val>),
     /// A closure that has not been called yet.
-    Closure(Box<syn::ExprClosure>, Option<Box<Home>>),
+    Closure(Rc<syn::ExprClosure>, Rc<Home>),
     /// `()`.
     Unit,
     /// No value: the code before it returns or panics.
     Never,
 }
 
-/// Where a closure was written that is called elsewhere: the variables that it sees, and the functions around it.
+/// Where a closure was written: the variables that it sees, and the functions around it.
 #[derive(Clone, Debug)]
 pub(super) struct Home {
     pub(super) env: Env,
-    /// How many functions are being inlined there.
-    pub(super) depth: usize,
+    pub(super) frames: Vec<Frame>,
+    /// Was it handed on, to a function or by one, so that it is called where it sees other variables?
+    pub(super) is_elsewhere: bool,
 }
 
 /// Does the user's variable own its value, or is it a reference? Only code that is carried along has to know.
@@ -136,7 +139,7 @@ impl Val {
                 a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same(b))
             }
             (Val::Some(a), Val::Some(b)) => a.same(b),
-            (Val::Closure(a, _), Val::Closure(b, _)) => a == b,
+            (Val::Closure(_, a), Val::Closure(_, b)) => Rc::ptr_eq(a, b),
             (Val::Unit, Val::Unit) | (Val::Never, Val::Never) => true,
             _ => false,
         }

@@ -184,7 +184,7 @@ impl Writer<'_, '_> {
         let is_range = over.starts_with("$0.clone()");
         for (position, &param) in bound.iter().enumerate() {
             let is_count = over.contains(".enumerate()") && pattern.starts_with(&format!("(%{position},"));
-            if is_range || is_count {
+            if is_range || is_count || pattern.starts_with('&') {
                 let name = self.read(param).text;
                 self.set(param, Value::owned(name));
             }

@@ -1,6 +1,6 @@
 //! How a field of a frozen type holds a value that is known when the model is frozen.
 
-use fx_ir::{Op, Type, scalar};
+use fx_ir::{Node, Op, Type, scalar};
 
 /// How a field holds a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,10 +21,19 @@ pub(super) enum Holder {
     Captured(String),
 }
 
+/// How generated code names types.
+pub(super) trait Names {
+    /// A type of the crate by its full path, if generated code can name it.
+    fn named(&self, path: &str) -> Option<String>;
+
+    /// The type of the field that the node reads, as it is declared.
+    fn declared(&self, node: &Node) -> Option<String>;
+}
+
 impl Holder {
-    /// How a field could hold a value of that type; `None` where no type for the field is known; `named` says how generated code names a
-    /// type of the crate, if it can.
-    pub(super) fn of(ty: &Type, op: &Op, named: &dyn Fn(&str) -> Option<String>) -> Option<Holder> {
+    /// How a field could hold the value of the node; `None` where no type for the field is known.
+    pub(super) fn of(node: &Node, names: &dyn Names) -> Option<Holder> {
+        let (ty, op, named) = (&node.ty, &node.op, &|name: &str| names.named(name));
         match ty {
             Type::Tensor(_) => Some(Holder::Param),
             Type::Option(inner) if inner.is_tensor() => Some(Holder::OptionalParam),
@@ -42,10 +51,7 @@ impl Holder {
             }
             Type::List(inner) => match &**inner {
                 Type::Rust(name) if is_number(inner) => Some(Holder::Numbers(number(name))),
-                Type::Module(name) if matches!(op, Op::GetAttr(_)) => {
-                    let path = if name.contains("::") { name.clone() } else { format!("::fx_runtime::nn::{name}") };
-                    named(&path).map(|path| Holder::Captured(format!("Vec<{path}>")))
-                }
+                Type::Module(_) if matches!(op, Op::GetAttr(_)) => names.declared(node).map(Holder::Captured),
                 _ => None,
             },
             _ => None,

@@ -164,10 +164,12 @@ impl Walk<'_, '_> {
             Op::CallModule(_) if all[0].node().is_some_and(|module| !self.is_live(module)) => {
                 format!("t.code(\"$0.forward($1)\", &[{}], {label:?}, {place:?})", self.args(&all))
             }
-            Op::CallModule(_) => {
+            Op::CallModule(kind) => {
                 let module = self.writer.read(all[0].node().unwrap_or(id)).borrowed();
                 let args = self.args(&all[1..]);
-                format!("t.module({}, {module}, &[{args}], {place:?})", self.path(&label))
+                // Named in full, so that a layer behind a pointer is found there.
+                let layer = format!("::fx_runtime::nn::{}", kind.0);
+                format!("t.module::<{layer}>({}, {module}, &[{args}], {place:?})", self.path(&label))
             }
             Op::Call(op) => format!("t.call({:?}, &[{}], {place:?})", op.name(), self.args(&all)),
             Op::TupleGet(position) => {

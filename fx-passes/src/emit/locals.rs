@@ -176,13 +176,20 @@ impl Writer<'_, '_> {
         let movable = self.owned.get(&value.text).is_some_and(|owned| {
             owned.node == id && owned.region == region && self.last_reads.get(&id) == Some(&reader)
         });
-        let once = self.graph().node(reader).inputs().filter(|&input| input == id).count() == 1;
-        if movable && once {
+        if movable && self.is_read_once(id, reader) {
             self.owned.remove(&value.text);
             self.moved += 1;
             return value.text;
         }
         format!("{}.shallow_clone()", value.text)
+    }
+
+    /// Does the reader take the value once, and nothing in the regions that it owns?
+    fn is_read_once(&self, id: NodeId, reader: NodeId) -> bool {
+        let graph = self.graph();
+        let is_within = |user| graph.scope_of(user).is_some_and(|region| graph.is_inside(region, reader));
+        let taken = graph.node(reader).inputs().filter(|&input| input == id).count();
+        taken == 1 && !graph.users(id).into_iter().any(is_within)
     }
 
     /// Is it a part of the live model, which is handed on as a reference?

@@ -29,7 +29,7 @@ pub use memory::Peak;
 use std::collections::BTreeSet;
 
 use fx_front::{index::Index, trace::Traced};
-use fx_ir::{Bindings, Graph};
+use fx_ir::{Bindings, Graph, Node, Op, Type};
 
 use self::whole::Whole;
 
@@ -92,6 +92,28 @@ pub fn pretty(source: &str) -> Result<String, String> {
     }
 }
 
+/// The types that a graph mentions, named for the module in which the generated code is included.
+struct Named<'a> {
+    index: &'a Index,
+    graph: &'a Graph,
+    home: &'a str,
+}
+
+impl holder::Names for Named<'_> {
+    fn named(&self, path: &str) -> Option<String> {
+        self.index.named_from(self.home, path)
+    }
+
+    fn declared(&self, node: &Node) -> Option<String> {
+        let (Op::GetAttr(name), Type::Module(owner)) = (&node.op, &self.graph.node(node.input(0)?).ty) else {
+            return None;
+        };
+        let owner = self.index.struct_at(owner)?;
+        let field = self.index.field(owner, name)?;
+        Some(self.index.spelled(self.home, &self.index.structs[owner].module, &field.ty)?.text)
+    }
+}
+
 /// What is known while one item is printed.
 struct Emitter<'a> {
     index: &'a Index,
@@ -138,7 +160,7 @@ impl<'a> Emitter<'a> {
         let frozen = format!("{}Frozen", fx_ir::camel(&graph.name));
         let name = field.as_ref().map_or_else(|| frozen.clone(), |field| whole::struct_of(&frozen, field, entries));
         let home = index.fns[traced.item].module.as_str();
-        let plan = plan::Plan::of(graph, &bindings, &name, &|ty| index.named_from(home, ty));
+        let plan = plan::Plan::of(graph, &bindings, &name, &Named { index, graph, home });
         let groups = group::Groups::of(graph, &name);
         let (entries, constants) = (entries.to_vec(), index.constants(home));
         Emitter { index, traced, graph, bindings, plan, groups, frozen, name, field, entries, home, constants }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use fx_ir::{Arg, Binding, Bindings, Graph, NodeId, NodeSet, Op, RegionId, Sharing};
 
 use super::{
-    holder::Holder,
+    holder::{Holder, Names as TypeNames},
     names::{Names, identifier},
 };
 
@@ -72,12 +72,11 @@ pub(super) enum Shape {
 }
 
 impl Plan {
-    /// `named` says how generated code names a type of the crate, if it can.
-    pub(super) fn of(graph: &Graph, bindings: &Bindings, name: &str, named: &dyn Fn(&str) -> Option<String>) -> Plan {
+    pub(super) fn of(graph: &Graph, bindings: &Bindings, name: &str, names_of: &dyn TypeNames) -> Plan {
         let mut planner = Planner {
             graph,
             bindings,
-            named,
+            names_of,
             handed_out: Sharing::of(graph).handed_out(),
             plan: Plan {
                 scopes: BTreeMap::new(),
@@ -99,7 +98,7 @@ impl Plan {
 struct Planner<'a> {
     graph: &'a Graph,
     bindings: &'a Bindings,
-    named: &'a dyn Fn(&str) -> Option<String>,
+    names_of: &'a dyn TypeNames,
     /// What the caller may write to when the call is over.
     handed_out: NodeSet,
     plan: Plan,
@@ -184,8 +183,7 @@ impl Planner<'_> {
             return;
         }
         let node = self.graph.node(id);
-        let holder =
-            if self.is_constant(id) { Some(Holder::Constant) } else { Holder::of(&node.ty, &node.op, self.named) };
+        let holder = if self.is_constant(id) { Some(Holder::Constant) } else { Holder::of(node, self.names_of) };
         match holder {
             // The number of a turn is known to `freeze` alone, even where the range is written out.
             Some(kind)

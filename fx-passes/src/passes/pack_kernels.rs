@@ -97,7 +97,8 @@ fn keep_leaf(graph: &mut Graph, times: &Times, id: NodeId, kind: &str) -> bool {
     if !times.is_frozen(layer) {
         return false;
     }
-    let code = Code::fallible("::fx_runtime::frozen::Leaf::new(&frame, &$0)");
+    // Named in full, so that a layer behind a pointer is found there.
+    let code = Code::fallible(format!("::fx_runtime::frozen::Leaf::<::fx_runtime::nn::{kind}>::new(&frame, &$0)"));
     let ty = Type::rust(format!("::fx_runtime::frozen::Leaf<::fx_runtime::nn::{kind}>"));
     run_kernel(graph, id, code, vec![Arg::Node(layer)], ty, ("$0.run(&$1)", vec![Arg::Node(input)]))
 }

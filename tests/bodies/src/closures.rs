@@ -126,6 +126,77 @@ impl Pointers {
     }
 }
 
+fn scaled(factor: f64) -> impl Fn(&Tensor) -> Tensor {
+    move |xs| xs * factor
+}
+
+fn either(last: bool, factor: f64) -> (impl Fn(&Tensor) -> Tensor, f64) {
+    (move |xs: &Tensor| if last { xs + factor } else { xs.tanh() * factor }, factor)
+}
+
+/// A closure sees what was in scope where it was written, whatever bears the name where it is called.
+#[derive(Debug, Module)]
+pub struct Seen {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Seen {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let factor = 2.0;
+        let shadowed = |t: &Tensor| self.fc.forward(t) * factor;
+        let factor = 3.0;
+        let ys = shadowed(xs) + factor;
+        let mut count = 5.0;
+        let copied = move |t: &Tensor| t + count;
+        count += 1.0;
+        let ys = copied(&ys) * count;
+        let xs = &ys * 0.5;
+        let ys = scaled(7.0)(&xs) + factor;
+        let made = scaled(factor);
+        let factor = 11.0;
+        let (other, last) = either(ys.dim() > 2, 0.25);
+        made(&ys) + other(&ys) * factor + last
+    }
+}
+
+/// Functions and closures that say what they hand over, where nothing else says it.
+#[derive(Debug, Module)]
+pub struct Parsed {
+    fc: nn::Linear,
+}
+
+impl Parsed {
+    fn order(&self, xs: &Tensor) -> Vec<i64> {
+        Vec::try_from(xs.argsort(-1, true)).unwrap()
+    }
+
+    fn four(&self, xs: &Tensor) -> [f64; 4] {
+        let numbers: Vec<f64> = Vec::try_from(xs).unwrap();
+        numbers.try_into().unwrap()
+    }
+}
+
+#[traceable]
+impl Parsed {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = self.fc.forward(xs);
+        let at = |i: i64| -> Vec<f64> { Vec::try_from(ys.get(i)).unwrap() };
+        let mut keep: Vec<i64> = Vec::new();
+        for i in self.order(&ys.get(0)) {
+            let mut fresh = true;
+            for &j in &keep {
+                fresh = fresh && at(0)[j as usize] * 2.0 > at(1)[i as usize];
+            }
+            if fresh {
+                keep.push(i);
+            }
+        }
+        let factors = self.four(&ys.get(1));
+        ys.index_select(1, &Tensor::from_slice(&keep)) * factors[2] + factors[3]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,6 +209,16 @@ mod tests {
     #[test]
     fn local() {
         agree!(|p| Local { fc: linear(p), scale: 0.5 }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn seen() {
+        agree!(|p| Seen { fc: linear(p) }, [randn(&[2, 4]), randn(&[2, 3, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn parsed() {
+        agree!(|p| Parsed { fc: linear(p) }, [randn(&[2, 4]), randn(&[3, 4])], |net, xs| net.forward(xs));
     }
 
     #[test]

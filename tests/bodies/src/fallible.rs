@@ -126,6 +126,50 @@ impl Unwraps {
     }
 }
 
+macro_rules! bail {
+    ($($message:tt)*) => {
+        return Err(format!($($message)*).into())
+    };
+}
+
+macro_rules! ensure {
+    ($condition:expr, $($message:tt)*) => {
+        if !$condition {
+            return Err(format!($($message)*).into());
+        }
+    };
+}
+
+/// Macros that return an error, as those of `anyhow` do.
+#[derive(Debug, Module)]
+pub struct Ensured {
+    fc: nn::Linear,
+    channels: i64,
+}
+
+impl Ensured {
+    fn checked(&self, xs: &Tensor) -> Outcome<Tensor> {
+        if xs.size()[0] > 3 {
+            bail!("{} rows are too many for {} channels", xs.size()[0], self.channels);
+        }
+        Ok(xs.relu())
+    }
+}
+
+#[traceable]
+impl Ensured {
+    pub fn forward(&self, xs: &Tensor) -> Outcome<Tensor> {
+        ensure!(xs.dim() == 2, "{} dimensions, not two", xs.dim());
+        let (_, c) = xs.size2()?;
+        ensure!(c == self.channels, "{c} channels, not {}", self.channels);
+        let ys = self.checked(&self.fc.forward(xs))?;
+        if c == 0 {
+            bail!("nothing there");
+        }
+        Ok(ys / c)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,6 +188,12 @@ mod tests {
     fn dynamic() {
         agree!(|p| Dynamic { fc: linear(p) }, [randn(&[2, 4]), randn(&[2, 5]), randn(&[2, 2, 4])], |net, xs| net
             .forward(xs));
+    }
+
+    #[test]
+    fn ensured() {
+        let cases = [randn(&[2, 4]), randn(&[2, 5]), randn(&[2, 2, 4]), randn(&[5, 4])];
+        agree!(|p| Ensured { fc: linear(p), channels: 4 }, cases, |net, xs| net.forward(xs));
     }
 
     #[test]

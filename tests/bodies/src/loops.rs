@@ -306,6 +306,28 @@ impl Settles {
     }
 }
 
+/// A loop that begins with a value and reads it in every turn.
+#[derive(Debug, Module)]
+pub struct Skips {
+    layers: Vec<nn::Linear>,
+    skips: Vec<usize>,
+}
+
+#[traceable]
+impl Skips {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let first = Tensor::cat(&[xs, &xs.relu()], -1);
+        let mut ys = first.shallow_clone();
+        for (i, layer) in self.layers.iter().enumerate() {
+            ys = layer.forward(&ys).tanh();
+            if self.skips.contains(&i) {
+                ys = Tensor::cat(&[&first, &ys], -1);
+            }
+        }
+        ys
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -313,6 +335,15 @@ mod tests {
 
     fn linear(p: nn::Path, from: i64, to: i64) -> nn::Linear {
         nn::linear(p, from, to, Default::default())
+    }
+
+    #[test]
+    fn skips() {
+        let make = |p: &nn::Path| Skips {
+            layers: vec![linear(p / 0, 8, 4), linear(p / 1, 12, 4), linear(p / 2, 4, 3)],
+            skips: vec![0],
+        };
+        agree!(make, [randn(&[2, 4]), randn(&[2, 3, 4])], |net, xs| net.forward(xs));
     }
 
     #[test]

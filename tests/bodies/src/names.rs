@@ -207,6 +207,56 @@ impl Encoder {
     }
 }
 
+/// Parts in modules that have all their names by globs from the one around them, one of which has other names too.
+pub mod globbed {
+    use fx_runtime::{Kind, Module, Tensor, nn, traceable};
+
+    mod rotary {
+        use fx_runtime::Tensor;
+
+        pub(super) fn rotated(xs: &Tensor) -> Tensor {
+            xs.flip([-1])
+        }
+    }
+
+    mod norm {
+        use super::{rotary::*, *};
+
+        #[derive(Debug, Module)]
+        pub(super) struct Rms {
+            pub(super) scale: Tensor,
+            pub(super) fc: nn::Linear,
+        }
+
+        impl Rms {
+            pub(super) fn forward(&self, xs: &Tensor) -> Tensor {
+                let mean = (xs * xs).mean_dim(-1, true, Kind::Float);
+                rotated(&(self.fc.forward(xs) * (mean + 1e-5).rsqrt() * &self.scale))
+            }
+        }
+    }
+
+    /// The model around them.
+    #[derive(Debug, Module)]
+    pub struct Globbed {
+        norm: norm::Rms,
+    }
+
+    impl Globbed {
+        pub fn new(p: &nn::Path) -> Self {
+            let fc = nn::linear(p / "fc", 4, 4, Default::default());
+            Globbed { norm: norm::Rms { scale: p.randn_standard("scale", &[4]), fc } }
+        }
+    }
+
+    #[traceable(strict)]
+    impl Globbed {
+        pub fn forward(&self, xs: &Tensor) -> Tensor {
+            self.norm.forward(xs).relu()
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -214,6 +264,11 @@ mod tests {
 
     fn linear(p: nn::Path) -> nn::Linear {
         nn::linear(p, 4, 4, Default::default())
+    }
+
+    #[test]
+    fn globbed() {
+        agree!(super::globbed::Globbed::new, [randn(&[2, 4])], |net, xs| net.forward(xs));
     }
 
     #[test]
