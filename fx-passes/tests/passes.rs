@@ -54,7 +54,7 @@ fn kernels_and_norms(graph: &Graph) -> (usize, usize) {
     let kernels = count(&|op| matches!(op, Op::Rust(code) if code.template.contains("Conv::pack(")));
     let leaves = graph.nodes().into_iter().filter(|&id| graph.node(id).ty.to_string().contains("BatchNorm>"));
     let norms =
-        leaves.filter(|&id| matches!(&graph.node(id).op, Op::Rust(code) if code.template.contains("Leaf::new")));
+        leaves.filter(|&id| matches!(&graph.node(id).op, Op::Rust(code) if code.template.contains("Leaf::<")));
     (kernels, norms.count())
 }
 
@@ -104,7 +104,7 @@ fn a_residual_network_is_one_kernel_a_convolution() {
         conv1_folded = ::fx_runtime::frozen::fold::conv_batch_norm(&$0, $1.as_ref(), &$2, &$3) of conv1_weight conv1_bias bn1 conv1_params (conv1 bn1)
         conv1_3 = Conv::pack(&frame, &$0, Some(&$1), &$2, ::fx_runtime::frozen::Act::Relu) of conv1_weight_2 conv1_bias_2 conv1_params (conv1 bn1 relu)
         ys = $0.run(&$1) of conv1_3 xs (conv1 bn1 relu)
-        maxpool_2 = ::fx_runtime::frozen::Leaf::new(&frame, &$0) of maxpool (maxpool)
+        maxpool_2 = ::fx_runtime::frozen::Leaf::<::fx_runtime::nn::MaxPool2D>::new(&frame, &$0) of maxpool (maxpool)
         ys_1 = $0.run(&$1) of maxpool_2 ys (maxpool)
         downsample_conv_params = ::fx_runtime::frozen::ConvParams::from($0.config) of conv (layer1.*.downsample.conv)
         downsample_conv_folded = ::fx_runtime::frozen::fold::conv_batch_norm(&$0, $1.as_ref(), &$2, &$3) of downsample_conv_weight downsample_conv_bias bn downsample_conv_params (layer1.*.downsample.conv layer1.*.downsample.bn)
@@ -142,7 +142,7 @@ fn the_graph_of_a_residual_network() {
           %conv1_3 = rust["::fx_runtime::frozen::Conv::pack(&frame, &$0, Some(&$1), &$2, ::fx_runtime::frozen::Act::Relu)", fallible](%conv1_weight_2, %conv1_bias_2, %conv1_params) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:28 as conv1 + bn1 + relu by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
           %ys = rust["$0.run(&$1)", fallible](%conv1_3, xs) : tensor  @ src/lib.rs:28 as conv1 + bn1 + relu by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
           %maxpool = get_attr[maxpool](self) : module<MaxPool2D>  @ src/lib.rs:29 as maxpool
-          %maxpool_2 = rust["::fx_runtime::frozen::Leaf::new(&frame, &$0)", fallible](%maxpool) : rust<::fx_runtime::frozen::Leaf<::fx_runtime::nn::MaxPool2D>>  @ src/lib.rs:29 as maxpool by pack-kernels
+          %maxpool_2 = rust["::fx_runtime::frozen::Leaf::<::fx_runtime::nn::MaxPool2D>::new(&frame, &$0)", fallible](%maxpool) : rust<::fx_runtime::frozen::Leaf<::fx_runtime::nn::MaxPool2D>>  @ src/lib.rs:29 as maxpool by pack-kernels
           %ys_1 = rust["$0.run(&$1)", fallible](%maxpool_2, %ys) : tensor  @ src/lib.rs:29 as maxpool by pack-kernels
           %layer1 = get_attr[layer1](self) : list<module<crate::Block>>  @ src/lib.rs:30 as layer1
           %ys_6 = for["%0 in $0.iter()"](%layer1, %ys_1) : tensor  @ src/lib.rs:30 as each (block: module<crate::Block>  @ src/lib.rs:30 as "layer1.*", ys_2: tensor  @ src/lib.rs:30 as ys) {

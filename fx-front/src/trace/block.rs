@@ -5,7 +5,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use super::{Result, Tracer, Ty, Val, expr::never, labels::without_return, returns, signature, unknown};
+use super::{Result, Tracer, Ty, Val, expr::never, iterators::is_lazy, labels::without_return, returns, signature, unknown};
 
 impl Tracer<'_> {
     /// A function's body: `return` hands over its result.
@@ -217,6 +217,10 @@ impl Tracer<'_> {
         let value = value?;
         if matches!(value, Val::Never) {
             return Ok(value);
+        }
+        if is_lazy(&init.expr) && value.node().is_some() {
+            // It would borrow what the carried code has variables of its own for.
+            return unknown(init.expr.span(), "a variable that holds an iterator");
         }
         let mut value = value;
         if let syn::Pat::Type(typed) = &local.pat {

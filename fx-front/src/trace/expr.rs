@@ -9,7 +9,6 @@ use super::{
     Errors, Form, Result, Tracer, Ty, Val,
     block::is_err,
     floats,
-    iterators::is_lazy,
     operator,
     spell::{is_untyped, rounded},
     unknown,
@@ -24,8 +23,7 @@ impl Tracer<'_> {
         self.understood(expr).or_else(|fault| {
             self.rollback(mark);
             self.wants.next = wanted;
-            // What an iterator borrows would be a variable of the carried code's own.
-            if is_lazy(expr) { Err(fault) } else { self.carried(expr, fault) }
+            self.carried(expr, fault)
         })
     }
 

@@ -179,7 +179,7 @@ mod tests {
                   %fc2 = rust["::fx_runtime::frozen::Linear::pack_batch_norm(&frame, &$0, $1.as_ref(), &$2, ::fx_runtime::frozen::Act::Relu)", fallible](%w, %b, %bn) : rust<::fx_runtime::frozen::Linear>  @ m.rs:3 as fc2 + bn by pack-kernels
                   %h = rust["$0.run(&$1)", fallible](%fc2, %e) : tensor  @ m.rs:3 as fc2 + bn by pack-kernels
                   %pool = get_attr[pool](self) : module<MaxPool2D>
-                  %pool_1 = rust["::fx_runtime::frozen::Leaf::new(&frame, &$0)", fallible](%pool) : rust<::fx_runtime::frozen::Leaf<::fx_runtime::nn::MaxPool2D>>  @ m.rs:4 as pool by pack-kernels
+                  %pool_1 = rust["::fx_runtime::frozen::Leaf::<::fx_runtime::nn::MaxPool2D>::new(&frame, &$0)", fallible](%pool) : rust<::fx_runtime::frozen::Leaf<::fx_runtime::nn::MaxPool2D>>  @ m.rs:4 as pool by pack-kernels
                   %g = rust["$0.run(&$1)", fallible](%pool_1, %h) : tensor  @ m.rs:4 as pool by pack-kernels
                   yield %g
                 }"#]],
