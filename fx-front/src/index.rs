@@ -210,6 +210,15 @@ impl Index {
     }
 }
 
+impl Field {
+    /// Does its type name a pointer or a reference?
+    pub fn has_pointer(&self) -> bool {
+        let text = self.ty.to_token_stream().to_string();
+        text.contains('&')
+            || text.split(|c: char| !c.is_alphanumeric()).any(|word| ["Box", "Rc", "Arc"].contains(&word))
+    }
+}
+
 impl Function {
     /// The `use` lines of its body, as source.
     pub fn uses(&self) -> String {

@@ -53,8 +53,7 @@ fn kernels_and_norms(graph: &Graph) -> (usize, usize) {
     let count = |is: &dyn Fn(&Op) -> bool| graph.nodes().into_iter().filter(|&id| is(&graph.node(id).op)).count();
     let kernels = count(&|op| matches!(op, Op::Rust(code) if code.template.contains("Conv::pack(")));
     let leaves = graph.nodes().into_iter().filter(|&id| graph.node(id).ty.to_string().contains("BatchNorm>"));
-    let norms =
-        leaves.filter(|&id| matches!(&graph.node(id).op, Op::Rust(code) if code.template.contains("Leaf::<")));
+    let norms = leaves.filter(|&id| matches!(&graph.node(id).op, Op::Rust(code) if code.template.contains("Leaf::<")));
     (kernels, norms.count())
 }
 

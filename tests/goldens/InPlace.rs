@@ -35,7 +35,8 @@ impl InPlace {
                 fx::Act::None,
             )
             .at("conv", "src/effects.rs:74")?;
-        let bn = fx::Leaf::new(&frame, &self.bn).at("bn", "src/effects.rs:76")?;
+        let bn = fx::Leaf::<::fx_runtime::nn::BatchNorm>::new(&frame, &self.bn)
+            .at("bn", "src/effects.rs:76")?;
         drop(_scope);
         Ok(InPlaceFrozen { conv, bn, frame })
     }
@@ -98,7 +99,7 @@ impl InPlaceFrozen {
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl InPlaceFrozen {
-    const GRAPH: &'static str = "InPlace#1152fbbbc749ecf2";
+    const GRAPH: &'static str = "InPlace#98edcdc0745f3f71";
     /// Writes the folded weights, and all else that a call needs, to a safetensors file.
     ///
     /// # Errors

@@ -31,9 +31,12 @@ impl Tokens {
         use ::fx_runtime::frozen::prelude::*;
         let frame = fx::Frame::new("Tokens", options, self)?;
         let _scope = frame.freezing();
-        let embedding = fx::Leaf::new(&frame, &self.embedding)
+        let embedding = fx::Leaf::<
+            ::fx_runtime::nn::Embedding,
+        >::new(&frame, &self.embedding)
             .at("embedding", "src/dense.rs:109")?;
-        let norm = fx::Leaf::new(&frame, &self.norm).at("norm", "src/dense.rs:109")?;
+        let norm = fx::Leaf::<::fx_runtime::nn::LayerNorm>::new(&frame, &self.norm)
+            .at("norm", "src/dense.rs:109")?;
         let fc1 = fx::Linear::pack(
                 &frame,
                 &self.fc1.ws,
@@ -115,7 +118,7 @@ impl TokensFrozen {
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl TokensFrozen {
-    const GRAPH: &'static str = "Tokens#f6287963210e185e";
+    const GRAPH: &'static str = "Tokens#419db294a234b5ee";
     /// Writes the folded weights, and all else that a call needs, to a safetensors file.
     ///
     /// # Errors

@@ -5,7 +5,9 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use super::{Result, Tracer, Ty, Val, expr::never, iterators::is_lazy, labels::without_return, returns, signature, unknown};
+use super::{
+    Result, Tracer, Ty, Val, expr::never, iterators::is_lazy, labels::without_return, returns, signature, unknown,
+};
 
 impl Tracer<'_> {
     /// A function's body: `return` hands over its result.
@@ -165,17 +167,17 @@ impl Tracer<'_> {
             let mut args = Vec::new();
             ("::std::result::Result<(), _>".to_owned(), (self.closed_but_texts(value, &mut args)?, args))
         };
-        self.refuse(&code, &whole, args, expr.span())
+        Ok(self.refuse(&code, &whole, args, expr.span()))
     }
 
     /// Leaves the frozen model with the error that the code makes, which is a `whole`.
-    pub(super) fn refuse(&mut self, code: &str, whole: &str, args: Vec<Arg>, span: Span) -> Result<Val> {
+    pub(super) fn refuse(&mut self, code: &str, whole: &str, args: Vec<Arg>, span: Span) -> Val {
         let place = self.function().place(span);
         let template =
             format!("{{ let refused: {whole} = {code}; refused.at(\"return\", \"{place}\")?; ::std::unreachable!() }}");
         let code = Code { template, effect: Effect::Io, fallible: false, opaque: None };
         self.push(Op::Rust(code), args, "refused", never(), span);
-        Ok(Val::Never)
+        Val::Never
     }
 
     /// `if c { ..; return a } rest` is `if c { ..; a } else { rest }`.

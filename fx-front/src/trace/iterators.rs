@@ -4,7 +4,9 @@ use proc_macro2::Ident;
 use quote::format_ident;
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
-use super::{Result, Tracer, Ty, Val, block::contains_return, expr::is_copy, spell::is_untyped, unknown};
+use super::{
+    Result, Tracer, Ty, Val, block::contains_return, expr::is_copy, spell::is_untyped, tuples::mentions, unknown,
+};
 
 /// `xs.iter().map(|x| ..)`, taken apart.
 struct Mapped<'e> {
@@ -32,6 +34,9 @@ impl Tracer<'_> {
             ("fold", [init, Expr::Closure(closure)]) if is_plain_closure(closure, 2) && is_chain(&call.receiver) => {
                 let (acc, item) = (plain(&closure.inputs[0]), plain(&closure.inputs[1]));
                 let syn::Pat::Ident(acc) = acc else { return None };
+                if mentions(&call.receiver, &acc.ident) {
+                    return None;
+                }
                 let (acc, over, body) = (&acc.ident, &call.receiver, &closure.body);
                 let each = parse_quote_spanned!(span=> for #item in #over { #acc = #body; });
                 Some(self.expr(init).and_then(|first| self.looped(acc, first, &each)))

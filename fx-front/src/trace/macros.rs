@@ -54,12 +54,8 @@ impl Tracer<'_> {
         let tokens = syn::Expr::Macro(syn::ExprMacro { attrs: Vec::new(), mac: mac.clone() });
         let (code, args) = self.captured(&tokens, mac.span())?;
         let whole = quote::ToTokens::to_token_stream(whole);
-        self.refuse(
-            &format!("(|| -> {whole} {{ {code}; ::std::unreachable!() }})()"),
-            &whole.to_string(),
-            args,
-            mac.span(),
-        )
+        let code = format!("(|| -> {whole} {{ {code}; ::std::unreachable!() }})()");
+        Ok(self.refuse(&code, &whole.to_string(), args, mac.span()))
     }
 
     /// `vec![value; count]`, of numbers, or of what the code around it says.

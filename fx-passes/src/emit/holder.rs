@@ -32,8 +32,8 @@ pub(super) trait Names {
 
 impl Holder {
     /// How a field could hold the value of the node; `None` where no type for the field is known.
-    pub(super) fn of(node: &Node, names: &dyn Names) -> Option<Holder> {
-        let (ty, op, named) = (&node.ty, &node.op, &|name: &str| names.named(name));
+    pub(super) fn of(node: &Node, home: &dyn Names) -> Option<Holder> {
+        let (ty, op, named) = (&node.ty, &node.op, &|name: &str| home.named(name));
         match ty {
             Type::Tensor(_) => Some(Holder::Param),
             Type::Option(inner) if inner.is_tensor() => Some(Holder::OptionalParam),
@@ -51,7 +51,7 @@ impl Holder {
             }
             Type::List(inner) => match &**inner {
                 Type::Rust(name) if is_number(inner) => Some(Holder::Numbers(number(name))),
-                Type::Module(_) if matches!(op, Op::GetAttr(_)) => names.declared(node).map(Holder::Captured),
+                Type::Module(_) if matches!(op, Op::GetAttr(_)) => home.declared(node).map(Holder::Captured),
                 _ => None,
             },
             _ => None,

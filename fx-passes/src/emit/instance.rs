@@ -5,7 +5,7 @@
 
 mod control;
 
-use fx_front::index::Ty;
+use fx_front::index::{Field, Ty};
 use fx_ir::{Arg, Binding, NodeId, Op, RegionId, Type};
 
 use super::QUIET;
@@ -167,9 +167,10 @@ impl Walk<'_, '_> {
             Op::CallModule(kind) => {
                 let module = self.writer.read(all[0].node().unwrap_or(id)).borrowed();
                 let args = self.args(&all[1..]);
-                // Named in full, so that a layer behind a pointer is found there.
-                let layer = format!("::fx_runtime::nn::{}", kind.0);
-                format!("t.module::<{layer}>({}, {module}, &[{args}], {place:?})", self.path(&label))
+                // Named in full, a layer behind a pointer is found there.
+                let is_behind = all[0].node().is_none_or(|layer| self.is_behind_pointer(layer));
+                let layer = if is_behind { format!("::<::fx_runtime::nn::{}>", kind.0) } else { String::new() };
+                format!("t.module{layer}({}, {module}, &[{args}], {place:?})", self.path(&label))
             }
             Op::Call(op) => format!("t.call({:?}, &[{}], {place:?})", op.name(), self.args(&all)),
             Op::TupleGet(position) => {
@@ -186,6 +187,25 @@ impl Walk<'_, '_> {
             other => format!("t.code({:?}, &[{}], \"node\", {place:?})", other.opcode(), self.args(&all)),
         };
         self.name(id, &call);
+    }
+
+    /// May the layer lie behind a pointer, as far as the field says that it comes from?
+    fn is_behind_pointer(&self, layer: NodeId) -> bool {
+        let (graph, index) = (self.writer.graph(), self.writer.emitter.index);
+        let mut at = layer;
+        loop {
+            let node = graph.node(at);
+            let outer = match &node.op {
+                Op::Placeholder => graph.scope_of(at).and_then(|region| graph.owner_of(region)),
+                _ => node.input(0),
+            };
+            let Some(outer) = outer else { return true };
+            if let (Op::GetAttr(name), Type::Module(owner)) = (&node.op, &graph.node(outer).ty) {
+                let field = index.struct_at(owner).and_then(|owner| index.field(owner, name));
+                return field.is_none_or(Field::has_pointer);
+            }
+            at = outer;
+        }
     }
 
     fn name(&mut self, id: NodeId, call: &str) {
