@@ -8,18 +8,12 @@ impl Custom {
         let _no_grad = ::fx_runtime::tch::no_grad_guard();
         let mut t = ::fx_runtime::instance::Tracer::new("Custom");
         let xs_arg = t.input("xs", true);
-        let ys = t
-            .module::<
-                ::fx_runtime::nn::Linear,
-            >("fc1", &self.fc1, &[&xs_arg], "src/pointwise.rs:28");
+        let ys = t.module("fc1", &self.fc1, &[&xs_arg], "src/pointwise.rs:28");
         let mul = t
             .call("mul.Scalar", &[&ys, &Arg::Float(1.702)], "src/pointwise.rs:29");
         let sigmoid = t.call("sigmoid", &[&mul], "src/pointwise.rs:29");
         let ys_2 = t.call("mul", &[&ys, &sigmoid], "src/pointwise.rs:29");
-        let ys_3 = t
-            .module::<
-                ::fx_runtime::nn::Linear,
-            >("fc2", &self.fc2, &[&ys_2], "src/pointwise.rs:30");
+        let ys_3 = t.module("fc2", &self.fc2, &[&ys_2], "src/pointwise.rs:30");
         let relu = t.call("relu", &[&ys_3], "src/pointwise.rs:31");
         let square = t.call("square", &[&relu], "src/pointwise.rs:31");
         let neg = t.call("neg", &[&ys_3], "src/pointwise.rs:31");

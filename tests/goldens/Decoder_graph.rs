@@ -8,33 +8,18 @@ impl Decoder {
         let _no_grad = ::fx_runtime::tch::no_grad_guard();
         let mut t = ::fx_runtime::instance::Tracer::new("Decoder");
         let xs_arg = t.input("xs", true);
-        let up1 = t
-            .module::<
-                ::fx_runtime::nn::ConvTranspose2D,
-            >("up1", &self.up1, &[&xs_arg], "src/convolutions.rs:112");
-        let bn1 = t
-            .module::<
-                ::fx_runtime::nn::BatchNorm,
-            >("bn1", &self.bn1, &[&up1], "src/convolutions.rs:112");
+        let up1 = t.module("up1", &self.up1, &[&xs_arg], "src/convolutions.rs:112");
+        let bn1 = t.module("bn1", &self.bn1, &[&up1], "src/convolutions.rs:112");
         let ys = t.call("relu", &[&bn1], "src/convolutions.rs:112");
-        let up2 = t
-            .module::<
-                ::fx_runtime::nn::ConvTranspose2D,
-            >("up2", &self.up2, &[&ys], "src/convolutions.rs:113");
-        let bn2 = t
-            .module::<
-                ::fx_runtime::nn::BatchNorm,
-            >("bn2", &self.bn2, &[&up2], "src/convolutions.rs:113");
+        let up2 = t.module("up2", &self.up2, &[&ys], "src/convolutions.rs:113");
+        let bn2 = t.module("bn2", &self.bn2, &[&up2], "src/convolutions.rs:113");
         let ys_2 = t
             .call(
                 "gelu",
                 &[&bn2, &Arg::Str("none".to_owned())],
                 "src/convolutions.rs:113",
             );
-        let up3 = t
-            .module::<
-                ::fx_runtime::nn::ConvTranspose2D,
-            >("up3", &self.up3, &[&ys_2], "src/convolutions.rs:114");
+        let up3 = t.module("up3", &self.up3, &[&ys_2], "src/convolutions.rs:114");
         let sigmoid = t.call("sigmoid", &[&up3], "src/convolutions.rs:114");
         t.finish(&[&sigmoid])
     }

@@ -8,14 +8,8 @@ impl InPlace {
         let _no_grad = ::fx_runtime::tch::no_grad_guard();
         let mut t = ::fx_runtime::instance::Tracer::new("InPlace");
         let xs_arg = t.input("xs", true);
-        let ys = t
-            .module::<
-                ::fx_runtime::nn::Conv2D,
-            >("conv", &self.conv, &[&xs_arg], "src/effects.rs:74");
-        let zs = t
-            .module::<
-                ::fx_runtime::nn::BatchNorm,
-            >("bn", &self.bn, &[&ys], "src/effects.rs:76");
+        let ys = t.module("conv", &self.conv, &[&xs_arg], "src/effects.rs:74");
+        let zs = t.module("bn", &self.bn, &[&ys], "src/effects.rs:76");
         let relu = t.call("relu_", &[&ys], "src/effects.rs:77");
         let sum = t.call("add", &[&zs, &ys], "src/effects.rs:78");
         let sum_2 = t.call("add", &[&sum, &xs_arg], "src/effects.rs:79");

@@ -8,10 +8,7 @@ impl Noise {
         let _no_grad = ::fx_runtime::tch::no_grad_guard();
         let mut t = ::fx_runtime::instance::Tracer::new("Noise");
         let xs_arg = t.input("xs", true);
-        let ys = t
-            .module::<
-                ::fx_runtime::nn::Conv2D,
-            >("conv", &self.conv, &[&xs_arg], "src/effects.rs:26");
+        let ys = t.module("conv", &self.conv, &[&xs_arg], "src/effects.rs:26");
         let first = t.call("rand_like", &[&ys], "src/effects.rs:27");
         let unused = t.call("rand_like", &[&ys], "src/effects.rs:28");
         let second = t.call("rand_like", &[&ys], "src/effects.rs:29");

@@ -10,20 +10,11 @@ impl Normed {
         let xs_arg = t.input("xs", true);
         let attr = t.tensor("position", &self.position);
         let sum = t.call("add", &[&xs_arg, &attr], "src/pointwise.rs:162");
-        let norm = t
-            .module::<
-                ::fx_runtime::nn::LayerNorm,
-            >("norm", &self.norm, &[&sum], "src/pointwise.rs:163");
-        let fc = t
-            .module::<
-                ::fx_runtime::nn::Linear,
-            >("fc", &self.fc, &[&norm], "src/pointwise.rs:163");
+        let norm = t.module("norm", &self.norm, &[&sum], "src/pointwise.rs:163");
+        let fc = t.module("fc", &self.fc, &[&norm], "src/pointwise.rs:163");
         let ys = t.call("relu", &[&fc], "src/pointwise.rs:163");
         let mul = t.call("mul.Scalar", &[&ys, &Arg::Float(0.5)], "src/pointwise.rs:164");
-        let plain = t
-            .module::<
-                ::fx_runtime::nn::LayerNorm,
-            >("plain", &self.plain, &[&mul], "src/pointwise.rs:164");
+        let plain = t.module("plain", &self.plain, &[&mul], "src/pointwise.rs:164");
         let sigmoid = t.call("sigmoid", &[&sum], "src/pointwise.rs:164");
         let gated = t.call("mul", &[&plain, &sigmoid], "src/pointwise.rs:164");
         let square = t.call("square", &[&gated], "src/pointwise.rs:165");
@@ -55,10 +46,7 @@ impl Normed {
         let add_2 = t
             .call("add.Scalar", &[&spread, &Arg::Float(1.0)], "src/pointwise.rs:167");
         let div = t.call("div", &[&scaled, &add_2], "src/pointwise.rs:167");
-        let ys_2 = t
-            .module::<
-                ::fx_runtime::nn::Linear,
-            >("fc", &self.fc, &[&div], "src/pointwise.rs:167");
+        let ys_2 = t.module("fc", &self.fc, &[&div], "src/pointwise.rs:167");
         let mul_3 = t
             .call(
                 "mul.Scalar",

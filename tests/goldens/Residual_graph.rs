@@ -8,30 +8,20 @@ impl Residual {
         let _no_grad = ::fx_runtime::tch::no_grad_guard();
         let mut t = ::fx_runtime::instance::Tracer::new("Residual");
         let xs_arg = t.input("xs", true);
-        let stem = t
-            .module::<
-                ::fx_runtime::nn::Conv2D,
-            >("stem", &self.stem, &[&xs_arg], "src/residual.rs:88");
-        let bn = t
-            .module::<
-                ::fx_runtime::nn::BatchNorm,
-            >("bn", &self.bn, &[&stem], "src/residual.rs:88");
+        let stem = t.module("stem", &self.stem, &[&xs_arg], "src/residual.rs:88");
+        let bn = t.module("bn", &self.bn, &[&stem], "src/residual.rs:88");
         let ys = t.call("relu", &[&bn], "src/residual.rs:88");
         let mut ys_2 = ys.clone();
         for (turn1, block) in (self.blocks.iter()).enumerate() {
             let blocks_conv1 = t
-                .module::<
-                    ::fx_runtime::nn::Conv2D,
-                >(
+                .module(
                     &format!("blocks.{}.conv1", turn1),
                     &block.conv1,
                     &[&ys_2],
                     "src/residual.rs:49",
                 );
             let blocks_bn1 = t
-                .module::<
-                    ::fx_runtime::nn::BatchNorm,
-                >(
+                .module(
                     &format!("blocks.{}.bn1", turn1),
                     &block.bn1,
                     &[&blocks_conv1],
@@ -39,18 +29,14 @@ impl Residual {
                 );
             let ys_3 = t.call("relu", &[&blocks_bn1], "src/residual.rs:49");
             let blocks_conv2 = t
-                .module::<
-                    ::fx_runtime::nn::Conv2D,
-                >(
+                .module(
                     &format!("blocks.{}.conv2", turn1),
                     &block.conv2,
                     &[&ys_3],
                     "src/residual.rs:50",
                 );
             let ys_4 = t
-                .module::<
-                    ::fx_runtime::nn::BatchNorm,
-                >(
+                .module(
                     &format!("blocks.{}.bn2", turn1),
                     &block.bn2,
                     &[&blocks_conv2],
@@ -59,18 +45,14 @@ impl Residual {
             let skip = match &block.shortcut {
                 Some(shortcut) => {
                     let blocks_shortcut_conv = t
-                        .module::<
-                            ::fx_runtime::nn::Conv2D,
-                        >(
+                        .module(
                             &format!("blocks.{}.shortcut.conv", turn1),
                             &shortcut.conv,
                             &[&ys_2],
                             "src/residual.rs:52",
                         );
                     let blocks_shortcut_bn = t
-                        .module::<
-                            ::fx_runtime::nn::BatchNorm,
-                        >(
+                        .module(
                             &format!("blocks.{}.shortcut.bn", turn1),
                             &shortcut.bn,
                             &[&blocks_shortcut_conv],
@@ -96,14 +78,8 @@ impl Residual {
                 &[&adaptive_avg_pool2d, &Arg::Int(1), &Arg::Int(-1)],
                 "src/residual.rs:92",
             );
-        let dropout = t
-            .module::<
-                ::fx_runtime::nn::Dropout,
-            >("dropout", &self.dropout, &[&ys_6], "src/residual.rs:93");
-        let fc = t
-            .module::<
-                ::fx_runtime::nn::Linear,
-            >("fc", &self.fc, &[&dropout], "src/residual.rs:93");
+        let dropout = t.module("dropout", &self.dropout, &[&ys_6], "src/residual.rs:93");
+        let fc = t.module("fc", &self.fc, &[&dropout], "src/residual.rs:93");
         t.finish(&[&fc])
     }
 }

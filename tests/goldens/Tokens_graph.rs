@@ -9,23 +9,12 @@ impl Tokens {
         let mut t = ::fx_runtime::instance::Tracer::new("Tokens");
         let ids_arg = t.input("ids", true);
         let embedding = t
-            .module::<
-                ::fx_runtime::nn::Embedding,
-            >("embedding", &self.embedding, &[&ids_arg], "src/dense.rs:109");
-        let xs = t
-            .module::<
-                ::fx_runtime::nn::LayerNorm,
-            >("norm", &self.norm, &[&embedding], "src/dense.rs:109");
-        let fc1 = t
-            .module::<
-                ::fx_runtime::nn::Linear,
-            >("fc1", &self.fc1, &[&xs], "src/dense.rs:110");
+            .module("embedding", &self.embedding, &[&ids_arg], "src/dense.rs:109");
+        let xs = t.module("norm", &self.norm, &[&embedding], "src/dense.rs:109");
+        let fc1 = t.module("fc1", &self.fc1, &[&xs], "src/dense.rs:110");
         let ys = t
             .call("gelu", &[&fc1, &Arg::Str("none".to_owned())], "src/dense.rs:110");
-        let fc2 = t
-            .module::<
-                ::fx_runtime::nn::Linear,
-            >("fc2", &self.fc2, &[&ys], "src/dense.rs:111");
+        let fc2 = t.module("fc2", &self.fc2, &[&ys], "src/dense.rs:111");
         let mean = t
             .call(
                 "mean.dim",
