@@ -8,8 +8,7 @@ use syn::spanned::Spanned;
 use super::{
     Errors, Form, Result, Tracer, Ty, Val,
     block::is_err,
-    floats,
-    operator,
+    floats, operator,
     spell::{is_untyped, rounded},
     unknown,
 };
