@@ -110,7 +110,7 @@ fn module(item: &DeriveInput, fields: &[Field]) -> TokenStream {
         quote!(&self.#member)
     };
     let visits = fields.iter().filter_map(|field| visit(field, &in_self(field)));
-    let clones = fields.iter().map(|field| clone(field, &in_self(field)));
+    let copies = fields.iter().map(|field| place(field, &in_self(field)));
     let registration = registration(item);
     quote! {
         #[automatically_derived]
@@ -124,8 +124,12 @@ fn module(item: &DeriveInput, fields: &[Field]) -> TokenStream {
                 #(#visits)*
             }
 
-            fn shallow_clone(&self) -> ::core::result::Result<Self, ::fx_runtime::Error> {
-                ::core::result::Result::Ok(Self { #(#clones),* })
+            #[allow(unused_variables)]
+            fn placed(
+                &self,
+                place: &mut ::fx_runtime::module::Place<'_>,
+            ) -> ::core::result::Result<Self, ::fx_runtime::Error> {
+                ::core::result::Result::Ok(Self { #(#copies),* })
             }
         }
 
@@ -139,10 +143,10 @@ fn registration(item: &DeriveInput) -> Option<TokenStream> {
     item.generics.params.is_empty().then(|| quote!(::fx_runtime::register_module!(#ident);))
 }
 
-/// `member: clone`, of the field that the reference `at` leads to.
-fn clone(field: &Field, at: &TokenStream) -> TokenStream {
+/// `member: copy`, of the field that the reference `at` leads to.
+fn place(field: &Field, at: &TokenStream) -> TokenStream {
     let (member, name) = (&field.member, Field::plain_name(&field.member));
-    quote!(#member: ::fx_runtime::module::clone_field!(#name, #at)?)
+    quote!(#member: ::fx_runtime::module::place_field!(#name, #at, place)?)
 }
 
 /// Shows the field that the reference `at` leads to.

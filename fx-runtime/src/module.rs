@@ -13,12 +13,15 @@ mod containers;
 mod field;
 mod through;
 
-pub use field::{Field, clone_field, probe, visit_field};
+pub use field::{Field, place_field, probe, visit_field};
 pub use through::{SetTraining, Through};
 
 use tch::{Device, Kind, Tensor};
 
 use crate::Error;
+
+/// What a copy of a module has in place of each of its tensors.
+pub type Place<'p> = dyn FnMut(&Tensor) -> Result<Tensor, Error> + 'p;
 
 /// What a tensor of a module is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -56,6 +59,15 @@ pub trait Module {
     /// Shows every tensor and child of this module, but not those of its children.
     fn visit<'a>(&'a self, visitor: &mut dyn Visitor<'a>);
 
+    /// A copy whose tensors are what `place` makes of this module's; hyper-parameters are cloned.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotCloneable`] when a field is neither a tensor, nor a module, nor `Clone`; those of `place`.
+    fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error>
+    where
+        Self: Sized;
+
     /// A second handle on the same module: tensors share their storage, hyper-parameters are cloned.
     ///
     /// # Errors
@@ -63,7 +75,10 @@ pub trait Module {
     /// [`Error::NotCloneable`] when a field is neither a tensor, nor a module, nor `Clone`.
     fn shallow_clone(&self) -> Result<Self, Error>
     where
-        Self: Sized;
+        Self: Sized,
+    {
+        self.placed(&mut |tensor| Ok(tensor.shallow_clone()))
+    }
 
     /// Sets the mode of this module and all below it: `true` for training, `false` for inference.
     ///

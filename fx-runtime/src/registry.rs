@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::frozen::{Loader, Saver, State};
-use crate::nn::sealed::Place;
+use crate::module::Place;
 use crate::nn::{Layer, ModuleT, Stack};
 use crate::{Error, Module};
 
@@ -34,25 +34,37 @@ macro_rules! register_layer {
 }
 pub(crate) use register_layer;
 
-/// How to see and clone an erased value of one type.
+/// Registers a layer that no `Sequential` holds; it is saved as the others are.
+macro_rules! register_kept {
+    ($layer:ty) => {
+        $crate::registry::inventory::submit! { $crate::registry::Registration::of_kept::<$layer>(stringify!($layer)) }
+    };
+}
+pub(crate) use register_kept;
+
+/// How to see and copy an erased value of one type.
 #[derive(Debug, Clone, Copy)]
 pub struct Registration {
     type_id: fn() -> TypeId,
     view: for<'a> fn(&'a dyn Any) -> Option<&'a dyn Module>,
-    clone: fn(&dyn Any) -> Option<Cloned>,
+    placed: fn(&dyn Any, &mut Place<'_>) -> Option<Cloned>,
     layer: Option<AsLayer>,
+    saved: Option<Saved>,
 }
 
 /// What a layer of [`crate::nn`] can do besides.
 #[derive(Debug, Clone, Copy)]
 struct AsLayer {
     view: for<'a> fn(&'a dyn Any) -> Option<&'a dyn Layer>,
-    placed: fn(&dyn Any, &mut Place<'_>) -> Option<Cloned>,
-    /// The name under which it is saved.
+    load: fn(&mut Loader, &mut Stack) -> Result<(), Error>,
+}
+
+/// How a layer of [`crate::nn`] is saved.
+#[derive(Debug, Clone, Copy)]
+struct Saved {
     name: &'static str,
     save: fn(&dyn Any, &mut Saver) -> Result<(), Error>,
-    load: fn(&mut Loader, &mut Stack) -> Result<(), Error>,
-    load_alone: fn(&mut Loader) -> Cloned,
+    load: fn(&mut Loader) -> Cloned,
 }
 
 type Cloned = Result<Box<dyn Any>, Error>;
@@ -62,20 +74,18 @@ inventory::collect!(Registration);
 impl Registration {
     /// The registration of `M`; what [`register_module!`] submits.
     pub const fn of<M: Module + 'static>() -> Self {
-        Self { type_id: TypeId::of::<M>, view: view::<M>, clone: clone::<M>, layer: None }
+        Self { type_id: TypeId::of::<M>, view: view::<M>, placed: placed::<M>, layer: None, saved: None }
     }
 
     /// The registration of a layer of [`crate::nn`].
     pub(crate) const fn of_layer<L: Layer + ModuleT + State + 'static>(name: &'static str) -> Self {
-        let layer = AsLayer {
-            view: view_layer::<L>,
-            placed: placed::<L>,
-            name,
-            save: save::<L>,
-            load: load::<L>,
-            load_alone: load_alone::<L>,
-        };
-        Self { layer: Some(layer), ..Self::of::<L>() }
+        let layer = AsLayer { view: view_layer::<L>, load: load::<L> };
+        Self { layer: Some(layer), ..Self::of_kept::<L>(name) }
+    }
+
+    /// The registration of a layer of [`crate::nn`] that has no forward of its own.
+    pub(crate) const fn of_kept<L: Module + State + 'static>(name: &'static str) -> Self {
+        Self { saved: Some(Saved { name, save: save::<L>, load: load_alone::<L> }), ..Self::of::<L>() }
     }
 
     /// The registration of the type of `value`, if there is one.
@@ -91,32 +101,27 @@ impl Registration {
         (self.view)(value)
     }
 
-    /// A shallow clone of the value, boxed and of the same type; none if it is of another type.
-    pub fn shallow_clone(&self, value: &dyn Any) -> Option<Result<Box<dyn Any>, Error>> {
-        (self.clone)(value)
-    }
-
     /// The value as a layer of [`crate::nn`]; none if it is something else.
     pub(crate) fn layer<'a>(&self, value: &'a dyn Any) -> Option<&'a dyn Layer> {
         self.layer.and_then(|layer| (layer.view)(value))
     }
 
-    /// A copy of a layer of [`crate::nn`] with its tensors put elsewhere, boxed; none if it is something else.
+    /// A copy of the value with its tensors as `place` says, boxed and of the same type; none if it is of another type.
     pub(crate) fn placed(&self, value: &dyn Any, place: &mut Place<'_>) -> Option<Cloned> {
-        self.layer.and_then(|layer| (layer.placed)(value, place))
+        (self.placed)(value, place)
     }
 
     /// Saves a layer of [`crate::nn`]; none if it is something else.
     pub(crate) fn save(&self, value: &dyn Any, to: &mut Saver) -> Option<Result<(), Error>> {
-        self.layer.map(|layer| {
-            to.choose(layer.name);
-            (layer.save)(value, to)
+        self.saved.map(|saved| {
+            to.choose(saved.name);
+            (saved.save)(value, to)
         })
     }
 
     /// Loads the layer of [`crate::nn`] that was saved and appends it.
     pub(crate) fn load(from: &mut Loader, into: &mut Stack) -> Result<(), Error> {
-        match Self::saved(from)? {
+        match Self::chosen(from)?.and_then(|(entry, _)| entry.layer) {
             Some(layer) => (layer.load)(from, into),
             None => from.unknown_choice(),
         }
@@ -124,16 +129,17 @@ impl Registration {
 
     /// Loads the layer of [`crate::nn`] that was saved, boxed.
     pub(crate) fn load_alone(from: &mut Loader) -> Cloned {
-        match Self::saved(from)? {
-            Some(layer) => (layer.load_alone)(from),
+        match Self::chosen(from)? {
+            Some((_, saved)) => (saved.load)(from),
             None => from.unknown_choice(),
         }
     }
 
-    fn saved(from: &Loader) -> Result<Option<AsLayer>, Error> {
+    /// The registration of the layer that was saved.
+    fn chosen(from: &Loader) -> Result<Option<(&'static Registration, Saved)>, Error> {
         let name = from.choice()?;
-        let mut layers = inventory::iter::<Registration>.into_iter().filter_map(|entry| entry.layer);
-        Ok(layers.find(|layer| layer.name == name))
+        let mut entries = inventory::iter::<Registration>.into_iter().filter_map(|entry| Some((entry, entry.saved?)));
+        Ok(entries.find(|(_, saved)| saved.name == name))
     }
 }
 
@@ -157,14 +163,9 @@ fn view_layer<L: Layer + 'static>(value: &dyn Any) -> Option<&dyn Layer> {
     value.downcast_ref::<L>().map(|layer| layer as &dyn Layer)
 }
 
-fn placed<L: Layer + 'static>(value: &dyn Any, place: &mut Place<'_>) -> Option<Cloned> {
-    let layer = value.downcast_ref::<L>()?;
-    Some(layer.placed(place).map(|placed| Box::new(placed) as Box<dyn Any>))
-}
-
-fn clone<M: Module + 'static>(value: &dyn Any) -> Option<Cloned> {
+fn placed<M: Module + 'static>(value: &dyn Any, place: &mut Place<'_>) -> Option<Cloned> {
     let module = value.downcast_ref::<M>()?;
-    Some(module.shallow_clone().map(|clone| Box::new(clone) as Box<dyn Any>))
+    Some(module.placed(place).map(|placed| Box::new(placed) as Box<dyn Any>))
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ fn fields_are_kept_by_kind() -> Result<(), Error> {
     let frame = Frame::new("Net", &Freeze::default(), &conv)?;
     let bias = conv.bs.as_ref().map(|tensor| frame.param(tensor)).transpose()?;
     assert_eq!(bias.as_ref().map(fx_runtime::frozen::Param::tensor).map(Tensor::size), Some(vec![2]));
-    let captured: Captured<nn::Conv2D> = fx_runtime::capture!(&conv, "conv")?;
+    let captured: Captured<nn::Conv2D> = fx_runtime::capture!(frame, &conv, "conv")?;
     let leaf = Leaf::new(&frame, &*captured.lock())?;
     assert_eq!(leaf.run(&Tensor::from_slice(&[1f32]).reshape([1, 1, 1, 1]))?.size(), [1, 2, 1, 1]);
     Ok(())

@@ -55,11 +55,14 @@ pub mod module {
         fn type_name(&self) -> &'static str;
         /// Shows the parts.
         fn visit<'a>(&'a self, visitor: &mut dyn Visitor<'a>);
-        /// A second handle.
-        fn shallow_clone(&self) -> Result<Self, Error>
+        /// A copy.
+        fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error>
         where
             Self: Sized;
     }
+
+    /// What a copy has in place of each tensor.
+    pub type Place<'p> = dyn FnMut(&crate::Tensor) -> Result<crate::Tensor, Error> + 'p;
 
     /// Receives the parts.
     pub trait Visitor<'a> {}
@@ -87,7 +90,7 @@ pub mod module {
         };
     }
 
-    pub use clone_nothing as clone_field;
+    pub use clone_nothing as place_field;
     pub use visit_nothing as visit_field;
 }
 

@@ -18,7 +18,7 @@ fn named_fields() {
             #[module(parameter)] scale: Option<Tensor>,
             #[module(skip)] r#in: i64,
         }"#,
-        &expect![[r#"
+        &expect![[r##"
             #[automatically_derived]
             impl ::fx_runtime::Module for Head {
                 fn type_name(&self) -> &'static str {
@@ -32,12 +32,16 @@ fn named_fields() {
                         visitor.tensor("scale", tensor, ::fx_runtime::module::Role::Parameter);
                     }
                 }
-                fn shallow_clone(&self) -> ::core::result::Result<Self, ::fx_runtime::Error> {
+                #[allow(unused_variables)]
+                fn placed(
+                    &self,
+                    place: &mut ::fx_runtime::module::Place<'_>,
+                ) -> ::core::result::Result<Self, ::fx_runtime::Error> {
                     ::core::result::Result::Ok(Self {
-                        fc: ::fx_runtime::module::clone_field!("fc", & self.fc)?,
-                        mean: ::fx_runtime::module::clone_field!("mean", & self.mean)?,
-                        scale: ::fx_runtime::module::clone_field!("scale", & self.scale)?,
-                        r#in: ::fx_runtime::module::clone_field!("in", & self.r#in)?,
+                        fc: ::fx_runtime::module::place_field!("fc", & self.fc, place)?,
+                        mean: ::fx_runtime::module::place_field!("mean", & self.mean, place)?,
+                        scale: ::fx_runtime::module::place_field!("scale", & self.scale, place)?,
+                        r#in: ::fx_runtime::module::place_field!("in", & self.r#in, place)?,
                     })
                 }
             }
@@ -66,7 +70,7 @@ fn named_fields() {
                     &self.r#in
                 }
             }
-        "#]],
+        "##]],
     );
 }
 
@@ -74,7 +78,7 @@ fn named_fields() {
 fn generic_and_tuple_structs() {
     check(
         "struct Residual<'a, M: Debug, P>(Block<P, M>, Vec<Option<M>>, &'a Config<P>, Box<M::Gate>, Rc<P>) where P: Clone;",
-        &expect![[r#"
+        &expect![[r##"
             #[automatically_derived]
             impl<'a, M: Debug, P> ::fx_runtime::Module for Residual<'a, M, P>
             where
@@ -94,13 +98,17 @@ fn generic_and_tuple_structs() {
                     ::fx_runtime::module::visit_field!(visitor, "3", & self.3);
                     ::fx_runtime::module::visit_field!(visitor, "4", & self.4);
                 }
-                fn shallow_clone(&self) -> ::core::result::Result<Self, ::fx_runtime::Error> {
+                #[allow(unused_variables)]
+                fn placed(
+                    &self,
+                    place: &mut ::fx_runtime::module::Place<'_>,
+                ) -> ::core::result::Result<Self, ::fx_runtime::Error> {
                     ::core::result::Result::Ok(Self {
-                        0: ::fx_runtime::module::clone_field!("0", & self.0)?,
-                        1: ::fx_runtime::module::clone_field!("1", & self.1)?,
-                        2: ::fx_runtime::module::clone_field!("2", & self.2)?,
-                        3: ::fx_runtime::module::clone_field!("3", & self.3)?,
-                        4: ::fx_runtime::module::clone_field!("4", & self.4)?,
+                        0: ::fx_runtime::module::place_field!("0", & self.0, place)?,
+                        1: ::fx_runtime::module::place_field!("1", & self.1, place)?,
+                        2: ::fx_runtime::module::place_field!("2", & self.2, place)?,
+                        3: ::fx_runtime::module::place_field!("3", & self.3, place)?,
+                        4: ::fx_runtime::module::place_field!("4", & self.4, place)?,
                     })
                 }
             }
@@ -136,7 +144,7 @@ fn generic_and_tuple_structs() {
                     &self.4
                 }
             }
-        "#]],
+        "##]],
     );
 }
 
@@ -144,20 +152,24 @@ fn generic_and_tuple_structs() {
 fn unit_structs() {
     check(
         "struct Mish;",
-        &expect![[r#"
-        #[automatically_derived]
-        impl ::fx_runtime::Module for Mish {
-            fn type_name(&self) -> &'static str {
-                "Mish"
+        &expect![[r##"
+            #[automatically_derived]
+            impl ::fx_runtime::Module for Mish {
+                fn type_name(&self) -> &'static str {
+                    "Mish"
+                }
+                #[allow(unused_variables)]
+                fn visit<'fx>(&'fx self, visitor: &mut dyn ::fx_runtime::module::Visitor<'fx>) {}
+                #[allow(unused_variables)]
+                fn placed(
+                    &self,
+                    place: &mut ::fx_runtime::module::Place<'_>,
+                ) -> ::core::result::Result<Self, ::fx_runtime::Error> {
+                    ::core::result::Result::Ok(Self {})
+                }
             }
-            #[allow(unused_variables)]
-            fn visit<'fx>(&'fx self, visitor: &mut dyn ::fx_runtime::module::Visitor<'fx>) {}
-            fn shallow_clone(&self) -> ::core::result::Result<Self, ::fx_runtime::Error> {
-                ::core::result::Result::Ok(Self {})
-            }
-        }
-        ::fx_runtime::register_module!(Mish);
-    "#]],
+            ::fx_runtime::register_module!(Mish);
+        "##]],
     );
 }
 
@@ -165,7 +177,7 @@ fn unit_structs() {
 fn enums() {
     check(
         r#"enum Proj<M> { Conv(nn::Conv2D), Pair(M, f64), Scaled { #[module(name = "gamma")] by: Tensor, #[module(skip)] n: i64 }, None }"#,
-        &expect![[r#"
+        &expect![[r##"
             #[automatically_derived]
             impl<M> ::fx_runtime::Module for Proj<M>
             where
@@ -191,24 +203,28 @@ fn enums() {
                         Self::None {} => {}
                     }
                 }
-                fn shallow_clone(&self) -> ::core::result::Result<Self, ::fx_runtime::Error> {
+                #[allow(unused_variables)]
+                fn placed(
+                    &self,
+                    place: &mut ::fx_runtime::module::Place<'_>,
+                ) -> ::core::result::Result<Self, ::fx_runtime::Error> {
                     ::core::result::Result::Ok(
                         match *self {
                             Self::Conv { 0: ref field_0 } => {
                                 Self::Conv {
-                                    0: ::fx_runtime::module::clone_field!("0", field_0)?,
+                                    0: ::fx_runtime::module::place_field!("0", field_0, place)?,
                                 }
                             }
                             Self::Pair { 0: ref field_0, 1: ref field_1 } => {
                                 Self::Pair {
-                                    0: ::fx_runtime::module::clone_field!("0", field_0)?,
-                                    1: ::fx_runtime::module::clone_field!("1", field_1)?,
+                                    0: ::fx_runtime::module::place_field!("0", field_0, place)?,
+                                    1: ::fx_runtime::module::place_field!("1", field_1, place)?,
                                 }
                             }
                             Self::Scaled { by: ref field_0, n: ref field_1 } => {
                                 Self::Scaled {
-                                    by: ::fx_runtime::module::clone_field!("by", field_0)?,
-                                    n: ::fx_runtime::module::clone_field!("n", field_1)?,
+                                    by: ::fx_runtime::module::place_field!("by", field_0, place)?,
+                                    n: ::fx_runtime::module::place_field!("n", field_1, place)?,
                                 }
                             }
                             Self::None {} => Self::None {},
@@ -216,6 +232,6 @@ fn enums() {
                     )
                 }
             }
-        "#]],
+        "##]],
     );
 }

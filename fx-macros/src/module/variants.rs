@@ -8,7 +8,7 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{DataEnum, DeriveInput, Fields, Variant};
 
-use super::{Field, bounds::bounded, clone, fields_of, registration, visit};
+use super::{Field, bounds::bounded, fields_of, place, registration, visit};
 use crate::report::Faults;
 
 /// One variant with the options of its fields.
@@ -25,7 +25,7 @@ pub(super) fn module(item: &DeriveInput, data: &DataEnum, faults: &mut Faults) -
     let name = ident.to_string();
     let generics = bounded(item, arms.iter().flat_map(|arm| &arm.fields));
     let (params, args, bounds) = generics.split_for_impl();
-    let (visits, clones) = (arms.iter().map(Arm::visit), arms.iter().map(Arm::clone));
+    let (visits, copies) = (arms.iter().map(Arm::visit), arms.iter().map(Arm::place));
     let registration = registration(item);
     quote! {
         #[automatically_derived]
@@ -39,8 +39,12 @@ pub(super) fn module(item: &DeriveInput, data: &DataEnum, faults: &mut Faults) -
                 match *self { #(#visits)* }
             }
 
-            fn shallow_clone(&self) -> ::core::result::Result<Self, ::fx_runtime::Error> {
-                ::core::result::Result::Ok(match *self { #(#clones)* })
+            #[allow(unused_variables)]
+            fn placed(
+                &self,
+                place: &mut ::fx_runtime::module::Place<'_>,
+            ) -> ::core::result::Result<Self, ::fx_runtime::Error> {
+                ::core::result::Result::Ok(match *self { #(#copies)* })
             }
         }
 
@@ -64,11 +68,11 @@ impl Arm<'_> {
         quote!(#pattern => { #through #(#visits)* })
     }
 
-    fn clone(&self) -> TokenStream {
+    fn place(&self) -> TokenStream {
         let (pattern, names) = self.pattern();
         let variant = &self.variant.ident;
-        let clones = self.fields.iter().zip(&names).map(|(field, at)| clone(field, at));
-        quote!(#pattern => Self::#variant { #(#clones),* },)
+        let copies = self.fields.iter().zip(&names).map(|(field, at)| place(field, at));
+        quote!(#pattern => Self::#variant { #(#copies),* },)
     }
 
     /// One field without a name of its own.

@@ -61,7 +61,7 @@ impl Writer<'_, '_> {
             Holder::Constant => format!("frame.constant({})?", value.borrowed()),
             Holder::OptionalParam => format!("{}.as_ref().map(|tensor| frame.param(tensor)).transpose()?", value.text),
             Holder::Numbers(_) => format!("{}.to_vec()", value.text),
-            Holder::Captured(_) => format!("::fx_runtime::capture!({}, {:?})?", value.borrowed(), stored.field),
+            Holder::Captured(_) => format!("::fx_runtime::capture!(frame, {}, {:?})?", value.borrowed(), stored.field),
             Holder::Copied(_) if value.is_ref => format!("*{}", value.text),
             Holder::Plain(_) | Holder::Copied(_) => value.text,
         }

@@ -105,7 +105,6 @@ impl Whole<'_, '_> {
                     let frame = fx::Frame::new({title:?}, options, {model})?;
                     let _scope = frame.{freezing}();
                     {lines}
-                    drop(_scope);
                     Ok({name} {{ {fields} frame }})
                 }}
             }}\n"

@@ -21,22 +21,24 @@ impl<T> Captured<T> {
     }
 }
 
-/// Keeps a value under a name for messages, as a `Result`: a second handle on a tensor or on a module, which is put into
-/// inference mode, a clone of anything else, an error for what has neither.
+/// Keeps a value under a name for messages, as a `Result`: a copy of a tensor or of a module, on the frame's device, in its
+/// dtype and in inference mode, a clone of anything else, an error for what has neither.
 ///
-/// `capture!(&self.dropout, "dropout")?`; a reference to a reference is as good.
+/// `capture!(&frame, &self.dropout, "dropout")?`; a reference to a reference is as good.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! capture {
-    ($value:expr, $name:expr) => {{
+    ($frame:expr, $value:expr, $name:expr) => {{
         #[allow(unused_imports)]
         use $crate::frozen::probe::{Bare as _, Behind as _, Peel};
         #[allow(unused_imports)]
         use $crate::module::probe::{CloneNothing as _, Probe, ViaClone as _, ViaField as _, VisitNothing as _};
-        (&&&Probe((&&Peel((&&Peel($value)).peel())).peel())).clone_as($name).map(|copy| {
-            (&&&Probe(&copy)).visit($name, &mut $crate::module::SetTraining(false));
-            $crate::frozen::Captured::new(copy)
-        })
+        (&&&Probe((&&Peel((&&Peel($value)).peel())).peel())).place_as($name, &mut |tensor| $frame.copied(tensor)).map(
+            |copy| {
+                (&&&Probe(&copy)).visit($name, &mut $crate::module::SetTraining(false));
+                $crate::frozen::Captured::new(copy)
+            },
+        )
     }};
 }
 
@@ -82,9 +84,14 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    use tch::Tensor;
+    use tch::{Device, Kind, Tensor};
 
-    use crate::{Module, nn};
+    use super::super::{Frame, oracle};
+    use crate::{Freeze, Module, nn};
+
+    fn frame() -> Frame {
+        oracle::frame(Freeze::new())
+    }
 
     #[test]
     fn a_value_that_is_not_sync_becomes_shareable() {
@@ -103,9 +110,9 @@ mod tests {
 
     #[test]
     fn captures_by_clone_or_says_what_cannot_be() {
-        let words: Captured<Vec<&str>> = crate::capture!(&vec!["a", "b"], "words").unwrap();
+        let words: Captured<Vec<&str>> = crate::capture!(frame(), &vec!["a", "b"], "words").unwrap();
         assert_eq!(words.lock().len(), 2);
-        let error = crate::capture!(&Mutex::new(1), "lock").unwrap_err();
+        let error = crate::capture!(frame(), &Mutex::new(1), "lock").unwrap_err();
         assert_eq!(
             error.to_string(),
             "`lock` cannot be cloned; derive `fx_runtime::Module` or `Clone` for its type, or keep it in an `Arc`, \
@@ -117,24 +124,33 @@ mod tests {
     fn captures_a_place_a_reference_and_a_reference_to_one() {
         let numbers = vec![1, 2];
         let reference = &numbers;
-        let (place, behind): (Captured<Vec<i32>>, Captured<Vec<i32>>) =
-            (crate::capture!(reference, "numbers").unwrap(), crate::capture!(&reference, "numbers").unwrap());
-        let deep: Captured<Vec<i32>> = crate::capture!(&&reference, "numbers").unwrap();
+        let (place, behind): (Captured<Vec<i32>>, Captured<Vec<i32>>) = (
+            crate::capture!(frame(), reference, "numbers").unwrap(),
+            crate::capture!(frame(), &reference, "numbers").unwrap(),
+        );
+        let deep: Captured<Vec<i32>> = crate::capture!(frame(), &&reference, "numbers").unwrap();
         assert_eq!((place.lock().len(), behind.lock().len(), deep.lock().len()), (2, 2, 2));
         // Neither a module nor `Clone`.
         let lock = Mutex::new(1);
-        assert!(crate::capture!(&&lock, "lock").is_err(), "a reference to it could be cloned, but would not live on");
+        assert!(
+            crate::capture!(frame(), &&lock, "lock").is_err(),
+            "a reference to it could be cloned, but would not live on"
+        );
     }
 
     #[test]
-    fn captures_modules_and_tensors_by_handle_and_modules_in_inference() {
+    fn captures_copies_of_modules_and_tensors_and_modules_in_inference() {
         let dropout = Some(nn::dropout(0.5));
         dropout.as_ref().unwrap().train();
-        let kept: Captured<Option<nn::Dropout>> = crate::capture!(&dropout, "dropout").unwrap();
+        let kept: Captured<Option<nn::Dropout>> = crate::capture!(frame(), &dropout, "dropout").unwrap();
         let modes = [&*kept.lock(), &dropout].map(|layer| layer.as_ref().and_then(Module::training));
         assert_eq!(modes, [Some(false), Some(true)]);
         let tensor = Tensor::from_slice(&[1.0]);
-        let kept: Captured<Tensor> = crate::capture!(&tensor, "tensor").unwrap();
-        assert_eq!(kept.lock().data_ptr(), tensor.data_ptr());
+        let kept: Captured<Tensor> = crate::capture!(frame(), &tensor, "tensor").unwrap();
+        assert_ne!(kept.lock().data_ptr(), tensor.data_ptr(), "what the model does later does not reach it");
+        let doubled = oracle::frame(Freeze::new().kind(Kind::Double));
+        let layer = nn::linear(nn::VarStore::new(Device::Cpu).root(), 2, 3, nn::LinearConfig::default());
+        let kept: Captured<nn::Linear> = crate::capture!(doubled, &layer, "layer").unwrap();
+        assert_eq!((kept.lock().ws.kind(), kept.lock().ws.requires_grad()), (Kind::Double, false));
     }
 }

@@ -29,9 +29,9 @@ pub struct Frame {
     graphs: Option<Arc<Graphs>>,
     /// Where layers are to measure their kernels.
     clock: Option<Arc<dyn Clock>>,
-    copies: Copies,
+    copies: Arc<Copies>,
     cells: Arc<Cells>,
-    made: Made,
+    made: Arc<Made>,
     /// A forward has begun.
     is_in_use: AtomicBool,
     /// Groups have large results, and belong to no kernel.
@@ -72,9 +72,9 @@ impl Frame {
             taint: Taint::default(),
             graphs,
             clock: options.autotune.then(|| Arc::new(Wall(device)) as Arc<dyn Clock>),
-            copies: Copies::default(),
+            copies: Arc::default(),
             cells: Arc::default(),
-            made: Made::default(),
+            made: Arc::default(),
             is_in_use: AtomicBool::new(false),
             _results: Tenant::new(),
         })
@@ -89,9 +89,9 @@ impl Frame {
             taint: self.taint.clone(),
             graphs: self.graphs.clone(),
             clock: self.clock.clone(),
-            copies: Copies::default(),
+            copies: Arc::default(),
             cells: Arc::clone(&self.cells),
-            made: Made::default(),
+            made: Arc::default(),
             is_in_use: AtomicBool::new(false),
             _results: Tenant::new(),
         }
@@ -152,8 +152,14 @@ impl Frame {
     }
 
     /// Begins the freezing: gradients are off on this thread until it is over.
-    pub fn freezing(&self) -> Freezing<'_> {
-        Freezing { frame: self, _no_grad: tch::no_grad_guard(), _on_this_thread: PhantomData }
+    pub fn freezing(&self) -> Freezing {
+        Freezing {
+            copies: Arc::clone(&self.copies),
+            made: Arc::clone(&self.made),
+            cells: Arc::clone(&self.cells),
+            _no_grad: tch::no_grad_guard(),
+            _on_this_thread: PhantomData,
+        }
     }
 
     /// A copy of a weight for operators that are not packed: on the frame's device and, if floating-point, in its dtype.
@@ -167,6 +173,11 @@ impl Frame {
         let copy = if placed.data_ptr() == tensor.data_ptr() { Param::copied(&placed)? } else { Param::new(placed) };
         self.copies.add(tensor, &copy);
         Ok(copy)
+    }
+
+    /// A copy of a tensor for code that is carried along; of one that was never made a handle.
+    pub fn copied(&self, tensor: &Tensor) -> Result<Tensor, Error> {
+        if tensor.defined() { Ok(self.param(tensor)?.shallow_clone()) } else { Ok(tensor.shallow_clone()) }
     }
 
     /// The copy of a tensor that another part of the model holds already.
@@ -255,17 +266,19 @@ impl Frame {
 
 /// The freezing of a model; dropping it restores gradient tracking and lets go of the model's own weights.
 #[must_use = "gradients are tracked again as soon as it is dropped"]
-pub struct Freezing<'f> {
-    frame: &'f Frame,
+pub struct Freezing {
+    copies: Arc<Copies>,
+    made: Arc<Made>,
+    cells: Arc<Cells>,
     _no_grad: tch::NoGradGuard,
     _on_this_thread: PhantomData<*mut ()>,
 }
 
-impl Drop for Freezing<'_> {
+impl Drop for Freezing {
     fn drop(&mut self) {
-        self.frame.copies.clear();
-        self.frame.made.clear();
-        self.frame.cells.forget_addresses();
+        self.copies.clear();
+        self.made.clear();
+        self.cells.forget_addresses();
     }
 }
 

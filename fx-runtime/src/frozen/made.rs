@@ -66,7 +66,7 @@ impl Made {
 
 impl Frame {
     /// Begins the freezing of a model with several entries: a layer that two of them use alike is packed once.
-    pub fn freezing_entries(&self) -> Freezing<'_> {
+    pub fn freezing_entries(&self) -> Freezing {
         self.made().lock().has_entries = true;
         self.freezing()
     }

@@ -7,7 +7,7 @@ use tch::{Device, Kind, Tensor};
 
 use super::Frame;
 use crate::ffi::{VectorWidth, lanes_width};
-use crate::module::{Module, Role, Visitor};
+use crate::module::{Module, Place, Role, Visitor};
 use crate::{Backend, Error, Freeze};
 
 /// A module with one f32 weight on the CPU.
@@ -22,8 +22,8 @@ impl Module for Probe {
         visitor.tensor("weight", &self.0, Role::Parameter);
     }
 
-    fn shallow_clone(&self) -> Result<Self, Error> {
-        Ok(Self(self.0.shallow_clone()))
+    fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error> {
+        place(&self.0).map(Self)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError, RwLock};
 
-use super::{Field, Module, Visitor};
+use super::{Field, Module, Place, Visitor};
 use crate::Error;
 
 impl<F: Field> Module for Vec<F> {
@@ -14,8 +14,8 @@ impl<F: Field> Module for Vec<F> {
         visit_numbered(self, visitor);
     }
 
-    fn shallow_clone(&self) -> Result<Self, Error> {
-        self.iter().map(Field::clone_field).collect()
+    fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error> {
+        self.iter().map(|field| field.place_field(place)).collect()
     }
 }
 
@@ -28,9 +28,9 @@ impl<F: Field, const N: usize> Module for [F; N] {
         visit_numbered(self, visitor);
     }
 
-    fn shallow_clone(&self) -> Result<Self, Error> {
-        let clones = self.iter().map(Field::clone_field).collect::<Result<Vec<F>, _>>()?;
-        clones.try_into().map_err(|_| Error::NotCloneable { what: format!("an array of {N}") })
+    fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error> {
+        let copies = self.iter().map(|field| field.place_field(place)).collect::<Result<Vec<F>, _>>()?;
+        copies.try_into().map_err(|_| Error::NotCloneable { what: format!("an array of {N}") })
     }
 }
 
@@ -49,8 +49,8 @@ impl<M: Module> Module for Box<M> {
         self.as_ref().visit(visitor);
     }
 
-    fn shallow_clone(&self) -> Result<Self, Error> {
-        self.as_ref().shallow_clone().map(Box::new)
+    fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error> {
+        self.as_ref().placed(place).map(Box::new)
     }
 
     fn set_training(&self, training: bool) {
@@ -72,8 +72,8 @@ macro_rules! locked_module {
 
             fn visit<'a>(&'a self, _visitor: &mut dyn Visitor<'a>) {}
 
-            fn shallow_clone(&self) -> Result<Self, Error> {
-                self.$open().unwrap_or_else(PoisonError::into_inner).clone_field().map($lock::new)
+            fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error> {
+                self.$open().unwrap_or_else(PoisonError::into_inner).place_field(place).map($lock::new)
             }
         })+
     };
@@ -89,7 +89,7 @@ impl Module for () {
 
     fn visit<'a>(&'a self, _visitor: &mut dyn Visitor<'a>) {}
 
-    fn shallow_clone(&self) -> Result<Self, Error> {
+    fn placed(&self, _place: &mut Place<'_>) -> Result<Self, Error> {
         Ok(())
     }
 }
@@ -105,8 +105,8 @@ macro_rules! tuple_module {
                 $(self.$index.visit_field(stringify!($index), visitor);)+
             }
 
-            fn shallow_clone(&self) -> Result<Self, Error> {
-                Ok(($(self.$index.clone_field()?,)+))
+            fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error> {
+                Ok(($(self.$index.place_field(place)?,)+))
             }
         }
     };

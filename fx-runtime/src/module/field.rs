@@ -6,7 +6,7 @@
 
 use tch::Tensor;
 
-use super::{Module, Role, Visitor};
+use super::{Module, Place, Role, Visitor};
 use crate::Error;
 
 /// A field that a module shows: a tensor, a module, or an `Option` of one, which leaves no trace in names.
@@ -18,12 +18,12 @@ pub trait Field: Sized {
     /// Shows the field under `name`.
     fn visit_field<'a>(&'a self, name: &str, visitor: &mut dyn Visitor<'a>);
 
-    /// A second handle on the same field; tensors share their storage.
+    /// A copy of the field, with other tensors in place of its own.
     ///
     /// # Errors
     ///
-    /// [`Error::NotCloneable`] as for [`Module::shallow_clone`].
-    fn clone_field(&self) -> Result<Self, Error>;
+    /// Those of [`Module::placed`].
+    fn place_field(&self, place: &mut Place<'_>) -> Result<Self, Error>;
 }
 
 impl<M: Module> Field for M {
@@ -31,8 +31,8 @@ impl<M: Module> Field for M {
         visitor.child(name, self);
     }
 
-    fn clone_field(&self) -> Result<Self, Error> {
-        self.shallow_clone()
+    fn place_field(&self, place: &mut Place<'_>) -> Result<Self, Error> {
+        self.placed(place)
     }
 }
 
@@ -43,8 +43,8 @@ impl Field for Tensor {
         visitor.tensor(name, self, role);
     }
 
-    fn clone_field(&self) -> Result<Self, Error> {
-        Ok(self.shallow_clone())
+    fn place_field(&self, place: &mut Place<'_>) -> Result<Self, Error> {
+        place(self)
     }
 }
 
@@ -55,8 +55,8 @@ impl<F: Field> Field for Option<F> {
         }
     }
 
-    fn clone_field(&self) -> Result<Self, Error> {
-        self.as_ref().map(Field::clone_field).transpose()
+    fn place_field(&self, place: &mut Place<'_>) -> Result<Self, Error> {
+        self.as_ref().map(|field| field.place_field(place)).transpose()
     }
 }
 
@@ -74,24 +74,24 @@ macro_rules! __visit_field {
 }
 pub use __visit_field as visit_field;
 
-/// A second handle on `$field`, as a `Result`: shallow for a [`Field`], else by `Clone`, else an error that says
-/// `$name`.
+/// A copy of `$field`, as a `Result`: of a [`Field`] with its tensors as `$place` says, else by `Clone`, else an error
+/// that says `$name`.
 ///
-/// `clone_field!("conv1", &self.conv1)?`
+/// `place_field!("conv1", &self.conv1, place)?`
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __clone_field {
-    ($name:expr, $field:expr) => {{
+macro_rules! __place_field {
+    ($name:expr, $field:expr, $place:expr) => {{
         #[allow(unused_imports)]
         use $crate::module::probe::{CloneNothing as _, Probe, ViaClone as _, ViaField as _};
-        (&&&Probe($field)).clone_as($name)
+        (&&&Probe($field)).place_as($name, $place)
     }};
 }
-pub use __clone_field as clone_field;
+pub use __place_field as place_field;
 
-/// The traits behind [`visit_field!`] and [`clone_field!`]; nothing to call by hand.
+/// The traits behind [`visit_field!`] and [`place_field!`]; nothing to call by hand.
 pub mod probe {
-    use super::{Error, Field, Visitor};
+    use super::{Error, Field, Place, Visitor};
 
     /// Wraps a field, so that the choice below depends on its type only.
     #[derive(Debug)]
@@ -101,8 +101,8 @@ pub mod probe {
     pub trait ViaField<'a, T> {
         /// Shows the field.
         fn visit(&self, name: &str, visitor: &mut dyn Visitor<'a>);
-        /// Clones the field's handle.
-        fn clone_as(&self, name: &str) -> Result<T, Error>;
+        /// Copies the field.
+        fn place_as(&self, name: &str, place: &mut Place<'_>) -> Result<T, Error>;
     }
 
     impl<'a, T: Field> ViaField<'a, T> for &&Probe<'a, T> {
@@ -110,19 +110,19 @@ pub mod probe {
             self.0.visit_field(name, visitor);
         }
 
-        fn clone_as(&self, _name: &str) -> Result<T, Error> {
-            self.0.clone_field()
+        fn place_as(&self, _name: &str, place: &mut Place<'_>) -> Result<T, Error> {
+            self.0.place_field(place)
         }
     }
 
     /// Second choice for clones: a hyper-parameter that is `Clone`.
     pub trait ViaClone<T> {
         /// Clones the value.
-        fn clone_as(&self, name: &str) -> Result<T, Error>;
+        fn place_as(&self, name: &str, place: &mut Place<'_>) -> Result<T, Error>;
     }
 
     impl<T: Clone> ViaClone<T> for &Probe<'_, T> {
-        fn clone_as(&self, _name: &str) -> Result<T, Error> {
+        fn place_as(&self, _name: &str, _place: &mut Place<'_>) -> Result<T, Error> {
             Ok(self.0.clone())
         }
     }
@@ -138,11 +138,11 @@ pub mod probe {
     /// Last choice for clones: an error that names the field.
     pub trait CloneNothing<T> {
         /// Refuses.
-        fn clone_as(&self, name: &str) -> Result<T, Error>;
+        fn place_as(&self, name: &str, place: &mut Place<'_>) -> Result<T, Error>;
     }
 
     impl<T> CloneNothing<T> for Probe<'_, T> {
-        fn clone_as(&self, name: &str) -> Result<T, Error> {
+        fn place_as(&self, name: &str, _place: &mut Place<'_>) -> Result<T, Error> {
             Err(Error::NotCloneable { what: name.to_owned() })
         }
     }

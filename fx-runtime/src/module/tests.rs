@@ -47,19 +47,19 @@ impl crate::Module for Model {
         crate::module::visit_field!(visitor, "absent", &self.absent);
     }
 
-    fn shallow_clone(&self) -> Result<Self, crate::Error> {
+    fn placed(&self, place: &mut crate::module::Place<'_>) -> Result<Self, crate::Error> {
         Ok(Self {
-            stem: crate::module::clone_field!("stem", &self.stem)?,
-            scale: crate::module::clone_field!("scale", &self.scale)?,
-            shift: crate::module::clone_field!("shift", &self.shift)?,
-            blocks: crate::module::clone_field!("blocks", &self.blocks)?,
-            head: crate::module::clone_field!("head", &self.head)?,
-            table: crate::module::clone_field!("table", &self.table)?,
-            num_heads: crate::module::clone_field!("num_heads", &self.num_heads)?,
-            label: crate::module::clone_field!("label", &self.label)?,
-            sizes: crate::module::clone_field!("sizes", &self.sizes)?,
-            dropout: crate::module::clone_field!("dropout", &self.dropout)?,
-            absent: crate::module::clone_field!("absent", &self.absent)?,
+            stem: crate::module::place_field!("stem", &self.stem, place)?,
+            scale: crate::module::place_field!("scale", &self.scale, place)?,
+            shift: crate::module::place_field!("shift", &self.shift, place)?,
+            blocks: crate::module::place_field!("blocks", &self.blocks, place)?,
+            head: crate::module::place_field!("head", &self.head, place)?,
+            table: crate::module::place_field!("table", &self.table, place)?,
+            num_heads: crate::module::place_field!("num_heads", &self.num_heads, place)?,
+            label: crate::module::place_field!("label", &self.label, place)?,
+            sizes: crate::module::place_field!("sizes", &self.sizes, place)?,
+            dropout: crate::module::place_field!("dropout", &self.dropout, place)?,
+            absent: crate::module::place_field!("absent", &self.absent, place)?,
         })
     }
 }
@@ -75,10 +75,10 @@ impl crate::Module for Block {
         crate::module::visit_field!(visitor, "downsample", &self.downsample);
     }
 
-    fn shallow_clone(&self) -> Result<Self, crate::Error> {
+    fn placed(&self, place: &mut crate::module::Place<'_>) -> Result<Self, crate::Error> {
         Ok(Self {
-            bn: crate::module::clone_field!("bn", &self.bn)?,
-            downsample: crate::module::clone_field!("downsample", &self.downsample)?,
+            bn: crate::module::place_field!("bn", &self.bn, place)?,
+            downsample: crate::module::place_field!("downsample", &self.downsample, place)?,
         })
     }
 }
@@ -100,10 +100,10 @@ impl<M: crate::Module, F> crate::Module for Generic<M, F> {
         crate::module::visit_field!(visitor, "callback", &self.callback);
     }
 
-    fn shallow_clone(&self) -> Result<Self, crate::Error> {
+    fn placed(&self, place: &mut crate::module::Place<'_>) -> Result<Self, crate::Error> {
         Ok(Self {
-            inner: crate::module::clone_field!("inner", &self.inner)?,
-            callback: crate::module::clone_field!("callback", &self.callback)?,
+            inner: crate::module::place_field!("inner", &self.inner, place)?,
+            callback: crate::module::place_field!("callback", &self.callback, place)?,
         })
     }
 }

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tch::{TchError, Tensor};
 
-use super::layer::sealed::{Freezable, Place};
+use super::layer::sealed::Freezable;
 use super::{Func, FuncT, Layer, Module as _, ModuleT};
 use crate::Error;
 use crate::frozen::{Loader, Saver, State};
-use crate::module::{Module, Visitor};
+use crate::module::{Module, Place, Visitor};
 
 /// A closure as a layer of a [`Sequential`](super::Sequential).
 #[derive(Clone)]
@@ -63,7 +63,7 @@ impl Module for Closure {
 
     fn visit<'a>(&'a self, _visitor: &mut dyn Visitor<'a>) {}
 
-    fn shallow_clone(&self) -> Result<Self, Error> {
+    fn placed(&self, _place: &mut Place<'_>) -> Result<Self, Error> {
         Ok(self.clone())
     }
 }
@@ -80,10 +80,6 @@ impl Layer for Closure {
 
 impl Freezable for Closure {
     type Held = Mutex<Self>;
-
-    fn placed(&self, _place: &mut Place<'_>) -> Result<Self, Error> {
-        Ok(self.clone())
-    }
 }
 
 impl State for Closure {

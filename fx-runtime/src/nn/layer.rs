@@ -41,19 +41,12 @@ pub(crate) mod sealed {
     use super::Layer;
     use crate::Error;
     use crate::ffi::Shared;
+    use crate::module::Place;
 
-    /// Where a frozen model wants a tensor: moves and casts it.
-    pub(crate) type Place<'p> = dyn FnMut(&Tensor) -> Result<Tensor, Error> + 'p;
-
-    /// A layer that can be copied with its tensors put elsewhere.
+    /// A layer that a frozen model can hold.
     pub trait Freezable {
-        /// What lets several threads run the copy.
+        /// What lets several threads run it.
         type Held: Held<Self>
-        where
-            Self: Sized;
-
-        /// A copy with a mode of its own, whose tensors are what `place` makes of them.
-        fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error>
         where
             Self: Sized;
     }
@@ -61,17 +54,10 @@ pub(crate) mod sealed {
     /// A layer that is tensors, plain data that is `Sync`, and a mode flag.
     ///
     /// **Invariant:** only `leaf!` and `stateless!` implement it; they list every field and check this.
-    pub trait Plain: crate::Module + Sized + 'static {
-        /// [`Freezable::placed`].
-        fn map(&self, place: &mut Place<'_>) -> Result<Self, Error>;
-    }
+    pub trait Plain: crate::Module + Sized + 'static {}
 
     impl<L: Plain + Layer + Send> Freezable for L {
         type Held = Shared<L>;
-
-        fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error> {
-            self.map(place)
-        }
     }
 
     /// A layer that several threads may run.

@@ -47,8 +47,14 @@ macro_rules! leaf {
                 $($crate::nn::leaf::show(visitor, stringify!($buffer), &self.$buffer, Role::Buffer);)*
             }
 
-            fn shallow_clone(&self) -> Result<Self, $crate::Error> {
-                $crate::nn::layer::sealed::Plain::map(self, &mut |tensor| Ok(tensor.shallow_clone()))
+            fn placed(&self, place: &mut $crate::module::Place<'_>) -> Result<Self, $crate::Error> {
+                use $crate::nn::layer::sealed::{MaybeTensor, shareable};
+                Ok(Self {
+                    $($p_field: MaybeTensor::map(&self.$p_field, place)?,)*
+                    $($buffer: MaybeTensor::map(&self.$buffer, place)?,)*
+                    $($plain: shareable(&self.$plain).clone(),)*
+                    $($mode: shareable(&self.$mode).clone(),)?
+                })
             }
 
             $(
@@ -62,18 +68,7 @@ macro_rules! leaf {
             )?
         }
 
-        #[allow(unused_imports, unused_variables, clippy::clone_on_copy)]
-        impl $crate::nn::layer::sealed::Plain for $layer {
-            fn map(&self, place: &mut $crate::nn::layer::sealed::Place<'_>) -> Result<Self, $crate::Error> {
-                use $crate::nn::layer::sealed::{MaybeTensor, shareable};
-                Ok(Self {
-                    $($p_field: MaybeTensor::map(&self.$p_field, place)?,)*
-                    $($buffer: MaybeTensor::map(&self.$buffer, place)?,)*
-                    $($plain: shareable(&self.$plain).clone(),)*
-                    $($mode: shareable(&self.$mode).clone(),)?
-                })
-            }
-        }
+        impl $crate::nn::layer::sealed::Plain for $layer {}
 
         $crate::registry::register_layer!($layer);
     };
@@ -90,16 +85,12 @@ macro_rules! stateless {
 
             fn visit<'a>(&'a self, _visitor: &mut dyn $crate::module::Visitor<'a>) {}
 
-            fn shallow_clone(&self) -> Result<Self, $crate::Error> {
-                Ok(*self)
-            }
-        }
-
-        impl $crate::nn::layer::sealed::Plain for $layer {
-            fn map(&self, _place: &mut $crate::nn::layer::sealed::Place<'_>) -> Result<Self, $crate::Error> {
+            fn placed(&self, _place: &mut $crate::module::Place<'_>) -> Result<Self, $crate::Error> {
                 Ok(*$crate::nn::layer::sealed::shareable(self))
             }
         }
+
+        impl $crate::nn::layer::sealed::Plain for $layer {}
 
         $crate::nn::leaf::computes! {
             $(#[$doc])*

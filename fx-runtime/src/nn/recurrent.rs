@@ -9,7 +9,8 @@ use tch::{Cuda, Tensor};
 
 use super::{GRUState, Init, LSTMState, Path, RNN, RNNConfig};
 use crate::Error;
-use crate::module::{Module, Role, Visitor};
+use crate::frozen::{Loader, Saver, State};
+use crate::module::{Module, Place, Role, Visitor};
 
 /// A long short-term memory (Hochreiter and Schmidhuber, 1997); made by [`lstm`].
 #[derive(Debug)]
@@ -65,18 +66,51 @@ macro_rules! recurrent {
                 }
             }
 
-            fn shallow_clone(&self) -> Result<Self, Error> {
-                let weights = self.weights.iter().map(Tensor::shallow_clone).collect();
+            fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error> {
+                let weights = self.weights.iter().map(place).collect::<Result<_, _>>()?;
                 Ok(Self { weights, hidden_dim: self.hidden_dim, config: self.config })
             }
         }
 
-        crate::register_module!($layer);
+        impl State for $layer {
+            fn save(&self, to: &mut Saver) -> Result<(), Error> {
+                let RNNConfig { has_biases, num_layers, dropout, train, bidirectional, batch_first, .. } = self.config;
+                to.field("hidden_dim", &self.hidden_dim)?;
+                to.field("num_layers", &num_layers)?;
+                to.field("dropout", &dropout)?;
+                for (name, flag) in FLAGS.into_iter().zip([has_biases, train, bidirectional, batch_first]) {
+                    to.field(name, &flag)?;
+                }
+                names(&self.config).iter().zip(&self.weights).try_for_each(|(name, weight)| to.field(name, weight))
+            }
+
+            fn load(from: &mut Loader) -> Result<Self, Error> {
+                let hidden_dim = from.field("hidden_dim")?;
+                let (num_layers, dropout) = (from.field("num_layers")?, from.field("dropout")?);
+                let [has_biases, train, bidirectional, batch_first] = FLAGS.map(|name| from.field(name));
+                let config = RNNConfig {
+                    has_biases: has_biases?,
+                    num_layers,
+                    dropout,
+                    train: train?,
+                    bidirectional: bidirectional?,
+                    batch_first: batch_first?,
+                    ..RNNConfig::default()
+                };
+                let weights = names(&config).iter().map(|name| from.field(name)).collect::<Result<_, _>>()?;
+                Ok(Self { weights, hidden_dim, config })
+            }
+        }
+
+        crate::registry::register_kept!($layer);
     };
 }
 
 recurrent!(LSTM, lstm, gates: 4, cudnn: 2, "An [`LSTM`] with its parameters under `vs`.");
 recurrent!(GRU, gru, gates: 3, cudnn: 3, "A [`GRU`] with its parameters under `vs`.");
+
+/// The switches of a configuration, as they are saved.
+const FLAGS: [&str; 4] = ["has_biases", "train", "bidirectional", "batch_first"];
 
 fn directions(config: &RNNConfig) -> i64 {
     if config.bidirectional { 2 } else { 1 }

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use tch::{TchError, Tensor};
 
 use super::closure::Closure;
-use super::layer::sealed::{Freezable, Place};
+use super::layer::sealed::Freezable;
 use super::leaf::{computes, unwrap};
 use super::mode::Mode;
 use super::stack::{Run, Stack};
@@ -16,7 +16,7 @@ use super::{Layer, Module, ModuleT};
 use crate::Error;
 use crate::frozen::State;
 use crate::frozen::chain::{Part, Turn};
-use crate::module::Visitor;
+use crate::module::{Place, Visitor};
 
 /// Layers one after the other, for layers that behave the same in training and inference.
 ///
@@ -196,10 +196,6 @@ computes! {
 
 impl Freezable for Sequential {
     type Held = Mutex<Self>;
-
-    fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error> {
-        Ok(Self { layers: self.layers.placed(place)? })
-    }
 }
 
 impl crate::Module for Sequential {
@@ -211,8 +207,8 @@ impl crate::Module for Sequential {
         self.layers.visit(visitor);
     }
 
-    fn shallow_clone(&self) -> Result<Self, Error> {
-        Ok(Self { layers: self.layers.shallow_clone()? })
+    fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error> {
+        Ok(Self { layers: self.layers.placed(place)? })
     }
 }
 
@@ -272,10 +268,6 @@ impl Layer for SequentialT {
 
 impl Freezable for SequentialT {
     type Held = Mutex<Self>;
-
-    fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error> {
-        Ok(Self { layers: self.layers.placed(place)?, mode: self.mode.clone() })
-    }
 }
 
 impl ModuleT for SequentialT {
@@ -293,8 +285,8 @@ impl crate::Module for SequentialT {
         self.layers.visit(visitor);
     }
 
-    fn shallow_clone(&self) -> Result<Self, Error> {
-        Ok(Self { layers: self.layers.shallow_clone()?, mode: self.mode.clone() })
+    fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error> {
+        Ok(Self { layers: self.layers.placed(place)?, mode: self.mode.clone() })
     }
 
     fn set_training(&self, training: bool) {

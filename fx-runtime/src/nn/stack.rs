@@ -9,12 +9,11 @@ use std::fmt;
 use tch::{TchError, Tensor};
 
 use super::closure::Closure;
-use super::layer::sealed::Place;
 use super::{Layer, ModuleT};
 use crate::Error;
 use crate::frozen::chain::{Layers, Part, Turn};
 use crate::frozen::{Loader, Saver, State};
-use crate::module::{Module, Visitor};
+use crate::module::{Module, Place, Visitor};
 use crate::registry::Registration;
 
 /// Which mode each layer runs in.
@@ -59,7 +58,7 @@ impl Module for Opaque {
 
     fn visit<'a>(&'a self, _visitor: &mut dyn Visitor<'a>) {}
 
-    fn shallow_clone(&self) -> Result<Self, Error> {
+    fn placed(&self, _place: &mut Place<'_>) -> Result<Self, Error> {
         Ok(*self)
     }
 }
@@ -93,22 +92,13 @@ impl Slot {
         }
     }
 
-    fn shallow_clone(&self) -> Result<Self, Error> {
-        let clone = self.registration.and_then(|registration| registration.shallow_clone(self.any())).transpose()?;
-        let layer = clone.and_then(|clone| self.layer.rebox(clone)).ok_or_else(|| Error::Unsupported {
+    fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error> {
+        let copy = self.registration.and_then(|registration| registration.placed(self.any(), place)).transpose()?;
+        let layer = copy.and_then(|copy| self.layer.rebox(copy)).ok_or_else(|| Error::Unsupported {
             what: format!("cloning a `{}` in a sequential", self.opaque.type_name),
             help: format!("derive `fx_runtime::Module` for `{}`", self.opaque.type_name),
         })?;
         Ok(Self { layer, ..*self })
-    }
-
-    fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error> {
-        let copy = self.registration.and_then(|registration| registration.placed(self.any(), place)).transpose()?;
-        if let Some(layer) = copy.and_then(|copy| self.layer.rebox(copy)) {
-            return Ok(Self { layer, ..*self });
-        }
-        self.check_place(place)?;
-        self.shallow_clone()
     }
 
     fn save(&self, to: &mut Saver) -> Result<(), Error> {
@@ -117,21 +107,6 @@ impl Slot {
             to.refuse(self.opaque.type_name);
             Ok(())
         })
-    }
-
-    /// The tensors of a layer of the user's can be seen, but not exchanged.
-    fn check_place(&self, place: &mut Place<'_>) -> Result<(), Error> {
-        for (_, tensor) in self.module().map(Module::state_dict).unwrap_or_default() {
-            let placed = place(tensor)?;
-            if (placed.device(), placed.f_kind()?) != (tensor.device(), tensor.f_kind()?) {
-                let name = self.opaque.type_name;
-                return Err(Error::Unsupported {
-                    what: format!("freezing a `{name}` in a sequential for another device or dtype"),
-                    help: "move the model there before it is frozen".to_owned(),
-                });
-            }
-        }
-        Ok(())
     }
 }
 
@@ -208,17 +183,13 @@ impl Stack {
     /// A computing clone of one layer.
     pub(super) fn clone_layer(&self, index: usize) -> Result<Box<dyn ModuleT>, Error> {
         let slot = self.0.get(index).ok_or(Error::Layer { index, expected: "layer", found: None })?;
-        Ok(slot.shallow_clone()?.layer)
+        Ok(slot.placed(&mut |tensor| Ok(tensor.shallow_clone()))?.layer)
     }
 
     pub(super) fn visit<'a>(&'a self, visitor: &mut dyn Visitor<'a>) {
         for (index, slot) in self.0.iter().enumerate() {
             visitor.child(&index.to_string(), slot.module().unwrap_or(&slot.opaque));
         }
-    }
-
-    pub(super) fn shallow_clone(&self) -> Result<Self, Error> {
-        self.0.iter().map(Slot::shallow_clone).collect::<Result<_, _>>().map(Self)
     }
 
     pub(super) fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error> {

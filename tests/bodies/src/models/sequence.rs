@@ -37,6 +37,21 @@ impl LastState {
     }
 }
 
+/// One recurrent layer on another.
+#[derive(Debug, Module)]
+pub struct Twice {
+    lstm: nn::LSTM,
+    gru: nn::GRU,
+}
+
+#[traceable]
+impl Twice {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let (ys, _) = self.lstm.seq(xs);
+        self.gru.seq(&ys).0.relu()
+    }
+}
+
 /// An LSTM cell written out, and a loop over time.
 #[derive(Debug, Module)]
 pub struct Cell {
@@ -395,7 +410,8 @@ impl Cached {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{Close as _, agree, randn, root};
+    use fx_runtime::Freeze;
 
     fn tokens(rows: &[&[i64]]) -> Tensor {
         let flat: Vec<i64> = rows.concat();
@@ -425,6 +441,32 @@ mod tests {
             let (ys, (h, c)) = net.forward(xs);
             (ys, h, c)
         });
+    }
+
+    #[test]
+    fn recurrent_layers_are_copied_cast_and_saved() {
+        let (vs, net) = root(|p| Twice {
+            lstm: nn::lstm(
+                p / "lstm",
+                6,
+                5,
+                nn::RNNConfig { bidirectional: true, num_layers: 2, ..Default::default() },
+            ),
+            gru: nn::gru(p / "gru", 10, 4, nn::RNNConfig { has_biases: false, ..Default::default() }),
+        });
+        let xs = randn(&[2, 3, 6]);
+        let expected = net.forward(&xs);
+        let frozen = net.freeze(&Freeze::default()).expect("a frozen model");
+        let in_f64 = net.freeze(&Freeze::new().kind(Kind::Double)).expect("a frozen model");
+        let path = std::env::temp_dir().join(format!("fx-recurrent-{}.safetensors", std::process::id()));
+        frozen.save(&path).expect("saved");
+        let loaded = TwiceFrozen::load(&path, &Freeze::default()).expect("loaded");
+        std::fs::remove_file(&path).expect("the file is there");
+        tch::no_grad(|| vs.variables().into_values().for_each(|mut weight| drop(weight.fill_(0.5))));
+        assert!(!net.forward(&xs).allclose(&expected, 1e-5, 1e-5, true));
+        frozen.forward(&xs).close(&expected);
+        loaded.forward(&xs).close(&expected);
+        in_f64.forward(&xs.to_kind(Kind::Double)).close(&expected.to_kind(Kind::Double));
     }
 
     #[test]
