@@ -43,7 +43,6 @@ impl Custom {
                 fx::Act::None,
             )
             .at("fc2", "src/pointwise.rs:30")?;
-        drop(_scope);
         Ok(CustomFrozen {
             fc1,
             fc2,

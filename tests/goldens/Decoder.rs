@@ -69,7 +69,6 @@ impl Decoder {
                 fx::Act::Sigmoid,
             )
             .at("up3, sigmoid", "src/convolutions.rs:114")?;
-        drop(_scope);
         Ok(DecoderFrozen {
             up1,
             up2,

@@ -37,7 +37,6 @@ impl InPlace {
             .at("conv", "src/effects.rs:74")?;
         let bn = fx::Leaf::<::fx_runtime::nn::BatchNorm>::new(&frame, &self.bn)
             .at("bn", "src/effects.rs:76")?;
-        drop(_scope);
         Ok(InPlaceFrozen { conv, bn, frame })
     }
 }

@@ -33,7 +33,6 @@ impl Noise {
                 fx::Act::None,
             )
             .at("conv", "src/effects.rs:26")?;
-        drop(_scope);
         Ok(NoiseFrozen { conv, frame })
     }
 }

@@ -68,7 +68,6 @@ impl Normed {
                 fx::Act::None,
             )
             .at("fc", "src/pointwise.rs:167")?;
-        drop(_scope);
         Ok(NormedFrozen {
             position: frame.param(&self.position)?,
             norm_weight: frame.param(&norm_weight)?,

@@ -137,7 +137,6 @@ impl Residual {
                 fx::Act::None,
             )
             .at("fc", "src/residual.rs:93")?;
-        drop(_scope);
         Ok(ResidualFrozen {
             stem,
             blocks,

@@ -51,7 +51,6 @@ impl Tokens {
                 fx::Act::None,
             )
             .at("fc2", "src/dense.rs:111")?;
-        drop(_scope);
         Ok(TokensFrozen {
             embedding,
             norm,

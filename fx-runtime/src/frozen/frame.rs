@@ -255,7 +255,9 @@ impl Frame {
         if !tensor.is_floating_point() {
             return Ok(tensor.f_to_device(self.site.device)?);
         }
-        let placed = tensor.f_to_device(self.site.device)?.f_to_kind(self.site.kind)?;
+        // Where nothing tells the model's dtype, each weight keeps its own.
+        let kind = if self.has_kind { self.site.kind } else { tensor.f_kind()? };
+        let placed = tensor.f_to_device(self.site.device)?.f_to_kind(kind)?;
         // The sum is not finite if an element is not. A sum that overflows without one only costs a fused relu.
         if !placed.f_sum(Kind::Float)?.f_double_value(&[])?.is_finite() {
             self.taint.set();
