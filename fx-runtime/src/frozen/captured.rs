@@ -151,6 +151,7 @@ mod tests {
         let doubled = oracle::frame(Freeze::new().kind(Kind::Double));
         let layer = nn::linear(nn::VarStore::new(Device::Cpu).root(), 2, 3, nn::LinearConfig::default());
         let kept: Captured<nn::Linear> = crate::capture!(doubled, &layer, "layer").unwrap();
-        assert_eq!((kept.lock().ws.kind(), kept.lock().ws.requires_grad()), (Kind::Double, false));
+        let kept = kept.lock();
+        assert_eq!((kept.ws.kind(), kept.ws.requires_grad()), (Kind::Double, false));
     }
 }
