@@ -89,7 +89,7 @@ fn calls() {
     check(
         &[
             "recursive(xs, 3)",
-            "let mut n = 1; count(&mut n); xs * n",
+            "let mut n = 1; let m = &mut n; count(m); xs * n",
             "xs.no_such_method(1)",
             "Tensor::no_such_function(1)",
             "unknown_function(xs)",
@@ -101,8 +101,8 @@ fn calls() {
         expect![[r"
             recursive(xs, 3)
                 `recursive` calls itself
-            let mut n = 1; count(&mut n); xs * n
-                `count`: a parameter of type `&mut`
+            let mut n = 1; let m = &mut n; count(m); xs * n
+                `&mut` is not understood
             xs.no_such_method(1)
                 the method `no_such_method` of a tensor
             Tensor::no_such_function(1)

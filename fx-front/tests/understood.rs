@@ -112,3 +112,24 @@ fn functions() {
         "let act = match self.mode { Mode::Plain => halved, Mode::Scaled { .. } => Tensor::tanh, _ => Tensor::relu }; act(xs)",
     ]);
 }
+
+#[test]
+fn iterators_in_variables() {
+    check(&[
+        "let mut it = self.blocks.iter(); let first = it.next().unwrap(); let mut ys = first.forward(xs); for block in it { ys = block.forward(&ys); } ys",
+        "let mut it = self.blocks.iter(); let mut ys = xs.relu(); while let Some(block) = it.next() { ys = block.forward(&ys); } ys",
+        "let mut it = self.blocks.iter(); let mut ys = xs.relu(); if let Some(block) = it.next() { ys = block.forward(&ys); } if xs.dim() > 2 { let _ = it.next(); } for block in it { ys = block.forward(&ys); } ys",
+        "let mut it = self.blocks.iter(); let mut ys = xs.relu(); for block in &self.blocks { if let Some(other) = it.next() { ys = block.forward(&ys) + other.forward(&ys); } } ys",
+        "let mut it = self.blocks.iter(); let mut ys = xs.relu(); for (i, block) in self.blocks.iter().enumerate() { if i % 2 == 0 { if let Some(other) = it.next() { ys = block.forward(&ys) + other.forward(&ys); } } } ys",
+        "let pasts = vec![xs.relu(), xs.neg()]; let pairs = self.blocks.iter().zip(pasts); let mut ys = xs.relu(); for pair in pairs { let (block, past) = pair; ys = block.forward(&ys) + past; } ys",
+        "let mut others = self.blocks.iter().skip(1); let mut ys = xs.relu(); for (block, other) in self.blocks.iter().zip(others.by_ref()) { ys = block.forward(&ys) + other.forward(xs); } if let Some(last) = others.next() { ys = last.forward(&ys); } ys",
+        "let others = self.blocks.iter().skip(1); let mut ys = xs.relu(); for (block, other) in self.blocks.iter().zip(others) { ys = block.forward(&ys) + other.forward(xs); } ys",
+        "let mut it = self.blocks.iter(); let mut ys = xs.relu(); for block in it.by_ref().take(2) { ys = block.forward(&ys); } for block in it { ys = block.forward(&ys) * 2; } ys",
+        "let mut it = self.blocks.iter(); let mut ys = xs.relu(); for block in it.by_ref() { ys = block.forward(&ys); if ys.size()[0] > 3 { break; } } for block in it { ys = block.forward(&ys) * 2; } ys",
+        "let mut it = self.blocks.iter(); let mut ys = xs.relu(); for _ in 0..2 { ys = it.next().unwrap().forward(&ys); } ys",
+        "let it = self.blocks.iter(); it.fold(xs.relu(), |ys, block| block.forward(&ys))",
+        "let it = self.blocks.iter(); let all: Vec<Tensor> = it.map(|block| block.forward(xs)).collect(); Tensor::stack(&all, 0)",
+        "let sizes = xs.size(); let mut it = sizes.iter(); let b = *it.next().unwrap(); xs.view([b, -1])",
+        "let parts = xs.chunk(2, 0); let mut it = parts.into_iter(); let a = it.next().unwrap(); let b = it.next().unwrap(); a + b",
+    ]);
+}

@@ -78,6 +78,12 @@ impl Code {
         Code { template: template.into(), effect: Effect::Io, fallible: false, opaque: Some(reason.into()) }
     }
 
+    /// Does it yield an option of a reference: the first, the last or another element of a list?
+    pub fn is_lent(&self) -> bool {
+        [".last()", ".first()"].iter().any(|end| self.template.ends_with(end))
+            || self.template.rsplit_once(".get(").is_some_and(|(_, rest)| rest.ends_with(')') && !rest.contains('.'))
+    }
+
     /// Does it panic where an option is empty?
     pub fn takes_out(&self) -> bool {
         [".unwrap()", ".expect("].iter().any(|call| self.template.contains(call))

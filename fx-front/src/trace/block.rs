@@ -214,7 +214,7 @@ impl Tracer<'_> {
             syn::Pat::Type(typed) => self.written(&typed.ty),
             _ => None,
         };
-        let value = self.expr(&init.expr);
+        let value = self.iterator_of(&init.expr).and_then(|held| held.map_or_else(|| self.expr(&init.expr), Ok));
         self.wants_vec = outer;
         let value = value?;
         if matches!(value, Val::Never) {

@@ -113,18 +113,9 @@ impl Tracer<'_> {
         }
     }
 
-    /// An argument for a function of the crate, which may write to a list of ours.
+    /// An argument for a function of the crate, which may write to what is ours.
     pub(super) fn handed_on(&mut self, arg: &syn::Expr) -> Result<Val> {
-        if let syn::Expr::Reference(syn::ExprReference { mutability: Some(_), expr, .. }) = arg
-            && let syn::Expr::Path(path) = &**expr
-            && let Some(name) = path.path.get_ident().map(ToString::to_string)
-            && matches!(self.env.read(&name).map(Val::ty), Some(Ty::List(_) | Ty::Tensor))
-        {
-            self.make_places(std::slice::from_ref(&name), arg.span())?;
-            let value = self.env.read(&name).cloned();
-            return value.map_or_else(|| unknown(arg.span(), "an unknown variable"), Ok);
-        }
-        self.expr(arg)
+        self.lent_place(arg)?.map_or_else(|| self.expr(arg), Ok)
     }
 
     fn call_fn(&mut self, id: usize, call: &syn::ExprCall, errors: Errors) -> Result<Val> {

@@ -10,9 +10,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use super::{
-    Result, Tracer, Ty, Val, capture::bound_names, signature::holds_reference, unknown, value::Home, writes::writes,
-};
+use super::{Result, Tracer, Ty, Val, capture::bound_names, signature::holds_reference, unknown, value::Home};
 
 /// The value as another function sees it, which has variables of its own.
 pub(super) fn handed_on(value: Val) -> Val {
@@ -64,7 +62,7 @@ impl Tracer<'_> {
     /// Is a variable that the closure reads another one by now?
     fn hides(&self, closure: &syn::ExprClosure, home: &Home) -> bool {
         let whole = syn::Expr::Closure(closure.clone());
-        let (own, written) = (bound_names(&whole), writes(&closure.body));
+        let (own, written) = (bound_names(&whole), self.writes(&closure.body));
         let mut mentioned = BTreeSet::new();
         names(closure.body.to_token_stream(), &mut mentioned);
         mentioned.iter().filter(|&name| !own.contains(name) && !written.contains(name)).any(|name| {

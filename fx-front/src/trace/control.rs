@@ -91,7 +91,7 @@ impl<'a> Tracer<'a> {
         then: Continuation<'_, 'a>,
         otherwise: Continuation<'_, 'a>,
     ) -> Result<Val> {
-        let (subject, span) = (self.expr_before(&condition.expr)?, condition.span());
+        let (subject, span) = (self.expr_before(&condition.expr)?.behind(), condition.span());
         if let Val::Tuple(parts) = &subject
             && let Some(asks) = tuples::asks(&condition.pat, parts.len())
         {
@@ -131,7 +131,7 @@ impl<'a> Tracer<'a> {
     }
 
     pub(super) fn choice(&mut self, choice: &syn::ExprMatch, tail: bool) -> Result<Val> {
-        let subject = self.expr_before(&only_looked_at(choice))?;
+        let subject = self.expr_before(&only_looked_at(choice))?.behind();
         let span = choice.match_token.span;
         if let Some(plain) = without_names(choice).or_else(|| without_guard(choice)) {
             self.env.open();

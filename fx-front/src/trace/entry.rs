@@ -91,7 +91,7 @@ impl Tracer<'_> {
                 Ok(Arg::List(parts.collect::<Result<Vec<Arg>>>()?))
             }
             Val::List(items) => self.result_list(items, ty, span),
-            Val::Some(_) => {
+            Val::Some(_) | Val::Fields(..) => {
                 let mut args = Vec::new();
                 let text = self.spell_exactly(value, &mut args, span)?;
                 let whole = self.host(&text, args, "some", value.ty(), span);

@@ -1,6 +1,6 @@
 //! The user's variables in scope, innermost last.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, rc::Rc};
 
 use super::value::Val;
 
@@ -55,7 +55,12 @@ impl Env {
     pub(super) fn assign(&mut self, name: &str, value: Val) -> bool {
         match self.scopes.iter_mut().rev().find_map(|scope| scope.get_mut(name)) {
             Some(slot) => {
-                *slot = value;
+                // What is written through a reference does not take the reference's place.
+                *slot = match (&*slot, value) {
+                    (_, value @ Val::Lent(..)) => value,
+                    (Val::Lent(place, _), value) => Val::Lent(Rc::clone(place), Box::new(value)),
+                    (_, value) => value,
+                };
                 true
             }
             None => false,
@@ -80,14 +85,27 @@ impl Env {
 
     /// Lets every variable that stands for `old` stand for `new`.
     pub(super) fn replace(&mut self, old: &Val, new: &Val) {
-        for value in self.scopes.iter_mut().flat_map(BTreeMap::values_mut).filter(|value| value.same(old)) {
-            *value = new.clone();
+        fn within(value: &mut Val, old: &Val, new: &Val) {
+            if value.same(old) {
+                *value = new.clone();
+            } else {
+                value.parts_mut().iter_mut().for_each(|part| within(part, old, new));
+            }
         }
+        self.scopes.iter_mut().flat_map(BTreeMap::values_mut).for_each(|value| within(value, old, new));
     }
 
     /// How many variables stand for the node.
     pub(super) fn count(&self, value: &Val) -> usize {
         self.scopes.iter().flat_map(BTreeMap::values).filter(|held| held.same(value)).count()
+    }
+
+    /// How many variables, and parts of variables, stand for the node.
+    pub(super) fn handles(&self, value: &Val) -> usize {
+        fn within(held: &Val, value: &Val) -> usize {
+            usize::from(held.same(value)) + held.parts().iter().map(|part| within(part, value)).sum::<usize>()
+        }
+        self.scopes.iter().flat_map(BTreeMap::values).map(|held| within(held, value)).sum()
     }
 
     /// Is a variable of that name in scope?

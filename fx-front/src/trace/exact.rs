@@ -28,6 +28,7 @@ impl Tracer<'_> {
                 Ok(format!("({},)", parts?.join(", ")))
             }
             Val::Some(inner) => Ok(format!("Some({})", self.spell_exactly(inner, args, span)?)),
+            Val::Fields(..) => self.spell_fields(value, args, span),
             Val::Node(id, Ty::List(element), _) if is_copy(element) && self.is_vec(*id) => {
                 args.push(Arg::Node(*id));
                 Ok(format!("${}.to_vec()", args.len() - 1))

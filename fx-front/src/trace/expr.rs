@@ -85,13 +85,22 @@ impl Tracer<'_> {
             return unknown(path.span(), "an associated item of a trait");
         }
         if path.path.is_ident("self") {
+            if let Some(own) = self.env.read("self") {
+                return Ok(own.clone().behind());
+            }
             let receiver = self.frames.last().and_then(|frame| frame.receiver.clone());
             return receiver.map_or_else(|| unknown(path.span(), "`self` without a receiver"), Ok);
         }
         if let Some(ident) = path.path.get_ident() {
             let name = ident.to_string();
             if let Some(value) = self.env.read(&name) {
-                return Ok(value.clone());
+                return Ok(match value {
+                    // What is done to these is done where they lie, whoever does it.
+                    Val::Lent(_, inner) if matches!(**inner, Val::Node(_, Ty::Tensor | Ty::List(_), _)) => {
+                        (**inner).clone()
+                    }
+                    value => value.clone(),
+                });
             }
             if name == "None" && path.path.segments[0].arguments.is_none() {
                 return Ok(Val::Lit(Arg::None, Ty::Option(Box::new(Ty::Unknown))));
@@ -243,6 +252,12 @@ impl Tracer<'_> {
         match &*assign.left {
             syn::Expr::Path(path) if path.path.get_ident().is_some() => {
                 let name = path_text(&path.path);
+                if matches!(self.env.read(&name), Some(Val::Lent(..))) {
+                    return unknown(path.span(), "a reference that is given another place");
+                }
+                if matches!(value, Val::Lent(..)) {
+                    return unknown(assign.right.span(), "a second name for what is written to");
+                }
                 self.name_after(&name, &value);
                 if self.env.assign(&name, value) { Ok(Val::Unit) } else { unknown(path.span(), "an unknown variable") }
             }
@@ -258,10 +273,17 @@ impl Tracer<'_> {
             }
             syn::Expr::Infer(_) => Ok(Val::Unit),
             syn::Expr::Index(place) => self.set_item(place, &value, assign.span()),
-            other => match self.place(other, true)? {
-                Some(place) => self.write(&place, &value, assign.span()),
-                None => unknown(other.span(), "an assignment to something other than a variable"),
+            other => match self.local_place(other) {
+                Some(place) => self.set_local(&place, value, assign.span()).map(|()| Val::Unit),
+                None => self.assign_to_state(other, &value, assign.span()),
             },
+        }
+    }
+
+    fn assign_to_state(&mut self, target: &syn::Expr, value: &Val, span: Span) -> Result<Val> {
+        match self.place(target, true)? {
+            Some(place) => self.write(&place, value, span),
+            None => unknown(target.span(), "an assignment to something other than a variable"),
         }
     }
 }

@@ -30,7 +30,7 @@ impl Tracer<'_> {
     }
 
     pub(super) fn index_expr(&mut self, index: &syn::ExprIndex) -> Result<Val> {
-        let list = self.expr(&index.expr)?;
+        let list = self.expr(&index.expr)?.behind();
         if let syn::Expr::Range(range) = &*index.index {
             return match &list {
                 Val::List(_) => self.part_of_list(&list, range),

@@ -1,28 +1,37 @@
 //! Calls into the crate: a function whose body is known is traced in place.
 
+use std::rc::Rc;
+
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use super::{
-    Env, Errors, Form, Frame, Result, Tracer, Ty, Unknown, Val, called::handed_on, expr::is_copy,
+    Env, Errors, Form, Frame, Result, Tracer, Ty, Unknown, Val, called::handed_on, expr::is_copy, local::Local,
     signature::holds_reference, unknown,
 };
 use crate::diag::{Code, Severity};
 use crate::{frozen, index::is_within};
 
-/// The parameters of type `&mut`, each with what is handed over for it.
-fn lent_lists(sig: &syn::Signature, args: &[Val]) -> Vec<(String, Val)> {
+/// The parameters, each with what is handed over for it, that are lent a place of the caller's.
+fn lent_to(sig: &syn::Signature, receiver: Option<&Val>, args: &[Val]) -> Vec<(String, Val)> {
     let typed = sig.inputs.iter().filter_map(|input| match input {
         syn::FnArg::Typed(typed) => Some(typed),
         syn::FnArg::Receiver(_) => None,
     });
-    let lent = typed.zip(args).filter_map(|(param, value)| match (&*param.pat, &*param.ty) {
-        (syn::Pat::Ident(name), syn::Type::Reference(reference)) if reference.mutability.is_some() => {
-            Some((name.ident.to_string(), value.clone()))
-        }
+    let named = typed.zip(args).filter_map(|(param, value)| match &*param.pat {
+        syn::Pat::Ident(name) => Some((name.ident.to_string(), value.clone())),
         _ => None,
     });
-    lent.collect()
+    let receiver = receiver.map(|value| ("self".to_owned(), value.clone()));
+    named.chain(receiver).filter(|(_, value)| matches!(value, Val::Lent(..))).collect()
+}
+
+/// What is handed to a function that is called as it is.
+fn handed_to_call(value: Val) -> Val {
+    match value {
+        Val::Lent(_, inner) if matches!(*inner, Val::Node(_, Ty::Tensor | Ty::List(_), _)) => *inner,
+        value => value,
+    }
 }
 
 /// Does a method do nothing but hand out a field: `&self.0`?
@@ -68,10 +77,12 @@ impl Tracer<'_> {
             return Ok(Val::Never);
         }
         let callee = &self.index.fns[function];
-        if callee.writes_self() && (callee.fx.leaf.is_present() || !self.may_write_to(receiver.as_ref())) {
+        let is_lent = matches!(receiver, Some(Val::Lent(..)));
+        if callee.writes_self() && !is_lent && (callee.fx.leaf.is_present() || !self.may_write_to(receiver.as_ref())) {
             return unknown(span, format!("`{}` takes `&mut self`", callee.sig.ident));
         }
         if callee.fx.leaf.is_present() {
+            let args: Vec<Val> = args.into_iter().map(handed_to_call).collect();
             return self.leaf_call(function, callee.fx, receiver.as_ref(), &args, span);
         }
         if self.frames.iter().any(|frame| frame.function == function) {
@@ -87,20 +98,19 @@ impl Tracer<'_> {
         }
         let args: Vec<Val> = args.into_iter().map(handed_on).collect();
         let mark = self.mark();
-        let handed = (receiver.clone(), args.clone());
+        let handed = (receiver.clone(), args.iter().cloned().map(handed_to_call).collect::<Vec<Val>>());
+        let lent = lent_to(&callee.sig, receiver.as_ref(), &args);
         self.enter(Env::new());
-        self.frames.push(Frame { function, receiver, errors });
-        let lent = lent_lists(&callee.sig, &args);
+        if let Some(own @ Val::Lent(..)) = &receiver {
+            self.env.declare("self", own.clone());
+        }
+        self.frames.push(Frame { function, receiver: receiver.map(Val::behind), errors });
         let value = self.bind_params(function, args, span).and_then(|()| self.body(&callee.block));
         let value = value.and_then(|value| self.typed(value, function)).map(handed_on);
         self.frames.pop();
         let inner = self.leave_env();
-        for (name, old) in lent {
-            // What a loop of the function has done to the list is another value now, here as there.
-            if let Some(new) = inner.read(&name) {
-                self.env.replace(&old, new);
-            }
-        }
+        let left = lent.iter().filter_map(|(name, _)| inner.read(name).cloned()).collect();
+        let value = value.and_then(|value| self.give_back(left, span).map(|()| value));
         match value {
             Ok(Val::Never) => {
                 self.rollback(mark);
@@ -182,6 +192,10 @@ impl Tracer<'_> {
             return unknown(span, message);
         }
         for (param, value) in typed.into_iter().zip(args) {
+            if let Val::Lent(place, inner) = value {
+                self.declare_lent(param, place, *inner)?;
+                continue;
+            }
             if let syn::Type::Reference(reference) = &*param.ty
                 && reference.mutability.is_some()
             {
@@ -212,6 +226,22 @@ impl Tracer<'_> {
                 pat => self.bind(pat, value)?,
             }
         }
+        Ok(())
+    }
+
+    /// A parameter that is lent a place of the caller's: what is written to it is given back.
+    fn declare_lent(&mut self, param: &syn::PatType, place: Rc<Local>, value: Val) -> Result<()> {
+        let syn::Pat::Ident(ident) = &*param.pat else {
+            return unknown(param.pat.span(), "a parameter of type `&mut`");
+        };
+        let value = match &*param.ty {
+            // Only looked at.
+            syn::Type::Reference(reference) if reference.mutability.is_none() => value.with_form(Form::Ref),
+            // Code that is carried along would have a handle on the tensor, not the reference that the user's code has.
+            _ if value.is_tensor() => Val::Lent(place, Box::new(value.with_form(Form::Deep))),
+            _ => Val::Lent(place, Box::new(value)),
+        };
+        self.env.declare(&ident.ident.to_string(), value);
         Ok(())
     }
 

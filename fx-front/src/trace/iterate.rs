@@ -38,7 +38,7 @@ impl Tracer<'_> {
             }
             syn::Expr::MethodCall(call) if call.method == "skip" || call.method == "take" => {
                 let Some(count) = call.args.first().and_then(whole) else {
-                    return unknown(call.span(), "a loop over a number of elements that the source does not tell");
+                    return self.counted_by_value(call);
                 };
                 let (over, items) = self.iterable(&call.receiver)?;
                 Ok(counted(call, count, over, items))
@@ -61,6 +61,26 @@ impl Tracer<'_> {
                 ))
             }
         }
+    }
+
+    /// The list without so many of its first elements, or those alone, where the code computes how many.
+    fn counted_by_value(&mut self, call: &syn::ExprMethodCall) -> Result<(Over, Option<Vec<Val>>)> {
+        let reason = "a loop over a number of elements that the source does not tell";
+        let (over, items) = self.iterable(&call.receiver)?;
+        let Some(count) = call.args.first().filter(|_| items.is_none() && over.template == "$0.iter()") else {
+            return unknown(call.span(), reason);
+        };
+        let count = self.expr(count)?;
+        if !matches!(count.ty(), Ty::Rust(ty) if ty == "usize") {
+            return unknown(call.span(), reason);
+        }
+        let mut args = vec![Arg::Node(over.source)];
+        let count = self.spell(&count, &mut args, call.span())?;
+        let end = format!("{count}.min($0.len())");
+        let part = if call.method == "skip" { format!("&$0[{end}..]") } else { format!("&$0[..{end}]") };
+        let rest = self.host(&part, args, "rest", Ty::List(Box::new(over.item.clone())), call.span());
+        let source = rest.node().unwrap_or(over.source);
+        Ok((Over { source, ..over }, None))
     }
 
     fn placeholder_node(&mut self, span: Span) -> Over {

@@ -8,6 +8,9 @@ use super::{
     Result, Tracer, Ty, Val, block::contains_return, expr::is_copy, spell::is_untyped, tuples::mentions, unknown,
 };
 
+/// What asks a list for an element by value.
+pub(super) const TAKEN: &str = "fx_taken";
+
 /// `xs.iter().map(|x| ..)`, taken apart.
 struct Mapped<'e> {
     over: &'e Expr,
@@ -106,19 +109,33 @@ impl Tracer<'_> {
         };
         let syn::Pat::Ident(number) = &turn else { return None };
         let number = &number.ident;
-        let syn::Pat::Tuple(pair) = pair else { return None };
-        let (a, b) = (pair.elems.first()?, pair.elems.get(1)?);
+        let mut body = each.body.clone();
+        let (a, b) = match pair {
+            syn::Pat::Tuple(pair) => (pair.elems.first()?.clone(), pair.elems.get(1)?.clone()),
+            syn::Pat::Ident(_) => {
+                let (a, b) = (format_ident!("fx_first", span = span), format_ident!("fx_second", span = span));
+                let stmts = &each.body.stmts;
+                body = parse_quote_spanned!(span=> { let #pair = (#a, #b); #(#stmts)* });
+                (name(&a), name(&b))
+            }
+            _ => return None,
+        };
+        let second = listed(other)?;
         // The list that the model holds is the one to loop over: how long it is, is known when it is frozen.
-        let (first, second) = (listed(&zip.receiver)?, listed(other)?);
-        let swap = !self.is_of_model(first) && self.is_of_model(second);
-        let (over, over_pat, list, list_pat) = if swap { (other, b, first, a) } else { (&*zip.receiver, a, second, b) };
+        let first =
+            listed(&zip.receiver).filter(|first| !self.is_of_model(first.list) && self.is_of_model(second.list));
+        let is_known = listed(&zip.receiver).is_some() || is_zip(&zip.receiver);
+        let (over, over_pat, element, list_pat) = match first {
+            Some(first) => (other, b, first.at(number), a),
+            None if is_known => (&*zip.receiver, a, second.at(number), b),
+            None => return None,
+        };
         let over: Expr = match over {
             Expr::MethodCall(_) => over.clone(),
-            list => parse_quote_spanned!(span=> #list.iter()),
+            list => parse_quote_spanned!(span=> #list.into_iter()),
         };
-        let body = &each.body;
         Some(Ok(parse_quote_spanned!(span=> for (#number, #over_pat) in #over.enumerate() {
-            if let Some(#list_pat) = #list.get(#number) #body
+            if let Some(#list_pat) = #element #body
         })))
     }
 
@@ -137,16 +154,44 @@ impl Tracer<'_> {
     }
 }
 
+/// A list that stands in a chain by name.
+struct Listed<'e> {
+    list: &'e Expr,
+    /// How many elements are left out.
+    skipped: Vec<&'e Expr>,
+    /// Does the chain lend its elements?
+    lends: bool,
+}
+
+impl Listed<'_> {
+    /// The question for the element of a turn.
+    fn at(&self, number: &Ident) -> Expr {
+        let (list, skipped, span) = (self.list, &self.skipped, number.span());
+        let get = format_ident!("{}", if self.lends { "get" } else { TAKEN }, span = span);
+        parse_quote_spanned!(span=> #list.#get(#number #(+ #skipped)*))
+    }
+}
+
 /// The list behind `list.iter()`, `&list` or `list`, if it stands there by name.
-fn listed(expr: &Expr) -> Option<&Expr> {
+fn listed(expr: &Expr) -> Option<Listed<'_>> {
     match expr {
         Expr::MethodCall(call) if call.args.is_empty() && (call.method == "iter" || call.method == "into_iter") => {
-            listed(&call.receiver)
+            let inner = listed(&call.receiver)?;
+            Some(Listed { lends: inner.lends || call.method == "iter", ..inner })
         }
-        Expr::Reference(inner) => listed(&inner.expr),
-        Expr::Path(_) | Expr::Field(_) => Some(expr),
+        Expr::MethodCall(call) if call.method == "skip" => {
+            let mut inner = listed(&call.receiver)?;
+            inner.skipped.push(call.args.first()?);
+            Some(inner)
+        }
+        Expr::Reference(inner) if inner.mutability.is_none() => Some(Listed { lends: true, ..listed(&inner.expr)? }),
+        Expr::Path(_) | Expr::Field(_) => Some(Listed { list: expr, skipped: Vec::new(), lends: false }),
         _ => None,
     }
+}
+
+fn is_zip(expr: &Expr) -> bool {
+    matches!(expr, Expr::MethodCall(call) if call.method == "zip")
 }
 
 fn mapped(expr: &Expr) -> Option<Mapped<'_>> {

@@ -82,7 +82,9 @@ impl Tracer<'_> {
                 let receiver = self.frames.last().and_then(|frame| frame.receiver.as_ref());
                 receiver.map_or(Ty::Unknown, Val::ty)
             }
-            syn::Expr::Path(path) => self.env.read(&path_text(&path.path)).map_or(Ty::Unknown, Val::ty),
+            syn::Expr::Path(path) => {
+                self.env.read(&path_text(&path.path)).map_or(Ty::Unknown, |value| value.clone().behind().ty())
+            }
             syn::Expr::Field(field) => match self.chain_ty(&field.base) {
                 Ty::Struct(owner) => {
                     let name = field.member.to_token_stream().to_string();

@@ -5,7 +5,8 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use super::{
-    Form, Result, Tracer, Ty, Val, control::Continuation, expr::is_copy, operator, place, spell::is_untyped, unknown,
+    Form, Result, Tracer, Ty, Val, control::Continuation, expr::is_copy, iterators::TAKEN, local::Local, operator,
+    place, spell::is_untyped, unknown,
 };
 use crate::index::path_text;
 
@@ -44,6 +45,11 @@ impl<'a> Tracer<'a> {
                 let item = if name == "last" { items.last() } else { items.first() };
                 item.map(|item| Ok(Val::Some(Box::new(item.clone()))))
             }
+            (TAKEN, _) => {
+                let number = call.args.first().map(|at| self.expr(at));
+                number.map(|at| at.and_then(|at| self.taken(list, at, call.span())))
+            }
+            ("get", Val::List(_)) => self.got(list, call),
             ("last" | "first" | "get", Val::Node(..)) if *element != Ty::Unknown => {
                 Some(self.lent(list, element, name, call))
             }
@@ -58,21 +64,19 @@ impl<'a> Tracer<'a> {
 
     /// A list that is written out, and one element more.
     fn pushed(&mut self, list: Val, call: &syn::ExprMethodCall) -> Result<Val> {
-        let (Val::List(mut items), Some(item), syn::Expr::Path(path)) = (list, call.args.first(), &*call.receiver)
+        let (Val::List(mut items), Some(item), Some(place)) =
+            (list, call.args.first(), self.local_place(&call.receiver))
         else {
             return unknown(call.span(), "the method `push`");
         };
         items.push(self.expr(item)?);
-        if self.env.assign(&path_text(&path.path), Val::List(items)) {
-            Ok(Val::Unit)
-        } else {
-            unknown(path.span(), "an unknown variable")
-        }
+        self.set_local(&place, Val::List(items), call.span()).map(|()| Val::Unit)
     }
 
     /// `outs.push(ys)` to a list that has a variable of its own.
     fn push_to(&mut self, list: &Val, element: &Ty, call: &syn::ExprMethodCall) -> Result<Val> {
-        let (Some(item), syn::Expr::Path(path), Some(id)) = (call.args.first(), &*call.receiver, list.node()) else {
+        let (Some(item), Some(place), Some(id)) = (call.args.first(), self.local_place(&call.receiver), list.node())
+        else {
             return unknown(call.span(), "the method `push`");
         };
         let item = self.expr(item)?;
@@ -86,7 +90,7 @@ impl<'a> Tracer<'a> {
         if *element == Ty::Unknown {
             // The first element says of which type all are.
             let known = list.clone().with_ty(Ty::List(Box::new(item.ty())));
-            self.env.assign(&path_text(&path.path), known);
+            self.set_local(&place, known, call.span())?;
         }
         Ok(Val::Unit)
     }
@@ -151,25 +155,34 @@ impl<'a> Tracer<'a> {
 
     /// The last element of a list that is written out, which loses it.
     fn popped(&mut self, mut items: Vec<Val>, call: &syn::ExprMethodCall) -> Result<Val> {
-        let (Some(last), syn::Expr::Path(path)) = (items.pop(), &*call.receiver) else {
+        let (Some(last), Some(place)) = (items.pop(), self.local_place(&call.receiver)) else {
             return unknown(call.span(), "the method `pop`");
         };
-        if self.env.assign(&path_text(&path.path), Val::List(items)) {
-            Ok(Val::Some(Box::new(last)))
-        } else {
-            unknown(path.span(), "an unknown variable")
+        self.set_local(&place, Val::List(items), call.span()).map(|()| Val::Some(Box::new(last)))
+    }
+
+    /// `pair.get(0)` of a list that is written out.
+    fn got(&mut self, list: &Val, call: &syn::ExprMethodCall) -> Option<Result<Val>> {
+        let mark = self.mark();
+        if let Some(Ok(at @ Val::Lit(Arg::Int(_), _))) = call.args.first().map(|at| self.expr(at)) {
+            return Some(self.taken(list, at, call.span()));
         }
+        self.rollback(mark);
+        None
     }
 
     /// `sizes.last()`: an option of a reference, or of a number.
-    fn lent(&mut self, list: &Val, element: &Ty, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
+    pub(super) fn lent(&mut self, list: &Val, element: &Ty, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
         let mut args = Vec::new();
         let object = self.spell(list, &mut args, call.span())?;
-        let mut spelled = String::new();
+        let (mut spelled, mut key) = (String::new(), "*".to_owned());
         if let Some(index) = call.args.first() {
             let index = self.expr(index)?;
             if !operator::is_number(&index) {
                 return unknown(call.span(), "an index of this form");
+            }
+            if let Val::Lit(Arg::Int(at), _) = index {
+                key = at.to_string();
             }
             spelled = self.spell(&index, &mut args, call.span())?;
         }
@@ -180,26 +193,35 @@ impl<'a> Tracer<'a> {
         if let Some(path) = self.path_of(list)
             && let Some(id) = value.node()
         {
-            self.paths.insert(id, place::element(&path, "*"));
+            self.paths.insert(id, place::element(&path, &key));
         }
         Ok(value)
     }
 
     /// A method that changes a list of numbers or tensors that has a variable of its own.
     fn changed(&mut self, list: &Val, element: &Ty, name: &str, call: &syn::ExprMethodCall) -> Option<Result<Val>> {
-        let syn::Expr::Path(path) = &*call.receiver else { return None };
-        let variable = path_text(&path.path);
+        let place = self.local_place(&call.receiver)?;
         let known = is_copy(element) || *element == Ty::Tensor;
-        if !known || !self.env.has(&variable) || matches!(list, Val::Node(_, _, Form::Ref | Form::Deep)) {
+        if !known || matches!(list, Val::Node(_, _, Form::Ref | Form::Deep)) {
             return None;
         }
-        Some(self.change(&variable, element, name, call))
+        Some(self.change(&place, list, element, name, call))
     }
 
-    fn change(&mut self, variable: &str, element: &Ty, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
+    fn change(
+        &mut self,
+        place: &Local,
+        list: &Val,
+        element: &Ty,
+        name: &str,
+        call: &syn::ExprMethodCall,
+    ) -> Result<Val> {
         let span = call.span();
-        self.make_places(&[variable.to_owned()], span)?;
-        let Some(Val::Node(id, ..)) = self.env.read(variable).cloned() else {
+        let own = self.own_place(list, &place.root, span)?;
+        if !own.same(list) {
+            self.set_local(place, own.clone(), span)?;
+        }
+        let Val::Node(id, ..) = own else {
             return unknown(span, format!("the method `{name}`"));
         };
         let mut args = vec![Arg::Node(id)];
@@ -227,10 +249,4 @@ impl<'a> Tracer<'a> {
         let code = Code { template, effect: Effect::Io, fallible: false, opaque: None };
         Ok(self.push(Op::Rust(code), args, name, ty, span))
     }
-}
-
-/// Is it code that yields an option of a reference?
-pub(super) fn is_lent(template: &str) -> bool {
-    [".last()", ".first()"].iter().any(|end| template.ends_with(end))
-        || template.rsplit_once(".get(").is_some_and(|(_, rest)| rest.ends_with(')') && !rest.contains('.'))
 }

@@ -10,16 +10,19 @@ use super::{
     iterate::Over,
     iterators::without_jumps,
     labels::without_label,
-    merge::handed_over,
+    merge::{handed_over, same_structure},
     spell::is_untyped,
     unknown,
-    writes::{indexes, writes},
+    writes::indexes,
 };
 
 impl Tracer<'_> {
     pub(super) fn for_loop(&mut self, each: &syn::ExprForLoop) -> Result<Val> {
         if each.label.is_some() {
             return self.for_loop(&without_label(each));
+        }
+        if let Some(value) = self.over_iterator(each) {
+            return value;
         }
         if let Some(pairs) = self.zipped(each) {
             return self.for_loop(&pairs?);
@@ -51,10 +54,7 @@ impl Tracer<'_> {
             over.item = Ty::Rust("usize".to_owned());
         }
         let body = syn::Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: each.body.clone() });
-        let written = writes(&body);
-        self.make_places(&written, each.span())?;
-        let mut carried: Vec<(String, Val)> =
-            written.into_iter().filter_map(|name| self.env.read(&name).cloned().map(|value| (name, value))).collect();
+        let mut carried = self.carried_by(&body, each.span())?;
         // What has no value yet gets one in each turn that asks for it, and has none again behind the loop.
         carried.retain(|(_, value)| !matches!(value, Val::Never));
         self.learn(each, &over, &mut carried);
@@ -83,12 +83,7 @@ impl Tracer<'_> {
     /// The loop over these values, which carries these variables.
     fn turns_over(&mut self, each: &syn::ExprForLoop, over: &Over, carried: &[(String, Val)]) -> Result<Val> {
         let mut args = vec![Arg::Node(over.source)];
-        for (name, value) in carried {
-            match self.handed_over_from(self.region, value, each.span()) {
-                Some(parts) if parts.len() == 1 => args.extend(parts),
-                _ => return unknown(each.span(), format!("a loop that carries `{name}`, which is no plain value")),
-            }
-        }
+        args.extend(self.handed_in(carried, each.span())?);
         let span = each.for_token.span;
         let owner = self.owner(Op::For(String::new()), args, "each", span);
         let mut header = String::new();
@@ -116,13 +111,38 @@ impl Tracer<'_> {
 
     pub(super) fn declare_carried(&mut self, carried: &[(String, Val)], span: Span) {
         for (name, value) in carried {
-            let ty = value.ty();
-            let ir = self.index.ir_type(&ty);
-            let origin = self.origin(span, name);
-            let id = self.graph.add_param(self.region, name, ir, origin);
+            let leaves = value.leaves().unwrap_or_default().into_iter();
+            let params = leaves.map(|leaf| {
+                let ty = leaf.ty();
+                let (ir, origin) = (self.index.ir_type(&ty), self.origin(span, name));
+                let id = self.graph.add_param(self.region, name, ir, origin);
+                Val::Node(id, ty, leaf.form().unwrap_or(Form::Owned))
+            });
+            let params: Vec<Val> = params.collect();
             // Written to where it was declared, so that the block's end does not forget it.
-            self.env.assign(name, Val::Node(id, ty, value.form().unwrap_or(Form::Owned)));
+            self.env.assign(name, value.rebuild(&mut params.into_iter()));
         }
+    }
+
+    /// The variables that the code writes to, each as a loop carries it.
+    fn carried_by(&mut self, code: &syn::Expr, span: Span) -> Result<Vec<(String, Val)>> {
+        self.take_apart(code, span)?;
+        let written = self.writes(code);
+        self.make_places(&written, span)?;
+        let values = written.into_iter().filter_map(|name| self.env.read(&name).cloned().map(|value| (name, value)));
+        Ok(values.collect())
+    }
+
+    /// What a loop is handed for the variables that it carries.
+    fn handed_in(&mut self, carried: &[(String, Val)], span: Span) -> Result<Vec<Arg>> {
+        let mut args = Vec::new();
+        for (name, value) in carried {
+            match self.handed_over_from(self.region, value, span) {
+                Some(parts) => args.extend(parts),
+                None => return unknown(span, format!("a loop that carries `{name}`, which is no plain value")),
+            }
+        }
+        Ok(args)
     }
 
     fn end_loop(
@@ -137,11 +157,17 @@ impl Tracer<'_> {
         }
         let next: Option<Vec<Val>> = carried.iter().map(|(name, _)| branch.env().read(name).cloned()).collect();
         let next = next.map(|next| self.with_options(branch, next, owner)).transpose()?;
-        let learnt: Vec<Ty> = next.iter().flatten().map(Val::ty).collect();
-        let Some(args) = next.and_then(|next| self.handed_over_from(branch.region(), &Val::Tuple(next), span)) else {
+        let shape = Val::Tuple(carried.iter().map(|(_, value)| value.clone()).collect());
+        let next = next.and_then(|next| {
+            let next = self.fitted(branch.region(), &shape, Val::Tuple(next), span);
+            same_structure(&shape, &next)
+        });
+        let learnt: Vec<Ty> = next.iter().filter_map(Val::leaves).flatten().map(|leaf| leaf.ty()).collect();
+        let Some(args) = next.and_then(|next| self.handed_over_from(branch.region(), &next, span)) else {
             return unknown(span, "a loop that carries something other than plain values");
         };
-        if args.len() != carried.len() {
+        let leaves = shape.leaves().unwrap_or_default();
+        if args.len() != leaves.len() {
             return unknown(span, "a loop that carries something other than plain values");
         }
         let also = branch.env().changed_since(&self.env);
@@ -151,14 +177,13 @@ impl Tracer<'_> {
             return unknown(span, format!("a loop that writes to `{name}` in a way that is not understood"));
         }
         self.end_branch(branch, args, span);
-        let shape = Val::Tuple(carried.iter().map(|(_, value)| value.clone()).collect());
-        let known = |(value, learnt): (&(String, Val), &Ty)| {
-            let ty = value.1.ty();
+        let known = |(value, learnt): (&Val, &Ty)| {
+            let ty = value.ty();
             let open = matches!(&ty, Ty::List(inner) | Ty::Option(inner) if **inner == Ty::Unknown);
             if open { learnt.clone() } else { ty }
         };
-        let types: Vec<Ty> = carried.iter().zip(&learnt).map(known).collect();
-        let forms = carried.iter().map(|(_, value)| value.form().unwrap_or(Form::Owned));
+        let types: Vec<Ty> = leaves.iter().zip(&learnt).map(known).collect();
+        let forms = leaves.iter().map(|leaf| leaf.form().unwrap_or(Form::Owned));
         if let Val::Tuple(parts) = self.results(owner, &shape, &types, span).with_forms(forms) {
             for ((name, _), part) in carried.iter().zip(parts) {
                 self.name_after(name, &part);
@@ -227,17 +252,8 @@ impl Tracer<'_> {
 
     fn turns(&mut self, each: &syn::ExprWhile) -> Result<Val> {
         let whole = syn::Expr::While(each.clone());
-        let written = writes(&whole);
-        self.make_places(&written, each.span())?;
-        let carried: Vec<(String, Val)> =
-            written.into_iter().filter_map(|name| self.env.read(&name).cloned().map(|value| (name, value))).collect();
-        let mut args = Vec::new();
-        for (name, value) in &carried {
-            match self.handed_over_from(self.region, value, each.span()) {
-                Some(parts) if parts.len() == 1 => args.extend(parts),
-                _ => return unknown(each.span(), format!("a loop that carries `{name}`, which is no plain value")),
-            }
-        }
+        let carried = self.carried_by(&whole, each.span())?;
+        let args = self.handed_in(&carried, each.span())?;
         let span = each.while_token.span;
         let owner = self.owner(Op::While, args, "each", span);
         let condition = self.in_region(owner, &mut |tracer| {

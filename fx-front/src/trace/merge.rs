@@ -1,5 +1,7 @@
 //! Regions: tracing into one, and making what its branches leave behind one value again.
 
+use std::rc::Rc;
+
 use fx_ir::{Arg, Code, NodeId, Op, RegionId, Type};
 use proc_macro2::Span;
 
@@ -18,9 +20,9 @@ use super::{
 /// What one branch left behind.
 #[derive(Clone)]
 pub(super) struct Branch {
-    region: RegionId,
-    value: Val,
-    env: Env,
+    pub(super) region: RegionId,
+    pub(super) value: Val,
+    pub(super) env: Env,
 }
 
 impl Tracer<'_> {
@@ -49,7 +51,7 @@ impl Tracer<'_> {
     /// wrote to become what the taken branch wrote.
     pub(super) fn merge(&mut self, owner: NodeId, branches: &[Branch], span: Span) -> Result<Val> {
         let before = self.env.clone();
-        let branches = &self.in_parts(branches, span);
+        let branches = &self.in_parts(branches, &before, span);
         let living: Vec<&Branch> = branches.iter().filter(|branch| !matches!(branch.value, Val::Never)).collect();
         let Some(first) = living.first() else {
             for branch in branches {
@@ -147,24 +149,6 @@ impl Tracer<'_> {
             }
         }
         Ok(types)
-    }
-
-    /// The branches with the parts of a tuple that is the value of one node, where another branch has parts.
-    fn in_parts(&mut self, branches: &[Branch], span: Span) -> Vec<Branch> {
-        let has_parts = branches.iter().any(|branch| matches!(branch.value, Val::Tuple(_)));
-        let parted = |branch: &Branch| match &branch.value {
-            Val::Node(id, Ty::Tuple(types), _) if has_parts => {
-                let parts = types.iter().enumerate().map(|(at, ty)| {
-                    let (ir, origin) = (self.index.ir_type(ty), self.origin(span, "part"));
-                    let part = Op::TupleGet(at);
-                    let id = self.graph.push(branch.region, part, vec![(*id).into()], "part", ir, origin);
-                    Val::Node(id, ty.clone(), Form::Owned)
-                });
-                Branch { value: Val::Tuple(parts.collect()), ..branch.clone() }
-            }
-            _ => branch.clone(),
-        };
-        branches.iter().map(parted).collect()
     }
 
     /// What the branch hands over for the leaves of its value, in forms that another branch's have too.
@@ -320,16 +304,22 @@ fn is_settled_within(ty: &Ty) -> bool {
 }
 
 /// `value`, if it has the parts of `shape`.
-fn same_structure(shape: &Val, value: &Val) -> Option<Val> {
+pub(super) fn same_structure(shape: &Val, value: &Val) -> Option<Val> {
     let fits = match (shape, value) {
-        (Val::Tuple(a), Val::Tuple(b)) => {
+        (Val::Tuple(a), Val::Tuple(b)) | (Val::Fields(_, a), Val::Fields(_, b)) => {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_structure(a, b).is_some())
         }
-        (Val::Tuple(_) | Val::Unit, _) => matches!((shape, value), (Val::Unit, Val::Unit)),
-        (_, Val::Tuple(_) | Val::Unit | Val::Closure(..) | Val::Never) => false,
-        _ => true,
+        (Val::Lent(_, a), Val::Lent(_, b)) => same_structure(a, b).is_some(),
+        (Val::Iter(a, _), Val::Iter(b, _)) => Rc::ptr_eq(a, b),
+        (Val::Unit, Val::Unit) => true,
+        (shape, value) => !has_structure(shape) && !has_structure(value),
     };
     fits.then(|| value.clone())
+}
+
+/// Is it something other than one value?
+fn has_structure(value: &Val) -> bool {
+    !matches!(value, Val::Node(..) | Val::Lit(..) | Val::List(_) | Val::Some(_))
 }
 
 /// The arguments of the `yield` that hands the value over; a `Some` or a list is no plain argument.

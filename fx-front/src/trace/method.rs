@@ -7,9 +7,7 @@ use syn::spanned::Spanned;
 use super::{
     Errors, Form, Result, Tracer, Ty, Val,
     expr::is_copy,
-    floats,
-    lists::is_lent,
-    operator, place,
+    floats, operator, place,
     recurrent::{GRU_STATE, LSTM_STATE, is_state},
     spell::is_untyped,
     unknown,
@@ -21,20 +19,14 @@ use crate::{
 
 impl Tracer<'_> {
     pub(super) fn method_call(&mut self, call: &syn::ExprMethodCall, errors: Errors) -> Result<Val> {
-        if let Some(value) = self.iterator(call) {
-            return value;
-        }
-        if let Some(value) = self.field_method(call)? {
-            return Ok(value);
-        }
-        if let Some(value) = self.on_unwrapped(call, errors)? {
+        if let Some(value) = self.by_form(call, errors)? {
             return Ok(value);
         }
         let name = call.method.to_string();
         if matches!(name.as_str(), "unwrap" | "expect") {
             self.errors = Errors::Leave;
         }
-        let receiver = self.expr(&call.receiver)?;
+        let receiver = self.expr(&call.receiver)?.behind();
         match receiver.ty() {
             _ if matches!(receiver, Val::Never) => return Ok(receiver),
             Ty::Tensor => return self.tensor_method(receiver, call),
@@ -81,6 +73,26 @@ impl Tracer<'_> {
         self.host_method(receiver, &name, call)
     }
 
+    /// A call that its form tells apart, or the place that it is on; `None` for any other.
+    fn by_form(&mut self, call: &syn::ExprMethodCall, errors: Errors) -> Result<Option<Val>> {
+        if let Some(value) = self.on_held(call, errors)? {
+            return Ok(Some(value));
+        }
+        if let Some(value) = self.iterator(call) {
+            return value.map(Some);
+        }
+        if let Some(value) = self.iterator_method(call)? {
+            return Ok(Some(value));
+        }
+        if let Some(value) = self.field_method(call)? {
+            return Ok(Some(value));
+        }
+        if let Some(value) = self.on_unwrapped(call, errors)? {
+            return Ok(Some(value));
+        }
+        self.option_method(call)
+    }
+
     /// What `unwrap` yields; `None` where that is not known.
     fn taken_out(&mut self, receiver: &Val, ty: Ty, call: &syn::ExprMethodCall) -> Option<Val> {
         match (receiver, ty) {
@@ -116,7 +128,7 @@ impl Tracer<'_> {
             return self.host(&format!("$0.{message}"), vec![id.into()], "inner", inner, call.span());
         }
         let path = self.path_of(receiver);
-        let lends = matches!(&self.graph.node(id).op, Op::Rust(code) if is_lent(&code.template));
+        let lends = matches!(&self.graph.node(id).op, Op::Rust(code) if code.is_lent());
         // What is behind the reference: generated code sees that it owns nothing here.
         let object = if lends { "&*$0" } else { "&*$0.as_ref()" };
         let value = self.host(&format!("{object}.{message}"), vec![id.into()], "inner", inner, call.span());
@@ -135,6 +147,7 @@ impl Tracer<'_> {
         let Some(id) = self.index.method(&receiver.ty(), &name) else {
             return unknown(call.method.span(), format!("the method `{name}`"));
         };
+        let receiver = self.receiver_of(id, receiver, call)?;
         let args = call.args.iter().map(|arg| self.handed_on(arg)).collect::<Result<Vec<Val>>>()?;
         if let Some(fx) = self.leaf_field(&receiver) {
             return self.leaf_call(id, fx, Some(&receiver), &args, call.span());

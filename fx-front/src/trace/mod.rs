@@ -10,7 +10,9 @@ mod broken;
 mod call;
 mod called;
 mod capture;
+mod chain;
 mod changes;
+mod compound;
 mod conditions;
 mod control;
 mod entry;
@@ -32,6 +34,7 @@ mod labels;
 mod leaf_call;
 mod listed;
 mod lists;
+mod local;
 mod loops;
 mod macros;
 mod merge;
@@ -39,6 +42,7 @@ mod method;
 mod opaque;
 pub(crate) mod operator;
 mod option;
+mod own;
 mod parts;
 mod pattern;
 mod place;
@@ -50,7 +54,9 @@ mod scalars;
 mod sequential;
 mod signature;
 mod spell;
+mod stepping;
 mod structs;
+mod structure;
 mod tensor;
 mod tuples;
 mod unroll;
@@ -190,6 +196,8 @@ struct Tracer<'a> {
     wants: Wants,
     /// How many closures are being traced, whose `return` is not the entry's.
     closures: u32,
+    /// How many lists of iterators have names of their own.
+    sources: usize,
     /// How often what is traced is written, where it stands behind conditions with `let`.
     copies: usize,
     /// What is told of the code that is carried along so far.
@@ -241,6 +249,7 @@ impl<'a> Tracer<'a> {
             errors: Errors::Stay,
             learns: false,
             wants_vec: false,
+            sources: 0,
             copies: 1,
             wants: Wants::default(),
             closures: 0,

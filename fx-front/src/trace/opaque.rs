@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use fx_ir::{Arg, Code, Effect, Graph, NodeId, Op};
+use fx_ir::{Arg, Code, Graph, NodeId, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -15,7 +15,7 @@ use super::{
     signature::Signature,
     spell::spell_literal,
     unknown,
-    writes::{escape, writes},
+    writes::escape,
 };
 
 /// Code that is carried along.
@@ -32,6 +32,10 @@ impl Tracer<'_> {
     /// Carries an expression along as it is, because of `fault`; the fault itself where that cannot be done.
     pub(super) fn carried(&mut self, expr: &syn::Expr, fault: Unknown) -> Result<Val> {
         let wanted = self.wants.next.take();
+        if matches!(expr, syn::Expr::Reference(lent) if lent.mutability.is_some()) {
+            // What is written through it would be written to a copy.
+            return Err(fault);
+        }
         if let Some(escape) = escape(expr) {
             return Err(if matches!(expr, syn::Expr::Return(_) | syn::Expr::Break(_) | syn::Expr::Continue(_)) {
                 fault
@@ -139,7 +143,7 @@ impl Tracer<'_> {
         if !self.is_home() {
             return unknown(span, "code of another module");
         }
-        let writes = writes(expr);
+        let writes = self.writes(expr);
         self.make_places(&writes, span)?;
         let inner = bound_names(expr);
         let mut capture = Capture::default();
@@ -192,6 +196,9 @@ impl Tracer<'_> {
     ) -> Result<bool> {
         let span = expr.span();
         let receiver = self.frames.last().and_then(|frame| frame.receiver.clone());
+        if self.env.has("self") && (capture.whole_self || !capture.fields.is_empty()) {
+            return unknown(span, "code that mentions what a method writes to");
+        }
         let Some(receiver) = receiver else {
             let mentioned = capture.whole_self || !capture.fields.is_empty();
             return if mentioned { unknown(span, "`self` without a receiver") } else { Ok(false) };
@@ -219,48 +226,6 @@ impl Tracer<'_> {
             let _ = writeln!(lines, "let this = &{spelled};");
         }
         Ok(holds)
-    }
-
-    /// Gives every list among the variables that code is about to write to a variable of its own in generated code.
-    pub(super) fn make_places(&mut self, names: &[String], span: Span) -> Result<()> {
-        for name in names {
-            let Some(value) = self.env.read(name).cloned() else { continue };
-            let (template, args) = match &value {
-                Val::List(items) => {
-                    let mut args = Vec::new();
-                    let items: Result<Vec<String>> =
-                        items.iter().map(|item| self.spell_exactly(item, &mut args, span)).collect();
-                    (format!("vec![{}]", items?.join(", ")), args)
-                }
-                Val::Node(id, Ty::List(element), Form::Owned) if !self.is_own_place(&value) => {
-                    let copy = match **element {
-                        Ty::Tensor => "$0.iter().map(|one| one.shallow_clone()).collect::<Vec<_>>()",
-                        _ => "$0.clone()",
-                    };
-                    (copy.to_owned(), vec![(*id).into()])
-                }
-                _ => continue,
-            };
-            let code = Code { template, effect: Effect::Io, fallible: false, opaque: None };
-            let own = self.push(Op::Rust(code), args, name, value.ty(), span);
-            self.env.assign(name, own);
-        }
-        Ok(())
-    }
-
-    /// Is it a variable of the generated code's that code may write to, and that no other value stands for?
-    pub(super) fn is_own_place(&self, value: &Val) -> bool {
-        let Val::Node(id, _, Form::Owned) = value else { return false };
-        match &self.graph.node(*id).op {
-            Op::Rust(code) => matches!(code.effect, Effect::Io | Effect::State),
-            Op::If | Op::Match(_) | Op::For(_) | Op::While => true,
-            Op::Placeholder => self.graph.scope_of(*id) != Some(self.graph.body()),
-            Op::TupleGet(_) => {
-                let whole = self.graph.node(*id).input(0).map(|whole| Val::Node(whole, Ty::Unknown, Form::Owned));
-                whole.is_some_and(|whole| self.is_own_place(&whole))
-            }
-            _ => false,
-        }
     }
 
     /// Is the value in generated code of the very type that it is of in the user's?

@@ -10,6 +10,7 @@ impl Tracer<'_> {
     pub(super) fn unary(&mut self, unary: &syn::ExprUnary) -> Result<Val> {
         let value = self.expr(&unary.expr)?;
         match unary.op {
+            syn::UnOp::Deref(_) if matches!(value, Val::Lent(..)) => Ok(value.behind()),
             syn::UnOp::Deref(_) if value.ty() == Ty::Unknown && value.node().is_some() => {
                 unknown(unary.span(), "what is behind a value of a type that is not known")
             }
@@ -61,7 +62,7 @@ impl Tracer<'_> {
         })
     }
 
-    fn arithmetic(&mut self, op: &BinOp, left: Val, right: Val, span: Span) -> Result<Val> {
+    pub(super) fn arithmetic(&mut self, op: &BinOp, left: Val, right: Val, span: Span) -> Result<Val> {
         match (left.is_tensor(), right.is_tensor()) {
             (true, true) => match tensor_name(op) {
                 Some(name) => self.tensor_op(name, &[left, right], span),
@@ -80,7 +81,7 @@ impl Tracer<'_> {
     }
 
     /// A number as tch's operators take it: widened, where it is a short one.
-    fn scalar(&mut self, value: Val, span: Span) -> Result<Val> {
+    pub(super) fn scalar(&mut self, value: Val, span: Span) -> Result<Val> {
         let wide = match (&value, value.ty()) {
             (Val::Node(..), Ty::Rust(name)) if name == "f32" => "f64",
             (Val::Node(..), Ty::Rust(name)) if name == "i32" => "i64",
@@ -169,52 +170,6 @@ impl Tracer<'_> {
         Ok(self.host(&format!("({a} {sign} {b})"), args, "test", ty, span))
     }
 
-    /// `ys += x`: on a tensor that nobody else can see it is `ys = ys + x`.
-    fn compound(&mut self, binary: &syn::ExprBinary) -> Result<Val> {
-        let left = match &*binary.left {
-            // `*ys += x` behind a `&mut`.
-            syn::Expr::Unary(inner) if matches!(inner.op, syn::UnOp::Deref(_)) => &inner.expr,
-            _ => &binary.left,
-        };
-        let syn::Expr::Path(path) = &**left else {
-            let known = self.compound_field(binary)?;
-            return known
-                .map_or_else(|| unknown(binary.left.span(), "an assignment to something other than a variable"), Ok);
-        };
-        let name = crate::index::path_text(&path.path);
-        let Some(old) = self.env.read(&name).cloned() else {
-            return unknown(binary.left.span(), "an unknown variable");
-        };
-        if matches!(*binary.left, syn::Expr::Unary(_)) && !old.is_tensor() {
-            return unknown(binary.left.span(), "an assignment to something other than a variable");
-        }
-        let right = self.expr(&binary.right)?;
-        let plain = plain_operator(&binary.op);
-        if old.is_tensor() && !self.is_fresh(&old) {
-            return self.compound_in_place(&binary.op, &old, &right, binary.span());
-        }
-        let value = self.arithmetic(&plain, old, right, binary.span())?;
-        self.name_after(&name, &value);
-        self.env.assign(&name, value);
-        Ok(Val::Unit)
-    }
-
-    /// `ys += x` on a tensor that others may see.
-    pub(super) fn compound_in_place(&mut self, op: &BinOp, old: &Val, right: &Val, span: Span) -> Result<Val> {
-        let Some(op) = tensor_name(&plain_operator(op)) else {
-            return unknown(span, "an operator of this form on tensors");
-        };
-        let in_place = if right.is_tensor() { format!("g_{op}_") } else { format!("g_{op}_scalar_") };
-        let Some(op) = OpId::of_method(&in_place) else {
-            return unknown(span, "an in-place operator of this form");
-        };
-        let right = self.scalar(right.clone(), span)?;
-        let args: Option<Vec<Arg>> = [old, &right].into_iter().map(Val::arg).collect();
-        let Some(args) = args else { return unknown(span, "an operand of this form") };
-        self.push(Op::Call(op), args, &in_place, Ty::Tensor, span);
-        Ok(Val::Unit)
-    }
-
     /// Was the tensor just made, with one variable and no node that reads it? Then writing to it is seen by nobody.
     pub(super) fn is_fresh(&self, value: &Val) -> bool {
         let Val::Node(id, Ty::Tensor, _) = value else { return false };
@@ -223,7 +178,7 @@ impl Tracer<'_> {
             Op::CallModule(kind) => !kind.passes_input(),
             _ => false,
         };
-        let names: usize = self.outer.iter().chain([&self.env]).map(|env| env.count(value)).sum();
+        let names: usize = self.outer.iter().chain([&self.env]).map(|env| env.handles(value)).sum();
         made && self.runs_once_since(*id) && names <= 1 && !self.graph.has_users(*id)
     }
 
@@ -253,7 +208,7 @@ impl Tracer<'_> {
     }
 }
 
-fn tensor_name(op: &BinOp) -> Option<&'static str> {
+pub(super) fn tensor_name(op: &BinOp) -> Option<&'static str> {
     Some(match op {
         BinOp::Add(_) => "add",
         BinOp::Sub(_) => "sub",
@@ -292,22 +247,6 @@ pub(super) fn is_compound(op: &BinOp) -> bool {
             | BinOp::ShlAssign(_)
             | BinOp::ShrAssign(_)
     )
-}
-
-fn plain_operator(op: &BinOp) -> BinOp {
-    match op {
-        BinOp::AddAssign(_) => BinOp::Add(syn::token::Plus::default()),
-        BinOp::SubAssign(_) => BinOp::Sub(syn::token::Minus::default()),
-        BinOp::MulAssign(_) => BinOp::Mul(syn::token::Star::default()),
-        BinOp::DivAssign(_) => BinOp::Div(syn::token::Slash::default()),
-        BinOp::RemAssign(_) => BinOp::Rem(syn::token::Percent::default()),
-        BinOp::BitAndAssign(_) => BinOp::BitAnd(syn::token::And::default()),
-        BinOp::BitOrAssign(_) => BinOp::BitOr(syn::token::Or::default()),
-        BinOp::BitXorAssign(_) => BinOp::BitXor(syn::token::Caret::default()),
-        BinOp::ShlAssign(_) => BinOp::Shl(syn::token::Shl::default()),
-        BinOp::ShrAssign(_) => BinOp::Shr(syn::token::Shr::default()),
-        other => *other,
-    }
 }
 
 /// What `&&`, `||`, `&` and `|` of truth values yield where one side is known.

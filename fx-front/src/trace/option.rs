@@ -158,10 +158,14 @@ impl Tracer<'_> {
     /// Every variable that a region sets to `Some(..)`, where it was an option of which only the call knows, as one value.
     pub(super) fn options_as_values(&mut self, before: &Env, owner: NodeId) -> Result<()> {
         for name in self.env.changed_since(before) {
-            let was_open = matches!(before.read(&name), Some(Val::Node(..)));
-            if let Some(value @ Val::Some(_)) = self.env.read(&name).filter(|_| was_open).cloned() {
-                let whole = self.some_as_value(value, None, owner)?;
-                self.env.assign(&name, whole);
+            let was_open = matches!(before.read(&name), Some(Val::Node(..) | Val::Lit(Arg::None, _)));
+            match self.env.read(&name).cloned() {
+                Some(Val::Some(_)) if !was_open => {}
+                Some(value @ (Val::Some(_) | Val::Tuple(_) | Val::Fields(..) | Val::Lent(..))) => {
+                    let whole = self.some_as_value(value, None, owner)?;
+                    self.env.assign(&name, whole);
+                }
+                _ => {}
             }
         }
         Ok(())
@@ -177,6 +181,13 @@ impl Tracer<'_> {
                     self.some_as_value(part, wanted.as_ref(), owner)
                 });
                 return parts.collect::<Result<_>>().map(Val::Tuple);
+            }
+            Val::Fields(shape, parts) => {
+                let parts = parts.into_iter().map(|part| self.some_as_value(part, None, owner));
+                return Ok(Val::Fields(shape, parts.collect::<Result<_>>()?));
+            }
+            Val::Lent(place, inner) => {
+                return Ok(Val::Lent(place, Box::new(self.some_as_value(*inner, None, owner)?)));
             }
             other => return Ok(other),
         };

@@ -58,6 +58,9 @@ impl Tracer<'_> {
                     return unknown(ident.span(), "a pattern of this form");
                 }
                 let value = if ident.by_ref.is_some() { value.with_form(Form::Ref) } else { value };
+                if matches!(value, Val::Lent(..)) {
+                    return unknown(ident.span(), "a second name for what is written to");
+                }
                 let name = ident.ident.to_string();
                 self.name_after(&name, &value);
                 self.env.declare(&name, value);
@@ -156,6 +159,7 @@ impl Tracer<'_> {
     /// The part of a tuple, whether its parts are known one by one or not.
     pub(super) fn tuple_part(&mut self, value: &Val, position: usize, span: proc_macro2::Span) -> Result<Val> {
         match value {
+            Val::Lent(_, inner) => self.tuple_part(inner, position, span),
             Val::Tuple(parts) if position < parts.len() => Ok(parts[position].clone()),
             Val::Node(id, Ty::Tuple(parts), _) if position < parts.len() => {
                 let name = format!("{}_{position}", self.graph.node(*id).name);

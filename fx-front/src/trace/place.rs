@@ -24,6 +24,14 @@ impl Tracer<'_> {
 
     /// The field of a value.
     pub(super) fn field(&mut self, base: &Val, name: &str, span: Span) -> Result<Val> {
+        match base {
+            Val::Lent(_, inner) => return self.field(inner, name, span),
+            Val::Fields(shape, parts) => {
+                let at = shape.names.iter().position(|known| known == name);
+                return at.map_or_else(|| unknown(span, format!("the field `{name}`")), |at| Ok(parts[at].clone()));
+            }
+            _ => {}
+        }
         let Val::Node(id, ty, _) = base else { return unknown(span, "a field of a literal") };
         let made = self.made.get(id).and_then(|fields| fields.iter().find(|(member, _)| member == name));
         if let Some((_, value)) = made {

@@ -6,6 +6,7 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use super::{Form, Result, Tracer, Ty, Val, signature::is_vec, unknown};
+use crate::index::is_within;
 
 impl Tracer<'_> {
     /// `Output { logits, hidden }`: a value of the user's made of values that are known.
@@ -36,6 +37,23 @@ impl Tracer<'_> {
         let value = self.host(&template, args, "made", ty, span);
         self.made.extend(value.node().map(|id| (id, fields)));
         Ok(value)
+    }
+
+    /// A struct by its fields, as a literal.
+    pub(super) fn spell_fields(&mut self, value: &Val, args: &mut Vec<Arg>, span: Span) -> Result<String> {
+        let Val::Fields(shape, parts) = value else { return unknown(span, "a value that cannot be written down") };
+        let ty = Ty::Struct(shape.owner);
+        let fields = &self.index.structs[shape.owner].fields;
+        let home = self.home();
+        let is_read = fields.iter().all(|field| field.scope.as_ref().is_none_or(|scope| is_within(home, scope)));
+        let Some(path) = self.spelling(&ty).filter(|path| is_read && !path.contains('<')) else {
+            return unknown(span, "a struct of the crate that cannot be made here");
+        };
+        let mut spelled = Vec::new();
+        for (name, part) in shape.names.iter().zip(parts) {
+            spelled.push(format!("{name}: {}", self.spell_field(part, &ty, name, args, span)?));
+        }
+        Ok(format!("{path} {{ {} }}", spelled.join(", ")))
     }
 
     /// The fields that `..base` gives a struct literal.

@@ -38,7 +38,7 @@ impl Tracer<'_> {
         }
         match self.index.method(&Ty::Tensor, &name) {
             Some(id) => {
-                let args = args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
+                let args = args.iter().map(|arg| self.handed_on(arg)).collect::<Result<Vec<Val>>>()?;
                 self.inline(id, Some(receiver), args, call.span())
             }
             None if name == "i" && args.len() == 1 => self.indexed(&receiver, args[0], call.span()),

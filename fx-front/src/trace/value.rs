@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use fx_ir::{Arg, NodeId};
 
-use super::{Frame, env::Env};
+use super::{Frame, chain::Chain, env::Env, local::Local};
 use crate::index::Ty;
 
 /// A traced value: a node, a literal, or a structure of such whose parts are known one by one.
@@ -22,10 +22,25 @@ pub(super) enum Val {
     Some(Box<Val>),
     /// A closure that has not been called yet.
     Closure(Rc<syn::ExprClosure>, Rc<Home>),
+    /// An iterator that a variable holds, and how many elements were taken from it.
+    Iter(Rc<Chain>, Box<Val>),
+    /// A struct of the crate whose fields may be written to one by one.
+    Fields(Rc<Shape>, Vec<Val>),
+    /// What a `&mut` lends, and from where.
+    Lent(Rc<Local>, Box<Val>),
     /// `()`.
     Unit,
     /// No value: the code before it returns or panics.
     Never,
+}
+
+/// The struct that a value with fields is.
+#[derive(Debug)]
+pub(super) struct Shape {
+    /// Its position in the index.
+    pub(super) owner: usize,
+    /// What its fields are called, in the order of their values.
+    pub(super) names: Vec<String>,
 }
 
 /// Where a closure was written: the variables that it sees, and the functions around it.
@@ -65,7 +80,8 @@ impl Val {
             Val::Tuple(parts) => Ty::Tuple(parts.iter().map(Val::ty).collect()),
             Val::List(items) => Ty::List(Box::new(items.first().map_or(Ty::Unknown, Val::ty))),
             Val::Some(inner) => Ty::Option(Box::new(inner.ty())),
-            Val::Closure(..) | Val::Never => Ty::Unknown,
+            Val::Fields(shape, _) => Ty::Struct(shape.owner),
+            Val::Closure(..) | Val::Iter(..) | Val::Lent(..) | Val::Never => Ty::Unknown,
             Val::Unit => Ty::Tuple(Vec::new()),
         }
     }
@@ -90,7 +106,39 @@ impl Val {
             Val::Lit(arg, _) => Some(arg.clone()),
             Val::List(items) => items.iter().map(Val::arg).collect::<Option<Vec<Arg>>>().map(Arg::List),
             Val::Some(inner) => inner.arg(),
-            Val::Tuple(_) | Val::Closure(..) | Val::Unit | Val::Never => None,
+            Val::Tuple(_)
+            | Val::Closure(..)
+            | Val::Iter(..)
+            | Val::Fields(..)
+            | Val::Lent(..)
+            | Val::Unit
+            | Val::Never => None,
+        }
+    }
+
+    /// The value itself, where it is lent.
+    pub(super) fn behind(self) -> Val {
+        match self {
+            Val::Lent(_, inner) => inner.behind(),
+            other => other,
+        }
+    }
+
+    /// The values that it is made of, as far as they are known one by one.
+    pub(super) fn parts(&self) -> &[Val] {
+        match self {
+            Val::Tuple(parts) | Val::List(parts) | Val::Fields(_, parts) => parts,
+            Val::Some(inner) | Val::Lent(_, inner) | Val::Iter(_, inner) => std::slice::from_ref(inner),
+            _ => &[],
+        }
+    }
+
+    /// The same for who changes them.
+    pub(super) fn parts_mut(&mut self) -> &mut [Val] {
+        match self {
+            Val::Tuple(parts) | Val::List(parts) | Val::Fields(_, parts) => parts,
+            Val::Some(inner) | Val::Lent(_, inner) | Val::Iter(_, inner) => std::slice::from_mut(inner),
+            _ => &mut [],
         }
     }
 
@@ -138,7 +186,11 @@ impl Val {
             (Val::Tuple(a), Val::Tuple(b)) | (Val::List(a), Val::List(b)) => {
                 a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same(b))
             }
-            (Val::Some(a), Val::Some(b)) => a.same(b),
+            (Val::Some(a), Val::Some(b)) | (Val::Lent(_, a), Val::Lent(_, b)) => a.same(b),
+            (Val::Iter(a, at), Val::Iter(b, other)) => Rc::ptr_eq(a, b) && at.same(other),
+            (Val::Fields(a, parts), Val::Fields(b, others)) => {
+                a.owner == b.owner && parts.iter().zip(others).all(|(a, b)| a.same(b))
+            }
             (Val::Closure(_, a), Val::Closure(_, b)) => Rc::ptr_eq(a, b),
             (Val::Unit, Val::Unit) | (Val::Never, Val::Never) => true,
             _ => false,
@@ -148,10 +200,11 @@ impl Val {
     /// The parts that a region has to hand over for this value, one by one; `None` when it cannot.
     pub(super) fn leaves(&self) -> Option<Vec<Val>> {
         match self {
-            Val::Tuple(parts) => {
+            Val::Tuple(parts) | Val::Fields(_, parts) => {
                 let leaves: Option<Vec<Vec<Val>>> = parts.iter().map(Val::leaves).collect();
                 Some(leaves?.concat())
             }
+            Val::Iter(_, inner) | Val::Lent(_, inner) => inner.leaves(),
             Val::Unit => Some(Vec::new()),
             Val::Closure(..) | Val::Never => None,
             Val::List(_) if self.arg().is_none() => None,
@@ -163,6 +216,11 @@ impl Val {
     pub(super) fn rebuild(&self, leaves: &mut impl Iterator<Item = Val>) -> Val {
         match self {
             Val::Tuple(parts) => Val::Tuple(parts.iter().map(|part| part.rebuild(leaves)).collect()),
+            Val::Fields(shape, parts) => {
+                Val::Fields(Rc::clone(shape), parts.iter().map(|part| part.rebuild(leaves)).collect())
+            }
+            Val::Iter(chain, at) => Val::Iter(Rc::clone(chain), Box::new(at.rebuild(leaves))),
+            Val::Lent(place, inner) => Val::Lent(Rc::clone(place), Box::new(inner.rebuild(leaves))),
             Val::Unit => Val::Unit,
             _ => leaves.next().unwrap_or(Val::Never),
         }

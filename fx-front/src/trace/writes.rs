@@ -7,6 +7,8 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::{spanned::Spanned, visit::Visit};
 
+use super::Tracer;
+
 /// Where the expression leaves its surroundings: `return`, or `?` and jumps that are not its own.
 pub(super) fn escape(expr: &syn::Expr) -> Option<Span> {
     struct Find {
@@ -158,24 +160,42 @@ pub(super) fn fields(expr: &syn::Expr, mutates: &dyn Fn(&syn::ExprMethodCall) ->
     all
 }
 
-/// The plain variables that the expression writes to.
-pub(super) fn writes(expr: &syn::Expr) -> Vec<String> {
+/// The variables that the expression writes to; `mutates` knows the methods that change what they are called on.
+fn written(expr: &syn::Expr, mutates: &dyn Fn(&syn::ExprMethodCall) -> bool) -> Vec<String> {
     fn add(expr: &syn::Expr, all: &mut BTreeSet<String>) {
         match expr {
             syn::Expr::Path(path) => all.extend(path.path.get_ident().map(ToString::to_string)),
             syn::Expr::Tuple(parts) => parts.elems.iter().for_each(|part| add(part, all)),
             syn::Expr::Index(index) => add(&index.expr, all),
             syn::Expr::Field(field) => add(&field.base, all),
+            syn::Expr::Paren(inner) => add(&inner.expr, all),
+            syn::Expr::Unary(inner) => add(&inner.expr, all),
             _ => {}
         }
     }
     let mut all = BTreeSet::new();
-    each_target(expr, &|call| is_mutator(&call.method.to_string()), &mut |target| add(target, &mut all));
+    each_target(expr, mutates, &mut |target| add(target, &mut all));
     all.into_iter().collect()
 }
 
+impl Tracer<'_> {
+    /// The variables that the expression writes to.
+    pub(super) fn writes(&self, expr: &syn::Expr) -> Vec<String> {
+        written(expr, &|call| self.mutates(call))
+    }
+
+    /// Does the method change what it is called on, as far as is known?
+    pub(super) fn mutates(&self, call: &syn::ExprMethodCall) -> bool {
+        is_mutator(&call.method.to_string()) || self.writes_by(call)
+    }
+}
+
 /// Hands over every expression that is written to: by an assignment, through `&mut`, or by a method that `mutates`.
-fn each_target(expr: &syn::Expr, mutates: &dyn Fn(&syn::ExprMethodCall) -> bool, target: &mut dyn FnMut(&syn::Expr)) {
+pub(super) fn each_target(
+    expr: &syn::Expr,
+    mutates: &dyn Fn(&syn::ExprMethodCall) -> bool,
+    target: &mut dyn FnMut(&syn::Expr),
+) {
     struct Find<'f> {
         mutates: &'f dyn Fn(&syn::ExprMethodCall) -> bool,
         target: &'f mut dyn FnMut(&syn::Expr),

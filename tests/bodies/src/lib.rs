@@ -36,6 +36,7 @@ pub mod generics;
 pub mod handed_on;
 pub mod helpers;
 pub mod in_place;
+pub mod iterators;
 pub mod kept;
 pub mod layered;
 pub mod lent;

@@ -20,7 +20,9 @@ impl Walk<'_, '_> {
             Op::For(header) if decided => self.each(id, &header),
             Op::Match(patterns) if decided => {
                 let subject = node.input(0).map_or(Value::owned("()"), |subject| self.writer.read(subject));
-                self.choice(id, &format!("match {}", subject.borrowed()), &patterns);
+                let is_lent = node.input(0).is_some_and(|subject| self.is_lent_layer(subject));
+                let subject = if is_lent { subject.text } else { subject.borrowed() };
+                self.choice(id, &format!("match {subject}"), &patterns);
             }
             Op::If if decided => {
                 let condition = literal(&node.args[0], &|id| self.writer.read(id));
@@ -28,6 +30,13 @@ impl Walk<'_, '_> {
             }
             op => self.undecided(id, &op),
         }
+    }
+
+    /// Is it an option of a layer that is borrowed from a list: `layers.get(1)`?
+    fn is_lent_layer(&self, id: NodeId) -> bool {
+        let node = self.writer.graph().node(id);
+        let of_layer = matches!(&node.ty, Type::Option(inner) if matches!(**inner, Type::Module(_)));
+        of_layer && matches!(&node.op, Op::Rust(code) if code.is_lent())
     }
 
     fn undecided(&mut self, id: NodeId, op: &Op) {

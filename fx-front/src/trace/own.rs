@@ -1,0 +1,75 @@
+//! Variables of the generated code's own, for what the user's code changes where it lies.
+
+use fx_ir::{Arg, Code, Effect, Op};
+use proc_macro2::Span;
+
+use super::{Form, Result, Tracer, Ty, Val};
+
+impl Tracer<'_> {
+    /// Gives every list among the variables that code is about to write to a variable of its own in generated code.
+    pub(super) fn make_places(&mut self, names: &[String], span: Span) -> Result<()> {
+        for name in names {
+            let Some(value) = self.env.read(name).cloned() else { continue };
+            let own = self.own_places(&value, name, span)?;
+            if !own.same(&value) {
+                self.env.assign(name, own);
+            }
+        }
+        Ok(())
+    }
+
+    /// The same of the lists in a value.
+    fn own_places(&mut self, value: &Val, name: &str, span: Span) -> Result<Val> {
+        match value {
+            Val::Tuple(_) | Val::Fields(..) | Val::Lent(..) => {
+                let mut whole = value.clone();
+                for part in whole.parts_mut() {
+                    *part = match &*part {
+                        // A variable of a known type, which a loop may carry.
+                        Val::Lit(Arg::None, ty) => self.none_of(ty, span).unwrap_or_else(|| part.clone()),
+                        part => self.own_places(part, name, span)?,
+                    };
+                }
+                Ok(whole)
+            }
+            list => self.own_place(list, name, span),
+        }
+    }
+
+    /// A list in a variable of its own.
+    pub(super) fn own_place(&mut self, value: &Val, name: &str, span: Span) -> Result<Val> {
+        let (template, args) = match value {
+            Val::List(items) => {
+                let mut args = Vec::new();
+                let items: Result<Vec<String>> =
+                    items.iter().map(|item| self.spell_exactly(item, &mut args, span)).collect();
+                (format!("vec![{}]", items?.join(", ")), args)
+            }
+            Val::Node(id, Ty::List(element), Form::Owned) if !self.is_own_place(value) => {
+                let copy = match **element {
+                    Ty::Tensor => "$0.iter().map(|one| one.shallow_clone()).collect::<Vec<_>>()",
+                    _ => "$0.clone()",
+                };
+                (copy.to_owned(), vec![(*id).into()])
+            }
+            other => return Ok(other.clone()),
+        };
+        let code = Code { template, effect: Effect::Io, fallible: false, opaque: None };
+        Ok(self.push(Op::Rust(code), args, name, value.ty(), span))
+    }
+
+    /// Is it a variable of the generated code's that code may write to, and that no other value stands for?
+    pub(super) fn is_own_place(&self, value: &Val) -> bool {
+        let Val::Node(id, _, Form::Owned) = value else { return false };
+        match &self.graph.node(*id).op {
+            Op::Rust(code) => matches!(code.effect, Effect::Io | Effect::State),
+            Op::If | Op::Match(_) | Op::For(_) | Op::While => true,
+            Op::Placeholder => self.graph.scope_of(*id) != Some(self.graph.body()),
+            Op::TupleGet(_) => {
+                let whole = self.graph.node(*id).input(0).map(|whole| Val::Node(whole, Ty::Unknown, Form::Owned));
+                whole.is_some_and(|whole| self.is_own_place(&whole))
+            }
+            _ => false,
+        }
+    }
+}
