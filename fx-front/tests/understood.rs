@@ -39,6 +39,11 @@ mod hidden {
 }
 fn all() -> Vec<hidden::Function> { vec![hidden::Function::new(halved), hidden::Function::new(Tensor::tanh)] }
 fn mix() -> fn(&Tensor, &Tensor, f64) -> Tensor { mixed }
+fn bump(n: &mut i64) { *n += 1; }
+fn mask_in(x: &mut Tensor) { *x = &*x * 2.0; let _ = x.relu_(); }
+fn take(o: &mut Option<Tensor>) -> Tensor { match o.take() { Some(x) => x, None => Tensor::ones([1], (Kind::Float, fx_runtime::Device::Cpu)) } }
+struct State { h: Tensor, n: i64 }
+impl State { fn step(&mut self, by: &nn::Linear) { self.h = self.h.apply(by); self.n += 1; } }
 #[derive(Module)] struct Net {
     fc: nn::Linear, mode: Mode, config: Config, blocks: Vec<Block>,
     act: fn(&Tensor) -> Tensor, boxed: Option<hidden::Function>, mix: fn(&Tensor, &Tensor, f64) -> Tensor,
@@ -131,5 +136,17 @@ fn iterators_in_variables() {
         "let it = self.blocks.iter(); let all: Vec<Tensor> = it.map(|block| block.forward(xs)).collect(); Tensor::stack(&all, 0)",
         "let sizes = xs.size(); let mut it = sizes.iter(); let b = *it.next().unwrap(); xs.view([b, -1])",
         "let parts = xs.chunk(2, 0); let mut it = parts.into_iter(); let a = it.next().unwrap(); let b = it.next().unwrap(); a + b",
+    ]);
+}
+
+#[test]
+fn lent_places() {
+    check(&[
+        "let mut n = 3; bump(&mut n); for _ in 0..2 { bump(&mut n); } xs * n",
+        "let mut ys = xs.relu(); mask_in(&mut ys); for _ in 0..2 { mask_in(&mut ys); } ys",
+        "let mut o = Some(xs.relu()); let a = take(&mut o); let b = take(&mut o); a + b",
+        "let mut s = State { h: xs.relu(), n: 0 }; s.h = s.h.neg(); s.n += 1; for _ in 0..2 { s.step(&self.fc); } s.h * s.n",
+        "let mut s = State { h: xs.relu(), n: 0 }; if xs.dim() > 2 { s.n = 5; } else { s.step(&self.fc); } s.h * s.n",
+        "let mut pair = (xs.relu(), 1); for block in &self.blocks { pair.0 = block.forward(&pair.0); bump(&mut pair.1); } pair.0 * pair.1",
     ]);
 }

@@ -40,6 +40,7 @@ pub mod iterators;
 pub mod kept;
 pub mod layered;
 pub mod lent;
+pub mod lent_places;
 pub mod limits;
 pub mod literals;
 pub mod loops;

@@ -1,0 +1,293 @@
+//! What functions write through `&mut`: numbers, options, tensors, lists, iterators and structs of the forward's own.
+
+use fx_runtime::{Kind, Module, Tensor, nn, traceable};
+
+fn bump(n: &mut i64) {
+    *n += 1;
+}
+
+fn twice(n: &mut i64) -> i64 {
+    let before = *n;
+    bump(n);
+    bump(n);
+    before
+}
+
+fn set_if(n: &mut i64, wide: bool) -> bool {
+    if wide {
+        *n = 7;
+        return true;
+    }
+    *n -= 2;
+    false
+}
+
+fn mask_in(x: &mut Tensor, by: f64) {
+    *x = &*x * by;
+    let _ = x.relu_();
+}
+
+fn add_in(x: &mut Tensor) {
+    *x += 1;
+}
+
+fn take(o: &mut Option<Tensor>) -> Tensor {
+    match o.take() {
+        Some(x) => x,
+        None => Tensor::ones([1], (Kind::Float, fx_runtime::Device::Cpu)),
+    }
+}
+
+fn put(o: &mut Option<Tensor>, x: &Tensor) {
+    *o = Some(x.relu());
+}
+
+fn next_of<'a>(it: &mut impl Iterator<Item = &'a nn::Linear>, xs: &Tensor) -> Tensor {
+    match it.next() {
+        Some(layer) => xs.apply(layer),
+        None => xs.neg(),
+    }
+}
+
+/// Numbers, before, in and behind loops and branches.
+#[derive(Debug, Module)]
+pub struct Counts {
+    layers: Vec<nn::Linear>,
+}
+
+#[traceable]
+impl Counts {
+    pub fn forward(&self, xs: &Tensor) -> (Tensor, i64, i64) {
+        let mut n = 3;
+        let m = n;
+        bump(&mut n);
+        let before = twice(&mut n);
+        let mut ys = xs * n;
+        for layer in &self.layers {
+            ys = ys.apply(layer) + n;
+            bump(&mut n);
+        }
+        let wide = set_if(&mut n, xs.size()[0] > 2);
+        if !wide {
+            bump(&mut n);
+        }
+        let mut pair = (n, 1);
+        bump(&mut pair.1);
+        bump(&mut pair.0);
+        (ys * before, pair.0 * 100 + pair.1, m)
+    }
+}
+
+/// Tensors, of which others know.
+#[derive(Debug, Module)]
+pub struct Tensors {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Tensors {
+    pub fn forward(&self, xs: &Tensor) -> (Tensor, Tensor, Tensor, Tensor) {
+        let mut ys = self.fc.forward(xs);
+        let same = ys.shallow_clone();
+        add_in(&mut ys);
+        let old = ys.shallow_clone();
+        mask_in(&mut ys, 0.5);
+        add_in(&mut ys);
+        let mut zs = xs.copy();
+        for _ in 0..2 {
+            mask_in(&mut zs, 2.0);
+            add_in(&mut zs);
+        }
+        if xs.size()[0] > 2 {
+            mask_in(&mut zs, 3.0);
+        } else {
+            add_in(&mut zs);
+        }
+        (ys, same, old, zs)
+    }
+}
+
+/// Options that are emptied and filled.
+#[derive(Debug, Module)]
+pub struct Options {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Options {
+    pub fn forward(&self, xs: &Tensor) -> (Tensor, Tensor, bool) {
+        let mut kept = Some(self.fc.forward(xs));
+        let first = take(&mut kept);
+        let second = take(&mut kept);
+        put(&mut kept, &first);
+        let mut ys = kept.as_ref().unwrap() + &second;
+        let mut last: Option<Tensor> = None;
+        for step in 0..3 {
+            if step == 1 {
+                ys = ys + take(&mut last);
+            } else {
+                put(&mut last, &ys);
+            }
+        }
+        let is_there = last.is_some();
+        (ys, take(&mut last), is_there && last.is_none())
+    }
+}
+
+/// An iterator that is handed on, and lists.
+#[derive(Debug, Module)]
+pub struct HandedOn {
+    layers: Vec<nn::Linear>,
+}
+
+fn keep(all: &mut Vec<Tensor>, seen: &mut Vec<i64>, xs: &Tensor) {
+    all.push(xs.shallow_clone());
+    seen.push(xs.size()[0]);
+}
+
+fn keep_both(all: &mut Vec<Tensor>, seen: &mut Vec<i64>, xs: &Tensor) {
+    keep(all, seen, xs);
+    keep(all, seen, &xs.neg());
+}
+
+#[traceable]
+impl HandedOn {
+    pub fn forward(&self, xs: &Tensor) -> (Tensor, Vec<Tensor>, Vec<i64>) {
+        let mut it = self.layers.iter();
+        let ys = next_of(&mut it, xs);
+        let mut ys = next_of(&mut it, &ys);
+        let (mut all, mut seen) = (vec![], Vec::new());
+        keep(&mut all, &mut seen, &ys);
+        for layer in it {
+            ys = ys.apply(layer);
+            keep_both(&mut all, &mut seen, &ys);
+        }
+        (ys, all, seen)
+    }
+}
+
+/// A struct of the forward's own, written field by field.
+#[derive(Debug)]
+pub struct State {
+    h: Tensor,
+    c: Option<Tensor>,
+    n: i64,
+    seen: Vec<Tensor>,
+}
+
+#[derive(Debug)]
+pub struct Outer {
+    state: State,
+    scale: f64,
+}
+
+impl State {
+    fn step(&mut self, fc: &nn::Linear) {
+        self.h = self.h.apply(fc).tanh();
+        self.n += 1;
+        self.note();
+    }
+
+    fn note(&mut self) {
+        if self.n > 2 {
+            self.c = Some(self.h.neg());
+        }
+        self.seen.push(self.h.shallow_clone());
+    }
+
+    fn total(&self) -> Tensor {
+        let mut sum = &self.h * self.n;
+        for one in &self.seen {
+            sum = sum + one;
+        }
+        match &self.c {
+            Some(c) => sum + c,
+            None => sum,
+        }
+    }
+}
+
+fn reset(state: &mut State, xs: &Tensor) {
+    state.h = xs.shallow_clone();
+    state.n = 0;
+    let _ = state.c.take();
+}
+
+#[derive(Debug, Module)]
+pub struct Fields {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Fields {
+    pub fn forward(&self, xs: &Tensor, times: i64) -> (Tensor, Tensor, i64, Option<Tensor>) {
+        let mut state = State { h: xs.shallow_clone(), c: None, n: 0, seen: vec![] };
+        state.h = state.h.relu();
+        state.n += 2;
+        for i in 0..times {
+            if i == 1 {
+                state.n += 10;
+                state.c = Some(xs.neg());
+            }
+            state.step(&self.fc);
+        }
+        let first = state.total();
+        let kept = state.h.shallow_clone();
+        let _ = state.h.g_add_scalar_(1.0);
+        let mut outer = Outer { state, scale: 0.5 };
+        outer.scale *= 3.0;
+        outer.state.step(&self.fc);
+        let c = outer.state.c.as_ref().map(|c| c + 1);
+        reset(&mut outer.state, &kept);
+        outer.state.step(&self.fc);
+        let second = outer.state.total() * outer.scale + kept;
+        (first, second, outer.state.n, c)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{agree, randn};
+
+    fn linear(p: nn::Path) -> nn::Linear {
+        nn::linear(p, 4, 4, Default::default())
+    }
+
+    #[test]
+    fn counts() {
+        agree!(
+            |p| Counts { layers: vec![linear(p / 0), linear(p / 1)] },
+            [randn(&[2, 4]), randn(&[3, 4])],
+            |net, xs| net.forward(xs)
+        );
+    }
+
+    #[test]
+    fn tensors() {
+        agree!(|p| Tensors { fc: linear(p / 0) }, [randn(&[2, 4]), randn(&[3, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn options() {
+        agree!(|p| Options { fc: linear(p / 0) }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn handed_on() {
+        for count in [0, 1, 2, 4] {
+            agree!(
+                |p| HandedOn { layers: (0..count).map(|at| linear(p / at)).collect() },
+                [randn(&[2, 4])],
+                |net, xs| net.forward(xs)
+            );
+        }
+    }
+
+    #[test]
+    fn fields() {
+        for times in [0, 1, 2, 5] {
+            agree!(|p| Fields { fc: linear(p / 0) }, [randn(&[2, 4])], |net, xs| net.forward(xs, times));
+        }
+    }
+}
