@@ -44,8 +44,9 @@ fn mask_in(x: &mut Tensor) { *x = &*x * 2.0; let _ = x.relu_(); }
 fn take(o: &mut Option<Tensor>) -> Tensor { match o.take() { Some(x) => x, None => Tensor::ones([1], (Kind::Float, fx_runtime::Device::Cpu)) } }
 struct State { h: Tensor, n: i64 }
 impl State { fn step(&mut self, by: &nn::Linear) { self.h = self.h.apply(by); self.n += 1; } }
+#[derive(Debug)] pub struct Fault(String);
 #[derive(Module)] struct Net {
-    fc: nn::Linear, mode: Mode, config: Config, blocks: Vec<Block>,
+    limit: Option<i64>, fc: nn::Linear, mode: Mode, config: Config, blocks: Vec<Block>,
     act: fn(&Tensor) -> Tensor, boxed: Option<hidden::Function>, mix: fn(&Tensor, &Tensor, f64) -> Tensor,
 }
 ";
@@ -55,12 +56,17 @@ fn check(bodies: &[&str]) {
         let source = format!(
             "{MODEL} #[traceable] impl Net {{ fn forward(&self, xs: &Tensor, opt: Option<&Tensor>) -> Tensor {{ {body} }} }}"
         );
-        let (graph, _) = traced(&source);
-        assert!(graph.lint().is_ok(), "{body}\n{graph}");
-        for id in graph.nodes() {
-            if let Op::Rust(code) = &graph.node(id).op {
-                assert_eq!(code.opaque, None, "{body}\n{graph}");
-            }
+        check_source(&source);
+    }
+}
+
+fn check_source(source: &str) {
+    let body = source.trim_start_matches(MODEL);
+    let (graph, _) = traced(source);
+    assert!(graph.lint().is_ok(), "{body}\n{graph}");
+    for id in graph.nodes() {
+        if let Op::Rust(code) = &graph.node(id).op {
+            assert_eq!(code.opaque, None, "{body}\n{graph}");
         }
     }
 }
@@ -149,4 +155,36 @@ fn lent_places() {
         "let mut s = State { h: xs.relu(), n: 0 }; if xs.dim() > 2 { s.n = 5; } else { s.step(&self.fc); } s.h * s.n",
         "let mut pair = (xs.relu(), 1); for block in &self.blocks { pair.0 = block.forward(&pair.0); bump(&mut pair.1); } pair.0 * pair.1",
     ]);
+}
+
+#[test]
+fn lists_of_options() {
+    check(&[
+        "let mut out = Vec::with_capacity(self.blocks.len()); out.resize_with(self.blocks.len(), || None::<Tensor>); let mut ys = xs.relu(); for (block, past) in self.blocks.iter().zip(out) { ys = match past.as_ref() { Some(p) => block.forward(&ys) + p, None => block.forward(&ys) }; } ys",
+        "let (all, n) = match opt { Some(x) => (vec![x].iter().map(|v| Some(v.copy())).collect::<Vec<Option<Tensor>>>(), x.size()[1]), None => { let mut out = Vec::new(); out.resize_with(self.blocks.len(), || None::<Tensor>); (out, 0) } }; let mut ys = xs * n; for pair in self.blocks.iter().zip(all) { let (block, past) = pair; ys = match past.as_ref() { Some(p) => block.forward(&ys) + p, None => block.forward(&ys) }; } ys",
+        "let mut out: Vec<Option<Tensor>> = Vec::new(); out.resize_with(3, || None); out[1] = Some(xs.relu()); match &out[1] { Some(x) => x.neg(), None => xs.relu() }",
+        "let mut out: Vec<Option<Tensor>> = std::iter::repeat_with(|| None).take(self.blocks.len()).collect(); out[0] = Some(xs.relu()); out[0].as_ref().map_or_else(|| xs.neg(), |x| x.relu())",
+        "let mut out: Vec<Option<Tensor>> = (0..self.blocks.len()).map(|_| None).collect(); out[0] = Some(xs.relu()); match &out[0] { Some(x) => x.neg(), None => xs.relu() }",
+        "let b = f64::try_from(xs.sum(Kind::Float)).unwrap(); if bool::try_from(xs.any()).unwrap() { xs * b } else { xs.neg() }",
+        "let shape: &[i64] = &[2, 4]; xs.reshape(&*shape)",
+    ]);
+}
+
+#[test]
+fn errors_where_nothing_is() {
+    let forward = |body: &str| {
+        let source = format!(
+            "{MODEL} #[traceable] impl Net {{ fn forward(&self, xs: &Tensor, opt: Option<&Tensor>) -> Result<Tensor, Fault> {{ {body} }} }}"
+        );
+        check_source(&source);
+    };
+    forward("let n = self.limit.ok_or_else(|| Fault(\"no limit\".into()))?; Ok(xs * n)");
+    forward("let m = opt.ok_or(Fault(\"no mask\".to_string()))?; Ok(xs + m)");
+    forward("Ok(xs + opt.ok_or(Fault(\"no mask\".to_string()))?)");
+    forward(
+        "let last = self.blocks.last().ok_or(Fault(\"none\".into()))?; let skip = last.skip.as_ref().ok_or_else(|| Fault(\"no skip\".into()))?; Ok(xs.apply(skip))",
+    );
+    forward(
+        "let b = f64::try_from(&xs.sum(Kind::Float))?; let i = i64::try_from(xs.sum(Kind::Int64))?; Ok(xs * b * i)",
+    );
 }

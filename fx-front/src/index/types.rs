@@ -102,6 +102,10 @@ impl Index {
             "Result" => return Ty::Result(Box::new(argument(0))),
             "Vec" | "VecDeque" => return Ty::List(Box::new(argument(0))),
             "Box" | "Arc" | "Rc" => return argument(0),
+            "Cow" if matches!(self.resolve(module, &path_text(path)), Resolved::External(_)) => match argument(0) {
+                list @ Ty::List(_) => return list,
+                _ => {}
+            },
             _ => {}
         }
         match self.resolve(module, &path_text(path)) {

@@ -40,6 +40,11 @@ impl Tracer<'_> {
             if tail && let Some(value) = self.with_returns(stmt, rest) {
                 return value;
             }
+            if let syn::Stmt::Local(local) = stmt
+                && let Some(asked) = self.asked_for(local)
+            {
+                return self.let_else(&asked, rest, tail);
+            }
             last = match stmt {
                 syn::Stmt::Local(local) if has_else(local) => return self.let_else(local, rest, tail),
                 syn::Stmt::Local(local) => self.local(local)?,
@@ -230,6 +235,9 @@ impl Tracer<'_> {
             value = self.typed_none(value, typed);
             let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &typed.ty);
             value = self.of_written_type(value, &ty);
+            if matches!(&*typed.pat, syn::Pat::Ident(ident) if ident.mutability.is_some()) {
+                value = self.typed_list(value, &ty, typed.ty.span());
+            }
         }
         self.bind(&local.pat, value)?;
         Ok(Val::Unit)

@@ -37,6 +37,9 @@ impl Tracer<'_> {
                 // A place that is not understood is carried along with its `&`, since it cannot be moved out of.
                 let is_place = matches!(&*inner.expr, syn::Expr::Index(_));
                 let value = if is_place { self.understood(&inner.expr) } else { self.expr(&inner.expr) }?;
+                let is_behind =
+                    matches!(&*inner.expr, syn::Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Deref(_)));
+                let value = if is_behind { self.unboxed(value, inner.span()) } else { value };
                 let deep = matches!(value, Val::Node(_, _, Form::Ref | Form::Deep))
                     && !matches!(&*inner.expr, syn::Expr::Unary(_));
                 Ok(value.with_form(if deep { Form::Deep } else { Form::Ref }))
@@ -186,6 +189,9 @@ impl Tracer<'_> {
     }
 
     fn question(&mut self, inner: &syn::ExprTry) -> Result<Val> {
+        if let Some(value) = self.or_refused(&inner.expr)? {
+            return Ok(value);
+        }
         self.errors = if self.errors_leave() { Errors::Leave } else { Errors::Stay };
         let value = self.expr(&inner.expr)?;
         match value.ty() {

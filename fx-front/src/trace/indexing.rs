@@ -1,6 +1,6 @@
 //! `list[i]` and `list[a..b]`.
 
-use fx_ir::Arg;
+use fx_ir::{Arg, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -27,6 +27,18 @@ impl Tracer<'_> {
         let template = format!("&{object}[{start}{dots}{end}]");
         // A place, which the user's code borrows before it is a value.
         Ok(self.host(&template, args, "slice", list.ty(), span).with_form(Form::Owned))
+    }
+
+    /// Numbers behind a pointer, `Box<[i64]>` or `Cow<[i64]>`, as the slice that they are; anything else as it is.
+    pub(super) fn unboxed(&mut self, list: Val, span: Span) -> Val {
+        let Val::Node(id, ty, _) = &list else { return list };
+        let is_carried = matches!(&self.graph.node(*id).op, Op::Rust(code) if code.opaque.is_some());
+        let is_vec = self.is_vec(*id) || (self.is_own_place(&list) && !is_carried);
+        let element = match ty {
+            Ty::List(element) if is_copy(element) && !is_vec => (**element).clone(),
+            _ => return list,
+        };
+        self.host("&$0[..]", vec![(*id).into()], "slice", Ty::List(Box::new(element)), span)
     }
 
     pub(super) fn index_expr(&mut self, index: &syn::ExprIndex) -> Result<Val> {

@@ -49,6 +49,7 @@ impl<'a> Tracer<'a> {
                 let number = call.args.first().map(|at| self.expr(at));
                 number.map(|at| at.and_then(|at| self.taken(list, at, call.span())))
             }
+            ("resize" | "resize_with", _) => self.resized(list, element, call),
             ("get", Val::List(_)) => self.got(list, call),
             ("last" | "first" | "get", Val::Node(..)) if *element != Ty::Unknown => {
                 Some(self.lent(list, element, name, call))

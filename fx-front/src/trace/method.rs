@@ -19,6 +19,12 @@ use crate::{
 
 impl Tracer<'_> {
     pub(super) fn method_call(&mut self, call: &syn::ExprMethodCall, errors: Errors) -> Result<Val> {
+        let wanted = self.wants.next.take();
+        if call.method == "collect"
+            && let Some(list) = self.filled(call, wanted.as_ref())?
+        {
+            return Ok(list);
+        }
         if let Some(value) = self.by_form(call, errors)? {
             return Ok(value);
         }
@@ -48,7 +54,7 @@ impl Tracer<'_> {
                 }
             }
             ("as_ref" | "as_deref" | "borrow" | "as_slice", ty) if ty != Ty::Unknown => {
-                return Ok(receiver.with_form(Form::Ref));
+                return Ok(self.unboxed(receiver, call.span()).with_form(Form::Ref));
             }
             ("as_mut" | "as_deref_mut", ty) if self.is_stateful() && self.is_module(&ty) => {
                 return Ok(receiver.with_form(Form::Ref));

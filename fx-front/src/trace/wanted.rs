@@ -120,6 +120,7 @@ impl Tracer<'_> {
             | syn::Expr::Group(_)
             | syn::Expr::Tuple(_)
             | syn::Expr::Macro(_) => wanted.cloned(),
+            syn::Expr::MethodCall(call) if call.method == "collect" => wanted.cloned(),
             syn::Expr::Call(call) if call.args.len() == 1 => match call.func.to_token_stream().to_string().as_str() {
                 "Ok" => wanted.cloned(),
                 "Some" => wanted.and_then(Wanted::held),

@@ -1,0 +1,128 @@
+//! Lists that are filled with one value: `list.resize_with(n, || None)`, `repeat_with(|| None).take(n).collect()`.
+
+use fx_ir::{Arg, Code, Effect, Op};
+use proc_macro2::Span;
+use syn::Expr;
+
+use super::{Result, Tracer, Ty, Val, expr::is_copy, local::Local, operator, spell::is_untyped, wanted::Wanted};
+
+impl Tracer<'_> {
+    /// A list gathered from nothing but one value, of which the code says how often; `None` for any other.
+    pub(super) fn filled(&mut self, call: &syn::ExprMethodCall, wanted: Option<&Wanted>) -> Result<Option<Val>> {
+        let Some((value, count)) = repeated(&call.receiver) else { return Ok(None) };
+        let mark = self.mark();
+        let (value, count) = (self.expr(value)?, self.expr(count)?);
+        let written = call.turbofish.as_ref().and_then(|fish| match fish.args.first() {
+            Some(syn::GenericArgument::Type(ty)) => {
+                Some(self.index.ty(self.module(), self.function().owner.as_ref(), ty))
+            }
+            _ => None,
+        });
+        let known = Ty::List(Box::new(value.ty()));
+        let ty = written.or_else(|| wanted.map(|wanted| self.wanted_ty(wanted))).into_iter().chain([known]);
+        let spelled = ty.filter(|ty| matches!(ty, Ty::List(_))).find_map(|ty| Some((self.spelling(&ty)?, ty)));
+        let (Some((spelled, ty)), true) = (spelled, is_known(&value) && operator::is_number(&count)) else {
+            self.rollback(mark);
+            return Ok(None);
+        };
+        self.filled_list(&spelled, ty, &value, &count, call.method.span()).map(Some)
+    }
+
+    fn filled_list(&mut self, spelled: &str, ty: Ty, value: &Val, count: &Val, span: Span) -> Result<Val> {
+        let mut args = Vec::new();
+        let (value, count) = (self.spell(value, &mut args, span)?, self.spell(count, &mut args, span)?);
+        let template = format!("::std::iter::repeat_with(|| {value}).take({count}).collect::<{spelled}>()");
+        let code = Code { effect: Effect::Io, ..Code::pure(template) };
+        Ok(self.push(Op::Rust(code), args, "list", ty, span))
+    }
+
+    /// `list.resize(n, None)` and `list.resize_with(n, || None)`; `None` for what is no list of the forward's own, or of a
+    /// type that is not known.
+    pub(super) fn resized(&mut self, list: &Val, element: &Ty, call: &syn::ExprMethodCall) -> Option<Result<Val>> {
+        let place = self.local_place(&call.receiver)?;
+        let (count, value) = (call.args.first()?, call.args.get(1)?);
+        let value = match value {
+            Expr::Closure(closure) if call.method == "resize_with" && closure.inputs.is_empty() => &closure.body,
+            value if call.method == "resize" => value,
+            _ => return None,
+        };
+        let mark = self.mark();
+        let resized = self.resize(list, element, &place, (value, count), call.method.span());
+        if matches!(resized, Ok(None)) {
+            self.rollback(mark);
+        }
+        resized.transpose()
+    }
+
+    fn resize(
+        &mut self,
+        list: &Val,
+        element: &Ty,
+        place: &Local,
+        (value, count): (&Expr, &Expr),
+        span: Span,
+    ) -> Result<Option<Val>> {
+        let (count, value) = (self.expr(count)?, self.expr(value)?);
+        let element = if self.spelling(element).is_some() { element.clone() } else { value.ty() };
+        let ty = Ty::List(Box::new(element.clone()));
+        let Some(spelled) = self.spelling(&ty).filter(|_| !is_untyped(&element)) else { return Ok(None) };
+        if !is_known(&value) || !operator::is_number(&count) {
+            return Ok(None);
+        }
+        if matches!(list, Val::List(items) if items.is_empty()) {
+            let filled = self.filled_list(&spelled, ty, &value, &count, span)?;
+            self.set_local(place, filled, span)?;
+            return Ok(Some(Val::Unit));
+        }
+        let own = self.own_place(list, &place.root, span)?.with_ty(ty);
+        let (true, Some(id)) = (self.is_own_place(&own), own.node()) else { return Ok(None) };
+        self.set_local(place, own, span)?;
+        let mut args = vec![Arg::Node(id)];
+        let (count, value) = (self.spell(&count, &mut args, span)?, self.spell(&value, &mut args, span)?);
+        let code = Code { effect: Effect::Io, ..Code::pure(format!("$0.resize_with({count}, || {value})")) };
+        self.push(Op::Rust(code), args, "resize", Ty::Tuple(Vec::new()), span);
+        Ok(Some(Val::Unit))
+    }
+
+    /// An empty list of options whose type is written: what is put in may not say of what they are.
+    pub(super) fn typed_list(&mut self, value: Val, ty: &Ty, span: Span) -> Val {
+        let is_open = matches!(&value, Val::List(items) if items.is_empty());
+        let of_options = matches!(ty, Ty::List(element) if matches!(**element, Ty::Option(_)));
+        let Some(spelled) = self.spelling(ty).filter(|_| is_open && of_options) else { return value };
+        let template = format!("{}::new()", spelled.replacen("Vec<", "Vec::<", 1));
+        let code = Code { effect: Effect::Io, ..Code::pure(template) };
+        self.push(Op::Rust(code), Vec::new(), "list", ty.clone(), span)
+    }
+}
+
+/// Can the value be written as often as it is asked for?
+fn is_known(value: &Val) -> bool {
+    matches!(value, Val::Lit(Arg::None, _)) || is_copy(&value.ty())
+}
+
+/// The value of `repeat_with(|| value).take(count)` and of `(0..count).map(|_| value)`, and the count.
+fn repeated(expr: &Expr) -> Option<(&Expr, &Expr)> {
+    let Expr::MethodCall(call) = expr else { return None };
+    let arg = call.args.first().filter(|_| call.args.len() == 1)?;
+    match (&*call.receiver, arg) {
+        (Expr::Call(source), count) if call.method == "take" => {
+            let Expr::Path(path) = &*source.func else { return None };
+            let name = path.path.segments.last()?.ident.to_string();
+            match (name.as_str(), source.args.first()?) {
+                ("repeat_with", Expr::Closure(closure)) if closure.inputs.is_empty() => Some((&closure.body, count)),
+                ("repeat", value) => Some((value, count)),
+                _ => None,
+            }
+        }
+        (Expr::Paren(range), Expr::Closure(closure)) if call.method == "map" => {
+            let Expr::Range(syn::ExprRange { start: Some(start), end: Some(end), limits, .. }) = &*range.expr else {
+                return None;
+            };
+            let is_ignored = matches!(closure.inputs.first(), Some(syn::Pat::Wild(_)));
+            let from_zero = crate::scan::whole(start) == Some(0) && matches!(limits, syn::RangeLimits::HalfOpen(_));
+            let is_none = matches!(&*closure.body, Expr::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "None"));
+            (is_ignored && from_zero && is_none).then_some((&*closure.body, &**end))
+        }
+        _ => None,
+    }
+}
