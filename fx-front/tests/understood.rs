@@ -45,6 +45,7 @@ fn take(o: &mut Option<Tensor>) -> Tensor { match o.take() { Some(x) => x, None 
 struct State { h: Tensor, n: i64 }
 impl State { fn step(&mut self, by: &nn::Linear) { self.h = self.h.apply(by); self.n += 1; } }
 #[derive(Debug)] pub struct Fault(String);
+pub struct Two(Tensor, i64);
 #[derive(Module)] struct Net {
     limit: Option<i64>, fc: nn::Linear, mode: Mode, config: Config, blocks: Vec<Block>,
     act: fn(&Tensor) -> Tensor, boxed: Option<hidden::Function>, mix: fn(&Tensor, &Tensor, f64) -> Tensor,
@@ -187,4 +188,13 @@ fn errors_where_nothing_is() {
     forward(
         "let b = f64::try_from(&xs.sum(Kind::Float))?; let i = i64::try_from(xs.sum(Kind::Int64))?; Ok(xs * b * i)",
     );
+}
+
+#[test]
+fn tuple_structs() {
+    check(&[
+        "let w = Two(xs.relu(), 3); let Two(a, n) = w; a * n",
+        "let mut w = Two(xs.relu(), 3); for _ in 0..2 { w.0 = w.0.neg(); w.1 += 1; } w.0 * w.1",
+        "let w = if self.config.deep { Two(xs.relu(), 3) } else { Two(xs.neg(), 1) }; w.0 * w.1",
+    ]);
 }

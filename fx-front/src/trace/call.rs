@@ -40,6 +40,9 @@ impl Tracer<'_> {
         if let Resolved::Item(_, _, Name::Fn(id)) = self.index.resolve(self.module(), text) {
             return self.call_fn(id, call, errors);
         }
+        if let Some(literal) = self.tuple_struct(path, text, call) {
+            return self.structure(&literal);
+        }
         if let Some(value) = self.known_call(text, call) {
             return value;
         }

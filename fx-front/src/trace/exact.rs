@@ -147,6 +147,7 @@ impl Tracer<'_> {
         match (&node.op, node.input(0)) {
             (Op::Rust(code), _) => {
                 code.template.starts_with("vec![")
+                    || code.template.starts_with("::std::iter::repeat_with(")
                     || [".size()", ".stride()", ".to_vec()"].iter().any(|end| code.template.ends_with(end))
             }
             (Op::If | Op::Match(_), _) => handed_over(id, 0),

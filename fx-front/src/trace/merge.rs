@@ -144,7 +144,7 @@ impl Tracer<'_> {
             let is_own = |leaf: &Val| self.is_own_option(leaf) || self.lends_tensor(leaf);
             let owned_option = || leaves.iter().all(|leaves| leaves.get(position).is_none_or(is_own));
             let is_option = matches!(ty, Ty::Option(inner) if is_settled_within(inner)) && owned_option();
-            let is_place = |leaves: &Vec<Val>| leaves.get(position).is_none_or(|leaf| self.is_own_place(leaf));
+            let is_place = |leaves: &Vec<Val>| leaves.get(position).is_none_or(|leaf| self.is_own_list(leaf));
             let is_list = matches!(ty, Ty::List(inner) if is_settled_within(inner)) && leaves.iter().all(is_place);
             if !is_settled(ty) && !is_option && !is_list {
                 return unknown(span, format!("branches that hand over a value {}", self.index.of_type(ty)));

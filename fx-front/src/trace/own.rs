@@ -58,6 +58,11 @@ impl Tracer<'_> {
         Ok(self.push(Op::Rust(code), args, name, value.ty(), span))
     }
 
+    /// Is it a list that is written out, or in a variable of the generated code's?
+    pub(super) fn is_own_list(&self, value: &Val) -> bool {
+        matches!(value, Val::List(_)) || self.is_own_place(value)
+    }
+
     /// Is it a variable of the generated code's that code may write to, and that no other value stands for?
     pub(super) fn is_own_place(&self, value: &Val) -> bool {
         let Val::Node(id, _, Form::Owned) = value else { return false };

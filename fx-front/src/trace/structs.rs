@@ -6,7 +6,7 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use super::{Form, Result, Tracer, Ty, Val, signature::is_vec, unknown};
-use crate::index::is_within;
+use crate::index::{Name, Resolved, is_within};
 
 impl Tracer<'_> {
     /// `Output { logits, hidden }`: a value of the user's made of values that are known.
@@ -37,6 +37,28 @@ impl Tracer<'_> {
         let value = self.host(&template, args, "made", ty, span);
         self.made.extend(value.node().map(|id| (id, fields)));
         Ok(value)
+    }
+
+    /// `Wrapper(xs)` as `Wrapper { 0: xs }`; `None` if it is no tuple struct of the crate.
+    pub(super) fn tuple_struct(&self, path: &syn::Path, text: &str, call: &syn::ExprCall) -> Option<syn::ExprStruct> {
+        let owner = match text {
+            "Self" => self.index.ty(self.module(), None, self.function().owner.as_ref()?),
+            text => match self.index.resolve(self.module(), text) {
+                Resolved::Item(_, _, Name::Struct(id)) => Ty::Struct(id),
+                _ => return None,
+            },
+        };
+        let Ty::Struct(id) = owner else { return None };
+        let item = self.index.structs.get(id).filter(|item| !item.is_generic() && item.instance.is_none())?;
+        let is_tuple =
+            item.fields.len() == call.args.len() && item.fields.iter().all(|field| field.name.parse::<u32>().is_ok());
+        let fields = call.args.iter().enumerate().map(|(at, value)| {
+            let at = syn::Index { index: u32::try_from(at).unwrap_or(0), span: value.span() };
+            let field: syn::FieldValue = syn::parse_quote_spanned!(value.span()=> #at: #value);
+            field
+        });
+        let fields: Vec<syn::FieldValue> = fields.collect();
+        is_tuple.then(|| syn::parse_quote_spanned!(call.span()=> #path { #(#fields),* }))
     }
 
     /// A struct by its fields, as a literal.

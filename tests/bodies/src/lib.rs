@@ -59,3 +59,4 @@ pub mod shapes;
 pub mod solvers;
 pub mod stateful;
 pub mod statements;
+pub mod tuple_structs;
