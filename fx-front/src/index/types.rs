@@ -102,10 +102,7 @@ impl Index {
             "Result" => return Ty::Result(Box::new(argument(0))),
             "Vec" | "VecDeque" => return Ty::List(Box::new(argument(0))),
             "Box" | "Arc" | "Rc" => return argument(0),
-            "Cow" if matches!(self.resolve(module, &path_text(path)), Resolved::External(_)) => match argument(0) {
-                list @ Ty::List(_) => return list,
-                _ => {}
-            },
+            "Cow" if matches!(argument(0), Ty::List(_)) && self.is_external(module, path) => return argument(0),
             _ => {}
         }
         match self.resolve(module, &path_text(path)) {
@@ -117,6 +114,10 @@ impl Index {
             Resolved::Item(at, name, _) => Ty::Rust(format!("{at}::{name}")),
             Resolved::External(full) => external_ty(&full, &ty_text(path)),
         }
+    }
+
+    fn is_external(&self, module: &str, path: &syn::Path) -> bool {
+        matches!(self.resolve(module, &path_text(path)), Resolved::External(_))
     }
 
     /// How the type is written so that it means the same everywhere in the crate; `None` when that is not known.

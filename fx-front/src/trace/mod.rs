@@ -5,6 +5,7 @@
 //! as arguments, as small a piece as the code allows. Nothing is lost and nothing is guessed: an expression that fails
 //! halfway is taken back whole before it is carried along.
 
+mod assign;
 mod block;
 mod broken;
 mod call;
