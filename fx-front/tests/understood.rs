@@ -46,6 +46,8 @@ struct State { h: Tensor, n: i64 }
 impl State { fn step(&mut self, by: &nn::Linear) { self.h = self.h.apply(by); self.n += 1; } }
 #[derive(Debug)] pub struct Fault(String);
 pub struct Two(Tensor, i64);
+pub enum Out { Pair(Tensor, Tensor), One(Tensor), Scaled(Tensor, i64) }
+fn out(xs: &Tensor) -> Out { if xs.dim() > 2 { Out::Pair(xs.relu(), xs.neg()) } else { Out::One(xs.abs()) } }
 #[derive(Module)] struct Net {
     limit: Option<i64>, fc: nn::Linear, mode: Mode, config: Config, blocks: Vec<Block>,
     act: fn(&Tensor) -> Tensor, boxed: Option<hidden::Function>, mix: fn(&Tensor, &Tensor, f64) -> Tensor,
@@ -196,5 +198,14 @@ fn tuple_structs() {
         "let w = Two(xs.relu(), 3); let Two(a, n) = w; a * n",
         "let mut w = Two(xs.relu(), 3); for _ in 0..2 { w.0 = w.0.neg(); w.1 += 1; } w.0 * w.1",
         "let w = if self.config.deep { Two(xs.relu(), 3) } else { Two(xs.neg(), 1) }; w.0 * w.1",
+    ]);
+}
+
+#[test]
+fn variants_that_are_made() {
+    check(&[
+        "let o = Out::Scaled(xs.relu(), 3); match o { Out::Pair(a, b) => a + b, Out::One(a) => a, Out::Scaled(x, by) => x * by }",
+        "match out(xs) { Out::Pair(a, b) => a + b, Out::One(a) => a, Out::Scaled(x, by) => x * by }",
+        "let o = if self.config.deep { Out::One(xs.relu()) } else { out(xs) }; match &o { Out::Pair(a, b) => a + b, Out::One(a) => a.neg(), Out::Scaled(x, by) => x * *by }",
     ]);
 }

@@ -43,6 +43,9 @@ impl Tracer<'_> {
         if let Some(literal) = self.tuple_struct(path, text, call) {
             return self.structure(&literal);
         }
+        if let Some(made) = self.variant_made(path, text, call)? {
+            return Ok(made);
+        }
         if let Some(value) = self.known_call(text, call) {
             return value;
         }

@@ -145,6 +145,9 @@ impl<'a> Tracer<'a> {
         {
             return value;
         }
+        if let Some(value) = self.choice_by_variant(choice, &subject, tail) {
+            return value;
+        }
         if let Some((arm, held)) = known_arm(choice, &subject) {
             self.env.open();
             let bound = held.map_or(Ok(()), |(pat, value)| self.bind(pat, value));

@@ -146,7 +146,10 @@ impl Tracer<'_> {
             let is_option = matches!(ty, Ty::Option(inner) if is_settled_within(inner)) && owned_option();
             let is_place = |leaves: &Vec<Val>| leaves.get(position).is_none_or(|leaf| self.is_own_list(leaf));
             let is_list = matches!(ty, Ty::List(inner) if is_settled_within(inner)) && leaves.iter().all(is_place);
-            if !is_settled(ty) && !is_option && !is_list {
+            let is_variant =
+                |leaves: &Vec<Val>| leaves.get(position).is_some_and(|leaf| self.is_variant_leaf(ty, leaf));
+            let is_known = is_settled(ty) || is_option || is_list || leaves.iter().all(is_variant);
+            if !is_known {
                 return unknown(span, format!("branches that hand over a value {}", self.index.of_type(ty)));
             }
         }

@@ -64,6 +64,7 @@ mod tensor;
 mod tuples;
 mod unroll;
 mod value;
+mod variants;
 mod wanted;
 mod writes;
 
@@ -183,6 +184,8 @@ struct Tracer<'a> {
     paths: HashMap<NodeId, String>,
     /// The fields of the structs that the forward has made.
     made: HashMap<NodeId, Vec<(String, Val)>>,
+    /// The variants of enums that the forward has made, with what they hold.
+    variants: HashMap<NodeId, (String, Vec<Val>)>,
     /// The values that are a function which has a name.
     named: HashMap<NodeId, String>,
     /// Carried code whose value is still a `Result`.
@@ -246,6 +249,7 @@ impl<'a> Tracer<'a> {
             frames,
             paths: HashMap::new(),
             made: HashMap::new(),
+            variants: HashMap::new(),
             named: HashMap::new(),
             results: HashSet::new(),
             settled: HashSet::new(),

@@ -245,6 +245,79 @@ impl Fields {
     }
 }
 
+/// Second names, shadowed names, and returns in the middle.
+#[derive(Debug, Module)]
+pub struct Alias {
+    fc: nn::Linear,
+    layers: Vec<nn::Linear>,
+}
+#[derive(Debug)]
+pub struct Noted {
+    h: Tensor,
+    n: i64,
+}
+fn set(a: &mut Tensor, b: &mut Tensor) {
+    *a = b.shallow_clone();
+    *b += 1;
+}
+fn early(n: &mut i64, xs: &Tensor) -> Tensor {
+    for i in 0..3 {
+        *n += i;
+        if *n > 2 {
+            return xs * *n;
+        }
+    }
+    xs.neg()
+}
+fn peek(n: &mut i64) -> i64 {
+    let n = *n + 1;
+    n * 2
+}
+fn swap(a: &mut i64, b: &mut i64) {
+    let t = *a;
+    *a = *b;
+    *b = t;
+}
+fn both(s: &mut Noted) {
+    s.n += 1;
+    let h = &mut s.h;
+    let _ = h.g_add_scalar_(1.0);
+}
+#[traceable]
+impl Alias {
+    pub fn forward(&self, xs: &Tensor) -> (Tensor, Tensor, Tensor, i64) {
+        let mut t = xs + 1;
+        let list = vec![t.shallow_clone(), xs.neg()];
+        let pair = (t.shallow_clone(), 3);
+        let _ = t.neg_();
+        let mut a = self.fc.forward(xs);
+        let mut b = a.relu();
+        set(&mut a, &mut b);
+        let c = &a + &b + &list[0] + &pair.0;
+        let mut n = 0;
+        let d = early(&mut n, xs);
+        let m = peek(&mut n);
+        let mut k = 9;
+        swap(&mut n, &mut k);
+        let mut s = Noted { h: d.shallow_clone(), n: k };
+        both(&mut s);
+        let mut it = self.layers.iter();
+        let e = {
+            let it = it.next();
+            it.map_or_else(|| xs.neg(), |l| xs.apply(l))
+        };
+        let mut sum = 0;
+        (0..3).for_each(|i| sum += i);
+        let mut f = |x: i64| {
+            sum += x;
+            sum
+        };
+        let g = f(2) + f(3);
+        let rest = it.map(|l| l.forward(&e)).collect::<Vec<Tensor>>();
+        (c + d, e + s.h, rest.iter().fold(xs.copy(), |a, b| a + b), n * 1000 + m * 100 + s.n + g)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -288,6 +361,15 @@ mod tests {
     fn fields() {
         for times in [0, 1, 2, 5] {
             agree!(|p| Fields { fc: linear(p / 0) }, [randn(&[2, 4])], |net, xs| net.forward(xs, times));
+        }
+    }
+
+    #[test]
+    fn second_names() {
+        for count in [0, 1, 3] {
+            let make =
+                |p: &nn::Path| Alias { fc: linear(p / "fc"), layers: (0..count).map(|at| linear(p / at)).collect() };
+            agree!(make, [randn(&[2, 4]), randn(&[3, 4])], |net, xs| net.forward(xs));
         }
     }
 }

@@ -46,6 +46,7 @@ pub mod lent_places;
 pub mod limits;
 pub mod literals;
 pub mod loops;
+pub mod made_variants;
 pub mod models;
 pub mod names;
 pub mod operators;
