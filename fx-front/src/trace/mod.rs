@@ -39,6 +39,7 @@ mod lists;
 mod local;
 mod loops;
 mod macros;
+mod mark;
 mod merge;
 mod method;
 mod opaque;
@@ -324,29 +325,4 @@ impl<'a> Tracer<'a> {
         let outer = self.outer.pop().unwrap_or_default();
         std::mem::replace(&mut self.env, outer)
     }
-
-    fn mark(&self) -> Mark {
-        Mark {
-            region: self.region,
-            nodes: self.graph.region(self.region).nodes.len(),
-            opaque: self.opaque.len(),
-            env: self.env.clone(),
-        }
-    }
-
-    /// Takes back every node that was appended, and every variable that was set, since `mark`.
-    fn rollback(&mut self, mark: Mark) {
-        self.region = mark.region;
-        self.opaque.truncate(mark.opaque);
-        self.graph.truncate(mark.region, mark.nodes);
-        self.env = mark.env;
-    }
-}
-
-/// A point to go back to.
-struct Mark {
-    region: RegionId,
-    nodes: usize,
-    opaque: usize,
-    env: Env,
 }

@@ -278,11 +278,6 @@ fn swap(a: &mut i64, b: &mut i64) {
     *a = *b;
     *b = t;
 }
-fn both(s: &mut Noted) {
-    s.n += 1;
-    let h = &mut s.h;
-    let _ = h.g_add_scalar_(1.0);
-}
 #[traceable]
 impl Alias {
     pub fn forward(&self, xs: &Tensor) -> (Tensor, Tensor, Tensor, i64) {
@@ -300,7 +295,8 @@ impl Alias {
         let mut k = 9;
         swap(&mut n, &mut k);
         let mut s = Noted { h: d.shallow_clone(), n: k };
-        both(&mut s);
+        s.n += 1;
+        let _ = s.h.g_add_scalar_(1.0);
         let mut it = self.layers.iter();
         let e = {
             let it = it.next();
@@ -308,13 +304,35 @@ impl Alias {
         };
         let mut sum = 0;
         (0..3).for_each(|i| sum += i);
+        let g = sum;
+        let rest = it.map(|l| l.forward(&e)).collect::<Vec<Tensor>>();
+        (c + d, e + s.h, rest.iter().fold(xs.copy(), |a, b| a + b), n * 1000 + m * 100 + s.n + g)
+    }
+}
+
+/// A second reference, and a closure that writes: what is not understood stays what the user wrote.
+#[derive(Debug, Module)]
+pub struct Second {
+    fc: nn::Linear,
+}
+
+fn both(s: &mut Noted) {
+    s.n += 1;
+    let h = &mut s.h;
+    let _ = h.g_add_scalar_(1.0);
+}
+#[traceable]
+impl Second {
+    pub fn forward(&self, xs: &Tensor) -> (Tensor, i64) {
+        let mut s = Noted { h: self.fc.forward(xs), n: 1 };
+        both(&mut s);
+        let mut sum = s.n;
         let mut f = |x: i64| {
             sum += x;
             sum
         };
         let g = f(2) + f(3);
-        let rest = it.map(|l| l.forward(&e)).collect::<Vec<Tensor>>();
-        (c + d, e + s.h, rest.iter().fold(xs.copy(), |a, b| a + b), n * 1000 + m * 100 + s.n + g)
+        (s.h.relu(), g + sum)
     }
 }
 
@@ -362,6 +380,11 @@ mod tests {
         for times in [0, 1, 2, 5] {
             agree!(|p| Fields { fc: linear(p / 0) }, [randn(&[2, 4])], |net, xs| net.forward(xs, times));
         }
+    }
+
+    #[test]
+    fn second_references() {
+        agree!(|p| Second { fc: linear(p / 0) }, [randn(&[2, 4])], |net, xs| net.forward(xs));
     }
 
     #[test]
