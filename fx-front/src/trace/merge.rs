@@ -261,8 +261,13 @@ impl Branch {
 
 /// Which of the leaves that branches hand over is the same literal in all of them: it is known behind them too.
 fn known(mut branches: impl Iterator<Item = Vec<Val>>) -> Option<Vec<Option<Val>>> {
-    let literal = |leaf: Val| Some(leaf).filter(|leaf| matches!(leaf, Val::Lit(..)));
-    let mut known: Vec<Option<Val>> = branches.next()?.into_iter().map(literal).collect();
+    let first = branches.next()?;
+    let mut branches = branches.peekable();
+    let is_only = branches.peek().is_none();
+    // A list of which nothing is known yet was there before, where two branches have it.
+    let is_open = |leaf: &Val| matches!(leaf, Val::Node(_, Ty::List(inner), _) if **inner == Ty::Unknown) && !is_only;
+    let literal = |leaf: Val| Some(leaf).filter(|leaf| matches!(leaf, Val::Lit(..)) || is_open(leaf));
+    let mut known: Vec<Option<Val>> = first.into_iter().map(literal).collect();
     for leaves in branches {
         for (known, leaf) in known.iter_mut().zip(leaves) {
             // One of them may say more of the type.
