@@ -3,7 +3,7 @@
 //!
 //! Every contender is a process that speaks the protocol of `fx-bench`. For each workload all contenders are started, and
 //! then take turns, so that a machine that drifts slows all of them alike. Every time that was taken is kept as JSON
-//! beside the report, one file a device, into which later runs put the workloads that they measure.
+//! beside the report, one file a device and machine, into which later runs put the workloads that they measure.
 
 mod contender;
 mod levers;
@@ -55,6 +55,9 @@ pub(crate) struct Options {
     /// Seconds that a contender may take for a workload.
     #[arg(long, default_value_t = 20.0)]
     seconds: f64,
+    /// What this machine is called, where results of several stand side by side (`zen4`: `cpu-zen4.json`).
+    #[arg(long)]
+    machine: Option<String>,
     /// The folder of RESULTS.md.
     #[arg(long)]
     out: Option<PathBuf>,
@@ -97,11 +100,9 @@ const BATCHES: [u32; 4] = [1, 4, 16, 64];
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let folder = options.out.clone().unwrap_or_else(|| workspace.root.join("benches"));
     if !options.render {
-        let (commands, name) = if options.levers {
-            (levers::commands(workspace, &options.device)?, format!("{}-levers", options.device))
-        } else {
-            (commands(workspace, options)?, options.device.clone())
-        };
+        let commands =
+            if options.levers { levers::commands(workspace, &options.device)? } else { commands(workspace, options)? };
+        let name = record_name(options);
         let path = folder.join(format!("results/{name}.json"));
         let mut record = Record::read_or_new(&path, &name, machine::describe())?;
         for workload in workloads(options) {
@@ -115,6 +116,13 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     fs::write(&path, text).map_err(|error| Failure::file("write", &path, &error))?;
     eprintln!("results: {}", path.display());
     Ok(())
+}
+
+/// `cpu`, `cpu-zen4`, `cpu-zen4-levers`.
+fn record_name(options: &Options) -> String {
+    let levers = options.levers.then_some("levers");
+    let parts = [Some(options.device.as_str()), options.machine.as_deref(), levers];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("-")
 }
 
 fn workloads(options: &Options) -> Vec<Workload> {

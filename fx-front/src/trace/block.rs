@@ -1,12 +1,12 @@
 //! Statements: `let`, assignments, early returns.
 
-use fx_ir::{Arg, Code, Effect, Op};
+use fx_ir::{Arg, Code, Effect, NodeId, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use super::{
-    Result, Tracer, Ty, Val, expr::never, iterators::is_lazy, labels::without_return, returns, signature, unknown,
+    Result, Tracer, Ty, Val, expr::never, iterators::is_lazy, labels::without_return, lending::lends, returns, signature, unknown,
 };
 
 impl Tracer<'_> {
@@ -229,6 +229,10 @@ impl Tracer<'_> {
             // It would borrow what the carried code has variables of its own for.
             return unknown(init.expr.span(), "a variable that holds an iterator");
         }
+        if lends(self.index, &init.expr) && self.is_carried(&value) {
+            // What is written through it would reach a variable of the carried code alone.
+            return unknown(init.expr.span(), "a variable that borrows another to write to it");
+        }
         let mut value = value;
         if let syn::Pat::Type(typed) = &local.pat {
             self.annotate(&value, &typed.ty)?;
@@ -241,6 +245,19 @@ impl Tracer<'_> {
         }
         self.bind(&local.pat, value)?;
         Ok(Val::Unit)
+    }
+
+    /// Is it the result, or a part of the result, of code that is carried along?
+    fn is_carried(&self, value: &Val) -> bool {
+        let op = self.whole_of(value).map(|id| &self.graph.node(id).op);
+        matches!(op, Some(Op::Rust(code)) if code.opaque.is_some())
+    }
+
+    /// The node of a value; of what code yields beside the variables that it writes to, that of both.
+    fn whole_of(&self, value: &Val) -> Option<NodeId> {
+        let id = value.node()?;
+        let node = self.graph.node(id);
+        Some(if matches!(node.op, Op::TupleGet(0)) { node.input(0) } else { Some(id) }.unwrap_or(id))
     }
 
     /// `let mut last: Option<Tensor> = None`: a variable of a known type, which a loop may carry.
@@ -262,10 +279,7 @@ impl Tracer<'_> {
 
     /// Code that is carried along may be of the type that is written, and of no other, only because it is written.
     pub(super) fn annotate(&mut self, value: &Val, ty: &syn::Type) -> Result<()> {
-        let whole = match value {
-            Val::Node(id, ..) if matches!(self.graph.node(*id).op, Op::TupleGet(0)) => self.graph.node(*id).input(0),
-            value => value.node(),
-        };
+        let whole = self.whole_of(value);
         let is_home = self.is_home();
         let Some(id) = whole.filter(|&id| self.graph.scope_of(id) == Some(self.region)) else { return Ok(()) };
         let Op::Rust(code) = &mut self.graph.node_mut(id).op else { return Ok(()) };

@@ -34,6 +34,7 @@ mod jumps;
 mod kept;
 mod labels;
 mod leaf_call;
+mod lending;
 mod listed;
 mod lists;
 mod local;

@@ -87,6 +87,28 @@ impl InMap {
     }
 }
 
+/// Variables through which others are written.
+#[derive(Debug, Module)]
+pub struct Borrowed {
+    first: bool,
+}
+
+#[traceable]
+impl Borrowed {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut pair = (xs.relu(), xs.neg());
+        let part = &mut pair.0;
+        *part = part.neg() + 1.0;
+        let (mut a, mut b) = pair;
+        let chosen = if self.first { &mut a } else { &mut b };
+        *chosen = chosen.cos();
+        let mut map: HashMap<i64, Tensor> = HashMap::new();
+        let filled = &mut map;
+        filled.insert(0, xs.sin());
+        a * 2 + b + &map[&0]
+    }
+}
+
 /// Of two equal values one goes into a struct, where it is written to.
 #[derive(Debug, Module)]
 pub struct EqualInStruct {
@@ -428,6 +450,13 @@ mod tests {
         agree!(|_| InStruct { twice: true }, [randn(&[2, 4])], |net, xs| net.forward(xs));
         agree!(|_| InMap { key: 0 }, [randn(&[2, 4])], |net, xs| net.forward(xs));
         agree!(|_| InMap { key: 1 }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn borrowed() {
+        for first in [true, false] {
+            agree!(|_| Borrowed { first }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        }
     }
 
     #[test]

@@ -44,6 +44,7 @@ fn options(scratch: &Scratch) -> Options {
         ours: Vec::new(),
         rivals: Vec::new(),
         levers: false,
+        machine: None,
         python: PathBuf::new(),
         bench: None,
         rounds: 3,
@@ -61,6 +62,16 @@ fn a_workload_has_three_parts() {
     for wrong in ["resnet18", "resnet18:1", "resnet18:0:f32", "resnet18:x:f32", "a:1:b:c"] {
         assert!(wrong.parse::<Workload>().is_err(), "{wrong}");
     }
+}
+
+#[test]
+fn a_record_is_called_by_device_machine_and_levers() {
+    let mut options = Options { machine: Some("zen4".to_owned()), ..options(&Scratch::new("name")) };
+    assert_eq!(record_name(&options), "cpu-zen4");
+    options.levers = true;
+    assert_eq!(record_name(&options), "cpu-zen4-levers");
+    options.machine = None;
+    assert_eq!(record_name(&options), "cpu-levers");
 }
 
 #[test]
