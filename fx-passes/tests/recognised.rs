@@ -59,6 +59,7 @@ fn calls(body: &str) -> String {
                 let add = if code.template.contains("run_add") { "+" } else { "" };
                 found.push(format!("{kind}{add}{}", if act.is_empty() { String::new() } else { format!(" {act}") }));
             }
+            Op::Rust(code) if code.template.contains("attention::attend(") => found.push("attend".to_owned()),
             _ => {}
         }
     }
@@ -146,7 +147,7 @@ fn layers_on_one_input_are_one() {
 #[test]
 fn attention_is_one_op() {
     let head = "let (q, k, v) = (xs.sin(), xs.cos(), xs.exp());";
-    let one = "sin, cos, exp, scaled_dot_product_attention";
+    let one = "sin, cos, exp, attend";
     for scores in [
         "q.matmul(&k.transpose(-2, -1)) * 0.125",
         "q.matmul(&k.transpose(-1, -2)) / 8.0",

@@ -6,7 +6,8 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use super::{
-    Result, Tracer, Ty, Val, expr::never, iterators::is_lazy, labels::without_return, lending::lends, returns, signature, unknown,
+    Result, Tracer, Ty, Val, expr::never, iterators::is_lazy, labels::without_return, lending::lends, returns,
+    signature, unknown,
 };
 
 impl Tracer<'_> {

@@ -2,7 +2,8 @@
 //!
 //! A convolution or linear layer whose weights are known at freeze time is packed with its addition and activation, any
 //! other layer of the runtime's is kept as a frozen leaf. What is left, a fused op on weights that an input decides, is a
-//! call of the composition.
+//! call of the composition. Attention without dropout goes to the runtime's door to libtorch's kernels, which brings its
+//! operands into the form that they take.
 
 use fx_ir::{Arg, Code, Graph, NodeId, Op, Origin, Type};
 
@@ -36,6 +37,7 @@ impl Pass for PackKernels {
                 (Some(layer), _) if is_packable(&layer, &times) => pack(graph, id, &layer),
                 (Some(layer), _) => compose(graph, id, &layer),
                 (None, Op::CallModule(kind)) => keep_leaf(graph, &times, id, &kind.0.clone()),
+                (None, Op::Call(op)) if op.to_string() == "scaled_dot_product_attention" => attend(graph, id),
                 _ => false,
             };
         }
@@ -101,6 +103,29 @@ fn keep_leaf(graph: &mut Graph, times: &Times, id: NodeId, kind: &str) -> bool {
     let code = Code::fallible(format!("::fx_runtime::frozen::Leaf::<::fx_runtime::nn::{kind}>::new(&frame, &$0)"));
     let ty = Type::rust(format!("::fx_runtime::frozen::Leaf<::fx_runtime::nn::{kind}>"));
     run_kernel(graph, id, code, vec![Arg::Node(layer)], ty, ("$0.run(&$1)", vec![Arg::Node(input)]))
+}
+
+/// Attention whose mask, if there is one, is a tensor for sure.
+fn attend(graph: &mut Graph, id: NodeId) -> bool {
+    let [query, key, value, mask, Arg::Float(0.0), Arg::Bool(causal), scale, Arg::Bool(false)] =
+        &graph.node(id).args[..]
+    else {
+        return false;
+    };
+    let mut holes = Holes::default();
+    let [query, key, value] = [query, key, value].map(|operand| holes.value(operand));
+    let mask = match mask {
+        Arg::None => "None".to_owned(),
+        Arg::Node(mask) if matches!(graph.node(*mask).ty, Type::Tensor(_)) => {
+            format!("Some(&{})", holes.value(&Arg::Node(*mask)))
+        }
+        _ => return false,
+    };
+    let scale = if *scale == Arg::None { "None".to_owned() } else { holes.value(scale) };
+    let code =
+        format!("::fx_runtime::frozen::attention::attend(&{query}, &{key}, &{value}, {mask}, {causal}, {scale})");
+    become_code(graph, id, Code::fallible(code), holes.0);
+    true
 }
 
 /// Puts the kernel before `id` and turns `id` into its call.
@@ -182,6 +207,28 @@ mod tests {
                   %pool_1 = rust["::fx_runtime::frozen::Leaf::<::fx_runtime::nn::MaxPool2D>::new(&frame, &$0)", fallible](%pool) : rust<::fx_runtime::frozen::Leaf<::fx_runtime::nn::MaxPool2D>>  @ m.rs:4 as pool by pack-kernels
                   %g = rust["$0.run(&$1)", fallible](%pool_1, %h) : tensor  @ m.rs:4 as pool by pack-kernels
                   yield %g
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn attention_goes_through_the_runtimes_door() {
+        check(
+            PackKernels,
+            r#"graph f(q: tensor, m: tensor, o: option<tensor>) {
+              %a = scaled_dot_product_attention(q, q, q, none, 0.0, true, none, false) : tensor @ m.rs:1
+              %b = scaled_dot_product_attention(%a, q, q, m, 0.0, false, 0.5, false) : tensor @ m.rs:2
+              %c = scaled_dot_product_attention(%b, q, q, o, 0.0, false, 0.5, false) : tensor @ m.rs:3
+              %d = scaled_dot_product_attention(%c, q, q, none, 0.1, false, 0.5, false) : tensor @ m.rs:4
+              yield %d
+            }"#,
+            &expect![[r#"
+                graph f(q: tensor, m: tensor, o: option<tensor>) {
+                  %a = rust["::fx_runtime::frozen::attention::attend(&$0, &$1, &$2, None, true, None)", fallible](q, q, q) : tensor  @ m.rs:1 by pack-kernels
+                  %b = rust["::fx_runtime::frozen::attention::attend(&$0, &$1, &$2, Some(&$3), false, 0.5)", fallible](%a, q, q, m) : tensor  @ m.rs:2 by pack-kernels
+                  %c = scaled_dot_product_attention(%b, q, q, o, 0.0, false, 0.5, false) : tensor  @ m.rs:3
+                  %d = scaled_dot_product_attention(%c, q, q, none, 0.1, false, 0.5, false) : tensor  @ m.rs:4
+                  yield %d
                 }"#]],
         );
     }

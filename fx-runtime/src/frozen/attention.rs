@@ -1,10 +1,11 @@
-//! What masked attention is prepared with, so that a query from which every key is hidden comes out as it was written.
+//! Attention, by libtorch's kernels, and what it is prepared with where it is masked, so that a query from which every key
+//! is hidden comes out as it was written.
 //!
 //! `scaled_dot_product_attention` yields zeros for such a query. Written out, a softmax over nothing but minus infinity is
 //! NaN, and one over a number that is the same for all keys is their mean. A query of NaN, or of zeros that sees every
 //! key, gives just that.
 
-use tch::{Device, Kind, Tensor};
+use tch::{Device, Kind, TchError, Tensor};
 
 use crate::Result;
 
@@ -42,11 +43,124 @@ pub fn filled(query: &Tensor, mask: &Tensor, fill: f64) -> Result<(Tensor, Tenso
     Ok((query, seen.f_atleast_2d()?))
 }
 
+/// `softmax(query · keyᵀ · scale + mask) · value`; a mask of booleans says which keys are seen, and `is_causal` that none
+/// of those behind the query is. A scale of `None` is one by the root of the depth.
+///
+/// Operands are `[.., queries, depth]`, `[.., keys, depth]` and `[.., keys, width]`. libtorch has kernels for two axes in
+/// front of these, and no more than two: others are put in, or made one. What the CPU's kernel does not take even so (other
+/// depths of the value, axes that broadcast, nothing at all) is computed operator by operator, in half the time of libtorch's own way out.
+///
+/// # Errors
+/// What libtorch reports.
+pub fn attend(
+    query: &Tensor,
+    key: &Tensor,
+    value: &Tensor,
+    mask: Option<&Tensor>,
+    is_causal: bool,
+    scale: impl Into<Option<f64>>,
+) -> Result<Tensor> {
+    let scale = scale.into();
+    let operands = [query, key, value];
+    let sizes = operands.map(Tensor::size);
+    if !is_causal && is_better_written(operands, &sizes, mask) {
+        return written(operands, mask, scale);
+    }
+    let fused = |[query, key, value]: [&Tensor; 3], mask| {
+        Tensor::f_scaled_dot_product_attention(query, key, value, mask, 0.0, is_causal, scale, false)
+    };
+    let Some(form) = Form::of(&sizes, mask) else { return Ok(fused(operands, mask)?) };
+    let [query, key, value] = operands.map(|operand| form.of_four_axes(operand));
+    let mask = mask.map(|mask| form.mask(mask)).transpose()?;
+    let result = fused([&query?, &key?, &value?], mask.as_ref())?;
+    Ok(form.back(&result)?)
+}
+
+/// How operands of other than four axes become such.
+enum Form {
+    /// So many axes are missing.
+    Missing(usize),
+    /// All axes but the last three are made one; these are they.
+    Joined(Vec<i64>),
+}
+
+impl Form {
+    /// None where there is nothing to do, or nothing that can be done.
+    fn of(sizes: &[Vec<i64>; 3], mask: Option<&Tensor>) -> Option<Self> {
+        let [query, key, value] = sizes;
+        let rank = query.len();
+        let of_mask = mask.map_or(2, Tensor::dim);
+        let fits = rank >= 2 && key.len() == rank && value.len() == rank && of_mask >= 2;
+        let fits = fits && !is_empty([query, key, value]);
+        match rank {
+            2 | 3 if fits && of_mask <= rank => Some(Self::Missing(4 - rank)),
+            5.. if fits && of_mask == 2 => {
+                let front = rank - 3;
+                let is_same = key[..front] == query[..front] && value[..front] == query[..front];
+                is_same.then(|| Self::Joined(query[..front].to_vec()))
+            }
+            _ => None,
+        }
+    }
+
+    fn of_four_axes(&self, operand: &Tensor) -> Result<Tensor, TchError> {
+        match self {
+            Self::Missing(1) => operand.f_unsqueeze(0),
+            Self::Missing(_) => operand.f_unsqueeze(0)?.f_unsqueeze(0),
+            Self::Joined(front) => operand.f_flatten(0, i64::try_from(front.len()).unwrap_or(1) - 1),
+        }
+    }
+
+    /// A mask of two axes is for every batch and head.
+    fn mask(&self, mask: &Tensor) -> Result<Tensor, TchError> {
+        if mask.dim() == 2 { Ok(mask.shallow_clone()) } else { self.of_four_axes(mask) }
+    }
+
+    fn back(&self, result: &Tensor) -> Result<Tensor, TchError> {
+        match self {
+            Self::Missing(1) => result.f_squeeze_dim(0),
+            Self::Missing(_) => result.f_squeeze_dim(0)?.f_squeeze_dim(0),
+            Self::Joined(front) => result.f_unflatten(0, front),
+        }
+    }
+}
+
+/// Does the CPU's kernel leave such operands to libtorch's composition? Numbers of f32 and f64 alone: narrower ones that
+/// composition computes in f32.
+fn is_better_written([query, ..]: [&Tensor; 3], [q, k, v]: &[Vec<i64>; 3], mask: Option<&Tensor>) -> bool {
+    let is_plain = |tensor: &Tensor| matches!(tensor.kind(), Kind::Float | Kind::Double);
+    let of_mask = mask.is_none_or(|mask| mask.kind() == Kind::Bool || mask.kind() == query.kind());
+    if query.device() != Device::Cpu || !is_plain(query) || !of_mask || q.len() < 2 || k.len() < 2 || v.len() < 2 {
+        return false;
+    }
+    let [of_query, of_key, of_value] = [q, k, v].map(|sizes| &sizes[..sizes.len() - 2]);
+    let is_broadcast = of_query != of_key || of_key != of_value;
+    is_broadcast || q.last() != v.last() || is_empty([q, k, v])
+}
+
+/// The CPU's kernel divides by the number of heads.
+fn is_empty(sizes: [&Vec<i64>; 3]) -> bool {
+    sizes.into_iter().flatten().any(|&size| size == 0)
+}
+
+fn written([query, key, value]: [&Tensor; 3], mask: Option<&Tensor>, scale: Option<f64>) -> Result<Tensor> {
+    #[allow(clippy::cast_precision_loss, reason = "a depth is small")]
+    let scale = scale.unwrap_or_else(|| (query.size().last().copied().unwrap_or(1) as f64).sqrt().recip());
+    let mut scores = query.f_matmul(&key.f_transpose(-2, -1)?)?.f_mul_scalar_(scale)?;
+    if let Some(mask) = mask {
+        scores = match mask.f_kind()? {
+            Kind::Bool => scores.f_masked_fill(&mask.f_logical_not()?, f64::NEG_INFINITY)?,
+            _ => scores.f_add(mask)?,
+        };
+    }
+    Ok(scores.f_softmax(-1, None::<Kind>)?.f_matmul(value)?)
+}
+
 #[cfg(test)]
 mod tests {
     use tch::{Device, Kind, Tensor};
 
-    use super::{added, filled, mask_kind};
+    use super::{added, attend, filled, mask_kind};
 
     /// Attention written out, in f64.
     fn written(q: &Tensor, k: &Tensor, v: &Tensor, mask: impl Fn(Tensor) -> Tensor) -> Tensor {
@@ -112,5 +226,49 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Every rank, every mask of it, with axes that broadcast and a value of another width.
+    #[test]
+    fn attends_as_written_whatever_the_axes_are() {
+        let fronts: [(&[i64], &[i64]); 7] = [
+            (&[], &[]),
+            (&[3], &[3]),
+            (&[3], &[1]),
+            (&[2, 3], &[2, 3]),
+            (&[2, 3], &[1, 3]),
+            (&[2, 1, 3], &[2, 1, 3]),
+            (&[2, 2, 1, 3], &[2, 1, 1, 3]),
+        ];
+        for ((of_query, of_key), width) in fronts.into_iter().flat_map(|front| [(front, 4), (front, 7)]) {
+            let tensor = |front: &[i64], rows: i64, columns: i64, phase: f64| {
+                let shape = [front, &[rows, columns]].concat();
+                numbers([1, 1, 1, shape.iter().product()], phase).reshape(shape).to_kind(Kind::Float)
+            };
+            let q = tensor(of_query, 5, 4, 0.1);
+            let (k, v) = (tensor(of_key, 6, 4, 1.2), tensor(of_key, 6, width, 2.3));
+            let masks = [tensor(&[], 5, 6, 0.4), tensor(of_query, 5, 6, 0.5), tensor(&[], 1, 6, 0.6)];
+            assert_same(&attend(&q, &k, &v, None, false, 0.5).unwrap(), &written(&q, &k, &v, |scores| scores), 5e-6);
+            for mask in masks {
+                let seen = mask.gt(-2.0);
+                let found = attend(&q, &k, &v, Some(&mask), false, 0.5).unwrap();
+                assert_same(&found, &written(&q, &k, &v, |scores| scores + &mask), 5e-6);
+                let found = attend(&q, &k, &v, Some(&seen), false, None).unwrap();
+                let hidden = |scores: Tensor| scores.masked_fill(&seen.logical_not(), f64::NEG_INFINITY);
+                assert_same(&found, &written(&q, &k, &v, hidden), 5e-6);
+            }
+            if of_query == of_key && width == 4 {
+                let behind = Tensor::ones([5, 6], (Kind::Bool, Device::Cpu)).triu(1);
+                let found = attend(&q, &k, &v, None, true, 0.5).unwrap();
+                let hidden = |scores: Tensor| scores.masked_fill(&behind, f64::NEG_INFINITY);
+                assert_same(&found, &written(&q, &k, &v, hidden), 5e-6);
+            }
+        }
+        for empty in [&[0, 3, 5, 4][..], &[2, 0, 5, 4], &[2, 3, 0, 4], &[0, 5, 4], &[0, 4]] {
+            let q = Tensor::zeros(empty, (Kind::Float, Device::Cpu));
+            assert_eq!(attend(&q, &q, &q, None, false, 0.5).unwrap().size(), empty);
+        }
+        let q = numbers([1, 2, 3, 4], 0.0);
+        assert!(attend(&q, &q.narrow(3, 0, 2), &q, None, false, None).is_err());
     }
 }

@@ -9,7 +9,7 @@ use crate::values::{self, tensor};
 macro_rules! attentions {
     ($model:literal) => {{
         let code = include_str!(concat!(env!("OUT_DIR"), "/fx/", $model, ".rs"));
-        code.matches("scaled_dot_product_attention(").count()
+        code.matches("attention::attend(").count()
     }};
 }
 
