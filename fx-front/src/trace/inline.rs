@@ -26,6 +26,12 @@ fn lent_to(sig: &syn::Signature, receiver: Option<&Val>, args: &[Val]) -> Vec<(S
     named.chain(receiver).filter(|(_, value)| matches!(value, Val::Lent(..))).collect()
 }
 
+/// Is `mut self` a value of the function's own, whose parts it writes to?
+fn has_own(sig: &syn::Signature, receiver: &Val) -> bool {
+    let is_mut = sig.receiver().is_some_and(|own| own.reference.is_none() && own.mutability.is_some());
+    is_mut && matches!(receiver, Val::Fields(..) | Val::Tuple(_))
+}
+
 /// What is handed to a function that is called as it is.
 fn handed_to_call(value: Val) -> Val {
     match value {
@@ -101,7 +107,7 @@ impl Tracer<'_> {
         let handed = (receiver.clone(), args.iter().cloned().map(handed_to_call).collect::<Vec<Val>>());
         let lent = lent_to(&callee.sig, receiver.as_ref(), &args);
         self.enter(Env::new());
-        if let Some(own @ Val::Lent(..)) = &receiver {
+        if let Some(own) = receiver.as_ref().filter(|own| is_lent || has_own(&callee.sig, own)) {
             self.env.declare("self", own.clone());
         }
         self.frames.push(Frame { function, receiver: receiver.map(Val::behind), errors });

@@ -1,7 +1,7 @@
 //! Chains of iterator adaptors as the loops that they stand for: `map` and `collect`, `fold`, `for_each`, `zip`.
 
 use proc_macro2::Ident;
-use quote::format_ident;
+use quote::{ToTokens, format_ident};
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
 use super::{
@@ -79,7 +79,7 @@ impl Tracer<'_> {
 
     /// Is it a `Vec` that is gathered, of values or, as a `Result`, of what is in them?
     fn gathers(&self, call: &syn::ExprMethodCall) -> bool {
-        let text = |tokens: &dyn quote::ToTokens| tokens.to_token_stream().to_string();
+        let text = |tokens: &dyn ToTokens| tokens.to_token_stream().to_string();
         match &call.turbofish {
             None if call.method == "collect_vec" => true,
             Some(fish) => {
@@ -278,19 +278,28 @@ pub(super) fn without_jumps(body: &syn::Block) -> Result<(syn::Block, Option<Ide
     Ok((guarded, Some(flag)))
 }
 
-/// Is it a chain of adaptors that nothing asks for its elements yet, with a closure among them?
+/// Adaptors that take a closure.
+const WITH_CLOSURE: [&str; 9] =
+    ["map", "filter", "filter_map", "flat_map", "scan", "inspect", "take_while", "skip_while", "map_while"];
+/// Adaptors that may take none.
+const WITHOUT: [&str; 11] =
+    ["zip", "chain", "enumerate", "rev", "skip", "take", "step_by", "peekable", "cycle", "by_ref", "flatten"];
+/// What makes an iterator that lends.
+const LENDING: [&str; 9] = ["iter", "iter_mut", "chars", "bytes", "windows", "chunks", "keys", "values", "lines"];
+
+/// Is it a chain of adaptors that nothing asks for its elements yet, and that holds on to variables: by a closure, or by
+/// elements that it lends?
 pub(super) fn is_lazy(expr: &Expr) -> bool {
     let Expr::MethodCall(call) = expr else { return false };
     let name = call.method.to_string();
-    let closures =
-        ["map", "filter", "filter_map", "flat_map", "scan", "inspect", "take_while", "skip_while", "map_while"];
-    let others =
-        ["zip", "chain", "enumerate", "rev", "skip", "take", "step_by", "peekable", "cycle", "by_ref", "flatten"];
+    let is_among = |names: &[&str]| names.contains(&name.as_str());
     let has_closure = call.args.iter().any(|arg| matches!(arg, Expr::Closure(_)));
-    if closures.contains(&name.as_str()) && has_closure {
+    if is_among(&WITH_CLOSURE) && has_closure {
         is_iterator(&call.receiver)
+    } else if is_among(&WITHOUT) {
+        is_lazy(&call.receiver)
     } else {
-        others.contains(&name.as_str()) && is_lazy(&call.receiver)
+        is_among(&LENDING) || name == "into_iter" && call.receiver.to_token_stream().to_string().contains('&')
     }
 }
 
@@ -301,9 +310,7 @@ fn is_iterator(expr: &Expr) -> bool {
         Expr::Paren(inner) => is_iterator(&inner.expr),
         Expr::MethodCall(call) => {
             let name = call.method.to_string();
-            let made =
-                ["iter", "iter_mut", "into_iter", "chars", "bytes", "windows", "chunks", "keys", "values", "lines"];
-            made.contains(&name.as_str()) || is_iterator(&call.receiver)
+            LENDING.contains(&name.as_str()) || name == "into_iter" || is_iterator(&call.receiver)
         }
         _ => false,
     }

@@ -109,6 +109,9 @@ impl Tracer<'_> {
         let Some(entry) = catalog::lookup(name).or_else(|| catalog::lookup(name.trim_start_matches("f_"))) else {
             return unknown(span, format!("the op `{name}`"));
         };
+        if receiver.is_some() && entry.receiver == catalog::Receiver::Free {
+            return unknown(span, format!("`{name}` as a method, of a trait of the program's"));
+        }
         if entry.params.len() != exprs.len() {
             let message = format!("`{name}` takes {} arguments, not {}", entry.params.len(), exprs.len());
             let names: Vec<&str> = entry.params.iter().map(|param| param.name).collect();

@@ -3,6 +3,8 @@
 use fx_runtime::{Kind, Module, Tensor, nn, traceable};
 
 pub trait TensorExt {
+    /// A method under the name of a function of tch's.
+    fn ones(&self, rows: i64) -> Tensor;
     fn swish(&self) -> Tensor;
     fn normalized(&self, eps: f64) -> Tensor;
     fn doubled(&self) -> Tensor;
@@ -10,6 +12,10 @@ pub trait TensorExt {
 }
 
 impl TensorExt for Tensor {
+    fn ones(&self, rows: i64) -> Tensor {
+        Tensor::ones([rows, 1], (self.kind(), self.device()))
+    }
+
     fn swish(&self) -> Tensor {
         self * self.sigmoid()
     }
@@ -38,7 +44,7 @@ impl Extended {
     pub fn forward(&self, xs: &Tensor) -> Tensor {
         let ys = self.fc.forward(xs).swish().normalized(1e-6);
         let dims = ys.shape_of();
-        ys.doubled().view(dims.as_slice()) + TensorExt::swish(xs)
+        ys.doubled().view(dims.as_slice()) * xs.ones(1) + TensorExt::swish(xs)
     }
 }
 

@@ -336,6 +336,42 @@ impl Second {
     }
 }
 
+/// A struct that methods by value hand on, and an iterator that goes round what it is lent.
+#[derive(Debug, Module)]
+pub struct Rounds {
+    fc: nn::Linear,
+}
+
+pub struct Built {
+    h: Tensor,
+    n: i64,
+}
+
+impl Built {
+    fn with(mut self, h: Tensor) -> Built {
+        self.n += 1;
+        self.h = self.h + h;
+        self
+    }
+}
+
+#[traceable]
+impl Rounds {
+    pub fn forward(&self, xs: &Tensor, times: i64) -> Tensor {
+        let old = xs.neg();
+        let built = Built { h: self.fc.forward(xs), n: times }.with(old);
+        let mut built = built.with(xs.cos());
+        let _ = built.h.relu_();
+        let twice = xs * 2;
+        let mut round = [xs, &twice].into_iter().cycle();
+        let mut sum = built.h * built.n;
+        for _ in 0..times {
+            sum = sum.sin() + round.next().unwrap();
+        }
+        sum
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -379,6 +415,13 @@ mod tests {
     fn fields() {
         for times in [0, 1, 2, 5] {
             agree!(|p| Fields { fc: linear(p / 0) }, [randn(&[2, 4])], |net, xs| net.forward(xs, times));
+        }
+    }
+
+    #[test]
+    fn rounds() {
+        for times in [0, 1, 4] {
+            agree!(|p| Rounds { fc: linear(p / 0) }, [randn(&[2, 4])], |net, xs| net.forward(xs, times));
         }
     }
 
