@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use fx_runtime::{Module, Tensor, nn, traceable};
+use fx_runtime::{Module, Tensor, traceable};
 
 mod parts {
     pub mod inner {
@@ -50,7 +50,7 @@ mod parts {
     }
 
     pub use inner::Position as Place;
-    pub use inner::{Learned, Position, Sinus};
+    pub use inner::Position;
 }
 
 use parts::{Place, Position};
@@ -109,7 +109,8 @@ impl Shapes {
 mod tests {
     use super::*;
     use crate::check::{agree, randn};
-    use parts::{Learned, Sinus};
+    use fx_runtime::nn;
+    use parts::inner::{Learned, Sinus};
 
     #[test]
     fn kinds_of_layers() {
