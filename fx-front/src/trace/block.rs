@@ -6,8 +6,12 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use super::{
-    Result, Tracer, Ty, Val, expr::never, iterators::is_lazy, labels::without_return, lending::lends, returns,
-    signature, unknown,
+    Result, Tracer, Ty, Val,
+    expr::never,
+    iterators::is_lazy,
+    labels::without_return,
+    lending::{is_kept, lends},
+    returns, signature, unknown,
 };
 
 impl Tracer<'_> {
@@ -60,6 +64,10 @@ impl Tracer<'_> {
                     let value = match (self.last_expr(expr, tail && rest.is_empty()), mark) {
                         (Err(fault), Some(mark)) => {
                             self.rollback(mark);
+                            if is_kept(expr) {
+                                // It would be kept longer than the variables of the carried code live.
+                                return unknown(expr.span(), "a container that keeps a reference");
+                            }
                             self.carried_statement(expr, fault)?
                         }
                         (value, _) => value?,

@@ -40,6 +40,21 @@ const METHODS: [&str; 28] = [
 /// Methods that hand on what they are called on, or a part of it.
 const PASSING: [&str; 7] = ["expect", "unwrap", "unwrap_or", "ok_or", "ok_or_else", "ok", "peekable"];
 
+/// Methods by which a container keeps what it is handed.
+const KEEPING: [&str; 9] =
+    ["insert", "push", "push_back", "push_front", "extend", "append", "entry", "get_or_insert", "replace"];
+
+/// Is it a call by which a container may keep a reference to a variable: `map.insert(0, &xs)`?
+pub(super) fn is_kept(expr: &Expr) -> bool {
+    let Expr::MethodCall(call) = expr else { return false };
+    let is_lent = |arg: &Expr| matches!(arg, Expr::Reference(lent) if matches!(*lent.expr, Expr::Path(_) | Expr::Field(_) | Expr::Index(_)));
+    let is_any = |arg: &Expr| match arg {
+        Expr::Tuple(tuple) => tuple.elems.iter().any(is_lent),
+        arg => is_lent(arg),
+    };
+    KEEPING.contains(&call.method.to_string().as_str()) && call.args.iter().any(is_any)
+}
+
 /// May a variable be written through the expression's value? As far as its form tells, and the signatures of the crate's
 /// functions of that name.
 pub(super) fn lends(index: &Index, expr: &Expr) -> bool {

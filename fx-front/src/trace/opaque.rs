@@ -11,6 +11,7 @@ use super::{
     Form, Result, Tracer, Ty, Unknown, Val,
     capture::{Capture, Mention, bound_names},
     expr::is_copy,
+    lending::is_kept,
     place,
     signature::Signature,
     spell::spell_literal,
@@ -34,6 +35,10 @@ impl Tracer<'_> {
         let wanted = self.wants.next.take();
         if matches!(expr, syn::Expr::Reference(lent) if lent.mutability.is_some()) {
             // What is written through it would be written to a copy.
+            return Err(fault);
+        }
+        if is_kept(expr) {
+            // The container would keep it for longer than the variables of the carried code live.
             return Err(fault);
         }
         if let Some(escape) = escape(expr) {

@@ -257,6 +257,37 @@ pub mod globbed {
     }
 }
 
+/// Variables that change their names with each other, before code that is carried along.
+#[derive(Debug, Module)]
+pub struct Swapped {
+    by: i64,
+}
+
+fn weighed(parts: &[f64]) -> f64 {
+    let mut parts = parts.to_vec();
+    parts.sort_by(|a, b| b.total_cmp(a));
+    parts.iter().zip([3.0, 2.0, 1.0]).map(|(part, weight)| part * weight).sum()
+}
+
+#[traceable]
+impl Swapped {
+    pub fn forward(&self, xs: &Tensor, ys: &Tensor) -> Tensor {
+        let (xs, ys) = (ys, xs);
+        let first = (|| weighed(&[xs.double_value(&[0, 0]), ys.double_value(&[0, 0]) * 2.0]))();
+        let a = xs.relu();
+        let b = ys.neg();
+        let (b, a) = (a, b);
+        let mut sum = xs.zeros_like();
+        for step in 0..self.by {
+            let mut kept = std::collections::BTreeMap::new();
+            kept.insert(0, &a);
+            kept.insert(step + 1, &b);
+            sum = sum + kept[&0] * step - kept[&(step + 1)] * self.by;
+        }
+        sum * first
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -303,6 +334,14 @@ mod tests {
             layer_1_2: linear(p / 2),
         };
         agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn swapped() {
+        for by in [0, 1, 3] {
+            let inputs = [(randn(&[2, 4]), randn(&[2, 4]))];
+            agree!(|_| Swapped { by }, inputs, |net, (a, b)| net.forward(a, b));
+        }
     }
 
     #[test]
