@@ -6,12 +6,8 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use super::{
-    Result, Tracer, Ty, Val,
-    expr::never,
-    iterators::is_lazy,
-    labels::without_return,
-    lending::{is_kept, lends},
-    returns, signature, unknown,
+    Result, Tracer, Ty, Val, expr::never, iterators::is_lazy, labels::without_return, lending::is_kept, returns,
+    signature, unknown,
 };
 
 impl Tracer<'_> {
@@ -238,7 +234,7 @@ impl Tracer<'_> {
             // It would borrow what the carried code has variables of its own for.
             return unknown(init.expr.span(), "a variable that holds an iterator");
         }
-        if lends(self.index, &init.expr) && self.is_carried(&value) {
+        if self.lends_a_copy(&init.expr, &value) {
             // What is written through it would reach a variable of the carried code alone.
             return unknown(init.expr.span(), "a variable that borrows another to write to it");
         }
@@ -256,14 +252,8 @@ impl Tracer<'_> {
         Ok(Val::Unit)
     }
 
-    /// Is it the result, or a part of the result, of code that is carried along?
-    fn is_carried(&self, value: &Val) -> bool {
-        let op = self.whole_of(value).map(|id| &self.graph.node(id).op);
-        matches!(op, Some(Op::Rust(code)) if code.opaque.is_some())
-    }
-
     /// The node of a value; of what code yields beside the variables that it writes to, that of both.
-    fn whole_of(&self, value: &Val) -> Option<NodeId> {
+    pub(super) fn whole_of(&self, value: &Val) -> Option<NodeId> {
         let id = value.node()?;
         let node = self.graph.node(id);
         Some(if matches!(node.op, Op::TupleGet(0)) { node.input(0) } else { Some(id) }.unwrap_or(id))

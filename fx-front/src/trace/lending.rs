@@ -1,9 +1,10 @@
 //! Which expressions yield what a variable can be written through.
 
+use fx_ir::Op;
 use quote::ToTokens;
 use syn::{Expr, ReturnType, Stmt, Type};
 
-use super::signature::holds_reference;
+use super::{Tracer, Val, signature::holds_reference};
 use crate::index::Index;
 
 /// Methods of the standard library whose results are, or hold, a `&mut` into what they are called on.
@@ -44,6 +45,14 @@ const PASSING: [&str; 7] = ["expect", "unwrap", "unwrap_or", "ok_or", "ok_or_els
 const KEEPING: [&str; 9] =
     ["insert", "push", "push_back", "push_front", "extend", "append", "entry", "get_or_insert", "replace"];
 
+impl Tracer<'_> {
+    /// Could the variables of code that is carried along, which are copies, be written through its value?
+    pub(super) fn lends_a_copy(&self, expr: &Expr, value: &Val) -> bool {
+        let op = self.whole_of(value).map(|id| &self.graph.node(id).op);
+        matches!(op, Some(Op::Rust(code)) if code.opaque.is_some()) && lends(self.index, expr)
+    }
+}
+
 /// Is it a call by which a container may keep a reference to a variable: `map.insert(0, &xs)`?
 pub(super) fn is_kept(expr: &Expr) -> bool {
     let Expr::MethodCall(call) = expr else { return false };
@@ -57,7 +66,7 @@ pub(super) fn is_kept(expr: &Expr) -> bool {
 
 /// May a variable be written through the expression's value? As far as its form tells, and the signatures of the crate's
 /// functions of that name.
-pub(super) fn lends(index: &Index, expr: &Expr) -> bool {
+fn lends(index: &Index, expr: &Expr) -> bool {
     let lends_too = |expr: &Expr| lends(index, expr);
     match expr {
         Expr::Reference(reference) => reference.mutability.is_some(),
