@@ -59,7 +59,7 @@ fn calls(body: &str) -> String {
                 let add = if code.template.contains("run_add") { "+" } else { "" };
                 found.push(format!("{kind}{add}{}", if act.is_empty() { String::new() } else { format!(" {act}") }));
             }
-            Op::Rust(code) if code.template.contains("attention::attend(") => found.push("attend".to_owned()),
+            Op::Rust(code) if code.template.contains("::attention::") => found.push("attend".to_owned()),
             _ => {}
         }
     }

@@ -16,6 +16,7 @@ pub mod frozen;
 #[doc(hidden)]
 pub mod graph;
 pub mod instance;
+mod math;
 pub mod module;
 pub mod nn;
 pub mod registry;

@@ -2,8 +2,7 @@
 //!
 //! A convolution or linear layer whose weights are known at freeze time is packed with its addition and activation, any
 //! other layer of the runtime's is kept as a frozen leaf. What is left, a fused op on weights that an input decides, is a
-//! call of the composition. Attention without dropout goes to the runtime's door to libtorch's kernels, which brings its
-//! operands into the form that they take.
+//! call of the composition. Attention without dropout goes to the runtime's door to its kernels, with its mask as it is written.
 
 use fx_ir::{Arg, Code, Graph, NodeId, Op, Origin, Type};
 
@@ -11,6 +10,9 @@ use super::facts::{Contraction, Holes, Kind, Times};
 use super::fuse_epilogue::ACT;
 use super::name::layer_name;
 use crate::pass::{Changed, Pass, PassContext};
+
+/// Where the runtime's functions for attention are.
+const ATTENTION: &str = "::fx_runtime::frozen::attention::";
 
 /// See the module.
 #[derive(Clone, Copy, Debug)]
@@ -112,20 +114,66 @@ fn attend(graph: &mut Graph, id: NodeId) -> bool {
     else {
         return false;
     };
+    let prepared = Prepared::read(graph, id, query, mask);
     let mut holes = Holes::default();
-    let [query, key, value] = [query, key, value].map(|operand| holes.value(operand));
-    let mask = match mask {
+    let query = holes.value(prepared.as_ref().map_or(query, |prepared| prepared.query()));
+    let [key, value] = [key, value].map(|operand| holes.value(operand));
+    let scale = match scale {
         Arg::None => "None".to_owned(),
-        Arg::Node(mask) if matches!(graph.node(*mask).ty, Type::Tensor(_)) => {
-            format!("Some(&{})", holes.value(&Arg::Node(*mask)))
+        scale => holes.float(scale),
+    };
+    let (how, rest) = match (&prepared, mask) {
+        (Some(Prepared { how, args, .. }), _) => {
+            let mask = holes.value(&args[1]);
+            let fill = args.get(2).map_or_else(String::new, |fill| format!(", {}", holes.float(fill)));
+            (*how, format!("&{mask}{fill}"))
+        }
+        (None, Arg::None) => ("attend", format!("None, {causal}")),
+        (None, Arg::Node(mask)) if matches!(graph.node(*mask).ty, Type::Tensor(_)) => {
+            ("attend", format!("Some(&{}), {causal}", holes.value(&Arg::Node(*mask))))
         }
         _ => return false,
     };
-    let scale = if *scale == Arg::None { "None".to_owned() } else { holes.value(scale) };
-    let code =
-        format!("::fx_runtime::frozen::attention::attend(&{query}, &{key}, &{value}, {mask}, {causal}, {scale})");
+    let code = format!("{ATTENTION}{how}(&{query}, &{key}, &{value}, {rest}, {scale})");
     become_code(graph, id, Code::fallible(code), holes.0);
+    for part in prepared.into_iter().flat_map(|prepared| prepared.parts) {
+        let _ = graph.erase_node(part);
+    }
     true
+}
+
+/// Query and mask that were made ready for kernels that know no mask as it is written.
+struct Prepared {
+    /// The function that takes them as they were.
+    how: &'static str,
+    /// Query, mask, and with what is filled.
+    args: Vec<Arg>,
+    /// The nodes, readers first.
+    parts: [NodeId; 3],
+}
+
+impl Prepared {
+    /// None where anybody but the attention reads them.
+    fn read(graph: &Graph, attention: NodeId, query: &Arg, mask: &Arg) -> Option<Self> {
+        let (query, mask) = (query.node()?, mask.node()?);
+        let parts = [graph.node(query).op.clone(), graph.node(mask).op.clone()];
+        let made = graph.node(query).input(0).filter(|made| graph.node(mask).input(0) == Some(*made))?;
+        let is_alone = |id: NodeId, readers: &[NodeId]| graph.users(id).iter().all(|user| readers.contains(user));
+        let is_alone = is_alone(query, &[attention]) && is_alone(mask, &[attention]) && is_alone(made, &[query, mask]);
+        let node = graph.node(made);
+        let Op::Rust(code) = &node.op else { return None };
+        let how = match code.template.strip_prefix(ATTENTION)?.split_once('(')?.0 {
+            "added" => "attend_added",
+            "filled" => "attend_filled",
+            _ => return None,
+        };
+        let fits = is_alone && parts == [Op::TupleGet(0), Op::TupleGet(1)];
+        fits.then(|| Self { how, args: node.args.clone(), parts: [query, mask, made] })
+    }
+
+    fn query(&self) -> &Arg {
+        &self.args[0]
+    }
 }
 
 /// Puts the kernel before `id` and turns `id` into its call.
@@ -229,6 +277,38 @@ mod tests {
                   %c = scaled_dot_product_attention(%b, q, q, o, 0.0, false, 0.5, false) : tensor  @ m.rs:3
                   %d = scaled_dot_product_attention(%c, q, q, none, 0.1, false, 0.5, false) : tensor  @ m.rs:4
                   yield %d
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn attention_takes_its_mask_as_it_is_written() {
+        check(
+            PackKernels,
+            r#"graph f(q: tensor, m: tensor, k: tensor) {
+              %p = rust["::fx_runtime::frozen::attention::added(&$0, &$1)", fallible](q, m) : (tensor, tensor) @ m.rs:1
+              %pq = tuple_get[0](%p) : tensor @ m.rs:1
+              %pm = tuple_get[1](%p) : tensor @ m.rs:1
+              %a = scaled_dot_product_attention(%pq, k, k, %pm, 0.0, false, 2, false) : tensor @ m.rs:1
+              %r = rust["::fx_runtime::frozen::attention::filled(&$0, &$1, $2)", fallible](%a, m, -10000) : (tensor, tensor) @ m.rs:2
+              %rq = tuple_get[0](%r) : tensor @ m.rs:2
+              %rm = tuple_get[1](%r) : tensor @ m.rs:2
+              %b = scaled_dot_product_attention(%rq, k, k, %rm, 0.0, false, 0.5, false) : tensor @ m.rs:2
+              %s = rust["::fx_runtime::frozen::attention::added(&$0, &$1)", fallible](%b, m) : (tensor, tensor) @ m.rs:3
+              %sq = tuple_get[0](%s) : tensor @ m.rs:3
+              %sm = tuple_get[1](%s) : tensor @ m.rs:3
+              %c = scaled_dot_product_attention(%sq, k, k, %sm, 0.0, false, 0.5, false) : tensor @ m.rs:3
+              yield %c, %sm
+            }"#,
+            &expect![[r#"
+                graph f(q: tensor, m: tensor, k: tensor) {
+                  %a = rust["::fx_runtime::frozen::attention::attend_added(&$0, &$1, &$2, &$3, 2.0)", fallible](q, k, k, m) : tensor  @ m.rs:1 by pack-kernels
+                  %b = rust["::fx_runtime::frozen::attention::attend_filled(&$0, &$1, &$2, &$3, -10000.0, 0.5)", fallible](%a, k, k, m) : tensor  @ m.rs:2 by pack-kernels
+                  %s = rust["::fx_runtime::frozen::attention::added(&$0, &$1)", fallible](%b, m) : (tensor, tensor)  @ m.rs:3
+                  %sq = tuple_get[0](%s) : tensor  @ m.rs:3
+                  %sm = tuple_get[1](%s) : tensor  @ m.rs:3
+                  %c = rust["::fx_runtime::frozen::attention::attend(&$0, &$1, &$2, Some(&$3), false, 0.5)", fallible](%sq, k, k, %sm) : tensor  @ m.rs:3 by pack-kernels
+                  yield %c, %sm
                 }"#]],
         );
     }

@@ -15,6 +15,7 @@
 #![allow(unsafe_code, reason = "this module is where it is allowed; each block says why it is sound")]
 
 mod amx;
+pub(crate) mod attention;
 mod buffer;
 mod convolution;
 mod convolution_shim;

@@ -1,13 +1,137 @@
-//! Attention, by libtorch's kernels, and what it is prepared with where it is masked, so that a query from which every key
-//! is hidden comes out as it was written.
+//! Attention: a kernel of ours in f32 on the CPU, libtorch's elsewhere, and what stands in for both where neither takes the
+//! operands.
 //!
-//! `scaled_dot_product_attention` yields zeros for such a query. Written out, a softmax over nothing but minus infinity is
-//! NaN, and one over a number that is the same for all keys is their mean. A query of NaN, or of zeros that sees every
-//! key, gives just that.
+//! `scaled_dot_product_attention` yields zeros for a query from which every key is hidden. Written out, a softmax over
+//! nothing but minus infinity is NaN, and one over a number that is the same for all keys is their mean. [`attend_added`]
+//! and [`attend_filled`] yield that. libtorch's kernels give it for a query of NaN, or of zeros that sees every key, which
+//! is what [`added`] and [`filled`] prepare.
 
 use tch::{Device, Kind, TchError, Tensor};
 
 use crate::Result;
+use crate::ffi::attention::{self as ours, attend as attend_on_the_cpu};
+
+/// What becomes of scores.
+#[derive(Debug, Clone, Copy)]
+enum Mask<'a> {
+    Nothing,
+    /// No key behind the query is seen.
+    Causal,
+    /// Numbers that are added, or booleans that say who is seen, as libtorch's kernels take them.
+    Given(&'a Tensor),
+    /// Numbers that are added, as it is written.
+    Added(&'a Tensor),
+    /// Booleans; where they hold the score is this number, as it is written.
+    Filled(&'a Tensor, f64),
+}
+
+/// `softmax(query · keyᵀ · scale + mask) · value`; a mask of booleans says which keys are seen, and `is_causal` that none
+/// of those behind the query is. A scale of `None` is one by the root of the depth.
+///
+/// Operands are `[.., queries, depth]`, `[.., keys, depth]` and `[.., keys, width]`.
+///
+/// # Errors
+/// What libtorch reports.
+pub fn attend(
+    query: &Tensor,
+    key: &Tensor,
+    value: &Tensor,
+    mask: Option<&Tensor>,
+    is_causal: bool,
+    scale: impl Into<Option<f64>>,
+) -> Result<Tensor> {
+    let (operands, scale) = ([query, key, value], scale.into());
+    match mask {
+        Some(mask) if !is_causal => masked(operands, Mask::Given(mask), scale),
+        None if is_causal => masked(operands, Mask::Causal, scale),
+        None => masked(operands, Mask::Nothing, scale),
+        // Says why not.
+        Some(_) => Ok(fused(operands, mask, is_causal, scale)?),
+    }
+}
+
+/// `softmax(query · keyᵀ · scale + mask) · value`, as it is written.
+///
+/// # Errors
+/// What libtorch reports.
+pub fn attend_added(
+    query: &Tensor,
+    key: &Tensor,
+    value: &Tensor,
+    mask: &Tensor,
+    scale: impl Into<Option<f64>>,
+) -> Result<Tensor> {
+    masked([query, key, value], Mask::Added(mask), scale.into())
+}
+
+/// `softmax(masked_fill(query · keyᵀ · scale, mask, fill)) · value`, as it is written; `fill` is at most -10000.
+///
+/// # Errors
+/// What libtorch reports.
+pub fn attend_filled(
+    query: &Tensor,
+    key: &Tensor,
+    value: &Tensor,
+    mask: &Tensor,
+    fill: f64,
+    scale: impl Into<Option<f64>>,
+) -> Result<Tensor> {
+    masked([query, key, value], Mask::Filled(mask, fill), scale.into())
+}
+
+fn masked(operands: [&Tensor; 3], mask: Mask<'_>, scale: Option<f64>) -> Result<Tensor> {
+    if let Some(result) = on_the_cpu(operands, mask, scale) {
+        return Ok(result?);
+    }
+    let [query, key, value] = operands;
+    match mask {
+        Mask::Nothing => by_libtorch(operands, None, false, scale),
+        Mask::Causal => by_libtorch(operands, None, true, scale),
+        Mask::Given(mask) => by_libtorch(operands, Some(mask), false, scale),
+        Mask::Added(mask) => {
+            let (query, mask) = added(query, mask)?;
+            by_libtorch([&query, key, value], Some(&mask), false, scale)
+        }
+        Mask::Filled(mask, fill) => {
+            let (query, mask) = filled(query, mask, fill)?;
+            by_libtorch([&query, key, value], Some(&mask), false, scale)
+        }
+    }
+}
+
+/// By the kernel of ours; none where it does not take the operands.
+fn on_the_cpu(operands: [&Tensor; 3], mask: Mask<'_>, scale: Option<f64>) -> Option<Result<Tensor, TchError>> {
+    // It knows nothing of gradients.
+    if operands.iter().any(|operand| operand.requires_grad()) {
+        return None;
+    }
+    let scale = scale.unwrap_or_else(|| usual_scale(&operands[0].size()));
+    let converted;
+    let mask = match mask {
+        Mask::Nothing => ours::Mask::Nothing,
+        Mask::Causal => ours::Mask::Causal,
+        Mask::Given(mask) if mask.kind() == Kind::Bool => ours::Mask::Seen(mask),
+        Mask::Given(mask) => ours::Mask::Added(mask, 0.0),
+        Mask::Added(mask) if mask.kind() == Kind::Float => ours::Mask::Added(mask, f32::NAN),
+        Mask::Added(mask) => {
+            converted = mask.f_to_kind(Kind::Float).ok()?;
+            ours::Mask::Added(&converted, f32::NAN)
+        }
+        Mask::Filled(mask, fill) => ours::Mask::Filled(mask, narrow(fill)),
+    };
+    attend_on_the_cpu(operands, mask, narrow(scale))
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "as libtorch casts a number to a tensor's kind")]
+fn narrow(number: f64) -> f32 {
+    number as f32
+}
+
+/// One by the root of the depth.
+#[allow(clippy::cast_precision_loss, reason = "a depth is small")]
+fn usual_scale(query: &[i64]) -> f64 {
+    (query.last().copied().unwrap_or(1) as f64).sqrt().recip()
+}
 
 /// Query and mask for attention whose scores get `mask` added.
 ///
@@ -43,36 +167,27 @@ pub fn filled(query: &Tensor, mask: &Tensor, fill: f64) -> Result<(Tensor, Tenso
     Ok((query, seen.f_atleast_2d()?))
 }
 
-/// `softmax(query · keyᵀ · scale + mask) · value`; a mask of booleans says which keys are seen, and `is_causal` that none
-/// of those behind the query is. A scale of `None` is one by the root of the depth.
-///
-/// Operands are `[.., queries, depth]`, `[.., keys, depth]` and `[.., keys, width]`. libtorch has kernels for two axes in
-/// front of these, and no more than two: others are put in, or made one. What the CPU's kernel does not take even so (other
-/// depths of the value, axes that broadcast, nothing at all) is computed operator by operator, in half the time of libtorch's own way out.
-///
-/// # Errors
-/// What libtorch reports.
-pub fn attend(
-    query: &Tensor,
-    key: &Tensor,
-    value: &Tensor,
+fn fused(
+    [query, key, value]: [&Tensor; 3],
     mask: Option<&Tensor>,
     is_causal: bool,
-    scale: impl Into<Option<f64>>,
-) -> Result<Tensor> {
-    let scale = scale.into();
-    let operands = [query, key, value];
+    scale: Option<f64>,
+) -> Result<Tensor, TchError> {
+    Tensor::f_scaled_dot_product_attention(query, key, value, mask, 0.0, is_causal, scale, false)
+}
+
+/// libtorch has kernels for two axes in front of the last two, and no more than two: others are put in, or made one. What
+/// the CPU's kernel does not take even so (other depths of the value, axes that broadcast, nothing at all) is computed
+/// operator by operator, in half the time of libtorch's own way out.
+fn by_libtorch(operands: [&Tensor; 3], mask: Option<&Tensor>, is_causal: bool, scale: Option<f64>) -> Result<Tensor> {
     let sizes = operands.map(Tensor::size);
     if !is_causal && is_better_written(operands, &sizes, mask) {
         return written(operands, mask, scale);
     }
-    let fused = |[query, key, value]: [&Tensor; 3], mask| {
-        Tensor::f_scaled_dot_product_attention(query, key, value, mask, 0.0, is_causal, scale, false)
-    };
-    let Some(form) = Form::of(&sizes, mask) else { return Ok(fused(operands, mask)?) };
+    let Some(form) = Form::of(&sizes, mask) else { return Ok(fused(operands, mask, is_causal, scale)?) };
     let [query, key, value] = operands.map(|operand| form.of_four_axes(operand));
     let mask = mask.map(|mask| form.mask(mask)).transpose()?;
-    let result = fused([&query?, &key?, &value?], mask.as_ref())?;
+    let result = fused([&query?, &key?, &value?], mask.as_ref(), is_causal, scale)?;
     Ok(form.back(&result)?)
 }
 
@@ -144,8 +259,7 @@ fn is_empty(sizes: [&Vec<i64>; 3]) -> bool {
 }
 
 fn written([query, key, value]: [&Tensor; 3], mask: Option<&Tensor>, scale: Option<f64>) -> Result<Tensor> {
-    #[allow(clippy::cast_precision_loss, reason = "a depth is small")]
-    let scale = scale.unwrap_or_else(|| (query.size().last().copied().unwrap_or(1) as f64).sqrt().recip());
+    let scale = scale.unwrap_or_else(|| usual_scale(&query.size()));
     let mut scores = query.f_matmul(&key.f_transpose(-2, -1)?)?.f_mul_scalar_(scale)?;
     if let Some(mask) = mask {
         scores = match mask.f_kind()? {
@@ -160,16 +274,12 @@ fn written([query, key, value]: [&Tensor; 3], mask: Option<&Tensor>, scale: Opti
 mod tests {
     use tch::{Device, Kind, Tensor};
 
-    use super::{added, attend, filled, mask_kind};
+    use super::{attend, attend_added, attend_filled, mask_kind};
 
     /// Attention written out, in f64.
     fn written(q: &Tensor, k: &Tensor, v: &Tensor, mask: impl Fn(Tensor) -> Tensor) -> Tensor {
         let [q, k, v] = [q, k, v].map(|tensor| tensor.to_kind(Kind::Double));
         mask(q.matmul(&k.transpose(-2, -1)) * 0.5).softmax(-1, None).matmul(&v)
-    }
-
-    fn fused((q, mask): (Tensor, Tensor), k: &Tensor, v: &Tensor) -> Tensor {
-        Tensor::scaled_dot_product_attention(&q, k, v, Some(mask), 0.0, false, 0.5, false)
     }
 
     /// Waves: numbers that no seed changes.
@@ -214,15 +324,15 @@ mod tests {
             for mask in masks() {
                 for fill in [f64::NEG_INFINITY, -1e9, -1e4] {
                     let wanted = written(&q, &k, &v, |scores| scores.masked_fill(&mask, fill));
-                    let prepared = filled(&q, &mask, fill).unwrap_or_else(|error| panic!("{error}"));
-                    assert_same(&fused(prepared, &k, &v), &wanted, tolerance);
+                    let found = attend_filled(&q, &k, &v, &mask, fill, 0.5).unwrap_or_else(|error| panic!("{error}"));
+                    assert_same(&found, &wanted, tolerance);
                 }
                 let infinite = mask.zeros_like().to_kind(kind).masked_fill(&mask, f64::NEG_INFINITY);
                 let large = mask.to_kind(Kind::Float) * -64.0;
                 for mask in [infinite, large, mask.to_kind(Kind::Int64), mask] {
                     let wanted = written(&q, &k, &v, |scores| scores + &mask);
-                    let prepared = added(&q, &mask).unwrap_or_else(|error| panic!("{error}"));
-                    assert_same(&fused(prepared, &k, &v), &wanted, tolerance);
+                    let found = attend_added(&q, &k, &v, &mask, 0.5).unwrap_or_else(|error| panic!("{error}"));
+                    assert_same(&found, &wanted, tolerance);
                 }
             }
         }

@@ -34,7 +34,6 @@ mod layout;
 mod leaf;
 mod linear;
 mod made;
-mod math;
 mod matrix;
 pub mod norm;
 mod part;

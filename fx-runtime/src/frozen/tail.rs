@@ -9,8 +9,8 @@
 )]
 
 use super::Act;
-use super::math::{at_least, at_most, exp, gelu, gelu_tanh, sigmoid, tanh};
 use crate::ffi::Tail;
+use crate::math::{at_least, at_most, exp, gelu, gelu_tanh, sigmoid, tanh};
 
 /// `act(row + bias + other)` for every row.
 #[derive(Debug)]

@@ -18,6 +18,7 @@ mod check;
 
 pub mod aggregates;
 pub mod apply;
+pub mod attention;
 pub mod branches;
 pub mod cache;
 pub mod chains;

@@ -136,6 +136,14 @@ impl Holes {
         }
     }
 
+    /// The same, of type `f64`.
+    pub(crate) fn float(&mut self, arg: &Arg) -> String {
+        match arg {
+            Arg::Int(value) => format!("{value}.0"),
+            _ => self.value(arg),
+        }
+    }
+
     /// An optional tensor, of type `Option<&Tensor>`.
     pub(crate) fn option(&mut self, graph: &Graph, arg: &Arg) -> String {
         let Arg::Node(id) = arg else { return "None".to_owned() };

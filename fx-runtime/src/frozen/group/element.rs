@@ -6,9 +6,9 @@ use std::ops::{Add, Div, Mul, Sub};
 
 use tch::Kind;
 
-use super::super::math;
 use super::Lane;
 use crate::ffi::pointwise;
+use crate::math;
 
 /// One element.
 #[derive(Debug, Clone, Copy)]

@@ -21,13 +21,13 @@ fn polynomial<const N: usize>(x: f32, coefficients: [f32; N]) -> f32 {
 
 /// `x`, but at most `high`; NaN stays.
 #[inline(always)]
-pub(super) fn at_most(x: f32, high: f32) -> f32 {
+pub(crate) fn at_most(x: f32, high: f32) -> f32 {
     if x > high { high } else { x }
 }
 
 /// `x`, but at least `low`; NaN stays.
 #[inline(always)]
-pub(super) fn at_least(x: f32, low: f32) -> f32 {
+pub(crate) fn at_least(x: f32, low: f32) -> f32 {
     if x < low { low } else { x }
 }
 
@@ -35,7 +35,7 @@ pub(super) fn at_least(x: f32, low: f32) -> f32 {
 ///
 /// `x = n ln 2 + r` with `|r| ≤ ln 2 / 2`, and `eʳ = 1 + r + r² p(r)` with `p` of degree 4.
 #[inline(always)]
-pub(super) fn exp(x: f32) -> f32 {
+pub(crate) fn exp(x: f32) -> f32 {
     const LN_2_HIGH: f32 = 0.693_145_75;
     const LN_2_LOW: f32 = 1.428_606_8e-6;
     // Adding 1.5 · 2²³ rounds to an integer, which then stands in the low bits.
@@ -60,7 +60,7 @@ fn power_of_two(n: i32) -> f32 {
 
 /// `1 / (1 + e⁻ˣ)` within 3 ulp.
 #[inline(always)]
-pub(super) fn sigmoid(x: f32) -> f32 {
+pub(crate) fn sigmoid(x: f32) -> f32 {
     1.0 / (1.0 + exp(-x))
 }
 
@@ -68,7 +68,7 @@ pub(super) fn sigmoid(x: f32) -> f32 {
 ///
 /// Below 0.625 `x + x³ p(x²)` with `p` of degree 4; above, `1 - 2 / (e²ˣ + 1)`.
 #[inline(always)]
-pub(super) fn tanh(x: f32) -> f32 {
+pub(crate) fn tanh(x: f32) -> f32 {
     let square = x * x;
     let p = polynomial(square, [-0.333_332_78, 0.133_313_29, -0.053_729_23, 0.020_602_008, -0.005_660_789]);
     // Minus zero stays.
@@ -118,14 +118,14 @@ fn normal_cdf(x: f32) -> f32 {
 
 /// `x Φ(x)`.
 #[inline(always)]
-pub(super) fn gelu(x: f32) -> f32 {
+pub(crate) fn gelu(x: f32) -> f32 {
     // Minus infinity times zero is NaN in PyTorch too.
     x * normal_cdf(x)
 }
 
 /// `x Φ(x)` by PyTorch's tanh formula: `x / 2 (1 + tanh(√(2/π) (x + 0.044715 x³)))`.
 #[inline(always)]
-pub(super) fn gelu_tanh(x: f32) -> f32 {
+pub(crate) fn gelu_tanh(x: f32) -> f32 {
     // (1 + tanh y) / 2 is the logistic function of 2 y.
     const SCALE: f32 = 2.0 * 0.797_884_6;
     let inner = SCALE * (0.044_715 * x * x).mul_add(x, x);
