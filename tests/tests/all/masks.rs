@@ -9,7 +9,10 @@ use crate::values::{self, tensor};
 macro_rules! attentions {
     ($model:literal) => {{
         let code = include_str!(concat!(env!("OUT_DIR"), "/fx/", $model, ".rs"));
-        code.matches("attention::attend(").count()
+        ["attend(", "attend_added(", "attend_filled("]
+            .map(|name| code.matches(&format!("attention::{name}")).count())
+            .iter()
+            .sum::<usize>()
     }};
 }
 
