@@ -60,11 +60,13 @@ pub enum Variant {
     Direct,
     /// The generated one, with axes in the default order.
     Contiguous,
+    /// The generated one, in which large batches go through as a whole.
+    Whole,
 }
 
 impl Variant {
     /// Every variant and its name.
-    pub const ALL: [(&str, Variant); 7] = [
+    pub const ALL: [(&str, Variant); 8] = [
         ("frozen", Variant::Frozen),
         ("tuned", Variant::Tuned),
         ("eager", Variant::Eager),
@@ -72,6 +74,7 @@ impl Variant {
         ("composed", Variant::Composed),
         ("direct", Variant::Direct),
         ("contiguous", Variant::Contiguous),
+        ("whole", Variant::Whole),
     ];
 
     /// What the generated forward is frozen with; none for the model's own.
@@ -79,6 +82,7 @@ impl Variant {
         match self {
             Variant::Eager => None,
             Variant::Frozen => Some(Freeze::new()),
+            Variant::Whole => Some(Freeze::new().slice_batches(false)),
             Variant::Tuned => Some(Freeze::new().autotune(true)),
             Variant::Graphs => Some(Freeze::new().cuda_graphs(true)),
             Variant::Composed => Some(Freeze::new().backend(Backend::Composed)),

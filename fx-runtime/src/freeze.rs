@@ -47,6 +47,7 @@ pub struct Freeze {
     pub(crate) memory_format: MemoryFormat,
     pub(crate) backend: Backend,
     pub(crate) autotune: bool,
+    pub(crate) slice_batches: bool,
     pub(crate) cuda_graphs: bool,
     pub(crate) graph_outputs: GraphOutputs,
     pub(crate) graph_limit: usize,
@@ -60,6 +61,7 @@ impl Default for Freeze {
             memory_format: MemoryFormat::default(),
             backend: Backend::default(),
             autotune: false,
+            slice_batches: true,
             cuda_graphs: false,
             graph_outputs: GraphOutputs::default(),
             graph_limit: 16,
@@ -116,6 +118,16 @@ impl Freeze {
     #[must_use]
     pub fn autotune(self, autotune: bool) -> Self {
         Self { autotune, ..self }
+    }
+
+    /// Sets whether large batches of images go through the model in pieces, on the CPU, where the build has found that
+    /// samples do not meet; they do unless this is `false`.
+    ///
+    /// Activations of a piece stay in the caches and take little memory, whatever the size of the batch. A piece is of
+    /// two images for each thread, or of more if images are small.
+    #[must_use]
+    pub fn slice_batches(self, slice_batches: bool) -> Self {
+        Self { slice_batches, ..self }
     }
 
     /// Records a forward as a CUDA graph for each shape of inputs, at its first call or by `warm_up` of the frozen type.

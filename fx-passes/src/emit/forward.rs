@@ -37,6 +37,11 @@ impl Emitter<'_> {
         let frozen = &self.frozen;
         let receiver = self.receiver();
         let recording = self.recording();
+        let slicing = self.slicing();
+        let apart = match slicing.as_str() {
+            "" => "",
+            _ => "///\n/// Samples do not meet in it: a large batch goes through in pieces.",
+        };
         let alive = match peak.tensors {
             0 => String::new(),
             _ => format!("///\n/// Beside inputs and weights, {peak}."),
@@ -50,6 +55,7 @@ impl Emitter<'_> {
 
                 /// The frozen form of the model's `{name}`.
                 {alive}
+                {apart}
                 ///
                 /// # Errors
                 /// Names the node and the source line of what failed, and what was expected there.
@@ -57,6 +63,7 @@ impl Emitter<'_> {
                     use ::fx_runtime::frozen as fx;
                     use ::fx_runtime::frozen::prelude::*;
                     {recording}
+                    {slicing}
                     let scope = self.frame.enter();
                     {frame}
                     {lines}
@@ -207,6 +214,6 @@ fn border(param: &Param) -> String {
 
 /// A parameter's name: the user's, unless generated code has a variable of that name itself.
 pub(super) fn param_name(param: &Param) -> String {
-    let taken = ["scope", "frame", "drop", "fx", "graphs", "recorded"].contains(&param.name.as_str());
+    let taken = ["scope", "frame", "drop", "fx", "graphs", "recorded", "slices"].contains(&param.name.as_str());
     if taken { format!("{}_", param.name) } else { param.name.clone() }
 }

@@ -10,7 +10,7 @@ use super::QUIET;
 use super::{Emitter, forward::param_name, types, value::Value};
 
 /// What an input is to a recorded forward.
-enum Input {
+pub(super) enum Input {
     Tensor,
     Optional,
     /// A parameter of one value, which is handed on.
@@ -128,7 +128,7 @@ impl Emitter<'_> {
     }
 
     /// What each parameter is, or why the forward cannot be recorded.
-    fn recordable(&self) -> Result<Vec<Input>, String> {
+    pub(super) fn recordable(&self) -> Result<Vec<Input>, String> {
         let signature = &self.traced.signature;
         if signature.is_mut {
             return Err(format!("`{}` takes `&mut self`, and what it writes is not repeated with it", signature.name));

@@ -18,6 +18,7 @@ mod locals;
 mod memory;
 mod names;
 mod plan;
+mod slices;
 mod state;
 mod template;
 mod types;

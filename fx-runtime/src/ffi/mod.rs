@@ -60,6 +60,7 @@ pub(crate) use linear::PackedLinear;
 pub(crate) use mkl::{PackedGemm, is_available as mkl_is_available};
 pub(crate) use operands::WeightMatrix;
 pub(crate) use order::follows;
+pub(crate) use pool::{share, threads};
 pub(crate) use post_op::PostOp;
 pub(crate) use results::Tenant;
 pub use shared::Param;

@@ -58,7 +58,7 @@ pub(crate) fn threads() -> usize {
 }
 
 /// The `part`th of so many equal shares of a whole.
-pub(super) fn share(whole: usize, part: usize, parts: usize) -> Range<usize> {
+pub(crate) fn share(whole: usize, part: usize, parts: usize) -> Range<usize> {
     whole * part / parts..whole * (part + 1) / parts
 }
 

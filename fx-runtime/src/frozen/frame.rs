@@ -12,6 +12,7 @@ use super::kept::Cells;
 use super::made::Made;
 use super::scope::Scope;
 use super::select::{Cpu, Site};
+use super::slices::{Slices, Slicing};
 use super::taint::Taint;
 use super::tune::{Clock, Tuning, Wall};
 use crate::cuda::{Example, GraphReport, Graphs};
@@ -32,6 +33,7 @@ pub struct Frame {
     copies: Arc<Copies>,
     cells: Arc<Cells>,
     made: Arc<Made>,
+    slicing: Arc<Slicing>,
     /// A forward has begun.
     is_in_use: AtomicBool,
     /// Groups have large results, and belong to no kernel.
@@ -46,15 +48,27 @@ impl Frame {
     /// [`Error::Unsupported`] when the device is not there, or the dtype is not a floating-point one.
     pub fn new(name: &'static str, options: &Freeze, model: &impl Module) -> Result<Self, Error> {
         let device = options.device.or_else(|| model.device()).unwrap_or(Device::Cpu);
-        Self::of(name, options, device, options.kind.or_else(|| model.kind()))
+        let weights = model.named_parameters().iter().map(|(_, weight)| bytes(weight)).sum();
+        Self::of(name, options, device, options.kind.or_else(|| model.kind()), weights)
     }
 
-    /// The frame of a model that is read from a file, which was frozen in `kind`.
-    pub(super) fn loaded(name: &'static str, options: &Freeze, kind: Option<Kind>) -> Result<Self, Error> {
-        Self::of(name, options, options.device.unwrap_or(Device::Cpu), options.kind.or(kind))
+    /// The frame of a model that is read from a file of so many bytes, which was frozen in `kind`.
+    pub(super) fn loaded(
+        name: &'static str,
+        options: &Freeze,
+        kind: Option<Kind>,
+        bytes: usize,
+    ) -> Result<Self, Error> {
+        Self::of(name, options, options.device.unwrap_or(Device::Cpu), options.kind.or(kind), bytes)
     }
 
-    fn of(name: &'static str, options: &Freeze, device: Device, known: Option<Kind>) -> Result<Self, Error> {
+    fn of(
+        name: &'static str,
+        options: &Freeze,
+        device: Device,
+        known: Option<Kind>,
+        weights: usize,
+    ) -> Result<Self, Error> {
         check_device(device)?;
         let kind = known.unwrap_or(Kind::Float);
         if !matches!(kind, Kind::Float | Kind::Double | Kind::Half | Kind::BFloat16) {
@@ -75,6 +89,7 @@ impl Frame {
             copies: Arc::default(),
             cells: Arc::default(),
             made: Arc::default(),
+            slicing: Arc::new(Slicing::new(options.slice_batches, weights)),
             is_in_use: AtomicBool::new(false),
             _results: Tenant::new(),
         })
@@ -92,6 +107,7 @@ impl Frame {
             copies: Arc::default(),
             cells: Arc::clone(&self.cells),
             made: Arc::default(),
+            slicing: Arc::clone(&self.slicing),
             is_in_use: AtomicBool::new(false),
             _results: Tenant::new(),
         }
@@ -121,6 +137,11 @@ impl Frame {
     #[inline]
     pub fn graphs(&self) -> Option<&Graphs> {
         self.graphs.as_deref().filter(|_| Graphs::is_open())
+    }
+
+    /// How this batch goes through a forward in which samples do not meet; none where it does as a whole.
+    pub fn slices<'a>(&'a self, batch: &'a Tensor) -> Option<Slices<'a>> {
+        self.slicing.slices(batch)
     }
 
     /// What is recorded so far.
@@ -294,6 +315,10 @@ fn check_device(device: Device) -> Result<(), Error> {
         what: format!("freezing for {device:?} where {devices} CUDA devices are found"),
         help: "see `fx_runtime::capabilities()` for what there is".to_owned(),
     })
+}
+
+fn bytes(tensor: &Tensor) -> usize {
+    tensor.numel() * tensor.kind().elt_size_in_bytes()
 }
 
 #[cfg(test)]

@@ -41,6 +41,7 @@ pub mod prelude;
 mod product;
 mod scope;
 mod select;
+mod slices;
 mod state;
 mod tail;
 mod taint;

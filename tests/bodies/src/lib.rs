@@ -58,6 +58,7 @@ pub mod random;
 pub mod returns;
 pub mod sequences;
 pub mod shapes;
+pub mod slicing;
 pub mod solvers;
 pub mod stateful;
 pub mod statements;

@@ -29,10 +29,11 @@ impl Lever {
     }
 }
 
-const LEVERS: [Lever; 9] = [
+const LEVERS: [Lever; 10] = [
     Lever::at_freeze("packed kernels", "composed"),
     Lever::at_freeze("layout", "contiguous"),
     Lever::at_freeze("Winograd and AMX", "direct"),
+    Lever::at_freeze("slices of batches", "whole"),
     Lever::at_build("folding", "fold-batch-norm,fold-layer-scale,fold-leading-norm,fold-scale"),
     Lever::at_build("epilogues", "fuse-epilogue"),
     Lever::at_build("merged linears", "merge-linears"),

@@ -182,6 +182,11 @@ pub(super) struct File {
 }
 
 impl File {
+    /// How large it is.
+    pub(super) fn bytes(&self) -> usize {
+        self.handle.metadata().map_or(0, |known| usize::try_from(known.len()).unwrap_or(usize::MAX))
+    }
+
     /// Opens a file and reads its header.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let broken = |reason: String| fault(path, &reason);

@@ -69,7 +69,7 @@ pub fn load<M: State>(name: &'static str, graph: &str, path: &Path, options: &Fr
     let file = File::open(path)?;
     file.check_origin(VERSION, graph)?;
     file.check_tensors()?;
-    let frame = Frame::loaded(name, options, file.kind()?)?;
+    let frame = Frame::loaded(name, options, file.kind()?, file.bytes())?;
     let _no_grad = tch::no_grad_guard();
     let shared = file.values_of(ALIAS);
     let firsts = file.values_of(FIRST);

@@ -1,0 +1,32 @@
+//! A forward through which the samples of a batch of images go side by side says so, and takes a large one in pieces.
+
+use fx_front::index::Ty;
+
+use super::{Emitter, forward::param_name, graphs::Input};
+use crate::passes::facts::are_side_by_side;
+
+impl Emitter<'_> {
+    /// The lines that such a forward begins with.
+    pub(super) fn slicing(&self) -> String {
+        self.sliced_call().unwrap_or_default()
+    }
+
+    fn sliced_call(&self) -> Option<String> {
+        let signature = &self.traced.signature;
+        let inputs = self.recordable().ok()?;
+        let mut free = signature.params.iter().zip(&inputs).filter(|(_, input)| !matches!(input, Input::Fixed));
+        let (Some((batch, Input::Tensor)), None) = (free.next(), free.next()) else { return None };
+        let node = *self.graph.region(self.graph.body()).params.get(usize::from(signature.has_receiver))?;
+        let is_plain = batch.is_ref && !batch.lends && signature.output.ty == Ty::Tensor;
+        if !is_plain || !are_side_by_side(self.graph, &self.bindings, node) {
+            return None;
+        }
+        let names: Vec<String> = signature.params.iter().map(param_name).collect();
+        let (batch, names, name) = (param_name(batch), names.join(", "), &signature.name);
+        Some(format!(
+            "if let Some(slices) = self.frame.slices({batch}) {{
+                return slices.run(|{batch}| self.try_{name}({names}));
+            }}"
+        ))
+    }
+}
