@@ -334,38 +334,12 @@ impl Idle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{Close, randn, root};
+    use crate::check::{Close, in_a_row, randn, root};
     use fx_runtime::Freeze;
     use tch::Device;
 
     fn linear(p: &nn::Path, name: &str) -> nn::Linear {
         nn::linear(p / name, 8, 8, Default::default())
-    }
-
-    /// Calls in a row, of the model and of two frozen ones, of which the second is frozen when the first has been called.
-    macro_rules! in_a_row {
-        ($make:expr, $inputs:expr) => {{
-            let (_vs, mut model) = root($make);
-            assert!(model.graph().expect("a graph").lint().is_ok());
-            let mut frozen = model.freeze(&Freeze::default()).expect("a frozen model");
-            let inputs: Vec<Tensor> = $inputs;
-            let expected: Vec<_> = tch::no_grad(|| inputs.iter().map(|xs| model.forward(xs)).collect());
-            let first: Vec<_> = inputs.iter().map(|xs| frozen.forward(xs)).collect();
-            first.close(&expected);
-            // What the live model has become is where the next one begins.
-            let mut later = model.freeze(&Freeze::default()).expect("a frozen model");
-            let expected_later: Vec<_> = tch::no_grad(|| inputs.iter().map(|xs| model.forward(xs)).collect());
-            let other = std::thread::scope(|scope| {
-                let inputs: Vec<Tensor> = inputs.iter().map(Tensor::shallow_clone).collect();
-                let later = &mut later;
-                scope.spawn(move || inputs.iter().map(|xs| later.forward(xs)).collect::<Vec<_>>()).join().unwrap()
-            });
-            other.close(&expected_later);
-            frozen.reset_state().unwrap();
-            let again: Vec<_> = inputs.iter().map(|xs| frozen.forward(xs)).collect();
-            again.close(&expected);
-            frozen
-        }};
     }
 
     fn tokens() -> Vec<Tensor> {
