@@ -66,9 +66,14 @@ impl Solver<'_> {
     fn region(&mut self, region: RegionId) {
         for &id in &self.graph.region(region).nodes {
             let time = self.node(id);
-            let fixed = self.written.contains(id) || self.graph.is_impure(id) || self.waits(id);
-            self.times.insert(id, if fixed { Binding::Call } else { time });
+            let is_fixed = self.is_fixed(id) || self.waits(id);
+            self.times.insert(id, if is_fixed { Binding::Call } else { time });
         }
+    }
+
+    /// Does it have to happen at every call?
+    fn is_fixed(&self, id: NodeId) -> bool {
+        self.written.contains(id) || self.graph.is_impure(id)
     }
 
     /// Does it take out a number that may not be there, where that may never be asked for?
@@ -103,13 +108,17 @@ impl Solver<'_> {
                     solver.end(body)
                 })
             }
-            (Op::While, &[condition, body]) => self.turns(inputs, |solver, time| {
-                for region in [condition, body] {
-                    solver.bind(&solver.graph.region(region).params, time);
-                    solver.region(region);
-                }
-                solver.end(condition).max(solver.end(body))
-            }),
+            (Op::While, &[condition, body]) => {
+                // How often it turns is known where it turns: no turn has values of its own that are there before.
+                let first = if self.is_fixed(id) { Binding::Call } else { inputs };
+                self.turns(first, |solver, time| {
+                    for region in [condition, body] {
+                        solver.bind(&solver.graph.region(region).params, time);
+                        solver.region(region);
+                    }
+                    solver.end(condition).max(solver.end(body))
+                })
+            }
             (_, regions) => {
                 let subject = node.input(0).map_or(Binding::Build, |input| self.get(input));
                 regions.iter().fold(inputs, |time, &region| {
@@ -211,6 +220,29 @@ mod tests {
                 Build:
                 Freeze: self layers layer w half
                 Call: x y acc next
+            "#]],
+        )
+    }
+
+    #[test]
+    fn a_while_that_does_something_carries_at_call() -> Result<(), ParseError> {
+        check(
+            r#"graph f(self, x) {
+              %n = get_attr[n](self)
+              %end = while(%n) (at) {
+                %more = rust["$0 < 3"](at)
+                yield %more
+              } do (m) {
+                %y = relu_(x)
+                %next = rust["$0 + 1"](m)
+                yield %next
+              }
+              yield %end
+            }"#,
+            &expect![[r#"
+                Build:
+                Freeze: self n
+                Call: x end at more m y next
             "#]],
         )
     }

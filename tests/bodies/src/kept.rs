@@ -331,6 +331,37 @@ impl Idle {
     }
 }
 
+/// A part that is one of several, and is only asked by code that is carried along.
+#[derive(Debug, Module)]
+pub enum Stage {
+    Fc(nn::Linear),
+    Skip,
+}
+
+impl Stage {
+    fn forward(&self, xs: &Tensor) -> Tensor {
+        match self {
+            Stage::Fc(fc) => fc.forward(xs),
+            Stage::Skip => xs.shallow_clone(),
+        }
+    }
+}
+
+#[derive(Debug, Module)]
+pub struct Staged {
+    stage: Stage,
+    calls: i64,
+}
+
+#[traceable]
+impl Staged {
+    pub fn forward(&mut self, xs: &Tensor) -> Tensor {
+        let by_key = std::collections::BTreeMap::from([(2, self.stage.forward(xs))]);
+        self.calls += 1;
+        &by_key[&2] * self.calls
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -485,5 +516,13 @@ mod tests {
         let frozen = model.freeze(&Freeze::default()).unwrap();
         let error = frozen.save("never.safetensors").unwrap_err().to_string();
         assert!(error.contains("meter: ") && error.contains("Meter"), "{error}");
+    }
+
+    #[test]
+    fn asked_by_carried_code() {
+        for is_deep in [false, true] {
+            let stage = |p: &nn::Path| if is_deep { Stage::Fc(linear(p, "fc")) } else { Stage::Skip };
+            in_a_row!(|p| Staged { stage: stage(p), calls: 0 }, vec![randn(&[2, 8]), randn(&[3, 8])]);
+        }
     }
 }

@@ -328,6 +328,50 @@ impl Skips {
     }
 }
 
+/// A `while` that counts on numbers alone and writes to a tensor, and loops that are left for good.
+#[derive(Debug, Module)]
+pub struct LeftForGood {
+    is_short: bool,
+}
+
+#[traceable]
+impl LeftForGood {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut turn = 0;
+        while turn < 3 {
+            turn += 1;
+            let _ = xs.select(1, 1).g_mul_scalar_(0.5);
+        }
+        for _ in 0..3 {
+            if self.is_short {
+                return xs.shallow_clone();
+            }
+        }
+        loop {
+            break {
+                return xs * turn;
+            };
+        }
+    }
+}
+
+/// Loops that do nothing, where the model keeps a count.
+#[derive(Debug, Module)]
+pub struct Idle {
+    calls: i64,
+}
+
+#[traceable]
+impl Idle {
+    pub fn forward(&mut self, xs: &Tensor) -> Tensor {
+        loop {
+            break;
+        }
+        self.calls += 1;
+        xs * self.calls
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -418,5 +462,17 @@ mod tests {
         for limit in [1, 4, 40] {
             agree!(|p| Settles { fc: linear(p / 0, 3, 3), limit }, cases, |net, xs| net.forward(xs));
         }
+    }
+
+    #[test]
+    fn left_for_good() {
+        for is_short in [true, false] {
+            agree!(|_| LeftForGood { is_short }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        }
+    }
+
+    #[test]
+    fn idle() {
+        crate::check::in_a_row!(|_| Idle { calls: 0 }, vec![randn(&[2, 4])]);
     }
 }
