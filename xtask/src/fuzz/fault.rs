@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde_json::Value;
+
 /// A fault, and what was said of it.
 #[derive(Clone, Debug)]
 pub(super) struct Fault {
@@ -22,6 +24,8 @@ pub(super) enum Kind {
     Hangs,
     /// It does not compile, with this error code.
     Builds(String),
+    /// It gets no frozen type, which the build says, and why.
+    Left,
     /// Nothing of fx's: the body itself panics.
     Itself,
 }
@@ -39,6 +43,19 @@ impl Fault {
             _ => return None,
         };
         Some(Fault { kind, said })
+    }
+}
+
+impl Kind {
+    /// What an error of the compiler is: its code, and what it says of its place.
+    pub(super) fn of_error(code: &str, message: &Value) -> Kind {
+        let labels = message["spans"].as_array().into_iter().flatten().filter(|span| span["is_primary"] == true);
+        let label = labels.filter_map(|span| span["label"].as_str()).next().unwrap_or_default();
+        let said = message["message"].as_str().unwrap_or_default();
+        if said.starts_with("no method named `graph` found") || said.starts_with("no method named `freeze` found") {
+            return Kind::Left;
+        }
+        Kind::Builds(format!("{code} {} {}", shape(said), shape(label)))
     }
 }
 
@@ -60,7 +77,8 @@ impl fmt::Display for Kind {
             Kind::Panics(_) => f.write_str("only frozen panics"),
             Kind::Crashes => f.write_str("frozen takes the process down"),
             Kind::Hangs => f.write_str("frozen does not end"),
-            Kind::Builds(code) => write!(f, "does not compile traced {code}"),
+            Kind::Builds(code) => write!(f, "does not compile traced: {code}"),
+            Kind::Left => f.write_str("gets no frozen type"),
             Kind::Itself => f.write_str("the body itself panics"),
         }
     }

@@ -6,6 +6,8 @@
 mod fault;
 mod grammar;
 mod package;
+mod reduce;
+mod shrink;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,6 +15,7 @@ use std::time::Instant;
 
 use fault::Kind;
 use package::{Bodies, Packages};
+use shrink::Case;
 
 use crate::failure::{Failure, Result};
 use crate::libtorch::{self, Variant};
@@ -30,6 +33,9 @@ pub(crate) struct Options {
     /// Only this body.
     #[arg(long)]
     only: Option<usize>,
+    /// Print bodies as they were written, not made smaller.
+    #[arg(long)]
+    whole: bool,
 }
 
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
@@ -50,22 +56,56 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     }
     eprintln!("fuzz: {} bodies are Rust, {} are not ({} s)", bodies.len(), broken.len(), start.elapsed().as_secs());
     let faults = packages.faults(&bodies)?;
-    let itself = faults.values().filter(|fault| fault.kind == Kind::Itself).count();
-    eprintln!("fuzz: {itself} panic by themselves ({} s)", start.elapsed().as_secs());
-    let folder = packages.folder.join("faults");
-    let _ = fs::create_dir_all(&folder);
-    let mut count = 0;
-    for (number, fault) in faults {
-        if fault.kind == Kind::Itself {
-            eprintln!("  {number}: {}", fault.said.lines().next().unwrap_or_default());
-            continue;
+    let count = |kind: Kind| faults.values().filter(|fault| fault.kind == kind).count();
+    let (itself, left) = (count(Kind::Itself), count(Kind::Left));
+    let agree = bodies.len() - faults.len();
+    eprintln!("fuzz: {agree} agree, {left} get no frozen type, {itself} panic by themselves ({} s)", start.elapsed().as_secs());
+    tell_understood(&packages);
+    let mut cases = Vec::new();
+    let mut kinds: BTreeMap<Kind, Vec<usize>> = BTreeMap::new();
+    for (number, fault) in faults.into_iter().filter(|(_, fault)| !matches!(fault.kind, Kind::Itself | Kind::Left)) {
+        let numbers = kinds.entry(fault.kind.clone()).or_default();
+        numbers.push(number);
+        let most = if fault.kind == Kind::Differs { 8 } else { 1 };
+        if numbers.len() <= most {
+            cases.push(Case::new(number, bodies[&number].clone(), fault));
         }
-        count += 1;
-        println!("seed {} body {number}: {}\n{}", options.seed, fault.kind, fault.said.chars().take(1500).collect::<String>());
-        let file = folder.join(format!("{}-{number}.rs", options.seed));
-        let _ = fs::write(file, &bodies[&number]);
     }
-    if count == 0 { Ok(()) } else { Err(Failure::new(format!("fuzz: {count} bodies at fault"))) }
+    for (kind, numbers) in &kinds {
+        eprintln!("  {kind}: {numbers:?}");
+    }
+    if !options.whole {
+        shrink::shrink(&packages, &mut cases)?;
+    }
+    let folder = packages.folder.join("faults");
+    fs::create_dir_all(&folder).map_err(|error| Failure::file("make", &folder, &error))?;
+    for case in &cases {
+        let told = format!("seed {} body {}: {}\n{}", options.seed, case.number, case.fault.kind, case.fault.said);
+        println!("{told}");
+        println!("{}", case.text);
+        let file = folder.join(format!("{}-{}.rs", options.seed, case.number));
+        let told: String = told.lines().map(|line| format!("// {line}\n")).collect();
+        fs::write(&file, format!("{told}{}", case.text)).map_err(|error| Failure::file("write", &file, &error))?;
+    }
+    if kinds.is_empty() { Ok(()) } else { Err(Failure::new(format!("fuzz: {} bodies at fault", kinds.values().map(Vec::len).sum::<usize>()))) }
+}
+
+/// How much of the bodies was understood, and what most often was not.
+fn tell_understood(packages: &Packages<'_>) {
+    let report = packages.report().unwrap_or_default();
+    let shares = report.lines().filter_map(|line| line.strip_suffix(" %")?.rsplit(' ').next()?.parse::<f64>().ok());
+    let shares: Vec<f64> = shares.collect();
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for reason in report.lines().filter_map(|line| line.split_once("not understood: ")) {
+        *reasons.entry(reason.1.trim_end_matches(" [FX0008]")).or_default() += 1;
+    }
+    let mut reasons: Vec<_> = reasons.into_iter().collect();
+    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let whole = shares.iter().filter(|share| **share > 99.9).count();
+    eprintln!("fuzz: of {} models {whole} are understood whole; carried along:", shares.len());
+    for (reason, count) in reasons.into_iter().take(25) {
+        eprintln!("  {count} {reason}");
+    }
 }
 
 /// A body as one would write it.

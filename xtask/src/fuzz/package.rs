@@ -196,9 +196,10 @@ fn blamed(output: &Output, bodies: &Bodies) -> Faults {
             continue;
         }
         let code = message["code"]["code"].as_str().unwrap_or_default();
+        let kind = Kind::of_error(code, message);
         let said = message["rendered"].as_str().unwrap_or_default().to_owned();
         if let Some(number) = message["spans"].as_array().into_iter().flatten().find_map(body_of_span) {
-            faults.entry(number).or_insert(Fault { kind: Kind::Builds(code.to_owned()), said });
+            faults.entry(number).or_insert(Fault { kind, said });
         }
     }
     if faults.is_empty() {

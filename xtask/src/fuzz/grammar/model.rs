@@ -161,13 +161,18 @@ impl Writer {
         let count = if self.writes_self { 0 } else { self.below(4) };
         for name in ["p", "q", "r"].into_iter().take(count) {
             let (ty, argument) = PARAMETERS[self.below(PARAMETERS.len())];
-            if ty == Type::Lent && written.contains("&mut") {
+            // What is lent to be written is carried along whole, and hides the rest.
+            if ty == Type::Lent && (written.contains("&mut") || !self.once_in(6)) {
                 continue;
             }
             let is_mut = matches!(ty, Type::Tensor | Type::Maybe | Type::Int);
             self.scope.parameter(name, ty, is_mut);
             written.push_str(&format!(", {}{name}: {}", if is_mut { "mut " } else { "" }, ty.written()));
             arguments.push_str(&format!(", {argument}"));
+        }
+        if written.contains("&mut") {
+            // Nobody else may name what is lent.
+            arguments = arguments.replace("&*y", "&*x").replace("y.", "x.");
         }
         let yields = match self.below(8) {
             0 | 1 if !self.writes_self => Yields::Fallible,
