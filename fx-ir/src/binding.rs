@@ -95,11 +95,13 @@ impl Solver<'_> {
     fn time_of(&mut self, id: NodeId) -> Binding {
         let node = self.graph.node(id);
         let inputs = self.latest(id);
+        // What a loop carries from turn to turn is known where it turns.
+        let carried_first = if self.is_fixed(id) { Binding::Call } else { inputs };
         match (&node.op, node.regions.as_slice()) {
             (Op::For(_), &[body]) => {
                 let carried = node.args.len().saturating_sub(1);
                 let subject = node.input(0).map_or(Binding::Build, |input| self.get(input));
-                self.turns(inputs, |solver, time| {
+                self.turns(carried_first, |solver, time| {
                     let params = &solver.graph.region(body).params;
                     let bound = params.len().saturating_sub(carried);
                     solver.bind(&params[..bound], subject);
@@ -108,17 +110,13 @@ impl Solver<'_> {
                     solver.end(body)
                 })
             }
-            (Op::While, &[condition, body]) => {
-                // How often it turns is known where it turns: no turn has values of its own that are there before.
-                let first = if self.is_fixed(id) { Binding::Call } else { inputs };
-                self.turns(first, |solver, time| {
-                    for region in [condition, body] {
-                        solver.bind(&solver.graph.region(region).params, time);
-                        solver.region(region);
-                    }
-                    solver.end(condition).max(solver.end(body))
-                })
-            }
+            (Op::While, &[condition, body]) => self.turns(carried_first, |solver, time| {
+                for region in [condition, body] {
+                    solver.bind(&solver.graph.region(region).params, time);
+                    solver.region(region);
+                }
+                solver.end(condition).max(solver.end(body))
+            }),
             (_, regions) => {
                 let subject = node.input(0).map_or(Binding::Build, |input| self.get(input));
                 regions.iter().fold(inputs, |time, &region| {
@@ -243,6 +241,26 @@ mod tests {
                 Build:
                 Freeze: self n
                 Call: x end at more m y next
+            "#]],
+        )
+    }
+
+    #[test]
+    fn a_loop_that_does_something_carries_at_call() -> Result<(), ParseError> {
+        check(
+            r#"graph f(self, x) {
+              %layers = get_attr[layers](self)
+              %end = for[layer](%layers, 0) (layer, sum) {
+                %y = relu_(x)
+                %next = rust["$0 + 1"](sum)
+                yield %next
+              }
+              yield %end
+            }"#,
+            &expect![[r#"
+                Build:
+                Freeze: self layers layer
+                Call: x end sum y next
             "#]],
         )
     }

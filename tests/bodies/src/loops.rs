@@ -372,6 +372,35 @@ impl Idle {
     }
 }
 
+/// Numbers that loops carry which write to tensors, and one that is hidden in the loop by a struct of its name.
+#[derive(Debug, Module)]
+pub struct Counting {
+    times: i64,
+}
+
+pub struct Step {
+    h: Tensor,
+    n: i64,
+}
+
+#[traceable]
+impl Counting {
+    pub fn forward(&self, xs: &Tensor) -> (Tensor, i64) {
+        let mut count = 0;
+        for e in 0..self.times {
+            for _ in 0..2 {
+                let mut e = Step { h: xs.shallow_clone(), n: 1 };
+                let _ = e.h.g_add_scalar_(1.0);
+                e.h = xs.neg();
+                e.n += 1;
+            }
+            count += e;
+            let _ = xs.select(0, 0).g_mul_scalar_(0.5);
+        }
+        (xs * 2, count)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -474,5 +503,12 @@ mod tests {
     #[test]
     fn idle() {
         crate::check::in_a_row!(|_| Idle { calls: 0 }, vec![randn(&[2, 4])]);
+    }
+
+    #[test]
+    fn counting() {
+        for times in [0, 1, 3] {
+            agree!(|_| Counting { times }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        }
     }
 }
