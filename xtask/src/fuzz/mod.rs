@@ -82,10 +82,11 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     for case in &cases {
         let told = format!("seed {} body {}: {}\n{}", options.seed, case.number, case.fault.kind, case.fault.said);
         println!("{told}");
-        println!("{}", case.text);
+        let text = shown(&case.text);
+        println!("{text}");
         let file = folder.join(format!("{}-{}.rs", options.seed, case.number));
         let told: String = told.lines().map(|line| format!("// {line}\n")).collect();
-        fs::write(&file, format!("{told}{}", case.text)).map_err(|error| Failure::file("write", &file, &error))?;
+        fs::write(&file, format!("{told}{text}")).map_err(|error| Failure::file("write", &file, &error))?;
     }
     if kinds.is_empty() { Ok(()) } else { Err(Failure::new(format!("fuzz: {} bodies at fault", kinds.values().map(Vec::len).sum::<usize>()))) }
 }

@@ -35,6 +35,8 @@ pub(super) struct Packages<'a> {
 enum Form {
     /// Without fx's attributes.
     Plain,
+    /// With them, only looked at by the compiler.
+    Checked,
     Traced,
 }
 
@@ -82,6 +84,11 @@ impl<'a> Packages<'a> {
     /// Takes those out of `bodies` that are no Rust, and says what is wrong with each.
     pub(super) fn drop_broken(&self, bodies: &mut Bodies) -> Result<Faults> {
         self.built(Form::Plain, bodies)
+    }
+
+    /// Which of the bodies, all of them Rust, do not compile traced.
+    pub(super) fn uncompiled(&self, bodies: &Bodies) -> Result<Faults> {
+        self.built(Form::Checked, &mut bodies.clone())
     }
 
     /// Builds and runs bodies that are Rust: what fails, and how.
@@ -137,8 +144,12 @@ impl<'a> Packages<'a> {
     }
 
     fn cargo(&self, form: Form) -> Result<Output> {
-        let args: &[&str] = if form == Form::Plain { &["check", "-p", "fuzz-plain"] } else { &["build", "-p", "fuzz-traced"] };
-        let mut cargo = self.workspace.cargo(self.libtorch, args);
+        let args = match form {
+            Form::Plain => ["check", "-p", "fuzz-plain"],
+            Form::Checked => ["check", "-p", "fuzz-traced"],
+            Form::Traced => ["build", "-p", "fuzz-traced"],
+        };
+        let mut cargo = self.workspace.cargo(self.libtorch, &args);
         cargo.args(["--message-format=json", "--color=never", "--manifest-path"]).arg(self.folder.join("Cargo.toml"));
         cargo.env("CARGO_TARGET_DIR", &self.target);
         cargo.output().map_err(|error| Failure::new("cannot start cargo").looked(error.to_string()))
@@ -181,9 +192,17 @@ fn is_of_fuzz(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("fuzz-traced-"))
 }
 
-/// A body as Rust alone sees it.
+/// A body as Rust alone sees it, whether it is laid out or not.
 fn plain(body: &str) -> String {
-    body.replace("#[traceable]", "").replace("#[module(skip)]", "").replace("#[derive(Debug, Module)]", "#[derive(Debug)]")
+    let pairs = [
+        ("#[traceable]", ""),
+        ("# [traceable]", ""),
+        ("#[module(skip)]", ""),
+        ("# [module (skip)]", ""),
+        ("Debug, Module)", "Debug)"),
+        ("Debug , Module)", "Debug)"),
+    ];
+    pairs.iter().fold(body.to_owned(), |body, (from, to)| body.replace(from, to))
 }
 
 /// The bodies that errors of the compiler or of the build script lie in.

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use quote::ToTokens;
+
 use super::fault::{Fault, Kind};
 use super::package::{Bodies, Packages};
 use super::reduce;
@@ -9,6 +11,8 @@ use crate::failure::Result;
 
 /// How many bodies one build tries.
 const AT_ONCE: usize = 90;
+/// How many ways of making one body smaller are weighed in a round.
+const LOOKED_AT: usize = 300;
 /// How often it is tried.
 const ROUNDS: usize = 14;
 /// Where the numbers of bodies that are tries begin.
@@ -37,6 +41,21 @@ impl Case {
 
 /// Makes all cases as small as it can.
 pub(super) fn shrink(packages: &Packages<'_>, cases: &mut [Case]) -> Result<()> {
+    // What does not compile need not be run, nor linked with what is.
+    cases.sort_by_key(|case| !is_compilers(case));
+    let count = cases.iter().filter(|case| is_compilers(case)).count();
+    let (compilers, others) = cases.split_at_mut(count);
+    shrink_alike(packages, compilers)?;
+    shrink_alike(packages, others)
+}
+
+/// Is it told by the compiler alone?
+fn is_compilers(case: &Case) -> bool {
+    matches!(case.fault.kind, Kind::Builds(_))
+}
+
+/// The same of cases that are all told by the compiler, or all by running them.
+fn shrink_alike(packages: &Packages<'_>, cases: &mut [Case]) -> Result<()> {
     for round in 0..ROUNDS {
         let open = cases.iter().filter(|case| !case.is_done).count();
         if open == 0 {
@@ -44,7 +63,7 @@ pub(super) fn shrink(packages: &Packages<'_>, cases: &mut [Case]) -> Result<()> 
         }
         let sizes: Vec<String> = cases.iter().map(|case| case.text.len().to_string()).collect();
         eprintln!("fuzz: round {round} of making {open} bodies smaller: {} letters", sizes.join(", "));
-        let singles: Vec<Try> = (0..cases.len()).flat_map(|at| singles(cases, at, AT_ONCE / open)).collect();
+        let singles: Vec<Try> = (0..cases.len()).flat_map(|at| singles(cases, at, round, AT_ONCE / open)).collect();
         let kept = kept(packages, cases, &singles)?;
         let together: Vec<Try> = (0..cases.len()).flat_map(|at| together(cases, at, &kept)).collect();
         let joined = self::kept(packages, cases, &together)?;
@@ -60,11 +79,14 @@ pub(super) fn shrink(packages: &Packages<'_>, cases: &mut [Case]) -> Result<()> 
 }
 
 /// A case with one thing taken out, for the things that are largest.
-fn singles(cases: &[Case], at: usize, count: usize) -> Vec<Try> {
+fn singles(cases: &[Case], at: usize, round: usize, count: usize) -> Vec<Try> {
     let case = &cases[at];
     let Some(file) = syn::parse_file(&case.text).ok().filter(|_| !case.is_done) else { return Vec::new() };
     let mut seen = BTreeSet::new();
-    let ways = (0..reduce::ways(&file)).map(|way| attempt(&file, at, BTreeSet::from([way])));
+    // Of very many every round looks at others.
+    let all = reduce::ways(&file);
+    let step = all.div_ceil(LOOKED_AT).max(1);
+    let ways = (round % step..all).step_by(step).map(|way| attempt(&file, at, BTreeSet::from([way])));
     let mut tries: Vec<Try> =
         ways.filter(|one| one.text.len() < case.text.len() && seen.insert(one.text.clone())).collect();
     tries.sort_by_key(|one| one.text.len());
@@ -86,7 +108,7 @@ fn together(cases: &[Case], at: usize, kept: &[(&Try, Fault)]) -> Vec<Try> {
 }
 
 fn attempt(file: &syn::File, case: usize, ways: BTreeSet<usize>) -> Try {
-    let text = prettyplease::unparse(&reduce::reduced(file, &ways));
+    let text = reduce::reduced(file, &ways).into_token_stream().to_string();
     Try { case, ways, text }
 }
 
@@ -98,7 +120,7 @@ fn kept<'t>(packages: &Packages<'_>, cases: &[Case], tries: &'t [Try]) -> Result
         bodies.insert(FIRST + at, one.text.replace(&old, &new));
     }
     packages.drop_broken(&mut bodies)?;
-    let faults = packages.faults(&bodies)?;
+    let faults = if cases.iter().all(is_compilers) { packages.uncompiled(&bodies) } else { packages.faults(&bodies) }?;
     let same = |at: usize, kind: &Kind| cases[tries[at].case].fault.kind == *kind;
     let found = faults.into_iter().map(|(number, fault)| (number - FIRST, fault));
     Ok(found.filter(|(at, fault)| same(*at, &fault.kind)).map(|(at, fault)| (&tries[at], fault)).collect())
