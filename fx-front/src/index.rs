@@ -208,6 +208,21 @@ impl Index {
         found.sort_by_key(|&id| self.fns[id].of_trait.is_some());
         found.first().copied()
     }
+
+    /// The variants of a type that is an enum of the crate.
+    pub fn variants(&self, ty: &Ty) -> Option<&[Variant]> {
+        let Ty::Rust(spelling) = ty else { return None };
+        let (module, name) = spelling.rsplit_once("::")?;
+        match self.modules.get(module)?.names.get(name)? {
+            Name::Enum(variants) => Some(variants),
+            _ => None,
+        }
+    }
+
+    /// Is it an enum of the crate?
+    pub(crate) fn is_enum(&self, ty: &Ty) -> bool {
+        self.variants(ty).is_some()
+    }
 }
 
 impl Field {

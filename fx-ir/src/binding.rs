@@ -66,9 +66,14 @@ impl Solver<'_> {
     fn region(&mut self, region: RegionId) {
         for &id in &self.graph.region(region).nodes {
             let time = self.node(id);
-            let fixed = self.written.contains(id) || self.graph.is_impure(id) || self.waits(id);
-            self.times.insert(id, if fixed { Binding::Call } else { time });
+            let is_fixed = self.is_fixed(id) || self.waits(id);
+            self.times.insert(id, if is_fixed { Binding::Call } else { time });
         }
+    }
+
+    /// Does it have to happen at every call?
+    fn is_fixed(&self, id: NodeId) -> bool {
+        self.written.contains(id) || self.graph.is_impure(id)
     }
 
     /// Does it take out a number that may not be there, where that may never be asked for?
@@ -90,11 +95,13 @@ impl Solver<'_> {
     fn time_of(&mut self, id: NodeId) -> Binding {
         let node = self.graph.node(id);
         let inputs = self.latest(id);
+        // What a loop carries from turn to turn is known where it turns.
+        let carried_first = if self.is_fixed(id) { Binding::Call } else { inputs };
         match (&node.op, node.regions.as_slice()) {
             (Op::For(_), &[body]) => {
                 let carried = node.args.len().saturating_sub(1);
                 let subject = node.input(0).map_or(Binding::Build, |input| self.get(input));
-                self.turns(inputs, |solver, time| {
+                self.turns(carried_first, |solver, time| {
                     let params = &solver.graph.region(body).params;
                     let bound = params.len().saturating_sub(carried);
                     solver.bind(&params[..bound], subject);
@@ -103,7 +110,7 @@ impl Solver<'_> {
                     solver.end(body)
                 })
             }
-            (Op::While, &[condition, body]) => self.turns(inputs, |solver, time| {
+            (Op::While, &[condition, body]) => self.turns(carried_first, |solver, time| {
                 for region in [condition, body] {
                     solver.bind(&solver.graph.region(region).params, time);
                     solver.region(region);
@@ -211,6 +218,49 @@ mod tests {
                 Build:
                 Freeze: self layers layer w half
                 Call: x y acc next
+            "#]],
+        )
+    }
+
+    #[test]
+    fn a_while_that_does_something_carries_at_call() -> Result<(), ParseError> {
+        check(
+            r#"graph f(self, x) {
+              %n = get_attr[n](self)
+              %end = while(%n) (at) {
+                %more = rust["$0 < 3"](at)
+                yield %more
+              } do (m) {
+                %y = relu_(x)
+                %next = rust["$0 + 1"](m)
+                yield %next
+              }
+              yield %end
+            }"#,
+            &expect![[r#"
+                Build:
+                Freeze: self n
+                Call: x end at more m y next
+            "#]],
+        )
+    }
+
+    #[test]
+    fn a_loop_that_does_something_carries_at_call() -> Result<(), ParseError> {
+        check(
+            r#"graph f(self, x) {
+              %layers = get_attr[layers](self)
+              %end = for[layer](%layers, 0) (layer, sum) {
+                %y = relu_(x)
+                %next = rust["$0 + 1"](sum)
+                yield %next
+              }
+              yield %end
+            }"#,
+            &expect![[r#"
+                Build:
+                Freeze: self layers layer
+                Call: x end sum y next
             "#]],
         )
     }

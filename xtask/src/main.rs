@@ -9,6 +9,7 @@ mod codegen;
 mod demo;
 mod expand;
 mod failure;
+mod fuzz;
 mod fx_bench;
 mod libtorch;
 mod results;
@@ -43,6 +44,8 @@ enum Command {
     Bench(bench::Options),
     /// Print the code generated for an example.
     Expand(expand::Options),
+    /// Write random models, and tell where frozen ones differ from eager ones.
+    Fuzz(fuzz::Options),
     /// Build the binary `fx-bench` and print its path.
     FxBench(fx_bench::Options),
     /// Measure ours against its rivals and write benches/RESULTS.md.
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         Command::Test(options) => test::run(&workspace, &options),
         Command::Bench(options) => bench::run(&workspace, &options),
         Command::Expand(options) => expand::run(&workspace, &options),
+        Command::Fuzz(options) => fuzz::run(&workspace, &options),
         Command::FxBench(options) => fx_bench::run(&workspace, &options),
         Command::Results(options) => results::run(&workspace, &options),
         Command::Codegen(options) => codegen::run(&workspace, &options),

@@ -6,7 +6,7 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use super::{
-    Result, Tracer, Ty, Val, expr::never, iterators::is_lazy, labels::without_return, lending::is_kept, returns,
+    Form, Result, Tracer, Ty, Val, expr::never, iterators::is_lazy, labels::without_return, lending::is_kept, returns,
     signature, unknown,
 };
 
@@ -265,7 +265,10 @@ impl Tracer<'_> {
         let is_mutable = matches!(&*typed.pat, syn::Pat::Ident(ident) if ident.mutability.is_some());
         let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &typed.ty);
         let known = Some(ty).filter(|_| is_none && is_mutable);
-        known.and_then(|ty| self.none_of(&ty, typed.ty.span())).unwrap_or(value)
+        let none = known.and_then(|ty| self.none_of(&ty, typed.ty.span()));
+        // The user's code copies an option of a reference where this one would be moved.
+        let lends = signature::holds_reference(&typed.ty);
+        none.map_or(value, |none| if lends { none.with_form(Form::Ref) } else { none })
     }
 
     /// `None` of an option of tensors.

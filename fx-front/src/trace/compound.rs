@@ -57,6 +57,9 @@ impl Tracer<'_> {
         let Some(op) = tensor_name(&plain_operator(op)) else {
             return unknown(span, "an operator of this form on tensors");
         };
+        if right.ty() == Ty::Unknown {
+            return unknown(span, "an operand of a type that is not known");
+        }
         let in_place = if right.is_tensor() { format!("g_{op}_") } else { format!("g_{op}_scalar_") };
         let Some(op) = OpId::of_method(&in_place) else {
             return unknown(span, "an in-place operator of this form");

@@ -12,7 +12,7 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use super::{Form, Result, Tracer, Ty, Unknown, Val, expr::is_copy, signature::Signature, unknown};
-use crate::index::path_text;
+use crate::index::{Function, path_text};
 
 /// Fields that are written: each by its struct, as a position in the index, and its name.
 pub(super) type Fields = BTreeSet<(usize, String)>;
@@ -222,11 +222,22 @@ impl Tracer<'_> {
         // What writes to a value of the standard library's is known by name; what a type of the crate's own does is not.
         let module = &self.index.structs[*owner].module;
         let spelled = field.and_then(|field| self.index.spelled(self.home(), module, &field.ty));
-        let only_read = self.is_module(&ty) || is_copy(&ty) || spelled.is_some_and(|spelled| spelled.is_plain);
+        let is_plain = is_copy(&ty) || spelled.is_some_and(|spelled| spelled.is_plain);
+        let only_read = self.is_module(&ty) || is_plain || self.only_looks(&ty);
         if !written && !self.is_kept(*owner, name) && only_read {
             return Ok(None);
         }
         self.cell(receiver, name, span).map(|place| Some(place.cell))
+    }
+
+    /// Is it an enum of the crate, no method of which writes to it?
+    fn only_looks(&self, ty: &Ty) -> bool {
+        let is_its = |function: &Function| {
+            let owner = function.owner.as_ref();
+            owner.is_some_and(|owner| self.index.ty(&function.module, None, owner) == *ty)
+        };
+        let mut methods = self.index.fns.iter().filter(|function| is_its(function));
+        self.index.is_enum(ty) && !methods.any(Function::writes_self)
     }
 
     /// The body as it is, where not even a piece of it can be understood.

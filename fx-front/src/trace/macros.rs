@@ -29,6 +29,10 @@ impl Tracer<'_> {
                 self.statement_macro(mac, Ty::Tuple(Vec::new()))?;
                 Ok(Val::Unit)
             }
+            "matches" => match asks(mac) {
+                Some(question) => self.expr(&question),
+                None => unknown(mac.span(), "a `matches!` of this form"),
+            },
             "bail" => self.refused_by(mac),
             "ensure" => self.ensured(mac),
             _ => unknown(mac.span(), format!("the macro `{name}!`")),
@@ -96,4 +100,24 @@ impl Tracer<'_> {
         self.push(Op::Rust(code), args, "effect", ty, mac.span());
         Ok(())
     }
+}
+
+/// `matches!(value, pattern if guard)` as the `match` that it is short for.
+fn asks(mac: &syn::Macro) -> Option<syn::Expr> {
+    let parts = mac.parse_body_with(|input: syn::parse::ParseStream| {
+        let value: syn::Expr = input.parse()?;
+        input.parse::<syn::Token![,]>()?;
+        let pattern = syn::Pat::parse_multi_with_leading_vert(input)?;
+        let guard = if input.peek(syn::Token![if]) {
+            input.parse::<syn::Token![if]>()?;
+            Some(input.parse::<syn::Expr>()?)
+        } else {
+            None
+        };
+        input.parse::<Option<syn::Token![,]>>()?;
+        Ok((value, pattern, guard))
+    });
+    let (value, pattern, guard) = parts.ok()?;
+    let guard = guard.map(|guard| quote::quote!(if #guard));
+    Some(syn::parse_quote_spanned!(mac.span()=> match #value { #pattern #guard => true, _ => false }))
 }

@@ -181,6 +181,14 @@ impl Tracer<'_> {
         if let ("sqrt", Some(known)) = (name, floats::sqrt(&receiver)) {
             return Ok(known);
         }
+        if let (Val::List(items), true) = (&receiver, call.args.is_empty()) {
+            // How many it has is known, of what may not be: it may have none.
+            match name {
+                "len" => return Ok(Val::Lit(count(items.len()), Ty::Rust("usize".to_owned()))),
+                "is_empty" => return Ok(Val::Lit(Arg::Bool(items.is_empty()), Ty::Rust("bool".to_owned()))),
+                _ => {}
+            }
+        }
         let ty = match (name, receiver.ty()) {
             ("len", Ty::List(_)) => Ty::Rust("usize".to_owned()),
             ("is_empty", Ty::List(_)) | ("is_some" | "is_none", Ty::Option(_)) => Ty::Rust("bool".to_owned()),
@@ -267,6 +275,11 @@ impl Tracer<'_> {
         let op = Op::CallModule(ModuleKind(kind.to_owned()));
         Ok(self.push_labelled(op, vec![id.into(), (*input).into()], &name, &label, Ty::Tensor, span))
     }
+}
+
+/// How many there are, as a literal.
+fn count(len: usize) -> Arg {
+    Arg::Int(i64::try_from(len).unwrap_or(i64::MAX))
 }
 
 /// Is it a number of a known type?

@@ -101,7 +101,8 @@ impl Tracer<'_> {
             } else {
                 args.extend(inputs.next().map(|&id| Arg::Node(id)));
                 let at = args.len() - 1 + usize::from(signature.has_receiver);
-                spelled.push(if param.is_ref || param.lends { format!("&${at}") } else { format!("${at}") });
+                let is_lent = (param.is_ref && !param.is_mut) || param.lends;
+                spelled.push(if is_lent { format!("&${at}") } else { format!("${at}") });
             }
         }
         let receiver = if signature.has_receiver { "$0." } else { "" };

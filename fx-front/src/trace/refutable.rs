@@ -9,7 +9,7 @@ use super::{
     pattern::{Binding, Forms, is_item},
     unknown,
 };
-use crate::index::{Name, Variant, path_text};
+use crate::index::{Variant, path_text};
 
 impl Tracer<'_> {
     /// A refutable pattern as text, with `%n` for the n-th variable that it binds; `part` is where in the matched value it
@@ -142,12 +142,7 @@ impl Tracer<'_> {
 
     /// The variants of an enum of the crate.
     fn variants(&self, ty: &Ty) -> &[Variant] {
-        let Ty::Rust(spelling) = ty else { return &[] };
-        let Some((module, name)) = spelling.rsplit_once("::") else { return &[] };
-        match self.index.modules.get(module).and_then(|module| module.names.get(name)) {
-            Some(Name::Enum(variants)) => variants,
-            _ => &[],
-        }
+        self.index.variants(ty).unwrap_or_default()
     }
 
     /// The fields of an enum's variant, or of the struct itself.

@@ -7,7 +7,7 @@ use super::{
     holder::is_number,
     names::identifier,
     plan::Shape,
-    value::Value,
+    value::{Value, argument},
 };
 
 impl Writer<'_, '_> {
@@ -37,7 +37,7 @@ impl Writer<'_, '_> {
                 (format!("match {condition}"), vec![("true".to_owned(), regions[0]), ("false".to_owned(), regions[1])])
             }
             None => {
-                let subject = self.graph().node(id).input(0).map_or(Value::owned("()"), |subject| self.read(subject));
+                let subject = self.subject(id);
                 let arms = patterns.iter().zip(&regions);
                 let head = if patterns[0] == "true" {
                     format!("match {}{}", if subject.is_ref { "*" } else { "" }, subject.text)
@@ -70,8 +70,13 @@ impl Writer<'_, '_> {
     }
 
     fn condition(&self, id: NodeId) -> String {
-        let node = self.graph().node(id);
-        node.args.first().map_or_else(|| "true".to_owned(), |arg| super::value::argument(arg, &|id| self.read(id)).text)
+        self.subject(id).text
+    }
+
+    /// What control flow looks at or goes over: a value, or a literal.
+    pub(super) fn subject(&self, id: NodeId) -> Value {
+        let first = self.graph().node(id).args.first();
+        first.map_or_else(|| Value::owned("()"), |arg| argument(arg, &|id| self.read(id)))
     }
 
     /// A pattern with its variables named, which are bound in the region from here on.
@@ -171,7 +176,7 @@ impl Writer<'_, '_> {
 
     /// `for x in list.iter()`, with what its pattern binds named.
     pub(super) fn for_head(&mut self, id: NodeId, header: &str, bound: &[NodeId]) -> String {
-        let subject = self.graph().node(id).input(0).map_or(Value::owned("()"), |subject| self.read(subject));
+        let subject = self.subject(id);
         let (pattern, over) = header.split_once(" in ").unwrap_or((header, "$0"));
         let pattern = self.turn(pattern, over, bound);
         let over = super::template::fill(over, &|_| subject.clone());

@@ -102,15 +102,12 @@ impl Writer<'_, '_> {
                 return;
             }
             (Op::Match(patterns), shape) => {
-                let subject = self.graph().node(id).input(0).map_or(Value::owned("()"), |subject| self.read(subject));
+                let subject = self.subject(id);
                 let arms = self.arms(id, patterns, shape);
                 format!("match {} {{ {arms} }}", subject.borrowed())
             }
             (_, shape) => {
-                let node = self.graph().node(id);
-                let read = |id| self.read(id);
-                let condition =
-                    node.args.first().map_or_else(String::new, |arg| super::value::argument(arg, &read).text);
+                let condition = self.subject(id).text;
                 let patterns = ["true".to_owned(), "false".to_owned()];
                 let arms = self.arms(id, &patterns, shape);
                 format!("match {condition} {{ {arms} }}")

@@ -75,9 +75,10 @@ impl Emitter<'_> {
                 }
                 Input::Optional => handed.push("None".to_owned()),
                 Input::Tensor => {
-                    examples.push(format!("let {name} = self.frame.example({name}.clone())?;"));
+                    let mutable = if param.is_mut { "mut " } else { "" };
+                    examples.push(format!("let {mutable}{name} = self.frame.example({name}.clone())?;"));
                     handed.push(if param.is_ref || param.lends {
-                        format!("&{name}")
+                        format!("&{mutable}{name}")
                     } else {
                         format!("{name}.shallow_clone()")
                     });

@@ -125,6 +125,8 @@ impl Walk<'_, '_> {
                 Op::GetAttr(_) if self.writer.graph().node(id).input(0).is_none_or(|base| self.is_live(base)) => {}
                 _ if self.writer.is_set(id) => {}
                 Op::Rust(_) if self.is_cell(id) => self.cell(id),
+                // What nobody reads the live model need not decide.
+                op if op.is_control_flow() && self.is_live(id) && !self.writer.emitter.plan.needed.contains(&id) => {}
                 op if op.is_control_flow() && self.is_live(id) => self.writer.control(id),
                 op if op.is_control_flow() => self.control(id),
                 _ if self.is_live(id) => {

@@ -180,6 +180,50 @@ impl Returns {
     }
 }
 
+const STEPS: i64 = 2;
+
+/// Values that are known when the code is written, matched against patterns.
+#[derive(Debug, Module)]
+pub struct Known {
+    maybe: Option<i64>,
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Known {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut ys = match STEPS {
+            1 => xs.relu(),
+            2 => self.fc.forward(xs),
+            _ => xs.cos(),
+        };
+        let mut n = match STEPS * 2 % 3 {
+            0 => 3,
+            k if k > 0 => k * 2,
+            _ => 7,
+        };
+        match 3 {
+            0 => ys = ys.sin(),
+            m if m > 1 => ys = ys * m,
+            _ => {}
+        }
+        match (self.maybe, true) {
+            (Some(h), true) => n += h,
+            (Some(_), false) => {}
+            (None, _) => n -= 1,
+        }
+        let k = match 2 {
+            2 => -1,
+            k => k,
+        };
+        let c = match n > 2 {
+            true => 1,
+            false => k,
+        };
+        ys * n + k + c
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -237,6 +281,14 @@ mod tests {
         let make = |p: &nn::Path| Returns { layers: (0..3).map(|i| linear(p / "layers" / i)).collect() };
         for depth in [0, 2, 5, 9] {
             agree!(make, [randn(&[2, 4]), randn(&[5, 4]), randn(&[4])], |net, xs| net.forward(xs, depth));
+        }
+    }
+
+    #[test]
+    fn known_values() {
+        for maybe in [None, Some(1), Some(5)] {
+            let make = |p: &nn::Path| Known { maybe, fc: nn::linear(p / 0, 4, 4, Default::default()) };
+            agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
         }
     }
 }

@@ -269,3 +269,35 @@ macro_rules! agree {
     }};
 }
 pub(crate) use agree;
+
+/// Calls in a row, of the model and of two frozen ones, of which the second is frozen when the first has been called.
+macro_rules! in_a_row {
+    ($make:expr, $inputs:expr) => {{
+        use $crate::check::Close as _;
+        let (_vs, mut model) = $crate::check::root($make);
+        assert!(model.graph().expect("a graph").lint().is_ok());
+        let mut frozen = model.freeze(&fx_runtime::Freeze::default()).expect("a frozen model");
+        let inputs: Vec<tch::Tensor> = $inputs;
+        // What is left of an input is a result as well.
+        macro_rules! called {
+            ($net:expr, $list:expr) => {
+                $list.iter().map(|xs| xs.copy()).map(|xs| ($net.forward(&xs), xs)).collect::<Vec<_>>()
+            };
+        }
+        let expected = tch::no_grad(|| called!(model, inputs));
+        called!(frozen, inputs).close(&expected);
+        // What the live model has become is where the next one begins.
+        let mut later = model.freeze(&fx_runtime::Freeze::default()).expect("a frozen model");
+        let expected_later = tch::no_grad(|| called!(model, inputs));
+        let other = std::thread::scope(|scope| {
+            let inputs: Vec<tch::Tensor> = inputs.iter().map(tch::Tensor::shallow_clone).collect();
+            let later = &mut later;
+            scope.spawn(move || called!(later, inputs)).join().unwrap()
+        });
+        other.close(&expected_later);
+        frozen.reset_state().unwrap();
+        called!(frozen, inputs).close(&expected);
+        frozen
+    }};
+}
+pub(crate) use in_a_row;

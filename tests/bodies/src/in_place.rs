@@ -413,6 +413,28 @@ impl LentParts {
     }
 }
 
+/// What is added in place comes from code that is carried along, and lists tell how long they are.
+#[derive(Debug, Module)]
+pub struct FromCarried {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl FromCarried {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut ys = xs * 2;
+        let shared = ys.shallow_clone();
+        ys += Some(&shared).filter(|one| one.size()[0] > 2).map(|one| one.sin()).unwrap_or_else(|| self.fc.forward(xs));
+        let none: Vec<Tensor> = Vec::new();
+        let two = vec![xs.neg(), shared];
+        let mut turn = 0;
+        while turn < 2 && (none.len() as i64) < 1 && none.is_empty() {
+            turn += two.len() as i64;
+        }
+        ys * turn + &two[1]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -506,5 +528,11 @@ mod tests {
     #[test]
     fn swaps() {
         agree!(|p| Swaps { fc: linear(p / 0) }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn from_carried() {
+        let inputs = [randn(&[2, 4]), randn(&[3, 4])];
+        agree!(|p| FromCarried { fc: linear(p / 0) }, inputs, |net, xs| net.forward(xs));
     }
 }

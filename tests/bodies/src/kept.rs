@@ -331,41 +331,46 @@ impl Idle {
     }
 }
 
+/// A part that is one of several, and is only asked by code that is carried along.
+#[derive(Debug, Module)]
+pub enum Stage {
+    Fc(nn::Linear),
+    Skip,
+}
+
+impl Stage {
+    fn forward(&self, xs: &Tensor) -> Tensor {
+        match self {
+            Stage::Fc(fc) => fc.forward(xs),
+            Stage::Skip => xs.shallow_clone(),
+        }
+    }
+}
+
+#[derive(Debug, Module)]
+pub struct Staged {
+    stage: Stage,
+    calls: i64,
+}
+
+#[traceable]
+impl Staged {
+    pub fn forward(&mut self, xs: &Tensor) -> Tensor {
+        let by_key = std::collections::BTreeMap::from([(2, self.stage.forward(xs))]);
+        self.calls += 1;
+        &by_key[&2] * self.calls
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{Close, randn, root};
+    use crate::check::{Close, in_a_row, randn, root};
     use fx_runtime::Freeze;
     use tch::Device;
 
     fn linear(p: &nn::Path, name: &str) -> nn::Linear {
         nn::linear(p / name, 8, 8, Default::default())
-    }
-
-    /// Calls in a row, of the model and of two frozen ones, of which the second is frozen when the first has been called.
-    macro_rules! in_a_row {
-        ($make:expr, $inputs:expr) => {{
-            let (_vs, mut model) = root($make);
-            assert!(model.graph().expect("a graph").lint().is_ok());
-            let mut frozen = model.freeze(&Freeze::default()).expect("a frozen model");
-            let inputs: Vec<Tensor> = $inputs;
-            let expected: Vec<_> = tch::no_grad(|| inputs.iter().map(|xs| model.forward(xs)).collect());
-            let first: Vec<_> = inputs.iter().map(|xs| frozen.forward(xs)).collect();
-            first.close(&expected);
-            // What the live model has become is where the next one begins.
-            let mut later = model.freeze(&Freeze::default()).expect("a frozen model");
-            let expected_later: Vec<_> = tch::no_grad(|| inputs.iter().map(|xs| model.forward(xs)).collect());
-            let other = std::thread::scope(|scope| {
-                let inputs: Vec<Tensor> = inputs.iter().map(Tensor::shallow_clone).collect();
-                let later = &mut later;
-                scope.spawn(move || inputs.iter().map(|xs| later.forward(xs)).collect::<Vec<_>>()).join().unwrap()
-            });
-            other.close(&expected_later);
-            frozen.reset_state().unwrap();
-            let again: Vec<_> = inputs.iter().map(|xs| frozen.forward(xs)).collect();
-            again.close(&expected);
-            frozen
-        }};
     }
 
     fn tokens() -> Vec<Tensor> {
@@ -511,5 +516,13 @@ mod tests {
         let frozen = model.freeze(&Freeze::default()).unwrap();
         let error = frozen.save("never.safetensors").unwrap_err().to_string();
         assert!(error.contains("meter: ") && error.contains("Meter"), "{error}");
+    }
+
+    #[test]
+    fn asked_by_carried_code() {
+        for is_deep in [false, true] {
+            let stage = |p: &nn::Path| if is_deep { Stage::Fc(linear(p, "fc")) } else { Stage::Skip };
+            in_a_row!(|p| Staged { stage: stage(p), calls: 0 }, vec![randn(&[2, 8]), randn(&[3, 8])]);
+        }
     }
 }

@@ -343,6 +343,22 @@ impl Changed {
     }
 }
 
+/// An input that the forward puts another tensor in the place of.
+#[derive(Debug, Module)]
+pub struct LentInput {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl LentInput {
+    pub fn forward<'a>(&self, xs: &Tensor, state: &'a mut Tensor) -> (Tensor, Tensor) {
+        let _ = state.relu_();
+        let before = state.shallow_clone();
+        *state = self.fc.forward(xs) + &*state;
+        (xs + &*state, before)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use fx_runtime::Device;
@@ -456,5 +472,11 @@ mod tests {
     #[test]
     fn a_field_of_what_is_made() {
         agree!(|p| Changed { fc: linear(p / 0), cut: 2 }, [randn(&[3, 4]), randn(&[1, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn lent_inputs() {
+        let make = |p: &nn::Path| LentInput { fc: nn::linear(p / 0, 4, 4, Default::default()) };
+        agree!(make, [(randn(&[2, 4]), randn(&[2, 4]))], |net, (xs, state)| net.forward(xs, state));
     }
 }

@@ -328,6 +328,79 @@ impl Skips {
     }
 }
 
+/// A `while` that counts on numbers alone and writes to a tensor, and loops that are left for good.
+#[derive(Debug, Module)]
+pub struct LeftForGood {
+    is_short: bool,
+}
+
+#[traceable]
+impl LeftForGood {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut turn = 0;
+        while turn < 3 {
+            turn += 1;
+            let _ = xs.select(1, 1).g_mul_scalar_(0.5);
+        }
+        for _ in 0..3 {
+            if self.is_short {
+                return xs.shallow_clone();
+            }
+        }
+        loop {
+            break {
+                return xs * turn;
+            };
+        }
+    }
+}
+
+/// Loops that do nothing, where the model keeps a count.
+#[derive(Debug, Module)]
+pub struct Idle {
+    calls: i64,
+}
+
+#[traceable]
+impl Idle {
+    pub fn forward(&mut self, xs: &Tensor) -> Tensor {
+        loop {
+            break;
+        }
+        self.calls += 1;
+        xs * self.calls
+    }
+}
+
+/// Numbers that loops carry which write to tensors, and one that is hidden in the loop by a struct of its name.
+#[derive(Debug, Module)]
+pub struct Counting {
+    times: i64,
+}
+
+pub struct Step {
+    h: Tensor,
+    n: i64,
+}
+
+#[traceable]
+impl Counting {
+    pub fn forward(&self, xs: &Tensor) -> (Tensor, i64) {
+        let mut count = 0;
+        for e in 0..self.times {
+            for _ in 0..2 {
+                let mut e = Step { h: xs.shallow_clone(), n: 1 };
+                let _ = e.h.g_add_scalar_(1.0);
+                e.h = xs.neg();
+                e.n += 1;
+            }
+            count += e;
+            let _ = xs.select(0, 0).g_mul_scalar_(0.5);
+        }
+        (xs * 2, count)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -417,6 +490,25 @@ mod tests {
         let cases = [randn(&[2, 3]), randn(&[1, 3]) * 0.01, randn(&[7, 3]) * 10];
         for limit in [1, 4, 40] {
             agree!(|p| Settles { fc: linear(p / 0, 3, 3), limit }, cases, |net, xs| net.forward(xs));
+        }
+    }
+
+    #[test]
+    fn left_for_good() {
+        for is_short in [true, false] {
+            agree!(|_| LeftForGood { is_short }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        }
+    }
+
+    #[test]
+    fn idle() {
+        crate::check::in_a_row!(|_| Idle { calls: 0 }, vec![randn(&[2, 4])]);
+    }
+
+    #[test]
+    fn counting() {
+        for times in [0, 1, 3] {
+            agree!(|_| Counting { times }, [randn(&[2, 4])], |net, xs| net.forward(xs));
         }
     }
 }

@@ -126,6 +126,24 @@ impl Nested {
     }
 }
 
+/// A variable that holds `None` of what is lent, and that code which is carried along reads twice.
+#[derive(Debug, Module)]
+pub struct NoneLent {}
+
+#[traceable]
+impl NoneLent {
+    pub fn forward(&self, xs: &Tensor, ys: Option<&Tensor>) -> Tensor {
+        let mut kept: Option<&Tensor> = None;
+        let first = kept.filter(|one| one.size()[0] > 2).map(|one| one.abs());
+        if xs.size()[0] > 2 {
+            kept = ys;
+        }
+        let second = kept.filter(|one| one.size()[0] > 2).map_or_else(|| xs.neg(), |one| one.cos());
+        let third = kept.as_ref().map_or_else(|| xs.sin(), |one| one.shallow_clone());
+        second + third + first.unwrap_or_else(|| xs.exp())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,5 +230,12 @@ mod tests {
         };
         agree!(make, [randn(&[2, 3])], |net, xs| net.forward(xs));
         agree!(|_| Nested { stages: None }, [randn(&[2, 3])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn none_of_what_is_lent() {
+        agree!(|_| NoneLent {}, [(randn(&[2, 4]), randn(&[2, 4])), (randn(&[3, 4]), randn(&[3, 4]))], |net, (xs, ys)| {
+            net.forward(xs, Some(ys)) + net.forward(xs, None)
+        });
     }
 }

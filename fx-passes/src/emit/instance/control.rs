@@ -19,7 +19,7 @@ impl Walk<'_, '_> {
         match node.op.clone() {
             Op::For(header) if decided => self.each(id, &header),
             Op::Match(patterns) if decided => {
-                let subject = node.input(0).map_or(Value::owned("()"), |subject| self.writer.read(subject));
+                let subject = self.writer.subject(id);
                 let is_lent = node.input(0).is_some_and(|subject| self.is_lent_layer(subject));
                 let subject = if is_lent { subject.text } else { subject.borrowed() };
                 self.choice(id, &format!("match {subject}"), &patterns);
@@ -78,8 +78,12 @@ impl Walk<'_, '_> {
             let copies = self.never_given(id, region);
             let block = self.block(region, |outputs| match outputs {
                 [] => "()".to_owned(),
-                [one] if copies > 0 => format!("({},)", vec![one.as_str(); copies].join(", ")),
-                [one] => parts.map_or_else(|| one.clone(), |count| taken_apart(one, count)),
+                [one] => match (copies, parts) {
+                    (Some(0), _) => "()".to_owned(),
+                    (Some(copies), _) => format!("({},)", vec![one.as_str(); copies].join(", ")),
+                    (None, Some(count)) => taken_apart(one, count),
+                    (None, None) => one.clone(),
+                },
                 many => format!("({},)", many.join(", ")),
             });
             self.writer.names = names;
@@ -98,12 +102,12 @@ impl Walk<'_, '_> {
     }
 
     /// The number of parts that the node yields, where the region does not come to its end: its last node stands for each.
-    fn never_given(&self, id: NodeId, region: RegionId) -> usize {
+    fn never_given(&self, id: NodeId, region: RegionId) -> Option<usize> {
         let graph = self.writer.graph();
         let last = graph.yield_of(region).and_then(|end| graph.node(end).input(0));
         match &graph.node(id).ty {
-            Type::Tuple(parts) if last.is_some_and(|last| graph.node(last).ty == Type::rust("!")) => parts.len(),
-            _ => 0,
+            Type::Tuple(parts) if last.is_some_and(|last| graph.node(last).ty == Type::rust("!")) => Some(parts.len()),
+            _ => None,
         }
     }
 
@@ -160,8 +164,7 @@ impl Walk<'_, '_> {
             carried.iter().zip(&inits).map(|(&param, init)| self.carried_variable(param, init)).collect();
         self.count += 1;
         let turn = self.writer.names.fresh(&format!("turn{}", self.count));
-        let subject =
-            self.writer.graph().node(id).input(0).map_or(Value::owned("()"), |subject| self.writer.read(subject));
+        let subject = self.writer.subject(id);
         let (pattern, over) = header.split_once(" in ").unwrap_or((header, "$0"));
         let pattern = self.writer.turn(pattern, over, bound);
         let first = self.first_turn(id, over);

@@ -1,0 +1,204 @@
+//! Random programs: what a forward may be made of, and how it is written.
+//!
+//! A program is written as text, from tables of what can stand where: each row has a weight and a function that writes
+//! it, or cannot here. What is in scope is known by type and by who borrows from whom, so that most programs compile;
+//! those that do not are left out by whoever asks the compiler.
+
+mod closures;
+mod control;
+mod helpers;
+mod lists;
+mod loops;
+mod model;
+mod numbers;
+mod options;
+mod places;
+mod scope;
+mod state;
+mod statements;
+mod tensors;
+
+use fastrand::Rng;
+
+use scope::{Scope, Type, Variable};
+
+pub(super) use model::body;
+
+/// Few names, so that variables hide each other.
+const NAMES: &[&str] = &["a", "b", "c", "d", "e", "g", "h", "k", "x", "y"];
+
+/// Writes a piece of a program, or says that it has no place here.
+type Write = fn(&mut Writer) -> Option<String>;
+
+/// A function that the program can call.
+struct Helper {
+    name: String,
+    /// What is written before the name: `self.` for methods, nothing for functions.
+    on: &'static str,
+    parameters: Vec<Type>,
+    yields: Yields,
+}
+
+/// What a function yields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Yields {
+    One(Type),
+    Nothing,
+    /// `Result<Tensor, String>`.
+    Fallible,
+}
+
+/// A program that is being written.
+struct Writer {
+    rng: Rng,
+    scope: Scope,
+    /// How many more statements may be written.
+    fuel: usize,
+    /// How deep expressions are nested here.
+    nested: usize,
+    /// Whether `self` is the model.
+    has_self: bool,
+    /// Whether the model's own fields may be written.
+    writes_self: bool,
+    /// What the function yields, where `return` may stand.
+    yields: Option<Yields>,
+    /// The loops around, by label: none where they have none.
+    labels: Vec<Option<String>>,
+    /// The functions that were written already.
+    helpers: Vec<Helper>,
+    /// Numbers for labels.
+    counted: usize,
+}
+
+impl Writer {
+    fn new(seed: u64) -> Self {
+        Self {
+            rng: Rng::with_seed(seed),
+            scope: Scope::default(),
+            fuel: 0,
+            nested: 0,
+            has_self: false,
+            writes_self: false,
+            yields: None,
+            labels: Vec::new(),
+            helpers: Vec::new(),
+            counted: 0,
+        }
+    }
+
+    /// True with one chance in `of`.
+    fn once_in(&mut self, of: u32) -> bool {
+        self.rng.u32(0..of) == 0
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        self.rng.usize(0..end)
+    }
+
+    fn one_of<'a>(&mut self, of: &[&'a str]) -> &'a str {
+        of[self.below(of.len())]
+    }
+
+    fn name(&mut self) -> String {
+        self.one_of(NAMES).to_owned()
+    }
+
+    /// A row of the table by its weight, another where it cannot stand here.
+    fn choose(&mut self, table: &[(usize, Write)]) -> Option<String> {
+        let total: usize = table.iter().map(|(weight, _)| weight).sum();
+        for _ in 0..8 {
+            let mut at = self.below(total);
+            let row = table.iter().find(|(weight, _)| {
+                let is_here = at < *weight;
+                at = at.saturating_sub(*weight);
+                is_here
+            });
+            if let Some(text) = row.and_then(|(_, write)| write(self)) {
+                return Some(text);
+            }
+        }
+        None
+    }
+
+    /// The same one level deeper, or nothing where it is deep enough.
+    fn deeper(&mut self, table: &[(usize, Write)]) -> Option<String> {
+        if self.nested >= 3 {
+            return None;
+        }
+        self.nested += 1;
+        let text = self.choose(table);
+        self.nested -= 1;
+        text
+    }
+
+    /// A visible variable of which this holds.
+    fn variable(&mut self, is_wanted: impl Fn(&Variable) -> bool) -> Option<Variable> {
+        let found: Vec<Variable> = self.scope.visible().filter(|one| is_wanted(one)).cloned().collect();
+        if found.is_empty() { None } else { Some(found[self.below(found.len())].clone()) }
+    }
+
+    fn of_type(&mut self, ty: Type) -> Option<Variable> {
+        self.variable(|one| one.ty == ty)
+    }
+
+    /// A new variable, and the pattern that declares it.
+    fn declared(&mut self, ty: Type) -> (usize, String) {
+        let name = self.name();
+        let is_mut = !self.once_in(4);
+        let at = self.scope.declare(&name, ty, is_mut);
+        (at, if is_mut { format!("mut {name}") } else { name })
+    }
+
+    /// What `write` writes, in a scope of its own.
+    fn scoped(&mut self, write: impl FnOnce(&mut Self) -> String) -> String {
+        let mark = self.scope.mark();
+        let text = write(self);
+        self.scope.leave(mark);
+        text
+    }
+
+    /// The same in a loop or a closure, from which nothing may be moved.
+    fn repeated(&mut self, write: impl FnOnce(&mut Self) -> String) -> String {
+        self.scope.depth += 1;
+        let text = self.scoped(write);
+        self.scope.depth -= 1;
+        text
+    }
+
+    /// What a closure's body is: no `return`, no jump, nothing moved.
+    fn captured(&mut self, write: impl FnOnce(&mut Self) -> String) -> String {
+        let (yields, labels) = (self.yields.take(), std::mem::take(&mut self.labels));
+        let text = self.repeated(write);
+        (self.yields, self.labels) = (yields, labels);
+        text
+    }
+
+    /// An expression of a type.
+    fn expression(&mut self, ty: Type) -> Option<String> {
+        match ty {
+            Type::Tensor => Some(self.tensor()),
+            Type::Shared => Some(self.shared()),
+            Type::Lent => self.lent(),
+            Type::View => self.view(),
+            Type::Maybe => Some(self.maybe()),
+            Type::MaybeShared => Some(self.maybe_shared()),
+            Type::List => Some(self.list()),
+            Type::Slice => self.slice(),
+            Type::LentList => self.lent_list(),
+            Type::Pair => Some(self.pair()),
+            Type::Held => Some(self.held()),
+            Type::LentHeld => self.lent_held(),
+            Type::Int => Some(self.int()),
+            Type::LentInt => self.lent_int(),
+            Type::Float => Some(self.float()),
+            Type::Bool => Some(self.boolean()),
+            Type::MaybeInt => Some(self.maybe_int()),
+            Type::Ints => Some(self.ints()),
+            Type::Mode => Some(self.mode()),
+            Type::Map => Some(self.map()),
+            Type::Closure => Some(self.closure()),
+            Type::Counter => None,
+            Type::Iter => self.iter(),
+        }
+    }
+}

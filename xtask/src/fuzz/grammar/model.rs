@@ -1,0 +1,208 @@
+//! A body: a model with its layers, its helpers and its forward, in a file of its own.
+
+use super::scope::mentions;
+use super::{Type, Write, Writer, Yields};
+
+/// The model's fields: what it is called, its type, and how it is made from the variable `variant`.
+const FIELDS: &[(&str, &str, &str)] = &[
+    ("fc", "nn::Linear", "linear(p / \"fc\")"),
+    ("norm", "nn::LayerNorm", "nn::layer_norm(p / \"norm\", vec![8], Default::default())"),
+    ("bn", "nn::BatchNorm", "nn::batch_norm1d(p / \"bn\", 8, Default::default())"),
+    ("seq", "nn::Sequential", "nn::seq().add(linear(p / \"s0\")).add_fn(|xs| xs.tanh()).add(linear(p / \"s1\"))"),
+    ("layers", "Vec<nn::Linear>", "(0..variant).map(|at| linear(p / at)).collect()"),
+    ("extra", "Option<nn::Linear>", "(variant > 0).then(|| linear(p / \"extra\"))"),
+    ("table", "nn::Embedding", "nn::embedding(p / \"table\", 4, 8, Default::default())"),
+    ("dropout", "nn::Dropout", "nn::dropout(0.5)"),
+    ("weight", "Tensor", "p.randn_standard(\"weight\", &[8])"),
+    ("inner", "Inner", "Inner { fc: linear(p / \"inner\"), is_deep: variant == 1 }"),
+    (
+        "stage",
+        "Stage",
+        "match variant { 0 => Stage::Skip, 1 => Stage::Fc(linear(p / \"stage\")), _ => Stage::Both(linear(p / \"x\"), linear(p / \"y\")) }",
+    ),
+    ("flag", "bool", "variant == 1"),
+    ("n", "i64", "variant as i64 + 1"),
+    ("scale", "f64", "0.5 + variant as f64"),
+    ("mode", "Mode", "[Mode::Plain, Mode::Times(2), Mode::Both { by: 0.5, is: true }][variant]"),
+    ("maybe", "Option<i64>", "[None, Some(1), Some(4)][variant]"),
+    ("count", "i64", "variant as i64"),
+    ("kept", "Option<Tensor>", "None"),
+    ("total", "Tensor", "p.zeros_no_train(\"total\", &[1, 8])"),
+    ("seen", "Vec<Tensor>", "Vec::new()"),
+];
+
+/// Fields that are no parts of the module.
+const SKIPPED: &[&str] = &["kept", "seen"];
+
+const LAYERED: &[(usize, Write)] = &[
+    (4, |writer| writer.layer_on("self.fc.forward({})")),
+    (2, |writer| writer.layer_on("({}).apply(&self.fc)")),
+    (2, |writer| writer.layer_on("self.norm.forward({})")),
+    (2, |writer| writer.layer_on("({}).apply_t(&self.bn, false)")),
+    (2, |writer| writer.layer_on("self.seq.forward({})")),
+    (1, |writer| writer.layer_on("self.dropout.forward({})")),
+    (2, |writer| writer.layer_on("self.inner.forward({})")),
+    (1, |writer| writer.layer_on("({}) * &self.weight")),
+    (1, |writer| writer.layer_on("self.layers.iter().fold(({}).tanh(), |sum, layer| layer.forward(&sum))")),
+    (1, |writer| writer.layer_on("self.layers.first().map_or_else(|| xs.neg(), |layer| layer.forward({}))")),
+    (1, |_| Some("self.table.forward(&Tensor::arange(xs.size()[0], (Kind::Int64, xs.device())))".to_owned())),
+    (1, |writer| {
+        writer.layer_on("match &self.extra { Some(layer) => layer.forward({}), None => xs.cos() }")
+    }),
+    (2, |writer| writer.layer_on("self.stage.forward({})")),
+];
+
+/// What stands before the model in every body.
+const ITEMS: &str = r"
+use std::collections::BTreeMap;
+
+use fx_runtime::{Kind, Module, Tensor, nn, traceable};
+use tch::IndexOp;
+
+const STEPS: i64 = 2;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Mode { Plain, Times(i64), Both { by: f64, is: bool } }
+
+#[derive(Debug)]
+pub struct Held { h: Tensor, o: Option<Tensor>, n: i64 }
+
+impl Held {
+    fn step(&mut self, xs: &Tensor) {
+        self.n += 1;
+        self.h = (&self.h + xs).tanh();
+    }
+
+    fn with(mut self, h: Tensor) -> Held {
+        self.o = Some(std::mem::replace(&mut self.h, h));
+        self
+    }
+}
+
+#[derive(Debug, Module)]
+pub struct Inner { fc: nn::Linear, is_deep: bool }
+
+impl Inner {
+    fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = self.fc.forward(xs);
+        if self.is_deep {
+            return self.fc.forward(&ys.relu());
+        }
+        ys.tanh()
+    }
+}
+
+#[derive(Debug, Module)]
+pub enum Stage { Fc(nn::Linear), Both(nn::Linear, nn::Linear), Skip }
+
+impl Stage {
+    fn forward(&self, xs: &Tensor) -> Tensor {
+        match self {
+            Stage::Fc(fc) => fc.forward(xs),
+            Stage::Both(first, second) => second.forward(&first.forward(xs).relu()),
+            Stage::Skip => xs.shallow_clone(),
+        }
+    }
+}
+
+fn linear(p: nn::Path) -> nn::Linear { nn::linear(p, 8, 8, Default::default()) }
+";
+
+/// What forward takes beside `xs`: its type, and the argument.
+const PARAMETERS: &[(Type, &str)] = &[
+    (Type::Shared, "&*y"),
+    (Type::Tensor, "y.shallow_clone()"),
+    (Type::Lent, "y"),
+    (Type::MaybeShared, "(variant > 0).then_some(&*y)"),
+    (Type::Maybe, "(variant > 1).then(|| y.copy())"),
+    (Type::Int, "variant as i64"),
+    (Type::Bool, "variant == 1"),
+    (Type::MaybeInt, "(variant > 0).then_some(2)"),
+    (Type::Slice, "&[x.neg(), y.copy()]"),
+    (Type::Mode, "[Mode::Times(1), Mode::Plain, Mode::Times(0)][variant]"),
+];
+
+/// The source of body `number`, the same for the same seed.
+pub(in crate::fuzz) fn body(seed: u64, number: usize) -> String {
+    let mut writer = Writer::new(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ number as u64);
+    let net = format!("B{number}");
+    writer.writes_self = writer.once_in(4);
+    let (mut functions, mut methods) = (String::new(), String::new());
+    for number in 0..writer.below(4) {
+        let helper = writer.helper(number);
+        if helper.contains("&self,") { &mut methods } else { &mut functions }.push_str(&helper);
+    }
+    let (forward, arguments) = writer.forward();
+    let used = |name: &str| mentions(&forward.replace("self.", "self_"), &format!("self_{name}"))
+        || mentions(&methods.replace("self.", "self_"), &format!("self_{name}"));
+    let fields: Vec<_> = FIELDS.iter().filter(|(name, ..)| used(name)).collect();
+    let types = fields.iter().map(|(name, ty, _)| {
+        let skip = if SKIPPED.contains(name) { "#[module(skip)] " } else { "" };
+        format!("{skip}{name}: {ty},\n")
+    });
+    let made = fields.iter().map(|(name, _, made)| format!("{name}: {made},\n"));
+    format!(
+        "{ITEMS}\n{functions}\n#[derive(Debug, Module)]\npub struct {net} {{ {} }}\n\
+         impl {net} {{ fn new(p: &nn::Path, variant: usize) -> Self {{ Self {{ {} }} }} {methods} }}\n\
+         #[traceable]\nimpl {net} {{ {forward} }}\n\
+         crate::{}!({net}, |net, variant, x, y| net.forward(x{arguments}));\n",
+        types.collect::<String>(),
+        made.collect::<String>(),
+        if writer.writes_self { "stateful" } else { "body" },
+    )
+}
+
+impl Writer {
+    /// The forward, and what is handed to it behind `xs`.
+    fn forward(&mut self) -> (String, String) {
+        self.has_self = true;
+        self.scope.parameter("xs", Type::Shared, false);
+        let (mut written, mut arguments) = (String::new(), String::new());
+        let count = if self.writes_self { 0 } else { self.below(4) };
+        for name in ["p", "q", "r"].into_iter().take(count) {
+            let (ty, argument) = PARAMETERS[self.below(PARAMETERS.len())];
+            // What is lent to be written is carried along whole, and hides the rest.
+            if ty == Type::Lent && (written.contains("&mut") || !self.once_in(6)) {
+                continue;
+            }
+            let is_mut = matches!(ty, Type::Tensor | Type::Maybe | Type::Int);
+            self.scope.parameter(name, ty, is_mut);
+            written.push_str(&format!(", {}{name}: {}", if is_mut { "mut " } else { "" }, ty.written()));
+            arguments.push_str(&format!(", {argument}"));
+        }
+        if written.contains("&mut") {
+            // Nobody else may name what is lent.
+            arguments = arguments.replace("&*y", "&*x").replace("y.", "x.");
+        }
+        let yields = match self.below(8) {
+            0 | 1 if !self.writes_self => Yields::Fallible,
+            2 => Yields::One(Type::Pair),
+            3 => Yields::One(Type::List),
+            4 => Yields::One(Type::Maybe),
+            _ => Yields::One(Type::Tensor),
+        };
+        self.yields = Some(yields);
+        self.fuel = 6 + self.below(14);
+        let body = self.statements(self.fuel);
+        let all = self.everything();
+        let (told, tail) = match yields {
+            Yields::Fallible => ("Result<Tensor, String>", format!("Ok({all})")),
+            Yields::One(Type::Pair) => ("(Tensor, Tensor)", format!("({all}, xs + 1)")),
+            Yields::One(Type::List) => ("Vec<Tensor>", format!("vec![{all}]")),
+            Yields::One(Type::Maybe) => ("Option<Tensor>", format!("Some({all})")),
+            _ => ("Tensor", all),
+        };
+        let this = if self.writes_self { "&mut self" } else { "&self" };
+        (format!("pub fn forward({this}, xs: &Tensor{written}) -> {told} {{ {body} {tail} }}"), arguments)
+    }
+
+    /// A tensor by one of the model's layers.
+    pub(super) fn layered(&mut self) -> Option<String> {
+        if self.has_self { self.choose(LAYERED) } else { None }
+    }
+
+    fn layer_on(&mut self, layer: &str) -> Option<String> {
+        let argument = self.shared();
+        Some(layer.replace("{}", &argument))
+    }
+}

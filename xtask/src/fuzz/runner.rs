@@ -1,0 +1,98 @@
+//! Runs bodies, each eagerly and frozen, and tells on standard output what became of each.
+
+#![allow(warnings)]
+
+#[path = "CHECK"]
+mod check;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, mpsc};
+use std::time::Duration;
+
+/// What a body is: run eagerly by itself, then frozen against eager.
+macro_rules! body {
+    ($net:ident, |$model:ident, $variant:ident, $x:ident, $y:ident| $call:expr) => {
+        pub fn eager() {
+            for $variant in 0..3usize {
+                let (_vs, $model) = crate::check::root(|p| $net::new(p, $variant));
+                for ($x, $y) in &mut crate::inputs() {
+                    let _ = tch::no_grad(|| $call);
+                }
+            }
+        }
+
+        pub fn frozen() {
+            for $variant in 0..3usize {
+                crate::check::agree!(|p: &nn::Path| $net::new(p, $variant), crate::inputs(), |$model, ($x, $y)| $call);
+            }
+        }
+    };
+}
+pub(crate) use body;
+
+/// The same of a body that keeps something from call to call.
+macro_rules! stateful {
+    ($net:ident, |$model:ident, $variant:ident, $x:ident, $y:ident| $call:expr) => {
+        pub fn eager() {
+            for $variant in 0..3usize {
+                let (_vs, mut $model) = crate::check::root(|p| $net::new(p, $variant));
+                for ($x, $y) in &mut crate::inputs() {
+                    let _ = tch::no_grad(|| $call);
+                }
+            }
+        }
+
+        pub fn frozen() {
+            for $variant in 0..3usize {
+                let inputs = crate::inputs().map(|(x, _)| x).into();
+                crate::check::in_a_row!(|p| $net::new(p, $variant), inputs);
+            }
+        }
+    };
+}
+pub(crate) use stateful;
+
+fn inputs() -> [(tch::Tensor, tch::Tensor); 2] {
+    [2, 3].map(|rows| (check::randn(&[rows, 8]), check::randn(&[rows, 8])))
+}
+
+static SAID: Mutex<String> = Mutex::new(String::new());
+
+/// What the panic said, if there was one.
+fn caught(run: fn()) -> Option<String> {
+    let said = catch_unwind(run).err().map(|_| SAID.lock().unwrap().clone());
+    said
+}
+
+fn run(number: usize, eager: fn(), frozen: fn()) -> String {
+    tch::manual_seed(number as i64);
+    if let Some(said) = caught(eager) {
+        return format!("eager {said:?}");
+    }
+    tch::manual_seed(number as i64);
+    caught(frozen).map_or_else(|| "agrees".to_owned(), |said| format!("fails {said:?}"))
+}
+
+fn main() {
+    std::panic::set_hook(Box::new(|info| {
+        let place = info.location().map(|place| format!("{}:{}: ", place.file(), place.line())).unwrap_or_default();
+        let said = info.payload_as_str().unwrap_or("panics");
+        *SAID.lock().unwrap() = format!("{place}{said}");
+    }));
+    let wanted: Vec<usize> = std::env::args().skip(1).map(|number| number.parse().unwrap()).collect();
+    for (number, eager, frozen) in BODIES {
+        if !wanted.contains(number) {
+            continue;
+        }
+        println!("{number} begins");
+        let (sender, receiver) = mpsc::channel();
+        std::thread::spawn(move || sender.send(run(*number, *eager, *frozen)));
+        match receiver.recv_timeout(Duration::from_secs(60)) {
+            Ok(told) => println!("{number} {told}"),
+            Err(_) => {
+                println!("{number} hangs");
+                std::process::exit(1);
+            }
+        }
+    }
+}
