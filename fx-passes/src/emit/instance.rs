@@ -127,6 +127,10 @@ impl Walk<'_, '_> {
                 Op::Rust(_) if self.is_cell(id) => self.cell(id),
                 op if op.is_control_flow() && self.is_live(id) => self.writer.control(id),
                 op if op.is_control_flow() => self.control(id),
+                Op::TupleGet(_) if self.is_live(id) => {
+                    let value = self.writer.expression(id);
+                    self.writer.set(id, value);
+                }
                 _ if self.is_live(id) => {
                     let value = self.writer.expression(id);
                     self.writer.bind(id, value);

@@ -16,6 +16,7 @@
 #[cfg(test)]
 mod check;
 
+pub mod adaptors;
 pub mod aggregates;
 pub mod apply;
 pub mod branches;
