@@ -196,7 +196,9 @@ fn listed(expr: &Expr) -> Option<Listed<'_>> {
             inner.skipped.is_empty().then_some(Listed { is_reversed: !inner.is_reversed, ..inner })
         }
         Expr::Reference(inner) if inner.mutability.is_none() => Some(Listed { lends: true, ..listed(&inner.expr)? }),
-        Expr::Path(_) | Expr::Field(_) => Some(Listed { list: expr, skipped: Vec::new(), lends: false, is_reversed: false }),
+        Expr::Path(_) | Expr::Field(_) => {
+            Some(Listed { list: expr, skipped: Vec::new(), lends: false, is_reversed: false })
+        }
         _ => None,
     }
 }
@@ -246,8 +248,19 @@ pub(super) fn is_chain(expr: &Expr) -> bool {
         Expr::Paren(inner) => is_chain(&inner.expr),
         Expr::Range(_) => true,
         Expr::MethodCall(call) => {
-            const PLAIN: [&str; 11] =
-                ["iter", "iter_mut", "into_iter", "enumerate", "rev", "zip", "windows", "chunks", "skip", "take", "step_by"];
+            const PLAIN: [&str; 11] = [
+                "iter",
+                "iter_mut",
+                "into_iter",
+                "enumerate",
+                "rev",
+                "zip",
+                "windows",
+                "chunks",
+                "skip",
+                "take",
+                "step_by",
+            ];
             let of_chain = ["map", "filter", "filter_map", "flat_map", "flatten", "chain", "inspect", "take_while"];
             let is_among = |names: &[&str]| names.iter().any(|name| call.method == name);
             is_among(&PLAIN) || (is_among(&of_chain) && is_chain(&call.receiver))

@@ -182,13 +182,7 @@ impl Tracer<'_> {
         Ok(args)
     }
 
-    fn end_loop(
-        &mut self,
-        owner: NodeId,
-        carried: &[(String, Val)],
-        branch: &Branch,
-        span: Span,
-    ) -> Result<Val> {
+    fn end_loop(&mut self, owner: NodeId, carried: &[(String, Val)], branch: &Branch, span: Span) -> Result<Val> {
         if matches!(branch.value(), Val::Never) {
             return unknown(span, "a loop that ends in its first turn");
         }
