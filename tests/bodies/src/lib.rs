@@ -53,6 +53,7 @@ pub mod names;
 pub mod operators;
 pub mod options;
 pub mod pointers;
+pub mod precision;
 pub mod private_parts;
 pub mod random;
 pub mod returns;
