@@ -9,6 +9,8 @@ mod made;
 mod read;
 mod syntax;
 
+use quote::ToTokens;
+
 use crate::index::{Index, Ty, path_text};
 
 /// One step of a chain of layers.
@@ -51,12 +53,8 @@ pub fn layers(index: &Index, owner: usize, field: &str) -> Option<Vec<Layer>> {
             let ty = syn::parse_str::<syn::Type>(&text).ok();
             ty.is_some_and(|ty| index.ty(&function.module, function.owner.as_ref(), &ty) == Ty::Struct(owner))
         };
-        for (literal, scope) in literals(&function.block, &makes) {
-            let value = literal
-                .fields
-                .iter()
-                .find(|value| matches!(&value.member, syn::Member::Named(name) if name == field))?;
-            let chain = reader.chain(&value.expr, &reader.lets(&scope), 16)?;
+        for value in values(&function.block, field, &makes) {
+            let chain = reader.chain(&value?, &reader.lets(&function.block), 16)?;
             found = Some(match found {
                 Some(known) if known != chain => choices::either(known, chain),
                 _ => chain,
@@ -66,21 +64,32 @@ pub fn layers(index: &Index, owner: usize, field: &str) -> Option<Vec<Layer>> {
     found
 }
 
-/// The struct literals of a function that `makes` accepts, each with the statements of the function.
-fn literals(block: &syn::Block, makes: &dyn Fn(&syn::Path) -> bool) -> Vec<(syn::ExprStruct, syn::Block)> {
+/// What the function puts into the field where it makes a struct that `makes` accepts; none where it does not say so.
+fn values(block: &syn::Block, field: &str, makes: &dyn Fn(&syn::Path) -> bool) -> Vec<Option<syn::Expr>> {
     struct Find<'m> {
+        field: &'m str,
         makes: &'m dyn Fn(&syn::Path) -> bool,
-        found: Vec<syn::ExprStruct>,
+        found: Vec<Option<syn::Expr>>,
     }
     impl<'ast> syn::visit::Visit<'ast> for Find<'_> {
         fn visit_expr_struct(&mut self, literal: &'ast syn::ExprStruct) {
             if (self.makes)(&literal.path) {
-                self.found.push(literal.clone());
+                let mut fields = literal.fields.iter();
+                let value = fields.find(|value| value.member.to_token_stream().to_string() == self.field);
+                self.found.push(value.map(|value| value.expr.clone()));
             }
             syn::visit::visit_expr_struct(self, literal);
         }
+        fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
+            if let (Ok(at), syn::Expr::Path(path)) = (self.field.parse::<usize>(), &*call.func)
+                && (self.makes)(&path.path)
+            {
+                self.found.push(call.args.get(at).cloned());
+            }
+            syn::visit::visit_expr_call(self, call);
+        }
     }
-    let mut find = Find { makes, found: Vec::new() };
+    let mut find = Find { field, makes, found: Vec::new() };
     syn::visit::Visit::visit_block(&mut find, block);
-    find.found.into_iter().map(|literal| (literal, block.clone())).collect()
+    find.found
 }

@@ -33,7 +33,7 @@ pub enum Backend {
     Composed,
 }
 
-/// What a model is frozen for; `Freeze::default()` keeps the model's own device and dtype.
+/// What a model is frozen for; `Freeze::default()` keeps the model's own device, and of each weight the dtype.
 ///
 /// ```
 /// use fx_runtime::{Device, Freeze, Kind};

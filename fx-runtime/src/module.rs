@@ -137,9 +137,17 @@ pub trait Module {
         self.state_dict().first().map(|(_, tensor)| tensor.device())
     }
 
-    /// The dtype of the first floating-point tensor; none for a module without one.
+    /// The dtype that most floating-point numbers have; none for a module without any.
     fn kind(&self) -> Option<Kind> {
-        self.state_dict().into_iter().map(|(_, tensor)| tensor).find(|t| t.is_floating_point()).map(Tensor::kind)
+        let mut counts: Vec<(Kind, usize)> = Vec::new();
+        for (_, tensor) in self.state_dict().into_iter().filter(|(_, tensor)| tensor.is_floating_point()) {
+            match counts.iter_mut().find(|(kind, _)| *kind == tensor.kind()) {
+                Some((_, count)) => *count += tensor.numel(),
+                None => counts.push((tensor.kind(), tensor.numel())),
+            }
+        }
+        // Of two that are as frequent, the first.
+        counts.into_iter().rev().max_by_key(|(_, count)| *count).map(|(kind, _)| kind)
     }
 }
 

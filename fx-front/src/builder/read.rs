@@ -7,7 +7,7 @@ use super::{
     choices::{added, distributed, either, some_times},
     made::before,
     place,
-    syntax::{is_none, is_some, ok_argument, text},
+    syntax::{is_none, is_pointer, is_some, ok_argument, text},
 };
 use crate::index::{Index, Name, Resolved, Ty, path_text};
 
@@ -116,7 +116,7 @@ impl<'a> Reader<'a> {
             syn::Expr::Path(path) => chains.get(&path_text(&path.path)).cloned().flatten(),
             syn::Expr::Paren(inner) => self.chain(&inner.expr, chains, fuel),
             syn::Expr::Try(inner) => self.chain(&inner.expr, chains, fuel),
-            syn::Expr::Call(call) if is_some(call) => self.chain(&call.args[0], chains, fuel),
+            syn::Expr::Call(call) if is_some(call) || is_pointer(call) => self.chain(&call.args[0], chains, fuel),
             syn::Expr::Call(call) => self.call(call, fuel),
             // An optional chain: `resized.then(|| seq)`, `if resized { Some(seq) } else { None }`.
             syn::Expr::MethodCall(call) if call.method == "then" => match call.args.first()? {
@@ -132,6 +132,7 @@ impl<'a> Reader<'a> {
                 }
             }
             syn::Expr::Block(block) => self.tail(&block.block, chains, fuel),
+            syn::Expr::MethodCall(call) if call.method == "fold" => self.folded(call, chains, fuel),
             syn::Expr::MethodCall(call) => {
                 let mut chain = self.chain(&call.receiver, chains, fuel)?;
                 let arg = call.args.first()?;
@@ -146,6 +147,16 @@ impl<'a> Reader<'a> {
             }
             _ => None,
         }
+    }
+
+    /// `sizes.iter().fold(nn::seq(), |seq, size| seq.add(..))`.
+    fn folded(&self, call: &syn::ExprMethodCall, chains: &Chains, fuel: u32) -> Option<Vec<Layer>> {
+        let (first, syn::Expr::Closure(closure)) = (call.args.first()?, call.args.get(1)?) else { return None };
+        let (old, name) = (self.chain(first, chains, fuel)?, pattern_name(closure.inputs.first()?)?);
+        let mut chains = chains.clone();
+        chains.insert(name, Some(old.clone()));
+        let new = self.chain(&closure.body, &chains, fuel)?;
+        added(&old, &new).map(|added| some_times(old, distributed(added), Layer::Repeat))
     }
 
     /// One layer that is added: a chain of its own, or a module.

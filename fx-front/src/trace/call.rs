@@ -78,7 +78,7 @@ impl Tracer<'_> {
         if let Some(value) = self.exchange(&full, &args, call.span()).transpose() {
             return Some(value);
         }
-        if let Some(value) = self.number_of_tensor(&full, &args, call.span()).transpose() {
+        if let Some(value) = self.number_of_tensor(&full, call, &args).transpose() {
             return Some(value);
         }
         if let Some(value) = self.state_of_tensors(&full, call) {

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, rc::Rc};
 
-use super::value::Val;
+use super::{Ty, value::Val};
 
 /// Scopes of variables; a clone is a snapshot.
 #[derive(Clone, Debug, Default)]
@@ -81,6 +81,17 @@ impl Env {
         names.sort();
         names.dedup();
         names
+    }
+
+    /// The lists of which nothing was known in `before`, and of which what was pushed says now what they hold.
+    pub(super) fn told_since(&self, before: &Env) -> Vec<(String, Val)> {
+        let is_open = |value: &Val| matches!(value, Val::Node(_, Ty::List(inner), _) if **inner == Ty::Unknown);
+        let names = before.scopes.iter().flatten().filter(|(_, value)| is_open(value)).map(|(name, _)| name);
+        let told = names.filter_map(|name| {
+            let (old, new) = (before.read(name)?, self.read(name)?);
+            (is_open(old) && new.same(old) && !is_open(new)).then(|| (name.clone(), new.clone()))
+        });
+        told.collect()
     }
 
     /// Lets every variable that stands for `old` stand for `new`.

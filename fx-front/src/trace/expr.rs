@@ -192,6 +192,9 @@ impl Tracer<'_> {
         if let Some(value) = self.or_refused(&inner.expr)? {
             return Ok(value);
         }
+        if let Some(value) = self.in_other_words(&inner.expr)? {
+            return Ok(value);
+        }
         self.errors = if self.errors_leave() { Errors::Leave } else { Errors::Stay };
         let value = self.expr(&inner.expr)?;
         match value.ty() {

@@ -29,7 +29,9 @@ impl Tracer<'_> {
                 Some(self.numbers_of(&call.receiver))
             }
             ("collect" | "collect_vec", []) if self.gathers(call) => {
-                let Mapped { over, pat, body } = mapped(&call.receiver)?;
+                let Some(Mapped { over, pat, body }) = mapped(&call.receiver) else {
+                    return is_adapted(&call.receiver).then(|| self.gathered(&call.receiver));
+                };
                 let push = pushed_item(call, body);
                 let each = parse_quote_spanned!(span=> for #pat in #over { #items.push(#push); });
                 Some(self.looped(&items, Val::List(Vec::new()), &each))
@@ -49,7 +51,7 @@ impl Tracer<'_> {
                 let each = parse_quote_spanned!(span=> for #item in #over { #body; });
                 Some(self.for_loop(&each))
             }
-            _ => None,
+            _ => self.ended(call),
         }
     }
 
@@ -67,7 +69,7 @@ impl Tracer<'_> {
     }
 
     /// What a loop leaves in a variable that it begins with at `first`.
-    fn looped(&mut self, name: &Ident, first: Val, each: &syn::ExprForLoop) -> Result<Val> {
+    pub(super) fn looped(&mut self, name: &Ident, first: Val, each: &syn::ExprForLoop) -> Result<Val> {
         let name = name.to_string();
         self.env.open();
         self.env.declare(&name, first);
@@ -124,7 +126,7 @@ impl Tracer<'_> {
         // The list that the model holds is the one to loop over: how long it is, is known when it is frozen.
         let first =
             listed(&zip.receiver).filter(|first| !self.is_of_model(first.list) && self.is_of_model(second.list));
-        let is_known = listed(&zip.receiver).is_some() || is_zip(&zip.receiver);
+        let is_known = listed(&zip.receiver).is_some() || is_chain(&zip.receiver);
         let (over, over_pat, element, list_pat) = match first {
             Some(first) => (other, b, first.at(number), a),
             None if is_known => (&*zip.receiver, a, second.at(number), b),
@@ -161,6 +163,8 @@ struct Listed<'e> {
     skipped: Vec<&'e Expr>,
     /// Does the chain lend its elements?
     lends: bool,
+    /// Is the last element the first?
+    is_reversed: bool,
 }
 
 impl Listed<'_> {
@@ -168,7 +172,10 @@ impl Listed<'_> {
     fn at(&self, number: &Ident) -> Expr {
         let (list, skipped, span) = (self.list, &self.skipped, number.span());
         let get = format_ident!("{}", if self.lends { "get" } else { TAKEN }, span = span);
-        parse_quote_spanned!(span=> #list.#get(#number #(+ #skipped)*))
+        let at: Expr = parse_quote_spanned!(span=> #number #(+ #skipped)*);
+        // Behind the first element there is none, as there is none at a number that no list reaches.
+        let at = if self.is_reversed { parse_quote_spanned!(span=> #list.len().wrapping_sub(#at + 1)) } else { at };
+        parse_quote_spanned!(span=> #list.#get(#at))
     }
 }
 
@@ -184,21 +191,26 @@ fn listed(expr: &Expr) -> Option<Listed<'_>> {
             inner.skipped.push(call.args.first()?);
             Some(inner)
         }
+        Expr::MethodCall(call) if call.method == "rev" => {
+            let inner = listed(&call.receiver)?;
+            inner.skipped.is_empty().then_some(Listed { is_reversed: !inner.is_reversed, ..inner })
+        }
         Expr::Reference(inner) if inner.mutability.is_none() => Some(Listed { lends: true, ..listed(&inner.expr)? }),
-        Expr::Path(_) | Expr::Field(_) => Some(Listed { list: expr, skipped: Vec::new(), lends: false }),
+        Expr::Path(_) | Expr::Field(_) => {
+            Some(Listed { list: expr, skipped: Vec::new(), lends: false, is_reversed: false })
+        }
         _ => None,
     }
-}
-
-fn is_zip(expr: &Expr) -> bool {
-    matches!(expr, Expr::MethodCall(call) if call.method == "zip")
 }
 
 fn mapped(expr: &Expr) -> Option<Mapped<'_>> {
     let Expr::MethodCall(call) = expr else { return None };
     match call.args.first() {
         Some(Expr::Closure(closure))
-            if call.method == "map" && is_plain_closure(closure, 1) && is_chain(&call.receiver) =>
+            if call.method == "map"
+                && is_plain_closure(closure, 1)
+                && !takes_number(closure)
+                && is_chain(&call.receiver) =>
         {
             Some(Mapped { over: &call.receiver, pat: plain(&closure.inputs[0]), body: &closure.body })
         }
@@ -206,26 +218,52 @@ fn mapped(expr: &Expr) -> Option<Mapped<'_>> {
     }
 }
 
-fn is_plain_closure(closure: &syn::ExprClosure, inputs: usize) -> bool {
+pub(super) fn is_plain_closure(closure: &syn::ExprClosure, inputs: usize) -> bool {
     closure.inputs.len() == inputs && !contains_return(&closure.body)
 }
 
-fn plain(pat: &syn::Pat) -> &syn::Pat {
+/// Does the closure say itself which numbers it takes?
+fn takes_number(closure: &syn::ExprClosure) -> bool {
+    let is_number = |ty: &syn::Type| is_copy(&Ty::Rust(ty.to_token_stream().to_string()));
+    matches!(closure.inputs.first(), Some(syn::Pat::Type(typed)) if is_number(&typed.ty))
+}
+
+pub(super) fn plain(pat: &syn::Pat) -> &syn::Pat {
     match pat {
         syn::Pat::Type(typed) => &typed.pat,
         other => other,
     }
 }
 
+/// Is it a chain whose last adaptor picks elements, or has others in their place?
+fn is_adapted(expr: &Expr) -> bool {
+    let Expr::MethodCall(call) = expr else { return false };
+    let names = ["map", "filter", "filter_map", "flat_map", "take_while"];
+    names.iter().any(|name| call.method == name) && is_chain(expr)
+}
+
 /// Is it a range, or a list with adaptors, and not an option?
-fn is_chain(expr: &Expr) -> bool {
+pub(super) fn is_chain(expr: &Expr) -> bool {
     match expr {
         Expr::Paren(inner) => is_chain(&inner.expr),
         Expr::Range(_) => true,
         Expr::MethodCall(call) => {
-            ["iter", "into_iter", "enumerate", "rev", "zip", "windows", "chunks", "skip", "take", "step_by"]
-                .iter()
-                .any(|name| call.method == name)
+            const PLAIN: [&str; 11] = [
+                "iter",
+                "iter_mut",
+                "into_iter",
+                "enumerate",
+                "rev",
+                "zip",
+                "windows",
+                "chunks",
+                "skip",
+                "take",
+                "step_by",
+            ];
+            let of_chain = ["map", "filter", "filter_map", "flat_map", "flatten", "chain", "inspect", "take_while"];
+            let is_among = |names: &[&str]| names.iter().any(|name| call.method == name);
+            is_among(&PLAIN) || (is_among(&of_chain) && is_chain(&call.receiver))
         }
         _ => false,
     }

@@ -7,10 +7,11 @@ use syn::spanned::Spanned;
 use super::{
     Form, Result, Tracer, Ty, Val,
     conditions::has_let,
+    env::Env,
     iterate::Over,
     iterators::without_jumps,
     labels::without_label,
-    merge::{handed_over, same_structure},
+    merge::{Branch, handed_over, same_structure},
     spell::is_untyped,
     unknown,
     writes::indexes,
@@ -20,6 +21,9 @@ impl Tracer<'_> {
     pub(super) fn for_loop(&mut self, each: &syn::ExprForLoop) -> Result<Val> {
         if each.label.is_some() {
             return self.for_loop(&without_label(each));
+        }
+        if let Some(value) = self.without_adaptor(each) {
+            return value;
         }
         if let Some(value) = self.over_iterator(each) {
             return value;
@@ -61,23 +65,44 @@ impl Tracer<'_> {
         self.turns_over(each, &over, &carried)
     }
 
-    /// Traces the loop to find out what options hold that begin as `None` and of which nothing else says so.
+    /// Traces the loop to find out what options hold that begin as `None` and of which nothing else says so: its first
+    /// turn, in which there is nothing in them, and where that tells too little, any turn.
     fn learn(&mut self, each: &syn::ExprForLoop, over: &Over, carried: &mut [(String, Val)]) {
-        let is_open = |value: &Val| matches!(value, Val::Lit(Arg::None, Ty::Option(inner)) if **inner == Ty::Unknown);
+        self.learn_by(each.span(), carried, |tracer, carried| tracer.first_turn(each, over, carried).ok());
+        self.learn_by(each.span(), carried, |tracer, carried| {
+            tracer.turns_over(each, over, carried).ok()?;
+            Some(tracer.env.clone())
+        });
+    }
+
+    fn learn_by(
+        &mut self,
+        span: Span,
+        carried: &mut [(String, Val)],
+        trace: impl FnOnce(&mut Self, &[(String, Val)]) -> Option<Env>,
+    ) {
         if !carried.iter().any(|(_, value)| is_open(value)) {
             return;
         }
         let (mark, outer) = (self.mark(), std::mem::replace(&mut self.learns, true));
-        let done = self.turns_over(each, over, carried);
-        let learnt: Vec<Option<Ty>> = carried.iter().map(|(name, _)| self.env.read(name).map(Val::ty)).collect();
+        let learnt = trace(self, carried);
         self.learns = outer;
         self.rollback(mark);
-        let open = carried.iter_mut().zip(learnt).filter(|((_, value), _)| done.is_ok() && is_open(value));
-        for ((_, value), ty) in open {
-            if let Some(known) = ty.and_then(|ty| self.none_of(&ty, each.span())) {
+        let open = carried.iter_mut().filter(|(_, value)| is_open(value));
+        for (name, value) in open {
+            let ty = learnt.as_ref().and_then(|env| env.read(name)).map(Val::ty);
+            if let Some(known) = ty.and_then(|ty| self.none_of(&ty, span)) {
                 *value = known;
             }
         }
+    }
+
+    /// The variables behind the first turn of a loop, which finds nothing in options that are `None`.
+    fn first_turn(&mut self, each: &syn::ExprForLoop, over: &Over, carried: &[(String, Val)]) -> Result<Env> {
+        let owner = self.owner(Op::For(String::new()), vec![Arg::Node(over.source)], "each", each.for_token.span);
+        let known: Vec<(String, Val)> = carried.iter().filter(|(_, value)| !is_open(value)).cloned().collect();
+        let (branch, _) = self.turn(owner, each, over, &known)?;
+        Ok(branch.env().clone())
     }
 
     /// The loop over these values, which carries these variables.
@@ -86,6 +111,19 @@ impl Tracer<'_> {
         args.extend(self.handed_in(carried, each.span())?);
         let span = each.for_token.span;
         let owner = self.owner(Op::For(String::new()), args, "each", span);
+        let (branch, header) = self.turn(owner, each, over, carried)?;
+        self.graph.node_mut(owner).op = Op::For(header);
+        self.end_loop(owner, carried, &branch, span)
+    }
+
+    /// One turn of the loop, and how the loop begins.
+    fn turn(
+        &mut self,
+        owner: NodeId,
+        each: &syn::ExprForLoop,
+        over: &Over,
+        carried: &[(String, Val)],
+    ) -> Result<(Branch, String)> {
         let mut header = String::new();
         let branch = self.in_region(owner, &mut |tracer| {
             let mut bound = Vec::new();
@@ -102,11 +140,10 @@ impl Tracer<'_> {
                 }
             }
             tracer.declare_bound(bound, over.path.as_deref(), each.pat.span());
-            tracer.declare_carried(carried, span);
+            tracer.declare_carried(carried, each.for_token.span);
             tracer.block(&each.body, false)
         })?;
-        self.graph.node_mut(owner).op = Op::For(header);
-        self.end_loop(owner, carried, &branch, span)
+        Ok((branch, header))
     }
 
     pub(super) fn declare_carried(&mut self, carried: &[(String, Val)], span: Span) {
@@ -145,13 +182,7 @@ impl Tracer<'_> {
         Ok(args)
     }
 
-    fn end_loop(
-        &mut self,
-        owner: NodeId,
-        carried: &[(String, Val)],
-        branch: &super::merge::Branch,
-        span: Span,
-    ) -> Result<Val> {
+    fn end_loop(&mut self, owner: NodeId, carried: &[(String, Val)], branch: &Branch, span: Span) -> Result<Val> {
         if matches!(branch.value(), Val::Never) {
             return unknown(span, "a loop that ends in its first turn");
         }
@@ -194,7 +225,7 @@ impl Tracer<'_> {
     }
 
     /// What a turn hands over, with each `Some(..)` as one value of the turn's region.
-    fn with_options(&mut self, branch: &super::merge::Branch, next: Vec<Val>, owner: NodeId) -> Result<Vec<Val>> {
+    fn with_options(&mut self, branch: &Branch, next: Vec<Val>, owner: NodeId) -> Result<Vec<Val>> {
         let outer = std::mem::replace(&mut self.region, branch.region());
         let next = next.into_iter().map(|value| self.some_as_value(value, None, owner)).collect();
         self.region = outer;
@@ -270,4 +301,9 @@ impl Tracer<'_> {
         })?;
         self.end_loop(owner, &carried, &body, span)
     }
+}
+
+/// An option that is `None`, and of which nothing says what it may hold.
+fn is_open(value: &Val) -> bool {
+    matches!(value, Val::Lit(Arg::None, Ty::Option(inner)) if **inner == Ty::Unknown)
 }

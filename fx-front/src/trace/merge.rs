@@ -60,6 +60,9 @@ impl Tracer<'_> {
             self.graph.node_mut(owner).ty = self.index.ir_type(&never());
             return Ok(Val::Never);
         };
+        for (name, list) in living.iter().flat_map(|branch| branch.env.told_since(&before)) {
+            self.env.assign(&name, list);
+        }
         let mut changed: Vec<String> = living.iter().flat_map(|branch| branch.env.changed_since(&before)).collect();
         changed.sort();
         changed.dedup();

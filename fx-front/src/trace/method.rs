@@ -195,7 +195,7 @@ impl Tracer<'_> {
             (
                 "sqrt" | "ceil" | "floor" | "round" | "exp" | "ln" | "log2" | "log10" | "sin" | "cos" | "tan" | "tanh"
                 | "powf" | "powi" | "recip" | "signum" | "abs" | "min" | "max" | "pow" | "clamp" | "rem_euclid"
-                | "div_euclid" | "clone" | "to_owned",
+                | "div_euclid" | "wrapping_sub" | "saturating_sub" | "clone" | "to_owned",
                 ty,
             ) if is_number(&ty) => ty,
             ("copied" | "cloned", Ty::Option(inner)) if is_number(&inner) => return Ok(receiver),

@@ -5,6 +5,7 @@
 //! as arguments, as small a piece as the code allows. Nothing is lost and nothing is guessed: an expression that fails
 //! halfway is taken back whole before it is carried along.
 
+mod adaptors;
 mod assign;
 mod block;
 mod broken;
@@ -16,6 +17,7 @@ mod changes;
 mod compound;
 mod conditions;
 mod control;
+mod ends;
 mod entry;
 mod env;
 mod exact;

@@ -70,7 +70,7 @@ impl Tracer<'_> {
                 let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &typed.ty);
                 let value = match value {
                     Val::Node(id, Ty::Unknown, form) => Val::Node(id, ty, form),
-                    other => other,
+                    other => self.of_written_type(other, &ty),
                 };
                 self.bind(&typed.pat, value)
             }
@@ -163,7 +163,13 @@ impl Tracer<'_> {
             Val::Tuple(parts) if position < parts.len() => Ok(parts[position].clone()),
             Val::Node(id, Ty::Tuple(parts), _) if position < parts.len() => {
                 let name = format!("{}_{position}", self.graph.node(*id).name);
-                Ok(self.push(Op::TupleGet(position), vec![(*id).into()], &name, parts[position].clone(), span))
+                let path = self.path_of(value).map(|path| super::place::join(&path, &position.to_string()));
+                let label = path.clone().unwrap_or_else(|| name.clone());
+                let args = vec![(*id).into()];
+                let part =
+                    self.push_labelled(Op::TupleGet(position), args, &name, &label, parts[position].clone(), span);
+                self.paths.extend(part.node().zip(path));
+                Ok(part)
             }
             state => match self.tensors_of_state(state, span).filter(|_| position == 0) {
                 Some(tensors) => Ok(tensors),

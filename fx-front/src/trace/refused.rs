@@ -1,10 +1,9 @@
-//! `option.ok_or_else(|| error)?` as the `match` that it is, and `f64::try_from(tensor)`.
+//! `option.ok_or_else(|| error)?` as the `match` that it is, `result.context("..")?`, and `f64::try_from(tensor)`.
 
 use fx_ir::{Arg, Code, Op};
-use proc_macro2::Span;
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
-use super::{Result, Tracer, Ty, Val};
+use super::{Errors, Result, Tracer, Ty, Val};
 
 /// What a tensor of one element is read as.
 const NUMBERS: [&str; 8] = ["bool", "f64", "f32", "i64", "i32", "i16", "i8", "u8"];
@@ -30,9 +29,27 @@ impl Tracer<'_> {
         }
     }
 
+    /// What is in a `Result` whose error is told in other words where it leaves the function: the frozen model tells its
+    /// own. `None` if the expression is none such.
+    pub(super) fn in_other_words(&mut self, expr: &Expr) -> Result<Option<Val>> {
+        let explained = explained(expr, &["context", "with_context", "wrap_err", "wrap_err_with", "map_err"]);
+        let Some((told, call)) = explained.filter(|_| self.errors_leave()) else { return Ok(None) };
+        let mark = self.mark();
+        self.errors = Errors::Leave;
+        let value = self.expr(told)?;
+        let is_own = self.index.method(&value.ty(), &call.method.to_string()).is_some();
+        let is_made = matches!(told, Expr::MethodCall(_) | Expr::Call(_));
+        if is_own || !is_made || matches!(value.ty(), Ty::Unknown | Ty::Option(_) | Ty::Struct(_)) {
+            self.rollback(mark);
+            return Ok(None);
+        }
+        self.settled(value, expr.span()).map(Some)
+    }
+
     /// What is in the option, or the error that leaves the function; `None` if the expression is none such.
     pub(super) fn or_refused(&mut self, expr: &Expr) -> Result<Option<Val>> {
-        let Some((option, error)) = asked(expr).filter(|_| self.errors_leave()) else { return Ok(None) };
+        let asked = asked(expr).map(|(option, error)| (option, error.clone())).or_else(|| missing(expr));
+        let Some((option, error)) = asked.filter(|_| self.errors_leave()) else { return Ok(None) };
         let (mark, span) = (self.mark(), expr.span());
         let option = self.expr(option)?.behind();
         if !matches!(option.ty(), Ty::Option(_)) {
@@ -55,22 +72,54 @@ impl Tracer<'_> {
         value.map(Some)
     }
 
-    /// `f64::try_from(tensor)`: the number that a tensor holds; `None` for any other call.
-    pub(super) fn number_of_tensor(&mut self, full: &str, args: &[&Expr], span: Span) -> Result<Option<Val>> {
-        let (Some(number), [tensor]) = (full.strip_suffix("::try_from"), args) else { return Ok(None) };
-        if !NUMBERS.contains(&number) {
-            return Ok(None);
-        }
+    /// `f64::try_from(tensor)` and `Vec::<f64>::try_from(tensor)`: what a tensor holds; `None` for any other call.
+    pub(super) fn number_of_tensor(&mut self, full: &str, call: &syn::ExprCall, args: &[&Expr]) -> Result<Option<Val>> {
+        let (Some(of), [tensor]) = (full.strip_suffix("::try_from"), args) else { return Ok(None) };
+        let (number, is_list) = match of {
+            "Vec" | "std::vec::Vec" => (element(&call.func), true),
+            number => (Some(number.to_owned()), false),
+        };
+        let Some(number) = number.filter(|number| NUMBERS.contains(&number.as_str())) else { return Ok(None) };
         let mark = self.mark();
         let value = self.expr(tensor)?;
         let (true, Some(id)) = (value.is_tensor(), value.node()) else {
             self.rollback(mark);
             return Ok(None);
         };
-        let code = Op::Rust(Code::fallible(format!("{number}::try_from(&$0)")));
-        let ty = Ty::Result(Box::new(Ty::Rust(number.to_owned())));
-        Ok(Some(self.push(code, vec![Arg::Node(id)], "number", ty, span)))
+        let number_ty = Ty::Rust(number.clone());
+        let (of, ty) = if is_list {
+            (format!("::std::vec::Vec::<{number}>"), Ty::List(Box::new(number_ty)))
+        } else {
+            (number, number_ty)
+        };
+        let code = Op::Rust(Code::fallible(format!("{of}::try_from(&$0)")));
+        Ok(Some(self.push(code, vec![Arg::Node(id)], "number", Ty::Result(Box::new(ty)), call.span())))
     }
+}
+
+/// The type of the elements in `Vec::<f64>::try_from`.
+fn element(function: &Expr) -> Option<String> {
+    let Expr::Path(path) = function else { return None };
+    let last = path.path.segments.iter().rev().nth(1)?;
+    let syn::PathArguments::AngleBracketed(list) = &last.arguments else { return None };
+    let Some(syn::GenericArgument::Type(syn::Type::Path(number))) = list.args.first() else { return None };
+    number.path.get_ident().map(ToString::to_string)
+}
+
+/// What the method is called on that gives an error other words, and these.
+fn explained<'e>(expr: &'e Expr, names: &[&str]) -> Option<(&'e Expr, &'e syn::ExprMethodCall)> {
+    let Expr::MethodCall(call) = expr else { return None };
+    let is_known = call.args.len() == 1 && names.iter().any(|name| call.method == name);
+    is_known.then_some((&*call.receiver, call))
+}
+
+/// The option and the error of `option.context("..")`, which the same method makes where there is nothing.
+fn missing(expr: &Expr) -> Option<(&Expr, Expr)> {
+    let (option, call) = explained(expr, &["context", "with_context"])?;
+    let (method, words, span) = (&call.method, &call.args, call.span());
+    let error = parse_quote_spanned!(span=>
+        ::std::option::Option::None::<::std::convert::Infallible>.#method(#words).unwrap_err());
+    Some((option, error))
 }
 
 /// The option and the error of `option.ok_or(error)`.

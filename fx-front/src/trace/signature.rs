@@ -22,6 +22,7 @@ pub struct Signature {
 
 /// One parameter.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, none a mode")]
 pub struct Param {
     /// Its name, made up where the user wrote a pattern.
     pub name: String,

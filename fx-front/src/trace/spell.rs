@@ -65,12 +65,17 @@ impl Tracer<'_> {
             Val::Lit(arg @ Arg::Int(_), _) if !is_float => Val::Lit(arg, ty.clone()),
             Val::Node(id, _, form) => {
                 let node = self.graph.node_mut(id);
-                if let Op::Rust(code) = &mut node.op
-                    && code.opaque.is_none()
-                    && !code.fallible
-                {
-                    code.template = format!("{{ let typed: {name} = {}; typed }}", code.template);
-                    node.ty = self.index.ir_type(ty);
+                match &mut node.op {
+                    Op::Rust(code) if code.opaque.is_none() && !code.fallible => {
+                        code.template = format!("{{ let typed: {name} = {}; typed }}", code.template);
+                        node.ty = self.index.ir_type(ty);
+                    }
+                    // The number of a turn, which is of the type that its reader says.
+                    Op::Placeholder => {
+                        let (template, span) = (format!("{{ let typed: {name} = $0; typed }}"), Span::call_site());
+                        return self.host(&template, vec![id.into()], "number", ty.clone(), span);
+                    }
+                    _ => {}
                 }
                 Val::Node(id, ty.clone(), form)
             }

@@ -225,7 +225,7 @@ fn asked_once(body: &syn::Block) -> Vec<Expr> {
 }
 
 /// How often the tokens have the word.
-fn mentions(tokens: proc_macro2::TokenStream, word: &str) -> usize {
+pub(super) fn mentions(tokens: proc_macro2::TokenStream, word: &str) -> usize {
     let each = |token| match token {
         proc_macro2::TokenTree::Ident(ident) => usize::from(ident == word),
         proc_macro2::TokenTree::Group(group) => mentions(group.stream(), word),

@@ -5,7 +5,7 @@ use fx_front::{
     trace::Param,
 };
 
-use fx_ir::{Arg, NodeId, Op};
+use fx_ir::{Arg, Graph, NodeId, Op};
 
 use super::QUIET;
 use super::{
@@ -85,7 +85,7 @@ impl Emitter<'_> {
         let inputs = self.graph.region(body).params.iter().skip(usize::from(signature.has_receiver));
         let free = signature.params.iter().filter(|param| param.fixed.is_none());
         for (param, &id) in free.zip(inputs) {
-            input(&mut writer, param, id);
+            input(&mut writer, param, id, &self.traced.graph);
         }
         for param in signature.params.iter().filter(|param| param.fixed.is_some()) {
             writer.line(border(param));
@@ -179,8 +179,9 @@ impl Emitter<'_> {
     }
 }
 
-/// An input is checked at the border, whatever is done with it later.
-fn input(writer: &mut Writer<'_, '_>, param: &Param, id: fx_ir::NodeId) {
+/// An input is checked at the border, whatever is done with it later; but for its dtype and device where the user's code
+/// brings it to those that the model has.
+fn input(writer: &mut Writer<'_, '_>, param: &Param, id: NodeId, written: &Graph) {
     let (label, name) = (&param.name, &param_name(param));
     writer.names.take(name);
     match &param.ty {
@@ -191,11 +192,21 @@ fn input(writer: &mut Writer<'_, '_>, param: &Param, id: fx_ir::NodeId) {
                 (_, true) => name.clone(),
                 (_, false) => format!("&{name}"),
             };
-            writer.line(format!("let {name} = scope.input({label:?}, {lent})?;"));
+            let door = if is_brought(written, id) { "input_of_any_type" } else { "input" };
+            writer.line(format!("let {name} = scope.{door}({label:?}, {lent})?;"));
             writer.set(id, Value::owned(name.clone()));
         }
         _ => writer.set(id, Value { text: name.clone(), is_ref: param.is_ref }),
     }
+}
+
+/// Does the user's code give the input a dtype or a device?
+fn is_brought(written: &Graph, id: NodeId) -> bool {
+    let brings = ["to_kind", "to_device", "to_dtype", "to", "totype", "type_as"];
+    written.users(id).into_iter().any(|user| match &written.node(user).op {
+        Op::Call(op) => brings.contains(&op.name()),
+        _ => false,
+    })
 }
 
 /// The check that a parameter has the value that the frozen type knows it to have.

@@ -129,6 +129,10 @@ impl Walk<'_, '_> {
                 op if op.is_control_flow() && self.is_live(id) && !self.writer.emitter.plan.needed.contains(&id) => {}
                 op if op.is_control_flow() && self.is_live(id) => self.writer.control(id),
                 op if op.is_control_flow() => self.control(id),
+                Op::TupleGet(_) if self.is_live(id) => {
+                    let value = self.writer.expression(id);
+                    self.writer.set(id, value);
+                }
                 _ if self.is_live(id) => {
                     let value = self.writer.expression(id);
                     self.writer.bind(id, value);

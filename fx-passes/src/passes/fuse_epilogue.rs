@@ -129,7 +129,7 @@ pub(super) fn act_of(node: &Node) -> Option<(NodeId, Act)> {
             Some((node.input(1)?, Act::Layer(node.input(0)?, template)))
         }
         Op::Call(op) => {
-            let variant = match (op.name(), &node.args[1..]) {
+            let variant = match (op.name(), node.args.get(1..)?) {
                 ("gelu", [Arg::Str(kind)]) if kind == "none" => "Gelu".to_owned(),
                 ("gelu", [Arg::Str(kind)]) if kind == "tanh" => "GeluTanh".to_owned(),
                 ("clamp", [low, high]) => format!("Clamp({}, {})", number(low)?, number(high)?),

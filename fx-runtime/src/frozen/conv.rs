@@ -95,7 +95,7 @@ impl Conv {
         let accepts = Accepts::new(axes + 1..=axes + 2, axes, in_channels, &weight)?;
         let window = Window::new(&shape[2..], &params);
         let (params, border) = Border::split(params);
-        let (site, taint) = (frame.site(), frame.taint());
+        let (site, taint) = (&frame.site_of(&weight)?, frame.taint());
         let choices = site.conv(layer(&shape, &params, &taint, act));
         let kernel = Slot::choose(frame.tuning(), saved, &choices, |choice| {
             Kernel::pack(site, &taint, choice, &weight, bias.as_ref(), &params)

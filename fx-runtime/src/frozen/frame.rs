@@ -24,8 +24,10 @@ use crate::{Error, Freeze, Module};
 pub struct Frame {
     model: &'static str,
     site: Site,
-    /// Weights or options say in which dtype it computes; without, its inputs do.
+    /// Weights of one dtype or options say in which it computes; without, its inputs do.
     has_kind: bool,
+    /// The dtype that the options ask for.
+    chosen: Option<Kind>,
     taint: Taint,
     graphs: Option<Arc<Graphs>>,
     /// Where layers are to measure their kernels.
@@ -48,8 +50,12 @@ impl Frame {
     /// [`Error::Unsupported`] when the device is not there, or the dtype is not a floating-point one.
     pub fn new(name: &'static str, options: &Freeze, model: &impl Module) -> Result<Self, Error> {
         let device = options.device.or_else(|| model.device()).unwrap_or(Device::Cpu);
-        let weights = model.named_parameters().iter().map(|(_, weight)| bytes(weight)).sum();
-        Self::of(name, options, device, options.kind.or_else(|| model.kind()), weights)
+        let (weights, own) = (model.state_dict(), model.kind());
+        let mut floats = weights.iter().filter(|(_, weight)| weight.is_floating_point());
+        let is_one = floats.all(|(_, weight)| Some(weight.kind()) == own);
+        let bytes = weights.iter().map(|(_, weight)| bytes(weight)).sum();
+        let frame = Self::of(name, options, device, options.kind.or(own), bytes)?;
+        Ok(Self { has_kind: frame.has_kind && (is_one || options.kind.is_some()), ..frame })
     }
 
     /// The frame of a model that is read from a file of so many bytes, which was frozen in `kind`.
@@ -83,6 +89,7 @@ impl Frame {
             model: name,
             site,
             has_kind: known.is_some(),
+            chosen: options.kind,
             taint: Taint::default(),
             graphs,
             clock: options.autotune.then(|| Arc::new(Wall(device)) as Arc<dyn Clock>),
@@ -101,6 +108,7 @@ impl Frame {
             model: self.model,
             site: self.site,
             has_kind: self.has_kind,
+            chosen: self.chosen,
             taint: self.taint.clone(),
             graphs: self.graphs.clone(),
             clock: self.clock.clone(),
@@ -225,7 +233,7 @@ impl Frame {
             return Ok(tensor.shallow_clone());
         }
         let copy = tensor.f_detach_copy()?.f_to_device(self.site.device)?;
-        Ok(if copy.is_floating_point() { copy.f_to_kind(self.site.kind)? } else { copy })
+        Ok(if copy.is_floating_point() { copy.f_to_kind(self.kind_of(tensor)?)? } else { copy })
     }
 
     /// What calls write to.
@@ -266,6 +274,24 @@ impl Frame {
         self.taint.clone()
     }
 
+    /// The dtype that was asked for.
+    pub(super) fn chosen(&self) -> Option<Kind> {
+        self.chosen
+    }
+
+    /// The dtype that a tensor has in the frozen model: its own, unless another was chosen for the model.
+    fn kind_of(&self, tensor: &Tensor) -> Result<Kind, Error> {
+        Ok(match self.chosen {
+            Some(chosen) => chosen,
+            None => tensor.f_kind()?,
+        })
+    }
+
+    /// What is known about a layer with this weight, which has its place already.
+    pub(super) fn site_of(&self, weight: &Tensor) -> Result<Site, Error> {
+        Ok(Site { kind: weight.f_kind()?, ..self.site })
+    }
+
     /// Moves and casts a weight, and notes whether it is finite.
     pub(super) fn place(&self, tensor: &Tensor) -> Result<Tensor, Error> {
         let _no_grad = tch::no_grad_guard();
@@ -276,9 +302,7 @@ impl Frame {
         if !tensor.is_floating_point() {
             return Ok(tensor.f_to_device(self.site.device)?);
         }
-        // Where nothing tells the model's dtype, each weight keeps its own.
-        let kind = if self.has_kind { self.site.kind } else { tensor.f_kind()? };
-        let placed = tensor.f_to_device(self.site.device)?.f_to_kind(kind)?;
+        let placed = tensor.f_to_device(self.site.device)?.f_to_kind(self.kind_of(tensor)?)?;
         // The sum is not finite if an element is not. A sum that overflows without one only costs a fused relu.
         if !placed.f_sum(Kind::Float)?.f_double_value(&[])?.is_finite() {
             self.taint.set();

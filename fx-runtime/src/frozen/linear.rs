@@ -71,7 +71,7 @@ impl Linear {
         };
         // Other kernels would hold the weight a second time while they are measured, and what is shared for good.
         let tuning = frame.tuning().filter(|_| !layer.shared);
-        let kernel = Slot::choose(tuning, saved, &frame.site().linear(layer, rows), |choice| {
+        let kernel = Slot::choose(tuning, saved, &frame.site_of(&weight)?.linear(layer, rows), |choice| {
             Kernel::pack(choice, &weight, bias.as_ref(), shared.as_ref())
         })?;
         Ok(Self { kernel: Arc::new(kernel), act, taint, accepts, shape, apart: None })

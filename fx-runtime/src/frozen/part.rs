@@ -12,7 +12,7 @@ impl Frame {
         let site = self.site();
         Freeze {
             device: Some(site.device),
-            kind: self.known_kind(),
+            kind: self.chosen(),
             memory_format: site.memory_format,
             backend: site.backend,
             autotune: self.tuning().is_some(),

@@ -43,10 +43,7 @@ impl<'f> Scope<'f> {
     ///
     /// [`Error::Device`] or [`Error::Kind`], with the name of the parameter.
     pub fn input(&self, name: &str, tensor: &Tensor) -> Result<Tensor, Error> {
-        if !tensor.defined() {
-            let what = format!("an undefined tensor as `{name}`");
-            return Err(Error::Unsupported { what, help: "give a tensor with a shape".to_owned() });
-        }
+        let input = self.input_of_any_type(name, tensor)?;
         let (expected, found) = (self.frame.device(), tensor.device());
         if found != expected {
             return Err(Error::Device { name: name.to_owned(), expected, found });
@@ -57,6 +54,19 @@ impl<'f> Scope<'f> {
             && tensor.is_floating_point()
         {
             return Err(Error::Kind { name: name.to_owned(), expected, found });
+        }
+        Ok(input)
+    }
+
+    /// The same of an input that the user's code brings to the model's device and dtype.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Unsupported`] if it is undefined.
+    pub fn input_of_any_type(&self, name: &str, tensor: &Tensor) -> Result<Tensor, Error> {
+        if !tensor.defined() {
+            let what = format!("an undefined tensor as `{name}`");
+            return Err(Error::Unsupported { what, help: "give a tensor with a shape".to_owned() });
         }
         if is_channels_last(tensor) {
             self.keeps_channels_last.set(true);

@@ -197,6 +197,28 @@ impl Placed {
     }
 }
 
+/// Layers in tuples, one of them under a name that Rust keeps for itself.
+#[derive(Debug, Module)]
+pub struct Pairs {
+    pair: (nn::Linear, nn::LayerNorm),
+    gen_: Vec<(nn::Linear, Option<nn::LayerNorm>)>,
+}
+
+#[traceable]
+impl Pairs {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let (fc, norm) = &self.pair;
+        let mut ys = xs.apply(fc).apply(norm);
+        for (fc, norm) in &self.gen_ {
+            ys = ys.apply(fc);
+            if let Some(norm) = norm {
+                ys = ys.apply(norm);
+            }
+        }
+        ys
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -311,5 +333,18 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         let xs = randn(&[2, 4]);
         again.forward(&xs).close(&frozen.forward(&xs));
+    }
+
+    #[test]
+    fn pairs() {
+        let norm = |p: nn::Path| nn::layer_norm(p, vec![4], Default::default());
+        let make = |p: &nn::Path| Pairs {
+            pair: (linear(p, "fc", 4, 4), norm(p / "norm")),
+            gen_: vec![(linear(p, "a", 4, 4), Some(norm(p / "b"))), (linear(p, "c", 4, 4), None)],
+        };
+        agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        let (_vs, net) = crate::check::root(make);
+        let graph = net.graph().expect("a graph").to_string();
+        assert!(graph.contains("pair.0") && graph.contains("gen_.0.1"), "{graph}");
     }
 }

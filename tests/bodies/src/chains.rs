@@ -158,6 +158,46 @@ impl Custom {
     }
 }
 
+/// Chains behind pointers, in tuple structs, and gathered from sizes.
+#[derive(Debug, Module)]
+pub struct Tower(nn::Sequential);
+
+fn tower(p: nn::Path, sizes: &[i64]) -> nn::Sequential {
+    sizes.windows(2).enumerate().fold(nn::seq(), |seq, (at, pair)| {
+        seq.add(nn::linear(&p / at as i64, pair[0], pair[1], Default::default())).add_fn(|xs| xs.relu())
+    })
+}
+
+#[derive(Debug, Module)]
+pub struct Behind {
+    boxed: Box<nn::Sequential>,
+    maybe: Option<Box<nn::SequentialT>>,
+    tower: Tower,
+}
+
+impl Behind {
+    pub fn new(p: &nn::Path, resized: bool) -> Behind {
+        let maybe = nn::seq_t().add(nn::linear(p / "maybe", 4, 4, Default::default())).add_fn(|xs| xs.tanh());
+        Behind {
+            boxed: Box::new(tower(p / "boxed", &[4, 8, 4])),
+            maybe: if resized { Some(Box::new(maybe)) } else { None },
+            tower: Tower(tower(p / "tower", &[4, 4])),
+        }
+    }
+}
+
+#[traceable]
+impl nn::ModuleT for Behind {
+    fn forward_t(&self, xs: &Tensor, train: bool) -> Tensor {
+        let ys = self.boxed.forward(xs);
+        let ys = match &self.maybe {
+            Some(maybe) => maybe.forward_t(&ys, train),
+            None => ys,
+        };
+        ys + self.tower.0.forward(xs)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use fx_runtime::nn::{Module as _, ModuleT as _};
@@ -190,5 +230,17 @@ mod tests {
     #[test]
     fn custom() {
         agree!(Custom::new, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn behind() {
+        for resized in [true, false] {
+            agree!(|p| Behind::new(p, resized), [randn(&[2, 4])], |net, xs| net.forward_t(xs, false));
+        }
+        let (_vs, net) = crate::check::root(|p| Behind::new(p, true));
+        let frozen = net.freeze(&fx_runtime::Freeze::default()).expect("a frozen model");
+        let path = std::env::temp_dir().join("fx-bodies-behind.safetensors");
+        frozen.save(&path).expect("no closure is kept");
+        std::fs::remove_file(path).expect("the file");
     }
 }

@@ -170,6 +170,54 @@ impl Ensured {
     }
 }
 
+/// What `anyhow` calls so: words for an error, of a `Result` and of an option.
+pub trait Context<T>: Sized {
+    fn context(self, words: &str) -> Outcome<T>;
+    fn with_context(self, words: impl FnOnce() -> String) -> Outcome<T> {
+        self.context(&words())
+    }
+}
+
+impl<T, E: std::fmt::Display> Context<T> for Result<T, E> {
+    fn context(self, words: &str) -> Outcome<T> {
+        self.map_err(|error| format!("{words}: {error}").into())
+    }
+}
+
+impl<T> Context<T> for Option<T> {
+    fn context(self, words: &str) -> Outcome<T> {
+        self.ok_or_else(|| words.into())
+    }
+}
+
+/// Errors in other words.
+#[derive(Debug, Module)]
+pub struct Worded {
+    fc: nn::Linear,
+    head: Option<nn::Linear>,
+}
+
+impl Worded {
+    /// A method that only has the name.
+    fn context(&self, xs: &Tensor) -> Outcome<Tensor> {
+        Ok(self.fc.forward(xs))
+    }
+}
+
+#[traceable]
+impl Worded {
+    pub fn forward(&self, xs: &Tensor) -> Outcome<Tensor> {
+        let (rows, _) = xs.size2().context("two axes")?;
+        let ys = self.context(xs)?.f_relu().with_context(|| format!("of {rows} rows"))?;
+        let last = xs.size().last().copied().context("no axes")?;
+        let ys = match &self.head {
+            Some(head) => head.forward(&ys),
+            None => ys.f_view([rows, 2, -1]).map_err(|error| error.to_string())?,
+        };
+        Ok(ys * last)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,5 +260,14 @@ mod tests {
     #[test]
     fn unwraps() {
         agree!(|p| Unwraps { fc: linear(p) }, [randn(&[2, 4]), randn(&[3, 2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn worded() {
+        for full in [true, false] {
+            let head = |p: &nn::Path| full.then(|| nn::linear(p / "head", 4, 4, Default::default()));
+            let cases = [randn(&[2, 4]), randn(&[2, 2, 4])];
+            agree!(|p| Worded { fc: linear(p), head: head(p) }, cases, |net, xs| net.forward(xs));
+        }
     }
 }

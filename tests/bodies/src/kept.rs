@@ -362,6 +362,23 @@ impl Staged {
     }
 }
 
+/// Caches that a chain of calls empties.
+#[derive(Debug, Module)]
+pub struct Emptied {
+    layers: Vec<Attention>,
+}
+
+#[traceable(entry = ["forward", "clear"])]
+impl Emptied {
+    pub fn forward(&mut self, xs: &Tensor) -> Tensor {
+        self.layers.iter_mut().fold(xs.shallow_clone(), |xs, layer| layer.forward(&xs))
+    }
+
+    pub fn clear(&mut self) {
+        self.layers.iter_mut().for_each(|layer| layer.cache = None);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -456,6 +473,16 @@ mod tests {
     fn carried_whole() {
         let make = |p: &nn::Path| Carried { fc: linear(p, "fc"), cache: None, count: 0 };
         in_a_row!(make, vec![randn(&[2, 8]), randn(&[2, 8])]);
+    }
+
+    #[test]
+    fn emptied() {
+        let layers = |p: &nn::Path| (0..2).map(|i| Attention::new(&(p / i))).collect();
+        let mut frozen = in_a_row!(|p| Emptied { layers: layers(p) }, tokens());
+        frozen.clear();
+        let once = frozen.forward(&tokens()[0]);
+        frozen.clear();
+        frozen.forward(&tokens()[0]).size().close(&once.size());
     }
 
     #[test]

@@ -16,6 +16,7 @@
 #[cfg(test)]
 mod check;
 
+pub mod adaptors;
 pub mod aggregates;
 pub mod apply;
 pub mod attention;
@@ -53,6 +54,7 @@ pub mod names;
 pub mod operators;
 pub mod options;
 pub mod pointers;
+pub mod precision;
 pub mod private_parts;
 pub mod random;
 pub mod returns;

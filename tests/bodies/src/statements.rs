@@ -153,6 +153,24 @@ impl References {
     }
 }
 
+/// A variable that begins as a tensor without anything in it.
+#[derive(Debug, Module)]
+pub struct BeginsUndefined {
+    fc: nn::Linear,
+    rounds: usize,
+}
+
+#[traceable]
+impl BeginsUndefined {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut ys = Tensor::new();
+        for round in 0..self.rounds {
+            ys = if round == 0 { xs.apply(&self.fc) } else { ys.apply(&self.fc).relu() };
+        }
+        ys
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,5 +216,11 @@ mod tests {
     #[test]
     fn references() {
         agree!(|p| References { fc: linear(p) }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn begins_undefined() {
+        let fc = |p: &nn::Path| nn::linear(p / "fc", 4, 4, Default::default());
+        agree!(|p| BeginsUndefined { fc: fc(p), rounds: 3 }, [randn(&[2, 4])], |net, xs| net.forward(xs));
     }
 }

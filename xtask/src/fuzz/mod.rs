@@ -59,7 +59,10 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let count = |kind: Kind| faults.values().filter(|fault| fault.kind == kind).count();
     let (itself, left) = (count(Kind::Itself), count(Kind::Left));
     let agree = bodies.len() - faults.len();
-    eprintln!("fuzz: {agree} agree, {left} get no frozen type, {itself} panic by themselves ({} s)", start.elapsed().as_secs());
+    eprintln!(
+        "fuzz: {agree} agree, {left} get no frozen type, {itself} panic by themselves ({} s)",
+        start.elapsed().as_secs()
+    );
     tell_understood(&packages);
     let mut cases = Vec::new();
     let mut kinds: BTreeMap<Kind, Vec<usize>> = BTreeMap::new();
@@ -88,7 +91,11 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         let told: String = told.lines().map(|line| format!("// {line}\n")).collect();
         fs::write(&file, format!("{told}{text}")).map_err(|error| Failure::file("write", &file, &error))?;
     }
-    if kinds.is_empty() { Ok(()) } else { Err(Failure::new(format!("fuzz: {} bodies at fault", kinds.values().map(Vec::len).sum::<usize>()))) }
+    if kinds.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::new(format!("fuzz: {} bodies at fault", kinds.values().map(Vec::len).sum::<usize>())))
+    }
 }
 
 /// How much of the bodies was understood, and what most often was not.

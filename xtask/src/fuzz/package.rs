@@ -48,7 +48,8 @@ impl<'a> Packages<'a> {
         let packages = Self { workspace, libtorch, target, folder };
         packages.write("Cargo.toml", MANIFEST)?;
         packages.write("plain/Cargo.toml", &packages.manifest("plain", ""))?;
-        let build = format!("\n[build-dependencies]\nfx-passes = {{ path = {:?} }}\n", workspace.root.join("fx-passes"));
+        let build =
+            format!("\n[build-dependencies]\nfx-passes = {{ path = {:?} }}\n", workspace.root.join("fx-passes"));
         packages.write("traced/Cargo.toml", &packages.manifest("traced", &build))?;
         packages.write("traced/build.rs", "fn main() { fx_passes::Build::new().run() }\n")?;
         for form in [Form::Plain, Form::Traced] {
@@ -132,7 +133,9 @@ impl<'a> Packages<'a> {
             let _ = writeln!(list, "mod b{number};");
         }
         let main = if form == Form::Plain {
-            format!("#![allow(warnings)]\nmacro_rules! nothing {{ ($($any:tt)*) => {{}} }}\npub(crate) use {{nothing as body, nothing as stateful}};\n{list}fn main() {{}}\n")
+            format!(
+                "#![allow(warnings)]\nmacro_rules! nothing {{ ($($any:tt)*) => {{}} }}\npub(crate) use {{nothing as body, nothing as stateful}};\n{list}fn main() {{}}\n"
+            )
         } else {
             let rows = bodies.keys().map(|number| format!("({number}, b{number}::eager, b{number}::frozen), "));
             let rows: String = rows.collect();
@@ -182,7 +185,8 @@ impl<'a> Packages<'a> {
     /// The part of fx's report on what it left as Rust code.
     pub(super) fn report(&self) -> Option<String> {
         let folders = fs::read_dir(self.target.join("debug/build")).ok()?.flatten();
-        let reports = folders.map(|one| one.path()).filter(|path| is_of_fuzz(path)).map(|path| path.join("out/fx/report.txt"));
+        let reports =
+            folders.map(|one| one.path()).filter(|path| is_of_fuzz(path)).map(|path| path.join("out/fx/report.txt"));
         let newest = reports.filter_map(|path| Some((fs::metadata(&path).ok()?.modified().ok()?, path))).max()?;
         fs::read_to_string(newest.1).ok()
     }
@@ -235,7 +239,8 @@ fn blamed(output: &Output, bodies: &Bodies) -> Faults {
 /// The body that a span, or the code around the macro that wrote it, lies in.
 fn body_of_span(span: &Value) -> Option<usize> {
     let name = Path::new(span["file_name"].as_str()?).file_stem()?.to_string_lossy().into_owned();
-    let digits: String = name.strip_prefix(['b', 'B']).unwrap_or_default().chars().take_while(char::is_ascii_digit).collect();
+    let digits: String =
+        name.strip_prefix(['b', 'B']).unwrap_or_default().chars().take_while(char::is_ascii_digit).collect();
     digits.parse().ok().or_else(|| body_of_span(&span["expansion"]["span"]))
 }
 
