@@ -105,9 +105,13 @@ impl Matched {
             Mode::Times(g) => g,
             _ => 5,
         };
-        match mode {
+        let ys = match mode {
             Mode::Times(k) => ys * k * times,
             _ => ys.neg(),
+        };
+        match (Mode::Both { by: 0.5, is: xs.size()[0] > 2 }) {
+            Mode::Both { is: true, .. } => ys + 1,
+            _ => ys,
         }
     }
 }

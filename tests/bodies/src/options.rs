@@ -234,8 +234,10 @@ mod tests {
 
     #[test]
     fn none_of_what_is_lent() {
-        agree!(|_| NoneLent {}, [(randn(&[2, 4]), randn(&[2, 4])), (randn(&[3, 4]), randn(&[3, 4]))], |net, (xs, ys)| {
-            net.forward(xs, Some(ys)) + net.forward(xs, None)
-        });
+        agree!(
+            |_| NoneLent {},
+            [(randn(&[2, 4]), randn(&[2, 4])), (randn(&[3, 4]), randn(&[3, 4]))],
+            |net, (xs, ys)| { net.forward(xs, Some(ys)) + net.forward(xs, None) }
+        );
     }
 }

@@ -48,7 +48,8 @@ impl<'a> Packages<'a> {
         let packages = Self { workspace, libtorch, target, folder };
         packages.write("Cargo.toml", MANIFEST)?;
         packages.write("plain/Cargo.toml", &packages.manifest("plain", ""))?;
-        let build = format!("\n[build-dependencies]\nfx-passes = {{ path = {:?} }}\n", workspace.root.join("fx-passes"));
+        let build =
+            format!("\n[build-dependencies]\nfx-passes = {{ path = {:?} }}\n", workspace.root.join("fx-passes"));
         packages.write("traced/Cargo.toml", &packages.manifest("traced", &build))?;
         packages.write("traced/build.rs", "fn main() { fx_passes::Build::new().run() }\n")?;
         for form in [Form::Plain, Form::Traced] {
@@ -106,6 +107,7 @@ impl<'a> Packages<'a> {
             self.write_sources(form, bodies)?;
             let output = self.cargo(form)?;
             if output.status.success() {
+                faults.extend(self.printed_wrongly(form, bodies));
                 break;
             }
             let found = blamed(&output, bodies);
@@ -121,6 +123,15 @@ impl<'a> Packages<'a> {
         Ok(faults)
     }
 
+    /// The bodies that fx printed as what is no Rust, and has carried along whole in its place.
+    fn printed_wrongly(&self, form: Form, bodies: &Bodies) -> Faults {
+        let report = self.report().filter(|_| form != Form::Plain).unwrap_or_default();
+        let lines = report.lines().filter(|line| line.contains("a bug of fx"));
+        let found = lines.filter_map(|line| Some((number_in(line)?, line.to_owned())));
+        let found = found.filter(|(number, _)| bodies.contains_key(number));
+        found.map(|(number, said)| (number, Fault { kind: Kind::Builds("a bug of fx".to_owned()), said })).collect()
+    }
+
     fn write_sources(&self, form: Form, bodies: &Bodies) -> Result<()> {
         let folder = if form == Form::Plain { "plain" } else { "traced" };
         for (number, body) in bodies {
@@ -132,7 +143,9 @@ impl<'a> Packages<'a> {
             let _ = writeln!(list, "mod b{number};");
         }
         let main = if form == Form::Plain {
-            format!("#![allow(warnings)]\nmacro_rules! nothing {{ ($($any:tt)*) => {{}} }}\npub(crate) use {{nothing as body, nothing as stateful}};\n{list}fn main() {{}}\n")
+            format!(
+                "#![allow(warnings)]\nmacro_rules! nothing {{ ($($any:tt)*) => {{}} }}\npub(crate) use {{nothing as body, nothing as stateful}};\n{list}fn main() {{}}\n"
+            )
         } else {
             let rows = bodies.keys().map(|number| format!("({number}, b{number}::eager, b{number}::frozen), "));
             let rows: String = rows.collect();
@@ -182,7 +195,8 @@ impl<'a> Packages<'a> {
     /// The part of fx's report on what it left as Rust code.
     pub(super) fn report(&self) -> Option<String> {
         let folders = fs::read_dir(self.target.join("debug/build")).ok()?.flatten();
-        let reports = folders.map(|one| one.path()).filter(|path| is_of_fuzz(path)).map(|path| path.join("out/fx/report.txt"));
+        let reports =
+            folders.map(|one| one.path()).filter(|path| is_of_fuzz(path)).map(|path| path.join("out/fx/report.txt"));
         let newest = reports.filter_map(|path| Some((fs::metadata(&path).ok()?.modified().ok()?, path))).max()?;
         fs::read_to_string(newest.1).ok()
     }
@@ -223,8 +237,7 @@ fn blamed(output: &Output, bodies: &Bodies) -> Faults {
     }
     if faults.is_empty() {
         for line in String::from_utf8_lossy(&output.stderr).lines().filter(|line| line.contains("error")) {
-            let number = line.split("src/b").skip(1).find_map(|rest| rest.split('.').next()?.parse().ok());
-            if let Some(number) = number.filter(|number| bodies.contains_key(number)) {
+            if let Some(number) = number_in(line).filter(|number| bodies.contains_key(number)) {
                 faults.entry(number).or_insert(Fault { kind: Kind::Builds(String::new()), said: line.to_owned() });
             }
         }
@@ -232,10 +245,16 @@ fn blamed(output: &Output, bodies: &Bodies) -> Faults {
     faults
 }
 
+/// The body whose file a line names.
+fn number_in(line: &str) -> Option<usize> {
+    line.split("src/b").skip(1).find_map(|rest| rest.split('.').next()?.parse().ok())
+}
+
 /// The body that a span, or the code around the macro that wrote it, lies in.
 fn body_of_span(span: &Value) -> Option<usize> {
     let name = Path::new(span["file_name"].as_str()?).file_stem()?.to_string_lossy().into_owned();
-    let digits: String = name.strip_prefix(['b', 'B']).unwrap_or_default().chars().take_while(char::is_ascii_digit).collect();
+    let digits: String =
+        name.strip_prefix(['b', 'B']).unwrap_or_default().chars().take_while(char::is_ascii_digit).collect();
     digits.parse().ok().or_else(|| body_of_span(&span["expansion"]["span"]))
 }
 

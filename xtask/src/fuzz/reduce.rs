@@ -100,13 +100,17 @@ impl VisitMut for Walk {
 
     fn visit_expr_match_mut(&mut self, expr: &mut syn::ExprMatch) {
         self.visit_expr_mut(&mut expr.expr);
-        self.thin(&mut expr.arms, |_| true, |walk, arm: &mut Arm| {
-            let guard = walk.number(1);
-            walk.visit_expr_mut(&mut arm.body);
-            if walk.wanted.contains(&guard) {
-                arm.guard = None;
-            }
-        });
+        self.thin(
+            &mut expr.arms,
+            |_| true,
+            |walk, arm: &mut Arm| {
+                let guard = walk.number(1);
+                walk.visit_expr_mut(&mut arm.body);
+                if walk.wanted.contains(&guard) {
+                    arm.guard = None;
+                }
+            },
+        );
     }
 
     fn visit_expr_if_mut(&mut self, expr: &mut syn::ExprIf) {
@@ -138,7 +142,9 @@ fn inner(stmt: &Stmt) -> Vec<Stmt> {
         Expr::ForLoop(one) => one.body.stmts.clone(),
         Expr::While(one) => one.body.stmts.clone(),
         Expr::Loop(one) => one.body.stmts.clone(),
-        Expr::Match(one) => one.arms.iter().map(|arm| Stmt::Expr((*arm.body).clone(), None)).next().into_iter().collect(),
+        Expr::Match(one) => {
+            one.arms.iter().map(|arm| Stmt::Expr((*arm.body).clone(), None)).next().into_iter().collect()
+        }
         _ => Vec::new(),
     }
 }

@@ -101,7 +101,8 @@ fn singles(cases: &[Case], at: usize, round: usize, count: usize) -> Vec<Try> {
 
 /// Everything at once that could be taken out by itself.
 fn together(cases: &[Case], at: usize, kept: &[(&Try, Fault)]) -> Vec<Try> {
-    let ways: Vec<usize> = kept.iter().filter(|(one, _)| one.case == at).flat_map(|(one, _)| one.ways.clone()).collect();
+    let ways: Vec<usize> =
+        kept.iter().filter(|(one, _)| one.case == at).flat_map(|(one, _)| one.ways.clone()).collect();
     let Some(file) = syn::parse_file(&cases[at].text).ok().filter(|_| ways.len() > 1) else { return Vec::new() };
     let parts = [&ways[..], &ways[..ways.len() / 2], &ways[ways.len() / 2..], &ways[..ways.len() / 4], &ways[..2]];
     parts.iter().map(|part| attempt(&file, at, part.iter().copied().collect())).collect()

@@ -2,8 +2,13 @@
 
 use super::{Type, Write, Writer, Yields};
 
-const BRANCHES: &[(usize, Write)] =
-    &[(5, Writer::if_else), (3, Writer::if_let), (3, Writer::match_number), (2, Writer::match_mode), (1, Writer::match_both)];
+const BRANCHES: &[(usize, Write)] = &[
+    (5, Writer::if_else),
+    (3, Writer::if_let),
+    (3, Writer::match_number),
+    (2, Writer::match_mode),
+    (1, Writer::match_both),
+];
 
 impl Writer {
     pub(super) fn branches(&mut self) -> Option<String> {

@@ -6,7 +6,12 @@ const LISTS: &[(usize, Write)] = &[
     (3, |writer| Some(format!("vec![{}, {}]", writer.tensor(), writer.tensor()))),
     (1, |_| Some("Vec::<Tensor>::new()".to_owned())),
     (3, Writer::mapped_list),
-    (1, |writer| Some(format!("{}.chunk(2, 1).into_iter().map(|h| Tensor::cat(&[&h, &h], 1)).collect::<Vec<_>>()", writer.receiver()))),
+    (1, |writer| {
+        Some(format!(
+            "{}.chunk(2, 1).into_iter().map(|h| Tensor::cat(&[&h, &h], 1)).collect::<Vec<_>>()",
+            writer.receiver()
+        ))
+    }),
     (1, |writer| {
         let of = writer.receiver();
         let body = writer.captured(|writer| {
@@ -53,7 +58,9 @@ impl Writer {
         Some(match self.below(4) {
             0 => format!("{iter}.enumerate().map(|(at, {name})| ({body}) * at as i64).collect::<Vec<_>>()"),
             1 => format!("{iter}.zip([0.5, 1.5]).map(|({name}, by)| ({body}) * by).collect::<Vec<_>>()"),
-            2 => format!("{iter}.filter_map(|{name}| if {name}.dim() > 1 {{ Some({body}) }} else {{ None }}).collect()"),
+            2 => {
+                format!("{iter}.filter_map(|{name}| if {name}.dim() > 1 {{ Some({body}) }} else {{ None }}).collect()")
+            }
             _ => format!("{iter}.map(|{name}| {body}).collect::<Vec<Tensor>>()"),
         })
     }
@@ -106,7 +113,8 @@ impl Writer {
                 Some(format!("{name}.{};", self.one_of(LIST_WRITES)))
             }
             _ => {
-                let (item, iter) = (self.name(), self.one_of(&["iter_mut()", "iter_mut().skip(1)", "iter_mut().rev()"]));
+                let (item, iter) =
+                    (self.name(), self.one_of(&["iter_mut()", "iter_mut().skip(1)", "iter_mut().rev()"]));
                 Some(format!("for {item} in {name}.{iter} {{ let _ = {item}.{}; }}", self.in_place()))
             }
         }

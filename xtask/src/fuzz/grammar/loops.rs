@@ -72,9 +72,13 @@ impl Writer {
         };
         let turn = if self.once_in(2) { self.turn(&[(&at, Type::Int)]) } else { String::new() };
         Some(match self.below(4) {
-            0 => format!("for ({at}, {name}) in self.layers.iter().enumerate() {{ let {at} = {at} as i64; {step} {turn} }}"),
+            0 => format!(
+                "for ({at}, {name}) in self.layers.iter().enumerate() {{ let {at} = {at} as i64; {step} {turn} }}"
+            ),
             1 => format!("for {name} in self.layers.iter().rev() {{ let {at} = 1; {step} {turn} }}"),
-            2 => format!("for {at} in 0..self.layers.len() {{ let {name} = &self.layers[{at}]; let {at} = {at} as i64; {step} {turn} }}"),
+            2 => format!(
+                "for {at} in 0..self.layers.len() {{ let {name} = &self.layers[{at}]; let {at} = {at} as i64; {step} {turn} }}"
+            ),
             _ => format!("for {name} in &self.layers {{ {step} let {at} = 2; {turn} }}"),
         })
     }
@@ -86,8 +90,14 @@ impl Writer {
         }
         let iter = self.iter()?;
         Some(match self.below(3) {
-            0 => format!("for ({at}, {name}) in (0..).zip({iter}) {{ {} }}", self.turn(&[(&at, Type::Int), (&name, Type::Shared)])),
-            1 => format!("for ({name}, {at}) in {iter}.zip([1i64, 2, 3]) {{ {} }}", self.turn(&[(&name, Type::Shared), (&at, Type::Int)])),
+            0 => format!(
+                "for ({at}, {name}) in (0..).zip({iter}) {{ {} }}",
+                self.turn(&[(&at, Type::Int), (&name, Type::Shared)])
+            ),
+            1 => format!(
+                "for ({name}, {at}) in {iter}.zip([1i64, 2, 3]) {{ {} }}",
+                self.turn(&[(&name, Type::Shared), (&at, Type::Int)])
+            ),
             _ => format!("for {name} in {iter} {{ {} }}", self.turn(&[(&name, Type::Shared)])),
         })
     }

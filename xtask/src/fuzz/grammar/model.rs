@@ -46,9 +46,7 @@ const LAYERED: &[(usize, Write)] = &[
     (1, |writer| writer.layer_on("self.layers.iter().fold(({}).tanh(), |sum, layer| layer.forward(&sum))")),
     (1, |writer| writer.layer_on("self.layers.first().map_or_else(|| xs.neg(), |layer| layer.forward({}))")),
     (1, |_| Some("self.table.forward(&Tensor::arange(xs.size()[0], (Kind::Int64, xs.device())))".to_owned())),
-    (1, |writer| {
-        writer.layer_on("match &self.extra { Some(layer) => layer.forward({}), None => xs.cos() }")
-    }),
+    (1, |writer| writer.layer_on("match &self.extra { Some(layer) => layer.forward({}), None => xs.cos() }")),
     (2, |writer| writer.layer_on("self.stage.forward({})")),
 ];
 
@@ -133,8 +131,10 @@ pub(in crate::fuzz) fn body(seed: u64, number: usize) -> String {
         if helper.contains("&self,") { &mut methods } else { &mut functions }.push_str(&helper);
     }
     let (forward, arguments) = writer.forward();
-    let used = |name: &str| mentions(&forward.replace("self.", "self_"), &format!("self_{name}"))
-        || mentions(&methods.replace("self.", "self_"), &format!("self_{name}"));
+    let used = |name: &str| {
+        mentions(&forward.replace("self.", "self_"), &format!("self_{name}"))
+            || mentions(&methods.replace("self.", "self_"), &format!("self_{name}"))
+    };
     let fields: Vec<_> = FIELDS.iter().filter(|(name, ..)| used(name)).collect();
     let types = fields.iter().map(|(name, ty, _)| {
         let skip = if SKIPPED.contains(name) { "#[module(skip)] " } else { "" };

@@ -118,7 +118,18 @@ impl Scope {
     pub(super) fn declare(&mut self, name: &str, ty: Type, is_mut: bool) -> usize {
         let at = self.variables.len();
         let (name, depth) = (name.to_owned(), self.depth);
-        let variable = Variable { at, name, ty, is_mut, is_local: true, depth, filled: 0, borrows: Vec::new(), holder: None, is_gone: false };
+        let variable = Variable {
+            at,
+            name,
+            ty,
+            is_mut,
+            is_local: true,
+            depth,
+            filled: 0,
+            borrows: Vec::new(),
+            holder: None,
+            is_gone: false,
+        };
         self.variables.push(variable);
         at
     }
@@ -154,7 +165,8 @@ impl Scope {
     /// What can be named here.
     pub(super) fn visible(&self) -> impl Iterator<Item = &Variable> {
         let end = self.variables.len();
-        let is_held = |one: &Variable| one.holder.is_some_and(|at| self.variables.get(at).is_some_and(|by| !by.is_gone));
+        let is_held =
+            |one: &Variable| one.holder.is_some_and(|at| self.variables.get(at).is_some_and(|by| !by.is_gone));
         let is_named = move |one: &Variable| self.is_hidden_at(one.at, end).is_none();
         self.variables.iter().filter(move |one| !one.is_gone && !is_held(one) && is_named(one))
     }

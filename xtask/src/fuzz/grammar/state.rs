@@ -73,7 +73,9 @@ impl Writer {
         let name = self.name();
         Some(match self.below(3) {
             0 => format!("let {pattern} = self.count + self.seen.len() as i64;"),
-            1 => format!("let {pattern} = match &self.kept {{ Some({name}) => {name}.dim() as i64, None => self.count }};"),
+            1 => format!(
+                "let {pattern} = match &self.kept {{ Some({name}) => {name}.dim() as i64, None => self.count }};"
+            ),
             _ => format!("let {pattern} = self.count; self.count += {pattern} % 3;").replace("+= mut ", "+= "),
         })
     }

@@ -122,7 +122,11 @@ impl Writer {
     fn joined(&mut self) -> Option<String> {
         let (from, to) = (self.below(5), self.below(5));
         if self.once_in(3) {
-            return Some(format!("Tensor::stack(&[{}, {}], 0).mean_dim(0i64, false, xs.kind())", self.shared(), self.shared()));
+            return Some(format!(
+                "Tensor::stack(&[{}, {}], 0).mean_dim(0i64, false, xs.kind())",
+                self.shared(),
+                self.shared()
+            ));
         }
         let (left, right) = (self.receiver(), self.receiver());
         Some(match self.below(2) {
@@ -134,7 +138,8 @@ impl Writer {
     /// A variable that is handed away.
     pub(super) fn moved_tensor(&mut self) -> Option<String> {
         let depth = self.scope.depth;
-        let one = self.variable(|one| one.depth == depth && matches!(one.ty, Type::Tensor | Type::Pair | Type::Held))?;
+        let one =
+            self.variable(|one| one.depth == depth && matches!(one.ty, Type::Tensor | Type::Pair | Type::Held))?;
         self.scope.moved(one.at);
         Some(match one.ty {
             Type::Pair => format!("{}.{}", one.name, self.below(2)),
