@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::failure::{Failure, Result};
 use crate::libtorch::{self, Libtorch, Variant, nvrtc};
 use crate::workspace::{Workspace, output, run as run_command};
-use crate::{codegen, tidy};
+use crate::{codegen, fuzz, tidy};
 
 /// `ci` can be told nothing yet.
 #[derive(clap::Args)]
@@ -36,6 +36,7 @@ const STEPS: &[(&str, Step)] = &[
             }
         }
     }),
+    ("fuzz", |workspace, libtorch| fuzz::check(workspace, libtorch, &fuzz::Options::of_ci())),
     ("doc", |workspace, libtorch| {
         let mut doc = once(workspace, libtorch, &["doc", "--workspace", "--no-deps"]);
         // Links to private items are for those who read the documentation of the source itself.

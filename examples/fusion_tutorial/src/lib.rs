@@ -79,7 +79,7 @@ mod tests {
         let (_, forward) = GENERATED.split_once("fn try_forward").expect("a generated forward");
         assert_eq!(forward.matches("batch_norm").count(), 0, "{forward}");
         // A recorded forward is run with a list of inputs; a kernel is run on a tensor.
-        let kernels = forward.matches(".run(").count() - forward.matches(".run(&[").count();
+        let kernels = forward.matches(".run(&").count() - forward.matches(".run(&[").count();
         assert_eq!(kernels, 3, "{forward}");
     }
 

@@ -9,6 +9,8 @@ use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{visit::Visit, visit_mut::VisitMut};
 
+use super::operator::is_compound;
+
 /// What carried code mentions.
 #[derive(Default)]
 pub(super) struct Capture {
@@ -153,6 +155,59 @@ impl VisitMut for Explicit {
     fn visit_field_value_mut(&mut self, field: &mut syn::FieldValue) {
         field.colon_token.get_or_insert_with(|| syn::Token![:](Span::call_site()));
         syn::visit_mut::visit_field_value_mut(self, field);
+    }
+}
+
+/// The code with a second handle where it moves one of these tensors, which it has to hand back when it is done.
+pub(super) fn with_handles(expr: &syn::Expr, names: BTreeSet<String>) -> syn::Expr {
+    let mut expr = expr.clone();
+    if !names.is_empty() {
+        Handles(names).visit_expr_mut(&mut expr);
+    }
+    expr
+}
+
+struct Handles(BTreeSet<String>);
+
+impl Handles {
+    fn is_one(&self, expr: &syn::Expr) -> bool {
+        let syn::Expr::Path(path) = expr else { return false };
+        path.path.get_ident().is_some_and(|name| self.0.contains(&name.to_string()))
+    }
+
+    /// What is looked at or written where it is.
+    fn place(&mut self, expr: &mut syn::Expr) {
+        if !self.is_one(expr) {
+            self.visit_expr_mut(expr);
+        }
+    }
+}
+
+impl VisitMut for Handles {
+    fn visit_expr_mut(&mut self, expr: &mut syn::Expr) {
+        match expr {
+            moved if self.is_one(moved) => *moved = syn::parse_quote!(#moved.shallow_clone()),
+            syn::Expr::MethodCall(call) => {
+                self.place(&mut call.receiver);
+                call.args.iter_mut().for_each(|arg| self.visit_expr_mut(arg));
+            }
+            syn::Expr::Reference(lent) => self.place(&mut lent.expr),
+            syn::Expr::Field(field) => self.place(&mut field.base),
+            syn::Expr::Index(index) => {
+                self.place(&mut index.expr);
+                self.visit_expr_mut(&mut index.index);
+            }
+            syn::Expr::Assign(assign) if !matches!(*assign.left, syn::Expr::Tuple(_)) => {
+                self.place(&mut assign.left);
+                self.visit_expr_mut(&mut assign.right);
+            }
+            syn::Expr::Assign(assign) => self.visit_expr_mut(&mut assign.right),
+            syn::Expr::Binary(binary) if is_compound(&binary.op) => {
+                self.place(&mut binary.left);
+                self.visit_expr_mut(&mut binary.right);
+            }
+            other => syn::visit_mut::visit_expr_mut(self, other),
+        }
     }
 }
 

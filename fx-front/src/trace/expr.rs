@@ -119,7 +119,8 @@ impl Tracer<'_> {
             let ty = none_of(&path.path).map(|ty| self.index.ty(self.module(), self.function().owner.as_ref(), ty));
             return Ok(Val::Lit(Arg::None, Ty::Option(Box::new(ty.unwrap_or(Ty::Unknown)))));
         }
-        Ok(Val::Lit(Arg::Path(text), self.item_ty(&path.path)))
+        let ty = self.enum_of(&path_text(&path.path)).map(|(ty, _)| ty);
+        Ok(Val::Lit(Arg::Path(text), ty.unwrap_or_else(|| self.item_ty(&path.path))))
     }
 
     /// A path to an item, spelled so that it means the same in the generated code.

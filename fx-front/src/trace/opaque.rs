@@ -9,7 +9,7 @@ use syn::spanned::Spanned;
 
 use super::{
     Form, Result, Tracer, Ty, Unknown, Val,
-    capture::{Capture, Mention, bound_names},
+    capture::{Capture, Mention, bound_names, with_handles},
     expr::is_copy,
     lending::is_kept,
     place,
@@ -152,6 +152,9 @@ impl Tracer<'_> {
         let writes = self.writes(expr);
         self.make_places(&writes, span)?;
         let inner = bound_names(expr);
+        let is_tensor = |name: &String| matches!(self.env.read(name), Some(Val::Node(_, Ty::Tensor, Form::Owned)));
+        let handed_back = writes.iter().filter(|name| is_tensor(name) && !inner.contains(*name)).cloned().collect();
+        let expr = &with_handles(expr, handed_back);
         let mut capture = Capture::default();
         let owner = self.function().owner.as_ref().map(ToTokens::to_token_stream);
         let tokens = capture.rewrite(expr, owner, &|name| match self.env.read(name) {

@@ -14,8 +14,13 @@ impl Tracer<'_> {
         let span = literal.span();
         let path = self.qualified(&literal.path)?;
         let written = literal.path.to_token_stream().to_string();
-        let ty = syn::parse_str::<syn::Type>(&written)
-            .map_or(Ty::Unknown, |ty| self.index.ty(self.module(), self.function().owner.as_ref(), &ty));
+        let ty = self.enum_of(&written.replace(' ', "")).map_or_else(
+            || {
+                syn::parse_str::<syn::Type>(&written)
+                    .map_or(Ty::Unknown, |ty| self.index.ty(self.module(), self.function().owner.as_ref(), &ty))
+            },
+            |(ty, _)| ty,
+        );
         let (mut args, mut spelled, mut fields) = (Vec::new(), Vec::new(), Vec::new());
         for field in &literal.fields {
             let value = self.expr(&field.expr)?;

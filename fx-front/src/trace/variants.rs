@@ -9,12 +9,7 @@ use crate::index::path_text;
 impl Tracer<'_> {
     /// `Out::Pair(a, b)`; `None` if it is no variant of an enum of the crate.
     pub(super) fn variant_made(&mut self, path: &syn::Path, text: &str, call: &syn::ExprCall) -> Result<Option<Val>> {
-        let Some((head, name)) = text.rsplit_once("::") else { return Ok(None) };
-        let owner = match head {
-            "Self" => self.function().owner.as_ref().map(|owner| self.index.ty(self.module(), None, owner)),
-            head => syn::parse_str::<syn::Type>(head).ok().map(|ty| self.index.ty(self.module(), None, &ty)),
-        };
-        let Some(owner) = owner.filter(|owner| self.is_variant_of(owner, name)) else { return Ok(None) };
+        let Some((owner, name)) = self.enum_of(text) else { return Ok(None) };
         let (mut args, mut spelled, mut values) = (Vec::new(), Vec::new(), Vec::new());
         for arg in &call.args {
             let value = self.expr(arg)?;
@@ -25,6 +20,16 @@ impl Tracer<'_> {
         let value = self.host(&template, args, "made", owner, call.span());
         self.variants.extend(value.node().map(|id| (id, (name.to_owned(), values))));
         Ok(Some(value))
+    }
+
+    /// The enum of the crate that `Out::Pair` is a variant of, and what the variant is called.
+    pub(super) fn enum_of<'t>(&self, text: &'t str) -> Option<(Ty, &'t str)> {
+        let (head, name) = text.rsplit_once("::")?;
+        let owner = match head {
+            "Self" => self.function().owner.as_ref().map(|owner| self.index.ty(self.module(), None, owner)),
+            head => syn::parse_str::<syn::Type>(head).ok().map(|ty| self.index.ty(self.module(), None, &ty)),
+        };
+        owner.filter(|owner| self.is_variant_of(owner, name)).map(|owner| (owner, name))
     }
 
     /// The arm that a variant takes which the forward has made; `None` where that is not known.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use fx_ir::OpId;
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{spanned::Spanned, visit::Visit};
 
@@ -61,10 +61,27 @@ pub(super) fn escape(expr: &syn::Expr) -> Option<Span> {
             self.within(block.label.as_ref(), false, |find| syn::visit::visit_expr_block(find, block));
         }
         fn visit_expr_closure(&mut self, _: &'ast syn::ExprClosure) {}
+        fn visit_macro(&mut self, mac: &'ast syn::Macro) {
+            let list = syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated;
+            match mac.parse_body_with(list) {
+                Ok(items) => items.iter().for_each(|item| self.visit_expr(item)),
+                Err(_) => self.note(names_jump(mac.tokens.clone()), mac.span()),
+            }
+        }
     }
     let mut find = Find::default();
     find.visit_expr(expr);
     find.found
+}
+
+/// Do the tokens say anywhere that something is left?
+fn names_jump(tokens: TokenStream) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Group(group) => names_jump(group.stream()),
+        TokenTree::Ident(word) => ["return", "break", "continue"].iter().any(|jump| word == jump),
+        TokenTree::Punct(mark) => mark.as_char() == '?',
+        TokenTree::Literal(_) => false,
+    })
 }
 
 /// Does the code index with the variable, bare or in a sum, so that it is a `usize`?

@@ -40,6 +40,8 @@ pub(super) struct Writer<'e, 'a> {
     pub(super) last_reads: HashMap<NodeId, NodeId>,
     /// The lines that a region begins with.
     pub(super) openings: HashMap<Option<RegionId>, Vec<String>>,
+    /// Is all printed that is known of the live model, not only what a call needs?
+    pub(super) prints_all: bool,
 }
 
 impl<'e, 'a> Writer<'e, 'a> {
@@ -63,6 +65,7 @@ impl<'e, 'a> Writer<'e, 'a> {
             peak: Peak::default(),
             last_reads: last_reads(emitter.graph),
             openings: HashMap::new(),
+            prints_all: false,
         }
     }
 
@@ -154,7 +157,7 @@ impl<'e, 'a> Writer<'e, 'a> {
     fn is_mine(&self, id: NodeId) -> bool {
         let time = self.emitter.bindings.get(id);
         match self.phase {
-            Phase::Freeze => time != Binding::Call && self.emitter.plan.needed.contains(&id),
+            Phase::Freeze => time != Binding::Call && (self.prints_all || self.emitter.plan.needed.contains(&id)),
             Phase::Call => time == Binding::Call || self.is_repeated(id),
         }
     }

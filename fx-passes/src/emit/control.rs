@@ -42,7 +42,7 @@ impl Writer<'_, '_> {
                 let head = if patterns[0] == "true" {
                     format!("match {}{}", if subject.is_ref { "*" } else { "" }, subject.text)
                 } else {
-                    format!("match {}", borrowed_subject(&subject))
+                    format!("match {}", before_brace(borrowed_subject(&subject)))
                 };
                 (head, arms.map(|(pattern, &region)| (self.pattern_of(pattern, region), region)).collect())
             }
@@ -70,7 +70,7 @@ impl Writer<'_, '_> {
     }
 
     fn condition(&self, id: NodeId) -> String {
-        self.subject(id).text
+        before_brace(self.subject(id).text)
     }
 
     /// What control flow looks at or goes over: a value, or a literal.
@@ -262,6 +262,11 @@ impl Writer<'_, '_> {
         let body = self.block(regions[1], |writer| writer.next(regions[1], &names));
         self.line(format!("while {condition} {body}"));
     }
+}
+
+/// An expression that stands before `{`, where no struct literal may.
+pub(super) fn before_brace(text: String) -> String {
+    if text.contains('{') { format!("({text})") } else { text }
 }
 
 /// `let x = value; x` is `value`, and `let x = value; y = x;` is `y = value;`.

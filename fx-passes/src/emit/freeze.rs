@@ -7,6 +7,7 @@ use fx_ir::{NodeId, Op, RegionId};
 use super::{
     Emitter,
     body::{Phase, Writer, short},
+    control::before_brace,
     holder::Holder,
     plan::{Decided, Shape},
     value::Value,
@@ -104,10 +105,10 @@ impl Writer<'_, '_> {
             (Op::Match(patterns), shape) => {
                 let subject = self.subject(id);
                 let arms = self.arms(id, patterns, shape);
-                format!("match {} {{ {arms} }}", subject.borrowed())
+                format!("match {} {{ {arms} }}", before_brace(subject.borrowed()))
             }
             (_, shape) => {
-                let condition = self.subject(id).text;
+                let condition = before_brace(self.subject(id).text);
                 let patterns = ["true".to_owned(), "false".to_owned()];
                 let arms = self.arms(id, &patterns, shape);
                 format!("match {condition} {{ {arms} }}")

@@ -20,6 +20,7 @@ use super::{
 pub(super) fn emit(emitter: &Emitter<'_>) -> String {
     let traced = emitter.traced;
     let mut walk = Walk { writer: Writer::new(emitter, Phase::Freeze), loops: Vec::new(), count: 0 };
+    walk.writer.prints_all = true;
     walk.writer.names.take("t");
     walk.writer.names.take("Arg");
     emitter.bind_model(&mut walk.writer);
@@ -125,8 +126,6 @@ impl Walk<'_, '_> {
                 Op::GetAttr(_) if self.writer.graph().node(id).input(0).is_none_or(|base| self.is_live(base)) => {}
                 _ if self.writer.is_set(id) => {}
                 Op::Rust(_) if self.is_cell(id) => self.cell(id),
-                // What nobody reads the live model need not decide.
-                op if op.is_control_flow() && self.is_live(id) && !self.writer.emitter.plan.needed.contains(&id) => {}
                 op if op.is_control_flow() && self.is_live(id) => self.writer.control(id),
                 op if op.is_control_flow() => self.control(id),
                 Op::TupleGet(_) if self.is_live(id) => {

@@ -64,7 +64,9 @@ impl Writer<'_, '_> {
                 && old.line != usize::MAX
                 && self.last_reads.get(&old.node) == Some(&id)
         };
-        let may_replace = self.phase == Phase::Call && self.graph().node(id).op != Op::Yield;
+        // What nobody reads may be nothing: `copy_` yields `()`.
+        let is_read = !self.graph().users(id).is_empty();
+        let may_replace = self.phase == Phase::Call && self.graph().node(id).op != Op::Yield && is_read;
         may_replace && self.owned.get(name).is_some_and(is_old)
     }
 

@@ -425,8 +425,8 @@ mod tests {
                 graph f(self: module<Net>, x: tensor, y: tensor) {
                   %norm = get_attr[norm](self) : module<LayerNorm>
                   %leaf = rust["::fx_runtime::frozen::Leaf::new(&frame, &$0)", fallible](%norm) : rust<::fx_runtime::frozen::Leaf<::fx_runtime::nn::LayerNorm>>
-                  %norm_weight = rust["::fx_runtime::frozen::norm::weight(&$0)", fallible](%norm) : tensor  @ m.rs:2 as norm by group-pointwise
-                  %norm_bias = rust["::fx_runtime::frozen::norm::bias(&$0)", fallible](%norm) : tensor  @ m.rs:2 as norm by group-pointwise
+                  %norm_weight = rust["::fx_runtime::frozen::norm::weight(&frame, &$0)", fallible](%norm) : tensor  @ m.rs:2 as norm by group-pointwise
+                  %norm_bias = rust["::fx_runtime::frozen::norm::bias(&frame, &$0)", fallible](%norm) : tensor  @ m.rs:2 as norm by group-pointwise
                   %norm_eps = rust["$0.config.eps"](%norm) : rust<f64>  @ m.rs:2 as norm by group-pointwise
                   %group = group(x, y, %norm_weight, %norm_bias, %norm_eps, body="graph add_layer_norm(x: tensor, y: tensor, norm_weight: tensor, norm_bias: tensor, norm_eps: rust<f64>) { %a = add(x, y) ; %n = layer_norm(%a, norm_weight, norm_bias, norm_eps) ; yield %a, %n }") : (tensor, tensor)  @ m.rs:1 + m.rs:2 as add + norm by group-pointwise
                   %a_1 = tuple_get[0](%group) : tensor  @ m.rs:1 as add

@@ -435,6 +435,25 @@ impl FromCarried {
     }
 }
 
+/// The last to read a tensor writes to another and yields nothing.
+#[derive(Debug, Module)]
+pub struct CopiedOver {}
+
+#[traceable]
+impl CopiedOver {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut ys = xs.relu();
+        for _ in 0..2 {
+            let mut pair = (xs.sin(), ys.neg());
+            pair.1.copy_(&pair.1.shallow_clone().copy());
+            let copy = pair.0.copy();
+            pair.1.copy_(&copy);
+            ys = pair.1.relu();
+        }
+        ys
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -534,5 +553,10 @@ mod tests {
     fn from_carried() {
         let inputs = [randn(&[2, 4]), randn(&[3, 4])];
         agree!(|p| FromCarried { fc: linear(p / 0) }, inputs, |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn copied_over() {
+        agree!(|_| CopiedOver {}, [randn(&[2, 4])], |net, xs| net.forward(xs));
     }
 }

@@ -67,6 +67,55 @@ impl Net {
     }
 }
 
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Mode {
+    Plain,
+    Times(i64),
+    Both { by: f64, is: bool },
+}
+
+/// Variants with named parts and without any, made here and matched.
+#[derive(Debug, Module)]
+pub struct Matched {
+    is_short: bool,
+}
+
+#[traceable]
+impl Matched {
+    pub fn forward(&self, xs: &Tensor, mut ys: Tensor) -> Tensor {
+        let of_two = match 1 {
+            2 => 1,
+            _ => 2,
+        } % 9;
+        let unread = of_two as f64 * 0.25;
+        let both = Mode::Both { by: 2.0, is: self.is_short };
+        match both {
+            Mode::Plain => {}
+            Mode::Times(k) => {
+                ys = xs + if matches!(both, Mode::Plain | Mode::Times(_)) { k } else { 1 } % 7;
+            }
+            Mode::Both { by, is } => {
+                if by > 1.0 && is {
+                    ys = xs.cos();
+                }
+            }
+        }
+        let mode = if self.is_short { Mode::Plain } else { Mode::Times(of_two) };
+        let times = match Mode::Plain {
+            Mode::Times(g) => g,
+            _ => 5,
+        };
+        let ys = match mode {
+            Mode::Times(k) => ys * k * times,
+            _ => ys.neg(),
+        };
+        match (Mode::Both { by: 0.5, is: xs.size()[0] > 2 }) {
+            Mode::Both { is: true, .. } => ys + 1,
+            _ => ys,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,6 +126,14 @@ mod tests {
         for deep in [false, true] {
             let make = |p: &nn::Path| Net { fc: nn::linear(p / "fc", 4, 4, Default::default()), deep };
             agree!(make, [randn(&[2, 4]), randn(&[3, 4]), randn(&[5, 4])], |net, xs| net.forward(xs));
+        }
+    }
+
+    #[test]
+    fn matched() {
+        for is_short in [true, false] {
+            let inputs = [(randn(&[2, 4]), randn(&[2, 4]))];
+            agree!(|_| Matched { is_short }, inputs, |net, (xs, ys)| net.forward(xs, ys.copy()));
         }
     }
 }

@@ -171,6 +171,39 @@ impl BeginsUndefined {
     }
 }
 
+/// Code that is carried along, which moves what it has written to, and leaves by `return` from the middle of a list.
+#[derive(Debug, Module)]
+pub struct CarriedAway {
+    is_short: bool,
+}
+
+#[traceable]
+impl CarriedAway {
+    pub fn forward(&self, xs: &Tensor, mut ys: Tensor) -> Tensor {
+        ys *= 0.5;
+        let moved = match (0..2).max() {
+            Some(g) if g > 0 => {
+                ys = xs.tanh() + ys;
+                ys
+            }
+            _ => xs.relu(),
+        };
+        let list: Vec<Tensor> = vec![
+            match (0..3).max() {
+                Some(2) if self.is_short => return xs * 3,
+                _ => xs.sin(),
+            },
+            moved,
+        ];
+        let copy = xs.copy();
+        for at in 0..list.len() {
+            let mut part = list[at].narrow(1, 0, 2);
+            part.copy_(&copy.narrow(1, 1, 2));
+        }
+        &list[0] + &list[1]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,5 +255,13 @@ mod tests {
     fn begins_undefined() {
         let fc = |p: &nn::Path| nn::linear(p / "fc", 4, 4, Default::default());
         agree!(|p| BeginsUndefined { fc: fc(p), rounds: 3 }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn carried_away() {
+        for is_short in [true, false] {
+            let inputs = [(randn(&[2, 4]), randn(&[2, 4]))];
+            agree!(|_| CarriedAway { is_short }, inputs, |net, (xs, ys)| net.forward(xs, ys.copy()));
+        }
     }
 }

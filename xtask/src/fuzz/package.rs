@@ -107,6 +107,7 @@ impl<'a> Packages<'a> {
             self.write_sources(form, bodies)?;
             let output = self.cargo(form)?;
             if output.status.success() {
+                faults.extend(self.printed_wrongly(form, bodies));
                 break;
             }
             let found = blamed(&output, bodies);
@@ -120,6 +121,15 @@ impl<'a> Packages<'a> {
             faults.extend(found);
         }
         Ok(faults)
+    }
+
+    /// The bodies that fx printed as what is no Rust, and has carried along whole in its place.
+    fn printed_wrongly(&self, form: Form, bodies: &Bodies) -> Faults {
+        let report = self.report().filter(|_| form != Form::Plain).unwrap_or_default();
+        let lines = report.lines().filter(|line| line.contains("a bug of fx"));
+        let found = lines.filter_map(|line| Some((number_in(line)?, line.to_owned())));
+        let found = found.filter(|(number, _)| bodies.contains_key(number));
+        found.map(|(number, said)| (number, Fault { kind: Kind::Builds("a bug of fx".to_owned()), said })).collect()
     }
 
     fn write_sources(&self, form: Form, bodies: &Bodies) -> Result<()> {
@@ -227,13 +237,17 @@ fn blamed(output: &Output, bodies: &Bodies) -> Faults {
     }
     if faults.is_empty() {
         for line in String::from_utf8_lossy(&output.stderr).lines().filter(|line| line.contains("error")) {
-            let number = line.split("src/b").skip(1).find_map(|rest| rest.split('.').next()?.parse().ok());
-            if let Some(number) = number.filter(|number| bodies.contains_key(number)) {
+            if let Some(number) = number_in(line).filter(|number| bodies.contains_key(number)) {
                 faults.entry(number).or_insert(Fault { kind: Kind::Builds(String::new()), said: line.to_owned() });
             }
         }
     }
     faults
+}
+
+/// The body whose file a line names.
+fn number_in(line: &str) -> Option<usize> {
+    line.split("src/b").skip(1).find_map(|rest| rest.split('.').next()?.parse().ok())
 }
 
 /// The body that a span, or the code around the macro that wrote it, lies in.

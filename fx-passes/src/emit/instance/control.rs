@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use fx_ir::{Arg, NodeId, Op, RegionId, Type};
 
 use super::super::{
+    control::before_brace,
     names::identifier,
     template,
     value::{Value, literal},
@@ -22,11 +23,15 @@ impl Walk<'_, '_> {
                 let subject = self.writer.subject(id);
                 let is_lent = node.input(0).is_some_and(|subject| self.is_lent_layer(subject));
                 let subject = if is_lent { subject.text } else { subject.borrowed() };
-                self.choice(id, &format!("match {subject}"), &patterns);
+                self.choice(id, &format!("match {}", before_brace(subject)), &patterns);
             }
             Op::If if decided => {
                 let condition = literal(&node.args[0], &|id| self.writer.read(id));
-                self.choice(id, &format!("match {condition}"), &["true".to_owned(), "false".to_owned()]);
+                self.choice(
+                    id,
+                    &format!("match {}", before_brace(condition)),
+                    &["true".to_owned(), "false".to_owned()],
+                );
             }
             op => self.undecided(id, &op),
         }

@@ -132,7 +132,9 @@ impl Walk<'_> {
             };
         }
         let list = matches!(values.first(), Some(Value::List(_)));
-        let (Some(Value::Samples(rank) | Value::List(rank)), rest) = (values.first(), &values[1..]) else {
+        let (Some(Value::Samples(rank) | Value::List(rank)), rest) =
+            (values.first(), values.get(1..).unwrap_or_default())
+        else {
             return if values.iter().all(|value| *value == Value::Fixed) { Value::Fixed } else { Value::Mixed };
         };
         let rank = *rank;

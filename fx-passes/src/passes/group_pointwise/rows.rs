@@ -10,8 +10,8 @@ const LEAF: &str = "::fx_runtime::frozen::Leaf<::fx_runtime::nn::LayerNorm>";
 const OP: &str = "layer_norm";
 /// What the op reads of its layer.
 const PARTS: [(&str, &str); 3] = [
-    ("weight", "::fx_runtime::frozen::norm::weight(&$0)?"),
-    ("bias", "::fx_runtime::frozen::norm::bias(&$0)?"),
+    ("weight", "::fx_runtime::frozen::norm::weight(&frame, &$0)?"),
+    ("bias", "::fx_runtime::frozen::norm::bias(&frame, &$0)?"),
     ("eps", "$0.config.eps"),
 ];
 
