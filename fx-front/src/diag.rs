@@ -91,6 +91,8 @@ codes! {
     Recursion = "FX0012",
     /// The signature of the entry holds a form that a frozen type cannot mirror.
     Signature = "FX0013",
+    /// A field holds a layer of `tch::nn`, whose configuration is private.
+    ForeignLayer = "FX0014",
     /// A rule of `fx_pass!` is not written in the notation of rules.
     RuleSyntax = "FX0101",
     /// A rule names an op that does not exist.

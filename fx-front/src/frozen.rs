@@ -1,12 +1,13 @@
 //! Which function of a `#[traceable]` item is frozen, or why none is and the item stays as the user wrote it.
 
+use fx_ir::{Effect, Graph, NodeId, Op, Type, scalar};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::{
     diag::{Code, Diagnostic, Severity},
-    index::{Function, Index, Ty},
+    index::{Function, Index, Struct, Ty},
     instances::{given, is_bound},
     trace::{Signature, holds_reference, value_type},
 };
@@ -165,6 +166,33 @@ fn is_module(index: &Index, id: usize) -> bool {
 impl Left {
     fn new(code: Code, span: Span, reason: impl Into<String>, help: &str) -> Left {
         Left { code, span, reason: reason.into(), help: help.to_owned() }
+    }
+
+    /// Code is carried along that reads what the model, or a part of it, borrows: a frozen type holds it for good.
+    pub(crate) fn borrows(index: &Index, graph: &Graph, function: &Function) -> Option<Left> {
+        let lends = |item: &&Struct| item.generics.lifetimes().next().is_some();
+        let of = |id: NodeId| match &graph.node(id).ty {
+            Type::Module(name) | Type::Rust(name) => index.struct_at(name).map(|id| &index.structs[id]).filter(lends),
+            _ => None,
+        };
+        // A text, or a field whose type has no path, is reached through what holds it.
+        let is_apart = |ty: &Type| match ty {
+            Type::Rust(name) => scalar::is_scalar(name) || name.starts_with("crate::"),
+            ty => *ty != Type::Unknown,
+        };
+        let borrows = |id: NodeId| match graph.node(id) {
+            node if matches!(&node.op, Op::GetAttr(_)) && !is_apart(&node.ty) => node.input(0).and_then(of),
+            _ => of(id),
+        };
+        let is_carried = |id: &NodeId| match &graph.node(*id).op {
+            Op::Rust(code) => code.opaque.is_some() || code.effect == Effect::Io,
+            _ => false,
+        };
+        let read = graph.nodes().into_iter().filter(is_carried).flat_map(|id| graph.node(id).inputs());
+        let lent = read.filter_map(borrows).find(|item| item.generics.lifetimes().next().is_some())?;
+        let reason = format!("code that is not understood reads `{}`, which borrows what it holds", lent.name);
+        let help = "let it own that (`String` for `&str`, an `Arc` for a reference), or write the code with ops that are known";
+        Some(Left::new(Code::Signature, function.sig.ident.span(), reason, help))
     }
 
     /// What the forward writes to, or reads of what another entry writes to, cannot be followed.

@@ -151,3 +151,16 @@ fn control_flow() {
         "#]],
     );
 }
+
+#[test]
+fn layers_of_tchs_own_are_told() {
+    let source = "
+        use fx_runtime::{Module, Tensor, traceable};
+        use tch::nn;
+        #[derive(Module)] struct Net { fc: nn::Linear }
+        #[traceable] impl Net { pub fn forward(&self, xs: &Tensor) -> Tensor { xs.apply(&self.fc) } }";
+    let (_, diags) = common::traced(source);
+    let told: String = diags.into_sorted().iter().map(ToString::to_string).collect();
+    assert!(told.contains("`fc` of `Net` is tch's own `Linear`, which fx cannot see into [FX0014]"), "{told}");
+    assert!(told.contains("take it from `fx_runtime::nn`"), "{told}");
+}

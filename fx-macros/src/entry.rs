@@ -35,7 +35,7 @@ impl<'a> Entry<'a> {
             other => {
                 let (kind, tokens) = kind(other);
                 let help = "put it on the impl that holds `forward`, or on a free function";
-                faults.push(Code::NotTraceable, tokens, &format!("`#[traceable]` stands on a {kind}"), help);
+                faults.push(Code::NotTraceable, tokens, &format!("`#[traceable]` stands on {kind}"), help);
                 return Vec::new();
             }
         };
@@ -98,16 +98,16 @@ fn check_specialized(entries: &[Entry], options: &TraceableOptions, faults: &mut
 /// What an item is, and the tokens that say so.
 fn kind(item: &Item) -> (&'static str, TokenStream) {
     match item {
-        Item::Struct(item) => ("struct", with_name(&item.struct_token, &item.ident)),
-        Item::Enum(item) => ("enum", with_name(&item.enum_token, &item.ident)),
-        Item::Union(item) => ("union", with_name(&item.union_token, &item.ident)),
-        Item::Trait(item) => ("trait", with_name(&item.trait_token, &item.ident)),
-        Item::Mod(item) => ("module", with_name(&item.mod_token, &item.ident)),
-        Item::Const(item) => ("constant", with_name(&item.const_token, &item.ident)),
-        Item::Static(item) => ("static", with_name(&item.static_token, &item.ident)),
-        Item::Type(item) => ("type alias", with_name(&item.type_token, &item.ident)),
-        Item::Use(item) => ("`use`", item.use_token.to_token_stream()),
-        other => ("thing that is neither an impl nor a function", other.to_token_stream()),
+        Item::Struct(item) => ("a struct", with_name(&item.struct_token, &item.ident)),
+        Item::Enum(item) => ("an enum", with_name(&item.enum_token, &item.ident)),
+        Item::Union(item) => ("a union", with_name(&item.union_token, &item.ident)),
+        Item::Trait(item) => ("a trait", with_name(&item.trait_token, &item.ident)),
+        Item::Mod(item) => ("a module", with_name(&item.mod_token, &item.ident)),
+        Item::Const(item) => ("a constant", with_name(&item.const_token, &item.ident)),
+        Item::Static(item) => ("a static", with_name(&item.static_token, &item.ident)),
+        Item::Type(item) => ("a type alias", with_name(&item.type_token, &item.ident)),
+        Item::Use(item) => ("a `use`", item.use_token.to_token_stream()),
+        other => ("a thing that is neither an impl nor a function", other.to_token_stream()),
     }
 }
 

@@ -206,8 +206,8 @@ impl fmt::Display for Error {
             Error::NotCloneable { what } => {
                 write!(
                     f,
-                    "`{what}` cannot be cloned; derive `fx_runtime::Module` or `Clone` for its type, or keep it in an `Arc`, \
-                     and in a `Mutex` inside where it is not `Sync`"
+                    "`{what}` cannot be cloned; derive `fx_runtime::Module` or `Clone` for its type (a layer of `tch::nn` has \
+                     its like in `fx_runtime::nn`), or keep it in an `Arc`, and in a `Mutex` inside where it is not `Sync`"
                 )
             }
             Error::Torch(error) => write!(f, "libtorch: {}", first_paragraph(error)),

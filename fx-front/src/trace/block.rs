@@ -248,7 +248,11 @@ impl Tracer<'_> {
                 value = self.typed_list(value, &ty, typed.ty.span());
             }
         }
+        let is_empty = matches!(&value, Val::List(items) if items.is_empty());
         self.bind(&local.pat, value)?;
+        if is_empty {
+            self.remember_type(&local.pat);
+        }
         Ok(Val::Unit)
     }
 

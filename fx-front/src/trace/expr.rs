@@ -41,7 +41,8 @@ impl Tracer<'_> {
                     matches!(&*inner.expr, syn::Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Deref(_)));
                 let value = if is_behind { self.unboxed(value, inner.span()) } else { value };
                 let deep = matches!(value, Val::Node(_, _, Form::Ref | Form::Deep))
-                    && !matches!(&*inner.expr, syn::Expr::Unary(_));
+                    && !matches!(&*inner.expr, syn::Expr::Unary(_))
+                    && !(is_place && self.is_lent_element(&value));
                 Ok(value.with_form(if deep { Form::Deep } else { Form::Ref }))
             }
             syn::Expr::Reference(inner) => self.lent_module(inner),
@@ -69,6 +70,12 @@ impl Tracer<'_> {
             syn::Expr::Return(ret) if self.is_entry() || ret.expr.as_deref().is_some_and(is_err) => self.leave(ret),
             other => unknown(other.span(), format!("{} is not understood", kind_of(other))),
         }
+    }
+
+    /// Is it an element of a list, which generated code has by reference where the user's has its place?
+    fn is_lent_element(&self, value: &Val) -> bool {
+        let Val::Node(id, _, Form::Ref) = value else { return false };
+        matches!(&self.graph.node(*id).op, Op::Rust(code) if code.template.starts_with('&'))
     }
 
     /// The values of expressions in their order, up to one that has none.

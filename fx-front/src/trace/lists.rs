@@ -15,7 +15,17 @@ impl<'a> Tracer<'a> {
     pub(super) fn tensor_of_numbers(&mut self, data: &syn::Expr) -> Result<Option<Val>> {
         let mark = self.mark();
         let (mut args, mut spelled) = (Vec::new(), Vec::new());
-        if let Ok(Val::List(items)) = self.expr(data) {
+        let list = self.expr(data);
+        if let Ok(list @ Val::Node(_, Ty::List(element), _)) = &list
+            && is_copy(element)
+            && !is_untyped(element)
+        {
+            let text = self.spell(list, &mut args, data.span())?;
+            let effect = if self.is_own_place(list) { Effect::Io } else { Effect::Pure };
+            let code = Code { effect, ..Code::pure(format!("::fx_runtime::Tensor::from_slice(&{text}[..])")) };
+            return Ok(Some(self.push(Op::Rust(code), args, "numbers", Ty::Tensor, data.span())));
+        }
+        if let Ok(Val::List(items)) = list {
             let is_known = |item: &Val| matches!(item, Val::Lit(Arg::Int(_) | Arg::Float(_), ty) if !is_untyped(ty));
             for item in items.iter().filter(|item| is_known(item)) {
                 spelled.push(self.spell(item, &mut args, data.span())?);
@@ -45,6 +55,7 @@ impl<'a> Tracer<'a> {
                 let item = if name == "last" { items.last() } else { items.first() };
                 item.map(|item| Ok(Val::Some(Box::new(item.clone()))))
             }
+            ("contains", Val::Node(..)) if is_copy(element) && !is_untyped(element) => Some(self.contained(list, call)),
             (TAKEN, _) => {
                 let number = call.args.first().map(|at| self.expr(at));
                 number.map(|at| at.and_then(|at| self.taken(list, at, call.span())))
@@ -61,6 +72,20 @@ impl<'a> Tracer<'a> {
             ) => self.changed(list, element, name, call),
             _ => None,
         }
+    }
+
+    /// `numbers.contains(&number)`.
+    fn contained(&mut self, list: &Val, call: &syn::ExprMethodCall) -> Result<Val> {
+        let (Some(number), span) = (call.args.first(), call.span()) else {
+            return unknown(call.span(), "the method `contains`");
+        };
+        let number = self.expr(number)?.behind();
+        if !operator::is_number(&number) {
+            return unknown(span, "the method `contains`");
+        }
+        let mut args = Vec::new();
+        let (list, number) = (self.spell(list, &mut args, span)?, self.spell(&number, &mut args, span)?);
+        Ok(self.host(&format!("{list}.contains(&{number})"), args, "contains", Ty::Rust("bool".to_owned()), span))
     }
 
     /// A list that is written out, and one element more.

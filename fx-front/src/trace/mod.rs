@@ -163,7 +163,8 @@ fn one(index: &Index, item: usize, diags: &Diagnostics, carried: Option<&str>, k
         let mut tracer = Tracer::new(index, &told, item, Graph::new(name.clone()), kept.clone());
         tracer.entry(&signature, &owner, carried);
         if tracer.found.is_empty() {
-            let (graph, left) = (tracer.graph, tracer.left);
+            let left = tracer.left.or_else(|| Left::borrows(index, &tracer.graph, function));
+            let graph = tracer.graph;
             told.into_sorted().into_iter().for_each(|one| diags.push(one));
             return Traced { graph, signature, model, item, left };
         }

@@ -36,9 +36,31 @@ impl Tracer<'_> {
         }
     }
 
+    /// Of an empty list it is the `let` that says what it will hold: that is known as long as the variable is.
+    pub(super) fn remember_type(&mut self, pat: &syn::Pat) {
+        let (pat, ty) = match pat {
+            syn::Pat::Type(typed) => {
+                (&*typed.pat, self.index.ty(self.module(), self.function().owner.as_ref(), &typed.ty))
+            }
+            pat => (pat, Ty::Unknown),
+        };
+        if let syn::Pat::Ident(name) = pat {
+            self.env.declare(&type_of(&name.ident.to_string()), Val::Lit(Arg::None, ty));
+        }
+    }
+
+    /// The type of an empty list of tensors, where its `let` says it.
+    fn told_type(&self, value: &Val, name: &str) -> Option<Ty> {
+        let of_tensors = Ty::List(Box::new(Ty::Tensor));
+        let is_empty = matches!(value, Val::List(items) if items.is_empty());
+        self.env.read(&type_of(name)).map(Val::ty).filter(|ty| is_empty && *ty == of_tensors)
+    }
+
     /// A list in a variable of its own.
     pub(super) fn own_place(&mut self, value: &Val, name: &str, span: Span) -> Result<Val> {
+        let told = self.told_type(value, name);
         let (template, args) = match value {
+            Val::List(_) if told.is_some() => ("Vec::<::fx_runtime::Tensor>::new()".to_owned(), Vec::new()),
             Val::List(items) => {
                 let mut args = Vec::new();
                 let items: Result<Vec<String>> =
@@ -55,7 +77,8 @@ impl Tracer<'_> {
             other => return Ok(other.clone()),
         };
         let code = Code { template, effect: Effect::Io, fallible: false, opaque: None };
-        Ok(self.push(Op::Rust(code), args, name, value.ty(), span))
+        let ty = told.unwrap_or_else(|| value.ty());
+        Ok(self.push(Op::Rust(code), args, name, ty, span))
     }
 
     /// Is it a list that is written out, or in a variable of the generated code's?
@@ -77,4 +100,9 @@ impl Tracer<'_> {
             _ => false,
         }
     }
+}
+
+/// What the type of a variable is remembered under; no variable of the user's has such a name.
+fn type_of(name: &str) -> String {
+    format!("type of {name}")
 }

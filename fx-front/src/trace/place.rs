@@ -5,7 +5,10 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use super::{Form, Result, Tracer, Ty, Val, unknown};
-use crate::diag::{Code, Severity};
+use crate::{
+    diag::{Code, Severity},
+    leaf,
+};
 
 impl Tracer<'_> {
     pub(super) fn field_expr(&mut self, field: &syn::ExprField) -> Result<Val> {
@@ -87,6 +90,13 @@ impl Tracer<'_> {
         let ty = self.index.field_ty(owner, field);
         if self.index.private_type(root, &ty) {
             return unknown(span, self.private_parts(root, owner));
+        }
+        if let Ty::Rust(path) = &ty
+            && let Some(layer) = path.strip_prefix("::tch::nn::").filter(|layer| leaf::of_type(layer).is_some())
+        {
+            let message = format!("`{name}` of `{}` is tch's own `{layer}`, which fx cannot see into", item.name);
+            let help = "take it from `fx_runtime::nn`, where it has the same name and is made in the same way";
+            self.report(Code::ForeignLayer, Severity::Warning, span, message, help);
         }
         Ok(ty)
     }

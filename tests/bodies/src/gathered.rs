@@ -194,6 +194,51 @@ impl Decoder {
     }
 }
 
+/// What a block of a network that a list describes does.
+#[derive(Debug, Module)]
+pub enum Block {
+    Layer(nn::Linear),
+    Route(Vec<usize>),
+    Shortcut(usize),
+    Scaled(Vec<(i64, i64)>),
+}
+
+/// Results of earlier blocks are looked up by number; the first block finds none.
+#[derive(Debug, Module)]
+pub struct Described {
+    blocks: Vec<Block>,
+    kept: Vec<usize>,
+}
+
+#[traceable]
+impl Described {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut outs: Vec<Tensor> = vec![];
+        let mut found: Vec<Tensor> = Vec::new();
+        for (at, block) in self.blocks.iter().enumerate() {
+            let ys = match block {
+                Block::Layer(layer) => outs.last().unwrap_or(xs).apply(layer).relu(),
+                Block::Route(from) => {
+                    let from: Vec<_> = from.iter().map(|at| &outs[*at]).collect();
+                    Tensor::stack(&from, 0).mean_dim(0, false, Kind::Float)
+                }
+                Block::Shortcut(from) => outs.last().unwrap() + &outs[*from],
+                Block::Scaled(pairs) => {
+                    let numbers: Vec<f32> =
+                        pairs.iter().flat_map(|&(a, b)| vec![a as f32, b as f32].into_iter()).collect();
+                    let last = outs.last().unwrap();
+                    last * Tensor::from_slice(&numbers).to_kind(last.kind())
+                }
+            };
+            if self.kept.contains(&at) {
+                found.push(ys.shallow_clone());
+            }
+            outs.push(ys);
+        }
+        Tensor::cat(&found, 1)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -242,5 +287,21 @@ mod tests {
                 (ys, keys)
             });
         }
+    }
+
+    #[test]
+    fn described() {
+        let layer = |p: nn::Path| Block::Layer(nn::linear(p, 4, 4, Default::default()));
+        let make = |p: &nn::Path| Described {
+            blocks: vec![
+                layer(p / 0),
+                layer(p / 1),
+                Block::Shortcut(0),
+                Block::Route(vec![2, 0]),
+                Block::Scaled(vec![(1, 2), (3, 4)]),
+            ],
+            kept: vec![1, 4],
+        };
+        agree!(make, [randn(&[2, 4]), randn(&[1, 4])], |net, xs| net.forward(xs));
     }
 }

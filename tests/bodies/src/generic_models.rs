@@ -389,6 +389,23 @@ impl Either {
     }
 }
 
+/// Its text is borrowed: a frozen type could not hold it, and the crate compiles all the same.
+#[derive(Debug, Module)]
+pub struct Borrows<'a> {
+    fc: nn::Linear,
+    name: &'a str,
+}
+
+#[traceable]
+impl<'a> Borrows<'a> {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        if std::env::var_os("FX_NEVER_SET").is_some() {
+            println!("{}", self.name);
+        }
+        xs.apply(&self.fc)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
