@@ -88,6 +88,8 @@ impl DecoderFrozen {
     ///
     /// Beside inputs and weights, at most 2 tensors of its own are alive at once, at `up2, bn2, gelu` (src/convolutions.rs:113).
     ///
+    /// Samples do not meet in it: a large batch goes through in pieces.
+    ///
     /// # Errors
     /// Names the node and the source line of what failed, and what was expected there.
     pub fn try_forward(&self, xs: &Tensor) -> ::fx_runtime::Result<Tensor> {
@@ -96,6 +98,9 @@ impl DecoderFrozen {
         if let Some(graphs) = self.frame.graphs() {
             return graphs
                 .run(&[Some(xs)], |recorded| self.try_forward(recorded.tensor(0)?));
+        }
+        if let Some(slices) = self.frame.slices(xs) {
+            return slices.run(|xs| self.try_forward(xs));
         }
         let scope = self.frame.enter();
         let xs = scope.input("xs", xs)?;

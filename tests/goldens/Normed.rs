@@ -45,9 +45,10 @@ impl Normed {
         use ::fx_runtime::frozen::prelude::*;
         let frame = fx::Frame::new("Normed", options, self)?;
         let _scope = frame.freezing();
-        let norm_weight = fx::norm::weight(&self.norm)
+        let norm_weight = fx::norm::weight(&frame, &self.norm)
             .at("norm", "src/pointwise.rs:163")?;
-        let norm_bias = fx::norm::bias(&self.norm).at("norm", "src/pointwise.rs:163")?;
+        let norm_bias = fx::norm::bias(&frame, &self.norm)
+            .at("norm", "src/pointwise.rs:163")?;
         let norm_eps = self.norm.config.eps;
         let fc = fx::Linear::pack(
                 &frame,
@@ -56,9 +57,9 @@ impl Normed {
                 fx::Act::Relu,
             )
             .at("fc, relu", "src/pointwise.rs:163")?;
-        let plain_weight = fx::norm::weight(&self.plain)
+        let plain_weight = fx::norm::weight(&frame, &self.plain)
             .at("plain", "src/pointwise.rs:164")?;
-        let plain_bias = fx::norm::bias(&self.plain)
+        let plain_bias = fx::norm::bias(&frame, &self.plain)
             .at("plain", "src/pointwise.rs:164")?;
         let plain_eps = self.plain.config.eps;
         let fc_2 = fx::Linear::pack(
@@ -263,7 +264,7 @@ impl NormedFrozen {
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl NormedFrozen {
-    const GRAPH: &'static str = "Normed#1108e330fbd9636b";
+    const GRAPH: &'static str = "Normed#2483e2556bf8cd2f";
     /// Writes the folded weights, and all else that a call needs, to a safetensors file.
     ///
     /// # Errors

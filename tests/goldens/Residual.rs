@@ -156,6 +156,8 @@ impl ResidualFrozen {
     ///
     /// Beside inputs and weights, at most 4 tensors of its own are alive at once, at `choice` (src/residual.rs:51).
     ///
+    /// Samples do not meet in it: a large batch goes through in pieces.
+    ///
     /// # Errors
     /// Names the node and the source line of what failed, and what was expected there.
     pub fn try_forward_t(
@@ -171,6 +173,9 @@ impl ResidualFrozen {
                     &[Some(xs)],
                     |recorded| self.try_forward_t(recorded.tensor(0)?, train),
                 );
+        }
+        if let Some(slices) = self.frame.slices(xs) {
+            return slices.run(|xs| self.try_forward_t(xs, train));
         }
         let scope = self.frame.enter();
         let xs = scope.input("xs", xs)?;

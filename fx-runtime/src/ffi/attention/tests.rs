@@ -1,3 +1,5 @@
+//! Attention against sums in f64, at sizes of one row to several blocks of keys.
+
 use tch::{Device, Kind, Tensor};
 
 use super::{Mask, attend};
