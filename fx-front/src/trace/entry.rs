@@ -55,7 +55,7 @@ impl Tracer<'_> {
             syn::FnArg::Typed(typed) => Some(typed),
         });
         for (typed, param) in inputs.zip(&signature.params) {
-            if param.is_mut {
+            if param.is_mut() {
                 return unknown(typed.ty.span(), "a parameter of type `&mut`");
             }
             if !matches!(&*typed.pat, syn::Pat::Ident(_))

@@ -101,7 +101,7 @@ impl Tracer<'_> {
             } else {
                 args.extend(inputs.next().map(|&id| Arg::Node(id)));
                 let at = args.len() - 1 + usize::from(signature.has_receiver);
-                let is_lent = (param.is_ref && !param.is_mut) || param.lends;
+                let is_lent = (param.is_ref && !param.is_mut()) || param.lends;
                 spelled.push(if is_lent { format!("&${at}") } else { format!("${at}") });
             }
         }

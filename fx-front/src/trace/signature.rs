@@ -22,7 +22,6 @@ pub struct Signature {
 
 /// One parameter.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, none a mode")]
 pub struct Param {
     /// Its name, made up where the user wrote a pattern.
     pub name: String,
@@ -32,8 +31,6 @@ pub struct Param {
     pub ty: Ty,
     /// Is it a reference?
     pub is_ref: bool,
-    /// Is that `&mut`?
-    pub is_mut: bool,
     /// Is it a parameter of any type that lends a tensor: `impl Borrow<Tensor>`?
     pub lends: bool,
     /// The value it is fixed to: inference means `train = false`, and `specialize(..)` says what else is known.
@@ -55,6 +52,13 @@ pub struct Output {
     pub ty: Ty,
     /// Is it a reference to a tensor? The frozen type hands over a handle of its own.
     pub is_ref: bool,
+}
+
+impl Param {
+    /// Is it a reference by `&mut`?
+    pub fn is_mut(&self) -> bool {
+        self.is_ref && self.written.split_whitespace().take(3).any(|word| word == "mut")
+    }
 }
 
 impl Signature {
@@ -91,7 +95,6 @@ fn param(index: &Index, function: &Function, position: usize, typed: &syn::PatTy
     Param {
         written: typed.ty.to_token_stream().to_string(),
         is_ref: matches!(*typed.ty, syn::Type::Reference(_)),
-        is_mut: matches!(&*typed.ty, syn::Type::Reference(to) if to.mutability.is_some()),
         fixed: specialized.map(|value| of_type(value, &ty)).or_else(|| is_mode.then_some(Arg::Bool(false))),
         is_mode,
         lends,

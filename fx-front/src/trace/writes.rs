@@ -11,67 +11,69 @@ use super::Tracer;
 
 /// Where the expression leaves its surroundings: `return`, or `?` and jumps that are not its own.
 pub(super) fn escape(expr: &syn::Expr) -> Option<Span> {
-    #[derive(Default)]
-    struct Find {
-        found: Option<Span>,
-        /// The loops and blocks around, by label; none for a loop that has none.
-        targets: Vec<Option<syn::Lifetime>>,
-        loops: u32,
-    }
-    impl Find {
-        fn note(&mut self, leaves: bool, span: Span) {
-            self.found = self.found.or(leaves.then_some(span));
-        }
-        fn jump(&mut self, label: Option<&syn::Lifetime>, span: Span) {
-            let stays = label.map_or(self.loops > 0, |label| self.targets.iter().flatten().any(|known| known == label));
-            self.note(!stays, span);
-        }
-        fn within(&mut self, label: Option<&syn::Label>, is_loop: bool, visit: impl FnOnce(&mut Self)) {
-            self.targets.push(label.map(|label| label.name.clone()));
-            self.loops += u32::from(is_loop);
-            visit(self);
-            self.loops -= u32::from(is_loop);
-            self.targets.pop();
-        }
-    }
-    impl<'ast> Visit<'ast> for Find {
-        fn visit_expr_return(&mut self, ret: &'ast syn::ExprReturn) {
-            self.note(true, ret.span());
-        }
-        fn visit_expr_try(&mut self, question: &'ast syn::ExprTry) {
-            self.note(true, question.span());
-        }
-        fn visit_expr_break(&mut self, jump: &'ast syn::ExprBreak) {
-            self.jump(jump.label.as_ref(), jump.span());
-            syn::visit::visit_expr_break(self, jump);
-        }
-        fn visit_expr_continue(&mut self, jump: &'ast syn::ExprContinue) {
-            self.jump(jump.label.as_ref(), jump.span());
-        }
-        fn visit_expr_for_loop(&mut self, each: &'ast syn::ExprForLoop) {
-            self.within(each.label.as_ref(), true, |find| syn::visit::visit_expr_for_loop(find, each));
-        }
-        fn visit_expr_while(&mut self, each: &'ast syn::ExprWhile) {
-            self.within(each.label.as_ref(), true, |find| syn::visit::visit_expr_while(find, each));
-        }
-        fn visit_expr_loop(&mut self, each: &'ast syn::ExprLoop) {
-            self.within(each.label.as_ref(), true, |find| syn::visit::visit_expr_loop(find, each));
-        }
-        fn visit_expr_block(&mut self, block: &'ast syn::ExprBlock) {
-            self.within(block.label.as_ref(), false, |find| syn::visit::visit_expr_block(find, block));
-        }
-        fn visit_expr_closure(&mut self, _: &'ast syn::ExprClosure) {}
-        fn visit_macro(&mut self, mac: &'ast syn::Macro) {
-            let list = syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated;
-            match mac.parse_body_with(list) {
-                Ok(items) => items.iter().for_each(|item| self.visit_expr(item)),
-                Err(_) => self.note(names_jump(mac.tokens.clone()), mac.span()),
-            }
-        }
-    }
-    let mut find = Find::default();
+    let mut find = Escape::default();
     find.visit_expr(expr);
     find.found
+}
+
+/// Looks for the first place where code leaves what is around it.
+#[derive(Default)]
+struct Escape {
+    found: Option<Span>,
+    /// The loops and blocks around, by label; none for a loop that has none.
+    targets: Vec<Option<syn::Lifetime>>,
+    loops: u32,
+}
+impl Escape {
+    fn note(&mut self, leaves: bool, span: Span) {
+        self.found = self.found.or(leaves.then_some(span));
+    }
+    fn jump(&mut self, label: Option<&syn::Lifetime>, span: Span) {
+        let stays = label.map_or(self.loops > 0, |label| self.targets.iter().flatten().any(|known| known == label));
+        self.note(!stays, span);
+    }
+    fn within(&mut self, label: Option<&syn::Label>, is_loop: bool, visit: impl FnOnce(&mut Self)) {
+        self.targets.push(label.map(|label| label.name.clone()));
+        self.loops += u32::from(is_loop);
+        visit(self);
+        self.loops -= u32::from(is_loop);
+        self.targets.pop();
+    }
+}
+impl<'ast> Visit<'ast> for Escape {
+    fn visit_expr_return(&mut self, ret: &'ast syn::ExprReturn) {
+        self.note(true, ret.span());
+    }
+    fn visit_expr_try(&mut self, question: &'ast syn::ExprTry) {
+        self.note(true, question.span());
+    }
+    fn visit_expr_break(&mut self, jump: &'ast syn::ExprBreak) {
+        self.jump(jump.label.as_ref(), jump.span());
+        syn::visit::visit_expr_break(self, jump);
+    }
+    fn visit_expr_continue(&mut self, jump: &'ast syn::ExprContinue) {
+        self.jump(jump.label.as_ref(), jump.span());
+    }
+    fn visit_expr_for_loop(&mut self, each: &'ast syn::ExprForLoop) {
+        self.within(each.label.as_ref(), true, |find| syn::visit::visit_expr_for_loop(find, each));
+    }
+    fn visit_expr_while(&mut self, each: &'ast syn::ExprWhile) {
+        self.within(each.label.as_ref(), true, |find| syn::visit::visit_expr_while(find, each));
+    }
+    fn visit_expr_loop(&mut self, each: &'ast syn::ExprLoop) {
+        self.within(each.label.as_ref(), true, |find| syn::visit::visit_expr_loop(find, each));
+    }
+    fn visit_expr_block(&mut self, block: &'ast syn::ExprBlock) {
+        self.within(block.label.as_ref(), false, |find| syn::visit::visit_expr_block(find, block));
+    }
+    fn visit_expr_closure(&mut self, _: &'ast syn::ExprClosure) {}
+    fn visit_macro(&mut self, mac: &'ast syn::Macro) {
+        let list = syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated;
+        match mac.parse_body_with(list) {
+            Ok(items) => items.iter().for_each(|item| self.visit_expr(item)),
+            Err(_) => self.note(names_jump(mac.tokens.clone()), mac.span()),
+        }
+    }
 }
 
 /// Do the tokens say anywhere that something is left?

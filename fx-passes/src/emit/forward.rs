@@ -186,7 +186,7 @@ fn input(writer: &mut Writer<'_, '_>, param: &Param, id: NodeId, written: &Graph
     writer.names.take(name);
     match &param.ty {
         // The code that is carried along may put another tensor there.
-        Ty::Tensor if !param.is_mut => {
+        Ty::Tensor if !param.is_mut() => {
             let lent = match (param.lends, param.is_ref) {
                 (true, _) => format!("::std::borrow::Borrow::borrow(&{name})"),
                 (_, true) => name.clone(),

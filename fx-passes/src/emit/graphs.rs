@@ -75,13 +75,9 @@ impl Emitter<'_> {
                 }
                 Input::Optional => handed.push("None".to_owned()),
                 Input::Tensor => {
-                    let mutable = if param.is_mut { "mut " } else { "" };
-                    examples.push(format!("let {mutable}{name} = self.frame.example({name}.clone())?;"));
-                    handed.push(if param.is_ref || param.lends {
-                        format!("&{mutable}{name}")
-                    } else {
-                        format!("{name}.shallow_clone()")
-                    });
+                    let (example, given) = example(param, &name);
+                    examples.push(example);
+                    handed.push(given);
                     shapes.push(name);
                 }
             }
@@ -91,7 +87,6 @@ impl Emitter<'_> {
             [one] => (one.clone(), "S".to_owned()),
             many => (format!("[{}]", many.join(", ")), format!("[S; {}]", many.len())),
         };
-        let (examples, handed) = (examples.join("\n"), handed.join(", "));
         let (name, frozen, receiver) = (&signature.name, &self.frozen, self.receiver());
         let report = match self.unrecorded() {
             None => "self.frame.graph_report()".to_owned(),
@@ -111,15 +106,17 @@ impl Emitter<'_> {
                     shapes: &[{item}],
                 ) -> ::fx_runtime::Result<::fx_runtime::GraphReport> {{
                     for {pattern} in shapes {{
-                        {examples}
+                        {}
                         for _ in 0..2 {{
-                            self.try_{name}({handed})?;
+                            self.try_{name}({})?;
                         }}
                     }}
                     {reset}
                     {report}.with_kernels_of(self)
                 }}
-            }}\n"
+            }}\n",
+            examples.join("\n"),
+            handed.join(", ")
         )
     }
 
@@ -160,6 +157,14 @@ impl Emitter<'_> {
             None => format!("`{label}`"),
         }
     }
+}
+
+/// The line that makes an example of a tensor, and how the call is given it.
+fn example(param: &Param, name: &str) -> (String, String) {
+    let mutable = if param.is_mut() { "mut " } else { "" };
+    let given =
+        if param.is_ref || param.lends { format!("&{mutable}{name}") } else { format!("{name}.shallow_clone()") };
+    (format!("let {mutable}{name} = self.frame.example({name}.clone())?;"), given)
 }
 
 fn input(param: &Param) -> Option<Input> {

@@ -49,8 +49,8 @@ impl Fault {
 impl Kind {
     /// What an error of the compiler is: its code, and what it says of its place.
     pub(super) fn of_error(code: &str, message: &Value) -> Kind {
-        let labels = message["spans"].as_array().into_iter().flatten().filter(|span| span["is_primary"] == true);
-        let label = labels.filter_map(|span| span["label"].as_str()).next().unwrap_or_default();
+        let mut labels = message["spans"].as_array().into_iter().flatten().filter(|span| span["is_primary"] == true);
+        let label = labels.find_map(|span| span["label"].as_str()).unwrap_or_default();
         let said = message["message"].as_str().unwrap_or_default();
         if said.starts_with("no method named `graph` found") || said.starts_with("no method named `freeze` found") {
             return Kind::Left;

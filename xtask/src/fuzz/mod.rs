@@ -143,8 +143,8 @@ fn cases(bodies: &Bodies, faults: Faults) -> Vec<Case> {
 /// Prints a body with what is wrong with it, and keeps it in a file.
 fn print(case: &Case, seed: u64, folder: &Path) -> Result<()> {
     let told = format!("seed {seed} body {}: {}\n{}", case.number, case.fault.kind, case.fault.said);
-    let told: String = told.lines().map(|line| format!("// {line}\n")).collect();
-    let text = format!("{told}{}\n", shown(&case.text));
+    let told: Vec<String> = told.lines().map(|line| format!("// {line}")).collect();
+    let text = format!("{}\n{}\n", told.join("\n"), shown(&case.text));
     let file = folder.join(format!("{seed}-{}.rs", case.number));
     fs::write(&file, &text).map_err(|error| Failure::file("write", &file, &error))?;
     writeln!(std::io::stdout(), "{text}").map_err(|error| Failure::new("cannot print").looked(error.to_string()))

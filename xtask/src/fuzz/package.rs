@@ -48,8 +48,8 @@ impl<'a> Packages<'a> {
         let packages = Self { workspace, libtorch, target, folder };
         packages.write("Cargo.toml", MANIFEST)?;
         packages.write("plain/Cargo.toml", &packages.manifest("plain", ""))?;
-        let build =
-            format!("\n[build-dependencies]\nfx-passes = {{ path = {:?} }}\n", workspace.root.join("fx-passes"));
+        let passes = workspace.root.join("fx-passes");
+        let build = format!("\n[build-dependencies]\nfx-passes = {{ path = '{}' }}\n", passes.display());
         packages.write("traced/Cargo.toml", &packages.manifest("traced", &build))?;
         packages.write("traced/build.rs", "fn main() { fx_passes::Build::new().run() }\n")?;
         for form in [Form::Plain, Form::Traced] {
@@ -67,7 +67,8 @@ impl<'a> Packages<'a> {
         let runtime = self.workspace.root.join("fx-runtime");
         format!(
             "[package]\nname = \"fuzz-{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
-             [dependencies]\nfx-runtime = {{ path = {runtime:?} }}\ntch = \"=0.24.0\"\n{more}"
+             [dependencies]\nfx-runtime = {{ path = '{}' }}\ntch = \"=0.24.0\"\n{more}",
+            runtime.display()
         )
     }
 

@@ -43,7 +43,9 @@ impl Walk {
     fn thin<T>(&mut self, list: &mut Vec<T>, is_removable: impl Fn(&T) -> bool, inner: impl Fn(&mut Self, &mut T)) {
         let windows = windows(list.len());
         let first = self.number(windows.len());
-        list.iter_mut().for_each(|one| inner(self, one));
+        for one in list.iter_mut() {
+            inner(self, one);
+        }
         let chosen = self.chosen(first, windows.len());
         let is_out = |at: usize| chosen.iter().any(|window| windows[*window].contains(&at));
         let old = std::mem::take(list).into_iter().enumerate();

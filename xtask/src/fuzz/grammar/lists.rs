@@ -45,14 +45,14 @@ impl Writer {
     }
 
     /// An iterator over a list.
-    pub(super) fn iter(&mut self) -> Option<String> {
+    pub(super) fn over_list(&mut self) -> Option<String> {
         let one = self.variable(|one| matches!(one.ty, Type::List | Type::Slice))?;
         let more = self.one_of(&["", "", ".rev()", ".skip(1)", ".take(2)", ".step_by(2)", ".cycle().take(3)"]);
         Some(format!("{}.iter(){more}", one.name))
     }
 
     fn mapped_list(&mut self) -> Option<String> {
-        let iter = self.iter()?;
+        let iter = self.over_list()?;
         let name = self.name();
         let body = self.over(&name, Type::Shared);
         Some(match self.below(4) {
@@ -66,7 +66,7 @@ impl Writer {
     }
 
     /// A tensor out of a list.
-    pub(super) fn from_list(&mut self) -> Option<String> {
+    pub(super) fn of_list(&mut self) -> Option<String> {
         let one = self.variable(|one| matches!(one.ty, Type::List | Type::Slice | Type::Iter))?;
         let name = one.name;
         if one.ty == Type::Iter {
@@ -83,7 +83,7 @@ impl Writer {
             writer.tensor()
         });
         let start = self.tensor();
-        let iter = self.iter()?;
+        let iter = self.over_list()?;
         (sum != item).then(|| format!("{iter}.fold({start}, |{sum}, {item}| {body})"))
     }
 

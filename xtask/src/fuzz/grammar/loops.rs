@@ -88,7 +88,7 @@ impl Writer {
         if name == at {
             return None;
         }
-        let iter = self.iter()?;
+        let iter = self.over_list()?;
         Some(match self.below(3) {
             0 => format!(
                 "for ({at}, {name}) in (0..).zip({iter}) {{ {} }}",

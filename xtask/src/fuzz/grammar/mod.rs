@@ -4,6 +4,8 @@
 //! it, or cannot here. What is in scope is known by type and by who borrows from whom, so that most programs compile;
 //! those that do not are left out by whoever asks the compiler.
 
+#![allow(clippy::unnecessary_wraps, reason = "what the rows of a table name are functions of one type")]
+
 mod closures;
 mod control;
 mod helpers;
@@ -198,7 +200,7 @@ impl Writer {
             Type::Map => Some(self.map()),
             Type::Closure => Some(self.closure()),
             Type::Counter => None,
-            Type::Iter => self.iter(),
+            Type::Iter => self.over_list(),
         }
     }
 }

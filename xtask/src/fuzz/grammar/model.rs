@@ -167,8 +167,9 @@ impl Writer {
             }
             let is_mut = matches!(ty, Type::Tensor | Type::Maybe | Type::Int);
             self.scope.parameter(name, ty, is_mut);
-            written.push_str(&format!(", {}{name}: {}", if is_mut { "mut " } else { "" }, ty.written()));
-            arguments.push_str(&format!(", {argument}"));
+            let mutable = if is_mut { "mut " } else { "" };
+            written += &[", ", mutable, name, ": ", ty.written()].concat();
+            arguments += &[", ", argument].concat();
         }
         if written.contains("&mut") {
             // Nobody else may name what is lent.

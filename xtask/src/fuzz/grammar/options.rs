@@ -52,7 +52,7 @@ impl Writer {
 
     /// A tensor that a closure computes.
     pub(super) fn kept_tensor(&mut self) -> String {
-        self.captured(|writer| writer.tensor())
+        self.captured(Self::tensor)
     }
 
     /// A closure's body, over a tensor that the closure calls by this name.
@@ -94,7 +94,7 @@ impl Writer {
         Some(format!("({maybe}).unwrap_or_else(|| {otherwise})"))
     }
 
-    pub(super) fn from_option(&mut self) -> Option<String> {
+    pub(super) fn of_option(&mut self) -> Option<String> {
         let of = self.maybe_shared();
         if of == "None" {
             return None;

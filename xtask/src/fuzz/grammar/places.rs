@@ -106,14 +106,10 @@ impl Writer {
             return None;
         }
         Some(match self.below(3) {
-            0 => format!("({left}, {right}) = ({}, {});", self.given(&right), self.given(&left)),
+            0 => format!("({left}, {right}) = ({}, {});", given(&right), given(&left)),
             1 => format!("std::mem::swap({}, {});", lent(&left), lent(&right)),
             _ => format!("({left}, {right}) = ({}.tanh(), {}.neg());", bare(&right), bare(&left)),
         })
-    }
-
-    fn given(&mut self, place: &str) -> String {
-        format!("{}.shallow_clone()", bare(place))
     }
 
     /// Two names for each other's values.
@@ -178,4 +174,9 @@ fn lent(place: &str) -> String {
 /// A place as something to call methods on.
 fn bare(place: &str) -> &str {
     place.strip_prefix('*').unwrap_or(place)
+}
+
+/// A second handle on what a place holds.
+fn given(place: &str) -> String {
+    format!("{}.shallow_clone()", bare(place))
 }

@@ -88,7 +88,7 @@ impl Writer {
             self.scope.borrow(at, &value);
         }
         if let Type::List | Type::Ints = ty {
-            let filled = if value.starts_with("vec![") { 1 } else { 0 };
+            let filled = usize::from(value.starts_with("vec!["));
             self.scope.fill(at, filled);
         }
         let told = match ty {

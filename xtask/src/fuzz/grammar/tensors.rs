@@ -15,11 +15,11 @@ const TENSORS: &[(usize, Write)] = &[
     (2, Writer::block_tensor),
     (4, |writer| writer.called(Yields::One(Type::Tensor))),
     (2, Writer::unwrapped),
-    (2, Writer::from_option),
-    (3, Writer::from_list),
+    (2, Writer::of_option),
+    (3, Writer::of_list),
     (3, Writer::by_closure),
     (1, Writer::replaced),
-    (1, Writer::from_map),
+    (1, Writer::of_map),
 ];
 
 const SHARED: &[(usize, Write)] = &[
@@ -35,9 +35,11 @@ const UNARY: &[&str] = &["relu()", "tanh()", "sigmoid()", "neg()", "sin()", "cos
 impl Writer {
     /// A tensor of one's own.
     pub(super) fn tensor(&mut self) -> String {
-        self.deeper(TENSORS).unwrap_or_else(|| match self.once_in(2) {
-            true => self.handle().unwrap_or_default(),
-            false => format!("{}.{}", self.receiver(), self.one_of(UNARY)),
+        self.deeper(TENSORS).unwrap_or_else(|| {
+            if self.once_in(2) {
+                return self.handle().unwrap_or_default();
+            }
+            format!("{}.{}", self.receiver(), self.one_of(UNARY))
         })
     }
 
@@ -207,7 +209,7 @@ impl Writer {
         Some(format!("std::mem::replace({place}, {value})"))
     }
 
-    fn from_map(&mut self) -> Option<String> {
+    fn of_map(&mut self) -> Option<String> {
         let map = self.of_type(Type::Map)?;
         let (key, otherwise) = (self.int(), self.tensor());
         Some(format!("{}.get(&({key} % 3)).map_or_else(|| {otherwise}, |one| one.shallow_clone())", map.name))
