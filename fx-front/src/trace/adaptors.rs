@@ -5,7 +5,7 @@
 use proc_macro2::Span;
 use syn::{Block, Expr, ExprForLoop, parse_quote_spanned, spanned::Spanned};
 
-use super::{Result, Tracer, Ty, Val, capture::bound_names, jumps, stepping::mentions};
+use super::{Result, Tracer, Ty, Val, capture::bound_names, iterators::is_chain, jumps, stepping::mentions};
 
 impl Tracer<'_> {
     /// The loop without its last adaptor, which its turns do instead; `None` where it is none of these.
@@ -124,4 +124,11 @@ fn flat_mapped(closure: &syn::ExprClosure, over: &Expr, each: &ExprForLoop) -> O
 /// Does a turn end the loop?
 fn breaks(body: &Block) -> bool {
     mentions(quote::ToTokens::to_token_stream(body), "break") > 0
+}
+
+/// Is it a chain whose last adaptor picks elements, or has others in their place?
+pub(super) fn is_adapted(expr: &Expr) -> bool {
+    let Expr::MethodCall(call) = expr else { return false };
+    let names = ["map", "filter", "filter_map", "flat_map", "take_while"];
+    names.iter().any(|name| call.method == name) && is_chain(expr)
 }

@@ -5,7 +5,8 @@ use quote::{ToTokens, format_ident};
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
 use super::{
-    Result, Tracer, Ty, Val, block::contains_return, expr::is_copy, spell::is_untyped, tuples::mentions, unknown,
+    Result, Tracer, Ty, Val, adaptors::is_adapted, block::contains_return, expr::is_copy, spell::is_untyped,
+    tuples::mentions, unknown,
 };
 
 /// What asks a list for an element by value.
@@ -233,13 +234,6 @@ pub(super) fn plain(pat: &syn::Pat) -> &syn::Pat {
         syn::Pat::Type(typed) => &typed.pat,
         other => other,
     }
-}
-
-/// Is it a chain whose last adaptor picks elements, or has others in their place?
-fn is_adapted(expr: &Expr) -> bool {
-    let Expr::MethodCall(call) = expr else { return false };
-    let names = ["map", "filter", "filter_map", "flat_map", "take_while"];
-    names.iter().any(|name| call.method == name) && is_chain(expr)
 }
 
 /// Is it a range, or a list with adaptors, and not an option?
