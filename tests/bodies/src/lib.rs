@@ -5,6 +5,8 @@
 #![allow(
     missing_docs,
     dead_code,
+    unreachable_code,
+    unused_variables,
     clippy::all,
     clippy::pedantic,
     clippy::unwrap_used,
