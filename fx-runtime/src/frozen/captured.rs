@@ -115,7 +115,7 @@ mod tests {
         let error = crate::capture!(frame(), &Mutex::new(1), "lock").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "`lock` cannot be cloned; derive `fx_runtime::Module` or `Clone` for its type, or keep it in an `Arc`, \
+            "`lock` cannot be cloned; derive `fx_runtime::Module` or `Clone` for its type (a layer of `tch::nn` has its like in `fx_runtime::nn`), or keep it in an `Arc`, \
              and in a `Mutex` inside where it is not `Sync`"
         );
     }
