@@ -44,7 +44,7 @@ impl<'a> Tracer<'a> {
         let mark = self.mark();
         if let Some(place) = self.place(inner, false)?
             && let Ty::Option(held) = place.ty.clone()
-            && (is_written || !is_plain(&held))
+            && (is_written || place.may_lend() || !is_plain(&held))
         {
             let held = place.held(*held);
             return Ok(Some(Asked { flag: format!("{}.is_some()", place.object()), of: place, at: None, held }));
@@ -170,6 +170,11 @@ impl<'a> Tracer<'a> {
             ("unwrap" | "expect", _) => {
                 let place = self.place(&Expr::MethodCall(call.clone()), false)?;
                 return place.map(|place| self.value_of(place, "held", span)).transpose();
+            }
+            ("as_mut" | "as_ref" | "as_deref" | "as_deref_mut" | "take", 0) => {
+                // What may be lent is handed on.
+                let lent = self.place(&call.receiver, false)?.filter(Place::may_lend);
+                return Ok(lent.map(|place| Val::Place(Rc::new(place))));
             }
             _ => return Ok(None),
         };

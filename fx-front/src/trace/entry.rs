@@ -55,7 +55,7 @@ impl Tracer<'_> {
             syn::FnArg::Typed(typed) => Some(typed),
         });
         for (typed, param) in inputs.zip(&signature.params) {
-            if param.is_mut() {
+            if param.is_mut() || param.may_lend() {
                 let root = self.env.read(&param.name).cloned().unwrap_or(Val::Never);
                 let lent = self.lent_parameter(root, &typed.ty, typed.ty.span())?;
                 self.bind(&typed.pat, lent)?;

@@ -28,6 +28,8 @@ pub(super) enum Root {
     Cell { is_plain: bool },
     /// A parameter that lends it.
     Lent,
+    /// A parameter that may lend it: `Option<&mut Cache>`.
+    Maybe,
 }
 
 /// A part of the state.
@@ -57,25 +59,26 @@ impl Place {
             // A reference to it.
             return format!("(*{})", self.object());
         }
-        match (self.is_cell(), self.part.as_str()) {
-            (true, "") => "*$0.lock()".to_owned(),
-            (true, part) => format!("$0.lock(){part}"),
-            (false, "") => "(*$0)".to_owned(),
-            (false, part) => format!("$0{part}"),
-        }
+        if self.is_cell() && self.part.is_empty() { "*$0.lock()".to_owned() } else { self.object() }
+    }
+
+    /// Is it the option itself that a parameter is, and nothing that lies anywhere?
+    pub(super) fn may_lend(&self) -> bool {
+        self.kind == Root::Maybe && self.part.is_empty()
     }
 
     /// The same as what a method is called on.
     pub(super) fn object(&self) -> String {
         match (self.is_cell(), self.part.as_str()) {
             (true, part) => format!("$0.lock(){part}"),
+            (false, "") if self.may_lend() => "$0".to_owned(),
             (false, "") => "(*$0)".to_owned(),
             (false, part) => format!("$0{part}"),
         }
     }
 
     pub(super) fn is_cell(&self) -> bool {
-        self.kind != Root::Lent
+        matches!(self.kind, Root::Cell { .. })
     }
 
     pub(super) fn same(&self, other: &Place) -> bool {
@@ -84,7 +87,8 @@ impl Place {
 
     /// What the option at the place holds.
     pub(super) fn held(&self, held: Ty) -> Place {
-        Place { part: format!("{}.as_mut().unwrap()", self.part), ty: held, is_vec: false, ..self.clone() }
+        let way = if self.may_lend() { "as_deref_mut" } else { "as_mut" };
+        Place { part: format!("{}.{way}().unwrap()", self.part), ty: held, is_vec: false, ..self.clone() }
     }
 
     /// A part of it that generated code reaches by `way`, in which `$` stands for `at`.
@@ -119,13 +123,16 @@ pub(super) fn is_plain(ty: &Ty) -> bool {
 impl Tracer<'_> {
     /// What the entry's parameter of that type lends, as a place.
     pub(super) fn lent_parameter(&self, root: Val, written: &syn::Type, span: Span) -> Result<Val> {
-        let syn::Type::Reference(reference) = written else { return unknown(span, "a parameter of type `&mut`") };
+        let (kind, is_vec) = match written {
+            syn::Type::Reference(reference) => (Root::Lent, is_vec(&reference.elem)),
+            _ => (Root::Maybe, false),
+        };
         let ty = root.ty();
-        if self.is_module(&ty) || matches!(ty, Ty::Unknown) {
+        let lent = if let (Ty::Option(held), Root::Maybe) = (&ty, kind) { held } else { &ty };
+        if self.is_module(lent) || matches!(lent, Ty::Unknown) {
             return unknown(span, "a parameter of type `&mut`");
         }
-        let is_vec = is_vec(&reference.elem);
-        let place = Place { root, kind: Root::Lent, part: String::new(), indices: Vec::new(), ty, is_vec };
+        let place = Place { root, kind, part: String::new(), indices: Vec::new(), ty, is_vec };
         Ok(Val::Place(Rc::new(place)))
     }
 
@@ -208,7 +215,7 @@ impl Tracer<'_> {
 
     /// What the place holds, where that is a value that can be copied; else the place.
     pub(super) fn value_of(&mut self, place: Place, name: &str, span: Span) -> Result<Val> {
-        if is_plain(&place.ty) || place.is_cell() {
+        if (is_plain(&place.ty) || place.is_cell()) && !place.may_lend() {
             return self.read_place(&place, name, span);
         }
         Ok(Val::Place(Rc::new(place)))
@@ -217,6 +224,9 @@ impl Tracer<'_> {
     /// Reads the place: a copy of a number, a second handle on a tensor.
     pub(super) fn read_place(&mut self, place: &Place, name: &str, span: Span) -> Result<Val> {
         let object = place.object();
+        if place.may_lend() {
+            return unknown(span, format!("`{name}`, which may lend what the forward writes to"));
+        }
         let (template, fallible) = match &place.ty {
             ty if is_copy(ty) => (place.target(), false),
             _ if place.part.is_empty() && place.kind == (Root::Cell { is_plain: true }) => ("$0.value()".to_owned(), true),
@@ -268,7 +278,7 @@ impl Tracer<'_> {
 
     /// A place in carried code, to which the code may write.
     pub(super) fn spell_place(place: &Place, args: &mut Vec<Arg>, span: Span) -> Result<String> {
-        if place.is_cell() {
+        if place.is_cell() || place.may_lend() {
             return unknown(span, "code that mentions what the forward writes to");
         }
         let first = args.len();
