@@ -33,7 +33,10 @@ impl Tracer<'_> {
                 Ok(Val::Unit)
             }
             syn::Expr::Infer(_) => Ok(Val::Unit),
-            syn::Expr::Index(place) => self.set_item(place, &value, assign.span()),
+            syn::Expr::Index(item) => match self.place(&assign.left, true)? {
+                Some(place) => self.write(&place, &value, assign.span()),
+                None => self.set_item(item, &value, assign.span()),
+            },
             other => match self.local_place(other) {
                 Some(place) => self.set_local(&place, value, assign.span()).map(|()| Val::Unit),
                 None => self.assign_to_state(other, &value, assign.span()),

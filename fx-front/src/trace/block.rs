@@ -55,7 +55,7 @@ impl Tracer<'_> {
                     return self.early_return(branch, rest);
                 }
                 syn::Stmt::Expr(expr, semi) => {
-                    let mark = (semi.is_some() && self.is_stateful()).then(|| self.mark());
+                    let mark = (semi.is_some() && (self.is_stateful() || self.has_places())).then(|| self.mark());
                     self.wants.next = wanted.clone().filter(|_| rest.is_empty() && semi.is_none());
                     let value = match (self.last_expr(expr, tail && rest.is_empty()), mark) {
                         (Err(fault), Some(mark)) => {

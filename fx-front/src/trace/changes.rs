@@ -8,20 +8,21 @@ use syn::spanned::Spanned;
 use super::{
     Result, Tracer, Ty, Val,
     expr::is_copy,
-    kept::{Place, is_chain, peeled},
-    operator, unknown,
+    kept::{is_chain, peeled},
+    operator,
+    state::Place,
+    unknown,
     writes::is_mutator,
 };
 
 impl Tracer<'_> {
     /// `self.cache = value`.
     pub(super) fn write(&mut self, place: &Place, value: &Val, span: Span) -> Result<Val> {
-        let mut args = place.cell.arg().into_iter().collect();
+        let mut args = place.args();
         let text = self.spell_kept(place, value, &mut args, span)?;
-        args.remove(0);
-        let template =
-            if place.part.is_empty() { format!("$0.set({text})") } else { format!("$0.lock(){} = {text}", place.part) };
-        Ok(self.on_cell(place, (template, false), args, "kept", Ty::Tuple(Vec::new()), span))
+        let is_cell = place.is_cell() && place.part.is_empty();
+        let template = if is_cell { format!("$0.set({text})") } else { format!("{} = {text}", place.target()) };
+        Ok(self.on_place(place, (template, false), args, "kept", Ty::Tuple(Vec::new()), span))
     }
 
     fn spell_kept(&mut self, place: &Place, value: &Val, args: &mut Vec<Arg>, span: Span) -> Result<String> {
@@ -49,12 +50,11 @@ impl Tracer<'_> {
         if !is_copy(&place.ty) || !operator::is_number(&right) {
             return unknown(span, "an operator on values of types that are not known");
         }
-        let mut args = place.cell.arg().into_iter().collect();
+        let mut args = place.args();
         let text = self.spell(&right, &mut args, span)?;
-        args.remove(0);
         let sign = binary.op.to_token_stream();
         let template = format!("{} {sign} {text}", place.target());
-        Ok(Some(self.on_cell(&place, (template, false), args, "kept", Ty::Tuple(Vec::new()), span)))
+        Ok(Some(self.on_place(&place, (template, false), args, "kept", Ty::Tuple(Vec::new()), span)))
     }
 
     /// A method that changes a written field; `None` if it is none, or if what it changes is a tensor's content.
@@ -66,29 +66,31 @@ impl Tracer<'_> {
         }
         let mark = self.mark();
         let Some(place) = self.place_of_values(&call.receiver)? else { return Ok(None) };
-        if is_in_place {
-            // The field is a handle on what the op writes to.
+        if is_in_place || self.index.method(&place.ty, &name).is_some() {
+            // The field is a handle on what the op writes to; what a method of the crate's own does is to be seen in it.
             self.rollback(mark);
             return Ok(None);
         }
         let Some(ty) = place.changed_by(&name) else {
             return unknown(call.method.span(), format!("the method `{name}` of what the forward writes to"));
         };
-        let mut args = place.cell.arg().into_iter().collect();
+        let mut args = place.args();
         let mut spelled = Vec::new();
         for arg in &call.args {
             let value = self.expr(arg)?;
             spelled.push(self.spell_kept(&place, &value, &mut args, arg.span())?);
         }
-        args.remove(0);
-        let template = format!("$0.lock(){}.{name}({})", place.part, spelled.join(", "));
-        Ok(Some(self.on_cell(&place, (template, false), args, &name, ty, span)))
+        let template = format!("{}.{name}({})", place.object(), spelled.join(", "));
+        Ok(Some(self.on_place(&place, (template, false), args, &name, ty, span)))
     }
 
     /// The place that code is about to change, unless it is a layer or holds one: those are changed field by field.
     fn place_of_values(&mut self, expr: &syn::Expr) -> Result<Option<Place>> {
-        let syn::Expr::Field(_) = peeled(expr) else { return Ok(None) };
-        if !self.is_stateful() || !is_chain(expr) || self.is_module(&self.chain_ty(expr)) {
+        if let Some(lent) = self.place(expr, false)?.filter(|place| !place.is_cell()) {
+            return Ok(Some(lent));
+        }
+        let is_field = matches!(peeled(expr), syn::Expr::Field(_) | syn::Expr::Index(_));
+        if !is_field || !self.is_stateful() || !is_chain(expr) || self.is_module(&self.chain_ty(expr)) {
             return Ok(None);
         }
         self.place(expr, true)
@@ -97,25 +99,26 @@ impl Tracer<'_> {
     /// `std::mem::take(&mut self.cache)` and `std::mem::replace(..)`.
     pub(super) fn exchange(&mut self, text: &str, args: &[&syn::Expr], span: Span) -> Result<Option<Val>> {
         let taken = text.ends_with("mem::take") || text.ends_with("mem::replace");
-        let (true, Some(syn::Expr::Reference(target))) = (taken, args.first()) else { return Ok(None) };
-        if target.mutability.is_none() {
-            return Ok(None);
-        }
-        if let (syn::Expr::MethodCall(_), true, [_]) = (&*target.expr, text.ends_with("take"), args) {
+        let target = match args.first().filter(|_| taken) {
+            Some(syn::Expr::Reference(target)) if target.mutability.is_some() => &*target.expr,
+            // What is lent is handed on.
+            Some(lent @ syn::Expr::Path(_)) => lent,
+            _ => return Ok(None),
+        };
+        let Some(place) = self.place_of_values(target)? else {
             // What a call yields has no other owner.
-            return self.expr(&target.expr).map(Some);
-        }
-        let Some(place) = self.place_of_values(&target.expr)? else { return Ok(None) };
-        let mut nodes = place.cell.arg().into_iter().collect();
+            let is_made = matches!(target, syn::Expr::MethodCall(_)) && text.ends_with("take") && args.len() == 1;
+            return if is_made { self.expr(target).map(Some) } else { Ok(None) };
+        };
+        let mut nodes = place.args();
         let mut spelled = format!("&mut {}", place.target());
         for arg in &args[1..] {
             let value = self.expr(arg)?;
             spelled = format!("{spelled}, {}", self.spell_kept(&place, &value, &mut nodes, span)?);
         }
-        nodes.remove(0);
         let function = if text.ends_with("take") { "take" } else { "replace" };
         let template = format!("::std::mem::{function}({spelled})");
-        Ok(Some(self.on_cell(&place, (template, false), nodes, function, place.ty.clone(), span)))
+        Ok(Some(self.on_place(&place, (template, false), nodes, function, place.ty.clone(), span)))
     }
 }
 

@@ -26,6 +26,10 @@ impl Tracer<'_> {
         let Some(held) = self.env.read(&name).cloned() else {
             return unknown(binary.left.span(), "an unknown variable");
         };
+        if matches!(held, Val::Place(_)) {
+            let known = self.compound_field(binary)?;
+            return known.map_or_else(|| unknown(binary.left.span(), "an assignment to a place of this form"), Ok);
+        }
         let is_lent = matches!(held, Val::Lent(..));
         let old = held.behind();
         if matches!(*binary.left, syn::Expr::Unary(_)) && !is_lent && !old.is_tensor() {

@@ -91,6 +91,9 @@ impl<'a> Tracer<'a> {
         then: Continuation<'_, 'a>,
         otherwise: Continuation<'_, 'a>,
     ) -> Result<Val> {
+        if let Some(value) = self.if_held(&condition.expr, &condition.pat, then, otherwise)? {
+            return Ok(value);
+        }
         let (subject, span) = (self.expr_before(&condition.expr)?.behind(), condition.span());
         if let Val::Tuple(parts) = &subject
             && let Some(asks) = tuples::asks(&condition.pat, parts.len())
@@ -131,6 +134,9 @@ impl<'a> Tracer<'a> {
     }
 
     pub(super) fn choice(&mut self, choice: &syn::ExprMatch, tail: bool) -> Result<Val> {
+        if let Some(value) = self.choice_of_held(choice, tail)? {
+            return Ok(value);
+        }
         let subject = self.expr_before(&only_looked_at(choice))?.behind();
         let span = choice.match_token.span;
         if let Some(plain) = without_names(choice).or_else(|| without_guard(choice)) {

@@ -55,8 +55,11 @@ impl Tracer<'_> {
             syn::FnArg::Typed(typed) => Some(typed),
         });
         for (typed, param) in inputs.zip(&signature.params) {
-            if param.is_mut() {
-                return unknown(typed.ty.span(), "a parameter of type `&mut`");
+            if param.is_mut() || param.may_lend() {
+                let root = self.env.read(&param.name).cloned().unwrap_or(Val::Never);
+                let lent = self.lent_parameter(root, &typed.ty, typed.ty.span())?;
+                self.bind(&typed.pat, lent)?;
+                continue;
             }
             if !matches!(&*typed.pat, syn::Pat::Ident(_))
                 && let Some(value) = self.env.read(&param.name).cloned()

@@ -119,6 +119,11 @@ impl Env {
         self.scopes.iter().flat_map(BTreeMap::values).map(|held| within(held, value)).sum()
     }
 
+    /// Is there a variable of which that is so?
+    pub(super) fn any(&self, is_it: impl Fn(&Val) -> bool) -> bool {
+        self.scopes.iter().flat_map(BTreeMap::values).any(is_it)
+    }
+
     /// Is a variable of that name in scope?
     pub(super) fn has(&self, name: &str) -> bool {
         self.read(name).is_some()

@@ -96,21 +96,19 @@ impl Tracer<'_> {
         }
         if path.path.is_ident("self") {
             if let Some(own) = self.env.read("self") {
-                return Ok(own.clone().behind());
+                return self.read_variable(&own.clone().behind(), "self", path.span());
             }
             let receiver = self.frames.last().and_then(|frame| frame.receiver.clone());
             return receiver.map_or_else(|| unknown(path.span(), "`self` without a receiver"), Ok);
         }
         if let Some(ident) = path.path.get_ident() {
             let name = ident.to_string();
-            if let Some(value) = self.env.read(&name) {
-                return Ok(match value {
+            if let Some(value) = self.env.read(&name).cloned() {
+                return match value {
                     // What is done to these is done where they lie, whoever does it.
-                    Val::Lent(_, inner) if matches!(**inner, Val::Node(_, Ty::Tensor | Ty::List(_), _)) => {
-                        (**inner).clone()
-                    }
-                    value => value.clone(),
-                });
+                    Val::Lent(_, inner) if matches!(*inner, Val::Node(_, Ty::Tensor | Ty::List(_), _)) => Ok(*inner),
+                    value => self.read_variable(&value, &name, path.span()),
+                };
             }
             if name == "None" && path.path.segments[0].arguments.is_none() {
                 return Ok(Val::Lit(Arg::None, Ty::Option(Box::new(Ty::Unknown))));

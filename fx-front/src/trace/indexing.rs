@@ -42,6 +42,9 @@ impl Tracer<'_> {
     }
 
     pub(super) fn index_expr(&mut self, index: &syn::ExprIndex) -> Result<Val> {
+        if let Some(value) = self.read_part(&syn::Expr::Index(index.clone()), "item")? {
+            return Ok(value);
+        }
         let list = self.expr(&index.expr)?.behind();
         if let syn::Expr::Range(range) = &*index.index {
             return match &list {

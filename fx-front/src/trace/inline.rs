@@ -83,7 +83,7 @@ impl Tracer<'_> {
             return Ok(Val::Never);
         }
         let callee = &self.index.fns[function];
-        let is_lent = matches!(receiver, Some(Val::Lent(..)));
+        let is_lent = matches!(receiver, Some(Val::Lent(..) | Val::Place(_)));
         if callee.writes_self() && !is_lent && (callee.fx.leaf.is_present() || !self.may_write_to(receiver.as_ref())) {
             return unknown(span, format!("`{}` takes `&mut self`", callee.sig.ident));
         }
@@ -200,6 +200,10 @@ impl Tracer<'_> {
         for (param, value) in typed.into_iter().zip(args) {
             if let Val::Lent(place, inner) = value {
                 self.declare_lent(param, place, *inner)?;
+                continue;
+            }
+            if matches!(value, Val::Place(_)) {
+                self.bind(&param.pat, value)?;
                 continue;
             }
             if let syn::Type::Reference(reference) = &*param.ty

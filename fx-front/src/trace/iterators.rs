@@ -162,8 +162,8 @@ struct Listed<'e> {
     list: &'e Expr,
     /// How many elements are left out.
     skipped: Vec<&'e Expr>,
-    /// Does the chain lend its elements?
-    lends: bool,
+    /// How the chain yields its elements.
+    get: &'static str,
     /// Is the last element the first?
     is_reversed: bool,
 }
@@ -172,7 +172,7 @@ impl Listed<'_> {
     /// The question for the element of a turn.
     fn at(&self, number: &Ident) -> Expr {
         let (list, skipped, span) = (self.list, &self.skipped, number.span());
-        let get = format_ident!("{}", if self.lends { "get" } else { TAKEN }, span = span);
+        let get = format_ident!("{}", self.get, span = span);
         let at: Expr = parse_quote_spanned!(span=> #number #(+ #skipped)*);
         // Behind the first element there is none, as there is none at a number that no list reaches.
         let at = if self.is_reversed { parse_quote_spanned!(span=> #list.len().wrapping_sub(#at + 1)) } else { at };
@@ -185,7 +185,10 @@ fn listed(expr: &Expr) -> Option<Listed<'_>> {
     match expr {
         Expr::MethodCall(call) if call.args.is_empty() && (call.method == "iter" || call.method == "into_iter") => {
             let inner = listed(&call.receiver)?;
-            Some(Listed { lends: inner.lends || call.method == "iter", ..inner })
+            Some(Listed { get: if call.method == "iter" { "get" } else { inner.get }, ..inner })
+        }
+        Expr::MethodCall(call) if call.args.is_empty() && call.method == "iter_mut" => {
+            Some(Listed { get: "get_mut", ..listed(&call.receiver)? })
         }
         Expr::MethodCall(call) if call.method == "skip" => {
             let mut inner = listed(&call.receiver)?;
@@ -196,9 +199,11 @@ fn listed(expr: &Expr) -> Option<Listed<'_>> {
             let inner = listed(&call.receiver)?;
             inner.skipped.is_empty().then_some(Listed { is_reversed: !inner.is_reversed, ..inner })
         }
-        Expr::Reference(inner) if inner.mutability.is_none() => Some(Listed { lends: true, ..listed(&inner.expr)? }),
+        Expr::Reference(inner) => {
+            Some(Listed { get: if inner.mutability.is_some() { "get_mut" } else { "get" }, ..listed(&inner.expr)? })
+        }
         Expr::Path(_) | Expr::Field(_) => {
-            Some(Listed { list: expr, skipped: Vec::new(), lends: false, is_reversed: false })
+            Some(Listed { list: expr, skipped: Vec::new(), get: TAKEN, is_reversed: false })
         }
         _ => None,
     }

@@ -4,31 +4,24 @@
 //! reads the cell, to write it one that writes, and both stay in their order. Which fields those are is found by tracing:
 //! where a write comes to light, the trace begins anew and knows of it.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, rc::Rc};
 
-use fx_ir::{Arg, Code, Effect, Op};
+use fx_ir::{Arg, Code, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use super::{Form, Result, Tracer, Ty, Unknown, Val, expr::is_copy, signature::Signature, unknown};
+use super::{
+    Form, Result, Tracer, Ty, Unknown, Val,
+    expr::is_copy,
+    signature::Signature,
+    state::{Place, Root},
+    unknown,
+};
 use crate::index::{Function, path_text};
 
 /// Fields that are written: each by its struct, as a position in the index, and its name.
 pub(super) type Fields = BTreeSet<(usize, String)>;
-
-/// A written field, or a part of one.
-pub(super) struct Place {
-    /// The node of the cell.
-    pub(super) cell: Val,
-    /// The way from the field to the part: `.seen`.
-    pub(super) part: String,
-    pub(super) ty: Ty,
-    /// Is the field made of tensors, numbers and text alone?
-    is_plain: bool,
-    /// Is it a list of a length of its own?
-    pub(super) is_vec: bool,
-}
 
 impl Tracer<'_> {
     /// May what is being traced write to the model, or may another entry of its type?
@@ -51,28 +44,6 @@ impl Tracer<'_> {
             Ty::Tuple(parts) => parts.iter().any(|part| self.is_module(part)),
             _ => false,
         }
-    }
-
-    /// The written field that the expression names, or the part of one; `None` if it is none. With `writes` a field of
-    /// the model becomes one.
-    pub(super) fn place(&mut self, expr: &syn::Expr, writes: bool) -> Result<Option<Place>> {
-        let syn::Expr::Field(field) = peeled(expr) else { return Ok(None) };
-        if !self.is_stateful() || !is_chain(&field.base) {
-            return Ok(None);
-        }
-        let name = field.member.to_token_stream().to_string();
-        let mark = self.mark();
-        if let Some(outer) = self.place(&field.base, false)? {
-            return self.part_of(outer, &name, field.span()).map(Some);
-        }
-        let base = self.expr(&field.base)?;
-        if let (Val::Node(_, Ty::Struct(owner), _), Some(_)) = (&base, self.path_of(&base))
-            && (writes || self.is_kept(*owner, &name))
-        {
-            return self.cell(&base, &name, field.span()).map(Some);
-        }
-        self.rollback(mark);
-        Ok(None)
     }
 
     /// The type of a path through fields and elements.
@@ -110,23 +81,8 @@ impl Tracer<'_> {
         }
     }
 
-    fn part_of(&mut self, outer: Place, name: &str, span: Span) -> Result<Place> {
-        let ty = match &outer.ty {
-            Ty::Struct(owner) => match self.index.field(*owner, name) {
-                Some(field) => self.index.field_ty(*owner, field),
-                None => return unknown(span, format!("the field `{name}` of what the forward writes to")),
-            },
-            Ty::Tuple(parts) => {
-                let part = name.parse::<usize>().ok().and_then(|at| parts.get(at).cloned());
-                part.map_or_else(|| unknown(span, "a tuple whose parts are not known"), Ok)?
-            }
-            _ => return unknown(span, format!("the field `{name}` of what the forward writes to")),
-        };
-        Ok(Place { part: format!("{}.{name}", outer.part), ty, is_vec: false, ..outer })
-    }
-
     /// The cell of a field of the model.
-    fn cell(&mut self, base: &Val, name: &str, span: Span) -> Result<Place> {
+    pub(super) fn cell(&mut self, base: &Val, name: &str, span: Span) -> Result<Place> {
         let Val::Node(id, Ty::Struct(owner), _) = base else { return unknown(span, "a field of a literal") };
         let (item, Some(field)) = (&self.index.structs[*owner], self.index.field(*owner, name)) else {
             return unknown(span, format!("the field `{name}`"));
@@ -160,55 +116,14 @@ impl Tracer<'_> {
         let code = Op::Rust(Code::fallible(template));
         let cell = self.push_labelled(code, args, name, &label, Ty::Rust(kept), span);
         self.found.extend(Some((*owner, name.to_owned())).filter(|key| !self.kept.contains(key)));
-        let is_vec = text.starts_with("Vec<");
-        Ok(Place { cell, part: String::new(), ty, is_plain, is_vec })
+        let (kind, is_vec) = (Root::Cell { is_plain }, text.starts_with("Vec<"));
+        Ok(Place { root: cell, kind, part: String::new(), indices: Vec::new(), ty, is_vec })
     }
 
     /// Reads a written field where it stands.
     pub(super) fn read_field(&mut self, base: &Val, name: &str, span: Span) -> Result<Val> {
         let place = self.cell(base, name, span)?;
         self.read_place(&place, name, span)
-    }
-
-    pub(super) fn read_place(&mut self, place: &Place, name: &str, span: Span) -> Result<Val> {
-        let part = &place.part;
-        let (template, fallible) = match &place.ty {
-            _ if part.is_empty() && is_copy(&place.ty) => ("*$0.lock()".to_owned(), false),
-            _ if part.is_empty() && place.is_plain => ("$0.value()".to_owned(), true),
-            ty if is_copy(ty) => (format!("$0.lock(){part}"), false),
-            Ty::Tensor => (format!("$0.lock(){part}.shallow_clone()"), false),
-            Ty::Option(inner) if **inner == Ty::Tensor => {
-                (format!("$0.lock(){part}.as_ref().map(|one| one.shallow_clone())"), false)
-            }
-            _ => {
-                return unknown(
-                    span,
-                    format!("`{name}`, which the forward writes to and whose type is the crate's own"),
-                );
-            }
-        };
-        Ok(self.on_cell(place, (template, fallible), Vec::new(), name, place.ty.clone(), span))
-    }
-
-    pub(super) fn on_cell(
-        &mut self,
-        place: &Place,
-        (template, fallible): (String, bool),
-        args: Vec<Arg>,
-        name: &str,
-        ty: Ty,
-        span: Span,
-    ) -> Val {
-        let args = place.cell.arg().into_iter().chain(args).collect();
-        let code = Code { template, effect: Effect::State, fallible, opaque: None };
-        self.push(Op::Rust(code), args, name, ty, span)
-    }
-
-    /// A part of a written field, as a value; `None` if the expression is none.
-    pub(super) fn read_part(&mut self, field: &syn::ExprField) -> Result<Option<Val>> {
-        let Some(place) = self.place(&syn::Expr::Field(field.clone()), false)? else { return Ok(None) };
-        let name = field.member.to_token_stream().to_string();
-        self.read_place(&place, name.trim_start_matches("r#"), field.span()).map(Some)
     }
 
     /// The place of a field that carried code mentions, if the code may write to it.
@@ -227,7 +142,7 @@ impl Tracer<'_> {
         if !written && !self.is_kept(*owner, name) && only_read {
             return Ok(None);
         }
-        self.cell(receiver, name, span).map(|place| Some(place.cell))
+        self.cell(receiver, name, span).map(|place| Some(place.root))
     }
 
     /// Is it an enum of the crate, no method of which writes to it?
@@ -259,7 +174,8 @@ impl Tracer<'_> {
     /// A statement whose value nobody reads, carried along because of `fault`.
     pub(super) fn carried_statement(&mut self, expr: &syn::Expr, fault: Unknown) -> Result<Val> {
         let is_call = matches!(expr, syn::Expr::MethodCall(_) | syn::Expr::Call(_));
-        if !self.is_stateful() || !is_call || super::writes::escape(expr).is_some() {
+        let has_state = self.is_stateful() || self.has_places();
+        if !has_state || !is_call || super::writes::escape(expr).is_some() {
             return Err(fault);
         }
         // Its value may be a reference into what is only lent to it.
@@ -270,8 +186,12 @@ impl Tracer<'_> {
         Ok(self.push(Op::Rust(code), args, "opaque", Ty::Tuple(Vec::new()), expr.span()))
     }
 
-    /// A layer or a part with layers, which is only written to field by field, behind a `&mut`.
+    /// What is lent to the forward, or a layer or a part with layers, which is only written to field by field, behind a
+    /// `&mut`.
     pub(super) fn lent_module(&mut self, inner: &syn::ExprReference) -> Result<Val> {
+        if let Some(place) = self.place(&inner.expr, false)?.filter(|place| !place.is_cell()) {
+            return Ok(Val::Place(Rc::new(place)));
+        }
         let value = self.expr(&inner.expr)?;
         if self.is_stateful() && self.is_module(&value.ty()) && self.path_of(&value).is_some() {
             return Ok(value.with_form(Form::Ref));
@@ -283,14 +203,6 @@ impl Tracer<'_> {
     pub(super) fn may_write_to(&self, receiver: Option<&Val>) -> bool {
         let part = receiver.filter(|value| matches!(value.ty(), Ty::Struct(_)));
         self.is_stateful() && part.is_some_and(|value| self.path_of(value).is_some())
-    }
-}
-
-impl Place {
-    /// The place in generated code.
-    pub(super) fn target(&self) -> String {
-        let deref = if self.part.is_empty() { "*" } else { "" };
-        format!("{deref}$0.lock(){}", self.part)
     }
 }
 

@@ -137,10 +137,16 @@ impl Tracer<'_> {
     /// `&mut place`, for a function that writes to it; `None` if it is no place of the forward's own.
     pub(super) fn lent_place(&mut self, expr: &syn::Expr) -> Result<Option<Val>> {
         let target = match expr {
-            syn::Expr::Reference(syn::ExprReference { mutability: Some(_), expr, .. }) => &**expr,
+            syn::Expr::Reference(syn::ExprReference { mutability: Some(_), expr, .. }) => {
+                if let Some(place) = self.place(expr, false)?.filter(|place| !place.is_cell()) {
+                    return Ok(Some(Val::Place(Rc::new(place))));
+                }
+                &**expr
+            }
             // A `&mut` that is handed on is lent again.
             syn::Expr::Path(path) => match path.path.get_ident().and_then(|name| self.env.read(&name.to_string())) {
                 Some(Val::Lent(..)) => expr,
+                Some(place @ Val::Place(_)) => return Ok(Some(place.clone())),
                 _ => return Ok(None),
             },
             _ => return Ok(None),
@@ -173,7 +179,8 @@ impl Tracer<'_> {
 
     /// What a method is called on: the place itself, where the method writes to it and it is the forward's own.
     pub(super) fn receiver_of(&mut self, method: usize, receiver: Val, call: &syn::ExprMethodCall) -> Result<Val> {
-        if !self.index.fns[method].writes_self() || self.may_write_to(Some(&receiver)) {
+        let is_place = matches!(receiver, Val::Place(_));
+        if is_place || !self.index.fns[method].writes_self() || self.may_write_to(Some(&receiver)) {
             return Ok(receiver);
         }
         let Some(place) = self.local_place(&call.receiver) else { return Ok(receiver) };

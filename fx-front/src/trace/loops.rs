@@ -31,6 +31,9 @@ impl Tracer<'_> {
         if let Some(pairs) = self.zipped(each) {
             return self.for_loop(&pairs?);
         }
+        if let Some(value) = self.over_place(each)? {
+            return Ok(value);
+        }
         let (body, flag) = without_jumps(&each.body)?;
         let each = syn::ExprForLoop { body, ..each.clone() };
         self.stopping(flag.as_ref(), &mut |tracer| tracer.each(&each))

@@ -8,6 +8,7 @@
 mod adaptors;
 mod assign;
 mod block;
+mod borrowed;
 mod broken;
 mod call;
 mod called;
@@ -61,6 +62,7 @@ mod scalars;
 mod sequential;
 mod signature;
 mod spell;
+mod state;
 mod stepping;
 mod structs;
 mod structure;

@@ -164,6 +164,7 @@ impl Tracer<'_> {
             None => Mention::None,
         });
         let mut args = Vec::new();
+        let mut holds = false;
         let mut lines: String = self.function().uses();
         for name in &capture.variables {
             let Some(value) = self.env.read(name).cloned() else { continue };
@@ -173,6 +174,20 @@ impl Tracer<'_> {
         let mut code = tokens.to_string();
         for (position, name) in capture.places.iter().enumerate() {
             let value = self.env.read(name).cloned().unwrap_or(Val::Never);
+            if let Val::Place(place) = &value {
+                let target = Self::spell_place(place, &mut args, span)?;
+                if inner.contains(name) || capture.formatted.contains(name) {
+                    return unknown(span, format!("code that mentions `{name}`"));
+                }
+                let placeholder = Capture::placeholder(position);
+                // Two parts of it may be written to at once, where they are reached through the place itself.
+                for way in [" .", " ["] {
+                    code = code.replace(&format!("{placeholder}{way}"), &format!("({target}){way}"));
+                }
+                code = code.replace(&placeholder, &format!("(&mut {target})"));
+                holds = true;
+                continue;
+            }
             let is_written = writes.contains(name);
             if inner.contains(name) || (is_written && !self.is_own_place(&value)) || !self.is_exact(&value) {
                 return unknown(span, format!("code that mentions `{name}`"));
@@ -185,7 +200,7 @@ impl Tracer<'_> {
                 let _ = writeln!(lines, "let {name} = &{place};");
             }
         }
-        let holds = self.capture_receiver(expr, &capture, &mut lines, &mut args)?;
+        holds |= self.capture_receiver(expr, &capture, &mut lines, &mut args)?;
         let written: Vec<String> = writes.into_iter().filter(|name| capture.variables.contains(name)).collect();
         let code = if is_shared && written.is_empty() { format!("({code}).shallow_clone()") } else { code };
         let tail =
@@ -297,6 +312,7 @@ impl Tracer<'_> {
 fn is_place(value: &Val) -> bool {
     match value {
         Val::Node(_, ty, _) => *ty != Ty::Tensor && !is_copy(ty),
+        Val::Place(_) => true,
         _ => false,
     }
 }

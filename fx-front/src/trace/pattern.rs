@@ -1,5 +1,7 @@
 //! Patterns: what `let`, `match`, `if let` and `for` bind.
 
+use std::rc::Rc;
+
 use fx_ir::Op;
 use syn::spanned::Spanned;
 
@@ -74,7 +76,10 @@ impl Tracer<'_> {
                 };
                 self.bind(&typed.pat, value)
             }
-            syn::Pat::Reference(inner) => self.bind(&inner.pat, value.with_form(Form::Owned)),
+            syn::Pat::Reference(inner) => {
+                let value = self.read_variable(&value, "copied", inner.span())?;
+                self.bind(&inner.pat, value.with_form(Form::Owned))
+            }
             syn::Pat::Paren(inner) => self.bind(&inner.pat, value),
             syn::Pat::Wild(_) => Ok(()),
             syn::Pat::Tuple(tuple) => self.bind_parts(tuple, &value),
@@ -85,7 +90,7 @@ impl Tracer<'_> {
                     if matches!(pat, syn::Pat::Rest(_)) {
                         return unknown(pat.span(), "`..` in a pattern");
                     }
-                    let part = self.field(&value, &position.to_string(), pat.span())?;
+                    let part = self.field_of(&value, &position.to_string(), pat.span())?;
                     self.bind(pat, borrowed_like(part, &value))?;
                 }
                 Ok(())
@@ -160,6 +165,7 @@ impl Tracer<'_> {
     pub(super) fn tuple_part(&mut self, value: &Val, position: usize, span: proc_macro2::Span) -> Result<Val> {
         match value {
             Val::Lent(_, inner) => self.tuple_part(inner, position, span),
+            Val::Place(place) => Ok(Val::Place(Rc::new(self.part_of(place, &position.to_string(), span)?))),
             Val::Tuple(parts) if position < parts.len() => Ok(parts[position].clone()),
             Val::Node(id, Ty::Tuple(parts), _) if position < parts.len() => {
                 let name = format!("{}_{position}", self.graph.node(*id).name);
@@ -183,10 +189,18 @@ impl Tracer<'_> {
             let syn::Member::Named(name) = &field.member else {
                 return unknown(field.span(), "a pattern of this form");
             };
-            let part = self.field(value, &name.to_string(), name.span())?;
+            let part = self.field_of(value, &name.to_string(), name.span())?;
             self.bind(&field.pat, borrowed_like(part, value))?;
         }
         Ok(())
+    }
+
+    /// A field as a pattern binds it: of what is lent it is lent too.
+    fn field_of(&mut self, whole: &Val, name: &str, span: proc_macro2::Span) -> Result<Val> {
+        match whole {
+            Val::Place(place) => Ok(Val::Place(Rc::new(self.part_of(place, name, span)?))),
+            whole => self.field(whole, name, span),
+        }
     }
 
     /// Lets a fresh node bear the name of the variable it is bound to.

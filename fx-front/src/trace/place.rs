@@ -2,6 +2,7 @@
 
 use fx_ir::Op;
 use proc_macro2::Span;
+use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use super::{Form, Result, Tracer, Ty, Val, unknown};
@@ -12,7 +13,8 @@ use crate::{
 
 impl Tracer<'_> {
     pub(super) fn field_expr(&mut self, field: &syn::ExprField) -> Result<Val> {
-        if let Some(value) = self.read_part(field)? {
+        let name = field.member.to_token_stream().to_string();
+        if let Some(value) = self.read_part(&syn::Expr::Field(field.clone()), name.trim_start_matches("r#"))? {
             return Ok(value);
         }
         let base = self.expr(&field.base)?;
@@ -29,6 +31,10 @@ impl Tracer<'_> {
     pub(super) fn field(&mut self, base: &Val, name: &str, span: Span) -> Result<Val> {
         match base {
             Val::Lent(_, inner) => return self.field(inner, name, span),
+            Val::Place(place) => {
+                let part = self.part_of(place, name, span)?;
+                return self.value_of(part, name, span);
+            }
             Val::Fields(shape, parts) => {
                 let at = shape.names.iter().position(|known| known == name);
                 return at.map_or_else(|| unknown(span, format!("the field `{name}`")), |at| Ok(parts[at].clone()));

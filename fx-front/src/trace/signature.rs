@@ -59,6 +59,12 @@ impl Param {
     pub fn is_mut(&self) -> bool {
         self.is_ref && self.written.split_whitespace().take(3).any(|word| word == "mut")
     }
+
+    /// Is it an option of such a reference?
+    pub fn may_lend(&self) -> bool {
+        let inner = self.written.strip_prefix("Option < &").unwrap_or_default();
+        inner.split_whitespace().take(2).any(|word| word == "mut")
+    }
 }
 
 impl Signature {

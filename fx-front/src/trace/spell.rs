@@ -30,7 +30,7 @@ impl Tracer<'_> {
             Val::Some(inner) => Ok(format!("Some({})", self.spell_owned(inner, args, span)?)),
             Val::Unit => Ok("()".to_owned()),
             Val::Fields(..) => self.spell_fields(value, args, span),
-            Val::Closure(..) | Val::Iter(..) | Val::Lent(..) | Val::Never => {
+            Val::Closure(..) | Val::Iter(..) | Val::Lent(..) | Val::Place(_) | Val::Never => {
                 unknown(span, "a value that cannot be written down")
             }
         }

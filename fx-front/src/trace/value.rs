@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use fx_ir::{Arg, NodeId};
 
-use super::{Frame, chain::Chain, env::Env, local::Local};
+use super::{Frame, chain::Chain, env::Env, local::Local, state::Place};
 use crate::index::Ty;
 
 /// A traced value: a node, a literal, or a structure of such whose parts are known one by one.
@@ -28,6 +28,8 @@ pub(super) enum Val {
     Fields(Rc<Shape>, Vec<Val>),
     /// What a `&mut` lends, and from where.
     Lent(Rc<Local>, Box<Val>),
+    /// A `&mut` to a part of the state.
+    Place(Rc<Place>),
     /// `()`.
     Unit,
     /// No value: the code before it returns or panics.
@@ -81,6 +83,7 @@ impl Val {
             Val::List(items) => Ty::List(Box::new(items.first().map_or(Ty::Unknown, Val::ty))),
             Val::Some(inner) => Ty::Option(Box::new(inner.ty())),
             Val::Fields(shape, _) => Ty::Struct(shape.owner),
+            Val::Place(place) => place.ty.clone(),
             Val::Closure(..) | Val::Iter(..) | Val::Lent(..) | Val::Never => Ty::Unknown,
             Val::Unit => Ty::Tuple(Vec::new()),
         }
@@ -111,6 +114,7 @@ impl Val {
             | Val::Iter(..)
             | Val::Fields(..)
             | Val::Lent(..)
+            | Val::Place(_)
             | Val::Unit
             | Val::Never => None,
         }
@@ -192,6 +196,7 @@ impl Val {
                 a.owner == b.owner && parts.iter().zip(others).all(|(a, b)| a.same(b))
             }
             (Val::Closure(_, a), Val::Closure(_, b)) => Rc::ptr_eq(a, b),
+            (Val::Place(a), Val::Place(b)) => a.same(b),
             (Val::Unit, Val::Unit) | (Val::Never, Val::Never) => true,
             _ => false,
         }
@@ -206,7 +211,7 @@ impl Val {
             }
             Val::Iter(_, inner) | Val::Lent(_, inner) => inner.leaves(),
             Val::Unit => Some(Vec::new()),
-            Val::Closure(..) | Val::Never => None,
+            Val::Closure(..) | Val::Place(_) | Val::Never => None,
             Val::List(_) if self.arg().is_none() => None,
             other => Some(vec![other.clone()]),
         }

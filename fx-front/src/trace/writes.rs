@@ -7,7 +7,7 @@ use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{spanned::Spanned, visit::Visit};
 
-use super::Tracer;
+use super::{Tracer, Val};
 
 /// Where the expression leaves its surroundings: `return`, or `?` and jumps that are not its own.
 pub(super) fn escape(expr: &syn::Expr) -> Option<Span> {
@@ -213,7 +213,10 @@ fn written(expr: &syn::Expr, mutates: &dyn Fn(&syn::ExprMethodCall) -> bool) -> 
 impl Tracer<'_> {
     /// The variables that the expression writes to.
     pub(super) fn writes(&self, expr: &syn::Expr) -> Vec<String> {
-        written(expr, &|call| self.mutates(call))
+        let mut names = written(expr, &|call| self.mutates(call));
+        // What is lent stays where it is, whatever is written there.
+        names.retain(|name| !matches!(self.env.read(name), Some(Val::Place(_))));
+        names
     }
 
     /// Does the method change what it is called on, as far as is known?

@@ -196,7 +196,12 @@ fn input(writer: &mut Writer<'_, '_>, param: &Param, id: NodeId, written: &Graph
             writer.line(format!("let {name} = scope.{door}({label:?}, {lent})?;"));
             writer.set(id, Value::owned(name.clone()));
         }
-        _ => writer.set(id, Value { text: name.clone(), is_ref: param.is_ref }),
+        _ => {
+            if param.may_lend() {
+                writer.line(format!("let mut {name} = {name};"));
+            }
+            writer.set(id, Value { text: name.clone(), is_ref: param.is_ref });
+        }
     }
 }
 

@@ -39,6 +39,15 @@ pub trait Keep: Sized {
     }
 }
 
+/// The value with second handles on its tensors: what a forward reads of what it is lent.
+///
+/// # Errors
+///
+/// None that a tensor which is there could cause.
+pub fn handles<T: Keep>(value: &T) -> Result<T, Error> {
+    value.with_tensors(&mut |tensor| Ok(tensor.shallow_clone()))
+}
+
 /// How the value of a [`Kept`] goes to a file: as every [`Keep`] does.
 #[derive(Debug)]
 pub enum Saved {}
@@ -85,7 +94,7 @@ impl<T: Keep + Send + 'static> Kept<T> {
     ///
     /// None that a tensor which is there could cause.
     pub fn value(&self) -> Result<T, Error> {
-        self.lock().with_tensors(&mut |tensor| Ok(tensor.shallow_clone()))
+        handles(&*self.lock())
     }
 
     /// Hands over what the field was when the model was frozen.

@@ -66,7 +66,7 @@ pub(crate) use group::uncompiled;
 pub use group::{Arithmetic, Group, Lane, Number, Results};
 #[doc(hidden)]
 pub use kept::probe as cells;
-pub use kept::{Foreign, Keep, Kept, Saved};
+pub use kept::{Foreign, Keep, Kept, Saved, handles};
 pub use kinds::at_least_float;
 pub use leaf::Leaf;
 pub use linear::Linear;

@@ -47,6 +47,7 @@ pub mod layer_kinds;
 pub mod layered;
 pub mod lent;
 pub mod lent_places;
+pub mod lent_state;
 pub mod limits;
 pub mod literals;
 pub mod loops;
