@@ -2,6 +2,7 @@
 
 mod associated;
 mod attributes;
+mod default;
 mod imports;
 mod written;
 
@@ -15,7 +16,7 @@ use syn::spanned::Spanned;
 pub(crate) use self::written::whole;
 use self::{
     associated::Associated,
-    attributes::{attributes, derives_module, is_test, path_attribute},
+    attributes::{attributes, derives, is_test, path_attribute},
     written::variant,
 };
 use crate::{
@@ -110,7 +111,7 @@ impl Scan<'_> {
 
     fn item(&mut self, item: &syn::Item, file: &str, folder: &Path, module: &str) {
         match item {
-            syn::Item::Struct(item) if !is_test(&item.attrs) => self.structure(item, module),
+            syn::Item::Struct(item) if !is_test(&item.attrs) => self.structure(item, file, module),
             syn::Item::Impl(item) if !is_test(&item.attrs) => self.implementation(item, file, module),
             syn::Item::Fn(item) if !is_test(&item.attrs) => self.function(item, file, module),
             syn::Item::Mod(item) if !is_test(&item.attrs) => self.module(item, file, folder, module),
@@ -221,7 +222,7 @@ impl Scan<'_> {
         self.here(module).names.insert(name.to_string(), meaning);
     }
 
-    fn structure(&mut self, item: &syn::ItemStruct, module: &str) {
+    fn structure(&mut self, item: &syn::ItemStruct, file: &str, module: &str) {
         let compiled = item.fields.iter().filter(|field| cfg::is_active(&field.attrs) != Some(false));
         let fields = compiled.enumerate().map(|(position, field)| {
             let name = field.ident.as_ref().map_or_else(|| position.to_string(), ToString::to_string);
@@ -238,11 +239,15 @@ impl Scan<'_> {
             name: item.ident.to_string(),
             module: module.to_owned(),
             fields: fields.collect(),
-            is_module: derives_module(&item.attrs, &|name| self.renamed(name, module)),
+            is_module: derives(&item.attrs, "Module", &|name| self.renamed(name, module)),
             generics: item.generics.clone(),
             instance: None,
         });
         self.declare(module, &item.ident, &item.vis, Name::Struct(self.index.structs.len() - 1));
+        let is_derived = derives(&item.attrs, "Default", &|name| self.renamed(name, module));
+        if let Some(written) = default::derived(item).filter(|_| is_derived) {
+            self.implementation(&written, file, module);
+        }
     }
 
     fn implementation(&mut self, item: &syn::ItemImpl, file: &str, module: &str) {

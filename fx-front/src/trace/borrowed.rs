@@ -56,7 +56,7 @@ impl<'a> Tracer<'a> {
     fn asked_list(&mut self, call: &syn::ExprMethodCall) -> Result<Option<Asked>> {
         let (name, mark) = (call.method.to_string(), self.mark());
         let is_written = name.ends_with("_mut") || name == TAKEN;
-        if let Some(list) = self.place(&call.receiver, false)?
+        if let Some(list) = self.list_place(&call.receiver, is_written && name != TAKEN)?
             && let Ty::List(element) = list.ty.clone()
             && (is_written || !is_plain(&element))
         {
@@ -141,9 +141,12 @@ impl<'a> Tracer<'a> {
     pub(super) fn over_place(&mut self, each: &syn::ExprForLoop) -> Result<Option<Val>> {
         let Some(row) = Row::of(&each.expr) else { return Ok(None) };
         let mark = self.mark();
-        let list = self.place(row.list, false)?;
+        let list = match self.place(row.list, false)? {
+            None if !row.is_by_value => self.list_place(row.list, row.is_written)?,
+            place => place,
+        };
         let is_it = list.as_ref().is_some_and(|list| match &list.ty {
-            Ty::List(element) => row.is_written || !is_plain(element),
+            Ty::List(element) => row.is_written || row.is_by_value || !is_plain(element),
             _ => false,
         });
         self.rollback(mark);
@@ -179,7 +182,7 @@ impl<'a> Tracer<'a> {
             _ => return Ok(None),
         };
         let mark = self.mark();
-        if let Some(place) = self.place(&call.receiver, false)?
+        if let Some(place) = self.list_place(&call.receiver, false)?
             && matches!((&place.ty, ty), (Ty::List(_), _) | (Ty::Option(_), "bool"))
         {
             let template = format!("{}.{name}()", place.object());
@@ -204,6 +207,8 @@ impl<'a> Tracer<'a> {
 struct Row<'e> {
     list: &'e Expr,
     is_written: bool,
+    /// Is it the list itself, of which only a `&mut` yields elements that lie somewhere?
+    is_by_value: bool,
     is_numbered: bool,
     is_reversed: bool,
 }
@@ -222,18 +227,17 @@ impl Row<'_> {
                     Some(Row { is_reversed: !row.is_reversed, ..row })
                 }
                 "iter_mut" => Some(Row::plain(&call.receiver, true)),
-                "into_iter" => Some(Row::plain(&call.receiver, matches!(*call.receiver, Expr::Path(_)))),
+                "into_iter" => Some(Row { is_by_value: true, ..Row::plain(&call.receiver, false) }),
                 "iter" => Some(Row::plain(&call.receiver, false)),
                 _ => None,
             },
             Expr::Reference(lent) => Some(Row::plain(&lent.expr, lent.mutability.is_some())),
-            // What is lent yields what it lends.
-            list @ Expr::Path(_) => Some(Row::plain(list, true)),
+            list @ Expr::Path(_) => Some(Row { is_by_value: true, ..Row::plain(list, false) }),
             _ => None,
         }
     }
 
     fn plain(list: &Expr, is_written: bool) -> Row<'_> {
-        Row { list, is_written, is_numbered: false, is_reversed: false }
+        Row { list, is_written, is_by_value: false, is_numbered: false, is_reversed: false }
     }
 }

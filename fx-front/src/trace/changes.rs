@@ -86,7 +86,7 @@ impl Tracer<'_> {
 
     /// The place that code is about to change, unless it is a layer or holds one: those are changed field by field.
     fn place_of_values(&mut self, expr: &syn::Expr) -> Result<Option<Place>> {
-        if let Some(lent) = self.place(expr, false)?.filter(|place| !place.is_cell()) {
+        if let Some(lent) = self.behind_mut(expr)? {
             return Ok(Some(lent));
         }
         let is_field = matches!(peeled(expr), syn::Expr::Field(_) | syn::Expr::Index(_));

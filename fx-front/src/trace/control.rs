@@ -94,6 +94,9 @@ impl<'a> Tracer<'a> {
         if let Some(value) = self.if_held(&condition.expr, &condition.pat, then, otherwise)? {
             return Ok(value);
         }
+        if let Some(value) = self.if_split(condition, then, otherwise)? {
+            return Ok(value);
+        }
         let (subject, span) = (self.expr_before(&condition.expr)?.behind(), condition.span());
         if let Val::Tuple(parts) = &subject
             && let Some(asks) = tuples::asks(&condition.pat, parts.len())

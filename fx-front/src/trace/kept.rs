@@ -189,7 +189,7 @@ impl Tracer<'_> {
     /// What is lent to the forward, or a layer or a part with layers, which is only written to field by field, behind a
     /// `&mut`.
     pub(super) fn lent_module(&mut self, inner: &syn::ExprReference) -> Result<Val> {
-        if let Some(place) = self.place(&inner.expr, false)?.filter(|place| !place.is_cell()) {
+        if let Some(place) = self.behind_mut(&inner.expr)? {
             return Ok(Val::Place(Rc::new(place)));
         }
         let value = self.expr(&inner.expr)?;

@@ -138,7 +138,7 @@ impl Tracer<'_> {
     pub(super) fn lent_place(&mut self, expr: &syn::Expr) -> Result<Option<Val>> {
         let target = match expr {
             syn::Expr::Reference(syn::ExprReference { mutability: Some(_), expr, .. }) => {
-                if let Some(place) = self.place(expr, false)?.filter(|place| !place.is_cell()) {
+                if let Some(place) = self.behind_mut(expr)? {
                     return Ok(Some(Val::Place(Rc::new(place))));
                 }
                 &**expr

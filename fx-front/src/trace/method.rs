@@ -91,6 +91,9 @@ impl Tracer<'_> {
         if let Some(value) = self.iterator_method(call)? {
             return Ok(Some(value));
         }
+        if let Some(value) = self.unwrapped_split(call)? {
+            return Ok(Some(value));
+        }
         if let Some(value) = self.place_method(call)? {
             return Ok(Some(value));
         }

@@ -62,6 +62,7 @@ mod scalars;
 mod sequential;
 mod signature;
 mod spell;
+mod split;
 mod state;
 mod stepping;
 mod structs;

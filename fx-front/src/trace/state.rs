@@ -1,4 +1,5 @@
-//! Places that outlive a call: written fields of the model, and what a `&mut` parameter of the entry lends.
+//! Places: written fields of the model, what a `&mut` parameter of the entry lends, and elements of lists that the
+//! forward has made.
 //!
 //! A place is a way from where it is rooted, through fields, elements and options, and no value: to read it is a node,
 //! to write it another, and both stay in their order. A written field is rooted in its cell ([`super::kept`]); what is
@@ -30,6 +31,8 @@ pub(super) enum Root {
     Lent,
     /// A parameter that may lend it: `Option<&mut Cache>`.
     Maybe,
+    /// A list in a variable of the generated code's own.
+    Own,
 }
 
 /// A part of the state.
@@ -71,8 +74,7 @@ impl Place {
     pub(super) fn object(&self) -> String {
         match (self.is_cell(), self.part.as_str()) {
             (true, part) => format!("$0.lock(){part}"),
-            (false, "") if self.may_lend() => "$0".to_owned(),
-            (false, "") => "(*$0)".to_owned(),
+            (false, "") if self.kind == Root::Lent => "(*$0)".to_owned(),
             (false, part) => format!("$0{part}"),
         }
     }
@@ -163,6 +165,44 @@ impl Tracer<'_> {
         }
     }
 
+    /// The place that is lent where the expression stands behind a `&mut`; `None` if it is none.
+    pub(super) fn behind_mut(&mut self, expr: &syn::Expr) -> Result<Option<Place>> {
+        if let syn::Expr::Index(index) = peeled(expr)
+            && let syn::Expr::Path(_) = peeled(&index.expr)
+            && !matches!(*index.index, syn::Expr::Range(_))
+        {
+            return self.item_place(index, true);
+        }
+        self.place(expr, false)
+    }
+
+    /// A list whose elements are places: among those that the forward has made, one that is written to, or that is of
+    /// structs, of which there are no copies.
+    pub(super) fn list_place(&mut self, list: &syn::Expr, writes: bool) -> Result<Option<Place>> {
+        match self.place(list, false)? {
+            None => self.own_list(list, writes),
+            place => Ok(place),
+        }
+    }
+
+    fn own_list(&mut self, list: &syn::Expr, writes: bool) -> Result<Option<Place>> {
+        let syn::Expr::Path(path) = peeled(list) else { return Ok(None) };
+        let Some(name) = path.path.get_ident().map(ToString::to_string) else { return Ok(None) };
+        let is_it = |element: &Ty| writes || matches!(element, Ty::Struct(_)) && !self.is_module(element);
+        match self.env.read(&name).map(Val::ty) {
+            Some(Ty::List(element)) if *element != Ty::Unknown && is_it(&element) => {}
+            _ => return Ok(None),
+        }
+        let mark = self.mark();
+        self.make_places(std::slice::from_ref(&name), list.span())?;
+        let Some(root) = self.env.read(&name).filter(|value| self.is_own_place(value)).cloned() else {
+            self.rollback(mark);
+            return Ok(None);
+        };
+        let ty = root.ty();
+        Ok(Some(Place { root, kind: Root::Own, part: String::new(), indices: Vec::new(), ty, is_vec: true }))
+    }
+
     fn field_place(&mut self, field: &syn::ExprField, writes: bool) -> Result<Option<Place>> {
         let name = field.member.to_token_stream().to_string();
         if let Some(outer) = self.place(&field.base, false)? {
@@ -183,7 +223,11 @@ impl Tracer<'_> {
     }
 
     fn item_place(&mut self, index: &syn::ExprIndex, writes: bool) -> Result<Option<Place>> {
-        let Some(list) = self.place(&index.expr, writes)? else { return Ok(None) };
+        let list = match self.place(&index.expr, writes)? {
+            None => self.own_list(&index.expr, writes)?,
+            place => place,
+        };
+        let Some(list) = list else { return Ok(None) };
         let Ty::List(element) = list.ty.clone() else {
             return unknown(index.span(), format!("indexing a value {}", self.index.of_type(&list.ty)));
         };
@@ -215,7 +259,8 @@ impl Tracer<'_> {
 
     /// What the place holds, where that is a value that can be copied; else the place.
     pub(super) fn value_of(&mut self, place: Place, name: &str, span: Span) -> Result<Val> {
-        if (is_plain(&place.ty) || place.is_cell()) && !place.may_lend() {
+        let is_value = is_plain(&place.ty) || place.part.is_empty() && place.kind == (Root::Cell { is_plain: true });
+        if is_value && !place.may_lend() {
             return self.read_place(&place, name, span);
         }
         Ok(Val::Place(Rc::new(place)))
@@ -253,7 +298,7 @@ impl Tracer<'_> {
         Ok(self.on_place(place, (template, fallible), place.args(), name, place.ty.clone(), span))
     }
 
-    /// A node that reads or writes the place; `args` begin with the place's own.
+    /// A node that reads or writes the place, in its order; `args` begin with the place's own.
     pub(super) fn on_place(
         &mut self,
         place: &Place,
@@ -264,7 +309,8 @@ impl Tracer<'_> {
         span: Span,
     ) -> Val {
         debug_assert!(args.starts_with(&place.args()), "a place is reached through its own arguments");
-        let code = Code { template, effect: Effect::State, fallible, opaque: None };
+        let effect = if place.kind == Root::Own { Effect::Io } else { Effect::State };
+        let code = Code { template, effect, fallible, opaque: None };
         self.push(Op::Rust(code), args, name, ty, span)
     }
 
