@@ -6,7 +6,7 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use super::{
-    Form, Result, Tracer, Ty, Val, expr::never, iterators::is_lazy, labels::without_return, lending::is_kept, returns,
+    Env, Form, Result, Tracer, Ty, Val, expr::never, iterators::is_lazy, labels::without_return, lending::is_kept, returns,
     signature, unknown,
 };
 
@@ -22,10 +22,24 @@ impl Tracer<'_> {
     }
 
     fn scoped(&mut self, stmts: &[syn::Stmt], tail: bool) -> Result<Val> {
+        let before = (tail && self.closures == 0).then(|| self.env.clone());
         self.env.open();
         let value = self.statements(stmts, tail);
         self.env.close();
+        if let Some(before) = before {
+            self.forget_since(&before);
+        }
         value
+    }
+
+    /// What variables stand for is read by nobody behind a function's end, but for what it was lent.
+    fn forget_since(&mut self, before: &Env) {
+        for name in self.env.changed_since(before) {
+            let is_lent = matches!(self.env.read(&name), Some(Val::Lent(..)));
+            if let Some(old) = before.read(&name).filter(|_| !is_lent) {
+                self.env.assign(&name, old.clone());
+            }
+        }
     }
 
     /// `tail` says that the value of these statements is the function's.

@@ -423,6 +423,39 @@ impl KeptStack {
     }
 }
 
+/// A struct of the forward's own that only code that is carried along can write to.
+#[derive(Debug, Module)]
+pub struct Noted {
+    fc: nn::Linear,
+}
+
+#[derive(Debug, Default)]
+struct Marks {
+    named: HashMap<String, i64>,
+    count: i64,
+}
+
+impl Marks {
+    fn mark(&mut self, name: &str) {
+        *self.named.entry(name.to_owned()).or_default() += 1;
+        self.count += self.named[name];
+    }
+}
+
+#[traceable]
+impl Noted {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut marks = Marks::default();
+        marks.mark("a");
+        let first = marks.count;
+        marks.mark("a");
+        let second = marks.count;
+        let ys = xs.apply(&self.fc) * first as f64;
+        marks.mark("b");
+        ys + (second * 10 + marks.count) as f64
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use fx_runtime::Freeze;
@@ -591,6 +624,11 @@ mod tests {
                 net.freeze(&Freeze::default()).unwrap();
             }
         }
+    }
+
+    #[test]
+    fn noted() {
+        agree!(|p| Noted { fc: linear(p / 0) }, [randn(&[2, 4])], |net, xs| net.forward(xs));
     }
 
     #[test]
