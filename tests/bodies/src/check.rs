@@ -70,6 +70,17 @@ impl<A: Inputs, B: Inputs, C: Inputs> Inputs for (A, B, C) {
     }
 }
 
+macro_rules! plain_inputs {
+    ($($ty:ty),+) => {
+        $(impl Inputs for $ty {
+            fn mapped(&self, _: &dyn Fn(&Tensor) -> Tensor) -> $ty {
+                self.clone()
+            }
+        })+
+    };
+}
+plain_inputs!(i64, usize, f64, bool, String, ());
+
 /// Results that can be compared.
 pub(crate) trait Close {
     /// Panics where they differ.
@@ -154,6 +165,32 @@ pub(crate) trait CloseTo<E> {
 impl<T: Close> CloseTo<T> for T {
     fn close_to(&self, eager: &T) {
         self.close(eager);
+    }
+}
+
+/// What two calls in a row hand over that are lent one state, and how the first has left it.
+#[allow(dead_code, reason = "not every crate that includes this file lends a state")]
+pub(crate) struct Twice<T, S> {
+    first: T,
+    between: S,
+    second: T,
+}
+
+impl<T, S: Inputs> Twice<T, S> {
+    /// Calls with the state, and again.
+    #[allow(dead_code, reason = "not every crate that includes this file lends a state")]
+    pub(crate) fn of(state: &mut S, mut call: impl FnMut(&mut S) -> T) -> Twice<T, S> {
+        let first = call(state);
+        let between = state.mapped(&Tensor::copy);
+        Twice { first, between, second: call(state) }
+    }
+}
+
+impl<E, T: CloseTo<E>, S: Close> CloseTo<Twice<E, S>> for Twice<T, S> {
+    fn close_to(&self, eager: &Twice<E, S>) {
+        self.between.close(&eager.between);
+        self.first.close_to(&eager.first);
+        self.second.close_to(&eager.second);
     }
 }
 

@@ -145,7 +145,7 @@ impl<'a> Packages<'a> {
         }
         let main = if form == Form::Plain {
             format!(
-                "#![allow(warnings)]\nmacro_rules! nothing {{ ($($any:tt)*) => {{}} }}\npub(crate) use {{nothing as body, nothing as stateful}};\n{list}fn main() {{}}\n"
+                "#![allow(warnings)]\nmacro_rules! nothing {{ ($($any:tt)*) => {{}} }}\npub(crate) use {{nothing as body, nothing as lent, nothing as parts, nothing as stateful}};\n{list}fn main() {{}}\n"
             )
         } else {
             let rows = bodies.keys().map(|number| format!("({number}, b{number}::eager, b{number}::frozen), "));

@@ -52,6 +52,60 @@ macro_rules! stateful {
 }
 pub(crate) use stateful;
 
+/// The same of a body that is lent a state, in two calls that follow each other.
+macro_rules! lent {
+    ($net:ident, |$model:ident, $variant:ident, $x:ident, $y:ident, $state:ident| $call:expr, $make:expr) => {
+        pub fn eager() {
+            for $variant in 0..3usize {
+                let (_vs, $model) = crate::check::root(|p| $net::new(p, $variant));
+                for ($x, $y) in &mut crate::inputs() {
+                    let $state = &mut {
+                        let ($x, $y) = (&*$x, &*$y);
+                        $make
+                    };
+                    for _ in 0..2 {
+                        let _ = tch::no_grad(|| $call);
+                    }
+                }
+            }
+        }
+
+        pub fn frozen() {
+            for $variant in 0..3usize {
+                let cases = crate::inputs().map(|($x, $y)| {
+                    let state = {
+                        let ($x, $y) = (&$x, &$y);
+                        $make
+                    };
+                    ($x, $y, state)
+                });
+                crate::check::agree!(|p: &nn::Path| $net::new(p, $variant), cases, |$model, ($x, $y, $state)| {
+                    crate::check::Twice::of($state, |$state| $call)
+                });
+            }
+        }
+    };
+}
+pub(crate) use lent;
+
+/// Structs of the body's own among what is lent to it.
+macro_rules! parts {
+    ($name:ident { $($part:ident),* }) => {
+        impl crate::check::Inputs for $name {
+            fn mapped(&self, copy: &dyn Fn(&Tensor) -> Tensor) -> $name {
+                $name { $($part: self.$part.mapped(copy)),* }
+            }
+        }
+
+        impl crate::check::Close for $name {
+            fn close(&self, eager: &$name) {
+                $(self.$part.close(&eager.$part);)*
+            }
+        }
+    };
+}
+pub(crate) use parts;
+
 fn inputs() -> [(tch::Tensor, tch::Tensor); 2] {
     [2, 3].map(|rows| (check::randn(&[rows, 8]), check::randn(&[rows, 8])))
 }

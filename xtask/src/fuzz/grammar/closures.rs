@@ -24,7 +24,7 @@ impl Writer {
             (format!("{} += by % 5; {}", one.name, one.name), one.name)
         } else {
             let place = self.tensor_place()?;
-            let name = place.trim_start_matches('*').split('.').next().unwrap_or_default().to_owned();
+            let name = self.owner_of(&place)?.name;
             (format!("{place} += by % 5; by * 2"), name)
         };
         let name = self.name();

@@ -20,10 +20,28 @@ const SIGNATURES: &[(&[Type], Yields)] = &[
     (&[Type::Maybe], Yields::One(Type::Maybe)),
 ];
 
+/// The same where the forward is lent a state.
+const LENT_SIGNATURES: &[(&[Type], Yields)] = &[
+    (&[Type::LentKept], Yields::Nothing),
+    (&[Type::LentKept, Type::Int], Yields::One(Type::Tensor)),
+    (&[Type::LentKept], Yields::Fallible),
+    (&[Type::SharedKept], Yields::One(Type::Tensor)),
+    (&[Type::LentPart, Type::Int], Yields::One(Type::Tensor)),
+    (&[Type::LentPart, Type::LentPart], Yields::Nothing),
+    (&[Type::LentPart], Yields::One(Type::Int)),
+    (&[Type::SharedPart], Yields::One(Type::Pair)),
+    (&[Type::MaybeLentPart], Yields::One(Type::Tensor)),
+    (&[Type::LentParts], Yields::Nothing),
+    (&[Type::LentMaybe], Yields::One(Type::Tensor)),
+    (&[Type::Lent], Yields::One(Type::Tensor)),
+    (&[Type::LentList, Type::LentInt], Yields::Nothing),
+];
+
 impl Writer {
     /// A function with a body of its own, which is called from what is written afterwards.
     pub(super) fn helper(&mut self, number: usize) -> String {
-        let (types, yields) = SIGNATURES[self.below(SIGNATURES.len())];
+        let table = if self.is_lent && !self.once_in(4) { LENT_SIGNATURES } else { SIGNATURES };
+        let (types, yields) = table[self.below(table.len())];
         let takes_model = self.once_in(3) && !self.writes_self;
         let name = format!("h{number}");
         let scope = std::mem::take(&mut self.scope);
@@ -32,7 +50,7 @@ impl Writer {
         let mut names = NAMES.to_vec();
         self.rng.shuffle(&mut names);
         for (ty, name) in types.iter().zip(names) {
-            let is_mut = matches!(ty, Type::Tensor | Type::Int | Type::Maybe);
+            let is_mut = matches!(ty, Type::Tensor | Type::Int | Type::Maybe | Type::MaybeLentPart);
             self.scope.parameter(name, *ty, is_mut);
             written.push(format!("{}{name}: {}", if is_mut { "mut " } else { "" }, ty.written()));
         }
@@ -80,7 +98,11 @@ impl Writer {
                 Type::Maybe | Type::MaybeShared => {
                     all.push(format!("{name}.as_ref().map_or_else(|| xs.neg(), |one| one.shallow_clone())"));
                 }
-                Type::List | Type::Slice => {
+                Type::MaybePair => {
+                    all.push(format!("{name}.as_ref().map_or_else(|| xs.neg(), |(one, other)| one - other)"));
+                }
+                Type::Parts | Type::LentParts => by.push(format!("{name}.len() as i64")),
+                Type::List | Type::Slice | Type::Fixed => {
                     all.push(format!("{name}.iter().fold(xs.copy(), |a, b| a + b)"));
                     by.push(format!("{name}.len() as i64"));
                 }

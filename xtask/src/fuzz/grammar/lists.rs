@@ -31,7 +31,7 @@ impl Writer {
     }
 
     pub(super) fn slice(&mut self) -> Option<String> {
-        let one = self.variable(|one| matches!(one.ty, Type::List | Type::Slice))?;
+        let one = self.variable(|one| matches!(one.ty, Type::List | Type::Slice | Type::Fixed))?;
         Some(match one.ty {
             Type::Slice => one.name,
             _ => format!("&{}", one.name),
@@ -46,7 +46,7 @@ impl Writer {
 
     /// An iterator over a list.
     pub(super) fn over_list(&mut self) -> Option<String> {
-        let one = self.variable(|one| matches!(one.ty, Type::List | Type::Slice))?;
+        let one = self.variable(|one| matches!(one.ty, Type::List | Type::Slice | Type::Fixed))?;
         let more = self.one_of(&["", "", ".rev()", ".skip(1)", ".take(2)", ".step_by(2)", ".cycle().take(3)"]);
         Some(format!("{}.iter(){more}", one.name))
     }

@@ -9,6 +9,8 @@
 mod closures;
 mod control;
 mod helpers;
+mod lent;
+mod lent_writes;
 mod lists;
 mod loops;
 mod model;
@@ -62,10 +64,14 @@ struct Writer {
     has_self: bool,
     /// Whether the model's own fields may be written.
     writes_self: bool,
+    /// Whether the forward is lent a state.
+    is_lent: bool,
     /// What the function yields, where `return` may stand.
     yields: Option<Yields>,
     /// The loops around, by label: none where they have none.
     labels: Vec<Option<String>>,
+    /// Where the variables of the innermost closure begin: it writes to none of those before.
+    closed: usize,
     /// The functions that were written already.
     helpers: Vec<Helper>,
     /// Numbers for labels.
@@ -81,8 +87,10 @@ impl Writer {
             nested: 0,
             has_self: false,
             writes_self: false,
+            is_lent: false,
             yields: None,
             labels: Vec::new(),
+            closed: 0,
             helpers: Vec::new(),
             counted: 0,
         }
@@ -170,7 +178,9 @@ impl Writer {
     /// What a closure's body is: no `return`, no jump, nothing moved.
     fn captured(&mut self, write: impl FnOnce(&mut Self) -> String) -> String {
         let (yields, labels) = (self.yields.take(), std::mem::take(&mut self.labels));
+        let closed = std::mem::replace(&mut self.closed, self.scope.mark());
         let text = self.repeated(write);
+        self.closed = closed;
         (self.yields, self.labels) = (yields, labels);
         text
     }
@@ -201,6 +211,7 @@ impl Writer {
             Type::Closure => Some(self.closure()),
             Type::Counter => None,
             Type::Iter => self.over_list(),
+            _ => self.of_lent(ty),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A body: a model with its layers, its helpers and its forward, in a file of its own.
 
 use super::scope::mentions;
-use super::{Type, Write, Writer, Yields};
+use super::{Type, Write, Writer, Yields, lent};
 
 /// The model's fields: what it is called, its type, and how it is made from the variable `variant`.
 const FIELDS: &[(&str, &str, &str)] = &[
@@ -29,10 +29,14 @@ const FIELDS: &[(&str, &str, &str)] = &[
     ("kept", "Option<Tensor>", "None"),
     ("total", "Tensor", "p.zeros_no_train(\"total\", &[1, 8])"),
     ("seen", "Vec<Tensor>", "Vec::new()"),
+    ("ints", "Vec<i64>", "vec![1; variant]"),
+    ("both", "Option<(Tensor, Tensor)>", "None"),
+    ("kvs", "Vec<Option<(Tensor, Tensor)>>", "vec![None, None, None]"),
+    ("mem", "Option<Part>", "None"),
 ];
 
 /// Fields that are no parts of the module.
-const SKIPPED: &[&str] = &["kept", "seen"];
+const SKIPPED: &[&str] = &["kept", "seen", "ints", "both", "kvs", "mem"];
 
 const LAYERED: &[(usize, Write)] = &[
     (4, |writer| writer.layer_on("self.fc.forward({})")),
@@ -124,13 +128,20 @@ const PARAMETERS: &[(Type, &str)] = &[
 pub(in crate::fuzz) fn body(seed: u64, number: usize) -> String {
     let mut writer = Writer::new(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ number as u64);
     let net = format!("B{number}");
-    writer.writes_self = writer.once_in(4);
+    match writer.below(8) {
+        0 => writer.writes_self = true,
+        1..=4 => writer.is_lent = true,
+        _ => {}
+    }
     let (mut functions, mut methods) = (String::new(), String::new());
     for number in 0..writer.below(4) {
         let helper = writer.helper(number);
         if helper.contains("&self,") { &mut methods } else { &mut functions }.push_str(&helper);
     }
     let (forward, arguments) = writer.forward();
+    // What is lent may be what is handed over beside it.
+    let is_shared = lent::lends_kept(&arguments) && writer.once_in(4);
+    let shares = if is_shared { "if variant == 2 { state.0.h = x.shallow_clone(); }" } else { "" };
     let used = |name: &str| {
         mentions(&forward.replace("self.", "self_"), &format!("self_{name}"))
             || mentions(&methods.replace("self.", "self_"), &format!("self_{name}"))
@@ -141,14 +152,22 @@ pub(in crate::fuzz) fn body(seed: u64, number: usize) -> String {
         format!("{skip}{name}: {ty},\n")
     });
     let made = fields.iter().map(|(name, _, made)| format!("{name}: {made},\n"));
+    let items = if writer.is_lent || writer.writes_self { lent::ITEMS } else { "" };
+    let check = match (writer.writes_self, writer.is_lent) {
+        (true, _) => format!("stateful!({net}, |net, variant, x, y| net.forward(x{arguments}))"),
+        (_, true) => format!(
+            "lent!({net}, |net, variant, x, y, state| {{ {shares} net.forward(x{arguments}) }}, {})",
+            lent::made(&arguments)
+        ),
+        _ => format!("body!({net}, |net, variant, x, y| net.forward(x{arguments}))"),
+    };
     format!(
-        "{ITEMS}\n{functions}\n#[derive(Debug, Module)]\npub struct {net} {{ {} }}\n\
+        "{ITEMS}\n{items}\n{functions}\n#[derive(Debug, Module)]\npub struct {net} {{ {} }}\n\
          impl {net} {{ fn new(p: &nn::Path, variant: usize) -> Self {{ Self {{ {} }} }} {methods} }}\n\
          #[traceable]\nimpl {net} {{ {forward} }}\n\
-         crate::{}!({net}, |net, variant, x, y| net.forward(x{arguments}));\n",
+         crate::{check};\n",
         types.collect::<String>(),
         made.collect::<String>(),
-        if writer.writes_self { "stateful" } else { "body" },
     )
 }
 
@@ -157,12 +176,12 @@ impl Writer {
     fn forward(&mut self) -> (String, String) {
         self.has_self = true;
         self.scope.parameter("xs", Type::Shared, false);
-        let (mut written, mut arguments) = (String::new(), String::new());
+        let (mut written, mut arguments) = self.lent_parameters();
         let count = if self.writes_self { 0 } else { self.below(4) };
         for name in ["p", "q", "r"].into_iter().take(count) {
             let (ty, argument) = PARAMETERS[self.below(PARAMETERS.len())];
             // What is lent to be written is carried along whole, and hides the rest.
-            if ty == Type::Lent && (written.contains("&mut") || !self.once_in(6)) {
+            if ty == Type::Lent && (self.is_lent || written.contains("&mut") || !self.once_in(6)) {
                 continue;
             }
             let is_mut = matches!(ty, Type::Tensor | Type::Maybe | Type::Int);
@@ -171,7 +190,7 @@ impl Writer {
             written += &[", ", mutable, name, ": ", ty.written()].concat();
             arguments += &[", ", argument].concat();
         }
-        if written.contains("&mut") {
+        if written.contains("&mut") && !self.is_lent {
             // Nobody else may name what is lent.
             arguments = arguments.replace("&*y", "&*x").replace("y.", "x.");
         }

@@ -20,6 +20,7 @@ const INTS: &[(usize, Write)] = &[
     (2, |writer| writer.of_type(Type::Counter).map(|one| format!("{}({})", one.name, writer.below(4)))),
     (2, |writer| writer.called(Yields::One(Type::Int))),
     (1, Writer::int_matched),
+    (3, Writer::asked_of_state),
 ];
 
 const FLOATS: &[(usize, Write)] = &[

@@ -12,6 +12,7 @@ const WRITES: &[(usize, Write)] = &[
     (3, Writer::list_write),
     (3, Writer::held_write),
     (3, Writer::state_write),
+    (20, Writer::lent_write),
     (3, Writer::number_write),
     (2, Writer::option_write),
     (1, Writer::map_write),
@@ -25,7 +26,8 @@ impl Writer {
 
     /// A variable of a type that can be written, and that nobody borrows from any more.
     pub(super) fn mutable(&mut self, ty: Type) -> Option<Variable> {
-        let one = self.variable(|one| one.ty == ty && one.is_mut)?;
+        let inside = self.closed;
+        let one = self.variable(|one| one.at >= inside && one.ty == ty && one.is_mut)?;
         self.scope.free(one.at);
         Some(one)
     }
@@ -33,7 +35,8 @@ impl Writer {
     /// A place that holds a tensor of the one shape.
     pub(super) fn tensor_place(&mut self) -> Option<String> {
         let is_one = |ty| matches!(ty, Type::Tensor | Type::Held | Type::Pair);
-        let one = self.variable(|one| (is_one(one.ty) && one.is_mut) || one.ty == Type::Lent)?;
+        let inside = self.closed;
+        let one = self.variable(|one| one.at >= inside && ((is_one(one.ty) && one.is_mut) || one.ty == Type::Lent))?;
         self.scope.free(one.at);
         let name = one.name;
         Some(match one.ty {
@@ -42,6 +45,13 @@ impl Writer {
             Type::Lent => format!("*{name}"),
             _ => name,
         })
+    }
+
+    /// The variable that a place names, or is a part of.
+    pub(super) fn owner_of(&mut self, place: &str) -> Option<Variable> {
+        let place = place.trim_start_matches('*');
+        let root = place.split('.').next().unwrap_or_default();
+        self.variable(|one| one.name == place).or_else(|| self.variable(|one| one.name == root))
     }
 
     /// A method that writes to a tensor of any shape.

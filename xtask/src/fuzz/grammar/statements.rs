@@ -10,6 +10,7 @@ const STATEMENTS: &[(usize, Write)] = &[
     (3, Writer::leaves),
     (3, Writer::calls),
     (2, Writer::state_read),
+    (20, Writer::lent_statement),
     (2, |writer| {
         let count = 1 + writer.below(3);
         Some(format!("{{ {} }}", writer.scoped(|writer| writer.statements(count))))
@@ -78,8 +79,7 @@ impl Writer {
             return self.counter();
         }
         let value = self.expression(ty)?;
-        let owner = value.trim_start_matches("&mut ").split('.').next().unwrap_or_default().to_owned();
-        let owner = self.variable(|one| one.name == owner).filter(|_| ty == Type::Lent);
+        let owner = self.owner_of(value.trim_start_matches("&mut ")).filter(|_| ty == Type::Lent);
         let (at, pattern) = self.declared(ty);
         if let Some(owner) = owner {
             self.scope.hold(owner.at, at);

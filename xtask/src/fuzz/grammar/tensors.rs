@@ -17,6 +17,7 @@ const TENSORS: &[(usize, Write)] = &[
     (2, Writer::unwrapped),
     (2, Writer::of_option),
     (3, Writer::of_list),
+    (4, Writer::of_state),
     (3, Writer::by_closure),
     (1, Writer::replaced),
     (1, Writer::of_map),
@@ -81,8 +82,9 @@ impl Writer {
     }
 
     fn element(&mut self) -> Option<String> {
-        let list = self.variable(|one| one.ty == Type::List && one.filled > 0)?;
-        Some(format!("&{}[{}]", list.name, self.below(list.filled)))
+        let list = self.variable(|one| one.ty == Type::Fixed || (one.ty == Type::List && one.filled > 0))?;
+        let filled = if list.ty == Type::Fixed { 2 } else { list.filled };
+        Some(format!("&{}[{}]", list.name, self.below(filled)))
     }
 
     fn temporary(&mut self) -> Option<String> {
