@@ -193,6 +193,15 @@ fn errors_where_nothing_is() {
 }
 
 #[test]
+fn lists_of_pairs_and_arrays() {
+    check(&[
+        "let mut all: Vec<(Tensor, Tensor)> = Vec::new(); for block in &self.blocks { all.push((block.forward(xs), xs.relu())); } let (a, b) = all.pop().unwrap(); a + b",
+        "let [k, v]: [Tensor; 2] = xs.chunk(2, -1).try_into().unwrap(); k + v",
+        "let mut ys = xs.relu(); for block in self.blocks[1..].iter().chain(std::iter::once(&self.blocks[0])) { ys = block.forward(&ys); } ys",
+    ]);
+}
+
+#[test]
 fn tuple_structs() {
     check(&[
         "let w = Two(xs.relu(), 3); let Two(a, n) = w; a * n",

@@ -26,3 +26,24 @@ pub(super) fn before(reader: &Reader<'_>, block: &syn::Block) -> BTreeMap<String
     find.visit_block(block);
     find.1
 }
+
+/// The closures that variables hold, but for names that hold something else as well.
+pub(super) fn closures(block: &syn::Block) -> BTreeMap<String, syn::ExprClosure> {
+    struct Find(BTreeMap<String, Option<syn::ExprClosure>>);
+    impl<'ast> Visit<'ast> for Find {
+        fn visit_local(&mut self, local: &'ast syn::Local) {
+            if let (Some(name), Some(init)) = (pattern_name(&local.pat), &local.init) {
+                let held = match &*init.expr {
+                    syn::Expr::Closure(closure) => Some(closure.clone()),
+                    _ => None,
+                };
+                let known = self.0.entry(name).or_insert_with(|| held.clone());
+                *known = known.take().filter(|known| held.as_ref() == Some(known));
+            }
+            visit::visit_local(self, local);
+        }
+    }
+    let mut find = Find(BTreeMap::new());
+    find.visit_block(block);
+    find.0.into_iter().filter_map(|(name, held)| Some((name, held?))).collect()
+}

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use super::{
     Layer,
     choices::{added, distributed, either, some_times},
-    made::before,
+    made::{before, closures},
     place,
     syntax::{is_none, is_pointer, is_some, ok_argument, text},
 };
 use crate::index::{Index, Name, Resolved, Ty, path_text};
 
 /// Reads builder expressions of one function.
+#[derive(Clone)]
 pub(super) struct Reader<'a> {
     pub(super) index: &'a Index,
     pub(super) module: &'a str,
@@ -20,6 +21,8 @@ pub(super) struct Reader<'a> {
     locals: Vec<String>,
     /// Those of them that hold a module, with its type; none where it is not known which one they hold.
     made: BTreeMap<String, Option<Ty>>,
+    /// Its closures, by name: `let conv = |p, i, o| nn::conv2d(..)`.
+    closures: BTreeMap<String, syn::ExprClosure>,
 }
 
 type Chains = BTreeMap<String, Option<Vec<Layer>>>;
@@ -33,7 +36,8 @@ impl<'a> Reader<'a> {
             }
         }
         let (module, owner) = (&function.module, function.owner.as_ref());
-        let mut reader = Reader { index, module, owner, locals, made: BTreeMap::new() };
+        let closures = closures(&function.block);
+        let mut reader = Reader { index, module, owner, locals, made: BTreeMap::new(), closures };
         reader.made = before(&reader, &function.block);
         reader
     }
@@ -185,9 +189,16 @@ impl<'a> Reader<'a> {
         let fuel = fuel.checked_sub(1)?;
         match expr {
             syn::Expr::MethodCall(call) => self.kind(&call.receiver, fuel),
+            syn::Expr::Block(block) => match block.block.stmts.last()? {
+                syn::Stmt::Expr(last, None) => self.kind(last, fuel),
+                _ => None,
+            },
             syn::Expr::Call(call) => {
                 let syn::Expr::Path(path) = &*call.func else { return None };
                 let text = path_text(&path.path);
+                if let Some((inside, body)) = self.inside(&text) {
+                    return inside.kind(body, fuel);
+                }
                 match text.rsplit("::").next()? {
                     "seq" => return Some("Sequential"),
                     "seq_t" => return Some("SequentialT"),
@@ -216,6 +227,9 @@ impl<'a> Reader<'a> {
         let fuel = fuel.checked_sub(1)?;
         let syn::Expr::Path(path) = &*call.func else { return None };
         let text = path_text(&path.path);
+        if let Some((inside, body)) = self.inside(&text) {
+            return inside.chain(body, &Chains::new(), fuel);
+        }
         match self.index.resolve(self.module, &text) {
             Resolved::External(full) if full.ends_with("::seq") || full.ends_with("::seq_t") => Some(Vec::new()),
             Resolved::Item(_, _, Name::Fn(id)) => self.built_by(id, fuel),
@@ -243,6 +257,10 @@ impl<'a> Reader<'a> {
         match expr {
             syn::Expr::Try(inner) => self.made_by(&inner.expr),
             syn::Expr::Paren(inner) => self.made_by(&inner.expr),
+            syn::Expr::Block(block) => match block.block.stmts.last()? {
+                syn::Stmt::Expr(last, None) => self.made_by(last),
+                _ => None,
+            },
             syn::Expr::Struct(literal) => self.named(&path_text(&literal.path)),
             syn::Expr::MethodCall(call) if call.method == "unwrap" => self.made_by(&call.receiver),
             syn::Expr::Path(path) => match self.made.get(&path_text(&path.path)) {
@@ -257,7 +275,21 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// What a closure of the function yields, and the reader that reads it: within it, its name is another's.
+    fn inside(&self, name: &str) -> Option<(Reader<'a>, &syn::Expr)> {
+        let closure = self.closures.get(name)?;
+        let mut inside = self.clone();
+        inside.closures.remove(name);
+        let own: Vec<String> = closure.inputs.iter().flat_map(crate::pattern::bound).collect();
+        inside.made.retain(|name, _| !own.contains(name));
+        inside.locals.extend(own);
+        Some((inside, &closure.body))
+    }
+
     fn made_by_call(&self, text: &str, call: &syn::ExprCall) -> Option<Ty> {
+        if let Some((inside, body)) = self.inside(text) {
+            return inside.made_by(body);
+        }
         match self.index.resolve(self.module, text) {
             Resolved::Item(_, _, Name::Fn(id)) => return self.returned(id),
             Resolved::Item(..) => return None,

@@ -10,6 +10,10 @@ use super::{Result, Tracer, Ty, Val, capture::bound_names, iterators::is_chain, 
 impl Tracer<'_> {
     /// The loop without its last adaptor, which its turns do instead; `None` where it is none of these.
     pub(super) fn without_adaptor(&mut self, each: &ExprForLoop) -> Option<Result<Val>> {
+        if let Some(element) = only_element(&each.expr).filter(|_| !jumps::jumps(&each.body)) {
+            let (pat, stmts) = (&each.pat, &each.body.stmts);
+            return Some(self.block(&parse_quote_spanned!(element.span()=> { let #pat = #element; #(#stmts)* }), false));
+        }
         let Expr::MethodCall(call) = &*each.expr else { return None };
         let (span, over) = (call.method.span(), &*call.receiver);
         if let Some(swapped) = mapped_last(each) {
@@ -71,6 +75,14 @@ impl Tracer<'_> {
             _ => None,
         }
     }
+}
+
+/// What `std::iter::once` yields.
+fn only_element(expr: &Expr) -> Option<&Expr> {
+    let Expr::Call(call) = expr else { return None };
+    let Expr::Path(path) = &*call.func else { return None };
+    let is_once = path.path.segments.last().is_some_and(|last| last.ident == "once") && path.path.segments.len() > 1;
+    call.args.first().filter(|_| is_once && call.args.len() == 1)
 }
 
 /// What a turn does with its element.

@@ -143,6 +143,26 @@ impl Tracer<'_> {
         self.branch(&branch, tail)
     }
 
+    /// `let [a, b]: [Tensor; 2] = list.try_into().unwrap()`: a list that has to be so long; `None` for anything else.
+    fn array_of(&mut self, pat: &syn::Pat, init: &syn::Expr) -> Result<Option<Val>> {
+        let syn::Pat::Type(syn::PatType { pat, ty, .. }) = pat else { return Ok(None) };
+        let (syn::Pat::Slice(_), syn::Type::Array(array), syn::Expr::MethodCall(taken)) = (&**pat, &**ty, init) else {
+            return Ok(None);
+        };
+        let syn::Expr::MethodCall(turned) = &*taken.receiver else { return Ok(None) };
+        let is_taken = taken.method == "unwrap" || taken.method == "expect";
+        let Some(length) = crate::scan::whole(&array.len).filter(|_| is_taken && turned.method == "try_into") else {
+            return Ok(None);
+        };
+        let list = self.expr(&turned.receiver)?;
+        let (Val::Node(id, Ty::List(_), _), span) = (&list, init.span()) else {
+            return unknown(init.span(), "the method `try_into`");
+        };
+        let template = format!("::fx_runtime::frozen::exactly(&$0, {length})");
+        let ty = list.ty();
+        Ok(Some(self.push(Op::Rust(Code::fallible(template)), vec![(*id).into()], "array", ty, span)))
+    }
+
     /// `return` of the entry where it is not the function's end: Rust's own `return` in the generated function.
     pub(super) fn leave(&mut self, ret: &syn::ExprReturn) -> Result<Val> {
         let Some(value) = &ret.expr else { return unknown(ret.span(), "`return` here is not understood") };
@@ -238,7 +258,10 @@ impl Tracer<'_> {
             syn::Pat::Type(typed) => self.written(&typed.ty),
             _ => None,
         };
-        let value = self.iterator_of(&init.expr).and_then(|held| held.map_or_else(|| self.expr(&init.expr), Ok));
+        let value = match self.array_of(&local.pat, &init.expr)? {
+            Some(array) => Ok(array),
+            None => self.iterator_of(&init.expr).and_then(|held| held.map_or_else(|| self.expr(&init.expr), Ok)),
+        };
         self.wants_vec = outer;
         let value = value?;
         if matches!(value, Val::Never) {

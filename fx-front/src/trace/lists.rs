@@ -6,7 +6,7 @@ use syn::spanned::Spanned;
 
 use super::{
     Form, Result, Tracer, Ty, Val, control::Continuation, expr::is_copy, iterators::TAKEN, local::Local, operator,
-    place, spell::is_untyped, unknown,
+    place, spell::is_untyped, state::is_plain, unknown,
 };
 use crate::index::path_text;
 
@@ -227,8 +227,7 @@ impl<'a> Tracer<'a> {
     /// A method that changes a list of numbers or tensors that has a variable of its own.
     fn changed(&mut self, list: &Val, element: &Ty, name: &str, call: &syn::ExprMethodCall) -> Option<Result<Val>> {
         let place = self.local_place(&call.receiver)?;
-        let known = is_copy(element) || *element == Ty::Tensor;
-        if !known || matches!(list, Val::Node(_, _, Form::Ref | Form::Deep)) {
+        if !is_plain(element) || matches!(list, Val::Node(_, _, Form::Ref | Form::Deep)) {
             return None;
         }
         Some(self.change(&place, list, element, name, call))

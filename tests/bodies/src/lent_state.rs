@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use fx_runtime::{Kind, Module, Tensor, nn, traceable};
+use fx_runtime::{Kind, Module, Tensor, nn, nn::Module as _, traceable};
 
 /// A recurrent cell whose state the caller has.
 #[derive(Debug, Module)]
@@ -456,6 +456,39 @@ impl Noted {
     }
 }
 
+/// Arrays out of lists, pairs in lists, chains with one element more, and sequentials that closures help to build.
+#[derive(Debug, Module)]
+pub struct Gathers {
+    layers: Vec<nn::Linear>,
+    mlp: nn::Sequential,
+}
+
+impl Gathers {
+    pub fn new(p: &nn::Path) -> Self {
+        let lin = |p: nn::Path, out| nn::linear(p, 4, out, Default::default());
+        let block = |p: nn::Path| nn::seq().add(lin(&p / 0, 4)).add_fn(|xs| xs.relu());
+        let mlp = nn::seq().add(block(p / "a")).add(lin(p / "b", 4)).add_fn(|xs| xs.leaky_relu());
+        Gathers { layers: (0..3).map(|at| lin(p / at, 4)).collect(), mlp }
+    }
+}
+
+#[traceable]
+impl Gathers {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let (last, others) = self.layers.split_last().expect("a layer");
+        let mut pairs = Vec::new();
+        let mut ys = xs.shallow_clone();
+        for layer in others.iter().chain(std::iter::once(last)) {
+            ys = ys.apply(layer).tanh();
+            pairs.push((ys.shallow_clone(), ys.neg()));
+        }
+        let (a, b) = pairs.pop().unwrap();
+        let [c, d]: [Tensor; 2] = self.mlp.forward(&ys).chunk(2, -1).try_into().unwrap();
+        let (first, _) = &pairs[0];
+        a * 2.0 + b + first + Tensor::cat(&[d, c], -1)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use fx_runtime::Freeze;
@@ -629,6 +662,11 @@ mod tests {
     #[test]
     fn noted() {
         agree!(|p| Noted { fc: linear(p / 0) }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn gathers() {
+        agree!(Gathers::new, [randn(&[2, 4])], |net, xs| net.forward(xs));
     }
 
     #[test]
