@@ -36,7 +36,9 @@ impl<'a> Tracer<'a> {
             Expr::MethodCall(call) => match (call.method.to_string().as_str(), call.args.len()) {
                 ("as_mut" | "as_deref_mut", 0) => (&*call.receiver, true),
                 ("as_ref" | "as_deref", 0) => (&*call.receiver, false),
-                (TAKEN | "get" | "get_mut" | "first" | "first_mut" | "last" | "last_mut", _) => return self.asked_list(call),
+                (TAKEN | "get" | "get_mut" | "first" | "first_mut" | "last" | "last_mut", _) => {
+                    return self.asked_list(call);
+                }
                 _ => return Ok(None),
             },
             other => (other, false),
@@ -128,12 +130,9 @@ impl<'a> Tracer<'a> {
             (_, true) if !matches!(one.pat, syn::Pat::Wild(_)) => (other, one),
             _ => return Ok(None),
         };
-        self.if_held(
-            &choice.expr,
-            &some.pat,
-            &mut |tracer| tracer.last_expr(&some.body, tail),
-            &mut |tracer| tracer.last_expr(&none.body, tail),
-        )
+        self.if_held(&choice.expr, &some.pat, &mut |tracer| tracer.last_expr(&some.body, tail), &mut |tracer| {
+            tracer.last_expr(&none.body, tail)
+        })
     }
 
     /// A loop over a list at a place, whose elements are written to or are no values of which there can be copies, as one

@@ -300,6 +300,71 @@ impl Maybe {
     }
 }
 
+/// State that carried code reaches: whole and in parts at once, by a name of its own, as a slice.
+#[derive(Debug, Module)]
+pub struct Reached {
+    fc: nn::Linear,
+    maybe: Option<i64>,
+    #[module(skip)]
+    bias: Option<Tensor>,
+}
+
+fn both(of: &Tensor, state: &CellState) -> Tensor {
+    of * state.steps as f64
+}
+
+fn bumped(caches: &mut [LayerCache]) {
+    caches[1].bump(match 1 {
+        n if n > 2 => n,
+        _ => caches[0].length,
+    });
+}
+
+impl LayerCache {
+    fn bump(&mut self, by: i64) {
+        self.length += by;
+    }
+}
+
+#[traceable]
+impl Reached {
+    pub fn forward(
+        &self,
+        xs: &Tensor,
+        state: &mut CellState,
+        caches: &mut Vec<LayerCache>,
+        last: &mut Tensor,
+    ) -> Tensor {
+        let ys = Some(xs.apply(&self.fc)).filter(|ys| ys.dim() > 1).map(|ys| both(&state.hidden, &*state) + ys);
+        bumped(caches);
+        let kept = last;
+        let mut keep = |one: &Tensor| *kept = one.tanh();
+        keep(xs);
+        let seen = state.seen.iter().rev().skip(1).step_by(2).sum::<i64>();
+        let by = self.bias.as_ref().zip(self.maybe).map(|(bias, by)| bias - xs * by).unwrap_or_else(|| xs.neg());
+        state.seen.push(seen + 1);
+        ys.unwrap() + by
+    }
+}
+
+/// A struct that is taken out of an option, or made.
+#[derive(Debug, Module)]
+pub struct Remade {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Remade {
+    pub fn forward(&self, xs: &Tensor, cache: &mut Option<LayerCache>) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let mut own = cache.take().unwrap_or_else(|| LayerCache { past: None, length: 3 });
+        own.length += 1;
+        let by = own.length;
+        *cache = Some(own);
+        ys * by
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use fx_runtime::Freeze;
@@ -347,10 +412,8 @@ mod tests {
 
     #[test]
     fn numbered() {
-        let (_vs, net) = root(|p| Numbered {
-            layers: (0..2).map(|at| attention(&(p / at))).collect(),
-            head: linear(p / "head"),
-        });
+        let (_vs, net) =
+            root(|p| Numbered { layers: (0..2).map(|at| attention(&(p / at))).collect(), head: linear(p / "head") });
         let frozen = net.freeze(&Freeze::default()).unwrap();
         for use_kv in [true, false] {
             let cache = || Cache { use_kv, kvs: vec![None, None] };
@@ -467,6 +530,42 @@ mod tests {
             frozen.forward(&xs, Some(&mut ours)).close(&net.forward(&xs, Some(&mut theirs)));
             ours.close(&theirs);
             frozen.forward(&xs, None).close(&net.forward(&xs, None));
+        }
+    }
+
+    #[test]
+    fn reached() {
+        for bias in [true, false] {
+            let make = |p: &nn::Path| Reached {
+                fc: linear(p / 0),
+                maybe: Some(2),
+                bias: bias.then(|| Tensor::ones([2, 4], (Kind::Float, tch::Device::Cpu))),
+            };
+            let (_vs, net) = root(make);
+            let frozen = net.freeze(&Freeze::default()).unwrap();
+            let new =
+                || (state(), vec![LayerCache { past: None, length: 2 }, LayerCache::default()], Tensor::from(2f32));
+            let ((mut ours, mut caches, mut last), mut theirs) = (new(), new());
+            for _ in 0..3 {
+                let xs = randn(&[2, 4]);
+                let eager = net.forward(&xs, &mut theirs.0, &mut theirs.1, &mut theirs.2);
+                frozen.forward(&xs, &mut ours, &mut caches, &mut last).close(&eager);
+                ours.close(&theirs.0);
+                caches.close(&theirs.1);
+                last.close(&theirs.2);
+            }
+        }
+    }
+
+    #[test]
+    fn remade() {
+        let (_vs, net) = root(|p| Remade { fc: linear(p / 0) });
+        let frozen = net.freeze(&Freeze::default()).unwrap();
+        let (mut ours, mut theirs) = (None, None);
+        for _ in 0..3 {
+            let xs = randn(&[2, 4]);
+            frozen.forward(&xs, &mut ours).close(&net.forward(&xs, &mut theirs));
+            ours.close(&theirs);
         }
     }
 }
