@@ -1,11 +1,11 @@
-//! Modules that a constructor makes before it adds them to a chain: `let fc = nn::linear(..)`.
+//! The types of the modules that a constructor makes, on the spot, in a variable or by a closure of its own.
 
 use std::collections::BTreeMap;
 
 use syn::visit::{self, Visit};
 
 use super::read::{Reader, pattern_name};
-use crate::index::Ty;
+use crate::index::{Name, Resolved, Ty, path_text};
 
 /// The modules that variables hold; none where two of one name hold different ones, or something else.
 pub(super) fn before(reader: &Reader<'_>, block: &syn::Block) -> BTreeMap<String, Option<Ty>> {
@@ -46,4 +46,111 @@ pub(super) fn closures(block: &syn::Block) -> BTreeMap<String, syn::ExprClosure>
     let mut find = Find(BTreeMap::new());
     find.visit_block(block);
     find.0.into_iter().filter_map(|(name, held)| Some((name, held?))).collect()
+}
+
+impl<'a> Reader<'a> {
+    /// The type of the module that an expression makes.
+    pub(super) fn made_by(&self, expr: &syn::Expr) -> Option<Ty> {
+        match expr {
+            syn::Expr::Try(inner) => self.made_by(&inner.expr),
+            syn::Expr::Paren(inner) => self.made_by(&inner.expr),
+            syn::Expr::Block(block) => match block.block.stmts.last()? {
+                syn::Stmt::Expr(last, None) => self.made_by(last),
+                _ => None,
+            },
+            syn::Expr::Struct(literal) => self.named(&path_text(&literal.path)),
+            syn::Expr::MethodCall(call) if call.method == "unwrap" => self.made_by(&call.receiver),
+            syn::Expr::Path(path) => match self.made.get(&path_text(&path.path)) {
+                Some(made) => made.clone(),
+                None => self.named(&path_text(&path.path)),
+            },
+            syn::Expr::Call(call) => {
+                let syn::Expr::Path(path) = &*call.func else { return None };
+                self.made_by_call(&path_text(&path.path), call)
+            }
+            _ => None,
+        }
+    }
+
+    /// What a closure of the function yields, and the reader that reads it: within it, its name is another's.
+    pub(super) fn inside(&self, name: &str) -> Option<(Reader<'a>, &syn::Expr)> {
+        let closure = self.closures.get(name)?;
+        let mut inside = self.clone();
+        inside.closures.remove(name);
+        let own: Vec<String> = closure.inputs.iter().flat_map(crate::pattern::bound).collect();
+        inside.made.retain(|name, _| !own.contains(name));
+        inside.locals.extend(own);
+        Some((inside, &closure.body))
+    }
+
+    pub(super) fn made_by_call(&self, text: &str, call: &syn::ExprCall) -> Option<Ty> {
+        if let Some((inside, body)) = self.inside(text) {
+            return inside.made_by(body);
+        }
+        match self.index.resolve(self.module, text) {
+            Resolved::Item(_, _, Name::Fn(id)) => return self.returned(id),
+            Resolved::Item(..) => return None,
+            Resolved::External(full) => {
+                let name = full.rsplit("::").next().unwrap_or(&full);
+                if name == "conv" && full.contains("nn::") {
+                    return self.convolution(call.args.get(3)?);
+                }
+                if let Some(leaf) = crate::leaf::of_constructor(name).filter(|_| full.contains("nn::")) {
+                    return Some(Ty::Leaf(leaf.name));
+                }
+            }
+        }
+        let (head, name) = text.rsplit_once("::")?;
+        let owner = self.named(head)?;
+        match &owner {
+            Ty::Struct(_) => self.returned(self.index.method(&owner, name)?),
+            // `nn::ReLU::default()` makes a `ReLU`.
+            Ty::Leaf(_) => Some(owner),
+            _ => None,
+        }
+    }
+
+    /// `nn::conv` is of as many dimensions as its kernel's size.
+    fn convolution(&self, size: &syn::Expr) -> Option<Ty> {
+        let dimensions = match size {
+            syn::Expr::Array(sizes) => sizes.elems.len(),
+            syn::Expr::Path(name) => {
+                let arrays =
+                    self.index.fns.iter().filter(|function| function.module == self.module).flat_map(|function| {
+                        function.sig.inputs.iter().filter_map(|input| match input {
+                            syn::FnArg::Typed(typed) => match (&*typed.pat, &*typed.ty) {
+                                (syn::Pat::Ident(pat), syn::Type::Array(array)) if name.path.is_ident(&pat.ident) => {
+                                    crate::scan::whole(&array.len)
+                                }
+                                _ => None,
+                            },
+                            syn::FnArg::Receiver(_) => None,
+                        })
+                    });
+                let mut lengths: Vec<i64> = arrays.collect();
+                lengths.dedup();
+                if lengths.len() == 1 { usize::try_from(lengths[0]).ok()? } else { return None }
+            }
+            _ => return None,
+        };
+        Some(Ty::Leaf(["Conv1D", "Conv2D", "Conv3D"].get(dimensions.checked_sub(1)?)?))
+    }
+
+    fn returned(&self, id: usize) -> Option<Ty> {
+        let function = &self.index.fns[id];
+        let syn::ReturnType::Type(_, written) = &function.sig.output else { return None };
+        match self.index.ty(&function.module, function.owner.as_ref(), written) {
+            Ty::Result(inner) => known(*inner),
+            ty => known(ty),
+        }
+    }
+
+    fn named(&self, text: &str) -> Option<Ty> {
+        let ty = syn::parse_str::<syn::Type>(text).ok()?;
+        known(self.index.ty(self.module, self.owner, &ty))
+    }
+}
+
+fn known(ty: Ty) -> Option<Ty> {
+    matches!(ty, Ty::Leaf(_) | Ty::Struct(_)).then_some(ty)
 }

@@ -12,7 +12,9 @@ impl Tracer<'_> {
     pub(super) fn without_adaptor(&mut self, each: &ExprForLoop) -> Option<Result<Val>> {
         if let Some(element) = only_element(&each.expr).filter(|_| !jumps::jumps(&each.body)) {
             let (pat, stmts) = (&each.pat, &each.body.stmts);
-            return Some(self.block(&parse_quote_spanned!(element.span()=> { let #pat = #element; #(#stmts)* }), false));
+            return Some(
+                self.block(&parse_quote_spanned!(element.span()=> { let #pat = #element; #(#stmts)* }), false),
+            );
         }
         let Expr::MethodCall(call) = &*each.expr else { return None };
         let (span, over) = (call.method.span(), &*call.receiver);

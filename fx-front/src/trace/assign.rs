@@ -9,7 +9,10 @@ use crate::index::path_text;
 impl Tracer<'_> {
     /// `place = value`.
     pub(super) fn assign(&mut self, assign: &syn::ExprAssign) -> Result<Val> {
-        let value = self.expr(&assign.right)?;
+        let value = match self.handed_reference(&assign.right) {
+            Some(place) => place,
+            None => self.expr(&assign.right)?,
+        };
         match &*assign.left {
             syn::Expr::Path(path) if path.path.get_ident().is_some() => {
                 let name = path_text(&path.path);

@@ -36,7 +36,9 @@ impl<'a> Tracer<'a> {
             Expr::MethodCall(call) => match (call.method.to_string().as_str(), call.args.len()) {
                 ("as_mut" | "as_deref_mut", 0) => (&*call.receiver, true),
                 ("as_ref" | "as_deref", 0) => (&*call.receiver, false),
-                (TAKEN | "get" | "get_mut" | "first" | "first_mut" | "last" | "last_mut", _) => return self.asked_list(call),
+                (TAKEN | "get" | "get_mut" | "first" | "first_mut" | "last" | "last_mut", _) => {
+                    return self.asked_list(call);
+                }
                 _ => return Ok(None),
             },
             other => (other, false),
@@ -128,12 +130,9 @@ impl<'a> Tracer<'a> {
             (_, true) if !matches!(one.pat, syn::Pat::Wild(_)) => (other, one),
             _ => return Ok(None),
         };
-        self.if_held(
-            &choice.expr,
-            &some.pat,
-            &mut |tracer| tracer.last_expr(&some.body, tail),
-            &mut |tracer| tracer.last_expr(&none.body, tail),
-        )
+        self.if_held(&choice.expr, &some.pat, &mut |tracer| tracer.last_expr(&some.body, tail), &mut |tracer| {
+            tracer.last_expr(&none.body, tail)
+        })
     }
 
     /// A loop over a list at a place, whose elements are written to or are no values of which there can be copies, as one
@@ -142,11 +141,11 @@ impl<'a> Tracer<'a> {
         let Some(row) = Row::of(&each.expr) else { return Ok(None) };
         let mark = self.mark();
         let list = match self.place(row.list, false)? {
-            None if !row.is_by_value => self.list_place(row.list, row.is_written)?,
+            None if row.taken != Taken::Itself => self.list_place(row.list, row.taken == Taken::Written)?,
             place => place,
         };
         let is_it = list.as_ref().is_some_and(|list| match &list.ty {
-            Ty::List(element) => row.is_written || row.is_by_value || !is_plain(element),
+            Ty::List(element) => row.taken != Taken::Looked || !is_plain(element),
             _ => false,
         });
         self.rollback(mark);
@@ -203,12 +202,19 @@ impl<'a> Tracer<'a> {
     }
 }
 
+/// How a loop takes its elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Taken {
+    Looked,
+    Written,
+    /// As the list itself yields them, which lie somewhere only where the list is a `&mut`.
+    Itself,
+}
+
 /// A list that a loop goes over.
 struct Row<'e> {
     list: &'e Expr,
-    is_written: bool,
-    /// Is it the list itself, of which only a `&mut` yields elements that lie somewhere?
-    is_by_value: bool,
+    taken: Taken,
     is_numbered: bool,
     is_reversed: bool,
 }
@@ -226,18 +232,21 @@ impl Row<'_> {
                     let row = Row::of(&call.receiver)?;
                     Some(Row { is_reversed: !row.is_reversed, ..row })
                 }
-                "iter_mut" => Some(Row::plain(&call.receiver, true)),
-                "into_iter" => Some(Row { is_by_value: true, ..Row::plain(&call.receiver, false) }),
-                "iter" => Some(Row::plain(&call.receiver, false)),
+                "iter_mut" => Some(Row::plain(&call.receiver, Taken::Written)),
+                "into_iter" => Some(Row::plain(&call.receiver, Taken::Itself)),
+                "iter" => Some(Row::plain(&call.receiver, Taken::Looked)),
                 _ => None,
             },
-            Expr::Reference(lent) => Some(Row::plain(&lent.expr, lent.mutability.is_some())),
-            list @ Expr::Path(_) => Some(Row { is_by_value: true, ..Row::plain(list, false) }),
+            Expr::Reference(lent) => {
+                let taken = if lent.mutability.is_some() { Taken::Written } else { Taken::Looked };
+                Some(Row::plain(&lent.expr, taken))
+            }
+            list @ Expr::Path(_) => Some(Row::plain(list, Taken::Itself)),
             _ => None,
         }
     }
 
-    fn plain(list: &Expr, is_written: bool) -> Row<'_> {
-        Row { list, is_written, is_by_value: false, is_numbered: false, is_reversed: false }
+    fn plain(list: &Expr, taken: Taken) -> Row<'_> {
+        Row { list, taken, is_numbered: false, is_reversed: false }
     }
 }

@@ -202,8 +202,8 @@ impl Tracer<'_> {
                 self.declare_lent(param, place, *inner)?;
                 continue;
             }
-            if matches!(value, Val::Place(_)) {
-                self.bind(&param.pat, value)?;
+            if let Val::Place(place) = value {
+                self.bind(&param.pat, Val::Place(Rc::new(place.handed_as(&param.ty))))?;
                 continue;
             }
             if let syn::Type::Reference(reference) = &*param.ty

@@ -56,7 +56,9 @@ impl Tracer<'_> {
             ("as_ref" | "as_deref" | "borrow" | "as_slice", ty) if ty != Ty::Unknown => {
                 return Ok(self.unboxed(receiver, call.span()).with_form(Form::Ref));
             }
-            ("as_ref" | "as_mut" | "as_deref" | "as_deref_mut", _) if matches!(receiver, Val::Some(_)) => return Ok(receiver),
+            ("as_ref" | "as_mut" | "as_deref" | "as_deref_mut", _) if matches!(receiver, Val::Some(_)) => {
+                return Ok(receiver);
+            }
             ("as_mut" | "as_deref_mut", ty) if self.is_stateful() && self.is_module(&ty) => {
                 return Ok(receiver.with_form(Form::Ref));
             }

@@ -38,6 +38,7 @@ mod kept;
 mod labels;
 mod leaf_call;
 mod lending;
+mod lets;
 mod listed;
 mod lists;
 mod local;
@@ -74,6 +75,7 @@ mod value;
 mod variants;
 mod wanted;
 mod writes;
+mod zipped;
 
 use std::collections::{HashMap, HashSet};
 

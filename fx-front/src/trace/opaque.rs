@@ -15,6 +15,7 @@ use super::{
     place,
     signature::Signature,
     spell::spell_literal,
+    state::Place,
     unknown,
     writes::escape,
 };
@@ -176,10 +177,13 @@ impl Tracer<'_> {
             let value = self.env.read(name).cloned().unwrap_or(Val::Never);
             if let Val::Place(place) = &value {
                 let target = Self::spell_place(place, &mut args, span)?;
-                if inner.contains(name) || capture.formatted.contains(name) {
+                let placeholder = Capture::placeholder(position);
+                if self.is_only_place(place, &capture) && !super::writes::gives(expr, name) {
+                    let _ = writeln!(lines, "let {name} = &mut {target};");
+                    code = code.replace(&placeholder, name);
+                } else if inner.contains(name) || capture.formatted.contains(name) {
                     return unknown(span, format!("code that mentions `{name}`"));
                 }
-                let placeholder = Capture::placeholder(position);
                 // Two parts of it may be written to at once, where they are reached through the place itself.
                 for way in [" .", " ["] {
                     code = code.replace(&format!("{placeholder}{way}"), &format!("({target}){way}"));
@@ -207,6 +211,12 @@ impl Tracer<'_> {
             if written.is_empty() { code } else { format!("let value = {code};\n(value, {},)", written.join(", ")) };
         let template = if lines.is_empty() && written.is_empty() { tail } else { format!("{{\n{lines}{tail}\n}}") };
         Ok(Carried { template, args, written, holds })
+    }
+
+    /// Does the code mention no other part of what the place is rooted in?
+    fn is_only_place(&self, place: &Place, capture: &Capture) -> bool {
+        let places = capture.places.iter().filter_map(|name| self.env.read(name));
+        places.filter(|value| matches!(value, Val::Place(other) if other.root.same(&place.root))).count() == 1
     }
 
     /// `let self_fc = &$0;` for every field that is mentioned, and `this` for the model itself; says whether one of them is
@@ -239,7 +249,11 @@ impl Tracer<'_> {
                 continue;
             }
             let value = self.field(&receiver, name, span)?;
-            let spelled = self.spell(&value, args, span)?;
+            let mut spelled = self.spell(&value, args, span)?;
+            if value.ty() == Ty::Option(Box::new(Ty::Tensor)) {
+                // Generated code may hold the tensor itself or a reference to it.
+                spelled = self.copy_of(&value.ty(), &spelled).unwrap_or(spelled);
+            }
             let _ = writeln!(lines, "let self_{} = &{spelled};", name.trim_start_matches("r#"));
         }
         if capture.whole_self && self.is_stateful() {

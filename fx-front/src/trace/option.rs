@@ -92,6 +92,11 @@ impl Tracer<'_> {
     /// `option.unwrap_or(xs)`, `option.map_or_else(|| xs, |ys| ys + xs)` and the like as the `match` that they stand for.
     pub(super) fn option_as_match(&mut self, option: Val, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
         let args: Vec<&syn::Expr> = call.args.iter().collect();
+        let is_moved = name.starts_with("unwrap_or")
+            && matches!(&option, Val::Node(_, Ty::Option(held), Form::Owned) if matches!(**held, Ty::Struct(_)) && !self.is_module(held));
+        if is_moved {
+            return unknown(call.method.span(), format!("the method `{name}` of an option of a struct"));
+        }
         let held: syn::Pat = syn::parse_quote!(held_value);
         let (some, none): ((syn::Pat, syn::Expr), syn::Expr) = match (name, args.as_slice()) {
             ("unwrap_or", [other]) if is_plain(other) => ((held, syn::parse_quote!(held_value)), (*other).clone()),

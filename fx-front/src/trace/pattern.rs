@@ -78,6 +78,9 @@ impl Tracer<'_> {
             }
             syn::Pat::Reference(inner) => {
                 let value = self.read_variable(&value, "copied", inner.span())?;
+                if matches!(value, Val::Place(_)) {
+                    return unknown(inner.span(), "a pattern that copies parts of what is lent");
+                }
                 self.bind(&inner.pat, value.with_form(Form::Owned))
             }
             syn::Pat::Paren(inner) => self.bind(&inner.pat, value),

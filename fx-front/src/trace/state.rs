@@ -58,7 +58,7 @@ impl Place {
 
     /// The place in generated code.
     pub(super) fn target(&self) -> String {
-        if self.part.ends_with(".unwrap()") {
+        if self.part.ends_with("()") {
             // A reference to it.
             return format!("(*{})", self.object());
         }
@@ -85,6 +85,12 @@ impl Place {
 
     pub(super) fn same(&self, other: &Place) -> bool {
         self.root.same(&other.root) && self.part == other.part && self.indices == other.indices
+    }
+
+    /// The place as a parameter of that type has it: a list as a slice.
+    pub(super) fn handed_as(&self, ty: &syn::Type) -> Place {
+        let is_slice = matches!(ty, syn::Type::Reference(lent) if matches!(*lent.elem, syn::Type::Slice(_)));
+        if is_slice && self.is_vec { self.within(".as_mut_slice()", None, self.ty.clone()) } else { self.clone() }
     }
 
     /// What the option at the place holds.
@@ -156,6 +162,12 @@ impl Tracer<'_> {
             }
             _ => Ok(None),
         }
+    }
+
+    /// What a variable holds that is a reference to a part of the state: to name it is to hand the reference on.
+    pub(super) fn handed_reference(&self, expr: &syn::Expr) -> Option<Val> {
+        let syn::Expr::Path(path) = peeled(expr) else { return None };
+        self.named_place(&path.path.get_ident()?.to_string()).map(|place| Val::Place(Rc::new(place)))
     }
 
     fn named_place(&self, name: &str) -> Option<Place> {
@@ -274,7 +286,9 @@ impl Tracer<'_> {
         }
         let (template, fallible) = match &place.ty {
             ty if is_copy(ty) => (place.target(), false),
-            _ if place.part.is_empty() && place.kind == (Root::Cell { is_plain: true }) => ("$0.value()".to_owned(), true),
+            _ if place.part.is_empty() && place.kind == (Root::Cell { is_plain: true }) => {
+                ("$0.value()".to_owned(), true)
+            }
             Ty::Tensor => (format!("{object}.shallow_clone()"), false),
             Ty::Option(inner) if **inner == Ty::Tensor => {
                 (format!("{object}.as_ref().map(|one| one.shallow_clone())"), false)

@@ -225,6 +225,15 @@ impl Tracer<'_> {
     }
 }
 
+/// Does the code give the variable itself another value, or lend it to be given one?
+pub(super) fn gives(expr: &syn::Expr, name: &str) -> bool {
+    let mut found = false;
+    each_target(expr, &|_| false, &mut |target| {
+        found |= matches!(target, syn::Expr::Path(path) if path.path.is_ident(name));
+    });
+    found
+}
+
 /// Hands over every expression that is written to: by an assignment, through `&mut`, or by a method that `mutates`.
 pub(super) fn each_target(
     expr: &syn::Expr,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use fx_runtime::{Kind, Module, Tensor, nn, nn::Module as _, traceable};
+use fx_runtime::{Kind, Module, Tensor, nn, traceable};
 
 /// A recurrent cell whose state the caller has.
 #[derive(Debug, Module)]
@@ -300,192 +300,68 @@ impl Maybe {
     }
 }
 
-/// A head of layers of which the last is not activated, and states that derive what they begin with.
+/// State that carried code reaches: whole and in parts at once, by a name of its own, as a slice.
 #[derive(Debug, Module)]
-pub struct Head {
-    layers: Vec<nn::Linear>,
+pub struct Reached {
+    fc: nn::Linear,
+    maybe: Option<i64>,
+    #[module(skip)]
+    bias: Option<Tensor>,
 }
 
-#[derive(Debug, Default)]
-struct Totals {
-    sum: Option<Tensor>,
-    all: Vec<Tensor>,
-    count: i64,
-    scale: f64,
+fn both(of: &Tensor, state: &CellState) -> Tensor {
+    of * state.steps as f64
 }
 
-impl Totals {
-    fn add(&mut self, xs: &Tensor) {
-        self.sum = Some(match &self.sum {
-            Some(sum) => sum + xs,
-            None => xs.shallow_clone(),
-        });
-        self.all.push(xs * 2.0);
-        self.count += 1;
-        self.scale += 0.5;
+fn bumped(caches: &mut [LayerCache]) {
+    caches[1].bump(match 1 {
+        n if n > 2 => n,
+        _ => caches[0].length,
+    });
+}
+
+impl LayerCache {
+    fn bump(&mut self, by: i64) {
+        self.length += by;
     }
 }
 
 #[traceable]
-impl Head {
-    pub fn forward(&self, xs: &Tensor) -> Tensor {
-        let mut totals = Totals::default();
-        let Some((last, others)) = self.layers.split_last() else { return xs.shallow_clone() };
-        let mut ys = xs.shallow_clone();
-        for layer in others {
-            ys = ys.apply(layer).relu();
-            totals.add(&ys);
-        }
-        let (first, rest) = self.layers.split_first().unwrap();
-        let zs = rest.iter().fold(ys.apply(first), |zs, layer| zs.apply(layer).tanh());
-        let sum = totals.sum.unwrap_or_else(|| ys.zeros_like());
-        (ys.apply(last) + zs + sum + &totals.all[0]) * totals.scale / totals.count as f64
+impl Reached {
+    pub fn forward(
+        &self,
+        xs: &Tensor,
+        state: &mut CellState,
+        caches: &mut Vec<LayerCache>,
+        last: &mut Tensor,
+    ) -> Tensor {
+        let ys = Some(xs.apply(&self.fc)).filter(|ys| ys.dim() > 1).map(|ys| both(&state.hidden, &*state) + ys);
+        bumped(caches);
+        let kept = last;
+        let mut keep = |one: &Tensor| *kept = one.tanh();
+        keep(xs);
+        let seen = state.seen.iter().rev().skip(1).step_by(2).sum::<i64>();
+        let by = self.bias.as_ref().zip(self.maybe).map(|(bias, by)| bias - xs * by).unwrap_or_else(|| xs.neg());
+        state.seen.push(seen + 1);
+        ys.unwrap() + by
     }
 }
 
-/// Layers that each go on from a state in a list of the forward's own.
+/// A struct that is taken out of an option, or made.
 #[derive(Debug, Module)]
-pub struct Stack {
-    of_input: Vec<nn::Linear>,
-    of_hidden: Vec<nn::Linear>,
-}
-
-#[derive(Debug)]
-struct Running {
-    hidden: Tensor,
-    steps: i64,
-}
-
-#[traceable]
-impl Stack {
-    pub fn forward(&self, xs: &Tensor) -> (Tensor, Vec<Tensor>) {
-        let mut hidden: Vec<Tensor> = self.of_hidden.iter().map(|_| xs.select(1, 0).zeros_like()).collect();
-        let mut running = Vec::new();
-        for _ in &self.of_hidden {
-            running.push(Running { hidden: xs.select(1, 0), steps: 0 });
-        }
-        let mut counts = vec![0i64, 0];
-        let mut last = xs.select(1, 0);
-        for at in 0..xs.size()[1] {
-            let mut ys = xs.select(1, at);
-            for ((layer, back), state) in self.of_input.iter().zip(self.of_hidden.iter()).zip(hidden.iter_mut()) {
-                *state = (ys.apply(layer) + state.apply(back)).tanh();
-                ys = state.shallow_clone();
-            }
-            for (number, state) in running.iter_mut().enumerate() {
-                state.hidden = &state.hidden * 0.5 + &ys;
-                state.steps += number as i64 + 1;
-                ys = ys + &state.hidden;
-            }
-            counts[(at % 2) as usize] += 1;
-            last = ys;
-        }
-        if let Some(first) = running.first_mut() {
-            first.hidden = first.hidden.relu();
-        }
-        let steps: i64 = running.iter().map(|state| state.steps).sum();
-        let total = &running[0].hidden + &running[1].hidden * counts[0] as f64;
-        (last + total * steps as f64, hidden)
-    }
-}
-
-/// The same kept by the model: lists of tensors and of options that are written by index and by `&mut`.
-#[derive(Debug, Module)]
-pub struct KeptStack {
-    layers: Vec<nn::Linear>,
-    hidden: Vec<Tensor>,
-    past: Vec<Option<(Tensor, Tensor)>>,
-}
-
-fn doubled(tensor: &mut Tensor) {
-    *tensor = &*tensor * 2.0;
-}
-
-#[traceable]
-impl KeptStack {
-    pub fn forward(&mut self, xs: &Tensor) -> Tensor {
-        let mut ys = xs.shallow_clone();
-        for (at, layer) in self.layers.iter().enumerate() {
-            let zs = ys.apply(layer);
-            let (k, v) = match &self.past[at] {
-                Some((k, v)) => (k + &zs, v - &zs),
-                None => (zs.relu(), zs.tanh()),
-            };
-            self.past[at] = Some((k.shallow_clone(), v.shallow_clone()));
-            self.hidden[at] = &self.hidden[at] + k * 0.5;
-            ys = ys + &self.hidden[at] * v;
-        }
-        for one in self.hidden.iter_mut() {
-            *one = &*one * 0.5;
-        }
-        doubled(&mut self.hidden[0]);
-        ys
-    }
-}
-
-/// A struct of the forward's own that only code that is carried along can write to.
-#[derive(Debug, Module)]
-pub struct Noted {
+pub struct Remade {
     fc: nn::Linear,
 }
 
-#[derive(Debug, Default)]
-struct Marks {
-    named: HashMap<String, i64>,
-    count: i64,
-}
-
-impl Marks {
-    fn mark(&mut self, name: &str) {
-        *self.named.entry(name.to_owned()).or_default() += 1;
-        self.count += self.named[name];
-    }
-}
-
 #[traceable]
-impl Noted {
-    pub fn forward(&self, xs: &Tensor) -> Tensor {
-        let mut marks = Marks::default();
-        marks.mark("a");
-        let first = marks.count;
-        marks.mark("a");
-        let second = marks.count;
-        let ys = xs.apply(&self.fc) * first as f64;
-        marks.mark("b");
-        ys + (second * 10 + marks.count) as f64
-    }
-}
-
-/// Arrays out of lists, pairs in lists, chains with one element more, and sequentials that closures help to build.
-#[derive(Debug, Module)]
-pub struct Gathers {
-    layers: Vec<nn::Linear>,
-    mlp: nn::Sequential,
-}
-
-impl Gathers {
-    pub fn new(p: &nn::Path) -> Self {
-        let lin = |p: nn::Path, out| nn::linear(p, 4, out, Default::default());
-        let block = |p: nn::Path| nn::seq().add(lin(&p / 0, 4)).add_fn(|xs| xs.relu());
-        let mlp = nn::seq().add(block(p / "a")).add(lin(p / "b", 4)).add_fn(|xs| xs.leaky_relu());
-        Gathers { layers: (0..3).map(|at| lin(p / at, 4)).collect(), mlp }
-    }
-}
-
-#[traceable]
-impl Gathers {
-    pub fn forward(&self, xs: &Tensor) -> Tensor {
-        let (last, others) = self.layers.split_last().expect("a layer");
-        let mut pairs = Vec::new();
-        let mut ys = xs.shallow_clone();
-        for layer in others.iter().chain(std::iter::once(last)) {
-            ys = ys.apply(layer).tanh();
-            pairs.push((ys.shallow_clone(), ys.neg()));
-        }
-        let (a, b) = pairs.pop().unwrap();
-        let [c, d]: [Tensor; 2] = self.mlp.forward(&ys).chunk(2, -1).try_into().unwrap();
-        let (first, _) = &pairs[0];
-        a * 2.0 + b + first + Tensor::cat(&[d, c], -1)
+impl Remade {
+    pub fn forward(&self, xs: &Tensor, cache: &mut Option<LayerCache>) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let mut own = cache.take().unwrap_or_else(|| LayerCache { past: None, length: 3 });
+        own.length += 1;
+        let by = own.length;
+        *cache = Some(own);
+        ys * by
     }
 }
 
@@ -494,7 +370,7 @@ mod tests {
     use fx_runtime::Freeze;
 
     use super::*;
-    use crate::check::{Close, agree, randn, root};
+    use crate::check::{Close, randn, root};
 
     fn linear(p: nn::Path) -> nn::Linear {
         nn::linear(p, 4, 4, Default::default())
@@ -536,10 +412,8 @@ mod tests {
 
     #[test]
     fn numbered() {
-        let (_vs, net) = root(|p| Numbered {
-            layers: (0..2).map(|at| attention(&(p / at))).collect(),
-            head: linear(p / "head"),
-        });
+        let (_vs, net) =
+            root(|p| Numbered { layers: (0..2).map(|at| attention(&(p / at))).collect(), head: linear(p / "head") });
         let frozen = net.freeze(&Freeze::default()).unwrap();
         for use_kv in [true, false] {
             let cache = || Cache { use_kv, kvs: vec![None, None] };
@@ -647,53 +521,6 @@ mod tests {
     }
 
     #[test]
-    fn head() {
-        for count in [1, 3] {
-            let make = |p: &nn::Path| Head { layers: (0..count).map(|at| linear(p / at)).collect() };
-            if count > 1 {
-                agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
-            } else {
-                let (_vs, net) = root(make);
-                net.freeze(&Freeze::default()).unwrap();
-            }
-        }
-    }
-
-    #[test]
-    fn noted() {
-        agree!(|p| Noted { fc: linear(p / 0) }, [randn(&[2, 4])], |net, xs| net.forward(xs));
-    }
-
-    #[test]
-    fn gathers() {
-        agree!(Gathers::new, [randn(&[2, 4])], |net, xs| net.forward(xs));
-    }
-
-    #[test]
-    fn stack() {
-        let make = |p: &nn::Path| Stack {
-            of_input: (0..2).map(|at| linear(p / at)).collect(),
-            of_hidden: (2..4).map(|at| linear(p / at)).collect(),
-        };
-        agree!(make, [randn(&[2, 3, 4]), randn(&[1, 2, 4])], |net, xs| net.forward(xs));
-    }
-
-    #[test]
-    fn kept_stack() {
-        let hidden = vec![randn(&[2, 4]), randn(&[2, 4])];
-        let (_vs, mut net) = root(|p| KeptStack {
-            layers: (0..2).map(|at| linear(p / at)).collect(),
-            hidden,
-            past: vec![None, None],
-        });
-        let mut frozen = net.freeze(&Freeze::default()).unwrap();
-        for _ in 0..3 {
-            let xs = randn(&[2, 4]);
-            frozen.forward(&xs).close(&net.forward(&xs));
-        }
-    }
-
-    #[test]
     fn maybe() {
         let (_vs, net) = root(|p| Maybe { layers: (0..2).map(|at| attention(&(p / at))).collect() });
         let frozen = net.freeze(&Freeze::default()).unwrap();
@@ -703,6 +530,42 @@ mod tests {
             frozen.forward(&xs, Some(&mut ours)).close(&net.forward(&xs, Some(&mut theirs)));
             ours.close(&theirs);
             frozen.forward(&xs, None).close(&net.forward(&xs, None));
+        }
+    }
+
+    #[test]
+    fn reached() {
+        for bias in [true, false] {
+            let make = |p: &nn::Path| Reached {
+                fc: linear(p / 0),
+                maybe: Some(2),
+                bias: bias.then(|| Tensor::ones([2, 4], (Kind::Float, tch::Device::Cpu))),
+            };
+            let (_vs, net) = root(make);
+            let frozen = net.freeze(&Freeze::default()).unwrap();
+            let new =
+                || (state(), vec![LayerCache { past: None, length: 2 }, LayerCache::default()], Tensor::from(2f32));
+            let ((mut ours, mut caches, mut last), mut theirs) = (new(), new());
+            for _ in 0..3 {
+                let xs = randn(&[2, 4]);
+                let eager = net.forward(&xs, &mut theirs.0, &mut theirs.1, &mut theirs.2);
+                frozen.forward(&xs, &mut ours, &mut caches, &mut last).close(&eager);
+                ours.close(&theirs.0);
+                caches.close(&theirs.1);
+                last.close(&theirs.2);
+            }
+        }
+    }
+
+    #[test]
+    fn remade() {
+        let (_vs, net) = root(|p| Remade { fc: linear(p / 0) });
+        let frozen = net.freeze(&Freeze::default()).unwrap();
+        let (mut ours, mut theirs) = (None, None);
+        for _ in 0..3 {
+            let xs = randn(&[2, 4]);
+            frozen.forward(&xs, &mut ours).close(&net.forward(&xs, &mut theirs));
+            ours.close(&theirs);
         }
     }
 }

@@ -56,6 +56,7 @@ pub mod models;
 pub mod names;
 pub mod operators;
 pub mod options;
+pub mod own_lists;
 pub mod pointers;
 pub mod precision;
 pub mod private_parts;
