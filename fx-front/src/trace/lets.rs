@@ -40,59 +40,15 @@ impl Tracer<'_> {
     }
 
     pub(super) fn local(&mut self, local: &syn::Local) -> Result<Val> {
-        let Some(init) = &local.init else {
-            return match &local.pat {
-                // `let ys;` is declared by its first assignment.
-                syn::Pat::Ident(ident) => {
-                    self.env.declare(&ident.ident.to_string(), Val::Never);
-                    Ok(Val::Unit)
-                }
-                syn::Pat::Type(typed) if matches!(&*typed.pat, syn::Pat::Ident(_)) => {
-                    if let syn::Pat::Ident(ident) = &*typed.pat {
-                        self.env.declare(&ident.ident.to_string(), Val::Never);
-                    }
-                    Ok(Val::Unit)
-                }
-                other => unknown(other.span(), "a declaration without a value"),
-            };
-        };
+        let Some(init) = &local.init else { return self.declared(&local.pat) };
         if let Some((_, diverge)) = &init.diverge {
             return unknown(diverge.span(), "`let ... else`");
         }
-        let is_vec = match &local.pat {
-            syn::Pat::Type(typed) => typed.ty.to_token_stream().to_string().starts_with("Vec"),
-            _ => true,
-        };
-        let outer = std::mem::replace(&mut self.wants_vec, is_vec);
-        self.wants.next = match &local.pat {
-            syn::Pat::Type(typed) => self.written(&typed.ty),
-            _ => None,
-        };
-        let known = match self.array_of(&local.pat, &init.expr)? {
-            None => self.handed_reference(&init.expr),
-            array => array,
-        };
-        let value = match known {
-            Some(known) => Ok(known),
-            None => self.iterator_of(&init.expr).and_then(|held| held.map_or_else(|| self.expr(&init.expr), Ok)),
-        };
-        self.wants_vec = outer;
-        let value = value?;
+        let value = self.begun_with(local, &init.expr)?;
         if matches!(value, Val::Never) {
             return Ok(value);
         }
-        let is_behind = matches!(peeled(&init.expr), syn::Expr::Unary(_));
-        if is_behind && matches!(value, Val::Place(_)) {
-            return unknown(init.expr.span(), "a pattern that copies parts of what is lent");
-        }
-        if is_lazy(&init.expr) && value.node().is_some() {
-            // It would borrow what the carried code has variables of its own for.
-            return unknown(init.expr.span(), "a variable that holds an iterator");
-        }
-        if self.lends_a_copy(&init.expr, &value) {
-            // What is written through it would reach a variable of the carried code alone.
-            return unknown(init.expr.span(), "a variable that borrows another to write to it");
-        }
+        self.refuse_borrowed(&init.expr, &value)?;
         let mut value = value;
         if let syn::Pat::Type(typed) = &local.pat {
             self.annotate(&value, &typed.ty)?;
@@ -109,6 +65,57 @@ impl Tracer<'_> {
             self.remember_type(&local.pat);
         }
         Ok(Val::Unit)
+    }
+
+    /// `let ys;` is declared by its first assignment.
+    fn declared(&mut self, pat: &syn::Pat) -> Result<Val> {
+        match pat {
+            syn::Pat::Ident(ident) => {
+                self.env.declare(&ident.ident.to_string(), Val::Never);
+                Ok(Val::Unit)
+            }
+            syn::Pat::Type(typed) if matches!(&*typed.pat, syn::Pat::Ident(_)) => self.declared(&typed.pat),
+            other => unknown(other.span(), "a declaration without a value"),
+        }
+    }
+
+    /// The value that a variable begins with.
+    fn begun_with(&mut self, local: &syn::Local, init: &syn::Expr) -> Result<Val> {
+        let is_vec = match &local.pat {
+            syn::Pat::Type(typed) => typed.ty.to_token_stream().to_string().starts_with("Vec"),
+            _ => true,
+        };
+        let outer = std::mem::replace(&mut self.wants_vec, is_vec);
+        self.wants.next = match &local.pat {
+            syn::Pat::Type(typed) => self.written(&typed.ty),
+            _ => None,
+        };
+        let known = match self.array_of(&local.pat, init)? {
+            None => self.handed_reference(init),
+            array => array,
+        };
+        let value = match known {
+            Some(known) => Ok(known),
+            None => self.iterator_of(init).and_then(|held| held.map_or_else(|| self.expr(init), Ok)),
+        };
+        self.wants_vec = outer;
+        value
+    }
+
+    /// No variable stands for what would be written to a copy, or to what the variable borrows.
+    fn refuse_borrowed(&self, init: &syn::Expr, value: &Val) -> Result<()> {
+        if matches!(peeled(init), syn::Expr::Unary(_)) && matches!(value, Val::Place(_)) {
+            return unknown(init.span(), "a pattern that copies parts of what is lent");
+        }
+        if is_lazy(init) && value.node().is_some() {
+            // It would borrow what the carried code has variables of its own for.
+            return unknown(init.span(), "a variable that holds an iterator");
+        }
+        if self.lends_a_copy(init, value) {
+            // What is written through it would reach a variable of the carried code alone.
+            return unknown(init.span(), "a variable that borrows another to write to it");
+        }
+        Ok(())
     }
 
     /// The node of a value; of what code yields beside the variables that it writes to, that of both.

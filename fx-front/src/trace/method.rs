@@ -47,7 +47,12 @@ impl Tracer<'_> {
             }
             _ => {}
         }
-        match (name.as_str(), receiver.ty()) {
+        self.method_of_value(receiver, &name, call)
+    }
+
+    /// A method of an option, a list or a number.
+    fn method_of_value(&mut self, receiver: Val, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
+        match (name, receiver.ty()) {
             ("unwrap" | "expect", ty) => {
                 if let Some(value) = self.taken_out(&receiver, ty, call) {
                     return Ok(value);
@@ -70,16 +75,16 @@ impl Tracer<'_> {
             ("map", Ty::Option(_)) => return self.map_option(receiver, call),
             ("unwrap_or", Ty::Option(inner)) if is_number(&inner) => {}
             ("unwrap_or" | "unwrap_or_else" | "map_or" | "map_or_else" | "and_then", Ty::Option(_)) => {
-                return self.option_as_match(receiver, &name, call);
+                return self.option_as_match(receiver, name, call);
             }
             (_, Ty::List(element)) => {
-                if let Some(value) = self.list_method(&receiver, &element, &name, call) {
+                if let Some(value) = self.list_method(&receiver, &element, name, call) {
                     return value;
                 }
             }
             _ => {}
         }
-        self.host_method(receiver, &name, call)
+        self.host_method(receiver, name, call)
     }
 
     /// A call that its form tells apart, or the place that it is on; `None` for any other.
