@@ -196,6 +196,9 @@ fn errors_where_nothing_is() {
 fn lists_of_pairs_and_arrays() {
     check(&[
         "let mut all: Vec<(Tensor, Tensor)> = Vec::new(); for block in &self.blocks { all.push((block.forward(xs), xs.relu())); } let (a, b) = all.pop().unwrap(); a + b",
+        "let mut all: Option<Vec<Tensor>> = Some(vec![]); for block in &self.blocks { if let Some(all) = all.as_mut() { all.push(block.forward(xs)); } } xs.relu() * all.unwrap().len() as i64",
+        "let mut all: Vec<Vec<Tensor>> = vec![]; for block in &self.blocks { let mut inner = vec![]; inner.push(block.forward(xs)); all.push(inner); } &all[0][0] + xs",
+        "let mut all: Option<Vec<Vec<Tensor>>> = Some(vec![]); for block in &self.blocks { let mut inner = vec![]; inner.push(block.forward(xs)); if let Some(all) = all.as_mut() { all.push(inner); } } xs.relu() * all.unwrap().len() as i64",
         "let [k, v]: [Tensor; 2] = xs.chunk(2, -1).try_into().unwrap(); k + v",
         "let mut ys = xs.relu(); for block in self.blocks[1..].iter().chain(std::iter::once(&self.blocks[0])) { ys = block.forward(&ys); } ys",
     ]);

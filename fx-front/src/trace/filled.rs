@@ -3,6 +3,7 @@
 use fx_ir::{Arg, Code, Effect, Op};
 use proc_macro2::Span;
 use syn::Expr;
+use syn::spanned::Spanned;
 
 use super::{Result, Tracer, Ty, Val, expr::is_copy, local::Local, operator, spell::is_untyped, wanted::Wanted};
 
@@ -92,6 +93,16 @@ impl Tracer<'_> {
         let template = format!("{}::new()", spelled.replacen("Vec<", "Vec::<", 1));
         let code = Code { effect: Effect::Io, ..Code::pure(template) };
         self.push(Op::Rust(code), Vec::new(), "list", ty.clone(), span)
+    }
+}
+
+impl Tracer<'_> {
+    /// `let mut all: Option<Vec<Tensor>> = Some(vec![])` as one value, in a variable of its own.
+    pub(super) fn typed_option(&mut self, value: Val, ty: &syn::Type) -> Result<Val> {
+        let (wanted, mut args) = (self.written(ty), Vec::new());
+        let Some((template, known)) = self.wanted_vec(&value, wanted.as_ref(), &mut args)? else { return Ok(value) };
+        let code = Code { effect: Effect::Io, ..Code::pure(template) };
+        Ok(self.push(Op::Rust(code), args, "some", known, ty.span()))
     }
 }
 

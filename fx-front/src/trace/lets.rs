@@ -57,6 +57,7 @@ impl Tracer<'_> {
             value = self.of_written_type(value, &ty);
             if matches!(&*typed.pat, syn::Pat::Ident(ident) if ident.mutability.is_some()) {
                 value = self.typed_list(value, &ty, typed.ty.span());
+                value = self.typed_option(value, &typed.ty)?;
             }
         }
         let is_empty = matches!(&value, Val::List(items) if items.is_empty());
@@ -64,6 +65,7 @@ impl Tracer<'_> {
         if is_empty {
             self.remember_type(&local.pat);
         }
+        self.remember_vec(&local.pat, &init.expr);
         Ok(Val::Unit)
     }
 

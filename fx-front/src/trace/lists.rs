@@ -105,7 +105,8 @@ impl<'a> Tracer<'a> {
         else {
             return unknown(call.span(), "the method `push`");
         };
-        let item = self.expr(item)?;
+        let held = self.expr(item)?;
+        let item = self.own_vec(item, held)?;
         if item.ty() == Ty::Unknown || matches!(item.ty(), Ty::Result(_)) {
             return unknown(call.span(), "the method `push` of a value of a type that is not known");
         }

@@ -2,6 +2,8 @@
 
 use fx_ir::{Arg, Code, Effect, Op};
 use proc_macro2::Span;
+use quote::ToTokens;
+use syn::spanned::Spanned;
 
 use super::{Form, Result, Tracer, Ty, Val};
 
@@ -47,6 +49,24 @@ impl Tracer<'_> {
         if let syn::Pat::Ident(name) = pat {
             self.env.declare(&type_of(&name.ident.to_string()), Val::Lit(Arg::None, ty));
         }
+    }
+
+    /// Of a list that is written out the `let` says, too, whether it is a `Vec`, and not an array.
+    pub(super) fn remember_vec(&mut self, pat: &syn::Pat, init: &syn::Expr) {
+        let text = init.to_token_stream().to_string();
+        let is_vec = ["vec !", "Vec :: new", "Vec :: with_capacity"].iter().any(|made| text.starts_with(made));
+        if let syn::Pat::Ident(name) = pat {
+            let known = if is_vec { Val::Unit } else { Val::Never };
+            self.env.declare(&vec_of(&name.ident.to_string()), known);
+        }
+    }
+
+    /// A list that a variable of that name holds and that is a `Vec`, in a variable of its own.
+    pub(super) fn own_vec(&mut self, expr: &syn::Expr, value: Val) -> Result<Val> {
+        let syn::Expr::Path(path) = expr else { return Ok(value) };
+        let Some(name) = path.path.get_ident().map(ToString::to_string) else { return Ok(value) };
+        let is_vec = matches!(self.env.read(&vec_of(&name)), Some(Val::Unit));
+        if is_vec && matches!(value, Val::List(_)) { self.own_place(&value, &name, expr.span()) } else { Ok(value) }
     }
 
     /// The type of an empty list of tensors, where its `let` says it.
@@ -100,6 +120,11 @@ impl Tracer<'_> {
             _ => false,
         }
     }
+}
+
+/// What is remembered under this name: is the variable a `Vec`?
+fn vec_of(name: &str) -> String {
+    format!("vec of {name}")
 }
 
 /// What the type of a variable is remembered under; no variable of the user's has such a name.

@@ -193,6 +193,42 @@ impl Gathers {
     }
 }
 
+/// What each group of layers leaves, in lists of lists and options of these.
+#[derive(Debug, Module)]
+pub struct Grouped {
+    layers: Vec<nn::Linear>,
+    keeps: bool,
+}
+
+#[traceable]
+impl Grouped {
+    pub fn forward(&self, xs: &Tensor) -> (Tensor, Option<Vec<Vec<Tensor>>>, Vec<Vec<Tensor>>) {
+        let mut hidden: Option<Vec<Tensor>> = Some(vec![]);
+        let mut all: Option<Vec<Vec<Tensor>>> = if self.keeps { Some(vec![]) } else { None };
+        let mut plain: Vec<Vec<Tensor>> = Vec::new();
+        let mut ys = xs.shallow_clone();
+        for _ in 0..2 {
+            let mut inner = vec![];
+            for layer in &self.layers {
+                ys = ys.apply(layer).tanh();
+                inner.push(ys.shallow_clone());
+            }
+            if let Some(hidden) = hidden.as_mut() {
+                hidden.push(ys.neg());
+            }
+            if let Some(all) = all.as_mut() {
+                all.push(inner);
+            }
+            let mut pair = Vec::with_capacity(2);
+            pair.push(ys.relu());
+            pair.push(ys.abs());
+            plain.push(pair);
+        }
+        let sum = hidden.unwrap().iter().fold(ys, |sum, one| sum + one);
+        (sum + &plain[1][0], all, plain)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use fx_runtime::Freeze;
@@ -225,6 +261,14 @@ mod tests {
     #[test]
     fn noted() {
         agree!(|p| Noted { fc: linear(p / 0) }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn grouped() {
+        for keeps in [true, false] {
+            let make = |p: &nn::Path| Grouped { layers: (0..2).map(|at| linear(p / at)).collect(), keeps };
+            agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        }
     }
 
     #[test]
