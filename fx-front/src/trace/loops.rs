@@ -170,7 +170,13 @@ impl Tracer<'_> {
         let written = self.writes(code);
         self.make_places(&written, span)?;
         let values = written.into_iter().filter_map(|name| self.env.read(&name).cloned().map(|value| (name, value)));
-        Ok(values.collect())
+        let mut values: Vec<(String, Val)> = values.collect();
+        for (_, value) in &mut values {
+            // A variable of a known type.
+            let none = if let Val::Lit(Arg::None, ty) = &*value { self.none_of(&ty.clone(), span) } else { None };
+            *value = none.unwrap_or_else(|| value.clone());
+        }
+        Ok(values)
     }
 
     /// What a loop is handed for the variables that it carries.

@@ -57,8 +57,9 @@ impl Tracer<'_> {
         let lends = ty == Ty::Tensor && may_borrow(expr);
         let Ok(carried) = self.captured_with_writes(expr, expr.span(), lends) else { return Err(fault) };
         let Carried { template, args, written, holds } = carried;
-        if holds && ty == Ty::Unknown {
-            // It may be a reference into what is only lent to the code.
+        let is_its_own = ty == Ty::Tensor || is_copy(&ty) || ty == Ty::Tuple(Vec::new());
+        if holds && !is_its_own {
+            // It may be, or hold, a reference into what is only lent to the code.
             return Err(fault);
         }
         let mark = self.mark();
@@ -178,7 +179,10 @@ impl Tracer<'_> {
             if let Val::Place(place) = &value {
                 let target = Self::spell_place(place, &mut args, span)?;
                 let placeholder = Capture::placeholder(position);
-                if self.is_only_place(place, &capture) && !super::writes::gives(expr, name) {
+                if super::writes::gives(expr, name) {
+                    return unknown(span, format!("code that gives `{name}` another place"));
+                }
+                if self.is_only_place(place, &capture) {
                     let _ = writeln!(lines, "let {name} = &mut {target};");
                     code = code.replace(&placeholder, name);
                 } else if inner.contains(name) || capture.formatted.contains(name) {

@@ -347,6 +347,36 @@ impl Reached {
     }
 }
 
+/// References into what is lent, which code that is carried hands over.
+#[derive(Debug, Module)]
+pub struct Referred {
+    fc: nn::Linear,
+}
+
+impl Caches {
+    fn longest(&mut self) -> Option<&mut LayerCache> {
+        self.layers.iter_mut().max_by_key(|cache| cache.length)
+    }
+}
+
+#[traceable]
+impl Referred {
+    pub fn forward(&self, xs: &Tensor, caches: &mut Caches) -> Tensor {
+        if let Some(longest) = caches.longest() {
+            longest.bump(2);
+        }
+        let mut first = &mut caches.layers[0];
+        first.length += 1;
+        if xs.dim() > 1 {
+            first = &mut caches.layers[1];
+        }
+        first.length += 5;
+        let LayerCache { length, .. } = *first;
+        first.length += 1;
+        xs.apply(&self.fc) * length
+    }
+}
+
 /// A struct that is taken out of an option, or made.
 #[derive(Debug, Module)]
 pub struct Remade {
@@ -566,6 +596,22 @@ mod tests {
             let xs = randn(&[2, 4]);
             frozen.forward(&xs, &mut ours).close(&net.forward(&xs, &mut theirs));
             ours.close(&theirs);
+        }
+    }
+
+    #[test]
+    fn referred() {
+        let (_vs, net) = root(|p| Referred { fc: linear(p / 0) });
+        let frozen = net.freeze(&Freeze::default()).unwrap();
+        let new = || Caches {
+            layers: vec![LayerCache { past: None, length: 2 }, LayerCache::default()],
+            ..Caches::default()
+        };
+        let (mut ours, mut theirs) = (new(), new());
+        for _ in 0..3 {
+            let xs = randn(&[2, 4]);
+            frozen.forward(&xs, &mut ours).close(&net.forward(&xs, &mut theirs));
+            ours.layers.close(&theirs.layers);
         }
     }
 }

@@ -144,6 +144,27 @@ impl NoneLent {
     }
 }
 
+/// Taken before a loop that asks for it again, and gives it nothing.
+#[derive(Debug, Module)]
+pub struct TakenBefore {
+    fc: nn::Linear,
+    times: i64,
+}
+
+#[traceable]
+impl TakenBefore {
+    pub fn forward(&self, xs: &Tensor, mut last: Option<Tensor>) -> Tensor {
+        let old = last.take();
+        let mut ys = xs.apply(&self.fc);
+        for _ in 0..self.times {
+            if let Some(last) = last.as_mut() {
+                ys = &ys + &*last;
+            }
+        }
+        ys + old.map_or(0.0, |_| 1.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -239,5 +260,12 @@ mod tests {
             [(randn(&[2, 4]), randn(&[2, 4])), (randn(&[3, 4]), randn(&[3, 4]))],
             |net, (xs, ys)| net.forward(xs, Some(ys)) + net.forward(xs, None)
         );
+    }
+
+    #[test]
+    fn taken_before() {
+        let make = |p: &nn::Path| TakenBefore { fc: nn::linear(p, 4, 4, Default::default()), times: 2 };
+        agree!(make, [(randn(&[2, 4]), None), (randn(&[2, 4]), Some(randn(&[2, 4])))], |net, (xs, last)| net
+            .forward(xs, last.as_ref().map(|one| one.shallow_clone())));
     }
 }
