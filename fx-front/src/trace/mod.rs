@@ -54,6 +54,7 @@ mod own;
 mod parts;
 mod pattern;
 mod place;
+mod put_in;
 mod recurrent;
 mod refused;
 mod refutable;

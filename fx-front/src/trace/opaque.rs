@@ -15,7 +15,6 @@ use super::{
     place,
     signature::Signature,
     spell::spell_literal,
-    state::Place,
     unknown,
     writes::escape,
 };
@@ -177,22 +176,8 @@ impl Tracer<'_> {
         for (position, name) in capture.places.iter().enumerate() {
             let value = self.env.read(name).cloned().unwrap_or(Val::Never);
             if let Val::Place(place) = &value {
-                let target = Self::spell_place(place, &mut args, span)?;
-                let placeholder = Capture::placeholder(position);
-                if super::writes::gives(expr, name) {
-                    return unknown(span, format!("code that gives `{name}` another place"));
-                }
-                if self.is_only_place(place, &capture) {
-                    let _ = writeln!(lines, "let {name} = &mut {target};");
-                    code = code.replace(&placeholder, name);
-                } else if inner.contains(name) || capture.formatted.contains(name) {
-                    return unknown(span, format!("code that mentions `{name}`"));
-                }
-                // Two parts of it may be written to at once, where they are reached through the place itself.
-                for way in [" .", " ["] {
-                    code = code.replace(&format!("{placeholder}{way}"), &format!("({target}){way}"));
-                }
-                code = code.replace(&placeholder, &format!("(&mut {target})"));
+                let mentioned = (expr, &capture, position);
+                self.put_in(place, mentioned, (&mut code, &mut lines), &mut args)?;
                 holds = true;
                 continue;
             }
@@ -215,12 +200,6 @@ impl Tracer<'_> {
             if written.is_empty() { code } else { format!("let value = {code};\n(value, {},)", written.join(", ")) };
         let template = if lines.is_empty() && written.is_empty() { tail } else { format!("{{\n{lines}{tail}\n}}") };
         Ok(Carried { template, args, written, holds })
-    }
-
-    /// Does the code mention no other part of what the place is rooted in?
-    fn is_only_place(&self, place: &Place, capture: &Capture) -> bool {
-        let places = capture.places.iter().filter_map(|name| self.env.read(name));
-        places.filter(|value| matches!(value, Val::Place(other) if other.root.same(&place.root))).count() == 1
     }
 
     /// `let self_fc = &$0;` for every field that is mentioned, and `this` for the model itself; says whether one of them is

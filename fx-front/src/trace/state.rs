@@ -6,7 +6,7 @@
 //! lent is reached through the parameter itself, so that the caller finds in it what the user's code would have left
 //! there, also where a call ends in an error.
 
-use std::{fmt::Write as _, rc::Rc};
+use std::rc::Rc;
 
 use fx_ir::{Arg, Code, Effect, Op};
 use proc_macro2::Span;
@@ -334,23 +334,5 @@ impl Tracer<'_> {
             Some(place) => self.value_of(place, name, expr.span()).map(Some),
             None => Ok(None),
         }
-    }
-
-    /// A place in carried code, to which the code may write.
-    pub(super) fn spell_place(place: &Place, args: &mut Vec<Arg>, span: Span) -> Result<String> {
-        if place.is_cell() || place.may_lend() {
-            return unknown(span, "code that mentions what the forward writes to");
-        }
-        let first = args.len();
-        args.extend(place.args());
-        let target = place.target();
-        let mut pieces = target.split('$');
-        let mut text = pieces.next().unwrap_or_default().to_owned();
-        for piece in pieces {
-            let way = piece.trim_start_matches(|c: char| c.is_ascii_digit());
-            let at: usize = piece[..piece.len() - way.len()].parse().unwrap_or_default();
-            let _ = write!(text, "${}{way}", at + first);
-        }
-        Ok(text)
     }
 }

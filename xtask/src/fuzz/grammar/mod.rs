@@ -10,6 +10,8 @@ mod closures;
 mod control;
 mod helpers;
 mod lent;
+mod lent_items;
+mod lent_statements;
 mod lent_writes;
 mod lists;
 mod loops;

@@ -1,0 +1,71 @@
+//! Places in carried code, which reaches them where they lie and may write to them.
+
+use std::fmt::Write as _;
+
+use fx_ir::Arg;
+use proc_macro2::Span;
+use syn::spanned::Spanned;
+
+use super::{
+    Result, Tracer, Val,
+    capture::{Capture, bound_names},
+    state::Place,
+    unknown, writes,
+};
+
+impl Tracer<'_> {
+    /// Puts the place into the code where it is mentioned: by the name that it has there, made one line ahead, or, where the
+    /// code mentions other parts of the same state, as the way to it.
+    pub(super) fn put_in(
+        &self,
+        place: &Place,
+        (expr, capture, position): (&syn::Expr, &Capture, usize),
+        (code, lines): (&mut String, &mut String),
+        args: &mut Vec<Arg>,
+    ) -> Result<()> {
+        let (name, span) = (&capture.places[position], expr.span());
+        let target = Self::spell_place(place, args, span)?;
+        let placeholder = Capture::placeholder(position);
+        if writes::gives(expr, name) {
+            return unknown(span, format!("code that gives `{name}` another place"));
+        }
+        if self.is_only_place(place, capture) {
+            let _ = writeln!(lines, "let {name} = &mut {target};");
+            *code = code.replace(&placeholder, name);
+            return Ok(());
+        }
+        if bound_names(expr).contains(name) || capture.formatted.contains(name) {
+            return unknown(span, format!("code that mentions `{name}`"));
+        }
+        // Two parts of it may be written to at once, where they are reached through the place itself.
+        for way in [" .", " ["] {
+            *code = code.replace(&format!("{placeholder}{way}"), &format!("({target}){way}"));
+        }
+        *code = code.replace(&placeholder, &format!("(&mut {target})"));
+        Ok(())
+    }
+
+    /// Does the code mention no other part of what the place is rooted in?
+    fn is_only_place(&self, place: &Place, capture: &Capture) -> bool {
+        let places = capture.places.iter().filter_map(|name| self.env.read(name));
+        places.filter(|value| matches!(value, Val::Place(other) if other.root.same(&place.root))).count() == 1
+    }
+
+    /// A place in carried code, to which the code may write.
+    fn spell_place(place: &Place, args: &mut Vec<Arg>, span: Span) -> Result<String> {
+        if place.is_cell() || place.may_lend() {
+            return unknown(span, "code that mentions what the forward writes to");
+        }
+        let first = args.len();
+        args.extend(place.args());
+        let target = place.target();
+        let mut pieces = target.split('$');
+        let mut text = pieces.next().unwrap_or_default().to_owned();
+        for piece in pieces {
+            let way = piece.trim_start_matches(|c: char| c.is_ascii_digit());
+            let at: usize = piece[..piece.len() - way.len()].parse().unwrap_or_default();
+            let _ = write!(text, "${}{way}", at + first);
+        }
+        Ok(text)
+    }
+}
