@@ -1,5 +1,7 @@
 //! State that a caller lends by `&mut`: what it is made of, and how it is asked.
 
+use std::fmt::Write as _;
+
 use super::{Type, Write, Writer};
 
 /// Whether the first argument is the whole state.
@@ -98,8 +100,8 @@ impl Writer {
             if parameter.starts_with('(') {
                 self.scope.parameter(&format!("n{name}"), Type::LentInt, false);
             }
-            written += &format!(", {}", parameter.replace('$', name));
-            arguments += &format!(", /*{at}.{row}*/ {}", argument.replace('@', &format!("state.{at}")));
+            let _ = write!(written, ", {}", parameter.replace('$', name));
+            let _ = write!(arguments, ", /*{at}.{row}*/ {}", argument.replace('@', &format!("state.{at}")));
         }
         (written, arguments)
     }

@@ -298,23 +298,6 @@ impl Writer {
         Some(format!("{{ let {pattern}&mut *{name}; {then} }}"))
     }
 
-    /// A closure that writes to the state.
-    fn closure_writes(&mut self) -> Option<String> {
-        let (first, second) = (self.shared(), self.shared());
-        let (value, write) = (self.tensor(), self.in_place());
-        if let Some(list) = self.place(Type::List, true).filter(|_| self.once_in(3)) {
-            return Some(format!("{{ let mut add = |one: Tensor| {list}.push(one); add({value}); add(xs.sin()); }}"));
-        }
-        let place = self.tensor_place()?;
-        let bare = place.trim_start_matches('*').to_owned();
-        let act = match self.below(3) {
-            0 => format!("{place} = &{place} * 0.5 + one;"),
-            1 => format!("let _ = {bare}.{write}; {place} += one;"),
-            _ => format!("{place} = one.tanh();"),
-        };
-        Some(format!("{{ let mut act = |one: &Tensor| {{ {act} }}; act(&({first}).tanh()); act(&({second}).sin()); }}"))
-    }
-
     /// A variable that hides the state.
     fn hidden(&mut self) -> Option<String> {
         let one = self.variable(|one| one.ty == Type::LentKept)?;
