@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use fx_runtime::{Module, Tensor, nn, nn::Module as _, traceable};
+use fx_runtime::{Module, Tensor, nn, traceable};
 
 /// A head of layers of which the last is not activated, and states that derive what they begin with.
 #[derive(Debug, Module)]
