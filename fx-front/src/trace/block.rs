@@ -6,8 +6,8 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use super::{
-    Form, Result, Tracer, Ty, Val, expr::never, iterators::is_lazy, kept::peeled, labels::without_return,
-    lending::is_kept, returns, signature, unknown,
+    Form, Result, Tracer, Ty, Val, expr::never, iterators::is_lazy, labels::without_return, lending::is_kept, returns,
+    signature, unknown,
 };
 
 impl Tracer<'_> {
@@ -224,18 +224,11 @@ impl Tracer<'_> {
             syn::Pat::Type(typed) => self.written(&typed.ty),
             _ => None,
         };
-        let value = match self.handed_reference(&init.expr) {
-            Some(place) => Ok(place),
-            None => self.iterator_of(&init.expr).and_then(|held| held.map_or_else(|| self.expr(&init.expr), Ok)),
-        };
+        let value = self.initial(&init.expr);
         self.wants_vec = outer;
         let value = value?;
         if matches!(value, Val::Never) {
             return Ok(value);
-        }
-        let is_behind = matches!(peeled(&init.expr), syn::Expr::Unary(_));
-        if is_behind && matches!(value, Val::Place(_)) {
-            return unknown(init.expr.span(), "a pattern that copies parts of what is lent");
         }
         if is_lazy(&init.expr) && value.node().is_some() {
             // It would borrow what the carried code has variables of its own for.

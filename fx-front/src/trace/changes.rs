@@ -86,8 +86,8 @@ impl Tracer<'_> {
 
     /// The place that code is about to change, unless it is a layer or holds one: those are changed field by field.
     fn place_of_values(&mut self, expr: &syn::Expr) -> Result<Option<Place>> {
-        if let Some(lent) = self.place(expr, false)?.filter(|place| !place.is_cell()) {
-            return Ok(Some(lent));
+        if let Some(known) = self.place(expr, false)? {
+            return Ok(Some(known));
         }
         let is_field = matches!(peeled(expr), syn::Expr::Field(_) | syn::Expr::Index(_));
         if !is_field || !self.is_stateful() || !is_chain(expr) || self.is_module(&self.chain_ty(expr)) {

@@ -15,8 +15,8 @@ use super::{
     place,
     signature::Signature,
     spell::spell_literal,
-    state::Place,
-    unknown,
+    state::{looks_behind, with_place},
+    unknown, writes,
     writes::escape,
 };
 
@@ -171,28 +171,19 @@ impl Tracer<'_> {
         for name in &capture.variables {
             let Some(value) = self.env.read(name).cloned() else { continue };
             let spelled = self.spell_exactly(&value, &mut args, span)?;
-            let _ = writeln!(lines, "let mut {name} = {spelled};");
+            let lent = if !writes.contains(name) && looks_behind(expr, name, &value) { "&" } else { "" };
+            let _ = writeln!(lines, "let mut {name} = {lent}{spelled};");
         }
         let mut code = tokens.to_string();
         for (position, name) in capture.places.iter().enumerate() {
             let value = self.env.read(name).cloned().unwrap_or(Val::Never);
             if let Val::Place(place) = &value {
-                let target = Self::spell_place(place, &mut args, span)?;
-                let placeholder = Capture::placeholder(position);
-                if super::writes::gives(expr, name) {
-                    return unknown(span, format!("code that gives `{name}` another place"));
-                }
-                if self.is_only_place(place, &capture) {
+                let (target, is_named) = self.carried_place(place, name, (expr, &capture), &mut args)?;
+                if is_named {
                     let _ = writeln!(lines, "let {name} = &mut {target};");
-                    code = code.replace(&placeholder, name);
-                } else if inner.contains(name) || capture.formatted.contains(name) {
-                    return unknown(span, format!("code that mentions `{name}`"));
                 }
-                // Two parts of it may be written to at once, where they are reached through the place itself.
-                for way in [" .", " ["] {
-                    code = code.replace(&format!("{placeholder}{way}"), &format!("({target}){way}"));
-                }
-                code = code.replace(&placeholder, &format!("(&mut {target})"));
+                let at = Capture::placeholder(position);
+                code = if is_named { code.replace(&at, name) } else { with_place(&code, &at, &target) };
                 holds = true;
                 continue;
             }
@@ -217,12 +208,6 @@ impl Tracer<'_> {
         Ok(Carried { template, args, written, holds })
     }
 
-    /// Does the code mention no other part of what the place is rooted in?
-    fn is_only_place(&self, place: &Place, capture: &Capture) -> bool {
-        let places = capture.places.iter().filter_map(|name| self.env.read(name));
-        places.filter(|value| matches!(value, Val::Place(other) if other.root.same(&place.root))).count() == 1
-    }
-
     /// `let self_fc = &$0;` for every field that is mentioned, and `this` for the model itself; says whether one of them is
     /// held for as long as the code runs, because it may be written to.
     fn capture_receiver(
@@ -241,7 +226,7 @@ impl Tracer<'_> {
             let mentioned = capture.whole_self || !capture.fields.is_empty();
             return if mentioned { unknown(span, "`self` without a receiver") } else { Ok(false) };
         };
-        let written = super::writes::fields(expr, &|call| self.writes_by(call));
+        let written = writes::fields(expr, &|call| self.writes_by(call));
         let mut holds = false;
         for name in &capture.fields {
             if let Some(cell) = self.mentioned(&receiver, name, written.contains(name), span)? {

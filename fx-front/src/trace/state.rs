@@ -13,12 +13,13 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use super::{
-    Result, Tracer, Ty, Val,
+    Form, Result, Tracer, Ty, Val,
+    capture::{Capture, bound_names},
     expr::is_copy,
     kept::{is_chain, peeled},
     operator,
     signature::is_vec,
-    unknown,
+    unknown, writes,
 };
 
 /// What a place is rooted in.
@@ -114,6 +115,19 @@ impl Place {
             _ => unknown(span, "an index of this form"),
         }
     }
+}
+
+/// Carried code with the place where it is mentioned: two parts of it may be written to at once.
+pub(super) fn with_place(code: &str, placeholder: &str, target: &str) -> String {
+    let parts = [" .", " ["]
+        .iter()
+        .fold(code.to_owned(), |code, way| code.replace(&format!("{placeholder}{way}"), &format!("({target}){way}")));
+    parts.replace(placeholder, &format!("(&mut {target})"))
+}
+
+/// Is it a number to which the user's code has a reference, as carried code tells that looks behind it?
+pub(super) fn looks_behind(code: &syn::Expr, name: &str, value: &Val) -> bool {
+    is_copy(&value.ty()) && value.form() != Some(Form::Ref) && writes::derefs(code, name)
 }
 
 /// Is it made of tensors and numbers alone, so that there can be a copy that holds second handles?
@@ -288,6 +302,28 @@ impl Tracer<'_> {
             Some(place) => self.value_of(place, name, expr.span()).map(Some),
             None => Ok(None),
         }
+    }
+
+    /// A place that carried code mentions, and whether the code may have a name for it: where it mentions no other part
+    /// of what that is rooted in.
+    pub(super) fn carried_place(
+        &self,
+        place: &Place,
+        name: &str,
+        (code, capture): (&syn::Expr, &Capture),
+        args: &mut Vec<Arg>,
+    ) -> Result<(String, bool)> {
+        let span = code.span();
+        if writes::gives(code, name) {
+            return unknown(span, format!("code that gives `{name}` another place"));
+        }
+        let places = capture.places.iter().filter_map(|name| self.env.read(name));
+        let roots = places.filter(|value| matches!(value, Val::Place(other) if other.root.same(&place.root)));
+        let is_only = roots.count() == 1;
+        if !is_only && (bound_names(code).contains(name) || capture.formatted.contains(name)) {
+            return unknown(span, format!("code that mentions `{name}`"));
+        }
+        Ok((Self::spell_place(place, args, span)?, is_only))
     }
 
     /// A place in carried code, to which the code may write.

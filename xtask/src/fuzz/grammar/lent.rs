@@ -1,5 +1,7 @@
 //! State that a caller lends by `&mut`: what it is made of, and how it is asked.
 
+use std::fmt::Write as _;
+
 use super::{Type, Write, Writer};
 
 /// What stands before a model that is lent a state.
@@ -208,8 +210,9 @@ impl Writer {
             if parameter.starts_with('(') {
                 self.scope.parameter(&format!("n{name}"), Type::LentInt, false);
             }
-            written += &format!(", {}", parameter.replace('$', name));
-            arguments += &format!(", /*{at}.{row}*/ {}", argument.replace('@', &format!("state.{at}")));
+            let argument = argument.replace('@', &format!("state.{at}"));
+            let _ = write!(written, ", {}", parameter.replace('$', name));
+            let _ = write!(arguments, ", /*{at}.{row}*/ {argument}");
         }
         (written, arguments)
     }
@@ -334,27 +337,5 @@ impl Writer {
             return Some(format!("{kept}.named({})", self.below(2)));
         }
         Some(format!("&mut {}", one.name))
-    }
-
-    /// What may be asked of the state: conditions and numbers.
-    pub(super) fn asked_of_state(&mut self) -> Option<String> {
-        Some(match self.below(7) {
-            0 => format!("{}.count()", self.part(false)?),
-            1 => format!("{}.told().0 % 5", self.part(false)?),
-            2 => format!(
-                "{}.len() as i64",
-                self.place_of(&[Type::List, Type::Ints, Type::Parts, Type::LentParts], false)?
-            ),
-            3 => format!(
-                "{}.is_some() as i64",
-                self.place_of(&[Type::MaybePart, Type::MaybePair, Type::MaybeLentPart], false)?
-            ),
-            4 => format!("{}.last().copied().unwrap_or(1) % 5", self.place(Type::Ints, false)?),
-            5 => format!(
-                "{}.iter().map(|part| part.n % 3).sum::<i64>()",
-                self.place_of(&[Type::Parts, Type::LentParts], false)?
-            ),
-            _ => format!("{}.as_ref().map_or(2, |part| part.count())", self.place(Type::MaybePart, false)?),
-        })
     }
 }

@@ -10,6 +10,7 @@ mod closures;
 mod control;
 mod helpers;
 mod lent;
+mod lent_control;
 mod lent_writes;
 mod lists;
 mod loops;
