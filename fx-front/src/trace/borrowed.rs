@@ -193,6 +193,18 @@ impl<'a> Tracer<'a> {
         Ok(None)
     }
 
+    /// What a `let` gives its pattern.
+    pub(super) fn initial(&mut self, expr: &Expr) -> Result<Val> {
+        if let Some(place) = self.handed_reference(expr) {
+            return Ok(place);
+        }
+        let value = self.iterator_of(expr).and_then(|held| held.map_or_else(|| self.expr(expr), Ok))?;
+        if matches!((peeled(expr), &value), (Expr::Unary(_), Val::Place(_))) {
+            return unknown(expr.span(), "a pattern that copies parts of what is lent");
+        }
+        Ok(value)
+    }
+
     /// What a variable stands for: where it is a place, the value there.
     pub(super) fn read_variable(&mut self, value: &Val, name: &str, span: Span) -> Result<Val> {
         match value {

@@ -25,7 +25,8 @@ impl Tracer<'_> {
                 let (item, body, is_any) = (plain(&closure.inputs[0]), &closure.body, name == "any");
                 let asked: Expr =
                     if is_any { parse_quote_spanned!(span=> #body) } else { parse_quote_spanned!(span=> !(#body)) };
-                let each = parse_quote_spanned!(span=> for #item in #over { if #asked { fx_found = #is_any; } });
+                // What comes behind the one that decides is not asked.
+                let each = parse_quote_spanned!(span=> for #item in #over { if #asked { fx_found = #is_any; break; } });
                 let first = Val::Lit(fx_ir::Arg::Bool(!is_any), Ty::Rust("bool".to_owned()));
                 Some(self.looped(&format_ident!("fx_found", span = span), first, &each))
             }

@@ -173,23 +173,6 @@ fn pushed_item(call: &syn::ExprMethodCall, body: &Expr) -> Expr {
     if result { parse_quote_spanned!(body.span()=> #body?) } else { body.clone() }
 }
 
-/// The body of a loop without jumps, and the flag that a `break` of it sets.
-pub(super) fn without_jumps(body: &syn::Block) -> Result<(syn::Block, Option<Ident>)> {
-    if !super::jumps::jumps(body) {
-        return Ok((body.clone(), None));
-    }
-    let flag = format_ident!("stopped", span = body.brace_token.span.open());
-    let Some(straight) = super::jumps::straight(body, &flag) else {
-        return unknown(body.brace_token.span.open(), "a `break` or `continue` of this form");
-    };
-    if !straight.breaks {
-        return Ok((straight.body, None));
-    }
-    let inner = &straight.body;
-    let guarded = parse_quote_spanned!(body.brace_token.span.open()=> { if !#flag #inner });
-    Ok((guarded, Some(flag)))
-}
-
 /// Adaptors that take a closure.
 const WITH_CLOSURE: [&str; 9] =
     ["map", "filter", "filter_map", "flat_map", "scan", "inspect", "take_while", "skip_while", "map_while"];

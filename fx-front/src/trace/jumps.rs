@@ -3,9 +3,11 @@
 //! `if c { continue } rest` is `if c {} else { rest }`. A `break` sets a flag under which the rest of the turn and all
 //! turns after it do nothing, so that a loop over layers that may stop early is still a loop over layers.
 
+use proc_macro2::Ident;
+use quote::format_ident;
 use syn::{Block, Expr, Stmt, parse_quote_spanned, spanned::Spanned, visit::Visit};
 
-use super::{block::has_else, returns::hides};
+use super::{Result, block::has_else, returns::hides, unknown};
 
 /// A body without jumps.
 pub(super) struct Straight {
@@ -153,6 +155,23 @@ impl Rewrite<'_> {
 /// Do the statements end in a jump?
 fn leaves(stmts: &[Stmt]) -> bool {
     matches!(stmts.last(), Some(Stmt::Expr(Expr::Break(_) | Expr::Continue(_) | Expr::Return(_), _)))
+}
+
+/// The body of a loop without jumps, and the flag that a `break` of it sets.
+pub(super) fn without_jumps(body: &syn::Block) -> Result<(syn::Block, Option<Ident>)> {
+    if !jumps(body) {
+        return Ok((body.clone(), None));
+    }
+    let flag = format_ident!("stopped", span = body.brace_token.span.open());
+    let Some(straight) = straight(body, &flag) else {
+        return unknown(body.brace_token.span.open(), "a `break` or `continue` of this form");
+    };
+    if !straight.breaks {
+        return Ok((straight.body, None));
+    }
+    let inner = &straight.body;
+    let guarded = parse_quote_spanned!(body.brace_token.span.open()=> { if !#flag #inner });
+    Ok((guarded, Some(flag)))
 }
 
 #[cfg(test)]

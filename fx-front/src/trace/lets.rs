@@ -5,7 +5,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use super::{Form, Result, Tracer, Ty, Val, iterators::is_lazy, kept::peeled, signature, unknown};
+use super::{Form, Result, Tracer, Ty, Val, iterators::is_lazy, signature, unknown};
 
 impl Tracer<'_> {
     /// `let pattern = value else { .. }; rest` is `if let pattern = value { rest } else { .. }`.
@@ -92,13 +92,9 @@ impl Tracer<'_> {
             syn::Pat::Type(typed) => self.written(&typed.ty),
             _ => None,
         };
-        let known = match self.array_of(&local.pat, init)? {
-            None => self.handed_reference(init),
-            array => array,
-        };
-        let value = match known {
-            Some(known) => Ok(known),
-            None => self.iterator_of(init).and_then(|held| held.map_or_else(|| self.expr(init), Ok)),
+        let value = match self.array_of(&local.pat, init)? {
+            Some(array) => Ok(array),
+            None => self.initial(init),
         };
         self.wants_vec = outer;
         value
@@ -106,9 +102,6 @@ impl Tracer<'_> {
 
     /// No variable stands for what would be written to a copy, or to what the variable borrows.
     fn refuse_borrowed(&self, init: &syn::Expr, value: &Val) -> Result<()> {
-        if matches!(peeled(init), syn::Expr::Unary(_)) && matches!(value, Val::Place(_)) {
-            return unknown(init.span(), "a pattern that copies parts of what is lent");
-        }
         if is_lazy(init) && value.node().is_some() {
             // It would borrow what the carried code has variables of its own for.
             return unknown(init.span(), "a variable that holds an iterator");

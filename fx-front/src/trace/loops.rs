@@ -9,7 +9,7 @@ use super::{
     conditions::has_let,
     env::Env,
     iterate::Over,
-    iterators::without_jumps,
+    jumps::without_jumps,
     labels::without_label,
     merge::{Branch, handed_over, same_structure},
     spell::is_untyped,

@@ -29,9 +29,7 @@ impl Tracer<'_> {
             return Ok(value);
         }
         let name = call.method.to_string();
-        if matches!(name.as_str(), "unwrap" | "expect") {
-            self.errors = Errors::Leave;
-        }
+        self.errors = if matches!(name.as_str(), "unwrap" | "expect") { Errors::Leave } else { self.errors };
         let receiver = self.expr(&call.receiver)?.behind();
         match receiver.ty() {
             _ if matches!(receiver, Val::Never) => return Ok(receiver),
@@ -46,6 +44,9 @@ impl Tracer<'_> {
                 return self.struct_method(receiver, call, errors);
             }
             _ => {}
+        }
+        if let Some(known) = known_to_be_there(&receiver, &name) {
+            return Ok(known);
         }
         self.method_of_value(receiver, &name, call)
     }
@@ -66,10 +67,6 @@ impl Tracer<'_> {
             }
             ("as_mut" | "as_deref_mut", ty) if self.is_stateful() && self.is_module(&ty) => {
                 return Ok(receiver.with_form(Form::Ref));
-            }
-            ("is_some" | "is_none", _) if matches!(receiver, Val::Some(_) | Val::Lit(Arg::None, _)) => {
-                let known = matches!(receiver, Val::Some(_)) == (name == "is_some");
-                return Ok(Val::Lit(Arg::Bool(known), Ty::Rust("bool".to_owned())));
             }
             ("then" | "then_some", Ty::Rust(ty)) if ty == "bool" => return self.then_some(receiver, call),
             ("map", Ty::Option(_)) => return self.map_option(receiver, call),
@@ -299,4 +296,12 @@ fn count(len: usize) -> Arg {
 /// Is it a number of a known type?
 fn is_number(ty: &Ty) -> bool {
     is_copy(ty) && !is_untyped(ty) && *ty != Ty::Rust("bool".to_owned())
+}
+
+/// Whether an option holds something, where the code says it.
+fn known_to_be_there(option: &Val, method: &str) -> Option<Val> {
+    let is_asked = matches!(method, "is_some" | "is_none");
+    let is_known = is_asked && matches!(option, Val::Some(_) | Val::Lit(Arg::None, _));
+    let answer = matches!(option, Val::Some(_)) == (method == "is_some");
+    is_known.then(|| Val::Lit(Arg::Bool(answer), Ty::Rust("bool".to_owned())))
 }

@@ -13,9 +13,10 @@ use super::{
     expr::is_copy,
     lending::is_kept,
     place,
+    put_in::looks_behind,
     signature::Signature,
     spell::spell_literal,
-    unknown,
+    unknown, writes,
     writes::escape,
 };
 
@@ -170,7 +171,8 @@ impl Tracer<'_> {
         for name in &capture.variables {
             let Some(value) = self.env.read(name).cloned() else { continue };
             let spelled = self.spell_exactly(&value, &mut args, span)?;
-            let _ = writeln!(lines, "let mut {name} = {spelled};");
+            let lent = if !writes.contains(name) && looks_behind(expr, name, &value) { "&" } else { "" };
+            let _ = writeln!(lines, "let mut {name} = {lent}{spelled};");
         }
         let mut code = tokens.to_string();
         for (position, name) in capture.places.iter().enumerate() {
@@ -220,7 +222,7 @@ impl Tracer<'_> {
             let mentioned = capture.whole_self || !capture.fields.is_empty();
             return if mentioned { unknown(span, "`self` without a receiver") } else { Ok(false) };
         };
-        let written = super::writes::fields(expr, &|call| self.writes_by(call));
+        let written = writes::fields(expr, &|call| self.writes_by(call));
         let mut holds = false;
         for name in &capture.fields {
             if let Some(cell) = self.mentioned(&receiver, name, written.contains(name), span)? {

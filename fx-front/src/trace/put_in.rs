@@ -7,8 +7,9 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use super::{
-    Result, Tracer, Val,
+    Form, Result, Tracer, Val,
     capture::{Capture, bound_names},
+    expr::is_copy,
     state::Place,
     unknown, writes,
 };
@@ -37,11 +38,7 @@ impl Tracer<'_> {
         if bound_names(expr).contains(name) || capture.formatted.contains(name) {
             return unknown(span, format!("code that mentions `{name}`"));
         }
-        // Two parts of it may be written to at once, where they are reached through the place itself.
-        for way in [" .", " ["] {
-            *code = code.replace(&format!("{placeholder}{way}"), &format!("({target}){way}"));
-        }
-        *code = code.replace(&placeholder, &format!("(&mut {target})"));
+        *code = with_place(code, &placeholder, &target);
         Ok(())
     }
 
@@ -68,4 +65,17 @@ impl Tracer<'_> {
         }
         Ok(text)
     }
+}
+
+/// Carried code with the place where it is mentioned: two parts of it may be written to at once.
+fn with_place(code: &str, placeholder: &str, target: &str) -> String {
+    let parts = [" .", " ["]
+        .iter()
+        .fold(code.to_owned(), |code, way| code.replace(&format!("{placeholder}{way}"), &format!("({target}){way}")));
+    parts.replace(placeholder, &format!("(&mut {target})"))
+}
+
+/// Is it a number to which the user's code has a reference, as carried code tells that looks behind it?
+pub(super) fn looks_behind(code: &syn::Expr, name: &str, value: &Val) -> bool {
+    is_copy(&value.ty()) && value.form() != Some(Form::Ref) && writes::derefs(code, name)
 }

@@ -234,6 +234,21 @@ pub(super) fn gives(expr: &syn::Expr, name: &str) -> bool {
     found
 }
 
+/// Does the code look behind the variable: `*name`?
+pub(super) fn derefs(expr: &syn::Expr, name: &str) -> bool {
+    struct Find<'n>(&'n str, bool);
+    impl<'ast> Visit<'ast> for Find<'_> {
+        fn visit_expr_unary(&mut self, unary: &'ast syn::ExprUnary) {
+            let is_it = matches!(&*unary.expr, syn::Expr::Path(path) if path.path.is_ident(self.0));
+            self.1 |= is_it && matches!(unary.op, syn::UnOp::Deref(_));
+            syn::visit::visit_expr_unary(self, unary);
+        }
+    }
+    let mut find = Find(name, false);
+    find.visit_expr(expr);
+    find.1
+}
+
 /// Hands over every expression that is written to: by an assignment, through `&mut`, or by a method that `mutates`.
 pub(super) fn each_target(
     expr: &syn::Expr,

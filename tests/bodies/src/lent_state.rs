@@ -377,6 +377,51 @@ impl Referred {
     }
 }
 
+/// Chains that ask no further than they have to, and numbers that carried code looks behind.
+#[derive(Debug, Module)]
+pub struct Asking {
+    fc: nn::Linear,
+}
+
+#[traceable]
+impl Asking {
+    pub fn forward(&self, xs: &Tensor, caches: &mut [LayerCache]) -> Tensor {
+        let is_any = caches.iter_mut().any(|cache| {
+            cache.length += 1;
+            cache.length > 1
+        });
+        let mut asked = 0;
+        let are_all = [1, 2, 3].iter().all(|by| {
+            asked += 1;
+            *by < 2
+        });
+        for (at, cache) in caches.iter_mut().enumerate().filter(|(at, cache)| *at > 0 || cache.length > 2) {
+            cache.length += at as i64;
+        }
+        xs.apply(&self.fc) * (is_any as i64 + are_all as i64 + asked)
+    }
+}
+
+/// A list within a list of the model's own state, which is found by `last_mut`.
+#[derive(Debug, Module)]
+pub struct Nested {
+    fc: nn::Linear,
+    #[module(skip)]
+    lists: Vec<Vec<Tensor>>,
+}
+
+#[traceable]
+impl Nested {
+    pub fn forward(&mut self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        self.lists.push(vec![ys.relu()]);
+        if let Some(list) = self.lists.last_mut() {
+            list.push(ys.tanh());
+        }
+        ys + self.lists[0].len() as f64
+    }
+}
+
 /// A struct that is taken out of an option, or made.
 #[derive(Debug, Module)]
 pub struct Remade {
@@ -400,7 +445,7 @@ mod tests {
     use fx_runtime::Freeze;
 
     use super::*;
-    use crate::check::{Close, randn, root};
+    use crate::check::{Close, in_a_row, randn, root};
 
     fn linear(p: nn::Path) -> nn::Linear {
         nn::linear(p, 4, 4, Default::default())
@@ -613,5 +658,23 @@ mod tests {
             frozen.forward(&xs, &mut ours).close(&net.forward(&xs, &mut theirs));
             ours.layers.close(&theirs.layers);
         }
+    }
+
+    #[test]
+    fn asking() {
+        let (_vs, net) = root(|p| Asking { fc: linear(p / 0) });
+        let frozen = net.freeze(&Freeze::default()).unwrap();
+        let new = || [1, 0].map(|length| LayerCache { past: None, length });
+        let (mut ours, mut theirs) = (new(), new());
+        for _ in 0..3 {
+            let xs = randn(&[2, 4]);
+            frozen.forward(&xs, &mut ours).close(&net.forward(&xs, &mut theirs));
+            ours.close(&theirs);
+        }
+    }
+
+    #[test]
+    fn nested() {
+        in_a_row!(|p| Nested { fc: linear(p / 0), lists: Vec::new() }, vec![randn(&[2, 4]), randn(&[2, 4])]);
     }
 }

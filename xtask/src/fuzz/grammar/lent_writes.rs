@@ -28,19 +28,6 @@ impl Writer {
         Some(one)
     }
 
-    /// Statements among which nothing names `held` but by these variables.
-    pub(super) fn holding(&mut self, held: &Variable, declared: &[(&str, Type)], in_loop: bool) -> String {
-        let count = 1 + self.below(2);
-        let write = |writer: &mut Self| {
-            for (name, ty) in declared {
-                let at = writer.scope.declare(name, *ty, false);
-                writer.scope.hold(held.at, at);
-            }
-            writer.statements(count)
-        };
-        if in_loop { self.repeated(write) } else { self.scoped(write) }
-    }
-
     pub(super) fn two_names(&mut self) -> Option<(String, String)> {
         let (one, other) = (self.name(), self.name());
         (one != other).then_some((one, other))
@@ -226,5 +213,27 @@ impl Writer {
             _ => format!("{place} = one.tanh();"),
         };
         Some(format!("{{ let mut act = |one: &Tensor| {{ {act} }}; act(&({first}).tanh()); act(&({second}).sin()); }}"))
+    }
+
+    /// What may be asked of the state: conditions and numbers.
+    pub(super) fn asked_of_state(&mut self) -> Option<String> {
+        Some(match self.below(7) {
+            0 => format!("{}.count()", self.part(false)?),
+            1 => format!("{}.told().0 % 5", self.part(false)?),
+            2 => format!(
+                "{}.len() as i64",
+                self.place_of(&[Type::List, Type::Ints, Type::Parts, Type::LentParts], false)?
+            ),
+            3 => format!(
+                "{}.is_some() as i64",
+                self.place_of(&[Type::MaybePart, Type::MaybePair, Type::MaybeLentPart], false)?
+            ),
+            4 => format!("{}.last().copied().unwrap_or(1) % 5", self.place(Type::Ints, false)?),
+            5 => format!(
+                "{}.iter().map(|part| part.n % 3).sum::<i64>()",
+                self.place_of(&[Type::Parts, Type::LentParts], false)?
+            ),
+            _ => format!("{}.as_ref().map_or(2, |part| part.count())", self.place(Type::MaybePart, false)?),
+        })
     }
 }

@@ -1,7 +1,7 @@
 //! A body: a model with its layers, its helpers and its forward, in a file of its own.
 
 use super::scope::mentions;
-use super::{Type, Write, Writer, Yields, lent, lent_items};
+use super::{Type, Write, Writer, Yields, lent};
 
 /// The model's fields: what it is called, its type, and how it is made from the variable `variant`.
 const FIELDS: &[(&str, &str, &str)] = &[
@@ -152,7 +152,7 @@ pub(in crate::fuzz) fn body(seed: u64, number: usize) -> String {
         format!("{skip}{name}: {ty},\n")
     });
     let made = fields.iter().map(|(name, _, made)| format!("{name}: {made},\n"));
-    let items = if writer.is_lent || writer.writes_self { lent_items::ITEMS } else { "" };
+    let items = if writer.is_lent || writer.writes_self { lent::ITEMS } else { "" };
     let check = match (writer.writes_self, writer.is_lent) {
         (true, _) => format!("stateful!({net}, |net, variant, x, y| net.forward(x{arguments}))"),
         (_, true) => format!(

@@ -1,6 +1,6 @@
-//! Statements on state that a caller lends: questions to it, loops over it, names for its parts.
+//! Branches and loops on state, and names for its parts.
 
-use super::{Type, Write, Writer};
+use super::{Type, Variable, Write, Writer};
 
 const LENT_STATEMENTS: &[(usize, Write)] = &[
     (3, Writer::if_pair),
@@ -22,6 +22,19 @@ const LENT_STATEMENTS: &[(usize, Write)] = &[
 impl Writer {
     pub(super) fn lent_statement(&mut self) -> Option<String> {
         if self.is_lent || self.writes_self { self.choose(LENT_STATEMENTS) } else { None }
+    }
+
+    /// Statements among which nothing names `held` but by these variables.
+    fn holding(&mut self, held: &Variable, declared: &[(&str, Type)], in_loop: bool) -> String {
+        let count = 1 + self.below(2);
+        let write = |writer: &mut Self| {
+            for (name, ty) in declared {
+                let at = writer.scope.declare(name, *ty, false);
+                writer.scope.hold(held.at, at);
+            }
+            writer.statements(count)
+        };
+        if in_loop { self.repeated(write) } else { self.scoped(write) }
     }
 
     fn if_pair(&mut self) -> Option<String> {
