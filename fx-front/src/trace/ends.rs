@@ -26,7 +26,11 @@ impl Tracer<'_> {
                 let asked: Expr =
                     if is_any { parse_quote_spanned!(span=> #body) } else { parse_quote_spanned!(span=> !(#body)) };
                 // What comes behind the one that decides is not asked.
-                let each = parse_quote_spanned!(span=> for #item in #over { if #asked { fx_found = #is_any; break; } });
+                let open: Expr =
+                    if is_any { parse_quote_spanned!(span=> !fx_found) } else { parse_quote_spanned!(span=> fx_found) };
+                let each = parse_quote_spanned!(span=> for #item in #over {
+                    if #open { if #asked { fx_found = #is_any; } }
+                });
                 let first = Val::Lit(fx_ir::Arg::Bool(!is_any), Ty::Rust("bool".to_owned()));
                 Some(self.looped(&format_ident!("fx_found", span = span), first, &each))
             }
