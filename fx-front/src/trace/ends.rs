@@ -9,6 +9,7 @@ use super::{
     iterators::{is_chain, is_plain_closure, plain},
     spell::is_untyped,
     tuples::mentions,
+    writes::each_target,
 };
 
 impl Tracer<'_> {
@@ -28,9 +29,11 @@ impl Tracer<'_> {
                 // What comes behind the one that decides is not asked.
                 let open: Expr =
                     if is_any { parse_quote_spanned!(span=> !fx_found) } else { parse_quote_spanned!(span=> fx_found) };
-                let each = parse_quote_spanned!(span=> for #item in #over {
-                    if #open { if #asked { fx_found = #is_any; } }
-                });
+                let each = if self.changes(over) {
+                    parse_quote_spanned!(span=> for #item in #over { if #asked { fx_found = #is_any; break; } })
+                } else {
+                    parse_quote_spanned!(span=> for #item in #over { if #open { if #asked { fx_found = #is_any; } } })
+                };
                 let first = Val::Lit(fx_ir::Arg::Bool(!is_any), Ty::Rust("bool".to_owned()));
                 Some(self.looped(&format_ident!("fx_found", span = span), first, &each))
             }
@@ -46,6 +49,16 @@ impl Tracer<'_> {
             ("unzip", []) => self.unzipped(call),
             _ => None,
         }
+    }
+
+    /// May the chain itself change something, beside what it hands over?
+    fn changes(&self, chain: &Expr) -> bool {
+        let Expr::MethodCall(call) = chain else { return false };
+        let mut found = false;
+        for closure in call.args.iter().filter(|arg| matches!(arg, Expr::Closure(_))) {
+            each_target(closure, &|call| self.mutates(call), &mut |_| found = true);
+        }
+        found || self.changes(&call.receiver)
     }
 
     /// The sum of numbers or tensors, and the like, of the list that they are gathered in.
