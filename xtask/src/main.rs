@@ -13,6 +13,8 @@ mod fuzz;
 mod fx_bench;
 mod libtorch;
 mod results;
+#[cfg(test)]
+mod script;
 mod setup;
 mod shim;
 mod test;

@@ -1,7 +1,6 @@
 //! Each way in which libtorch can be missing, and the words that say so.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -22,9 +21,7 @@ impl Scratch {
 
     /// A `python3` that is this shell script.
     fn python(self, script: &str) -> Self {
-        let path = self.0.join("python3");
-        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        crate::script::write(&self.0.join("python3"), script);
         self
     }
 

@@ -19,14 +19,12 @@ impl Scratch {
 
     /// A contender whose answers are these shell commands.
     fn contender(&self, name: &str, ready: &str, run: &str) -> PathBuf {
-        use std::os::unix::fs::PermissionsExt as _;
         let path = self.0.join(name);
         let script = format!(
-            "#!/bin/sh\n{ready}\nwhile read -r word count; do case $word in\n run) {run} ;;\n check) echo '[1.0, 2.0]' ;;\n \
-             quit) exit 0 ;;\nesac; done\n"
+            "{ready}\nwhile read -r word count; do case $word in\n run) {run} ;;\n check) echo '[1.0, 2.0]' ;;\n \
+             quit) exit 0 ;;\nesac; done"
         );
-        fs::write(&path, script).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        crate::script::write(&path, &script);
         path
     }
 }
