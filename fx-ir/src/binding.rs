@@ -79,7 +79,7 @@ impl Solver<'_> {
     /// Does it take out a number that may not be there, where that may never be asked for?
     fn waits(&self, id: NodeId) -> bool {
         let node = self.graph.node(id);
-        let takes_out = matches!(&node.op, Op::Rust(code) if code.takes_out());
+        let takes_out = node.op.is_host() && node.unwraps();
         self.may_be_left_out && takes_out && matches!(&node.ty, Type::Rust(name) if scalar::is_scalar(name))
     }
 

@@ -161,6 +161,6 @@ pub(super) fn spell_literal(arg: &Arg, ty: &Ty) -> Option<String> {
             let items: Option<Vec<String>> = items.iter().map(|item| spell_literal(item, &Ty::Unknown)).collect();
             format!("[{}]", items?.join(", "))
         }
-        Arg::Node(_) => return None,
+        Arg::Node(_) | Arg::Expr(_) => return None,
     })
 }

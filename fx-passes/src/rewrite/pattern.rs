@@ -165,6 +165,7 @@ impl Reading<'_> {
                 Term::List(Vec::leak(items))
             }
             Arg::Node(id) => return self.node(*id),
+            Arg::Expr(expr) => return Err(PatternError::Unsupported(expr.op.name().to_owned())),
         })
     }
 
@@ -266,6 +267,7 @@ impl Writing<'_> {
                 Some(template) => *template,
                 None => Template::Capture(self.capture(*id)?),
             },
+            Arg::Expr(expr) => return Err(PatternError::Unsupported(expr.op.name().to_owned())),
         })
     }
 
