@@ -1,14 +1,16 @@
 //! The entry's own function: its parameters, and what it hands over.
 
+pub(in crate::trace) mod signature;
+
 use fx_ir::{Arg, Op, Origin, Type};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use super::{Form, Result, Signature, Tracer, Ty, Unknown, Val, signature, unknown};
 use crate::frozen::Left;
+use crate::trace::{Form, Result, Signature, Tracer, Ty, Unknown, Val, unknown};
 
 impl Tracer<'_> {
-    pub(super) fn entry(&mut self, signature: &Signature, owner: &Ty, carried: Option<&str>) {
+    pub(in crate::trace) fn entry(&mut self, signature: &Signature, owner: &Ty, carried: Option<&str>) {
         let body = self.graph.body();
         if signature.has_receiver {
             let ty = self.index.ir_type(owner);

@@ -5,18 +5,18 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use super::{
+use crate::index::{Resolved, path_text};
+use crate::trace::{
     Errors, Form, Result, Tracer, Ty, Val,
-    block::is_err,
-    floats, operator,
-    spell::{is_untyped, rounded},
+    flow::block::is_err,
+    tensor::{const_fold, operator},
+    types::operand::{is_untyped, rounded},
     unknown,
 };
-use crate::index::{Resolved, path_text};
 
 impl Tracer<'_> {
     /// The value of an expression: understood, or carried along as it is.
-    pub(super) fn expr(&mut self, expr: &syn::Expr) -> Result<Val> {
+    pub(in crate::trace) fn expr(&mut self, expr: &syn::Expr) -> Result<Val> {
         let (mark, wanted) = (self.mark(), self.wants.next.take());
         self.hand_down(expr, wanted.as_ref());
         self.understood(expr).or_else(|fault| {
@@ -79,7 +79,7 @@ impl Tracer<'_> {
     }
 
     /// The values of expressions in their order, up to one that has none.
-    pub(super) fn all<'e>(&mut self, exprs: impl IntoIterator<Item = &'e syn::Expr>) -> Result<Vec<Val>> {
+    pub(in crate::trace) fn all<'e>(&mut self, exprs: impl IntoIterator<Item = &'e syn::Expr>) -> Result<Vec<Val>> {
         let mut values = Vec::new();
         for expr in exprs {
             values.push(self.expr(expr)?);
@@ -115,7 +115,7 @@ impl Tracer<'_> {
             }
         }
         if let Resolved::External(full) = self.index.resolve(self.module(), &path_text(&path.path))
-            && let Some(known) = floats::constant(&full)
+            && let Some(known) = const_fold::constant(&full)
         {
             return Ok(known);
         }
@@ -129,7 +129,7 @@ impl Tracer<'_> {
     }
 
     /// A path to an item, spelled so that it means the same in the generated code.
-    pub(super) fn qualified(&self, path: &syn::Path) -> Result<String> {
+    pub(in crate::trace) fn qualified(&self, path: &syn::Path) -> Result<String> {
         let written = path.to_token_stream().to_string().replace(' ', "");
         let text = path_text(path);
         if text.starts_with("Self::") || text == "Self" {
@@ -163,7 +163,7 @@ impl Tracer<'_> {
     }
 
     /// Is it a type or constant parameter of the function?
-    pub(super) fn is_generic(&self, name: &str) -> bool {
+    pub(in crate::trace) fn is_generic(&self, name: &str) -> bool {
         self.function().sig.generics.params.iter().any(|param| match param {
             syn::GenericParam::Type(param) => param.ident == name,
             syn::GenericParam::Const(param) => param.ident == name,
@@ -190,7 +190,7 @@ impl Tracer<'_> {
     }
 
     /// Does the generated code stand in the same module as the function being traced?
-    pub(super) fn is_home(&self) -> bool {
+    pub(in crate::trace) fn is_home(&self) -> bool {
         self.home() == self.module()
     }
 
@@ -211,7 +211,7 @@ impl Tracer<'_> {
     }
 
     /// The value without the `Result` around it, whose error leaves the function.
-    pub(super) fn settled(&mut self, value: Val, span: Span) -> Result<Val> {
+    pub(in crate::trace) fn settled(&mut self, value: Val, span: Span) -> Result<Val> {
         let Val::Node(id, ty, _) = &value else { return Ok(value) };
         let id = *id;
         match ty.clone() {
@@ -279,7 +279,7 @@ fn none_of(path: &syn::Path) -> Option<&syn::Type> {
 }
 
 /// The type of what does not come back.
-pub(super) fn never() -> Ty {
+pub(in crate::trace) fn never() -> Ty {
     Ty::Rust("!".to_owned())
 }
 
@@ -306,7 +306,7 @@ fn literal(lit: &syn::Lit) -> Result<Val> {
 }
 
 /// Is it a number, a truth value or a character?
-pub(super) fn is_copy(ty: &Ty) -> bool {
+pub(in crate::trace) fn is_copy(ty: &Ty) -> bool {
     is_untyped(ty) || matches!(ty, Ty::Rust(spelling) if fx_ir::scalar::is_scalar(spelling))
 }
 

@@ -5,78 +5,21 @@
 //! as arguments, as small a piece as the code allows. Nothing is lost and nothing is guessed: an expression that fails
 //! halfway is taken back whole before it is carried along.
 
-mod adaptors;
-mod assign;
-mod block;
-mod borrowed;
-mod broken;
 mod call;
-mod called;
-mod capture;
-mod chain;
-mod changes;
-mod compound;
-mod conditions;
-mod control;
-mod ends;
+mod checkpoint;
+mod desugar;
 mod entry;
 mod env;
-mod exact;
 mod expr;
-mod filled;
-mod floats;
-mod form;
-mod functions;
-mod guards;
-mod guess;
-mod indexing;
-mod inline;
-mod iterate;
-mod iterators;
-mod jumps;
-mod kept;
-mod labels;
-mod leaf_call;
-mod lending;
-mod lets;
-mod listed;
-mod lists;
-mod local;
-mod loops;
-mod macros;
-mod mark;
-mod merge;
-mod method;
+mod flow;
+mod layer;
 mod opaque;
-pub(crate) mod operator;
-mod option;
-mod own;
-mod parts;
-mod pattern;
 mod place;
-mod put_in;
-mod recurrent;
-mod refused;
-mod refutable;
 mod report;
-mod returns;
-mod scalars;
-mod sequential;
-mod signature;
-mod spell;
-mod split;
-mod state;
-mod stepping;
-mod structs;
-mod structure;
-mod tensor;
-mod tuples;
-mod unroll;
+mod std_model;
+pub(crate) mod tensor;
+mod types;
 mod value;
-mod variants;
-mod wanted;
-mod writes;
-mod zipped;
 
 use std::collections::{HashMap, HashSet};
 
@@ -85,9 +28,9 @@ use proc_macro2::Span;
 
 use self::{
     env::Env,
-    kept::Fields,
+    place::state_cell::Fields,
+    types::expectation::Wants,
     value::{Form, Val},
-    wanted::Wants,
 };
 use crate::{
     diag::{Diagnostic, Diagnostics},
@@ -95,8 +38,8 @@ use crate::{
     index::{Function, Index, Ty},
 };
 
-pub use self::signature::{Output, Param, Signature};
-pub(crate) use self::signature::{holds_reference, value_type};
+pub use self::entry::signature::{Output, Param, Signature};
+pub(crate) use self::entry::signature::{holds_reference, value_type};
 
 /// What tracing an item yields.
 #[derive(Debug)]

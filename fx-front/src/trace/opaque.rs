@@ -1,5 +1,9 @@
 //! Code that is carried along: the user's tokens, with the variables they mention as arguments.
 
+pub(in crate::trace) mod capture;
+pub(in crate::trace) mod capture_place;
+pub(in crate::trace) mod effects;
+
 use std::fmt::Write as _;
 
 use fx_ir::{Arg, Code, Graph, HostOp, NodeId, Op};
@@ -7,17 +11,18 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use super::{
+use crate::trace::{
     Form, Result, Tracer, Ty, Unknown, Val,
-    capture::{Capture, Mention, bound_names, with_handles},
+    entry::signature::Signature,
     expr::is_copy,
-    lending::is_kept,
-    place,
-    put_in::looks_behind,
-    signature::Signature,
-    spell::typed_literal,
-    unknown, writes,
-    writes::escape,
+    opaque::{
+        capture::{Capture, Mention, bound_names, with_handles},
+        capture_place::looks_behind,
+        effects::escape,
+    },
+    place::{field, may_borrow::is_kept},
+    types::operand::typed_literal,
+    unknown,
 };
 
 /// Code that is carried along.
@@ -32,7 +37,7 @@ struct Carried {
 
 impl Tracer<'_> {
     /// Carries an expression along as it is, because of `fault`; the fault itself where that cannot be done.
-    pub(super) fn carried(&mut self, expr: &syn::Expr, fault: Unknown) -> Result<Val> {
+    pub(in crate::trace) fn carried(&mut self, expr: &syn::Expr, fault: Unknown) -> Result<Val> {
         let wanted = self.wants.next.take();
         if matches!(expr, syn::Expr::Reference(lent) if lent.mutability.is_some()) {
             // What is written through it would be written to a copy.
@@ -92,7 +97,7 @@ impl Tracer<'_> {
     }
 
     /// The whole function as one call of the user's own, when not even a piece of it can be understood.
-    pub(super) fn whole(&mut self, signature: &Signature, fault: &Unknown) -> Arg {
+    pub(in crate::trace) fn whole(&mut self, signature: &Signature, fault: &Unknown) -> Arg {
         let params = self.graph.region(self.graph.body()).params.clone();
         let mut args: Vec<Arg> = Vec::new();
         let mut inputs = params.iter().skip(usize::from(signature.has_receiver));
@@ -136,7 +141,7 @@ impl Tracer<'_> {
     }
 
     /// A template for code that writes to no variable of its surroundings.
-    pub(super) fn captured(&mut self, expr: &syn::Expr, span: Span) -> Result<(String, Vec<Arg>)> {
+    pub(in crate::trace) fn captured(&mut self, expr: &syn::Expr, span: Span) -> Result<(String, Vec<Arg>)> {
         let Carried { template, args, written, .. } = self.captured_with_writes(expr, span, false)?;
         match written.first() {
             Some(name) => unknown(span, format!("code that writes to `{name}`")),
@@ -221,7 +226,7 @@ impl Tracer<'_> {
             let mentioned = capture.whole_self || !capture.fields.is_empty();
             return if mentioned { unknown(span, "`self` without a receiver") } else { Ok(false) };
         };
-        let written = writes::fields(expr, &|call| self.writes_by(call));
+        let written = effects::fields(expr, &|call| self.writes_by(call));
         let mut holds = false;
         for name in &capture.fields {
             if let Some(cell) = self.mentioned(&receiver, name, written.contains(name), span)? {
@@ -252,7 +257,7 @@ impl Tracer<'_> {
     }
 
     /// Is the value in generated code of the very type that it is of in the user's?
-    pub(super) fn is_exact(&self, value: &Val) -> bool {
+    pub(in crate::trace) fn is_exact(&self, value: &Val) -> bool {
         let Val::Node(id, ty, form) = value else { return false };
         if *form == Form::Deep || (*form == Form::Ref && matches!(ty, Ty::Option(_))) {
             return false;
@@ -269,7 +274,7 @@ impl Tracer<'_> {
     }
 
     /// The operands of a call, behind those in `operands`: each as the user's code hands it on.
-    pub(super) fn operands_of_call<'e>(
+    pub(in crate::trace) fn operands_of_call<'e>(
         &mut self,
         mut operands: Vec<Arg>,
         exprs: impl IntoIterator<Item = &'e syn::Expr>,
@@ -285,7 +290,7 @@ impl Tracer<'_> {
     }
 
     /// What the user would call the field of the value; used to label layers.
-    pub(super) fn label_of(&self, value: &Val, fallback: &str) -> String {
+    pub(in crate::trace) fn label_of(&self, value: &Val, fallback: &str) -> String {
         match self.path_of(value) {
             Some(path) if !path.is_empty() => path,
             Some(_) | None => fallback.to_owned(),
@@ -293,21 +298,21 @@ impl Tracer<'_> {
     }
 
     /// Gives a node that stands for a part of the model its name there.
-    pub(super) fn set_path(&mut self, value: &Val, base: &Val, name: &str) {
+    pub(in crate::trace) fn set_path(&mut self, value: &Val, base: &Val, name: &str) {
         if let (Some(node), Some(path)) = (value.node(), self.path_of(base)) {
-            self.paths.insert(node, place::join(&path, name));
+            self.paths.insert(node, field::join(&path, name));
         }
     }
 }
 
 /// Where opaque code mentions the operand, which becomes its last argument.
-pub(super) fn hole(args: &mut Vec<Arg>, operand: Arg) -> String {
+pub(in crate::trace) fn hole(args: &mut Vec<Arg>, operand: Arg) -> String {
     args.push(operand);
     format!("${}", args.len() - 1)
 }
 
 /// A call of `head` with the arguments from `first` to `count`.
-pub(super) fn called_with(head: &str, first: usize, count: usize) -> String {
+pub(in crate::trace) fn called_with(head: &str, first: usize, count: usize) -> String {
     let holes: Vec<String> = (first..count).map(|at| format!("${at}")).collect();
     format!("{head}({})", holes.join(", "))
 }
@@ -332,7 +337,7 @@ fn may_borrow(expr: &syn::Expr) -> bool {
 }
 
 /// Is it what a loop carries?
-pub(super) fn is_carried_param(graph: &Graph, id: NodeId) -> bool {
+pub(in crate::trace) fn is_carried_param(graph: &Graph, id: NodeId) -> bool {
     let Some(region) = graph.scope_of(id) else { return false };
     let Some(owner) = graph.owner_of(region) else { return false };
     let params = &graph.region(region).params;

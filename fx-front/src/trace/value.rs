@@ -4,12 +4,17 @@ use std::rc::Rc;
 
 use fx_ir::{Arg, NodeId};
 
-use super::{Frame, chain::Chain, env::Env, local::Local, state::Place};
 use crate::index::Ty;
+use crate::trace::{
+    Frame,
+    env::Env,
+    flow::iterator_value::Chain,
+    place::{Place, local_place::Local},
+};
 
 /// A traced value: a node, a literal, or a structure of such whose parts are known one by one.
 #[derive(Clone, Debug)]
-pub(super) enum Val {
+pub(in crate::trace) enum Val {
     /// The value of a node.
     Node(NodeId, Ty, Form),
     /// A literal or a path that needs no value.
@@ -38,25 +43,25 @@ pub(super) enum Val {
 
 /// The struct that a value with fields is.
 #[derive(Debug)]
-pub(super) struct Shape {
+pub(in crate::trace) struct Shape {
     /// Its position in the index.
-    pub(super) owner: usize,
+    pub(in crate::trace) owner: usize,
     /// What its fields are called, in the order of their values.
-    pub(super) names: Vec<String>,
+    pub(in crate::trace) names: Vec<String>,
 }
 
 /// Where a closure was written: the variables that it sees, and the functions around it.
 #[derive(Clone, Debug)]
-pub(super) struct Home {
-    pub(super) env: Env,
-    pub(super) frames: Vec<Frame>,
+pub(in crate::trace) struct Home {
+    pub(in crate::trace) env: Env,
+    pub(in crate::trace) frames: Vec<Frame>,
     /// Was it handed on, to a function or by one, so that it is called where it sees other variables?
-    pub(super) is_elsewhere: bool,
+    pub(in crate::trace) is_elsewhere: bool,
 }
 
 /// Does the user's variable own its value, or is it a reference? Only code that is carried along has to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(in crate::trace) enum Form {
     /// `T`.
     Owned,
     /// `&T`.
@@ -67,7 +72,7 @@ pub(super) enum Form {
 
 impl Form {
     /// How a variable holds a value that comes from several places; where they do not agree, nobody knows.
-    pub(super) fn common(forms: impl IntoIterator<Item = Form>) -> Form {
+    pub(in crate::trace) fn common(forms: impl IntoIterator<Item = Form>) -> Form {
         let mut forms = forms.into_iter();
         let first = forms.next().unwrap_or(Form::Owned);
         if forms.all(|form| form == first) { first } else { Form::Deep }
@@ -76,7 +81,7 @@ impl Form {
 
 impl Val {
     /// What is known of its type.
-    pub(super) fn ty(&self) -> Ty {
+    pub(in crate::trace) fn ty(&self) -> Ty {
         match self {
             Val::Node(_, ty, _) | Val::Lit(_, ty) => ty.clone(),
             Val::Tuple(parts) => Ty::Tuple(parts.iter().map(Val::ty).collect()),
@@ -90,7 +95,7 @@ impl Val {
     }
 
     /// The node, if it is one.
-    pub(super) fn node(&self) -> Option<NodeId> {
+    pub(in crate::trace) fn node(&self) -> Option<NodeId> {
         match self {
             Val::Node(id, ..) => Some(*id),
             _ => None,
@@ -98,12 +103,12 @@ impl Val {
     }
 
     /// Is it a tensor, as far as is known?
-    pub(super) fn is_tensor(&self) -> bool {
+    pub(in crate::trace) fn is_tensor(&self) -> bool {
         self.ty() == Ty::Tensor
     }
 
     /// The argument that stands for it in a graph; `None` for what no argument can say.
-    pub(super) fn arg(&self) -> Option<Arg> {
+    pub(in crate::trace) fn arg(&self) -> Option<Arg> {
         match self {
             Val::Node(id, ..) => Some(Arg::Node(*id)),
             Val::Lit(arg, _) => Some(arg.clone()),
@@ -121,7 +126,7 @@ impl Val {
     }
 
     /// The value itself, where it is lent.
-    pub(super) fn behind(self) -> Val {
+    pub(in crate::trace) fn behind(self) -> Val {
         match self {
             Val::Lent(_, inner) => inner.behind(),
             other => other,
@@ -129,7 +134,7 @@ impl Val {
     }
 
     /// The values that it is made of, as far as they are known one by one.
-    pub(super) fn parts(&self) -> &[Val] {
+    pub(in crate::trace) fn parts(&self) -> &[Val] {
         match self {
             Val::Tuple(parts) | Val::List(parts) | Val::Fields(_, parts) => parts,
             Val::Some(inner) | Val::Lent(_, inner) | Val::Iter(_, inner) => std::slice::from_ref(inner),
@@ -138,7 +143,7 @@ impl Val {
     }
 
     /// The same for who changes them.
-    pub(super) fn parts_mut(&mut self) -> &mut [Val] {
+    pub(in crate::trace) fn parts_mut(&mut self) -> &mut [Val] {
         match self {
             Val::Tuple(parts) | Val::List(parts) | Val::Fields(_, parts) => parts,
             Val::Some(inner) | Val::Lent(_, inner) | Val::Iter(_, inner) => std::slice::from_mut(inner),
@@ -147,7 +152,7 @@ impl Val {
     }
 
     /// The same value, known to be held by reference or owned.
-    pub(super) fn with_form(self, form: Form) -> Val {
+    pub(in crate::trace) fn with_form(self, form: Form) -> Val {
         match self {
             Val::Node(id, ty, _) => Val::Node(id, ty, form),
             other => other,
@@ -155,7 +160,7 @@ impl Val {
     }
 
     /// How the user's variable holds it, as far as it is one value; nothing is said of what fits either way.
-    pub(super) fn form(&self) -> Option<Form> {
+    pub(in crate::trace) fn form(&self) -> Option<Form> {
         match self {
             Val::Node(_, _, form) => Some(*form),
             Val::Lit(Arg::None, _) => None,
@@ -164,7 +169,7 @@ impl Val {
     }
 
     /// The same value with its leaves held like this, one by one.
-    pub(super) fn with_forms(self, forms: impl IntoIterator<Item = Form>) -> Val {
+    pub(in crate::trace) fn with_forms(self, forms: impl IntoIterator<Item = Form>) -> Val {
         match self.leaves() {
             Some(leaves) => {
                 let held = leaves.into_iter().zip(forms).map(|(leaf, form)| leaf.with_form(form));
@@ -175,7 +180,7 @@ impl Val {
     }
 
     /// The same value, known to be of that type.
-    pub(super) fn with_ty(self, ty: Ty) -> Val {
+    pub(in crate::trace) fn with_ty(self, ty: Ty) -> Val {
         match self {
             Val::Node(id, _, form) => Val::Node(id, ty, form),
             other => other,
@@ -183,7 +188,7 @@ impl Val {
     }
 
     /// Do both stand for the same value?
-    pub(super) fn same(&self, other: &Val) -> bool {
+    pub(in crate::trace) fn same(&self, other: &Val) -> bool {
         match (self, other) {
             (Val::Node(a, ..), Val::Node(b, ..)) => a == b,
             (Val::Lit(a, _), Val::Lit(b, _)) => a == b,
@@ -203,7 +208,7 @@ impl Val {
     }
 
     /// The parts that a region has to hand over for this value, one by one; `None` when it cannot.
-    pub(super) fn leaves(&self) -> Option<Vec<Val>> {
+    pub(in crate::trace) fn leaves(&self) -> Option<Vec<Val>> {
         match self {
             Val::Tuple(parts) | Val::Fields(_, parts) => {
                 let leaves: Option<Vec<Vec<Val>>> = parts.iter().map(Val::leaves).collect();
@@ -218,7 +223,7 @@ impl Val {
     }
 
     /// The value of the same structure whose leaves are `leaves`, in order.
-    pub(super) fn rebuild(&self, leaves: &mut impl Iterator<Item = Val>) -> Val {
+    pub(in crate::trace) fn rebuild(&self, leaves: &mut impl Iterator<Item = Val>) -> Val {
         match self {
             Val::Tuple(parts) => Val::Tuple(parts.iter().map(|part| part.rebuild(leaves)).collect()),
             Val::Fields(shape, parts) => {
