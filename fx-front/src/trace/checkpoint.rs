@@ -6,8 +6,8 @@ use crate::trace::{Tracer, env::Env};
 
 impl Tracer<'_> {
     /// The point where the trace is.
-    pub(in crate::trace) fn mark(&self) -> Mark {
-        Mark {
+    pub(in crate::trace) fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
             region: self.region,
             nodes: self.graph.region(self.region).nodes.len(),
             opaque: self.opaque.len(),
@@ -16,7 +16,7 @@ impl Tracer<'_> {
     }
 
     /// Takes back every node that was appended, and every variable that was set, since `mark`.
-    pub(in crate::trace) fn rollback(&mut self, mark: Mark) {
+    pub(in crate::trace) fn rollback(&mut self, mark: Checkpoint) {
         self.region = mark.region;
         self.opaque.truncate(mark.opaque);
         self.graph.truncate(mark.region, mark.nodes);
@@ -25,7 +25,7 @@ impl Tracer<'_> {
 }
 
 /// A point to go back to.
-pub(in crate::trace) struct Mark {
+pub(in crate::trace) struct Checkpoint {
     region: RegionId,
     nodes: usize,
     opaque: usize,

@@ -57,8 +57,8 @@ impl Env {
             Some(slot) => {
                 // What is written through a reference does not take the reference's place.
                 *slot = match (&*slot, value) {
-                    (_, value @ Val::Lent(..)) => value,
-                    (Val::Lent(place, _), value) => Val::Lent(Rc::clone(place), Box::new(value)),
+                    (_, value @ Val::MutRef(..)) => value,
+                    (Val::MutRef(place, _), value) => Val::MutRef(Rc::clone(place), Box::new(value)),
                     (_, value) => value,
                 };
                 true
@@ -84,7 +84,7 @@ impl Env {
     }
 
     /// The lists of which nothing was known in `before`, and of which what was pushed says now what they hold.
-    pub(in crate::trace) fn told_since(&self, before: &Env) -> Vec<(String, Val)> {
+    pub(in crate::trace) fn refined_since(&self, before: &Env) -> Vec<(String, Val)> {
         let is_open = |value: &Val| matches!(value, Val::Node(_, Ty::List(inner), _) if **inner == Ty::Unknown);
         let names = before.scopes.iter().flatten().filter(|(_, value)| is_open(value)).map(|(name, _)| name);
         let told = names.filter_map(|name| {

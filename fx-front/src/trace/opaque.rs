@@ -1,4 +1,4 @@
-//! Code that is carried along: the user's tokens, with the variables they mention as arguments.
+//! Code that is kept as opaque code: the user's tokens, with the variables they mention as arguments.
 
 pub(in crate::trace) mod capture;
 pub(in crate::trace) mod capture_place;
@@ -12,7 +12,7 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::trace::{
-    Form, Result, Tracer, Ty, Unknown, Val,
+    RefKind, Result, Tracer, Ty, Unsupported, Val,
     entry::signature::Signature,
     expr::is_copy,
     opaque::{
@@ -22,11 +22,11 @@ use crate::trace::{
     },
     place::{field, may_borrow::is_kept},
     types::operand::typed_literal,
-    unknown,
+    unsupported,
 };
 
-/// Code that is carried along.
-struct Carried {
+/// Code that is kept as opaque code.
+struct OpaqueCode {
     template: String,
     args: Vec<Arg>,
     /// The variables that it writes to, which the template hands over in a tuple after the value.
@@ -37,37 +37,37 @@ struct Carried {
 
 impl Tracer<'_> {
     /// Carries an expression along as it is, because of `fault`; the fault itself where that cannot be done.
-    pub(in crate::trace) fn carried(&mut self, expr: &syn::Expr, fault: Unknown) -> Result<Val> {
-        let wanted = self.wants.next.take();
-        if matches!(expr, syn::Expr::Reference(lent) if lent.mutability.is_some()) {
+    pub(in crate::trace) fn opaque_expr(&mut self, expr: &syn::Expr, fault: Unsupported) -> Result<Val> {
+        let expected = self.expects.next.take();
+        if matches!(expr, syn::Expr::Reference(borrowed) if borrowed.mutability.is_some()) {
             // What is written through it would be written to a copy.
             return Err(fault);
         }
         if is_kept(expr) {
-            // The container would keep it for longer than the variables of the carried code live.
+            // The container would keep it for longer than the variables of the opaque code live.
             return Err(fault);
         }
         if let Some(escape) = escape(expr) {
             return Err(if matches!(expr, syn::Expr::Return(_) | syn::Expr::Break(_) | syn::Expr::Continue(_)) {
                 fault
             } else {
-                Unknown { span: escape, reason: fault.reason }
+                Unsupported { span: escape, reason: fault.reason }
             });
         }
-        let ty = match (self.guess(expr), self.wanted_number(wanted.as_ref())) {
-            (Ty::Unknown, Some(wanted)) => wanted,
+        let ty = match (self.infer_ty(expr), self.expected_number(expected.as_ref())) {
+            (Ty::Unknown, Some(expected)) => expected,
             (known, _) => known,
         };
         // Why the first thing was not understood is worth more than why the code around it cannot be carried.
-        let lends = ty == Ty::Tensor && may_borrow(expr);
-        let Ok(carried) = self.captured_with_writes(expr, expr.span(), lends) else { return Err(fault) };
-        let Carried { template, args, written, holds } = carried;
+        let borrows = ty == Ty::Tensor && may_borrow(expr);
+        let Ok(carried) = self.captured_with_writes(expr, expr.span(), borrows) else { return Err(fault) };
+        let OpaqueCode { template, args, written, holds } = carried;
         let is_its_own = ty == Ty::Tensor || is_copy(&ty) || ty == Ty::Tuple(Vec::new());
         if holds && !is_its_own {
-            // It may be, or hold, a reference into what is only lent to the code.
+            // It may be, or hold, a reference into what is only borrowed to the code.
             return Err(fault);
         }
-        let mark = self.mark();
+        let mark = self.checkpoint();
         let code = Code::opaque(String::new(), fault.reason.clone());
         let whole = if written.is_empty() { ty.clone() } else { Ty::Unknown };
         let is_result = matches!(whole, Ty::Result(_));
@@ -97,7 +97,7 @@ impl Tracer<'_> {
     }
 
     /// The whole function as one call of the user's own, when not even a piece of it can be understood.
-    pub(in crate::trace) fn whole(&mut self, signature: &Signature, fault: &Unknown) -> Arg {
+    pub(in crate::trace) fn whole(&mut self, signature: &Signature, fault: &Unsupported) -> Arg {
         let params = self.graph.region(self.graph.body()).params.clone();
         let mut args: Vec<Arg> = Vec::new();
         let mut inputs = params.iter().skip(usize::from(signature.has_receiver));
@@ -105,7 +105,7 @@ impl Tracer<'_> {
             if let Some(known) = &param.fixed {
                 args.push(typed_literal(known, &param.ty));
             } else {
-                let is_lent = (param.is_ref && !param.is_mut()) || param.lends;
+                let is_lent = (param.is_ref && !param.is_mut()) || param.borrows;
                 let input = inputs.next().map(|&id| Arg::Node(id));
                 args.extend(input.map(|input| if is_lent { HostOp::Ref.on(input) } else { input }));
             }
@@ -122,7 +122,7 @@ impl Tracer<'_> {
         value.arg().unwrap_or(Arg::None)
     }
 
-    /// The function's own parameters as a call of it names them. A type that lends a tensor is another one by now.
+    /// The function's own parameters as a call of it names them. A type that borrows a tensor is another one by now.
     fn turbofish(&self) -> String {
         let generics = &self.function().sig.generics;
         if generics.const_params().next().is_none() {
@@ -142,23 +142,23 @@ impl Tracer<'_> {
 
     /// A template for code that writes to no variable of its surroundings.
     pub(in crate::trace) fn captured(&mut self, expr: &syn::Expr, span: Span) -> Result<(String, Vec<Arg>)> {
-        let Carried { template, args, written, .. } = self.captured_with_writes(expr, span, false)?;
+        let OpaqueCode { template, args, written, .. } = self.captured_with_writes(expr, span, false)?;
         match written.first() {
-            Some(name) => unknown(span, format!("code that writes to `{name}`")),
+            Some(name) => unsupported(span, format!("code that writes to `{name}`")),
             None => Ok((template, args)),
         }
     }
 
     /// The template, its arguments, and the variables that the code writes to, which the template hands over in a
     /// tuple after the value.
-    fn captured_with_writes(&mut self, expr: &syn::Expr, span: Span, is_shared: bool) -> Result<Carried> {
+    fn captured_with_writes(&mut self, expr: &syn::Expr, span: Span, is_shared: bool) -> Result<OpaqueCode> {
         if !self.is_home() {
-            return unknown(span, "code of another module");
+            return unsupported(span, "code of another module");
         }
         let writes = self.writes(expr);
-        self.make_places(&writes, span)?;
+        self.spill_variables(&writes, span)?;
         let inner = bound_names(expr);
-        let is_tensor = |name: &String| matches!(self.env.read(name), Some(Val::Node(_, Ty::Tensor, Form::Owned)));
+        let is_tensor = |name: &String| matches!(self.env.read(name), Some(Val::Node(_, Ty::Tensor, RefKind::Value)));
         let handed_back = writes.iter().filter(|name| is_tensor(name) && !inner.contains(*name)).cloned().collect();
         let expr = &with_handles(expr, handed_back);
         let mut capture = Capture::default();
@@ -175,24 +175,24 @@ impl Tracer<'_> {
         for name in &capture.variables {
             let Some(value) = self.env.read(name).cloned() else { continue };
             let spelled = hole(&mut args, self.exact_operand(&value, span)?);
-            let lent = if !writes.contains(name) && looks_behind(expr, name, &value) { "&" } else { "" };
-            let _ = writeln!(lines, "let mut {name} = {lent}{spelled};");
+            let borrow = if !writes.contains(name) && looks_behind(expr, name, &value) { "&" } else { "" };
+            let _ = writeln!(lines, "let mut {name} = {borrow}{spelled};");
         }
         let mut code = tokens.to_string();
         for (position, name) in capture.places.iter().enumerate() {
             let value = self.env.read(name).cloned().unwrap_or(Val::Never);
             if let Val::Place(place) = &value {
                 let mentioned = (expr, &capture, position);
-                self.put_in(place, mentioned, (&mut code, &mut lines), &mut args)?;
+                self.capture_place(place, mentioned, (&mut code, &mut lines), &mut args)?;
                 holds = true;
                 continue;
             }
             let is_written = writes.contains(name);
-            if inner.contains(name) || (is_written && !self.is_own_place(&value)) || !self.is_exact(&value) {
-                return unknown(span, format!("code that mentions `{name}`"));
+            if inner.contains(name) || (is_written && !self.is_spilled(&value)) || !self.is_exact(&value) {
+                return unsupported(span, format!("code that mentions `{name}`"));
             }
             let spelled = hole(&mut args, self.operand(&value, span)?);
-            let is_ref = matches!(value, Val::Node(_, _, Form::Ref));
+            let is_ref = matches!(value, Val::Node(_, _, RefKind::Ref));
             let place = if is_ref { format!("(&{spelled})") } else { spelled };
             code = code.replace(&Capture::placeholder(position), &place);
             if capture.formatted.contains(name) {
@@ -205,7 +205,7 @@ impl Tracer<'_> {
         let tail =
             if written.is_empty() { code } else { format!("let value = {code};\n(value, {},)", written.join(", ")) };
         let template = if lines.is_empty() && written.is_empty() { tail } else { format!("{{\n{lines}{tail}\n}}") };
-        Ok(Carried { template, args, written, holds })
+        Ok(OpaqueCode { template, args, written, holds })
     }
 
     /// `let self_fc = &$0;` for every field that is mentioned, and `this` for the model itself; says whether one of them is
@@ -220,11 +220,11 @@ impl Tracer<'_> {
         let span = expr.span();
         let receiver = self.frames.last().and_then(|frame| frame.receiver.clone());
         if self.env.has("self") && (capture.whole_self || !capture.fields.is_empty()) {
-            return unknown(span, "code that mentions what a method writes to");
+            return unsupported(span, "code that mentions what a method writes to");
         }
         let Some(receiver) = receiver else {
             let mentioned = capture.whole_self || !capture.fields.is_empty();
-            return if mentioned { unknown(span, "`self` without a receiver") } else { Ok(false) };
+            return if mentioned { unsupported(span, "`self` without a receiver") } else { Ok(false) };
         };
         let written = effects::fields(expr, &|call| self.writes_by(call));
         let mut holds = false;
@@ -247,7 +247,7 @@ impl Tracer<'_> {
             let _ = writeln!(lines, "let self_{} = &{spelled};", name.trim_start_matches("r#"));
         }
         if capture.whole_self && self.is_stateful() {
-            return unknown(span, "code that takes the whole model, of whose state it would have a copy");
+            return unsupported(span, "code that takes the whole model, of whose state it would have a copy");
         }
         if capture.whole_self {
             let spelled = hole(args, self.operand(&receiver, span)?);
@@ -259,7 +259,7 @@ impl Tracer<'_> {
     /// Is the value in generated code of the very type that it is of in the user's?
     pub(in crate::trace) fn is_exact(&self, value: &Val) -> bool {
         let Val::Node(id, ty, form) = value else { return false };
-        if *form == Form::Deep || (*form == Form::Ref && matches!(ty, Ty::Option(_))) {
+        if *form == RefKind::RefRef || (*form == RefKind::Ref && matches!(ty, Ty::Option(_))) {
             return false;
         }
         let made_here = match &self.graph.node(*id).op {
@@ -268,7 +268,7 @@ impl Tracer<'_> {
             Op::Placeholder => {
                 self.graph.scope_of(*id) == Some(self.graph.body()) || is_carried_param(&self.graph, *id)
             }
-            _ => self.is_own_place(value),
+            _ => self.is_spilled(value),
         };
         made_here && !matches!(ty, Ty::Tuple(_))
     }
@@ -317,7 +317,7 @@ pub(in crate::trace) fn called_with(head: &str, first: usize, count: usize) -> S
     format!("{head}({})", holes.join(", "))
 }
 
-/// A value that carried code reaches where it is, rather than through a variable of its own: what can neither be copied
+/// A value that opaque code reaches where it is, rather than through a variable of its own: what can neither be copied
 /// nor shared.
 fn is_place(value: &Val) -> bool {
     match value {

@@ -1,9 +1,9 @@
-//! Places: written fields of the model, what a `&mut` parameter of the entry lends, and elements of lists that the
+//! Places: written fields of the model, what a `&mut` parameter of the entry borrows, and elements of lists that the
 //! forward has made.
 //!
 //! A place is a way from where it is rooted, through fields, elements and options, and no value: to read it is a node,
 //! to write it another, and both stay in their order. A written field is rooted in its cell ([`crate::trace::place::state_cell`]); what is
-//! lent is reached through the parameter itself, so that the caller finds in it what the user's code would have left
+//! borrowed is reached through the parameter itself, so that the caller finds in it what the user's code would have left
 //! there, also where a call ends in an error.
 
 pub(in crate::trace) mod assign;
@@ -30,7 +30,7 @@ use crate::trace::{
     expr::is_copy,
     place::state_cell::{is_chain, peeled},
     tensor::operator,
-    unknown,
+    unsupported,
 };
 
 /// What a place is rooted in.
@@ -38,10 +38,10 @@ use crate::trace::{
 pub(in crate::trace) enum Root {
     /// A written field of the model; is it made of tensors, numbers and text alone?
     Cell { is_plain: bool },
-    /// A parameter that lends it.
-    Lent,
+    /// A parameter that borrows it.
+    Borrow,
     /// A parameter that may lend it: `Option<&mut Cache>`.
-    Maybe,
+    MaybeBorrow,
     /// A list in a variable of the generated code's own.
     Own,
 }
@@ -111,8 +111,8 @@ impl Place {
     }
 
     /// Is it the option itself that a parameter is, and nothing that lies anywhere?
-    pub(in crate::trace) fn may_lend(&self) -> bool {
-        self.kind == Root::Maybe && self.projection.is_empty()
+    pub(in crate::trace) fn may_borrow_state(&self) -> bool {
+        self.kind == Root::MaybeBorrow && self.projection.is_empty()
     }
 
     /// The same as what a method is called on.
@@ -120,7 +120,7 @@ impl Place {
         let root = self.root.arg().unwrap_or(Arg::None);
         let base = match self.kind {
             Root::Cell { .. } => HostOp::Lock.on(root),
-            Root::Lent if self.projection.is_empty() => HostOp::Deref.on(root),
+            Root::Borrow if self.projection.is_empty() => HostOp::Deref.on(root),
             _ => root,
         };
         self.projection.iter().fold(base, |base, step| step.of(base))
@@ -136,13 +136,13 @@ impl Place {
 
     /// The place as a parameter of that type has it: a list as a slice.
     pub(in crate::trace) fn handed_as(&self, ty: &syn::Type) -> Place {
-        let is_slice = matches!(ty, syn::Type::Reference(lent) if matches!(*lent.elem, syn::Type::Slice(_)));
+        let is_slice = matches!(ty, syn::Type::Reference(borrowed) if matches!(*borrowed.elem, syn::Type::Slice(_)));
         if is_slice && self.is_vec { self.within(Projection::Slice, self.ty.clone()) } else { self.clone() }
     }
 
     /// What the option at the place holds.
     pub(in crate::trace) fn held(&self, held: Ty) -> Place {
-        self.within(if self.may_lend() { Projection::Borrowed } else { Projection::Some }, held)
+        self.within(if self.may_borrow_state() { Projection::Borrowed } else { Projection::Some }, held)
     }
 
     /// A part of it, one step further.
@@ -157,7 +157,7 @@ impl Place {
         match (at.arg(), operator::is_number(at)) {
             (Some(at @ Arg::Int(0..)), _) => Ok(self.within(Projection::Index(at), element)),
             (Some(at @ Arg::Node(_)), true) => Ok(self.within(Projection::Index(at), element)),
-            _ => unknown(span, "an index of this form"),
+            _ => unsupported(span, "an index of this form"),
         }
     }
 }
@@ -173,22 +173,22 @@ pub(in crate::trace) fn is_plain(ty: &Ty) -> bool {
 }
 
 impl Tracer<'_> {
-    /// What the entry's parameter of that type lends, as a place.
-    pub(in crate::trace) fn lent_parameter(&self, root: Val, written: &syn::Type, span: Span) -> Result<Val> {
+    /// What the entry's parameter of that type borrows, as a place.
+    pub(in crate::trace) fn borrowed_parameter(&self, root: Val, written: &syn::Type, span: Span) -> Result<Val> {
         let (kind, is_vec) = match written {
-            syn::Type::Reference(reference) => (Root::Lent, is_vec(&reference.elem)),
-            _ => (Root::Maybe, false),
+            syn::Type::Reference(reference) => (Root::Borrow, is_vec(&reference.elem)),
+            _ => (Root::MaybeBorrow, false),
         };
         let ty = root.ty();
-        let lent = if let (Ty::Option(held), Root::Maybe) = (&ty, kind) { held } else { &ty };
-        if self.is_module(lent) || matches!(lent, Ty::Unknown) {
-            return unknown(span, "a parameter of type `&mut`");
+        let borrowed = if let (Ty::Option(held), Root::MaybeBorrow) = (&ty, kind) { held } else { &ty };
+        if self.is_module(borrowed) || matches!(borrowed, Ty::Unknown) {
+            return unsupported(span, "a parameter of type `&mut`");
         }
         let place = Place { root, kind, projection: Vec::new(), ty, is_vec };
         Ok(Val::Place(Rc::new(place)))
     }
 
-    /// Is a variable in scope a place that a caller lends?
+    /// Is a variable in scope a place that a caller borrows?
     pub(in crate::trace) fn has_places(&self) -> bool {
         self.env.any(|value| matches!(value, Val::Place(_)))
     }
@@ -202,7 +202,7 @@ impl Tracer<'_> {
             syn::Expr::Field(field) => self.field_place(field, writes),
             syn::Expr::Index(index) if !matches!(*index.index, syn::Expr::Range(_)) => self.item_place(index, writes),
             syn::Expr::MethodCall(call) if matches!(call.method.to_string().as_str(), "unwrap" | "expect") => {
-                Ok(self.asked_place(&call.receiver)?.map(|asked| asked.held))
+                Ok(self.place_test(&call.receiver)?.map(|test| test.held))
             }
             _ => Ok(None),
         }
@@ -221,7 +221,7 @@ impl Tracer<'_> {
         }
     }
 
-    /// The place that is lent where the expression stands behind a `&mut`; `None` if it is none.
+    /// The place that is borrowed where the expression stands behind a `&mut`; `None` if it is none.
     pub(in crate::trace) fn behind_mut(&mut self, expr: &syn::Expr) -> Result<Option<Place>> {
         if let syn::Expr::Index(index) = peeled(expr)
             && let syn::Expr::Path(_) = peeled(&index.expr)
@@ -249,9 +249,9 @@ impl Tracer<'_> {
             Some(Ty::List(element)) if *element != Ty::Unknown && is_it(&element) => {}
             _ => return Ok(None),
         }
-        let mark = self.mark();
-        self.make_places(std::slice::from_ref(&name), list.span())?;
-        let Some(root) = self.env.read(&name).filter(|value| self.is_own_place(value)).cloned() else {
+        let mark = self.checkpoint();
+        self.spill_variables(std::slice::from_ref(&name), list.span())?;
+        let Some(root) = self.env.read(&name).filter(|value| self.is_spilled(value)).cloned() else {
             self.rollback(mark);
             return Ok(None);
         };
@@ -267,7 +267,7 @@ impl Tracer<'_> {
         if !self.is_stateful() || !is_chain(&field.base) {
             return Ok(None);
         }
-        let mark = self.mark();
+        let mark = self.checkpoint();
         let base = self.expr(&field.base)?;
         if let (Val::Node(_, Ty::Struct(owner), _), Some(_)) = (&base, self.path_of(&base))
             && (writes || self.is_kept(*owner, &name))
@@ -285,7 +285,7 @@ impl Tracer<'_> {
         };
         let Some(list) = list else { return Ok(None) };
         let Ty::List(element) = list.ty.clone() else {
-            return unknown(index.span(), format!("indexing a value {}", self.index.of_type(&list.ty)));
+            return unsupported(index.span(), format!("indexing a value {}", self.index.of_type(&list.ty)));
         };
         let at = self.expr(&index.index)?;
         list.item(&at, *element, index.span()).map(Some)
@@ -300,15 +300,15 @@ impl Tracer<'_> {
                 }
                 Some(_) => {
                     let owner = &self.index.structs[*owner].name;
-                    return unknown(span, format!("the field `{name}` of `{owner}` is private to its module"));
+                    return unsupported(span, format!("the field `{name}` of `{owner}` is private to its module"));
                 }
-                None => return unknown(span, format!("the field `{name}` of what the forward writes to")),
+                None => return unsupported(span, format!("the field `{name}` of what the forward writes to")),
             },
             Ty::Tuple(parts) => match name.parse::<usize>().ok().and_then(|at| parts.get(at).cloned()) {
                 Some(part) => (part, false),
-                None => return unknown(span, "a tuple whose parts are not known"),
+                None => return unsupported(span, "a tuple whose parts are not known"),
             },
-            _ => return unknown(span, format!("the field `{name}` of what the forward writes to")),
+            _ => return unsupported(span, format!("the field `{name}` of what the forward writes to")),
         };
         Ok(Place { is_vec, ..outer.within(Projection::Field(name.to_owned()), ty) })
     }
@@ -317,7 +317,7 @@ impl Tracer<'_> {
     pub(in crate::trace) fn value_of(&mut self, place: Place, name: &str, span: Span) -> Result<Val> {
         let is_value =
             is_plain(&place.ty) || place.projection.is_empty() && place.kind == (Root::Cell { is_plain: true });
-        if is_value && !place.may_lend() {
+        if is_value && !place.may_borrow_state() {
             return self.read_place(&place, name, span);
         }
         Ok(Val::Place(Rc::new(place)))
@@ -325,8 +325,8 @@ impl Tracer<'_> {
 
     /// Reads the place: a copy of a number, a second handle on a tensor.
     pub(in crate::trace) fn read_place(&mut self, place: &Place, name: &str, span: Span) -> Result<Val> {
-        if place.may_lend() {
-            return unknown(span, format!("`{name}`, which may lend what the forward writes to"));
+        if place.may_borrow_state() {
+            return unsupported(span, format!("`{name}`, which may lend what the forward writes to"));
         }
         let cell = place.whole_cell().filter(|_| place.kind == (Root::Cell { is_plain: true }));
         let operand = match (&place.ty, cell) {
@@ -340,7 +340,7 @@ impl Tracer<'_> {
             (Ty::List(_), _) if is_plain(&place.ty) => HostOp::HandlesOfList.on(place.object()),
             (ty, _) if is_plain(ty) => HostOp::Handles.on(place.target()),
             _ => {
-                return unknown(
+                return unsupported(
                     span,
                     format!("`{name}`, which the forward writes to and whose type is the crate's own"),
                 );

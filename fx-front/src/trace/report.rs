@@ -23,8 +23,8 @@ impl Tracer<'_> {
         }
     }
 
-    /// Notes that code is carried along; an error where the item says `strict`. It is told once the trace is at its end:
-    /// until then what stands around the code may be carried along as well.
+    /// Notes that code is kept as opaque code; an error where the item says `strict`. It is told once the trace is at its end:
+    /// until then what stands around the code may be kept as opaque code as well.
     pub(in crate::trace) fn report_opaque(&mut self, span: Span, reason: &str) {
         let strict = |frame: &Frame| self.index.fns[frame.function].traceable.as_ref().is_some_and(|one| one.strict);
         let severity = if self.frames.iter().any(strict) { Severity::Error } else { Severity::Note };

@@ -8,15 +8,15 @@ use crate::index::Ty;
 use crate::trace::{
     Frame,
     env::Env,
-    flow::iterator_value::Chain,
-    place::{Place, local_place::Local},
+    flow::iterator_value::IteratorValue,
+    place::{Place, local_place::LocalPlace},
 };
 
 /// A traced value: a node, a literal, or a structure of such whose parts are known one by one.
 #[derive(Clone, Debug)]
 pub(in crate::trace) enum Val {
     /// The value of a node.
-    Node(NodeId, Ty, Form),
+    Node(NodeId, Ty, RefKind),
     /// A literal or a path that needs no value.
     Lit(Arg, Ty),
     /// A tuple whose parts are known.
@@ -26,13 +26,13 @@ pub(in crate::trace) enum Val {
     /// `Some(value)`, written so.
     Some(Box<Val>),
     /// A closure that has not been called yet.
-    Closure(Rc<syn::ExprClosure>, Rc<Home>),
+    Closure(Rc<syn::ExprClosure>, Rc<ClosureEnv>),
     /// An iterator that a variable holds, and how many elements were taken from it.
-    Iter(Rc<Chain>, Box<Val>),
+    Iter(Rc<IteratorValue>, Box<Val>),
     /// A struct of the crate whose fields may be written to one by one.
     Fields(Rc<Shape>, Vec<Val>),
-    /// What a `&mut` lends, and from where.
-    Lent(Rc<Local>, Box<Val>),
+    /// What a `&mut` borrows, and from where.
+    MutRef(Rc<LocalPlace>, Box<Val>),
     /// A `&mut` to a part of the state.
     Place(Rc<Place>),
     /// `()`.
@@ -52,30 +52,30 @@ pub(in crate::trace) struct Shape {
 
 /// Where a closure was written: the variables that it sees, and the functions around it.
 #[derive(Clone, Debug)]
-pub(in crate::trace) struct Home {
+pub(in crate::trace) struct ClosureEnv {
     pub(in crate::trace) env: Env,
     pub(in crate::trace) frames: Vec<Frame>,
     /// Was it handed on, to a function or by one, so that it is called where it sees other variables?
-    pub(in crate::trace) is_elsewhere: bool,
+    pub(in crate::trace) escaped: bool,
 }
 
-/// Does the user's variable own its value, or is it a reference? Only code that is carried along has to know.
+/// Does the user's variable own its value, or is it a reference? Only code that is kept as opaque code has to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::trace) enum Form {
+pub(in crate::trace) enum RefKind {
     /// `T`.
-    Owned,
+    Value,
     /// `&T`.
     Ref,
     /// A reference to a reference, of any depth.
-    Deep,
+    RefRef,
 }
 
-impl Form {
+impl RefKind {
     /// How a variable holds a value that comes from several places; where they do not agree, nobody knows.
-    pub(in crate::trace) fn common(forms: impl IntoIterator<Item = Form>) -> Form {
+    pub(in crate::trace) fn common(forms: impl IntoIterator<Item = RefKind>) -> RefKind {
         let mut forms = forms.into_iter();
-        let first = forms.next().unwrap_or(Form::Owned);
-        if forms.all(|form| form == first) { first } else { Form::Deep }
+        let first = forms.next().unwrap_or(RefKind::Value);
+        if forms.all(|form| form == first) { first } else { RefKind::RefRef }
     }
 }
 
@@ -89,7 +89,7 @@ impl Val {
             Val::Some(inner) => Ty::Option(Box::new(inner.ty())),
             Val::Fields(shape, _) => Ty::Struct(shape.owner),
             Val::Place(place) => place.ty.clone(),
-            Val::Closure(..) | Val::Iter(..) | Val::Lent(..) | Val::Never => Ty::Unknown,
+            Val::Closure(..) | Val::Iter(..) | Val::MutRef(..) | Val::Never => Ty::Unknown,
             Val::Unit => Ty::Tuple(Vec::new()),
         }
     }
@@ -118,17 +118,17 @@ impl Val {
             | Val::Closure(..)
             | Val::Iter(..)
             | Val::Fields(..)
-            | Val::Lent(..)
+            | Val::MutRef(..)
             | Val::Place(_)
             | Val::Unit
             | Val::Never => None,
         }
     }
 
-    /// The value itself, where it is lent.
+    /// The value itself, where it is borrowed.
     pub(in crate::trace) fn behind(self) -> Val {
         match self {
-            Val::Lent(_, inner) => inner.behind(),
+            Val::MutRef(_, inner) => inner.behind(),
             other => other,
         }
     }
@@ -137,7 +137,7 @@ impl Val {
     pub(in crate::trace) fn parts(&self) -> &[Val] {
         match self {
             Val::Tuple(parts) | Val::List(parts) | Val::Fields(_, parts) => parts,
-            Val::Some(inner) | Val::Lent(_, inner) | Val::Iter(_, inner) => std::slice::from_ref(inner),
+            Val::Some(inner) | Val::MutRef(_, inner) | Val::Iter(_, inner) => std::slice::from_ref(inner),
             _ => &[],
         }
     }
@@ -146,13 +146,13 @@ impl Val {
     pub(in crate::trace) fn parts_mut(&mut self) -> &mut [Val] {
         match self {
             Val::Tuple(parts) | Val::List(parts) | Val::Fields(_, parts) => parts,
-            Val::Some(inner) | Val::Lent(_, inner) | Val::Iter(_, inner) => std::slice::from_mut(inner),
+            Val::Some(inner) | Val::MutRef(_, inner) | Val::Iter(_, inner) => std::slice::from_mut(inner),
             _ => &mut [],
         }
     }
 
     /// The same value, known to be held by reference or owned.
-    pub(in crate::trace) fn with_form(self, form: Form) -> Val {
+    pub(in crate::trace) fn with_ref_kind(self, form: RefKind) -> Val {
         match self {
             Val::Node(id, ty, _) => Val::Node(id, ty, form),
             other => other,
@@ -160,19 +160,19 @@ impl Val {
     }
 
     /// How the user's variable holds it, as far as it is one value; nothing is said of what fits either way.
-    pub(in crate::trace) fn form(&self) -> Option<Form> {
+    pub(in crate::trace) fn ref_kind(&self) -> Option<RefKind> {
         match self {
             Val::Node(_, _, form) => Some(*form),
             Val::Lit(Arg::None, _) => None,
-            _ => Some(Form::Owned),
+            _ => Some(RefKind::Value),
         }
     }
 
     /// The same value with its leaves held like this, one by one.
-    pub(in crate::trace) fn with_forms(self, forms: impl IntoIterator<Item = Form>) -> Val {
+    pub(in crate::trace) fn with_ref_kinds(self, forms: impl IntoIterator<Item = RefKind>) -> Val {
         match self.leaves() {
             Some(leaves) => {
-                let held = leaves.into_iter().zip(forms).map(|(leaf, form)| leaf.with_form(form));
+                let held = leaves.into_iter().zip(forms).map(|(leaf, form)| leaf.with_ref_kind(form));
                 self.rebuild(&mut held.collect::<Vec<Val>>().into_iter())
             }
             None => self,
@@ -195,7 +195,7 @@ impl Val {
             (Val::Tuple(a), Val::Tuple(b)) | (Val::List(a), Val::List(b)) => {
                 a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same(b))
             }
-            (Val::Some(a), Val::Some(b)) | (Val::Lent(_, a), Val::Lent(_, b)) => a.same(b),
+            (Val::Some(a), Val::Some(b)) | (Val::MutRef(_, a), Val::MutRef(_, b)) => a.same(b),
             (Val::Iter(a, at), Val::Iter(b, other)) => Rc::ptr_eq(a, b) && at.same(other),
             (Val::Fields(a, parts), Val::Fields(b, others)) => {
                 a.owner == b.owner && parts.iter().zip(others).all(|(a, b)| a.same(b))
@@ -214,7 +214,7 @@ impl Val {
                 let leaves: Option<Vec<Vec<Val>>> = parts.iter().map(Val::leaves).collect();
                 Some(leaves?.concat())
             }
-            Val::Iter(_, inner) | Val::Lent(_, inner) => inner.leaves(),
+            Val::Iter(_, inner) | Val::MutRef(_, inner) => inner.leaves(),
             Val::Unit => Some(Vec::new()),
             Val::Closure(..) | Val::Place(_) | Val::Never => None,
             Val::List(_) if self.arg().is_none() => None,
@@ -230,7 +230,7 @@ impl Val {
                 Val::Fields(Rc::clone(shape), parts.iter().map(|part| part.rebuild(leaves)).collect())
             }
             Val::Iter(chain, at) => Val::Iter(Rc::clone(chain), Box::new(at.rebuild(leaves))),
-            Val::Lent(place, inner) => Val::Lent(Rc::clone(place), Box::new(inner.rebuild(leaves))),
+            Val::MutRef(place, inner) => Val::MutRef(Rc::clone(place), Box::new(inner.rebuild(leaves))),
             Val::Unit => Val::Unit,
             _ => leaves.next().unwrap_or(Val::Never),
         }

@@ -11,14 +11,15 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::trace::{
-    Result, Tracer, Ty, Val, entry::signature::holds_reference, opaque::capture::bound_names, unknown, value::Home,
+    Result, Tracer, Ty, Val, entry::signature::holds_reference, opaque::capture::bound_names, unsupported,
+    value::ClosureEnv,
 };
 
 /// The value as another function sees it, which has variables of its own.
 pub(in crate::trace) fn handed_on(value: Val) -> Val {
     match value {
-        Val::Closure(closure, home) if !home.is_elsewhere => {
-            Val::Closure(closure, Rc::new(Home { is_elsewhere: true, ..(*home).clone() }))
+        Val::Closure(closure, home) if !home.escaped => {
+            Val::Closure(closure, Rc::new(ClosureEnv { escaped: true, ..(*home).clone() }))
         }
         Val::Tuple(parts) => Val::Tuple(parts.into_iter().map(handed_on).collect()),
         Val::List(items) => Val::List(items.into_iter().map(handed_on).collect()),
@@ -41,7 +42,7 @@ fn names(tokens: TokenStream, all: &mut BTreeSet<String>) {
 impl Tracer<'_> {
     /// A closure with all that it sees.
     pub(in crate::trace) fn closure(&self, closure: &syn::ExprClosure) -> Val {
-        let home = Home { env: self.env.clone(), frames: self.frames.clone(), is_elsewhere: false };
+        let home = ClosureEnv { env: self.env.clone(), frames: self.frames.clone(), escaped: false };
         Val::Closure(Rc::new(closure.clone()), Rc::new(home))
     }
 
@@ -49,10 +50,10 @@ impl Tracer<'_> {
     pub(in crate::trace) fn call_closure_of(
         &mut self,
         closure: &syn::ExprClosure,
-        home: &Home,
+        home: &ClosureEnv,
         args: Vec<Val>,
     ) -> Result<Val> {
-        if !home.is_elsewhere && !self.hides(closure, home) {
+        if !home.escaped && !self.hides(closure, home) {
             return self.call_closure(closure, args);
         }
         self.enter(home.env.clone());
@@ -61,13 +62,13 @@ impl Tracer<'_> {
         self.frames = frames;
         let after = self.leave_env();
         if !after.changed_since(&home.env).is_empty() {
-            return unknown(closure.span(), "a closure that writes to its surroundings");
+            return unsupported(closure.span(), "a closure that writes to its surroundings");
         }
         value
     }
 
     /// Is a variable that the closure reads another one by now?
-    fn hides(&self, closure: &syn::ExprClosure, home: &Home) -> bool {
+    fn hides(&self, closure: &syn::ExprClosure, home: &ClosureEnv) -> bool {
         let whole = syn::Expr::Closure(closure.clone());
         let (own, written) = (bound_names(&whole), self.writes(&closure.body));
         let mut mentioned = BTreeSet::new();
@@ -81,7 +82,7 @@ impl Tracer<'_> {
     /// Calls a closure that the user wrote in place.
     pub(in crate::trace) fn call_closure(&mut self, closure: &syn::ExprClosure, args: Vec<Val>) -> Result<Val> {
         if closure.inputs.len() != args.len() {
-            return unknown(closure.span(), "a closure called with another number of arguments");
+            return unsupported(closure.span(), "a closure called with another number of arguments");
         }
         self.env.open();
         let mut value = Ok(Val::Unit);
@@ -105,7 +106,7 @@ impl Tracer<'_> {
         Ok(value.with_ty(ty))
     }
 
-    /// Code that is carried along and that a function hands over is of the type that the function says.
+    /// Code that is kept as opaque code and that a function hands over is of the type that the function says.
     pub(in crate::trace) fn annotate_output(&mut self, value: &Val, output: &syn::ReturnType) -> Result<()> {
         let syn::ReturnType::Type(_, written) = output else { return Ok(()) };
         let mut mentioned = BTreeSet::new();

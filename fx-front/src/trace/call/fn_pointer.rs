@@ -14,7 +14,7 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::index::{Known, Name, Resolved, path_text};
-use crate::trace::{Errors, Result, Tracer, Ty, Val, expr::is_copy, opaque::called_with, unknown};
+use crate::trace::{OnError, Result, Tracer, Ty, Val, expr::is_copy, opaque::called_with, unsupported};
 
 /// So many functions of one type are told apart; each is an arm, with the layers that are fused with it.
 const MOST: usize = 16;
@@ -51,12 +51,17 @@ impl Tracer<'_> {
                 let args = call.args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
                 self.call_closure_of(&closure, &home, args)
             }
-            value => self.call_function(&value, call, Errors::Stay),
+            value => self.call_function(&value, call, OnError::Return),
         }
     }
 
     /// A call of a value that stands for a function: a name of one, or a pointer.
-    pub(in crate::trace) fn call_function(&mut self, value: &Val, call: &syn::ExprCall, errors: Errors) -> Result<Val> {
+    pub(in crate::trace) fn call_function(
+        &mut self,
+        value: &Val,
+        call: &syn::ExprCall,
+        errors: OnError,
+    ) -> Result<Val> {
         if let Val::Lit(Arg::Path(text), _) = value {
             return self.call_named(text, call, errors);
         }
@@ -93,13 +98,13 @@ impl Tracer<'_> {
     }
 
     /// A call of a variable that stands for a function: `f(xs)` where `Tensor::sigmoid` was handed over as `f`.
-    fn call_named(&mut self, text: &str, call: &syn::ExprCall, errors: Errors) -> Result<Val> {
+    fn call_named(&mut self, text: &str, call: &syn::ExprCall, errors: OnError) -> Result<Val> {
         if (self.is_home() || text.starts_with("crate::") || text.starts_with("::"))
             && let Ok(path) = syn::parse_str::<syn::Path>(text)
         {
             return self.call_path(&path, &path_text(&path), call, errors);
         }
-        unknown(call.func.span(), "a call of a value")
+        unsupported(call.func.span(), "a call of a value")
     }
 
     /// The `match` or `if` each of whose branches names the function that the value is.
@@ -130,18 +135,18 @@ impl Tracer<'_> {
                 }
                 let call = called.of(&name);
                 call.map_or_else(
-                    || unknown(called.span, "a call of a value"),
-                    |call| tracer.call_named(&name, &call, Errors::Stay),
+                    || unsupported(called.span, "a call of a value"),
+                    |call| tracer.call_named(&name, &call, OnError::Return),
                 )
             })?);
         }
-        self.merge(owner, &branches, called.span)
+        self.join_branches(owner, &branches, called.span)
     }
 
     /// An arm for each function that the pointer may be to, and one for any other.
     fn by_pointer(&mut self, value: &Val, known: &[(Known, String)], called: &Called) -> Result<Val> {
         let ty = &value.ty();
-        let Some(written) = self.spelling(ty) else { return unknown(called.span, "a call of a value") };
+        let Some(written) = self.spelling(ty) else { return unsupported(called.span, "a call of a value") };
         let span = called.span;
         let place = self.operand(value, span)?;
         let names = labels(known);
@@ -150,17 +155,17 @@ impl Tracer<'_> {
         };
         let pairs = HostOp::Array.of(names.iter().zip(known).map(pair));
         let ty = Ty::Rust("Option<&'static str>".to_owned());
-        let asked = self.host(HostOp::Known(written.clone()), vec![place, pairs], "known", ty, span);
-        let owner = self.owner(Op::Match(Vec::new()), asked.arg().into_iter().collect(), "called", span);
+        let test = self.host(HostOp::Known(written.clone()), vec![place, pairs], "known", ty, span);
+        let owner = self.owner(Op::Match(Vec::new()), test.arg().into_iter().collect(), "called", span);
         let (mut patterns, mut branches) = (Vec::new(), Vec::new());
         for (name, (function, _)) in names.iter().zip(known) {
             patterns.push(format!("Some({name:?})"));
             let path = format!("{}::{}", function.of, function.name);
             branches.push(self.in_region(owner, &mut |tracer| {
-                let mark = tracer.mark();
+                let mark = tracer.checkpoint();
                 let traced = match called.of(&path) {
-                    Some(call) => tracer.call_named(&path, &call, Errors::Stay),
-                    None => unknown(span, "a call of a value"),
+                    Some(call) => tracer.call_named(&path, &call, OnError::Return),
+                    None => unsupported(span, "a call of a value"),
                 };
                 traced.or_else(|fault| {
                     tracer.rollback(mark);
@@ -171,14 +176,14 @@ impl Tracer<'_> {
         patterns.push("_".to_owned());
         branches.push(self.in_region(owner, &mut |tracer| tracer.call_through(value, &written, called, None))?);
         self.graph.node_mut(owner).op = Op::Match(patterns);
-        self.merge(owner, &branches, span)
+        self.join_branches(owner, &branches, span)
     }
 
     /// The call of the pointer itself, whatever it points to.
     fn call_through(&mut self, value: &Val, written: &str, called: &Called, fault: Option<&str>) -> Result<Val> {
         let span = called.span;
         let Ok(signature) = syn::parse_str::<syn::TypeBareFn>(written) else {
-            return unknown(span, "a call of a value");
+            return unsupported(span, "a call of a value");
         };
         let place = vec![self.operand(value, span)?];
         let kept = format!("::fx_runtime::frozen::Pointer<{written}>");
@@ -204,7 +209,7 @@ impl Tracer<'_> {
         let reason = "a call of a value";
         let ty = self.yielded(&call.func);
         if ty != Ty::Tensor && !is_copy(&ty) {
-            return unknown(call.func.span(), reason);
+            return unsupported(call.func.span(), reason);
         }
         let args = vec![self.operand(value, call.func.span())?];
         let args = self.operands_of_call(args, &call.args)?;

@@ -8,12 +8,12 @@ use syn::spanned::Spanned;
 
 use crate::diag::{Code, Severity};
 use crate::trace::{
-    Env, Errors, Form, Frame, Result, Tracer, Ty, Unknown, Val, call::closure_call::handed_on,
-    entry::signature::holds_reference, expr::is_copy, place::local_place::Local, unknown,
+    Env, Frame, OnError, RefKind, Result, Tracer, Ty, Unsupported, Val, call::closure_call::handed_on,
+    entry::signature::holds_reference, expr::is_copy, place::local_place::LocalPlace, unsupported,
 };
 use crate::{frozen, index::is_within};
 
-/// The parameters, each with what is handed over for it, that are lent a place of the caller's.
+/// The parameters, each with what is handed over for it, that are borrowed a place of the caller's.
 fn lent_to(sig: &syn::Signature, receiver: Option<&Val>, args: &[Val]) -> Vec<(String, Val)> {
     let typed = sig.inputs.iter().filter_map(|input| match input {
         syn::FnArg::Typed(typed) => Some(typed),
@@ -24,7 +24,7 @@ fn lent_to(sig: &syn::Signature, receiver: Option<&Val>, args: &[Val]) -> Vec<(S
         _ => None,
     });
     let receiver = receiver.map(|value| ("self".to_owned(), value.clone()));
-    named.chain(receiver).filter(|(_, value)| matches!(value, Val::Lent(..))).collect()
+    named.chain(receiver).filter(|(_, value)| matches!(value, Val::MutRef(..))).collect()
 }
 
 /// Is `mut self` a value of the function's own, whose parts it writes to?
@@ -36,7 +36,7 @@ fn has_own(sig: &syn::Signature, receiver: &Val) -> bool {
 /// What is handed to a function that is called as it is.
 fn handed_to_call(value: Val) -> Val {
     match value {
-        Val::Lent(_, inner) if matches!(*inner, Val::Node(_, Ty::Tensor | Ty::List(_), _)) => *inner,
+        Val::MutRef(_, inner) if matches!(*inner, Val::Node(_, Ty::Tensor | Ty::List(_), _)) => *inner,
         value => value,
     }
 }
@@ -74,7 +74,7 @@ impl Tracer<'_> {
         args: Vec<Val>,
         span: Span,
     ) -> Result<Val> {
-        self.inline_with(function, receiver, args, Errors::Stay, span)
+        self.inline_with(function, receiver, args, OnError::Return, span)
     }
 
     /// The same, where it is known what becomes of an error of the function's.
@@ -83,16 +83,16 @@ impl Tracer<'_> {
         function: usize,
         receiver: Option<Val>,
         args: Vec<Val>,
-        errors: Errors,
+        errors: OnError,
         span: Span,
     ) -> Result<Val> {
         if args.iter().any(|arg| matches!(arg, Val::Never)) {
             return Ok(Val::Never);
         }
         let callee = &self.index.fns[function];
-        let is_lent = matches!(receiver, Some(Val::Lent(..) | Val::Place(_)));
+        let is_lent = matches!(receiver, Some(Val::MutRef(..) | Val::Place(_)));
         if callee.writes_self() && !is_lent && (callee.fx.leaf.is_present() || !self.may_write_to(receiver.as_ref())) {
-            return unknown(span, format!("`{}` takes `&mut self`", callee.sig.ident));
+            return unsupported(span, format!("`{}` takes `&mut self`", callee.sig.ident));
         }
         if callee.fx.leaf.is_present() {
             let args: Vec<Val> = args.into_iter().map(handed_to_call).collect();
@@ -107,12 +107,12 @@ impl Tracer<'_> {
                 message.clone(),
                 "a loop can be traced, a recursion cannot",
             );
-            return unknown(span, message);
+            return unsupported(span, message);
         }
         let args: Vec<Val> = args.into_iter().map(handed_on).collect();
-        let mark = self.mark();
+        let mark = self.checkpoint();
         let handed = (receiver.clone(), args.iter().cloned().map(handed_to_call).collect::<Vec<Val>>());
-        let lent = lent_to(&callee.sig, receiver.as_ref(), &args);
+        let borrowed = lent_to(&callee.sig, receiver.as_ref(), &args);
         self.enter(Env::new());
         if let Some(own) = receiver.as_ref().filter(|own| is_lent || has_own(&callee.sig, own)) {
             self.env.declare("self", own.clone());
@@ -122,12 +122,12 @@ impl Tracer<'_> {
         let value = value.and_then(|value| self.typed(value, function)).map(handed_on);
         self.frames.pop();
         let inner = self.leave_env();
-        let left = lent.iter().filter_map(|(name, _)| inner.read(name).cloned()).collect();
+        let left = borrowed.iter().filter_map(|(name, _)| inner.read(name).cloned()).collect();
         let value = value.and_then(|value| self.give_back(left, span).map(|()| value));
         match value {
             Ok(Val::Never) => {
                 self.rollback(mark);
-                unknown(span, "a function that does not return")
+                unsupported(span, "a function that does not return")
             }
             Ok(value) => Ok(value),
             Err(fault) => {
@@ -142,8 +142,8 @@ impl Tracer<'_> {
         &mut self,
         function: usize,
         (receiver, args): (Option<&Val>, &[Val]),
-        fault: &Unknown,
-        (errors, span): (Errors, Span),
+        fault: &Unsupported,
+        (errors, span): (OnError, Span),
     ) -> Result<Val> {
         let callee = &self.index.fns[function];
         if callee.fx.pure.is_present() {
@@ -163,11 +163,11 @@ impl Tracer<'_> {
             self.report(Code::Opaque, Severity::Error, fault.span, message, help);
         }
         // The fault lies in the callee; at the call it is the call that is not understood.
-        unknown(span, format!("`{}`: {}", callee.sig.ident, fault.reason))
+        unsupported(span, format!("`{}`: {}", callee.sig.ident, fault.reason))
     }
 
     /// `self.activation.get_fn()` as it is: a method without arguments of a field of the model that is no layer.
-    fn asked(&mut self, function: usize, receiver: Option<&Val>, fault: &Unknown, span: Span) -> Option<Val> {
+    fn asked(&mut self, function: usize, receiver: Option<&Val>, fault: &Unsupported, span: Span) -> Option<Val> {
         let callee = &self.index.fns[function];
         let is_plain = callee.sig.inputs.len() == 1 && callee.sig.generics.params.is_empty() && !callee.writes_self();
         let is_named = callee.is_visible || is_within(self.home(), &callee.module);
@@ -185,7 +185,7 @@ impl Tracer<'_> {
             Op::Rust(fx_ir::Code::opaque(format!("$0.{name}()"), fault.reason.clone()))
         };
         let value = self.push(op, args, &name, ty, span);
-        Some(if is_lent { value.with_form(Form::Ref) } else { value })
+        Some(if is_lent { value.with_ref_kind(RefKind::Ref) } else { value })
     }
 
     fn bind_params(&mut self, function: usize, args: Vec<Val>, span: Span) -> Result<()> {
@@ -202,10 +202,10 @@ impl Tracer<'_> {
         if typed.len() != args.len() {
             let message = format!("`{}` takes {} arguments, not {}", callee.sig.ident, typed.len(), args.len());
             self.report(Code::WrongArity, Severity::Error, span, message.clone(), "");
-            return unknown(span, message);
+            return unsupported(span, message);
         }
         for (param, value) in typed.into_iter().zip(args) {
-            if let Val::Lent(place, inner) = value {
+            if let Val::MutRef(place, inner) = value {
                 self.declare_lent(param, place, *inner)?;
                 continue;
             }
@@ -217,17 +217,17 @@ impl Tracer<'_> {
                 && reference.mutability.is_some()
             {
                 let is_part = self.is_stateful() && self.is_module(&value.ty()) && self.path_of(&value).is_some();
-                let is_list = matches!(value.ty(), Ty::List(_)) && self.is_own_place(&value);
+                let is_list = matches!(value.ty(), Ty::List(_)) && self.is_spilled(&value);
                 let is_tensor = value.is_tensor() && value.node().is_some();
                 if !is_part && !is_list && !is_tensor {
-                    return unknown(param.ty.span(), "a parameter of type `&mut`");
+                    return unsupported(param.ty.span(), "a parameter of type `&mut`");
                 }
                 let syn::Pat::Ident(ident) = &*param.pat else {
-                    return unknown(param.pat.span(), "a parameter of type `&mut`");
+                    return unsupported(param.pat.span(), "a parameter of type `&mut`");
                 };
                 // The list, tensor or part of the model stays where it is; what is done to it is done there. Code that
-                // is carried along would have a handle on the tensor, not the reference that the user's code has.
-                let value = if is_tensor { value.with_form(Form::Deep) } else { value };
+                // is kept as opaque code would have a handle on the tensor, not the reference that the user's code has.
+                let value = if is_tensor { value.with_ref_kind(RefKind::RefRef) } else { value };
                 self.env.declare(&ident.ident.to_string(), value);
                 continue;
             }
@@ -239,38 +239,38 @@ impl Tracer<'_> {
             let form = self.form_of(&value, &param.ty);
             // A parameter is a new name of the argument; the argument keeps its own.
             match &*param.pat {
-                syn::Pat::Ident(ident) => self.env.declare(&ident.ident.to_string(), value.with_form(form)),
+                syn::Pat::Ident(ident) => self.env.declare(&ident.ident.to_string(), value.with_ref_kind(form)),
                 pat => self.bind(pat, value)?,
             }
         }
         Ok(())
     }
 
-    /// A parameter that is lent a place of the caller's: what is written to it is given back.
-    fn declare_lent(&mut self, param: &syn::PatType, place: Rc<Local>, value: Val) -> Result<()> {
+    /// A parameter that is borrowed a place of the caller's: what is written to it is given back.
+    fn declare_lent(&mut self, param: &syn::PatType, place: Rc<LocalPlace>, value: Val) -> Result<()> {
         let syn::Pat::Ident(ident) = &*param.pat else {
-            return unknown(param.pat.span(), "a parameter of type `&mut`");
+            return unsupported(param.pat.span(), "a parameter of type `&mut`");
         };
         let value = match &*param.ty {
             // Only looked at.
-            syn::Type::Reference(reference) if reference.mutability.is_none() => value.with_form(Form::Ref),
-            // Code that is carried along would have a handle on the tensor, not the reference that the user's code has.
-            _ if value.is_tensor() => Val::Lent(place, Box::new(value.with_form(Form::Deep))),
-            _ => Val::Lent(place, Box::new(value)),
+            syn::Type::Reference(reference) if reference.mutability.is_none() => value.with_ref_kind(RefKind::Ref),
+            // Code that is kept as opaque code would have a handle on the tensor, not the reference that the user's code has.
+            _ if value.is_tensor() => Val::MutRef(place, Box::new(value.with_ref_kind(RefKind::RefRef))),
+            _ => Val::MutRef(place, Box::new(value)),
         };
         self.env.declare(&ident.ident.to_string(), value);
         Ok(())
     }
 
     /// How a parameter of that type holds the value that is handed over for it.
-    fn form_of(&self, value: &Val, ty: &syn::Type) -> Form {
+    fn form_of(&self, value: &Val, ty: &syn::Type) -> RefKind {
         match (ty, value) {
-            (syn::Type::Reference(_), _) => Form::Ref,
-            (ty, _) if !holds_reference(ty) => Form::Owned,
+            (syn::Type::Reference(_), _) => RefKind::Ref,
+            (ty, _) if !holds_reference(ty) => RefKind::Value,
             // An option of a reference of the entry's is handed on as it is.
-            (_, Val::Node(id, Ty::Option(_), Form::Owned)) if self.holds_references(*id) => Form::Owned,
-            (_, Val::Node(_, Ty::Option(_), _)) => Form::Ref,
-            _ => Form::Deep,
+            (_, Val::Node(id, Ty::Option(_), RefKind::Value)) if self.holds_references(*id) => RefKind::Value,
+            (_, Val::Node(_, Ty::Option(_), _)) => RefKind::Ref,
+            _ => RefKind::RefRef,
         }
     }
 
@@ -281,10 +281,10 @@ impl Tracer<'_> {
         let ty = self.index.ty(&callee.module, callee.owner.as_ref(), written);
         match ty {
             Ty::Result(inner) => {
-                let value = self.settled(value, callee.block.brace_token.span.close())?;
+                let value = self.unwrapped(value, callee.block.brace_token.span.close())?;
                 let known = if value.ty() == Ty::Unknown { value.with_ty(*inner) } else { value };
                 let ty = known.ty();
-                self.settled.extend(known.node());
+                self.unwrapped.extend(known.node());
                 Ok(known.with_ty(Ty::Result(Box::new(ty))))
             }
             ty if is_open(&value.ty()) => {

@@ -4,7 +4,7 @@ use fx_ir::{Arg, Effect, Host, HostOp, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 
-use crate::trace::{Result, Tracer, Ty, Val, unknown};
+use crate::trace::{Result, Tracer, Ty, Val, unsupported};
 use crate::{attrs::FnOptions, index::is_within};
 
 impl Tracer<'_> {
@@ -49,7 +49,7 @@ impl Tracer<'_> {
         let name = &callee.sig.ident;
         let home = self.home();
         if !callee.is_visible && !is_within(home, &callee.module) {
-            return unknown(span, format!("`{name}` is private to its module"));
+            return unsupported(span, format!("`{name}` is private to its module"));
         }
         if let Some(receiver) = receiver {
             return Ok((HostOp::CallMethod(name.to_string()), vec![self.operand(receiver, span)?]));
@@ -58,7 +58,7 @@ impl Tracer<'_> {
         let path = match owner {
             Some(owner) => match self.spelling(&owner) {
                 Some(owner) => format!("<{owner}>::{name}"),
-                None => return unknown(span, format!("the type of `{name}` cannot be named")),
+                None => return unsupported(span, format!("the type of `{name}` cannot be named")),
             },
             // A variable of the generated code may have the function's name.
             None if home == callee.module => format!("self::{name}"),

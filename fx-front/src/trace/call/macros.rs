@@ -8,7 +8,7 @@ use crate::trace::{
     expr::{is_copy, never},
     tensor::operator,
     types::operand::is_untyped,
-    unknown,
+    unsupported,
 };
 
 impl Tracer<'_> {
@@ -31,11 +31,11 @@ impl Tracer<'_> {
             }
             "matches" => match asks(mac) {
                 Some(question) => self.expr(&question),
-                None => unknown(mac.span(), "a `matches!` of this form"),
+                None => unsupported(mac.span(), "a `matches!` of this form"),
             },
             "bail" => self.refused_by(mac),
             "ensure" => self.ensured(mac),
-            _ => unknown(mac.span(), format!("the macro `{name}!`")),
+            _ => unsupported(mac.span(), format!("the macro `{name}!`")),
         }
     }
 
@@ -46,14 +46,14 @@ impl Tracer<'_> {
             input.parse::<proc_macro2::TokenStream>()?;
             Ok(condition)
         });
-        let Ok(condition) = condition else { return unknown(mac.span(), "an `ensure!` of this form") };
+        let Ok(condition) = condition else { return unsupported(mac.span(), "an `ensure!` of this form") };
         self.if_true(&condition, mac.span(), &mut |_| Ok(Val::Unit), &mut |tracer| tracer.refused_by(mac))
     }
 
     /// A macro that leaves by `return Err(..)`: from a closure, so that what it returns is an error of the function's.
     fn refused_by(&mut self, mac: &syn::Macro) -> Result<Val> {
-        let (syn::ReturnType::Type(_, whole), true) = (&self.function().sig.output, self.errors_leave()) else {
-            return unknown(mac.span(), "a macro that returns");
+        let (syn::ReturnType::Type(_, whole), true) = (&self.function().sig.output, self.errors_propagate()) else {
+            return unsupported(mac.span(), "a macro that returns");
         };
         let tokens = syn::Expr::Macro(syn::ExprMacro { attrs: Vec::new(), mac: mac.clone() });
         let (code, args) = self.captured(&tokens, mac.span())?;
@@ -64,19 +64,19 @@ impl Tracer<'_> {
 
     /// `vec![value; count]`, of numbers, or of what the code around it says.
     fn repeated(&mut self, mac: &syn::Macro) -> Result<Val> {
-        let (span, wanted) = (mac.span(), self.wants.next.take());
+        let (span, expected) = (mac.span(), self.expects.next.take());
         let parts = mac.parse_body_with(|input: syn::parse::ParseStream| {
             let value: syn::Expr = input.parse()?;
             input.parse::<syn::Token![;]>()?;
             Ok((value, input.parse::<syn::Expr>()?))
         });
-        let Ok((value, count)) = parts else { return unknown(span, "a `vec!` of this form") };
+        let Ok((value, count)) = parts else { return unsupported(span, "a `vec!` of this form") };
         let (value, count) = (self.expr(&value)?, self.expr(&count)?);
         let own = Some(value.ty()).filter(|ty| is_copy(ty) && !is_untyped(ty)).map(|ty| Ty::List(Box::new(ty)));
-        let wanted = wanted.map(|wanted| self.wanted_ty(&wanted)).filter(|ty| matches!(ty, Ty::List(_)));
-        let Some(ty) = own.or(wanted) else { return unknown(span, "`vec![value; count]`") };
+        let expected = expected.map(|expected| self.expected_ty(&expected)).filter(|ty| matches!(ty, Ty::List(_)));
+        let Some(ty) = own.or(expected) else { return unsupported(span, "`vec![value; count]`") };
         let (Some(spelled), true) = (self.spelling(&ty), operator::is_number(&count)) else {
-            return unknown(span, "`vec![value; count]`");
+            return unsupported(span, "`vec![value; count]`");
         };
         let value = match &value {
             Val::Tuple(parts) if parts.iter().all(|part| matches!(part, Val::Lit(Arg::None, _))) => {

@@ -5,13 +5,13 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::trace::{
-    Errors, Form, Result, Tracer, Ty, Val,
+    OnError, RefKind, Result, Tracer, Ty, Val,
     expr::is_copy,
     layer::recurrent::{GRU_STATE, LSTM_STATE, is_state},
     place::field,
     tensor::{const_fold, operator},
     types::operand::is_untyped,
-    unknown,
+    unsupported,
 };
 use crate::{
     diag::{Code, Severity},
@@ -19,10 +19,10 @@ use crate::{
 };
 
 impl Tracer<'_> {
-    pub(in crate::trace) fn method_call(&mut self, call: &syn::ExprMethodCall, errors: Errors) -> Result<Val> {
-        let wanted = self.wants.next.take();
+    pub(in crate::trace) fn method_call(&mut self, call: &syn::ExprMethodCall, errors: OnError) -> Result<Val> {
+        let expected = self.expects.next.take();
         if call.method == "collect"
-            && let Some(list) = self.filled(call, wanted.as_ref())?
+            && let Some(list) = self.filled(call, expected.as_ref())?
         {
             return Ok(list);
         }
@@ -30,7 +30,7 @@ impl Tracer<'_> {
             return Ok(value);
         }
         let name = call.method.to_string();
-        self.errors = if matches!(name.as_str(), "unwrap" | "expect") { Errors::Leave } else { self.errors };
+        self.errors = if matches!(name.as_str(), "unwrap" | "expect") { OnError::Propagate } else { self.errors };
         let receiver = self.expr(&call.receiver)?.behind();
         match receiver.ty() {
             _ if matches!(receiver, Val::Never) => return Ok(receiver),
@@ -61,15 +61,15 @@ impl Tracer<'_> {
                 }
             }
             ("as_ref" | "as_deref" | "borrow" | "as_slice", ty) if ty != Ty::Unknown => {
-                return Ok(self.unboxed(receiver, call.span()).with_form(Form::Ref));
+                return Ok(self.unboxed(receiver, call.span()).with_ref_kind(RefKind::Ref));
             }
             ("as_ref" | "as_mut" | "as_deref" | "as_deref_mut", _) if matches!(receiver, Val::Some(_)) => {
                 return Ok(receiver);
             }
             ("as_mut" | "as_deref_mut", ty) if self.is_stateful() && self.is_module(&ty) => {
-                return Ok(receiver.with_form(Form::Ref));
+                return Ok(receiver.with_ref_kind(RefKind::Ref));
             }
-            ("then" | "then_some", Ty::Rust(ty)) if ty == "bool" => return self.then_some(receiver, call),
+            ("then" | "then_some", Ty::Rust(ty)) if ty == "bool" => return self.bool_then(receiver, call),
             ("map", Ty::Option(_)) => return self.map_option(receiver, call),
             ("unwrap_or", Ty::Option(inner)) if is_number(&inner) => {}
             ("unwrap_or" | "unwrap_or_else" | "map_or" | "map_or_else" | "and_then", Ty::Option(_)) => {
@@ -86,7 +86,7 @@ impl Tracer<'_> {
     }
 
     /// A call that its form tells apart, or the place that it is on; `None` for any other.
-    fn by_form(&mut self, call: &syn::ExprMethodCall, errors: Errors) -> Result<Option<Val>> {
+    fn by_form(&mut self, call: &syn::ExprMethodCall, errors: OnError) -> Result<Option<Val>> {
         if let Some(value) = self.on_held(call, errors)? {
             return Ok(Some(value));
         }
@@ -120,7 +120,7 @@ impl Tracer<'_> {
             // In a branch that the model may never take.
             (Val::Lit(Arg::None, _), _) if self.region != self.graph.body() => Some(self.nothing_there(call)),
             (Val::Node(id, ..), Ty::Option(inner)) if *inner != Ty::Unknown => {
-                Some(self.unwrapped(*id, *inner, call, receiver))
+                Some(self.option_unwrapped(*id, *inner, call, receiver))
             }
             _ => None,
         }
@@ -130,13 +130,13 @@ impl Tracer<'_> {
     fn is_understood(&self, value: &Val) -> bool {
         let Val::Node(id, ..) = value else { return false };
         match &self.graph.node(*id).op {
-            _ if self.settled.contains(id) => true,
+            _ if self.unwrapped.contains(id) => true,
             Op::Call(_) => true,
             op => op.is_fallible(),
         }
     }
 
-    fn unwrapped(&mut self, id: fx_ir::NodeId, inner: Ty, call: &syn::ExprMethodCall, receiver: &Val) -> Val {
+    fn option_unwrapped(&mut self, id: fx_ir::NodeId, inner: Ty, call: &syn::ExprMethodCall, receiver: &Val) -> Val {
         let message = match call.args.first() {
             Some(syn::Expr::Lit(lit)) => Some(quote::ToTokens::to_token_stream(lit).to_string()),
             _ => None,
@@ -146,23 +146,23 @@ impl Tracer<'_> {
         }
         let path = self.path_of(receiver);
         // What is behind the reference: generated code sees that it owns nothing here.
-        let lends = self.graph.node(id).op.host().is_some_and(HostOp::yields_loan);
-        let op = if lends { HostOp::UnwrapLoan(message) } else { HostOp::UnwrapRef(message) };
+        let borrows = self.graph.node(id).op.host().is_some_and(HostOp::yields_loan);
+        let op = if borrows { HostOp::UnwrapLoan(message) } else { HostOp::UnwrapRef(message) };
         let value = self.host(op, vec![id.into()], "inner", inner, call.span());
         if let (Some(node), Some(path)) = (value.node(), path) {
             self.paths.insert(node, path);
         }
-        let is_own = receiver.form() == Some(Form::Owned) && !self.holds_references(id);
-        value.with_form(if is_own { Form::Owned } else { Form::Ref })
+        let is_own = receiver.ref_kind() == Some(RefKind::Value) && !self.holds_references(id);
+        value.with_ref_kind(if is_own { RefKind::Value } else { RefKind::Ref })
     }
 
-    fn struct_method(&mut self, receiver: Val, call: &syn::ExprMethodCall, errors: Errors) -> Result<Val> {
+    fn struct_method(&mut self, receiver: Val, call: &syn::ExprMethodCall, errors: OnError) -> Result<Val> {
         let name = call.method.to_string();
         if matches!(name.as_str(), "as_ref" | "borrow") {
             return Ok(receiver);
         }
         let Some(id) = self.index.method(&receiver.ty(), &name) else {
-            return unknown(call.method.span(), format!("the method `{name}`"));
+            return unsupported(call.method.span(), format!("the method `{name}`"));
         };
         let receiver = self.receiver_of(id, receiver, call)?;
         let args = call.args.iter().map(|arg| self.handed_on(arg)).collect::<Result<Vec<Val>>>()?;
@@ -184,7 +184,7 @@ impl Tracer<'_> {
     /// A method of a number, a list or an option that only computes.
     fn host_method(&mut self, receiver: Val, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
         if matches!(name, "clone" | "to_owned") && receiver.node().is_some() && self.has_clone(&receiver.ty()) {
-            return Ok(self.cloned(&receiver, receiver.ty(), call.span()));
+            return Ok(self.user_clone(&receiver, receiver.ty(), call.span()));
         }
         // A method is called on a number of a type that is known; of a float without a suffix it is this one.
         let is_float = receiver.ty() == Ty::Rust("float".to_owned());
@@ -214,18 +214,18 @@ impl Tracer<'_> {
             ("h" | "c", ty) if is_state(&ty, LSTM_STATE) => Ty::Tensor,
             ("value", ty) if is_state(&ty, GRU_STATE) => Ty::Tensor,
             ("clone" | "to_vec" | "to_owned", Ty::List(element)) if is_number(&element) => Ty::List(element),
-            _ => return unknown(call.method.span(), format!("the method `{name}`")),
+            _ => return unsupported(call.method.span(), format!("the method `{name}`")),
         };
         let mut args = vec![self.operand(&receiver, call.span())?];
         for arg in &call.args {
             let value = self.expr(arg)?;
             if !operator::is_number(&value) {
-                return unknown(arg.span(), format!("the method `{name}`"));
+                return unsupported(arg.span(), format!("the method `{name}`"));
             }
             args.push(self.operand(&value, arg.span())?);
         }
         let is_list = matches!(receiver.ty(), Ty::List(_));
-        let effect = if is_list && self.is_own_place(&receiver) { Effect::Io } else { Effect::Pure };
+        let effect = if is_list && self.is_spilled(&receiver) { Effect::Io } else { Effect::Pure };
         Ok(self.host_with(effect, HostOp::Method(name.to_owned()), args, name, ty, call.span()))
     }
 
@@ -239,11 +239,11 @@ impl Tracer<'_> {
             Ty::Leaf(kind) => self.leaf(module, kind, &args, span),
             ty @ Ty::Struct(_) => {
                 let entry = ["forward", "forward_t"].into_iter().find_map(|name| self.index.method(&ty, name));
-                let Some(entry) = entry else { return unknown(span, "a module whose forward is not known") };
-                let wanted = self.index.fns[entry].sig.inputs.len() - 1;
+                let Some(entry) = entry else { return unsupported(span, "a module whose forward is not known") };
+                let expected = self.index.fns[entry].sig.inputs.len() - 1;
                 let mut args = args;
-                args.truncate(wanted);
-                if args.len() < wanted {
+                args.truncate(expected);
+                if args.len() < expected {
                     args.push(Val::Lit(Arg::Bool(false), Ty::Rust("bool".to_owned())));
                 }
                 if let Some(fx) = self.leaf_field(module) {
@@ -253,7 +253,7 @@ impl Tracer<'_> {
             }
             _ => match module {
                 Val::Closure(closure, home) => self.call_closure_of(closure, home, args),
-                _ => unknown(span, "a module whose type is not known"),
+                _ => unsupported(span, "a module whose type is not known"),
             },
         }
     }
@@ -263,15 +263,15 @@ impl Tracer<'_> {
         if args.is_empty() || args.len() > 2 {
             let message = format!("a layer takes its input and at most a `train` flag, not {} arguments", args.len());
             self.report(Code::WrongArity, Severity::Error, span, message.clone(), "");
-            return unknown(span, message);
+            return unsupported(span, message);
         }
         let (Some(id), Some(Val::Node(input, ..))) = (module.node(), args.first()) else {
-            return unknown(span, "a layer called on a value of this form");
+            return unsupported(span, "a layer called on a value of this form");
         };
         if let Some(train) = args.get(1)
             && !matches!(train, Val::Lit(Arg::Bool(false), _))
         {
-            return unknown(span, "a layer in training");
+            return unsupported(span, "a layer in training");
         }
         let label = self.label_of(module, &kind.to_lowercase());
         let name = field::identifier(&label);

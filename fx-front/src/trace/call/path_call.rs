@@ -4,10 +4,10 @@ use fx_ir::{Arg, HostOp, OpId};
 use syn::spanned::Spanned;
 
 use crate::index::{Name, Resolved, path_text};
-use crate::trace::{Errors, Result, Tracer, Ty, Val, tensor::operator, types::operand::is_untyped, unknown};
+use crate::trace::{OnError, Result, Tracer, Ty, Val, tensor::operator, types::operand::is_untyped, unsupported};
 
 impl Tracer<'_> {
-    pub(in crate::trace) fn call(&mut self, call: &syn::ExprCall, errors: Errors) -> Result<Val> {
+    pub(in crate::trace) fn call(&mut self, call: &syn::ExprCall, errors: OnError) -> Result<Val> {
         let syn::Expr::Path(path) = &*call.func else {
             return self.call_value(call);
         };
@@ -15,7 +15,7 @@ impl Tracer<'_> {
         let args: Vec<&syn::Expr> = call.args.iter().collect();
         match (text.as_str(), args.as_slice()) {
             ("Ok", [value]) => return self.expr(value),
-            ("Err", _) => return unknown(call.span(), "`Err` here"),
+            ("Err", _) => return unsupported(call.span(), "`Err` here"),
             ("Vec::new", []) | ("Vec::with_capacity", [_]) => return Ok(Val::List(Vec::new())),
             ("Some", [value]) => return Ok(Val::Some(Box::new(self.expr(value)?))),
             _ => {}
@@ -35,7 +35,7 @@ impl Tracer<'_> {
         path: &syn::Path,
         text: &str,
         call: &syn::ExprCall,
-        errors: Errors,
+        errors: OnError,
     ) -> Result<Val> {
         if let Resolved::Item(_, _, Name::Fn(id)) = self.index.resolve(self.module(), text) {
             return self.call_fn(id, call, errors);
@@ -105,7 +105,7 @@ impl Tracer<'_> {
     fn tensor_function(&mut self, name: &str, call: &syn::ExprCall) -> Result<Val> {
         let exprs: Vec<&syn::Expr> = call.args.iter().collect();
         let Some(op) = OpId::of_method(name) else {
-            return unknown(call.span(), format!("`Tensor::{name}` is not known"));
+            return unsupported(call.span(), format!("`Tensor::{name}` is not known"));
         };
         if let ("from_slice", [data]) = (name, exprs.as_slice())
             && let Some(tensor) = self.tensor_of_numbers(data)?
@@ -124,10 +124,10 @@ impl Tracer<'_> {
 
     /// An argument for a function of the crate, which may write to what is ours.
     pub(in crate::trace) fn handed_on(&mut self, arg: &syn::Expr) -> Result<Val> {
-        self.lent_place(arg)?.map_or_else(|| self.expr(arg), Ok)
+        self.mut_ref_to_local(arg)?.map_or_else(|| self.expr(arg), Ok)
     }
 
-    fn call_fn(&mut self, id: usize, call: &syn::ExprCall, errors: Errors) -> Result<Val> {
+    fn call_fn(&mut self, id: usize, call: &syn::ExprCall, errors: OnError) -> Result<Val> {
         let callee = &self.index.fns[id];
         let mut args = call.args.iter().map(|arg| self.handed_on(arg)).collect::<Result<Vec<Val>>>()?;
         let receiver = if callee.sig.receiver().is_some() && !args.is_empty() { Some(args.remove(0)) } else { None };
@@ -137,14 +137,16 @@ impl Tracer<'_> {
     /// A call of a function of another crate: one of those that only compute, on plain numbers.
     fn foreign_call(&mut self, path: &syn::Path, call: &syn::ExprCall) -> Result<Val> {
         let head = self.qualified(path)?;
-        let Some(pure) = pure_function(&head) else { return unknown(call.span(), format!("the function `{head}`")) };
+        let Some(pure) = pure_function(&head) else {
+            return unsupported(call.span(), format!("the function `{head}`"));
+        };
         let values = call.args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
         let ty = match pure {
             Pure::Yields(ty) => Some(Ty::Rust(ty.to_owned())),
             Pure::AsArgument => values.iter().map(Val::ty).find(|ty| !is_untyped(ty)),
         };
         if !values.iter().all(operator::is_number) {
-            return unknown(call.span(), format!("the function `{head}`"));
+            return unsupported(call.span(), format!("the function `{head}`"));
         }
         let args = values.iter().map(|value| self.operand(value, call.span())).collect::<Result<Vec<Arg>>>()?;
         let name = head.rsplit("::").next().unwrap_or(&head).to_owned();

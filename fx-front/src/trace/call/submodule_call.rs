@@ -7,7 +7,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 
 use crate::frozen;
-use crate::trace::{Errors, Form, Tracer, Ty, Val, entry::signature::holds_reference};
+use crate::trace::{OnError, RefKind, Tracer, Ty, Val, entry::signature::holds_reference};
 
 impl Tracer<'_> {
     /// The call of a submodule by its own frozen type; `None` where it may be inlined, or has no frozen type to call.
@@ -16,7 +16,7 @@ impl Tracer<'_> {
         function: usize,
         receiver: Option<&Val>,
         args: &[Val],
-        errors: Errors,
+        errors: OnError,
         span: Span,
     ) -> Option<Val> {
         let receiver = receiver?;
@@ -26,7 +26,7 @@ impl Tracer<'_> {
         let label = self.label_of(receiver, "");
         let Ty::Struct(owner) = receiver.ty() else { return None };
         let path = self.index.structs[owner].path();
-        let mark = self.mark();
+        let mark = self.checkpoint();
         let ty = Ty::Rust(format!("::fx_runtime::frozen::Part<{frozen}>"));
         let name = crate::trace::place::field::identifier(&label);
         let made = Op::Host(Host::pure(HostOp::FreezePart(path)));
@@ -50,7 +50,7 @@ impl Tracer<'_> {
     }
 
     /// The path of the frozen type that computes the function for this part of the model.
-    fn frozen_type(&self, function: usize, receiver: &Val, errors: Errors) -> Option<String> {
+    fn frozen_type(&self, function: usize, receiver: &Val, errors: OnError) -> Option<String> {
         let Val::Node(_, Ty::Struct(owner), _) = receiver else { return None };
         self.path_of(receiver)?;
         let (callee, item) = (&self.index.fns[function], &self.index.structs[*owner]);
@@ -61,7 +61,7 @@ impl Tracer<'_> {
         let is_frozen = frozen::is_entry(callee)
             && frozen::entry(self.index, function).is_ok_and(|found| found == function)
             && !callee.writes_self();
-        (is_plain && is_named && is_frozen && (errors == Errors::Leave || !returns.contains("Result")))
+        (is_plain && is_named && is_frozen && (errors == OnError::Propagate || !returns.contains("Result")))
             .then(|| format!("{}::{}Frozen", item.module, fx_ir::camel(&item.name)))
     }
 
@@ -93,7 +93,7 @@ impl Tracer<'_> {
                 Some(HostOp::Ref.on(self.operand(value, span).ok()?))
             }
             // What the user's code moves into the call, generated code moves too.
-            Val::Node(_, _, Form::Owned)
+            Val::Node(_, _, RefKind::Value)
                 if self.is_exact(value) && self.path_of(value).is_none() && !holds_reference(ty) =>
             {
                 self.operand(value, span).ok()

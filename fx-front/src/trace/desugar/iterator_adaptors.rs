@@ -1,4 +1,4 @@
-//! Adaptors in front of a loop as a part of each turn: `filter` is an `if`, `flatten` a loop in the loop.
+//! Adaptors in front of a loop as a part of each iteration: `filter` is an `if`, `flatten` a loop in the loop.
 //!
 //! A closure is called on the element, whose name nothing in the loop has, so that what the closure names stays its own.
 
@@ -13,7 +13,7 @@ use crate::trace::{
 };
 
 impl Tracer<'_> {
-    /// The loop without its last adaptor, which its turns do instead; `None` where it is none of these.
+    /// The loop without its last adaptor, which its iterations do instead; `None` where it is none of these.
     pub(in crate::trace) fn without_adaptor(&mut self, each: &ExprForLoop) -> Option<Result<Val>> {
         if let Some(element) = only_element(&each.expr).filter(|_| !jumps::jumps(&each.body)) {
             let (pat, stmts) = (&each.pat, &each.body.stmts);
@@ -69,7 +69,7 @@ impl Tracer<'_> {
 
     /// A loop over the lists, or what is there of the options, that the elements are.
     fn flattened(&mut self, over: &Expr, each: &ExprForLoop) -> Option<ExprForLoop> {
-        let mark = self.mark();
+        let mark = self.checkpoint();
         let element = self.iterable(over).map(|(over, _)| over.item);
         self.rollback(mark);
         let span = over.span();
@@ -92,7 +92,7 @@ fn only_element(expr: &Expr) -> Option<&Expr> {
     call.args.first().filter(|_| is_once && call.args.len() == 1)
 }
 
-/// What a turn does with its element.
+/// What a iteration does with its element.
 fn turn(call: &syn::ExprMethodCall, closure: &syn::ExprClosure, item: &Expr, each: &ExprForLoop) -> Block {
     let (span, pat, stmts) = (call.method.span(), &each.pat, &each.body.stmts);
     match call.method.to_string().as_str() {
@@ -130,7 +130,7 @@ fn mapped_last(each: &ExprForLoop) -> Option<ExprForLoop> {
     }
 }
 
-/// A loop in the loop, if nothing of what the closure names is something else to the turns.
+/// A loop in the loop, if nothing of what the closure names is something else to the iterations.
 fn flat_mapped(closure: &syn::ExprClosure, over: &Expr, each: &ExprForLoop) -> Option<ExprForLoop> {
     let (pat, body, inner) = (&each.pat, &each.body, &closure.body);
     let own = bound_names(&Expr::Closure(closure.clone()));
@@ -140,7 +140,7 @@ fn flat_mapped(closure: &syn::ExprClosure, over: &Expr, each: &ExprForLoop) -> O
     Some(parse_quote_spanned!(span=> for fx_outer in #over { let #outer = fx_outer; for #pat in #inner #body }))
 }
 
-/// Does a turn end the loop?
+/// Does a iteration end the loop?
 fn breaks(body: &Block) -> bool {
     mentions(quote::ToTokens::to_token_stream(body), "break") > 0
 }

@@ -11,7 +11,7 @@ use crate::trace::{
     expr::is_copy,
     flow::block::contains_return,
     types::operand::is_untyped,
-    unknown,
+    unsupported,
 };
 
 /// What asks a list for an element by value.
@@ -68,7 +68,7 @@ impl Tracer<'_> {
             return Ok(Val::List(items));
         }
         if is_untyped(&over.item) || !is_copy(&over.item) {
-            return unknown(range.span(), "numbers of a type that is not known");
+            return unsupported(range.span(), "numbers of a type that is not known");
         }
         let op = HostOp::Collect(over.adaptors);
         Ok(self.host(op, vec![over.source.into()], "numbers", Ty::List(Box::new(over.item)), range.span()))
@@ -94,7 +94,7 @@ impl Tracer<'_> {
                 let fish = text(fish);
                 fish.contains("Vec <") || fish.contains("Vec<")
             }
-            None => self.wants_vec || text(&self.function().sig.output).contains("Vec"),
+            None => self.expects_vec || text(&self.function().sig.output).contains("Vec"),
         }
     }
 }
@@ -184,11 +184,11 @@ const WITH_CLOSURE: [&str; 9] =
 /// Adaptors that may take none.
 const WITHOUT: [&str; 11] =
     ["zip", "chain", "enumerate", "rev", "skip", "take", "step_by", "peekable", "cycle", "by_ref", "flatten"];
-/// What makes an iterator that lends.
+/// What makes an iterator that borrows.
 const LENDING: [&str; 9] = ["iter", "iter_mut", "chars", "bytes", "windows", "chunks", "keys", "values", "lines"];
 
 /// Is it a chain of adaptors that nothing asks for its elements yet, and that holds on to variables: by a closure, or by
-/// elements that it lends?
+/// elements that it borrows?
 pub(in crate::trace) fn is_lazy(expr: &Expr) -> bool {
     let Expr::MethodCall(call) = expr else { return false };
     let name = call.method.to_string();

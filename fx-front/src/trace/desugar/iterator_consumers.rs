@@ -27,20 +27,20 @@ impl Tracer<'_> {
             ("sum" | "product" | "max" | "min" | "count", []) => self.reduced(call),
             (name @ ("any" | "all"), [Expr::Closure(closure)]) if is_plain_closure(closure, 1) => {
                 let (item, body, is_any) = (plain(&closure.inputs[0]), &closure.body, name == "any");
-                let asked: Expr =
+                let test: Expr =
                     if is_any { parse_quote_spanned!(span=> #body) } else { parse_quote_spanned!(span=> !(#body)) };
                 // What comes behind the one that decides is not asked.
                 let open: Expr =
                     if is_any { parse_quote_spanned!(span=> !fx_found) } else { parse_quote_spanned!(span=> fx_found) };
                 let each = if self.changes(over) {
-                    parse_quote_spanned!(span=> for #item in #over { if #asked { fx_found = #is_any; break; } })
+                    parse_quote_spanned!(span=> for #item in #over { if #test { fx_found = #is_any; break; } })
                 } else {
-                    parse_quote_spanned!(span=> for #item in #over { if #open { if #asked { fx_found = #is_any; } } })
+                    parse_quote_spanned!(span=> for #item in #over { if #open { if #test { fx_found = #is_any; } } })
                 };
                 let first = Val::Lit(fx_ir::Arg::Bool(!is_any), Ty::Rust("bool".to_owned()));
                 Some(self.looped(&format_ident!("fx_found", span = span), first, &each))
             }
-            ("try_fold", [init, Expr::Closure(closure)]) if is_plain_closure(closure, 2) && self.errors_leave() => {
+            ("try_fold", [init, Expr::Closure(closure)]) if is_plain_closure(closure, 2) && self.errors_propagate() => {
                 let syn::Pat::Ident(acc) = plain(&closure.inputs[0]) else { return None };
                 let (acc, item, body) = (&acc.ident, plain(&closure.inputs[1]), &closure.body);
                 if mentions(over, acc) {
@@ -66,7 +66,7 @@ impl Tracer<'_> {
 
     /// The sum of numbers or tensors, and the like, of the list that they are gathered in.
     fn reduced(&mut self, call: &ExprMethodCall) -> Option<Result<Val>> {
-        let mark = self.mark();
+        let mark = self.checkpoint();
         let list = self.items_of(&call.receiver);
         let element = match list.as_ref().map(Val::ty) {
             Ok(Ty::List(element)) => *element,

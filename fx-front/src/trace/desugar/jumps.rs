@@ -1,13 +1,13 @@
 //! `break` and `continue` of a loop's own, as `if`s.
 //!
-//! `if c { continue } rest` is `if c {} else { rest }`. A `break` sets a flag under which the rest of the turn and all
-//! turns after it do nothing, so that a loop over layers that may stop early is still a loop over layers.
+//! `if c { continue } rest` is `if c {} else { rest }`. A `break` sets a flag under which the rest of the iteration and all
+//! iterations after it do nothing, so that a loop over layers that may stop early is still a loop over layers.
 
 use proc_macro2::Ident;
 use quote::format_ident;
 use syn::{Block, Expr, Stmt, parse_quote_spanned, spanned::Spanned, visit::Visit};
 
-use crate::trace::{Result, desugar::returns::hides, flow::block::has_else, unknown};
+use crate::trace::{Result, desugar::returns::hides, flow::block::has_else, unsupported};
 
 /// A body without jumps.
 pub(in crate::trace) struct Straight {
@@ -164,7 +164,7 @@ pub(in crate::trace) fn without_jumps(body: &syn::Block) -> Result<(syn::Block, 
     }
     let flag = format_ident!("stopped", span = body.brace_token.span.open());
     let Some(straight) = straight(body, &flag) else {
-        return unknown(body.brace_token.span.open(), "a `break` or `continue` of this form");
+        return unsupported(body.brace_token.span.open(), "a `break` or `continue` of this form");
     };
     if !straight.breaks {
         return Ok((straight.body, None));

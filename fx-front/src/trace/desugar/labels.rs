@@ -102,7 +102,7 @@ impl<'ast> Visit<'ast> for Find<'_> {
     fn visit_expr_closure(&mut self, _: &'ast syn::ExprClosure) {}
 }
 
-/// Jumps at the loop's own level lose their label; loops inside of a block or of an `if` are seen to in their turn.
+/// Jumps at the loop's own level lose their label; loops inside of a block or of an `if` are seen to in their iteration.
 struct Own<'l> {
     label: &'l syn::Lifetime,
 }

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use crate::trace::{Result, Tracer, Val, flow::branch::Continuation, unknown};
+use crate::trace::{Result, Tracer, Val, flow::branch::Continuation, unsupported};
 
 /// How often one piece of code is written at most.
 const COPIES: usize = 8;
@@ -58,7 +58,7 @@ impl<'a> Tracer<'a> {
         let conditions = each(condition);
         let copies = self.copies * conditions.len();
         if copies > COPIES {
-            return unknown(span, "conditions with `let`, one behind the other");
+            return unsupported(span, "conditions with `let`, one behind the other");
         }
         let otherwise = Otherwise { trace: &RefCell::new(otherwise), depth: self.env.depth(), copies };
         self.if_rest(&conditions, span, then, &otherwise)

@@ -47,12 +47,12 @@ impl<'a> Tracer<'a> {
     /// `if let (Some(a), Some(b)) = (a, b)` as one `if let` in the other.
     pub(in crate::trace) fn if_all(
         &mut self,
-        asked: &[(Val, syn::Pat)],
+        test: &[(Val, syn::Pat)],
         span: Span,
         then: Continuation<'_, 'a>,
         otherwise: Continuation<'_, 'a>,
     ) -> Result<Val> {
-        let Some(((value, pat), rest)) = asked.split_first() else { return then(self) };
+        let Some(((value, pat), rest)) = test.split_first() else { return then(self) };
         if matches_all(pat) {
             self.env.open();
             let bound = self.bind(pat, value.clone());
@@ -109,8 +109,8 @@ fn decide(names: &[syn::Ident], rows: Vec<Row>, depth: usize, leaves: &mut usize
 
 /// The body of an arm that asks nothing more, with the parts that it names.
 fn bound(names: &[syn::Ident], row: &Row) -> syn::Expr {
-    let asked = row.asks.iter().zip(names).filter(|(ask, _)| !matches!(ask, syn::Pat::Wild(_)));
-    let (asks, names): (Vec<_>, Vec<_>) = asked.unzip();
+    let test = row.asks.iter().zip(names).filter(|(ask, _)| !matches!(ask, syn::Pat::Wild(_)));
+    let (asks, names): (Vec<_>, Vec<_>) = test.unzip();
     let body = &row.body;
     syn::parse_quote_spanned!(body.span()=> { #(let #asks = #names;)* #body })
 }

@@ -3,7 +3,7 @@
 use fx_ir::{Arg, HostOp};
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
-use crate::trace::{Errors, Result, Tracer, Ty, Val};
+use crate::trace::{OnError, Result, Tracer, Ty, Val};
 
 /// What a tensor of one element is read as.
 const NUMBERS: [&str; 8] = ["bool", "f64", "f32", "i64", "i32", "i16", "i8", "u8"];
@@ -12,7 +12,7 @@ impl Tracer<'_> {
     /// `let x = option.ok_or(error)?` as `let Some(x) = option else { return Err(error) }`, so that what stands behind it
     /// knows of what is there.
     pub(in crate::trace) fn asked_for(&self, local: &syn::Local) -> Option<syn::Local> {
-        let init = local.init.as_ref().filter(|init| init.diverge.is_none() && self.errors_leave())?;
+        let init = local.init.as_ref().filter(|init| init.diverge.is_none() && self.errors_propagate())?;
         let Expr::Try(question) = &*init.expr else { return None };
         let (option, error) = asked(&question.expr)?;
         let pat = match &local.pat {
@@ -24,7 +24,7 @@ impl Tracer<'_> {
             let Some(#pat) = #option else { return Err(::std::convert::From::from(#error)) };
         });
         match block.stmts.into_iter().next() {
-            Some(syn::Stmt::Local(asked)) => Some(asked),
+            Some(syn::Stmt::Local(test)) => Some(test),
             _ => None,
         }
     }
@@ -33,9 +33,9 @@ impl Tracer<'_> {
     /// own. `None` if the expression is none such.
     pub(in crate::trace) fn in_other_words(&mut self, expr: &Expr) -> Result<Option<Val>> {
         let explained = explained(expr, &["context", "with_context", "wrap_err", "wrap_err_with", "map_err"]);
-        let Some((told, call)) = explained.filter(|_| self.errors_leave()) else { return Ok(None) };
-        let mark = self.mark();
-        self.errors = Errors::Leave;
+        let Some((told, call)) = explained.filter(|_| self.errors_propagate()) else { return Ok(None) };
+        let mark = self.checkpoint();
+        self.errors = OnError::Propagate;
         let value = self.expr(told)?;
         let is_own = self.index.method(&value.ty(), &call.method.to_string()).is_some();
         let is_made = matches!(told, Expr::MethodCall(_) | Expr::Call(_));
@@ -43,14 +43,14 @@ impl Tracer<'_> {
             self.rollback(mark);
             return Ok(None);
         }
-        self.settled(value, expr.span()).map(Some)
+        self.unwrapped(value, expr.span()).map(Some)
     }
 
     /// What is in the option, or the error that leaves the function; `None` if the expression is none such.
-    pub(in crate::trace) fn or_refused(&mut self, expr: &Expr) -> Result<Option<Val>> {
-        let asked = asked(expr).map(|(option, error)| (option, error.clone())).or_else(|| missing(expr));
-        let Some((option, error)) = asked.filter(|_| self.errors_leave()) else { return Ok(None) };
-        let (mark, span) = (self.mark(), expr.span());
+    pub(in crate::trace) fn question_on_option(&mut self, expr: &Expr) -> Result<Option<Val>> {
+        let test = asked(expr).map(|(option, error)| (option, error.clone())).or_else(|| missing(expr));
+        let Some((option, error)) = test.filter(|_| self.errors_propagate()) else { return Ok(None) };
+        let (mark, span) = (self.checkpoint(), expr.span());
         let option = self.expr(option)?.behind();
         if !matches!(option.ty(), Ty::Option(_)) {
             self.rollback(mark);
@@ -85,7 +85,7 @@ impl Tracer<'_> {
             number => (Some(number.to_owned()), false),
         };
         let Some(number) = number.filter(|number| NUMBERS.contains(&number.as_str())) else { return Ok(None) };
-        let mark = self.mark();
+        let mark = self.checkpoint();
         let value = self.expr(tensor)?;
         let (true, Some(id)) = (value.is_tensor(), value.node()) else {
             self.rollback(mark);

@@ -1,4 +1,4 @@
-//! `zip`: a loop over two lists at once as one over the first, in whose turns the second is asked for its element.
+//! `zip`: a loop over two lists at once as one over the first, in whose iterations the second is asked for its element.
 
 use proc_macro2::Ident;
 use quote::format_ident;
@@ -10,7 +10,7 @@ use crate::trace::{
 };
 
 impl Tracer<'_> {
-    /// A loop over two lists at once as one over the first, in whose turns the second is asked for its element.
+    /// A loop over two lists at once as one over the first, in whose iterations the second is asked for its element.
     pub(in crate::trace) fn zipped(&mut self, each: &syn::ExprForLoop) -> Option<Result<syn::ExprForLoop>> {
         let (zip, is_numbered) = match &*each.expr {
             Expr::MethodCall(call) if call.method == "zip" => (call, false),
@@ -86,7 +86,7 @@ struct Listed<'e> {
 }
 
 impl Listed<'_> {
-    /// The question for the element of a turn.
+    /// The question for the element of a iteration.
     fn at(&self, number: &Ident) -> Expr {
         let (list, skipped, span) = (self.list, &self.skipped, number.span());
         let get = format_ident!("{}", self.get, span = span);

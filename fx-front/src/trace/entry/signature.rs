@@ -31,8 +31,8 @@ pub struct Param {
     pub ty: Ty,
     /// Is it a reference?
     pub is_ref: bool,
-    /// Is it a parameter of any type that lends a tensor: `impl Borrow<Tensor>`?
-    pub lends: bool,
+    /// Is it a parameter of any type that borrows a tensor: `impl Borrow<Tensor>`?
+    pub borrows: bool,
     /// The value it is fixed to: inference means `train = false`, and `specialize(..)` says what else is known.
     pub fixed: Option<Arg>,
     /// Is it the flag that asks for training?
@@ -61,7 +61,7 @@ impl Param {
     }
 
     /// Is it an option of such a reference?
-    pub fn may_lend(&self) -> bool {
+    pub fn may_borrow_state(&self) -> bool {
         let inner = self.written.strip_prefix("Option < &").unwrap_or_default();
         inner.split_whitespace().take(2).any(|word| word == "mut")
     }
@@ -91,8 +91,8 @@ fn param(index: &Index, function: &Function, position: usize, typed: &syn::PatTy
         _ => format!("arg{position}"),
     };
     let written = index.ty(&function.module, function.owner.as_ref(), &typed.ty);
-    let lends = lends(index, function, &typed.ty);
-    let ty = if lends { Ty::Tensor } else { written };
+    let borrows = borrows(index, function, &typed.ty);
+    let ty = if borrows { Ty::Tensor } else { written };
     // The second parameter of `forward_t` is the mode, whatever it is called.
     let is_mode = ty == Ty::Rust("bool".to_owned())
         && (matches!(name.trim_start_matches('_'), "train" | "training" | "is_training")
@@ -103,7 +103,7 @@ fn param(index: &Index, function: &Function, position: usize, typed: &syn::PatTy
         is_ref: matches!(*typed.ty, syn::Type::Reference(_)),
         fixed: specialized.map(|value| of_type(value, &ty)).or_else(|| is_mode.then_some(Arg::Bool(false))),
         is_mode,
-        lends,
+        borrows,
         name,
         ty,
     }
@@ -115,7 +115,7 @@ pub(crate) fn holds_reference(ty: &syn::Type) -> bool {
 }
 
 /// Is the type one of which only `Borrow<Tensor>` is known: `impl Borrow<Tensor>`, or a parameter with that bound?
-fn lends(index: &Index, function: &Function, ty: &syn::Type) -> bool {
+fn borrows(index: &Index, function: &Function, ty: &syn::Type) -> bool {
     let is_borrow = |bound: &syn::TypeParamBound| {
         let syn::TypeParamBound::Trait(bound) = bound else { return false };
         let Some(last) = bound.path.segments.last().filter(|last| last.ident == "Borrow") else { return false };

@@ -11,7 +11,7 @@ use crate::trace::{
     entry::signature,
     expr::never,
     place::may_borrow::is_kept,
-    unknown,
+    unsupported,
 };
 
 impl Tracer<'_> {
@@ -36,10 +36,10 @@ impl Tracer<'_> {
         value
     }
 
-    /// What variables stand for is read by nobody behind a function's end, but for what it was lent.
+    /// What variables stand for is read by nobody behind a function's end, but for what it was borrowed.
     fn forget_since(&mut self, before: &Env) {
         for name in self.env.changed_since(before) {
-            let is_lent = matches!(self.env.read(&name), Some(Val::Lent(..)));
+            let is_lent = matches!(self.env.read(&name), Some(Val::MutRef(..)));
             if let Some(old) = before.read(&name).filter(|_| !is_lent) {
                 self.env.assign(&name, old.clone());
             }
@@ -48,21 +48,21 @@ impl Tracer<'_> {
 
     /// `tail` says that the value of these statements is the function's.
     fn statements(&mut self, stmts: &[syn::Stmt], tail: bool) -> Result<Val> {
-        let (mut last, wanted) = (Val::Unit, self.wants.next.take());
+        let (mut last, expected) = (Val::Unit, self.expects.next.take());
         for (position, stmt) in stmts.iter().enumerate() {
             if let Some(attrs) = crate::cfg::attributes(&mut stmt.clone())
                 && attrs.iter().any(|attr| attr.path().is_ident("cfg"))
             {
-                return unknown(stmt.span(), "code under a condition that only rustc knows");
+                return unsupported(stmt.span(), "code under a condition that only rustc knows");
             }
             let rest = &stmts[position + 1..];
             if tail && let Some(value) = self.with_returns(stmt, rest) {
                 return value;
             }
             if let syn::Stmt::Local(local) = stmt
-                && let Some(asked) = self.asked_for(local)
+                && let Some(test) = self.asked_for(local)
             {
-                return self.let_else(&asked, rest, tail);
+                return self.let_else(&test, rest, tail);
             }
             last = match stmt {
                 syn::Stmt::Local(local) if has_else(local) => return self.let_else(local, rest, tail),
@@ -73,16 +73,16 @@ impl Tracer<'_> {
                     return self.early_return(branch, rest);
                 }
                 syn::Stmt::Expr(expr, semi) => {
-                    let mark = (semi.is_some() && (self.is_stateful() || self.has_places())).then(|| self.mark());
-                    self.wants.next = wanted.clone().filter(|_| rest.is_empty() && semi.is_none());
+                    let mark = (semi.is_some() && (self.is_stateful() || self.has_places())).then(|| self.checkpoint());
+                    self.expects.next = expected.clone().filter(|_| rest.is_empty() && semi.is_none());
                     let value = match (self.last_expr(expr, tail && rest.is_empty()), mark) {
                         (Err(fault), Some(mark)) => {
                             self.rollback(mark);
                             if is_kept(expr) {
-                                // It would be kept longer than the variables of the carried code live.
-                                return unknown(expr.span(), "a container that keeps a reference");
+                                // It would be kept longer than the variables of the opaque code live.
+                                return unsupported(expr.span(), "a container that keeps a reference");
                             }
-                            self.carried_statement(expr, fault)?
+                            self.opaque_statement(expr, fault)?
                         }
                         (value, _) => value?,
                     };
@@ -102,7 +102,7 @@ impl Tracer<'_> {
         if self.is_entry() && self.yields_tensor() {
             return None;
         }
-        if self.errors_leave() && returns::only_fails(stmt) {
+        if self.errors_propagate() && returns::only_fails(stmt) {
             // Such an error leaves the frozen model where it is made.
             return None;
         }
@@ -120,8 +120,8 @@ impl Tracer<'_> {
 
     /// An expression that may be the function's result.
     pub(in crate::trace) fn last_expr(&mut self, expr: &syn::Expr, tail: bool) -> Result<Val> {
-        if tail && self.wants.next.is_none() {
-            self.wants.next = self.wanted_of_function();
+        if tail && self.expects.next.is_none() {
+            self.expects.next = self.expected_of_function();
         }
         match expr {
             syn::Expr::Return(ret) if tail && ret.expr.as_ref().is_some_and(|value| is_err(value)) => {
@@ -138,12 +138,12 @@ impl Tracer<'_> {
 
     /// `return` of the entry where it is not the function's end: Rust's own `return` in the generated function.
     pub(in crate::trace) fn leave(&mut self, ret: &syn::ExprReturn) -> Result<Val> {
-        let Some(value) = &ret.expr else { return unknown(ret.span(), "`return` here is not understood") };
+        let Some(value) = &ret.expr else { return unsupported(ret.span(), "`return` here is not understood") };
         if is_err(value) {
             return self.refusal(&syn::Expr::Return(ret.clone()));
         }
         let value = self.expr(value)?;
-        let value = self.settled(value, ret.span())?;
+        let value = self.unwrapped(value, ret.span())?;
         let result = self.left(&value, ret.span())?;
         self.host_with(Effect::Io, HostOp::Return, vec![result], "left", never(), ret.span());
         Ok(Val::Never)
@@ -169,8 +169,8 @@ impl Tracer<'_> {
 
     /// `return Err(..)` of the entry: an error that leaves the frozen model.
     fn refusal(&mut self, expr: &syn::Expr) -> Result<Val> {
-        let (syn::ReturnType::Type(_, whole), true) = (&self.function().sig.output, self.errors_leave()) else {
-            return unknown(expr.span(), "`Err` here");
+        let (syn::ReturnType::Type(_, whole), true) = (&self.function().sig.output, self.errors_propagate()) else {
+            return unsupported(expr.span(), "`Err` here");
         };
         let value = if let syn::Expr::Return(syn::ExprReturn { expr: Some(value), .. }) = expr { value } else { expr };
         let (whole, (code, args)) = if self.is_home() {
@@ -207,7 +207,7 @@ impl Tracer<'_> {
                 self.env.declare(&item.ident.to_string(), value);
                 Ok(Val::Unit)
             }
-            other => unknown(other.span(), "an item inside a function body"),
+            other => unsupported(other.span(), "an item inside a function body"),
         }
     }
 }

@@ -7,7 +7,7 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::trace::{
-    Form, Result, Tracer, Ty, Val,
+    RefKind, Result, Tracer, Ty, Val,
     desugar::{
         let_chains,
         match_guards::{GUARDED, without_guard, without_names},
@@ -15,9 +15,9 @@ use crate::trace::{
     },
     entry::signature::holds_reference,
     expr::is_copy,
-    flow::{pattern::Forms, refutable::matches_all},
+    flow::{pattern::RefKinds, refutable::matches_all},
     opaque::{capture::names_of, effects::only_asks},
-    unknown,
+    unsupported,
 };
 
 pub(in crate::trace) type Continuation<'c, 'a> = &'c mut dyn FnMut(&mut Tracer<'a>) -> Result<Val>;
@@ -59,17 +59,17 @@ impl<'a> Tracer<'a> {
         if let Val::Lit(Arg::Bool(known), _) = value {
             return if known { then(self) } else { otherwise(self) };
         }
-        let Some(value) = value.arg() else { return unknown(condition.span(), "a condition of this form") };
+        let Some(value) = value.arg() else { return unsupported(condition.span(), "a condition of this form") };
         let owner = self.owner(Op::If, vec![value], "branch", span);
         let then = self.in_region(owner, then)?;
         let otherwise = self.in_region(owner, otherwise)?;
-        self.merge(owner, &[then, otherwise], span)
+        self.join_branches(owner, &[then, otherwise], span)
     }
 
     pub(in crate::trace) fn owner(&mut self, op: Op, args: Vec<Arg>, name: &str, span: Span) -> NodeId {
         let origin = self.origin(span, name);
         let owner = self.graph.push(self.region, op, args, name, fx_ir::Type::Unknown, origin);
-        self.wants.hand_to(owner);
+        self.expects.expect_of(owner);
         owner
     }
 
@@ -80,7 +80,7 @@ impl<'a> Tracer<'a> {
         tail: bool,
         otherwise: Continuation<'_, 'a>,
     ) -> Result<Val> {
-        if let Some((option, held)) = self.lent_list(condition) {
+        if let Some((option, held)) = self.borrowed_list_option(condition) {
             return self.if_list(&option, &held, then, tail, otherwise);
         }
         self.if_pattern(condition, &mut |tracer| tracer.block(then, tail), otherwise)
@@ -102,8 +102,8 @@ impl<'a> Tracer<'a> {
         if let Val::Tuple(parts) = &subject
             && let Some(asks) = match_tuple::asks(&condition.pat, parts.len())
         {
-            let asked: Vec<(Val, syn::Pat)> = parts.iter().cloned().zip(asks).collect();
-            return self.if_all(&asked, span, then, otherwise);
+            let test: Vec<(Val, syn::Pat)> = parts.iter().cloned().zip(asks).collect();
+            return self.if_all(&test, span, then, otherwise);
         }
         self.if_matches(subject, &condition.pat, span, then, otherwise)
     }
@@ -127,14 +127,14 @@ impl<'a> Tracer<'a> {
             }
             _ => {}
         }
-        let forms = self.forms_of(&subject);
-        let subject = self.as_slice(subject, [pat], span)?;
+        let forms = self.ref_kinds_of(&subject);
+        let subject = self.slice_subject(subject, [pat], span)?;
         let (owner, path, ty) = self.subject(&subject, "branch", span)?;
         let then = self.arm(owner, pat, &ty, (path.as_deref(), &forms), then)?;
         let rest = if matches!(ty, Ty::Option(_)) { "None" } else { "_" };
         let other = self.in_region(owner, otherwise)?;
         self.graph.node_mut(owner).op = Op::Match(vec![then.0, rest.to_owned()]);
-        self.merge(owner, &[then.1, other], span)
+        self.join_branches(owner, &[then.1, other], span)
     }
 
     pub(in crate::trace) fn choice(&mut self, choice: &syn::ExprMatch, tail: bool) -> Result<Val> {
@@ -165,14 +165,14 @@ impl<'a> Tracer<'a> {
             self.env.close();
             return value;
         }
-        let forms = self.forms_of(&subject);
-        let subject = self.as_slice(subject, choice.arms.iter().map(|arm| &arm.pat), span)?;
+        let forms = self.ref_kinds_of(&subject);
+        let subject = self.slice_subject(subject, choice.arms.iter().map(|arm| &arm.pat), span)?;
         let (owner, path, ty) = self.subject(&subject, "choice", span)?;
         let mut patterns = Vec::new();
         let mut branches = Vec::new();
         for arm in &choice.arms {
             if let Some((_, guard)) = &arm.guard {
-                return unknown(guard.span(), "a guard of a `match` arm");
+                return unsupported(guard.span(), "a guard of a `match` arm");
             }
             let (pattern, branch) = self.arm(owner, &arm.pat, &ty, (path.as_deref(), &forms), &mut |tracer| {
                 tracer.last_expr(&arm.body, tail)
@@ -181,11 +181,11 @@ impl<'a> Tracer<'a> {
             branches.push(branch);
         }
         self.graph.node_mut(owner).op = Op::Match(patterns);
-        self.merge(owner, &branches, span)
+        self.join_branches(owner, &branches, span)
     }
 
     /// A list that is matched against patterns of its elements, as the slice that it has to be.
-    fn as_slice<'p>(
+    fn slice_subject<'p>(
         &mut self,
         subject: Val,
         patterns: impl IntoIterator<Item = &'p syn::Pat>,
@@ -201,15 +201,15 @@ impl<'a> Tracer<'a> {
         }
         let Val::Node(_, _, form) = subject else { return Ok(subject) };
         let args = vec![self.operand(&subject, span)?];
-        Ok(self.host(HostOp::Slice("..".to_owned()), args, "slice", subject.ty(), span).with_form(form))
+        Ok(self.host(HostOp::Slice("..".to_owned()), args, "slice", subject.ty(), span).with_ref_kind(form))
     }
 
     /// How a pattern binds the parts of the value: `Option<&T>` holds references itself.
-    fn forms_of(&self, subject: &Val) -> Forms {
+    fn ref_kinds_of(&self, subject: &Val) -> RefKinds {
         match subject {
-            Val::Tuple(parts) => Forms::Each(parts.iter().map(|part| self.forms_of(part)).collect()),
-            Val::Node(id, Ty::Option(_), _) if self.holds_references(*id) => Forms::All(Form::Ref),
-            other => Forms::of(other),
+            Val::Tuple(parts) => RefKinds::Each(parts.iter().map(|part| self.ref_kinds_of(part)).collect()),
+            Val::Node(id, Ty::Option(_), _) if self.holds_references(*id) => RefKinds::All(RefKind::Ref),
+            other => RefKinds::of(other),
         }
     }
 
@@ -246,7 +246,7 @@ impl<'a> Tracer<'a> {
             other => other.arg(),
         };
         let Some(arg) = arg.filter(|_| ty != Ty::Unknown && !matches!(ty, Ty::Result(_))) else {
-            return unknown(span, "a `match` on a value of this form");
+            return unsupported(span, "a `match` on a value of this form");
         };
         Ok((self.owner(Op::Match(Vec::new()), vec![arg], name, span), path, ty))
     }
@@ -266,7 +266,7 @@ impl<'a> Tracer<'a> {
         owner: NodeId,
         pat: &syn::Pat,
         ty: &Ty,
-        (path, forms): (Option<&str>, &Forms),
+        (path, forms): (Option<&str>, &RefKinds),
         body: Continuation<'_, 'a>,
     ) -> Result<(String, crate::trace::flow::join::Branch)> {
         let mut pattern = String::new();
@@ -282,12 +282,12 @@ impl<'a> Tracer<'a> {
 
 /// What is matched, by `&` where it stands behind a `&mut` and no arm writes to it.
 fn only_looked_at(choice: &syn::ExprMatch) -> Cow<'_, syn::Expr> {
-    let syn::Expr::Reference(lent) = &*choice.expr else { return Cow::Borrowed(&choice.expr) };
+    let syn::Expr::Reference(borrowed) = &*choice.expr else { return Cow::Borrowed(&choice.expr) };
     let looks = |arm: &syn::Arm| only_asks(&arm.body, &names_of(&arm.pat));
-    if lent.mutability.is_none() || !choice.arms.iter().all(looks) {
+    if borrowed.mutability.is_none() || !choice.arms.iter().all(looks) {
         return Cow::Borrowed(&choice.expr);
     }
-    Cow::Owned(syn::ExprReference { mutability: None, ..lent.clone() }.into())
+    Cow::Owned(syn::ExprReference { mutability: None, ..borrowed.clone() }.into())
 }
 
 /// The arm that a value takes where there is no other, or which is known to be `None` or `Some(..)`, and what it binds.

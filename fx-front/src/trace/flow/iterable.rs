@@ -5,7 +5,7 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::scan::whole;
-use crate::trace::{Form, Result, Tracer, Ty, Val, flow::pattern::Forms, place::field, unknown};
+use crate::trace::{RefKind, Result, Tracer, Ty, Val, flow::pattern::RefKinds, place::field, unsupported};
 
 /// What a loop runs over.
 pub(in crate::trace) struct Over {
@@ -18,7 +18,7 @@ pub(in crate::trace) struct Over {
     /// What the user would call an element.
     pub(in crate::trace) path: Option<String>,
     /// How it is held by what the user's pattern binds.
-    pub(in crate::trace) forms: Forms,
+    pub(in crate::trace) forms: RefKinds,
     /// Does each element come with its number?
     pub(in crate::trace) is_numbered: bool,
 }
@@ -32,7 +32,7 @@ impl Tracer<'_> {
             syn::Expr::MethodCall(call) if is_adaptor(call) => {
                 let (over, items) = self.iterable(&call.receiver)?;
                 if call.method == "iter_mut" && !self.is_module(&over.item) {
-                    return unknown(call.method.span(), "a loop that writes to the elements of a list");
+                    return unsupported(call.method.span(), "a loop that writes to the elements of a list");
                 }
                 Ok(adapted(call, over, items))
             }
@@ -45,13 +45,13 @@ impl Tracer<'_> {
             }
             other => {
                 let list = self.expr(other)?;
-                let forms = Forms::of(&list);
+                let forms = RefKinds::of(&list);
                 if let Val::List(items) = list {
                     let source = self.placeholder_node(other.span());
                     return Ok((source, Some(items)));
                 }
                 let (Some(source), Ty::List(item)) = (list.node(), list.ty()) else {
-                    return unknown(other.span(), "a loop over a value that is not known to be a list");
+                    return unsupported(other.span(), "a loop over a value that is not known to be a list");
                 };
                 let items = if self.unrolls() { self.elements(&list, &item, other.span()) } else { None };
                 let path = self.path_of(&list).map(|path| field::element(&path, "*"));
@@ -68,11 +68,11 @@ impl Tracer<'_> {
         let reason = "a loop over a number of elements that the source does not tell";
         let (over, items) = self.iterable(&call.receiver)?;
         let Some(count) = call.args.first().filter(|_| items.is_none() && over.adaptors == [Adaptor::Iter]) else {
-            return unknown(call.span(), reason);
+            return unsupported(call.span(), reason);
         };
         let count = self.expr(count)?;
         if !matches!(count.ty(), Ty::Rust(ty) if ty == "usize") {
-            return unknown(call.span(), reason);
+            return unsupported(call.span(), reason);
         }
         let list = Arg::Node(over.source);
         let method = |name: &str| HostOp::Method(name.to_owned());
@@ -92,14 +92,14 @@ impl Tracer<'_> {
             adaptors: Vec::new(),
             item: Ty::Unknown,
             path: None,
-            forms: Forms::All(Form::Owned),
+            forms: RefKinds::All(RefKind::Value),
             is_numbered: false,
         }
     }
 
     fn range(&mut self, range: &syn::ExprRange) -> Result<(Over, Option<Vec<Val>>)> {
         let (Some(start), Some(end)) = (&range.start, &range.end) else {
-            return unknown(range.span(), "a range without an end");
+            return unsupported(range.span(), "a range without an end");
         };
         let start = self.expr(start)?;
         let end = self.expr(end)?;
@@ -111,14 +111,14 @@ impl Tracer<'_> {
         // Where one end is a bare number the other says the type.
         let item = if matches!(end.ty(), Ty::Rust(ref ty) if ty == "integer") { start.ty() } else { end.ty() };
         let node = self.host(HostOp::Range(dots.to_owned()), args, "range", Ty::Unknown, range.span());
-        let Some(source) = node.node() else { return unknown(range.span(), "a range of this form") };
+        let Some(source) = node.node() else { return unsupported(range.span(), "a range of this form") };
         Ok((
             Over {
                 source,
                 adaptors: vec![Adaptor::Clone],
                 item,
                 path: None,
-                forms: Forms::All(Form::Owned),
+                forms: RefKinds::All(RefKind::Value),
                 is_numbered: false,
             },
             None,
@@ -146,12 +146,12 @@ fn adapted(call: &syn::ExprMethodCall, over: Over, items: Option<Vec<Val>>) -> (
             "enumerate" => Over {
                 adaptors: with(&over.adaptors, Adaptor::Enumerate),
                 item: Ty::Tuple(vec![Ty::Rust("usize".to_owned()), over.item]),
-                forms: Forms::Each(vec![Forms::All(Form::Owned), over.forms.clone()]),
+                forms: RefKinds::Each(vec![RefKinds::All(RefKind::Value), over.forms.clone()]),
                 is_numbered: true,
                 ..over
             },
             "rev" => Over { adaptors: with(&over.adaptors, Adaptor::Rev), ..over },
-            "iter" | "iter_mut" => Over { forms: Forms::All(Form::Ref), ..over },
+            "iter" | "iter_mut" => Over { forms: RefKinds::All(RefKind::Ref), ..over },
             _ => over,
         },
         None,

@@ -1,6 +1,6 @@
-//! Loops over iterators that variables hold, and loops whose turns ask one for its elements.
+//! Loops over iterators that variables hold, and loops whose iterations ask one for its elements.
 //!
-//! A turn that asks once, whatever happens in it, asks for the element of its own number, which is known when the model is
+//! A iteration that asks once, whatever happens in it, asks for the element of its own number, which is known when the model is
 //! frozen where the loop is over layers; any other loop carries the number of elements that were taken.
 
 use fx_ir::{Arg, HostOp};
@@ -15,26 +15,26 @@ use crate::trace::{
         block::contains_return,
         iterator_value::{NTH, Sources, usize_ty},
     },
-    unknown,
+    unsupported,
 };
 
 impl Tracer<'_> {
-    /// A loop over an iterator that a variable holds, or that takes its elements turn by turn; `None` for any other.
+    /// A loop over an iterator that a variable holds, or that takes its elements iteration by iteration; `None` for any other.
     pub(in crate::trace) fn over_iterator(&mut self, each: &syn::ExprForLoop) -> Option<Result<Val>> {
         if let Some(turns) = self.asked_in_turns(each) {
             return Some(self.for_loop(&turns));
         }
-        let (is_held, lent) = (self.mentions_iterator(&each.expr), lent_root(&each.expr));
+        let (is_held, borrowed) = (self.mentions_iterator(&each.expr), iterator_root(&each.expr));
         if !is_held {
             return self.stepped(each);
         }
         let mut each = each.clone();
-        if let Some(lent) = lent {
+        if let Some(borrowed) = borrowed {
             if !is_one_by_one(&each.expr) {
-                return Some(unknown(each.expr.span(), "adaptors on an iterator that is used again"));
+                return Some(unsupported(each.expr.span(), "adaptors on an iterator that is used again"));
             }
-            let (span, stmts) = (lent.span(), &each.body.stmts);
-            each.body = parse_quote_spanned!(span=> { #lent.next(); #(#stmts)* });
+            let (span, stmts) = (borrowed.span(), &each.body.stmts);
+            each.body = parse_quote_spanned!(span=> { #borrowed.next(); #(#stmts)* });
         }
         let mut sources = Sources::new();
         match self.chain_of(&each.expr, &mut sources) {
@@ -42,7 +42,7 @@ impl Tracer<'_> {
                 *each.expr = chain;
                 Some(self.with_sources(&sources, |tracer| tracer.for_loop(&each)))
             }
-            Ok(None) => Some(unknown(each.expr.span(), "an iterator of this form")),
+            Ok(None) => Some(unsupported(each.expr.span(), "an iterator of this form")),
             Err(fault) => Some(Err(fault)),
         }
     }
@@ -59,11 +59,11 @@ impl Tracer<'_> {
         }
     }
 
-    /// `for (a, b) in list.iter().zip(it.by_ref())`, whose turns ask `it` for the second element.
+    /// `for (a, b) in list.iter().zip(it.by_ref())`, whose iterations ask `it` for the second element.
     fn asked_in_turns(&self, each: &syn::ExprForLoop) -> Option<syn::ExprForLoop> {
         let Expr::MethodCall(zip) = &*each.expr else { return None };
         let other = zip.args.first().filter(|_| zip.method == "zip")?;
-        let held = lent_root(other)?;
+        let held = iterator_root(other)?;
         self.iterator_at(&held)?;
         let syn::Pat::Tuple(pair) = &*each.pat else { return None };
         let (a, b, over, body) = (pair.elems.first()?, pair.elems.get(1)?, &zip.receiver, &each.body);
@@ -72,17 +72,17 @@ impl Tracer<'_> {
         }))
     }
 
-    /// A loop each of whose turns asks an iterator once: for the element of the turn's number.
+    /// A loop each of whose iterations asks an iterator once: for the element of the iteration's number.
     fn stepped(&mut self, each: &syn::ExprForLoop) -> Option<Result<Val>> {
         if jumps::jumps(&each.body) || contains_return(&Expr::ForLoop(each.clone())) {
             return None;
         }
-        let asked = asked_once(&each.body);
-        let held = asked.into_iter().find(|place| self.iterator_at(place).is_some())?;
-        let (mark, mut sources) = (self.mark(), Sources::new());
+        let test = asked_once(&each.body);
+        let held = test.into_iter().find(|place| self.iterator_at(place).is_some())?;
+        let (mark, mut sources) = (self.checkpoint(), Sources::new());
         let done = match self.counted_source(&each.expr, &mut sources) {
             Ok(Some(over)) => self.with_sources(&sources, |tracer| tracer.by_number(each, &over, &held)),
-            Ok(None) => unknown(each.expr.span(), "a loop of this form"),
+            Ok(None) => unsupported(each.expr.span(), "a loop of this form"),
             Err(fault) => Err(fault),
         };
         // As a loop that carries the number it may be understood as well.
@@ -118,7 +118,7 @@ impl Tracer<'_> {
     fn by_number(&mut self, each: &syn::ExprForLoop, over: &Expr, held: &Expr) -> Result<Val> {
         let span = each.for_token.span;
         if !is_plain(over) {
-            return unknown(span, "a loop of this form");
+            return unsupported(span, "a loop of this form");
         }
         let turn = self.fresh_name("turn", span);
         let (pat, mut body) = (&each.pat, each.body.clone());
@@ -127,14 +127,14 @@ impl Tracer<'_> {
         let value = self.for_loop(&turns)?;
         let count = self.count_of(over)?;
         let Some((place, chain, at)) = self.iterator_at(held) else {
-            return unknown(span, "an iterator of this form");
+            return unsupported(span, "an iterator of this form");
         };
         let at = self.plus(at, &count, span)?;
         self.set_local(&place, Val::Iter(chain, Box::new(at)), span)?;
         Ok(value)
     }
 
-    /// How many turns a loop over this takes.
+    /// How many iterations a loop over this takes.
     fn count_of(&mut self, over: &Expr) -> Result<Val> {
         let (over, items) = self.iterable(over)?;
         if let Some(items) = items {
@@ -151,23 +151,23 @@ pub(in crate::trace) fn root(expr: &Expr) -> Option<&Expr> {
         Expr::Paren(inner) => root(&inner.expr),
         Expr::MethodCall(call) => root(&call.receiver),
         Expr::Path(_) | Expr::Field(_) => Some(expr),
-        Expr::Reference(lent) if lent.mutability.is_some() => Some(expr),
+        Expr::Reference(borrowed) if borrowed.mutability.is_some() => Some(expr),
         _ => None,
     }
 }
 
 /// The place of `place.by_ref()` or `&mut place` that the chain begins with.
-pub(in crate::trace) fn lent_root(expr: &Expr) -> Option<Expr> {
+pub(in crate::trace) fn iterator_root(expr: &Expr) -> Option<Expr> {
     match expr {
-        Expr::Paren(inner) => lent_root(&inner.expr),
+        Expr::Paren(inner) => iterator_root(&inner.expr),
         Expr::MethodCall(call) if call.method == "by_ref" => Some((*call.receiver).clone()),
-        Expr::MethodCall(call) => lent_root(&call.receiver),
-        Expr::Reference(lent) if lent.mutability.is_some() => Some((*lent.expr).clone()),
+        Expr::MethodCall(call) => iterator_root(&call.receiver),
+        Expr::Reference(borrowed) if borrowed.mutability.is_some() => Some((*borrowed.expr).clone()),
         _ => None,
     }
 }
 
-/// Does each turn take one element, and nothing else any?
+/// Does each iteration take one element, and nothing else any?
 fn is_one_by_one(expr: &Expr) -> bool {
     match expr {
         Expr::Paren(inner) => is_one_by_one(&inner.expr),
@@ -188,7 +188,7 @@ fn is_plain(over: &Expr) -> bool {
     }
 }
 
-/// The places whose `next` every turn of a loop with this body asks for once, and that it does not mention elsewhere.
+/// The places whose `next` every iteration of a loop with this body asks for once, and that it does not mention elsewhere.
 fn asked_once(body: &syn::Block) -> Vec<Expr> {
     struct Find(Vec<Expr>);
     impl<'ast> Visit<'ast> for Find {
@@ -238,7 +238,7 @@ pub(in crate::trace) fn mentions(tokens: proc_macro2::TokenStream, word: &str) -
     tokens.into_iter().map(each).sum()
 }
 
-/// `place.next()` as a question for the element of a turn.
+/// `place.next()` as a question for the element of a iteration.
 struct Turned<'t> {
     place: &'t Expr,
     turn: &'t Ident,

@@ -13,16 +13,16 @@ use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
 use crate::scan::whole;
 use crate::trace::{
-    Form, Result, Tracer, Ty, Val,
+    RefKind, Result, Tracer, Ty, Val,
     expr::is_copy,
-    flow::iterator_next::{lent_root, root},
-    place::local_place::Local,
-    unknown,
+    flow::iterator_next::{iterator_root, root},
+    place::local_place::LocalPlace,
+    unsupported,
 };
 
 /// How an iterator was made.
 #[derive(Debug)]
-pub(in crate::trace) struct Chain {
+pub(in crate::trace) struct IteratorValue {
     /// The adaptors, with a name for each list.
     expr: Expr,
     /// The lists.
@@ -32,7 +32,7 @@ pub(in crate::trace) struct Chain {
 /// The lists of a chain by the names that they have in it.
 pub(in crate::trace) type Sources = Vec<(String, Val)>;
 
-/// What asks for the element of a turn, instead of `next`.
+/// What asks for the element of a iteration, instead of `next`.
 pub(in crate::trace) const NTH: &str = "fx_nth";
 
 pub(in crate::trace) fn usize_ty() -> Ty {
@@ -45,13 +45,13 @@ impl Tracer<'_> {
         if !matches!(expr, Expr::MethodCall(_)) {
             return Ok(None);
         }
-        let (mark, mut sources) = (self.mark(), Sources::new());
+        let (mark, mut sources) = (self.checkpoint(), Sources::new());
         let Some(expr) = self.chain_of(expr, &mut sources)? else {
             self.rollback(mark);
             return Ok(None);
         };
         let start = Val::Lit(Arg::Int(0), usize_ty());
-        Ok(Some(Val::Iter(Rc::new(Chain { expr, sources }), Box::new(start))))
+        Ok(Some(Val::Iter(Rc::new(IteratorValue { expr, sources }), Box::new(start))))
     }
 
     /// The chain with a name for each list in it; `None` for an expression of another form.
@@ -104,9 +104,9 @@ impl Tracer<'_> {
     }
 
     /// The place of an iterator, how it was made, and how far it has come.
-    pub(in crate::trace) fn iterator_at(&self, place: &Expr) -> Option<(Local, Rc<Chain>, Val)> {
+    pub(in crate::trace) fn iterator_at(&self, place: &Expr) -> Option<(LocalPlace, Rc<IteratorValue>, Val)> {
         let place = match place {
-            Expr::Reference(lent) if lent.mutability.is_some() => &lent.expr,
+            Expr::Reference(borrowed) if borrowed.mutability.is_some() => &borrowed.expr,
             place => place,
         };
         let place = self.local_place(place)?;
@@ -152,11 +152,11 @@ impl Tracer<'_> {
     pub(in crate::trace) fn on_held(
         &mut self,
         call: &syn::ExprMethodCall,
-        errors: crate::trace::Errors,
+        errors: crate::trace::OnError,
     ) -> Result<Option<Val>> {
         let is_end = ["collect", "collect_vec", "fold", "for_each"].iter().any(|name| call.method == name);
         let held = root(&call.receiver).filter(|root| is_end && self.iterator_at(root).is_some());
-        if held.is_none() || lent_root(&call.receiver).is_some() {
+        if held.is_none() || iterator_root(&call.receiver).is_some() {
             return Ok(None);
         }
         let mut sources = Sources::new();
@@ -199,13 +199,13 @@ impl Tracer<'_> {
     }
 
     /// The element of that number, if there is one.
-    fn nth(&mut self, chain: &Chain, expr: &Expr, at: Val, span: Span) -> Result<Val> {
+    fn nth(&mut self, chain: &IteratorValue, expr: &Expr, at: Val, span: Span) -> Result<Val> {
         let Expr::MethodCall(call) = expr else { return self.element(chain, expr, at, span) };
         let count = call.args.first().and_then(whole);
         match (call.method.to_string().as_str(), count, &at) {
             ("iter" | "into_iter", ..) => self.element(chain, &call.receiver, at, span).map(|value| match value {
-                Val::Some(inner) if call.method == "iter" => Val::Some(Box::new(inner.with_form(Form::Ref))),
-                value if call.method == "iter" => value.with_form(Form::Ref),
+                Val::Some(inner) if call.method == "iter" => Val::Some(Box::new(inner.with_ref_kind(RefKind::Ref))),
+                value if call.method == "iter" => value.with_ref_kind(RefKind::Ref),
                 value => value,
             }),
             ("skip", Some(count), _) => {
@@ -223,15 +223,15 @@ impl Tracer<'_> {
                 let inner = self.nth(chain, &call.receiver, at.clone(), span)?;
                 paired(at, inner, span)
             }
-            (name, ..) => unknown(span, format!("`next` of an iterator by `{name}`")),
+            (name, ..) => unsupported(span, format!("`next` of an iterator by `{name}`")),
         }
     }
 
     /// The element of a list.
-    fn element(&mut self, chain: &Chain, list: &Expr, at: Val, span: Span) -> Result<Val> {
+    fn element(&mut self, chain: &IteratorValue, list: &Expr, at: Val, span: Span) -> Result<Val> {
         let name = list.to_token_stream().to_string();
         let Some((_, list)) = chain.sources.iter().find(|(known, _)| *known == name) else {
-            return unknown(span, "an iterator of this form");
+            return unsupported(span, "an iterator of this form");
         };
         self.taken(list, at, span)
     }
@@ -242,7 +242,7 @@ impl Tracer<'_> {
             let item = usize::try_from(*at).ok().and_then(|at| items.get(at)).cloned();
             return Ok(item.map_or_else(nothing, |item| Val::Some(Box::new(item))));
         }
-        let Ty::List(element) = list.ty() else { return unknown(span, "an iterator of this form") };
+        let Ty::List(element) = list.ty() else { return unsupported(span, "an iterator of this form") };
         let names = [format_ident!("fx_taken", span = span), format_ident!("fx_number", span = span)];
         self.env.open();
         for (name, value) in names.iter().zip([list.clone(), at]) {
@@ -250,17 +250,18 @@ impl Tracer<'_> {
         }
         let [list_name, number] = &names;
         let get: syn::ExprMethodCall = parse_quote_spanned!(span=> #list_name.get(#number));
-        let lent = self.lent(list, &element, "get", &get);
+        let borrowed = self.lent(list, &element, "get", &get);
         self.env.close();
-        let lent = lent?;
+        let borrowed = borrowed?;
         let one = Arg::Path("one".to_owned());
-        let copy = self.copy_of(&element, &one).filter(|_| list.form() == Some(Form::Owned) && !is_copy(&element));
-        match (copy, lent.node()) {
+        let copy =
+            self.copy_of(&element, &one).filter(|_| list.ref_kind() == Some(RefKind::Value) && !is_copy(&element));
+        match (copy, borrowed.node()) {
             (Some(copy), Some(id)) if self.path_of(list).is_none() => {
                 let ty = Ty::Option(element);
                 Ok(self.host(HostOp::MapLoan, vec![id.into(), copy], "taken", ty, span))
             }
-            _ => Ok(lent),
+            _ => Ok(borrowed),
         }
     }
 }
@@ -270,7 +271,7 @@ fn paired(at: Val, option: Val, span: Span) -> Result<Val> {
     match option {
         Val::Some(inner) => Ok(Val::Some(Box::new(Val::Tuple(vec![at, *inner])))),
         Val::Lit(Arg::None, _) => Ok(nothing()),
-        _ => unknown(span, "`next` of an iterator that counts"),
+        _ => unsupported(span, "`next` of an iterator that counts"),
     }
 }
 

@@ -6,14 +6,14 @@ use fx_ir::{Arg, Host, HostOp, NodeId, Op, RegionId, Type};
 use proc_macro2::Span;
 
 use crate::trace::{
-    Form, Result, Tracer, Ty, Val, application,
+    RefKind, Result, Tracer, Ty, Val, application,
     env::Env,
     expr::{is_copy, never},
-    flow::join_lists::Listed,
+    flow::join_lists::ListRepr,
     layer::recurrent::{GRU_STATE, LSTM_STATE},
     tensor::{operator, tch_scalar::NUMBER},
     types::operand::{is_untyped, typed_literal},
-    unknown,
+    unsupported,
 };
 
 /// What one branch left behind.
@@ -35,10 +35,10 @@ impl Tracer<'_> {
         let outer = std::mem::replace(&mut self.region, region);
         let before = self.env.clone();
         self.env.open();
-        let wanted = self.wants.of(owner);
-        self.wants.next.clone_from(&wanted);
-        let value = trace(self).and_then(|value| self.some_as_value(value, wanted.as_ref(), owner));
-        self.wants.next = None;
+        let expected = self.expects.of(owner);
+        self.expects.next.clone_from(&expected);
+        let value = trace(self).and_then(|value| self.some_as_value(value, expected.as_ref(), owner));
+        self.expects.next = None;
         self.env.close();
         let value = value.and_then(|value| self.options_as_values(&before, owner).map(|()| value));
         self.region = outer;
@@ -48,9 +48,9 @@ impl Tracer<'_> {
 
     /// Ends the branches of `owner` with what each hands over, and makes those one value; variables that some branch
     /// wrote to become what the taken branch wrote.
-    pub(in crate::trace) fn merge(&mut self, owner: NodeId, branches: &[Branch], span: Span) -> Result<Val> {
+    pub(in crate::trace) fn join_branches(&mut self, owner: NodeId, branches: &[Branch], span: Span) -> Result<Val> {
         let before = self.env.clone();
-        let branches = &self.in_parts(branches, &before, span);
+        let branches = &self.flatten(branches, &before, span);
         let living: Vec<&Branch> = branches.iter().filter(|branch| !matches!(branch.value, Val::Never)).collect();
         let Some(first) = living.first() else {
             for branch in branches {
@@ -59,7 +59,7 @@ impl Tracer<'_> {
             self.graph.node_mut(owner).ty = self.index.ir_type(&never());
             return Ok(Val::Never);
         };
-        for (name, list) in living.iter().flat_map(|branch| branch.env.told_since(&before)) {
+        for (name, list) in living.iter().flat_map(|branch| branch.env.refined_since(&before)) {
             self.env.assign(&name, list);
         }
         let mut changed: Vec<String> = living.iter().flat_map(|branch| branch.env.changed_since(&before)).collect();
@@ -74,9 +74,9 @@ impl Tracer<'_> {
             }
             Some(Val::Tuple(parts))
         };
-        let Some(shape) = pack(first) else { return unknown(span, "a variable that is not always set") };
+        let Some(shape) = pack(first) else { return unsupported(span, "a variable that is not always set") };
         let Some(known) = known(living.iter().filter_map(|branch| pack(branch)?.leaves())) else {
-            return unknown(span, "branches that hand over no plain value");
+            return unsupported(span, "branches that hand over no plain value");
         };
         let open = |branch: &Branch| -> Option<Val> {
             let leaves = same_structure(&shape, &pack(branch)?)?.leaves()?;
@@ -87,7 +87,7 @@ impl Tracer<'_> {
         let mut handed = handed.leaves().unwrap_or_default().into_iter();
         let mut leaves = known.into_iter().map(|known| known.or_else(|| handed.next()).unwrap_or(Val::Never));
         let Val::Tuple(parts) = shape.rebuild(&mut leaves) else {
-            return unknown(span, "branches that hand over no plain value");
+            return unsupported(span, "branches that hand over no plain value");
         };
         let mut parts = parts.into_iter();
         let value = parts.next().unwrap_or(Val::Unit);
@@ -109,7 +109,7 @@ impl Tracer<'_> {
         let living: Vec<&Branch> = branches.iter().filter(|branch| !matches!(branch.value, Val::Never)).collect();
         let first = living.first().and_then(|first| open(first)).unwrap_or(Val::Unit);
         let types: Vec<Ty> = first.leaves().unwrap_or_default().iter().map(Val::ty).collect();
-        let vecs = self.vecs(living.iter().filter_map(|branch| open(branch)?.leaves()));
+        let vecs = self.list_reprs(living.iter().filter_map(|branch| open(branch)?.leaves()));
         for branch in branches {
             if matches!(branch.value, Val::Never) {
                 self.end_diverging(branch.region, span);
@@ -118,14 +118,14 @@ impl Tracer<'_> {
             let args = open(branch).and_then(|value| self.leaves_of(branch.region, &value, &vecs, span));
             match args {
                 Some(args) if args.len() == types.len() => self.end(branch.region, args, span),
-                _ => return unknown(span, "branches that hand over values of different forms"),
+                _ => return unsupported(span, "branches that hand over values of different forms"),
             }
         }
         let types = self.agreed(branches, &types, open, span)?;
-        let held = |at: usize| living.iter().filter_map(move |branch| open(branch)?.leaves()?.get(at)?.form());
-        let form = |at: usize| vecs.get(at).and_then(Listed::form).unwrap_or_else(|| Form::common(held(at)));
-        let forms: Vec<Form> = (0..types.len()).map(form).collect();
-        Ok(self.results(owner, &first, &types, span).with_forms(forms))
+        let held = |at: usize| living.iter().filter_map(move |branch| open(branch)?.leaves()?.get(at)?.ref_kind());
+        let form = |at: usize| vecs.get(at).and_then(ListRepr::ref_kind).unwrap_or_else(|| RefKind::common(held(at)));
+        let forms: Vec<RefKind> = (0..types.len()).map(form).collect();
+        Ok(self.results(owner, &first, &types, span).with_ref_kinds(forms))
     }
 
     /// The types of what the branches hand over, of which each is known.
@@ -138,30 +138,30 @@ impl Tracer<'_> {
     ) -> Result<Vec<Ty>> {
         let leaves: Vec<Vec<Val>> = branches.iter().filter_map(|branch| pack(branch)?.leaves()).collect();
         let types = unify(branches, types, pack);
-        let lent = |leaf: &Val| matches!(leaf, Val::Node(_, Ty::Unknown, Form::Ref | Form::Deep));
-        if !self.learns && leaves.iter().flatten().any(lent) {
-            return unknown(span, "branches that hand over a reference to a value of a type that is not known");
+        let borrowed = |leaf: &Val| matches!(leaf, Val::Node(_, Ty::Unknown, RefKind::Ref | RefKind::RefRef));
+        if !self.types_only && leaves.iter().flatten().any(borrowed) {
+            return unsupported(span, "branches that hand over a reference to a value of a type that is not known");
         }
         for (position, ty) in types.iter().enumerate() {
-            let is_own = |leaf: &Val| self.is_own_option(leaf) || self.lends_tensor(leaf);
+            let is_own = |leaf: &Val| self.is_own_option(leaf) || self.may_borrow_tensor(leaf);
             let owned_option = || leaves.iter().all(|leaves| leaves.get(position).is_none_or(is_own));
             let is_option = matches!(ty, Ty::Option(inner) if is_settled_within(inner)) && owned_option();
             let is_place = |leaves: &Vec<Val>| leaves.get(position).is_none_or(|leaf| self.is_own_list(leaf));
             let is_list = matches!(ty, Ty::List(inner) if is_settled_within(inner)) && leaves.iter().all(is_place);
             let is_variant =
                 |leaves: &Vec<Val>| leaves.get(position).is_some_and(|leaf| self.is_variant_leaf(ty, leaf));
-            let is_known = is_settled(ty) || is_option || is_list || leaves.iter().all(is_variant);
+            let is_known = is_concrete(ty) || is_option || is_list || leaves.iter().all(is_variant);
             if !is_known {
-                return unknown(span, format!("branches that hand over a value {}", self.index.of_type(ty)));
+                return unsupported(span, format!("branches that hand over a value {}", self.index.of_type(ty)));
             }
         }
         Ok(types)
     }
 
     /// What the branch hands over for the leaves of its value, in forms that another branch's have too.
-    fn leaves_of(&mut self, region: RegionId, value: &Val, vecs: &[Listed], span: Span) -> Option<Vec<Arg>> {
+    fn leaves_of(&mut self, region: RegionId, value: &Val, vecs: &[ListRepr], span: Span) -> Option<Vec<Arg>> {
         let value = self.with_vecs(region, value, vecs, span)?;
-        let (args, leaves) = (self.handed_over_from(region, &value, span)?, value.leaves()?);
+        let (args, leaves) = (self.yielded_from(region, &value, span)?, value.leaves()?);
         let args = self.with_own_options(region, args, &leaves, span);
         Some(self.with_states(region, args, &leaves, span))
     }
@@ -173,9 +173,9 @@ impl Tracer<'_> {
     }
 
     /// What the region hands over for the value: a number of a written type, or a function, as code that says so.
-    pub(in crate::trace) fn handed_over_from(&mut self, region: RegionId, value: &Val, span: Span) -> Option<Vec<Arg>> {
+    pub(in crate::trace) fn yielded_from(&mut self, region: RegionId, value: &Val, span: Span) -> Option<Vec<Arg>> {
         let leaves = value.leaves()?;
-        let mut args = handed_over(value)?;
+        let mut args = yielded_args(value)?;
         for (arg, leaf) in args.iter_mut().zip(&leaves) {
             let (operand, name, path) = match leaf {
                 Val::Lit(Arg::Path(path), ty) if ty.is_function() => {
@@ -232,7 +232,7 @@ impl Tracer<'_> {
         self.graph.node_mut(owner).ty = self.index.ir_type(&whole);
         let base = self.graph.node(owner).name.clone();
         let leaves: Vec<Val> = match types {
-            [_] => vec![Val::Node(owner, whole, Form::Owned)],
+            [_] => vec![Val::Node(owner, whole, RefKind::Value)],
             many => many
                 .iter()
                 .enumerate()
@@ -275,7 +275,7 @@ fn known(mut branches: impl Iterator<Item = Vec<Val>>) -> Option<Vec<Option<Val>
     for leaves in branches {
         for (known, leaf) in known.iter_mut().zip(leaves) {
             // One of them may say more of the type.
-            let says_more = known.as_ref().is_some_and(|one| !is_settled(&one.ty()) || is_untyped(&one.ty()));
+            let says_more = known.as_ref().is_some_and(|one| !is_concrete(&one.ty()) || is_untyped(&one.ty()));
             *known = known.take().filter(|one| one.same(&leaf)).map(|one| if says_more { leaf } else { one });
         }
     }
@@ -296,14 +296,14 @@ fn unify(branches: &[Branch], types: &[Ty], pack: &dyn Fn(&Branch) -> Option<Val
 }
 
 /// Can a value of the type be handed over by branches that are traced one by one?
-pub(in crate::trace) fn is_settled(ty: &Ty) -> bool {
+pub(in crate::trace) fn is_concrete(ty: &Ty) -> bool {
     match ty {
         Ty::Tensor | Ty::Leaf(_) | Ty::Struct(_) => true,
         Ty::Rust(name) if name == GRU_STATE || name == LSTM_STATE || name == NUMBER => true,
         Ty::Rust(name) if operator::is_of_tch(name) => true,
         ty if ty.is_function() => true,
-        Ty::List(inner) | Ty::Result(inner) => is_settled(inner),
-        Ty::Tuple(parts) => parts.iter().all(is_settled),
+        Ty::List(inner) | Ty::Result(inner) => is_concrete(inner),
+        Ty::Tuple(parts) => parts.iter().all(is_concrete),
         other => is_copy(other),
     }
 }
@@ -313,7 +313,7 @@ fn is_settled_within(ty: &Ty) -> bool {
     match ty {
         Ty::List(inner) | Ty::Option(inner) => is_settled_within(inner),
         Ty::Tuple(parts) => parts.iter().all(is_settled_within),
-        other => is_settled(other),
+        other => is_concrete(other),
     }
 }
 
@@ -323,7 +323,7 @@ pub(in crate::trace) fn same_structure(shape: &Val, value: &Val) -> Option<Val> 
         (Val::Tuple(a), Val::Tuple(b)) | (Val::Fields(_, a), Val::Fields(_, b)) => {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_structure(a, b).is_some())
         }
-        (Val::Lent(_, a), Val::Lent(_, b)) => same_structure(a, b).is_some(),
+        (Val::MutRef(_, a), Val::MutRef(_, b)) => same_structure(a, b).is_some(),
         (Val::Iter(a, _), Val::Iter(b, _)) => Rc::ptr_eq(a, b),
         (Val::Unit, Val::Unit) => true,
         (shape, value) => !has_structure(shape) && !has_structure(value),
@@ -337,7 +337,7 @@ fn has_structure(value: &Val) -> bool {
 }
 
 /// The arguments of the `yield` that hands the value over; a `Some` or a list is no plain argument.
-pub(in crate::trace) fn handed_over(value: &Val) -> Option<Vec<Arg>> {
+pub(in crate::trace) fn yielded_args(value: &Val) -> Option<Vec<Arg>> {
     value
         .leaves()?
         .iter()

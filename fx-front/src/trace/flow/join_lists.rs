@@ -3,11 +3,11 @@
 use fx_ir::{HostOp, RegionId};
 use proc_macro2::Span;
 
-use crate::trace::{Form, Tracer, Ty, Val};
+use crate::trace::{RefKind, Tracer, Ty, Val};
 
 /// In which forms branches hand over a list.
 #[derive(Clone, Default)]
-pub(in crate::trace) struct Listed {
+pub(in crate::trace) struct ListRepr {
     /// Written out: as an array or as a `Vec`.
     is_written: bool,
     /// A `Vec` for sure.
@@ -16,24 +16,24 @@ pub(in crate::trace) struct Listed {
     is_other: bool,
 }
 
-impl Listed {
+impl ListRepr {
     /// How the user's variable holds the `Vec` that generated code makes of written lists; it may be an array there.
-    pub(in crate::trace) fn form(&self) -> Option<Form> {
-        let form = if self.is_vec { Form::Owned } else { Form::Deep };
+    pub(in crate::trace) fn ref_kind(&self) -> Option<RefKind> {
+        let form = if self.is_vec { RefKind::Value } else { RefKind::RefRef };
         (self.is_written && !self.is_other).then_some(form)
     }
 }
 
 impl Tracer<'_> {
     /// Which of the leaves that branches hand over can be a `Vec` in all of them.
-    pub(in crate::trace) fn vecs(&self, branches: impl Iterator<Item = Vec<Val>>) -> Vec<Listed> {
-        let mut vecs: Vec<Listed> = Vec::new();
+    pub(in crate::trace) fn list_reprs(&self, branches: impl Iterator<Item = Vec<Val>>) -> Vec<ListRepr> {
+        let mut vecs: Vec<ListRepr> = Vec::new();
         for leaves in branches {
-            vecs.resize(vecs.len().max(leaves.len()), Listed::default());
+            vecs.resize(vecs.len().max(leaves.len()), ListRepr::default());
             for (listed, leaf) in vecs.iter_mut().zip(&leaves) {
                 match leaf {
                     Val::List(_) => listed.is_written = true,
-                    Val::Node(id, Ty::List(_), form) if self.is_vec(*id) => listed.is_vec |= *form == Form::Owned,
+                    Val::Node(id, Ty::List(_), form) if self.is_vec(*id) => listed.is_vec |= *form == RefKind::Value,
                     _ => listed.is_other = true,
                 }
             }
@@ -46,7 +46,7 @@ impl Tracer<'_> {
         &mut self,
         region: RegionId,
         value: &Val,
-        vecs: &[Listed],
+        vecs: &[ListRepr],
         span: Span,
     ) -> Option<Val> {
         let mut leaves = value.leaves()?;

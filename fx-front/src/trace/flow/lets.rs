@@ -5,13 +5,13 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::trace::{Form, Result, Tracer, Ty, Val, desugar::iterator_chain::is_lazy, entry::signature, unknown};
+use crate::trace::{RefKind, Result, Tracer, Ty, Val, desugar::iterator_chain::is_lazy, entry::signature, unsupported};
 
 impl Tracer<'_> {
     /// `let pattern = value else { .. }; rest` is `if let pattern = value { rest } else { .. }`.
     pub(in crate::trace) fn let_else(&mut self, local: &syn::Local, rest: &[syn::Stmt], tail: bool) -> Result<Val> {
         let Some(syn::LocalInit { expr, diverge: Some((_, other)), .. }) = &local.init else {
-            return unknown(local.span(), "`let ... else`");
+            return unsupported(local.span(), "`let ... else`");
         };
         let pat = &local.pat;
         let branch: syn::ExprIf =
@@ -32,7 +32,7 @@ impl Tracer<'_> {
         };
         let list = self.expr(&turned.receiver)?;
         let (Val::Node(id, Ty::List(_), _), span) = (&list, init.span()) else {
-            return unknown(init.span(), "the method `try_into`");
+            return unsupported(init.span(), "the method `try_into`");
         };
         let args = vec![(*id).into(), Arg::Int(length)];
         Ok(Some(self.host(HostOp::Exactly, args, "array", list.ty(), span)))
@@ -41,7 +41,7 @@ impl Tracer<'_> {
     pub(in crate::trace) fn local(&mut self, local: &syn::Local) -> Result<Val> {
         let Some(init) = &local.init else { return self.declared(&local.pat) };
         if let Some((_, diverge)) = &init.diverge {
-            return unknown(diverge.span(), "`let ... else`");
+            return unsupported(diverge.span(), "`let ... else`");
         }
         let value = self.begun_with(local, &init.expr)?;
         if matches!(value, Val::Never) {
@@ -76,7 +76,7 @@ impl Tracer<'_> {
                 Ok(Val::Unit)
             }
             syn::Pat::Type(typed) if matches!(&*typed.pat, syn::Pat::Ident(_)) => self.declared(&typed.pat),
-            other => unknown(other.span(), "a declaration without a value"),
+            other => unsupported(other.span(), "a declaration without a value"),
         }
     }
 
@@ -86,8 +86,8 @@ impl Tracer<'_> {
             syn::Pat::Type(typed) => typed.ty.to_token_stream().to_string().starts_with("Vec"),
             _ => true,
         };
-        let outer = std::mem::replace(&mut self.wants_vec, is_vec);
-        self.wants.next = match &local.pat {
+        let outer = std::mem::replace(&mut self.expects_vec, is_vec);
+        self.expects.next = match &local.pat {
             syn::Pat::Type(typed) => self.written(&typed.ty),
             _ => None,
         };
@@ -95,19 +95,19 @@ impl Tracer<'_> {
             Some(array) => Ok(array),
             None => self.initial(init),
         };
-        self.wants_vec = outer;
+        self.expects_vec = outer;
         value
     }
 
     /// No variable stands for what would be written to a copy, or to what the variable borrows.
     fn refuse_borrowed(&self, init: &syn::Expr, value: &Val) -> Result<()> {
         if is_lazy(init) && value.node().is_some() {
-            // It would borrow what the carried code has variables of its own for.
-            return unknown(init.span(), "a variable that holds an iterator");
+            // It would borrow what the opaque code has variables of its own for.
+            return unsupported(init.span(), "a variable that holds an iterator");
         }
-        if self.lends_a_copy(init, value) {
-            // What is written through it would reach a variable of the carried code alone.
-            return unknown(init.span(), "a variable that borrows another to write to it");
+        if self.borrows_a_copy(init, value) {
+            // What is written through it would reach a variable of the opaque code alone.
+            return unsupported(init.span(), "a variable that borrows another to write to it");
         }
         Ok(())
     }
@@ -127,8 +127,8 @@ impl Tracer<'_> {
         let known = Some(ty).filter(|_| is_none && is_mutable);
         let none = known.and_then(|ty| self.none_of(&ty, typed.ty.span()));
         // The user's code copies an option of a reference where this one would be moved.
-        let lends = signature::holds_reference(&typed.ty);
-        none.map_or(value, |none| if lends { none.with_form(Form::Ref) } else { none })
+        let borrows = signature::holds_reference(&typed.ty);
+        none.map_or(value, |none| if borrows { none.with_ref_kind(RefKind::Ref) } else { none })
     }
 
     /// `None` of an option of tensors.
@@ -137,7 +137,7 @@ impl Tracer<'_> {
         Some(self.host_with(Effect::Io, HostOp::NoneOf(held), Vec::new(), "none", ty.clone(), span))
     }
 
-    /// Code that is carried along may be of the type that is written, and of no other, only because it is written.
+    /// Code that is kept as opaque code may be of the type that is written, and of no other, only because it is written.
     pub(in crate::trace) fn annotate(&mut self, value: &Val, ty: &syn::Type) -> Result<()> {
         let whole = self.whole_of(value);
         let is_home = self.is_home();
@@ -147,7 +147,7 @@ impl Tracer<'_> {
             return Ok(());
         }
         if !is_home {
-            return unknown(ty.span(), "a type of another module");
+            return unsupported(ty.span(), "a type of another module");
         }
         let ty = ty.to_token_stream();
         code.template = format!("{{ let typed: {ty} = {}; typed }}", code.template);

@@ -5,16 +5,16 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::trace::{
-    Form, Result, Tracer, Ty, Val,
+    RefKind, Result, Tracer, Ty, Val,
     desugar::{jumps::without_jumps, labels::without_label, let_chains::has_let},
     env::Env,
     flow::{
         iterable::Over,
-        join::{Branch, handed_over, same_structure},
+        join::{Branch, same_structure, yielded_args},
     },
     opaque::effects::indexes,
     types::operand::is_untyped,
-    unknown,
+    unsupported,
 };
 
 impl Tracer<'_> {
@@ -62,18 +62,18 @@ impl Tracer<'_> {
         }
         let body = syn::Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: each.body.clone() });
         let mut carried = self.carried_by(&body, each.span())?;
-        // What has no value yet gets one in each turn that asks for it, and has none again behind the loop.
+        // What has no value yet gets one in each iteration that asks for it, and has none again behind the loop.
         carried.retain(|(_, value)| !matches!(value, Val::Never));
         self.learn(each, &over, &mut carried);
-        self.turns_over(each, &over, &carried)
+        self.iterations_over(each, &over, &carried)
     }
 
     /// Traces the loop to find out what options hold that begin as `None` and of which nothing else says so: its first
-    /// turn, in which there is nothing in them, and where that tells too little, any turn.
+    /// iteration, in which there is nothing in them, and where that tells too little, any iteration.
     fn learn(&mut self, each: &syn::ExprForLoop, over: &Over, carried: &mut [(String, Val)]) {
-        self.learn_by(each.span(), carried, |tracer, carried| tracer.first_turn(each, over, carried).ok());
+        self.learn_by(each.span(), carried, |tracer, carried| tracer.first_iteration(each, over, carried).ok());
         self.learn_by(each.span(), carried, |tracer, carried| {
-            tracer.turns_over(each, over, carried).ok()?;
+            tracer.iterations_over(each, over, carried).ok()?;
             Some(tracer.env.clone())
         });
     }
@@ -87,9 +87,9 @@ impl Tracer<'_> {
         if !carried.iter().any(|(_, value)| is_open(value)) {
             return;
         }
-        let (mark, outer) = (self.mark(), std::mem::replace(&mut self.learns, true));
+        let (mark, outer) = (self.checkpoint(), std::mem::replace(&mut self.types_only, true));
         let learnt = trace(self, carried);
-        self.learns = outer;
+        self.types_only = outer;
         self.rollback(mark);
         let open = carried.iter_mut().filter(|(_, value)| is_open(value));
         for (name, value) in open {
@@ -100,27 +100,27 @@ impl Tracer<'_> {
         }
     }
 
-    /// The variables behind the first turn of a loop, which finds nothing in options that are `None`.
-    fn first_turn(&mut self, each: &syn::ExprForLoop, over: &Over, carried: &[(String, Val)]) -> Result<Env> {
+    /// The variables behind the first iteration of a loop, which finds nothing in options that are `None`.
+    fn first_iteration(&mut self, each: &syn::ExprForLoop, over: &Over, carried: &[(String, Val)]) -> Result<Env> {
         let owner = self.owner(Op::For(String::new()), vec![Arg::Node(over.source)], "each", each.for_token.span);
         let known: Vec<(String, Val)> = carried.iter().filter(|(_, value)| !is_open(value)).cloned().collect();
-        let (branch, _) = self.turn(owner, each, over, &known)?;
+        let (branch, _) = self.iteration(owner, each, over, &known)?;
         Ok(branch.env().clone())
     }
 
     /// The loop over these values, which carries these variables.
-    fn turns_over(&mut self, each: &syn::ExprForLoop, over: &Over, carried: &[(String, Val)]) -> Result<Val> {
+    fn iterations_over(&mut self, each: &syn::ExprForLoop, over: &Over, carried: &[(String, Val)]) -> Result<Val> {
         let mut args = vec![Arg::Node(over.source)];
         args.extend(self.handed_in(carried, each.span())?);
         let span = each.for_token.span;
         let owner = self.owner(Op::For(String::new()), args, "each", span);
-        let (branch, header) = self.turn(owner, each, over, carried)?;
+        let (branch, header) = self.iteration(owner, each, over, carried)?;
         self.graph.node_mut(owner).op = Op::For(header);
         self.end_loop(owner, carried, &branch, span)
     }
 
-    /// One turn of the loop, and how the loop begins.
-    fn turn(
+    /// One iteration of the loop, and how the loop begins.
+    fn iteration(
         &mut self,
         owner: NodeId,
         each: &syn::ExprForLoop,
@@ -156,7 +156,7 @@ impl Tracer<'_> {
                 let ty = leaf.ty();
                 let (ir, origin) = (self.index.ir_type(&ty), self.origin(span, name));
                 let id = self.graph.add_param(self.region, name, ir, origin);
-                Val::Node(id, ty, leaf.form().unwrap_or(Form::Owned))
+                Val::Node(id, ty, leaf.ref_kind().unwrap_or(RefKind::Value))
             });
             let params: Vec<Val> = params.collect();
             // Written to where it was declared, so that the block's end does not forget it.
@@ -168,7 +168,7 @@ impl Tracer<'_> {
     fn carried_by(&mut self, code: &syn::Expr, span: Span) -> Result<Vec<(String, Val)>> {
         self.take_apart(code, span)?;
         let written = self.writes(code);
-        self.make_places(&written, span)?;
+        self.spill_variables(&written, span)?;
         let values = written.into_iter().filter_map(|name| self.env.read(&name).cloned().map(|value| (name, value)));
         let mut values: Vec<(String, Val)> = values.collect();
         for (_, value) in &mut values {
@@ -183,9 +183,9 @@ impl Tracer<'_> {
     fn handed_in(&mut self, carried: &[(String, Val)], span: Span) -> Result<Vec<Arg>> {
         let mut args = Vec::new();
         for (name, value) in carried {
-            match self.handed_over_from(self.region, value, span) {
+            match self.yielded_from(self.region, value, span) {
                 Some(parts) => args.extend(parts),
-                None => return unknown(span, format!("a loop that carries `{name}`, which is no plain value")),
+                None => return unsupported(span, format!("a loop that carries `{name}`, which is no plain value")),
             }
         }
         Ok(args)
@@ -193,28 +193,28 @@ impl Tracer<'_> {
 
     fn end_loop(&mut self, owner: NodeId, carried: &[(String, Val)], branch: &Branch, span: Span) -> Result<Val> {
         if matches!(branch.value(), Val::Never) {
-            return unknown(span, "a loop that ends in its first turn");
+            return unsupported(span, "a loop that ends in its first turn");
         }
         let next: Option<Vec<Val>> = carried.iter().map(|(name, _)| branch.env().read(name).cloned()).collect();
         let next = next.map(|next| self.with_options(branch, next, owner)).transpose()?;
         let shape = Val::Tuple(carried.iter().map(|(_, value)| value.clone()).collect());
         let next = next.and_then(|next| {
-            let next = self.fitted(branch.region(), &shape, Val::Tuple(next), span);
+            let next = self.coerce(branch.region(), &shape, Val::Tuple(next), span);
             same_structure(&shape, &next)
         });
         let learnt: Vec<Ty> = next.iter().filter_map(Val::leaves).flatten().map(|leaf| leaf.ty()).collect();
-        let Some(args) = next.and_then(|next| self.handed_over_from(branch.region(), &next, span)) else {
-            return unknown(span, "a loop that carries something other than plain values");
+        let Some(args) = next.and_then(|next| self.yielded_from(branch.region(), &next, span)) else {
+            return unsupported(span, "a loop that carries something other than plain values");
         };
         let leaves = shape.leaves().unwrap_or_default();
         if args.len() != leaves.len() {
-            return unknown(span, "a loop that carries something other than plain values");
+            return unsupported(span, "a loop that carries something other than plain values");
         }
         let also = branch.env().changed_since(&self.env);
         let is_open = |name: &String| matches!(self.env.read(name), Some(Val::Never));
         let mut also = also.iter().filter(|name| !is_open(name));
         if let Some(name) = also.find(|name| !carried.iter().any(|(known, _)| known == *name)) {
-            return unknown(span, format!("a loop that writes to `{name}` in a way that is not understood"));
+            return unsupported(span, format!("a loop that writes to `{name}` in a way that is not understood"));
         }
         self.end_branch(branch, args, span);
         let known = |(value, learnt): (&Val, &Ty)| {
@@ -223,8 +223,8 @@ impl Tracer<'_> {
             if open { learnt.clone() } else { ty }
         };
         let types: Vec<Ty> = leaves.iter().zip(&learnt).map(known).collect();
-        let forms = leaves.iter().map(|leaf| leaf.form().unwrap_or(Form::Owned));
-        if let Val::Tuple(parts) = self.results(owner, &shape, &types, span).with_forms(forms) {
+        let forms = leaves.iter().map(|leaf| leaf.ref_kind().unwrap_or(RefKind::Value));
+        if let Val::Tuple(parts) = self.results(owner, &shape, &types, span).with_ref_kinds(forms) {
             for ((name, _), part) in carried.iter().zip(parts) {
                 self.name_after(name, &part);
                 self.env.assign(name, part);
@@ -233,7 +233,7 @@ impl Tracer<'_> {
         Ok(Val::Unit)
     }
 
-    /// What a turn hands over, with each `Some(..)` as one value of the turn's region.
+    /// What a iteration hands over, with each `Some(..)` as one value of the iteration's region.
     fn with_options(&mut self, branch: &Branch, next: Vec<Val>, owner: NodeId) -> Result<Vec<Val>> {
         let outer = std::mem::replace(&mut self.region, branch.region());
         let next = next.into_iter().map(|value| self.some_as_value(value, None, owner)).collect();
@@ -248,7 +248,7 @@ impl Tracer<'_> {
             let done = self.bind(&each.pat, item).and_then(|()| self.block(&each.body, false));
             self.env.close();
             if matches!(done?, Val::Never) {
-                return unknown(each.span(), "a loop that ends in its first turn");
+                return unsupported(each.span(), "a loop that ends in its first turn");
             }
         }
         Ok(Val::Unit)
@@ -264,7 +264,7 @@ impl Tracer<'_> {
         }
         let (body, flag) = without_jumps(&each.body)?;
         let Some(flag) = flag else {
-            return unknown(each.span(), "`loop` without a `break` that is understood");
+            return unsupported(each.span(), "`loop` without a `break` that is understood");
         };
         let each: syn::ExprWhile = syn::parse_quote_spanned!(each.loop_token.span=> while !#flag #body);
         self.stopping(Some(&flag), &mut |tracer| tracer.turns(&each))
@@ -300,8 +300,8 @@ impl Tracer<'_> {
             tracer.declare_carried(&carried, span);
             tracer.expr(&each.cond)
         })?;
-        let Some(flag) = handed_over(condition.value()) else {
-            return unknown(each.cond.span(), "a condition of this form");
+        let Some(flag) = yielded_args(condition.value()) else {
+            return unsupported(each.cond.span(), "a condition of this form");
         };
         self.end_branch(&condition, flag, span);
         let body = self.in_region(owner, &mut |tracer| {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use fx_ir::{Arg, Host, HostOp, Op};
 use syn::spanned::Spanned;
 
-use crate::trace::{Form, Result, Tracer, Ty, Val, unknown};
+use crate::trace::{RefKind, Result, Tracer, Ty, Val, unsupported};
 
 /// One variable that a pattern binds to a part of a value.
 pub(in crate::trace) struct Binding {
@@ -14,39 +14,39 @@ pub(in crate::trace) struct Binding {
     /// The part of the matched value that it is: `.1` of a tuple.
     pub(in crate::trace) part: String,
     /// Does the user's variable own it?
-    pub(in crate::trace) form: Form,
+    pub(in crate::trace) form: RefKind,
 }
 
 /// How the variables of a pattern hold their parts: all alike, or each element of a tuple in its own way.
 #[derive(Clone, Debug)]
-pub(in crate::trace) enum Forms {
+pub(in crate::trace) enum RefKinds {
     /// Every variable.
-    All(Form),
+    All(RefKind),
     /// The variables of each element.
-    Each(Vec<Forms>),
+    Each(Vec<RefKinds>),
 }
 
-impl Forms {
+impl RefKinds {
     /// How the parts of the value are bound.
-    pub(in crate::trace) fn of(value: &Val) -> Forms {
+    pub(in crate::trace) fn of(value: &Val) -> RefKinds {
         match value {
-            Val::Node(_, _, form) => Forms::All(*form),
-            Val::Tuple(parts) => Forms::Each(parts.iter().map(Forms::of).collect()),
-            _ => Forms::All(Form::Owned),
+            Val::Node(_, _, form) => RefKinds::All(*form),
+            Val::Tuple(parts) => RefKinds::Each(parts.iter().map(RefKinds::of).collect()),
+            _ => RefKinds::All(RefKind::Value),
         }
     }
 
-    pub(in crate::trace) fn at(&self, position: usize) -> Forms {
+    pub(in crate::trace) fn at(&self, position: usize) -> RefKinds {
         match self {
-            Forms::All(form) => Forms::All(*form),
-            Forms::Each(parts) => parts.get(position).cloned().unwrap_or(Forms::All(Form::Owned)),
+            RefKinds::All(form) => RefKinds::All(*form),
+            RefKinds::Each(parts) => parts.get(position).cloned().unwrap_or(RefKinds::All(RefKind::Value)),
         }
     }
 
-    pub(in crate::trace) fn one(&self) -> Form {
+    pub(in crate::trace) fn one(&self) -> RefKind {
         match self {
-            Forms::All(form) => *form,
-            Forms::Each(_) => Form::Owned,
+            RefKinds::All(form) => *form,
+            RefKinds::Each(_) => RefKind::Value,
         }
     }
 }
@@ -57,11 +57,11 @@ impl Tracer<'_> {
         match pat {
             syn::Pat::Ident(ident) => {
                 if ident.subpat.is_some() || is_item(&ident.ident.to_string()) {
-                    return unknown(ident.span(), "a pattern of this form");
+                    return unsupported(ident.span(), "a pattern of this form");
                 }
-                let value = if ident.by_ref.is_some() { value.with_form(Form::Ref) } else { value };
-                if matches!(value, Val::Lent(..)) {
-                    return unknown(ident.span(), "a second name for what is written to");
+                let value = if ident.by_ref.is_some() { value.with_ref_kind(RefKind::Ref) } else { value };
+                if matches!(value, Val::MutRef(..)) {
+                    return unsupported(ident.span(), "a second name for what is written to");
                 }
                 let name = ident.ident.to_string();
                 self.name_after(&name, &value);
@@ -79,9 +79,9 @@ impl Tracer<'_> {
             syn::Pat::Reference(inner) => {
                 let value = self.read_variable(&value, "copied", inner.span())?;
                 if matches!(value, Val::Place(_)) {
-                    return unknown(inner.span(), "a pattern that copies parts of what is lent");
+                    return unsupported(inner.span(), "a pattern that copies parts of what is lent");
                 }
-                self.bind(&inner.pat, value.with_form(Form::Owned))
+                self.bind(&inner.pat, value.with_ref_kind(RefKind::Value))
             }
             syn::Pat::Paren(inner) => self.bind(&inner.pat, value),
             syn::Pat::Wild(_) => Ok(()),
@@ -91,7 +91,7 @@ impl Tracer<'_> {
             syn::Pat::TupleStruct(parts) if matches!(value.ty(), Ty::Struct(_)) => {
                 for (position, pat) in parts.elems.iter().enumerate() {
                     if matches!(pat, syn::Pat::Rest(_)) {
-                        return unknown(pat.span(), "`..` in a pattern");
+                        return unsupported(pat.span(), "`..` in a pattern");
                     }
                     let part = self.field_of(&value, &position.to_string(), pat.span())?;
                     self.bind(pat, borrowed_like(part, &value))?;
@@ -100,11 +100,11 @@ impl Tracer<'_> {
             }
             syn::Pat::TupleStruct(state) if state.elems.len() == 1 => {
                 let Some(tensors) = self.tensors_of_state(&value, state.span()) else {
-                    return unknown(state.span(), "a pattern of this form");
+                    return unsupported(state.span(), "a pattern of this form");
                 };
                 self.bind(&state.elems[0], tensors)
             }
-            other => unknown(other.span(), "a pattern of this form"),
+            other => unsupported(other.span(), "a pattern of this form"),
         }
     }
 
@@ -115,14 +115,14 @@ impl Tracer<'_> {
                 continue;
             }
             if matches!(pat, syn::Pat::Rest(_)) {
-                return unknown(pat.span(), "`..` in a pattern");
+                return unsupported(pat.span(), "`..` in a pattern");
             }
             let item = match value {
                 Val::List(items) => items.get(position).cloned(),
                 Val::Node(_, Ty::List(element), _) => Some(self.item_at(value, element, position, pat.span())?),
                 _ => None,
             };
-            let Some(item) = item else { return unknown(pat.span(), "a pattern of this form") };
+            let Some(item) = item else { return unsupported(pat.span(), "a pattern of this form") };
             self.bind(pat, item)?;
         }
         Ok(())
@@ -139,12 +139,13 @@ impl Tracer<'_> {
         let position_arg = Arg::Int(i64::try_from(position).unwrap_or(i64::MAX));
         let args = vec![self.operand(list, span)?, position_arg];
         let is_copy = crate::trace::expr::is_copy(element);
-        let (op, form) = if is_copy { (HostOp::Item, Form::Owned) } else { (HostOp::ItemRef, Form::Ref) };
+        let (op, form) = if is_copy { (HostOp::Item, RefKind::Value) } else { (HostOp::ItemRef, RefKind::Ref) };
         let path = self.path_of(list).map(|path| crate::trace::place::field::element(&path, &position.to_string()));
         let label = path.clone().unwrap_or_else(|| "item".to_owned());
         let name = crate::trace::place::field::identifier(&label);
-        let value =
-            self.push_labelled(Op::Host(Host::pure(op)), args, &name, &label, element.clone(), span).with_form(form);
+        let value = self
+            .push_labelled(Op::Host(Host::pure(op)), args, &name, &label, element.clone(), span)
+            .with_ref_kind(form);
         if let (Some(id), Some(path)) = (value.node(), path) {
             self.paths.insert(id, path);
         }
@@ -154,7 +155,7 @@ impl Tracer<'_> {
     fn bind_parts(&mut self, tuple: &syn::PatTuple, value: &Val) -> Result<()> {
         for (position, pat) in tuple.elems.iter().enumerate() {
             if matches!(pat, syn::Pat::Rest(_)) {
-                return unknown(pat.span(), "`..` in a tuple pattern");
+                return unsupported(pat.span(), "`..` in a tuple pattern");
             }
             if matches!(pat, syn::Pat::Wild(_)) {
                 continue;
@@ -173,7 +174,7 @@ impl Tracer<'_> {
         span: proc_macro2::Span,
     ) -> Result<Val> {
         match value {
-            Val::Lent(_, inner) => self.tuple_part(inner, position, span),
+            Val::MutRef(_, inner) => self.tuple_part(inner, position, span),
             Val::Place(place) => Ok(Val::Place(Rc::new(self.part_of(place, &position.to_string(), span)?))),
             Val::Tuple(parts) if position < parts.len() => Ok(parts[position].clone()),
             Val::Node(id, Ty::Tuple(parts), _) if position < parts.len() => {
@@ -189,7 +190,7 @@ impl Tracer<'_> {
             }
             state => match self.tensors_of_state(state, span).filter(|_| position == 0) {
                 Some(tensors) => Ok(tensors),
-                None => unknown(span, "a tuple whose parts are not known"),
+                None => unsupported(span, "a tuple whose parts are not known"),
             },
         }
     }
@@ -197,7 +198,7 @@ impl Tracer<'_> {
     fn bind_fields(&mut self, pat: &syn::PatStruct, value: &Val) -> Result<()> {
         for field in &pat.fields {
             let syn::Member::Named(name) = &field.member else {
-                return unknown(field.span(), "a pattern of this form");
+                return unsupported(field.span(), "a pattern of this form");
             };
             let part = self.field_of(value, &name.to_string(), name.span())?;
             self.bind(&field.pat, borrowed_like(part, value))?;
@@ -205,7 +206,7 @@ impl Tracer<'_> {
         Ok(())
     }
 
-    /// A field as a pattern binds it: of what is lent it is lent too.
+    /// A field as a pattern binds it: of what is borrowed it is borrowed too.
     fn field_of(&mut self, whole: &Val, name: &str, span: proc_macro2::Span) -> Result<Val> {
         match whole {
             Val::Place(place) => Ok(Val::Place(Rc::new(self.part_of(place, name, span)?))),
@@ -225,7 +226,7 @@ impl Tracer<'_> {
 
 /// A part of what is behind a reference is bound by reference.
 fn borrowed_like(part: Val, whole: &Val) -> Val {
-    if matches!(whole, Val::Node(_, _, Form::Ref)) { part.with_form(Form::Ref) } else { part }
+    if matches!(whole, Val::Node(_, _, RefKind::Ref)) { part.with_ref_kind(RefKind::Ref) } else { part }
 }
 
 /// Does the name stand for a constant or a variant, so that a pattern of it binds nothing?

@@ -5,10 +5,10 @@ use syn::spanned::Spanned;
 
 use crate::index::{Variant, path_text};
 use crate::trace::{
-    Form, Result, Tracer, Ty, Val,
+    RefKind, Result, Tracer, Ty, Val,
     expr::is_copy,
-    flow::pattern::{Binding, Forms, is_item},
-    unknown,
+    flow::pattern::{Binding, RefKinds, is_item},
+    unsupported,
 };
 
 impl Tracer<'_> {
@@ -19,14 +19,14 @@ impl Tracer<'_> {
         pat: &syn::Pat,
         ty: &Ty,
         part: &str,
-        forms: &Forms,
+        forms: &RefKinds,
         bound: &mut Vec<Binding>,
     ) -> Result<String> {
         match pat {
             syn::Pat::Wild(_) => Ok("_".to_owned()),
             syn::Pat::Rest(_) => Ok("..".to_owned()),
             syn::Pat::Paren(inner) => self.refutable(&inner.pat, ty, part, forms, bound),
-            syn::Pat::Reference(inner) => self.refutable(&inner.pat, ty, part, &Forms::All(Form::Owned), bound),
+            syn::Pat::Reference(inner) => self.refutable(&inner.pat, ty, part, &RefKinds::All(RefKind::Value), bound),
             syn::Pat::Ident(ident) if ident.ident == "None" => Ok("None".to_owned()),
             syn::Pat::Ident(ident) if ident.subpat.is_none() && !is_item(&ident.ident.to_string()) => {
                 named(ident, ty, part, forms, bound)
@@ -46,14 +46,14 @@ impl Tracer<'_> {
             syn::Pat::TupleStruct(inner) => self.variant(inner, ty, part, forms, bound),
             syn::Pat::Struct(inner) => self.struct_variant(inner, ty, part, forms, bound),
             syn::Pat::Slice(slice) => {
-                let Ty::List(element) = ty else { return unknown(slice.span(), "a pattern of this form") };
-                let copied = is_copy(element) && forms.one() == Form::Owned;
-                let forms = Forms::All(if copied { Form::Owned } else { Form::Ref });
+                let Ty::List(element) = ty else { return unsupported(slice.span(), "a pattern of this form") };
+                let copied = is_copy(element) && forms.one() == RefKind::Value;
+                let forms = RefKinds::All(if copied { RefKind::Value } else { RefKind::Ref });
                 let parts: Result<Vec<String>> =
                     slice.elems.iter().map(|elem| self.refutable(elem, element, part, &forms, bound)).collect();
                 Ok(format!("[{}]", parts?.join(", ")))
             }
-            other => unknown(other.span(), "a pattern of this form"),
+            other => unsupported(other.span(), "a pattern of this form"),
         }
     }
 
@@ -63,7 +63,7 @@ impl Tracer<'_> {
         tuple: &syn::PatTuple,
         ty: &Ty,
         part: &str,
-        forms: &Forms,
+        forms: &RefKinds,
         bound: &mut Vec<Binding>,
     ) -> Result<Vec<String>> {
         let types = if let Ty::Tuple(types) = ty { types.as_slice() } else { &[] };
@@ -80,14 +80,14 @@ impl Tracer<'_> {
         pat: &syn::PatTupleStruct,
         ty: &Ty,
         part: &str,
-        forms: &Forms,
+        forms: &RefKinds,
         bound: &mut Vec<Binding>,
     ) -> Result<String> {
         let name = pat.path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default();
         let types = match ty {
             Ty::Option(inner) if name == "Some" => vec![(**inner).clone()],
             _ if matches!(name.as_str(), "Some" | "Ok" | "Err") => {
-                return unknown(pat.span(), format!("the pattern `{name}`"));
+                return unsupported(pat.span(), format!("the pattern `{name}`"));
             }
             _ => self.variant_fields(ty, &name).into_iter().map(|(_, ty)| ty).collect(),
         };
@@ -106,7 +106,7 @@ impl Tracer<'_> {
         pat: &syn::PatStruct,
         ty: &Ty,
         part: &str,
-        forms: &Forms,
+        forms: &RefKinds,
         bound: &mut Vec<Binding>,
     ) -> Result<String> {
         let name = pat.path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default();
@@ -193,15 +193,15 @@ fn positions(
 }
 
 /// A variable: a new one, or in another case of `a | b` the same again.
-fn named(ident: &syn::PatIdent, ty: &Ty, part: &str, forms: &Forms, bound: &mut Vec<Binding>) -> Result<String> {
+fn named(ident: &syn::PatIdent, ty: &Ty, part: &str, forms: &RefKinds, bound: &mut Vec<Binding>) -> Result<String> {
     if ident.by_ref.is_some() && ident.mutability.is_some() {
-        return unknown(ident.span(), "a `ref mut` pattern");
+        return unsupported(ident.span(), "a `ref mut` pattern");
     }
     let name = ident.ident.to_string();
     if let Some(known) = bound.iter().position(|one| one.name == name) {
         return Ok(format!("%{known}"));
     }
-    let form = if ident.by_ref.is_some() { Form::Ref } else { forms.one() };
+    let form = if ident.by_ref.is_some() { RefKind::Ref } else { forms.one() };
     bound.push(Binding { name, ty: ty.clone(), part: part.to_owned(), form });
     Ok(format!("%{}", bound.len() - 1))
 }

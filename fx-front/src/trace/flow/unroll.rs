@@ -1,12 +1,12 @@
-//! `#[traceable(unroll)]`: a loop whose length the source tells becomes its turns, one after the other.
+//! `#[traceable(unroll)]`: a loop whose length the source tells becomes its iterations, one after the other.
 
 use fx_ir::{Arg, Host, HostOp, Op, Type};
 use proc_macro2::Span;
 
 use crate::index::{Name, Resolved, path_text};
-use crate::trace::{Form, Tracer, Ty, Val, place::field};
+use crate::trace::{RefKind, Tracer, Ty, Val, place::field};
 
-/// More turns than this stay a loop.
+/// More iterations than this stay a loop.
 const LIMIT: i64 = 256;
 
 impl Tracer<'_> {
@@ -51,7 +51,7 @@ impl Tracer<'_> {
             if let (Some(node), Some(path)) = (value.node(), path) {
                 self.paths.insert(node, path);
             }
-            value.with_form(Form::Ref)
+            value.with_ref_kind(RefKind::Ref)
         });
         Some(items.collect())
     }

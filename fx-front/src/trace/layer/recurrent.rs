@@ -4,7 +4,7 @@ use fx_ir::HostOp;
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use crate::trace::{Result, Tracer, Ty, Val, unknown};
+use crate::trace::{Result, Tracer, Ty, Val, unsupported};
 
 pub(in crate::trace) const LSTM_STATE: &str = "::fx_runtime::nn::LSTMState";
 pub(in crate::trace) const GRU_STATE: &str = "::fx_runtime::nn::GRUState";
@@ -26,7 +26,7 @@ impl Tracer<'_> {
         let ty = match name {
             "seq" | "seq_init" => Ty::Tuple(vec![Ty::Tensor, state]),
             "step" | "zero_state" => state,
-            _ => return unknown(call.method.span(), format!("the method `{name}`")),
+            _ => return unsupported(call.method.span(), format!("the method `{name}`")),
         };
         let object = self.operand(layer, call.span())?;
         let args = self.operands_of_call(vec![object], &call.args)?;
@@ -44,12 +44,12 @@ impl Tracer<'_> {
         let parts = match value {
             Val::Tuple(parts) if name == LSTM_STATE => parts.as_slice(),
             one if name == GRU_STATE => std::slice::from_ref(one),
-            _ => return unknown(span, "a state whose tensors are not written out"),
+            _ => return unsupported(span, "a state whose tensors are not written out"),
         };
         let mut args = Vec::new();
         for part in parts {
             if !part.is_tensor() {
-                return unknown(span, "a state whose tensors are not written out");
+                return unsupported(span, "a state whose tensors are not written out");
             }
             args.push(HostOp::Handle.on(self.operand(part, span)?));
         }

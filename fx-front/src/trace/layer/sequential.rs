@@ -5,7 +5,7 @@ use proc_macro2::Span;
 
 use crate::builder::{self, Layer};
 use crate::trace::{
-    Form, Result, Tracer, Ty, Val, call::method::count, flow::join::handed_over, place::field, unknown,
+    RefKind, Result, Tracer, Ty, Val, call::method::count, flow::join::yielded_args, place::field, unsupported,
 };
 
 /// Where a layer stands: with so many before it, or, where it is not known how many those are, with so many behind it.
@@ -27,11 +27,11 @@ pub(in crate::trace) struct Run<'r> {
 impl Tracer<'_> {
     pub(in crate::trace) fn sequential(&mut self, module: &Val, args: Vec<Val>, span: Span) -> Result<Val> {
         let Some(layers) = self.layers_of(module) else {
-            let Ty::Leaf(kind) = module.ty() else { return unknown(span, "a chain of layers of this form") };
+            let Ty::Leaf(kind) = module.ty() else { return unsupported(span, "a chain of layers of this form") };
             return self.opaque_chain(module, kind, &args, span);
         };
         let mut args = args.into_iter();
-        let Some(xs) = args.next() else { return unknown(span, "a chain of layers without an input") };
+        let Some(xs) = args.next() else { return unsupported(span, "a chain of layers without an input") };
         self.chain(module, &layers, xs, args.next().as_ref(), span)
     }
 
@@ -49,7 +49,9 @@ impl Tracer<'_> {
             let behind = layers.len() - 1 - position;
             xs = match layer {
                 Layer::Repeat(inner) => {
-                    let Some(Layer::Module(ty)) = inner.first() else { return unknown(span, "a chain of this form") };
+                    let Some(Layer::Module(ty)) = inner.first() else {
+                        return unsupported(span, "a chain of this form");
+                    };
                     self.repeat(module, (position, behind), ty, xs, train, span)?
                 }
                 layer => {
@@ -84,7 +86,7 @@ impl Tracer<'_> {
                 let inner = find(self, &Ty::Leaf(kind))?;
                 self.chain(&inner, layers, xs, run.train, run.span)
             }
-            _ => unknown(run.span, "a chain of layers of this form"),
+            _ => unsupported(run.span, "a chain of layers of this form"),
         }
     }
 
@@ -116,7 +118,7 @@ impl Tracer<'_> {
     fn opaque_chain(&mut self, module: &Val, kind: &'static str, args: &[Val], span: Span) -> Result<Val> {
         self.report_opaque(span, "a `Sequential` whose constructor could not be read; its layers run one by one");
         let (Some(id), Some(Val::Node(input, ..))) = (module.node(), args.first()) else {
-            return unknown(span, "a layer called on a value of this form");
+            return unsupported(span, "a layer called on a value of this form");
         };
         let label = self.label_of(module, kind);
         let op = Op::CallModule(ModuleKind(kind.to_owned()));
@@ -133,7 +135,7 @@ impl Tracer<'_> {
     /// The layer at a position, which the frozen model checks to be of the type that the source says.
     fn layer(&mut self, module: &Val, at: &At, ty: &Ty, span: Span) -> Result<Val> {
         let (Some(id), Some(spelling)) = (module.node(), self.spelling(ty)) else {
-            return unknown(span, "a layer whose type cannot be named");
+            return unsupported(span, "a layer whose type cannot be named");
         };
         let (op, number, place) = match at {
             At::Front(position) => (HostOp::Layer(spelling), position, position.to_string()),
@@ -142,8 +144,9 @@ impl Tracer<'_> {
         let args = vec![id.into(), count(*number)];
         let label = format!("{}.{place}", self.label_of(module, "sequential"));
         let name = field::identifier(&label);
-        let value =
-            self.push_labelled(Op::Host(Host::pure(op)), args, &name, &label, ty.clone(), span).with_form(Form::Ref);
+        let value = self
+            .push_labelled(Op::Host(Host::pure(op)), args, &name, &label, ty.clone(), span)
+            .with_ref_kind(RefKind::Ref);
         self.set_path(&value, module, &place);
         Ok(value)
     }
@@ -159,15 +162,15 @@ impl Tracer<'_> {
         span: Span,
     ) -> Result<Val> {
         let (Some(id), Some(spelling)) = (module.node(), self.spelling(ty)) else {
-            return unknown(span, "a layer whose type cannot be named");
+            return unsupported(span, "a layer whose type cannot be named");
         };
         let (op, args) = match outer {
             (0, 0) => (HostOp::Layers(spelling), vec![id.into()]),
             (first, last) => (HostOp::LayersBetween(spelling), vec![id.into(), count(first), count(last)]),
         };
         let list = self.host(op, args, "layers", Ty::List(Box::new(ty.clone())), span);
-        let (Some(list), Some(args)) = (list.node(), handed_over(&xs)) else {
-            return unknown(span, "a chain of layers called on a value of this form");
+        let (Some(list), Some(args)) = (list.node(), yielded_args(&xs)) else {
+            return unsupported(span, "a chain of layers called on a value of this form");
         };
         let origin = self.origin(span, "each");
         let args = std::iter::once(Arg::Node(list)).chain(args).collect();
@@ -184,18 +187,20 @@ impl Tracer<'_> {
                 name: "layer".to_owned(),
                 ty: ty.clone(),
                 part: String::new(),
-                form: Form::Ref,
+                form: RefKind::Ref,
             }];
             tracer.declare_bound(bound, path.as_deref(), span);
             tracer.declare_carried(&carried, span);
             let (Some(layer), Some(xs)) = (tracer.env.read("layer").cloned(), tracer.env.read("xs").cloned()) else {
-                return unknown(span, "a chain of layers of this form");
+                return unsupported(span, "a chain of layers of this form");
             };
             tracer.forward(&layer, [Some(xs), train.cloned()].into_iter().flatten().collect(), span)
         });
         self.env.close();
         let branch = branch?;
-        let Some(next) = handed_over(branch.value()) else { return unknown(span, "a layer that yields no tensor") };
+        let Some(next) = yielded_args(branch.value()) else {
+            return unsupported(span, "a layer that yields no tensor");
+        };
         self.end_branch(&branch, next, span);
         Ok(self.results(owner, &carried[0].1, &[Ty::Tensor], span))
     }

@@ -1,18 +1,18 @@
 //! A `Sequential` whose constructor adds layers in loops or under conditions: what it holds is found out at freeze time.
 //!
-//! The form of the chain goes into the generated code, where the live chain is matched against it. The turns of the
-//! constructor's loops are turns of a loop over what was found, its conditions are decided by it.
+//! The form of the chain goes into the generated code, where the live chain is matched against it. The iterations of the
+//! constructor's loops are iterations of a loop over what was found, its conditions are decided by it.
 
 use fx_ir::{Arg, Host, HostOp, Op, Type};
 
 use crate::builder::Layer;
 use crate::trace::{
-    Form, Result, Tracer, Ty, Val,
+    RefKind, Result, Tracer, Ty, Val,
     call::method::count,
-    flow::{join::handed_over, pattern::Binding},
+    flow::{join::yielded_args, pattern::Binding},
     layer::sequential::Run,
     place::field,
-    unknown,
+    unsupported,
 };
 
 const TURN: &str = "::fx_runtime::frozen::chain::Turn";
@@ -21,7 +21,7 @@ impl Tracer<'_> {
     /// A chain of this form.
     pub(in crate::trace) fn formed(&mut self, run: &Run<'_>, layers: &[Layer], xs: Val) -> Result<Val> {
         let (Some(id), Some(form)) = (run.module.node(), self.form(layers)) else {
-            return unknown(run.span, "a layer whose type cannot be named");
+            return unsupported(run.span, "a layer whose type cannot be named");
         };
         let turn = self.host(HostOp::MatchChain, vec![id.into(), form], "form", turn(), run.span);
         self.parts(run, &turn, layers, xs)
@@ -48,7 +48,7 @@ impl Tracer<'_> {
         let mut xs = xs;
         for (part, layer) in layers.iter().enumerate() {
             xs = match layer {
-                Layer::Repeat(inner) => self.turns_of(run, stretch, part, inner, xs)?,
+                Layer::Repeat(inner) => self.iterations_of(run, stretch, part, inner, xs)?,
                 Layer::Optional(inner) => self.branches_of(run, stretch, part, (inner, &[]), &xs)?,
                 Layer::Either(a, b) => self.branches_of(run, stretch, part, (a, b), &xs)?,
                 one => self.one(run, one, xs, &mut |tracer, ty| tracer.layer_of(run, stretch, part, ty))?,
@@ -59,24 +59,24 @@ impl Tracer<'_> {
 
     fn layer_of(&mut self, run: &Run<'_>, stretch: &Val, part: usize, ty: &Ty) -> Result<Val> {
         let (Some(module), Some(turn), Some(spelling)) = (run.module.node(), stretch.node(), self.spelling(ty)) else {
-            return unknown(run.span, "a layer whose type cannot be named");
+            return unsupported(run.span, "a layer whose type cannot be named");
         };
         let op = Op::Host(Host::pure(HostOp::MatchedLayer(spelling)));
         let label = format!("{}.*", self.label_of(run.module, "sequential"));
         let name = field::identifier(&label);
         let args = vec![module.into(), turn.into(), count(part)];
-        let value = self.push_labelled(op, args, &name, &label, ty.clone(), run.span).with_form(Form::Ref);
+        let value = self.push_labelled(op, args, &name, &label, ty.clone(), run.span).with_ref_kind(RefKind::Ref);
         self.set_path(&value, run.module, "*");
         Ok(value)
     }
 
-    fn turns_of(&mut self, run: &Run<'_>, stretch: &Val, part: usize, inner: &[Layer], xs: Val) -> Result<Val> {
+    fn iterations_of(&mut self, run: &Run<'_>, stretch: &Val, part: usize, inner: &[Layer], xs: Val) -> Result<Val> {
         let span = run.span;
         let ty = Ty::List(Box::new(turn()));
         let args = stretch.arg().into_iter().chain([count(part)]).collect();
         let list = self.host(HostOp::RuntimeMethod("turns".to_owned()), args, "turns", ty, span);
-        let (Some(list), Some(first)) = (list.node(), handed_over(&xs)) else {
-            return unknown(span, "a chain of layers called on a value of this form");
+        let (Some(list), Some(first)) = (list.node(), yielded_args(&xs)) else {
+            return unsupported(span, "a chain of layers called on a value of this form");
         };
         let args: Vec<Arg> = std::iter::once(Arg::Node(list)).chain(first).collect();
         let name = field::identifier(&self.label_of(run.module, "each"));
@@ -88,16 +88,18 @@ impl Tracer<'_> {
         self.env.declare("xs", carried[0].1.clone());
         let branch = self.in_region(owner, &mut |tracer| {
             let (name, part) = ("turn".to_owned(), String::new());
-            tracer.declare_bound(vec![Binding { name, ty: turn(), part, form: Form::Ref }], None, span);
+            tracer.declare_bound(vec![Binding { name, ty: turn(), part, form: RefKind::Ref }], None, span);
             tracer.declare_carried(&carried, span);
             let (Some(turn), Some(xs)) = (tracer.env.read("turn").cloned(), tracer.env.read("xs").cloned()) else {
-                return unknown(span, "a chain of layers of this form");
+                return unsupported(span, "a chain of layers of this form");
             };
             tracer.parts(run, &turn, inner, xs)
         });
         self.env.close();
         let branch = branch?;
-        let Some(next) = handed_over(branch.value()) else { return unknown(span, "a layer that yields no tensor") };
+        let Some(next) = yielded_args(branch.value()) else {
+            return unsupported(span, "a layer that yields no tensor");
+        };
         self.end_branch(&branch, next, span);
         Ok(self.results(owner, &carried[0].1, &[Ty::Tensor], span))
     }
@@ -127,7 +129,7 @@ impl Tracer<'_> {
                 tracer.parts(run, &inner, layers, xs.clone())
             })?);
         }
-        self.merge(owner, &branches, span)
+        self.join_branches(owner, &branches, span)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The tokens of carried code: rewritten so that they mean the same in the generated function.
+//! The tokens of opaque code: rewritten so that they mean the same in the generated function.
 //!
 //! `self.fc` becomes `(*self_fc)`, `Self` the model's type, and a variable that can only be reached where it is a
 //! placeholder for that place.
@@ -11,7 +11,7 @@ use syn::{visit::Visit, visit_mut::VisitMut};
 
 use crate::trace::tensor::operator::is_compound;
 
-/// What carried code mentions.
+/// What opaque code mentions.
 #[derive(Default)]
 pub(in crate::trace) struct Capture {
     /// Variables that it gets as variables of its own.
@@ -196,7 +196,7 @@ impl VisitMut for Handles {
                 self.place(&mut call.receiver);
                 call.args.iter_mut().for_each(|arg| self.visit_expr_mut(arg));
             }
-            syn::Expr::Reference(lent) => self.place(&mut lent.expr),
+            syn::Expr::Reference(borrowed) => self.place(&mut borrowed.expr),
             syn::Expr::Field(field) => self.place(&mut field.base),
             syn::Expr::Index(index) => {
                 self.place(&mut index.expr);

@@ -1,4 +1,4 @@
-//! Places in carried code, which reaches them where they lie and may write to them.
+//! Places in opaque code, which reaches them where they lie and may write to them.
 
 use std::fmt::Write as _;
 
@@ -6,20 +6,20 @@ use fx_ir::Arg;
 use syn::spanned::Spanned;
 
 use crate::trace::{
-    Form, Result, Tracer, Val,
+    RefKind, Result, Tracer, Val,
     expr::is_copy,
     opaque::{
         capture::{Capture, bound_names},
         effects, hole,
     },
     place::Place,
-    unknown,
+    unsupported,
 };
 
 impl Tracer<'_> {
     /// Puts the place into the code where it is mentioned: by the name that it has there, made one line ahead, or, where the
     /// code mentions other parts of the same state, as the way to it.
-    pub(in crate::trace) fn put_in(
+    pub(in crate::trace) fn capture_place(
         &self,
         place: &Place,
         (expr, capture, position): (&syn::Expr, &Capture, usize),
@@ -27,13 +27,13 @@ impl Tracer<'_> {
         args: &mut Vec<Arg>,
     ) -> Result<()> {
         let (name, span) = (&capture.places[position], expr.span());
-        if place.is_cell() || place.may_lend() {
-            return unknown(span, "code that mentions what the forward writes to");
+        if place.is_cell() || place.may_borrow_state() {
+            return unsupported(span, "code that mentions what the forward writes to");
         }
         let target = hole(args, place.target());
         let placeholder = Capture::placeholder(position);
         if effects::gives(expr, name) {
-            return unknown(span, format!("code that gives `{name}` another place"));
+            return unsupported(span, format!("code that gives `{name}` another place"));
         }
         if self.is_only_place(place, capture) {
             let _ = writeln!(lines, "let {name} = &mut {target};");
@@ -41,7 +41,7 @@ impl Tracer<'_> {
             return Ok(());
         }
         if bound_names(expr).contains(name) || capture.formatted.contains(name) {
-            return unknown(span, format!("code that mentions `{name}`"));
+            return unsupported(span, format!("code that mentions `{name}`"));
         }
         *code = with_place(code, &placeholder, &target);
         Ok(())
@@ -54,7 +54,7 @@ impl Tracer<'_> {
     }
 }
 
-/// Carried code with the place where it is mentioned: two parts of it may be written to at once.
+/// Opaque code with the place where it is mentioned: two parts of it may be written to at once.
 fn with_place(code: &str, placeholder: &str, target: &str) -> String {
     let parts = [" .", " ["]
         .iter()
@@ -62,7 +62,7 @@ fn with_place(code: &str, placeholder: &str, target: &str) -> String {
     parts.replace(placeholder, &format!("(&mut {target})"))
 }
 
-/// Is it a number to which the user's code has a reference, as carried code tells that looks behind it?
+/// Is it a number to which the user's code has a reference, as opaque code tells that looks behind it?
 pub(in crate::trace) fn looks_behind(code: &syn::Expr, name: &str, value: &Val) -> bool {
-    is_copy(&value.ty()) && value.form() != Some(Form::Ref) && effects::derefs(code, name)
+    is_copy(&value.ty()) && value.ref_kind() != Some(RefKind::Ref) && effects::derefs(code, name)
 }

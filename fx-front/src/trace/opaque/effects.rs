@@ -214,7 +214,7 @@ impl Tracer<'_> {
     /// The variables that the expression writes to.
     pub(in crate::trace) fn writes(&self, expr: &syn::Expr) -> Vec<String> {
         let mut names = written(expr, &|call| self.mutates(call));
-        // What is lent stays where it is, whatever is written there.
+        // What is borrowed stays where it is, whatever is written there.
         names.retain(|name| !matches!(self.env.read(name), Some(Val::Place(_))));
         names
     }

@@ -4,7 +4,7 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::index::path_text;
-use crate::trace::{Result, Tracer, Val, unknown};
+use crate::trace::{Result, Tracer, Val, unsupported};
 
 impl Tracer<'_> {
     /// `place = value`.
@@ -16,19 +16,23 @@ impl Tracer<'_> {
         match &*assign.left {
             syn::Expr::Path(path) if path.path.get_ident().is_some() => {
                 let name = path_text(&path.path);
-                if matches!(self.env.read(&name), Some(Val::Lent(..))) {
-                    return unknown(path.span(), "a reference that is given another place");
+                if matches!(self.env.read(&name), Some(Val::MutRef(..))) {
+                    return unsupported(path.span(), "a reference that is given another place");
                 }
-                if matches!(value, Val::Lent(..)) {
-                    return unknown(assign.right.span(), "a second name for what is written to");
+                if matches!(value, Val::MutRef(..)) {
+                    return unsupported(assign.right.span(), "a second name for what is written to");
                 }
                 self.name_after(&name, &value);
-                if self.env.assign(&name, value) { Ok(Val::Unit) } else { unknown(path.span(), "an unknown variable") }
+                if self.env.assign(&name, value) {
+                    Ok(Val::Unit)
+                } else {
+                    unsupported(path.span(), "an unknown variable")
+                }
             }
             syn::Expr::Tuple(targets) => {
                 for (position, target) in targets.elems.iter().enumerate() {
                     let syn::Expr::Path(path) = target else {
-                        return unknown(target.span(), "an assignment of this form");
+                        return unsupported(target.span(), "an assignment of this form");
                     };
                     let part = self.tuple_part(&value, position, target.span())?;
                     self.env.assign(&path_text(&path.path), part);
@@ -50,7 +54,7 @@ impl Tracer<'_> {
     fn assign_to_state(&mut self, target: &syn::Expr, value: &Val, span: Span) -> Result<Val> {
         match self.place(target, true)? {
             Some(place) => self.write(&place, value, span),
-            None => unknown(target.span(), "an assignment to something other than a variable"),
+            None => unsupported(target.span(), "an assignment to something other than a variable"),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::trace::{
         state_cell::{is_chain, peeled},
     },
     tensor::operator,
-    unknown,
+    unsupported,
 };
 
 impl Tracer<'_> {
@@ -51,7 +51,7 @@ impl Tracer<'_> {
             return self.compound_in_place(&binary.op, &old, &right, span).map(Some);
         }
         if !is_copy(&place.ty) || !operator::is_number(&right) {
-            return unknown(span, "an operator on values of types that are not known");
+            return unsupported(span, "an operator on values of types that are not known");
         }
         let args = vec![place.target(), self.operand(&right, span)?];
         let op = HostOp::AssignOp(binary.op.to_token_stream().to_string());
@@ -65,7 +65,7 @@ impl Tracer<'_> {
         if !is_mutator(&name) && !is_in_place {
             return Ok(None);
         }
-        let mark = self.mark();
+        let mark = self.checkpoint();
         let Some(place) = self.place_of_values(&call.receiver)? else { return Ok(None) };
         if is_in_place || self.index.method(&place.ty, &name).is_some() {
             // The field is a handle on what the op writes to; what a method of the crate's own does is to be seen in it.
@@ -73,7 +73,7 @@ impl Tracer<'_> {
             return Ok(None);
         }
         let Some(ty) = place.changed_by(&name) else {
-            return unknown(call.method.span(), format!("the method `{name}` of what the forward writes to"));
+            return unsupported(call.method.span(), format!("the method `{name}` of what the forward writes to"));
         };
         let mut args = vec![place.object()];
         for arg in &call.args {
@@ -85,8 +85,8 @@ impl Tracer<'_> {
 
     /// The place that code is about to change, unless it is a layer or holds one: those are changed field by field.
     fn place_of_values(&mut self, expr: &syn::Expr) -> Result<Option<Place>> {
-        if let Some(lent) = self.behind_mut(expr)? {
-            return Ok(Some(lent));
+        if let Some(borrowed) = self.behind_mut(expr)? {
+            return Ok(Some(borrowed));
         }
         let is_field = matches!(peeled(expr), syn::Expr::Field(_) | syn::Expr::Index(_));
         if !is_field || !self.is_stateful() || !is_chain(expr) || self.is_module(&self.chain_ty(expr)) {
@@ -100,8 +100,8 @@ impl Tracer<'_> {
         let taken = text.ends_with("mem::take") || text.ends_with("mem::replace");
         let target = match args.first().filter(|_| taken) {
             Some(syn::Expr::Reference(target)) if target.mutability.is_some() => &*target.expr,
-            // What is lent is handed on.
-            Some(lent @ syn::Expr::Path(_)) => lent,
+            // What is borrowed is handed on.
+            Some(borrowed @ syn::Expr::Path(_)) => borrowed,
             _ => return Ok(None),
         };
         let Some(place) = self.place_of_values(target)? else {

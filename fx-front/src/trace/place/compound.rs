@@ -4,7 +4,9 @@ use fx_ir::{Arg, Op, OpId};
 use proc_macro2::Span;
 use syn::{BinOp, spanned::Spanned};
 
-use crate::trace::{Result, Tracer, Ty, Val, place::local_place::Local, tensor::operator::tensor_name, unknown};
+use crate::trace::{
+    Result, Tracer, Ty, Val, place::local_place::LocalPlace, tensor::operator::tensor_name, unsupported,
+};
 
 impl Tracer<'_> {
     /// `ys += x`: on a tensor that nobody else can see it is `ys = ys + x`.
@@ -19,21 +21,23 @@ impl Tracer<'_> {
                 return self.compound_local(binary, left, &place);
             }
             let known = self.compound_field(binary)?;
-            return known
-                .map_or_else(|| unknown(binary.left.span(), "an assignment to something other than a variable"), Ok);
+            return known.map_or_else(
+                || unsupported(binary.left.span(), "an assignment to something other than a variable"),
+                Ok,
+            );
         };
         let name = crate::index::path_text(&path.path);
         let Some(held) = self.env.read(&name).cloned() else {
-            return unknown(binary.left.span(), "an unknown variable");
+            return unsupported(binary.left.span(), "an unknown variable");
         };
         if matches!(held, Val::Place(_)) {
             let known = self.compound_field(binary)?;
-            return known.map_or_else(|| unknown(binary.left.span(), "an assignment to a place of this form"), Ok);
+            return known.map_or_else(|| unsupported(binary.left.span(), "an assignment to a place of this form"), Ok);
         }
-        let is_lent = matches!(held, Val::Lent(..));
+        let is_lent = matches!(held, Val::MutRef(..));
         let old = held.behind();
         if matches!(*binary.left, syn::Expr::Unary(_)) && !is_lent && !old.is_tensor() {
-            return unknown(binary.left.span(), "an assignment to something other than a variable");
+            return unsupported(binary.left.span(), "an assignment to something other than a variable");
         }
         let right = self.expr(&binary.right)?;
         let plain = plain_operator(&binary.op);
@@ -47,7 +51,7 @@ impl Tracer<'_> {
     }
 
     /// `state.step += 1`: the part is a number, or a tensor that others may see.
-    fn compound_local(&mut self, binary: &syn::ExprBinary, left: &syn::Expr, place: &Local) -> Result<Val> {
+    fn compound_local(&mut self, binary: &syn::ExprBinary, left: &syn::Expr, place: &LocalPlace) -> Result<Val> {
         let (old, right) = (self.expr(left)?.behind(), self.expr(&binary.right)?);
         if old.is_tensor() {
             return self.compound_in_place(&binary.op, &old, &right, binary.span());
@@ -65,18 +69,18 @@ impl Tracer<'_> {
         span: Span,
     ) -> Result<Val> {
         let Some(op) = tensor_name(&plain_operator(op)) else {
-            return unknown(span, "an operator of this form on tensors");
+            return unsupported(span, "an operator of this form on tensors");
         };
         if right.ty() == Ty::Unknown {
-            return unknown(span, "an operand of a type that is not known");
+            return unsupported(span, "an operand of a type that is not known");
         }
         let in_place = if right.is_tensor() { format!("g_{op}_") } else { format!("g_{op}_scalar_") };
         let Some(op) = OpId::of_method(&in_place) else {
-            return unknown(span, "an in-place operator of this form");
+            return unsupported(span, "an in-place operator of this form");
         };
         let right = self.scalar(right.clone(), span)?;
         let args: Option<Vec<Arg>> = [old, &right].into_iter().map(Val::arg).collect();
-        let Some(args) = args else { return unknown(span, "an operand of this form") };
+        let Some(args) = args else { return unsupported(span, "an operand of this form") };
         self.push(Op::Call(op), args, &in_place, Ty::Tensor, span);
         Ok(Val::Unit)
     }

@@ -5,7 +5,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::trace::{Form, Result, Tracer, Ty, Val, unknown};
+use crate::trace::{RefKind, Result, Tracer, Ty, Val, unsupported};
 use crate::{
     diag::{Code, Severity},
     leaf,
@@ -30,18 +30,18 @@ impl Tracer<'_> {
     /// The field of a value.
     pub(in crate::trace) fn field(&mut self, base: &Val, name: &str, span: Span) -> Result<Val> {
         match base {
-            Val::Lent(_, inner) => return self.field(inner, name, span),
+            Val::MutRef(_, inner) => return self.field(inner, name, span),
             Val::Place(place) => {
                 let part = self.part_of(place, name, span)?;
                 return self.value_of(part, name, span);
             }
             Val::Fields(shape, parts) => {
                 let at = shape.names.iter().position(|known| known == name);
-                return at.map_or_else(|| unknown(span, format!("the field `{name}`")), |at| Ok(parts[at].clone()));
+                return at.map_or_else(|| unsupported(span, format!("the field `{name}`")), |at| Ok(parts[at].clone()));
             }
             _ => {}
         }
-        let Val::Node(id, ty, _) = base else { return unknown(span, "a field of a literal") };
+        let Val::Node(id, ty, _) = base else { return unsupported(span, "a field of a literal") };
         let made = self.made.get(id).and_then(|fields| fields.iter().find(|(member, _)| member == name));
         if let Some((_, value)) = made {
             return Ok(value.clone());
@@ -51,7 +51,9 @@ impl Tracer<'_> {
             Ty::Leaf(leaf) => leaf_field(leaf, name),
             other => match config_field(other, name) {
                 Some(ty) => Ty::Rust(ty.to_owned()),
-                None => return unknown(span, format!("the field `{name}` of a value {}", self.index.of_type(other))),
+                None => {
+                    return unsupported(span, format!("the field `{name}` of a value {}", self.index.of_type(other)));
+                }
             },
         };
         if let Ty::Struct(owner) = ty
@@ -70,7 +72,7 @@ impl Tracer<'_> {
         if let (Some(node), Some(path)) = (value.node(), path) {
             self.paths.insert(node, path);
         }
-        Ok(value.with_form(Form::Owned))
+        Ok(value.with_ref_kind(RefKind::Value))
     }
 
     fn struct_field(&mut self, owner: usize, name: &str, span: Span) -> Result<Ty> {
@@ -85,17 +87,17 @@ impl Tracer<'_> {
                 message.clone(),
                 &format!("it has {}", names.join(", ")),
             );
-            return unknown(span, message);
+            return unsupported(span, message);
         };
         let root = self.home();
         if !self.index.can_read(root, owner, field) {
             let message = format!("the field `{name}` of `{}` is private to its module", item.name);
-            return unknown(span, format!("{message}; derive `Module` on it, or make the field `pub(crate)`"));
+            return unsupported(span, format!("{message}; derive `Module` on it, or make the field `pub(crate)`"));
         }
         // A Sequential built in a constructor has layers of known types.
         let ty = self.index.field_ty(owner, field);
         if self.index.private_type(root, &ty) {
-            return unknown(span, self.private_parts(root, owner));
+            return unsupported(span, self.private_parts(root, owner));
         }
         if let Ty::Rust(path) = &ty
             && let Some(layer) = path.strip_prefix("::tch::nn::").filter(|layer| leaf::of_type(layer).is_some())

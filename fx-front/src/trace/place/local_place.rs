@@ -1,6 +1,6 @@
 //! Places of the forward's own: variables, and parts of the tuples and structs in them.
 //!
-//! What is written to such a place is another value of the variable from there on. A `&mut` lends one: what the function
+//! What is written to such a place is another value of the variable from there on. A `&mut` borrows one: what the function
 //! that it is handed to leaves in its parameter is written back where the call stands.
 
 use std::{collections::BTreeSet, rc::Rc};
@@ -10,11 +10,11 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::trace::{Form, Result, Tracer, Ty, Val, opaque::effects, unknown, value::Shape};
+use crate::trace::{RefKind, Result, Tracer, Ty, Val, opaque::effects, unsupported, value::Shape};
 
 /// A variable, or a part of one.
 #[derive(Clone, Debug)]
-pub(in crate::trace) struct Local {
+pub(in crate::trace) struct LocalPlace {
     /// The variable.
     pub(in crate::trace) root: String,
     /// The way to the part: fields, by name or number.
@@ -23,17 +23,17 @@ pub(in crate::trace) struct Local {
 
 impl Tracer<'_> {
     /// The place that the expression names; `None` if it is none of the forward's own.
-    pub(in crate::trace) fn local_place(&self, expr: &syn::Expr) -> Option<Local> {
+    pub(in crate::trace) fn local_place(&self, expr: &syn::Expr) -> Option<LocalPlace> {
         match expr {
             syn::Expr::Path(path) => {
                 let root = path.path.get_ident()?.to_string();
-                self.env.has(&root).then(|| Local { root, path: Vec::new() })
+                self.env.has(&root).then(|| LocalPlace { root, path: Vec::new() })
             }
             syn::Expr::Paren(inner) => self.local_place(&inner.expr),
             syn::Expr::Group(inner) => self.local_place(&inner.expr),
             syn::Expr::Unary(syn::ExprUnary { op: syn::UnOp::Deref(_), expr, .. }) => {
                 let place = self.local_place(expr)?;
-                matches!(self.held(&place)?, Val::Lent(..)).then_some(place)
+                matches!(self.held(&place)?, Val::MutRef(..)).then_some(place)
             }
             syn::Expr::Field(field) => {
                 let mut place = self.local_place(&field.base)?;
@@ -51,7 +51,7 @@ impl Tracer<'_> {
 
     /// Is it a struct or a tuple, not of the model's, that can be taken apart?
     fn is_apart(&self, whole: &Val) -> bool {
-        let Val::Node(id, ty, Form::Owned) = whole else { return false };
+        let Val::Node(id, ty, RefKind::Value) = whole else { return false };
         match ty {
             Ty::Tuple(_) => true,
             Ty::Struct(_) => !self.is_module(ty) && !self.paths.contains_key(id),
@@ -60,13 +60,13 @@ impl Tracer<'_> {
     }
 
     /// What the place holds, as far as its way leads through parts that are known one by one.
-    pub(in crate::trace) fn held(&self, place: &Local) -> Option<&Val> {
+    pub(in crate::trace) fn held(&self, place: &LocalPlace) -> Option<&Val> {
         place.path.iter().try_fold(self.env.read(&place.root)?, |whole, member| part(whole, member))
     }
 
     /// Lets the place hold another value.
-    pub(in crate::trace) fn set_local(&mut self, place: &Local, value: Val, span: Span) -> Result<()> {
-        let Some(whole) = self.env.read(&place.root).cloned() else { return unknown(span, "an unknown variable") };
+    pub(in crate::trace) fn set_local(&mut self, place: &LocalPlace, value: Val, span: Span) -> Result<()> {
+        let Some(whole) = self.env.read(&place.root).cloned() else { return unsupported(span, "an unknown variable") };
         if place.path.is_empty() {
             self.name_after(&place.root, &value);
         }
@@ -76,14 +76,14 @@ impl Tracer<'_> {
     }
 
     fn with_part(&mut self, whole: Val, path: &[String], value: Val, span: Span) -> Result<Val> {
-        if let Val::Lent(from, inner) = whole {
-            return Ok(Val::Lent(from, Box::new(self.with_part(*inner, path, value, span)?)));
+        if let Val::MutRef(from, inner) = whole {
+            return Ok(Val::MutRef(from, Box::new(self.with_part(*inner, path, value, span)?)));
         }
         let Some((first, rest)) = path.split_first() else { return Ok(value) };
         let mut whole = self.apart(whole, span)?;
         let ty = self.part_ty(&whole, first);
         let Some(old) = part(&whole, first).cloned() else {
-            return unknown(span, "an assignment to something other than a variable");
+            return unsupported(span, "an assignment to something other than a variable");
         };
         let value = if rest.is_empty() { self.of_field(value, &ty) } else { value };
         let new = self.with_part(old, rest, value, span)?;
@@ -130,12 +130,12 @@ impl Tracer<'_> {
                 }
                 Ok(Val::Fields(Rc::new(Shape { owner, names }), parts))
             }
-            _ => unknown(span, "an assignment to something other than a variable"),
+            _ => unsupported(span, "an assignment to something other than a variable"),
         }
     }
 
     /// `&mut place`, for a function that writes to it; `None` if it is no place of the forward's own.
-    pub(in crate::trace) fn lent_place(&mut self, expr: &syn::Expr) -> Result<Option<Val>> {
+    pub(in crate::trace) fn mut_ref_to_local(&mut self, expr: &syn::Expr) -> Result<Option<Val>> {
         let target = match expr {
             syn::Expr::Reference(syn::ExprReference { mutability: Some(_), expr, .. }) => {
                 if let Some(place) = self.behind_mut(expr)? {
@@ -143,9 +143,9 @@ impl Tracer<'_> {
                 }
                 &**expr
             }
-            // A `&mut` that is handed on is lent again.
+            // A `&mut` that is handed on is borrowed again.
             syn::Expr::Path(path) => match path.path.get_ident().and_then(|name| self.env.read(&name.to_string())) {
-                Some(Val::Lent(..)) => expr,
+                Some(Val::MutRef(..)) => expr,
                 Some(place @ Val::Place(_)) => return Ok(Some(place.clone())),
                 _ => return Ok(None),
             },
@@ -153,7 +153,7 @@ impl Tracer<'_> {
         };
         let Some(place) = self.local_place(target) else { return Ok(None) };
         if place.path.is_empty() {
-            self.make_places(std::slice::from_ref(&place.root), expr.span())?;
+            self.spill_variables(std::slice::from_ref(&place.root), expr.span())?;
         }
         let value = match self.held(&place) {
             Some(value) => value.clone().behind(),
@@ -162,16 +162,16 @@ impl Tracer<'_> {
         if matches!(value, Val::Never | Val::Closure(..) | Val::Unit) {
             return Ok(None);
         }
-        Ok(Some(Val::Lent(Rc::new(place), Box::new(value))))
+        Ok(Some(Val::MutRef(Rc::new(place), Box::new(value))))
     }
 
-    /// Writes back what a function has left in what was lent to it.
+    /// Writes back what a function has left in what was borrowed to it.
     pub(in crate::trace) fn give_back(&mut self, left: Vec<Val>, span: Span) -> Result<()> {
         for value in left {
-            let Val::Lent(place, value) = value else { continue };
+            let Val::MutRef(place, value) = value else { continue };
             let is_same = self.held(&place).is_some_and(|held| held.clone().behind().same(&value));
             if !is_same {
-                self.set_local(&place, value.with_form(Form::Owned), span)?;
+                self.set_local(&place, value.with_ref_kind(RefKind::Value), span)?;
             }
         }
         Ok(())
@@ -190,7 +190,7 @@ impl Tracer<'_> {
         }
         let Some(place) = self.local_place(&call.receiver) else { return Ok(receiver) };
         let parts = self.apart(receiver, call.span())?;
-        Ok(Val::Lent(Rc::new(place), Box::new(parts)))
+        Ok(Val::MutRef(Rc::new(place), Box::new(parts)))
     }
 
     /// A method that takes something out of an option of the forward's own, or puts something in.
@@ -204,7 +204,8 @@ impl Tracer<'_> {
             None => self.expr(&call.receiver)?.behind(),
         };
         let ty = old.ty();
-        if !matches!(ty, Ty::Option(_)) || !matches!(old, Val::Lit(..) | Val::Some(_) | Val::Node(_, _, Form::Owned)) {
+        if !matches!(ty, Ty::Option(_)) || !matches!(old, Val::Lit(..) | Val::Some(_) | Val::Node(_, _, RefKind::Value))
+        {
             return Ok(None);
         }
         let new = match args.first() {
@@ -263,7 +264,7 @@ fn position(whole: &Val, member: &str) -> Option<usize> {
 
 fn part<'v>(whole: &'v Val, member: &str) -> Option<&'v Val> {
     match whole {
-        Val::Lent(_, inner) => part(inner, member),
+        Val::MutRef(_, inner) => part(inner, member),
         whole => whole.parts().get(position(whole, member)?),
     }
 }

@@ -46,17 +46,17 @@ const KEEPING: [&str; 9] =
     ["insert", "push", "push_back", "push_front", "extend", "append", "entry", "get_or_insert", "replace"];
 
 impl Tracer<'_> {
-    /// Could the variables of code that is carried along, which are copies, be written through its value?
-    pub(in crate::trace) fn lends_a_copy(&self, expr: &Expr, value: &Val) -> bool {
+    /// Could the variables of code that is kept as opaque code, which are copies, be written through its value?
+    pub(in crate::trace) fn borrows_a_copy(&self, expr: &Expr, value: &Val) -> bool {
         let op = self.whole_of(value).map(|id| &self.graph.node(id).op);
-        matches!(op, Some(Op::Rust(code)) if code.opaque.is_some()) && lends(self.index, expr)
+        matches!(op, Some(Op::Rust(code)) if code.opaque.is_some()) && borrows(self.index, expr)
     }
 }
 
 /// Is it a call by which a container may keep a reference to a variable: `map.insert(0, &xs)`?
 pub(in crate::trace) fn is_kept(expr: &Expr) -> bool {
     let Expr::MethodCall(call) = expr else { return false };
-    let is_lent = |arg: &Expr| matches!(arg, Expr::Reference(lent) if matches!(*lent.expr, Expr::Path(_) | Expr::Field(_) | Expr::Index(_)));
+    let is_lent = |arg: &Expr| matches!(arg, Expr::Reference(borrowed) if matches!(*borrowed.expr, Expr::Path(_) | Expr::Field(_) | Expr::Index(_)));
     let is_any = |arg: &Expr| match arg {
         Expr::Tuple(tuple) => tuple.elems.iter().any(is_lent),
         arg => is_lent(arg),
@@ -66,8 +66,8 @@ pub(in crate::trace) fn is_kept(expr: &Expr) -> bool {
 
 /// May a variable be written through the expression's value? As far as its form tells, and the signatures of the crate's
 /// functions of that name.
-fn lends(index: &Index, expr: &Expr) -> bool {
-    let lends_too = |expr: &Expr| lends(index, expr);
+fn borrows(index: &Index, expr: &Expr) -> bool {
+    let lends_too = |expr: &Expr| borrows(index, expr);
     match expr {
         Expr::Reference(reference) => reference.mutability.is_some(),
         Expr::Paren(inner) => lends_too(&inner.expr),
@@ -102,7 +102,7 @@ fn lends(index: &Index, expr: &Expr) -> bool {
 }
 
 fn ends_lending(index: &Index, block: &syn::Block) -> bool {
-    matches!(block.stmts.last(), Some(Stmt::Expr(expr, None)) if lends(index, expr))
+    matches!(block.stmts.last(), Some(Stmt::Expr(expr, None)) if borrows(index, expr))
 }
 
 /// Has a function of the crate, of that name, a `&mut` in its result?

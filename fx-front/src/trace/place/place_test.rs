@@ -1,4 +1,4 @@
-//! Questions to what a `&mut` parameter lends: options that may hold something, lists that are looped over.
+//! Questions to what a `&mut` parameter borrows: options that may hold something, lists that are looped over.
 
 use std::rc::Rc;
 
@@ -12,11 +12,11 @@ use crate::trace::{
     flow::branch::Continuation,
     place::{Place, Projection, is_plain, state_cell::peeled},
     tensor::operator,
-    unknown,
+    unsupported,
 };
 
 /// A place that may be there or not.
-pub(in crate::trace) struct Asked {
+pub(in crate::trace) struct PlaceTest {
     /// Whether it is there, as an operand, and the place that this reads.
     flag: Arg,
     of: Place,
@@ -27,33 +27,33 @@ pub(in crate::trace) struct Asked {
 impl<'a> Tracer<'a> {
     /// `option`, `&mut option`, `option.as_mut()`, `list.get_mut(i)` and `list.last_mut()`, where what is held is written
     /// to, or is no value of which there can be a copy; `None` for anything else.
-    pub(in crate::trace) fn asked_place(&mut self, expr: &Expr) -> Result<Option<Asked>> {
+    pub(in crate::trace) fn place_test(&mut self, expr: &Expr) -> Result<Option<PlaceTest>> {
         let (inner, is_written) = match peeled(expr) {
-            Expr::Reference(lent) => (&*lent.expr, lent.mutability.is_some()),
+            Expr::Reference(borrowed) => (&*borrowed.expr, borrowed.mutability.is_some()),
             Expr::MethodCall(call) => match (call.method.to_string().as_str(), call.args.len()) {
                 ("as_mut" | "as_deref_mut", 0) => (&*call.receiver, true),
                 ("as_ref" | "as_deref", 0) => (&*call.receiver, false),
                 (TAKEN | "get" | "get_mut" | "first" | "first_mut" | "last" | "last_mut", _) => {
-                    return self.asked_list(call);
+                    return self.list_test(call);
                 }
                 _ => return Ok(None),
             },
             other => (other, false),
         };
-        let mark = self.mark();
+        let mark = self.checkpoint();
         if let Some(place) = self.place(inner, false)?
             && let Ty::Option(held) = place.ty.clone()
-            && (is_written || place.may_lend() || !is_plain(&held))
+            && (is_written || place.may_borrow_state() || !is_plain(&held))
         {
             let held = place.held(*held);
-            return Ok(Some(Asked { flag: method("is_some", place.object()), of: place, held }));
+            return Ok(Some(PlaceTest { flag: method("is_some", place.object()), of: place, held }));
         }
         self.rollback(mark);
         Ok(None)
     }
 
-    fn asked_list(&mut self, call: &syn::ExprMethodCall) -> Result<Option<Asked>> {
-        let (name, mark) = (call.method.to_string(), self.mark());
+    fn list_test(&mut self, call: &syn::ExprMethodCall) -> Result<Option<PlaceTest>> {
+        let (name, mark) = (call.method.to_string(), self.checkpoint());
         let is_written = name.ends_with("_mut") || name == TAKEN;
         if let Some(list) = self.list_place(&call.receiver, is_written && name != TAKEN)?
             && let Ty::List(element) = list.ty.clone()
@@ -64,7 +64,7 @@ impl<'a> Tracer<'a> {
                 (Some(at), TAKEN | "get") if !matches!(at, Expr::Range(_)) => {
                     let at = self.expr(at)?;
                     if !operator::is_number(&at) {
-                        return unknown(call.span(), format!("the method `{name}`"));
+                        return unsupported(call.span(), format!("the method `{name}`"));
                     }
                     let held = list.item(&at, *element, call.span())?;
                     let number = at.arg().unwrap_or(Arg::None);
@@ -74,9 +74,9 @@ impl<'a> Tracer<'a> {
                     let held = list.within(Projection::End(end.to_owned()), *element);
                     (HostOp::Not.on(method("is_empty", object)), held)
                 }
-                _ => return unknown(call.span(), format!("the method `{name}`")),
+                _ => return unsupported(call.span(), format!("the method `{name}`")),
             };
-            return Ok(Some(Asked { flag, of: list, held }));
+            return Ok(Some(PlaceTest { flag, of: list, held }));
         }
         self.rollback(mark);
         Ok(None)
@@ -94,20 +94,20 @@ impl<'a> Tracer<'a> {
         let Some(held) = some.elems.first().filter(|_| some.path.is_ident("Some") && some.elems.len() == 1) else {
             return Ok(None);
         };
-        let wanted = self.wants.next.take();
-        let asked = self.asked_place(subject);
-        self.wants.next = wanted;
-        let Some(asked) = asked? else { return Ok(None) };
+        let expected = self.expects.next.take();
+        let test = self.place_test(subject);
+        self.expects.next = expected;
+        let Some(test) = test? else { return Ok(None) };
         let span = subject.span();
-        let (op, args) = application(asked.flag);
-        let flag = self.on_place(&asked.of, op, args, "is_some", Ty::Rust("bool".to_owned()), span);
+        let (op, args) = application(test.flag);
+        let flag = self.on_place(&test.of, op, args, "is_some", Ty::Rust("bool".to_owned()), span);
         let owner = self.owner(Op::If, flag.arg().into_iter().collect(), "branch", span);
         let then = self.in_region(owner, &mut |tracer| {
-            tracer.bind(held, Val::Place(Rc::new(asked.held.clone())))?;
+            tracer.bind(held, Val::Place(Rc::new(test.held.clone())))?;
             then(tracer)
         })?;
         let otherwise = self.in_region(owner, otherwise)?;
-        self.merge(owner, &[then, otherwise], span).map(Some)
+        self.join_branches(owner, &[then, otherwise], span).map(Some)
     }
 
     /// `match option { Some(pattern) => .., None => .. }` on a place; `None` if it is none.
@@ -136,7 +136,7 @@ impl<'a> Tracer<'a> {
     /// over their numbers; `None` for any other.
     pub(in crate::trace) fn over_place(&mut self, each: &syn::ExprForLoop) -> Result<Option<Val>> {
         let Some(row) = Row::of(&each.expr) else { return Ok(None) };
-        let mark = self.mark();
+        let mark = self.checkpoint();
         let list = match self.place(row.list, false)? {
             None if row.taken != Taken::Itself => self.list_place(row.list, row.taken == Taken::Written)?,
             place => place,
@@ -171,13 +171,13 @@ impl<'a> Tracer<'a> {
                 return place.map(|place| self.value_of(place, "held", span)).transpose();
             }
             ("as_mut" | "as_ref" | "as_deref" | "as_deref_mut" | "take", 0) => {
-                // What may be lent is handed on.
-                let lent = self.place(&call.receiver, false)?.filter(Place::may_lend);
-                return Ok(lent.map(|place| Val::Place(Rc::new(place))));
+                // What may be borrowed is handed on.
+                let borrowed = self.place(&call.receiver, false)?.filter(Place::may_borrow_state);
+                return Ok(borrowed.map(|place| Val::Place(Rc::new(place))));
             }
             _ => return Ok(None),
         };
-        let mark = self.mark();
+        let mark = self.checkpoint();
         if let Some(place) = self.list_place(&call.receiver, false)?
             && matches!((&place.ty, ty), (Ty::List(_), _) | (Ty::Option(_), "bool"))
         {
@@ -196,7 +196,7 @@ impl<'a> Tracer<'a> {
         }
         let value = self.iterator_of(expr).and_then(|held| held.map_or_else(|| self.expr(expr), Ok))?;
         if matches!((peeled(expr), &value), (Expr::Unary(_), Val::Place(_))) {
-            return unknown(expr.span(), "a pattern that copies parts of what is lent");
+            return unsupported(expr.span(), "a pattern that copies parts of what is lent");
         }
         Ok(value)
     }
@@ -249,9 +249,9 @@ impl Row<'_> {
                 "iter" => Some(Row::plain(&call.receiver, Taken::Looked)),
                 _ => None,
             },
-            Expr::Reference(lent) => {
-                let taken = if lent.mutability.is_some() { Taken::Written } else { Taken::Looked };
-                Some(Row::plain(&lent.expr, taken))
+            Expr::Reference(borrowed) => {
+                let taken = if borrowed.mutability.is_some() { Taken::Written } else { Taken::Looked };
+                Some(Row::plain(&borrowed.expr, taken))
             }
             list @ Expr::Path(_) => Some(Row::plain(list, Taken::Itself)),
             _ => None,

@@ -5,14 +5,14 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::trace::{Form, Result, Tracer, Ty, Val, application};
+use crate::trace::{RefKind, Result, Tracer, Ty, Val, application};
 
 impl Tracer<'_> {
     /// Gives every list among the variables that code is about to write to a variable of its own in generated code.
-    pub(in crate::trace) fn make_places(&mut self, names: &[String], span: Span) -> Result<()> {
+    pub(in crate::trace) fn spill_variables(&mut self, names: &[String], span: Span) -> Result<()> {
         for name in names {
             let Some(value) = self.env.read(name).cloned() else { continue };
-            let own = self.own_places(&value, name, span)?;
+            let own = self.spill_parts(&value, name, span)?;
             if !own.same(&value) {
                 self.env.assign(name, own);
             }
@@ -21,20 +21,20 @@ impl Tracer<'_> {
     }
 
     /// The same of the lists in a value.
-    fn own_places(&mut self, value: &Val, name: &str, span: Span) -> Result<Val> {
+    fn spill_parts(&mut self, value: &Val, name: &str, span: Span) -> Result<Val> {
         match value {
-            Val::Tuple(_) | Val::Fields(..) | Val::Lent(..) => {
+            Val::Tuple(_) | Val::Fields(..) | Val::MutRef(..) => {
                 let mut whole = value.clone();
                 for part in whole.parts_mut() {
                     *part = match &*part {
                         // A variable of a known type, which a loop may carry.
                         Val::Lit(Arg::None, ty) => self.none_of(ty, span).unwrap_or_else(|| part.clone()),
-                        part => self.own_places(part, name, span)?,
+                        part => self.spill_parts(part, name, span)?,
                     };
                 }
                 Ok(whole)
             }
-            list => self.own_place(list, name, span),
+            list => self.spill(list, name, span),
         }
     }
 
@@ -62,11 +62,11 @@ impl Tracer<'_> {
     }
 
     /// A list that a variable of that name holds and that is a `Vec`, in a variable of its own.
-    pub(in crate::trace) fn own_vec(&mut self, expr: &syn::Expr, value: Val) -> Result<Val> {
+    pub(in crate::trace) fn spill_vec(&mut self, expr: &syn::Expr, value: Val) -> Result<Val> {
         let syn::Expr::Path(path) = expr else { return Ok(value) };
         let Some(name) = path.path.get_ident().map(ToString::to_string) else { return Ok(value) };
         let is_vec = matches!(self.env.read(&vec_of(&name)), Some(Val::Unit));
-        if is_vec && matches!(value, Val::List(_)) { self.own_place(&value, &name, expr.span()) } else { Ok(value) }
+        if is_vec && matches!(value, Val::List(_)) { self.spill(&value, &name, expr.span()) } else { Ok(value) }
     }
 
     /// The type of an empty list of tensors, where its `let` says it.
@@ -77,12 +77,12 @@ impl Tracer<'_> {
     }
 
     /// A list in a variable of its own.
-    pub(in crate::trace) fn own_place(&mut self, value: &Val, name: &str, span: Span) -> Result<Val> {
+    pub(in crate::trace) fn spill(&mut self, value: &Val, name: &str, span: Span) -> Result<Val> {
         let told = self.told_type(value, name);
         let operand = match value {
             Val::List(_) if told.is_some() => HostOp::EmptyVec(self.spelling(&Ty::Tensor).unwrap_or_default()).of([]),
             Val::List(items) => HostOp::Vec.of(self.exact_operands(items, span)?),
-            Val::Node(id, ty @ Ty::List(element), Form::Owned) if !self.is_own_place(value) => {
+            Val::Node(id, ty @ Ty::List(element), RefKind::Value) if !self.is_spilled(value) => {
                 let copy = self.copy_of(ty, &Arg::Node(*id)).filter(|_| **element == Ty::Tensor);
                 copy.unwrap_or_else(|| HostOp::Clone.on(*id))
             }
@@ -95,19 +95,19 @@ impl Tracer<'_> {
 
     /// Is it a list that is written out, or in a variable of the generated code's?
     pub(in crate::trace) fn is_own_list(&self, value: &Val) -> bool {
-        matches!(value, Val::List(_)) || self.is_own_place(value)
+        matches!(value, Val::List(_)) || self.is_spilled(value)
     }
 
     /// Is it a variable of the generated code's that code may write to, and that no other value stands for?
-    pub(in crate::trace) fn is_own_place(&self, value: &Val) -> bool {
-        let Val::Node(id, _, Form::Owned) = value else { return false };
+    pub(in crate::trace) fn is_spilled(&self, value: &Val) -> bool {
+        let Val::Node(id, _, RefKind::Value) = value else { return false };
         match &self.graph.node(*id).op {
             op if op.is_host() => matches!(op.effect(), Effect::Io | Effect::State),
             Op::If | Op::Match(_) | Op::For(_) | Op::While => true,
             Op::Placeholder => self.graph.scope_of(*id) != Some(self.graph.body()),
             Op::TupleGet(_) => {
-                let whole = self.graph.node(*id).input(0).map(|whole| Val::Node(whole, Ty::Unknown, Form::Owned));
-                whole.is_some_and(|whole| self.is_own_place(&whole))
+                let whole = self.graph.node(*id).input(0).map(|whole| Val::Node(whole, Ty::Unknown, RefKind::Value));
+                whole.is_some_and(|whole| self.is_spilled(&whole))
             }
             _ => false,
         }

@@ -13,11 +13,11 @@ use syn::spanned::Spanned;
 
 use crate::index::{Function, path_text};
 use crate::trace::{
-    Form, Result, Tracer, Ty, Unknown, Val,
+    RefKind, Result, Tracer, Ty, Unsupported, Val,
     entry::signature::Signature,
     expr::is_copy,
     place::{Place, Root},
-    unknown,
+    unsupported,
 };
 
 /// Fields that are written: each by its struct, as a position in the index, and its name.
@@ -83,24 +83,24 @@ impl Tracer<'_> {
 
     /// The cell of a field of the model.
     pub(in crate::trace) fn cell(&mut self, base: &Val, name: &str, span: Span) -> Result<Place> {
-        let Val::Node(id, Ty::Struct(owner), _) = base else { return unknown(span, "a field of a literal") };
+        let Val::Node(id, Ty::Struct(owner), _) = base else { return unsupported(span, "a field of a literal") };
         let (item, Some(field)) = (&self.index.structs[*owner], self.index.field(*owner, name)) else {
-            return unknown(span, format!("the field `{name}`"));
+            return unsupported(span, format!("the field `{name}`"));
         };
         let ty = self.index.field_ty(*owner, field);
         if self.is_module(&ty) {
-            return unknown(span, format!("the forward writes to `{name}`, which is a layer or holds one"));
+            return unsupported(span, format!("the forward writes to `{name}`, which is a layer or holds one"));
         }
         let home = self.home();
         let Some(spelled) = self.index.spelled(home, &item.module, &field.ty) else {
             let written = field.ty.to_token_stream().to_string().replace(' ', "");
-            return unknown(
+            return unsupported(
                 span,
                 format!("`{written}`, the type of `{name}`, has no path that means the same everywhere"),
             );
         };
         if !self.index.can_read(home, *owner, field) {
-            return unknown(span, format!("the field `{name}` of `{}` is private to its module", item.name));
+            return unsupported(span, format!("the field `{name}` of `{}` is private to its module", item.name));
         }
         let label =
             self.path_of(base).map_or_else(|| name.to_owned(), |path| crate::trace::place::field::join(&path, name));
@@ -122,7 +122,7 @@ impl Tracer<'_> {
         self.read_place(&place, name, span)
     }
 
-    /// The place of a field that carried code mentions, if the code may write to it.
+    /// The place of a field that opaque code mentions, if the code may write to it.
     pub(in crate::trace) fn mentioned(
         &mut self,
         receiver: &Val,
@@ -158,18 +158,18 @@ impl Tracer<'_> {
     }
 
     /// The body as it is, where not even a piece of it can be understood.
-    pub(in crate::trace) fn carried_body(
+    pub(in crate::trace) fn opaque_body(
         &mut self,
         signature: &Signature,
         block: &syn::Block,
-        fault: &Unknown,
+        fault: &Unsupported,
     ) -> Result<Arg> {
         let body = syn::Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: block.clone() });
         if let Some(escape) = crate::trace::opaque::effects::escape(&body) {
-            return unknown(escape, "code that leaves the function cannot be carried along");
+            return unsupported(escape, "code that leaves the function cannot be carried along");
         }
         if signature.output.is_ref {
-            return unknown(fault.span, "it yields a reference");
+            return unsupported(fault.span, "it yields a reference");
         }
         let (template, args) = self.captured(&body, fault.span)?;
         let code = Code { fallible: signature.output.is_result, ..Code::opaque(template, fault.reason.clone()) };
@@ -178,14 +178,14 @@ impl Tracer<'_> {
         Ok(value.arg().unwrap_or(Arg::None))
     }
 
-    /// A statement whose value nobody reads, carried along because of `fault`.
-    pub(in crate::trace) fn carried_statement(&mut self, expr: &syn::Expr, fault: Unknown) -> Result<Val> {
+    /// A statement whose value nobody reads, kept as opaque code because of `fault`.
+    pub(in crate::trace) fn opaque_statement(&mut self, expr: &syn::Expr, fault: Unsupported) -> Result<Val> {
         let is_call = matches!(expr, syn::Expr::MethodCall(_) | syn::Expr::Call(_));
         let has_state = self.is_stateful() || self.has_places();
         if !has_state || !is_call || crate::trace::opaque::effects::escape(expr).is_some() {
             return Err(fault);
         }
-        // Its value may be a reference into what is only lent to it.
+        // Its value may be a reference into what is only borrowed to it.
         let dropped: syn::Expr = syn::parse_quote_spanned!(expr.span()=> { let _ = #expr; });
         let (template, args) = self.captured(&dropped, expr.span())?;
         let code = Code::opaque(template, fault.reason.clone());
@@ -193,17 +193,17 @@ impl Tracer<'_> {
         Ok(self.push(Op::Rust(code), args, "opaque", Ty::Tuple(Vec::new()), expr.span()))
     }
 
-    /// What is lent to the forward, or a layer or a part with layers, which is only written to field by field, behind a
+    /// What is borrowed to the forward, or a layer or a part with layers, which is only written to field by field, behind a
     /// `&mut`.
-    pub(in crate::trace) fn lent_module(&mut self, inner: &syn::ExprReference) -> Result<Val> {
+    pub(in crate::trace) fn mut_ref(&mut self, inner: &syn::ExprReference) -> Result<Val> {
         if let Some(place) = self.behind_mut(&inner.expr)? {
             return Ok(Val::Place(Rc::new(place)));
         }
         let value = self.expr(&inner.expr)?;
         if self.is_stateful() && self.is_module(&value.ty()) && self.path_of(&value).is_some() {
-            return Ok(value.with_form(Form::Ref));
+            return Ok(value.with_ref_kind(RefKind::Ref));
         }
-        unknown(inner.span(), "`&mut` is not understood")
+        unsupported(inner.span(), "`&mut` is not understood")
     }
 
     /// Can a method by `&mut self` be traced on the receiver?

@@ -5,18 +5,18 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::trace::{
-    Env, Errors, Form, Result, Tracer, Ty, Val, application, expr::never, flow::block::contains_return,
-    opaque::is_carried_param, types::expectation::Wanted, unknown,
+    Env, OnError, RefKind, Result, Tracer, Ty, Val, application, expr::never, flow::block::contains_return,
+    opaque::is_carried_param, types::expectation::Expectation, unsupported,
 };
 
 impl Tracer<'_> {
     /// `option.map(|pattern| body)` as `match option { Some(pattern) => Some(body), None => None }`.
     pub(in crate::trace) fn map_option(&mut self, option: Val, call: &syn::ExprMethodCall) -> Result<Val> {
         let Some(syn::Expr::Closure(closure)) = call.args.first() else {
-            return unknown(call.span(), "`map` with something other than a closure");
+            return unsupported(call.span(), "`map` with something other than a closure");
         };
         let (Some(pattern), 1) = (closure.inputs.first(), closure.inputs.len()) else {
-            return unknown(call.span(), "a closure of this form");
+            return unsupported(call.span(), "a closure of this form");
         };
         let pattern = match pattern {
             syn::Pat::Type(typed) => &*typed.pat,
@@ -36,13 +36,17 @@ impl Tracer<'_> {
 
     /// `self.part.as_ref().unwrap().forward(xs)` in a branch or a loop, as the `match` that it is: whether the part is there
     /// may be asked by the branch, so that a model without it must not fail when it is frozen.
-    pub(in crate::trace) fn on_unwrapped(&mut self, call: &syn::ExprMethodCall, errors: Errors) -> Result<Option<Val>> {
+    pub(in crate::trace) fn on_unwrapped(
+        &mut self,
+        call: &syn::ExprMethodCall,
+        errors: OnError,
+    ) -> Result<Option<Val>> {
         let syn::Expr::MethodCall(unwrap) = &*call.receiver else { return Ok(None) };
         let is_asked = (unwrap.method == "unwrap" && unwrap.args.is_empty()) || unwrap.method == "expect";
         if !is_asked || self.region == self.graph.body() {
             return Ok(None);
         }
-        let mark = self.mark();
+        let mark = self.checkpoint();
         let option = self.expr(&unwrap.receiver)?;
         let is_part = matches!((&option, option.ty()), (Val::Node(..), Ty::Option(inner)) if self.is_module(&inner));
         if !is_part || self.path_of(&option).is_none() {
@@ -53,7 +57,7 @@ impl Tracer<'_> {
         let on_held = syn::ExprMethodCall { receiver: syn::parse_quote_spanned!(span=> #held), ..call.clone() };
         let pattern = syn::parse_quote_spanned!(span=> Some(#held));
         let value = self.if_matches(
-            option.with_form(Form::Ref),
+            option.with_ref_kind(RefKind::Ref),
             &pattern,
             span,
             &mut |tracer| tracer.method_call(&on_held, errors),
@@ -73,11 +77,11 @@ impl Tracer<'_> {
     }
 
     /// `flag.then(|| x)` as `if flag { Some(x) } else { None }`.
-    pub(in crate::trace) fn then_some(&mut self, flag: Val, call: &syn::ExprMethodCall) -> Result<Val> {
+    pub(in crate::trace) fn bool_then(&mut self, flag: Val, call: &syn::ExprMethodCall) -> Result<Val> {
         let value = match call.args.first() {
             Some(closure @ syn::Expr::Closure(_)) if call.method == "then" => body_of(closure, 0)?.1,
             Some(value) if call.method == "then_some" && is_plain(value) => value.clone(),
-            _ => return unknown(call.method.span(), format!("the method `{}`", call.method)),
+            _ => return unsupported(call.method.span(), format!("the method `{}`", call.method)),
         };
         let branch: syn::ExprIf = syn::parse_quote_spanned!(call.span()=> if asked_flag { Some(#value) } else { None });
         self.env.open();
@@ -96,9 +100,9 @@ impl Tracer<'_> {
     ) -> Result<Val> {
         let args: Vec<&syn::Expr> = call.args.iter().collect();
         let is_moved = name.starts_with("unwrap_or")
-            && matches!(&option, Val::Node(_, Ty::Option(held), Form::Owned) if matches!(**held, Ty::Struct(_)) && !self.is_module(held));
+            && matches!(&option, Val::Node(_, Ty::Option(held), RefKind::Value) if matches!(**held, Ty::Struct(_)) && !self.is_module(held));
         if is_moved {
-            return unknown(call.method.span(), format!("the method `{name}` of an option of a struct"));
+            return unsupported(call.method.span(), format!("the method `{name}` of an option of a struct"));
         }
         let held: syn::Pat = syn::parse_quote!(held_value);
         let (some, none): ((syn::Pat, syn::Expr), syn::Expr) = match (name, args.as_slice()) {
@@ -107,7 +111,7 @@ impl Tracer<'_> {
             ("map_or", [other, some]) if is_plain(other) => (body_of(some, 1)?, (*other).clone()),
             ("map_or_else", [other, some]) => (body_of(some, 1)?, body_of(other, 0)?.1),
             ("and_then", [some]) => (body_of(some, 1)?, syn::parse_quote!(None)),
-            _ => return unknown(call.method.span(), format!("the method `{name}`")),
+            _ => return unsupported(call.method.span(), format!("the method `{name}`")),
         };
         let (pattern, some) = some;
         let choice: syn::ExprMatch =
@@ -127,14 +131,14 @@ impl Tracer<'_> {
             Val::Node(id, ..) => match &self.graph.node(*id).op {
                 Op::Host(host) if host.op == HostOp::Some => true,
                 Op::Placeholder => is_carried_param(&self.graph, *id),
-                _ => self.is_own_place(&value.clone().with_form(Form::Owned)),
+                _ => self.is_spilled(&value.clone().with_ref_kind(RefKind::Value)),
             },
             _ => false,
         }
     }
 
-    /// Is it an option of a tensor, owned or lent, of which there can be a copy that owns a second handle?
-    pub(in crate::trace) fn lends_tensor(&self, value: &Val) -> bool {
+    /// Is it an option of a tensor, owned or borrowed, of which there can be a copy that owns a second handle?
+    pub(in crate::trace) fn may_borrow_tensor(&self, value: &Val) -> bool {
         let Val::Node(id, Ty::Option(inner), _) = value else { return false };
         let is_known = matches!(self.graph.node(*id).op, Op::Placeholder | Op::Host(_) | Op::Rust(_) | Op::TupleGet(_));
         (**inner == Ty::Tensor && is_known) || self.is_made_field(*id) || self.is_given(*id)
@@ -150,8 +154,8 @@ impl Tracer<'_> {
         span: Span,
     ) -> Vec<Arg> {
         for (arg, leaf) in args.iter_mut().zip(leaves) {
-            // What is only lent stays where it is.
-            let is_lent = leaf.form() == Some(Form::Ref);
+            // What is only borrowed stays where it is.
+            let is_lent = leaf.ref_kind() == Some(RefKind::Ref);
             if (self.is_own_option(leaf) && !is_lent) || !matches!(leaf, Val::Node(_, Ty::Option(_), _)) {
                 continue;
             }
@@ -169,7 +173,7 @@ impl Tracer<'_> {
             let was_open = matches!(before.read(&name), Some(Val::Node(..) | Val::Lit(Arg::None, _)));
             match self.env.read(&name).cloned() {
                 Some(Val::Some(_)) if !was_open => {}
-                Some(value @ (Val::Some(_) | Val::Tuple(_) | Val::Fields(..) | Val::Lent(..))) => {
+                Some(value @ (Val::Some(_) | Val::Tuple(_) | Val::Fields(..) | Val::MutRef(..))) => {
                     let whole = self.some_as_value(value, None, owner)?;
                     self.env.assign(&name, whole);
                 }
@@ -183,15 +187,15 @@ impl Tracer<'_> {
     pub(in crate::trace) fn some_as_value(
         &mut self,
         value: Val,
-        wanted: Option<&Wanted>,
+        expected: Option<&Expectation>,
         owner: NodeId,
     ) -> Result<Val> {
         let inner = match value {
             Val::Some(inner) => inner,
             Val::Tuple(parts) => {
                 let parts = parts.into_iter().enumerate().map(|(at, part)| {
-                    let wanted = wanted.and_then(|wanted| wanted.part(at));
-                    self.some_as_value(part, wanted.as_ref(), owner)
+                    let expected = expected.and_then(|expected| expected.part(at));
+                    self.some_as_value(part, expected.as_ref(), owner)
                 });
                 return parts.collect::<Result<_>>().map(Val::Tuple);
             }
@@ -199,14 +203,14 @@ impl Tracer<'_> {
                 let parts = parts.into_iter().map(|part| self.some_as_value(part, None, owner));
                 return Ok(Val::Fields(shape, parts.collect::<Result<_>>()?));
             }
-            Val::Lent(place, inner) => {
-                return Ok(Val::Lent(place, Box::new(self.some_as_value(*inner, None, owner)?)));
+            Val::MutRef(place, inner) => {
+                return Ok(Val::MutRef(place, Box::new(self.some_as_value(*inner, None, owner)?)));
             }
             other => return Ok(other),
         };
-        let form = if inner.form() == Some(Form::Owned) { Form::Owned } else { Form::Ref };
-        let some = Val::Some(Box::new(inner.with_form(Form::Owned)));
-        let (operand, ty, effect) = match self.wanted_vec(&some, wanted)? {
+        let form = if inner.ref_kind() == Some(RefKind::Value) { RefKind::Value } else { RefKind::Ref };
+        let some = Val::Some(Box::new(inner.with_ref_kind(RefKind::Value)));
+        let (operand, ty, effect) = match self.expected_vec(&some, expected)? {
             // Each call has a list of its own.
             Some((operand, ty)) => (operand, ty, Effect::Io),
             None => (self.operand(&some, Span::call_site())?, some.ty(), Effect::Pure),
@@ -241,6 +245,6 @@ fn body_of(closure: &syn::Expr, count: usize) -> Result<(syn::Pat, syn::Expr)> {
             };
             Ok((pattern, (*closure.body).clone()))
         }
-        other => unknown(other.span(), "a function in place of a closure"),
+        other => unsupported(other.span(), "a function in place of a closure"),
     }
 }

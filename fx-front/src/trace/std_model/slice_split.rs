@@ -48,14 +48,14 @@ impl<'a> Tracer<'a> {
         let (Some(end), Some(rest), 2) = (pair.elems.first(), pair.elems.get(1), pair.elems.len()) else {
             return Ok(None);
         };
-        let asked = self.expr_before(&split.end)?;
+        let test = self.expr_before(&split.end)?;
         let pattern = parse_quote_spanned!(end.span()=> Some(#end));
         let then = &mut |tracer: &mut Self| {
             let left = tracer.expr(&split.rest)?;
             tracer.bind(rest, left)?;
             then(tracer)
         };
-        self.if_matches(asked, &pattern, condition.span(), then, otherwise).map(Some)
+        self.if_matches(test, &pattern, condition.span(), then, otherwise).map(Some)
     }
 
     /// `list.split_last().unwrap()`; `None` if it is none.

@@ -6,27 +6,27 @@ use syn::spanned::Spanned;
 
 use crate::index::path_text;
 use crate::trace::{
-    Form, Result, Tracer, Ty, Val,
+    RefKind, Result, Tracer, Ty, Val,
     desugar::iterator_chain::TAKEN,
     expr::is_copy,
     flow::branch::Continuation,
-    place::{field, is_plain, local_place::Local},
+    place::{field, is_plain, local_place::LocalPlace},
     tensor::operator,
     types::operand::is_untyped,
-    unknown,
+    unsupported,
 };
 
 impl<'a> Tracer<'a> {
     /// `Tensor::from_slice(&sizes)` of numbers that the source gives, and whose type it says; `None` of anything else.
     pub(in crate::trace) fn tensor_of_numbers(&mut self, data: &syn::Expr) -> Result<Option<Val>> {
-        let mark = self.mark();
+        let mark = self.checkpoint();
         let list = self.expr(data);
         if let Ok(list @ Val::Node(_, Ty::List(element), _)) = &list
             && is_copy(element)
             && !is_untyped(element)
         {
             let args = vec![self.operand(list, data.span())?];
-            let effect = if self.is_own_place(list) { Effect::Io } else { Effect::Pure };
+            let effect = if self.is_spilled(list) { Effect::Io } else { Effect::Pure };
             return Ok(Some(self.host_with(effect, HostOp::TensorOf, args, "numbers", Ty::Tensor, data.span())));
         }
         if let Ok(Val::List(items)) = list {
@@ -52,7 +52,7 @@ impl<'a> Tracer<'a> {
         match (name, list) {
             ("push", Val::List(_)) => Some(self.pushed(list.clone(), call)),
             ("pop", Val::List(items)) if !items.is_empty() => Some(self.popped(items.clone(), call)),
-            ("push", _) if self.is_own_place(list) => Some(self.push_to(list, element, call)),
+            ("push", _) if self.is_spilled(list) => Some(self.push_to(list, element, call)),
             ("last" | "first", Val::List(items)) => {
                 let item = if name == "last" { items.last() } else { items.first() };
                 item.map(|item| Ok(Val::Some(Box::new(item.clone()))))
@@ -79,11 +79,11 @@ impl<'a> Tracer<'a> {
     /// `numbers.contains(&number)`.
     fn contained(&mut self, list: &Val, call: &syn::ExprMethodCall) -> Result<Val> {
         let (Some(number), span) = (call.args.first(), call.span()) else {
-            return unknown(call.span(), "the method `contains`");
+            return unsupported(call.span(), "the method `contains`");
         };
         let number = self.expr(number)?.behind();
         if !operator::is_number(&number) {
-            return unknown(span, "the method `contains`");
+            return unsupported(span, "the method `contains`");
         }
         let args = vec![self.operand(list, span)?, HostOp::Ref.on(self.operand(&number, span)?)];
         Ok(self.host(HostOp::Method("contains".to_owned()), args, "contains", Ty::Rust("bool".to_owned()), span))
@@ -94,7 +94,7 @@ impl<'a> Tracer<'a> {
         let (Val::List(mut items), Some(item), Some(place)) =
             (list, call.args.first(), self.local_place(&call.receiver))
         else {
-            return unknown(call.span(), "the method `push`");
+            return unsupported(call.span(), "the method `push`");
         };
         items.push(self.expr(item)?);
         self.set_local(&place, Val::List(items), call.span()).map(|()| Val::Unit)
@@ -104,12 +104,12 @@ impl<'a> Tracer<'a> {
     fn push_to(&mut self, list: &Val, element: &Ty, call: &syn::ExprMethodCall) -> Result<Val> {
         let (Some(item), Some(place), Some(id)) = (call.args.first(), self.local_place(&call.receiver), list.node())
         else {
-            return unknown(call.span(), "the method `push`");
+            return unsupported(call.span(), "the method `push`");
         };
         let held = self.expr(item)?;
-        let item = self.own_vec(item, held)?;
+        let item = self.spill_vec(item, held)?;
         if item.ty() == Ty::Unknown || matches!(item.ty(), Ty::Result(_)) {
-            return unknown(call.span(), "the method `push` of a value of a type that is not known");
+            return unsupported(call.span(), "the method `push` of a value of a type that is not known");
         }
         let args = vec![Arg::Node(id), self.exact_operand(&item, call.span())?];
         let push = HostOp::Mutate("push".to_owned());
@@ -124,9 +124,9 @@ impl<'a> Tracer<'a> {
 
     /// `Some(list) = &mut option`, or with `option.as_mut()`: the option of a list that has a variable of its own, and what
     /// the list is called.
-    pub(in crate::trace) fn lent_list(&self, condition: &syn::ExprLet) -> Option<(Val, syn::Ident)> {
+    pub(in crate::trace) fn borrowed_list_option(&self, condition: &syn::ExprLet) -> Option<(Val, syn::Ident)> {
         let option = match &*condition.expr {
-            syn::Expr::Reference(lent) if lent.mutability.is_some() => &lent.expr,
+            syn::Expr::Reference(borrowed) if borrowed.mutability.is_some() => &borrowed.expr,
             syn::Expr::MethodCall(call) if call.method == "as_mut" || call.method == "borrow_mut" => &call.receiver,
             _ => return None,
         };
@@ -134,7 +134,7 @@ impl<'a> Tracer<'a> {
         let value = self.env.read(&path_text(&path.path))?;
         let is_list = matches!(value.ty(), Ty::Option(inner) if matches!(*inner, Ty::List(_)));
         match some.elems.first() {
-            Some(syn::Pat::Ident(held)) if some.path.is_ident("Some") && is_list && self.is_own_place(value) => {
+            Some(syn::Pat::Ident(held)) if some.path.is_ident("Some") && is_list && self.is_spilled(value) => {
                 Some((value.clone(), held.ident.clone()))
             }
             _ => None,
@@ -157,21 +157,21 @@ impl<'a> Tracer<'a> {
         let owner = self.owner(Op::If, flag.arg().into_iter().collect(), "branch", span);
         let then = self.in_region(owner, &mut |tracer| {
             let unwrap = HostOp::UnwrapMut(None);
-            let lent = tracer.host_with(Effect::Io, unwrap, args.clone(), "list", (*list).clone(), span);
-            tracer.name_after(&held.to_string(), &lent);
-            tracer.env.declare(&held.to_string(), lent);
+            let borrowed = tracer.host_with(Effect::Io, unwrap, args.clone(), "list", (*list).clone(), span);
+            tracer.name_after(&held.to_string(), &borrowed);
+            tracer.env.declare(&held.to_string(), borrowed);
             tracer.block(then, tail)
         })?;
         let otherwise = self.in_region(owner, otherwise)?;
-        self.merge(owner, &[then, otherwise], span)
+        self.join_branches(owner, &[then, otherwise], span)
     }
 
     /// `list[at] = value` in a list that has a variable of its own.
     pub(in crate::trace) fn set_item(&mut self, place: &syn::ExprIndex, value: &Val, span: Span) -> Result<Val> {
         let list = self.expr(&place.expr)?;
         let at = self.expr(&place.index)?;
-        if !matches!(list.ty(), Ty::List(_)) || !self.is_own_place(&list) || !operator::is_number(&at) {
-            return unknown(span, "an assignment to something other than a variable");
+        if !matches!(list.ty(), Ty::List(_)) || !self.is_spilled(&list) || !operator::is_number(&at) {
+            return unsupported(span, "an assignment to something other than a variable");
         }
         let item = HostOp::Item.of([self.operand(&list, span)?, self.operand(&at, span)?]);
         let args = vec![item, self.exact_operand(value, span)?];
@@ -182,14 +182,14 @@ impl<'a> Tracer<'a> {
     /// The last element of a list that is written out, which loses it.
     fn popped(&mut self, mut items: Vec<Val>, call: &syn::ExprMethodCall) -> Result<Val> {
         let (Some(last), Some(place)) = (items.pop(), self.local_place(&call.receiver)) else {
-            return unknown(call.span(), "the method `pop`");
+            return unsupported(call.span(), "the method `pop`");
         };
         self.set_local(&place, Val::List(items), call.span()).map(|()| Val::Some(Box::new(last)))
     }
 
     /// `pair.get(0)` of a list that is written out.
     fn got(&mut self, list: &Val, call: &syn::ExprMethodCall) -> Option<Result<Val>> {
-        let mark = self.mark();
+        let mark = self.checkpoint();
         if let Some(Ok(at @ Val::Lit(Arg::Int(_), _))) = call.args.first().map(|at| self.expr(at)) {
             return Some(self.taken(list, at, call.span()));
         }
@@ -210,7 +210,7 @@ impl<'a> Tracer<'a> {
         if let Some(index) = call.args.first() {
             let index = self.expr(index)?;
             if !operator::is_number(&index) {
-                return unknown(call.span(), "an index of this form");
+                return unsupported(call.span(), "an index of this form");
             }
             if let Val::Lit(Arg::Int(at), _) = index {
                 key = at.to_string();
@@ -224,7 +224,7 @@ impl<'a> Tracer<'a> {
         } else {
             self.host(method, args, name, ty, call.span())
         };
-        let value = value.with_form(Form::Ref);
+        let value = value.with_ref_kind(RefKind::Ref);
         if let Some(path) = self.path_of(list)
             && let Some(id) = value.node()
         {
@@ -236,7 +236,7 @@ impl<'a> Tracer<'a> {
     /// A method that changes a list of numbers or tensors that has a variable of its own.
     fn changed(&mut self, list: &Val, element: &Ty, name: &str, call: &syn::ExprMethodCall) -> Option<Result<Val>> {
         let place = self.local_place(&call.receiver)?;
-        if !is_plain(element) || matches!(list, Val::Node(_, _, Form::Ref | Form::Deep)) {
+        if !is_plain(element) || matches!(list, Val::Node(_, _, RefKind::Ref | RefKind::RefRef)) {
             return None;
         }
         Some(self.change(&place, list, element, name, call))
@@ -244,19 +244,19 @@ impl<'a> Tracer<'a> {
 
     fn change(
         &mut self,
-        place: &Local,
+        place: &LocalPlace,
         list: &Val,
         element: &Ty,
         name: &str,
         call: &syn::ExprMethodCall,
     ) -> Result<Val> {
         let span = call.span();
-        let own = self.own_place(list, &place.root, span)?;
+        let own = self.spill(list, &place.root, span)?;
         if !own.same(list) {
             self.set_local(place, own.clone(), span)?;
         }
         let Val::Node(id, ..) = own else {
-            return unknown(span, format!("the method `{name}`"));
+            return unsupported(span, format!("the method `{name}`"));
         };
         let mut args = vec![Arg::Node(id)];
         for arg in &call.args {
@@ -267,7 +267,7 @@ impl<'a> Tracer<'a> {
                 continue;
             }
             if name == "extend" || (!operator::is_number(&value) && !value.is_tensor()) {
-                return unknown(arg.span(), format!("the method `{name}`"));
+                return unsupported(arg.span(), format!("the method `{name}`"));
             }
             args.push(self.exact_operand(&value, span)?);
         }

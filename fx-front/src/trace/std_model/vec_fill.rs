@@ -8,9 +8,9 @@ use syn::spanned::Spanned;
 use crate::trace::{
     Result, Tracer, Ty, Val, application,
     expr::is_copy,
-    place::local_place::Local,
+    place::local_place::LocalPlace,
     tensor::operator,
-    types::{expectation::Wanted, operand::is_untyped},
+    types::{expectation::Expectation, operand::is_untyped},
 };
 
 impl Tracer<'_> {
@@ -18,10 +18,10 @@ impl Tracer<'_> {
     pub(in crate::trace) fn filled(
         &mut self,
         call: &syn::ExprMethodCall,
-        wanted: Option<&Wanted>,
+        expected: Option<&Expectation>,
     ) -> Result<Option<Val>> {
         let Some((value, count)) = repeated(&call.receiver) else { return Ok(None) };
-        let mark = self.mark();
+        let mark = self.checkpoint();
         let (value, count) = (self.expr(value)?, self.expr(count)?);
         let written = call.turbofish.as_ref().and_then(|fish| match fish.args.first() {
             Some(syn::GenericArgument::Type(ty)) => {
@@ -30,7 +30,7 @@ impl Tracer<'_> {
             _ => None,
         });
         let known = Ty::List(Box::new(value.ty()));
-        let ty = written.or_else(|| wanted.map(|wanted| self.wanted_ty(wanted))).into_iter().chain([known]);
+        let ty = written.or_else(|| expected.map(|expected| self.expected_ty(expected))).into_iter().chain([known]);
         let spelled = ty.filter(|ty| matches!(ty, Ty::List(_))).find_map(|ty| Some((self.spelling(&ty)?, ty)));
         let (Some((spelled, ty)), true) = (spelled, is_known(&value) && operator::is_number(&count)) else {
             self.rollback(mark);
@@ -59,7 +59,7 @@ impl Tracer<'_> {
             value if call.method == "resize" => value,
             _ => return None,
         };
-        let mark = self.mark();
+        let mark = self.checkpoint();
         let resized = self.resize(list, element, &place, (value, count), call.method.span());
         if matches!(resized, Ok(None)) {
             self.rollback(mark);
@@ -71,7 +71,7 @@ impl Tracer<'_> {
         &mut self,
         list: &Val,
         element: &Ty,
-        place: &Local,
+        place: &LocalPlace,
         (value, count): (&Expr, &Expr),
         span: Span,
     ) -> Result<Option<Val>> {
@@ -87,8 +87,8 @@ impl Tracer<'_> {
             self.set_local(place, filled, span)?;
             return Ok(Some(Val::Unit));
         }
-        let own = self.own_place(list, &place.root, span)?.with_ty(ty);
-        let (true, Some(id)) = (self.is_own_place(&own), own.node()) else { return Ok(None) };
+        let own = self.spill(list, &place.root, span)?.with_ty(ty);
+        let (true, Some(id)) = (self.is_spilled(&own), own.node()) else { return Ok(None) };
         self.set_local(place, own, span)?;
         let args = vec![Arg::Node(id), self.operand(&count, span)?, self.operand(&value, span)?];
         self.host_with(Effect::Io, HostOp::ResizeWith, args, "resize", Ty::Tuple(Vec::new()), span);
@@ -108,8 +108,8 @@ impl Tracer<'_> {
 impl Tracer<'_> {
     /// `let mut all: Option<Vec<Tensor>> = Some(vec![])` as one value, in a variable of its own.
     pub(in crate::trace) fn typed_option(&mut self, value: Val, ty: &syn::Type) -> Result<Val> {
-        let wanted = self.written(ty);
-        let Some((operand, known)) = self.wanted_vec(&value, wanted.as_ref())? else { return Ok(value) };
+        let expected = self.written(ty);
+        let Some((operand, known)) = self.expected_vec(&value, expected.as_ref())? else { return Ok(value) };
         let (op, args) = application(operand);
         Ok(self.host_with(Effect::Io, op, args, "some", known, ty.span()))
     }

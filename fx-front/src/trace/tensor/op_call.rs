@@ -5,7 +5,7 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::diag::{Code, Severity};
-use crate::trace::{Result, Tracer, Ty, Val, expr::is_copy, tensor::operator, unknown};
+use crate::trace::{Result, Tracer, Ty, Val, expr::is_copy, tensor::operator, unsupported};
 
 impl Tracer<'_> {
     /// A method call on a tensor.
@@ -14,7 +14,7 @@ impl Tracer<'_> {
         let args: Vec<&syn::Expr> = call.args.iter().collect();
         match (name.strip_prefix("f_").unwrap_or(&name), args.as_slice()) {
             ("shallow_clone" | "as_ref" | "borrow" | "to_owned" | "clone" | "deref", []) => {
-                return Ok(receiver.with_form(crate::trace::Form::Owned));
+                return Ok(receiver.with_ref_kind(crate::trace::RefKind::Value));
             }
             ("apply", [module]) => {
                 let module = self.expr(module)?;
@@ -42,7 +42,7 @@ impl Tracer<'_> {
                 self.inline(id, Some(receiver), args, call.span())
             }
             None if name == "i" && args.len() == 1 => self.indexed(&receiver, args[0], call.span()),
-            None => unknown(call.method.span(), format!("the method `{name}` of a tensor")),
+            None => unsupported(call.method.span(), format!("the method `{name}` of a tensor")),
         }
     }
 
@@ -70,7 +70,7 @@ impl Tracer<'_> {
             other => {
                 let value = self.expr(other)?;
                 if !value.is_tensor() && !operator::is_number(&value) {
-                    return unknown(other.span(), "an index of this form");
+                    return unsupported(other.span(), "an index of this form");
                 }
                 let operand = self.operand(&value, other.span())?;
                 Ok(if value.is_tensor() { HostOp::Ref.on(operand) } else { operand })
@@ -87,7 +87,7 @@ impl Tracer<'_> {
         ty: Ty,
         call: &syn::ExprMethodCall,
     ) -> Result<Val> {
-        let Some(id) = receiver.node() else { return unknown(call.span(), "a tensor of this form") };
+        let Some(id) = receiver.node() else { return unsupported(call.span(), "a tensor of this form") };
         let host = Host::pure(HostOp::Method(name.to_owned()));
         let host = if matches!(ty, Ty::Result(_)) { host.fallible() } else { host };
         let args = self.operands_of_call(vec![id.into()], exprs.iter().copied())?;
@@ -104,27 +104,27 @@ impl Tracer<'_> {
         span: Span,
     ) -> Result<Val> {
         let Some(entry) = catalog::lookup(name).or_else(|| catalog::lookup(name.trim_start_matches("f_"))) else {
-            return unknown(span, format!("the op `{name}`"));
+            return unsupported(span, format!("the op `{name}`"));
         };
         if receiver.is_some() && entry.receiver == catalog::Receiver::Free {
-            return unknown(span, format!("`{name}` as a method, of a trait of the program's"));
+            return unsupported(span, format!("`{name}` as a method, of a trait of the program's"));
         }
         if entry.params.len() != exprs.len() {
             let message = format!("`{name}` takes {} arguments, not {}", entry.params.len(), exprs.len());
             let names: Vec<&str> = entry.params.iter().map(|param| param.name).collect();
             let help = if names.is_empty() { String::new() } else { format!("they are: {}", names.join(", ")) };
             self.report(Code::WrongArity, Severity::Error, span, message.clone(), &help);
-            return unknown(span, message);
+            return unsupported(span, message);
         }
         if let Some(position) = entry.params.iter().position(|param| param.kind == catalog::Kind::Other) {
-            return unknown(
+            return unsupported(
                 exprs[position].span(),
                 format!("the argument `{}` of `{name}`", entry.params[position].name),
             );
         }
         let mut args = Vec::new();
         if let Some(receiver) = receiver {
-            let Some(arg) = receiver.arg() else { return unknown(span, "a tensor of this form") };
+            let Some(arg) = receiver.arg() else { return unsupported(span, "a tensor of this form") };
             args.push(arg);
         }
         for expr in exprs {
@@ -133,7 +133,7 @@ impl Tracer<'_> {
                 return Ok(value);
             }
             if value.ty() == Ty::Unknown && value.node().is_some() {
-                return unknown(expr.span(), format!("an argument of `{name}` of a type that is not known"));
+                return unsupported(expr.span(), format!("an argument of `{name}` of a type that is not known"));
             }
             let value = self.snapshot(as_sizes(value), expr.span());
             if let Some(arg) = value.arg() {
@@ -157,7 +157,7 @@ impl Tracer<'_> {
     /// A list as it is now, for an op that knows nothing of code that writes to it later.
     fn snapshot(&mut self, value: Val, span: Span) -> Val {
         match &value {
-            Val::Node(id, Ty::List(element), _) if is_copy(element) && self.is_own_place(&value) => {
+            Val::Node(id, Ty::List(element), _) if is_copy(element) && self.is_spilled(&value) => {
                 self.host_with(Effect::Io, HostOp::Clone, vec![(*id).into()], "sizes", value.ty(), span)
             }
             _ => value,

@@ -4,17 +4,19 @@ use fx_ir::{Arg, HostOp, Op, OpId, scalar};
 use proc_macro2::Span;
 use syn::{BinOp, spanned::Spanned};
 
-use crate::trace::{Result, Tracer, Ty, Val, expr::is_copy, tensor::const_fold, types::operand::is_untyped, unknown};
+use crate::trace::{
+    Result, Tracer, Ty, Val, expr::is_copy, tensor::const_fold, types::operand::is_untyped, unsupported,
+};
 
 impl Tracer<'_> {
     pub(in crate::trace) fn unary(&mut self, unary: &syn::ExprUnary) -> Result<Val> {
         let value = self.expr(&unary.expr)?;
         match unary.op {
-            syn::UnOp::Deref(_) if matches!(value, Val::Lent(..)) => Ok(value.behind()),
+            syn::UnOp::Deref(_) if matches!(value, Val::MutRef(..)) => Ok(value.behind()),
             syn::UnOp::Deref(_) if value.ty() == Ty::Unknown && value.node().is_some() => {
-                unknown(unary.span(), "what is behind a value of a type that is not known")
+                unsupported(unary.span(), "what is behind a value of a type that is not known")
             }
-            syn::UnOp::Deref(_) => Ok(value.with_form(crate::trace::Form::Owned)),
+            syn::UnOp::Deref(_) => Ok(value.with_ref_kind(crate::trace::RefKind::Value)),
             syn::UnOp::Neg(_) => match value {
                 Val::Lit(Arg::Int(number), ty) => Ok(Val::Lit(Arg::Int(-number), ty)),
                 Val::Lit(Arg::Float(number), ty) => Ok(Val::Lit(Arg::Float(-number), ty)),
@@ -25,7 +27,7 @@ impl Tracer<'_> {
                 Val::Lit(Arg::Bool(known), ty) => Ok(Val::Lit(Arg::Bool(!known), ty)),
                 value => self.host_unary(HostOp::Not, &value, unary.span()),
             },
-            _ => unknown(unary.span(), "an operator of this form"),
+            _ => unsupported(unary.span(), "an operator of this form"),
         }
     }
 
@@ -44,7 +46,7 @@ impl Tracer<'_> {
         let before = self.graph.region(self.region).nodes.len();
         let right = self.expr(&binary.right)?;
         if lazy && self.has_effect_since(before) {
-            return unknown(binary.right.span(), "an effect behind `&&` or `||`");
+            return unsupported(binary.right.span(), "an effect behind `&&` or `||`");
         }
         if let Some(known) = short_circuit(&binary.op, &left, &right) {
             return Ok(known);
@@ -65,14 +67,14 @@ impl Tracer<'_> {
         match (left.is_tensor(), right.is_tensor()) {
             (true, true) => match tensor_name(op) {
                 Some(name) => self.tensor_op(name, &[left, right], span),
-                None => unknown(span, "an operator of this form on tensors"),
+                None => unsupported(span, "an operator of this form on tensors"),
             },
             (true, false) => match (tensor_name(op), is_number(&right)) {
                 (Some(name), true) => {
                     let right = self.scalar(right, span)?;
                     self.tensor_op(&format!("{name}.Scalar"), &[left, right], span)
                 }
-                _ => unknown(span, "a tensor and a value that is not known to be a number"),
+                _ => unsupported(span, "a tensor and a value that is not known to be a number"),
             },
             (false, true) => self.number_first(op, left, right, span),
             (false, false) => self.host_binary(op, &left, &right, span),
@@ -93,7 +95,7 @@ impl Tracer<'_> {
     /// `2 * x`, `1 - x` and `2 / x`.
     fn number_first(&mut self, op: &BinOp, left: Val, right: Val, span: Span) -> Result<Val> {
         if !is_number(&left) {
-            return unknown(span, "a tensor and a value that is not known to be a number");
+            return unsupported(span, "a tensor and a value that is not known to be a number");
         }
         let left = self.scalar(left, span)?;
         match op {
@@ -108,7 +110,7 @@ impl Tracer<'_> {
                 let divided = self.tensor_op("div.Scalar", &[right, left], span)?;
                 self.tensor_op("reciprocal", &[divided], span)
             }
-            _ => unknown(span, "an operator of this form on a number and a tensor"),
+            _ => unsupported(span, "an operator of this form on a number and a tensor"),
         }
     }
 
@@ -129,7 +131,7 @@ impl Tracer<'_> {
             return self.host_compare(op, left, right, span);
         }
         if !is_plain(left) || !is_plain(right) {
-            return unknown(span, "an operator on values of types that are not known");
+            return unsupported(span, "an operator on values of types that are not known");
         }
         let args = vec![self.operand(left, span)?, self.operand(right, span)?];
         let compares = yields_bool(op);
@@ -193,11 +195,11 @@ impl Tracer<'_> {
 
     /// An op of the table on these values.
     pub(in crate::trace) fn tensor_op(&mut self, name: &str, operands: &[Val], span: Span) -> Result<Val> {
-        let Some(op) = OpId::lookup(name) else { return unknown(span, format!("the op `{name}`")) };
+        let Some(op) = OpId::lookup(name) else { return unsupported(span, format!("the op `{name}`")) };
         let args: Option<Vec<Arg>> = operands.iter().map(Val::arg).collect();
         match args {
             Some(args) => Ok(self.push(Op::Call(op), args, name.split('.').next().unwrap_or(name), Ty::Tensor, span)),
-            None => unknown(span, "an operand of this form"),
+            None => unsupported(span, "an operand of this form"),
         }
     }
 }

@@ -6,7 +6,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::trace::{Result, Tracer, Ty, Val, opaque::hole, tensor::operator, unknown};
+use crate::trace::{Result, Tracer, Ty, Val, opaque::hole, tensor::operator, unsupported};
 
 /// What stands for `tch::Scalar` in generated code.
 pub(in crate::trace) const NUMBER: &str = "::fx_runtime::frozen::Number";
@@ -19,7 +19,7 @@ impl Tracer<'_> {
         } else {
             let value = self.expr(number)?;
             if !operator::is_number(&value) {
-                return unknown(number.span(), "a scalar of a value that is not known to be a number");
+                return unsupported(number.span(), "a scalar of a value that is not known to be a number");
             }
             self.operand(&value, number.span())?
         };
@@ -35,7 +35,7 @@ impl Tracer<'_> {
             syn::Expr::Unary(unary) => Ok(format!("{}{}", unary.op.to_token_stream(), self.closed(&unary.expr)?)),
             syn::Expr::Path(path) if path.qself.is_none() => match path.path.get_ident() {
                 Some(name) if self.env.has(&name.to_string()) || self.is_generic(&name.to_string()) => {
-                    unknown(path.span(), "code that mentions a variable")
+                    unsupported(path.span(), "code that mentions a variable")
                 }
                 _ => self.qualified(&path.path),
             },
@@ -47,7 +47,7 @@ impl Tracer<'_> {
             syn::Expr::MethodCall(call) if call.args.is_empty() && call.turbofish.is_none() => {
                 Ok(format!("{}.{}()", self.closed(&call.receiver)?, call.method))
             }
-            other => unknown(other.span(), "code of another module"),
+            other => unsupported(other.span(), "code of another module"),
         }
     }
 
@@ -71,10 +71,10 @@ impl Tracer<'_> {
     fn text_of(&mut self, mac: &syn::Macro, args: &mut Vec<Arg>) -> Result<String> {
         let list = syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated;
         let Ok(exprs) = syn::parse::Parser::parse2(list, mac.tokens.clone()) else {
-            return unknown(mac.span(), "a text of this form");
+            return unsupported(mac.span(), "a text of this form");
         };
         let Some(syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. })) = exprs.first() else {
-            return unknown(mac.span(), "a text of this form");
+            return unsupported(mac.span(), "a text of this form");
         };
         let mut spelled = vec![text.to_token_stream().to_string()];
         for expr in exprs.iter().skip(1) {

@@ -1,21 +1,21 @@
-//! A value as the user's variable holds it, of the very type: what carried code and the user's own structs are given.
+//! A value as the user's variable holds it, of the very type: what opaque code and the user's own structs are given.
 
 use fx_ir::{Arg, Effect, HostOp, NodeId, Op};
 use proc_macro2::Span;
 
 use crate::index::is_within;
 use crate::trace::{
-    Form, Result, Tracer, Ty, Val,
+    RefKind, Result, Tracer, Ty, Val,
     expr::{is_copy, never},
     tensor::tch_scalar::NUMBER,
-    unknown,
+    unsupported,
 };
 
 impl Tracer<'_> {
     /// A value as the user's variable holds it; a fault where that is not known.
     pub(in crate::trace) fn exact_operand(&mut self, value: &Val, span: Span) -> Result<Arg> {
         match value {
-            Val::Node(_, _, Form::Deep) => unknown(span, "code that mentions a reference to a reference"),
+            Val::Node(_, _, RefKind::RefRef) => unsupported(span, "code that mentions a reference to a reference"),
             Val::Node(_, ty, _) if *ty == Ty::Tensor || is_copy(ty) => self.owned_operand(value, span),
             Val::Lit(arg, ty) if *arg != Arg::None && *ty != Ty::Unknown => self.owned_operand(value, span),
             Val::Node(_, Ty::Rust(name), _) if name == NUMBER => Ok(HostOp::Scalar.on(self.operand(value, span)?)),
@@ -24,11 +24,14 @@ impl Tracer<'_> {
             Val::Some(inner) => Ok(HostOp::Some.on(self.exact_operand(inner, span)?)),
             Val::Fields(..) => self.struct_operand(value, span),
             Val::Node(id, Ty::List(element), _) if is_copy(element) && self.is_vec(*id) => Ok(HostOp::ToVec.on(*id)),
-            Val::Node(id, ty, form) if self.is_made_field(*id) || (*form == Form::Owned && self.is_own(value)) => {
+            Val::Node(id, ty, form) if self.is_made_field(*id) || (*form == RefKind::Value && self.is_own(value)) => {
                 let copy = self.copy_of(ty, &Arg::Node(*id));
-                copy.map_or_else(|| unknown(span, "code that mentions a value whose type is not known for sure"), Ok)
+                copy.map_or_else(
+                    || unsupported(span, "code that mentions a value whose type is not known for sure"),
+                    Ok,
+                )
             }
-            _ => unknown(span, "code that mentions a value whose type is not known for sure"),
+            _ => unsupported(span, "code that mentions a value whose type is not known for sure"),
         }
     }
 
@@ -54,7 +57,7 @@ impl Tracer<'_> {
     /// entry is given by value?
     fn is_own(&self, value: &Val) -> bool {
         let Val::Node(id, ..) = value else { return false };
-        self.is_own_place(value) || self.made.contains_key(id) || self.is_given(*id)
+        self.is_spilled(value) || self.made.contains_key(id) || self.is_given(*id)
     }
 
     /// Is it what the entry is given by value?
@@ -74,9 +77,9 @@ impl Tracer<'_> {
     }
 
     /// What the user's own `clone` makes of the value.
-    pub(in crate::trace) fn cloned(&mut self, value: &Val, ty: Ty, span: Span) -> Val {
+    pub(in crate::trace) fn user_clone(&mut self, value: &Val, ty: Ty, span: Span) -> Val {
         let args = value.arg().into_iter().collect();
-        self.host_with(Effect::Io, HostOp::Clone, args, "cloned", ty, span).with_form(Form::Owned)
+        self.host_with(Effect::Io, HostOp::Clone, args, "cloned", ty, span).with_ref_kind(RefKind::Value)
     }
 
     /// A second value like the one that is there, made of second handles on its tensors.
@@ -127,7 +130,7 @@ impl Tracer<'_> {
     /// Is it a `Vec` for sure: what a tensor says of itself, what is written so, and what branches hand over of such?
     pub(in crate::trace) fn is_vec(&self, id: NodeId) -> bool {
         let node = self.graph.node(id);
-        let handed_over = |owner: NodeId, at: usize| {
+        let yielded_args = |owner: NodeId, at: usize| {
             let regions = &self.graph.node(owner).regions;
             let mut ends = regions.iter().filter_map(|&region| self.graph.yield_of(region)).peekable();
             let is_vec = |end: NodeId| {
@@ -140,9 +143,9 @@ impl Tracer<'_> {
         };
         match (&node.op, node.input(0)) {
             (Op::Host(host), _) => yields_vec(&host.op),
-            (Op::If | Op::Match(_), _) => handed_over(id, 0),
+            (Op::If | Op::Match(_), _) => yielded_args(id, 0),
             (Op::TupleGet(at), Some(whole)) if matches!(self.graph.node(whole).op, Op::If | Op::Match(_)) => {
-                handed_over(whole, *at)
+                yielded_args(whole, *at)
             }
             _ => false,
         }

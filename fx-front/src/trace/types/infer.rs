@@ -1,4 +1,4 @@
-//! The type of an expression from its form alone, for code that is carried along: what it is, or nothing.
+//! The type of an expression from its form alone, for code that is kept as opaque code: what it is, or nothing.
 
 use fx_ir::{OpId, catalog};
 
@@ -12,10 +12,10 @@ use crate::trace::{
 
 impl Tracer<'_> {
     /// The type of the expression's value; `Unknown` unless it is certain.
-    pub(in crate::trace) fn guess(&self, expr: &syn::Expr) -> Ty {
+    pub(in crate::trace) fn infer_ty(&self, expr: &syn::Expr) -> Ty {
         match expr {
-            syn::Expr::Paren(inner) => self.guess(&inner.expr),
-            syn::Expr::Group(inner) => self.guess(&inner.expr),
+            syn::Expr::Paren(inner) => self.infer_ty(&inner.expr),
+            syn::Expr::Group(inner) => self.infer_ty(&inner.expr),
             syn::Expr::Path(path) => path.path.get_ident().map_or(Ty::Unknown, |name| self.variable(&name.to_string())),
             syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Bool(_), .. }) => Ty::Rust("bool".to_owned()),
             syn::Expr::Cast(cast) => self.index.ty(self.module(), None, &cast.ty),
@@ -30,7 +30,7 @@ impl Tracer<'_> {
             syn::Expr::Block(block) => self.guess_block(&block.block),
             syn::Expr::Unsafe(block) => self.guess_block(&block.block),
             syn::Expr::If(branch) => match &branch.else_branch {
-                Some((_, other)) => agreed(&self.guess_block(&branch.then_branch), &self.guess(other)),
+                Some((_, other)) => agreed(&self.guess_block(&branch.then_branch), &self.infer_ty(other)),
                 None => Ty::Tuple(Vec::new()),
             },
             syn::Expr::ForLoop(_) | syn::Expr::While(_) | syn::Expr::Assign(_) => Ty::Tuple(Vec::new()),
@@ -51,7 +51,7 @@ impl Tracer<'_> {
     /// A block of one expression: variables that others declare are not known here.
     fn guess_block(&self, block: &syn::Block) -> Ty {
         match block.stmts.as_slice() {
-            [syn::Stmt::Expr(expr, None)] => self.guess(expr),
+            [syn::Stmt::Expr(expr, None)] => self.infer_ty(expr),
             _ => Ty::Unknown,
         }
     }
@@ -63,7 +63,7 @@ impl Tracer<'_> {
         if crate::trace::tensor::operator::yields_bool(&binary.op) {
             return Ty::Rust("bool".to_owned());
         }
-        let (left, right) = (self.guess(operand(&binary.left)), self.guess(operand(&binary.right)));
+        let (left, right) = (self.infer_ty(operand(&binary.left)), self.infer_ty(operand(&binary.right)));
         match (&left, &right) {
             (Ty::Tensor, _) | (_, Ty::Tensor) => Ty::Tensor,
             (a, b) if a == b && is_copy(a) && !is_untyped(a) => left,
@@ -73,7 +73,7 @@ impl Tracer<'_> {
 
     fn guess_method(&self, call: &syn::ExprMethodCall) -> Ty {
         let name = call.method.to_string();
-        let receiver = match self.guess(operand(&call.receiver)) {
+        let receiver = match self.infer_ty(operand(&call.receiver)) {
             Ty::Unknown => self.chain_ty(operand(&call.receiver)),
             known => known,
         };
@@ -112,7 +112,7 @@ impl Tracer<'_> {
         let syn::Expr::MethodCall(call) = operand(expr) else { return false };
         let of_list = |ty: &Ty| matches!(ty, Ty::List(_));
         if call.method == "iter" || call.method == "into_iter" {
-            return of_list(&self.guess(&call.receiver)) || of_list(&self.chain_ty(operand(&call.receiver)));
+            return of_list(&self.infer_ty(&call.receiver)) || of_list(&self.chain_ty(operand(&call.receiver)));
         }
         ADAPTORS.iter().any(|name| call.method == name) && self.is_iterator(&call.receiver)
     }

@@ -3,7 +3,7 @@
 use fx_ir::{Arg, HostOp, Op, scalar};
 use proc_macro2::Span;
 
-use crate::trace::{Form, Result, Tracer, Ty, Val, entry::signature::is_vec, expr::is_copy, unknown};
+use crate::trace::{RefKind, Result, Tracer, Ty, Val, entry::signature::is_vec, expr::is_copy, unsupported};
 
 impl Tracer<'_> {
     /// How the type is written in generated code; `None` where that cannot name it.
@@ -21,8 +21,8 @@ impl Tracer<'_> {
             Val::Some(inner) => Ok(HostOp::Some.on(self.owned_operand(inner, span)?)),
             Val::Unit => Ok(HostOp::Unit.of([])),
             Val::Fields(..) => self.struct_operand(value, span),
-            Val::Closure(..) | Val::Iter(..) | Val::Lent(..) | Val::Place(_) | Val::Never => {
-                unknown(span, "a value that cannot be written down")
+            Val::Closure(..) | Val::Iter(..) | Val::MutRef(..) | Val::Place(_) | Val::Never => {
+                unsupported(span, "a value that cannot be written down")
             }
         }
     }
@@ -31,12 +31,12 @@ impl Tracer<'_> {
     pub(in crate::trace) fn owned_operand(&mut self, value: &Val, span: Span) -> Result<Arg> {
         let operand = self.operand(value, span)?;
         Ok(match value {
-            Val::Node(_, _, Form::Ref | Form::Deep) => HostOp::Ref.on(operand),
-            Val::Node(_, Ty::Tensor, Form::Owned) => HostOp::Handle.on(operand),
-            Val::Node(_, ty @ Ty::List(element), Form::Owned) if !is_copy(element) => {
+            Val::Node(_, _, RefKind::Ref | RefKind::RefRef) => HostOp::Ref.on(operand),
+            Val::Node(_, Ty::Tensor, RefKind::Value) => HostOp::Handle.on(operand),
+            Val::Node(_, ty @ Ty::List(element), RefKind::Value) if !is_copy(element) => {
                 self.copy_of(ty, &operand).unwrap_or_else(|| HostOp::Clone.on(operand))
             }
-            Val::Node(_, Ty::List(_), Form::Owned) => HostOp::Clone.on(operand),
+            Val::Node(_, Ty::List(_), RefKind::Value) => HostOp::Clone.on(operand),
             _ => operand,
         })
     }
@@ -84,7 +84,7 @@ impl Tracer<'_> {
         let list = match ty {
             Some(syn::Type::Array(_)) => HostOp::Array,
             Some(ty) if is_vec(ty) => HostOp::Vec,
-            _ => return unknown(span, "the result is built in a form that is not understood"),
+            _ => return unsupported(span, "the result is built in a form that is not understood"),
         };
         let mut args = Vec::new();
         for item in items {
@@ -93,7 +93,7 @@ impl Tracer<'_> {
         }
         let ty = Ty::List(Box::new(items.first().map_or(Ty::Unknown, Val::ty)));
         let whole = self.host(list, args, "list", ty, span);
-        whole.arg().map_or_else(|| unknown(span, "a result of this form"), Ok)
+        whole.arg().map_or_else(|| unsupported(span, "a result of this form"), Ok)
     }
 }
 

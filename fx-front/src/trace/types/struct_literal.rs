@@ -6,7 +6,7 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::index::{Name, Resolved, is_within};
-use crate::trace::{Form, Result, Tracer, Ty, Val, entry::signature::is_vec, unknown};
+use crate::trace::{RefKind, Result, Tracer, Ty, Val, entry::signature::is_vec, unsupported};
 
 impl Tracer<'_> {
     /// `Output { logits, hidden }`: a value of the user's made of values that are known.
@@ -71,13 +71,13 @@ impl Tracer<'_> {
 
     /// A struct by its fields, as a literal.
     pub(in crate::trace) fn struct_operand(&mut self, value: &Val, span: Span) -> Result<Arg> {
-        let Val::Fields(shape, parts) = value else { return unknown(span, "a value that cannot be written down") };
+        let Val::Fields(shape, parts) = value else { return unsupported(span, "a value that cannot be written down") };
         let ty = Ty::Struct(shape.owner);
         let fields = &self.index.structs[shape.owner].fields;
         let home = self.home();
         let is_read = fields.iter().all(|field| field.scope.as_ref().is_none_or(|scope| is_within(home, scope)));
         let Some(path) = self.spelling(&ty).filter(|path| is_read && !path.contains('<')) else {
-            return unknown(span, "a struct of the crate that cannot be made here");
+            return unsupported(span, "a struct of the crate that cannot be made here");
         };
         let mut args = Vec::new();
         for (name, part) in shape.names.iter().zip(parts) {
@@ -88,7 +88,7 @@ impl Tracer<'_> {
 
     /// The fields that `..base` gives a struct literal.
     fn other_fields(&self, ty: &Ty, given: &[(String, Val)], span: Span) -> Result<Vec<String>> {
-        let Ty::Struct(owner) = ty else { return unknown(span, "`..` of a value of a type that is not known") };
+        let Ty::Struct(owner) = ty else { return unsupported(span, "`..` of a value of a type that is not known") };
         let names = self.index.structs[*owner].fields.iter().map(|field| field.name.clone());
         Ok(names.filter(|name| !given.iter().any(|(member, _)| member == name)).collect())
     }
@@ -101,7 +101,7 @@ impl Tracer<'_> {
         };
         match value {
             Val::Lit(Arg::None, _) => Ok(Arg::None),
-            Val::Node(_, Ty::Tensor, Form::Ref) if field.is_some_and(|field| owns(&field.ty)) => {
+            Val::Node(_, Ty::Tensor, RefKind::Ref) if field.is_some_and(|field| owns(&field.ty)) => {
                 Ok(HostOp::Handle.on(self.operand(value, span)?))
             }
             Val::List(items) if field.is_some_and(|field| is_vec(&field.ty)) => {
