@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
-use fx_ir::{Arg, Op, Spot};
+use fx_ir::{Arg, HostOp, Op, Spot};
 
 use super::*;
 use crate::pass::{Changed, PassContext};
@@ -43,12 +43,13 @@ fn check(text: &str, expected: &Expect) {
 fn joined(split: &Split) -> Graph {
     let mut whole = split.main.clone();
     for part in &split.parts {
-        let name = format!("part_{}(", part.number);
+        let name = format!("part_{}", part.number);
         let is_call =
-            |id: &fx_ir::NodeId| matches!(&whole.node(*id).op, Op::Rust(code) if code.template.starts_with(&name));
+            |id: &fx_ir::NodeId| matches!(whole.node(*id).op.host(), Some(HostOp::Call(called)) if *called == name);
         let call = whole.nodes().into_iter().find(is_call).unwrap_or_else(|| panic!("no call of {name}"));
         let params = part.graph.region(part.graph.body()).params.iter().copied();
-        let mut map: BTreeMap<_, _> = params.zip(whole.node(call).args.clone()).collect();
+        let given = whole.node(call).args.iter().filter_map(|arg| arg.base().map(Arg::Node));
+        let mut map: BTreeMap<_, _> = params.zip(given).collect();
         let results = whole.graph_copy(&part.graph, &mut map, Spot::Before(call));
         let readers = whole.users(call);
         match &results[..] {

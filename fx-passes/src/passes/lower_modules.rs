@@ -127,14 +127,14 @@ mod tests {
             LowerModules,
             r#"graph f(self: module<Net>, x: tensor, i: rust<usize>) {
               %convs = get_attr[convs](self) : list<module<Conv2D>>
-              %conv = rust["&$0[$1]"](%convs, i) : module<Conv2D>
+              %conv = host.item_ref(%convs, i) : module<Conv2D>
               %a = call_module[Conv2D](%conv, x) : tensor
               yield %a
             }"#,
             &expect![[r#"
                 graph f(self: module<Net>, x: tensor, i: rust<usize>) {
                   %convs = get_attr[convs](self) : list<module<Conv2D>>
-                  %conv = rust["&$0[$1]"](%convs, i) : module<Conv2D>
+                  %conv = host.item_ref(%convs, i) : module<Conv2D>
                   %a = call_module[Conv2D](%conv, x) : tensor
                   yield %a
                 }"#]],

@@ -356,7 +356,7 @@ mod tests {
             "%z = rand_like(%y) ; %s = add(%y, %z) ; yield %s",
             "yield %y, %y",
             r#"%n = host.cast["f64"](host.item(host.method["size"](%y), 0)) : rust<f64> ; %z = div.Scalar(%y, %n) ; yield %z"#,
-            r#"%c = rust["f64::try_from($0.sum()).unwrap() > 0."](%y) : rust<bool> ; %z = if(%c) { %a = relu(%y) ; yield %a } else { yield %y } ; yield %z"#,
+            r#"%c = host.binary[">"](host.method["double_value"](%y, host.array()), 0.0) : rust<bool> ; %z = if(%c) { %a = relu(%y) ; yield %a } else { yield %y } ; yield %z"#,
             r#"%z = for[layer](%layers, %y) (layer: rust<::fx_runtime::frozen::Conv>, at: tensor) { %a = mean.dim(at, [1], false) ; yield %a } ; yield %z"#,
         ] {
             assert!(!holds(&format!("{RUN}{rest}"))?, "{rest}");
