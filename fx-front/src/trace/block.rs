@@ -1,6 +1,6 @@
 //! Statements: `let`, assignments, early returns.
 
-use fx_ir::{Arg, Code, Effect, Op};
+use fx_ir::{Arg, Code, Effect, HostOp, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -139,31 +139,26 @@ impl Tracer<'_> {
         }
         let value = self.expr(value)?;
         let value = self.settled(value, ret.span())?;
-        let mut args = Vec::new();
-        let text = self.left(&value, &mut args, ret.span())?;
-        let template = format!("return ::std::result::Result::Ok({text})");
-        let code = Code { template, effect: Effect::Io, fallible: false, opaque: None };
-        self.push(Op::Rust(code), args, "left", never(), ret.span());
+        let result = self.left(&value, ret.span())?;
+        self.host_with(Effect::Io, HostOp::Return, vec![result], "left", never(), ret.span());
         Ok(Val::Never)
     }
 
     /// What leaves by `return`, as the caller expects it.
-    fn left(&mut self, value: &Val, args: &mut Vec<Arg>, span: Span) -> Result<String> {
+    fn left(&mut self, value: &Val, span: Span) -> Result<Arg> {
         match value {
-            Val::Node(_, Ty::Tensor, _) => {
-                Ok(format!("scope.output({}.shallow_clone())?", self.spell(value, args, span)?))
-            }
+            Val::Node(_, Ty::Tensor, _) => Ok(HostOp::Output.on(HostOp::Handle.on(self.operand(value, span)?))),
             Val::Tuple(parts) => {
-                let parts: Result<Vec<String>> = parts.iter().map(|part| self.left(part, args, span)).collect();
-                Ok(format!("({},)", parts?.join(", ")))
+                let parts: Result<Vec<Arg>> = parts.iter().map(|part| self.left(part, span)).collect();
+                Ok(HostOp::Tuple.of(parts?))
             }
-            Val::Some(inner) => Ok(format!("Some({})", self.left(inner, args, span)?)),
-            Val::Lit(Arg::None, _) => Ok("None".to_owned()),
+            Val::Some(inner) => Ok(HostOp::Some.on(self.left(inner, span)?)),
+            Val::Lit(Arg::None, _) => Ok(Arg::None),
             Val::List(items) if signature::value_type(&self.function().sig.output).is_some_and(signature::is_vec) => {
-                let items: Result<Vec<String>> = items.iter().map(|item| self.left(item, args, span)).collect();
-                Ok(format!("vec![{}]", items?.join(", ")))
+                let items: Result<Vec<Arg>> = items.iter().map(|item| self.left(item, span)).collect();
+                Ok(HostOp::Vec.of(items?))
             }
-            other => self.spell_exactly(other, args, span),
+            other => self.exact_operand(other, span),
         }
     }
 

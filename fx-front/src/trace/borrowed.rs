@@ -2,27 +2,25 @@
 
 use std::rc::Rc;
 
-use fx_ir::{Arg, Op};
+use fx_ir::{Arg, HostOp, Op};
 use proc_macro2::Span;
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
 use super::{
-    Result, Tracer, Ty, Val,
+    Result, Tracer, Ty, Val, application,
     control::Continuation,
     iterators::TAKEN,
     kept::peeled,
     operator,
-    state::{Place, is_plain},
+    state::{Place, Projection, is_plain},
     unknown,
 };
 
 /// A place that may be there or not.
 pub(super) struct Asked {
-    /// The question, and the place that it asks.
-    flag: String,
+    /// Whether it is there, as an operand, and the place that this reads.
+    flag: Arg,
     of: Place,
-    /// What is more in the question than the place.
-    at: Option<Arg>,
     /// What there is, if it is there.
     pub(super) held: Place,
 }
@@ -49,7 +47,7 @@ impl<'a> Tracer<'a> {
             && (is_written || place.may_lend() || !is_plain(&held))
         {
             let held = place.held(*held);
-            return Ok(Some(Asked { flag: format!("{}.is_some()", place.object()), of: place, at: None, held }));
+            return Ok(Some(Asked { flag: method("is_some", place.object()), of: place, held }));
         }
         self.rollback(mark);
         Ok(None)
@@ -63,23 +61,23 @@ impl<'a> Tracer<'a> {
             && (is_written || !is_plain(&element))
         {
             let object = list.object();
-            let (flag, at, held) = match (call.args.first(), name.trim_end_matches("_mut")) {
+            let (flag, held) = match (call.args.first(), name.trim_end_matches("_mut")) {
                 (Some(at), TAKEN | "get") if !matches!(at, Expr::Range(_)) => {
                     let at = self.expr(at)?;
                     if !operator::is_number(&at) {
                         return unknown(call.span(), format!("the method `{name}`"));
                     }
                     let held = list.item(&at, *element, call.span())?;
-                    let number = list.args().len();
-                    (format!("${number} < {object}.len()"), at.arg(), held)
+                    let number = at.arg().unwrap_or(Arg::None);
+                    (HostOp::Binary("<".to_owned()).of([number, method("len", object)]), held)
                 }
                 (None, end @ ("first" | "last")) => {
-                    let held = list.within(&format!(".{end}_mut().unwrap()"), None, *element);
-                    (format!("!{object}.is_empty()"), None, held)
+                    let held = list.within(Projection::End(end.to_owned()), *element);
+                    (HostOp::Not.on(method("is_empty", object)), held)
                 }
                 _ => return unknown(call.span(), format!("the method `{name}`")),
             };
-            return Ok(Some(Asked { flag, of: list, at, held }));
+            return Ok(Some(Asked { flag, of: list, held }));
         }
         self.rollback(mark);
         Ok(None)
@@ -102,8 +100,8 @@ impl<'a> Tracer<'a> {
         self.wants.next = wanted;
         let Some(asked) = asked? else { return Ok(None) };
         let span = subject.span();
-        let args = asked.of.args().into_iter().chain(asked.at).collect();
-        let flag = self.on_place(&asked.of, (asked.flag, false), args, "is_some", Ty::Rust("bool".to_owned()), span);
+        let (op, args) = application(asked.flag);
+        let flag = self.on_place(&asked.of, op, args, "is_some", Ty::Rust("bool".to_owned()), span);
         let owner = self.owner(Op::If, flag.arg().into_iter().collect(), "branch", span);
         let then = self.in_region(owner, &mut |tracer| {
             tracer.bind(held, Val::Place(Rc::new(asked.held.clone())))?;
@@ -184,9 +182,8 @@ impl<'a> Tracer<'a> {
         if let Some(place) = self.list_place(&call.receiver, false)?
             && matches!((&place.ty, ty), (Ty::List(_), _) | (Ty::Option(_), "bool"))
         {
-            let template = format!("{}.{name}()", place.object());
-            let args = place.args();
-            let value = self.on_place(&place, (template, false), args, &name, Ty::Rust(ty.to_owned()), span);
+            let (op, args) = (HostOp::Method(name.clone()), vec![place.object()]);
+            let value = self.on_place(&place, op, args, &name, Ty::Rust(ty.to_owned()), span);
             return Ok(Some(value));
         }
         self.rollback(mark);
@@ -212,6 +209,10 @@ impl<'a> Tracer<'a> {
             other => Ok(other.clone()),
         }
     }
+}
+
+fn method(name: &str, on: Arg) -> Arg {
+    HostOp::Method(name.to_owned()).on(on)
 }
 
 /// How a loop takes its elements.

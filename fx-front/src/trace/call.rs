@@ -1,6 +1,6 @@
 //! Calls by path: `Tensor::cat(..)`, free functions, constructors of `Option` and `Result`.
 
-use fx_ir::OpId;
+use fx_ir::{Arg, HostOp, OpId};
 use syn::spanned::Spanned;
 
 use super::{Errors, Result, Tracer, Ty, Val, operator, spell::is_untyped, unknown};
@@ -146,11 +146,9 @@ impl Tracer<'_> {
         if !values.iter().all(operator::is_number) {
             return unknown(call.span(), format!("the function `{head}`"));
         }
-        let mut args = Vec::new();
-        let spelled: Result<Vec<String>> =
-            values.iter().map(|value| self.spell(value, &mut args, call.span())).collect();
+        let args = values.iter().map(|value| self.operand(value, call.span())).collect::<Result<Vec<Arg>>>()?;
         let name = head.rsplit("::").next().unwrap_or(&head).to_owned();
-        Ok(self.host(&format!("{head}({})", spelled?.join(", ")), args, &name, ty.unwrap_or(Ty::Unknown), call.span()))
+        Ok(self.host(HostOp::Function(head), args, &name, ty.unwrap_or(Ty::Unknown), call.span()))
     }
 }
 

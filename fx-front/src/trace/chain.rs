@@ -6,7 +6,7 @@
 
 use std::rc::Rc;
 
-use fx_ir::Arg;
+use fx_ir::{Arg, HostOp};
 use proc_macro2::{Ident, Span};
 use quote::{ToTokens, format_ident};
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
@@ -249,11 +249,12 @@ impl Tracer<'_> {
         let lent = self.lent(list, &element, "get", &get);
         self.env.close();
         let lent = lent?;
-        let copy = self.copy_of(&element, "one").filter(|_| list.form() == Some(Form::Owned) && !is_copy(&element));
+        let one = Arg::Path("one".to_owned());
+        let copy = self.copy_of(&element, &one).filter(|_| list.form() == Some(Form::Owned) && !is_copy(&element));
         match (copy, lent.node()) {
             (Some(copy), Some(id)) if self.path_of(list).is_none() => {
                 let ty = Ty::Option(element);
-                Ok(self.host(&format!("$0.map(|one| {copy})"), vec![id.into()], "taken", ty, span))
+                Ok(self.host(HostOp::MapLoan, vec![id.into(), copy], "taken", ty, span))
             }
             _ => Ok(lent),
         }

@@ -1,6 +1,6 @@
 //! Writes to state: assignments, operators, methods and exchanges, each a node that writes to the cell.
 
-use fx_ir::Arg;
+use fx_ir::{Arg, HostOp};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -18,23 +18,24 @@ use super::{
 impl Tracer<'_> {
     /// `self.cache = value`.
     pub(super) fn write(&mut self, place: &Place, value: &Val, span: Span) -> Result<Val> {
-        let mut args = place.args();
-        let text = self.spell_kept(place, value, &mut args, span)?;
-        let is_cell = place.is_cell() && place.part.is_empty();
-        let template = if is_cell { format!("$0.set({text})") } else { format!("{} = {text}", place.target()) };
-        Ok(self.on_place(place, (template, false), args, "kept", Ty::Tuple(Vec::new()), span))
+        let stored = self.stored_operand(place, value, span)?;
+        let (op, target) = match place.whole_cell() {
+            Some(cell) => (HostOp::CellSet, cell),
+            None => (HostOp::Assign, place.target()),
+        };
+        Ok(self.on_place(place, op, vec![target, stored], "kept", Ty::Tuple(Vec::new()), span))
     }
 
-    fn spell_kept(&mut self, place: &Place, value: &Val, args: &mut Vec<Arg>, span: Span) -> Result<String> {
+    /// The value as the place stores it.
+    fn stored_operand(&mut self, place: &Place, value: &Val, span: Span) -> Result<Arg> {
         match value {
-            Val::Lit(Arg::None, _) => Ok("None".to_owned()),
-            Val::Lit(arg, _) if is_copy(&place.ty) && *arg != Arg::None => self.spell(value, args, span),
+            Val::Lit(Arg::None, _) => Ok(Arg::None),
+            Val::Lit(arg, _) if is_copy(&place.ty) && *arg != Arg::None => self.operand(value, span),
             Val::List(items) => {
-                let items: Result<Vec<String>> =
-                    items.iter().map(|item| self.spell_exactly(item, args, span)).collect();
-                Ok(format!("{}[{}]", if place.is_vec { "vec!" } else { "" }, items?.join(", ")))
+                let list = if place.is_vec { HostOp::Vec } else { HostOp::Array };
+                Ok(list.of(self.exact_operands(items, span)?))
             }
-            _ => self.spell_exactly(value, args, span),
+            _ => self.exact_operand(value, span),
         }
     }
 
@@ -50,11 +51,9 @@ impl Tracer<'_> {
         if !is_copy(&place.ty) || !operator::is_number(&right) {
             return unknown(span, "an operator on values of types that are not known");
         }
-        let mut args = place.args();
-        let text = self.spell(&right, &mut args, span)?;
-        let sign = binary.op.to_token_stream();
-        let template = format!("{} {sign} {text}", place.target());
-        Ok(Some(self.on_place(&place, (template, false), args, "kept", Ty::Tuple(Vec::new()), span)))
+        let args = vec![place.target(), self.operand(&right, span)?];
+        let op = HostOp::AssignOp(binary.op.to_token_stream().to_string());
+        Ok(Some(self.on_place(&place, op, args, "kept", Ty::Tuple(Vec::new()), span)))
     }
 
     /// A method that changes a written field; `None` if it is none, or if what it changes is a tensor's content.
@@ -74,14 +73,12 @@ impl Tracer<'_> {
         let Some(ty) = place.changed_by(&name) else {
             return unknown(call.method.span(), format!("the method `{name}` of what the forward writes to"));
         };
-        let mut args = place.args();
-        let mut spelled = Vec::new();
+        let mut args = vec![place.object()];
         for arg in &call.args {
             let value = self.expr(arg)?;
-            spelled.push(self.spell_kept(&place, &value, &mut args, arg.span())?);
+            args.push(self.stored_operand(&place, &value, arg.span())?);
         }
-        let template = format!("{}.{name}({})", place.object(), spelled.join(", "));
-        Ok(Some(self.on_place(&place, (template, false), args, &name, ty, span)))
+        Ok(Some(self.on_place(&place, HostOp::Mutate(name.clone()), args, &name, ty, span)))
     }
 
     /// The place that code is about to change, unless it is a layer or holds one: those are changed field by field.
@@ -110,15 +107,14 @@ impl Tracer<'_> {
             let is_made = matches!(target, syn::Expr::MethodCall(_)) && text.ends_with("take") && args.len() == 1;
             return if is_made { self.expr(target).map(Some) } else { Ok(None) };
         };
-        let mut nodes = place.args();
-        let mut spelled = format!("&mut {}", place.target());
+        let mut operands = vec![HostOp::RefMut.on(place.target())];
         for arg in &args[1..] {
             let value = self.expr(arg)?;
-            spelled = format!("{spelled}, {}", self.spell_kept(&place, &value, &mut nodes, span)?);
+            operands.push(self.stored_operand(&place, &value, span)?);
         }
         let function = if text.ends_with("take") { "take" } else { "replace" };
-        let template = format!("::std::mem::{function}({spelled})");
-        Ok(Some(self.on_place(&place, (template, false), nodes, function, place.ty.clone(), span)))
+        let op = HostOp::Exchange(function.to_owned());
+        Ok(Some(self.on_place(&place, op, operands, function, place.ty.clone(), span)))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use fx_ir::{Arg, NodeId, Op};
+use fx_ir::{Arg, HostOp, NodeId, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
@@ -199,9 +199,8 @@ impl<'a> Tracer<'a> {
             return Ok(subject);
         }
         let Val::Node(_, _, form) = subject else { return Ok(subject) };
-        let mut args = Vec::new();
-        let text = self.spell(&subject, &mut args, span)?;
-        Ok(self.host(&format!("&{text}[..]"), args, "slice", subject.ty(), span).with_form(form))
+        let args = vec![self.operand(&subject, span)?];
+        Ok(self.host(HostOp::Slice("..".to_owned()), args, "slice", subject.ty(), span).with_form(form))
     }
 
     /// How a pattern binds the parts of the value: `Option<&T>` holds references itself.
@@ -240,9 +239,8 @@ impl<'a> Tracer<'a> {
         let path = self.path_of(subject);
         let arg = match subject {
             Val::Tuple(_) => {
-                let mut args = Vec::new();
-                let template = self.spell_refs(subject, &mut args, span)?;
-                self.host(&template, args, "subject", ty.clone(), span).arg()
+                let operand = self.borrowed_operand(subject, span)?;
+                self.materialize(operand, "subject", ty.clone(), span).arg()
             }
             other => other.arg(),
         };
@@ -253,13 +251,13 @@ impl<'a> Tracer<'a> {
     }
 
     /// A tuple of references and numbers, as `match (&a, n)` has it.
-    fn spell_refs(&mut self, value: &Val, args: &mut Vec<Arg>, span: Span) -> Result<String> {
+    fn borrowed_operand(&mut self, value: &Val, span: Span) -> Result<Arg> {
         let Val::Tuple(parts) = value else {
-            let text = self.spell(value, args, span)?;
-            return Ok(if is_copy(&value.ty()) { text } else { format!("&{text}") });
+            let operand = self.operand(value, span)?;
+            return Ok(if is_copy(&value.ty()) { operand } else { HostOp::Ref.on(operand) });
         };
-        let parts: Result<Vec<String>> = parts.iter().map(|part| self.spell_refs(part, args, span)).collect();
-        Ok(format!("({},)", parts?.join(", ")))
+        let parts: Result<Vec<Arg>> = parts.iter().map(|part| self.borrowed_operand(part, span)).collect();
+        Ok(HostOp::Tuple.of(parts?))
     }
 
     fn arm(

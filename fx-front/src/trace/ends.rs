@@ -1,5 +1,6 @@
 //! What asks a whole chain of adaptors for one value: `sum`, `any`, `try_fold`, `unzip`.
 
+use fx_ir::HostOp;
 use quote::format_ident;
 use syn::{Expr, ExprMethodCall, parse_quote_spanned, spanned::Spanned};
 
@@ -82,14 +83,14 @@ impl Tracer<'_> {
             self.rollback(mark);
             return None;
         };
-        let (end, ty) = match name.as_str() {
-            "sum" | "product" => (format!("iter().{name}::<{spelled}>()"), element),
-            "count" => ("len()".to_owned(), Ty::Rust("usize".to_owned())),
-            _ => (format!("iter().copied().{name}()"), Ty::Option(Box::new(element))),
+        let (op, ty) = match name.as_str() {
+            "sum" => (HostOp::Sum(spelled), element),
+            "product" => (HostOp::Product(spelled), element),
+            "count" => (HostOp::Method("len".to_owned()), Ty::Rust("usize".to_owned())),
+            _ => (HostOp::Extremum(name.clone()), Ty::Option(Box::new(element))),
         };
-        let mut args = Vec::new();
-        let value = self.spell(&list, &mut args, call.span());
-        Some(value.map(|list| self.host(&format!("{list}.{end}"), args, &name, ty, call.method.span())))
+        let list = self.operand(&list, call.span());
+        Some(list.map(|list| self.host(op, vec![list], &name, ty, call.method.span())))
     }
 
     /// The list itself that a chain begins with and does nothing to, or what the chain yields as a list of its own.

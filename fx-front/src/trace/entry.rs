@@ -95,9 +95,8 @@ impl Tracer<'_> {
             }
             Val::List(items) => self.result_list(items, ty, span),
             Val::Some(_) | Val::Fields(..) => {
-                let mut args = Vec::new();
-                let text = self.spell_exactly(value, &mut args, span)?;
-                let whole = self.host(&text, args, "some", value.ty(), span);
+                let operand = self.exact_operand(value, span)?;
+                let whole = self.materialize(operand, "some", value.ty(), span);
                 whole.arg().map_or_else(|| unknown(span, "the result is built in a form that is not understood"), Ok)
             }
             Val::Node(..) | Val::Lit(..) => value.arg().map_or_else(|| unknown(span, "a result of this form"), Ok),

@@ -1,6 +1,6 @@
 //! A value as the user's variable holds it, of the very type: what carried code and the user's own structs are given.
 
-use fx_ir::{Arg, Code, Effect, NodeId, Op};
+use fx_ir::{Arg, Effect, HostOp, NodeId, Op};
 use proc_macro2::Span;
 
 use super::{
@@ -13,35 +13,28 @@ use crate::index::is_within;
 
 impl Tracer<'_> {
     /// A value as the user's variable holds it; a fault where that is not known.
-    pub(super) fn spell_exactly(&mut self, value: &Val, args: &mut Vec<Arg>, span: Span) -> Result<String> {
+    pub(super) fn exact_operand(&mut self, value: &Val, span: Span) -> Result<Arg> {
         match value {
             Val::Node(_, _, Form::Deep) => unknown(span, "code that mentions a reference to a reference"),
-            Val::Node(_, ty, _) if *ty == Ty::Tensor || is_copy(ty) => self.spell_owned(value, args, span),
-            Val::Lit(arg, ty) if *arg != Arg::None && *ty != Ty::Unknown => self.spell_owned(value, args, span),
-            Val::Node(_, Ty::Rust(name), _) if name == NUMBER => {
-                Ok(format!("::fx_runtime::tch::Scalar::from({})", self.spell(value, args, span)?))
-            }
-            Val::Lit(Arg::Path(_), _) => self.spell_owned(value, args, span),
-            Val::Tuple(parts) => {
-                let parts: Result<Vec<String>> =
-                    parts.iter().map(|part| self.spell_exactly(part, args, span)).collect();
-                Ok(format!("({},)", parts?.join(", ")))
-            }
-            Val::Some(inner) => Ok(format!("Some({})", self.spell_exactly(inner, args, span)?)),
-            Val::Fields(..) => self.spell_fields(value, args, span),
-            Val::Node(id, Ty::List(element), _) if is_copy(element) && self.is_vec(*id) => {
-                args.push(Arg::Node(*id));
-                Ok(format!("${}.to_vec()", args.len() - 1))
-            }
+            Val::Node(_, ty, _) if *ty == Ty::Tensor || is_copy(ty) => self.owned_operand(value, span),
+            Val::Lit(arg, ty) if *arg != Arg::None && *ty != Ty::Unknown => self.owned_operand(value, span),
+            Val::Node(_, Ty::Rust(name), _) if name == NUMBER => Ok(HostOp::Scalar.on(self.operand(value, span)?)),
+            Val::Lit(Arg::Path(_), _) => self.owned_operand(value, span),
+            Val::Tuple(parts) => Ok(HostOp::Tuple.of(self.exact_operands(parts, span)?)),
+            Val::Some(inner) => Ok(HostOp::Some.on(self.exact_operand(inner, span)?)),
+            Val::Fields(..) => self.struct_operand(value, span),
+            Val::Node(id, Ty::List(element), _) if is_copy(element) && self.is_vec(*id) => Ok(HostOp::ToVec.on(*id)),
             Val::Node(id, ty, form) if self.is_made_field(*id) || (*form == Form::Owned && self.is_own(value)) => {
-                let Some(copy) = self.copy_of(ty, &format!("${}", args.len())) else {
-                    return unknown(span, "code that mentions a value whose type is not known for sure");
-                };
-                args.push(Arg::Node(*id));
-                Ok(copy)
+                let copy = self.copy_of(ty, &Arg::Node(*id));
+                copy.map_or_else(|| unknown(span, "code that mentions a value whose type is not known for sure"), Ok)
             }
             _ => unknown(span, "code that mentions a value whose type is not known for sure"),
         }
+    }
+
+    /// The same of several values.
+    pub(super) fn exact_operands(&mut self, values: &[Val], span: Span) -> Result<Vec<Arg>> {
+        values.iter().map(|value| self.exact_operand(value, span)).collect()
     }
 
     /// Is it a field of a struct of the crate that the forward has made, of values of its own in `Vec`s and options?
@@ -82,39 +75,40 @@ impl Tracer<'_> {
 
     /// What the user's own `clone` makes of the value.
     pub(super) fn cloned(&mut self, value: &Val, ty: Ty, span: Span) -> Val {
-        let code = Code { effect: Effect::Io, ..Code::pure("$0.clone()") };
-        self.push(Op::Rust(code), value.arg().into_iter().collect(), "cloned", ty, span).with_form(Form::Owned)
+        let args = value.arg().into_iter().collect();
+        self.host_with(Effect::Io, HostOp::Clone, args, "cloned", ty, span).with_form(Form::Owned)
     }
 
     /// A second value like the one that is there, made of second handles on its tensors.
-    pub(super) fn copy_of(&self, ty: &Ty, place: &str) -> Option<String> {
+    pub(super) fn copy_of(&self, ty: &Ty, place: &Arg) -> Option<Arg> {
+        let place = place.clone();
         Some(match ty {
-            Ty::Tensor => format!("{place}.shallow_clone()"),
-            ty if is_copy(ty) => format!("{place}.clone()"),
-            Ty::List(element) if is_copy(element) => format!("{place}.to_vec()"),
-            Ty::List(element) => {
-                format!("{place}.iter().map(|one| {}).collect::<Vec<_>>()", self.copy_of(element, "one")?)
-            }
-            Ty::Option(inner) => format!("{place}.as_ref().map(|one| {})", self.copy_of(inner, "one")?),
+            Ty::Tensor => HostOp::Handle.on(place),
+            ty if is_copy(ty) => HostOp::Clone.on(place),
+            Ty::List(element) if is_copy(element) => HostOp::ToVec.on(place),
+            Ty::List(element) => HostOp::MapList.of([place, self.copy_of(element, &element_of_map())?]),
+            Ty::Option(inner) => HostOp::MapOption.of([place, self.copy_of(inner, &element_of_map())?]),
             Ty::Tuple(parts) => {
-                let parts = parts.iter().enumerate().map(|(at, part)| self.copy_of(part, &format!("{place}.{at}")));
-                format!("({},)", parts.collect::<Option<Vec<String>>>()?.join(", "))
+                let part = |at: usize| HostOp::Field(at.to_string()).on(place.clone());
+                let parts = parts.iter().enumerate().map(|(at, ty)| self.copy_of(ty, &part(at)));
+                HostOp::Tuple.of(parts.collect::<Option<Vec<Arg>>>()?)
             }
-            Ty::Struct(id) => self.copy_of_struct(*id, place)?,
+            Ty::Struct(id) => self.copy_of_struct(*id, &place)?,
             _ => return None,
         })
     }
 
     /// A struct of the crate whose fields generated code can read, and all of which can be copied.
-    fn copy_of_struct(&self, id: usize, place: &str) -> Option<String> {
+    fn copy_of_struct(&self, id: usize, place: &Arg) -> Option<Arg> {
         let (item, home) = (&self.index.structs[id], self.home());
         let path = self.index.path_from(home, &item.module, &item.name).filter(|_| item.instance.is_none())?;
         let copies = item.fields.iter().map(|field| {
             let is_read = field.scope.as_ref().is_none_or(|scope| is_within(home, scope));
             let ty = (is_read && self.is_copied(&item.module, &field.ty)).then(|| self.index.field_ty(id, field))?;
-            Some(format!("{}: {}", field.name, self.copy_of(&ty, &format!("{place}.{}", field.name))?))
+            self.copy_of(&ty, &HostOp::Field(field.name.clone()).on(place.clone()))
         });
-        Some(format!("{path} {{ {} }}", copies.collect::<Option<Vec<String>>>()?.join(", ")))
+        let copies = copies.collect::<Option<Vec<Arg>>>()?;
+        Some(HostOp::Struct((path, item.fields.iter().map(|field| field.name.clone()).collect())).of(copies))
     }
 
     /// Is a copy of a value of the type, as far as its parts have one, of that very type?
@@ -145,17 +139,27 @@ impl Tracer<'_> {
             ends.peek().is_some() && ends.all(is_vec)
         };
         match (&node.op, node.input(0)) {
-            (Op::Rust(code), _) => {
-                code.template.starts_with("vec![")
-                    || code.template.starts_with("::std::iter::repeat_with(")
-                    || [".size()", ".stride()", ".to_vec()"].iter().any(|end| code.template.ends_with(end))
-            }
+            (Op::Host(host), _) => yields_vec(&host.op),
             (Op::If | Op::Match(_), _) => handed_over(id, 0),
             (Op::TupleGet(at), Some(whole)) if matches!(self.graph.node(whole).op, Op::If | Op::Match(_)) => {
                 handed_over(whole, *at)
             }
             _ => false,
         }
+    }
+}
+
+/// What the body of a map calls the element that it is given.
+fn element_of_map() -> Arg {
+    Arg::Path("one".to_owned())
+}
+
+/// Whether the operation makes a `Vec` for sure.
+fn yields_vec(op: &HostOp) -> bool {
+    match op {
+        HostOp::Vec | HostOp::Filled(_) | HostOp::ToVec => true,
+        HostOp::Method(name) => matches!(name.as_str(), "size" | "stride" | "to_vec"),
+        _ => false,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Expressions: the one dispatch over the syntax of Rust.
 
-use fx_ir::{Arg, Op};
+use fx_ir::{Arg, HostOp, Op, host::Yields};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -75,7 +75,7 @@ impl Tracer<'_> {
     /// Is it an element of a list, which generated code has by reference where the user's has its place?
     fn is_lent_element(&self, value: &Val) -> bool {
         let Val::Node(id, _, Form::Ref) = value else { return false };
-        matches!(&self.graph.node(*id).op, Op::Rust(code) if code.template.starts_with('&'))
+        self.graph.node(*id).op.host().is_some_and(|op| op.yields() == Yields::Reference)
     }
 
     /// The values of expressions in their order, up to one that has none.
@@ -220,8 +220,10 @@ impl Tracer<'_> {
                     if self.graph.has_users(id) || self.env.count(&value) > 0 {
                         return unknown(span, "a result that has a name");
                     }
-                    if let Op::Rust(code) = &mut self.graph.node_mut(id).op {
-                        code.fallible = true;
+                    match &mut self.graph.node_mut(id).op {
+                        Op::Host(host) => host.fallible = true,
+                        Op::Rust(code) => code.fallible = true,
+                        _ => {}
                     }
                 }
                 Ok(value.with_ty(*inner))
@@ -255,9 +257,8 @@ impl Tracer<'_> {
                 unknown(cast.span(), "a cast of a value whose type is not known")
             }
             (value, _) => {
-                let mut args = Vec::new();
-                let text = self.spell(&value, &mut args, cast.span())?;
-                Ok(self.host(&format!("({text} as {target})"), args, "cast", Ty::Rust(target), cast.span()))
+                let args = vec![self.operand(&value, cast.span())?];
+                Ok(self.host(HostOp::Cast(target.clone()), args, "cast", Ty::Rust(target), cast.span()))
             }
         }
     }

@@ -1,11 +1,13 @@
 //! Lists that are filled with one value: `list.resize_with(n, || None)`, `repeat_with(|| None).take(n).collect()`.
 
-use fx_ir::{Arg, Code, Effect, Op};
+use fx_ir::{Arg, Effect, HostOp};
 use proc_macro2::Span;
 use syn::Expr;
 use syn::spanned::Spanned;
 
-use super::{Result, Tracer, Ty, Val, expr::is_copy, local::Local, operator, spell::is_untyped, wanted::Wanted};
+use super::{
+    Result, Tracer, Ty, Val, application, expr::is_copy, local::Local, operator, spell::is_untyped, wanted::Wanted,
+};
 
 impl Tracer<'_> {
     /// A list gathered from nothing but one value, of which the code says how often; `None` for any other.
@@ -30,11 +32,8 @@ impl Tracer<'_> {
     }
 
     fn filled_list(&mut self, spelled: &str, ty: Ty, value: &Val, count: &Val, span: Span) -> Result<Val> {
-        let mut args = Vec::new();
-        let (value, count) = (self.spell(value, &mut args, span)?, self.spell(count, &mut args, span)?);
-        let template = format!("::std::iter::repeat_with(|| {value}).take({count}).collect::<{spelled}>()");
-        let code = Code { effect: Effect::Io, ..Code::pure(template) };
-        Ok(self.push(Op::Rust(code), args, "list", ty, span))
+        let args = vec![self.operand(value, span)?, self.operand(count, span)?];
+        Ok(self.host_with(Effect::Io, HostOp::Filled(spelled.to_owned()), args, "list", ty, span))
     }
 
     /// `list.resize(n, None)` and `list.resize_with(n, || None)`; `None` for what is no list of the forward's own, or of a
@@ -78,10 +77,8 @@ impl Tracer<'_> {
         let own = self.own_place(list, &place.root, span)?.with_ty(ty);
         let (true, Some(id)) = (self.is_own_place(&own), own.node()) else { return Ok(None) };
         self.set_local(place, own, span)?;
-        let mut args = vec![Arg::Node(id)];
-        let (count, value) = (self.spell(&count, &mut args, span)?, self.spell(&value, &mut args, span)?);
-        let code = Code { effect: Effect::Io, ..Code::pure(format!("$0.resize_with({count}, || {value})")) };
-        self.push(Op::Rust(code), args, "resize", Ty::Tuple(Vec::new()), span);
+        let args = vec![Arg::Node(id), self.operand(&count, span)?, self.operand(&value, span)?];
+        self.host_with(Effect::Io, HostOp::ResizeWith, args, "resize", Ty::Tuple(Vec::new()), span);
         Ok(Some(Val::Unit))
     }
 
@@ -89,20 +86,19 @@ impl Tracer<'_> {
     pub(super) fn typed_list(&mut self, value: Val, ty: &Ty, span: Span) -> Val {
         let is_open = matches!(&value, Val::List(items) if items.is_empty());
         let of_options = matches!(ty, Ty::List(element) if matches!(**element, Ty::Option(_)));
-        let Some(spelled) = self.spelling(ty).filter(|_| is_open && of_options) else { return value };
-        let template = format!("{}::new()", spelled.replacen("Vec<", "Vec::<", 1));
-        let code = Code { effect: Effect::Io, ..Code::pure(template) };
-        self.push(Op::Rust(code), Vec::new(), "list", ty.clone(), span)
+        let Ty::List(element) = ty else { return value };
+        let Some(element) = self.spelling(element).filter(|_| is_open && of_options) else { return value };
+        self.host_with(Effect::Io, HostOp::EmptyVec(element), Vec::new(), "list", ty.clone(), span)
     }
 }
 
 impl Tracer<'_> {
     /// `let mut all: Option<Vec<Tensor>> = Some(vec![])` as one value, in a variable of its own.
     pub(super) fn typed_option(&mut self, value: Val, ty: &syn::Type) -> Result<Val> {
-        let (wanted, mut args) = (self.written(ty), Vec::new());
-        let Some((template, known)) = self.wanted_vec(&value, wanted.as_ref(), &mut args)? else { return Ok(value) };
-        let code = Code { effect: Effect::Io, ..Code::pure(template) };
-        Ok(self.push(Op::Rust(code), args, "some", known, ty.span()))
+        let wanted = self.written(ty);
+        let Some((operand, known)) = self.wanted_vec(&value, wanted.as_ref())? else { return Ok(value) };
+        let (op, args) = application(operand);
+        Ok(self.host_with(Effect::Io, op, args, "some", known, ty.span()))
     }
 }
 

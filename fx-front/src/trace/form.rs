@@ -3,13 +3,14 @@
 //! The form of the chain goes into the generated code, where the live chain is matched against it. The turns of the
 //! constructor's loops are turns of a loop over what was found, its conditions are decided by it.
 
-use fx_ir::{Arg, Code, Op, Type};
+use fx_ir::{Arg, Host, HostOp, Op, Type};
 
-use super::{Form, Result, Tracer, Ty, Val, merge::handed_over, pattern::Binding, place, sequential::Run, unknown};
+use super::{
+    Form, Result, Tracer, Ty, Val, merge::handed_over, method::count, pattern::Binding, place, sequential::Run, unknown,
+};
 use crate::builder::Layer;
 
 const TURN: &str = "::fx_runtime::frozen::chain::Turn";
-const PART: &str = "::fx_runtime::frozen::chain::Part";
 
 impl Tracer<'_> {
     /// A chain of this form.
@@ -17,27 +18,24 @@ impl Tracer<'_> {
         let (Some(id), Some(form)) = (run.module.node(), self.form(layers)) else {
             return unknown(run.span, "a layer whose type cannot be named");
         };
-        let code = Op::Rust(Code::fallible(format!("$0.parse(&{form})")));
-        let turn = self.push(code, vec![id.into()], "form", turn(), run.span);
+        let turn = self.host(HostOp::MatchChain, vec![id.into(), form], "form", turn(), run.span);
         self.parts(run, &turn, layers, xs)
     }
 
     /// The form as the runtime reads it.
-    fn form(&self, layers: &[Layer]) -> Option<String> {
+    fn form(&self, layers: &[Layer]) -> Option<Arg> {
         let part = |layer: &Layer| {
-            let is =
-                |ty: &Ty| Some(format!("{PART}::Layer(::fx_runtime::frozen::chain::is::<{}>)", self.spelling(ty)?));
+            let is = |ty: &Ty| Some(HostOp::PartLayer(self.spelling(ty)?).of([]));
             match layer {
                 Layer::Module(ty) => is(ty),
                 Layer::Chain(kind, _) => is(&Ty::Leaf(kind)),
-                Layer::Closure(_, place) => Some(format!("{PART}::Closure({place:?})")),
-                Layer::Repeat(inner) => Some(format!("{PART}::Repeat(&{})", self.form(inner)?)),
-                Layer::Optional(inner) => Some(format!("{PART}::Optional(&{})", self.form(inner)?)),
-                Layer::Either(a, b) => Some(format!("{PART}::Either(&{}, &{})", self.form(a)?, self.form(b)?)),
+                Layer::Closure(_, place) => Some(HostOp::PartClosure(place.clone()).of([])),
+                Layer::Repeat(inner) => Some(HostOp::PartRepeat.on(self.form(inner)?)),
+                Layer::Optional(inner) => Some(HostOp::PartOptional.on(self.form(inner)?)),
+                Layer::Either(a, b) => Some(HostOp::PartEither.of([self.form(a)?, self.form(b)?])),
             }
         };
-        let parts: Option<Vec<String>> = layers.iter().map(part).collect();
-        Some(format!("[{}]", parts?.join(", ")))
+        layers.iter().map(part).collect::<Option<Vec<Arg>>>().map(|parts| HostOp::Array.of(parts))
     }
 
     /// The layers of one stretch of the chain.
@@ -58,11 +56,11 @@ impl Tracer<'_> {
         let (Some(module), Some(turn), Some(spelling)) = (run.module.node(), stretch.node(), self.spelling(ty)) else {
             return unknown(run.span, "a layer whose type cannot be named");
         };
-        let code = Op::Rust(Code::fallible(format!("&$0.layer::<{spelling}>($1.at({part})?)")));
+        let op = Op::Host(Host::pure(HostOp::MatchedLayer(spelling)));
         let label = format!("{}.*", self.label_of(run.module, "sequential"));
         let name = place::identifier(&label);
-        let args = vec![module.into(), turn.into()];
-        let value = self.push_labelled(code, args, &name, &label, ty.clone(), run.span).with_form(Form::Ref);
+        let args = vec![module.into(), turn.into(), count(part)];
+        let value = self.push_labelled(op, args, &name, &label, ty.clone(), run.span).with_form(Form::Ref);
         self.set_path(&value, run.module, "*");
         Ok(value)
     }
@@ -70,8 +68,8 @@ impl Tracer<'_> {
     fn turns_of(&mut self, run: &Run<'_>, stretch: &Val, part: usize, inner: &[Layer], xs: Val) -> Result<Val> {
         let span = run.span;
         let ty = Ty::List(Box::new(turn()));
-        let args = stretch.arg().into_iter().collect();
-        let list = self.host(&format!("$0.turns({part})"), args, "turns", ty, span);
+        let args = stretch.arg().into_iter().chain([count(part)]).collect();
+        let list = self.host(HostOp::RuntimeMethod("turns".to_owned()), args, "turns", ty, span);
         let (Some(list), Some(first)) = (list.node(), handed_over(&xs)) else {
             return unknown(span, "a chain of layers called on a value of this form");
         };
@@ -108,9 +106,10 @@ impl Tracer<'_> {
         xs: &Val,
     ) -> Result<Val> {
         let span = run.span;
-        let args: Vec<Arg> = stretch.arg().into_iter().collect();
+        let args: Vec<Arg> = stretch.arg().into_iter().chain([count(part)]).collect();
         let flag = Ty::Rust("bool".to_owned());
-        let first = self.host(&format!("$0.is_first({part})"), args.clone(), "is_first", flag, span);
+        let is_first = HostOp::RuntimeMethod("is_first".to_owned());
+        let first = self.host(is_first, args.clone(), "is_first", flag, span);
         let owner = self.owner(Op::If, first.arg().into_iter().collect(), "branch", span);
         let mut branches = Vec::new();
         for layers in [a, b] {
@@ -118,7 +117,8 @@ impl Tracer<'_> {
                 if layers.is_empty() {
                     return Ok(xs.clone());
                 }
-                let inner = tracer.host(&format!("$0.branch({part})"), args.clone(), "inner", turn(), span);
+                let branch = HostOp::RuntimeMethod("branch".to_owned());
+                let inner = tracer.host(branch, args.clone(), "inner", turn(), span);
                 tracer.parts(run, &inner, layers, xs.clone())
             })?);
         }

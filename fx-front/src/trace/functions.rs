@@ -8,12 +8,12 @@
 //!
 //! Where the value comes from branches that name a function each, those are asked again, and no address.
 
-use fx_ir::{Arg, Code, Effect, NodeId, Op};
+use fx_ir::{Arg, Code, Effect, HostOp, NodeId, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use super::{Errors, Result, Tracer, Ty, Val, expr::is_copy, unknown};
+use super::{Errors, Result, Tracer, Ty, Val, expr::is_copy, opaque::called_with, unknown};
 use crate::index::{Known, Name, Resolved, path_text};
 
 /// So many functions of one type are told apart; each is an arm, with the layers that are fused with it.
@@ -143,13 +143,14 @@ impl Tracer<'_> {
         let ty = &value.ty();
         let Some(written) = self.spelling(ty) else { return unknown(called.span, "a call of a value") };
         let span = called.span;
-        let mut args = Vec::new();
-        let place = self.spell(value, &mut args, span)?;
+        let place = self.operand(value, span)?;
         let names = labels(known);
-        let pairs: Vec<String> =
-            names.iter().zip(known).map(|(name, (_, path))| format!("({name:?}, {path})")).collect();
-        let asked = format!("::fx_runtime::frozen::known::<{written}>(&{place}, &[{}])", pairs.join(", "));
-        let asked = self.host(&asked, args, "known", Ty::Rust("Option<&'static str>".to_owned()), span);
+        let pair = |(name, (_, path)): (&String, &(Known, String))| {
+            HostOp::Tuple.of([Arg::Str(name.clone()), Arg::Path(path.clone())])
+        };
+        let pairs = HostOp::Array.of(names.iter().zip(known).map(pair));
+        let ty = Ty::Rust("Option<&'static str>".to_owned());
+        let asked = self.host(HostOp::Known(written.clone()), vec![place, pairs], "known", ty, span);
         let owner = self.owner(Op::Match(Vec::new()), asked.arg().into_iter().collect(), "called", span);
         let (mut patterns, mut branches) = (Vec::new(), Vec::new());
         for (name, (function, _)) in names.iter().zip(known) {
@@ -179,27 +180,23 @@ impl Tracer<'_> {
         let Ok(signature) = syn::parse_str::<syn::TypeBareFn>(written) else {
             return unknown(span, "a call of a value");
         };
-        let mut place = Vec::new();
-        let text = self.spell(value, &mut place, span)?;
+        let place = vec![self.operand(value, span)?];
         let kept = format!("::fx_runtime::frozen::Pointer<{written}>");
-        let pointer = format!("::fx_runtime::frozen::Pointer::<{written}>::new(&{text})");
-        let pointer = self.host(&pointer, place, "function", Ty::Rust(kept), span);
-        let mut nodes = Vec::new();
-        let head = self.spell(&pointer, &mut nodes, span)?;
-        let mut spelled = Vec::new();
+        let pointer = self.host(HostOp::Pointer(written.to_owned()), place, "function", Ty::Rust(kept), span);
+        let mut operands = vec![self.operand(&pointer, span)?];
         for (param, value) in signature.inputs.iter().zip(&called.args) {
-            spelled.push(self.argument(value, &param.ty, &mut nodes, span)?);
+            operands.push(self.argument(value, &param.ty, span)?);
         }
         let output = match &signature.output {
             syn::ReturnType::Type(_, ty) => self.index.ty("crate", None, ty),
             syn::ReturnType::Default => Ty::Tuple(Vec::new()),
         };
-        if let Some(reason) = fault {
-            self.report_opaque(span, reason);
-        }
-        let template = format!("({head}.get())({})", spelled.join(", "));
-        let code = Code { template, effect: Effect::Io, fallible: false, opaque: fault.map(str::to_owned) };
-        Ok(self.push(Op::Rust(code), nodes, "called", output, span))
+        let Some(reason) = fault else {
+            return Ok(self.host_with(Effect::Io, HostOp::CallPointer, operands, "called", output, span));
+        };
+        self.report_opaque(span, reason);
+        let code = Code::opaque(called_with("($0.get())", 1, operands.len()), reason);
+        Ok(self.push(Op::Rust(code), operands, "called", output, span))
     }
 
     /// A function of which nothing is known, on arguments that are understood.
@@ -209,11 +206,10 @@ impl Tracer<'_> {
         if ty != Ty::Tensor && !is_copy(&ty) {
             return unknown(call.func.span(), reason);
         }
-        let mut args = Vec::new();
-        let head = format!("({})", self.spell(value, &mut args, call.func.span())?);
-        let (template, args) = self.template_call(&head, args, &call.args, call.span())?;
+        let args = vec![self.operand(value, call.func.span())?];
+        let args = self.operands_of_call(args, &call.args)?;
         self.report_opaque(call.func.span(), reason);
-        let code = Op::Rust(Code::opaque(template, reason.to_owned()));
+        let code = Op::Rust(Code::opaque(called_with("($0)", 1, args.len()), reason.to_owned()));
         Ok(self.push(code, args, "called", ty, call.span()))
     }
 

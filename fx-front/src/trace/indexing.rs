@@ -1,6 +1,6 @@
 //! `list[i]` and `list[a..b]`.
 
-use fx_ir::{Arg, Op};
+use fx_ir::{Arg, HostOp, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -13,20 +13,19 @@ impl Tracer<'_> {
         if range.start.is_none() && range.end.is_none() {
             return Ok(list.clone().with_form(Form::Owned));
         }
-        let mut args = Vec::new();
-        let object = self.spell(list, &mut args, span)?;
-        let mut bound = |tracer: &mut Self, expr: &Option<Box<syn::Expr>>| match expr {
-            Some(expr) => {
-                let value = tracer.expr(expr)?;
-                tracer.spell(&value, &mut args, span)
-            }
-            None => Ok(String::new()),
-        };
-        let (start, end) = (bound(self, &range.start)?, bound(self, &range.end)?);
-        let dots = range.limits.to_token_stream();
-        let template = format!("&{object}[{start}{dots}{end}]");
+        let mut args = vec![self.operand(list, span)?];
+        for end in [&range.start, &range.end] {
+            args.push(match end {
+                Some(end) => {
+                    let value = self.expr(end)?;
+                    self.operand(&value, span)?
+                }
+                None => Arg::None,
+            });
+        }
+        let op = HostOp::Slice(range.limits.to_token_stream().to_string());
         // A place, which the user's code borrows before it is a value.
-        Ok(self.host(&template, args, "slice", list.ty(), span).with_form(Form::Owned))
+        Ok(self.host(op, args, "slice", list.ty(), span).with_form(Form::Owned))
     }
 
     /// Numbers behind a pointer, `Box<[i64]>` or `Cow<[i64]>`, as the slice that they are; anything else as it is.
@@ -38,7 +37,7 @@ impl Tracer<'_> {
             Ty::List(element) if is_copy(element) && !is_vec => (**element).clone(),
             _ => return list,
         };
-        self.host("&$0[..]", vec![(*id).into()], "slice", Ty::List(Box::new(element)), span)
+        self.host(HostOp::Slice("..".to_owned()), vec![(*id).into()], "slice", Ty::List(Box::new(element)), span)
     }
 
     pub(super) fn index_expr(&mut self, index: &syn::ExprIndex) -> Result<Val> {
@@ -65,12 +64,11 @@ impl Tracer<'_> {
             Val::Lit(Arg::Int(at), _) => place::element(&path, &at.to_string()),
             _ => place::element(&path, "*"),
         });
-        let mut args = Vec::new();
-        let list = self.spell(&list, &mut args, index.span())?;
-        let at = self.spell(&at, &mut args, index.span())?;
+        let args = vec![self.operand(&list, index.span())?, self.operand(&at, index.span())?];
         // An element that is no plain number can only be borrowed.
-        let (borrow, form) = if is_copy(&element) { ("", Form::Owned) } else { ("&", Form::Ref) };
-        let value = self.host(&format!("{borrow}{list}[{at}]"), args, "item", element, index.span()).with_form(form);
+        let is_copy = is_copy(&element);
+        let (op, form) = if is_copy { (HostOp::Item, Form::Owned) } else { (HostOp::ItemRef, Form::Ref) };
+        let value = self.host(op, args, "item", element, index.span()).with_form(form);
         if let (Some(id), Some(path)) = (value.node(), path) {
             self.paths.insert(id, path);
         }

@@ -1,5 +1,6 @@
 //! Calls into the crate: a function whose body is known is traced in place.
 
+use fx_ir::{Host, HostOp, Op};
 use std::rc::Rc;
 
 use proc_macro2::Span;
@@ -169,15 +170,15 @@ impl Tracer<'_> {
         self.path_of(value).filter(|_| is_plain && is_named && !callee.fx.inline.is_present())?;
         let ty = self.index.ty(&callee.module, callee.owner.as_ref(), output);
         let is_lent = matches!(**output, syn::Type::Reference(_));
-        let mut args = Vec::new();
-        let template = format!("{}.{}()", self.spell(value, &mut args, span).ok()?, callee.sig.ident);
-        let code = if is_accessor(&callee.block) && (ty.is_function() || is_copy(&ty) && !is_lent) {
-            fx_ir::Code::pure(template)
+        let args = vec![self.operand(value, span).ok()?];
+        let name = callee.sig.ident.to_string();
+        let op = if is_accessor(&callee.block) && (ty.is_function() || is_copy(&ty) && !is_lent) {
+            Op::Host(Host::pure(HostOp::CallMethod(name.clone())))
         } else {
             self.report_opaque(span, &fault.reason);
-            fx_ir::Code::opaque(template, fault.reason.clone())
+            Op::Rust(fx_ir::Code::opaque(format!("$0.{name}()"), fault.reason.clone()))
         };
-        let value = self.push(fx_ir::Op::Rust(code), args, &callee.sig.ident.to_string(), ty, span);
+        let value = self.push(op, args, &name, ty, span);
         Some(if is_lent { value.with_form(Form::Ref) } else { value })
     }
 

@@ -1,6 +1,6 @@
 //! What a loop runs over: a list, a range, and what adaptors make of them.
 
-use fx_ir::{Arg, NodeId};
+use fx_ir::{Arg, HostOp, NodeId, host::Adaptor};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
@@ -11,8 +11,8 @@ use crate::scan::whole;
 pub(super) struct Over {
     /// The node whose elements are taken.
     pub(super) source: NodeId,
-    /// How they are taken: `$0.iter().enumerate()`.
-    pub(super) template: String,
+    /// How they are taken: `iter().enumerate()`.
+    pub(super) adaptors: Vec<Adaptor>,
     /// The type of what is taken.
     pub(super) item: Ty,
     /// What the user would call an element.
@@ -56,7 +56,7 @@ impl Tracer<'_> {
                 let items = if self.unrolls() { self.elements(&list, &item, other.span()) } else { None };
                 let path = self.path_of(&list).map(|path| place::element(&path, "*"));
                 Ok((
-                    Over { source, template: "$0.iter()".to_owned(), item: *item, path, forms, is_numbered: false },
+                    Over { source, adaptors: vec![Adaptor::Iter], item: *item, path, forms, is_numbered: false },
                     items,
                 ))
             }
@@ -67,28 +67,29 @@ impl Tracer<'_> {
     fn counted_by_value(&mut self, call: &syn::ExprMethodCall) -> Result<(Over, Option<Vec<Val>>)> {
         let reason = "a loop over a number of elements that the source does not tell";
         let (over, items) = self.iterable(&call.receiver)?;
-        let Some(count) = call.args.first().filter(|_| items.is_none() && over.template == "$0.iter()") else {
+        let Some(count) = call.args.first().filter(|_| items.is_none() && over.adaptors == [Adaptor::Iter]) else {
             return unknown(call.span(), reason);
         };
         let count = self.expr(count)?;
         if !matches!(count.ty(), Ty::Rust(ty) if ty == "usize") {
             return unknown(call.span(), reason);
         }
-        let mut args = vec![Arg::Node(over.source)];
-        let count = self.spell(&count, &mut args, call.span())?;
-        let end = format!("{count}.min($0.len())");
-        let part = if call.method == "skip" { format!("&$0[{end}..]") } else { format!("&$0[..{end}]") };
-        let rest = self.host(&part, args, "rest", Ty::List(Box::new(over.item.clone())), call.span());
+        let list = Arg::Node(over.source);
+        let method = |name: &str| HostOp::Method(name.to_owned());
+        let end = method("min").of([self.operand(&count, call.span())?, method("len").on(over.source)]);
+        let args = if call.method == "skip" { vec![list, end, Arg::None] } else { vec![list, Arg::None, end] };
+        let ty = Ty::List(Box::new(over.item.clone()));
+        let rest = self.host(HostOp::Slice("..".to_owned()), args, "rest", ty, call.span());
         let source = rest.node().unwrap_or(over.source);
         Ok((Over { source, ..over }, None))
     }
 
     fn placeholder_node(&mut self, span: Span) -> Over {
-        let node = self.host("()", Vec::new(), "unit", Ty::Tuple(Vec::new()), span);
+        let node = self.host(HostOp::Unit, Vec::new(), "unit", Ty::Tuple(Vec::new()), span);
         let source = node.node().unwrap_or_else(|| self.graph.region(self.graph.body()).params[0]);
         Over {
             source,
-            template: String::new(),
+            adaptors: Vec::new(),
             item: Ty::Unknown,
             path: None,
             forms: Forms::All(Form::Owned),
@@ -105,21 +106,16 @@ impl Tracer<'_> {
         if let Some(items) = Some(()).filter(|()| self.unrolls()).and_then(|()| self.numbers(range, &start, &end)) {
             return Ok((self.placeholder_node(range.span()), Some(items)));
         }
-        let mut args = Vec::new();
         let dots = if matches!(range.limits, syn::RangeLimits::Closed(_)) { "..=" } else { ".." };
-        let text = format!(
-            "{}{dots}{}",
-            self.spell(&start, &mut args, range.span())?,
-            self.spell(&end, &mut args, range.span())?
-        );
+        let args = vec![self.operand(&start, range.span())?, self.operand(&end, range.span())?];
         // Where one end is a bare number the other says the type.
         let item = if matches!(end.ty(), Ty::Rust(ref ty) if ty == "integer") { start.ty() } else { end.ty() };
-        let node = self.host(&format!("({text})"), args, "range", Ty::Unknown, range.span());
+        let node = self.host(HostOp::Range(dots.to_owned()), args, "range", Ty::Unknown, range.span());
         let Some(source) = node.node() else { return unknown(range.span(), "a range of this form") };
         Ok((
             Over {
                 source,
-                template: "$0.clone()".to_owned(),
+                adaptors: vec![Adaptor::Clone],
                 item,
                 path: None,
                 forms: Forms::All(Form::Owned),
@@ -148,13 +144,13 @@ fn adapted(call: &syn::ExprMethodCall, over: Over, items: Option<Vec<Val>>) -> (
     (
         match name.as_str() {
             "enumerate" => Over {
-                template: format!("{}.enumerate()", over.template),
+                adaptors: with(&over.adaptors, Adaptor::Enumerate),
                 item: Ty::Tuple(vec![Ty::Rust("usize".to_owned()), over.item]),
                 forms: Forms::Each(vec![Forms::All(Form::Owned), over.forms.clone()]),
                 is_numbered: true,
                 ..over
             },
-            "rev" => Over { template: format!("{}.rev()", over.template), ..over },
+            "rev" => Over { adaptors: with(&over.adaptors, Adaptor::Rev), ..over },
             "iter" | "iter_mut" => Over { forms: Forms::All(Form::Ref), ..over },
             _ => over,
         },
@@ -169,7 +165,12 @@ fn counted(call: &syn::ExprMethodCall, count: i64, over: Over, items: Option<Vec
         let rest = items.split_off(at(&items));
         if call.method == "skip" { rest } else { items }
     });
-    (Over { template: format!("{}.{}({count})", over.template, call.method), ..over }, items)
+    let adaptor = if call.method == "skip" { Adaptor::Skip(count) } else { Adaptor::Take(count) };
+    (Over { adaptors: with(&over.adaptors, adaptor), ..over }, items)
+}
+
+fn with(adaptors: &[Adaptor], last: Adaptor) -> Vec<Adaptor> {
+    adaptors.iter().copied().chain([last]).collect()
 }
 
 fn is_adaptor(call: &syn::ExprMethodCall) -> bool {

@@ -1,5 +1,6 @@
 //! Chains of iterator adaptors as the loops that they stand for: `map` and `collect`, `fold`, `for_each`, `zip`.
 
+use fx_ir::HostOp;
 use proc_macro2::Ident;
 use quote::{ToTokens, format_ident};
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
@@ -65,8 +66,8 @@ impl Tracer<'_> {
         if is_untyped(&over.item) || !is_copy(&over.item) {
             return unknown(range.span(), "numbers of a type that is not known");
         }
-        let template = format!("{}.collect::<Vec<_>>()", over.template);
-        Ok(self.host(&template, vec![over.source.into()], "numbers", Ty::List(Box::new(over.item)), range.span()))
+        let op = HostOp::Collect(over.adaptors);
+        Ok(self.host(op, vec![over.source.into()], "numbers", Ty::List(Box::new(over.item)), range.span()))
     }
 
     /// What a loop leaves in a variable that it begins with at `first`.

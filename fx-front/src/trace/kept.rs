@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeSet, rc::Rc};
 
-use fx_ir::{Arg, Code, Op};
+use fx_ir::{Arg, Code, Host, HostOp, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -105,19 +105,14 @@ impl Tracer<'_> {
         let label = self.path_of(base).map_or_else(|| name.to_owned(), |path| super::place::join(&path, name));
         let (text, is_plain) = (spelled.text, spelled.is_plain);
         let store = if is_plain { "" } else { ", ::fx_runtime::frozen::Foreign" };
+        let is_vec = text.starts_with("Vec<");
         let kept = format!("::fx_runtime::frozen::Kept<{text}{store}>");
-        let template = if is_plain {
-            format!("::fx_runtime::frozen::Kept::<{text}>::of(&frame, &$0)")
-        } else {
-            format!("::fx_runtime::keep!(&frame, &$0, {label:?}, {text})")
-        };
+        let op = if is_plain { HostOp::Cell(text) } else { HostOp::ForeignCell((text, label.clone())) };
         let attr = self.push_labelled(Op::GetAttr(name.to_owned()), vec![(*id).into()], name, &label, ty.clone(), span);
         let args = attr.arg().into_iter().collect();
-        let code = Op::Rust(Code::fallible(template));
-        let cell = self.push_labelled(code, args, name, &label, Ty::Rust(kept), span);
+        let cell = self.push_labelled(Op::Host(Host::pure(op)), args, name, &label, Ty::Rust(kept), span);
         self.found.extend(Some((*owner, name.to_owned())).filter(|key| !self.kept.contains(key)));
-        let (kind, is_vec) = (Root::Cell { is_plain }, text.starts_with("Vec<"));
-        Ok(Place { root: cell, kind, part: String::new(), indices: Vec::new(), ty, is_vec })
+        Ok(Place { root: cell, kind: Root::Cell { is_plain }, projection: Vec::new(), ty, is_vec })
     }
 
     /// Reads a written field where it stands.

@@ -1,6 +1,6 @@
 //! Calls that stay calls: of a function or a submodule under `#[fx(leaf)]`, or `#[fx(pure)]` where it cannot be inlined.
 
-use fx_ir::{Arg, Code, Effect, Op};
+use fx_ir::{Arg, Effect, Host, HostOp, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 
@@ -18,27 +18,25 @@ impl Tracer<'_> {
         span: Span,
     ) -> Result<Val> {
         let callee = &self.index.fns[function];
-        let mut nodes = Vec::new();
-        let head = self.callee(function, receiver, &mut nodes, span)?;
+        let (op, mut operands) = self.callee(function, receiver, span)?;
         let params = callee.sig.inputs.iter().filter_map(|input| match input {
             syn::FnArg::Typed(typed) => Some(&*typed.ty),
             syn::FnArg::Receiver(_) => None,
         });
-        let mut spelled = Vec::new();
         for (ty, value) in params.zip(args) {
-            spelled.push(self.argument(value, ty, &mut nodes, span)?);
+            operands.push(self.argument(value, ty, span)?);
         }
         let ty = match &callee.sig.output {
             syn::ReturnType::Type(_, ty) => self.index.ty(&callee.module, callee.owner.as_ref(), ty),
             syn::ReturnType::Default => Ty::Tuple(Vec::new()),
         };
         let effect = if fx.pure.is_present() { Effect::Pure } else { Effect::Io };
-        let code = Code { template: format!("{head}({})", spelled.join(", ")), effect, fallible: false, opaque: None };
         let is_result = matches!(ty, Ty::Result(_));
         let label = receiver.map_or(String::new(), |receiver| self.label_of(receiver, ""));
         let name = callee.sig.ident.to_string();
         let label = if label.is_empty() { name.clone() } else { label };
-        let value = self.push_labelled(Op::Rust(code), nodes, &name, &label, ty, span);
+        let op = Op::Host(Host::with_effect(op, effect));
+        let value = self.push_labelled(op, operands, &name, &label, ty, span);
         if is_result {
             self.results.extend(value.node());
         }
@@ -46,7 +44,7 @@ impl Tracer<'_> {
     }
 
     /// The function as generated code names it.
-    fn callee(&mut self, function: usize, receiver: Option<&Val>, nodes: &mut Vec<Arg>, span: Span) -> Result<String> {
+    fn callee(&mut self, function: usize, receiver: Option<&Val>, span: Span) -> Result<(HostOp, Vec<Arg>)> {
         let callee = &self.index.fns[function];
         let name = &callee.sig.ident;
         let home = self.home();
@@ -54,35 +52,45 @@ impl Tracer<'_> {
             return unknown(span, format!("`{name}` is private to its module"));
         }
         if let Some(receiver) = receiver {
-            return Ok(format!("{}.{name}", self.spell(receiver, nodes, span)?));
+            return Ok((HostOp::CallMethod(name.to_string()), vec![self.operand(receiver, span)?]));
         }
         let owner = callee.owner.as_ref().map(|owner| self.index.ty(&callee.module, None, owner));
-        match owner {
+        let path = match owner {
             Some(owner) => match self.spelling(&owner) {
-                Some(owner) => Ok(format!("<{owner}>::{name}")),
-                None => unknown(span, format!("the type of `{name}` cannot be named")),
+                Some(owner) => format!("<{owner}>::{name}"),
+                None => return unknown(span, format!("the type of `{name}` cannot be named")),
             },
             // A variable of the generated code may have the function's name.
-            None if home == callee.module => Ok(format!("self::{name}")),
-            None => Ok(format!("{}::{name}", callee.module)),
-        }
+            None if home == callee.module => format!("self::{name}"),
+            None => format!("{}::{name}", callee.module),
+        };
+        Ok((HostOp::Call(path), Vec::new()))
     }
 
     /// An argument for a parameter of that type.
-    pub(super) fn argument(&mut self, value: &Val, ty: &syn::Type, nodes: &mut Vec<Arg>, span: Span) -> Result<String> {
+    pub(super) fn argument(&mut self, value: &Val, ty: &syn::Type, span: Span) -> Result<Arg> {
         let borrows = ty.to_token_stream().into_iter().any(|token| token.to_string() == "&");
         match value {
-            Val::Some(inner) => Ok(format!(
-                "Some({})",
-                if borrows { self.borrowed(inner, nodes, span)? } else { self.spell_owned(inner, nodes, span)? }
-            )),
-            value if matches!(ty, syn::Type::Reference(_)) => self.borrowed(value, nodes, span),
-            value => self.spell_owned(value, nodes, span).map(|text| text.trim_start_matches('&').to_owned()),
+            Val::Some(inner) => {
+                let held = if borrows { self.reference_to(inner, span)? } else { self.owned_operand(inner, span)? };
+                Ok(HostOp::Some.on(held))
+            }
+            value if matches!(ty, syn::Type::Reference(_)) => self.reference_to(value, span),
+            value => self.owned_operand(value, span).map(without_reference),
         }
     }
 
-    fn borrowed(&mut self, value: &Val, nodes: &mut Vec<Arg>, span: Span) -> Result<String> {
-        let text = self.spell(value, nodes, span)?;
-        Ok(if text.starts_with('"') { text } else { format!("&{text}") })
+    /// A text is a reference by itself.
+    fn reference_to(&mut self, value: &Val, span: Span) -> Result<Arg> {
+        let operand = self.operand(value, span)?;
+        Ok(if matches!(operand, Arg::Str(_)) { operand } else { HostOp::Ref.on(operand) })
+    }
+}
+
+/// What the operand refers to.
+pub(super) fn without_reference(operand: Arg) -> Arg {
+    match operand {
+        Arg::Expr(mut expr) if expr.op == HostOp::Ref => expr.args.pop().unwrap_or(Arg::None),
+        other => other,
     }
 }

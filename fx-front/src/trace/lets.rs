@@ -1,6 +1,6 @@
 //! `let`: what a variable is bound to, and what its type says of that.
 
-use fx_ir::{Code, Effect, NodeId, Op};
+use fx_ir::{Arg, Effect, HostOp, NodeId, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -34,9 +34,8 @@ impl Tracer<'_> {
         let (Val::Node(id, Ty::List(_), _), span) = (&list, init.span()) else {
             return unknown(init.span(), "the method `try_into`");
         };
-        let template = format!("::fx_runtime::frozen::exactly(&$0, {length})");
-        let ty = list.ty();
-        Ok(Some(self.push(Op::Rust(Code::fallible(template)), vec![(*id).into()], "array", ty, span)))
+        let args = vec![(*id).into(), Arg::Int(length)];
+        Ok(Some(self.host(HostOp::Exactly, args, "array", list.ty(), span)))
     }
 
     pub(super) fn local(&mut self, local: &syn::Local) -> Result<Val> {
@@ -134,10 +133,8 @@ impl Tracer<'_> {
 
     /// `None` of an option of tensors.
     pub(super) fn none_of(&mut self, ty: &Ty, span: Span) -> Option<Val> {
-        let spelling = self.spelling(ty).filter(|_| *ty == Ty::Option(Box::new(Ty::Tensor)))?;
-        let template = format!("({spelling}::None)").replace("Option<", "Option::<");
-        let code = Code { effect: Effect::Io, ..Code::pure(template) };
-        Some(self.push(Op::Rust(code), Vec::new(), "none", ty.clone(), span))
+        let held = self.spelling(&Ty::Tensor).filter(|_| *ty == Ty::Option(Box::new(Ty::Tensor)))?;
+        Some(self.host_with(Effect::Io, HostOp::NoneOf(held), Vec::new(), "none", ty.clone(), span))
     }
 
     /// Code that is carried along may be of the type that is written, and of no other, only because it is written.

@@ -1,9 +1,9 @@
 //! Lists that branches hand over: written out in one, a `Vec` in another.
 
-use fx_ir::{Code, Op, RegionId};
+use fx_ir::{HostOp, RegionId};
 use proc_macro2::Span;
 
-use super::{Form, Result, Tracer, Ty, Val};
+use super::{Form, Tracer, Ty, Val};
 
 /// In which forms branches hand over a list.
 #[derive(Clone, Default)]
@@ -47,12 +47,8 @@ impl Tracer<'_> {
         let outer = std::mem::replace(&mut self.region, region);
         for (leaf, _) in leaves.iter_mut().zip(vecs).filter(|(_, listed)| listed.is_written && !listed.is_other) {
             let Val::List(items) = &*leaf else { continue };
-            let mut args = Vec::new();
-            let items: Result<Vec<String>> =
-                items.iter().map(|item| self.spell_exactly(item, &mut args, span)).collect();
-            if let Ok(items) = items {
-                let code = Code::pure(format!("vec![{}]", items.join(", ")));
-                *leaf = self.push(Op::Rust(code), args, "list", leaf.ty(), span);
+            if let Ok(items) = self.exact_operands(items, span) {
+                *leaf = self.host(HostOp::Vec, items, "list", leaf.ty(), span);
             }
         }
         self.region = outer;

@@ -1,6 +1,6 @@
 //! Methods of lists: those that only look, and those that change the list where it is.
 
-use fx_ir::{Arg, Code, Effect, Op};
+use fx_ir::{Arg, Effect, HostOp, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
@@ -14,25 +14,21 @@ impl<'a> Tracer<'a> {
     /// `Tensor::from_slice(&sizes)` of numbers that the source gives, and whose type it says; `None` of anything else.
     pub(super) fn tensor_of_numbers(&mut self, data: &syn::Expr) -> Result<Option<Val>> {
         let mark = self.mark();
-        let (mut args, mut spelled) = (Vec::new(), Vec::new());
         let list = self.expr(data);
         if let Ok(list @ Val::Node(_, Ty::List(element), _)) = &list
             && is_copy(element)
             && !is_untyped(element)
         {
-            let text = self.spell(list, &mut args, data.span())?;
+            let args = vec![self.operand(list, data.span())?];
             let effect = if self.is_own_place(list) { Effect::Io } else { Effect::Pure };
-            let code = Code { effect, ..Code::pure(format!("::fx_runtime::Tensor::from_slice(&{text}[..])")) };
-            return Ok(Some(self.push(Op::Rust(code), args, "numbers", Ty::Tensor, data.span())));
+            return Ok(Some(self.host_with(effect, HostOp::TensorOf, args, "numbers", Ty::Tensor, data.span())));
         }
         if let Ok(Val::List(items)) = list {
             let is_known = |item: &Val| matches!(item, Val::Lit(Arg::Int(_) | Arg::Float(_), ty) if !is_untyped(ty));
-            for item in items.iter().filter(|item| is_known(item)) {
-                spelled.push(self.spell(item, &mut args, data.span())?);
-            }
-            if !items.is_empty() && spelled.len() == items.len() {
-                let template = format!("::fx_runtime::Tensor::from_slice(&[{}])", spelled.join(", "));
-                return Ok(Some(self.host(&template, args, "numbers", Ty::Tensor, data.span())));
+            if !items.is_empty() && items.iter().all(is_known) {
+                let numbers = items.iter().map(|item| self.operand(item, data.span())).collect::<Result<Vec<Arg>>>()?;
+                let args = vec![HostOp::Array.of(numbers)];
+                return Ok(Some(self.host(HostOp::TensorOf, args, "numbers", Ty::Tensor, data.span())));
             }
         }
         self.rollback(mark);
@@ -83,9 +79,8 @@ impl<'a> Tracer<'a> {
         if !operator::is_number(&number) {
             return unknown(span, "the method `contains`");
         }
-        let mut args = Vec::new();
-        let (list, number) = (self.spell(list, &mut args, span)?, self.spell(&number, &mut args, span)?);
-        Ok(self.host(&format!("{list}.contains(&{number})"), args, "contains", Ty::Rust("bool".to_owned()), span))
+        let args = vec![self.operand(list, span)?, HostOp::Ref.on(self.operand(&number, span)?)];
+        Ok(self.host(HostOp::Method("contains".to_owned()), args, "contains", Ty::Rust("bool".to_owned()), span))
     }
 
     /// A list that is written out, and one element more.
@@ -110,10 +105,9 @@ impl<'a> Tracer<'a> {
         if item.ty() == Ty::Unknown || matches!(item.ty(), Ty::Result(_)) {
             return unknown(call.span(), "the method `push` of a value of a type that is not known");
         }
-        let mut args = vec![Arg::Node(id)];
-        let text = self.spell_exactly(&item, &mut args, call.span())?;
-        let code = Code { effect: Effect::Io, ..Code::pure(format!("$0.push({text})")) };
-        self.push(Op::Rust(code), args, "push", Ty::Tuple(Vec::new()), call.span());
+        let args = vec![Arg::Node(id), self.exact_operand(&item, call.span())?];
+        let push = HostOp::Mutate("push".to_owned());
+        self.host_with(Effect::Io, push, args, "push", Ty::Tuple(Vec::new()), call.span());
         if *element == Ty::Unknown {
             // The first element says of which type all are.
             let known = list.clone().with_ty(Ty::List(Box::new(item.ty())));
@@ -152,11 +146,12 @@ impl<'a> Tracer<'a> {
     ) -> Result<Val> {
         let (span, Ty::Option(list)) = (held.span(), option.ty()) else { return otherwise(self) };
         let args: Vec<Arg> = option.arg().into_iter().collect();
-        let code = |template: &str| Op::Rust(Code { effect: Effect::Io, ..Code::pure(template) });
-        let flag = self.push(code("$0.is_some()"), args.clone(), "is_some", Ty::Rust("bool".to_owned()), span);
+        let is_some = HostOp::Method("is_some".to_owned());
+        let flag = self.host_with(Effect::Io, is_some, args.clone(), "is_some", Ty::Rust("bool".to_owned()), span);
         let owner = self.owner(Op::If, flag.arg().into_iter().collect(), "branch", span);
         let then = self.in_region(owner, &mut |tracer| {
-            let lent = tracer.push(code("$0.as_mut().unwrap()"), args.clone(), "list", (*list).clone(), span);
+            let unwrap = HostOp::UnwrapMut(None);
+            let lent = tracer.host_with(Effect::Io, unwrap, args.clone(), "list", (*list).clone(), span);
             tracer.name_after(&held.to_string(), &lent);
             tracer.env.declare(&held.to_string(), lent);
             tracer.block(then, tail)
@@ -172,11 +167,9 @@ impl<'a> Tracer<'a> {
         if !matches!(list.ty(), Ty::List(_)) || !self.is_own_place(&list) || !operator::is_number(&at) {
             return unknown(span, "an assignment to something other than a variable");
         }
-        let mut args = Vec::new();
-        let (list, at) = (self.spell(&list, &mut args, span)?, self.spell(&at, &mut args, span)?);
-        let text = self.spell_exactly(value, &mut args, span)?;
-        let code = Code { effect: Effect::Io, ..Code::pure(format!("{list}[{at}] = {text}")) };
-        self.push(Op::Rust(code), args, "set", Ty::Tuple(Vec::new()), span);
+        let item = HostOp::Item.of([self.operand(&list, span)?, self.operand(&at, span)?]);
+        let args = vec![item, self.exact_operand(value, span)?];
+        self.host_with(Effect::Io, HostOp::Assign, args, "set", Ty::Tuple(Vec::new()), span);
         Ok(Val::Unit)
     }
 
@@ -200,9 +193,8 @@ impl<'a> Tracer<'a> {
 
     /// `sizes.last()`: an option of a reference, or of a number.
     pub(super) fn lent(&mut self, list: &Val, element: &Ty, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
-        let mut args = Vec::new();
-        let object = self.spell(list, &mut args, call.span())?;
-        let (mut spelled, mut key) = (String::new(), "*".to_owned());
+        let mut args = vec![self.operand(list, call.span())?];
+        let mut key = "*".to_owned();
         if let Some(index) = call.args.first() {
             let index = self.expr(index)?;
             if !operator::is_number(&index) {
@@ -211,12 +203,16 @@ impl<'a> Tracer<'a> {
             if let Val::Lit(Arg::Int(at), _) = index {
                 key = at.to_string();
             }
-            spelled = self.spell(&index, &mut args, call.span())?;
+            args.push(self.operand(&index, call.span())?);
         }
-        let copied = if is_copy(element) { ".copied()" } else { "" };
+        let method = HostOp::Method(name.to_owned());
         let ty = Ty::Option(Box::new(element.clone()));
-        let template = format!("{object}.{name}({spelled}){copied}");
-        let value = self.host(&template, args, name, ty, call.span()).with_form(Form::Ref);
+        let value = if is_copy(element) {
+            self.host(HostOp::Method("copied".to_owned()), vec![method.of(args)], name, ty, call.span())
+        } else {
+            self.host(method, args, name, ty, call.span())
+        };
+        let value = value.with_form(Form::Ref);
         if let Some(path) = self.path_of(list)
             && let Some(id) = value.node()
         {
@@ -251,19 +247,17 @@ impl<'a> Tracer<'a> {
             return unknown(span, format!("the method `{name}`"));
         };
         let mut args = vec![Arg::Node(id)];
-        let mut spelled = Vec::new();
         for arg in &call.args {
             let value = self.expr(arg)?;
             if name == "extend" && value.ty() == Ty::List(Box::new(element.clone())) {
-                let list = self.spell(&value, &mut args, span)?;
-                let each = if is_copy(element) { "copied()" } else { "map(|one| one.shallow_clone())" };
-                spelled.push(format!("{list}.iter().{each}"));
+                let each = if is_copy(element) { HostOp::CopiedElements } else { HostOp::HandleElements };
+                args.push(each.on(self.operand(&value, span)?));
                 continue;
             }
             if name == "extend" || (!operator::is_number(&value) && !value.is_tensor()) {
                 return unknown(arg.span(), format!("the method `{name}`"));
             }
-            spelled.push(self.spell_exactly(&value, &mut args, span)?);
+            args.push(self.exact_operand(&value, span)?);
         }
         let ty = match name {
             "pop" => Ty::Option(Box::new(element.clone())),
@@ -271,8 +265,6 @@ impl<'a> Tracer<'a> {
             "split_off" => Ty::List(Box::new(element.clone())),
             _ => Ty::Tuple(Vec::new()),
         };
-        let template = format!("$0.{name}({})", spelled.join(", "));
-        let code = Code { template, effect: Effect::Io, fallible: false, opaque: None };
-        Ok(self.push(Op::Rust(code), args, name, ty, span))
+        Ok(self.host_with(Effect::Io, HostOp::Mutate(name.to_owned()), args, name, ty, span))
     }
 }

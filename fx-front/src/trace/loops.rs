@@ -1,6 +1,6 @@
 //! Loops: `for` and `while` become nodes that own a region and carry the variables it writes to.
 
-use fx_ir::{Arg, NodeId, Op};
+use fx_ir::{Arg, NodeId, Op, host::Adaptor};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
@@ -135,7 +135,7 @@ impl Tracer<'_> {
                 // A number or the like, which the user's code has by value.
                 pattern.insert(0, '&');
             }
-            header = format!("{pattern} in {}", over.template);
+            header = for_header(&pattern, &over.adaptors);
             if over.is_numbered {
                 // `(i, layer)`: the layer is the element itself.
                 for one in &mut bound {
@@ -315,4 +315,10 @@ impl Tracer<'_> {
 /// An option that is `None`, and of which nothing says what it may hold.
 fn is_open(value: &Val) -> bool {
     matches!(value, Val::Lit(Arg::None, Ty::Option(inner)) if **inner == Ty::Unknown)
+}
+
+/// How a loop begins, as [`Op::For`] has it.
+pub(super) fn for_header(pattern: &str, adaptors: &[Adaptor]) -> String {
+    let calls: Vec<String> = adaptors.iter().map(|adaptor| format!(".{adaptor}")).collect();
+    format!("{pattern} in $0{}", calls.concat())
 }

@@ -1,6 +1,6 @@
 //! Calls of macros of the standard library.
 
-use fx_ir::{Arg, Code, Effect, Op};
+use fx_ir::{Arg, Code, Effect, HostOp, Op};
 use syn::spanned::Spanned;
 
 use super::{
@@ -78,18 +78,15 @@ impl Tracer<'_> {
         let (Some(spelled), true) = (self.spelling(&ty), operator::is_number(&count)) else {
             return unknown(span, "`vec![value; count]`");
         };
-        let mut args = Vec::new();
         let value = match &value {
             Val::Tuple(parts) if parts.iter().all(|part| matches!(part, Val::Lit(Arg::None, _))) => {
-                self.spell(&value, &mut args, span)?
+                self.operand(&value, span)?
             }
-            Val::Lit(Arg::None, _) => "None".to_owned(),
-            value => self.spell_exactly(value, &mut args, span)?,
+            Val::Lit(Arg::None, _) => Arg::None,
+            value => self.exact_operand(value, span)?,
         };
-        let count = self.spell(&count, &mut args, span)?;
-        let template = format!("{{ let typed: {spelled} = vec![{value}; {count}]; typed }}");
-        let code = Code { effect: Effect::Io, ..Code::pure(template) };
-        Ok(self.push(Op::Rust(code), args, "list", ty, span))
+        let list = HostOp::Repeat.of([value, self.operand(&count, span)?]);
+        Ok(self.host_with(Effect::Io, HostOp::Ascribe(spelled), vec![list], "list", ty, span))
     }
 
     /// A macro that is run for its effect: its arguments are spelled out, the rest stays as written.

@@ -2,18 +2,18 @@
 
 use std::rc::Rc;
 
-use fx_ir::{Arg, Code, NodeId, Op, RegionId, Type};
+use fx_ir::{Arg, Host, HostOp, NodeId, Op, RegionId, Type};
 use proc_macro2::Span;
 
 use super::{
-    Form, Result, Tracer, Ty, Val,
+    Form, Result, Tracer, Ty, Val, application,
     env::Env,
     expr::{is_copy, never},
     listed::Listed,
     operator,
     recurrent::{GRU_STATE, LSTM_STATE},
     scalars::NUMBER,
-    spell::{is_untyped, spell_literal},
+    spell::{is_untyped, typed_literal},
     unknown,
 };
 
@@ -178,17 +178,18 @@ impl Tracer<'_> {
         let leaves = value.leaves()?;
         let mut args = handed_over(value)?;
         for (arg, leaf) in args.iter_mut().zip(&leaves) {
-            let (code, name, path) = match leaf {
+            let (operand, name, path) = match leaf {
                 Val::Lit(Arg::Path(path), ty) if ty.is_function() => {
-                    (format!("({path} as {})", self.spelling(ty)?), "function", Some(path.clone()))
+                    (HostOp::AsFunction(self.spelling(ty)?).on(arg.clone()), "function", Some(path.clone()))
                 }
                 Val::Lit(Arg::Float(_) | Arg::Int(_), ty) if !is_untyped(ty) => {
-                    (spell_literal(arg, ty)?, "number", None)
+                    (typed_literal(arg, ty), "number", None)
                 }
                 _ => continue,
             };
+            let (op, operands) = application(operand);
             let (ir, origin) = (self.index.ir_type(&leaf.ty()), self.origin(span, name));
-            let id = self.graph.push(region, Op::Rust(Code::pure(code)), Vec::new(), name, ir, origin);
+            let id = self.graph.push(region, Op::Host(Host::pure(op)), operands, name, ir, origin);
             self.named.extend(path.map(|path| (id, path)));
             *arg = Arg::Node(id);
         }
@@ -198,16 +199,17 @@ impl Tracer<'_> {
     /// The arguments with a second handle for each state of a recurrent layer: a branch must not take away the variable's.
     fn with_states(&mut self, region: RegionId, mut args: Vec<Arg>, leaves: &[Val], span: Span) -> Vec<Arg> {
         for (arg, leaf) in args.iter_mut().zip(leaves) {
-            let copy = match leaf.ty() {
-                Ty::Rust(name) if name == GRU_STATE => format!("{GRU_STATE}($0.0.shallow_clone())"),
+            let field = |of: &Arg, at: &str| HostOp::Field(at.to_owned()).on(of.clone());
+            let tensors = field(arg, "0");
+            let (op, operands) = match leaf.ty() {
+                Ty::Rust(name) if name == GRU_STATE => (HostOp::GruState, vec![HostOp::Handle.on(tensors)]),
                 Ty::Rust(name) if name == LSTM_STATE => {
-                    format!("{LSTM_STATE}(($0.0.0.shallow_clone(), $0.0.1.shallow_clone()))")
+                    (HostOp::LstmState, ["0", "1"].map(|at| HostOp::Handle.on(field(&tensors, at))).to_vec())
                 }
                 _ => continue,
             };
             let (ir, origin) = (self.index.ir_type(&leaf.ty()), self.origin(span, "state"));
-            *arg =
-                Arg::Node(self.graph.push(region, Op::Rust(Code::pure(copy)), vec![arg.clone()], "state", ir, origin));
+            *arg = Arg::Node(self.graph.push(region, Op::Host(Host::pure(op)), operands, "state", ir, origin));
         }
         args
     }

@@ -1,6 +1,6 @@
 //! Method calls: on layers and structs of the crate, on options and lists, on what is not known.
 
-use fx_ir::{Arg, Effect, ModuleKind, Op};
+use fx_ir::{Arg, Effect, HostOp, ModuleKind, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
@@ -131,24 +131,23 @@ impl Tracer<'_> {
         match &self.graph.node(*id).op {
             _ if self.settled.contains(id) => true,
             Op::Call(_) => true,
-            Op::Rust(code) => code.fallible,
-            _ => false,
+            op => op.is_fallible(),
         }
     }
 
     fn unwrapped(&mut self, id: fx_ir::NodeId, inner: Ty, call: &syn::ExprMethodCall, receiver: &Val) -> Val {
         let message = match call.args.first() {
-            Some(syn::Expr::Lit(lit)) => format!("expect({})", quote::ToTokens::to_token_stream(lit)),
-            _ => "unwrap()".to_owned(),
+            Some(syn::Expr::Lit(lit)) => Some(quote::ToTokens::to_token_stream(lit).to_string()),
+            _ => None,
         };
         if is_copy(&inner) {
-            return self.host(&format!("$0.{message}"), vec![id.into()], "inner", inner, call.span());
+            return self.host(HostOp::Unwrap(message), vec![id.into()], "inner", inner, call.span());
         }
         let path = self.path_of(receiver);
-        let lends = matches!(&self.graph.node(id).op, Op::Rust(code) if code.is_lent());
         // What is behind the reference: generated code sees that it owns nothing here.
-        let object = if lends { "&*$0" } else { "&*$0.as_ref()" };
-        let value = self.host(&format!("{object}.{message}"), vec![id.into()], "inner", inner, call.span());
+        let lends = self.graph.node(id).op.host().is_some_and(HostOp::yields_loan);
+        let op = if lends { HostOp::UnwrapLoan(message) } else { HostOp::UnwrapRef(message) };
+        let value = self.host(op, vec![id.into()], "inner", inner, call.span());
         if let (Some(node), Some(path)) = (value.node(), path) {
             self.paths.insert(node, path);
         }
@@ -216,25 +215,17 @@ impl Tracer<'_> {
             ("clone" | "to_vec" | "to_owned", Ty::List(element)) if is_number(&element) => Ty::List(element),
             _ => return unknown(call.method.span(), format!("the method `{name}`")),
         };
-        let mut args = Vec::new();
-        let mut spelled = Vec::new();
-        let object = self.spell(&receiver, &mut args, call.span())?;
+        let mut args = vec![self.operand(&receiver, call.span())?];
         for arg in &call.args {
             let value = self.expr(arg)?;
             if !operator::is_number(&value) {
                 return unknown(arg.span(), format!("the method `{name}`"));
             }
-            spelled.push(self.spell(&value, &mut args, arg.span())?);
+            args.push(self.operand(&value, arg.span())?);
         }
         let is_list = matches!(receiver.ty(), Ty::List(_));
         let effect = if is_list && self.is_own_place(&receiver) { Effect::Io } else { Effect::Pure };
-        let code = fx_ir::Code {
-            template: format!("{object}.{name}({})", spelled.join(", ")),
-            effect,
-            fallible: false,
-            opaque: None,
-        };
-        Ok(self.push(Op::Rust(code), args, name, ty, call.span()))
+        Ok(self.host_with(effect, HostOp::Method(name.to_owned()), args, name, ty, call.span()))
     }
 
     /// The forward of a module on these arguments.
@@ -289,7 +280,7 @@ impl Tracer<'_> {
 }
 
 /// How many there are, as a literal.
-fn count(len: usize) -> Arg {
+pub(super) fn count(len: usize) -> Arg {
     Arg::Int(i64::try_from(len).unwrap_or(i64::MAX))
 }
 

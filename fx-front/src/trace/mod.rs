@@ -80,7 +80,7 @@ mod zipped;
 
 use std::collections::{HashMap, HashSet};
 
-use fx_ir::{Arg, Graph, NodeId, Op, Origin, RegionId};
+use fx_ir::{Arg, Effect, Graph, Host, HostOp, NodeId, Op, Origin, RegionId};
 use proc_macro2::Span;
 
 use self::{
@@ -246,6 +246,14 @@ enum Errors {
     Leave,
 }
 
+/// The operation and the arguments that an operand is made of.
+fn application(operand: Arg) -> (HostOp, Vec<Arg>) {
+    match operand {
+        Arg::Expr(expr) => (expr.op, expr.args),
+        other => (HostOp::Use, vec![other]),
+    }
+}
+
 impl<'a> Tracer<'a> {
     fn new(index: &'a Index, diags: &'a Diagnostics, item: usize, graph: Graph, kept: Fields) -> Tracer<'a> {
         let region = graph.body();
@@ -319,9 +327,20 @@ impl<'a> Tracer<'a> {
         Val::Node(id, ty, Form::Owned)
     }
 
-    /// A host computation that is understood.
-    fn host(&mut self, template: &str, args: Vec<Arg>, name: &str, ty: Ty, span: Span) -> Val {
-        self.push(Op::Rust(fx_ir::Code::pure(template)), args, name, ty, span)
+    /// A host operation without an effect.
+    fn host(&mut self, op: HostOp, args: Vec<Arg>, name: &str, ty: Ty, span: Span) -> Val {
+        self.push(Op::Host(Host::pure(op)), args, name, ty, span)
+    }
+
+    /// A host operation with that effect.
+    fn host_with(&mut self, effect: Effect, op: HostOp, args: Vec<Arg>, name: &str, ty: Ty, span: Span) -> Val {
+        self.push(Op::Host(Host::with_effect(op, effect)), args, name, ty, span)
+    }
+
+    /// An operand as a node of its own.
+    fn materialize(&mut self, operand: Arg, name: &str, ty: Ty, span: Span) -> Val {
+        let (op, args) = application(operand);
+        self.host(op, args, name, ty, span)
     }
 
     /// Goes on with other variables, those of a function that is called.

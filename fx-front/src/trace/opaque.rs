@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use fx_ir::{Arg, Code, Graph, NodeId, Op};
+use fx_ir::{Arg, Code, Graph, HostOp, NodeId, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -15,7 +15,7 @@ use super::{
     place,
     put_in::looks_behind,
     signature::Signature,
-    spell::spell_literal,
+    spell::typed_literal,
     unknown, writes,
     writes::escape,
 };
@@ -95,22 +95,21 @@ impl Tracer<'_> {
     pub(super) fn whole(&mut self, signature: &Signature, fault: &Unknown) -> Arg {
         let params = self.graph.region(self.graph.body()).params.clone();
         let mut args: Vec<Arg> = Vec::new();
-        let mut spelled = Vec::new();
         let mut inputs = params.iter().skip(usize::from(signature.has_receiver));
         for param in &signature.params {
             if let Some(known) = &param.fixed {
-                spelled.push(spell_literal(known, &param.ty).unwrap_or_default());
+                args.push(typed_literal(known, &param.ty));
             } else {
-                args.extend(inputs.next().map(|&id| Arg::Node(id)));
-                let at = args.len() - 1 + usize::from(signature.has_receiver);
                 let is_lent = (param.is_ref && !param.is_mut()) || param.lends;
-                spelled.push(if is_lent { format!("&${at}") } else { format!("${at}") });
+                let input = inputs.next().map(|&id| Arg::Node(id));
+                args.extend(input.map(|input| if is_lent { HostOp::Ref.on(input) } else { input }));
             }
         }
         let receiver = if signature.has_receiver { "$0." } else { "" };
         args.splice(0..0, params.iter().take(usize::from(signature.has_receiver)).map(|&id| Arg::Node(id)));
         let handle = if signature.output.is_ref { ".shallow_clone()" } else { "" };
-        let call = format!("{receiver}{}{}({}){handle}", signature.name, self.turbofish(), spelled.join(", "));
+        let head = format!("{receiver}{}{}", signature.name, self.turbofish());
+        let call = format!("{}{handle}", called_with(&head, usize::from(signature.has_receiver), args.len()));
         let code = Code { fallible: signature.output.is_result, ..Code::opaque(call, fault.reason.clone()) };
         let span = fault.span;
         self.report_opaque(span, &fault.reason);
@@ -170,7 +169,7 @@ impl Tracer<'_> {
         let mut lines: String = self.function().uses();
         for name in &capture.variables {
             let Some(value) = self.env.read(name).cloned() else { continue };
-            let spelled = self.spell_exactly(&value, &mut args, span)?;
+            let spelled = hole(&mut args, self.exact_operand(&value, span)?);
             let lent = if !writes.contains(name) && looks_behind(expr, name, &value) { "&" } else { "" };
             let _ = writeln!(lines, "let mut {name} = {lent}{spelled};");
         }
@@ -187,7 +186,7 @@ impl Tracer<'_> {
             if inner.contains(name) || (is_written && !self.is_own_place(&value)) || !self.is_exact(&value) {
                 return unknown(span, format!("code that mentions `{name}`"));
             }
-            let spelled = self.spell(&value, &mut args, span)?;
+            let spelled = hole(&mut args, self.operand(&value, span)?);
             let is_ref = matches!(value, Val::Node(_, _, Form::Ref));
             let place = if is_ref { format!("(&{spelled})") } else { spelled };
             code = code.replace(&Capture::placeholder(position), &place);
@@ -226,7 +225,7 @@ impl Tracer<'_> {
         let mut holds = false;
         for name in &capture.fields {
             if let Some(cell) = self.mentioned(&receiver, name, written.contains(name), span)? {
-                let spelled = self.spell(&cell, args, span)?;
+                let spelled = hole(args, self.operand(&cell, span)?);
                 let name = name.trim_start_matches("r#");
                 let _ =
                     writeln!(lines, "let mut held_{name} = {spelled}.lock();\nlet self_{name} = &mut *held_{name};");
@@ -234,18 +233,19 @@ impl Tracer<'_> {
                 continue;
             }
             let value = self.field(&receiver, name, span)?;
-            let mut spelled = self.spell(&value, args, span)?;
+            let mut operand = self.operand(&value, span)?;
             if value.ty() == Ty::Option(Box::new(Ty::Tensor)) {
                 // Generated code may hold the tensor itself or a reference to it.
-                spelled = self.copy_of(&value.ty(), &spelled).unwrap_or(spelled);
+                operand = self.copy_of(&value.ty(), &operand).unwrap_or(operand);
             }
+            let spelled = hole(args, operand);
             let _ = writeln!(lines, "let self_{} = &{spelled};", name.trim_start_matches("r#"));
         }
         if capture.whole_self && self.is_stateful() {
             return unknown(span, "code that takes the whole model, of whose state it would have a copy");
         }
         if capture.whole_self {
-            let spelled = self.spell(&receiver, args, span)?;
+            let spelled = hole(args, self.operand(&receiver, span)?);
             let _ = writeln!(lines, "let this = &{spelled};");
         }
         Ok(holds)
@@ -258,7 +258,7 @@ impl Tracer<'_> {
             return false;
         }
         let made_here = match &self.graph.node(*id).op {
-            Op::Rust(_) | Op::GetAttr(_) => true,
+            Op::Host(_) | Op::Rust(_) | Op::GetAttr(_) => true,
             Op::Call(_) => matches!(ty, Ty::List(_)),
             Op::Placeholder => {
                 self.graph.scope_of(*id) == Some(self.graph.body()) || is_carried_param(&self.graph, *id)
@@ -268,26 +268,20 @@ impl Tracer<'_> {
         made_here && !matches!(ty, Ty::Tuple(_))
     }
 
-    /// A call that is not understood, with every argument understood by itself: `f(&$0, $1)`.
-    pub(super) fn template_call<'e>(
+    /// The operands of a call, behind those in `operands`: each as the user's code hands it on.
+    pub(super) fn operands_of_call<'e>(
         &mut self,
-        head: &str,
-        mut args: Vec<Arg>,
+        mut operands: Vec<Arg>,
         exprs: impl IntoIterator<Item = &'e syn::Expr>,
-        span: Span,
-    ) -> Result<(String, Vec<Arg>)> {
-        let mut spelled = Vec::new();
+    ) -> Result<Vec<Arg>> {
         for expr in exprs {
             let value = self.expr(expr)?;
-            let borrowed = matches!(expr, syn::Expr::Reference(_));
-            let text = if borrowed {
-                self.spell(&value, &mut args, span)?
-            } else {
-                self.spell_owned(&value, &mut args, span)?
-            };
-            spelled.push(if borrowed { format!("&{}", text.trim_start_matches('&')) } else { text });
+            operands.push(match expr {
+                syn::Expr::Reference(_) => HostOp::Ref.on(self.operand(&value, expr.span())?),
+                _ => self.owned_operand(&value, expr.span())?,
+            });
         }
-        Ok((format!("{head}({})", spelled.join(", ")), args))
+        Ok(operands)
     }
 
     /// What the user would call the field of the value; used to label layers.
@@ -304,6 +298,18 @@ impl Tracer<'_> {
             self.paths.insert(node, place::join(&path, name));
         }
     }
+}
+
+/// Where opaque code mentions the operand, which becomes its last argument.
+pub(super) fn hole(args: &mut Vec<Arg>, operand: Arg) -> String {
+    args.push(operand);
+    format!("${}", args.len() - 1)
+}
+
+/// A call of `head` with the arguments from `first` to `count`.
+pub(super) fn called_with(head: &str, first: usize, count: usize) -> String {
+    let holes: Vec<String> = (first..count).map(|at| format!("${at}")).collect();
+    format!("{head}({})", holes.join(", "))
 }
 
 /// A value that carried code reaches where it is, rather than through a variable of its own: what can neither be copied

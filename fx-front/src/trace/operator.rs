@@ -1,6 +1,6 @@
 //! Operators: tensor arithmetic becomes ops, everything else plain Rust over known values.
 
-use fx_ir::{Arg, Op, OpId, scalar};
+use fx_ir::{Arg, HostOp, Op, OpId, scalar};
 use proc_macro2::Span;
 use syn::{BinOp, spanned::Spanned};
 
@@ -19,20 +19,19 @@ impl Tracer<'_> {
                 Val::Lit(Arg::Int(number), ty) => Ok(Val::Lit(Arg::Int(-number), ty)),
                 Val::Lit(Arg::Float(number), ty) => Ok(Val::Lit(Arg::Float(-number), ty)),
                 value if value.is_tensor() => self.tensor_op("neg", &[value], unary.span()),
-                value => self.host_unary("-", &value, unary.span()),
+                value => self.host_unary(HostOp::Neg, &value, unary.span()),
             },
             syn::UnOp::Not(_) => match value {
                 Val::Lit(Arg::Bool(known), ty) => Ok(Val::Lit(Arg::Bool(!known), ty)),
-                value => self.host_unary("!", &value, unary.span()),
+                value => self.host_unary(HostOp::Not, &value, unary.span()),
             },
             _ => unknown(unary.span(), "an operator of this form"),
         }
     }
 
-    fn host_unary(&mut self, operator: &str, value: &Val, span: Span) -> Result<Val> {
-        let mut args = Vec::new();
-        let text = self.spell(value, &mut args, span)?;
-        Ok(self.host(&format!("({operator}{text})"), args, "number", value.ty(), span))
+    fn host_unary(&mut self, op: HostOp, value: &Val, span: Span) -> Result<Val> {
+        let args = vec![self.operand(value, span)?];
+        Ok(self.host(op, args, "number", value.ty(), span))
     }
 
     pub(super) fn binary(&mut self, binary: &syn::ExprBinary) -> Result<Val> {
@@ -56,8 +55,8 @@ impl Tracer<'_> {
     fn has_effect_since(&self, mark: usize) -> bool {
         let nodes = &self.graph.region(self.region).nodes[mark..];
         nodes.iter().any(|&id| match &self.graph.node(id).op {
-            // To read state does nothing to it.
-            Op::Rust(code) if code.template == "*$0.lock()" || code.template == "$0.value()" => false,
+            // To read a cell does nothing to it.
+            Op::Host(host) if reads_cell(&host.op, &self.graph.node(id).args) => false,
             op => op.effect() != fx_ir::Effect::Pure,
         })
     }
@@ -87,9 +86,8 @@ impl Tracer<'_> {
             (Val::Node(..), Ty::Rust(name)) if name == "i32" => "i64",
             _ => return Ok(value),
         };
-        let mut args = Vec::new();
-        let text = self.spell(&value, &mut args, span)?;
-        Ok(self.host(&format!("{wide}::from({text})"), args, "number", Ty::Rust(wide.to_owned()), span))
+        let args = vec![self.operand(&value, span)?];
+        Ok(self.host(HostOp::From(wide.to_owned()), args, "number", Ty::Rust(wide.to_owned()), span))
     }
 
     /// `2 * x`, `1 - x` and `2 / x`.
@@ -133,13 +131,11 @@ impl Tracer<'_> {
         if !is_plain(left) || !is_plain(right) {
             return unknown(span, "an operator on values of types that are not known");
         }
-        let mut args = Vec::new();
-        let a = self.spell(left, &mut args, span)?;
-        let b = self.spell(right, &mut args, span)?;
+        let args = vec![self.operand(left, span)?, self.operand(right, span)?];
         let compares = yields_bool(op);
         let number = if is_untyped(&left.ty()) { right.ty() } else { left.ty() };
         let ty = if compares { Ty::Rust("bool".to_owned()) } else { number };
-        Ok(self.host(&format!("({a} {sign} {b})"), args, if compares { "test" } else { "number" }, ty, span))
+        Ok(self.host(HostOp::Binary(sign), args, if compares { "test" } else { "number" }, ty, span))
     }
 
     /// Is the one a value of an enum of the crate, and the other a path or another such value?
@@ -159,15 +155,13 @@ impl Tracer<'_> {
 
     /// `xs.kind() != Kind::Float` and `self.mode == Mode::Plain`, whether generated code has the value itself or a reference to it.
     fn host_compare(&mut self, op: &BinOp, left: &Val, right: &Val, span: Span) -> Result<Val> {
-        let mut args = Vec::new();
-        let mut side = |tracer: &mut Self, value: &Val| {
-            let text = tracer.spell(value, &mut args, span)?;
-            Ok(if value.node().is_some() { format!("*&{text}") } else { text })
+        let mut side = |value: &Val| {
+            let operand = self.operand(value, span)?;
+            Ok(if value.node().is_some() { HostOp::Copied.on(operand) } else { operand })
         };
-        let (a, b) = (side(self, left)?, side(self, right)?);
+        let args = vec![side(left)?, side(right)?];
         let sign = quote::ToTokens::to_token_stream(op).to_string();
-        let ty = Ty::Rust("bool".to_owned());
-        Ok(self.host(&format!("({a} {sign} {b})"), args, "test", ty, span))
+        Ok(self.host(HostOp::Binary(sign), args, "test", Ty::Rust("bool".to_owned()), span))
     }
 
     /// Was the tensor just made, with one variable and no node that reads it? Then writing to it is seen by nobody.
@@ -206,6 +200,16 @@ impl Tracer<'_> {
             None => unknown(span, "an operand of this form"),
         }
     }
+}
+
+/// Whether the operation yields what a cell holds.
+fn reads_cell(op: &HostOp, args: &[Arg]) -> bool {
+    let is_lock = |arg: &Arg| arg.expr().is_some_and(|expr| expr.op == HostOp::Deref && expr.args.iter().any(locks));
+    *op == HostOp::CellValue || (*op == HostOp::Use && args.iter().any(is_lock))
+}
+
+fn locks(arg: &Arg) -> bool {
+    arg.expr().is_some_and(|expr| expr.op == HostOp::Lock)
 }
 
 pub(super) fn tensor_name(op: &BinOp) -> Option<&'static str> {

@@ -1,13 +1,12 @@
 //! Options of which the live call decides: `mask.map(|mask| ..)` is a `match`, and a branch may end in `Some(..)`.
 
-use fx_ir::{Arg, Code, Effect, NodeId, Op, RegionId};
+use fx_ir::{Arg, Effect, Host, HostOp, NodeId, Op, RegionId};
 use proc_macro2::Span;
-use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use super::{
-    Env, Errors, Form, Result, Tracer, Ty, Val, block::contains_return, expr::never, opaque::is_carried_param, unknown,
-    wanted::Wanted,
+    Env, Errors, Form, Result, Tracer, Ty, Val, application, block::contains_return, expr::never,
+    opaque::is_carried_param, unknown, wanted::Wanted,
 };
 
 impl Tracer<'_> {
@@ -66,11 +65,10 @@ impl Tracer<'_> {
     /// `unwrap` of what is not there.
     pub(super) fn nothing_there(&mut self, unwrap: &syn::ExprMethodCall) -> Val {
         let message = match unwrap.args.first() {
-            Some(syn::Expr::Lit(text)) => text.to_token_stream().to_string(),
-            _ => "\"called `Option::unwrap()` on a `None` value\"".to_owned(),
+            Some(syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. })) => text.value(),
+            _ => "called `Option::unwrap()` on a `None` value".to_owned(),
         };
-        let code = Code { effect: Effect::Io, ..Code::pure(format!("::std::panic!(\"{{}}\", {message})")) };
-        self.push(Op::Rust(code), Vec::new(), "unwrap", never(), unwrap.span());
+        self.host_with(Effect::Io, HostOp::Panic(message), Vec::new(), "unwrap", never(), unwrap.span());
         Val::Never
     }
 
@@ -122,7 +120,7 @@ impl Tracer<'_> {
         match value {
             Val::Lit(arg, _) => *arg == Arg::None,
             Val::Node(id, ..) => match &self.graph.node(*id).op {
-                Op::Rust(code) if code.opaque.is_none() && code.template.starts_with("Some(") => true,
+                Op::Host(host) if host.op == HostOp::Some => true,
                 Op::Placeholder => is_carried_param(&self.graph, *id),
                 _ => self.is_own_place(&value.clone().with_form(Form::Owned)),
             },
@@ -133,7 +131,7 @@ impl Tracer<'_> {
     /// Is it an option of a tensor, owned or lent, of which there can be a copy that owns a second handle?
     pub(super) fn lends_tensor(&self, value: &Val) -> bool {
         let Val::Node(id, Ty::Option(inner), _) = value else { return false };
-        let is_known = matches!(self.graph.node(*id).op, Op::Placeholder | Op::Rust(_) | Op::TupleGet(_));
+        let is_known = matches!(self.graph.node(*id).op, Op::Placeholder | Op::Host(_) | Op::Rust(_) | Op::TupleGet(_));
         (**inner == Ty::Tensor && is_known) || self.is_made_field(*id) || self.is_given(*id)
     }
 
@@ -152,10 +150,10 @@ impl Tracer<'_> {
             if (self.is_own_option(leaf) && !is_lent) || !matches!(leaf, Val::Node(_, Ty::Option(_), _)) {
                 continue;
             }
-            let Some(copy) = self.copy_of(&leaf.ty(), "$0") else { continue };
-            let code = Code::pure(copy);
+            let Some(copy) = self.copy_of(&leaf.ty(), arg) else { continue };
+            let (op, operands) = application(copy);
             let (ir, origin) = (self.index.ir_type(&leaf.ty()), self.origin(span, "option"));
-            *arg = Arg::Node(self.graph.push(region, Op::Rust(code), vec![arg.clone()], "option", ir, origin));
+            *arg = Arg::Node(self.graph.push(region, Op::Host(Host::pure(op)), operands, "option", ir, origin));
         }
         args
     }
@@ -198,16 +196,15 @@ impl Tracer<'_> {
         };
         let form = if inner.form() == Some(Form::Owned) { Form::Owned } else { Form::Ref };
         let some = Val::Some(Box::new(inner.with_form(Form::Owned)));
-        let mut args = Vec::new();
-        let (text, ty, effect) = match self.wanted_vec(&some, wanted, &mut args)? {
+        let (operand, ty, effect) = match self.wanted_vec(&some, wanted)? {
             // Each call has a list of its own.
-            Some((text, ty)) => (text, ty, Effect::Io),
-            None => (self.spell(&some, &mut args, Span::call_site())?, some.ty(), Effect::Pure),
+            Some((operand, ty)) => (operand, ty, Effect::Io),
+            None => (self.operand(&some, Span::call_site())?, some.ty(), Effect::Pure),
         };
         let origin = self.graph.node(owner).origin.clone();
         let ir = self.index.ir_type(&ty);
-        let code = Op::Rust(Code { effect, ..Code::pure(text) });
-        let id = self.graph.push(self.region, code, args, "some", ir, origin);
+        let (op, args) = application(operand);
+        let id = self.graph.push(self.region, Op::Host(Host::with_effect(op, effect)), args, "some", ir, origin);
         Ok(Val::Node(id, ty, form))
     }
 }

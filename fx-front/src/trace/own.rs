@@ -1,11 +1,11 @@
 //! Variables of the generated code's own, for what the user's code changes where it lies.
 
-use fx_ir::{Arg, Code, Effect, Op};
+use fx_ir::{Arg, Effect, HostOp, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use super::{Form, Result, Tracer, Ty, Val};
+use super::{Form, Result, Tracer, Ty, Val, application};
 
 impl Tracer<'_> {
     /// Gives every list among the variables that code is about to write to a variable of its own in generated code.
@@ -79,26 +79,18 @@ impl Tracer<'_> {
     /// A list in a variable of its own.
     pub(super) fn own_place(&mut self, value: &Val, name: &str, span: Span) -> Result<Val> {
         let told = self.told_type(value, name);
-        let (template, args) = match value {
-            Val::List(_) if told.is_some() => ("Vec::<::fx_runtime::Tensor>::new()".to_owned(), Vec::new()),
-            Val::List(items) => {
-                let mut args = Vec::new();
-                let items: Result<Vec<String>> =
-                    items.iter().map(|item| self.spell_exactly(item, &mut args, span)).collect();
-                (format!("vec![{}]", items?.join(", ")), args)
-            }
-            Val::Node(id, Ty::List(element), Form::Owned) if !self.is_own_place(value) => {
-                let copy = match **element {
-                    Ty::Tensor => "$0.iter().map(|one| one.shallow_clone()).collect::<Vec<_>>()",
-                    _ => "$0.clone()",
-                };
-                (copy.to_owned(), vec![(*id).into()])
+        let operand = match value {
+            Val::List(_) if told.is_some() => HostOp::EmptyVec(self.spelling(&Ty::Tensor).unwrap_or_default()).of([]),
+            Val::List(items) => HostOp::Vec.of(self.exact_operands(items, span)?),
+            Val::Node(id, ty @ Ty::List(element), Form::Owned) if !self.is_own_place(value) => {
+                let copy = self.copy_of(ty, &Arg::Node(*id)).filter(|_| **element == Ty::Tensor);
+                copy.unwrap_or_else(|| HostOp::Clone.on(*id))
             }
             other => return Ok(other.clone()),
         };
-        let code = Code { template, effect: Effect::Io, fallible: false, opaque: None };
+        let (op, args) = application(operand);
         let ty = told.unwrap_or_else(|| value.ty());
-        Ok(self.push(Op::Rust(code), args, name, ty, span))
+        Ok(self.host_with(Effect::Io, op, args, name, ty, span))
     }
 
     /// Is it a list that is written out, or in a variable of the generated code's?
@@ -110,7 +102,7 @@ impl Tracer<'_> {
     pub(super) fn is_own_place(&self, value: &Val) -> bool {
         let Val::Node(id, _, Form::Owned) = value else { return false };
         match &self.graph.node(*id).op {
-            Op::Rust(code) => matches!(code.effect, Effect::Io | Effect::State),
+            op if op.is_host() => matches!(op.effect(), Effect::Io | Effect::State),
             Op::If | Op::Match(_) | Op::For(_) | Op::While => true,
             Op::Placeholder => self.graph.scope_of(*id) != Some(self.graph.body()),
             Op::TupleGet(_) => {

@@ -2,7 +2,7 @@
 //! values, or with code that only means the same in its own module. Such a submodule is frozen by itself, where it is
 //! declared, and its frozen type is called.
 
-use fx_ir::{Arg, Code, Effect, Op};
+use fx_ir::{Arg, Effect, Host, HostOp, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 
@@ -23,34 +23,30 @@ impl Tracer<'_> {
         let frozen = self.frozen_type(function, receiver, errors)?;
         let callee = &self.index.fns[function];
         let syn::ReturnType::Type(_, result) = &callee.sig.output else { return None };
-        let (mut nodes, mut spelled) = (Vec::new(), Vec::new());
         let label = self.label_of(receiver, "");
         let Ty::Struct(owner) = receiver.ty() else { return None };
         let path = self.index.structs[owner].path();
-        let template =
-            format!("::fx_runtime::frozen::Part::of::<{path}>(&frame, &$0, |part, options| part.freeze(options))");
         let mark = self.mark();
         let ty = Ty::Rust(format!("::fx_runtime::frozen::Part<{frozen}>"));
         let name = super::place::identifier(&label);
-        let made = Op::Rust(Code::fallible(template));
+        let made = Op::Host(Host::pure(HostOp::FreezePart(path)));
         let part = self.push_labelled(made, vec![receiver.arg()?], &name, &label, ty, span);
-        nodes.push(part.arg()?);
+        let mut operands = vec![part.arg()?];
         let params = callee.sig.inputs.iter().filter_map(|input| match input {
             syn::FnArg::Typed(typed) => Some(&*typed.ty),
             syn::FnArg::Receiver(_) => None,
         });
         for (ty, value) in params.zip(args) {
-            let Some(text) = self.handed(value, ty, &mut nodes, span) else {
+            let Some(operand) = self.handed(value, ty, span) else {
                 self.rollback(mark);
                 return None;
             };
-            spelled.push(text);
+            operands.push(operand);
         }
         let ty = self.index.ty(&callee.module, callee.owner.as_ref(), result);
-        let template = format!("$0.try_{}({})", callee.sig.ident, spelled.join(", "));
         // What it does besides computing is not looked into.
-        let call = Op::Rust(Code { template, effect: Effect::Io, fallible: true, opaque: None });
-        Some(self.push_labelled(call, nodes, &name, &label, ty, span))
+        let call = Op::Host(Host::with_effect(HostOp::CallPart(callee.sig.ident.to_string()), Effect::Io));
+        Some(self.push_labelled(call, operands, &name, &label, ty, span))
     }
 
     /// The path of the frozen type that computes the function for this part of the model.
@@ -70,39 +66,37 @@ impl Tracer<'_> {
     }
 
     /// An argument as the frozen type takes it; `None` for one of which it is not sure that it fits.
-    fn handed(&mut self, value: &Val, ty: &syn::Type, nodes: &mut Vec<Arg>, span: Span) -> Option<String> {
+    fn handed(&mut self, value: &Val, ty: &syn::Type, span: Span) -> Option<Arg> {
         match value {
-            Val::Lit(Arg::None, _) => Some("None".to_owned()),
+            Val::Lit(Arg::None, _) => Some(Arg::None),
             Val::Some(inner) if inner.ty() == Ty::Tensor && holds_reference(ty) => {
-                let text = self.spell(inner, nodes, span).ok()?;
-                Some(format!("Some(::std::borrow::Borrow::<::fx_runtime::Tensor>::borrow(&{text}))"))
+                let tensor = self.operand(inner, span).ok()?;
+                Some(HostOp::Some.on(HostOp::BorrowTensor.on(tensor)))
             }
-            Val::Node(id, Ty::Option(_), _) if self.holds_references(*id) => self.spell(value, nodes, span).ok(),
+            Val::Node(id, Ty::Option(_), _) if self.holds_references(*id) => self.operand(value, span).ok(),
             Val::Node(_, Ty::Option(inner), _) if **inner == Ty::Tensor && self.is_own_option(value) => {
-                let text = self.spell(value, nodes, span).ok()?;
-                // Generated code may hold the tensor itself or a reference to it.
-                let each = if holds_reference(ty) {
-                    "::std::borrow::Borrow::<::fx_runtime::Tensor>::borrow"
-                } else {
-                    "|one| one.shallow_clone()"
-                };
-                Some(format!("{text}.as_ref().map({each})"))
+                let option = self.operand(value, span).ok()?;
+                if holds_reference(ty) {
+                    // Generated code may hold the tensor itself or a reference to it.
+                    return Some(HostOp::BorrowOption.on(option));
+                }
+                self.copy_of(&value.ty(), &option)
             }
             value if is_tensors(&value.ty()) && matches!(ty, syn::Type::Reference(_)) => {
-                Some(format!("&{}", self.spell(value, nodes, span).ok()?))
+                Some(HostOp::Ref.on(self.operand(value, span).ok()?))
             }
             Val::Some(inner) if inner.ty() == Ty::Tensor => {
-                Some(format!("Some({}.shallow_clone())", self.spell(inner, nodes, span).ok()?))
+                Some(HostOp::Some.on(HostOp::Handle.on(self.operand(inner, span).ok()?)))
             }
-            value if is_numbers(&value.ty()) => self.spell(value, nodes, span).ok(),
+            value if is_numbers(&value.ty()) => self.operand(value, span).ok(),
             Val::Node(..) if self.is_module(&value.ty()) && matches!(ty, syn::Type::Reference(_)) => {
-                Some(format!("&{}", self.spell(value, nodes, span).ok()?))
+                Some(HostOp::Ref.on(self.operand(value, span).ok()?))
             }
             // What the user's code moves into the call, generated code moves too.
             Val::Node(_, _, Form::Owned)
                 if self.is_exact(value) && self.path_of(value).is_none() && !holds_reference(ty) =>
             {
-                self.spell(value, nodes, span).ok()
+                self.operand(value, span).ok()
             }
             _ => None,
         }

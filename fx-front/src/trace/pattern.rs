@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use fx_ir::Op;
+use fx_ir::{Arg, Host, HostOp, Op};
 use syn::spanned::Spanned;
 
 use super::{Form, Result, Tracer, Ty, Val, unknown};
@@ -136,14 +136,15 @@ impl Tracer<'_> {
         position: usize,
         span: proc_macro2::Span,
     ) -> Result<Val> {
-        let mut args = Vec::new();
-        let text = self.spell(list, &mut args, span)?;
-        let (borrow, form) = if super::expr::is_copy(element) { ("", Form::Owned) } else { ("&", Form::Ref) };
+        let position_arg = Arg::Int(i64::try_from(position).unwrap_or(i64::MAX));
+        let args = vec![self.operand(list, span)?, position_arg];
+        let is_copy = super::expr::is_copy(element);
+        let (op, form) = if is_copy { (HostOp::Item, Form::Owned) } else { (HostOp::ItemRef, Form::Ref) };
         let path = self.path_of(list).map(|path| super::place::element(&path, &position.to_string()));
         let label = path.clone().unwrap_or_else(|| "item".to_owned());
         let name = super::place::identifier(&label);
-        let code = Op::Rust(fx_ir::Code::pure(format!("{borrow}{text}[{position}]")));
-        let value = self.push_labelled(code, args, &name, &label, element.clone(), span).with_form(form);
+        let value =
+            self.push_labelled(Op::Host(Host::pure(op)), args, &name, &label, element.clone(), span).with_form(form);
         if let (Some(id), Some(path)) = (value.node(), path) {
             self.paths.insert(id, path);
         }

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use fx_ir::Arg;
-use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use super::{
     Form, Result, Tracer, Val,
     capture::{Capture, bound_names},
     expr::is_copy,
+    opaque::hole,
     state::Place,
     unknown, writes,
 };
@@ -25,7 +25,10 @@ impl Tracer<'_> {
         args: &mut Vec<Arg>,
     ) -> Result<()> {
         let (name, span) = (&capture.places[position], expr.span());
-        let target = Self::spell_place(place, args, span)?;
+        if place.is_cell() || place.may_lend() {
+            return unknown(span, "code that mentions what the forward writes to");
+        }
+        let target = hole(args, place.target());
         let placeholder = Capture::placeholder(position);
         if writes::gives(expr, name) {
             return unknown(span, format!("code that gives `{name}` another place"));
@@ -46,24 +49,6 @@ impl Tracer<'_> {
     fn is_only_place(&self, place: &Place, capture: &Capture) -> bool {
         let places = capture.places.iter().filter_map(|name| self.env.read(name));
         places.filter(|value| matches!(value, Val::Place(other) if other.root.same(&place.root))).count() == 1
-    }
-
-    /// A place in carried code, to which the code may write.
-    fn spell_place(place: &Place, args: &mut Vec<Arg>, span: Span) -> Result<String> {
-        if place.is_cell() || place.may_lend() {
-            return unknown(span, "code that mentions what the forward writes to");
-        }
-        let first = args.len();
-        args.extend(place.args());
-        let target = place.target();
-        let mut pieces = target.split('$');
-        let mut text = pieces.next().unwrap_or_default().to_owned();
-        for piece in pieces {
-            let way = piece.trim_start_matches(|c: char| c.is_ascii_digit());
-            let at: usize = piece[..piece.len() - way.len()].parse().unwrap_or_default();
-            let _ = write!(text, "${}{way}", at + first);
-        }
-        Ok(text)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Recurrent layers, whose calls stay one node each, and their states, which are made of tensors and come apart into them.
 
+use fx_ir::HostOp;
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
@@ -27,10 +28,9 @@ impl Tracer<'_> {
             "step" | "zero_state" => state,
             _ => return unknown(call.method.span(), format!("the method `{name}`")),
         };
-        let mut args = Vec::new();
-        let object = self.spell(layer, &mut args, call.span())?;
-        let (text, args) = self.template_call(&format!("{object}.{name}"), args, &call.args, call.span())?;
-        Ok(self.host(&text, args, name, ty, call.span()))
+        let object = self.operand(layer, call.span())?;
+        let args = self.operands_of_call(vec![object], &call.args)?;
+        Ok(self.host(HostOp::Method(name.to_owned()), args, name, ty, call.span()))
     }
 
     /// `LSTMState((h, c))` and `GRUState(h)`; `None` for any other function.
@@ -46,23 +46,23 @@ impl Tracer<'_> {
             one if name == GRU_STATE => std::slice::from_ref(one),
             _ => return unknown(span, "a state whose tensors are not written out"),
         };
-        let (mut args, mut spelled) = (Vec::new(), Vec::new());
+        let mut args = Vec::new();
         for part in parts {
             if !part.is_tensor() {
                 return unknown(span, "a state whose tensors are not written out");
             }
-            spelled.push(format!("{}.shallow_clone()", self.spell(part, &mut args, span)?));
+            args.push(HostOp::Handle.on(self.operand(part, span)?));
         }
-        let inner = spelled.join(", ");
-        let inner = if name == LSTM_STATE { format!("({inner})") } else { inner };
-        Ok(self.host(&format!("{name}({inner})"), args, "state", Ty::Rust(name.to_owned()), span))
+        let op = if name == LSTM_STATE { HostOp::LstmState } else { HostOp::GruState };
+        Ok(self.host(op, args, "state", Ty::Rust(name.to_owned()), span))
     }
 
     /// The field `0` of a state: its tensors, by second handles. `None` if it is no state.
     pub(super) fn tensors_of_state(&mut self, state: &Val, span: Span) -> Option<Val> {
         let id = state.node()?;
-        let mut part =
-            |method: &str, name: &str| self.host(&format!("$0.{method}()"), vec![id.into()], name, Ty::Tensor, span);
+        let mut part = |method: &str, name: &str| {
+            self.host(HostOp::Method(method.to_owned()), vec![id.into()], name, Ty::Tensor, span)
+        };
         match state.ty() {
             ty if is_state(&ty, LSTM_STATE) => Some(Val::Tuple(vec![part("h", "hidden"), part("c", "cell")])),
             ty if is_state(&ty, GRU_STATE) => Some(part("value", "hidden")),

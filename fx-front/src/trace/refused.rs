@@ -1,6 +1,6 @@
 //! `option.ok_or_else(|| error)?` as the `match` that it is, `result.context("..")?`, and `f64::try_from(tensor)`.
 
-use fx_ir::{Arg, Code, Op};
+use fx_ir::{Arg, HostOp};
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
 use super::{Errors, Result, Tracer, Ty, Val};
@@ -92,8 +92,8 @@ impl Tracer<'_> {
         } else {
             (number, number_ty)
         };
-        let code = Op::Rust(Code::fallible(format!("{of}::try_from(&$0)")));
-        Ok(Some(self.push(code, vec![Arg::Node(id)], "number", Ty::Result(Box::new(ty)), call.span())))
+        let ty = Ty::Result(Box::new(ty));
+        Ok(Some(self.host(HostOp::TryFrom(of), vec![Arg::Node(id)], "number", ty, call.span())))
     }
 }
 

@@ -1,12 +1,12 @@
 //! `Scalar::int(0)`: a number of which the live call decides whether it is whole. Generated code copies it, which tch's
 //! own type forbids.
 
-use fx_ir::Arg;
+use fx_ir::{Arg, HostOp};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use super::{Result, Tracer, Ty, Val, operator, unknown};
+use super::{Result, Tracer, Ty, Val, opaque::hole, operator, unknown};
 
 /// What stands for `tch::Scalar` in generated code.
 pub(super) const NUMBER: &str = "::fx_runtime::frozen::Number";
@@ -14,17 +14,17 @@ pub(super) const NUMBER: &str = "::fx_runtime::frozen::Number";
 impl Tracer<'_> {
     /// The number, as the function of that name makes it.
     pub(super) fn scalar_by(&mut self, name: &str, number: &syn::Expr) -> Result<Val> {
-        let mut args = Vec::new();
-        let text = if let Ok(text) = self.closed(number) {
-            text
+        let operand = if let Ok(text) = self.closed(number) {
+            Arg::Path(text)
         } else {
             let value = self.expr(number)?;
             if !operator::is_number(&value) {
                 return unknown(number.span(), "a scalar of a value that is not known to be a number");
             }
-            self.spell(&value, &mut args, number.span())?
+            self.operand(&value, number.span())?
         };
-        Ok(self.host(&format!("{NUMBER}::{name}({text})"), args, "scalar", Ty::Rust(NUMBER.to_owned()), number.span()))
+        let op = HostOp::Number(name.to_owned());
+        Ok(self.host(op, vec![operand], "scalar", Ty::Rust(NUMBER.to_owned()), number.span()))
     }
 
     /// Code that mentions no variable, spelled so that it means the same in another module: paths, literals, calls.
@@ -91,8 +91,8 @@ impl Tracer<'_> {
     /// A value that a text shows.
     fn shown(&mut self, value: &Val, args: &mut Vec<Arg>, span: Span) -> Result<String> {
         let looks_alike = matches!(value.ty(), Ty::Rust(name) if operator::is_of_tch(&name));
-        let text = if looks_alike { self.spell(value, args, span)? } else { self.spell_exactly(value, args, span)? };
-        Ok(format!("&{text}"))
+        let operand = if looks_alike { self.operand(value, span)? } else { self.exact_operand(value, span)? };
+        Ok(format!("&{}", hole(args, operand)))
     }
 }
 

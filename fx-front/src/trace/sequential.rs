@@ -1,9 +1,9 @@
 //! A `Sequential` whose layers are known is as transparent as if its layers were fields.
 
-use fx_ir::{Arg, Code, ModuleKind, NodeId, Op, Type};
+use fx_ir::{Arg, Host, HostOp, ModuleKind, NodeId, Op, Type};
 use proc_macro2::Span;
 
-use super::{Form, Result, Tracer, Ty, Val, merge::handed_over, place, unknown};
+use super::{Form, Result, Tracer, Ty, Val, merge::handed_over, method::count, place, unknown};
 use crate::builder::{self, Layer};
 
 /// Where a layer stands: with so many before it, or, where it is not known how many those are, with so many behind it.
@@ -103,7 +103,7 @@ impl Tracer<'_> {
                 let owner = self.graph.scope_of(chain).and_then(|region| self.graph.owner_of(region));
                 owner.filter(|&owner| matches!(self.graph.node(owner).op, Op::Match(_)))
             }
-            Op::Rust(_) => Some(chain),
+            Op::Host(_) | Op::Rust(_) => Some(chain),
             _ => None,
         };
         let field = subject.and_then(|subject| self.graph.node(subject).input(0));
@@ -133,15 +133,15 @@ impl Tracer<'_> {
         let (Some(id), Some(spelling)) = (module.node(), self.spelling(ty)) else {
             return unknown(span, "a layer whose type cannot be named");
         };
-        let (method, number, place) = match at {
-            At::Front(position) => ("layer", position, position.to_string()),
-            At::Back(behind) => ("layer_from_end", behind, format!("-{}", behind + 1)),
+        let (op, number, place) = match at {
+            At::Front(position) => (HostOp::Layer(spelling), position, position.to_string()),
+            At::Back(behind) => (HostOp::LayerFromEnd(spelling), behind, format!("-{}", behind + 1)),
         };
-        let code = Code::fallible(format!("&$0.{method}::<{spelling}>({number})"));
+        let args = vec![id.into(), count(*number)];
         let label = format!("{}.{place}", self.label_of(module, "sequential"));
         let name = place::identifier(&label);
         let value =
-            self.push_labelled(Op::Rust(code), vec![id.into()], &name, &label, ty.clone(), span).with_form(Form::Ref);
+            self.push_labelled(Op::Host(Host::pure(op)), args, &name, &label, ty.clone(), span).with_form(Form::Ref);
         self.set_path(&value, module, &place);
         Ok(value)
     }
@@ -159,11 +159,11 @@ impl Tracer<'_> {
         let (Some(id), Some(spelling)) = (module.node(), self.spelling(ty)) else {
             return unknown(span, "a layer whose type cannot be named");
         };
-        let code = Code::fallible(match outer {
-            (0, 0) => format!("$0.layers_as::<{spelling}>()"),
-            (first, last) => format!("$0.layers_between::<{spelling}>({first}, {last})"),
-        });
-        let list = self.push(Op::Rust(code), vec![id.into()], "layers", Ty::List(Box::new(ty.clone())), span);
+        let (op, args) = match outer {
+            (0, 0) => (HostOp::Layers(spelling), vec![id.into()]),
+            (first, last) => (HostOp::LayersBetween(spelling), vec![id.into(), count(first), count(last)]),
+        };
+        let list = self.host(op, args, "layers", Ty::List(Box::new(ty.clone())), span);
         let (Some(list), Some(args)) = (list.node(), handed_over(&xs)) else {
             return unknown(span, "a chain of layers called on a value of this form");
         };

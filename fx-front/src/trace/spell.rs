@@ -1,6 +1,6 @@
-//! Values and literals as Rust source.
+//! Values and literals as operands of host operations.
 
-use fx_ir::{Arg, Op, scalar};
+use fx_ir::{Arg, HostOp, Op, scalar};
 use proc_macro2::Span;
 
 use super::{Form, Result, Tracer, Ty, Val, expr::is_copy, signature::is_vec, unknown};
@@ -11,43 +11,38 @@ impl Tracer<'_> {
         self.index.named_from(self.home(), &self.index.spelling(ty)?)
     }
 
-    /// Spells a value in a template, by value.
-    pub(super) fn spell(&mut self, value: &Val, args: &mut Vec<Arg>, span: Span) -> Result<String> {
+    /// The value as an operand, by value.
+    pub(super) fn operand(&mut self, value: &Val, span: Span) -> Result<Arg> {
         match value {
-            Val::Node(id, ..) => {
-                args.push(Arg::Node(*id));
-                Ok(format!("${}", args.len() - 1))
-            }
-            Val::Lit(arg, ty) => spell_literal(arg, ty).map_or_else(|| unknown(span, "a literal of this form"), Ok),
-            Val::Tuple(parts) => {
-                let parts: Result<Vec<String>> = parts.iter().map(|part| self.spell_owned(part, args, span)).collect();
-                Ok(format!("({},)", parts?.join(", ")))
-            }
-            Val::List(items) => {
-                let items: Result<Vec<String>> = items.iter().map(|item| self.spell_owned(item, args, span)).collect();
-                Ok(format!("[{}]", items?.join(", ")))
-            }
-            Val::Some(inner) => Ok(format!("Some({})", self.spell_owned(inner, args, span)?)),
-            Val::Unit => Ok("()".to_owned()),
-            Val::Fields(..) => self.spell_fields(value, args, span),
+            Val::Node(id, ..) => Ok(Arg::Node(*id)),
+            Val::Lit(arg, ty) => Ok(typed_literal(arg, ty)),
+            Val::Tuple(parts) => Ok(HostOp::Tuple.of(self.owned_operands(parts, span)?)),
+            Val::List(items) => Ok(HostOp::Array.of(self.owned_operands(items, span)?)),
+            Val::Some(inner) => Ok(HostOp::Some.on(self.owned_operand(inner, span)?)),
+            Val::Unit => Ok(HostOp::Unit.of([])),
+            Val::Fields(..) => self.struct_operand(value, span),
             Val::Closure(..) | Val::Iter(..) | Val::Lent(..) | Val::Place(_) | Val::Never => {
                 unknown(span, "a value that cannot be written down")
             }
         }
     }
 
-    /// Spells a value as the user's code passes it on: a reference where it is one, else an own handle.
-    pub(super) fn spell_owned(&mut self, value: &Val, args: &mut Vec<Arg>, span: Span) -> Result<String> {
-        let text = self.spell(value, args, span)?;
+    /// The value as the user's code passes it on: a reference where it is one, else an own handle.
+    pub(super) fn owned_operand(&mut self, value: &Val, span: Span) -> Result<Arg> {
+        let operand = self.operand(value, span)?;
         Ok(match value {
-            Val::Node(_, _, Form::Ref | Form::Deep) => format!("&{text}"),
-            Val::Node(_, Ty::Tensor, Form::Owned) => format!("{text}.shallow_clone()"),
+            Val::Node(_, _, Form::Ref | Form::Deep) => HostOp::Ref.on(operand),
+            Val::Node(_, Ty::Tensor, Form::Owned) => HostOp::Handle.on(operand),
             Val::Node(_, ty @ Ty::List(element), Form::Owned) if !is_copy(element) => {
-                self.copy_of(ty, &text).unwrap_or_else(|| format!("{text}.clone()"))
+                self.copy_of(ty, &operand).unwrap_or_else(|| HostOp::Clone.on(operand))
             }
-            Val::Node(_, Ty::List(_), Form::Owned) => format!("{text}.clone()"),
-            _ => text,
+            Val::Node(_, Ty::List(_), Form::Owned) => HostOp::Clone.on(operand),
+            _ => operand,
         })
+    }
+
+    fn owned_operands(&mut self, values: &[Val], span: Span) -> Result<Vec<Arg>> {
+        values.iter().map(|value| self.owned_operand(value, span)).collect()
     }
 
     /// The value where the user's code says of which type it is: a number without a suffix is of that type.
@@ -66,14 +61,15 @@ impl Tracer<'_> {
             Val::Node(id, _, form) => {
                 let node = self.graph.node_mut(id);
                 match &mut node.op {
-                    Op::Rust(code) if code.opaque.is_none() && !code.fallible => {
-                        code.template = format!("{{ let typed: {name} = {}; typed }}", code.template);
+                    Op::Host(host) if !host.fallible => {
+                        let op = std::mem::replace(&mut host.op, HostOp::Ascribe(name.clone()));
+                        node.args = vec![op.of(std::mem::take(&mut node.args))];
                         node.ty = self.index.ir_type(ty);
                     }
-                    // The number of a turn, which is of the type that its reader says.
+                    // The number of an iteration, which is of the type that its reader says.
                     Op::Placeholder => {
-                        let (template, span) = (format!("{{ let typed: {name} = $0; typed }}"), Span::call_site());
-                        return self.host(&template, vec![id.into()], "number", ty.clone(), span);
+                        let op = HostOp::Ascribe(name.clone());
+                        return self.host(op, vec![id.into()], "number", ty.clone(), Span::call_site());
                     }
                     _ => {}
                 }
@@ -85,41 +81,19 @@ impl Tracer<'_> {
 
     /// A list that the function hands over, as its type asks for it.
     pub(super) fn result_list(&mut self, items: &[Val], ty: Option<&syn::Type>, span: Span) -> Result<Arg> {
-        let (open, is_known) = match ty {
-            Some(syn::Type::Array(_)) => ("[", true),
-            Some(ty) => ("vec![", is_vec(ty)),
-            None => ("", false),
+        let list = match ty {
+            Some(syn::Type::Array(_)) => HostOp::Array,
+            Some(ty) if is_vec(ty) => HostOp::Vec,
+            _ => return unknown(span, "the result is built in a form that is not understood"),
         };
-        if !is_known {
-            return unknown(span, "the result is built in a form that is not understood");
-        }
         let mut args = Vec::new();
-        let mut spelled = Vec::new();
         for item in items {
-            let text = self.spell_exactly(item, &mut args, span)?;
-            spelled.push(if item.is_tensor() { format!("scope.output({text})?") } else { text });
+            let operand = self.exact_operand(item, span)?;
+            args.push(if item.is_tensor() { HostOp::Output.on(operand) } else { operand });
         }
-        let whole = self.host(
-            &format!("{open}{}]", spelled.join(", ")),
-            args,
-            "list",
-            Ty::List(Box::new(items.first().map_or(Ty::Unknown, Val::ty))),
-            span,
-        );
+        let ty = Ty::List(Box::new(items.first().map_or(Ty::Unknown, Val::ty)));
+        let whole = self.host(list, args, "list", ty, span);
         whole.arg().map_or_else(|| unknown(span, "a result of this form"), Ok)
-    }
-}
-
-/// A float with the suffix of its type, where that is known.
-fn spell_float(number: f64, ty: &Ty) -> String {
-    match ty {
-        Ty::Rust(suffix) if suffix == "f32" => {
-            #[allow(clippy::cast_possible_truncation, reason = "a literal of that type was rounded when it was read")]
-            let single = number as f32;
-            format!("{single:?}_f32")
-        }
-        Ty::Rust(suffix) if suffix == "f64" => format!("{number:?}_f64"),
-        _ => format!("{number:?}"),
     }
 }
 
@@ -135,32 +109,11 @@ pub(super) fn rounded(number: f64, ty: &str) -> f64 {
     if ty == "f32" { f64::from(single) } else { number }
 }
 
-/// A literal as Rust source.
-pub(super) fn spell_literal(arg: &Arg, ty: &Ty) -> Option<String> {
-    Some(match arg {
-        Arg::Int(number) => match ty {
-            Ty::Rust(suffix) if scalar::is_integer(suffix) => {
-                if *number < 0 {
-                    format!("({number}{suffix})")
-                } else {
-                    format!("{number}{suffix}")
-                }
-            }
-            _ if *number < 0 => format!("({number})"),
-            _ => number.to_string(),
-        },
-        Arg::Float(number) => {
-            let text = spell_float(*number, ty);
-            if number.is_sign_negative() { format!("({text})") } else { text }
-        }
-        Arg::Bool(value) => value.to_string(),
-        Arg::Str(text) => format!("{text:?}"),
-        Arg::None => "None".to_owned(),
-        Arg::Path(path) => path.clone(),
-        Arg::List(items) => {
-            let items: Option<Vec<String>> = items.iter().map(|item| spell_literal(item, &Ty::Unknown)).collect();
-            format!("[{}]", items?.join(", "))
-        }
-        Arg::Node(_) | Arg::Expr(_) => return None,
-    })
+/// A literal as an operand: a number of a known type says of which.
+pub(super) fn typed_literal(arg: &Arg, ty: &Ty) -> Arg {
+    match (arg, ty) {
+        (Arg::Int(_), Ty::Rust(name)) if scalar::is_integer(name) => HostOp::Literal(name.clone()).on(arg.clone()),
+        (Arg::Float(_), Ty::Rust(name)) if scalar::is_float(name) => HostOp::Literal(name.clone()).on(arg.clone()),
+        _ => arg.clone(),
+    }
 }

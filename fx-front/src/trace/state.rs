@@ -8,13 +8,13 @@
 
 use std::rc::Rc;
 
-use fx_ir::{Arg, Code, Effect, Op};
+use fx_ir::{Arg, Effect, Host, HostOp, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use super::{
-    Result, Tracer, Ty, Val,
+    Result, Tracer, Ty, Val, application,
     expr::is_copy,
     kept::{is_chain, peeled},
     operator,
@@ -41,42 +41,78 @@ pub(super) struct Place {
     /// The node of the cell, or of the parameter.
     pub(super) root: Val,
     pub(super) kind: Root,
-    /// The way from the root: `.layers[$1].key`.
-    pub(super) part: String,
-    /// What `$1` and those behind it stand for.
-    pub(super) indices: Vec<Arg>,
+    /// The way from the root: `.layers[i].key`.
+    pub(super) projection: Vec<Projection>,
     pub(super) ty: Ty,
     /// Is it a list of a length of its own?
     pub(super) is_vec: bool,
 }
 
-impl Place {
-    /// The arguments of a node on the place, those of its own first.
-    pub(super) fn args(&self) -> Vec<Arg> {
-        self.root.arg().into_iter().chain(self.indices.iter().cloned()).collect()
+/// One step from a place to a part of it, as rustc's MIR has it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Projection {
+    /// A field, or a part of a tuple.
+    Field(String),
+    /// The element at a number.
+    Index(Arg),
+    /// What an option holds.
+    Some,
+    /// What an option that is itself a borrow holds.
+    Borrowed,
+    /// The first or the last element of a list.
+    End(String),
+    /// A list as a slice.
+    Slice,
+}
+
+impl Projection {
+    /// Whether it yields a reference to the part, which is dereferenced to reach it.
+    fn yields_reference(&self) -> bool {
+        matches!(self, Projection::Some | Projection::Borrowed | Projection::End(_) | Projection::Slice)
     }
 
-    /// The place in generated code.
-    pub(super) fn target(&self) -> String {
-        if self.part.ends_with("()") {
-            // A reference to it.
-            return format!("(*{})", self.object());
+    /// The part of what `base` is.
+    fn of(&self, base: Arg) -> Arg {
+        match self {
+            Projection::Field(name) => HostOp::Field(name.clone()).on(base),
+            Projection::Index(at) => HostOp::Item.of([base, at.clone()]),
+            Projection::Some => HostOp::UnwrapMut(None).on(base),
+            Projection::Borrowed => HostOp::UnwrapBorrow.on(base),
+            Projection::End(end) => HostOp::EndMut(end.clone()).on(base),
+            Projection::Slice => HostOp::MutSlice.on(base),
         }
-        if self.is_cell() && self.part.is_empty() { "*$0.lock()".to_owned() } else { self.object() }
+    }
+}
+
+impl Place {
+    /// The place as it is read or assigned to.
+    pub(super) fn target(&self) -> Arg {
+        match self.projection.last() {
+            Some(last) if last.yields_reference() => HostOp::Deref.on(self.object()),
+            None if self.is_cell() => HostOp::Deref.on(self.object()),
+            _ => self.object(),
+        }
+    }
+
+    /// The cell, if the place is all that it holds.
+    pub(super) fn whole_cell(&self) -> Option<Arg> {
+        self.root.arg().filter(|_| self.is_cell() && self.projection.is_empty())
     }
 
     /// Is it the option itself that a parameter is, and nothing that lies anywhere?
     pub(super) fn may_lend(&self) -> bool {
-        self.kind == Root::Maybe && self.part.is_empty()
+        self.kind == Root::Maybe && self.projection.is_empty()
     }
 
     /// The same as what a method is called on.
-    pub(super) fn object(&self) -> String {
-        match (self.is_cell(), self.part.as_str()) {
-            (true, part) => format!("$0.lock(){part}"),
-            (false, "") if self.kind == Root::Lent => "(*$0)".to_owned(),
-            (false, part) => format!("$0{part}"),
-        }
+    pub(super) fn object(&self) -> Arg {
+        let root = self.root.arg().unwrap_or(Arg::None);
+        let base = match self.kind {
+            Root::Cell { .. } => HostOp::Lock.on(root),
+            Root::Lent if self.projection.is_empty() => HostOp::Deref.on(root),
+            _ => root,
+        };
+        self.projection.iter().fold(base, |base, step| step.of(base))
     }
 
     pub(super) fn is_cell(&self) -> bool {
@@ -84,35 +120,32 @@ impl Place {
     }
 
     pub(super) fn same(&self, other: &Place) -> bool {
-        self.root.same(&other.root) && self.part == other.part && self.indices == other.indices
+        self.root.same(&other.root) && self.projection == other.projection
     }
 
     /// The place as a parameter of that type has it: a list as a slice.
     pub(super) fn handed_as(&self, ty: &syn::Type) -> Place {
         let is_slice = matches!(ty, syn::Type::Reference(lent) if matches!(*lent.elem, syn::Type::Slice(_)));
-        if is_slice && self.is_vec { self.within(".as_mut_slice()", None, self.ty.clone()) } else { self.clone() }
+        if is_slice && self.is_vec { self.within(Projection::Slice, self.ty.clone()) } else { self.clone() }
     }
 
     /// What the option at the place holds.
     pub(super) fn held(&self, held: Ty) -> Place {
-        let way = if self.may_lend() { "as_deref_mut" } else { "as_mut" };
-        Place { part: format!("{}.{way}().unwrap()", self.part), ty: held, is_vec: false, ..self.clone() }
+        self.within(if self.may_lend() { Projection::Borrowed } else { Projection::Some }, held)
     }
 
-    /// A part of it that generated code reaches by `way`, in which `$` stands for `at`.
-    pub(super) fn within(&self, way: &str, at: Option<Arg>, ty: Ty) -> Place {
+    /// A part of it, one step further.
+    pub(super) fn within(&self, step: Projection, ty: Ty) -> Place {
         let mut inner = self.clone();
-        let way = way.replace('$', &format!("${}", inner.indices.len() + 1));
-        inner.part.push_str(&way);
-        inner.indices.extend(at);
+        inner.projection.push(step);
         Place { ty, is_vec: false, ..inner }
     }
 
     /// The element of the list at a number.
     pub(super) fn item(&self, at: &Val, element: Ty, span: Span) -> Result<Place> {
         match (at.arg(), operator::is_number(at)) {
-            (Some(Arg::Int(at)), _) if at >= 0 => Ok(self.within(&format!("[{at}]"), None, element)),
-            (Some(at @ Arg::Node(_)), true) => Ok(self.within("[$]", Some(at), element)),
+            (Some(at @ Arg::Int(0..)), _) => Ok(self.within(Projection::Index(at), element)),
+            (Some(at @ Arg::Node(_)), true) => Ok(self.within(Projection::Index(at), element)),
             _ => unknown(span, "an index of this form"),
         }
     }
@@ -140,7 +173,7 @@ impl Tracer<'_> {
         if self.is_module(lent) || matches!(lent, Ty::Unknown) {
             return unknown(span, "a parameter of type `&mut`");
         }
-        let place = Place { root, kind, part: String::new(), indices: Vec::new(), ty, is_vec };
+        let place = Place { root, kind, projection: Vec::new(), ty, is_vec };
         Ok(Val::Place(Rc::new(place)))
     }
 
@@ -212,7 +245,7 @@ impl Tracer<'_> {
             return Ok(None);
         };
         let ty = root.ty();
-        Ok(Some(Place { root, kind: Root::Own, part: String::new(), indices: Vec::new(), ty, is_vec: true }))
+        Ok(Some(Place { root, kind: Root::Own, projection: Vec::new(), ty, is_vec: true }))
     }
 
     fn field_place(&mut self, field: &syn::ExprField, writes: bool) -> Result<Option<Place>> {
@@ -266,12 +299,13 @@ impl Tracer<'_> {
             },
             _ => return unknown(span, format!("the field `{name}` of what the forward writes to")),
         };
-        Ok(Place { is_vec, ..outer.within(&format!(".{name}"), None, ty) })
+        Ok(Place { is_vec, ..outer.within(Projection::Field(name.to_owned()), ty) })
     }
 
     /// What the place holds, where that is a value that can be copied; else the place.
     pub(super) fn value_of(&mut self, place: Place, name: &str, span: Span) -> Result<Val> {
-        let is_value = is_plain(&place.ty) || place.part.is_empty() && place.kind == (Root::Cell { is_plain: true });
+        let is_value =
+            is_plain(&place.ty) || place.projection.is_empty() && place.kind == (Root::Cell { is_plain: true });
         if is_value && !place.may_lend() {
             return self.read_place(&place, name, span);
         }
@@ -280,28 +314,20 @@ impl Tracer<'_> {
 
     /// Reads the place: a copy of a number, a second handle on a tensor.
     pub(super) fn read_place(&mut self, place: &Place, name: &str, span: Span) -> Result<Val> {
-        let object = place.object();
         if place.may_lend() {
             return unknown(span, format!("`{name}`, which may lend what the forward writes to"));
         }
-        let (template, fallible) = match &place.ty {
-            ty if is_copy(ty) => (place.target(), false),
-            _ if place.part.is_empty() && place.kind == (Root::Cell { is_plain: true }) => {
-                ("$0.value()".to_owned(), true)
+        let cell = place.whole_cell().filter(|_| place.kind == (Root::Cell { is_plain: true }));
+        let operand = match (&place.ty, cell) {
+            (ty, _) if is_copy(ty) => HostOp::Use.on(place.target()),
+            (_, Some(cell)) => HostOp::CellValue.on(cell),
+            (Ty::List(inner), _) if is_copy(inner) => HostOp::CopyList.on(place.object()),
+            (Ty::Tensor, _) => HostOp::Handle.on(place.object()),
+            (ty @ (Ty::Option(inner) | Ty::List(inner)), _) if **inner == Ty::Tensor => {
+                self.copy_of(ty, &place.object()).unwrap_or(Arg::None)
             }
-            Ty::Tensor => (format!("{object}.shallow_clone()"), false),
-            Ty::Option(inner) if **inner == Ty::Tensor => {
-                (format!("{object}.as_ref().map(|one| one.shallow_clone())"), false)
-            }
-            Ty::List(inner) if **inner == Ty::Tensor => {
-                (format!("{object}.iter().map(|one| one.shallow_clone()).collect::<Vec<_>>()"), false)
-            }
-            Ty::List(inner) if is_copy(inner) => (format!("{object}.iter().copied().collect::<Vec<_>>()"), false),
-            Ty::List(_) if is_plain(&place.ty) => {
-                let each = "::fx_runtime::frozen::handles";
-                (format!("{object}.iter().map({each}).collect::<::fx_runtime::Result<Vec<_>>>()"), true)
-            }
-            ty if is_plain(ty) => (format!("::fx_runtime::frozen::handles(&{})", place.target()), true),
+            (Ty::List(_), _) if is_plain(&place.ty) => HostOp::HandlesOfList.on(place.object()),
+            (ty, _) if is_plain(ty) => HostOp::Handles.on(place.target()),
             _ => {
                 return unknown(
                     span,
@@ -309,23 +335,22 @@ impl Tracer<'_> {
                 );
             }
         };
-        Ok(self.on_place(place, (template, fallible), place.args(), name, place.ty.clone(), span))
+        let (op, args) = application(operand);
+        Ok(self.on_place(place, op, args, name, place.ty.clone(), span))
     }
 
-    /// A node that reads or writes the place, in its order; `args` begin with the place's own.
+    /// A node that reads or writes the place, in its order.
     pub(super) fn on_place(
         &mut self,
         place: &Place,
-        (template, fallible): (String, bool),
+        op: HostOp,
         args: Vec<Arg>,
         name: &str,
         ty: Ty,
         span: Span,
     ) -> Val {
-        debug_assert!(args.starts_with(&place.args()), "a place is reached through its own arguments");
         let effect = if place.kind == Root::Own { Effect::Io } else { Effect::State };
-        let code = Code { template, effect, fallible, opaque: None };
-        self.push(Op::Rust(code), args, name, ty, span)
+        self.push(Op::Host(Host::with_effect(op, effect)), args, name, ty, span)
     }
 
     /// A part of the state, as a value; `None` if the expression is none.

@@ -3,7 +3,7 @@
 //! A turn that asks once, whatever happens in it, asks for the element of its own number, which is known when the model is
 //! frozen where the loop is over layers; any other loop carries the number of elements that were taken.
 
-use fx_ir::Arg;
+use fx_ir::{Arg, HostOp};
 use proc_macro2::{Ident, Span};
 use quote::{ToTokens, format_ident};
 use syn::{Expr, parse_quote_spanned, spanned::Spanned, visit::Visit, visit_mut::VisitMut};
@@ -137,8 +137,8 @@ impl Tracer<'_> {
         if let Some(items) = items {
             return Ok(Val::Lit(Arg::Int(i64::try_from(items.len()).unwrap_or(0)), usize_ty()));
         }
-        let template = format!("{}.count()", over.template);
-        Ok(self.host(&template, vec![over.source.into()], "count", usize_ty(), Span::call_site()))
+        let op = HostOp::Count(over.adaptors);
+        Ok(self.host(op, vec![over.source.into()], "count", usize_ty(), Span::call_site()))
     }
 }
 

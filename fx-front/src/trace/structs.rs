@@ -1,6 +1,6 @@
 //! Struct literals: the value is one node, and what its fields are stays known.
 
-use fx_ir::Arg;
+use fx_ir::{Arg, HostOp};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -21,25 +21,23 @@ impl Tracer<'_> {
             },
             |(ty, _)| ty,
         );
-        let (mut args, mut spelled, mut fields) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut args, mut fields) = (Vec::new(), Vec::new());
         for field in &literal.fields {
             let value = self.expr(&field.expr)?;
             let member = field.member.to_token_stream().to_string();
-            let text = self.spell_field(&value, &ty, &member, &mut args, span)?;
-            spelled.push(format!("{member}: {text}"));
+            args.push(self.field_operand(&value, &ty, &member, span)?);
             fields.push((member, value));
         }
         if let Some(rest) = &literal.rest {
             let base = self.expr(rest)?;
             for member in self.other_fields(&ty, &fields, rest.span())? {
                 let value = self.field(&base, &member, rest.span())?;
-                let text = self.spell_field(&value, &ty, &member, &mut args, span)?;
-                spelled.push(format!("{member}: {text}"));
+                args.push(self.field_operand(&value, &ty, &member, span)?);
                 fields.push((member, value));
             }
         }
-        let template = format!("{path} {{ {} }}", spelled.join(", "));
-        let value = self.host(&template, args, "made", ty, span);
+        let names = fields.iter().map(|(member, _)| member.clone()).collect();
+        let value = self.host(HostOp::Struct((path, names)), args, "made", ty, span);
         self.made.extend(value.node().map(|id| (id, fields)));
         Ok(value)
     }
@@ -67,7 +65,7 @@ impl Tracer<'_> {
     }
 
     /// A struct by its fields, as a literal.
-    pub(super) fn spell_fields(&mut self, value: &Val, args: &mut Vec<Arg>, span: Span) -> Result<String> {
+    pub(super) fn struct_operand(&mut self, value: &Val, span: Span) -> Result<Arg> {
         let Val::Fields(shape, parts) = value else { return unknown(span, "a value that cannot be written down") };
         let ty = Ty::Struct(shape.owner);
         let fields = &self.index.structs[shape.owner].fields;
@@ -76,11 +74,11 @@ impl Tracer<'_> {
         let Some(path) = self.spelling(&ty).filter(|path| is_read && !path.contains('<')) else {
             return unknown(span, "a struct of the crate that cannot be made here");
         };
-        let mut spelled = Vec::new();
+        let mut args = Vec::new();
         for (name, part) in shape.names.iter().zip(parts) {
-            spelled.push(format!("{name}: {}", self.spell_field(part, &ty, name, args, span)?));
+            args.push(self.field_operand(part, &ty, name, span)?);
         }
-        Ok(format!("{path} {{ {} }}", spelled.join(", ")))
+        Ok(HostOp::Struct((path, shape.names.clone())).of(args))
     }
 
     /// The fields that `..base` gives a struct literal.
@@ -91,29 +89,20 @@ impl Tracer<'_> {
     }
 
     /// The value of a field of a struct literal of type `owner`.
-    fn spell_field(
-        &mut self,
-        value: &Val,
-        owner: &Ty,
-        member: &str,
-        args: &mut Vec<Arg>,
-        span: Span,
-    ) -> Result<String> {
+    fn field_operand(&mut self, value: &Val, owner: &Ty, member: &str, span: Span) -> Result<Arg> {
         let field = match owner {
             Ty::Struct(owner) => self.index.field(*owner, member),
             _ => None,
         };
         match value {
-            Val::Lit(Arg::None, _) => Ok("None".to_owned()),
+            Val::Lit(Arg::None, _) => Ok(Arg::None),
             Val::Node(_, Ty::Tensor, Form::Ref) if field.is_some_and(|field| owns(&field.ty)) => {
-                Ok(format!("{}.shallow_clone()", self.spell(value, args, span)?))
+                Ok(HostOp::Handle.on(self.operand(value, span)?))
             }
             Val::List(items) if field.is_some_and(|field| is_vec(&field.ty)) => {
-                let items: Result<Vec<String>> =
-                    items.iter().map(|item| self.spell_exactly(item, args, span)).collect();
-                Ok(format!("vec![{}]", items?.join(", ")))
+                Ok(HostOp::Vec.of(self.exact_operands(items, span)?))
             }
-            value => self.spell_exactly(value, args, span),
+            value => self.exact_operand(value, span),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Calls of ops: by method, by function, and in place.
 
-use fx_ir::{Arg, Effect, Op, OpId, catalog};
+use fx_ir::{Arg, Effect, Host, HostOp, Op, OpId, catalog};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
@@ -48,34 +48,32 @@ impl Tracer<'_> {
 
     /// `xs.i((.., 1..n))`.
     fn indexed(&mut self, receiver: &Val, index: &syn::Expr, span: Span) -> Result<Val> {
-        let mut args = Vec::new();
-        let tensor = self.spell(receiver, &mut args, span)?;
-        let index = self.index_text(index, &mut args)?;
-        Ok(self.host(&format!("{tensor}.i({index})"), args, "i", Ty::Tensor, span))
+        let args = vec![self.operand(receiver, span)?, self.index_operand(index)?];
+        Ok(self.host(HostOp::Index, args, "i", Ty::Tensor, span))
     }
 
-    fn index_text(&mut self, index: &syn::Expr, args: &mut Vec<Arg>) -> Result<String> {
+    /// An index as tch takes it: a number, a range, a tensor, or a tuple of these.
+    fn index_operand(&mut self, index: &syn::Expr) -> Result<Arg> {
         match index {
-            syn::Expr::Paren(inner) => self.index_text(&inner.expr, args),
+            syn::Expr::Paren(inner) => self.index_operand(&inner.expr),
             syn::Expr::Tuple(tuple) => {
-                let parts: Result<Vec<String>> = tuple.elems.iter().map(|part| self.index_text(part, args)).collect();
-                Ok(format!("({},)", parts?.join(", ")))
+                let parts: Result<Vec<Arg>> = tuple.elems.iter().map(|part| self.index_operand(part)).collect();
+                Ok(HostOp::Tuple.of(parts?))
             }
             syn::Expr::Range(range) => {
-                let mut end = |end: &Option<Box<syn::Expr>>| {
-                    end.as_ref().map_or(Ok(String::new()), |end| self.index_text(end, args))
-                };
-                let (from, to) = (end(&range.start)?, end(&range.end)?);
+                let mut end =
+                    |end: &Option<Box<syn::Expr>>| end.as_ref().map_or(Ok(Arg::None), |end| self.index_operand(end));
+                let ends = [end(&range.start)?, end(&range.end)?];
                 let dots = if matches!(range.limits, syn::RangeLimits::Closed(_)) { "..=" } else { ".." };
-                Ok(format!("{from}{dots}{to}"))
+                Ok(HostOp::IndexRange(dots.to_owned()).of(ends))
             }
             other => {
                 let value = self.expr(other)?;
                 if !value.is_tensor() && !operator::is_number(&value) {
                     return unknown(other.span(), "an index of this form");
                 }
-                let text = self.spell(&value, args, other.span())?;
-                Ok(if value.is_tensor() { format!("&{text}") } else { text })
+                let operand = self.operand(&value, other.span())?;
+                Ok(if value.is_tensor() { HostOp::Ref.on(operand) } else { operand })
             }
         }
     }
@@ -90,11 +88,10 @@ impl Tracer<'_> {
         call: &syn::ExprMethodCall,
     ) -> Result<Val> {
         let Some(id) = receiver.node() else { return unknown(call.span(), "a tensor of this form") };
-        let fallible = matches!(ty, Ty::Result(_));
-        let (text, args) =
-            self.template_call(&format!("$0.{name}"), vec![id.into()], exprs.iter().copied(), call.span())?;
-        let code = fx_ir::Code { fallible, ..fx_ir::Code::pure(text) };
-        Ok(self.push(Op::Rust(code), args, name, ty, call.span()))
+        let host = Host::pure(HostOp::Method(name.to_owned()));
+        let host = if matches!(ty, Ty::Result(_)) { host.fallible() } else { host };
+        let args = self.operands_of_call(vec![id.into()], exprs.iter().copied())?;
+        Ok(self.push(Op::Host(host), args, name, ty, call.span()))
     }
 
     /// A call of an op with its arguments checked against the catalog.
@@ -142,9 +139,8 @@ impl Tracer<'_> {
             if let Some(arg) = value.arg() {
                 args.push(arg);
             } else {
-                let mut parts = Vec::new();
-                let text = self.spell(&value, &mut parts, expr.span())?;
-                let made = self.host(&text, parts, "argument", value.ty(), expr.span());
+                let operand = self.operand(&value, expr.span())?;
+                let made = self.materialize(operand, "argument", value.ty(), expr.span());
                 args.extend(made.arg());
             }
         }
@@ -162,8 +158,7 @@ impl Tracer<'_> {
     fn snapshot(&mut self, value: Val, span: Span) -> Val {
         match &value {
             Val::Node(id, Ty::List(element), _) if is_copy(element) && self.is_own_place(&value) => {
-                let code = fx_ir::Code { effect: Effect::Io, ..fx_ir::Code::pure("$0.clone()") };
-                self.push(Op::Rust(code), vec![(*id).into()], "sizes", value.ty(), span)
+                self.host_with(Effect::Io, HostOp::Clone, vec![(*id).into()], "sizes", value.ty(), span)
             }
             _ => value,
         }

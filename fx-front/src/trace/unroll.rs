@@ -1,6 +1,6 @@
 //! `#[traceable(unroll)]`: a loop whose length the source tells becomes its turns, one after the other.
 
-use fx_ir::{Arg, Op, Type};
+use fx_ir::{Arg, Host, HostOp, Op, Type};
 use proc_macro2::Span;
 
 use super::{Form, Tracer, Ty, Val, place};
@@ -45,9 +45,9 @@ impl Tracer<'_> {
         let items = (0..length).map(|at| {
             let path = path.as_deref().map(|path| place::element(path, &at.to_string()));
             let label = path.clone().unwrap_or_else(|| "item".to_owned());
-            let code = Op::Rust(fx_ir::Code::pure(format!("&$0[{at}]")));
+            let op = Op::Host(Host::pure(HostOp::ItemRef));
             let name = place::identifier(&label);
-            let value = self.push_labelled(code, vec![id.into()], &name, &label, element.clone(), span);
+            let value = self.push_labelled(op, vec![id.into(), Arg::Int(at)], &name, &label, element.clone(), span);
             if let (Some(node), Some(path)) = (value.node(), path) {
                 self.paths.insert(node, path);
             }

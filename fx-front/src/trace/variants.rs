@@ -1,6 +1,6 @@
 //! Variants of the crate's enums that the forward makes: which it is stays known where nothing else decides.
 
-use fx_ir::{NodeId, Op};
+use fx_ir::{HostOp, NodeId, Op};
 use syn::spanned::Spanned;
 
 use super::{Result, Tracer, Ty, Val, refutable::matches_all};
@@ -10,14 +10,14 @@ impl Tracer<'_> {
     /// `Out::Pair(a, b)`; `None` if it is no variant of an enum of the crate.
     pub(super) fn variant_made(&mut self, path: &syn::Path, text: &str, call: &syn::ExprCall) -> Result<Option<Val>> {
         let Some((owner, name)) = self.enum_of(text) else { return Ok(None) };
-        let (mut args, mut spelled, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut args, mut values) = (Vec::new(), Vec::new());
         for arg in &call.args {
             let value = self.expr(arg)?;
-            spelled.push(self.spell_exactly(&value, &mut args, arg.span())?);
+            args.push(self.exact_operand(&value, arg.span())?);
             values.push(value);
         }
-        let template = format!("{}({})", self.qualified(path)?, spelled.join(", "));
-        let value = self.host(&template, args, "made", owner, call.span());
+        let op = HostOp::Construct(self.qualified(path)?);
+        let value = self.host(op, args, "made", owner, call.span());
         self.variants.extend(value.node().map(|id| (id, (name.to_owned(), values))));
         Ok(Some(value))
     }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use fx_ir::{Arg, NodeId};
+use fx_ir::{Arg, HostOp, NodeId};
 use proc_macro2::Span;
 use quote::ToTokens;
 
@@ -87,27 +87,22 @@ impl Tracer<'_> {
     }
 
     /// `Some(vec![a, b])`, where the code around it says that it is a `Vec`, and of what.
-    pub(super) fn wanted_vec(
-        &mut self,
-        some: &Val,
-        wanted: Option<&Wanted>,
-        args: &mut Vec<Arg>,
-    ) -> Result<Option<(String, Ty)>> {
+    pub(super) fn wanted_vec(&mut self, some: &Val, wanted: Option<&Wanted>) -> Result<Option<(Arg, Ty)>> {
         let Val::Some(inner) = some else { return Ok(None) };
         let held = wanted.and_then(Wanted::held).filter(|held| is_vec(&held.written));
         let (Val::List(items), Some(held)) = (&**inner, held) else { return Ok(None) };
         let ty = self.wanted_ty(&held);
         let Ty::List(element) = &ty else { return Ok(None) };
-        let mut spelled = Vec::new();
+        let mut operands = Vec::new();
         for item in items {
             let item = self.of_written_type(item.clone(), element);
-            spelled.push(self.spell_exactly(&item, args, Span::call_site())?);
+            operands.push(self.exact_operand(&item, Span::call_site())?);
         }
         let list = match self.spelling(element).filter(|_| is_settled(element)) {
-            Some(element) if items.is_empty() => format!("Vec::<{element}>::new()"),
-            _ => format!("vec![{}]", spelled.join(", ")),
+            Some(element) if items.is_empty() => HostOp::EmptyVec(element).of([]),
+            _ => HostOp::Vec.of(operands),
         };
-        Ok(Some((format!("Some({list})"), Ty::Option(Box::new(ty)))))
+        Ok(Some((HostOp::Some.on(list), Ty::Option(Box::new(ty)))))
     }
 
     /// What is asked of an expression, for the expressions in it that its value comes from.

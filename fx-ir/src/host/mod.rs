@@ -64,6 +64,11 @@ impl From<HostOp> for Host {
 }
 
 impl HostOp {
+    /// Whether it yields an option of a reference: the first, the last or another element of a list.
+    pub fn yields_loan(&self) -> bool {
+        matches!(self, HostOp::Method(name) if matches!(name.as_str(), "first" | "last" | "get"))
+    }
+
     /// The operation applied to arguments, as an argument.
     pub fn of(self, args: impl IntoIterator<Item = Arg>) -> Arg {
         Arg::Expr(Box::new(Expr { op: self, args: args.into_iter().collect() }))

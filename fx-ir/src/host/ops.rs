@@ -119,6 +119,8 @@ host_ops! {
     AsFunction(String) = "as_function" Value;
     /// A tensor or a reference to one, as a reference.
     BorrowTensor = "borrow_tensor" Reference;
+    /// An option of a tensor or of a reference to one, as an option of a reference.
+    BorrowOption = "borrow_option" Value;
 
     // Aggregates.
     /// `()`.
@@ -159,6 +161,8 @@ host_ops! {
     UnwrapMut(Option<String>) = "unwrap_mut" Place;
     /// What a borrowed option holds, itself a `&mut`: `$0.as_deref_mut().unwrap()`.
     UnwrapBorrow = "unwrap_borrow" Place;
+    /// The `first` or the `last` element of a list.
+    EndMut(String) = "end_mut" Place;
     /// `$0.as_mut_slice()`.
     MutSlice = "mut_slice" Place;
     /// `&$0[$1]`.

@@ -51,6 +51,9 @@ pub(super) fn rust(op: &HostOp, args: &[Arg], read: Read<'_>) -> String {
         HostOp::BorrowTensor => {
             format!("::std::borrow::Borrow::<::fx_runtime::Tensor>::borrow({})", value(0).borrowed())
         }
+        HostOp::BorrowOption => {
+            format!("{}.as_ref().map(::std::borrow::Borrow::<::fx_runtime::Tensor>::borrow)", text(0))
+        }
         HostOp::Unit => "()".to_owned(),
         HostOp::Tuple => format!("({},)", all(0)),
         HostOp::Array => format!("[{}]", all(0)),
@@ -73,6 +76,7 @@ pub(super) fn rust(op: &HostOp, args: &[Arg], read: Read<'_>) -> String {
         HostOp::Deref => format!("(*{})", text(0)),
         HostOp::UnwrapMut(message) => format!("{}.as_mut().{}", text(0), unwrap(message.as_deref())),
         HostOp::UnwrapBorrow => format!("{}.as_deref_mut().unwrap()", text(0)),
+        HostOp::EndMut(end) => format!("{}.{end}_mut().unwrap()", text(0)),
         HostOp::MutSlice => format!("{}.as_mut_slice()", text(0)),
         HostOp::ItemRef => format!("&{}[{}]", text(0), text(1)),
         HostOp::Slice(dots) => format!("&{}[{}{dots}{}]", text(0), end(args.get(1), read), end(args.get(2), read)),
