@@ -139,10 +139,10 @@ fn the_graph_of_a_residual_network() {
           %conv1_weight_2 = tuple_get[0](%conv1_folded) : tensor  @ src/lib.rs:28 as conv1 + bn1 by lower-modules + fold-batch-norm
           %conv1_bias_2 = tuple_get[1](%conv1_folded) : tensor  @ src/lib.rs:28 as conv1 + bn1 by lower-modules + fold-batch-norm
           %conv1_3 = rust["::fx_runtime::frozen::Conv::pack(&frame, &$0, Some(&$1), &$2, ::fx_runtime::frozen::Act::Relu)", fallible](%conv1_weight_2, %conv1_bias_2, %conv1_params) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:28 as conv1 + bn1 + relu by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
-          %ys = rust["$0.run(&$1)", fallible](%conv1_3, xs) : tensor  @ src/lib.rs:28 as conv1 + bn1 + relu by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
+          %ys = host.runtime_method["run", fallible](%conv1_3, host.ref(xs)) : tensor  @ src/lib.rs:28 as conv1 + bn1 + relu by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
           %maxpool = get_attr[maxpool](self) : module<MaxPool2D>  @ src/lib.rs:29 as maxpool
           %maxpool_2 = rust["::fx_runtime::frozen::Leaf::<::fx_runtime::nn::MaxPool2D>::new(&frame, &$0)", fallible](%maxpool) : rust<::fx_runtime::frozen::Leaf<::fx_runtime::nn::MaxPool2D>>  @ src/lib.rs:29 as maxpool by pack-kernels
-          %ys_1 = rust["$0.run(&$1)", fallible](%maxpool_2, %ys) : tensor  @ src/lib.rs:29 as maxpool by pack-kernels
+          %ys_1 = host.runtime_method["run", fallible](%maxpool_2, host.ref(%ys)) : tensor  @ src/lib.rs:29 as maxpool by pack-kernels
           %layer1 = get_attr[layer1](self) : list<module<crate::Block>>  @ src/lib.rs:30 as layer1
           %ys_6 = for["%0 in $0.iter()"](%layer1, %ys_1) : tensor  @ src/lib.rs:30 as each (block: module<crate::Block>  @ src/lib.rs:30 as "layer1.*", ys_2: tensor  @ src/lib.rs:30 as ys) {
             %downsample = get_attr[downsample](block) : option<module<crate::Downsample>>  @ src/lib.rs:15 as "layer1.*.downsample"
@@ -157,7 +157,7 @@ fn the_graph_of_a_residual_network() {
                 %downsample_conv_weight_1 = tuple_get[0](%downsample_conv_folded) : tensor  @ src/lib.rs:16 as "layer1.*.downsample.conv" + "layer1.*.downsample.bn" by lower-modules + fold-batch-norm
                 %downsample_conv_bias_1 = tuple_get[1](%downsample_conv_folded) : tensor  @ src/lib.rs:16 as "layer1.*.downsample.conv" + "layer1.*.downsample.bn" by lower-modules + fold-batch-norm
                 %downsample_conv = rust["::fx_runtime::frozen::Conv::pack(&frame, &$0, Some(&$1), &$2, ::fx_runtime::frozen::Act::None)", fallible](%downsample_conv_weight_1, %downsample_conv_bias_1, %downsample_conv_params) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:16 as "layer1.*.downsample.conv" + "layer1.*.downsample.bn" by lower-modules + fold-batch-norm + pack-kernels
-                %layer1_downsample_bn = rust["$0.run(&$1)", fallible](%downsample_conv, ys_2) : tensor  @ src/lib.rs:16 as "layer1.*.downsample.conv" + "layer1.*.downsample.bn" by lower-modules + fold-batch-norm + pack-kernels
+                %layer1_downsample_bn = host.runtime_method["run", fallible](%downsample_conv, host.ref(ys_2)) : tensor  @ src/lib.rs:16 as "layer1.*.downsample.conv" + "layer1.*.downsample.bn" by lower-modules + fold-batch-norm + pack-kernels
                 yield %layer1_downsample_bn  @ src/lib.rs:15 as yield
               }
               "None" {
@@ -173,7 +173,7 @@ fn the_graph_of_a_residual_network() {
             %conv1_weight_3 = tuple_get[0](%conv1_folded_1) : tensor  @ src/lib.rs:19 as "layer1.*.conv1" + "layer1.*.bn1" by lower-modules + fold-batch-norm
             %conv1_bias_3 = tuple_get[1](%conv1_folded_1) : tensor  @ src/lib.rs:19 as "layer1.*.conv1" + "layer1.*.bn1" by lower-modules + fold-batch-norm
             %conv1_4 = rust["::fx_runtime::frozen::Conv::pack(&frame, &$0, Some(&$1), &$2, ::fx_runtime::frozen::Act::Relu)", fallible](%conv1_weight_3, %conv1_bias_3, %conv1_params_1) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:19 as "layer1.*.conv1" + "layer1.*.bn1" + relu by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
-            %ys_3 = rust["$0.run(&$1)", fallible](%conv1_4, ys_2) : tensor  @ src/lib.rs:19 as "layer1.*.conv1" + "layer1.*.bn1" + relu by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
+            %ys_3 = host.runtime_method["run", fallible](%conv1_4, host.ref(ys_2)) : tensor  @ src/lib.rs:19 as "layer1.*.conv1" + "layer1.*.bn1" + relu by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
             %bn2 = get_attr[bn2](block) : module<BatchNorm>  @ src/lib.rs:20 as "layer1.*.bn2"
             %conv2 = get_attr[conv2](block) : module<Conv2D>  @ src/lib.rs:20 as "layer1.*.conv2"
             %conv2_weight = get_attr[ws](%conv2) : tensor  @ src/lib.rs:20 as "layer1.*.conv2" by lower-modules
@@ -183,7 +183,7 @@ fn the_graph_of_a_residual_network() {
             %conv2_weight_1 = tuple_get[0](%conv2_folded) : tensor  @ src/lib.rs:20 as "layer1.*.conv2" + "layer1.*.bn2" by lower-modules + fold-batch-norm
             %conv2_bias_1 = tuple_get[1](%conv2_folded) : tensor  @ src/lib.rs:20 as "layer1.*.conv2" + "layer1.*.bn2" by lower-modules + fold-batch-norm
             %conv2_1 = rust["::fx_runtime::frozen::Conv::pack(&frame, &$0, Some(&$1), &$2, ::fx_runtime::frozen::Act::Relu)", fallible](%conv2_weight_1, %conv2_bias_1, %conv2_params) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:20 + src/lib.rs:21 as "layer1.*.conv2" + "layer1.*.bn2" + add + relu by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
-            %ys_5 = rust["$0.run_add(&$1, &$2)", fallible](%conv2_1, %ys_3, %skip) : tensor  @ src/lib.rs:20 + src/lib.rs:21 as "layer1.*.conv2" + "layer1.*.bn2" + add + relu by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
+            %ys_5 = host.runtime_method["run_add", fallible](%conv2_1, host.ref(%ys_3), host.ref(%skip)) : tensor  @ src/lib.rs:20 + src/lib.rs:21 as "layer1.*.conv2" + "layer1.*.bn2" + add + relu by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
             yield %ys_5  @ src/lib.rs:30 as yield
           }
           %fc = get_attr[fc](self) : module<Linear>  @ src/lib.rs:33 as fc
@@ -192,7 +192,7 @@ fn the_graph_of_a_residual_network() {
           %fc_weight = get_attr[ws](%fc) : tensor  @ src/lib.rs:33 as fc by lower-modules
           %fc_bias = get_attr[bs](%fc) : option<tensor>  @ src/lib.rs:33 as fc by lower-modules
           %fc_2 = rust["::fx_runtime::frozen::Linear::pack(&frame, &$0, $1.as_ref(), ::fx_runtime::frozen::Act::None)", fallible](%fc_weight, %fc_bias) : rust<::fx_runtime::frozen::Linear>  @ src/lib.rs:33 as fc by lower-modules + pack-kernels
-          %fc_1 = rust["$0.run(&$1)", fallible](%fc_2, %flat_view) : tensor  @ src/lib.rs:33 as fc by lower-modules + pack-kernels
+          %fc_1 = host.runtime_method["run", fallible](%fc_2, host.ref(%flat_view)) : tensor  @ src/lib.rs:33 as fc by lower-modules + pack-kernels
           yield %fc_1  @ src/lib.rs:34 as output
         }"#]].assert_eq(&frozen(RESNET).to_string());
 }

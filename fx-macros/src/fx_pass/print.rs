@@ -6,7 +6,7 @@ use quote::{format_ident, quote};
 use super::parse::{PassDef, doc_of};
 use super::rule::Resolved;
 use super::schema::FieldType;
-use super::term::{Capture, Kind, Literal, Pat, Tmpl};
+use super::term::{Capture, Embedded, Kind, Literal, Pat, Tmpl};
 
 /// The whole expansion of one pass.
 pub(super) fn print(pass: &PassDef, rules: &[Resolved]) -> TokenStream {
@@ -238,20 +238,32 @@ fn print_tmpl(tmpl: &Tmpl) -> TokenStream {
             quote!(Or(&[#(#parts),*]))
         }
         Tmpl::Computed(at) => quote!(Computed(#at)),
-        Tmpl::Rust { template, args, fallible, tensors, ty } => {
+        Tmpl::Expr(op, args) => {
+            let (name, words, args) = (op.name(), op.words(), args.iter().map(print_tmpl));
+            quote!(Expr(#name, &[#(#words),*], &[#(#args),*]))
+        }
+        Tmpl::Rust { code, args, fallible, tensors, ty } => {
             let yields = ty.as_ref().map_or_else(|| quote!(Tensors(#tensors)), |ty| quote!(Rust(#ty)));
             let args = args.iter().map(print_tmpl);
-            quote! {
-                Rust(::fx_passes::rewrite::Rust {
-                    template: #template,
-                    args: &[#(#args),*],
-                    fallible: #fallible,
-                    yields: ::fx_passes::rewrite::Yields::#yields,
-                })
-            }
+            print_embedded(code, &quote! {
+                args: &[#(#args),*],
+                fallible: #fallible,
+                yields: ::fx_passes::rewrite::Yields::#yields,
+            })
         }
     };
     quote!(::fx_passes::rewrite::Template::#template)
+}
+
+/// Rust in a replacement, beside what its two kinds have in common.
+fn print_embedded(code: &Embedded, rest: &TokenStream) -> TokenStream {
+    match code {
+        Embedded::Op(op) => {
+            let (name, words) = (op.name(), op.words());
+            quote!(Host(::fx_passes::rewrite::HostCall { name: #name, words: &[#(#words),*], #rest }))
+        }
+        Embedded::Text(template) => quote!(Rust(::fx_passes::rewrite::Rust { template: #template, #rest })),
+    }
 }
 
 /// `SigmoidToSilu` as `sigmoid-to-silu`, `gelu_tanh` as `gelu-tanh`.
