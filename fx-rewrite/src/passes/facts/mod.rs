@@ -11,5 +11,5 @@ mod times;
 pub(crate) use effects::Effects;
 pub(crate) use layer::{Contraction, Holes, Kind, Sharers, activation_of, chain};
 pub(crate) use rank::{Rank, Ranks};
-pub(crate) use samples::are_side_by_side;
+pub use samples::are_side_by_side;
 pub(crate) use times::Times;

@@ -10,7 +10,7 @@ use fx_ir::{Arg, Binding, Bindings, Class, Effect, Graph, NodeId, NodeMap, Op, O
 const IMAGES: usize = 4;
 
 /// Whether a part of `batch`, which is of images, makes the same part of the only result.
-pub(crate) fn are_side_by_side(graph: &Graph, bindings: &Bindings, batch: NodeId) -> bool {
+pub fn are_side_by_side(graph: &Graph, bindings: &Bindings, batch: NodeId) -> bool {
     let does_more = |&id: &NodeId| bindings.get(id) == Binding::Call && graph.node(id).op.effect() != Effect::Pure;
     if graph.nodes().iter().any(does_more) {
         return false;
