@@ -1,8 +1,8 @@
 //! The library's rules: each applies to its own pattern, and the page about them is up to date.
 
 use expect_test::expect_file;
-use fx_passes::pass::PassContext;
-use fx_passes::{Graph, library};
+use fx_rewrite::pass::PassContext;
+use fx_rewrite::{Graph, library};
 
 #[test]
 fn every_rule_applies_to_what_it_is_about() {
@@ -22,7 +22,7 @@ fn every_rule_applies_to_what_it_is_about() {
     assert_eq!(silent, [""; 0]);
 }
 
-fn check(pass: &dyn fx_passes::pass::Pass, mut graph: Graph, rule: &str) {
+fn check(pass: &dyn fx_rewrite::pass::Pass, mut graph: Graph, rule: &str) {
     let before = graph.to_string();
     assert_eq!(graph.lint(), Ok(()), "{before}");
     let outcome =

@@ -49,7 +49,7 @@ impl std::error::Error for SplitError {}
 /// otherwise. A control-flow node goes as a whole.
 ///
 /// ```
-/// use fx_passes::{Graph, parts::split_module};
+/// use fx_rewrite::{Graph, parts::split_module};
 ///
 /// let graph: Graph = "graph f(x: tensor) { %a = relu(x) : tensor ; %b = neg(%a) : tensor ; yield %b }".parse()?;
 /// let split = split_module(&graph, |graph, id| Some(usize::from(graph.node(id).name == "b")))?;

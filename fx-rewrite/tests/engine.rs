@@ -3,8 +3,8 @@
 #![allow(clippy::needless_pass_by_value, reason = "so that a test names the pass alone")]
 #![allow(clippy::panic, reason = "a test may fail so")]
 
-use fx_passes::pass::{Pass, PassContext};
-use fx_passes::{Graph, fx_pass};
+use fx_rewrite::pass::{Pass, PassContext};
+use fx_rewrite::{Graph, fx_pass};
 
 /// What a pass makes of a graph, in one line; the model is the parameter `self`.
 fn run(pass: impl Pass, text: &str) -> String {

@@ -13,5 +13,5 @@ pub(crate) use layer::{
     Contraction, Kind, Sharers, activation_of, by_optional_ref, by_ref, chain, float, optional_tensor, runtime,
 };
 pub(crate) use rank::{Rank, Ranks};
-pub(crate) use samples::are_side_by_side;
+pub use samples::are_side_by_side;
 pub(crate) use times::Times;

@@ -9,7 +9,7 @@
 
 mod common_subexpressions;
 mod dead_code;
-pub(crate) mod facts;
+pub mod facts;
 mod fold_batch_norm;
 mod fold_layer_scale;
 mod fold_leading_norm;

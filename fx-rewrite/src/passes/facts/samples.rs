@@ -13,7 +13,7 @@ const IMAGES: usize = 4;
 const SIZES: [&str; 6] = ["size", "size1", "size2", "size3", "size4", "size5"];
 
 /// Whether a part of `batch`, which is of images, makes the same part of the only result.
-pub(crate) fn are_side_by_side(graph: &Graph, bindings: &Bindings, batch: NodeId) -> bool {
+pub fn are_side_by_side(graph: &Graph, bindings: &Bindings, batch: NodeId) -> bool {
     let does_more = |&id: &NodeId| bindings.get(id) == Binding::Call && graph.node(id).op.effect() != Effect::Pure;
     if graph.nodes().iter().any(does_more) {
         return false;

@@ -128,7 +128,7 @@ impl Pipeline {
     }
 
     /// Leaves out every pass of that name, if there is one.
-    pub(crate) fn leave_out(&mut self, name: &str) {
+    pub fn leave_out(&mut self, name: &str) {
         self.passes.retain(|place| place.pass.name() != name);
     }
 
@@ -188,7 +188,7 @@ impl Pipeline {
     }
 
     /// What the passes, and whoever made the list, ask of it.
-    pub(crate) fn orders(&self) -> impl Iterator<Item = Order> {
+    pub fn orders(&self) -> impl Iterator<Item = Order> {
         self.passes().flat_map(Order::asked_by).chain(self.orders.iter().cloned())
     }
 
@@ -259,7 +259,7 @@ impl Pipeline {
     ///
     /// # Errors
     /// If there is none.
-    pub(crate) fn explainable(&self, name: &str) -> Result<usize, PipelineError> {
+    pub fn explainable(&self, name: &str) -> Result<usize, PipelineError> {
         let name = hyphened(name);
         let has_rule = |pass: &dyn Pass| pass.rules().is_some_and(|set| set.rules().iter().any(|one| one.name == name));
         self.passes().position(|pass| pass.name() == name || has_rule(pass)).ok_or_else(|| {

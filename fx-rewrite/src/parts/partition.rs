@@ -13,7 +13,7 @@ use super::dependencies::Dependencies;
 /// group. What it yields can be [split](super::split_module) off part by part.
 ///
 /// ```
-/// use fx_passes::{Graph, parts::partition};
+/// use fx_rewrite::{Graph, parts::partition};
 ///
 /// let text = "graph f(x: tensor) { %a = relu(x) ; %b = neg(%a) ; %c = sigmoid(%b) ; %d = add(%a, %c) ; yield %d }";
 /// let graph: Graph = text.parse()?;

@@ -4,10 +4,10 @@
 #![allow(clippy::panic, reason = "a test may fail so")]
 
 use expect_test::{Expect, expect};
-use fx_passes::Graph;
-use fx_passes::pass::{Changed, Pass, PassContext};
-use fx_passes::pipeline::Pipeline;
-use fx_passes::rewrite::{Pattern, PatternError};
+use fx_rewrite::Graph;
+use fx_rewrite::pass::{Changed, Pass, PassContext};
+use fx_rewrite::pipeline::Pipeline;
+use fx_rewrite::rewrite::{Pattern, PatternError};
 
 fn graph(text: &str) -> Graph {
     text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"))
@@ -163,7 +163,7 @@ fn a_filter_sees_what_was_found() {
     let mut graph =
         graph("graph f(x: tensor) { %a = mul.Scalar(x, 2.0) : tensor ; %b = mul.Scalar(%a, 3.0) : tensor ; yield %b }");
     let replaced = scaled.replace_where(&mut graph, &PassContext::default(), |found| {
-        found.named("c").and_then(fx_passes::rewrite::Value::as_float) == Some(3.0)
+        found.named("c").and_then(fx_rewrite::rewrite::Value::as_float) == Some(3.0)
     });
     let captures: Vec<&str> =
         replaced.matches.iter().flat_map(|one| one.captures.iter().map(|(name, _)| *name)).collect();

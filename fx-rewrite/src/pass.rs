@@ -8,7 +8,7 @@ use crate::rewrite::RuleSet;
 ///
 /// ```
 /// use fx_ir::{Graph, Op};
-/// use fx_passes::pass::{Changed, Pass, PassContext};
+/// use fx_rewrite::pass::{Changed, Pass, PassContext};
 ///
 /// /// Counts as a change every node that nothing reads; erases none.
 /// struct Unread;

@@ -6,8 +6,8 @@
 #![allow(clippy::panic, reason = "a test may fail so")]
 
 use expect_test::{Expect, expect};
-use fx_passes::pass::{Pass, PassContext};
-use fx_passes::{Graph, fx_pass};
+use fx_rewrite::pass::{Pass, PassContext};
+use fx_rewrite::{Graph, fx_pass};
 
 /// Runs a pass on a graph, whose first parameter is the model if it is called `self`.
 fn check(pass: impl Pass, before: &str, after: &Expect) {

@@ -16,7 +16,7 @@ use crate::pass::PassContext;
 /// A pattern and its replacement, as graphs.
 ///
 /// ```
-/// use fx_passes::{Graph, pass::PassContext, rewrite::Pattern};
+/// use fx_rewrite::{Graph, pass::PassContext, rewrite::Pattern};
 ///
 /// let before: Graph = "graph p(x: tensor) { %a = relu(x) ; %b = relu(%a) ; yield %b }".parse()?;
 /// let after: Graph = "graph r(x: tensor) { %a = relu(x) : tensor ; yield %a }".parse()?;

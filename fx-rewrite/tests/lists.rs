@@ -5,9 +5,9 @@
 #![allow(clippy::panic, reason = "a test may fail so")]
 
 use expect_test::{Expect, expect};
-use fx_passes::library::Joins;
-use fx_passes::pass::{Pass, PassContext};
-use fx_passes::{Graph, fx_pass};
+use fx_rewrite::library::Joins;
+use fx_rewrite::pass::{Pass, PassContext};
+use fx_rewrite::{Graph, fx_pass};
 
 fn check(pass: impl Pass, before: &str, after: &Expect) {
     let mut graph: Graph = before.parse().unwrap_or_else(|error| panic!("{error}"));

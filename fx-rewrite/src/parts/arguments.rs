@@ -8,7 +8,7 @@ use crate::pass::Changed;
 /// missing. An op of fx's own (`convolution`, `linear`) keeps the options that its schema does not name.
 ///
 /// ```
-/// use fx_passes::{Graph, parts::normalize_arguments};
+/// use fx_rewrite::{Graph, parts::normalize_arguments};
 ///
 /// let mut graph: Graph = "graph f(x: tensor) { %y = flatten(x, end_dim=-1) : tensor ; yield %y }".parse()?;
 /// assert!(normalize_arguments(&mut graph).is_yes());
