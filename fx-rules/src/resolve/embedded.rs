@@ -3,14 +3,14 @@
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
 
-use super::parse::spelled;
-use super::rule::Resolver;
-use super::term::Tmpl;
+use super::Resolver;
+use crate::parse::spelled;
+use crate::term::Tmpl;
 
 impl Resolver<'_> {
     /// `rust!(path(&conv.ws, bn)?; Type)`: Rust as it is, in which captures stand for their values; without a type it
     /// yields a tensor.
-    pub(super) fn tmpl_rust(&mut self, tokens: &TokenStream) -> Tmpl {
+    pub(crate) fn tmpl_rust(&mut self, tokens: &TokenStream) -> Tmpl {
         let mut tokens: Vec<TokenTree> = tokens.clone().into_iter().collect();
         let is_semicolon = |token: &TokenTree| matches!(token, TokenTree::Punct(sign) if sign.as_char() == ';');
         let ty = tokens.iter().position(is_semicolon).map(|at| {
