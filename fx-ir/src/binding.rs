@@ -79,7 +79,7 @@ impl Solver<'_> {
     /// Does it take out a number that may not be there, where that may never be asked for?
     fn waits(&self, id: NodeId) -> bool {
         let node = self.graph.node(id);
-        let takes_out = matches!(&node.op, Op::Rust(code) if code.takes_out());
+        let takes_out = node.op.is_host() && node.unwraps();
         self.may_be_left_out && takes_out && matches!(&node.ty, Type::Rust(name) if scalar::is_scalar(name))
     }
 
@@ -331,8 +331,8 @@ mod tests {
             r#"graph f(self, x) {
               %limit = get_attr[limit](self)
               %wide = rust["$0.size()[0] > 1"](x)
-              %y = if(%wide) { %n = rust["$0.unwrap()"](%limit) : rust<i64> ; yield %n } else { yield 1 }
-              %m = rust["$0.unwrap()"](%limit) : rust<i64>
+              %y = if(%wide) { %n = host.unwrap(%limit) : rust<i64> ; yield %n } else { yield 1 }
+              %m = host.unwrap(%limit) : rust<i64>
               yield %y, %m
             }"#,
             &expect![[r#"

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::host::{Expr, HostOp};
 use crate::{NodeId, Op, RegionId, Type};
 
 /// One step of a graph; it stands for the value that it yields.
@@ -42,6 +43,8 @@ pub enum Arg {
     Path(String),
     /// A list: `[1, 2]`, `&[a, b]`.
     List(Vec<Arg>),
+    /// A host operation on arguments, evaluated where it is read. Only host nodes and opaque code have such.
+    Expr(Box<Expr>),
 }
 
 /// Where a node comes from. A node made by a pass inherits the origins of what it replaces.
@@ -68,6 +71,25 @@ impl Node {
     /// The nodes it reads, in order, repeats included; what its regions read is not among them.
     pub fn inputs(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.args.iter().chain(self.kwargs.iter().map(|(_, arg)| arg)).flat_map(Arg::nodes)
+    }
+
+    /// Whether it panics where an option is empty, by itself or in its arguments.
+    pub fn unwraps(&self) -> bool {
+        self.does_on_host(&|op| {
+            matches!(op, HostOp::Unwrap(_) | HostOp::UnwrapRef(_) | HostOp::UnwrapLoan(_) | HostOp::UnwrapMut(_))
+        })
+    }
+
+    /// Whether the host operation that it is, or one in its arguments, passes the test.
+    pub fn does_on_host(&self, test: &dyn Fn(&HostOp) -> bool) -> bool {
+        fn within(arg: &Arg, test: &dyn Fn(&HostOp) -> bool) -> bool {
+            match arg {
+                Arg::Expr(expr) => test(&expr.op) || expr.args.iter().any(|arg| within(arg, test)),
+                Arg::List(items) => items.iter().any(|item| within(item, test)),
+                _ => false,
+            }
+        }
+        self.op.host().is_some_and(test) || self.args.iter().any(|arg| within(arg, test))
     }
 
     /// The option of that name.
@@ -110,6 +132,7 @@ impl Arg {
         match self {
             Arg::Node(id) if *id == old => *self = new.clone(),
             Arg::List(items) => items.iter_mut().for_each(|item| item.replace(old, new)),
+            Arg::Expr(expr) => expr.args.iter_mut().for_each(|arg| arg.replace(old, new)),
             _ => {}
         }
     }
@@ -125,6 +148,7 @@ impl Arg {
         match self {
             Arg::Node(id) => map(*id),
             Arg::List(items) => Arg::List(items.iter().map(|item| item.map_nodes(map)).collect()),
+            Arg::Expr(expr) => expr.op.clone().of(expr.args.iter().map(|arg| arg.map_nodes(map))),
             other => other.clone(),
         }
     }
@@ -145,6 +169,7 @@ impl Iterator for Nodes<'_> {
             match self.rest.next() {
                 Some(Arg::Node(id)) => return Some(*id),
                 Some(Arg::List(items)) => self.outer.push(std::mem::replace(&mut self.rest, items.iter())),
+                Some(Arg::Expr(expr)) => self.outer.push(std::mem::replace(&mut self.rest, expr.args.iter())),
                 Some(_) => {}
                 None => self.rest = self.outer.pop()?,
             }

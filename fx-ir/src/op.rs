@@ -1,5 +1,6 @@
 //! What a node does: torch.fx's six opcodes, Rust code that is carried along, and control flow that owns regions.
 
+use crate::host::{Host, HostOp};
 use crate::ops::OpId;
 
 /// What a [`Node`](crate::Node) does.
@@ -13,7 +14,9 @@ pub enum Op {
     CallModule(ModuleKind),
     /// An op of the table or of the catalog. torch.fx's `call_function` and `call_method` are one op here.
     Call(OpId),
-    /// Rust that is carried along: a host computation the tracer understood, or code that it did not.
+    /// A host computation: on sizes, numbers, options, lists, state, and calls of the runtime.
+    Host(Host),
+    /// Rust as the user wrote it: code that the tracer did not understand, or that runs for its effect.
     Rust(Code),
     /// The `index`-th part of the tuple `args[0]`.
     TupleGet(usize),
@@ -84,6 +87,11 @@ impl Code {
             || self.template.rsplit_once(".get(").is_some_and(|(_, rest)| rest.ends_with(')') && !rest.contains('.'))
     }
 
+    /// Whether it calls one of these methods, as far as its text tells: of opaque code nothing else is known.
+    pub fn mentions(&self, methods: &[&str]) -> bool {
+        methods.iter().any(|method| self.template.contains(&format!(".{method}(")))
+    }
+
     /// Does it panic where an option is empty?
     pub fn takes_out(&self) -> bool {
         [".unwrap()", ".expect("].iter().any(|call| self.template.contains(call))
@@ -99,7 +107,7 @@ impl Op {
             Op::CallModule(_) => "call_module",
             Op::Call(id) if id.row().is_some_and(|row| row.function) => "call_function",
             Op::Call(_) => "call_method",
-            Op::Rust(_) | Op::TupleGet(_) => "call_function",
+            Op::Host(_) | Op::Rust(_) | Op::TupleGet(_) => "call_function",
             Op::If => "if",
             Op::Match(_) => "match",
             Op::For(_) => "for",
@@ -112,9 +120,32 @@ impl Op {
     pub fn effect(&self) -> Effect {
         match self {
             Op::Call(id) => id.effect(),
+            Op::Host(host) => host.effect,
             Op::Rust(code) => code.effect,
             _ => Effect::Pure,
         }
+    }
+
+    /// Whether generated code takes its value out of a `Result`.
+    pub fn is_fallible(&self) -> bool {
+        match self {
+            Op::Host(host) => host.fallible,
+            Op::Rust(code) => code.fallible,
+            _ => false,
+        }
+    }
+
+    /// The host operation, if it is one.
+    pub fn host(&self) -> Option<&HostOp> {
+        match self {
+            Op::Host(host) => Some(&host.op),
+            _ => None,
+        }
+    }
+
+    /// Whether it runs on the host: an operation, or code that is not understood.
+    pub fn is_host(&self) -> bool {
+        matches!(self, Op::Host(_) | Op::Rust(_))
     }
 
     /// Does it own regions?

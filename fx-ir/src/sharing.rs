@@ -161,7 +161,7 @@ fn carried(graph: &Graph, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
 
 /// What code with an effect of its own may put into a value: all that it is handed with it.
 fn filled_with(graph: &Graph, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
-    let fills = |op: &Op| matches!(op, Op::Rust(code) if code.effect == Effect::Io);
+    let fills = |op: &Op| op.is_host() && op.effect() == Effect::Io;
     let fillers = graph.users(id).into_iter().map(|user| graph.node(user)).filter(move |user| fills(&user.op));
     fillers.flat_map(|user| user.inputs().collect::<Vec<_>>()).filter(move |&input| input != id)
 }
@@ -177,7 +177,7 @@ fn may_alias(graph: &Graph, kept: &[NodeId], id: NodeId) -> Vec<NodeId> {
         Op::Call(op) if op.is_view() || op.effect() != Effect::Pure => node.inputs().collect(),
         Op::CallModule(kind) if kind.passes_input() => node.inputs().skip(1).collect(),
         Op::Call(_) | Op::CallModule(_) => Vec::new(),
-        Op::Rust(code) if code.effect == Effect::State => {
+        op if op.is_host() && op.effect() == Effect::State => {
             let read = graph.nodes().into_iter().filter(|&id| graph.node(id).op.effect() == Effect::State);
             read.chain(kept.iter().copied()).collect()
         }

@@ -50,7 +50,7 @@ impl Graph {
             Op::Rust(code) => one_line(&code.template),
             Op::TupleGet(index) => index.to_string(),
             Op::Yield => "output".to_owned(),
-            Op::Call(_) | Op::If | Op::Match(_) | Op::While => op_text(node),
+            Op::Call(_) | Op::Host(_) | Op::If | Op::Match(_) | Op::While => op_text(node),
         };
         [
             node.op.opcode().to_owned(),

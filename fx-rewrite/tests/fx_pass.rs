@@ -128,16 +128,16 @@ fn a_users_own_folding() {
         FoldConvBn,
         CONV_BN,
         &expect![[r#"
-        graph f(self: module<Net>, x: tensor) {
-          %conv = get_attr[conv](self) : module<Conv2D>
-          %bn = get_attr[bn](self) : module<BatchNorm>
-          %params = rust["::fx_runtime::frozen::ConvParams::from($0.config)"](%conv) : rust<::fx_runtime::frozen::ConvParams>  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-conv-bn
-          %w_b = rust["::fx_runtime::frozen::fold::conv_batch_norm(&$0.ws, $1.bs.as_ref(), &$2, &$3)", fallible](%conv, %conv, %bn, %params) : (tensor, tensor)  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-conv-bn
-          %w = tuple_get[0](%w_b) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-conv-bn
-          %b_1 = tuple_get[1](%w_b) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-conv-bn
-          %b = convolution(x, %w, %b_1, %params) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-conv-bn
-          yield %b
-        }"#]],
+            graph f(self: module<Net>, x: tensor) {
+              %conv = get_attr[conv](self) : module<Conv2D>
+              %bn = get_attr[bn](self) : module<BatchNorm>
+              %params = host.runtime["ConvParams::from"](host.field["config"](%conv)) : rust<::fx_runtime::frozen::ConvParams>  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-conv-bn
+              %w_b = host.runtime["fold::conv_batch_norm", fallible](host.ref(host.field["ws"](%conv)), host.method["as_ref"](host.field["bs"](%conv)), host.ref(%bn), host.ref(%params)) : (tensor, tensor)  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-conv-bn
+              %w = tuple_get[0](%w_b) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-conv-bn
+              %b_1 = tuple_get[1](%w_b) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-conv-bn
+              %b = convolution(x, %w, %b_1, %params) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-conv-bn
+              yield %b
+            }"#]],
     );
 }
 
@@ -147,44 +147,44 @@ fn folding_in_elementary_ops_over_weights() {
         FoldByHand,
         CONV_BN,
         &expect![[r#"
-        graph f(self: module<Net>, x: tensor) {
-          %conv = get_attr[conv](self) : module<Conv2D>
-          %bn = get_attr[bn](self) : module<BatchNorm>
-          %ws = get_attr[ws](%bn) : option<tensor>  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %running_var = get_attr[running_var](%bn) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %ones_like = ones_like(%running_var) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %value = rust["$0.as_ref().map_or_else(|| $1.shallow_clone(), ::fx_runtime::Tensor::shallow_clone)"](%ws, %ones_like) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %running_var_1 = get_attr[running_var](%bn) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %config = get_attr[config](%bn) : rust<_>  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %eps = get_attr[eps](%config) : rust<f64>  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %add = add.Scalar(%running_var_1, %eps) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %rsqrt = rsqrt(%add) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %s = mul(%value, %rsqrt) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %bs = get_attr[bs](%conv) : option<tensor>  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %running_mean = get_attr[running_mean](%bn) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %zeros_like = zeros_like(%running_mean) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %value_1 = rust["$0.as_ref().map_or_else(|| $1.shallow_clone(), ::fx_runtime::Tensor::shallow_clone)"](%bs, %zeros_like) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %running_mean_1 = get_attr[running_mean](%bn) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %sub = sub(%value_1, %running_mean_1) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %mul = mul(%sub, %s) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %bs_1 = get_attr[bs](%bn) : option<tensor>  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %zeros_like_1 = zeros_like(%s) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %value_2 = rust["$0.as_ref().map_or_else(|| $1.shallow_clone(), ::fx_runtime::Tensor::shallow_clone)"](%bs_1, %zeros_like_1) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %b_1 = add(%mul, %value_2) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %ws_1 = get_attr[ws](%conv) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %reshape = reshape(%s, [-1, 1, 1, 1]) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %mul_1 = mul(%ws_1, %reshape) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %config_1 = get_attr[config](%conv) : rust<_>  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %stride = get_attr[stride](%config_1) : rust<[i64; 2]>  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %config_2 = get_attr[config](%conv) : rust<_>  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %padding = get_attr[padding](%config_2) : rust<[i64; 2]>  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %config_3 = get_attr[config](%conv) : rust<_>  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %dilation = get_attr[dilation](%config_3) : rust<[i64; 2]>  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %config_4 = get_attr[config](%conv) : rust<_>  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %groups = get_attr[groups](%config_4) : rust<i64>  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          %b = conv2d(x, %mul_1, %b_1, %stride, %padding, %dilation, %groups) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
-          yield %b
-        }"#]],
+            graph f(self: module<Net>, x: tensor) {
+              %conv = get_attr[conv](self) : module<Conv2D>
+              %bn = get_attr[bn](self) : module<BatchNorm>
+              %ws = get_attr[ws](%bn) : option<tensor>  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %running_var = get_attr[running_var](%bn) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %ones_like = ones_like(%running_var) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %value = host.handle_or(%ws, %ones_like) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %running_var_1 = get_attr[running_var](%bn) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %config = get_attr[config](%bn) : rust<_>  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %eps = get_attr[eps](%config) : rust<f64>  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %add = add.Scalar(%running_var_1, %eps) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %rsqrt = rsqrt(%add) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %s = mul(%value, %rsqrt) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %bs = get_attr[bs](%conv) : option<tensor>  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %running_mean = get_attr[running_mean](%bn) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %zeros_like = zeros_like(%running_mean) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %value_1 = host.handle_or(%bs, %zeros_like) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %running_mean_1 = get_attr[running_mean](%bn) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %sub = sub(%value_1, %running_mean_1) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %mul = mul(%sub, %s) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %bs_1 = get_attr[bs](%bn) : option<tensor>  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %zeros_like_1 = zeros_like(%s) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %value_2 = host.handle_or(%bs_1, %zeros_like_1) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %b_1 = add(%mul, %value_2) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %ws_1 = get_attr[ws](%conv) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %reshape = reshape(%s, [-1, 1, 1, 1]) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %mul_1 = mul(%ws_1, %reshape) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %config_1 = get_attr[config](%conv) : rust<_>  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %stride = get_attr[stride](%config_1) : rust<[i64; 2]>  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %config_2 = get_attr[config](%conv) : rust<_>  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %padding = get_attr[padding](%config_2) : rust<[i64; 2]>  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %config_3 = get_attr[config](%conv) : rust<_>  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %dilation = get_attr[dilation](%config_3) : rust<[i64; 2]>  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %config_4 = get_attr[config](%conv) : rust<_>  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %groups = get_attr[groups](%config_4) : rust<i64>  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              %b = conv2d(x, %mul_1, %b_1, %stride, %padding, %dilation, %groups) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by fold-by-hand
+              yield %b
+            }"#]],
     );
 }
 

@@ -7,7 +7,7 @@ use quote::{format_ident, quote};
 use crate::layers::FieldType;
 use crate::parse::{PassDef, doc_of};
 use crate::resolve::Resolved;
-use crate::term::{Capture, Kind, Literal, Pat, Tmpl};
+use crate::term::{Capture, Embedded, Kind, Literal, Pat, Tmpl};
 
 /// The whole expansion of one pass; `krate` is the path of the crate that has the engine.
 ///
@@ -243,17 +243,21 @@ fn print_tmpl(tmpl: &Tmpl) -> TokenStream {
             quote!(Or(&[#(#parts),*]))
         }
         Tmpl::Computed(at) => quote!(Computed(#at)),
-        Tmpl::Rust { template, args, fallible, tensors, ty } => {
+        Tmpl::Expr(op, args) => {
+            let (name, words, args) = (op.name(), op.words(), args.iter().map(print_tmpl));
+            quote!(Expr(#name, &[#(#words),*], &[#(#args),*]))
+        }
+        Tmpl::Rust { code, args, fallible, tensors, ty } => {
             let yields = ty.as_ref().map_or_else(|| quote!(Tensors(#tensors)), |ty| quote!(Rust(#ty)));
             let args = args.iter().map(print_tmpl);
-            quote! {
-                Rust(__fx::rewrite::Rust {
-                    template: #template,
+            print_embedded(
+                code,
+                &quote! {
                     args: &[#(#args),*],
                     fallible: #fallible,
                     yields: __fx::rewrite::Yields::#yields,
-                })
-            }
+                },
+            )
         }
     };
     quote!(__fx::rewrite::Template::#template)
@@ -265,6 +269,17 @@ fn variant(operator: Operator) -> TokenStream {
         Operator::Sub => quote!(Sub),
         Operator::Mul => quote!(Mul),
         Operator::Div => quote!(Div),
+    }
+}
+
+/// Rust in a replacement, beside what its two kinds have in common.
+fn print_embedded(code: &Embedded, rest: &TokenStream) -> TokenStream {
+    match code {
+        Embedded::Op(op) => {
+            let (name, words) = (op.name(), op.words());
+            quote!(Host(__fx::rewrite::HostCall { name: #name, words: &[#(#words),*], #rest }))
+        }
+        Embedded::Text(template) => quote!(Rust(__fx::rewrite::Rust { template: #template, #rest })),
     }
 }
 

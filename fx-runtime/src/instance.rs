@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use fx_ir::{Code, Effect, Graph, ModuleKind, NodeId, Op, OpId, Origin, Place, RegionId, Type};
+use fx_ir::{Code, Effect, Graph, Host, HostOp, ModuleKind, NodeId, Op, OpId, Origin, Place, RegionId, Type};
 use tch::{Kind, Tensor};
 
 pub use fx_ir::Arg;
@@ -87,7 +87,20 @@ impl Tracer {
         }
     }
 
-    /// Code that is carried along.
+    /// A host operation of that name, which carries these words.
+    pub fn host(&mut self, op: &str, words: &[&str], args: &[&Arg], name: &str, place: &str) -> Arg {
+        match host_op(op, words) {
+            Some(op) => self.push(Op::Host(Host::with_effect(op, Effect::Io)), owned(args), name, Type::Unknown, place),
+            None => self.code(op, args, name, place),
+        }
+    }
+
+    /// The same inside an argument.
+    pub fn expr(&self, op: &str, words: &[&str], args: &[&Arg]) -> Arg {
+        host_op(op, words).map_or(Arg::None, |op| op.of(owned(args)))
+    }
+
+    /// Code as the user wrote it.
     pub fn code(&mut self, template: &str, args: &[&Arg], name: &str, place: &str) -> Arg {
         let code = Code { template: template.to_owned(), effect: Effect::Io, fallible: false, opaque: None };
         self.push(Op::Rust(code), owned(args), name, Type::Unknown, place)
@@ -113,6 +126,11 @@ impl Tracer {
             }
         }
     }
+}
+
+fn host_op(name: &str, words: &[&str]) -> Option<HostOp> {
+    let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+    HostOp::parse(name, &words)
 }
 
 fn owned(args: &[&Arg]) -> Vec<Arg> {

@@ -39,7 +39,7 @@ pub(super) fn check_arity(graph: &Graph, id: NodeId, faults: &mut Vec<Fault>) {
         Op::GetAttr(_) => (0, 1),
         Op::TupleGet(_) | Op::If | Op::Match(_) => (1, 1),
         Op::CallModule(_) | Op::For(_) => (1, usize::MAX),
-        Op::Call(_) | Op::Rust(_) | Op::While | Op::Yield => (0, usize::MAX),
+        Op::Call(_) | Op::Host(_) | Op::Rust(_) | Op::While | Op::Yield => (0, usize::MAX),
     };
     if args < least || args > most {
         push(format!("has {args} arguments instead of {least}{}", if most > least { " or more" } else { "" }));

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::str::FromStr;
 
 use super::cursor::{Cursor, ParseError, Parsed};
-use super::parse_op::{parse_name, parse_op, parse_origin};
+use super::parse_op::{HOST, parse_host, parse_name, parse_op, parse_origin};
 use super::parse_type::parse_type;
 use crate::edit::Spot;
 use crate::{Arg, Graph, Node, NodeId, Op, RegionId, Type};
@@ -165,6 +165,9 @@ impl Parser<'_> {
             Some(c) if c == '-' || c.is_ascii_digit() => return self.number_arg(),
             _ => {}
         }
+        if self.cursor.rest().starts_with(HOST) {
+            return self.expr_arg();
+        }
         if let Some(name) = parse_name(&mut self.cursor)? {
             let value = self.values.get(&name).copied();
             let unknown = || self.cursor.error_at(start, format!("`{name}` is not defined before this"));
@@ -174,6 +177,18 @@ impl Parser<'_> {
         let floats = [("inf", Arg::Float(f64::INFINITY)), ("nan", Arg::Float(f64::NAN))];
         let found = words.into_iter().chain(floats).find(|(word, _)| self.cursor.eat(word));
         found.map(|(_, arg)| arg).ok_or_else(|| self.cursor.expected("an argument"))
+    }
+
+    /// A host operation on arguments.
+    fn expr_arg(&mut self) -> Parsed<Arg> {
+        let word = self.cursor.word("a host operation")?;
+        let host = parse_host(&mut self.cursor, &word[HOST.len()..])?;
+        self.cursor.expect("(")?;
+        let mut args = Vec::new();
+        while self.cursor.next_item(")", args.len())? {
+            args.push(self.arg()?);
+        }
+        Ok(host.op.of(args))
     }
 
     fn list_arg(&mut self) -> Parsed<Arg> {

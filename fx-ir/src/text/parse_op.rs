@@ -7,7 +7,7 @@ use super::cursor::{Cursor, Parsed};
 use super::word::{is_bare, is_ident, print_code};
 use crate::nearest::nearest_op;
 use crate::ops::OpId;
-use crate::{Code, Effect, ModuleKind, Op, Origin, Place};
+use crate::{Code, Effect, Host, HostOp, ModuleKind, Op, Origin, Place};
 
 /// An op whose argument count is not known yet.
 pub(super) enum Head {
@@ -46,12 +46,14 @@ pub(super) fn parse_op(cursor: &mut Cursor) -> Parsed<(Head, String)> {
         "match" => Op::Match(Vec::new()),
         "for" => Op::For(bracketed(cursor, "a pattern")?),
         "while" => Op::While,
+        name if name.starts_with(HOST) => Op::Host(parse_host(cursor, &name[HOST.len()..])?),
         name => Op::Call(OpId::lookup(name).ok_or_else(|| cursor.error_at(start, unknown_op(name)))?),
     };
     let base = match &op {
         Op::GetAttr(field) => field,
         Op::CallModule(kind) => &kind.0,
         Op::Call(id) => id.name(),
+        Op::Host(host) => host.op.name(),
         _ => &word,
     };
     let base = base.replace(|c: char| !is_ident(c), "_");
@@ -72,22 +74,58 @@ fn bracketed(cursor: &mut Cursor, what: &str) -> Parsed<String> {
     Ok(word)
 }
 
+/// What the name of a host operation begins with.
+pub(super) const HOST: &str = "host.";
+
+/// What stands between the brackets behind the name of a host operation, and the operation.
+pub(super) fn parse_host(cursor: &mut Cursor, name: &str) -> Parsed<Host> {
+    let (mut words, mut effect, mut fallible) = (Vec::new(), Effect::Pure, false);
+    let start = cursor.at;
+    if cursor.eat("[") {
+        let mut count = 0;
+        while cursor.next_item("]", count)? {
+            count += 1;
+            cursor.space();
+            if cursor.rest().starts_with('"') {
+                words.push(cursor.string()?);
+            } else if cursor.eat("fallible") {
+                fallible = true;
+            } else if let Some(known) = parse_effect(cursor)? {
+                effect = known;
+            } else {
+                return Err(cursor.expected("a word in quotes, an effect or `fallible`"));
+            }
+        }
+    }
+    let op = HostOp::parse(name, &words);
+    let op = op.ok_or_else(|| cursor.error_at(start, format!("no host operation `{name}` with {words:?}")))?;
+    Ok(Host { fallible: op.is_fallible() != fallible, effect, op })
+}
+
+/// The word for an effect; none is [`Effect::Pure`].
+fn parse_effect(cursor: &mut Cursor) -> Parsed<Option<Effect>> {
+    for (word, effect) in [("random", Effect::Random), ("state", Effect::State), ("io", Effect::Io)] {
+        if cursor.eat(word) {
+            return Ok(Some(effect));
+        }
+    }
+    if !cursor.eat("in_place") {
+        return Ok(None);
+    }
+    cursor.expect("(")?;
+    let effect = Effect::InPlace(cursor.number("the position of an argument")?);
+    cursor.expect(")")?;
+    Ok(Some(effect))
+}
+
 fn parse_code(cursor: &mut Cursor) -> Parsed<Code> {
     cursor.expect("[")?;
     let mut code = Code::pure(cursor.string()?);
     while cursor.eat(",") {
         if cursor.eat("fallible") {
             code.fallible = true;
-        } else if cursor.eat("random") {
-            code.effect = Effect::Random;
-        } else if cursor.eat("state") {
-            code.effect = Effect::State;
-        } else if cursor.eat("io") {
-            code.effect = Effect::Io;
-        } else if cursor.eat("in_place") {
-            cursor.expect("(")?;
-            code.effect = Effect::InPlace(cursor.number("the position of an argument")?);
-            cursor.expect(")")?;
+        } else if let Some(effect) = parse_effect(cursor)? {
+            code.effect = effect;
         } else if cursor.eat("opaque") {
             cursor.expect("(")?;
             code.opaque = Some(cursor.string()?);

@@ -1,7 +1,7 @@
 //! The parts of a statement as text: op, argument, name, origin.
 
 use super::word::{Backticked, Percent, Word, is_bare, is_ident, print_code};
-use crate::{Arg, Code, Effect, Graph, Node, NodeId, Op, Origin};
+use crate::{Arg, Code, Effect, Graph, Host, HostOp, Node, NodeId, Op, Origin};
 
 /// How a reader of the node writes it: a parameter's name is bare, any other has a `%`.
 pub(crate) fn name_text(graph: &Graph, id: NodeId) -> String {
@@ -27,7 +27,19 @@ pub(crate) fn arg_text(graph: &Graph, arg: &Arg) -> String {
             let items: Vec<_> = items.iter().map(|item| arg_text(graph, item)).collect();
             format!("[{}]", items.join(", "))
         }
+        Arg::Expr(expr) => {
+            let args: Vec<_> = expr.args.iter().map(|arg| arg_text(graph, arg)).collect();
+            format!("{}({})", host_text(&expr.op, &[]), args.join(", "))
+        }
     }
+}
+
+/// A host operation with what it carries, and flags.
+fn host_text(op: &HostOp, flags: &[String]) -> String {
+    let words = op.words().into_iter().map(|word| format!("{word:?}"));
+    let parts: Vec<String> = words.chain(flags.iter().cloned()).collect();
+    let name = op.name();
+    if parts.is_empty() { format!("host.{name}") } else { format!("host.{name}[{}]", parts.join(", ")) }
 }
 
 /// A named argument.
@@ -50,6 +62,7 @@ pub(crate) fn op_text(node: &Node) -> String {
         Op::GetAttr(field) => format!("get_attr[{}]", Word(field)),
         Op::CallModule(kind) => format!("call_module[{}]", Word(&kind.0)),
         Op::Call(id) => id.to_string(),
+        Op::Host(host) => host_text(&host.op, &flags(host)),
         Op::Rust(code) if *code == print_code(node.args.len()) => "print".to_owned(),
         Op::Rust(code) => code_text(code),
         Op::TupleGet(index) => format!("tuple_get[{index}]"),
@@ -61,15 +74,26 @@ pub(crate) fn op_text(node: &Node) -> String {
     }
 }
 
+/// What the text says of a host operation beside its row.
+fn flags(host: &Host) -> Vec<String> {
+    let differs = host.fallible != host.op.is_fallible();
+    effect_word(host.effect).into_iter().chain(differs.then(|| "fallible".to_owned())).collect()
+}
+
+/// The word for an effect; none for [`Effect::Pure`].
+fn effect_word(effect: Effect) -> Option<String> {
+    match effect {
+        Effect::Pure => None,
+        Effect::Random => Some("random".to_owned()),
+        Effect::InPlace(position) => Some(format!("in_place({position})")),
+        Effect::State => Some("state".to_owned()),
+        Effect::Io => Some("io".to_owned()),
+    }
+}
+
 fn code_text(code: &Code) -> String {
     let mut parts = vec![format!("{:?}", code.template)];
-    match code.effect {
-        Effect::Pure => {}
-        Effect::Random => parts.push("random".to_owned()),
-        Effect::InPlace(position) => parts.push(format!("in_place({position})")),
-        Effect::State => parts.push("state".to_owned()),
-        Effect::Io => parts.push("io".to_owned()),
-    }
+    parts.extend(effect_word(code.effect));
     if code.fallible {
         parts.push("fallible".to_owned());
     }

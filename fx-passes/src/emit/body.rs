@@ -166,8 +166,7 @@ impl<'e, 'a> Writer<'e, 'a> {
     fn is_repeated(&self, id: NodeId) -> bool {
         let fails = match &self.graph().node(id).op {
             Op::Call(_) => true,
-            Op::Rust(code) => code.fallible,
-            _ => false,
+            op => op.is_fallible(),
         };
         fails && self.emitter.plan.repeated.contains(&id)
     }
@@ -184,9 +183,10 @@ impl<'e, 'a> Writer<'e, 'a> {
                 self.set(id, value);
             }
             op if op.is_control_flow() => self.control(id),
-            Op::Rust(code) if node.ty == Type::Tuple(Vec::new()) => {
+            op if op.is_host() && node.ty == Type::Tuple(Vec::new()) => {
                 let effect = self.expression(id).text;
-                let end = if code.template.starts_with('{') { "" } else { ";" };
+                let is_block = matches!(op, Op::Rust(code) if code.template.starts_with('{'));
+                let end = if is_block { "" } else { ";" };
                 self.line(format!("{effect}{end}"));
                 self.set(id, Value::owned("()"));
             }

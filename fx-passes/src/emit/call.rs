@@ -1,11 +1,11 @@
 //! One node as one expression: a call of a tch method, or carried code.
 
-use fx_ir::{Arg, Code, Node, NodeId, OpId, Type, catalog};
+use fx_ir::{Arg, Code, Host, Node, NodeId, OpId, Type, catalog};
 
 use super::{
     Emitter,
     body::Writer,
-    template,
+    host, template,
     types::label,
     value::{Value, argument, literal},
 };
@@ -19,6 +19,7 @@ impl Writer<'_, '_> {
         }
         match &node.op {
             fx_ir::Op::Call(op) => Value::owned(self.op_call(*op, node)),
+            fx_ir::Op::Host(host) => self.host(host, node),
             fx_ir::Op::Rust(code) => self.carried(code, node),
             fx_ir::Op::TupleGet(position) => {
                 let tuple = node.input(0).map_or_else(|| "()".to_owned(), |tuple| self.read(tuple).text);
@@ -37,18 +38,19 @@ impl Writer<'_, '_> {
         }
     }
 
+    fn host(&self, host: &Host, node: &Node) -> Value {
+        let text = host::rust(&host.op, &node.args, &|id| self.read(id));
+        let is_ref = host::yields_reference(&host.op);
+        Value { text: if host.fallible { unpacked(&text, node) } else { text }, is_ref }
+    }
+
     fn carried(&self, code: &Code, node: &Node) -> Value {
         let read = |id| self.read(id);
-        let input = |position: usize| node.args.get(position).map_or(Value::owned("()"), |arg| argument(arg, &read));
+        let input =
+            |position: usize| node.args.get(position).map_or(Value::owned("()"), |arg| host::operand(arg, &read));
         let text = template::fill(&code.template, &input);
         let is_ref = code.template.starts_with('&');
-        let text = match (code.fallible, text.strip_prefix('&')) {
-            // `&list.layer(0)` is what the `Result` holds, borrowed already.
-            (true, Some(bare)) => located(bare, node),
-            (true, None) => located(&text, node),
-            (false, _) => text,
-        };
-        Value { text, is_ref }
+        Value { text: if code.fallible { unpacked(&text, node) } else { text }, is_ref }
     }
 
     fn op_call(&self, op: OpId, node: &Node) -> String {
@@ -143,6 +145,11 @@ impl Writer<'_, '_> {
             (other, _) => literal(other, &|id| self.read(id)),
         }
     }
+}
+
+/// The value of a `Result`. `&list.layer(0)` is what the `Result` holds, borrowed already.
+fn unpacked(text: &str, node: &Node) -> String {
+    located(text.strip_prefix('&').unwrap_or(text), node)
 }
 
 /// The value of a `Result`, whose error says which of the user's lines it comes from.

@@ -182,6 +182,15 @@ impl Walk<'_, '_> {
                 let tuple = self.arg(&all[0]);
                 format!("t.part({tuple}, {position})")
             }
+            Op::Host(host) => {
+                let name = self.writer.graph().base_name(id).to_owned();
+                format!(
+                    "t.host({:?}, &{:?}, &[{}], {name:?}, {place:?})",
+                    host.op.name(),
+                    host.op.words(),
+                    self.args(&all)
+                )
+            }
             Op::Rust(code) => {
                 let name = self.writer.graph().base_name(id).to_owned();
                 format!("t.code({:?}, &[{}], {name:?}, {place:?})", code.template, self.args(&all))
@@ -240,6 +249,10 @@ impl Walk<'_, '_> {
                 Some(numbers) => format!("&Arg::ints(&{numbers:?})"),
                 None => format!("&Arg::list(&[{}])", self.args(items)),
             },
+            Arg::Expr(expr) => {
+                let args = self.args(&expr.args);
+                format!("&t.expr({:?}, &{:?}, &[{args}])", expr.op.name(), expr.op.words())
+            }
         }
     }
 

@@ -7,6 +7,7 @@ use fx_ir::{Arg, Binding, Effect, Graph, NodeId, Op, RegionId, Type};
 use super::{
     body::{Phase, Writer},
     holder::is_number,
+    host,
     names::identifier,
     value::{Value, literal},
 };
@@ -76,7 +77,7 @@ impl Writer<'_, '_> {
         let is_layer = matches!(&node.ty, Type::Module(name) if !name.contains("::"));
         let plain = node.ty.is_tensor() || is_number(&node.ty) || is_layer;
         let made = match &node.op {
-            Op::Rust(code) => matches!(code.effect, Effect::Io | Effect::State) || self.is_handed_to_code(id),
+            op if op.is_host() => matches!(op.effect(), Effect::Io | Effect::State) || self.is_handed_to_code(id),
             op => op.is_control_flow() || matches!(op, Op::TupleGet(_)),
         };
         self.phase == Phase::Call && made && !plain
@@ -210,6 +211,7 @@ impl Writer<'_, '_> {
         match (&node.op, node.input(0)) {
             (Op::GetAttr(_) | Op::Placeholder, _) => true,
             (Op::TupleGet(at), Some(whole)) if graph.node(whole).op.is_control_flow() => yields(whole, *at),
+            (Op::Host(op), _) => host::yields_reference(&op.op),
             (Op::Rust(code), _) => code.template.starts_with('&'),
             (op, _) => op.is_control_flow() && yields(id, 0),
         }

@@ -13,6 +13,7 @@ mod freeze;
 mod graphs;
 mod group;
 mod holder;
+mod host;
 mod instance;
 mod locals;
 mod memory;

@@ -3,7 +3,7 @@
 use fx_front::index::is_within;
 use fx_ir::{Arg, NodeId, Op, Type};
 
-use super::{Emitter, template};
+use super::{Emitter, host, template};
 
 /// A value as an expression.
 #[derive(Clone, Debug)]
@@ -55,7 +55,8 @@ impl Emitter<'_> {
     /// The expression of a node that is written where it is read: a field, or a small computation that is read once.
     pub(super) fn inline(&self, id: NodeId, read: &dyn Fn(NodeId) -> Value) -> Option<Value> {
         let node = self.graph.node(id);
-        let input = |position: usize| node.args.get(position).map_or(Value::owned("()"), |arg| argument(arg, read));
+        let input =
+            |position: usize| node.args.get(position).map_or(Value::owned("()"), |arg| host::operand(arg, read));
         match &node.op {
             Op::GetAttr(name) => {
                 let base = node.input(0)?;
@@ -63,6 +64,9 @@ impl Emitter<'_> {
                 // What an accessor yields is a reference; a number or a device may be wanted by value.
                 let plain = value.is_ref && matches!(node.ty, Type::Rust(_));
                 Some(if plain { Value::owned(format!("(*{})", value.text)) } else { value })
+            }
+            Op::Host(op) if !op.fallible && !host::is_block(&op.op) && !host::yields_reference(&op.op) => {
+                Some(Value::owned(host::rust(&op.op, &node.args, read)))
             }
             Op::Rust(code) if !code.fallible && !code.template.starts_with('{') && !code.template.starts_with('&') => {
                 Some(Value::owned(template::fill(&code.template, &input)))
@@ -102,5 +106,6 @@ pub(super) fn literal(arg: &Arg, read: &dyn Fn(NodeId) -> Value) -> String {
             let items: Vec<String> = items.iter().map(|item| literal(item, read)).collect();
             format!("[{}]", items.join(", "))
         }
+        Arg::Expr(_) => host::operand(arg, read).text,
     }
 }

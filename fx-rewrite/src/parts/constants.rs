@@ -1,6 +1,6 @@
 //! What is known before a call: as a part of its own, and where a literal decides.
 
-use fx_ir::{Arg, Binding, Bindings, Graph, NodeId, Op, scalar};
+use fx_ir::{Arg, Binding, Bindings, Graph, HostOp, NodeId, Op, scalar};
 
 use super::split::{Split, SplitError, split_module};
 use crate::pass::{Changed, PassContext};
@@ -46,14 +46,15 @@ fn decided(graph: &mut Graph, id: NodeId) -> Option<Arg> {
     Some(result)
 }
 
-/// The value of an operator between two integers, as the tracer spells it.
+/// The value of an operator between two integers.
 fn number(graph: &Graph, id: NodeId) -> Option<Arg> {
     let node = graph.node(id);
-    let (Op::Rust(code), [Arg::Int(a), Arg::Int(b)]) = (&node.op, &node.args[..]) else { return None };
-    let operator = code.template.strip_prefix("($0 ")?.strip_suffix(" $1)")?;
-    match operator {
+    let (Some(HostOp::Binary(sign)), [Arg::Int(a), Arg::Int(b)]) = (node.op.host(), &node.args[..]) else {
+        return None;
+    };
+    match sign.as_str() {
         "/" => Some(Arg::Int(a.checked_div(*b)?)),
         "%" => Some(Arg::Int(a.checked_rem(*b)?)),
-        _ => scalar::fold(operator, *a, *b),
+        sign => scalar::fold(sign, *a, *b),
     }
 }

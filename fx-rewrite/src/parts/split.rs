@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
-use fx_ir::{Arg, Code, Effect, Graph, NodeId, Op, Origin, Spot, Type};
+use fx_ir::{Arg, Effect, Graph, Host, HostOp, NodeId, Op, Origin, Spot, Type};
 
 use super::dependencies::{Dependencies, reads};
 
@@ -195,16 +195,15 @@ impl<'g> Splitter<'g> {
     /// Calls a part and maps its outputs to the results.
     fn call(&mut self, name: &str, members: &[NodeId], inputs: &[NodeId], outputs: &[NodeId]) {
         self.fetch(inputs);
-        let args = inputs.iter().map(|input| self.map[input].clone()).collect();
-        let holes: Vec<String> = (0..inputs.len()).map(|hole| format!("&${hole}")).collect();
+        let args = inputs.iter().map(|input| HostOp::Ref.on(self.map[input].clone())).collect();
         let impure = members.iter().any(|&id| self.graph.is_impure(id));
         let effect = if impure { Effect::Io } else { Effect::Pure };
-        let code = Code { effect, ..Code::pure(format!("{name}({})", holes.join(", "))) };
+        let call = Host::with_effect(HostOp::Call(name.to_owned()), effect);
         let types: Vec<Type> = outputs.iter().map(|&output| self.graph.node(output).ty.clone()).collect();
         let ty = if let [one] = &types[..] { one.clone() } else { Type::Tuple(types.clone()) };
         let origin = Origin::merged("split", members.iter().map(|&id| &self.graph.node(id).origin));
         let body = self.main.body();
-        let called = self.main.push(body, Op::Rust(code), args, name, ty, origin.clone());
+        let called = self.main.push(body, Op::Host(call), args, name, ty, origin.clone());
         match outputs {
             [one] => {
                 self.map.insert(*one, Arg::Node(called));

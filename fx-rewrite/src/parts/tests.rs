@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
-use fx_ir::{Arg, Op, Spot};
+use fx_ir::{Arg, HostOp, Op, Spot};
 
 use super::*;
 use crate::pass::{Changed, PassContext};
@@ -43,12 +43,13 @@ fn check(text: &str, expected: &Expect) {
 fn joined(split: &Split) -> Graph {
     let mut whole = split.main.clone();
     for part in &split.parts {
-        let name = format!("part_{}(", part.number);
+        let name = format!("part_{}", part.number);
         let is_call =
-            |id: &fx_ir::NodeId| matches!(&whole.node(*id).op, Op::Rust(code) if code.template.starts_with(&name));
+            |id: &fx_ir::NodeId| matches!(whole.node(*id).op.host(), Some(HostOp::Call(called)) if *called == name);
         let call = whole.nodes().into_iter().find(is_call).unwrap_or_else(|| panic!("no call of {name}"));
         let params = part.graph.region(part.graph.body()).params.iter().copied();
-        let mut map: BTreeMap<_, _> = params.zip(whole.node(call).args.clone()).collect();
+        let given = whole.node(call).args.iter().filter_map(|arg| arg.base().map(Arg::Node));
+        let mut map: BTreeMap<_, _> = params.zip(given).collect();
         let results = whole.graph_copy(&part.graph, &mut map, Spot::Before(call));
         let readers = whole.users(call);
         match &results[..] {
@@ -96,10 +97,10 @@ fn results_cross_and_inputs_are_shared() {
         }",
         &expect![[r#"
             graph f(x: tensor, y: tensor) {
-              %part_0 = rust["part_0(&$0, &$1)"](x, y) : (tensor, tensor)  @ by split
+              %part_0 = host.call["part_0"](host.ref(x), host.ref(y)) : (tensor, tensor)  @ by split
               %a = tuple_get[0](%part_0) : tensor  @ by split
               %a2 = tuple_get[1](%part_0) : tensor  @ by split
-              %part_1 = rust["part_1(&$0, &$1, &$2)"](%a, x, %a2) : (tensor, tensor)  @ by split
+              %part_1 = host.call["part_1"](host.ref(%a), host.ref(x), host.ref(%a2)) : (tensor, tensor)  @ by split
               %b2 = tuple_get[0](%part_1) : tensor  @ by split
               %b3 = tuple_get[1](%part_1) : tensor  @ by split
               yield %b2, %b3, %a
@@ -130,9 +131,9 @@ fn weights_are_read_where_they_are_used_and_others_stay() {
         }",
         &expect![[r#"
             graph f(self: module<Net>, x: tensor) {
-              %part_0 = rust["part_0(&$0, &$1)"](self, x) : tensor  @ by split
+              %part_0 = host.call["part_0"](host.ref(self), host.ref(x)) : tensor  @ by split
               %m = neg(%part_0) : tensor
-              %part_1 = rust["part_1(&$0, &$1)"](self, %m) : tensor  @ by split
+              %part_1 = host.call["part_1"](host.ref(self), host.ref(%m)) : tensor  @ by split
               yield %part_1
             }
             graph part_0(self: module<Net>, x: tensor) {
@@ -159,8 +160,8 @@ fn control_flow_goes_as_a_whole() {
         }",
         &expect![[r#"
             graph f(x: tensor, n: rust<bool>) {
-              %part_0 = rust["part_0(&$0)"](x) : tensor  @ by split
-              %part_1 = rust["part_1(&$0, &$1, &$2)"](n, %part_0, x) : tensor  @ by split
+              %part_0 = host.call["part_0"](host.ref(x)) : tensor  @ by split
+              %part_1 = host.call["part_1"](host.ref(n), host.ref(%part_0), host.ref(x)) : tensor  @ by split
               yield %part_1
             }
             graph part_0(x: tensor) {
@@ -193,9 +194,9 @@ fn parts_come_in_the_order_that_they_need() {
         }",
         &expect![[r#"
             graph f(x: tensor) {
-              %part_1 = rust["part_1(&$0)"](x) : tensor  @ by split
-              %part_2 = rust["part_2(&$0)"](x) : tensor  @ by split
-              %part_0 = rust["part_0(&$0, &$1)"](%part_1, %part_2) : tensor  @ by split
+              %part_1 = host.call["part_1"](host.ref(x)) : tensor  @ by split
+              %part_2 = host.call["part_2"](host.ref(x)) : tensor  @ by split
+              %part_0 = host.call["part_0"](host.ref(%part_1), host.ref(%part_2)) : tensor  @ by split
               yield %part_0
             }
             graph part_1(x: tensor) {
@@ -319,8 +320,8 @@ fn what_needs_no_input_is_a_part() {
 fn literals_decide() {
     let mut graph = graph(
         r#"graph f(x: tensor) {
-          %n = rust["($0 * $1)"](2, 3) : rust<i64>
-          %t = rust["($0 < $1)"](%n, 7) : rust<bool>
+          %n = host.binary["*"](2, 3) : rust<i64>
+          %t = host.binary["<"](%n, 7) : rust<bool>
           %y = if(%t) : tensor { %a = mul.Scalar(x, %n) : tensor ; yield %a } else { yield x }
           %z = if(false) : tensor { yield x } else { %b = neg(%y) : tensor ; yield %b }
           yield %z

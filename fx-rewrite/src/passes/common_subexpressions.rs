@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use fx_ir::{Arg, Effect, Graph, Node, NodeId, NodeMap, NodeSet, Op, RegionId, Type};
+use fx_ir::{Arg, Effect, Graph, HostOp, Node, NodeId, NodeMap, NodeSet, Op, RegionId, Type};
 
 use super::facts::Effects;
 use crate::pass::{Changed, Pass, PassContext};
@@ -77,6 +77,7 @@ enum Word<'g> {
     None,
     Path(&'g str),
     List(Vec<Word<'g>>),
+    Expr(&'g HostOp, Vec<Word<'g>>),
     Named(&'g str, Box<Word<'g>>),
 }
 
@@ -151,6 +152,7 @@ fn word<'g>(arg: &'g Arg, of: &impl Fn(NodeId) -> NodeId) -> Word<'g> {
         Arg::None => Word::None,
         Arg::Path(path) => Word::Path(path),
         Arg::List(items) => Word::List(items.iter().map(|item| word(item, of)).collect()),
+        Arg::Expr(expr) => Word::Expr(&expr.op, expr.args.iter().map(|arg| word(arg, of)).collect()),
     }
 }
 

@@ -8,9 +8,9 @@
 //! batch norm goes over axis 1 and a linear layer over the last, which are one only for an input of two axes; where the
 //! source does not tell, the kernel is given the batch norm as it is, and looks.
 
-use fx_ir::{Arg, Code, Graph, NodeId, Op, Origin, Type};
+use fx_ir::{Arg, Graph, NodeId, Op, Origin, Type};
 
-use super::facts::{Contraction, Effects, Holes, Kind, Ranks, Sharers, Times};
+use super::facts::{Contraction, Effects, Kind, Ranks, Sharers, Times, runtime};
 use super::name::layer_name;
 use super::norm::{input_of_norm, norm_layer};
 use crate::pass::{Changed, Pass, PassContext};
@@ -90,14 +90,9 @@ impl Fold {
 
     /// Gives the layer the weight and the bias that a freeze-time call folds.
     fn fold_weights(&mut self, graph: &mut Graph, id: NodeId, layer: &mut Contraction, norm: NodeId, origin: &Origin) {
-        let mut holes = Holes::default();
-        let weight = holes.value(&Arg::Node(layer.weight));
-        let bias = holes.option(graph, &layer.bias);
-        let bn = holes.value(&Arg::Node(norm));
-        let params = layer.params.map(|params| format!(", &{}", holes.value(&Arg::Node(params))));
-        let function = if layer.kind == Kind::Convolution { "conv_batch_norm" } else { "linear_batch_norm" };
-        let params = params.unwrap_or_default();
-        let call = format!("::fx_runtime::frozen::fold::{function}(&{weight}, {bias}, &{bn}{params})");
+        let is_convolution = layer.kind == Kind::Convolution;
+        let function = if is_convolution { "fold::conv_batch_norm" } else { "fold::linear_batch_norm" };
+        let operands = layer.operands(graph, Some(&Arg::Node(norm)));
         let mut make = |op: Op, args: Vec<Arg>, part: &str, ty: Type| {
             let name = format!("{}_{part}", layer_name(origin));
             let made = graph.insert_before(id, op, args, &name, ty, origin.clone());
@@ -105,7 +100,7 @@ impl Fold {
             made
         };
         let pair = Type::Tuple(vec![Type::TENSOR; 2]);
-        let folded = make(Op::Rust(Code::fallible(call)), holes.0, "folded", pair);
+        let folded = make(runtime(function), operands, "folded", pair);
         layer.weight = make(Op::TupleGet(0), vec![Arg::Node(folded)], "weight", Type::TENSOR);
         layer.bias = Arg::Node(make(Op::TupleGet(1), vec![Arg::Node(folded)], "bias", Type::TENSOR));
     }
@@ -139,9 +134,9 @@ mod tests {
                   %conv = get_attr[conv](self) : module<Conv2D>
                   %conv_weight = get_attr[ws](%conv) : tensor  @ src/m.rs:1 as conv by lower-modules
                   %conv_bias = get_attr[bs](%conv) : option<tensor>  @ src/m.rs:1 as conv by lower-modules
-                  %conv_params = rust["::fx_runtime::frozen::ConvParams::from($0.config)"](%conv) : rust<::fx_runtime::frozen::ConvParams>  @ src/m.rs:1 as conv by lower-modules
+                  %conv_params = host.runtime["ConvParams::from"](host.field["config"](%conv)) : rust<::fx_runtime::frozen::ConvParams>  @ src/m.rs:1 as conv by lower-modules
                   %bn = get_attr[bn](self) : module<BatchNorm>
-                  %conv_folded = rust["::fx_runtime::frozen::fold::conv_batch_norm(&$0, $1.as_ref(), &$2, &$3)", fallible](%conv_weight, %conv_bias, %bn, %conv_params) : (tensor, tensor)  @ src/m.rs:1 + src/m.rs:2 as conv + bn by lower-modules + fold-batch-norm
+                  %conv_folded = host.runtime["fold::conv_batch_norm", fallible](host.ref(%conv_weight), host.method["as_ref"](%conv_bias), host.ref(%bn), host.ref(%conv_params)) : (tensor, tensor)  @ src/m.rs:1 + src/m.rs:2 as conv + bn by lower-modules + fold-batch-norm
                   %conv_weight_1 = tuple_get[0](%conv_folded) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by lower-modules + fold-batch-norm
                   %conv_bias_1 = tuple_get[1](%conv_folded) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by lower-modules + fold-batch-norm
                   %ys = convolution(x, %conv_weight_1, %conv_bias_1, %conv_params) : tensor  @ src/m.rs:1 + src/m.rs:2 as conv + bn by lower-modules + fold-batch-norm
@@ -166,7 +161,7 @@ mod tests {
                   %fl = flat_view(x) : tensor
                   %fc_weight = get_attr[ws](%fc) : tensor  @ src/m.rs:1 as fc by lower-modules
                   %fc_bias = get_attr[bs](%fc) : option<tensor>  @ src/m.rs:1 as fc by lower-modules
-                  %fc_folded = rust["::fx_runtime::frozen::fold::linear_batch_norm(&$0, $1.as_ref(), &$2)", fallible](%fc_weight, %fc_bias, %bn) : (tensor, tensor)  @ src/m.rs:1 + src/m.rs:2 as fc + bn by lower-modules + fold-batch-norm
+                  %fc_folded = host.runtime["fold::linear_batch_norm", fallible](host.ref(%fc_weight), host.method["as_ref"](%fc_bias), host.ref(%bn)) : (tensor, tensor)  @ src/m.rs:1 + src/m.rs:2 as fc + bn by lower-modules + fold-batch-norm
                   %fc_weight_1 = tuple_get[0](%fc_folded) : tensor  @ src/m.rs:1 + src/m.rs:2 as fc + bn by lower-modules + fold-batch-norm
                   %fc_bias_1 = tuple_get[1](%fc_folded) : tensor  @ src/m.rs:1 + src/m.rs:2 as fc + bn by lower-modules + fold-batch-norm
                   %b = linear(%fl, %fc_weight_1, %fc_bias_1) : tensor  @ src/m.rs:1 + src/m.rs:2 as fc + bn by lower-modules + fold-batch-norm
@@ -224,9 +219,9 @@ mod tests {
                   %b = get_attr[b](self) : option<tensor>
                   %mean = get_attr[mean](self) : tensor
                   %var = get_attr[var](self) : tensor
-                  %kernel_params = rust["::fx_runtime::frozen::ConvParams { stride: vec![1], padding: vec![0], dilation: vec![1], groups: 1, ..::fx_runtime::frozen::ConvParams::default() }"]() : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
-                  %batch_norm = rust["::fx_runtime::nn::BatchNorm::of_tensors(Some(&$0), $1.as_ref(), &$2, &$3, 1e-5)"](%w, %b, %mean, %var) : module<BatchNorm>  @ by fold-batch-norm
-                  %kernel_folded = rust["::fx_runtime::frozen::fold::conv_batch_norm(&$0, None, &$1, &$2)", fallible](%w, %batch_norm, %kernel_params) : (tensor, tensor)  @ by lower-modules + fold-batch-norm
+                  %kernel_params = host.struct_default["::fx_runtime::frozen::ConvParams", "stride", "padding", "dilation", "groups"](host.vec(1), host.vec(0), host.vec(1), 1) : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
+                  %batch_norm = host.nn["BatchNorm::of_tensors"](host.some(host.ref(%w)), host.method["as_ref"](%b), host.ref(%mean), host.ref(%var), 1e-5) : module<BatchNorm>  @ by fold-batch-norm
+                  %kernel_folded = host.runtime["fold::conv_batch_norm", fallible](host.ref(%w), none, host.ref(%batch_norm), host.ref(%kernel_params)) : (tensor, tensor)  @ by lower-modules + fold-batch-norm
                   %kernel_weight = tuple_get[0](%kernel_folded) : tensor  @ by lower-modules + fold-batch-norm
                   %kernel_bias = tuple_get[1](%kernel_folded) : tensor  @ by lower-modules + fold-batch-norm
                   %n = convolution(x, %kernel_weight, %kernel_bias, %kernel_params) : tensor  @ by lower-modules + fold-batch-norm
@@ -259,7 +254,7 @@ mod tests {
                   %bn = get_attr[bn](self) : module<BatchNorm>
                   %kernel_weight = get_attr[ws](%conv) : tensor  @ by lower-modules
                   %kernel_bias = get_attr[bs](%conv) : option<tensor>  @ by lower-modules
-                  %kernel_params = rust["::fx_runtime::frozen::ConvParams::from($0.config)"](%conv) : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
+                  %kernel_params = host.runtime["ConvParams::from"](host.field["config"](%conv)) : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
                   %a = convolution(x, %kernel_weight, %kernel_bias, %kernel_params) : tensor  @ by lower-modules
                   %b = call_module[BatchNorm](%bn, %a) : tensor
                   %d = convolution(%b, %kernel_weight, %kernel_bias, %kernel_params) : tensor  @ by lower-modules
@@ -267,7 +262,7 @@ mod tests {
                   %other = get_attr[other](self) : module<Conv2D>
                   %kernel_weight_2 = get_attr[ws](%other) : tensor  @ by lower-modules
                   %kernel_bias_2 = get_attr[bs](%other) : option<tensor>  @ by lower-modules
-                  %kernel_params_2 = rust["::fx_runtime::frozen::ConvParams::from($0.config)"](%other) : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
+                  %kernel_params_2 = host.runtime["ConvParams::from"](host.field["config"](%other)) : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
                   %g = convolution(%e, %kernel_weight_2, %kernel_bias_2, %kernel_params_2) : tensor  @ by lower-modules
                   %h = call_module[BatchNorm](%bn, %g) : tensor
                   %i = add(%g, %h) : tensor
@@ -294,7 +289,7 @@ mod tests {
                   %bn = get_attr[bn](self) : module<BatchNorm>
                   %kernel_weight = get_attr[ws](%conv) : tensor  @ by lower-modules
                   %kernel_bias = get_attr[bs](%conv) : option<tensor>  @ by lower-modules
-                  %kernel_params = rust["::fx_runtime::frozen::ConvParams::from($0.config)"](%conv) : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
+                  %kernel_params = host.runtime["ConvParams::from"](host.field["config"](%conv)) : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
                   %a = convolution(x, %kernel_weight, %kernel_bias, %kernel_params) : tensor  @ by lower-modules
                   %b = if(c) : tensor {
                     %d = call_module[BatchNorm](%bn, %a) : tensor
@@ -305,7 +300,7 @@ mod tests {
                   %other = get_attr[other](self) : module<Conv2D>
                   %kernel_weight_1 = get_attr[ws](%other) : tensor  @ by lower-modules
                   %kernel_bias_1 = get_attr[bs](%other) : option<tensor>  @ by lower-modules
-                  %kernel_params_1 = rust["::fx_runtime::frozen::ConvParams::from($0.config)"](%other) : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
+                  %kernel_params_1 = host.runtime["ConvParams::from"](host.field["config"](%other)) : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
                   %e = convolution(x, %kernel_weight_1, %kernel_bias_1, %kernel_params_1) : tensor  @ by lower-modules
                   %w = add_(x, %b)
                   %g = call_module[BatchNorm](%bn, %e) : tensor
@@ -334,8 +329,8 @@ mod tests {
                     %conv = get_attr[conv](layer) : module<Conv2D>
                     %conv_weight = get_attr[ws](%conv) : tensor  @ src/m.rs:1 as "layers.*.conv" by lower-modules
                     %conv_bias = get_attr[bs](%conv) : option<tensor>  @ src/m.rs:1 as "layers.*.conv" by lower-modules
-                    %conv_params = rust["::fx_runtime::frozen::ConvParams::from($0.config)"](%conv) : rust<::fx_runtime::frozen::ConvParams>  @ src/m.rs:1 as "layers.*.conv" by lower-modules
-                    %conv_folded = rust["::fx_runtime::frozen::fold::conv_batch_norm(&$0, $1.as_ref(), &$2, &$3)", fallible](%conv_weight, %conv_bias, %bn, %conv_params) : (tensor, tensor)  @ src/m.rs:1 as "layers.*.conv" + "layers.*.bn" by lower-modules + fold-batch-norm
+                    %conv_params = host.runtime["ConvParams::from"](host.field["config"](%conv)) : rust<::fx_runtime::frozen::ConvParams>  @ src/m.rs:1 as "layers.*.conv" by lower-modules
+                    %conv_folded = host.runtime["fold::conv_batch_norm", fallible](host.ref(%conv_weight), host.method["as_ref"](%conv_bias), host.ref(%bn), host.ref(%conv_params)) : (tensor, tensor)  @ src/m.rs:1 as "layers.*.conv" + "layers.*.bn" by lower-modules + fold-batch-norm
                     %conv_weight_1 = tuple_get[0](%conv_folded) : tensor  @ src/m.rs:1 as "layers.*.conv" + "layers.*.bn" by lower-modules + fold-batch-norm
                     %conv_bias_1 = tuple_get[1](%conv_folded) : tensor  @ src/m.rs:1 as "layers.*.conv" + "layers.*.bn" by lower-modules + fold-batch-norm
                     %b = convolution(y, %conv_weight_1, %conv_bias_1, %conv_params) : tensor  @ src/m.rs:1 as "layers.*.conv" + "layers.*.bn" by lower-modules + fold-batch-norm

@@ -7,9 +7,9 @@
 //!
 //! A layer whose result has other readers keeps its factor, and so does one that is shared.
 
-use fx_ir::{Arg, Code, Graph, NodeId, Op, Origin, Type};
+use fx_ir::{Arg, Graph, HostOp, NodeId, Op, Origin, Type};
 
-use super::facts::{Contraction, Effects, Holes, Kind, Sharers, Times};
+use super::facts::{Contraction, Effects, Kind, Sharers, Times, by_optional_ref, optional_tensor, runtime};
 use super::name::part_name;
 use crate::pass::{Changed, Pass, PassContext};
 
@@ -82,17 +82,17 @@ impl Scales {
 /// Turns the product into a choice between the layer with the factor in its weights and the product as it was.
 fn choose(graph: &mut Graph, id: NodeId, layer: NodeId, contraction: &Contraction, factor: NodeId) {
     let origin = Origin::merged(FoldLayerScale.name(), [&graph.node(layer).origin, &graph.node(id).origin]);
-    let mut holes = Holes::default();
-    let weight = holes.value(&Arg::Node(contraction.weight));
-    let bias = holes.option(graph, &contraction.bias);
-    let by = holes.value(&Arg::Node(factor));
-    let params =
-        contraction.params.map_or("None".to_owned(), |params| format!("Some(&{})", holes.value(&Arg::Node(params))));
-    let call = format!("::fx_runtime::frozen::fold::scaled_by(&{weight}, {bias}, &{by}, {params})");
+    let params = contraction.params.map(Arg::Node);
+    let operands = vec![
+        HostOp::Ref.on(contraction.weight),
+        optional_tensor(graph, &contraction.bias),
+        HostOp::Ref.on(factor),
+        by_optional_ref(params.as_ref()),
+    ];
     let optional = Type::Option(Box::new(Type::TENSOR));
     let found = Type::Option(Box::new(Type::Tuple(vec![Type::TENSOR, optional.clone()])));
     let name = part_name(graph, layer, "scaled");
-    let scaled = graph.insert_before(id, Op::Rust(Code::fallible(call)), holes.0, &name, found, origin.clone());
+    let scaled = graph.insert_before(id, runtime("fold::scaled_by"), operands, &name, found, origin.clone());
     let (args, product) = (graph.node(id).args.clone(), graph.base_name(layer).to_owned());
     let patterns = vec!["Some((%0, %1))".to_owned(), "None".to_owned()];
     let [into, beside] = [graph.add_region_to(id), graph.add_region_to(id)];
@@ -149,7 +149,7 @@ mod tests {
                   %g = get_attr[g](self) : tensor
                   %fc_weight = get_attr[ws](%fc) : tensor  @ m.rs:1 as fc by lower-modules
                   %fc_bias = get_attr[bs](%fc) : option<tensor>  @ m.rs:1 as fc by lower-modules
-                  %fc_scaled = rust["::fx_runtime::frozen::fold::scaled_by(&$0, $1.as_ref(), &$2, None)", fallible](%fc_weight, %fc_bias, %g) : option<(tensor, option<tensor>)>  @ m.rs:1 + m.rs:2 as fc + mul by lower-modules + fold-layer-scale
+                  %fc_scaled = host.runtime["fold::scaled_by", fallible](host.ref(%fc_weight), host.method["as_ref"](%fc_bias), host.ref(%g), none) : option<(tensor, option<tensor>)>  @ m.rs:1 + m.rs:2 as fc + mul by lower-modules + fold-layer-scale
                   %b = match(%fc_scaled) : tensor  @ m.rs:1 + m.rs:2 as fc + mul by lower-modules + fold-layer-scale {
                     "Some((%0, %1))" (weight: tensor  @ m.rs:1 + m.rs:2 as fc + mul by lower-modules + fold-layer-scale, bias: option<tensor>  @ m.rs:1 + m.rs:2 as fc + mul by lower-modules + fold-layer-scale) {
                       %a_1 = linear(x, weight, bias) : tensor  @ m.rs:1 + m.rs:2 as fc + mul by lower-modules + fold-layer-scale

@@ -10,9 +10,9 @@
 //! This runs when additions and activations are fused, so that either way the layer keeps them. A batch norm that has
 //! other readers stays, and a layer that is shared is left alone.
 
-use fx_ir::{Arg, Code, Graph, NodeId, Op, Origin, Type};
+use fx_ir::{Arg, Graph, HostOp, NodeId, Op, Origin, Type};
 
-use super::facts::{Contraction, Effects, Holes, Kind, Ranks, Sharers, Times};
+use super::facts::{Contraction, Effects, Kind, Ranks, Sharers, Times, runtime};
 use super::name::layer_name;
 use super::norm::{input_of_norm, norm_layer};
 use crate::pass::{Changed, Pass, PassContext};
@@ -93,8 +93,8 @@ impl Fold<'_> {
 
     fn fold_linear(self, origin: Origin) {
         let Fold { graph, id, norm, bn, input, layer } = self;
-        let code = folded_code(graph, &layer, bn);
-        let parts = parts(graph, &layer, &origin, code, |graph, op, args, name, ty| {
+        let call = folding(graph, &layer, bn);
+        let parts = parts(graph, &layer, &origin, call, |graph, op, args, name, ty| {
             graph.insert_before(id, op, args, name, ty, origin.clone())
         });
         let folded = Contraction { input: Arg::Node(input), weight: parts[0], bias: Arg::Node(parts[1]), ..layer };
@@ -106,13 +106,13 @@ impl Fold<'_> {
     /// `if folds { conv(x) with folded weights } else { conv(bn(x)) }`, decided when the model is frozen.
     fn decide(self, params: NodeId, origin: &Origin) {
         let Fold { graph, id, norm, bn, input, layer } = self;
-        let question = Code::fallible("::fx_runtime::frozen::fold::folds_before_conv(&$0, &$1)");
-        let (name, ask) = (format!("{}_folds", layer_name(origin)), vec![Arg::Node(bn), Arg::Node(params)]);
-        let folds = graph.insert_before(id, Op::Rust(question), ask, &name, Type::rust("bool"), origin.clone());
+        let operands = [bn, params].map(|part| HostOp::Ref.on(part)).to_vec();
+        let (name, op) = (format!("{}_folds", layer_name(origin)), runtime("fold::folds_before_conv"));
+        let folds = graph.insert_before(id, op, operands, &name, Type::rust("bool"), origin.clone());
         let apart = graph.node(id).clone();
         let [then, other] = [graph.add_region_to(id), graph.add_region_to(id)];
-        let code = folded_code(graph, &layer, bn);
-        let parts = parts(graph, &layer, origin, code, |graph, op, args, name, ty| {
+        let call = folding(graph, &layer, bn);
+        let parts = parts(graph, &layer, origin, call, |graph, op, args, name, ty| {
             graph.push(then, op, args, name, ty, origin.clone())
         });
         let ty = apart.ty.clone();
@@ -136,17 +136,9 @@ impl Fold<'_> {
 }
 
 /// The freeze-time call that folds, and its arguments.
-fn folded_code(graph: &Graph, layer: &Contraction, bn: NodeId) -> (Code, Vec<Arg>) {
-    let mut holes = Holes::default();
-    let weight = holes.value(&Arg::Node(layer.weight));
-    let bias = holes.option(graph, &layer.bias);
-    let bn = holes.value(&Arg::Node(bn));
-    let (function, params) = match layer.params {
-        Some(params) => ("batch_norm_conv", format!(", &{}", holes.value(&Arg::Node(params)))),
-        None => ("batch_norm_linear", String::new()),
-    };
-    let call = format!("::fx_runtime::frozen::fold::{function}(&{weight}, {bias}, &{bn}{params})");
-    (Code::fallible(call), holes.0)
+fn folding(graph: &Graph, layer: &Contraction, bn: NodeId) -> (Op, Vec<Arg>) {
+    let function = if layer.params.is_some() { "fold::batch_norm_conv" } else { "fold::batch_norm_linear" };
+    (runtime(function), layer.operands(graph, Some(&Arg::Node(bn))))
 }
 
 /// The folded weight and bias, made by `make`.
@@ -154,13 +146,13 @@ fn parts(
     graph: &mut Graph,
     layer: &Contraction,
     origin: &Origin,
-    (code, args): (Code, Vec<Arg>),
+    (op, args): (Op, Vec<Arg>),
     make: impl Fn(&mut Graph, Op, Vec<Arg>, &str, Type) -> NodeId,
 ) -> [NodeId; 2] {
     let name = layer_name(&graph.node(layer.weight).origin);
     let name = if name == "kernel" { layer_name(origin) } else { name };
     let pair = Type::Tuple(vec![Type::TENSOR; 2]);
-    let folded = make(graph, Op::Rust(code), args, &format!("{name}_folded"), pair);
+    let folded = make(graph, op, args, &format!("{name}_folded"), pair);
     let mut part = |at: usize, part: &str| {
         make(graph, Op::TupleGet(at), vec![Arg::Node(folded)], &format!("{name}_{part}"), Type::TENSOR)
     };
@@ -200,10 +192,10 @@ mod tests {
                   %conv = get_attr[conv](self) : module<Conv2D>
                   %conv_weight = get_attr[ws](%conv) : tensor  @ m.rs:2 as conv by lower-modules
                   %conv_bias = get_attr[bs](%conv) : option<tensor>  @ m.rs:2 as conv by lower-modules
-                  %conv_params = rust["::fx_runtime::frozen::ConvParams::from($0.config)"](%conv) : rust<::fx_runtime::frozen::ConvParams>  @ m.rs:2 as conv by lower-modules
-                  %conv_folds = rust["::fx_runtime::frozen::fold::folds_before_conv(&$0, &$1)", fallible](%bn, %conv_params) : rust<bool>  @ m.rs:2 + m.rs:3 + m.rs:1 as conv + relu + bn by lower-modules + fuse-epilogue + fold-leading-norm
+                  %conv_params = host.runtime["ConvParams::from"](host.field["config"](%conv)) : rust<::fx_runtime::frozen::ConvParams>  @ m.rs:2 as conv by lower-modules
+                  %conv_folds = host.runtime["fold::folds_before_conv", fallible](host.ref(%bn), host.ref(%conv_params)) : rust<bool>  @ m.rs:2 + m.rs:3 + m.rs:1 as conv + relu + bn by lower-modules + fuse-epilogue + fold-leading-norm
                   %d = if(%conv_folds) : tensor  @ m.rs:2 + m.rs:3 + m.rs:1 as conv + relu + bn by lower-modules + fuse-epilogue + fold-leading-norm {
-                    %conv_folded = rust["::fx_runtime::frozen::fold::batch_norm_conv(&$0, $1.as_ref(), &$2, &$3)", fallible](%conv_weight, %conv_bias, %bn, %conv_params) : (tensor, tensor)  @ m.rs:2 + m.rs:3 + m.rs:1 as conv + relu + bn by lower-modules + fuse-epilogue + fold-leading-norm
+                    %conv_folded = host.runtime["fold::batch_norm_conv", fallible](host.ref(%conv_weight), host.method["as_ref"](%conv_bias), host.ref(%bn), host.ref(%conv_params)) : (tensor, tensor)  @ m.rs:2 + m.rs:3 + m.rs:1 as conv + relu + bn by lower-modules + fuse-epilogue + fold-leading-norm
                     %conv_weight_1 = tuple_get[0](%conv_folded) : tensor  @ m.rs:2 + m.rs:3 + m.rs:1 as conv + relu + bn by lower-modules + fuse-epilogue + fold-leading-norm
                     %conv_bias_1 = tuple_get[1](%conv_folded) : tensor  @ m.rs:2 + m.rs:3 + m.rs:1 as conv + relu + bn by lower-modules + fuse-epilogue + fold-leading-norm
                     %conv_1 = convolution(x, %conv_weight_1, %conv_bias_1, %conv_params, act="Relu") : tensor  @ m.rs:2 + m.rs:3 + m.rs:1 as conv + relu + bn by lower-modules + fuse-epilogue + fold-leading-norm
@@ -238,7 +230,7 @@ mod tests {
                   %a = flat_view(x) : tensor
                   %fc_weight = get_attr[ws](%fc) : tensor  @ m.rs:2 as fc by lower-modules
                   %fc_bias = get_attr[bs](%fc) : option<tensor>  @ m.rs:2 as fc by lower-modules
-                  %fc_folded = rust["::fx_runtime::frozen::fold::batch_norm_linear(&$0, $1.as_ref(), &$2)", fallible](%fc_weight, %fc_bias, %bn) : (tensor, tensor)  @ m.rs:2 + m.rs:1 as fc + bn by lower-modules + fold-leading-norm
+                  %fc_folded = host.runtime["fold::batch_norm_linear", fallible](host.ref(%fc_weight), host.method["as_ref"](%fc_bias), host.ref(%bn)) : (tensor, tensor)  @ m.rs:2 + m.rs:1 as fc + bn by lower-modules + fold-leading-norm
                   %fc_weight_1 = tuple_get[0](%fc_folded) : tensor  @ m.rs:2 + m.rs:1 as fc + bn by lower-modules + fold-leading-norm
                   %fc_bias_1 = tuple_get[1](%fc_folded) : tensor  @ m.rs:2 + m.rs:1 as fc + bn by lower-modules + fold-leading-norm
                   %d = linear(%a, %fc_weight_1, %fc_bias_1) : tensor  @ m.rs:2 + m.rs:1 as fc + bn by lower-modules + fold-leading-norm

@@ -6,9 +6,9 @@
 //!
 //! A layer whose result has other readers keeps its factor, and so does one that is shared.
 
-use fx_ir::{Arg, Code, Graph, NodeId, Op, Origin, Type};
+use fx_ir::{Arg, Graph, HostOp, NodeId, Op, Origin, Type};
 
-use super::facts::{Contraction, Effects, Holes, Sharers, Times};
+use super::facts::{Contraction, Effects, Sharers, Times, float, optional_tensor, runtime};
 use super::name::layer_name;
 use crate::pass::{Changed, Pass, PassContext};
 use crate::rewrite::is_float;
@@ -57,11 +57,7 @@ impl Scales {
         let Some((input, factor)) = self.product(graph, id) else { return false };
         let Some(layer) = self.layer(graph, input).filter(|_| self.is_own(graph, input, id)) else { return false };
         let origin = Origin::merged(FoldScale.name(), [&graph.node(input).origin, &graph.node(id).origin]);
-        let mut holes = Holes::default();
-        let weight = holes.value(&Arg::Node(layer.weight));
-        let bias = holes.option(graph, &layer.bias);
-        let factor = factor.code(&mut holes);
-        let call = format!("::fx_runtime::frozen::fold::scale_after(&{weight}, {bias}, {factor})");
+        let operands = vec![HostOp::Ref.on(layer.weight), optional_tensor(graph, &layer.bias), factor.as_float()];
         let optional = Type::Option(Box::new(Type::TENSOR));
         let pair = Type::Tuple(vec![Type::TENSOR, optional.clone()]);
         let mut make = |op: Op, args: Vec<Arg>, part: &str, ty: Type| {
@@ -70,7 +66,7 @@ impl Scales {
             self.times.learn(made);
             made
         };
-        let scaled = make(Op::Rust(Code::fallible(call)), holes.0, "scaled", pair);
+        let scaled = make(runtime("fold::scale_after"), operands, "scaled", pair);
         let weight = make(Op::TupleGet(0), vec![Arg::Node(scaled)], "weight", Type::TENSOR);
         let bias = match layer.bias {
             Arg::None => Arg::None,
@@ -92,12 +88,10 @@ impl Scales {
             return false;
         }
         let origin = Origin::merged(FoldScale.name(), [&graph.node(id).origin, &graph.node(product).origin]);
-        let mut holes = Holes::default();
-        let weight = holes.value(&Arg::Node(layer.weight));
-        let call = format!("::fx_runtime::frozen::fold::scale_before(&{weight}, {})", factor.code(&mut holes));
+        let operands = vec![HostOp::Ref.on(layer.weight), factor.as_float()];
         let name = format!("{}_weight", layer_name(&graph.node(id).origin));
-        let op = Op::Rust(Code::fallible(call));
-        let weight = graph.insert_before(id, op, holes.0, &name, Type::TENSOR, origin.clone());
+        let op = runtime("fold::scale_before");
+        let weight = graph.insert_before(id, op, operands, &name, Type::TENSOR, origin.clone());
         self.times.learn(weight);
         self.sharers.moved(graph, weight);
         Contraction { input: Arg::Node(input), weight, ..layer }.become_node(graph, id, origin);
@@ -146,16 +140,13 @@ struct Factor {
 }
 
 impl Factor {
-    /// It as Rust, an `f64`.
-    fn code(&self, holes: &mut Holes) -> String {
+    /// It as an `f64`.
+    fn as_float(&self) -> Arg {
         let number = match &self.number {
-            Arg::Int(number) => format!("{number}.0"),
-            other => match holes.value(other) {
-                hole if hole.starts_with('$') => format!("({hole} as f64)"),
-                literal => literal,
-            },
+            Arg::Node(id) => HostOp::Cast("f64".to_owned()).on(*id),
+            literal => float(literal),
         };
-        if self.divides { format!("1.0 / {number}") } else { number }
+        if self.divides { HostOp::Binary("/".to_owned()).of([Arg::Float(1.0), number]) } else { number }
     }
 }
 
@@ -194,9 +185,9 @@ mod tests {
                   %a = sigmoid(x) : tensor
                   %conv_weight = get_attr[ws](%conv) : tensor  @ m.rs:2 as conv by lower-modules
                   %conv_bias = get_attr[bs](%conv) : option<tensor>  @ m.rs:2 as conv by lower-modules
-                  %conv_params = rust["::fx_runtime::frozen::ConvParams::from($0.config)"](%conv) : rust<::fx_runtime::frozen::ConvParams>  @ m.rs:2 as conv by lower-modules
-                  %conv_weight_1 = rust["::fx_runtime::frozen::fold::scale_before(&$0, 1.0 / 255.0)", fallible](%conv_weight) : tensor  @ m.rs:2 + m.rs:1 as conv + div by lower-modules + fold-scale
-                  %conv_scaled = rust["::fx_runtime::frozen::fold::scale_after(&$0, $1.as_ref(), ($2 as f64))", fallible](%conv_weight_1, %conv_bias, %s) : (tensor, option<tensor>)  @ m.rs:2 + m.rs:1 + m.rs:3 as conv + div + mul by lower-modules + fold-scale
+                  %conv_params = host.runtime["ConvParams::from"](host.field["config"](%conv)) : rust<::fx_runtime::frozen::ConvParams>  @ m.rs:2 as conv by lower-modules
+                  %conv_weight_1 = host.runtime["fold::scale_before", fallible](host.ref(%conv_weight), host.binary["/"](1.0, 255.0)) : tensor  @ m.rs:2 + m.rs:1 as conv + div by lower-modules + fold-scale
+                  %conv_scaled = host.runtime["fold::scale_after", fallible](host.ref(%conv_weight_1), host.method["as_ref"](%conv_bias), host.cast["f64"](%s)) : (tensor, option<tensor>)  @ m.rs:2 + m.rs:1 + m.rs:3 as conv + div + mul by lower-modules + fold-scale
                   %conv_weight_2 = tuple_get[0](%conv_scaled) : tensor  @ m.rs:2 + m.rs:1 + m.rs:3 as conv + div + mul by lower-modules + fold-scale
                   %conv_bias_1 = tuple_get[1](%conv_scaled) : option<tensor>  @ m.rs:2 + m.rs:1 + m.rs:3 as conv + div + mul by lower-modules + fold-scale
                   %e = convolution(%a, %conv_weight_2, %conv_bias_1, %conv_params) : tensor  @ m.rs:2 + m.rs:1 + m.rs:3 as conv + div + mul by lower-modules + fold-scale
@@ -222,12 +213,12 @@ mod tests {
                   %b = div.Scalar(x, 255) : tensor
                   %kernel_weight = get_attr[ws](%conv) : tensor  @ by lower-modules
                   %kernel_bias = get_attr[bs](%conv) : option<tensor>  @ by lower-modules
-                  %kernel_params = rust["::fx_runtime::frozen::ConvParams::from($0.config)"](%conv) : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
+                  %kernel_params = host.runtime["ConvParams::from"](host.field["config"](%conv)) : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
                   %d = convolution(%b, %kernel_weight, %kernel_bias, %kernel_params) : tensor  @ by lower-modules
                   %fc = get_attr[fc](self) : module<Linear>
                   %kernel_weight_1 = get_attr[ws](%fc) : tensor  @ by lower-modules
                   %kernel_bias_1 = get_attr[bs](%fc) : option<tensor>  @ by lower-modules
-                  %kernel_weight_2 = rust["::fx_runtime::frozen::fold::scale_before(&$0, 2.0)", fallible](%kernel_weight_1) : tensor  @ by lower-modules + fold-scale
+                  %kernel_weight_2 = host.runtime["fold::scale_before", fallible](host.ref(%kernel_weight_1), 2.0) : tensor  @ by lower-modules + fold-scale
                   %g = linear(%d, %kernel_weight_2, %kernel_bias_1) : tensor  @ by lower-modules + fold-scale
                   %h = mul.Scalar(%g, n) : tensor
                   yield %d, %h
@@ -248,12 +239,12 @@ mod tests {
                   %s = get_attr[s](self) : rust<f64>
                   %kernel_weight = get_attr[ws](%conv) : tensor  @ by lower-modules
                   %kernel_bias = get_attr[bs](%conv) : option<tensor>  @ by lower-modules
-                  %kernel_params = rust["::fx_runtime::frozen::ConvParams::from($0.config)"](%conv) : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
+                  %kernel_params = host.runtime["ConvParams::from"](host.field["config"](%conv)) : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
                   %d = convolution(x, %kernel_weight, %kernel_bias, %kernel_params) : tensor  @ by lower-modules
                   %e = mul.Scalar(%d, 2) : tensor
                   %kernel_weight_1 = get_attr[ws](%conv) : tensor  @ by lower-modules
                   %kernel_bias_1 = get_attr[bs](%conv) : option<tensor>  @ by lower-modules
-                  %kernel_params_1 = rust["::fx_runtime::frozen::ConvParams::from($0.config)"](%conv) : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
+                  %kernel_params_1 = host.runtime["ConvParams::from"](host.field["config"](%conv)) : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
                   %g = convolution(%e, %kernel_weight_1, %kernel_bias_1, %kernel_params_1) : tensor  @ by lower-modules
                   yield %g
                 }"#]],

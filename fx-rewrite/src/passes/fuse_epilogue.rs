@@ -4,9 +4,9 @@
 //! addition may be the convolution; of two, the later one. An intermediate that anyone else reads stays, and nothing
 //! moves past an effect or out of its region.
 
-use fx_ir::{Arg, BlockOrder, Code, Graph, Node, NodeId, Op, Origin, Type};
+use fx_ir::{Arg, BlockOrder, Graph, HostOp, Node, NodeId, Op, Origin, Type};
 
-use super::facts::{Contraction, Effects, Kind, Times};
+use super::facts::{Contraction, Effects, Kind, Times, float};
 use super::name::part_name;
 use crate::pass::{Changed, Pass, PassContext};
 
@@ -50,10 +50,17 @@ struct Fuse {
     order: BlockOrder,
 }
 
-/// An activation: named in the runtime's words, or read from a layer at freeze time.
+/// The runtime's function that makes an activation of a layer's field.
+#[derive(Clone, Copy)]
+pub(super) struct FromLayer {
+    function: &'static str,
+    field: &'static str,
+}
+
+/// An activation: named in the runtime's words, with its numbers in a list, or read from a layer at freeze time.
 pub(super) enum Act {
-    Known(String),
-    Layer(NodeId, &'static str),
+    Known(Arg),
+    Layer(NodeId, FromLayer),
 }
 
 impl Fuse {
@@ -88,12 +95,13 @@ impl Fuse {
         let Some((input, act)) = act_of(graph.node(id)) else { return false };
         let Some(contraction) = self.open_layer(graph, input, id) else { return false };
         let act = match act {
-            Act::Known(variant) => Arg::Str(variant),
+            Act::Known(act) => act,
             Act::Layer(layer, _) if !self.times.is_frozen(layer) => return false,
-            Act::Layer(layer, template) => {
+            Act::Layer(layer, FromLayer { function, field }) => {
                 let origin = Origin::merged(FuseEpilogue.name(), [&graph.node(id).origin]);
-                let (name, op) = (part_name(graph, id, "act"), Op::Rust(Code::pure(template)));
-                Arg::Node(graph.insert_before(id, op, vec![Arg::Node(layer)], &name, Type::rust(ACT), origin))
+                let op = Op::Host(HostOp::Runtime(function.to_owned()).into());
+                let (name, field) = (part_name(graph, id, "act"), HostOp::Field(field.to_owned()).on(layer));
+                Arg::Node(graph.insert_before(id, op, vec![field], &name, Type::rust(ACT), origin))
             }
         };
         finish(graph, id, input, Contraction { act: Some(act), ..contraction });
@@ -121,32 +129,32 @@ fn finish(graph: &mut Graph, id: NodeId, layer: NodeId, contraction: Contraction
 pub(super) fn act_of(node: &Node) -> Option<(NodeId, Act)> {
     match &node.op {
         Op::CallModule(kind) => {
-            let template = match kind.0.as_str() {
-                "GELU" => "::fx_runtime::frozen::Act::from($0.approximate)",
-                "LeakyReLU" => "::fx_runtime::frozen::Act::LeakyRelu($0.negative_slope)",
+            let from = match kind.0.as_str() {
+                "GELU" => FromLayer { function: "Act::from", field: "approximate" },
+                "LeakyReLU" => FromLayer { function: "Act::LeakyRelu", field: "negative_slope" },
                 _ => return None,
             };
-            Some((node.input(1)?, Act::Layer(node.input(0)?, template)))
+            Some((node.input(1)?, Act::Layer(node.input(0)?, from)))
         }
         Op::Call(op) => {
-            let variant = match (op.name(), node.args.get(1..)?) {
-                ("gelu", [Arg::Str(kind)]) if kind == "none" => "Gelu".to_owned(),
-                ("gelu", [Arg::Str(kind)]) if kind == "tanh" => "GeluTanh".to_owned(),
-                ("clamp", [low, high]) => format!("Clamp({}, {})", number(low)?, number(high)?),
-                (_, []) => op.row()?.act?.to_owned(),
+            let named = |variant: &str| Arg::Str(variant.to_owned());
+            let act = match (op.name(), node.args.get(1..)?) {
+                ("gelu", [Arg::Str(kind)]) if kind == "none" => named("Gelu"),
+                ("gelu", [Arg::Str(kind)]) if kind == "tanh" => named("GeluTanh"),
+                ("clamp", [low, high]) => Arg::List(vec![named("Clamp"), number(low)?, number(high)?]),
+                (_, []) => named(op.row()?.act?),
                 _ => return None,
             };
-            Some((node.input(0)?, Act::Known(variant)))
+            Some((node.input(0)?, Act::Known(act)))
         }
         _ => None,
     }
 }
 
-/// A number as Rust writes an `f64`.
-fn number(arg: &Arg) -> Option<String> {
-    match arg {
-        Arg::Int(value) => Some(format!("{value}.0")),
-        Arg::Float(value) if value.is_finite() => Some(format!("{value:?}")),
+/// A literal as an `f64`.
+fn number(arg: &Arg) -> Option<Arg> {
+    match float(arg) {
+        Arg::Float(value) if value.is_finite() => Some(Arg::Float(value)),
         _ => None,
     }
 }
@@ -232,11 +240,11 @@ mod tests {
                   %act = get_attr[act](self) : module<GELU>
                   %leaky = get_attr[leaky](self) : module<LeakyReLU>
                   %d = linear(x, %w, %b, act="GeluTanh") : tensor  @ by fuse-epilogue
-                  %g = linear(%d, %w, %b, act="Clamp(0.0, 6.5)") : tensor  @ by fuse-epilogue
+                  %g = linear(%d, %w, %b, act=["Clamp", 0.0, 6.5]) : tensor  @ by fuse-epilogue
                   %i = linear(%g, %w, %b, act="LeakyRelu(0.01)") : tensor  @ by fuse-epilogue
-                  %act_act = rust["::fx_runtime::frozen::Act::from($0.approximate)"](%act) : rust<::fx_runtime::frozen::Act>  @ m.rs:1 as act by fuse-epilogue
+                  %act_act = host.runtime["Act::from"](host.field["approximate"](%act)) : rust<::fx_runtime::frozen::Act>  @ m.rs:1 as act by fuse-epilogue
                   %k = linear(%i, %w, %b, act=%act_act) : tensor  @ m.rs:1 as act by fuse-epilogue
-                  %leaky_act = rust["::fx_runtime::frozen::Act::LeakyRelu($0.negative_slope)"](%leaky) : rust<::fx_runtime::frozen::Act>  @ m.rs:2 as leaky by fuse-epilogue
+                  %leaky_act = host.runtime["Act::LeakyRelu"](host.field["negative_slope"](%leaky)) : rust<::fx_runtime::frozen::Act>  @ m.rs:2 as leaky by fuse-epilogue
                   %m = linear(%k, %w, %b, act=%leaky_act) : tensor  @ m.rs:2 as leaky by fuse-epilogue
                   yield %m
                 }"#]],
@@ -274,7 +282,7 @@ mod tests {
             %i = add_(x, 1)
             %r = relu(%c) : tensor
             %d = convolution(%r, %w, %b, %p) : tensor
-            %t = rust["$0.dim() > 2"](x) : rust<bool>
+            %t = host.binary[">"](host.method["dim"](x), 2) : rust<bool>
             %y = if(%t) : tensor { %n = relu(%d) : tensor ; yield %n } else { yield x }
             yield %y"#,
             &expect![[r#"
@@ -286,7 +294,7 @@ mod tests {
                   %i = add_(x, 1)
                   %r = relu(%c) : tensor
                   %d = convolution(%r, %w, %b, %p) : tensor
-                  %t = rust["$0.dim() > 2"](x) : rust<bool>
+                  %t = host.binary[">"](host.method["dim"](x), 2) : rust<bool>
                   %y = if(%t) : tensor {
                     %n = relu(%d) : tensor
                     yield %n

@@ -414,25 +414,25 @@ mod tests {
             r#"graph f(self: module<Net>, x: tensor, y: tensor) {
               %norm = get_attr[norm](self) : module<LayerNorm>
               %a = add(x, y) : tensor @ m.rs:1 as add
-              %leaf = rust["::fx_runtime::frozen::Leaf::new(&frame, &$0)", fallible](%norm) : rust<::fx_runtime::frozen::Leaf<::fx_runtime::nn::LayerNorm>>
-              %n = rust["$0.run(&$1)", fallible](%leaf, %a) : tensor @ m.rs:2 as norm
+              %leaf = host.runtime["Leaf::<::fx_runtime::nn::LayerNorm>::new", fallible](host.frame(), host.ref(%norm)) : rust<::fx_runtime::frozen::Leaf<::fx_runtime::nn::LayerNorm>>
+              %n = host.runtime_method["run", fallible](%leaf, host.ref(%a)) : tensor @ m.rs:2 as norm
               %fc = matmul(%n, y) : tensor @ m.rs:3 as matmul
-              %m = rust["$0.run(&$1)", fallible](%leaf, %fc) : tensor @ m.rs:4 as norm
+              %m = host.runtime_method["run", fallible](%leaf, host.ref(%fc)) : tensor @ m.rs:4 as norm
               %b = matmul(%a, %m) : tensor @ m.rs:5 as matmul
               yield %b
             }"#,
             &expect![[r#"
                 graph f(self: module<Net>, x: tensor, y: tensor) {
                   %norm = get_attr[norm](self) : module<LayerNorm>
-                  %leaf = rust["::fx_runtime::frozen::Leaf::new(&frame, &$0)", fallible](%norm) : rust<::fx_runtime::frozen::Leaf<::fx_runtime::nn::LayerNorm>>
-                  %norm_weight = rust["::fx_runtime::frozen::norm::weight(&frame, &$0)", fallible](%norm) : tensor  @ m.rs:2 as norm by group-pointwise
-                  %norm_bias = rust["::fx_runtime::frozen::norm::bias(&frame, &$0)", fallible](%norm) : tensor  @ m.rs:2 as norm by group-pointwise
-                  %norm_eps = rust["$0.config.eps"](%norm) : rust<f64>  @ m.rs:2 as norm by group-pointwise
+                  %leaf = host.runtime["Leaf::<::fx_runtime::nn::LayerNorm>::new", fallible](host.frame(), host.ref(%norm)) : rust<::fx_runtime::frozen::Leaf<::fx_runtime::nn::LayerNorm>>
+                  %norm_weight = host.runtime["norm::weight", fallible](host.frame(), host.ref(%norm)) : tensor  @ m.rs:2 as norm by group-pointwise
+                  %norm_bias = host.runtime["norm::bias", fallible](host.frame(), host.ref(%norm)) : tensor  @ m.rs:2 as norm by group-pointwise
+                  %norm_eps = host.field["eps"](host.field["config"](%norm)) : rust<f64>  @ m.rs:2 as norm by group-pointwise
                   %group = group(x, y, %norm_weight, %norm_bias, %norm_eps, body="graph add_layer_norm(x: tensor, y: tensor, norm_weight: tensor, norm_bias: tensor, norm_eps: rust<f64>) { %a = add(x, y) ; %n = layer_norm(%a, norm_weight, norm_bias, norm_eps) ; yield %a, %n }") : (tensor, tensor)  @ m.rs:1 + m.rs:2 as add + norm by group-pointwise
                   %a_1 = tuple_get[0](%group) : tensor  @ m.rs:1 as add
                   %n_1 = tuple_get[1](%group) : tensor  @ m.rs:2 as norm
                   %fc = matmul(%n_1, y) : tensor  @ m.rs:3 as matmul
-                  %m = rust["$0.run(&$1)", fallible](%leaf, %fc) : tensor  @ m.rs:4 as norm
+                  %m = host.runtime_method["run", fallible](%leaf, host.ref(%fc)) : tensor  @ m.rs:4 as norm
                   %b = matmul(%a_1, %m) : tensor  @ m.rs:5 as matmul
                   yield %b
                 }"#]],
@@ -445,7 +445,7 @@ mod tests {
             GroupPointwise,
             r#"graph f(x: tensor, w: tensor, shape: rust<Vec<i64>>) {
               %a = silu(x) : tensor @ m.rs:1 as silu
-              %last = rust["vec![$0.size()[$0.dim() - 1]]"](%a) : rust<Vec<i64>> @ m.rs:2 as rms_norm
+              %last = host.vec(host.item(host.method["size"](%a), host.binary["-"](host.method["dim"](%a), 1))) : rust<Vec<i64>> @ m.rs:2 as rms_norm
               %n = rms_norm(%a, %last, none, 1e-06) : tensor @ m.rs:2 as rms_norm
               %b = mul(%n, w) : tensor @ m.rs:2 as mul
               %c = rms_norm(%b, shape, none, 1e-06) : tensor @ m.rs:3 as rms_norm

@@ -9,7 +9,7 @@
 //! A tensor that is written to must stay the one tensor that it is: it is put into that order where it is made, or not at
 //! all.
 
-use fx_ir::{Arg, Code, Effect, Graph, NodeId, Op, OpId, Origin, Type};
+use fx_ir::{Arg, Effect, Graph, HostOp, Node, NodeId, Op, OpId, Origin, Type};
 
 use super::facts::{Effects, Ranks, Times};
 use crate::pass::{Changed, Pass, PassContext};
@@ -39,19 +39,33 @@ impl Pass for LayoutSafe {
     }
 }
 
-/// May the code see the order of elements in memory?
-pub(super) fn reads_strides(code: &Code) -> bool {
-    const SEEN: &[&str] = &[".stride(", ".is_contiguous(", ".data_ptr(", ".as_strided("];
-    code.opaque.is_some()
-        || matches!(code.effect, Effect::Io | Effect::State)
-        || SEEN.iter().any(|call| code.template.contains(call))
+/// Whether a host operation or carried code may see the order of elements in memory.
+pub(super) fn reads_strides(node: &Node) -> bool {
+    const SEEN: &[&str] = &["stride", "is_contiguous", "data_ptr", "as_strided"];
+    matches!(node.op, Op::Rust(_))
+        || matches!(node.op.effect(), Effect::Io | Effect::State)
+        || node.does_on_host(&|op| calls(op, SEEN))
 }
 
-/// Does the code, as far as its text tells, fail or go wrong where elements lie in another order?
-fn asks_for_order(code: &Code) -> bool {
-    const ASKS: &[&str] = &[".view(", ".stride(", ".data_ptr(", ".as_strided("];
-    ASKS.iter().any(|call| code.template.contains(call))
+/// Whether a host operation or carried code, as far as is known, fails or goes wrong where elements lie in another order.
+fn asks_for_order(node: &Node) -> bool {
+    const ASKS: &[&str] = &["view", "stride", "data_ptr", "as_strided"];
+    match &node.op {
+        Op::Rust(code) => code.mentions(ASKS),
+        _ => node.does_on_host(&|op| calls(op, ASKS)),
+    }
 }
+
+/// Whether it is a call of one of these methods.
+fn calls(op: &HostOp, methods: &[&str]) -> bool {
+    match op {
+        HostOp::Method(name) | HostOp::Mutate(name) | HostOp::CallMethod(name) => methods.contains(&name.as_str()),
+        _ => false,
+    }
+}
+
+/// A value that a node reads in the argument of that position.
+type Read = (usize, NodeId);
 
 struct Safe<'a> {
     graph: &'a mut Graph,
@@ -78,33 +92,48 @@ impl Safe<'_> {
                 _ if op.effect() == Effect::Random && !is_quiet(self.graph.node(id)) => self.order(id, &[0]),
                 _ => false,
             },
-            Op::Rust(code) if reads_strides(&code) => {
-                let written = match code.effect {
-                    Effect::InPlace(position) => Some(position),
-                    _ => None,
-                };
-                let count = self.graph.node(id).args.len();
-                let read = (0..count).filter(|&position| Some(position) != written);
-                // A copy would keep writes from the tensor, the code's own and later ones.
-                let (shared, read): (Vec<usize>, Vec<usize>) = read.partition(|&position| {
-                    self.graph.node(id).input(position).is_some_and(|input| self.effects.is_written(input))
-                });
-                let mut changed = self.order(id, &read);
-                for position in shared {
-                    changed |= self.order_base(id, position) || asks_for_order(&code) && self.order(id, &[position]);
-                }
-                changed
-            }
+            op if op.is_host() && reads_strides(self.graph.node(id)) => self.order_for_host(id),
             _ => false,
         }
+    }
+
+    /// Puts what a host operation or carried code reads into row-major order.
+    fn order_for_host(&mut self, id: NodeId) -> bool {
+        let node = self.graph.node(id);
+        let asks = asks_for_order(node);
+        let written = match node.op.effect() {
+            Effect::InPlace(position) => Some(position),
+            _ => None,
+        };
+        let args = node.args.iter().enumerate().filter(|(position, _)| Some(*position) != written);
+        let read = args.flat_map(|(position, arg)| arg.nodes().map(move |input| (position, input)));
+        // A copy would keep writes from the tensor, the code's own and later ones.
+        let (shared, read): (Vec<Read>, Vec<Read>) = read.partition(|(_, input)| self.effects.is_written(*input));
+        let mut changed = self.order_reads(id, &read);
+        for one in shared {
+            changed |= self.order_base(id, one.1) || asks && self.order_reads(id, &[one]);
+        }
+        changed
     }
 
     fn view(&mut self, id: NodeId) -> bool {
         let Some(shape) = self.graph.node(id).args.get(1).and_then(|shape| list_of(self.graph, shape)) else {
             return self.order(id, &[0]);
         };
+        let shape = match shape {
+            Arg::List(sizes) => Arg::List(sizes.into_iter().map(|size| self.as_node(id, size)).collect()),
+            list => list,
+        };
         self.graph.node_mut(id).args[1] = shape;
         self.become_op(id, "reshape")
+    }
+
+    /// A size that is computed where it is read, as a node before `id`: ops take no nested operation.
+    fn as_node(&mut self, id: NodeId, size: Arg) -> Arg {
+        let Arg::Expr(expr) = size else { return size };
+        let origin = self.origin(id);
+        let op = Op::Host(expr.op.into());
+        Arg::Node(self.graph.insert_before(id, op, expr.args, "size", Type::rust("i64"), origin))
     }
 
     /// All axes but the first made one; a tensor of one axis gets a second.
@@ -115,8 +144,10 @@ impl Safe<'_> {
             return self.become_op(id, "flatten");
         }
         let origin = self.origin(id);
-        let size = Op::Rust(Code::pure("$0.size()[0]"));
-        let batch = self.graph.insert_before(id, size, vec![input], "batch", Type::rust("i64"), origin);
+        let sizes = HostOp::Method("size".to_owned()).on(input);
+        let args = vec![sizes, Arg::Int(0)];
+        let batch =
+            self.graph.insert_before(id, Op::Host(HostOp::Item.into()), args, "batch", Type::rust("i64"), origin);
         self.graph.node_mut(id).args.push(Arg::List(vec![Arg::Node(batch), Arg::Int(-1)]));
         self.become_op(id, "reshape")
     }
@@ -131,17 +162,24 @@ impl Safe<'_> {
 
     /// Puts the tensors at these positions into row-major order first.
     fn order(&mut self, id: NodeId, positions: &[usize]) -> bool {
+        let node = self.graph.node(id);
+        let reads: Vec<Read> =
+            positions.iter().filter_map(|&position| Some((position, node.input(position)?))).collect();
+        self.order_reads(id, &reads)
+    }
+
+    fn order_reads(&mut self, id: NodeId, reads: &[Read]) -> bool {
         let Some(contiguous) = OpId::lookup("contiguous").map(Op::Call) else { return false };
         let mut changed = false;
-        for &position in positions {
-            let Some(input) = self.graph.node(id).input(position).filter(|&input| self.is_ours(input)) else {
+        for &(position, input) in reads {
+            if !self.is_ours(input) {
                 continue;
-            };
+            }
             let (ty, origin) = (self.graph.node(input).ty.clone(), self.origin(id));
             let base = self.graph.node(input).name.clone();
             let args = vec![Arg::Node(input)];
             let ordered = self.graph.insert_before(id, contiguous.clone(), args, &base, ty, origin);
-            self.graph.node_mut(id).args[position] = Arg::Node(ordered);
+            self.graph.node_mut(id).args[position].replace(input, &Arg::Node(ordered));
             changed = true;
         }
         changed
@@ -152,13 +190,15 @@ impl Safe<'_> {
         self.graph.node(id).input(0).is_some_and(|source| self.order_where_made(id, source))
     }
 
-    /// The same for the tensor at that position, or what it is a view of.
-    fn order_base(&mut self, id: NodeId, position: usize) -> bool {
-        let mut base = self.graph.node(id).input(position);
-        while let Some(view) = base.filter(|&view| self.is_view(view)) {
-            base = self.graph.node(view).input(0);
+    /// The same for a tensor that `id` reads, or what it is a view of.
+    fn order_base(&mut self, id: NodeId, read: NodeId) -> bool {
+        let mut base = read;
+        while self.is_view(base)
+            && let Some(source) = self.graph.node(base).input(0)
+        {
+            base = source;
         }
-        base.is_some_and(|base| self.order_where_made(id, base))
+        self.order_where_made(id, base)
     }
 
     fn is_view(&self, id: NodeId) -> bool {
@@ -210,15 +250,7 @@ fn list_of(graph: &Graph, shape: &Arg) -> Option<Arg> {
     match (&node.ty, &node.op) {
         (Type::List(_), _) => Some(shape.clone()),
         (Type::Rust(name), _) if name == "i64" => Some(Arg::List(vec![shape.clone()])),
-        // `(b, -1)`, spelled by the tracer as `($0, -1,)`.
-        (Type::Tuple(_), Op::Rust(code)) => {
-            let parts = code.template.strip_prefix('(')?.strip_suffix(')')?.trim_end_matches(',').split(',');
-            let part = |part: &str| match part.trim().strip_prefix('$') {
-                Some(hole) => node.args.get(hole.parse::<usize>().ok()?).cloned(),
-                None => part.trim().parse().ok().map(Arg::Int),
-            };
-            parts.map(part).collect::<Option<Vec<Arg>>>().map(Arg::List)
-        }
+        (Type::Tuple(_), Op::Host(host)) if host.op == HostOp::Tuple => Some(Arg::List(node.args.clone())),
         _ => None,
     }
 }
@@ -236,7 +268,7 @@ mod tests {
             LayoutSafe,
             r#"graph f(x: tensor, b: rust<i64>, s: ?) {
               %a = view(x, [2, -1]) : tensor
-              %t = rust["($0, -1,)"](b) : (rust<i64>, rust<i64>)
+              %t = host.tuple(b, -1) : (rust<i64>, rust<i64>)
               %c = view(%a, %t) : tensor
               %d = view(%c, s) : tensor
               %e = view_as(%d, x) : tensor
@@ -248,7 +280,7 @@ mod tests {
             &expect![[r#"
                 graph f(x: tensor, b: rust<i64>, s) {
                   %a = reshape(x, [2, -1]) : tensor  @ by layout-safe
-                  %t = rust["($0, -1,)"](b) : (rust<i64>, rust<i64>)
+                  %t = host.tuple(b, -1) : (rust<i64>, rust<i64>)
                   %c = reshape(%a, [b, -1]) : tensor  @ by layout-safe
                   %c_1 = contiguous(%c) : tensor  @ by layout-safe
                   %d = view(%c_1, s) : tensor
@@ -276,7 +308,7 @@ mod tests {
                 graph f(x: tensor) {
                   %p = adaptive_avg_pool2d(x, [1, 1]) : tensor
                   %a = flatten(%p, 1, -1) : tensor  @ by layout-safe
-                  %batch = rust["$0.size()[0]"](x) : rust<i64>  @ by layout-safe
+                  %batch = host.item(host.method["size"](x), 0) : rust<i64>  @ by layout-safe
                   %b = reshape(x, [%batch, -1]) : tensor  @ by layout-safe
                   yield %a, %b
                 }"#]],
@@ -310,7 +342,7 @@ mod tests {
               %w = get_attr[ws](self) : tensor
               %y = relu(x) : tensor
               %a = rust["ours($0, $1, $2)", io, opaque("the function `ours`")](%y, x, %w) : tensor
-              %b = rust["$0.size()"](%y) : list<rust<i64>>
+              %b = host.method["size"](%y) : list<rust<i64>>
               %c = rust["write($0, $1)", in_place(0), opaque("the function `write`")](%y, %a) : tensor
               yield %a, %c
             }"#,
@@ -320,7 +352,7 @@ mod tests {
                   %y = relu(x) : tensor
                   %y_1 = contiguous(%y) : tensor  @ by layout-safe
                   %a = rust["ours($0, $1, $2)", io, opaque("the function `ours`")](%y_1, x, %w) : tensor
-                  %b = rust["$0.size()"](%y_1) : list<rust<i64>>
+                  %b = host.method["size"](%y_1) : list<rust<i64>>
                   %c = rust["write($0, $1)", in_place(0), opaque("the function `write`")](%y_1, %a) : tensor
                   yield %a, %c
                 }"#]],

@@ -1,7 +1,7 @@
 //! Functional convolutions as `convolution`, whose sizes become parameters written out in Rust, and products with weights
 //! as `product`.
 
-use fx_ir::{Arg, Code, Graph, NodeId, Op, OpId, Origin, Type};
+use fx_ir::{Arg, Graph, HostOp, NodeId, Op, OpId, Origin, Type};
 
 use super::facts::Times;
 use super::name::part_name;
@@ -26,12 +26,11 @@ pub(super) fn lower_function(graph: &mut Graph, times: &Times, id: NodeId, name:
     let (Some(input), Some(weight), true) = (node.input(0), node.input(1), weights) else { return false };
     let bias = node.args.get(2).cloned().unwrap_or(Arg::None);
     let sizes = node.args.get(3..).unwrap_or_default();
-    let Some(code) = params_code(names, sizes, transposed) else { return false };
+    let Some((literal, fields)) = params_literal(names, sizes, transposed) else { return false };
     let Some(op) = OpId::lookup("convolution") else { return false };
     let origin = Origin::merged("lower-modules", [&node.origin]);
     let name = part_name(graph, id, "params");
-    let params =
-        graph.insert_before(id, Op::Rust(Code::pure(code)), Vec::new(), &name, Type::rust(PARAMS), origin.clone());
+    let params = graph.insert_before(id, Op::Host(literal.into()), fields, &name, Type::rust(PARAMS), origin.clone());
     let args = vec![Arg::Node(input), Arg::Node(weight), bias, Arg::Node(params)];
     let node = graph.node_mut(id);
     (node.op, node.args, node.origin) = (Op::Call(op), args, origin);
@@ -52,32 +51,26 @@ fn lower_product(graph: &mut Graph, times: &Times, id: NodeId) -> bool {
     true
 }
 
-fn params_code(names: &[&str], sizes: &[Arg], transposed: bool) -> Option<String> {
-    let mut fields = Vec::new();
+/// The parameters as a struct's literal, and its fields.
+fn params_literal(names: &[&str], sizes: &[Arg], transposed: bool) -> Option<(HostOp, Vec<Arg>)> {
+    let (mut fields, mut values) = (Vec::new(), Vec::new());
     for (&name, size) in names.iter().zip(sizes) {
         let value = match (name, size) {
-            ("groups", Arg::Int(groups)) => groups.to_string(),
-            (_, Arg::Int(size)) => format!("vec![{size}]"),
-            (_, Arg::List(items)) => {
-                let items: Option<Vec<String>> = items.iter().map(int_code).collect();
-                format!("vec![{}]", items?.join(", "))
+            ("groups", Arg::Int(_)) => size.clone(),
+            (_, Arg::Int(_)) => HostOp::Vec.on(size.clone()),
+            (_, Arg::List(items)) if items.iter().all(|item| matches!(item, Arg::Int(_))) => {
+                HostOp::Vec.of(items.iter().cloned())
             }
             _ => return None,
         };
-        fields.push(format!("{name}: {value}"));
+        fields.push(name.to_owned());
+        values.push(value);
     }
     if transposed {
-        fields.push("transposed: true".to_owned());
+        fields.push("transposed".to_owned());
+        values.push(Arg::Bool(true));
     }
-    fields.push(format!("..{PARAMS}::default()"));
-    Some(format!("{PARAMS} {{ {} }}", fields.join(", ")))
-}
-
-fn int_code(arg: &Arg) -> Option<String> {
-    match arg {
-        Arg::Int(value) => Some(value.to_string()),
-        _ => None,
-    }
+    Some((HostOp::StructDefault((PARAMS.to_owned(), fields)), values))
 }
 
 #[cfg(test)]
@@ -100,9 +93,9 @@ mod tests {
             &expect![[r#"
                 graph f(self: module<Net>, x: tensor) {
                   %w = get_attr[w](self) : tensor
-                  %kernel_params = rust["::fx_runtime::frozen::ConvParams { stride: vec![2, 2], padding: vec![1, 1], dilation: vec![1, 1], groups: 1, ..::fx_runtime::frozen::ConvParams::default() }"]() : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
+                  %kernel_params = host.struct_default["::fx_runtime::frozen::ConvParams", "stride", "padding", "dilation", "groups"](host.vec(2, 2), host.vec(1, 1), host.vec(1, 1), 1) : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
                   %a = convolution(x, %w, none, %kernel_params) : tensor  @ by lower-modules
-                  %kernel_params_1 = rust["::fx_runtime::frozen::ConvParams { stride: vec![2], padding: vec![0], output_padding: vec![1], groups: 4, transposed: true, ..::fx_runtime::frozen::ConvParams::default() }"]() : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
+                  %kernel_params_1 = host.struct_default["::fx_runtime::frozen::ConvParams", "stride", "padding", "output_padding", "groups", "transposed"](host.vec(2), host.vec(0), host.vec(1), 4, true) : rust<::fx_runtime::frozen::ConvParams>  @ by lower-modules
                   %b = convolution(%a, %w, none, %kernel_params_1) : tensor  @ by lower-modules
                   yield %b
                 }"#]],

@@ -4,7 +4,7 @@
 //! layer at freeze time; a functional convolution with known sizes becomes the same. Layers without a kernel of their own
 //! stay layers.
 
-use fx_ir::{Arg, Code, Graph, NodeId, Op, OpId, Origin, Type};
+use fx_ir::{Arg, Graph, HostOp, NodeId, Op, OpId, Origin, Type};
 
 use super::facts::{Times, activation_of};
 use super::lower_functions::{PARAMS, lower_function};
@@ -43,18 +43,18 @@ fn lower_layer(graph: &mut Graph, times: &Times, id: NodeId, kind: &str) -> bool
     let Some(op) = op.and_then(OpId::lookup).filter(|_| times.is_frozen(layer)) else { return false };
     let origin = Origin::merged(LowerModules.name(), [&graph.node(id).origin]);
     let mut args = vec![Arg::Node(input)];
-    let mut part = |graph: &mut Graph, name: &str, op: Op, ty: Type| {
+    let mut part = |graph: &mut Graph, name: &str, op: Op, of: Arg, ty: Type| {
         let name = part_name(graph, id, name);
-        let part = graph.insert_before(id, op, vec![Arg::Node(layer)], &name, ty, origin.clone());
+        let part = graph.insert_before(id, op, vec![of], &name, ty, origin.clone());
         args.push(Arg::Node(part));
     };
     if matches!(op.name(), "convolution" | "linear") {
-        part(graph, "weight", Op::GetAttr("ws".to_owned()), Type::TENSOR);
-        part(graph, "bias", Op::GetAttr("bs".to_owned()), Type::Option(Box::new(Type::TENSOR)));
+        part(graph, "weight", Op::GetAttr("ws".to_owned()), Arg::Node(layer), Type::TENSOR);
+        part(graph, "bias", Op::GetAttr("bs".to_owned()), Arg::Node(layer), Type::Option(Box::new(Type::TENSOR)));
     }
     if op.name() == "convolution" {
-        let code = Code::pure(format!("{PARAMS}::from($0.config)"));
-        part(graph, "params", Op::Rust(code), Type::rust(PARAMS));
+        let from = Op::Host(HostOp::Runtime("ConvParams::from".to_owned()).into());
+        part(graph, "params", from, HostOp::Field("config".to_owned()).on(layer), Type::rust(PARAMS));
     }
     let node = graph.node_mut(id);
     (node.op, node.args, node.origin) = (Op::Call(op), args, origin);
@@ -101,12 +101,12 @@ mod tests {
                   %conv = get_attr[conv](self) : module<Conv2D>
                   %conv_weight = get_attr[ws](%conv) : tensor  @ src/model.rs:3 as conv by lower-modules
                   %conv_bias = get_attr[bs](%conv) : option<tensor>  @ src/model.rs:3 as conv by lower-modules
-                  %conv_params = rust["::fx_runtime::frozen::ConvParams::from($0.config)"](%conv) : rust<::fx_runtime::frozen::ConvParams>  @ src/model.rs:3 as conv by lower-modules
+                  %conv_params = host.runtime["ConvParams::from"](host.field["config"](%conv)) : rust<::fx_runtime::frozen::ConvParams>  @ src/model.rs:3 as conv by lower-modules
                   %a = convolution(x, %conv_weight, %conv_bias, %conv_params) : tensor  @ src/model.rs:3 as conv by lower-modules
                   %up = get_attr[up](self) : module<ConvTranspose2D>
                   %up_weight = get_attr[ws](%up) : tensor  @ src/model.rs:4 as "blocks.*.up" by lower-modules
                   %up_bias = get_attr[bs](%up) : option<tensor>  @ src/model.rs:4 as "blocks.*.up" by lower-modules
-                  %up_params = rust["::fx_runtime::frozen::ConvParams::from($0.config)"](%up) : rust<::fx_runtime::frozen::ConvParams>  @ src/model.rs:4 as "blocks.*.up" by lower-modules
+                  %up_params = host.runtime["ConvParams::from"](host.field["config"](%up)) : rust<::fx_runtime::frozen::ConvParams>  @ src/model.rs:4 as "blocks.*.up" by lower-modules
                   %b = convolution(%a, %up_weight, %up_bias, %up_params) : tensor  @ src/model.rs:4 as "blocks.*.up" by lower-modules
                   %act = get_attr[act](self) : module<ReLU>
                   %c = relu(%b) : tensor  @ src/model.rs:5 as act by lower-modules
@@ -127,14 +127,14 @@ mod tests {
             LowerModules,
             r#"graph f(self: module<Net>, x: tensor, i: rust<usize>) {
               %convs = get_attr[convs](self) : list<module<Conv2D>>
-              %conv = rust["&$0[$1]"](%convs, i) : module<Conv2D>
+              %conv = host.item_ref(%convs, i) : module<Conv2D>
               %a = call_module[Conv2D](%conv, x) : tensor
               yield %a
             }"#,
             &expect![[r#"
                 graph f(self: module<Net>, x: tensor, i: rust<usize>) {
                   %convs = get_attr[convs](self) : list<module<Conv2D>>
-                  %conv = rust["&$0[$1]"](%convs, i) : module<Conv2D>
+                  %conv = host.item_ref(%convs, i) : module<Conv2D>
                   %a = call_module[Conv2D](%conv, x) : tensor
                   yield %a
                 }"#]],

@@ -17,9 +17,9 @@
 
 use std::collections::HashMap;
 
-use fx_ir::{Arg, BlockOrder, Code, Effect, Graph, NodeId, Op, OpId, Origin, RegionId, Type};
+use fx_ir::{Arg, BlockOrder, Effect, Graph, HostOp, NodeId, Op, OpId, Origin, RegionId, Type};
 
-use super::facts::{Contraction, Effects, Holes, Kind, Ranks, Sharers, Times};
+use super::facts::{Contraction, Effects, Kind, Ranks, Sharers, Times, by_ref, runtime};
 use super::name::layer_name;
 use crate::pass::{Changed, Pass, PassContext};
 
@@ -169,12 +169,17 @@ fn merge(graph: &mut Graph, times: &Times, places: &mut Places, group: &[NodeId]
     }
     let origin = Origin::merged(MergeLinears.name(), members.iter().map(|(id, _)| &graph.node(*id).origin));
     let name = joined_name(graph, &members);
-    let (code, parts) = weights_code(graph, &members);
+    let layers = HostOp::Array.of(members.iter().map(|(_, layer)| HostOp::Tuple.of(layer.operands(graph, None))));
     let mut make = |op: Op, args: Vec<Arg>, part: &str, ty: Type| {
         graph.insert_before(anchor, op, args, &format!("{name}{part}"), ty, origin.clone())
     };
     let optional = Type::Option(Box::new(Type::TENSOR));
-    let both = make(Op::Rust(code), parts, "_weights", Type::Tuple(vec![Type::TENSOR, optional.clone()]));
+    let both = make(
+        runtime("fold::linears"),
+        vec![by_ref(&layers)],
+        "_weights",
+        Type::Tuple(vec![Type::TENSOR, optional.clone()]),
+    );
     let weight = make(Op::TupleGet(0), vec![Arg::Node(both)], "_weight", Type::TENSOR);
     let bias = make(Op::TupleGet(1), vec![Arg::Node(both)], "_bias", optional);
     let args = vec![first.1.input.clone(), Arg::Node(weight), Arg::Node(bias)];
@@ -188,18 +193,6 @@ fn parts_of(layer: &Contraction) -> impl Iterator<Item = NodeId> + use<> {
     std::iter::once(layer.weight).chain(layer.bias.node())
 }
 
-/// Weight and bias of the merged layer, as a pair.
-fn weights_code(graph: &Graph, members: &[Member]) -> (Code, Vec<Arg>) {
-    let mut holes = Holes::default();
-    let layer = |(_, layer): &Member| {
-        let weight = holes.value(&Arg::Node(layer.weight));
-        let bias = holes.option(graph, &layer.bias);
-        format!("(&{weight}, {bias})")
-    };
-    let layers: Vec<String> = members.iter().map(layer).collect();
-    (Code::fallible(format!("::fx_runtime::frozen::fold::linears(&[{}])", layers.join(", "))), holes.0)
-}
-
 /// Turns each layer into its part of the merged result; its name and its readers stay.
 fn split(graph: &mut Graph, whole: NodeId, members: &[Member]) {
     let Some(narrow) = OpId::lookup("narrow") else { return };
@@ -207,16 +200,17 @@ fn split(graph: &mut Graph, whole: NodeId, members: &[Member]) {
     let mut start = Arg::Int(0);
     for (id, layer) in members {
         let origin = Origin::merged(MergeLinears.name(), [&graph.node(*id).origin]);
-        let number = |graph: &mut Graph, code: &str, args: Vec<Arg>, part: &str| {
-            let (name, ty) = (format!("{}_{part}", layer_name(&origin)), Type::rust("i64"));
-            Arg::Node(graph.insert_before(anchor, Op::Rust(Code::pure(code)), args, &name, ty, origin.clone()))
+        let number = |graph: &mut Graph, op: HostOp, args: [Arg; 2], part: &str| {
+            let (name, ty, op) = (format!("{}_{part}", layer_name(&origin)), Type::rust("i64"), Op::Host(op.into()));
+            Arg::Node(graph.insert_before(anchor, op, args.to_vec(), &name, ty, origin.clone()))
         };
-        let size = number(graph, "$0.size()[0]", vec![Arg::Node(layer.weight)], "size");
+        let sizes = HostOp::Method("size".to_owned()).on(layer.weight);
+        let size = number(graph, HostOp::Item, [sizes, Arg::Int(0)], "size");
         let is_last = members.last().is_some_and(|(last, _)| last == id);
         let next = if is_last || start == Arg::Int(0) {
             size.clone()
         } else {
-            number(graph, "($0 + $1)", vec![start.clone(), size.clone()], "end")
+            number(graph, HostOp::Binary("+".to_owned()), [start.clone(), size.clone()], "end")
         };
         let node = graph.node_mut(*id);
         (node.op, node.origin) = (Op::Call(narrow), origin);
@@ -273,14 +267,14 @@ mod tests {
                   %v = get_attr[v](self) : module<Linear>
                   %attn_v_weight = get_attr[ws](%v) : tensor  @ m.rs:3 as attn.v by lower-modules
                   %attn_v_bias = get_attr[bs](%v) : option<tensor>  @ m.rs:3 as attn.v by lower-modules
-                  %q_k_v_weights = rust["::fx_runtime::frozen::fold::linears(&[(&$0, $1.as_ref()), (&$2, $3.as_ref()), (&$4, $5.as_ref())])", fallible](%attn_q_weight, %attn_q_bias, %attn_k_weight, %attn_k_bias, %attn_v_weight, %attn_v_bias) : (tensor, option<tensor>)  @ m.rs:1 + m.rs:2 + m.rs:3 as attn.q + attn.k + attn.v by lower-modules + merge-linears
+                  %q_k_v_weights = host.runtime["fold::linears", fallible](host.ref(host.array(host.tuple(host.ref(%attn_q_weight), host.method["as_ref"](%attn_q_bias)), host.tuple(host.ref(%attn_k_weight), host.method["as_ref"](%attn_k_bias)), host.tuple(host.ref(%attn_v_weight), host.method["as_ref"](%attn_v_bias))))) : (tensor, option<tensor>)  @ m.rs:1 + m.rs:2 + m.rs:3 as attn.q + attn.k + attn.v by lower-modules + merge-linears
                   %q_k_v_weight = tuple_get[0](%q_k_v_weights) : tensor  @ m.rs:1 + m.rs:2 + m.rs:3 as attn.q + attn.k + attn.v by lower-modules + merge-linears
                   %q_k_v_bias = tuple_get[1](%q_k_v_weights) : option<tensor>  @ m.rs:1 + m.rs:2 + m.rs:3 as attn.q + attn.k + attn.v by lower-modules + merge-linears
                   %q_k_v = linear(x, %q_k_v_weight, %q_k_v_bias) : tensor  @ m.rs:1 + m.rs:2 + m.rs:3 as attn.q + attn.k + attn.v by lower-modules + merge-linears
-                  %attn_q_size = rust["$0.size()[0]"](%attn_q_weight) : rust<i64>  @ m.rs:1 as attn.q by lower-modules + merge-linears
-                  %attn_k_size = rust["$0.size()[0]"](%attn_k_weight) : rust<i64>  @ m.rs:2 as attn.k by lower-modules + merge-linears
-                  %attn_k_end = rust["($0 + $1)"](%attn_q_size, %attn_k_size) : rust<i64>  @ m.rs:2 as attn.k by lower-modules + merge-linears
-                  %attn_v_size = rust["$0.size()[0]"](%attn_v_weight) : rust<i64>  @ m.rs:3 as attn.v by lower-modules + merge-linears
+                  %attn_q_size = host.item(host.method["size"](%attn_q_weight), 0) : rust<i64>  @ m.rs:1 as attn.q by lower-modules + merge-linears
+                  %attn_k_size = host.item(host.method["size"](%attn_k_weight), 0) : rust<i64>  @ m.rs:2 as attn.k by lower-modules + merge-linears
+                  %attn_k_end = host.binary["+"](%attn_q_size, %attn_k_size) : rust<i64>  @ m.rs:2 as attn.k by lower-modules + merge-linears
+                  %attn_v_size = host.item(host.method["size"](%attn_v_weight), 0) : rust<i64>  @ m.rs:3 as attn.v by lower-modules + merge-linears
                   %a = narrow(%q_k_v, -1, 0, %attn_q_size) : tensor  @ m.rs:1 as attn.q by lower-modules + merge-linears
                   %e = exp(%a) : tensor
                   %b = narrow(%q_k_v, -1, %attn_q_size, %attn_k_size) : tensor  @ m.rs:2 as attn.k by lower-modules + merge-linears
@@ -399,12 +393,12 @@ mod tests {
                   %r = get_attr[r](self) : f32[4, 8]
                   %t = get_attr[t](self) : f32[6, 8]
                   %a = linear(x, %p, none) : tensor
-                  %b_d_weights = rust["::fx_runtime::frozen::fold::linears(&[(&$0, None), (&$1, None)])", fallible](%r, %t) : (tensor, option<tensor>)  @ by merge-linears
+                  %b_d_weights = host.runtime["fold::linears", fallible](host.ref(host.array(host.tuple(host.ref(%r), none), host.tuple(host.ref(%t), none)))) : (tensor, option<tensor>)  @ by merge-linears
                   %b_d_weight = tuple_get[0](%b_d_weights) : tensor  @ by merge-linears
                   %b_d_bias = tuple_get[1](%b_d_weights) : option<tensor>  @ by merge-linears
                   %b_d = linear(x, %b_d_weight, %b_d_bias) : tensor  @ by merge-linears
-                  %kernel_size = rust["$0.size()[0]"](%r) : rust<i64>  @ by merge-linears
-                  %kernel_size_1 = rust["$0.size()[0]"](%t) : rust<i64>  @ by merge-linears
+                  %kernel_size = host.item(host.method["size"](%r), 0) : rust<i64>  @ by merge-linears
+                  %kernel_size_1 = host.item(host.method["size"](%t), 0) : rust<i64>  @ by merge-linears
                   %b = narrow(%b_d, -1, 0, %kernel_size) : tensor  @ by merge-linears
                   %d = narrow(%b_d, -1, %kernel_size, %kernel_size_1) : tensor  @ by merge-linears
                   %g = cat([%a, %b, %d], 0) : tensor

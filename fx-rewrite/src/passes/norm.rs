@@ -1,8 +1,8 @@
 //! Batch norms as passes read them: what they normalise, and the layer that does it, known at freeze time.
 
-use fx_ir::{Arg, Code, Graph, NodeId, Op, Origin, Type};
+use fx_ir::{Arg, Graph, HostOp, NodeId, Op, Origin, Type};
 
-use super::facts::{Holes, Times};
+use super::facts::{Times, by_ref, optional_tensor};
 
 /// What a batch norm in inference normalises: a call of the layer, or of the function with its flag off.
 pub(super) fn input_of_norm(graph: &Graph, id: NodeId) -> Option<NodeId> {
@@ -26,13 +26,12 @@ pub(super) fn norm_layer(graph: &mut Graph, times: &mut Times, id: NodeId, pass:
     if !given || !frozen || !matches!(eps, Arg::Float(_) | Arg::Node(_)) {
         return None;
     }
-    let mut holes = Holes::default();
-    let [weight, bias] = [weight, bias].map(|part| holes.option(graph, part));
-    let [mean, var, eps] = [mean, var, eps].map(|part| holes.value(part));
-    let call = format!("::fx_runtime::nn::BatchNorm::of_tensors({weight}, {bias}, &{mean}, &{var}, {eps})");
+    let [weight, bias] = [weight, bias].map(|part| optional_tensor(graph, part));
+    let operands = vec![weight, bias, by_ref(mean), by_ref(var), eps.clone()];
+    let op = Op::Host(HostOp::Nn("BatchNorm::of_tensors".to_owned()).into());
     let origin = Origin::merged(pass, [&node.origin]);
     let ty = Type::Module("BatchNorm".to_owned());
-    let norm = graph.insert_before(id, Op::Rust(Code::pure(call)), holes.0, "batch_norm", ty, origin);
+    let norm = graph.insert_before(id, op, operands, "batch_norm", ty, origin);
     times.learn(norm);
     Some(norm)
 }

@@ -4,15 +4,17 @@
 //! other layer of the runtime's is kept as a frozen leaf. What is left, a fused op on weights that an input decides, is a
 //! call of the composition. Attention without dropout goes to the runtime's door to its kernels, with its mask as it is written.
 
-use fx_ir::{Arg, Code, Graph, NodeId, Op, Origin, Type};
+use fx_ir::{Arg, Graph, Host, HostOp, NodeId, Op, Origin, Type};
 
-use super::facts::{Contraction, Holes, Kind, Times};
+use super::facts::{Contraction, Kind, Times, by_optional_ref, by_ref, float, runtime};
 use super::fuse_epilogue::ACT;
 use super::name::layer_name;
 use crate::pass::{Changed, Pass, PassContext};
 
-/// Where the runtime's functions for attention are.
-const ATTENTION: &str = "::fx_runtime::frozen::attention::";
+/// The runtime's functions that make a query and a mask ready for kernels that know no mask as it is written, and those
+/// that attend with the mask as it is.
+const ATTENTION: [(&str, &str); 2] =
+    [("attention::added", "attention::attend_added"), ("attention::filled", "attention::attend_filled")];
 
 /// See the module.
 #[derive(Clone, Copy, Debug)]
@@ -51,30 +53,28 @@ fn is_packable(layer: &Contraction, times: &Times) -> bool {
     layer.is_frozen(times) && layer.act.as_ref().is_none_or(|act| times.is_frozen_arg(act))
 }
 
-fn type_name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Convolution => "::fx_runtime::frozen::Conv",
-        Kind::Linear => "::fx_runtime::frozen::Linear",
-        Kind::Product => "::fx_runtime::frozen::Product",
-    }
+/// The runtime's type for the kernel, and its name.
+fn kernel_type(kind: Kind) -> (Type, &'static str) {
+    let (path, name) = match kind {
+        Kind::Convolution => ("::fx_runtime::frozen::Conv", "Conv"),
+        Kind::Linear => ("::fx_runtime::frozen::Linear", "Linear"),
+        Kind::Product => ("::fx_runtime::frozen::Product", "Product"),
+    };
+    (Type::rust(path), name)
 }
 
 fn pack(graph: &mut Graph, id: NodeId, layer: &Contraction) -> bool {
-    let mut holes = Holes::default();
-    let weight = holes.value(&Arg::Node(layer.weight));
-    let (bias, params) = (holes.option(graph, &layer.bias), params_code(layer, &mut holes));
-    let act = act_code(layer, &mut holes);
-    let kernel = type_name(layer.kind);
-    let (function, norm) = match &layer.norm {
-        Some(norm) => ("pack_batch_norm", format!(", &{}", holes.value(norm))),
-        None => ("pack", String::new()),
+    let (ty, name) = kernel_type(layer.kind);
+    let function = if layer.norm.is_some() { "pack_batch_norm" } else { "pack" };
+    let mut parts = vec![HostOp::Frame.of([])];
+    parts.extend(layer.operands(graph, layer.norm.as_ref()));
+    parts.push(act_arg(layer));
+    let kernel = Kernel { op: runtime(format!("{name}::{function}")), parts, ty };
+    let (method, read) = match &layer.add {
+        Some(other) => ("run_add", vec![by_ref(&layer.input), by_ref(other)]),
+        None => ("run", vec![by_ref(&layer.input)]),
     };
-    let code = format!("{kernel}::{function}(&frame, &{weight}, {bias}{norm}{params}, {act})");
-    let (call, read) = match &layer.add {
-        Some(other) => ("$0.run_add(&$1, &$2)", vec![layer.input.clone(), other.clone()]),
-        None => ("$0.run(&$1)", vec![layer.input.clone()]),
-    };
-    run_kernel(graph, id, Code::fallible(code), holes.0, Type::rust(kernel), (call, read))
+    kernel.run(graph, id, method, read)
 }
 
 /// A fused op on weights that are not known at freeze time.
@@ -86,13 +86,10 @@ fn compose(graph: &mut Graph, id: NodeId, layer: &Contraction) -> bool {
         Kind::Linear => "linear",
         Kind::Product => "product",
     };
-    let mut holes = Holes::default();
-    let (input, weight) = (holes.value(&layer.input), holes.value(&Arg::Node(layer.weight)));
-    let (bias, params) = (holes.option(graph, &layer.bias), params_code(layer, &mut holes));
-    let other = layer.add.as_ref().map_or("None".to_owned(), |other| format!("Some(&{})", holes.value(other)));
-    let act = act_code(layer, &mut holes);
-    let code = format!("::fx_runtime::frozen::{function}(&{input}, &{weight}, {bias}{params}, {other}, {act})");
-    become_code(graph, id, Code::fallible(code), holes.0);
+    let mut args = vec![by_ref(&layer.input)];
+    args.extend(layer.operands(graph, None));
+    args.extend([by_optional_ref(layer.add.as_ref()), act_arg(layer)]);
+    become_op(graph, id, runtime(function), args);
     true
 }
 
@@ -101,10 +98,13 @@ fn keep_leaf(graph: &mut Graph, times: &Times, id: NodeId, kind: &str) -> bool {
     if !times.is_frozen(layer) {
         return false;
     }
-    // Named in full, so that a layer behind a pointer is found there.
-    let code = Code::fallible(format!("::fx_runtime::frozen::Leaf::<::fx_runtime::nn::{kind}>::new(&frame, &$0)"));
-    let ty = Type::rust(format!("::fx_runtime::frozen::Leaf<::fx_runtime::nn::{kind}>"));
-    run_kernel(graph, id, code, vec![Arg::Node(layer)], ty, ("$0.run(&$1)", vec![Arg::Node(input)]))
+    let kernel = Kernel {
+        // Named in full, so that a layer behind a pointer is found there.
+        op: runtime(format!("Leaf::<::fx_runtime::nn::{kind}>::new")),
+        parts: vec![HostOp::Frame.of([]), HostOp::Ref.on(layer)],
+        ty: Type::rust(format!("::fx_runtime::frozen::Leaf<::fx_runtime::nn::{kind}>")),
+    };
+    kernel.run(graph, id, "run", vec![HostOp::Ref.on(input)])
 }
 
 /// Attention whose mask, if there is one, is a tensor for sure.
@@ -115,27 +115,21 @@ fn attend(graph: &mut Graph, id: NodeId) -> bool {
         return false;
     };
     let prepared = Prepared::read(graph, id, query, mask);
-    let mut holes = Holes::default();
-    let query = holes.value(prepared.as_ref().map_or(query, |prepared| prepared.query()));
-    let [key, value] = [key, value].map(|operand| holes.value(operand));
-    let scale = match scale {
-        Arg::None => "None".to_owned(),
-        scale => holes.float(scale),
-    };
-    let (how, rest) = match (&prepared, mask) {
-        (Some(Prepared { how, args, .. }), _) => {
-            let mask = holes.value(&args[1]);
-            let fill = args.get(2).map_or_else(String::new, |fill| format!(", {}", holes.float(fill)));
-            (*how, format!("&{mask}{fill}"))
+    let (key, value, scale) = (by_ref(key), by_ref(value), float(scale));
+    let (function, mut args) = match (&prepared, mask) {
+        (Some(Prepared { function, args, .. }), _) => {
+            let (query, rest) = args.split_first().unwrap_or((query, &[]));
+            let rest = rest.iter().map(float);
+            (*function, [query.clone(), key, value].into_iter().chain(rest).collect::<Vec<Arg>>())
         }
-        (None, Arg::None) => ("attend", format!("None, {causal}")),
-        (None, Arg::Node(mask)) if matches!(graph.node(*mask).ty, Type::Tensor(_)) => {
-            ("attend", format!("Some(&{}), {causal}", holes.value(&Arg::Node(*mask))))
+        (None, Arg::None) => ("attention::attend", vec![by_ref(query), key, value, Arg::None, Arg::Bool(*causal)]),
+        (None, Arg::Node(node)) if matches!(graph.node(*node).ty, Type::Tensor(_)) => {
+            ("attention::attend", vec![by_ref(query), key, value, by_optional_ref(Some(mask)), Arg::Bool(*causal)])
         }
         _ => return false,
     };
-    let code = format!("{ATTENTION}{how}(&{query}, &{key}, &{value}, {rest}, {scale})");
-    become_code(graph, id, Code::fallible(code), holes.0);
+    args.push(scale);
+    become_op(graph, id, runtime(function), args);
     for part in prepared.into_iter().flat_map(|prepared| prepared.parts) {
         let _ = graph.erase_node(part);
     }
@@ -145,7 +139,7 @@ fn attend(graph: &mut Graph, id: NodeId) -> bool {
 /// Query and mask that were made ready for kernels that know no mask as it is written.
 struct Prepared {
     /// The function that takes them as they were.
-    how: &'static str,
+    function: &'static str,
     /// Query, mask, and with what is filled.
     args: Vec<Arg>,
     /// The nodes, readers first.
@@ -161,53 +155,50 @@ impl Prepared {
         let is_alone = |id: NodeId, readers: &[NodeId]| graph.users(id).iter().all(|user| readers.contains(user));
         let is_alone = is_alone(query, &[attention]) && is_alone(mask, &[attention]) && is_alone(made, &[query, mask]);
         let node = graph.node(made);
-        let Op::Rust(code) = &node.op else { return None };
-        let how = match code.template.strip_prefix(ATTENTION)?.split_once('(')?.0 {
-            "added" => "attend_added",
-            "filled" => "attend_filled",
-            _ => return None,
-        };
+        let HostOp::Runtime(prepares) = node.op.host()? else { return None };
+        let (_, function) = ATTENTION.into_iter().find(|(known, _)| known == prepares)?;
         let fits = is_alone && parts == [Op::TupleGet(0), Op::TupleGet(1)];
-        fits.then(|| Self { how, args: node.args.clone(), parts: [query, mask, made] })
-    }
-
-    fn query(&self) -> &Arg {
-        &self.args[0]
+        fits.then(|| Self { function, args: node.args.clone(), parts: [query, mask, made] })
     }
 }
 
-/// Puts the kernel before `id` and turns `id` into its call.
-fn run_kernel(
-    graph: &mut Graph,
-    id: NodeId,
-    code: Code,
+/// A kernel that is not yet a node.
+struct Kernel {
+    /// What packs it.
+    op: Op,
+    /// What it is packed of.
     parts: Vec<Arg>,
     ty: Type,
-    (call, read): (&str, Vec<Arg>),
-) -> bool {
-    let origin = &graph.node(id).origin;
-    let (name, origin) = (layer_name(origin), Origin::merged(PackKernels.name(), [origin]));
-    let kernel = graph.insert_before(id, Op::Rust(code), parts, &name, ty, origin);
-    let args = std::iter::once(Arg::Node(kernel)).chain(read).collect();
-    become_code(graph, id, Code::fallible(call), args);
-    true
 }
 
-fn become_code(graph: &mut Graph, id: NodeId, code: Code, args: Vec<Arg>) {
+impl Kernel {
+    /// Puts the kernel before `id` and turns `id` into a call of its method.
+    fn run(self, graph: &mut Graph, id: NodeId, method: &str, read: Vec<Arg>) -> bool {
+        let origin = &graph.node(id).origin;
+        let (name, origin) = (layer_name(origin), Origin::merged(PackKernels.name(), [origin]));
+        let kernel = graph.insert_before(id, self.op, self.parts, &name, self.ty, origin);
+        let args = std::iter::once(Arg::Node(kernel)).chain(read).collect();
+        become_op(graph, id, Op::Host(Host::pure(HostOp::RuntimeMethod(method.to_owned())).fallible()), args);
+        true
+    }
+}
+
+fn become_op(graph: &mut Graph, id: NodeId, op: Op, args: Vec<Arg>) {
     let node = graph.node_mut(id);
     node.origin = Origin::merged(PackKernels.name(), [&node.origin]);
-    (node.op, node.args, node.kwargs) = (Op::Rust(code), args, Vec::new());
+    (node.op, node.args, node.kwargs) = (op, args, Vec::new());
 }
 
-fn params_code(layer: &Contraction, holes: &mut Holes) -> String {
-    layer.params.map_or(String::new(), |params| format!(", &{}", holes.value(&Arg::Node(params))))
-}
-
-fn act_code(layer: &Contraction, holes: &mut Holes) -> String {
+/// The activation as the runtime takes it.
+fn act_arg(layer: &Contraction) -> Arg {
     match &layer.act {
-        None => format!("{ACT}::None"),
-        Some(Arg::Str(variant)) => format!("{ACT}::{variant}"),
-        Some(act) => holes.value(act),
+        None => Arg::Path(format!("{ACT}::None")),
+        Some(Arg::Str(variant)) => Arg::Path(format!("{ACT}::{variant}")),
+        Some(Arg::List(parts)) => match &parts[..] {
+            [Arg::Str(variant), numbers @ ..] => HostOp::Runtime(format!("Act::{variant}")).of(numbers.iter().cloned()),
+            _ => Arg::None,
+        },
+        Some(act) => act.clone(),
     }
 }
 
@@ -242,18 +233,18 @@ mod tests {
                   %b = get_attr[b](self) : option<tensor>
                   %p = get_attr[p](self) : rust<::fx_runtime::frozen::ConvParams>
                   %a = get_attr[a](self) : rust<::fx_runtime::frozen::Act>
-                  %conv1 = rust["::fx_runtime::frozen::Conv::pack(&frame, &$0, $1.as_ref(), &$2, ::fx_runtime::frozen::Act::Relu)", fallible](%w, %b, %p) : rust<::fx_runtime::frozen::Conv>  @ m.rs:1 as conv1 + relu by pack-kernels
-                  %c = rust["$0.run(&$1)", fallible](%conv1, x) : tensor  @ m.rs:1 as conv1 + relu by pack-kernels
-                  %conv = rust["::fx_runtime::frozen::Conv::pack(&frame, &$0, Some(&$1), &$2, $3)", fallible](%w, %w, %p, %a) : rust<::fx_runtime::frozen::Conv>  @ m.rs:2 as "layer1.*.conv" by pack-kernels
-                  %ys = rust["$0.run_add(&$1, &$2)", fallible](%conv, %c, x) : tensor  @ m.rs:2 as "layer1.*.conv" by pack-kernels
-                  %fc = rust["::fx_runtime::frozen::Linear::pack(&frame, &$0, None, ::fx_runtime::frozen::Act::None)", fallible](%w) : rust<::fx_runtime::frozen::Linear>  @ m.rs:3 as fc by pack-kernels
-                  %e = rust["$0.run(&$1)", fallible](%fc, %ys) : tensor  @ m.rs:3 as fc by pack-kernels
+                  %conv1 = host.runtime["Conv::pack", fallible](host.frame(), host.ref(%w), host.method["as_ref"](%b), host.ref(%p), `::fx_runtime::frozen::Act::Relu`) : rust<::fx_runtime::frozen::Conv>  @ m.rs:1 as conv1 + relu by pack-kernels
+                  %c = host.runtime_method["run", fallible](%conv1, host.ref(x)) : tensor  @ m.rs:1 as conv1 + relu by pack-kernels
+                  %conv = host.runtime["Conv::pack", fallible](host.frame(), host.ref(%w), host.some(host.ref(%w)), host.ref(%p), %a) : rust<::fx_runtime::frozen::Conv>  @ m.rs:2 as "layer1.*.conv" by pack-kernels
+                  %ys = host.runtime_method["run_add", fallible](%conv, host.ref(%c), host.ref(x)) : tensor  @ m.rs:2 as "layer1.*.conv" by pack-kernels
+                  %fc = host.runtime["Linear::pack", fallible](host.frame(), host.ref(%w), none, `::fx_runtime::frozen::Act::None`) : rust<::fx_runtime::frozen::Linear>  @ m.rs:3 as fc by pack-kernels
+                  %e = host.runtime_method["run", fallible](%fc, host.ref(%ys)) : tensor  @ m.rs:3 as fc by pack-kernels
                   %bn = get_attr[bn](self) : module<BatchNorm>
-                  %fc2 = rust["::fx_runtime::frozen::Linear::pack_batch_norm(&frame, &$0, $1.as_ref(), &$2, ::fx_runtime::frozen::Act::Relu)", fallible](%w, %b, %bn) : rust<::fx_runtime::frozen::Linear>  @ m.rs:3 as fc2 + bn by pack-kernels
-                  %h = rust["$0.run(&$1)", fallible](%fc2, %e) : tensor  @ m.rs:3 as fc2 + bn by pack-kernels
+                  %fc2 = host.runtime["Linear::pack_batch_norm", fallible](host.frame(), host.ref(%w), host.method["as_ref"](%b), host.ref(%bn), `::fx_runtime::frozen::Act::Relu`) : rust<::fx_runtime::frozen::Linear>  @ m.rs:3 as fc2 + bn by pack-kernels
+                  %h = host.runtime_method["run", fallible](%fc2, host.ref(%e)) : tensor  @ m.rs:3 as fc2 + bn by pack-kernels
                   %pool = get_attr[pool](self) : module<MaxPool2D>
-                  %pool_1 = rust["::fx_runtime::frozen::Leaf::<::fx_runtime::nn::MaxPool2D>::new(&frame, &$0)", fallible](%pool) : rust<::fx_runtime::frozen::Leaf<::fx_runtime::nn::MaxPool2D>>  @ m.rs:4 as pool by pack-kernels
-                  %g = rust["$0.run(&$1)", fallible](%pool_1, %h) : tensor  @ m.rs:4 as pool by pack-kernels
+                  %pool_1 = host.runtime["Leaf::<::fx_runtime::nn::MaxPool2D>::new", fallible](host.frame(), host.ref(%pool)) : rust<::fx_runtime::frozen::Leaf<::fx_runtime::nn::MaxPool2D>>  @ m.rs:4 as pool by pack-kernels
+                  %g = host.runtime_method["run", fallible](%pool_1, host.ref(%h)) : tensor  @ m.rs:4 as pool by pack-kernels
                   yield %g
                 }"#]],
         );
@@ -272,8 +263,8 @@ mod tests {
             }"#,
             &expect![[r#"
                 graph f(q: tensor, m: tensor, o: option<tensor>) {
-                  %a = rust["::fx_runtime::frozen::attention::attend(&$0, &$1, &$2, None, true, None)", fallible](q, q, q) : tensor  @ m.rs:1 by pack-kernels
-                  %b = rust["::fx_runtime::frozen::attention::attend(&$0, &$1, &$2, Some(&$3), false, 0.5)", fallible](%a, q, q, m) : tensor  @ m.rs:2 by pack-kernels
+                  %a = host.runtime["attention::attend", fallible](host.ref(q), host.ref(q), host.ref(q), none, true, none) : tensor  @ m.rs:1 by pack-kernels
+                  %b = host.runtime["attention::attend", fallible](host.ref(%a), host.ref(q), host.ref(q), host.some(host.ref(m)), false, 0.5) : tensor  @ m.rs:2 by pack-kernels
                   %c = scaled_dot_product_attention(%b, q, q, o, 0.0, false, 0.5, false) : tensor  @ m.rs:3
                   %d = scaled_dot_product_attention(%c, q, q, none, 0.1, false, 0.5, false) : tensor  @ m.rs:4
                   yield %d
@@ -286,15 +277,15 @@ mod tests {
         check(
             PackKernels,
             r#"graph f(q: tensor, m: tensor, k: tensor) {
-              %p = rust["::fx_runtime::frozen::attention::added(&$0, &$1)", fallible](q, m) : (tensor, tensor) @ m.rs:1
+              %p = host.runtime["attention::added", fallible](host.ref(q), host.ref(m)) : (tensor, tensor) @ m.rs:1
               %pq = tuple_get[0](%p) : tensor @ m.rs:1
               %pm = tuple_get[1](%p) : tensor @ m.rs:1
               %a = scaled_dot_product_attention(%pq, k, k, %pm, 0.0, false, 2, false) : tensor @ m.rs:1
-              %r = rust["::fx_runtime::frozen::attention::filled(&$0, &$1, $2)", fallible](%a, m, -10000) : (tensor, tensor) @ m.rs:2
+              %r = host.runtime["attention::filled", fallible](host.ref(%a), host.ref(m), -10000) : (tensor, tensor) @ m.rs:2
               %rq = tuple_get[0](%r) : tensor @ m.rs:2
               %rm = tuple_get[1](%r) : tensor @ m.rs:2
               %b = scaled_dot_product_attention(%rq, k, k, %rm, 0.0, false, 0.5, false) : tensor @ m.rs:2
-              %s = rust["::fx_runtime::frozen::attention::added(&$0, &$1)", fallible](%b, m) : (tensor, tensor) @ m.rs:3
+              %s = host.runtime["attention::added", fallible](host.ref(%b), host.ref(m)) : (tensor, tensor) @ m.rs:3
               %sq = tuple_get[0](%s) : tensor @ m.rs:3
               %sm = tuple_get[1](%s) : tensor @ m.rs:3
               %c = scaled_dot_product_attention(%sq, k, k, %sm, 0.0, false, 0.5, false) : tensor @ m.rs:3
@@ -302,12 +293,12 @@ mod tests {
             }"#,
             &expect![[r#"
                 graph f(q: tensor, m: tensor, k: tensor) {
-                  %a = rust["::fx_runtime::frozen::attention::attend_added(&$0, &$1, &$2, &$3, 2.0)", fallible](q, k, k, m) : tensor  @ m.rs:1 by pack-kernels
-                  %b = rust["::fx_runtime::frozen::attention::attend_filled(&$0, &$1, &$2, &$3, -10000.0, 0.5)", fallible](%a, k, k, m) : tensor  @ m.rs:2 by pack-kernels
-                  %s = rust["::fx_runtime::frozen::attention::added(&$0, &$1)", fallible](%b, m) : (tensor, tensor)  @ m.rs:3
+                  %a = host.runtime["attention::attend_added", fallible](host.ref(q), host.ref(k), host.ref(k), host.ref(m), 2.0) : tensor  @ m.rs:1 by pack-kernels
+                  %b = host.runtime["attention::attend_filled", fallible](host.ref(%a), host.ref(k), host.ref(k), host.ref(m), -10000.0, 0.5) : tensor  @ m.rs:2 by pack-kernels
+                  %s = host.runtime["attention::added", fallible](host.ref(%b), host.ref(m)) : (tensor, tensor)  @ m.rs:3
                   %sq = tuple_get[0](%s) : tensor  @ m.rs:3
                   %sm = tuple_get[1](%s) : tensor  @ m.rs:3
-                  %c = rust["::fx_runtime::frozen::attention::attend(&$0, &$1, &$2, Some(&$3), false, 0.5)", fallible](%sq, k, k, %sm) : tensor  @ m.rs:3 by pack-kernels
+                  %c = host.runtime["attention::attend", fallible](host.ref(%sq), host.ref(k), host.ref(k), host.some(host.ref(%sm)), false, 0.5) : tensor  @ m.rs:3 by pack-kernels
                   yield %c, %sm
                 }"#]],
         );
@@ -326,7 +317,7 @@ mod tests {
             &expect![[r#"
                 graph f(self: module<Net>, x: tensor) {
                   %p = get_attr[p](self) : rust<::fx_runtime::frozen::ConvParams>
-                  %c = rust["::fx_runtime::frozen::convolution(&$0, &$1, None, &$2, Some(&$3), ::fx_runtime::frozen::Act::Relu)", fallible](x, x, %p, x) : tensor  @ m.rs:1 as conv1 by pack-kernels
+                  %c = host.runtime["convolution", fallible](host.ref(x), host.ref(x), none, host.ref(%p), host.some(host.ref(x)), `::fx_runtime::frozen::Act::Relu`) : tensor  @ m.rs:1 as conv1 by pack-kernels
                   %d = linear(%c, x, none) : tensor  @ m.rs:2 as fc
                   yield %d
                 }"#]],

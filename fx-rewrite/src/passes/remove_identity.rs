@@ -4,7 +4,7 @@
 //! also stays where it may be the copy that keeps two tensors apart: somebody writes to one of them, or the caller gets
 //! the result, which would else be a view of an input.
 
-use fx_ir::{Arg, Effect, Graph, NodeId, Op};
+use fx_ir::{Arg, Effect, Graph, HostOp, NodeId, Op};
 
 use super::facts::Effects;
 use super::layout_safe::reads_strides;
@@ -70,7 +70,8 @@ fn forget_own_dtype(graph: &mut Graph, id: NodeId) -> bool {
     let asks = matches!(&node.op, Op::Call(op) if matches!(op.name(), "softmax" | "log_softmax"));
     let (true, Some(input), Some(dtype)) = (asks, node.input(0), node.input(2)) else { return false };
     let dtype = graph.node(dtype);
-    let is_own = matches!(&dtype.op, Op::Rust(code) if code.template == "$0.kind()") && dtype.input(0) == Some(input);
+    let is_kind = matches!(dtype.op.host(), Some(HostOp::Method(name)) if name == "kind");
+    let is_own = is_kind && dtype.input(0) == Some(input);
     if is_own {
         graph.node_mut(id).args[2] = Arg::None;
     }
@@ -79,10 +80,11 @@ fn forget_own_dtype(graph: &mut Graph, id: NodeId) -> bool {
 
 /// Does the reader compute the same whatever the order of elements in memory?
 fn is_blind(graph: &Graph, reader: NodeId) -> bool {
-    match &graph.node(reader).op {
+    let reader = graph.node(reader);
+    match &reader.op {
         Op::Call(op) => op.row().is_some() && op.effect() == Effect::Pure,
         Op::CallModule(_) => true,
-        Op::Rust(code) => !reads_strides(code),
+        op if op.is_host() => !reads_strides(reader),
         _ => false,
     }
 }
@@ -122,14 +124,14 @@ mod tests {
         check(
             RemoveIdentity,
             r#"graph f(x: tensor, y: tensor) {
-              %own = rust["$0.kind()"](x) : rust<::fx_runtime::Kind>
+              %own = host.method["kind"](x) : rust<::fx_runtime::Kind>
               %a = softmax(x, -1, %own) : tensor
               %b = softmax(y, -1, %own) : tensor
               yield %a, %b
             }"#,
             &expect![[r#"
                 graph f(x: tensor, y: tensor) {
-                  %own = rust["$0.kind()"](x) : rust<::fx_runtime::Kind>
+                  %own = host.method["kind"](x) : rust<::fx_runtime::Kind>
                   %a = softmax(x, -1, none) : tensor
                   %b = softmax(y, -1, %own) : tensor
                   yield %a, %b
@@ -179,7 +181,7 @@ mod tests {
               %e = view(%d, [1, -1]) : tensor
               %k = exp(%e) : tensor
               %g = contiguous(%a) : tensor
-              %s = rust["$0.stride()"](%g)
+              %s = host.method["stride"](%g)
               %n = neg(x) : tensor
               %h = contiguous(%n) : tensor
               %w = add_(%h, 1)
@@ -192,7 +194,7 @@ mod tests {
                   %e = view(%a, [1, -1]) : tensor
                   %k = exp(%e) : tensor
                   %g = contiguous(%a) : tensor
-                  %s = rust["$0.stride()"](%g)
+                  %s = host.method["stride"](%g)
                   %n = neg(x) : tensor
                   %h = contiguous(%n) : tensor
                   %w = add_(%h, 1)

@@ -1,11 +1,11 @@
 //! Putting a replacement in the place of what was found: check first, then act.
 
-use fx_ir::{Arg, Code, Graph, ModuleKind, NodeId, Op, OpId, Origin, Type};
+use fx_ir::{Arg, Code, Effect, Graph, Host, HostOp, ModuleKind, NodeId, Op, OpId, Origin, Type};
 
 use super::facts::Facts;
 use super::found::Bound;
 use super::rule::FieldType;
-use super::{Found, Kind, Let, Operator, Rule, Rust, Template, Yields};
+use super::{Found, HostCall, Kind, Let, Operator, Rule, Template, Yields};
 
 /// What one application of a rule did.
 pub(super) struct Applied {
@@ -191,22 +191,33 @@ impl Builder<'_> {
             Template::Field(slot, path) => Err(self.field(*slot, path)),
             Template::Or([optional, other]) => {
                 let args = vec![self.value(optional), self.value(other)];
-                let code = "$0.as_ref().map_or_else(|| $1.shallow_clone(), ::fx_runtime::Tensor::shallow_clone)";
-                Ok(Step { op: Op::Rust(Code::pure(code)), args, ty: Type::TENSOR, name: "value".to_owned() })
+                Ok(Step { op: Op::Host(HostOp::HandleOr.into()), args, ty: Type::TENSOR, name: "value".to_owned() })
             }
-            Template::Rust(rust) => Ok(self.rust(rust)),
+            Template::Rust(rust) => {
+                let code = if rust.fallible { Code::fallible(rust.template) } else { Code::pure(rust.template) };
+                Ok(self.embedded(Op::Rust(code), rust.args, rust.yields))
+            }
+            Template::Host(HostCall { name, words, args, fallible, yields }) => {
+                let op =
+                    operation(name, words).map(|op| Op::Host(Host { op, effect: Effect::Pure, fallible: *fallible }));
+                Ok(self.embedded(op.unwrap_or_else(|| unknown(name)), args, *yields))
+            }
+            Template::Expr(name, words, args) => {
+                let args = self.values(args);
+                Err(operation(name, words).map_or(Arg::None, |op| op.of(args)))
+            }
         }
     }
 
-    fn rust(&mut self, rust: &'static Rust) -> Step {
-        let args = self.values(rust.args);
-        let code = if rust.fallible { Code::fallible(rust.template) } else { Code::pure(rust.template) };
-        let ty = match rust.yields {
+    /// Rust that a rule brings.
+    fn embedded(&mut self, op: Op, args: &'static [Template], yields: Yields) -> Step {
+        let args = self.values(args);
+        let ty = match yields {
             Yields::Tensors(1) => Type::TENSOR,
             Yields::Tensors(several) => Type::Tuple(vec![Type::TENSOR; several]),
             Yields::Rust(spelling) => Type::rust(spelling),
         };
-        Step { op: Op::Rust(code), args, ty, name: "value".to_owned() }
+        Step { op, args, ty, name: "value".to_owned() }
     }
 
     fn field(&mut self, slot: usize, path: &'static [(&'static str, FieldType)]) -> Arg {
@@ -254,7 +265,7 @@ impl Builder<'_> {
         match inner {
             Arg::Int(number) => Err(Arg::Int(-number)),
             Arg::Float(number) => Err(Arg::Float(-number)),
-            inner if self.is_number(&inner) => Ok(host("(-$0)", vec![inner])),
+            inner if self.is_number(&inner) => Ok(number(HostOp::Neg, vec![inner])),
             inner => Ok(call("neg", vec![inner])),
         }
     }
@@ -275,19 +286,29 @@ fn numbers(operator: Operator, left: Arg, right: Arg) -> Result<Step, Arg> {
     }
     match (float(&left), float(&right)) {
         (Some(a), Some(b)) => Err(Arg::Float(operator.of_floats(a, b))),
-        _ => Ok(host(&format!("($0 {} $1)", operator.sign()), vec![left, right])),
+        _ => Ok(number(HostOp::Binary(operator.sign().to_string()), vec![left, right])),
     }
 }
 
-fn host(template: &str, args: Vec<Arg>) -> Step {
-    Step { op: Op::Rust(Code::pure(template)), args, ty: Type::rust("f64"), name: "number".to_owned() }
+fn number(op: HostOp, args: Vec<Arg>) -> Step {
+    Step { op: Op::Host(op.into()), args, ty: Type::rust("f64"), name: "number".to_owned() }
+}
+
+/// The host operation that the macro has found in a rule's Rust.
+fn operation(name: &str, words: &[&str]) -> Option<HostOp> {
+    let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    HostOp::parse(name, &words)
+}
+
+/// The macro has looked the op up; an op that is gone since prints as what it is.
+fn unknown(op: &str) -> Op {
+    Op::Rust(Code::opaque(op, "an unknown op"))
 }
 
 fn call(op: &str, args: Vec<Arg>) -> Step {
     let id = OpId::lookup(op);
     let name = op.split('.').next().unwrap_or(op).to_owned();
-    // The macro has looked the op up; an op that is gone since prints as what it is.
-    let op = id.map_or_else(|| Op::Rust(Code::opaque(op, "an unknown op")), Op::Call);
+    let op = id.map_or_else(|| unknown(op), Op::Call);
     let ty = id.map_or(Type::Unknown, result_type);
     Step { op, args, ty, name }
 }

@@ -1,6 +1,6 @@
 //! What a rule found: guards and computed arguments are Rust over this.
 
-use fx_ir::{Arg, Binding, Graph, NodeId, Op, Type};
+use fx_ir::{Arg, Binding, Graph, HostOp, NodeId, Type};
 
 use super::facts::Facts;
 use super::{Kind, Rule};
@@ -137,17 +137,7 @@ impl<'a> Value<'a> {
     /// The number, if it is one that is written in the source: as a literal, or by the name that Rust's library has for
     /// it (`f32::MIN`, `std::f64::consts::PI`).
     pub fn as_float(self) -> Option<f64> {
-        #[allow(clippy::cast_precision_loss, reason = "Rust's own conversion of a literal")]
-        match self.arg {
-            Arg::Int(number) => Some(*number as f64),
-            Arg::Float(number) => Some(*number),
-            Arg::Path(path) => constant(path),
-            Arg::Node(id) => match &self.graph.node(*id).op {
-                Op::Rust(code) if self.graph.node(*id).args.is_empty() => constant(&code.template),
-                _ => None,
-            },
-            _ => None,
-        }
+        number(self.graph, self.arg)
     }
 
     /// Is it a number above zero for certain: a literal, a square root, or one divided by such a number?
@@ -174,12 +164,25 @@ impl<'a> Value<'a> {
     }
 }
 
-/// A number that has a name in Rust's library, however that is spelled.
-pub(super) fn constant(text: &str) -> Option<f64> {
+/// The number that an argument is known to be.
+fn number(graph: &Graph, arg: &Arg) -> Option<f64> {
+    #[allow(clippy::cast_precision_loss, reason = "Rust's own conversion of a literal")]
+    match arg {
+        Arg::Int(number) => Some(*number as f64),
+        Arg::Float(number) => Some(*number),
+        Arg::Path(path) => constant(path),
+        _ => match graph.host_value(arg)? {
+            (HostOp::Use | HostOp::Ascribe(_) | HostOp::Literal(_), [inner]) => number(graph, inner),
+            (HostOp::Cast(ty) | HostOp::From(ty), [inner]) if ty == "f64" => number(graph, inner),
+            _ => None,
+        },
+    }
+}
+
+/// A number that has a name in Rust's library, by the last two segments of its path.
+pub(super) fn constant(path: &str) -> Option<f64> {
     use std::f64::consts;
-    let bare = text.trim_start_matches(['(', ' ']).trim_end_matches([')', ' ']);
-    let inner = bare.strip_prefix("f64::from(").or_else(|| bare.strip_suffix(" as f64")).unwrap_or(bare);
-    let segments: Vec<&str> = inner.trim().split("::").collect();
+    let segments: Vec<&str> = path.split("::").map(str::trim).collect();
     Some(match segments[segments.len().saturating_sub(2)..] {
         ["f64" | "f32", "NEG_INFINITY"] => f64::NEG_INFINITY,
         ["f64" | "f32", "INFINITY"] => f64::INFINITY,
@@ -198,18 +201,21 @@ pub(super) fn constant(text: &str) -> Option<f64> {
     })
 }
 
+/// Whether the number is above zero for certain: a literal, a root, or a product or quotient of such numbers.
 fn is_positive(graph: &Graph, arg: &Arg) -> bool {
-    let id = match arg {
-        Arg::Int(number) => return *number > 0,
-        Arg::Float(number) => return *number > 0.0,
-        Arg::Node(id) => *id,
-        _ => return false,
-    };
-    let Op::Rust(code) = &graph.node(id).op else { return false };
-    let bare = code.template.trim_start_matches('(').trim_end_matches(')');
-    let is_root = ["sqrt(", "powf(0.5", "powf(-0.5"].iter().any(|root| bare.ends_with(root)) && !bare.starts_with('-');
-    let divided = bare.strip_prefix("1.0 / ").or_else(|| bare.strip_prefix("1. / "));
-    is_root || divided.is_some_and(|rest| rest == "$0" && graph.node(id).args.iter().all(|arg| is_positive(graph, arg)))
+    if let Some(number) = number(graph, arg) {
+        return number > 0.0;
+    }
+    match graph.host_value(arg) {
+        Some((HostOp::Method(name), [_])) => name == "sqrt",
+        Some((HostOp::Function(path), [_])) => matches!(path.rsplit_once("::"), Some((_, "sqrt"))),
+        Some((HostOp::Method(name), [_, exponent])) => name == "powf" && matches!(exponent, Arg::Float(0.5 | -0.5)),
+        Some((HostOp::Binary(sign), factors)) => {
+            matches!(sign.as_str(), "*" | "/") && factors.iter().all(|factor| is_positive(graph, factor))
+        }
+        Some((HostOp::Use | HostOp::Ascribe(_), [inner])) => is_positive(graph, inner),
+        _ => false,
+    }
 }
 
 pub(super) fn ints(arg: &Arg) -> Option<Vec<i64>> {

@@ -146,6 +146,7 @@ fn tell_op(graph: &Graph, id: NodeId) -> String {
         Op::CallModule(kind) => format!("a call of a `{}`", kind.0),
         Op::Placeholder => "an input".to_owned(),
         Op::GetAttr(field) => format!("the field `{field}`"),
+        Op::Host(host) => format!("the host operation `{}`", host.op.name()),
         Op::Rust(_) => "carried code".to_owned(),
         other => format!("`{}`", other.opcode()),
     }
@@ -164,6 +165,7 @@ fn tell_arg(graph: &Graph, arg: &Arg) -> String {
             let items: Vec<_> = items.iter().map(|item| tell_arg(graph, item).replace('`', "")).collect();
             format!("`[{}]`", items.join(", "))
         }
+        Arg::Expr(expr) => format!("`{}`", expr.op.name()),
     }
 }
 

@@ -33,5 +33,5 @@ pub use argument::{Argument, IntoArgument};
 pub use found::{Found, Value};
 pub use mismatch::WhyNot;
 pub use pattern::{Pattern, PatternError};
-pub use rule::{Capture, FieldType, Guard, Kind, Let, Param, Rule, Rust, Template, Term, Text, Yields};
+pub use rule::{Capture, FieldType, Guard, HostCall, Kind, Let, Param, Rule, Rust, Template, Term, Text, Yields};
 pub use rule_set::{Match, Outcome, Replaced, RuleSet};

@@ -6,11 +6,11 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use fx_ir::{Arg, Graph, Node, NodeId, Op, Type, catalog};
+use fx_ir::{Arg, Effect, Graph, HostOp, Node, NodeId, Op, Type, catalog};
 
 use super::rule::FieldType;
 use super::rule_set::Replaced;
-use super::{Capture, Found, Kind, Let, Param, Rule, RuleSet, Rust, Template, Term, Text, Yields};
+use super::{Capture, Found, HostCall, Kind, Let, Param, Rule, RuleSet, Rust, Template, Term, Text, Yields};
 use crate::pass::PassContext;
 
 /// A pattern and its replacement, as graphs.
@@ -120,6 +120,20 @@ fn kind_of(ty: &Type) -> Kind {
     }
 }
 
+/// What Rust of that type yields in a replacement.
+fn yields_of(ty: &Type) -> Yields {
+    match ty {
+        Type::Tuple(parts) => Yields::Tensors(parts.len()),
+        Type::Rust(spelling) => Yields::Rust(String::leak(spelling.clone())),
+        _ => Yields::Tensors(1),
+    }
+}
+
+fn leaked_words(op: &HostOp) -> &'static [&'static str] {
+    let words = op.words().into_iter().map(|word| &*String::leak(word));
+    Vec::leak(words.collect())
+}
+
 fn yielded(graph: &Graph) -> Vec<Arg> {
     graph.yield_of(graph.body()).map(|end| graph.node(end).args.clone()).unwrap_or_default()
 }
@@ -165,6 +179,7 @@ impl Reading<'_> {
                 Term::List(Vec::leak(items))
             }
             Arg::Node(id) => return self.node(*id),
+            Arg::Expr(expr) => return Err(PatternError::Unsupported(expr.op.name().to_owned())),
         })
     }
 
@@ -266,6 +281,10 @@ impl Writing<'_> {
                 Some(template) => *template,
                 None => Template::Capture(self.capture(*id)?),
             },
+            Arg::Expr(expr) => {
+                let args = expr.args.iter().map(|arg| self.template(arg)).collect::<Result<Vec<Template>, _>>()?;
+                Template::Expr(expr.op.name(), leaked_words(&expr.op), Vec::leak(args))
+            }
         })
     }
 
@@ -306,12 +325,13 @@ impl Writing<'_> {
                 Some(Template::Let(at)) => Ok(Template::Part(*at, *part)),
                 _ => Err(unsupported()),
             },
+            Op::Host(host) if host.effect == Effect::Pure => {
+                let (name, words, yields) = (host.op.name(), leaked_words(&host.op), yields_of(&node.ty));
+                let args = args(self, &node.args)?;
+                Ok(Template::Host(HostCall { name, words, args, fallible: host.fallible, yields }))
+            }
             Op::Rust(code) if code.opaque.is_none() => {
-                let yields = match &node.ty {
-                    Type::Tuple(parts) => Yields::Tensors(parts.len()),
-                    Type::Rust(spelling) => Yields::Rust(String::leak(spelling.clone())),
-                    _ => Yields::Tensors(1),
-                };
+                let yields = yields_of(&node.ty);
                 let template = String::leak(code.template.clone());
                 Ok(Template::Rust(Rust { template, args: args(self, &node.args)?, fallible: code.fallible, yields }))
             }

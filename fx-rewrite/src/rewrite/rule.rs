@@ -164,11 +164,30 @@ pub enum Template {
     Or(&'static [Template; 2]),
     /// The argument of that number in [`Rule::computed`].
     Computed(usize),
-    /// Rust with `$n` for the n-th part.
+    /// A host operation, which Rust in the replacement is.
+    Host(HostCall),
+    /// A host operation in the argument of another, by its name, what it carries and what it is applied to.
+    Expr(&'static str, &'static [&'static str], &'static [Template]),
+    /// Rust that is no host operation, with `$n` for the n-th part: it is carried as text.
     Rust(Rust),
 }
 
-/// Rust in a replacement.
+/// A host operation in a replacement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HostCall {
+    /// Its name in the table of host operations.
+    pub name: &'static str,
+    /// What it carries beside its arguments.
+    pub words: &'static [&'static str],
+    /// What it is applied to.
+    pub args: &'static [Template],
+    /// Whether it is a `Result`.
+    pub fallible: bool,
+    /// What it yields.
+    pub yields: Yields,
+}
+
+/// Rust in a replacement that is no host operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rust {
     /// The source, with `$n` for the n-th argument.

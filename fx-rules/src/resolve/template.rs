@@ -285,6 +285,6 @@ fn default(arg: &Arg) -> Tmpl {
         Arg::Str(text) => Literal::Str(text.clone()),
         Arg::Path(path) => Literal::Path(path.clone()),
         Arg::List(items) => return Tmpl::List(items.iter().map(default).collect()),
-        Arg::None | Arg::Node(_) => Literal::Absent,
+        Arg::None | Arg::Node(_) | Arg::Expr(_) => Literal::Absent,
     })
 }

@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn sizes_share_no_memory() -> Result<(), ParseError> {
         let text = r#"graph f(x: tensor, y: tensor) {
-          %s = rust["$0.size2()?"](x) : (rust<i64>, rust<i64>)
+          %s = host.method["size2", fallible](x) : (rust<i64>, rust<i64>)
           %n = tuple_get[0](%s) : rust<i64>
           %w = add_(x, 1) : tensor
           %a = relu(y) : tensor

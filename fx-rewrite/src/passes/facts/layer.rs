@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use fx_ir::{Arg, Graph, NodeId, Op, OpId, Origin, RegionId, Type};
+use fx_ir::{Arg, Graph, Host, HostOp, NodeId, Op, OpId, Origin, RegionId, Type};
 
 use super::Times;
 
@@ -51,6 +51,13 @@ impl Contraction {
         let params = self.params.is_none_or(|params| times.is_frozen(params));
         let norm = self.norm.as_ref().is_none_or(|norm| times.is_frozen_arg(norm));
         params && norm && times.is_frozen(self.weight) && times.is_frozen_arg(&self.bias)
+    }
+
+    /// Weight, bias and batch norm as the runtime's functions take them, and the parameters where there are any.
+    pub(crate) fn operands(&self, graph: &Graph, norm: Option<&Arg>) -> Vec<Arg> {
+        let params = self.params.map(Arg::Node);
+        let weights = [by_ref(&Arg::Node(self.weight)), optional_tensor(graph, &self.bias)];
+        weights.into_iter().chain([norm, params.as_ref()].into_iter().flatten().map(by_ref)).collect()
     }
 
     /// Turns `id` into this convolution or linear node; its name and its readers stay.
@@ -118,41 +125,37 @@ impl Sharers {
     }
 }
 
-/// The arguments of a template, in the order in which it mentions them.
-#[derive(Default)]
-pub(crate) struct Holes(pub(in crate::passes) Vec<Arg>);
+/// A reference to a value, as the runtime's functions take tensors and parameters.
+pub(crate) fn by_ref(arg: &Arg) -> Arg {
+    HostOp::Ref.on(arg.clone())
+}
 
-impl Holes {
-    /// `$n` for a value; a literal is written out.
-    pub(crate) fn value(&mut self, arg: &Arg) -> String {
-        match arg {
-            Arg::Int(value) => value.to_string(),
-            Arg::Float(value) => format!("{value:?}"),
-            Arg::Path(path) => path.clone(),
-            _ => {
-                self.0.push(arg.clone());
-                format!("${}", self.0.len() - 1)
-            }
-        }
-    }
+/// The same of a value that may be absent.
+pub(crate) fn by_optional_ref(arg: Option<&Arg>) -> Arg {
+    arg.map_or(Arg::None, |arg| HostOp::Some.on(by_ref(arg)))
+}
 
-    /// The same, of type `f64`.
-    pub(crate) fn float(&mut self, arg: &Arg) -> String {
-        match arg {
-            Arg::Int(value) => format!("{value}.0"),
-            _ => self.value(arg),
-        }
+/// A number as an `f64`.
+pub(crate) fn float(arg: &Arg) -> Arg {
+    #[allow(clippy::cast_precision_loss, reason = "Rust's own conversion of a literal")]
+    match arg {
+        Arg::Int(value) => Arg::Float(*value as f64),
+        other => other.clone(),
     }
+}
 
-    /// An optional tensor, of type `Option<&Tensor>`.
-    pub(crate) fn option(&mut self, graph: &Graph, arg: &Arg) -> String {
-        let Arg::Node(id) = arg else { return "None".to_owned() };
-        let hole = self.value(arg);
-        match graph.node(*id).ty {
-            Type::Option(_) => format!("{hole}.as_ref()"),
-            _ => format!("Some(&{hole})"),
-        }
+/// An optional tensor, of type `Option<&Tensor>`.
+pub(crate) fn optional_tensor(graph: &Graph, arg: &Arg) -> Arg {
+    let Arg::Node(id) = arg else { return Arg::None };
+    match graph.node(*id).ty {
+        Type::Option(_) => HostOp::Method("as_ref".to_owned()).on(*id),
+        _ => by_optional_ref(Some(arg)),
     }
+}
+
+/// A call of the runtime's that may fail.
+pub(crate) fn runtime(function: impl Into<String>) -> Op {
+    Op::Host(Host::pure(HostOp::Runtime(function.into())).fallible())
 }
 
 /// The op that a layer without parameters computes.

@@ -4,10 +4,13 @@
 //! What is not known to keep samples apart does not; what is taken for certain here is checked again when a piece is there:
 //! it has as many samples as went in.
 
-use fx_ir::{Arg, Binding, Bindings, Class, Effect, Graph, NodeId, NodeMap, Op, OpId, RegionId, Type};
+use fx_ir::{Arg, Binding, Bindings, Class, Effect, Graph, HostOp, NodeId, NodeMap, Op, OpId, RegionId, Type};
 
 /// Axes of a batch of images.
 const IMAGES: usize = 4;
+
+/// The methods that yield all sizes of a tensor.
+const SIZES: [&str; 6] = ["size", "size1", "size2", "size3", "size4", "size5"];
 
 /// Whether a part of `batch`, which is of images, makes the same part of the only result.
 pub fn are_side_by_side(graph: &Graph, bindings: &Bindings, batch: NodeId) -> bool {
@@ -69,6 +72,7 @@ impl Walk<'_> {
                     _ => Value::Mixed,
                 }
             }
+            Arg::Expr(expr) => self.computed(&expr.op, &expr.args),
             _ => Value::Fixed,
         }
     }
@@ -78,7 +82,7 @@ impl Walk<'_> {
         let values: Vec<Value> = node.args.iter().map(|arg| self.value(arg)).collect();
         match &node.op {
             Op::Call(op) => self.call(id, *op, &values),
-            Op::Rust(code) => self.code(id, &code.template, &values),
+            Op::Host(host) => self.host(id, &host.op, &values),
             Op::TupleGet(at) => match &values[..] {
                 [Value::Parts(parts)] => parts.get(*at).cloned().unwrap_or(Value::Mixed),
                 [Value::Fixed] => Value::Fixed,
@@ -204,36 +208,33 @@ impl Walk<'_> {
         }
     }
 
-    fn code(&mut self, id: NodeId, template: &str, values: &[Value]) -> Value {
-        if values.iter().all(|value| *value == Value::Fixed) {
-            return Value::Fixed;
+    /// A host node: a kernel of the runtime's, or what is computed of sizes.
+    fn host(&mut self, id: NodeId, op: &HostOp, values: &[Value]) -> Value {
+        let HostOp::RuntimeMethod(name) = op else { return self.computed(op, &self.graph.node(id).args) };
+        match (name.as_str(), values) {
+            (_, values) if values.iter().all(|value| *value == Value::Fixed) => Value::Fixed,
+            ("run", [Value::Fixed, Value::Samples(rank)]) => self.kernel(id, *rank),
+            ("run_add", [Value::Fixed, Value::Samples(rank), other]) if values[1] == *other => self.kernel(id, *rank),
+            _ => Value::Mixed,
         }
-        match (template, values) {
-            ("$0.run(&$1)", [Value::Fixed, Value::Samples(rank)]) => self.kernel(id, *rank),
-            ("$0.run_add(&$1, &$2)", [Value::Fixed, Value::Samples(rank), other]) if values[1] == *other => {
-                self.kernel(id, *rank)
+    }
+
+    /// A host operation on arguments.
+    fn computed(&self, op: &HostOp, args: &[Arg]) -> Value {
+        let values: Vec<Value> = args.iter().map(|arg| self.value(arg)).collect();
+        let index = || match args.get(1) {
+            Some(Arg::Int(at)) => usize::try_from(*at).ok(),
+            _ => None,
+        };
+        match (op, &values[..]) {
+            (_, values) if values.iter().all(|value| *value == Value::Fixed) => Value::Fixed,
+            (HostOp::Ref | HostOp::Use, [one]) => one.clone(),
+            (HostOp::Method(name), [Value::Samples(rank)]) if SIZES.contains(&name.as_str()) => sizes(*rank),
+            (HostOp::Item | HostOp::ItemRef, [Value::Parts(parts), Value::Fixed]) => {
+                index().and_then(|at| parts.get(at)).cloned().unwrap_or(Value::Mixed)
             }
-            ("$0.size()", [Value::Samples(rank)]) => sizes(*rank),
-            (_, [Value::Samples(rank)]) => {
-                match template.strip_prefix("$0.size").map(|rest| rest.trim_end_matches('?')) {
-                    Some("1()" | "2()" | "3()" | "4()" | "5()") => sizes(*rank),
-                    Some("()[0]") => Value::Count,
-                    Some(rest)
-                        if rest.strip_prefix("()[").and_then(|rest| rest.strip_suffix(']')).is_some_and(is_number) =>
-                    {
-                        Value::Fixed
-                    }
-                    _ => Value::Mixed,
-                }
-            }
-            (_, [Value::Parts(parts)]) => {
-                let at = template.strip_prefix("$0[").and_then(|rest| rest.strip_suffix(']'));
-                at.and_then(|at| parts.get(at.parse::<usize>().ok()?)).cloned().unwrap_or(Value::Mixed)
-            }
-            (_, [Value::List(rank)]) => {
-                let at = template.strip_prefix("$0[").or_else(|| template.strip_prefix("&$0["));
-                let is_item = at.and_then(|rest| rest.strip_suffix(']')).is_some_and(is_number);
-                if is_item { Value::Samples(*rank) } else { Value::Mixed }
+            (HostOp::Item | HostOp::ItemRef, [Value::List(rank), Value::Fixed]) if index().is_some() => {
+                Value::Samples(*rank)
             }
             _ => Value::Mixed,
         }
@@ -279,10 +280,6 @@ fn sizes(rank: usize) -> Value {
     Value::Parts((0..rank).map(|axis| if axis == 0 { Value::Count } else { Value::Fixed }).collect())
 }
 
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|digit| digit.is_ascii_digit())
-}
-
 /// Axes of a tensor.
 struct Axes {
     rank: usize,
@@ -320,21 +317,21 @@ mod tests {
         Ok(are_side_by_side(&graph, &Bindings::of(&graph, true), batch))
     }
 
-    const RUN: &str = r#"%y = rust["$0.run(&$1)", fallible](%conv, x) : tensor ; "#;
+    const RUN: &str = r#"%y = host.runtime_method["run", fallible](%conv, host.ref(x)) : tensor ; "#;
 
     #[test]
     fn samples_stay_apart() -> Result<(), ParseError> {
         for rest in [
             "yield %y",
-            r#"%z = rust["$0.run_add(&$1, &$2)", fallible](%conv, %y, %y) : tensor ; yield %z"#,
+            r#"%z = host.runtime_method["run_add", fallible](%conv, host.ref(%y), host.ref(%y)) : tensor ; yield %z"#,
             "%z = mean.dim(%y, [-1, -2], false) ; %s = sigmoid(%z) ; yield %s",
-            r#"%p = adaptive_avg_pool2d(%y, [1, 1]) ; %f = flatten(%p, 1, -1) ; %z = rust["$0.run(&$1)"](%fc, %f) : tensor ; yield %z"#,
-            r#"%n = rust["$0.size()[0]"](%y) : rust<i64> ; %z = reshape(%y, [%n, -1]) ; yield %z"#,
-            r#"%n = rust["$0.size4()?"](%y) : (rust<i64>, rust<i64>, rust<i64>, rust<i64>) ; %b = tuple_get[0](%n) ; %c = tuple_get[1](%n) ; %z = reshape(%y, [%b, %c, -1]) ; yield %z"#,
+            r#"%p = adaptive_avg_pool2d(%y, [1, 1]) ; %f = flatten(%p, 1, -1) ; %z = host.runtime_method["run"](%fc, host.ref(%f)) : tensor ; yield %z"#,
+            r#"%n = host.item(host.method["size"](%y), 0) : rust<i64> ; %z = reshape(%y, [%n, -1]) ; yield %z"#,
+            r#"%n = host.method["size4", fallible](%y) : (rust<i64>, rust<i64>, rust<i64>, rust<i64>) ; %b = tuple_get[0](%n) ; %c = tuple_get[1](%n) ; %z = reshape(%y, [%b, %c, -1]) ; yield %z"#,
             "%z = cat([%y, %y], 1) ; %u = permute(%z, [0, 2, 3, 1]) ; yield %u",
-            r#"%z = rust["$0.run(&$1)"](%pool, %y) : tensor ; %s = add(%z, %z) ; yield %s"#,
+            r#"%z = host.runtime_method["run"](%pool, host.ref(%y)) : tensor ; %s = add(%z, %z) ; yield %s"#,
             r#"%z = if(%flag) { %a = relu(%y) ; yield %a } else { yield %y } ; yield %z"#,
-            r#"%z = for[layer](%layers, %y) (layer: rust<::fx_runtime::frozen::Conv>, at: tensor) { %a = rust["$0.run(&$1)"](layer, at) : tensor ; yield %a } ; yield %z"#,
+            r#"%z = for[layer](%layers, %y) (layer: rust<::fx_runtime::frozen::Conv>, at: tensor) { %a = host.runtime_method["run"](layer, host.ref(at)) : tensor ; yield %a } ; yield %z"#,
         ] {
             assert!(holds(&format!("{RUN}{rest}"))?, "{rest}");
         }
@@ -358,8 +355,8 @@ mod tests {
             "%z = relu_(%y) ; yield %z",
             "%z = rand_like(%y) ; %s = add(%y, %z) ; yield %s",
             "yield %y, %y",
-            r#"%n = rust["$0.size()[0] as f64"](%y) : rust<f64> ; %z = div.Scalar(%y, %n) ; yield %z"#,
-            r#"%c = rust["f64::try_from($0.sum()).unwrap() > 0."](%y) : rust<bool> ; %z = if(%c) { %a = relu(%y) ; yield %a } else { yield %y } ; yield %z"#,
+            r#"%n = host.cast["f64"](host.item(host.method["size"](%y), 0)) : rust<f64> ; %z = div.Scalar(%y, %n) ; yield %z"#,
+            r#"%c = host.binary[">"](host.method["double_value"](%y, host.array()), 0.0) : rust<bool> ; %z = if(%c) { %a = relu(%y) ; yield %a } else { yield %y } ; yield %z"#,
             r#"%z = for[layer](%layers, %y) (layer: rust<::fx_runtime::frozen::Conv>, at: tensor) { %a = mean.dim(at, [1], false) ; yield %a } ; yield %z"#,
         ] {
             assert!(!holds(&format!("{RUN}{rest}"))?, "{rest}");

@@ -1,27 +1,23 @@
 //! Ops on rows as groups have them: along the last axis, which stays, with those arguments that change what they compute.
 
-use fx_ir::{Arg, Code, Graph, NodeId, Op, OpId, Origin, Scalar, Type};
+use fx_ir::{Arg, Graph, Host, HostOp, NodeId, Op, OpId, Origin, Scalar, Type};
 
 use super::{GroupPointwise, Pass, Times};
+use crate::passes::facts::runtime;
 use crate::passes::name::part_name;
 
 /// What packing has made of a layer norm, which computes the op.
 const LEAF: &str = "::fx_runtime::frozen::Leaf<::fx_runtime::nn::LayerNorm>";
 const OP: &str = "layer_norm";
-/// What the op reads of its layer.
-const PARTS: [(&str, &str); 3] = [
-    ("weight", "::fx_runtime::frozen::norm::weight(&frame, &$0)?"),
-    ("bias", "::fx_runtime::frozen::norm::bias(&frame, &$0)?"),
-    ("eps", "$0.config.eps"),
-];
 
 /// A layer norm that is applied: its packed form, the layer that this was made of, and the rows.
 fn layer(graph: &Graph, id: NodeId) -> Option<(NodeId, NodeId, NodeId)> {
     let node = graph.node(id);
     let leaf = node.input(0).filter(|&leaf| graph.node(leaf).ty == Type::rust(LEAF))?;
-    let is_run = matches!(&node.op, Op::Rust(code) if code.template == "$0.run(&$1)");
-    let layer = graph.node(leaf).input(0)?;
-    is_run.then_some((leaf, layer, node.input(1)?))
+    let is_run = matches!(node.op.host(), Some(HostOp::RuntimeMethod(name)) if name == "run");
+    // The frame comes first.
+    let layer = graph.node(leaf).args.get(1)?.base()?;
+    is_run.then_some((leaf, layer, node.args.get(1)?.base()?))
 }
 
 /// How a group writes an op on rows: its arguments there, the rows first. None of anything else, and of one that goes
@@ -76,28 +72,34 @@ fn kind(arg: &Arg) -> Option<Arg> {
     }
 }
 
-/// Is it the length of the rows, asked of them? Another one may be wrong, which ATen has to say.
+/// Whether it is the length of the rows, read from them: `vec![rows.size()[rows.dim() - 1]]`. Another one may be wrong,
+/// which ATen has to say.
 fn is_length_of(graph: &Graph, shape: &Arg, rows: &Arg) -> bool {
-    let Some(id) = shape.node() else { return false };
-    let Some(text) = shape_code(graph, id) else { return false };
-    let mut text = text.replace(' ', "");
-    for (position, _) in graph.node(id).args.iter().enumerate().filter(|(_, arg)| *arg == rows) {
-        text = text.replace(&format!("${position}"), "rows");
-    }
-    text == "rows.size()[rows.dim()-1]"
+    let asks = |arg: &Arg, method: &str| {
+        let found = graph.host_value(arg);
+        found.is_some_and(|(op, args)| *op == HostOp::Method(method.to_owned()) && args == [rows.clone()])
+    };
+    let is_last = |arg: &Arg| match graph.host_value(arg) {
+        Some((HostOp::Binary(sign), [count, Arg::Int(1)])) => sign == "-" && asks(count, "dim"),
+        _ => false,
+    };
+    let is_length = |arg: &Arg| match graph.host_value(arg) {
+        Some((HostOp::Item, [sizes, axis])) => asks(sizes, "size") && is_last(axis),
+        _ => false,
+    };
+    matches!(graph.host_value(shape), Some((HostOp::Vec, [length])) if is_length(length))
 }
 
-/// What stands between the brackets of a list that is made in place.
-fn shape_code(graph: &Graph, id: NodeId) -> Option<&str> {
-    let Op::Rust(code) = &graph.node(id).op else { return None };
-    code.template.strip_prefix("vec![")?.strip_suffix(']').filter(|_| !code.fallible)
+/// Whether it is a list that is made in place.
+fn is_made_in_place(graph: &Graph, id: NodeId) -> bool {
+    graph.node(id).op.host() == Some(&HostOp::Vec)
 }
 
 /// Does the node only tell members which shape they have? It goes with them, since the group sees that itself.
 pub(super) fn is_shape_of(graph: &Graph, members: &[NodeId], id: NodeId) -> bool {
     let readers = graph.users(id);
     let is_shape = |reader: &NodeId| members.contains(reader) && graph.node(*reader).input(1) == Some(id);
-    !readers.is_empty() && shape_code(graph, id).is_some() && readers.iter().all(is_shape)
+    !readers.is_empty() && is_made_in_place(graph, id) && readers.iter().all(is_shape)
 }
 
 /// How many sums and maxima of a row the node asks for.
@@ -123,20 +125,16 @@ pub(super) fn lower(graph: &mut Graph, id: NodeId) {
     let Some(op) = OpId::lookup(OP) else { return };
     let origin = Origin::merged(GroupPointwise.name(), [&graph.node(id).origin]);
     let mut args = vec![Arg::Node(rows), Arg::None];
-    for (name, code) in PARTS {
-        let (code, ty) = match code.strip_suffix('?') {
-            Some(call) => (Code::fallible(call), Type::TENSOR),
-            None => (Code::pure(code), Type::rust("f64")),
-        };
+    let config = HostOp::Field("config".to_owned()).on(layer);
+    let of_frame = || vec![HostOp::Frame.of([]), HostOp::Ref.on(layer)];
+    let parts = [
+        ("weight", runtime("norm::weight"), of_frame(), Type::TENSOR),
+        ("bias", runtime("norm::bias"), of_frame(), Type::TENSOR),
+        ("eps", Op::Host(Host::pure(HostOp::Field("eps".to_owned()))), vec![config], Type::rust("f64")),
+    ];
+    for (name, op, of, ty) in parts {
         let name = part_name(graph, id, name);
-        args.push(Arg::Node(graph.insert_before(
-            id,
-            Op::Rust(code),
-            vec![Arg::Node(layer)],
-            &name,
-            ty,
-            origin.clone(),
-        )));
+        args.push(Arg::Node(graph.insert_before(id, op, of, &name, ty, origin.clone())));
     }
     let node = graph.node_mut(id);
     (node.op, node.args) = (Op::Call(op), args);
