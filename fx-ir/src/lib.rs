@@ -17,6 +17,7 @@
 
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots so"))]
 
+mod alias;
 mod binding;
 pub mod catalog;
 mod dot;
@@ -36,11 +37,12 @@ mod operator;
 mod ops;
 mod order;
 pub mod scalar;
-mod sharing;
+mod spelling;
 mod tabular;
 pub mod text;
 mod types;
 
+pub use alias::{AliasAnalysis, Writers};
 pub use binding::{Binding, Bindings};
 pub use edit::{EditError, Spot};
 pub use graph::{Graph, Region};
@@ -55,6 +57,5 @@ pub use op::{Code, Effect, ModuleKind, Op};
 pub use operator::Operator;
 pub use ops::{Class, OpId, OpRow, Scalar, ops};
 pub use order::BlockOrder;
-pub use sharing::{Sharing, Writers};
 pub use text::ParseError;
 pub use types::{TensorType, Type};

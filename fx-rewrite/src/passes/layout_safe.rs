@@ -11,7 +11,7 @@
 
 use fx_ir::{Arg, Effect, Graph, HostOp, Node, NodeId, Op, OpId, Origin, Type};
 
-use super::facts::{Effects, Ranks, Times};
+use crate::analysis::{BindingTimes, Effects, Ranks};
 use crate::pass::{Changed, Pass, PassContext};
 use crate::rewrite::is_quiet;
 
@@ -30,7 +30,7 @@ impl Pass for LayoutSafe {
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
         let mut safe =
-            Safe { effects: Effects::of(graph), ranks: Ranks::of(graph), times: Times::of(graph, cx), graph };
+            Safe { effects: Effects::of(graph), ranks: Ranks::of(graph), times: BindingTimes::of(graph, cx), graph };
         let mut changed = false;
         for id in safe.graph.nodes() {
             changed |= safe.node(id);
@@ -71,7 +71,7 @@ struct Safe<'a> {
     graph: &'a mut Graph,
     effects: Effects,
     ranks: Ranks,
-    times: Times,
+    times: BindingTimes,
 }
 
 impl Safe<'_> {
