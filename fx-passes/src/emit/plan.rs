@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use fx_ir::{Arg, Binding, Bindings, Graph, NodeId, NodeSet, Op, RegionId, AliasAnalysis};
+use fx_ir::{AliasAnalysis, Arg, Binding, Bindings, Graph, NodeId, NodeSet, Op, RegionId};
 
 use super::{
     holder::{Holder, Names as TypeNames},
