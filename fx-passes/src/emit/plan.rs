@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use fx_ir::{Arg, Binding, Bindings, Graph, NodeId, NodeSet, Op, RegionId, Sharing};
+use fx_ir::{AliasAnalysis, Arg, Binding, Bindings, Graph, NodeId, NodeSet, Op, RegionId};
 
 use super::{
     holder::{Holder, Names as TypeNames},
@@ -77,7 +77,7 @@ impl Plan {
             graph,
             bindings,
             names_of,
-            handed_out: Sharing::of(graph).handed_out(),
+            handed_out: AliasAnalysis::of(graph).handed_out(),
             plan: Plan {
                 scopes: BTreeMap::new(),
                 stored: HashMap::new(),

@@ -1,17 +1,18 @@
 //! A pass as Rust: a unit struct, its rules in a `static`, and the engine to run them.
 
+use fx_ir::Operator;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-use super::parse::{PassDef, doc_of};
-use super::rule::Resolved;
-use super::schema::FieldType;
-use super::term::{Capture, Embedded, Kind, Literal, Pat, Tmpl};
+use crate::layers::FieldType;
+use crate::parse::{PassDef, doc_of};
+use crate::resolve::Resolved;
+use crate::term::{Capture, Embedded, Kind, Literal, Pat, Tmpl};
 
 /// The whole expansion of one pass; `krate` is the path of the crate that has the engine.
 ///
 /// Everything below calls that crate `__fx`.
-pub(super) fn print(krate: &TokenStream, pass: &PassDef, rules: &[Resolved]) -> TokenStream {
+pub(crate) fn print(krate: &TokenStream, pass: &PassDef, rules: &[Resolved]) -> TokenStream {
     let PassDef { attrs, vis, name, .. } = pass;
     let (slug, doc) = (hyphened(&name.to_string()), one_line(&doc_of(attrs)));
     let rules = rules.iter().enumerate().map(|(at, rule)| print_rule(rule, &slug, at, rules.len()));
@@ -62,7 +63,7 @@ fn print_rule(rule: &Resolved, slug: &str, at: usize, count: usize) -> TokenStre
     let terms = rule.before.iter().map(print_pat);
     let guards = rule.guards.iter().map(|(condition, used)| {
         let lets = used.iter().map(|&slot| bind(&rule.captures, slot));
-        let text = super::parse::spelled(quote!(#condition));
+        let text = crate::parse::spelled(quote!(#condition));
         quote! {
             __fx::rewrite::Guard {
                 text: #text,
@@ -178,7 +179,7 @@ fn print_pat(pat: &Pat) -> TokenStream {
             quote!(Call(#name, &[#(#params),*]))
         }
         Pat::Operator(operator, parts) => {
-            let (operator, parts) = (operator.variant(), parts.iter().map(print_pat));
+            let (operator, parts) = (variant(*operator), parts.iter().map(print_pat));
             quote!(Operator(__fx::rewrite::Operator::#operator, &[#(#parts),*]))
         }
         Pat::Module(slot, parts) => {
@@ -214,7 +215,7 @@ fn print_tmpl(tmpl: &Tmpl) -> TokenStream {
             quote!(Call(#name, &[#(#args),*]))
         }
         Tmpl::Operator(operator, parts) => {
-            let (operator, parts) = (operator.variant(), parts.iter().map(print_tmpl));
+            let (operator, parts) = (variant(*operator), parts.iter().map(print_tmpl));
             quote!(Operator(__fx::rewrite::Operator::#operator, &[#(#parts),*]))
         }
         Tmpl::Neg(inner) => {
@@ -249,14 +250,26 @@ fn print_tmpl(tmpl: &Tmpl) -> TokenStream {
         Tmpl::Rust { code, args, fallible, tensors, ty } => {
             let yields = ty.as_ref().map_or_else(|| quote!(Tensors(#tensors)), |ty| quote!(Rust(#ty)));
             let args = args.iter().map(print_tmpl);
-            print_embedded(code, &quote! {
-                args: &[#(#args),*],
-                fallible: #fallible,
-                yields: __fx::rewrite::Yields::#yields,
-            })
+            print_embedded(
+                code,
+                &quote! {
+                    args: &[#(#args),*],
+                    fallible: #fallible,
+                    yields: __fx::rewrite::Yields::#yields,
+                },
+            )
         }
     };
     quote!(__fx::rewrite::Template::#template)
+}
+
+fn variant(operator: Operator) -> TokenStream {
+    match operator {
+        Operator::Add => quote!(Add),
+        Operator::Sub => quote!(Sub),
+        Operator::Mul => quote!(Mul),
+        Operator::Div => quote!(Div),
+    }
 }
 
 /// Rust in a replacement, beside what its two kinds have in common.

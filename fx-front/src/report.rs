@@ -1,27 +1,27 @@
 //! How an error looks to the user: the message, its number, and the way out, at the token.
 
-use fx_front::diag::Code;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::ToTokens;
 
+use crate::diag::Code;
+
 /// Collects the errors of one item; they are reported together.
-#[derive(Default)]
-pub(crate) struct Faults(Option<syn::Error>);
+#[derive(Debug, Default)]
+pub struct Faults(Option<syn::Error>);
 
 impl Faults {
     /// Adds an error about the tokens.
-    pub(crate) fn push(&mut self, code: Code, tokens: impl ToTokens, message: &str, help: &str) {
+    pub fn push(&mut self, code: Code, tokens: impl ToTokens, message: &str, help: &str) {
         self.add(syn::Error::new_spanned(tokens, text(code, message, help)));
     }
 
-    /// Adds an error about the notation of rules.
-    pub(crate) fn syntax(&mut self, error: &syn::Error) {
-        let help = "a rule reads `|x| x * x.sigmoid() => x.silu()`";
-        self.add(syn::Error::new(error.span(), text(Code::RuleSyntax, &error.to_string(), help)));
+    /// Adds an error at the place.
+    pub fn push_at(&mut self, code: Code, span: Span, message: &str, help: &str) {
+        self.add(syn::Error::new(span, text(code, message, help)));
     }
 
     /// Adds an error of syn's.
-    pub(crate) fn add(&mut self, error: syn::Error) {
+    pub fn add(&mut self, error: syn::Error) {
         match &mut self.0 {
             Some(all) => all.combine(error),
             None => self.0 = Some(error),
@@ -29,21 +29,21 @@ impl Faults {
     }
 
     /// Takes the options out of darling's answer; where it complains, each complaint is added and there are none.
-    pub(crate) fn options<T>(&mut self, answer: darling::Result<T>) -> Option<T> {
+    pub fn options<T>(&mut self, answer: darling::Result<T>) -> Option<T> {
         match answer {
             Ok(options) => Some(options),
             Err(errors) => {
                 for error in errors.flatten() {
                     let (message, help) = words(&error.to_string());
-                    self.add(syn::Error::new(error.span(), text(Code::UnknownOption, &message, &help)));
+                    self.push_at(Code::UnknownOption, error.span(), &message, &help);
                 }
                 None
             }
         }
     }
 
-    /// Is there none?
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Returns whether there is none.
+    pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 }
@@ -55,7 +55,7 @@ impl ToTokens for Faults {
 }
 
 /// A token at the place of the attribute; `item` is any token of the item below it.
-pub(crate) fn attribute(item: Span) -> Ident {
+pub fn attribute(item: Span) -> Ident {
     // With the user's own hygiene rustc has no need to say that a macro is to blame.
     Ident::new("attribute", item.located_at(Span::call_site()))
 }

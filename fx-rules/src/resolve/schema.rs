@@ -1,33 +1,31 @@
 //! What an op takes, and which expression is given for which parameter.
 
-use fx_front::diag::Code;
+use fx_front::{diag::Code, report::Faults};
 use fx_ir::{Effect, OpId, catalog, catalog::Kind, nearest_op};
 use proc_macro2::Ident;
 use syn::Expr;
 
-use crate::report::Faults;
-
 /// An op with its parameters, the receiver among them.
 #[derive(Clone)]
-pub(super) struct Schema {
-    pub(super) op: OpId,
-    pub(super) params: Vec<ParamInfo>,
+pub(crate) struct Schema {
+    pub(crate) op: OpId,
+    pub(crate) params: Vec<ParamInfo>,
 }
 
 /// One parameter.
 #[derive(Clone)]
-pub(super) struct ParamInfo {
-    pub(super) name: &'static str,
-    pub(super) kind: Kind,
-    pub(super) default: Option<fx_ir::Arg>,
+pub(crate) struct ParamInfo {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) default: Option<fx_ir::Arg>,
 }
 
 /// `(position, expression)` for every argument that is written.
-pub(super) type Given<'e> = Vec<(usize, &'e Expr)>;
+pub(crate) type Given<'e> = Vec<(usize, &'e Expr)>;
 
 impl Schema {
     /// The op of that name, reported at `name` if there is none.
-    pub(super) fn of(name: &Ident, text: &str, faults: &mut Faults) -> Option<Schema> {
+    pub(crate) fn of(name: &Ident, text: &str, faults: &mut Faults) -> Option<Schema> {
         let Some(op) = OpId::lookup(text) else {
             let help = match nearest_op(text) {
                 Some(near) => format!("the nearest is `{near}`"),
@@ -59,7 +57,7 @@ impl Schema {
 
     /// `train = false` or `dropout_p = 0.0`
     fn silences(&self, position: usize, expr: &Expr) -> bool {
-        use super::term::Literal;
+        use crate::term::Literal;
         let literal = super::pattern::literal(expr);
         match self.params.get(position).map(|param| param.name) {
             Some("train") => literal == Some(Literal::Bool(false)),
@@ -69,7 +67,7 @@ impl Schema {
     }
 
     /// Which argument is given for which parameter; `receiver` is the first.
-    pub(super) fn assign<'e>(
+    pub(crate) fn assign<'e>(
         &self,
         at: &Ident,
         receiver: Option<&'e Expr>,
@@ -155,97 +153,4 @@ fn params_of(op: OpId) -> Vec<ParamInfo> {
     let rest =
         entry.params.iter().map(|param| ParamInfo { name: param.name, kind: param.kind, default: param.default_arg() });
     receiver.into_iter().chain(rest).collect()
-}
-
-/// A field of a layer, and what it holds.
-pub(super) struct Field {
-    pub(super) name: &'static str,
-    pub(super) ty: FieldType,
-}
-
-/// What a field of a layer holds.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum FieldType {
-    Tensor,
-    OptTensor,
-    Rust(&'static str),
-    /// A struct with fields of its own.
-    Config(&'static [Field]),
-}
-
-impl PartialEq for Field {
-    fn eq(&self, other: &Field) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for Field {}
-
-const fn field(name: &'static str, ty: FieldType) -> Field {
-    Field { name, ty }
-}
-
-use FieldType::{Config, OptTensor, Rust, Tensor};
-
-macro_rules! conv_fields {
-    ($sizes:literal, $($more:literal)?) => {
-        &[
-            field("stride", Rust($sizes)),
-            field("padding", Rust($sizes)),
-            field("dilation", Rust($sizes)),
-            $(field($more, Rust($sizes)),)?
-            field("groups", Rust("i64")),
-        ]
-    };
-}
-
-const CONV1D: &[Field] = conv_fields!("i64",);
-const CONV2D: &[Field] = conv_fields!("[i64; 2]",);
-const CONV3D: &[Field] = conv_fields!("[i64; 3]",);
-const CONV_TRANSPOSE1D: &[Field] = conv_fields!("i64", "output_padding");
-const CONV_TRANSPOSE2D: &[Field] = conv_fields!("[i64; 2]", "output_padding");
-const CONV_TRANSPOSE3D: &[Field] = conv_fields!("[i64; 3]", "output_padding");
-const NORM: &[Field] = &[field("eps", Rust("f64"))];
-
-const fn layer_of(config: &'static [Field]) -> [Field; 3] {
-    [field("ws", Tensor), field("bs", OptTensor), field("config", Config(config))]
-}
-
-/// The fields of a layer type; none for a layer without any.
-pub(super) fn fields_of(kind: &str) -> &'static [Field] {
-    const LINEAR: &[Field] = &[field("ws", Tensor), field("bs", OptTensor)];
-    const BATCH_NORM: &[Field] = &[
-        field("ws", OptTensor),
-        field("bs", OptTensor),
-        field("running_mean", Tensor),
-        field("running_var", Tensor),
-        field("config", Config(NORM)),
-    ];
-    const LAYER_NORM: &[Field] = &[
-        field("ws", OptTensor),
-        field("bs", OptTensor),
-        field("normalized_shape", Rust("Vec<i64>")),
-        field("config", Config(NORM)),
-    ];
-    const GROUP_NORM: &[Field] = &[
-        field("ws", OptTensor),
-        field("bs", OptTensor),
-        field("num_groups", Rust("i64")),
-        field("num_channels", Rust("i64")),
-        field("config", Config(NORM)),
-    ];
-    match kind {
-        "Conv1D" => const { &layer_of(CONV1D) },
-        "Conv2D" => const { &layer_of(CONV2D) },
-        "Conv3D" => const { &layer_of(CONV3D) },
-        "ConvTranspose1D" => const { &layer_of(CONV_TRANSPOSE1D) },
-        "ConvTranspose2D" => const { &layer_of(CONV_TRANSPOSE2D) },
-        "ConvTranspose3D" => const { &layer_of(CONV_TRANSPOSE3D) },
-        "Linear" => LINEAR,
-        "BatchNorm" => BATCH_NORM,
-        "LayerNorm" => LAYER_NORM,
-        "GroupNorm" => GROUP_NORM,
-        "Embedding" => const { &[field("ws", Tensor)] },
-        _ => &[],
-    }
 }

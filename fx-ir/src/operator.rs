@@ -14,8 +14,16 @@ pub enum Operator {
 }
 
 impl Operator {
+    /// All of them.
+    pub const ALL: [Operator; 4] = [Operator::Add, Operator::Sub, Operator::Mul, Operator::Div];
+
+    /// The operator whose op of two tensors has that name.
+    pub fn named(name: &str) -> Option<Operator> {
+        Operator::ALL.into_iter().find(|operator| operator.tensor_op() == name)
+    }
+
     /// The op of two tensors.
-    pub(super) fn tensor_op(self) -> &'static str {
+    pub fn tensor_op(self) -> &'static str {
         match self {
             Operator::Add => "add",
             Operator::Sub => "sub",
@@ -25,7 +33,7 @@ impl Operator {
     }
 
     /// The op of a tensor and a number.
-    pub(super) fn scalar_op(self) -> &'static str {
+    pub fn scalar_op(self) -> &'static str {
         match self {
             Operator::Add => "add.Scalar",
             Operator::Sub => "sub.Scalar",
@@ -34,17 +42,18 @@ impl Operator {
         }
     }
 
-    pub(super) fn ops(self) -> impl Iterator<Item = &'static str> {
+    /// Both ops, that of two tensors first.
+    pub fn ops(self) -> impl Iterator<Item = &'static str> {
         [self.tensor_op(), self.scalar_op()].into_iter()
     }
 
-    /// Do both orders mean the same?
-    pub(super) fn commutes(self) -> bool {
+    /// Returns whether both orders mean the same.
+    pub fn commutes(self) -> bool {
         matches!(self, Operator::Add | Operator::Mul)
     }
 
     /// As Rust spells it.
-    pub(super) fn sign(self) -> char {
+    pub fn sign(self) -> char {
         match self {
             Operator::Add => '+',
             Operator::Sub => '-',
@@ -54,7 +63,7 @@ impl Operator {
     }
 
     /// The operator on two integers, where that is exact.
-    pub(super) fn of_ints(self, a: i64, b: i64) -> Option<i64> {
+    pub fn of_ints(self, a: i64, b: i64) -> Option<i64> {
         match self {
             Operator::Add => a.checked_add(b),
             Operator::Sub => a.checked_sub(b),
@@ -64,7 +73,7 @@ impl Operator {
     }
 
     /// The operator on two floats.
-    pub(super) fn of_floats(self, a: f64, b: f64) -> f64 {
+    pub fn of_floats(self, a: f64, b: f64) -> f64 {
         match self {
             Operator::Add => a + b,
             Operator::Sub => a - b,

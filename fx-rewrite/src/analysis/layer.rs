@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use fx_ir::{Arg, Graph, Host, HostOp, NodeId, Op, OpId, Origin, RegionId, Type};
 
-use super::Times;
+use super::BindingTimes;
 
 /// Which of the three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Contraction {
     }
 
     /// Are weight, bias, parameters and batch norm known at freeze time, so that a kernel can be packed?
-    pub(crate) fn is_frozen(&self, times: &Times) -> bool {
+    pub(crate) fn is_frozen(&self, times: &BindingTimes) -> bool {
         let params = self.params.is_none_or(|params| times.is_frozen(params));
         let norm = self.norm.as_ref().is_none_or(|norm| times.is_frozen_arg(norm));
         params && norm && times.is_frozen(self.weight) && times.is_frozen_arg(&self.bias)
@@ -80,16 +80,16 @@ impl Contraction {
 
 /// How many convolutions and linear layers read each weight on one way through the graph: a layer that is called twice
 /// reads it twice, one that is called in each arm of an `if` reads it once.
-pub(crate) struct Sharers(HashMap<Weight, usize>);
+pub(crate) struct SharedWeights(HashMap<Weight, usize>);
 
 /// A weight by the fields that lead to it.
 type Weight = (NodeId, Vec<String>);
 
-impl Sharers {
-    pub(crate) fn of(graph: &Graph) -> Sharers {
+impl SharedWeights {
+    pub(crate) fn of(graph: &Graph) -> SharedWeights {
         let mut counts = HashMap::new();
         Self::count(graph, graph.body(), &mut counts);
-        Sharers(counts)
+        SharedWeights(counts)
     }
 
     fn count(graph: &Graph, region: RegionId, counts: &mut HashMap<Weight, usize>) {

@@ -2,12 +2,12 @@
 
 use syn::{Expr, ExprRange, RangeLimits};
 
-use super::rule::Resolver;
-use super::term::{Kind, Pat, Tmpl};
+use super::Resolver;
+use crate::term::{Kind, Pat, Tmpl};
 
 impl Resolver<'_> {
     /// A list in a pattern: fixed parts, and at most one part of any length.
-    pub(super) fn pat_list(&mut self, array: &syn::ExprArray) -> Option<Pat> {
+    pub(crate) fn pat_list(&mut self, array: &syn::ExprArray) -> Option<Pat> {
         let parts = array.elems.iter().map(|item| self.pat_item(item)).collect::<Option<Vec<Pat>>>()?;
         let is_open = |part: &&Pat| matches!(part, Pat::Rest(_) | Pat::Repeat(_));
         if parts.iter().filter(is_open).count() > 1 {
@@ -37,7 +37,7 @@ impl Resolver<'_> {
     }
 
     /// A list in a replacement, in which `..rest` stands for the items of `rest`.
-    pub(super) fn tmpl_list(&mut self, array: &syn::ExprArray) -> Option<Tmpl> {
+    pub(crate) fn tmpl_list(&mut self, array: &syn::ExprArray) -> Option<Tmpl> {
         let mut parts = Vec::new();
         for item in &array.elems {
             parts.push(match item {

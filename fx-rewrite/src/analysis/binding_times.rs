@@ -2,17 +2,17 @@
 
 use fx_ir::{Arg, Binding, Bindings, Graph, NodeId, NodeSet};
 
-use crate::pass::PassContext;
+use crate::context::PassContext;
 
 /// The binding times of a graph, kept up by the pass that changes it.
-pub(crate) struct Times {
+pub(crate) struct BindingTimes {
     bindings: Bindings,
     made: NodeSet,
 }
 
-impl Times {
-    pub(crate) fn of(graph: &Graph, cx: &PassContext) -> Times {
-        Times { bindings: Bindings::of(graph, cx.has_model), made: NodeSet::default() }
+impl BindingTimes {
+    pub(crate) fn of(graph: &Graph, cx: &PassContext) -> BindingTimes {
+        BindingTimes { bindings: Bindings::of(graph, cx.has_model), made: NodeSet::default() }
     }
 
     /// Is the value known once the live model is there?

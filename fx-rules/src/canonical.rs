@@ -3,12 +3,12 @@
 //! `1 - x` is `-x + 1` and `2 / x` is the reciprocal of `x / 2`, since ops take the number last. What two tensors spell in
 //! two ways without a difference to the last bit, `a - b` and `a + -b`, a pattern matches in both.
 
-use fx_ir::OpId;
+use fx_ir::{OpId, Operator};
 
-use super::term::{Literal, Operator, Pat};
+use crate::term::{Literal, Pat};
 
 /// The operator on two parts of a pattern; `is_number` says of each whether it is a number.
-pub(super) fn operator(operator: Operator, [a, b]: [Pat; 2], is_number: [bool; 2]) -> Pat {
+pub(crate) fn operator(operator: Operator, [a, b]: [Pat; 2], is_number: [bool; 2]) -> Pat {
     let plain = |operator: Operator, a: Pat, b: Pat| Pat::Operator(operator, Box::new([a, b]));
     match (operator, is_number) {
         (Operator::Add | Operator::Mul, [true, _]) => plain(operator, b, a),
@@ -74,5 +74,31 @@ fn negative(pat: &Pat) -> Option<Pat> {
         Pat::Literal(Literal::Int(number)) => Some(Pat::Literal(Literal::Int(-number))),
         Pat::Literal(Literal::Float(number)) => Some(Pat::Literal(Literal::Float(-number))),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NUMBER: Pat = Pat::Literal(Literal::Int(2));
+
+    #[test]
+    fn a_number_comes_last() {
+        let x = || Pat::Capture(0);
+        let sum = operator(Operator::Add, [NUMBER, x()], [true, false]);
+        assert_eq!(sum, Pat::Operator(Operator::Add, Box::new([x(), NUMBER])));
+        let Pat::Operator(Operator::Add, parts) = operator(Operator::Sub, [NUMBER, x()], [true, false]) else {
+            panic!("2 - x is -x + 2")
+        };
+        assert_eq!((negated(&parts[0]), &parts[1]), (Some(x()), &NUMBER));
+    }
+
+    #[test]
+    fn what_is_spelled_in_two_ways_matches_in_both() {
+        let both = operator(Operator::Sub, [Pat::Capture(0), NUMBER], [false, true]);
+        assert!(matches!(both, Pat::Either(parts) if parts.len() == 2));
+        let zero = operator(Operator::Sub, [Pat::Capture(0), Pat::Literal(Literal::Int(0))], [false, true]);
+        assert!(matches!(zero, Pat::Operator(Operator::Sub, _)), "a zero has a sign");
     }
 }

@@ -6,12 +6,12 @@ use quote::ToTokens;
 use syn::Expr;
 use syn::visit::Visit;
 
-use super::rule::Resolver;
-use super::term::Kind;
+use super::Resolver;
+use crate::term::Kind;
 
 impl Resolver<'_> {
     /// The conditions of a guard, each with the captures that it mentions.
-    pub(super) fn guards(&mut self, guard: Option<&Expr>) -> Option<Vec<(Expr, Vec<usize>)>> {
+    pub(crate) fn guards(&mut self, guard: Option<&Expr>) -> Option<Vec<(Expr, Vec<usize>)>> {
         let Some(guard) = guard else { return Some(Vec::new()) };
         let mut conditions = Vec::new();
         split(guard, &mut conditions);
@@ -32,7 +32,7 @@ impl Resolver<'_> {
     }
 
     /// The captures that Rust code mentions; they count as used.
-    pub(super) fn mentioned(&mut self, expr: &Expr) -> Vec<usize> {
+    pub(crate) fn mentioned(&mut self, expr: &Expr) -> Vec<usize> {
         let mut names = Vec::new();
         idents(expr.to_token_stream(), &mut names);
         let slots: Vec<usize> =
@@ -123,7 +123,7 @@ fn split<'e>(guard: &'e Expr, out: &mut Vec<&'e Expr>) {
 }
 
 /// Every name that is no field and no method.
-pub(super) fn idents(tokens: TokenStream, out: &mut Vec<String>) {
+pub(crate) fn idents(tokens: TokenStream, out: &mut Vec<String>) {
     let mut after_dot = false;
     for token in tokens {
         match token {

@@ -1,16 +1,15 @@
 //! What is wrong with rules that are each well formed: one that never comes to its turn, one that never comes to an end.
 
-use fx_front::diag::Code;
-use fx_ir::OpId;
+use fx_front::{diag::Code, report::Faults};
+use fx_ir::{OpId, Operator};
 
-use super::canonical;
-use super::parse::{PassDef, RuleDef};
-use super::rule::Resolved;
-use super::term::{Capture, Kind, Literal, Operator, Pat, Tmpl};
-use crate::report::Faults;
+use crate::canonical;
+use crate::parse::{EXAMPLE, PassDef, RuleDef, spelled};
+use crate::resolve::Resolved;
+use crate::term::{Capture, Kind, Literal, Pat, Tmpl};
 
 /// Checks the rules of one pass against each other and each against itself.
-pub(super) fn check(pass: &PassDef, rules: &[(&RuleDef, Resolved)], faults: &mut Faults) {
+pub(crate) fn check(pass: &PassDef, rules: &[(&RuleDef, Resolved)], faults: &mut Faults) {
     for (at, (def, rule)) in rules.iter().enumerate() {
         if is_endless(rule) {
             let help = "the result is matched again and again; turn the rule round, or guard it";
@@ -19,7 +18,7 @@ pub(super) fn check(pass: &PassDef, rules: &[(&RuleDef, Resolved)], faults: &mut
         let earlier = rules[..at].iter().find(|(_, earlier)| earlier.guards.is_empty() && covers_all(earlier, rule));
         if let Some((earlier, _)) = earlier {
             let message = "the rule never applies: an earlier one matches wherever it does";
-            let text = super::parse::spelled(quote::ToTokens::to_token_stream(&earlier.before));
+            let text = spelled(quote::ToTokens::to_token_stream(&earlier.before));
             faults.push(Code::Shadowed, &def.before, message, &format!("put it before `{text}`"));
         }
         let labels = rules[..at].iter().filter_map(|(_, earlier)| earlier.label.as_ref());
@@ -35,8 +34,7 @@ pub(super) fn check(pass: &PassDef, rules: &[(&RuleDef, Resolved)], faults: &mut
         }
     }
     if pass.rules.is_empty() {
-        let help = "a rule reads `|x| x * x.sigmoid() => x.silu()`";
-        faults.push(Code::RuleNames, &pass.name, &format!("the pass `{}` has no rules", pass.name), help);
+        faults.push(Code::RuleNames, &pass.name, &format!("the pass `{}` has no rules", pass.name), EXAMPLE);
     }
 }
 
@@ -220,5 +218,37 @@ fn is_default(op: OpId, position: usize, part: &Pat) -> bool {
         (fx_ir::Arg::Bool(a), Pat::Literal(Literal::Bool(b))) => a == *b,
         (fx_ir::Arg::Str(a), Pat::Literal(Literal::Str(b))) => a == *b,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{codes, rule};
+
+    fn covers(general: &str, special: &str) -> bool {
+        let read = |text: &str| rule(text).unwrap_or_else(|codes| panic!("{text}: {codes:?}"));
+        covers_all(&read(general), &read(special))
+    }
+
+    #[test]
+    fn the_general_covers_the_special() {
+        assert!(covers("|x, y| x + y => x * y", "|x| x + x.relu() => x"));
+        assert!(!covers("|x| x + x.relu() => x", "|x, y| x + y => x * y"));
+        assert!(covers("|x| x.relu() + x => x", "|x| x + x.relu() => x"), "in both orders");
+        assert!(!covers("|x| x + x => x", "|x, y| x + y => x * y"), "one capture is one value");
+    }
+
+    #[test]
+    fn a_rule_that_matches_its_result_is_endless() {
+        assert_eq!(codes("A { |x, y| x + y => y + x }"), ["FX0112"]);
+        assert_eq!(codes("A { |x| x.relu().relu() => x.relu() }"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn rules_are_checked_against_those_before() {
+        assert_eq!(codes("A { |x| x.relu() => x.tanh(), |x| x.tanh().relu() => x.tanh() }"), ["FX0111"]);
+        assert_eq!(codes("A { a: |x| x.relu() => x, a: |x| x.tanh() => x }"), ["FX0122"]);
+        assert_eq!(codes("A { }"), ["FX0122"]);
     }
 }

@@ -18,7 +18,7 @@ pub enum Writers {
 /// A tensor holds some, and what it may be put into: a type of the user's or of another crate's (a struct, a map) holds
 /// what flows into it. The model itself does not count: each of its fields is a value of its own.
 #[derive(Debug)]
-pub struct Sharing<'g> {
+pub struct AliasAnalysis<'g> {
     graph: &'g Graph,
     /// Of each value that may hold memory.
     made_of: NodeMap<Vec<NodeId>>,
@@ -33,7 +33,7 @@ impl ModuleKind {
     }
 }
 
-impl<'g> Sharing<'g> {
+impl<'g> AliasAnalysis<'g> {
     /// As far as the graph's ops, types and regions tell.
     pub fn of(graph: &'g Graph) -> Self {
         let kept = kept(graph);
@@ -60,7 +60,7 @@ impl<'g> Sharing<'g> {
                 goes_into.get_or_default(from).push(id);
             }
         }
-        Sharing { graph, made_of, goes_into }
+        AliasAnalysis { graph, made_of, goes_into }
     }
 
     /// Every value that may be written to: what a writer is handed, and what that may have its memory from. Two reads of
@@ -213,11 +213,11 @@ mod tests {
         }"#
         .parse()?;
         assert_eq!(
-            names(&graph, &Sharing::of(&graph).written(Writers::OpsAndCode)),
+            names(&graph, &AliasAnalysis::of(&graph).written(Writers::OpsAndCode)),
             "k r",
             "in place, through the state"
         );
-        assert_eq!(names(&graph, &Sharing::of(&graph).handed_out()), "k n", "the next call finds it");
+        assert_eq!(names(&graph, &AliasAnalysis::of(&graph).handed_out()), "k n", "the next call finds it");
         let kept: Graph = r#"graph f(self, cell: rust<"::fx_runtime::frozen::Kept<Tensor>">, x: tensor) {
           %k = relu(x)
           %w = rust["$0.set($1)", state](%cell, %k) : ()
@@ -225,7 +225,7 @@ mod tests {
         }"#
         .parse()?;
         assert_eq!(
-            names(&kept, &Sharing::of(&kept).written(Writers::OpsAndCode)),
+            names(&kept, &AliasAnalysis::of(&kept).written(Writers::OpsAndCode)),
             "",
             "to keep it is not to write to it"
         );
@@ -247,7 +247,7 @@ mod tests {
           yield %map
         }"#
         .parse()?;
-        let sharing = Sharing::of(&graph);
+        let sharing = AliasAnalysis::of(&graph);
         let written = sharing.written(Writers::Ops);
         assert_eq!(names(&graph, &written), "a p left", "through the struct; neither the number nor the model");
         assert_eq!(names(&graph, &sharing.reached(&written)), "a p left bump");

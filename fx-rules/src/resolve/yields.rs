@@ -2,13 +2,13 @@
 
 use fx_ir::{OpId, catalog};
 
-use super::rule::Resolver;
-use super::schema::{FieldType, fields_of};
-use super::term::{Kind, Literal, Pat, Tmpl, Yields};
+use super::Resolver;
+use crate::layers::{FieldType, fields_of};
+use crate::term::{Kind, Literal, Pat, Tmpl, Yields};
 
 impl Resolver<'_> {
     /// What a part of a pattern stands for.
-    pub(super) fn pat_yields(&self, pat: &Pat) -> Yields {
+    pub(crate) fn pat_yields(&self, pat: &Pat) -> Yields {
         match pat {
             Pat::Any | Pat::Optional(_) | Pat::Rest(_) => Yields::Unknown,
             Pat::Collect(slot) if self.captures[*slot].kind == Kind::Tensors => Yields::Tensor,
@@ -45,7 +45,7 @@ impl Resolver<'_> {
     }
 
     /// What a part of a replacement yields.
-    pub(super) fn yields(&self, tmpl: &Tmpl) -> Yields {
+    pub(crate) fn yields(&self, tmpl: &Tmpl) -> Yields {
         match tmpl {
             Tmpl::Capture(slot) if self.captures[*slot].is_typed || self.captures[*slot].kind != Kind::Value => {
                 yields_of(&self.captures[*slot].kind)

@@ -1,44 +1,52 @@
 //! One rule resolved: captures typed, pattern and replacement as terms, guards as conditions.
 
-use fx_front::diag::Code;
+mod embedded;
+mod field;
+mod guard;
+mod list;
+mod pattern;
+mod schema;
+mod template;
+mod yields;
+
+use fx_front::{diag::Code, report::Faults};
 use proc_macro2::Ident;
 use quote::ToTokens;
 use syn::{Expr, Pat as SynPat, Stmt, Type};
 
-use super::guard::idents;
-use super::parse::{CaptureDef, RuleDef, doc_of, spelled};
-use super::term::{Capture, Kind, Pat, Tmpl};
-use crate::report::Faults;
+use self::guard::idents;
+use crate::parse::{CaptureDef, EXAMPLE, RuleDef, doc_of, spelled};
+use crate::term::{Capture, Kind, Pat, Tmpl};
 
 /// A rule whose names are resolved.
-pub(super) struct Resolved {
-    pub(super) label: Option<Ident>,
-    pub(super) doc: String,
-    pub(super) text: [String; 3],
-    pub(super) captures: Vec<Capture>,
-    pub(super) before: Vec<Pat>,
-    pub(super) guards: Vec<(Expr, Vec<usize>)>,
-    pub(super) computed: Vec<(Expr, Vec<usize>)>,
-    pub(super) lets: Vec<(Vec<String>, Tmpl)>,
-    pub(super) after: Vec<Tmpl>,
+pub(crate) struct Resolved {
+    pub(crate) label: Option<Ident>,
+    pub(crate) doc: String,
+    pub(crate) text: [String; 3],
+    pub(crate) captures: Vec<Capture>,
+    pub(crate) before: Vec<Pat>,
+    pub(crate) guards: Vec<(Expr, Vec<usize>)>,
+    pub(crate) computed: Vec<(Expr, Vec<usize>)>,
+    pub(crate) lets: Vec<(Vec<String>, Tmpl)>,
+    pub(crate) after: Vec<Tmpl>,
 }
 
 /// What is known while a rule is read.
-pub(super) struct Resolver<'f> {
-    pub(super) faults: &'f mut Faults,
-    pub(super) captures: Vec<Capture>,
+pub(crate) struct Resolver<'f> {
+    pub(crate) faults: &'f mut Faults,
+    pub(crate) captures: Vec<Capture>,
     /// The parts of the pattern that `let` names.
-    pub(super) parts: Vec<(usize, Pat)>,
-    pub(super) lets: Vec<(Vec<String>, Tmpl)>,
+    pub(crate) parts: Vec<(usize, Pat)>,
+    pub(crate) lets: Vec<(Vec<String>, Tmpl)>,
     /// Is a part of the pattern being read that is repeated?
-    pub(super) is_repeated: bool,
+    pub(crate) is_repeated: bool,
     /// What the `let`s of the replacement are called.
-    pub(super) let_names: Vec<(String, Tmpl)>,
-    pub(super) computed: Vec<(Expr, Vec<usize>)>,
+    pub(crate) let_names: Vec<(String, Tmpl)>,
+    pub(crate) computed: Vec<(Expr, Vec<usize>)>,
 }
 
 /// Resolves a rule; what is wrong is reported, and there is no rule then.
-pub(super) fn resolve(def: &RuleDef, faults: &mut Faults) -> Option<Resolved> {
+pub(crate) fn resolve(def: &RuleDef, faults: &mut Faults) -> Option<Resolved> {
     let captures = captures(&def.captures, faults)?;
     let mut resolver = Resolver {
         faults,
@@ -126,17 +134,16 @@ fn kind_of(ty: &Type, faults: &mut Faults) -> Option<Kind> {
 }
 
 impl Resolver<'_> {
-    pub(super) fn syntax(&mut self, tokens: impl ToTokens, message: &str) {
-        let help = "a rule reads `|x| x * x.sigmoid() => x.silu()`";
-        self.faults.push(Code::RuleSyntax, tokens, message, help);
+    pub(crate) fn syntax(&mut self, tokens: impl ToTokens, message: &str) {
+        self.faults.push(Code::RuleSyntax, tokens, message, EXAMPLE);
     }
 
-    pub(super) fn slot_of(&self, name: &Ident) -> Option<usize> {
+    pub(crate) fn slot_of(&self, name: &Ident) -> Option<usize> {
         self.captures.iter().position(|capture| capture.name == *name)
     }
 
     /// The capture of that name, reported if it is not declared.
-    pub(super) fn slot(&mut self, name: &Ident) -> Option<usize> {
+    pub(crate) fn slot(&mut self, name: &Ident) -> Option<usize> {
         let slot = self.slot_of(name);
         if slot.is_none() {
             let names: Vec<String> = self.captures.iter().map(|capture| capture.name.to_string()).collect();
@@ -151,7 +158,7 @@ impl Resolver<'_> {
     }
 
     /// A name that `let` gives to a part of the pattern.
-    pub(super) fn name_part(&mut self, name: &Ident) -> Option<usize> {
+    pub(crate) fn name_part(&mut self, name: &Ident) -> Option<usize> {
         if self.slot_of(name).is_some() {
             self.faults.push(
                 Code::CaptureTwice,
@@ -167,7 +174,7 @@ impl Resolver<'_> {
     }
 
     /// The statements of a block that are all `let name = value;`, and its last expression.
-    pub(super) fn statements<'e>(&mut self, block: &'e syn::Block) -> Option<(&'e Expr, Vec<(&'e Ident, &'e Expr)>)> {
+    pub(crate) fn statements<'e>(&mut self, block: &'e syn::Block) -> Option<(&'e Expr, Vec<(&'e Ident, &'e Expr)>)> {
         let mut lets = Vec::new();
         for (at, statement) in block.stmts.iter().enumerate() {
             match statement {
@@ -243,7 +250,7 @@ fn mentions(expr: &Expr, name: &Ident) -> bool {
 }
 
 /// The captures in a pattern.
-pub(super) fn slots_in(pat: &Pat) -> Vec<usize> {
+pub(crate) fn slots_in(pat: &Pat) -> Vec<usize> {
     let mut out = Vec::new();
     collect(pat, &mut out);
     out
@@ -268,5 +275,51 @@ fn collect(pat: &Pat, out: &mut Vec<usize>) {
             collect(inner, out);
         }
         Pat::Any | Pat::Literal(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::term::{Kind, Literal, Pat, Tmpl};
+    use crate::testing::rule;
+
+    #[test]
+    fn names_become_ops_captures_and_literals() {
+        let Ok(rule) = rule("|x, p: f64| (x * p).relu() => x.leaky_relu()") else { panic!("a sound rule") };
+        let kinds: Vec<&Kind> = rule.captures.iter().map(|capture| &capture.kind).collect();
+        assert_eq!(kinds, [&Kind::Tensor, &Kind::Float]);
+        let [Pat::Call(op, params)] = &rule.before[..] else { panic!("one call: {:?}", rule.before) };
+        assert_eq!((op.name(), params.len()), ("relu", 1));
+        assert!(matches!(&rule.after[..], [Tmpl::Call(op, _)] if op.name() == "leaky_relu"));
+    }
+
+    #[test]
+    fn fields_and_guards_know_what_they_read() {
+        let Ok(rule) = rule("|x, bn: BatchNorm| bn(x) => x * bn.config.eps if bn.calls() == 1 && is_float(x)") else {
+            panic!("a sound rule")
+        };
+        let read: Vec<&[usize]> = rule.guards.iter().map(|(_, slots)| &slots[..]).collect();
+        assert_eq!(read, [&[1][..], &[0]]);
+        assert!(
+            matches!(&rule.after[..], [Tmpl::Operator(_, parts)] if matches!(&parts[1], Tmpl::Field(1, path) if path.len() == 2))
+        );
+    }
+
+    #[test]
+    fn an_argument_that_is_not_written_is_not_in_the_pattern() {
+        let Ok(rule) = rule("|x, d: i64| x.softmax(d, _).sum_dim_intlist(1) => x.relu()") else {
+            panic!("a sound rule")
+        };
+        let [Pat::Call(_, params)] = &rule.before[..] else { panic!("one call: {:?}", rule.before) };
+        assert!(params.iter().any(|(.., part)| *part == Pat::Literal(Literal::Int(1))), "{params:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_meant_has_a_number() {
+        let code = |text| rule(text).err().unwrap_or_default().join(" ");
+        assert_eq!(code("|x| x.rleu() => x"), "FX0102");
+        assert_eq!(code("|x| x => x.relu()"), "FX0110");
+        assert_eq!(code("|x, c: Conv9D| c(x) => x"), "FX0114");
+        assert_eq!(code("|x, x| x.relu() => x"), "FX0107");
     }
 }

@@ -6,14 +6,14 @@ use quote::ToTokens;
 use syn::punctuated::Punctuated;
 use syn::{Expr, UnOp};
 
-use super::parse::spelled;
-use super::rule::Resolver;
-use super::term::{Embedded, Literal, Tmpl};
+use super::Resolver;
+use crate::parse::spelled;
+use crate::term::{Embedded, Literal, Tmpl};
 
 impl Resolver<'_> {
     /// `rust!(path(&conv.ws, bn)?; Type)`: Rust as it is, in which captures stand for their values; without a type it
     /// yields a tensor.
-    pub(super) fn tmpl_rust(&mut self, tokens: &TokenStream) -> Tmpl {
+    pub(crate) fn tmpl_rust(&mut self, tokens: &TokenStream) -> Tmpl {
         let mut tokens: Vec<TokenTree> = tokens.clone().into_iter().collect();
         let is_semicolon = |token: &TokenTree| matches!(token, TokenTree::Punct(sign) if sign.as_char() == ';');
         let ty = tokens.iter().position(is_semicolon).map(|at| {
@@ -40,7 +40,8 @@ impl Resolver<'_> {
             Expr::Paren(inner) => self.operation(&inner.expr)?,
             Expr::Call(call) => {
                 let Expr::Path(path) = &*call.func else { return None };
-                let op = called(path).filter(|_| path.path.get_ident().is_none_or(|name| self.known(name).is_none()))?;
+                let op =
+                    called(path).filter(|_| path.path.get_ident().is_none_or(|name| self.known(name).is_none()))?;
                 (op, self.operands(&call.args)?)
             }
             Expr::MethodCall(call) if call.turbofish.is_none() => {
@@ -48,7 +49,9 @@ impl Resolver<'_> {
                 args.extend(self.operands(&call.args)?);
                 (HostOp::Method(call.method.to_string()), args)
             }
-            Expr::Field(field) => (HostOp::Field(spelled(field.member.to_token_stream())), vec![self.receiver(&field.base)?]),
+            Expr::Field(field) => {
+                (HostOp::Field(spelled(field.member.to_token_stream())), vec![self.receiver(&field.base)?])
+            }
             Expr::Index(index) => (HostOp::Item, vec![self.receiver(&index.expr)?, self.operand(&index.index)?]),
             Expr::Reference(reference) if reference.mutability.is_none() => {
                 (HostOp::Ref, vec![self.operand(&reference.expr)?])
@@ -106,7 +109,9 @@ impl Resolver<'_> {
             },
             Expr::Path(path) => match path.path.get_ident() {
                 Some(name) if name == "None" => Tmpl::Literal(Literal::Absent),
-                Some(name) => self.known(name).map_or_else(|| Tmpl::Literal(Literal::Path(name.to_string())), |known| self.used(known)),
+                Some(name) => self
+                    .known(name)
+                    .map_or_else(|| Tmpl::Literal(Literal::Path(name.to_string())), |known| self.used(known)),
                 None => Tmpl::Literal(Literal::Path(spelled(path.to_token_stream()))),
             },
             other => {

@@ -1,35 +1,39 @@
 //! The notation of rules as syntax: names, captures, expressions; what they mean is found out later.
 
+use fx_ir::Operator;
 use proc_macro2::{Ident, TokenStream};
 use syn::parse::{Parse, ParseStream};
-use syn::{Attribute, Expr, Token, Type, Visibility, braced};
+use syn::{Attribute, BinOp, Expr, Token, Type, Visibility, braced};
+
+/// How a rule reads, for those who write another thing.
+pub(crate) const EXAMPLE: &str = "a rule reads `|x| x * x.sigmoid() => x.silu()`";
 
 /// `/// doc  pub Name { rule, rule }`
-pub(super) struct PassDef {
-    pub(super) attrs: Vec<Attribute>,
-    pub(super) vis: Visibility,
-    pub(super) name: Ident,
-    pub(super) rules: Vec<RuleDef>,
+pub(crate) struct PassDef {
+    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) vis: Visibility,
+    pub(crate) name: Ident,
+    pub(crate) rules: Vec<RuleDef>,
 }
 
 /// `name: |x, conv: Conv2D| pattern => replacement if guard`
-pub(super) struct RuleDef {
-    pub(super) attrs: Vec<Attribute>,
-    pub(super) label: Option<Ident>,
-    pub(super) captures: Vec<CaptureDef>,
-    pub(super) before: Expr,
-    pub(super) after: Expr,
-    pub(super) guard: Option<Expr>,
+pub(crate) struct RuleDef {
+    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) label: Option<Ident>,
+    pub(crate) captures: Vec<CaptureDef>,
+    pub(crate) before: Expr,
+    pub(crate) after: Expr,
+    pub(crate) guard: Option<Expr>,
 }
 
 /// `conv: Conv2D`
-pub(super) struct CaptureDef {
-    pub(super) name: Ident,
-    pub(super) ty: Option<Type>,
+pub(crate) struct CaptureDef {
+    pub(crate) name: Ident,
+    pub(crate) ty: Option<Type>,
 }
 
 /// The passes of one `fx_pass!`.
-pub(super) struct Passes(pub(super) Vec<PassDef>);
+pub(crate) struct Passes(pub(crate) Vec<PassDef>);
 
 impl Parse for Passes {
     fn parse(input: ParseStream<'_>) -> syn::Result<Passes> {
@@ -105,8 +109,19 @@ impl Parse for CaptureDef {
     }
 }
 
+/// The operator that a sign of Rust's stands for in a rule.
+pub(crate) fn operator_of(sign: &BinOp) -> Option<Operator> {
+    Some(match sign {
+        BinOp::Add(_) => Operator::Add,
+        BinOp::Sub(_) => Operator::Sub,
+        BinOp::Mul(_) => Operator::Mul,
+        BinOp::Div(_) => Operator::Div,
+        _ => return None,
+    })
+}
+
 /// What the doc comments say, lines joined.
-pub(super) fn doc_of(attrs: &[Attribute]) -> String {
+pub(crate) fn doc_of(attrs: &[Attribute]) -> String {
     let lines = attrs.iter().filter_map(|attr| match &attr.meta {
         syn::Meta::NameValue(doc) if doc.path.is_ident("doc") => match &doc.value {
             Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => Some(text.value()),
@@ -119,7 +134,7 @@ pub(super) fn doc_of(attrs: &[Attribute]) -> String {
 }
 
 /// Tokens as their author would write them.
-pub(super) fn spelled(tokens: TokenStream) -> String {
+pub(crate) fn spelled(tokens: TokenStream) -> String {
     let mut out = String::new();
     spell(tokens, &mut out);
     out.trim().to_owned()
@@ -177,4 +192,44 @@ fn spell(tokens: TokenStream, out: &mut String) {
 /// Does the text end in the first half of a sign like `=>`?
 fn joins(out: &str) -> bool {
     out.ends_with(['=', '<', '>', '&', '|', '!', '-', '+', '*', '/'])
+}
+
+#[cfg(test)]
+mod tests {
+    use quote::quote;
+
+    use super::*;
+    use crate::testing::pass;
+
+    #[test]
+    fn a_rule_has_captures_two_sides_and_a_guard() {
+        let pass = pass("pub Fold { first: |x, conv: Conv2D| conv(x) => x if conv.calls() == 1, |x| x.relu() => x }");
+        assert_eq!((pass.name.to_string(), pass.rules.len()), ("Fold".to_owned(), 2));
+        let [first, second] = &pass.rules[..] else { panic!("two rules") };
+        assert_eq!(first.label.as_ref().map(ToString::to_string).as_deref(), Some("first"));
+        let typed: Vec<bool> = first.captures.iter().map(|capture| capture.ty.is_some()).collect();
+        assert_eq!(typed, [false, true]);
+        assert_eq!((first.guard.is_some(), second.label.is_some(), second.guard.is_some()), (true, false, false));
+    }
+
+    #[test]
+    fn rules_are_parted_by_commas() {
+        assert!(syn::parse_str::<Passes>("A { |x| x.relu() => x |y| y.relu() => y }").is_err());
+    }
+
+    #[test]
+    fn tokens_are_spelled_as_their_author_does() {
+        let tokens = quote!({
+            let s = x.sigmoid();
+            x * -s
+        })
+        .into_iter()
+        .collect();
+        assert_eq!(spelled(tokens), "{ let s = x.sigmoid(); x * -s }");
+    }
+
+    #[test]
+    fn doc_comments_end_at_an_empty_line() {
+        assert_eq!(doc_of(&pass("/// One\n/// two.\n///\n/// Three.\npub A { |x| x.relu() => x }").attrs), "One two.");
+    }
 }

@@ -1,18 +1,19 @@
 //! Replacements: from an expression to a template.
 
 use fx_front::diag::Code;
-use fx_ir::Arg;
+use fx_ir::{Arg, Operator};
 use proc_macro2::Ident;
 use syn::{Expr, UnOp};
 
+use super::Resolver;
 use super::pattern::{last_two, literal};
-use super::rule::Resolver;
 use super::schema::Schema;
-use super::term::{Literal, Operator, Pat, Tmpl, Yields, kind_name};
+use crate::parse::operator_of;
+use crate::term::{Literal, Pat, Tmpl, Yields, kind_name};
 
 impl Resolver<'_> {
     /// The replacement of a pattern with these outputs.
-    pub(super) fn replacement(&mut self, expr: &Expr, before: &[Pat]) -> Option<Vec<Tmpl>> {
+    pub(crate) fn replacement(&mut self, expr: &Expr, before: &[Pat]) -> Option<Vec<Tmpl>> {
         let end = match expr {
             Expr::Block(block) => self.replacement_block(&block.block)?,
             one => one,
@@ -102,7 +103,7 @@ impl Resolver<'_> {
     }
 
     /// A part of a replacement.
-    pub(super) fn template(&mut self, expr: &Expr) -> Option<Tmpl> {
+    pub(crate) fn template(&mut self, expr: &Expr) -> Option<Tmpl> {
         if let Some(literal) = literal(expr) {
             return Some(Tmpl::Literal(literal));
         }
@@ -117,7 +118,7 @@ impl Resolver<'_> {
                 self.template(&unary.expr).map(|inner| Tmpl::Neg(Box::new(inner)))
             }
             Expr::Binary(binary) => {
-                let Some(operator) = Operator::of(&binary.op) else {
+                let Some(operator) = operator_of(&binary.op) else {
                     self.syntax(binary, "the operators of replacements are `+ - * /`");
                     return None;
                 };

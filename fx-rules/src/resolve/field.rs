@@ -4,13 +4,13 @@ use fx_front::diag::Code;
 use proc_macro2::Ident;
 use syn::Expr;
 
-use super::rule::Resolver;
-use super::schema::{FieldType, fields_of};
-use super::term::{Kind, Pat};
+use super::Resolver;
+use crate::layers::{FieldType, fields_of};
+use crate::term::{Kind, Pat};
 
 impl Resolver<'_> {
     /// A field as a part of a pattern.
-    pub(super) fn pat_field(&mut self, expr: &Expr) -> Option<Pat> {
+    pub(crate) fn pat_field(&mut self, expr: &Expr) -> Option<Pat> {
         let (slot, names) = self.field_path(expr)?;
         let path = self.field_types(slot, &names)?;
         self.captures[slot].bound += 1;
@@ -18,7 +18,7 @@ impl Resolver<'_> {
     }
 
     /// `conv.config.groups`: the layer and the names behind it.
-    pub(super) fn field_path(&mut self, expr: &Expr) -> Option<(usize, Vec<Ident>)> {
+    pub(crate) fn field_path(&mut self, expr: &Expr) -> Option<(usize, Vec<Ident>)> {
         let mut names = Vec::new();
         let mut at = expr;
         while let Expr::Field(field) = at {
@@ -40,7 +40,7 @@ impl Resolver<'_> {
     }
 
     /// What each step of the path yields.
-    pub(super) fn field_types(&mut self, slot: usize, names: &[Ident]) -> Option<Vec<(&'static str, FieldType)>> {
+    pub(crate) fn field_types(&mut self, slot: usize, names: &[Ident]) -> Option<Vec<(&'static str, FieldType)>> {
         let Kind::Module(kind) = self.captures[slot].kind.clone() else { return None };
         let mut fields = fields_of(&kind);
         let mut path = Vec::new();
@@ -67,7 +67,7 @@ impl Resolver<'_> {
     }
 
     /// Only what is declared as a layer is called or has fields.
-    pub(super) fn check_is_layer(&mut self, slot: usize, name: &Ident) -> Option<()> {
+    pub(crate) fn check_is_layer(&mut self, slot: usize, name: &Ident) -> Option<()> {
         if matches!(self.captures[slot].kind, Kind::Module(_)) {
             return Some(());
         }

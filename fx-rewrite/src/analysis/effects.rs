@@ -7,7 +7,7 @@
 //! What the caller may write to when the call is over is known too: what it *gets* with the results, and what it *has*
 //! already, inputs and fields of the model. A result that was a tensor of its own must not become one that the caller has.
 
-use fx_ir::{Effect, Graph, NodeId, NodeMap, NodeSet, Op, RegionId, Sharing, Writers};
+use fx_ir::{AliasAnalysis, Effect, Graph, NodeId, NodeMap, NodeSet, Op, RegionId, Writers};
 
 /// The epochs of a graph and the values that it, or its caller, may write to.
 pub(crate) struct Effects {
@@ -19,12 +19,12 @@ pub(crate) struct Effects {
 
 impl Effects {
     pub(crate) fn of(graph: &Graph) -> Effects {
-        let sharing = Sharing::of(graph);
+        let aliases = AliasAnalysis::of(graph);
         let mut effects = Effects {
             epochs: NodeMap::default(),
-            written: sharing.reached(&sharing.written(Writers::OpsAndCode)),
-            handed_out: sharing.handed_out(),
-            held: sharing.reached(&sharing.given()),
+            written: aliases.reached(&aliases.written(Writers::OpsAndCode)),
+            handed_out: aliases.handed_out(),
+            held: aliases.reached(&aliases.given()),
         };
         effects.number(graph, graph.body(), 0);
         effects

@@ -1,18 +1,18 @@
 //! Patterns: from an expression to a term.
 
 use fx_front::diag::Code;
-use fx_ir::{OpId, catalog};
+use fx_ir::{OpId, Operator, catalog};
 use proc_macro2::Ident;
 use syn::{Expr, ExprLit, Lit, UnOp};
 
-use super::canonical;
-use super::rule::Resolver;
-use super::schema::Schema;
-use super::term::{Kind, Literal, Operator, Pat, Yields, kind_name};
+use super::{Resolver, schema::Schema};
+use crate::canonical;
+use crate::parse::operator_of;
+use crate::term::{Kind, Literal, Pat, Yields, kind_name};
 
 impl Resolver<'_> {
     /// The outputs of a pattern: one, or those of a tuple; `let`s before them.
-    pub(super) fn outputs(&mut self, expr: &Expr) -> Option<Vec<Pat>> {
+    pub(crate) fn outputs(&mut self, expr: &Expr) -> Option<Vec<Pat>> {
         match expr {
             Expr::Tuple(tuple) => tuple.elems.iter().map(|output| self.pat(output)).collect(),
             Expr::Paren(inner) => self.outputs(&inner.expr),
@@ -30,7 +30,7 @@ impl Resolver<'_> {
     }
 
     /// A part of a pattern.
-    pub(super) fn pat(&mut self, expr: &Expr) -> Option<Pat> {
+    pub(crate) fn pat(&mut self, expr: &Expr) -> Option<Pat> {
         match expr {
             Expr::Paren(inner) => self.pat(&inner.expr),
             Expr::Group(inner) => self.pat(&inner.expr),
@@ -138,7 +138,7 @@ impl Resolver<'_> {
             parts.push(right);
             return Some(Pat::Either(parts));
         }
-        let Some(operator) = Operator::of(&binary.op) else {
+        let Some(operator) = operator_of(&binary.op) else {
             self.syntax(binary, "the operators of patterns are `+ - * /`, and `|` between alternatives");
             return None;
         };
@@ -257,7 +257,7 @@ impl Resolver<'_> {
 }
 
 /// A literal with its sign.
-pub(super) fn literal(expr: &Expr) -> Option<Literal> {
+pub(crate) fn literal(expr: &Expr) -> Option<Literal> {
     match expr {
         Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => number.base10_parse().ok().map(Literal::Int),
         Expr::Lit(ExprLit { lit: Lit::Float(number), .. }) => number.base10_parse().ok().map(Literal::Float),
@@ -275,7 +275,7 @@ pub(super) fn literal(expr: &Expr) -> Option<Literal> {
 }
 
 /// `Kind::Float`, however the path to it is written.
-pub(super) fn last_two(path: &syn::Path) -> String {
+pub(crate) fn last_two(path: &syn::Path) -> String {
     let names: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
     names[names.len().saturating_sub(2)..].join("::")
 }

@@ -1,13 +1,13 @@
 //! A rule after its names are resolved: what the checks look at and what is printed.
 
-use fx_ir::{HostOp, OpId};
-use proc_macro2::{Ident, Span};
+use fx_ir::{HostOp, OpId, Operator};
+use proc_macro2::Ident;
 
-use super::schema::FieldType;
+use crate::layers::FieldType;
 
 /// What a capture can be bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// No type is declared, and nothing but operators use it.
     Value,
     Tensor,
@@ -21,67 +21,21 @@ pub(super) enum Kind {
 }
 
 /// A capture, or a name given by `let`.
-pub(super) struct Capture {
-    pub(super) name: Ident,
-    pub(super) kind: Kind,
+pub(crate) struct Capture {
+    pub(crate) name: Ident,
+    pub(crate) kind: Kind,
     /// Is its type written down?
-    pub(super) is_typed: bool,
-    pub(super) is_let: bool,
+    pub(crate) is_typed: bool,
+    pub(crate) is_let: bool,
     /// How often the pattern mentions it.
-    pub(super) bound: usize,
+    pub(crate) bound: usize,
     /// How often replacement and guards mention it.
-    pub(super) used: usize,
-}
-
-/// `+ - * /`
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operator {
-    Add,
-    Sub,
-    Mul,
-    Div,
-}
-
-impl Operator {
-    pub(super) fn of(op: &syn::BinOp) -> Option<Operator> {
-        Some(match op {
-            syn::BinOp::Add(_) => Operator::Add,
-            syn::BinOp::Sub(_) => Operator::Sub,
-            syn::BinOp::Mul(_) => Operator::Mul,
-            syn::BinOp::Div(_) => Operator::Div,
-            _ => return None,
-        })
-    }
-
-    /// The operator that a method call spells.
-    pub(super) fn named(name: &str) -> Option<Operator> {
-        Some(match name {
-            "add" => Operator::Add,
-            "sub" => Operator::Sub,
-            "mul" => Operator::Mul,
-            "div" => Operator::Div,
-            _ => return None,
-        })
-    }
-
-    pub(super) fn variant(self) -> Ident {
-        let name = match self {
-            Operator::Add => "Add",
-            Operator::Sub => "Sub",
-            Operator::Mul => "Mul",
-            Operator::Div => "Div",
-        };
-        Ident::new(name, Span::call_site())
-    }
-
-    pub(super) fn commutes(self) -> bool {
-        matches!(self, Operator::Add | Operator::Mul)
-    }
+    pub(crate) used: usize,
 }
 
 /// A literal of either side.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Literal {
+pub(crate) enum Literal {
     Int(i64),
     Float(f64),
     Bool(bool),
@@ -92,7 +46,7 @@ pub(super) enum Literal {
 
 /// A part of a pattern.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Pat {
+pub(crate) enum Pat {
     Any,
     Capture(usize),
     Optional(usize),
@@ -114,7 +68,7 @@ pub(super) enum Pat {
 
 /// A part of a replacement.
 #[derive(Clone)]
-pub(super) enum Tmpl {
+pub(crate) enum Tmpl {
     Capture(usize),
     Let(usize),
     Part(usize, usize),
@@ -142,7 +96,7 @@ pub(super) enum Tmpl {
 
 /// What stands in `rust!(..)`.
 #[derive(Clone)]
-pub(super) enum Embedded {
+pub(crate) enum Embedded {
     /// An operation on the arguments.
     Op(HostOp),
     /// What is no operation: text, with `$n` for the n-th argument.
@@ -151,7 +105,7 @@ pub(super) enum Embedded {
 
 /// What a template yields, as far as is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Yields {
+pub(crate) enum Yields {
     Unknown,
     Tensor,
     OptTensor,
@@ -166,7 +120,7 @@ pub(super) enum Yields {
 
 impl Yields {
     /// In words.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Yields::Unknown => "a value",
             Yields::Tensor => "a tensor",
@@ -182,7 +136,7 @@ impl Yields {
     }
 
     /// May it be given for a parameter of this kind?
-    pub(super) fn fits(self, kind: fx_ir::catalog::Kind) -> bool {
+    pub(crate) fn fits(self, kind: fx_ir::catalog::Kind) -> bool {
         use fx_ir::catalog::Kind as K;
         match self {
             Yields::Unknown => true,
@@ -224,7 +178,7 @@ impl Yields {
 }
 
 /// What a parameter takes, in words.
-pub(super) fn kind_name(kind: fx_ir::catalog::Kind) -> &'static str {
+pub(crate) fn kind_name(kind: fx_ir::catalog::Kind) -> &'static str {
     use fx_ir::catalog::Kind as K;
     match kind {
         K::Tensor => "a tensor",
