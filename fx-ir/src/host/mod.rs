@@ -8,7 +8,9 @@
 //! [`HostOp::UnwrapMut`], [`HostOp::Deref`], [`HostOp::Lock`]) to a base, as in rustc's MIR.
 
 pub mod adaptor;
+mod arity;
 pub mod eval;
+pub mod methods;
 mod ops;
 mod payload;
 
@@ -64,6 +66,13 @@ impl From<HostOp> for Host {
 }
 
 impl HostOp {
+    /// Its name with what it carries, as the text form writes it: `host.binary["+"]`.
+    pub fn label(&self) -> String {
+        let words: Vec<String> = self.words().iter().map(|word| format!("{word:?}")).collect();
+        let name = self.name();
+        if words.is_empty() { format!("host.{name}") } else { format!("host.{name}[{}]", words.join(", ")) }
+    }
+
     /// The operation applied to arguments, as an argument.
     pub fn of(self, args: impl IntoIterator<Item = Arg>) -> Arg {
         Arg::Expr(Box::new(Expr { op: self, args: args.into_iter().collect() }))
