@@ -13,6 +13,8 @@ pub mod eval;
 pub mod methods;
 mod ops;
 mod payload;
+#[cfg(test)]
+mod tests;
 
 pub use adaptor::Adaptor;
 pub use ops::{HostOp, Yields};
