@@ -337,8 +337,8 @@ mod tests {
             }"#,
             &expect![[r#"
                 Build:
-                Freeze: self limit m
-                Call: x wide y n
+                Freeze: self limit n m
+                Call: x wide y
             "#]],
         )
     }

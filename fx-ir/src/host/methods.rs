@@ -367,6 +367,10 @@ impl Method {
             },
             Gives::Str => Type::rust("String"),
             Gives::Element | Gives::Held => inner.clone(),
+            // An element by its number; a range gives a part of the list.
+            Gives::Loan if args.first().is_some_and(|at| Receiver::of_type(at) != Some(Receiver::Int)) => {
+                option(&Type::Unknown)
+            }
             Gives::OptionOfElement | Gives::Loan => option(inner),
             Gives::OptionOfArgument => option(argument),
             Gives::Zipped => match argument {

@@ -1,7 +1,10 @@
 //! The verifier: what must hold of every graph between two passes, all faults at once.
 
 mod flow;
+mod host;
 mod node;
+mod operands;
+mod ownership;
 mod structure;
 #[cfg(test)]
 mod tests;
@@ -40,6 +43,10 @@ pub enum Rule {
     Arity,
     /// Regions have the parameters that their node gives them, and yield what it hands on.
     Flow,
+    /// A host operation is applied to what it can take.
+    Operands,
+    /// What is written to is a place, what is borrowed is a value, and what is moved is the mover's to move.
+    Ownership,
     /// A node says which line of the user's it comes from.
     Origin,
 }
@@ -55,6 +62,8 @@ impl fmt::Display for Rule {
             Rule::Dominance => "dominance",
             Rule::Arity => "arity",
             Rule::Flow => "flow",
+            Rule::Operands => "operands",
+            Rule::Ownership => "ownership",
             Rule::Origin => "origin",
         })
     }
@@ -84,7 +93,9 @@ impl Graph {
                 node::check_dominance(self, &order, id, &mut faults);
                 node::check_arity(self, id, &mut faults);
                 flow::check_control_flow(self, id, &mut faults);
+                host::check_host(self, id, &mut faults);
             }
+            ownership::check_ownership(self, &mut faults);
         }
         faults.sort_by_key(|fault| fault.rule);
         if faults.is_empty() { Ok(()) } else { Err(faults) }
