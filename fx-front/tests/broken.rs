@@ -28,16 +28,16 @@ fn settled(xs: &Tensor, limit: i64) -> Tensor {
         expect![[r#"
             graph settled(xs: tensor, limit: rust<i64>) {
               %each = while(none, false, 0, xs) : (option<tensor>, rust<bool>, rust<integer>, tensor)  @ src/lib.rs:8 as each (fx_broken: option<?>  @ src/lib.rs:8 as fx_broken, stopped: rust<bool>  @ src/lib.rs:8 as stopped, turns: rust<integer>  @ src/lib.rs:8 as turns, ys: tensor  @ src/lib.rs:8 as ys) {
-                %number = rust["(!$0)"](stopped) : rust<bool>  @ src/lib.rs:8 as number
+                %number = host.not(stopped) : rust<bool>  @ src/lib.rs:8 as number
                 yield %number  @ src/lib.rs:8 as yield
               } do (fx_broken_1: option<?>  @ src/lib.rs:8 as fx_broken, stopped_1: rust<bool>  @ src/lib.rs:8 as stopped, turns_1: rust<integer>  @ src/lib.rs:8 as turns, ys_1: tensor  @ src/lib.rs:8 as ys) {
-                %number_1 = rust["(!$0)"](stopped_1) : rust<bool>  @ src/lib.rs:8 as number
+                %number_1 = host.not(stopped_1) : rust<bool>  @ src/lib.rs:8 as number
                 %branch = if(%number_1) : (option<tensor>, rust<bool>, rust<integer>, tensor)  @ src/lib.rs:8 as branch {
-                  %turns_2 = rust["($0 + 1)"](turns_1) : rust<integer>  @ src/lib.rs:9 as number
-                  %test = rust["($0 >= $1)"](%turns_2, limit) : rust<bool>  @ src/lib.rs:10 as test
+                  %turns_2 = host.binary["+"](turns_1, 1) : rust<integer>  @ src/lib.rs:9 as number
+                  %test = host.binary[">="](%turns_2, limit) : rust<bool>  @ src/lib.rs:10 as test
                   %branch_1 = if(%test) : (option<tensor>, rust<bool>, tensor)  @ src/lib.rs:10 as branch {
                     %relu = relu(ys_1) : tensor  @ src/lib.rs:11 as relu
-                    %some = rust["Some($0.shallow_clone())"](%relu) : option<tensor>  @ src/lib.rs:10 as branch
+                    %some = host.some(host.handle(%relu)) : option<tensor>  @ src/lib.rs:10 as branch
                     yield %some, true, ys_1  @ src/lib.rs:10 as yield
                   } else {
                     %ys_2 = tanh(ys_1) : tensor  @ src/lib.rs:13 as tanh
@@ -94,22 +94,22 @@ fn halved(xs: &Tensor) -> Tensor {
 }",
         expect![[r#"
             graph halved(xs: tensor) {
-              %size = rust["$0.size()"](xs) : list<rust<i64>>  @ src/lib.rs:6 as size
-              %size_1 = rust["$0[0]"](%size) : rust<i64>  @ src/lib.rs:6 as item
+              %size = host.method["size"](xs) : list<rust<i64>>  @ src/lib.rs:6 as size
+              %size_1 = host.item(%size, 0) : rust<i64>  @ src/lib.rs:6 as item
               %each = while(none, %size_1, false) : (option<rust<i64>>, rust<i64>, rust<bool>)  @ src/lib.rs:7 as each (fx_broken: option<?>  @ src/lib.rs:7 as fx_broken, size_2: rust<i64>  @ src/lib.rs:7 as size, stopped: rust<bool>  @ src/lib.rs:7 as stopped) {
-                %number = rust["(!$0)"](stopped) : rust<bool>  @ src/lib.rs:7 as number
+                %number = host.not(stopped) : rust<bool>  @ src/lib.rs:7 as number
                 yield %number  @ src/lib.rs:7 as yield
               } do (fx_broken_1: option<?>  @ src/lib.rs:7 as fx_broken, size_3: rust<i64>  @ src/lib.rs:7 as size, stopped_1: rust<bool>  @ src/lib.rs:7 as stopped) {
-                %number_1 = rust["(!$0)"](stopped_1) : rust<bool>  @ src/lib.rs:7 as number
+                %number_1 = host.not(stopped_1) : rust<bool>  @ src/lib.rs:7 as number
                 %branch = if(%number_1) : (option<rust<i64>>, rust<i64>, rust<bool>)  @ src/lib.rs:7 as branch {
                   %choice = match(size_3) : (option<rust<i64>>, rust<i64>, rust<bool>)  @ src/lib.rs:8 as choice {
                     "(0 | 1)" {
-                      %number_2 = rust["($0 + 10)"](size_3) : rust<i64>  @ src/lib.rs:9 as number
-                      %some = rust["Some($0)"](%number_2) : option<rust<i64>>  @ src/lib.rs:8 as choice
+                      %number_2 = host.binary["+"](size_3, 10) : rust<i64>  @ src/lib.rs:9 as number
+                      %some = host.some(%number_2) : option<rust<i64>>  @ src/lib.rs:8 as choice
                       yield %some, size_3, true  @ src/lib.rs:8 as yield
                     }
                     "_" {
-                      %size_4 = rust["($0 / 2)"](size_3) : rust<i64>  @ src/lib.rs:10 as number
+                      %size_4 = host.binary["/"](size_3, 2) : rust<i64>  @ src/lib.rs:10 as number
                       yield fx_broken_1, %size_4, stopped_1  @ src/lib.rs:8 as yield
                     }
                   }
@@ -164,21 +164,21 @@ fn found(xs: &Tensor) -> Tensor {
         expect![[r#"
             graph found(xs: tensor) {
               %each = while(none, false) : (option<(tensor, rust<i64>)>, rust<bool>)  @ src/lib.rs:6 as each (fx_broken_all: option<?>  @ src/lib.rs:6 as fx_broken_all, stopped: rust<bool>  @ src/lib.rs:6 as stopped) {
-                %number = rust["(!$0)"](stopped) : rust<bool>  @ src/lib.rs:6 as number
+                %number = host.not(stopped) : rust<bool>  @ src/lib.rs:6 as number
                 yield %number  @ src/lib.rs:6 as yield
               } do (fx_broken_all_1: option<?>  @ src/lib.rs:6 as fx_broken_all, stopped_1: rust<bool>  @ src/lib.rs:6 as stopped) {
-                %number_1 = rust["(!$0)"](stopped_1) : rust<bool>  @ src/lib.rs:6 as number
+                %number_1 = host.not(stopped_1) : rust<bool>  @ src/lib.rs:6 as number
                 %branch = if(%number_1) : (option<(tensor, rust<i64>)>, rust<bool>)  @ src/lib.rs:6 as branch {
-                  %size = rust["$0.size()"](xs) : list<rust<i64>>  @ src/lib.rs:7 as size
-                  %item = rust["$0[0]"](%size) : rust<i64>  @ src/lib.rs:7 as item
-                  %range = rust["(0..$0)"](%item)  @ src/lib.rs:7 as range
+                  %size = host.method["size"](xs) : list<rust<i64>>  @ src/lib.rs:7 as size
+                  %item = host.item(%size, 0) : rust<i64>  @ src/lib.rs:7 as item
+                  %range = host.range[".."](0, %item)  @ src/lib.rs:7 as range
                   %each_1 = for["%0 in $0.clone()"](%range, false, fx_broken_all_1, false) : (rust<bool>, option<(tensor, rust<i64>)>, rust<bool>)  @ src/lib.rs:7 as each (t: rust<i64>  @ src/lib.rs:7 as t, all_breaks: rust<bool>  @ src/lib.rs:7 as all_breaks, fx_broken_all_2: option<?>  @ src/lib.rs:7 as fx_broken_all, stopped_2: rust<bool>  @ src/lib.rs:7 as stopped) {
-                    %number_2 = rust["(!$0)"](stopped_2) : rust<bool>  @ src/lib.rs:7 as number
+                    %number_2 = host.not(stopped_2) : rust<bool>  @ src/lib.rs:7 as number
                     %branch_1 = if(%number_2) : (rust<bool>, option<(tensor, rust<i64>)>, rust<bool>)  @ src/lib.rs:7 as branch {
-                      %test = rust["($0 == 1)"](t) : rust<bool>  @ src/lib.rs:8 as test
+                      %test = host.binary["=="](t, 1) : rust<bool>  @ src/lib.rs:8 as test
                       %branch_2 = if(%test) : (rust<bool>, option<(tensor, rust<i64>)>, rust<bool>)  @ src/lib.rs:8 as branch {
                         %get = get(xs, t) : tensor  @ src/lib.rs:9 as get
-                        %some = rust["Some(($0.shallow_clone(), $1,))"](%get, t) : option<(tensor, rust<i64>)>  @ src/lib.rs:8 as branch
+                        %some = host.some(host.tuple(host.handle(%get), t)) : option<(tensor, rust<i64>)>  @ src/lib.rs:8 as branch
                         yield true, %some, true  @ src/lib.rs:8 as yield
                       } else {
                         yield all_breaks, fx_broken_all_2, stopped_2  @ src/lib.rs:8 as yield
@@ -202,7 +202,7 @@ fn found(xs: &Tensor) -> Tensor {
                     yield %fx_broken_all_5  @ src/lib.rs:7 as yield
                   } else {
                     %relu = relu(xs) : tensor  @ src/lib.rs:12 as relu
-                    %some_1 = rust["Some(($0.shallow_clone(), (-1),))"](%relu) : option<(tensor, rust<integer>)>  @ src/lib.rs:7 as branch
+                    %some_1 = host.some(host.tuple(host.handle(%relu), -1)) : option<(tensor, rust<integer>)>  @ src/lib.rs:7 as branch
                     yield %some_1  @ src/lib.rs:7 as yield
                   }
                   yield %fx_broken_all_6, true  @ src/lib.rs:6 as yield

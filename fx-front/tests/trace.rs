@@ -49,77 +49,77 @@ fn a_residual_network() {
     check(
         RESNET,
         expect![[r#"
-        graph Net(self: module<crate::Net>, xs: tensor) {
-          %bn1 = get_attr[bn1](self) : module<BatchNorm>  @ src/lib.rs:10 as bn1
-          %conv1 = get_attr[conv1](self) : module<Conv2D>  @ src/lib.rs:10 as conv1
-          %conv1_1 = call_module[Conv2D](%conv1, xs) : tensor  @ src/lib.rs:10 as conv1
-          %bn1_1 = call_module[BatchNorm](%bn1, %conv1_1) : tensor  @ src/lib.rs:10 as bn1
-          %ys = relu(%bn1_1) : tensor  @ src/lib.rs:10 as relu
-          %maxpool = get_attr[maxpool](self) : module<MaxPool2D>  @ src/lib.rs:11 as maxpool
-          %ys_1 = call_module[MaxPool2D](%maxpool, %ys) : tensor  @ src/lib.rs:11 as maxpool
-          %layer1 = get_attr[layer1](self) : list<module<crate::Block>>  @ src/lib.rs:12 as layer1
-          %layer2 = get_attr[layer2](self) : list<module<crate::Block>>  @ src/lib.rs:12 as layer2
-          %unit = rust["()"]() : ()  @ src/lib.rs:12 as unit
-          %ys_6 = for["%0 in $0.iter()"](%layer1, %ys_1) : tensor  @ src/lib.rs:13 as each (block: module<crate::Block>  @ src/lib.rs:13 as "layer1.*", ys_2: tensor  @ src/lib.rs:13 as ys) {
-            %downsample = get_attr[downsample](block) : option<module<crate::Downsample>>  @ src/lib.rs:29 as "layer1.*.downsample"
-            %skip = match(%downsample) : tensor  @ src/lib.rs:29 as choice {
-              "Some(%0)" (d: module<crate::Downsample>  @ src/lib.rs:30 as "layer1.*.downsample") {
-                %bn = get_attr[bn](d) : module<BatchNorm>  @ src/lib.rs:30 as "layer1.*.downsample.bn"
-                %conv = get_attr[conv](d) : module<Conv2D>  @ src/lib.rs:30 as "layer1.*.downsample.conv"
-                %layer1_downsample_conv = call_module[Conv2D](%conv, ys_2) : tensor  @ src/lib.rs:30 as "layer1.*.downsample.conv"
-                %layer1_downsample_bn = call_module[BatchNorm](%bn, %layer1_downsample_conv) : tensor  @ src/lib.rs:30 as "layer1.*.downsample.bn"
-                yield %layer1_downsample_bn  @ src/lib.rs:29 as yield
+            graph Net(self: module<crate::Net>, xs: tensor) {
+              %bn1 = get_attr[bn1](self) : module<BatchNorm>  @ src/lib.rs:10 as bn1
+              %conv1 = get_attr[conv1](self) : module<Conv2D>  @ src/lib.rs:10 as conv1
+              %conv1_1 = call_module[Conv2D](%conv1, xs) : tensor  @ src/lib.rs:10 as conv1
+              %bn1_1 = call_module[BatchNorm](%bn1, %conv1_1) : tensor  @ src/lib.rs:10 as bn1
+              %ys = relu(%bn1_1) : tensor  @ src/lib.rs:10 as relu
+              %maxpool = get_attr[maxpool](self) : module<MaxPool2D>  @ src/lib.rs:11 as maxpool
+              %ys_1 = call_module[MaxPool2D](%maxpool, %ys) : tensor  @ src/lib.rs:11 as maxpool
+              %layer1 = get_attr[layer1](self) : list<module<crate::Block>>  @ src/lib.rs:12 as layer1
+              %layer2 = get_attr[layer2](self) : list<module<crate::Block>>  @ src/lib.rs:12 as layer2
+              %unit = host.unit() : ()  @ src/lib.rs:12 as unit
+              %ys_6 = for["%0 in $0.iter()"](%layer1, %ys_1) : tensor  @ src/lib.rs:13 as each (block: module<crate::Block>  @ src/lib.rs:13 as "layer1.*", ys_2: tensor  @ src/lib.rs:13 as ys) {
+                %downsample = get_attr[downsample](block) : option<module<crate::Downsample>>  @ src/lib.rs:29 as "layer1.*.downsample"
+                %skip = match(%downsample) : tensor  @ src/lib.rs:29 as choice {
+                  "Some(%0)" (d: module<crate::Downsample>  @ src/lib.rs:30 as "layer1.*.downsample") {
+                    %bn = get_attr[bn](d) : module<BatchNorm>  @ src/lib.rs:30 as "layer1.*.downsample.bn"
+                    %conv = get_attr[conv](d) : module<Conv2D>  @ src/lib.rs:30 as "layer1.*.downsample.conv"
+                    %layer1_downsample_conv = call_module[Conv2D](%conv, ys_2) : tensor  @ src/lib.rs:30 as "layer1.*.downsample.conv"
+                    %layer1_downsample_bn = call_module[BatchNorm](%bn, %layer1_downsample_conv) : tensor  @ src/lib.rs:30 as "layer1.*.downsample.bn"
+                    yield %layer1_downsample_bn  @ src/lib.rs:29 as yield
+                  }
+                  "None" {
+                    yield ys_2  @ src/lib.rs:29 as yield
+                  }
+                }
+                %bn1_2 = get_attr[bn1](block) : module<BatchNorm>  @ src/lib.rs:33 as "layer1.*.bn1"
+                %conv1_2 = get_attr[conv1](block) : module<Conv2D>  @ src/lib.rs:33 as "layer1.*.conv1"
+                %layer1_conv1 = call_module[Conv2D](%conv1_2, ys_2) : tensor  @ src/lib.rs:33 as "layer1.*.conv1"
+                %layer1_bn1 = call_module[BatchNorm](%bn1_2, %layer1_conv1) : tensor  @ src/lib.rs:33 as "layer1.*.bn1"
+                %ys_3 = relu(%layer1_bn1) : tensor  @ src/lib.rs:33 as relu
+                %bn2 = get_attr[bn2](block) : module<BatchNorm>  @ src/lib.rs:34 as "layer1.*.bn2"
+                %conv2 = get_attr[conv2](block) : module<Conv2D>  @ src/lib.rs:34 as "layer1.*.conv2"
+                %layer1_conv2 = call_module[Conv2D](%conv2, %ys_3) : tensor  @ src/lib.rs:34 as "layer1.*.conv2"
+                %ys_4 = call_module[BatchNorm](%bn2, %layer1_conv2) : tensor  @ src/lib.rs:34 as "layer1.*.bn2"
+                %add = add(%ys_4, %skip) : tensor  @ src/lib.rs:35 as add
+                %ys_5 = relu(%add) : tensor  @ src/lib.rs:35 as relu
+                yield %ys_5  @ src/lib.rs:13 as yield
               }
-              "None" {
-                yield ys_2  @ src/lib.rs:29 as yield
+              %ys_11 = for["%0 in $0.iter()"](%layer2, %ys_6) : tensor  @ src/lib.rs:13 as each (block_1: module<crate::Block>  @ src/lib.rs:13 as "layer2.*", ys_7: tensor  @ src/lib.rs:13 as ys) {
+                %downsample_1 = get_attr[downsample](block_1) : option<module<crate::Downsample>>  @ src/lib.rs:29 as "layer2.*.downsample"
+                %skip_1 = match(%downsample_1) : tensor  @ src/lib.rs:29 as choice {
+                  "Some(%0)" (d_1: module<crate::Downsample>  @ src/lib.rs:30 as "layer2.*.downsample") {
+                    %bn_1 = get_attr[bn](d_1) : module<BatchNorm>  @ src/lib.rs:30 as "layer2.*.downsample.bn"
+                    %conv_1 = get_attr[conv](d_1) : module<Conv2D>  @ src/lib.rs:30 as "layer2.*.downsample.conv"
+                    %layer2_downsample_conv = call_module[Conv2D](%conv_1, ys_7) : tensor  @ src/lib.rs:30 as "layer2.*.downsample.conv"
+                    %layer2_downsample_bn = call_module[BatchNorm](%bn_1, %layer2_downsample_conv) : tensor  @ src/lib.rs:30 as "layer2.*.downsample.bn"
+                    yield %layer2_downsample_bn  @ src/lib.rs:29 as yield
+                  }
+                  "None" {
+                    yield ys_7  @ src/lib.rs:29 as yield
+                  }
+                }
+                %bn1_3 = get_attr[bn1](block_1) : module<BatchNorm>  @ src/lib.rs:33 as "layer2.*.bn1"
+                %conv1_3 = get_attr[conv1](block_1) : module<Conv2D>  @ src/lib.rs:33 as "layer2.*.conv1"
+                %layer2_conv1 = call_module[Conv2D](%conv1_3, ys_7) : tensor  @ src/lib.rs:33 as "layer2.*.conv1"
+                %layer2_bn1 = call_module[BatchNorm](%bn1_3, %layer2_conv1) : tensor  @ src/lib.rs:33 as "layer2.*.bn1"
+                %ys_8 = relu(%layer2_bn1) : tensor  @ src/lib.rs:33 as relu
+                %bn2_1 = get_attr[bn2](block_1) : module<BatchNorm>  @ src/lib.rs:34 as "layer2.*.bn2"
+                %conv2_1 = get_attr[conv2](block_1) : module<Conv2D>  @ src/lib.rs:34 as "layer2.*.conv2"
+                %layer2_conv2 = call_module[Conv2D](%conv2_1, %ys_8) : tensor  @ src/lib.rs:34 as "layer2.*.conv2"
+                %ys_9 = call_module[BatchNorm](%bn2_1, %layer2_conv2) : tensor  @ src/lib.rs:34 as "layer2.*.bn2"
+                %add_1 = add(%ys_9, %skip_1) : tensor  @ src/lib.rs:35 as add
+                %ys_10 = relu(%add_1) : tensor  @ src/lib.rs:35 as relu
+                yield %ys_10  @ src/lib.rs:13 as yield
               }
-            }
-            %bn1_2 = get_attr[bn1](block) : module<BatchNorm>  @ src/lib.rs:33 as "layer1.*.bn1"
-            %conv1_2 = get_attr[conv1](block) : module<Conv2D>  @ src/lib.rs:33 as "layer1.*.conv1"
-            %layer1_conv1 = call_module[Conv2D](%conv1_2, ys_2) : tensor  @ src/lib.rs:33 as "layer1.*.conv1"
-            %layer1_bn1 = call_module[BatchNorm](%bn1_2, %layer1_conv1) : tensor  @ src/lib.rs:33 as "layer1.*.bn1"
-            %ys_3 = relu(%layer1_bn1) : tensor  @ src/lib.rs:33 as relu
-            %bn2 = get_attr[bn2](block) : module<BatchNorm>  @ src/lib.rs:34 as "layer1.*.bn2"
-            %conv2 = get_attr[conv2](block) : module<Conv2D>  @ src/lib.rs:34 as "layer1.*.conv2"
-            %layer1_conv2 = call_module[Conv2D](%conv2, %ys_3) : tensor  @ src/lib.rs:34 as "layer1.*.conv2"
-            %ys_4 = call_module[BatchNorm](%bn2, %layer1_conv2) : tensor  @ src/lib.rs:34 as "layer1.*.bn2"
-            %add = add(%ys_4, %skip) : tensor  @ src/lib.rs:35 as add
-            %ys_5 = relu(%add) : tensor  @ src/lib.rs:35 as relu
-            yield %ys_5  @ src/lib.rs:13 as yield
-          }
-          %ys_11 = for["%0 in $0.iter()"](%layer2, %ys_6) : tensor  @ src/lib.rs:13 as each (block_1: module<crate::Block>  @ src/lib.rs:13 as "layer2.*", ys_7: tensor  @ src/lib.rs:13 as ys) {
-            %downsample_1 = get_attr[downsample](block_1) : option<module<crate::Downsample>>  @ src/lib.rs:29 as "layer2.*.downsample"
-            %skip_1 = match(%downsample_1) : tensor  @ src/lib.rs:29 as choice {
-              "Some(%0)" (d_1: module<crate::Downsample>  @ src/lib.rs:30 as "layer2.*.downsample") {
-                %bn_1 = get_attr[bn](d_1) : module<BatchNorm>  @ src/lib.rs:30 as "layer2.*.downsample.bn"
-                %conv_1 = get_attr[conv](d_1) : module<Conv2D>  @ src/lib.rs:30 as "layer2.*.downsample.conv"
-                %layer2_downsample_conv = call_module[Conv2D](%conv_1, ys_7) : tensor  @ src/lib.rs:30 as "layer2.*.downsample.conv"
-                %layer2_downsample_bn = call_module[BatchNorm](%bn_1, %layer2_downsample_conv) : tensor  @ src/lib.rs:30 as "layer2.*.downsample.bn"
-                yield %layer2_downsample_bn  @ src/lib.rs:29 as yield
-              }
-              "None" {
-                yield ys_7  @ src/lib.rs:29 as yield
-              }
-            }
-            %bn1_3 = get_attr[bn1](block_1) : module<BatchNorm>  @ src/lib.rs:33 as "layer2.*.bn1"
-            %conv1_3 = get_attr[conv1](block_1) : module<Conv2D>  @ src/lib.rs:33 as "layer2.*.conv1"
-            %layer2_conv1 = call_module[Conv2D](%conv1_3, ys_7) : tensor  @ src/lib.rs:33 as "layer2.*.conv1"
-            %layer2_bn1 = call_module[BatchNorm](%bn1_3, %layer2_conv1) : tensor  @ src/lib.rs:33 as "layer2.*.bn1"
-            %ys_8 = relu(%layer2_bn1) : tensor  @ src/lib.rs:33 as relu
-            %bn2_1 = get_attr[bn2](block_1) : module<BatchNorm>  @ src/lib.rs:34 as "layer2.*.bn2"
-            %conv2_1 = get_attr[conv2](block_1) : module<Conv2D>  @ src/lib.rs:34 as "layer2.*.conv2"
-            %layer2_conv2 = call_module[Conv2D](%conv2_1, %ys_8) : tensor  @ src/lib.rs:34 as "layer2.*.conv2"
-            %ys_9 = call_module[BatchNorm](%bn2_1, %layer2_conv2) : tensor  @ src/lib.rs:34 as "layer2.*.bn2"
-            %add_1 = add(%ys_9, %skip_1) : tensor  @ src/lib.rs:35 as add
-            %ys_10 = relu(%add_1) : tensor  @ src/lib.rs:35 as relu
-            yield %ys_10  @ src/lib.rs:13 as yield
-          }
-          %fc = get_attr[fc](self) : module<Linear>  @ src/lib.rs:17 as fc
-          %adaptive_avg_pool2d = adaptive_avg_pool2d(%ys_11, [1, 1]) : tensor  @ src/lib.rs:17 as adaptive_avg_pool2d
-          %flat_view = flat_view(%adaptive_avg_pool2d) : tensor  @ src/lib.rs:17 as flat_view
-          %fc_1 = call_module[Linear](%fc, %flat_view) : tensor  @ src/lib.rs:17 as fc
-          yield %fc_1  @ src/lib.rs:18 as output
-        }"#]],
+              %fc = get_attr[fc](self) : module<Linear>  @ src/lib.rs:17 as fc
+              %adaptive_avg_pool2d = adaptive_avg_pool2d(%ys_11, [1, 1]) : tensor  @ src/lib.rs:17 as adaptive_avg_pool2d
+              %flat_view = flat_view(%adaptive_avg_pool2d) : tensor  @ src/lib.rs:17 as flat_view
+              %fc_1 = call_module[Linear](%fc, %flat_view) : tensor  @ src/lib.rs:17 as fc
+              yield %fc_1  @ src/lib.rs:18 as output
+            }"#]],
     );
 }
 
@@ -148,31 +148,31 @@ impl Net {
 struct Net { layers: Vec<nn::Linear> }
 "#,
         expect![[r#"
-    graph Net(self: module<crate::Net>, xs: tensor, n: rust<i64>) {
-      %test = rust["($0 > 3)"](n) : rust<bool>  @ src/lib.rs:7 as test
-      %branch = if(%test) : tensor  @ src/lib.rs:7 as branch {
-        %refused = rust["{ let refused: Result < Tensor , String > = {\nlet mut n = $0;\nErr (format ! (\"{n} is too many\"))\n}; refused.at(\"return\", \"src/lib.rs:8\")?; ::std::unreachable!() }", io](n) : rust<!>  @ src/lib.rs:8 as refused
-        yield %refused  @ src/lib.rs:7 as yield
-      } else {
-        %layers = get_attr[layers](self) : list<module<Linear>>  @ src/lib.rs:10 as layers
-        %each = for["%0 in $0.iter()"](%layers) : ()  @ src/lib.rs:10 as each (layer: module<Linear>  @ src/lib.rs:10 as "layers.*") {
-          %dim = rust["$0.dim()"](xs) : rust<usize>  @ src/lib.rs:11 as dim
-          %cast = rust["($0 as usize)"](n) : rust<usize>  @ src/lib.rs:11 as cast
-          %test_1 = rust["($0 == $1)"](%dim, %cast) : rust<bool>  @ src/lib.rs:11 as test
-          %branch_1 = if(%test_1) : ()  @ src/lib.rs:11 as branch {
-            %relu = relu(xs) : tensor  @ src/lib.rs:12 as relu
-            %left = rust["return ::std::result::Result::Ok(scope.output($0.shallow_clone())?)", io](%relu) : rust<!>  @ src/lib.rs:12 as left
-            yield %left  @ src/lib.rs:11 as yield
-          } else {
-            yield  @ src/lib.rs:11 as yield
-          }
-          yield  @ src/lib.rs:10 as yield
-        }
-        %neg = neg(xs) : tensor  @ src/lib.rs:15 as neg
-        yield %neg  @ src/lib.rs:7 as yield
-      }
-      yield %branch  @ src/lib.rs:16 as output
-    }"#]],
+            graph Net(self: module<crate::Net>, xs: tensor, n: rust<i64>) {
+              %test = host.binary[">"](n, 3) : rust<bool>  @ src/lib.rs:7 as test
+              %branch = if(%test) : tensor  @ src/lib.rs:7 as branch {
+                %refused = rust["{ let refused: Result < Tensor , String > = {\nlet mut n = $0;\nErr (format ! (\"{n} is too many\"))\n}; refused.at(\"return\", \"src/lib.rs:8\")?; ::std::unreachable!() }", io](n) : rust<!>  @ src/lib.rs:8 as refused
+                yield %refused  @ src/lib.rs:7 as yield
+              } else {
+                %layers = get_attr[layers](self) : list<module<Linear>>  @ src/lib.rs:10 as layers
+                %each = for["%0 in $0.iter()"](%layers) : ()  @ src/lib.rs:10 as each (layer: module<Linear>  @ src/lib.rs:10 as "layers.*") {
+                  %dim = host.method["dim"](xs) : rust<usize>  @ src/lib.rs:11 as dim
+                  %cast = host.cast["usize"](n) : rust<usize>  @ src/lib.rs:11 as cast
+                  %test_1 = host.binary["=="](%dim, %cast) : rust<bool>  @ src/lib.rs:11 as test
+                  %branch_1 = if(%test_1) : ()  @ src/lib.rs:11 as branch {
+                    %relu = relu(xs) : tensor  @ src/lib.rs:12 as relu
+                    %left = host.return[io](host.output(host.handle(%relu))) : rust<!>  @ src/lib.rs:12 as left
+                    yield %left  @ src/lib.rs:11 as yield
+                  } else {
+                    yield  @ src/lib.rs:11 as yield
+                  }
+                  yield  @ src/lib.rs:10 as yield
+                }
+                %neg = neg(xs) : tensor  @ src/lib.rs:15 as neg
+                yield %neg  @ src/lib.rs:7 as yield
+              }
+              yield %branch  @ src/lib.rs:16 as output
+            }"#]],
     );
 }
 
@@ -246,8 +246,8 @@ struct Net { fc: nn::Linear, names: Vec<String> }
               %names_1 = get_attr[names](self) : list<rust<String>>  @ src/lib.rs:8 as names
               %parts = rust["{ let typed: Vec < f64 > = {\nlet self_names = &$0;\n(* self_names) . iter () . map (| name | name . len () as f64) . collect ()\n}; typed }", io, opaque("the method `len`")](%names_1)  @ src/lib.rs:8 as opaque
               %relu = relu(%ys) : tensor  @ src/lib.rs:9 as relu
-              %len = rust["$0.len()", io](%parts) : rust<usize>  @ src/lib.rs:9 as len
-              %cast = rust["($0 as i64)"](%len) : rust<i64>  @ src/lib.rs:9 as cast
+              %len = host.method["len", io](%parts) : rust<usize>  @ src/lib.rs:9 as len
+              %cast = host.cast["i64"](%len) : rust<i64>  @ src/lib.rs:9 as cast
               %mul = mul.Scalar(%relu, %cast) : tensor  @ src/lib.rs:9 as mul
               yield %mul  @ src/lib.rs:10 as output
             }src/lib.rs:8: carried along, not understood: the method `len` [FX0008]
@@ -278,19 +278,19 @@ impl Net {
 struct Net { layers: Vec<nn::Linear> }
 ",
         expect![[r#"
-    graph Net(self: module<crate::Net>, xs: tensor) {
-      %neg = neg(xs) : tensor  @ src/lib.rs:7 as neg
-      %relu = relu(xs) : tensor  @ src/lib.rs:8 as relu
-      %layers = get_attr[layers](self) : list<module<Linear>>  @ src/lib.rs:9 as layers
-      %outs = rust["vec![$0.shallow_clone(), $1.shallow_clone()]", io](%neg, %relu) : list<tensor>  @ src/lib.rs:9 as outs
-      %outs_2 = for["%0 in $0.iter()"](%layers, %outs) : list<tensor>  @ src/lib.rs:9 as each (layer: module<Linear>  @ src/lib.rs:9 as "layers.*", outs_1: list<tensor>  @ src/lib.rs:9 as outs) {
-        %layers_1 = call_module[Linear](layer, xs) : tensor  @ src/lib.rs:10 as "layers.*"
-        %push = rust["$0.push($1.shallow_clone())", io](outs_1, %layers_1) : ()  @ src/lib.rs:10 as push
-        yield outs_1  @ src/lib.rs:9 as yield
-      }
-      %cat = cat(%outs_2, 0) : tensor  @ src/lib.rs:12 as cat
-      yield %cat  @ src/lib.rs:13 as output
-    }"#]],
+            graph Net(self: module<crate::Net>, xs: tensor) {
+              %neg = neg(xs) : tensor  @ src/lib.rs:7 as neg
+              %relu = relu(xs) : tensor  @ src/lib.rs:8 as relu
+              %layers = get_attr[layers](self) : list<module<Linear>>  @ src/lib.rs:9 as layers
+              %outs = host.vec[io](host.handle(%neg), host.handle(%relu)) : list<tensor>  @ src/lib.rs:9 as outs
+              %outs_2 = for["%0 in $0.iter()"](%layers, %outs) : list<tensor>  @ src/lib.rs:9 as each (layer: module<Linear>  @ src/lib.rs:9 as "layers.*", outs_1: list<tensor>  @ src/lib.rs:9 as outs) {
+                %layers_1 = call_module[Linear](layer, xs) : tensor  @ src/lib.rs:10 as "layers.*"
+                %push = host.mutate["push", io](outs_1, host.handle(%layers_1)) : ()  @ src/lib.rs:10 as push
+                yield outs_1  @ src/lib.rs:9 as yield
+              }
+              %cat = cat(%outs_2, 0) : tensor  @ src/lib.rs:12 as cat
+              yield %cat  @ src/lib.rs:13 as output
+            }"#]],
     );
 }
 
@@ -315,7 +315,7 @@ pub fn f(xs: &Tensor) -> Tensor {
 ",
         expect![[r#"
             graph f(xs: tensor) {
-              %opaque = rust["{\nlet mut xs = &$0;\n(inner :: public (xs)).shallow_clone()\n}", io, opaque("`public`: `private`: `SECRET` is private to its module")](xs) : tensor  @ src/lib.rs:14 as opaque
+              %opaque = rust["{\nlet mut xs = $0;\n(inner :: public (xs)).shallow_clone()\n}", io, opaque("`public`: `private`: `SECRET` is private to its module")](host.ref(xs)) : tensor  @ src/lib.rs:14 as opaque
               %relu = relu(%opaque) : tensor  @ src/lib.rs:9 as relu
               %mul = mul.Scalar(%relu, 2.0) : tensor  @ src/lib.rs:9 as mul
               yield %mul  @ src/lib.rs:15 as output

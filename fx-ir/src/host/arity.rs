@@ -36,20 +36,22 @@ impl HostOp {
             | HostOp::Layer(_)
             | HostOp::LayerFromEnd(_)
             | HostOp::MatchChain
-            | HostOp::PartEither => 2..=2,
+            | HostOp::PartEither
+            | HostOp::HandleOr => 2..=2,
             HostOp::ResizeWith | HostOp::LayersBetween(_) | HostOp::MatchedLayer(_) => 3..=3,
             // An open end may be left out.
             HostOp::Slice(_) => 1..=3,
             HostOp::IndexRange(_) => 0..=2,
             HostOp::Return => 0..=1,
-            HostOp::Struct((_, fields)) => fields.len()..=fields.len(),
+            HostOp::Struct((_, fields)) | HostOp::StructDefault((_, fields)) => fields.len()..=fields.len(),
             HostOp::Tuple
             | HostOp::Array
             | HostOp::Vec
             | HostOp::Construct(_)
             | HostOp::Function(_)
             | HostOp::Call(_)
-            | HostOp::Runtime(_) => 0..=usize::MAX,
+            | HostOp::Runtime(_)
+            | HostOp::Nn(_) => 0..=usize::MAX,
             HostOp::Method(_)
             | HostOp::Mutate(_)
             | HostOp::CallMethod(_)
@@ -67,6 +69,8 @@ impl HostOp {
             | HostOp::Copied
             | HostOp::AsFunction(_)
             | HostOp::BorrowTensor
+            | HostOp::BorrowOption
+            | HostOp::EndMut(_)
             | HostOp::Some
             | HostOp::Field(_)
             | HostOp::Deref

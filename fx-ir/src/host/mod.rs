@@ -20,7 +20,7 @@ pub use adaptor::Adaptor;
 pub use ops::{HostOp, Yields};
 pub(crate) use payload::Payload;
 
-use crate::{Arg, Effect, NodeId};
+use crate::{Arg, Effect, Graph, NodeId, Op};
 
 /// What a host node does: an operation, and what it does beside yielding a value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -75,6 +75,12 @@ impl HostOp {
         if words.is_empty() { format!("host.{name}") } else { format!("host.{name}[{}]", words.join(", ")) }
     }
 
+    /// Whether it yields an option of a reference: the first, the last or another element of a list.
+    pub fn yields_loan(&self) -> bool {
+        let HostOp::Method(name) = self else { return false };
+        methods::method(name, methods::Receiver::List).is_some_and(methods::Method::yields_loan)
+    }
+
     /// The operation applied to arguments, as an argument.
     pub fn of(self, args: impl IntoIterator<Item = Arg>) -> Arg {
         Arg::Expr(Box::new(Expr { op: self, args: args.into_iter().collect() }))
@@ -83,6 +89,20 @@ impl HostOp {
     /// The operation applied to one argument, as an argument.
     pub fn on(self, arg: impl Into<Arg>) -> Arg {
         self.of([arg.into()])
+    }
+}
+
+impl Graph {
+    /// The host operation that an argument stands for, nested or a node without an effect, and what it is applied to.
+    pub fn host_value<'g>(&'g self, arg: &'g Arg) -> Option<(&'g HostOp, &'g [Arg])> {
+        match arg {
+            Arg::Expr(expr) => Some((&expr.op, &expr.args)),
+            Arg::Node(id) => match &self.node(*id).op {
+                Op::Host(host) if host.effect == Effect::Pure => Some((&host.op, &self.node(*id).args)),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 }
 

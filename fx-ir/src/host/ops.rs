@@ -122,6 +122,8 @@ host_ops! {
     AsFunction(String) = "as_function" Value;
     /// A tensor or a reference to one, as a reference.
     BorrowTensor = "borrow_tensor" Reference;
+    /// An option of a tensor or of a reference to one, as an option of a reference.
+    BorrowOption = "borrow_option" Value;
 
     // Aggregates.
     /// `()`.
@@ -144,6 +146,8 @@ host_ops! {
     NoneOf(String) = "none_of" Value;
     /// A struct of that path, by fields.
     Struct((String, Vec<String>)) = "struct" Value;
+    /// A struct of that path, by fields; those that are left are as its default has them.
+    StructDefault((String, Vec<String>)) = "struct_default" Value;
     /// A tuple struct or a variant of that path.
     Construct(String) = "construct" Value;
     /// `$0..$1` or `$0..=$1`.
@@ -160,6 +164,8 @@ host_ops! {
     UnwrapMut(Option<String>) = "unwrap_mut" Place;
     /// What a borrowed option holds, itself a `&mut`: `$0.as_deref_mut().unwrap()`.
     UnwrapBorrow = "unwrap_borrow" Place;
+    /// The `first` or the `last` element of a list.
+    EndMut(String) = "end_mut" Place;
     /// `$0.as_mut_slice()`.
     MutSlice = "mut_slice" Place;
     /// `&$0[$1]`.
@@ -302,6 +308,10 @@ host_ops! {
     Runtime(String) = "runtime" Value;
     /// A method of one of its types.
     RuntimeMethod(String) = "runtime_method" Value;
+    /// A function of `fx_runtime::nn`, the layers.
+    Nn(String) = "nn" Value;
+    /// The tensor that the option `$0` holds, or else `$1`: a second handle on it.
+    HandleOr = "handle_or" Value;
     /// The frame that a frozen model is made in.
     Frame = "frame" Reference;
 

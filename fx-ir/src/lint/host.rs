@@ -119,6 +119,7 @@ impl Check<'_> {
             | HostOp::Vec
             | HostOp::Some
             | HostOp::Struct(_)
+            | HostOp::StructDefault(_)
             | HostOp::Construct(_)
             | HostOp::LstmState
             | HostOp::GruState
@@ -202,7 +203,12 @@ pub(super) fn is_fresh(op: &HostOp) -> bool {
 /// Whether a place is an element, or lies behind a reference or an option: nothing is moved out of such.
 fn is_behind(expr: &Expr) -> bool {
     match expr.op {
-        HostOp::Item | HostOp::Deref | HostOp::Lock | HostOp::UnwrapMut(_) | HostOp::UnwrapBorrow => true,
+        HostOp::Item
+        | HostOp::Deref
+        | HostOp::Lock
+        | HostOp::UnwrapMut(_)
+        | HostOp::UnwrapBorrow
+        | HostOp::EndMut(_) => true,
         HostOp::Field(_) => expr.args.first().and_then(Arg::expr).is_some_and(is_behind),
         _ => false,
     }

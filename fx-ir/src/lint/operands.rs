@@ -49,11 +49,16 @@ fn wanted(op: &HostOp) -> Option<(&'static [Kind], &'static str)> {
         | HostOp::Unwrap(_)
         | HostOp::UnwrapRef(_)
         | HostOp::UnwrapLoan(_)
+        | HostOp::BorrowOption
+        | HostOp::HandleOr
         | HostOp::MapOption
         | HostOp::MapLoan => (&[Option], "an option"),
-        HostOp::Item | HostOp::ItemRef | HostOp::Slice(_) | HostOp::MutSlice | HostOp::ResizeWith => {
-            (&[List], "a list")
-        }
+        HostOp::Item
+        | HostOp::ItemRef
+        | HostOp::Slice(_)
+        | HostOp::MutSlice
+        | HostOp::EndMut(_)
+        | HostOp::ResizeWith => (&[List], "a list"),
         // An option has an iterator too.
         HostOp::CopiedElements
         | HostOp::HandleElements
@@ -130,6 +135,7 @@ pub(super) fn result(op: &HostOp, types: &[Type]) -> Type {
         | HostOp::Ref
         | HostOp::RefMut
         | HostOp::BorrowTensor
+        | HostOp::BorrowOption
         | HostOp::Handle
         | HostOp::Deref
         | HostOp::MutSlice
@@ -155,6 +161,10 @@ pub(super) fn result(op: &HostOp, types: &[Type]) -> Type {
             (Type::List(element), Some(Kind::Int)) => *element,
             _ => Type::Unknown,
         },
+        HostOp::EndMut(_) => match first() {
+            Type::List(element) => *element,
+            _ => Type::Unknown,
+        },
         HostOp::UnwrapMut(_)
         | HostOp::UnwrapBorrow
         | HostOp::Unwrap(_)
@@ -177,7 +187,7 @@ pub(super) fn result(op: &HostOp, types: &[Type]) -> Type {
             row.map_or(Type::Unknown, |row| row.type_of(&receiver, types.get(1..).unwrap_or_default()))
         }
         HostOp::Count(_) => Type::rust("usize"),
-        HostOp::TensorOf | HostOp::Index => Type::TENSOR,
+        HostOp::TensorOf | HostOp::Index | HostOp::HandleOr => Type::TENSOR,
         op if op.yields() == Yields::Never => Type::rust("!"),
         _ => Type::Unknown,
     }

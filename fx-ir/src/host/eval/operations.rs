@@ -10,9 +10,13 @@ impl<M: Machine> Evaluator<'_, M> {
     /// Values as they are read.
     pub(super) fn reading(&mut self, op: &HostOp, args: &[Arg]) -> Evaluated<M> {
         match op {
-            HostOp::Use | HostOp::Clone | HostOp::ToVec | HostOp::Copied | HostOp::BorrowTensor | HostOp::Ref => {
-                self.operand(&args[0])
-            }
+            HostOp::Use
+            | HostOp::Clone
+            | HostOp::ToVec
+            | HostOp::Copied
+            | HostOp::BorrowTensor
+            | HostOp::BorrowOption
+            | HostOp::Ref => self.operand(&args[0]),
             HostOp::Literal(ty) | HostOp::Ascribe(ty) => Ok(self.value(&args[0])?.of_spelling(ty)?),
             HostOp::AsFunction(_) => self.value(&args[0]),
             HostOp::Handle => match self.operand(&args[0])? {
@@ -24,6 +28,7 @@ impl<M: Machine> Evaluator<'_, M> {
             | HostOp::Deref
             | HostOp::UnwrapMut(_)
             | HostOp::UnwrapBorrow
+            | HostOp::EndMut(_)
             | HostOp::MutSlice
             | HostOp::Lock => {
                 let at = self.place(&op.clone().of(args.iter().cloned()))?;

@@ -40,6 +40,7 @@ impl<M: Machine> Evaluator<'_, M> {
                 Value::Int(at, _) => self.place(base)?.then(Step::Item(at)),
                 _ => Location::at(Base::Temporary(self.eval(&expr.op, &expr.args)?)),
             },
+            (HostOp::EndMut(end), [base]) => self.place(base)?.then(Step::End { last: end == "last" }),
             (HostOp::UnwrapMut(message), [base]) => self.place(base)?.then(Step::Unwrap(message.clone())),
             (HostOp::UnwrapBorrow, [base]) => self.place(base)?.then(Step::Unwrap(None)).then(Step::Deref),
             (HostOp::Deref | HostOp::MutSlice | HostOp::Ref | HostOp::RefMut, [base]) => {
@@ -141,13 +142,17 @@ fn project<'v, T>(value: &'v mut Value<T>, step: &Step) -> Result<&'v mut Value<
             let item = usize::try_from(*at).ok().and_then(|at| items.get_mut(at));
             item.ok_or_else(|| Refusal::Panics(outside()))
         }
+        (Value::List(items), Step::End { last }) => {
+            let item = if *last { items.last_mut() } else { items.first_mut() };
+            item.ok_or_else(|| Refusal::Panics(empty(None)))
+        }
         (Value::Option(held), Step::Unwrap(message)) => {
             held.as_deref_mut().ok_or_else(|| Refusal::Panics(empty(message.as_deref())))
         }
         (_, Step::Field(name)) => {
             wrong(format!("cannot take the field `{name}` of {kind}: it takes a struct or a tuple"))
         }
-        (_, Step::Item(_)) => wrong(format!("cannot take an element of {kind}: it takes a list")),
+        (_, Step::Item(_) | Step::End { .. }) => wrong(format!("cannot take an element of {kind}: it takes a list")),
         (_, Step::Unwrap(_)) => wrong(format!("cannot unwrap {kind}: it takes an option")),
     }
 }

@@ -99,6 +99,14 @@ impl<M: Machine> Evaluator<'_, M> {
                 Value::List(numbers) => self.machine.tensor_of(&numbers).map(Value::Tensor).map_err(EvalError::Machine),
                 other => Err(takes(&other, "a list of numbers")),
             },
+            HostOp::HandleOr => match self.operand(&args[0])? {
+                Value::Option(Some(held)) => self.second(*held),
+                Value::Option(None) => {
+                    let other = self.operand(&args[1])?;
+                    self.second(other)
+                }
+                other => Err(takes(&other, "an option of a tensor")),
+            },
             HostOp::TryFrom(ty) => match self.operand(&args[0])? {
                 Value::Tensor(tensor) => self.machine.contents(&tensor, ty).map_err(EvalError::Machine),
                 other => Err(takes(&other, "a tensor")),

@@ -258,9 +258,10 @@ fn lists_change_where_they_lie() {
     check(
         r#"%l = host.empty_vec["i64"]() : list<rust<i64>>
            %r = host.resize_with[io](%l, 2, host.binary["+"](n, 1))
-           %s = host.mutate["sort", io](%l) ; %t = host.mutate["clear", io](host.ref_mut(%l))
-           yield %l"#,
-        &expect!["[]"],
+           %e = host.assign[io](host.end_mut["last"](%l), 2)
+           %s = host.mutate["sort", io](%l) ; %b = host.mutate["remove", io](%l, 0) ; %t = host.mutate["clear", io](host.ref_mut(%l))
+           yield %l, %b"#,
+        &expect!["[], 2i64"],
     );
 }
 
@@ -344,9 +345,9 @@ fn options_and_ranges() {
            %range = host.range["..="](1, n)
            yield %o, %t, %r, host.method["zip"](%o, %t), host.method["unwrap_or"](%r, 4), host.method["copied"](%o),
                  host.method["contains"](%range, 5), host.method["len"](host.range[".."](0, 3)),
-                 host.method["then_some"](true, 1)"#,
+                 host.method["then_some"](true, 1), host.handle_or(host.some(x), `never read`)"#,
         &expect![
-            "Some(2integer), Some(5i64), None, Some((2integer, 5i64)), 4integer, Some(2integer), true, 3usize, Some(1integer)"
+            "Some(2integer), Some(5i64), None, Some((2integer, 5i64)), 4integer, Some(2integer), true, 3usize, Some(1integer), tensor[2, 3]#1"
         ],
     );
 }

@@ -80,6 +80,11 @@ pub enum Step {
     Field(String),
     /// An element of a list.
     Item(i128),
+    /// The first or the last element of a list.
+    End {
+        /// Whether it is the last.
+        last: bool,
+    },
     /// What an option holds; of an empty one the panic says this.
     Unwrap(Option<String>),
     /// What a reference refers to; any other value itself.
