@@ -2,8 +2,8 @@
 //!
 //! Only what is certain is refused: an operand of an unknown type fits everywhere.
 
-use super::operands::{self, Kind};
-use super::{Fault, Rule, fault};
+use super::fault::{Fault, Rule, fault};
+use super::operands;
 use crate::host::methods::{self, Receiver};
 use crate::host::{Expr, Yields};
 use crate::{Arg, Graph, HostOp, NodeId, Op, Type};
@@ -212,9 +212,4 @@ fn is_behind(expr: &Expr) -> bool {
         HostOp::Field(_) => expr.args.first().and_then(Arg::expr).is_some_and(is_behind),
         _ => false,
     }
-}
-
-/// Whether a kind is certainly none that fits.
-pub(super) fn is_none_of(ty: &Type, fitting: &[Kind]) -> bool {
-    Kind::of(ty).is_some_and(|kind| !fitting.contains(&kind))
 }

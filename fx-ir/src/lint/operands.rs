@@ -1,6 +1,5 @@
 //! What host operations take and yield, as far as types tell.
 
-use super::host::is_none_of;
 use crate::host::methods::{self, Receiver};
 use crate::host::{Expr, Yields};
 use crate::{Arg, Graph, HostOp, Type, scalar};
@@ -34,6 +33,11 @@ impl Kind {
             Type::Unknown | Type::Module(_) => None,
         }
     }
+}
+
+/// Whether a type is certainly of none of the kinds that fit.
+fn is_none_of(ty: &Type, fitting: &[Kind]) -> bool {
+    Kind::of(ty).is_some_and(|kind| !fitting.contains(&kind))
 }
 
 /// What the first operand has to be, and how a message says it; `None` for an operation that takes anything there.
@@ -153,6 +157,30 @@ pub(super) fn result(op: &HostOp, types: &[Type]) -> Type {
         HostOp::EmptyVec(ty) => list_of(rust(ty)),
         HostOp::Some => Type::Option(Box::new(first())),
         HostOp::NoneOf(ty) => Type::Option(Box::new(rust(ty))),
+        HostOp::Binary(sign) => match sign.as_str() {
+            "==" | "!=" | "<" | "<=" | ">" | ">=" | "&&" | "||" => Type::rust("bool"),
+            _ => types
+                .iter()
+                .find(|ty| matches!(ty, Type::Rust(name) if scalar::is_scalar(name)))
+                .cloned()
+                .unwrap_or_default(),
+        },
+        HostOp::Method(name) | HostOp::Mutate(name) => {
+            let receiver = first();
+            let row = Receiver::of_type(&receiver).and_then(|kind| methods::method(name, kind));
+            row.map_or(Type::Unknown, |row| row.type_of(&receiver, types.get(1..).unwrap_or_default()))
+        }
+        HostOp::Count(_) => Type::rust("usize"),
+        HostOp::TensorOf | HostOp::Index | HostOp::HandleOr => Type::TENSOR,
+        op if op.yields() == Yields::Never => Type::rust("!"),
+        op => projected(op, types),
+    }
+}
+
+/// The type of a projection of the first operand.
+fn projected(op: &HostOp, types: &[Type]) -> Type {
+    let first = || types.first().cloned().unwrap_or_default();
+    match op {
         HostOp::Field(name) => match first() {
             Type::Tuple(parts) => name.parse().ok().and_then(|at: usize| parts.get(at).cloned()).unwrap_or_default(),
             _ => Type::Unknown,
@@ -173,22 +201,6 @@ pub(super) fn result(op: &HostOp, types: &[Type]) -> Type {
             Type::Option(held) => *held,
             _ => Type::Unknown,
         },
-        HostOp::Binary(sign) => match sign.as_str() {
-            "==" | "!=" | "<" | "<=" | ">" | ">=" | "&&" | "||" => Type::rust("bool"),
-            _ => types
-                .iter()
-                .find(|ty| matches!(ty, Type::Rust(name) if scalar::is_scalar(name)))
-                .cloned()
-                .unwrap_or_default(),
-        },
-        HostOp::Method(name) | HostOp::Mutate(name) => {
-            let receiver = first();
-            let row = Receiver::of_type(&receiver).and_then(|kind| methods::method(name, kind));
-            row.map_or(Type::Unknown, |row| row.type_of(&receiver, types.get(1..).unwrap_or_default()))
-        }
-        HostOp::Count(_) => Type::rust("usize"),
-        HostOp::TensorOf | HostOp::Index | HostOp::HandleOr => Type::TENSOR,
-        op if op.yields() == Yields::Never => Type::rust("!"),
         _ => Type::Unknown,
     }
 }

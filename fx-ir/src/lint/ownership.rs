@@ -1,7 +1,7 @@
 //! Whether control flow yields a value or a reference, whichever way it takes.
 
+use super::fault::{Fault, Rule, fault};
 use super::host::is_fresh;
-use super::{Fault, Rule, fault};
 use crate::host::Yields;
 use crate::{Arg, Graph, NodeId, NodeMap, Op, RegionId, Type};
 

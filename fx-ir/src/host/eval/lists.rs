@@ -46,7 +46,7 @@ fn outside(name: &str, position: usize, length: usize) -> Refusal {
 }
 
 /// `list.contains(&item)`.
-pub(crate) fn contains<T: Clone>(call: &mut Call<'_, T>) -> Outcome<T> {
+pub(crate) fn has_item<T: Clone>(call: &mut Call<'_, T>) -> Outcome<T> {
     let refused = call.refused();
     let item = call.take_arg(0)?;
     let mut found = false;
@@ -73,13 +73,13 @@ pub(crate) fn edge<T: Clone>(at_end: bool) -> impl FnOnce(&mut Call<'_, T>) -> O
 }
 
 /// `list.get(at)`.
-pub(crate) fn get<T: Clone>(call: &mut Call<'_, T>) -> Outcome<T> {
+pub(crate) fn item_at<T: Clone>(call: &mut Call<'_, T>) -> Outcome<T> {
     let position = call.count_arg(0)?;
     call.items().map(|items| Value::option(items.get(position).cloned()))
 }
 
 /// `list.push(item)`.
-pub(crate) fn push<T>(call: &mut Call<'_, T>) -> Outcome<T> {
+pub(crate) fn push_item<T>(call: &mut Call<'_, T>) -> Outcome<T> {
     let item = call.take_arg(0)?;
     let items = call.items()?;
     let item = like_first(item, items)?;
@@ -95,7 +95,7 @@ fn like_first<T>(item: Value<T>, items: &[Value<T>]) -> Outcome<T> {
 }
 
 /// `list.insert(at, item)`.
-pub(crate) fn insert<T>(call: &mut Call<'_, T>) -> Outcome<T> {
+pub(crate) fn insert_item<T>(call: &mut Call<'_, T>) -> Outcome<T> {
     let (position, item, name) = (call.count_arg(0)?, call.take_arg(1)?, call.name);
     let items = call.items()?;
     if position > items.len() {
@@ -107,7 +107,7 @@ pub(crate) fn insert<T>(call: &mut Call<'_, T>) -> Outcome<T> {
 }
 
 /// `list.extend(others)`.
-pub(crate) fn extend<T>(call: &mut Call<'_, T>) -> Outcome<T> {
+pub(crate) fn extend_by<T>(call: &mut Call<'_, T>) -> Outcome<T> {
     let refused = call.refused();
     match call.take_arg(0)? {
         Value::List(more) => {
@@ -123,14 +123,14 @@ pub(crate) fn extend<T>(call: &mut Call<'_, T>) -> Outcome<T> {
 }
 
 /// `list.truncate(length)`.
-pub(crate) fn truncate<T>(call: &mut Call<'_, T>) -> Outcome<T> {
+pub(crate) fn truncate_to<T>(call: &mut Call<'_, T>) -> Outcome<T> {
     let length = call.count_arg(0)?;
     call.items()?.truncate(length);
     Ok(Value::Unit)
 }
 
 /// `list.swap(a, b)`.
-pub(crate) fn swap<T>(call: &mut Call<'_, T>) -> Outcome<T> {
+pub(crate) fn swap_items<T>(call: &mut Call<'_, T>) -> Outcome<T> {
     let (a, b, name) = (call.count_arg(0)?, call.count_arg(1)?, call.name);
     let items = call.items()?;
     if a.max(b) >= items.len() {
@@ -141,7 +141,7 @@ pub(crate) fn swap<T>(call: &mut Call<'_, T>) -> Outcome<T> {
 }
 
 /// `list.resize(length, item)`.
-pub(crate) fn resize<T: Clone>(call: &mut Call<'_, T>) -> Outcome<T> {
+pub(crate) fn resize_to<T: Clone>(call: &mut Call<'_, T>) -> Outcome<T> {
     let (length, item) = (call.count_arg(0)?, call.take_arg(1)?);
     let items = call.items()?;
     let item = like_first(item, items)?;
@@ -150,7 +150,7 @@ pub(crate) fn resize<T: Clone>(call: &mut Call<'_, T>) -> Outcome<T> {
 }
 
 /// `list.fill(item)`.
-pub(crate) fn fill<T: Clone>(call: &mut Call<'_, T>) -> Outcome<T> {
+pub(crate) fn fill_with_item<T: Clone>(call: &mut Call<'_, T>) -> Outcome<T> {
     let item = call.take_arg(0)?;
     let items = call.items()?;
     let item = like_first(item, items)?;
@@ -159,7 +159,7 @@ pub(crate) fn fill<T: Clone>(call: &mut Call<'_, T>) -> Outcome<T> {
 }
 
 /// `list.sort()`, of what has a total order.
-pub(crate) fn sort<T>(call: &mut Call<'_, T>) -> Outcome<T> {
+pub(crate) fn sort_items<T>(call: &mut Call<'_, T>) -> Outcome<T> {
     let refused = call.refused();
     let items = call.items()?;
     let ordered = items
@@ -173,7 +173,7 @@ pub(crate) fn sort<T>(call: &mut Call<'_, T>) -> Outcome<T> {
 }
 
 /// `list.dedup()`.
-pub(crate) fn dedup<T>(call: &mut Call<'_, T>) -> Outcome<T> {
+pub(crate) fn dedup_items<T>(call: &mut Call<'_, T>) -> Outcome<T> {
     let refused = call.refused();
     let items = call.items()?;
     if items.windows(2).any(|pair| pair[0].equals(&pair[1]).is_none()) {
@@ -184,18 +184,18 @@ pub(crate) fn dedup<T>(call: &mut Call<'_, T>) -> Outcome<T> {
 }
 
 /// Whether an option holds something, or nothing.
-pub(crate) fn is_some<T>(wanted: bool) -> impl FnOnce(&mut Call<'_, T>) -> Outcome<T> {
+pub(crate) fn holds<T>(wanted: bool) -> impl FnOnce(&mut Call<'_, T>) -> Outcome<T> {
     move |call| call.held().map(|held| Value::Bool(held.is_some() == wanted))
 }
 
 /// `option.unwrap_or(other)`.
-pub(crate) fn unwrap_or<T>(call: &mut Call<'_, T>) -> Outcome<T> {
+pub(crate) fn held_or<T>(call: &mut Call<'_, T>) -> Outcome<T> {
     let other = call.take_arg(0)?;
     Ok(call.held()?.take().map_or(other, |held| *held))
 }
 
 /// `option.or(other)`.
-pub(crate) fn or<T>(call: &mut Call<'_, T>) -> Outcome<T> {
+pub(crate) fn or_other<T>(call: &mut Call<'_, T>) -> Outcome<T> {
     let other = call.take_arg(0)?;
     match call.held()?.take() {
         Some(held) => Ok(Value::Option(Some(held))),
@@ -204,7 +204,7 @@ pub(crate) fn or<T>(call: &mut Call<'_, T>) -> Outcome<T> {
 }
 
 /// `option.unwrap()`, or `expect` with a message.
-pub(crate) fn unwrap<T>(call: &mut Call<'_, T>) -> Outcome<T> {
+pub(crate) fn unwrapped<T>(call: &mut Call<'_, T>) -> Outcome<T> {
     let message = match call.args.pop() {
         Some(Value::Str(message)) => message,
         _ => "called `Option::unwrap()` on a `None` value".to_owned(),
@@ -213,12 +213,12 @@ pub(crate) fn unwrap<T>(call: &mut Call<'_, T>) -> Outcome<T> {
 }
 
 /// `option.take()`: what it held; it is empty now.
-pub(crate) fn take<T>(call: &mut Call<'_, T>) -> Outcome<T> {
+pub(crate) fn taken<T>(call: &mut Call<'_, T>) -> Outcome<T> {
     Ok(Value::Option(call.held()?.take()))
 }
 
 /// `option.replace(value)`: what it held before.
-pub(crate) fn replace<T>(call: &mut Call<'_, T>) -> Outcome<T> {
+pub(crate) fn replaced<T>(call: &mut Call<'_, T>) -> Outcome<T> {
     let value = call.take_arg(0)?;
     let held = call.held()?;
     let value = match held.as_deref() {
@@ -229,7 +229,7 @@ pub(crate) fn replace<T>(call: &mut Call<'_, T>) -> Outcome<T> {
 }
 
 /// `option.zip(other)`.
-pub(crate) fn zip<T>(call: &mut Call<'_, T>) -> Outcome<T> {
+pub(crate) fn zipped<T>(call: &mut Call<'_, T>) -> Outcome<T> {
     let refused = call.refused();
     match (call.take_arg(0)?, call.held()?.take()) {
         (Value::Option(Some(other)), Some(held)) => Ok(Value::option(Some(Value::Tuple(vec![*held, *other])))),

@@ -173,7 +173,6 @@ pub(crate) fn from<T>(value: Value<T>, ty: &str) -> Option<Result<Value<T>, Refu
 
 /// The constant of a number type: `f64::consts::PI`, `i64::MAX`, `f32::EPSILON`.
 pub(crate) fn constant<T>(path: &str) -> Option<Value<T>> {
-    use std::f64::consts;
     let mut segments = path.rsplit("::");
     let (name, owner) = (segments.next()?, segments.next()?);
     if let Some(ty) = IntType::parse(owner) {
@@ -184,58 +183,46 @@ pub(crate) fn constant<T>(path: &str) -> Option<Value<T>> {
             _ => return None,
         });
     }
-    let of = FloatType::parse(if owner == "consts" { segments.next()? } else { owner })?;
-    let single = of == FloatType::F32;
-    let number = match (owner, name) {
-        ("consts", "PI") => consts::PI,
-        ("consts", "TAU") => consts::TAU,
-        ("consts", "E") => consts::E,
-        ("consts", "LN_2") => consts::LN_2,
-        ("consts", "LN_10") => consts::LN_10,
-        ("consts", "LOG2_E") => consts::LOG2_E,
-        ("consts", "LOG10_E") => consts::LOG10_E,
-        ("consts", "SQRT_2") => consts::SQRT_2,
-        ("consts", "FRAC_1_SQRT_2") => consts::FRAC_1_SQRT_2,
-        ("consts", "FRAC_2_SQRT_PI") => consts::FRAC_2_SQRT_PI,
-        ("consts", "FRAC_1_PI") => consts::FRAC_1_PI,
-        ("consts", "FRAC_2_PI") => consts::FRAC_2_PI,
-        ("consts", "FRAC_PI_2") => consts::FRAC_PI_2,
-        ("consts", "FRAC_PI_3") => consts::FRAC_PI_3,
-        ("consts", "FRAC_PI_4") => consts::FRAC_PI_4,
-        ("consts", "FRAC_PI_6") => consts::FRAC_PI_6,
-        ("consts", "FRAC_PI_8") => consts::FRAC_PI_8,
-        (_, "MAX") => {
-            if single {
-                f64::from(f32::MAX)
-            } else {
-                f64::MAX
-            }
-        }
-        (_, "MIN") => {
-            if single {
-                f64::from(f32::MIN)
-            } else {
-                f64::MIN
-            }
-        }
-        (_, "EPSILON") => {
-            if single {
-                f64::from(f32::EPSILON)
-            } else {
-                f64::EPSILON
-            }
-        }
-        (_, "MIN_POSITIVE") => {
-            if single {
-                f64::from(f32::MIN_POSITIVE)
-            } else {
-                f64::MIN_POSITIVE
-            }
-        }
-        (_, "INFINITY") => f64::INFINITY,
-        (_, "NEG_INFINITY") => f64::NEG_INFINITY,
-        (_, "NAN") => f64::NAN,
+    if owner == "consts" {
+        let ty = FloatType::parse(segments.next()?)?;
+        return mathematical(name).map(|number| Value::Float(ty.rounded(number), ty));
+    }
+    let ty = FloatType::parse(owner)?;
+    let either = |single: f32, wide: f64| if ty == FloatType::F32 { f64::from(single) } else { wide };
+    let number = match name {
+        "MAX" => either(f32::MAX, f64::MAX),
+        "MIN" => either(f32::MIN, f64::MIN),
+        "EPSILON" => either(f32::EPSILON, f64::EPSILON),
+        "MIN_POSITIVE" => either(f32::MIN_POSITIVE, f64::MIN_POSITIVE),
+        "INFINITY" => f64::INFINITY,
+        "NEG_INFINITY" => f64::NEG_INFINITY,
+        "NAN" => f64::NAN,
         _ => return None,
     };
-    Some(Value::Float(of.rounded(number), of))
+    Some(Value::Float(number, ty))
+}
+
+/// A constant of `std::f64::consts`.
+fn mathematical(name: &str) -> Option<f64> {
+    use std::f64::consts;
+    Some(match name {
+        "PI" => consts::PI,
+        "TAU" => consts::TAU,
+        "E" => consts::E,
+        "LN_2" => consts::LN_2,
+        "LN_10" => consts::LN_10,
+        "LOG2_E" => consts::LOG2_E,
+        "LOG10_E" => consts::LOG10_E,
+        "SQRT_2" => consts::SQRT_2,
+        "FRAC_1_SQRT_2" => consts::FRAC_1_SQRT_2,
+        "FRAC_2_SQRT_PI" => consts::FRAC_2_SQRT_PI,
+        "FRAC_1_PI" => consts::FRAC_1_PI,
+        "FRAC_2_PI" => consts::FRAC_2_PI,
+        "FRAC_PI_2" => consts::FRAC_PI_2,
+        "FRAC_PI_3" => consts::FRAC_PI_3,
+        "FRAC_PI_4" => consts::FRAC_PI_4,
+        "FRAC_PI_6" => consts::FRAC_PI_6,
+        "FRAC_PI_8" => consts::FRAC_PI_8,
+        _ => return None,
+    })
 }

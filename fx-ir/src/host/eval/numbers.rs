@@ -10,7 +10,7 @@ use super::value::{Refusal, Value};
 type Outcome<T> = Result<Value<T>, Refusal>;
 
 /// A function of one `f64`, and the same of an `f32`.
-pub(crate) fn float<T>(wide: fn(f64) -> f64, single: fn(f32) -> f32) -> impl FnOnce(&mut Call<'_, T>) -> Outcome<T> {
+pub(crate) fn float1<T>(wide: fn(f64) -> f64, single: fn(f32) -> f32) -> impl FnOnce(&mut Call<'_, T>) -> Outcome<T> {
     move |call| {
         let (a, ty) = call.float()?;
         Ok(Value::Float(computed(ty, &[a], |a| wide(a[0]), |a| single(a[0])), ty))
@@ -59,7 +59,7 @@ fn computed(ty: FloatType, args: &[f64], wide: impl Fn(&[f64]) -> f64, single: i
 
 /// `x.powi(n)`.
 #[allow(clippy::cast_possible_truncation, reason = "a number of that type is rounded to it")]
-pub(crate) fn powi<T>(call: &mut Call<'_, T>) -> Outcome<T> {
+pub(crate) fn raised_to_int<T>(call: &mut Call<'_, T>) -> Outcome<T> {
     let ((a, ty), (n, _)) = (call.float()?, call.int_arg(0, IntType::I32)?);
     let n = i32::try_from(n).map_err(|_| call.refused())?;
     Ok(Value::Float(if ty == FloatType::F32 { f64::from((a as f32).powi(n)) } else { a.powi(n) }, ty))
@@ -88,7 +88,7 @@ pub(crate) fn clamp_int<T>(call: &mut Call<'_, T>) -> Outcome<T> {
 }
 
 /// A function of one whole number; `None` where the type has no such number.
-pub(crate) fn int<T>(of: fn(i128) -> Option<i128>) -> impl FnOnce(&mut Call<'_, T>) -> Outcome<T> {
+pub(crate) fn int1<T>(of: fn(i128) -> Option<i128>) -> impl FnOnce(&mut Call<'_, T>) -> Outcome<T> {
     move |call| {
         let (a, ty) = call.int()?;
         let result = of(a).and_then(|result| ty.checked(result)).ok_or_else(|| call.overflow(ty))?;
@@ -147,7 +147,7 @@ pub(crate) fn checked<T>(sign: &'static str) -> impl FnOnce(&mut Call<'_, T>) ->
 }
 
 /// `n.pow(k)`.
-pub(crate) fn pow<T>(call: &mut Call<'_, T>) -> Outcome<T> {
+pub(crate) fn raised<T>(call: &mut Call<'_, T>) -> Outcome<T> {
     let ((a, ty), (k, _)) = (call.int()?, call.int_arg(0, IntType::U32)?);
     let k = u32::try_from(k).map_err(|_| call.refused())?;
     let result = a.checked_pow(k).and_then(|result| ty.checked(result)).ok_or_else(|| call.overflow(ty))?;
@@ -177,7 +177,7 @@ pub(crate) fn int_is<T>(test: fn(i128) -> bool) -> impl FnOnce(&mut Call<'_, T>)
 }
 
 /// `flag.then_some(value)`.
-pub(crate) fn then_some<T>(call: &mut Call<'_, T>) -> Outcome<T> {
+pub(crate) fn some_if<T>(call: &mut Call<'_, T>) -> Outcome<T> {
     match &*call.receiver {
         Value::Bool(true) => Ok(Value::option(Some(call.take_arg(0)?))),
         Value::Bool(false) => Ok(Value::Option(None)),
@@ -186,7 +186,7 @@ pub(crate) fn then_some<T>(call: &mut Call<'_, T>) -> Outcome<T> {
 }
 
 /// A property of a text.
-pub(crate) fn text<T>(of: fn(&str) -> Value<T>) -> impl FnOnce(&mut Call<'_, T>) -> Outcome<T> {
+pub(crate) fn of_text<T>(of: fn(&str) -> Value<T>) -> impl FnOnce(&mut Call<'_, T>) -> Outcome<T> {
     move |call| match &*call.receiver {
         Value::Str(text) => Ok(of(text)),
         _ => Err(call.refused()),

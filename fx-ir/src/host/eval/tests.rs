@@ -103,16 +103,12 @@ fn run(graph: &Graph) -> std::result::Result<Vec<String>, EvalError<Shape, Strin
     }
     for &id in &region.nodes {
         let node = graph.node(id);
-        match &node.op {
-            Op::Host(host) => {
-                let value: Evaluated<Shapes> = eval_typed(&host.op, &node.args, &node.ty, &mut variables, &mut machine);
-                variables.set(id, value?);
-            }
-            _ => {
-                let values = node.args.iter().map(|arg| eval_arg(arg, &mut variables, &mut machine));
-                return values.map(|value| value.map(|value| shown(&value))).collect();
-            }
-        }
+        let Op::Host(host) = &node.op else {
+            let values = node.args.iter().map(|arg| eval_arg(arg, &mut variables, &mut machine));
+            return values.map(|value| value.map(|value| shown(&value))).collect();
+        };
+        let value: Evaluated<Shapes> = eval_typed(&host.op, &node.args, &node.ty, &mut variables, &mut machine);
+        variables.set(id, value?);
     }
     Ok(Vec::new())
 }
