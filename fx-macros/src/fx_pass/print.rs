@@ -245,11 +245,14 @@ fn print_tmpl(tmpl: &Tmpl) -> TokenStream {
         Tmpl::Rust { code, args, fallible, tensors, ty } => {
             let yields = ty.as_ref().map_or_else(|| quote!(Tensors(#tensors)), |ty| quote!(Rust(#ty)));
             let args = args.iter().map(print_tmpl);
-            print_embedded(code, &quote! {
-                args: &[#(#args),*],
-                fallible: #fallible,
-                yields: ::fx_passes::rewrite::Yields::#yields,
-            })
+            print_embedded(
+                code,
+                &quote! {
+                    args: &[#(#args),*],
+                    fallible: #fallible,
+                    yields: ::fx_passes::rewrite::Yields::#yields,
+                },
+            )
         }
     };
     quote!(::fx_passes::rewrite::Template::#template)

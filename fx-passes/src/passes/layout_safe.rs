@@ -146,7 +146,8 @@ impl Safe<'_> {
         let origin = self.origin(id);
         let sizes = HostOp::Method("size".to_owned()).on(input);
         let args = vec![sizes, Arg::Int(0)];
-        let batch = self.graph.insert_before(id, Op::Host(HostOp::Item.into()), args, "batch", Type::rust("i64"), origin);
+        let batch =
+            self.graph.insert_before(id, Op::Host(HostOp::Item.into()), args, "batch", Type::rust("i64"), origin);
         self.graph.node_mut(id).args.push(Arg::List(vec![Arg::Node(batch), Arg::Int(-1)]));
         self.become_op(id, "reshape")
     }
@@ -162,7 +163,8 @@ impl Safe<'_> {
     /// Puts the tensors at these positions into row-major order first.
     fn order(&mut self, id: NodeId, positions: &[usize]) -> bool {
         let node = self.graph.node(id);
-        let reads: Vec<Read> = positions.iter().filter_map(|&position| Some((position, node.input(position)?))).collect();
+        let reads: Vec<Read> =
+            positions.iter().filter_map(|&position| Some((position, node.input(position)?))).collect();
         self.order_reads(id, &reads)
     }
 
@@ -259,6 +261,30 @@ mod tests {
 
     use super::*;
     use crate::passes::testing::check;
+
+    #[test]
+    fn what_is_nested_is_seen() {
+        check(
+            LayoutSafe,
+            r#"graph f(x: tensor, n: rust<i64>) {
+              %y = relu(x) : tensor
+              %s = host.item(host.method["stride"](host.ref(%y)), 0) : rust<i64>
+              %t = host.tuple(host.binary["*"](n, 2), -1) : (rust<i64>, rust<i64>)
+              %v = view(%y, %t) : tensor
+              yield %v, %s
+            }"#,
+            &expect![[r#"
+                graph f(x: tensor, n: rust<i64>) {
+                  %y = relu(x) : tensor
+                  %y_1 = contiguous(%y) : tensor  @ by layout-safe
+                  %s = host.item(host.method["stride"](host.ref(%y_1)), 0) : rust<i64>
+                  %t = host.tuple(host.binary["*"](n, 2), -1) : (rust<i64>, rust<i64>)
+                  %size = host.binary["*"](n, 2) : rust<i64>  @ by layout-safe
+                  %v = reshape(%y, [%size, -1]) : tensor  @ by layout-safe
+                  yield %v, %s
+                }"#]],
+        );
+    }
 
     #[test]
     fn views_become_reshapes() {

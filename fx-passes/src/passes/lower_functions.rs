@@ -30,8 +30,7 @@ pub(super) fn lower_function(graph: &mut Graph, times: &Times, id: NodeId, name:
     let Some(op) = OpId::lookup("convolution") else { return false };
     let origin = Origin::merged("lower-modules", [&node.origin]);
     let name = part_name(graph, id, "params");
-    let params =
-        graph.insert_before(id, Op::Host(literal.into()), fields, &name, Type::rust(PARAMS), origin.clone());
+    let params = graph.insert_before(id, Op::Host(literal.into()), fields, &name, Type::rust(PARAMS), origin.clone());
     let args = vec![Arg::Node(input), Arg::Node(weight), bias, Arg::Node(params)];
     let node = graph.node_mut(id);
     (node.op, node.args, node.origin) = (Op::Call(op), args, origin);

@@ -174,7 +174,12 @@ fn merge(graph: &mut Graph, times: &Times, places: &mut Places, group: &[NodeId]
         graph.insert_before(anchor, op, args, &format!("{name}{part}"), ty, origin.clone())
     };
     let optional = Type::Option(Box::new(Type::TENSOR));
-    let both = make(runtime("fold::linears"), vec![by_ref(&layers)], "_weights", Type::Tuple(vec![Type::TENSOR, optional.clone()]));
+    let both = make(
+        runtime("fold::linears"),
+        vec![by_ref(&layers)],
+        "_weights",
+        Type::Tuple(vec![Type::TENSOR, optional.clone()]),
+    );
     let weight = make(Op::TupleGet(0), vec![Arg::Node(both)], "_weight", Type::TENSOR);
     let bias = make(Op::TupleGet(1), vec![Arg::Node(both)], "_bias", optional);
     let args = vec![first.1.input.clone(), Arg::Node(weight), Arg::Node(bias)];

@@ -195,9 +195,7 @@ fn act_arg(layer: &Contraction) -> Arg {
         None => Arg::Path(format!("{ACT}::None")),
         Some(Arg::Str(variant)) => Arg::Path(format!("{ACT}::{variant}")),
         Some(Arg::List(parts)) => match &parts[..] {
-            [Arg::Str(variant), numbers @ ..] => {
-                HostOp::Runtime(format!("Act::{variant}")).of(numbers.iter().cloned())
-            }
+            [Arg::Str(variant), numbers @ ..] => HostOp::Runtime(format!("Act::{variant}")).of(numbers.iter().cloned()),
             _ => Arg::None,
         },
         Some(act) => act.clone(),
