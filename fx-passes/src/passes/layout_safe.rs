@@ -42,8 +42,11 @@ impl Pass for LayoutSafe {
 /// Whether a host operation or carried code may see the order of elements in memory.
 pub(super) fn reads_strides(node: &Node) -> bool {
     const SEEN: &[&str] = &["stride", "is_contiguous", "data_ptr", "as_strided"];
+    // A list of second handles, which is changed later, sees nothing of what they are handles on.
+    let takes_handles = |arg: &Arg| arg.expr().is_some_and(|expr| expr.op == HostOp::Handle);
+    let is_list = node.op.host() == Some(&HostOp::MapList) && node.args.get(1).is_some_and(takes_handles);
     matches!(node.op, Op::Rust(_))
-        || matches!(node.op.effect(), Effect::Io | Effect::State)
+        || matches!(node.op.effect(), Effect::Io | Effect::State) && !is_list
         || node.does_on_host(&|op| calls(op, SEEN))
 }
 
