@@ -21,6 +21,7 @@ mod binding;
 pub mod catalog;
 mod dot;
 mod edit;
+mod for_loop;
 mod graph;
 mod group;
 pub mod host;
@@ -42,6 +43,7 @@ mod types;
 
 pub use binding::{Binding, Bindings};
 pub use edit::{EditError, Spot};
+pub use for_loop::ForLoop;
 pub use graph::{Graph, Region};
 pub use host::{Expr, Host, HostOp};
 pub use ids::{NodeId, RegionId};
