@@ -106,7 +106,10 @@ impl Grouping<'_> {
         let moves = |&member: &NodeId| self.effects.may_move(self.graph, member, at);
         let later = |&member: &NodeId| {
             let readers = readers(self.graph, members, member);
-            readers.into_iter().map(|reader| self.place_in_region(reader)).all(|reader| reader > Some(self.positions[&at]))
+            readers
+                .into_iter()
+                .map(|reader| self.place_in_region(reader))
+                .all(|reader| reader > Some(self.positions[&at]))
         };
         let (tensors, numbers) = group_inputs(self.graph, self.times, members);
         let hidden = members.iter().map(|&member| rows::hidden_inputs(self.graph, member));
