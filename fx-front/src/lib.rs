@@ -21,5 +21,6 @@ pub mod instances;
 pub mod key;
 pub mod leaf;
 mod pattern;
+pub mod report;
 pub mod scan;
 pub mod trace;

@@ -8,7 +8,7 @@
 //! written to by one (the model's buffer that a call adds to is not known at freeze time), and a number that may not be
 //! there where an input decides whether it is asked for (`self.limit.unwrap()` in a branch).
 
-use crate::{Effect, Graph, NodeId, NodeMap, NodeSet, Op, RegionId, Sharing, Type, Writers, scalar};
+use crate::{AliasAnalysis, Effect, Graph, NodeId, NodeMap, NodeSet, Op, RegionId, Type, Writers, scalar};
 
 /// When a value is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,7 +29,7 @@ impl Bindings {
     /// Works out every node's binding time. The body's first parameter is the model when `self_bound`; every other
     /// parameter of the body is an input.
     pub fn of(graph: &Graph, self_bound: bool) -> Bindings {
-        let written = Sharing::of(graph).written(Writers::Ops);
+        let written = AliasAnalysis::of(graph).written(Writers::Ops);
         let mut solver = Solver { graph, times: NodeMap::default(), written, may_be_left_out: false };
         for (position, &param) in graph.region(graph.body()).params.iter().enumerate() {
             let time = if position == 0 && self_bound { Binding::Freeze } else { Binding::Call };

@@ -17,10 +17,12 @@
 
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots so"))]
 
+mod alias;
 mod binding;
 pub mod catalog;
 mod dot;
 mod edit;
+mod for_loop;
 mod graph;
 mod group;
 pub mod host;
@@ -32,16 +34,19 @@ mod names;
 mod nearest;
 mod node;
 mod op;
+mod operator;
 mod ops;
 mod order;
 pub mod scalar;
-mod sharing;
+mod spelling;
 mod tabular;
 pub mod text;
 mod types;
 
+pub use alias::{AliasAnalysis, Writers};
 pub use binding::{Binding, Bindings};
 pub use edit::{EditError, Spot};
+pub use for_loop::ForLoop;
 pub use graph::{Graph, Region};
 pub use host::{Expr, Host, HostOp};
 pub use ids::{NodeId, RegionId};
@@ -51,8 +56,8 @@ pub use names::camel;
 pub use nearest::nearest_op;
 pub use node::{Arg, Node, Origin, Place};
 pub use op::{Code, Effect, ModuleKind, Op};
+pub use operator::Operator;
 pub use ops::{Class, OpId, OpRow, Scalar, ops};
 pub use order::BlockOrder;
-pub use sharing::{Sharing, Writers};
 pub use text::ParseError;
 pub use types::{TensorType, Type};

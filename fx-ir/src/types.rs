@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{scalar, text::spelling_length};
+use crate::{scalar, spelling::spelling_length};
 
 /// The type of a value. `Unknown` is always allowed and fits everywhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

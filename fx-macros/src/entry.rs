@@ -4,12 +4,11 @@ use fx_front::{
     attrs::{TraceableOptions, method},
     diag::Code,
     key::Key,
+    report::Faults,
 };
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::{FnArg, ImplItem, ImplItemFn, Item, ItemImpl, Signature};
-
-use crate::report::Faults;
 
 /// The function to trace.
 pub(crate) struct Entry<'a> {

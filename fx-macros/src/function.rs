@@ -1,10 +1,8 @@
 //! `#[fx(..)]` on a function: checked here, read by the build script.
 
-use fx_front::{attrs::FnOptions, diag::Code};
+use fx_front::{attrs::FnOptions, diag::Code, report::Faults};
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use quote::ToTokens;
-
-use crate::report::Faults;
 
 /// Checks the options and passes the function through.
 pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {

@@ -1,4 +1,4 @@
-//! The macros of fx: they parse, check and expand, and leave all understanding to fx-front.
+//! The macros of fx: they parse, check and expand, and leave all understanding to fx-front and fx-rules.
 //!
 //! They are used through `fx-runtime`, which re-exports them; what they expand to names only `::fx_runtime`.
 //!
@@ -9,10 +9,8 @@ use quote::quote;
 
 mod entry;
 mod function;
-mod fx_pass;
 mod handoff;
 mod module;
-mod report;
 mod stand_in;
 mod state;
 mod traceable;
@@ -187,11 +185,11 @@ pub fn derive_state(item: TokenStream) -> TokenStream {
 /// rules that never apply and rules that never end are reported at the token, each with a number that stays (`FX0102`).
 #[proc_macro]
 pub fn fx_pass(input: TokenStream) -> TokenStream {
-    fx_pass::expand(&quote!(::fx_passes), input.into()).into()
+    fx_rules::expand(&quote!(::fx_passes), input.into()).into()
 }
 
 /// `fx_pass!` as `fx-rewrite` re-exports it: the same notation, for crates that depend on the engine alone.
 #[proc_macro]
 pub fn fx_rewrite_pass(input: TokenStream) -> TokenStream {
-    fx_pass::expand(&quote!(::fx_rewrite), input.into()).into()
+    fx_rules::expand(&quote!(::fx_rewrite), input.into()).into()
 }

@@ -5,13 +5,13 @@
 use std::collections::BTreeMap;
 
 use darling::{FromField, util::SpannedValue};
-use fx_front::{attrs::ModuleField, diag::Code};
+use fx_front::{attrs::ModuleField, diag::Code, report::Faults};
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::{Data, DeriveInput, Member, Type, spanned::Spanned};
 
 use self::bounds::bounded;
-use crate::{function, report::Faults};
+use crate::function;
 
 mod bounds;
 mod variants;

@@ -1,6 +1,12 @@
 //! `#[traceable]`: the user's item as it is, the code that the build script generated for it, and what was wrong.
 
-use fx_front::{attrs::TraceableOptions, diag::Code, handoff::Item, key::leaves};
+use fx_front::{
+    attrs::TraceableOptions,
+    diag::Code,
+    handoff::Item,
+    key::leaves,
+    report::{self, Faults},
+};
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 use syn::Signature;
@@ -9,7 +15,6 @@ use crate::{
     entry::Entry,
     function,
     handoff::{self, Found, Missing},
-    report::{self, Faults},
     stand_in,
 };
 

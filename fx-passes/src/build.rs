@@ -1,35 +1,32 @@
-//! The door: what a user's build script calls.
+//! The door: a user's build script calls it, and it does it all.
+//!
+//! The phases are scan, trace, pipeline and emit. The sources of a crate are scanned once ([`items`]); then each item is
+//! [traced](tracing), [optimised](optimized) and [printed](generated). What a phase finds wrong is gathered in the [`run`].
 
-mod left;
+mod coverage;
+mod generated;
+mod items;
 mod lists;
-mod printed;
+mod optimized;
 mod roots;
 mod run;
-mod understood;
+mod skipped;
+mod tracing;
 
-use std::{env, fmt::Write as _, path::Path};
+use std::{env, path::Path};
 
-pub use self::understood::{Opaque, Understood};
+pub use self::coverage::{Coverage, Opaque};
 
-use fx_front::{
-    closures::Builder,
-    diag::Diagnostics,
-    frozen, handoff,
-    index::{Function, Index},
-    scan,
-    trace::{self, Traced},
-};
+use fx_front::{diag::Diagnostics, index::Index, scan, trace::Traced};
 
 use self::{
-    left::left,
-    printed::Printed,
-    roots::{FOLDERS, roots},
+    generated::{Generated, generated},
+    items::{Content, Item, items},
+    roots::roots,
     run::Run,
+    tracing::{traced, traced_opaque},
 };
-use crate::{
-    emit, out,
-    pipeline::{Pipeline, never_applied},
-};
+use crate::{emit, pipeline::Pipeline};
 
 /// The environment variable that names passes to leave out.
 const WITHOUT: &str = "FX_WITHOUT";
@@ -96,15 +93,15 @@ impl Build {
         Build { tells_silent_rules: true, ..self }
     }
 
-    /// Does it all, and tells Cargo what it read and what is wrong.
+    /// Does it all, and tells Cargo what was read and what is wrong.
     ///
     /// A fault in a `#[traceable]` item is shown by that item; a fault without such a home fails the build here.
     ///
     /// Passes that the environment variable `FX_WITHOUT` names, with commas between them, are left out of every list: to
     /// find the one that a difference comes from, or to see what it is worth. An unknown name fails the build.
     pub fn run(mut self) {
-        let mut told = vec![format!("cargo::rerun-if-env-changed={WITHOUT}")];
-        told.extend(match (env::var_os("CARGO_MANIFEST_DIR"), env::var_os("OUT_DIR")) {
+        let mut directives = vec![format!("cargo::rerun-if-env-changed={WITHOUT}")];
+        directives.extend(match (env::var_os("CARGO_MANIFEST_DIR"), env::var_os("OUT_DIR")) {
             (Some(root), Some(out)) => match self.leave_out(&env::var(WITHOUT).unwrap_or_default()) {
                 Ok(()) => self.generate(Path::new(&root), Path::new(&out)),
                 Err(fault) => vec![format!("cargo::error={WITHOUT}: {fault}")],
@@ -114,20 +111,18 @@ impl Build {
                     .to_owned(),
             ],
         });
-        let search_path =
-            env::var("DEP_FX_RUNTIME_LIBTORCH_LIB").map(|lib| format!("cargo::rustc-link-arg=-Wl,-rpath,{lib}"));
         // Generated loops ask for it.
-        let mut optimized = vec!["cargo::rustc-check-cfg=cfg(fx_optimized)".to_owned()];
+        directives.push("cargo::rustc-check-cfg=cfg(fx_optimized)".to_owned());
         if env::var("OPT_LEVEL").is_ok_and(|level| level != "0") {
-            optimized.push("cargo::rustc-cfg=fx_optimized".to_owned());
+            directives.push("cargo::rustc-cfg=fx_optimized".to_owned());
         }
-        for line in told.into_iter().chain(optimized).chain(search_path) {
-            tell_cargo(&line);
-        }
+        let libtorch = env::var("DEP_FX_RUNTIME_LIBTORCH_LIB");
+        directives.extend(libtorch.map(|lib| format!("cargo::rustc-link-arg=-Wl,-rpath,{lib}")));
+        directives.iter().for_each(|directive| print_directive(directive));
     }
 
     /// The same outside a build script: reads the package in the folder `root`, writes below `out` (`out/fx/Net.rs` and
-    /// so on), and yields the lines that a build script tells Cargo, faults among them as `cargo::error=`.
+    /// so on), and yields the directives that a build script prints for Cargo, faults among them as `cargo::error=`.
     ///
     /// What is written depends on the package's sources alone, not on where they lie.
     ///
@@ -139,196 +134,85 @@ impl Build {
     /// }
     /// ```
     pub fn generate(&self, root: &Path, out: &Path) -> Vec<String> {
-        let mut told = vec!["cargo::rerun-if-changed=build.rs".to_owned()];
-        let folders = FOLDERS.into_iter().filter(|folder| root.join(folder).is_dir());
-        told.extend(folders.map(|folder| format!("cargo::rerun-if-changed={folder}")));
-        told.extend(self.idle_constraints().into_iter().map(|line| format!("cargo::warning={line}")));
+        let mut run = Run::of(root);
+        run.directives.extend(self.idle_constraints().into_iter().map(|line| format!("cargo::warning={line}")));
         let faults = self.faults();
         if !faults.is_empty() {
-            told.extend(faults.into_iter().map(|fault| format!("cargo::error={fault}")));
-            return told;
+            run.directives.extend(faults.into_iter().map(|fault| format!("cargo::error={fault}")));
+            return run.directives;
         }
-        let mut run = Run { told, ..Run::default() };
         for entry in roots(root) {
-            self.krate(root, &entry, out, &mut run);
+            self.generate_crate(root, &entry, out, &mut run);
         }
         self.check_models(&mut run);
-        for item in &run.understood {
-            let _ = writeln!(run.report, "{}", item.to_string().lines().next().unwrap_or_default());
-        }
-        if self.tells_silent_rules {
-            for rule in never_applied(&run.applied) {
-                let _ = writeln!(run.report, "`{rule}` applied nowhere");
-            }
-        }
-        let (items, report) = (run.items.to_text(), std::mem::take(&mut run.report));
-        for (path, text) in [(handoff::PATH, items), ("fx/report.txt", report)] {
-            run.write(out, path.trim_start_matches("fx/"), &text);
-        }
-        // What an earlier build wrote for an item that is gone, or has another name now, would be read as this one's.
-        if let Err(error) = out::keep(&out.join("fx"), &run.written) {
-            run.told.push(format!("cargo::error=cannot tidy `fx` below OUT_DIR: {error}"));
-        }
-        run.told
+        run.finish(out, self.tells_silent_rules)
     }
 
-    /// One crate of the package: scan, trace, transform, print.
-    fn krate(&self, root: &Path, entry: &Path, out: &Path, run: &mut Run) {
+    /// One crate of the package.
+    fn generate_crate(&self, root: &Path, entry: &Path, out: &Path, run: &mut Run) {
         let diags = Diagnostics::new();
         let index = scan::krate(root, &[entry.to_path_buf()], &diags);
         run.watch(&index.files);
-        let mut files = Vec::new();
-        for (item, function) in index.fns.iter().enumerate() {
-            let Some(key) = function.key.as_ref().filter(|_| frozen::is_entry(function)) else { continue };
-            let place = function.place(function.sig.ident.span());
-            if run.seen.contains(&(key.to_string(), place.clone())) {
-                continue;
-            }
-            run.seen.push((key.to_string(), place));
-            let file = run.items.add(key, &function.sig, &function.block, &function.file);
-            let printed = match index.builders.get(&item) {
-                Some(builder) => self.builder(&index, builder, &file, run, &diags),
-                None => match frozen::entries(&index, item) {
-                    Ok(entries) if leader(&entries) == Some(item) => self.items(&index, &entries, &file, run, &diags),
-                    Ok(_) => Ok(Printed::elsewhere(key)),
-                    Err(why) => Ok(left(why, function, run, &diags)),
-                },
-            };
-            files.push((file, printed));
-        }
+        let items = items(&index, run);
+        let generated: Vec<_> = items.iter().map(|item| self.generate_item(&index, item, run, &diags)).collect();
         let broken = run.distribute(diags.into_sorted());
-        for (file, printed) in files {
-            match printed {
-                Ok(_) if broken => run.items.withhold(&file),
-                Ok(printed) => {
-                    if !printed.graph.is_empty() {
-                        run.write(out, &graph_file(&file), &printed.graph);
-                    }
-                    printed.told.iter().for_each(|line| run.report += line);
-                    run.write(out, &file, &printed.frozen);
-                }
-                Err(bug) => {
-                    run.items.withhold(&file);
-                    let kept = format!("{file}.bug.txt");
-                    run.write(out, &kept, &bug);
-                    let first = bug.lines().next().unwrap_or_default();
-                    run.told.push(format!(
-                        "cargo::error=fx generated `{file}` wrongly, which is a bug of fx, not of yours: {first} (see {})",
-                        out.join("fx").join(&kept).display()
-                    ));
-                }
+        for (item, generated) in items.iter().zip(generated) {
+            run.store(out, &item.file, generated.map(|generated| (!broken).then_some(generated)));
+        }
+    }
+
+    /// One item; `Err` holds code that was generated wrongly, which is our bug.
+    fn generate_item(
+        &self,
+        index: &Index,
+        item: &Item,
+        run: &mut Run,
+        diags: &Diagnostics,
+    ) -> Result<Generated, String> {
+        match &item.content {
+            Content::Elsewhere(name) => Ok(Generated::elsewhere(name)),
+            Content::Skipped(diagnostic) => Ok(run.skip(diagnostic.clone(), diags)),
+            Content::Frozen(functions) => self.freeze(index, functions, &item.file, run, diags),
+            Content::Built { source, entry: None } => Ok(Generated::only(emit::source(source)?)),
+            Content::Built { source, entry: Some(entry) } => {
+                let source = emit::source(source)?;
+                let generated = self.freeze(index, &[*entry], &item.file, run, diags)?;
+                Ok(Generated { frozen: [source, generated.frozen].concat(), ..generated })
             }
         }
     }
 
-    /// Traces, transforms and prints the items of one type; where that fails, which is a bug of ours, they are carried
-    /// along whole.
-    fn items(
+    /// The functions of one type: trace, pipeline, emit. Where that fails, which is a bug of ours, they are frozen as one
+    /// opaque call each.
+    fn freeze(
         &self,
         index: &Index,
-        entries: &[frozen::Entry],
+        functions: &[usize],
         file: &str,
         run: &mut Run,
         diags: &Diagnostics,
-    ) -> Result<Printed, String> {
-        let functions: Vec<usize> = entries.iter().map(|entry| entry.function).collect();
-        let kept = |all: Vec<Traced>, run: &mut Run| left::apart(index, all, run, diags);
-        let traced = match kept(trace::items(index, &functions, diags), run) {
+    ) -> Result<Generated, String> {
+        let traced = match traced(index, functions, run, diags) {
             Ok(traced) => traced,
-            Err(left) => return Ok(left),
+            Err(skipped) => return Ok(skipped),
         };
-        self.printed(index, &traced, file, run).or_else(|bug| {
-            let first = bug.lines().next().unwrap_or_default();
-            let name = file.trim_end_matches(".rs");
-            run.told.push(format!("cargo::warning=a bug of fx: `{name}` is frozen without being optimised: {first}"));
-            let reason = "a bug of fx keeps it from being understood";
-            let functions: Vec<usize> = traced.iter().map(|traced| traced.item).collect();
-            match kept(trace::carried(index, &functions, diags, reason), run) {
-                Ok(carried) => self.printed(index, &carried, file, run),
-                Err(left) => Ok(left),
+        self.optimize_and_emit(index, &traced, file, run).or_else(|bug| {
+            run.warn_of_bug(file, &bug);
+            match traced_opaque(index, &traced, run, diags) {
+                Ok(opaque) => self.optimize_and_emit(index, &opaque, file, run),
+                Err(skipped) => Ok(skipped),
             }
         })
     }
 
-    /// A function that builds a model out of closures: the structs that stand in for it, and the first of them frozen.
-    fn builder(
-        &self,
-        index: &Index,
-        builder: &Builder,
-        file: &str,
-        run: &mut Run,
-        diags: &Diagnostics,
-    ) -> Result<Printed, String> {
-        let source = emit::source(&builder.source)?;
-        let Some(entry) = builder.entry else {
-            return Ok(Printed::only(source));
-        };
-        let printed = self.items(index, &[frozen::Entry { item: entry, function: entry }], file, run, diags)?;
-        Ok(Printed { frozen: [source, printed.frozen].concat(), ..printed })
+    /// The graphs of one type from trace to source.
+    fn optimize_and_emit(&self, index: &Index, all: &[Traced], file: &str, run: &mut Run) -> Result<Generated, String> {
+        let optimized = self.optimized(index, all, run)?;
+        generated(index, all, &optimized, file)
     }
-
-    /// How much of each item of the package in the folder `root` is understood, and what is carried along and why.
-    ///
-    /// Nothing is written; a build writes the same, and all faults, to `OUT_DIR/fx/report.txt`.
-    ///
-    /// ```no_run
-    /// for item in fx_passes::Build::new().report(std::path::Path::new("net")) {
-    ///     assert!(item.share() > 0.95, "{item}");
-    /// }
-    /// ```
-    pub fn report(&self, root: &Path) -> Vec<Understood> {
-        let mut all: Vec<Understood> = Vec::new();
-        for entry in roots(root) {
-            let diags = Diagnostics::new();
-            let index = scan::krate(root, &[entry], &diags);
-            for (item, function) in index.fns.iter().enumerate() {
-                let entries = match index.builders.get(&item) {
-                    Some(builder) => builder.entry.map(|entry| Ok(vec![frozen::Entry { item, function: entry }])),
-                    None => frozen::is_entry(function).then(|| frozen::entries(&index, item)),
-                };
-                let found = match entries {
-                    None => continue,
-                    Some(Err(left)) => vec![Understood::none(&left.diagnostic(function))],
-                    Some(Ok(entries)) if leader(&entries) != Some(item) => continue,
-                    Some(Ok(entries)) => understood(&index, &entries, &diags),
-                };
-                for one in found {
-                    if !all.contains(&one) {
-                        all.push(one);
-                    }
-                }
-            }
-        }
-        all
-    }
-}
-
-/// The item whose file holds the generated code of all that are frozen together.
-fn leader(entries: &[frozen::Entry]) -> Option<usize> {
-    entries.iter().map(|entry| entry.item).min()
-}
-
-/// How much of each item of a type is understood.
-fn understood(index: &Index, entries: &[frozen::Entry], diags: &Diagnostics) -> Vec<Understood> {
-    let functions: Vec<usize> = entries.iter().map(|entry| entry.function).collect();
-    let all = trace::items(index, &functions, diags).into_iter().map(|traced| match traced {
-        Traced { left: Some(left), item, .. } => Understood::none(&left.diagnostic(&index.fns[item])),
-        traced => Understood::of(&traced, functions.len() > 1, place_of(&index.fns[traced.item])),
-    });
-    all.collect()
-}
-
-/// Where the function's name stands.
-fn place_of(function: &Function) -> fx_ir::Place {
-    function.place(function.sig.ident.span())
-}
-
-/// The file of the instance graph beside the file of the frozen type.
-fn graph_file(file: &str) -> String {
-    format!("{}_graph.rs", file.trim_end_matches(".rs"))
 }
 
 #[allow(clippy::print_stdout, reason = "it is how a build script speaks to Cargo")]
-fn tell_cargo(line: &str) {
-    println!("{line}");
+fn print_directive(directive: &str) {
+    println!("{directive}");
 }

@@ -14,6 +14,6 @@ mod build;
 pub mod emit;
 mod out;
 
-pub use build::{Build, Opaque, Understood};
+pub use build::{Build, Coverage, Opaque};
 pub use fx_macros::fx_pass;
 pub use fx_rewrite::{Graph, library, parts, pass, passes, pipeline, rewrite};

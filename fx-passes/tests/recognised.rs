@@ -74,7 +74,8 @@ fn act(arg: &Arg) -> String {
         },
         Arg::Expr(expr) => match &expr.op {
             HostOp::Runtime(name) => {
-                let number = |arg: &Arg| if let Arg::Float(number) = arg { format!("{number:?}") } else { "?".to_owned() };
+                let number =
+                    |arg: &Arg| if let Arg::Float(number) = arg { format!("{number:?}") } else { "?".to_owned() };
                 let numbers: Vec<String> = expr.args.iter().map(number).collect();
                 format!(" {}({})", name.trim_start_matches("Act::"), numbers.join(", "))
             }

@@ -97,7 +97,7 @@ fn values_say_how_much_is_understood() {
         ("last", 5, 0, 0),
     ];
     assert_eq!(rows, expected);
-    let shares: Vec<f64> = report.iter().map(fx_passes::Understood::share).collect();
+    let shares: Vec<f64> = report.iter().map(fx_passes::Coverage::share).collect();
     assert_eq!(shares, [1.0, 3.0 / 7.0, 0.0, 1.0, 0.0, 1.0]);
     assert_eq!((report[1].place.to_string().as_str(), report[1].opaque[0].place.line), ("src/lib.rs:18", 20));
 }

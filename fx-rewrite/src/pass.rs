@@ -2,6 +2,7 @@
 
 use fx_ir::Graph;
 
+pub use crate::context::{Changed, PassContext};
 use crate::rewrite::RuleSet;
 
 /// A rewrite of a graph, known by its name.
@@ -53,42 +54,5 @@ pub trait Pass {
     /// Its rules, if it is made of rules: what [`fx_pass!`](crate::fx_pass) declares.
     fn rules(&self) -> Option<&'static RuleSet> {
         None
-    }
-}
-
-/// What a pass may know beside the graph.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct PassContext {
-    /// Is the graph's first parameter the model, whose weights are known at freeze time?
-    pub has_model: bool,
-}
-
-impl PassContext {
-    /// The context of a graph whose first parameter is the model, or of one that has no model.
-    pub fn new(has_model: bool) -> PassContext {
-        PassContext { has_model }
-    }
-}
-
-/// Did a pass change the graph?
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Changed {
-    /// The graph is as it was.
-    No,
-    /// Something is different.
-    Yes,
-}
-
-impl Changed {
-    /// Is something different?
-    pub fn is_yes(self) -> bool {
-        self == Changed::Yes
-    }
-}
-
-impl From<bool> for Changed {
-    fn from(changed: bool) -> Changed {
-        if changed { Changed::Yes } else { Changed::No }
     }
 }

@@ -16,7 +16,7 @@ use std::fmt;
 
 use fx_ir::Graph;
 
-use crate::library;
+use crate::library::{Activations, Arithmetic, Attention, Joins, Layout, Linears, Norms};
 use crate::pass::{Pass, PassContext};
 use crate::passes::{
     CommonSubexpressions, DeadCode, FoldBatchNorm, FoldLayerScale, FoldLeadingNorm, FoldScale, FuseEpilogue,
@@ -50,12 +50,20 @@ impl Pipeline {
         Pipeline { passes: Vec::new(), orders: Vec::new(), stop_after: None, dump: Dump::None, unknown: None }
     }
 
-    /// What turns a model's forward into its frozen form: clean, recognise, lower, fold, fuse, pack, group.
+    /// The passes that make a model's forward its frozen form: clean, recognise, lower, fold, fuse, pack, group.
     pub fn inference() -> Pipeline {
-        let clean = Pipeline::empty().then(RemoveIdentity).then(CommonSubexpressions).then(DeadCode);
-        library::passes()
-            .into_iter()
-            .fold(clean, Pipeline::then_boxed)
+        Pipeline::empty()
+            .then(RemoveIdentity)
+            .then(CommonSubexpressions)
+            .then(DeadCode)
+            .then(Arithmetic)
+            .then(Layout)
+            .then(Joins)
+            .then(SinkIntoArms)
+            .then(Activations)
+            .then(Norms)
+            .then(Attention)
+            .then(Linears)
             .then(LowerModules)
             .then(CommonSubexpressions)
             .then(FoldLayerScale)
@@ -74,12 +82,8 @@ impl Pipeline {
 
     /// Appends a pass.
     #[must_use]
-    pub fn then(self, pass: impl Pass + 'static) -> Pipeline {
-        self.then_boxed(Box::new(pass))
-    }
-
-    fn then_boxed(mut self, pass: Box<dyn Pass>) -> Pipeline {
-        self.passes.push(Place { pass, is_added: false });
+    pub fn then(mut self, pass: impl Pass + 'static) -> Pipeline {
+        self.passes.push(Place { pass: Box::new(pass), is_added: false });
         self
     }
 

@@ -68,5 +68,4 @@ mod tests;
 mod word;
 
 pub use cursor::ParseError;
-pub(crate) use parse_type::spelling_length;
 pub(crate) use print_op::{arg_text, name_text, op_text, origin_text};

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use super::ParseError;
 use super::cursor::{Cursor, Parsed};
 use crate::Type;
+use crate::spelling::spelling_length;
 use crate::types::TensorType;
 
 impl FromStr for Type {
@@ -62,23 +63,6 @@ fn parse_spelling(cursor: &mut Cursor) -> Parsed<String> {
     let spelling = cursor.rest()[..length].to_owned();
     cursor.at += length + 1;
     Ok(spelling)
-}
-
-/// How far it is to the `>` that closes what was opened before the text; an arrow's does not count.
-pub(crate) fn spelling_length(text: &str) -> Option<usize> {
-    let (mut depth, mut before) = (0_usize, ' ');
-    for (at, c) in text.char_indices() {
-        match c {
-            '<' => depth += 1,
-            '>' if before == '-' => {}
-            '>' if depth == 0 => return Some(at),
-            '>' => depth -= 1,
-            '\n' => return None,
-            _ => {}
-        }
-        before = c;
-    }
-    None
 }
 
 /// The sizes between brackets, parted at the commas that stand in no bracket of their own.

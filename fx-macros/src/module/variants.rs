@@ -4,12 +4,12 @@
 //! as an `Option` leaves none: `enum Proj { Conv(nn::Conv2D), Linear(nn::Linear) }` in a field `proj` has
 //! `proj.weight`, whichever it is.
 
+use fx_front::report::Faults;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{DataEnum, DeriveInput, Fields, Variant};
 
 use super::{Field, bounds::bounded, fields_of, place, registration, visit};
-use crate::report::Faults;
 
 /// One variant with the options of its fields.
 struct Arm<'a> {

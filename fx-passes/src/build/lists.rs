@@ -36,7 +36,7 @@ impl Build {
         Ok(())
     }
 
-    /// The lists of passes that cannot run, each told once, and what is to be explained but is not there.
+    /// The lists of passes that cannot run, each reported once, and what is to be explained but is not there.
     pub(super) fn faults(&self) -> Vec<String> {
         let common = self.pipeline.check().err().map(|fault| fault.to_string());
         let of_models = self.models.iter().filter_map(|(name, pipeline)| {
@@ -54,17 +54,17 @@ impl Build {
         let own = Pipeline::inference();
         let known: BTreeSet<&str> =
             self.pipelines().chain([&own]).flat_map(|pipeline| pipeline.passes().map(Pass::name)).collect();
-        let mut told = Vec::new();
+        let mut idle = Vec::new();
         for (order, name) in self.pipelines().flat_map(Pipeline::orders).flat_map(|order| {
             let names = [order.first.clone(), order.second.clone()];
             names.map(|name| (order.clone(), name))
         }) {
             let line = format!("{order}, but there is no pass `{name}`, so nothing is asked for");
-            if !known.contains(name.as_str()) && !told.contains(&line) {
-                told.push(line);
+            if !known.contains(name.as_str()) && !idle.contains(&line) {
+                idle.push(line);
             }
         }
-        told
+        idle
     }
 
     /// A list of passes for a model that does not exist is a slip of the pen too.
@@ -73,7 +73,7 @@ impl Build {
             if !run.models.contains(name) {
                 let known = run.models.iter().map(|known| format!("`{known}`")).collect::<Vec<_>>().join(", ");
                 let known = if known.is_empty() { "there are none".to_owned() } else { format!("there are {known}") };
-                run.told
+                run.directives
                     .push(format!("cargo::error=`{name}` is given passes, but is no `#[traceable]` model; {known}"));
             }
         }

@@ -1,14 +1,21 @@
-//! What one run of a build gathers, and where what it tells is shown.
+//! What one run of a build gathers and writes: files, directives to Cargo, the report.
 
 use std::{collections::BTreeSet, fmt::Write as _, path::Path};
 
 use fx_front::{
     diag::{Diagnostic, Severity},
-    handoff::Items,
+    handoff::{self, Items},
 };
 
-use super::{roots::FOLDERS, understood::Understood};
-use crate::{out, pipeline::Report};
+use super::{
+    coverage::Coverage,
+    generated::{Generated, graph_file},
+    roots::FOLDERS,
+};
+use crate::{
+    out,
+    pipeline::{Report, never_applied},
+};
 
 /// What one run gathers.
 #[derive(Default)]
@@ -16,10 +23,11 @@ pub(super) struct Run {
     pub(super) items: Items,
     pub(super) seen: Vec<(String, fx_ir::Place)>,
     pub(super) report: String,
-    pub(super) told: Vec<String>,
+    /// The lines for Cargo.
+    pub(super) directives: Vec<String>,
     pub(super) applied: Vec<Report>,
-    /// What became of each item.
-    pub(super) understood: Vec<Understood>,
+    /// How much of each item is understood.
+    pub(super) coverage: Vec<Coverage>,
     /// The names of what was traced.
     pub(super) models: BTreeSet<String>,
     /// The files below `fx`.
@@ -27,16 +35,24 @@ pub(super) struct Run {
 }
 
 impl Run {
+    /// The run of a build of the package in the folder `root`, whose sources are watched.
+    pub(super) fn of(root: &Path) -> Run {
+        let mut directives = vec!["cargo::rerun-if-changed=build.rs".to_owned()];
+        let folders = FOLDERS.into_iter().filter(|folder| root.join(folder).is_dir());
+        directives.extend(folders.map(|folder| format!("cargo::rerun-if-changed={folder}")));
+        Run { directives, ..Run::default() }
+    }
+
     /// A line for the report and for the user's eyes.
-    pub(super) fn tell(&mut self, line: &str) {
+    pub(super) fn warn(&mut self, line: &str) {
         let _ = writeln!(self.report, "{line}");
-        self.told.push(format!("cargo::warning={line}"));
+        self.directives.push(format!("cargo::warning={line}"));
     }
 
     pub(super) fn write(&mut self, out: &Path, file: &str, text: &str) {
         self.written.insert(file.to_owned());
         if let Err(error) = out::write(&out.join("fx").join(file), text) {
-            self.told.push(format!("cargo::error=cannot write `fx/{file}` below OUT_DIR: {error}"));
+            self.directives.push(format!("cargo::error=cannot write `fx/{file}` below OUT_DIR: {error}"));
         }
     }
 
@@ -46,13 +62,13 @@ impl Run {
             |file: &str| FOLDERS.iter().any(|folder| Path::new(file).starts_with(folder)) && !file.contains("..");
         for file in files.iter().filter(|file| !inside(file)) {
             let line = format!("cargo::rerun-if-changed={file}");
-            if !self.told.contains(&line) {
-                self.told.push(line);
+            if !self.directives.contains(&line) {
+                self.directives.push(line);
             }
         }
     }
 
-    /// Sends each diagnostic where it is shown; is there one that stops the build?
+    /// Sends each diagnostic where it is shown; returns whether one of them stops the build.
     pub(super) fn distribute(&mut self, diagnostics: Vec<Diagnostic>) -> bool {
         let mut broken = false;
         for diagnostic in diagnostics {
@@ -62,8 +78,60 @@ impl Run {
                 continue;
             }
             let level = if diagnostic.severity == Severity::Error { "error" } else { "warning" };
-            self.told.push(format!("cargo::{level}={}", diagnostic.to_string().replace('\n', " ")));
+            self.directives.push(format!("cargo::{level}={}", diagnostic.to_string().replace('\n', " ")));
         }
         broken
+    }
+
+    /// Says that an item is frozen as it is, because of a bug of ours.
+    pub(super) fn warn_of_bug(&mut self, file: &str, bug: &str) {
+        let (name, first) = (file.trim_end_matches(".rs"), bug.lines().next().unwrap_or_default());
+        self.directives
+            .push(format!("cargo::warning=a bug of fx: `{name}` is frozen without being optimised: {first}"));
+    }
+
+    /// Writes the files of an item; none where the build is broken, or where they were generated wrongly.
+    pub(super) fn store(&mut self, out: &Path, file: &str, generated: Result<Option<Generated>, String>) {
+        match generated {
+            Ok(None) => self.items.withhold(file),
+            Ok(Some(generated)) => {
+                if !generated.graph.is_empty() {
+                    self.write(out, &graph_file(file), &generated.graph);
+                }
+                generated.report.iter().for_each(|line| self.report += line);
+                self.write(out, file, &generated.frozen);
+            }
+            Err(bug) => {
+                self.items.withhold(file);
+                let kept = format!("{file}.bug.txt");
+                self.write(out, &kept, &bug);
+                let first = bug.lines().next().unwrap_or_default();
+                self.directives.push(format!(
+                    "cargo::error=fx generated `{file}` wrongly, which is a bug of fx, not of yours: {first} (see {})",
+                    out.join("fx").join(&kept).display()
+                ));
+            }
+        }
+    }
+
+    /// Writes the list of items and the report, removes what an earlier build left, and yields the directives.
+    pub(super) fn finish(mut self, out: &Path, tells_silent_rules: bool) -> Vec<String> {
+        for item in &self.coverage {
+            let _ = writeln!(self.report, "{}", item.to_string().lines().next().unwrap_or_default());
+        }
+        if tells_silent_rules {
+            for rule in never_applied(&self.applied) {
+                let _ = writeln!(self.report, "`{rule}` applied nowhere");
+            }
+        }
+        let (items, report) = (self.items.to_text(), std::mem::take(&mut self.report));
+        for (path, text) in [(handoff::PATH, items), ("fx/report.txt", report)] {
+            self.write(out, path.trim_start_matches("fx/"), &text);
+        }
+        // What an earlier build wrote for an item that is gone, or has another name now, would be read as this one's.
+        if let Err(error) = out::keep(&out.join("fx"), &self.written) {
+            self.directives.push(format!("cargo::error=cannot tidy `fx` below OUT_DIR: {error}"));
+        }
+        self.directives
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use fx_ir::{Arg, Binding, Bindings, Graph, NodeId, NodeSet, Op, RegionId, Sharing};
+use fx_ir::{AliasAnalysis, Arg, Binding, Bindings, Graph, NodeId, NodeSet, Op, RegionId};
 
 use super::{
     holder::{Holder, Names as TypeNames},
@@ -77,7 +77,7 @@ impl Plan {
             graph,
             bindings,
             names_of,
-            handed_out: Sharing::of(graph).handed_out(),
+            handed_out: AliasAnalysis::of(graph).handed_out(),
             plan: Plan {
                 scopes: BTreeMap::new(),
                 stored: HashMap::new(),
@@ -151,7 +151,7 @@ impl Planner<'_> {
         let node = self.graph.node(id);
         let label = match node.input(0).map(|subject| &self.graph.node(subject).op) {
             Some(Op::GetAttr(name)) => name.clone(),
-            Some(Op::Rust(_)) | None => self.graph.base_name(id).to_owned(),
+            Some(Op::Host(_) | Op::Rust(_)) | None => self.graph.base_name(id).to_owned(),
             Some(_) => node.input(0).map_or_else(String::new, |subject| self.graph.base_name(subject).to_owned()),
         };
         let field = self.claim(id, scope, &label);

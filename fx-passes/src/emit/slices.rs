@@ -3,7 +3,7 @@
 use fx_front::index::Ty;
 
 use super::{Emitter, forward::param_name, graphs::Input};
-use crate::passes::facts::are_side_by_side;
+use fx_rewrite::analysis::are_side_by_side;
 
 impl Emitter<'_> {
     /// The lines that such a forward begins with.

@@ -25,15 +25,13 @@ pub use norm::Norms;
 pub use table::table;
 
 use crate::pass::Pass;
-use crate::passes::SinkIntoArms;
 
-/// The library's passes in the order in which they run.
+/// The library's passes in the order in which they run; the pipeline has others among them.
 pub fn passes() -> Vec<Box<dyn Pass>> {
     vec![
         Box::new(Arithmetic),
         Box::new(Layout),
         Box::new(Joins),
-        Box::new(SinkIntoArms),
         Box::new(Activations),
         Box::new(Norms),
         Box::new(Attention),

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use fx_ir::{Arg, Effect, Graph, HostOp, Node, NodeId, NodeMap, NodeSet, Op, RegionId, Type};
 
-use super::facts::Effects;
+use crate::analysis::Effects;
 use crate::pass::{Changed, Pass, PassContext};
 
 /// See the module.

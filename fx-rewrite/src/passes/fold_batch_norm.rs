@@ -10,9 +10,9 @@
 
 use fx_ir::{Arg, Graph, NodeId, Op, Origin, Type};
 
-use super::facts::{Contraction, Effects, Kind, Ranks, Sharers, Times, runtime};
 use super::name::layer_name;
 use super::norm::{input_of_norm, norm_layer};
+use crate::analysis::{BindingTimes, Contraction, Effects, Kind, Ranks, SharedWeights, runtime};
 use crate::pass::{Changed, Pass, PassContext};
 
 /// See the module.
@@ -38,10 +38,10 @@ impl Pass for FoldBatchNorm {
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
         let mut fold = Fold {
-            times: Times::of(graph, cx),
+            times: BindingTimes::of(graph, cx),
             effects: Effects::of(graph),
             ranks: Ranks::of(graph),
-            sharers: Sharers::of(graph),
+            sharers: SharedWeights::of(graph),
         };
         let mut changed = false;
         for id in graph.nodes() {
@@ -57,10 +57,10 @@ impl Pass for FoldBatchNorm {
 }
 
 struct Fold {
-    times: Times,
+    times: BindingTimes,
     effects: Effects,
     ranks: Ranks,
-    sharers: Sharers,
+    sharers: SharedWeights,
 }
 
 impl Fold {

@@ -9,8 +9,10 @@
 
 use fx_ir::{Arg, Graph, HostOp, NodeId, Op, Origin, Type};
 
-use super::facts::{Contraction, Effects, Kind, Sharers, Times, by_optional_ref, optional_tensor, runtime};
 use super::name::part_name;
+use crate::analysis::{
+    BindingTimes, Contraction, Effects, Kind, SharedWeights, by_optional_ref, optional_tensor, runtime,
+};
 use crate::pass::{Changed, Pass, PassContext};
 
 /// See the module.
@@ -40,16 +42,20 @@ impl Pass for FoldLayerScale {
         if products.is_empty() {
             return Changed::No;
         }
-        let facts = Scales { times: Times::of(graph, cx), effects: Effects::of(graph), sharers: Sharers::of(graph) };
+        let facts = Scales {
+            times: BindingTimes::of(graph, cx),
+            effects: Effects::of(graph),
+            sharers: SharedWeights::of(graph),
+        };
         let folded = products.into_iter().filter(|&id| facts.fold(graph, id)).count();
         Changed::from(folded > 0)
     }
 }
 
 struct Scales {
-    times: Times,
+    times: BindingTimes,
     effects: Effects,
-    sharers: Sharers,
+    sharers: SharedWeights,
 }
 
 impl Scales {

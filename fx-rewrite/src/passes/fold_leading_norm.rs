@@ -12,9 +12,9 @@
 
 use fx_ir::{Arg, Graph, HostOp, NodeId, Op, Origin, Type};
 
-use super::facts::{Contraction, Effects, Kind, Ranks, Sharers, Times, runtime};
 use super::name::layer_name;
 use super::norm::{input_of_norm, norm_layer};
+use crate::analysis::{BindingTimes, Contraction, Effects, Kind, Ranks, SharedWeights, runtime};
 use crate::pass::{Changed, Pass, PassContext};
 
 /// See the module.
@@ -39,8 +39,8 @@ impl Pass for FoldLeadingNorm {
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
-        let mut times = Times::of(graph, cx);
-        let (effects, ranks, sharers) = (Effects::of(graph), Ranks::of(graph), Sharers::of(graph));
+        let mut times = BindingTimes::of(graph, cx);
+        let (effects, ranks, sharers) = (Effects::of(graph), Ranks::of(graph), SharedWeights::of(graph));
         let mut changed = false;
         for id in graph.nodes() {
             let Some(layer) = Contraction::read(graph, id).filter(|layer| layer.is_frozen(&times)) else { continue };

@@ -8,8 +8,8 @@
 
 use fx_ir::{Arg, Graph, HostOp, NodeId, Op, Origin, Type};
 
-use super::facts::{Contraction, Effects, Sharers, Times, float, optional_tensor, runtime};
 use super::name::layer_name;
+use crate::analysis::{BindingTimes, Contraction, Effects, SharedWeights, float, optional_tensor, runtime};
 use crate::pass::{Changed, Pass, PassContext};
 use crate::rewrite::is_float;
 
@@ -35,8 +35,11 @@ impl Pass for FoldScale {
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
-        let mut scales =
-            Scales { times: Times::of(graph, cx), effects: Effects::of(graph), sharers: Sharers::of(graph) };
+        let mut scales = Scales {
+            times: BindingTimes::of(graph, cx),
+            effects: Effects::of(graph),
+            sharers: SharedWeights::of(graph),
+        };
         let mut changed = false;
         for id in graph.nodes() {
             changed |= graph.is_alive(id) && (scales.after(graph, id) || scales.before(graph, id));
@@ -46,15 +49,15 @@ impl Pass for FoldScale {
 }
 
 struct Scales {
-    times: Times,
+    times: BindingTimes,
     effects: Effects,
-    sharers: Sharers,
+    sharers: SharedWeights,
 }
 
 impl Scales {
     /// Folds the product `id` into the layer before it.
     fn after(&mut self, graph: &mut Graph, id: NodeId) -> bool {
-        let Some((input, factor)) = self.product(graph, id) else { return false };
+        let Some((input, factor)) = self.scaled_product(graph, id) else { return false };
         let Some(layer) = self.layer(graph, input).filter(|_| self.is_own(graph, input, id)) else { return false };
         let origin = Origin::merged(FoldScale.name(), [&graph.node(input).origin, &graph.node(id).origin]);
         let operands = vec![HostOp::Ref.on(layer.weight), optional_tensor(graph, &layer.bias), factor.as_float()];
@@ -83,7 +86,7 @@ impl Scales {
     fn before(&mut self, graph: &mut Graph, id: NodeId) -> bool {
         let Some(layer) = self.layer(graph, id) else { return false };
         let Some(product) = layer.input.node().filter(|&product| self.is_own(graph, product, id)) else { return false };
-        let Some((input, factor)) = self.product(graph, product) else { return false };
+        let Some((input, factor)) = self.scaled_product(graph, product) else { return false };
         if !is_float(graph, input) {
             return false;
         }
@@ -113,7 +116,7 @@ impl Scales {
     }
 
     /// What is multiplied, and by what.
-    fn product(&self, graph: &Graph, id: NodeId) -> Option<(NodeId, Factor)> {
+    fn scaled_product(&self, graph: &Graph, id: NodeId) -> Option<(NodeId, Factor)> {
         let node = graph.node(id);
         let Op::Call(op) = &node.op else { return None };
         let divides = match (op.name(), node.kwargs.is_empty()) {

@@ -6,8 +6,8 @@
 
 use fx_ir::{Arg, BlockOrder, Graph, HostOp, Node, NodeId, Op, Origin, Type};
 
-use super::facts::{Contraction, Effects, Kind, Times, float};
 use super::name::part_name;
+use crate::analysis::{BindingTimes, Contraction, Effects, Kind, float};
 use crate::pass::{Changed, Pass, PassContext};
 
 /// The runtime's type for an activation.
@@ -35,7 +35,7 @@ impl Pass for FuseEpilogue {
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
-        let fuse = Fuse { times: Times::of(graph, cx), effects: Effects::of(graph), order: graph.block_order() };
+        let fuse = Fuse { times: BindingTimes::of(graph, cx), effects: Effects::of(graph), order: graph.block_order() };
         let mut changed = false;
         for id in graph.nodes() {
             changed |= fuse.add(graph, id) || fuse.act(graph, id);
@@ -45,7 +45,7 @@ impl Pass for FuseEpilogue {
 }
 
 struct Fuse {
-    times: Times,
+    times: BindingTimes,
     effects: Effects,
     order: BlockOrder,
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 use fx_ir::{Arg, Graph, Node, NodeId, Op, Origin, RegionId, Scalar, Type};
 
-use super::facts::{Effects, Times};
+use crate::analysis::{BindingTimes, Effects};
 use crate::pass::{Changed, Pass, PassContext};
 
 /// See the module.
@@ -44,7 +44,7 @@ impl Pass for GroupPointwise {
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
-        let (times, effects) = (Times::of(graph, cx), Effects::of(graph));
+        let (times, effects) = (BindingTimes::of(graph, cx), Effects::of(graph));
         let mut changed = false;
         for region in graph.live_regions() {
             let groups = Grouping::of(graph, region, &times, &effects);
@@ -61,7 +61,7 @@ impl Pass for GroupPointwise {
 struct Grouping<'a> {
     graph: &'a Graph,
     region: RegionId,
-    times: &'a Times,
+    times: &'a BindingTimes,
     effects: &'a Effects,
     positions: BTreeMap<NodeId, usize>,
     /// By member, which group it is in.
@@ -71,7 +71,7 @@ struct Grouping<'a> {
 }
 
 impl Grouping<'_> {
-    fn of(graph: &Graph, region: RegionId, times: &Times, effects: &Effects) -> Vec<Vec<NodeId>> {
+    fn of(graph: &Graph, region: RegionId, times: &BindingTimes, effects: &Effects) -> Vec<Vec<NodeId>> {
         let nodes = &graph.region(region).nodes;
         let positions = nodes.iter().enumerate().map(|(at, &id)| (id, at)).collect();
         let (home, groups) = (BTreeMap::new(), Vec::new());
@@ -106,9 +106,9 @@ impl Grouping<'_> {
         let moves = |&member: &NodeId| self.effects.may_move(self.graph, member, at);
         let later = |&member: &NodeId| {
             let readers = readers(self.graph, members, member);
-            readers.into_iter().map(|reader| self.position(reader)).all(|reader| reader > Some(self.positions[&at]))
+            readers.into_iter().map(|reader| self.place_in_region(reader)).all(|reader| reader > Some(self.positions[&at]))
         };
-        let (tensors, numbers) = inputs(self.graph, self.times, members);
+        let (tensors, numbers) = group_inputs(self.graph, self.times, members);
         let hidden = members.iter().map(|&member| rows::hidden_inputs(self.graph, member));
         let (more_tensors, more_numbers) =
             hidden.fold((0, 0), |(tensors, numbers), more| (tensors + more.0, numbers + more.1));
@@ -121,7 +121,7 @@ impl Grouping<'_> {
     }
 
     /// Where the node, or the control flow that it is in, stands in the region.
-    fn position(&self, mut id: NodeId) -> Option<usize> {
+    fn place_in_region(&self, mut id: NodeId) -> Option<usize> {
         while self.graph.scope_of(id) != Some(self.region) {
             id = self.graph.owner_of(self.graph.scope_of(id)?)?;
         }
@@ -130,7 +130,7 @@ impl Grouping<'_> {
 }
 
 /// Has the node a scalar form, on tensors and numbers alone?
-fn is_groupable(graph: &Graph, times: &Times, id: NodeId) -> bool {
+fn is_groupable(graph: &Graph, times: &BindingTimes, id: NodeId) -> bool {
     let node = graph.node(id);
     let is_tensor = |arg: &Arg| arg.node().is_some_and(|id| graph.node(id).ty.is_tensor());
     let is_plain = |arg: &Arg| is_tensor(arg) || is_number(graph, arg) || matches!(arg, Arg::Str(_));
@@ -164,7 +164,7 @@ fn is_number(graph: &Graph, arg: &Arg) -> bool {
 }
 
 /// What a member reads, as the group writes it.
-fn operands(graph: &Graph, times: &Times, id: NodeId) -> Vec<Arg> {
+fn operands(graph: &Graph, times: &BindingTimes, id: NodeId) -> Vec<Arg> {
     rows::row_form(graph, times, id).unwrap_or_else(|| graph.node(id).args.clone())
 }
 
@@ -175,7 +175,7 @@ fn readers(graph: &Graph, members: &[NodeId], member: NodeId) -> Vec<NodeId> {
 }
 
 /// The tensors, and the numbers, that the members read and do not make, each once.
-fn inputs(graph: &Graph, times: &Times, members: &[NodeId]) -> (Vec<NodeId>, Vec<NodeId>) {
+fn group_inputs(graph: &Graph, times: &BindingTimes, members: &[NodeId]) -> (Vec<NodeId>, Vec<NodeId>) {
     let mut all = Vec::new();
     let operands = members.iter().flat_map(|&member| operands(graph, times, member));
     for input in operands.filter_map(|arg| arg.node()) {
@@ -193,15 +193,15 @@ fn results(graph: &Graph, members: &[NodeId]) -> Vec<NodeId> {
 }
 
 /// Puts the members, in the order of execution, into one node where the last one stands.
-fn group(graph: &mut Graph, times: &Times, members: &[NodeId]) {
+fn group(graph: &mut Graph, times: &BindingTimes, members: &[NodeId]) {
     let Some(&last) = members.last() else { return };
     for &member in members {
         rows::lower(graph, member);
     }
     let shapes: Vec<NodeId> = members.iter().filter_map(|&member| graph.node(member).input(1)).collect();
     let shapes: Vec<NodeId> = shapes.into_iter().filter(|&id| rows::is_shape_of(graph, members, id)).collect();
-    let ((tensors, numbers), results) = (inputs(graph, times, members), results(graph, members));
-    let body = body(graph, times, members, (&tensors, &numbers), &results);
+    let ((tensors, numbers), results) = (group_inputs(graph, times, members), results(graph, members));
+    let body = group_body(graph, times, members, (&tensors, &numbers), &results);
     let args = tensors.into_iter().chain(numbers).map(Arg::Node).collect();
     let origin = Origin::merged(GroupPointwise.name(), members.iter().map(|&member| &graph.node(member).origin));
     if let [_] = results[..] {
@@ -256,9 +256,9 @@ fn name(graph: &Graph, members: &[NodeId]) -> String {
 }
 
 /// The members as a graph of their own.
-fn body(
+fn group_body(
     graph: &Graph,
-    times: &Times,
+    times: &BindingTimes,
     members: &[NodeId],
     (tensors, numbers): (&[NodeId], &[NodeId]),
     results: &[NodeId],

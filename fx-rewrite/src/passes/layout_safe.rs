@@ -11,7 +11,7 @@
 
 use fx_ir::{Arg, Effect, Graph, HostOp, Node, NodeId, Op, OpId, Origin, Type};
 
-use super::facts::{Effects, Ranks, Times};
+use crate::analysis::{BindingTimes, Effects, Ranks};
 use crate::pass::{Changed, Pass, PassContext};
 use crate::rewrite::is_quiet;
 
@@ -30,7 +30,7 @@ impl Pass for LayoutSafe {
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
         let mut safe =
-            Safe { effects: Effects::of(graph), ranks: Ranks::of(graph), times: Times::of(graph, cx), graph };
+            Safe { effects: Effects::of(graph), ranks: Ranks::of(graph), times: BindingTimes::of(graph, cx), graph };
         let mut changed = false;
         for id in safe.graph.nodes() {
             changed |= safe.node(id);
@@ -71,7 +71,7 @@ struct Safe<'a> {
     graph: &'a mut Graph,
     effects: Effects,
     ranks: Ranks,
-    times: Times,
+    times: BindingTimes,
 }
 
 impl Safe<'_> {
@@ -146,7 +146,8 @@ impl Safe<'_> {
         let origin = self.origin(id);
         let sizes = HostOp::Method("size".to_owned()).on(input);
         let args = vec![sizes, Arg::Int(0)];
-        let batch = self.graph.insert_before(id, Op::Host(HostOp::Item.into()), args, "batch", Type::rust("i64"), origin);
+        let batch =
+            self.graph.insert_before(id, Op::Host(HostOp::Item.into()), args, "batch", Type::rust("i64"), origin);
         self.graph.node_mut(id).args.push(Arg::List(vec![Arg::Node(batch), Arg::Int(-1)]));
         self.become_op(id, "reshape")
     }
@@ -162,7 +163,8 @@ impl Safe<'_> {
     /// Puts the tensors at these positions into row-major order first.
     fn order(&mut self, id: NodeId, positions: &[usize]) -> bool {
         let node = self.graph.node(id);
-        let reads: Vec<Read> = positions.iter().filter_map(|&position| Some((position, node.input(position)?))).collect();
+        let reads: Vec<Read> =
+            positions.iter().filter_map(|&position| Some((position, node.input(position)?))).collect();
         self.order_reads(id, &reads)
     }
 

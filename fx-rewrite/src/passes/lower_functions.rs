@@ -3,8 +3,8 @@
 
 use fx_ir::{Arg, Graph, HostOp, NodeId, Op, OpId, Origin, Type};
 
-use super::facts::Times;
 use super::name::part_name;
+use crate::analysis::BindingTimes;
 
 /// The runtime's type for a convolution's parameters.
 pub(super) const PARAMS: &str = "::fx_runtime::frozen::ConvParams";
@@ -14,7 +14,7 @@ const PLAIN: &[&str] = &["stride", "padding", "dilation", "groups"];
 const TRANSPOSED: &[&str] = &["stride", "padding", "output_padding", "groups", "dilation"];
 
 /// Rewrites a convolution whose weight and bias are known at freeze time and whose sizes are literals.
-pub(super) fn lower_function(graph: &mut Graph, times: &Times, id: NodeId, name: &str) -> bool {
+pub(super) fn lower_function(graph: &mut Graph, times: &BindingTimes, id: NodeId, name: &str) -> bool {
     let (names, transposed) = match name {
         "conv1d" | "conv2d" | "conv3d" => (PLAIN, false),
         "conv_transpose1d" | "conv_transpose2d" | "conv_transpose3d" => (TRANSPOSED, true),
@@ -30,8 +30,7 @@ pub(super) fn lower_function(graph: &mut Graph, times: &Times, id: NodeId, name:
     let Some(op) = OpId::lookup("convolution") else { return false };
     let origin = Origin::merged("lower-modules", [&node.origin]);
     let name = part_name(graph, id, "params");
-    let params =
-        graph.insert_before(id, Op::Host(literal.into()), fields, &name, Type::rust(PARAMS), origin.clone());
+    let params = graph.insert_before(id, Op::Host(literal.into()), fields, &name, Type::rust(PARAMS), origin.clone());
     let args = vec![Arg::Node(input), Arg::Node(weight), bias, Arg::Node(params)];
     let node = graph.node_mut(id);
     (node.op, node.args, node.origin) = (Op::Call(op), args, origin);
@@ -39,7 +38,7 @@ pub(super) fn lower_function(graph: &mut Graph, times: &Times, id: NodeId, name:
 }
 
 /// Rewrites a matrix product with a weight that is known at freeze time, when its shape is known too.
-fn lower_product(graph: &mut Graph, times: &Times, id: NodeId) -> bool {
+fn lower_product(graph: &mut Graph, times: &BindingTimes, id: NodeId) -> bool {
     let node = graph.node(id);
     let &[Arg::Node(input), Arg::Node(weight)] = &node.args[..] else { return false };
     let Some(op) = OpId::lookup("product").filter(|_| times.is_frozen(weight) && !times.is_frozen(input)) else {

@@ -6,9 +6,9 @@
 
 use fx_ir::{Arg, Graph, HostOp, NodeId, Op, OpId, Origin, Type};
 
-use super::facts::{Times, activation_of};
 use super::lower_functions::{PARAMS, lower_function};
 use super::name::part_name;
+use crate::analysis::{BindingTimes, activation_of};
 use crate::pass::{Changed, Pass, PassContext};
 
 /// See the module.
@@ -25,7 +25,7 @@ impl Pass for LowerModules {
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
-        let times = Times::of(graph, cx);
+        let times = BindingTimes::of(graph, cx);
         let mut changed = false;
         for id in graph.nodes() {
             changed |= match &graph.node(id).op {
@@ -38,7 +38,7 @@ impl Pass for LowerModules {
     }
 }
 
-fn lower_layer(graph: &mut Graph, times: &Times, id: NodeId, kind: &str) -> bool {
+fn lower_layer(graph: &mut Graph, times: &BindingTimes, id: NodeId, kind: &str) -> bool {
     let (&[Arg::Node(layer), Arg::Node(input)], op) = (&graph.node(id).args[..], op_of(kind)) else { return false };
     let Some(op) = op.and_then(OpId::lookup).filter(|_| times.is_frozen(layer)) else { return false };
     let origin = Origin::merged(LowerModules.name(), [&graph.node(id).origin]);

@@ -19,8 +19,8 @@ use std::collections::HashMap;
 
 use fx_ir::{Arg, BlockOrder, Effect, Graph, HostOp, NodeId, Op, OpId, Origin, RegionId, Type};
 
-use super::facts::{Contraction, Effects, Kind, Ranks, Sharers, Times, by_ref, runtime};
 use super::name::layer_name;
+use crate::analysis::{BindingTimes, Contraction, Effects, Kind, Ranks, SharedWeights, by_ref, runtime};
 use crate::pass::{Changed, Pass, PassContext};
 
 /// See the module.
@@ -46,10 +46,10 @@ impl Pass for MergeLinears {
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
         let facts = Merge {
-            times: Times::of(graph, cx),
+            times: BindingTimes::of(graph, cx),
             effects: Effects::of(graph),
             ranks: Ranks::of(graph),
-            sharers: Sharers::of(graph),
+            sharers: SharedWeights::of(graph),
         };
         let groups = facts.groups(graph);
         let mut places = Places { order: graph.block_order(), moved: HashMap::new() };
@@ -62,10 +62,10 @@ impl Pass for MergeLinears {
 }
 
 struct Merge {
-    times: Times,
+    times: BindingTimes,
     effects: Effects,
     ranks: Ranks,
-    sharers: Sharers,
+    sharers: SharedWeights,
 }
 
 /// What the layers of a group have in common.
@@ -124,7 +124,7 @@ impl Places {
     }
 
     /// Does the node stand before `anchor`, or can it be moved there with what it reads?
-    fn may_precede(&self, graph: &Graph, times: &Times, id: NodeId, anchor: NodeId) -> bool {
+    fn may_precede(&self, graph: &Graph, times: &BindingTimes, id: NodeId, anchor: NodeId) -> bool {
         if self.of(id) <= self.of(anchor) {
             return true;
         }
@@ -157,7 +157,7 @@ impl Places {
 type Member = (NodeId, Contraction);
 
 /// Merges the layers where the first of them stands; each becomes a view of the result.
-fn merge(graph: &mut Graph, times: &Times, places: &mut Places, group: &[NodeId]) -> bool {
+fn merge(graph: &mut Graph, times: &BindingTimes, places: &mut Places, group: &[NodeId]) -> bool {
     let anchor = group[0];
     let layers = group.iter().filter_map(|&id| Some((id, Contraction::read(graph, id)?)));
     let members: Vec<Member> = layers
@@ -174,7 +174,12 @@ fn merge(graph: &mut Graph, times: &Times, places: &mut Places, group: &[NodeId]
         graph.insert_before(anchor, op, args, &format!("{name}{part}"), ty, origin.clone())
     };
     let optional = Type::Option(Box::new(Type::TENSOR));
-    let both = make(runtime("fold::linears"), vec![by_ref(&layers)], "_weights", Type::Tuple(vec![Type::TENSOR, optional.clone()]));
+    let both = make(
+        runtime("fold::linears"),
+        vec![by_ref(&layers)],
+        "_weights",
+        Type::Tuple(vec![Type::TENSOR, optional.clone()]),
+    );
     let weight = make(Op::TupleGet(0), vec![Arg::Node(both)], "_weight", Type::TENSOR);
     let bias = make(Op::TupleGet(1), vec![Arg::Node(both)], "_bias", optional);
     let args = vec![first.1.input.clone(), Arg::Node(weight), Arg::Node(bias)];

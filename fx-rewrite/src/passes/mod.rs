@@ -9,7 +9,6 @@
 
 mod common_subexpressions;
 mod dead_code;
-pub mod facts;
 mod fold_batch_norm;
 mod fold_layer_scale;
 mod fold_leading_norm;

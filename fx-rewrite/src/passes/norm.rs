@@ -2,7 +2,7 @@
 
 use fx_ir::{Arg, Graph, HostOp, NodeId, Op, Origin, Type};
 
-use super::facts::{Times, by_ref, optional_tensor};
+use crate::analysis::{BindingTimes, by_ref, optional_tensor};
 
 /// What a batch norm in inference normalises: a call of the layer, or of the function with its flag off.
 pub(super) fn input_of_norm(graph: &Graph, id: NodeId) -> Option<NodeId> {
@@ -15,7 +15,12 @@ pub(super) fn input_of_norm(graph: &Graph, id: NodeId) -> Option<NodeId> {
 }
 
 /// The batch norm as a layer that is known at freeze time; `pass` makes one of a function's arguments.
-pub(super) fn norm_layer(graph: &mut Graph, times: &mut Times, id: NodeId, pass: &'static str) -> Option<NodeId> {
+pub(super) fn norm_layer(
+    graph: &mut Graph,
+    times: &mut BindingTimes,
+    id: NodeId,
+    pass: &'static str,
+) -> Option<NodeId> {
     let node = graph.node(id);
     if matches!(node.op, Op::CallModule(_)) {
         return node.input(0).filter(|&norm| times.is_frozen(norm));

@@ -6,9 +6,9 @@
 
 use fx_ir::{Arg, Graph, Host, HostOp, NodeId, Op, Origin, Type};
 
-use super::facts::{Contraction, Kind, Times, by_optional_ref, by_ref, float, runtime};
 use super::fuse_epilogue::ACT;
 use super::name::layer_name;
+use crate::analysis::{BindingTimes, Contraction, Kind, by_optional_ref, by_ref, float, runtime};
 use crate::pass::{Changed, Pass, PassContext};
 
 /// The runtime's functions that make a query and a mask ready for kernels that know no mask as it is written, and those
@@ -34,7 +34,7 @@ impl Pass for PackKernels {
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
-        let times = Times::of(graph, cx);
+        let times = BindingTimes::of(graph, cx);
         let mut changed = false;
         for id in graph.nodes() {
             changed |= match (Contraction::read(graph, id), &graph.node(id).op) {
@@ -49,7 +49,7 @@ impl Pass for PackKernels {
     }
 }
 
-fn is_packable(layer: &Contraction, times: &Times) -> bool {
+fn is_packable(layer: &Contraction, times: &BindingTimes) -> bool {
     layer.is_frozen(times) && layer.act.as_ref().is_none_or(|act| times.is_frozen_arg(act))
 }
 
@@ -93,7 +93,7 @@ fn compose(graph: &mut Graph, id: NodeId, layer: &Contraction) -> bool {
     true
 }
 
-fn keep_leaf(graph: &mut Graph, times: &Times, id: NodeId, kind: &str) -> bool {
+fn keep_leaf(graph: &mut Graph, times: &BindingTimes, id: NodeId, kind: &str) -> bool {
     let &[Arg::Node(layer), Arg::Node(input)] = &graph.node(id).args[..] else { return false };
     if !times.is_frozen(layer) {
         return false;
@@ -195,9 +195,7 @@ fn act_arg(layer: &Contraction) -> Arg {
         None => Arg::Path(format!("{ACT}::None")),
         Some(Arg::Str(variant)) => Arg::Path(format!("{ACT}::{variant}")),
         Some(Arg::List(parts)) => match &parts[..] {
-            [Arg::Str(variant), numbers @ ..] => {
-                HostOp::Runtime(format!("Act::{variant}")).of(numbers.iter().cloned())
-            }
+            [Arg::Str(variant), numbers @ ..] => HostOp::Runtime(format!("Act::{variant}")).of(numbers.iter().cloned()),
             _ => Arg::None,
         },
         Some(act) => act.clone(),

@@ -6,8 +6,8 @@
 
 use fx_ir::{Arg, Effect, Graph, HostOp, NodeId, Op};
 
-use super::facts::Effects;
 use super::layout_safe::reads_strides;
+use crate::analysis::Effects;
 use crate::pass::{Changed, Pass, PassContext};
 
 /// See the module.

@@ -31,6 +31,15 @@ impl Pass for Careless {
 const TEXT: &str = "graph f(x: tensor) { %a = neg(x) : tensor ; %b = dropout(x, 0.5, false) : tensor ; yield %b }";
 
 #[test]
+fn the_library_is_in_the_list_in_its_order() {
+    let all = Pipeline::inference();
+    let mut names = all.passes().map(Pass::name);
+    for pass in crate::library::passes() {
+        assert!(names.any(|name| name == pass.name()), "`{}` comes behind its place or not at all", pass.name());
+    }
+}
+
+#[test]
 fn the_list_is_visible() {
     expect![[r#"
          1  remove-identity        takes out dropout, Identity and handles that only pass their input on

@@ -198,7 +198,8 @@ impl Builder<'_> {
                 Ok(self.embedded(Op::Rust(code), rust.args, rust.yields))
             }
             Template::Host(HostCall { name, words, args, fallible, yields }) => {
-                let op = operation(name, words).map(|op| Op::Host(Host { op, effect: Effect::Pure, fallible: *fallible }));
+                let op =
+                    operation(name, words).map(|op| Op::Host(Host { op, effect: Effect::Pure, fallible: *fallible }));
                 Ok(self.embedded(op.unwrap_or_else(|| unknown(name)), args, *yields))
             }
             Template::Expr(name, words, args) => {

@@ -8,7 +8,7 @@ use fx_ir::{Arg, Graph, ModuleKind, NodeId, Op, OpId, Origin, TensorType, Type, 
 use super::facts::Facts;
 use super::matcher::Matcher;
 use super::{Kind, Param, Rule, Term};
-use crate::pass::PassContext;
+use crate::context::PassContext;
 
 /// Numbers that rules are about.
 const FLOATS: &[f64] =
@@ -185,7 +185,7 @@ impl Builder {
         };
         let next = match capture.kind {
             Kind::Ints => Arg::Int(*LISTS[self.choice[slot]].get(gathered.len())?),
-            _ => self.input(capture.name),
+            _ => self.placeholder(capture.name),
         };
         self.slots[slot] = Some(Arg::List([gathered, vec![next.clone()]].concat()));
         Some(next)
@@ -224,7 +224,7 @@ impl Builder {
             Some((K::Float | K::Scalar, _)) => Arg::Float(0.5),
             Some((K::Bool, _)) => Arg::Bool(false),
             Some((K::OptElementKind | K::OptIntList | K::OptTensor, _)) => Arg::None,
-            _ => self.input("any"),
+            _ => self.placeholder("any"),
         }
     }
 
@@ -234,7 +234,7 @@ impl Builder {
         }
         let (capture, choice) = (self.rule.captures[slot], self.choice[slot]);
         let value = match (capture.kind, choice) {
-            (Kind::Value | Kind::Tensor, 0) => self.input(capture.name),
+            (Kind::Value | Kind::Tensor, 0) => self.placeholder(capture.name),
             (Kind::Value | Kind::Tensor, 1) => self.weight(capture.name, &["4", "4"]),
             (Kind::Value | Kind::Tensor, 2) => self.weight(capture.name, &["4"]),
             (Kind::Value, 3) => Arg::Int(-1),
@@ -245,7 +245,7 @@ impl Builder {
             (Kind::Int, at) => Arg::Int(INTS[at]),
             (Kind::Bool, at) => Arg::Bool(at == 1),
             (Kind::Ints, at) => Arg::ints(LISTS[at]),
-            (Kind::Tensors, _) => Arg::List(vec![self.input(capture.name), self.input(capture.name)]),
+            (Kind::Tensors, _) => Arg::List(vec![self.placeholder(capture.name), self.placeholder(capture.name)]),
             (Kind::Module(kind), _) => {
                 let ty = Type::Module(kind.to_owned());
                 let (body, args) = (self.graph.body(), vec![Arg::Node(self.model)]);
@@ -263,7 +263,7 @@ impl Builder {
         value
     }
 
-    fn input(&mut self, name: &str) -> Arg {
+    fn placeholder(&mut self, name: &str) -> Arg {
         let body = self.graph.body();
         let shape: &[&str] = if self.is_matrix { &["4", "4"] } else { &["2", "2", "4", "4"] };
         Arg::Node(self.graph.add_param(body, name, floats(shape), Origin::default()))

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use fx_ir::{Arg, Binding, Bindings, Graph, NodeId, NodeMap, Op};
 
-use crate::pass::PassContext;
-use crate::passes::facts::{Effects, Rank, Ranks, chain};
+use crate::analysis::{Effects, Rank, Ranks, chain};
+use crate::context::PassContext;
 
 /// A layer by the fields that lead to it.
 type Path = (NodeId, Vec<String>);

@@ -17,7 +17,7 @@ use super::facts::Facts;
 use super::found::Bound;
 use super::mismatch::Mismatch;
 use super::{Kind, Operator, Param, Rule, Term};
-use crate::passes::facts::chain;
+use crate::analysis::chain;
 
 pub(crate) use self::borders::is_quiet;
 pub(super) use self::canonical::op_of;

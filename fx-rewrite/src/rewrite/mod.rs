@@ -19,7 +19,6 @@ mod found;
 pub mod guard;
 mod matcher;
 mod mismatch;
-mod operator;
 mod pattern;
 mod rule;
 mod rule_set;
@@ -28,10 +27,11 @@ pub(crate) use dtype::is_float;
 pub(crate) use facts::Facts;
 pub(crate) use matcher::{Through, is_quiet};
 
+pub use fx_ir::Operator;
+
 pub use argument::{Argument, IntoArgument};
 pub use found::{Found, Value};
 pub use mismatch::WhyNot;
-pub use operator::Operator;
 pub use pattern::{Pattern, PatternError};
 pub use rule::{Capture, FieldType, Guard, HostCall, Kind, Let, Param, Rule, Rust, Template, Term, Text, Yields};
 pub use rule_set::{Match, Outcome, Replaced, RuleSet};

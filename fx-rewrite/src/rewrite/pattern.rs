@@ -11,7 +11,7 @@ use fx_ir::{Arg, Effect, Graph, HostOp, Node, NodeId, Op, Type, catalog};
 use super::rule::FieldType;
 use super::rule_set::Replaced;
 use super::{Capture, Found, HostCall, Kind, Let, Param, Rule, RuleSet, Rust, Template, Term, Text, Yields};
-use crate::pass::PassContext;
+use crate::context::PassContext;
 
 /// A pattern and its replacement, as graphs.
 ///

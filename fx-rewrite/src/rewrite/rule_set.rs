@@ -16,7 +16,7 @@ use super::found::Bound;
 use super::matcher::{Matcher, Through, op_of};
 use super::rule::Head;
 use super::{Found, Rule, WhyNot};
-use crate::pass::{Changed, PassContext};
+use crate::context::{Changed, PassContext};
 
 /// The rules of one pass.
 pub struct RuleSet {

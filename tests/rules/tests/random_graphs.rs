@@ -167,7 +167,7 @@ impl Maker {
             3 => (patterns(&["0", "1", "_"]), Arg::Node(self.count), vec![], vec![vec![]; 3]),
             4 => {
                 let turn = [vec![("turn", int)], tensors].concat();
-                (Op::For("turn in 0..$0".to_owned()), Arg::Node(self.count), carried, vec![turn])
+                (Op::For(fx_ir::ForLoop::new("turn in 0..$0", [])), Arg::Node(self.count), carried, vec![turn])
             }
             _ => {
                 let turn = [vec![("turn", int)], tensors].concat();

@@ -2,8 +2,8 @@
 
 use fx_ir::{Arg, Graph, Host, HostOp, NodeId, Op, OpId, Origin, Scalar, Type};
 
-use super::{GroupPointwise, Pass, Times};
-use crate::passes::facts::runtime;
+use super::{BindingTimes, GroupPointwise, Pass};
+use crate::analysis::runtime;
 use crate::passes::name::part_name;
 
 /// What packing has made of a layer norm, which computes the op.
@@ -22,7 +22,7 @@ fn layer(graph: &Graph, id: NodeId) -> Option<(NodeId, NodeId, NodeId)> {
 
 /// How a group writes an op on rows: its arguments there, the rows first. None of anything else, and of one that goes
 /// along other axes, or may.
-pub(super) fn row_form(graph: &Graph, times: &Times, id: NodeId) -> Option<Vec<Arg>> {
+pub(super) fn row_form(graph: &Graph, times: &BindingTimes, id: NodeId) -> Option<Vec<Arg>> {
     let node = graph.node(id);
     if let Some((_, layer, rows)) = layer(graph, id) {
         return times.is_frozen(layer).then(|| vec![Arg::Node(rows)]);

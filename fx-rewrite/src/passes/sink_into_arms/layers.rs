@@ -4,7 +4,7 @@ use fx_ir::{Arg, Graph, NodeId, Op, RegionId};
 
 use super::moves::{arms_that_read, is_within};
 use super::{Sink, quiet_arms};
-use crate::passes::facts::Contraction;
+use crate::analysis::Contraction;
 use crate::passes::fuse_epilogue::{Act, act_of};
 use crate::passes::norm::input_of_norm;
 use crate::rewrite::is_quiet;

@@ -2,7 +2,7 @@
 
 use fx_ir::{Arg, Node, Op, OpId, catalog};
 
-use crate::passes::facts::activation_of;
+use crate::analysis::activation_of;
 use crate::rewrite::Term;
 
 /// The op that a node computes and where its arguments begin; an activation layer is its op.

@@ -1,0 +1,45 @@
+//! Pipeline: the passes of its model on one graph.
+
+use fx_front::{index::Index, trace::Traced};
+use fx_ir::Graph;
+
+use super::{Build, Coverage, items::place_of, run::Run};
+use crate::{pass::PassContext, pipeline::Pipeline};
+
+impl Build {
+    /// The graphs of one type as the passes leave them.
+    pub(super) fn optimized(&self, index: &Index, all: &[Traced], run: &mut Run) -> Result<Vec<Graph>, String> {
+        all.iter().map(|traced| self.optimized_one(index, traced, all.len() > 1, run)).collect()
+    }
+
+    fn optimized_one(&self, index: &Index, traced: &Traced, several: bool, run: &mut Run) -> Result<Graph, String> {
+        let mut graph = traced.graph.clone();
+        let context = PassContext::new(traced.signature.has_receiver);
+        let pipeline = self.pipeline_of(&graph.name);
+        run.models.insert(graph.name.clone());
+        let report = match pipeline.run(&mut graph, &context) {
+            Ok(report) => report,
+            Err(fault) if fault.is_ours() => return Err(fault.to_string()),
+            Err(fault) => {
+                let fault = fault.to_string().replace('\n', " ");
+                run.directives.push(format!("cargo::error=in `{}`, {fault}", graph.name));
+                // The build has failed; what is generated only keeps further errors away.
+                graph = traced.graph.clone();
+                Pipeline::inference().run(&mut graph, &context).map_err(|bug| bug.to_string())?
+            }
+        };
+        for pass in report.exhausted() {
+            let name = &graph.name;
+            run.directives
+                .push(format!("cargo::warning=the rules of `{pass}` go on for ever in `{name}` and were stopped"));
+        }
+        run.applied.push(report);
+        run.coverage.push(Coverage::of(traced, several, place_of(&index.fns[traced.item])));
+        // A rule that this list does not have is one of another model's.
+        let reasons = self.explain.iter().filter_map(|name| pipeline.explain(name, &traced.graph, &context).ok());
+        for why in reasons.flatten() {
+            run.warn(&format!("in `{}`, {why}", graph.name));
+        }
+        Ok(graph)
+    }
+}

@@ -1,0 +1,32 @@
+//! Which values are known at freeze time, those included that a pass has just made.
+
+use fx_ir::{Arg, Binding, Bindings, Graph, NodeId, NodeSet};
+
+use crate::context::PassContext;
+
+/// The binding times of a graph, kept up by the pass that changes it.
+pub(crate) struct BindingTimes {
+    bindings: Bindings,
+    made: NodeSet,
+}
+
+impl BindingTimes {
+    pub(crate) fn of(graph: &Graph, cx: &PassContext) -> BindingTimes {
+        BindingTimes { bindings: Bindings::of(graph, cx.has_model), made: NodeSet::default() }
+    }
+
+    /// Is the value known once the live model is there?
+    pub(crate) fn is_frozen(&self, id: NodeId) -> bool {
+        self.made.contains(id) || self.bindings.get(id) < Binding::Call
+    }
+
+    /// The same of an argument; literals are.
+    pub(crate) fn is_frozen_arg(&self, arg: &Arg) -> bool {
+        arg.nodes().all(|id| self.is_frozen(id))
+    }
+
+    /// The pass made this node out of frozen values.
+    pub(crate) fn learn(&mut self, id: NodeId) {
+        self.made.insert(id);
+    }
+}
