@@ -11,7 +11,8 @@ mod syntax;
 
 use quote::ToTokens;
 
-use crate::index::{Index, Ty, path_text};
+use crate::index::{Index, Ty};
+use crate::syntax::path_text;
 
 /// One step of a chain of layers.
 #[derive(Clone, Debug, PartialEq)]

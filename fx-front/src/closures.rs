@@ -32,10 +32,11 @@ use self::{
     calls::Calls,
     source::{forward_sig, struct_source},
 };
+use crate::syntax::path_text;
 use crate::{
     attrs::FnOptions,
     diag::{Code, Diagnostic, Diagnostics, Severity},
-    index::{Field, Function, Index, Name, Resolved, Struct, Ty, path_text},
+    index::{Field, Function, Index, Name, Resolved, Struct, Ty},
 };
 
 /// What stands in for a builder function.

@@ -254,9 +254,3 @@ impl Function {
         fx_ir::Place { file: self.file.clone(), line: span.start().line }
     }
 }
-
-/// A path without its generic arguments: `nn::Conv2D`.
-pub fn path_text(path: &syn::Path) -> String {
-    let names: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
-    names.join("::")
-}

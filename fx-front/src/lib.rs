@@ -23,4 +23,5 @@ pub mod leaf;
 mod pattern;
 pub mod report;
 pub mod scan;
+mod syntax;
 pub mod trace;

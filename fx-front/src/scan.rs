@@ -35,7 +35,7 @@ pub fn krate(root: &Path, entries: &[PathBuf], diags: &Diagnostics) -> Index {
         let file = root.join(entry);
         let folder = file.parent().map(Path::to_path_buf).unwrap_or_default();
         // Two roots (lib.rs and main.rs) may declare the same modules; each is read once.
-        scan.file(&file, &folder, "crate");
+        scan.read_file(&file, &folder, "crate");
     }
     scan.provided();
     scan.index.mark_constants();
@@ -64,7 +64,7 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    fn file(&mut self, file: &Path, folder: &Path, module: &str) {
+    fn read_file(&mut self, file: &Path, folder: &Path, module: &str) {
         let shown = file.strip_prefix(self.root).unwrap_or(file).to_string_lossy().replace('\\', "/");
         if self.index.files.contains(&shown) {
             return;
@@ -319,7 +319,7 @@ impl Scan<'_> {
         let found = beside.unwrap_or_else(|| if flat.exists() { flat } else { nested });
         let inside = if found.ends_with("mod.rs") { found.parent().map(Path::to_path_buf) } else { None };
         if found.exists() {
-            self.file(&found, &inside.unwrap_or_else(|| folder.join(&name)), &inner);
+            self.read_file(&found, &inside.unwrap_or_else(|| folder.join(&name)), &inner);
         } else if !item.attrs.iter().any(|attr| attr.path().is_ident("cfg")) {
             self.unreadable(file, item.span().start().line, format!("found no file for `mod {name}`"));
         }

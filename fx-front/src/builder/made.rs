@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use syn::visit::{self, Visit};
 
 use super::read::{Reader, pattern_name};
-use crate::index::{Name, Resolved, Ty, path_text};
+use crate::index::{Name, Resolved, Ty};
+use crate::syntax::path_text;
 
 /// The modules that variables hold; none where two of one name hold different ones, or something else.
 pub(super) fn before(reader: &Reader<'_>, block: &syn::Block) -> BTreeMap<String, Option<Ty>> {

@@ -7,9 +7,10 @@ use super::{
     choices::{added, distributed, either, some_times},
     made::{before, closures},
     place,
-    syntax::{is_none, is_pointer, is_some, ok_argument, text},
+    syntax::{is_none, is_pointer, is_some_call, ok_argument, text},
 };
-use crate::index::{Index, Name, Resolved, Ty, path_text};
+use crate::index::{Index, Name, Resolved, Ty};
+use crate::syntax::path_text;
 
 /// Reads builder expressions of one function.
 #[derive(Clone)]
@@ -120,7 +121,7 @@ impl<'a> Reader<'a> {
             syn::Expr::Path(path) => chains.get(&path_text(&path.path)).cloned().flatten(),
             syn::Expr::Paren(inner) => self.chain(&inner.expr, chains, fuel),
             syn::Expr::Try(inner) => self.chain(&inner.expr, chains, fuel),
-            syn::Expr::Call(call) if is_some(call) || is_pointer(call) => self.chain(&call.args[0], chains, fuel),
+            syn::Expr::Call(call) if is_some_call(call) || is_pointer(call) => self.chain(&call.args[0], chains, fuel),
             syn::Expr::Call(call) => self.call(call, fuel),
             // An optional chain: `resized.then(|| seq)`, `if resized { Some(seq) } else { None }`.
             syn::Expr::MethodCall(call) if call.method == "then" => match call.args.first()? {

@@ -1,14 +1,16 @@
 //! Small questions about the expressions of builders.
 
+use crate::syntax::path_text;
+
 /// `Some(..)`.
-pub(super) fn is_some(call: &syn::ExprCall) -> bool {
+pub(super) fn is_some_call(call: &syn::ExprCall) -> bool {
     call.args.len() == 1 && matches!(&*call.func, syn::Expr::Path(path) if path.path.is_ident("Some"))
 }
 
 /// `Box::new(..)` and the like.
 pub(super) fn is_pointer(call: &syn::ExprCall) -> bool {
     let syn::Expr::Path(path) = &*call.func else { return false };
-    let text = crate::index::path_text(&path.path);
+    let text = path_text(&path.path);
     let is_new = |name: &str| text == format!("{name}::new") || text.ends_with(&format!("::{name}::new"));
     call.args.len() == 1 && ["Box", "Arc", "Rc"].iter().any(|name| is_new(name))
 }

@@ -4,7 +4,8 @@ use quote::format_ident;
 use syn::{parse_quote, visit_mut::VisitMut};
 
 use super::{Lowering, Site, returns_module};
-use crate::index::{Name, Resolved, path_text};
+use crate::index::{Name, Resolved};
+use crate::syntax::path_text;
 
 pub(super) struct Calls<'l, 'a, 's> {
     pub(super) lowering: &'l mut Lowering<'a>,

@@ -4,8 +4,10 @@ use quote::ToTokens;
 use syn::{Expr, Type, parse_quote};
 
 use super::{Lowering, Site, returns_module};
+use crate::syntax::path_text;
+use crate::syntax::yields_bool;
 use crate::{
-    index::{Name, Resolved, Ty, path_text},
+    index::{Name, Resolved, Ty},
     leaf,
 };
 use fx_ir::{OpId, catalog};
@@ -98,7 +100,7 @@ impl Lowering<'_> {
             BinOp::Add(_) | BinOp::Sub(_) | BinOp::Mul(_) | BinOp::Div(_) | BinOp::Rem(_) => {
                 self.infer(site, &binary.left, locals).or_else(|| self.infer(site, &binary.right, locals))
             }
-            op if crate::trace::tensor::operator::yields_bool(&op) => Some(parse_quote!(bool)),
+            op if yields_bool(&op) => Some(parse_quote!(bool)),
             _ => None,
         }
     }

@@ -11,7 +11,9 @@ use fx_ir::{
 };
 use syn::{parse::Parser as _, punctuated::Punctuated, visit::Visit};
 
-use super::{Function, Index, Name, Resolved, Ty, path_text};
+use crate::syntax::path_text;
+
+use super::{Function, Index, Name, Resolved, Ty};
 
 /// By the type of a pointer to them, the functions of which the crate may hold pointers.
 #[derive(Debug, Default)]

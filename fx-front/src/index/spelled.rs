@@ -1,6 +1,8 @@
 //! Types as generated code elsewhere in the crate has to write them: in full, and with what they hold.
 
-use super::{Index, Name, Resolved, Ty, path_text};
+use crate::syntax::path_text;
+
+use super::{Index, Name, Resolved, Ty};
 
 /// A type that has a path which means the same everywhere.
 #[derive(Debug)]

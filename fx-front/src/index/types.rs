@@ -2,7 +2,9 @@
 
 use quote::ToTokens;
 
-use super::{Index, Name, Resolved, path_text};
+use crate::syntax::path_text;
+
+use super::{Index, Name, Resolved};
 use crate::leaf;
 
 /// What is known of a Rust type.

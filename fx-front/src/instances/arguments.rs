@@ -6,7 +6,8 @@ use quote::ToTokens;
 use syn::{GenericArgument, GenericParam, PathArguments};
 
 use super::{is_bound, name_of, substitute::Substitution};
-use crate::index::{Function, Index, Instance, Name, Resolved, path_text};
+use crate::index::{Function, Index, Instance, Name, Resolved};
+use crate::syntax::path_text;
 
 /// Where something is written: the module, and the type of the impl around it.
 pub(super) type Site<'s> = (&'s str, Option<&'s syn::Type>);

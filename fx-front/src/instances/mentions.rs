@@ -4,8 +4,9 @@ use quote::ToTokens;
 use syn::{Expr, PathArguments, visit::Visit};
 
 use super::{arguments, is_bound};
+use crate::syntax::path_text;
 use crate::{
-    index::{Function, Index, Instance, Name, Resolved, path_text},
+    index::{Function, Index, Instance, Name, Resolved},
     leaf,
 };
 

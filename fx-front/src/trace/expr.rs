@@ -5,12 +5,13 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::index::{Resolved, path_text};
+use crate::index::Resolved;
+use crate::syntax::path_text;
+use crate::trace::types::ty::{is_untyped, rounded};
 use crate::trace::{
     OnError, RefKind, Result, Tracer, Ty, Val,
     flow::block::is_err,
     tensor::{const_fold, operator},
-    types::operand::{is_untyped, rounded},
     unsupported,
 };
 
@@ -128,74 +129,6 @@ impl Tracer<'_> {
         Ok(Val::Lit(Arg::Path(text), ty.unwrap_or_else(|| self.item_ty(&path.path))))
     }
 
-    /// A path to an item, spelled so that it means the same in the generated code.
-    pub(in crate::trace) fn qualified(&self, path: &syn::Path) -> Result<String> {
-        let written = path.to_token_stream().to_string().replace(' ', "");
-        let text = path_text(path);
-        if text.starts_with("Self::") || text == "Self" {
-            let owner = self.function().owner.as_ref().map(|owner| self.index.ty(self.module(), None, owner));
-            let spelled = owner.as_ref().and_then(|owner| self.spelling(owner));
-            return match spelled {
-                // `<Dense<6>>::GAIN`: without the brackets `<` would compare.
-                Some(spelled) if spelled.contains('<') => Ok(written.replacen("Self", &format!("<{spelled}>"), 1)),
-                Some(spelled) => Ok(written.replacen("Self", &spelled, 1)),
-                None => unsupported(path.span(), format!("the meaning of `{text}` is not known")),
-            };
-        }
-        // `Kind::Float`: what the first segments name decides.
-        let (head, tail) = text.split_once("::").map_or((text.as_str(), ""), |(head, tail)| (head, tail));
-        let join = |head: String| if tail.is_empty() { head } else { format!("{head}::{tail}") };
-        match self.index.resolve(self.module(), head) {
-            _ if self.imports(head) => {
-                unsupported(path.span(), format!("`{text}`, which a `use` in the body brings in"))
-            }
-            Resolved::Item(..) if self.is_home() => Ok(written),
-            Resolved::Item(module, name, _) => match self.index.path_from(self.home(), &module, &name) {
-                Some(path) => Ok(join(path)),
-                None => unsupported(path.span(), format!("`{text}` is private to its module")),
-            },
-            Resolved::External(full) if self.is_home() && (full.contains("::") || self.is_known(head, tail)) => {
-                Ok(written)
-            }
-            Resolved::External(full) if full.starts_with("crate") => Ok(join(full)),
-            Resolved::External(full) if full.contains("::") => Ok(join(format!("::{full}"))),
-            Resolved::External(_) if self.is_known(head, tail) => Ok(written),
-            Resolved::External(_) => unsupported(path.span(), format!("the meaning of `{text}` is not known")),
-        }
-    }
-
-    /// Is it a type or constant parameter of the function?
-    pub(in crate::trace) fn is_generic(&self, name: &str) -> bool {
-        self.function().sig.generics.params.iter().any(|param| match param {
-            syn::GenericParam::Type(param) => param.ident == name,
-            syn::GenericParam::Const(param) => param.ident == name,
-            syn::GenericParam::Lifetime(_) => false,
-        })
-    }
-
-    /// Does a `use` in the body of the function name it?
-    fn imports(&self, name: &str) -> bool {
-        self.function().uses().split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)
-    }
-
-    /// Does a name that the crate does not declare mean the same everywhere: a module, a crate, or of the prelude?
-    fn is_known(&self, head: &str, tail: &str) -> bool {
-        let prelude = [
-            "Some", "None", "Ok", "Err", "Vec", "String", "Box", "Option", "Result", "i64", "f64", "usize", "i32",
-            "f32", "u64", "u8", "bool",
-        ];
-        let is_module = head.starts_with(|c: char| c.is_lowercase()) && !tail.is_empty();
-        let from_glob = self.is_home()
-            && !tail.is_empty()
-            && self.index.modules.get(self.module()).is_some_and(|module| !module.globs.is_empty());
-        !self.is_generic(head) && (prelude.contains(&head) || is_module || from_glob)
-    }
-
-    /// Does the generated code stand in the same module as the function being traced?
-    pub(in crate::trace) fn is_home(&self) -> bool {
-        self.home() == self.module()
-    }
-
     fn question(&mut self, inner: &syn::ExprTry) -> Result<Val> {
         if let Some(value) = self.question_on_option(&inner.expr)? {
             return Ok(value);
@@ -260,7 +193,7 @@ impl Tracer<'_> {
             }
             (value, _) => {
                 let args = vec![self.operand(&value, cast.span())?];
-                Ok(self.host(HostOp::Cast(target.clone()), args, "cast", Ty::Rust(target), cast.span()))
+                Ok(self.host_node(HostOp::Cast(target.clone()), args, "cast", Ty::Rust(target), cast.span()))
             }
         }
     }
@@ -278,11 +211,6 @@ fn none_of(path: &syn::Path) -> Option<&syn::Type> {
         syn::GenericArgument::Type(ty) => Some(ty),
         _ => None,
     })
-}
-
-/// The type of what does not come back.
-pub(in crate::trace) fn never() -> Ty {
-    Ty::Rust("!".to_owned())
 }
 
 fn literal(lit: &syn::Lit) -> Result<Val> {
@@ -305,11 +233,6 @@ fn literal(lit: &syn::Lit) -> Result<Val> {
         syn::Lit::Str(text) => typed(Arg::Str(text.value()), "&str"),
         other => unsupported(other.span(), "a literal of this form"),
     }
-}
-
-/// Is it a number, a truth value or a character?
-pub(in crate::trace) fn is_copy(ty: &Ty) -> bool {
-    is_untyped(ty) || matches!(ty, Ty::Rust(spelling) if fx_ir::scalar::is_scalar(spelling))
 }
 
 fn kind_of(expr: &syn::Expr) -> &'static str {

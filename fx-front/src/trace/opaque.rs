@@ -11,16 +11,17 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
+use crate::syntax::bound_names;
+use crate::trace::types::ty::is_copy;
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Unsupported, Val,
     entry::signature::Signature,
-    expr::is_copy,
     opaque::{
-        capture::{Capture, Mention, bound_names, with_handles},
+        capture::{Capture, Mention, with_handles},
         capture_place::looks_behind,
         effects::escape,
     },
-    place::{field, may_borrow::is_kept},
+    place::may_borrow::is_kept,
     types::operand::typed_literal,
     unsupported,
 };
@@ -287,21 +288,6 @@ impl Tracer<'_> {
             });
         }
         Ok(operands)
-    }
-
-    /// What the user would call the field of the value; used to label layers.
-    pub(in crate::trace) fn label_of(&self, value: &Val, fallback: &str) -> String {
-        match self.path_of(value) {
-            Some(path) if !path.is_empty() => path,
-            Some(_) | None => fallback.to_owned(),
-        }
-    }
-
-    /// Gives a node that stands for a part of the model its name there.
-    pub(in crate::trace) fn set_path(&mut self, value: &Val, base: &Val, name: &str) {
-        if let (Some(node), Some(path)) = (value.node(), self.path_of(base)) {
-            self.paths.insert(node, field::join(&path, name));
-        }
     }
 }
 

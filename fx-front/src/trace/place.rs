@@ -24,14 +24,9 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::trace::{
-    Result, Tracer, Ty, Val, application,
-    entry::signature::is_vec,
-    expr::is_copy,
-    place::state_cell::{is_chain, peeled},
-    tensor::operator,
-    unsupported,
-};
+use crate::syntax::{is_chain, peeled};
+use crate::trace::types::ty::is_copy;
+use crate::trace::{Result, Tracer, Ty, Val, application, entry::signature::is_vec, tensor::operator, unsupported};
 
 /// What a place is rooted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -186,11 +181,6 @@ impl Tracer<'_> {
         }
         let place = Place { root, kind, projection: Vec::new(), ty, is_vec };
         Ok(Val::Place(Rc::new(place)))
-    }
-
-    /// Is a variable in scope a place that a caller borrows?
-    pub(in crate::trace) fn has_places(&self) -> bool {
-        self.env.any(|value| matches!(value, Val::Place(_)))
     }
 
     /// The part of the state that the expression names; `None` if it is none. With `writes` a field of the model

@@ -10,10 +10,8 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::trace::{
-    Result, Tracer, Ty, Val, entry::signature::holds_reference, opaque::capture::bound_names, unsupported,
-    value::ClosureEnv,
-};
+use crate::syntax::bound_names;
+use crate::trace::{Result, Tracer, Ty, Val, entry::signature::holds_reference, unsupported, value::ClosureEnv};
 
 /// The value as another function sees it, which has variables of its own.
 pub(in crate::trace) fn handed_on(value: Val) -> Val {

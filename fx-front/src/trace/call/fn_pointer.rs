@@ -13,8 +13,10 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::index::{Known, Name, Resolved, path_text};
-use crate::trace::{OnError, Result, Tracer, Ty, Val, expr::is_copy, opaque::called_with, unsupported};
+use crate::index::{Known, Name, Resolved};
+use crate::syntax::path_text;
+use crate::trace::types::ty::is_copy;
+use crate::trace::{OnError, Result, Tracer, Ty, Val, opaque::called_with, unsupported};
 
 /// So many functions of one type are told apart; each is an arm, with the layers that are fused with it.
 const MOST: usize = 16;
@@ -155,7 +157,7 @@ impl Tracer<'_> {
         };
         let pairs = HostOp::Array.of(names.iter().zip(known).map(pair));
         let ty = Ty::Rust("Option<&'static str>".to_owned());
-        let test = self.host(HostOp::Known(written.clone()), vec![place, pairs], "known", ty, span);
+        let test = self.host_node(HostOp::Known(written.clone()), vec![place, pairs], "known", ty, span);
         let owner = self.owner(Op::Match(Vec::new()), test.arg().into_iter().collect(), "called", span);
         let (mut patterns, mut branches) = (Vec::new(), Vec::new());
         for (name, (function, _)) in names.iter().zip(known) {
@@ -187,7 +189,7 @@ impl Tracer<'_> {
         };
         let place = vec![self.operand(value, span)?];
         let kept = format!("::fx_runtime::frozen::Pointer<{written}>");
-        let pointer = self.host(HostOp::Pointer(written.to_owned()), place, "function", Ty::Rust(kept), span);
+        let pointer = self.host_node(HostOp::Pointer(written.to_owned()), place, "function", Ty::Rust(kept), span);
         let mut operands = vec![self.operand(&pointer, span)?];
         for (param, value) in signature.inputs.iter().zip(&called.args) {
             operands.push(self.argument(value, &param.ty, span)?);
@@ -197,7 +199,7 @@ impl Tracer<'_> {
             syn::ReturnType::Default => Ty::Tuple(Vec::new()),
         };
         let Some(reason) = fault else {
-            return Ok(self.host_with(Effect::Io, HostOp::CallPointer, operands, "called", output, span));
+            return Ok(self.host_node_with(Effect::Io, HostOp::CallPointer, operands, "called", output, span));
         };
         self.report_opaque(span, reason);
         let code = Code::opaque(called_with("($0.get())", 1, operands.len()), reason);

@@ -7,9 +7,10 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::diag::{Code, Severity};
+use crate::trace::types::ty::is_copy;
 use crate::trace::{
     Env, Frame, OnError, RefKind, Result, Tracer, Ty, Unsupported, Val, call::closure_call::handed_on,
-    entry::signature::holds_reference, expr::is_copy, place::local_place::LocalPlace, unsupported,
+    entry::signature::holds_reference, place::local_place::LocalPlace, unsupported,
 };
 use crate::{frozen, index::is_within};
 

@@ -3,13 +3,8 @@
 use fx_ir::{Arg, Code, Effect, HostOp, Op};
 use syn::spanned::Spanned;
 
-use crate::trace::{
-    Result, Tracer, Ty, Val,
-    expr::{is_copy, never},
-    tensor::operator,
-    types::operand::is_untyped,
-    unsupported,
-};
+use crate::trace::types::ty::{is_copy, is_untyped, never};
+use crate::trace::{Result, Tracer, Ty, Val, tensor::operator, unsupported};
 
 impl Tracer<'_> {
     pub(in crate::trace) fn macro_call(&mut self, mac: &syn::Macro) -> Result<Val> {
@@ -86,7 +81,7 @@ impl Tracer<'_> {
             value => self.exact_operand(value, span)?,
         };
         let list = HostOp::Repeat.of([value, self.operand(&count, span)?]);
-        Ok(self.host_with(Effect::Io, HostOp::Ascribe(spelled), vec![list], "list", ty, span))
+        Ok(self.host_node_with(Effect::Io, HostOp::Ascribe(spelled), vec![list], "list", ty, span))
     }
 
     /// A macro that is run for its effect: its arguments are spelled out, the rest stays as written.

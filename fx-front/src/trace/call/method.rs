@@ -4,13 +4,13 @@ use fx_ir::{Arg, Effect, HostOp, ModuleKind, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
+use crate::trace::types::label::identifier;
+use crate::trace::types::ty::is_state;
+use crate::trace::types::ty::{GRU_STATE, LSTM_STATE};
+use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{
     OnError, RefKind, Result, Tracer, Ty, Val,
-    expr::is_copy,
-    layer::recurrent::{GRU_STATE, LSTM_STATE, is_state},
-    place::field,
     tensor::{const_fold, operator},
-    types::operand::is_untyped,
     unsupported,
 };
 use crate::{
@@ -142,13 +142,13 @@ impl Tracer<'_> {
             _ => None,
         };
         if is_copy(&inner) {
-            return self.host(HostOp::Unwrap(message), vec![id.into()], "inner", inner, call.span());
+            return self.host_node(HostOp::Unwrap(message), vec![id.into()], "inner", inner, call.span());
         }
         let path = self.path_of(receiver);
         // What is behind the reference: generated code sees that it owns nothing here.
         let borrows = self.graph.node(id).op.host().is_some_and(HostOp::yields_loan);
         let op = if borrows { HostOp::UnwrapLoan(message) } else { HostOp::UnwrapRef(message) };
-        let value = self.host(op, vec![id.into()], "inner", inner, call.span());
+        let value = self.host_node(op, vec![id.into()], "inner", inner, call.span());
         if let (Some(node), Some(path)) = (value.node(), path) {
             self.paths.insert(node, path);
         }
@@ -226,7 +226,7 @@ impl Tracer<'_> {
         }
         let is_list = matches!(receiver.ty(), Ty::List(_));
         let effect = if is_list && self.is_spilled(&receiver) { Effect::Io } else { Effect::Pure };
-        Ok(self.host_with(effect, HostOp::Method(name.to_owned()), args, name, ty, call.span()))
+        Ok(self.host_node_with(effect, HostOp::Method(name.to_owned()), args, name, ty, call.span()))
     }
 
     /// The forward of a module on these arguments.
@@ -274,7 +274,7 @@ impl Tracer<'_> {
             return unsupported(span, "a layer in training");
         }
         let label = self.label_of(module, &kind.to_lowercase());
-        let name = field::identifier(&label);
+        let name = identifier(&label);
         let op = Op::CallModule(ModuleKind(kind.to_owned()));
         Ok(self.push_labelled(op, vec![id.into(), (*input).into()], &name, &label, Ty::Tensor, span))
     }

@@ -3,8 +3,10 @@
 use fx_ir::{Arg, HostOp, OpId};
 use syn::spanned::Spanned;
 
-use crate::index::{Name, Resolved, path_text};
-use crate::trace::{OnError, Result, Tracer, Ty, Val, tensor::operator, types::operand::is_untyped, unsupported};
+use crate::index::{Name, Resolved};
+use crate::syntax::path_text;
+use crate::trace::types::ty::is_untyped;
+use crate::trace::{OnError, Result, Tracer, Ty, Val, tensor::operator, unsupported};
 
 impl Tracer<'_> {
     pub(in crate::trace) fn call(&mut self, call: &syn::ExprCall, errors: OnError) -> Result<Val> {
@@ -154,7 +156,7 @@ impl Tracer<'_> {
             Some((ty, "from")) => HostOp::From(ty.to_owned()),
             _ => HostOp::Function(head),
         };
-        Ok(self.host(op, args, &name, ty.unwrap_or(Ty::Unknown), call.span()))
+        Ok(self.host_node(op, args, &name, ty.unwrap_or(Ty::Unknown), call.span()))
     }
 }
 

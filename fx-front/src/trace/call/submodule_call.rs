@@ -7,6 +7,8 @@ use proc_macro2::Span;
 use quote::ToTokens;
 
 use crate::frozen;
+use crate::trace::types::label::identifier;
+use crate::trace::types::ty::is_copy;
 use crate::trace::{OnError, RefKind, Tracer, Ty, Val, entry::signature::holds_reference};
 
 impl Tracer<'_> {
@@ -28,7 +30,7 @@ impl Tracer<'_> {
         let path = self.index.structs[owner].path();
         let mark = self.checkpoint();
         let ty = Ty::Rust(format!("::fx_runtime::frozen::Part<{frozen}>"));
-        let name = crate::trace::place::field::identifier(&label);
+        let name = identifier(&label);
         let made = Op::Host(Host::pure(HostOp::FreezePart(path)));
         let part = self.push_labelled(made, vec![receiver.arg()?], &name, &label, ty, span);
         let mut operands = vec![part.arg()?];
@@ -116,6 +118,6 @@ fn is_numbers(ty: &Ty) -> bool {
     match ty {
         Ty::Option(inner) => is_numbers(inner),
         Ty::Tuple(parts) => parts.iter().all(is_numbers),
-        other => crate::trace::expr::is_copy(other),
+        other => is_copy(other),
     }
 }

@@ -5,11 +5,11 @@
 use proc_macro2::Span;
 use syn::{Block, Expr, ExprForLoop, parse_quote_spanned, spanned::Spanned};
 
+use crate::syntax::bound_names;
 use crate::trace::{
     Result, Tracer, Ty, Val,
     desugar::{iterator_chain::is_chain, jumps},
     flow::iterator_next::mentions,
-    opaque::capture::bound_names,
 };
 
 impl Tracer<'_> {

@@ -5,12 +5,11 @@ use proc_macro2::Ident;
 use quote::{ToTokens, format_ident};
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
+use crate::syntax::contains_return;
+use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{
     Result, Tracer, Ty, Val,
     desugar::{iterator_adaptors::is_adapted, match_tuple::mentions},
-    expr::is_copy,
-    flow::block::contains_return,
-    types::operand::is_untyped,
     unsupported,
 };
 
@@ -71,7 +70,7 @@ impl Tracer<'_> {
             return unsupported(range.span(), "numbers of a type that is not known");
         }
         let op = HostOp::Collect(over.adaptors);
-        Ok(self.host(op, vec![over.source.into()], "numbers", Ty::List(Box::new(over.item)), range.span()))
+        Ok(self.host_node(op, vec![over.source.into()], "numbers", Ty::List(Box::new(over.item)), range.span()))
     }
 
     /// What a loop leaves in a variable that it begins with at `first`.

@@ -4,15 +4,14 @@ use fx_ir::HostOp;
 use quote::format_ident;
 use syn::{Expr, ExprMethodCall, parse_quote_spanned, spanned::Spanned};
 
+use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{
     Result, Tracer, Ty, Val,
     desugar::{
         iterator_chain::{is_chain, is_plain_closure, plain},
         match_tuple::mentions,
     },
-    expr::is_copy,
     opaque::effects::each_target,
-    types::operand::is_untyped,
 };
 
 impl Tracer<'_> {
@@ -92,7 +91,7 @@ impl Tracer<'_> {
             _ => (HostOp::Extremum(name.clone()), Ty::Option(Box::new(element))),
         };
         let list = self.operand(&list, call.span());
-        Some(list.map(|list| self.host(op, vec![list], &name, ty, call.method.span())))
+        Some(list.map(|list| self.host_node(op, vec![list], &name, ty, call.method.span())))
     }
 
     /// The list itself that a chain begins with and does nothing to, or what the chain yields as a list of its own.

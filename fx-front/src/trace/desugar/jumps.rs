@@ -7,7 +7,8 @@ use proc_macro2::Ident;
 use quote::format_ident;
 use syn::{Block, Expr, Stmt, parse_quote_spanned, spanned::Spanned, visit::Visit};
 
-use crate::trace::{Result, desugar::returns::hides, flow::block::has_else, unsupported};
+use crate::syntax::has_else;
+use crate::trace::{Result, desugar::returns::hides, unsupported};
 
 /// A body without jumps.
 pub(in crate::trace) struct Straight {

@@ -2,11 +2,8 @@
 
 use syn::spanned::Spanned;
 
-use crate::trace::{
-    desugar::match_tuple::mentions,
-    flow::refutable::{matches_all, may_both},
-    opaque::capture::names_of,
-};
+use crate::syntax::{matches_all, may_both, names_of};
+use crate::trace::desugar::match_tuple::mentions;
 
 /// What stands for the subject of a `match` in the arms of which a guard was.
 pub(in crate::trace) const GUARDED: &str = "guarded_value";

@@ -7,13 +7,8 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::trace::{
-    Result, Tracer, Val,
-    flow::{
-        branch::Continuation,
-        refutable::{matches_all, may_both},
-    },
-};
+use crate::syntax::{matches_all, may_both};
+use crate::trace::{Result, Tracer, Val, flow::branch::Continuation};
 
 /// Decisions end in so many copies of each arm, on the average, at the most.
 const COPIES: usize = 2;

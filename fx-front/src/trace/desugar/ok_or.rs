@@ -98,7 +98,7 @@ impl Tracer<'_> {
             (number, number_ty)
         };
         let ty = Ty::Result(Box::new(ty));
-        Ok(Some(self.host(HostOp::TryFrom(of), vec![Arg::Node(id)], "number", ty, call.span())))
+        Ok(Some(self.host_node(HostOp::TryFrom(of), vec![Arg::Node(id)], "number", ty, call.span())))
     }
 }
 

@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 
 use syn::{Expr, Stmt, parse_quote_spanned, spanned::Spanned, visit::Visit};
 
+use crate::syntax::contains_return;
 use crate::trace::{
     desugar::{labels::is_loop, match_tuple::mentions},
-    flow::block::{contains_return, is_err},
+    flow::block::is_err,
 };
 
 /// Is it an `if` or a `match`, or a `let` of one, with a `return` in it?

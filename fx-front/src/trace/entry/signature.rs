@@ -4,6 +4,7 @@ use fx_ir::Arg;
 use quote::ToTokens;
 
 use crate::index::{Function, Index, Ty};
+use crate::trace::types::ty::rounded;
 
 /// The signature of an entry.
 #[derive(Debug)]
@@ -80,7 +81,7 @@ impl Signature {
             has_receiver: function.sig.receiver().is_some(),
             is_mut: function.writes_self(),
             params,
-            output: output(index, function),
+            output: output_of(index, function),
         }
     }
 }
@@ -128,13 +129,15 @@ fn borrows(index: &Index, function: &Function, ty: &syn::Type) -> bool {
     let only = |bounds: Vec<&syn::TypeParamBound>| !bounds.is_empty() && bounds.into_iter().all(is_borrow);
     match ty {
         syn::Type::ImplTrait(given) => only(given.bounds.iter().collect()),
-        syn::Type::Path(path) => path.path.get_ident().is_some_and(|name| only(bounds(&function.sig.generics, name))),
+        syn::Type::Path(path) => {
+            path.path.get_ident().is_some_and(|name| only(bounds_of(&function.sig.generics, name)))
+        }
         _ => false,
     }
 }
 
 /// Every bound of a parameter, beside it and in the `where` clause.
-fn bounds<'a>(generics: &'a syn::Generics, name: &syn::Ident) -> Vec<&'a syn::TypeParamBound> {
+fn bounds_of<'a>(generics: &'a syn::Generics, name: &syn::Ident) -> Vec<&'a syn::TypeParamBound> {
     let beside = generics.type_params().filter(|param| param.ident == *name).flat_map(|param| &param.bounds);
     let is_it = |ty: &syn::Type| matches!(ty, syn::Type::Path(path) if path.path.is_ident(name));
     let predicates = generics.where_clause.iter().flat_map(|clause| &clause.predicates);
@@ -150,12 +153,12 @@ fn of_type(value: &Arg, ty: &Ty) -> Arg {
     match (value, ty) {
         #[allow(clippy::cast_precision_loss, reason = "it is what rustc does with the literal")]
         (Arg::Int(number), Ty::Rust(name)) if name == "f64" || name == "f32" => Arg::Float(*number as f64),
-        (Arg::Float(number), Ty::Rust(name)) => Arg::Float(crate::trace::types::operand::rounded(*number, name)),
+        (Arg::Float(number), Ty::Rust(name)) => Arg::Float(rounded(*number, name)),
         (value, _) => value.clone(),
     }
 }
 
-fn output(index: &Index, function: &Function) -> Output {
+fn output_of(index: &Index, function: &Function) -> Output {
     let syn::ReturnType::Type(_, whole) = &function.sig.output else {
         let unit = "()".to_owned();
         return Output {

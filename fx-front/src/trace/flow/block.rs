@@ -5,11 +5,12 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
+use crate::syntax::{contains_return, has_else};
+use crate::trace::types::ty::never;
 use crate::trace::{
     Env, Result, Tracer, Ty, Val,
     desugar::{labels::without_return, returns},
     entry::signature,
-    expr::never,
     place::may_borrow::is_kept,
     unsupported,
 };
@@ -145,7 +146,7 @@ impl Tracer<'_> {
         let value = self.expr(value)?;
         let value = self.unwrapped(value, ret.span())?;
         let result = self.left(&value, ret.span())?;
-        self.host_with(Effect::Io, HostOp::Return, vec![result], "left", never(), ret.span());
+        self.host_node_with(Effect::Io, HostOp::Return, vec![result], "left", never(), ret.span());
         Ok(Val::Never)
     }
 
@@ -217,10 +218,6 @@ pub(in crate::trace) fn is_err(expr: &syn::Expr) -> bool {
     matches!(expr, syn::Expr::Call(call) if matches!(&*call.func, syn::Expr::Path(path) if path.path.is_ident("Err")))
 }
 
-pub(in crate::trace) fn has_else(local: &syn::Local) -> bool {
-    local.init.as_ref().is_some_and(|init| init.diverge.is_some())
-}
-
 fn is_return(expr: &syn::Expr) -> bool {
     matches!(expr, syn::Expr::Return(_))
 }
@@ -229,19 +226,4 @@ fn is_return(expr: &syn::Expr) -> bool {
 fn returns_early(branch: &syn::ExprIf) -> bool {
     branch.else_branch.is_none()
         && matches!(branch.then_branch.stmts.last(), Some(syn::Stmt::Expr(expr, _)) if is_return(expr))
-}
-
-/// Does a `return` of this function stand anywhere in the expression?
-pub(in crate::trace) fn contains_return(expr: &syn::Expr) -> bool {
-    struct Find(bool);
-    impl<'ast> syn::visit::Visit<'ast> for Find {
-        fn visit_expr_return(&mut self, _: &'ast syn::ExprReturn) {
-            self.0 = true;
-        }
-        fn visit_expr_closure(&mut self, _: &'ast syn::ExprClosure) {}
-        fn visit_item(&mut self, _: &'ast syn::Item) {}
-    }
-    let mut find = Find(false);
-    syn::visit::Visit::visit_expr(&mut find, expr);
-    find.0
 }

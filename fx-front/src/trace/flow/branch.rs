@@ -6,6 +6,8 @@ use fx_ir::{Arg, HostOp, NodeId, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
+use crate::syntax::{matches_all, names_of};
+use crate::trace::types::ty::is_copy;
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
     desugar::{
@@ -13,10 +15,8 @@ use crate::trace::{
         match_guards::{GUARDED, without_guard, without_names},
         match_tuple,
     },
-    entry::signature::holds_reference,
-    expr::is_copy,
-    flow::{pattern::RefKinds, refutable::matches_all},
-    opaque::{capture::names_of, effects::only_asks},
+    flow::pattern::RefKinds,
+    opaque::effects::only_asks,
     unsupported,
 };
 
@@ -201,7 +201,7 @@ impl<'a> Tracer<'a> {
         }
         let Val::Node(_, _, form) = subject else { return Ok(subject) };
         let args = vec![self.operand(&subject, span)?];
-        Ok(self.host(HostOp::Slice("..".to_owned()), args, "slice", subject.ty(), span).with_ref_kind(form))
+        Ok(self.host_node(HostOp::Slice("..".to_owned()), args, "slice", subject.ty(), span).with_ref_kind(form))
     }
 
     /// How a pattern binds the parts of the value: `Option<&T>` holds references itself.
@@ -211,27 +211,6 @@ impl<'a> Tracer<'a> {
             Val::Node(id, Ty::Option(_), _) if self.holds_references(*id) => RefKinds::All(RefKind::Ref),
             other => RefKinds::of(other),
         }
-    }
-
-    /// Is it a parameter of the entry whose type has a reference inside?
-    pub(in crate::trace) fn holds_references(&self, id: NodeId) -> bool {
-        self.entry_type(id).is_some_and(|ty| holds_reference(&ty))
-    }
-
-    /// The type of the parameter of the entry that the node stands for, as it is written.
-    pub(in crate::trace) fn entry_type(&self, id: NodeId) -> Option<syn::Type> {
-        let node = self.graph.node(id);
-        if node.op != Op::Placeholder || self.graph.scope_of(id) != Some(self.graph.body()) {
-            return None;
-        }
-        let sig = &self.index.fns[self.frames.first()?.function].sig;
-        sig.inputs.iter().find_map(|input| match input {
-            syn::FnArg::Typed(typed) => {
-                let is_it = matches!(&*typed.pat, syn::Pat::Ident(ident) if ident.ident == node.name);
-                is_it.then(|| (*typed.ty).clone())
-            }
-            syn::FnArg::Receiver(_) => None,
-        })
     }
 
     /// The node of a `match` on the value, what the user calls that value, and its type.

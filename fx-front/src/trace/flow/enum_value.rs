@@ -3,8 +3,10 @@
 use fx_ir::{HostOp, NodeId, Op};
 use syn::spanned::Spanned;
 
-use crate::index::path_text;
-use crate::trace::{Result, Tracer, Ty, Val, flow::refutable::matches_all};
+use crate::syntax::matches_all;
+use crate::syntax::path_text;
+
+use crate::trace::{Result, Tracer, Ty, Val};
 
 impl Tracer<'_> {
     /// `Out::Pair(a, b)`; `None` if it is no variant of an enum of the crate.
@@ -22,19 +24,9 @@ impl Tracer<'_> {
             values.push(value);
         }
         let op = HostOp::Construct(self.qualified(path)?);
-        let value = self.host(op, args, "made", owner, call.span());
+        let value = self.host_node(op, args, "made", owner, call.span());
         self.variants.extend(value.node().map(|id| (id, (name.to_owned(), values))));
         Ok(Some(value))
-    }
-
-    /// The enum of the crate that `Out::Pair` is a variant of, and what the variant is called.
-    pub(in crate::trace) fn enum_of<'t>(&self, text: &'t str) -> Option<(Ty, &'t str)> {
-        let (head, name) = text.rsplit_once("::")?;
-        let owner = match head {
-            "Self" => self.function().owner.as_ref().map(|owner| self.index.ty(self.module(), None, owner)),
-            head => syn::parse_str::<syn::Type>(head).ok().map(|ty| self.index.ty(self.module(), None, &ty)),
-        };
-        owner.filter(|owner| self.is_variant_of(owner, name)).map(|owner| (owner, name))
     }
 
     /// The arm that a variant takes which the forward has made; `None` where that is not known.

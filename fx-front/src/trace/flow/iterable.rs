@@ -5,7 +5,8 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::scan::whole;
-use crate::trace::{RefKind, Result, Tracer, Ty, Val, flow::pattern::RefKinds, place::field, unsupported};
+use crate::trace::types::label::element_path;
+use crate::trace::{RefKind, Result, Tracer, Ty, Val, flow::pattern::RefKinds, unsupported};
 
 /// What a loop runs over.
 pub(in crate::trace) struct Over {
@@ -54,7 +55,7 @@ impl Tracer<'_> {
                     return unsupported(other.span(), "a loop over a value that is not known to be a list");
                 };
                 let items = if self.unrolls() { self.elements(&list, &item, other.span()) } else { None };
-                let path = self.path_of(&list).map(|path| field::element(&path, "*"));
+                let path = self.path_of(&list).map(|path| element_path(&path, "*"));
                 Ok((
                     Over { source, adaptors: vec![Adaptor::Iter], item: *item, path, forms, is_numbered: false },
                     items,
@@ -79,13 +80,13 @@ impl Tracer<'_> {
         let end = method("min").of([self.operand(&count, call.span())?, method("len").on(over.source)]);
         let args = if call.method == "skip" { vec![list, end, Arg::None] } else { vec![list, Arg::None, end] };
         let ty = Ty::List(Box::new(over.item.clone()));
-        let rest = self.host(HostOp::Slice("..".to_owned()), args, "rest", ty, call.span());
+        let rest = self.host_node(HostOp::Slice("..".to_owned()), args, "rest", ty, call.span());
         let source = rest.node().unwrap_or(over.source);
         Ok((Over { source, ..over }, None))
     }
 
     fn placeholder_node(&mut self, span: Span) -> Over {
-        let node = self.host(HostOp::Unit, Vec::new(), "unit", Ty::Tuple(Vec::new()), span);
+        let node = self.host_node(HostOp::Unit, Vec::new(), "unit", Ty::Tuple(Vec::new()), span);
         let source = node.node().unwrap_or_else(|| self.graph.region(self.graph.body()).params[0]);
         Over {
             source,
@@ -110,7 +111,7 @@ impl Tracer<'_> {
         let args = vec![self.operand(&start, range.span())?, self.operand(&end, range.span())?];
         // Where one end is a bare number the other says the type.
         let item = if matches!(end.ty(), Ty::Rust(ref ty) if ty == "integer") { start.ty() } else { end.ty() };
-        let node = self.host(HostOp::Range(dots.to_owned()), args, "range", Ty::Unknown, range.span());
+        let node = self.host_node(HostOp::Range(dots.to_owned()), args, "range", Ty::Unknown, range.span());
         let Some(source) = node.node() else { return unsupported(range.span(), "a range of this form") };
         Ok((
             Over {

@@ -8,13 +8,11 @@ use proc_macro2::{Ident, Span};
 use quote::{ToTokens, format_ident};
 use syn::{Expr, parse_quote_spanned, spanned::Spanned, visit::Visit, visit_mut::VisitMut};
 
+use crate::syntax::contains_return;
 use crate::trace::{
     Result, Tracer, Val,
     desugar::jumps,
-    flow::{
-        block::contains_return,
-        iterator_value::{NTH, Sources, usize_ty},
-    },
+    flow::iterator_value::{NTH, Sources, usize_ty},
     unsupported,
 };
 
@@ -141,7 +139,7 @@ impl Tracer<'_> {
             return Ok(Val::Lit(Arg::Int(i64::try_from(items.len()).unwrap_or(0)), usize_ty()));
         }
         let op = HostOp::Count(over.adaptors);
-        Ok(self.host(op, vec![over.source.into()], "count", usize_ty(), Span::call_site()))
+        Ok(self.host_node(op, vec![over.source.into()], "count", usize_ty(), Span::call_site()))
     }
 }
 

@@ -12,9 +12,9 @@ use quote::{ToTokens, format_ident};
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
 use crate::scan::whole;
+use crate::trace::types::ty::is_copy;
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
-    expr::is_copy,
     flow::iterator_next::{iterator_root, root},
     place::local_place::LocalPlace,
     unsupported,
@@ -176,7 +176,7 @@ impl Tracer<'_> {
         let (name, span) = (call.method.to_string(), call.span());
         match (name.as_str(), call.args.first()) {
             ("next", None) => {
-                let value = self.nth(&chain, &chain.expr, at.clone(), span)?;
+                let value = self.element_after(&chain, &chain.expr, at.clone(), span)?;
                 let next = self.plus(at, &Val::Lit(Arg::Int(1), usize_ty()), span)?;
                 self.set_local(&place, Val::Iter(chain, Box::new(next)), span)?;
                 Ok(Some(value))
@@ -184,7 +184,7 @@ impl Tracer<'_> {
             (NTH, Some(turn)) => {
                 let turn = self.expr(turn)?;
                 let at = self.plus(at, &turn, span)?;
-                self.nth(&chain, &chain.expr, at, span).map(Some)
+                self.element_after(&chain, &chain.expr, at, span).map(Some)
             }
             _ => Ok(None),
         }
@@ -199,7 +199,7 @@ impl Tracer<'_> {
     }
 
     /// The element of that number, if there is one.
-    fn nth(&mut self, chain: &IteratorValue, expr: &Expr, at: Val, span: Span) -> Result<Val> {
+    fn element_after(&mut self, chain: &IteratorValue, expr: &Expr, at: Val, span: Span) -> Result<Val> {
         let Expr::MethodCall(call) = expr else { return self.element(chain, expr, at, span) };
         let count = call.args.first().and_then(whole);
         match (call.method.to_string().as_str(), count, &at) {
@@ -210,17 +210,17 @@ impl Tracer<'_> {
             }),
             ("skip", Some(count), _) => {
                 let at = self.plus(at, &Val::Lit(Arg::Int(count), usize_ty()), span)?;
-                self.nth(chain, &call.receiver, at, span)
+                self.element_after(chain, &call.receiver, at, span)
             }
             ("take", Some(count), Val::Lit(Arg::Int(number), _)) => {
                 if *number < count {
-                    self.nth(chain, &call.receiver, at, span)
+                    self.element_after(chain, &call.receiver, at, span)
                 } else {
                     Ok(nothing())
                 }
             }
             ("enumerate", ..) => {
-                let inner = self.nth(chain, &call.receiver, at.clone(), span)?;
+                let inner = self.element_after(chain, &call.receiver, at.clone(), span)?;
                 paired(at, inner, span)
             }
             (name, ..) => unsupported(span, format!("`next` of an iterator by `{name}`")),
@@ -233,11 +233,11 @@ impl Tracer<'_> {
         let Some((_, list)) = chain.sources.iter().find(|(known, _)| *known == name) else {
             return unsupported(span, "an iterator of this form");
         };
-        self.taken(list, at, span)
+        self.element_taken(list, at, span)
     }
 
     /// The element of that number of a list, as its owner hands it out: by value, or by reference where the list is one.
-    pub(in crate::trace) fn taken(&mut self, list: &Val, at: Val, span: Span) -> Result<Val> {
+    pub(in crate::trace) fn element_taken(&mut self, list: &Val, at: Val, span: Span) -> Result<Val> {
         if let (Val::List(items), Val::Lit(Arg::Int(at), _)) = (list, &at) {
             let item = usize::try_from(*at).ok().and_then(|at| items.get(at)).cloned();
             return Ok(item.map_or_else(nothing, |item| Val::Some(Box::new(item))));
@@ -259,7 +259,7 @@ impl Tracer<'_> {
         match (copy, borrowed.node()) {
             (Some(copy), Some(id)) if self.path_of(list).is_none() => {
                 let ty = Ty::Option(element);
-                Ok(self.host(HostOp::MapLoan, vec![id.into(), copy], "taken", ty, span))
+                Ok(self.host_node(HostOp::MapLoan, vec![id.into(), copy], "taken", ty, span))
             }
             _ => Ok(borrowed),
         }

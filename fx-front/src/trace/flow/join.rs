@@ -5,14 +5,11 @@ use std::rc::Rc;
 use fx_ir::{Arg, Host, HostOp, NodeId, Op, RegionId, Type};
 use proc_macro2::Span;
 
+use crate::trace::types::ty::is_concrete;
+use crate::trace::types::ty::{GRU_STATE, LSTM_STATE};
+use crate::trace::types::ty::{is_untyped, never};
 use crate::trace::{
-    RefKind, Result, Tracer, Ty, Val, application,
-    env::Env,
-    expr::{is_copy, never},
-    flow::join_lists::ListRepr,
-    layer::recurrent::{GRU_STATE, LSTM_STATE},
-    tensor::{operator, tch_scalar::NUMBER},
-    types::operand::{is_untyped, typed_literal},
+    RefKind, Result, Tracer, Ty, Val, application, env::Env, flow::join_lists::ListRepr, types::operand::typed_literal,
     unsupported,
 };
 
@@ -50,7 +47,7 @@ impl Tracer<'_> {
     /// wrote to become what the taken branch wrote.
     pub(in crate::trace) fn join_branches(&mut self, owner: NodeId, branches: &[Branch], span: Span) -> Result<Val> {
         let before = self.env.clone();
-        let branches = &self.flatten(branches, &before, span);
+        let branches = &self.flatten_branches(branches, &before, span);
         let living: Vec<&Branch> = branches.iter().filter(|branch| !matches!(branch.value, Val::Never)).collect();
         let Some(first) = living.first() else {
             for branch in branches {
@@ -117,7 +114,7 @@ impl Tracer<'_> {
             }
             let args = open(branch).and_then(|value| self.leaves_of(branch.region, &value, &vecs, span));
             match args {
-                Some(args) if args.len() == types.len() => self.end(branch.region, args, span),
+                Some(args) if args.len() == types.len() => self.end_region(branch.region, args, span),
                 _ => return unsupported(span, "branches that hand over values of different forms"),
             }
         }
@@ -125,7 +122,7 @@ impl Tracer<'_> {
         let held = |at: usize| living.iter().filter_map(move |branch| open(branch)?.leaves()?.get(at)?.ref_kind());
         let form = |at: usize| vecs.get(at).and_then(ListRepr::ref_kind).unwrap_or_else(|| RefKind::common(held(at)));
         let forms: Vec<RefKind> = (0..types.len()).map(form).collect();
-        Ok(self.results(owner, &first, &types, span).with_ref_kinds(forms))
+        Ok(self.joined_results(owner, &first, &types, span).with_ref_kinds(forms))
     }
 
     /// The types of what the branches hand over, of which each is known.
@@ -169,7 +166,7 @@ impl Tracer<'_> {
     /// Ends a region that does not come to its end: with what leaves it, its last node.
     fn end_diverging(&mut self, region: RegionId, span: Span) {
         let last = self.graph.region(region).nodes.last().copied();
-        self.end(region, last.map(Arg::Node).into_iter().collect(), span);
+        self.end_region(region, last.map(Arg::Node).into_iter().collect(), span);
     }
 
     /// What the region hands over for the value: a number of a written type, or a function, as code that says so.
@@ -213,17 +210,17 @@ impl Tracer<'_> {
         args
     }
 
-    pub(in crate::trace) fn end(&mut self, region: RegionId, args: Vec<Arg>, span: Span) {
+    pub(in crate::trace) fn end_region(&mut self, region: RegionId, args: Vec<Arg>, span: Span) {
         let origin = self.origin(span, "yield");
         self.graph.push(region, Op::Yield, args, "yield", Type::Unknown, origin);
     }
 
     pub(in crate::trace) fn end_branch(&mut self, branch: &Branch, args: Vec<Arg>, span: Span) {
-        self.end(branch.region, args, span);
+        self.end_region(branch.region, args, span);
     }
 
     /// The value of `owner`, of the structure of `shape`: its node, or the parts of its tuple.
-    pub(in crate::trace) fn results(&mut self, owner: NodeId, shape: &Val, types: &[Ty], span: Span) -> Val {
+    pub(in crate::trace) fn joined_results(&mut self, owner: NodeId, shape: &Val, types: &[Ty], span: Span) -> Val {
         let whole = match types {
             [] => Ty::Tuple(Vec::new()),
             [one] => one.clone(),
@@ -248,7 +245,7 @@ impl Tracer<'_> {
 
 impl Branch {
     /// The region of the branch.
-    pub(in crate::trace) fn region(&self) -> RegionId {
+    pub(in crate::trace) fn branch_region(&self) -> RegionId {
         self.region
     }
 
@@ -293,19 +290,6 @@ fn unify(branches: &[Branch], types: &[Ty], pack: &dyn Fn(&Branch) -> Option<Val
         }
     }
     out
-}
-
-/// Can a value of the type be handed over by branches that are traced one by one?
-pub(in crate::trace) fn is_concrete(ty: &Ty) -> bool {
-    match ty {
-        Ty::Tensor | Ty::Leaf(_) | Ty::Struct(_) => true,
-        Ty::Rust(name) if name == GRU_STATE || name == LSTM_STATE || name == NUMBER => true,
-        Ty::Rust(name) if operator::is_of_tch(name) => true,
-        ty if ty.is_function() => true,
-        Ty::List(inner) | Ty::Result(inner) => is_concrete(inner),
-        Ty::Tuple(parts) => parts.iter().all(is_concrete),
-        other => is_copy(other),
-    }
 }
 
 /// The same of what is in an option that is known to own it.

@@ -54,7 +54,7 @@ impl Tracer<'_> {
         for (leaf, _) in leaves.iter_mut().zip(vecs).filter(|(_, listed)| listed.is_written && !listed.is_other) {
             let Val::List(items) = &*leaf else { continue };
             if let Ok(items) = self.exact_operands(items, span) {
-                *leaf = self.host(HostOp::Vec, items, "list", leaf.ty(), span);
+                *leaf = self.host_node(HostOp::Vec, items, "list", leaf.ty(), span);
             }
         }
         self.region = outer;

@@ -7,7 +7,7 @@ use crate::trace::{Tracer, Ty, Val, env::Env, flow::join::Branch};
 
 impl Tracer<'_> {
     /// The branches with the parts of what is one value in them, where another branch knows it by its parts.
-    pub(in crate::trace) fn flatten(&mut self, branches: &[Branch], before: &Env, span: Span) -> Vec<Branch> {
+    pub(in crate::trace) fn flatten_branches(&mut self, branches: &[Branch], before: &Env, span: Span) -> Vec<Branch> {
         let mut branches = branches.to_vec();
         let is_living = |branch: &&mut Branch| !matches!(branch.value, Val::Never);
         let values = branches.iter().map(|branch| &branch.value).filter(|value| !matches!(value, Val::Never));

@@ -35,7 +35,7 @@ impl Tracer<'_> {
             return unsupported(init.span(), "the method `try_into`");
         };
         let args = vec![(*id).into(), Arg::Int(length)];
-        Ok(Some(self.host(HostOp::Exactly, args, "array", list.ty(), span)))
+        Ok(Some(self.host_node(HostOp::Exactly, args, "array", list.ty(), span)))
     }
 
     pub(in crate::trace) fn local(&mut self, local: &syn::Local) -> Result<Val> {
@@ -134,7 +134,7 @@ impl Tracer<'_> {
     /// `None` of an option of tensors.
     pub(in crate::trace) fn none_of(&mut self, ty: &Ty, span: Span) -> Option<Val> {
         let held = self.spelling(&Ty::Tensor).filter(|_| *ty == Ty::Option(Box::new(Ty::Tensor)))?;
-        Some(self.host_with(Effect::Io, HostOp::NoneOf(held), Vec::new(), "none", ty.clone(), span))
+        Some(self.host_node_with(Effect::Io, HostOp::NoneOf(held), Vec::new(), "none", ty.clone(), span))
     }
 
     /// Code that is kept as opaque code may be of the type that is written, and of no other, only because it is written.

@@ -4,6 +4,7 @@ use fx_ir::{Arg, ForLoop, NodeId, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
+use crate::trace::types::ty::is_untyped;
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
     desugar::{jumps::without_jumps, labels::without_label, let_chains::has_let},
@@ -13,7 +14,6 @@ use crate::trace::{
         join::{Branch, same_structure, yielded_args},
     },
     opaque::effects::indexes,
-    types::operand::is_untyped,
     unsupported,
 };
 
@@ -199,11 +199,11 @@ impl Tracer<'_> {
         let next = next.map(|next| self.with_options(branch, next, owner)).transpose()?;
         let shape = Val::Tuple(carried.iter().map(|(_, value)| value.clone()).collect());
         let next = next.and_then(|next| {
-            let next = self.coerce(branch.region(), &shape, Val::Tuple(next), span);
+            let next = self.coerce(branch.branch_region(), &shape, Val::Tuple(next), span);
             same_structure(&shape, &next)
         });
         let learnt: Vec<Ty> = next.iter().filter_map(Val::leaves).flatten().map(|leaf| leaf.ty()).collect();
-        let Some(args) = next.and_then(|next| self.yielded_from(branch.region(), &next, span)) else {
+        let Some(args) = next.and_then(|next| self.yielded_from(branch.branch_region(), &next, span)) else {
             return unsupported(span, "a loop that carries something other than plain values");
         };
         let leaves = shape.leaves().unwrap_or_default();
@@ -224,7 +224,7 @@ impl Tracer<'_> {
         };
         let types: Vec<Ty> = leaves.iter().zip(&learnt).map(known).collect();
         let forms = leaves.iter().map(|leaf| leaf.ref_kind().unwrap_or(RefKind::Value));
-        if let Val::Tuple(parts) = self.results(owner, &shape, &types, span).with_ref_kinds(forms) {
+        if let Val::Tuple(parts) = self.joined_results(owner, &shape, &types, span).with_ref_kinds(forms) {
             for ((name, _), part) in carried.iter().zip(parts) {
                 self.name_after(name, &part);
                 self.env.assign(name, part);
@@ -235,7 +235,7 @@ impl Tracer<'_> {
 
     /// What a iteration hands over, with each `Some(..)` as one value of the iteration's region.
     fn with_options(&mut self, branch: &Branch, next: Vec<Val>, owner: NodeId) -> Result<Vec<Val>> {
-        let outer = std::mem::replace(&mut self.region, branch.region());
+        let outer = std::mem::replace(&mut self.region, branch.branch_region());
         let next = next.into_iter().map(|value| self.some_as_value(value, None, owner)).collect();
         self.region = outer;
         next

@@ -5,6 +5,9 @@ use std::rc::Rc;
 use fx_ir::{Arg, Host, HostOp, Op};
 use syn::spanned::Spanned;
 
+use crate::syntax::is_item;
+use crate::trace::types::label::{element_path, identifier, join_path};
+use crate::trace::types::ty::is_copy;
 use crate::trace::{RefKind, Result, Tracer, Ty, Val, unsupported};
 
 /// One variable that a pattern binds to a part of a value.
@@ -138,11 +141,11 @@ impl Tracer<'_> {
     ) -> Result<Val> {
         let position_arg = Arg::Int(i64::try_from(position).unwrap_or(i64::MAX));
         let args = vec![self.operand(list, span)?, position_arg];
-        let is_copy = crate::trace::expr::is_copy(element);
+        let is_copy = is_copy(element);
         let (op, form) = if is_copy { (HostOp::Item, RefKind::Value) } else { (HostOp::ItemRef, RefKind::Ref) };
-        let path = self.path_of(list).map(|path| crate::trace::place::field::element(&path, &position.to_string()));
+        let path = self.path_of(list).map(|path| element_path(&path, &position.to_string()));
         let label = path.clone().unwrap_or_else(|| "item".to_owned());
-        let name = crate::trace::place::field::identifier(&label);
+        let name = identifier(&label);
         let value = self
             .push_labelled(Op::Host(Host::pure(op)), args, &name, &label, element.clone(), span)
             .with_ref_kind(form);
@@ -179,8 +182,7 @@ impl Tracer<'_> {
             Val::Tuple(parts) if position < parts.len() => Ok(parts[position].clone()),
             Val::Node(id, Ty::Tuple(parts), _) if position < parts.len() => {
                 let name = format!("{}_{position}", self.graph.node(*id).name);
-                let path =
-                    self.path_of(value).map(|path| crate::trace::place::field::join(&path, &position.to_string()));
+                let path = self.path_of(value).map(|path| join_path(&path, &position.to_string()));
                 let label = path.clone().unwrap_or_else(|| name.clone());
                 let args = vec![(*id).into()];
                 let part =
@@ -213,23 +215,9 @@ impl Tracer<'_> {
             whole => self.field(whole, name, span),
         }
     }
-
-    /// Lets a fresh node bear the name of the variable it is bound to.
-    pub(in crate::trace) fn name_after(&mut self, name: &str, value: &Val) {
-        let Val::Node(id, ..) = value else { return };
-        let fresh = self.env.count(value) == 0 && !matches!(self.graph.node(*id).op, Op::Placeholder | Op::GetAttr(_));
-        if fresh {
-            self.graph.rename(*id, name.trim_start_matches('_'));
-        }
-    }
 }
 
 /// A part of what is behind a reference is bound by reference.
 fn borrowed_like(part: Val, whole: &Val) -> Val {
     if matches!(whole, Val::Node(_, _, RefKind::Ref)) { part.with_ref_kind(RefKind::Ref) } else { part }
-}
-
-/// Does the name stand for a constant or a variant, so that a pattern of it binds nothing?
-pub(in crate::trace) fn is_item(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_uppercase())
 }

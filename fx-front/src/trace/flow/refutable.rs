@@ -3,11 +3,12 @@
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::index::{Variant, path_text};
+use crate::index::Variant;
+use crate::syntax::is_item;
+use crate::trace::types::ty::is_copy;
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
-    expr::is_copy,
-    flow::pattern::{Binding, RefKinds, is_item},
+    flow::pattern::{Binding, RefKinds},
     unsupported,
 };
 
@@ -135,13 +136,8 @@ impl Tracer<'_> {
         self.qualified(path)
     }
 
-    /// Is it the name of a variant of the type?
-    pub(in crate::trace) fn is_variant_of(&self, ty: &Ty, name: &str) -> bool {
-        self.variants(ty).iter().any(|variant| variant.name == name)
-    }
-
     /// The variants of an enum of the crate.
-    fn variants(&self, ty: &Ty) -> &[Variant] {
+    pub(in crate::trace) fn variants(&self, ty: &Ty) -> &[Variant] {
         self.index.variants(ty).unwrap_or_default()
     }
 
@@ -204,44 +200,4 @@ fn named(ident: &syn::PatIdent, ty: &Ty, part: &str, forms: &RefKinds, bound: &m
     let form = if ident.by_ref.is_some() { RefKind::Ref } else { forms.one() };
     bound.push(Binding { name, ty: ty.clone(), part: part.to_owned(), form });
     Ok(format!("%{}", bound.len() - 1))
-}
-
-/// May a value be matched by both patterns? Only what is certain says no.
-pub(in crate::trace) fn may_both(a: &syn::Pat, b: &syn::Pat) -> bool {
-    let head = |pat: &syn::Pat| match pat {
-        syn::Pat::Ident(name) if is_item(&name.ident.to_string()) => Some(name.ident.to_string()),
-        syn::Pat::Path(path) => Some(path_text(&path.path)),
-        syn::Pat::TupleStruct(pat) => Some(path_text(&pat.path)),
-        syn::Pat::Struct(pat) => Some(path_text(&pat.path)),
-        _ => None,
-    };
-    let last = |path: &str| path.rsplit("::").next().unwrap_or_default().to_owned();
-    match (a, b) {
-        (syn::Pat::Paren(a), b) => may_both(&a.pat, b),
-        (syn::Pat::Reference(a), b) => may_both(&a.pat, b),
-        (a, syn::Pat::Paren(b)) => may_both(a, &b.pat),
-        (a, syn::Pat::Reference(b)) => may_both(a, &b.pat),
-        (syn::Pat::Or(or), other) | (other, syn::Pat::Or(or)) => or.cases.iter().any(|case| may_both(case, other)),
-        (syn::Pat::Lit(a), syn::Pat::Lit(b)) => a.to_token_stream().to_string() == b.to_token_stream().to_string(),
-        (syn::Pat::Tuple(a), syn::Pat::Tuple(b)) => {
-            let has_rest = |tuple: &syn::PatTuple| tuple.elems.iter().any(|elem| matches!(elem, syn::Pat::Rest(_)));
-            has_rest(a) || has_rest(b) || a.elems.iter().zip(&b.elems).all(|(a, b)| may_both(a, b))
-        }
-        (a, b) => match (head(a), head(b)) {
-            (Some(a), Some(b)) => last(&a) == last(&b),
-            _ => true,
-        },
-    }
-}
-
-/// Does the pattern match every value?
-pub(in crate::trace) fn matches_all(pat: &syn::Pat) -> bool {
-    match pat {
-        syn::Pat::Wild(_) => true,
-        syn::Pat::Ident(name) => name.subpat.is_none() && !is_item(&name.ident.to_string()),
-        syn::Pat::Tuple(tuple) => tuple.elems.iter().all(|elem| matches!(elem, syn::Pat::Rest(_)) || matches_all(elem)),
-        syn::Pat::Paren(inner) => matches_all(&inner.pat),
-        syn::Pat::Reference(inner) => matches_all(&inner.pat),
-        _ => false,
-    }
 }

@@ -3,8 +3,10 @@
 use fx_ir::{Arg, Host, HostOp, Op, Type};
 use proc_macro2::Span;
 
-use crate::index::{Name, Resolved, path_text};
-use crate::trace::{RefKind, Tracer, Ty, Val, place::field};
+use crate::index::{Name, Resolved};
+use crate::syntax::path_text;
+use crate::trace::types::label::{element_path, identifier};
+use crate::trace::{RefKind, Tracer, Ty, Val};
 
 /// More iterations than this stay a loop.
 const LIMIT: i64 = 256;
@@ -43,10 +45,10 @@ impl Tracer<'_> {
         let length = self.array_length(id)?;
         let path = self.path_of(list);
         let items = (0..length).map(|at| {
-            let path = path.as_deref().map(|path| field::element(path, &at.to_string()));
+            let path = path.as_deref().map(|path| element_path(path, &at.to_string()));
             let label = path.clone().unwrap_or_else(|| "item".to_owned());
             let op = Op::Host(Host::pure(HostOp::ItemRef));
-            let name = field::identifier(&label);
+            let name = identifier(&label);
             let value = self.push_labelled(op, vec![id.into(), Arg::Int(at)], &name, &label, element.clone(), span);
             if let (Some(node), Some(path)) = (value.node(), path) {
                 self.paths.insert(node, path);

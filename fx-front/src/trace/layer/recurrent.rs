@@ -4,20 +4,9 @@ use fx_ir::HostOp;
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
+use crate::trace::types::ty::{GRU_STATE, LSTM_STATE};
+use crate::trace::types::ty::{is_path_of, is_state};
 use crate::trace::{Result, Tracer, Ty, Val, unsupported};
-
-pub(in crate::trace) const LSTM_STATE: &str = "::fx_runtime::nn::LSTMState";
-pub(in crate::trace) const GRU_STATE: &str = "::fx_runtime::nn::GRUState";
-
-/// Is it this state, whichever crate it is reached through?
-pub(in crate::trace) fn is_state(ty: &Ty, state: &str) -> bool {
-    matches!(ty, Ty::Rust(path) if is_path_of(path, state))
-}
-
-fn is_path_of(path: &str, state: &str) -> bool {
-    let name = |path: &str| path.rsplit_once("nn::").map(|(_, last)| last.to_owned());
-    name(path).is_some() && name(path) == name(state)
-}
 
 impl Tracer<'_> {
     /// A method of a recurrent layer, which stays one call: the state is a value of its own.
@@ -30,7 +19,7 @@ impl Tracer<'_> {
         };
         let object = self.operand(layer, call.span())?;
         let args = self.operands_of_call(vec![object], &call.args)?;
-        Ok(self.host(HostOp::Method(name.to_owned()), args, name, ty, call.span()))
+        Ok(self.host_node(HostOp::Method(name.to_owned()), args, name, ty, call.span()))
     }
 
     /// `LSTMState((h, c))` and `GRUState(h)`; `None` for any other function.
@@ -54,14 +43,14 @@ impl Tracer<'_> {
             args.push(HostOp::Handle.on(self.operand(part, span)?));
         }
         let op = if name == LSTM_STATE { HostOp::LstmState } else { HostOp::GruState };
-        Ok(self.host(op, args, "state", Ty::Rust(name.to_owned()), span))
+        Ok(self.host_node(op, args, "state", Ty::Rust(name.to_owned()), span))
     }
 
     /// The field `0` of a state: its tensors, by second handles. `None` if it is no state.
     pub(in crate::trace) fn tensors_of_state(&mut self, state: &Val, span: Span) -> Option<Val> {
         let id = state.node()?;
         let mut part = |method: &str, name: &str| {
-            self.host(HostOp::Method(method.to_owned()), vec![id.into()], name, Ty::Tensor, span)
+            self.host_node(HostOp::Method(method.to_owned()), vec![id.into()], name, Ty::Tensor, span)
         };
         match state.ty() {
             ty if is_state(&ty, LSTM_STATE) => Some(Val::Tuple(vec![part("h", "hidden"), part("c", "cell")])),

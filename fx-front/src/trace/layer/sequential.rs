@@ -4,9 +4,8 @@ use fx_ir::{Arg, ForLoop, Host, HostOp, ModuleKind, NodeId, Op, Type, host::Adap
 use proc_macro2::Span;
 
 use crate::builder::{self, Layer};
-use crate::trace::{
-    RefKind, Result, Tracer, Ty, Val, call::method::count, flow::join::yielded_args, place::field, unsupported,
-};
+use crate::trace::types::label::{element_path, identifier};
+use crate::trace::{RefKind, Result, Tracer, Ty, Val, call::method::count, flow::join::yielded_args, unsupported};
 
 /// Where a layer stands: with so many before it, or, where it is not known how many those are, with so many behind it.
 enum At {
@@ -122,14 +121,7 @@ impl Tracer<'_> {
         };
         let label = self.label_of(module, kind);
         let op = Op::CallModule(ModuleKind(kind.to_owned()));
-        Ok(self.push_labelled(
-            op,
-            vec![id.into(), (*input).into()],
-            &field::identifier(&label),
-            &label,
-            Ty::Tensor,
-            span,
-        ))
+        Ok(self.push_labelled(op, vec![id.into(), (*input).into()], &identifier(&label), &label, Ty::Tensor, span))
     }
 
     /// The layer at a position, which the frozen model checks to be of the type that the source says.
@@ -143,7 +135,7 @@ impl Tracer<'_> {
         };
         let args = vec![id.into(), count(*number)];
         let label = format!("{}.{place}", self.label_of(module, "sequential"));
-        let name = field::identifier(&label);
+        let name = identifier(&label);
         let value = self
             .push_labelled(Op::Host(Host::pure(op)), args, &name, &label, ty.clone(), span)
             .with_ref_kind(RefKind::Ref);
@@ -168,7 +160,7 @@ impl Tracer<'_> {
             (0, 0) => (HostOp::Layers(spelling), vec![id.into()]),
             (first, last) => (HostOp::LayersBetween(spelling), vec![id.into(), count(first), count(last)]),
         };
-        let list = self.host(op, args, "layers", Ty::List(Box::new(ty.clone())), span);
+        let list = self.host_node(op, args, "layers", Ty::List(Box::new(ty.clone())), span);
         let (Some(list), Some(args)) = (list.node(), yielded_args(&xs)) else {
             return unsupported(span, "a chain of layers called on a value of this form");
         };
@@ -176,9 +168,9 @@ impl Tracer<'_> {
         let args = std::iter::once(Arg::Node(list)).chain(args).collect();
         let header = ForLoop::new("%0", [Adaptor::Iter, Adaptor::Copied]);
         let label = self.label_of(module, "each");
-        let name = field::identifier(label.rsplit('.').next().unwrap_or(&label));
+        let name = identifier(label.rsplit('.').next().unwrap_or(&label));
         let owner = self.graph.push(self.region, Op::For(header), args, &name, Type::Unknown, origin);
-        let path = self.path_of(module).map(|path| field::element(&path, "*"));
+        let path = self.path_of(module).map(|path| element_path(&path, "*"));
         let carried = [("xs".to_owned(), xs)];
         self.env.open();
         self.env.declare("xs", carried[0].1.clone());
@@ -202,6 +194,6 @@ impl Tracer<'_> {
             return unsupported(span, "a layer that yields no tensor");
         };
         self.end_branch(&branch, next, span);
-        Ok(self.results(owner, &carried[0].1, &[Ty::Tensor], span))
+        Ok(self.joined_results(owner, &carried[0].1, &[Ty::Tensor], span))
     }
 }

@@ -6,12 +6,12 @@
 use fx_ir::{Arg, ForLoop, Host, HostOp, Op, Type, host::Adaptor};
 
 use crate::builder::Layer;
+use crate::trace::types::label::identifier;
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
     call::method::count,
     flow::{join::yielded_args, pattern::Binding},
     layer::sequential::Run,
-    place::field,
     unsupported,
 };
 
@@ -23,7 +23,7 @@ impl Tracer<'_> {
         let (Some(id), Some(form)) = (run.module.node(), self.form(layers)) else {
             return unsupported(run.span, "a layer whose type cannot be named");
         };
-        let turn = self.host(HostOp::MatchChain, vec![id.into(), form], "form", turn(), run.span);
+        let turn = self.host_node(HostOp::MatchChain, vec![id.into(), form], "form", turn(), run.span);
         self.parts(run, &turn, layers, xs)
     }
 
@@ -63,7 +63,7 @@ impl Tracer<'_> {
         };
         let op = Op::Host(Host::pure(HostOp::MatchedLayer(spelling)));
         let label = format!("{}.*", self.label_of(run.module, "sequential"));
-        let name = field::identifier(&label);
+        let name = identifier(&label);
         let args = vec![module.into(), turn.into(), count(part)];
         let value = self.push_labelled(op, args, &name, &label, ty.clone(), run.span).with_ref_kind(RefKind::Ref);
         self.set_path(&value, run.module, "*");
@@ -74,12 +74,12 @@ impl Tracer<'_> {
         let span = run.span;
         let ty = Ty::List(Box::new(turn()));
         let args = stretch.arg().into_iter().chain([count(part)]).collect();
-        let list = self.host(HostOp::RuntimeMethod("turns".to_owned()), args, "turns", ty, span);
+        let list = self.host_node(HostOp::RuntimeMethod("turns".to_owned()), args, "turns", ty, span);
         let (Some(list), Some(first)) = (list.node(), yielded_args(&xs)) else {
             return unsupported(span, "a chain of layers called on a value of this form");
         };
         let args: Vec<Arg> = std::iter::once(Arg::Node(list)).chain(first).collect();
-        let name = field::identifier(&self.label_of(run.module, "each"));
+        let name = identifier(&self.label_of(run.module, "each"));
         let origin = self.origin(span, "each");
         let header = Op::For(ForLoop::new("%0", [Adaptor::Iter]));
         let owner = self.graph.push(self.region, header, args, &name, Type::Unknown, origin);
@@ -101,7 +101,7 @@ impl Tracer<'_> {
             return unsupported(span, "a layer that yields no tensor");
         };
         self.end_branch(&branch, next, span);
-        Ok(self.results(owner, &carried[0].1, &[Ty::Tensor], span))
+        Ok(self.joined_results(owner, &carried[0].1, &[Ty::Tensor], span))
     }
 
     fn branches_of(
@@ -116,7 +116,7 @@ impl Tracer<'_> {
         let args: Vec<Arg> = stretch.arg().into_iter().chain([count(part)]).collect();
         let flag = Ty::Rust("bool".to_owned());
         let is_first = HostOp::RuntimeMethod("is_first".to_owned());
-        let first = self.host(is_first, args.clone(), "is_first", flag, span);
+        let first = self.host_node(is_first, args.clone(), "is_first", flag, span);
         let owner = self.owner(Op::If, first.arg().into_iter().collect(), "branch", span);
         let mut branches = Vec::new();
         for layers in [a, b] {
@@ -125,7 +125,7 @@ impl Tracer<'_> {
                     return Ok(xs.clone());
                 }
                 let branch = HostOp::RuntimeMethod("branch".to_owned());
-                let inner = tracer.host(branch, args.clone(), "inner", turn(), span);
+                let inner = tracer.host_node(branch, args.clone(), "inner", turn(), span);
                 tracer.parts(run, &inner, layers, xs.clone())
             })?);
         }

@@ -3,13 +3,12 @@
 //! `self.fc` becomes `(*self_fc)`, `Self` the model's type, and a variable that can only be reached where it is a
 //! placeholder for that place.
 
+use crate::syntax::is_compound;
 use std::collections::BTreeSet;
 
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::ToTokens;
-use syn::{visit::Visit, visit_mut::VisitMut};
-
-use crate::trace::tensor::operator::is_compound;
+use syn::visit_mut::VisitMut;
 
 /// What opaque code mentions.
 #[derive(Default)]
@@ -51,7 +50,7 @@ impl Capture {
         self.owner = owner;
         let mut expr = expr.clone();
         Explicit.visit_expr_mut(&mut expr);
-        self.stream(expr.to_token_stream(), lookup)
+        self.rewrite_tokens(expr.to_token_stream(), lookup)
     }
 
     /// What stands for the place of that position until the place is known.
@@ -59,7 +58,7 @@ impl Capture {
         format!("fx_place_{position}_")
     }
 
-    fn stream(&mut self, tokens: TokenStream, lookup: Lookup<'_>) -> TokenStream {
+    fn rewrite_tokens(&mut self, tokens: TokenStream, lookup: Lookup<'_>) -> TokenStream {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         let mut out = Vec::new();
         let mut at = 0;
@@ -73,11 +72,11 @@ impl Capture {
     fn token(&mut self, all: &[TokenTree], at: usize, lookup: Lookup<'_>, out: &mut Vec<TokenTree>) -> usize {
         match &all[at] {
             TokenTree::Group(group) => {
-                let mut inner = Group::new(group.delimiter(), self.stream(group.stream(), lookup));
+                let mut inner = Group::new(group.delimiter(), self.rewrite_tokens(group.stream(), lookup));
                 inner.set_span(group.span());
                 out.push(TokenTree::Group(inner));
             }
-            TokenTree::Ident(ident) if ident == "self" => return self.receiver(all, at, out),
+            TokenTree::Ident(ident) if ident == "self" => return self.rewrite_receiver(all, at, out),
             TokenTree::Ident(ident) if ident == "Self" && self.owner.is_some() => {
                 let owner = self.owner.clone().unwrap_or_default();
                 let is_path = all.get(at + 1).is_some_and(is_colon);
@@ -118,7 +117,7 @@ impl Capture {
         })
     }
 
-    fn receiver(&mut self, all: &[TokenTree], at: usize, out: &mut Vec<TokenTree>) -> usize {
+    fn rewrite_receiver(&mut self, all: &[TokenTree], at: usize, out: &mut Vec<TokenTree>) -> usize {
         let field = match (all.get(at + 1), all.get(at + 2), all.get(at + 3)) {
             (_, Some(_), Some(TokenTree::Group(group))) if group.delimiter() == Delimiter::Parenthesis => None,
             (_, Some(_), Some(colon)) if is_colon(colon) => None,
@@ -214,24 +213,6 @@ impl VisitMut for Handles {
             other => syn::visit_mut::visit_expr_mut(self, other),
         }
     }
-}
-
-/// The names that patterns inside of the expression bind.
-pub(in crate::trace) fn bound_names(expr: &syn::Expr) -> BTreeSet<String> {
-    struct Find(BTreeSet<String>);
-    impl<'ast> Visit<'ast> for Find {
-        fn visit_pat_ident(&mut self, pat: &'ast syn::PatIdent) {
-            self.0.insert(pat.ident.to_string());
-        }
-    }
-    let mut find = Find(BTreeSet::new());
-    find.visit_expr(expr);
-    find.0
-}
-
-/// The names that the pattern binds.
-pub(in crate::trace) fn names_of(pat: &syn::Pat) -> BTreeSet<String> {
-    bound_names(&syn::parse_quote!(match () { #pat => () }))
 }
 
 fn is_dot(token: &TokenTree) -> bool {

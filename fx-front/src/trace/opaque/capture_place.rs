@@ -5,13 +5,11 @@ use std::fmt::Write as _;
 use fx_ir::Arg;
 use syn::spanned::Spanned;
 
+use crate::syntax::bound_names;
+use crate::trace::types::ty::is_copy;
 use crate::trace::{
     RefKind, Result, Tracer, Val,
-    expr::is_copy,
-    opaque::{
-        capture::{Capture, bound_names},
-        effects, hole,
-    },
+    opaque::{capture::Capture, effects, hole},
     place::Place,
     unsupported,
 };

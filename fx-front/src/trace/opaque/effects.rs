@@ -7,6 +7,7 @@ use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{spanned::Spanned, visit::Visit};
 
+use crate::syntax::is_compound;
 use crate::trace::{Tracer, Val};
 
 /// Where the expression leaves its surroundings: `return`, or `?` and jumps that are not its own.
@@ -265,7 +266,7 @@ pub(in crate::trace) fn each_target(
             syn::visit::visit_expr_assign(self, assign);
         }
         fn visit_expr_binary(&mut self, binary: &'ast syn::ExprBinary) {
-            if crate::trace::tensor::operator::is_compound(&binary.op) {
+            if is_compound(&binary.op) {
                 (self.target)(&binary.left);
             }
             syn::visit::visit_expr_binary(self, binary);

@@ -3,7 +3,7 @@
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use crate::index::path_text;
+use crate::syntax::path_text;
 use crate::trace::{Result, Tracer, Val, unsupported};
 
 impl Tracer<'_> {

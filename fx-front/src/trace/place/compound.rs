@@ -4,6 +4,7 @@ use fx_ir::{Arg, Op, OpId};
 use proc_macro2::Span;
 use syn::{BinOp, spanned::Spanned};
 
+use crate::syntax::path_text;
 use crate::trace::{
     Result, Tracer, Ty, Val, place::local_place::LocalPlace, tensor::operator::tensor_name, unsupported,
 };
@@ -26,7 +27,7 @@ impl Tracer<'_> {
                 Ok,
             );
         };
-        let name = crate::index::path_text(&path.path);
+        let name = path_text(&path.path);
         let Some(held) = self.env.read(&name).cloned() else {
             return unsupported(binary.left.span(), "an unknown variable");
         };

@@ -5,6 +5,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
+use crate::trace::types::label::join_path;
 use crate::trace::{RefKind, Result, Tracer, Ty, Val, unsupported};
 use crate::{
     diag::{Code, Severity},
@@ -66,7 +67,7 @@ impl Tracer<'_> {
             Ty::Struct(owner) => self.index.field(*owner, name).map(|field| field.label.as_str()),
             _ => None,
         };
-        let path = self.path_of(base).map(|path| join(&path, known.unwrap_or(name)));
+        let path = self.path_of(base).map(|path| join_path(&path, known.unwrap_or(name)));
         let label = path.clone().unwrap_or_else(|| name.to_owned());
         let value = self.push_labelled(Op::GetAttr(name.to_owned()), vec![(*id).into()], name, &label, field_ty, span);
         if let (Some(node), Some(path)) = (value.node(), path) {
@@ -118,28 +119,6 @@ impl Tracer<'_> {
         let name = &self.index.structs[owner].name;
         format!("{} {are} private to another module; `pub(crate)` lets `{name}` be inlined here", shown.join(", "))
     }
-
-    /// What the user would call the value: `layer1.*.conv1`; `None` if it is not a part of the model.
-    pub(in crate::trace) fn path_of(&self, value: &Val) -> Option<String> {
-        self.paths.get(&value.node()?).cloned()
-    }
-}
-
-/// `a` and `b` as one dotted path.
-pub(in crate::trace) fn join(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
-}
-
-/// The path of an element of a list: `key` is its position, or `*` for any. A list that is renamed by
-/// `#[module(name = "layers.layer_{}")]` says itself where the position goes.
-pub(in crate::trace) fn element(path: &str, key: &str) -> String {
-    if path.contains("{}") { path.replacen("{}", key, 1) } else { join(path, key) }
-}
-
-/// A dotted path as one name: `layer1.*.conv1` is `layer1_conv1`.
-pub(in crate::trace) fn identifier(path: &str) -> String {
-    let pieces: Vec<&str> = path.split(['.', '*', '-', '{', '}']).filter(|piece| !piece.is_empty()).collect();
-    pieces.join("_")
 }
 
 /// The type of a public field of a layer.

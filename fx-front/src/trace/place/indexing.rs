@@ -5,7 +5,9 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::trace::{RefKind, Result, Tracer, Ty, Val, expr::is_copy, place::field, unsupported};
+use crate::trace::types::label::element_path;
+use crate::trace::types::ty::is_copy;
+use crate::trace::{RefKind, Result, Tracer, Ty, Val, unsupported};
 
 impl Tracer<'_> {
     /// `list[a..b]`, which is borrowed; `list[..]` is the list.
@@ -25,7 +27,7 @@ impl Tracer<'_> {
         }
         let op = HostOp::Slice(range.limits.to_token_stream().to_string());
         // A place, which the user's code borrows before it is a value.
-        Ok(self.host(op, args, "slice", list.ty(), span).with_ref_kind(RefKind::Value))
+        Ok(self.host_node(op, args, "slice", list.ty(), span).with_ref_kind(RefKind::Value))
     }
 
     /// Numbers behind a pointer, `Box<[i64]>` or `Cow<[i64]>`, as the slice that they are; anything else as it is.
@@ -37,7 +39,7 @@ impl Tracer<'_> {
             Ty::List(element) if is_copy(element) && !is_vec => (**element).clone(),
             _ => return list,
         };
-        self.host(HostOp::Slice("..".to_owned()), vec![(*id).into()], "slice", Ty::List(Box::new(element)), span)
+        self.host_node(HostOp::Slice("..".to_owned()), vec![(*id).into()], "slice", Ty::List(Box::new(element)), span)
     }
 
     pub(in crate::trace) fn index_expr(&mut self, index: &syn::ExprIndex) -> Result<Val> {
@@ -61,14 +63,14 @@ impl Tracer<'_> {
             other => return unsupported(index.span(), format!("indexing a value {}", self.index.of_type(&other))),
         };
         let path = self.path_of(&list).map(|path| match &at {
-            Val::Lit(Arg::Int(at), _) => field::element(&path, &at.to_string()),
-            _ => field::element(&path, "*"),
+            Val::Lit(Arg::Int(at), _) => element_path(&path, &at.to_string()),
+            _ => element_path(&path, "*"),
         });
         let args = vec![self.operand(&list, index.span())?, self.operand(&at, index.span())?];
         // An element that is no plain number can only be borrowed.
         let is_copy = is_copy(&element);
         let (op, form) = if is_copy { (HostOp::Item, RefKind::Value) } else { (HostOp::ItemRef, RefKind::Ref) };
-        let value = self.host(op, args, "item", element, index.span()).with_ref_kind(form);
+        let value = self.host_node(op, args, "item", element, index.span()).with_ref_kind(form);
         if let (Some(id), Some(path)) = (value.node(), path) {
             self.paths.insert(id, path);
         }

@@ -254,7 +254,7 @@ fn root(expr: &syn::Expr) -> Option<String> {
     }
 }
 
-fn position(whole: &Val, member: &str) -> Option<usize> {
+fn field_position(whole: &Val, member: &str) -> Option<usize> {
     match whole {
         Val::Tuple(parts) => member.parse().ok().filter(|&at: &usize| at < parts.len()),
         Val::Fields(shape, _) => shape.names.iter().position(|name| name == member),
@@ -265,11 +265,11 @@ fn position(whole: &Val, member: &str) -> Option<usize> {
 fn part<'v>(whole: &'v Val, member: &str) -> Option<&'v Val> {
     match whole {
         Val::MutRef(_, inner) => part(inner, member),
-        whole => whole.parts().get(position(whole, member)?),
+        whole => whole.parts().get(field_position(whole, member)?),
     }
 }
 
 fn part_mut<'v>(whole: &'v mut Val, member: &str) -> Option<&'v mut Val> {
-    let at = position(whole, member)?;
+    let at = field_position(whole, member)?;
     whole.parts_mut().get_mut(at)
 }

@@ -6,11 +6,12 @@ use fx_ir::{Arg, HostOp, Op};
 use proc_macro2::Span;
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
+use crate::syntax::peeled;
 use crate::trace::{
     Result, Tracer, Ty, Val, application,
     desugar::iterator_chain::TAKEN,
     flow::branch::Continuation,
-    place::{Place, Projection, is_plain, state_cell::peeled},
+    place::{Place, Projection, is_plain},
     tensor::operator,
     unsupported,
 };

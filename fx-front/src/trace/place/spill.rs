@@ -1,6 +1,6 @@
 //! Variables of the generated code's own, for what the user's code changes where it lies.
 
-use fx_ir::{Arg, Effect, HostOp, Op};
+use fx_ir::{Arg, Effect, HostOp};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -90,27 +90,7 @@ impl Tracer<'_> {
         };
         let (op, args) = application(operand);
         let ty = told.unwrap_or_else(|| value.ty());
-        Ok(self.host_with(Effect::Io, op, args, name, ty, span))
-    }
-
-    /// Is it a list that is written out, or in a variable of the generated code's?
-    pub(in crate::trace) fn is_own_list(&self, value: &Val) -> bool {
-        matches!(value, Val::List(_)) || self.is_spilled(value)
-    }
-
-    /// Is it a variable of the generated code's that code may write to, and that no other value stands for?
-    pub(in crate::trace) fn is_spilled(&self, value: &Val) -> bool {
-        let Val::Node(id, _, RefKind::Value) = value else { return false };
-        match &self.graph.node(*id).op {
-            op if op.is_host() => matches!(op.effect(), Effect::Io | Effect::State),
-            Op::If | Op::Match(_) | Op::For(_) | Op::While => true,
-            Op::Placeholder => self.graph.scope_of(*id) != Some(self.graph.body()),
-            Op::TupleGet(_) => {
-                let whole = self.graph.node(*id).input(0).map(|whole| Val::Node(whole, Ty::Unknown, RefKind::Value));
-                whole.is_some_and(|whole| self.is_spilled(&whole))
-            }
-            _ => false,
-        }
+        Ok(self.host_node_with(Effect::Io, op, args, name, ty, span))
     }
 }
 

@@ -11,11 +11,14 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::index::{Function, path_text};
+use crate::index::Function;
+use crate::syntax::path_text;
+use crate::syntax::peeled;
+use crate::trace::types::label::join_path;
+use crate::trace::types::ty::is_copy;
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Unsupported, Val,
     entry::signature::Signature,
-    expr::is_copy,
     place::{Place, Root},
     unsupported,
 };
@@ -24,12 +27,6 @@ use crate::trace::{
 pub(in crate::trace) type Fields = BTreeSet<(usize, String)>;
 
 impl Tracer<'_> {
-    /// May what is being traced write to the model, or may another entry of its type?
-    pub(in crate::trace) fn is_stateful(&self) -> bool {
-        let writes = self.frames.first().is_some_and(|frame| self.index.fns[frame.function].writes_self());
-        writes || !self.kept.is_empty()
-    }
-
     pub(in crate::trace) fn is_kept(&self, owner: usize, name: &str) -> bool {
         let key = (owner, name.to_owned());
         self.kept.contains(&key) || self.found.contains(&key)
@@ -102,8 +99,7 @@ impl Tracer<'_> {
         if !self.index.can_read(home, *owner, field) {
             return unsupported(span, format!("the field `{name}` of `{}` is private to its module", item.name));
         }
-        let label =
-            self.path_of(base).map_or_else(|| name.to_owned(), |path| crate::trace::place::field::join(&path, name));
+        let label = self.path_of(base).map_or_else(|| name.to_owned(), |path| join_path(&path, name));
         let (text, is_plain) = (spelled.text, spelled.is_plain);
         let store = if is_plain { "" } else { ", ::fx_runtime::frozen::Foreign" };
         let is_vec = text.starts_with("Vec<");
@@ -210,23 +206,5 @@ impl Tracer<'_> {
     pub(in crate::trace) fn may_write_to(&self, receiver: Option<&Val>) -> bool {
         let part = receiver.filter(|value| matches!(value.ty(), Ty::Struct(_)));
         self.is_stateful() && part.is_some_and(|value| self.path_of(value).is_some())
-    }
-}
-
-/// A path through fields and elements, which yields the same place whenever it is asked for.
-pub(in crate::trace) fn is_chain(expr: &syn::Expr) -> bool {
-    match expr {
-        syn::Expr::Path(path) => path.path.get_ident().is_some(),
-        syn::Expr::Field(field) => is_chain(&field.base),
-        syn::Expr::Index(index) => is_chain(&index.expr),
-        syn::Expr::Paren(inner) => is_chain(&inner.expr),
-        _ => false,
-    }
-}
-
-pub(in crate::trace) fn peeled(expr: &syn::Expr) -> &syn::Expr {
-    match expr {
-        syn::Expr::Paren(inner) => peeled(&inner.expr),
-        other => other,
     }
 }

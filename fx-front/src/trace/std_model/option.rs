@@ -4,9 +4,11 @@ use fx_ir::{Arg, Effect, Host, HostOp, NodeId, Op, RegionId};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
+use crate::syntax::contains_return;
+use crate::trace::types::ty::never;
 use crate::trace::{
-    Env, OnError, RefKind, Result, Tracer, Ty, Val, application, expr::never, flow::block::contains_return,
-    opaque::is_carried_param, types::expectation::Expectation, unsupported,
+    Env, OnError, RefKind, Result, Tracer, Ty, Val, application, opaque::is_carried_param,
+    types::expectation::Expectation, unsupported,
 };
 
 impl Tracer<'_> {
@@ -72,7 +74,7 @@ impl Tracer<'_> {
             Some(syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. })) => text.value(),
             _ => "called `Option::unwrap()` on a `None` value".to_owned(),
         };
-        self.host_with(Effect::Io, HostOp::Panic(message), Vec::new(), "unwrap", never(), unwrap.span());
+        self.host_node_with(Effect::Io, HostOp::Panic(message), Vec::new(), "unwrap", never(), unwrap.span());
         Val::Never
     }
 

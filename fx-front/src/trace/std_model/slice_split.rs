@@ -2,7 +2,8 @@
 
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
-use crate::trace::{Result, Tracer, Val, flow::branch::Continuation, place::state_cell::is_chain};
+use crate::syntax::is_chain;
+use crate::trace::{Result, Tracer, Val, flow::branch::Continuation};
 
 /// The element and the rest, as expressions of the list.
 struct Split {

@@ -4,15 +4,16 @@ use fx_ir::{Arg, Effect, HostOp, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use crate::index::path_text;
+use crate::syntax::path_text;
+use crate::trace::types::label::element_path;
+use crate::trace::types::ty::{is_copy, is_untyped};
+
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
     desugar::iterator_chain::TAKEN,
-    expr::is_copy,
     flow::branch::Continuation,
-    place::{field, is_plain, local_place::LocalPlace},
+    place::{is_plain, local_place::LocalPlace},
     tensor::operator,
-    types::operand::is_untyped,
     unsupported,
 };
 
@@ -27,14 +28,14 @@ impl<'a> Tracer<'a> {
         {
             let args = vec![self.operand(list, data.span())?];
             let effect = if self.is_spilled(list) { Effect::Io } else { Effect::Pure };
-            return Ok(Some(self.host_with(effect, HostOp::TensorOf, args, "numbers", Ty::Tensor, data.span())));
+            return Ok(Some(self.host_node_with(effect, HostOp::TensorOf, args, "numbers", Ty::Tensor, data.span())));
         }
         if let Ok(Val::List(items)) = list {
             let is_known = |item: &Val| matches!(item, Val::Lit(Arg::Int(_) | Arg::Float(_), ty) if !is_untyped(ty));
             if !items.is_empty() && items.iter().all(is_known) {
                 let numbers = items.iter().map(|item| self.operand(item, data.span())).collect::<Result<Vec<Arg>>>()?;
                 let args = vec![HostOp::Array.of(numbers)];
-                return Ok(Some(self.host(HostOp::TensorOf, args, "numbers", Ty::Tensor, data.span())));
+                return Ok(Some(self.host_node(HostOp::TensorOf, args, "numbers", Ty::Tensor, data.span())));
             }
         }
         self.rollback(mark);
@@ -60,7 +61,7 @@ impl<'a> Tracer<'a> {
             ("contains", Val::Node(..)) if is_copy(element) && !is_untyped(element) => Some(self.contained(list, call)),
             (TAKEN, _) => {
                 let number = call.args.first().map(|at| self.expr(at));
-                number.map(|at| at.and_then(|at| self.taken(list, at, call.span())))
+                number.map(|at| at.and_then(|at| self.element_taken(list, at, call.span())))
             }
             ("resize" | "resize_with", _) => self.resized(list, element, call),
             ("get", Val::List(_)) => self.got(list, call),
@@ -86,7 +87,7 @@ impl<'a> Tracer<'a> {
             return unsupported(span, "the method `contains`");
         }
         let args = vec![self.operand(list, span)?, HostOp::Ref.on(self.operand(&number, span)?)];
-        Ok(self.host(HostOp::Method("contains".to_owned()), args, "contains", Ty::Rust("bool".to_owned()), span))
+        Ok(self.host_node(HostOp::Method("contains".to_owned()), args, "contains", Ty::Rust("bool".to_owned()), span))
     }
 
     /// A list that is written out, and one element more.
@@ -113,7 +114,7 @@ impl<'a> Tracer<'a> {
         }
         let args = vec![Arg::Node(id), self.exact_operand(&item, call.span())?];
         let push = HostOp::Mutate("push".to_owned());
-        self.host_with(Effect::Io, push, args, "push", Ty::Tuple(Vec::new()), call.span());
+        self.host_node_with(Effect::Io, push, args, "push", Ty::Tuple(Vec::new()), call.span());
         if *element == Ty::Unknown {
             // The first element says of which type all are.
             let known = list.clone().with_ty(Ty::List(Box::new(item.ty())));
@@ -153,11 +154,11 @@ impl<'a> Tracer<'a> {
         let (span, Ty::Option(list)) = (held.span(), option.ty()) else { return otherwise(self) };
         let args: Vec<Arg> = option.arg().into_iter().collect();
         let is_some = HostOp::Method("is_some".to_owned());
-        let flag = self.host_with(Effect::Io, is_some, args.clone(), "is_some", Ty::Rust("bool".to_owned()), span);
+        let flag = self.host_node_with(Effect::Io, is_some, args.clone(), "is_some", Ty::Rust("bool".to_owned()), span);
         let owner = self.owner(Op::If, flag.arg().into_iter().collect(), "branch", span);
         let then = self.in_region(owner, &mut |tracer| {
             let unwrap = HostOp::UnwrapMut(None);
-            let borrowed = tracer.host_with(Effect::Io, unwrap, args.clone(), "list", (*list).clone(), span);
+            let borrowed = tracer.host_node_with(Effect::Io, unwrap, args.clone(), "list", (*list).clone(), span);
             tracer.name_after(&held.to_string(), &borrowed);
             tracer.env.declare(&held.to_string(), borrowed);
             tracer.block(then, tail)
@@ -175,7 +176,7 @@ impl<'a> Tracer<'a> {
         }
         let item = HostOp::Item.of([self.operand(&list, span)?, self.operand(&at, span)?]);
         let args = vec![item, self.exact_operand(value, span)?];
-        self.host_with(Effect::Io, HostOp::Assign, args, "set", Ty::Tuple(Vec::new()), span);
+        self.host_node_with(Effect::Io, HostOp::Assign, args, "set", Ty::Tuple(Vec::new()), span);
         Ok(Val::Unit)
     }
 
@@ -191,7 +192,7 @@ impl<'a> Tracer<'a> {
     fn got(&mut self, list: &Val, call: &syn::ExprMethodCall) -> Option<Result<Val>> {
         let mark = self.checkpoint();
         if let Some(Ok(at @ Val::Lit(Arg::Int(_), _))) = call.args.first().map(|at| self.expr(at)) {
-            return Some(self.taken(list, at, call.span()));
+            return Some(self.element_taken(list, at, call.span()));
         }
         self.rollback(mark);
         None
@@ -220,15 +221,15 @@ impl<'a> Tracer<'a> {
         let method = HostOp::Method(name.to_owned());
         let ty = Ty::Option(Box::new(element.clone()));
         let value = if is_copy(element) {
-            self.host(HostOp::Method("copied".to_owned()), vec![method.of(args)], name, ty, call.span())
+            self.host_node(HostOp::Method("copied".to_owned()), vec![method.of(args)], name, ty, call.span())
         } else {
-            self.host(method, args, name, ty, call.span())
+            self.host_node(method, args, name, ty, call.span())
         };
         let value = value.with_ref_kind(RefKind::Ref);
         if let Some(path) = self.path_of(list)
             && let Some(id) = value.node()
         {
-            self.paths.insert(id, field::element(&path, &key));
+            self.paths.insert(id, element_path(&path, &key));
         }
         Ok(value)
     }
@@ -277,6 +278,6 @@ impl<'a> Tracer<'a> {
             "split_off" => Ty::List(Box::new(element.clone())),
             _ => Ty::Tuple(Vec::new()),
         };
-        Ok(self.host_with(Effect::Io, HostOp::Mutate(name.to_owned()), args, name, ty, span))
+        Ok(self.host_node_with(Effect::Io, HostOp::Mutate(name.to_owned()), args, name, ty, span))
     }
 }

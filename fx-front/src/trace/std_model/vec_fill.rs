@@ -5,12 +5,10 @@ use proc_macro2::Span;
 use syn::Expr;
 use syn::spanned::Spanned;
 
+use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{
-    Result, Tracer, Ty, Val, application,
-    expr::is_copy,
-    place::local_place::LocalPlace,
-    tensor::operator,
-    types::{expectation::Expectation, operand::is_untyped},
+    Result, Tracer, Ty, Val, application, place::local_place::LocalPlace, tensor::operator,
+    types::expectation::Expectation,
 };
 
 impl Tracer<'_> {
@@ -41,7 +39,7 @@ impl Tracer<'_> {
 
     fn filled_list(&mut self, spelled: &str, ty: Ty, value: &Val, count: &Val, span: Span) -> Result<Val> {
         let args = vec![self.operand(value, span)?, self.operand(count, span)?];
-        Ok(self.host_with(Effect::Io, HostOp::Filled(spelled.to_owned()), args, "list", ty, span))
+        Ok(self.host_node_with(Effect::Io, HostOp::Filled(spelled.to_owned()), args, "list", ty, span))
     }
 
     /// `list.resize(n, None)` and `list.resize_with(n, || None)`; `None` for what is no list of the forward's own, or of a
@@ -91,7 +89,7 @@ impl Tracer<'_> {
         let (true, Some(id)) = (self.is_spilled(&own), own.node()) else { return Ok(None) };
         self.set_local(place, own, span)?;
         let args = vec![Arg::Node(id), self.operand(&count, span)?, self.operand(&value, span)?];
-        self.host_with(Effect::Io, HostOp::ResizeWith, args, "resize", Ty::Tuple(Vec::new()), span);
+        self.host_node_with(Effect::Io, HostOp::ResizeWith, args, "resize", Ty::Tuple(Vec::new()), span);
         Ok(Some(Val::Unit))
     }
 
@@ -101,7 +99,7 @@ impl Tracer<'_> {
         let of_options = matches!(ty, Ty::List(element) if matches!(**element, Ty::Option(_)));
         let Ty::List(element) = ty else { return value };
         let Some(element) = self.spelling(element).filter(|_| is_open && of_options) else { return value };
-        self.host_with(Effect::Io, HostOp::EmptyVec(element), Vec::new(), "list", ty.clone(), span)
+        self.host_node_with(Effect::Io, HostOp::EmptyVec(element), Vec::new(), "list", ty.clone(), span)
     }
 }
 
@@ -111,7 +109,7 @@ impl Tracer<'_> {
         let expected = self.written(ty);
         let Some((operand, known)) = self.expected_vec(&value, expected.as_ref())? else { return Ok(value) };
         let (op, args) = application(operand);
-        Ok(self.host_with(Effect::Io, op, args, "some", known, ty.span()))
+        Ok(self.host_node_with(Effect::Io, op, args, "some", known, ty.span()))
     }
 }
 

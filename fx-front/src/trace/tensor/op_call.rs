@@ -5,7 +5,8 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::diag::{Code, Severity};
-use crate::trace::{Result, Tracer, Ty, Val, expr::is_copy, tensor::operator, unsupported};
+use crate::trace::types::ty::is_copy;
+use crate::trace::{Result, Tracer, Ty, Val, tensor::operator, unsupported};
 
 impl Tracer<'_> {
     /// A method call on a tensor.
@@ -49,7 +50,7 @@ impl Tracer<'_> {
     /// `xs.i((.., 1..n))`.
     fn indexed(&mut self, receiver: &Val, index: &syn::Expr, span: Span) -> Result<Val> {
         let args = vec![self.operand(receiver, span)?, self.index_operand(index)?];
-        Ok(self.host(HostOp::Index, args, "i", Ty::Tensor, span))
+        Ok(self.host_node(HostOp::Index, args, "i", Ty::Tensor, span))
     }
 
     /// An index as tch takes it: a number, a range, a tensor, or a tuple of these.
@@ -158,7 +159,7 @@ impl Tracer<'_> {
     fn snapshot(&mut self, value: Val, span: Span) -> Val {
         match &value {
             Val::Node(id, Ty::List(element), _) if is_copy(element) && self.is_spilled(&value) => {
-                self.host_with(Effect::Io, HostOp::Clone, vec![(*id).into()], "sizes", value.ty(), span)
+                self.host_node_with(Effect::Io, HostOp::Clone, vec![(*id).into()], "sizes", value.ty(), span)
             }
             _ => value,
         }

@@ -4,9 +4,9 @@ use fx_ir::{Arg, HostOp, Op, OpId, scalar};
 use proc_macro2::Span;
 use syn::{BinOp, spanned::Spanned};
 
-use crate::trace::{
-    Result, Tracer, Ty, Val, expr::is_copy, tensor::const_fold, types::operand::is_untyped, unsupported,
-};
+use crate::syntax::{is_compound, yields_bool};
+use crate::trace::types::ty::{is_copy, is_of_tch, is_untyped};
+use crate::trace::{Result, Tracer, Ty, Val, tensor::const_fold, unsupported};
 
 impl Tracer<'_> {
     pub(in crate::trace) fn unary(&mut self, unary: &syn::ExprUnary) -> Result<Val> {
@@ -33,7 +33,7 @@ impl Tracer<'_> {
 
     fn host_unary(&mut self, op: HostOp, value: &Val, span: Span) -> Result<Val> {
         let args = vec![self.operand(value, span)?];
-        Ok(self.host(op, args, "number", value.ty(), span))
+        Ok(self.host_node(op, args, "number", value.ty(), span))
     }
 
     pub(in crate::trace) fn binary(&mut self, binary: &syn::ExprBinary) -> Result<Val> {
@@ -89,7 +89,7 @@ impl Tracer<'_> {
             _ => return Ok(value),
         };
         let args = vec![self.operand(&value, span)?];
-        Ok(self.host(HostOp::From(wide.to_owned()), args, "number", Ty::Rust(wide.to_owned()), span))
+        Ok(self.host_node(HostOp::From(wide.to_owned()), args, "number", Ty::Rust(wide.to_owned()), span))
     }
 
     /// `2 * x`, `1 - x` and `2 / x`.
@@ -137,7 +137,7 @@ impl Tracer<'_> {
         let compares = yields_bool(op);
         let number = if is_untyped(&left.ty()) { right.ty() } else { left.ty() };
         let ty = if compares { Ty::Rust("bool".to_owned()) } else { number };
-        Ok(self.host(HostOp::Binary(sign), args, if compares { "test" } else { "number" }, ty, span))
+        Ok(self.host_node(HostOp::Binary(sign), args, if compares { "test" } else { "number" }, ty, span))
     }
 
     /// Is the one a value of an enum of the crate, and the other a path or another such value?
@@ -163,7 +163,7 @@ impl Tracer<'_> {
         };
         let args = vec![side(left)?, side(right)?];
         let sign = quote::ToTokens::to_token_stream(op).to_string();
-        Ok(self.host(HostOp::Binary(sign), args, "test", Ty::Rust("bool".to_owned()), span))
+        Ok(self.host_node(HostOp::Binary(sign), args, "test", Ty::Rust("bool".to_owned()), span))
     }
 
     /// Was the tensor just made, with one variable and no node that reads it? Then writing to it is seen by nobody.
@@ -224,37 +224,6 @@ pub(in crate::trace) fn tensor_name(op: &BinOp) -> Option<&'static str> {
     })
 }
 
-/// Does the operator yield a truth value?
-pub(crate) fn yields_bool(op: &BinOp) -> bool {
-    matches!(
-        op,
-        BinOp::Eq(_)
-            | BinOp::Ne(_)
-            | BinOp::Lt(_)
-            | BinOp::Le(_)
-            | BinOp::Gt(_)
-            | BinOp::Ge(_)
-            | BinOp::And(_)
-            | BinOp::Or(_)
-    )
-}
-
-pub(in crate::trace) fn is_compound(op: &BinOp) -> bool {
-    matches!(
-        op,
-        BinOp::AddAssign(_)
-            | BinOp::SubAssign(_)
-            | BinOp::MulAssign(_)
-            | BinOp::DivAssign(_)
-            | BinOp::RemAssign(_)
-            | BinOp::BitAndAssign(_)
-            | BinOp::BitOrAssign(_)
-            | BinOp::BitXorAssign(_)
-            | BinOp::ShlAssign(_)
-            | BinOp::ShrAssign(_)
-    )
-}
-
 /// What `&&`, `||`, `&` and `|` of truth values yield where one side is known.
 fn short_circuit(op: &BinOp, left: &Val, right: &Val) -> Option<Val> {
     let decides = match op {
@@ -269,12 +238,6 @@ fn short_circuit(op: &BinOp, left: &Val, right: &Val) -> Option<Val> {
         }
         _ => None,
     }
-}
-
-/// Is it one of tch's plain enums, which are copied and compared like numbers?
-pub(in crate::trace) fn is_of_tch(spelling: &str) -> bool {
-    let name = ["::tch::", "::fx_runtime::"].iter().find_map(|krate| spelling.strip_prefix(krate));
-    name.is_some_and(|name| ["Device", "Kind"].contains(&name))
 }
 
 /// Is it of a type on which Rust's operators have no effect?

@@ -6,10 +6,9 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
+use crate::trace::types::ty::NUMBER;
+use crate::trace::types::ty::is_of_tch;
 use crate::trace::{Result, Tracer, Ty, Val, opaque::hole, tensor::operator, unsupported};
-
-/// What stands for `tch::Scalar` in generated code.
-pub(in crate::trace) const NUMBER: &str = "::fx_runtime::frozen::Number";
 
 impl Tracer<'_> {
     /// The number, as the function of that name makes it.
@@ -24,7 +23,7 @@ impl Tracer<'_> {
             self.operand(&value, number.span())?
         };
         let op = HostOp::Number(name.to_owned());
-        Ok(self.host(op, vec![operand], "scalar", Ty::Rust(NUMBER.to_owned()), number.span()))
+        Ok(self.host_node(op, vec![operand], "scalar", Ty::Rust(NUMBER.to_owned()), number.span()))
     }
 
     /// Code that mentions no variable, spelled so that it means the same in another module: paths, literals, calls.
@@ -90,7 +89,7 @@ impl Tracer<'_> {
 
     /// A value that a text shows.
     fn shown(&mut self, value: &Val, args: &mut Vec<Arg>, span: Span) -> Result<String> {
-        let looks_alike = matches!(value.ty(), Ty::Rust(name) if operator::is_of_tch(&name));
+        let looks_alike = matches!(value.ty(), Ty::Rust(name) if is_of_tch(&name));
         let operand = if looks_alike { self.operand(value, span)? } else { self.exact_operand(value, span)? };
         Ok(format!("&{}", hole(args, operand)))
     }

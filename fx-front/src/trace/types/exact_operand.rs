@@ -4,12 +4,9 @@ use fx_ir::{Arg, Effect, HostOp, NodeId, Op};
 use proc_macro2::Span;
 
 use crate::index::is_within;
-use crate::trace::{
-    RefKind, Result, Tracer, Ty, Val,
-    expr::{is_copy, never},
-    tensor::tch_scalar::NUMBER,
-    unsupported,
-};
+use crate::trace::types::ty::NUMBER;
+use crate::trace::types::ty::is_copy;
+use crate::trace::{RefKind, Result, Tracer, Ty, Val, unsupported};
 
 impl Tracer<'_> {
     /// A value as the user's variable holds it; a fault where that is not known.
@@ -79,7 +76,7 @@ impl Tracer<'_> {
     /// What the user's own `clone` makes of the value.
     pub(in crate::trace) fn user_clone(&mut self, value: &Val, ty: Ty, span: Span) -> Val {
         let args = value.arg().into_iter().collect();
-        self.host_with(Effect::Io, HostOp::Clone, args, "cloned", ty, span).with_ref_kind(RefKind::Value)
+        self.host_node_with(Effect::Io, HostOp::Clone, args, "cloned", ty, span).with_ref_kind(RefKind::Value)
     }
 
     /// A second value like the one that is there, made of second handles on its tensors.
@@ -121,49 +118,11 @@ impl Tracer<'_> {
             is_plain_leaf(leaf) || is_struct(self.index.ty(module, None, leaf))
         })
     }
-
-    /// Does code behind the node never run?
-    fn is_never(&self, id: NodeId) -> bool {
-        self.graph.node(id).ty == self.index.ir_type(&never())
-    }
-
-    /// Is it a `Vec` for sure: what a tensor says of itself, what is written so, and what branches hand over of such?
-    pub(in crate::trace) fn is_vec(&self, id: NodeId) -> bool {
-        let node = self.graph.node(id);
-        let yielded_args = |owner: NodeId, at: usize| {
-            let regions = &self.graph.node(owner).regions;
-            let mut ends = regions.iter().filter_map(|&region| self.graph.yield_of(region)).peekable();
-            let is_vec = |end: NodeId| {
-                let args = &self.graph.node(end).args;
-                let diverges = |arg: &Arg| arg.node().is_some_and(|id| self.is_never(id));
-                args.first().is_some_and(diverges)
-                    || args.get(at).and_then(Arg::node).is_some_and(|one| self.is_vec(one))
-            };
-            ends.peek().is_some() && ends.all(is_vec)
-        };
-        match (&node.op, node.input(0)) {
-            (Op::Host(host), _) => yields_vec(&host.op),
-            (Op::If | Op::Match(_), _) => yielded_args(id, 0),
-            (Op::TupleGet(at), Some(whole)) if matches!(self.graph.node(whole).op, Op::If | Op::Match(_)) => {
-                yielded_args(whole, *at)
-            }
-            _ => false,
-        }
-    }
 }
 
 /// What the body of a map calls the element that it is given.
 fn element_of_map() -> Arg {
     Arg::Path("one".to_owned())
-}
-
-/// Whether the operation makes a `Vec` for sure.
-fn yields_vec(op: &HostOp) -> bool {
-    match op {
-        HostOp::Vec | HostOp::Filled(_) | HostOp::ToVec => true,
-        HostOp::Method(name) => matches!(name.as_str(), "size" | "stride" | "to_vec"),
-        _ => false,
-    }
 }
 
 /// A tensor or a number.

@@ -9,11 +9,11 @@ use fx_ir::{Arg, HostOp, NodeId};
 use proc_macro2::Span;
 use quote::ToTokens;
 
+use crate::trace::types::ty::is_concrete;
+use crate::trace::types::ty::is_copy;
 use crate::trace::{
     Result, Tracer, Ty, Val,
     entry::signature::{holds_reference, is_vec, part_type, value_type},
-    expr::is_copy,
-    flow::join::is_concrete,
 };
 
 /// A type that is written in the user's code.

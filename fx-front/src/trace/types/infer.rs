@@ -2,12 +2,13 @@
 
 use fx_ir::{OpId, catalog};
 
-use crate::index::{Name, Resolved, path_text};
+use crate::index::{Name, Resolved};
+use crate::syntax::path_text;
+use crate::syntax::{is_compound, yields_bool};
+use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{
     Tracer, Ty,
-    expr::is_copy,
     tensor::op_call::{host_type, result_type},
-    types::operand::is_untyped,
 };
 
 impl Tracer<'_> {
@@ -57,10 +58,10 @@ impl Tracer<'_> {
     }
 
     fn guess_binary(&self, binary: &syn::ExprBinary) -> Ty {
-        if crate::trace::tensor::operator::is_compound(&binary.op) {
+        if is_compound(&binary.op) {
             return Ty::Tuple(Vec::new());
         }
-        if crate::trace::tensor::operator::yields_bool(&binary.op) {
+        if yields_bool(&binary.op) {
             return Ty::Rust("bool".to_owned());
         }
         let (left, right) = (self.infer_ty(operand(&binary.left)), self.infer_ty(operand(&binary.right)));

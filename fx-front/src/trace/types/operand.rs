@@ -3,14 +3,10 @@
 use fx_ir::{Arg, HostOp, Op, scalar};
 use proc_macro2::Span;
 
-use crate::trace::{RefKind, Result, Tracer, Ty, Val, entry::signature::is_vec, expr::is_copy, unsupported};
+use crate::trace::types::ty::{is_copy, is_untyped, rounded};
+use crate::trace::{RefKind, Result, Tracer, Ty, Val, entry::signature::is_vec, unsupported};
 
 impl Tracer<'_> {
-    /// How the type is written in generated code; `None` where that cannot name it.
-    pub(in crate::trace) fn spelling(&self, ty: &Ty) -> Option<String> {
-        self.index.named_from(self.home(), &self.index.spelling(ty)?)
-    }
-
     /// The value as an operand, by value.
     pub(in crate::trace) fn operand(&mut self, value: &Val, span: Span) -> Result<Arg> {
         match value {
@@ -69,7 +65,7 @@ impl Tracer<'_> {
                     // The number of an iteration, which is of the type that its reader says.
                     Op::Placeholder => {
                         let op = HostOp::Ascribe(name.clone());
-                        return self.host(op, vec![id.into()], "number", ty.clone(), Span::call_site());
+                        return self.host_node(op, vec![id.into()], "number", ty.clone(), Span::call_site());
                     }
                     _ => {}
                 }
@@ -92,21 +88,9 @@ impl Tracer<'_> {
             args.push(if item.is_tensor() { HostOp::Output.on(operand) } else { operand });
         }
         let ty = Ty::List(Box::new(items.first().map_or(Ty::Unknown, Val::ty)));
-        let whole = self.host(list, args, "list", ty, span);
+        let whole = self.host_node(list, args, "list", ty, span);
         whole.arg().map_or_else(|| unsupported(span, "a result of this form"), Ok)
     }
-}
-
-/// Is it the type of a literal without a suffix, which the code around it decides?
-pub(in crate::trace) fn is_untyped(ty: &Ty) -> bool {
-    matches!(ty, Ty::Rust(name) if name == "integer" || name == "float")
-}
-
-/// The float that Rust reads in a literal of that type.
-pub(in crate::trace) fn rounded(number: f64, ty: &str) -> f64 {
-    #[allow(clippy::cast_possible_truncation, reason = "it is what rustc does with the literal")]
-    let single = number as f32;
-    if ty == "f32" { f64::from(single) } else { number }
 }
 
 /// A literal as an operand: a number of a known type says of which.

@@ -1,0 +1,154 @@
+//! What syntax says by itself, without knowledge of types.
+
+use std::collections::BTreeSet;
+
+use quote::ToTokens;
+use syn::{BinOp, visit::Visit};
+
+/// Does the operator yield a truth value?
+pub(crate) fn yields_bool(op: &BinOp) -> bool {
+    matches!(
+        op,
+        BinOp::Eq(_)
+            | BinOp::Ne(_)
+            | BinOp::Lt(_)
+            | BinOp::Le(_)
+            | BinOp::Gt(_)
+            | BinOp::Ge(_)
+            | BinOp::And(_)
+            | BinOp::Or(_)
+    )
+}
+
+pub(crate) fn is_compound(op: &BinOp) -> bool {
+    matches!(
+        op,
+        BinOp::AddAssign(_)
+            | BinOp::SubAssign(_)
+            | BinOp::MulAssign(_)
+            | BinOp::DivAssign(_)
+            | BinOp::RemAssign(_)
+            | BinOp::BitAndAssign(_)
+            | BinOp::BitOrAssign(_)
+            | BinOp::BitXorAssign(_)
+            | BinOp::ShlAssign(_)
+            | BinOp::ShrAssign(_)
+    )
+}
+
+/// Whether a `return` of this function stands anywhere in the expression.
+pub(crate) fn contains_return(expr: &syn::Expr) -> bool {
+    any(expr, |expr| matches!(expr, syn::Expr::Return(_)))
+}
+
+/// Whether the test holds for the expression or one inside it, closures and items inside left out.
+pub(crate) fn any(expr: &syn::Expr, test: impl Fn(&syn::Expr) -> bool) -> bool {
+    struct Find<F> {
+        test: F,
+        found: bool,
+    }
+    impl<'ast, F: Fn(&syn::Expr) -> bool> Visit<'ast> for Find<F> {
+        fn visit_expr(&mut self, expr: &'ast syn::Expr) {
+            self.found = self.found || (self.test)(expr);
+            if !self.found {
+                syn::visit::visit_expr(self, expr);
+            }
+        }
+        fn visit_expr_closure(&mut self, _: &'ast syn::ExprClosure) {}
+        fn visit_item(&mut self, _: &'ast syn::Item) {}
+    }
+    let mut find = Find { test, found: false };
+    find.visit_expr(expr);
+    find.found
+}
+
+pub(crate) fn has_else(local: &syn::Local) -> bool {
+    local.init.as_ref().is_some_and(|init| init.diverge.is_some())
+}
+
+/// May a value be matched by both patterns? Only what is certain says no.
+pub(crate) fn may_both(a: &syn::Pat, b: &syn::Pat) -> bool {
+    let head = |pat: &syn::Pat| match pat {
+        syn::Pat::Ident(name) if is_item(&name.ident.to_string()) => Some(name.ident.to_string()),
+        syn::Pat::Path(path) => Some(path_text(&path.path)),
+        syn::Pat::TupleStruct(pat) => Some(path_text(&pat.path)),
+        syn::Pat::Struct(pat) => Some(path_text(&pat.path)),
+        _ => None,
+    };
+    let last = |path: &str| path.rsplit("::").next().unwrap_or_default().to_owned();
+    match (a, b) {
+        (syn::Pat::Paren(a), b) => may_both(&a.pat, b),
+        (syn::Pat::Reference(a), b) => may_both(&a.pat, b),
+        (a, syn::Pat::Paren(b)) => may_both(a, &b.pat),
+        (a, syn::Pat::Reference(b)) => may_both(a, &b.pat),
+        (syn::Pat::Or(or), other) | (other, syn::Pat::Or(or)) => or.cases.iter().any(|case| may_both(case, other)),
+        (syn::Pat::Lit(a), syn::Pat::Lit(b)) => a.to_token_stream().to_string() == b.to_token_stream().to_string(),
+        (syn::Pat::Tuple(a), syn::Pat::Tuple(b)) => {
+            let has_rest = |tuple: &syn::PatTuple| tuple.elems.iter().any(|elem| matches!(elem, syn::Pat::Rest(_)));
+            has_rest(a) || has_rest(b) || a.elems.iter().zip(&b.elems).all(|(a, b)| may_both(a, b))
+        }
+        (a, b) => match (head(a), head(b)) {
+            (Some(a), Some(b)) => last(&a) == last(&b),
+            _ => true,
+        },
+    }
+}
+
+/// Does the pattern match every value?
+pub(crate) fn matches_all(pat: &syn::Pat) -> bool {
+    match pat {
+        syn::Pat::Wild(_) => true,
+        syn::Pat::Ident(name) => name.subpat.is_none() && !is_item(&name.ident.to_string()),
+        syn::Pat::Tuple(tuple) => tuple.elems.iter().all(|elem| matches!(elem, syn::Pat::Rest(_)) || matches_all(elem)),
+        syn::Pat::Paren(inner) => matches_all(&inner.pat),
+        syn::Pat::Reference(inner) => matches_all(&inner.pat),
+        _ => false,
+    }
+}
+
+/// Does the name stand for a constant or a variant, so that a pattern of it binds nothing?
+pub(crate) fn is_item(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_uppercase())
+}
+
+/// The names that patterns inside of the expression bind.
+pub(crate) fn bound_names(expr: &syn::Expr) -> BTreeSet<String> {
+    struct Find(BTreeSet<String>);
+    impl<'ast> Visit<'ast> for Find {
+        fn visit_pat_ident(&mut self, pat: &'ast syn::PatIdent) {
+            self.0.insert(pat.ident.to_string());
+        }
+    }
+    let mut find = Find(BTreeSet::new());
+    find.visit_expr(expr);
+    find.0
+}
+
+/// The names that the pattern binds.
+pub(crate) fn names_of(pat: &syn::Pat) -> BTreeSet<String> {
+    bound_names(&syn::parse_quote!(match () { #pat => () }))
+}
+
+pub(crate) fn peeled(expr: &syn::Expr) -> &syn::Expr {
+    match expr {
+        syn::Expr::Paren(inner) => peeled(&inner.expr),
+        other => other,
+    }
+}
+
+/// A path through fields and elements, which yields the same place whenever it is asked for.
+pub(crate) fn is_chain(expr: &syn::Expr) -> bool {
+    match expr {
+        syn::Expr::Path(path) => path.path.get_ident().is_some(),
+        syn::Expr::Field(field) => is_chain(&field.base),
+        syn::Expr::Index(index) => is_chain(&index.expr),
+        syn::Expr::Paren(inner) => is_chain(&inner.expr),
+        _ => false,
+    }
+}
+
+/// A path without its generic arguments: `nn::Conv2D`.
+pub(crate) fn path_text(path: &syn::Path) -> String {
+    let names: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+    names.join("::")
+}

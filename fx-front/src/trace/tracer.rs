@@ -1,0 +1,228 @@
+//! The state of one trace, and how nodes are appended to its graph.
+
+use std::collections::{HashMap, HashSet};
+
+use fx_ir::{Arg, Effect, Graph, Host, HostOp, NodeId, Op, Origin, RegionId};
+use proc_macro2::Span;
+
+use crate::trace::{
+    env::Env,
+    place::state_cell::Fields,
+    types::expectation::Expectations,
+    value::{RefKind, Val},
+};
+use crate::{
+    diag::{Diagnostic, Diagnostics},
+    frozen::Left,
+    index::{Function, Index, Ty},
+};
+
+/// The state of one trace.
+pub(in crate::trace) struct Tracer<'a> {
+    pub(in crate::trace) index: &'a Index,
+    pub(in crate::trace) diags: &'a Diagnostics,
+    pub(in crate::trace) graph: Graph,
+    /// Where new nodes go.
+    pub(in crate::trace) region: RegionId,
+    pub(in crate::trace) env: Env,
+    /// The variables of the functions around the one being inlined, outermost first.
+    pub(in crate::trace) outer: Vec<Env>,
+    /// The functions being inlined, outermost first.
+    pub(in crate::trace) frames: Vec<Frame>,
+    /// What the user would call a module value: `layer1[*].conv1`.
+    pub(in crate::trace) paths: HashMap<NodeId, String>,
+    /// The fields of the structs that the forward has made.
+    pub(in crate::trace) made: HashMap<NodeId, Vec<(String, Val)>>,
+    /// The variants of enums that the forward has made, with what they hold.
+    pub(in crate::trace) variants: HashMap<NodeId, (String, Vec<Val>)>,
+    /// The values that are a function which has a name.
+    pub(in crate::trace) named: HashMap<NodeId, String>,
+    /// Opaque code whose value is still a `Result`.
+    pub(in crate::trace) results: HashSet<NodeId>,
+    /// Functions traced in place whose `Result` is taken off: values of its type are what `Ok` held.
+    pub(in crate::trace) unwrapped: HashSet<NodeId>,
+    /// Where the errors of the call go that is traced next.
+    pub(in crate::trace) errors: OnError,
+    /// Is a loop being traced for the types alone of what it carries?
+    pub(in crate::trace) types_only: bool,
+    /// Is what is being traced known to be gathered into a `Vec`?
+    pub(in crate::trace) expects_vec: bool,
+    /// The types that the code around an expression says it has.
+    pub(in crate::trace) expects: Expectations,
+    /// How many closures are being traced, whose `return` is not the entry's.
+    pub(in crate::trace) closures: u32,
+    /// How many lists of iterators have names of their own.
+    pub(in crate::trace) sources: usize,
+    /// How often what is traced is written, where it stands behind conditions with `let`.
+    pub(in crate::trace) copies: usize,
+    /// What is told of the code that is kept as opaque code so far.
+    pub(in crate::trace) opaque: Vec<Diagnostic>,
+    /// The fields that the forward is known to write to.
+    pub(in crate::trace) kept: Fields,
+    /// Those of which only this trace has found out.
+    pub(in crate::trace) found: Fields,
+    /// Why the item gets no frozen type, if that is so.
+    pub(in crate::trace) left: Option<Left>,
+}
+
+/// One function on the way down.
+#[derive(Clone, Debug)]
+pub(in crate::trace) struct Frame {
+    pub(in crate::trace) function: usize,
+    /// What `self` is.
+    pub(in crate::trace) receiver: Option<Val>,
+    pub(in crate::trace) errors: OnError,
+}
+
+/// Where the errors go that a function returns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::trace) enum OnError {
+    /// To code around the call, which may look at them.
+    #[default]
+    Return,
+    /// Out of the frozen model: behind every call up to the entry stands `?`, or behind one `unwrap`.
+    Propagate,
+}
+
+/// The operation and the arguments that an operand is made of.
+pub(in crate::trace) fn application(operand: Arg) -> (HostOp, Vec<Arg>) {
+    match operand {
+        Arg::Expr(expr) => (expr.op, expr.args),
+        other => (HostOp::Use, vec![other]),
+    }
+}
+
+impl<'a> Tracer<'a> {
+    pub(in crate::trace) fn new(
+        index: &'a Index,
+        diags: &'a Diagnostics,
+        item: usize,
+        graph: Graph,
+        kept: Fields,
+    ) -> Tracer<'a> {
+        let region = graph.body();
+        let frames = vec![Frame { function: item, receiver: None, errors: OnError::Propagate }];
+        Tracer {
+            index,
+            diags,
+            graph,
+            region,
+            env: Env::new(),
+            outer: Vec::new(),
+            frames,
+            paths: HashMap::new(),
+            made: HashMap::new(),
+            variants: HashMap::new(),
+            named: HashMap::new(),
+            results: HashSet::new(),
+            unwrapped: HashSet::new(),
+            errors: OnError::Return,
+            types_only: false,
+            expects_vec: false,
+            sources: 0,
+            copies: 1,
+            expects: Expectations::default(),
+            closures: 0,
+            opaque: Vec::new(),
+            kept,
+            found: Fields::new(),
+            left: None,
+        }
+    }
+
+    /// Is it the entry's own body that is being traced?
+    pub(in crate::trace) fn is_entry(&self) -> bool {
+        self.frames.len() == 1 && self.closures == 0
+    }
+
+    /// Does an error of the function that is being traced leave the frozen model?
+    pub(in crate::trace) fn errors_propagate(&self) -> bool {
+        self.closures == 0 && self.frames.last().is_some_and(|frame| frame.errors == OnError::Propagate)
+    }
+
+    pub(in crate::trace) fn function(&self) -> &'a Function {
+        let item = self.frames.last().map_or(0, |frame| frame.function);
+        &self.index.fns[item]
+    }
+
+    pub(in crate::trace) fn module(&self) -> &'a str {
+        &self.function().module
+    }
+
+    /// The module that the code generated for the entry is included in.
+    pub(in crate::trace) fn home(&self) -> &'a str {
+        self.frames.first().map_or("crate", |frame| &self.index.fns[frame.function].module)
+    }
+
+    pub(in crate::trace) fn origin(&self, span: Span, label: impl Into<String>) -> Origin {
+        Origin::user(self.function().place(span), label)
+    }
+
+    /// Appends a node that yields a value of type `ty`.
+    pub(in crate::trace) fn push(&mut self, op: Op, args: Vec<Arg>, name: &str, ty: Ty, span: Span) -> Val {
+        let label = name.to_owned();
+        self.push_labelled(op, args, name, &label, ty, span)
+    }
+
+    pub(in crate::trace) fn push_labelled(
+        &mut self,
+        op: Op,
+        args: Vec<Arg>,
+        name: &str,
+        label: &str,
+        ty: Ty,
+        span: Span,
+    ) -> Val {
+        let origin = self.origin(span, label);
+        let ir = self.index.ir_type(&ty);
+        let id = self.graph.push(self.region, op, args, name, ir, origin);
+        Val::Node(id, ty, RefKind::Value)
+    }
+
+    /// A host operation without an effect.
+    pub(in crate::trace) fn host_node(&mut self, op: HostOp, args: Vec<Arg>, name: &str, ty: Ty, span: Span) -> Val {
+        self.push(Op::Host(Host::pure(op)), args, name, ty, span)
+    }
+
+    /// A host operation with that effect.
+    pub(in crate::trace) fn host_node_with(
+        &mut self,
+        effect: Effect,
+        op: HostOp,
+        args: Vec<Arg>,
+        name: &str,
+        ty: Ty,
+        span: Span,
+    ) -> Val {
+        self.push(Op::Host(Host::with_effect(op, effect)), args, name, ty, span)
+    }
+
+    /// An operand as a node of its own.
+    pub(in crate::trace) fn materialize(&mut self, operand: Arg, name: &str, ty: Ty, span: Span) -> Val {
+        let (op, args) = application(operand);
+        self.host_node(op, args, name, ty, span)
+    }
+
+    /// Goes on with other variables, those of a function that is called.
+    pub(in crate::trace) fn enter(&mut self, env: Env) {
+        let outer = std::mem::replace(&mut self.env, env);
+        self.outer.push(outer);
+    }
+
+    /// Goes back to the variables of the caller; yields those of the function.
+    pub(in crate::trace) fn leave_env(&mut self) -> Env {
+        let outer = self.outer.pop().unwrap_or_default();
+        std::mem::replace(&mut self.env, outer)
+    }
+}
+
+impl Tracer<'_> {
+    /// Lets a fresh node bear the name of the variable it is bound to.
+    pub(in crate::trace) fn name_after(&mut self, name: &str, value: &Val) {
+        let Val::Node(id, ..) = value else { return };
+        let fresh = self.env.count(value) == 0 && !matches!(self.graph.node(*id).op, Op::Placeholder | Op::GetAttr(_));
+        if fresh {
+            self.graph.rename(*id, name.trim_start_matches('_'));
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Paths to items, spelled so that they mean the same where generated code stands.
+
+use quote::ToTokens;
+use syn::spanned::Spanned;
+
+use crate::index::{Resolved, Ty};
+use crate::syntax::path_text;
+use crate::trace::{Result, Tracer, unsupported};
+
+impl Tracer<'_> {
+    /// A path to an item, spelled so that it means the same in the generated code.
+    pub(in crate::trace) fn qualified(&self, path: &syn::Path) -> Result<String> {
+        let written = path.to_token_stream().to_string().replace(' ', "");
+        let text = path_text(path);
+        if text.starts_with("Self::") || text == "Self" {
+            let owner = self.function().owner.as_ref().map(|owner| self.index.ty(self.module(), None, owner));
+            let spelled = owner.as_ref().and_then(|owner| self.spelling(owner));
+            return match spelled {
+                // `<Dense<6>>::GAIN`: without the brackets `<` would compare.
+                Some(spelled) if spelled.contains('<') => Ok(written.replacen("Self", &format!("<{spelled}>"), 1)),
+                Some(spelled) => Ok(written.replacen("Self", &spelled, 1)),
+                None => unsupported(path.span(), format!("the meaning of `{text}` is not known")),
+            };
+        }
+        // `Kind::Float`: what the first segments name decides.
+        let (head, tail) = text.split_once("::").map_or((text.as_str(), ""), |(head, tail)| (head, tail));
+        let join = |head: String| if tail.is_empty() { head } else { format!("{head}::{tail}") };
+        match self.index.resolve(self.module(), head) {
+            _ if self.imports(head) => {
+                unsupported(path.span(), format!("`{text}`, which a `use` in the body brings in"))
+            }
+            Resolved::Item(..) if self.is_home() => Ok(written),
+            Resolved::Item(module, name, _) => match self.index.path_from(self.home(), &module, &name) {
+                Some(path) => Ok(join(path)),
+                None => unsupported(path.span(), format!("`{text}` is private to its module")),
+            },
+            Resolved::External(full) if self.is_home() && (full.contains("::") || self.is_known(head, tail)) => {
+                Ok(written)
+            }
+            Resolved::External(full) if full.starts_with("crate") => Ok(join(full)),
+            Resolved::External(full) if full.contains("::") => Ok(join(format!("::{full}"))),
+            Resolved::External(_) if self.is_known(head, tail) => Ok(written),
+            Resolved::External(_) => unsupported(path.span(), format!("the meaning of `{text}` is not known")),
+        }
+    }
+
+    /// Is it a type or constant parameter of the function?
+    pub(in crate::trace) fn is_generic(&self, name: &str) -> bool {
+        self.function().sig.generics.params.iter().any(|param| match param {
+            syn::GenericParam::Type(param) => param.ident == name,
+            syn::GenericParam::Const(param) => param.ident == name,
+            syn::GenericParam::Lifetime(_) => false,
+        })
+    }
+
+    /// Does a `use` in the body of the function name it?
+    pub(in crate::trace) fn imports(&self, name: &str) -> bool {
+        self.function().uses().split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)
+    }
+
+    /// Does a name that the crate does not declare mean the same everywhere: a module, a crate, or of the prelude?
+    pub(in crate::trace) fn is_known(&self, head: &str, tail: &str) -> bool {
+        let prelude = [
+            "Some", "None", "Ok", "Err", "Vec", "String", "Box", "Option", "Result", "i64", "f64", "usize", "i32",
+            "f32", "u64", "u8", "bool",
+        ];
+        let is_module = head.starts_with(|c: char| c.is_lowercase()) && !tail.is_empty();
+        let from_glob = self.is_home()
+            && !tail.is_empty()
+            && self.index.modules.get(self.module()).is_some_and(|module| !module.globs.is_empty());
+        !self.is_generic(head) && (prelude.contains(&head) || is_module || from_glob)
+    }
+
+    /// Does the generated code stand in the same module as the function being traced?
+    pub(in crate::trace) fn is_home(&self) -> bool {
+        self.home() == self.module()
+    }
+
+    /// The enum of the crate that `Out::Pair` is a variant of, and what the variant is called.
+    pub(in crate::trace) fn enum_of<'t>(&self, text: &'t str) -> Option<(Ty, &'t str)> {
+        let (head, name) = text.rsplit_once("::")?;
+        let owner = match head {
+            "Self" => self.function().owner.as_ref().map(|owner| self.index.ty(self.module(), None, owner)),
+            head => syn::parse_str::<syn::Type>(head).ok().map(|ty| self.index.ty(self.module(), None, &ty)),
+        };
+        owner.filter(|owner| self.is_variant_of(owner, name)).map(|owner| (owner, name))
+    }
+
+    /// Is it the name of a variant of the type?
+    pub(in crate::trace) fn is_variant_of(&self, ty: &Ty, name: &str) -> bool {
+        self.variants(ty).iter().any(|variant| variant.name == name)
+    }
+
+    /// How the type is written in generated code; `None` where that cannot name it.
+    pub(in crate::trace) fn spelling(&self, ty: &Ty) -> Option<String> {
+        self.index.named_from(self.home(), &self.index.spelling(ty)?)
+    }
+}

@@ -1,0 +1,98 @@
+//! What is known of the value of a node: who owns it, and of which exact type it is.
+
+use fx_ir::{Arg, Effect, HostOp, NodeId, Op};
+
+use crate::index::Ty;
+use crate::trace::{RefKind, Tracer, Val, entry::signature::holds_reference, types::ty::never};
+
+impl Tracer<'_> {
+    /// The type of the parameter of the entry that the node stands for, as it is written.
+    pub(in crate::trace) fn entry_type(&self, id: NodeId) -> Option<syn::Type> {
+        let node = self.graph.node(id);
+        if node.op != Op::Placeholder || self.graph.scope_of(id) != Some(self.graph.body()) {
+            return None;
+        }
+        let sig = &self.index.fns[self.frames.first()?.function].sig;
+        sig.inputs.iter().find_map(|input| match input {
+            syn::FnArg::Typed(typed) => {
+                let is_it = matches!(&*typed.pat, syn::Pat::Ident(ident) if ident.ident == node.name);
+                is_it.then(|| (*typed.ty).clone())
+            }
+            syn::FnArg::Receiver(_) => None,
+        })
+    }
+
+    /// Is it a parameter of the entry whose type has a reference inside?
+    pub(in crate::trace) fn holds_references(&self, id: NodeId) -> bool {
+        self.entry_type(id).is_some_and(|ty| holds_reference(&ty))
+    }
+
+    /// Is it a variable of the generated code's that code may write to, and that no other value stands for?
+    pub(in crate::trace) fn is_spilled(&self, value: &Val) -> bool {
+        let Val::Node(id, _, RefKind::Value) = value else { return false };
+        match &self.graph.node(*id).op {
+            op if op.is_host() => matches!(op.effect(), Effect::Io | Effect::State),
+            Op::If | Op::Match(_) | Op::For(_) | Op::While => true,
+            Op::Placeholder => self.graph.scope_of(*id) != Some(self.graph.body()),
+            Op::TupleGet(_) => {
+                let whole = self.graph.node(*id).input(0).map(|whole| Val::Node(whole, Ty::Unknown, RefKind::Value));
+                whole.is_some_and(|whole| self.is_spilled(&whole))
+            }
+            _ => false,
+        }
+    }
+
+    /// Is it a list that is written out, or in a variable of the generated code's?
+    pub(in crate::trace) fn is_own_list(&self, value: &Val) -> bool {
+        matches!(value, Val::List(_)) || self.is_spilled(value)
+    }
+
+    /// Is it a `Vec` for sure: what a tensor says of itself, what is written so, and what branches hand over of such?
+    pub(in crate::trace) fn is_vec(&self, id: NodeId) -> bool {
+        let node = self.graph.node(id);
+        let yields_vecs = |owner: NodeId, at: usize| {
+            let regions = &self.graph.node(owner).regions;
+            let mut ends = regions.iter().filter_map(|&region| self.graph.yield_of(region)).peekable();
+            let is_vec = |end: NodeId| {
+                let args = &self.graph.node(end).args;
+                let diverges = |arg: &Arg| arg.node().is_some_and(|id| self.is_never(id));
+                args.first().is_some_and(diverges)
+                    || args.get(at).and_then(Arg::node).is_some_and(|one| self.is_vec(one))
+            };
+            ends.peek().is_some() && ends.all(is_vec)
+        };
+        match (&node.op, node.input(0)) {
+            (Op::Host(host), _) => yields_vec(&host.op),
+            (Op::If | Op::Match(_), _) => yields_vecs(id, 0),
+            (Op::TupleGet(at), Some(whole)) if matches!(self.graph.node(whole).op, Op::If | Op::Match(_)) => {
+                yields_vecs(whole, *at)
+            }
+            _ => false,
+        }
+    }
+
+    /// Does code behind the node never run?
+    pub(in crate::trace) fn is_never(&self, id: NodeId) -> bool {
+        self.graph.node(id).ty == self.index.ir_type(&never())
+    }
+
+    /// May what is being traced write to the model, or may another entry of its type?
+    pub(in crate::trace) fn is_stateful(&self) -> bool {
+        let writes = self.frames.first().is_some_and(|frame| self.index.fns[frame.function].writes_self());
+        writes || !self.kept.is_empty()
+    }
+
+    /// Is a variable in scope a place that a caller borrows?
+    pub(in crate::trace) fn has_places(&self) -> bool {
+        self.env.any(|value| matches!(value, Val::Place(_)))
+    }
+}
+
+/// Whether the operation makes a `Vec` for sure.
+fn yields_vec(op: &HostOp) -> bool {
+    match op {
+        HostOp::Vec | HostOp::Filled(_) | HostOp::ToVec => true,
+        HostOp::Method(name) => matches!(name.as_str(), "size" | "stride" | "to_vec"),
+        _ => false,
+    }
+}
