@@ -32,7 +32,7 @@ mod names;
 mod nearest;
 mod node;
 mod op;
-mod ops;
+pub mod ops;
 mod order;
 pub mod scalar;
 mod sharing;
