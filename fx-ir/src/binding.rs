@@ -331,8 +331,8 @@ mod tests {
             r#"graph f(self, x) {
               %limit = get_attr[limit](self)
               %wide = rust["$0.size()[0] > 1"](x)
-              %y = if(%wide) { %n = rust["$0.unwrap()"](%limit) : rust<i64> ; yield %n } else { yield 1 }
-              %m = rust["$0.unwrap()"](%limit) : rust<i64>
+              %y = if(%wide) { %n = host.unwrap(%limit) : rust<i64> ; yield %n } else { yield 1 }
+              %m = host.unwrap(%limit) : rust<i64>
               yield %y, %m
             }"#,
             &expect![[r#"

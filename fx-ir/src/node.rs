@@ -75,9 +75,13 @@ impl Node {
 
     /// Whether it panics where an option is empty, by itself or in its arguments.
     pub fn unwraps(&self) -> bool {
-        let takes_out = |op: &HostOp| {
+        self.does_on_host(&|op| {
             matches!(op, HostOp::Unwrap(_) | HostOp::UnwrapRef(_) | HostOp::UnwrapLoan(_) | HostOp::UnwrapMut(_))
-        };
+        })
+    }
+
+    /// Whether the host operation that it is, or one in its arguments, passes the test.
+    pub fn does_on_host(&self, test: &dyn Fn(&HostOp) -> bool) -> bool {
         fn within(arg: &Arg, test: &dyn Fn(&HostOp) -> bool) -> bool {
             match arg {
                 Arg::Expr(expr) => test(&expr.op) || expr.args.iter().any(|arg| within(arg, test)),
@@ -85,7 +89,7 @@ impl Node {
                 _ => false,
             }
         }
-        self.op.host().is_some_and(takes_out) || self.args.iter().any(|arg| within(arg, &takes_out))
+        self.op.host().is_some_and(test) || self.args.iter().any(|arg| within(arg, test))
     }
 
     /// The option of that name.

@@ -87,6 +87,11 @@ impl Code {
             || self.template.rsplit_once(".get(").is_some_and(|(_, rest)| rest.ends_with(')') && !rest.contains('.'))
     }
 
+    /// Whether it calls one of these methods, as far as its text tells: of opaque code nothing else is known.
+    pub fn mentions(&self, methods: &[&str]) -> bool {
+        methods.iter().any(|method| self.template.contains(&format!(".{method}(")))
+    }
+
     /// Does it panic where an option is empty?
     pub fn takes_out(&self) -> bool {
         [".unwrap()", ".expect("].iter().any(|call| self.template.contains(call))

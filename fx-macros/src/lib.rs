@@ -5,6 +5,7 @@
 //! **Invariant:** on an error the user's item is still emitted, and all errors of an item are reported together.
 
 use proc_macro::TokenStream;
+use quote::quote;
 
 mod entry;
 mod function;
@@ -186,5 +187,11 @@ pub fn derive_state(item: TokenStream) -> TokenStream {
 /// rules that never apply and rules that never end are reported at the token, each with a number that stays (`FX0102`).
 #[proc_macro]
 pub fn fx_pass(input: TokenStream) -> TokenStream {
-    fx_pass::expand(input.into()).into()
+    fx_pass::expand(&quote!(::fx_passes), input.into()).into()
+}
+
+/// `fx_pass!` as `fx-rewrite` re-exports it: the same notation, for crates that depend on the engine alone.
+#[proc_macro]
+pub fn fx_rewrite_pass(input: TokenStream) -> TokenStream {
+    fx_pass::expand(&quote!(::fx_rewrite), input.into()).into()
 }

@@ -4,22 +4,16 @@
 //! sources, [trace](fx_front::trace) every `#[traceable]` item, run the [pipeline], [emit] the code,
 //! write it to `OUT_DIR`, from where `#[traceable]` includes it.
 //!
+//! The rewrite engine and the passes are [`fx_rewrite`]'s; they are re-exported here, so that a build script names one
+//! crate.
+//!
 //! **Invariant:** nothing here links libtorch; weights do not exist yet, so passes move computations to freeze time and
 //! never carry them out.
 
-// What `fx_pass!` expands to names this crate, here too.
-extern crate self as fx_passes;
-
 mod build;
 pub mod emit;
-pub mod library;
 mod out;
-pub mod parts;
-pub mod pass;
-pub mod passes;
-pub mod pipeline;
-pub mod rewrite;
 
 pub use build::{Build, Opaque, Understood};
-pub use fx_ir::Graph;
 pub use fx_macros::fx_pass;
+pub use fx_rewrite::{Graph, library, parts, pass, passes, pipeline, rewrite};

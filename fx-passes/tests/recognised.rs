@@ -4,7 +4,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test that fails may do so by panicking")]
 
 use fx_front::{diag::Diagnostics, scan, trace};
-use fx_ir::{Binding, Bindings, Graph, Op};
+use fx_ir::{Arg, Binding, Bindings, Graph, HostOp, Op};
 use fx_passes::pass::PassContext;
 use fx_passes::pipeline::Pipeline;
 
@@ -47,23 +47,41 @@ fn calls(body: &str) -> String {
         match &node.op {
             Op::Call(op) => found.push(op.name().to_owned()),
             Op::CallModule(kind) => found.push(kind.0.clone()),
-            Op::Rust(code) if code.template.contains("$0.run") => {
-                let kernel = node.input(0).map(|kernel| graph.node(kernel).op.clone());
-                let Some(Op::Rust(pack)) = kernel else { panic!("{body}: a kernel is packed") };
-                let kind = ["Conv", "Linear", "Product", "Leaf"].into_iter();
-                let kind =
-                    kind.clone().find(|kind| pack.template.contains(&format!("frozen::{kind}::"))).unwrap_or("?");
-                let act = pack.template.rsplit("Act::").next().filter(|_| pack.template.contains("Act::"));
-                let act =
-                    act.map(|act| act.trim_end_matches([')', '&'])).filter(|act| *act != "None").unwrap_or_default();
-                let add = if code.template.contains("run_add") { "+" } else { "" };
-                found.push(format!("{kind}{add}{}", if act.is_empty() { String::new() } else { format!(" {act}") }));
-            }
-            Op::Rust(code) if code.template.contains("::attention::") => found.push("attend".to_owned()),
+            Op::Host(host) => match &host.op {
+                HostOp::RuntimeMethod(method) => {
+                    let kernel = node.input(0).map(|kernel| graph.node(kernel));
+                    let Some(pack) = kernel else { panic!("{body}: a kernel is packed") };
+                    let Some(HostOp::Runtime(name)) = pack.op.host() else { panic!("{body}: a kernel is packed") };
+                    let kind = name.split("::").next().unwrap_or("?");
+                    let add = if method == "run_add" { "+" } else { "" };
+                    found.push(format!("{kind}{add}{}", pack.args.last().map(act).unwrap_or_default()));
+                }
+                HostOp::Runtime(name) if name.starts_with("attention::") => found.push("attend".to_owned()),
+                _ => {}
+            },
             _ => {}
         }
     }
     found.join(", ")
+}
+
+/// The activation that a kernel is packed with, behind a space.
+fn act(arg: &Arg) -> String {
+    match arg {
+        Arg::Path(path) => match path.rsplit_once("Act::") {
+            Some((_, "None")) | None => String::new(),
+            Some((_, act)) => format!(" {act}"),
+        },
+        Arg::Expr(expr) => match &expr.op {
+            HostOp::Runtime(name) => {
+                let number = |arg: &Arg| if let Arg::Float(number) = arg { format!("{number:?}") } else { "?".to_owned() };
+                let numbers: Vec<String> = expr.args.iter().map(number).collect();
+                format!(" {}({})", name.trim_start_matches("Act::"), numbers.join(", "))
+            }
+            _ => String::new(),
+        },
+        _ => String::new(),
+    }
 }
 
 #[track_caller]
@@ -115,8 +133,8 @@ fn layers_take_in_what_follows() {
         ("tanh()", "Tanh"),
         ("gelu(\"none\")", "Gelu"),
         ("gelu(\"tanh\")", "GeluTanh"),
-        ("leaky_relu()", "LeakyRelu(0.01"),
-        ("clamp(-1.0, 2.0)", "Clamp(-1.0, 2.0"),
+        ("leaky_relu()", "LeakyRelu(0.01)"),
+        ("clamp(-1.0, 2.0)", "Clamp(-1.0, 2.0)"),
     ] {
         check(&[
             (&format!("self.c2.forward(xs).{act}"), &format!("Conv {name}")),

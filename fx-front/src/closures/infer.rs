@@ -98,7 +98,7 @@ impl Lowering<'_> {
             BinOp::Add(_) | BinOp::Sub(_) | BinOp::Mul(_) | BinOp::Div(_) | BinOp::Rem(_) => {
                 self.infer(site, &binary.left, locals).or_else(|| self.infer(site, &binary.right, locals))
             }
-            op if crate::trace::operator::yields_bool(&op) => Some(parse_quote!(bool)),
+            op if crate::trace::tensor::operator::yields_bool(&op) => Some(parse_quote!(bool)),
             _ => None,
         }
     }

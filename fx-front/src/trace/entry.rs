@@ -1,21 +1,23 @@
 //! The entry's own function: its parameters, and what it hands over.
 
+pub(in crate::trace) mod signature;
+
 use fx_ir::{Arg, Op, Origin, Type};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use super::{Form, Result, Signature, Tracer, Ty, Unknown, Val, signature, unknown};
 use crate::frozen::Left;
+use crate::trace::{RefKind, Result, Signature, Tracer, Ty, Unsupported, Val, unsupported};
 
 impl Tracer<'_> {
-    pub(super) fn entry(&mut self, signature: &Signature, owner: &Ty, carried: Option<&str>) {
+    pub(in crate::trace) fn entry(&mut self, signature: &Signature, owner: &Ty, carried: Option<&str>) {
         let body = self.graph.body();
         if signature.has_receiver {
             let ty = self.index.ir_type(owner);
             let id = self.graph.add_param(body, "self", ty, Origin::default());
             self.paths.insert(id, String::new());
             if let Some(frame) = self.frames.last_mut() {
-                frame.receiver = Some(Val::Node(id, owner.clone(), Form::Ref));
+                frame.receiver = Some(Val::Node(id, owner.clone(), RefKind::Ref));
             }
         }
         for param in &signature.params {
@@ -24,14 +26,18 @@ impl Tracer<'_> {
             } else {
                 let ty = self.index.ir_type(&param.ty);
                 let id = self.graph.add_param(body, &param.name, ty, Origin::default());
-                Val::Node(id, param.ty.clone(), if param.is_ref || param.lends { Form::Ref } else { Form::Owned })
+                Val::Node(
+                    id,
+                    param.ty.clone(),
+                    if param.is_ref || param.borrows { RefKind::Ref } else { RefKind::Value },
+                )
             };
             self.env.declare(&param.name, value);
         }
         let block = self.function().block.clone();
-        let mark = self.mark();
+        let mark = self.checkpoint();
         let traced = if let Some(reason) = carried {
-            unknown(block.brace_token.span.open(), reason)
+            unsupported(block.brace_token.span.open(), reason)
         } else {
             let body = self.bind_inputs(signature).and_then(|()| self.body(&block));
             body.and_then(|value| self.entry_result(value, &block))
@@ -55,10 +61,10 @@ impl Tracer<'_> {
             syn::FnArg::Typed(typed) => Some(typed),
         });
         for (typed, param) in inputs.zip(&signature.params) {
-            if param.is_mut() || param.may_lend() {
+            if param.is_mut() || param.may_borrow_state() {
                 let root = self.env.read(&param.name).cloned().unwrap_or(Val::Never);
-                let lent = self.lent_parameter(root, &typed.ty, typed.ty.span())?;
-                self.bind(&typed.pat, lent)?;
+                let borrowed = self.borrowed_parameter(root, &typed.ty, typed.ty.span())?;
+                self.bind(&typed.pat, borrowed)?;
                 continue;
             }
             if !matches!(&*typed.pat, syn::Pat::Ident(_))
@@ -72,7 +78,7 @@ impl Tracer<'_> {
 
     /// What the entry hands over: one argument for every part of its result.
     fn entry_result(&mut self, value: Val, block: &syn::Block) -> Result<Vec<Arg>> {
-        let value = self.settled(value, block.brace_token.span.join())?;
+        let value = self.unwrapped(value, block.brace_token.span.join())?;
         let span = block.brace_token.span.close();
         let written = signature::value_type(&self.function().sig.output);
         match &value {
@@ -97,21 +103,23 @@ impl Tracer<'_> {
             Val::Some(_) | Val::Fields(..) => {
                 let operand = self.exact_operand(value, span)?;
                 let whole = self.materialize(operand, "some", value.ty(), span);
-                whole.arg().map_or_else(|| unknown(span, "the result is built in a form that is not understood"), Ok)
+                whole
+                    .arg()
+                    .map_or_else(|| unsupported(span, "the result is built in a form that is not understood"), Ok)
             }
-            Val::Node(..) | Val::Lit(..) => value.arg().map_or_else(|| unknown(span, "a result of this form"), Ok),
-            _ => unknown(span, "the result is built in a form that is not understood"),
+            Val::Node(..) | Val::Lit(..) => value.arg().map_or_else(|| unsupported(span, "a result of this form"), Ok),
+            _ => unsupported(span, "the result is built in a form that is not understood"),
         }
     }
 
     /// The whole function as one call of the user's own; where that would be of a copy of the model, which has a state
     /// of its own, its body as it is, or no frozen type.
-    fn whole_or_left(&mut self, signature: &Signature, block: &syn::Block, fault: Unknown) -> Arg {
+    fn whole_or_left(&mut self, signature: &Signature, block: &syn::Block, fault: Unsupported) -> Arg {
         if !self.is_stateful() {
             return self.whole(signature, &fault);
         }
-        self.carried_body(signature, block, &fault).unwrap_or_else(|last| {
-            let Unknown { span, reason } = fault;
+        self.opaque_body(signature, block, &fault).unwrap_or_else(|last| {
+            let Unsupported { span, reason } = fault;
             let reasons = if last.reason == reason { reason } else { format!("{reason}; {}", last.reason) };
             self.left.get_or_insert(Left::state(span, signature, &reasons));
             Arg::None

@@ -2,63 +2,63 @@
 
 use std::{collections::BTreeMap, rc::Rc};
 
-use super::{Ty, value::Val};
+use crate::trace::{Ty, value::Val};
 
 /// Scopes of variables; a clone is a snapshot.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Env {
+pub(in crate::trace) struct Env {
     scopes: Vec<BTreeMap<String, Val>>,
 }
 
 impl Env {
     /// An environment with one empty scope.
-    pub(super) fn new() -> Env {
+    pub(in crate::trace) fn new() -> Env {
         Env { scopes: vec![BTreeMap::new()] }
     }
 
-    pub(super) fn open(&mut self) {
+    pub(in crate::trace) fn open(&mut self) {
         self.scopes.push(BTreeMap::new());
     }
 
-    pub(super) fn close(&mut self) {
+    pub(in crate::trace) fn close(&mut self) {
         self.scopes.pop();
     }
 
     /// How many scopes there are.
-    pub(super) fn depth(&self) -> usize {
+    pub(in crate::trace) fn depth(&self) -> usize {
         self.scopes.len()
     }
 
     /// Takes off the scopes above the first `depth`.
-    pub(super) fn cut(&mut self, depth: usize) -> Env {
+    pub(in crate::trace) fn cut(&mut self, depth: usize) -> Env {
         Env { scopes: self.scopes.split_off(depth) }
     }
 
     /// Puts scopes back that were taken off.
-    pub(super) fn restore(&mut self, inner: Env) {
+    pub(in crate::trace) fn restore(&mut self, inner: Env) {
         self.scopes.extend(inner.scopes);
     }
 
     /// The value of a variable.
-    pub(super) fn read(&self, name: &str) -> Option<&Val> {
+    pub(in crate::trace) fn read(&self, name: &str) -> Option<&Val> {
         self.scopes.iter().rev().find_map(|scope| scope.get(name))
     }
 
     /// Declares a variable in the innermost scope.
-    pub(super) fn declare(&mut self, name: &str, value: Val) {
+    pub(in crate::trace) fn declare(&mut self, name: &str, value: Val) {
         if let Some(scope) = self.scopes.last_mut() {
             scope.insert(name.to_owned(), value);
         }
     }
 
     /// Gives a declared variable another value; false if there is none of that name.
-    pub(super) fn assign(&mut self, name: &str, value: Val) -> bool {
+    pub(in crate::trace) fn assign(&mut self, name: &str, value: Val) -> bool {
         match self.scopes.iter_mut().rev().find_map(|scope| scope.get_mut(name)) {
             Some(slot) => {
                 // What is written through a reference does not take the reference's place.
                 *slot = match (&*slot, value) {
-                    (_, value @ Val::Lent(..)) => value,
-                    (Val::Lent(place, _), value) => Val::Lent(Rc::clone(place), Box::new(value)),
+                    (_, value @ Val::MutRef(..)) => value,
+                    (Val::MutRef(place, _), value) => Val::MutRef(Rc::clone(place), Box::new(value)),
                     (_, value) => value,
                 };
                 true
@@ -68,7 +68,7 @@ impl Env {
     }
 
     /// The variables whose value differs from the one in `before`, an earlier snapshot of the same scopes.
-    pub(super) fn changed_since(&self, before: &Env) -> Vec<String> {
+    pub(in crate::trace) fn changed_since(&self, before: &Env) -> Vec<String> {
         let mut names = Vec::new();
         for (old, new) in before.scopes.iter().zip(&self.scopes) {
             for (name, value) in old {
@@ -84,7 +84,7 @@ impl Env {
     }
 
     /// The lists of which nothing was known in `before`, and of which what was pushed says now what they hold.
-    pub(super) fn told_since(&self, before: &Env) -> Vec<(String, Val)> {
+    pub(in crate::trace) fn refined_since(&self, before: &Env) -> Vec<(String, Val)> {
         let is_open = |value: &Val| matches!(value, Val::Node(_, Ty::List(inner), _) if **inner == Ty::Unknown);
         let names = before.scopes.iter().flatten().filter(|(_, value)| is_open(value)).map(|(name, _)| name);
         let told = names.filter_map(|name| {
@@ -95,7 +95,7 @@ impl Env {
     }
 
     /// Lets every variable that stands for `old` stand for `new`.
-    pub(super) fn replace(&mut self, old: &Val, new: &Val) {
+    pub(in crate::trace) fn replace(&mut self, old: &Val, new: &Val) {
         fn within(value: &mut Val, old: &Val, new: &Val) {
             if value.same(old) {
                 *value = new.clone();
@@ -107,12 +107,12 @@ impl Env {
     }
 
     /// How many variables stand for the node.
-    pub(super) fn count(&self, value: &Val) -> usize {
+    pub(in crate::trace) fn count(&self, value: &Val) -> usize {
         self.scopes.iter().flat_map(BTreeMap::values).filter(|held| held.same(value)).count()
     }
 
     /// How many variables, and parts of variables, stand for the node.
-    pub(super) fn handles(&self, value: &Val) -> usize {
+    pub(in crate::trace) fn handles(&self, value: &Val) -> usize {
         fn within(held: &Val, value: &Val) -> usize {
             usize::from(held.same(value)) + held.parts().iter().map(|part| within(part, value)).sum::<usize>()
         }
@@ -120,12 +120,12 @@ impl Env {
     }
 
     /// Is there a variable of which that is so?
-    pub(super) fn any(&self, is_it: impl Fn(&Val) -> bool) -> bool {
+    pub(in crate::trace) fn any(&self, is_it: impl Fn(&Val) -> bool) -> bool {
         self.scopes.iter().flat_map(BTreeMap::values).any(is_it)
     }
 
     /// Is a variable of that name in scope?
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(in crate::trace) fn has(&self, name: &str) -> bool {
         self.read(name).is_some()
     }
 }

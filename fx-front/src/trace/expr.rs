@@ -5,24 +5,24 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use super::{
-    Errors, Form, Result, Tracer, Ty, Val,
-    block::is_err,
-    floats, operator,
-    spell::{is_untyped, rounded},
-    unknown,
-};
 use crate::index::{Resolved, path_text};
+use crate::trace::{
+    OnError, RefKind, Result, Tracer, Ty, Val,
+    flow::block::is_err,
+    tensor::{const_fold, operator},
+    types::operand::{is_untyped, rounded},
+    unsupported,
+};
 
 impl Tracer<'_> {
-    /// The value of an expression: understood, or carried along as it is.
-    pub(super) fn expr(&mut self, expr: &syn::Expr) -> Result<Val> {
-        let (mark, wanted) = (self.mark(), self.wants.next.take());
-        self.hand_down(expr, wanted.as_ref());
+    /// The value of an expression: understood, or kept as opaque code as it is.
+    pub(in crate::trace) fn expr(&mut self, expr: &syn::Expr) -> Result<Val> {
+        let (mark, expected) = (self.checkpoint(), self.expects.next.take());
+        self.push_expectation(expr, expected.as_ref());
         self.understood(expr).or_else(|fault| {
             self.rollback(mark);
-            self.wants.next = wanted;
-            self.carried(expr, fault)
+            self.expects.next = expected;
+            self.opaque_expr(expr, fault)
         })
     }
 
@@ -34,18 +34,18 @@ impl Tracer<'_> {
             syn::Expr::Paren(inner) => self.expr(&inner.expr),
             syn::Expr::Group(inner) => self.expr(&inner.expr),
             syn::Expr::Reference(inner) if inner.mutability.is_none() => {
-                // A place that is not understood is carried along with its `&`, since it cannot be moved out of.
+                // A place that is not understood is kept as opaque code with its `&`, since it cannot be moved out of.
                 let is_place = matches!(&*inner.expr, syn::Expr::Index(_));
                 let value = if is_place { self.understood(&inner.expr) } else { self.expr(&inner.expr) }?;
                 let is_behind =
                     matches!(&*inner.expr, syn::Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Deref(_)));
                 let value = if is_behind { self.unboxed(value, inner.span()) } else { value };
-                let deep = matches!(value, Val::Node(_, _, Form::Ref | Form::Deep))
+                let deep = matches!(value, Val::Node(_, _, RefKind::Ref | RefKind::RefRef))
                     && !matches!(&*inner.expr, syn::Expr::Unary(_))
-                    && !(is_place && self.is_lent_element(&value));
-                Ok(value.with_form(if deep { Form::Deep } else { Form::Ref }))
+                    && !(is_place && self.is_borrowed_element(&value));
+                Ok(value.with_ref_kind(if deep { RefKind::RefRef } else { RefKind::Ref }))
             }
-            syn::Expr::Reference(inner) => self.lent_module(inner),
+            syn::Expr::Reference(inner) => self.mut_ref(inner),
             syn::Expr::Unary(unary) => self.unary(unary),
             syn::Expr::Binary(binary) => self.binary(binary),
             syn::Expr::Assign(assign) => self.assign(assign),
@@ -68,18 +68,18 @@ impl Tracer<'_> {
             syn::Expr::Macro(call) => self.macro_call(&call.mac),
             syn::Expr::Cast(cast) => self.cast(cast),
             syn::Expr::Return(ret) if self.is_entry() || ret.expr.as_deref().is_some_and(is_err) => self.leave(ret),
-            other => unknown(other.span(), format!("{} is not understood", kind_of(other))),
+            other => unsupported(other.span(), format!("{} is not understood", kind_of(other))),
         }
     }
 
     /// Is it an element of a list, which generated code has by reference where the user's has its place?
-    fn is_lent_element(&self, value: &Val) -> bool {
-        let Val::Node(id, _, Form::Ref) = value else { return false };
+    fn is_borrowed_element(&self, value: &Val) -> bool {
+        let Val::Node(id, _, RefKind::Ref) = value else { return false };
         self.graph.node(*id).op.host().is_some_and(|op| op.yields() == Yields::Reference)
     }
 
     /// The values of expressions in their order, up to one that has none.
-    pub(super) fn all<'e>(&mut self, exprs: impl IntoIterator<Item = &'e syn::Expr>) -> Result<Vec<Val>> {
+    pub(in crate::trace) fn all<'e>(&mut self, exprs: impl IntoIterator<Item = &'e syn::Expr>) -> Result<Vec<Val>> {
         let mut values = Vec::new();
         for expr in exprs {
             values.push(self.expr(expr)?);
@@ -92,21 +92,21 @@ impl Tracer<'_> {
 
     fn path(&mut self, path: &syn::ExprPath) -> Result<Val> {
         if path.qself.is_some() {
-            return unknown(path.span(), "an associated item of a trait");
+            return unsupported(path.span(), "an associated item of a trait");
         }
         if path.path.is_ident("self") {
             if let Some(own) = self.env.read("self") {
                 return self.read_variable(&own.clone().behind(), "self", path.span());
             }
             let receiver = self.frames.last().and_then(|frame| frame.receiver.clone());
-            return receiver.map_or_else(|| unknown(path.span(), "`self` without a receiver"), Ok);
+            return receiver.map_or_else(|| unsupported(path.span(), "`self` without a receiver"), Ok);
         }
         if let Some(ident) = path.path.get_ident() {
             let name = ident.to_string();
             if let Some(value) = self.env.read(&name).cloned() {
                 return match value {
                     // What is done to these is done where they lie, whoever does it.
-                    Val::Lent(_, inner) if matches!(*inner, Val::Node(_, Ty::Tensor | Ty::List(_), _)) => Ok(*inner),
+                    Val::MutRef(_, inner) if matches!(*inner, Val::Node(_, Ty::Tensor | Ty::List(_), _)) => Ok(*inner),
                     value => self.read_variable(&value, &name, path.span()),
                 };
             }
@@ -115,7 +115,7 @@ impl Tracer<'_> {
             }
         }
         if let Resolved::External(full) = self.index.resolve(self.module(), &path_text(&path.path))
-            && let Some(known) = floats::constant(&full)
+            && let Some(known) = const_fold::constant(&full)
         {
             return Ok(known);
         }
@@ -129,7 +129,7 @@ impl Tracer<'_> {
     }
 
     /// A path to an item, spelled so that it means the same in the generated code.
-    pub(super) fn qualified(&self, path: &syn::Path) -> Result<String> {
+    pub(in crate::trace) fn qualified(&self, path: &syn::Path) -> Result<String> {
         let written = path.to_token_stream().to_string().replace(' ', "");
         let text = path_text(path);
         if text.starts_with("Self::") || text == "Self" {
@@ -139,18 +139,20 @@ impl Tracer<'_> {
                 // `<Dense<6>>::GAIN`: without the brackets `<` would compare.
                 Some(spelled) if spelled.contains('<') => Ok(written.replacen("Self", &format!("<{spelled}>"), 1)),
                 Some(spelled) => Ok(written.replacen("Self", &spelled, 1)),
-                None => unknown(path.span(), format!("the meaning of `{text}` is not known")),
+                None => unsupported(path.span(), format!("the meaning of `{text}` is not known")),
             };
         }
         // `Kind::Float`: what the first segments name decides.
         let (head, tail) = text.split_once("::").map_or((text.as_str(), ""), |(head, tail)| (head, tail));
         let join = |head: String| if tail.is_empty() { head } else { format!("{head}::{tail}") };
         match self.index.resolve(self.module(), head) {
-            _ if self.imports(head) => unknown(path.span(), format!("`{text}`, which a `use` in the body brings in")),
+            _ if self.imports(head) => {
+                unsupported(path.span(), format!("`{text}`, which a `use` in the body brings in"))
+            }
             Resolved::Item(..) if self.is_home() => Ok(written),
             Resolved::Item(module, name, _) => match self.index.path_from(self.home(), &module, &name) {
                 Some(path) => Ok(join(path)),
-                None => unknown(path.span(), format!("`{text}` is private to its module")),
+                None => unsupported(path.span(), format!("`{text}` is private to its module")),
             },
             Resolved::External(full) if self.is_home() && (full.contains("::") || self.is_known(head, tail)) => {
                 Ok(written)
@@ -158,12 +160,12 @@ impl Tracer<'_> {
             Resolved::External(full) if full.starts_with("crate") => Ok(join(full)),
             Resolved::External(full) if full.contains("::") => Ok(join(format!("::{full}"))),
             Resolved::External(_) if self.is_known(head, tail) => Ok(written),
-            Resolved::External(_) => unknown(path.span(), format!("the meaning of `{text}` is not known")),
+            Resolved::External(_) => unsupported(path.span(), format!("the meaning of `{text}` is not known")),
         }
     }
 
     /// Is it a type or constant parameter of the function?
-    pub(super) fn is_generic(&self, name: &str) -> bool {
+    pub(in crate::trace) fn is_generic(&self, name: &str) -> bool {
         self.function().sig.generics.params.iter().any(|param| match param {
             syn::GenericParam::Type(param) => param.ident == name,
             syn::GenericParam::Const(param) => param.ident == name,
@@ -190,35 +192,35 @@ impl Tracer<'_> {
     }
 
     /// Does the generated code stand in the same module as the function being traced?
-    pub(super) fn is_home(&self) -> bool {
+    pub(in crate::trace) fn is_home(&self) -> bool {
         self.home() == self.module()
     }
 
     fn question(&mut self, inner: &syn::ExprTry) -> Result<Val> {
-        if let Some(value) = self.or_refused(&inner.expr)? {
+        if let Some(value) = self.question_on_option(&inner.expr)? {
             return Ok(value);
         }
         if let Some(value) = self.in_other_words(&inner.expr)? {
             return Ok(value);
         }
-        self.errors = if self.errors_leave() { Errors::Leave } else { Errors::Stay };
+        self.errors = if self.errors_propagate() { OnError::Propagate } else { OnError::Return };
         let value = self.expr(&inner.expr)?;
         match value.ty() {
-            Ty::Option(_) => unknown(inner.span(), "`?` on an option"),
-            Ty::Unknown => unknown(inner.span(), "`?` on a value of a type that is not known"),
-            _ => self.settled(value, inner.span()),
+            Ty::Option(_) => unsupported(inner.span(), "`?` on an option"),
+            Ty::Unknown => unsupported(inner.span(), "`?` on a value of a type that is not known"),
+            _ => self.unwrapped(value, inner.span()),
         }
     }
 
     /// The value without the `Result` around it, whose error leaves the function.
-    pub(super) fn settled(&mut self, value: Val, span: Span) -> Result<Val> {
+    pub(in crate::trace) fn unwrapped(&mut self, value: Val, span: Span) -> Result<Val> {
         let Val::Node(id, ty, _) = &value else { return Ok(value) };
         let id = *id;
         match ty.clone() {
             Ty::Result(inner) => {
                 if self.results.remove(&id) {
                     if self.graph.has_users(id) || self.env.count(&value) > 0 {
-                        return unknown(span, "a result that has a name");
+                        return unsupported(span, "a result that has a name");
                     }
                     match &mut self.graph.node_mut(id).op {
                         Op::Host(host) => host.fallible = true,
@@ -228,7 +230,7 @@ impl Tracer<'_> {
                 }
                 Ok(value.with_ty(*inner))
             }
-            Ty::Unknown if self.returns_result() => unknown(span, "a result of a type that is not known"),
+            Ty::Unknown if self.returns_result() => unsupported(span, "a result of a type that is not known"),
             _ => Ok(value),
         }
     }
@@ -254,7 +256,7 @@ impl Tracer<'_> {
             }
             (Val::Lit(arg @ Arg::Int(_), _), "i64") => Ok(Val::Lit(arg, Ty::Rust(target))),
             (value, _) if !operator::is_number(&value) => {
-                unknown(cast.span(), "a cast of a value whose type is not known")
+                unsupported(cast.span(), "a cast of a value whose type is not known")
             }
             (value, _) => {
                 let args = vec![self.operand(&value, cast.span())?];
@@ -279,7 +281,7 @@ fn none_of(path: &syn::Path) -> Option<&syn::Type> {
 }
 
 /// The type of what does not come back.
-pub(super) fn never() -> Ty {
+pub(in crate::trace) fn never() -> Ty {
     Ty::Rust("!".to_owned())
 }
 
@@ -289,24 +291,24 @@ fn literal(lit: &syn::Lit) -> Result<Val> {
     match lit {
         syn::Lit::Int(int) if matches!(int.suffix(), "f64" | "f32") => match int.base10_parse() {
             Ok(number) => float(number, int.suffix()),
-            Err(_) => unknown(int.span(), "a float of this form"),
+            Err(_) => unsupported(int.span(), "a float of this form"),
         },
         syn::Lit::Int(int) => match int.base10_parse() {
             Ok(number) => typed(Arg::Int(number), if int.suffix().is_empty() { "integer" } else { int.suffix() }),
-            Err(_) => unknown(int.span(), "an integer that does not fit into 64 bits"),
+            Err(_) => unsupported(int.span(), "an integer that does not fit into 64 bits"),
         },
         syn::Lit::Float(lit) => match lit.base10_parse() {
             Ok(number) => float(number, if lit.suffix().is_empty() { "float" } else { lit.suffix() }),
-            Err(_) => unknown(lit.span(), "a float of this form"),
+            Err(_) => unsupported(lit.span(), "a float of this form"),
         },
         syn::Lit::Bool(bool) => typed(Arg::Bool(bool.value), "bool"),
         syn::Lit::Str(text) => typed(Arg::Str(text.value()), "&str"),
-        other => unknown(other.span(), "a literal of this form"),
+        other => unsupported(other.span(), "a literal of this form"),
     }
 }
 
 /// Is it a number, a truth value or a character?
-pub(super) fn is_copy(ty: &Ty) -> bool {
+pub(in crate::trace) fn is_copy(ty: &Ty) -> bool {
     is_untyped(ty) || matches!(ty, Ty::Rust(spelling) if fx_ir::scalar::is_scalar(spelling))
 }
 

@@ -3,80 +3,23 @@
 //! The tracer walks the user's syntax once and keeps a [value](value::Val) for every variable. What it understands
 //! becomes ops, layer calls and regions; what it does not becomes a node of Rust code with the variables it mentions
 //! as arguments, as small a piece as the code allows. Nothing is lost and nothing is guessed: an expression that fails
-//! halfway is taken back whole before it is carried along.
+//! halfway is taken back whole before it is kept as opaque code.
 
-mod adaptors;
-mod assign;
-mod block;
-mod borrowed;
-mod broken;
 mod call;
-mod called;
-mod capture;
-mod chain;
-mod changes;
-mod compound;
-mod conditions;
-mod control;
-mod ends;
+mod checkpoint;
+mod desugar;
 mod entry;
 mod env;
-mod exact;
 mod expr;
-mod filled;
-mod floats;
-mod form;
-mod functions;
-mod guards;
-mod guess;
-mod indexing;
-mod inline;
-mod iterate;
-mod iterators;
-mod jumps;
-mod kept;
-mod labels;
-mod leaf_call;
-mod lending;
-mod lets;
-mod listed;
-mod lists;
-mod local;
-mod loops;
-mod macros;
-mod mark;
-mod merge;
-mod method;
+mod flow;
+mod layer;
 mod opaque;
-pub(crate) mod operator;
-mod option;
-mod own;
-mod parts;
-mod pattern;
 mod place;
-mod put_in;
-mod recurrent;
-mod refused;
-mod refutable;
 mod report;
-mod returns;
-mod scalars;
-mod sequential;
-mod signature;
-mod spell;
-mod split;
-mod state;
-mod stepping;
-mod structs;
-mod structure;
-mod tensor;
-mod tuples;
-mod unroll;
+mod std_model;
+pub(crate) mod tensor;
+mod types;
 mod value;
-mod variants;
-mod wanted;
-mod writes;
-mod zipped;
 
 use std::collections::{HashMap, HashSet};
 
@@ -85,9 +28,9 @@ use proc_macro2::Span;
 
 use self::{
     env::Env,
-    kept::Fields,
-    value::{Form, Val},
-    wanted::Wants,
+    place::state_cell::Fields,
+    types::expectation::Expectations,
+    value::{RefKind, Val},
 };
 use crate::{
     diag::{Diagnostic, Diagnostics},
@@ -95,8 +38,8 @@ use crate::{
     index::{Function, Index, Ty},
 };
 
-pub use self::signature::{Output, Param, Signature};
-pub(crate) use self::signature::{holds_reference, value_type};
+pub use self::entry::signature::{Output, Param, Signature};
+pub(crate) use self::entry::signature::{holds_reference, value_type};
 
 /// What tracing an item yields.
 #[derive(Debug)]
@@ -113,17 +56,17 @@ pub struct Traced {
     pub left: Option<Left>,
 }
 
-/// Why a piece of code is not understood; the piece is carried along then.
+/// Why a piece of code is not understood; the piece is kept as opaque code then.
 #[derive(Debug)]
-struct Unknown {
+struct Unsupported {
     span: Span,
     reason: String,
 }
 
-type Result<T> = std::result::Result<T, Unknown>;
+type Result<T> = std::result::Result<T, Unsupported>;
 
-fn unknown<T>(span: Span, reason: impl Into<String>) -> Result<T> {
-    Err(Unknown { span, reason: reason.into() })
+fn unsupported<T>(span: Span, reason: impl Into<String>) -> Result<T> {
+    Err(Unsupported { span, reason: reason.into() })
 }
 
 /// Traces the item. Faults go to `diags`; the graph is whole in any case.
@@ -199,25 +142,25 @@ struct Tracer<'a> {
     variants: HashMap<NodeId, (String, Vec<Val>)>,
     /// The values that are a function which has a name.
     named: HashMap<NodeId, String>,
-    /// Carried code whose value is still a `Result`.
+    /// Opaque code whose value is still a `Result`.
     results: HashSet<NodeId>,
     /// Functions traced in place whose `Result` is taken off: values of its type are what `Ok` held.
-    settled: HashSet<NodeId>,
+    unwrapped: HashSet<NodeId>,
     /// Where the errors of the call go that is traced next.
-    errors: Errors,
+    errors: OnError,
     /// Is a loop being traced for the types alone of what it carries?
-    learns: bool,
+    types_only: bool,
     /// Is what is being traced known to be gathered into a `Vec`?
-    wants_vec: bool,
+    expects_vec: bool,
     /// The types that the code around an expression says it has.
-    wants: Wants,
+    expects: Expectations,
     /// How many closures are being traced, whose `return` is not the entry's.
     closures: u32,
     /// How many lists of iterators have names of their own.
     sources: usize,
     /// How often what is traced is written, where it stands behind conditions with `let`.
     copies: usize,
-    /// What is told of the code that is carried along so far.
+    /// What is told of the code that is kept as opaque code so far.
     opaque: Vec<Diagnostic>,
     /// The fields that the forward is known to write to.
     kept: Fields,
@@ -233,17 +176,17 @@ struct Frame {
     function: usize,
     /// What `self` is.
     receiver: Option<Val>,
-    errors: Errors,
+    errors: OnError,
 }
 
 /// Where the errors go that a function returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Errors {
+enum OnError {
     /// To code around the call, which may look at them.
     #[default]
-    Stay,
+    Return,
     /// Out of the frozen model: behind every call up to the entry stands `?`, or behind one `unwrap`.
-    Leave,
+    Propagate,
 }
 
 /// The operation and the arguments that an operand is made of.
@@ -257,7 +200,7 @@ fn application(operand: Arg) -> (HostOp, Vec<Arg>) {
 impl<'a> Tracer<'a> {
     fn new(index: &'a Index, diags: &'a Diagnostics, item: usize, graph: Graph, kept: Fields) -> Tracer<'a> {
         let region = graph.body();
-        let frames = vec![Frame { function: item, receiver: None, errors: Errors::Leave }];
+        let frames = vec![Frame { function: item, receiver: None, errors: OnError::Propagate }];
         Tracer {
             index,
             diags,
@@ -271,13 +214,13 @@ impl<'a> Tracer<'a> {
             variants: HashMap::new(),
             named: HashMap::new(),
             results: HashSet::new(),
-            settled: HashSet::new(),
-            errors: Errors::Stay,
-            learns: false,
-            wants_vec: false,
+            unwrapped: HashSet::new(),
+            errors: OnError::Return,
+            types_only: false,
+            expects_vec: false,
             sources: 0,
             copies: 1,
-            wants: Wants::default(),
+            expects: Expectations::default(),
             closures: 0,
             opaque: Vec::new(),
             kept,
@@ -292,8 +235,8 @@ impl<'a> Tracer<'a> {
     }
 
     /// Does an error of the function that is being traced leave the frozen model?
-    fn errors_leave(&self) -> bool {
-        self.closures == 0 && self.frames.last().is_some_and(|frame| frame.errors == Errors::Leave)
+    fn errors_propagate(&self) -> bool {
+        self.closures == 0 && self.frames.last().is_some_and(|frame| frame.errors == OnError::Propagate)
     }
 
     fn function(&self) -> &'a Function {
@@ -324,7 +267,7 @@ impl<'a> Tracer<'a> {
         let origin = self.origin(span, label);
         let ir = self.index.ir_type(&ty);
         let id = self.graph.push(self.region, op, args, name, ir, origin);
-        Val::Node(id, ty, Form::Owned)
+        Val::Node(id, ty, RefKind::Value)
     }
 
     /// A host operation without an effect.

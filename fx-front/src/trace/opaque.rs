@@ -1,4 +1,8 @@
-//! Code that is carried along: the user's tokens, with the variables they mention as arguments.
+//! Code that is kept as opaque code: the user's tokens, with the variables they mention as arguments.
+
+pub(in crate::trace) mod capture;
+pub(in crate::trace) mod capture_place;
+pub(in crate::trace) mod effects;
 
 use std::fmt::Write as _;
 
@@ -7,21 +11,22 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use super::{
-    Form, Result, Tracer, Ty, Unknown, Val,
-    capture::{Capture, Mention, bound_names, with_handles},
+use crate::trace::{
+    RefKind, Result, Tracer, Ty, Unsupported, Val,
+    entry::signature::Signature,
     expr::is_copy,
-    lending::is_kept,
-    place,
-    put_in::looks_behind,
-    signature::Signature,
-    spell::typed_literal,
-    unknown, writes,
-    writes::escape,
+    opaque::{
+        capture::{Capture, Mention, bound_names, with_handles},
+        capture_place::looks_behind,
+        effects::escape,
+    },
+    place::{field, may_borrow::is_kept},
+    types::operand::typed_literal,
+    unsupported,
 };
 
-/// Code that is carried along.
-struct Carried {
+/// Code that is kept as opaque code.
+struct OpaqueCode {
     template: String,
     args: Vec<Arg>,
     /// The variables that it writes to, which the template hands over in a tuple after the value.
@@ -32,37 +37,37 @@ struct Carried {
 
 impl Tracer<'_> {
     /// Carries an expression along as it is, because of `fault`; the fault itself where that cannot be done.
-    pub(super) fn carried(&mut self, expr: &syn::Expr, fault: Unknown) -> Result<Val> {
-        let wanted = self.wants.next.take();
-        if matches!(expr, syn::Expr::Reference(lent) if lent.mutability.is_some()) {
+    pub(in crate::trace) fn opaque_expr(&mut self, expr: &syn::Expr, fault: Unsupported) -> Result<Val> {
+        let expected = self.expects.next.take();
+        if matches!(expr, syn::Expr::Reference(borrowed) if borrowed.mutability.is_some()) {
             // What is written through it would be written to a copy.
             return Err(fault);
         }
         if is_kept(expr) {
-            // The container would keep it for longer than the variables of the carried code live.
+            // The container would keep it for longer than the variables of the opaque code live.
             return Err(fault);
         }
         if let Some(escape) = escape(expr) {
             return Err(if matches!(expr, syn::Expr::Return(_) | syn::Expr::Break(_) | syn::Expr::Continue(_)) {
                 fault
             } else {
-                Unknown { span: escape, reason: fault.reason }
+                Unsupported { span: escape, reason: fault.reason }
             });
         }
-        let ty = match (self.guess(expr), self.wanted_number(wanted.as_ref())) {
-            (Ty::Unknown, Some(wanted)) => wanted,
+        let ty = match (self.infer_ty(expr), self.expected_number(expected.as_ref())) {
+            (Ty::Unknown, Some(expected)) => expected,
             (known, _) => known,
         };
         // Why the first thing was not understood is worth more than why the code around it cannot be carried.
-        let lends = ty == Ty::Tensor && may_borrow(expr);
-        let Ok(carried) = self.captured_with_writes(expr, expr.span(), lends) else { return Err(fault) };
-        let Carried { template, args, written, holds } = carried;
+        let borrows = ty == Ty::Tensor && may_borrow(expr);
+        let Ok(carried) = self.captured_with_writes(expr, expr.span(), borrows) else { return Err(fault) };
+        let OpaqueCode { template, args, written, holds } = carried;
         let is_its_own = ty == Ty::Tensor || is_copy(&ty) || ty == Ty::Tuple(Vec::new());
         if holds && !is_its_own {
-            // It may be, or hold, a reference into what is only lent to the code.
+            // It may be, or hold, a reference into what is only borrowed to the code.
             return Err(fault);
         }
-        let mark = self.mark();
+        let mark = self.checkpoint();
         let code = Code::opaque(String::new(), fault.reason.clone());
         let whole = if written.is_empty() { ty.clone() } else { Ty::Unknown };
         let is_result = matches!(whole, Ty::Result(_));
@@ -92,7 +97,7 @@ impl Tracer<'_> {
     }
 
     /// The whole function as one call of the user's own, when not even a piece of it can be understood.
-    pub(super) fn whole(&mut self, signature: &Signature, fault: &Unknown) -> Arg {
+    pub(in crate::trace) fn whole(&mut self, signature: &Signature, fault: &Unsupported) -> Arg {
         let params = self.graph.region(self.graph.body()).params.clone();
         let mut args: Vec<Arg> = Vec::new();
         let mut inputs = params.iter().skip(usize::from(signature.has_receiver));
@@ -100,7 +105,7 @@ impl Tracer<'_> {
             if let Some(known) = &param.fixed {
                 args.push(typed_literal(known, &param.ty));
             } else {
-                let is_lent = (param.is_ref && !param.is_mut()) || param.lends;
+                let is_lent = (param.is_ref && !param.is_mut()) || param.borrows;
                 let input = inputs.next().map(|&id| Arg::Node(id));
                 args.extend(input.map(|input| if is_lent { HostOp::Ref.on(input) } else { input }));
             }
@@ -117,7 +122,7 @@ impl Tracer<'_> {
         value.arg().unwrap_or(Arg::None)
     }
 
-    /// The function's own parameters as a call of it names them. A type that lends a tensor is another one by now.
+    /// The function's own parameters as a call of it names them. A type that borrows a tensor is another one by now.
     fn turbofish(&self) -> String {
         let generics = &self.function().sig.generics;
         if generics.const_params().next().is_none() {
@@ -136,24 +141,24 @@ impl Tracer<'_> {
     }
 
     /// A template for code that writes to no variable of its surroundings.
-    pub(super) fn captured(&mut self, expr: &syn::Expr, span: Span) -> Result<(String, Vec<Arg>)> {
-        let Carried { template, args, written, .. } = self.captured_with_writes(expr, span, false)?;
+    pub(in crate::trace) fn captured(&mut self, expr: &syn::Expr, span: Span) -> Result<(String, Vec<Arg>)> {
+        let OpaqueCode { template, args, written, .. } = self.captured_with_writes(expr, span, false)?;
         match written.first() {
-            Some(name) => unknown(span, format!("code that writes to `{name}`")),
+            Some(name) => unsupported(span, format!("code that writes to `{name}`")),
             None => Ok((template, args)),
         }
     }
 
     /// The template, its arguments, and the variables that the code writes to, which the template hands over in a
     /// tuple after the value.
-    fn captured_with_writes(&mut self, expr: &syn::Expr, span: Span, is_shared: bool) -> Result<Carried> {
+    fn captured_with_writes(&mut self, expr: &syn::Expr, span: Span, is_shared: bool) -> Result<OpaqueCode> {
         if !self.is_home() {
-            return unknown(span, "code of another module");
+            return unsupported(span, "code of another module");
         }
         let writes = self.writes(expr);
-        self.make_places(&writes, span)?;
+        self.spill_variables(&writes, span)?;
         let inner = bound_names(expr);
-        let is_tensor = |name: &String| matches!(self.env.read(name), Some(Val::Node(_, Ty::Tensor, Form::Owned)));
+        let is_tensor = |name: &String| matches!(self.env.read(name), Some(Val::Node(_, Ty::Tensor, RefKind::Value)));
         let handed_back = writes.iter().filter(|name| is_tensor(name) && !inner.contains(*name)).cloned().collect();
         let expr = &with_handles(expr, handed_back);
         let mut capture = Capture::default();
@@ -170,24 +175,24 @@ impl Tracer<'_> {
         for name in &capture.variables {
             let Some(value) = self.env.read(name).cloned() else { continue };
             let spelled = hole(&mut args, self.exact_operand(&value, span)?);
-            let lent = if !writes.contains(name) && looks_behind(expr, name, &value) { "&" } else { "" };
-            let _ = writeln!(lines, "let mut {name} = {lent}{spelled};");
+            let borrow = if !writes.contains(name) && looks_behind(expr, name, &value) { "&" } else { "" };
+            let _ = writeln!(lines, "let mut {name} = {borrow}{spelled};");
         }
         let mut code = tokens.to_string();
         for (position, name) in capture.places.iter().enumerate() {
             let value = self.env.read(name).cloned().unwrap_or(Val::Never);
             if let Val::Place(place) = &value {
                 let mentioned = (expr, &capture, position);
-                self.put_in(place, mentioned, (&mut code, &mut lines), &mut args)?;
+                self.capture_place(place, mentioned, (&mut code, &mut lines), &mut args)?;
                 holds = true;
                 continue;
             }
             let is_written = writes.contains(name);
-            if inner.contains(name) || (is_written && !self.is_own_place(&value)) || !self.is_exact(&value) {
-                return unknown(span, format!("code that mentions `{name}`"));
+            if inner.contains(name) || (is_written && !self.is_spilled(&value)) || !self.is_exact(&value) {
+                return unsupported(span, format!("code that mentions `{name}`"));
             }
             let spelled = hole(&mut args, self.operand(&value, span)?);
-            let is_ref = matches!(value, Val::Node(_, _, Form::Ref));
+            let is_ref = matches!(value, Val::Node(_, _, RefKind::Ref));
             let place = if is_ref { format!("(&{spelled})") } else { spelled };
             code = code.replace(&Capture::placeholder(position), &place);
             if capture.formatted.contains(name) {
@@ -200,7 +205,7 @@ impl Tracer<'_> {
         let tail =
             if written.is_empty() { code } else { format!("let value = {code};\n(value, {},)", written.join(", ")) };
         let template = if lines.is_empty() && written.is_empty() { tail } else { format!("{{\n{lines}{tail}\n}}") };
-        Ok(Carried { template, args, written, holds })
+        Ok(OpaqueCode { template, args, written, holds })
     }
 
     /// `let self_fc = &$0;` for every field that is mentioned, and `this` for the model itself; says whether one of them is
@@ -215,13 +220,13 @@ impl Tracer<'_> {
         let span = expr.span();
         let receiver = self.frames.last().and_then(|frame| frame.receiver.clone());
         if self.env.has("self") && (capture.whole_self || !capture.fields.is_empty()) {
-            return unknown(span, "code that mentions what a method writes to");
+            return unsupported(span, "code that mentions what a method writes to");
         }
         let Some(receiver) = receiver else {
             let mentioned = capture.whole_self || !capture.fields.is_empty();
-            return if mentioned { unknown(span, "`self` without a receiver") } else { Ok(false) };
+            return if mentioned { unsupported(span, "`self` without a receiver") } else { Ok(false) };
         };
-        let written = writes::fields(expr, &|call| self.writes_by(call));
+        let written = effects::fields(expr, &|call| self.writes_by(call));
         let mut holds = false;
         for name in &capture.fields {
             if let Some(cell) = self.mentioned(&receiver, name, written.contains(name), span)? {
@@ -242,7 +247,7 @@ impl Tracer<'_> {
             let _ = writeln!(lines, "let self_{} = &{spelled};", name.trim_start_matches("r#"));
         }
         if capture.whole_self && self.is_stateful() {
-            return unknown(span, "code that takes the whole model, of whose state it would have a copy");
+            return unsupported(span, "code that takes the whole model, of whose state it would have a copy");
         }
         if capture.whole_self {
             let spelled = hole(args, self.operand(&receiver, span)?);
@@ -252,9 +257,9 @@ impl Tracer<'_> {
     }
 
     /// Is the value in generated code of the very type that it is of in the user's?
-    pub(super) fn is_exact(&self, value: &Val) -> bool {
+    pub(in crate::trace) fn is_exact(&self, value: &Val) -> bool {
         let Val::Node(id, ty, form) = value else { return false };
-        if *form == Form::Deep || (*form == Form::Ref && matches!(ty, Ty::Option(_))) {
+        if *form == RefKind::RefRef || (*form == RefKind::Ref && matches!(ty, Ty::Option(_))) {
             return false;
         }
         let made_here = match &self.graph.node(*id).op {
@@ -263,13 +268,13 @@ impl Tracer<'_> {
             Op::Placeholder => {
                 self.graph.scope_of(*id) == Some(self.graph.body()) || is_carried_param(&self.graph, *id)
             }
-            _ => self.is_own_place(value),
+            _ => self.is_spilled(value),
         };
         made_here && !matches!(ty, Ty::Tuple(_))
     }
 
     /// The operands of a call, behind those in `operands`: each as the user's code hands it on.
-    pub(super) fn operands_of_call<'e>(
+    pub(in crate::trace) fn operands_of_call<'e>(
         &mut self,
         mut operands: Vec<Arg>,
         exprs: impl IntoIterator<Item = &'e syn::Expr>,
@@ -285,7 +290,7 @@ impl Tracer<'_> {
     }
 
     /// What the user would call the field of the value; used to label layers.
-    pub(super) fn label_of(&self, value: &Val, fallback: &str) -> String {
+    pub(in crate::trace) fn label_of(&self, value: &Val, fallback: &str) -> String {
         match self.path_of(value) {
             Some(path) if !path.is_empty() => path,
             Some(_) | None => fallback.to_owned(),
@@ -293,26 +298,26 @@ impl Tracer<'_> {
     }
 
     /// Gives a node that stands for a part of the model its name there.
-    pub(super) fn set_path(&mut self, value: &Val, base: &Val, name: &str) {
+    pub(in crate::trace) fn set_path(&mut self, value: &Val, base: &Val, name: &str) {
         if let (Some(node), Some(path)) = (value.node(), self.path_of(base)) {
-            self.paths.insert(node, place::join(&path, name));
+            self.paths.insert(node, field::join(&path, name));
         }
     }
 }
 
 /// Where opaque code mentions the operand, which becomes its last argument.
-pub(super) fn hole(args: &mut Vec<Arg>, operand: Arg) -> String {
+pub(in crate::trace) fn hole(args: &mut Vec<Arg>, operand: Arg) -> String {
     args.push(operand);
     format!("${}", args.len() - 1)
 }
 
 /// A call of `head` with the arguments from `first` to `count`.
-pub(super) fn called_with(head: &str, first: usize, count: usize) -> String {
+pub(in crate::trace) fn called_with(head: &str, first: usize, count: usize) -> String {
     let holes: Vec<String> = (first..count).map(|at| format!("${at}")).collect();
     format!("{head}({})", holes.join(", "))
 }
 
-/// A value that carried code reaches where it is, rather than through a variable of its own: what can neither be copied
+/// A value that opaque code reaches where it is, rather than through a variable of its own: what can neither be copied
 /// nor shared.
 fn is_place(value: &Val) -> bool {
     match value {
@@ -332,7 +337,7 @@ fn may_borrow(expr: &syn::Expr) -> bool {
 }
 
 /// Is it what a loop carries?
-pub(super) fn is_carried_param(graph: &Graph, id: NodeId) -> bool {
+pub(in crate::trace) fn is_carried_param(graph: &Graph, id: NodeId) -> bool {
     let Some(region) = graph.scope_of(id) else { return false };
     let Some(owner) = graph.owner_of(region) else { return false };
     let params = &graph.region(region).params;

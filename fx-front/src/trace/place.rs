@@ -1,164 +1,374 @@
-//! Fields: reading a part of a value, and what the user would call that part.
+//! Places: written fields of the model, what a `&mut` parameter of the entry borrows, and elements of lists that the
+//! forward has made.
+//!
+//! A place is a way from where it is rooted, through fields, elements and options, and no value: to read it is a node,
+//! to write it another, and both stay in their order. A written field is rooted in its cell ([`crate::trace::place::state_cell`]); what is
+//! borrowed is reached through the parameter itself, so that the caller finds in it what the user's code would have left
+//! there, also where a call ends in an error.
 
-use fx_ir::Op;
+pub(in crate::trace) mod assign;
+pub(in crate::trace) mod assign_state;
+pub(in crate::trace) mod compound;
+pub(in crate::trace) mod field;
+pub(in crate::trace) mod indexing;
+pub(in crate::trace) mod local_place;
+pub(in crate::trace) mod may_borrow;
+pub(in crate::trace) mod place_test;
+pub(in crate::trace) mod spill;
+pub(in crate::trace) mod state_cell;
+
+use std::rc::Rc;
+
+use fx_ir::{Arg, Effect, Host, HostOp, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use super::{Form, Result, Tracer, Ty, Val, unknown};
-use crate::{
-    diag::{Code, Severity},
-    leaf,
+use crate::trace::{
+    Result, Tracer, Ty, Val, application,
+    entry::signature::is_vec,
+    expr::is_copy,
+    place::state_cell::{is_chain, peeled},
+    tensor::operator,
+    unsupported,
 };
 
+/// What a place is rooted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::trace) enum Root {
+    /// A written field of the model; is it made of tensors, numbers and text alone?
+    Cell { is_plain: bool },
+    /// A parameter that borrows it.
+    Borrow,
+    /// A parameter that may lend it: `Option<&mut Cache>`.
+    MaybeBorrow,
+    /// A list in a variable of the generated code's own.
+    Own,
+}
+
+/// A part of the state.
+#[derive(Clone, Debug)]
+pub(in crate::trace) struct Place {
+    /// The node of the cell, or of the parameter.
+    pub(in crate::trace) root: Val,
+    pub(in crate::trace) kind: Root,
+    /// The way from the root: `.layers[i].key`.
+    pub(in crate::trace) projection: Vec<Projection>,
+    pub(in crate::trace) ty: Ty,
+    /// Is it a list of a length of its own?
+    pub(in crate::trace) is_vec: bool,
+}
+
+/// One step from a place to a part of it, as rustc's MIR has it.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::trace) enum Projection {
+    /// A field, or a part of a tuple.
+    Field(String),
+    /// The element at a number.
+    Index(Arg),
+    /// What an option holds.
+    Some,
+    /// What an option that is itself a borrow holds.
+    Borrowed,
+    /// The first or the last element of a list.
+    End(String),
+    /// A list as a slice.
+    Slice,
+}
+
+impl Projection {
+    /// Whether it yields a reference to the part, which is dereferenced to reach it.
+    fn yields_reference(&self) -> bool {
+        matches!(self, Projection::Some | Projection::Borrowed | Projection::End(_) | Projection::Slice)
+    }
+
+    /// The part of what `base` is.
+    fn of(&self, base: Arg) -> Arg {
+        match self {
+            Projection::Field(name) => HostOp::Field(name.clone()).on(base),
+            Projection::Index(at) => HostOp::Item.of([base, at.clone()]),
+            Projection::Some => HostOp::UnwrapMut(None).on(base),
+            Projection::Borrowed => HostOp::UnwrapBorrow.on(base),
+            Projection::End(end) => HostOp::EndMut(end.clone()).on(base),
+            Projection::Slice => HostOp::MutSlice.on(base),
+        }
+    }
+}
+
+impl Place {
+    /// The place as it is read or assigned to.
+    pub(in crate::trace) fn target(&self) -> Arg {
+        match self.projection.last() {
+            Some(last) if last.yields_reference() => HostOp::Deref.on(self.object()),
+            None if self.is_cell() => HostOp::Deref.on(self.object()),
+            _ => self.object(),
+        }
+    }
+
+    /// The cell, if the place is all that it holds.
+    pub(in crate::trace) fn whole_cell(&self) -> Option<Arg> {
+        self.root.arg().filter(|_| self.is_cell() && self.projection.is_empty())
+    }
+
+    /// Is it the option itself that a parameter is, and nothing that lies anywhere?
+    pub(in crate::trace) fn may_borrow_state(&self) -> bool {
+        self.kind == Root::MaybeBorrow && self.projection.is_empty()
+    }
+
+    /// The same as what a method is called on.
+    pub(in crate::trace) fn object(&self) -> Arg {
+        let root = self.root.arg().unwrap_or(Arg::None);
+        let base = match self.kind {
+            Root::Cell { .. } => HostOp::Lock.on(root),
+            Root::Borrow if self.projection.is_empty() => HostOp::Deref.on(root),
+            _ => root,
+        };
+        self.projection.iter().fold(base, |base, step| step.of(base))
+    }
+
+    pub(in crate::trace) fn is_cell(&self) -> bool {
+        matches!(self.kind, Root::Cell { .. })
+    }
+
+    pub(in crate::trace) fn same(&self, other: &Place) -> bool {
+        self.root.same(&other.root) && self.projection == other.projection
+    }
+
+    /// The place as a parameter of that type has it: a list as a slice.
+    pub(in crate::trace) fn handed_as(&self, ty: &syn::Type) -> Place {
+        let is_slice = matches!(ty, syn::Type::Reference(borrowed) if matches!(*borrowed.elem, syn::Type::Slice(_)));
+        if is_slice && self.is_vec { self.within(Projection::Slice, self.ty.clone()) } else { self.clone() }
+    }
+
+    /// What the option at the place holds.
+    pub(in crate::trace) fn held(&self, held: Ty) -> Place {
+        self.within(if self.may_borrow_state() { Projection::Borrowed } else { Projection::Some }, held)
+    }
+
+    /// A part of it, one step further.
+    pub(in crate::trace) fn within(&self, step: Projection, ty: Ty) -> Place {
+        let mut inner = self.clone();
+        inner.projection.push(step);
+        Place { ty, is_vec: false, ..inner }
+    }
+
+    /// The element of the list at a number.
+    pub(in crate::trace) fn item(&self, at: &Val, element: Ty, span: Span) -> Result<Place> {
+        match (at.arg(), operator::is_number(at)) {
+            (Some(at @ Arg::Int(0..)), _) => Ok(self.within(Projection::Index(at), element)),
+            (Some(at @ Arg::Node(_)), true) => Ok(self.within(Projection::Index(at), element)),
+            _ => unsupported(span, "an index of this form"),
+        }
+    }
+}
+
+/// Is it made of tensors and numbers alone, so that there can be a copy that holds second handles?
+pub(in crate::trace) fn is_plain(ty: &Ty) -> bool {
+    match ty {
+        Ty::Tensor => true,
+        Ty::Option(inner) | Ty::List(inner) => is_plain(inner),
+        Ty::Tuple(parts) => !parts.is_empty() && parts.iter().all(is_plain),
+        ty => is_copy(ty),
+    }
+}
+
 impl Tracer<'_> {
-    pub(super) fn field_expr(&mut self, field: &syn::ExprField) -> Result<Val> {
-        let name = field.member.to_token_stream().to_string();
-        if let Some(value) = self.read_part(&syn::Expr::Field(field.clone()), name.trim_start_matches("r#"))? {
-            return Ok(value);
+    /// What the entry's parameter of that type borrows, as a place.
+    pub(in crate::trace) fn borrowed_parameter(&self, root: Val, written: &syn::Type, span: Span) -> Result<Val> {
+        let (kind, is_vec) = match written {
+            syn::Type::Reference(reference) => (Root::Borrow, is_vec(&reference.elem)),
+            _ => (Root::MaybeBorrow, false),
+        };
+        let ty = root.ty();
+        let borrowed = if let (Ty::Option(held), Root::MaybeBorrow) = (&ty, kind) { held } else { &ty };
+        if self.is_module(borrowed) || matches!(borrowed, Ty::Unknown) {
+            return unsupported(span, "a parameter of type `&mut`");
         }
-        let base = self.expr(&field.base)?;
-        match &field.member {
-            syn::Member::Named(name) => self.field(&base, &name.to_string(), name.span()),
-            syn::Member::Unnamed(index) => match base.ty() {
-                Ty::Struct(_) | Ty::Leaf(_) => self.field(&base, &index.index.to_string(), index.span()),
-                _ => self.tuple_part(&base, index.index as usize, field.span()),
-            },
+        let place = Place { root, kind, projection: Vec::new(), ty, is_vec };
+        Ok(Val::Place(Rc::new(place)))
+    }
+
+    /// Is a variable in scope a place that a caller borrows?
+    pub(in crate::trace) fn has_places(&self) -> bool {
+        self.env.any(|value| matches!(value, Val::Place(_)))
+    }
+
+    /// The part of the state that the expression names; `None` if it is none. With `writes` a field of the model
+    /// becomes one.
+    pub(in crate::trace) fn place(&mut self, expr: &syn::Expr, writes: bool) -> Result<Option<Place>> {
+        match peeled(expr) {
+            syn::Expr::Path(path) => Ok(path.path.get_ident().and_then(|name| self.named_place(&name.to_string()))),
+            syn::Expr::Unary(syn::ExprUnary { op: syn::UnOp::Deref(_), expr, .. }) => self.place(expr, writes),
+            syn::Expr::Field(field) => self.field_place(field, writes),
+            syn::Expr::Index(index) if !matches!(*index.index, syn::Expr::Range(_)) => self.item_place(index, writes),
+            syn::Expr::MethodCall(call) if matches!(call.method.to_string().as_str(), "unwrap" | "expect") => {
+                Ok(self.place_test(&call.receiver)?.map(|test| test.held))
+            }
+            _ => Ok(None),
         }
     }
 
-    /// The field of a value.
-    pub(super) fn field(&mut self, base: &Val, name: &str, span: Span) -> Result<Val> {
-        match base {
-            Val::Lent(_, inner) => return self.field(inner, name, span),
-            Val::Place(place) => {
-                let part = self.part_of(place, name, span)?;
-                return self.value_of(part, name, span);
-            }
-            Val::Fields(shape, parts) => {
-                let at = shape.names.iter().position(|known| known == name);
-                return at.map_or_else(|| unknown(span, format!("the field `{name}`")), |at| Ok(parts[at].clone()));
-            }
-            _ => {}
-        }
-        let Val::Node(id, ty, _) = base else { return unknown(span, "a field of a literal") };
-        let made = self.made.get(id).and_then(|fields| fields.iter().find(|(member, _)| member == name));
-        if let Some((_, value)) = made {
-            return Ok(value.clone());
-        }
-        let field_ty = match ty {
-            Ty::Struct(owner) => self.struct_field(*owner, name, span)?,
-            Ty::Leaf(leaf) => leaf_field(leaf, name),
-            other => match config_field(other, name) {
-                Some(ty) => Ty::Rust(ty.to_owned()),
-                None => return unknown(span, format!("the field `{name}` of a value {}", self.index.of_type(other))),
-            },
-        };
-        if let Ty::Struct(owner) = ty
-            && self.is_kept(*owner, name)
-            && self.path_of(base).is_some()
-        {
-            return self.read_field(base, name, span);
-        }
-        let known = match ty {
-            Ty::Struct(owner) => self.index.field(*owner, name).map(|field| field.label.as_str()),
+    /// What a variable holds that is a reference to a part of the state: to name it is to hand the reference on.
+    pub(in crate::trace) fn handed_reference(&self, expr: &syn::Expr) -> Option<Val> {
+        let syn::Expr::Path(path) = peeled(expr) else { return None };
+        self.named_place(&path.path.get_ident()?.to_string()).map(|place| Val::Place(Rc::new(place)))
+    }
+
+    fn named_place(&self, name: &str) -> Option<Place> {
+        match self.env.read(name) {
+            Some(Val::Place(place)) => Some((**place).clone()),
             _ => None,
-        };
-        let path = self.path_of(base).map(|path| join(&path, known.unwrap_or(name)));
-        let label = path.clone().unwrap_or_else(|| name.to_owned());
-        let value = self.push_labelled(Op::GetAttr(name.to_owned()), vec![(*id).into()], name, &label, field_ty, span);
-        if let (Some(node), Some(path)) = (value.node(), path) {
-            self.paths.insert(node, path);
         }
-        Ok(value.with_form(Form::Owned))
     }
 
-    fn struct_field(&mut self, owner: usize, name: &str, span: Span) -> Result<Ty> {
-        let item = &self.index.structs[owner];
-        let Some(field) = self.index.field(owner, name) else {
-            let message = format!("`{}` has no field `{name}`", item.name);
-            let names: Vec<String> = item.fields.iter().map(|field| format!("`{}`", field.name)).collect();
-            self.report(
-                Code::NoSuchField,
-                Severity::Error,
-                span,
-                message.clone(),
-                &format!("it has {}", names.join(", ")),
-            );
-            return unknown(span, message);
-        };
-        let root = self.home();
-        if !self.index.can_read(root, owner, field) {
-            let message = format!("the field `{name}` of `{}` is private to its module", item.name);
-            return unknown(span, format!("{message}; derive `Module` on it, or make the field `pub(crate)`"));
-        }
-        // A Sequential built in a constructor has layers of known types.
-        let ty = self.index.field_ty(owner, field);
-        if self.index.private_type(root, &ty) {
-            return unknown(span, self.private_parts(root, owner));
-        }
-        if let Ty::Rust(path) = &ty
-            && let Some(layer) = path.strip_prefix("::tch::nn::").filter(|layer| leaf::of_type(layer).is_some())
+    /// The place that is borrowed where the expression stands behind a `&mut`; `None` if it is none.
+    pub(in crate::trace) fn behind_mut(&mut self, expr: &syn::Expr) -> Result<Option<Place>> {
+        if let syn::Expr::Index(index) = peeled(expr)
+            && let syn::Expr::Path(_) = peeled(&index.expr)
+            && !matches!(*index.index, syn::Expr::Range(_))
         {
-            let message = format!("`{name}` of `{}` is tch's own `{layer}`, which fx cannot see into", item.name);
-            let help = "take it from `fx_runtime::nn`, where it has the same name and is made in the same way";
-            self.report(Code::ForeignLayer, Severity::Warning, span, message, help);
+            return self.item_place(index, true);
         }
-        Ok(ty)
+        self.place(expr, false)
     }
 
-    /// Why nothing of the struct can be inlined in the module `root`, and what to do.
-    fn private_parts(&self, root: &str, owner: usize) -> String {
-        let private = self.index.private_types(root, &Ty::Struct(owner));
-        let shown: Vec<String> =
-            private.iter().map(|path| format!("`{}`", path.trim_start_matches("crate::"))).collect();
-        let are = if shown.len() == 1 { "is" } else { "are" };
-        let name = &self.index.structs[owner].name;
-        format!("{} {are} private to another module; `pub(crate)` lets `{name}` be inlined here", shown.join(", "))
+    /// A list whose elements are places: among those that the forward has made, one that is written to, or that is of
+    /// structs, of which there are no copies.
+    pub(in crate::trace) fn list_place(&mut self, list: &syn::Expr, writes: bool) -> Result<Option<Place>> {
+        match self.place(list, false)? {
+            None => self.own_list(list, writes),
+            place => Ok(place),
+        }
     }
 
-    /// What the user would call the value: `layer1.*.conv1`; `None` if it is not a part of the model.
-    pub(super) fn path_of(&self, value: &Val) -> Option<String> {
-        self.paths.get(&value.node()?).cloned()
+    fn own_list(&mut self, list: &syn::Expr, writes: bool) -> Result<Option<Place>> {
+        let syn::Expr::Path(path) = peeled(list) else { return Ok(None) };
+        let Some(name) = path.path.get_ident().map(ToString::to_string) else { return Ok(None) };
+        let is_it = |element: &Ty| writes || matches!(element, Ty::Struct(_)) && !self.is_module(element);
+        match self.env.read(&name).map(Val::ty) {
+            Some(Ty::List(element)) if *element != Ty::Unknown && is_it(&element) => {}
+            _ => return Ok(None),
+        }
+        let mark = self.checkpoint();
+        self.spill_variables(std::slice::from_ref(&name), list.span())?;
+        let Some(root) = self.env.read(&name).filter(|value| self.is_spilled(value)).cloned() else {
+            self.rollback(mark);
+            return Ok(None);
+        };
+        let ty = root.ty();
+        Ok(Some(Place { root, kind: Root::Own, projection: Vec::new(), ty, is_vec: true }))
     }
-}
 
-/// `a` and `b` as one dotted path.
-pub(super) fn join(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
-}
+    fn field_place(&mut self, field: &syn::ExprField, writes: bool) -> Result<Option<Place>> {
+        let name = field.member.to_token_stream().to_string();
+        if let Some(outer) = self.place(&field.base, false)? {
+            return self.part_of(&outer, &name, field.span()).map(Some);
+        }
+        if !self.is_stateful() || !is_chain(&field.base) {
+            return Ok(None);
+        }
+        let mark = self.checkpoint();
+        let base = self.expr(&field.base)?;
+        if let (Val::Node(_, Ty::Struct(owner), _), Some(_)) = (&base, self.path_of(&base))
+            && (writes || self.is_kept(*owner, &name))
+        {
+            return self.cell(&base, &name, field.span()).map(Some);
+        }
+        self.rollback(mark);
+        Ok(None)
+    }
 
-/// The path of an element of a list: `key` is its position, or `*` for any. A list that is renamed by
-/// `#[module(name = "layers.layer_{}")]` says itself where the position goes.
-pub(super) fn element(path: &str, key: &str) -> String {
-    if path.contains("{}") { path.replacen("{}", key, 1) } else { join(path, key) }
-}
+    fn item_place(&mut self, index: &syn::ExprIndex, writes: bool) -> Result<Option<Place>> {
+        let list = match self.place(&index.expr, writes)? {
+            None => self.own_list(&index.expr, writes)?,
+            place => place,
+        };
+        let Some(list) = list else { return Ok(None) };
+        let Ty::List(element) = list.ty.clone() else {
+            return unsupported(index.span(), format!("indexing a value {}", self.index.of_type(&list.ty)));
+        };
+        let at = self.expr(&index.index)?;
+        list.item(&at, *element, index.span()).map(Some)
+    }
 
-/// A dotted path as one name: `layer1.*.conv1` is `layer1_conv1`.
-pub(super) fn identifier(path: &str) -> String {
-    let pieces: Vec<&str> = path.split(['.', '*', '-', '{', '}']).filter(|piece| !piece.is_empty()).collect();
-    pieces.join("_")
-}
+    /// A field of a struct, or a part of a tuple.
+    pub(in crate::trace) fn part_of(&self, outer: &Place, name: &str, span: Span) -> Result<Place> {
+        let (ty, is_vec) = match &outer.ty {
+            Ty::Struct(owner) => match self.index.field(*owner, name) {
+                Some(field) if self.index.can_read(self.home(), *owner, field) => {
+                    (self.index.field_ty(*owner, field), is_vec(&field.ty))
+                }
+                Some(_) => {
+                    let owner = &self.index.structs[*owner].name;
+                    return unsupported(span, format!("the field `{name}` of `{owner}` is private to its module"));
+                }
+                None => return unsupported(span, format!("the field `{name}` of what the forward writes to")),
+            },
+            Ty::Tuple(parts) => match name.parse::<usize>().ok().and_then(|at| parts.get(at).cloned()) {
+                Some(part) => (part, false),
+                None => return unsupported(span, "a tuple whose parts are not known"),
+            },
+            _ => return unsupported(span, format!("the field `{name}` of what the forward writes to")),
+        };
+        Ok(Place { is_vec, ..outer.within(Projection::Field(name.to_owned()), ty) })
+    }
 
-/// The type of a public field of a layer.
-/// The type of a field of a layer's configuration, which a struct of the crate may hold without the layer.
-fn config_field(ty: &Ty, name: &str) -> Option<&'static str> {
-    let Ty::Rust(path) = ty else { return None };
-    let (_, config) = path.rsplit_once("nn::")?;
-    let ty = match name {
-        "cudnn_enabled" | "elementwise_affine" | "affine" | "bias" | "scale_grad_by_freq" | "sparse" | "has_biases"
-        | "train" | "bidirectional" | "batch_first" => "bool",
-        "eps" | "momentum" | "dropout" => "f64",
-        "padding_idx" | "groups" | "num_layers" => "i64",
-        _ => return None,
-    };
-    config.ends_with("Config").then_some(ty)
-}
+    /// What the place holds, where that is a value that can be copied; else the place.
+    pub(in crate::trace) fn value_of(&mut self, place: Place, name: &str, span: Span) -> Result<Val> {
+        let is_value =
+            is_plain(&place.ty) || place.projection.is_empty() && place.kind == (Root::Cell { is_plain: true });
+        if is_value && !place.may_borrow_state() {
+            return self.read_place(&place, name, span);
+        }
+        Ok(Val::Place(Rc::new(place)))
+    }
 
-fn leaf_field(leaf: &str, name: &str) -> Ty {
-    match (leaf, name) {
-        (_, "bs") | ("BatchNorm" | "LayerNorm" | "GroupNorm", "ws") => Ty::Option(Box::new(Ty::Tensor)),
-        (_, "ws" | "running_mean" | "running_var") => Ty::Tensor,
-        _ => Ty::Unknown,
+    /// Reads the place: a copy of a number, a second handle on a tensor.
+    pub(in crate::trace) fn read_place(&mut self, place: &Place, name: &str, span: Span) -> Result<Val> {
+        if place.may_borrow_state() {
+            return unsupported(span, format!("`{name}`, which may lend what the forward writes to"));
+        }
+        let cell = place.whole_cell().filter(|_| place.kind == (Root::Cell { is_plain: true }));
+        let operand = match (&place.ty, cell) {
+            (ty, _) if is_copy(ty) => HostOp::Use.on(place.target()),
+            (_, Some(cell)) => HostOp::CellValue.on(cell),
+            (Ty::List(inner), _) if is_copy(inner) => HostOp::CopyList.on(place.object()),
+            (Ty::Tensor, _) => HostOp::Handle.on(place.object()),
+            (ty @ (Ty::Option(inner) | Ty::List(inner)), _) if **inner == Ty::Tensor => {
+                self.copy_of(ty, &place.object()).unwrap_or(Arg::None)
+            }
+            (Ty::List(_), _) if is_plain(&place.ty) => HostOp::HandlesOfList.on(place.object()),
+            (ty, _) if is_plain(ty) => HostOp::Handles.on(place.target()),
+            _ => {
+                return unsupported(
+                    span,
+                    format!("`{name}`, which the forward writes to and whose type is the crate's own"),
+                );
+            }
+        };
+        let (op, args) = application(operand);
+        Ok(self.on_place(place, op, args, name, place.ty.clone(), span))
+    }
+
+    /// A node that reads or writes the place, in its order.
+    pub(in crate::trace) fn on_place(
+        &mut self,
+        place: &Place,
+        op: HostOp,
+        args: Vec<Arg>,
+        name: &str,
+        ty: Ty,
+        span: Span,
+    ) -> Val {
+        let effect = if place.kind == Root::Own { Effect::Io } else { Effect::State };
+        self.push(Op::Host(Host::with_effect(op, effect)), args, name, ty, span)
+    }
+
+    /// A part of the state, as a value; `None` if the expression is none.
+    pub(in crate::trace) fn read_part(&mut self, expr: &syn::Expr, name: &str) -> Result<Option<Val>> {
+        match self.place(expr, false)? {
+            Some(place) => self.value_of(place, name, expr.span()).map(Some),
+            None => Ok(None),
+        }
     }
 }

@@ -2,11 +2,11 @@
 
 use proc_macro2::Span;
 
-use super::{Frame, Tracer};
 use crate::diag::{Code, Diagnostic, Severity};
+use crate::trace::{Frame, Tracer};
 
 impl Tracer<'_> {
-    pub(super) fn report(&self, code: Code, severity: Severity, span: Span, message: String, help: &str) {
+    pub(in crate::trace) fn report(&self, code: Code, severity: Severity, span: Span, message: String, help: &str) {
         self.diags.push(self.diagnostic(code, severity, span, message, help));
     }
 
@@ -23,9 +23,9 @@ impl Tracer<'_> {
         }
     }
 
-    /// Notes that code is carried along; an error where the item says `strict`. It is told once the trace is at its end:
-    /// until then what stands around the code may be carried along as well.
-    pub(super) fn report_opaque(&mut self, span: Span, reason: &str) {
+    /// Notes that code is kept as opaque code; an error where the item says `strict`. It is told once the trace is at its end:
+    /// until then what stands around the code may be kept as opaque code as well.
+    pub(in crate::trace) fn report_opaque(&mut self, span: Span, reason: &str) {
         let strict = |frame: &Frame| self.index.fns[frame.function].traceable.as_ref().is_some_and(|one| one.strict);
         let severity = if self.frames.iter().any(strict) { Severity::Error } else { Severity::Note };
         let help = match severity {

@@ -4,14 +4,19 @@ use std::rc::Rc;
 
 use fx_ir::{Arg, NodeId};
 
-use super::{Frame, chain::Chain, env::Env, local::Local, state::Place};
 use crate::index::Ty;
+use crate::trace::{
+    Frame,
+    env::Env,
+    flow::iterator_value::IteratorValue,
+    place::{Place, local_place::LocalPlace},
+};
 
 /// A traced value: a node, a literal, or a structure of such whose parts are known one by one.
 #[derive(Clone, Debug)]
-pub(super) enum Val {
+pub(in crate::trace) enum Val {
     /// The value of a node.
-    Node(NodeId, Ty, Form),
+    Node(NodeId, Ty, RefKind),
     /// A literal or a path that needs no value.
     Lit(Arg, Ty),
     /// A tuple whose parts are known.
@@ -21,13 +26,13 @@ pub(super) enum Val {
     /// `Some(value)`, written so.
     Some(Box<Val>),
     /// A closure that has not been called yet.
-    Closure(Rc<syn::ExprClosure>, Rc<Home>),
+    Closure(Rc<syn::ExprClosure>, Rc<ClosureEnv>),
     /// An iterator that a variable holds, and how many elements were taken from it.
-    Iter(Rc<Chain>, Box<Val>),
+    Iter(Rc<IteratorValue>, Box<Val>),
     /// A struct of the crate whose fields may be written to one by one.
     Fields(Rc<Shape>, Vec<Val>),
-    /// What a `&mut` lends, and from where.
-    Lent(Rc<Local>, Box<Val>),
+    /// What a `&mut` borrows, and from where.
+    MutRef(Rc<LocalPlace>, Box<Val>),
     /// A `&mut` to a part of the state.
     Place(Rc<Place>),
     /// `()`.
@@ -38,45 +43,45 @@ pub(super) enum Val {
 
 /// The struct that a value with fields is.
 #[derive(Debug)]
-pub(super) struct Shape {
+pub(in crate::trace) struct Shape {
     /// Its position in the index.
-    pub(super) owner: usize,
+    pub(in crate::trace) owner: usize,
     /// What its fields are called, in the order of their values.
-    pub(super) names: Vec<String>,
+    pub(in crate::trace) names: Vec<String>,
 }
 
 /// Where a closure was written: the variables that it sees, and the functions around it.
 #[derive(Clone, Debug)]
-pub(super) struct Home {
-    pub(super) env: Env,
-    pub(super) frames: Vec<Frame>,
+pub(in crate::trace) struct ClosureEnv {
+    pub(in crate::trace) env: Env,
+    pub(in crate::trace) frames: Vec<Frame>,
     /// Was it handed on, to a function or by one, so that it is called where it sees other variables?
-    pub(super) is_elsewhere: bool,
+    pub(in crate::trace) escaped: bool,
 }
 
-/// Does the user's variable own its value, or is it a reference? Only code that is carried along has to know.
+/// Does the user's variable own its value, or is it a reference? Only code that is kept as opaque code has to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(in crate::trace) enum RefKind {
     /// `T`.
-    Owned,
+    Value,
     /// `&T`.
     Ref,
     /// A reference to a reference, of any depth.
-    Deep,
+    RefRef,
 }
 
-impl Form {
+impl RefKind {
     /// How a variable holds a value that comes from several places; where they do not agree, nobody knows.
-    pub(super) fn common(forms: impl IntoIterator<Item = Form>) -> Form {
+    pub(in crate::trace) fn common(forms: impl IntoIterator<Item = RefKind>) -> RefKind {
         let mut forms = forms.into_iter();
-        let first = forms.next().unwrap_or(Form::Owned);
-        if forms.all(|form| form == first) { first } else { Form::Deep }
+        let first = forms.next().unwrap_or(RefKind::Value);
+        if forms.all(|form| form == first) { first } else { RefKind::RefRef }
     }
 }
 
 impl Val {
     /// What is known of its type.
-    pub(super) fn ty(&self) -> Ty {
+    pub(in crate::trace) fn ty(&self) -> Ty {
         match self {
             Val::Node(_, ty, _) | Val::Lit(_, ty) => ty.clone(),
             Val::Tuple(parts) => Ty::Tuple(parts.iter().map(Val::ty).collect()),
@@ -84,13 +89,13 @@ impl Val {
             Val::Some(inner) => Ty::Option(Box::new(inner.ty())),
             Val::Fields(shape, _) => Ty::Struct(shape.owner),
             Val::Place(place) => place.ty.clone(),
-            Val::Closure(..) | Val::Iter(..) | Val::Lent(..) | Val::Never => Ty::Unknown,
+            Val::Closure(..) | Val::Iter(..) | Val::MutRef(..) | Val::Never => Ty::Unknown,
             Val::Unit => Ty::Tuple(Vec::new()),
         }
     }
 
     /// The node, if it is one.
-    pub(super) fn node(&self) -> Option<NodeId> {
+    pub(in crate::trace) fn node(&self) -> Option<NodeId> {
         match self {
             Val::Node(id, ..) => Some(*id),
             _ => None,
@@ -98,12 +103,12 @@ impl Val {
     }
 
     /// Is it a tensor, as far as is known?
-    pub(super) fn is_tensor(&self) -> bool {
+    pub(in crate::trace) fn is_tensor(&self) -> bool {
         self.ty() == Ty::Tensor
     }
 
     /// The argument that stands for it in a graph; `None` for what no argument can say.
-    pub(super) fn arg(&self) -> Option<Arg> {
+    pub(in crate::trace) fn arg(&self) -> Option<Arg> {
         match self {
             Val::Node(id, ..) => Some(Arg::Node(*id)),
             Val::Lit(arg, _) => Some(arg.clone()),
@@ -113,41 +118,41 @@ impl Val {
             | Val::Closure(..)
             | Val::Iter(..)
             | Val::Fields(..)
-            | Val::Lent(..)
+            | Val::MutRef(..)
             | Val::Place(_)
             | Val::Unit
             | Val::Never => None,
         }
     }
 
-    /// The value itself, where it is lent.
-    pub(super) fn behind(self) -> Val {
+    /// The value itself, where it is borrowed.
+    pub(in crate::trace) fn behind(self) -> Val {
         match self {
-            Val::Lent(_, inner) => inner.behind(),
+            Val::MutRef(_, inner) => inner.behind(),
             other => other,
         }
     }
 
     /// The values that it is made of, as far as they are known one by one.
-    pub(super) fn parts(&self) -> &[Val] {
+    pub(in crate::trace) fn parts(&self) -> &[Val] {
         match self {
             Val::Tuple(parts) | Val::List(parts) | Val::Fields(_, parts) => parts,
-            Val::Some(inner) | Val::Lent(_, inner) | Val::Iter(_, inner) => std::slice::from_ref(inner),
+            Val::Some(inner) | Val::MutRef(_, inner) | Val::Iter(_, inner) => std::slice::from_ref(inner),
             _ => &[],
         }
     }
 
     /// The same for who changes them.
-    pub(super) fn parts_mut(&mut self) -> &mut [Val] {
+    pub(in crate::trace) fn parts_mut(&mut self) -> &mut [Val] {
         match self {
             Val::Tuple(parts) | Val::List(parts) | Val::Fields(_, parts) => parts,
-            Val::Some(inner) | Val::Lent(_, inner) | Val::Iter(_, inner) => std::slice::from_mut(inner),
+            Val::Some(inner) | Val::MutRef(_, inner) | Val::Iter(_, inner) => std::slice::from_mut(inner),
             _ => &mut [],
         }
     }
 
     /// The same value, known to be held by reference or owned.
-    pub(super) fn with_form(self, form: Form) -> Val {
+    pub(in crate::trace) fn with_ref_kind(self, form: RefKind) -> Val {
         match self {
             Val::Node(id, ty, _) => Val::Node(id, ty, form),
             other => other,
@@ -155,19 +160,19 @@ impl Val {
     }
 
     /// How the user's variable holds it, as far as it is one value; nothing is said of what fits either way.
-    pub(super) fn form(&self) -> Option<Form> {
+    pub(in crate::trace) fn ref_kind(&self) -> Option<RefKind> {
         match self {
             Val::Node(_, _, form) => Some(*form),
             Val::Lit(Arg::None, _) => None,
-            _ => Some(Form::Owned),
+            _ => Some(RefKind::Value),
         }
     }
 
     /// The same value with its leaves held like this, one by one.
-    pub(super) fn with_forms(self, forms: impl IntoIterator<Item = Form>) -> Val {
+    pub(in crate::trace) fn with_ref_kinds(self, forms: impl IntoIterator<Item = RefKind>) -> Val {
         match self.leaves() {
             Some(leaves) => {
-                let held = leaves.into_iter().zip(forms).map(|(leaf, form)| leaf.with_form(form));
+                let held = leaves.into_iter().zip(forms).map(|(leaf, form)| leaf.with_ref_kind(form));
                 self.rebuild(&mut held.collect::<Vec<Val>>().into_iter())
             }
             None => self,
@@ -175,7 +180,7 @@ impl Val {
     }
 
     /// The same value, known to be of that type.
-    pub(super) fn with_ty(self, ty: Ty) -> Val {
+    pub(in crate::trace) fn with_ty(self, ty: Ty) -> Val {
         match self {
             Val::Node(id, _, form) => Val::Node(id, ty, form),
             other => other,
@@ -183,14 +188,14 @@ impl Val {
     }
 
     /// Do both stand for the same value?
-    pub(super) fn same(&self, other: &Val) -> bool {
+    pub(in crate::trace) fn same(&self, other: &Val) -> bool {
         match (self, other) {
             (Val::Node(a, ..), Val::Node(b, ..)) => a == b,
             (Val::Lit(a, _), Val::Lit(b, _)) => a == b,
             (Val::Tuple(a), Val::Tuple(b)) | (Val::List(a), Val::List(b)) => {
                 a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same(b))
             }
-            (Val::Some(a), Val::Some(b)) | (Val::Lent(_, a), Val::Lent(_, b)) => a.same(b),
+            (Val::Some(a), Val::Some(b)) | (Val::MutRef(_, a), Val::MutRef(_, b)) => a.same(b),
             (Val::Iter(a, at), Val::Iter(b, other)) => Rc::ptr_eq(a, b) && at.same(other),
             (Val::Fields(a, parts), Val::Fields(b, others)) => {
                 a.owner == b.owner && parts.iter().zip(others).all(|(a, b)| a.same(b))
@@ -203,13 +208,13 @@ impl Val {
     }
 
     /// The parts that a region has to hand over for this value, one by one; `None` when it cannot.
-    pub(super) fn leaves(&self) -> Option<Vec<Val>> {
+    pub(in crate::trace) fn leaves(&self) -> Option<Vec<Val>> {
         match self {
             Val::Tuple(parts) | Val::Fields(_, parts) => {
                 let leaves: Option<Vec<Vec<Val>>> = parts.iter().map(Val::leaves).collect();
                 Some(leaves?.concat())
             }
-            Val::Iter(_, inner) | Val::Lent(_, inner) => inner.leaves(),
+            Val::Iter(_, inner) | Val::MutRef(_, inner) => inner.leaves(),
             Val::Unit => Some(Vec::new()),
             Val::Closure(..) | Val::Place(_) | Val::Never => None,
             Val::List(_) if self.arg().is_none() => None,
@@ -218,14 +223,14 @@ impl Val {
     }
 
     /// The value of the same structure whose leaves are `leaves`, in order.
-    pub(super) fn rebuild(&self, leaves: &mut impl Iterator<Item = Val>) -> Val {
+    pub(in crate::trace) fn rebuild(&self, leaves: &mut impl Iterator<Item = Val>) -> Val {
         match self {
             Val::Tuple(parts) => Val::Tuple(parts.iter().map(|part| part.rebuild(leaves)).collect()),
             Val::Fields(shape, parts) => {
                 Val::Fields(Rc::clone(shape), parts.iter().map(|part| part.rebuild(leaves)).collect())
             }
             Val::Iter(chain, at) => Val::Iter(Rc::clone(chain), Box::new(at.rebuild(leaves))),
-            Val::Lent(place, inner) => Val::Lent(Rc::clone(place), Box::new(inner.rebuild(leaves))),
+            Val::MutRef(place, inner) => Val::MutRef(Rc::clone(place), Box::new(inner.rebuild(leaves))),
             Val::Unit => Val::Unit,
             _ => leaves.next().unwrap_or(Val::Never),
         }

@@ -16,7 +16,7 @@ pub use adaptor::Adaptor;
 pub use ops::{HostOp, Yields};
 pub(crate) use payload::Payload;
 
-use crate::{Arg, Effect, NodeId};
+use crate::{Arg, Effect, Graph, NodeId, Op};
 
 /// What a host node does: an operation, and what it does beside yielding a value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -77,6 +77,20 @@ impl HostOp {
     /// The operation applied to one argument, as an argument.
     pub fn on(self, arg: impl Into<Arg>) -> Arg {
         self.of([arg.into()])
+    }
+}
+
+impl Graph {
+    /// The host operation that an argument stands for, nested or a node without an effect, and what it is applied to.
+    pub fn host_value<'g>(&'g self, arg: &'g Arg) -> Option<(&'g HostOp, &'g [Arg])> {
+        match arg {
+            Arg::Expr(expr) => Some((&expr.op, &expr.args)),
+            Arg::Node(id) => match &self.node(*id).op {
+                Op::Host(host) if host.effect == Effect::Pure => Some((&host.op, &self.node(*id).args)),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 }
 

@@ -143,6 +143,8 @@ host_ops! {
     NoneOf(String) = "none_of" Value;
     /// A struct of that path, by fields.
     Struct((String, Vec<String>)) = "struct" Value;
+    /// A struct of that path, by fields; those that are left are as its default has them.
+    StructDefault((String, Vec<String>)) = "struct_default" Value;
     /// A tuple struct or a variant of that path.
     Construct(String) = "construct" Value;
     /// `$0..$1` or `$0..=$1`.
@@ -303,6 +305,10 @@ host_ops! {
     Runtime(String) = "runtime" Value;
     /// A method of one of its types.
     RuntimeMethod(String) = "runtime_method" Value;
+    /// A function of `fx_runtime::nn`, the layers.
+    Nn(String) = "nn" Value;
+    /// The tensor that the option `$0` holds, or else `$1`: a second handle on it.
+    HandleOr = "handle_or" Value;
     /// The frame that a frozen model is made in.
     Frame = "frame" Reference;
 

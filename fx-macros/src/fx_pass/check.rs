@@ -96,7 +96,7 @@ fn term(tmpl: &Tmpl, rule: &Resolved) -> Pat {
         Tmpl::Module(slot, parts) => Pat::Module(*slot, each(parts)),
         Tmpl::Field(slot, path) => Pat::Field(*slot, path.iter().map(|(name, _)| (*name).to_owned()).collect()),
         Tmpl::Splice(slot) => Pat::Rest(Some(*slot)),
-        Tmpl::Part(..) | Tmpl::Or(_) | Tmpl::Computed(_) | Tmpl::Rust { .. } => Pat::Any,
+        Tmpl::Part(..) | Tmpl::Or(_) | Tmpl::Computed(_) | Tmpl::Expr(..) | Tmpl::Rust { .. } => Pat::Any,
     }
 }
 

@@ -1,11 +1,14 @@
 //! Rust inside a replacement: `rust!(..)`, in which captures stand for their values.
 
+use fx_ir::HostOp;
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::ToTokens;
+use syn::punctuated::Punctuated;
+use syn::{Expr, UnOp};
 
 use super::parse::spelled;
 use super::rule::Resolver;
-use super::term::Tmpl;
+use super::term::{Embedded, Literal, Tmpl};
 
 impl Resolver<'_> {
     /// `rust!(path(&conv.ws, bn)?; Type)`: Rust as it is, in which captures stand for their values; without a type it
@@ -21,10 +24,96 @@ impl Resolver<'_> {
         if fallible {
             tokens.pop();
         }
+        let tokens: TokenStream = tokens.into_iter().collect();
+        if let Some((op, args)) = syn::parse2(tokens.clone()).ok().and_then(|expr| self.operation(&expr)) {
+            return Tmpl::Rust { code: Embedded::Op(op), args, fallible, tensors: 1, ty };
+        }
         let mut args = Vec::new();
-        let filled = self.holes(tokens.into_iter().collect(), &mut args);
+        let filled = self.holes(tokens, &mut args);
         let template = spelled(filled).replace("__hole", "$");
-        Tmpl::Rust { template, args, fallible, tensors: 1, ty }
+        Tmpl::Rust { code: Embedded::Text(template), args, fallible, tensors: 1, ty }
+    }
+
+    /// The host operation that an expression is; None of what the table does not have, which stays text.
+    fn operation(&mut self, expr: &Expr) -> Option<(HostOp, Vec<Tmpl>)> {
+        Some(match expr {
+            Expr::Paren(inner) => self.operation(&inner.expr)?,
+            Expr::Call(call) => {
+                let Expr::Path(path) = &*call.func else { return None };
+                let op = called(path).filter(|_| path.path.get_ident().is_none_or(|name| self.known(name).is_none()))?;
+                (op, self.operands(&call.args)?)
+            }
+            Expr::MethodCall(call) if call.turbofish.is_none() => {
+                let mut args = vec![self.receiver(&call.receiver)?];
+                args.extend(self.operands(&call.args)?);
+                (HostOp::Method(call.method.to_string()), args)
+            }
+            Expr::Field(field) => (HostOp::Field(spelled(field.member.to_token_stream())), vec![self.receiver(&field.base)?]),
+            Expr::Index(index) => (HostOp::Item, vec![self.receiver(&index.expr)?, self.operand(&index.index)?]),
+            Expr::Reference(reference) if reference.mutability.is_none() => {
+                (HostOp::Ref, vec![self.operand(&reference.expr)?])
+            }
+            Expr::Unary(unary) => {
+                let op = match unary.op {
+                    UnOp::Neg(_) => HostOp::Neg,
+                    UnOp::Not(_) => HostOp::Not,
+                    _ => return None,
+                };
+                (op, vec![self.operand(&unary.expr)?])
+            }
+            Expr::Binary(binary) => {
+                let sign = spelled(binary.op.to_token_stream());
+                let computes = !sign.ends_with('=') || matches!(sign.as_str(), "==" | "!=" | "<=" | ">=");
+                let op = computes.then_some(HostOp::Binary(sign))?;
+                (op, vec![self.operand(&binary.left)?, self.operand(&binary.right)?])
+            }
+            Expr::Cast(cast) => (HostOp::Cast(spelled(cast.ty.to_token_stream())), vec![self.operand(&cast.expr)?]),
+            Expr::Tuple(tuple) if !tuple.elems.is_empty() => (HostOp::Tuple, self.operands(&tuple.elems)?),
+            Expr::Array(array) => (HostOp::Array, self.operands(&array.elems)?),
+            Expr::Macro(call) if call.mac.path.is_ident("vec") => {
+                let items = call.mac.parse_body_with(Punctuated::<Expr, syn::Token![,]>::parse_terminated).ok()?;
+                (HostOp::Vec, self.operands(&items)?)
+            }
+            _ => return None,
+        })
+    }
+
+    fn operands<'e>(&mut self, exprs: impl IntoIterator<Item = &'e Expr>) -> Option<Vec<Tmpl>> {
+        exprs.into_iter().map(|expr| self.operand(expr)).collect()
+    }
+
+    /// What a method, a field or an index is of: a reference there would bind less tightly than it does.
+    fn receiver(&mut self, expr: &Expr) -> Option<Tmpl> {
+        let mut bare = expr;
+        while let Expr::Paren(inner) = bare {
+            bare = &inner.expr;
+        }
+        if matches!(bare, Expr::Reference(_)) { None } else { self.operand(bare) }
+    }
+
+    /// An operand: a capture, a literal, a path, or an operation.
+    fn operand(&mut self, expr: &Expr) -> Option<Tmpl> {
+        Some(match expr {
+            Expr::Paren(inner) => self.operand(&inner.expr)?,
+            Expr::Lit(lit) => match &lit.lit {
+                syn::Lit::Int(int) if int.suffix().is_empty() => Tmpl::Literal(Literal::Int(int.base10_parse().ok()?)),
+                syn::Lit::Float(float) if float.suffix().is_empty() => {
+                    Tmpl::Literal(Literal::Float(float.base10_parse().ok()?))
+                }
+                syn::Lit::Bool(known) => Tmpl::Literal(Literal::Bool(known.value)),
+                syn::Lit::Str(text) => Tmpl::Literal(Literal::Str(text.value())),
+                _ => return None,
+            },
+            Expr::Path(path) => match path.path.get_ident() {
+                Some(name) if name == "None" => Tmpl::Literal(Literal::Absent),
+                Some(name) => self.known(name).map_or_else(|| Tmpl::Literal(Literal::Path(name.to_string())), |known| self.used(known)),
+                None => Tmpl::Literal(Literal::Path(spelled(path.to_token_stream()))),
+            },
+            other => {
+                let (op, args) = self.operation(other)?;
+                Tmpl::Expr(op, args)
+            }
+        })
     }
 
     /// The tokens with every capture replaced by its hole.
@@ -48,15 +137,37 @@ impl Resolver<'_> {
     }
 
     fn hole(&mut self, name: &Ident, args: &mut Vec<Tmpl>) -> Option<TokenTree> {
-        let known = self.let_names.iter().rev().find(|(known, _)| name == known).map(|(_, value)| value.clone());
-        let value = if let Some(value) = known {
-            value
-        } else {
-            let slot = self.slot_of(name)?;
-            self.captures[slot].used += 1;
-            Tmpl::Capture(slot)
-        };
-        args.push(value);
+        let known = self.known(name)?;
+        args.push(self.used(known));
         Some(TokenTree::Ident(Ident::new(&format!("__hole{}", args.len() - 1), name.span())))
     }
+
+    /// The capture or the value of a `let` that the name stands for.
+    fn known(&self, name: &Ident) -> Option<Tmpl> {
+        let bound = self.let_names.iter().rev().find(|(known, _)| name == known).map(|(_, value)| value.clone());
+        bound.or_else(|| self.slot_of(name).map(Tmpl::Capture))
+    }
+
+    /// The value, which the replacement reads.
+    fn used(&mut self, known: Tmpl) -> Tmpl {
+        if let Tmpl::Capture(slot) = known {
+            self.captures[slot].used += 1;
+        }
+        known
+    }
+}
+
+/// The operation that calls the function at a path.
+fn called(path: &syn::ExprPath) -> Option<HostOp> {
+    const FROZEN: &str = "::fx_runtime::frozen::";
+    const NN: &str = "::fx_runtime::nn::";
+    let text = spelled(path.to_token_stream());
+    Some(match text.strip_prefix(FROZEN) {
+        Some(name) => HostOp::Runtime(name.to_owned()),
+        None if text == "Some" => HostOp::Some,
+        None => match text.strip_prefix(NN) {
+            Some(name) => HostOp::Nn(name.to_owned()),
+            None => HostOp::Call(text),
+        },
+    })
 }

@@ -6,10 +6,12 @@ use quote::{format_ident, quote};
 use super::parse::{PassDef, doc_of};
 use super::rule::Resolved;
 use super::schema::FieldType;
-use super::term::{Capture, Kind, Literal, Pat, Tmpl};
+use super::term::{Capture, Embedded, Kind, Literal, Pat, Tmpl};
 
-/// The whole expansion of one pass.
-pub(super) fn print(pass: &PassDef, rules: &[Resolved]) -> TokenStream {
+/// The whole expansion of one pass; `krate` is the path of the crate that has the engine.
+///
+/// Everything below calls that crate `__fx`.
+pub(super) fn print(krate: &TokenStream, pass: &PassDef, rules: &[Resolved]) -> TokenStream {
     let PassDef { attrs, vis, name, .. } = pass;
     let (slug, doc) = (hyphened(&name.to_string()), one_line(&doc_of(attrs)));
     let rules = rules.iter().enumerate().map(|(at, rule)| print_rule(rule, &slug, at, rules.len()));
@@ -20,9 +22,11 @@ pub(super) fn print(pass: &PassDef, rules: &[Resolved]) -> TokenStream {
         #vis struct #name;
 
         const _: () = {
-            static #static_name: ::fx_passes::rewrite::RuleSet = ::fx_passes::rewrite::RuleSet::new(&[#(#rules),*]);
+            use #krate as __fx;
 
-            impl ::fx_passes::pass::Pass for #name {
+            static #static_name: __fx::rewrite::RuleSet = __fx::rewrite::RuleSet::new(&[#(#rules),*]);
+
+            impl __fx::pass::Pass for #name {
                 fn name(&self) -> &'static str {
                     #slug
                 }
@@ -33,13 +37,13 @@ pub(super) fn print(pass: &PassDef, rules: &[Resolved]) -> TokenStream {
 
                 fn run(
                     &self,
-                    graph: &mut ::fx_passes::Graph,
-                    cx: &::fx_passes::pass::PassContext,
-                ) -> ::fx_passes::pass::Changed {
+                    graph: &mut __fx::Graph,
+                    cx: &__fx::pass::PassContext,
+                ) -> __fx::pass::Changed {
                     #static_name.run(#slug, graph, cx).changed()
                 }
 
-                fn rules(&self) -> ::core::option::Option<&'static ::fx_passes::rewrite::RuleSet> {
+                fn rules(&self) -> ::core::option::Option<&'static __fx::rewrite::RuleSet> {
                     ::core::option::Option::Some(&#static_name)
                 }
             }
@@ -60,12 +64,12 @@ fn print_rule(rule: &Resolved, slug: &str, at: usize, count: usize) -> TokenStre
         let lets = used.iter().map(|&slot| bind(&rule.captures, slot));
         let text = super::parse::spelled(quote!(#condition));
         quote! {
-            ::fx_passes::rewrite::Guard {
+            __fx::rewrite::Guard {
                 text: #text,
                 holds: {
                     #[allow(unused_imports, unused_parens, clippy::all, reason = "the guard as it was written")]
-                    fn holds(found: &::fx_passes::rewrite::Found<'_>) -> bool {
-                        use ::fx_passes::rewrite::guard::*;
+                    fn holds(found: &__fx::rewrite::Found<'_>) -> bool {
+                        use __fx::rewrite::guard::*;
                         #(#lets)*
                         #condition
                     }
@@ -79,10 +83,10 @@ fn print_rule(rule: &Resolved, slug: &str, at: usize, count: usize) -> TokenStre
         quote! {
             {
                 #[allow(unused_imports, unused_braces, clippy::all, reason = "the value as it was written")]
-                fn compute(found: &::fx_passes::rewrite::Found<'_>) -> ::fx_passes::rewrite::Argument {
-                    use ::fx_passes::rewrite::guard::*;
+                fn compute(found: &__fx::rewrite::Found<'_>) -> __fx::rewrite::Argument {
+                    use __fx::rewrite::guard::*;
                     #(#lets)*
-                    ::fx_passes::rewrite::IntoArgument::into_argument(#value)
+                    __fx::rewrite::IntoArgument::into_argument(#value)
                 }
                 compute
             }
@@ -90,14 +94,14 @@ fn print_rule(rule: &Resolved, slug: &str, at: usize, count: usize) -> TokenStre
     });
     let lets = rule.lets.iter().map(|(names, value)| {
         let value = print_tmpl(value);
-        quote!(::fx_passes::rewrite::Let { names: &[#(#names),*], value: #value })
+        quote!(__fx::rewrite::Let { names: &[#(#names),*], value: #value })
     });
     let values = rule.after.iter().map(print_tmpl);
     quote! {
-        ::fx_passes::rewrite::Rule {
+        __fx::rewrite::Rule {
             name: #name,
             doc: #doc,
-            text: ::fx_passes::rewrite::Text { before: #before, after: #after, guard: #guard },
+            text: __fx::rewrite::Text { before: #before, after: #after, guard: #guard },
             captures: &[#(#captures),*],
             before: &[#(#terms),*],
             guards: &[#(#guards),*],
@@ -134,7 +138,7 @@ fn print_capture(capture: &Capture) -> TokenStream {
         Kind::Tensors => quote!(Tensors),
         Kind::Module(layer) => quote!(Module(#layer)),
     };
-    quote!(::fx_passes::rewrite::Capture { name: #name, kind: ::fx_passes::rewrite::Kind::#kind })
+    quote!(__fx::rewrite::Capture { name: #name, kind: __fx::rewrite::Kind::#kind })
 }
 
 fn print_literal(literal: &Literal) -> TokenStream {
@@ -169,13 +173,13 @@ fn print_pat(pat: &Pat) -> TokenStream {
             let name = op.name();
             let params = params.iter().map(|(position, name, part)| {
                 let term = print_pat(part);
-                quote!(::fx_passes::rewrite::Param { position: #position, name: #name, term: #term })
+                quote!(__fx::rewrite::Param { position: #position, name: #name, term: #term })
             });
             quote!(Call(#name, &[#(#params),*]))
         }
         Pat::Operator(operator, parts) => {
             let (operator, parts) = (operator.variant(), parts.iter().map(print_pat));
-            quote!(Operator(::fx_passes::rewrite::Operator::#operator, &[#(#parts),*]))
+            quote!(Operator(__fx::rewrite::Operator::#operator, &[#(#parts),*]))
         }
         Pat::Module(slot, parts) => {
             let parts = parts.iter().map(print_pat);
@@ -191,7 +195,7 @@ fn print_pat(pat: &Pat) -> TokenStream {
             quote!(Named(#slot, &#inner))
         }
     };
-    quote!(::fx_passes::rewrite::Term::#term)
+    quote!(__fx::rewrite::Term::#term)
 }
 
 fn print_tmpl(tmpl: &Tmpl) -> TokenStream {
@@ -211,7 +215,7 @@ fn print_tmpl(tmpl: &Tmpl) -> TokenStream {
         }
         Tmpl::Operator(operator, parts) => {
             let (operator, parts) = (operator.variant(), parts.iter().map(print_tmpl));
-            quote!(Operator(::fx_passes::rewrite::Operator::#operator, &[#(#parts),*]))
+            quote!(Operator(__fx::rewrite::Operator::#operator, &[#(#parts),*]))
         }
         Tmpl::Neg(inner) => {
             let inner = print_tmpl(inner);
@@ -229,7 +233,7 @@ fn print_tmpl(tmpl: &Tmpl) -> TokenStream {
                     FieldType::Rust(spelling) => quote!(Rust(#spelling)),
                     FieldType::Config(_) => quote!(Rust("_")),
                 };
-                quote!((#name, ::fx_passes::rewrite::FieldType::#ty))
+                quote!((#name, __fx::rewrite::FieldType::#ty))
             });
             quote!(Field(#slot, &[#(#path),*]))
         }
@@ -238,20 +242,32 @@ fn print_tmpl(tmpl: &Tmpl) -> TokenStream {
             quote!(Or(&[#(#parts),*]))
         }
         Tmpl::Computed(at) => quote!(Computed(#at)),
-        Tmpl::Rust { template, args, fallible, tensors, ty } => {
+        Tmpl::Expr(op, args) => {
+            let (name, words, args) = (op.name(), op.words(), args.iter().map(print_tmpl));
+            quote!(Expr(#name, &[#(#words),*], &[#(#args),*]))
+        }
+        Tmpl::Rust { code, args, fallible, tensors, ty } => {
             let yields = ty.as_ref().map_or_else(|| quote!(Tensors(#tensors)), |ty| quote!(Rust(#ty)));
             let args = args.iter().map(print_tmpl);
-            quote! {
-                Rust(::fx_passes::rewrite::Rust {
-                    template: #template,
-                    args: &[#(#args),*],
-                    fallible: #fallible,
-                    yields: ::fx_passes::rewrite::Yields::#yields,
-                })
-            }
+            print_embedded(code, &quote! {
+                args: &[#(#args),*],
+                fallible: #fallible,
+                yields: __fx::rewrite::Yields::#yields,
+            })
         }
     };
-    quote!(::fx_passes::rewrite::Template::#template)
+    quote!(__fx::rewrite::Template::#template)
+}
+
+/// Rust in a replacement, beside what its two kinds have in common.
+fn print_embedded(code: &Embedded, rest: &TokenStream) -> TokenStream {
+    match code {
+        Embedded::Op(op) => {
+            let (name, words) = (op.name(), op.words());
+            quote!(Host(__fx::rewrite::HostCall { name: #name, words: &[#(#words),*], #rest }))
+        }
+        Embedded::Text(template) => quote!(Rust(__fx::rewrite::Rust { template: #template, #rest })),
+    }
 }
 
 /// `SigmoidToSilu` as `sigmoid-to-silu`, `gelu_tanh` as `gelu-tanh`.

@@ -1,6 +1,6 @@
 //! A rule after its names are resolved: what the checks look at and what is printed.
 
-use fx_ir::OpId;
+use fx_ir::{HostOp, OpId};
 use proc_macro2::{Ident, Span};
 
 use super::schema::FieldType;
@@ -129,13 +129,24 @@ pub(super) enum Tmpl {
     Field(usize, Vec<(&'static str, FieldType)>),
     Or(Box<[Tmpl; 2]>),
     Computed(usize),
+    /// A host operation in the argument of another.
+    Expr(HostOp, Vec<Tmpl>),
     Rust {
-        template: String,
+        code: Embedded,
         args: Vec<Tmpl>,
         fallible: bool,
         tensors: usize,
         ty: Option<String>,
     },
+}
+
+/// What stands in `rust!(..)`.
+#[derive(Clone)]
+pub(super) enum Embedded {
+    /// An operation on the arguments.
+    Op(HostOp),
+    /// What is no operation: text, with `$n` for the n-th argument.
+    Text(String),
 }
 
 /// What a template yields, as far as is known.

@@ -187,7 +187,7 @@ fn input(writer: &mut Writer<'_, '_>, param: &Param, id: NodeId, written: &Graph
     match &param.ty {
         // The code that is carried along may put another tensor there.
         Ty::Tensor if !param.is_mut() => {
-            let lent = match (param.lends, param.is_ref) {
+            let lent = match (param.borrows, param.is_ref) {
                 (true, _) => format!("::std::borrow::Borrow::borrow(&{name})"),
                 (_, true) => name.clone(),
                 (_, false) => format!("&{name}"),
@@ -197,7 +197,7 @@ fn input(writer: &mut Writer<'_, '_>, param: &Param, id: NodeId, written: &Graph
             writer.set(id, Value::owned(name.clone()));
         }
         _ => {
-            if param.may_lend() {
+            if param.may_borrow_state() {
                 writer.line(format!("let mut {name} = {name};"));
             }
             writer.set(id, Value { text: name.clone(), is_ref: param.is_ref });

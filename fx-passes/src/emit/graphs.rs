@@ -37,7 +37,7 @@ impl Emitter<'_> {
             let (name, position) = (param_name(param), lent.len());
             match input {
                 Input::Fixed => handed.push(name),
-                Input::Tensor if param.lends => {
+                Input::Tensor if param.borrows => {
                     lent.push(format!("Some(::std::borrow::Borrow::borrow(&{name}))"));
                     handed.push(format!("recorded.tensor({position})?"));
                 }
@@ -163,7 +163,7 @@ impl Emitter<'_> {
 fn example(param: &Param, name: &str) -> (String, String) {
     let mutable = if param.is_mut() { "mut " } else { "" };
     let given =
-        if param.is_ref || param.lends { format!("&{mutable}{name}") } else { format!("{name}.shallow_clone()") };
+        if param.is_ref || param.borrows { format!("&{mutable}{name}") } else { format!("{name}.shallow_clone()") };
     (format!("let {mutable}{name} = self.frame.example({name}.clone())?;"), given)
 }
 

@@ -65,9 +65,9 @@ pub(super) fn rust(op: &HostOp, args: &[Arg], read: Read<'_>) -> String {
         }
         HostOp::Some => format!("Some({})", text(0)),
         HostOp::NoneOf(held) => format!("(Option::<{held}>::None)"),
-        HostOp::Struct((path, fields)) => {
-            let fields = fields.iter().zip(args).map(|(field, arg)| format!("{field}: {}", operand(arg, read).text));
-            format!("{path} {{ {} }}", fields.collect::<Vec<_>>().join(", "))
+        HostOp::Struct((path, fields)) => format!("{path} {{ {} }}", by_field(fields, args, read)),
+        HostOp::StructDefault((path, fields)) => {
+            format!("{path} {{ {}, ..{path}::default() }}", by_field(fields, args, read))
         }
         HostOp::Construct(path) | HostOp::Call(path) | HostOp::Function(path) => format!("{path}({})", all(0)),
         HostOp::Range(dots) => format!("({}{dots}{})", text(0), text(1)),
@@ -152,6 +152,12 @@ pub(super) fn rust(op: &HostOp, args: &[Arg], read: Read<'_>) -> String {
         HostOp::PartEither => format!("{PART}::Either(&{}, &{})", text(0), text(1)),
         HostOp::MatchedLayer(ty) => format!("&{}.layer::<{ty}>({}.at({})?)", text(0), text(1), text(2)),
         HostOp::Runtime(name) => format!("::fx_runtime::frozen::{name}({})", all(0)),
+        HostOp::Nn(name) => format!("::fx_runtime::nn::{name}({})", all(0)),
+        HostOp::HandleOr => format!(
+            "{}.as_ref().map_or_else(|| {}.shallow_clone(), ::fx_runtime::Tensor::shallow_clone)",
+            text(0),
+            text(1)
+        ),
         HostOp::Frame => "&frame".to_owned(),
         HostOp::Return => format!("return ::std::result::Result::Ok({})", text(0)),
         HostOp::Output => format!("scope.output({})?", text(0)),
@@ -161,9 +167,19 @@ pub(super) fn rust(op: &HostOp, args: &[Arg], read: Read<'_>) -> String {
 
 const PART: &str = "::fx_runtime::frozen::chain::Part";
 
+/// Arguments between brackets, where a negative number needs none of its own.
 fn join(args: &[Arg], read: Read<'_>) -> String {
-    let args: Vec<String> = args.iter().map(|arg| operand(arg, read).text).collect();
-    args.join(", ")
+    let text = |arg: &Arg| match arg {
+        Arg::Int(_) | Arg::Float(_) => literal(arg, read),
+        other => operand(other, read).text,
+    };
+    args.iter().map(text).collect::<Vec<_>>().join(", ")
+}
+
+/// The fields of a struct's literal.
+fn by_field(fields: &[String], args: &[Arg], read: Read<'_>) -> String {
+    let fields = fields.iter().zip(args).map(|(field, arg)| format!("{field}: {}", operand(arg, read).text));
+    fields.collect::<Vec<_>>().join(", ")
 }
 
 /// A place that is written to: the whole of a cell lies behind its guard.

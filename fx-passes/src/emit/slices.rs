@@ -17,7 +17,7 @@ impl Emitter<'_> {
         let mut free = signature.params.iter().zip(&inputs).filter(|(_, input)| !matches!(input, Input::Fixed));
         let (Some((batch, Input::Tensor)), None) = (free.next(), free.next()) else { return None };
         let node = *self.graph.region(self.graph.body()).params.get(usize::from(signature.has_receiver))?;
-        let is_plain = batch.is_ref && !batch.is_mut() && !batch.lends && signature.output.ty == Ty::Tensor;
+        let is_plain = batch.is_ref && !batch.is_mut() && !batch.borrows && signature.output.ty == Ty::Tensor;
         if !is_plain || !are_side_by_side(self.graph, &self.bindings, node) {
             return None;
         }

@@ -44,7 +44,8 @@ fn nothing_tells_where_or_when_it_was_made() {
             assert!(!text.contains(word), "`{name}` has `{word}`");
         }
         // What is included lies at `concat!(env!("OUT_DIR"), "/fx/..")`.
-        let text = text.replace("\"/fx/", "");
+        // The word of the host operation that divides is no path either.
+        let text = text.replace("\"/fx/", "").replace("\"/\"", "");
         assert!(!text.contains("\"/") && !text.contains("(/"), "`{name}` has an absolute path");
     }
 }

@@ -1,0 +1,122 @@
+//! Closures: what they see, and what becomes of them where they are called.
+//!
+//! A closure sees the variables of the place where it is written: not what has taken their names since, nor what bears
+//! them in the function that it is handed to or comes out of. One that writes to a variable is called where it stands,
+//! since it is the variable of now that it writes to.
+
+use std::{collections::BTreeSet, rc::Rc};
+
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::spanned::Spanned;
+
+use crate::trace::{
+    Result, Tracer, Ty, Val, entry::signature::holds_reference, opaque::capture::bound_names, unsupported,
+    value::ClosureEnv,
+};
+
+/// The value as another function sees it, which has variables of its own.
+pub(in crate::trace) fn handed_on(value: Val) -> Val {
+    match value {
+        Val::Closure(closure, home) if !home.escaped => {
+            Val::Closure(closure, Rc::new(ClosureEnv { escaped: true, ..(*home).clone() }))
+        }
+        Val::Tuple(parts) => Val::Tuple(parts.into_iter().map(handed_on).collect()),
+        Val::List(items) => Val::List(items.into_iter().map(handed_on).collect()),
+        Val::Some(inner) => Val::Some(Box::new(handed_on(*inner))),
+        other => other,
+    }
+}
+
+/// Every name in the tokens.
+fn names(tokens: TokenStream, all: &mut BTreeSet<String>) {
+    for token in tokens {
+        match token {
+            TokenTree::Ident(ident) => _ = all.insert(ident.to_string()),
+            TokenTree::Group(group) => names(group.stream(), all),
+            _ => {}
+        }
+    }
+}
+
+impl Tracer<'_> {
+    /// A closure with all that it sees.
+    pub(in crate::trace) fn closure(&self, closure: &syn::ExprClosure) -> Val {
+        let home = ClosureEnv { env: self.env.clone(), frames: self.frames.clone(), escaped: false };
+        Val::Closure(Rc::new(closure.clone()), Rc::new(home))
+    }
+
+    /// Calls a closure that a variable holds, or that a function has made.
+    pub(in crate::trace) fn call_closure_of(
+        &mut self,
+        closure: &syn::ExprClosure,
+        home: &ClosureEnv,
+        args: Vec<Val>,
+    ) -> Result<Val> {
+        if !home.escaped && !self.hides(closure, home) {
+            return self.call_closure(closure, args);
+        }
+        self.enter(home.env.clone());
+        let frames = std::mem::replace(&mut self.frames, home.frames.clone());
+        let value = self.call_closure(closure, args);
+        self.frames = frames;
+        let after = self.leave_env();
+        if !after.changed_since(&home.env).is_empty() {
+            return unsupported(closure.span(), "a closure that writes to its surroundings");
+        }
+        value
+    }
+
+    /// Is a variable that the closure reads another one by now?
+    fn hides(&self, closure: &syn::ExprClosure, home: &ClosureEnv) -> bool {
+        let whole = syn::Expr::Closure(closure.clone());
+        let (own, written) = (bound_names(&whole), self.writes(&closure.body));
+        let mut mentioned = BTreeSet::new();
+        names(closure.body.to_token_stream(), &mut mentioned);
+        mentioned.iter().filter(|&name| !own.contains(name) && !written.contains(name)).any(|name| {
+            let (then, now) = (home.env.read(name), self.env.read(name));
+            then.is_some_and(|then| !now.is_some_and(|now| now.same(then)))
+        })
+    }
+
+    /// Calls a closure that the user wrote in place.
+    pub(in crate::trace) fn call_closure(&mut self, closure: &syn::ExprClosure, args: Vec<Val>) -> Result<Val> {
+        if closure.inputs.len() != args.len() {
+            return unsupported(closure.span(), "a closure called with another number of arguments");
+        }
+        self.env.open();
+        let mut value = Ok(Val::Unit);
+        for (pat, arg) in closure.inputs.iter().zip(args) {
+            value = value.and_then(|_| self.bind(pat, arg).map(|()| Val::Unit));
+        }
+        self.closures += 1;
+        let value = value.and_then(|_| match &*closure.body {
+            syn::Expr::Block(block) => self.block(&block.block, true),
+            body => self.expr(body),
+        });
+        self.closures -= 1;
+        self.env.close();
+        let syn::ReturnType::Type(_, written) = &closure.output else { return value };
+        let value = value?;
+        let ty = self.index.ty(self.module(), self.function().owner.as_ref(), written);
+        if value.ty() != Ty::Unknown || matches!(ty, Ty::Result(_)) {
+            return Ok(value);
+        }
+        self.annotate_output(&value, &closure.output)?;
+        Ok(value.with_ty(ty))
+    }
+
+    /// Code that is kept as opaque code and that a function hands over is of the type that the function says.
+    pub(in crate::trace) fn annotate_output(&mut self, value: &Val, output: &syn::ReturnType) -> Result<()> {
+        let syn::ReturnType::Type(_, written) = output else { return Ok(()) };
+        let mut mentioned = BTreeSet::new();
+        names(written.to_token_stream(), &mut mentioned);
+        let generics = &self.function().generics.params;
+        let is_param = |name: &String| {
+            self.is_generic(name)
+                || generics.iter().any(|param| matches!(param, syn::GenericParam::Type(param) if param.ident == name))
+        };
+        let is_open = mentioned.iter().any(|name| matches!(name.as_str(), "impl" | "Self" | "_") || is_param(name));
+        if is_open || holds_reference(written) { Ok(()) } else { self.annotate(value, written) }
+    }
+}

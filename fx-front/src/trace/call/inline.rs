@@ -1,0 +1,297 @@
+//! Calls into the crate: a function whose body is known is traced in place.
+
+use fx_ir::{Host, HostOp, Op};
+use std::rc::Rc;
+
+use proc_macro2::Span;
+use syn::spanned::Spanned;
+
+use crate::diag::{Code, Severity};
+use crate::trace::{
+    Env, Frame, OnError, RefKind, Result, Tracer, Ty, Unsupported, Val, call::closure_call::handed_on,
+    entry::signature::holds_reference, expr::is_copy, place::local_place::LocalPlace, unsupported,
+};
+use crate::{frozen, index::is_within};
+
+/// The parameters, each with what is handed over for it, that are borrowed a place of the caller's.
+fn lent_to(sig: &syn::Signature, receiver: Option<&Val>, args: &[Val]) -> Vec<(String, Val)> {
+    let typed = sig.inputs.iter().filter_map(|input| match input {
+        syn::FnArg::Typed(typed) => Some(typed),
+        syn::FnArg::Receiver(_) => None,
+    });
+    let named = typed.zip(args).filter_map(|(param, value)| match &*param.pat {
+        syn::Pat::Ident(name) => Some((name.ident.to_string(), value.clone())),
+        _ => None,
+    });
+    let receiver = receiver.map(|value| ("self".to_owned(), value.clone()));
+    named.chain(receiver).filter(|(_, value)| matches!(value, Val::MutRef(..))).collect()
+}
+
+/// Is `mut self` a value of the function's own, whose parts it writes to?
+fn has_own(sig: &syn::Signature, receiver: &Val) -> bool {
+    let is_mut = sig.receiver().is_some_and(|own| own.reference.is_none() && own.mutability.is_some());
+    is_mut && matches!(receiver, Val::Fields(..) | Val::Tuple(_))
+}
+
+/// What is handed to a function that is called as it is.
+fn handed_to_call(value: Val) -> Val {
+    match value {
+        Val::MutRef(_, inner) if matches!(*inner, Val::Node(_, Ty::Tensor | Ty::List(_), _)) => *inner,
+        value => value,
+    }
+}
+
+/// Does a method do nothing but hand out a field: `&self.0`?
+fn is_accessor(block: &syn::Block) -> bool {
+    fn is_place(expr: &syn::Expr) -> bool {
+        match expr {
+            syn::Expr::Path(path) => path.path.is_ident("self"),
+            syn::Expr::Field(field) => is_place(&field.base),
+            syn::Expr::Reference(inner) => is_place(&inner.expr),
+            syn::Expr::Paren(inner) => is_place(&inner.expr),
+            syn::Expr::Unary(syn::ExprUnary { op: syn::UnOp::Deref(_), expr, .. }) => is_place(expr),
+            _ => false,
+        }
+    }
+    matches!(block.stmts.as_slice(), [syn::Stmt::Expr(value, None)] if is_place(value))
+}
+
+/// Is it, or what it is made of, not known?
+fn is_open(ty: &Ty) -> bool {
+    match ty {
+        Ty::Unknown => true,
+        Ty::List(inner) | Ty::Option(inner) => is_open(inner),
+        _ => false,
+    }
+}
+
+impl Tracer<'_> {
+    /// Traces the function's body where it is called; its own early returns stay its own.
+    pub(in crate::trace) fn inline(
+        &mut self,
+        function: usize,
+        receiver: Option<Val>,
+        args: Vec<Val>,
+        span: Span,
+    ) -> Result<Val> {
+        self.inline_with(function, receiver, args, OnError::Return, span)
+    }
+
+    /// The same, where it is known what becomes of an error of the function's.
+    pub(in crate::trace) fn inline_with(
+        &mut self,
+        function: usize,
+        receiver: Option<Val>,
+        args: Vec<Val>,
+        errors: OnError,
+        span: Span,
+    ) -> Result<Val> {
+        if args.iter().any(|arg| matches!(arg, Val::Never)) {
+            return Ok(Val::Never);
+        }
+        let callee = &self.index.fns[function];
+        let is_lent = matches!(receiver, Some(Val::MutRef(..) | Val::Place(_)));
+        if callee.writes_self() && !is_lent && (callee.fx.leaf.is_present() || !self.may_write_to(receiver.as_ref())) {
+            return unsupported(span, format!("`{}` takes `&mut self`", callee.sig.ident));
+        }
+        if callee.fx.leaf.is_present() {
+            let args: Vec<Val> = args.into_iter().map(handed_to_call).collect();
+            return self.leaf_call(function, callee.fx, receiver.as_ref(), &args, span);
+        }
+        if self.frames.iter().any(|frame| frame.function == function) {
+            let message = format!("`{}` calls itself", callee.sig.ident);
+            self.report(
+                Code::Recursion,
+                Severity::Warning,
+                span,
+                message.clone(),
+                "a loop can be traced, a recursion cannot",
+            );
+            return unsupported(span, message);
+        }
+        let args: Vec<Val> = args.into_iter().map(handed_on).collect();
+        let mark = self.checkpoint();
+        let handed = (receiver.clone(), args.iter().cloned().map(handed_to_call).collect::<Vec<Val>>());
+        let borrowed = lent_to(&callee.sig, receiver.as_ref(), &args);
+        self.enter(Env::new());
+        if let Some(own) = receiver.as_ref().filter(|own| is_lent || has_own(&callee.sig, own)) {
+            self.env.declare("self", own.clone());
+        }
+        self.frames.push(Frame { function, receiver: receiver.map(Val::behind), errors });
+        let value = self.bind_params(function, args, span).and_then(|()| self.body(&callee.block));
+        let value = value.and_then(|value| self.typed(value, function)).map(handed_on);
+        self.frames.pop();
+        let inner = self.leave_env();
+        let left = borrowed.iter().filter_map(|(name, _)| inner.read(name).cloned()).collect();
+        let value = value.and_then(|value| self.give_back(left, span).map(|()| value));
+        match value {
+            Ok(Val::Never) => {
+                self.rollback(mark);
+                unsupported(span, "a function that does not return")
+            }
+            Ok(value) => Ok(value),
+            Err(fault) => {
+                self.rollback(mark);
+                self.called(function, (handed.0.as_ref(), &handed.1), &fault, (errors, span))
+            }
+        }
+    }
+
+    /// The call of a function that cannot be inlined, where it may stay one.
+    fn called(
+        &mut self,
+        function: usize,
+        (receiver, args): (Option<&Val>, &[Val]),
+        fault: &Unsupported,
+        (errors, span): (OnError, Span),
+    ) -> Result<Val> {
+        let callee = &self.index.fns[function];
+        if callee.fx.pure.is_present() {
+            return self.leaf_call(function, callee.fx, receiver, args, span);
+        }
+        if frozen::is_entry(callee)
+            && let Some(value) = self.part_call(function, receiver, args, errors, span)
+        {
+            return Ok(value);
+        }
+        if let Some(value) = self.asked(function, receiver, fault, span) {
+            return Ok(value);
+        }
+        if callee.fx.inline.is_present() {
+            let message = format!("`{}` cannot be inlined: {}", callee.sig.ident, fault.reason);
+            let help = "write it with ops that are known, or drop `inline` to have it carried along as it is";
+            self.report(Code::Opaque, Severity::Error, fault.span, message, help);
+        }
+        // The fault lies in the callee; at the call it is the call that is not understood.
+        unsupported(span, format!("`{}`: {}", callee.sig.ident, fault.reason))
+    }
+
+    /// `self.activation.get_fn()` as it is: a method without arguments of a field of the model that is no layer.
+    fn asked(&mut self, function: usize, receiver: Option<&Val>, fault: &Unsupported, span: Span) -> Option<Val> {
+        let callee = &self.index.fns[function];
+        let is_plain = callee.sig.inputs.len() == 1 && callee.sig.generics.params.is_empty() && !callee.writes_self();
+        let is_named = callee.is_visible || is_within(self.home(), &callee.module);
+        let value = receiver.filter(|value| matches!(value.ty(), Ty::Struct(_)) && !self.is_module(&value.ty()))?;
+        let syn::ReturnType::Type(_, output) = &callee.sig.output else { return None };
+        self.path_of(value).filter(|_| is_plain && is_named && !callee.fx.inline.is_present())?;
+        let ty = self.index.ty(&callee.module, callee.owner.as_ref(), output);
+        let is_lent = matches!(**output, syn::Type::Reference(_));
+        let args = vec![self.operand(value, span).ok()?];
+        let name = callee.sig.ident.to_string();
+        let op = if is_accessor(&callee.block) && (ty.is_function() || is_copy(&ty) && !is_lent) {
+            Op::Host(Host::pure(HostOp::CallMethod(name.clone())))
+        } else {
+            self.report_opaque(span, &fault.reason);
+            Op::Rust(fx_ir::Code::opaque(format!("$0.{name}()"), fault.reason.clone()))
+        };
+        let value = self.push(op, args, &name, ty, span);
+        Some(if is_lent { value.with_ref_kind(RefKind::Ref) } else { value })
+    }
+
+    fn bind_params(&mut self, function: usize, args: Vec<Val>, span: Span) -> Result<()> {
+        let callee = &self.index.fns[function];
+        let typed: Vec<&syn::PatType> = callee
+            .sig
+            .inputs
+            .iter()
+            .filter_map(|input| match input {
+                syn::FnArg::Typed(typed) => Some(typed),
+                syn::FnArg::Receiver(_) => None,
+            })
+            .collect();
+        if typed.len() != args.len() {
+            let message = format!("`{}` takes {} arguments, not {}", callee.sig.ident, typed.len(), args.len());
+            self.report(Code::WrongArity, Severity::Error, span, message.clone(), "");
+            return unsupported(span, message);
+        }
+        for (param, value) in typed.into_iter().zip(args) {
+            if let Val::MutRef(place, inner) = value {
+                self.declare_lent(param, place, *inner)?;
+                continue;
+            }
+            if let Val::Place(place) = value {
+                self.bind(&param.pat, Val::Place(Rc::new(place.handed_as(&param.ty))))?;
+                continue;
+            }
+            if let syn::Type::Reference(reference) = &*param.ty
+                && reference.mutability.is_some()
+            {
+                let is_part = self.is_stateful() && self.is_module(&value.ty()) && self.path_of(&value).is_some();
+                let is_list = matches!(value.ty(), Ty::List(_)) && self.is_spilled(&value);
+                let is_tensor = value.is_tensor() && value.node().is_some();
+                if !is_part && !is_list && !is_tensor {
+                    return unsupported(param.ty.span(), "a parameter of type `&mut`");
+                }
+                let syn::Pat::Ident(ident) = &*param.pat else {
+                    return unsupported(param.pat.span(), "a parameter of type `&mut`");
+                };
+                // The list, tensor or part of the model stays where it is; what is done to it is done there. Code that
+                // is kept as opaque code would have a handle on the tensor, not the reference that the user's code has.
+                let value = if is_tensor { value.with_ref_kind(RefKind::RefRef) } else { value };
+                self.env.declare(&ident.ident.to_string(), value);
+                continue;
+            }
+            let ty = self.index.ty(&callee.module, callee.owner.as_ref(), &param.ty);
+            let value = match value {
+                Val::Node(id, Ty::Unknown, form) => Val::Node(id, ty, form),
+                other => self.of_written_type(other, &ty),
+            };
+            let form = self.form_of(&value, &param.ty);
+            // A parameter is a new name of the argument; the argument keeps its own.
+            match &*param.pat {
+                syn::Pat::Ident(ident) => self.env.declare(&ident.ident.to_string(), value.with_ref_kind(form)),
+                pat => self.bind(pat, value)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// A parameter that is borrowed a place of the caller's: what is written to it is given back.
+    fn declare_lent(&mut self, param: &syn::PatType, place: Rc<LocalPlace>, value: Val) -> Result<()> {
+        let syn::Pat::Ident(ident) = &*param.pat else {
+            return unsupported(param.pat.span(), "a parameter of type `&mut`");
+        };
+        let value = match &*param.ty {
+            // Only looked at.
+            syn::Type::Reference(reference) if reference.mutability.is_none() => value.with_ref_kind(RefKind::Ref),
+            // Code that is kept as opaque code would have a handle on the tensor, not the reference that the user's code has.
+            _ if value.is_tensor() => Val::MutRef(place, Box::new(value.with_ref_kind(RefKind::RefRef))),
+            _ => Val::MutRef(place, Box::new(value)),
+        };
+        self.env.declare(&ident.ident.to_string(), value);
+        Ok(())
+    }
+
+    /// How a parameter of that type holds the value that is handed over for it.
+    fn form_of(&self, value: &Val, ty: &syn::Type) -> RefKind {
+        match (ty, value) {
+            (syn::Type::Reference(_), _) => RefKind::Ref,
+            (ty, _) if !holds_reference(ty) => RefKind::Value,
+            // An option of a reference of the entry's is handed on as it is.
+            (_, Val::Node(id, Ty::Option(_), RefKind::Value)) if self.holds_references(*id) => RefKind::Value,
+            (_, Val::Node(_, Ty::Option(_), _)) => RefKind::Ref,
+            _ => RefKind::RefRef,
+        }
+    }
+
+    /// The value with the type that the function's signature gives it.
+    fn typed(&mut self, value: Val, function: usize) -> Result<Val> {
+        let callee = &self.index.fns[function];
+        let syn::ReturnType::Type(_, written) = &callee.sig.output else { return Ok(value) };
+        let ty = self.index.ty(&callee.module, callee.owner.as_ref(), written);
+        match ty {
+            Ty::Result(inner) => {
+                let value = self.unwrapped(value, callee.block.brace_token.span.close())?;
+                let known = if value.ty() == Ty::Unknown { value.with_ty(*inner) } else { value };
+                let ty = known.ty();
+                self.unwrapped.extend(known.node());
+                Ok(known.with_ty(Ty::Result(Box::new(ty))))
+            }
+            ty if is_open(&value.ty()) => {
+                self.annotate_output(&value, &callee.sig.output)?;
+                Ok(value.with_ty(ty))
+            }
+            _ => Ok(value),
+        }
+    }
+}

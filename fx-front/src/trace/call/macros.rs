@@ -1,0 +1,120 @@
+//! Calls of macros of the standard library.
+
+use fx_ir::{Arg, Code, Effect, HostOp, Op};
+use syn::spanned::Spanned;
+
+use crate::trace::{
+    Result, Tracer, Ty, Val,
+    expr::{is_copy, never},
+    tensor::operator,
+    types::operand::is_untyped,
+    unsupported,
+};
+
+impl Tracer<'_> {
+    pub(in crate::trace) fn macro_call(&mut self, mac: &syn::Macro) -> Result<Val> {
+        let name = mac.path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default();
+        let parse = syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated;
+        match name.as_str() {
+            "vec" => match mac.parse_body_with(parse) {
+                Ok(items) => Ok(Val::List(self.all(&items)?)),
+                Err(_) => self.repeated(mac),
+            },
+            "panic" | "unreachable" | "todo" | "unimplemented" => {
+                self.statement_macro(mac, never())?;
+                Ok(Val::Never)
+            }
+            "assert" | "assert_eq" | "assert_ne" | "debug_assert" | "debug_assert_eq" | "debug_assert_ne"
+            | "println" | "eprintln" | "print" | "eprint" => {
+                self.statement_macro(mac, Ty::Tuple(Vec::new()))?;
+                Ok(Val::Unit)
+            }
+            "matches" => match asks(mac) {
+                Some(question) => self.expr(&question),
+                None => unsupported(mac.span(), "a `matches!` of this form"),
+            },
+            "bail" => self.refused_by(mac),
+            "ensure" => self.ensured(mac),
+            _ => unsupported(mac.span(), format!("the macro `{name}!`")),
+        }
+    }
+
+    /// `ensure!(condition, ..)`, which leaves with an error where the condition does not hold.
+    fn ensured(&mut self, mac: &syn::Macro) -> Result<Val> {
+        let condition = mac.parse_body_with(|input: syn::parse::ParseStream| {
+            let condition: syn::Expr = input.parse()?;
+            input.parse::<proc_macro2::TokenStream>()?;
+            Ok(condition)
+        });
+        let Ok(condition) = condition else { return unsupported(mac.span(), "an `ensure!` of this form") };
+        self.if_true(&condition, mac.span(), &mut |_| Ok(Val::Unit), &mut |tracer| tracer.refused_by(mac))
+    }
+
+    /// A macro that leaves by `return Err(..)`: from a closure, so that what it returns is an error of the function's.
+    fn refused_by(&mut self, mac: &syn::Macro) -> Result<Val> {
+        let (syn::ReturnType::Type(_, whole), true) = (&self.function().sig.output, self.errors_propagate()) else {
+            return unsupported(mac.span(), "a macro that returns");
+        };
+        let tokens = syn::Expr::Macro(syn::ExprMacro { attrs: Vec::new(), mac: mac.clone() });
+        let (code, args) = self.captured(&tokens, mac.span())?;
+        let whole = quote::ToTokens::to_token_stream(whole);
+        let code = format!("(|| -> {whole} {{ {code}; ::std::unreachable!() }})()");
+        Ok(self.refuse(&code, &whole.to_string(), args, mac.span()))
+    }
+
+    /// `vec![value; count]`, of numbers, or of what the code around it says.
+    fn repeated(&mut self, mac: &syn::Macro) -> Result<Val> {
+        let (span, expected) = (mac.span(), self.expects.next.take());
+        let parts = mac.parse_body_with(|input: syn::parse::ParseStream| {
+            let value: syn::Expr = input.parse()?;
+            input.parse::<syn::Token![;]>()?;
+            Ok((value, input.parse::<syn::Expr>()?))
+        });
+        let Ok((value, count)) = parts else { return unsupported(span, "a `vec!` of this form") };
+        let (value, count) = (self.expr(&value)?, self.expr(&count)?);
+        let own = Some(value.ty()).filter(|ty| is_copy(ty) && !is_untyped(ty)).map(|ty| Ty::List(Box::new(ty)));
+        let expected = expected.map(|expected| self.expected_ty(&expected)).filter(|ty| matches!(ty, Ty::List(_)));
+        let Some(ty) = own.or(expected) else { return unsupported(span, "`vec![value; count]`") };
+        let (Some(spelled), true) = (self.spelling(&ty), operator::is_number(&count)) else {
+            return unsupported(span, "`vec![value; count]`");
+        };
+        let value = match &value {
+            Val::Tuple(parts) if parts.iter().all(|part| matches!(part, Val::Lit(Arg::None, _))) => {
+                self.operand(&value, span)?
+            }
+            Val::Lit(Arg::None, _) => Arg::None,
+            value => self.exact_operand(value, span)?,
+        };
+        let list = HostOp::Repeat.of([value, self.operand(&count, span)?]);
+        Ok(self.host_with(Effect::Io, HostOp::Ascribe(spelled), vec![list], "list", ty, span))
+    }
+
+    /// A macro that is run for its effect: its arguments are spelled out, the rest stays as written.
+    fn statement_macro(&mut self, mac: &syn::Macro, ty: Ty) -> Result<()> {
+        let tokens = syn::Expr::Macro(syn::ExprMacro { attrs: Vec::new(), mac: mac.clone() });
+        let (template, args) = self.captured(&tokens, mac.span())?;
+        let code = Code { template, effect: Effect::Io, fallible: false, opaque: None };
+        self.push(Op::Rust(code), args, "effect", ty, mac.span());
+        Ok(())
+    }
+}
+
+/// `matches!(value, pattern if guard)` as the `match` that it is short for.
+fn asks(mac: &syn::Macro) -> Option<syn::Expr> {
+    let parts = mac.parse_body_with(|input: syn::parse::ParseStream| {
+        let value: syn::Expr = input.parse()?;
+        input.parse::<syn::Token![,]>()?;
+        let pattern = syn::Pat::parse_multi_with_leading_vert(input)?;
+        let guard = if input.peek(syn::Token![if]) {
+            input.parse::<syn::Token![if]>()?;
+            Some(input.parse::<syn::Expr>()?)
+        } else {
+            None
+        };
+        input.parse::<Option<syn::Token![,]>>()?;
+        Ok((value, pattern, guard))
+    });
+    let (value, pattern, guard) = parts.ok()?;
+    let guard = guard.map(|guard| quote::quote!(if #guard));
+    Some(syn::parse_quote_spanned!(mac.span()=> match #value { #pattern #guard => true, _ => false }))
+}

@@ -1,0 +1,299 @@
+//! Method calls: on layers and structs of the crate, on options and lists, on what is not known.
+
+use fx_ir::{Arg, Effect, HostOp, ModuleKind, Op};
+use proc_macro2::Span;
+use syn::spanned::Spanned;
+
+use crate::trace::{
+    OnError, RefKind, Result, Tracer, Ty, Val,
+    expr::is_copy,
+    layer::recurrent::{GRU_STATE, LSTM_STATE, is_state},
+    place::field,
+    tensor::{const_fold, operator},
+    types::operand::is_untyped,
+    unsupported,
+};
+use crate::{
+    diag::{Code, Severity},
+    leaf,
+};
+
+impl Tracer<'_> {
+    pub(in crate::trace) fn method_call(&mut self, call: &syn::ExprMethodCall, errors: OnError) -> Result<Val> {
+        let expected = self.expects.next.take();
+        if call.method == "collect"
+            && let Some(list) = self.filled(call, expected.as_ref())?
+        {
+            return Ok(list);
+        }
+        if let Some(value) = self.by_form(call, errors)? {
+            return Ok(value);
+        }
+        let name = call.method.to_string();
+        self.errors = if matches!(name.as_str(), "unwrap" | "expect") { OnError::Propagate } else { self.errors };
+        let receiver = self.expr(&call.receiver)?.behind();
+        match receiver.ty() {
+            _ if matches!(receiver, Val::Never) => return Ok(receiver),
+            Ty::Tensor => return self.tensor_method(receiver, call),
+            Ty::Leaf(_) if matches!(name.as_str(), "forward" | "forward_t") => {
+                let args = call.args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
+                return self.forward(&receiver, args, call.span());
+            }
+            Ty::Leaf("LSTM" | "GRU") => return self.recurrent(&receiver, &name, call),
+            Ty::Struct(_) => return self.struct_method(receiver, call, errors),
+            ty @ Ty::Rust(_) if self.index.method(&ty, &name).is_some() => {
+                return self.struct_method(receiver, call, errors);
+            }
+            _ => {}
+        }
+        if let Some(known) = known_to_be_there(&receiver, &name) {
+            return Ok(known);
+        }
+        self.method_of_value(receiver, &name, call)
+    }
+
+    /// A method of an option, a list or a number.
+    fn method_of_value(&mut self, receiver: Val, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
+        match (name, receiver.ty()) {
+            ("unwrap" | "expect", ty) => {
+                if let Some(value) = self.taken_out(&receiver, ty, call) {
+                    return Ok(value);
+                }
+            }
+            ("as_ref" | "as_deref" | "borrow" | "as_slice", ty) if ty != Ty::Unknown => {
+                return Ok(self.unboxed(receiver, call.span()).with_ref_kind(RefKind::Ref));
+            }
+            ("as_ref" | "as_mut" | "as_deref" | "as_deref_mut", _) if matches!(receiver, Val::Some(_)) => {
+                return Ok(receiver);
+            }
+            ("as_mut" | "as_deref_mut", ty) if self.is_stateful() && self.is_module(&ty) => {
+                return Ok(receiver.with_ref_kind(RefKind::Ref));
+            }
+            ("then" | "then_some", Ty::Rust(ty)) if ty == "bool" => return self.bool_then(receiver, call),
+            ("map", Ty::Option(_)) => return self.map_option(receiver, call),
+            ("unwrap_or", Ty::Option(inner)) if is_number(&inner) => {}
+            ("unwrap_or" | "unwrap_or_else" | "map_or" | "map_or_else" | "and_then", Ty::Option(_)) => {
+                return self.option_as_match(receiver, name, call);
+            }
+            (_, Ty::List(element)) => {
+                if let Some(value) = self.list_method(&receiver, &element, name, call) {
+                    return value;
+                }
+            }
+            _ => {}
+        }
+        self.host_method(receiver, name, call)
+    }
+
+    /// A call that its form tells apart, or the place that it is on; `None` for any other.
+    fn by_form(&mut self, call: &syn::ExprMethodCall, errors: OnError) -> Result<Option<Val>> {
+        if let Some(value) = self.on_held(call, errors)? {
+            return Ok(Some(value));
+        }
+        if let Some(value) = self.iterator(call) {
+            return value.map(Some);
+        }
+        if let Some(value) = self.iterator_method(call)? {
+            return Ok(Some(value));
+        }
+        if let Some(value) = self.unwrapped_split(call)? {
+            return Ok(Some(value));
+        }
+        if let Some(value) = self.place_method(call)? {
+            return Ok(Some(value));
+        }
+        if let Some(value) = self.field_method(call)? {
+            return Ok(Some(value));
+        }
+        if let Some(value) = self.on_unwrapped(call, errors)? {
+            return Ok(Some(value));
+        }
+        self.option_method(call)
+    }
+
+    /// What `unwrap` yields; `None` where that is not known.
+    fn taken_out(&mut self, receiver: &Val, ty: Ty, call: &syn::ExprMethodCall) -> Option<Val> {
+        match (receiver, ty) {
+            (_, Ty::Result(inner)) if self.is_understood(receiver) => Some(receiver.clone().with_ty(*inner)),
+            (Val::Tuple(_), _) => Some(receiver.clone()),
+            (Val::Some(inner), Ty::Option(_)) => Some((**inner).clone()),
+            // In a branch that the model may never take.
+            (Val::Lit(Arg::None, _), _) if self.region != self.graph.body() => Some(self.nothing_there(call)),
+            (Val::Node(id, ..), Ty::Option(inner)) if *inner != Ty::Unknown => {
+                Some(self.option_unwrapped(*id, *inner, call, receiver))
+            }
+            _ => None,
+        }
+    }
+
+    /// Is it the result of something that is understood, whose `Result` generated code takes off by itself?
+    fn is_understood(&self, value: &Val) -> bool {
+        let Val::Node(id, ..) = value else { return false };
+        match &self.graph.node(*id).op {
+            _ if self.unwrapped.contains(id) => true,
+            Op::Call(_) => true,
+            op => op.is_fallible(),
+        }
+    }
+
+    fn option_unwrapped(&mut self, id: fx_ir::NodeId, inner: Ty, call: &syn::ExprMethodCall, receiver: &Val) -> Val {
+        let message = match call.args.first() {
+            Some(syn::Expr::Lit(lit)) => Some(quote::ToTokens::to_token_stream(lit).to_string()),
+            _ => None,
+        };
+        if is_copy(&inner) {
+            return self.host(HostOp::Unwrap(message), vec![id.into()], "inner", inner, call.span());
+        }
+        let path = self.path_of(receiver);
+        // What is behind the reference: generated code sees that it owns nothing here.
+        let borrows = self.graph.node(id).op.host().is_some_and(HostOp::yields_loan);
+        let op = if borrows { HostOp::UnwrapLoan(message) } else { HostOp::UnwrapRef(message) };
+        let value = self.host(op, vec![id.into()], "inner", inner, call.span());
+        if let (Some(node), Some(path)) = (value.node(), path) {
+            self.paths.insert(node, path);
+        }
+        let is_own = receiver.ref_kind() == Some(RefKind::Value) && !self.holds_references(id);
+        value.with_ref_kind(if is_own { RefKind::Value } else { RefKind::Ref })
+    }
+
+    fn struct_method(&mut self, receiver: Val, call: &syn::ExprMethodCall, errors: OnError) -> Result<Val> {
+        let name = call.method.to_string();
+        if matches!(name.as_str(), "as_ref" | "borrow") {
+            return Ok(receiver);
+        }
+        let Some(id) = self.index.method(&receiver.ty(), &name) else {
+            return unsupported(call.method.span(), format!("the method `{name}`"));
+        };
+        let receiver = self.receiver_of(id, receiver, call)?;
+        let args = call.args.iter().map(|arg| self.handed_on(arg)).collect::<Result<Vec<Val>>>()?;
+        if let Some(fx) = self.leaf_field(&receiver) {
+            return self.leaf_call(id, fx, Some(&receiver), &args, call.span());
+        }
+        self.inline_with(id, Some(receiver), args, errors, call.span())
+    }
+
+    /// What the `#[fx(..)]` on the field says that holds the module, if that is `leaf`.
+    fn leaf_field(&self, module: &Val) -> Option<crate::attrs::FnOptions> {
+        let node = self.graph.node(self.field_behind(module.node()?));
+        let Op::GetAttr(field) = &node.op else { return None };
+        let fx_ir::Type::Module(owner) = &self.graph.node(node.input(0)?).ty else { return None };
+        let owner = self.index.struct_at(owner)?;
+        self.index.field(owner, field).map(|field| field.fx).filter(|fx| fx.leaf.is_present())
+    }
+
+    /// A method of a number, a list or an option that only computes.
+    fn host_method(&mut self, receiver: Val, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
+        if matches!(name, "clone" | "to_owned") && receiver.node().is_some() && self.has_clone(&receiver.ty()) {
+            return Ok(self.user_clone(&receiver, receiver.ty(), call.span()));
+        }
+        // A method is called on a number of a type that is known; of a float without a suffix it is this one.
+        let is_float = receiver.ty() == Ty::Rust("float".to_owned());
+        let receiver = if is_float { self.of_written_type(receiver, &Ty::Rust("f64".to_owned())) } else { receiver };
+        if let ("sqrt", Some(known)) = (name, const_fold::sqrt(&receiver)) {
+            return Ok(known);
+        }
+        if let (Val::List(items), true) = (&receiver, call.args.is_empty()) {
+            // How many it has is known, of what may not be: it may have none.
+            match name {
+                "len" => return Ok(Val::Lit(count(items.len()), Ty::Rust("usize".to_owned()))),
+                "is_empty" => return Ok(Val::Lit(Arg::Bool(items.is_empty()), Ty::Rust("bool".to_owned()))),
+                _ => {}
+            }
+        }
+        let ty = match (name, receiver.ty()) {
+            ("len", Ty::List(_)) => Ty::Rust("usize".to_owned()),
+            ("is_empty", Ty::List(_)) | ("is_some" | "is_none", Ty::Option(_)) => Ty::Rust("bool".to_owned()),
+            (
+                "sqrt" | "ceil" | "floor" | "round" | "exp" | "ln" | "log2" | "log10" | "sin" | "cos" | "tan" | "tanh"
+                | "powf" | "powi" | "recip" | "signum" | "abs" | "min" | "max" | "pow" | "clamp" | "rem_euclid"
+                | "div_euclid" | "wrapping_sub" | "saturating_sub" | "clone" | "to_owned",
+                ty,
+            ) if is_number(&ty) => ty,
+            ("copied" | "cloned", Ty::Option(inner)) if is_number(&inner) => return Ok(receiver),
+            ("unwrap_or", Ty::Option(inner)) if is_number(&inner) => *inner,
+            ("h" | "c", ty) if is_state(&ty, LSTM_STATE) => Ty::Tensor,
+            ("value", ty) if is_state(&ty, GRU_STATE) => Ty::Tensor,
+            ("clone" | "to_vec" | "to_owned", Ty::List(element)) if is_number(&element) => Ty::List(element),
+            _ => return unsupported(call.method.span(), format!("the method `{name}`")),
+        };
+        let mut args = vec![self.operand(&receiver, call.span())?];
+        for arg in &call.args {
+            let value = self.expr(arg)?;
+            if !operator::is_number(&value) {
+                return unsupported(arg.span(), format!("the method `{name}`"));
+            }
+            args.push(self.operand(&value, arg.span())?);
+        }
+        let is_list = matches!(receiver.ty(), Ty::List(_));
+        let effect = if is_list && self.is_spilled(&receiver) { Effect::Io } else { Effect::Pure };
+        Ok(self.host_with(effect, HostOp::Method(name.to_owned()), args, name, ty, call.span()))
+    }
+
+    /// The forward of a module on these arguments.
+    pub(in crate::trace) fn forward(&mut self, module: &Val, args: Vec<Val>, span: Span) -> Result<Val> {
+        if args.iter().any(|arg| matches!(arg, Val::Never)) {
+            return Ok(Val::Never);
+        }
+        match module.ty() {
+            Ty::Leaf(kind) if leaf::is_sequential(kind) => self.sequential(module, args, span),
+            Ty::Leaf(kind) => self.leaf(module, kind, &args, span),
+            ty @ Ty::Struct(_) => {
+                let entry = ["forward", "forward_t"].into_iter().find_map(|name| self.index.method(&ty, name));
+                let Some(entry) = entry else { return unsupported(span, "a module whose forward is not known") };
+                let expected = self.index.fns[entry].sig.inputs.len() - 1;
+                let mut args = args;
+                args.truncate(expected);
+                if args.len() < expected {
+                    args.push(Val::Lit(Arg::Bool(false), Ty::Rust("bool".to_owned())));
+                }
+                if let Some(fx) = self.leaf_field(module) {
+                    return self.leaf_call(entry, fx, Some(module), &args, span);
+                }
+                self.inline(entry, Some(module.clone()), args, span)
+            }
+            _ => match module {
+                Val::Closure(closure, home) => self.call_closure_of(closure, home, args),
+                _ => unsupported(span, "a module whose type is not known"),
+            },
+        }
+    }
+
+    /// One layer of `nn`; in inference its `train` flag means nothing.
+    pub(in crate::trace) fn leaf(&mut self, module: &Val, kind: &str, args: &[Val], span: Span) -> Result<Val> {
+        if args.is_empty() || args.len() > 2 {
+            let message = format!("a layer takes its input and at most a `train` flag, not {} arguments", args.len());
+            self.report(Code::WrongArity, Severity::Error, span, message.clone(), "");
+            return unsupported(span, message);
+        }
+        let (Some(id), Some(Val::Node(input, ..))) = (module.node(), args.first()) else {
+            return unsupported(span, "a layer called on a value of this form");
+        };
+        if let Some(train) = args.get(1)
+            && !matches!(train, Val::Lit(Arg::Bool(false), _))
+        {
+            return unsupported(span, "a layer in training");
+        }
+        let label = self.label_of(module, &kind.to_lowercase());
+        let name = field::identifier(&label);
+        let op = Op::CallModule(ModuleKind(kind.to_owned()));
+        Ok(self.push_labelled(op, vec![id.into(), (*input).into()], &name, &label, Ty::Tensor, span))
+    }
+}
+
+/// How many there are, as a literal.
+pub(in crate::trace) fn count(len: usize) -> Arg {
+    Arg::Int(i64::try_from(len).unwrap_or(i64::MAX))
+}
+
+/// Is it a number of a known type?
+fn is_number(ty: &Ty) -> bool {
+    is_copy(ty) && !is_untyped(ty) && *ty != Ty::Rust("bool".to_owned())
+}
+
+/// Whether an option holds something, where the code says it.
+fn known_to_be_there(option: &Val, method: &str) -> Option<Val> {
+    let is_asked = matches!(method, "is_some" | "is_none");
+    let is_known = is_asked && matches!(option, Val::Some(_) | Val::Lit(Arg::None, _));
+    let answer = matches!(option, Val::Some(_)) == (method == "is_some");
+    is_known.then(|| Val::Lit(Arg::Bool(answer), Ty::Rust("bool".to_owned())))
+}

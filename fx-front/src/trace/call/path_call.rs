@@ -1,0 +1,179 @@
+//! Calls by path: `Tensor::cat(..)`, free functions, constructors of `Option` and `Result`.
+
+use fx_ir::{Arg, HostOp, OpId};
+use syn::spanned::Spanned;
+
+use crate::index::{Name, Resolved, path_text};
+use crate::trace::{OnError, Result, Tracer, Ty, Val, tensor::operator, types::operand::is_untyped, unsupported};
+
+impl Tracer<'_> {
+    pub(in crate::trace) fn call(&mut self, call: &syn::ExprCall, errors: OnError) -> Result<Val> {
+        let syn::Expr::Path(path) = &*call.func else {
+            return self.call_value(call);
+        };
+        let text = path_text(&path.path);
+        let args: Vec<&syn::Expr> = call.args.iter().collect();
+        match (text.as_str(), args.as_slice()) {
+            ("Ok", [value]) => return self.expr(value),
+            ("Err", _) => return unsupported(call.span(), "`Err` here"),
+            ("Vec::new", []) | ("Vec::with_capacity", [_]) => return Ok(Val::List(Vec::new())),
+            ("Some", [value]) => return Ok(Val::Some(Box::new(self.expr(value)?))),
+            _ => {}
+        }
+        if let Some(Val::Closure(closure, home)) = self.env.read(&text).cloned() {
+            let args = args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
+            return self.call_closure_of(&closure, &home, args);
+        }
+        if let Some(function) = self.env.read(&text).cloned() {
+            return self.call_function(&function, call, errors);
+        }
+        self.call_path(&path.path, &text, call, errors)
+    }
+
+    pub(in crate::trace) fn call_path(
+        &mut self,
+        path: &syn::Path,
+        text: &str,
+        call: &syn::ExprCall,
+        errors: OnError,
+    ) -> Result<Val> {
+        if let Resolved::Item(_, _, Name::Fn(id)) = self.index.resolve(self.module(), text) {
+            return self.call_fn(id, call, errors);
+        }
+        if let Some(literal) = self.tuple_struct(path, text, call) {
+            return self.structure(&literal);
+        }
+        if let Some(made) = self.variant_made(path, text, call)? {
+            return Ok(made);
+        }
+        if let Some(value) = self.known_call(text, call) {
+            return value;
+        }
+        let (head, name) = text.rsplit_once("::").unwrap_or(("", text));
+        if head.is_empty() {
+            return self.foreign_call(path, call);
+        }
+        let owner: Option<Ty> = match head {
+            "Self" => self.function().owner.as_ref().map(|owner| self.index.ty(self.module(), None, owner)),
+            _ => syn::parse_str::<syn::Type>(head).ok().map(|ty| self.index.ty(self.module(), None, &ty)),
+        };
+        match owner {
+            Some(Ty::Tensor) => self.tensor_function(name, call),
+            Some(ty @ Ty::Struct(_)) => match self.index.method(&ty, name) {
+                Some(id) => self.call_fn(id, call, errors),
+                None => self.foreign_call(path, call),
+            },
+            _ => self.foreign_call(path, call),
+        }
+    }
+
+    /// Calls that mean something to the tracer: a method by the path of its trait, and what says that no gradient is
+    /// wanted, which in a frozen model none is.
+    fn known_call(&mut self, text: &str, call: &syn::ExprCall) -> Option<Result<Val>> {
+        let full = match self.index.resolve(self.module(), text) {
+            Resolved::External(full) => full,
+            Resolved::Item(..) => return None,
+        };
+        let args: Vec<&syn::Expr> = call.args.iter().collect();
+        if let Some(value) = self.exchange(&full, &args, call.span()).transpose() {
+            return Some(value);
+        }
+        if let Some(value) = self.number_of_tensor(&full, call, &args).transpose() {
+            return Some(value);
+        }
+        if let Some(value) = self.state_of_tensors(&full, call) {
+            return Some(value);
+        }
+        let ends = |path: &str| full == path || full.ends_with(&format!("::{path}"));
+        match args.as_slice() {
+            [] if ends("tch::no_grad_guard") => Some(Ok(Val::Unit)),
+            [number] if ends("tch::Scalar::int") => Some(self.scalar_by("Int", number)),
+            [number] if ends("tch::Scalar::float") => Some(self.scalar_by("Float", number)),
+            [number] if ends("tch::Scalar::from") => Some(self.scalar_by("from", number)),
+            [syn::Expr::Closure(closure)] if ends("tch::no_grad") => Some(self.call_closure(closure, Vec::new())),
+            [module, rest @ ..] if ends("Module::forward") || ends("ModuleT::forward_t") => {
+                Some(self.expr(module).and_then(|module| {
+                    let rest = rest.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
+                    self.forward(&module, rest, call.span())
+                }))
+            }
+            _ => None,
+        }
+    }
+
+    /// `Tensor::cat(&[a, b], 1)`, and `Tensor::relu(&x)` for `x.relu()`.
+    fn tensor_function(&mut self, name: &str, call: &syn::ExprCall) -> Result<Val> {
+        let exprs: Vec<&syn::Expr> = call.args.iter().collect();
+        let Some(op) = OpId::of_method(name) else {
+            return unsupported(call.span(), format!("`Tensor::{name}` is not known"));
+        };
+        if let ("from_slice", [data]) = (name, exprs.as_slice())
+            && let Some(tensor) = self.tensor_of_numbers(data)?
+        {
+            return Ok(tensor);
+        }
+        let takes_self = op.entry().is_some_and(|entry| entry.receiver != fx_ir::catalog::Receiver::Free);
+        match exprs.as_slice() {
+            [receiver, rest @ ..] if takes_self => {
+                let receiver = self.expr(receiver)?;
+                self.op_call(op, name, Some(&receiver), rest, call.span())
+            }
+            all => self.op_call(op, name, None, all, call.span()),
+        }
+    }
+
+    /// An argument for a function of the crate, which may write to what is ours.
+    pub(in crate::trace) fn handed_on(&mut self, arg: &syn::Expr) -> Result<Val> {
+        self.mut_ref_to_local(arg)?.map_or_else(|| self.expr(arg), Ok)
+    }
+
+    fn call_fn(&mut self, id: usize, call: &syn::ExprCall, errors: OnError) -> Result<Val> {
+        let callee = &self.index.fns[id];
+        let mut args = call.args.iter().map(|arg| self.handed_on(arg)).collect::<Result<Vec<Val>>>()?;
+        let receiver = if callee.sig.receiver().is_some() && !args.is_empty() { Some(args.remove(0)) } else { None };
+        self.inline_with(id, receiver, args, errors, call.span())
+    }
+
+    /// A call of a function of another crate: one of those that only compute, on plain numbers.
+    fn foreign_call(&mut self, path: &syn::Path, call: &syn::ExprCall) -> Result<Val> {
+        let head = self.qualified(path)?;
+        let Some(pure) = pure_function(&head) else {
+            return unsupported(call.span(), format!("the function `{head}`"));
+        };
+        let values = call.args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
+        let ty = match pure {
+            Pure::Yields(ty) => Some(Ty::Rust(ty.to_owned())),
+            Pure::AsArgument => values.iter().map(Val::ty).find(|ty| !is_untyped(ty)),
+        };
+        if !values.iter().all(operator::is_number) {
+            return unsupported(call.span(), format!("the function `{head}`"));
+        }
+        let args = values.iter().map(|value| self.operand(value, call.span())).collect::<Result<Vec<Arg>>>()?;
+        let name = head.rsplit("::").next().unwrap_or(&head).to_owned();
+        Ok(self.host(HostOp::Function(head), args, &name, ty.unwrap_or(Ty::Unknown), call.span()))
+    }
+}
+
+/// What a function of the standard library yields that only computes.
+enum Pure<'p> {
+    /// A value of this type.
+    Yields(&'p str),
+    /// A value of the type of its arguments.
+    AsArgument,
+}
+
+fn pure_function(path: &str) -> Option<Pure<'_>> {
+    let (ty, name) = path.rsplit_once("::")?;
+    let floats = [
+        "sqrt", "powf", "powi", "exp", "ln", "log2", "log10", "abs", "floor", "ceil", "round", "sin", "cos", "tan",
+        "tanh",
+    ];
+    let known = match ty {
+        "f64" => ["from", "max", "min"].contains(&name) || floats.contains(&name),
+        "f32" => floats.contains(&name),
+        "i64" | "usize" | "i32" => ["from", "max", "min", "abs", "pow"].contains(&name),
+        cmp if cmp.ends_with("cmp") => return matches!(name, "max" | "min").then_some(Pure::AsArgument),
+        _ => false,
+    };
+    known.then_some(Pure::Yields(ty))
+}

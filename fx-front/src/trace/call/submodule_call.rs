@@ -1,0 +1,121 @@
+//! Submodules that cannot be inlined: with parts that are private to another module, of which generated code may hold no
+//! values, or with code that only means the same in its own module. Such a submodule is frozen by itself, where it is
+//! declared, and its frozen type is called.
+
+use fx_ir::{Arg, Effect, Host, HostOp, Op};
+use proc_macro2::Span;
+use quote::ToTokens;
+
+use crate::frozen;
+use crate::trace::{OnError, RefKind, Tracer, Ty, Val, entry::signature::holds_reference};
+
+impl Tracer<'_> {
+    /// The call of a submodule by its own frozen type; `None` where it may be inlined, or has no frozen type to call.
+    pub(in crate::trace) fn part_call(
+        &mut self,
+        function: usize,
+        receiver: Option<&Val>,
+        args: &[Val],
+        errors: OnError,
+        span: Span,
+    ) -> Option<Val> {
+        let receiver = receiver?;
+        let frozen = self.frozen_type(function, receiver, errors)?;
+        let callee = &self.index.fns[function];
+        let syn::ReturnType::Type(_, result) = &callee.sig.output else { return None };
+        let label = self.label_of(receiver, "");
+        let Ty::Struct(owner) = receiver.ty() else { return None };
+        let path = self.index.structs[owner].path();
+        let mark = self.checkpoint();
+        let ty = Ty::Rust(format!("::fx_runtime::frozen::Part<{frozen}>"));
+        let name = crate::trace::place::field::identifier(&label);
+        let made = Op::Host(Host::pure(HostOp::FreezePart(path)));
+        let part = self.push_labelled(made, vec![receiver.arg()?], &name, &label, ty, span);
+        let mut operands = vec![part.arg()?];
+        let params = callee.sig.inputs.iter().filter_map(|input| match input {
+            syn::FnArg::Typed(typed) => Some(&*typed.ty),
+            syn::FnArg::Receiver(_) => None,
+        });
+        for (ty, value) in params.zip(args) {
+            let Some(operand) = self.handed(value, ty, span) else {
+                self.rollback(mark);
+                return None;
+            };
+            operands.push(operand);
+        }
+        let ty = self.index.ty(&callee.module, callee.owner.as_ref(), result);
+        // What it does besides computing is not looked into.
+        let call = Op::Host(Host::with_effect(HostOp::CallPart(callee.sig.ident.to_string()), Effect::Io));
+        Some(self.push_labelled(call, operands, &name, &label, ty, span))
+    }
+
+    /// The path of the frozen type that computes the function for this part of the model.
+    fn frozen_type(&self, function: usize, receiver: &Val, errors: OnError) -> Option<String> {
+        let Val::Node(_, Ty::Struct(owner), _) = receiver else { return None };
+        self.path_of(receiver)?;
+        let (callee, item) = (&self.index.fns[function], &self.index.structs[*owner]);
+        let home = self.home();
+        let is_plain = callee.is_visible && callee.sig.generics.params.is_empty() && item.instance.is_none();
+        let returns = callee.sig.output.to_token_stream().to_string();
+        let is_named = self.index.sees(home, &item.module, &item.name);
+        let is_frozen = frozen::is_entry(callee)
+            && frozen::entry(self.index, function).is_ok_and(|found| found == function)
+            && !callee.writes_self();
+        (is_plain && is_named && is_frozen && (errors == OnError::Propagate || !returns.contains("Result")))
+            .then(|| format!("{}::{}Frozen", item.module, fx_ir::camel(&item.name)))
+    }
+
+    /// An argument as the frozen type takes it; `None` for one of which it is not sure that it fits.
+    fn handed(&mut self, value: &Val, ty: &syn::Type, span: Span) -> Option<Arg> {
+        match value {
+            Val::Lit(Arg::None, _) => Some(Arg::None),
+            Val::Some(inner) if inner.ty() == Ty::Tensor && holds_reference(ty) => {
+                let tensor = self.operand(inner, span).ok()?;
+                Some(HostOp::Some.on(HostOp::BorrowTensor.on(tensor)))
+            }
+            Val::Node(id, Ty::Option(_), _) if self.holds_references(*id) => self.operand(value, span).ok(),
+            Val::Node(_, Ty::Option(inner), _) if **inner == Ty::Tensor && self.is_own_option(value) => {
+                let option = self.operand(value, span).ok()?;
+                if holds_reference(ty) {
+                    // Generated code may hold the tensor itself or a reference to it.
+                    return Some(HostOp::BorrowOption.on(option));
+                }
+                self.copy_of(&value.ty(), &option)
+            }
+            value if is_tensors(&value.ty()) && matches!(ty, syn::Type::Reference(_)) => {
+                Some(HostOp::Ref.on(self.operand(value, span).ok()?))
+            }
+            Val::Some(inner) if inner.ty() == Ty::Tensor => {
+                Some(HostOp::Some.on(HostOp::Handle.on(self.operand(inner, span).ok()?)))
+            }
+            value if is_numbers(&value.ty()) => self.operand(value, span).ok(),
+            Val::Node(..) if self.is_module(&value.ty()) && matches!(ty, syn::Type::Reference(_)) => {
+                Some(HostOp::Ref.on(self.operand(value, span).ok()?))
+            }
+            // What the user's code moves into the call, generated code moves too.
+            Val::Node(_, _, RefKind::Value)
+                if self.is_exact(value) && self.path_of(value).is_none() && !holds_reference(ty) =>
+            {
+                self.operand(value, span).ok()
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Is it a tensor, or a list of them?
+fn is_tensors(ty: &Ty) -> bool {
+    match ty {
+        Ty::List(inner) => **inner == Ty::Tensor,
+        other => *other == Ty::Tensor,
+    }
+}
+
+/// Is it a number, a tuple of numbers, or an option of these, which is copied when it is handed over?
+fn is_numbers(ty: &Ty) -> bool {
+    match ty {
+        Ty::Option(inner) => is_numbers(inner),
+        Ty::Tuple(parts) => parts.iter().all(is_numbers),
+        other => crate::trace::expr::is_copy(other),
+    }
+}

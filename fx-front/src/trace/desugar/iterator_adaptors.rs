@@ -1,0 +1,153 @@
+//! Adaptors in front of a loop as a part of each iteration: `filter` is an `if`, `flatten` a loop in the loop.
+//!
+//! A closure is called on the element, whose name nothing in the loop has, so that what the closure names stays its own.
+
+use proc_macro2::Span;
+use syn::{Block, Expr, ExprForLoop, parse_quote_spanned, spanned::Spanned};
+
+use crate::trace::{
+    Result, Tracer, Ty, Val,
+    desugar::{iterator_chain::is_chain, jumps},
+    flow::iterator_next::mentions,
+    opaque::capture::bound_names,
+};
+
+impl Tracer<'_> {
+    /// The loop without its last adaptor, which its iterations do instead; `None` where it is none of these.
+    pub(in crate::trace) fn without_adaptor(&mut self, each: &ExprForLoop) -> Option<Result<Val>> {
+        if let Some(element) = only_element(&each.expr).filter(|_| !jumps::jumps(&each.body)) {
+            let (pat, stmts) = (&each.pat, &each.body.stmts);
+            return Some(
+                self.block(&parse_quote_spanned!(element.span()=> { let #pat = #element; #(#stmts)* }), false),
+            );
+        }
+        let Expr::MethodCall(call) = &*each.expr else { return None };
+        let (span, over) = (call.method.span(), &*call.receiver);
+        if let Some(swapped) = mapped_last(each) {
+            return Some(self.for_loop(&swapped));
+        }
+        let turns = match (call.method.to_string().as_str(), call.args.first()) {
+            ("map" | "filter" | "filter_map" | "inspect" | "take_while", Some(Expr::Closure(closure))) => {
+                let item = self.element_of(over);
+                let body = turn(call, closure, &item, each);
+                parse_quote_spanned!(span=> for #item in #over #body)
+            }
+            ("flat_map", Some(Expr::Closure(closure))) => flat_mapped(closure, over, each)?,
+            ("flatten", None) => self.flattened(over, each)?,
+            ("chain", Some(other)) if !jumps::jumps(&each.body) => {
+                let (pat, body) = (&each.pat, &each.body);
+                let both = parse_quote_spanned!(span=> { for #pat in #over #body for #pat in #other #body });
+                return Some(self.block(&both, false));
+            }
+            _ => return None,
+        };
+        Some(self.for_loop(&turns))
+    }
+
+    /// A name for the element of a chain; of one with parts, which generated code has by reference, a name for each part.
+    fn element_of(&mut self, over: &Expr) -> Expr {
+        let span = over.span();
+        if let Expr::MethodCall(call) = over {
+            match (call.method.to_string().as_str(), call.args.first()) {
+                ("enumerate", None) => {
+                    let (number, inner) = (self.fresh_name("number", span), self.element_of(&call.receiver));
+                    return parse_quote_spanned!(span=> (#number, #inner));
+                }
+                ("zip", Some(other)) => {
+                    let (one, other) = (self.element_of(&call.receiver), self.element_of(other));
+                    return parse_quote_spanned!(span=> (#one, #other));
+                }
+                ("rev" | "skip" | "take" | "filter" | "inspect" | "take_while", _) => {
+                    return self.element_of(&call.receiver);
+                }
+                _ => {}
+            }
+        }
+        let item = self.fresh_name("item", span);
+        parse_quote_spanned!(span=> #item)
+    }
+
+    /// A loop over the lists, or what is there of the options, that the elements are.
+    fn flattened(&mut self, over: &Expr, each: &ExprForLoop) -> Option<ExprForLoop> {
+        let mark = self.checkpoint();
+        let element = self.iterable(over).map(|(over, _)| over.item);
+        self.rollback(mark);
+        let span = over.span();
+        let (item, pat, body) = (self.fresh_name("item", span), &each.pat, &each.body);
+        match element.ok()? {
+            Ty::List(_) if !breaks(body) => {
+                Some(parse_quote_spanned!(span=> for #item in #over { for #pat in #item.iter() #body }))
+            }
+            Ty::Option(_) => Some(parse_quote_spanned!(span=> for #item in #over { if let Some(#pat) = #item #body })),
+            _ => None,
+        }
+    }
+}
+
+/// What `std::iter::once` yields.
+fn only_element(expr: &Expr) -> Option<&Expr> {
+    let Expr::Call(call) = expr else { return None };
+    let Expr::Path(path) = &*call.func else { return None };
+    let is_once = path.path.segments.last().is_some_and(|last| last.ident == "once") && path.path.segments.len() > 1;
+    call.args.first().filter(|_| is_once && call.args.len() == 1)
+}
+
+/// What a iteration does with its element.
+fn turn(call: &syn::ExprMethodCall, closure: &syn::ExprClosure, item: &Expr, each: &ExprForLoop) -> Block {
+    let (span, pat, stmts) = (call.method.span(), &each.pat, &each.body.stmts);
+    match call.method.to_string().as_str() {
+        "map" => parse_quote_spanned!(span=> { let #pat = (#closure)(#item); #(#stmts)* }),
+        "filter" => parse_quote_spanned!(span=> { if (#closure)(&#item) { let #pat = #item; #(#stmts)* } }),
+        "filter_map" => parse_quote_spanned!(span=> { if let Some(#pat) = (#closure)(#item) { #(#stmts)* } }),
+        "take_while" => parse_quote_spanned!(span=> {
+            if !(#closure)(&#item) { break; }
+            let #pat = #item;
+            #(#stmts)*
+        }),
+        _ => parse_quote_spanned!(span=> { (#closure)(&#item); let #pat = #item; #(#stmts)* }),
+    }
+}
+
+/// `for (i, y) in xs.map(f).enumerate()` is the loop over `xs.enumerate().map(..)`, and the like backwards.
+fn mapped_last(each: &ExprForLoop) -> Option<ExprForLoop> {
+    let Expr::MethodCall(outer) = &*each.expr else { return None };
+    let Expr::MethodCall(map) = &*outer.receiver else { return None };
+    let (Some(Expr::Closure(closure)), true) = (map.args.first(), map.method == "map") else { return None };
+    let (span, method, over, body) = (outer.method.span(), &outer.method, &map.receiver, &each.body);
+    match (method.to_string().as_str(), &*each.pat) {
+        ("enumerate", syn::Pat::Tuple(pair)) if pair.elems.len() == 2 => {
+            let (number, pat, stmts) = (&pair.elems[0], &pair.elems[1], &body.stmts);
+            Some(parse_quote_spanned!(span=> for (#number, fx_mapped) in #over.#method() {
+                let #pat = (#closure)(fx_mapped);
+                #(#stmts)*
+            }))
+        }
+        ("rev" | "skip" | "take", pat) => {
+            let (args, map) = (&outer.args, &map.method);
+            Some(parse_quote_spanned!(span=> for #pat in #over.#method(#args).#map(#closure) #body))
+        }
+        _ => None,
+    }
+}
+
+/// A loop in the loop, if nothing of what the closure names is something else to the iterations.
+fn flat_mapped(closure: &syn::ExprClosure, over: &Expr, each: &ExprForLoop) -> Option<ExprForLoop> {
+    let (pat, body, inner) = (&each.pat, &each.body, &closure.body);
+    let own = bound_names(&Expr::Closure(closure.clone()));
+    let is_hidden = own.iter().any(|name| mentions(quote::ToTokens::to_token_stream(body), name) > 0);
+    let outer = closure.inputs.first().filter(|_| closure.inputs.len() == 1 && !is_hidden && !breaks(body))?;
+    let span: Span = closure.body.span();
+    Some(parse_quote_spanned!(span=> for fx_outer in #over { let #outer = fx_outer; for #pat in #inner #body }))
+}
+
+/// Does a iteration end the loop?
+fn breaks(body: &Block) -> bool {
+    mentions(quote::ToTokens::to_token_stream(body), "break") > 0
+}
+
+/// Is it a chain whose last adaptor picks elements, or has others in their place?
+pub(in crate::trace) fn is_adapted(expr: &Expr) -> bool {
+    let Expr::MethodCall(call) = expr else { return false };
+    let names = ["map", "filter", "filter_map", "flat_map", "take_while"];
+    names.iter().any(|name| call.method == name) && is_chain(expr)
+}

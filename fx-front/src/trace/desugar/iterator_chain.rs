@@ -1,0 +1,217 @@
+//! Chains of iterator adaptors as the loops that they stand for: `map` and `collect`, `fold`, `for_each`, `zip`.
+
+use fx_ir::HostOp;
+use proc_macro2::Ident;
+use quote::{ToTokens, format_ident};
+use syn::{Expr, parse_quote_spanned, spanned::Spanned};
+
+use crate::trace::{
+    Result, Tracer, Ty, Val,
+    desugar::{iterator_adaptors::is_adapted, match_tuple::mentions},
+    expr::is_copy,
+    flow::block::contains_return,
+    types::operand::is_untyped,
+    unsupported,
+};
+
+/// What asks a list for an element by value.
+pub(in crate::trace) const TAKEN: &str = "fx_taken";
+
+/// `xs.iter().map(|x| ..)`, taken apart.
+struct Mapped<'e> {
+    over: &'e Expr,
+    pat: &'e syn::Pat,
+    body: &'e Expr,
+}
+
+impl Tracer<'_> {
+    /// The value of a call that ends a chain of adaptors; `None` if it is none.
+    pub(in crate::trace) fn iterator(&mut self, call: &syn::ExprMethodCall) -> Option<Result<Val>> {
+        let span = call.span();
+        let items = format_ident!("fx_items", span = span);
+        let args: Vec<&Expr> = call.args.iter().collect();
+        match (call.method.to_string().as_str(), args.as_slice()) {
+            ("collect" | "collect_vec", []) if self.gathers(call) && is_of_range(&call.receiver) => {
+                Some(self.numbers_of(&call.receiver))
+            }
+            ("collect" | "collect_vec", []) if self.gathers(call) => {
+                let Some(Mapped { over, pat, body }) = mapped(&call.receiver) else {
+                    return is_adapted(&call.receiver).then(|| self.gathered(&call.receiver));
+                };
+                let push = pushed_item(call, body);
+                let each = parse_quote_spanned!(span=> for #pat in #over { #items.push(#push); });
+                Some(self.looped(&items, Val::List(Vec::new()), &each))
+            }
+            ("fold", [init, Expr::Closure(closure)]) if is_plain_closure(closure, 2) && is_chain(&call.receiver) => {
+                let (acc, item) = (plain(&closure.inputs[0]), plain(&closure.inputs[1]));
+                let syn::Pat::Ident(acc) = acc else { return None };
+                if mentions(&call.receiver, &acc.ident) {
+                    return None;
+                }
+                let (acc, over, body) = (&acc.ident, &call.receiver, &closure.body);
+                let each = parse_quote_spanned!(span=> for #item in #over { #acc = #body; });
+                Some(self.expr(init).and_then(|first| self.looped(acc, first, &each)))
+            }
+            ("for_each", [Expr::Closure(closure)]) if is_plain_closure(closure, 1) && is_chain(&call.receiver) => {
+                let (item, over, body) = (plain(&closure.inputs[0]), &call.receiver, &closure.body);
+                let each = parse_quote_spanned!(span=> for #item in #over { #body; });
+                Some(self.for_loop(&each))
+            }
+            _ => self.ended(call),
+        }
+    }
+
+    /// The numbers of a range, gathered.
+    fn numbers_of(&mut self, range: &Expr) -> Result<Val> {
+        let (over, items) = self.iterable(range)?;
+        if let Some(items) = items {
+            return Ok(Val::List(items));
+        }
+        if is_untyped(&over.item) || !is_copy(&over.item) {
+            return unsupported(range.span(), "numbers of a type that is not known");
+        }
+        let op = HostOp::Collect(over.adaptors);
+        Ok(self.host(op, vec![over.source.into()], "numbers", Ty::List(Box::new(over.item)), range.span()))
+    }
+
+    /// What a loop leaves in a variable that it begins with at `first`.
+    pub(in crate::trace) fn looped(&mut self, name: &Ident, first: Val, each: &syn::ExprForLoop) -> Result<Val> {
+        let name = name.to_string();
+        self.env.open();
+        self.env.declare(&name, first);
+        let done = self.for_loop(each);
+        let value = self.env.read(&name).cloned();
+        self.env.close();
+        done.map(|_| value.unwrap_or(Val::Unit))
+    }
+
+    /// Is it a `Vec` that is gathered, of values or, as a `Result`, of what is in them?
+    fn gathers(&self, call: &syn::ExprMethodCall) -> bool {
+        let text = |tokens: &dyn ToTokens| tokens.to_token_stream().to_string();
+        match &call.turbofish {
+            None if call.method == "collect_vec" => true,
+            Some(fish) => {
+                let fish = text(fish);
+                fish.contains("Vec <") || fish.contains("Vec<")
+            }
+            None => self.expects_vec || text(&self.function().sig.output).contains("Vec"),
+        }
+    }
+}
+
+fn mapped(expr: &Expr) -> Option<Mapped<'_>> {
+    let Expr::MethodCall(call) = expr else { return None };
+    match call.args.first() {
+        Some(Expr::Closure(closure))
+            if call.method == "map"
+                && is_plain_closure(closure, 1)
+                && !takes_number(closure)
+                && is_chain(&call.receiver) =>
+        {
+            Some(Mapped { over: &call.receiver, pat: plain(&closure.inputs[0]), body: &closure.body })
+        }
+        _ => None,
+    }
+}
+
+pub(in crate::trace) fn is_plain_closure(closure: &syn::ExprClosure, inputs: usize) -> bool {
+    closure.inputs.len() == inputs && !contains_return(&closure.body)
+}
+
+/// Does the closure say itself which numbers it takes?
+fn takes_number(closure: &syn::ExprClosure) -> bool {
+    let is_number = |ty: &syn::Type| is_copy(&Ty::Rust(ty.to_token_stream().to_string()));
+    matches!(closure.inputs.first(), Some(syn::Pat::Type(typed)) if is_number(&typed.ty))
+}
+
+pub(in crate::trace) fn plain(pat: &syn::Pat) -> &syn::Pat {
+    match pat {
+        syn::Pat::Type(typed) => &typed.pat,
+        other => other,
+    }
+}
+
+/// Is it a range, or a list with adaptors, and not an option?
+pub(in crate::trace) fn is_chain(expr: &Expr) -> bool {
+    match expr {
+        Expr::Paren(inner) => is_chain(&inner.expr),
+        Expr::Range(_) => true,
+        Expr::MethodCall(call) => {
+            const PLAIN: [&str; 11] = [
+                "iter",
+                "iter_mut",
+                "into_iter",
+                "enumerate",
+                "rev",
+                "zip",
+                "windows",
+                "chunks",
+                "skip",
+                "take",
+                "step_by",
+            ];
+            let of_chain = ["map", "filter", "filter_map", "flat_map", "flatten", "chain", "inspect", "take_while"];
+            let is_among = |names: &[&str]| names.iter().any(|name| call.method == name);
+            is_among(&PLAIN) || (is_among(&of_chain) && is_chain(&call.receiver))
+        }
+        _ => false,
+    }
+}
+
+/// Is it a range, or one from behind?
+fn is_of_range(expr: &Expr) -> bool {
+    match expr {
+        Expr::Paren(inner) => is_of_range(&inner.expr),
+        Expr::Range(_) => true,
+        Expr::MethodCall(call) => call.method == "rev" && is_of_range(&call.receiver),
+        _ => false,
+    }
+}
+
+/// What `collect` gathers: the value itself, or what is in it where a `Result` is gathered.
+fn pushed_item(call: &syn::ExprMethodCall, body: &Expr) -> Expr {
+    let result = call.turbofish.as_ref().is_some_and(|fish| {
+        let first = fish.args.first();
+        matches!(first, Some(syn::GenericArgument::Type(syn::Type::Path(path)))
+            if path.path.segments.last().is_some_and(|last| last.ident == "Result"))
+    });
+    if result { parse_quote_spanned!(body.span()=> #body?) } else { body.clone() }
+}
+
+/// Adaptors that take a closure.
+const WITH_CLOSURE: [&str; 9] =
+    ["map", "filter", "filter_map", "flat_map", "scan", "inspect", "take_while", "skip_while", "map_while"];
+/// Adaptors that may take none.
+const WITHOUT: [&str; 11] =
+    ["zip", "chain", "enumerate", "rev", "skip", "take", "step_by", "peekable", "cycle", "by_ref", "flatten"];
+/// What makes an iterator that borrows.
+const LENDING: [&str; 9] = ["iter", "iter_mut", "chars", "bytes", "windows", "chunks", "keys", "values", "lines"];
+
+/// Is it a chain of adaptors that nothing asks for its elements yet, and that holds on to variables: by a closure, or by
+/// elements that it borrows?
+pub(in crate::trace) fn is_lazy(expr: &Expr) -> bool {
+    let Expr::MethodCall(call) = expr else { return false };
+    let name = call.method.to_string();
+    let is_among = |names: &[&str]| names.contains(&name.as_str());
+    let has_closure = call.args.iter().any(|arg| matches!(arg, Expr::Closure(_)));
+    if is_among(&WITH_CLOSURE) && has_closure {
+        is_iterator(&call.receiver)
+    } else if is_among(&WITHOUT) {
+        is_lazy(&call.receiver)
+    } else {
+        is_among(&LENDING) || name == "into_iter" && call.receiver.to_token_stream().to_string().contains('&')
+    }
+}
+
+/// Does the expression make an iterator, as far as its form tells?
+fn is_iterator(expr: &Expr) -> bool {
+    match expr {
+        Expr::Range(_) => true,
+        Expr::Paren(inner) => is_iterator(&inner.expr),
+        Expr::MethodCall(call) => {
+            let name = call.method.to_string();
+            LENDING.contains(&name.as_str()) || name == "into_iter" || is_iterator(&call.receiver)
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,137 @@
+//! `zip`: a loop over two lists at once as one over the first, in whose iterations the second is asked for its element.
+
+use proc_macro2::Ident;
+use quote::format_ident;
+use syn::{Expr, parse_quote_spanned};
+
+use crate::trace::{
+    Result, Tracer,
+    desugar::iterator_chain::{TAKEN, is_chain},
+};
+
+impl Tracer<'_> {
+    /// A loop over two lists at once as one over the first, in whose iterations the second is asked for its element.
+    pub(in crate::trace) fn zipped(&mut self, each: &syn::ExprForLoop) -> Option<Result<syn::ExprForLoop>> {
+        let (zip, is_numbered) = match &*each.expr {
+            Expr::MethodCall(call) if call.method == "zip" => (call, false),
+            Expr::MethodCall(call) if call.method == "enumerate" => match &*call.receiver {
+                Expr::MethodCall(zip) if zip.method == "zip" => (zip, true),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let [other] = zip.args.iter().collect::<Vec<_>>()[..] else { return None };
+        let span = each.for_token.span;
+        let (turn, pair): (syn::Pat, &syn::Pat) = match (&*each.pat, is_numbered) {
+            (syn::Pat::Tuple(tuple), true) if tuple.elems.len() == 2 => (tuple.elems[0].clone(), &tuple.elems[1]),
+            (pat, false) => (name(&format_ident!("fx_turn", span = span)), pat),
+            _ => return None,
+        };
+        let syn::Pat::Ident(number) = &turn else { return None };
+        let number = &number.ident;
+        let mut body = each.body.clone();
+        let (a, b) = match pair {
+            syn::Pat::Tuple(pair) => (pair.elems.first()?.clone(), pair.elems.get(1)?.clone()),
+            syn::Pat::Ident(_) => {
+                let (a, b) = (format_ident!("fx_first", span = span), format_ident!("fx_second", span = span));
+                let stmts = &each.body.stmts;
+                body = parse_quote_spanned!(span=> { let #pair = (#a, #b); #(#stmts)* });
+                (name(&a), name(&b))
+            }
+            _ => return None,
+        };
+        let second = listed(other)?;
+        // The list that the model holds is the one to loop over: how long it is, is known when it is frozen.
+        let first =
+            listed(&zip.receiver).filter(|first| !self.is_of_model(first.list) && self.is_of_model(second.list));
+        let is_known = listed(&zip.receiver).is_some() || is_chain(&zip.receiver);
+        let (over, over_pat, element, list_pat) = match first {
+            Some(first) => (other, b, first.at(number), a),
+            None if is_known => (&*zip.receiver, a, second.at(number), b),
+            None => return None,
+        };
+        let over: Expr = match over {
+            Expr::MethodCall(_) => over.clone(),
+            list => parse_quote_spanned!(span=> #list.into_iter()),
+        };
+        Some(Ok(parse_quote_spanned!(span=> for (#number, #over_pat) in #over.enumerate() {
+            if let Some(#list_pat) = #element #body
+        })))
+    }
+
+    fn is_of_model(&self, list: &Expr) -> bool {
+        match list {
+            Expr::Field(field) => self.is_of_model(&field.base),
+            Expr::Reference(inner) => self.is_of_model(&inner.expr),
+            Expr::Path(path) if path.path.is_ident("self") => true,
+            Expr::Path(path) => path
+                .path
+                .get_ident()
+                .and_then(|name| self.env.read(&name.to_string()))
+                .is_some_and(|value| self.path_of(value).is_some()),
+            _ => false,
+        }
+    }
+}
+
+/// A list that stands in a chain by name.
+struct Listed<'e> {
+    list: &'e Expr,
+    /// How many elements are left out.
+    skipped: Vec<&'e Expr>,
+    /// How the chain yields its elements.
+    get: &'static str,
+    /// Is the last element the first?
+    is_reversed: bool,
+}
+
+impl Listed<'_> {
+    /// The question for the element of a iteration.
+    fn at(&self, number: &Ident) -> Expr {
+        let (list, skipped, span) = (self.list, &self.skipped, number.span());
+        let get = format_ident!("{}", self.get, span = span);
+        let at: Expr = parse_quote_spanned!(span=> #number #(+ #skipped)*);
+        // Behind the first element there is none, as there is none at a number that no list reaches.
+        let at = if self.is_reversed { parse_quote_spanned!(span=> #list.len().wrapping_sub(#at + 1)) } else { at };
+        parse_quote_spanned!(span=> #list.#get(#at))
+    }
+}
+
+/// The list behind `list.iter()`, `&list` or `list`, if it stands there by name.
+fn listed(expr: &Expr) -> Option<Listed<'_>> {
+    match expr {
+        Expr::MethodCall(call) if call.args.is_empty() && (call.method == "iter" || call.method == "into_iter") => {
+            let inner = listed(&call.receiver)?;
+            Some(Listed { get: if call.method == "iter" { "get" } else { inner.get }, ..inner })
+        }
+        Expr::MethodCall(call) if call.args.is_empty() && call.method == "iter_mut" => {
+            Some(Listed { get: "get_mut", ..listed(&call.receiver)? })
+        }
+        Expr::MethodCall(call) if call.method == "skip" => {
+            let mut inner = listed(&call.receiver)?;
+            inner.skipped.push(call.args.first()?);
+            Some(inner)
+        }
+        Expr::MethodCall(call) if call.method == "rev" => {
+            let inner = listed(&call.receiver)?;
+            inner.skipped.is_empty().then_some(Listed { is_reversed: !inner.is_reversed, ..inner })
+        }
+        Expr::Reference(inner) => {
+            Some(Listed { get: if inner.mutability.is_some() { "get_mut" } else { "get" }, ..listed(&inner.expr)? })
+        }
+        Expr::Path(_) | Expr::Field(_) => {
+            Some(Listed { list: expr, skipped: Vec::new(), get: TAKEN, is_reversed: false })
+        }
+        _ => None,
+    }
+}
+
+fn name(ident: &Ident) -> syn::Pat {
+    syn::Pat::Ident(syn::PatIdent {
+        attrs: Vec::new(),
+        by_ref: None,
+        mutability: None,
+        ident: ident.clone(),
+        subpat: None,
+    })
+}

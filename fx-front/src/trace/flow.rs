@@ -1,0 +1,16 @@
+//! Blocks, branches, loops, and how their values are joined.
+
+pub(in crate::trace) mod block;
+pub(in crate::trace) mod branch;
+pub(in crate::trace) mod enum_value;
+pub(in crate::trace) mod iterable;
+pub(in crate::trace) mod iterator_next;
+pub(in crate::trace) mod iterator_value;
+pub(in crate::trace) mod join;
+pub(in crate::trace) mod join_lists;
+pub(in crate::trace) mod join_shapes;
+pub(in crate::trace) mod lets;
+pub(in crate::trace) mod loops;
+pub(in crate::trace) mod pattern;
+pub(in crate::trace) mod refutable;
+pub(in crate::trace) mod unroll;

@@ -1,0 +1,247 @@
+//! Statements: `let`, assignments, early returns.
+
+use fx_ir::{Arg, Code, Effect, HostOp, Op};
+use proc_macro2::Span;
+use quote::ToTokens;
+use syn::spanned::Spanned;
+
+use crate::trace::{
+    Env, Result, Tracer, Ty, Val,
+    desugar::{labels::without_return, returns},
+    entry::signature,
+    expr::never,
+    place::may_borrow::is_kept,
+    unsupported,
+};
+
+impl Tracer<'_> {
+    /// A function's body: `return` hands over its result.
+    pub(in crate::trace) fn body(&mut self, block: &syn::Block) -> Result<Val> {
+        self.scoped(&block.stmts, true)
+    }
+
+    /// A block in the middle of a function.
+    pub(in crate::trace) fn block(&mut self, block: &syn::Block, tail: bool) -> Result<Val> {
+        self.scoped(&block.stmts, tail)
+    }
+
+    fn scoped(&mut self, stmts: &[syn::Stmt], tail: bool) -> Result<Val> {
+        let before = (tail && self.closures == 0).then(|| self.env.clone());
+        self.env.open();
+        let value = self.statements(stmts, tail);
+        self.env.close();
+        if let Some(before) = before {
+            self.forget_since(&before);
+        }
+        value
+    }
+
+    /// What variables stand for is read by nobody behind a function's end, but for what it was borrowed.
+    fn forget_since(&mut self, before: &Env) {
+        for name in self.env.changed_since(before) {
+            let is_lent = matches!(self.env.read(&name), Some(Val::MutRef(..)));
+            if let Some(old) = before.read(&name).filter(|_| !is_lent) {
+                self.env.assign(&name, old.clone());
+            }
+        }
+    }
+
+    /// `tail` says that the value of these statements is the function's.
+    fn statements(&mut self, stmts: &[syn::Stmt], tail: bool) -> Result<Val> {
+        let (mut last, expected) = (Val::Unit, self.expects.next.take());
+        for (position, stmt) in stmts.iter().enumerate() {
+            if let Some(attrs) = crate::cfg::attributes(&mut stmt.clone())
+                && attrs.iter().any(|attr| attr.path().is_ident("cfg"))
+            {
+                return unsupported(stmt.span(), "code under a condition that only rustc knows");
+            }
+            let rest = &stmts[position + 1..];
+            if tail && let Some(value) = self.with_returns(stmt, rest) {
+                return value;
+            }
+            if let syn::Stmt::Local(local) = stmt
+                && let Some(test) = self.asked_for(local)
+            {
+                return self.let_else(&test, rest, tail);
+            }
+            last = match stmt {
+                syn::Stmt::Local(local) if has_else(local) => return self.let_else(local, rest, tail),
+                syn::Stmt::Local(local) => self.local(local)?,
+                syn::Stmt::Macro(stmt) => self.macro_call(&stmt.mac)?,
+                syn::Stmt::Item(item) => self.inner_item(item)?,
+                syn::Stmt::Expr(syn::Expr::If(branch), _) if tail && !rest.is_empty() && returns_early(branch) => {
+                    return self.early_return(branch, rest);
+                }
+                syn::Stmt::Expr(expr, semi) => {
+                    let mark = (semi.is_some() && (self.is_stateful() || self.has_places())).then(|| self.checkpoint());
+                    self.expects.next = expected.clone().filter(|_| rest.is_empty() && semi.is_none());
+                    let value = match (self.last_expr(expr, tail && rest.is_empty()), mark) {
+                        (Err(fault), Some(mark)) => {
+                            self.rollback(mark);
+                            if is_kept(expr) {
+                                // It would be kept longer than the variables of the opaque code live.
+                                return unsupported(expr.span(), "a container that keeps a reference");
+                            }
+                            self.opaque_statement(expr, fault)?
+                        }
+                        (value, _) => value?,
+                    };
+                    if semi.is_some() && !matches!(value, Val::Never) && !is_return(expr) { Val::Unit } else { value }
+                }
+            };
+            let returned = matches!(stmt, syn::Stmt::Expr(expr, _) if is_return(expr));
+            if returned || matches!(last, Val::Never) {
+                return Ok(last);
+            }
+        }
+        Ok(last)
+    }
+
+    /// A statement that may return, with what stands behind it, where `return` cannot stay what it is.
+    fn with_returns(&mut self, stmt: &syn::Stmt, rest: &[syn::Stmt]) -> Option<Result<Val>> {
+        if self.is_entry() && self.yields_tensor() {
+            return None;
+        }
+        if self.errors_propagate() && returns::only_fails(stmt) {
+            // Such an error leaves the frozen model where it is made.
+            return None;
+        }
+        if returns::is_loop_with(stmt) && !self.is_entry() && self.yields_tensor() {
+            return without_return(stmt, rest).map(|block| self.block(&block, true));
+        }
+        let whole = (!rest.is_empty() && returns::has(stmt)).then(|| returns::with_rest(stmt, rest)).flatten();
+        whole.map(|whole| self.last_expr(&whole, true))
+    }
+
+    fn yields_tensor(&self) -> bool {
+        let syn::ReturnType::Type(_, ty) = &self.function().sig.output else { return false };
+        self.index.ty(self.module(), self.function().owner.as_ref(), ty) == Ty::Tensor
+    }
+
+    /// An expression that may be the function's result.
+    pub(in crate::trace) fn last_expr(&mut self, expr: &syn::Expr, tail: bool) -> Result<Val> {
+        if tail && self.expects.next.is_none() {
+            self.expects.next = self.expected_of_function();
+        }
+        match expr {
+            syn::Expr::Return(ret) if tail && ret.expr.as_ref().is_some_and(|value| is_err(value)) => {
+                self.refusal(expr)
+            }
+            syn::Expr::Call(_) if tail && is_err(expr) => self.refusal(expr),
+            syn::Expr::Return(ret) if tail => ret.expr.as_ref().map_or(Ok(Val::Unit), |value| self.expr(value)),
+            syn::Expr::If(branch) if tail && contains_return(expr) => self.branch(branch, true),
+            syn::Expr::Match(choice) if tail && contains_return(expr) => self.choice(choice, true),
+            syn::Expr::Block(block) if tail => self.block(&block.block, true),
+            _ => self.expr(expr),
+        }
+    }
+
+    /// `return` of the entry where it is not the function's end: Rust's own `return` in the generated function.
+    pub(in crate::trace) fn leave(&mut self, ret: &syn::ExprReturn) -> Result<Val> {
+        let Some(value) = &ret.expr else { return unsupported(ret.span(), "`return` here is not understood") };
+        if is_err(value) {
+            return self.refusal(&syn::Expr::Return(ret.clone()));
+        }
+        let value = self.expr(value)?;
+        let value = self.unwrapped(value, ret.span())?;
+        let result = self.left(&value, ret.span())?;
+        self.host_with(Effect::Io, HostOp::Return, vec![result], "left", never(), ret.span());
+        Ok(Val::Never)
+    }
+
+    /// What leaves by `return`, as the caller expects it.
+    fn left(&mut self, value: &Val, span: Span) -> Result<Arg> {
+        match value {
+            Val::Node(_, Ty::Tensor, _) => Ok(HostOp::Output.on(HostOp::Handle.on(self.operand(value, span)?))),
+            Val::Tuple(parts) => {
+                let parts: Result<Vec<Arg>> = parts.iter().map(|part| self.left(part, span)).collect();
+                Ok(HostOp::Tuple.of(parts?))
+            }
+            Val::Some(inner) => Ok(HostOp::Some.on(self.left(inner, span)?)),
+            Val::Lit(Arg::None, _) => Ok(Arg::None),
+            Val::List(items) if signature::value_type(&self.function().sig.output).is_some_and(signature::is_vec) => {
+                let items: Result<Vec<Arg>> = items.iter().map(|item| self.left(item, span)).collect();
+                Ok(HostOp::Vec.of(items?))
+            }
+            other => self.exact_operand(other, span),
+        }
+    }
+
+    /// `return Err(..)` of the entry: an error that leaves the frozen model.
+    fn refusal(&mut self, expr: &syn::Expr) -> Result<Val> {
+        let (syn::ReturnType::Type(_, whole), true) = (&self.function().sig.output, self.errors_propagate()) else {
+            return unsupported(expr.span(), "`Err` here");
+        };
+        let value = if let syn::Expr::Return(syn::ExprReturn { expr: Some(value), .. }) = expr { value } else { expr };
+        let (whole, (code, args)) = if self.is_home() {
+            (whole.to_token_stream().to_string(), self.captured(value, expr.span())?)
+        } else {
+            let mut args = Vec::new();
+            ("::std::result::Result<(), _>".to_owned(), (self.closed_but_texts(value, &mut args)?, args))
+        };
+        Ok(self.refuse(&code, &whole, args, expr.span()))
+    }
+
+    /// Leaves the frozen model with the error that the code makes, which is a `whole`.
+    pub(in crate::trace) fn refuse(&mut self, code: &str, whole: &str, args: Vec<Arg>, span: Span) -> Val {
+        let place = self.function().place(span);
+        let template =
+            format!("{{ let refused: {whole} = {code}; refused.at(\"return\", \"{place}\")?; ::std::unreachable!() }}");
+        let code = Code { template, effect: Effect::Io, fallible: false, opaque: None };
+        self.push(Op::Rust(code), args, "refused", never(), span);
+        Val::Never
+    }
+
+    /// `if c { ..; return a } rest` is `if c { ..; a } else { rest }`.
+    fn early_return(&mut self, branch: &syn::ExprIf, rest: &[syn::Stmt]) -> Result<Val> {
+        self.branch_with(branch, true, &mut |tracer| tracer.scoped(rest, true))
+    }
+
+    fn inner_item(&mut self, item: &syn::Item) -> Result<Val> {
+        match item {
+            syn::Item::Use(_) => Ok(Val::Unit),
+            syn::Item::Const(item) => {
+                let value = self.expr(&item.expr)?;
+                let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &item.ty);
+                let value = self.of_written_type(value, &ty);
+                self.env.declare(&item.ident.to_string(), value);
+                Ok(Val::Unit)
+            }
+            other => unsupported(other.span(), "an item inside a function body"),
+        }
+    }
+}
+
+/// Is it `Err(..)`?
+pub(in crate::trace) fn is_err(expr: &syn::Expr) -> bool {
+    matches!(expr, syn::Expr::Call(call) if matches!(&*call.func, syn::Expr::Path(path) if path.path.is_ident("Err")))
+}
+
+pub(in crate::trace) fn has_else(local: &syn::Local) -> bool {
+    local.init.as_ref().is_some_and(|init| init.diverge.is_some())
+}
+
+fn is_return(expr: &syn::Expr) -> bool {
+    matches!(expr, syn::Expr::Return(_))
+}
+
+/// Does the branch end in `return`, with nothing on the other side?
+fn returns_early(branch: &syn::ExprIf) -> bool {
+    branch.else_branch.is_none()
+        && matches!(branch.then_branch.stmts.last(), Some(syn::Stmt::Expr(expr, _)) if is_return(expr))
+}
+
+/// Does a `return` of this function stand anywhere in the expression?
+pub(in crate::trace) fn contains_return(expr: &syn::Expr) -> bool {
+    struct Find(bool);
+    impl<'ast> syn::visit::Visit<'ast> for Find {
+        fn visit_expr_return(&mut self, _: &'ast syn::ExprReturn) {
+            self.0 = true;
+        }
+        fn visit_expr_closure(&mut self, _: &'ast syn::ExprClosure) {}
+        fn visit_item(&mut self, _: &'ast syn::Item) {}
+    }
+    let mut find = Find(false);
+    syn::visit::Visit::visit_expr(&mut find, expr);
+    find.0
+}

@@ -1,0 +1,99 @@
+//! Variants of the crate's enums that the forward makes: which it is stays known where nothing else decides.
+
+use fx_ir::{HostOp, NodeId, Op};
+use syn::spanned::Spanned;
+
+use crate::index::path_text;
+use crate::trace::{Result, Tracer, Ty, Val, flow::refutable::matches_all};
+
+impl Tracer<'_> {
+    /// `Out::Pair(a, b)`; `None` if it is no variant of an enum of the crate.
+    pub(in crate::trace) fn variant_made(
+        &mut self,
+        path: &syn::Path,
+        text: &str,
+        call: &syn::ExprCall,
+    ) -> Result<Option<Val>> {
+        let Some((owner, name)) = self.enum_of(text) else { return Ok(None) };
+        let (mut args, mut values) = (Vec::new(), Vec::new());
+        for arg in &call.args {
+            let value = self.expr(arg)?;
+            args.push(self.exact_operand(&value, arg.span())?);
+            values.push(value);
+        }
+        let op = HostOp::Construct(self.qualified(path)?);
+        let value = self.host(op, args, "made", owner, call.span());
+        self.variants.extend(value.node().map(|id| (id, (name.to_owned(), values))));
+        Ok(Some(value))
+    }
+
+    /// The enum of the crate that `Out::Pair` is a variant of, and what the variant is called.
+    pub(in crate::trace) fn enum_of<'t>(&self, text: &'t str) -> Option<(Ty, &'t str)> {
+        let (head, name) = text.rsplit_once("::")?;
+        let owner = match head {
+            "Self" => self.function().owner.as_ref().map(|owner| self.index.ty(self.module(), None, owner)),
+            head => syn::parse_str::<syn::Type>(head).ok().map(|ty| self.index.ty(self.module(), None, &ty)),
+        };
+        owner.filter(|owner| self.is_variant_of(owner, name)).map(|owner| (owner, name))
+    }
+
+    /// The arm that a variant takes which the forward has made; `None` where that is not known.
+    pub(in crate::trace) fn choice_by_variant(
+        &mut self,
+        choice: &syn::ExprMatch,
+        subject: &Val,
+        tail: bool,
+    ) -> Option<Result<Val>> {
+        let (name, values) = self.variants.get(&subject.node()?)?.clone();
+        for arm in &choice.arms {
+            if arm.guard.is_some() {
+                return None;
+            }
+            let bound: Vec<(&syn::Pat, Val)> = match &arm.pat {
+                pat if matches_all(pat) => vec![(pat, subject.clone())],
+                syn::Pat::TupleStruct(pat) if is_last(&pat.path, &name) => {
+                    if pat.elems.len() != values.len() || !pat.elems.iter().all(matches_all) {
+                        return None;
+                    }
+                    pat.elems.iter().zip(values.iter().cloned()).collect()
+                }
+                syn::Pat::TupleStruct(pat) if !is_last(&pat.path, &name) => continue,
+                syn::Pat::Struct(pat) if !is_last(&pat.path, &name) => continue,
+                syn::Pat::Path(pat) if !is_last(&pat.path, &name) => continue,
+                _ => return None,
+            };
+            self.env.open();
+            let held = bound.into_iter().try_for_each(|(pat, value)| self.bind(pat, value));
+            let value = held.and_then(|()| self.last_expr(&arm.body, tail));
+            self.env.close();
+            return Some(value);
+        }
+        None
+    }
+
+    /// Is it a value of an enum of the crate that the forward has made, here or in branches?
+    pub(in crate::trace) fn is_own_variant(&self, id: NodeId) -> bool {
+        let given = |owner: NodeId, at: usize| {
+            let ends = self.graph.node(owner).regions.iter().filter_map(|&region| self.graph.yield_of(region));
+            let mut given = ends.map(|end| self.graph.node(end).args.get(at).and_then(fx_ir::Arg::node));
+            given.all(|one| one.is_some_and(|one| self.is_own_variant(one)))
+        };
+        let node = self.graph.node(id);
+        match (&node.op, node.input(0)) {
+            (Op::If | Op::Match(_), _) => given(id, 0),
+            (Op::TupleGet(at), Some(whole)) if matches!(self.graph.node(whole).op, Op::If | Op::Match(_)) => {
+                given(whole, *at)
+            }
+            _ => self.variants.contains_key(&id),
+        }
+    }
+
+    /// May branches hand over this leaf, of an enum of the crate?
+    pub(in crate::trace) fn is_variant_leaf(&self, ty: &Ty, leaf: &Val) -> bool {
+        matches!(ty, Ty::Rust(_)) && leaf.node().is_some_and(|id| self.is_own_variant(id))
+    }
+}
+
+fn is_last(path: &syn::Path, name: &str) -> bool {
+    path_text(path).rsplit("::").next() == Some(name)
+}

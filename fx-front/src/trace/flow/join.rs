@@ -1,0 +1,349 @@
+//! Regions: tracing into one, and making what its branches leave behind one value again.
+
+use std::rc::Rc;
+
+use fx_ir::{Arg, Host, HostOp, NodeId, Op, RegionId, Type};
+use proc_macro2::Span;
+
+use crate::trace::{
+    RefKind, Result, Tracer, Ty, Val, application,
+    env::Env,
+    expr::{is_copy, never},
+    flow::join_lists::ListRepr,
+    layer::recurrent::{GRU_STATE, LSTM_STATE},
+    tensor::{operator, tch_scalar::NUMBER},
+    types::operand::{is_untyped, typed_literal},
+    unsupported,
+};
+
+/// What one branch left behind.
+#[derive(Clone)]
+pub(in crate::trace) struct Branch {
+    pub(in crate::trace) region: RegionId,
+    pub(in crate::trace) value: Val,
+    pub(in crate::trace) env: Env,
+}
+
+impl Tracer<'_> {
+    /// Traces into a new region of `owner`, from the variables as they are now.
+    pub(in crate::trace) fn in_region(
+        &mut self,
+        owner: NodeId,
+        trace: &mut dyn FnMut(&mut Self) -> Result<Val>,
+    ) -> Result<Branch> {
+        let region = self.graph.add_region_to(owner);
+        let outer = std::mem::replace(&mut self.region, region);
+        let before = self.env.clone();
+        self.env.open();
+        let expected = self.expects.of(owner);
+        self.expects.next.clone_from(&expected);
+        let value = trace(self).and_then(|value| self.some_as_value(value, expected.as_ref(), owner));
+        self.expects.next = None;
+        self.env.close();
+        let value = value.and_then(|value| self.options_as_values(&before, owner).map(|()| value));
+        self.region = outer;
+        let env = std::mem::replace(&mut self.env, before);
+        Ok(Branch { region, value: value?, env })
+    }
+
+    /// Ends the branches of `owner` with what each hands over, and makes those one value; variables that some branch
+    /// wrote to become what the taken branch wrote.
+    pub(in crate::trace) fn join_branches(&mut self, owner: NodeId, branches: &[Branch], span: Span) -> Result<Val> {
+        let before = self.env.clone();
+        let branches = &self.flatten(branches, &before, span);
+        let living: Vec<&Branch> = branches.iter().filter(|branch| !matches!(branch.value, Val::Never)).collect();
+        let Some(first) = living.first() else {
+            for branch in branches {
+                self.end_diverging(branch.region, span);
+            }
+            self.graph.node_mut(owner).ty = self.index.ir_type(&never());
+            return Ok(Val::Never);
+        };
+        for (name, list) in living.iter().flat_map(|branch| branch.env.refined_since(&before)) {
+            self.env.assign(&name, list);
+        }
+        let mut changed: Vec<String> = living.iter().flat_map(|branch| branch.env.changed_since(&before)).collect();
+        changed.sort();
+        changed.dedup();
+        // What some branch gives no value has none behind them, whatever the others do.
+        changed.retain(|name| !living.iter().any(|branch| matches!(branch.env.read(name), Some(Val::Never))));
+        let pack = |branch: &Branch| -> Option<Val> {
+            let mut parts = vec![branch.value.clone()];
+            for name in &changed {
+                parts.push(branch.env.read(name)?.clone());
+            }
+            Some(Val::Tuple(parts))
+        };
+        let Some(shape) = pack(first) else { return unsupported(span, "a variable that is not always set") };
+        let Some(known) = known(living.iter().filter_map(|branch| pack(branch)?.leaves())) else {
+            return unsupported(span, "branches that hand over no plain value");
+        };
+        let open = |branch: &Branch| -> Option<Val> {
+            let leaves = same_structure(&shape, &pack(branch)?)?.leaves()?;
+            let open = leaves.into_iter().zip(&known).filter(|(_, known)| known.is_none());
+            Some(Val::Tuple(open.map(|(leaf, _)| leaf).collect()))
+        };
+        let handed = self.open_leaves(owner, branches, &open, span)?;
+        let mut handed = handed.leaves().unwrap_or_default().into_iter();
+        let mut leaves = known.into_iter().map(|known| known.or_else(|| handed.next()).unwrap_or(Val::Never));
+        let Val::Tuple(parts) = shape.rebuild(&mut leaves) else {
+            return unsupported(span, "branches that hand over no plain value");
+        };
+        let mut parts = parts.into_iter();
+        let value = parts.next().unwrap_or(Val::Unit);
+        for (name, part) in changed.iter().zip(parts) {
+            self.name_after(name, &part);
+            self.env.assign(name, part);
+        }
+        Ok(value)
+    }
+
+    /// The same of the leaves alone that are not known behind the branches: `open` yields those of one branch.
+    fn open_leaves(
+        &mut self,
+        owner: NodeId,
+        branches: &[Branch],
+        open: &dyn Fn(&Branch) -> Option<Val>,
+        span: Span,
+    ) -> Result<Val> {
+        let living: Vec<&Branch> = branches.iter().filter(|branch| !matches!(branch.value, Val::Never)).collect();
+        let first = living.first().and_then(|first| open(first)).unwrap_or(Val::Unit);
+        let types: Vec<Ty> = first.leaves().unwrap_or_default().iter().map(Val::ty).collect();
+        let vecs = self.list_reprs(living.iter().filter_map(|branch| open(branch)?.leaves()));
+        for branch in branches {
+            if matches!(branch.value, Val::Never) {
+                self.end_diverging(branch.region, span);
+                continue;
+            }
+            let args = open(branch).and_then(|value| self.leaves_of(branch.region, &value, &vecs, span));
+            match args {
+                Some(args) if args.len() == types.len() => self.end(branch.region, args, span),
+                _ => return unsupported(span, "branches that hand over values of different forms"),
+            }
+        }
+        let types = self.agreed(branches, &types, open, span)?;
+        let held = |at: usize| living.iter().filter_map(move |branch| open(branch)?.leaves()?.get(at)?.ref_kind());
+        let form = |at: usize| vecs.get(at).and_then(ListRepr::ref_kind).unwrap_or_else(|| RefKind::common(held(at)));
+        let forms: Vec<RefKind> = (0..types.len()).map(form).collect();
+        Ok(self.results(owner, &first, &types, span).with_ref_kinds(forms))
+    }
+
+    /// The types of what the branches hand over, of which each is known.
+    fn agreed(
+        &self,
+        branches: &[Branch],
+        types: &[Ty],
+        pack: &dyn Fn(&Branch) -> Option<Val>,
+        span: Span,
+    ) -> Result<Vec<Ty>> {
+        let leaves: Vec<Vec<Val>> = branches.iter().filter_map(|branch| pack(branch)?.leaves()).collect();
+        let types = unify(branches, types, pack);
+        let borrowed = |leaf: &Val| matches!(leaf, Val::Node(_, Ty::Unknown, RefKind::Ref | RefKind::RefRef));
+        if !self.types_only && leaves.iter().flatten().any(borrowed) {
+            return unsupported(span, "branches that hand over a reference to a value of a type that is not known");
+        }
+        for (position, ty) in types.iter().enumerate() {
+            let is_own = |leaf: &Val| self.is_own_option(leaf) || self.may_borrow_tensor(leaf);
+            let owned_option = || leaves.iter().all(|leaves| leaves.get(position).is_none_or(is_own));
+            let is_option = matches!(ty, Ty::Option(inner) if is_settled_within(inner)) && owned_option();
+            let is_place = |leaves: &Vec<Val>| leaves.get(position).is_none_or(|leaf| self.is_own_list(leaf));
+            let is_list = matches!(ty, Ty::List(inner) if is_settled_within(inner)) && leaves.iter().all(is_place);
+            let is_variant =
+                |leaves: &Vec<Val>| leaves.get(position).is_some_and(|leaf| self.is_variant_leaf(ty, leaf));
+            let is_known = is_concrete(ty) || is_option || is_list || leaves.iter().all(is_variant);
+            if !is_known {
+                return unsupported(span, format!("branches that hand over a value {}", self.index.of_type(ty)));
+            }
+        }
+        Ok(types)
+    }
+
+    /// What the branch hands over for the leaves of its value, in forms that another branch's have too.
+    fn leaves_of(&mut self, region: RegionId, value: &Val, vecs: &[ListRepr], span: Span) -> Option<Vec<Arg>> {
+        let value = self.with_vecs(region, value, vecs, span)?;
+        let (args, leaves) = (self.yielded_from(region, &value, span)?, value.leaves()?);
+        let args = self.with_own_options(region, args, &leaves, span);
+        Some(self.with_states(region, args, &leaves, span))
+    }
+
+    /// Ends a region that does not come to its end: with what leaves it, its last node.
+    fn end_diverging(&mut self, region: RegionId, span: Span) {
+        let last = self.graph.region(region).nodes.last().copied();
+        self.end(region, last.map(Arg::Node).into_iter().collect(), span);
+    }
+
+    /// What the region hands over for the value: a number of a written type, or a function, as code that says so.
+    pub(in crate::trace) fn yielded_from(&mut self, region: RegionId, value: &Val, span: Span) -> Option<Vec<Arg>> {
+        let leaves = value.leaves()?;
+        let mut args = yielded_args(value)?;
+        for (arg, leaf) in args.iter_mut().zip(&leaves) {
+            let (operand, name, path) = match leaf {
+                Val::Lit(Arg::Path(path), ty) if ty.is_function() => {
+                    (HostOp::AsFunction(self.spelling(ty)?).on(arg.clone()), "function", Some(path.clone()))
+                }
+                Val::Lit(Arg::Float(_) | Arg::Int(_), ty) if !is_untyped(ty) => {
+                    (typed_literal(arg, ty), "number", None)
+                }
+                _ => continue,
+            };
+            let (op, operands) = application(operand);
+            let (ir, origin) = (self.index.ir_type(&leaf.ty()), self.origin(span, name));
+            let id = self.graph.push(region, Op::Host(Host::pure(op)), operands, name, ir, origin);
+            self.named.extend(path.map(|path| (id, path)));
+            *arg = Arg::Node(id);
+        }
+        Some(args)
+    }
+
+    /// The arguments with a second handle for each state of a recurrent layer: a branch must not take away the variable's.
+    fn with_states(&mut self, region: RegionId, mut args: Vec<Arg>, leaves: &[Val], span: Span) -> Vec<Arg> {
+        for (arg, leaf) in args.iter_mut().zip(leaves) {
+            let field = |of: &Arg, at: &str| HostOp::Field(at.to_owned()).on(of.clone());
+            let tensors = field(arg, "0");
+            let (op, operands) = match leaf.ty() {
+                Ty::Rust(name) if name == GRU_STATE => (HostOp::GruState, vec![HostOp::Handle.on(tensors)]),
+                Ty::Rust(name) if name == LSTM_STATE => {
+                    (HostOp::LstmState, ["0", "1"].map(|at| HostOp::Handle.on(field(&tensors, at))).to_vec())
+                }
+                _ => continue,
+            };
+            let (ir, origin) = (self.index.ir_type(&leaf.ty()), self.origin(span, "state"));
+            *arg = Arg::Node(self.graph.push(region, Op::Host(Host::pure(op)), operands, "state", ir, origin));
+        }
+        args
+    }
+
+    pub(in crate::trace) fn end(&mut self, region: RegionId, args: Vec<Arg>, span: Span) {
+        let origin = self.origin(span, "yield");
+        self.graph.push(region, Op::Yield, args, "yield", Type::Unknown, origin);
+    }
+
+    pub(in crate::trace) fn end_branch(&mut self, branch: &Branch, args: Vec<Arg>, span: Span) {
+        self.end(branch.region, args, span);
+    }
+
+    /// The value of `owner`, of the structure of `shape`: its node, or the parts of its tuple.
+    pub(in crate::trace) fn results(&mut self, owner: NodeId, shape: &Val, types: &[Ty], span: Span) -> Val {
+        let whole = match types {
+            [] => Ty::Tuple(Vec::new()),
+            [one] => one.clone(),
+            many => Ty::Tuple(many.to_vec()),
+        };
+        self.graph.node_mut(owner).ty = self.index.ir_type(&whole);
+        let base = self.graph.node(owner).name.clone();
+        let leaves: Vec<Val> = match types {
+            [_] => vec![Val::Node(owner, whole, RefKind::Value)],
+            many => many
+                .iter()
+                .enumerate()
+                .map(|(position, ty)| {
+                    let name = format!("{base}_{position}");
+                    self.push(Op::TupleGet(position), vec![owner.into()], &name, ty.clone(), span)
+                })
+                .collect(),
+        };
+        shape.rebuild(&mut leaves.into_iter())
+    }
+}
+
+impl Branch {
+    /// The region of the branch.
+    pub(in crate::trace) fn region(&self) -> RegionId {
+        self.region
+    }
+
+    /// The variables as the branch left them.
+    pub(in crate::trace) fn env(&self) -> &Env {
+        &self.env
+    }
+
+    /// The value that the branch ended in.
+    pub(in crate::trace) fn value(&self) -> &Val {
+        &self.value
+    }
+}
+
+/// Which of the leaves that branches hand over is the same literal in all of them: it is known behind them too.
+fn known(mut branches: impl Iterator<Item = Vec<Val>>) -> Option<Vec<Option<Val>>> {
+    let first = branches.next()?;
+    let mut branches = branches.peekable();
+    let is_only = branches.peek().is_none();
+    // A list of which nothing is known yet was there before, where two branches have it.
+    let is_open = |leaf: &Val| matches!(leaf, Val::Node(_, Ty::List(inner), _) if **inner == Ty::Unknown) && !is_only;
+    let literal = |leaf: Val| Some(leaf).filter(|leaf| matches!(leaf, Val::Lit(..)) || is_open(leaf));
+    let mut known: Vec<Option<Val>> = first.into_iter().map(literal).collect();
+    for leaves in branches {
+        for (known, leaf) in known.iter_mut().zip(leaves) {
+            // One of them may say more of the type.
+            let says_more = known.as_ref().is_some_and(|one| !is_concrete(&one.ty()) || is_untyped(&one.ty()));
+            *known = known.take().filter(|one| one.same(&leaf)).map(|one| if says_more { leaf } else { one });
+        }
+    }
+    Some(known)
+}
+
+/// A type for every leaf on which the branches agree.
+fn unify(branches: &[Branch], types: &[Ty], pack: &dyn Fn(&Branch) -> Option<Val>) -> Vec<Ty> {
+    let mut out = types.to_vec();
+    for leaves in branches.iter().filter_map(|branch| pack(branch)?.leaves()) {
+        for (ty, leaf) in out.iter_mut().zip(leaves) {
+            if matches!(&*ty, Ty::Unknown) || matches!(&*ty, Ty::Option(inner) if **inner == Ty::Unknown) {
+                *ty = leaf.ty();
+            }
+        }
+    }
+    out
+}
+
+/// Can a value of the type be handed over by branches that are traced one by one?
+pub(in crate::trace) fn is_concrete(ty: &Ty) -> bool {
+    match ty {
+        Ty::Tensor | Ty::Leaf(_) | Ty::Struct(_) => true,
+        Ty::Rust(name) if name == GRU_STATE || name == LSTM_STATE || name == NUMBER => true,
+        Ty::Rust(name) if operator::is_of_tch(name) => true,
+        ty if ty.is_function() => true,
+        Ty::List(inner) | Ty::Result(inner) => is_concrete(inner),
+        Ty::Tuple(parts) => parts.iter().all(is_concrete),
+        other => is_copy(other),
+    }
+}
+
+/// The same of what is in an option that is known to own it.
+fn is_settled_within(ty: &Ty) -> bool {
+    match ty {
+        Ty::List(inner) | Ty::Option(inner) => is_settled_within(inner),
+        Ty::Tuple(parts) => parts.iter().all(is_settled_within),
+        other => is_concrete(other),
+    }
+}
+
+/// `value`, if it has the parts of `shape`.
+pub(in crate::trace) fn same_structure(shape: &Val, value: &Val) -> Option<Val> {
+    let fits = match (shape, value) {
+        (Val::Tuple(a), Val::Tuple(b)) | (Val::Fields(_, a), Val::Fields(_, b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_structure(a, b).is_some())
+        }
+        (Val::MutRef(_, a), Val::MutRef(_, b)) => same_structure(a, b).is_some(),
+        (Val::Iter(a, _), Val::Iter(b, _)) => Rc::ptr_eq(a, b),
+        (Val::Unit, Val::Unit) => true,
+        (shape, value) => !has_structure(shape) && !has_structure(value),
+    };
+    fits.then(|| value.clone())
+}
+
+/// Is it something other than one value?
+fn has_structure(value: &Val) -> bool {
+    !matches!(value, Val::Node(..) | Val::Lit(..) | Val::List(_) | Val::Some(_))
+}
+
+/// The arguments of the `yield` that hands the value over; a `Some` or a list is no plain argument.
+pub(in crate::trace) fn yielded_args(value: &Val) -> Option<Vec<Arg>> {
+    value
+        .leaves()?
+        .iter()
+        .map(|leaf| match leaf {
+            Val::Some(_) | Val::List(_) => None,
+            plain => plain.arg(),
+        })
+        .collect()
+}

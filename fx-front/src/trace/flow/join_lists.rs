@@ -1,0 +1,63 @@
+//! Lists that branches hand over: written out in one, a `Vec` in another.
+
+use fx_ir::{HostOp, RegionId};
+use proc_macro2::Span;
+
+use crate::trace::{RefKind, Tracer, Ty, Val};
+
+/// In which forms branches hand over a list.
+#[derive(Clone, Default)]
+pub(in crate::trace) struct ListRepr {
+    /// Written out: as an array or as a `Vec`.
+    is_written: bool,
+    /// A `Vec` for sure.
+    is_vec: bool,
+    /// In another form.
+    is_other: bool,
+}
+
+impl ListRepr {
+    /// How the user's variable holds the `Vec` that generated code makes of written lists; it may be an array there.
+    pub(in crate::trace) fn ref_kind(&self) -> Option<RefKind> {
+        let form = if self.is_vec { RefKind::Value } else { RefKind::RefRef };
+        (self.is_written && !self.is_other).then_some(form)
+    }
+}
+
+impl Tracer<'_> {
+    /// Which of the leaves that branches hand over can be a `Vec` in all of them.
+    pub(in crate::trace) fn list_reprs(&self, branches: impl Iterator<Item = Vec<Val>>) -> Vec<ListRepr> {
+        let mut vecs: Vec<ListRepr> = Vec::new();
+        for leaves in branches {
+            vecs.resize(vecs.len().max(leaves.len()), ListRepr::default());
+            for (listed, leaf) in vecs.iter_mut().zip(&leaves) {
+                match leaf {
+                    Val::List(_) => listed.is_written = true,
+                    Val::Node(id, Ty::List(_), form) if self.is_vec(*id) => listed.is_vec |= *form == RefKind::Value,
+                    _ => listed.is_other = true,
+                }
+            }
+        }
+        vecs
+    }
+
+    /// The value with each list that is written out as a `Vec`, where other branches have none but such lists.
+    pub(in crate::trace) fn with_vecs(
+        &mut self,
+        region: RegionId,
+        value: &Val,
+        vecs: &[ListRepr],
+        span: Span,
+    ) -> Option<Val> {
+        let mut leaves = value.leaves()?;
+        let outer = std::mem::replace(&mut self.region, region);
+        for (leaf, _) in leaves.iter_mut().zip(vecs).filter(|(_, listed)| listed.is_written && !listed.is_other) {
+            let Val::List(items) = &*leaf else { continue };
+            if let Ok(items) = self.exact_operands(items, span) {
+                *leaf = self.host(HostOp::Vec, items, "list", leaf.ty(), span);
+            }
+        }
+        self.region = outer;
+        Some(value.rebuild(&mut leaves.into_iter()))
+    }
+}

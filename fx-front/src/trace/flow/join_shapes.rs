@@ -1,0 +1,79 @@
+//! Tuples and structs that branches and iterations hand over: as one value here, by their parts there.
+
+use fx_ir::RegionId;
+use proc_macro2::Span;
+
+use crate::trace::{Tracer, Ty, Val, env::Env, flow::join::Branch};
+
+impl Tracer<'_> {
+    /// The branches with the parts of what is one value in them, where another branch knows it by its parts.
+    pub(in crate::trace) fn flatten(&mut self, branches: &[Branch], before: &Env, span: Span) -> Vec<Branch> {
+        let mut branches = branches.to_vec();
+        let is_living = |branch: &&mut Branch| !matches!(branch.value, Val::Never);
+        let values = branches.iter().map(|branch| &branch.value).filter(|value| !matches!(value, Val::Never));
+        if let Some(shape) = values.cloned().reduce(|a, b| most_structured(&a, &b)) {
+            for branch in branches.iter_mut().filter(is_living) {
+                branch.value = self.coerce(branch.region, &shape, branch.value.clone(), span);
+            }
+        }
+        let changed = branches.iter().filter(|branch| !matches!(branch.value, Val::Never));
+        let mut changed: Vec<String> = changed.flat_map(|branch| branch.env.changed_since(before)).collect();
+        changed.sort();
+        changed.dedup();
+        for name in changed {
+            let living = branches.iter().filter(|branch| !matches!(branch.value, Val::Never));
+            let Some(shape) =
+                living.filter_map(|branch| branch.env.read(&name).cloned()).reduce(|a, b| most_structured(&a, &b))
+            else {
+                continue;
+            };
+            for branch in branches.iter_mut().filter(is_living) {
+                let Some(value) = branch.env.read(&name).cloned() else { continue };
+                let coerce = self.coerce(branch.region, &shape, value, span);
+                branch.env.assign(&name, coerce);
+            }
+        }
+        branches
+    }
+
+    /// The value by its parts as far as `shape` has them.
+    pub(in crate::trace) fn coerce(&mut self, region: RegionId, shape: &Val, value: Val, span: Span) -> Val {
+        match (shape, value) {
+            (Val::Tuple(shapes), Val::Tuple(parts)) if shapes.len() == parts.len() => {
+                Val::Tuple(self.all_fitted(region, shapes, parts, span))
+            }
+            (Val::Fields(_, shapes), Val::Fields(shape, parts)) if shapes.len() == parts.len() => {
+                Val::Fields(shape, self.all_fitted(region, shapes, parts, span))
+            }
+            (Val::MutRef(_, shape), Val::MutRef(place, value)) => {
+                Val::MutRef(place, Box::new(self.coerce(region, shape, *value, span)))
+            }
+            (shape @ (Val::Tuple(_) | Val::Fields(..)), whole @ Val::Node(..)) => {
+                let outer = std::mem::replace(&mut self.region, region);
+                let parts = self.apart(whole.clone(), span);
+                self.region = outer;
+                match parts {
+                    Ok(parts) => self.coerce(region, shape, parts, span),
+                    Err(_) => whole,
+                }
+            }
+            (_, value) => value,
+        }
+    }
+
+    fn all_fitted(&mut self, region: RegionId, shapes: &[Val], parts: Vec<Val>, span: Span) -> Vec<Val> {
+        shapes.iter().zip(parts).map(|(shape, part)| self.coerce(region, shape, part, span)).collect()
+    }
+}
+
+/// What has the parts of both.
+fn most_structured(a: &Val, b: &Val) -> Val {
+    let each = |a: &[Val], b: &[Val]| a.iter().zip(b).map(|(a, b)| most_structured(a, b)).collect::<Vec<Val>>();
+    match (a, b) {
+        (Val::Tuple(x), Val::Tuple(y)) if x.len() == y.len() => Val::Tuple(each(x, y)),
+        (Val::Fields(shape, x), Val::Fields(_, y)) if x.len() == y.len() => Val::Fields(shape.clone(), each(x, y)),
+        (Val::MutRef(place, x), Val::MutRef(_, y)) => Val::MutRef(place.clone(), Box::new(most_structured(x, y))),
+        (Val::Node(_, Ty::Tuple(_), _), Val::Tuple(_)) | (Val::Node(_, Ty::Struct(_), _), Val::Fields(..)) => b.clone(),
+        _ => a.clone(),
+    }
+}

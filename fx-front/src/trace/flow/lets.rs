@@ -1,0 +1,156 @@
+//! `let`: what a variable is bound to, and what its type says of that.
+
+use fx_ir::{Arg, Effect, HostOp, NodeId, Op};
+use proc_macro2::Span;
+use quote::ToTokens;
+use syn::spanned::Spanned;
+
+use crate::trace::{RefKind, Result, Tracer, Ty, Val, desugar::iterator_chain::is_lazy, entry::signature, unsupported};
+
+impl Tracer<'_> {
+    /// `let pattern = value else { .. }; rest` is `if let pattern = value { rest } else { .. }`.
+    pub(in crate::trace) fn let_else(&mut self, local: &syn::Local, rest: &[syn::Stmt], tail: bool) -> Result<Val> {
+        let Some(syn::LocalInit { expr, diverge: Some((_, other)), .. }) = &local.init else {
+            return unsupported(local.span(), "`let ... else`");
+        };
+        let pat = &local.pat;
+        let branch: syn::ExprIf =
+            syn::parse_quote_spanned!(local.span()=> if let #pat = #expr { #(#rest)* } else #other);
+        self.branch(&branch, tail)
+    }
+
+    /// `let [a, b]: [Tensor; 2] = list.try_into().unwrap()`: a list that has to be so long; `None` for anything else.
+    fn array_of(&mut self, pat: &syn::Pat, init: &syn::Expr) -> Result<Option<Val>> {
+        let syn::Pat::Type(syn::PatType { pat, ty, .. }) = pat else { return Ok(None) };
+        let (syn::Pat::Slice(_), syn::Type::Array(array), syn::Expr::MethodCall(taken)) = (&**pat, &**ty, init) else {
+            return Ok(None);
+        };
+        let syn::Expr::MethodCall(turned) = &*taken.receiver else { return Ok(None) };
+        let is_taken = taken.method == "unwrap" || taken.method == "expect";
+        let Some(length) = crate::scan::whole(&array.len).filter(|_| is_taken && turned.method == "try_into") else {
+            return Ok(None);
+        };
+        let list = self.expr(&turned.receiver)?;
+        let (Val::Node(id, Ty::List(_), _), span) = (&list, init.span()) else {
+            return unsupported(init.span(), "the method `try_into`");
+        };
+        let args = vec![(*id).into(), Arg::Int(length)];
+        Ok(Some(self.host(HostOp::Exactly, args, "array", list.ty(), span)))
+    }
+
+    pub(in crate::trace) fn local(&mut self, local: &syn::Local) -> Result<Val> {
+        let Some(init) = &local.init else { return self.declared(&local.pat) };
+        if let Some((_, diverge)) = &init.diverge {
+            return unsupported(diverge.span(), "`let ... else`");
+        }
+        let value = self.begun_with(local, &init.expr)?;
+        if matches!(value, Val::Never) {
+            return Ok(value);
+        }
+        self.refuse_borrowed(&init.expr, &value)?;
+        let mut value = value;
+        if let syn::Pat::Type(typed) = &local.pat {
+            self.annotate(&value, &typed.ty)?;
+            value = self.typed_none(value, typed);
+            let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &typed.ty);
+            value = self.of_written_type(value, &ty);
+            if matches!(&*typed.pat, syn::Pat::Ident(ident) if ident.mutability.is_some()) {
+                value = self.typed_list(value, &ty, typed.ty.span());
+                value = self.typed_option(value, &typed.ty)?;
+            }
+        }
+        let is_empty = matches!(&value, Val::List(items) if items.is_empty());
+        self.bind(&local.pat, value)?;
+        if is_empty {
+            self.remember_type(&local.pat);
+        }
+        self.remember_vec(&local.pat, &init.expr);
+        Ok(Val::Unit)
+    }
+
+    /// `let ys;` is declared by its first assignment.
+    fn declared(&mut self, pat: &syn::Pat) -> Result<Val> {
+        match pat {
+            syn::Pat::Ident(ident) => {
+                self.env.declare(&ident.ident.to_string(), Val::Never);
+                Ok(Val::Unit)
+            }
+            syn::Pat::Type(typed) if matches!(&*typed.pat, syn::Pat::Ident(_)) => self.declared(&typed.pat),
+            other => unsupported(other.span(), "a declaration without a value"),
+        }
+    }
+
+    /// The value that a variable begins with.
+    fn begun_with(&mut self, local: &syn::Local, init: &syn::Expr) -> Result<Val> {
+        let is_vec = match &local.pat {
+            syn::Pat::Type(typed) => typed.ty.to_token_stream().to_string().starts_with("Vec"),
+            _ => true,
+        };
+        let outer = std::mem::replace(&mut self.expects_vec, is_vec);
+        self.expects.next = match &local.pat {
+            syn::Pat::Type(typed) => self.written(&typed.ty),
+            _ => None,
+        };
+        let value = match self.array_of(&local.pat, init)? {
+            Some(array) => Ok(array),
+            None => self.initial(init),
+        };
+        self.expects_vec = outer;
+        value
+    }
+
+    /// No variable stands for what would be written to a copy, or to what the variable borrows.
+    fn refuse_borrowed(&self, init: &syn::Expr, value: &Val) -> Result<()> {
+        if is_lazy(init) && value.node().is_some() {
+            // It would borrow what the opaque code has variables of its own for.
+            return unsupported(init.span(), "a variable that holds an iterator");
+        }
+        if self.borrows_a_copy(init, value) {
+            // What is written through it would reach a variable of the opaque code alone.
+            return unsupported(init.span(), "a variable that borrows another to write to it");
+        }
+        Ok(())
+    }
+
+    /// The node of a value; of what code yields beside the variables that it writes to, that of both.
+    pub(in crate::trace) fn whole_of(&self, value: &Val) -> Option<NodeId> {
+        let id = value.node()?;
+        let node = self.graph.node(id);
+        Some(if matches!(node.op, Op::TupleGet(0)) { node.input(0) } else { Some(id) }.unwrap_or(id))
+    }
+
+    /// `let mut last: Option<Tensor> = None`: a variable of a known type, which a loop may carry.
+    fn typed_none(&mut self, value: Val, typed: &syn::PatType) -> Val {
+        let is_none = matches!(&value, Val::Lit(fx_ir::Arg::None, _));
+        let is_mutable = matches!(&*typed.pat, syn::Pat::Ident(ident) if ident.mutability.is_some());
+        let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &typed.ty);
+        let known = Some(ty).filter(|_| is_none && is_mutable);
+        let none = known.and_then(|ty| self.none_of(&ty, typed.ty.span()));
+        // The user's code copies an option of a reference where this one would be moved.
+        let borrows = signature::holds_reference(&typed.ty);
+        none.map_or(value, |none| if borrows { none.with_ref_kind(RefKind::Ref) } else { none })
+    }
+
+    /// `None` of an option of tensors.
+    pub(in crate::trace) fn none_of(&mut self, ty: &Ty, span: Span) -> Option<Val> {
+        let held = self.spelling(&Ty::Tensor).filter(|_| *ty == Ty::Option(Box::new(Ty::Tensor)))?;
+        Some(self.host_with(Effect::Io, HostOp::NoneOf(held), Vec::new(), "none", ty.clone(), span))
+    }
+
+    /// Code that is kept as opaque code may be of the type that is written, and of no other, only because it is written.
+    pub(in crate::trace) fn annotate(&mut self, value: &Val, ty: &syn::Type) -> Result<()> {
+        let whole = self.whole_of(value);
+        let is_home = self.is_home();
+        let Some(id) = whole.filter(|&id| self.graph.scope_of(id) == Some(self.region)) else { return Ok(()) };
+        let Op::Rust(code) = &mut self.graph.node_mut(id).op else { return Ok(()) };
+        if code.opaque.is_none() || code.fallible || code.template.contains("(value, ") {
+            return Ok(());
+        }
+        if !is_home {
+            return unsupported(ty.span(), "a type of another module");
+        }
+        let ty = ty.to_token_stream();
+        code.template = format!("{{ let typed: {ty} = {}; typed }}", code.template);
+        Ok(())
+    }
+}

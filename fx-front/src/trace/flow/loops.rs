@@ -1,0 +1,324 @@
+//! Loops: `for` and `while` become nodes that own a region and carry the variables it writes to.
+
+use fx_ir::{Arg, NodeId, Op, host::Adaptor};
+use proc_macro2::Span;
+use syn::spanned::Spanned;
+
+use crate::trace::{
+    RefKind, Result, Tracer, Ty, Val,
+    desugar::{jumps::without_jumps, labels::without_label, let_chains::has_let},
+    env::Env,
+    flow::{
+        iterable::Over,
+        join::{Branch, same_structure, yielded_args},
+    },
+    opaque::effects::indexes,
+    types::operand::is_untyped,
+    unsupported,
+};
+
+impl Tracer<'_> {
+    pub(in crate::trace) fn for_loop(&mut self, each: &syn::ExprForLoop) -> Result<Val> {
+        if each.label.is_some() {
+            return self.for_loop(&without_label(each));
+        }
+        if let Some(value) = self.without_adaptor(each) {
+            return value;
+        }
+        if let Some(value) = self.over_iterator(each) {
+            return value;
+        }
+        if let Some(pairs) = self.zipped(each) {
+            return self.for_loop(&pairs?);
+        }
+        if let Some(value) = self.over_place(each)? {
+            return Ok(value);
+        }
+        let (body, flag) = without_jumps(&each.body)?;
+        let each = syn::ExprForLoop { body, ..each.clone() };
+        self.stopping(flag.as_ref(), &mut |tracer| tracer.each(&each))
+    }
+
+    /// Traces a loop with the flag declared that a `break` of it sets.
+    fn stopping(&mut self, flag: Option<&syn::Ident>, trace: &mut dyn FnMut(&mut Self) -> Result<Val>) -> Result<Val> {
+        let Some(flag) = flag else { return trace(self) };
+        self.env.open();
+        self.env.declare(&flag.to_string(), Val::Lit(Arg::Bool(false), Ty::Rust("bool".to_owned())));
+        let value = trace(self);
+        self.env.close();
+        value
+    }
+
+    fn each(&mut self, each: &syn::ExprForLoop) -> Result<Val> {
+        let (mut over, items) = self.iterable(&each.expr)?;
+        if let Some(items) = items {
+            return self.unrolled(each, items);
+        }
+        if let syn::Pat::Ident(name) = &*each.pat
+            && is_untyped(&over.item)
+            && indexes(&each.body, &name.ident)
+        {
+            over.item = Ty::Rust("usize".to_owned());
+        }
+        let body = syn::Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: each.body.clone() });
+        let mut carried = self.carried_by(&body, each.span())?;
+        // What has no value yet gets one in each iteration that asks for it, and has none again behind the loop.
+        carried.retain(|(_, value)| !matches!(value, Val::Never));
+        self.learn(each, &over, &mut carried);
+        self.iterations_over(each, &over, &carried)
+    }
+
+    /// Traces the loop to find out what options hold that begin as `None` and of which nothing else says so: its first
+    /// iteration, in which there is nothing in them, and where that tells too little, any iteration.
+    fn learn(&mut self, each: &syn::ExprForLoop, over: &Over, carried: &mut [(String, Val)]) {
+        self.learn_by(each.span(), carried, |tracer, carried| tracer.first_iteration(each, over, carried).ok());
+        self.learn_by(each.span(), carried, |tracer, carried| {
+            tracer.iterations_over(each, over, carried).ok()?;
+            Some(tracer.env.clone())
+        });
+    }
+
+    fn learn_by(
+        &mut self,
+        span: Span,
+        carried: &mut [(String, Val)],
+        trace: impl FnOnce(&mut Self, &[(String, Val)]) -> Option<Env>,
+    ) {
+        if !carried.iter().any(|(_, value)| is_open(value)) {
+            return;
+        }
+        let (mark, outer) = (self.checkpoint(), std::mem::replace(&mut self.types_only, true));
+        let learnt = trace(self, carried);
+        self.types_only = outer;
+        self.rollback(mark);
+        let open = carried.iter_mut().filter(|(_, value)| is_open(value));
+        for (name, value) in open {
+            let ty = learnt.as_ref().and_then(|env| env.read(name)).map(Val::ty);
+            if let Some(known) = ty.and_then(|ty| self.none_of(&ty, span)) {
+                *value = known;
+            }
+        }
+    }
+
+    /// The variables behind the first iteration of a loop, which finds nothing in options that are `None`.
+    fn first_iteration(&mut self, each: &syn::ExprForLoop, over: &Over, carried: &[(String, Val)]) -> Result<Env> {
+        let owner = self.owner(Op::For(String::new()), vec![Arg::Node(over.source)], "each", each.for_token.span);
+        let known: Vec<(String, Val)> = carried.iter().filter(|(_, value)| !is_open(value)).cloned().collect();
+        let (branch, _) = self.iteration(owner, each, over, &known)?;
+        Ok(branch.env().clone())
+    }
+
+    /// The loop over these values, which carries these variables.
+    fn iterations_over(&mut self, each: &syn::ExprForLoop, over: &Over, carried: &[(String, Val)]) -> Result<Val> {
+        let mut args = vec![Arg::Node(over.source)];
+        args.extend(self.handed_in(carried, each.span())?);
+        let span = each.for_token.span;
+        let owner = self.owner(Op::For(String::new()), args, "each", span);
+        let (branch, header) = self.iteration(owner, each, over, carried)?;
+        self.graph.node_mut(owner).op = Op::For(header);
+        self.end_loop(owner, carried, &branch, span)
+    }
+
+    /// One iteration of the loop, and how the loop begins.
+    fn iteration(
+        &mut self,
+        owner: NodeId,
+        each: &syn::ExprForLoop,
+        over: &Over,
+        carried: &[(String, Val)],
+    ) -> Result<(Branch, String)> {
+        let mut header = String::new();
+        let branch = self.in_region(owner, &mut |tracer| {
+            let mut bound = Vec::new();
+            let mut pattern = tracer.refutable(&each.pat, &over.item, "", &over.forms, &mut bound)?;
+            if matches!((&*each.pat, &over.item), (syn::Pat::Reference(_), Ty::Unknown)) {
+                // A number or the like, which the user's code has by value.
+                pattern.insert(0, '&');
+            }
+            header = for_header(&pattern, &over.adaptors);
+            if over.is_numbered {
+                // `(i, layer)`: the layer is the element itself.
+                for one in &mut bound {
+                    one.part = one.part.strip_prefix(".1").unwrap_or_default().to_owned();
+                }
+            }
+            tracer.declare_bound(bound, over.path.as_deref(), each.pat.span());
+            tracer.declare_carried(carried, each.for_token.span);
+            tracer.block(&each.body, false)
+        })?;
+        Ok((branch, header))
+    }
+
+    pub(in crate::trace) fn declare_carried(&mut self, carried: &[(String, Val)], span: Span) {
+        for (name, value) in carried {
+            let leaves = value.leaves().unwrap_or_default().into_iter();
+            let params = leaves.map(|leaf| {
+                let ty = leaf.ty();
+                let (ir, origin) = (self.index.ir_type(&ty), self.origin(span, name));
+                let id = self.graph.add_param(self.region, name, ir, origin);
+                Val::Node(id, ty, leaf.ref_kind().unwrap_or(RefKind::Value))
+            });
+            let params: Vec<Val> = params.collect();
+            // Written to where it was declared, so that the block's end does not forget it.
+            self.env.assign(name, value.rebuild(&mut params.into_iter()));
+        }
+    }
+
+    /// The variables that the code writes to, each as a loop carries it.
+    fn carried_by(&mut self, code: &syn::Expr, span: Span) -> Result<Vec<(String, Val)>> {
+        self.take_apart(code, span)?;
+        let written = self.writes(code);
+        self.spill_variables(&written, span)?;
+        let values = written.into_iter().filter_map(|name| self.env.read(&name).cloned().map(|value| (name, value)));
+        let mut values: Vec<(String, Val)> = values.collect();
+        for (_, value) in &mut values {
+            // A variable of a known type.
+            let none = if let Val::Lit(Arg::None, ty) = &*value { self.none_of(&ty.clone(), span) } else { None };
+            *value = none.unwrap_or_else(|| value.clone());
+        }
+        Ok(values)
+    }
+
+    /// What a loop is handed for the variables that it carries.
+    fn handed_in(&mut self, carried: &[(String, Val)], span: Span) -> Result<Vec<Arg>> {
+        let mut args = Vec::new();
+        for (name, value) in carried {
+            match self.yielded_from(self.region, value, span) {
+                Some(parts) => args.extend(parts),
+                None => return unsupported(span, format!("a loop that carries `{name}`, which is no plain value")),
+            }
+        }
+        Ok(args)
+    }
+
+    fn end_loop(&mut self, owner: NodeId, carried: &[(String, Val)], branch: &Branch, span: Span) -> Result<Val> {
+        if matches!(branch.value(), Val::Never) {
+            return unsupported(span, "a loop that ends in its first turn");
+        }
+        let next: Option<Vec<Val>> = carried.iter().map(|(name, _)| branch.env().read(name).cloned()).collect();
+        let next = next.map(|next| self.with_options(branch, next, owner)).transpose()?;
+        let shape = Val::Tuple(carried.iter().map(|(_, value)| value.clone()).collect());
+        let next = next.and_then(|next| {
+            let next = self.coerce(branch.region(), &shape, Val::Tuple(next), span);
+            same_structure(&shape, &next)
+        });
+        let learnt: Vec<Ty> = next.iter().filter_map(Val::leaves).flatten().map(|leaf| leaf.ty()).collect();
+        let Some(args) = next.and_then(|next| self.yielded_from(branch.region(), &next, span)) else {
+            return unsupported(span, "a loop that carries something other than plain values");
+        };
+        let leaves = shape.leaves().unwrap_or_default();
+        if args.len() != leaves.len() {
+            return unsupported(span, "a loop that carries something other than plain values");
+        }
+        let also = branch.env().changed_since(&self.env);
+        let is_open = |name: &String| matches!(self.env.read(name), Some(Val::Never));
+        let mut also = also.iter().filter(|name| !is_open(name));
+        if let Some(name) = also.find(|name| !carried.iter().any(|(known, _)| known == *name)) {
+            return unsupported(span, format!("a loop that writes to `{name}` in a way that is not understood"));
+        }
+        self.end_branch(branch, args, span);
+        let known = |(value, learnt): (&Val, &Ty)| {
+            let ty = value.ty();
+            let open = matches!(&ty, Ty::List(inner) | Ty::Option(inner) if **inner == Ty::Unknown);
+            if open { learnt.clone() } else { ty }
+        };
+        let types: Vec<Ty> = leaves.iter().zip(&learnt).map(known).collect();
+        let forms = leaves.iter().map(|leaf| leaf.ref_kind().unwrap_or(RefKind::Value));
+        if let Val::Tuple(parts) = self.results(owner, &shape, &types, span).with_ref_kinds(forms) {
+            for ((name, _), part) in carried.iter().zip(parts) {
+                self.name_after(name, &part);
+                self.env.assign(name, part);
+            }
+        }
+        Ok(Val::Unit)
+    }
+
+    /// What a iteration hands over, with each `Some(..)` as one value of the iteration's region.
+    fn with_options(&mut self, branch: &Branch, next: Vec<Val>, owner: NodeId) -> Result<Vec<Val>> {
+        let outer = std::mem::replace(&mut self.region, branch.region());
+        let next = next.into_iter().map(|value| self.some_as_value(value, None, owner)).collect();
+        self.region = outer;
+        next
+    }
+
+    /// A loop over a list whose elements are written out: its body once for each.
+    fn unrolled(&mut self, each: &syn::ExprForLoop, items: Vec<Val>) -> Result<Val> {
+        for item in items {
+            self.env.open();
+            let done = self.bind(&each.pat, item).and_then(|()| self.block(&each.body, false));
+            self.env.close();
+            if matches!(done?, Val::Never) {
+                return unsupported(each.span(), "a loop that ends in its first turn");
+            }
+        }
+        Ok(Val::Unit)
+    }
+
+    /// `loop { .. }` is a `while` over the flag that its `break` sets.
+    pub(in crate::trace) fn endless_loop(&mut self, each: &syn::ExprLoop) -> Result<Val> {
+        if let Some(waiting) = crate::trace::desugar::loop_break_value::with_value(each) {
+            return self.block(&waiting, false);
+        }
+        if each.label.is_some() {
+            return self.endless_loop(&without_label(each));
+        }
+        let (body, flag) = without_jumps(&each.body)?;
+        let Some(flag) = flag else {
+            return unsupported(each.span(), "`loop` without a `break` that is understood");
+        };
+        let each: syn::ExprWhile = syn::parse_quote_spanned!(each.loop_token.span=> while !#flag #body);
+        self.stopping(Some(&flag), &mut |tracer| tracer.turns(&each))
+    }
+
+    pub(in crate::trace) fn while_loop(&mut self, each: &syn::ExprWhile) -> Result<Val> {
+        if each.label.is_some() {
+            return self.while_loop(&without_label(each));
+        }
+        if has_let(&each.cond) {
+            let (cond, body) = (&each.cond, &each.body);
+            let span = each.while_token.span;
+            return self.endless_loop(&syn::parse_quote_spanned!(span=> loop { if #cond #body else { break; } }));
+        }
+        let (body, flag) = without_jumps(&each.body)?;
+        let each = match &flag {
+            None => syn::ExprWhile { body, ..each.clone() },
+            Some(flag) => {
+                let cond = &each.cond;
+                syn::parse_quote_spanned!(each.while_token.span=> while !#flag && (#cond) #body)
+            }
+        };
+        self.stopping(flag.as_ref(), &mut |tracer| tracer.turns(&each))
+    }
+
+    fn turns(&mut self, each: &syn::ExprWhile) -> Result<Val> {
+        let whole = syn::Expr::While(each.clone());
+        let carried = self.carried_by(&whole, each.span())?;
+        let args = self.handed_in(&carried, each.span())?;
+        let span = each.while_token.span;
+        let owner = self.owner(Op::While, args, "each", span);
+        let condition = self.in_region(owner, &mut |tracer| {
+            tracer.declare_carried(&carried, span);
+            tracer.expr(&each.cond)
+        })?;
+        let Some(flag) = yielded_args(condition.value()) else {
+            return unsupported(each.cond.span(), "a condition of this form");
+        };
+        self.end_branch(&condition, flag, span);
+        let body = self.in_region(owner, &mut |tracer| {
+            tracer.declare_carried(&carried, span);
+            tracer.block(&each.body, false)
+        })?;
+        self.end_loop(owner, &carried, &body, span)
+    }
+}
+
+/// An option that is `None`, and of which nothing says what it may hold.
+fn is_open(value: &Val) -> bool {
+    matches!(value, Val::Lit(Arg::None, Ty::Option(inner)) if **inner == Ty::Unknown)
+}
+
+/// How a loop begins, as [`Op::For`] has it.
+pub(in crate::trace) fn for_header(pattern: &str, adaptors: &[Adaptor]) -> String {
+    let calls: Vec<String> = adaptors.iter().map(|adaptor| format!(".{adaptor}")).collect();
+    format!("{pattern} in $0{}", calls.concat())
+}

@@ -1,0 +1,235 @@
+//! Patterns: what `let`, `match`, `if let` and `for` bind.
+
+use std::rc::Rc;
+
+use fx_ir::{Arg, Host, HostOp, Op};
+use syn::spanned::Spanned;
+
+use crate::trace::{RefKind, Result, Tracer, Ty, Val, unsupported};
+
+/// One variable that a pattern binds to a part of a value.
+pub(in crate::trace) struct Binding {
+    pub(in crate::trace) name: String,
+    pub(in crate::trace) ty: Ty,
+    /// The part of the matched value that it is: `.1` of a tuple.
+    pub(in crate::trace) part: String,
+    /// Does the user's variable own it?
+    pub(in crate::trace) form: RefKind,
+}
+
+/// How the variables of a pattern hold their parts: all alike, or each element of a tuple in its own way.
+#[derive(Clone, Debug)]
+pub(in crate::trace) enum RefKinds {
+    /// Every variable.
+    All(RefKind),
+    /// The variables of each element.
+    Each(Vec<RefKinds>),
+}
+
+impl RefKinds {
+    /// How the parts of the value are bound.
+    pub(in crate::trace) fn of(value: &Val) -> RefKinds {
+        match value {
+            Val::Node(_, _, form) => RefKinds::All(*form),
+            Val::Tuple(parts) => RefKinds::Each(parts.iter().map(RefKinds::of).collect()),
+            _ => RefKinds::All(RefKind::Value),
+        }
+    }
+
+    pub(in crate::trace) fn at(&self, position: usize) -> RefKinds {
+        match self {
+            RefKinds::All(form) => RefKinds::All(*form),
+            RefKinds::Each(parts) => parts.get(position).cloned().unwrap_or(RefKinds::All(RefKind::Value)),
+        }
+    }
+
+    pub(in crate::trace) fn one(&self) -> RefKind {
+        match self {
+            RefKinds::All(form) => *form,
+            RefKinds::Each(_) => RefKind::Value,
+        }
+    }
+}
+
+impl Tracer<'_> {
+    /// Binds the variables of an irrefutable pattern.
+    pub(in crate::trace) fn bind(&mut self, pat: &syn::Pat, value: Val) -> Result<()> {
+        match pat {
+            syn::Pat::Ident(ident) => {
+                if ident.subpat.is_some() || is_item(&ident.ident.to_string()) {
+                    return unsupported(ident.span(), "a pattern of this form");
+                }
+                let value = if ident.by_ref.is_some() { value.with_ref_kind(RefKind::Ref) } else { value };
+                if matches!(value, Val::MutRef(..)) {
+                    return unsupported(ident.span(), "a second name for what is written to");
+                }
+                let name = ident.ident.to_string();
+                self.name_after(&name, &value);
+                self.env.declare(&name, value);
+                Ok(())
+            }
+            syn::Pat::Type(typed) => {
+                let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &typed.ty);
+                let value = match value {
+                    Val::Node(id, Ty::Unknown, form) => Val::Node(id, ty, form),
+                    other => self.of_written_type(other, &ty),
+                };
+                self.bind(&typed.pat, value)
+            }
+            syn::Pat::Reference(inner) => {
+                let value = self.read_variable(&value, "copied", inner.span())?;
+                if matches!(value, Val::Place(_)) {
+                    return unsupported(inner.span(), "a pattern that copies parts of what is lent");
+                }
+                self.bind(&inner.pat, value.with_ref_kind(RefKind::Value))
+            }
+            syn::Pat::Paren(inner) => self.bind(&inner.pat, value),
+            syn::Pat::Wild(_) => Ok(()),
+            syn::Pat::Tuple(tuple) => self.bind_parts(tuple, &value),
+            syn::Pat::Struct(fields) => self.bind_fields(fields, &value),
+            syn::Pat::Slice(slice) => self.bind_items(slice, &value),
+            syn::Pat::TupleStruct(parts) if matches!(value.ty(), Ty::Struct(_)) => {
+                for (position, pat) in parts.elems.iter().enumerate() {
+                    if matches!(pat, syn::Pat::Rest(_)) {
+                        return unsupported(pat.span(), "`..` in a pattern");
+                    }
+                    let part = self.field_of(&value, &position.to_string(), pat.span())?;
+                    self.bind(pat, borrowed_like(part, &value))?;
+                }
+                Ok(())
+            }
+            syn::Pat::TupleStruct(state) if state.elems.len() == 1 => {
+                let Some(tensors) = self.tensors_of_state(&value, state.span()) else {
+                    return unsupported(state.span(), "a pattern of this form");
+                };
+                self.bind(&state.elems[0], tensors)
+            }
+            other => unsupported(other.span(), "a pattern of this form"),
+        }
+    }
+
+    /// `let [a, b] = pair`: the elements of an array.
+    fn bind_items(&mut self, slice: &syn::PatSlice, value: &Val) -> Result<()> {
+        for (position, pat) in slice.elems.iter().enumerate() {
+            if matches!(pat, syn::Pat::Wild(_)) {
+                continue;
+            }
+            if matches!(pat, syn::Pat::Rest(_)) {
+                return unsupported(pat.span(), "`..` in a pattern");
+            }
+            let item = match value {
+                Val::List(items) => items.get(position).cloned(),
+                Val::Node(_, Ty::List(element), _) => Some(self.item_at(value, element, position, pat.span())?),
+                _ => None,
+            };
+            let Some(item) = item else { return unsupported(pat.span(), "a pattern of this form") };
+            self.bind(pat, item)?;
+        }
+        Ok(())
+    }
+
+    /// The element of a list at a known position.
+    pub(in crate::trace) fn item_at(
+        &mut self,
+        list: &Val,
+        element: &Ty,
+        position: usize,
+        span: proc_macro2::Span,
+    ) -> Result<Val> {
+        let position_arg = Arg::Int(i64::try_from(position).unwrap_or(i64::MAX));
+        let args = vec![self.operand(list, span)?, position_arg];
+        let is_copy = crate::trace::expr::is_copy(element);
+        let (op, form) = if is_copy { (HostOp::Item, RefKind::Value) } else { (HostOp::ItemRef, RefKind::Ref) };
+        let path = self.path_of(list).map(|path| crate::trace::place::field::element(&path, &position.to_string()));
+        let label = path.clone().unwrap_or_else(|| "item".to_owned());
+        let name = crate::trace::place::field::identifier(&label);
+        let value = self
+            .push_labelled(Op::Host(Host::pure(op)), args, &name, &label, element.clone(), span)
+            .with_ref_kind(form);
+        if let (Some(id), Some(path)) = (value.node(), path) {
+            self.paths.insert(id, path);
+        }
+        Ok(value)
+    }
+
+    fn bind_parts(&mut self, tuple: &syn::PatTuple, value: &Val) -> Result<()> {
+        for (position, pat) in tuple.elems.iter().enumerate() {
+            if matches!(pat, syn::Pat::Rest(_)) {
+                return unsupported(pat.span(), "`..` in a tuple pattern");
+            }
+            if matches!(pat, syn::Pat::Wild(_)) {
+                continue;
+            }
+            let part = self.tuple_part(value, position, pat.span())?;
+            self.bind(pat, borrowed_like(part, value))?;
+        }
+        Ok(())
+    }
+
+    /// The part of a tuple, whether its parts are known one by one or not.
+    pub(in crate::trace) fn tuple_part(
+        &mut self,
+        value: &Val,
+        position: usize,
+        span: proc_macro2::Span,
+    ) -> Result<Val> {
+        match value {
+            Val::MutRef(_, inner) => self.tuple_part(inner, position, span),
+            Val::Place(place) => Ok(Val::Place(Rc::new(self.part_of(place, &position.to_string(), span)?))),
+            Val::Tuple(parts) if position < parts.len() => Ok(parts[position].clone()),
+            Val::Node(id, Ty::Tuple(parts), _) if position < parts.len() => {
+                let name = format!("{}_{position}", self.graph.node(*id).name);
+                let path =
+                    self.path_of(value).map(|path| crate::trace::place::field::join(&path, &position.to_string()));
+                let label = path.clone().unwrap_or_else(|| name.clone());
+                let args = vec![(*id).into()];
+                let part =
+                    self.push_labelled(Op::TupleGet(position), args, &name, &label, parts[position].clone(), span);
+                self.paths.extend(part.node().zip(path));
+                Ok(part)
+            }
+            state => match self.tensors_of_state(state, span).filter(|_| position == 0) {
+                Some(tensors) => Ok(tensors),
+                None => unsupported(span, "a tuple whose parts are not known"),
+            },
+        }
+    }
+
+    fn bind_fields(&mut self, pat: &syn::PatStruct, value: &Val) -> Result<()> {
+        for field in &pat.fields {
+            let syn::Member::Named(name) = &field.member else {
+                return unsupported(field.span(), "a pattern of this form");
+            };
+            let part = self.field_of(value, &name.to_string(), name.span())?;
+            self.bind(&field.pat, borrowed_like(part, value))?;
+        }
+        Ok(())
+    }
+
+    /// A field as a pattern binds it: of what is borrowed it is borrowed too.
+    fn field_of(&mut self, whole: &Val, name: &str, span: proc_macro2::Span) -> Result<Val> {
+        match whole {
+            Val::Place(place) => Ok(Val::Place(Rc::new(self.part_of(place, name, span)?))),
+            whole => self.field(whole, name, span),
+        }
+    }
+
+    /// Lets a fresh node bear the name of the variable it is bound to.
+    pub(in crate::trace) fn name_after(&mut self, name: &str, value: &Val) {
+        let Val::Node(id, ..) = value else { return };
+        let fresh = self.env.count(value) == 0 && !matches!(self.graph.node(*id).op, Op::Placeholder | Op::GetAttr(_));
+        if fresh {
+            self.graph.rename(*id, name.trim_start_matches('_'));
+        }
+    }
+}
+
+/// A part of what is behind a reference is bound by reference.
+fn borrowed_like(part: Val, whole: &Val) -> Val {
+    if matches!(whole, Val::Node(_, _, RefKind::Ref)) { part.with_ref_kind(RefKind::Ref) } else { part }
+}
+
+/// Does the name stand for a constant or a variant, so that a pattern of it binds nothing?
+pub(in crate::trace) fn is_item(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_uppercase())
+}

@@ -1,0 +1,72 @@
+//! Recurrent layers, whose calls stay one node each, and their states, which are made of tensors and come apart into them.
+
+use fx_ir::HostOp;
+use proc_macro2::Span;
+use syn::spanned::Spanned;
+
+use crate::trace::{Result, Tracer, Ty, Val, unsupported};
+
+pub(in crate::trace) const LSTM_STATE: &str = "::fx_runtime::nn::LSTMState";
+pub(in crate::trace) const GRU_STATE: &str = "::fx_runtime::nn::GRUState";
+
+/// Is it this state, whichever crate it is reached through?
+pub(in crate::trace) fn is_state(ty: &Ty, state: &str) -> bool {
+    matches!(ty, Ty::Rust(path) if is_path_of(path, state))
+}
+
+fn is_path_of(path: &str, state: &str) -> bool {
+    let name = |path: &str| path.rsplit_once("nn::").map(|(_, last)| last.to_owned());
+    name(path).is_some() && name(path) == name(state)
+}
+
+impl Tracer<'_> {
+    /// A method of a recurrent layer, which stays one call: the state is a value of its own.
+    pub(in crate::trace) fn recurrent(&mut self, layer: &Val, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
+        let state = Ty::Rust((if layer.ty() == Ty::Leaf("LSTM") { LSTM_STATE } else { GRU_STATE }).to_owned());
+        let ty = match name {
+            "seq" | "seq_init" => Ty::Tuple(vec![Ty::Tensor, state]),
+            "step" | "zero_state" => state,
+            _ => return unsupported(call.method.span(), format!("the method `{name}`")),
+        };
+        let object = self.operand(layer, call.span())?;
+        let args = self.operands_of_call(vec![object], &call.args)?;
+        Ok(self.host(HostOp::Method(name.to_owned()), args, name, ty, call.span()))
+    }
+
+    /// `LSTMState((h, c))` and `GRUState(h)`; `None` for any other function.
+    pub(in crate::trace) fn state_of_tensors(&mut self, full: &str, call: &syn::ExprCall) -> Option<Result<Val>> {
+        let name = [LSTM_STATE, GRU_STATE].into_iter().find(|name| is_path_of(full, name))?;
+        let [whole] = call.args.iter().collect::<Vec<_>>()[..] else { return None };
+        Some(self.expr(whole).and_then(|value| self.state(name, &value, call.span())))
+    }
+
+    fn state(&mut self, name: &str, value: &Val, span: Span) -> Result<Val> {
+        let parts = match value {
+            Val::Tuple(parts) if name == LSTM_STATE => parts.as_slice(),
+            one if name == GRU_STATE => std::slice::from_ref(one),
+            _ => return unsupported(span, "a state whose tensors are not written out"),
+        };
+        let mut args = Vec::new();
+        for part in parts {
+            if !part.is_tensor() {
+                return unsupported(span, "a state whose tensors are not written out");
+            }
+            args.push(HostOp::Handle.on(self.operand(part, span)?));
+        }
+        let op = if name == LSTM_STATE { HostOp::LstmState } else { HostOp::GruState };
+        Ok(self.host(op, args, "state", Ty::Rust(name.to_owned()), span))
+    }
+
+    /// The field `0` of a state: its tensors, by second handles. `None` if it is no state.
+    pub(in crate::trace) fn tensors_of_state(&mut self, state: &Val, span: Span) -> Option<Val> {
+        let id = state.node()?;
+        let mut part = |method: &str, name: &str| {
+            self.host(HostOp::Method(method.to_owned()), vec![id.into()], name, Ty::Tensor, span)
+        };
+        match state.ty() {
+            ty if is_state(&ty, LSTM_STATE) => Some(Val::Tuple(vec![part("h", "hidden"), part("c", "cell")])),
+            ty if is_state(&ty, GRU_STATE) => Some(part("value", "hidden")),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! A `Sequential` whose layers are known is as transparent as if its layers were fields.
+
+use fx_ir::{Arg, Host, HostOp, ModuleKind, NodeId, Op, Type};
+use proc_macro2::Span;
+
+use crate::builder::{self, Layer};
+use crate::trace::{
+    RefKind, Result, Tracer, Ty, Val, call::method::count, flow::join::yielded_args, place::field, unsupported,
+};
+
+/// Where a layer stands: with so many before it, or, where it is not known how many those are, with so many behind it.
+enum At {
+    Front(usize),
+    Back(usize),
+}
+
+/// A chain that is run.
+pub(in crate::trace) struct Run<'r> {
+    /// The chain.
+    pub(in crate::trace) module: &'r Val,
+    /// The mode, where one was given.
+    pub(in crate::trace) train: Option<&'r Val>,
+    /// Where it is called.
+    pub(in crate::trace) span: Span,
+}
+
+impl Tracer<'_> {
+    pub(in crate::trace) fn sequential(&mut self, module: &Val, args: Vec<Val>, span: Span) -> Result<Val> {
+        let Some(layers) = self.layers_of(module) else {
+            let Ty::Leaf(kind) = module.ty() else { return unsupported(span, "a chain of layers of this form") };
+            return self.opaque_chain(module, kind, &args, span);
+        };
+        let mut args = args.into_iter();
+        let Some(xs) = args.next() else { return unsupported(span, "a chain of layers without an input") };
+        self.chain(module, &layers, xs, args.next().as_ref(), span)
+    }
+
+    /// These layers of a chain, one after the other.
+    fn chain(&mut self, module: &Val, layers: &[Layer], xs: Val, train: Option<&Val>, span: Span) -> Result<Val> {
+        let is_row = |layer: &Layer| matches!(layer, Layer::Repeat(inner) if matches!(inner[..], [Layer::Module(_)]));
+        let mut others = layers.iter().filter(|layer| !layer.is_one());
+        if others.next().is_some_and(|layer| !is_row(layer)) || others.next().is_some() {
+            let run = Run { module, train, span };
+            return self.formed(&run, layers, xs);
+        }
+        let repeat = layers.iter().position(is_row).unwrap_or(layers.len());
+        let mut xs = xs;
+        for (position, layer) in layers.iter().enumerate() {
+            let behind = layers.len() - 1 - position;
+            xs = match layer {
+                Layer::Repeat(inner) => {
+                    let Some(Layer::Module(ty)) = inner.first() else {
+                        return unsupported(span, "a chain of this form");
+                    };
+                    self.repeat(module, (position, behind), ty, xs, train, span)?
+                }
+                layer => {
+                    let at = if position < repeat { At::Front(position) } else { At::Back(behind) };
+                    self.one(&Run { module, train, span }, layer, xs, &mut |tracer, ty| {
+                        tracer.layer(module, &at, ty, span)
+                    })?
+                }
+            };
+        }
+        Ok(xs)
+    }
+
+    /// One layer, which `find` finds.
+    pub(in crate::trace) fn one(
+        &mut self,
+        run: &Run<'_>,
+        layer: &Layer,
+        xs: Val,
+        find: &mut dyn FnMut(&mut Self, &Ty) -> Result<Val>,
+    ) -> Result<Val> {
+        match layer {
+            Layer::Module(ty) => {
+                let layer = find(self, ty)?;
+                self.forward(&layer, [Some(xs), run.train.cloned()].into_iter().flatten().collect(), run.span)
+            }
+            Layer::Closure(closure, _) => {
+                let args = [Some(xs), run.train.cloned()].into_iter().flatten();
+                self.call_closure(closure, args.take(closure.inputs.len()).collect())
+            }
+            Layer::Chain(kind, layers) => {
+                let inner = find(self, &Ty::Leaf(kind))?;
+                self.chain(&inner, layers, xs, run.train, run.span)
+            }
+            _ => unsupported(run.span, "a chain of layers of this form"),
+        }
+    }
+
+    /// The layers that the field's constructors put in.
+    fn layers_of(&self, module: &Val) -> Option<Vec<Layer>> {
+        let node = self.graph.node(self.field_behind(module.node()?));
+        let Op::GetAttr(field) = &node.op else { return None };
+        let Type::Module(owner) = &self.graph.node(node.input(0)?).ty else { return None };
+        let owner = self.index.struct_at(owner)?;
+        builder::layers(self.index, owner, field)
+    }
+
+    /// The field that holds an optional chain: the subject of the `match` or `unwrap` that yields the chain.
+    pub(in crate::trace) fn field_behind(&self, chain: NodeId) -> NodeId {
+        let node = self.graph.node(chain);
+        let subject = match &node.op {
+            Op::Placeholder => {
+                let owner = self.graph.scope_of(chain).and_then(|region| self.graph.owner_of(region));
+                owner.filter(|&owner| matches!(self.graph.node(owner).op, Op::Match(_)))
+            }
+            Op::Host(_) | Op::Rust(_) => Some(chain),
+            _ => None,
+        };
+        let field = subject.and_then(|subject| self.graph.node(subject).input(0));
+        let is_option = |field: &NodeId| matches!(self.graph.node(*field).ty, Type::Option(_));
+        field.filter(is_option).unwrap_or(chain)
+    }
+
+    fn opaque_chain(&mut self, module: &Val, kind: &'static str, args: &[Val], span: Span) -> Result<Val> {
+        self.report_opaque(span, "a `Sequential` whose constructor could not be read; its layers run one by one");
+        let (Some(id), Some(Val::Node(input, ..))) = (module.node(), args.first()) else {
+            return unsupported(span, "a layer called on a value of this form");
+        };
+        let label = self.label_of(module, kind);
+        let op = Op::CallModule(ModuleKind(kind.to_owned()));
+        Ok(self.push_labelled(
+            op,
+            vec![id.into(), (*input).into()],
+            &field::identifier(&label),
+            &label,
+            Ty::Tensor,
+            span,
+        ))
+    }
+
+    /// The layer at a position, which the frozen model checks to be of the type that the source says.
+    fn layer(&mut self, module: &Val, at: &At, ty: &Ty, span: Span) -> Result<Val> {
+        let (Some(id), Some(spelling)) = (module.node(), self.spelling(ty)) else {
+            return unsupported(span, "a layer whose type cannot be named");
+        };
+        let (op, number, place) = match at {
+            At::Front(position) => (HostOp::Layer(spelling), position, position.to_string()),
+            At::Back(behind) => (HostOp::LayerFromEnd(spelling), behind, format!("-{}", behind + 1)),
+        };
+        let args = vec![id.into(), count(*number)];
+        let label = format!("{}.{place}", self.label_of(module, "sequential"));
+        let name = field::identifier(&label);
+        let value = self
+            .push_labelled(Op::Host(Host::pure(op)), args, &name, &label, ty.clone(), span)
+            .with_ref_kind(RefKind::Ref);
+        self.set_path(&value, module, &place);
+        Ok(value)
+    }
+
+    /// The layers between the first `outer.0` and the last `outer.1`, all of one type.
+    fn repeat(
+        &mut self,
+        module: &Val,
+        outer: (usize, usize),
+        ty: &Ty,
+        xs: Val,
+        train: Option<&Val>,
+        span: Span,
+    ) -> Result<Val> {
+        let (Some(id), Some(spelling)) = (module.node(), self.spelling(ty)) else {
+            return unsupported(span, "a layer whose type cannot be named");
+        };
+        let (op, args) = match outer {
+            (0, 0) => (HostOp::Layers(spelling), vec![id.into()]),
+            (first, last) => (HostOp::LayersBetween(spelling), vec![id.into(), count(first), count(last)]),
+        };
+        let list = self.host(op, args, "layers", Ty::List(Box::new(ty.clone())), span);
+        let (Some(list), Some(args)) = (list.node(), yielded_args(&xs)) else {
+            return unsupported(span, "a chain of layers called on a value of this form");
+        };
+        let origin = self.origin(span, "each");
+        let args = std::iter::once(Arg::Node(list)).chain(args).collect();
+        let header = "%0 in $0.iter().copied()".to_owned();
+        let label = self.label_of(module, "each");
+        let name = field::identifier(label.rsplit('.').next().unwrap_or(&label));
+        let owner = self.graph.push(self.region, Op::For(header), args, &name, Type::Unknown, origin);
+        let path = self.path_of(module).map(|path| field::element(&path, "*"));
+        let carried = [("xs".to_owned(), xs)];
+        self.env.open();
+        self.env.declare("xs", carried[0].1.clone());
+        let branch = self.in_region(owner, &mut |tracer| {
+            let bound = vec![crate::trace::flow::pattern::Binding {
+                name: "layer".to_owned(),
+                ty: ty.clone(),
+                part: String::new(),
+                form: RefKind::Ref,
+            }];
+            tracer.declare_bound(bound, path.as_deref(), span);
+            tracer.declare_carried(&carried, span);
+            let (Some(layer), Some(xs)) = (tracer.env.read("layer").cloned(), tracer.env.read("xs").cloned()) else {
+                return unsupported(span, "a chain of layers of this form");
+            };
+            tracer.forward(&layer, [Some(xs), train.cloned()].into_iter().flatten().collect(), span)
+        });
+        self.env.close();
+        let branch = branch?;
+        let Some(next) = yielded_args(branch.value()) else {
+            return unsupported(span, "a layer that yields no tensor");
+        };
+        self.end_branch(&branch, next, span);
+        Ok(self.results(owner, &carried[0].1, &[Ty::Tensor], span))
+    }
+}

@@ -1,0 +1,68 @@
+//! Places in opaque code, which reaches them where they lie and may write to them.
+
+use std::fmt::Write as _;
+
+use fx_ir::Arg;
+use syn::spanned::Spanned;
+
+use crate::trace::{
+    RefKind, Result, Tracer, Val,
+    expr::is_copy,
+    opaque::{
+        capture::{Capture, bound_names},
+        effects, hole,
+    },
+    place::Place,
+    unsupported,
+};
+
+impl Tracer<'_> {
+    /// Puts the place into the code where it is mentioned: by the name that it has there, made one line ahead, or, where the
+    /// code mentions other parts of the same state, as the way to it.
+    pub(in crate::trace) fn capture_place(
+        &self,
+        place: &Place,
+        (expr, capture, position): (&syn::Expr, &Capture, usize),
+        (code, lines): (&mut String, &mut String),
+        args: &mut Vec<Arg>,
+    ) -> Result<()> {
+        let (name, span) = (&capture.places[position], expr.span());
+        if place.is_cell() || place.may_borrow_state() {
+            return unsupported(span, "code that mentions what the forward writes to");
+        }
+        let target = hole(args, place.target());
+        let placeholder = Capture::placeholder(position);
+        if effects::gives(expr, name) {
+            return unsupported(span, format!("code that gives `{name}` another place"));
+        }
+        if self.is_only_place(place, capture) {
+            let _ = writeln!(lines, "let {name} = &mut {target};");
+            *code = code.replace(&placeholder, name);
+            return Ok(());
+        }
+        if bound_names(expr).contains(name) || capture.formatted.contains(name) {
+            return unsupported(span, format!("code that mentions `{name}`"));
+        }
+        *code = with_place(code, &placeholder, &target);
+        Ok(())
+    }
+
+    /// Does the code mention no other part of what the place is rooted in?
+    fn is_only_place(&self, place: &Place, capture: &Capture) -> bool {
+        let places = capture.places.iter().filter_map(|name| self.env.read(name));
+        places.filter(|value| matches!(value, Val::Place(other) if other.root.same(&place.root))).count() == 1
+    }
+}
+
+/// Opaque code with the place where it is mentioned: two parts of it may be written to at once.
+fn with_place(code: &str, placeholder: &str, target: &str) -> String {
+    let parts = [" .", " ["]
+        .iter()
+        .fold(code.to_owned(), |code, way| code.replace(&format!("{placeholder}{way}"), &format!("({target}){way}")));
+    parts.replace(placeholder, &format!("(&mut {target})"))
+}
+
+/// Is it a number to which the user's code has a reference, as opaque code tells that looks behind it?
+pub(in crate::trace) fn looks_behind(code: &syn::Expr, name: &str, value: &Val) -> bool {
+    is_copy(&value.ty()) && value.ref_kind() != Some(RefKind::Ref) && effects::derefs(code, name)
+}

@@ -1,0 +1,287 @@
+//! What a piece of code does to its surroundings: the variables it writes to, and whether it leaves them.
+
+use std::collections::BTreeSet;
+
+use fx_ir::OpId;
+use proc_macro2::{Span, TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::{spanned::Spanned, visit::Visit};
+
+use crate::trace::{Tracer, Val};
+
+/// Where the expression leaves its surroundings: `return`, or `?` and jumps that are not its own.
+pub(in crate::trace) fn escape(expr: &syn::Expr) -> Option<Span> {
+    let mut find = Escape::default();
+    find.visit_expr(expr);
+    find.found
+}
+
+/// Looks for the first place where code leaves what is around it.
+#[derive(Default)]
+struct Escape {
+    found: Option<Span>,
+    /// The loops and blocks around, by label; none for a loop that has none.
+    targets: Vec<Option<syn::Lifetime>>,
+    loops: u32,
+}
+impl Escape {
+    fn note(&mut self, leaves: bool, span: Span) {
+        self.found = self.found.or(leaves.then_some(span));
+    }
+    fn jump(&mut self, label: Option<&syn::Lifetime>, span: Span) {
+        let stays = label.map_or(self.loops > 0, |label| self.targets.iter().flatten().any(|known| known == label));
+        self.note(!stays, span);
+    }
+    fn within(&mut self, label: Option<&syn::Label>, is_loop: bool, visit: impl FnOnce(&mut Self)) {
+        self.targets.push(label.map(|label| label.name.clone()));
+        self.loops += u32::from(is_loop);
+        visit(self);
+        self.loops -= u32::from(is_loop);
+        self.targets.pop();
+    }
+}
+impl<'ast> Visit<'ast> for Escape {
+    fn visit_expr_return(&mut self, ret: &'ast syn::ExprReturn) {
+        self.note(true, ret.span());
+    }
+    fn visit_expr_try(&mut self, question: &'ast syn::ExprTry) {
+        self.note(true, question.span());
+    }
+    fn visit_expr_break(&mut self, jump: &'ast syn::ExprBreak) {
+        self.jump(jump.label.as_ref(), jump.span());
+        syn::visit::visit_expr_break(self, jump);
+    }
+    fn visit_expr_continue(&mut self, jump: &'ast syn::ExprContinue) {
+        self.jump(jump.label.as_ref(), jump.span());
+    }
+    fn visit_expr_for_loop(&mut self, each: &'ast syn::ExprForLoop) {
+        self.within(each.label.as_ref(), true, |find| syn::visit::visit_expr_for_loop(find, each));
+    }
+    fn visit_expr_while(&mut self, each: &'ast syn::ExprWhile) {
+        self.within(each.label.as_ref(), true, |find| syn::visit::visit_expr_while(find, each));
+    }
+    fn visit_expr_loop(&mut self, each: &'ast syn::ExprLoop) {
+        self.within(each.label.as_ref(), true, |find| syn::visit::visit_expr_loop(find, each));
+    }
+    fn visit_expr_block(&mut self, block: &'ast syn::ExprBlock) {
+        self.within(block.label.as_ref(), false, |find| syn::visit::visit_expr_block(find, block));
+    }
+    fn visit_expr_closure(&mut self, _: &'ast syn::ExprClosure) {}
+    fn visit_macro(&mut self, mac: &'ast syn::Macro) {
+        let list = syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated;
+        match mac.parse_body_with(list) {
+            Ok(items) => items.iter().for_each(|item| self.visit_expr(item)),
+            Err(_) => self.note(names_jump(mac.tokens.clone()), mac.span()),
+        }
+    }
+}
+
+/// Do the tokens say anywhere that something is left?
+fn names_jump(tokens: TokenStream) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Group(group) => names_jump(group.stream()),
+        TokenTree::Ident(word) => ["return", "break", "continue"].iter().any(|jump| word == jump),
+        TokenTree::Punct(mark) => mark.as_char() == '?',
+        TokenTree::Literal(_) => false,
+    })
+}
+
+/// Does the code index with the variable, bare or in a sum, so that it is a `usize`?
+pub(in crate::trace) fn indexes(block: &syn::Block, name: &syn::Ident) -> bool {
+    struct Find<'n> {
+        name: &'n syn::Ident,
+        found: bool,
+    }
+    impl<'ast> Visit<'ast> for Find<'_> {
+        fn visit_expr_index(&mut self, index: &'ast syn::ExprIndex) {
+            self.found |= is_counted(&index.index, self.name);
+            syn::visit::visit_expr_index(self, index);
+        }
+    }
+    let mut find = Find { name, found: false };
+    find.visit_block(block);
+    find.found
+}
+
+/// Is it the variable, or arithmetic on it, which has its type?
+fn is_counted(expr: &syn::Expr, name: &syn::Ident) -> bool {
+    match expr {
+        syn::Expr::Path(path) => path.path.is_ident(name),
+        syn::Expr::Paren(inner) => is_counted(&inner.expr, name),
+        syn::Expr::Binary(binary) => is_counted(&binary.left, name) || is_counted(&binary.right, name),
+        _ => false,
+    }
+}
+
+/// Does the code only call methods on these variables that look at a tensor?
+pub(in crate::trace) fn only_asks(expr: &syn::Expr, names: &BTreeSet<String>) -> bool {
+    struct Find<'n> {
+        names: &'n BTreeSet<String>,
+        asks_only: bool,
+    }
+    impl Find<'_> {
+        fn is_one(&self, expr: &syn::Expr) -> bool {
+            matches!(expr, syn::Expr::Path(path)
+                if path.path.get_ident().is_some_and(|name| self.names.contains(&name.to_string())))
+        }
+    }
+    impl<'ast> Visit<'ast> for Find<'_> {
+        fn visit_expr(&mut self, expr: &'ast syn::Expr) {
+            match expr {
+                syn::Expr::MethodCall(call) if self.is_one(&call.receiver) => {
+                    let name = call.method.to_string();
+                    let looks = name == "i" || OpId::of_method(&name).is_some();
+                    self.asks_only &= looks && !name.ends_with('_');
+                    call.args.iter().for_each(|arg| self.visit_expr(arg));
+                }
+                other => {
+                    self.asks_only &= !self.is_one(other);
+                    syn::visit::visit_expr(self, other);
+                }
+            }
+        }
+        fn visit_macro(&mut self, _: &'ast syn::Macro) {
+            self.asks_only &= self.names.is_empty();
+        }
+    }
+    let mut find = Find { names, asks_only: true };
+    find.visit_expr(expr);
+    find.asks_only
+}
+
+/// Methods that change what they are called on, as far as their names tell.
+#[rustfmt::skip]
+const MUTATORS: &[&str] = &[
+    "push", "push_back", "push_front", "pop_back", "pop_front", "push_str", "extend", "extend_from_slice", "insert",
+    "pop", "clear", "truncate", "append", "remove", "drain", "split_off", "take", "replace", "reverse", "sort",
+    "sort_by", "sort_unstable", "sort_by_key", "swap", "resize", "retain", "dedup", "fill", "rotate_left",
+    "rotate_right", "as_mut", "iter_mut", "get_or_insert_with", "splice", "entry", "swap_remove", "get_mut",
+    "first_mut", "last_mut", "next", "get_or_insert", "get_or_insert_default", "take_if", "fill_with", "resize_with",
+    "dedup_by", "dedup_by_key", "copy_from_slice", "clone_from_slice", "copy_within", "extend_from_within",
+    "sort_unstable_by", "sort_unstable_by_key", "sort_by_cached_key", "make_ascii_lowercase", "make_ascii_uppercase",
+    "make_contiguous", "retain_mut", "swap_with_slice", "select_nth_unstable", "insert_str", "replace_range",
+];
+
+/// Does a method of that name change what it is called on, as far as names tell?
+pub(in crate::trace) fn is_mutator(name: &str) -> bool {
+    MUTATORS.contains(&name) || name.ends_with("_mut")
+}
+
+/// The fields of `self` that the expression may write to; `mutates` knows the methods of the crate that do.
+pub(in crate::trace) fn fields(expr: &syn::Expr, mutates: &dyn Fn(&syn::ExprMethodCall) -> bool) -> BTreeSet<String> {
+    fn add(expr: &syn::Expr, all: &mut BTreeSet<String>) {
+        match expr {
+            syn::Expr::Field(field) if matches!(&*field.base, syn::Expr::Path(path) if path.path.is_ident("self")) => {
+                all.insert(field.member.to_token_stream().to_string());
+            }
+            syn::Expr::Field(field) => add(&field.base, all),
+            syn::Expr::Index(index) => add(&index.expr, all),
+            syn::Expr::Paren(inner) => add(&inner.expr, all),
+            syn::Expr::Unary(inner) => add(&inner.expr, all),
+            syn::Expr::MethodCall(call) => add(&call.receiver, all),
+            syn::Expr::Tuple(parts) => parts.elems.iter().for_each(|part| add(part, all)),
+            _ => {}
+        }
+    }
+    let mut all = BTreeSet::new();
+    let mutates = |call: &syn::ExprMethodCall| {
+        let name = call.method.to_string();
+        is_mutator(&name) || name.ends_with('_') || mutates(call)
+    };
+    each_target(expr, &mutates, &mut |target| add(target, &mut all));
+    all
+}
+
+/// The variables that the expression writes to; `mutates` knows the methods that change what they are called on.
+fn written(expr: &syn::Expr, mutates: &dyn Fn(&syn::ExprMethodCall) -> bool) -> Vec<String> {
+    fn add(expr: &syn::Expr, all: &mut BTreeSet<String>) {
+        match expr {
+            syn::Expr::Path(path) => all.extend(path.path.get_ident().map(ToString::to_string)),
+            syn::Expr::Tuple(parts) => parts.elems.iter().for_each(|part| add(part, all)),
+            syn::Expr::Index(index) => add(&index.expr, all),
+            syn::Expr::Field(field) => add(&field.base, all),
+            syn::Expr::Paren(inner) => add(&inner.expr, all),
+            syn::Expr::Unary(inner) => add(&inner.expr, all),
+            _ => {}
+        }
+    }
+    let mut all = BTreeSet::new();
+    each_target(expr, mutates, &mut |target| add(target, &mut all));
+    all.into_iter().collect()
+}
+
+impl Tracer<'_> {
+    /// The variables that the expression writes to.
+    pub(in crate::trace) fn writes(&self, expr: &syn::Expr) -> Vec<String> {
+        let mut names = written(expr, &|call| self.mutates(call));
+        // What is borrowed stays where it is, whatever is written there.
+        names.retain(|name| !matches!(self.env.read(name), Some(Val::Place(_))));
+        names
+    }
+
+    /// Does the method change what it is called on, as far as is known?
+    pub(in crate::trace) fn mutates(&self, call: &syn::ExprMethodCall) -> bool {
+        is_mutator(&call.method.to_string()) || self.writes_by(call)
+    }
+}
+
+/// Does the code give the variable itself another value, or lend it to be given one?
+pub(in crate::trace) fn gives(expr: &syn::Expr, name: &str) -> bool {
+    let mut found = false;
+    each_target(expr, &|_| false, &mut |target| {
+        found |= matches!(target, syn::Expr::Path(path) if path.path.is_ident(name));
+    });
+    found
+}
+
+/// Does the code look behind the variable: `*name`?
+pub(in crate::trace) fn derefs(expr: &syn::Expr, name: &str) -> bool {
+    struct Find<'n>(&'n str, bool);
+    impl<'ast> Visit<'ast> for Find<'_> {
+        fn visit_expr_unary(&mut self, unary: &'ast syn::ExprUnary) {
+            let is_it = matches!(&*unary.expr, syn::Expr::Path(path) if path.path.is_ident(self.0));
+            self.1 |= is_it && matches!(unary.op, syn::UnOp::Deref(_));
+            syn::visit::visit_expr_unary(self, unary);
+        }
+    }
+    let mut find = Find(name, false);
+    find.visit_expr(expr);
+    find.1
+}
+
+/// Hands over every expression that is written to: by an assignment, through `&mut`, or by a method that `mutates`.
+pub(in crate::trace) fn each_target(
+    expr: &syn::Expr,
+    mutates: &dyn Fn(&syn::ExprMethodCall) -> bool,
+    target: &mut dyn FnMut(&syn::Expr),
+) {
+    struct Find<'f> {
+        mutates: &'f dyn Fn(&syn::ExprMethodCall) -> bool,
+        target: &'f mut dyn FnMut(&syn::Expr),
+    }
+    impl<'ast> Visit<'ast> for Find<'_> {
+        fn visit_expr_assign(&mut self, assign: &'ast syn::ExprAssign) {
+            (self.target)(&assign.left);
+            syn::visit::visit_expr_assign(self, assign);
+        }
+        fn visit_expr_binary(&mut self, binary: &'ast syn::ExprBinary) {
+            if crate::trace::tensor::operator::is_compound(&binary.op) {
+                (self.target)(&binary.left);
+            }
+            syn::visit::visit_expr_binary(self, binary);
+        }
+        fn visit_expr_reference(&mut self, reference: &'ast syn::ExprReference) {
+            if reference.mutability.is_some() {
+                (self.target)(&reference.expr);
+            }
+            syn::visit::visit_expr_reference(self, reference);
+        }
+        fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+            if (self.mutates)(call) {
+                (self.target)(&call.receiver);
+            }
+            syn::visit::visit_expr_method_call(self, call);
+        }
+    }
+    Find { mutates, target }.visit_expr(expr);
+}

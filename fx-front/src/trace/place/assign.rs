@@ -1,0 +1,60 @@
+//! Assignments: to variables, to parts of structs and tuples, to elements of lists, and to state.
+
+use proc_macro2::Span;
+use syn::spanned::Spanned;
+
+use crate::index::path_text;
+use crate::trace::{Result, Tracer, Val, unsupported};
+
+impl Tracer<'_> {
+    /// `place = value`.
+    pub(in crate::trace) fn assign(&mut self, assign: &syn::ExprAssign) -> Result<Val> {
+        let value = match self.handed_reference(&assign.right) {
+            Some(place) => place,
+            None => self.expr(&assign.right)?,
+        };
+        match &*assign.left {
+            syn::Expr::Path(path) if path.path.get_ident().is_some() => {
+                let name = path_text(&path.path);
+                if matches!(self.env.read(&name), Some(Val::MutRef(..))) {
+                    return unsupported(path.span(), "a reference that is given another place");
+                }
+                if matches!(value, Val::MutRef(..)) {
+                    return unsupported(assign.right.span(), "a second name for what is written to");
+                }
+                self.name_after(&name, &value);
+                if self.env.assign(&name, value) {
+                    Ok(Val::Unit)
+                } else {
+                    unsupported(path.span(), "an unknown variable")
+                }
+            }
+            syn::Expr::Tuple(targets) => {
+                for (position, target) in targets.elems.iter().enumerate() {
+                    let syn::Expr::Path(path) = target else {
+                        return unsupported(target.span(), "an assignment of this form");
+                    };
+                    let part = self.tuple_part(&value, position, target.span())?;
+                    self.env.assign(&path_text(&path.path), part);
+                }
+                Ok(Val::Unit)
+            }
+            syn::Expr::Infer(_) => Ok(Val::Unit),
+            syn::Expr::Index(item) => match self.place(&assign.left, true)? {
+                Some(place) => self.write(&place, &value, assign.span()),
+                None => self.set_item(item, &value, assign.span()),
+            },
+            other => match self.local_place(other) {
+                Some(place) => self.set_local(&place, value, assign.span()).map(|()| Val::Unit),
+                None => self.assign_to_state(other, &value, assign.span()),
+            },
+        }
+    }
+
+    fn assign_to_state(&mut self, target: &syn::Expr, value: &Val, span: Span) -> Result<Val> {
+        match self.place(target, true)? {
+            Some(place) => self.write(&place, value, span),
+            None => unsupported(target.span(), "an assignment to something other than a variable"),
+        }
+    }
+}

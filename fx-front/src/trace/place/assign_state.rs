@@ -1,0 +1,137 @@
+//! Writes to state: assignments, operators, methods and exchanges, each a node that writes to the cell.
+
+use fx_ir::{Arg, HostOp};
+use proc_macro2::Span;
+use quote::ToTokens;
+use syn::spanned::Spanned;
+
+use crate::trace::{
+    Result, Tracer, Ty, Val,
+    expr::is_copy,
+    opaque::effects::is_mutator,
+    place::{
+        Place,
+        state_cell::{is_chain, peeled},
+    },
+    tensor::operator,
+    unsupported,
+};
+
+impl Tracer<'_> {
+    /// `self.cache = value`.
+    pub(in crate::trace) fn write(&mut self, place: &Place, value: &Val, span: Span) -> Result<Val> {
+        let stored = self.stored_operand(place, value, span)?;
+        let (op, target) = match place.whole_cell() {
+            Some(cell) => (HostOp::CellSet, cell),
+            None => (HostOp::Assign, place.target()),
+        };
+        Ok(self.on_place(place, op, vec![target, stored], "kept", Ty::Tuple(Vec::new()), span))
+    }
+
+    /// The value as the place stores it.
+    fn stored_operand(&mut self, place: &Place, value: &Val, span: Span) -> Result<Arg> {
+        match value {
+            Val::Lit(Arg::None, _) => Ok(Arg::None),
+            Val::Lit(arg, _) if is_copy(&place.ty) && *arg != Arg::None => self.operand(value, span),
+            Val::List(items) => {
+                let list = if place.is_vec { HostOp::Vec } else { HostOp::Array };
+                Ok(list.of(self.exact_operands(items, span)?))
+            }
+            _ => self.exact_operand(value, span),
+        }
+    }
+
+    /// `self.step += 1`, on a number; `None` where the left side is none.
+    pub(in crate::trace) fn compound_field(&mut self, binary: &syn::ExprBinary) -> Result<Option<Val>> {
+        let right = self.expr(&binary.right)?;
+        let Some(place) = self.place(&binary.left, true)? else { return Ok(None) };
+        let span = binary.span();
+        if place.ty == Ty::Tensor {
+            let old = self.read_place(&place, "kept", span)?;
+            return self.compound_in_place(&binary.op, &old, &right, span).map(Some);
+        }
+        if !is_copy(&place.ty) || !operator::is_number(&right) {
+            return unsupported(span, "an operator on values of types that are not known");
+        }
+        let args = vec![place.target(), self.operand(&right, span)?];
+        let op = HostOp::AssignOp(binary.op.to_token_stream().to_string());
+        Ok(Some(self.on_place(&place, op, args, "kept", Ty::Tuple(Vec::new()), span)))
+    }
+
+    /// A method that changes a written field; `None` if it is none, or if what it changes is a tensor's content.
+    pub(in crate::trace) fn field_method(&mut self, call: &syn::ExprMethodCall) -> Result<Option<Val>> {
+        let name = call.method.to_string();
+        let (is_in_place, span) = (name.ends_with('_'), call.span());
+        if !is_mutator(&name) && !is_in_place {
+            return Ok(None);
+        }
+        let mark = self.checkpoint();
+        let Some(place) = self.place_of_values(&call.receiver)? else { return Ok(None) };
+        if is_in_place || self.index.method(&place.ty, &name).is_some() {
+            // The field is a handle on what the op writes to; what a method of the crate's own does is to be seen in it.
+            self.rollback(mark);
+            return Ok(None);
+        }
+        let Some(ty) = place.changed_by(&name) else {
+            return unsupported(call.method.span(), format!("the method `{name}` of what the forward writes to"));
+        };
+        let mut args = vec![place.object()];
+        for arg in &call.args {
+            let value = self.expr(arg)?;
+            args.push(self.stored_operand(&place, &value, arg.span())?);
+        }
+        Ok(Some(self.on_place(&place, HostOp::Mutate(name.clone()), args, &name, ty, span)))
+    }
+
+    /// The place that code is about to change, unless it is a layer or holds one: those are changed field by field.
+    fn place_of_values(&mut self, expr: &syn::Expr) -> Result<Option<Place>> {
+        if let Some(borrowed) = self.behind_mut(expr)? {
+            return Ok(Some(borrowed));
+        }
+        let is_field = matches!(peeled(expr), syn::Expr::Field(_) | syn::Expr::Index(_));
+        if !is_field || !self.is_stateful() || !is_chain(expr) || self.is_module(&self.chain_ty(expr)) {
+            return Ok(None);
+        }
+        self.place(expr, true)
+    }
+
+    /// `std::mem::take(&mut self.cache)` and `std::mem::replace(..)`.
+    pub(in crate::trace) fn exchange(&mut self, text: &str, args: &[&syn::Expr], span: Span) -> Result<Option<Val>> {
+        let taken = text.ends_with("mem::take") || text.ends_with("mem::replace");
+        let target = match args.first().filter(|_| taken) {
+            Some(syn::Expr::Reference(target)) if target.mutability.is_some() => &*target.expr,
+            // What is borrowed is handed on.
+            Some(borrowed @ syn::Expr::Path(_)) => borrowed,
+            _ => return Ok(None),
+        };
+        let Some(place) = self.place_of_values(target)? else {
+            // What a call yields has no other owner.
+            let is_made = matches!(target, syn::Expr::MethodCall(_)) && text.ends_with("take") && args.len() == 1;
+            return if is_made { self.expr(target).map(Some) } else { Ok(None) };
+        };
+        let mut operands = vec![HostOp::RefMut.on(place.target())];
+        for arg in &args[1..] {
+            let value = self.expr(arg)?;
+            operands.push(self.stored_operand(&place, &value, span)?);
+        }
+        let function = if text.ends_with("take") { "take" } else { "replace" };
+        let op = HostOp::Exchange(function.to_owned());
+        Ok(Some(self.on_place(&place, op, operands, function, place.ty.clone(), span)))
+    }
+}
+
+impl Place {
+    /// What a method that changes the value yields; `None` if it is none that is known.
+    fn changed_by(&self, method: &str) -> Option<Ty> {
+        match (&self.ty, method) {
+            (Ty::Option(_), "take" | "replace") => Some(self.ty.clone()),
+            (Ty::List(_), "push" | "push_back" | "push_front" | "clear" | "truncate" | "reverse" | "insert") => {
+                Some(Ty::Tuple(Vec::new()))
+            }
+            (Ty::List(element), "pop" | "pop_back" | "pop_front") => Some(Ty::Option(element.clone())),
+            (Ty::List(element), "remove" | "swap_remove") if self.is_vec => Some((**element).clone()),
+            (Ty::Rust(name), "push" | "push_str" | "clear") if name == "String" => Some(Ty::Tuple(Vec::new())),
+            _ => None,
+        }
+    }
+}

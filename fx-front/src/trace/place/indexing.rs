@@ -1,0 +1,93 @@
+//! `list[i]` and `list[a..b]`.
+
+use fx_ir::{Arg, HostOp, Op};
+use proc_macro2::Span;
+use quote::ToTokens;
+use syn::spanned::Spanned;
+
+use crate::trace::{RefKind, Result, Tracer, Ty, Val, expr::is_copy, place::field, unsupported};
+
+impl Tracer<'_> {
+    /// `list[a..b]`, which is borrowed; `list[..]` is the list.
+    fn slice(&mut self, list: &Val, range: &syn::ExprRange, span: Span) -> Result<Val> {
+        if range.start.is_none() && range.end.is_none() {
+            return Ok(list.clone().with_ref_kind(RefKind::Value));
+        }
+        let mut args = vec![self.operand(list, span)?];
+        for end in [&range.start, &range.end] {
+            args.push(match end {
+                Some(end) => {
+                    let value = self.expr(end)?;
+                    self.operand(&value, span)?
+                }
+                None => Arg::None,
+            });
+        }
+        let op = HostOp::Slice(range.limits.to_token_stream().to_string());
+        // A place, which the user's code borrows before it is a value.
+        Ok(self.host(op, args, "slice", list.ty(), span).with_ref_kind(RefKind::Value))
+    }
+
+    /// Numbers behind a pointer, `Box<[i64]>` or `Cow<[i64]>`, as the slice that they are; anything else as it is.
+    pub(in crate::trace) fn unboxed(&mut self, list: Val, span: Span) -> Val {
+        let Val::Node(id, ty, _) = &list else { return list };
+        let is_carried = matches!(&self.graph.node(*id).op, Op::Rust(code) if code.opaque.is_some());
+        let is_vec = self.is_vec(*id) || (self.is_spilled(&list) && !is_carried);
+        let element = match ty {
+            Ty::List(element) if is_copy(element) && !is_vec => (**element).clone(),
+            _ => return list,
+        };
+        self.host(HostOp::Slice("..".to_owned()), vec![(*id).into()], "slice", Ty::List(Box::new(element)), span)
+    }
+
+    pub(in crate::trace) fn index_expr(&mut self, index: &syn::ExprIndex) -> Result<Val> {
+        if let Some(value) = self.read_part(&syn::Expr::Index(index.clone()), "item")? {
+            return Ok(value);
+        }
+        let list = self.expr(&index.expr)?.behind();
+        if let syn::Expr::Range(range) = &*index.index {
+            return match &list {
+                Val::List(_) => self.part_of_list(&list, range),
+                _ => self.slice(&list, range, index.span()),
+            };
+        }
+        let at = self.expr(&index.index)?;
+        if let (Val::List(items), Val::Lit(Arg::Int(at), _)) = (&list, &at) {
+            let item = usize::try_from(*at).ok().and_then(|at| items.get(at));
+            return item.map_or_else(|| unsupported(index.span(), "an index past the end"), |item| Ok(item.clone()));
+        }
+        let element = match list.ty() {
+            Ty::List(element) => *element,
+            other => return unsupported(index.span(), format!("indexing a value {}", self.index.of_type(&other))),
+        };
+        let path = self.path_of(&list).map(|path| match &at {
+            Val::Lit(Arg::Int(at), _) => field::element(&path, &at.to_string()),
+            _ => field::element(&path, "*"),
+        });
+        let args = vec![self.operand(&list, index.span())?, self.operand(&at, index.span())?];
+        // An element that is no plain number can only be borrowed.
+        let is_copy = is_copy(&element);
+        let (op, form) = if is_copy { (HostOp::Item, RefKind::Value) } else { (HostOp::ItemRef, RefKind::Ref) };
+        let value = self.host(op, args, "item", element, index.span()).with_ref_kind(form);
+        if let (Some(id), Some(path)) = (value.node(), path) {
+            self.paths.insert(id, path);
+        }
+        Ok(value)
+    }
+
+    /// `items[1..]` of a list that is written out.
+    fn part_of_list(&mut self, list: &Val, range: &syn::ExprRange) -> Result<Val> {
+        let mut end = |end: &Option<Box<syn::Expr>>, open: usize| match end.as_ref().map(|end| self.expr(end)) {
+            None => Ok(open),
+            Some(Ok(Val::Lit(Arg::Int(at), _))) => Ok(usize::try_from(at).unwrap_or(usize::MAX)),
+            Some(_) => unsupported(range.span(), "a part of a list"),
+        };
+        let Val::List(items) = list else { return unsupported(range.span(), "a part of a list") };
+        let (from, to) = (end(&range.start, 0)?, end(&range.end, items.len())?);
+        let half_open = matches!(range.limits, syn::RangeLimits::HalfOpen(_));
+        match items.get(from..to).filter(|_| half_open) {
+            Some(part) => Ok(Val::List(part.to_vec())),
+            None => unsupported(range.span(), "a part of a list"),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Variables of the generated code's own, for what the user's code changes where it lies.
+
+use fx_ir::{Arg, Effect, HostOp, Op};
+use proc_macro2::Span;
+use quote::ToTokens;
+use syn::spanned::Spanned;
+
+use crate::trace::{RefKind, Result, Tracer, Ty, Val, application};
+
+impl Tracer<'_> {
+    /// Gives every list among the variables that code is about to write to a variable of its own in generated code.
+    pub(in crate::trace) fn spill_variables(&mut self, names: &[String], span: Span) -> Result<()> {
+        for name in names {
+            let Some(value) = self.env.read(name).cloned() else { continue };
+            let own = self.spill_parts(&value, name, span)?;
+            if !own.same(&value) {
+                self.env.assign(name, own);
+            }
+        }
+        Ok(())
+    }
+
+    /// The same of the lists in a value.
+    fn spill_parts(&mut self, value: &Val, name: &str, span: Span) -> Result<Val> {
+        match value {
+            Val::Tuple(_) | Val::Fields(..) | Val::MutRef(..) => {
+                let mut whole = value.clone();
+                for part in whole.parts_mut() {
+                    *part = match &*part {
+                        // A variable of a known type, which a loop may carry.
+                        Val::Lit(Arg::None, ty) => self.none_of(ty, span).unwrap_or_else(|| part.clone()),
+                        part => self.spill_parts(part, name, span)?,
+                    };
+                }
+                Ok(whole)
+            }
+            list => self.spill(list, name, span),
+        }
+    }
+
+    /// Of an empty list it is the `let` that says what it will hold: that is known as long as the variable is.
+    pub(in crate::trace) fn remember_type(&mut self, pat: &syn::Pat) {
+        let (pat, ty) = match pat {
+            syn::Pat::Type(typed) => {
+                (&*typed.pat, self.index.ty(self.module(), self.function().owner.as_ref(), &typed.ty))
+            }
+            pat => (pat, Ty::Unknown),
+        };
+        if let syn::Pat::Ident(name) = pat {
+            self.env.declare(&type_of(&name.ident.to_string()), Val::Lit(Arg::None, ty));
+        }
+    }
+
+    /// Of a list that is written out the `let` says, too, whether it is a `Vec`, and not an array.
+    pub(in crate::trace) fn remember_vec(&mut self, pat: &syn::Pat, init: &syn::Expr) {
+        let text = init.to_token_stream().to_string();
+        let is_vec = ["vec !", "Vec :: new", "Vec :: with_capacity"].iter().any(|made| text.starts_with(made));
+        if let syn::Pat::Ident(name) = pat {
+            let known = if is_vec { Val::Unit } else { Val::Never };
+            self.env.declare(&vec_of(&name.ident.to_string()), known);
+        }
+    }
+
+    /// A list that a variable of that name holds and that is a `Vec`, in a variable of its own.
+    pub(in crate::trace) fn spill_vec(&mut self, expr: &syn::Expr, value: Val) -> Result<Val> {
+        let syn::Expr::Path(path) = expr else { return Ok(value) };
+        let Some(name) = path.path.get_ident().map(ToString::to_string) else { return Ok(value) };
+        let is_vec = matches!(self.env.read(&vec_of(&name)), Some(Val::Unit));
+        if is_vec && matches!(value, Val::List(_)) { self.spill(&value, &name, expr.span()) } else { Ok(value) }
+    }
+
+    /// The type of an empty list of tensors, where its `let` says it.
+    fn told_type(&self, value: &Val, name: &str) -> Option<Ty> {
+        let of_tensors = Ty::List(Box::new(Ty::Tensor));
+        let is_empty = matches!(value, Val::List(items) if items.is_empty());
+        self.env.read(&type_of(name)).map(Val::ty).filter(|ty| is_empty && *ty == of_tensors)
+    }
+
+    /// A list in a variable of its own.
+    pub(in crate::trace) fn spill(&mut self, value: &Val, name: &str, span: Span) -> Result<Val> {
+        let told = self.told_type(value, name);
+        let operand = match value {
+            Val::List(_) if told.is_some() => HostOp::EmptyVec(self.spelling(&Ty::Tensor).unwrap_or_default()).of([]),
+            Val::List(items) => HostOp::Vec.of(self.exact_operands(items, span)?),
+            Val::Node(id, ty @ Ty::List(element), RefKind::Value) if !self.is_spilled(value) => {
+                let copy = self.copy_of(ty, &Arg::Node(*id)).filter(|_| **element == Ty::Tensor);
+                copy.unwrap_or_else(|| HostOp::Clone.on(*id))
+            }
+            other => return Ok(other.clone()),
+        };
+        let (op, args) = application(operand);
+        let ty = told.unwrap_or_else(|| value.ty());
+        Ok(self.host_with(Effect::Io, op, args, name, ty, span))
+    }
+
+    /// Is it a list that is written out, or in a variable of the generated code's?
+    pub(in crate::trace) fn is_own_list(&self, value: &Val) -> bool {
+        matches!(value, Val::List(_)) || self.is_spilled(value)
+    }
+
+    /// Is it a variable of the generated code's that code may write to, and that no other value stands for?
+    pub(in crate::trace) fn is_spilled(&self, value: &Val) -> bool {
+        let Val::Node(id, _, RefKind::Value) = value else { return false };
+        match &self.graph.node(*id).op {
+            op if op.is_host() => matches!(op.effect(), Effect::Io | Effect::State),
+            Op::If | Op::Match(_) | Op::For(_) | Op::While => true,
+            Op::Placeholder => self.graph.scope_of(*id) != Some(self.graph.body()),
+            Op::TupleGet(_) => {
+                let whole = self.graph.node(*id).input(0).map(|whole| Val::Node(whole, Ty::Unknown, RefKind::Value));
+                whole.is_some_and(|whole| self.is_spilled(&whole))
+            }
+            _ => false,
+        }
+    }
+}
+
+/// What is remembered under this name: is the variable a `Vec`?
+fn vec_of(name: &str) -> String {
+    format!("vec of {name}")
+}
+
+/// What the type of a variable is remembered under; no variable of the user's has such a name.
+fn type_of(name: &str) -> String {
+    format!("type of {name}")
+}

@@ -1,0 +1,6 @@
+//! What methods of the standard library's options and lists mean.
+
+pub(in crate::trace) mod option;
+pub(in crate::trace) mod slice_split;
+pub(in crate::trace) mod vec;
+pub(in crate::trace) mod vec_fill;

@@ -1,0 +1,282 @@
+//! Methods of lists: those that only look, and those that change the list where it is.
+
+use fx_ir::{Arg, Effect, HostOp, Op};
+use proc_macro2::Span;
+use syn::spanned::Spanned;
+
+use crate::index::path_text;
+use crate::trace::{
+    RefKind, Result, Tracer, Ty, Val,
+    desugar::iterator_chain::TAKEN,
+    expr::is_copy,
+    flow::branch::Continuation,
+    place::{field, is_plain, local_place::LocalPlace},
+    tensor::operator,
+    types::operand::is_untyped,
+    unsupported,
+};
+
+impl<'a> Tracer<'a> {
+    /// `Tensor::from_slice(&sizes)` of numbers that the source gives, and whose type it says; `None` of anything else.
+    pub(in crate::trace) fn tensor_of_numbers(&mut self, data: &syn::Expr) -> Result<Option<Val>> {
+        let mark = self.checkpoint();
+        let list = self.expr(data);
+        if let Ok(list @ Val::Node(_, Ty::List(element), _)) = &list
+            && is_copy(element)
+            && !is_untyped(element)
+        {
+            let args = vec![self.operand(list, data.span())?];
+            let effect = if self.is_spilled(list) { Effect::Io } else { Effect::Pure };
+            return Ok(Some(self.host_with(effect, HostOp::TensorOf, args, "numbers", Ty::Tensor, data.span())));
+        }
+        if let Ok(Val::List(items)) = list {
+            let is_known = |item: &Val| matches!(item, Val::Lit(Arg::Int(_) | Arg::Float(_), ty) if !is_untyped(ty));
+            if !items.is_empty() && items.iter().all(is_known) {
+                let numbers = items.iter().map(|item| self.operand(item, data.span())).collect::<Result<Vec<Arg>>>()?;
+                let args = vec![HostOp::Array.of(numbers)];
+                return Ok(Some(self.host(HostOp::TensorOf, args, "numbers", Ty::Tensor, data.span())));
+            }
+        }
+        self.rollback(mark);
+        Ok(None)
+    }
+
+    /// A method of a list; `None` if it is none that is known here.
+    pub(in crate::trace) fn list_method(
+        &mut self,
+        list: &Val,
+        element: &Ty,
+        name: &str,
+        call: &syn::ExprMethodCall,
+    ) -> Option<Result<Val>> {
+        match (name, list) {
+            ("push", Val::List(_)) => Some(self.pushed(list.clone(), call)),
+            ("pop", Val::List(items)) if !items.is_empty() => Some(self.popped(items.clone(), call)),
+            ("push", _) if self.is_spilled(list) => Some(self.push_to(list, element, call)),
+            ("last" | "first", Val::List(items)) => {
+                let item = if name == "last" { items.last() } else { items.first() };
+                item.map(|item| Ok(Val::Some(Box::new(item.clone()))))
+            }
+            ("contains", Val::Node(..)) if is_copy(element) && !is_untyped(element) => Some(self.contained(list, call)),
+            (TAKEN, _) => {
+                let number = call.args.first().map(|at| self.expr(at));
+                number.map(|at| at.and_then(|at| self.taken(list, at, call.span())))
+            }
+            ("resize" | "resize_with", _) => self.resized(list, element, call),
+            ("get", Val::List(_)) => self.got(list, call),
+            ("last" | "first" | "get", Val::Node(..)) if *element != Ty::Unknown => {
+                Some(self.lent(list, element, name, call))
+            }
+            (
+                "pop" | "remove" | "swap_remove" | "push" | "insert" | "truncate" | "reverse" | "swap" | "clear"
+                | "split_off" | "extend",
+                _,
+            ) => self.changed(list, element, name, call),
+            _ => None,
+        }
+    }
+
+    /// `numbers.contains(&number)`.
+    fn contained(&mut self, list: &Val, call: &syn::ExprMethodCall) -> Result<Val> {
+        let (Some(number), span) = (call.args.first(), call.span()) else {
+            return unsupported(call.span(), "the method `contains`");
+        };
+        let number = self.expr(number)?.behind();
+        if !operator::is_number(&number) {
+            return unsupported(span, "the method `contains`");
+        }
+        let args = vec![self.operand(list, span)?, HostOp::Ref.on(self.operand(&number, span)?)];
+        Ok(self.host(HostOp::Method("contains".to_owned()), args, "contains", Ty::Rust("bool".to_owned()), span))
+    }
+
+    /// A list that is written out, and one element more.
+    fn pushed(&mut self, list: Val, call: &syn::ExprMethodCall) -> Result<Val> {
+        let (Val::List(mut items), Some(item), Some(place)) =
+            (list, call.args.first(), self.local_place(&call.receiver))
+        else {
+            return unsupported(call.span(), "the method `push`");
+        };
+        items.push(self.expr(item)?);
+        self.set_local(&place, Val::List(items), call.span()).map(|()| Val::Unit)
+    }
+
+    /// `outs.push(ys)` to a list that has a variable of its own.
+    fn push_to(&mut self, list: &Val, element: &Ty, call: &syn::ExprMethodCall) -> Result<Val> {
+        let (Some(item), Some(place), Some(id)) = (call.args.first(), self.local_place(&call.receiver), list.node())
+        else {
+            return unsupported(call.span(), "the method `push`");
+        };
+        let held = self.expr(item)?;
+        let item = self.spill_vec(item, held)?;
+        if item.ty() == Ty::Unknown || matches!(item.ty(), Ty::Result(_)) {
+            return unsupported(call.span(), "the method `push` of a value of a type that is not known");
+        }
+        let args = vec![Arg::Node(id), self.exact_operand(&item, call.span())?];
+        let push = HostOp::Mutate("push".to_owned());
+        self.host_with(Effect::Io, push, args, "push", Ty::Tuple(Vec::new()), call.span());
+        if *element == Ty::Unknown {
+            // The first element says of which type all are.
+            let known = list.clone().with_ty(Ty::List(Box::new(item.ty())));
+            self.set_local(&place, known, call.span())?;
+        }
+        Ok(Val::Unit)
+    }
+
+    /// `Some(list) = &mut option`, or with `option.as_mut()`: the option of a list that has a variable of its own, and what
+    /// the list is called.
+    pub(in crate::trace) fn borrowed_list_option(&self, condition: &syn::ExprLet) -> Option<(Val, syn::Ident)> {
+        let option = match &*condition.expr {
+            syn::Expr::Reference(borrowed) if borrowed.mutability.is_some() => &borrowed.expr,
+            syn::Expr::MethodCall(call) if call.method == "as_mut" || call.method == "borrow_mut" => &call.receiver,
+            _ => return None,
+        };
+        let (syn::Expr::Path(path), syn::Pat::TupleStruct(some)) = (&**option, &*condition.pat) else { return None };
+        let value = self.env.read(&path_text(&path.path))?;
+        let is_list = matches!(value.ty(), Ty::Option(inner) if matches!(*inner, Ty::List(_)));
+        match some.elems.first() {
+            Some(syn::Pat::Ident(held)) if some.path.is_ident("Some") && is_list && self.is_spilled(value) => {
+                Some((value.clone(), held.ident.clone()))
+            }
+            _ => None,
+        }
+    }
+
+    /// A branch that may change the list in an option, where it is one.
+    pub(in crate::trace) fn if_list(
+        &mut self,
+        option: &Val,
+        held: &syn::Ident,
+        then: &syn::Block,
+        tail: bool,
+        otherwise: Continuation<'_, 'a>,
+    ) -> Result<Val> {
+        let (span, Ty::Option(list)) = (held.span(), option.ty()) else { return otherwise(self) };
+        let args: Vec<Arg> = option.arg().into_iter().collect();
+        let is_some = HostOp::Method("is_some".to_owned());
+        let flag = self.host_with(Effect::Io, is_some, args.clone(), "is_some", Ty::Rust("bool".to_owned()), span);
+        let owner = self.owner(Op::If, flag.arg().into_iter().collect(), "branch", span);
+        let then = self.in_region(owner, &mut |tracer| {
+            let unwrap = HostOp::UnwrapMut(None);
+            let borrowed = tracer.host_with(Effect::Io, unwrap, args.clone(), "list", (*list).clone(), span);
+            tracer.name_after(&held.to_string(), &borrowed);
+            tracer.env.declare(&held.to_string(), borrowed);
+            tracer.block(then, tail)
+        })?;
+        let otherwise = self.in_region(owner, otherwise)?;
+        self.join_branches(owner, &[then, otherwise], span)
+    }
+
+    /// `list[at] = value` in a list that has a variable of its own.
+    pub(in crate::trace) fn set_item(&mut self, place: &syn::ExprIndex, value: &Val, span: Span) -> Result<Val> {
+        let list = self.expr(&place.expr)?;
+        let at = self.expr(&place.index)?;
+        if !matches!(list.ty(), Ty::List(_)) || !self.is_spilled(&list) || !operator::is_number(&at) {
+            return unsupported(span, "an assignment to something other than a variable");
+        }
+        let item = HostOp::Item.of([self.operand(&list, span)?, self.operand(&at, span)?]);
+        let args = vec![item, self.exact_operand(value, span)?];
+        self.host_with(Effect::Io, HostOp::Assign, args, "set", Ty::Tuple(Vec::new()), span);
+        Ok(Val::Unit)
+    }
+
+    /// The last element of a list that is written out, which loses it.
+    fn popped(&mut self, mut items: Vec<Val>, call: &syn::ExprMethodCall) -> Result<Val> {
+        let (Some(last), Some(place)) = (items.pop(), self.local_place(&call.receiver)) else {
+            return unsupported(call.span(), "the method `pop`");
+        };
+        self.set_local(&place, Val::List(items), call.span()).map(|()| Val::Some(Box::new(last)))
+    }
+
+    /// `pair.get(0)` of a list that is written out.
+    fn got(&mut self, list: &Val, call: &syn::ExprMethodCall) -> Option<Result<Val>> {
+        let mark = self.checkpoint();
+        if let Some(Ok(at @ Val::Lit(Arg::Int(_), _))) = call.args.first().map(|at| self.expr(at)) {
+            return Some(self.taken(list, at, call.span()));
+        }
+        self.rollback(mark);
+        None
+    }
+
+    /// `sizes.last()`: an option of a reference, or of a number.
+    pub(in crate::trace) fn lent(
+        &mut self,
+        list: &Val,
+        element: &Ty,
+        name: &str,
+        call: &syn::ExprMethodCall,
+    ) -> Result<Val> {
+        let mut args = vec![self.operand(list, call.span())?];
+        let mut key = "*".to_owned();
+        if let Some(index) = call.args.first() {
+            let index = self.expr(index)?;
+            if !operator::is_number(&index) {
+                return unsupported(call.span(), "an index of this form");
+            }
+            if let Val::Lit(Arg::Int(at), _) = index {
+                key = at.to_string();
+            }
+            args.push(self.operand(&index, call.span())?);
+        }
+        let method = HostOp::Method(name.to_owned());
+        let ty = Ty::Option(Box::new(element.clone()));
+        let value = if is_copy(element) {
+            self.host(HostOp::Method("copied".to_owned()), vec![method.of(args)], name, ty, call.span())
+        } else {
+            self.host(method, args, name, ty, call.span())
+        };
+        let value = value.with_ref_kind(RefKind::Ref);
+        if let Some(path) = self.path_of(list)
+            && let Some(id) = value.node()
+        {
+            self.paths.insert(id, field::element(&path, &key));
+        }
+        Ok(value)
+    }
+
+    /// A method that changes a list of numbers or tensors that has a variable of its own.
+    fn changed(&mut self, list: &Val, element: &Ty, name: &str, call: &syn::ExprMethodCall) -> Option<Result<Val>> {
+        let place = self.local_place(&call.receiver)?;
+        if !is_plain(element) || matches!(list, Val::Node(_, _, RefKind::Ref | RefKind::RefRef)) {
+            return None;
+        }
+        Some(self.change(&place, list, element, name, call))
+    }
+
+    fn change(
+        &mut self,
+        place: &LocalPlace,
+        list: &Val,
+        element: &Ty,
+        name: &str,
+        call: &syn::ExprMethodCall,
+    ) -> Result<Val> {
+        let span = call.span();
+        let own = self.spill(list, &place.root, span)?;
+        if !own.same(list) {
+            self.set_local(place, own.clone(), span)?;
+        }
+        let Val::Node(id, ..) = own else {
+            return unsupported(span, format!("the method `{name}`"));
+        };
+        let mut args = vec![Arg::Node(id)];
+        for arg in &call.args {
+            let value = self.expr(arg)?;
+            if name == "extend" && value.ty() == Ty::List(Box::new(element.clone())) {
+                let each = if is_copy(element) { HostOp::CopiedElements } else { HostOp::HandleElements };
+                args.push(each.on(self.operand(&value, span)?));
+                continue;
+            }
+            if name == "extend" || (!operator::is_number(&value) && !value.is_tensor()) {
+                return unsupported(arg.span(), format!("the method `{name}`"));
+            }
+            args.push(self.exact_operand(&value, span)?);
+        }
+        let ty = match name {
+            "pop" => Ty::Option(Box::new(element.clone())),
+            "remove" | "swap_remove" => element.clone(),
+            "split_off" => Ty::List(Box::new(element.clone())),
+            _ => Ty::Tuple(Vec::new()),
+        };
+        Ok(self.host_with(Effect::Io, HostOp::Mutate(name.to_owned()), args, name, ty, span))
+    }
+}

@@ -1,0 +1,148 @@
+//! Lists that are filled with one value: `list.resize_with(n, || None)`, `repeat_with(|| None).take(n).collect()`.
+
+use fx_ir::{Arg, Effect, HostOp};
+use proc_macro2::Span;
+use syn::Expr;
+use syn::spanned::Spanned;
+
+use crate::trace::{
+    Result, Tracer, Ty, Val, application,
+    expr::is_copy,
+    place::local_place::LocalPlace,
+    tensor::operator,
+    types::{expectation::Expectation, operand::is_untyped},
+};
+
+impl Tracer<'_> {
+    /// A list gathered from nothing but one value, of which the code says how often; `None` for any other.
+    pub(in crate::trace) fn filled(
+        &mut self,
+        call: &syn::ExprMethodCall,
+        expected: Option<&Expectation>,
+    ) -> Result<Option<Val>> {
+        let Some((value, count)) = repeated(&call.receiver) else { return Ok(None) };
+        let mark = self.checkpoint();
+        let (value, count) = (self.expr(value)?, self.expr(count)?);
+        let written = call.turbofish.as_ref().and_then(|fish| match fish.args.first() {
+            Some(syn::GenericArgument::Type(ty)) => {
+                Some(self.index.ty(self.module(), self.function().owner.as_ref(), ty))
+            }
+            _ => None,
+        });
+        let known = Ty::List(Box::new(value.ty()));
+        let ty = written.or_else(|| expected.map(|expected| self.expected_ty(expected))).into_iter().chain([known]);
+        let spelled = ty.filter(|ty| matches!(ty, Ty::List(_))).find_map(|ty| Some((self.spelling(&ty)?, ty)));
+        let (Some((spelled, ty)), true) = (spelled, is_known(&value) && operator::is_number(&count)) else {
+            self.rollback(mark);
+            return Ok(None);
+        };
+        self.filled_list(&spelled, ty, &value, &count, call.method.span()).map(Some)
+    }
+
+    fn filled_list(&mut self, spelled: &str, ty: Ty, value: &Val, count: &Val, span: Span) -> Result<Val> {
+        let args = vec![self.operand(value, span)?, self.operand(count, span)?];
+        Ok(self.host_with(Effect::Io, HostOp::Filled(spelled.to_owned()), args, "list", ty, span))
+    }
+
+    /// `list.resize(n, None)` and `list.resize_with(n, || None)`; `None` for what is no list of the forward's own, or of a
+    /// type that is not known.
+    pub(in crate::trace) fn resized(
+        &mut self,
+        list: &Val,
+        element: &Ty,
+        call: &syn::ExprMethodCall,
+    ) -> Option<Result<Val>> {
+        let place = self.local_place(&call.receiver)?;
+        let (count, value) = (call.args.first()?, call.args.get(1)?);
+        let value = match value {
+            Expr::Closure(closure) if call.method == "resize_with" && closure.inputs.is_empty() => &closure.body,
+            value if call.method == "resize" => value,
+            _ => return None,
+        };
+        let mark = self.checkpoint();
+        let resized = self.resize(list, element, &place, (value, count), call.method.span());
+        if matches!(resized, Ok(None)) {
+            self.rollback(mark);
+        }
+        resized.transpose()
+    }
+
+    fn resize(
+        &mut self,
+        list: &Val,
+        element: &Ty,
+        place: &LocalPlace,
+        (value, count): (&Expr, &Expr),
+        span: Span,
+    ) -> Result<Option<Val>> {
+        let (count, value) = (self.expr(count)?, self.expr(value)?);
+        let element = if self.spelling(element).is_some() { element.clone() } else { value.ty() };
+        let ty = Ty::List(Box::new(element.clone()));
+        let Some(spelled) = self.spelling(&ty).filter(|_| !is_untyped(&element)) else { return Ok(None) };
+        if !is_known(&value) || !operator::is_number(&count) {
+            return Ok(None);
+        }
+        if matches!(list, Val::List(items) if items.is_empty()) {
+            let filled = self.filled_list(&spelled, ty, &value, &count, span)?;
+            self.set_local(place, filled, span)?;
+            return Ok(Some(Val::Unit));
+        }
+        let own = self.spill(list, &place.root, span)?.with_ty(ty);
+        let (true, Some(id)) = (self.is_spilled(&own), own.node()) else { return Ok(None) };
+        self.set_local(place, own, span)?;
+        let args = vec![Arg::Node(id), self.operand(&count, span)?, self.operand(&value, span)?];
+        self.host_with(Effect::Io, HostOp::ResizeWith, args, "resize", Ty::Tuple(Vec::new()), span);
+        Ok(Some(Val::Unit))
+    }
+
+    /// An empty list of options whose type is written: what is put in may not say of what they are.
+    pub(in crate::trace) fn typed_list(&mut self, value: Val, ty: &Ty, span: Span) -> Val {
+        let is_open = matches!(&value, Val::List(items) if items.is_empty());
+        let of_options = matches!(ty, Ty::List(element) if matches!(**element, Ty::Option(_)));
+        let Ty::List(element) = ty else { return value };
+        let Some(element) = self.spelling(element).filter(|_| is_open && of_options) else { return value };
+        self.host_with(Effect::Io, HostOp::EmptyVec(element), Vec::new(), "list", ty.clone(), span)
+    }
+}
+
+impl Tracer<'_> {
+    /// `let mut all: Option<Vec<Tensor>> = Some(vec![])` as one value, in a variable of its own.
+    pub(in crate::trace) fn typed_option(&mut self, value: Val, ty: &syn::Type) -> Result<Val> {
+        let expected = self.written(ty);
+        let Some((operand, known)) = self.expected_vec(&value, expected.as_ref())? else { return Ok(value) };
+        let (op, args) = application(operand);
+        Ok(self.host_with(Effect::Io, op, args, "some", known, ty.span()))
+    }
+}
+
+/// Can the value be written as often as it is asked for?
+fn is_known(value: &Val) -> bool {
+    matches!(value, Val::Lit(Arg::None, _)) || is_copy(&value.ty())
+}
+
+/// The value of `repeat_with(|| value).take(count)` and of `(0..count).map(|_| value)`, and the count.
+fn repeated(expr: &Expr) -> Option<(&Expr, &Expr)> {
+    let Expr::MethodCall(call) = expr else { return None };
+    let arg = call.args.first().filter(|_| call.args.len() == 1)?;
+    match (&*call.receiver, arg) {
+        (Expr::Call(source), count) if call.method == "take" => {
+            let Expr::Path(path) = &*source.func else { return None };
+            let name = path.path.segments.last()?.ident.to_string();
+            match (name.as_str(), source.args.first()?) {
+                ("repeat_with", Expr::Closure(closure)) if closure.inputs.is_empty() => Some((&closure.body, count)),
+                ("repeat", value) => Some((value, count)),
+                _ => None,
+            }
+        }
+        (Expr::Paren(range), Expr::Closure(closure)) if call.method == "map" => {
+            let Expr::Range(syn::ExprRange { start: Some(start), end: Some(end), limits, .. }) = &*range.expr else {
+                return None;
+            };
+            let is_ignored = matches!(closure.inputs.first(), Some(syn::Pat::Wild(_)));
+            let from_zero = crate::scan::whole(start) == Some(0) && matches!(limits, syn::RangeLimits::HalfOpen(_));
+            let is_none = matches!(&*closure.body, Expr::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "None"));
+            (is_ignored && from_zero && is_none).then_some((&*closure.body, &**end))
+        }
+        _ => None,
+    }
+}

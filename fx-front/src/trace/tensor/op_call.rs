@@ -1,0 +1,245 @@
+//! Calls of ops: by method, by function, and in place.
+
+use fx_ir::{Arg, Effect, Host, HostOp, Op, OpId, catalog};
+use proc_macro2::Span;
+use syn::spanned::Spanned;
+
+use crate::diag::{Code, Severity};
+use crate::trace::{Result, Tracer, Ty, Val, expr::is_copy, tensor::operator, unsupported};
+
+impl Tracer<'_> {
+    /// A method call on a tensor.
+    pub(in crate::trace) fn tensor_method(&mut self, receiver: Val, call: &syn::ExprMethodCall) -> Result<Val> {
+        let name = call.method.to_string();
+        let args: Vec<&syn::Expr> = call.args.iter().collect();
+        match (name.strip_prefix("f_").unwrap_or(&name), args.as_slice()) {
+            ("shallow_clone" | "as_ref" | "borrow" | "to_owned" | "clone" | "deref", []) => {
+                return Ok(receiver.with_ref_kind(crate::trace::RefKind::Value));
+            }
+            ("apply", [module]) => {
+                let module = self.expr(module)?;
+                return self.forward(&module, vec![receiver], call.span());
+            }
+            ("apply_t", [module, _]) => {
+                let module = self.expr(module)?;
+                let train = self.expr(args[1])?;
+                return self.forward(&module, vec![receiver, train], call.span());
+            }
+            ("apply_opt", [module]) => return self.apply_opt(receiver, module, None, call.span()),
+            ("apply_opt_t", [module, train]) => return self.apply_opt(receiver, module, Some(train), call.span()),
+            ("unwrap" | "expect", _) => return Ok(receiver),
+            _ => {}
+        }
+        if let Some(ty) = host_type(&name) {
+            return self.host_query(&name, &receiver, &args, ty, call);
+        }
+        if let Some(op) = OpId::of_method(&name) {
+            return self.op_call(op, &name, Some(&receiver), &args, call.span());
+        }
+        match self.index.method(&Ty::Tensor, &name) {
+            Some(id) => {
+                let args = args.iter().map(|arg| self.handed_on(arg)).collect::<Result<Vec<Val>>>()?;
+                self.inline(id, Some(receiver), args, call.span())
+            }
+            None if name == "i" && args.len() == 1 => self.indexed(&receiver, args[0], call.span()),
+            None => unsupported(call.method.span(), format!("the method `{name}` of a tensor")),
+        }
+    }
+
+    /// `xs.i((.., 1..n))`.
+    fn indexed(&mut self, receiver: &Val, index: &syn::Expr, span: Span) -> Result<Val> {
+        let args = vec![self.operand(receiver, span)?, self.index_operand(index)?];
+        Ok(self.host(HostOp::Index, args, "i", Ty::Tensor, span))
+    }
+
+    /// An index as tch takes it: a number, a range, a tensor, or a tuple of these.
+    fn index_operand(&mut self, index: &syn::Expr) -> Result<Arg> {
+        match index {
+            syn::Expr::Paren(inner) => self.index_operand(&inner.expr),
+            syn::Expr::Tuple(tuple) => {
+                let parts: Result<Vec<Arg>> = tuple.elems.iter().map(|part| self.index_operand(part)).collect();
+                Ok(HostOp::Tuple.of(parts?))
+            }
+            syn::Expr::Range(range) => {
+                let mut end =
+                    |end: &Option<Box<syn::Expr>>| end.as_ref().map_or(Ok(Arg::None), |end| self.index_operand(end));
+                let ends = [end(&range.start)?, end(&range.end)?];
+                let dots = if matches!(range.limits, syn::RangeLimits::Closed(_)) { "..=" } else { ".." };
+                Ok(HostOp::IndexRange(dots.to_owned()).of(ends))
+            }
+            other => {
+                let value = self.expr(other)?;
+                if !value.is_tensor() && !operator::is_number(&value) {
+                    return unsupported(other.span(), "an index of this form");
+                }
+                let operand = self.operand(&value, other.span())?;
+                Ok(if value.is_tensor() { HostOp::Ref.on(operand) } else { operand })
+            }
+        }
+    }
+
+    /// `xs.size()`, `xs.dim()`, ...: what a tensor says of itself.
+    fn host_query(
+        &mut self,
+        name: &str,
+        receiver: &Val,
+        exprs: &[&syn::Expr],
+        ty: Ty,
+        call: &syn::ExprMethodCall,
+    ) -> Result<Val> {
+        let Some(id) = receiver.node() else { return unsupported(call.span(), "a tensor of this form") };
+        let host = Host::pure(HostOp::Method(name.to_owned()));
+        let host = if matches!(ty, Ty::Result(_)) { host.fallible() } else { host };
+        let args = self.operands_of_call(vec![id.into()], exprs.iter().copied())?;
+        Ok(self.push(Op::Host(host), args, name, ty, call.span()))
+    }
+
+    /// A call of an op with its arguments checked against the catalog.
+    pub(in crate::trace) fn op_call(
+        &mut self,
+        op: OpId,
+        name: &str,
+        receiver: Option<&Val>,
+        exprs: &[&syn::Expr],
+        span: Span,
+    ) -> Result<Val> {
+        let Some(entry) = catalog::lookup(name).or_else(|| catalog::lookup(name.trim_start_matches("f_"))) else {
+            return unsupported(span, format!("the op `{name}`"));
+        };
+        if receiver.is_some() && entry.receiver == catalog::Receiver::Free {
+            return unsupported(span, format!("`{name}` as a method, of a trait of the program's"));
+        }
+        if entry.params.len() != exprs.len() {
+            let message = format!("`{name}` takes {} arguments, not {}", entry.params.len(), exprs.len());
+            let names: Vec<&str> = entry.params.iter().map(|param| param.name).collect();
+            let help = if names.is_empty() { String::new() } else { format!("they are: {}", names.join(", ")) };
+            self.report(Code::WrongArity, Severity::Error, span, message.clone(), &help);
+            return unsupported(span, message);
+        }
+        if let Some(position) = entry.params.iter().position(|param| param.kind == catalog::Kind::Other) {
+            return unsupported(
+                exprs[position].span(),
+                format!("the argument `{}` of `{name}`", entry.params[position].name),
+            );
+        }
+        let mut args = Vec::new();
+        if let Some(receiver) = receiver {
+            let Some(arg) = receiver.arg() else { return unsupported(span, "a tensor of this form") };
+            args.push(arg);
+        }
+        for expr in exprs {
+            let value = self.expr(expr)?;
+            if matches!(value, Val::Never) {
+                return Ok(value);
+            }
+            if value.ty() == Ty::Unknown && value.node().is_some() {
+                return unsupported(expr.span(), format!("an argument of `{name}` of a type that is not known"));
+            }
+            let value = self.snapshot(as_sizes(value), expr.span());
+            if let Some(arg) = value.arg() {
+                args.push(arg);
+            } else {
+                let operand = self.operand(&value, expr.span())?;
+                let made = self.materialize(operand, "argument", value.ty(), expr.span());
+                args.extend(made.arg());
+            }
+        }
+        if let (Effect::InPlace(0), Some(receiver)) = (op.effect(), receiver) {
+            let value = self.in_place(op, receiver, args, span);
+            return Ok(if name.starts_with("f_") { value.with_ty(Ty::Result(Box::new(Ty::Tensor))) } else { value });
+        }
+        let base = op.name().split('.').next().unwrap_or(name);
+        let ty = result_type(entry);
+        let ty = if name.starts_with("f_") { Ty::Result(Box::new(ty)) } else { ty };
+        Ok(self.push(Op::Call(op), args, base, ty, span))
+    }
+
+    /// A list as it is now, for an op that knows nothing of code that writes to it later.
+    fn snapshot(&mut self, value: Val, span: Span) -> Val {
+        match &value {
+            Val::Node(id, Ty::List(element), _) if is_copy(element) && self.is_spilled(&value) => {
+                self.host_with(Effect::Io, HostOp::Clone, vec![(*id).into()], "sizes", value.ty(), span)
+            }
+            _ => value,
+        }
+    }
+
+    /// On a tensor that nobody else can see, an in-place op is the op itself, and its variable the result.
+    fn in_place(&mut self, op: OpId, receiver: &Val, args: Vec<Arg>, span: Span) -> Val {
+        let functional = op.row().and_then(|row| row.functional).and_then(OpId::lookup);
+        match functional {
+            Some(functional) if self.is_fresh(receiver) => {
+                let value = self.push(Op::Call(functional), args, functional.name(), Ty::Tensor, span);
+                self.env.replace(receiver, &value);
+                value
+            }
+            _ => {
+                self.push(Op::Call(op), args, op.name(), Ty::Tensor, span);
+                receiver.clone()
+            }
+        }
+    }
+
+    fn apply_opt(&mut self, xs: Val, module: &syn::Expr, train: Option<&&syn::Expr>, span: Span) -> Result<Val> {
+        let arms = match train {
+            Some(train) => {
+                let train = *train;
+                syn::parse_quote!(match #module { Some(layer) => xs.apply_t(layer, #train), None => xs.shallow_clone() })
+            }
+            None => syn::parse_quote!(match #module { Some(layer) => xs.apply(layer), None => xs.shallow_clone() }),
+        };
+        let _ = span;
+        self.env.open();
+        self.env.declare("xs", xs);
+        let value = self.choice(&arms, false);
+        self.env.close();
+        value
+    }
+}
+
+/// `(b, -1)` as the list `[b, -1]`, which says the same wherever sizes are asked for.
+fn as_sizes(value: Val) -> Val {
+    let is_size = |part: &Val| matches!(part.ty(), Ty::Rust(ty) if ty == "i64" || ty == "integer");
+    match value {
+        Val::Tuple(parts) if !parts.is_empty() && parts.iter().all(is_size) => Val::List(parts),
+        other => other,
+    }
+}
+
+/// The type of what a tensor says of itself; a `Result` where the method yields one.
+pub(in crate::trace) fn host_type(name: &str) -> Option<Ty> {
+    let int = || Ty::Rust("i64".to_owned());
+    let tuple = |count| Ty::Result(Box::new(Ty::Tuple(vec![Ty::Rust("i64".to_owned()); count])));
+    Some(match name {
+        "size" | "stride" => Ty::List(Box::new(int())),
+        "size1" => Ty::Result(Box::new(int())),
+        "size2" => tuple(2),
+        "size3" => tuple(3),
+        "size4" => tuple(4),
+        "size5" => tuple(5),
+        "size6" => tuple(6),
+        "dim" | "numel" => Ty::Rust("usize".to_owned()),
+        "kind" => Ty::Rust("::fx_runtime::Kind".to_owned()),
+        "device" => Ty::Rust("::fx_runtime::Device".to_owned()),
+        "requires_grad" | "defined" | "is_contiguous" => Ty::Rust("bool".to_owned()),
+        "double_value" => Ty::Rust("f64".to_owned()),
+        "int64_value" => int(),
+        _ => return None,
+    })
+}
+
+pub(in crate::trace) fn result_type(entry: &catalog::Entry) -> Ty {
+    use catalog::Results;
+    match entry.results {
+        Results::Tensor => Ty::Tensor,
+        Results::Tensors(count) => Ty::Tuple(vec![Ty::Tensor; usize::from(count)]),
+        Results::TensorList => Ty::List(Box::new(Ty::Tensor)),
+        Results::Int => Ty::Rust("i64".to_owned()),
+        Results::Usize => Ty::Rust("usize".to_owned()),
+        Results::IntList => Ty::List(Box::new(Ty::Rust("i64".to_owned()))),
+        Results::Float => Ty::Rust("f64".to_owned()),
+        Results::Bool => Ty::Rust("bool".to_owned()),
+        Results::Unit => Ty::Tuple(Vec::new()),
+        _ => Ty::Unknown,
+    }
+}

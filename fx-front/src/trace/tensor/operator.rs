@@ -1,0 +1,288 @@
+//! Operators: tensor arithmetic becomes ops, everything else plain Rust over known values.
+
+use fx_ir::{Arg, HostOp, Op, OpId, scalar};
+use proc_macro2::Span;
+use syn::{BinOp, spanned::Spanned};
+
+use crate::trace::{
+    Result, Tracer, Ty, Val, expr::is_copy, tensor::const_fold, types::operand::is_untyped, unsupported,
+};
+
+impl Tracer<'_> {
+    pub(in crate::trace) fn unary(&mut self, unary: &syn::ExprUnary) -> Result<Val> {
+        let value = self.expr(&unary.expr)?;
+        match unary.op {
+            syn::UnOp::Deref(_) if matches!(value, Val::MutRef(..)) => Ok(value.behind()),
+            syn::UnOp::Deref(_) if value.ty() == Ty::Unknown && value.node().is_some() => {
+                unsupported(unary.span(), "what is behind a value of a type that is not known")
+            }
+            syn::UnOp::Deref(_) => Ok(value.with_ref_kind(crate::trace::RefKind::Value)),
+            syn::UnOp::Neg(_) => match value {
+                Val::Lit(Arg::Int(number), ty) => Ok(Val::Lit(Arg::Int(-number), ty)),
+                Val::Lit(Arg::Float(number), ty) => Ok(Val::Lit(Arg::Float(-number), ty)),
+                value if value.is_tensor() => self.tensor_op("neg", &[value], unary.span()),
+                value => self.host_unary(HostOp::Neg, &value, unary.span()),
+            },
+            syn::UnOp::Not(_) => match value {
+                Val::Lit(Arg::Bool(known), ty) => Ok(Val::Lit(Arg::Bool(!known), ty)),
+                value => self.host_unary(HostOp::Not, &value, unary.span()),
+            },
+            _ => unsupported(unary.span(), "an operator of this form"),
+        }
+    }
+
+    fn host_unary(&mut self, op: HostOp, value: &Val, span: Span) -> Result<Val> {
+        let args = vec![self.operand(value, span)?];
+        Ok(self.host(op, args, "number", value.ty(), span))
+    }
+
+    pub(in crate::trace) fn binary(&mut self, binary: &syn::ExprBinary) -> Result<Val> {
+        if is_compound(&binary.op) {
+            return self.compound(binary);
+        }
+        let left = self.expr(&binary.left)?;
+        // The right side of `&&` and `||` may not run, so nothing may be taken out of it.
+        let lazy = matches!(binary.op, BinOp::And(_) | BinOp::Or(_));
+        let before = self.graph.region(self.region).nodes.len();
+        let right = self.expr(&binary.right)?;
+        if lazy && self.has_effect_since(before) {
+            return unsupported(binary.right.span(), "an effect behind `&&` or `||`");
+        }
+        if let Some(known) = short_circuit(&binary.op, &left, &right) {
+            return Ok(known);
+        }
+        self.arithmetic(&binary.op, left, right, binary.span())
+    }
+
+    fn has_effect_since(&self, mark: usize) -> bool {
+        let nodes = &self.graph.region(self.region).nodes[mark..];
+        nodes.iter().any(|&id| match &self.graph.node(id).op {
+            // To read a cell does nothing to it.
+            Op::Host(host) if reads_cell(&host.op, &self.graph.node(id).args) => false,
+            op => op.effect() != fx_ir::Effect::Pure,
+        })
+    }
+
+    pub(in crate::trace) fn arithmetic(&mut self, op: &BinOp, left: Val, right: Val, span: Span) -> Result<Val> {
+        match (left.is_tensor(), right.is_tensor()) {
+            (true, true) => match tensor_name(op) {
+                Some(name) => self.tensor_op(name, &[left, right], span),
+                None => unsupported(span, "an operator of this form on tensors"),
+            },
+            (true, false) => match (tensor_name(op), is_number(&right)) {
+                (Some(name), true) => {
+                    let right = self.scalar(right, span)?;
+                    self.tensor_op(&format!("{name}.Scalar"), &[left, right], span)
+                }
+                _ => unsupported(span, "a tensor and a value that is not known to be a number"),
+            },
+            (false, true) => self.number_first(op, left, right, span),
+            (false, false) => self.host_binary(op, &left, &right, span),
+        }
+    }
+
+    /// A number as tch's operators take it: widened, where it is a short one.
+    pub(in crate::trace) fn scalar(&mut self, value: Val, span: Span) -> Result<Val> {
+        let wide = match (&value, value.ty()) {
+            (Val::Node(..), Ty::Rust(name)) if name == "f32" => "f64",
+            (Val::Node(..), Ty::Rust(name)) if name == "i32" => "i64",
+            _ => return Ok(value),
+        };
+        let args = vec![self.operand(&value, span)?];
+        Ok(self.host(HostOp::From(wide.to_owned()), args, "number", Ty::Rust(wide.to_owned()), span))
+    }
+
+    /// `2 * x`, `1 - x` and `2 / x`.
+    fn number_first(&mut self, op: &BinOp, left: Val, right: Val, span: Span) -> Result<Val> {
+        if !is_number(&left) {
+            return unsupported(span, "a tensor and a value that is not known to be a number");
+        }
+        let left = self.scalar(left, span)?;
+        match op {
+            BinOp::Add(_) => self.tensor_op("add.Scalar", &[right, left], span),
+            BinOp::Mul(_) => self.tensor_op("mul.Scalar", &[right, left], span),
+            BinOp::Sub(_) => {
+                let negated = self.tensor_op("neg", &[right], span)?;
+                self.tensor_op("add.Scalar", &[negated, left], span)
+            }
+            // What tch computes: the power of minus one of the quotient.
+            BinOp::Div(_) => {
+                let divided = self.tensor_op("div.Scalar", &[right, left], span)?;
+                self.tensor_op("reciprocal", &[divided], span)
+            }
+            _ => unsupported(span, "an operator of this form on a number and a tensor"),
+        }
+    }
+
+    fn host_binary(&mut self, op: &BinOp, left: &Val, right: &Val, span: Span) -> Result<Val> {
+        let sign = quote::ToTokens::to_token_stream(op).to_string();
+        if let (Val::Lit(Arg::Int(a), ty), Val::Lit(Arg::Int(b), _)) = (left, right)
+            && let Some(folded) = scalar::fold(&sign, *a, *b)
+        {
+            return Ok(match folded {
+                Arg::Bool(_) => Val::Lit(folded, Ty::Rust("bool".to_owned())),
+                _ => Val::Lit(folded, if is_untyped(ty) { right.ty() } else { ty.clone() }),
+            });
+        }
+        if let Some(known) = const_fold::folded(&sign, left, right) {
+            return Ok(known);
+        }
+        if matches!(op, BinOp::Eq(_) | BinOp::Ne(_)) && (self.is_variant(left, right) || self.is_variant(right, left)) {
+            return self.host_compare(op, left, right, span);
+        }
+        if !is_plain(left) || !is_plain(right) {
+            return unsupported(span, "an operator on values of types that are not known");
+        }
+        let args = vec![self.operand(left, span)?, self.operand(right, span)?];
+        let compares = yields_bool(op);
+        let number = if is_untyped(&left.ty()) { right.ty() } else { left.ty() };
+        let ty = if compares { Ty::Rust("bool".to_owned()) } else { number };
+        Ok(self.host(HostOp::Binary(sign), args, if compares { "test" } else { "number" }, ty, span))
+    }
+
+    /// Is the one a value of an enum of the crate, and the other a path or another such value?
+    fn is_variant(&self, value: &Val, other: &Val) -> bool {
+        let Ty::Rust(spelling) = value.ty() else { return false };
+        let is_enum = spelling.rsplit_once("::").is_some_and(|(module, name)| {
+            let names = self.index.modules.get(module).map(|module| &module.names);
+            matches!(names.and_then(|names| names.get(name)), Some(crate::index::Name::Enum(_)))
+        });
+        let is_alike = match other {
+            Val::Lit(Arg::Path(_), _) => true,
+            Val::Node(_, Ty::Rust(of), _) => *of == spelling || (is_of_tch(of) && is_of_tch(&spelling)),
+            _ => false,
+        };
+        (is_enum || is_of_tch(&spelling)) && is_alike && matches!(value, Val::Node(..))
+    }
+
+    /// `xs.kind() != Kind::Float` and `self.mode == Mode::Plain`, whether generated code has the value itself or a reference to it.
+    fn host_compare(&mut self, op: &BinOp, left: &Val, right: &Val, span: Span) -> Result<Val> {
+        let mut side = |value: &Val| {
+            let operand = self.operand(value, span)?;
+            Ok(if value.node().is_some() { HostOp::Copied.on(operand) } else { operand })
+        };
+        let args = vec![side(left)?, side(right)?];
+        let sign = quote::ToTokens::to_token_stream(op).to_string();
+        Ok(self.host(HostOp::Binary(sign), args, "test", Ty::Rust("bool".to_owned()), span))
+    }
+
+    /// Was the tensor just made, with one variable and no node that reads it? Then writing to it is seen by nobody.
+    pub(in crate::trace) fn is_fresh(&self, value: &Val) -> bool {
+        let Val::Node(id, Ty::Tensor, _) = value else { return false };
+        let made = match &self.graph.node(*id).op {
+            Op::Call(op) => !op.is_view() && op.effect() == fx_ir::Effect::Pure,
+            Op::CallModule(kind) => !kind.passes_input(),
+            _ => false,
+        };
+        let names: usize = self.outer.iter().chain([&self.env]).map(|env| env.handles(value)).sum();
+        made && self.runs_once_since(*id) && names <= 1 && !self.graph.has_users(*id)
+    }
+
+    /// Is no loop entered between the node and here?
+    fn runs_once_since(&self, id: fx_ir::NodeId) -> bool {
+        let home = self.graph.region_of(id);
+        let mut region = self.region;
+        while Some(region) != home {
+            let Some(owner) = self.graph.owner_of(region) else { return false };
+            let outer = self.graph.scope_of(owner);
+            match (&self.graph.node(owner).op, outer) {
+                (Op::If | Op::Match(_), Some(outer)) => region = outer,
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// An op of the table on these values.
+    pub(in crate::trace) fn tensor_op(&mut self, name: &str, operands: &[Val], span: Span) -> Result<Val> {
+        let Some(op) = OpId::lookup(name) else { return unsupported(span, format!("the op `{name}`")) };
+        let args: Option<Vec<Arg>> = operands.iter().map(Val::arg).collect();
+        match args {
+            Some(args) => Ok(self.push(Op::Call(op), args, name.split('.').next().unwrap_or(name), Ty::Tensor, span)),
+            None => unsupported(span, "an operand of this form"),
+        }
+    }
+}
+
+/// Whether the operation yields what a cell holds.
+fn reads_cell(op: &HostOp, args: &[Arg]) -> bool {
+    let is_lock = |arg: &Arg| arg.expr().is_some_and(|expr| expr.op == HostOp::Deref && expr.args.iter().any(locks));
+    *op == HostOp::CellValue || (*op == HostOp::Use && args.iter().any(is_lock))
+}
+
+fn locks(arg: &Arg) -> bool {
+    arg.expr().is_some_and(|expr| expr.op == HostOp::Lock)
+}
+
+pub(in crate::trace) fn tensor_name(op: &BinOp) -> Option<&'static str> {
+    Some(match op {
+        BinOp::Add(_) => "add",
+        BinOp::Sub(_) => "sub",
+        BinOp::Mul(_) => "mul",
+        BinOp::Div(_) => "div",
+        _ => return None,
+    })
+}
+
+/// Does the operator yield a truth value?
+pub(crate) fn yields_bool(op: &BinOp) -> bool {
+    matches!(
+        op,
+        BinOp::Eq(_)
+            | BinOp::Ne(_)
+            | BinOp::Lt(_)
+            | BinOp::Le(_)
+            | BinOp::Gt(_)
+            | BinOp::Ge(_)
+            | BinOp::And(_)
+            | BinOp::Or(_)
+    )
+}
+
+pub(in crate::trace) fn is_compound(op: &BinOp) -> bool {
+    matches!(
+        op,
+        BinOp::AddAssign(_)
+            | BinOp::SubAssign(_)
+            | BinOp::MulAssign(_)
+            | BinOp::DivAssign(_)
+            | BinOp::RemAssign(_)
+            | BinOp::BitAndAssign(_)
+            | BinOp::BitOrAssign(_)
+            | BinOp::BitXorAssign(_)
+            | BinOp::ShlAssign(_)
+            | BinOp::ShrAssign(_)
+    )
+}
+
+/// What `&&`, `||`, `&` and `|` of truth values yield where one side is known.
+fn short_circuit(op: &BinOp, left: &Val, right: &Val) -> Option<Val> {
+    let decides = match op {
+        BinOp::And(_) | BinOp::BitAnd(_) => false,
+        BinOp::Or(_) | BinOp::BitOr(_) => true,
+        _ => return None,
+    };
+    match (left, right) {
+        (Val::Lit(Arg::Bool(known), _), other) | (other, Val::Lit(Arg::Bool(known), _)) => {
+            let decided = || Val::Lit(Arg::Bool(decides), Ty::Rust("bool".to_owned()));
+            Some(if *known == decides { decided() } else { other.clone() })
+        }
+        _ => None,
+    }
+}
+
+/// Is it one of tch's plain enums, which are copied and compared like numbers?
+pub(in crate::trace) fn is_of_tch(spelling: &str) -> bool {
+    let name = ["::tch::", "::fx_runtime::"].iter().find_map(|krate| spelling.strip_prefix(krate));
+    name.is_some_and(|name| ["Device", "Kind"].contains(&name))
+}
+
+/// Is it of a type on which Rust's operators have no effect?
+fn is_plain(value: &Val) -> bool {
+    is_copy(&value.ty()) || matches!(value, Val::Lit(..))
+}
+
+/// Is it a number, as far as is known?
+pub(in crate::trace) fn is_number(value: &Val) -> bool {
+    matches!(value, Val::Lit(Arg::Int(_) | Arg::Float(_) | Arg::Path(_), _)) || is_copy(&value.ty())
+}

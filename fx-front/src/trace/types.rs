@@ -1,0 +1,7 @@
+//! What is known of types, and values as operands of nodes.
+
+pub(in crate::trace) mod exact_operand;
+pub(in crate::trace) mod expectation;
+pub(in crate::trace) mod infer;
+pub(in crate::trace) mod operand;
+pub(in crate::trace) mod struct_literal;

@@ -1,0 +1,191 @@
+//! A value as the user's variable holds it, of the very type: what opaque code and the user's own structs are given.
+
+use fx_ir::{Arg, Effect, HostOp, NodeId, Op};
+use proc_macro2::Span;
+
+use crate::index::is_within;
+use crate::trace::{
+    RefKind, Result, Tracer, Ty, Val,
+    expr::{is_copy, never},
+    tensor::tch_scalar::NUMBER,
+    unsupported,
+};
+
+impl Tracer<'_> {
+    /// A value as the user's variable holds it; a fault where that is not known.
+    pub(in crate::trace) fn exact_operand(&mut self, value: &Val, span: Span) -> Result<Arg> {
+        match value {
+            Val::Node(_, _, RefKind::RefRef) => unsupported(span, "code that mentions a reference to a reference"),
+            Val::Node(_, ty, _) if *ty == Ty::Tensor || is_copy(ty) => self.owned_operand(value, span),
+            Val::Lit(arg, ty) if *arg != Arg::None && *ty != Ty::Unknown => self.owned_operand(value, span),
+            Val::Node(_, Ty::Rust(name), _) if name == NUMBER => Ok(HostOp::Scalar.on(self.operand(value, span)?)),
+            Val::Lit(Arg::Path(_), _) => self.owned_operand(value, span),
+            Val::Tuple(parts) => Ok(HostOp::Tuple.of(self.exact_operands(parts, span)?)),
+            Val::Some(inner) => Ok(HostOp::Some.on(self.exact_operand(inner, span)?)),
+            Val::Fields(..) => self.struct_operand(value, span),
+            Val::Node(id, Ty::List(element), _) if is_copy(element) && self.is_vec(*id) => Ok(HostOp::ToVec.on(*id)),
+            Val::Node(id, ty, form) if self.is_made_field(*id) || (*form == RefKind::Value && self.is_own(value)) => {
+                let copy = self.copy_of(ty, &Arg::Node(*id));
+                copy.map_or_else(
+                    || unsupported(span, "code that mentions a value whose type is not known for sure"),
+                    Ok,
+                )
+            }
+            _ => unsupported(span, "code that mentions a value whose type is not known for sure"),
+        }
+    }
+
+    /// The same of several values.
+    pub(in crate::trace) fn exact_operands(&mut self, values: &[Val], span: Span) -> Result<Vec<Arg>> {
+        values.iter().map(|value| self.exact_operand(value, span)).collect()
+    }
+
+    /// Is it a field of a struct of the crate that the forward has made, of values of its own in `Vec`s and options?
+    pub(in crate::trace) fn is_made_field(&self, id: NodeId) -> bool {
+        let node = self.graph.node(id);
+        let Op::GetAttr(name) = &node.op else { return false };
+        let Some(base) = node.input(0).filter(|base| !self.paths.contains_key(base)) else { return false };
+        let fx_ir::Type::Module(owner) = &self.graph.node(base).ty else { return false };
+        let owner = self.index.struct_at(owner);
+        let Some((owner, field)) = owner.and_then(|owner| Some((owner, self.index.field(owner, name)?))) else {
+            return false;
+        };
+        self.is_copied(&self.index.structs[owner].module, &field.ty)
+    }
+
+    /// Is it a value of the very type: a variable of the generated code's, a struct that the forward has made, or what the
+    /// entry is given by value?
+    fn is_own(&self, value: &Val) -> bool {
+        let Val::Node(id, ..) = value else { return false };
+        self.is_spilled(value) || self.made.contains_key(id) || self.is_given(*id)
+    }
+
+    /// Is it what the entry is given by value?
+    pub(in crate::trace) fn is_given(&self, id: NodeId) -> bool {
+        self.entry_type(id).is_some_and(|ty| self.is_copied(self.home(), &ty))
+    }
+
+    /// Is what the type says a value that the user's own `clone` makes another of: structs of the crate, in tuples, lists
+    /// and options?
+    pub(in crate::trace) fn has_clone(&self, ty: &Ty) -> bool {
+        match ty {
+            Ty::Struct(id) => !self.index.structs[*id].is_module,
+            Ty::Option(inner) | Ty::List(inner) => self.has_clone(inner),
+            Ty::Tuple(parts) => parts.iter().any(|part| self.has_clone(part)),
+            _ => false,
+        }
+    }
+
+    /// What the user's own `clone` makes of the value.
+    pub(in crate::trace) fn user_clone(&mut self, value: &Val, ty: Ty, span: Span) -> Val {
+        let args = value.arg().into_iter().collect();
+        self.host_with(Effect::Io, HostOp::Clone, args, "cloned", ty, span).with_ref_kind(RefKind::Value)
+    }
+
+    /// A second value like the one that is there, made of second handles on its tensors.
+    pub(in crate::trace) fn copy_of(&self, ty: &Ty, place: &Arg) -> Option<Arg> {
+        let place = place.clone();
+        Some(match ty {
+            Ty::Tensor => HostOp::Handle.on(place),
+            ty if is_copy(ty) => HostOp::Clone.on(place),
+            Ty::List(element) if is_copy(element) => HostOp::ToVec.on(place),
+            Ty::List(element) => HostOp::MapList.of([place, self.copy_of(element, &element_of_map())?]),
+            Ty::Option(inner) => HostOp::MapOption.of([place, self.copy_of(inner, &element_of_map())?]),
+            Ty::Tuple(parts) => {
+                let part = |at: usize| HostOp::Field(at.to_string()).on(place.clone());
+                let parts = parts.iter().enumerate().map(|(at, ty)| self.copy_of(ty, &part(at)));
+                HostOp::Tuple.of(parts.collect::<Option<Vec<Arg>>>()?)
+            }
+            Ty::Struct(id) => self.copy_of_struct(*id, &place)?,
+            _ => return None,
+        })
+    }
+
+    /// A struct of the crate whose fields generated code can read, and all of which can be copied.
+    fn copy_of_struct(&self, id: usize, place: &Arg) -> Option<Arg> {
+        let (item, home) = (&self.index.structs[id], self.home());
+        let path = self.index.path_from(home, &item.module, &item.name).filter(|_| item.instance.is_none())?;
+        let copies = item.fields.iter().map(|field| {
+            let is_read = field.scope.as_ref().is_none_or(|scope| is_within(home, scope));
+            let ty = (is_read && self.is_copied(&item.module, &field.ty)).then(|| self.index.field_ty(id, field))?;
+            self.copy_of(&ty, &HostOp::Field(field.name.clone()).on(place.clone()))
+        });
+        let copies = copies.collect::<Option<Vec<Arg>>>()?;
+        Some(HostOp::Struct((path, item.fields.iter().map(|field| field.name.clone()).collect())).of(copies))
+    }
+
+    /// Is a copy of a value of the type, as far as its parts have one, of that very type?
+    fn is_copied(&self, module: &str, ty: &syn::Type) -> bool {
+        all_leaves(ty, &|leaf| {
+            let is_struct = |ty| matches!(ty, Ty::Struct(id) if !self.index.structs[id].is_module);
+            is_plain_leaf(leaf) || is_struct(self.index.ty(module, None, leaf))
+        })
+    }
+
+    /// Does code behind the node never run?
+    fn is_never(&self, id: NodeId) -> bool {
+        self.graph.node(id).ty == self.index.ir_type(&never())
+    }
+
+    /// Is it a `Vec` for sure: what a tensor says of itself, what is written so, and what branches hand over of such?
+    pub(in crate::trace) fn is_vec(&self, id: NodeId) -> bool {
+        let node = self.graph.node(id);
+        let yielded_args = |owner: NodeId, at: usize| {
+            let regions = &self.graph.node(owner).regions;
+            let mut ends = regions.iter().filter_map(|&region| self.graph.yield_of(region)).peekable();
+            let is_vec = |end: NodeId| {
+                let args = &self.graph.node(end).args;
+                let diverges = |arg: &Arg| arg.node().is_some_and(|id| self.is_never(id));
+                args.first().is_some_and(diverges)
+                    || args.get(at).and_then(Arg::node).is_some_and(|one| self.is_vec(one))
+            };
+            ends.peek().is_some() && ends.all(is_vec)
+        };
+        match (&node.op, node.input(0)) {
+            (Op::Host(host), _) => yields_vec(&host.op),
+            (Op::If | Op::Match(_), _) => yielded_args(id, 0),
+            (Op::TupleGet(at), Some(whole)) if matches!(self.graph.node(whole).op, Op::If | Op::Match(_)) => {
+                yielded_args(whole, *at)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// What the body of a map calls the element that it is given.
+fn element_of_map() -> Arg {
+    Arg::Path("one".to_owned())
+}
+
+/// Whether the operation makes a `Vec` for sure.
+fn yields_vec(op: &HostOp) -> bool {
+    match op {
+        HostOp::Vec | HostOp::Filled(_) | HostOp::ToVec => true,
+        HostOp::Method(name) => matches!(name.as_str(), "size" | "stride" | "to_vec"),
+        _ => false,
+    }
+}
+
+/// A tensor or a number.
+fn is_plain_leaf(leaf: &syn::Type) -> bool {
+    let syn::Type::Path(path) = leaf else { return false };
+    let name = path.path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default();
+    name == "Tensor" || fx_ir::scalar::is_scalar(&name)
+}
+
+/// Does `test` hold for every type without arguments that tuples, `Vec` and `Option` make up this one of?
+fn all_leaves(ty: &syn::Type, test: &dyn Fn(&syn::Type) -> bool) -> bool {
+    match ty {
+        syn::Type::Tuple(parts) => parts.elems.iter().all(|part| all_leaves(part, test)),
+        syn::Type::Path(path) => match path.path.segments.last().map(|last| (last, &last.arguments)) {
+            Some((last, syn::PathArguments::AngleBracketed(list))) => {
+                let is_known = last.ident == "Vec" || last.ident == "Option";
+                let holds = |arg: &_| matches!(arg, syn::GenericArgument::Type(ty) if all_leaves(ty, test));
+                is_known && list.args.iter().all(holds)
+            }
+            Some((_, syn::PathArguments::None)) => test(ty),
+            _ => false,
+        },
+        _ => false,
+    }
+}

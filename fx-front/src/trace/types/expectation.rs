@@ -1,0 +1,153 @@
+//! What the code around an expression says of its type: the type of a `let`, and what a function hands over.
+//!
+//! It goes down to where the value comes from: through blocks, the arms of an `if` or a `match`, `Ok`, `Some` and the
+//! parts of a tuple. A value that says nothing of its own type, as an empty list does, has this one.
+
+use std::collections::HashMap;
+
+use fx_ir::{Arg, HostOp, NodeId};
+use proc_macro2::Span;
+use quote::ToTokens;
+
+use crate::trace::{
+    Result, Tracer, Ty, Val,
+    entry::signature::{holds_reference, is_vec, part_type, value_type},
+    expr::is_copy,
+    flow::join::is_concrete,
+};
+
+/// A type that is written in the user's code.
+#[derive(Clone, Debug)]
+pub(in crate::trace) struct Expectation {
+    written: syn::Type,
+    /// The function that it is written in.
+    function: usize,
+}
+
+/// What is asked of the values that are traced.
+#[derive(Debug, Default)]
+pub(in crate::trace) struct Expectations {
+    /// Of what is traced next.
+    pub(in crate::trace) next: Option<Expectation>,
+    /// Of what the branches of a node hand over.
+    of: HashMap<NodeId, Expectation>,
+}
+
+impl Expectations {
+    /// What is asked of what is traced next is asked of the branches of `owner`.
+    pub(in crate::trace) fn expect_of(&mut self, owner: NodeId) {
+        match self.next.take() {
+            Some(expected) => self.of.insert(owner, expected),
+            None => self.of.remove(&owner),
+        };
+    }
+
+    pub(in crate::trace) fn of(&self, owner: NodeId) -> Option<Expectation> {
+        self.of.get(&owner).cloned()
+    }
+}
+
+impl Expectation {
+    /// Of a part of a tuple.
+    pub(in crate::trace) fn part(&self, at: usize) -> Option<Expectation> {
+        part_type(&self.written, at).map(|written| Expectation { written: written.clone(), function: self.function })
+    }
+
+    /// Of what is in an option.
+    pub(in crate::trace) fn held(&self) -> Option<Expectation> {
+        let syn::Type::Path(path) = &self.written else { return None };
+        let last = path.path.segments.last().filter(|last| last.ident == "Option")?;
+        let syn::PathArguments::AngleBracketed(list) = &last.arguments else { return None };
+        let Some(syn::GenericArgument::Type(written)) = list.args.first() else { return None };
+        Some(Expectation { written: written.clone(), function: self.function })
+    }
+}
+
+impl Tracer<'_> {
+    /// The type as it is written in the function that is being traced; none where it borrows something.
+    pub(in crate::trace) fn written(&self, ty: &syn::Type) -> Option<Expectation> {
+        let function = self.frames.last()?.function;
+        (!holds_reference(ty)).then(|| Expectation { written: ty.clone(), function })
+    }
+
+    /// What the function that is being traced hands over.
+    pub(in crate::trace) fn expected_of_function(&self) -> Option<Expectation> {
+        let ty = value_type(&self.function().sig.output).filter(|_| self.closures == 0)?;
+        self.written(ty)
+    }
+
+    pub(in crate::trace) fn expected_ty(&self, expected: &Expectation) -> Ty {
+        let function = &self.index.fns[expected.function];
+        self.index.ty(&function.module, function.owner.as_ref(), &expected.written)
+    }
+
+    /// The type, where it is a number or a truth value.
+    pub(in crate::trace) fn expected_number(&self, expected: Option<&Expectation>) -> Option<Ty> {
+        expected.map(|expected| self.expected_ty(expected)).filter(is_copy)
+    }
+
+    /// `Some(vec![a, b])`, where the code around it says that it is a `Vec`, and of what.
+    pub(in crate::trace) fn expected_vec(
+        &mut self,
+        some: &Val,
+        expected: Option<&Expectation>,
+    ) -> Result<Option<(Arg, Ty)>> {
+        let Val::Some(inner) = some else { return Ok(None) };
+        let held = expected.and_then(Expectation::held).filter(|held| is_vec(&held.written));
+        let (Val::List(items), Some(held)) = (&**inner, held) else { return Ok(None) };
+        let ty = self.expected_ty(&held);
+        let Ty::List(element) = &ty else { return Ok(None) };
+        let mut operands = Vec::new();
+        for item in items {
+            let item = self.of_written_type(item.clone(), element);
+            operands.push(self.exact_operand(&item, Span::call_site())?);
+        }
+        let list = match self.spelling(element).filter(|_| is_concrete(element)) {
+            Some(element) if items.is_empty() => HostOp::EmptyVec(element).of([]),
+            _ => HostOp::Vec.of(operands),
+        };
+        Ok(Some((HostOp::Some.on(list), Ty::Option(Box::new(ty)))))
+    }
+
+    /// What is asked of an expression, for the expressions in it that its value comes from.
+    pub(in crate::trace) fn push_expectation(&mut self, expr: &syn::Expr, expected: Option<&Expectation>) {
+        self.expects.next = match expr {
+            syn::Expr::If(_)
+            | syn::Expr::Match(_)
+            | syn::Expr::Block(_)
+            | syn::Expr::Paren(_)
+            | syn::Expr::Group(_)
+            | syn::Expr::Tuple(_)
+            | syn::Expr::Macro(_) => expected.cloned(),
+            syn::Expr::MethodCall(call) if call.method == "collect" => expected.cloned(),
+            syn::Expr::Call(call) if call.args.len() == 1 => match call.func.to_token_stream().to_string().as_str() {
+                "Ok" => expected.cloned(),
+                "Some" => expected.and_then(Expectation::held),
+                _ => None,
+            },
+            _ => None,
+        };
+    }
+
+    /// An expression on the way to the one that something is asked of.
+    pub(in crate::trace) fn expr_before(&mut self, expr: &syn::Expr) -> Result<Val> {
+        let expected = self.expects.next.take();
+        let value = self.expr(expr);
+        self.expects.next = expected;
+        value
+    }
+
+    /// The parts of a tuple, of each of which is asked what is asked of it there.
+    pub(in crate::trace) fn tuple_parts(&mut self, tuple: &syn::ExprTuple) -> Result<Vec<Val>> {
+        let expected = self.expects.next.take();
+        let mut values = Vec::new();
+        for (at, part) in tuple.elems.iter().enumerate() {
+            self.expects.next = expected.as_ref().and_then(|expected| expected.part(at));
+            values.push(self.expr(part)?);
+            if matches!(values.last(), Some(Val::Never)) {
+                break;
+            }
+        }
+        Ok(values)
+    }
+}

@@ -1,0 +1,178 @@
+//! The type of an expression from its form alone, for code that is kept as opaque code: what it is, or nothing.
+
+use fx_ir::{OpId, catalog};
+
+use crate::index::{Name, Resolved, path_text};
+use crate::trace::{
+    Tracer, Ty,
+    expr::is_copy,
+    tensor::op_call::{host_type, result_type},
+    types::operand::is_untyped,
+};
+
+impl Tracer<'_> {
+    /// The type of the expression's value; `Unknown` unless it is certain.
+    pub(in crate::trace) fn infer_ty(&self, expr: &syn::Expr) -> Ty {
+        match expr {
+            syn::Expr::Paren(inner) => self.infer_ty(&inner.expr),
+            syn::Expr::Group(inner) => self.infer_ty(&inner.expr),
+            syn::Expr::Path(path) => path.path.get_ident().map_or(Ty::Unknown, |name| self.variable(&name.to_string())),
+            syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Bool(_), .. }) => Ty::Rust("bool".to_owned()),
+            syn::Expr::Cast(cast) => self.index.ty(self.module(), None, &cast.ty),
+            syn::Expr::Binary(binary) => self.guess_binary(binary),
+            syn::Expr::MethodCall(call) => self.guess_method(call),
+            syn::Expr::Call(call) => self.guess_call(call),
+            syn::Expr::Struct(literal) => {
+                let ty = syn::TypePath { qself: literal.qself.clone(), path: literal.path.clone() };
+                let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &ty.into());
+                if matches!(ty, Ty::Struct(_)) { ty } else { Ty::Unknown }
+            }
+            syn::Expr::Block(block) => self.guess_block(&block.block),
+            syn::Expr::Unsafe(block) => self.guess_block(&block.block),
+            syn::Expr::If(branch) => match &branch.else_branch {
+                Some((_, other)) => agreed(&self.guess_block(&branch.then_branch), &self.infer_ty(other)),
+                None => Ty::Tuple(Vec::new()),
+            },
+            syn::Expr::ForLoop(_) | syn::Expr::While(_) | syn::Expr::Assign(_) => Ty::Tuple(Vec::new()),
+            syn::Expr::Macro(call) => match call.mac.path.segments.last().map(|last| last.ident.to_string()).as_deref()
+            {
+                Some("format") => Ty::Rust("String".to_owned()),
+                Some("cfg" | "matches") => Ty::Rust("bool".to_owned()),
+                _ => Ty::Unknown,
+            },
+            _ => Ty::Unknown,
+        }
+    }
+
+    fn variable(&self, name: &str) -> Ty {
+        self.env.read(name).map_or(Ty::Unknown, crate::trace::Val::ty)
+    }
+
+    /// A block of one expression: variables that others declare are not known here.
+    fn guess_block(&self, block: &syn::Block) -> Ty {
+        match block.stmts.as_slice() {
+            [syn::Stmt::Expr(expr, None)] => self.infer_ty(expr),
+            _ => Ty::Unknown,
+        }
+    }
+
+    fn guess_binary(&self, binary: &syn::ExprBinary) -> Ty {
+        if crate::trace::tensor::operator::is_compound(&binary.op) {
+            return Ty::Tuple(Vec::new());
+        }
+        if crate::trace::tensor::operator::yields_bool(&binary.op) {
+            return Ty::Rust("bool".to_owned());
+        }
+        let (left, right) = (self.infer_ty(operand(&binary.left)), self.infer_ty(operand(&binary.right)));
+        match (&left, &right) {
+            (Ty::Tensor, _) | (_, Ty::Tensor) => Ty::Tensor,
+            (a, b) if a == b && is_copy(a) && !is_untyped(a) => left,
+            _ => Ty::Unknown,
+        }
+    }
+
+    fn guess_method(&self, call: &syn::ExprMethodCall) -> Ty {
+        let name = call.method.to_string();
+        let receiver = match self.infer_ty(operand(&call.receiver)) {
+            Ty::Unknown => self.chain_ty(operand(&call.receiver)),
+            known => known,
+        };
+        match (&receiver, name.as_str()) {
+            (Ty::Tensor, "shallow_clone" | "copy" | "i" | "apply" | "apply_t")
+            | (Ty::Leaf(_), "forward" | "forward_t") => Ty::Tensor,
+            (Ty::Tensor, _) => self.of_tensor(&name),
+            (Ty::List(element), "pop") => Ty::Option(element.clone()),
+            (Ty::Option(inner), "unwrap" | "expect" | "unwrap_or" | "unwrap_or_else" | "unwrap_or_default")
+                if **inner != Ty::Unknown =>
+            {
+                (**inner).clone()
+            }
+            (Ty::Result(inner), "unwrap" | "expect") if is_copy(inner) || **inner == Ty::Tensor => (**inner).clone(),
+            (Ty::Unknown, "position" | "count" | "any" | "all") if self.is_iterator(&call.receiver) => {
+                match name.as_str() {
+                    "position" => Ty::Option(Box::new(Ty::Rust("usize".to_owned()))),
+                    "count" => Ty::Rust("usize".to_owned()),
+                    _ => Ty::Rust("bool".to_owned()),
+                }
+            }
+            (_, "len") => Ty::Rust("usize".to_owned()),
+            (_, "is_empty" | "is_some" | "is_none") => Ty::Rust("bool".to_owned()),
+            (Ty::Struct(_), _) => self.index.method(&receiver, &name).map_or(Ty::Unknown, |id| self.returned(id)),
+            (ty, "sqrt" | "abs" | "min" | "max" | "powi" | "powf" | "floor" | "ceil" | "round") if is_copy(ty) => {
+                receiver
+            }
+            _ => Ty::Unknown,
+        }
+    }
+
+    /// Is it an iterator over a list: `list.iter()`, with adaptors behind it?
+    fn is_iterator(&self, expr: &syn::Expr) -> bool {
+        const ADAPTORS: [&str; 10] =
+            ["enumerate", "rev", "map", "filter", "filter_map", "skip", "take", "zip", "copied", "cloned"];
+        let syn::Expr::MethodCall(call) = operand(expr) else { return false };
+        let of_list = |ty: &Ty| matches!(ty, Ty::List(_));
+        if call.method == "iter" || call.method == "into_iter" {
+            return of_list(&self.infer_ty(&call.receiver)) || of_list(&self.chain_ty(operand(&call.receiver)));
+        }
+        ADAPTORS.iter().any(|name| call.method == name) && self.is_iterator(&call.receiver)
+    }
+
+    fn of_tensor(&self, name: &str) -> Ty {
+        match (host_type(name), OpId::of_method(name)) {
+            (Some(Ty::Result(_)), _) => Ty::Unknown,
+            (Some(ty), _) => ty,
+            (None, Some(_)) if name.starts_with("f_") => Ty::Unknown,
+            (None, Some(_)) => catalog::lookup(name).map_or(Ty::Unknown, result_type),
+            (None, None) => self.index.method(&Ty::Tensor, name).map_or(Ty::Unknown, |id| self.returned(id)),
+        }
+    }
+
+    fn guess_call(&self, call: &syn::ExprCall) -> Ty {
+        let syn::Expr::Path(path) = &*call.func else { return Ty::Unknown };
+        let text = path_text(&path.path);
+        if self.env.has(&text) {
+            return Ty::Unknown;
+        }
+        if let Resolved::Item(_, _, Name::Fn(id)) = self.index.resolve(self.module(), &text) {
+            return self.returned(id);
+        }
+        let Some((head, name)) = text.rsplit_once("::") else { return Ty::Unknown };
+        let owner = syn::parse_str::<syn::Type>(head).ok();
+        let owner = owner.map(|ty| self.index.ty(self.module(), self.function().owner.as_ref(), &ty));
+        match owner {
+            Some(Ty::Result(_) | Ty::Unknown) | None => Ty::Unknown,
+            Some(ty) if name == "try_from" => Ty::Result(Box::new(ty)),
+            Some(Ty::Tensor) => self.of_tensor(name),
+            Some(ty @ Ty::Rust(_)) if self.is_variant_of(&ty, name) => ty,
+            Some(ty) => self.index.method(&ty, name).map_or(Ty::Unknown, |id| self.returned(id)),
+        }
+    }
+
+    /// What a function of the crate returns, where that is a value of its own.
+    fn returned(&self, id: usize) -> Ty {
+        let function = &self.index.fns[id];
+        match &function.sig.output {
+            syn::ReturnType::Type(_, ty)
+                if !matches!(**ty, syn::Type::Reference(_)) && function.sig.generics.params.is_empty() =>
+            {
+                self.index.ty(&function.module, function.owner.as_ref(), ty)
+            }
+            syn::ReturnType::Type(..) => Ty::Unknown,
+            syn::ReturnType::Default => Ty::Tuple(Vec::new()),
+        }
+    }
+}
+
+fn agreed(a: &Ty, b: &Ty) -> Ty {
+    if a == b { a.clone() } else { Ty::Unknown }
+}
+
+/// `x` of `&x`, `*x` and `-x`, whose type is the same here.
+fn operand(expr: &syn::Expr) -> &syn::Expr {
+    match expr {
+        syn::Expr::Reference(inner) => operand(&inner.expr),
+        syn::Expr::Unary(inner) if !matches!(inner.op, syn::UnOp::Not(_)) => operand(&inner.expr),
+        syn::Expr::Paren(inner) => operand(&inner.expr),
+        other => other,
+    }
+}

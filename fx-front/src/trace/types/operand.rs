@@ -1,0 +1,119 @@
+//! Values and literals as operands of host operations.
+
+use fx_ir::{Arg, HostOp, Op, scalar};
+use proc_macro2::Span;
+
+use crate::trace::{RefKind, Result, Tracer, Ty, Val, entry::signature::is_vec, expr::is_copy, unsupported};
+
+impl Tracer<'_> {
+    /// How the type is written in generated code; `None` where that cannot name it.
+    pub(in crate::trace) fn spelling(&self, ty: &Ty) -> Option<String> {
+        self.index.named_from(self.home(), &self.index.spelling(ty)?)
+    }
+
+    /// The value as an operand, by value.
+    pub(in crate::trace) fn operand(&mut self, value: &Val, span: Span) -> Result<Arg> {
+        match value {
+            Val::Node(id, ..) => Ok(Arg::Node(*id)),
+            Val::Lit(arg, ty) => Ok(typed_literal(arg, ty)),
+            Val::Tuple(parts) => Ok(HostOp::Tuple.of(self.owned_operands(parts, span)?)),
+            Val::List(items) => Ok(HostOp::Array.of(self.owned_operands(items, span)?)),
+            Val::Some(inner) => Ok(HostOp::Some.on(self.owned_operand(inner, span)?)),
+            Val::Unit => Ok(HostOp::Unit.of([])),
+            Val::Fields(..) => self.struct_operand(value, span),
+            Val::Closure(..) | Val::Iter(..) | Val::MutRef(..) | Val::Place(_) | Val::Never => {
+                unsupported(span, "a value that cannot be written down")
+            }
+        }
+    }
+
+    /// The value as the user's code passes it on: a reference where it is one, else an own handle.
+    pub(in crate::trace) fn owned_operand(&mut self, value: &Val, span: Span) -> Result<Arg> {
+        let operand = self.operand(value, span)?;
+        Ok(match value {
+            Val::Node(_, _, RefKind::Ref | RefKind::RefRef) => HostOp::Ref.on(operand),
+            Val::Node(_, Ty::Tensor, RefKind::Value) => HostOp::Handle.on(operand),
+            Val::Node(_, ty @ Ty::List(element), RefKind::Value) if !is_copy(element) => {
+                self.copy_of(ty, &operand).unwrap_or_else(|| HostOp::Clone.on(operand))
+            }
+            Val::Node(_, Ty::List(_), RefKind::Value) => HostOp::Clone.on(operand),
+            _ => operand,
+        })
+    }
+
+    fn owned_operands(&mut self, values: &[Val], span: Span) -> Result<Vec<Arg>> {
+        values.iter().map(|value| self.owned_operand(value, span)).collect()
+    }
+
+    /// The value where the user's code says of which type it is: a number without a suffix is of that type.
+    pub(in crate::trace) fn of_written_type(&mut self, value: Val, ty: &Ty) -> Val {
+        if let (Val::List(items), Ty::List(element)) = (&value, ty) {
+            return Val::List(items.iter().map(|item| self.of_written_type(item.clone(), element)).collect());
+        }
+        let Ty::Rust(name) = ty else { return value };
+        let is_float = scalar::is_float(name);
+        if !is_untyped(&value.ty()) || !(is_float || scalar::is_integer(name)) {
+            return value;
+        }
+        match value {
+            Val::Lit(Arg::Float(number), _) if is_float => Val::Lit(Arg::Float(rounded(number, name)), ty.clone()),
+            Val::Lit(arg @ Arg::Int(_), _) if !is_float => Val::Lit(arg, ty.clone()),
+            Val::Node(id, _, form) => {
+                let node = self.graph.node_mut(id);
+                match &mut node.op {
+                    Op::Host(host) if !host.fallible => {
+                        let op = std::mem::replace(&mut host.op, HostOp::Ascribe(name.clone()));
+                        node.args = vec![op.of(std::mem::take(&mut node.args))];
+                        node.ty = self.index.ir_type(ty);
+                    }
+                    // The number of an iteration, which is of the type that its reader says.
+                    Op::Placeholder => {
+                        let op = HostOp::Ascribe(name.clone());
+                        return self.host(op, vec![id.into()], "number", ty.clone(), Span::call_site());
+                    }
+                    _ => {}
+                }
+                Val::Node(id, ty.clone(), form)
+            }
+            other => other,
+        }
+    }
+
+    /// A list that the function hands over, as its type asks for it.
+    pub(in crate::trace) fn result_list(&mut self, items: &[Val], ty: Option<&syn::Type>, span: Span) -> Result<Arg> {
+        let list = match ty {
+            Some(syn::Type::Array(_)) => HostOp::Array,
+            Some(ty) if is_vec(ty) => HostOp::Vec,
+            _ => return unsupported(span, "the result is built in a form that is not understood"),
+        };
+        let mut args = Vec::new();
+        for item in items {
+            let operand = self.exact_operand(item, span)?;
+            args.push(if item.is_tensor() { HostOp::Output.on(operand) } else { operand });
+        }
+        let ty = Ty::List(Box::new(items.first().map_or(Ty::Unknown, Val::ty)));
+        let whole = self.host(list, args, "list", ty, span);
+        whole.arg().map_or_else(|| unsupported(span, "a result of this form"), Ok)
+    }
+}
+
+/// Is it the type of a literal without a suffix, which the code around it decides?
+pub(in crate::trace) fn is_untyped(ty: &Ty) -> bool {
+    matches!(ty, Ty::Rust(name) if name == "integer" || name == "float")
+}
+
+/// The float that Rust reads in a literal of that type.
+pub(in crate::trace) fn rounded(number: f64, ty: &str) -> f64 {
+    #[allow(clippy::cast_possible_truncation, reason = "it is what rustc does with the literal")]
+    let single = number as f32;
+    if ty == "f32" { f64::from(single) } else { number }
+}
+
+/// A literal as an operand: a number of a known type says of which.
+pub(in crate::trace) fn typed_literal(arg: &Arg, ty: &Ty) -> Arg {
+    match (arg, ty) {
+        (Arg::Int(_), Ty::Rust(name)) if scalar::is_integer(name) => HostOp::Literal(name.clone()).on(arg.clone()),
+        (Arg::Float(_), Ty::Rust(name)) if scalar::is_float(name) => HostOp::Literal(name.clone()).on(arg.clone()),
+        _ => arg.clone(),
+    }
+}

@@ -1,0 +1,21 @@
+//! Which graph computes the same thing faster? The rewrite engine, rules, passes and their ordered list; no syn, no
+//! sources, no libtorch: it serves build scripts and run time alike.
+//!
+//! [`rewrite`] finds and applies rules, which [`fx_pass!`] declares; [`library`] holds the built-in ones. [`passes`] are
+//! the procedural ones, [`parts`] takes graphs apart for passes of a user's own, and [`pipeline`] is the ordered list.
+//!
+//! **Invariant:** a pass sees a graph and nothing else: no source text, no weight, no machine. It moves computations to
+//! freeze time and never carries them out.
+
+// What `fx_pass!` expands to names this crate, here too.
+extern crate self as fx_rewrite;
+
+pub mod library;
+pub mod parts;
+pub mod pass;
+pub mod passes;
+pub mod pipeline;
+pub mod rewrite;
+
+pub use fx_ir::Graph;
+pub use fx_macros::fx_rewrite_pass as fx_pass;

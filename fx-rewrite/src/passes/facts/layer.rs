@@ -1,0 +1,182 @@
+//! Convolution and linear nodes as passes read them, and what their parts are called.
+
+use std::collections::HashMap;
+
+use fx_ir::{Arg, Graph, Host, HostOp, NodeId, Op, OpId, Origin, RegionId, Type};
+
+use super::Times;
+
+/// Which of the three.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Convolution,
+    Linear,
+    /// A matrix product with a weight `[in, out]`, or of any other shape that `matmul` takes.
+    Product,
+}
+
+/// A `convolution(input, weight, bias, params, add=, act=)`, `linear(input, weight, bias, batch_norm=, add=, act=)` or
+/// `product(input, weight, bias, add=, act=)`.
+pub(crate) struct Contraction {
+    pub(crate) kind: Kind,
+    pub(crate) input: Arg,
+    pub(crate) weight: NodeId,
+    pub(crate) bias: Arg,
+    pub(crate) params: Option<NodeId>,
+    /// A batch norm of a linear layer, to be folded by the kernel, which sees how many axes its input has.
+    pub(crate) norm: Option<Arg>,
+    pub(crate) add: Option<Arg>,
+    pub(crate) act: Option<Arg>,
+}
+
+impl Contraction {
+    pub(crate) fn read(graph: &Graph, id: NodeId) -> Option<Contraction> {
+        let node = graph.node(id);
+        let Op::Call(op) = &node.op else { return None };
+        let (kind, params) = match op.name() {
+            "convolution" => (Kind::Convolution, Some(node.input(3)?)),
+            "linear" => (Kind::Linear, None),
+            "product" => (Kind::Product, None),
+            _ => return None,
+        };
+        let named = |key: &str| node.kwarg(key).cloned();
+        let bias = node.args.get(2).cloned().unwrap_or(Arg::None);
+        let (input, weight) = (node.args.first()?.clone(), node.input(1)?);
+        let [norm, add, act] = ["batch_norm", "add", "act"].map(named);
+        Some(Contraction { kind, input, weight, bias, params, norm, add, act })
+    }
+
+    /// Are weight, bias, parameters and batch norm known at freeze time, so that a kernel can be packed?
+    pub(crate) fn is_frozen(&self, times: &Times) -> bool {
+        let params = self.params.is_none_or(|params| times.is_frozen(params));
+        let norm = self.norm.as_ref().is_none_or(|norm| times.is_frozen_arg(norm));
+        params && norm && times.is_frozen(self.weight) && times.is_frozen_arg(&self.bias)
+    }
+
+    /// Weight, bias and batch norm as the runtime's functions take them, and the parameters where there are any.
+    pub(crate) fn operands(&self, graph: &Graph, norm: Option<&Arg>) -> Vec<Arg> {
+        let params = self.params.map(Arg::Node);
+        let weights = [by_ref(&Arg::Node(self.weight)), optional_tensor(graph, &self.bias)];
+        weights.into_iter().chain([norm, params.as_ref()].into_iter().flatten().map(by_ref)).collect()
+    }
+
+    /// Turns `id` into this convolution or linear node; its name and its readers stay.
+    pub(crate) fn become_node(self, graph: &mut Graph, id: NodeId, origin: Origin) {
+        let name = match self.kind {
+            Kind::Convolution => "convolution",
+            Kind::Linear => "linear",
+            Kind::Product => "product",
+        };
+        let Some(op) = OpId::lookup(name) else { return };
+        let params = self.params.map(Arg::Node);
+        let node = graph.node_mut(id);
+        node.op = Op::Call(op);
+        node.args = [self.input, Arg::Node(self.weight), self.bias].into_iter().chain(params).collect();
+        let named = [("batch_norm", self.norm), ("add", self.add), ("act", self.act)];
+        node.kwargs = named.into_iter().filter_map(|(key, arg)| Some((key.to_owned(), arg?))).collect();
+        node.origin = origin;
+    }
+}
+
+/// How many convolutions and linear layers read each weight on one way through the graph: a layer that is called twice
+/// reads it twice, one that is called in each arm of an `if` reads it once.
+pub(crate) struct Sharers(HashMap<Weight, usize>);
+
+/// A weight by the fields that lead to it.
+type Weight = (NodeId, Vec<String>);
+
+impl Sharers {
+    pub(crate) fn of(graph: &Graph) -> Sharers {
+        let mut counts = HashMap::new();
+        Self::count(graph, graph.body(), &mut counts);
+        Sharers(counts)
+    }
+
+    fn count(graph: &Graph, region: RegionId, counts: &mut HashMap<Weight, usize>) {
+        for &id in &graph.region(region).nodes {
+            if let Some(layer) = Contraction::read(graph, id) {
+                *counts.entry(chain(graph, layer.weight)).or_insert(0) += 1;
+            }
+            let node = graph.node(id);
+            let are_arms = matches!(node.op, Op::If | Op::Match(_));
+            let mut most: HashMap<Weight, usize> = HashMap::new();
+            for &inner in &node.regions {
+                let mut inside = HashMap::new();
+                Self::count(graph, inner, &mut inside);
+                for (weight, count) in inside {
+                    let sum = most.entry(weight).or_insert(0);
+                    *sum = if are_arms { count.max(*sum) } else { count + *sum };
+                }
+            }
+            for (weight, count) in most {
+                *counts.entry(weight).or_insert(0) += count;
+            }
+        }
+    }
+
+    /// Does one layer alone read the weight?
+    pub(crate) fn is_alone(&self, graph: &Graph, weight: NodeId) -> bool {
+        self.0.get(&chain(graph, weight)) == Some(&1)
+    }
+
+    /// A layer that alone read its weight on the way through the graph reads `made` instead.
+    pub(crate) fn moved(&mut self, graph: &Graph, made: NodeId) {
+        self.0.insert(chain(graph, made), 1);
+    }
+}
+
+/// A reference to a value, as the runtime's functions take tensors and parameters.
+pub(crate) fn by_ref(arg: &Arg) -> Arg {
+    HostOp::Ref.on(arg.clone())
+}
+
+/// The same of a value that may be absent.
+pub(crate) fn by_optional_ref(arg: Option<&Arg>) -> Arg {
+    arg.map_or(Arg::None, |arg| HostOp::Some.on(by_ref(arg)))
+}
+
+/// A number as an `f64`.
+pub(crate) fn float(arg: &Arg) -> Arg {
+    #[allow(clippy::cast_precision_loss, reason = "Rust's own conversion of a literal")]
+    match arg {
+        Arg::Int(value) => Arg::Float(*value as f64),
+        other => other.clone(),
+    }
+}
+
+/// An optional tensor, of type `Option<&Tensor>`.
+pub(crate) fn optional_tensor(graph: &Graph, arg: &Arg) -> Arg {
+    let Arg::Node(id) = arg else { return Arg::None };
+    match graph.node(*id).ty {
+        Type::Option(_) => HostOp::Method("as_ref".to_owned()).on(*id),
+        _ => by_optional_ref(Some(arg)),
+    }
+}
+
+/// A call of the runtime's that may fail.
+pub(crate) fn runtime(function: impl Into<String>) -> Op {
+    Op::Host(Host::pure(HostOp::Runtime(function.into())).fallible())
+}
+
+/// The op that a layer without parameters computes.
+pub(crate) fn activation_of(kind: &str) -> Option<&'static str> {
+    Some(match kind {
+        "ReLU" => "relu",
+        "ReLU6" => "relu6",
+        "SiLU" => "silu",
+        "HardSwish" => "hardswish",
+        "Sigmoid" => "sigmoid",
+        "Tanh" => "tanh",
+        _ => return None,
+    })
+}
+
+/// The fields that lead to a value and where they start: two reads of `self.conv.ws` are one chain.
+pub(crate) fn chain(graph: &Graph, mut id: NodeId) -> (NodeId, Vec<String>) {
+    let mut fields = Vec::new();
+    while let (Op::GetAttr(field), Some(base)) = (&graph.node(id).op, graph.node(id).input(0)) {
+        fields.push(field.clone());
+        id = base;
+    }
+    (id, fields)
+}

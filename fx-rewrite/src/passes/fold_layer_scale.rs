@@ -1,0 +1,184 @@
+//! Folds a tensor beside a convolution or linear layer into its weights, at freeze time: the layer scale of `CaiT` and
+//! `ConvNeXt`, `gamma * layer(x)`.
+//!
+//! Whether `gamma` is a factor for each output is a matter of its shape, which the live model knows. So the product
+//! becomes a choice that is taken when the model is frozen: the layer with other weights, or the product as it was. What
+//! follows then moves into both ([`SinkIntoArms`](super::SinkIntoArms)).
+//!
+//! A layer whose result has other readers keeps its factor, and so does one that is shared.
+
+use fx_ir::{Arg, Graph, HostOp, NodeId, Op, Origin, Type};
+
+use super::facts::{Contraction, Effects, Kind, Sharers, Times, by_optional_ref, optional_tensor, runtime};
+use super::name::part_name;
+use crate::pass::{Changed, Pass, PassContext};
+
+/// See the module.
+#[derive(Clone, Copy, Debug)]
+pub struct FoldLayerScale;
+
+impl Pass for FoldLayerScale {
+    fn name(&self) -> &'static str {
+        "fold-layer-scale"
+    }
+
+    fn doc(&self) -> &'static str {
+        "folds tensors of factors into the weights of the layers that they scale"
+    }
+
+    fn after(&self) -> &'static [&'static str] {
+        &["lower-modules"]
+    }
+
+    fn before(&self) -> &'static [&'static str] {
+        &["fold-batch-norm", "fuse-epilogue"]
+    }
+
+    fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
+        let is_product = |&id: &NodeId| matches!(&graph.node(id).op, Op::Call(op) if op.name() == "mul");
+        let products: Vec<NodeId> = graph.nodes().into_iter().filter(is_product).collect();
+        if products.is_empty() {
+            return Changed::No;
+        }
+        let facts = Scales { times: Times::of(graph, cx), effects: Effects::of(graph), sharers: Sharers::of(graph) };
+        let folded = products.into_iter().filter(|&id| facts.fold(graph, id)).count();
+        Changed::from(folded > 0)
+    }
+}
+
+struct Scales {
+    times: Times,
+    effects: Effects,
+    sharers: Sharers,
+}
+
+impl Scales {
+    fn fold(&self, graph: &mut Graph, id: NodeId) -> bool {
+        let node = graph.node(id);
+        let &[Arg::Node(a), Arg::Node(b)] = &node.args[..] else { return false };
+        if !node.kwargs.is_empty() {
+            return false;
+        }
+        for (layer, factor) in [(a, b), (b, a)] {
+            let is_factor = self.times.is_frozen(factor) && graph.node(factor).ty.is_tensor();
+            if let Some(contraction) = self.layer(graph, layer, id).filter(|_| is_factor) {
+                choose(graph, id, layer, &contraction, factor);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// A layer that is nothing but one, that the product alone reads, and whose weights may change.
+    fn layer(&self, graph: &Graph, id: NodeId, product: NodeId) -> Option<Contraction> {
+        let layer = Contraction::read(graph, id).filter(|layer| layer.kind != Kind::Product)?;
+        let bare = [&layer.norm, &layer.add, &layer.act].into_iter().all(Option::is_none);
+        let alone = self.sharers.is_alone(graph, layer.weight) && graph.users(id) == [product];
+        let plain = bare && layer.is_frozen(&self.times) && self.effects.may_move(graph, id, product);
+        (plain && alone).then_some(layer)
+    }
+}
+
+/// Turns the product into a choice between the layer with the factor in its weights and the product as it was.
+fn choose(graph: &mut Graph, id: NodeId, layer: NodeId, contraction: &Contraction, factor: NodeId) {
+    let origin = Origin::merged(FoldLayerScale.name(), [&graph.node(layer).origin, &graph.node(id).origin]);
+    let params = contraction.params.map(Arg::Node);
+    let operands = vec![
+        HostOp::Ref.on(contraction.weight),
+        optional_tensor(graph, &contraction.bias),
+        HostOp::Ref.on(factor),
+        by_optional_ref(params.as_ref()),
+    ];
+    let optional = Type::Option(Box::new(Type::TENSOR));
+    let found = Type::Option(Box::new(Type::Tuple(vec![Type::TENSOR, optional.clone()])));
+    let name = part_name(graph, layer, "scaled");
+    let scaled = graph.insert_before(id, runtime("fold::scaled_by"), operands, &name, found, origin.clone());
+    let (args, product) = (graph.node(id).args.clone(), graph.base_name(layer).to_owned());
+    let patterns = vec!["Some((%0, %1))".to_owned(), "None".to_owned()];
+    let [into, beside] = [graph.add_region_to(id), graph.add_region_to(id)];
+    let weight = graph.add_param(into, "weight", Type::TENSOR, origin.clone());
+    let bias = graph.add_param(into, "bias", optional, origin.clone());
+    let source = graph.node(layer).clone();
+    let mut with = source.args.clone();
+    with[1] = Arg::Node(weight);
+    with[2] = if contraction.bias == Arg::None { Arg::None } else { Arg::Node(bias) };
+    let folded = graph.push(into, source.op.clone(), with, &product, Type::TENSOR, origin.clone());
+    graph.push(into, Op::Yield, vec![Arg::Node(folded)], "yield", Type::Unknown, origin.clone());
+    let plain = graph.push(beside, source.op, source.args, &product, Type::TENSOR, source.origin);
+    let mul = graph.node(id).op.clone();
+    let args = args.into_iter().map(|arg| if arg == Arg::Node(layer) { Arg::Node(plain) } else { arg }).collect();
+    let times = graph.push(beside, mul, args, "mul", Type::TENSOR, origin.clone());
+    graph.push(beside, Op::Yield, vec![Arg::Node(times)], "yield", Type::Unknown, origin.clone());
+    let node = graph.node_mut(id);
+    (node.op, node.args, node.origin) = (Op::Match(patterns), vec![Arg::Node(scaled)], origin);
+    // Its one reader was the product.
+    let _ = graph.erase_node(layer);
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+    use crate::passes::LowerModules;
+    use crate::passes::testing::check_all;
+
+    fn graph(body: &str) -> Graph {
+        let text = format!(
+            "graph f(self: module<Net>, x: tensor) {{
+              %fc = get_attr[fc](self) : module<Linear>
+              %g = get_attr[g](self) : tensor
+              {body}
+            }}"
+        );
+        text.parse().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[test]
+    fn the_live_factor_decides() {
+        check_all(
+            &[&LowerModules, &FoldLayerScale],
+            graph(
+                "%a = call_module[Linear](%fc, x) : tensor @ m.rs:1 as fc
+                %b = mul(%g, %a) : tensor @ m.rs:2 as mul
+                yield %b",
+            ),
+            &expect![[r#"
+                graph f(self: module<Net>, x: tensor) {
+                  %fc = get_attr[fc](self) : module<Linear>
+                  %g = get_attr[g](self) : tensor
+                  %fc_weight = get_attr[ws](%fc) : tensor  @ m.rs:1 as fc by lower-modules
+                  %fc_bias = get_attr[bs](%fc) : option<tensor>  @ m.rs:1 as fc by lower-modules
+                  %fc_scaled = host.runtime["fold::scaled_by", fallible](host.ref(%fc_weight), host.method["as_ref"](%fc_bias), host.ref(%g), none) : option<(tensor, option<tensor>)>  @ m.rs:1 + m.rs:2 as fc + mul by lower-modules + fold-layer-scale
+                  %b = match(%fc_scaled) : tensor  @ m.rs:1 + m.rs:2 as fc + mul by lower-modules + fold-layer-scale {
+                    "Some((%0, %1))" (weight: tensor  @ m.rs:1 + m.rs:2 as fc + mul by lower-modules + fold-layer-scale, bias: option<tensor>  @ m.rs:1 + m.rs:2 as fc + mul by lower-modules + fold-layer-scale) {
+                      %a_1 = linear(x, weight, bias) : tensor  @ m.rs:1 + m.rs:2 as fc + mul by lower-modules + fold-layer-scale
+                      yield %a_1  @ m.rs:1 + m.rs:2 as fc + mul by lower-modules + fold-layer-scale
+                    }
+                    "None" {
+                      %a_2 = linear(x, %fc_weight, %fc_bias) : tensor  @ m.rs:1 as fc by lower-modules
+                      %mul = mul(%g, %a_2) : tensor  @ m.rs:1 + m.rs:2 as fc + mul by lower-modules + fold-layer-scale
+                      yield %mul  @ m.rs:1 + m.rs:2 as fc + mul by lower-modules + fold-layer-scale
+                    }
+                  }
+                  yield %b
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn not_where_others_read_or_call_the_layer_or_an_input_is_the_factor() {
+        for body in [
+            "%a = call_module[Linear](%fc, x) : tensor ; %b = mul(%g, %a) : tensor ; yield %b, %a",
+            "%a = call_module[Linear](%fc, x) : tensor ; %b = mul(x, %a) : tensor ; yield %b",
+            "%a = call_module[Linear](%fc, x) : tensor ; %i = add_(x, 1) ; %b = mul(%g, %a) : tensor ; yield %b",
+            "%a = call_module[Linear](%fc, x) : tensor ; %b = mul(%g, %a) : tensor
+            %c = call_module[Linear](%fc, %b) : tensor ; yield %c",
+        ] {
+            let mut graph = graph(body);
+            let cx = PassContext::new(true);
+            LowerModules.run(&mut graph, &cx);
+            assert_eq!(FoldLayerScale.run(&mut graph, &cx), Changed::No, "{graph}");
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! Keeps what depends on the order of elements in memory right, since activations inside a frozen model are
+//! `channels_last`.
+//!
+//! `view` asks for an order that the elements may no longer have, so it becomes `reshape`, which is the same where it has
+//! it. Code that may look at strides, or that is not understood, is given tensors in row-major order, and so are draws of
+//! random numbers, which fill a result in the order of its memory: from one seed the frozen model draws what the model
+//! draws.
+//!
+//! A tensor that is written to must stay the one tensor that it is: it is put into that order where it is made, or not at
+//! all.
+
+use fx_ir::{Arg, Effect, Graph, HostOp, Node, NodeId, Op, OpId, Origin, Type};
+
+use super::facts::{Effects, Ranks, Times};
+use crate::pass::{Changed, Pass, PassContext};
+use crate::rewrite::is_quiet;
+
+/// See the module.
+#[derive(Clone, Copy, Debug)]
+pub struct LayoutSafe;
+
+impl Pass for LayoutSafe {
+    fn name(&self) -> &'static str {
+        "layout-safe"
+    }
+
+    fn doc(&self) -> &'static str {
+        "turns view into reshape and hands tensors to foreign code in row-major order"
+    }
+
+    fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
+        let mut safe =
+            Safe { effects: Effects::of(graph), ranks: Ranks::of(graph), times: Times::of(graph, cx), graph };
+        let mut changed = false;
+        for id in safe.graph.nodes() {
+            changed |= safe.node(id);
+        }
+        Changed::from(changed)
+    }
+}
+
+/// Whether a host operation or carried code may see the order of elements in memory.
+pub(super) fn reads_strides(node: &Node) -> bool {
+    const SEEN: &[&str] = &["stride", "is_contiguous", "data_ptr", "as_strided"];
+    matches!(node.op, Op::Rust(_))
+        || matches!(node.op.effect(), Effect::Io | Effect::State)
+        || node.does_on_host(&|op| calls(op, SEEN))
+}
+
+/// Whether a host operation or carried code, as far as is known, fails or goes wrong where elements lie in another order.
+fn asks_for_order(node: &Node) -> bool {
+    const ASKS: &[&str] = &["view", "stride", "data_ptr", "as_strided"];
+    match &node.op {
+        Op::Rust(code) => code.mentions(ASKS),
+        _ => node.does_on_host(&|op| calls(op, ASKS)),
+    }
+}
+
+/// Whether it is a call of one of these methods.
+fn calls(op: &HostOp, methods: &[&str]) -> bool {
+    match op {
+        HostOp::Method(name) | HostOp::Mutate(name) | HostOp::CallMethod(name) => methods.contains(&name.as_str()),
+        _ => false,
+    }
+}
+
+/// A value that a node reads in the argument of that position.
+type Read = (usize, NodeId);
+
+struct Safe<'a> {
+    graph: &'a mut Graph,
+    effects: Effects,
+    ranks: Ranks,
+    times: Times,
+}
+
+impl Safe<'_> {
+    fn node(&mut self, id: NodeId) -> bool {
+        match self.graph.node(id).op.clone() {
+            // A write to a view must reach the tensor, which a copy of it would keep from it.
+            Op::Call(op) if self.effects.is_written(id) => match op.name() {
+                "view" | "view_as" | "flat_view" | "as_strided" | "view_as_complex" | "view_dtype" => {
+                    self.order_at_source(id)
+                }
+                _ => false,
+            },
+            Op::Call(op) => match op.name() {
+                "view" => self.view(id),
+                "view_as" => self.become_op(id, "reshape_as"),
+                "flat_view" => self.flat_view(id),
+                "as_strided" | "view_as_complex" | "view_dtype" => self.order(id, &[0]),
+                _ if op.effect() == Effect::Random && !is_quiet(self.graph.node(id)) => self.order(id, &[0]),
+                _ => false,
+            },
+            op if op.is_host() && reads_strides(self.graph.node(id)) => self.order_for_host(id),
+            _ => false,
+        }
+    }
+
+    /// Puts what a host operation or carried code reads into row-major order.
+    fn order_for_host(&mut self, id: NodeId) -> bool {
+        let node = self.graph.node(id);
+        let asks = asks_for_order(node);
+        let written = match node.op.effect() {
+            Effect::InPlace(position) => Some(position),
+            _ => None,
+        };
+        let args = node.args.iter().enumerate().filter(|(position, _)| Some(*position) != written);
+        let read = args.flat_map(|(position, arg)| arg.nodes().map(move |input| (position, input)));
+        // A copy would keep writes from the tensor, the code's own and later ones.
+        let (shared, read): (Vec<Read>, Vec<Read>) = read.partition(|(_, input)| self.effects.is_written(*input));
+        let mut changed = self.order_reads(id, &read);
+        for one in shared {
+            changed |= self.order_base(id, one.1) || asks && self.order_reads(id, &[one]);
+        }
+        changed
+    }
+
+    fn view(&mut self, id: NodeId) -> bool {
+        let Some(shape) = self.graph.node(id).args.get(1).and_then(|shape| list_of(self.graph, shape)) else {
+            return self.order(id, &[0]);
+        };
+        let shape = match shape {
+            Arg::List(sizes) => Arg::List(sizes.into_iter().map(|size| self.as_node(id, size)).collect()),
+            list => list,
+        };
+        self.graph.node_mut(id).args[1] = shape;
+        self.become_op(id, "reshape")
+    }
+
+    /// A size that is computed where it is read, as a node before `id`: ops take no nested operation.
+    fn as_node(&mut self, id: NodeId, size: Arg) -> Arg {
+        let Arg::Expr(expr) = size else { return size };
+        let origin = self.origin(id);
+        let op = Op::Host(expr.op.into());
+        Arg::Node(self.graph.insert_before(id, op, expr.args, "size", Type::rust("i64"), origin))
+    }
+
+    /// All axes but the first made one; a tensor of one axis gets a second.
+    fn flat_view(&mut self, id: NodeId) -> bool {
+        let Some(input) = self.graph.node(id).args.first().cloned() else { return false };
+        if self.ranks.get(&input).least > 1 {
+            self.graph.node_mut(id).args.extend([Arg::Int(1), Arg::Int(-1)]);
+            return self.become_op(id, "flatten");
+        }
+        let origin = self.origin(id);
+        let sizes = HostOp::Method("size".to_owned()).on(input);
+        let args = vec![sizes, Arg::Int(0)];
+        let batch = self.graph.insert_before(id, Op::Host(HostOp::Item.into()), args, "batch", Type::rust("i64"), origin);
+        self.graph.node_mut(id).args.push(Arg::List(vec![Arg::Node(batch), Arg::Int(-1)]));
+        self.become_op(id, "reshape")
+    }
+
+    fn become_op(&mut self, id: NodeId, name: &str) -> bool {
+        let Some(op) = OpId::lookup(name) else { return false };
+        let origin = self.origin(id);
+        let node = self.graph.node_mut(id);
+        (node.op, node.origin) = (Op::Call(op), origin);
+        true
+    }
+
+    /// Puts the tensors at these positions into row-major order first.
+    fn order(&mut self, id: NodeId, positions: &[usize]) -> bool {
+        let node = self.graph.node(id);
+        let reads: Vec<Read> = positions.iter().filter_map(|&position| Some((position, node.input(position)?))).collect();
+        self.order_reads(id, &reads)
+    }
+
+    fn order_reads(&mut self, id: NodeId, reads: &[Read]) -> bool {
+        let Some(contiguous) = OpId::lookup("contiguous").map(Op::Call) else { return false };
+        let mut changed = false;
+        for &(position, input) in reads {
+            if !self.is_ours(input) {
+                continue;
+            }
+            let (ty, origin) = (self.graph.node(input).ty.clone(), self.origin(id));
+            let base = self.graph.node(input).name.clone();
+            let args = vec![Arg::Node(input)];
+            let ordered = self.graph.insert_before(id, contiguous.clone(), args, &base, ty, origin);
+            self.graph.node_mut(id).args[position].replace(input, &Arg::Node(ordered));
+            changed = true;
+        }
+        changed
+    }
+
+    /// Puts the tensor that `id` is a view of into row-major order where it is made, for all its readers.
+    fn order_at_source(&mut self, id: NodeId) -> bool {
+        self.graph.node(id).input(0).is_some_and(|source| self.order_where_made(id, source))
+    }
+
+    /// The same for a tensor that `id` reads, or what it is a view of.
+    fn order_base(&mut self, id: NodeId, read: NodeId) -> bool {
+        let mut base = read;
+        while self.is_view(base)
+            && let Some(source) = self.graph.node(base).input(0)
+        {
+            base = source;
+        }
+        self.order_where_made(id, base)
+    }
+
+    fn is_view(&self, id: NodeId) -> bool {
+        matches!(&self.graph.node(id).op, Op::Call(op) if op.is_view() || op.name() == "shallow_clone")
+    }
+
+    fn order_where_made(&mut self, id: NodeId, source: NodeId) -> bool {
+        if !self.is_ours(source) {
+            return false;
+        }
+        let Some(contiguous) = OpId::lookup("contiguous").map(Op::Call) else { return false };
+        let made = self.graph.node(source);
+        let is_new = match &made.op {
+            Op::Call(op) => !op.is_view() && op.effect() == Effect::Pure,
+            Op::CallModule(kind) => !kind.passes_input(),
+            _ => false,
+        };
+        if !is_new {
+            return false;
+        }
+        let (ty, name, origin) = (made.ty.clone(), made.name.clone(), self.origin(id));
+        let ordered = self.graph.insert_after(source, contiguous, vec![Arg::Node(source)], &name, ty, origin);
+        self.graph.replace_all_uses_with(source, &Arg::Node(ordered));
+        true
+    }
+
+    /// Is it a tensor that the model computes? Weights and inputs have the order that the user gave them.
+    fn is_ours(&self, id: NodeId) -> bool {
+        let node = self.graph.node(id);
+        let is_input = node.op == Op::Placeholder && self.graph.scope_of(id) == Some(self.graph.body());
+        let is_ordered = matches!(&node.op, Op::Call(op) if op.name() == "contiguous");
+        node.ty.is_tensor() && !is_input && !is_ordered && !self.times.is_frozen(id)
+    }
+
+    fn origin(&self, id: NodeId) -> Origin {
+        Origin::merged(LayoutSafe.name(), [&self.graph.node(id).origin])
+    }
+}
+
+/// Sizes as the list that `reshape` takes; `None` for values that only `view` knows to read.
+fn list_of(graph: &Graph, shape: &Arg) -> Option<Arg> {
+    let id = match shape {
+        Arg::List(_) => return Some(shape.clone()),
+        Arg::Int(_) => return Some(Arg::List(vec![shape.clone()])),
+        Arg::Node(id) => *id,
+        _ => return None,
+    };
+    let node = graph.node(id);
+    match (&node.ty, &node.op) {
+        (Type::List(_), _) => Some(shape.clone()),
+        (Type::Rust(name), _) if name == "i64" => Some(Arg::List(vec![shape.clone()])),
+        (Type::Tuple(_), Op::Host(host)) if host.op == HostOp::Tuple => Some(Arg::List(node.args.clone())),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+    use crate::passes::testing::check;
+
+    #[test]
+    fn views_become_reshapes() {
+        check(
+            LayoutSafe,
+            r#"graph f(x: tensor, b: rust<i64>, s: ?) {
+              %a = view(x, [2, -1]) : tensor
+              %t = host.tuple(b, -1) : (rust<i64>, rust<i64>)
+              %c = view(%a, %t) : tensor
+              %d = view(%c, s) : tensor
+              %e = view_as(%d, x) : tensor
+              %g = relu(x) : tensor
+              %v = view(%g, [4]) : tensor
+              %w = add_(%v, %e)
+              yield %g
+            }"#,
+            &expect![[r#"
+                graph f(x: tensor, b: rust<i64>, s) {
+                  %a = reshape(x, [2, -1]) : tensor  @ by layout-safe
+                  %t = host.tuple(b, -1) : (rust<i64>, rust<i64>)
+                  %c = reshape(%a, [b, -1]) : tensor  @ by layout-safe
+                  %c_1 = contiguous(%c) : tensor  @ by layout-safe
+                  %d = view(%c_1, s) : tensor
+                  %e = reshape_as(%d, x) : tensor  @ by layout-safe
+                  %g = relu(x) : tensor
+                  %g_1 = contiguous(%g) : tensor  @ by layout-safe
+                  %v = view(%g_1, [4]) : tensor
+                  %w = add_(%v, %e)
+                  yield %g_1
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn flat_view_flattens_what_has_axes_to_flatten() {
+        check(
+            LayoutSafe,
+            r#"graph f(x: tensor) {
+              %p = adaptive_avg_pool2d(x, [1, 1]) : tensor
+              %a = flat_view(%p) : tensor
+              %b = flat_view(x) : tensor
+              yield %a, %b
+            }"#,
+            &expect![[r#"
+                graph f(x: tensor) {
+                  %p = adaptive_avg_pool2d(x, [1, 1]) : tensor
+                  %a = flatten(%p, 1, -1) : tensor  @ by layout-safe
+                  %batch = host.item(host.method["size"](x), 0) : rust<i64>  @ by layout-safe
+                  %b = reshape(x, [%batch, -1]) : tensor  @ by layout-safe
+                  yield %a, %b
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn draws_fill_row_major_order() {
+        check(
+            LayoutSafe,
+            r#"graph f(x: tensor) {
+              %a = relu(x) : tensor
+              %b = rand_like(%a) : tensor
+              yield %b
+            }"#,
+            &expect![[r#"
+                graph f(x: tensor) {
+                  %a = relu(x) : tensor
+                  %a_1 = contiguous(%a) : tensor  @ by layout-safe
+                  %b = rand_like(%a_1) : tensor
+                  yield %b
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn foreign_code_gets_row_major_order() {
+        check(
+            LayoutSafe,
+            r#"graph f(self: module<Net>, x: tensor) {
+              %w = get_attr[ws](self) : tensor
+              %y = relu(x) : tensor
+              %a = rust["ours($0, $1, $2)", io, opaque("the function `ours`")](%y, x, %w) : tensor
+              %b = host.method["size"](%y) : list<rust<i64>>
+              %c = rust["write($0, $1)", in_place(0), opaque("the function `write`")](%y, %a) : tensor
+              yield %a, %c
+            }"#,
+            &expect![[r#"
+                graph f(self: module<Net>, x: tensor) {
+                  %w = get_attr[ws](self) : tensor
+                  %y = relu(x) : tensor
+                  %y_1 = contiguous(%y) : tensor  @ by layout-safe
+                  %a = rust["ours($0, $1, $2)", io, opaque("the function `ours`")](%y_1, x, %w) : tensor
+                  %b = host.method["size"](%y_1) : list<rust<i64>>
+                  %c = rust["write($0, $1)", in_place(0), opaque("the function `write`")](%y_1, %a) : tensor
+                  yield %a, %c
+                }"#]],
+        );
+    }
+}

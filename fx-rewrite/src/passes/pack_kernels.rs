@@ -1,0 +1,328 @@
+//! Last of all: every layer becomes a kernel that `freeze` packs once and `forward` runs.
+//!
+//! A convolution or linear layer whose weights are known at freeze time is packed with its addition and activation, any
+//! other layer of the runtime's is kept as a frozen leaf. What is left, a fused op on weights that an input decides, is a
+//! call of the composition. Attention without dropout goes to the runtime's door to its kernels, with its mask as it is written.
+
+use fx_ir::{Arg, Graph, Host, HostOp, NodeId, Op, Origin, Type};
+
+use super::facts::{Contraction, Kind, Times, by_optional_ref, by_ref, float, runtime};
+use super::fuse_epilogue::ACT;
+use super::name::layer_name;
+use crate::pass::{Changed, Pass, PassContext};
+
+/// The runtime's functions that make a query and a mask ready for kernels that know no mask as it is written, and those
+/// that attend with the mask as it is.
+const ATTENTION: [(&str, &str); 2] =
+    [("attention::added", "attention::attend_added"), ("attention::filled", "attention::attend_filled")];
+
+/// See the module.
+#[derive(Clone, Copy, Debug)]
+pub struct PackKernels;
+
+impl Pass for PackKernels {
+    fn name(&self) -> &'static str {
+        "pack-kernels"
+    }
+
+    fn doc(&self) -> &'static str {
+        "packs each layer into a kernel at freeze time"
+    }
+
+    fn after(&self) -> &'static [&'static str] {
+        &["lower-modules"]
+    }
+
+    fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
+        let times = Times::of(graph, cx);
+        let mut changed = false;
+        for id in graph.nodes() {
+            changed |= match (Contraction::read(graph, id), &graph.node(id).op) {
+                (Some(layer), _) if is_packable(&layer, &times) => pack(graph, id, &layer),
+                (Some(layer), _) => compose(graph, id, &layer),
+                (None, Op::CallModule(kind)) => keep_leaf(graph, &times, id, &kind.0.clone()),
+                (None, Op::Call(op)) if op.to_string() == "scaled_dot_product_attention" => attend(graph, id),
+                _ => false,
+            };
+        }
+        Changed::from(changed)
+    }
+}
+
+fn is_packable(layer: &Contraction, times: &Times) -> bool {
+    layer.is_frozen(times) && layer.act.as_ref().is_none_or(|act| times.is_frozen_arg(act))
+}
+
+/// The runtime's type for the kernel, and its name.
+fn kernel_type(kind: Kind) -> (Type, &'static str) {
+    let (path, name) = match kind {
+        Kind::Convolution => ("::fx_runtime::frozen::Conv", "Conv"),
+        Kind::Linear => ("::fx_runtime::frozen::Linear", "Linear"),
+        Kind::Product => ("::fx_runtime::frozen::Product", "Product"),
+    };
+    (Type::rust(path), name)
+}
+
+fn pack(graph: &mut Graph, id: NodeId, layer: &Contraction) -> bool {
+    let (ty, name) = kernel_type(layer.kind);
+    let function = if layer.norm.is_some() { "pack_batch_norm" } else { "pack" };
+    let mut parts = vec![HostOp::Frame.of([])];
+    parts.extend(layer.operands(graph, layer.norm.as_ref()));
+    parts.push(act_arg(layer));
+    let kernel = Kernel { op: runtime(format!("{name}::{function}")), parts, ty };
+    let (method, read) = match &layer.add {
+        Some(other) => ("run_add", vec![by_ref(&layer.input), by_ref(other)]),
+        None => ("run", vec![by_ref(&layer.input)]),
+    };
+    kernel.run(graph, id, method, read)
+}
+
+/// A fused op on weights that are not known at freeze time.
+fn compose(graph: &mut Graph, id: NodeId, layer: &Contraction) -> bool {
+    let function = match layer.kind {
+        Kind::Convolution => "convolution",
+        // Without more to it, it is an op that `tch` has; a batch norm is there only where it can be packed.
+        Kind::Linear if layer.norm.is_some() || (layer.add.is_none() && layer.act.is_none()) => return false,
+        Kind::Linear => "linear",
+        Kind::Product => "product",
+    };
+    let mut args = vec![by_ref(&layer.input)];
+    args.extend(layer.operands(graph, None));
+    args.extend([by_optional_ref(layer.add.as_ref()), act_arg(layer)]);
+    become_op(graph, id, runtime(function), args);
+    true
+}
+
+fn keep_leaf(graph: &mut Graph, times: &Times, id: NodeId, kind: &str) -> bool {
+    let &[Arg::Node(layer), Arg::Node(input)] = &graph.node(id).args[..] else { return false };
+    if !times.is_frozen(layer) {
+        return false;
+    }
+    let kernel = Kernel {
+        // Named in full, so that a layer behind a pointer is found there.
+        op: runtime(format!("Leaf::<::fx_runtime::nn::{kind}>::new")),
+        parts: vec![HostOp::Frame.of([]), HostOp::Ref.on(layer)],
+        ty: Type::rust(format!("::fx_runtime::frozen::Leaf<::fx_runtime::nn::{kind}>")),
+    };
+    kernel.run(graph, id, "run", vec![HostOp::Ref.on(input)])
+}
+
+/// Attention whose mask, if there is one, is a tensor for sure.
+fn attend(graph: &mut Graph, id: NodeId) -> bool {
+    let [query, key, value, mask, Arg::Float(0.0), Arg::Bool(causal), scale, Arg::Bool(false)] =
+        &graph.node(id).args[..]
+    else {
+        return false;
+    };
+    let prepared = Prepared::read(graph, id, query, mask);
+    let (key, value, scale) = (by_ref(key), by_ref(value), float(scale));
+    let (function, mut args) = match (&prepared, mask) {
+        (Some(Prepared { function, args, .. }), _) => {
+            let (query, rest) = args.split_first().unwrap_or((query, &[]));
+            let rest = rest.iter().map(float);
+            (*function, [query.clone(), key, value].into_iter().chain(rest).collect::<Vec<Arg>>())
+        }
+        (None, Arg::None) => ("attention::attend", vec![by_ref(query), key, value, Arg::None, Arg::Bool(*causal)]),
+        (None, Arg::Node(node)) if matches!(graph.node(*node).ty, Type::Tensor(_)) => {
+            ("attention::attend", vec![by_ref(query), key, value, by_optional_ref(Some(mask)), Arg::Bool(*causal)])
+        }
+        _ => return false,
+    };
+    args.push(scale);
+    become_op(graph, id, runtime(function), args);
+    for part in prepared.into_iter().flat_map(|prepared| prepared.parts) {
+        let _ = graph.erase_node(part);
+    }
+    true
+}
+
+/// Query and mask that were made ready for kernels that know no mask as it is written.
+struct Prepared {
+    /// The function that takes them as they were.
+    function: &'static str,
+    /// Query, mask, and with what is filled.
+    args: Vec<Arg>,
+    /// The nodes, readers first.
+    parts: [NodeId; 3],
+}
+
+impl Prepared {
+    /// None where anybody but the attention reads them.
+    fn read(graph: &Graph, attention: NodeId, query: &Arg, mask: &Arg) -> Option<Self> {
+        let (query, mask) = (query.node()?, mask.node()?);
+        let parts = [graph.node(query).op.clone(), graph.node(mask).op.clone()];
+        let made = graph.node(query).input(0).filter(|made| graph.node(mask).input(0) == Some(*made))?;
+        let is_alone = |id: NodeId, readers: &[NodeId]| graph.users(id).iter().all(|user| readers.contains(user));
+        let is_alone = is_alone(query, &[attention]) && is_alone(mask, &[attention]) && is_alone(made, &[query, mask]);
+        let node = graph.node(made);
+        let HostOp::Runtime(prepares) = node.op.host()? else { return None };
+        let (_, function) = ATTENTION.into_iter().find(|(known, _)| known == prepares)?;
+        let fits = is_alone && parts == [Op::TupleGet(0), Op::TupleGet(1)];
+        fits.then(|| Self { function, args: node.args.clone(), parts: [query, mask, made] })
+    }
+}
+
+/// A kernel that is not yet a node.
+struct Kernel {
+    /// What packs it.
+    op: Op,
+    /// What it is packed of.
+    parts: Vec<Arg>,
+    ty: Type,
+}
+
+impl Kernel {
+    /// Puts the kernel before `id` and turns `id` into a call of its method.
+    fn run(self, graph: &mut Graph, id: NodeId, method: &str, read: Vec<Arg>) -> bool {
+        let origin = &graph.node(id).origin;
+        let (name, origin) = (layer_name(origin), Origin::merged(PackKernels.name(), [origin]));
+        let kernel = graph.insert_before(id, self.op, self.parts, &name, self.ty, origin);
+        let args = std::iter::once(Arg::Node(kernel)).chain(read).collect();
+        become_op(graph, id, Op::Host(Host::pure(HostOp::RuntimeMethod(method.to_owned())).fallible()), args);
+        true
+    }
+}
+
+fn become_op(graph: &mut Graph, id: NodeId, op: Op, args: Vec<Arg>) {
+    let node = graph.node_mut(id);
+    node.origin = Origin::merged(PackKernels.name(), [&node.origin]);
+    (node.op, node.args, node.kwargs) = (op, args, Vec::new());
+}
+
+/// The activation as the runtime takes it.
+fn act_arg(layer: &Contraction) -> Arg {
+    match &layer.act {
+        None => Arg::Path(format!("{ACT}::None")),
+        Some(Arg::Str(variant)) => Arg::Path(format!("{ACT}::{variant}")),
+        Some(Arg::List(parts)) => match &parts[..] {
+            [Arg::Str(variant), numbers @ ..] => {
+                HostOp::Runtime(format!("Act::{variant}")).of(numbers.iter().cloned())
+            }
+            _ => Arg::None,
+        },
+        Some(act) => act.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+    use crate::passes::testing::check;
+
+    #[test]
+    fn layers_become_kernels() {
+        check(
+            PackKernels,
+            r#"graph f(self: module<Net>, x: tensor) {
+              %w = get_attr[w](self) : tensor
+              %b = get_attr[b](self) : option<tensor>
+              %p = get_attr[p](self) : rust<::fx_runtime::frozen::ConvParams>
+              %a = get_attr[a](self) : rust<::fx_runtime::frozen::Act>
+              %c = convolution(x, %w, %b, %p, act="Relu") : tensor @ m.rs:1 as conv1 + relu
+              %ys = convolution(%c, %w, %w, %p, add=x, act=%a) : tensor @ m.rs:2 as "layer1.*.conv"
+              %e = linear(%ys, %w, none) : tensor @ m.rs:3 as fc
+              %bn = get_attr[bn](self) : module<BatchNorm>
+              %h = linear(%e, %w, %b, batch_norm=%bn, act="Relu") : tensor @ m.rs:3 as fc2 + bn
+              %pool = get_attr[pool](self) : module<MaxPool2D>
+              %g = call_module[MaxPool2D](%pool, %h) : tensor @ m.rs:4 as pool
+              yield %g
+            }"#,
+            &expect![[r#"
+                graph f(self: module<Net>, x: tensor) {
+                  %w = get_attr[w](self) : tensor
+                  %b = get_attr[b](self) : option<tensor>
+                  %p = get_attr[p](self) : rust<::fx_runtime::frozen::ConvParams>
+                  %a = get_attr[a](self) : rust<::fx_runtime::frozen::Act>
+                  %conv1 = host.runtime["Conv::pack", fallible](host.frame(), host.ref(%w), host.method["as_ref"](%b), host.ref(%p), `::fx_runtime::frozen::Act::Relu`) : rust<::fx_runtime::frozen::Conv>  @ m.rs:1 as conv1 + relu by pack-kernels
+                  %c = host.runtime_method["run", fallible](%conv1, host.ref(x)) : tensor  @ m.rs:1 as conv1 + relu by pack-kernels
+                  %conv = host.runtime["Conv::pack", fallible](host.frame(), host.ref(%w), host.some(host.ref(%w)), host.ref(%p), %a) : rust<::fx_runtime::frozen::Conv>  @ m.rs:2 as "layer1.*.conv" by pack-kernels
+                  %ys = host.runtime_method["run_add", fallible](%conv, host.ref(%c), host.ref(x)) : tensor  @ m.rs:2 as "layer1.*.conv" by pack-kernels
+                  %fc = host.runtime["Linear::pack", fallible](host.frame(), host.ref(%w), none, `::fx_runtime::frozen::Act::None`) : rust<::fx_runtime::frozen::Linear>  @ m.rs:3 as fc by pack-kernels
+                  %e = host.runtime_method["run", fallible](%fc, host.ref(%ys)) : tensor  @ m.rs:3 as fc by pack-kernels
+                  %bn = get_attr[bn](self) : module<BatchNorm>
+                  %fc2 = host.runtime["Linear::pack_batch_norm", fallible](host.frame(), host.ref(%w), host.method["as_ref"](%b), host.ref(%bn), `::fx_runtime::frozen::Act::Relu`) : rust<::fx_runtime::frozen::Linear>  @ m.rs:3 as fc2 + bn by pack-kernels
+                  %h = host.runtime_method["run", fallible](%fc2, host.ref(%e)) : tensor  @ m.rs:3 as fc2 + bn by pack-kernels
+                  %pool = get_attr[pool](self) : module<MaxPool2D>
+                  %pool_1 = host.runtime["Leaf::<::fx_runtime::nn::MaxPool2D>::new", fallible](host.frame(), host.ref(%pool)) : rust<::fx_runtime::frozen::Leaf<::fx_runtime::nn::MaxPool2D>>  @ m.rs:4 as pool by pack-kernels
+                  %g = host.runtime_method["run", fallible](%pool_1, host.ref(%h)) : tensor  @ m.rs:4 as pool by pack-kernels
+                  yield %g
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn attention_goes_through_the_runtimes_door() {
+        check(
+            PackKernels,
+            r#"graph f(q: tensor, m: tensor, o: option<tensor>) {
+              %a = scaled_dot_product_attention(q, q, q, none, 0.0, true, none, false) : tensor @ m.rs:1
+              %b = scaled_dot_product_attention(%a, q, q, m, 0.0, false, 0.5, false) : tensor @ m.rs:2
+              %c = scaled_dot_product_attention(%b, q, q, o, 0.0, false, 0.5, false) : tensor @ m.rs:3
+              %d = scaled_dot_product_attention(%c, q, q, none, 0.1, false, 0.5, false) : tensor @ m.rs:4
+              yield %d
+            }"#,
+            &expect![[r#"
+                graph f(q: tensor, m: tensor, o: option<tensor>) {
+                  %a = host.runtime["attention::attend", fallible](host.ref(q), host.ref(q), host.ref(q), none, true, none) : tensor  @ m.rs:1 by pack-kernels
+                  %b = host.runtime["attention::attend", fallible](host.ref(%a), host.ref(q), host.ref(q), host.some(host.ref(m)), false, 0.5) : tensor  @ m.rs:2 by pack-kernels
+                  %c = scaled_dot_product_attention(%b, q, q, o, 0.0, false, 0.5, false) : tensor  @ m.rs:3
+                  %d = scaled_dot_product_attention(%c, q, q, none, 0.1, false, 0.5, false) : tensor  @ m.rs:4
+                  yield %d
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn attention_takes_its_mask_as_it_is_written() {
+        check(
+            PackKernels,
+            r#"graph f(q: tensor, m: tensor, k: tensor) {
+              %p = host.runtime["attention::added", fallible](host.ref(q), host.ref(m)) : (tensor, tensor) @ m.rs:1
+              %pq = tuple_get[0](%p) : tensor @ m.rs:1
+              %pm = tuple_get[1](%p) : tensor @ m.rs:1
+              %a = scaled_dot_product_attention(%pq, k, k, %pm, 0.0, false, 2, false) : tensor @ m.rs:1
+              %r = host.runtime["attention::filled", fallible](host.ref(%a), host.ref(m), -10000) : (tensor, tensor) @ m.rs:2
+              %rq = tuple_get[0](%r) : tensor @ m.rs:2
+              %rm = tuple_get[1](%r) : tensor @ m.rs:2
+              %b = scaled_dot_product_attention(%rq, k, k, %rm, 0.0, false, 0.5, false) : tensor @ m.rs:2
+              %s = host.runtime["attention::added", fallible](host.ref(%b), host.ref(m)) : (tensor, tensor) @ m.rs:3
+              %sq = tuple_get[0](%s) : tensor @ m.rs:3
+              %sm = tuple_get[1](%s) : tensor @ m.rs:3
+              %c = scaled_dot_product_attention(%sq, k, k, %sm, 0.0, false, 0.5, false) : tensor @ m.rs:3
+              yield %c, %sm
+            }"#,
+            &expect![[r#"
+                graph f(q: tensor, m: tensor, k: tensor) {
+                  %a = host.runtime["attention::attend_added", fallible](host.ref(q), host.ref(k), host.ref(k), host.ref(m), 2.0) : tensor  @ m.rs:1 by pack-kernels
+                  %b = host.runtime["attention::attend_filled", fallible](host.ref(%a), host.ref(k), host.ref(k), host.ref(m), -10000.0, 0.5) : tensor  @ m.rs:2 by pack-kernels
+                  %s = host.runtime["attention::added", fallible](host.ref(%b), host.ref(m)) : (tensor, tensor)  @ m.rs:3
+                  %sq = tuple_get[0](%s) : tensor  @ m.rs:3
+                  %sm = tuple_get[1](%s) : tensor  @ m.rs:3
+                  %c = host.runtime["attention::attend", fallible](host.ref(%sq), host.ref(k), host.ref(k), host.some(host.ref(%sm)), false, 0.5) : tensor  @ m.rs:3 by pack-kernels
+                  yield %c, %sm
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn weights_from_an_input_are_composed() {
+        check(
+            PackKernels,
+            r#"graph f(self: module<Net>, x: tensor) {
+              %p = get_attr[p](self) : rust<::fx_runtime::frozen::ConvParams>
+              %c = convolution(x, x, none, %p, add=x, act="Relu") : tensor @ m.rs:1 as conv1
+              %d = linear(%c, x, none) : tensor @ m.rs:2 as fc
+              yield %d
+            }"#,
+            &expect![[r#"
+                graph f(self: module<Net>, x: tensor) {
+                  %p = get_attr[p](self) : rust<::fx_runtime::frozen::ConvParams>
+                  %c = host.runtime["convolution", fallible](host.ref(x), host.ref(x), none, host.ref(%p), host.some(host.ref(x)), `::fx_runtime::frozen::Act::Relu`) : tensor  @ m.rs:1 as conv1 by pack-kernels
+                  %d = linear(%c, x, none) : tensor  @ m.rs:2 as fc
+                  yield %d
+                }"#]],
+        );
+    }
+}
