@@ -69,8 +69,8 @@ pub struct OpRow {
     pub functional: Option<&'static str>,
     /// The layer of the runtime, without parameters, that computes it.
     pub layer: Option<&'static str>,
-    /// The variant of the runtime's `Act` that computes it, so that a kernel before it can absorb it.
-    pub act: Option<&'static str>,
+    /// The activation of the runtime that computes it, so that a kernel before it can absorb it.
+    pub act: Option<Activation>,
     /// How one element of the result is written, if it may be part of a group.
     pub scalar: Option<Scalar>,
     /// Writes the formula of one element down, if it has one.
@@ -79,6 +79,8 @@ pub struct OpRow {
     pub rank: RankRule,
     /// Which dtype the result has.
     pub dtype: DtypeRule,
+    /// Whether it depends on the order of the elements in memory.
+    pub reads_strides: bool,
     /// What becomes of the samples of a batch.
     pub samples: SamplesRule,
 }
@@ -125,6 +127,17 @@ impl OpRow {
             _ => Quantization::Floats,
         }
     }
+}
+
+/// The variant of the runtime's `Act` that computes an op.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    /// That variant, if the op has no argument but its tensor.
+    Plain(&'static str),
+    /// The variant that stands beside the formula's name, which is the second argument.
+    ByFormula(&'static [(&'static str, &'static str)]),
+    /// That variant, of the bounds that are the second and the third argument.
+    ByBounds(&'static str),
 }
 
 /// How an op is written on elements.

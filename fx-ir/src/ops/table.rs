@@ -6,7 +6,7 @@
 //! method working in place). A formula is an expression over [`Primitives`](super::formula::Primitives).
 // tidy: table
 
-use super::{Class, DtypeRule, OpRow, RankRule, SamplesRule, Scalar, Steps};
+use super::{Activation, Class, DtypeRule, OpRow, RankRule, SamplesRule, Scalar, Steps};
 use crate::Effect;
 
 const fn row(name: &'static str, methods: &'static [&'static str], class: Class, doc: &'static str) -> OpRow {
@@ -32,6 +32,7 @@ const fn row(name: &'static str, methods: &'static [&'static str], class: Class,
             Class::Normalization => DtypeRule::Float,
             _ => DtypeRule::Any,
         },
+        reads_strides: false,
         samples: if is_elementwise { SamplesRule::Pointwise } else { SamplesRule::Mixes },
     }
 }
@@ -46,8 +47,8 @@ impl OpRow {
     const fn layer(self, layer: &'static str) -> OpRow {
         OpRow { layer: Some(layer), ..self }
     }
-    const fn act(self, variant: &'static str) -> OpRow {
-        OpRow { act: Some(variant), ..self }
+    const fn act(self, act: Activation) -> OpRow {
+        OpRow { act: Some(act), ..self }
     }
     const fn infix(self, sign: char) -> OpRow {
         OpRow { scalar: Some(Scalar::Infix(sign)), ..self }
@@ -69,6 +70,9 @@ impl OpRow {
     }
     const fn samples(self, samples: SamplesRule) -> OpRow {
         OpRow { samples, ..self }
+    }
+    const fn reads_strides(self) -> OpRow {
+        OpRow { reads_strides: true, ..self }
     }
     const fn float(self) -> OpRow {
         OpRow { dtype: DtypeRule::Float, ..self }
@@ -111,12 +115,13 @@ macro_rules! op_table {
             : hardswish(x) = x * (x + 3.0).at_least(0.0).at_most(6.0) / 6.0, by f_hardswish => HardSwish f_hardswish_;
         HARDSWISH_IN_PLACE = row("hardswish_", &["hardswish_"], Pointwise, "x * relu6(x + 3) / 6 in place").in_place_of("hardswish");
         GELU = row("gelu", &["gelu"], Pointwise, "x * Phi(x), Phi exact (\"none\") or by tanh (\"tanh\")").float()
+            .act(Activation::ByFormula(&[("none", "Gelu"), ("tanh", "GeluTanh")]))
             : gelu(x, approximate: text) = x.gelu_by(approximate), by f_gelu;
-        LEAKY_RELU = row("leaky_relu", &["leaky_relu"], Pointwise, "x where x > 0, else 0.01 * x").same().act("LeakyRelu(0.01)")
+        LEAKY_RELU = row("leaky_relu", &["leaky_relu"], Pointwise, "x where x > 0, else 0.01 * x").same().act(Activation::Plain("LeakyRelu(0.01)"))
             : leaky_relu(x) = x.where_above(0.0, x, x * 0.01), by f_leaky_relu;
         HARDSIGMOID = row("hardsigmoid", &["hardsigmoid"], Pointwise, "relu6(x + 3) / 6").float()
             : hardsigmoid(x) = (x + 3.0).at_least(0.0).at_most(6.0) / 6.0, by f_hardsigmoid;
-        CLAMP = row("clamp", &["clamp"], Pointwise, "min(max(x, low), high)").same()
+        CLAMP = row("clamp", &["clamp"], Pointwise, "min(max(x, low), high)").same().act(Activation::ByBounds("Clamp"))
             : clamp(x, low: number, high: number) = x.at_least(low).at_most(high), by f_clamp;
         HARDTANH = row("hardtanh", &["hardtanh"], Pointwise, "min(max(x, -1), 1)").same()
             : hardtanh(x) = x.at_least(-1.0).at_most(1.0), by f_hardtanh;
@@ -329,6 +334,13 @@ macro_rules! op_table {
         UNSQUEEZE = row("unsqueeze", &["unsqueeze"], View, "an axis of size one added").same().rank(RankRule::Adds).samples(SamplesRule::Adds);
         CONTIGUOUS = row("contiguous", &["contiguous"], View, "the same tensor in row-major order").same().rank(RankRule::Same).samples(SamplesRule::Keeps);
         SHALLOW_CLONE = row("shallow_clone", &["shallow_clone"], View, "another handle of the same tensor").same().rank(RankRule::Same).samples(SamplesRule::Keeps);
+        VIEW_AS = row("view_as", &["view_as"], View, "the same memory under the sizes of another tensor").same();
+        AS_STRIDED = row("as_strided", &["as_strided"], View, "the same memory under other sizes and strides")
+            .same().rank(RankRule::Listed).reads_strides();
+        VIEW_AS_COMPLEX = row("view_as_complex", &["view_as_complex"], View, "pairs along the last axis as complex numbers")
+            .rank(RankRule::Drops).reads_strides();
+        VIEW_DTYPE = row("view_dtype", &["view_dtype"], View, "the same bytes as another dtype")
+            .rank(RankRule::Same).reads_strides();
         T = row("tr", &["tr"], View, "a matrix with its two axes exchanged").same().rank(RankRule::Same);
         EXPAND = row("expand", &["expand"], View, "axes of size one repeated without a copy").same();
         EXPAND_AS = row("expand_as", &["expand_as"], View, "axes of size one repeated to the sizes of another tensor").same();
@@ -380,7 +392,13 @@ macro_rules! op_table {
         GRID_SAMPLER = row("grid_sampler", &["grid_sampler"], Data, "pixels at the places that a grid gives");
         IM2COL = row("im2col", &["im2col"], Data, "windows of images as columns").same();
         COL2IM = row("col2im", &["col2im"], Data, "columns as windows of images, summed").same();
-        DROPOUT = row("dropout", &["dropout"], Pointwise, "zeroes elements at random when training").random().function().float();    } };
+        DROPOUT = row("dropout", &["dropout"], Pointwise, "zeroes elements at random when training").random().function().float();
+        ALPHA_DROPOUT = row("alpha_dropout", &["alpha_dropout"], Pointwise, "dropout that keeps mean and variance")
+            .random().float();
+        FEATURE_DROPOUT = row("feature_dropout", &["feature_dropout"], Pointwise, "zeroes channels at random when training")
+            .random().float();
+        FEATURE_ALPHA_DROPOUT = row("feature_alpha_dropout", &["feature_alpha_dropout"], Pointwise, "the same, with mean and variance kept")
+            .random().float();    } };
 }
 
 /// The type of a formula's parameter.
@@ -424,7 +442,7 @@ macro_rules! rows {
                         tape.step($crate::ops::formula::Step::Tensor(0))
                         $(, given!($kind tape tensors numbers))*
                     );
-                })$(.act(stringify!($act)))?)?
+                })$(.act(Activation::Plain(stringify!($act))))?)?
         ),*];
 
         #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "the names of constants")]

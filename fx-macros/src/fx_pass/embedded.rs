@@ -40,7 +40,8 @@ impl Resolver<'_> {
             Expr::Paren(inner) => self.operation(&inner.expr)?,
             Expr::Call(call) => {
                 let Expr::Path(path) = &*call.func else { return None };
-                let op = called(path).filter(|_| path.path.get_ident().is_none_or(|name| self.known(name).is_none()))?;
+                let op =
+                    called(path).filter(|_| path.path.get_ident().is_none_or(|name| self.known(name).is_none()))?;
                 (op, self.operands(&call.args)?)
             }
             Expr::MethodCall(call) if call.turbofish.is_none() => {
@@ -48,7 +49,9 @@ impl Resolver<'_> {
                 args.extend(self.operands(&call.args)?);
                 (HostOp::Method(call.method.to_string()), args)
             }
-            Expr::Field(field) => (HostOp::Field(spelled(field.member.to_token_stream())), vec![self.receiver(&field.base)?]),
+            Expr::Field(field) => {
+                (HostOp::Field(spelled(field.member.to_token_stream())), vec![self.receiver(&field.base)?])
+            }
             Expr::Index(index) => (HostOp::Item, vec![self.receiver(&index.expr)?, self.operand(&index.index)?]),
             Expr::Reference(reference) if reference.mutability.is_none() => {
                 (HostOp::Ref, vec![self.operand(&reference.expr)?])
@@ -106,7 +109,9 @@ impl Resolver<'_> {
             },
             Expr::Path(path) => match path.path.get_ident() {
                 Some(name) if name == "None" => Tmpl::Literal(Literal::Absent),
-                Some(name) => self.known(name).map_or_else(|| Tmpl::Literal(Literal::Path(name.to_string())), |known| self.used(known)),
+                Some(name) => self
+                    .known(name)
+                    .map_or_else(|| Tmpl::Literal(Literal::Path(name.to_string())), |known| self.used(known)),
                 None => Tmpl::Literal(Literal::Path(spelled(path.to_token_stream()))),
             },
             other => {

@@ -249,11 +249,14 @@ fn print_tmpl(tmpl: &Tmpl) -> TokenStream {
         Tmpl::Rust { code, args, fallible, tensors, ty } => {
             let yields = ty.as_ref().map_or_else(|| quote!(Tensors(#tensors)), |ty| quote!(Rust(#ty)));
             let args = args.iter().map(print_tmpl);
-            print_embedded(code, &quote! {
-                args: &[#(#args),*],
-                fallible: #fallible,
-                yields: __fx::rewrite::Yields::#yields,
-            })
+            print_embedded(
+                code,
+                &quote! {
+                    args: &[#(#args),*],
+                    fallible: #fallible,
+                    yields: __fx::rewrite::Yields::#yields,
+                },
+            )
         }
     };
     quote!(__fx::rewrite::Template::#template)

@@ -1,6 +1,6 @@
 //! A rule after its names are resolved: what the checks look at and what is printed.
 
-use fx_ir::{HostOp, OpId};
+use fx_ir::{HostOp, OpId, ops};
 use proc_macro2::{Ident, Span};
 
 use super::schema::FieldType;
@@ -55,13 +55,13 @@ impl Operator {
 
     /// The operator that a method call spells.
     pub(super) fn named(name: &str) -> Option<Operator> {
-        Some(match name {
-            "add" => Operator::Add,
-            "sub" => Operator::Sub,
-            "mul" => Operator::Mul,
-            "div" => Operator::Div,
-            _ => return None,
-        })
+        let named = [
+            (ops::ADD, Operator::Add),
+            (ops::SUB, Operator::Sub),
+            (ops::MUL, Operator::Mul),
+            (ops::DIV, Operator::Div),
+        ];
+        named.into_iter().find(|(op, _)| op.name() == name).map(|(_, operator)| operator)
     }
 
     pub(super) fn variant(self) -> Ident {

@@ -49,7 +49,9 @@ fn decided(graph: &mut Graph, id: NodeId) -> Option<Arg> {
 /// The value of an operator between two integers.
 fn number(graph: &Graph, id: NodeId) -> Option<Arg> {
     let node = graph.node(id);
-    let (Some(HostOp::Binary(sign)), [Arg::Int(a), Arg::Int(b)]) = (node.op.host(), &node.args[..]) else { return None };
+    let (Some(HostOp::Binary(sign)), [Arg::Int(a), Arg::Int(b)]) = (node.op.host(), &node.args[..]) else {
+        return None;
+    };
     match sign.as_str() {
         "/" => Some(Arg::Int(a.checked_div(*b)?)),
         "%" => Some(Arg::Int(a.checked_rem(*b)?)),

@@ -12,7 +12,7 @@ mod rows;
 
 use std::collections::BTreeMap;
 
-use fx_ir::{Arg, Graph, Node, NodeId, Op, Origin, RegionId, Scalar, Type};
+use fx_ir::{Arg, Graph, Node, NodeId, Op, Origin, RegionId, Scalar, Type, ops};
 
 use super::facts::{Effects, Times};
 use crate::pass::{Changed, Pass, PassContext};
@@ -211,7 +211,7 @@ fn group(graph: &mut Graph, times: &Times, members: &[NodeId]) {
     } else {
         let ty = Type::Tuple(vec![Type::TENSOR; results.len()]);
         let nothing = graph.node(last).op.clone();
-        let whole = graph.insert_before(last, nothing, Vec::new(), "group", ty, origin);
+        let whole = graph.insert_before(last, nothing, Vec::new(), ops::GROUP.name(), ty, origin);
         graph.node_mut(whole).become_group(&body, args);
         for (position, &result) in results.iter().enumerate() {
             let Node { name, ty, origin, .. } = graph.node(result).clone();

@@ -209,9 +209,7 @@ fn is_positive(graph: &Graph, arg: &Arg) -> bool {
     match graph.host_value(arg) {
         Some((HostOp::Method(name), [_])) => name == "sqrt",
         Some((HostOp::Function(path), [_])) => matches!(path.rsplit_once("::"), Some((_, "sqrt"))),
-        Some((HostOp::Method(name), [_, exponent])) => {
-            name == "powf" && matches!(exponent, Arg::Float(0.5 | -0.5))
-        }
+        Some((HostOp::Method(name), [_, exponent])) => name == "powf" && matches!(exponent, Arg::Float(0.5 | -0.5)),
         Some((HostOp::Binary(sign), factors)) => {
             matches!(sign.as_str(), "*" | "/") && factors.iter().all(|factor| is_positive(graph, factor))
         }

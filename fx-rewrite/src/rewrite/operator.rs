@@ -1,5 +1,7 @@
 //! `+ - * /` in rules: one sign for the op of two tensors and for that of a tensor and a number.
 
+use fx_ir::{OpId, ops};
+
 /// An operator between tensors, or between a tensor and a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
@@ -15,26 +17,26 @@ pub enum Operator {
 
 impl Operator {
     /// The op of two tensors.
-    pub(super) fn tensor_op(self) -> &'static str {
+    pub(super) fn tensor_op(self) -> OpId {
         match self {
-            Operator::Add => "add",
-            Operator::Sub => "sub",
-            Operator::Mul => "mul",
-            Operator::Div => "div",
+            Operator::Add => ops::ADD,
+            Operator::Sub => ops::SUB,
+            Operator::Mul => ops::MUL,
+            Operator::Div => ops::DIV,
         }
     }
 
     /// The op of a tensor and a number.
-    pub(super) fn scalar_op(self) -> &'static str {
+    pub(super) fn scalar_op(self) -> OpId {
         match self {
-            Operator::Add => "add.Scalar",
-            Operator::Sub => "sub.Scalar",
-            Operator::Mul => "mul.Scalar",
-            Operator::Div => "div.Scalar",
+            Operator::Add => ops::ADD_SCALAR,
+            Operator::Sub => ops::SUB_SCALAR,
+            Operator::Mul => ops::MUL_SCALAR,
+            Operator::Div => ops::DIV_SCALAR,
         }
     }
 
-    pub(super) fn ops(self) -> impl Iterator<Item = &'static str> {
+    pub(super) fn ops(self) -> impl Iterator<Item = OpId> {
         [self.tensor_op(), self.scalar_op()].into_iter()
     }
 

@@ -9,9 +9,10 @@ mod samples;
 mod times;
 
 pub(crate) use effects::Effects;
+pub(crate) use fx_ir::ops::Rank;
 pub(crate) use layer::{
     Contraction, Kind, Sharers, activation_of, by_optional_ref, by_ref, chain, float, optional_tensor, runtime,
 };
-pub(crate) use rank::{Rank, Ranks};
+pub(crate) use rank::Ranks;
 pub use samples::are_side_by_side;
 pub(crate) use times::Times;
