@@ -316,6 +316,26 @@ mod tests {
     }
 
     #[test]
+    fn every_op_with_a_formula_joins() {
+        check(
+            GroupPointwise,
+            r#"graph f(x: tensor, y: tensor, s: rust<f64>) {
+              %a = softplus(x) : tensor
+              %b = lerp(%a, y, s) : tensor
+              %c = elu(%b) : tensor
+              %d = sin(%c) : tensor
+              yield %d
+            }"#,
+            &expect![[r#"
+                graph f(x: tensor, y: tensor, s: rust<f64>) {
+                  %c = group(x, y, s, body="graph softplus_lerp_elu(x: tensor, y: tensor, s: rust<f64>) { %a = softplus(x) ; %b = lerp(%a, y, s) ; %c = elu(%b) ; yield %c }") : tensor  @ by group-pointwise
+                  %d = sin(%c) : tensor
+                  yield %d
+                }"#]],
+        );
+    }
+
+    #[test]
     fn what_is_read_elsewhere_is_a_result() {
         check(
             GroupPointwise,

@@ -5,7 +5,7 @@ use proc_macro2::Span;
 use syn::{BinOp, spanned::Spanned};
 
 use crate::trace::{
-    Result, Tracer, Ty, Val, place::local_place::LocalPlace, tensor::operator::tensor_name, unsupported,
+    Result, Tracer, Ty, Val, place::local_place::LocalPlace, tensor::operator::tensor_ops, unsupported,
 };
 
 impl Tracer<'_> {
@@ -68,7 +68,7 @@ impl Tracer<'_> {
         right: &Val,
         span: Span,
     ) -> Result<Val> {
-        let Some(op) = tensor_name(&plain_operator(op)) else {
+        let Some([op, _]) = tensor_ops(&plain_operator(op)) else {
             return unsupported(span, "an operator of this form on tensors");
         };
         if right.ty() == Ty::Unknown {

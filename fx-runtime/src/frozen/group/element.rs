@@ -14,10 +14,10 @@ use crate::math;
 
 /// One element.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Element<T>(pub(super) T);
+pub(in crate::frozen) struct Element<T>(pub(in crate::frozen) T);
 
 /// A type of numbers that groups are computed in.
-pub(super) trait Real:
+pub(in crate::frozen) trait Real:
     pointwise::Number + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
 {
     /// The nearest number.
