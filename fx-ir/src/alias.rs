@@ -27,7 +27,7 @@ pub struct AliasAnalysis<'g> {
 }
 
 impl ModuleKind {
-    /// May the layer's result be its input itself?
+    /// Returns whether the layer's result may be its input itself.
     pub fn passes_input(&self) -> bool {
         matches!(self.0.as_str(), "Identity" | "Id" | "Dropout" | "Flatten" | "Sequential" | "SequentialT")
     }
@@ -120,7 +120,8 @@ impl<'g> AliasAnalysis<'g> {
     }
 }
 
-/// Is it made of numbers and names alone, or a kernel or a cell of state, which copy what they are made from?
+/// Returns whether it is made of numbers and names alone, or is a kernel or a `StateCell`, which copy what they are
+/// made from.
 fn is_plain(ty: &Type) -> bool {
     match ty {
         Type::Rust(name) => scalar::is_plain(name) || name.starts_with("::fx_runtime::frozen::"),
@@ -130,7 +131,7 @@ fn is_plain(ty: &Type) -> bool {
     }
 }
 
-/// Has it memory of itself, and not from what flows into it?
+/// Returns whether it has memory of its own, and not from what flows into it.
 fn is_source(graph: &Graph, id: NodeId) -> bool {
     fn names_tensor(ty: &Type) -> bool {
         match ty {

@@ -64,7 +64,7 @@ impl Graph {
         self.nodes[id.index()].as_mut().expect("the node was erased")
     }
 
-    /// Has it not been erased?
+    /// Returns whether the node has not been erased.
     pub fn is_alive(&self, id: NodeId) -> bool {
         self.nodes.get(id.index()).is_some_and(Option::is_some)
     }
@@ -161,7 +161,7 @@ impl Graph {
         self.index.owner(&self.nodes, region)
     }
 
-    /// Does `region` lie inside a region of `id`, at any depth?
+    /// Returns whether `region` lies inside a region of `id`, at any depth.
     pub fn is_inside(&self, region: RegionId, id: NodeId) -> bool {
         self.scopes(region).any(|region| self.owner_of(region) == Some(id))
     }
@@ -172,7 +172,7 @@ impl Graph {
         std::iter::successors(Some(region), outer).take(self.regions.len())
     }
 
-    /// Can the node be reached from the body?
+    /// Returns whether the node can be reached from the body.
     pub fn is_live(&self, id: NodeId) -> bool {
         let scope = self.scope_of(id).filter(|_| self.is_alive(id));
         scope.is_some_and(|scope| self.scopes(scope).last() == Some(self.body()))

@@ -16,7 +16,7 @@ const GROUP: &str = "group";
 const BODY: &str = "body";
 
 impl Node {
-    /// Is it a group?
+    /// Returns whether the node is a group.
     pub fn is_group(&self) -> bool {
         matches!(&self.op, Op::Call(op) if op.name() == GROUP)
     }

@@ -42,9 +42,9 @@ pub struct ModuleKind(pub String);
 pub struct Code {
     /// The source, with `$n` for the n-th argument and `$$` for a dollar sign.
     pub template: String,
-    /// May it be moved, merged or dropped?
+    /// Whether it may be moved, merged or dropped.
     pub effect: Effect,
-    /// Does it evaluate to a `Result`, of which the value is the `Ok`?
+    /// Whether it evaluates to a `Result`, of which the value is the `Ok`.
     pub fallible: bool,
     /// Why the tracer did not understand it; `None` when it did.
     pub opaque: Option<String>,
@@ -81,7 +81,7 @@ impl Code {
         Code { template: template.into(), effect: Effect::Io, fallible: false, opaque: Some(reason.into()) }
     }
 
-    /// Does it yield an option of a reference: the first, the last or another element of a list?
+    /// Returns whether it yields an option of a reference: the first, the last or another element of a list.
     pub fn is_lent(&self) -> bool {
         [".last()", ".first()"].iter().any(|end| self.template.ends_with(end))
             || self.template.rsplit_once(".get(").is_some_and(|(_, rest)| rest.ends_with(')') && !rest.contains('.'))
@@ -92,7 +92,7 @@ impl Code {
         methods.iter().any(|method| self.template.contains(&format!(".{method}(")))
     }
 
-    /// Does it panic where an option is empty?
+    /// Returns whether it panics where an option is empty.
     pub fn takes_out(&self) -> bool {
         [".unwrap()", ".expect("].iter().any(|call| self.template.contains(call))
     }
@@ -148,7 +148,7 @@ impl Op {
         matches!(self, Op::Host(_) | Op::Rust(_))
     }
 
-    /// Does it own regions?
+    /// Returns whether the node owns regions.
     pub fn is_control_flow(&self) -> bool {
         matches!(self, Op::If | Op::Match(_) | Op::For(_) | Op::While)
     }

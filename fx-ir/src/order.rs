@@ -31,12 +31,12 @@ impl BlockOrder {
         self.span(id).map(|span| span.at)
     }
 
-    /// Does `first` come before `second` in the text?
+    /// Returns whether `first` comes before `second` in the text.
     pub fn is_before(&self, first: NodeId, second: NodeId) -> bool {
         matches!((self.span(first), self.span(second)), (Some(a), Some(b)) if a.at < b.at)
     }
 
-    /// May `reader` read the value of `value`: has it been computed on every way there, and is it still in scope?
+    /// Returns whether `reader` may read `value`: it has been computed on every way there, and is still in scope.
     pub fn is_visible(&self, value: NodeId, reader: NodeId) -> bool {
         let (Some(value), Some(reader)) = (self.span(value), self.span(reader)) else { return false };
         value.ready < reader.at && reader.at <= value.until

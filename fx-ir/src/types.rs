@@ -42,12 +42,12 @@ impl Type {
         Type::Rust(spelling.into())
     }
 
-    /// Is it a tensor?
+    /// Returns whether it is a tensor.
     pub fn is_tensor(&self) -> bool {
         matches!(self, Type::Tensor(_))
     }
 
-    /// May a value of type `other` stand where one of `self` is asked for?
+    /// Returns whether a value of type `other` may stand where one of `self` is expected.
     pub fn fits(&self, other: &Type) -> bool {
         match (self, other) {
             (Type::Unknown, _) | (_, Type::Unknown) => true,

@@ -74,7 +74,7 @@ pub(crate) fn find<'a>(items: &'a Items, key: &Key, name: Span) -> Result<Found<
     }
 }
 
-/// Does an editor expand this, not the compiler?
+/// Returns whether an editor expands this, not the compiler.
 pub(crate) fn is_editor() -> bool {
     let program = std::env::current_exe().ok();
     let name = program.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());

@@ -176,7 +176,7 @@ impl Cover<'_> {
         self.map[slot].get_or_insert_with(|| special.clone()) == special
     }
 
-    /// Can the general capture be bound to whatever the special term stands for?
+    /// Returns whether the general capture can be bound to whatever the special term stands for.
     fn takes(&self, slot: usize, special: &Pat) -> bool {
         let of = |special: &Pat| match special {
             Pat::Capture(slot) => Some(self.special[*slot].kind.clone()),
@@ -204,7 +204,7 @@ fn is_same(a: &Literal, b: &Literal) -> bool {
     }
 }
 
-/// Is the part what the parameter would be if it were left out?
+/// Returns whether the part is the default of its parameter.
 fn is_default(op: OpId, position: usize, part: &Pat) -> bool {
     let Some(entry) = op.entry() else { return false };
     let receiver = usize::from(entry.receiver != fx_ir::catalog::Receiver::Free);

@@ -189,7 +189,7 @@ fn spell(tokens: TokenStream, out: &mut String) {
     }
 }
 
-/// Does the text end in the first half of a sign like `=>`?
+/// Returns whether the text ends in the first half of a sign like `=>`.
 fn joins(out: &str) -> bool {
     out.ends_with(['=', '<', '>', '&', '|', '!', '-', '+', '*', '/'])
 }

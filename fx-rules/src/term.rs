@@ -24,7 +24,7 @@ pub(crate) enum Kind {
 pub(crate) struct Capture {
     pub(crate) name: Ident,
     pub(crate) kind: Kind,
-    /// Is its type written down?
+    /// Whether its type is written down.
     pub(crate) is_typed: bool,
     pub(crate) is_let: bool,
     /// How often the pattern mentions it.
@@ -135,7 +135,7 @@ impl Yields {
         }
     }
 
-    /// May it be given for a parameter of this kind?
+    /// Returns whether it fits a parameter of this kind.
     pub(crate) fn fits(self, kind: fx_ir::catalog::Kind) -> bool {
         use fx_ir::catalog::Kind as K;
         match self {

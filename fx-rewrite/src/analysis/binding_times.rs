@@ -15,7 +15,7 @@ impl BindingTimes {
         BindingTimes { bindings: Bindings::of(graph, cx.has_model), made: NodeSet::default() }
     }
 
-    /// Is the value known once the live model is there?
+    /// Returns whether the value is known once the live model is there.
     pub(crate) fn is_frozen(&self, id: NodeId) -> bool {
         self.made.contains(id) || self.bindings.get(id) < Binding::Call
     }

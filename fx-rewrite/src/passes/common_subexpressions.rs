@@ -16,12 +16,8 @@ use crate::pass::{Changed, Pass, PassContext};
 pub struct CommonSubexpressions;
 
 impl Pass for CommonSubexpressions {
-    fn name(&self) -> &'static str {
-        "common-subexpressions"
-    }
-
-    fn doc(&self) -> &'static str {
-        "merges nodes that compute the same"
+    described! {
+        "common-subexpressions": "merges nodes that compute the same";
     }
 
     fn run(&self, graph: &mut Graph, _: &PassContext) -> Changed {

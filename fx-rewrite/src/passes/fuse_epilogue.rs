@@ -18,20 +18,10 @@ pub(super) const ACT: &str = "::fx_runtime::frozen::Act";
 pub struct FuseEpilogue;
 
 impl Pass for FuseEpilogue {
-    fn name(&self) -> &'static str {
-        "fuse-epilogue"
-    }
-
-    fn doc(&self) -> &'static str {
-        "fuses additions and activations into the convolutions and linear layers before them"
-    }
-
-    fn after(&self) -> &'static [&'static str] {
-        &["lower-modules"]
-    }
-
-    fn before(&self) -> &'static [&'static str] {
-        &["pack-kernels"]
+    described! {
+        "fuse-epilogue": "fuses additions and activations into the convolutions and linear layers before them";
+        after: ["lower-modules"];
+        before: ["pack-kernels"];
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
@@ -112,8 +102,7 @@ impl Fuse {
     fn open_layer(&self, graph: &Graph, layer: NodeId, reader: NodeId) -> Option<Contraction> {
         let contraction = Contraction::read(graph, layer)?;
         let open = contraction.act.is_none() && contraction.is_frozen(&self.times);
-        let movable = self.effects.may_move(graph, layer, reader) && graph.users(layer) == [reader];
-        (open && movable).then_some(contraction)
+        (open && self.effects.is_only_reader(graph, reader, layer)).then_some(contraction)
     }
 }
 

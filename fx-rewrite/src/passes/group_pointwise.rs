@@ -31,16 +31,9 @@ const MOST_REDUCTIONS: usize = 4;
 const MOST_RESULTS: usize = 4;
 
 impl Pass for GroupPointwise {
-    fn name(&self) -> &'static str {
-        "group-pointwise"
-    }
-
-    fn doc(&self) -> &'static str {
-        "computes pointwise ops that follow each other in one pass over memory"
-    }
-
-    fn after(&self) -> &'static [&'static str] {
-        &["fuse-epilogue", "pack-kernels"]
+    described! {
+        "group-pointwise": "computes pointwise ops that follow each other in one pass over memory";
+        after: ["fuse-epilogue", "pack-kernels"];
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
@@ -106,7 +99,10 @@ impl Grouping<'_> {
         let moves = |&member: &NodeId| self.effects.may_move(self.graph, member, at);
         let later = |&member: &NodeId| {
             let readers = readers(self.graph, members, member);
-            readers.into_iter().map(|reader| self.place_in_region(reader)).all(|reader| reader > Some(self.positions[&at]))
+            readers
+                .into_iter()
+                .map(|reader| self.place_in_region(reader))
+                .all(|reader| reader > Some(self.positions[&at]))
         };
         let (tensors, numbers) = group_inputs(self.graph, self.times, members);
         let hidden = members.iter().map(|&member| rows::hidden_inputs(self.graph, member));
@@ -129,7 +125,7 @@ impl Grouping<'_> {
     }
 }
 
-/// Has the node a scalar form, on tensors and numbers alone?
+/// Returns whether the node has a scalar form, on tensors and numbers alone.
 fn is_groupable(graph: &Graph, times: &BindingTimes, id: NodeId) -> bool {
     let node = graph.node(id);
     let is_tensor = |arg: &Arg| arg.node().is_some_and(|id| graph.node(id).ty.is_tensor());
@@ -154,7 +150,7 @@ fn is_groupable(graph: &Graph, times: &BindingTimes, id: NodeId) -> bool {
         && rest.into_iter().all(is_plain)
 }
 
-/// Is it a number, written out or known at the call?
+/// Returns whether the argument is a number, written out or known at the call.
 fn is_number(graph: &Graph, arg: &Arg) -> bool {
     match arg {
         Arg::Int(_) | Arg::Float(_) => true,

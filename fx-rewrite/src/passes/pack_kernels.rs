@@ -21,16 +21,9 @@ const ATTENTION: [(&str, &str); 2] =
 pub struct PackKernels;
 
 impl Pass for PackKernels {
-    fn name(&self) -> &'static str {
-        "pack-kernels"
-    }
-
-    fn doc(&self) -> &'static str {
-        "packs each layer into a kernel at freeze time"
-    }
-
-    fn after(&self) -> &'static [&'static str] {
-        &["lower-modules"]
+    described! {
+        "pack-kernels": "packs each layer into a kernel at freeze time";
+        after: ["lower-modules"];
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {

@@ -39,7 +39,7 @@ pub enum PipelineError {
 }
 
 impl PipelineError {
-    /// Is it a mistake of fx's own: did the tracer, or a pass of [`Pipeline::inference`], leave a graph that is not sound?
+    /// Returns whether the fault is fx's own: the tracer, or a pass of [`Pipeline::inference`], left an unsound graph.
     pub fn is_ours(&self) -> bool {
         let PipelineError::Broken { pass, .. } = self else { return false };
         *pass == "trace" || Pipeline::inference().passes().any(|own| own.name() == *pass)

@@ -27,7 +27,7 @@ pub struct Report {
 pub struct Step {
     /// The pass's name.
     pub pass: &'static str,
-    /// Did it change the graph?
+    /// Whether it changed the graph.
     pub changed: Changed,
     /// How many nodes there were before and after.
     pub nodes: (usize, usize),

@@ -65,7 +65,7 @@ const KEEPING: &[&str] = &[
 const LAYERS_KEEPING: &[&str] =
     &["ReLU", "ReLU6", "MaxPool2D", "Flatten", "Identity", "Id", "Sequential", "SequentialT"];
 
-/// Does the tensor hold floats for certain?
+/// Returns whether the tensor holds floats for certain.
 pub(crate) fn is_float(graph: &Graph, id: NodeId) -> bool {
     look(graph, id, DEPTH)
 }

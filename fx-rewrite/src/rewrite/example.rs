@@ -75,7 +75,7 @@ struct Builder {
     choice: Vec<usize>,
     slots: Vec<Option<Arg>>,
     model: NodeId,
-    /// Does the op that is being built take matrices only?
+    /// Whether the op that is being built takes matrices only.
     is_matrix: bool,
 }
 

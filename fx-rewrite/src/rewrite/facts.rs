@@ -52,17 +52,17 @@ impl Facts {
         self.made.get(id).map_or_else(|| self.effects.epoch(id), |made| made.epoch)
     }
 
-    /// May the value be written to after it was made?
+    /// Returns whether the value may be written to after it was made.
     pub(super) fn is_written(&self, id: NodeId) -> bool {
         self.effects.is_written(id)
     }
 
-    /// May the caller get the value's memory with the results?
+    /// Returns whether the caller may get the value's memory with the results.
     pub(super) fn is_handed_out(&self, id: NodeId) -> bool {
         self.effects.is_handed_out(id)
     }
 
-    /// May the caller have the value's memory before the call, or get it otherwise?
+    /// Returns whether the caller may have the value's memory before the call, or get it otherwise.
     pub(super) fn is_known_outside(&self, id: NodeId) -> bool {
         self.effects.is_known_outside(id)
     }

@@ -24,7 +24,7 @@ pub(super) struct Bound {
     pub(super) fields: Vec<NodeId>,
     /// The node in which a capture of a layer is called.
     pub(super) calls: Vec<(usize, NodeId)>,
-    /// Was the control flow passed that is [looked through](super::Through)?
+    /// Whether the control flow was passed that is [looked through](super::Through).
     pub(super) is_through: bool,
 }
 
@@ -92,17 +92,17 @@ impl<'a> Value<'a> {
         self.arg.node().map_or(0, |layer| self.facts.calls(self.graph, layer))
     }
 
-    /// Is it known once the live model is there?
+    /// Returns whether the value is known once the live model is there.
     pub fn is_freeze_time(self) -> bool {
         self.facts.time(self.arg) <= Binding::Freeze
     }
 
-    /// Is it a literal?
+    /// Returns whether the value is a literal.
     pub fn is_literal(self) -> bool {
         self.arg.node().is_none()
     }
 
-    /// Is it `None`?
+    /// Returns whether the value is `None`.
     pub fn is_none(self) -> bool {
         *self.arg == Arg::None
     }
@@ -115,7 +115,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Are its elements floating-point numbers for certain?
+    /// Returns whether the elements are floating-point numbers for certain.
     pub fn is_float(self) -> bool {
         self.arg.node().is_some_and(|id| super::dtype::is_float(self.graph, id))
     }
@@ -140,7 +140,8 @@ impl<'a> Value<'a> {
         number(self.graph, self.arg)
     }
 
-    /// Is it a number above zero for certain: a literal, a square root, or one divided by such a number?
+    /// Returns whether the value is a number above zero for certain: a literal, a square root, or one over such a
+    /// number.
     pub fn is_positive(self) -> bool {
         is_positive(self.graph, self.arg)
     }

@@ -2,12 +2,12 @@
 
 use super::Value;
 
-/// Is it known once the live model is there?
+/// Returns whether the value is known once the live model is there.
 pub fn is_freeze_time(value: Value<'_>) -> bool {
     value.is_freeze_time()
 }
 
-/// Is it a literal?
+/// Returns whether the value is a literal.
 pub fn is_literal(value: Value<'_>) -> bool {
     value.is_literal()
 }
@@ -17,7 +17,7 @@ pub fn dtype(value: Value<'_>) -> Option<&str> {
     value.dtype()
 }
 
-/// Are its elements floating-point numbers for certain?
+/// Returns whether the elements are floating-point numbers for certain.
 pub fn is_float(value: Value<'_>) -> bool {
     value.is_float()
 }
@@ -42,12 +42,13 @@ pub fn calls(value: Value<'_>) -> usize {
     value.calls()
 }
 
-/// Are the two numbers equal up to rounding in their source (eight significant digits)?
+/// Returns whether the two numbers are equal up to rounding in their source (eight significant digits).
 pub fn near(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-8 * a.abs().max(b.abs())
 }
 
-/// Is it a number above zero for certain: a literal, or the square root of what the model computes?
+/// Returns whether the value is a number above zero for certain: a literal, or a square root of what the model
+/// computes.
 pub fn is_positive(value: Value<'_>) -> bool {
     value.is_positive()
 }

@@ -194,7 +194,7 @@ pub struct Rust {
     pub template: &'static str,
     /// What the holes stand for.
     pub args: &'static [Template],
-    /// Is it a `Result`?
+    /// Whether it evaluates to a `Result`.
     pub fallible: bool,
     /// What it yields.
     pub yields: Yields,
@@ -234,7 +234,7 @@ pub enum FieldType {
 pub struct Guard {
     /// As it was written.
     pub text: &'static str,
-    /// Does it hold?
+    /// Returns whether the condition holds.
     pub holds: fn(&Found<'_>) -> bool,
 }
 

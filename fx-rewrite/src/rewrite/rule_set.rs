@@ -36,12 +36,12 @@ struct Index {
 pub struct Outcome {
     /// For every rule of the pass, in order, how often it was applied.
     pub applied: Vec<(&'static str, usize)>,
-    /// Was the budget spent before the rules came to an end?
+    /// Whether the budget was spent before the rules came to an end.
     pub exhausted: bool,
 }
 
 impl Outcome {
-    /// Did any rule apply?
+    /// Returns whether any rule applied.
     pub fn changed(&self) -> Changed {
         Changed::from(self.applied.iter().any(|&(_, count)| count > 0))
     }
@@ -74,7 +74,7 @@ pub struct Match {
 pub struct Replaced {
     /// The places, in the order in which they were found.
     pub matches: Vec<Match>,
-    /// Was it stopped because the replacement is matched again and again?
+    /// Whether the rules were stopped because the replacement is matched again and again.
     pub exhausted: bool,
 }
 

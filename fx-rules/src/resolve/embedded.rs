@@ -40,9 +40,10 @@ impl Resolver<'_> {
             Expr::Paren(inner) => self.operation(&inner.expr)?,
             Expr::Call(call) => {
                 let Expr::Path(path) = &*call.func else { return None };
-                let op =
-                    called(path).filter(|_| path.path.get_ident().is_none_or(|name| self.known(name).is_none()))?;
-                (op, self.operands(&call.args)?)
+                if path.path.get_ident().is_some_and(|name| self.known(name).is_some()) {
+                    return None;
+                }
+                (called(path), self.operands(&call.args)?)
             }
             Expr::MethodCall(call) if call.turbofish.is_none() => {
                 let mut args = vec![self.receiver(&call.receiver)?];
@@ -163,16 +164,16 @@ impl Resolver<'_> {
 }
 
 /// The operation that calls the function at a path.
-fn called(path: &syn::ExprPath) -> Option<HostOp> {
+fn called(path: &syn::ExprPath) -> HostOp {
     const FROZEN: &str = "::fx_runtime::frozen::";
     const NN: &str = "::fx_runtime::nn::";
     let text = spelled(path.to_token_stream());
-    Some(match text.strip_prefix(FROZEN) {
+    match text.strip_prefix(FROZEN) {
         Some(name) => HostOp::Runtime(name.to_owned()),
         None if text == "Some" => HostOp::Some,
         None => match text.strip_prefix(NN) {
             Some(name) => HostOp::Nn(name.to_owned()),
             None => HostOp::Call(text),
         },
-    })
+    }
 }

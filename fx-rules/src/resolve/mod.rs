@@ -38,7 +38,7 @@ pub(crate) struct Resolver<'f> {
     /// The parts of the pattern that `let` names.
     pub(crate) parts: Vec<(usize, Pat)>,
     pub(crate) lets: Vec<(Vec<String>, Tmpl)>,
-    /// Is a part of the pattern being read that is repeated?
+    /// Whether a repeated part of the pattern is being read.
     pub(crate) is_repeated: bool,
     /// What the `let`s of the replacement are called.
     pub(crate) let_names: Vec<(String, Tmpl)>,

@@ -71,9 +71,8 @@ impl Resolver<'_> {
                 "f64" | "i64" | "usize" => Yields::Number,
                 _ => Yields::Unknown,
             },
-            Tmpl::Expr(..) => Yields::Unknown,
             Tmpl::Rust { .. } | Tmpl::Module(..) | Tmpl::Part(..) | Tmpl::Or(_) => Yields::Tensor,
-            Tmpl::Capture(_) | Tmpl::Computed(_) | Tmpl::Splice(_) => Yields::Unknown,
+            Tmpl::Capture(_) | Tmpl::Computed(_) | Tmpl::Splice(_) | Tmpl::Expr(..) => Yields::Unknown,
         }
     }
 }
