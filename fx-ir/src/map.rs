@@ -22,6 +22,11 @@ impl<T> NodeMap<T> {
         self.0.get(id.index())?.as_ref()
     }
 
+    /// The value of a node, if it has one, to be changed.
+    pub fn get_mut(&mut self, id: NodeId) -> Option<&mut T> {
+        self.0.get_mut(id.index())?.as_mut()
+    }
+
     /// Gives a node a value; yields the one that it had.
     pub fn insert(&mut self, id: NodeId, value: T) -> Option<T> {
         self.place(id).replace(value)

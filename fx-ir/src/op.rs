@@ -1,5 +1,6 @@
 //! What a node does: torch.fx's six opcodes, Rust code that is carried along, and control flow that owns regions.
 
+use crate::ForLoop;
 use crate::host::{Host, HostOp};
 use crate::ops::OpId;
 
@@ -26,7 +27,7 @@ pub enum Op {
     Match(Vec<String>),
     /// `for element in args[0]`: `args[1..]` are the carried values' first values; the region's parameters are what the
     /// pattern binds, and then the carried values; it yields the carried values' next ones.
-    For(String),
+    For(ForLoop),
     /// `while regions[0] { regions[1] }`: both regions take the carried values; the first yields a bool.
     While,
     /// The end of a region: hands over `args` (several make a tuple).
@@ -81,20 +82,9 @@ impl Code {
         Code { template: template.into(), effect: Effect::Io, fallible: false, opaque: Some(reason.into()) }
     }
 
-    /// Returns whether it yields an option of a reference: the first, the last or another element of a list.
-    pub fn is_lent(&self) -> bool {
-        [".last()", ".first()"].iter().any(|end| self.template.ends_with(end))
-            || self.template.rsplit_once(".get(").is_some_and(|(_, rest)| rest.ends_with(')') && !rest.contains('.'))
-    }
-
     /// Whether it calls one of these methods, as far as its text tells: of opaque code nothing else is known.
     pub fn mentions(&self, methods: &[&str]) -> bool {
         methods.iter().any(|method| self.template.contains(&format!(".{method}(")))
-    }
-
-    /// Returns whether it panics where an option is empty.
-    pub fn takes_out(&self) -> bool {
-        [".unwrap()", ".expect("].iter().any(|call| self.template.contains(call))
     }
 }
 

@@ -45,7 +45,7 @@ impl Graph {
         let target = match &node.op {
             Op::Placeholder => node.name.clone(),
             Op::GetAttr(field) => field.clone(),
-            Op::For(pattern) => one_line(pattern),
+            Op::For(head) => one_line(&head.to_string()),
             Op::CallModule(kind) => module.unwrap_or(&kind.0).clone(),
             Op::Rust(code) => one_line(&code.template),
             Op::TupleGet(index) => index.to_string(),

@@ -171,8 +171,9 @@ pub fn derive_state(item: TokenStream) -> TokenStream {
 ///
 /// The same notation, and: `..rest` in a list for the items of another, `let` for what is used twice, `{ .. }` as an
 /// argument for Rust that is computed from literals, `or(conv.bs, t)` for a tensor that may be absent,
-/// `rust!(path(&conv.ws, bn)?)` for any Rust over the live values. What depends on weights alone moves into `freeze` by
-/// itself.
+/// `rust!(path(&conv.ws, bn)?)` for any Rust over the live values: calls, methods, fields and arithmetic become host
+/// operations that passes understand, other Rust (closures, blocks) is carried as text, and tensors are handed to it in
+/// row-major order. What depends on weights alone moves into `freeze` by itself.
 ///
 /// # Guards
 ///

@@ -455,3 +455,40 @@ fn rules_that_go_on_for_ever_are_stopped_and_told() {
     assert!(outcome.is_some_and(|outcome| outcome.exhausted));
     assert_eq!(graph.lint(), Ok(()));
 }
+
+fx_pass! {
+    /// Rust that is made of operations.
+    pub ReluToCall {
+        |x| x.relu() => rust!(crate::scaled(&x, (x.size()[x.dim() - 1] as f64) * 0.5, (vec![1, 2], [!true]), None, Kind::Float)?)
+    }
+
+    /// Rust of another kind.
+    pub ReluToClosure {
+        |x| x.relu() => rust!(crate::with(&x, |one| one.relu()))
+    }
+}
+
+#[test]
+fn rust_in_a_replacement_is_read_as_operations() {
+    let relu = "graph f(x: tensor) { %a = relu(x) : tensor ; %b = neg(%a) : tensor ; yield %b }";
+    check(
+        ReluToCall,
+        relu,
+        &expect![[r#"
+        graph f(x: tensor) {
+          %a = host.call["crate::scaled", fallible](host.ref(x), host.binary["*"](host.cast["f64"](host.item(host.method["size"](x), host.binary["-"](host.method["dim"](x), 1))), 0.5), host.tuple(host.vec(1, 2), host.array(host.not(true))), none, `Kind::Float`) : tensor  @ by relu-to-call
+          %b = neg(%a) : tensor
+          yield %b
+        }"#]],
+    );
+    check(
+        ReluToClosure,
+        relu,
+        &expect![[r#"
+        graph f(x: tensor) {
+          %a = rust["crate::with(&$0, | one | one.relu())"](x) : tensor  @ by relu-to-closure
+          %b = neg(%a) : tensor
+          yield %b
+        }"#]],
+    );
+}

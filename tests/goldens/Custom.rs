@@ -157,7 +157,7 @@ impl CustomFrozen {
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl CustomFrozen {
-    const GRAPH: &'static str = "Custom#23164d3ed921d671";
+    const GRAPH: &'static str = "Custom#9d7a18f12c42a80a";
     /// Writes the folded weights, and all else that a call needs, to a safetensors file.
     ///
     /// # Errors

@@ -28,10 +28,19 @@ impl Custom {
                 "src/pointwise.rs:31",
             );
         let ys_4 = t.call("sub", &[&square, &mul_2], "src/pointwise.rs:31");
-        let size = t.code("$0.size()", &[&xs_arg], "size", "src/pointwise.rs:32");
-        let width = t.code("$0[0]", &[&size], "width", "src/pointwise.rs:32");
+        let size = t
+            .host("method", &["size"], &[&xs_arg], "size", "src/pointwise.rs:32");
+        let width = t
+            .host("item", &[], &[&size, &Arg::Int(0)], "width", "src/pointwise.rs:32");
         let add = t.call("add", &[&ys_4, &xs_arg], "src/pointwise.rs:33");
-        let number = t.code("(1 + $0)", &[&width], "number", "src/pointwise.rs:33");
+        let number = t
+            .host(
+                "binary",
+                &["+"],
+                &[&Arg::Int(1), &width],
+                "number",
+                "src/pointwise.rs:33",
+            );
         let div = t.call("div.Scalar", &[&add, &number], "src/pointwise.rs:33");
         t.finish(&[&div])
     }

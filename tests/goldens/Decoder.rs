@@ -132,7 +132,7 @@ impl DecoderFrozen {
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl DecoderFrozen {
-    const GRAPH: &'static str = "Decoder#3663d5f7bb597dd1";
+    const GRAPH: &'static str = "Decoder#50eaf4048bf260af";
     /// Writes the folded weights, and all else that a call needs, to a safetensors file.
     ///
     /// # Errors

@@ -98,7 +98,7 @@ impl InPlaceFrozen {
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl InPlaceFrozen {
-    const GRAPH: &'static str = "InPlace#98edcdc0745f3f71";
+    const GRAPH: &'static str = "InPlace#543070f63b63fee2";
     /// Writes the folded weights, and all else that a call needs, to a safetensors file.
     ///
     /// # Errors

@@ -110,7 +110,7 @@ impl NoiseFrozen {
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl NoiseFrozen {
-    const GRAPH: &'static str = "Noise#0e523f1c6d4f2f74";
+    const GRAPH: &'static str = "Noise#cadf75535da9b608";
     /// Writes the folded weights, and all else that a call needs, to a safetensors file.
     ///
     /// # Errors

@@ -264,7 +264,7 @@ impl NormedFrozen {
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl NormedFrozen {
-    const GRAPH: &'static str = "Normed#2483e2556bf8cd2f";
+    const GRAPH: &'static str = "Normed#8b34595d703bdf25";
     /// Writes the folded weights, and all else that a call needs, to a safetensors file.
     ///
     /// # Errors

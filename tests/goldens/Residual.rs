@@ -234,7 +234,7 @@ impl ResidualFrozen {
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl ResidualFrozen {
-    const GRAPH: &'static str = "Residual#8b6142dc6402c0a6";
+    const GRAPH: &'static str = "Residual#921c5a8740398737";
     /// Writes the folded weights, and all else that a call needs, to a safetensors file.
     ///
     /// # Errors

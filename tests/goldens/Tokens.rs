@@ -117,7 +117,7 @@ impl TokensFrozen {
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl TokensFrozen {
-    const GRAPH: &'static str = "Tokens#419db294a234b5ee";
+    const GRAPH: &'static str = "Tokens#ee6043cc14641762";
     /// Writes the folded weights, and all else that a call needs, to a safetensors file.
     ///
     /// # Errors

@@ -8,9 +8,13 @@
 //! [`HostOp::UnwrapMut`], [`HostOp::Deref`], [`HostOp::Lock`]) to a base, as in rustc's MIR.
 
 pub mod adaptor;
+mod arity;
 pub mod eval;
+pub mod methods;
 mod ops;
 mod payload;
+#[cfg(test)]
+mod tests;
 
 pub use adaptor::Adaptor;
 pub use ops::{HostOp, Yields};
@@ -64,9 +68,17 @@ impl From<HostOp> for Host {
 }
 
 impl HostOp {
+    /// Its name with what it carries, as the text form writes it: `host.binary["+"]`.
+    pub fn label(&self) -> String {
+        let words: Vec<String> = self.words().iter().map(|word| format!("{word:?}")).collect();
+        let name = self.name();
+        if words.is_empty() { format!("host.{name}") } else { format!("host.{name}[{}]", words.join(", ")) }
+    }
+
     /// Whether it yields an option of a reference: the first, the last or another element of a list.
     pub fn yields_loan(&self) -> bool {
-        matches!(self, HostOp::Method(name) if matches!(name.as_str(), "first" | "last" | "get"))
+        let HostOp::Method(name) = self else { return false };
+        methods::method(name, methods::Receiver::List).is_some_and(methods::Method::yields_loan)
     }
 
     /// The operation applied to arguments, as an argument.

@@ -51,6 +51,9 @@ macro_rules! host_ops {
         }
 
         impl HostOp {
+            /// The names of all operations, in the order of the table.
+            pub const NAMES: &[&str] = &[$($name,)+];
+
             /// Its name in the text form.
             pub fn name(&self) -> &'static str {
                 match self {

@@ -1,6 +1,6 @@
 //! Regions: how they end, what they are given, and whether what they yield agrees.
 
-use super::{Fault, Rule, fault};
+use super::fault::{Fault, Rule, fault};
 use crate::{Arg, Graph, NodeId, Op, RegionId, Type};
 
 pub(super) fn check_region(graph: &Graph, region: RegionId, faults: &mut Vec<Fault>) {

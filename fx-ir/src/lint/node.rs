@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Fault, Rule, fault};
+use super::fault::{Fault, Rule, fault};
 use crate::catalog::{self, Receiver};
 use crate::{BlockOrder, Code, Graph, Node, NodeId, Op, Type};
 

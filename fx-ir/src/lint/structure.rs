@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Fault, Rule, fault};
+use super::fault::{Fault, Rule, fault};
 use crate::{Graph, NodeId, NodeSet, RegionId};
 
 struct Walk<'a> {

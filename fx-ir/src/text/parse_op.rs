@@ -44,7 +44,10 @@ pub(super) fn parse_op(cursor: &mut Cursor) -> Parsed<(Head, String)> {
         "print" => return Ok((Head::Print, word)),
         "if" => Op::If,
         "match" => Op::Match(Vec::new()),
-        "for" => Op::For(bracketed(cursor, "a pattern")?),
+        "for" => {
+            let Ok(head) = bracketed(cursor, "a pattern")?.parse();
+            Op::For(head)
+        }
         "while" => Op::While,
         name if name.starts_with(HOST) => Op::Host(parse_host(cursor, &name[HOST.len()..])?),
         name => Op::Call(OpId::lookup(name).ok_or_else(|| cursor.error_at(start, unknown_op(name)))?),

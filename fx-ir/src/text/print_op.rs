@@ -68,7 +68,7 @@ pub(crate) fn op_text(node: &Node) -> String {
         Op::TupleGet(index) => format!("tuple_get[{index}]"),
         Op::If => "if".to_owned(),
         Op::Match(_) => "match".to_owned(),
-        Op::For(pattern) => format!("for[{}]", Word(pattern)),
+        Op::For(head) => format!("for[{}]", Word(&head.to_string())),
         Op::While => "while".to_owned(),
         Op::Yield => "yield".to_owned(),
     }

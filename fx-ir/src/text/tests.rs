@@ -2,7 +2,9 @@
 
 use expect_test::{Expect, expect};
 
-use crate::{Arg, Code, Effect, Graph, ModuleKind, NodeId, Op, OpId, Origin, ParseError, Place, RegionId, Spot, Type};
+use crate::{
+    Arg, Code, Effect, ForLoop, Graph, ModuleKind, NodeId, Op, OpId, Origin, ParseError, Place, RegionId, Spot, Type,
+};
 
 fn check(text: &str, want: &Expect) {
     match text.parse::<Graph>() {
@@ -256,7 +258,7 @@ impl Dice {
             4 => Op::TupleGet(self.roll(9)),
             5 => Op::If,
             6 => Op::Match((0..self.roll(3)).map(|_| self.text()).collect()),
-            7 => Op::For(self.text()),
+            7 => Op::For(ForLoop::new(self.text(), [])),
             8 => Op::While,
             _ => Op::Rust(super::word::print_code(1)),
         }

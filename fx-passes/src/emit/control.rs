@@ -1,10 +1,11 @@
 //! Control flow as Rust: plain where it depends on an input, decided once where it depends on the model.
 
-use fx_ir::{NodeId, Op, RegionId};
+use fx_ir::{ForLoop, NodeId, Op, RegionId, host::Adaptor};
 
 use super::{
     body::{Phase, Writer},
     holder::is_number,
+    host,
     names::identifier,
     plan::Shape,
     value::{Value, argument},
@@ -152,7 +153,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn each(&mut self, id: NodeId, header: &str) {
+    fn each(&mut self, id: NodeId, header: &ForLoop) {
         let region = self.graph().node(id).regions[0];
         let params = self.graph().region(region).params.clone();
         let carried = self.graph().node(id).args.len() - 1;
@@ -175,20 +176,20 @@ impl Writer<'_, '_> {
     }
 
     /// `for x in list.iter()`, with what its pattern binds named.
-    pub(super) fn for_head(&mut self, id: NodeId, header: &str, bound: &[NodeId]) -> String {
+    pub(super) fn for_head(&mut self, id: NodeId, head: &ForLoop, bound: &[NodeId]) -> String {
         let subject = self.subject(id);
-        let (pattern, over) = header.split_once(" in ").unwrap_or((header, "$0"));
-        let pattern = self.turn(pattern, over, bound);
-        let over = super::template::fill(over, &|_| subject.clone());
-        format!("for {pattern} in {over}")
+        let pattern = self.element(head, bound);
+        format!("for {pattern} in {}", host::adapted(&subject.text, &head.adaptors))
     }
 
     /// What a loop's pattern binds, named. An element is a reference; a number of a range or of `enumerate` is not.
-    pub(super) fn turn(&mut self, pattern: &str, over: &str, bound: &[NodeId]) -> String {
+    pub(super) fn element(&mut self, head: &ForLoop, bound: &[NodeId]) -> String {
+        let ForLoop { pattern, adaptors } = head;
         let text = self.bound(pattern, bound);
-        let is_range = over.starts_with("$0.clone()");
+        let is_range = adaptors.first() == Some(&Adaptor::Clone);
+        let is_counted = adaptors.contains(&Adaptor::Enumerate);
         for (position, &param) in bound.iter().enumerate() {
-            let is_count = over.contains(".enumerate()") && pattern.starts_with(&format!("(%{position},"));
+            let is_count = is_counted && pattern.starts_with(&format!("(%{position},"));
             if is_range || is_count || pattern.starts_with('&') {
                 let name = self.read(param).text;
                 self.set(param, Value::owned(name));

@@ -6,7 +6,7 @@
 mod control;
 
 use fx_front::index::{Field, Ty};
-use fx_ir::{Arg, Binding, NodeId, Op, RegionId, Type};
+use fx_ir::{Arg, Binding, HostOp, NodeId, Op, RegionId, Type};
 
 use super::QUIET;
 use super::{
@@ -125,7 +125,7 @@ impl Walk<'_, '_> {
                 Op::Yield => {}
                 Op::GetAttr(_) if self.writer.graph().node(id).input(0).is_none_or(|base| self.is_live(base)) => {}
                 _ if self.writer.is_set(id) => {}
-                Op::Rust(_) if self.is_cell(id) => self.cell(id),
+                Op::Host(host) if stands_for_field(&host.op) => self.cell(id),
                 op if op.is_control_flow() && self.is_live(id) => self.writer.control(id),
                 op if op.is_control_flow() => self.control(id),
                 Op::TupleGet(_) if self.is_live(id) => {
@@ -139,12 +139,6 @@ impl Walk<'_, '_> {
                 op => self.record(id, &op),
             }
         }
-    }
-
-    /// Is it the cell of a field that calls write to, or a part that is frozen by itself?
-    fn is_cell(&self, id: NodeId) -> bool {
-        let cells = ["::fx_runtime::frozen::Kept<", "::fx_runtime::frozen::Part<"];
-        matches!(&self.writer.graph().node(id).ty, Type::Rust(name) if cells.iter().any(|cell| name.starts_with(cell)))
     }
 
     /// Of the live model the cell is the field.
@@ -292,4 +286,9 @@ impl Walk<'_, '_> {
         let missing = vec!["\"*\""; stars.saturating_sub(turns.len())];
         format!("&format!({format:?}, {})", [missing, turns].concat().join(", "))
     }
+}
+
+/// Whether it is the cell of a field that calls write to, or a part that is frozen by itself.
+fn stands_for_field(op: &HostOp) -> bool {
+    matches!(op, HostOp::Cell(_) | HostOp::ForeignCell(_) | HostOp::FreezePart(_))
 }

@@ -151,7 +151,7 @@ impl Planner<'_> {
         let node = self.graph.node(id);
         let label = match node.input(0).map(|subject| &self.graph.node(subject).op) {
             Some(Op::GetAttr(name)) => name.clone(),
-            Some(Op::Rust(_)) | None => self.graph.base_name(id).to_owned(),
+            Some(Op::Host(_) | Op::Rust(_)) | None => self.graph.base_name(id).to_owned(),
             Some(_) => node.input(0).map_or_else(String::new, |subject| self.graph.base_name(subject).to_owned()),
         };
         let field = self.claim(id, scope, &label);

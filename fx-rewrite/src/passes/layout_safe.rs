@@ -38,8 +38,11 @@ impl Pass for LayoutSafe {
 /// Whether a host operation or carried code may see the order of elements in memory.
 pub(super) fn reads_strides(node: &Node) -> bool {
     const SEEN: &[&str] = &["stride", "is_contiguous", "data_ptr", "as_strided"];
+    // A list of second handles, which is changed later, sees nothing of what they are handles on.
+    let takes_handles = |arg: &Arg| arg.expr().is_some_and(|expr| expr.op == HostOp::Handle);
+    let is_list = node.op.host() == Some(&HostOp::MapList) && node.args.get(1).is_some_and(takes_handles);
     matches!(node.op, Op::Rust(_))
-        || matches!(node.op.effect(), Effect::Io | Effect::State)
+        || matches!(node.op.effect(), Effect::Io | Effect::State) && !is_list
         || node.does_on_host(&|op| calls(op, SEEN))
 }
 
@@ -257,6 +260,30 @@ mod tests {
 
     use super::*;
     use crate::passes::testing::check;
+
+    #[test]
+    fn what_is_nested_is_seen() {
+        check(
+            LayoutSafe,
+            r#"graph f(x: tensor, n: rust<i64>) {
+              %y = relu(x) : tensor
+              %s = host.item(host.method["stride"](host.ref(%y)), 0) : rust<i64>
+              %t = host.tuple(host.binary["*"](n, 2), -1) : (rust<i64>, rust<i64>)
+              %v = view(%y, %t) : tensor
+              yield %v, %s
+            }"#,
+            &expect![[r#"
+                graph f(x: tensor, n: rust<i64>) {
+                  %y = relu(x) : tensor
+                  %y_1 = contiguous(%y) : tensor  @ by layout-safe
+                  %s = host.item(host.method["stride"](host.ref(%y_1)), 0) : rust<i64>
+                  %t = host.tuple(host.binary["*"](n, 2), -1) : (rust<i64>, rust<i64>)
+                  %size = host.binary["*"](n, 2) : rust<i64>  @ by layout-safe
+                  %v = reshape(%y, [%size, -1]) : tensor  @ by layout-safe
+                  yield %v, %s
+                }"#]],
+        );
+    }
 
     #[test]
     fn views_become_reshapes() {

@@ -175,6 +175,7 @@ fn number(graph: &Graph, arg: &Arg) -> Option<f64> {
         _ => match graph.host_value(arg)? {
             (HostOp::Use | HostOp::Ascribe(_) | HostOp::Literal(_), [inner]) => number(graph, inner),
             (HostOp::Cast(ty) | HostOp::From(ty), [inner]) if ty == "f64" => number(graph, inner),
+            (HostOp::Function(path), [inner]) if path == "f64::from" => number(graph, inner),
             _ => None,
         },
     }

@@ -1,4 +1,8 @@
 //! Rust inside a replacement: `rust!(..)`, in which captures stand for their values.
+//!
+//! What the table of host operations has is read as such, so that passes see what it does: calls, methods, fields, indices,
+//! operators, casts, tuples, lists and what is made of them. Anything else, such as closures, blocks and macros, stays text
+//! that is carried into the generated code.
 
 use fx_ir::HostOp;
 use proc_macro2::{Ident, TokenStream, TokenTree};
@@ -11,8 +15,7 @@ use crate::parse::spelled;
 use crate::term::{Embedded, Literal, Tmpl};
 
 impl Resolver<'_> {
-    /// `rust!(path(&conv.ws, bn)?; Type)`: Rust as it is, in which captures stand for their values; without a type it
-    /// yields a tensor.
+    /// `rust!(path(&conv.ws, bn)?; Type)`; without a type it yields a tensor.
     pub(crate) fn tmpl_rust(&mut self, tokens: &TokenStream) -> Tmpl {
         let mut tokens: Vec<TokenTree> = tokens.clone().into_iter().collect();
         let is_semicolon = |token: &TokenTree| matches!(token, TokenTree::Punct(sign) if sign.as_char() == ';');
@@ -40,7 +43,8 @@ impl Resolver<'_> {
             Expr::Paren(inner) => self.operation(&inner.expr)?,
             Expr::Call(call) => {
                 let Expr::Path(path) = &*call.func else { return None };
-                if path.path.get_ident().is_some_and(|name| self.known(name).is_some()) {
+                let is_value = path.path.get_ident().is_some_and(|name| self.known(name).is_some());
+                if is_value {
                     return None;
                 }
                 (called(path), self.operands(&call.args)?)
@@ -78,6 +82,7 @@ impl Resolver<'_> {
                 let items = call.mac.parse_body_with(Punctuated::<Expr, syn::Token![,]>::parse_terminated).ok()?;
                 (HostOp::Vec, self.operands(&items)?)
             }
+            Expr::Path(_) | Expr::Lit(_) => (HostOp::Use, vec![self.operand(expr)?]),
             _ => return None,
         })
     }
@@ -165,15 +170,14 @@ impl Resolver<'_> {
 
 /// The operation that calls the function at a path.
 fn called(path: &syn::ExprPath) -> HostOp {
-    const FROZEN: &str = "::fx_runtime::frozen::";
-    const NN: &str = "::fx_runtime::nn::";
-    let text = spelled(path.to_token_stream());
-    match text.strip_prefix(FROZEN) {
-        Some(name) => HostOp::Runtime(name.to_owned()),
-        None if text == "Some" => HostOp::Some,
-        None => match text.strip_prefix(NN) {
-            Some(name) => HostOp::Nn(name.to_owned()),
-            None => HostOp::Call(text),
-        },
+    let segments = &path.path.segments;
+    let of_runtime = path.path.leading_colon.filter(|_| segments[0].ident == "fx_runtime").and(segments.get(1));
+    let rest: Punctuated<_, syn::Token![::]> = segments.iter().skip(2).collect();
+    let rest = spelled(rest.to_token_stream());
+    match of_runtime {
+        Some(module) if module.ident == "frozen" => HostOp::Runtime(rest),
+        Some(module) if module.ident == "nn" => HostOp::Nn(rest),
+        _ if path.path.is_ident("Some") => HostOp::Some,
+        _ => HostOp::Call(spelled(path.to_token_stream())),
     }
 }

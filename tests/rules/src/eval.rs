@@ -1,12 +1,12 @@
 //! A graph of ATen ops, evaluated op by op with `tch`: its regions as they run, its groups by their bodies.
 
-mod code;
+mod host;
 
 use std::collections::HashMap;
 
 use fx_ir::{Arg, Graph, Node, NodeId, Op, RegionId, Type};
 use fx_runtime::frozen::{Act, linear, product};
-use tch::Tensor;
+use tch::{Kind, Tensor};
 
 /// What a node yields.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub enum Value {
     Bool(bool),
     /// A list of integers.
     Ints(Vec<i64>),
+    /// An element type.
+    Kind(Kind),
     /// An optional value that is not there.
     Absent,
     /// Several values.
@@ -34,6 +36,7 @@ impl Value {
             Value::Number(number) => Value::Number(*number),
             Value::Bool(known) => Value::Bool(*known),
             Value::Ints(ints) => Value::Ints(ints.clone()),
+            Value::Kind(kind) => Value::Kind(*kind),
             Value::Absent => Value::Absent,
             Value::Tuple(parts) => Value::Tuple(parts.iter().map(Value::share).collect()),
             Value::Module(path) => Value::Module(path.clone()),
@@ -85,7 +88,7 @@ impl Machine<'_> {
                     Value::Tuple(mut parts) => parts.swap_remove(*part),
                     other => panic!("{other:?} has no parts"),
                 },
-                Op::Rust(code) => self.rust(&code.template, node),
+                Op::Host(host) => self.host(&host.op, &node.args),
                 op => self.control(op, node),
             };
             self.values.insert(id, value);
@@ -172,6 +175,7 @@ impl Machine<'_> {
             Arg::Bool(known) => Value::Bool(*known),
             Arg::None => Value::Absent,
             Arg::List(items) => Value::Ints(items.iter().map(|item| self.int(item)).collect()),
+            Arg::Expr(expr) => self.host(&expr.op, &expr.args),
             Arg::Str(_) | Arg::Path(_) => panic!("{arg:?} is no value"),
         }
     }

@@ -1,7 +1,7 @@
 //! Random graphs that branch, loop, call layers and write to what they are given, through all passes, the verifier behind
 //! each: results, and what is left in the inputs, stay what they were.
 
-use fx_ir::{Arg, Code, Graph, ModuleKind, NodeId, Op, OpId, Origin, RegionId, TensorType, Type};
+use fx_ir::{Arg, Graph, HostOp, ModuleKind, NodeId, Op, OpId, Origin, RegionId, TensorType, Type};
 use fx_passes::pass::PassContext;
 use fx_passes::pipeline::Pipeline;
 use fx_rule_tests::{Compare, assert_same};
@@ -90,6 +90,11 @@ impl Maker {
         self.graph.push(region, op, args, &name, ty, Origin::default())
     }
 
+    /// An operator between numbers.
+    fn compute(&mut self, region: RegionId, sign: &str, numbers: [Arg; 2], ty: &str) -> NodeId {
+        self.push(region, Op::Host(HostOp::Binary(sign.to_owned()).into()), numbers.to_vec(), Type::rust(ty))
+    }
+
     /// What was made last is read most, so that chains grow.
     fn pick(&mut self, values: &[NodeId]) -> Arg {
         let from_end = self.dice.roll(4).min(self.dice.roll(values.len()));
@@ -159,15 +164,14 @@ impl Maker {
         let (op, first, carried, arms): (Op, Arg, Vec<Arg>, Vec<Params>) = match self.dice.roll(6) {
             0 => (Op::If, Arg::Node(self.flag), vec![], vec![vec![], vec![]]),
             1 => {
-                let small = Op::Rust(Code::pure("$0 < 2"));
-                let small = self.push(region, small, vec![Arg::Node(self.count)], Type::rust("bool"));
+                let small = self.compute(region, "<", [Arg::Node(self.count), Arg::Int(2)], "bool");
                 (Op::If, Arg::Node(small), vec![], vec![vec![], vec![]])
             }
             2 => (patterns(&["Some(v)", "None"]), Arg::Node(self.option), vec![], vec![vec![("v", tensor)], vec![]]),
             3 => (patterns(&["0", "1", "_"]), Arg::Node(self.count), vec![], vec![vec![]; 3]),
             4 => {
                 let turn = [vec![("turn", int)], tensors].concat();
-                (Op::For("turn in 0..$0".to_owned()), Arg::Node(self.count), carried, vec![turn])
+                (Op::For(fx_ir::ForLoop::new("turn in 0..$0", [])), Arg::Node(self.count), carried, vec![turn])
             }
             _ => {
                 let turn = [vec![("turn", int)], tensors].concat();
@@ -208,7 +212,7 @@ impl Maker {
         let is_tensor = |id: &NodeId| self.graph.node(*id).ty.is_tensor();
         let mut inside: Vec<NodeId> = values.iter().chain(params.iter().filter(|id| is_tensor(id))).copied().collect();
         if is_question {
-            let go = self.push(arm, Op::Rust(Code::pure("$0 < 2")), vec![Arg::Node(params[0])], Type::rust("bool"));
+            let go = self.compute(arm, "<", [Arg::Node(params[0]), Arg::Int(2)], "bool");
             self.push(arm, Op::Yield, vec![Arg::Node(go)], Type::Unknown);
             return;
         }
@@ -216,7 +220,7 @@ impl Maker {
         self.fill(arm, &mut inside, size, depth);
         let mut handed: Vec<Arg> = (0..results).map(|_| self.pick(&inside)).collect();
         if is_while {
-            let next = self.push(arm, Op::Rust(Code::pure("$0 + 1")), vec![Arg::Node(params[0])], Type::rust("i64"));
+            let next = self.compute(arm, "+", [Arg::Node(params[0]), Arg::Int(1)], "i64");
             handed.insert(0, Arg::Node(next));
         }
         self.push(arm, Op::Yield, handed, Type::Unknown);

@@ -150,7 +150,11 @@ impl Tracer<'_> {
         }
         let args = values.iter().map(|value| self.operand(value, call.span())).collect::<Result<Vec<Arg>>>()?;
         let name = head.rsplit("::").next().unwrap_or(&head).to_owned();
-        Ok(self.host(HostOp::Function(head), args, &name, ty.unwrap_or(Ty::Unknown), call.span()))
+        let op = match head.rsplit_once("::") {
+            Some((ty, "from")) => HostOp::From(ty.to_owned()),
+            _ => HostOp::Function(head),
+        };
+        Ok(self.host(op, args, &name, ty.unwrap_or(Ty::Unknown), call.span()))
     }
 }
 

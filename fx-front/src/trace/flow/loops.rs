@@ -1,6 +1,6 @@
 //! Loops: `for` and `while` become nodes that own a region and carry the variables it writes to.
 
-use fx_ir::{Arg, NodeId, Op, host::Adaptor};
+use fx_ir::{Arg, ForLoop, NodeId, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
@@ -102,7 +102,7 @@ impl Tracer<'_> {
 
     /// The variables behind the first iteration of a loop, which finds nothing in options that are `None`.
     fn first_iteration(&mut self, each: &syn::ExprForLoop, over: &Over, carried: &[(String, Val)]) -> Result<Env> {
-        let owner = self.owner(Op::For(String::new()), vec![Arg::Node(over.source)], "each", each.for_token.span);
+        let owner = self.owner(Op::For(ForLoop::default()), vec![Arg::Node(over.source)], "each", each.for_token.span);
         let known: Vec<(String, Val)> = carried.iter().filter(|(_, value)| !is_open(value)).cloned().collect();
         let (branch, _) = self.iteration(owner, each, over, &known)?;
         Ok(branch.env().clone())
@@ -113,7 +113,7 @@ impl Tracer<'_> {
         let mut args = vec![Arg::Node(over.source)];
         args.extend(self.handed_in(carried, each.span())?);
         let span = each.for_token.span;
-        let owner = self.owner(Op::For(String::new()), args, "each", span);
+        let owner = self.owner(Op::For(ForLoop::default()), args, "each", span);
         let (branch, header) = self.iteration(owner, each, over, carried)?;
         self.graph.node_mut(owner).op = Op::For(header);
         self.end_loop(owner, carried, &branch, span)
@@ -126,8 +126,8 @@ impl Tracer<'_> {
         each: &syn::ExprForLoop,
         over: &Over,
         carried: &[(String, Val)],
-    ) -> Result<(Branch, String)> {
-        let mut header = String::new();
+    ) -> Result<(Branch, ForLoop)> {
+        let mut header = ForLoop::default();
         let branch = self.in_region(owner, &mut |tracer| {
             let mut bound = Vec::new();
             let mut pattern = tracer.refutable(&each.pat, &over.item, "", &over.forms, &mut bound)?;
@@ -135,7 +135,7 @@ impl Tracer<'_> {
                 // A number or the like, which the user's code has by value.
                 pattern.insert(0, '&');
             }
-            header = for_header(&pattern, &over.adaptors);
+            header = ForLoop::new(pattern, over.adaptors.clone());
             if over.is_numbered {
                 // `(i, layer)`: the layer is the element itself.
                 for one in &mut bound {
@@ -315,10 +315,4 @@ impl Tracer<'_> {
 /// An option that is `None`, and of which nothing says what it may hold.
 fn is_open(value: &Val) -> bool {
     matches!(value, Val::Lit(Arg::None, Ty::Option(inner)) if **inner == Ty::Unknown)
-}
-
-/// How a loop begins, as [`Op::For`] has it.
-pub(in crate::trace) fn for_header(pattern: &str, adaptors: &[Adaptor]) -> String {
-    let calls: Vec<String> = adaptors.iter().map(|adaptor| format!(".{adaptor}")).collect();
-    format!("{pattern} in $0{}", calls.concat())
 }

@@ -3,7 +3,7 @@
 //! The form of the chain goes into the generated code, where the live chain is matched against it. The iterations of the
 //! constructor's loops are iterations of a loop over what was found, its conditions are decided by it.
 
-use fx_ir::{Arg, Host, HostOp, Op, Type};
+use fx_ir::{Arg, ForLoop, Host, HostOp, Op, Type, host::Adaptor};
 
 use crate::builder::Layer;
 use crate::trace::{
@@ -81,7 +81,7 @@ impl Tracer<'_> {
         let args: Vec<Arg> = std::iter::once(Arg::Node(list)).chain(first).collect();
         let name = field::identifier(&self.label_of(run.module, "each"));
         let origin = self.origin(span, "each");
-        let header = Op::For("%0 in $0.iter()".to_owned());
+        let header = Op::For(ForLoop::new("%0", [Adaptor::Iter]));
         let owner = self.graph.push(self.region, header, args, &name, Type::Unknown, origin);
         let carried = [("xs".to_owned(), xs)];
         self.env.open();

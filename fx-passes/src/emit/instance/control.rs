@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use fx_ir::{Arg, NodeId, Op, RegionId, Type};
+use fx_ir::{Arg, ForLoop, HostOp, NodeId, Op, RegionId, Type, host::Adaptor};
 
 use super::super::{
     control::before_brace,
+    host,
     names::identifier,
-    template,
     value::{Value, literal},
 };
 use super::Walk;
@@ -41,7 +41,7 @@ impl Walk<'_, '_> {
     fn is_lent_layer(&self, id: NodeId) -> bool {
         let node = self.writer.graph().node(id);
         let of_layer = matches!(&node.ty, Type::Option(inner) if matches!(**inner, Type::Module(_)));
-        of_layer && matches!(&node.op, Op::Rust(code) if code.is_lent())
+        of_layer && node.op.host().is_some_and(HostOp::yields_loan)
     }
 
     fn undecided(&mut self, id: NodeId, op: &Op) {
@@ -146,20 +146,17 @@ impl Walk<'_, '_> {
         format!("{{ {}\n{tail} }}", lines.join("\n"))
     }
 
-    /// The position of what a loop begins with: not the first where it runs over the layers in the middle of a chain, or
-    /// skips some; `over` is the template of what it runs over.
-    fn first_turn(&self, id: NodeId, over: &str) -> usize {
-        if let Some((_, skipped)) = over.rsplit_once(".iter().skip(") {
-            return skipped.split(')').next().and_then(|count| count.parse().ok()).unwrap_or(0);
-        }
+    /// The position of the first of the list's elements: not 0 where they are the layers in the middle of a chain.
+    fn first_position(&self, id: NodeId) -> i64 {
         let graph = self.writer.graph();
-        let Some(Op::Rust(code)) = graph.node(id).input(0).map(|list| &graph.node(list).op) else { return 0 };
-        let bounds = code.template.strip_prefix("$0.layers_between::<").and_then(|rest| rest.rsplit_once('('));
-        let first = bounds.and_then(|(_, bounds)| bounds.split_once(','));
-        first.and_then(|(first, _)| first.parse().ok()).unwrap_or(0)
+        let list = graph.node(id).input(0).map(|list| graph.node(list));
+        match list.map(|list| (list.op.host(), list.args.get(1))) {
+            Some((Some(HostOp::LayersBetween(_)), Some(Arg::Int(first)))) => *first,
+            _ => 0,
+        }
     }
 
-    fn each(&mut self, id: NodeId, header: &str) {
+    fn each(&mut self, id: NodeId, head: &ForLoop) {
         let graph = self.writer.graph();
         let region = graph.node(id).regions[0];
         let params = graph.region(region).params.clone();
@@ -170,10 +167,8 @@ impl Walk<'_, '_> {
         self.count += 1;
         let turn = self.writer.names.fresh(&format!("turn{}", self.count));
         let subject = self.writer.subject(id);
-        let (pattern, over) = header.split_once(" in ").unwrap_or((header, "$0"));
-        let pattern = self.writer.turn(pattern, over, bound);
-        let first = self.first_turn(id, over);
-        let over = template::fill(over, &|_| subject.clone());
+        let pattern = self.writer.element(head, bound);
+        let positions = with_positions(&subject.text, &head.adaptors, self.first_position(id));
         self.loops.push(turn.clone());
         let body = self.block(region, |outputs| match (names.as_slice(), outputs) {
             ([], _) => String::new(),
@@ -181,11 +176,7 @@ impl Walk<'_, '_> {
             _ => format!("({}) = ({});", names.join(", "), outputs.join(", ")),
         });
         self.loops.pop();
-        let turns = match first {
-            0 => format!("({over}).enumerate()"),
-            first => format!("({first}_usize..).zip({over})"),
-        };
-        self.writer.line(format!("for ({turn}, {pattern}) in {turns} {body}"));
+        self.writer.line(format!("for ({turn}, {pattern}) in {positions} {body}"));
         for (&param, name) in carried.iter().zip(&names) {
             if self.is_live(param) {
                 self.writer.line(format!("let {name} = (&::fx_runtime::instance::Probe(&{name})).arg({name:?});"));
@@ -227,4 +218,31 @@ impl Walk<'_, '_> {
 fn taken_apart(tuple: &str, parts: usize) -> String {
     let parts: Vec<String> = (0..parts).map(|part| format!("t.part(&whole, {part})")).collect();
     format!("{{ let whole = {tuple}; ({},) }}", parts.join(", "))
+}
+
+/// What a loop runs over, each element behind its position in the list, the first of which is `first`.
+fn with_positions(list: &str, adaptors: &[Adaptor], first: i64) -> String {
+    let over = host::adapted(list, adaptors);
+    let is_reversed = adaptors.contains(&Adaptor::Rev);
+    match (adaptors, first) {
+        ([Adaptor::Iter, Adaptor::Skip(skipped), rest @ ..], 0) if !rest.contains(&Adaptor::Rev) => {
+            format!("({skipped}_usize..).zip({over})")
+        }
+        ([Adaptor::Iter, rest @ ..], _) if is_reversed => {
+            let numbered = format!("{list}.iter().enumerate()");
+            let shifted = if first == 0 { "at".to_owned() } else { format!("at + {first}_usize") };
+            match rest {
+                // The position is the number that the pattern has.
+                [Adaptor::Enumerate, rest @ ..] => {
+                    format!("{}.map(|(at, one)| ({shifted}, (at, one)))", host::adapted(&numbered, rest))
+                }
+                rest if rest.contains(&Adaptor::Enumerate) => {
+                    format!("{}.map(|(i, (at, one))| ({shifted}, (i, one)))", host::adapted(&numbered, rest))
+                }
+                rest => format!("{}.map(|(at, one)| ({shifted}, one))", host::adapted(&numbered, rest)),
+            }
+        }
+        (_, 0) => format!("({over}).enumerate()"),
+        (_, first) => format!("({first}_usize..).zip({over})"),
+    }
 }
