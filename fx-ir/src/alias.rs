@@ -1,10 +1,10 @@
-//! Which values may share memory, and so which may change after they were made.
+//! Alias analysis: which values may share memory, and so which may change after they were made.
 
 use std::collections::HashMap;
 
 use crate::{Effect, Graph, ModuleKind, NodeId, NodeMap, NodeSet, Op, Type, scalar};
 
-/// Who counts as a writer.
+/// The nodes that count as writers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writers {
     /// In-place ops alone.
@@ -13,7 +13,7 @@ pub enum Writers {
     OpsAndCode,
 }
 
-/// Which values of a graph may hold a tensor's memory, and from which others they may have it.
+/// The values of a graph that may hold a tensor's memory, and the others from which they may have it.
 ///
 /// A tensor holds some, and what it may be put into: a type of the user's or of another crate's (a struct, a map) holds
 /// what flows into it. The model itself does not count: each of its fields is a value of its own.
@@ -152,7 +152,7 @@ fn kept(graph: &Graph) -> Vec<NodeId> {
     nodes.filter(|node| node.op.effect() == Effect::State).flat_map(|node| node.inputs().collect::<Vec<_>>()).collect()
 }
 
-/// What a loop hands from one turn to the next.
+/// The values that a loop hands from one iteration to the next.
 fn carried(graph: &Graph, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
     let node = graph.node(id);
     let body = node.regions.last().filter(|_| matches!(node.op, Op::For(_) | Op::While));

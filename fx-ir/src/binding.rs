@@ -10,7 +10,7 @@
 
 use crate::{AliasAnalysis, Effect, Graph, NodeId, NodeMap, NodeSet, Op, RegionId, Type, Writers, scalar};
 
-/// When a value is known.
+/// The time at which a value is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Binding {
     /// At build time: literals.
@@ -147,7 +147,7 @@ impl Solver<'_> {
         }
     }
 
-    /// When what a region yields is known.
+    /// The binding time of a region's results.
     fn end(&self, region: RegionId) -> Binding {
         self.graph.yield_of(region).map_or(Binding::Build, |end| self.get(end))
     }

@@ -146,7 +146,7 @@ impl Graph {
         self.scope_of(id).filter(|_| self.position(id).is_some())
     }
 
-    /// Which of the nodes of its region the node is (a parameter is none of them).
+    /// The index of the node among the nodes of its region (a parameter is none of them).
     pub fn position(&self, id: NodeId) -> Option<usize> {
         self.index.position(&self.region(self.scope_of(id)?).nodes, id)
     }
@@ -223,7 +223,7 @@ impl Graph {
         self.index.readers(&self.nodes, id).filter(|&user| self.is_live(user))
     }
 
-    /// Where a node stands, outermost first; such paths compare as the order of execution.
+    /// The position of a node, outermost first; such paths compare as the order of execution.
     fn path_of(&self, mut id: NodeId) -> Vec<u64> {
         let mut path = vec![self.index.rank(id)];
         while let Some((region, owner)) = self.scope_of(id).and_then(|region| Some((region, self.owner_of(region)?))) {

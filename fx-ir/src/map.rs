@@ -1,4 +1,4 @@
-//! What is known of the nodes of one graph, found by a node's number rather than by a hash of it.
+//! A map and a set over the nodes of one graph, found by a node's number rather than by a hash of it.
 
 use crate::NodeId;
 

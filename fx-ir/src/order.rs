@@ -2,7 +2,7 @@
 
 use crate::{Graph, NodeId, RegionId};
 
-/// Where every live node of a graph stood when it was asked for; an edit does not change it.
+/// The positions of a graph's live nodes at the time of the query; an edit does not change them.
 #[derive(Clone, Debug)]
 pub struct BlockOrder {
     /// By node: its number, the last number inside its own regions, and the last number of the region it stands in.

@@ -126,7 +126,7 @@ impl Build {
     /// The same outside a build script: reads the package in the folder `root`, writes below `out` (`out/fx/Net.rs` and
     /// so on), and yields the directives that a build script prints for Cargo, faults among them as `cargo::error=`.
     ///
-    /// What is written depends on the package's sources alone, not on where they lie.
+    /// The output depends on the package's sources alone, not on where they lie.
     ///
     /// ```no_run
     /// use std::path::Path;

@@ -192,7 +192,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// What the passes, and whoever made the list, ask of it.
+    /// The requirements of the passes, and of whoever made the list.
     pub fn orders(&self) -> impl Iterator<Item = Order> {
         self.passes().flat_map(Order::asked_by).chain(self.orders.iter().cloned())
     }
@@ -260,7 +260,7 @@ impl Pipeline {
         Ok(told.into_iter().filter(|why| pass.name() == name || why.rule == name).collect())
     }
 
-    /// Where the pass stands that bears the name, or that has a rule of that name.
+    /// The position of the pass that bears the name, or that has a rule of that name.
     ///
     /// # Errors
     /// If there is none.

@@ -58,7 +58,7 @@ fn unary(op: &str, part: Pat) -> Option<Pat> {
     Some(Pat::Call(OpId::lookup(op)?, vec![(0, "self", part)]))
 }
 
-/// What is negated, where the part is a negation.
+/// The operand, where the part is a negation.
 fn negated(pat: &Pat) -> Option<Pat> {
     match pat {
         Pat::Call(op, params) if op.name() == "neg" => params.first().map(|(.., inner)| inner.clone()),

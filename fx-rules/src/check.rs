@@ -1,4 +1,4 @@
-//! What is wrong with rules that are each well formed: one that never comes to its turn, one that never comes to an end.
+//! Faults of rules that are each well formed: one that never applies, one that never comes to an end.
 
 use fx_front::{diag::Code, report::Faults};
 use fx_ir::{OpId, Operator};
@@ -110,7 +110,7 @@ fn is_number(part: &Pat, rule: &Resolved) -> bool {
 struct Cover<'a> {
     general: &'a [Capture],
     special: &'a [Capture],
-    /// What each capture of the general pattern stands for in the special one.
+    /// The part of the special pattern that each capture of the general one stands for.
     map: Vec<Option<Pat>>,
 }
 

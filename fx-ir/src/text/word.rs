@@ -1,4 +1,4 @@
-//! How words, names and strings are spelled: bare where that reads back, quoted where it would not.
+//! The spelling of words, names and strings: bare where that reads back, quoted where it would not.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Which values are known at freeze time, those included that a pass has just made.
+//! Binding times: which values are known at freeze time, those included that a pass has just made.
 
 use fx_ir::{Arg, Binding, Bindings, Graph, NodeId, NodeSet};
 

@@ -1,4 +1,4 @@
-//! Where a graph writes: past which nodes a pure one may not move, and which values change under their readers.
+//! The writes of a graph: past which nodes a pure one may not move, and which values change under their readers.
 //!
 //! The order of execution falls into *epochs*: a new one begins after every node that may write to a tensor, and at the
 //! head of a loop that holds one, since its last turn comes before its next. Within an epoch a pure node yields the same

@@ -1,4 +1,4 @@
-//! How many axes a tensor has, as far as the source tells.
+//! The rank of tensors: their number of axes, as far as the source tells.
 
 use fx_ir::{Arg, Class, Graph, Node, NodeMap, Op, Type};
 
@@ -9,7 +9,7 @@ pub(crate) struct Rank {
     pub(crate) most: Option<usize>,
 }
 
-/// What is known of the tensors of a graph.
+/// The ranks of the tensors of a graph.
 pub(crate) struct Ranks(NodeMap<Rank>);
 
 impl Rank {

@@ -104,7 +104,7 @@ impl Groups {
     }
 }
 
-/// What stood on one side of `other` stands on that side of `into`.
+/// Moves the borders of `other` to `into`.
 fn absorb(side: &mut [BTreeSet<usize>], opposite: &mut [BTreeSet<usize>], into: usize, other: usize) {
     for neighbour in std::mem::take(&mut side[other]) {
         opposite[neighbour].remove(&other);

@@ -49,12 +49,12 @@ struct Merge<'g> {
     returned: NodeSet,
     /// The nodes so far of each region that is open, outermost first.
     seen: Vec<HashMap<Key<'g>, NodeId>>,
-    /// What goes, and what stays in its place.
+    /// The node that goes, and the one that stays in its place.
     same: Vec<(NodeId, NodeId)>,
     stands_for: NodeMap<NodeId>,
 }
 
-/// What two equal nodes have in common.
+/// The properties that two equal nodes have in common.
 #[derive(PartialEq, Eq, Hash)]
 struct Key<'g> {
     op: &'g Op,

@@ -66,7 +66,7 @@ struct Fold<'g> {
     norm: NodeId,
     /// The batch norm itself.
     bn: NodeId,
-    /// What it normalises.
+    /// The operand that it normalises.
     input: NodeId,
     layer: Contraction,
 }

@@ -86,7 +86,7 @@ impl Scales {
         true
     }
 
-    /// What is multiplied, and by what.
+    /// The multiplicand and the factor.
     fn scaled_product(&self, graph: &Graph, id: NodeId) -> Option<(NodeId, Factor)> {
         let node = graph.node(id);
         let Op::Call(op) = &node.op else { return None };

@@ -114,7 +114,7 @@ fn finish(graph: &mut Graph, id: NodeId, layer: NodeId, contraction: Contraction
     let _ = graph.erase_node(layer);
 }
 
-/// What an activation is applied to, and which it is.
+/// The operand of an activation, and which activation it is.
 pub(super) fn act_of(node: &Node) -> Option<(NodeId, Act)> {
     match &node.op {
         Op::CallModule(kind) => {

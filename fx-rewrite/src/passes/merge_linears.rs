@@ -52,7 +52,7 @@ struct Merge {
     ranks: Ranks,
 }
 
-/// What the layers of a group have in common.
+/// The properties that the layers of a group have in common.
 type Key = (NodeId, Option<RegionId>, Option<u32>);
 
 impl Merge {
@@ -95,7 +95,7 @@ fn has_addition(graph: &Graph, id: NodeId) -> bool {
     matches!(&graph.users(id)[..], [reader] if is_add(reader))
 }
 
-/// Where nodes stand, those included that were moved up.
+/// The positions of nodes, those included that were moved up.
 struct Places {
     order: BlockOrder,
     moved: HashMap<NodeId, usize>,

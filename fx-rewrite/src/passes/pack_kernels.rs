@@ -157,9 +157,9 @@ impl Prepared {
 
 /// A kernel that is not yet a node.
 struct Kernel {
-    /// What packs it.
+    /// The function that packs it.
     op: Op,
-    /// What it is packed of.
+    /// The operands that it is packed from.
     parts: Vec<Arg>,
     ty: Type,
 }

@@ -7,7 +7,7 @@ use super::found::Bound;
 use super::rule::FieldType;
 use super::{Found, HostCall, Kind, Let, Operator, Rule, Template, Yields};
 
-/// What one application of a rule did.
+/// The outcome of one application of a rule.
 pub(super) struct Applied {
     /// The values that now stand for the outputs.
     pub(super) results: Vec<Arg>,
@@ -138,7 +138,7 @@ impl Builder<'_> {
         templates.iter().map(|template| self.value(template)).collect()
     }
 
-    /// What a part of a list stands for in it: one item, or those of a captured list.
+    /// The items that a part of a list stands for: one, or those of a captured list.
     fn items(&mut self, template: &'static Template) -> Vec<Arg> {
         match (template, self.value(template)) {
             (Template::Splice(_), Arg::List(items)) => items,

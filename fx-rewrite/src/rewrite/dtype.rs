@@ -1,8 +1,8 @@
-//! Which tensors hold floating-point numbers for certain, whatever the inputs are.
+//! Tensors that hold floating-point numbers for certain, whatever the inputs are.
 
 use fx_ir::{Graph, NodeId, Op, Type};
 
-/// How far up to look.
+/// The number of nodes to look up through.
 const DEPTH: usize = 8;
 
 /// Ops that yield floats, or fail, whatever they are given.

@@ -22,7 +22,7 @@ pub fn is_float(value: Value<'_>) -> bool {
     value.is_float()
 }
 
-/// How many axes it has, where the source tells.
+/// Its number of axes, where the source tells.
 pub fn rank(value: Value<'_>) -> Option<usize> {
     value.rank()
 }
@@ -32,12 +32,12 @@ pub fn dim(value: Value<'_>, axis: i64) -> Option<i64> {
     value.dim(axis)
 }
 
-/// How many nodes read it; of a layer, its result.
+/// The number of nodes that read it; of a layer, its result.
 pub fn users(value: Value<'_>) -> usize {
     value.users()
 }
 
-/// How many nodes call the layer in the whole graph.
+/// The number of nodes that call the layer in the whole graph.
 pub fn calls(value: Value<'_>) -> usize {
     value.calls()
 }

@@ -31,7 +31,7 @@ pub(crate) struct Resolved {
     pub(crate) after: Vec<Tmpl>,
 }
 
-/// What is known while a rule is read.
+/// The state of reading one rule.
 pub(crate) struct Resolver<'f> {
     pub(crate) faults: &'f mut Faults,
     pub(crate) captures: Vec<Capture>,
@@ -40,7 +40,7 @@ pub(crate) struct Resolver<'f> {
     pub(crate) lets: Vec<(Vec<String>, Tmpl)>,
     /// Whether a repeated part of the pattern is being read.
     pub(crate) is_repeated: bool,
-    /// What the `let`s of the replacement are called.
+    /// The names of the replacement's `let`s.
     pub(crate) let_names: Vec<(String, Tmpl)>,
     pub(crate) computed: Vec<(Expr, Vec<usize>)>,
 }

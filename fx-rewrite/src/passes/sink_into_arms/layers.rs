@@ -1,4 +1,4 @@
-//! Which layers are finished across the border of an arm: by a batch norm, a factor, a sum or an activation.
+//! Layers with an epilogue across the border of an arm: a batch norm, a factor, a sum or an activation.
 
 use fx_ir::{Arg, Graph, NodeId, Op, RegionId};
 
@@ -12,7 +12,7 @@ use crate::rewrite::is_quiet;
 /// How far back to look for the layer.
 const DEPTH: usize = 4;
 
-/// What a layer can take on.
+/// The parts that a layer can take on, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
     /// Weights, and what folds into them.
@@ -67,7 +67,7 @@ impl Sink {
         reached.takes(stage)
     }
 
-    /// What `reader` adds to a layer whose result is `input`.
+    /// The part that `reader` adds to a layer whose result is `input`.
     fn step(&self, graph: &Graph, reader: NodeId, input: NodeId) -> Option<Stage> {
         if self.folds(graph, reader, input) {
             return Some(Stage::Weights);

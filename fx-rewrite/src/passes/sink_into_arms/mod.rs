@@ -110,7 +110,7 @@ impl Sink {
         None
     }
 
-    /// What alone reads a value, in its region, with no write in between.
+    /// The only reader of a value, in its region, with no write in between.
     fn only_reader(&self, graph: &Graph, id: NodeId) -> Option<NodeId> {
         let &[reader] = &graph.users(id)[..] else { return None };
         let node = graph.node(reader);

@@ -1,4 +1,4 @@
-//! What has to hold around a pattern that was found, so that its replacement can take its place.
+//! The borders of a match: the conditions around it under which its replacement can take its place.
 
 use fx_ir::{Arg, Effect, Graph, Node, NodeId, Op, OpId};
 

@@ -16,7 +16,7 @@ pub(crate) struct Through {
 }
 
 impl Through {
-    /// What the arm yields, if that is one node.
+    /// The result of the arm, if that is one node.
     pub(crate) fn result(self, graph: &Graph) -> Option<NodeId> {
         match &graph.node(graph.yield_of(self.arm)?).args[..] {
             [result] => result.node(),
