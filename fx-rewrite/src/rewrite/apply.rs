@@ -181,12 +181,8 @@ impl Builder<'_> {
                 let Kind::Module(kind) = self.rule.captures[*slot].kind else { return Err(Arg::None) };
                 let layer = self.bound.slots[*slot].clone();
                 let args = layer.into_iter().chain(self.values(args)).collect();
-                Ok(Step {
-                    op: Op::CallModule(ModuleKind(kind.to_owned())),
-                    args,
-                    ty: Type::TENSOR,
-                    name: kind.to_lowercase(),
-                })
+                let op = Op::CallModule(ModuleKind(kind.to_owned()));
+                Ok(Step { op, args, ty: Type::TENSOR, name: kind.to_lowercase() })
             }
             Template::Field(slot, path) => Err(self.field(*slot, path)),
             Template::Or([optional, other]) => {
