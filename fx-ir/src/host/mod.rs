@@ -2,7 +2,8 @@
 //!
 //! Sizes, numbers, options, lists, tuples, the model's state and calls of the runtime are nodes like tensor ops: each is a
 //! [`HostOp`] of the table in [`ops`], applied to arguments. An argument may itself be an application (an [`Expr`]), so
-//! that `(2 * n) as f64` is one node and not three. The emitter prints an operation as Rust, [`eval`] computes it.
+//! that `(2 * n) as f64` is one node and not three. The emitter prints an operation as Rust, [`eval`]
+//! computes it, and [`methods`] is the table of the methods that it may call.
 //!
 //! A *place* is what can be written to: an application of projections ([`HostOp::Field`], [`HostOp::Item`],
 //! [`HostOp::UnwrapMut`], [`HostOp::Deref`], [`HostOp::Lock`]) to a base, as in rustc's MIR.
