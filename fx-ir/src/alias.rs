@@ -1,10 +1,10 @@
-//! Which values may share memory, and so which may change after they were made.
+//! Alias analysis: which values may share memory, and so which may change after they were made.
 
 use std::collections::HashMap;
 
 use crate::{Effect, Graph, ModuleKind, NodeId, NodeMap, NodeSet, Op, Type, scalar};
 
-/// Who counts as a writer.
+/// The nodes that count as writers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writers {
     /// In-place ops alone.
@@ -13,7 +13,7 @@ pub enum Writers {
     OpsAndCode,
 }
 
-/// Which values of a graph may hold a tensor's memory, and from which others they may have it.
+/// The values of a graph that may hold a tensor's memory, and the others from which they may have it.
 ///
 /// A tensor holds some, and what it may be put into: a type of the user's or of another crate's (a struct, a map) holds
 /// what flows into it. The model itself does not count: each of its fields is a value of its own.
@@ -27,7 +27,7 @@ pub struct AliasAnalysis<'g> {
 }
 
 impl ModuleKind {
-    /// May the layer's result be its input itself?
+    /// Returns whether the layer's result may be its input itself.
     pub fn passes_input(&self) -> bool {
         matches!(self.0.as_str(), "Identity" | "Id" | "Dropout" | "Flatten" | "Sequential" | "SequentialT")
     }
@@ -120,7 +120,8 @@ impl<'g> AliasAnalysis<'g> {
     }
 }
 
-/// Is it made of numbers and names alone, or a kernel or a cell of state, which copy what they are made from?
+/// Returns whether it is made of numbers and names alone, or is a kernel or a `StateCell`, which copy what they are
+/// made from.
 fn is_plain(ty: &Type) -> bool {
     match ty {
         Type::Rust(name) => scalar::is_plain(name) || name.starts_with("::fx_runtime::frozen::"),
@@ -130,7 +131,7 @@ fn is_plain(ty: &Type) -> bool {
     }
 }
 
-/// Has it memory of itself, and not from what flows into it?
+/// Returns whether it has memory of its own, and not from what flows into it.
 fn is_source(graph: &Graph, id: NodeId) -> bool {
     fn names_tensor(ty: &Type) -> bool {
         match ty {
@@ -151,7 +152,7 @@ fn kept(graph: &Graph) -> Vec<NodeId> {
     nodes.filter(|node| node.op.effect() == Effect::State).flat_map(|node| node.inputs().collect::<Vec<_>>()).collect()
 }
 
-/// What a loop hands from one turn to the next.
+/// The values that a loop hands from one iteration to the next.
 fn carried(graph: &Graph, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
     let node = graph.node(id);
     let body = node.regions.last().filter(|_| matches!(node.op, Op::For(_) | Op::While));

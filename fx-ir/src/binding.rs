@@ -10,7 +10,7 @@
 
 use crate::{AliasAnalysis, Effect, Graph, NodeId, NodeMap, NodeSet, Op, RegionId, Type, Writers, scalar};
 
-/// When a value is known.
+/// The time at which a value is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Binding {
     /// At build time: literals.
@@ -46,7 +46,7 @@ impl Bindings {
 }
 
 impl Graph {
-    /// Does the node, or any node in its regions, do more than yield a value?
+    /// Returns whether the node, or any node in its regions, does more than yield a value.
     pub fn is_impure(&self, id: NodeId) -> bool {
         let node = self.node(id);
         let inside = |&region: &RegionId| self.region(region).nodes.iter().any(|&inner| self.is_impure(inner));
@@ -58,7 +58,7 @@ struct Solver<'a> {
     graph: &'a Graph,
     times: NodeMap<Binding>,
     written: NodeSet,
-    /// Does an input decide whether the region runs?
+    /// Whether an input decides if the region runs.
     may_be_left_out: bool,
 }
 
@@ -71,12 +71,12 @@ impl Solver<'_> {
         }
     }
 
-    /// Does it have to happen at every call?
+    /// Returns whether the node has to happen at every call.
     fn is_fixed(&self, id: NodeId) -> bool {
         self.written.contains(id) || self.graph.is_impure(id)
     }
 
-    /// Does it take out a number that may not be there, where that may never be asked for?
+    /// Returns whether the node takes out a number that may be absent, where it may never be read.
     fn waits(&self, id: NodeId) -> bool {
         let node = self.graph.node(id);
         let takes_out = node.op.is_host() && node.unwraps();
@@ -147,7 +147,7 @@ impl Solver<'_> {
         }
     }
 
-    /// When what a region yields is known.
+    /// The binding time of a region's results.
     fn end(&self, region: RegionId) -> Binding {
         self.graph.yield_of(region).map_or(Binding::Build, |end| self.get(end))
     }

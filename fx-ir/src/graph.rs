@@ -64,7 +64,7 @@ impl Graph {
         self.nodes[id.index()].as_mut().expect("the node was erased")
     }
 
-    /// Has it not been erased?
+    /// Returns whether the node has not been erased.
     pub fn is_alive(&self, id: NodeId) -> bool {
         self.nodes.get(id.index()).is_some_and(Option::is_some)
     }
@@ -146,7 +146,7 @@ impl Graph {
         self.scope_of(id).filter(|_| self.position(id).is_some())
     }
 
-    /// Which of the nodes of its region the node is (a parameter is none of them).
+    /// The index of the node among the nodes of its region (a parameter is none of them).
     pub fn position(&self, id: NodeId) -> Option<usize> {
         self.index.position(&self.region(self.scope_of(id)?).nodes, id)
     }
@@ -161,7 +161,7 @@ impl Graph {
         self.index.owner(&self.nodes, region)
     }
 
-    /// Does `region` lie inside a region of `id`, at any depth?
+    /// Returns whether `region` lies inside a region of `id`, at any depth.
     pub fn is_inside(&self, region: RegionId, id: NodeId) -> bool {
         self.scopes(region).any(|region| self.owner_of(region) == Some(id))
     }
@@ -172,7 +172,7 @@ impl Graph {
         std::iter::successors(Some(region), outer).take(self.regions.len())
     }
 
-    /// Can the node be reached from the body?
+    /// Returns whether the node can be reached from the body.
     pub fn is_live(&self, id: NodeId) -> bool {
         let scope = self.scope_of(id).filter(|_| self.is_alive(id));
         scope.is_some_and(|scope| self.scopes(scope).last() == Some(self.body()))
@@ -223,7 +223,7 @@ impl Graph {
         self.index.readers(&self.nodes, id).filter(|&user| self.is_live(user))
     }
 
-    /// Where a node stands, outermost first; such paths compare as the order of execution.
+    /// The position of a node, outermost first; such paths compare as the order of execution.
     fn path_of(&self, mut id: NodeId) -> Vec<u64> {
         let mut path = vec![self.index.rank(id)];
         while let Some((region, owner)) = self.scope_of(id).and_then(|region| Some((region, self.owner_of(region)?))) {

@@ -14,7 +14,7 @@ use crate::{Arg, Graph, Node, Op, Type, ops};
 const BODY: &str = "body";
 
 impl Node {
-    /// Is it a group?
+    /// Returns whether the node is a group.
     pub fn is_group(&self) -> bool {
         self.op == Op::Call(ops::GROUP)
     }

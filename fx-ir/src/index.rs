@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use crate::{Node, NodeId, RegionId};
 
-/// How far apart the numbers of nodes are that are put one behind the other.
+/// The distance between the numbers of nodes that are put one behind the other.
 const GAP: u64 = 1 << 32;
 
 /// The tables; `nodes` in the methods below is always the arena of the graph that they describe.
@@ -20,7 +20,7 @@ pub(crate) struct Index {
     readers: Vec<BTreeSet<NodeId>>,
     owners: Vec<Option<NodeId>>,
     handed_out: Option<NodeId>,
-    /// How many edits there were.
+    /// The number of edits so far.
     pub(crate) edits: u64,
 }
 
@@ -73,7 +73,7 @@ impl Index {
         self.ranks[id.index()]
     }
 
-    /// Which of the nodes of its region the node is.
+    /// The index of the node among the nodes of its region.
     pub(crate) fn position(&self, order: &[NodeId], id: NodeId) -> Option<usize> {
         let at = order.partition_point(|&other| self.rank(other) < self.rank(id));
         (order.get(at) == Some(&id)).then_some(at)

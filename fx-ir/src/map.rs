@@ -1,4 +1,4 @@
-//! What is known of the nodes of one graph, found by a node's number rather than by a hash of it.
+//! A map and a set over the nodes of one graph, found by a node's number rather than by a hash of it.
 
 use crate::NodeId;
 
@@ -53,12 +53,12 @@ impl<T: Default> NodeMap<T> {
 }
 
 impl NodeSet {
-    /// Is the node one of them?
+    /// Returns whether the node is one of them.
     pub fn contains(&self, id: NodeId) -> bool {
         self.0.get(id).is_some()
     }
 
-    /// Takes a node in; was it not one of them yet?
+    /// Takes a node in; returns whether it was not one of them yet.
     pub fn insert(&mut self, id: NodeId) -> bool {
         self.0.insert(id, ()).is_none()
     }

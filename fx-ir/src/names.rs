@@ -17,7 +17,7 @@ pub fn camel(text: &str) -> String {
 pub(crate) struct Names {
     taken: HashSet<String>,
     counts: HashMap<String, u64>,
-    /// What was asked for where another name was given.
+    /// The requested name, where another one was given.
     asked: HashMap<String, String>,
 }
 

@@ -13,7 +13,7 @@ pub fn nearest_op(name: &str) -> Option<&'static str> {
     (distance <= length.div_ceil(3)).then_some(nearest)
 }
 
-/// How many characters must be put in, taken out, exchanged, or swapped with their neighbour.
+/// The number of characters to insert, delete, replace, or swap with their neighbour.
 fn edit_distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let (mut above, mut row) = (Vec::new(), (0..=b.len()).collect::<Vec<_>>());

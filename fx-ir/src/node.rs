@@ -8,7 +8,7 @@ use crate::{NodeId, Op, RegionId, Type};
 /// One step of a graph; it stands for the value that it yields.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// What it does.
+    /// Its operation.
     pub op: Op,
     /// Its arguments, in the order of the op's schema.
     pub args: Vec<Arg>,
@@ -20,7 +20,7 @@ pub struct Node {
     pub ty: Type,
     /// Its name: the user's variable or the op's, unique in the graph.
     pub name: String,
-    /// Where it comes from.
+    /// Its origin.
     pub origin: Origin,
 }
 
@@ -47,12 +47,12 @@ pub enum Arg {
     Expr(Box<Expr>),
 }
 
-/// Where a node comes from. A node made by a pass inherits the origins of what it replaces.
+/// The origin of a node. A node made by a pass inherits the origins of what it replaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The user's source lines, in the order of the computation.
     pub places: Vec<Place>,
-    /// What the user would call it: field paths and ops (`conv1`, `bn1`, `relu`).
+    /// Its names to the user: field paths and ops (`conv1`, `bn1`, `relu`).
     pub labels: Vec<String>,
     /// The passes that made it.
     pub passes: Vec<&'static str>,

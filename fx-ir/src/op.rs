@@ -43,9 +43,9 @@ pub struct ModuleKind(pub String);
 pub struct Code {
     /// The source, with `$n` for the n-th argument and `$$` for a dollar sign.
     pub template: String,
-    /// May it be moved, merged or dropped?
+    /// Whether it may be moved, merged or dropped.
     pub effect: Effect,
-    /// Does it evaluate to a `Result`, of which the value is the `Ok`?
+    /// Whether it evaluates to a `Result`, of which the value is the `Ok`.
     pub fallible: bool,
     /// Why the tracer did not understand it; `None` when it did.
     pub opaque: Option<String>,
@@ -138,7 +138,7 @@ impl Op {
         matches!(self, Op::Host(_) | Op::Rust(_))
     }
 
-    /// Does it own regions?
+    /// Returns whether the node owns regions.
     pub fn is_control_flow(&self) -> bool {
         matches!(self, Op::If | Op::Match(_) | Op::For(_) | Op::While)
     }

@@ -2,7 +2,7 @@
 
 use crate::{Graph, NodeId, RegionId};
 
-/// Where every live node of a graph stood when it was asked for; an edit does not change it.
+/// The positions of a graph's live nodes at the time of the query; an edit does not change them.
 #[derive(Clone, Debug)]
 pub struct BlockOrder {
     /// By node: its number, the last number inside its own regions, and the last number of the region it stands in.
@@ -31,12 +31,12 @@ impl BlockOrder {
         self.span(id).map(|span| span.at)
     }
 
-    /// Does `first` come before `second` in the text?
+    /// Returns whether `first` comes before `second` in the text.
     pub fn is_before(&self, first: NodeId, second: NodeId) -> bool {
         matches!((self.span(first), self.span(second)), (Some(a), Some(b)) if a.at < b.at)
     }
 
-    /// May `reader` read the value of `value`: has it been computed on every way there, and is it still in scope?
+    /// Returns whether `reader` may read `value`: it has been computed on every way there, and is still in scope.
     pub fn is_visible(&self, value: NodeId, reader: NodeId) -> bool {
         let (Some(value), Some(reader)) = (self.span(value), self.span(reader)) else { return false };
         value.ready < reader.at && reader.at <= value.until

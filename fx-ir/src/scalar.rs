@@ -6,12 +6,12 @@ use crate::Arg;
 pub const INTEGERS: [&str; 12] =
     ["i64", "i32", "i16", "i8", "i128", "isize", "u64", "u32", "u16", "u8", "u128", "usize"];
 
-/// Is it the name of a type of whole numbers?
+/// Returns whether it is the name of a type of whole numbers.
 pub fn is_integer(name: &str) -> bool {
     INTEGERS.contains(&name)
 }
 
-/// Is it the name of a type of floating-point numbers?
+/// Returns whether it is the name of a type of floating-point numbers.
 pub fn is_float(name: &str) -> bool {
     matches!(name, "f64" | "f32")
 }
@@ -32,7 +32,7 @@ pub fn fold(operator: &str, a: i64, b: i64) -> Option<Arg> {
     })
 }
 
-/// Is it the name of a primitive type: a number, a truth value or a character?
+/// Returns whether it is the name of a primitive type: a number, a truth value or a character.
 pub fn is_scalar(name: &str) -> bool {
     is_integer(name) || is_float(name) || matches!(name, "bool" | "char")
 }

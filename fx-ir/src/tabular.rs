@@ -74,7 +74,7 @@ impl Graph {
     }
 }
 
-/// What a region of a control-flow node is for.
+/// The role of a region of a control-flow node.
 pub(crate) fn branch(op: &Op, position: usize) -> &str {
     match (op, position) {
         (Op::If, 0) => "then",

@@ -1,4 +1,4 @@
-//! What is known of a value before any program runs: as much as the source says, and never more.
+//! The static type of a value: as much as the source says, and never more.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub enum Type {
     Tuple(Vec<Type>),
 }
 
-/// What is known of a tensor: each part may be missing.
+/// The static type of a tensor: each part may be missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TensorType {
     /// The element type in torch's short form: `f32`, `bf16`, `i64`.
@@ -42,12 +42,12 @@ impl Type {
         Type::Rust(spelling.into())
     }
 
-    /// Is it a tensor?
+    /// Returns whether it is a tensor.
     pub fn is_tensor(&self) -> bool {
         matches!(self, Type::Tensor(_))
     }
 
-    /// May a value of type `other` stand where one of `self` is asked for?
+    /// Returns whether a value of type `other` may stand where one of `self` is expected.
     pub fn fits(&self, other: &Type) -> bool {
         match (self, other) {
             (Type::Unknown, _) | (_, Type::Unknown) => true,

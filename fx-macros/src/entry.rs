@@ -1,4 +1,4 @@
-//! What a `#[traceable]` item has to look like, as far as its tokens alone can tell.
+//! The form that a `#[traceable]` item must have, as far as its tokens alone can tell.
 
 use fx_front::{
     attrs::{TraceableOptions, method},
@@ -94,7 +94,7 @@ fn check_specialized(entries: &[Entry], options: &TraceableOptions, faults: &mut
     }
 }
 
-/// What an item is, and the tokens that say so.
+/// The kind of an item, and the tokens that say so.
 fn kind(item: &Item) -> (&'static str, TokenStream) {
     match item {
         Item::Struct(item) => ("a struct", with_name(&item.struct_token, &item.ident)),

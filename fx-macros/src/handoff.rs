@@ -9,7 +9,7 @@ use fx_front::{
 use fx_ir::Place;
 use proc_macro2::Span;
 
-/// Why there is nothing for an item, and what to do.
+/// The reason why there is nothing for an item, and what to do.
 #[derive(Debug)]
 pub(crate) struct Missing {
     pub(crate) message: String,
@@ -46,7 +46,7 @@ fn items_in(out_dir: Option<&Path>) -> Result<Items, Missing> {
     })
 }
 
-/// What the list has for an item.
+/// The entry of the list for an item.
 pub(crate) enum Found<'a> {
     /// This very item.
     Same(&'a Item),
@@ -74,7 +74,7 @@ pub(crate) fn find<'a>(items: &'a Items, key: &Key, name: Span) -> Result<Found<
     }
 }
 
-/// Does an editor expand this, not the compiler?
+/// Returns whether an editor expands this, not the compiler.
 pub(crate) fn is_editor() -> bool {
     let program = std::env::current_exe().ok();
     let name = program.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());

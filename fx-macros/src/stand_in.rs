@@ -1,4 +1,4 @@
-//! What stands in for generated code that is missing, so that rustc reports the reason and not its consequences.
+//! A stand-in for generated code that is missing, so that rustc reports the reason and not its consequences.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -67,7 +67,7 @@ fn methods(entry: &Signature) -> TokenStream {
     }
 }
 
-/// What the entry returns, without the `Result` around it.
+/// The return type of the entry, without the `Result` around it.
 fn value(output: &ReturnType) -> TokenStream {
     let ReturnType::Type(_, ty) = output else { return quote!(()) };
     if let Type::Path(path) = &**ty

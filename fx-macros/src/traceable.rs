@@ -56,7 +56,7 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     quote!(#item #(#files)* #stand_in #faults)
 }
 
-/// Is none of its type's other items seen before it, so that what stands for the type stands here?
+/// Returns whether none of its type's other items was expanded before it, so that what stands for the type stands here.
 fn is_first(entries: &[Entry]) -> bool {
     let (Some(entry), Ok(items)) = (entries.first(), handoff::items()) else { return true };
     let Ok(Found::Same(own) | Found::Edited(own)) = handoff::find(&items, &entry.key, entry.sig.ident.span()) else {

@@ -118,13 +118,15 @@ impl Build {
         }
         let libtorch = env::var("DEP_FX_RUNTIME_LIBTORCH_LIB");
         directives.extend(libtorch.map(|lib| format!("cargo::rustc-link-arg=-Wl,-rpath,{lib}")));
-        directives.iter().for_each(|directive| print_directive(directive));
+        for directive in &directives {
+            print_directive(directive);
+        }
     }
 
     /// The same outside a build script: reads the package in the folder `root`, writes below `out` (`out/fx/Net.rs` and
     /// so on), and yields the directives that a build script prints for Cargo, faults among them as `cargo::error=`.
     ///
-    /// What is written depends on the package's sources alone, not on where they lie.
+    /// The output depends on the package's sources alone, not on where they lie.
     ///
     /// ```no_run
     /// use std::path::Path;
@@ -171,9 +173,9 @@ impl Build {
     ) -> Result<Generated, String> {
         match &item.content {
             Content::Elsewhere(name) => Ok(Generated::elsewhere(name)),
-            Content::Skipped(diagnostic) => Ok(run.skip(diagnostic.clone(), diags)),
+            Content::Skipped(diagnostic) => Ok(run.skip_item(diagnostic.clone(), diags)),
             Content::Frozen(functions) => self.freeze(index, functions, &item.file, run, diags),
-            Content::Built { source, entry: None } => Ok(Generated::only(emit::source(source)?)),
+            Content::Built { source, entry: None } => Ok(Generated::frozen_alone(emit::source(source)?)),
             Content::Built { source, entry: Some(entry) } => {
                 let source = emit::source(source)?;
                 let generated = self.freeze(index, &[*entry], &item.file, run, diags)?;

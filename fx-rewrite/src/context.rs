@@ -1,4 +1,4 @@
-//! What goes into a pass and what comes out, beside the graph.
+//! The input and the output of a pass beside the graph.
 
 /// The knowledge of a pass beside the graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What a pass is: a named rewrite of one graph that leaves its meaning alone.
+//! A pass: a named rewrite of one graph that leaves its meaning alone.
 
 use fx_ir::Graph;
 
@@ -33,7 +33,7 @@ pub trait Pass {
     /// Its name: words with hyphens, `fold-batch-norm`.
     fn name(&self) -> &'static str;
 
-    /// What it does, in one line.
+    /// Its effect, in one line.
     fn doc(&self) -> &'static str;
 
     /// The names of passes that have to have run before this one, where the list has them: those whose work it needs.

@@ -40,7 +40,7 @@ pub struct Pipeline {
 /// A pass in its place.
 struct Place {
     pass: Box<dyn Pass>,
-    /// Was it put between others, where a later one comes behind it?
+    /// Whether it was put between others, where a later one comes behind it.
     is_added: bool,
 }
 
@@ -177,7 +177,8 @@ impl Pipeline {
         self.passes.iter().map(|place| &*place.pass)
     }
 
-    /// Is every name one that a pass bears, and does every pass stand where it and the others ask it to?
+    /// Checks that every name is one that a pass bears, and that every pass stands where it and the others require it
+    /// to.
     pub fn check(&self) -> Result<(), PipelineError> {
         let names: Vec<&'static str> = self.passes().map(Pass::name).collect();
         if let Some(name) = &self.unknown {
@@ -191,7 +192,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// What the passes, and whoever made the list, ask of it.
+    /// The requirements of the passes, and of whoever made the list.
     pub fn orders(&self) -> impl Iterator<Item = Order> {
         self.passes().flat_map(Order::asked_by).chain(self.orders.iter().cloned())
     }
@@ -259,7 +260,7 @@ impl Pipeline {
         Ok(told.into_iter().filter(|why| pass.name() == name || why.rule == name).collect())
     }
 
-    /// Where the pass stands that bears the name, or that has a rule of that name.
+    /// The position of the pass that bears the name, or that has a rule of that name.
     ///
     /// # Errors
     /// If there is none.

@@ -51,7 +51,7 @@ fn unary(op: OpId, part: Pat) -> Pat {
     Pat::Call(op, vec![(0, "self", part)])
 }
 
-/// What is negated, where the part is a negation.
+/// The operand, where the part is a negation.
 fn negated(pat: &Pat) -> Option<Pat> {
     match pat {
         Pat::Call(op, params) if *op == ops::NEG => params.first().map(|(.., inner)| inner.clone()),

@@ -1,4 +1,4 @@
-//! What is wrong with rules that are each well formed: one that never comes to its turn, one that never comes to an end.
+//! Faults of rules that are each well formed: one that never applies, one that never comes to an end.
 
 use fx_front::{diag::Code, report::Faults};
 use fx_ir::{OpId, Operator, ops};
@@ -107,7 +107,7 @@ fn is_number(part: &Pat, rule: &Resolved) -> bool {
 struct Cover<'a> {
     general: &'a [Capture],
     special: &'a [Capture],
-    /// What each capture of the general pattern stands for in the special one.
+    /// The part of the special pattern that each capture of the general one stands for.
     map: Vec<Option<Pat>>,
 }
 
@@ -173,7 +173,7 @@ impl Cover<'_> {
         self.map[slot].get_or_insert_with(|| special.clone()) == special
     }
 
-    /// Can the general capture be bound to whatever the special term stands for?
+    /// Returns whether the general capture can be bound to whatever the special term stands for.
     fn takes(&self, slot: usize, special: &Pat) -> bool {
         let of = |special: &Pat| match special {
             Pat::Capture(slot) => Some(self.special[*slot].kind.clone()),
@@ -201,7 +201,7 @@ fn is_same(a: &Literal, b: &Literal) -> bool {
     }
 }
 
-/// Is the part what the parameter would be if it were left out?
+/// Returns whether the part is the default of its parameter.
 fn is_default(op: OpId, position: usize, part: &Pat) -> bool {
     let Some(entry) = op.entry() else { return false };
     let receiver = usize::from(entry.receiver != fx_ir::catalog::Receiver::Free);

@@ -6,7 +6,7 @@ pub(crate) struct Field {
     pub(crate) ty: FieldType,
 }
 
-/// What a field of a layer holds.
+/// The type of a layer's field.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FieldType {
     Tensor,

@@ -5,7 +5,7 @@ use proc_macro2::{Ident, TokenStream};
 use syn::parse::{Parse, ParseStream};
 use syn::{Attribute, BinOp, Expr, Token, Type, Visibility, braced};
 
-/// How a rule reads, for those who write another thing.
+/// An example of a rule, for those who write another thing.
 pub(crate) const EXAMPLE: &str = "a rule reads `|x| x * x.sigmoid() => x.silu()`";
 
 /// `/// doc  pub Name { rule, rule }`
@@ -120,7 +120,7 @@ pub(crate) fn operator_of(sign: &BinOp) -> Option<Operator> {
     })
 }
 
-/// What the doc comments say, lines joined.
+/// The text of the doc comments, lines joined.
 pub(crate) fn doc_of(attrs: &[Attribute]) -> String {
     let lines = attrs.iter().filter_map(|attr| match &attr.meta {
         syn::Meta::NameValue(doc) if doc.path.is_ident("doc") => match &doc.value {
@@ -189,7 +189,7 @@ fn spell(tokens: TokenStream, out: &mut String) {
     }
 }
 
-/// Does the text end in the first half of a sign like `=>`?
+/// Returns whether the text ends in the first half of a sign like `=>`.
 fn joins(out: &str) -> bool {
     out.ends_with(['=', '<', '>', '&', '|', '!', '-', '+', '*', '/'])
 }

@@ -227,15 +227,7 @@ fn print_tmpl(tmpl: &Tmpl) -> TokenStream {
             quote!(Module(#slot, &[#(#args),*]))
         }
         Tmpl::Field(slot, path) => {
-            let path = path.iter().map(|(name, ty)| {
-                let ty = match ty {
-                    FieldType::Tensor => quote!(Tensor),
-                    FieldType::OptTensor => quote!(OptTensor),
-                    FieldType::Rust(spelling) => quote!(Rust(#spelling)),
-                    FieldType::Config(_) => quote!(Rust("_")),
-                };
-                quote!((#name, __fx::rewrite::FieldType::#ty))
-            });
+            let path = path.iter().map(|(name, ty)| print_field(name, *ty));
             quote!(Field(#slot, &[#(#path),*]))
         }
         Tmpl::Or(parts) => {
@@ -261,6 +253,17 @@ fn print_tmpl(tmpl: &Tmpl) -> TokenStream {
         }
     };
     quote!(__fx::rewrite::Template::#template)
+}
+
+/// A step of a path through a layer, and what it yields.
+fn print_field(name: &str, ty: FieldType) -> TokenStream {
+    let ty = match ty {
+        FieldType::Tensor => quote!(Tensor),
+        FieldType::OptTensor => quote!(OptTensor),
+        FieldType::Rust(spelling) => quote!(Rust(#spelling)),
+        FieldType::Config(_) => quote!(Rust("_")),
+    };
+    quote!((#name, __fx::rewrite::FieldType::#ty))
 }
 
 fn variant(operator: Operator) -> TokenStream {

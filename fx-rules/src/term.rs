@@ -5,7 +5,7 @@ use proc_macro2::Ident;
 
 use crate::layers::FieldType;
 
-/// What a capture can be bound to.
+/// The kinds of values that a capture can be bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// No type is declared, and nothing but operators use it.
@@ -24,12 +24,12 @@ pub(crate) enum Kind {
 pub(crate) struct Capture {
     pub(crate) name: Ident,
     pub(crate) kind: Kind,
-    /// Is its type written down?
+    /// Whether its type is written down.
     pub(crate) is_typed: bool,
     pub(crate) is_let: bool,
-    /// How often the pattern mentions it.
+    /// The number of times that the pattern mentions it.
     pub(crate) bound: usize,
-    /// How often replacement and guards mention it.
+    /// The number of times that replacement and guards mention it.
     pub(crate) used: usize,
 }
 
@@ -94,16 +94,16 @@ pub(crate) enum Tmpl {
     },
 }
 
-/// What stands in `rust!(..)`.
+/// The content of `rust!(..)`.
 #[derive(Clone)]
 pub(crate) enum Embedded {
     /// An operation on the arguments.
     Op(HostOp),
-    /// What is no operation: text, with `$n` for the n-th argument.
+    /// Any other code as text, with `$n` for the n-th argument.
     Text(String),
 }
 
-/// What a template yields, as far as is known.
+/// The type of a template's result, as far as is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Yields {
     Unknown,
@@ -135,7 +135,7 @@ impl Yields {
         }
     }
 
-    /// May it be given for a parameter of this kind?
+    /// Returns whether it fits a parameter of this kind.
     pub(crate) fn fits(self, kind: fx_ir::catalog::Kind) -> bool {
         use fx_ir::catalog::Kind as K;
         match self {
@@ -177,7 +177,7 @@ impl Yields {
     }
 }
 
-/// What a parameter takes, in words.
+/// The type of a parameter, in words.
 pub(crate) fn kind_name(kind: fx_ir::catalog::Kind) -> &'static str {
     use fx_ir::catalog::Kind as K;
     match kind {

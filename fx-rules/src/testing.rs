@@ -1,4 +1,4 @@
-//! How tests speak of rules: as they are written.
+//! Rules as tests write them.
 
 use fx_front::report::Faults;
 use proc_macro2::TokenStream;

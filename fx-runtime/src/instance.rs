@@ -82,7 +82,10 @@ impl Tracer {
     /// A call of an op.
     pub fn call(&mut self, op: &str, args: &[&Arg], place: &str) -> Arg {
         match OpId::lookup(op) {
-            Some(id) => self.push(Op::Call(id), owned(args), op.split('.').next().unwrap_or(op), Type::TENSOR, place),
+            Some(id) => {
+                let name = op.split('.').next().unwrap_or(op);
+                self.push(Op::Call(id), owned(args), name, id.result_type(), place)
+            }
             None => self.code(op, args, op, place),
         }
     }

@@ -18,15 +18,15 @@ pub struct Entry {
     pub method: &'static str,
     /// The operator it calls, with overload: `aten::add.Scalar`. `None` where it is no single operator (`size4`).
     pub aten: Option<&'static str>,
-    /// How the method takes its tensor.
+    /// The way in which the method takes its tensor.
     pub receiver: Receiver,
     /// The parameters after the receiver, in order.
     pub params: &'static [Param],
-    /// What it returns, inside the `Result` where it has one.
+    /// Its results, inside the `Result` where it has one.
     pub results: Results,
     /// In which forms the method exists.
     pub door: Door,
-    /// What it does beyond computing its results.
+    /// Its effects beyond computing its results.
     pub flags: Flags,
 }
 
@@ -56,7 +56,7 @@ impl Entry {
 pub struct Param {
     /// The name in ATen's schema, as tch spells it.
     pub name: &'static str,
-    /// What it takes.
+    /// The kind of value that it takes.
     pub kind: Kind,
     /// The schema's default, in the schema's notation (`[1, 1]`, `None`, `True`). tch itself has no defaults.
     pub default: Option<&'static str>,
@@ -90,7 +90,7 @@ fn parse_default(text: &str) -> Arg {
     int.or_else(|| text.parse().map(Arg::Float).ok()).unwrap_or_else(|| Arg::Path(text.to_owned()))
 }
 
-/// How a method takes its tensor.
+/// The way in which a method takes its tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Receiver {
     /// `&self`
@@ -112,7 +112,7 @@ pub enum Door {
     Plain,
 }
 
-/// What a parameter takes.
+/// The kind of value that a parameter takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `&Tensor`
@@ -165,7 +165,7 @@ pub enum Kind {
     Other,
 }
 
-/// What a method returns.
+/// The results of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Results {
     /// `Tensor`
@@ -196,7 +196,7 @@ pub enum Results {
     Other,
 }
 
-/// What a method does beyond computing its results.
+/// The effects of a method beyond computing its results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(u8);
 

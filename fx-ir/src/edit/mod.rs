@@ -8,7 +8,7 @@ use std::fmt;
 
 use crate::{Arg, Graph, Node, NodeId, Op, Origin, Region, RegionId, Type};
 
-/// Where nodes are put.
+/// A place where nodes are inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spot {
     /// Right before a node, in its region; before a parameter means at the region's start.
@@ -17,7 +17,7 @@ pub enum Spot {
     End(RegionId),
 }
 
-/// Why an edit was refused; nothing is changed then.
+/// The reason why an edit was refused; nothing is changed then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EditError {
     /// The node of this name is a parameter, which belongs to its region.

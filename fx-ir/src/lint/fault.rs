@@ -11,7 +11,7 @@ pub struct Fault {
     pub node: String,
     /// The rule that it breaks.
     pub rule: Rule,
-    /// What is wrong, in a phrase that goes on from the node's name.
+    /// The fault, in a phrase that goes on from the node's name.
     pub message: String,
 }
 

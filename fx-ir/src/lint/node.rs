@@ -1,4 +1,4 @@
-//! What a node reads, and how much of it.
+//! Checks of a node's operands: which they are, and how many.
 
 use std::collections::HashSet;
 

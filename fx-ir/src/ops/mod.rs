@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::OnceLock;
 
-use crate::{Effect, catalog};
+use crate::{Effect, Type, catalog};
 use formula::{Step, Tape};
 pub use rules::{Cost, DtypeRule, Quantization, Rank, RankRule, SamplesRule};
 pub use table::{formulas, known::*};
@@ -219,6 +219,16 @@ impl OpId {
         match self.0 {
             Place::Table(index) => ops().get(usize::from(index)),
             Place::Catalog(_) => None,
+        }
+    }
+
+    /// The type of its value, as far as its signature says: a tensor, a tuple or a list of tensors.
+    pub fn result_type(self) -> Type {
+        use catalog::Results;
+        match self.entry().map(|entry| entry.results) {
+            Some(Results::Tensors(count)) => Type::Tuple(vec![Type::TENSOR; usize::from(count)]),
+            Some(Results::TensorList) => Type::List(Box::new(Type::TENSOR)),
+            _ => Type::TENSOR,
         }
     }
 

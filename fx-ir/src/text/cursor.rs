@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::word::{is_ident, word_length};
 
-/// Why a text is not a graph.
+/// The reason why a text is not a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     /// The line, from 1.
@@ -28,7 +28,7 @@ pub(super) type Parsed<T> = Result<T, ParseError>;
 
 pub(super) struct Cursor<'a> {
     text: &'a str,
-    /// How many bytes have been read.
+    /// The number of bytes that have been read.
     pub(super) at: usize,
 }
 

@@ -25,7 +25,7 @@ impl Head {
     }
 }
 
-/// What a statement does, and what its node is called if the text does not say.
+/// The op of a statement, and the name of its node if the text has none.
 pub(super) fn parse_op(cursor: &mut Cursor) -> Parsed<(Head, String)> {
     cursor.space();
     let start = cursor.at;
@@ -77,7 +77,7 @@ fn bracketed(cursor: &mut Cursor, what: &str) -> Parsed<String> {
     Ok(word)
 }
 
-/// What the name of a host operation begins with.
+/// The prefix of the name of a host operation.
 pub(super) const HOST: &str = "host.";
 
 /// What stands between the brackets behind the name of a host operation, and the operation.

@@ -3,7 +3,7 @@
 use super::word::{Backticked, Percent, Word, is_bare, is_ident, print_code};
 use crate::{Arg, Code, Effect, Graph, Host, HostOp, Node, NodeId, Op, Origin};
 
-/// How a reader of the node writes it: a parameter's name is bare, any other has a `%`.
+/// The node as a reader writes it: a parameter's name is bare, any other has a `%`.
 pub(crate) fn name_text(graph: &Graph, id: NodeId) -> String {
     if !graph.is_alive(id) {
         return format!("%\"erased {id:?}\"");
@@ -55,7 +55,7 @@ pub(super) fn is_unnamed(node: &Node) -> bool {
     node.op == Op::Yield && rest.is_some_and(|rest| rest.is_empty() || number(rest))
 }
 
-/// What a node does, without its arguments.
+/// The op of a node, without its arguments.
 pub(crate) fn op_text(node: &Node) -> String {
     match &node.op {
         Op::Placeholder => "placeholder".to_owned(),
@@ -103,7 +103,7 @@ fn code_text(code: &Code) -> String {
     format!("rust[{}]", parts.join(", "))
 }
 
-/// Where a node comes from, with the space before it; nothing if nothing is known.
+/// The origin of a node, with the space before it; nothing if nothing is known.
 pub(crate) fn origin_text(origin: &Origin) -> String {
     if *origin == Origin::default() {
         return String::new();

@@ -23,7 +23,7 @@ fn reparsed(graph: &Graph) -> Graph {
     read(graph.to_string())
 }
 
-/// Are they the same up to the numbers of the ids?
+/// Returns whether they are the same up to the numbers of the ids.
 fn assert_same(a: &Graph, b: &Graph) {
     assert_eq!(a.to_string(), b.to_string());
     let (left, right) = (a.nodes(), b.nodes());

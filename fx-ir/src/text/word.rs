@@ -1,4 +1,4 @@
-//! How words, names and strings are spelled: bare where that reads back, quoted where it would not.
+//! The spelling of words, names and strings: bare where that reads back, quoted where it would not.
 
 use std::fmt;
 
@@ -55,12 +55,12 @@ pub(super) fn word_length(text: &str) -> usize {
     }
 }
 
-/// May the character stand in an identifier?
+/// Returns whether the character may stand in an identifier.
 pub(super) fn is_ident(c: char) -> bool {
     c == '_' || c.is_alphanumeric()
 }
 
-/// Can the name stand without a `%`?
+/// Returns whether the name can stand without a `%`.
 pub(super) fn is_bare(name: &str) -> bool {
     let starts = name.starts_with(|c: char| c == '_' || c.is_alphabetic());
     starts && name.chars().all(is_ident) && !KEYWORDS.contains(&name)

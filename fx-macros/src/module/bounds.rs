@@ -66,12 +66,12 @@ fn is(ty: &Type, param: &Ident) -> bool {
     matches!(ty, Type::Path(path) if path.path.is_ident(param))
 }
 
-/// Is one of the parameters named in the path, as in `Layer<M>` and in `M::Block`?
+/// Returns whether one of the parameters is named in the path, as in `Layer<M>` and in `M::Block`.
 fn names_one(ty: &Type, params: &[&Ident]) -> bool {
     params.iter().any(|param| names(ty, param))
 }
 
-/// Is the name anywhere in the path and in what stands between its angle brackets?
+/// Returns whether the name is anywhere in the path or between its angle brackets.
 fn names(ty: &Type, name: &Ident) -> bool {
     let Type::Path(path) = ty else { return false };
     let in_arguments = |arguments: &PathArguments| match arguments {

@@ -16,7 +16,7 @@ pub(super) struct Item<'i> {
     pub(super) content: Content<'i>,
 }
 
-/// What the file of an item holds.
+/// The content of an item's file.
 pub(super) enum Content<'i> {
     /// The frozen type of its entries: the functions to trace, by their position in [`Index::fns`].
     Frozen(Vec<usize>),
@@ -45,7 +45,7 @@ pub(super) fn items<'i>(index: &'i Index, run: &mut Run) -> Vec<Item<'i>> {
     items
 }
 
-/// What the file of a function's item holds; nothing where the function is no item.
+/// The content of the file of a function's item; nothing where the function is no item.
 pub(super) fn content(index: &Index, at: usize) -> Option<Content<'_>> {
     let function = index.fns.get(at).filter(|function| frozen::is_entry(function))?;
     if let Some(builder) = index.builders.get(&at) {
@@ -65,7 +65,7 @@ fn leader(entries: &[frozen::Entry]) -> Option<usize> {
     entries.iter().map(|entry| entry.item).min()
 }
 
-/// Where the function's name stands.
+/// The place of the function's name.
 pub(super) fn place_of(function: &Function) -> fx_ir::Place {
     function.place(function.sig.ident.span())
 }

@@ -1,4 +1,4 @@
-//! Where the crates of a package begin.
+//! The root files of a package's crates.
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! What one run of a build gathers and writes: files, directives to Cargo, the report.
+//! One run of a build, which gathers and writes files, directives to Cargo and the report.
 
 use std::{collections::BTreeSet, fmt::Write as _, path::Path};
 
@@ -17,7 +17,7 @@ use crate::{
     pipeline::{Report, never_applied},
 };
 
-/// What one run gathers.
+/// The state of one run.
 #[derive(Default)]
 pub(super) struct Run {
     pub(super) items: Items,

@@ -37,10 +37,10 @@ fn without_skipped(
     diags: &Diagnostics,
 ) -> Result<Vec<Traced>, Generated> {
     let mut frozen = Vec::new();
-    let mut last = Generated::only(String::new());
+    let mut last = Generated::frozen_alone(String::new());
     for mut traced in all {
         match traced.left.take() {
-            Some(why) => last = run.skip(why.diagnostic(&index.fns[traced.item]), diags),
+            Some(why) => last = run.skip_item(why.diagnostic(&index.fns[traced.item]), diags),
             None => frozen.push(traced),
         }
     }

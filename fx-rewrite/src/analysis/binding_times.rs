@@ -1,4 +1,4 @@
-//! Which values are known at freeze time, those included that a pass has just made.
+//! Binding times: which values are known at freeze time, those included that a pass has just made.
 
 use fx_ir::{Arg, Binding, Bindings, Graph, NodeId, NodeSet};
 
@@ -15,7 +15,7 @@ impl BindingTimes {
         BindingTimes { bindings: Bindings::of(graph, cx.has_model), made: NodeSet::default() }
     }
 
-    /// Is the value known once the live model is there?
+    /// Returns whether the value is known once the live model is there.
     pub(crate) fn is_frozen(&self, id: NodeId) -> bool {
         self.made.contains(id) || self.bindings.get(id) < Binding::Call
     }

@@ -1,4 +1,4 @@
-//! Where a graph writes: past which nodes a pure one may not move, and which values change under their readers.
+//! The writes of a graph: past which nodes a pure one may not move, and which values change under their readers.
 //!
 //! The order of execution falls into *epochs*: a new one begins after every node that may write to a tensor, and at the
 //! head of a loop that holds one, since its last turn comes before its next. Within an epoch a pure node yields the same
@@ -35,22 +35,27 @@ impl Effects {
         self.epochs.get(id).copied()
     }
 
-    /// May the pure node `id` move down to where `to` stands, in the same region?
+    /// Returns whether the pure node `id` may move down to where `to` stands, in the same region.
     pub(crate) fn may_move(&self, graph: &Graph, id: NodeId, to: NodeId) -> bool {
         graph.scope_of(id) == graph.scope_of(to) && self.epoch(id).is_some() && self.epoch(id) == self.epoch(to)
     }
 
-    /// May the value, or memory that it shares, be written to after it was made?
+    /// Returns whether `reader` alone reads the pure node `id`, and may take its place: no write lies in between.
+    pub(crate) fn is_only_reader(&self, graph: &Graph, reader: NodeId, id: NodeId) -> bool {
+        graph.users(id) == [reader] && self.may_move(graph, id, reader)
+    }
+
+    /// Returns whether the value, or memory that it shares, may be written to after it was made.
     pub(crate) fn is_written(&self, id: NodeId) -> bool {
         self.written.contains(id)
     }
 
-    /// May the caller get the value's memory with the results?
+    /// Returns whether the caller may get the value's memory with the results.
     pub(crate) fn is_handed_out(&self, id: NodeId) -> bool {
         self.handed_out.contains(id)
     }
 
-    /// May the caller have the value's memory before the call, or get it otherwise?
+    /// Returns whether the caller may have the value's memory before the call, or get it otherwise.
     pub(crate) fn is_known_outside(&self, id: NodeId) -> bool {
         self.held.contains(id) || self.handed_out.contains(id)
     }

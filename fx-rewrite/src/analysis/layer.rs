@@ -62,7 +62,8 @@ impl Contraction {
         Some(Contraction { kind, input, weight, bias, params, norm, add, act })
     }
 
-    /// Are weight, bias, parameters and batch norm known at freeze time, so that a kernel can be packed?
+    /// Returns whether weight, bias, parameters and batch norm are known at freeze time, so that a kernel can be
+    /// packed.
     pub(crate) fn is_frozen(&self, times: &BindingTimes) -> bool {
         let params = self.params.is_none_or(|params| times.is_frozen(params));
         let norm = self.norm.as_ref().is_none_or(|norm| times.is_frozen_arg(norm));
@@ -125,7 +126,7 @@ impl SharedWeights {
         }
     }
 
-    /// Does one layer alone read the weight?
+    /// Returns whether one layer alone reads the weight.
     pub(crate) fn is_alone(&self, graph: &Graph, weight: NodeId) -> bool {
         self.0.get(&chain(graph, weight)) == Some(&1)
     }

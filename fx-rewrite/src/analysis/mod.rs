@@ -3,6 +3,8 @@
 //! Each is computed in one walk before anything is changed; a pass that makes nodes records the facts of them. Rules and
 //! passes read analyses; an analysis knows neither.
 
+#![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots so"))]
+
 mod binding_times;
 mod effects;
 mod layer;

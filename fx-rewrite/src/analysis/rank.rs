@@ -1,8 +1,8 @@
-//! How many axes a tensor has, as far as the source tells.
+//! The rank of tensors: their number of axes, as far as the source tells.
 
 use fx_ir::{Arg, Graph, Node, NodeMap, Op, Type, ops::Rank};
 
-/// What is known of the tensors of a graph.
+/// The ranks of the tensors of a graph.
 pub(crate) struct Ranks(NodeMap<Rank>);
 
 impl Ranks {

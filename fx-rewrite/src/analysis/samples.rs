@@ -1,4 +1,4 @@
-//! Do the samples of a batch of images go through a forward side by side?
+//! The batch axis: whether the samples of a batch of images go through a forward side by side.
 //!
 //! Where they do, a part of a batch yields the same part of the result, and a large batch can be computed piece by piece.
 //! What is not known to keep samples apart does not; what is taken for certain here is checked again when a piece is there:

@@ -14,7 +14,7 @@
 use crate::fx_pass;
 use crate::rewrite::Value;
 
-/// Does a score of that value get no weight beside others?
+/// Returns whether a score of that value gets no weight beside others.
 fn hides(fill: Value<'_>) -> bool {
     fill.as_float().is_some_and(|fill| fill <= -1e4)
 }

@@ -2,7 +2,7 @@
 
 use crate::fx_pass;
 
-/// Does each slice begin where the one before it ends?
+/// Returns whether each slice begins where the one before it ends.
 fn follow(starts: &[i64], lengths: &[i64]) -> bool {
     let ends = starts.iter().zip(lengths).map(|(start, length)| start + length);
     starts.iter().chain(lengths).all(|&number| number >= 0)

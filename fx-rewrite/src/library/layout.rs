@@ -8,7 +8,7 @@ fn composed(first: &[i64], second: &[i64]) -> Vec<i64> {
     second.iter().filter_map(axis).collect()
 }
 
-/// Does it name each axis once, counted from the first?
+/// Returns whether the list names each axis once, counted from the first.
 fn is_permutation(axes: &[i64]) -> bool {
     let mut sorted = axes.to_vec();
     sorted.sort_unstable();
@@ -24,14 +24,14 @@ fn is_whole(sizes: &[i64]) -> bool {
     !sizes.contains(&0)
 }
 
-/// Do the axes of a permutation exchange the last two and leave the others?
+/// Returns whether the axes of a permutation exchange the last two and leave the others.
 fn exchanges_last(axes: &[i64]) -> bool {
     let Some(rest) = axes.len().checked_sub(2) else { return false };
     let last: Vec<i64> = (0..).take(axes.len()).collect();
     is_identity(&axes[..rest]) && axes[rest] == last[rest + 1] && axes[rest + 1] == last[rest]
 }
 
-/// Are these the last two of so many axes, counted from the first?
+/// Returns whether these are the last two of so many axes, counted from the first.
 fn are_last(a: i64, b: i64, rank: Option<usize>) -> bool {
     let Some(rank) = rank.and_then(|rank| i64::try_from(rank).ok()) else { return false };
     a.min(b) >= 0 && a.min(b) == rank - 2 && a.max(b) == rank - 1

@@ -9,7 +9,7 @@ use fx_ir::Arg;
 use crate::fx_pass;
 use crate::rewrite::Value;
 
-/// Is it the last axis alone?
+/// Returns whether the list is the last axis alone.
 fn is_last(axes: Value<'_>) -> bool {
     match axes.arg() {
         Arg::Int(one) => *one == -1,

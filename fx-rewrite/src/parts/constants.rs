@@ -1,4 +1,4 @@
-//! What is known before a call: as a part of its own, and where a literal decides.
+//! Constants: the part of a graph that is known before a call, and control flow that a literal decides.
 
 use fx_ir::{Arg, Binding, Bindings, Graph, HostOp, NodeId, Op, scalar};
 

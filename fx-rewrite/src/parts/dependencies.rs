@@ -1,4 +1,4 @@
-//! What has to run before what in a graph's body: where data flows, and where an effect stands.
+//! Dependencies in a graph's body: the order that data and effects require.
 
 use std::collections::HashMap;
 

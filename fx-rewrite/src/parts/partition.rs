@@ -74,12 +74,12 @@ impl Groups {
         Groups { members, before, after }
     }
 
-    /// Would the two as one not depend on themselves?
+    /// Returns whether the two as one would not depend on themselves.
     fn may_merge(&self, a: usize, b: usize) -> bool {
         !self.reaches_around(a, b) && !self.reaches_around(b, a)
     }
 
-    /// Is there a way from one group to another through a third?
+    /// Returns whether there is a way from one group to another through a third.
     fn reaches_around(&self, from: usize, to: usize) -> bool {
         let mut seen: BTreeSet<usize> = self.after[from].iter().copied().filter(|&next| next != to).collect();
         let mut waiting: Vec<usize> = seen.iter().copied().collect();
@@ -104,7 +104,7 @@ impl Groups {
     }
 }
 
-/// What stood on one side of `other` stands on that side of `into`.
+/// Moves the borders of `other` to `into`.
 fn absorb(side: &mut [BTreeSet<usize>], opposite: &mut [BTreeSet<usize>], into: usize, other: usize) {
     for neighbour in std::mem::take(&mut side[other]) {
         opposite[neighbour].remove(&other);

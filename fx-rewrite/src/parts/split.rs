@@ -19,13 +19,13 @@ pub struct Split {
 /// One part of a graph.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// What the callback calls it.
+    /// Its name, given by the callback.
     pub number: usize,
     /// What it computes: its parameters are what it reads, and it yields what others read, both under their old names.
     pub graph: Graph,
 }
 
-/// Why a graph cannot be split so.
+/// The reason why a graph cannot be split so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SplitError {
     /// These parts need each other's results, or have effects that go to and fro between them.
@@ -85,7 +85,7 @@ enum Group {
     Node(NodeId),
 }
 
-/// What has to run before a node; a read of a field stands for what it is read from.
+/// The nodes that have to run before a node; a read of a field stands for what it is read from.
 fn before(graph: &Graph, dependencies: &Dependencies, id: NodeId) -> Vec<NodeId> {
     let (mut found, mut waiting) = (Vec::new(), dependencies.before(id).to_vec());
     while let Some(at) = waiting.pop() {
@@ -130,7 +130,7 @@ fn in_order(
 struct Splitter<'g> {
     graph: &'g Graph,
     main: Graph,
-    /// What stands in the main graph for a value of the old one.
+    /// The value in the main graph that stands for one of the old graph.
     map: BTreeMap<NodeId, Arg>,
     parts: Vec<Part>,
 }

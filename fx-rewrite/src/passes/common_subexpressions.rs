@@ -16,12 +16,8 @@ use crate::pass::{Changed, Pass, PassContext};
 pub struct CommonSubexpressions;
 
 impl Pass for CommonSubexpressions {
-    fn name(&self) -> &'static str {
-        "common-subexpressions"
-    }
-
-    fn doc(&self) -> &'static str {
-        "merges nodes that compute the same"
+    described! {
+        "common-subexpressions": "merges nodes that compute the same";
     }
 
     fn run(&self, graph: &mut Graph, _: &PassContext) -> Changed {
@@ -53,12 +49,12 @@ struct Merge<'g> {
     returned: NodeSet,
     /// The nodes so far of each region that is open, outermost first.
     seen: Vec<HashMap<Key<'g>, NodeId>>,
-    /// What goes, and what stays in its place.
+    /// The node that goes, and the one that stays in its place.
     same: Vec<(NodeId, NodeId)>,
     stands_for: NodeMap<NodeId>,
 }
 
-/// What two equal nodes have in common.
+/// The properties that two equal nodes have in common.
 #[derive(PartialEq, Eq, Hash)]
 struct Key<'g> {
     op: &'g Op,

@@ -9,12 +9,8 @@ use crate::pass::{Changed, Pass, PassContext};
 pub struct DeadCode;
 
 impl Pass for DeadCode {
-    fn name(&self) -> &'static str {
-        "dead-code"
-    }
-
-    fn doc(&self) -> &'static str {
-        "erases nodes without readers and without effects, control flow included"
+    described! {
+        "dead-code": "erases nodes without readers and without effects, control flow included";
     }
 
     fn run(&self, graph: &mut Graph, _: &PassContext) -> Changed {

@@ -12,7 +12,8 @@ use fx_ir::{Arg, Graph, NodeId, Op, Origin, Type};
 
 use super::name::layer_name;
 use super::norm::{input_of_norm, norm_layer};
-use crate::analysis::{BindingTimes, Contraction, Effects, Kind, Ranks, SharedWeights, runtime};
+use super::plain_layers::PlainLayers;
+use crate::analysis::{Contraction, Kind, Ranks, runtime};
 use crate::pass::{Changed, Pass, PassContext};
 
 /// See the module.
@@ -20,33 +21,18 @@ use crate::pass::{Changed, Pass, PassContext};
 pub struct FoldBatchNorm;
 
 impl Pass for FoldBatchNorm {
-    fn name(&self) -> &'static str {
-        "fold-batch-norm"
-    }
-
-    fn doc(&self) -> &'static str {
-        "folds batch norms into the weights of the layers before them"
-    }
-
-    fn after(&self) -> &'static [&'static str] {
-        &["lower-modules"]
-    }
-
-    fn before(&self) -> &'static [&'static str] {
-        &["fuse-epilogue"]
+    described! {
+        "fold-batch-norm": "folds batch norms into the weights of the layers before them";
+        after: ["lower-modules"];
+        before: ["fuse-epilogue"];
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
-        let mut fold = Fold {
-            times: BindingTimes::of(graph, cx),
-            effects: Effects::of(graph),
-            ranks: Ranks::of(graph),
-            sharers: SharedWeights::of(graph),
-        };
+        let mut fold = Fold { layers: PlainLayers::of(graph, cx), ranks: Ranks::of(graph) };
         let mut changed = false;
         for id in graph.nodes() {
             if let Some((layer, contraction)) = fold.layer_before(graph, id)
-                && let Some(norm) = norm_layer(graph, &mut fold.times, id, self.name())
+                && let Some(norm) = norm_layer(graph, &mut fold.layers.times, id, self.name())
             {
                 fold.fold(graph, id, layer, contraction, norm);
                 changed = true;
@@ -57,22 +43,21 @@ impl Pass for FoldBatchNorm {
 }
 
 struct Fold {
-    times: BindingTimes,
-    effects: Effects,
+    layers: PlainLayers,
     ranks: Ranks,
-    sharers: SharedWeights,
 }
 
 impl Fold {
     /// The layer that the batch norm `id` can be folded into.
     fn layer_before(&self, graph: &Graph, id: NodeId) -> Option<(NodeId, Contraction)> {
         let input = input_of_norm(graph, id)?;
-        let layer = Contraction::read(graph, input).filter(|layer| layer.kind != Kind::Product)?;
-        let bare = [&layer.norm, &layer.add, &layer.act].into_iter().all(Option::is_none);
-        let plain = bare && layer.is_frozen(&self.times);
-        let alone = graph.users(input) == [id] && self.sharers.is_alone(graph, layer.weight);
-        let fits = layer.kind == Kind::Convolution || self.ranks.get(&layer.input).least <= 2;
-        (plain && alone && fits && self.effects.may_move(graph, input, id)).then_some((input, layer))
+        let layer = self.layers.layer_before(graph, input, id)?;
+        let fits = match layer.kind {
+            Kind::Convolution => true,
+            Kind::Linear => self.ranks.get(&layer.input).least <= 2,
+            Kind::Product => false,
+        };
+        fits.then_some((input, layer))
     }
 
     /// Turns the batch norm `id` into the layer with the folded weights, and erases the layer.
@@ -96,7 +81,7 @@ impl Fold {
         let mut make = |op: Op, args: Vec<Arg>, part: &str, ty: Type| {
             let name = format!("{}_{part}", layer_name(origin));
             let made = graph.insert_before(id, op, args, &name, ty, origin.clone());
-            self.times.learn(made);
+            self.layers.times.learn(made);
             made
         };
         let pair = Type::Tuple(vec![Type::TENSOR; 2]);

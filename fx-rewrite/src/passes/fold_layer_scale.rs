@@ -10,9 +10,8 @@
 use fx_ir::{Arg, Graph, HostOp, NodeId, Op, Origin, Type, ops};
 
 use super::name::part_name;
-use crate::analysis::{
-    BindingTimes, Contraction, Effects, Kind, SharedWeights, by_optional_ref, optional_tensor, runtime,
-};
+use super::plain_layers::PlainLayers;
+use crate::analysis::{Contraction, Kind, by_optional_ref, optional_tensor, runtime};
 use crate::pass::{Changed, Pass, PassContext};
 
 /// See the module.
@@ -20,20 +19,10 @@ use crate::pass::{Changed, Pass, PassContext};
 pub struct FoldLayerScale;
 
 impl Pass for FoldLayerScale {
-    fn name(&self) -> &'static str {
-        "fold-layer-scale"
-    }
-
-    fn doc(&self) -> &'static str {
-        "folds tensors of factors into the weights of the layers that they scale"
-    }
-
-    fn after(&self) -> &'static [&'static str] {
-        &["lower-modules"]
-    }
-
-    fn before(&self) -> &'static [&'static str] {
-        &["fold-batch-norm", "fuse-epilogue"]
+    described! {
+        "fold-layer-scale": "folds tensors of factors into the weights of the layers that they scale";
+        after: ["lower-modules"];
+        before: ["fold-batch-norm", "fuse-epilogue"];
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
@@ -42,21 +31,13 @@ impl Pass for FoldLayerScale {
         if products.is_empty() {
             return Changed::No;
         }
-        let facts = Scales {
-            times: BindingTimes::of(graph, cx),
-            effects: Effects::of(graph),
-            sharers: SharedWeights::of(graph),
-        };
-        let folded = products.into_iter().filter(|&id| facts.fold(graph, id)).count();
+        let scales = Scales(PlainLayers::of(graph, cx));
+        let folded = products.into_iter().filter(|&id| scales.fold(graph, id)).count();
         Changed::from(folded > 0)
     }
 }
 
-struct Scales {
-    times: BindingTimes,
-    effects: Effects,
-    sharers: SharedWeights,
-}
+struct Scales(PlainLayers);
 
 impl Scales {
     fn fold(&self, graph: &mut Graph, id: NodeId) -> bool {
@@ -66,22 +47,14 @@ impl Scales {
             return false;
         }
         for (layer, factor) in [(a, b), (b, a)] {
-            let is_factor = self.times.is_frozen(factor) && graph.node(factor).ty.is_tensor();
-            if let Some(contraction) = self.layer(graph, layer, id).filter(|_| is_factor) {
+            let is_factor = self.0.times.is_frozen(factor) && graph.node(factor).ty.is_tensor();
+            let contraction = self.0.layer_before(graph, layer, id).filter(|layer| layer.kind != Kind::Product);
+            if let Some(contraction) = contraction.filter(|_| is_factor) {
                 choose(graph, id, layer, &contraction, factor);
                 return true;
             }
         }
         false
-    }
-
-    /// A layer that is nothing but one, that the product alone reads, and whose weights may change.
-    fn layer(&self, graph: &Graph, id: NodeId, product: NodeId) -> Option<Contraction> {
-        let layer = Contraction::read(graph, id).filter(|layer| layer.kind != Kind::Product)?;
-        let bare = [&layer.norm, &layer.add, &layer.act].into_iter().all(Option::is_none);
-        let alone = self.sharers.is_alone(graph, layer.weight) && graph.users(id) == [product];
-        let plain = bare && layer.is_frozen(&self.times) && self.effects.may_move(graph, id, product);
-        (plain && alone).then_some(layer)
     }
 }
 

@@ -22,20 +22,10 @@ use crate::pass::{Changed, Pass, PassContext};
 pub struct FoldLeadingNorm;
 
 impl Pass for FoldLeadingNorm {
-    fn name(&self) -> &'static str {
-        "fold-leading-norm"
-    }
-
-    fn doc(&self) -> &'static str {
-        "folds batch norms into the weights of the layers behind them"
-    }
-
-    fn after(&self) -> &'static [&'static str] {
-        &["fold-batch-norm", "fuse-epilogue"]
-    }
-
-    fn before(&self) -> &'static [&'static str] {
-        &["pack-kernels"]
+    described! {
+        "fold-leading-norm": "folds batch norms into the weights of the layers behind them";
+        after: ["fold-batch-norm", "fuse-epilogue"];
+        before: ["pack-kernels"];
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
@@ -46,7 +36,7 @@ impl Pass for FoldLeadingNorm {
             let Some(layer) = Contraction::read(graph, id).filter(|layer| layer.is_frozen(&times)) else { continue };
             let Some(norm) = layer.input.node() else { continue };
             let Some(input) = input_of_norm(graph, norm) else { continue };
-            let own = graph.users(norm) == [id] && effects.may_move(graph, norm, id);
+            let own = effects.is_only_reader(graph, id, norm);
             let alone = layer.norm.is_none() && sharers.is_alone(graph, layer.weight);
             let matrix = ranks.get(&Arg::Node(input));
             let fits = match layer.kind {
@@ -76,7 +66,7 @@ struct Fold<'g> {
     norm: NodeId,
     /// The batch norm itself.
     bn: NodeId,
-    /// What it normalises.
+    /// The operand that it normalises.
     input: NodeId,
     layer: Contraction,
 }

@@ -9,7 +9,8 @@
 use fx_ir::{Arg, Graph, HostOp, NodeId, Op, Origin, Type, ops};
 
 use super::name::layer_name;
-use crate::analysis::{BindingTimes, Contraction, Effects, SharedWeights, float, optional_tensor, runtime};
+use super::plain_layers::PlainLayers;
+use crate::analysis::{Contraction, float, optional_tensor, runtime};
 use crate::pass::{Changed, Pass, PassContext};
 use crate::rewrite::is_float;
 
@@ -18,28 +19,14 @@ use crate::rewrite::is_float;
 pub struct FoldScale;
 
 impl Pass for FoldScale {
-    fn name(&self) -> &'static str {
-        "fold-scale"
-    }
-
-    fn doc(&self) -> &'static str {
-        "folds factors into the weights of the layers before and behind them"
-    }
-
-    fn after(&self) -> &'static [&'static str] {
-        &["lower-modules"]
-    }
-
-    fn before(&self) -> &'static [&'static str] {
-        &["fuse-epilogue"]
+    described! {
+        "fold-scale": "folds factors into the weights of the layers before and behind them";
+        after: ["lower-modules"];
+        before: ["fuse-epilogue"];
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
-        let mut scales = Scales {
-            times: BindingTimes::of(graph, cx),
-            effects: Effects::of(graph),
-            sharers: SharedWeights::of(graph),
-        };
+        let mut scales = Scales(PlainLayers::of(graph, cx));
         let mut changed = false;
         for id in graph.nodes() {
             changed |= graph.is_alive(id) && (scales.after(graph, id) || scales.before(graph, id));
@@ -48,17 +35,13 @@ impl Pass for FoldScale {
     }
 }
 
-struct Scales {
-    times: BindingTimes,
-    effects: Effects,
-    sharers: SharedWeights,
-}
+struct Scales(PlainLayers);
 
 impl Scales {
     /// Folds the product `id` into the layer before it.
     fn after(&mut self, graph: &mut Graph, id: NodeId) -> bool {
         let Some((input, factor)) = self.scaled_product(graph, id) else { return false };
-        let Some(layer) = self.layer(graph, input).filter(|_| self.is_own(graph, input, id)) else { return false };
+        let Some(layer) = self.0.layer_before(graph, input, id) else { return false };
         let origin = Origin::merged(FoldScale.name(), [&graph.node(input).origin, &graph.node(id).origin]);
         let operands = vec![HostOp::Ref.on(layer.weight), optional_tensor(graph, &layer.bias), factor.as_float()];
         let optional = Type::Option(Box::new(Type::TENSOR));
@@ -66,7 +49,7 @@ impl Scales {
         let mut make = |op: Op, args: Vec<Arg>, part: &str, ty: Type| {
             let name = format!("{}_{part}", layer_name(&origin));
             let made = graph.insert_before(id, op, args, &name, ty, origin.clone());
-            self.times.learn(made);
+            self.0.times.learn(made);
             made
         };
         let scaled = make(runtime("fold::scale_after"), operands, "scaled", pair);
@@ -75,7 +58,7 @@ impl Scales {
             Arg::None => Arg::None,
             _ => Arg::Node(make(Op::TupleGet(1), vec![Arg::Node(scaled)], "bias", optional)),
         };
-        self.sharers.moved(graph, weight);
+        self.0.weights.moved(graph, weight);
         Contraction { weight, bias, ..layer }.become_node(graph, id, origin);
         // Its one reader was the product.
         let _ = graph.erase_node(input);
@@ -84,8 +67,9 @@ impl Scales {
 
     /// Folds the product in front of the layer `id` into it.
     fn before(&mut self, graph: &mut Graph, id: NodeId) -> bool {
-        let Some(layer) = self.layer(graph, id) else { return false };
-        let Some(product) = layer.input.node().filter(|&product| self.is_own(graph, product, id)) else { return false };
+        let Some(layer) = self.0.layer_at(graph, id) else { return false };
+        let product = layer.input.node().filter(|&product| self.0.effects.is_only_reader(graph, id, product));
+        let Some(product) = product else { return false };
         let Some((input, factor)) = self.scaled_product(graph, product) else { return false };
         if !is_float(graph, input) {
             return false;
@@ -95,27 +79,14 @@ impl Scales {
         let name = format!("{}_weight", layer_name(&graph.node(id).origin));
         let op = runtime("fold::scale_before");
         let weight = graph.insert_before(id, op, operands, &name, Type::TENSOR, origin.clone());
-        self.times.learn(weight);
-        self.sharers.moved(graph, weight);
+        self.0.times.learn(weight);
+        self.0.weights.moved(graph, weight);
         Contraction { input: Arg::Node(input), weight, ..layer }.become_node(graph, id, origin);
         let _ = graph.erase_node(product);
         true
     }
 
-    /// A layer that is nothing but one, and whose weights may change.
-    fn layer(&self, graph: &Graph, id: NodeId) -> Option<Contraction> {
-        let layer = Contraction::read(graph, id)?;
-        let bare = [&layer.norm, &layer.add, &layer.act].into_iter().all(Option::is_none);
-        let alone = self.sharers.is_alone(graph, layer.weight);
-        (bare && alone && layer.is_frozen(&self.times)).then_some(layer)
-    }
-
-    /// Does `reader` alone read the value, with no write in between?
-    fn is_own(&self, graph: &Graph, id: NodeId, reader: NodeId) -> bool {
-        graph.users(id) == [reader] && self.effects.may_move(graph, id, reader)
-    }
-
-    /// What is multiplied, and by what.
+    /// The multiplicand and the factor.
     fn scaled_product(&self, graph: &Graph, id: NodeId) -> Option<(NodeId, Factor)> {
         let node = graph.node(id);
         let Op::Call(op) = &node.op else { return None };
@@ -128,7 +99,7 @@ impl Scales {
         let known = match number {
             Arg::Int(_) => true,
             Arg::Float(number) => number.is_finite(),
-            Arg::Node(id) => self.times.is_frozen(*id) && matches!(graph.node(*id).ty, Type::Rust(_)),
+            Arg::Node(id) => self.0.times.is_frozen(*id) && matches!(graph.node(*id).ty, Type::Rust(_)),
             _ => false,
         };
         let zero = divides && matches!(number, Arg::Int(0)) || *number == Arg::Float(0.0);

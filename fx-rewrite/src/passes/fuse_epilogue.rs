@@ -19,20 +19,10 @@ pub(super) const ACT: &str = "::fx_runtime::frozen::Act";
 pub struct FuseEpilogue;
 
 impl Pass for FuseEpilogue {
-    fn name(&self) -> &'static str {
-        "fuse-epilogue"
-    }
-
-    fn doc(&self) -> &'static str {
-        "fuses additions and activations into the convolutions and linear layers before them"
-    }
-
-    fn after(&self) -> &'static [&'static str] {
-        &["lower-modules"]
-    }
-
-    fn before(&self) -> &'static [&'static str] {
-        &["pack-kernels"]
+    described! {
+        "fuse-epilogue": "fuses additions and activations into the convolutions and linear layers before them";
+        after: ["lower-modules"];
+        before: ["pack-kernels"];
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
@@ -113,8 +103,7 @@ impl Fuse {
     fn open_layer(&self, graph: &Graph, layer: NodeId, reader: NodeId) -> Option<Contraction> {
         let contraction = Contraction::read(graph, layer)?;
         let open = contraction.act.is_none() && contraction.is_frozen(&self.times);
-        let movable = self.effects.may_move(graph, layer, reader) && graph.users(layer) == [reader];
-        (open && movable).then_some(contraction)
+        (open && self.effects.is_only_reader(graph, reader, layer)).then_some(contraction)
     }
 }
 
@@ -126,7 +115,7 @@ fn finish(graph: &mut Graph, id: NodeId, layer: NodeId, contraction: Contraction
     let _ = graph.erase_node(layer);
 }
 
-/// What an activation is applied to, and which it is.
+/// The operand of an activation, and which activation it is.
 pub(super) fn act_of(node: &Node) -> Option<(NodeId, Act)> {
     match &node.op {
         Op::CallModule(kind) => {

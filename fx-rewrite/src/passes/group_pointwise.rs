@@ -31,16 +31,9 @@ const MOST_REDUCTIONS: usize = 4;
 const MOST_RESULTS: usize = 4;
 
 impl Pass for GroupPointwise {
-    fn name(&self) -> &'static str {
-        "group-pointwise"
-    }
-
-    fn doc(&self) -> &'static str {
-        "computes pointwise ops that follow each other in one pass over memory"
-    }
-
-    fn after(&self) -> &'static [&'static str] {
-        &["fuse-epilogue", "pack-kernels"]
+    described! {
+        "group-pointwise": "computes pointwise ops that follow each other in one pass over memory";
+        after: ["fuse-epilogue", "pack-kernels"];
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
@@ -123,7 +116,7 @@ impl Grouping<'_> {
             && results(self.graph, members).len() <= MOST_RESULTS
     }
 
-    /// Where the node, or the control flow that it is in, stands in the region.
+    /// The position in the region of the node, or of the control flow that it is in.
     fn place_in_region(&self, mut id: NodeId) -> Option<usize> {
         while self.graph.scope_of(id) != Some(self.region) {
             id = self.graph.owner_of(self.graph.scope_of(id)?)?;
@@ -132,7 +125,7 @@ impl Grouping<'_> {
     }
 }
 
-/// Has the node a scalar form, on tensors and numbers alone?
+/// Returns whether the node has a scalar form, on tensors and numbers alone.
 fn is_groupable(graph: &Graph, times: &BindingTimes, id: NodeId) -> bool {
     let node = graph.node(id);
     let is_tensor = |arg: &Arg| arg.node().is_some_and(|id| graph.node(id).ty.is_tensor());
@@ -157,7 +150,7 @@ fn is_groupable(graph: &Graph, times: &BindingTimes, id: NodeId) -> bool {
         && rest.into_iter().all(is_plain)
 }
 
-/// Is it a number, written out or known at the call?
+/// Returns whether the argument is a number, written out or known at the call.
 fn is_number(graph: &Graph, arg: &Arg) -> bool {
     match arg {
         Arg::Int(_) | Arg::Float(_) => true,
@@ -166,12 +159,12 @@ fn is_number(graph: &Graph, arg: &Arg) -> bool {
     }
 }
 
-/// What a member reads, as the group writes it.
+/// The operands of a member, as the group writes it.
 fn operands(graph: &Graph, times: &BindingTimes, id: NodeId) -> Vec<Arg> {
     rows::row_form(graph, times, id).unwrap_or_else(|| graph.node(id).args.clone())
 }
 
-/// Who reads a member outside of the group.
+/// The readers of a member outside of the group.
 fn readers(graph: &Graph, members: &[NodeId], member: NodeId) -> Vec<NodeId> {
     let is_outside = |reader: &NodeId| !members.contains(reader) && !rows::is_shape_of(graph, members, *reader);
     graph.users(member).into_iter().filter(is_outside).collect()
@@ -244,7 +237,7 @@ fn forget(graph: &mut Graph, members: &[NodeId], shape: NodeId) {
     let _ = graph.erase_node(shape);
 }
 
-/// What a group is called: its first ops, as far as they differ.
+/// The name of a group: its first ops, as far as they differ.
 fn name(graph: &Graph, members: &[NodeId]) -> String {
     let mut words = Vec::new();
     for &member in members {

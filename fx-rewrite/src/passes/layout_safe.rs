@@ -20,12 +20,8 @@ use crate::rewrite::is_quiet;
 pub struct LayoutSafe;
 
 impl Pass for LayoutSafe {
-    fn name(&self) -> &'static str {
-        "layout-safe"
-    }
-
-    fn doc(&self) -> &'static str {
-        "turns view into reshape and hands tensors to foreign code in row-major order"
+    described! {
+        "layout-safe": "turns view into reshape and hands tensors to foreign code in row-major order";
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {

@@ -9,7 +9,7 @@ use crate::analysis::BindingTimes;
 /// The runtime's type for a convolution's parameters.
 pub(super) const PARAMS: &str = "::fx_runtime::frozen::ConvParams";
 
-/// Where a functional convolution has its parameters, after input, weight and bias.
+/// The positions of a functional convolution's parameters, after input, weight and bias.
 const PLAIN: &[&str] = &["stride", "padding", "dilation", "groups"];
 const TRANSPOSED: &[&str] = &["stride", "padding", "output_padding", "groups", "dilation"];
 

@@ -16,12 +16,8 @@ use crate::pass::{Changed, Pass, PassContext};
 pub struct LowerModules;
 
 impl Pass for LowerModules {
-    fn name(&self) -> &'static str {
-        "lower-modules"
-    }
-
-    fn doc(&self) -> &'static str {
-        "turns convolutions, linear layers and activations into ops on their weights"
+    described! {
+        "lower-modules": "turns convolutions, linear layers and activations into ops on their weights";
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {

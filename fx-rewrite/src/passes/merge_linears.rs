@@ -20,7 +20,8 @@ use std::collections::HashMap;
 use fx_ir::{Arg, BlockOrder, Effect, Graph, HostOp, NodeId, Op, Origin, RegionId, Type, ops};
 
 use super::name::layer_name;
-use crate::analysis::{BindingTimes, Contraction, Effects, Kind, Ranks, SharedWeights, by_ref, runtime};
+use super::plain_layers::PlainLayers;
+use crate::analysis::{BindingTimes, Contraction, Kind, Ranks, by_ref, runtime};
 use crate::pass::{Changed, Pass, PassContext};
 
 /// See the module.
@@ -28,47 +29,30 @@ use crate::pass::{Changed, Pass, PassContext};
 pub struct MergeLinears;
 
 impl Pass for MergeLinears {
-    fn name(&self) -> &'static str {
-        "merge-linears"
-    }
-
-    fn doc(&self) -> &'static str {
-        "merges linear layers on one input into one, whose result they share"
-    }
-
-    fn after(&self) -> &'static [&'static str] {
-        &["attention", "lower-modules"]
-    }
-
-    fn before(&self) -> &'static [&'static str] {
-        &["fuse-epilogue"]
+    described! {
+        "merge-linears": "merges linear layers on one input into one, whose result they share";
+        after: ["attention", "lower-modules"];
+        before: ["fuse-epilogue"];
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
-        let facts = Merge {
-            times: BindingTimes::of(graph, cx),
-            effects: Effects::of(graph),
-            ranks: Ranks::of(graph),
-            sharers: SharedWeights::of(graph),
-        };
+        let facts = Merge { layers: PlainLayers::of(graph, cx), ranks: Ranks::of(graph) };
         let groups = facts.groups(graph);
         let mut places = Places { order: graph.block_order(), moved: HashMap::new() };
         let mut changed = false;
         for group in groups {
-            changed |= merge(graph, &facts.times, &mut places, &group);
+            changed |= merge(graph, &facts.layers.times, &mut places, &group);
         }
         Changed::from(changed)
     }
 }
 
 struct Merge {
-    times: BindingTimes,
-    effects: Effects,
+    layers: PlainLayers,
     ranks: Ranks,
-    sharers: SharedWeights,
 }
 
-/// What the layers of a group have in common.
+/// The properties that the layers of a group have in common.
 type Key = (NodeId, Option<RegionId>, Option<u32>);
 
 impl Merge {
@@ -78,7 +62,7 @@ impl Merge {
         let mut by_key: HashMap<Key, usize> = HashMap::new();
         for id in graph.nodes() {
             let Some(input) = self.input_of_member(graph, id) else { continue };
-            let at = *by_key.entry((input, graph.scope_of(id), self.effects.epoch(id))).or_insert_with(|| {
+            let at = *by_key.entry((input, graph.scope_of(id), self.layers.effects.epoch(id))).or_insert_with(|| {
                 groups.push(Vec::new());
                 groups.len() - 1
             });
@@ -90,12 +74,11 @@ impl Merge {
 
     /// The input of a layer that may be merged.
     fn input_of_member(&self, graph: &Graph, id: NodeId) -> Option<NodeId> {
-        let layer = Contraction::read(graph, id).filter(|layer| layer.kind == Kind::Linear)?;
-        let bare = [&layer.norm, &layer.add, &layer.act].into_iter().all(Option::is_none);
-        let alone = self.sharers.is_alone(graph, layer.weight) && self.is_matrix(graph, layer.weight);
-        let free = !self.effects.is_written(id) && !self.effects.is_handed_out(id) && !has_addition(graph, id);
-        let input = layer.input.node().filter(|&input| !self.times.is_frozen(input));
-        input.filter(|_| bare && alone && free && layer.is_frozen(&self.times))
+        let PlainLayers { times, effects, .. } = &self.layers;
+        let layer = self.layers.layer_at(graph, id).filter(|layer| layer.kind == Kind::Linear)?;
+        let is_free = !effects.is_written(id) && !effects.is_handed_out(id) && !has_addition(graph, id);
+        let input = layer.input.node().filter(|&input| !times.is_frozen(input));
+        input.filter(|_| is_free && self.is_matrix(graph, layer.weight))
     }
 
     fn is_matrix(&self, graph: &Graph, weight: NodeId) -> bool {
@@ -106,13 +89,13 @@ impl Merge {
     }
 }
 
-/// Is the one thing done with the value to add it to another tensor?
+/// Returns whether the value is read once, by an addition to another tensor.
 fn has_addition(graph: &Graph, id: NodeId) -> bool {
     let is_add = |reader: &NodeId| graph.node(*reader).op == Op::Call(ops::ADD);
     matches!(&graph.users(id)[..], [reader] if is_add(reader))
 }
 
-/// Where nodes stand, those included that were moved up.
+/// The positions of nodes, those included that were moved up.
 struct Places {
     order: BlockOrder,
     moved: HashMap<NodeId, usize>,
@@ -123,7 +106,7 @@ impl Places {
         self.moved.get(&id).copied().or_else(|| self.order.position(id))
     }
 
-    /// Does the node stand before `anchor`, or can it be moved there with what it reads?
+    /// Returns whether the node stands before `anchor`, or can be moved there with what it reads.
     fn may_precede(&self, graph: &Graph, times: &BindingTimes, id: NodeId, anchor: NodeId) -> bool {
         if self.of(id) <= self.of(anchor) {
             return true;

@@ -7,6 +7,9 @@
 
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots so"))]
 
+#[macro_use]
+mod described;
+
 mod common_subexpressions;
 mod dead_code;
 mod fold_batch_norm;
@@ -22,6 +25,7 @@ mod merge_linears;
 mod name;
 mod norm;
 mod pack_kernels;
+mod plain_layers;
 mod remove_identity;
 mod sink_into_arms;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a layer's kernel is called: the layer's path in the model, as far as it tells the layers of one struct apart.
+//! The name of a layer's kernel: the layer's path in the model, as far as it tells the layers of one struct apart.
 
 use fx_ir::{Graph, NodeId, Origin};
 

@@ -4,7 +4,7 @@ use fx_ir::{Arg, Graph, HostOp, NodeId, Op, Origin, Type, ops};
 
 use crate::analysis::{BindingTimes, by_ref, optional_tensor};
 
-/// What a batch norm in inference normalises: a call of the layer, or of the function with its flag off.
+/// The operand of a batch norm in inference: a call of the layer, or of the function with its flag off.
 pub(super) fn input_of_norm(graph: &Graph, id: NodeId) -> Option<NodeId> {
     let node = graph.node(id);
     match &node.op {

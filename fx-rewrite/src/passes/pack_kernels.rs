@@ -21,16 +21,9 @@ const ATTENTION: [(&str, &str); 2] =
 pub struct PackKernels;
 
 impl Pass for PackKernels {
-    fn name(&self) -> &'static str {
-        "pack-kernels"
-    }
-
-    fn doc(&self) -> &'static str {
-        "packs each layer into a kernel at freeze time"
-    }
-
-    fn after(&self) -> &'static [&'static str] {
-        &["lower-modules"]
+    described! {
+        "pack-kernels": "packs each layer into a kernel at freeze time";
+        after: ["lower-modules"];
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
@@ -162,9 +155,9 @@ impl Prepared {
 
 /// A kernel that is not yet a node.
 struct Kernel {
-    /// What packs it.
+    /// The function that packs it.
     op: Op,
-    /// What it is packed of.
+    /// The operands that it is packed from.
     parts: Vec<Arg>,
     ty: Type,
 }

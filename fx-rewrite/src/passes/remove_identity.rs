@@ -15,12 +15,8 @@ use crate::pass::{Changed, Pass, PassContext};
 pub struct RemoveIdentity;
 
 impl Pass for RemoveIdentity {
-    fn name(&self) -> &'static str {
-        "remove-identity"
-    }
-
-    fn doc(&self) -> &'static str {
-        "takes out dropout, Identity and handles that only pass their input on"
+    described! {
+        "remove-identity": "takes out dropout, Identity and handles that only pass their input on";
     }
 
     fn run(&self, graph: &mut Graph, _: &PassContext) -> Changed {
@@ -78,7 +74,7 @@ fn forget_own_dtype(graph: &mut Graph, id: NodeId) -> bool {
     is_own
 }
 
-/// Does the reader compute the same whatever the order of elements in memory?
+/// Returns whether the reader computes the same whatever the order of elements in memory.
 fn is_blind(graph: &Graph, reader: NodeId) -> bool {
     let reader = graph.node(reader);
     match &reader.op {

@@ -1,4 +1,4 @@
-//! How passes are tested: a graph as text in, a graph as text out.
+//! Tests of passes: a graph as text in, a graph as text out.
 
 use expect_test::Expect;
 use fx_ir::Graph;

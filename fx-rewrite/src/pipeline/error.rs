@@ -1,4 +1,4 @@
-//! Why a pipeline did not run, or not to its end.
+//! The reasons why a pipeline did not run, or not to its end.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use fx_ir::Fault;
 
 use super::{Order, Pipeline};
 
-/// Why a pipeline did not run to its end.
+/// The reason why a pipeline did not run to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PipelineError {
     /// No pass of the pipeline bears this name.
@@ -20,7 +20,8 @@ pub enum PipelineError {
     Order {
         /// The constraint that does not hold.
         order: Order,
-        /// Where the two stand, counted from 1: the one that should be second, and the one that should be first.
+        /// The positions of the two, counted from 1: of the one that should be second, and of the one that should be
+        /// first.
         places: (usize, usize),
         /// The passes in order.
         passes: Vec<&'static str>,
@@ -29,7 +30,7 @@ pub enum PipelineError {
     Broken {
         /// The pass; `trace` if the graph was refused before the first.
         pass: &'static str,
-        /// What is wrong.
+        /// The faults that the verifier found.
         faults: Vec<Fault>,
         /// The graph before the pass.
         before: String,
@@ -39,7 +40,7 @@ pub enum PipelineError {
 }
 
 impl PipelineError {
-    /// Is it a mistake of fx's own: did the tracer, or a pass of [`Pipeline::inference`], leave a graph that is not sound?
+    /// Returns whether the fault is fx's own: the tracer, or a pass of [`Pipeline::inference`], left an unsound graph.
     pub fn is_ours(&self) -> bool {
         let PipelineError::Broken { pass, .. } = self else { return false };
         *pass == "trace" || Pipeline::inference().passes().any(|own| own.name() == *pass)

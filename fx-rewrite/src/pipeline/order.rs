@@ -1,4 +1,4 @@
-//! Which pass has to run before which: asked for by a pass of itself, or by whoever makes the list.
+//! The order that passes need among themselves, required by a pass or by whoever makes the list.
 //!
 //! A constraint is about names. It holds if every pass of the one name stands before every pass of the other; where one
 //! of them is not in the list at all there is nothing to ask.
@@ -19,7 +19,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// What a pass asks of the list it stands in.
+    /// The requirements of a pass on the list it stands in.
     pub(super) fn asked_by(pass: &dyn Pass) -> impl Iterator<Item = Order> {
         let name = pass.name();
         let order = move |first: &str, second: &str| Order {

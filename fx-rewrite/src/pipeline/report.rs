@@ -1,4 +1,4 @@
-//! What a run of a pipeline tells: step by step, and rule by rule.
+//! The report of a run of a pipeline: step by step, and rule by rule.
 
 use crate::pass::Changed;
 use crate::rewrite::Outcome;
@@ -15,7 +15,7 @@ pub enum Dump {
     Pass(String),
 }
 
-/// What happened, pass by pass.
+/// The effects of a run, pass by pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// One step a pass, in order.
@@ -27,13 +27,13 @@ pub struct Report {
 pub struct Step {
     /// The pass's name.
     pub pass: &'static str,
-    /// Did it change the graph?
+    /// Whether it changed the graph.
     pub changed: Changed,
-    /// How many nodes there were before and after.
+    /// The number of nodes before and after.
     pub nodes: (usize, usize),
     /// The graph before and after, where a dump was asked for.
     pub dump: Option<(String, String)>,
-    /// What each rule did, if the pass is made of rules.
+    /// The outcome of each rule, if the pass is made of rules.
     pub rules: Outcome,
 }
 

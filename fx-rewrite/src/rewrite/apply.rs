@@ -7,7 +7,7 @@ use super::found::Bound;
 use super::rule::FieldType;
 use super::{Found, HostCall, Kind, Let, Operator, Rule, Template, Yields};
 
-/// What one application of a rule did.
+/// The outcome of one application of a rule.
 pub(super) struct Applied {
     /// The values that now stand for the outputs.
     pub(super) results: Vec<Arg>,
@@ -138,7 +138,7 @@ impl Builder<'_> {
         templates.iter().map(|template| self.value(template)).collect()
     }
 
-    /// What a part of a list stands for in it: one item, or those of a captured list.
+    /// The items that a part of a list stands for: one, or those of a captured list.
     fn items(&mut self, template: &'static Template) -> Vec<Arg> {
         match (template, self.value(template)) {
             (Template::Splice(_), Arg::List(items)) => items,
@@ -181,12 +181,8 @@ impl Builder<'_> {
                 let Kind::Module(kind) = self.rule.captures[*slot].kind else { return Err(Arg::None) };
                 let layer = self.bound.slots[*slot].clone();
                 let args = layer.into_iter().chain(self.values(args)).collect();
-                Ok(Step {
-                    op: Op::CallModule(ModuleKind(kind.to_owned())),
-                    args,
-                    ty: Type::TENSOR,
-                    name: kind.to_lowercase(),
-                })
+                let op = Op::CallModule(ModuleKind(kind.to_owned()));
+                Ok(Step { op, args, ty: Type::TENSOR, name: kind.to_lowercase() })
             }
             Template::Field(slot, path) => Err(self.field(*slot, path)),
             Template::Or([optional, other]) => {
@@ -314,14 +310,5 @@ fn named_call(op: &str, args: Vec<Arg>) -> Step {
 
 fn call(op: OpId, args: Vec<Arg>) -> Step {
     let name = op.name().split('.').next().unwrap_or_default().to_owned();
-    Step { op: Op::Call(op), args, ty: result_type(op), name }
-}
-
-fn result_type(op: OpId) -> Type {
-    use fx_ir::catalog::Results;
-    match op.entry().map(|entry| entry.results) {
-        Some(Results::Tensors(count)) => Type::Tuple(vec![Type::TENSOR; usize::from(count)]),
-        Some(Results::TensorList) => Type::List(Box::new(Type::TENSOR)),
-        _ => Type::TENSOR,
-    }
+    Step { op: Op::Call(op), args, ty: op.result_type(), name }
 }

@@ -8,7 +8,8 @@ use super::Value;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Argument(pub(super) Arg);
 
-/// What can be computed for an argument: numbers, truth values, lists of numbers, and what a capture is bound to.
+/// The values that can be computed for an argument: numbers, truth values, lists of numbers, and what a capture is
+/// bound to.
 pub trait IntoArgument {
     /// The argument.
     fn into_argument(self) -> Argument;

@@ -1,15 +1,15 @@
-//! Which tensors hold floating-point numbers for certain, whatever the inputs are.
+//! Tensors that hold floating-point numbers for certain, whatever the inputs are.
 
 use fx_ir::{Graph, NodeId, Op, Type};
 
-/// How far up to look.
+/// The number of nodes to look up through.
 const DEPTH: usize = 8;
 
 /// Layers that hand on the type of what they are given.
 const LAYERS_KEEPING: &[&str] =
     &["ReLU", "ReLU6", "MaxPool2D", "Flatten", "Identity", "Id", "Sequential", "SequentialT"];
 
-/// Does the tensor hold floats for certain?
+/// Returns whether the tensor holds floats for certain.
 pub(crate) fn is_float(graph: &Graph, id: NodeId) -> bool {
     look(graph, id, DEPTH)
 }

@@ -16,7 +16,7 @@ const FLOATS: &[f64] =
 const INTS: &[i64] = &[-1, 1, 2, 3];
 const LISTS: &[&[i64]] = &[&[0, 1, 3, 2], &[-1], &[0, 1, 2, 3], &[4, 16], &[1, 1]];
 
-/// How many assignments are tried.
+/// The number of assignments that are tried.
 const PATIENCE: usize = 20_000;
 
 impl Rule {
@@ -75,7 +75,7 @@ struct Builder {
     choice: Vec<usize>,
     slots: Vec<Option<Arg>>,
     model: NodeId,
-    /// Does the op that is being built take matrices only?
+    /// Whether the op that is being built takes matrices only.
     is_matrix: bool,
 }
 
@@ -175,7 +175,7 @@ impl Builder {
         Some(Arg::List(items))
     }
 
-    /// What a capture in a repeated part is bound to next.
+    /// The next value of a capture in a repeated part.
     fn next_of(&mut self, slot: usize) -> Option<Arg> {
         let capture = self.rule.captures[slot];
         let gathered = match &self.slots[slot] {

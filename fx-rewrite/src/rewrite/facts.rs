@@ -1,4 +1,4 @@
-//! What rules ask of a graph beside its nodes, kept up while rules change it.
+//! The facts of a graph that rules read, kept up while rules change it.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ pub(crate) struct Facts {
     made: NodeMap<Made>,
 }
 
-/// What is known of a node that a rule made.
+/// The facts of a node that a rule made.
 #[derive(Clone, Copy)]
 struct Made {
     time: Binding,
@@ -43,7 +43,7 @@ impl Facts {
         facts
     }
 
-    /// When the value is known.
+    /// The binding time of a value.
     pub(crate) fn time(&self, arg: &Arg) -> Binding {
         let time = |id: NodeId| self.made.get(id).map_or_else(|| self.bindings.get(id), |made| made.time);
         arg.nodes().map(time).max().unwrap_or(Binding::Build)
@@ -54,27 +54,27 @@ impl Facts {
         self.made.get(id).map_or_else(|| self.effects.epoch(id), |made| made.epoch)
     }
 
-    /// May the value be written to after it was made?
+    /// Returns whether the value may be written to after it was made.
     pub(super) fn is_written(&self, id: NodeId) -> bool {
         self.effects.is_written(id)
     }
 
-    /// May the caller get the value's memory with the results?
+    /// Returns whether the caller may get the value's memory with the results.
     pub(super) fn is_handed_out(&self, id: NodeId) -> bool {
         self.effects.is_handed_out(id)
     }
 
-    /// May the caller have the value's memory before the call, or get it otherwise?
+    /// Returns whether the caller may have the value's memory before the call, or get it otherwise.
     pub(super) fn is_known_outside(&self, id: NodeId) -> bool {
         self.effects.is_known_outside(id)
     }
 
-    /// How many axes the tensor has, where the source tells.
+    /// The tensor's number of axes, where the source tells.
     pub(super) fn rank(&self, arg: &Arg) -> Rank {
         self.ranks.get(arg)
     }
 
-    /// How many nodes call this layer.
+    /// The number of nodes that call this layer.
     pub(super) fn calls(&self, graph: &Graph, layer: NodeId) -> usize {
         self.calls.get(&chain(graph, layer)).copied().unwrap_or(0)
     }

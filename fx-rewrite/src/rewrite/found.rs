@@ -1,4 +1,4 @@
-//! What a rule found: guards and computed arguments are Rust over this.
+//! A match as Rust sees it: guards and computed arguments are Rust over this.
 
 use fx_ir::{Arg, Binding, Graph, HostOp, NodeId, Type};
 
@@ -13,7 +13,7 @@ pub struct Found<'a> {
     pub(super) bound: &'a Bound,
 }
 
-/// What a pattern is bound to.
+/// The values that a pattern is bound to.
 #[derive(Clone, Default)]
 pub(super) struct Bound {
     /// By capture.
@@ -24,11 +24,11 @@ pub(super) struct Bound {
     pub(super) fields: Vec<NodeId>,
     /// The node in which a capture of a layer is called.
     pub(super) calls: Vec<(usize, NodeId)>,
-    /// Was the control flow passed that is [looked through](super::Through)?
+    /// Whether the control flow was passed that is [looked through](super::Through).
     pub(super) is_through: bool,
 }
 
-/// What one capture is bound to, as guards see it.
+/// The value that one capture is bound to, as guards see it.
 #[derive(Clone, Copy)]
 pub struct Value<'a> {
     graph: &'a Graph,
@@ -39,7 +39,7 @@ pub struct Value<'a> {
 }
 
 impl<'a> Found<'a> {
-    /// What the capture of that number is bound to.
+    /// The value that the capture of that number is bound to.
     pub fn value(&self, capture: usize) -> Value<'a> {
         let arg = self.bound.slots.get(capture).and_then(Option::as_ref).unwrap_or(&Arg::None);
         let call = self.bound.calls.iter().find(|(called, _)| *called == capture).map(|&(_, id)| id);
@@ -48,7 +48,7 @@ impl<'a> Found<'a> {
         Value { graph: self.graph, facts: self.facts, arg, result }
     }
 
-    /// What the capture of that name is bound to.
+    /// The value that the capture of that name is bound to.
     pub fn named(&self, name: &str) -> Option<Value<'a>> {
         self.rule.captures.iter().position(|capture| capture.name == name).map(|capture| self.value(capture))
     }
@@ -82,27 +82,27 @@ impl<'a> Found<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// How many nodes read it; of a layer, its result.
+    /// The number of nodes that read it; of a layer, its result.
     pub fn users(self) -> usize {
         self.result.map_or(0, |id| self.graph.users(id).len())
     }
 
-    /// How many nodes call the layer in the whole graph.
+    /// The number of nodes that call the layer in the whole graph.
     pub fn calls(self) -> usize {
         self.arg.node().map_or(0, |layer| self.facts.calls(self.graph, layer))
     }
 
-    /// Is it known once the live model is there?
+    /// Returns whether the value is known once the live model is there.
     pub fn is_freeze_time(self) -> bool {
         self.facts.time(self.arg) <= Binding::Freeze
     }
 
-    /// Is it a literal?
+    /// Returns whether the value is a literal.
     pub fn is_literal(self) -> bool {
         self.arg.node().is_none()
     }
 
-    /// Is it `None`?
+    /// Returns whether the value is `None`.
     pub fn is_none(self) -> bool {
         *self.arg == Arg::None
     }
@@ -115,12 +115,12 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Are its elements floating-point numbers for certain?
+    /// Returns whether the elements are floating-point numbers for certain.
     pub fn is_float(self) -> bool {
         self.arg.node().is_some_and(|id| super::dtype::is_float(self.graph, id))
     }
 
-    /// How many axes it has, where the source tells.
+    /// Its number of axes, where the source tells.
     pub fn rank(self) -> Option<usize> {
         let rank = self.facts.rank(self.arg);
         rank.most.filter(|&most| most == rank.least)
@@ -140,7 +140,8 @@ impl<'a> Value<'a> {
         number(self.graph, self.arg)
     }
 
-    /// Is it a number above zero for certain: a literal, a square root, or one divided by such a number?
+    /// Returns whether the value is a number above zero for certain: a literal, a square root, or one over such a
+    /// number.
     pub fn is_positive(self) -> bool {
         is_positive(self.graph, self.arg)
     }

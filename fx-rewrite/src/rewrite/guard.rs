@@ -2,12 +2,12 @@
 
 use super::Value;
 
-/// Is it known once the live model is there?
+/// Returns whether the value is known once the live model is there.
 pub fn is_freeze_time(value: Value<'_>) -> bool {
     value.is_freeze_time()
 }
 
-/// Is it a literal?
+/// Returns whether the value is a literal.
 pub fn is_literal(value: Value<'_>) -> bool {
     value.is_literal()
 }
@@ -17,12 +17,12 @@ pub fn dtype(value: Value<'_>) -> Option<&str> {
     value.dtype()
 }
 
-/// Are its elements floating-point numbers for certain?
+/// Returns whether the elements are floating-point numbers for certain.
 pub fn is_float(value: Value<'_>) -> bool {
     value.is_float()
 }
 
-/// How many axes it has, where the source tells.
+/// Its number of axes, where the source tells.
 pub fn rank(value: Value<'_>) -> Option<usize> {
     value.rank()
 }
@@ -32,22 +32,23 @@ pub fn dim(value: Value<'_>, axis: i64) -> Option<i64> {
     value.dim(axis)
 }
 
-/// How many nodes read it; of a layer, its result.
+/// The number of nodes that read it; of a layer, its result.
 pub fn users(value: Value<'_>) -> usize {
     value.users()
 }
 
-/// How many nodes call the layer in the whole graph.
+/// The number of nodes that call the layer in the whole graph.
 pub fn calls(value: Value<'_>) -> usize {
     value.calls()
 }
 
-/// Are the two numbers equal up to rounding in their source (eight significant digits)?
+/// Returns whether the two numbers are equal up to rounding in their source (eight significant digits).
 pub fn near(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-8 * a.abs().max(b.abs())
 }
 
-/// Is it a number above zero for certain: a literal, or the square root of what the model computes?
+/// Returns whether the value is a number above zero for certain: a literal, or a square root of what the model
+/// computes.
 pub fn is_positive(value: Value<'_>) -> bool {
     value.is_positive()
 }

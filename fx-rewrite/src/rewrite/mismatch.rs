@@ -78,7 +78,7 @@ pub(super) enum Mismatch {
     Guard(&'static str),
 }
 
-/// Why a rule does not apply at a node.
+/// The reason why a rule does not apply at a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WhyNot {
     /// The rule.

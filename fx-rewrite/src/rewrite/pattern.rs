@@ -33,7 +33,7 @@ pub struct Pattern {
     rules: RuleSet,
 }
 
-/// Why graphs are no rule.
+/// The reason why graphs are no rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PatternError {
     /// A result of the pattern is a parameter, which matches everything.
@@ -120,7 +120,7 @@ fn kind_of(ty: &Type) -> Kind {
     }
 }
 
-/// What Rust of that type yields in a replacement.
+/// The kind of value that Rust of that type yields in a replacement.
 fn yields_of(ty: &Type) -> Yields {
     match ty {
         Type::Tuple(parts) => Yields::Tensors(parts.len()),
@@ -138,7 +138,7 @@ fn yielded(graph: &Graph) -> Vec<Arg> {
     graph.yield_of(graph.body()).map(|end| graph.node(end).args.clone()).unwrap_or_default()
 }
 
-/// What a pattern's graph is read into.
+/// The parts of a rule that a pattern's graph is read into.
 struct Reading<'g> {
     graph: &'g Graph,
     captures: Vec<Capture>,

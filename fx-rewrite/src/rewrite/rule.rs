@@ -10,11 +10,11 @@ use super::{Argument, Found, Operator};
 pub struct Rule {
     /// Its name: that of its pass, or what the user wrote before the rule.
     pub name: &'static str,
-    /// What the rule's own doc comment says.
+    /// The text of the rule's own doc comment.
     pub doc: &'static str,
     /// The rule as it was written.
     pub text: Text,
-    /// What the pattern binds, in the order of declaration; what `let` names comes last.
+    /// The captures of the pattern, in the order of declaration; those that `let` names come last.
     pub captures: &'static [Capture],
     /// The pattern: one term for each output.
     pub before: &'static [Term],
@@ -44,11 +44,11 @@ pub struct Text {
 pub struct Capture {
     /// Its name.
     pub name: &'static str,
-    /// What it can be bound to.
+    /// The kind of value that it can be bound to.
     pub kind: Kind,
 }
 
-/// What a capture can be bound to.
+/// The kinds of values that a capture can be bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Any value, literals included.
@@ -121,14 +121,14 @@ pub struct Param {
     pub position: usize,
     /// Its name in the op's schema.
     pub name: &'static str,
-    /// What it has to be.
+    /// The term that it has to match.
     pub term: Term,
 }
 
 /// A part of a replacement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Template {
-    /// What a capture is bound to.
+    /// The value that a capture is bound to.
     Capture(usize),
     /// The value of a `let`.
     Let(usize),
@@ -179,7 +179,7 @@ pub struct HostCall {
     pub name: &'static str,
     /// What it carries beside its arguments.
     pub words: &'static [&'static str],
-    /// What it is applied to.
+    /// Its operands.
     pub args: &'static [Template],
     /// Whether it is a `Result`.
     pub fallible: bool,
@@ -192,15 +192,15 @@ pub struct HostCall {
 pub struct Rust {
     /// The source, with `$n` for the n-th argument.
     pub template: &'static str,
-    /// What the holes stand for.
+    /// The values that the holes stand for.
     pub args: &'static [Template],
-    /// Is it a `Result`?
+    /// Whether it evaluates to a `Result`.
     pub fallible: bool,
     /// What it yields.
     pub yields: Yields,
 }
 
-/// What Rust in a replacement yields.
+/// The result of Rust in a replacement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Yields {
     /// A tensor, or a tuple of several.
@@ -218,7 +218,7 @@ pub struct Let {
     pub value: Template,
 }
 
-/// What a field of a layer holds.
+/// The type of a layer's field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldType {
     /// A tensor.
@@ -234,7 +234,7 @@ pub enum FieldType {
 pub struct Guard {
     /// As it was written.
     pub text: &'static str,
-    /// Does it hold?
+    /// Returns whether the condition holds.
     pub holds: fn(&Found<'_>) -> bool,
 }
 
@@ -264,7 +264,7 @@ impl Rule {
     }
 }
 
-/// What a node does, as far as rules are found by it.
+/// The op or layer of a node, by which rules are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Head {
     Op(&'static str),
@@ -272,7 +272,7 @@ pub(super) enum Head {
 }
 
 impl Term {
-    /// How many ops lie on the longest way down.
+    /// The number of ops on the longest way down.
     pub(super) fn depth(&self) -> usize {
         let deepest = |terms: &[Term]| terms.iter().map(Term::depth).max().unwrap_or(0);
         match self {

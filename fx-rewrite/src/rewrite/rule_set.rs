@@ -27,21 +27,21 @@ pub struct RuleSet {
 /// By what a node does, the rules to try there.
 struct Index {
     by_head: HashMap<Head, Vec<usize>>,
-    /// How far above a change a pattern can begin.
+    /// The distance above a change at which a pattern can begin.
     depth: usize,
 }
 
-/// What the rules of a pass did to a graph.
+/// The effect of the rules of a pass on a graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// For every rule of the pass, in order, how often it was applied.
     pub applied: Vec<(&'static str, usize)>,
-    /// Was the budget spent before the rules came to an end?
+    /// Whether the budget was spent before the rules came to an end.
     pub exhausted: bool,
 }
 
 impl Outcome {
-    /// Did any rule apply?
+    /// Returns whether any rule applied.
     pub fn changed(&self) -> Changed {
         Changed::from(self.applied.iter().any(|&(_, count)| count > 0))
     }
@@ -60,21 +60,21 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Where a pattern was replaced.
+/// A place where a pattern was replaced.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Match {
-    /// What now stands for each result of the pattern.
+    /// The value that now stands for each result of the pattern.
     pub results: Vec<Arg>,
-    /// What each capture was bound to; a node may have been replaced since.
+    /// The value that each capture was bound to; a node may have been replaced since.
     pub captures: Vec<(&'static str, Arg)>,
 }
 
-/// What replacing a pattern came to.
+/// The outcome of replacing a pattern.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Replaced {
     /// The places, in the order in which they were found.
     pub matches: Vec<Match>,
-    /// Was it stopped because the replacement is matched again and again?
+    /// Whether the rules were stopped because the replacement is matched again and again.
     pub exhausted: bool,
 }
 
@@ -159,7 +159,7 @@ impl RuleSet {
         rules.into_iter().find_map(|rule| Matcher::new(graph, facts, rule).find_through(root, through))
     }
 
-    /// Why the rule of that name does not apply at a node; `None` if it does, or if there is no such rule.
+    /// The reason why the rule of that name does not apply at a node; `None` if it does, or if there is no such rule.
     pub fn why_not(&self, rule: &str, graph: &Graph, node: NodeId, cx: &PassContext) -> Option<WhyNot> {
         let rule = self.rules.iter().find(|one| one.name == rule)?;
         let facts = Facts::of(graph, cx);

@@ -91,7 +91,7 @@ impl Resolver<'_> {
         exprs.into_iter().map(|expr| self.operand(expr)).collect()
     }
 
-    /// What a method, a field or an index is of: a reference there would bind less tightly than it does.
+    /// The receiver of a method, a field or an index: a reference there would bind less tightly than it does.
     fn receiver(&mut self, expr: &Expr) -> Option<Tmpl> {
         let mut bare = expr;
         while let Expr::Paren(inner) = bare {

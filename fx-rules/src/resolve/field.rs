@@ -39,7 +39,7 @@ impl Resolver<'_> {
         Some((slot, names))
     }
 
-    /// What each step of the path yields.
+    /// The type of each step of the path.
     pub(crate) fn field_types(&mut self, slot: usize, names: &[Ident]) -> Option<Vec<(&'static str, FieldType)>> {
         let Kind::Module(kind) = self.captures[slot].kind.clone() else { return None };
         let mut fields = fields_of(&kind);

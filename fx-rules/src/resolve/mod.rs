@@ -31,16 +31,16 @@ pub(crate) struct Resolved {
     pub(crate) after: Vec<Tmpl>,
 }
 
-/// What is known while a rule is read.
+/// The state of reading one rule.
 pub(crate) struct Resolver<'f> {
     pub(crate) faults: &'f mut Faults,
     pub(crate) captures: Vec<Capture>,
     /// The parts of the pattern that `let` names.
     pub(crate) parts: Vec<(usize, Pat)>,
     pub(crate) lets: Vec<(Vec<String>, Tmpl)>,
-    /// Is a part of the pattern being read that is repeated?
+    /// Whether a repeated part of the pattern is being read.
     pub(crate) is_repeated: bool,
-    /// What the `let`s of the replacement are called.
+    /// The names of the replacement's `let`s.
     pub(crate) let_names: Vec<(String, Tmpl)>,
     pub(crate) computed: Vec<(Expr, Vec<usize>)>,
 }

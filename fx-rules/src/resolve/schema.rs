@@ -1,4 +1,4 @@
-//! What an op takes, and which expression is given for which parameter.
+//! The parameters of an op, and the expression that is given for each.
 
 use fx_front::{diag::Code, report::Faults};
 use fx_ir::{Effect, OpId, catalog, catalog::Kind, nearest_op};
@@ -66,7 +66,7 @@ impl Schema {
         }
     }
 
-    /// Which argument is given for which parameter; `receiver` is the first.
+    /// The expression that is given for each parameter; `receiver` is the first.
     pub(crate) fn assign<'e>(
         &self,
         at: &Ident,

@@ -1,4 +1,4 @@
-//! What the parts of a rule stand for, as far as is known: tensors, numbers, lists.
+//! The types of the parts of a rule, as far as is known: tensors, numbers, lists.
 
 use fx_ir::{OpId, catalog};
 
@@ -7,7 +7,7 @@ use crate::layers::{FieldType, fields_of};
 use crate::term::{Kind, Literal, Pat, Tmpl, Yields};
 
 impl Resolver<'_> {
-    /// What a part of a pattern stands for.
+    /// The type of a part of a pattern.
     pub(crate) fn pat_yields(&self, pat: &Pat) -> Yields {
         match pat {
             Pat::Any | Pat::Optional(_) | Pat::Rest(_) => Yields::Unknown,
@@ -44,7 +44,7 @@ impl Resolver<'_> {
         last
     }
 
-    /// What a part of a replacement yields.
+    /// The type of a part of a replacement.
     pub(crate) fn yields(&self, tmpl: &Tmpl) -> Yields {
         match tmpl {
             Tmpl::Capture(slot) if self.captures[*slot].is_typed || self.captures[*slot].kind != Kind::Value => {

@@ -48,7 +48,7 @@ pub(super) fn row_form(graph: &Graph, times: &BindingTimes, id: NodeId) -> Optio
     }
 }
 
-/// Is it an axis, or a list of one, and the last?
+/// Returns whether the argument is the last axis, by itself or as a list of one.
 fn is_last(axes: &Arg) -> bool {
     match axes {
         Arg::Int(one) => *one == -1,

@@ -1,4 +1,4 @@
-//! Which layers are finished across the border of an arm: by a batch norm, a factor, a sum or an activation.
+//! Layers with an epilogue across the border of an arm: a batch norm, a factor, a sum or an activation.
 
 use fx_ir::{Arg, Graph, NodeId, Op, RegionId, ops};
 
@@ -12,7 +12,7 @@ use crate::rewrite::is_quiet;
 /// How far back to look for the layer.
 const DEPTH: usize = 4;
 
-/// What a layer can take on.
+/// The parts that a layer can take on, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
     /// Weights, and what folds into them.
@@ -24,7 +24,7 @@ enum Stage {
 }
 
 impl Stage {
-    /// Can a layer that has got this far take on the next?
+    /// Returns whether a layer that has got this far can take on the next.
     fn takes(self, next: Stage) -> bool {
         self < next || self == Stage::Weights && next == Stage::Weights
     }
@@ -50,7 +50,7 @@ impl Sink {
         inputs.first().map(|&input| vec![input])
     }
 
-    /// Does `reader` finish a layer that the arm yields?
+    /// Returns whether `reader` is the epilogue of a layer that the arm yields.
     fn finishes_result(&self, graph: &Graph, control: NodeId, arm: RegionId, reader: NodeId) -> bool {
         let Some(stage) = self.step(graph, reader, control) else { return false };
         let Some(end) = graph.yield_of(arm) else { return false };
@@ -59,7 +59,7 @@ impl Sink {
         reached.takes(stage)
     }
 
-    /// Is `input` a layer outside that `reader`, in the arm, finishes?
+    /// Returns whether `input` is a layer outside whose epilogue is `reader`, in the arm.
     fn is_finished_in(&self, graph: &Graph, control: NodeId, arm: RegionId, input: NodeId, reader: NodeId) -> bool {
         let outside = graph.scope_of(reader) == Some(arm) && graph.scope_of(input) == graph.scope_of(control);
         let Some(stage) = self.step(graph, reader, input).filter(|_| outside) else { return false };
@@ -67,7 +67,7 @@ impl Sink {
         reached.takes(stage)
     }
 
-    /// What `reader` adds to a layer whose result is `input`.
+    /// The part that `reader` adds to a layer whose result is `input`.
     fn step(&self, graph: &Graph, reader: NodeId, input: NodeId) -> Option<Stage> {
         if self.folds(graph, reader, input) {
             return Some(Stage::Weights);
@@ -100,7 +100,8 @@ impl Sink {
         false
     }
 
-    /// Is `reader` a batch norm or a factor, which folds into the weights of a layer whose result is `input`?
+    /// Returns whether `reader` is a batch norm or a factor, which folds into the weights of a layer whose result is
+    /// `input`.
     fn folds(&self, graph: &Graph, reader: NodeId, input: NodeId) -> bool {
         let node = graph.node(reader);
         let is_scale = matches!(node.op, Op::Call(ops::MUL_SCALAR | ops::DIV_SCALAR));
@@ -130,7 +131,7 @@ impl Sink {
         })
     }
 
-    /// May the value move into the arms, where `reader` alone reads it then?
+    /// Returns whether the value may move into the arms, where `reader` alone reads it then.
     fn may_enter(&self, graph: &Graph, control: NodeId, (id, reader): (NodeId, NodeId), arms: &[RegionId]) -> bool {
         let readers = arms_that_read(graph, control, id);
         let arm_of = |user: NodeId| arms.iter().find(|&&arm| is_within(graph, user, arm));

@@ -29,16 +29,9 @@ pub struct SinkIntoArms;
 const REACH: usize = 6;
 
 impl Pass for SinkIntoArms {
-    fn name(&self) -> &'static str {
-        "sink-into-arms"
-    }
-
-    fn doc(&self) -> &'static str {
-        "moves ops around an `if` or `match` into its arms, where they fuse"
-    }
-
-    fn before(&self) -> &'static [&'static str] {
-        &["fold-batch-norm", "fuse-epilogue"]
+    described! {
+        "sink-into-arms": "moves ops around an `if` or `match` into its arms, where they fuse";
+        before: ["fold-batch-norm", "fuse-epilogue"];
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
@@ -61,7 +54,7 @@ impl Pass for SinkIntoArms {
     }
 }
 
-/// Is it an `if` or `match` with one result?
+/// Returns whether the node is an `if` or `match` with one result.
 fn has_arms(graph: &Graph, id: NodeId) -> bool {
     let node = graph.node(id);
     let has_result = |&region: &RegionId| graph.yield_of(region).is_some_and(|end| graph.node(end).args.len() == 1);
@@ -117,7 +110,7 @@ impl Sink {
         None
     }
 
-    /// What alone reads a value, in its region, with no write in between.
+    /// The only reader of a value, in its region, with no write in between.
     fn only_reader(&self, graph: &Graph, id: NodeId) -> Option<NodeId> {
         let &[reader] = &graph.users(id)[..] else { return None };
         let node = graph.node(reader);
@@ -125,12 +118,12 @@ impl Sink {
         (movable && graph.scope_of(reader) == graph.scope_of(id) && self.is_near(reader, id)).then_some(reader)
     }
 
-    /// Is nothing written between the two?
+    /// Returns whether nothing is written between the two.
     fn is_near(&self, a: NodeId, b: NodeId) -> bool {
         self.facts.epoch(a).is_some() && self.facts.epoch(a) == self.facts.epoch(b)
     }
 
-    /// Is the arm that runs known once the live model is there?
+    /// Returns whether the arm that runs is known once the live model is there.
     fn is_decided_early(&self, graph: &Graph, control: NodeId) -> bool {
         graph.node(control).args.first().is_some_and(|subject| self.is_frozen(subject))
     }

@@ -69,7 +69,7 @@ impl Sink {
         copy
     }
 
-    /// Is it computed before `control`, in its region, and read nowhere but in the arms?
+    /// Returns whether the value is computed before `control`, in its region, and read nowhere but in the arms.
     pub(super) fn is_for_arms(&self, graph: &Graph, control: NodeId, id: NodeId) -> bool {
         let node = graph.node(id);
         let beside = id != control && node.regions.is_empty() && graph.scope_of(id) == graph.scope_of(control);
@@ -87,7 +87,7 @@ pub(super) fn arms_that_read(graph: &Graph, control: NodeId, id: NodeId) -> Vec<
     graph.node(control).regions.iter().copied().filter(reads).collect()
 }
 
-/// Does the node stand in the region, at any depth?
+/// Returns whether the node stands in the region, at any depth.
 pub(super) fn is_within(graph: &Graph, id: NodeId, region: RegionId) -> bool {
     graph.scope_of(id).is_some_and(|scope| graph.scopes(scope).any(|one| one == region))
 }

@@ -1,4 +1,4 @@
-//! What has to hold around a pattern that was found, so that its replacement can take its place.
+//! The borders of a match: the conditions around it under which its replacement can take its place.
 
 use fx_ir::{Arg, Effect, Graph, Node, NodeId, Op, OpId};
 
@@ -100,7 +100,7 @@ fn is_view(graph: &Graph, id: NodeId) -> bool {
 }
 
 impl Rule {
-    /// Can a result share memory with a captured tensor?
+    /// Returns whether a result can share memory with a captured tensor.
     fn may_alias(&self) -> bool {
         self.after.iter().any(|output| match output {
             Template::Operator(..) | Template::Neg(_) | Template::Module(..) => false,

@@ -14,7 +14,7 @@ pub(in crate::rewrite) fn op_of(node: &Node) -> Option<(OpId, usize)> {
     }
 }
 
-/// Where an op's parameters begin: behind the receiver, if it has one.
+/// The position of an op's first parameter: behind the receiver, if it has one.
 pub(super) fn first_param(op: OpId) -> usize {
     usize::from(op.entry().is_some_and(|entry| entry.receiver != catalog::Receiver::Free))
 }
@@ -25,12 +25,12 @@ fn param(op: OpId, position: usize) -> Option<&'static catalog::Param> {
     entry.params.get(position.checked_sub(receiver)?)
 }
 
-/// What the argument at that position is called.
+/// The name of the argument at that position.
 pub(super) fn param_name(op: OpId, position: usize) -> &'static str {
     param(op, position).map_or("an argument", |param| param.name)
 }
 
-/// Where the parameter of that name stands among the parameters.
+/// The position among the parameters of the one of that name.
 pub(super) fn position_of(op: OpId, name: &str) -> Option<usize> {
     let entry = op.entry()?;
     entry.params.iter().position(|param| param.name == name)

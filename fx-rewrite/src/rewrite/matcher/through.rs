@@ -1,4 +1,4 @@
-//! Looking through an `if` or `match`: would the pattern be found if one of its arms stood in its place?
+//! Looking through an `if` or `match`: whether a pattern would be found if one of its arms stood in its place.
 //!
 //! What is outside and belongs to the match (the readers of the result, and what was computed before for the arms alone)
 //! is what has to move into the arms for the rule to apply.
@@ -16,7 +16,7 @@ pub(crate) struct Through {
 }
 
 impl Through {
-    /// What the arm yields, if that is one node.
+    /// The result of the arm, if that is one node.
     pub(crate) fn result(self, graph: &Graph) -> Option<NodeId> {
         match &graph.node(graph.yield_of(self.arm)?).args[..] {
             [result] => result.node(),
@@ -51,7 +51,8 @@ impl Matcher<'_> {
         }
     }
 
-    /// Would nothing inside be read from outside once the nodes stand in the arm, and is nothing written in between?
+    /// Returns whether nothing inside is read from outside once the nodes stand in the arm, and nothing is written in
+    /// between.
     fn is_closed(&mut self, root: NodeId, through: Through) -> bool {
         let nodes = &mut self.bound.nodes;
         nodes.sort_unstable();
