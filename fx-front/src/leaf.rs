@@ -1,6 +1,8 @@
 //! The layers of the runtime's `nn`: which type a constructor makes, and which modes it has.
 // tidy: table
 
+use fx_ir::ops;
+
 /// One layer type.
 #[derive(Clone, Copy, Debug)]
 pub struct Leaf {
@@ -16,33 +18,33 @@ const fn leaf(name: &'static str, constructors: &'static [&'static str]) -> Leaf
 
 /// Every layer that `nn` has.
 pub const LEAVES: &[Leaf] = &[
-    leaf("Conv1D", &["conv1d"]),
-    leaf("Conv2D", &["conv2d"]),
-    leaf("Conv3D", &["conv3d"]),
-    leaf("ConvTranspose1D", &["conv_transpose1d"]),
-    leaf("ConvTranspose2D", &["conv_transpose2d"]),
-    leaf("ConvTranspose3D", &["conv_transpose3d"]),
+    leaf("Conv1D", &[ops::CONV1D.name()]),
+    leaf("Conv2D", &[ops::CONV2D.name()]),
+    leaf("Conv3D", &[ops::CONV3D.name()]),
+    leaf("ConvTranspose1D", &[ops::CONV_TRANSPOSE1D.name()]),
+    leaf("ConvTranspose2D", &[ops::CONV_TRANSPOSE2D.name()]),
+    leaf("ConvTranspose3D", &[ops::CONV_TRANSPOSE3D.name()]),
     leaf("BatchNorm", &["batch_norm1d", "batch_norm2d", "batch_norm3d"]),
-    leaf("Linear", &["linear"]),
-    leaf("LayerNorm", &["layer_norm"]),
-    leaf("GroupNorm", &["group_norm"]),
-    leaf("Embedding", &["embedding"]),
-    leaf("ReLU", &["relu"]),
-    leaf("ReLU6", &["relu6"]),
-    leaf("GELU", &["gelu"]),
-    leaf("SiLU", &["silu"]),
+    leaf("Linear", &[ops::LINEAR.name()]),
+    leaf("LayerNorm", &[ops::LAYER_NORM.name()]),
+    leaf("GroupNorm", &[ops::GROUP_NORM.name()]),
+    leaf("Embedding", &[ops::EMBEDDING.name()]),
+    leaf("ReLU", &[ops::RELU.name()]),
+    leaf("ReLU6", &[ops::RELU6.name()]),
+    leaf("GELU", &[ops::GELU.name()]),
+    leaf("SiLU", &[ops::SILU.name()]),
     leaf("HardSwish", &["hard_swish"]),
-    leaf("Sigmoid", &["sigmoid"]),
-    leaf("Tanh", &["tanh"]),
-    leaf("LeakyReLU", &["leaky_relu"]),
-    leaf("Softmax", &["softmax"]),
-    leaf("MaxPool2D", &["max_pool2d"]),
-    leaf("AvgPool2D", &["avg_pool2d"]),
-    leaf("AdaptiveAvgPool2D", &["adaptive_avg_pool2d"]),
-    leaf("Flatten", &["flatten"]),
+    leaf("Sigmoid", &[ops::SIGMOID.name()]),
+    leaf("Tanh", &[ops::TANH.name()]),
+    leaf("LeakyReLU", &[ops::LEAKY_RELU.name()]),
+    leaf("Softmax", &[ops::SOFTMAX.name()]),
+    leaf("MaxPool2D", &[ops::MAX_POOL2D.name()]),
+    leaf("AvgPool2D", &[ops::AVG_POOL2D.name()]),
+    leaf("AdaptiveAvgPool2D", &[ops::ADAPTIVE_AVG_POOL2D.name()]),
+    leaf("Flatten", &[ops::FLATTEN.name()]),
     leaf("Identity", &["identity"]),
     leaf("Id", &[]),
-    leaf("Dropout", &["dropout"]),
+    leaf("Dropout", &[ops::DROPOUT.name()]),
     leaf("LSTM", &["lstm"]),
     leaf("GRU", &["gru"]),
     leaf("Closure", &[]),

@@ -8,23 +8,20 @@
 //! An op on rows has no axis here, since it is the last one, and only those arguments that change what it computes:
 //! `softmax(x, dtype)`, `layer_norm(x, weight, bias, eps)`.
 
-use crate::{Arg, Graph, Node, Op, Type};
+use crate::{Arg, Graph, Node, Op, Type, ops};
 
-/// The name of the op.
-const GROUP: &str = "group";
 /// The option that holds the graph.
 const BODY: &str = "body";
 
 impl Node {
     /// Is it a group?
     pub fn is_group(&self) -> bool {
-        matches!(&self.op, Op::Call(op) if op.name() == GROUP)
+        self.op == Op::Call(ops::GROUP)
     }
 
     /// Makes the node a group of this body on these arguments.
     pub fn become_group(&mut self, body: &Graph, args: Vec<Arg>) {
-        let Some(op) = crate::OpId::lookup(GROUP) else { return };
-        self.op = Op::Call(op);
+        self.op = Op::Call(ops::GROUP);
         self.args = args;
         self.kwargs = vec![(BODY.to_owned(), Arg::Str(body.to_line()))];
     }

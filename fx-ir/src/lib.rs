@@ -35,7 +35,7 @@ mod nearest;
 mod node;
 mod op;
 mod operator;
-mod ops;
+pub mod ops;
 mod order;
 pub mod scalar;
 mod spelling;

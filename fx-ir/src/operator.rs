@@ -1,5 +1,7 @@
 //! `+ - * /` in rules: one sign for the op of two tensors and for that of a tensor and a number.
 
+use crate::ops::{self, OpId};
+
 /// An operator between tensors, or between a tensor and a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
@@ -19,31 +21,31 @@ impl Operator {
 
     /// The operator whose op of two tensors has that name.
     pub fn named(name: &str) -> Option<Operator> {
-        Operator::ALL.into_iter().find(|operator| operator.tensor_op() == name)
+        Operator::ALL.into_iter().find(|operator| operator.tensor_op().name() == name)
     }
 
     /// The op of two tensors.
-    pub fn tensor_op(self) -> &'static str {
+    pub fn tensor_op(self) -> OpId {
         match self {
-            Operator::Add => "add",
-            Operator::Sub => "sub",
-            Operator::Mul => "mul",
-            Operator::Div => "div",
+            Operator::Add => ops::ADD,
+            Operator::Sub => ops::SUB,
+            Operator::Mul => ops::MUL,
+            Operator::Div => ops::DIV,
         }
     }
 
     /// The op of a tensor and a number.
-    pub fn scalar_op(self) -> &'static str {
+    pub fn scalar_op(self) -> OpId {
         match self {
-            Operator::Add => "add.Scalar",
-            Operator::Sub => "sub.Scalar",
-            Operator::Mul => "mul.Scalar",
-            Operator::Div => "div.Scalar",
+            Operator::Add => ops::ADD_SCALAR,
+            Operator::Sub => ops::SUB_SCALAR,
+            Operator::Mul => ops::MUL_SCALAR,
+            Operator::Div => ops::DIV_SCALAR,
         }
     }
 
     /// Both ops, that of two tensors first.
-    pub fn ops(self) -> impl Iterator<Item = &'static str> {
+    pub fn ops(self) -> impl Iterator<Item = OpId> {
         [self.tensor_op(), self.scalar_op()].into_iter()
     }
 

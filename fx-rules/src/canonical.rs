@@ -3,7 +3,7 @@
 //! `1 - x` is `-x + 1` and `2 / x` is the reciprocal of `x / 2`, since ops take the number last. What two tensors spell in
 //! two ways without a difference to the last bit, `a - b` and `a + -b`, a pattern matches in both.
 
-use fx_ir::{OpId, Operator};
+use fx_ir::{OpId, Operator, ops};
 
 use crate::term::{Literal, Pat};
 
@@ -12,10 +12,7 @@ pub(crate) fn operator(operator: Operator, [a, b]: [Pat; 2], is_number: [bool; 2
     let plain = |operator: Operator, a: Pat, b: Pat| Pat::Operator(operator, Box::new([a, b]));
     match (operator, is_number) {
         (Operator::Add | Operator::Mul, [true, _]) => plain(operator, b, a),
-        (Operator::Sub, [true, _]) => match unary("neg", b.clone()) {
-            Some(negated) => plain(Operator::Add, negated, a),
-            None => plain(operator, a, b),
-        },
+        (Operator::Sub, [true, _]) => plain(Operator::Add, unary(ops::NEG, b), a),
         (Operator::Div, [true, _]) => quotient(&a, b),
         (Operator::Sub, [false, true]) => match negative(&b) {
             Some(number) => either(plain(Operator::Sub, a.clone(), b), plain(Operator::Add, a, number)),
@@ -25,10 +22,10 @@ pub(crate) fn operator(operator: Operator, [a, b]: [Pat; 2], is_number: [bool; 2
             Some(number) => either(plain(Operator::Add, a.clone(), b), plain(Operator::Sub, a, number)),
             None => plain(operator, a, b),
         },
-        (Operator::Sub, [false, false]) => match unary("neg", b.clone()) {
-            Some(negated) => either(plain(Operator::Sub, a.clone(), b), plain(Operator::Add, a, negated)),
-            None => plain(operator, a, b),
-        },
+        (Operator::Sub, [false, false]) => {
+            let negated = unary(ops::NEG, b.clone());
+            either(plain(Operator::Sub, a.clone(), b), plain(Operator::Add, a, negated))
+        }
         (Operator::Add, [false, false]) => match (negated(&a), negated(&b)) {
             (Some(inner), None) => either(plain(Operator::Add, a, b.clone()), plain(Operator::Sub, b, inner)),
             (None, Some(inner)) => either(plain(Operator::Add, a.clone(), b), plain(Operator::Sub, a, inner)),
@@ -41,27 +38,23 @@ pub(crate) fn operator(operator: Operator, [a, b]: [Pat; 2], is_number: [bool; 2
 /// A number over a tensor.
 fn quotient(number: &Pat, tensor: Pat) -> Pat {
     let divided = Pat::Operator(Operator::Div, Box::new([tensor.clone(), number.clone()]));
-    let inverse = unary("reciprocal", divided.clone());
+    let inverse = unary(ops::RECIPROCAL, divided);
     let is_one = matches!(number, Pat::Literal(Literal::Int(1))) || *number == Pat::Literal(Literal::Float(1.0));
-    match (inverse, unary("reciprocal", tensor)) {
-        (Some(inverse), Some(bare)) if is_one => either(inverse, bare),
-        (Some(inverse), _) => inverse,
-        (None, _) => divided,
-    }
+    if is_one { either(inverse, unary(ops::RECIPROCAL, tensor)) } else { inverse }
 }
 
 fn either(first: Pat, second: Pat) -> Pat {
     Pat::Either(vec![first, second])
 }
 
-fn unary(op: &str, part: Pat) -> Option<Pat> {
-    Some(Pat::Call(OpId::lookup(op)?, vec![(0, "self", part)]))
+fn unary(op: OpId, part: Pat) -> Pat {
+    Pat::Call(op, vec![(0, "self", part)])
 }
 
 /// What is negated, where the part is a negation.
 fn negated(pat: &Pat) -> Option<Pat> {
     match pat {
-        Pat::Call(op, params) if op.name() == "neg" => params.first().map(|(.., inner)| inner.clone()),
+        Pat::Call(op, params) if *op == ops::NEG => params.first().map(|(.., inner)| inner.clone()),
         _ => None,
     }
 }

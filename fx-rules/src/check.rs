@@ -1,7 +1,7 @@
 //! What is wrong with rules that are each well formed: one that never comes to its turn, one that never comes to an end.
 
 use fx_front::{diag::Code, report::Faults};
-use fx_ir::{OpId, Operator};
+use fx_ir::{OpId, Operator, ops};
 
 use crate::canonical;
 use crate::parse::{EXAMPLE, PassDef, RuleDef, spelled};
@@ -87,10 +87,7 @@ fn term(tmpl: &Tmpl, rule: &Resolved) -> Pat {
                 _ => Pat::Operator(*operator, Box::new(parts)),
             }
         }
-        Tmpl::Neg(inner) => match OpId::lookup("neg") {
-            Some(neg) => Pat::Call(neg, vec![(0, "", term(inner, rule))]),
-            None => Pat::Any,
-        },
+        Tmpl::Neg(inner) => Pat::Call(ops::NEG, vec![(0, "", term(inner, rule))]),
         Tmpl::Module(slot, parts) => Pat::Module(*slot, each(parts)),
         Tmpl::Field(slot, path) => Pat::Field(*slot, path.iter().map(|(name, _)| (*name).to_owned()).collect()),
         Tmpl::Splice(slot) => Pat::Rest(Some(*slot)),

@@ -77,13 +77,52 @@ pub(crate) fn tanh(x: f32) -> f32 {
     if x.abs() < 0.625 { near } else { far }
 }
 
-/// The normal distribution's `Φ(x) = erfc(-x / √2) / 2` within 1.2e-7, and within 4e-6 of itself where it is small.
+/// `ln x` within 2 ulp; minus infinity of zero, NaN of what is below.
 ///
-/// With `z = |x| / √2`: below 1 `erf z = z p(z²)` with `p` of degree 6; from 1 to 4.1 `erfc z = e^-q(z)` with `q` of
-/// degree 8; above, 0.
+/// `x = 2ⁿ m` with `m` from `√2 / 2` to `√2`, and `ln m = 2 artanh s = 2 s + s³ p(s²)` with `s = (m - 1) / (m + 1)`, `p`
+/// being the power series, whose rest is below 2⁻³¹ of it.
 #[inline(always)]
-fn normal_cdf(x: f32) -> f32 {
-    let z = x.abs() * std::f32::consts::FRAC_1_SQRT_2;
+pub(crate) fn ln(x: f32) -> f32 {
+    const LN_2_HIGH: f32 = 0.693_145_75;
+    const LN_2_LOW: f32 = 1.428_606_8e-6;
+    // Bits of √2 / 2, from which on a number counts to the next power of two.
+    const ROOT: i32 = 0x3f35_04f3;
+    let is_tiny = x < f32::MIN_POSITIVE;
+    let bits = (if is_tiny { x * 8_388_608.0 } else { x }).to_bits().cast_signed();
+    let n = (bits - ROOT) >> 23;
+    let m = f32::from_bits((bits - (n << 23)).cast_unsigned());
+    #[allow(clippy::cast_precision_loss, reason = "an exponent")]
+    let n = n as f32 - if is_tiny { 23.0 } else { 0.0 };
+    let r = m - 1.0;
+    let s = r / (m + 1.0);
+    let square = s * s;
+    let p = polynomial(square, [2.0 / 3.0, 2.0 / 5.0, 2.0 / 7.0, 2.0 / 9.0]);
+    // 2 s = r - s r, of which r is exact.
+    let rest = s.mul_add(p * square, -(s * r));
+    let sum = n.mul_add(LN_2_HIGH, r + n.mul_add(LN_2_LOW, rest));
+    let ends = if x == 0.0 { f32::NEG_INFINITY } else { f32::NAN };
+    // Infinity and NaN are their own logarithms.
+    let finite = if x < f32::INFINITY { sum } else { x };
+    if x <= 0.0 { ends } else { finite }
+}
+
+/// `ln (1 + x)` within 4 ulp: the logarithm of the rounded sum, and what was lost over the sum.
+#[inline(always)]
+pub(crate) fn ln_1p(x: f32) -> f32 {
+    let sum = 1.0 + x;
+    let lost = (x - (sum - 1.0)) / sum;
+    let corrected = ln(sum) + lost;
+    let is_plain = sum > 0.0 && sum < f32::INFINITY;
+    let ends = if is_plain { corrected } else { ln(sum) };
+    // Minus zero stays.
+    if sum == 1.0 { x } else { ends }
+}
+
+/// `erf z` for `0 ≤ z < 1`, and half of `erfc z` from there on.
+///
+/// Below 1 `erf z = z p(z²)` with `p` of degree 6; from 1 to 4.1 `erfc z = e^-q(z)` with `q` of degree 8; above, 0.
+#[inline(always)]
+fn erf_near_and_far(z: f32) -> (f32, f32) {
     let p = polynomial(
         z * z,
         [
@@ -110,7 +149,22 @@ fn normal_cdf(x: f32) -> f32 {
             -1.557_222_4e-6,
         ],
     );
-    let tail = if z > 4.1 { 0.0 } else { 0.5 * exp(-q) };
+    (p, if z > 4.1 { 0.0 } else { 0.5 * exp(-q) })
+}
+
+/// `erf x` within 2e-7.
+#[inline(always)]
+pub(crate) fn erf(x: f32) -> f32 {
+    let z = x.abs();
+    let (p, tail) = erf_near_and_far(z);
+    if z < 1.0 { x * p } else { (1.0 - (tail + tail)).copysign(x) }
+}
+
+/// The normal distribution's `Φ(x) = erfc(-x / √2) / 2` within 1.2e-7, and within 4e-6 of itself where it is small.
+#[inline(always)]
+fn normal_cdf(x: f32) -> f32 {
+    let z = x.abs() * std::f32::consts::FRAC_1_SQRT_2;
+    let (p, tail) = erf_near_and_far(z);
     let near = (0.5 * p).mul_add(z.copysign(x), 0.5);
     let far = if x < 0.0 { tail } else { 1.0 - tail };
     if z < 1.0 { near } else { far }
@@ -169,6 +223,10 @@ mod tests {
             ("sigmoid", 3.0, ulps(-80.0, 80.0, sigmoid, |x| 1.0 / (1.0 + (-x).exp()))),
             ("tanh", 3.0, ulps(-10.0, 10.0, tanh, f64::tanh)),
             ("tanh near 0", 3.0, ulps(-0.7, 0.7, tanh, f64::tanh)),
+            ("ln", 2.0, ulps(1e-3, 1e3, ln, f64::ln)),
+            ("ln near 1", 2.0, ulps(0.5, 1.5, ln, f64::ln)),
+            ("ln_1p", 4.0, ulps(-0.9, 10.0, ln_1p, f64::ln_1p)),
+            ("ln_1p near 0", 4.0, ulps(-1e-3, 1e-3, ln_1p, f64::ln_1p)),
         ] {
             assert!(found <= limit, "{name}: {found} ulp");
         }
@@ -196,7 +254,13 @@ mod tests {
         assert!(tanh(-0.0).is_sign_negative());
         assert_eq!((sigmoid(0.0), sigmoid(f32::INFINITY), sigmoid(f32::NEG_INFINITY)), (0.5, 1.0, 0.0));
         assert_eq!((gelu(0.0), gelu(20.0), gelu(-20.0)), (0.0, 20.0, 0.0));
-        for f in [exp, tanh, sigmoid, gelu, gelu_tanh] {
+        assert_eq!((ln(1.0), ln(0.0), ln(f32::INFINITY)), (0.0, f32::NEG_INFINITY, f32::INFINITY));
+        assert!(ln(-1.0).is_nan() && ln_1p(-1.5).is_nan());
+        assert!((ln(1e-40) - 1e-40_f32.ln()).abs() < 1e-5);
+        assert_eq!((ln_1p(-1.0), ln_1p(f32::INFINITY)), (f32::NEG_INFINITY, f32::INFINITY));
+        assert!(ln_1p(-0.0).is_sign_negative() && erf(-0.0).is_sign_negative());
+        assert_eq!((erf(0.0), erf(9.0), erf(f32::NEG_INFINITY)), (0.0, 1.0, -1.0));
+        for f in [exp, ln, ln_1p, tanh, erf, sigmoid, gelu, gelu_tanh] {
             assert!(f(f32::NAN).is_nan());
         }
     }

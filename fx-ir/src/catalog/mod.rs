@@ -229,18 +229,23 @@ impl Flags {
 }
 
 /// All methods, sorted by name.
-pub fn entries() -> &'static [Entry] {
+pub const fn entries() -> &'static [Entry] {
     &TABLE
 }
 
 /// The method of this name, in its infallible form (`relu`) or its fallible one (`f_relu`).
 pub fn lookup(method: &str) -> Option<&'static Entry> {
-    let find = |name: &str| Some(&TABLE[TABLE.binary_search_by(|entry| entry.method.cmp(name)).ok()?]);
+    TABLE.get(position(method)?)
+}
+
+/// Where that method stands among all.
+pub(crate) fn position(method: &str) -> Option<usize> {
+    let find = |name: &str| TABLE.binary_search_by(|entry| entry.method.cmp(name)).ok();
     find(method).or_else(|| {
         // `f_add` is the other form of `g_add`: tch's own `add` is the operator `+`.
         let plain = method.strip_prefix("f_")?;
         let found = find(&format!("g_{plain}")).or_else(|| find(plain))?;
-        (found.door == Door::Both).then_some(found)
+        (TABLE.get(found)?.door == Door::Both).then_some(found)
     })
 }
 

@@ -3,20 +3,32 @@
 //! The table is deep and short, the catalog broad and shallow. An op is named as `ATen` names it; the `tch` methods
 //! that spell it (`&a + &b`, `a.g_add(&b)`) are one op, so a pass never sees a spelling.
 
+pub mod formula;
+mod rules;
 mod table;
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::fmt;
-use std::hash::{Hash, Hasher};
+use std::sync::OnceLock;
 
 use crate::{Effect, catalog};
+use formula::{Step, Tape};
+pub use rules::{Cost, DtypeRule, Quantization, Rank, RankRule, SamplesRule};
+pub use table::{formulas, known::*};
 
-/// Names an op: `relu`, `add`, `convolution`. Two spellings of one op have one id.
-#[derive(Clone, Copy)]
-pub struct OpId {
-    name: &'static str,
-    row: Option<&'static OpRow>,
-    entry: Option<&'static catalog::Entry>,
+/// Names an op: `relu`, `add`, `convolution`. Two spellings of one op have one id. The ops of the table are constants of
+/// this module, which patterns can name.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct OpId(Place);
+
+/// Where an op is described.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Place {
+    /// At that position in the op table.
+    Table(u16),
+    /// At that position in the catalog.
+    Catalog(u16),
 }
 
 /// What kind of work an op does.
@@ -55,10 +67,77 @@ pub struct OpRow {
     pub function: bool,
     /// The functional form of an in-place op.
     pub functional: Option<&'static str>,
-    /// The variant of the runtime's `Act` that computes it, so that a kernel before it can absorb it.
-    pub act: Option<&'static str>,
+    /// The layer of the runtime, without parameters, that computes it.
+    pub layer: Option<&'static str>,
+    /// The activation of the runtime that computes it, so that a kernel before it can absorb it.
+    pub act: Option<Activation>,
     /// How one element of the result is written, if it may be part of a group.
     pub scalar: Option<Scalar>,
+    /// Writes the formula of one element down, if it has one.
+    steps: Option<Steps>,
+    /// How many axes the result has.
+    pub rank: RankRule,
+    /// Which dtype the result has.
+    pub dtype: DtypeRule,
+    /// Whether it depends on the order of the elements in memory.
+    pub reads_strides: bool,
+    /// What becomes of the samples of a batch.
+    pub samples: SamplesRule,
+}
+
+/// Writes a formula down.
+type Steps = fn(&Tape);
+
+impl OpRow {
+    /// The formula of one element as steps; none of an op without.
+    pub fn formula(&self) -> Option<Vec<Step>> {
+        let tape = Tape::default();
+        self.steps?(&tape);
+        Some(tape.into_steps())
+    }
+
+    /// Returns whether an element takes many times as long as a product.
+    pub fn is_costly(&self) -> bool {
+        let is_costly = |step: &Step| matches!(step, Step::Unary(function, _) if function.is_costly());
+        self.formula().is_some_and(|steps| steps.iter().any(is_costly))
+    }
+
+    /// What it costs by itself.
+    pub fn cost(&self) -> Cost {
+        let is_operation = |step: &&Step| !matches!(step, Step::Tensor(_) | Step::Number(_) | Step::Constant(_));
+        let operations =
+            |steps: Vec<Step>| u32::try_from(steps.iter().filter(is_operation).count()).unwrap_or(u32::MAX);
+        match self.class {
+            Class::Pointwise => Cost::PerResult(self.formula().map_or(1, operations)),
+            Class::View => Cost::Free,
+            Class::Data => Cost::Moves,
+            Class::Contraction => Cost::Contracts,
+            Class::Reduction => Cost::PerInput(1),
+            // Two sums, and a product and a sum with weight and bias.
+            Class::Normalization => Cost::PerInput(5),
+        }
+    }
+
+    /// What integers in place of floats mean for it.
+    pub fn quantization(&self) -> Quantization {
+        match self.class {
+            Class::Contraction => Quantization::Contracts,
+            Class::View | Class::Data => Quantization::Passes,
+            _ if self.act.is_some() => Quantization::Follows,
+            _ => Quantization::Floats,
+        }
+    }
+}
+
+/// The variant of the runtime's `Act` that computes an op.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    /// That variant, if the op has no argument but its tensor.
+    Plain(&'static str),
+    /// The variant that stands beside the formula's name, which is the second argument.
+    ByFormula(&'static [(&'static str, &'static str)]),
+    /// That variant, of the bounds that are the second and the third argument.
+    ByBounds(&'static str),
 }
 
 /// How an op is written on elements.
@@ -85,52 +164,83 @@ pub fn ops() -> &'static [OpRow] {
     table::ROWS
 }
 
+/// The ops by the names of rows, and by the methods that spell them.
+struct Names {
+    rows: HashMap<&'static str, OpId>,
+    methods: HashMap<&'static str, OpId>,
+}
+
+fn names() -> &'static Names {
+    static NAMES: OnceLock<Names> = OnceLock::new();
+    NAMES.get_or_init(|| {
+        let ids = || (0..).map(OpId::of_index).zip(ops());
+        Names {
+            rows: ids().map(|(id, row)| (row.name, id)).collect(),
+            methods: ids().flat_map(|(id, row)| row.methods.iter().map(move |&method| (method, id))).collect(),
+        }
+    })
+}
+
+/// The op that a layer without parameters computes.
+pub fn of_layer(layer: &str) -> Option<OpId> {
+    (0..).map(OpId::of_index).zip(ops()).find(|(_, row)| row.layer == Some(layer)).map(|(id, _)| id)
+}
+
 impl OpId {
+    const fn of_index(index: u16) -> OpId {
+        OpId(Place::Table(index))
+    }
+
     /// The op of that name in the table, or the op that the `tch` method of that name means.
     pub fn lookup(name: &str) -> Option<OpId> {
-        ops().iter().find(|row| row.name == name).map(OpId::of_row).or_else(|| OpId::of_method(name))
+        names().rows.get(name).copied().or_else(|| OpId::of_method(name))
     }
 
     /// The op that a call of the `tch::Tensor` method `method` means; `f_` before the name makes no difference.
     pub fn of_method(method: &str) -> Option<OpId> {
-        let row = |name: &str| ops().iter().find(|row| row.methods.contains(&name)).map(OpId::of_row);
+        let row = |name: &str| names().methods.get(name).copied();
         row(method).or_else(|| {
-            let entry = catalog::lookup(method)?;
-            Some(row(entry.method).unwrap_or(OpId { name: entry.method, row: None, entry: Some(entry) }))
+            let position = catalog::position(method)?;
+            let of_entry = || u16::try_from(position).ok().map(|position| OpId(Place::Catalog(position)));
+            row(catalog::entries().get(position)?.method).or_else(of_entry)
         })
     }
 
-    fn of_row(row: &'static OpRow) -> OpId {
-        let entry = row.methods.first().and_then(|method| catalog::lookup(method));
-        OpId { name: row.name, row: Some(row), entry }
-    }
-
     /// Its name.
-    pub fn name(self) -> &'static str {
-        self.name
+    pub const fn name(self) -> &'static str {
+        match self.0 {
+            Place::Table(index) => table::ROWS[index as usize].name,
+            Place::Catalog(position) => catalog::entries()[position as usize].method,
+        }
     }
 
     /// Its row in the op table.
     pub fn row(self) -> Option<&'static OpRow> {
-        self.row
+        match self.0 {
+            Place::Table(index) => ops().get(usize::from(index)),
+            Place::Catalog(_) => None,
+        }
     }
 
     /// The `tch` method that generated code calls for it; `None` for an op that only kernels of the runtime compute.
     pub fn method(self) -> Option<&'static str> {
-        match self.row {
+        match self.row() {
             Some(row) => row.methods.first().copied(),
-            None => Some(self.name),
+            None => Some(self.name()),
         }
     }
 
     /// Its entry in the catalog.
     pub fn entry(self) -> Option<&'static catalog::Entry> {
-        self.entry
+        match self.0 {
+            Place::Table(_) => self.row()?.methods.first().and_then(|method| catalog::lookup(method)),
+            Place::Catalog(position) => catalog::entries().get(usize::from(position)),
+        }
     }
 
     /// What it does beside yielding a value.
     pub fn effect(self) -> Effect {
-        match (self.row, self.entry) {
+        match (self.row(), self.entry()) {
             (Some(row), _) => row.effect,
             (None, Some(entry)) if entry.writes() => Effect::InPlace(written(entry)),
             (None, Some(entry)) if entry.flags.has(catalog::Flags::RANDOM) => Effect::Random,
@@ -141,9 +251,9 @@ impl OpId {
 
     /// May its result share memory with an input?
     pub fn is_view(self) -> bool {
-        match self.row {
+        match self.row() {
             Some(row) => row.class == Class::View,
-            None => self.entry.is_none_or(|entry| entry.flags.has(catalog::Flags::VIEW)),
+            None => self.entry().is_none_or(|entry| entry.flags.has(catalog::Flags::VIEW)),
         }
     }
 }
@@ -157,14 +267,6 @@ fn written(entry: &catalog::Entry) -> usize {
     }
 }
 
-impl PartialEq for OpId {
-    fn eq(&self, other: &OpId) -> bool {
-        self.name == other.name
-    }
-}
-
-impl Eq for OpId {}
-
 impl PartialOrd for OpId {
     fn partial_cmp(&self, other: &OpId) -> Option<Ordering> {
         Some(self.cmp(other))
@@ -173,25 +275,19 @@ impl PartialOrd for OpId {
 
 impl Ord for OpId {
     fn cmp(&self, other: &OpId) -> Ordering {
-        self.name.cmp(other.name)
-    }
-}
-
-impl Hash for OpId {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.name.hash(state);
+        self.name().cmp(other.name())
     }
 }
 
 impl fmt::Debug for OpId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
+        f.write_str(self.name())
     }
 }
 
 impl fmt::Display for OpId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name)
+        f.write_str(self.name())
     }
 }
 
@@ -223,6 +319,55 @@ mod tests {
         assert_eq!(OpId::of_method("f_add"), OpId::lookup("add"));
         assert_eq!(OpId::lookup("g_add"), OpId::lookup("add"));
         assert_eq!(OpId::of_method("no_such_op"), None);
+    }
+
+    #[test]
+    fn a_row_says_what_the_catalog_says() {
+        for (index, row) in (0..).zip(ops()) {
+            let Some(entry) = OpId::of_index(index).entry() else { continue };
+            let effect = match entry {
+                entry if entry.writes() => Effect::InPlace(written(entry)),
+                entry if entry.flags.has(catalog::Flags::RANDOM) => Effect::Random,
+                _ => Effect::Pure,
+            };
+            assert_eq!(row.effect, effect, "{}", row.name);
+            if entry.flags.has(catalog::Flags::VIEW) {
+                assert_eq!(row.class, Class::View, "{}", row.name);
+            }
+            if let Some(functional) = row.functional {
+                assert!(OpId::lookup(functional).is_some(), "{}", row.name);
+            }
+        }
+    }
+
+    #[test]
+    fn constants_are_patterns() {
+        let found = OpId::of_method("f_relu").map(|op| match op {
+            RELU | RELU6 => "an activation",
+            ADD_SCALAR => "a sum",
+            _ => "another",
+        });
+        assert_eq!(found, Some("an activation"));
+        assert_eq!(ADD_SCALAR.name(), "add.Scalar");
+    }
+
+    #[test]
+    fn formulas_are_data() {
+        use formula::{Binary, Unary};
+        let formula = |op: OpId| op.row().and_then(OpRow::formula).unwrap_or_default();
+        assert_eq!(formula(RELU), [Step::Tensor(0), Step::Constant(0.0), Step::Binary(Binary::AtLeast, 0, 1)]);
+        let silu = [
+            Step::Tensor(0),
+            Step::Unary(Unary::Negative, 0),
+            Step::Unary(Unary::PowerOfE, 1),
+            Step::Constant(1.0),
+            Step::Binary(Binary::Sum, 2, 3),
+            Step::Binary(Binary::Quotient, 0, 4),
+        ];
+        assert_eq!(formula(SILU), silu);
+        let costly = [SILU, RELU, CLAMP, GELU, SQRT].map(|op| op.row().is_some_and(OpRow::is_costly));
+        assert_eq!(costly, [true, false, false, true, false]);
+        assert_eq!(SILU.row().map(OpRow::cost), Some(Cost::PerResult(4)));
     }
 
     #[test]

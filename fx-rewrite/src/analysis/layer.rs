@@ -2,9 +2,14 @@
 
 use std::collections::HashMap;
 
-use fx_ir::{Arg, Graph, Host, HostOp, NodeId, Op, OpId, Origin, RegionId, Type};
+use fx_ir::{Arg, Graph, Host, HostOp, NodeId, Op, OpId, Origin, RegionId, Type, ops};
 
 use super::BindingTimes;
+
+/// The options of such a node, which are no ops.
+const NORM: &str = ops::BATCH_NORM.name();
+const ADD: &str = ops::ADD.name();
+const ACT: &str = "act";
 
 /// Which of the three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +18,17 @@ pub(crate) enum Kind {
     Linear,
     /// A matrix product with a weight `[in, out]`, or of any other shape that `matmul` takes.
     Product,
+}
+
+impl Kind {
+    /// The op that computes it.
+    pub(crate) fn op(self) -> OpId {
+        match self {
+            Kind::Convolution => ops::CONVOLUTION,
+            Kind::Linear => ops::LINEAR,
+            Kind::Product => ops::PRODUCT,
+        }
+    }
 }
 
 /// A `convolution(input, weight, bias, params, add=, act=)`, `linear(input, weight, bias, batch_norm=, add=, act=)` or
@@ -33,16 +49,16 @@ impl Contraction {
     pub(crate) fn read(graph: &Graph, id: NodeId) -> Option<Contraction> {
         let node = graph.node(id);
         let Op::Call(op) = &node.op else { return None };
-        let (kind, params) = match op.name() {
-            "convolution" => (Kind::Convolution, Some(node.input(3)?)),
-            "linear" => (Kind::Linear, None),
-            "product" => (Kind::Product, None),
+        let (kind, params) = match *op {
+            ops::CONVOLUTION => (Kind::Convolution, Some(node.input(3)?)),
+            ops::LINEAR => (Kind::Linear, None),
+            ops::PRODUCT => (Kind::Product, None),
             _ => return None,
         };
         let named = |key: &str| node.kwarg(key).cloned();
         let bias = node.args.get(2).cloned().unwrap_or(Arg::None);
         let (input, weight) = (node.args.first()?.clone(), node.input(1)?);
-        let [norm, add, act] = ["batch_norm", "add", "act"].map(named);
+        let [norm, add, act] = [NORM, ADD, ACT].map(named);
         Some(Contraction { kind, input, weight, bias, params, norm, add, act })
     }
 
@@ -62,17 +78,12 @@ impl Contraction {
 
     /// Turns `id` into this convolution or linear node; its name and its readers stay.
     pub(crate) fn become_node(self, graph: &mut Graph, id: NodeId, origin: Origin) {
-        let name = match self.kind {
-            Kind::Convolution => "convolution",
-            Kind::Linear => "linear",
-            Kind::Product => "product",
-        };
-        let Some(op) = OpId::lookup(name) else { return };
+        let op = self.kind.op();
         let params = self.params.map(Arg::Node);
         let node = graph.node_mut(id);
         node.op = Op::Call(op);
         node.args = [self.input, Arg::Node(self.weight), self.bias].into_iter().chain(params).collect();
-        let named = [("batch_norm", self.norm), ("add", self.add), ("act", self.act)];
+        let named = [(NORM, self.norm), (ADD, self.add), (ACT, self.act)];
         node.kwargs = named.into_iter().filter_map(|(key, arg)| Some((key.to_owned(), arg?))).collect();
         node.origin = origin;
     }
@@ -159,16 +170,8 @@ pub(crate) fn runtime(function: impl Into<String>) -> Op {
 }
 
 /// The op that a layer without parameters computes.
-pub(crate) fn activation_of(kind: &str) -> Option<&'static str> {
-    Some(match kind {
-        "ReLU" => "relu",
-        "ReLU6" => "relu6",
-        "SiLU" => "silu",
-        "HardSwish" => "hardswish",
-        "Sigmoid" => "sigmoid",
-        "Tanh" => "tanh",
-        _ => return None,
-    })
+pub(crate) fn activation_of(kind: &str) -> Option<OpId> {
+    ops::of_layer(kind)
 }
 
 /// The fields that lead to a value and where they start: two reads of `self.conv.ws` are one chain.

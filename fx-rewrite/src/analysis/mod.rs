@@ -14,5 +14,5 @@ pub(crate) use effects::Effects;
 pub(crate) use layer::{
     Contraction, Kind, SharedWeights, activation_of, by_optional_ref, by_ref, chain, float, optional_tensor, runtime,
 };
-pub(crate) use rank::{Rank, Ranks};
+pub(crate) use rank::Ranks;
 pub use samples::are_side_by_side;

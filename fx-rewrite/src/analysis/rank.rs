@@ -1,32 +1,9 @@
 //! How many axes a tensor has, as far as the source tells.
 
-use fx_ir::{Arg, Class, Graph, Node, NodeMap, Op, Type};
-
-/// The least and the most axes that a tensor may have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rank {
-    pub(crate) least: usize,
-    pub(crate) most: Option<usize>,
-}
+use fx_ir::{Arg, Graph, Node, NodeMap, Op, Type, ops::Rank};
 
 /// What is known of the tensors of a graph.
 pub(crate) struct Ranks(NodeMap<Rank>);
-
-impl Rank {
-    const ANY: Rank = Rank { least: 0, most: None };
-
-    const fn exactly(axes: usize) -> Rank {
-        Rank { least: axes, most: Some(axes) }
-    }
-
-    fn with(self, change: impl Fn(usize) -> usize) -> Rank {
-        Rank { least: change(self.least), most: self.most.map(change) }
-    }
-
-    const fn at_least(axes: usize) -> Rank {
-        Rank { least: axes, most: None }
-    }
-}
 
 impl Ranks {
     pub(crate) fn of(graph: &Graph) -> Ranks {
@@ -48,37 +25,16 @@ impl Ranks {
         {
             return Rank::exactly(shape.len());
         }
-        let input = |position: usize| node.args.get(position).map_or(Rank::ANY, |arg| self.get(arg));
         match &node.op {
-            Op::Call(op) => match (op.name(), op.row().map(|row| row.class)) {
-                ("flat_view", _) => Rank::exactly(2),
-                ("view" | "reshape" | "permute", _) => match node.args.get(1) {
-                    Some(Arg::List(sizes)) => Rank::exactly(sizes.len()),
-                    _ => Rank::ANY,
-                },
-                ("get" | "select", _) => input(0).with(|axes| axes.saturating_sub(1)),
-                ("unsqueeze", _) => input(0).with(|axes| axes + 1),
-                ("convolution" | "conv1d", _) => Rank::at_least(2),
-                ("conv2d" | "max_pool2d" | "avg_pool2d" | "adaptive_avg_pool2d", _) => Rank::at_least(3),
-                ("conv3d", _) => Rank::at_least(4),
-                ("add" | "sub" | "mul" | "div", _) => broadcast(input(0), input(1)),
-                ("linear" | "narrow" | "contiguous" | "shallow_clone" | "transpose" | "softmax", _)
-                | (_, Some(Class::Pointwise | Class::Normalization)) => input(0),
-                _ => Rank::ANY,
-            },
+            Op::Call(op) => op.row().map_or(Rank::ANY, |row| row.rank.apply(node, |arg| self.get(arg))),
             Op::CallModule(kind) => match kind.0.as_str() {
                 name if name.starts_with("Conv") || name.ends_with("Pool2D") => Rank::at_least(2),
                 "Flatten" | "Embedding" | "Sequential" | "SequentialT" => Rank::ANY,
-                _ => input(1),
+                _ => node.args.get(1).map_or(Rank::ANY, |arg| self.get(arg)),
             },
             _ => Rank::ANY,
         }
     }
-}
-
-fn broadcast(a: Rank, b: Rank) -> Rank {
-    let most = a.most.zip(b.most).map(|(a, b)| a.max(b));
-    Rank { least: a.least.max(b.least), most }
 }
 
 #[cfg(test)]

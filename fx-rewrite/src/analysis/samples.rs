@@ -4,7 +4,8 @@
 //! What is not known to keep samples apart does not; what is taken for certain here is checked again when a piece is there:
 //! it has as many samples as went in.
 
-use fx_ir::{Arg, Binding, Bindings, Class, Effect, Graph, HostOp, NodeId, NodeMap, Op, OpId, RegionId, Type};
+use fx_ir::ops::SamplesRule as Rule;
+use fx_ir::{Arg, Binding, Bindings, Effect, Graph, HostOp, NodeId, NodeMap, Op, OpId, RegionId, Type};
 
 /// Axes of a batch of images.
 const IMAGES: usize = 4;
@@ -127,7 +128,8 @@ impl Walk<'_> {
 
     fn call(&mut self, id: NodeId, op: OpId, values: &[Value]) -> Value {
         let node = self.graph.node(id);
-        if node.is_group() || op.row().is_some_and(|row| row.class == Class::Pointwise) {
+        let rule = op.row().map_or(Rule::Mixes, |row| row.samples);
+        if rule == Rule::Pointwise {
             return match (samples_and_fixed(values), &node.ty) {
                 (Some(rank), Type::Tuple(parts)) => Value::Parts(vec![Value::Samples(rank); parts.len()]),
                 (Some(rank), _) => Value::Samples(rank),
@@ -144,43 +146,28 @@ impl Walk<'_> {
         let rank = *rank;
         let axis = |at: usize| Axes { rank }.of(node.args.get(at));
         let is_fixed = rest.iter().all(|value| *value == Value::Fixed);
-        let name = op.name().split('.').next().unwrap_or_default();
-        let samples = match name {
-            "cat" | "concat" if list && axis(1).is_some() => Some(rank),
+        let samples = match rule {
+            Rule::Joins if list && axis(1).is_some() => Some(rank),
             _ if list => None,
-            "view" | "reshape" => self.reshaped(node.args.get(1)),
-            "convolution" if is_fixed && rank == IMAGES => {
+            Rule::Reshapes => self.reshaped(node.args.get(1)),
+            Rule::Convolves if is_fixed && rank == IMAGES => {
                 self.convolves = true;
                 Some(rank)
             }
-            "matmul" if rest == [Value::Samples(rank)] && rank > 2 => Some(rank),
+            Rule::Multiplies if rest == [Value::Samples(rank)] && rank > 2 => Some(rank),
             _ if !is_fixed => None,
-            "linear" | "product" | "matmul" | "contiguous" | "shallow_clone" | "layer_norm" | "group_norm" => {
-                Some(rank)
-            }
-            "max_pool2d"
-            | "avg_pool2d"
-            | "adaptive_avg_pool2d"
-            | "adaptive_max_pool2d"
-            | "upsample_nearest2d"
-            | "upsample_bilinear2d"
-            | "upsample_bicubic2d"
-            | "pixel_shuffle"
-            | "pixel_unshuffle"
-                if rank == IMAGES =>
-            {
-                Some(rank)
-            }
-            "flat_view" => Some(2),
-            "flatten" => axis(1).and_then(|from| Some(rank - (axis(2)? - from))),
-            "transpose" => axis(1).and(axis(2)).map(|_| rank),
-            "permute" => matches!(node.args.get(1), Some(Arg::List(order)) if order.first() == Some(&Arg::Int(0)))
+            Rule::Keeps | Rule::Multiplies => Some(rank),
+            Rule::KeepsImages if rank == IMAGES => Some(rank),
+            Rule::FlattensRest => Some(2),
+            Rule::Flattens => axis(1).and_then(|from| Some(rank - (axis(2)? - from))),
+            Rule::Transposes => axis(1).and(axis(2)).map(|_| rank),
+            Rule::Permutes => matches!(node.args.get(1), Some(Arg::List(order)) if order.first() == Some(&Arg::Int(0)))
                 .then_some(rank),
-            "softmax" | "log_softmax" | "narrow" | "slice" | "flip" => axis(1).map(|_| rank),
-            "select" | "squeeze_dim" => axis(1).map(|_| rank - 1),
-            "unsqueeze" => Axes { rank: rank + 1 }.of(node.args.get(1)).map(|_| rank + 1),
-            "mean" | "sum" | "amax" | "amin" => self.reduced(id, rank),
-            "chunk" | "split" if axis(2).is_some() => return Value::List(rank),
+            Rule::Along => axis(1).map(|_| rank),
+            Rule::Drops => axis(1).map(|_| rank - 1),
+            Rule::Adds => Axes { rank: rank + 1 }.of(node.args.get(1)).map(|_| rank + 1),
+            Rule::Reduces => self.reduced(id, rank),
+            Rule::Splits if axis(2).is_some() => return Value::List(rank),
             _ => None,
         };
         samples.map_or(Value::Mixed, Value::Samples)

@@ -7,7 +7,7 @@
 //!
 //! A layer whose result has other readers keeps its factor, and so does one that is shared.
 
-use fx_ir::{Arg, Graph, HostOp, NodeId, Op, Origin, Type};
+use fx_ir::{Arg, Graph, HostOp, NodeId, Op, Origin, Type, ops};
 
 use super::name::part_name;
 use crate::analysis::{
@@ -37,7 +37,7 @@ impl Pass for FoldLayerScale {
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
-        let is_product = |&id: &NodeId| matches!(&graph.node(id).op, Op::Call(op) if op.name() == "mul");
+        let is_product = |&id: &NodeId| graph.node(id).op == Op::Call(ops::MUL);
         let products: Vec<NodeId> = graph.nodes().into_iter().filter(is_product).collect();
         if products.is_empty() {
             return Changed::No;
@@ -113,7 +113,7 @@ fn choose(graph: &mut Graph, id: NodeId, layer: NodeId, contraction: &Contractio
     let plain = graph.push(beside, source.op, source.args, &product, Type::TENSOR, source.origin);
     let mul = graph.node(id).op.clone();
     let args = args.into_iter().map(|arg| if arg == Arg::Node(layer) { Arg::Node(plain) } else { arg }).collect();
-    let times = graph.push(beside, mul, args, "mul", Type::TENSOR, origin.clone());
+    let times = graph.push(beside, mul, args, ops::MUL.name(), Type::TENSOR, origin.clone());
     graph.push(beside, Op::Yield, vec![Arg::Node(times)], "yield", Type::Unknown, origin.clone());
     let node = graph.node_mut(id);
     (node.op, node.args, node.origin) = (Op::Match(patterns), vec![Arg::Node(scaled)], origin);

@@ -6,7 +6,7 @@
 //!
 //! A layer whose result has other readers keeps its factor, and so does one that is shared.
 
-use fx_ir::{Arg, Graph, HostOp, NodeId, Op, Origin, Type};
+use fx_ir::{Arg, Graph, HostOp, NodeId, Op, Origin, Type, ops};
 
 use super::name::layer_name;
 use crate::analysis::{BindingTimes, Contraction, Effects, SharedWeights, float, optional_tensor, runtime};
@@ -119,9 +119,9 @@ impl Scales {
     fn scaled_product(&self, graph: &Graph, id: NodeId) -> Option<(NodeId, Factor)> {
         let node = graph.node(id);
         let Op::Call(op) = &node.op else { return None };
-        let divides = match (op.name(), node.kwargs.is_empty()) {
-            ("mul.Scalar", true) => false,
-            ("div.Scalar", true) => true,
+        let divides = match (*op, node.kwargs.is_empty()) {
+            (ops::MUL_SCALAR, true) => false,
+            (ops::DIV_SCALAR, true) => true,
             _ => return None,
         };
         let [input, number] = &node.args[..] else { return None };

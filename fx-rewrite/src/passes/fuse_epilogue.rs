@@ -4,7 +4,8 @@
 //! addition may be the convolution; of two, the later one. An intermediate that anyone else reads stays, and nothing
 //! moves past an effect or out of its region.
 
-use fx_ir::{Arg, BlockOrder, Graph, HostOp, Node, NodeId, Op, Origin, Type};
+use fx_ir::ops::Activation;
+use fx_ir::{Arg, BlockOrder, Graph, HostOp, Node, NodeId, Op, Origin, Type, ops};
 
 use super::name::part_name;
 use crate::analysis::{BindingTimes, Contraction, Effects, Kind, float};
@@ -66,7 +67,7 @@ pub(super) enum Act {
 impl Fuse {
     fn add(&self, graph: &mut Graph, id: NodeId) -> bool {
         let node = graph.node(id);
-        let is_add = matches!(&node.op, Op::Call(op) if op.name() == "add");
+        let is_add = node.op == Op::Call(ops::ADD);
         let &[Arg::Node(a), Arg::Node(b)] = &node.args[..] else { return false };
         if !is_add || a == b || !node.kwargs.is_empty() {
             return false;
@@ -138,11 +139,14 @@ pub(super) fn act_of(node: &Node) -> Option<(NodeId, Act)> {
         }
         Op::Call(op) => {
             let named = |variant: &str| Arg::Str(variant.to_owned());
-            let act = match (op.name(), node.args.get(1..)?) {
-                ("gelu", [Arg::Str(kind)]) if kind == "none" => named("Gelu"),
-                ("gelu", [Arg::Str(kind)]) if kind == "tanh" => named("GeluTanh"),
-                ("clamp", [low, high]) => Arg::List(vec![named("Clamp"), number(low)?, number(high)?]),
-                (_, []) => named(op.row()?.act?),
+            let act = match (op.row()?.act?, node.args.get(1..)?) {
+                (Activation::Plain(variant), []) => named(variant),
+                (Activation::ByFormula(known), [Arg::Str(formula)]) => {
+                    named(known.iter().find(|(name, _)| name == formula)?.1)
+                }
+                (Activation::ByBounds(variant), [low, high]) => {
+                    Arg::List(vec![named(variant), number(low)?, number(high)?])
+                }
                 _ => return None,
             };
             Some((node.input(0)?, Act::Known(act)))

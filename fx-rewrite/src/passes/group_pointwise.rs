@@ -12,7 +12,7 @@ mod rows;
 
 use std::collections::BTreeMap;
 
-use fx_ir::{Arg, Graph, Node, NodeId, Op, Origin, RegionId, Scalar, Type};
+use fx_ir::{Arg, Graph, Node, NodeId, Op, Origin, RegionId, Scalar, Type, ops};
 
 use crate::analysis::{BindingTimes, Effects};
 use crate::pass::{Changed, Pass, PassContext};
@@ -214,7 +214,7 @@ fn group(graph: &mut Graph, times: &BindingTimes, members: &[NodeId]) {
     } else {
         let ty = Type::Tuple(vec![Type::TENSOR; results.len()]);
         let nothing = graph.node(last).op.clone();
-        let whole = graph.insert_before(last, nothing, Vec::new(), "group", ty, origin);
+        let whole = graph.insert_before(last, nothing, Vec::new(), ops::GROUP.name(), ty, origin);
         graph.node_mut(whole).become_group(&body, args);
         for (position, &result) in results.iter().enumerate() {
             let Node { name, ty, origin, .. } = graph.node(result).clone();
@@ -314,6 +314,26 @@ mod tests {
                   %w = get_attr[w](self) : tensor
                   %r = group(x, %w, s, body="graph mul_sigmoid_add(x: tensor, w: tensor, s: rust<f64>) { %ys = mul.Scalar(x, 1.702) ; %gate = sigmoid(%ys) ; %p = mul(x, %gate) ; %q = add(%p, w) ; %r = mul.Scalar(%q, s) ; yield %r }") : tensor  @ m.rs:1 + m.rs:2 + m.rs:3 as mul + sigmoid + add by group-pointwise
                   yield %r
+                }"#]],
+        );
+    }
+
+    #[test]
+    fn every_op_with_a_formula_joins() {
+        check(
+            GroupPointwise,
+            r#"graph f(x: tensor, y: tensor, s: rust<f64>) {
+              %a = softplus(x) : tensor
+              %b = lerp(%a, y, s) : tensor
+              %c = elu(%b) : tensor
+              %d = sin(%c) : tensor
+              yield %d
+            }"#,
+            &expect![[r#"
+                graph f(x: tensor, y: tensor, s: rust<f64>) {
+                  %c = group(x, y, s, body="graph softplus_lerp_elu(x: tensor, y: tensor, s: rust<f64>) { %a = softplus(x) ; %b = lerp(%a, y, s) ; %c = elu(%b) ; yield %c }") : tensor  @ by group-pointwise
+                  %d = sin(%c) : tensor
+                  yield %d
                 }"#]],
         );
     }

@@ -9,7 +9,7 @@
 //! A tensor that is written to must stay the one tensor that it is: it is put into that order where it is made, or not at
 //! all.
 
-use fx_ir::{Arg, Effect, Graph, HostOp, Node, NodeId, Op, OpId, Origin, Type};
+use fx_ir::{Arg, Effect, Graph, HostOp, Node, NodeId, Op, OpId, Origin, Type, ops};
 
 use crate::analysis::{BindingTimes, Effects, Ranks};
 use crate::pass::{Changed, Pass, PassContext};
@@ -81,17 +81,20 @@ impl Safe<'_> {
     fn node(&mut self, id: NodeId) -> bool {
         match self.graph.node(id).op.clone() {
             // A write to a view must reach the tensor, which a copy of it would keep from it.
-            Op::Call(op) if self.effects.is_written(id) => match op.name() {
-                "view" | "view_as" | "flat_view" | "as_strided" | "view_as_complex" | "view_dtype" => {
-                    self.order_at_source(id)
-                }
+            Op::Call(op) if self.effects.is_written(id) => match op {
+                ops::VIEW
+                | ops::VIEW_AS
+                | ops::FLAT_VIEW
+                | ops::AS_STRIDED
+                | ops::VIEW_AS_COMPLEX
+                | ops::VIEW_DTYPE => self.order_at_source(id),
                 _ => false,
             },
-            Op::Call(op) => match op.name() {
-                "view" => self.view(id),
-                "view_as" => self.become_op(id, "reshape_as"),
-                "flat_view" => self.flat_view(id),
-                "as_strided" | "view_as_complex" | "view_dtype" => self.order(id, &[0]),
+            Op::Call(op) => match op {
+                ops::VIEW => self.view(id),
+                ops::VIEW_AS => self.become_op(id, ops::RESHAPE_AS),
+                ops::FLAT_VIEW => self.flat_view(id),
+                ops::AS_STRIDED | ops::VIEW_AS_COMPLEX | ops::VIEW_DTYPE => self.order(id, &[0]),
                 _ if op.effect() == Effect::Random && !is_quiet(self.graph.node(id)) => self.order(id, &[0]),
                 _ => false,
             },
@@ -128,7 +131,7 @@ impl Safe<'_> {
             list => list,
         };
         self.graph.node_mut(id).args[1] = shape;
-        self.become_op(id, "reshape")
+        self.become_op(id, ops::RESHAPE)
     }
 
     /// A size that is computed where it is read, as a node before `id`: ops take no nested operation.
@@ -144,7 +147,7 @@ impl Safe<'_> {
         let Some(input) = self.graph.node(id).args.first().cloned() else { return false };
         if self.ranks.get(&input).least > 1 {
             self.graph.node_mut(id).args.extend([Arg::Int(1), Arg::Int(-1)]);
-            return self.become_op(id, "flatten");
+            return self.become_op(id, ops::FLATTEN);
         }
         let origin = self.origin(id);
         let sizes = HostOp::Method("size".to_owned()).on(input);
@@ -152,11 +155,10 @@ impl Safe<'_> {
         let batch =
             self.graph.insert_before(id, Op::Host(HostOp::Item.into()), args, "batch", Type::rust("i64"), origin);
         self.graph.node_mut(id).args.push(Arg::List(vec![Arg::Node(batch), Arg::Int(-1)]));
-        self.become_op(id, "reshape")
+        self.become_op(id, ops::RESHAPE)
     }
 
-    fn become_op(&mut self, id: NodeId, name: &str) -> bool {
-        let Some(op) = OpId::lookup(name) else { return false };
+    fn become_op(&mut self, id: NodeId, op: OpId) -> bool {
         let origin = self.origin(id);
         let node = self.graph.node_mut(id);
         (node.op, node.origin) = (Op::Call(op), origin);
@@ -172,7 +174,7 @@ impl Safe<'_> {
     }
 
     fn order_reads(&mut self, id: NodeId, reads: &[Read]) -> bool {
-        let Some(contiguous) = OpId::lookup("contiguous").map(Op::Call) else { return false };
+        let contiguous = Op::Call(ops::CONTIGUOUS);
         let mut changed = false;
         for &(position, input) in reads {
             if !self.is_ours(input) {
@@ -205,14 +207,14 @@ impl Safe<'_> {
     }
 
     fn is_view(&self, id: NodeId) -> bool {
-        matches!(&self.graph.node(id).op, Op::Call(op) if op.is_view() || op.name() == "shallow_clone")
+        matches!(&self.graph.node(id).op, Op::Call(op) if op.is_view() || *op == ops::SHALLOW_CLONE)
     }
 
     fn order_where_made(&mut self, id: NodeId, source: NodeId) -> bool {
         if !self.is_ours(source) {
             return false;
         }
-        let Some(contiguous) = OpId::lookup("contiguous").map(Op::Call) else { return false };
+        let contiguous = Op::Call(ops::CONTIGUOUS);
         let made = self.graph.node(source);
         let is_new = match &made.op {
             Op::Call(op) => !op.is_view() && op.effect() == Effect::Pure,
@@ -232,7 +234,7 @@ impl Safe<'_> {
     fn is_ours(&self, id: NodeId) -> bool {
         let node = self.graph.node(id);
         let is_input = node.op == Op::Placeholder && self.graph.scope_of(id) == Some(self.graph.body());
-        let is_ordered = matches!(&node.op, Op::Call(op) if op.name() == "contiguous");
+        let is_ordered = node.op == Op::Call(ops::CONTIGUOUS);
         node.ty.is_tensor() && !is_input && !is_ordered && !self.times.is_frozen(id)
     }
 

@@ -1,7 +1,7 @@
 //! Functional convolutions as `convolution`, whose sizes become parameters written out in Rust, and products with weights
 //! as `product`.
 
-use fx_ir::{Arg, Graph, HostOp, NodeId, Op, OpId, Origin, Type};
+use fx_ir::{Arg, Graph, HostOp, NodeId, Op, OpId, Origin, Type, ops};
 
 use super::name::part_name;
 use crate::analysis::BindingTimes;
@@ -14,11 +14,11 @@ const PLAIN: &[&str] = &["stride", "padding", "dilation", "groups"];
 const TRANSPOSED: &[&str] = &["stride", "padding", "output_padding", "groups", "dilation"];
 
 /// Rewrites a convolution whose weight and bias are known at freeze time and whose sizes are literals.
-pub(super) fn lower_function(graph: &mut Graph, times: &BindingTimes, id: NodeId, name: &str) -> bool {
-    let (names, transposed) = match name {
-        "conv1d" | "conv2d" | "conv3d" => (PLAIN, false),
-        "conv_transpose1d" | "conv_transpose2d" | "conv_transpose3d" => (TRANSPOSED, true),
-        "matmul" => return lower_product(graph, times, id),
+pub(super) fn lower_function(graph: &mut Graph, times: &BindingTimes, id: NodeId, op: OpId) -> bool {
+    let (names, transposed) = match op {
+        ops::CONV1D | ops::CONV2D | ops::CONV3D => (PLAIN, false),
+        ops::CONV_TRANSPOSE1D | ops::CONV_TRANSPOSE2D | ops::CONV_TRANSPOSE3D => (TRANSPOSED, true),
+        ops::MATMUL => return lower_product(graph, times, id),
         _ => return false,
     };
     let node = graph.node(id);
@@ -27,13 +27,12 @@ pub(super) fn lower_function(graph: &mut Graph, times: &BindingTimes, id: NodeId
     let bias = node.args.get(2).cloned().unwrap_or(Arg::None);
     let sizes = node.args.get(3..).unwrap_or_default();
     let Some((literal, fields)) = params_literal(names, sizes, transposed) else { return false };
-    let Some(op) = OpId::lookup("convolution") else { return false };
     let origin = Origin::merged("lower-modules", [&node.origin]);
     let name = part_name(graph, id, "params");
     let params = graph.insert_before(id, Op::Host(literal.into()), fields, &name, Type::rust(PARAMS), origin.clone());
     let args = vec![Arg::Node(input), Arg::Node(weight), bias, Arg::Node(params)];
     let node = graph.node_mut(id);
-    (node.op, node.args, node.origin) = (Op::Call(op), args, origin);
+    (node.op, node.args, node.origin) = (Op::Call(ops::CONVOLUTION), args, origin);
     true
 }
 
@@ -41,12 +40,12 @@ pub(super) fn lower_function(graph: &mut Graph, times: &BindingTimes, id: NodeId
 fn lower_product(graph: &mut Graph, times: &BindingTimes, id: NodeId) -> bool {
     let node = graph.node(id);
     let &[Arg::Node(input), Arg::Node(weight)] = &node.args[..] else { return false };
-    let Some(op) = OpId::lookup("product").filter(|_| times.is_frozen(weight) && !times.is_frozen(input)) else {
+    if !times.is_frozen(weight) || times.is_frozen(input) {
         return false;
-    };
+    }
     let origin = Origin::merged("lower-modules", [&node.origin]);
     let node = graph.node_mut(id);
-    (node.op, node.origin) = (Op::Call(op), origin);
+    (node.op, node.origin) = (Op::Call(ops::PRODUCT), origin);
     node.args.push(Arg::None);
     true
 }

@@ -4,7 +4,7 @@
 //! layer at freeze time; a functional convolution with known sizes becomes the same. Layers without a kernel of their own
 //! stay layers.
 
-use fx_ir::{Arg, Graph, HostOp, NodeId, Op, OpId, Origin, Type};
+use fx_ir::{Arg, Graph, HostOp, NodeId, Op, OpId, Origin, Type, ops};
 
 use super::lower_functions::{PARAMS, lower_function};
 use super::name::part_name;
@@ -30,7 +30,7 @@ impl Pass for LowerModules {
         for id in graph.nodes() {
             changed |= match &graph.node(id).op {
                 Op::CallModule(kind) => lower_layer(graph, &times, id, &kind.0.clone()),
-                Op::Call(op) => lower_function(graph, &times, id, op.name()),
+                Op::Call(op) => lower_function(graph, &times, id, *op),
                 _ => false,
             };
         }
@@ -40,7 +40,7 @@ impl Pass for LowerModules {
 
 fn lower_layer(graph: &mut Graph, times: &BindingTimes, id: NodeId, kind: &str) -> bool {
     let (&[Arg::Node(layer), Arg::Node(input)], op) = (&graph.node(id).args[..], op_of(kind)) else { return false };
-    let Some(op) = op.and_then(OpId::lookup).filter(|_| times.is_frozen(layer)) else { return false };
+    let Some(op) = op.filter(|_| times.is_frozen(layer)) else { return false };
     let origin = Origin::merged(LowerModules.name(), [&graph.node(id).origin]);
     let mut args = vec![Arg::Node(input)];
     let mut part = |graph: &mut Graph, name: &str, op: Op, of: Arg, ty: Type| {
@@ -48,11 +48,11 @@ fn lower_layer(graph: &mut Graph, times: &BindingTimes, id: NodeId, kind: &str) 
         let part = graph.insert_before(id, op, vec![of], &name, ty, origin.clone());
         args.push(Arg::Node(part));
     };
-    if matches!(op.name(), "convolution" | "linear") {
+    if matches!(op, ops::CONVOLUTION | ops::LINEAR) {
         part(graph, "weight", Op::GetAttr("ws".to_owned()), Arg::Node(layer), Type::TENSOR);
         part(graph, "bias", Op::GetAttr("bs".to_owned()), Arg::Node(layer), Type::Option(Box::new(Type::TENSOR)));
     }
-    if op.name() == "convolution" {
+    if op == ops::CONVOLUTION {
         let from = Op::Host(HostOp::Runtime("ConvParams::from".to_owned()).into());
         part(graph, "params", from, HostOp::Field("config".to_owned()).on(layer), Type::rust(PARAMS));
     }
@@ -62,12 +62,12 @@ fn lower_layer(graph: &mut Graph, times: &BindingTimes, id: NodeId, kind: &str) 
 }
 
 /// The op that a layer computes.
-fn op_of(kind: &str) -> Option<&'static str> {
+fn op_of(kind: &str) -> Option<OpId> {
     match kind {
         "Conv1D" | "Conv2D" | "Conv3D" | "ConvTranspose1D" | "ConvTranspose2D" | "ConvTranspose3D" => {
-            Some("convolution")
+            Some(ops::CONVOLUTION)
         }
-        "Linear" => Some("linear"),
+        "Linear" => Some(ops::LINEAR),
         other => activation_of(other),
     }
 }

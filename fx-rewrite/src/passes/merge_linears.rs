@@ -17,7 +17,7 @@
 
 use std::collections::HashMap;
 
-use fx_ir::{Arg, BlockOrder, Effect, Graph, HostOp, NodeId, Op, OpId, Origin, RegionId, Type};
+use fx_ir::{Arg, BlockOrder, Effect, Graph, HostOp, NodeId, Op, Origin, RegionId, Type, ops};
 
 use super::name::layer_name;
 use crate::analysis::{BindingTimes, Contraction, Effects, Kind, Ranks, SharedWeights, by_ref, runtime};
@@ -108,7 +108,7 @@ impl Merge {
 
 /// Is the one thing done with the value to add it to another tensor?
 fn has_addition(graph: &Graph, id: NodeId) -> bool {
-    let is_add = |reader: &NodeId| matches!(&graph.node(*reader).op, Op::Call(op) if op.name() == "add");
+    let is_add = |reader: &NodeId| graph.node(*reader).op == Op::Call(ops::ADD);
     matches!(&graph.users(id)[..], [reader] if is_add(reader))
 }
 
@@ -163,7 +163,7 @@ fn merge(graph: &mut Graph, times: &BindingTimes, places: &mut Places, group: &[
     let members: Vec<Member> = layers
         .filter(|(_, layer)| parts_of(layer).all(|part| places.may_precede(graph, times, part, anchor)))
         .collect();
-    let (Some(linear), [first, _, ..]) = (OpId::lookup("linear"), &members[..]) else { return false };
+    let [first, _, ..] = &members[..] else { return false };
     for part in members.iter().flat_map(|(_, layer)| parts_of(layer)) {
         places.precede(graph, part, anchor);
     }
@@ -183,7 +183,7 @@ fn merge(graph: &mut Graph, times: &BindingTimes, places: &mut Places, group: &[
     let weight = make(Op::TupleGet(0), vec![Arg::Node(both)], "_weight", Type::TENSOR);
     let bias = make(Op::TupleGet(1), vec![Arg::Node(both)], "_bias", optional);
     let args = vec![first.1.input.clone(), Arg::Node(weight), Arg::Node(bias)];
-    let whole = make(Op::Call(linear), args, "", Type::TENSOR);
+    let whole = make(Op::Call(ops::LINEAR), args, "", Type::TENSOR);
     split(graph, whole, &members);
     true
 }
@@ -195,7 +195,6 @@ fn parts_of(layer: &Contraction) -> impl Iterator<Item = NodeId> + use<> {
 
 /// Turns each layer into its part of the merged result; its name and its readers stay.
 fn split(graph: &mut Graph, whole: NodeId, members: &[Member]) {
-    let Some(narrow) = OpId::lookup("narrow") else { return };
     let anchor = members[0].0;
     let mut start = Arg::Int(0);
     for (id, layer) in members {
@@ -213,7 +212,7 @@ fn split(graph: &mut Graph, whole: NodeId, members: &[Member]) {
             number(graph, HostOp::Binary("+".to_owned()), [start.clone(), size.clone()], "end")
         };
         let node = graph.node_mut(*id);
-        (node.op, node.origin) = (Op::Call(narrow), origin);
+        (node.op, node.origin) = (Op::Call(ops::NARROW), origin);
         node.args = vec![Arg::Node(whole), Arg::Int(-1), std::mem::replace(&mut start, next), size];
     }
 }

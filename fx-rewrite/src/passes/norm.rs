@@ -1,6 +1,6 @@
 //! Batch norms as passes read them: what they normalise, and the layer that does it, known at freeze time.
 
-use fx_ir::{Arg, Graph, HostOp, NodeId, Op, Origin, Type};
+use fx_ir::{Arg, Graph, HostOp, NodeId, Op, Origin, Type, ops};
 
 use crate::analysis::{BindingTimes, by_ref, optional_tensor};
 
@@ -9,7 +9,7 @@ pub(super) fn input_of_norm(graph: &Graph, id: NodeId) -> Option<NodeId> {
     let node = graph.node(id);
     match &node.op {
         Op::CallModule(kind) if kind.0 == "BatchNorm" && node.args.len() == 2 => node.input(1),
-        Op::Call(op) if op.name() == "batch_norm" && node.args.get(5) == Some(&Arg::Bool(false)) => node.input(0),
+        Op::Call(ops::BATCH_NORM) if node.args.get(5) == Some(&Arg::Bool(false)) => node.input(0),
         _ => None,
     }
 }
@@ -36,7 +36,7 @@ pub(super) fn norm_layer(
     let op = Op::Host(HostOp::Nn("BatchNorm::of_tensors".to_owned()).into());
     let origin = Origin::merged(pass, [&node.origin]);
     let ty = Type::Module("BatchNorm".to_owned());
-    let norm = graph.insert_before(id, op, operands, "batch_norm", ty, origin);
+    let norm = graph.insert_before(id, op, operands, ops::BATCH_NORM.name(), ty, origin);
     times.learn(norm);
     Some(norm)
 }

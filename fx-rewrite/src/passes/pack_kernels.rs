@@ -79,17 +79,15 @@ fn pack(graph: &mut Graph, id: NodeId, layer: &Contraction) -> bool {
 
 /// A fused op on weights that are not known at freeze time.
 fn compose(graph: &mut Graph, id: NodeId, layer: &Contraction) -> bool {
-    let function = match layer.kind {
-        Kind::Convolution => "convolution",
-        // Without more to it, it is an op that `tch` has; a batch norm is there only where it can be packed.
-        Kind::Linear if layer.norm.is_some() || (layer.add.is_none() && layer.act.is_none()) => return false,
-        Kind::Linear => "linear",
-        Kind::Product => "product",
-    };
+    // Without more to it, it is an op that `tch` has; a batch norm is there only where it can be packed.
+    let is_plain = layer.norm.is_some() || (layer.add.is_none() && layer.act.is_none());
+    if layer.kind == Kind::Linear && is_plain {
+        return false;
+    }
     let mut args = vec![by_ref(&layer.input)];
     args.extend(layer.operands(graph, None));
     args.extend([by_optional_ref(layer.add.as_ref()), act_arg(layer)]);
-    become_op(graph, id, runtime(function), args);
+    become_op(graph, id, runtime(layer.kind.op().name()), args);
     true
 }
 

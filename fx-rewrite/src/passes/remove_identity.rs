@@ -4,7 +4,7 @@
 //! also stays where it may be the copy that keeps two tensors apart: somebody writes to one of them, or the caller gets
 //! the result, which would else be a view of an input.
 
-use fx_ir::{Arg, Effect, Graph, HostOp, NodeId, Op};
+use fx_ir::{Arg, Effect, Graph, HostOp, NodeId, Op, ops};
 
 use super::layout_safe::reads_strides;
 use crate::analysis::Effects;
@@ -47,12 +47,12 @@ fn passed_on(graph: &Graph, effects: &Effects, id: NodeId) -> Option<NodeId> {
         }
         Op::Call(op) => {
             let input = node.input(0)?;
-            let passes = match op.name() {
-                "dropout" | "alpha_dropout" | "feature_dropout" | "feature_alpha_dropout" => {
+            let passes = match *op {
+                ops::DROPOUT | ops::ALPHA_DROPOUT | ops::FEATURE_DROPOUT | ops::FEATURE_ALPHA_DROPOUT => {
                     node.args.get(2) == Some(&Arg::Bool(false))
                 }
-                "shallow_clone" => true,
-                "contiguous" => {
+                ops::SHALLOW_CLONE => true,
+                ops::CONTIGUOUS => {
                     let is_apart = effects.is_written(id) || effects.is_handed_out(id);
                     !is_apart && graph.users(id).iter().all(|&user| is_blind(graph, user))
                 }
@@ -67,7 +67,7 @@ fn passed_on(graph: &Graph, effects: &Effects, id: NodeId) -> Option<NodeId> {
 /// `x.softmax(-1, x.kind())` asks for the dtype that it would get without asking, and reads `x` twice for it.
 fn forget_own_dtype(graph: &mut Graph, id: NodeId) -> bool {
     let node = graph.node(id);
-    let asks = matches!(&node.op, Op::Call(op) if matches!(op.name(), "softmax" | "log_softmax"));
+    let asks = matches!(node.op, Op::Call(ops::SOFTMAX | ops::LOG_SOFTMAX));
     let (true, Some(input), Some(dtype)) = (asks, node.input(0), node.input(2)) else { return false };
     let dtype = graph.node(dtype);
     let is_kind = matches!(dtype.op.host(), Some(HostOp::Method(name)) if name == "kind");
@@ -82,7 +82,7 @@ fn forget_own_dtype(graph: &mut Graph, id: NodeId) -> bool {
 fn is_blind(graph: &Graph, reader: NodeId) -> bool {
     let reader = graph.node(reader);
     match &reader.op {
-        Op::Call(op) => op.row().is_some() && op.effect() == Effect::Pure,
+        Op::Call(op) => op.row().is_some_and(|row| !row.reads_strides) && op.effect() == Effect::Pure,
         Op::CallModule(_) => true,
         op if op.is_host() => !reads_strides(reader),
         _ => false,

@@ -1,6 +1,6 @@
 //! Putting a replacement in the place of what was found: check first, then act.
 
-use fx_ir::{Arg, Code, Effect, Graph, Host, HostOp, ModuleKind, NodeId, Op, OpId, Origin, Type};
+use fx_ir::{Arg, Code, Effect, Graph, Host, HostOp, ModuleKind, NodeId, Op, OpId, Origin, Type, ops};
 
 use super::facts::Facts;
 use super::found::Bound;
@@ -167,7 +167,7 @@ impl Builder<'_> {
             Template::Computed(at) => Err(self.computed[*at].clone()),
             Template::Call(op, args) => {
                 let args = self.values(args);
-                Ok(call(op, args))
+                Ok(named_call(op, args))
             }
             Template::Operator(operator, [left, right]) => {
                 let (left, right) = (self.value(left), self.value(right));
@@ -250,12 +250,12 @@ impl Builder<'_> {
             (true, false) => Ok(match operator {
                 Operator::Add | Operator::Mul => call(operator.scalar_op(), vec![right, left]),
                 Operator::Sub => {
-                    let negated = self.make(call("neg", vec![right]));
-                    call("add.Scalar", vec![negated, left])
+                    let negated = self.make(call(ops::NEG, vec![right]));
+                    call(ops::ADD_SCALAR, vec![negated, left])
                 }
                 Operator::Div => {
-                    let divided = self.make(call("div.Scalar", vec![right, left]));
-                    call("reciprocal", vec![divided])
+                    let divided = self.make(call(ops::DIV_SCALAR, vec![right, left]));
+                    call(ops::RECIPROCAL, vec![divided])
                 }
             }),
         }
@@ -266,7 +266,7 @@ impl Builder<'_> {
             Arg::Int(number) => Err(Arg::Int(-number)),
             Arg::Float(number) => Err(Arg::Float(-number)),
             inner if self.is_number(&inner) => Ok(number(HostOp::Neg, vec![inner])),
-            inner => Ok(call("neg", vec![inner])),
+            inner => Ok(call(ops::NEG, vec![inner])),
         }
     }
 }
@@ -305,12 +305,16 @@ fn unknown(op: &str) -> Op {
     Op::Rust(Code::opaque(op, "an unknown op"))
 }
 
-fn call(op: &str, args: Vec<Arg>) -> Step {
-    let id = OpId::lookup(op);
-    let name = op.split('.').next().unwrap_or(op).to_owned();
-    let op = id.map_or_else(|| unknown(op), Op::Call);
-    let ty = id.map_or(Type::Unknown, result_type);
-    Step { op, args, ty, name }
+fn named_call(op: &str, args: Vec<Arg>) -> Step {
+    match OpId::lookup(op) {
+        Some(op) => call(op, args),
+        None => Step { op: unknown(op), args, ty: Type::Unknown, name: op.to_owned() },
+    }
+}
+
+fn call(op: OpId, args: Vec<Arg>) -> Step {
+    let name = op.name().split('.').next().unwrap_or_default().to_owned();
+    Step { op: Op::Call(op), args, ty: result_type(op), name }
 }
 
 fn result_type(op: OpId) -> Type {

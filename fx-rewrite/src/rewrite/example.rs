@@ -3,7 +3,7 @@
 //! Tensors are inputs of `[2, 2, 4, 4]`, or weights of one or two axes of four, numbers come from a pool of those that
 //! rules are about; what the guards hold of is tried out. Every alternative of a pattern gets a graph of its own.
 
-use fx_ir::{Arg, Graph, ModuleKind, NodeId, Op, OpId, Origin, TensorType, Type, catalog};
+use fx_ir::{Arg, Graph, ModuleKind, NodeId, Op, OpId, Origin, TensorType, Type, catalog, ops};
 
 use super::facts::Facts;
 use super::matcher::Matcher;
@@ -94,8 +94,7 @@ impl Builder {
         let body = self.graph.body();
         // A result that is an input itself would not be the caller's own, so the caller gets its negative.
         let outputs =
-            outputs.into_iter().map(|output| Some(self.push(Op::Call(OpId::lookup("neg")?), vec![output], "neg")));
-        let outputs = outputs.collect::<Option<Vec<Arg>>>()?;
+            outputs.into_iter().map(|output| self.push(Op::Call(ops::NEG), vec![output], ops::NEG.name())).collect();
         self.graph.push(body, Op::Yield, outputs, "output", Type::Unknown, Origin::default());
         Some((self.graph, root))
     }
@@ -127,7 +126,7 @@ impl Builder {
                     (false, true) => operator.scalar_op(),
                     _ => return None,
                 };
-                self.push(Op::Call(OpId::lookup(op)?), vec![left, right], op)
+                self.push(Op::Call(op), vec![left, right], op.name())
             }
             Term::Module(slot, terms) => {
                 let mut args = vec![self.capture(*slot)];

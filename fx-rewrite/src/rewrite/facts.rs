@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use fx_ir::{Arg, Binding, Bindings, Graph, NodeId, NodeMap, Op};
 
-use crate::analysis::{Effects, Rank, Ranks, chain};
+use fx_ir::ops::Rank;
+
+use crate::analysis::{Effects, Ranks, chain};
 use crate::context::PassContext;
 
 /// A layer by the fields that lead to it.

@@ -187,10 +187,10 @@ impl<'g> Matcher<'g> {
     }
 
     fn operator(&mut self, operator: Operator, terms: &'static [Term; 2], arg: &Arg) -> Option<Vec<Vec<Goal<'g>>>> {
-        let (id, node) = self.inner(arg, operator.tensor_op())?;
-        let is_op = matches!(&node.op, Op::Call(op) if operator.ops().any(|name| name == op.name()));
+        let (id, node) = self.inner(arg, operator.tensor_op().name())?;
+        let is_op = matches!(&node.op, Op::Call(op) if operator.ops().any(|one| one == *op));
         let ([left, right], true, true) = (&node.args[..], is_op, node.kwargs.is_empty()) else {
-            self.fail(Mismatch::Op { wanted: operator.tensor_op(), found: id });
+            self.fail(Mismatch::Op { wanted: operator.tensor_op().name(), found: id });
             return None;
         };
         self.bound.nodes.push(id);

@@ -251,7 +251,7 @@ impl Rule {
     fn heads_of(&self, term: &Term, heads: &mut Vec<Head>) {
         match term {
             Term::Call(op, _) => heads.push(Head::Op(op)),
-            Term::Operator(operator, _) => heads.extend(operator.ops().map(Head::Op)),
+            Term::Operator(operator, _) => heads.extend(operator.ops().map(|op| Head::Op(op.name()))),
             Term::Module(capture, _) => {
                 if let Kind::Module(kind) = self.captures[*capture].kind {
                     heads.push(Head::Module(kind));

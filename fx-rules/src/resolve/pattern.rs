@@ -1,7 +1,7 @@
 //! Patterns: from an expression to a term.
 
 use fx_front::diag::Code;
-use fx_ir::{OpId, Operator, catalog};
+use fx_ir::{Operator, catalog, ops};
 use proc_macro2::Ident;
 use syn::{Expr, ExprLit, Lit, UnOp};
 
@@ -64,7 +64,7 @@ impl Resolver<'_> {
         {
             let inner = self.pat(&unary.expr)?;
             self.want_tensor(&unary.expr, &inner);
-            return OpId::lookup("neg").map(|neg| Pat::Call(neg, vec![(0, "self", inner)]));
+            return Some(Pat::Call(ops::NEG, vec![(0, "self", inner)]));
         }
         let found = literal(expr).map(Pat::Literal);
         if found.is_none() {

@@ -134,7 +134,7 @@ impl ShimConv {
         let weight = self.weight.for_input(x, &self.geometry)?;
         let bias = self.bias.as_deref().map(lend);
         let mut out: Handle = std::ptr::null_mut();
-        let fused = *post != PostOp::NONE;
+        let fused = *post != PostOp::None;
         let status = post.lend(|post| {
             let (pads, pad_count) = list(padding);
             let (strides, stride_count) = list(stride);

@@ -5,56 +5,48 @@ use std::ptr;
 
 use super::entry::Handle;
 
-/// A fused activation: its name, up to two scalars, and for GELU which formula.
+/// An activation that oneDNN has.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct PostOp {
-    name: &'static CStr,
-    scalars: [f64; 2],
-    count: usize,
-    algorithm: &'static CStr,
+pub(crate) enum PostOp {
+    /// The kernel stores what it computed.
+    None,
+    Relu,
+    /// With the slope below zero.
+    LeakyRelu(f64),
+    /// With a lower and an upper bound.
+    Clip(f64, f64),
+    HardSwish,
+    Swish,
+    Logistic,
+    Tanh,
+    Gelu,
+    /// By the formula with tanh.
+    GeluTanh,
 }
 
 impl PostOp {
-    /// The kernel stores what it computed.
-    pub(crate) const NONE: Self = Self::plain(c"none");
-
-    /// An activation without parameters.
-    pub(crate) const fn plain(name: &'static CStr) -> Self {
-        Self { name, scalars: [0.0; 2], count: 0, algorithm: c"" }
-    }
-
-    /// An activation with one parameter.
-    pub(crate) const fn with_scalar(name: &'static CStr, scalar: f64) -> Self {
-        Self { name, scalars: [scalar, 0.0], count: 1, algorithm: c"" }
-    }
-
-    /// An activation with a lower and an upper bound.
-    pub(crate) const fn with_bounds(name: &'static CStr, low: f64, high: f64) -> Self {
-        Self { name, scalars: [low, high], count: 2, algorithm: c"" }
-    }
-
-    /// An activation that exists in more than one formula.
-    pub(crate) const fn with_algorithm(name: &'static CStr, algorithm: &'static CStr) -> Self {
-        Self { name, scalars: [0.0; 2], count: 0, algorithm }
-    }
-
-    /// Name, scalars and formula.
-    pub(super) fn parts(&self) -> (&'static str, [f64; 2], &'static str) {
-        // All names are ASCII literals.
-        (self.name.to_str().unwrap_or(""), self.scalars, self.algorithm.to_str().unwrap_or(""))
+    /// What libtorch calls it, its scalars and how many there are, and which formula it is of several.
+    fn parts(self) -> (&'static CStr, [f64; 2], i64, &'static CStr) {
+        match self {
+            Self::None => (c"none", [0.0; 2], 0, c""),
+            Self::Relu => (c"relu", [0.0; 2], 0, c""),
+            Self::LeakyRelu(slope) => (c"leaky_relu", [slope, 0.0], 1, c""),
+            Self::Clip(low, high) => (c"hardtanh", [low, high], 2, c""),
+            Self::HardSwish => (c"hardswish", [0.0; 2], 0, c""),
+            Self::Swish => (c"swish", [0.0; 2], 0, c""),
+            Self::Logistic => (c"sigmoid", [0.0; 2], 0, c""),
+            Self::Tanh => (c"tanh", [0.0; 2], 0, c""),
+            Self::Gelu => (c"gelu", [0.0; 2], 0, c"none"),
+            Self::GeluTanh => (c"gelu", [0.0; 2], 0, c"tanh"),
+        }
     }
 
     /// Hands the four C arguments to `call`; the pointers live that long.
     pub(super) fn lend<R>(&self, call: impl FnOnce(RawPostOp) -> R) -> R {
-        let scalars = [&raw const self.scalars[0], &raw const self.scalars[1]];
-        let algorithm = self.algorithm.as_ptr();
-        call(RawPostOp {
-            name: self.name.as_ptr(),
-            scalars: scalars.as_ptr(),
-            // At most two, see the constructors.
-            count: if self.count == 2 { 2 } else { i64::from(self.count == 1) },
-            algorithm: &raw const algorithm,
-        })
+        let (name, scalars, count, algorithm) = self.parts();
+        let scalars = [&raw const scalars[0], &raw const scalars[1]];
+        let algorithm = algorithm.as_ptr();
+        call(RawPostOp { name: name.as_ptr(), scalars: scalars.as_ptr(), count, algorithm: &raw const algorithm })
     }
 }
 

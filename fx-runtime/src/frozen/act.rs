@@ -6,52 +6,62 @@ use super::State;
 use crate::ffi::PostOp;
 use crate::nn::{self, GeluApproximation};
 
-/// An activation, as PyTorch defines it.
-#[derive(Debug, Clone, Copy, PartialEq, Default, State)]
-pub enum Act {
-    /// The value itself.
-    #[default]
-    None,
-    /// `max(x, 0)`.
-    Relu,
-    /// `min(max(x, 0), 6)`.
-    Relu6,
-    /// `x · relu6(x + 3) / 6`.
-    HardSwish,
-    /// `x · sigmoid(x)`.
-    Silu,
-    /// `1 / (1 + exp(-x))`.
-    Sigmoid,
-    /// `tanh(x)`.
-    Tanh,
-    /// `x · Φ(x)` with the error function.
-    Gelu,
-    /// `x · Φ(x)` in the tanh approximation.
-    GeluTanh,
-    /// `x` where positive, else `x` times the slope.
-    LeakyRelu(f64),
-    /// At least the first, at most the second.
-    Clamp(f64, f64),
+/// The activations without parameters are those of the op table.
+macro_rules! activations {
+    ($($id:ident = row($op:literal, $methods:expr, $class:ident, $doc:literal) $(.$column:ident($($value:tt)*))*
+        $(: $name:ident($x:ident $(, $param:ident: $kind:ident)*) = $body:expr, by $method:ident
+            $(=> $act:ident $in_place:ident)?)?;)*) => {
+        /// An activation, as PyTorch defines it.
+        #[derive(Debug, Clone, Copy, PartialEq, Default, State)]
+        pub enum Act {
+            /// The value itself.
+            #[default]
+            None,
+            $($($(
+                #[doc = $doc]
+                $act,
+            )?)?)*
+            /// `x · Φ(x)` with the error function.
+            Gelu,
+            /// `x · Φ(x)` in the tanh approximation.
+            GeluTanh,
+            /// `x` where positive, else `x` times the slope.
+            LeakyRelu(f64),
+            /// At least the first, at most the second.
+            Clamp(f64, f64),
+        }
+
+        impl Act {
+            /// Applies the activation to a tensor that nobody else holds; works in place.
+            pub(crate) fn apply(self, mut x: Tensor) -> Result<Tensor, TchError> {
+                match self {
+                    Self::None => Ok(x),
+                    $($($(Self::$act => x.$in_place(),)?)?)*
+                    Self::Gelu => x.f_gelu_(GeluApproximation::None.as_str()),
+                    Self::GeluTanh => x.f_gelu_(GeluApproximation::Tanh.as_str()),
+                    Self::LeakyRelu(slope) => leaky_relu(&x, slope),
+                    Self::Clamp(low, high) => x.f_clamp_(low, high),
+                }
+            }
+        }
+
+        #[cfg(test)]
+        pub(crate) const EVERY_ACT: &[Act] = &[
+            Act::None,
+            $($($(Act::$act,)?)?)*
+            Act::Gelu,
+            Act::GeluTanh,
+            Act::LeakyRelu(0.1),
+            Act::LeakyRelu(0.0),
+            Act::Clamp(-0.25, 0.5),
+            Act::Clamp(0.5, -0.25),
+        ];
+    };
 }
 
-impl Act {
-    /// Applies the activation to a tensor that nobody else holds; works in place.
-    pub(crate) fn apply(self, mut x: Tensor) -> Result<Tensor, TchError> {
-        match self {
-            Self::None => Ok(x),
-            Self::Relu => x.f_relu_(),
-            Self::Relu6 => x.f_clamp_(0.0, 6.0),
-            Self::HardSwish => x.f_hardswish_(),
-            Self::Silu => x.f_silu_(),
-            Self::Sigmoid => x.f_sigmoid_(),
-            Self::Tanh => x.f_tanh_(),
-            Self::Gelu => x.f_gelu_("none"),
-            Self::GeluTanh => x.f_gelu_("tanh"),
-            Self::LeakyRelu(slope) => leaky_relu(&x, slope),
-            Self::Clamp(low, high) => x.f_clamp_(low, high),
-        }
-    }
+fx_ir::op_table!(activations);
 
+impl Act {
     /// Applies the activation to `x + other`, in place where `other` has the shape and dtype of `x`, which nobody else
     /// holds.
     pub(crate) fn apply_to_sum(self, mut x: Tensor, other: &Tensor, same: bool) -> Result<Tensor, TchError> {
@@ -61,19 +71,20 @@ impl Act {
     /// The activation in oneDNN's words; none where oneDNN means something else.
     pub(crate) fn post_op(self) -> Option<PostOp> {
         Some(match self {
-            Self::None => PostOp::NONE,
-            Self::Relu => PostOp::plain(c"relu"),
-            Self::Relu6 => PostOp::with_bounds(c"hardtanh", 0.0, 6.0),
-            Self::HardSwish => PostOp::plain(c"hardswish"),
-            Self::Silu => PostOp::plain(c"swish"),
-            Self::Sigmoid => PostOp::plain(c"sigmoid"),
-            Self::Tanh => PostOp::plain(c"tanh"),
-            Self::Gelu => PostOp::with_algorithm(c"gelu", c"none"),
-            Self::GeluTanh => PostOp::with_algorithm(c"gelu", c"tanh"),
-            Self::LeakyRelu(slope) => PostOp::with_scalar(c"leaky_relu", slope),
+            Self::None => PostOp::None,
+            Self::Relu => PostOp::Relu,
+            Self::Relu6 => PostOp::Clip(0.0, 6.0),
+            Self::HardSwish => PostOp::HardSwish,
+            Self::Silu => PostOp::Swish,
+            Self::Sigmoid => PostOp::Logistic,
+            Self::Tanh => PostOp::Tanh,
+            Self::Gelu => PostOp::Gelu,
+            Self::GeluTanh => PostOp::GeluTanh,
+            Self::LeakyRelu(slope) => PostOp::LeakyRelu(slope),
             // With crossed bounds PyTorch answers the upper one.
-            Self::Clamp(low, high) if low <= high => PostOp::with_bounds(c"hardtanh", low, high),
-            Self::Clamp(..) => return None,
+            Self::Clamp(low, high) if low <= high => PostOp::Clip(low, high),
+            #[allow(unreachable_patterns, reason = "activations of the op table that oneDNN is not told of")]
+            _ => return None,
         })
     }
 
@@ -82,7 +93,7 @@ impl Act {
     pub(crate) fn fused_if(self, may_fuse: bool) -> (PostOp, Self) {
         match self.post_op() {
             Some(post) if may_fuse => (post, Self::None),
-            _ => (PostOp::NONE, self),
+            _ => (PostOp::None, self),
         }
     }
 
@@ -143,23 +154,6 @@ fn leaky_relu(x: &Tensor, slope: f64) -> Result<Tensor, TchError> {
 }
 
 #[cfg(test)]
-pub(crate) const EVERY_ACT: [Act; 13] = [
-    Act::None,
-    Act::Relu,
-    Act::Relu6,
-    Act::HardSwish,
-    Act::Silu,
-    Act::Sigmoid,
-    Act::Tanh,
-    Act::Gelu,
-    Act::GeluTanh,
-    Act::LeakyRelu(0.1),
-    Act::LeakyRelu(0.0),
-    Act::Clamp(-0.25, 0.5),
-    Act::Clamp(0.5, -0.25),
-];
-
-#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -217,7 +211,7 @@ mod tests {
 
     #[test]
     fn nan_stays_nan() {
-        for act in EVERY_ACT {
+        for &act in EVERY_ACT {
             let y = act.apply(Tensor::from_slice(&[f32::NAN])).unwrap();
             assert_eq!(y.isnan().all().int64_value(&[]), 1, "{act:?}");
         }

@@ -30,7 +30,8 @@ use super::Scope;
 use crate::ffi::pointwise::device::Case;
 use crate::ffi::pointwise::{self, BLOCK, Blocks, Number as _, Operand};
 use crate::{Backend, Error};
-use element::{Element, Real};
+pub(super) use element::Element;
+use element::Real;
 use layout::{AnyNumber, Layout, Sources};
 use whole::Whole;
 

@@ -9,8 +9,9 @@
 )]
 
 use super::Act;
+use super::group::Element;
 use crate::ffi::Tail;
-use crate::math::{at_least, at_most, exp, gelu, gelu_tanh, sigmoid, tanh};
+use crate::math::{at_least, at_most, gelu, gelu_tanh};
 
 /// `act(row + bias + other)` for every row.
 #[derive(Debug)]
@@ -27,19 +28,7 @@ impl Tail for RowTail<'_> {
 
     #[inline(always)]
     fn finish(&self, first: usize, width: usize, rows: &mut [f32], other: Option<&[f32]>) {
-        match self.act {
-            Act::None => self.each(first, width, rows, other, &Same),
-            Act::Relu => self.each(first, width, rows, other, &Relu),
-            Act::Relu6 => self.each(first, width, rows, other, &Clamp(0.0, 6.0)),
-            Act::HardSwish => self.each(first, width, rows, other, &HardSwish),
-            Act::Silu => self.each(first, width, rows, other, &Silu),
-            Act::Sigmoid => self.each(first, width, rows, other, &Sigmoid),
-            Act::Tanh => self.each(first, width, rows, other, &Tanh),
-            Act::Gelu => self.each(first, width, rows, other, &Gelu),
-            Act::GeluTanh => self.each(first, width, rows, other, &GeluTanh),
-            Act::LeakyRelu(slope) => self.each(first, width, rows, other, &LeakyRelu(slope as f32)),
-            Act::Clamp(low, high) => self.each(first, width, rows, other, &Clamp(low as f32, high as f32)),
-        }
+        self.by_act(first, width, rows, other);
     }
 }
 
@@ -65,16 +54,45 @@ macro_rules! maps {
 
 maps! {
     Same = |x| x;
-    Relu = |x| at_least(x, 0.0);
     Clamp(low, high) = |x| at_most(at_least(x, low), high);
-    HardSwish = |x| x * at_most(at_least(x + 3.0, 0.0), 6.0) / 6.0;
-    Silu = |x| x / (1.0 + exp(-x));
-    Sigmoid = |x| sigmoid(x);
-    Tanh = |x| tanh(x);
     Gelu = |x| gelu(x);
     GeluTanh = |x| gelu_tanh(x);
     LeakyRelu(slope) = |x| if x > 0.0 { x } else { x * slope };
 }
+
+/// A loop for each activation: those without parameters by their formulas.
+macro_rules! by_formulas {
+    ($($id:ident = row($($row:tt)*) $(.$column:ident($($value:tt)*))*
+        $(: $name:ident($x:ident $(, $param:ident: $kind:ident)*) = $body:expr, by $method:ident
+            $(=> $act:ident $in_place:ident)?)?;)*) => {
+        $($($(
+            struct $act;
+
+            impl Map for $act {
+                #[inline(always)]
+                fn map(&self, x: f32) -> f32 {
+                    fx_ir::ops::formulas::$name(Element(x)).0
+                }
+            }
+        )?)?)*
+
+        impl RowTail<'_> {
+            #[inline(always)]
+            fn by_act(&self, first: usize, width: usize, rows: &mut [f32], other: Option<&[f32]>) {
+                match self.act {
+                    Act::None => self.each(first, width, rows, other, &Same),
+                    $($($(Act::$act => self.each(first, width, rows, other, &$act),)?)?)*
+                    Act::Gelu => self.each(first, width, rows, other, &Gelu),
+                    Act::GeluTanh => self.each(first, width, rows, other, &GeluTanh),
+                    Act::LeakyRelu(slope) => self.each(first, width, rows, other, &LeakyRelu(slope as f32)),
+                    Act::Clamp(low, high) => self.each(first, width, rows, other, &Clamp(low as f32, high as f32)),
+                }
+            }
+        }
+    };
+}
+
+fx_ir::op_table!(by_formulas);
 
 impl RowTail<'_> {
     #[inline(always)]

@@ -6,7 +6,7 @@ use syn::{BinOp, spanned::Spanned};
 
 use crate::syntax::path_text;
 use crate::trace::{
-    Result, Tracer, Ty, Val, place::local_place::LocalPlace, tensor::operator::tensor_name, unsupported,
+    Result, Tracer, Ty, Val, place::local_place::LocalPlace, tensor::operator::tensor_ops, unsupported,
 };
 
 impl Tracer<'_> {
@@ -69,7 +69,7 @@ impl Tracer<'_> {
         right: &Val,
         span: Span,
     ) -> Result<Val> {
-        let Some(op) = tensor_name(&plain_operator(op)) else {
+        let Some([op, _]) = tensor_ops(&plain_operator(op)) else {
             return unsupported(span, "an operator of this form on tensors");
         };
         if right.ty() == Ty::Unknown {

@@ -1,6 +1,6 @@
 //! Operators: tensor arithmetic becomes ops, everything else plain Rust over known values.
 
-use fx_ir::{Arg, HostOp, Op, OpId, scalar};
+use fx_ir::{Arg, HostOp, Op, OpId, ops, scalar};
 use proc_macro2::Span;
 use syn::{BinOp, spanned::Spanned};
 
@@ -20,7 +20,7 @@ impl Tracer<'_> {
             syn::UnOp::Neg(_) => match value {
                 Val::Lit(Arg::Int(number), ty) => Ok(Val::Lit(Arg::Int(-number), ty)),
                 Val::Lit(Arg::Float(number), ty) => Ok(Val::Lit(Arg::Float(-number), ty)),
-                value if value.is_tensor() => self.tensor_op("neg", &[value], unary.span()),
+                value if value.is_tensor() => self.tensor_op(ops::NEG, &[value], unary.span()),
                 value => self.host_unary(HostOp::Neg, &value, unary.span()),
             },
             syn::UnOp::Not(_) => match value {
@@ -65,14 +65,14 @@ impl Tracer<'_> {
 
     pub(in crate::trace) fn arithmetic(&mut self, op: &BinOp, left: Val, right: Val, span: Span) -> Result<Val> {
         match (left.is_tensor(), right.is_tensor()) {
-            (true, true) => match tensor_name(op) {
-                Some(name) => self.tensor_op(name, &[left, right], span),
+            (true, true) => match tensor_ops(op) {
+                Some([op, _]) => self.tensor_op(op, &[left, right], span),
                 None => unsupported(span, "an operator of this form on tensors"),
             },
-            (true, false) => match (tensor_name(op), is_number(&right)) {
-                (Some(name), true) => {
+            (true, false) => match (tensor_ops(op), is_number(&right)) {
+                (Some([_, op]), true) => {
                     let right = self.scalar(right, span)?;
-                    self.tensor_op(&format!("{name}.Scalar"), &[left, right], span)
+                    self.tensor_op(op, &[left, right], span)
                 }
                 _ => unsupported(span, "a tensor and a value that is not known to be a number"),
             },
@@ -99,16 +99,16 @@ impl Tracer<'_> {
         }
         let left = self.scalar(left, span)?;
         match op {
-            BinOp::Add(_) => self.tensor_op("add.Scalar", &[right, left], span),
-            BinOp::Mul(_) => self.tensor_op("mul.Scalar", &[right, left], span),
+            BinOp::Add(_) => self.tensor_op(ops::ADD_SCALAR, &[right, left], span),
+            BinOp::Mul(_) => self.tensor_op(ops::MUL_SCALAR, &[right, left], span),
             BinOp::Sub(_) => {
-                let negated = self.tensor_op("neg", &[right], span)?;
-                self.tensor_op("add.Scalar", &[negated, left], span)
+                let negated = self.tensor_op(ops::NEG, &[right], span)?;
+                self.tensor_op(ops::ADD_SCALAR, &[negated, left], span)
             }
             // What tch computes: the power of minus one of the quotient.
             BinOp::Div(_) => {
-                let divided = self.tensor_op("div.Scalar", &[right, left], span)?;
-                self.tensor_op("reciprocal", &[divided], span)
+                let divided = self.tensor_op(ops::DIV_SCALAR, &[right, left], span)?;
+                self.tensor_op(ops::RECIPROCAL, &[divided], span)
             }
             _ => unsupported(span, "an operator of this form on a number and a tensor"),
         }
@@ -194,8 +194,8 @@ impl Tracer<'_> {
     }
 
     /// An op of the table on these values.
-    pub(in crate::trace) fn tensor_op(&mut self, name: &str, operands: &[Val], span: Span) -> Result<Val> {
-        let Some(op) = OpId::lookup(name) else { return unsupported(span, format!("the op `{name}`")) };
+    pub(in crate::trace) fn tensor_op(&mut self, op: OpId, operands: &[Val], span: Span) -> Result<Val> {
+        let name = op.name();
         let args: Option<Vec<Arg>> = operands.iter().map(Val::arg).collect();
         match args {
             Some(args) => Ok(self.push(Op::Call(op), args, name.split('.').next().unwrap_or(name), Ty::Tensor, span)),
@@ -214,12 +214,13 @@ fn locks(arg: &Arg) -> bool {
     arg.expr().is_some_and(|expr| expr.op == HostOp::Lock)
 }
 
-pub(in crate::trace) fn tensor_name(op: &BinOp) -> Option<&'static str> {
+/// The op of two tensors, and that of a tensor and a number.
+pub(in crate::trace) fn tensor_ops(op: &BinOp) -> Option<[OpId; 2]> {
     Some(match op {
-        BinOp::Add(_) => "add",
-        BinOp::Sub(_) => "sub",
-        BinOp::Mul(_) => "mul",
-        BinOp::Div(_) => "div",
+        BinOp::Add(_) => [ops::ADD, ops::ADD_SCALAR],
+        BinOp::Sub(_) => [ops::SUB, ops::SUB_SCALAR],
+        BinOp::Mul(_) => [ops::MUL, ops::MUL_SCALAR],
+        BinOp::Div(_) => [ops::DIV, ops::DIV_SCALAR],
         _ => return None,
     })
 }

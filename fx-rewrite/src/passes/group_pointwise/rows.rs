@@ -1,6 +1,6 @@
 //! Ops on rows as groups have them: along the last axis, which stays, with those arguments that change what they compute.
 
-use fx_ir::{Arg, Graph, Host, HostOp, NodeId, Op, OpId, Origin, Scalar, Type};
+use fx_ir::{Arg, Graph, Host, HostOp, NodeId, Op, OpId, Origin, Scalar, Type, ops};
 
 use super::{BindingTimes, GroupPointwise, Pass};
 use crate::analysis::runtime;
@@ -8,7 +8,6 @@ use crate::passes::name::part_name;
 
 /// What packing has made of a layer norm, which computes the op.
 const LEAF: &str = "::fx_runtime::frozen::Leaf<::fx_runtime::nn::LayerNorm>";
-const OP: &str = "layer_norm";
 
 /// A layer norm that is applied: its packed form, the layer that this was made of, and the rows.
 fn layer(graph: &Graph, id: NodeId) -> Option<(NodeId, NodeId, NodeId)> {
@@ -33,15 +32,15 @@ pub(super) fn row_form(graph: &Graph, times: &BindingTimes, id: NodeId) -> Optio
     }
     let arg = |position: usize| node.args.get(position).unwrap_or(&Arg::None);
     let (rows, keeps) = (arg(0).clone(), arg(2) == &Arg::Bool(true));
-    match op.name() {
-        "softmax" | "log_softmax" => is_last(arg(1)).then_some(vec![rows, kind(arg(2))?]),
-        "mean.dim" | "sum.dim_IntList" => (is_last(arg(1)) && keeps).then_some(vec![rows, kind(arg(3))?]),
-        "amax" => (is_last(arg(1)) && keeps).then_some(vec![rows]),
-        "layer_norm" => {
+    match *op {
+        ops::SOFTMAX | ops::LOG_SOFTMAX => is_last(arg(1)).then_some(vec![rows, kind(arg(2))?]),
+        ops::MEAN_DIM | ops::SUM_DIM => (is_last(arg(1)) && keeps).then_some(vec![rows, kind(arg(3))?]),
+        ops::AMAX => (is_last(arg(1)) && keeps).then_some(vec![rows]),
+        ops::LAYER_NORM => {
             let is_row = is_length_of(graph, arg(1), &rows) || arg(2).node().is_some();
             (is_row && !matches!(arg(4), Arg::None)).then(|| vec![rows, arg(2).clone(), arg(3).clone(), arg(4).clone()])
         }
-        "rms_norm" => {
+        ops::RMS_NORM => {
             let is_row = is_length_of(graph, arg(1), &rows) || arg(2).node().is_some();
             (is_row && !matches!(arg(3), Arg::None)).then(|| vec![rows, arg(2).clone(), arg(3).clone()])
         }
@@ -106,7 +105,7 @@ pub(super) fn is_shape_of(graph: &Graph, members: &[NodeId], id: NodeId) -> bool
 pub(super) fn reductions(graph: &Graph, id: NodeId) -> usize {
     let op = match &graph.node(id).op {
         Op::Call(op) => Some(*op),
-        _ => layer(graph, id).and_then(|_| OpId::lookup(OP)),
+        _ => layer(graph, id).map(|_| ops::LAYER_NORM),
     };
     match op.and_then(OpId::row).and_then(|row| row.scalar) {
         Some(Scalar::Row(count)) => count,
@@ -122,7 +121,6 @@ pub(super) fn hidden_inputs(graph: &Graph, id: NodeId) -> (usize, usize) {
 /// Turns a layer into the op on its weights.
 pub(super) fn lower(graph: &mut Graph, id: NodeId) {
     let Some((leaf, layer, rows)) = layer(graph, id) else { return };
-    let Some(op) = OpId::lookup(OP) else { return };
     let origin = Origin::merged(GroupPointwise.name(), [&graph.node(id).origin]);
     let mut args = vec![Arg::Node(rows), Arg::None];
     let config = HostOp::Field("config".to_owned()).on(layer);
@@ -137,7 +135,7 @@ pub(super) fn lower(graph: &mut Graph, id: NodeId) {
         args.push(Arg::Node(graph.insert_before(id, op, of, &name, ty, origin.clone())));
     }
     let node = graph.node_mut(id);
-    (node.op, node.args) = (Op::Call(op), args);
+    (node.op, node.args) = (Op::Call(ops::LAYER_NORM), args);
     if graph.users(leaf).is_empty() {
         let _ = graph.erase_node(leaf);
     }

@@ -1,6 +1,6 @@
 //! Which layers are finished across the border of an arm: by a batch norm, a factor, a sum or an activation.
 
-use fx_ir::{Arg, Graph, NodeId, Op, RegionId};
+use fx_ir::{Arg, Graph, NodeId, Op, RegionId, ops};
 
 use super::moves::{arms_that_read, is_within};
 use super::{Sink, quiet_arms};
@@ -81,7 +81,7 @@ impl Sink {
             return (of == input && known).then_some(Stage::Act);
         }
         let &[Arg::Node(a), Arg::Node(b)] = &node.args[..] else { return None };
-        let is_sum = matches!(&node.op, Op::Call(op) if op.name() == "add") && node.kwargs.is_empty() && a != b;
+        let is_sum = node.op == Op::Call(ops::ADD) && node.kwargs.is_empty() && a != b;
         let other = if a == input { b } else { a };
         (is_sum && !self.is_layer_beside(graph, other, reader)).then_some(Stage::Sum)
     }
@@ -103,7 +103,7 @@ impl Sink {
     /// Is `reader` a batch norm or a factor, which folds into the weights of a layer whose result is `input`?
     fn folds(&self, graph: &Graph, reader: NodeId, input: NodeId) -> bool {
         let node = graph.node(reader);
-        let is_scale = matches!(&node.op, Op::Call(op) if matches!(op.name(), "mul.Scalar" | "div.Scalar"));
+        let is_scale = matches!(node.op, Op::Call(ops::MUL_SCALAR | ops::DIV_SCALAR));
         let is_scaled = is_scale && node.input(0) == Some(input) && node.kwargs.is_empty();
         input_of_norm(graph, reader) == Some(input) || is_scaled && self.is_frozen(&node.args[1])
     }

@@ -9,7 +9,7 @@ use crate::rewrite::Term;
 pub(in crate::rewrite) fn op_of(node: &Node) -> Option<(OpId, usize)> {
     match &node.op {
         Op::Call(op) => Some((*op, 0)),
-        Op::CallModule(kind) => activation_of(&kind.0).and_then(OpId::lookup).map(|op| (op, 1)),
+        Op::CallModule(kind) => activation_of(&kind.0).map(|op| (op, 1)),
         _ => None,
     }
 }

@@ -23,7 +23,7 @@ const LAYERS: [Layer; 12] = [
     (&[1, 2, 3], 8, 8, 8, 2, 1, 1),
 ];
 
-const POSTS: [PostOp; 3] = [PostOp::NONE, PostOp::plain(c"relu"), PostOp::with_bounds(c"hardtanh", -0.25, 0.5)];
+const POSTS: [PostOp; 3] = [PostOp::None, PostOp::Relu, PostOp::Clip(-0.25, 0.5)];
 
 fn random(sizes: &[i64], kind: Kind) -> Tensor {
     Tensor::randn(sizes, (Kind::Float, Device::Cpu)).to_kind(kind)
@@ -58,9 +58,9 @@ fn expected(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>, layer: &Layer, p
         &*vec![0; at.stride.len()],
         at.groups,
     );
-    match post.parts().0 {
-        "none" => y,
-        "relu" => y.relu(),
+    match post {
+        PostOp::None => y,
+        PostOp::Relu => y.relu(),
         _ => y.clamp(-0.25, 0.5),
     }
 }
@@ -99,7 +99,7 @@ fn compare(layer: &Layer, kind: Kind, has_bias: bool) {
     let ways = both_ways(&weight, bias.as_ref(), &geometry(layer));
     for (batch, size) in [(1, 7), (3, 12), (1, 7)] {
         for x in orders(&random(&input(layer, batch, size), kind)) {
-            let plain = expected(&x, &weight, bias.as_ref(), layer, &PostOp::NONE);
+            let plain = expected(&x, &weight, bias.as_ref(), layer, &PostOp::None);
             let other = random(&plain.size(), kind);
             for way in &ways {
                 assert_eq!(way.dense_weight().unwrap(), weight);
@@ -111,7 +111,7 @@ fn compare(layer: &Layer, kind: Kind, has_bias: bool) {
                 }
                 for other in orders(&other) {
                     let sum = &plain + other.to_kind(Kind::Double);
-                    check(&way.run_add(&x, &other, &PostOp::NONE).unwrap(), &sum, &what);
+                    check(&way.run_add(&x, &other, &PostOp::None).unwrap(), &sum, &what);
                     if kind == Kind::Float {
                         check(&way.run_add(&x, &other, &POSTS[1]).unwrap(), &sum.relu(), &what);
                     }
@@ -175,7 +175,7 @@ fn ever_new_shapes_do_not_pile_up() {
     let conv = DirectConv::pack(&weight, None, &geometry(layer)).unwrap().unwrap();
     for size in (4..40).chain(4..6) {
         let x = random(&input(layer, 1, size), Kind::Float);
-        check(&conv.run(&x, None, &PostOp::NONE).unwrap(), &expected(&x, &weight, None, layer, &PostOp::NONE), "new");
+        check(&conv.run(&x, None, &PostOp::None).unwrap(), &expected(&x, &weight, None, layer, &PostOp::None), "new");
         assert!(conv.kept() <= (8, 9), "plans and layouts: {:?}", conv.kept());
     }
 }
@@ -187,7 +187,7 @@ fn the_number_of_threads_may_change() {
     let weight = weight(layer, Kind::Float);
     let conv = DirectConv::pack(&weight, None, &geometry(layer)).unwrap().unwrap();
     let x = random(&input(layer, 2, 20), Kind::Float);
-    let y = expected(&x, &weight, None, layer, &PostOp::NONE);
+    let y = expected(&x, &weight, None, layer, &PostOp::None);
     // On a thread of its own, since the setting is one of the thread's.
     std::thread::scope(|scope| {
         let conv = &conv;
@@ -195,7 +195,7 @@ fn the_number_of_threads_may_change() {
             let before = tch::get_num_threads();
             for threads in [1, before, 3, 1] {
                 tch::set_num_threads(threads);
-                check(&conv.run(&x, None, &PostOp::NONE).unwrap(), &y, "threads");
+                check(&conv.run(&x, None, &PostOp::None).unwrap(), &y, "threads");
             }
             tch::set_num_threads(before);
         });

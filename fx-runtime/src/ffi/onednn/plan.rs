@@ -98,7 +98,7 @@ impl Described {
         let result = layout(&sizes, &strides)?;
         let any = Layout::any(engine.api, dtype, &conv.weight.sizes)?;
         let add = key.adds.then_some(Step::Add(&result));
-        let steps: Vec<_> = add.into_iter().chain(step(&key.post)?).collect();
+        let steps: Vec<_> = add.into_iter().chain(step(key.post)).collect();
         let bias = conv.bias.as_ref().map(|bias| &bias.layout);
         let layouts = (&source, &any, bias, &result);
         let attributes = Attributes::new(engine.api, &steps)?;
@@ -254,7 +254,7 @@ impl DirectConv {
         for (axis, size) in sizes[2..self.rank()].iter_mut().enumerate() {
             *size += self.extent(axis);
         }
-        let key = Key { sizes, channels_last: true, adds: false, post: PostOp::NONE, threads: tch::get_num_threads() };
+        let key = Key { sizes, channels_last: true, adds: false, post: PostOp::None, threads: tch::get_num_threads() };
         let wanted = Described::of(self, &key)?.description.weight()?;
         self.weight.in_layout(wanted).map(drop)
     }

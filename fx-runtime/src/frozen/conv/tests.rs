@@ -75,7 +75,7 @@ fn three_by_three() -> Case {
 
 #[test]
 fn every_act_with_and_without_bias() {
-    for act in EVERY_ACT {
+    for &act in EVERY_ACT {
         for bias in [true, false] {
             three_by_three().compare(Kind::Float, bias, act);
         }
@@ -84,7 +84,7 @@ fn every_act_with_and_without_bias() {
 
 #[test]
 fn windows_of_one_pixel() {
-    for act in EVERY_ACT {
+    for &act in EVERY_ACT {
         for bias in [true, false] {
             // Short sums: what a clamp leaves is smaller than they are, and their rounding counts by it.
             case(&[2, 16, 5, 7], 4096, &[1, 1], strided(1, 0, 1, 1)).compare(Kind::Float, bias, act);
@@ -107,7 +107,7 @@ fn tiled() -> Case {
 
 #[test]
 fn tiles_with_every_act() {
-    for act in EVERY_ACT {
+    for &act in EVERY_ACT {
         for bias in [true, false] {
             tiled().compare(Kind::Float, bias, act);
         }

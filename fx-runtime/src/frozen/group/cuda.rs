@@ -8,41 +8,33 @@
 use std::any::{TypeId, type_name};
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::hash::Hash;
-use std::ops::{Add, Div, Mul, Sub};
-use std::rc::Rc;
+use std::ops::{Add, Div, Mul, Neg, Sub};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
+use fx_ir::ops;
+use fx_ir::ops::formula::{Primitives, Unary};
 use tch::{Device, Kind};
 
+use super::lane::{given, lanes_of_formulas, param};
 use super::{Group, Lane};
 use crate::Error;
 use crate::ffi::pointwise::device::rows::{RowCase, RowFunctions, RowPass};
 use crate::ffi::pointwise::device::{Case, Pass};
 use crate::ffi::pointwise::rows::Reduction;
 
-/// The functions of [`Lane`] on a device; NaN passes through each.
+/// The primitives of formulas on a device that CUDA has no function of; NaN passes through each.
 const FUNCTIONS: &str = "__device__ R number(double x) { return (R)x; }
 __device__ R at_least(R x, R low) { return x < low ? low : x; }
 __device__ R at_most(R x, R high) { return x > high ? high : x; }
-__device__ R relu(R x) { return at_least(x, R(0)); }
-__device__ R relu6(R x) { return at_most(at_least(x, R(0)), R(6)); }
-__device__ R sigmoid(R x) { return R(1) / (R(1) + exp(-x)); }
-__device__ R silu(R x) { return x / (R(1) + exp(-x)); }
-__device__ R hardsigmoid(R x) { return relu6(x + R(3)) / R(6); }
-__device__ R hardswish(R x) { return x * relu6(x + R(3)) / R(6); }
+__device__ R larger(R x, R y) { return x > y || x != x ? x : y; }
+__device__ R smaller(R x, R y) { return x < y || x != x ? x : y; }
 __device__ R gelu(R x) { return x * R(0.5) * (R(1) + erf(x * R(0.70710678118654752440))); }
-__device__ R gelu_tanh(R x) {
+__device__ R gelu_by_tanh(R x) {
     R inner = R(0.79788456080286535588) * (x + R(0.044715) * x * x * x);
     return R(0.5) * x * (R(1) + tanh(inner));
 }
-__device__ R leaky_relu(R x) { return x > R(0) ? x : x * R(0.01); }
-__device__ R square(R x) { return x * x; }
-__device__ R reciprocal(R x) { return R(1) / x; }
-__device__ R inverse_root(R x) { return R(1) / sqrt(x); }
-__device__ R larger(R x, R y) { return x > y || x != x ? x : y; }
-__device__ R smaller(R x, R y) { return x < y || x != x ? x : y; }
 ";
 
 /// The function that computes one element: `element(inputs, numbers, results)`.
@@ -53,8 +45,8 @@ pub(super) fn element<G: Group<I, N, O>, const I: usize, const N: usize, const O
 /// The functions of a group: of one without ops on rows `element` alone; else `pass0`, `pass1`, .. for what is asked before.
 pub(super) fn functions<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>() -> RowFunctions {
     let tape = Tape::default();
-    let inputs = std::array::from_fn(|input| tape.variable(format!("x{input}")));
-    let results = G::lanes(inputs, std::array::from_fn(|number| Text(format!("n{number}"))));
+    let inputs = std::array::from_fn(|input| tape.variable(Name::Input(input)));
+    let results = G::lanes(inputs, std::array::from_fn(Name::Given));
     let (lines, asks) = (tape.lines.borrow(), tape.asks.borrow());
     let params: Vec<String> =
         (0..I).map(|input| format!("R x{input}")).chain((0..N).map(|number| format!("R n{number}"))).collect();
@@ -72,7 +64,7 @@ pub(super) fn functions<G: Group<I, N, O>, const I: usize, const N: usize, const
         function(&format!("pass{pass}"), pass, &["y".to_owned()], &lines[..ask.after], end);
     }
     let outputs: Vec<String> = (0..O).map(|output| format!("y{output}")).collect();
-    let ends = outputs.iter().zip(&results).map(|(output, result)| format!("    {output} = {};\n", result.name.0));
+    let ends = outputs.iter().zip(&results).map(|(output, result)| format!("    {output} = {};\n", result.name));
     function("element", asks.len(), &outputs, &lines, ends.collect());
     RowFunctions { source: out, asked: asks.iter().map(|ask| ask.reduction).collect(), numbers: N }
 }
@@ -150,40 +142,72 @@ pub(super) fn row_kernel<G: Group<I, N, O>, const I: usize, const N: usize, cons
 }
 
 /// The statements so far.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 struct Tape {
-    lines: Rc<RefCell<Vec<String>>>,
-    asks: Rc<RefCell<Vec<Ask>>>,
+    lines: RefCell<Vec<String>>,
+    asks: RefCell<Vec<Ask>>,
 }
 
 /// What is asked of a variable's values in a row, once so many statements are done.
 #[derive(Debug)]
 struct Ask {
-    of: String,
+    of: Name,
     reduction: Reduction,
     after: usize,
 }
 
 /// A variable of the kernel.
-#[derive(Debug, Clone)]
-struct Variable {
-    tape: Tape,
-    name: Text,
+#[derive(Debug, Clone, Copy)]
+struct Variable<'t> {
+    tape: &'t Tape,
+    name: Name,
 }
 
-/// A name, or a number, as it is written.
-#[derive(Debug, Clone)]
-struct Text(String);
+/// What can be an operand.
+#[derive(Debug, Clone, Copy)]
+enum Name {
+    /// An element of an input.
+    Input(usize),
+    /// A number that is known at the call.
+    Given(usize),
+    /// The result of a statement.
+    Line(usize),
+    /// What was asked of a row.
+    Answer(usize),
+    /// A constant.
+    Float(f64),
+    /// An integer.
+    Int(i64),
+}
 
-impl From<f64> for Text {
+impl From<f64> for Name {
     fn from(number: f64) -> Self {
-        Self(match number {
-            number if number.is_nan() => "(R(0) / R(0))".to_owned(),
-            number if number.is_infinite() => format!("({}R(1) / R(0))", if number < 0.0 { "-" } else { "" }),
+        Self::Float(number)
+    }
+}
+
+impl From<i64> for Name {
+    fn from(number: i64) -> Self {
+        Self::Int(number)
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Input(input) => write!(f, "x{input}"),
+            Self::Given(number) => write!(f, "n{number}"),
+            Self::Line(line) => write!(f, "v{line}"),
+            Self::Answer(answer) => write!(f, "k{answer}"),
+            Self::Float(number) if number.is_nan() => f.write_str("(R(0) / R(0))"),
+            Self::Float(number) if number.is_infinite() => {
+                write!(f, "({}R(1) / R(0))", if number < 0.0 { "-" } else { "" })
+            }
             // As a literal it would be a warning where `R` is f32.
-            number if is_outside_f32(number) => format!("number({number:?})"),
-            number => format!("R({number:?})"),
-        })
+            Self::Float(number) if is_outside_f32(number) => write!(f, "number({number:?})"),
+            Self::Float(number) => write!(f, "R({number:?})"),
+            Self::Int(number) => write!(f, "R({number})"),
+        }
     }
 }
 
@@ -192,69 +216,61 @@ fn is_outside_f32(number: f64) -> bool {
     number != 0.0 && !(f64::from(f32::MIN_POSITIVE)..=f64::from(f32::MAX)).contains(&number.abs())
 }
 
-impl From<i64> for Text {
-    fn from(number: i64) -> Self {
-        Self(format!("R({number})"))
-    }
-}
-
 impl Tape {
-    fn variable(&self, name: String) -> Variable {
-        Variable { tape: self.clone(), name: Text(name) }
+    fn variable(&self, name: Name) -> Variable<'_> {
+        Variable { tape: self, name }
     }
 }
 
-impl Variable {
+impl Variable<'_> {
     fn define(self, expression: &str) -> Self {
-        let name = format!("v{}", self.tape.lines.borrow().len());
-        self.tape.lines.borrow_mut().push(format!("    R {name} = {expression};\n"));
+        let mut lines = self.tape.lines.borrow_mut();
+        let name = Name::Line(lines.len());
+        lines.push(format!("    R {name} = {expression};\n"));
         self.tape.variable(name)
     }
 
     fn call(self, function: &str) -> Self {
-        let expression = format!("{function}({})", self.name.0);
-        self.define(&expression)
+        self.define(&format!("{function}({})", self.name))
     }
 
     /// The answer, which is a parameter of what comes after.
     fn ask(self, reduction: Reduction) -> Self {
         let (mut asks, after) = (self.tape.asks.borrow_mut(), self.tape.lines.borrow().len());
-        let name = format!("k{}", asks.len());
-        asks.push(Ask { of: self.name.0, reduction, after });
+        let name = Name::Answer(asks.len());
+        asks.push(Ask { of: self.name, reduction, after });
         self.tape.variable(name)
     }
 
-    fn call_with(self, function: &str, other: &Text) -> Self {
-        let expression = format!("{function}({}, {})", self.name.0, other.0);
-        self.define(&expression)
+    fn call_with(self, function: &str, other: Name) -> Self {
+        self.define(&format!("{function}({}, {other})", self.name))
     }
 }
 
 macro_rules! operators {
     ($($operator:ident: $method:ident, $sign:literal;)*) => {$(
-        impl $operator<Text> for Variable {
+        impl $operator<Name> for Variable<'_> {
             type Output = Self;
-            fn $method(self, other: Text) -> Self {
-                let expression = format!("{} {} {}", self.name.0, $sign, other.0);
-                self.define(&expression)
+            fn $method(self, other: Name) -> Self {
+                self.define(&format!("{} {} {other}", self.name, $sign))
             }
         }
-        impl $operator for Variable {
+        impl $operator for Variable<'_> {
             type Output = Self;
             fn $method(self, other: Self) -> Self {
                 $operator::$method(self, other.name)
             }
         }
-        impl $operator<f64> for Variable {
+        impl $operator<f64> for Variable<'_> {
             type Output = Self;
             fn $method(self, number: f64) -> Self {
-                $operator::$method(self, Text::from(number))
+                $operator::$method(self, Name::from(number))
             }
         }
-        impl $operator<i64> for Variable {
+        impl $operator<i64> for Variable<'_> {
             type Output = Self;
             fn $method(self, number: i64) -> Self {
-                $operator::$method(self, Text::from(number))
+                $operator::$method(self, Name::from(number))
             }
         }
     )*};
@@ -267,53 +283,80 @@ operators! {
     Div: div, "/";
 }
 
+impl Neg for Variable<'_> {
+    type Output = Self;
+    fn neg(self) -> Self {
+        self.call("-")
+    }
+}
+
+/// The function of CUDA that computes a primitive.
+const fn function(primitive: Unary) -> &'static str {
+    match primitive {
+        Unary::Negative => "-",
+        Unary::Absolute => "fabs",
+        Unary::Root => ops::SQRT.name(),
+        Unary::PowerOfE => ops::EXP.name(),
+        Unary::Logarithm => ops::LOG.name(),
+        Unary::Logarithm1p => ops::LOG1P.name(),
+        Unary::HyperbolicTangent => ops::TANH.name(),
+        Unary::ErrorFunction => ops::ERF.name(),
+        Unary::Gelu => ops::GELU.name(),
+        Unary::RoundedDown => ops::FLOOR.name(),
+        Unary::Rounded => "rint",
+    }
+}
+
 macro_rules! functions {
-    ($($name:ident: $function:literal;)*) => {$(
+    ($($name:ident: $primitive:ident;)*) => {$(
         fn $name(self) -> Self {
-            self.call($function)
+            self.call(function(Unary::$primitive))
         }
     )*};
 }
 
-impl Lane for Variable {
-    type Number = Text;
+impl Primitives for Variable<'_> {
+    type Number = Name;
 
     functions! {
-        relu: "relu";
-        relu6: "relu6";
-        sigmoid: "sigmoid";
-        tanh: "tanh";
-        silu: "silu";
-        hardswish: "hardswish";
-        hardsigmoid: "hardsigmoid";
-        leaky_relu: "leaky_relu";
-        neg: "-";
-        abs: "fabs";
-        square: "square";
-        reciprocal: "reciprocal";
-        exp: "exp";
-        sqrt: "sqrt";
-        rsqrt: "inverse_root";
+        absolute: Absolute;
+        root: Root;
+        power_of_e: PowerOfE;
+        logarithm: Logarithm;
+        logarithm_1p: Logarithm1p;
+        hyperbolic_tangent: HyperbolicTangent;
+        error_function: ErrorFunction;
+        rounded_down: RoundedDown;
+        rounded: Rounded;
     }
 
-    fn gelu(self, approximate: &str) -> Self {
-        self.call(if approximate == "tanh" { "gelu_tanh" } else { "gelu" })
+    fn constant(self, number: f64) -> Self {
+        self.tape.variable(number.into())
     }
-    fn clamp(self, low: impl Into<Text>, high: impl Into<Text>) -> Self {
-        self.clamp_min(low).clamp_max(high)
+    fn at_least(self, low: impl Into<Name>) -> Self {
+        self.call_with("at_least", low.into())
     }
-    fn clamp_min(self, low: impl Into<Text>) -> Self {
-        self.call_with("at_least", &low.into())
+    fn at_most(self, high: impl Into<Name>) -> Self {
+        self.call_with("at_most", high.into())
     }
-    fn clamp_max(self, high: impl Into<Text>) -> Self {
-        self.call_with("at_most", &high.into())
+    fn larger(self, other: Self) -> Self {
+        self.call_with("larger", other.name)
     }
-    fn maximum(self, other: Self) -> Self {
-        self.call_with("larger", &other.name)
+    fn smaller(self, other: Self) -> Self {
+        self.call_with("smaller", other.name)
     }
-    fn minimum(self, other: Self) -> Self {
-        self.call_with("smaller", &other.name)
+    fn where_above(self, bound: f64, yes: Self, no: Self) -> Self {
+        self.define(&format!("{} > {} ? {} : {}", self.name, Name::from(bound), yes.name, no.name))
     }
+    fn gelu_by(self, approximate: &str) -> Self {
+        if approximate == ops::TANH.name() { self.call("gelu_by_tanh") } else { self.call(function(Unary::Gelu)) }
+    }
+}
+
+impl Lane for Variable<'_> {
+    type Number = Name;
+
+    fx_ir::op_table!(lanes_of_formulas);
 
     fn sum(self, _: Option<Kind>) -> Self {
         self.ask(Reduction::Sum)

@@ -2,87 +2,93 @@
 
 #![allow(clippy::inline_always, reason = "only what is inlined into a vectorised body is vectorised")]
 
-use std::ops::{Add, Div, Mul, Sub};
+use std::ops::{Add, Div, Mul, Neg, Sub};
 
+use fx_ir::ops::formula::Primitives;
 use tch::Kind;
 
 use super::Lane;
+use super::lane::{given, lanes_of_formulas, param};
 use crate::ffi::pointwise;
 use crate::math;
 
 /// One element.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Element<T>(pub(super) T);
+pub(in crate::frozen) struct Element<T>(pub(in crate::frozen) T);
 
 /// A type of numbers that groups are computed in.
-pub(super) trait Real:
+pub(in crate::frozen) trait Real:
     pointwise::Number + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
 {
     /// The nearest number.
     fn of(number: f64) -> Self;
     fn exp(self) -> Self;
+    fn ln(self) -> Self;
+    fn ln_1p(self) -> Self;
     fn tanh(self) -> Self;
+    fn erf(self) -> Self;
     fn sqrt(self) -> Self;
     fn abs(self) -> Self;
     fn neg(self) -> Self;
+    fn floor(self) -> Self;
+    fn round(self) -> Self;
     fn gelu(self, approximate: &str) -> Self;
 }
 
+macro_rules! functions {
+    ($($name:ident: $function:path;)*) => {$(
+        #[inline(always)]
+        fn $name(self) -> Self {
+            $function(self)
+        }
+    )*};
+}
+
 impl Real for f32 {
+    functions! {
+        exp: math::exp;
+        ln: math::ln;
+        ln_1p: math::ln_1p;
+        tanh: math::tanh;
+        erf: math::erf;
+        sqrt: f32::sqrt;
+        abs: f32::abs;
+        neg: Neg::neg;
+        floor: f32::floor;
+        round: f32::round_ties_even;
+    }
+
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation, reason = "as libtorch casts a number to a tensor's dtype")]
     fn of(number: f64) -> Self {
         number as f32
     }
     #[inline(always)]
-    fn exp(self) -> Self {
-        math::exp(self)
-    }
-    #[inline(always)]
-    fn tanh(self) -> Self {
-        math::tanh(self)
-    }
-    #[inline(always)]
-    fn sqrt(self) -> Self {
-        f32::sqrt(self)
-    }
-    #[inline(always)]
-    fn abs(self) -> Self {
-        f32::abs(self)
-    }
-    #[inline(always)]
-    fn neg(self) -> Self {
-        -self
-    }
-    #[inline(always)]
     fn gelu(self, approximate: &str) -> Self {
-        if approximate == "tanh" { math::gelu_tanh(self) } else { math::gelu(self) }
+        if approximate == fx_ir::ops::TANH.name() { math::gelu_tanh(self) } else { math::gelu(self) }
     }
 }
 
 /// What is slow here is left to `ATen`, see [`super::Layout`].
 impl Real for f64 {
+    functions! {
+        exp: f64::exp;
+        ln: f64::ln;
+        ln_1p: f64::ln_1p;
+        tanh: f64::tanh;
+        sqrt: f64::sqrt;
+        abs: f64::abs;
+        neg: Neg::neg;
+        floor: f64::floor;
+        round: f64::round_ties_even;
+    }
+
     #[inline(always)]
     fn of(number: f64) -> Self {
         number
     }
-    fn exp(self) -> Self {
-        f64::exp(self)
-    }
-    fn tanh(self) -> Self {
-        f64::tanh(self)
-    }
-    #[inline(always)]
-    fn sqrt(self) -> Self {
-        f64::sqrt(self)
-    }
-    #[inline(always)]
-    fn abs(self) -> Self {
-        f64::abs(self)
-    }
-    #[inline(always)]
-    fn neg(self) -> Self {
-        -self
+    fn erf(self) -> Self {
+        f64::NAN
     }
     fn gelu(self, _: &str) -> Self {
         f64::NAN
@@ -137,21 +143,71 @@ impl<T: Real> From<i64> for Element<T> {
     }
 }
 
-impl<T: Real> Element<T> {
+impl<T: Real> Neg for Element<T> {
+    type Output = Self;
     #[inline(always)]
-    fn one() -> Self {
-        Self(T::of(1.0))
+    fn neg(self) -> Self {
+        Self(self.0.neg())
     }
-    /// `x`, but at least `low`; NaN stays.
+}
+
+macro_rules! primitives {
+    ($($name:ident: $function:ident;)*) => {$(
+        #[inline(always)]
+        fn $name(self) -> Self {
+            Self(self.0.$function())
+        }
+    )*};
+}
+
+impl<T: Real> Primitives for Element<T> {
+    type Number = Self;
+
+    primitives! {
+        absolute: abs;
+        root: sqrt;
+        power_of_e: exp;
+        logarithm: ln;
+        logarithm_1p: ln_1p;
+        hyperbolic_tangent: tanh;
+        error_function: erf;
+        rounded_down: floor;
+        rounded: round;
+    }
+
     #[inline(always)]
-    fn at_least(self, low: Self) -> Self {
+    fn constant(self, number: f64) -> Self {
+        Self(T::of(number))
+    }
+    #[inline(always)]
+    fn at_least(self, low: impl Into<Self>) -> Self {
+        let low = low.into();
         if self.0 < low.0 { low } else { self }
     }
-    /// `x`, but at most `high`; NaN stays.
     #[inline(always)]
-    fn at_most(self, high: Self) -> Self {
+    fn at_most(self, high: impl Into<Self>) -> Self {
+        let high = high.into();
         if self.0 > high.0 { high } else { self }
     }
+    #[inline(always)]
+    fn larger(self, other: Self) -> Self {
+        if self.0 > other.0 || self.is_nan() { self } else { other }
+    }
+    #[inline(always)]
+    fn smaller(self, other: Self) -> Self {
+        if self.0 < other.0 || self.is_nan() { self } else { other }
+    }
+    #[inline(always)]
+    fn where_above(self, bound: f64, yes: Self, no: Self) -> Self {
+        if self.0 > T::of(bound) { yes } else { no }
+    }
+    #[inline(always)]
+    fn gelu_by(self, approximate: &str) -> Self {
+        Self(self.0.gelu(approximate))
+    }
+}
+
+impl<T: Real> Element<T> {
     #[inline(always)]
     fn is_nan(self) -> bool {
         self.0.partial_cmp(&self.0).is_none()
@@ -170,90 +226,6 @@ macro_rules! rows_of_elements {
 impl<T: Real> Lane for Element<T> {
     type Number = Self;
 
-    #[inline(always)]
-    fn relu(self) -> Self {
-        self.at_least(0.0.into())
-    }
-    #[inline(always)]
-    fn relu6(self) -> Self {
-        self.clamp(0.0, 6.0)
-    }
-    #[inline(always)]
-    fn sigmoid(self) -> Self {
-        Self::one() / (Self::one() + Lane::neg(self).exp())
-    }
-    #[inline(always)]
-    fn tanh(self) -> Self {
-        Self(self.0.tanh())
-    }
-    #[inline(always)]
-    fn silu(self) -> Self {
-        self / (Self::one() + Lane::neg(self).exp())
-    }
-    #[inline(always)]
-    fn hardswish(self) -> Self {
-        self * (self + 3.0).relu6() / 6.0
-    }
-    #[inline(always)]
-    fn hardsigmoid(self) -> Self {
-        (self + 3.0).relu6() / 6.0
-    }
-    #[inline(always)]
-    fn gelu(self, approximate: &str) -> Self {
-        Self(self.0.gelu(approximate))
-    }
-    #[inline(always)]
-    fn leaky_relu(self) -> Self {
-        if self.0 > T::of(0.0) { self } else { self * 0.01 }
-    }
-    #[inline(always)]
-    fn clamp(self, low: impl Into<Self>, high: impl Into<Self>) -> Self {
-        self.at_least(low.into()).at_most(high.into())
-    }
-    #[inline(always)]
-    fn clamp_min(self, low: impl Into<Self>) -> Self {
-        self.at_least(low.into())
-    }
-    #[inline(always)]
-    fn clamp_max(self, high: impl Into<Self>) -> Self {
-        self.at_most(high.into())
-    }
-    #[inline(always)]
-    fn neg(self) -> Self {
-        Self(self.0.neg())
-    }
-    #[inline(always)]
-    fn abs(self) -> Self {
-        Self(self.0.abs())
-    }
-    #[inline(always)]
-    fn square(self) -> Self {
-        self * self
-    }
-    #[inline(always)]
-    fn reciprocal(self) -> Self {
-        Self::one() / self
-    }
-    #[inline(always)]
-    fn exp(self) -> Self {
-        Self(self.0.exp())
-    }
-    #[inline(always)]
-    fn sqrt(self) -> Self {
-        Self(self.0.sqrt())
-    }
-    #[inline(always)]
-    fn rsqrt(self) -> Self {
-        self.sqrt().reciprocal()
-    }
-    #[inline(always)]
-    fn maximum(self, other: Self) -> Self {
-        if self.0 > other.0 || self.is_nan() { self } else { other }
-    }
-    #[inline(always)]
-    fn minimum(self, other: Self) -> Self {
-        if self.0 < other.0 || self.is_nan() { self } else { other }
-    }
-
+    fx_ir::op_table!(lanes_of_formulas);
     rows_of_elements!(sum(Option<Kind>), mean(Option<Kind>), log_sum(), amax());
 }

@@ -4,6 +4,7 @@
 //! they do; else the axes are sorted by the operands' strides, the first operand that tells two axes apart decides, and
 //! the result is dense in that order. An op on rows is followed here for contiguous tensors alone.
 
+mod costly;
 mod rows;
 mod shaped;
 mod sources;

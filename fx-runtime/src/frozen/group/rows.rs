@@ -13,6 +13,7 @@ use std::ops::{Add, Div, Mul, Sub};
 use tch::{Kind, Tensor};
 
 use super::element::{Element, Real};
+use super::lane::param;
 use super::layout::{AnyNumber, Layout};
 use super::{Group, Lane, Number, Numbers, cuda};
 use crate::Error;
@@ -214,46 +215,24 @@ operators! {
     Div: div;
 }
 
-macro_rules! functions {
-    ($($name:ident)*) => {$(
+/// The methods of `Lane` on the element itself.
+macro_rules! elementwise {
+    ($($id:ident = row($($row:tt)*) $(.$column:ident($($value:tt)*))*
+        $(: $name:ident($x:ident $(, $param:ident: $kind:ident)*) = $body:expr, by $method:ident
+            $(=> $act:ident $in_place:ident)?)?;)*) => {$($(
         #[inline(always)]
-        fn $name(self) -> Self {
-            self.with(Lane::$name(self.value))
+        fn $name(self $(, $param: param!($kind))*) -> Self {
+            self.with(Lane::$name(self.value $(, elementwise!(@ $kind $param))*))
         }
-    )*};
+    )?)*};
+    (@ lane $param:ident) => { $param.value };
+    (@ $kind:ident $param:ident) => { $param };
 }
 
 impl<T: Real, const PASS: usize> Lane for Staged<'_, T, PASS> {
     type Number = Element<T>;
 
-    functions! {
-        relu relu6 sigmoid tanh silu hardswish hardsigmoid leaky_relu neg abs square reciprocal exp sqrt rsqrt
-    }
-
-    #[inline(always)]
-    fn gelu(self, approximate: &str) -> Self {
-        self.with(self.value.gelu(approximate))
-    }
-    #[inline(always)]
-    fn clamp(self, low: impl Into<Element<T>>, high: impl Into<Element<T>>) -> Self {
-        self.with(self.value.clamp(low, high))
-    }
-    #[inline(always)]
-    fn clamp_min(self, low: impl Into<Element<T>>) -> Self {
-        self.with(self.value.clamp_min(low))
-    }
-    #[inline(always)]
-    fn clamp_max(self, high: impl Into<Element<T>>) -> Self {
-        self.with(self.value.clamp_max(high))
-    }
-    #[inline(always)]
-    fn maximum(self, other: Self) -> Self {
-        self.with(self.value.maximum(other.value))
-    }
-    #[inline(always)]
-    fn minimum(self, other: Self) -> Self {
-        self.with(self.value.minimum(other.value))
-    }
+    fx_ir::op_table!(elementwise);
 
     /// Written in the pass in which all that it needs is known first, and read in later ones.
     #[inline(always)]

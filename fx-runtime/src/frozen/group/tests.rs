@@ -50,6 +50,21 @@ groups! {
     };
 }
 
+groups! {
+    Rounded<1, 0, 1> -> Tensor = |[x], []| {
+        let whole = x.clone().floor() + x.clone().ceil() * 2i64 + x.clone().round() * 4i64;
+        [whole + x.clone().trunc() * 8i64 + x.frac()]
+    };
+    Bounded<1, 0, 1> -> Tensor = |[x], []| { [x.hardtanh()] };
+    Logarithms<1, 0, 1> -> Tensor = |[x], []| {
+        [x.clone().log() * 0.25 + x.clone().log2() * 0.125 + x.clone().log10() * 0.125 + x.log1p()]
+    };
+    Exponents<1, 0, 1> -> Tensor = |[x], []| { let x = x.clamp(-1e30, 8.0); [x.clone().expm1() + x.erf()] };
+    Units<1, 0, 1> -> Tensor = |[x], []| { [x.clone().elu() + x.clone().selu() + x.celu()] };
+    Soft<1, 0, 1> -> Tensor = |[x], []| { [x.clone().softplus() + x.log_sigmoid()] };
+    Mixed<2, 1, 1> -> Tensor = |[x, y], [weight]| { [x.lerp(y, weight)] };
+}
+
 /// Numbers in a fixed order that looks random.
 struct Dice(u64);
 
@@ -212,6 +227,15 @@ fn results_are_those_of_aten() {
     }
     assert!(check::<QuickGelu, 1, 0, 1>(within, Kind::Float, 300) > 200);
     assert!(check::<Smooth, 2, 0, 1>(within, Kind::Float, 300) > 100);
+    for kind in [Kind::Float, Kind::Double] {
+        assert!(check::<Rounded, 1, 0, 1>(Rounding::Same, kind, 100) > 80);
+        assert!(check::<Bounded, 1, 0, 1>(Rounding::Same, kind, 100) > 80);
+    }
+    assert!(check::<Logarithms, 1, 0, 1>(within, Kind::Float, 100) > 80);
+    assert!(check::<Exponents, 1, 0, 1>(within, Kind::Float, 100) > 80);
+    assert!(check::<Units, 1, 0, 1>(within, Kind::Float, 100) > 80);
+    assert!(check::<Soft, 1, 0, 1>(within, Kind::Float, 100) > 80);
+    assert!(check::<Mixed, 2, 1, 1>(within, Kind::Float, 100) > 80);
     // Functions that are slow in f64 are ATen's.
     assert_eq!(check::<QuickGelu, 1, 0, 1>(within, Kind::Double, 5), 0);
 }
@@ -342,6 +366,12 @@ fn kernels_for_gpus_compute_the_same_on_the_host() {
     check_kernel::<Roots, 1, 0, 1>(within, Kind::Float, &[1001]);
     check_kernel::<QuickGelu, 1, 0, 1>(within, Kind::Float, &[1001]);
     check_kernel::<Smooth, 2, 0, 1>(within, Kind::Float, &[33, 7]);
+    check_kernel::<Rounded, 1, 0, 1>(Rounding::Same, Kind::Float, &[1001]);
+    check_kernel::<Logarithms, 1, 0, 1>(within, Kind::Float, &[1001]);
+    check_kernel::<Exponents, 1, 0, 1>(within, Kind::Float, &[1001]);
+    check_kernel::<Units, 1, 0, 1>(within, Kind::Float, &[1001]);
+    check_kernel::<Soft, 1, 0, 1>(within, Kind::Float, &[1001]);
+    check_kernel::<Mixed, 2, 1, 1>(within, Kind::Float, &[33, 7]);
     // One rounding at the end, half a unit in the last place of bf16.
     check_kernel::<QuickGelu, 1, 0, 1>(Rounding::Within(1.0 / 256.0), Kind::BFloat16, &[1001]);
 }

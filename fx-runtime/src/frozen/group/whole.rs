@@ -5,6 +5,7 @@ use std::ops::{Add, Div, Mul, Sub};
 use tch::{Kind, Scalar, TchError, Tensor};
 
 use super::Lane;
+use super::lane::param;
 use crate::frozen::State;
 
 /// A tensor, or why there is none.
@@ -111,53 +112,24 @@ operators! {
     Div: div, f_div, f_div_scalar;
 }
 
-macro_rules! functions {
-    ($($name:ident: $method:ident;)*) => {$(
-        fn $name(self) -> Self {
-            self.unary(|x| x.$method())
+/// The methods of `Lane` as those of tch.
+macro_rules! by_aten {
+    ($($id:ident = row($($row:tt)*) $(.$column:ident($($value:tt)*))*
+        $(: $name:ident($x:ident $(, $param:ident: $kind:ident)*) = $body:expr, by $method:ident
+            $(=> $act:ident $in_place:ident)?)?;)*) => {$($(
+        fn $name(self $(, $param: param!($kind))*) -> Self {
+            self.unary(|x| x.$method($(by_aten!(@ $kind $param)),*))
         }
-    )*};
+    )?)*};
+    (@ lane $param:ident) => { &$param.0? };
+    (@ number $param:ident) => { $param.into().scalar() };
+    (@ text $param:ident) => { $param };
 }
 
 impl Lane for Whole {
     type Number = Number;
 
-    functions! {
-        relu: f_relu;
-        relu6: f_relu6;
-        sigmoid: f_sigmoid;
-        tanh: f_tanh;
-        silu: f_silu;
-        hardswish: f_hardswish;
-        hardsigmoid: f_hardsigmoid;
-        leaky_relu: f_leaky_relu;
-        neg: f_neg;
-        abs: f_abs;
-        square: f_square;
-        reciprocal: f_reciprocal;
-        exp: f_exp;
-        sqrt: f_sqrt;
-        rsqrt: f_rsqrt;
-    }
-
-    fn gelu(self, approximate: &str) -> Self {
-        self.unary(|x| x.f_gelu(approximate))
-    }
-    fn clamp(self, low: impl Into<Number>, high: impl Into<Number>) -> Self {
-        self.unary(|x| x.f_clamp(low.into().scalar(), high.into().scalar()))
-    }
-    fn clamp_min(self, low: impl Into<Number>) -> Self {
-        self.unary(|x| x.f_clamp_min(low.into().scalar()))
-    }
-    fn clamp_max(self, high: impl Into<Number>) -> Self {
-        self.unary(|x| x.f_clamp_max(high.into().scalar()))
-    }
-    fn maximum(self, other: Self) -> Self {
-        self.binary(other, Tensor::f_maximum)
-    }
-    fn minimum(self, other: Self) -> Self {
-        self.binary(other, Tensor::f_minimum)
-    }
+    fx_ir::op_table!(by_aten);
 
     fn sum(self, kind: Option<Kind>) -> Self {
         self.unary(|x| x.f_sum_dim_intlist(LAST, true, kind))

@@ -28,7 +28,7 @@ fn compare(kind: Kind, input: &Tensor, out: i64, bias: bool, act: Act) {
 
 #[test]
 fn every_act_with_and_without_bias() {
-    for act in EVERY_ACT {
+    for &act in EVERY_ACT {
         compare(Kind::Float, &randn(&[10, 512], Kind::Float), 384, true, act);
         compare(Kind::Float, &randn(&[3, 32], Kind::Float), 8, false, act);
         // Enough rows for every thread.
@@ -103,7 +103,7 @@ fn a_shared_weight_computes_the_same_where_it_lies() {
     let (weight, bias) = (randn(&[385, 512], Kind::Float) / 64.0, randn(&[385], Kind::Float));
     let _freezing = best.freezing();
     let table = best.param(&weight).unwrap();
-    for act in EVERY_ACT {
+    for &act in EVERY_ACT {
         let shared = Linear::pack(&best, &weight, Some(&bias), act).unwrap();
         let plain = Linear::pack(&composed, &weight, Some(&bias), act).unwrap();
         let (dense, _) = shared.kernel.look(Kernel::dense).unwrap();

@@ -92,7 +92,7 @@ fn convolutions_are_bit_equal() {
 
 #[test]
 fn padding_and_acts_come_back() {
-    for act in EVERY_ACT {
+    for &act in EVERY_ACT {
         let frame = oracle::frame(Freeze::new());
         let params = ConvParams { padding: vec![2, 1], padding_mode: PaddingMode::Reflect, ..ConvParams::default() };
         let conv = Conv::pack(&frame, &randn(&[4, 3, 3, 3], Kind::Float), None, &params, act).unwrap();

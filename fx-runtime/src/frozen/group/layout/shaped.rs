@@ -2,9 +2,12 @@
 
 use std::ops::{Add, Div, Mul, Sub};
 
+use fx_ir::ops::formulas;
 use tch::Kind;
 
 use super::super::Lane;
+use super::super::lane::param;
+use super::costly::Costly;
 use super::{AnyNumber, Layout, Sources};
 
 macro_rules! operators {
@@ -29,13 +32,30 @@ macro_rules! operators {
     )*};
 }
 
-macro_rules! functions {
-    ($kind:ident: $($name:ident)*) => {$(
+/// The methods of `Lane`: an op of one tensor is costly or not, one of two is `binary`.
+macro_rules! by_formula {
+    ($($id:ident = row($($row:tt)*) $(.$column:ident($($value:tt)*))*
+        $(: $name:ident($x:ident $(, $param:ident: $kind:ident)*) = $body:expr, by $method:ident
+            $(=> $act:ident $in_place:ident)?)?;)*) => {$($(
         #[inline(always)]
-        fn $name(self) -> Self {
-            self.$kind()
+        fn $name(self $(, $param: param!($kind))*) -> Self {
+            let is_costly = formulas::$name(Costly(false) $(, by_formula!(@formula $kind $param))*).0;
+            by_formula!(@shape self $($kind $param)*; is_costly)
         }
-    )*};
+    )?)*};
+    (@formula lane $param:ident) => { Costly(false) };
+    (@formula number $param:ident) => {{
+        let _ = $param;
+        AnyNumber
+    }};
+    (@formula text $param:ident) => { $param };
+    // The numbers beside two tensors change no layout.
+    (@shape $of:ident lane $param:ident $($rest:ident)*; $is_costly:ident) => {{
+        if $is_costly { $of.binary($param).costly() } else { $of.binary($param) }
+    }};
+    (@shape $of:ident $($rest:ident)*; $is_costly:ident) => {
+        if $is_costly { $of.costly() } else { $of.unary() }
+    };
 }
 
 /// By the lane's own `unary`, `costly`, `scaled` and `binary`, and `reduced`, `normal` and `affine` for ops on rows.
@@ -52,33 +72,7 @@ macro_rules! shaped {
         impl Lane for $lane {
             type Number = AnyNumber;
 
-            functions!(unary: relu relu6 hardswish hardsigmoid leaky_relu neg abs square reciprocal sqrt rsqrt);
-            functions!(costly: sigmoid tanh silu exp);
-
-            #[inline(always)]
-            fn gelu(self, _: &str) -> Self {
-                self.costly()
-            }
-            #[inline(always)]
-            fn clamp(self, _: impl Into<AnyNumber>, _: impl Into<AnyNumber>) -> Self {
-                self.unary()
-            }
-            #[inline(always)]
-            fn clamp_min(self, _: impl Into<AnyNumber>) -> Self {
-                self.unary()
-            }
-            #[inline(always)]
-            fn clamp_max(self, _: impl Into<AnyNumber>) -> Self {
-                self.unary()
-            }
-            #[inline(always)]
-            fn maximum(self, other: Self) -> Self {
-                self.binary(other)
-            }
-            #[inline(always)]
-            fn minimum(self, other: Self) -> Self {
-                self.binary(other)
-            }
+            fx_ir::op_table!(by_formula);
 
             #[inline(always)]
             fn sum(self, kind: Option<Kind>) -> Self {

@@ -113,6 +113,11 @@ impl Bench<'_> {
         self.pointwise::<Exact, 2, 0, 1>(kinds, &lies[..1]);
         self.pointwise::<Roots, 1, 0, 1>(kinds, &lies[..1]);
         self.pointwise::<Smooth, 2, 0, 1>(kinds, &lies[..1]);
+        self.pointwise::<Rounded, 1, 0, 1>(kinds, &lies[..1]);
+        self.pointwise::<Logarithms, 1, 0, 1>(kinds, &lies[..1]);
+        self.pointwise::<Exponents, 1, 0, 1>(kinds, &lies[..1]);
+        self.pointwise::<Units, 1, 0, 1>(kinds, &lies[..1]);
+        self.pointwise::<Soft, 1, 0, 1>(kinds, &lies[..1]);
         self.pointwise::<Extremes, 1, 1, 2>(kinds, &lies[..1]);
         self.rows::<AddNorm, 4, 1, 2>(kinds, lies, [true, true]);
         self.rows::<Bare, 1, 0, 1>(kinds, &lies[..1], [true]);
@@ -149,6 +154,9 @@ fn every_function_is_in_a_group() {
         cuda::element::<Exact, 2, 0, 1>(),
         cuda::element::<Roots, 1, 0, 1>(),
         cuda::element::<Smooth, 2, 0, 1>(),
+        cuda::element::<Rounded, 1, 0, 1>(),
+        cuda::element::<Logarithms, 1, 0, 1>(),
+        cuda::element::<Exponents, 1, 0, 1>(),
         cuda::element::<Extremes, 1, 1, 2>(),
     ];
     let bodies: String = sources.iter().map(|source| source.split_once("void element").unwrap().1).collect();
@@ -156,7 +164,7 @@ fn every_function_is_in_a_group() {
     for name in names {
         assert!(bodies.contains(&format!("{name}(")), "{name}");
     }
-    for name in ["fabs(", "exp(", "tanh(", "sqrt(", "-(", " + ", " - ", " * ", " / "] {
+    for name in ["fabs(", "exp(", "log(", "log1p(", "tanh(", "erf(", "sqrt(", "floor(", "rint(", "-(", " + ", " - ", " * ", " / "] {
         assert!(bodies.contains(name), "{name}");
     }
 }
