@@ -152,3 +152,51 @@ pub(crate) fn path_text(path: &syn::Path) -> String {
     let names: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
     names.join("::")
 }
+
+/// How often the tokens have the word.
+pub(crate) fn count_of(tokens: proc_macro2::TokenStream, word: &str) -> usize {
+    let each = |token| match token {
+        proc_macro2::TokenTree::Ident(ident) => usize::from(ident == word),
+        proc_macro2::TokenTree::Group(group) => count_of(group.stream(), word),
+        proc_macro2::TokenTree::Literal(text) => usize::from(text.to_string().contains(word)),
+        proc_macro2::TokenTree::Punct(_) => 0,
+    };
+    tokens.into_iter().map(each).sum()
+}
+
+/// Hands over every expression that is written to: by an assignment, through `&mut`, or by a method that `mutates`.
+pub(crate) fn each_target(
+    expr: &syn::Expr,
+    mutates: &dyn Fn(&syn::ExprMethodCall) -> bool,
+    target: &mut dyn FnMut(&syn::Expr),
+) {
+    struct Find<'f> {
+        mutates: &'f dyn Fn(&syn::ExprMethodCall) -> bool,
+        target: &'f mut dyn FnMut(&syn::Expr),
+    }
+    impl<'ast> Visit<'ast> for Find<'_> {
+        fn visit_expr_assign(&mut self, assign: &'ast syn::ExprAssign) {
+            (self.target)(&assign.left);
+            syn::visit::visit_expr_assign(self, assign);
+        }
+        fn visit_expr_binary(&mut self, binary: &'ast syn::ExprBinary) {
+            if is_compound(&binary.op) {
+                (self.target)(&binary.left);
+            }
+            syn::visit::visit_expr_binary(self, binary);
+        }
+        fn visit_expr_reference(&mut self, reference: &'ast syn::ExprReference) {
+            if reference.mutability.is_some() {
+                (self.target)(&reference.expr);
+            }
+            syn::visit::visit_expr_reference(self, reference);
+        }
+        fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+            if (self.mutates)(call) {
+                (self.target)(&call.receiver);
+            }
+            syn::visit::visit_expr_method_call(self, call);
+        }
+    }
+    Find { mutates, target }.visit_expr(expr);
+}

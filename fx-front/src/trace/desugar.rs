@@ -1,5 +1,9 @@
 //! Sugar and jumps become a small core: syntax is rewritten into plain loops, `if`s and `match`es before it is traced.
 
+use proc_macro2::{Ident, Span};
+
+use crate::trace::Ty;
+
 pub(in crate::trace) mod iterator_adaptors;
 pub(in crate::trace) mod iterator_chain;
 pub(in crate::trace) mod iterator_consumers;
@@ -12,3 +16,36 @@ pub(in crate::trace) mod match_tuple;
 pub(in crate::trace) mod ok_or;
 pub(in crate::trace) mod returns;
 pub(in crate::trace) mod zip;
+
+/// What the rewriting of syntax has to know of the code around it. Of code that nothing is known of, nothing is said.
+pub(in crate::trace) trait Surroundings {
+    /// The type of what a loop over the expression yields; `None` where it is not known.
+    fn element_ty(&mut self, _over: &syn::Expr) -> Option<Ty> {
+        None
+    }
+
+    /// Whether the list is a part of the model, so that its length is known when the model is frozen.
+    fn is_of_model(&self, _list: &syn::Expr) -> bool {
+        false
+    }
+
+    /// Whether the method may write to what it is called on.
+    fn may_mutate(&self, _call: &syn::ExprMethodCall) -> bool {
+        true
+    }
+
+    /// Whether an error of the function that the code stands in leaves the frozen model.
+    fn error_leaves(&self) -> bool {
+        false
+    }
+
+    /// Whether a `collect` that does not say what it gathers gathers a `Vec`.
+    fn collects_vec(&self) -> bool {
+        false
+    }
+
+    /// A name that the user's code does not have.
+    fn new_name(&mut self, what: &str, span: Span) -> Ident {
+        quote::format_ident!("fx_{what}", span = span)
+    }
+}

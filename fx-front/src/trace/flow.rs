@@ -2,6 +2,8 @@
 
 pub(in crate::trace) mod block;
 pub(in crate::trace) mod branch;
+pub(in crate::trace) mod chain_value;
+pub(in crate::trace) mod condition_chain;
 pub(in crate::trace) mod enum_value;
 pub(in crate::trace) mod iterable;
 pub(in crate::trace) mod iterator_next;
@@ -12,5 +14,8 @@ pub(in crate::trace) mod join_shapes;
 pub(in crate::trace) mod lets;
 pub(in crate::trace) mod loops;
 pub(in crate::trace) mod pattern;
+pub(in crate::trace) mod question;
 pub(in crate::trace) mod refutable;
+pub(in crate::trace) mod surroundings;
+pub(in crate::trace) mod tuple_choice;
 pub(in crate::trace) mod unroll;

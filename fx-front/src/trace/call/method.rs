@@ -90,7 +90,7 @@ impl Tracer<'_> {
         if let Some(value) = self.on_held(call, errors)? {
             return Ok(Some(value));
         }
-        if let Some(value) = self.iterator(call) {
+        if let Some(value) = self.chain_value(call) {
             return value.map(Some);
         }
         if let Some(value) = self.iterator_method(call)? {

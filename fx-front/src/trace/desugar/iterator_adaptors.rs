@@ -5,82 +5,81 @@
 use proc_macro2::Span;
 use syn::{Block, Expr, ExprForLoop, parse_quote_spanned, spanned::Spanned};
 
-use crate::syntax::bound_names;
+use crate::syntax::{bound_names, count_of};
 use crate::trace::{
-    Result, Tracer, Ty, Val,
-    desugar::{iterator_chain::is_chain, jumps},
-    flow::iterator_next::mentions,
+    Ty,
+    desugar::{Surroundings, iterator_chain::is_chain, jumps},
 };
 
-impl Tracer<'_> {
-    /// The loop without its last adaptor, which its iterations do instead; `None` where it is none of these.
-    pub(in crate::trace) fn without_adaptor(&mut self, each: &ExprForLoop) -> Option<Result<Val>> {
-        if let Some(element) = only_element(&each.expr).filter(|_| !jumps::jumps(&each.body)) {
-            let (pat, stmts) = (&each.pat, &each.body.stmts);
-            return Some(
-                self.block(&parse_quote_spanned!(element.span()=> { let #pat = #element; #(#stmts)* }), false),
-            );
-        }
-        let Expr::MethodCall(call) = &*each.expr else { return None };
-        let (span, over) = (call.method.span(), &*call.receiver);
-        if let Some(swapped) = mapped_last(each) {
-            return Some(self.for_loop(&swapped));
-        }
-        let turns = match (call.method.to_string().as_str(), call.args.first()) {
-            ("map" | "filter" | "filter_map" | "inspect" | "take_while", Some(Expr::Closure(closure))) => {
-                let item = self.element_of(over);
-                let body = turn(call, closure, &item, each);
-                parse_quote_spanned!(span=> for #item in #over #body)
-            }
-            ("flat_map", Some(Expr::Closure(closure))) => flat_mapped(closure, over, each)?,
-            ("flatten", None) => self.flattened(over, each)?,
-            ("chain", Some(other)) if !jumps::jumps(&each.body) => {
-                let (pat, body) = (&each.pat, &each.body);
-                let both = parse_quote_spanned!(span=> { for #pat in #over #body for #pat in #other #body });
-                return Some(self.block(&both, false));
-            }
-            _ => return None,
-        };
-        Some(self.for_loop(&turns))
-    }
+/// What a loop over a chain of adaptors is without the last of them.
+pub(in crate::trace) enum Plain {
+    Loop(ExprForLoop),
+    Block(Block),
+}
 
-    /// A name for the element of a chain; of one with parts, which generated code has by reference, a name for each part.
-    fn element_of(&mut self, over: &Expr) -> Expr {
-        let span = over.span();
-        if let Expr::MethodCall(call) = over {
-            match (call.method.to_string().as_str(), call.args.first()) {
-                ("enumerate", None) => {
-                    let (number, inner) = (self.fresh_name("number", span), self.element_of(&call.receiver));
-                    return parse_quote_spanned!(span=> (#number, #inner));
-                }
-                ("zip", Some(other)) => {
-                    let (one, other) = (self.element_of(&call.receiver), self.element_of(other));
-                    return parse_quote_spanned!(span=> (#one, #other));
-                }
-                ("rev" | "skip" | "take" | "filter" | "inspect" | "take_while", _) => {
-                    return self.element_of(&call.receiver);
-                }
-                _ => {}
-            }
-        }
-        let item = self.fresh_name("item", span);
-        parse_quote_spanned!(span=> #item)
+/// The loop without its last adaptor, which its iterations do instead; `None` where it is none of these.
+pub(in crate::trace) fn without_adaptor(each: &ExprForLoop, around: &mut dyn Surroundings) -> Option<Plain> {
+    if let Some(element) = only_element(&each.expr).filter(|_| !jumps::jumps(&each.body)) {
+        let (pat, stmts) = (&each.pat, &each.body.stmts);
+        return Some(Plain::Block(parse_quote_spanned!(element.span()=> { let #pat = #element; #(#stmts)* })));
     }
-
-    /// A loop over the lists, or what is there of the options, that the elements are.
-    fn flattened(&mut self, over: &Expr, each: &ExprForLoop) -> Option<ExprForLoop> {
-        let mark = self.checkpoint();
-        let element = self.iterable(over).map(|(over, _)| over.item);
-        self.rollback(mark);
-        let span = over.span();
-        let (item, pat, body) = (self.fresh_name("item", span), &each.pat, &each.body);
-        match element.ok()? {
-            Ty::List(_) if !breaks(body) => {
-                Some(parse_quote_spanned!(span=> for #item in #over { for #pat in #item.iter() #body }))
-            }
-            Ty::Option(_) => Some(parse_quote_spanned!(span=> for #item in #over { if let Some(#pat) = #item #body })),
-            _ => None,
+    let Expr::MethodCall(call) = &*each.expr else { return None };
+    let (span, over) = (call.method.span(), &*call.receiver);
+    if let Some(swapped) = mapped_last(each) {
+        return Some(Plain::Loop(swapped));
+    }
+    let plain = match (call.method.to_string().as_str(), call.args.first()) {
+        ("map" | "filter" | "filter_map" | "inspect" | "take_while", Some(Expr::Closure(closure))) => {
+            let item = element_of(over, around);
+            let body = iteration(call, closure, &item, each);
+            parse_quote_spanned!(span=> for #item in #over #body)
         }
+        ("flat_map", Some(Expr::Closure(closure))) => flat_mapped(closure, over, each)?,
+        ("flatten", None) => flattened(over, each, around)?,
+        ("chain", Some(other)) if !jumps::jumps(&each.body) => {
+            let (pat, body) = (&each.pat, &each.body);
+            let both = parse_quote_spanned!(span=> { for #pat in #over #body for #pat in #other #body });
+            return Some(Plain::Block(both));
+        }
+        _ => return None,
+    };
+    Some(Plain::Loop(plain))
+}
+
+/// A name for the element of a chain; of one with parts, which generated code has by reference, a name for each part.
+fn element_of(over: &Expr, around: &mut dyn Surroundings) -> Expr {
+    let span = over.span();
+    if let Expr::MethodCall(call) = over {
+        match (call.method.to_string().as_str(), call.args.first()) {
+            ("enumerate", None) => {
+                let (number, inner) = (around.new_name("number", span), element_of(&call.receiver, around));
+                return parse_quote_spanned!(span=> (#number, #inner));
+            }
+            ("zip", Some(other)) => {
+                let (one, other) = (element_of(&call.receiver, around), element_of(other, around));
+                return parse_quote_spanned!(span=> (#one, #other));
+            }
+            ("rev" | "skip" | "take" | "filter" | "inspect" | "take_while", _) => {
+                return element_of(&call.receiver, around);
+            }
+            _ => {}
+        }
+    }
+    let item = around.new_name("item", span);
+    parse_quote_spanned!(span=> #item)
+}
+
+/// A loop over the lists, or what is there of the options, that the elements are.
+fn flattened(over: &Expr, each: &ExprForLoop, around: &mut dyn Surroundings) -> Option<ExprForLoop> {
+    let element = around.element_ty(over);
+    let span = over.span();
+    let (item, pat, body) = (around.new_name("item", span), &each.pat, &each.body);
+    match element? {
+        Ty::List(_) if !breaks(body) => {
+            Some(parse_quote_spanned!(span=> for #item in #over { for #pat in #item.iter() #body }))
+        }
+        Ty::Option(_) => Some(parse_quote_spanned!(span=> for #item in #over { if let Some(#pat) = #item #body })),
+        _ => None,
     }
 }
 
@@ -92,8 +91,8 @@ fn only_element(expr: &Expr) -> Option<&Expr> {
     call.args.first().filter(|_| is_once && call.args.len() == 1)
 }
 
-/// What a iteration does with its element.
-fn turn(call: &syn::ExprMethodCall, closure: &syn::ExprClosure, item: &Expr, each: &ExprForLoop) -> Block {
+/// What an iteration does with its element.
+fn iteration(call: &syn::ExprMethodCall, closure: &syn::ExprClosure, item: &Expr, each: &ExprForLoop) -> Block {
     let (span, pat, stmts) = (call.method.span(), &each.pat, &each.body.stmts);
     match call.method.to_string().as_str() {
         "map" => parse_quote_spanned!(span=> { let #pat = (#closure)(#item); #(#stmts)* }),
@@ -134,15 +133,15 @@ fn mapped_last(each: &ExprForLoop) -> Option<ExprForLoop> {
 fn flat_mapped(closure: &syn::ExprClosure, over: &Expr, each: &ExprForLoop) -> Option<ExprForLoop> {
     let (pat, body, inner) = (&each.pat, &each.body, &closure.body);
     let own = bound_names(&Expr::Closure(closure.clone()));
-    let is_hidden = own.iter().any(|name| mentions(quote::ToTokens::to_token_stream(body), name) > 0);
+    let is_hidden = own.iter().any(|name| count_of(quote::ToTokens::to_token_stream(body), name) > 0);
     let outer = closure.inputs.first().filter(|_| closure.inputs.len() == 1 && !is_hidden && !breaks(body))?;
     let span: Span = closure.body.span();
     Some(parse_quote_spanned!(span=> for fx_outer in #over { let #outer = fx_outer; for #pat in #inner #body }))
 }
 
-/// Does a iteration end the loop?
+/// Does an iteration end the loop?
 fn breaks(body: &Block) -> bool {
-    mentions(quote::ToTokens::to_token_stream(body), "break") > 0
+    count_of(quote::ToTokens::to_token_stream(body), "break") > 0
 }
 
 /// Is it a chain whose last adaptor picks elements, or has others in their place?

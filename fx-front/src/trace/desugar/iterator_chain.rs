@@ -1,20 +1,42 @@
 //! Chains of iterator adaptors as the loops that they stand for: `map` and `collect`, `fold`, `for_each`, `zip`.
 
-use fx_ir::HostOp;
 use proc_macro2::Ident;
 use quote::{ToTokens, format_ident};
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
 use crate::syntax::contains_return;
-use crate::trace::types::ty::{is_copy, is_untyped};
+use crate::trace::types::ty::is_copy;
 use crate::trace::{
-    Result, Tracer, Ty, Val,
-    desugar::{iterator_adaptors::is_adapted, match_tuple::mentions},
-    unsupported,
+    Ty,
+    desugar::{Surroundings, iterator_adaptors::is_adapted, iterator_consumers::consumed, match_tuple::mentions},
 };
 
 /// What asks a list for an element by value.
 pub(in crate::trace) const TAKEN: &str = "fx_taken";
+
+/// What a chain of adaptors stands for.
+pub(in crate::trace) enum Chain {
+    /// The numbers of a range, as a list.
+    Numbers(Expr),
+    /// What a loop leaves in variables.
+    Loop(Accumulation),
+    /// The sum of the elements, their number, and the like.
+    Reduction,
+}
+
+/// A loop with the variables that are declared before it and whose values behind it are the value of the whole; the
+/// loop's own value where there are none.
+pub(in crate::trace) struct Accumulation {
+    pub(in crate::trace) variables: Vec<(Ident, Start)>,
+    pub(in crate::trace) each: syn::ExprForLoop,
+}
+
+/// What a variable holds before the loop.
+pub(in crate::trace) enum Start {
+    EmptyList,
+    Bool(bool),
+    Value(Expr),
+}
 
 /// `xs.iter().map(|x| ..)`, taken apart.
 struct Mapped<'e> {
@@ -23,78 +45,60 @@ struct Mapped<'e> {
     body: &'e Expr,
 }
 
-impl Tracer<'_> {
-    /// The value of a call that ends a chain of adaptors; `None` if it is none.
-    pub(in crate::trace) fn iterator(&mut self, call: &syn::ExprMethodCall) -> Option<Result<Val>> {
-        let span = call.span();
-        let items = format_ident!("fx_items", span = span);
-        let args: Vec<&Expr> = call.args.iter().collect();
-        match (call.method.to_string().as_str(), args.as_slice()) {
-            ("collect" | "collect_vec", []) if self.gathers(call) && is_of_range(&call.receiver) => {
-                Some(self.numbers_of(&call.receiver))
-            }
-            ("collect" | "collect_vec", []) if self.gathers(call) => {
-                let Some(Mapped { over, pat, body }) = mapped(&call.receiver) else {
-                    return is_adapted(&call.receiver).then(|| self.gathered(&call.receiver));
-                };
-                let push = pushed_item(call, body);
-                let each = parse_quote_spanned!(span=> for #pat in #over { #items.push(#push); });
-                Some(self.looped(&items, Val::List(Vec::new()), &each))
-            }
-            ("fold", [init, Expr::Closure(closure)]) if is_plain_closure(closure, 2) && is_chain(&call.receiver) => {
-                let (acc, item) = (plain(&closure.inputs[0]), plain(&closure.inputs[1]));
-                let syn::Pat::Ident(acc) = acc else { return None };
-                if mentions(&call.receiver, &acc.ident) {
-                    return None;
-                }
-                let (acc, over, body) = (&acc.ident, &call.receiver, &closure.body);
-                let each = parse_quote_spanned!(span=> for #item in #over { #acc = #body; });
-                Some(self.expr(init).and_then(|first| self.looped(acc, first, &each)))
-            }
-            ("for_each", [Expr::Closure(closure)]) if is_plain_closure(closure, 1) && is_chain(&call.receiver) => {
-                let (item, over, body) = (plain(&closure.inputs[0]), &call.receiver, &closure.body);
-                let each = parse_quote_spanned!(span=> for #item in #over { #body; });
-                Some(self.for_loop(&each))
-            }
-            _ => self.ended(call),
+/// What a call that ends a chain of adaptors stands for; `None` if it is none.
+pub(in crate::trace) fn ended_chain(call: &syn::ExprMethodCall, around: &dyn Surroundings) -> Option<Chain> {
+    let span = call.span();
+    let args: Vec<&Expr> = call.args.iter().collect();
+    match (call.method.to_string().as_str(), args.as_slice()) {
+        ("collect" | "collect_vec", []) if gathers(call, around) && is_of_range(&call.receiver) => {
+            Some(Chain::Numbers((*call.receiver).clone()))
         }
+        ("collect" | "collect_vec", []) if gathers(call, around) => {
+            let Some(Mapped { over, pat, body }) = mapped(&call.receiver) else {
+                return is_adapted(&call.receiver).then(|| Chain::Loop(gathered(&call.receiver)));
+            };
+            let items = format_ident!("fx_items", span = span);
+            let push = pushed_item(call, body);
+            let each = parse_quote_spanned!(span=> for #pat in #over { #items.push(#push); });
+            Some(Chain::Loop(Accumulation { variables: vec![(items, Start::EmptyList)], each }))
+        }
+        ("fold", [init, Expr::Closure(closure)]) if is_plain_closure(closure, 2) && is_chain(&call.receiver) => {
+            let (acc, item) = (plain(&closure.inputs[0]), plain(&closure.inputs[1]));
+            let syn::Pat::Ident(acc) = acc else { return None };
+            if mentions(&call.receiver, &acc.ident) {
+                return None;
+            }
+            let (acc, over, body) = (&acc.ident, &call.receiver, &closure.body);
+            let each = parse_quote_spanned!(span=> for #item in #over { #acc = #body; });
+            let variables = vec![(acc.clone(), Start::Value((*init).clone()))];
+            Some(Chain::Loop(Accumulation { variables, each }))
+        }
+        ("for_each", [Expr::Closure(closure)]) if is_plain_closure(closure, 1) && is_chain(&call.receiver) => {
+            let (item, over, body) = (plain(&closure.inputs[0]), &call.receiver, &closure.body);
+            let each = parse_quote_spanned!(span=> for #item in #over { #body; });
+            Some(Chain::Loop(Accumulation { variables: Vec::new(), each }))
+        }
+        _ => consumed(call, around),
     }
+}
 
-    /// The numbers of a range, gathered.
-    fn numbers_of(&mut self, range: &Expr) -> Result<Val> {
-        let (over, items) = self.iterable(range)?;
-        if let Some(items) = items {
-            return Ok(Val::List(items));
-        }
-        if is_untyped(&over.item) || !is_copy(&over.item) {
-            return unsupported(range.span(), "numbers of a type that is not known");
-        }
-        let op = HostOp::Collect(over.adaptors);
-        Ok(self.host_node(op, vec![over.source.into()], "numbers", Ty::List(Box::new(over.item)), range.span()))
-    }
+/// The loop that gathers what the chain yields as a list.
+pub(in crate::trace) fn gathered(chain: &Expr) -> Accumulation {
+    let span = chain.span();
+    let items = format_ident!("fx_items", span = span);
+    let each = parse_quote_spanned!(span=> for fx_gathered in #chain { #items.push(fx_gathered); });
+    Accumulation { variables: vec![(items, Start::EmptyList)], each }
+}
 
-    /// What a loop leaves in a variable that it begins with at `first`.
-    pub(in crate::trace) fn looped(&mut self, name: &Ident, first: Val, each: &syn::ExprForLoop) -> Result<Val> {
-        let name = name.to_string();
-        self.env.open();
-        self.env.declare(&name, first);
-        let done = self.for_loop(each);
-        let value = self.env.read(&name).cloned();
-        self.env.close();
-        done.map(|_| value.unwrap_or(Val::Unit))
-    }
-
-    /// Is it a `Vec` that is gathered, of values or, as a `Result`, of what is in them?
-    fn gathers(&self, call: &syn::ExprMethodCall) -> bool {
-        let text = |tokens: &dyn ToTokens| tokens.to_token_stream().to_string();
-        match &call.turbofish {
-            None if call.method == "collect_vec" => true,
-            Some(fish) => {
-                let fish = text(fish);
-                fish.contains("Vec <") || fish.contains("Vec<")
-            }
-            None => self.expects_vec || text(&self.function().sig.output).contains("Vec"),
+/// Whether a `Vec` is gathered, of values or, as a `Result`, of what is in them.
+fn gathers(call: &syn::ExprMethodCall, around: &dyn Surroundings) -> bool {
+    match &call.turbofish {
+        None if call.method == "collect_vec" => true,
+        Some(fish) => {
+            let fish = fish.to_token_stream().to_string();
+            fish.contains("Vec <") || fish.contains("Vec<")
         }
+        None => around.collects_vec(),
     }
 }
 

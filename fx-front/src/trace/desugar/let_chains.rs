@@ -1,28 +1,17 @@
-//! Conditions with `let` among them: `if a && let Some(b) = c && d { .. } else { .. }`.
-//!
-//! Each stands in the one before it. What happens otherwise is traced for each of them, and sees nothing of what they
-//! bind; where it holds such conditions itself, it is not written out more often than [`COPIES`] says.
+//! Conditions with `let` among them: `if a && let Some(b) = c && d { .. } else { .. }`, taken apart.
 
-use std::cell::RefCell;
-
-use proc_macro2::Span;
 use syn::spanned::Spanned;
-
-use crate::trace::{Result, Tracer, Val, flow::branch::Continuation, unsupported};
-
-/// How often one piece of code is written at most.
-const COPIES: usize = 8;
 
 /// Does the condition bind something?
 pub(in crate::trace) fn has_let(condition: &syn::Expr) -> bool {
-    each(condition).iter().any(|one| matches!(one, syn::Expr::Let(_)))
+    conditions(condition).iter().any(|one| matches!(one, syn::Expr::Let(_)))
 }
 
 /// What the condition asks, one after the other; what stands between two `let`s is one condition.
-fn each(condition: &syn::Expr) -> Vec<syn::Expr> {
+pub(in crate::trace) fn conditions(condition: &syn::Expr) -> Vec<syn::Expr> {
     match condition {
         syn::Expr::Binary(binary) if matches!(binary.op, syn::BinOp::And(_)) => {
-            let (mut all, right) = (each(&binary.left), each(&binary.right));
+            let (mut all, right) = (conditions(&binary.left), conditions(&binary.right));
             for next in right {
                 match all.last_mut() {
                     Some(last) if !matches!((&*last, &next), (syn::Expr::Let(_), _) | (_, syn::Expr::Let(_))) => {
@@ -34,56 +23,5 @@ fn each(condition: &syn::Expr) -> Vec<syn::Expr> {
             all
         }
         one => vec![one.clone()],
-    }
-}
-
-/// What happens where one of the conditions does not hold.
-struct Otherwise<'c, 'a, 'o> {
-    trace: &'c RefCell<Continuation<'o, 'a>>,
-    /// How many scopes it sees.
-    depth: usize,
-    /// How often it is written.
-    copies: usize,
-}
-
-impl<'a> Tracer<'a> {
-    /// `then` where all that the condition asks is so.
-    pub(in crate::trace) fn if_each(
-        &mut self,
-        condition: &syn::Expr,
-        span: Span,
-        then: Continuation<'_, 'a>,
-        otherwise: Continuation<'_, 'a>,
-    ) -> Result<Val> {
-        let conditions = each(condition);
-        let copies = self.copies * conditions.len();
-        if copies > COPIES {
-            return unsupported(span, "conditions with `let`, one behind the other");
-        }
-        let otherwise = Otherwise { trace: &RefCell::new(otherwise), depth: self.env.depth(), copies };
-        self.if_rest(&conditions, span, then, &otherwise)
-    }
-
-    fn if_rest(
-        &mut self,
-        conditions: &[syn::Expr],
-        span: Span,
-        then: Continuation<'_, 'a>,
-        otherwise: &Otherwise<'_, 'a, '_>,
-    ) -> Result<Val> {
-        let Some((first, rest)) = conditions.split_first() else { return then(self) };
-        let then = &mut |tracer: &mut Self| tracer.if_rest(rest, span, then, otherwise);
-        let other = &mut |tracer: &mut Self| {
-            let inner = tracer.env.cut(otherwise.depth);
-            let outer = std::mem::replace(&mut tracer.copies, otherwise.copies);
-            let value = (otherwise.trace.borrow_mut())(tracer);
-            tracer.copies = outer;
-            tracer.env.restore(inner);
-            value
-        };
-        match first {
-            syn::Expr::Let(condition) => self.if_pattern(condition, then, other),
-            condition => self.if_true(condition, span, then, other),
-        }
     }
 }

@@ -1,14 +1,11 @@
 //! `match (a, b) { (Some(a), Some(b)) => .., _ => .. }`: a tuple that is written only to be taken apart is a decision about
 //! one part after the other, so that each can be known when the model is frozen.
 
-use std::cell::RefCell;
-
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::syntax::{matches_all, may_both};
-use crate::trace::{Result, Tracer, Val, flow::branch::Continuation};
 
 /// Decisions end in so many copies of each arm, on the average, at the most.
 const COPIES: usize = 2;
@@ -20,57 +17,18 @@ struct Row {
     body: syn::Expr,
 }
 
-impl<'a> Tracer<'a> {
-    /// The value of a `match` on a tuple whose parts are known one by one; none where its arms are not that simple.
-    pub(in crate::trace) fn choice_by_parts(
-        &mut self,
-        choice: &syn::ExprMatch,
-        parts: &[Val],
-        tail: bool,
-    ) -> Option<Result<Val>> {
-        let names: Vec<syn::Ident> = (0..parts.len()).map(|at| part_name(at, choice.match_token.span)).collect();
-        let rows = choice.arms.iter().map(|arm| {
-            let asks = asks(&arm.pat, parts.len()).filter(|_| arm.guard.is_none())?;
-            Some(Row { asks, body: (*arm.body).clone() })
-        });
-        let rows: Vec<Row> = rows.collect::<Option<_>>()?;
-        let mut leaves = rows.len() * COPIES;
-        let decision = decide(&names, rows, 0, &mut leaves)?;
-        Some(self.with_parts(&names, parts, &mut |tracer| tracer.last_expr(&decision, tail)))
-    }
-
-    /// `if let (Some(a), Some(b)) = (a, b)` as one `if let` in the other.
-    pub(in crate::trace) fn if_all(
-        &mut self,
-        test: &[(Val, syn::Pat)],
-        span: Span,
-        then: Continuation<'_, 'a>,
-        otherwise: Continuation<'_, 'a>,
-    ) -> Result<Val> {
-        let Some(((value, pat), rest)) = test.split_first() else { return then(self) };
-        if matches_all(pat) {
-            self.env.open();
-            let bound = self.bind(pat, value.clone());
-            let value = bound.and_then(|()| self.if_all(rest, span, then, otherwise));
-            self.env.close();
-            return value;
-        }
-        // Either runs once the other has ended.
-        let otherwise = RefCell::new(otherwise);
-        let then =
-            &mut |tracer: &mut Self| tracer.if_all(rest, span, then, &mut |tracer| otherwise.borrow_mut()(tracer));
-        self.if_matches(value.clone(), pat, span, then, &mut |tracer| otherwise.borrow_mut()(tracer))
-    }
-
-    fn with_parts(&mut self, names: &[syn::Ident], parts: &[Val], body: Continuation<'_, 'a>) -> Result<Val> {
-        self.env.open();
-        for (name, part) in names.iter().zip(parts) {
-            self.env.declare(&name.to_string(), part.clone());
-        }
-        let value = body(self);
-        self.env.close();
-        value
-    }
+/// The decision that a `match` on a tuple of so many parts is, and what the parts are called in it; `None` where its arms
+/// are not that simple.
+pub(in crate::trace) fn decision(choice: &syn::ExprMatch, parts: usize) -> Option<(Vec<syn::Ident>, syn::Expr)> {
+    let names: Vec<syn::Ident> = (0..parts).map(|at| part_name(at, choice.match_token.span)).collect();
+    let rows = choice.arms.iter().map(|arm| {
+        let asks = asks(&arm.pat, parts).filter(|_| arm.guard.is_none())?;
+        Some(Row { asks, body: (*arm.body).clone() })
+    });
+    let rows: Vec<Row> = rows.collect::<Option<_>>()?;
+    let mut leaves = rows.len() * COPIES;
+    let decision = decide(&names, rows, 0, &mut leaves)?;
+    Some((names, decision))
 }
 
 /// The patterns of a tuple's parts; `None` for a pattern of another form.

@@ -4,74 +4,58 @@ use proc_macro2::Ident;
 use quote::format_ident;
 use syn::{Expr, parse_quote_spanned};
 
-use crate::trace::{
-    Result, Tracer,
-    desugar::iterator_chain::{TAKEN, is_chain},
+use crate::trace::desugar::{
+    Surroundings,
+    iterator_chain::{TAKEN, is_chain},
 };
 
-impl Tracer<'_> {
-    /// A loop over two lists at once as one over the first, in whose iterations the second is asked for its element.
-    pub(in crate::trace) fn zipped(&mut self, each: &syn::ExprForLoop) -> Option<Result<syn::ExprForLoop>> {
-        let (zip, is_numbered) = match &*each.expr {
-            Expr::MethodCall(call) if call.method == "zip" => (call, false),
-            Expr::MethodCall(call) if call.method == "enumerate" => match &*call.receiver {
-                Expr::MethodCall(zip) if zip.method == "zip" => (zip, true),
-                _ => return None,
-            },
+/// A loop over two lists at once as one over the first, in whose iterations the second is asked for its element.
+pub(in crate::trace) fn zipped(each: &syn::ExprForLoop, around: &dyn Surroundings) -> Option<syn::ExprForLoop> {
+    let (zip, is_numbered) = match &*each.expr {
+        Expr::MethodCall(call) if call.method == "zip" => (call, false),
+        Expr::MethodCall(call) if call.method == "enumerate" => match &*call.receiver {
+            Expr::MethodCall(zip) if zip.method == "zip" => (zip, true),
             _ => return None,
-        };
-        let [other] = zip.args.iter().collect::<Vec<_>>()[..] else { return None };
-        let span = each.for_token.span;
-        let (turn, pair): (syn::Pat, &syn::Pat) = match (&*each.pat, is_numbered) {
-            (syn::Pat::Tuple(tuple), true) if tuple.elems.len() == 2 => (tuple.elems[0].clone(), &tuple.elems[1]),
-            (pat, false) => (name(&format_ident!("fx_turn", span = span)), pat),
-            _ => return None,
-        };
-        let syn::Pat::Ident(number) = &turn else { return None };
-        let number = &number.ident;
-        let mut body = each.body.clone();
-        let (a, b) = match pair {
-            syn::Pat::Tuple(pair) => (pair.elems.first()?.clone(), pair.elems.get(1)?.clone()),
-            syn::Pat::Ident(_) => {
-                let (a, b) = (format_ident!("fx_first", span = span), format_ident!("fx_second", span = span));
-                let stmts = &each.body.stmts;
-                body = parse_quote_spanned!(span=> { let #pair = (#a, #b); #(#stmts)* });
-                (name(&a), name(&b))
-            }
-            _ => return None,
-        };
-        let second = listed(other)?;
-        // The list that the model holds is the one to loop over: how long it is, is known when it is frozen.
-        let first =
-            listed(&zip.receiver).filter(|first| !self.is_of_model(first.list) && self.is_of_model(second.list));
-        let is_known = listed(&zip.receiver).is_some() || is_chain(&zip.receiver);
-        let (over, over_pat, element, list_pat) = match first {
-            Some(first) => (other, b, first.at(number), a),
-            None if is_known => (&*zip.receiver, a, second.at(number), b),
-            None => return None,
-        };
-        let over: Expr = match over {
-            Expr::MethodCall(_) => over.clone(),
-            list => parse_quote_spanned!(span=> #list.into_iter()),
-        };
-        Some(Ok(parse_quote_spanned!(span=> for (#number, #over_pat) in #over.enumerate() {
-            if let Some(#list_pat) = #element #body
-        })))
-    }
-
-    fn is_of_model(&self, list: &Expr) -> bool {
-        match list {
-            Expr::Field(field) => self.is_of_model(&field.base),
-            Expr::Reference(inner) => self.is_of_model(&inner.expr),
-            Expr::Path(path) if path.path.is_ident("self") => true,
-            Expr::Path(path) => path
-                .path
-                .get_ident()
-                .and_then(|name| self.env.read(&name.to_string()))
-                .is_some_and(|value| self.path_of(value).is_some()),
-            _ => false,
+        },
+        _ => return None,
+    };
+    let [other] = zip.args.iter().collect::<Vec<_>>()[..] else { return None };
+    let span = each.for_token.span;
+    let (turn, pair): (syn::Pat, &syn::Pat) = match (&*each.pat, is_numbered) {
+        (syn::Pat::Tuple(tuple), true) if tuple.elems.len() == 2 => (tuple.elems[0].clone(), &tuple.elems[1]),
+        (pat, false) => (name(&format_ident!("fx_turn", span = span)), pat),
+        _ => return None,
+    };
+    let syn::Pat::Ident(number) = &turn else { return None };
+    let number = &number.ident;
+    let mut body = each.body.clone();
+    let (a, b) = match pair {
+        syn::Pat::Tuple(pair) => (pair.elems.first()?.clone(), pair.elems.get(1)?.clone()),
+        syn::Pat::Ident(_) => {
+            let (a, b) = (format_ident!("fx_first", span = span), format_ident!("fx_second", span = span));
+            let stmts = &each.body.stmts;
+            body = parse_quote_spanned!(span=> { let #pair = (#a, #b); #(#stmts)* });
+            (name(&a), name(&b))
         }
-    }
+        _ => return None,
+    };
+    let second = listed(other)?;
+    // The list that the model holds is the one to loop over: how long it is, is known when it is frozen.
+    let first =
+        listed(&zip.receiver).filter(|first| !around.is_of_model(first.list) && around.is_of_model(second.list));
+    let is_known = listed(&zip.receiver).is_some() || is_chain(&zip.receiver);
+    let (over, over_pat, element, list_pat) = match first {
+        Some(first) => (other, b, first.at(number), a),
+        None if is_known => (&*zip.receiver, a, second.at(number), b),
+        None => return None,
+    };
+    let over: Expr = match over {
+        Expr::MethodCall(_) => over.clone(),
+        list => parse_quote_spanned!(span=> #list.into_iter()),
+    };
+    Some(parse_quote_spanned!(span=> for (#number, #over_pat) in #over.enumerate() {
+        if let Some(#list_pat) = #element #body
+    }))
 }
 
 /// A list that stands in a chain by name.
@@ -86,7 +70,7 @@ struct Listed<'e> {
 }
 
 impl Listed<'_> {
-    /// The question for the element of a iteration.
+    /// The question for the element of an iteration.
     fn at(&self, number: &Ident) -> Expr {
         let (list, skipped, span) = (self.list, &self.skipped, number.span());
         let get = format_ident!("{}", self.get, span = span);

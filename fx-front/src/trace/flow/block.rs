@@ -9,7 +9,7 @@ use crate::syntax::{contains_return, has_else};
 use crate::trace::types::ty::never;
 use crate::trace::{
     Env, Result, Tracer, Ty, Val,
-    desugar::{labels::without_return, returns},
+    desugar::{labels::without_return, ok_or::let_else, returns},
     entry::signature,
     place::may_borrow::is_kept,
     unsupported,
@@ -61,7 +61,7 @@ impl Tracer<'_> {
                 return value;
             }
             if let syn::Stmt::Local(local) = stmt
-                && let Some(test) = self.asked_for(local)
+                && let Some(test) = let_else(local).filter(|_| self.errors_propagate())
             {
                 return self.let_else(&test, rest, tail);
             }

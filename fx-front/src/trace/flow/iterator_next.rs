@@ -9,6 +9,7 @@ use quote::{ToTokens, format_ident};
 use syn::{Expr, parse_quote_spanned, spanned::Spanned, visit::Visit, visit_mut::VisitMut};
 
 use crate::syntax::contains_return;
+use crate::syntax::count_of;
 use crate::trace::{
     Result, Tracer, Val,
     desugar::jumps,
@@ -222,21 +223,10 @@ fn asked_once(body: &syn::Block) -> Vec<Expr> {
     let mut find = Find(Vec::new());
     find.visit_block(body);
     let text = body.to_token_stream();
-    find.0.into_iter().filter(|place| mentions(text.clone(), &place.to_token_stream().to_string()) == 1).collect()
+    find.0.into_iter().filter(|place| count_of(text.clone(), &place.to_token_stream().to_string()) == 1).collect()
 }
 
-/// How often the tokens have the word.
-pub(in crate::trace) fn mentions(tokens: proc_macro2::TokenStream, word: &str) -> usize {
-    let each = |token| match token {
-        proc_macro2::TokenTree::Ident(ident) => usize::from(ident == word),
-        proc_macro2::TokenTree::Group(group) => mentions(group.stream(), word),
-        proc_macro2::TokenTree::Literal(text) => usize::from(text.to_string().contains(word)),
-        proc_macro2::TokenTree::Punct(_) => 0,
-    };
-    tokens.into_iter().map(each).sum()
-}
-
-/// `place.next()` as a question for the element of a iteration.
+/// `place.next()` as a question for the element of an iteration.
 struct Turned<'t> {
     place: &'t Expr,
     turn: &'t Ident,

@@ -7,7 +7,13 @@ use syn::spanned::Spanned;
 use crate::trace::types::ty::is_untyped;
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
-    desugar::{jumps::without_jumps, labels::without_label, let_chains::has_let},
+    desugar::{
+        iterator_adaptors::{Plain, without_adaptor},
+        jumps::without_jumps,
+        labels::without_label,
+        let_chains::has_let,
+        zip::zipped,
+    },
     env::Env,
     flow::{
         iterable::Over,
@@ -22,14 +28,16 @@ impl Tracer<'_> {
         if each.label.is_some() {
             return self.for_loop(&without_label(each));
         }
-        if let Some(value) = self.without_adaptor(each) {
-            return value;
+        match without_adaptor(each, self) {
+            Some(Plain::Loop(each)) => return self.for_loop(&each),
+            Some(Plain::Block(block)) => return self.block(&block, false),
+            None => {}
         }
         if let Some(value) = self.over_iterator(each) {
             return value;
         }
-        if let Some(pairs) = self.zipped(each) {
-            return self.for_loop(&pairs?);
+        if let Some(pairs) = zipped(each, self) {
+            return self.for_loop(&pairs);
         }
         if let Some(value) = self.over_place(each)? {
             return Ok(value);

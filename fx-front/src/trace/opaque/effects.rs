@@ -7,7 +7,7 @@ use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{spanned::Spanned, visit::Visit};
 
-use crate::syntax::is_compound;
+use crate::syntax::each_target;
 use crate::trace::{Tracer, Val};
 
 /// Where the expression leaves its surroundings: `return`, or `?` and jumps that are not its own.
@@ -248,41 +248,4 @@ pub(in crate::trace) fn derefs(expr: &syn::Expr, name: &str) -> bool {
     let mut find = Find(name, false);
     find.visit_expr(expr);
     find.1
-}
-
-/// Hands over every expression that is written to: by an assignment, through `&mut`, or by a method that `mutates`.
-pub(in crate::trace) fn each_target(
-    expr: &syn::Expr,
-    mutates: &dyn Fn(&syn::ExprMethodCall) -> bool,
-    target: &mut dyn FnMut(&syn::Expr),
-) {
-    struct Find<'f> {
-        mutates: &'f dyn Fn(&syn::ExprMethodCall) -> bool,
-        target: &'f mut dyn FnMut(&syn::Expr),
-    }
-    impl<'ast> Visit<'ast> for Find<'_> {
-        fn visit_expr_assign(&mut self, assign: &'ast syn::ExprAssign) {
-            (self.target)(&assign.left);
-            syn::visit::visit_expr_assign(self, assign);
-        }
-        fn visit_expr_binary(&mut self, binary: &'ast syn::ExprBinary) {
-            if is_compound(&binary.op) {
-                (self.target)(&binary.left);
-            }
-            syn::visit::visit_expr_binary(self, binary);
-        }
-        fn visit_expr_reference(&mut self, reference: &'ast syn::ExprReference) {
-            if reference.mutability.is_some() {
-                (self.target)(&reference.expr);
-            }
-            syn::visit::visit_expr_reference(self, reference);
-        }
-        fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
-            if (self.mutates)(call) {
-                (self.target)(&call.receiver);
-            }
-            syn::visit::visit_expr_method_call(self, call);
-        }
-    }
-    Find { mutates, target }.visit_expr(expr);
 }

@@ -10,7 +10,8 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::trace::{RefKind, Result, Tracer, Ty, Val, opaque::effects, unsupported, value::Shape};
+use crate::syntax::each_target;
+use crate::trace::{RefKind, Result, Tracer, Ty, Val, unsupported, value::Shape};
 
 /// A variable, or a part of one.
 #[derive(Clone, Debug)]
@@ -231,7 +232,7 @@ impl Tracer<'_> {
     fn written_in_parts(&self, code: &syn::Expr) -> BTreeSet<String> {
         let mut all = BTreeSet::new();
         let mutates = |call: &syn::ExprMethodCall| self.mutates(call);
-        effects::each_target(code, &mutates, &mut |target| {
+        each_target(code, &mutates, &mut |target| {
             let is_whole = matches!(target, syn::Expr::Path(_));
             let is_method = |name: &str| matches!(self.env.read(name), Some(Val::Node(_, Ty::Struct(_), _)));
             if let Some(root) = root(target).filter(|root| !is_whole || is_method(root)) {

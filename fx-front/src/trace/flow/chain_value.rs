@@ -1,0 +1,103 @@
+//! The value of a chain of iterator adaptors: what the loop that it stands for leaves in variables.
+
+use fx_ir::{Arg, HostOp};
+use syn::{Expr, ExprMethodCall, spanned::Spanned};
+
+use crate::trace::types::ty::{is_copy, is_untyped};
+use crate::trace::{
+    Result, Tracer, Ty, Val,
+    desugar::iterator_chain::{Accumulation, Chain, Start, ended_chain, gathered},
+    unsupported,
+};
+
+impl Tracer<'_> {
+    /// The value of a call that ends a chain of adaptors; `None` if it is none.
+    pub(in crate::trace) fn chain_value(&mut self, call: &ExprMethodCall) -> Option<Result<Val>> {
+        match ended_chain(call, self)? {
+            Chain::Numbers(range) => Some(self.numbers_of(&range)),
+            Chain::Loop(accumulation) => Some(self.accumulated(&accumulation)),
+            Chain::Reduction => self.reduced(call),
+        }
+    }
+
+    /// What the loop leaves in the variables, or its own value where there are none.
+    fn accumulated(&mut self, accumulation: &Accumulation) -> Result<Val> {
+        let Accumulation { variables, each } = accumulation;
+        if variables.is_empty() {
+            return self.for_loop(each);
+        }
+        let mut starts = Vec::new();
+        for (name, start) in variables {
+            let value = match start {
+                Start::EmptyList => Val::List(Vec::new()),
+                Start::Bool(flag) => Val::Lit(Arg::Bool(*flag), Ty::Rust("bool".to_owned())),
+                Start::Value(value) => self.expr(value)?,
+            };
+            starts.push((name.to_string(), value));
+        }
+        self.env.open();
+        for (name, value) in &starts {
+            self.env.declare(name, value.clone());
+        }
+        let done = self.for_loop(each);
+        let read = |(name, _): &(String, Val)| self.env.read(name).cloned().unwrap_or(Val::Unit);
+        let mut values: Vec<Val> = starts.iter().map(read).collect();
+        self.env.close();
+        done?;
+        Ok(if values.len() > 1 { Val::Tuple(values) } else { values.pop().unwrap_or(Val::Unit) })
+    }
+
+    /// The numbers of a range, gathered.
+    fn numbers_of(&mut self, range: &Expr) -> Result<Val> {
+        let (over, items) = self.iterable(range)?;
+        if let Some(items) = items {
+            return Ok(Val::List(items));
+        }
+        if is_untyped(&over.item) || !is_copy(&over.item) {
+            return unsupported(range.span(), "numbers of a type that is not known");
+        }
+        let op = HostOp::Collect(over.adaptors);
+        Ok(self.host_node(op, vec![over.source.into()], "numbers", Ty::List(Box::new(over.item)), range.span()))
+    }
+
+    /// The sum of numbers or tensors, and the like, of the list that they are gathered in.
+    fn reduced(&mut self, call: &ExprMethodCall) -> Option<Result<Val>> {
+        let mark = self.checkpoint();
+        let list = self.items_of(&call.receiver);
+        let element = match list.as_ref().map(Val::ty) {
+            Ok(Ty::List(element)) => *element,
+            _ => Ty::Unknown,
+        };
+        let name = call.method.to_string();
+        let known = match name.as_str() {
+            "sum" | "product" => {
+                (is_copy(&element) && !is_untyped(&element)) || (element == Ty::Tensor && name == "sum")
+            }
+            "count" => element != Ty::Unknown,
+            _ => matches!(&element, Ty::Rust(ty) if ty == "i64" || ty == "usize"),
+        };
+        let spelled = self.spelling(&element).filter(|_| known);
+        let (Some(spelled), Ok(list)) = (spelled, list) else {
+            self.rollback(mark);
+            return None;
+        };
+        let (op, ty) = match name.as_str() {
+            "sum" => (HostOp::Sum(spelled), element),
+            "product" => (HostOp::Product(spelled), element),
+            "count" => (HostOp::Method("len".to_owned()), Ty::Rust("usize".to_owned())),
+            _ => (HostOp::Extremum(name.clone()), Ty::Option(Box::new(element))),
+        };
+        let list = self.operand(&list, call.span());
+        Some(list.map(|list| self.host_node(op, vec![list], &name, ty, call.method.span())))
+    }
+
+    /// The list itself that a chain begins with and does nothing to, or what the chain yields as a list of its own.
+    fn items_of(&mut self, chain: &Expr) -> Result<Val> {
+        match chain {
+            Expr::MethodCall(call) if call.args.is_empty() && (call.method == "iter" || call.method == "into_iter") => {
+                self.expr(&call.receiver)
+            }
+            chain => self.accumulated(&gathered(chain)),
+        }
+    }
+}

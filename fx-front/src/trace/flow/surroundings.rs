@@ -1,0 +1,46 @@
+//! What a trace knows of the code around an expression that is rewritten.
+
+use proc_macro2::{Ident, Span};
+use quote::ToTokens;
+use syn::Expr;
+
+use crate::trace::{Tracer, Ty, desugar::Surroundings};
+
+impl Surroundings for Tracer<'_> {
+    fn element_ty(&mut self, over: &Expr) -> Option<Ty> {
+        let mark = self.checkpoint();
+        let element = self.iterable(over).map(|(over, _)| over.item);
+        self.rollback(mark);
+        element.ok()
+    }
+
+    fn is_of_model(&self, list: &Expr) -> bool {
+        match list {
+            Expr::Field(field) => self.is_of_model(&field.base),
+            Expr::Reference(inner) => self.is_of_model(&inner.expr),
+            Expr::Path(path) if path.path.is_ident("self") => true,
+            Expr::Path(path) => path
+                .path
+                .get_ident()
+                .and_then(|name| self.env.read(&name.to_string()))
+                .is_some_and(|value| self.path_of(value).is_some()),
+            _ => false,
+        }
+    }
+
+    fn may_mutate(&self, call: &syn::ExprMethodCall) -> bool {
+        self.mutates(call)
+    }
+
+    fn error_leaves(&self) -> bool {
+        self.errors_propagate()
+    }
+
+    fn collects_vec(&self) -> bool {
+        self.expects_vec || self.function().sig.output.to_token_stream().to_string().contains("Vec")
+    }
+
+    fn new_name(&mut self, what: &str, span: Span) -> Ident {
+        self.fresh_name(what, span)
+    }
+}
