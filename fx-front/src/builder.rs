@@ -38,12 +38,6 @@ impl Layer {
     }
 }
 
-/// Where a method is called, as the call itself would tell: line and column, both from 1.
-pub(crate) fn place(method: &syn::Ident) -> String {
-    let start = method.span().start();
-    format!("{}:{}", start.line, start.column + 1)
-}
-
 /// The layers of the field `field` of a struct, if every constructor can be read.
 pub fn layers(index: &Index, owner: usize, field: &str) -> Option<Vec<Layer>> {
     let mut found: Option<Vec<Layer>> = None;

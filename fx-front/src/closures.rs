@@ -36,17 +36,8 @@ use crate::syntax::path_text;
 use crate::{
     attrs::FnOptions,
     diag::{Code, Diagnostic, Diagnostics, Severity},
-    index::{Field, Function, Index, Name, Resolved, Struct, Ty},
+    index::{Builder, Field, Function, Index, Name, Resolved, Struct, Ty},
 };
-
-/// What stands in for a builder function.
-#[derive(Debug, Default)]
-pub struct Builder {
-    /// The structs and functions that are written for it.
-    pub source: TokenStream,
-    /// The position in [`Index::fns`] of the forward that is to be frozen, if this function is the first to make it.
-    pub entry: Option<usize>,
-}
 
 /// Writes the structs of every `#[traceable]` function that returns a module.
 pub(crate) fn lower(index: &mut Index, diags: &Diagnostics) {

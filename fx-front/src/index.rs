@@ -22,6 +22,15 @@ pub use types::Ty;
 pub use visible::is_within;
 pub(crate) use visible::scope_of;
 
+/// What stands in for a builder function.
+#[derive(Debug, Default)]
+pub struct Builder {
+    /// The structs and functions that are written for it.
+    pub source: proc_macro2::TokenStream,
+    /// The position in [`Index::fns`] of the forward that is to be frozen, if this function is the first to make it.
+    pub entry: Option<usize>,
+}
+
 /// Everything a crate declares.
 #[derive(Debug, Default)]
 pub struct Index {
@@ -34,7 +43,7 @@ pub struct Index {
     /// The files read, relative to the crate's root.
     pub files: Vec<String>,
     /// What stands in for a `#[traceable]` function that builds a model out of closures, by its position in `fns`.
-    pub builders: BTreeMap<usize, crate::closures::Builder>,
+    pub builders: BTreeMap<usize, Builder>,
     /// The functions to which there may be pointers, once that was asked.
     pointed: OnceLock<functions::Pointed>,
 }

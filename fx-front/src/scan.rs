@@ -13,7 +13,6 @@ use fx_ir::Place;
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-pub(crate) use self::written::whole;
 use self::{
     associated::Associated,
     attributes::{attributes, derives, is_test, path_attribute},
@@ -118,7 +117,12 @@ impl Scan<'_> {
             syn::Item::Use(item) => self.imports(&item.tree, "", &item.vis, module),
             syn::Item::Type(item) => self.declare(module, &item.ident, &item.vis, Name::Alias(item.ty.clone())),
             syn::Item::Const(item) => {
-                self.declare(module, &item.ident, &item.vis, Name::Const(whole(&item.expr), item.ty.clone()));
+                self.declare(
+                    module,
+                    &item.ident,
+                    &item.vis,
+                    Name::Const(crate::syntax::integer_literal(&item.expr), item.ty.clone()),
+                );
             }
             syn::Item::Static(item) => {
                 self.declare(module, &item.ident, &item.vis, Name::Const(None, item.ty.clone()));

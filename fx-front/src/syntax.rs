@@ -200,3 +200,17 @@ pub(crate) fn each_target(
     }
     Find { mutates, target }.visit_expr(expr);
 }
+
+/// Where a method is called, as the call itself would tell: line and column, both from 1.
+pub(crate) fn call_position(method: &syn::Ident) -> String {
+    let start = method.span().start();
+    format!("{}:{}", start.line, start.column + 1)
+}
+
+/// The integer that the expression is a literal of.
+pub(crate) fn integer_literal(expr: &syn::Expr) -> Option<i64> {
+    match expr {
+        syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Int(number), .. }) => number.base10_parse().ok(),
+        _ => None,
+    }
+}

@@ -121,7 +121,7 @@ impl<'a> Reader<'a> {
                         function.sig.inputs.iter().filter_map(|input| match input {
                             syn::FnArg::Typed(typed) => match (&*typed.pat, &*typed.ty) {
                                 (syn::Pat::Ident(pat), syn::Type::Array(array)) if name.path.is_ident(&pat.ident) => {
-                                    crate::scan::whole(&array.len)
+                                    crate::syntax::integer_literal(&array.len)
                                 }
                                 _ => None,
                             },

@@ -6,7 +6,6 @@ use super::{
     Layer,
     choices::{added, distributed, either, some_times},
     made::{before, closures},
-    place,
     syntax::{is_none, is_pointer, is_some_call, ok_argument, text},
 };
 use crate::index::{Index, Name, Resolved, Ty};
@@ -143,7 +142,7 @@ impl<'a> Reader<'a> {
                 let arg = call.args.first()?;
                 match call.method.to_string().as_str() {
                     "add" => chain.push(self.layer(arg, chains, fuel)?),
-                    "add_fn" | "add_fn_t" => chain.push(self.closure(arg, place(&call.method))?),
+                    "add_fn" | "add_fn_t" => chain.push(self.closure(arg, crate::syntax::call_position(&call.method))?),
                     // As it is written for a function that builds a model out of closures.
                     "add_fn_at" | "add_fn_t_at" => chain.push(self.closure(call.args.get(1)?, text(arg)?)?),
                     _ => return None,

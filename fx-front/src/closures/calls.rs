@@ -18,7 +18,7 @@ impl VisitMut for Calls<'_, '_, '_> {
     fn visit_expr_method_call_mut(&mut self, call: &mut syn::ExprMethodCall) {
         syn::visit_mut::visit_expr_method_call_mut(self, call);
         if (call.method == "add_fn" || call.method == "add_fn_t") && call.args.len() == 1 {
-            let place = crate::builder::place(&call.method);
+            let place = crate::syntax::call_position(&call.method);
             call.method = format_ident!("{}_at", call.method);
             call.args.insert(0, parse_quote!(#place));
         }

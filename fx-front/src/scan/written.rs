@@ -9,11 +9,3 @@ pub(super) fn variant(variant: &syn::Variant) -> Variant {
     });
     Variant { name: variant.ident.to_string(), fields: fields.collect() }
 }
-
-/// The whole number that is written there.
-pub(crate) fn whole(expr: &syn::Expr) -> Option<i64> {
-    match expr {
-        syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Int(number), .. }) => number.base10_parse().ok(),
-        _ => None,
-    }
-}

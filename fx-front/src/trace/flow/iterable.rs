@@ -4,7 +4,7 @@ use fx_ir::{Arg, HostOp, NodeId, host::Adaptor};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use crate::scan::whole;
+use crate::syntax::integer_literal;
 use crate::trace::types::label::element_path;
 use crate::trace::{RefKind, Result, Tracer, Ty, Val, flow::pattern::RefKinds, unsupported};
 
@@ -38,7 +38,7 @@ impl Tracer<'_> {
                 Ok(adapted(call, over, items))
             }
             syn::Expr::MethodCall(call) if call.method == "skip" || call.method == "take" => {
-                let Some(count) = call.args.first().and_then(whole) else {
+                let Some(count) = call.args.first().and_then(integer_literal) else {
                     return self.counted_by_value(call);
                 };
                 let (over, items) = self.iterable(&call.receiver)?;

@@ -11,7 +11,7 @@ use proc_macro2::{Ident, Span};
 use quote::{ToTokens, format_ident};
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
-use crate::scan::whole;
+use crate::syntax::integer_literal;
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
@@ -68,7 +68,7 @@ impl Tracer<'_> {
                 Some(chain) => return Ok(Some(chain)),
                 None => self.source(&call.receiver, sources)?,
             },
-            ("skip" | "take", [count]) if whole(count).is_none() => None,
+            ("skip" | "take", [count]) if integer_literal(count).is_none() => None,
             ("enumerate" | "rev", []) | ("skip" | "take" | "zip", [_]) => self.chain_of(&call.receiver, sources)?,
             _ => None,
         };
@@ -201,7 +201,7 @@ impl Tracer<'_> {
     /// The element of that number, if there is one.
     fn element_after(&mut self, chain: &IteratorValue, expr: &Expr, at: Val, span: Span) -> Result<Val> {
         let Expr::MethodCall(call) = expr else { return self.element(chain, expr, at, span) };
-        let count = call.args.first().and_then(whole);
+        let count = call.args.first().and_then(integer_literal);
         match (call.method.to_string().as_str(), count, &at) {
             ("iter" | "into_iter", ..) => self.element(chain, &call.receiver, at, span).map(|value| match value {
                 Val::Some(inner) if call.method == "iter" => Val::Some(Box::new(inner.with_ref_kind(RefKind::Ref))),

@@ -27,7 +27,9 @@ impl Tracer<'_> {
         };
         let syn::Expr::MethodCall(turned) = &*taken.receiver else { return Ok(None) };
         let is_taken = taken.method == "unwrap" || taken.method == "expect";
-        let Some(length) = crate::scan::whole(&array.len).filter(|_| is_taken && turned.method == "try_into") else {
+        let Some(length) =
+            crate::syntax::integer_literal(&array.len).filter(|_| is_taken && turned.method == "try_into")
+        else {
             return Ok(None);
         };
         let list = self.expr(&turned.receiver)?;

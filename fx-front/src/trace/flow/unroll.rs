@@ -71,7 +71,7 @@ impl Tracer<'_> {
                     _ => None,
                 }
             }
-            other => crate::scan::whole(other),
+            other => crate::syntax::integer_literal(other),
         };
         length.filter(|&length| length <= LIMIT)
     }

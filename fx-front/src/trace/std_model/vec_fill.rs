@@ -137,7 +137,8 @@ fn repeated(expr: &Expr) -> Option<(&Expr, &Expr)> {
                 return None;
             };
             let is_ignored = matches!(closure.inputs.first(), Some(syn::Pat::Wild(_)));
-            let from_zero = crate::scan::whole(start) == Some(0) && matches!(limits, syn::RangeLimits::HalfOpen(_));
+            let from_zero =
+                crate::syntax::integer_literal(start) == Some(0) && matches!(limits, syn::RangeLimits::HalfOpen(_));
             let is_none = matches!(&*closure.body, Expr::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "None"));
             (is_ignored && from_zero && is_none).then_some((&*closure.body, &**end))
         }
