@@ -114,10 +114,14 @@ macro_rules! op_table {
         HARDSWISH = row("hardswish", &["hardswish"], Pointwise, "x * relu6(x + 3) / 6").float().layer("HardSwish")
             : hardswish(x) = x * (x + 3.0).at_least(0.0).at_most(6.0) / 6.0, by f_hardswish => HardSwish f_hardswish_;
         HARDSWISH_IN_PLACE = row("hardswish_", &["hardswish_"], Pointwise, "x * relu6(x + 3) / 6 in place").in_place_of("hardswish");
+        MISH = row("mish", &["mish"], Pointwise, "x * tanh(log(1 + exp(x)))").float()
+            : mish(x) = x * x.power_of_e().logarithm_1p().hyperbolic_tangent(), by f_mish => Mish f_mish_;
+        MISH_IN_PLACE = row("mish_", &["mish_"], Pointwise, "x * tanh(log(1 + exp(x))) in place").in_place_of("mish");
         GELU = row("gelu", &["gelu"], Pointwise, "x * Phi(x), Phi exact (\"none\") or by tanh (\"tanh\")").float()
             .act(Activation::ByFormula(&[("none", "Gelu"), ("tanh", "GeluTanh")]))
             : gelu(x, approximate: text) = x.gelu_by(approximate), by f_gelu;
-        LEAKY_RELU = row("leaky_relu", &["leaky_relu"], Pointwise, "x where x > 0, else 0.01 * x").same().act(Activation::Plain("LeakyRelu(0.01)"))
+        LEAKY_RELU = row("leaky_relu", &["leaky_relu"], Pointwise, "x where x > 0, else 0.01 * x").same()
+            .act(Activation::Plain("LeakyRelu(0.01)"))
             : leaky_relu(x) = x.where_above(0.0, x, x * 0.01), by f_leaky_relu;
         HARDSIGMOID = row("hardsigmoid", &["hardsigmoid"], Pointwise, "relu6(x + 3) / 6").float()
             : hardsigmoid(x) = (x + 3.0).at_least(0.0).at_most(6.0) / 6.0, by f_hardsigmoid;

@@ -60,7 +60,7 @@ groups! {
     };
     Exponents<1, 0, 1> -> Tensor = |[x], []| { let x = x.clamp(-1e30, 8.0); [x.clone().expm1() + x.erf()] };
     Units<1, 0, 1> -> Tensor = |[x], []| { [x.clone().elu() + x.clone().selu() + x.celu()] };
-    Soft<1, 0, 1> -> Tensor = |[x], []| { [x.softplus()] };
+    Soft<1, 0, 1> -> Tensor = |[x], []| { [x.clone().softplus() + x.clamp(-1e30, 1e30).mish()] };
     Mixed<2, 1, 1> -> Tensor = |[x, y], [weight]| { [x.lerp(y, weight)] };
 }
 
