@@ -89,8 +89,8 @@ pub(crate) fn ln(x: f32) -> f32 {
     const ROOT: i32 = 0x3f35_04f3;
     let is_tiny = x < f32::MIN_POSITIVE;
     let bits = (if is_tiny { x * 8_388_608.0 } else { x }).to_bits().cast_signed();
-    let n = (bits - ROOT) >> 23;
-    let m = f32::from_bits((bits - (n << 23)).cast_unsigned());
+    let n = bits.wrapping_sub(ROOT) >> 23;
+    let m = f32::from_bits(bits.wrapping_sub(n << 23).cast_unsigned());
     #[allow(clippy::cast_precision_loss, reason = "an exponent")]
     let n = n as f32 - if is_tiny { 23.0 } else { 0.0 };
     let r = m - 1.0;

@@ -250,12 +250,14 @@ impl OpId {
 
     /// What it does beside yielding a value.
     pub fn effect(self) -> Effect {
-        match (self.row(), self.entry()) {
-            (Some(row), _) => row.effect,
-            (None, Some(entry)) if entry.writes() => Effect::InPlace(written(entry)),
-            (None, Some(entry)) if entry.flags.has(catalog::Flags::RANDOM) => Effect::Random,
-            (None, Some(_)) => Effect::Pure,
-            (None, None) => Effect::Io,
+        if let Some(row) = self.row() {
+            return row.effect;
+        }
+        match self.entry() {
+            Some(entry) if entry.writes() => Effect::InPlace(written(entry)),
+            Some(entry) if entry.flags.has(catalog::Flags::RANDOM) => Effect::Random,
+            Some(_) => Effect::Pure,
+            None => Effect::Io,
         }
     }
 

@@ -114,17 +114,20 @@ macro_rules! op_table {
         HARDSWISH = row("hardswish", &["hardswish"], Pointwise, "x * relu6(x + 3) / 6").float().layer("HardSwish")
             : hardswish(x) = x * (x + 3.0).at_least(0.0).at_most(6.0) / 6.0, by f_hardswish => HardSwish f_hardswish_;
         HARDSWISH_IN_PLACE = row("hardswish_", &["hardswish_"], Pointwise, "x * relu6(x + 3) / 6 in place").in_place_of("hardswish");
+        MISH = row("mish", &["mish"], Pointwise, "x * tanh(log(1 + exp(x)))").float()
+            : mish(x) = x * x.power_of_e().logarithm_1p().hyperbolic_tangent(), by f_mish => Mish f_mish_;
+        MISH_IN_PLACE = row("mish_", &["mish_"], Pointwise, "x * tanh(log(1 + exp(x))) in place").in_place_of("mish");
         GELU = row("gelu", &["gelu"], Pointwise, "x * Phi(x), Phi exact (\"none\") or by tanh (\"tanh\")").float()
             .act(Activation::ByFormula(&[("none", "Gelu"), ("tanh", "GeluTanh")]))
             : gelu(x, approximate: text) = x.gelu_by(approximate), by f_gelu;
-        LEAKY_RELU = row("leaky_relu", &["leaky_relu"], Pointwise, "x where x > 0, else 0.01 * x").same().act(Activation::Plain("LeakyRelu(0.01)"))
+        LEAKY_RELU = row("leaky_relu", &["leaky_relu"], Pointwise, "x where x > 0, else 0.01 * x").same()
+            .act(Activation::Plain("LeakyRelu(0.01)"))
             : leaky_relu(x) = x.where_above(0.0, x, x * 0.01), by f_leaky_relu;
         HARDSIGMOID = row("hardsigmoid", &["hardsigmoid"], Pointwise, "relu6(x + 3) / 6").float()
             : hardsigmoid(x) = (x + 3.0).at_least(0.0).at_most(6.0) / 6.0, by f_hardsigmoid;
         CLAMP = row("clamp", &["clamp"], Pointwise, "min(max(x, low), high)").same().act(Activation::ByBounds("Clamp"))
             : clamp(x, low: number, high: number) = x.at_least(low).at_most(high), by f_clamp;
-        HARDTANH = row("hardtanh", &["hardtanh"], Pointwise, "min(max(x, -1), 1)").same()
-            : hardtanh(x) = x.at_least(-1.0).at_most(1.0), by f_hardtanh;
+        HARDTANH = row("hardtanh", &["hardtanh"], Pointwise, "min(max(x, -1), 1)").same();
         ELU = row("elu", &["elu"], Pointwise, "x where x > 0, else exp(x) - 1").float()
             : elu(x) = x.where_above(0.0, x, expm1(x)), by f_elu;
         SELU = row("selu", &["selu"], Pointwise, "1.0507 * (x where x > 0, else 1.6733 * (exp(x) - 1))").float()
@@ -133,8 +136,7 @@ macro_rules! op_table {
             : celu(x) = x.where_above(0.0, x, expm1(x)), by f_celu;
         SOFTPLUS = row("softplus", &["softplus"], Pointwise, "log(1 + exp(x)), and x above 20").float()
             : softplus(x) = x.where_above(20.0, x, x.power_of_e().logarithm_1p()), by f_softplus;
-        LOG_SIGMOID = row("log_sigmoid", &["log_sigmoid"], Pointwise, "log(sigmoid(x))").float()
-            : log_sigmoid(x) = x.at_most(0.0) - (-x.absolute()).power_of_e().logarithm_1p(), by f_log_sigmoid;
+        LOG_SIGMOID = row("log_sigmoid", &["log_sigmoid"], Pointwise, "log(sigmoid(x))").float();
         HARDSHRINK = row("hardshrink", &["hardshrink"], Pointwise, "x where |x| > 0.5, else 0").same();
         SOFTSHRINK = row("softshrink", &["softshrink"], Pointwise, "x moved by 0.5 towards 0, which it does not cross").float();
         THRESHOLD = row("threshold", &["threshold"], Pointwise, "x where x > threshold, else a value").same();

@@ -245,6 +245,21 @@ mod tests {
     }
 
     #[test]
+    fn an_activation_that_is_one_row() {
+        check(
+            "%c = linear(x, %w, %b) : tensor ; %m = mish(%c) : tensor ; yield %m",
+            &expect![[r#"
+                graph f(self: module<Net>, x: tensor) {
+                  %w = get_attr[w](self) : tensor
+                  %b = get_attr[b](self) : option<tensor>
+                  %p = get_attr[p](self)
+                  %m = linear(x, %w, %b, act="Mish") : tensor  @ by fuse-epilogue
+                  yield %m
+                }"#]],
+        );
+    }
+
+    #[test]
     fn what_others_read_stays() {
         check(
             "%c = convolution(x, %w, %b, %p) : tensor

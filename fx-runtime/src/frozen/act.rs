@@ -164,12 +164,13 @@ mod tests {
         let relu6 = |x: f64| x.clamp(0.0, 6.0);
         let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
         let tanh_gelu = |x: f64| 0.5 * x * (1.0 + (0.797_884_560_802_865_4 * (x + 0.044_715 * x.powi(3))).tanh());
-        let cases: [(Act, &dyn Fn(f64) -> f64); 10] = [
+        let cases: [(Act, &dyn Fn(f64) -> f64); 11] = [
             (Act::None, &|x| x),
             (Act::Relu, &|x| x.max(0.0)),
             (Act::Relu6, &relu6),
             (Act::HardSwish, &|x| x * relu6(x + 3.0) / 6.0),
             (Act::Silu, &|x| x * sigmoid(x)),
+            (Act::Mish, &|x| x * x.exp().ln_1p().tanh()),
             (Act::Sigmoid, &sigmoid),
             (Act::Tanh, &f64::tanh),
             (Act::GeluTanh, &tanh_gelu),
