@@ -18,17 +18,21 @@ use crate::trace::{
 impl Tracer<'_> {
     /// The value of an expression: understood, or kept as opaque code as it is.
     pub(in crate::trace) fn expr(&mut self, expr: &syn::Expr) -> Result<Val> {
+        self.expr_with(expr, OnError::Return)
+    }
+
+    /// The same, where the errors of a call that the expression is go there.
+    pub(in crate::trace) fn expr_with(&mut self, expr: &syn::Expr, on_error: OnError) -> Result<Val> {
         let (mark, expected) = (self.checkpoint(), self.expects.next.take());
         self.push_expectation(expr, expected.as_ref());
-        self.understood(expr).or_else(|fault| {
+        self.understood(expr, on_error).or_else(|fault| {
             self.rollback(mark);
             self.expects.next = expected;
             self.opaque_expr(expr, fault)
         })
     }
 
-    fn understood(&mut self, expr: &syn::Expr) -> Result<Val> {
-        let errors = std::mem::take(&mut self.errors);
+    fn understood(&mut self, expr: &syn::Expr, on_error: OnError) -> Result<Val> {
         match expr {
             syn::Expr::Lit(lit) => literal(&lit.lit),
             syn::Expr::Path(path) => self.path(path),
@@ -37,7 +41,8 @@ impl Tracer<'_> {
             syn::Expr::Reference(inner) if inner.mutability.is_none() => {
                 // A place that is not understood is kept as opaque code with its `&`, since it cannot be moved out of.
                 let is_place = matches!(&*inner.expr, syn::Expr::Index(_));
-                let value = if is_place { self.understood(&inner.expr) } else { self.expr(&inner.expr) }?;
+                let value =
+                    if is_place { self.understood(&inner.expr, OnError::Return) } else { self.expr(&inner.expr) }?;
                 let is_behind =
                     matches!(&*inner.expr, syn::Expr::Unary(unary) if matches!(unary.op, syn::UnOp::Deref(_)));
                 let value = if is_behind { self.unboxed(value, inner.span()) } else { value };
@@ -50,8 +55,8 @@ impl Tracer<'_> {
             syn::Expr::Unary(unary) => self.unary(unary),
             syn::Expr::Binary(binary) => self.binary(binary),
             syn::Expr::Assign(assign) => self.assign(assign),
-            syn::Expr::MethodCall(call) => self.method_call(call, errors),
-            syn::Expr::Call(call) => self.call(call, errors),
+            syn::Expr::MethodCall(call) => self.method_call(call, on_error),
+            syn::Expr::Call(call) => self.call(call, on_error),
             syn::Expr::Field(field) => self.field_expr(field),
             syn::Expr::Index(index) => self.index_expr(index),
             syn::Expr::Tuple(tuple) if tuple.elems.is_empty() => Ok(Val::Unit),
@@ -136,8 +141,8 @@ impl Tracer<'_> {
         if let Some(value) = self.in_other_words(&inner.expr)? {
             return Ok(value);
         }
-        self.errors = if self.errors_propagate() { OnError::Propagate } else { OnError::Return };
-        let value = self.expr(&inner.expr)?;
+        let on_error = if self.errors_propagate() { OnError::Propagate } else { OnError::Return };
+        let value = self.expr_with(&inner.expr, on_error)?;
         match value.ty() {
             Ty::Option(_) => unsupported(inner.span(), "`?` on an option"),
             Ty::Unknown => unsupported(inner.span(), "`?` on a value of a type that is not known"),

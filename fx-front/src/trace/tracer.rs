@@ -41,8 +41,6 @@ pub(in crate::trace) struct Tracer<'a> {
     pub(in crate::trace) results: HashSet<NodeId>,
     /// Functions traced in place whose `Result` is taken off: values of its type are what `Ok` held.
     pub(in crate::trace) unwrapped: HashSet<NodeId>,
-    /// Where the errors of the call go that is traced next.
-    pub(in crate::trace) errors: OnError,
     /// Is a loop being traced for the types alone of what it carries?
     pub(in crate::trace) types_only: bool,
     /// Is what is being traced known to be gathered into a `Vec`?
@@ -116,7 +114,6 @@ impl<'a> Tracer<'a> {
             named: HashMap::new(),
             results: HashSet::new(),
             unwrapped: HashSet::new(),
-            errors: OnError::Return,
             types_only: false,
             expects_vec: false,
             sources: 0,

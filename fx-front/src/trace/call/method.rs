@@ -30,8 +30,9 @@ impl Tracer<'_> {
             return Ok(value);
         }
         let name = call.method.to_string();
-        self.errors = if matches!(name.as_str(), "unwrap" | "expect") { OnError::Propagate } else { self.errors };
-        let receiver = self.expr(&call.receiver)?.behind();
+        let is_unwrapped = matches!(name.as_str(), "unwrap" | "expect");
+        let of_receiver = if is_unwrapped { OnError::Propagate } else { OnError::Return };
+        let receiver = self.expr_with(&call.receiver, of_receiver)?.behind();
         match receiver.ty() {
             _ if matches!(receiver, Val::Never) => return Ok(receiver),
             Ty::Tensor => return self.tensor_method(receiver, call),

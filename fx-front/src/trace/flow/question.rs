@@ -14,8 +14,7 @@ impl Tracer<'_> {
         let explained = explained(expr, &["context", "with_context", "wrap_err", "wrap_err_with", "map_err"]);
         let Some((told, call)) = explained.filter(|_| self.errors_propagate()) else { return Ok(None) };
         let mark = self.checkpoint();
-        self.errors = OnError::Propagate;
-        let value = self.expr(told)?;
+        let value = self.expr_with(told, OnError::Propagate)?;
         let is_own = self.index.method(&value.ty(), &call.method.to_string()).is_some();
         let is_made = matches!(told, Expr::MethodCall(_) | Expr::Call(_));
         if is_own || !is_made || matches!(value.ty(), Ty::Unknown | Ty::Option(_) | Ty::Struct(_)) {
