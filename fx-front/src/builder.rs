@@ -32,7 +32,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// Is it one layer, however the chain was built?
+    /// Whether it is one layer, however the chain was built.
     pub fn is_one(&self) -> bool {
         matches!(self, Layer::Module(_) | Layer::Closure(..) | Layer::Chain(..))
     }

@@ -10,7 +10,7 @@ use proc_macro2::Span;
 pub struct Diagnostic {
     /// Which rule it breaks.
     pub code: Code,
-    /// Does it stop the build?
+    /// Whether it stops the build.
     pub severity: Severity,
     /// The token it is about; with the `span-locations` of a parsed file or of the compiler.
     pub span: Span,
@@ -159,7 +159,7 @@ impl Diagnostics {
         }
     }
 
-    /// Is there one that stops the build?
+    /// Whether there is one that stops the build.
     pub fn has_errors(&self) -> bool {
         self.all.borrow().iter().any(|one| one.severity == Severity::Error)
     }

@@ -73,7 +73,7 @@ pub fn entry(index: &Index, item: usize) -> Result<usize, Left> {
     }
 }
 
-/// Are they of one type, and declared where one file of generated code can serve them?
+/// Whether they are of one type, and declared where one file of generated code can serve them.
 fn is_together(index: &Index, one: usize, other: usize) -> bool {
     let (one, other) = (&index.fns[one], &index.fns[other]);
     one.module == other.module && owner(index, one) == owner(index, other)
@@ -141,7 +141,7 @@ fn instance(index: &Index, item: usize) -> Result<usize, Left> {
     }
 }
 
-/// Is it the function of a `#[traceable]` item as the user wrote it?
+/// Whether it is the function of a `#[traceable]` item as the user wrote it.
 pub fn is_entry(function: &Function) -> bool {
     function.key.is_some() && !function.is_derived
 }
@@ -154,7 +154,7 @@ fn template(index: &Index, function: usize) -> Option<usize> {
     }
 }
 
-/// Does it derive `Module`, or implement it by hand?
+/// Whether it derives `Module`, or implement it by hand.
 fn is_module(index: &Index, id: usize) -> bool {
     let by_hand = |function: &Function| {
         let names = ["visit", "type_name"].iter().any(|name| function.sig.ident == name);
@@ -309,7 +309,7 @@ fn lent_output(index: &Index, function: &Function) -> Result<(), Left> {
     ))
 }
 
-/// Is it `&self` or `&mut self`?
+/// Whether it is `&self` or `&mut self`.
 fn takes_model(receiver: &syn::Receiver) -> bool {
     match &*receiver.ty {
         syn::Type::Reference(reference) => {

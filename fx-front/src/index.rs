@@ -107,7 +107,7 @@ pub struct Struct {
     pub module: String,
     /// Its fields in order; those of a tuple struct are named `0`, `1`, ...
     pub fields: Vec<Field>,
-    /// Does it derive `Module`, so that its fields can be read from elsewhere in the crate?
+    /// Whether it derives `Module`, so that its fields can be read from elsewhere in the crate.
     pub is_module: bool,
     /// Its parameters, as far as nothing is put in for them.
     pub generics: syn::Generics,
@@ -164,9 +164,10 @@ pub struct Function {
     pub traceable: Option<TraceableOptions>,
     /// The key of the `#[traceable]` item of which it is the entry.
     pub key: Option<crate::key::Key>,
-    /// Can code in another module of the crate name it?
+    /// Whether code in another module of the crate can name it.
     pub is_visible: bool,
-    /// Was it written for a function that builds a model out of closures, or for an instance, rather than by the user?
+    /// Whether it was written for a function that builds a model out of closures, or for an instance, rather than by
+    /// the user.
     pub is_derived: bool,
 }
 
@@ -195,7 +196,8 @@ impl Index {
         self.structs[id].fields.iter().find(|field| field.name == name)
     }
 
-    /// Can code in the module `from` read the field: by its name, or by the accessor that `derive(Module)` writes?
+    /// Whether code in the module `from` can read the field: by its name, or by the accessor that `derive(Module)`
+    /// writes.
     pub fn can_read(&self, from: &str, id: usize, field: &Field) -> bool {
         self.structs[id].is_module || field.scope.as_ref().is_none_or(|scope| is_within(from, scope))
     }
@@ -228,14 +230,14 @@ impl Index {
         }
     }
 
-    /// Is it an enum of the crate?
+    /// Whether it is an enum of the crate.
     pub(crate) fn is_enum(&self, ty: &Ty) -> bool {
         self.variants(ty).is_some()
     }
 }
 
 impl Field {
-    /// Does its type name a pointer or a reference?
+    /// Whether its type names a pointer or a reference.
     pub fn has_pointer(&self) -> bool {
         let text = self.ty.to_token_stream().to_string();
         text.contains('&')
@@ -253,7 +255,7 @@ impl Function {
         uses.collect()
     }
 
-    /// Does it take `&mut self`?
+    /// Whether it takes `&mut self`.
     pub fn writes_self(&self) -> bool {
         self.sig.receiver().is_some_and(|receiver| receiver.mutability.is_some() && receiver.reference.is_some())
     }

@@ -112,7 +112,7 @@ fn bound(generic: &Struct, args: &[String]) -> Option<Substitution> {
     pairs.collect::<Option<BTreeMap<String, TokenStream>>>()
 }
 
-/// Is it a parameter that an instance says something for?
+/// Whether it is a parameter that an instance says something for.
 pub(crate) fn is_bound(param: &syn::GenericParam) -> bool {
     !matches!(param, syn::GenericParam::Lifetime(_))
 }
@@ -154,7 +154,7 @@ impl Index {
 }
 
 impl Struct {
-    /// Has it type or constant parameters that nothing is put in for?
+    /// Whether it has type or constant parameters that nothing is put in for.
     pub fn is_generic(&self) -> bool {
         self.generics.params.iter().any(is_bound)
     }

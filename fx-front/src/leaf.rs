@@ -62,7 +62,7 @@ pub fn of_constructor(name: &str) -> Option<&'static Leaf> {
     LEAVES.iter().find(|leaf| leaf.constructors.contains(&name))
 }
 
-/// Is it one of the containers that chain layers?
+/// Whether it is one of the containers that chain layers.
 pub fn is_sequential(name: &str) -> bool {
     matches!(name, "Sequential" | "SequentialT")
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use quote::ToTokens;
 use syn::{BinOp, visit::Visit};
 
-/// Does the operator yield a truth value?
+/// Whether the operator yields a truth value.
 pub(crate) fn yields_bool(op: &BinOp) -> bool {
     matches!(
         op,
@@ -94,7 +94,7 @@ pub(crate) fn may_both(a: &syn::Pat, b: &syn::Pat) -> bool {
     }
 }
 
-/// Does the pattern match every value?
+/// Whether the pattern matches every value.
 pub(crate) fn matches_all(pat: &syn::Pat) -> bool {
     match pat {
         syn::Pat::Wild(_) => true,
@@ -106,7 +106,7 @@ pub(crate) fn matches_all(pat: &syn::Pat) -> bool {
     }
 }
 
-/// Does the name stand for a constant or a variant, so that a pattern of it binds nothing?
+/// Whether the name stands for a constant or a variant, so that a pattern of it binds nothing.
 pub(crate) fn is_item(name: &str) -> bool {
     name.starts_with(|c: char| c.is_uppercase())
 }

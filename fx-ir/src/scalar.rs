@@ -37,7 +37,8 @@ pub fn is_scalar(name: &str) -> bool {
     is_integer(name) || is_float(name) || matches!(name, "bool" | "char")
 }
 
-/// Is it the spelling of a type that is made of primitive types, text and tch's names alone? None holds a tensor.
+/// Whether it is the spelling of a type that is made of primitive types, text and tch's names alone. None holds a
+/// tensor.
 pub fn is_plain(spelling: &str) -> bool {
     const OTHERS: [&str; 11] =
         ["integer", "float", "str", "String", "Kind", "Device", "Scalar", "Option", "Vec", "Range", "RangeInclusive"];

@@ -227,7 +227,7 @@ fn literal(lit: &syn::Lit) -> Option<Type> {
     }
 }
 
-/// Is nothing left to be inferred, and nothing borrowed?
+/// Whether nothing is left to be inferred, and nothing is borrowed.
 pub(super) fn is_complete(ty: &Type) -> bool {
     struct Find(bool);
     impl<'ast> syn::visit::Visit<'ast> for Find {

@@ -1,6 +1,6 @@
 //! Which functions return a module.
 
-/// Does the function return a module rather than compute?
+/// Whether the function returns a module rather than compute.
 pub fn returns_module(sig: &syn::Signature) -> bool {
     let syn::ReturnType::Type(_, ty) = &sig.output else { return false };
     is_module(ty)

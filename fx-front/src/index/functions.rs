@@ -36,7 +36,7 @@ struct Signature<'t> {
 }
 
 impl Ty {
-    /// Is it a pointer to a function?
+    /// Whether it is a pointer to a function.
     pub fn is_function(&self) -> bool {
         matches!(self, Ty::Rust(spelling) if spelling.starts_with("fn("))
     }

@@ -9,7 +9,7 @@ use super::{Index, Name, Resolved, Ty};
 pub struct Spelled {
     /// The type.
     pub text: String,
-    /// Is it made of tensors, numbers and text alone?
+    /// Whether it is made of tensors, numbers and text alone.
     pub is_plain: bool,
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn scope_of(visibility: &syn::Visibility, module: &str) -> Option<Str
     scope.filter(|scope| *scope != "crate").map(str::to_owned)
 }
 
-/// Is the module `inner` the module `outer`, or inside of it?
+/// Whether the module `inner` is the module `outer`, or inside of it.
 pub fn is_within(inner: &str, outer: &str) -> bool {
     inner == outer || inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with("::"))
 }
@@ -46,7 +46,7 @@ fn with_paths(text: &str, name: &dyn Fn(&str, &str) -> Option<String>) -> Option
 const DETOURS: u32 = 3;
 
 impl Index {
-    /// Can code in the module `from` name the item `name` of `module` by the path where it is declared?
+    /// Whether code in the module `from` can name the item `name` of `module` by the path where it is declared.
     pub fn sees(&self, from: &str, module: &str, name: &str) -> bool {
         let mut inner = module;
         let mut all = self.is_visible(from, module, name);
@@ -57,7 +57,7 @@ impl Index {
         all
     }
 
-    /// Is the item `name` of `module` visible in the module `from`, by whatever path?
+    /// Whether the item `name` of `module` is visible in the module `from`, by whatever path.
     fn is_visible(&self, from: &str, module: &str, name: &str) -> bool {
         let scope = self.modules.get(module).and_then(|module| module.scopes.get(name));
         scope.is_none_or(|scope| is_within(from, scope))
@@ -72,7 +72,7 @@ impl Index {
         private.map(|(module, name)| format!("{module}::{name}")).collect()
     }
 
-    /// Is the type, or what it is a list or an option of, such a type itself?
+    /// Whether the type, or what it is a list or an option of, is such a type itself.
     pub fn private_type(&self, from: &str, ty: &Ty) -> bool {
         match ty {
             Ty::Struct(id) => !self.is_visible(from, &self.structs[*id].module, &self.structs[*id].name),

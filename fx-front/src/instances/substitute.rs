@@ -29,7 +29,7 @@ pub(super) fn substituted(tokens: TokenStream, values: &Substitution) -> TokenSt
     out
 }
 
-/// Is what follows these tokens the name of a part of something: `x.T`, `a::T`?
+/// Whether what follows these tokens is the name of a part of something: `x.T`, `a::T`.
 fn is_part(before: &[TokenTree]) -> bool {
     let is = |back: usize, sign: char| {
         let token = before.len().checked_sub(back).and_then(|at| before.get(at));
@@ -38,7 +38,7 @@ fn is_part(before: &[TokenTree]) -> bool {
     (is(1, '.') && !is(2, '.')) || (is(1, ':') && is(2, ':')) || is(1, '\'')
 }
 
-/// Do the tokens go on with `::`?
+/// Whether the tokens go on with `::`.
 fn is_path(after: &[TokenTree]) -> bool {
     let is = |at: usize| matches!(after.get(at), Some(TokenTree::Punct(punct)) if punct.as_char() == ':');
     is(0) && is(1)

@@ -119,12 +119,12 @@ impl Env {
         self.scopes.iter().flat_map(BTreeMap::values).map(|held| within(held, value)).sum()
     }
 
-    /// Is there a variable of which that is so?
+    /// Whether there is a variable of which that is so.
     pub(in crate::trace) fn any(&self, is_it: impl Fn(&Val) -> bool) -> bool {
         self.scopes.iter().flat_map(BTreeMap::values).any(is_it)
     }
 
-    /// Is a variable of that name in scope?
+    /// Whether a variable of that name is in scope.
     pub(in crate::trace) fn has(&self, name: &str) -> bool {
         self.read(name).is_some()
     }

@@ -78,7 +78,7 @@ impl Tracer<'_> {
         }
     }
 
-    /// Is it an element of a list, which generated code has by reference where the user's has its place?
+    /// Whether it is an element of a list, which generated code has by reference where the user's has its place.
     fn is_borrowed_element(&self, value: &Val) -> bool {
         let Val::Node(id, _, RefKind::Ref) = value else { return false };
         self.graph.node(*id).op.host().is_some_and(|op| op.yields() == Yields::Reference)

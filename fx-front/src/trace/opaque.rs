@@ -32,7 +32,7 @@ struct OpaqueCode {
     args: Vec<Arg>,
     /// The variables that it writes to, which the template hands over in a tuple after the value.
     written: Vec<String>,
-    /// Does it hold state of the model, into which its value could be a reference?
+    /// Whether it holds state of the model, into which its value could be a reference.
     holds: bool,
 }
 
@@ -257,7 +257,7 @@ impl Tracer<'_> {
         Ok(holds)
     }
 
-    /// Is the value in generated code of the very type that it is of in the user's?
+    /// Whether the value in generated code is of the very type that it is of in the user's.
     pub(in crate::trace) fn is_exact(&self, value: &Val) -> bool {
         let Val::Node(id, ty, form) = value else { return false };
         if *form == RefKind::RefRef || (*form == RefKind::Ref && matches!(ty, Ty::Option(_))) {
@@ -313,7 +313,8 @@ fn is_place(value: &Val) -> bool {
     }
 }
 
-/// May the expression, though it is of a tensor's type as far as is known here, be a reference in the user's code?
+/// Whether the expression, though it is of a tensor's type as far as is known here, may be a reference in the user's
+/// code.
 fn may_borrow(expr: &syn::Expr) -> bool {
     match expr {
         syn::Expr::Binary(_) => false,
@@ -322,7 +323,7 @@ fn may_borrow(expr: &syn::Expr) -> bool {
     }
 }
 
-/// Is it what a loop carries?
+/// Whether it is what a loop carries.
 pub(in crate::trace) fn is_carried_param(graph: &Graph, id: NodeId) -> bool {
     let Some(region) = graph.scope_of(id) else { return false };
     let Some(owner) = graph.owner_of(region) else { return false };

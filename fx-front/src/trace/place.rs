@@ -31,7 +31,7 @@ use crate::trace::{Result, Tracer, Ty, Val, application, entry::signature::is_ve
 /// What a place is rooted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::trace) enum Root {
-    /// A written field of the model; is it made of tensors, numbers and text alone?
+    /// A written field of the model, and whether it is made of tensors, numbers and text alone.
     Cell { is_plain: bool },
     /// A parameter that borrows it.
     Borrow,
@@ -50,7 +50,7 @@ pub(in crate::trace) struct Place {
     /// The way from the root: `.layers[i].key`.
     pub(in crate::trace) projection: Vec<Projection>,
     pub(in crate::trace) ty: Ty,
-    /// Is it a list of a length of its own?
+    /// Whether it is a list of a length of its own.
     pub(in crate::trace) is_vec: bool,
 }
 
@@ -105,7 +105,7 @@ impl Place {
         self.root.arg().filter(|_| self.is_cell() && self.projection.is_empty())
     }
 
-    /// Is it the option itself that a parameter is, and nothing that lies anywhere?
+    /// Whether it is the option itself that a parameter is, and nothing that lies anywhere.
     pub(in crate::trace) fn may_borrow_state(&self) -> bool {
         self.kind == Root::MaybeBorrow && self.projection.is_empty()
     }
@@ -157,7 +157,7 @@ impl Place {
     }
 }
 
-/// Is it made of tensors and numbers alone, so that there can be a copy that holds second handles?
+/// Whether it is made of tensors and numbers alone, so that there can be a copy that holds second handles.
 pub(in crate::trace) fn is_plain(ty: &Ty) -> bool {
     match ty {
         Ty::Tensor => true,

@@ -41,9 +41,9 @@ pub(in crate::trace) struct Tracer<'a> {
     pub(in crate::trace) results: HashSet<NodeId>,
     /// Functions traced in place whose `Result` is taken off: values of its type are what `Ok` held.
     pub(in crate::trace) unwrapped: HashSet<NodeId>,
-    /// Is a loop being traced for the types alone of what it carries?
+    /// Whether a loop is being traced for the types alone of what it carries.
     pub(in crate::trace) types_only: bool,
-    /// Is what is being traced known to be gathered into a `Vec`?
+    /// Whether what is being traced is known to be gathered into a `Vec`.
     pub(in crate::trace) expects_vec: bool,
     /// The types that the code around an expression says it has.
     pub(in crate::trace) expects: Expectations,
@@ -127,12 +127,12 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// Is it the entry's own body that is being traced?
+    /// Whether it is the entry's own body that is being traced.
     pub(in crate::trace) fn is_entry(&self) -> bool {
         self.frames.len() == 1 && self.closures == 0
     }
 
-    /// Does an error of the function that is being traced leave the frozen model?
+    /// Whether an error of the function that is being traced leaves the frozen model.
     pub(in crate::trace) fn errors_propagate(&self) -> bool {
         self.closures == 0 && self.frames.last().is_some_and(|frame| frame.errors == OnError::Propagate)
     }

@@ -55,11 +55,11 @@ pub(in crate::trace) struct Shape {
 pub(in crate::trace) struct ClosureEnv {
     pub(in crate::trace) env: Env,
     pub(in crate::trace) frames: Vec<Frame>,
-    /// Was it handed on, to a function or by one, so that it is called where it sees other variables?
+    /// Whether it was handed on, to a function or by one, so that it is called where it sees other variables.
     pub(in crate::trace) escaped: bool,
 }
 
-/// Does the user's variable own its value, or is it a reference? Only code that is kept as opaque code has to know.
+/// Whether the user's variable owns its value, or is it a reference. Only code that is kept as opaque code has to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::trace) enum RefKind {
     /// `T`.
@@ -102,7 +102,7 @@ impl Val {
         }
     }
 
-    /// Is it a tensor, as far as is known?
+    /// Whether it is a tensor, as far as is known.
     pub(in crate::trace) fn is_tensor(&self) -> bool {
         self.ty() == Ty::Tensor
     }
@@ -187,7 +187,7 @@ impl Val {
         }
     }
 
-    /// Do both stand for the same value?
+    /// Whether both stand for the same value.
     pub(in crate::trace) fn same(&self, other: &Val) -> bool {
         match (self, other) {
             (Val::Node(a, ..), Val::Node(b, ..)) => a == b,

@@ -61,9 +61,9 @@ pub struct OpRow {
     pub class: Class,
     /// What it does beside yielding a value.
     pub effect: Effect,
-    /// Do both orders of its first two arguments mean the same?
+    /// Whether both orders of its first two arguments mean the same.
     pub commutative: bool,
-    /// Does torch.fx file it under `call_function` rather than `call_method`?
+    /// Whether torch.fx files it under `call_function` rather than `call_method`.
     pub function: bool,
     /// The functional form of an in-place op.
     pub functional: Option<&'static str>,
@@ -153,7 +153,7 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// Does an element depend on the whole row that it is in?
+    /// Whether an element depends on the whole row that it is in.
     pub fn is_row(self) -> bool {
         matches!(self, Self::Row(_))
     }
@@ -261,7 +261,7 @@ impl OpId {
         }
     }
 
-    /// May its result share memory with an input?
+    /// Whether its result may share memory with an input.
     pub fn is_view(self) -> bool {
         match self.row() {
             Some(row) => row.class == Class::View,

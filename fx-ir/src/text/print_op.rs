@@ -48,7 +48,8 @@ pub(super) fn kwarg_text(graph: &Graph, key: &str, arg: &Arg) -> String {
     if !key.is_empty() && key.chars().all(is_ident) { format!("{key}={value}") } else { format!("{key:?}={value}") }
 }
 
-/// Is it a yield whose name is but `output` or `yield` and a number? Nobody reads a yield, so the text leaves that out.
+/// Whether it is a yield whose name is but `output` or `yield` and a number. Nobody reads a yield, so the text leaves
+/// that out.
 pub(super) fn is_unnamed(node: &Node) -> bool {
     let rest = node.name.strip_prefix("output").or_else(|| node.name.strip_prefix("yield"));
     let number = |rest: &str| rest.strip_prefix('_').is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_digit()));

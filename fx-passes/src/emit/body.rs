@@ -40,7 +40,7 @@ pub(super) struct Writer<'e, 'a> {
     pub(super) last_reads: HashMap<NodeId, NodeId>,
     /// The lines that a region begins with.
     pub(super) openings: HashMap<Option<RegionId>, Vec<String>>,
-    /// Is all printed that is known of the live model, not only what a call needs?
+    /// Whether all is printed that is known of the live model, not only what a call needs.
     pub(super) prints_all: bool,
 }
 
@@ -82,7 +82,7 @@ impl<'e, 'a> Writer<'e, 'a> {
         self.values.insert(id, value);
     }
 
-    /// Is it known how the node is read?
+    /// Whether it is known how the node is read.
     pub(super) fn is_set(&self, id: NodeId) -> bool {
         self.values.contains_key(&id)
     }
@@ -112,7 +112,7 @@ impl<'e, 'a> Writer<'e, 'a> {
         })
     }
 
-    /// Is it read from a field that keeps a weight or nothing, as an option of a reference?
+    /// Whether it is read from a field that keeps a weight or nothing, as an option of a reference.
     pub(super) fn is_kept_option(&self, id: NodeId) -> bool {
         let is_read = self.phase == Phase::Call && !self.is_set(id);
         is_read && self.emitter.plan.stored.get(&id).is_some_and(|stored| stored.kind == Holder::OptionalParam)
@@ -162,7 +162,7 @@ impl<'e, 'a> Writer<'e, 'a> {
         }
     }
 
-    /// Is it computed again by a call, by code that an expression in other code cannot hold?
+    /// Whether it is computed again by a call, by code that an expression in other code cannot hold.
     fn is_repeated(&self, id: NodeId) -> bool {
         let fails = match &self.graph().node(id).op {
             Op::Call(_) => true,

@@ -128,7 +128,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Is it an option of a reference: a parameter of such a type, or a field of the frozen type as it is read?
+    /// Whether it is an option of a reference: a parameter of such a type, or a field of the frozen type as it is read.
     fn holds_reference(&self, id: NodeId) -> bool {
         let Emitter { graph, traced, .. } = self.emitter;
         let params = graph.region(graph.body()).params.iter().skip(usize::from(traced.signature.has_receiver));

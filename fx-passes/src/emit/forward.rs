@@ -129,7 +129,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Is the value one that `freeze` made, where the model makes a new one for every caller?
+    /// Whether the value is one that `freeze` made, where the model makes a new one for every caller.
     fn is_made_once(&self, id: NodeId) -> bool {
         let is_new = matches!(&self.graph.node(id).op, Op::Call(op) if !op.is_view());
         is_new && self.plan.stored.contains_key(&id)
@@ -148,7 +148,7 @@ impl Emitter<'_> {
         (call, format!("::std::result::Result<{}, ::fx_runtime::Error>", signature.output.written))
     }
 
-    /// Is the user's error one that ours turns into by itself?
+    /// Whether the user's error is one that ours turns into by itself.
     fn has_common_error(&self) -> bool {
         let whole = self.traced.signature.output.whole.replace(' ', "");
         let alias = whole.split('<').next().unwrap_or_default();
@@ -205,7 +205,7 @@ fn input(writer: &mut Writer<'_, '_>, param: &Param, id: NodeId, written: &Graph
     }
 }
 
-/// Does the user's code give the input a dtype or a device?
+/// Whether the user's code gives the input a dtype or a device.
 fn is_brought(written: &Graph, id: NodeId) -> bool {
     let brings = ["to_kind", "to_device", "to_dtype", "to", "totype", "type_as"];
     written.users(id).into_iter().any(|user| match &written.node(user).op {

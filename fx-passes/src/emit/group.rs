@@ -155,7 +155,7 @@ impl<'a> Function<'a> {
         out
     }
 
-    /// Does an op on rows read it, which goes over a row more than once?
+    /// Whether an op on rows reads it, which goes over a row more than once.
     fn is_kept(&self, id: NodeId) -> bool {
         let reads = |&reader: &NodeId| {
             self.body.node(reader).input(0) == Some(id) && self.scalar(reader).is_some_and(Scalar::is_row)
@@ -183,7 +183,7 @@ impl<'a> Function<'a> {
         })
     }
 
-    /// Is it no number?
+    /// Whether it is no number.
     fn is_tensor(&self, id: NodeId) -> bool {
         !matches!(self.body.node(id).ty, Type::Rust(_))
     }

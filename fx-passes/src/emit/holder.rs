@@ -59,7 +59,7 @@ impl Holder {
     }
 }
 
-/// Is it one of what tensors are made with: a device or a dtype?
+/// Whether it is one of what tensors are made with: a device or a dtype.
 fn is_option_of_tensors(name: &str) -> bool {
     ["::tch::", "::fx_runtime::", "::fx_runtime::tch::"]
         .iter()
@@ -67,7 +67,7 @@ fn is_option_of_tensors(name: &str) -> bool {
         .any(|name| matches!(name, "Device" | "Kind"))
 }
 
-/// Is it a number, a truth value or a character?
+/// Whether it is a number, a truth value or a character.
 pub(super) fn is_number(ty: &Type) -> bool {
     matches!(ty, Type::Rust(name) if scalar::is_scalar(name) || name == "integer")
 }

@@ -197,7 +197,7 @@ impl Walk<'_, '_> {
         self.name(id, &call);
     }
 
-    /// May the layer lie behind a pointer, as far as the field says that it comes from?
+    /// Whether the layer may lie behind a pointer, as far as the field says that it comes from.
     fn is_behind_pointer(&self, layer: NodeId) -> bool {
         let (graph, index) = (self.writer.graph(), self.writer.emitter.index);
         let mut at = layer;

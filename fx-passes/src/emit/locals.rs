@@ -58,7 +58,7 @@ impl Writer<'_, '_> {
         self.set(id, Value { text: name, is_ref: value.is_ref });
     }
 
-    /// Is the node the last to read the tensor in that variable, so that its own result can take its place?
+    /// Whether the node is the last to read the tensor in that variable, so that its own result can take its place.
     fn replaces(&self, id: NodeId, name: &str) -> bool {
         let is_old = |old: &Owned| {
             old.region == self.graph().scope_of(id)
@@ -71,7 +71,7 @@ impl Writer<'_, '_> {
         may_replace && self.owned.get(name).is_some_and(is_old)
     }
 
-    /// May carried code write to the node's value where it is?
+    /// Whether opaque code may write to the node's value where it is.
     fn is_place(&self, id: NodeId) -> bool {
         let node = self.graph().node(id);
         let is_layer = matches!(&node.ty, Type::Module(name) if !name.contains("::"));
@@ -83,7 +83,7 @@ impl Writer<'_, '_> {
         self.phase == Phase::Call && made && !plain
     }
 
-    /// Is it read by code with an effect of its own?
+    /// Whether it is read by code with an effect of its own.
     fn is_handed_to_code(&self, id: NodeId) -> bool {
         self.graph().users(id).into_iter().any(|user| self.graph().node(user).op.effect() == Effect::Io)
     }
@@ -187,7 +187,7 @@ impl Writer<'_, '_> {
         format!("{}.shallow_clone()", value.text)
     }
 
-    /// Does the reader take the value once, and nothing in the regions that it owns?
+    /// Whether the reader takes the value once, and nothing in the regions that it owns.
     fn is_read_once(&self, id: NodeId, reader: NodeId) -> bool {
         let graph = self.graph();
         let is_within = |user| graph.scope_of(user).is_some_and(|region| graph.is_inside(region, reader));
@@ -195,7 +195,7 @@ impl Writer<'_, '_> {
         taken == 1 && !graph.users(id).into_iter().any(is_within)
     }
 
-    /// Is it a part of the live model, which is handed on as a reference?
+    /// Whether it is a part of the live model, which is handed on as a reference.
     pub(super) fn is_lent(&self, id: NodeId) -> bool {
         let graph = self.graph();
         let node = graph.node(id);

@@ -168,7 +168,7 @@ impl<'a> Emitter<'a> {
         Emitter { index, traced, graph, bindings, plan, groups, frozen, name, field, entries, home, constants }
     }
 
-    /// Is it the entry that methods which are not of one entry speak of?
+    /// Whether it is the entry that methods which are not of one entry speak of.
     fn is_first(&self) -> bool {
         self.entries.first() == Some(&self.traced.signature.name)
     }

@@ -113,7 +113,7 @@ impl Planner<'_> {
         self.bindings.get(id) == Binding::Call
     }
 
-    /// Is the control flow decided by the live model, while what it computes is not?
+    /// Whether the control flow is decided by the live model, while what it computes is not.
     fn is_decision(&self, id: NodeId) -> bool {
         let node = self.graph.node(id);
         let by_model = matches!(node.op, Op::If | Op::Match(_) | Op::For(_));
@@ -207,14 +207,14 @@ impl Planner<'_> {
         }
     }
 
-    /// Is it a tensor made of literals alone, which nobody can tell from one that is made anew at every call?
+    /// Whether it is a tensor made of literals alone, which nobody can tell from one that is made anew at every call.
     fn is_constant(&self, id: NodeId) -> bool {
         let node = self.graph.node(id);
         let made = matches!(node.op, Op::Call(_)) && node.ty.is_tensor() && self.bindings.get(id) == Binding::Build;
         made && !self.handed_out.contains(id)
     }
 
-    /// Is it a result of control flow, which no expression can repeat?
+    /// Whether it is a result of control flow, which no expression can repeat.
     fn is_from_control_flow(&self, id: NodeId) -> bool {
         let node = self.graph.node(id);
         let whole = if matches!(node.op, Op::TupleGet(_)) {

@@ -47,7 +47,7 @@ impl Emitter<'_> {
         out
     }
 
-    /// Is the region one turn of a loop, which has a struct even when that is empty?
+    /// Whether the region is one iteration of a loop, which has a struct even when that is empty.
     fn is_turn(&self, region: fx_ir::RegionId) -> bool {
         let decided = self.graph.owner_of(region).and_then(|owner| self.plan.decided.get(&owner));
         decided.is_some_and(|decided| decided.shape == Shape::Each)

@@ -10,7 +10,7 @@ use super::{Emitter, host, template};
 pub(super) struct Value {
     /// The expression.
     pub(super) text: String,
-    /// Is it a reference?
+    /// Whether it is a reference.
     pub(super) is_ref: bool,
 }
 
@@ -47,7 +47,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Are the private things of `module` visible where the generated code is included?
+    /// Whether the private things of `module` are visible where the generated code is included.
     fn sees(&self, module: &str) -> bool {
         is_within(self.home, module)
     }

@@ -37,12 +37,12 @@ impl Whole<'_, '_> {
         &self.0[0]
     }
 
-    /// Does a call of an entry write to the frozen model?
+    /// Whether a call of an entry writes to the frozen model.
     pub(super) fn is_mut(&self) -> bool {
         self.0.iter().any(|entry| entry.traced.signature.is_mut)
     }
 
-    /// Is that the name of one of the entries?
+    /// Whether that is the name of one of the entries.
     pub(super) fn has_entry(&self, name: &str) -> bool {
         self.first().entries.iter().any(|entry| entry == name)
     }

@@ -226,7 +226,7 @@ impl Safe<'_> {
         true
     }
 
-    /// Is it a tensor that the model computes? Weights and inputs have the order that the user gave them.
+    /// Whether it is a tensor that the model computes. Weights and inputs have the order that the user gave them.
     fn is_ours(&self, id: NodeId) -> bool {
         let node = self.graph.node(id);
         let is_input = node.op == Op::Placeholder && self.graph.scope_of(id) == Some(self.graph.body());

@@ -28,7 +28,7 @@ pub(crate) const BLOCK: usize = 64;
 /// So many elements are worth a thread of their own.
 const GRAIN: usize = 1 << 15;
 
-/// Has this CPU vectors and fused multiply-adds, without which functions of ours are slow?
+/// Whether this CPU has vectors and fused multiply-adds, without which functions of ours are slow.
 pub(crate) fn has_vectors() -> bool {
     !cfg!(target_arch = "x86_64") || vector_width() > VectorWidth::Baseline
 }

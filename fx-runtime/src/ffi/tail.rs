@@ -3,7 +3,7 @@
 /// What is done to rows of the product while they are in the cache: the rows, as one slice, and the same rows of the
 /// tensor that is added, if one is.
 pub(crate) trait Tail: Sync {
-    /// Does it change nothing where nothing is added?
+    /// Whether it changes nothing where nothing is added.
     fn is_nothing(&self) -> bool;
 
     /// Changes `rows` in place, which hold so many columns of the whole from the first on. To be `#[inline(always)]`, see

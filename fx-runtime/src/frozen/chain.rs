@@ -21,7 +21,7 @@ pub enum Part<'p> {
     Either(&'p [Part<'p>], &'p [Part<'p>]),
 }
 
-/// Is the value a `T`?
+/// Whether the value is a `T`.
 pub fn is<T: 'static>(layer: &dyn std::any::Any) -> bool {
     layer.is::<T>()
 }
@@ -76,7 +76,7 @@ impl Turn {
         }
     }
 
-    /// Is the part there, or, of two, is it the first?
+    /// Whether the part is there, or, of two, whether it is the first.
     pub fn is_first(&self, part: usize) -> bool {
         match self.matched.get(part) {
             Some(Matched::Branch(first, _)) => *first,

@@ -49,7 +49,7 @@ pub(super) fn shrink(packages: &Packages<'_>, cases: &mut [Case]) -> Result<()> 
     shrink_alike(packages, others)
 }
 
-/// Is it told by the compiler alone?
+/// Whether it is told by the compiler alone.
 fn is_compilers(case: &Case) -> bool {
     matches!(case.fault.kind, Kind::Builds(_))
 }

@@ -65,7 +65,7 @@ impl Tracer<'_> {
         value
     }
 
-    /// Is a variable that the closure reads another one by now?
+    /// Whether a variable that the closure reads is another one by now.
     fn hides(&self, closure: &syn::ExprClosure, home: &ClosureEnv) -> bool {
         let whole = syn::Expr::Closure(closure.clone());
         let (own, written) = (bound_names(&whole), self.writes(&closure.body));

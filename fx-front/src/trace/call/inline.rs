@@ -28,7 +28,7 @@ fn lent_to(sig: &syn::Signature, receiver: Option<&Val>, args: &[Val]) -> Vec<(S
     named.chain(receiver).filter(|(_, value)| matches!(value, Val::MutRef(..))).collect()
 }
 
-/// Is `mut self` a value of the function's own, whose parts it writes to?
+/// Whether `mut self` is a value of the function's own, whose parts it writes to.
 fn has_own(sig: &syn::Signature, receiver: &Val) -> bool {
     let is_mut = sig.receiver().is_some_and(|own| own.reference.is_none() && own.mutability.is_some());
     is_mut && matches!(receiver, Val::Fields(..) | Val::Tuple(_))
@@ -42,7 +42,7 @@ fn handed_to_call(value: Val) -> Val {
     }
 }
 
-/// Does a method do nothing but hand out a field: `&self.0`?
+/// Whether a method does nothing but hand out a field: `&self.0`.
 fn is_accessor(block: &syn::Block) -> bool {
     fn is_place(expr: &syn::Expr) -> bool {
         match expr {

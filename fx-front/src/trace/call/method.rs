@@ -127,7 +127,7 @@ impl Tracer<'_> {
         }
     }
 
-    /// Is it the result of something that is understood, whose `Result` generated code takes off by itself?
+    /// Whether it is the result of something that is understood, whose `Result` generated code takes off by itself.
     fn is_understood(&self, value: &Val) -> bool {
         let Val::Node(id, ..) = value else { return false };
         match &self.graph.node(*id).op {
@@ -286,7 +286,7 @@ pub(in crate::trace) fn count(len: usize) -> Arg {
     Arg::Int(i64::try_from(len).unwrap_or(i64::MAX))
 }
 
-/// Is it a number of a known type?
+/// Whether it is a number of a known type.
 fn is_number(ty: &Ty) -> bool {
     is_copy(ty) && !is_untyped(ty) && *ty != Ty::Rust("bool".to_owned())
 }

@@ -105,7 +105,7 @@ impl Tracer<'_> {
     }
 }
 
-/// Is it a tensor, or a list of them?
+/// Whether it is a tensor, or a list of them.
 fn is_tensors(ty: &Ty) -> bool {
     match ty {
         Ty::List(inner) => **inner == Ty::Tensor,
@@ -113,7 +113,7 @@ fn is_tensors(ty: &Ty) -> bool {
     }
 }
 
-/// Is it a number, a tuple of numbers, or an option of these, which is copied when it is handed over?
+/// Whether it is a number, a tuple of numbers, or an option of these, which is copied when it is handed over.
 fn is_numbers(ty: &Ty) -> bool {
     match ty {
         Ty::Option(inner) => is_numbers(inner),

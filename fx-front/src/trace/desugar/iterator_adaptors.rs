@@ -139,12 +139,12 @@ fn flat_mapped(closure: &syn::ExprClosure, over: &Expr, each: &ExprForLoop) -> O
     Some(parse_quote_spanned!(span=> for fx_outer in #over { let #outer = fx_outer; for #pat in #inner #body }))
 }
 
-/// Does an iteration end the loop?
+/// Whether an iteration ends the loop.
 fn breaks(body: &Block) -> bool {
     count_of(quote::ToTokens::to_token_stream(body), "break") > 0
 }
 
-/// Is it a chain whose last adaptor picks elements, or has others in their place?
+/// Whether it is a chain whose last adaptor picks elements, or has others in their place.
 pub(in crate::trace) fn is_adapted(expr: &Expr) -> bool {
     let Expr::MethodCall(call) = expr else { return false };
     let names = ["map", "filter", "filter_map", "flat_map", "take_while"];

@@ -121,7 +121,7 @@ pub(in crate::trace) fn is_plain_closure(closure: &syn::ExprClosure, inputs: usi
     closure.inputs.len() == inputs && !contains_return(&closure.body)
 }
 
-/// Does the closure say itself which numbers it takes?
+/// Whether the closure says itself which numbers it takes.
 fn takes_number(closure: &syn::ExprClosure) -> bool {
     let is_number = |ty: &syn::Type| is_copy(&Ty::Rust(ty.to_token_stream().to_string()));
     matches!(closure.inputs.first(), Some(syn::Pat::Type(typed)) if is_number(&typed.ty))
@@ -134,7 +134,7 @@ pub(in crate::trace) fn plain(pat: &syn::Pat) -> &syn::Pat {
     }
 }
 
-/// Is it a range, or a list with adaptors, and not an option?
+/// Whether it is a range, or a list with adaptors, and not an option.
 pub(in crate::trace) fn is_chain(expr: &Expr) -> bool {
     match expr {
         Expr::Paren(inner) => is_chain(&inner.expr),
@@ -161,7 +161,7 @@ pub(in crate::trace) fn is_chain(expr: &Expr) -> bool {
     }
 }
 
-/// Is it a range, or one from behind?
+/// Whether it is a range, or one from behind.
 fn is_of_range(expr: &Expr) -> bool {
     match expr {
         Expr::Paren(inner) => is_of_range(&inner.expr),
@@ -190,8 +190,8 @@ const WITHOUT: [&str; 11] =
 /// What makes an iterator that borrows.
 const LENDING: [&str; 9] = ["iter", "iter_mut", "chars", "bytes", "windows", "chunks", "keys", "values", "lines"];
 
-/// Is it a chain of adaptors that nothing asks for its elements yet, and that holds on to variables: by a closure, or by
-/// elements that it borrows?
+/// Whether it is a chain of adaptors that nothing asks for its elements yet, and that holds on to variables: by a
+/// closure, or by elements that it borrows.
 pub(in crate::trace) fn is_lazy(expr: &Expr) -> bool {
     let Expr::MethodCall(call) = expr else { return false };
     let name = call.method.to_string();
@@ -206,7 +206,7 @@ pub(in crate::trace) fn is_lazy(expr: &Expr) -> bool {
     }
 }
 
-/// Does the expression make an iterator, as far as its form tells?
+/// Whether the expression makes an iterator, as far as its form tells.
 fn is_iterator(expr: &Expr) -> bool {
     match expr {
         Expr::Range(_) => true,

@@ -13,7 +13,7 @@ use crate::trace::{Result, desugar::returns::hides, unsupported};
 /// A body without jumps.
 pub(in crate::trace) struct Straight {
     pub(in crate::trace) body: Block,
-    /// Does it set the flag?
+    /// Whether it sets the flag.
     pub(in crate::trace) breaks: bool,
 }
 
@@ -24,7 +24,7 @@ pub(in crate::trace) fn straight(body: &Block, flag: &syn::Ident) -> Option<Stra
     Some(Straight { body: Block { brace_token: body.brace_token, stmts }, breaks: rewrite.breaks })
 }
 
-/// Has the body a `break` or `continue` of this loop?
+/// Whether the body has a `break` or `continue` of this loop.
 pub(in crate::trace) fn jumps(body: &Block) -> bool {
     let mut find = Find { found: false };
     find.visit_block(body);
@@ -153,7 +153,7 @@ impl Rewrite<'_> {
     }
 }
 
-/// Do the statements end in a jump?
+/// Whether the statements end in a jump.
 fn leaves(stmts: &[Stmt]) -> bool {
     matches!(stmts.last(), Some(Stmt::Expr(Expr::Break(_) | Expr::Continue(_) | Expr::Return(_), _)))
 }

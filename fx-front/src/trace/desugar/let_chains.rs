@@ -2,7 +2,7 @@
 
 use syn::spanned::Spanned;
 
-/// Does the condition bind something?
+/// Whether the condition binds something.
 pub(in crate::trace) fn has_let(condition: &syn::Expr) -> bool {
     conditions(condition).iter().any(|one| matches!(one, syn::Expr::Let(_)))
 }

@@ -108,7 +108,7 @@ fn users_name(rows: &[Row], at: usize) -> Option<syn::Ident> {
     is_free.then_some(name)
 }
 
-/// Does the code have the word?
+/// Whether the code has the word.
 pub(in crate::trace) fn mentions(code: &impl ToTokens, word: &syn::Ident) -> bool {
     fn has(tokens: proc_macro2::TokenStream, word: &syn::Ident) -> bool {
         tokens.into_iter().any(|token| match token {
@@ -121,7 +121,7 @@ pub(in crate::trace) fn mentions(code: &impl ToTokens, word: &syn::Ident) -> boo
     has(code.to_token_stream(), word)
 }
 
-/// Is the part at this place equal to what the first row asks for?
+/// Whether the part at this place is equal to what the first row asks for.
 fn by_value(names: &[syn::Ident], rows: &[Row], at: usize, depth: usize, leaves: &mut usize) -> Option<syn::Expr> {
     let (name, ask, span) = (&names[at], bare(&rows[0].asks[at]), rows[0].body.span());
     let text = |pat: &syn::Pat| bare(pat).to_token_stream().to_string();

@@ -49,7 +49,7 @@ pub(in crate::trace) fn asked(expr: &Expr) -> Option<(&Expr, &Expr)> {
     Some((&call.receiver, error))
 }
 
-/// Is it an error that is only put together, so that it does not matter whether it is made in vain?
+/// Whether it is an error that is only put together, so that it does not matter whether it is made in vain.
 fn is_made(error: &Expr) -> bool {
     let is_capital = |path: &syn::Path| {
         path.segments.last().is_some_and(|last| last.ident.to_string().starts_with(char::is_uppercase))

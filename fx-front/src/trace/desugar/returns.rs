@@ -13,7 +13,7 @@ use crate::trace::{
     flow::block::is_err,
 };
 
-/// Is it an `if` or a `match`, or a `let` of one, with a `return` in it?
+/// Whether it is an `if` or a `match`, or a `let` of one, with a `return` in it.
 pub(in crate::trace) fn has(stmt: &Stmt) -> bool {
     match stmt {
         Stmt::Expr(expr @ (Expr::If(_) | Expr::Match(_)), _) => contains_return(expr),
@@ -24,7 +24,7 @@ pub(in crate::trace) fn has(stmt: &Stmt) -> bool {
     }
 }
 
-/// Does it leave the function by `return Err(..)` alone?
+/// Whether it leaves the function by `return Err(..)` alone.
 pub(in crate::trace) fn only_fails(stmt: &Stmt) -> bool {
     struct Find(bool);
     impl<'ast> Visit<'ast> for Find {
@@ -39,7 +39,7 @@ pub(in crate::trace) fn only_fails(stmt: &Stmt) -> bool {
     find.0
 }
 
-/// Is it a loop with a `return` in it?
+/// Whether it is a loop with a `return` in it.
 pub(in crate::trace) fn is_loop_with(stmt: &Stmt) -> bool {
     matches!(stmt, Stmt::Expr(expr, _) if is_loop(stmt) && contains_return(expr))
 }
@@ -63,7 +63,7 @@ pub(in crate::trace) fn with_rest(stmt: &Stmt, rest: &[Stmt]) -> Option<Expr> {
     (whole.copies <= 2).then_some(expr)
 }
 
-/// Does a branch of the statement bind a name that `rest` mentions and the statement itself does not bind?
+/// Whether a branch of the statement binds a name that `rest` mentions and the statement itself does not bind.
 pub(in crate::trace) fn hides(stmt: &Stmt, rest: &[Stmt]) -> bool {
     let names = |of: &dyn Fn(&mut Names)| {
         let mut names = Names(BTreeSet::new());
@@ -149,7 +149,7 @@ impl Whole<'_> {
     }
 }
 
-/// Do the statements end in a `return`, or in a panic?
+/// Whether the statements end in a `return`, or in a panic.
 fn leaves(stmts: &[Stmt]) -> bool {
     match stmts.last() {
         Some(Stmt::Expr(Expr::Return(_), _)) => true,

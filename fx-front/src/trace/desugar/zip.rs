@@ -65,7 +65,7 @@ struct Listed<'e> {
     skipped: Vec<&'e Expr>,
     /// How the chain yields its elements.
     get: &'static str,
-    /// Is the last element the first?
+    /// Whether the last element is the first.
     is_reversed: bool,
 }
 

@@ -11,9 +11,9 @@ use crate::trace::types::ty::rounded;
 pub struct Signature {
     /// The function's name: `forward`.
     pub name: String,
-    /// Has it `&self` or `&mut self`?
+    /// Whether it has `&self` or `&mut self`.
     pub has_receiver: bool,
-    /// Is that `&mut self`?
+    /// Whether that is `&mut self`.
     pub is_mut: bool,
     /// The parameters beside `self`.
     pub params: Vec<Param>,
@@ -30,13 +30,13 @@ pub struct Param {
     pub written: String,
     /// What that type is.
     pub ty: Ty,
-    /// Is it a reference?
+    /// Whether it is a reference.
     pub is_ref: bool,
-    /// Is it a parameter of any type that borrows a tensor: `impl Borrow<Tensor>`?
+    /// Whether it is a parameter of any type that borrows a tensor: `impl Borrow<Tensor>`.
     pub borrows: bool,
     /// The value it is fixed to: inference means `train = false`, and `specialize(..)` says what else is known.
     pub fixed: Option<Arg>,
-    /// Is it the flag that asks for training?
+    /// Whether it is the flag that asks for training.
     pub is_mode: bool,
 }
 
@@ -47,21 +47,21 @@ pub struct Output {
     pub written: String,
     /// The whole type as written.
     pub whole: String,
-    /// Is it a `Result`?
+    /// Whether it is a `Result`.
     pub is_result: bool,
     /// What the type is, without the `Result`.
     pub ty: Ty,
-    /// Is it a reference to a tensor? The frozen type hands over a handle of its own.
+    /// Whether it is a reference to a tensor. The frozen type hands over a handle of its own.
     pub is_ref: bool,
 }
 
 impl Param {
-    /// Is it a reference by `&mut`?
+    /// Whether it is a reference by `&mut`.
     pub fn is_mut(&self) -> bool {
         self.is_ref && self.written.split_whitespace().take(3).any(|word| word == "mut")
     }
 
-    /// Is it an option of such a reference?
+    /// Whether it is an option of such a reference.
     pub fn may_borrow_state(&self) -> bool {
         let inner = self.written.strip_prefix("Option < &").unwrap_or_default();
         inner.split_whitespace().take(2).any(|word| word == "mut")
@@ -110,12 +110,13 @@ fn param(index: &Index, function: &Function, position: usize, typed: &syn::PatTy
     }
 }
 
-/// Has the type a reference inside?
+/// Whether the type has a reference inside.
 pub(crate) fn holds_reference(ty: &syn::Type) -> bool {
     ty.to_token_stream().to_string().contains('&')
 }
 
-/// Is the type one of which only `Borrow<Tensor>` is known: `impl Borrow<Tensor>`, or a parameter with that bound?
+/// Whether the type is one of which only `Borrow<Tensor>` is known: `impl Borrow<Tensor>`, or a parameter with that
+/// bound.
 fn borrows(index: &Index, function: &Function, ty: &syn::Type) -> bool {
     let is_borrow = |bound: &syn::TypeParamBound| {
         let syn::TypeParamBound::Trait(bound) = bound else { return false };
@@ -197,7 +198,7 @@ pub(in crate::trace) fn part_type(ty: &syn::Type, at: usize) -> Option<&syn::Typ
     }
 }
 
-/// Is it `Vec<..>`?
+/// Whether it is `Vec<..>`.
 pub(in crate::trace) fn is_vec(ty: &syn::Type) -> bool {
     matches!(ty, syn::Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Vec"))
 }

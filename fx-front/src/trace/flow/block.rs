@@ -213,7 +213,7 @@ impl Tracer<'_> {
     }
 }
 
-/// Is it `Err(..)`?
+/// Whether it is `Err(..)`.
 pub(in crate::trace) fn is_err(expr: &syn::Expr) -> bool {
     matches!(expr, syn::Expr::Call(call) if matches!(&*call.func, syn::Expr::Path(path) if path.path.is_ident("Err")))
 }
@@ -222,7 +222,7 @@ fn is_return(expr: &syn::Expr) -> bool {
     matches!(expr, syn::Expr::Return(_))
 }
 
-/// Does the branch end in `return`, with nothing on the other side?
+/// Whether the branch ends in `return`, with nothing on the other side.
 fn returns_early(branch: &syn::ExprIf) -> bool {
     branch.else_branch.is_none()
         && matches!(branch.then_branch.stmts.last(), Some(syn::Stmt::Expr(expr, _)) if is_return(expr))

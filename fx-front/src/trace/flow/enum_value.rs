@@ -63,7 +63,7 @@ impl Tracer<'_> {
         None
     }
 
-    /// Is it a value of an enum of the crate that the forward has made, here or in branches?
+    /// Whether it is a value of an enum of the crate that the forward has made, here or in branches.
     pub(in crate::trace) fn is_own_variant(&self, id: NodeId) -> bool {
         let given = |owner: NodeId, at: usize| {
             let ends = self.graph.node(owner).regions.iter().filter_map(|&region| self.graph.yield_of(region));
@@ -80,7 +80,7 @@ impl Tracer<'_> {
         }
     }
 
-    /// May branches hand over this leaf, of an enum of the crate?
+    /// Whether branches may hand over this leaf, of an enum of the crate.
     pub(in crate::trace) fn is_variant_leaf(&self, ty: &Ty, leaf: &Val) -> bool {
         matches!(ty, Ty::Rust(_)) && leaf.node().is_some_and(|id| self.is_own_variant(id))
     }

@@ -20,7 +20,7 @@ pub(in crate::trace) struct Over {
     pub(in crate::trace) path: Option<String>,
     /// How it is held by what the user's pattern binds.
     pub(in crate::trace) forms: RefKinds,
-    /// Does each element come with its number?
+    /// Whether each element comes with its number.
     pub(in crate::trace) is_numbered: bool,
 }
 

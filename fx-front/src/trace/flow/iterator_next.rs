@@ -46,7 +46,7 @@ impl Tracer<'_> {
         }
     }
 
-    /// Does the chain begin with an iterator that is held, or is it zipped with one?
+    /// Whether the chain begins with an iterator that is held, or is zipped with one.
     fn mentions_iterator(&self, expr: &Expr) -> bool {
         match expr {
             Expr::Paren(inner) => self.mentions_iterator(&inner.expr),
@@ -166,7 +166,7 @@ pub(in crate::trace) fn iterator_root(expr: &Expr) -> Option<Expr> {
     }
 }
 
-/// Does each iteration take one element, and nothing else any?
+/// Whether each iteration takes one element, and nothing else takes any.
 fn is_one_by_one(expr: &Expr) -> bool {
     match expr {
         Expr::Paren(inner) => is_one_by_one(&inner.expr),
@@ -178,7 +178,7 @@ fn is_one_by_one(expr: &Expr) -> bool {
     }
 }
 
-/// Is it a list or a range, forwards or backwards, whose elements have no numbers yet?
+/// Whether it is a list or a range, forwards or backwards, whose elements have no numbers yet.
 fn is_plain(over: &Expr) -> bool {
     match over {
         Expr::Paren(inner) => is_plain(&inner.expr),

@@ -315,7 +315,7 @@ pub(in crate::trace) fn same_structure(shape: &Val, value: &Val) -> Option<Val> 
     fits.then(|| value.clone())
 }
 
-/// Is it something other than one value?
+/// Whether it is something other than one value.
 fn has_structure(value: &Val) -> bool {
     !matches!(value, Val::Node(..) | Val::Lit(..) | Val::List(_) | Val::Some(_))
 }

@@ -16,7 +16,7 @@ pub(in crate::trace) struct Binding {
     pub(in crate::trace) ty: Ty,
     /// The part of the matched value that it is: `.1` of a tuple.
     pub(in crate::trace) part: String,
-    /// Does the user's variable own it?
+    /// Whether the user's variable owns it.
     pub(in crate::trace) form: RefKind,
 }
 

@@ -12,7 +12,7 @@ use crate::trace::{RefKind, Tracer, Ty, Val};
 const LIMIT: i64 = 256;
 
 impl Tracer<'_> {
-    /// Does the item ask for it?
+    /// Whether the item asks for it.
     pub(in crate::trace) fn unrolls(&self) -> bool {
         let item = self.frames.first().map(|frame| &self.index.fns[frame.function]);
         item.and_then(|item| item.traceable.as_ref()).is_some_and(|options| options.unroll)

@@ -21,7 +21,7 @@ pub(in crate::trace) struct Capture {
     pub(in crate::trace) formatted: BTreeSet<String>,
     /// Fields of the receiver.
     pub(in crate::trace) fields: BTreeSet<String>,
-    /// Is the receiver itself mentioned?
+    /// Whether the receiver itself is mentioned.
     pub(in crate::trace) whole_self: bool,
     owner: Option<TokenStream>,
 }

@@ -45,7 +45,7 @@ impl Tracer<'_> {
         Ok(())
     }
 
-    /// Does the code mention no other part of what the place is rooted in?
+    /// Whether the code mentions no other part of what the place is rooted in.
     fn is_only_place(&self, place: &Place, capture: &Capture) -> bool {
         let places = capture.places.iter().filter_map(|name| self.env.read(name));
         places.filter(|value| matches!(value, Val::Place(other) if other.root.same(&place.root))).count() == 1
@@ -60,7 +60,7 @@ fn with_place(code: &str, placeholder: &str, target: &str) -> String {
     parts.replace(placeholder, &format!("(&mut {target})"))
 }
 
-/// Is it a number to which the user's code has a reference, as opaque code tells that looks behind it?
+/// Whether it is a number to which the user's code has a reference, as opaque code tells that looks behind it.
 pub(in crate::trace) fn looks_behind(code: &syn::Expr, name: &str, value: &Val) -> bool {
     is_copy(&value.ty()) && value.ref_kind() != Some(RefKind::Ref) && effects::derefs(code, name)
 }

@@ -77,7 +77,7 @@ impl<'ast> Visit<'ast> for Escape {
     }
 }
 
-/// Do the tokens say anywhere that something is left?
+/// Whether the tokens say anywhere that something is left.
 fn names_jump(tokens: TokenStream) -> bool {
     tokens.into_iter().any(|token| match token {
         TokenTree::Group(group) => names_jump(group.stream()),
@@ -87,7 +87,7 @@ fn names_jump(tokens: TokenStream) -> bool {
     })
 }
 
-/// Does the code index with the variable, bare or in a sum, so that it is a `usize`?
+/// Whether the code indexes with the variable, bare or in a sum, so that it is a `usize`.
 pub(in crate::trace) fn indexes(block: &syn::Block, name: &syn::Ident) -> bool {
     struct Find<'n> {
         name: &'n syn::Ident,
@@ -104,7 +104,7 @@ pub(in crate::trace) fn indexes(block: &syn::Block, name: &syn::Ident) -> bool {
     find.found
 }
 
-/// Is it the variable, or arithmetic on it, which has its type?
+/// Whether it is the variable, or arithmetic on it, which has its type.
 fn is_counted(expr: &syn::Expr, name: &syn::Ident) -> bool {
     match expr {
         syn::Expr::Path(path) => path.path.is_ident(name),
@@ -114,7 +114,7 @@ fn is_counted(expr: &syn::Expr, name: &syn::Ident) -> bool {
     }
 }
 
-/// Does the code only call methods on these variables that look at a tensor?
+/// Whether the code only calls methods on these variables that look at a tensor.
 pub(in crate::trace) fn only_asks(expr: &syn::Expr, names: &BTreeSet<String>) -> bool {
     struct Find<'n> {
         names: &'n BTreeSet<String>,
@@ -163,7 +163,7 @@ const MUTATORS: &[&str] = &[
     "make_contiguous", "retain_mut", "swap_with_slice", "select_nth_unstable", "insert_str", "replace_range",
 ];
 
-/// Does a method of that name change what it is called on, as far as names tell?
+/// Whether a method of that name changes what it is called on, as far as names tell.
 pub(in crate::trace) fn is_mutator(name: &str) -> bool {
     MUTATORS.contains(&name) || name.ends_with("_mut")
 }
@@ -220,13 +220,13 @@ impl Tracer<'_> {
         names
     }
 
-    /// Does the method change what it is called on, as far as is known?
+    /// Whether the method changes what it is called on, as far as is known.
     pub(in crate::trace) fn mutates(&self, call: &syn::ExprMethodCall) -> bool {
         is_mutator(&call.method.to_string()) || self.writes_by(call)
     }
 }
 
-/// Does the code give the variable itself another value, or lend it to be given one?
+/// Whether the variable is reassigned or mutably borrowed.
 pub(in crate::trace) fn gives(expr: &syn::Expr, name: &str) -> bool {
     let mut found = false;
     each_target(expr, &|_| false, &mut |target| {
@@ -235,7 +235,7 @@ pub(in crate::trace) fn gives(expr: &syn::Expr, name: &str) -> bool {
     found
 }
 
-/// Does the code look behind the variable: `*name`?
+/// Whether the code dereferences the variable: `*name`.
 pub(in crate::trace) fn derefs(expr: &syn::Expr, name: &str) -> bool {
     struct Find<'n>(&'n str, bool);
     impl<'ast> Visit<'ast> for Find<'_> {

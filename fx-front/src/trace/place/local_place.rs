@@ -50,7 +50,7 @@ impl Tracer<'_> {
         }
     }
 
-    /// Is it a struct or a tuple, not of the model's, that can be taken apart?
+    /// Whether it is a struct or a tuple, not of the model's, that can be taken apart.
     fn is_apart(&self, whole: &Val) -> bool {
         let Val::Node(id, ty, RefKind::Value) = whole else { return false };
         match ty {

@@ -46,14 +46,14 @@ const KEEPING: [&str; 9] =
     ["insert", "push", "push_back", "push_front", "extend", "append", "entry", "get_or_insert", "replace"];
 
 impl Tracer<'_> {
-    /// Could the variables of code that is kept as opaque code, which are copies, be written through its value?
+    /// Whether the variables of code that is kept as opaque code, which are copies, could be written through its value.
     pub(in crate::trace) fn borrows_a_copy(&self, expr: &Expr, value: &Val) -> bool {
         let op = self.whole_of(value).map(|id| &self.graph.node(id).op);
         matches!(op, Some(Op::Rust(code)) if code.opaque.is_some()) && borrows(self.index, expr)
     }
 }
 
-/// Is it a call by which a container may keep a reference to a variable: `map.insert(0, &xs)`?
+/// Whether it is a call by which a container may keep a reference to a variable: `map.insert(0, &xs)`.
 pub(in crate::trace) fn is_kept(expr: &Expr) -> bool {
     let Expr::MethodCall(call) = expr else { return false };
     let is_lent = |arg: &Expr| matches!(arg, Expr::Reference(borrowed) if matches!(*borrowed.expr, Expr::Path(_) | Expr::Field(_) | Expr::Index(_)));
@@ -105,7 +105,7 @@ fn ends_lending(index: &Index, block: &syn::Block) -> bool {
     matches!(block.stmts.last(), Some(Stmt::Expr(expr, None)) if borrows(index, expr))
 }
 
-/// Has a function of the crate, of that name, a `&mut` in its result?
+/// Whether a function of the crate, of that name, has a `&mut` in its result.
 fn function_lends(index: &Index, name: &str) -> bool {
     let writes = |ty: &Type| holds_reference(ty) && ty.to_token_stream().to_string().contains("mut ");
     let named = index.fns.iter().filter(|function| function.sig.ident == name);

@@ -94,7 +94,7 @@ impl Tracer<'_> {
     }
 }
 
-/// What is remembered under this name: is the variable a `Vec`?
+/// The name under which it is remembered whether the variable is a `Vec`.
 fn vec_of(name: &str) -> String {
     format!("vec of {name}")
 }

@@ -32,7 +32,7 @@ impl Tracer<'_> {
         self.kept.contains(&key) || self.found.contains(&key)
     }
 
-    /// Is it, or does it hold, a part of the model that has a forward of its own?
+    /// Whether it is, or holds, a part of the model that has a forward of its own.
     pub(in crate::trace) fn is_module(&self, ty: &Ty) -> bool {
         match ty {
             Ty::Leaf(_) => true,
@@ -69,7 +69,7 @@ impl Tracer<'_> {
         }
     }
 
-    /// May the call, of a method of the crate, write to what it is called on?
+    /// Whether the call, of a method of the crate, may write to what it is called on.
     pub(in crate::trace) fn writes_by(&self, call: &syn::ExprMethodCall) -> bool {
         let name = call.method.to_string();
         match self.chain_ty(&call.receiver) {
@@ -143,7 +143,7 @@ impl Tracer<'_> {
         self.cell(receiver, name, span).map(|place| Some(place.root))
     }
 
-    /// Is it an enum of the crate, no method of which writes to it?
+    /// Whether it is an enum of the crate, no method of which writes to it.
     fn only_looks(&self, ty: &Ty) -> bool {
         let is_its = |function: &Function| {
             let owner = function.owner.as_ref();
@@ -202,7 +202,7 @@ impl Tracer<'_> {
         unsupported(inner.span(), "`&mut` is not understood")
     }
 
-    /// Can a method by `&mut self` be traced on the receiver?
+    /// Whether a method by `&mut self` can be traced on the receiver.
     pub(in crate::trace) fn may_write_to(&self, receiver: Option<&Val>) -> bool {
         let part = receiver.filter(|value| matches!(value.ty(), Ty::Struct(_)));
         self.is_stateful() && part.is_some_and(|value| self.path_of(value).is_some())

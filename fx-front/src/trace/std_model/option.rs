@@ -125,8 +125,8 @@ impl Tracer<'_> {
         value
     }
 
-    /// Is it an option that owns what it holds: `None`, a `Some(..)` that [`Self::some_as_value`] made, or a variable of the
-    /// generated code's, and not one that may lend it?
+    /// Whether it is an option that owns what it holds: `None`, a `Some(..)` that [`Self::some_as_value`] made, or a
+    /// variable of the generated code's, and not one that may lend it.
     pub(in crate::trace) fn is_own_option(&self, value: &Val) -> bool {
         match value {
             Val::Lit(arg, _) => *arg == Arg::None,
@@ -139,7 +139,7 @@ impl Tracer<'_> {
         }
     }
 
-    /// Is it an option of a tensor, owned or borrowed, of which there can be a copy that owns a second handle?
+    /// Whether it is an option of a tensor, owned or borrowed, of which there can be a copy that owns a second handle.
     pub(in crate::trace) fn may_borrow_tensor(&self, value: &Val) -> bool {
         let Val::Node(id, Ty::Option(inner), _) = value else { return false };
         let is_known = matches!(self.graph.node(*id).op, Op::Placeholder | Op::Host(_) | Op::Rust(_) | Op::TupleGet(_));
@@ -225,7 +225,7 @@ impl Tracer<'_> {
     }
 }
 
-/// Is it there already, so that it does not matter whether it is asked for?
+/// Whether it is there already, so that it does not matter whether it is asked for.
 fn is_plain(expr: &syn::Expr) -> bool {
     match expr {
         syn::Expr::Path(_) | syn::Expr::Lit(_) => true,

@@ -113,7 +113,7 @@ impl Tracer<'_> {
     }
 }
 
-/// Can the value be written as often as it is asked for?
+/// Whether the value can be written as often as it is asked for.
 fn is_known(value: &Val) -> bool {
     matches!(value, Val::Lit(Arg::None, _)) || is_copy(&value.ty())
 }

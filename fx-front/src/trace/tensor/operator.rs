@@ -140,7 +140,7 @@ impl Tracer<'_> {
         Ok(self.host_node(HostOp::Binary(sign), args, if compares { "test" } else { "number" }, ty, span))
     }
 
-    /// Is the one a value of an enum of the crate, and the other a path or another such value?
+    /// Whether the one is a value of an enum of the crate, and the other a path or another such value.
     fn is_variant(&self, value: &Val, other: &Val) -> bool {
         let Ty::Rust(spelling) = value.ty() else { return false };
         let is_enum = spelling.rsplit_once("::").is_some_and(|(module, name)| {
@@ -178,7 +178,7 @@ impl Tracer<'_> {
         made && self.runs_once_since(*id) && names <= 1 && !self.graph.has_users(*id)
     }
 
-    /// Is no loop entered between the node and here?
+    /// Whether no loop is entered between the node and here.
     fn runs_once_since(&self, id: fx_ir::NodeId) -> bool {
         let home = self.graph.region_of(id);
         let mut region = self.region;
@@ -241,12 +241,12 @@ fn short_circuit(op: &BinOp, left: &Val, right: &Val) -> Option<Val> {
     }
 }
 
-/// Is it of a type on which Rust's operators have no effect?
+/// Whether it is of a type on which Rust's operators have no effect.
 fn is_plain(value: &Val) -> bool {
     is_copy(&value.ty()) || matches!(value, Val::Lit(..))
 }
 
-/// Is it a number, as far as is known?
+/// Whether it is a number, as far as is known.
 pub(in crate::trace) fn is_number(value: &Val) -> bool {
     matches!(value, Val::Lit(Arg::Int(_) | Arg::Float(_) | Arg::Path(_), _)) || is_copy(&value.ty())
 }

@@ -37,7 +37,8 @@ impl Tracer<'_> {
         values.iter().map(|value| self.exact_operand(value, span)).collect()
     }
 
-    /// Is it a field of a struct of the crate that the forward has made, of values of its own in `Vec`s and options?
+    /// Whether it is a field of a struct of the crate that the forward has made, of values of its own in `Vec`s and
+    /// options.
     pub(in crate::trace) fn is_made_field(&self, id: NodeId) -> bool {
         let node = self.graph.node(id);
         let Op::GetAttr(name) = &node.op else { return false };
@@ -50,14 +51,14 @@ impl Tracer<'_> {
         self.is_copied(&self.index.structs[owner].module, &field.ty)
     }
 
-    /// Is it a value of the very type: a variable of the generated code's, a struct that the forward has made, or what the
-    /// entry is given by value?
+    /// Whether it is a value of the very type: a variable of the generated code's, a struct that the forward has made,
+    /// or what the entry is given by value.
     fn is_own(&self, value: &Val) -> bool {
         let Val::Node(id, ..) = value else { return false };
         self.is_spilled(value) || self.made.contains_key(id) || self.is_given(*id)
     }
 
-    /// Is it what the entry is given by value?
+    /// Whether it is what the entry is given by value.
     pub(in crate::trace) fn is_given(&self, id: NodeId) -> bool {
         self.entry_type(id).is_some_and(|ty| self.is_copied(self.home(), &ty))
     }
@@ -111,7 +112,7 @@ impl Tracer<'_> {
         Some(HostOp::Struct((path, item.fields.iter().map(|field| field.name.clone()).collect())).of(copies))
     }
 
-    /// Is a copy of a value of the type, as far as its parts have one, of that very type?
+    /// Whether a copy of a value of the type, as far as its parts have one, is of that very type.
     fn is_copied(&self, module: &str, ty: &syn::Type) -> bool {
         all_leaves(ty, &|leaf| {
             let is_struct = |ty| matches!(ty, Ty::Struct(id) if !self.index.structs[id].is_module);
@@ -132,7 +133,7 @@ fn is_plain_leaf(leaf: &syn::Type) -> bool {
     name == "Tensor" || fx_ir::scalar::is_scalar(&name)
 }
 
-/// Does `test` hold for every type without arguments that tuples, `Vec` and `Option` make up this one of?
+/// Whether `test` holds for every type without arguments that tuples, `Vec` and `Option` make up this one of.
 fn all_leaves(ty: &syn::Type, test: &dyn Fn(&syn::Type) -> bool) -> bool {
     match ty {
         syn::Type::Tuple(parts) => parts.elems.iter().all(|part| all_leaves(part, test)),

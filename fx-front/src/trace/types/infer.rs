@@ -106,7 +106,7 @@ impl Tracer<'_> {
         }
     }
 
-    /// Is it an iterator over a list: `list.iter()`, with adaptors behind it?
+    /// Whether it is an iterator over a list: `list.iter()`, with adaptors behind it.
     fn is_iterator(&self, expr: &syn::Expr) -> bool {
         const ADAPTORS: [&str; 10] =
             ["enumerate", "rev", "map", "filter", "filter_map", "skip", "take", "zip", "copied", "cloned"];

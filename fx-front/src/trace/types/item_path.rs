@@ -44,7 +44,7 @@ impl Tracer<'_> {
         }
     }
 
-    /// Is it a type or constant parameter of the function?
+    /// Whether it is a type or constant parameter of the function.
     pub(in crate::trace) fn is_generic(&self, name: &str) -> bool {
         self.function().sig.generics.params.iter().any(|param| match param {
             syn::GenericParam::Type(param) => param.ident == name,
@@ -53,12 +53,12 @@ impl Tracer<'_> {
         })
     }
 
-    /// Does a `use` in the body of the function name it?
+    /// Whether a `use` in the body of the function names it.
     pub(in crate::trace) fn imports(&self, name: &str) -> bool {
         self.function().uses().split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)
     }
 
-    /// Does a name that the crate does not declare mean the same everywhere: a module, a crate, or of the prelude?
+    /// Whether a name that the crate does not declare means the same everywhere: a module, a crate, or of the prelude.
     pub(in crate::trace) fn is_known(&self, head: &str, tail: &str) -> bool {
         let prelude = [
             "Some", "None", "Ok", "Err", "Vec", "String", "Box", "Option", "Result", "i64", "f64", "usize", "i32",
@@ -71,7 +71,7 @@ impl Tracer<'_> {
         !self.is_generic(head) && (prelude.contains(&head) || is_module || from_glob)
     }
 
-    /// Does the generated code stand in the same module as the function being traced?
+    /// Whether the generated code stands in the same module as the function being traced.
     pub(in crate::trace) fn is_home(&self) -> bool {
         self.home() == self.module()
     }
@@ -86,7 +86,7 @@ impl Tracer<'_> {
         owner.filter(|owner| self.is_variant_of(owner, name)).map(|owner| (owner, name))
     }
 
-    /// Is it the name of a variant of the type?
+    /// Whether it is the name of a variant of the type.
     pub(in crate::trace) fn is_variant_of(&self, ty: &Ty, name: &str) -> bool {
         self.variants(ty).iter().any(|variant| variant.name == name)
     }

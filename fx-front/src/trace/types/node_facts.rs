@@ -22,12 +22,12 @@ impl Tracer<'_> {
         })
     }
 
-    /// Is it a parameter of the entry whose type has a reference inside?
+    /// Whether it is a parameter of the entry whose type has a reference inside.
     pub(in crate::trace) fn holds_references(&self, id: NodeId) -> bool {
         self.entry_type(id).is_some_and(|ty| holds_reference(&ty))
     }
 
-    /// Is it a variable of the generated code's that code may write to, and that no other value stands for?
+    /// Whether it is a variable of the generated code's that code may write to, and that no other value stands for.
     pub(in crate::trace) fn is_spilled(&self, value: &Val) -> bool {
         let Val::Node(id, _, RefKind::Value) = value else { return false };
         match &self.graph.node(*id).op {
@@ -42,12 +42,13 @@ impl Tracer<'_> {
         }
     }
 
-    /// Is it a list that is written out, or in a variable of the generated code's?
+    /// Whether it is a list that is written out, or in a variable of the generated code's.
     pub(in crate::trace) fn is_own_list(&self, value: &Val) -> bool {
         matches!(value, Val::List(_)) || self.is_spilled(value)
     }
 
-    /// Is it a `Vec` for sure: what a tensor says of itself, what is written so, and what branches hand over of such?
+    /// Whether it is a `Vec` for sure: what a tensor says of itself, what is written so, and what branches hand over of
+    /// such.
     pub(in crate::trace) fn is_vec(&self, id: NodeId) -> bool {
         let node = self.graph.node(id);
         let yields_vecs = |owner: NodeId, at: usize| {
@@ -71,18 +72,18 @@ impl Tracer<'_> {
         }
     }
 
-    /// Does code behind the node never run?
+    /// Whether code behind the node never runs.
     pub(in crate::trace) fn is_never(&self, id: NodeId) -> bool {
         self.graph.node(id).ty == self.index.ir_type(&never())
     }
 
-    /// May what is being traced write to the model, or may another entry of its type?
+    /// Whether what is being traced may write to the model, or another entry of its type may.
     pub(in crate::trace) fn is_stateful(&self) -> bool {
         let writes = self.frames.first().is_some_and(|frame| self.index.fns[frame.function].writes_self());
         writes || !self.kept.is_empty()
     }
 
-    /// Is a variable in scope a place that a caller borrows?
+    /// Whether a variable in scope is a place that a caller borrows.
     pub(in crate::trace) fn has_places(&self) -> bool {
         self.env.any(|value| matches!(value, Val::Place(_)))
     }

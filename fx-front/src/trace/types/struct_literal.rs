@@ -112,7 +112,7 @@ impl Tracer<'_> {
     }
 }
 
-/// Is a value of the type no reference?
+/// Whether a value of the type is no reference.
 fn owns(ty: &syn::Type) -> bool {
     !matches!(ty, syn::Type::Reference(_))
 }

@@ -9,7 +9,7 @@ pub(in crate::trace) const GRU_STATE: &str = "::fx_runtime::nn::GRUState";
 /// What stands for `tch::Scalar` in generated code.
 pub(in crate::trace) const NUMBER: &str = "::fx_runtime::frozen::Number";
 
-/// Is it a number, a truth value or a character?
+/// Whether it is a number, a truth value or a character.
 pub(crate) fn is_copy(ty: &Ty) -> bool {
     is_untyped(ty) || matches!(ty, Ty::Rust(spelling) if fx_ir::scalar::is_scalar(spelling))
 }
@@ -19,7 +19,7 @@ pub(crate) fn never() -> Ty {
     Ty::Rust("!".to_owned())
 }
 
-/// Is it the type of a literal without a suffix, which the code around it decides?
+/// Whether it is the type of a literal without a suffix, which the code around it decides.
 pub(crate) fn is_untyped(ty: &Ty) -> bool {
     matches!(ty, Ty::Rust(name) if name == "integer" || name == "float")
 }
@@ -31,13 +31,13 @@ pub(crate) fn rounded(number: f64, ty: &str) -> f64 {
     if ty == "f32" { f64::from(single) } else { number }
 }
 
-/// Is it one of tch's plain enums, which are copied and compared like numbers?
+/// Whether it is one of tch's plain enums, which are copied and compared like numbers.
 pub(crate) fn is_of_tch(spelling: &str) -> bool {
     let name = ["::tch::", "::fx_runtime::"].iter().find_map(|krate| spelling.strip_prefix(krate));
     name.is_some_and(|name| ["Device", "Kind"].contains(&name))
 }
 
-/// Can a value of the type be handed over by branches that are traced one by one?
+/// Whether a value of the type can be handed over by branches that are traced one by one.
 pub(crate) fn is_concrete(ty: &Ty) -> bool {
     match ty {
         Ty::Tensor | Ty::Leaf(_) | Ty::Struct(_) => true,
@@ -50,7 +50,7 @@ pub(crate) fn is_concrete(ty: &Ty) -> bool {
     }
 }
 
-/// Is it this state, whichever crate it is reached through?
+/// Whether it is this state, whichever crate it is reached through.
 pub(crate) fn is_state(ty: &Ty, state: &str) -> bool {
     matches!(ty, Ty::Rust(path) if is_path_of(path, state))
 }

@@ -37,7 +37,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Is it an option of a layer that is borrowed from a list: `layers.get(1)`?
+    /// Whether it is an option of a layer that is borrowed from a list: `layers.get(1)`.
     fn is_lent_layer(&self, id: NodeId) -> bool {
         let node = self.writer.graph().node(id);
         let of_layer = matches!(&node.ty, Type::Option(inner) if matches!(**inner, Type::Module(_)));
@@ -99,7 +99,7 @@ impl Walk<'_, '_> {
         self.results(id, &text);
     }
 
-    /// Are the parts of what the node yields all that is read of it?
+    /// Whether the parts of what the node yields are all that is read of it.
     fn is_taken_apart(&self, id: NodeId) -> bool {
         let graph = self.writer.graph();
         let users = graph.users(id);

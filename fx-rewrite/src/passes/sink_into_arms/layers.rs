@@ -86,7 +86,7 @@ impl Sink {
         (is_sum && !self.is_layer_beside(graph, other, reader)).then_some(Stage::Sum)
     }
 
-    /// Is it a layer that the sum takes in where both stand? Then nothing has to move for it.
+    /// Whether it is a layer that the sum takes in where both stand. Then nothing has to move for it.
     fn is_layer_beside(&self, graph: &Graph, id: NodeId, reader: NodeId) -> bool {
         let (mut id, mut reader) = (id, reader);
         while graph.users(id) == [reader] && graph.scope_of(id) == graph.scope_of(reader) {

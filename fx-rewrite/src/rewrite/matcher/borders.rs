@@ -80,7 +80,7 @@ impl Matcher<'_> {
     }
 }
 
-/// Does it nothing but compute? An op that draws random numbers draws none where it is told so.
+/// Whether it nothings but compute. An op that draws random numbers draws none where it is told so.
 pub(crate) fn is_quiet(node: &Node) -> bool {
     match (node.op.effect(), &node.op) {
         (Effect::Pure, _) => true,

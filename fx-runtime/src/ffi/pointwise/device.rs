@@ -40,13 +40,13 @@ pub(crate) enum Stored {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Case {
     pub(crate) stored: Stored,
-    /// Of each input, does it lie as the results do?
+    /// Of each input, whether it lies as the results do.
     pub(crate) is_linear: Vec<bool>,
     /// How many axes the way through the other inputs has.
     pub(crate) rank: usize,
     /// How many elements a thread loads at once.
     pub(crate) width: usize,
-    /// Do elements count in 32 bits, in which a GPU divides faster?
+    /// Whether elements count in 32 bits, in which a GPU divides faster.
     pub(crate) is_small: bool,
 }
 

@@ -10,7 +10,7 @@ use crate::ffi::order::follows;
 pub(super) struct Walk<const I: usize> {
     /// Elements of a result.
     pub(super) count: usize,
-    /// Does the input lie as the results do?
+    /// Whether the input lies as the results do.
     pub(super) is_linear: [bool; I],
     /// Axes, innermost first: lengths, and steps of the inputs. Neighbours that every input passes in one step are one.
     pub(super) axes: [(usize, [isize; I]); MAX_RANK],

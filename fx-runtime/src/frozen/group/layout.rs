@@ -108,12 +108,13 @@ impl Layout {
         self.rows
     }
 
-    /// Is a costly function applied to every element?
+    /// Whether a costly function is applied to every element.
     pub(super) fn is_costly(&self) -> bool {
         self.costly.is_some()
     }
 
-    /// Would one pass over the result apply a costly function to an element of a smaller tensor again and again?
+    /// Whether one pass over the result would apply a costly function to an element of a smaller tensor again and
+    /// again.
     pub(super) fn is_wasteful(&self) -> bool {
         self.costly.is_some_and(|least| least < self.elements())
     }
@@ -127,12 +128,13 @@ impl Layout {
         self.rank == 4 && self.is_dense_in([1, 3, 2, 0].into_iter())
     }
 
-    /// Do the elements lie without gaps, the first of these axes innermost? Axes of one element may have any stride.
+    /// Whether the elements lie without gaps, the first of these axes innermost. Axes of one element may have any
+    /// stride.
     fn is_dense_in(&self, axes: impl Iterator<Item = usize>) -> bool {
         follows(self.sizes(), self.strides(), axes)
     }
 
-    /// Do the elements lie without gaps in any order?
+    /// Whether the elements lie without gaps in any order.
     fn is_dense(&self) -> bool {
         let mut axes: [usize; MAX_RANK] = std::array::from_fn(|axis| axis);
         axes[..self.rank].sort_by_key(|&axis| self.strides[axis]);
@@ -247,7 +249,7 @@ impl Layout {
     }
 }
 
-/// Are these the very strides of a contiguous tensor, of axes of one element too?
+/// Whether these are the very strides of a contiguous tensor, of axes of one element too.
 fn is_packed(sizes: &[i64], strides: &[i64]) -> bool {
     let mut step = 1;
     sizes.iter().zip(strides).rev().all(|(&size, &stride)| {

@@ -85,7 +85,7 @@ impl Shape {
         result.sizes() == self.whole.sizes()
     }
 
-    /// Is it one element for each row?
+    /// Whether it is one element for each row.
     fn is_reduced(&self, result: &Layout) -> bool {
         let (Some((last, outer)), Some((_, whole))) = (result.sizes().split_last(), self.whole.sizes().split_last())
         else {

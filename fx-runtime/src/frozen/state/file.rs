@@ -69,7 +69,7 @@ impl Stored {
         Ok(Self { origin: tensor.shallow_clone(), dense, shape, dtype, order: order(tensor)? })
     }
 
-    /// Is it this very tensor, that another part of the model holds as well?
+    /// Whether it is this very tensor, that another part of the model holds as well.
     pub(super) fn is_of(&self, tensor: &Tensor) -> bool {
         self.origin.data_ptr() == tensor.data_ptr()
             && !tensor.data_ptr().is_null()

@@ -20,9 +20,9 @@ const MOST_BLOCKS: usize = 1 << 16;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct RowCase {
     stored: Stored,
-    /// Of each input, is it one number for a row?
+    /// Of each input, whether it is one number for a row.
     is_constant: Vec<bool>,
-    /// Of each result, is it a number for each element?
+    /// Of each result, whether it is a number for each element.
     is_whole: Vec<bool>,
     /// How many axes lie around the rows.
     outer: usize,

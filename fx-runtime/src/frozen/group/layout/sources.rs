@@ -24,12 +24,12 @@ impl Sources {
         all
     }
 
-    /// Is it made of all of so many inputs, and clear?
+    /// Whether it is made of all of so many inputs, and clear.
     pub(super) fn is_all(&self, inputs: usize) -> bool {
         self.is_clear && self.inputs.count_ones() as usize == inputs
     }
 
-    /// Is a costly function applied to every element?
+    /// Whether a costly function is applied to every element.
     pub(in super::super) fn is_costly(&self) -> bool {
         self.costly != 0
     }
