@@ -110,12 +110,13 @@ pub(crate) fn ln(x: f32) -> f32 {
 #[inline(always)]
 pub(crate) fn ln_1p(x: f32) -> f32 {
     let sum = 1.0 + x;
-    let lost = (x - (sum - 1.0)) / sum;
+    let added = sum - 1.0;
+    let lost = (x - added) / sum;
     let corrected = ln(sum) + lost;
     let is_plain = sum > 0.0 && sum < f32::INFINITY;
     let ends = if is_plain { corrected } else { ln(sum) };
     // Minus zero stays.
-    if sum == 1.0 { x } else { ends }
+    if added == 0.0 { x } else { ends }
 }
 
 /// `erf z` for `0 ≤ z < 1`, and half of `erfc z` from there on.

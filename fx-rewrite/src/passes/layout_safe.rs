@@ -77,15 +77,10 @@ impl Safe<'_> {
     fn node(&mut self, id: NodeId) -> bool {
         match self.graph.node(id).op.clone() {
             // A write to a view must reach the tensor, which a copy of it would keep from it.
-            Op::Call(op) if self.effects.is_written(id) => match op {
-                ops::VIEW
-                | ops::VIEW_AS
-                | ops::FLAT_VIEW
-                | ops::AS_STRIDED
-                | ops::VIEW_AS_COMPLEX
-                | ops::VIEW_DTYPE => self.order_at_source(id),
-                _ => false,
-            },
+            Op::Call(
+                ops::VIEW | ops::VIEW_AS | ops::FLAT_VIEW | ops::AS_STRIDED | ops::VIEW_AS_COMPLEX | ops::VIEW_DTYPE,
+            ) if self.effects.is_written(id) => self.order_at_source(id),
+            Op::Call(_) if self.effects.is_written(id) => false,
             Op::Call(op) => match op {
                 ops::VIEW => self.view(id),
                 ops::VIEW_AS => self.become_op(id, ops::RESHAPE_AS),

@@ -83,7 +83,6 @@ impl Act {
             Self::LeakyRelu(slope) => PostOp::LeakyRelu(slope),
             // With crossed bounds PyTorch answers the upper one.
             Self::Clamp(low, high) if low <= high => PostOp::Clip(low, high),
-            #[allow(unreachable_patterns, reason = "activations of the op table that oneDNN is not told of")]
             _ => return None,
         })
     }
