@@ -1,8 +1,14 @@
 //! What is taken back where an expression fails halfway.
+//!
+//! A checkpoint holds all that tracing an expression may change and that a second attempt would see: the nodes that are
+//! appended and those that are edited in place, the variables, what is known of values, and the notes. What stays is what
+//! was found out about the model itself ([`Tracer::found`]), and the count of names that were made up.
+
+use std::rc::Rc;
 
 use fx_ir::RegionId;
 
-use crate::trace::{Tracer, env::Env};
+use crate::trace::{Tracer, env::Env, value_facts::ValueFacts};
 
 impl Tracer<'_> {
     /// The point where the trace is.
@@ -10,17 +16,25 @@ impl Tracer<'_> {
         Checkpoint {
             region: self.region,
             nodes: self.graph.region(self.region).nodes.len(),
+            edits: self.edits.len(),
             opaque: self.opaque.len(),
             env: self.env.clone(),
+            facts: Rc::clone(&self.facts),
         }
     }
 
-    /// Takes back every node that was appended, and every variable that was set, since `mark`.
+    /// Takes back every change since the checkpoint.
     pub(in crate::trace) fn rollback(&mut self, mark: Checkpoint) {
+        for (id, before) in self.edits.drain(mark.edits..).rev() {
+            if self.graph.is_alive(id) {
+                *self.graph.node_mut(id) = before;
+            }
+        }
         self.region = mark.region;
         self.opaque.truncate(mark.opaque);
         self.graph.truncate(mark.region, mark.nodes);
         self.env = mark.env;
+        self.facts = mark.facts;
     }
 }
 
@@ -28,6 +42,8 @@ impl Tracer<'_> {
 pub(in crate::trace) struct Checkpoint {
     region: RegionId,
     nodes: usize,
+    edits: usize,
     opaque: usize,
     env: Env,
+    facts: Rc<ValueFacts>,
 }

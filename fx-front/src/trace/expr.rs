@@ -156,11 +156,11 @@ impl Tracer<'_> {
         let id = *id;
         match ty.clone() {
             Ty::Result(inner) => {
-                if self.results.remove(&id) {
+                if self.facts_mut().results.remove(&id) {
                     if self.graph.has_users(id) || self.env.count(&value) > 0 {
                         return unsupported(span, "a result that has a name");
                     }
-                    match &mut self.graph.node_mut(id).op {
+                    match &mut self.edit_node(id).op {
                         Op::Host(host) => host.fallible = true,
                         Op::Rust(code) => code.fallible = true,
                         _ => {}

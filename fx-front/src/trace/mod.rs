@@ -21,6 +21,7 @@ pub(crate) mod tensor;
 mod tracer;
 mod types;
 mod value;
+mod value_facts;
 
 use fx_ir::Graph;
 use proc_macro2::Span;

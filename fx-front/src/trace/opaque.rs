@@ -74,7 +74,7 @@ impl Tracer<'_> {
         let is_result = matches!(whole, Ty::Result(_));
         let value = self.push(Op::Rust(Code { template, ..code }), args, "opaque", whole, expr.span());
         if is_result {
-            self.results.extend(value.node());
+            self.facts_mut().results.extend(value.node());
         }
         if written.is_empty() {
             self.report_opaque(fault.span, &fault.reason);

@@ -1,8 +1,8 @@
 //! The state of one trace, and how nodes are appended to its graph.
 
-use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
-use fx_ir::{Arg, Effect, Graph, Host, HostOp, NodeId, Op, Origin, RegionId};
+use fx_ir::{Arg, Effect, Graph, Host, HostOp, Node, NodeId, Op, Origin, RegionId};
 use proc_macro2::Span;
 
 use crate::trace::{
@@ -10,6 +10,7 @@ use crate::trace::{
     place::state_cell::Fields,
     types::expectation::Expectations,
     value::{RefKind, Val},
+    value_facts::ValueFacts,
 };
 use crate::{
     diag::{Diagnostic, Diagnostics},
@@ -29,18 +30,10 @@ pub(in crate::trace) struct Tracer<'a> {
     pub(in crate::trace) outer: Vec<Env>,
     /// The functions being inlined, outermost first.
     pub(in crate::trace) frames: Vec<Frame>,
-    /// What the user would call a module value: `layer1[*].conv1`.
-    pub(in crate::trace) paths: HashMap<NodeId, String>,
-    /// The fields of the structs that the forward has made.
-    pub(in crate::trace) made: HashMap<NodeId, Vec<(String, Val)>>,
-    /// The variants of enums that the forward has made, with what they hold.
-    pub(in crate::trace) variants: HashMap<NodeId, (String, Vec<Val>)>,
-    /// The values that are a function which has a name.
-    pub(in crate::trace) named: HashMap<NodeId, String>,
-    /// Opaque code whose value is still a `Result`.
-    pub(in crate::trace) results: HashSet<NodeId>,
-    /// Functions traced in place whose `Result` is taken off: values of its type are what `Ok` held.
-    pub(in crate::trace) unwrapped: HashSet<NodeId>,
+    /// What is known of values beside their types; shared with the checkpoints.
+    pub(in crate::trace) facts: Rc<ValueFacts>,
+    /// The nodes that were edited, each as it was before, oldest first.
+    pub(in crate::trace) edits: Vec<(NodeId, Node)>,
     /// Whether a loop is being traced for the types alone of what it carries.
     pub(in crate::trace) types_only: bool,
     /// Whether what is being traced is known to be gathered into a `Vec`.
@@ -108,12 +101,8 @@ impl<'a> Tracer<'a> {
             env: Env::new(),
             outer: Vec::new(),
             frames,
-            paths: HashMap::new(),
-            made: HashMap::new(),
-            variants: HashMap::new(),
-            named: HashMap::new(),
-            results: HashSet::new(),
-            unwrapped: HashSet::new(),
+            facts: Rc::default(),
+            edits: Vec::new(),
             types_only: false,
             expects_vec: false,
             sources: 0,
@@ -194,6 +183,17 @@ impl<'a> Tracer<'a> {
         self.push(Op::Host(Host::with_effect(op, effect)), args, name, ty, span)
     }
 
+    /// A node to be changed in place; a rollback gives it back as it is now.
+    pub(in crate::trace) fn edit_node(&mut self, id: NodeId) -> &mut Node {
+        self.edits.push((id, self.graph.node(id).clone()));
+        self.graph.node_mut(id)
+    }
+
+    /// What is known of values, to be added to.
+    pub(in crate::trace) fn facts_mut(&mut self) -> &mut ValueFacts {
+        Rc::make_mut(&mut self.facts)
+    }
+
     /// An operand as a node of its own.
     pub(in crate::trace) fn materialize(&mut self, operand: Arg, name: &str, ty: Ty, span: Span) -> Val {
         let (op, args) = application(operand);
@@ -219,6 +219,7 @@ impl Tracer<'_> {
         let Val::Node(id, ..) = value else { return };
         let fresh = self.env.count(value) == 0 && !matches!(self.graph.node(*id).op, Op::Placeholder | Op::GetAttr(_));
         if fresh {
+            self.edit_node(*id);
             self.graph.rename(*id, name.trim_start_matches('_'));
         }
     }

@@ -118,7 +118,7 @@ impl Tracer<'_> {
         }
         let named = node.regions.iter().map(|&region| {
             let end = self.graph.node(self.graph.yield_of(region)?);
-            end.args.first()?.node().and_then(|function| self.named.get(&function).cloned())
+            end.args.first()?.node().and_then(|function| self.facts.named.get(&function).cloned())
         });
         Some(Choice::Branches(id, named.collect::<Option<Vec<String>>>()?))
     }
@@ -177,7 +177,7 @@ impl Tracer<'_> {
         }
         patterns.push("_".to_owned());
         branches.push(self.in_region(owner, &mut |tracer| tracer.call_through(value, &written, called, None))?);
-        self.graph.node_mut(owner).op = Op::Match(patterns);
+        self.edit_node(owner).op = Op::Match(patterns);
         self.join_branches(owner, &branches, span)
     }
 

@@ -285,7 +285,7 @@ impl Tracer<'_> {
                 let value = self.unwrapped(value, callee.block.brace_token.span.close())?;
                 let known = if value.ty() == Ty::Unknown { value.with_ty(*inner) } else { value };
                 let ty = known.ty();
-                self.unwrapped.extend(known.node());
+                self.facts_mut().unwrapped.extend(known.node());
                 Ok(known.with_ty(Ty::Result(Box::new(ty))))
             }
             ty if is_open(&value.ty()) => {

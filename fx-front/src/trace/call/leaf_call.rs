@@ -38,7 +38,7 @@ impl Tracer<'_> {
         let op = Op::Host(Host::with_effect(op, effect));
         let value = self.push_labelled(op, operands, &name, &label, ty, span);
         if is_result {
-            self.results.extend(value.node());
+            self.facts_mut().results.extend(value.node());
         }
         Ok(value)
     }

@@ -131,7 +131,7 @@ impl Tracer<'_> {
     fn is_understood(&self, value: &Val) -> bool {
         let Val::Node(id, ..) = value else { return false };
         match &self.graph.node(*id).op {
-            _ if self.unwrapped.contains(id) => true,
+            _ if self.facts.unwrapped.contains(id) => true,
             Op::Call(_) => true,
             op => op.is_fallible(),
         }
@@ -151,7 +151,7 @@ impl Tracer<'_> {
         let op = if borrows { HostOp::UnwrapLoan(message) } else { HostOp::UnwrapRef(message) };
         let value = self.host_node(op, vec![id.into()], "inner", inner, call.span());
         if let (Some(node), Some(path)) = (value.node(), path) {
-            self.paths.insert(node, path);
+            self.facts_mut().paths.insert(node, path);
         }
         let is_own = receiver.ref_kind() == Some(RefKind::Value) && !self.holds_references(id);
         value.with_ref_kind(if is_own { RefKind::Value } else { RefKind::Ref })

@@ -133,7 +133,7 @@ impl<'a> Tracer<'a> {
         let then = self.arm(owner, pat, &ty, (path.as_deref(), &forms), then)?;
         let rest = if matches!(ty, Ty::Option(_)) { "None" } else { "_" };
         let other = self.in_region(owner, otherwise)?;
-        self.graph.node_mut(owner).op = Op::Match(vec![then.0, rest.to_owned()]);
+        self.edit_node(owner).op = Op::Match(vec![then.0, rest.to_owned()]);
         self.join_branches(owner, &[then.1, other], span)
     }
 
@@ -180,7 +180,7 @@ impl<'a> Tracer<'a> {
             patterns.push(pattern);
             branches.push(branch);
         }
-        self.graph.node_mut(owner).op = Op::Match(patterns);
+        self.edit_node(owner).op = Op::Match(patterns);
         self.join_branches(owner, &branches, span)
     }
 

@@ -25,7 +25,7 @@ impl Tracer<'_> {
         }
         let op = HostOp::Construct(self.qualified(path)?);
         let value = self.host_node(op, args, "made", owner, call.span());
-        self.variants.extend(value.node().map(|id| (id, (name.to_owned(), values))));
+        self.facts_mut().variants.extend(value.node().map(|id| (id, (name.to_owned(), values))));
         Ok(Some(value))
     }
 
@@ -36,7 +36,7 @@ impl Tracer<'_> {
         subject: &Val,
         tail: bool,
     ) -> Option<Result<Val>> {
-        let (name, values) = self.variants.get(&subject.node()?)?.clone();
+        let (name, values) = self.facts.variants.get(&subject.node()?)?.clone();
         for arm in &choice.arms {
             if arm.guard.is_some() {
                 return None;
@@ -76,7 +76,7 @@ impl Tracer<'_> {
             (Op::TupleGet(at), Some(whole)) if matches!(self.graph.node(whole).op, Op::If | Op::Match(_)) => {
                 given(whole, *at)
             }
-            _ => self.variants.contains_key(&id),
+            _ => self.facts.variants.contains_key(&id),
         }
     }
 

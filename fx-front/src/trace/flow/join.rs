@@ -53,7 +53,8 @@ impl Tracer<'_> {
             for branch in branches {
                 self.end_diverging(branch.region, span);
             }
-            self.graph.node_mut(owner).ty = self.index.ir_type(&never());
+            let ir = self.index.ir_type(&never());
+            self.edit_node(owner).ty = ir;
             return Ok(Val::Never);
         };
         for (name, list) in living.iter().flat_map(|branch| branch.env.refined_since(&before)) {
@@ -186,7 +187,7 @@ impl Tracer<'_> {
             let (op, operands) = application(operand);
             let (ir, origin) = (self.index.ir_type(&leaf.ty()), self.origin(span, name));
             let id = self.graph.push(region, Op::Host(Host::pure(op)), operands, name, ir, origin);
-            self.named.extend(path.map(|path| (id, path)));
+            self.facts_mut().named.extend(path.map(|path| (id, path)));
             *arg = Arg::Node(id);
         }
         Some(args)
@@ -226,7 +227,8 @@ impl Tracer<'_> {
             [one] => one.clone(),
             many => Ty::Tuple(many.to_vec()),
         };
-        self.graph.node_mut(owner).ty = self.index.ir_type(&whole);
+        let ir = self.index.ir_type(&whole);
+        self.edit_node(owner).ty = ir;
         let base = self.graph.node(owner).name.clone();
         let leaves: Vec<Val> = match types {
             [_] => vec![Val::Node(owner, whole, RefKind::Value)],

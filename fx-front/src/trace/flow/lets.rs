@@ -144,7 +144,7 @@ impl Tracer<'_> {
         let whole = self.whole_of(value);
         let is_home = self.is_home();
         let Some(id) = whole.filter(|&id| self.graph.scope_of(id) == Some(self.region)) else { return Ok(()) };
-        let Op::Rust(code) = &mut self.graph.node_mut(id).op else { return Ok(()) };
+        let Op::Rust(code) = &mut self.edit_node(id).op else { return Ok(()) };
         if code.opaque.is_none() || code.fallible || code.template.contains("(value, ") {
             return Ok(());
         }

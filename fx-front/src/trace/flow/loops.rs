@@ -123,7 +123,7 @@ impl Tracer<'_> {
         let span = each.for_token.span;
         let owner = self.owner(Op::For(ForLoop::default()), args, "each", span);
         let (branch, header) = self.iteration(owner, each, over, carried)?;
-        self.graph.node_mut(owner).op = Op::For(header);
+        self.edit_node(owner).op = Op::For(header);
         self.end_loop(owner, carried, &branch, span)
     }
 

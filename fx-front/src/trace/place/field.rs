@@ -43,7 +43,7 @@ impl Tracer<'_> {
             _ => {}
         }
         let Val::Node(id, ty, _) = base else { return unsupported(span, "a field of a literal") };
-        let made = self.made.get(id).and_then(|fields| fields.iter().find(|(member, _)| member == name));
+        let made = self.facts.made.get(id).and_then(|fields| fields.iter().find(|(member, _)| member == name));
         if let Some((_, value)) = made {
             return Ok(value.clone());
         }
@@ -71,7 +71,7 @@ impl Tracer<'_> {
         let label = path.clone().unwrap_or_else(|| name.to_owned());
         let value = self.push_labelled(Op::GetAttr(name.to_owned()), vec![(*id).into()], name, &label, field_ty, span);
         if let (Some(node), Some(path)) = (value.node(), path) {
-            self.paths.insert(node, path);
+            self.facts_mut().paths.insert(node, path);
         }
         Ok(value.with_ref_kind(RefKind::Value))
     }

@@ -55,7 +55,7 @@ impl Tracer<'_> {
         let Val::Node(id, ty, RefKind::Value) = whole else { return false };
         match ty {
             Ty::Tuple(_) => true,
-            Ty::Struct(_) => !self.is_module(ty) && !self.paths.contains_key(id),
+            Ty::Struct(_) => !self.is_module(ty) && !self.facts.paths.contains_key(id),
             _ => false,
         }
     }

@@ -42,7 +42,7 @@ impl Tracer<'_> {
     pub(in crate::trace) fn is_made_field(&self, id: NodeId) -> bool {
         let node = self.graph.node(id);
         let Op::GetAttr(name) = &node.op else { return false };
-        let Some(base) = node.input(0).filter(|base| !self.paths.contains_key(base)) else { return false };
+        let Some(base) = node.input(0).filter(|base| !self.facts.paths.contains_key(base)) else { return false };
         let fx_ir::Type::Module(owner) = &self.graph.node(base).ty else { return false };
         let owner = self.index.struct_at(owner);
         let Some((owner, field)) = owner.and_then(|owner| Some((owner, self.index.field(owner, name)?))) else {
@@ -55,7 +55,7 @@ impl Tracer<'_> {
     /// or what the entry is given by value.
     fn is_own(&self, value: &Val) -> bool {
         let Val::Node(id, ..) = value else { return false };
-        self.is_spilled(value) || self.made.contains_key(id) || self.is_given(*id)
+        self.is_spilled(value) || self.facts.made.contains_key(id) || self.is_given(*id)
     }
 
     /// Whether it is what the entry is given by value.

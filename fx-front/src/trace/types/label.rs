@@ -22,7 +22,7 @@ pub(crate) fn identifier(path: &str) -> String {
 impl Tracer<'_> {
     /// What the user would call the value: `layer1.*.conv1`; `None` if it is not a part of the model.
     pub(in crate::trace) fn path_of(&self, value: &Val) -> Option<String> {
-        self.paths.get(&value.node()?).cloned()
+        self.facts.paths.get(&value.node()?).cloned()
     }
 
     /// What the user would call the field of the value; used to label layers.
@@ -36,7 +36,7 @@ impl Tracer<'_> {
     /// Gives a node that stands for a part of the model its name there.
     pub(in crate::trace) fn set_path(&mut self, value: &Val, base: &Val, name: &str) {
         if let (Some(node), Some(path)) = (value.node(), self.path_of(base)) {
-            self.paths.insert(node, join_path(&path, name));
+            self.facts_mut().paths.insert(node, join_path(&path, name));
         }
     }
 }

@@ -55,12 +55,13 @@ impl Tracer<'_> {
             Val::Lit(Arg::Float(number), _) if is_float => Val::Lit(Arg::Float(rounded(number, name)), ty.clone()),
             Val::Lit(arg @ Arg::Int(_), _) if !is_float => Val::Lit(arg, ty.clone()),
             Val::Node(id, _, form) => {
-                let node = self.graph.node_mut(id);
+                let ir = self.index.ir_type(ty);
+                let node = self.edit_node(id);
                 match &mut node.op {
                     Op::Host(host) if !host.fallible => {
                         let op = std::mem::replace(&mut host.op, HostOp::Ascribe(name.clone()));
                         node.args = vec![op.of(std::mem::take(&mut node.args))];
-                        node.ty = self.index.ir_type(ty);
+                        node.ty = ir;
                     }
                     // The number of an iteration, which is of the type that its reader says.
                     Op::Placeholder => {

@@ -38,7 +38,7 @@ impl Tracer<'_> {
         }
         let names = fields.iter().map(|(member, _)| member.clone()).collect();
         let value = self.host_node(HostOp::Struct((path, names)), args, "made", ty, span);
-        self.made.extend(value.node().map(|id| (id, fields)));
+        self.facts_mut().made.extend(value.node().map(|id| (id, fields)));
         Ok(value)
     }
 
