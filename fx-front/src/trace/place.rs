@@ -14,6 +14,7 @@ pub(in crate::trace) mod indexing;
 pub(in crate::trace) mod local_place;
 pub(in crate::trace) mod may_borrow;
 pub(in crate::trace) mod place_test;
+pub(in crate::trace) mod projection;
 pub(in crate::trace) mod spill;
 pub(in crate::trace) mod state_cell;
 
@@ -24,6 +25,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
+pub(in crate::trace) use self::projection::Projection;
 use crate::syntax::{is_chain, peeled};
 use crate::trace::types::ty::is_copy;
 use crate::trace::{Result, Tracer, Ty, Val, application, entry::signature::is_vec, tensor::operator, unsupported};
@@ -52,42 +54,6 @@ pub(in crate::trace) struct Place {
     pub(in crate::trace) ty: Ty,
     /// Whether it is a list of a length of its own.
     pub(in crate::trace) is_vec: bool,
-}
-
-/// One step from a place to a part of it, as rustc's MIR has it.
-#[derive(Clone, Debug, PartialEq)]
-pub(in crate::trace) enum Projection {
-    /// A field, or a part of a tuple.
-    Field(String),
-    /// The element at a number.
-    Index(Arg),
-    /// What an option holds.
-    Some,
-    /// What an option that is itself a borrow holds.
-    Borrowed,
-    /// The first or the last element of a list.
-    End(String),
-    /// A list as a slice.
-    Slice,
-}
-
-impl Projection {
-    /// Whether it yields a reference to the part, which is dereferenced to reach it.
-    fn yields_reference(&self) -> bool {
-        matches!(self, Projection::Some | Projection::Borrowed | Projection::End(_) | Projection::Slice)
-    }
-
-    /// The part of what `base` is.
-    fn of(&self, base: Arg) -> Arg {
-        match self {
-            Projection::Field(name) => HostOp::Field(name.clone()).on(base),
-            Projection::Index(at) => HostOp::Item.of([base, at.clone()]),
-            Projection::Some => HostOp::UnwrapMut(None).on(base),
-            Projection::Borrowed => HostOp::UnwrapBorrow.on(base),
-            Projection::End(end) => HostOp::EndMut(end.clone()).on(base),
-            Projection::Slice => HostOp::MutSlice.on(base),
-        }
-    }
 }
 
 impl Place {
@@ -150,8 +116,9 @@ impl Place {
     /// The element of the list at a number.
     pub(in crate::trace) fn item(&self, at: &Val, element: Ty, span: Span) -> Result<Place> {
         match (at.arg(), operator::is_number(at)) {
-            (Some(at @ Arg::Int(0..)), _) => Ok(self.within(Projection::Index(at), element)),
-            (Some(at @ Arg::Node(_)), true) => Ok(self.within(Projection::Index(at), element)),
+            (Some(at @ Arg::Int(0..)), _) | (Some(at @ Arg::Node(_)), true) => {
+                Ok(self.within(Projection::Index(at), element))
+            }
             _ => unsupported(span, "an index of this form"),
         }
     }

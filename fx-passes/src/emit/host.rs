@@ -1,4 +1,5 @@
-//! Host operations as Rust.
+//! Host operations as Rust: one row an operation.
+// tidy: table
 
 use fx_ir::{Arg, HostOp, NodeId, host::Adaptor, host::Yields, scalar};
 

@@ -35,7 +35,7 @@ pub(in crate::trace) struct Accumulation {
 pub(in crate::trace) enum Start {
     EmptyList,
     Bool(bool),
-    Value(Expr),
+    Value(Box<Expr>),
 }
 
 /// `xs.iter().map(|x| ..)`, taken apart.
@@ -70,7 +70,7 @@ pub(in crate::trace) fn ended_chain(call: &syn::ExprMethodCall, around: &dyn Sur
             }
             let (acc, over, body) = (&acc.ident, &call.receiver, &closure.body);
             let each = parse_quote_spanned!(span=> for #item in #over { #acc = #body; });
-            let variables = vec![(acc.clone(), Start::Value((*init).clone()))];
+            let variables = vec![(acc.clone(), Start::Value(Box::new((*init).clone())))];
             Some(Chain::Loop(Accumulation { variables, each }))
         }
         ("for_each", [Expr::Closure(closure)]) if is_plain_closure(closure, 1) && is_chain(&call.receiver) => {

@@ -41,7 +41,7 @@ pub(in crate::trace) fn consumed(call: &ExprMethodCall, around: &dyn Surrounding
                 return None;
             }
             let each = parse_quote_spanned!(span=> for #item in #over { #acc = (#body)?; });
-            let variables = vec![(acc.clone(), Start::Value((*init).clone()))];
+            let variables = vec![(acc.clone(), Start::Value(Box::new((*init).clone())))];
             Some(Chain::Loop(Accumulation { variables, each }))
         }
         ("unzip", []) => unzipped(call).map(Chain::Loop),
