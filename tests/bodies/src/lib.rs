@@ -68,4 +68,5 @@ pub mod slicing;
 pub mod solvers;
 pub mod stateful;
 pub mod statements;
+pub mod std_methods;
 pub mod tuple_structs;

@@ -4,6 +4,7 @@ use fx_ir::{Arg, Effect, HostOp, ModuleKind, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
+use crate::trace::std_model::method_type::{is_plain, method_type};
 use crate::trace::types::label::identifier;
 use crate::trace::types::ty::is_state;
 use crate::trace::types::ty::{GRU_STATE, LSTM_STATE};
@@ -201,29 +202,26 @@ impl Tracer<'_> {
                 _ => {}
             }
         }
+        let values = call.args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
+        let types: Vec<Ty> = values.iter().map(Val::ty).collect();
         let ty = match (name, receiver.ty()) {
             ("len", Ty::List(_)) => Ty::Rust("usize".to_owned()),
             ("is_empty", Ty::List(_)) | ("is_some" | "is_none", Ty::Option(_)) => Ty::Rust("bool".to_owned()),
-            (
-                "sqrt" | "ceil" | "floor" | "round" | "exp" | "ln" | "log2" | "log10" | "sin" | "cos" | "tan" | "tanh"
-                | "powf" | "powi" | "recip" | "signum" | "abs" | "min" | "max" | "pow" | "clamp" | "rem_euclid"
-                | "div_euclid" | "wrapping_sub" | "saturating_sub" | "clone" | "to_owned",
-                ty,
-            ) if is_number(&ty) => ty,
             ("copied" | "cloned", Ty::Option(inner)) if is_number(&inner) => return Ok(receiver),
-            ("unwrap_or", Ty::Option(inner)) if is_number(&inner) => *inner,
             ("h" | "c", ty) if is_state(&ty, LSTM_STATE) => Ty::Tensor,
             ("value", ty) if is_state(&ty, GRU_STATE) => Ty::Tensor,
             ("clone" | "to_vec" | "to_owned", Ty::List(element)) if is_number(&element) => Ty::List(element),
-            _ => return unsupported(call.method.span(), format!("the method `{name}`")),
+            (name, ty) => match method_type(self.index, name, &ty, &types).filter(|_| is_plain(&ty)) {
+                Some(known) => known,
+                None => return unsupported(call.method.span(), format!("the method `{name}`")),
+            },
         };
         let mut args = vec![self.operand(&receiver, call.span())?];
-        for arg in &call.args {
-            let value = self.expr(arg)?;
-            if !operator::is_number(&value) {
+        for (value, arg) in values.iter().zip(&call.args) {
+            if !operator::is_number(value) && !is_plain(&value.ty()) {
                 return unsupported(arg.span(), format!("the method `{name}`"));
             }
-            args.push(self.operand(&value, arg.span())?);
+            args.push(self.operand(value, arg.span())?);
         }
         let is_list = matches!(receiver.ty(), Ty::List(_));
         let effect = if is_list && self.is_spilled(&receiver) { Effect::Io } else { Effect::Pure };
