@@ -258,8 +258,21 @@ impl Graph {
         matches!(self.node(last).op, Op::Yield).then_some(last)
     }
 
-    /// Every node whose op is `op`, in order of execution.
-    pub fn find_nodes(&self, op: &Op) -> Vec<NodeId> {
-        self.nodes().into_iter().filter(|&id| self.node(id).op == *op).collect()
+    /// Every node of that opcode and, if one is given, that target, in order of execution: torch.fx's `find_nodes`.
+    ///
+    /// A target is what the table of [`Graph::print_tabular`] shows: the name of an input, the path of a module or of an
+    /// attribute, the name of an op.
+    ///
+    /// ```
+    /// let graph: fx_ir::Graph = "graph f(x: tensor) { %a = relu(x) ; %b = neg(%a) ; %c = relu(%b) ; yield %c }".parse()?;
+    /// assert_eq!(graph.find_nodes("call_method", Some("relu")).len(), 2);
+    /// assert_eq!(graph.find_nodes("placeholder", None).len(), 1);
+    /// # Ok::<(), fx_ir::ParseError>(())
+    /// ```
+    pub fn find_nodes(&self, opcode: &str, target: Option<&str>) -> Vec<NodeId> {
+        let is_one = |id: &NodeId| {
+            self.node(*id).op.opcode() == opcode && target.is_none_or(|target| self.target(*id) == target)
+        };
+        self.nodes().into_iter().filter(is_one).collect()
     }
 }

@@ -36,31 +36,39 @@ impl Graph {
     fn row(&self, id: NodeId, depth: usize) -> Row {
         let node = self.node(id);
         // In the graph of a live model the module is a path; torch.fx knows it as the target.
-        let (module, args) = match (&node.op, node.args.as_slice()) {
-            (Op::CallModule(_), [Arg::Str(path), args @ ..]) => (Some(path), args),
-            (_, args) => (None, args),
+        let args = match (&node.op, node.args.as_slice()) {
+            (Op::CallModule(_), [Arg::Str(_), args @ ..]) => args,
+            (_, args) => args,
         };
         let args: Vec<_> = args.iter().map(|arg| self.value(arg)).collect();
         let kwargs: Vec<_> = node.kwargs.iter().map(|(key, arg)| format!("{key}: {}", self.value(arg))).collect();
-        let target = match &node.op {
-            Op::Placeholder => node.name.clone(),
-            Op::GetAttr(field) => field.clone(),
-            Op::For(head) => one_line(&head.to_string()),
-            Op::CallModule(kind) => module.unwrap_or(&kind.0).clone(),
-            Op::Rust(code) => one_line(&code.template),
-            Op::TupleGet(index) => index.to_string(),
-            Op::Yield => "output".to_owned(),
-            Op::Call(_) | Op::Host(_) | Op::If | Op::Match(_) | Op::While => op_text(node),
-        };
         [
             node.op.opcode().to_owned(),
             format!("{:1$}{2}", "", 2 * depth, node.name),
-            target,
+            self.target(id),
             format!("({})", args.join(", ")),
             format!("{{{}}}", kwargs.join(", ")),
             node.ty.to_string(),
             node.origin.places.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
         ]
+    }
+
+    /// What the node calls or reads, as torch.fx files it under `target`.
+    pub(crate) fn target(&self, id: NodeId) -> String {
+        let node = self.node(id);
+        match &node.op {
+            Op::Placeholder => node.name.clone(),
+            Op::GetAttr(field) => field.clone(),
+            Op::For(head) => one_line(&head.to_string()),
+            Op::CallModule(kind) => match node.args.first() {
+                Some(Arg::Str(path)) => path.clone(),
+                _ => kind.0.clone(),
+            },
+            Op::Rust(code) => one_line(&code.template),
+            Op::TupleGet(index) => index.to_string(),
+            Op::Yield => "output".to_owned(),
+            Op::Call(_) | Op::Host(_) | Op::If | Op::Match(_) | Op::While => op_text(node),
+        }
     }
 
     fn value(&self, arg: &Arg) -> String {

@@ -4,7 +4,6 @@
 
 mod links;
 mod source;
-mod words;
 
 use std::fmt;
 use std::fs;
@@ -32,7 +31,6 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
             continue;
         };
         let name = path.strip_prefix(&workspace.root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
-        findings.extend(words::check(&name, &text));
         if has_extension(&path, "rs") && !is_specimen(&name) {
             findings.extend(source::check(&name, &text));
         }
