@@ -95,7 +95,7 @@ impl Op {
             Op::Placeholder => "placeholder",
             Op::GetAttr(_) => "get_attr",
             Op::CallModule(_) => "call_module",
-            Op::Call(id) if id.row().is_some_and(|row| row.function) => "call_function",
+            Op::Call(id) if id.is_function() => "call_function",
             Op::Call(_) => "call_method",
             Op::Host(_) | Op::Rust(_) | Op::TupleGet(_) => "call_function",
             Op::If => "if",
@@ -141,5 +141,22 @@ impl Op {
     /// Returns whether the node owns regions.
     pub fn is_control_flow(&self) -> bool {
         matches!(self, Op::If | Op::Match(_) | Op::For(_) | Op::While)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn opcodes_of_ops_follow_their_receiver() {
+        let opcode = |name: &str| OpId::lookup(name).map(|id| Op::Call(id).opcode());
+        assert_eq!(opcode("relu"), Some("call_method"));
+        assert_eq!(opcode("add"), Some("call_function"));
+        // Without a row of their own.
+        assert_eq!(OpId::lookup("hamming_window").map(|id| id.row().is_some()), Some(false));
+        assert_eq!(opcode("hamming_window"), Some("call_function"));
+        assert_eq!(OpId::lookup("bincount").map(|id| id.row().is_some()), Some(false));
+        assert_eq!(opcode("bincount"), Some("call_method"));
     }
 }

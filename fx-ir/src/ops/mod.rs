@@ -222,6 +222,12 @@ impl OpId {
         }
     }
 
+    /// Whether torch.fx files it under `call_function`: as its row says, and of an op without one if no tensor is its receiver.
+    pub fn is_function(self) -> bool {
+        let is_free = || self.entry().is_some_and(|entry| entry.receiver == catalog::Receiver::Free);
+        self.row().map_or_else(is_free, |row| row.function)
+    }
+
     /// The type of its value, as far as its signature says: a tensor, a tuple or a list of tensors.
     pub fn result_type(self) -> Type {
         use catalog::Results;
