@@ -36,10 +36,8 @@ impl Graph {
     fn row(&self, id: NodeId, depth: usize) -> Row {
         let node = self.node(id);
         // In the graph of a live model the module is a path; torch.fx knows it as the target.
-        let args = match (&node.op, node.args.as_slice()) {
-            (Op::CallModule(_), [Arg::Str(_), args @ ..]) => args,
-            (_, args) => args,
-        };
+        let has_path = matches!(node.op, Op::CallModule(_)) && matches!(node.args.first(), Some(Arg::Str(_)));
+        let args = node.args.get(usize::from(has_path)..).unwrap_or_default();
         let args: Vec<_> = args.iter().map(|arg| self.value(arg)).collect();
         let kwargs: Vec<_> = node.kwargs.iter().map(|(key, arg)| format!("{key}: {}", self.value(arg))).collect();
         [
