@@ -4,11 +4,9 @@
 //! appended and those that are edited in place, the variables, what is known of values, and the notes. What stays is what
 //! was found out about the model itself ([`Tracer::found`]), and the count of names that were made up.
 
-use std::rc::Rc;
-
 use fx_ir::RegionId;
 
-use crate::trace::{Tracer, env::Env, value_facts::ValueFacts};
+use crate::trace::{Tracer, env::Env};
 
 impl Tracer<'_> {
     /// The point where the trace is.
@@ -19,7 +17,7 @@ impl Tracer<'_> {
             edits: self.edits.len(),
             opaque: self.opaque.len(),
             env: self.env.clone(),
-            facts: Rc::clone(&self.facts),
+            facts: self.facts.mark(),
         }
     }
 
@@ -34,7 +32,7 @@ impl Tracer<'_> {
         self.opaque.truncate(mark.opaque);
         self.graph.truncate(mark.region, mark.nodes);
         self.env = mark.env;
-        self.facts = mark.facts;
+        self.facts.rollback(mark.facts);
     }
 }
 
@@ -45,5 +43,5 @@ pub(in crate::trace) struct Checkpoint {
     edits: usize,
     opaque: usize,
     env: Env,
-    facts: Rc<ValueFacts>,
+    facts: usize,
 }

@@ -15,7 +15,7 @@ impl Tracer<'_> {
         if signature.has_receiver {
             let ty = self.index.ir_type(owner);
             let id = self.graph.add_param(body, "self", ty, Origin::default());
-            self.facts_mut().paths.insert(id, String::new());
+            self.facts.set_path(id, String::new());
             if let Some(frame) = self.frames.last_mut() {
                 frame.receiver = Some(Val::Node(id, owner.clone(), RefKind::Ref));
             }

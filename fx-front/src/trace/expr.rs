@@ -156,7 +156,7 @@ impl Tracer<'_> {
         let id = *id;
         match ty.clone() {
             Ty::Result(inner) => {
-                if self.facts_mut().results.remove(&id) {
+                if self.facts.take_result(id) {
                     if self.graph.has_users(id) || self.env.count(&value) > 0 {
                         return unsupported(span, "a result that has a name");
                     }

@@ -73,8 +73,8 @@ impl Tracer<'_> {
         let whole = if written.is_empty() { ty.clone() } else { Ty::Unknown };
         let is_result = matches!(whole, Ty::Result(_));
         let value = self.push(Op::Rust(Code { template, ..code }), args, "opaque", whole, expr.span());
-        if is_result {
-            self.facts_mut().results.extend(value.node());
+        if let Some(id) = value.node().filter(|_| is_result) {
+            self.facts.set_result(id);
         }
         if written.is_empty() {
             self.report_opaque(fault.span, &fault.reason);

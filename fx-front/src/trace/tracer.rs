@@ -1,7 +1,5 @@
 //! The state of one trace, and how nodes are appended to its graph.
 
-use std::rc::Rc;
-
 use fx_ir::{Arg, Effect, Graph, Host, HostOp, Node, NodeId, Op, Origin, RegionId};
 use proc_macro2::Span;
 
@@ -30,8 +28,8 @@ pub(in crate::trace) struct Tracer<'a> {
     pub(in crate::trace) outer: Vec<Env>,
     /// The functions being inlined, outermost first.
     pub(in crate::trace) frames: Vec<Frame>,
-    /// What is known of values beside their types; shared with the checkpoints.
-    pub(in crate::trace) facts: Rc<ValueFacts>,
+    /// What is known of values beside their types.
+    pub(in crate::trace) facts: ValueFacts,
     /// The nodes that were edited, each as it was before, oldest first.
     pub(in crate::trace) edits: Vec<(NodeId, Node)>,
     /// Whether a loop is being traced for the types alone of what it carries.
@@ -101,7 +99,7 @@ impl<'a> Tracer<'a> {
             env: Env::new(),
             outer: Vec::new(),
             frames,
-            facts: Rc::default(),
+            facts: ValueFacts::default(),
             edits: Vec::new(),
             types_only: false,
             expects_vec: false,
@@ -187,11 +185,6 @@ impl<'a> Tracer<'a> {
     pub(in crate::trace) fn edit_node(&mut self, id: NodeId) -> &mut Node {
         self.edits.push((id, self.graph.node(id).clone()));
         self.graph.node_mut(id)
-    }
-
-    /// What is known of values, to be added to.
-    pub(in crate::trace) fn facts_mut(&mut self) -> &mut ValueFacts {
-        Rc::make_mut(&mut self.facts)
     }
 
     /// An operand as a node of its own.

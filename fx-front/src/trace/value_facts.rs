@@ -1,4 +1,7 @@
 //! What a trace knows of the values of nodes beside their types.
+//!
+//! Facts are added through methods, which keep a journal: a rollback undoes its last entries. So a checkpoint costs the
+//! same however much is known, and a trace stays linear in the size of the model.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +10,7 @@ use fx_ir::NodeId;
 use crate::trace::Val;
 
 /// Facts about values, by the node that each is the value of.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(in crate::trace) struct ValueFacts {
     /// What the user would call a module value: `layer1[*].conv1`.
     pub(in crate::trace) paths: HashMap<NodeId, String>,
@@ -17,8 +20,97 @@ pub(in crate::trace) struct ValueFacts {
     pub(in crate::trace) variants: HashMap<NodeId, (String, Vec<Val>)>,
     /// The values that are a function which has a name.
     pub(in crate::trace) named: HashMap<NodeId, String>,
-    /// Opaque code whose value is still a `Result`.
-    pub(in crate::trace) results: HashSet<NodeId>,
     /// Functions traced in place whose `Result` is taken off: values of its type are what `Ok` held.
     pub(in crate::trace) unwrapped: HashSet<NodeId>,
+    /// Opaque code whose value is still a `Result`.
+    results: HashSet<NodeId>,
+    journal: Vec<Before>,
+}
+
+/// A fact as it was before it was set.
+#[derive(Debug)]
+enum Before {
+    Path(NodeId, Option<String>),
+    Made(NodeId, Option<Vec<(String, Val)>>),
+    Variant(NodeId, Option<(String, Vec<Val>)>),
+    Named(NodeId, Option<String>),
+    Unwrapped(NodeId),
+    Result(NodeId, bool),
+}
+
+impl ValueFacts {
+    /// How many facts were set so far.
+    pub(in crate::trace) fn mark(&self) -> usize {
+        self.journal.len()
+    }
+
+    /// Undoes all that was set since the mark.
+    pub(in crate::trace) fn rollback(&mut self, mark: usize) {
+        for before in self.journal.split_off(mark).into_iter().rev() {
+            match before {
+                Before::Path(id, path) => restore(&mut self.paths, id, path),
+                Before::Made(id, fields) => restore(&mut self.made, id, fields),
+                Before::Variant(id, variant) => restore(&mut self.variants, id, variant),
+                Before::Named(id, path) => restore(&mut self.named, id, path),
+                Before::Unwrapped(id) => {
+                    self.unwrapped.remove(&id);
+                }
+                Before::Result(id, true) => {
+                    self.results.insert(id);
+                }
+                Before::Result(id, false) => {
+                    self.results.remove(&id);
+                }
+            }
+        }
+    }
+
+    pub(in crate::trace) fn set_path(&mut self, id: NodeId, path: String) {
+        let before = self.paths.insert(id, path);
+        self.journal.push(Before::Path(id, before));
+    }
+
+    pub(in crate::trace) fn set_made(&mut self, id: NodeId, fields: Vec<(String, Val)>) {
+        let before = self.made.insert(id, fields);
+        self.journal.push(Before::Made(id, before));
+    }
+
+    pub(in crate::trace) fn set_variant(&mut self, id: NodeId, variant: (String, Vec<Val>)) {
+        let before = self.variants.insert(id, variant);
+        self.journal.push(Before::Variant(id, before));
+    }
+
+    pub(in crate::trace) fn set_named(&mut self, id: NodeId, path: String) {
+        let before = self.named.insert(id, path);
+        self.journal.push(Before::Named(id, before));
+    }
+
+    pub(in crate::trace) fn set_unwrapped(&mut self, id: NodeId) {
+        if self.unwrapped.insert(id) {
+            self.journal.push(Before::Unwrapped(id));
+        }
+    }
+
+    /// The value of the node is still a `Result`.
+    pub(in crate::trace) fn set_result(&mut self, id: NodeId) {
+        if self.results.insert(id) {
+            self.journal.push(Before::Result(id, false));
+        }
+    }
+
+    /// The `Result` is taken off; returns whether there was one.
+    pub(in crate::trace) fn take_result(&mut self, id: NodeId) -> bool {
+        let was_result = self.results.remove(&id);
+        if was_result {
+            self.journal.push(Before::Result(id, true));
+        }
+        was_result
+    }
+}
+
+fn restore<T>(facts: &mut HashMap<NodeId, T>, id: NodeId, before: Option<T>) {
+    match before {
+        Some(fact) => facts.insert(id, fact),
+        None => facts.remove(&id),
+    };
 }

@@ -285,7 +285,9 @@ impl Tracer<'_> {
                 let value = self.unwrapped(value, callee.block.brace_token.span.close())?;
                 let known = if value.ty() == Ty::Unknown { value.with_ty(*inner) } else { value };
                 let ty = known.ty();
-                self.facts_mut().unwrapped.extend(known.node());
+                if let Some(id) = known.node() {
+                    self.facts.set_unwrapped(id);
+                }
                 Ok(known.with_ty(Ty::Result(Box::new(ty))))
             }
             ty if is_open(&value.ty()) => {

@@ -37,8 +37,8 @@ impl Tracer<'_> {
         let label = if label.is_empty() { name.clone() } else { label };
         let op = Op::Host(Host::with_effect(op, effect));
         let value = self.push_labelled(op, operands, &name, &label, ty, span);
-        if is_result {
-            self.facts_mut().results.extend(value.node());
+        if let Some(id) = value.node().filter(|_| is_result) {
+            self.facts.set_result(id);
         }
         Ok(value)
     }

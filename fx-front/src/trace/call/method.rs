@@ -152,7 +152,7 @@ impl Tracer<'_> {
         let op = if borrows { HostOp::UnwrapLoan(message) } else { HostOp::UnwrapRef(message) };
         let value = self.host_node(op, vec![id.into()], "inner", inner, call.span());
         if let (Some(node), Some(path)) = (value.node(), path) {
-            self.facts_mut().paths.insert(node, path);
+            self.facts.set_path(node, path);
         }
         let is_own = receiver.ref_kind() == Some(RefKind::Value) && !self.holds_references(id);
         value.with_ref_kind(if is_own { RefKind::Value } else { RefKind::Ref })

@@ -25,7 +25,9 @@ impl Tracer<'_> {
         }
         let op = HostOp::Construct(self.qualified(path)?);
         let value = self.host_node(op, args, "made", owner, call.span());
-        self.facts_mut().variants.extend(value.node().map(|id| (id, (name.to_owned(), values))));
+        if let Some(id) = value.node() {
+            self.facts.set_variant(id, (name.to_owned(), values));
+        }
         Ok(Some(value))
     }
 

@@ -187,7 +187,9 @@ impl Tracer<'_> {
             let (op, operands) = application(operand);
             let (ir, origin) = (self.index.ir_type(&leaf.ty()), self.origin(span, name));
             let id = self.graph.push(region, Op::Host(Host::pure(op)), operands, name, ir, origin);
-            self.facts_mut().named.extend(path.map(|path| (id, path)));
+            if let Some(path) = path {
+                self.facts.set_named(id, path);
+            }
             *arg = Arg::Node(id);
         }
         Some(args)

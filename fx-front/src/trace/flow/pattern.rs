@@ -150,7 +150,7 @@ impl Tracer<'_> {
             .push_labelled(Op::Host(Host::pure(op)), args, &name, &label, element.clone(), span)
             .with_ref_kind(form);
         if let (Some(id), Some(path)) = (value.node(), path) {
-            self.facts_mut().paths.insert(id, path);
+            self.facts.set_path(id, path);
         }
         Ok(value)
     }
@@ -187,7 +187,9 @@ impl Tracer<'_> {
                 let args = vec![(*id).into()];
                 let part =
                     self.push_labelled(Op::TupleGet(position), args, &name, &label, parts[position].clone(), span);
-                self.facts_mut().paths.extend(part.node().zip(path));
+                if let (Some(id), Some(path)) = (part.node(), path) {
+                    self.facts.set_path(id, path);
+                }
                 Ok(part)
             }
             state => match self.tensors_of_state(state, span).filter(|_| position == 0) {

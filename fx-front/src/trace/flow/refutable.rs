@@ -169,7 +169,7 @@ impl Tracer<'_> {
             let origin = self.origin(span, path.as_deref().unwrap_or(&name));
             let id = self.graph.add_param(self.region, &name, ir, origin);
             if let Some(path) = path {
-                self.facts_mut().paths.insert(id, path);
+                self.facts.set_path(id, path);
             }
             self.env.declare(&name, Val::Node(id, ty, form));
         }

@@ -51,7 +51,7 @@ impl Tracer<'_> {
             let name = identifier(&label);
             let value = self.push_labelled(op, vec![id.into(), Arg::Int(at)], &name, &label, element.clone(), span);
             if let (Some(node), Some(path)) = (value.node(), path) {
-                self.facts_mut().paths.insert(node, path);
+                self.facts.set_path(node, path);
             }
             value.with_ref_kind(RefKind::Ref)
         });

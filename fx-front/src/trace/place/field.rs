@@ -71,7 +71,7 @@ impl Tracer<'_> {
         let label = path.clone().unwrap_or_else(|| name.to_owned());
         let value = self.push_labelled(Op::GetAttr(name.to_owned()), vec![(*id).into()], name, &label, field_ty, span);
         if let (Some(node), Some(path)) = (value.node(), path) {
-            self.facts_mut().paths.insert(node, path);
+            self.facts.set_path(node, path);
         }
         Ok(value.with_ref_kind(RefKind::Value))
     }

@@ -72,7 +72,7 @@ impl Tracer<'_> {
         let (op, form) = if is_copy { (HostOp::Item, RefKind::Value) } else { (HostOp::ItemRef, RefKind::Ref) };
         let value = self.host_node(op, args, "item", element, index.span()).with_ref_kind(form);
         if let (Some(id), Some(path)) = (value.node(), path) {
-            self.facts_mut().paths.insert(id, path);
+            self.facts.set_path(id, path);
         }
         Ok(value)
     }

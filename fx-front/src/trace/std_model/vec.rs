@@ -229,7 +229,7 @@ impl<'a> Tracer<'a> {
         if let Some(path) = self.path_of(list)
             && let Some(id) = value.node()
         {
-            self.facts_mut().paths.insert(id, element_path(&path, &key));
+            self.facts.set_path(id, element_path(&path, &key));
         }
         Ok(value)
     }

@@ -36,7 +36,7 @@ impl Tracer<'_> {
     /// Gives a node that stands for a part of the model its name there.
     pub(in crate::trace) fn set_path(&mut self, value: &Val, base: &Val, name: &str) {
         if let (Some(node), Some(path)) = (value.node(), self.path_of(base)) {
-            self.facts_mut().paths.insert(node, join_path(&path, name));
+            self.facts.set_path(node, join_path(&path, name));
         }
     }
 }

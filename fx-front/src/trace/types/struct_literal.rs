@@ -38,7 +38,9 @@ impl Tracer<'_> {
         }
         let names = fields.iter().map(|(member, _)| member.clone()).collect();
         let value = self.host_node(HostOp::Struct((path, names)), args, "made", ty, span);
-        self.facts_mut().made.extend(value.node().map(|id| (id, fields)));
+        if let Some(id) = value.node() {
+            self.facts.set_made(id, fields);
+        }
         Ok(value)
     }
 
