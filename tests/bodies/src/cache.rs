@@ -118,8 +118,11 @@ impl Configured {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{Close, agree, randn};
+    use crate::check::{Close, agree, randn, understood};
     use fx_runtime::Freeze;
+
+    understood!(Counting: 0 of 8);
+    understood!(Configured: 3 of 5);
 
     impl Close for LayerState {
         fn close(&self, eager: &LayerState) {

@@ -200,7 +200,11 @@ impl Parsed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, randn, understood};
+
+    understood!(Returns: 0 of 1);
+    understood!(Guarded: 1 of 6);
+    understood!(Parsed: 0 of 1);
 
     fn linear(p: &nn::Path) -> nn::Linear {
         nn::linear(p / "fc", 4, 4, Default::default())

@@ -122,7 +122,11 @@ impl Held {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, randn, understood};
+
+    understood!(Chained: 14 of 46);
+    understood!(Hidden: 0 of 5);
+    understood!(Held: 0 of 1);
 
     fn linear(p: nn::Path) -> nn::Linear {
         nn::linear(p, 4, 4, Default::default())

@@ -115,7 +115,9 @@ impl Conversions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, randn, understood};
+
+    understood!(Conversions: 5 of 14);
 
     #[test]
     fn same_padding() {

@@ -222,7 +222,9 @@ impl OneOf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{Close, agree, randn};
+    use crate::check::{Close, agree, randn, understood};
+
+    understood!(Decoder: 0 of 1);
 
     type States = Option<Vec<(Option<State>, Option<State>)>>;
 

@@ -177,7 +177,11 @@ impl Asked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, randn, understood};
+
+    understood!(Pooled: 5 of 9);
+    understood!(Tasks: 1 of 6);
+    understood!(Boxed: 20 of 23);
 
     fn linear(p: nn::Path) -> nn::Linear {
         nn::linear(p, 4, 4, Default::default())

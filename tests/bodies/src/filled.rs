@@ -167,7 +167,9 @@ impl ReadsOrPanics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, randn, understood};
+
+    understood!(Decoder: 0 of 1);
 
     fn blocks(p: &nn::Path, count: i64, skips: bool) -> Vec<Block> {
         let linear = |p: nn::Path| nn::linear(p, 4, 4, Default::default());

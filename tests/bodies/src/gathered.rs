@@ -242,7 +242,9 @@ impl Described {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, randn, understood};
+
+    understood!(Decoder: 4 of 5);
 
     fn linear(p: &nn::Path, at: i64) -> nn::Linear {
         nn::linear(p / at, 4, 4, Default::default())

@@ -409,7 +409,21 @@ impl<'a> Borrows<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, randn, understood};
+
+    understood!(Residual<M>: 0 of 1);
+    understood!(Unused<M>: 0 of 1);
+    understood!(Mixed: 2 of 6);
+    understood!(Mixer: 4 of 12);
+    understood!(Owned: 2 of 4);
+    understood!(Activated: 0 of 7);
+    understood!(Counted: 0 of 1);
+    understood!(Asynchronous: 0 of 1);
+    understood!(Unsafe: 0 of 1);
+    understood!(Consumed: 0 of 1);
+    understood!(Plain: 0 of 1);
+    understood!(Either: 0 of 1);
+    understood!(Borrows<'a>: 0 of 1);
 
     fn linear(p: &nn::Path) -> nn::Linear {
         nn::linear(p / "fc", 4, 4, Default::default())

@@ -457,7 +457,15 @@ impl CopiedOver {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, randn, understood};
+
+    understood!(InMap: 4 of 11);
+    understood!(Borrowed: 0 of 1);
+    understood!(EqualInEnum: 5 of 10);
+    understood!(Constant: 6 of 9);
+    understood!(Swaps: 2 of 8);
+    understood!(ConvHelper: 2 of 9);
+    understood!(FromCarried: 4 of 13);
 
     #[test]
     fn handed_over() {

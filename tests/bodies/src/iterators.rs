@@ -192,7 +192,10 @@ impl Ends {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, randn, understood};
+
+    understood!(Pairs: 0 of 1);
+    understood!(Ends: 0 of 1);
 
     fn layers(p: &nn::Path, name: &str, count: i64) -> Vec<Layer> {
         (0..count).map(|at| Layer { fc: nn::linear(p / name / at, 4, 4, Default::default()) }).collect()

@@ -108,9 +108,11 @@ impl Shapes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, randn, understood};
     use fx_runtime::nn;
     use parts::inner::{Learned, Sinus};
+
+    understood!(Shapes: 12 of 16);
 
     #[test]
     fn kinds_of_layers() {

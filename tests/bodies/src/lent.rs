@@ -364,7 +364,12 @@ mod tests {
     use fx_runtime::Device;
 
     use super::*;
-    use crate::check::{Close, agree, randn};
+    use crate::check::{Close, agree, randn, understood};
+
+    understood!(ByReExport: 4 of 15);
+    understood!(Tables: 3 of 10);
+    understood!(Locked: 1 of 10);
+    understood!(Changed: 0 of 5);
 
     impl Close for Step {
         fn close(&self, eager: &Step) {

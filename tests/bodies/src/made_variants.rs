@@ -119,7 +119,9 @@ impl Matched {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, randn, understood};
+
+    understood!(Matched: 2 of 8);
 
     #[test]
     fn made_variants() {

@@ -168,7 +168,10 @@ impl TakenBefore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, randn, understood};
+
+    understood!(NoneLent: 0 of 1);
+    understood!(TakenBefore: 0 of 1);
 
     #[test]
     fn attention() {

@@ -102,8 +102,13 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{Close, agree, randn, root};
+    use crate::check::{Close, agree, randn, root, understood};
     use fx_runtime::Freeze;
+
+    understood!(Boxed: 2 of 4);
+    understood!(ManyBoxed: 3 of 6);
+    understood!(Locked: 2 of 6);
+    understood!(Shared: 2 of 4);
 
     fn linear(p: &nn::Path) -> nn::Linear {
         nn::linear(p / "fc", 4, 4, Default::default())

@@ -207,7 +207,14 @@ impl CarriedAway {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, randn, understood};
+
+    understood!(Cfg: 3 of 5);
+    understood!(InnerItems: 0 of 1);
+    understood!(Strings: 3 of 11);
+    understood!(Collections: 1 of 18);
+    understood!(References: 0 of 1);
+    understood!(CarriedAway: 0 of 1);
 
     fn linear(p: &nn::Path) -> nn::Linear {
         nn::linear(p / "fc", 4, 4, Default::default())

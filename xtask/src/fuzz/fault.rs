@@ -61,7 +61,7 @@ impl Kind {
 
 /// Whether a comparison of numbers failed.
 fn is_difference(said: &str) -> bool {
-    said.contains("check.rs") || said.contains("frozen: ") || said.contains("only the frozen model fails")
+    said.contains("check/compare.rs") || said.contains("frozen: ") || said.contains("only the frozen model fails")
 }
 
 /// A message without what differs from body to body.

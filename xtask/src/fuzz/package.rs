@@ -150,7 +150,7 @@ impl<'a> Packages<'a> {
         } else {
             let rows = bodies.keys().map(|number| format!("({number}, b{number}::eager, b{number}::frozen), "));
             let rows: String = rows.collect();
-            let check = self.workspace.root.join("tests/bodies/src/check.rs");
+            let check = self.workspace.root.join("tests/bodies/src/check/compare.rs");
             let runner = RUNNER.replace("CHECK", &check.to_string_lossy());
             format!("{runner}\n{list}static BODIES: &[(usize, fn(), fn())] = &[{rows}];\n")
         };

@@ -23,7 +23,8 @@ macro_rules! body {
 
         pub fn frozen() {
             for $variant in 0..3usize {
-                crate::check::agree!(|p: &nn::Path| $net::new(p, $variant), crate::inputs(), |$model, ($x, $y)| $call);
+                let make = |p: &nn::Path| $net::new(p, $variant);
+                crate::check::numbers_agree!(make, crate::inputs(), |$model, ($x, $y)| $call);
             }
         }
     };
@@ -46,7 +47,7 @@ macro_rules! stateful {
         pub fn frozen() {
             for $variant in 0..3usize {
                 let inputs = crate::inputs().map(|(x, _)| x).into();
-                crate::check::in_a_row!(|p| $net::new(p, $variant), inputs);
+                crate::check::numbers_agree_in_a_row!(|p| $net::new(p, $variant), inputs);
             }
         }
     };
@@ -80,7 +81,7 @@ macro_rules! lent {
                     };
                     ($x, $y, state)
                 });
-                crate::check::agree!(|p: &nn::Path| $net::new(p, $variant), cases, |$model, ($x, $y, $state)| {
+                crate::check::numbers_agree!(|p: &nn::Path| $net::new(p, $variant), cases, |$model, ($x, $y, $state)| {
                     crate::check::Twice::of($state, |$state| $call)
                 });
             }

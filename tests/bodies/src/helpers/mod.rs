@@ -195,8 +195,12 @@ impl HelperShapes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, randn, understood};
     use fx_runtime::Freeze;
+
+    understood!(Rotary: 12 of 16);
+    understood!(UsesPrivate: 1 of 9);
+    understood!(Recursive: 4 of 10);
 
     fn linear(p: &nn::Path, name: &str) -> nn::Linear {
         nn::linear(p / name, 4, 4, Default::default())

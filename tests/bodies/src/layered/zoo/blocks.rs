@@ -85,3 +85,6 @@ impl Block {
         BlockOutput { hidden, weights }
     }
 }
+
+#[cfg(test)]
+crate::check::understood!(Block: 46 of 49);
