@@ -1,8 +1,9 @@
-//! Cases that need a build script: each becomes a crate with a user's build.rs, and has to fail with exactly the words
-//! beside it; `UPDATE_EXPECT=1` writes them anew.
+//! Cases that need a build script: each becomes a crate with a user's build.rs, and has to be told exactly the words
+//! beside it, faults and warnings; `UPDATE_EXPECT=1` writes them anew.
 #![allow(clippy::expect_used, reason = "a test that fails may do so by panicking")]
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -42,8 +43,9 @@ fn workspace(cases: &[PathBuf]) -> PathBuf {
     let workspace = Path::new(env!("CARGO_TARGET_TMPDIR")).join("traced");
     let members: Vec<String> = cases.iter().map(|case| format!("{:?}", name(case))).collect();
     let manifest = fs::read_to_string(root.join("Cargo.toml")).expect("the repository's manifest");
-    // With the same profiles the dependencies that are built already serve here too.
-    let profiles = manifest.find("[profile").map_or("", |at| &manifest[at..]);
+    // With the same profiles the dependencies that are built already serve here too; those of one package are not for these.
+    let sections = manifest.split("\n[").filter(|one| one.starts_with("profile.") && !one.contains(".package."));
+    let profiles: String = sections.map(|section| format!("[{section}\n")).collect();
     write(
         &workspace.join("Cargo.toml"),
         &format!("[workspace]\nresolver = \"3\"\nmembers = [{}]\n\n{profiles}", members.join(", ")),
@@ -89,19 +91,32 @@ fn write(path: &Path, text: &str) {
 fn check(workspace: &Path, case: &str) -> String {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target folder");
     let output = Command::new(env!("CARGO"))
-        .args(["check", "--quiet", "--offline", "--color=never", "--package", case, "--target-dir"])
+        .args(["check", "--offline", "--color=never", "--package", case, "--target-dir"])
         .arg(target)
         .current_dir(workspace)
         .env_remove("RUSTFLAGS")
         .output()
         .expect("cargo runs");
-    assert!(!output.status.success(), "`{case}` should not compile");
     let told = String::from_utf8_lossy(&output.stderr).replace(&format!("{case}/src/main.rs"), &format!("{case}.rs"));
     let told = told.replace(&root().to_string_lossy().into_owned(), "..");
     // What follows counts the errors.
     let told = told.split("error: could not compile").next().unwrap_or_default();
-    let of_the_case: Vec<&str> = told.trim_end().split("\n\n").filter(|one| !is_elsewhere(one)).collect();
-    format!("{}\n", of_the_case.join("\n\n"))
+    let warning = format!("warning: {case}@");
+    // Cargo shows the build script's warnings a second time where the crate does not compile.
+    let warnings: BTreeSet<&str> = told.lines().filter(|line| line.starts_with(&warning)).collect();
+    let is_more = |line: &&str| !line.starts_with(&warning) && !is_progress(line);
+    let errors: Vec<&str> = told.lines().filter(is_more).collect();
+    let errors = errors.join("\n");
+    let of_the_case = errors.trim().split("\n\n").filter(|one| !one.is_empty() && !is_elsewhere(one));
+    let told: Vec<&str> = warnings.into_iter().chain(of_the_case).collect();
+    assert!(!told.is_empty(), "`{case}` is told nothing");
+    format!("{}\n", told.join("\n\n"))
+}
+
+/// Whether it is one of the lines in which cargo says what it is at: a verb that ends in the twelfth column.
+fn is_progress(line: &str) -> bool {
+    let verb = line.get(..12).map(str::trim_start).unwrap_or_default();
+    line.get(12..13) == Some(" ") && !verb.is_empty() && verb.chars().all(char::is_alphabetic)
 }
 
 /// Is the message about a crate that the case depends on? Cargo shows the warnings of those that lie beside it.
