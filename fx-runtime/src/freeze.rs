@@ -2,8 +2,6 @@
 
 use tch::{Device, Kind};
 
-use crate::GraphOutputs;
-
 /// Order of the axes in memory that convolutions work in.
 ///
 /// Inputs and results keep the caller's order whatever is chosen here.
@@ -31,6 +29,18 @@ pub enum Backend {
     Direct,
     /// ATen's plain operators everywhere: slower, and what every other kernel is tested against.
     Composed,
+}
+
+/// Who the outputs of a recorded forward belong to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum GraphOutputs {
+    /// The caller: every call copies them out, which costs their size in memory traffic.
+    #[default]
+    Copied,
+    /// The recording: they are handed out as they lie, and **the next call with inputs of the same shape overwrites
+    /// them**, from whichever thread it comes. For one thread that is done with them, or has given all that reads them
+    /// to the same stream, before it calls again.
+    Shared,
 }
 
 /// What a model is frozen for; `Freeze::default()` keeps the model's own device, and of each weight the dtype.

@@ -11,6 +11,7 @@ pub mod capabilities;
 mod cuda;
 pub mod error;
 mod ffi;
+mod frame;
 pub mod freeze;
 pub mod frozen;
 #[doc(hidden)]
@@ -20,17 +21,19 @@ mod math;
 pub mod module;
 pub mod nn;
 pub mod registry;
+mod report;
+mod saved;
 pub mod weights;
 
 pub use capabilities::{Capabilities, capabilities, cuda_if_available};
-pub use cuda::{Example, GraphOutputs, GraphReport};
+pub use cuda::Example;
 pub use error::{Error, Result};
 pub use ffi::{CudaKernel, KernelArg};
-pub use freeze::{Backend, Freeze, MemoryFormat};
-pub use frozen::Tuned;
+pub use freeze::{Backend, Freeze, GraphOutputs, MemoryFormat};
 pub use fx_ir::Graph;
 pub use fx_macros::{Module, fx, traceable};
 pub use module::Module;
+pub use report::{GraphReport, Tuned};
 
 pub use tch::{self, Device, IndexOp, Kind, Tensor};
 pub use weights::{LoadReport, load_weights};

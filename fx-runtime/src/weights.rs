@@ -59,14 +59,14 @@ pub fn load_weights(vs: &VarStore, path: impl AsRef<Path>) -> Result<LoadReport,
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("safetensors") => {
             let bytes = std::fs::read(path).map_err(|error| unreadable(path, &error.to_string()))?;
-            fill(vs, path, &read::safetensors(path, &bytes)?)
+            fill_variables(vs, path, &read::safetensors(path, &bytes)?)
         }
-        Some("pt" | "pth" | "bin") => fill(vs, path, &read::pickle(path)?),
-        _ => fill(vs, path, &read::libtorch(path)?),
+        Some("pt" | "pth" | "bin") => fill_variables(vs, path, &read::pickle(path)?),
+        _ => fill_variables(vs, path, &read::libtorch(path)?),
     }
 }
 
-fn fill(vs: &VarStore, path: &Path, entries: &Entries<'_>) -> Result<LoadReport, Error> {
+fn fill_variables(vs: &VarStore, path: &Path, entries: &Entries<'_>) -> Result<LoadReport, Error> {
     let mut variables: BTreeMap<String, Tensor> = vs.variables().into_iter().collect();
     let mut report = compare(path, &variables, entries)?;
     let sources = variables.keys().map(|name| entries[name].tensor()).collect::<Result<Vec<_>, _>>()?;

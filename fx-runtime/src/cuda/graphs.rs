@@ -20,7 +20,7 @@ use tch::{Device, Tensor};
 
 use super::key::Key;
 use super::values::{Arguments, Outputs};
-use crate::{Error, Result, Tuned};
+use crate::{Error, GraphOutputs, GraphReport, Result};
 
 /// Records what a thread gives to the device.
 pub(super) trait Recorder: Send + Sync + fmt::Debug {
@@ -53,53 +53,6 @@ pub(super) trait Recording: Send + fmt::Debug {
     fn replay(&mut self) -> Result<()>;
     /// Its memory is in use up to here.
     fn used(&mut self) -> Result<()>;
-}
-
-/// Who the outputs of a recorded forward belong to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum GraphOutputs {
-    /// The caller: every call copies them out, which costs their size in memory traffic.
-    #[default]
-    Copied,
-    /// The recording: they are handed out as they lie, and **the next call with inputs of the same shape overwrites
-    /// them**, from whichever thread it comes. For one thread that is done with them, or has given all that reads them
-    /// to the same stream, before it calls again.
-    Shared,
-}
-
-/// What a warm-up comes to: what is recorded and what is not, and which layers have another kernel than the default.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct GraphReport {
-    /// The inputs that forwards were recorded for.
-    pub recorded: Vec<String>,
-    /// The inputs for which it was tried in vain, and what was in the way.
-    pub refused: Vec<(String, String)>,
-    /// Why nothing is ever recorded, where that is so.
-    pub off: Option<String>,
-    /// The layers for which [`Freeze::autotune`](crate::Freeze::autotune) has found a faster kernel.
-    pub tuned: Vec<Tuned>,
-}
-
-impl GraphReport {
-    /// The report of a model whose forward is not recorded, whatever is asked for.
-    pub fn never(reason: &str) -> Self {
-        Self { off: Some(reason.to_owned()), ..Self::default() }
-    }
-}
-
-impl fmt::Display for GraphReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.off {
-            Some(reason) => write!(f, "no CUDA graphs: {reason}")?,
-            None => write!(f, "{} CUDA graphs", self.recorded.len())?,
-        }
-        self.recorded.iter().try_for_each(|inputs| write!(f, "\n  {inputs}"))?;
-        self.refused.iter().try_for_each(|(inputs, reason)| write!(f, "\n  not for {inputs}: {reason}"))?;
-        if !self.tuned.is_empty() {
-            write!(f, "\n{} layers with another kernel than the default", self.tuned.len())?;
-        }
-        self.tuned.iter().try_for_each(|layer| write!(f, "\n  {layer}"))
-    }
 }
 
 /// The recorded forwards of one model.

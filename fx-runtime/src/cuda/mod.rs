@@ -14,7 +14,7 @@ mod shim;
 mod turns;
 mod values;
 
-pub use graphs::{GraphOutputs, GraphReport, Graphs};
+pub use graphs::Graphs;
 pub(crate) use turns::measuring;
 #[cfg(test)]
 pub(crate) use turns::recording;

@@ -64,7 +64,7 @@ pub(crate) use pool::{share, threads};
 pub(crate) use post_op::PostOp;
 pub(crate) use results::Tenant;
 pub use shared::Param;
-pub(crate) use shared::Shared;
+pub(crate) use shared::{Plain, Shared};
 pub(crate) use tail::Tail;
 pub(crate) use tensor::{Facts, MAX_RANK, refused};
 pub(crate) use vector::VectorWidth;

@@ -5,8 +5,6 @@ use std::ops::Deref;
 
 use tch::{TchError, Tensor};
 
-use crate::nn::sealed::Plain;
-
 /// A weight of a frozen model: detached from autograd, never written again, usable from many threads.
 ///
 /// It derefs to [`Tensor`]. Changing its contents through a second handle (`shallow_clone` and an in-place operation)
@@ -63,6 +61,11 @@ impl fmt::Debug for Param {
         write!(f, "Param({dtype}{:?} on {:?})", self.0.size(), self.0.device())
     }
 }
+
+/// A layer that is tensors, plain data that is `Sync`, and a mode flag.
+///
+/// **Invariant:** only `leaf!` and `stateless!` of `nn` implement it; they list every field and check this.
+pub trait Plain: Sized + 'static {}
 
 /// A layer of a frozen model, whose tensors are as a [`Param`]'s. Nothing to name by hand.
 pub struct Shared<L>(L);

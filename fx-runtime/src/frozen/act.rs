@@ -4,6 +4,7 @@ use tch::{TchError, Tensor};
 
 use super::State;
 use crate::ffi::PostOp;
+use crate::frame::non_finite::NonFinite;
 use crate::nn::{self, GeluApproximation};
 
 /// The activations without parameters are those of the op table.
@@ -96,8 +97,14 @@ impl Act {
         }
     }
 
+    /// Whether a fused kernel may apply it: not where it would hide a NaN of the model's weights.
+    #[inline]
+    pub(crate) fn may_fuse(self, non_finite: &NonFinite) -> bool {
+        !(non_finite.is_set() && self.hides_nan())
+    }
+
     /// Whether fused kernels turn NaN into a number with it.
-    pub(crate) fn hides_nan(self) -> bool {
+    fn hides_nan(self) -> bool {
         // A slope of zero makes oneDNN take its relu.
         matches!(self, Self::Relu | Self::Relu6 | Self::Clamp(..)) || self == Self::LeakyRelu(0.0)
     }

@@ -3,6 +3,10 @@
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::Result;
+use crate::registry::Registration;
+use crate::saved::{Loader, Saver, State};
+
 /// Makes any `Send` value shareable by letting one thread at a time see it.
 pub struct Captured<T>(Mutex<T>);
 
@@ -70,6 +74,23 @@ pub mod probe {
         fn peel(&self) -> &'a T {
             self.0
         }
+    }
+}
+
+/// A layer of the runtime's is saved; a value of the program's own has no form in a file.
+impl<T: 'static> State for Captured<T> {
+    fn save(&self, to: &mut Saver) -> Result<()> {
+        let value = self.lock();
+        let saved = Registration::find(&*value).and_then(|registration| registration.save(&*value, to));
+        saved.unwrap_or_else(|| {
+            to.refuse(std::any::type_name::<T>());
+            Ok(())
+        })
+    }
+
+    fn load(from: &mut Loader) -> Result<Self> {
+        let layer = Registration::load(from)?.downcast::<T>();
+        layer.map_or_else(|_| from.unknown_choice(), |layer| Ok(Self::new(*layer)))
     }
 }
 

@@ -8,13 +8,14 @@ use tch::{TchError, Tensor};
 use self::cudnn::Fused;
 use self::kernel::{Kernel, layer};
 use super::accepts::Accepts;
-use super::select::{ConvChoice, Site};
-use super::taint::Taint;
-use super::tune::{Packed, Slot};
+use super::select::ConvChoice;
 use super::window::{Landed, Window};
 use super::{Act, ConvParams, Frame};
 use crate::Error;
 use crate::ffi::Facts;
+use crate::frame::Target;
+use crate::frame::non_finite::NonFinite;
+use crate::frame::tune::{Packed, Slot};
 use crate::nn::PaddingMode;
 
 /// A convolution over one, two or three spatial axes, plain or transposed.
@@ -27,7 +28,7 @@ use crate::nn::PaddingMode;
 pub struct Conv {
     kernel: Arc<Slot<Kernel>>,
     act: Act,
-    taint: Taint,
+    non_finite: NonFinite,
     accepts: Accepts,
     window: Window,
     weight_shape: Vec<i64>,
@@ -95,13 +96,13 @@ impl Conv {
         let accepts = Accepts::new(axes + 1..=axes + 2, axes, in_channels, &weight)?;
         let window = Window::new(&shape[2..], &params);
         let (params, border) = Border::split(params);
-        let (site, taint) = (&frame.site_of(&weight)?, frame.taint());
-        let choices = site.conv(layer(&shape, &params, &taint, act));
+        let (target, non_finite) = (&frame.target_of(&weight)?, frame.non_finite());
+        let choices = target.conv(layer(&shape, &params, &non_finite, act));
         let kernel = Slot::choose(frame.tuning(), saved, &choices, |choice| {
-            Kernel::pack(site, &taint, choice, &weight, bias.as_ref(), &params)
+            Kernel::pack(target, &non_finite, choice, &weight, bias.as_ref(), &params)
         })?;
         let kernel = Arc::new(kernel);
-        Ok(Self { kernel, act, taint: frame.taint(), accepts, window, weight_shape: shape, params, border })
+        Ok(Self { kernel, act, non_finite: frame.non_finite(), accepts, window, weight_shape: shape, params, border })
     }
 
     /// `act(conv(x) + bias)`.
@@ -128,21 +129,22 @@ impl Conv {
 
     #[inline]
     fn with_kernel(&self, call: &Call, run: impl Fn(&Kernel) -> Result<Tensor, Error>) -> Result<Tensor, Error> {
-        self.kernel.run(call.has_work(), |kernel, site| self.others(kernel, site).unwrap_or_default(), run)
+        self.kernel.run(call.has_work(), |kernel, target| self.others(kernel, target).unwrap_or_default(), run)
     }
 
     /// Which packed weight it is, for those that share it.
-    pub(super) fn address(&self) -> usize {
+    pub(crate) fn address(&self) -> usize {
         Arc::as_ptr(&self.kernel).addr()
     }
 
     /// The layer by the other kernels that can compute it.
-    fn others(&self, kernel: &Kernel, site: &Site) -> Result<Vec<Kernel>, Error> {
+    fn others(&self, kernel: &Kernel, target: &Target) -> Result<Vec<Kernel>, Error> {
         let (weight, bias) = kernel.dense()?;
         let weight = weight.f_reshape(&self.weight_shape)?;
-        let choices = site.conv(layer(&self.weight_shape, &self.params, &self.taint, self.act));
-        let pack =
-            |choice| Kernel::pack(site, &self.taint, choice, &weight, bias.as_ref(), &self.params).ok().flatten();
+        let choices = target.conv(layer(&self.weight_shape, &self.params, &self.non_finite, self.act));
+        let pack = |choice| {
+            Kernel::pack(target, &self.non_finite, choice, &weight, bias.as_ref(), &self.params).ok().flatten()
+        };
         Ok(choices.into_iter().filter(|&choice| choice != kernel.choice()).filter_map(pack).collect())
     }
 
@@ -193,7 +195,7 @@ impl Conv {
             match kernel {
                 Kernel::Cpu(conv) if !self.params.transposed => return Ok(conv.run_add(x, other, self.act)?),
                 Kernel::Matrix(conv) => return Ok(conv.run(x, Some(other), self.act)?),
-                Kernel::Cudnn(fused) if !self.taint.forbids(self.act) => {
+                Kernel::Cudnn(fused) if self.act.may_fuse(&self.non_finite) => {
                     if let Some(y) = fused.add_relu(x, other, &self.params) {
                         return Ok(y);
                     }
@@ -224,10 +226,12 @@ impl Conv {
             // Back in the default order, since operators over one axis know no other.
             Kernel::Cpu(conv) => conv.run(&x.f_unsqueeze(2)?, act)?.f_squeeze_dim(2)?.f_contiguous(),
             Kernel::Matrix(conv) => conv.run(x, None, act),
-            Kernel::Cudnn(fused) if act == Act::Relu && !self.taint.forbids(act) => match fused.relu(x, &self.params) {
-                Some(y) => Ok(y),
-                None => act.apply(fused.plain.convolution(x, &self.params)?),
-            },
+            Kernel::Cudnn(fused) if act == Act::Relu && act.may_fuse(&self.non_finite) => {
+                match fused.relu(x, &self.params) {
+                    Some(y) => Ok(y),
+                    None => act.apply(fused.plain.convolution(x, &self.params)?),
+                }
+            }
             Kernel::Cudnn(Fused { plain, .. }) | Kernel::Composed(plain) => {
                 act.apply(plain.convolution(x, &self.params)?)
             }

@@ -5,9 +5,10 @@ use std::fmt;
 use tch::Tensor;
 
 use super::Frame;
-use crate::Error;
 use crate::nn::Layer;
 use crate::nn::sealed::Held;
+use crate::saved::{Loader, Saver, State};
+use crate::{Error, Result};
 
 /// A copy of a layer on the frame's device and in its dtype, which computes as in inference.
 ///
@@ -30,13 +31,8 @@ impl<L: Layer> Leaf<L> {
     }
 
     /// Takes over a layer whose tensors are in place.
-    pub(super) fn of(layer: L) -> Self {
+    fn of(layer: L) -> Self {
         Self { type_name: layer.type_name(), held: L::Held::hold(layer) }
-    }
-
-    /// The layer, behind what lets threads share it.
-    pub(super) fn held(&self) -> &L::Held {
-        &self.held
     }
 
     /// Applies the layer.
@@ -52,6 +48,16 @@ impl<L: Layer> Leaf<L> {
 impl<L: Layer> fmt::Debug for Leaf<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Leaf({})", self.type_name)
+    }
+}
+
+impl<L: Layer + State> State for Leaf<L> {
+    fn save(&self, to: &mut Saver) -> Result<()> {
+        self.held.with(|layer| layer.save(to))
+    }
+
+    fn load(from: &mut Loader) -> Result<Self> {
+        L::load(from).map(Self::of)
     }
 }
 

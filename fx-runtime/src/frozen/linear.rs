@@ -7,12 +7,13 @@ use tch::{TchError, Tensor};
 
 use self::kernel::{Kernel, layer};
 use super::accepts::Accepts;
-use super::select::{LinearChoice, Rows, Site};
-use super::taint::Taint;
-use super::tune::{Packed, Slot};
+use super::select::{LinearChoice, Rows};
 use super::{Act, Frame, Leaf, fold};
 use crate::Error;
 use crate::ffi::{Facts, MAX_RANK};
+use crate::frame::Target;
+use crate::frame::non_finite::NonFinite;
+use crate::frame::tune::{Packed, Slot};
 use crate::nn::BatchNorm;
 
 /// `act(x wᵀ + b)` over the last axis of an input of any rank from 1.
@@ -22,7 +23,7 @@ use crate::nn::BatchNorm;
 pub struct Linear {
     kernel: Arc<Slot<Kernel>>,
     act: Act,
-    taint: Taint,
+    non_finite: NonFinite,
     accepts: Accepts,
     /// `[out, in]`.
     shape: [i64; 2],
@@ -63,18 +64,18 @@ impl Linear {
         let bias = bias.map(|bias| frame.place(bias)).transpose()?;
         let shape = check_weight(&weight, bias.as_ref())?;
         let accepts = Accepts::new(1..=MAX_RANK, 0, shape[1], &weight)?;
-        let taint = frame.taint();
-        let layer = layer(shape, bias.is_some(), &taint, shared.is_some(), act);
+        let non_finite = frame.non_finite();
+        let layer = layer(shape, bias.is_some(), &non_finite, shared.is_some(), act);
         let rows = match saved {
             Some(LinearChoice::Mkl(rows)) => Some(rows),
             _ => None,
         };
         // Other kernels would hold the weight a second time while they are measured, and what is shared for good.
         let tuning = frame.tuning().filter(|_| !layer.shared);
-        let kernel = Slot::choose(tuning, saved, &frame.site_of(&weight)?.linear(layer, rows), |choice| {
+        let kernel = Slot::choose(tuning, saved, &frame.target_of(&weight)?.linear(layer, rows), |choice| {
             Kernel::pack(choice, &weight, bias.as_ref(), shared.as_ref())
         })?;
-        Ok(Self { kernel: Arc::new(kernel), act, taint, accepts, shape, apart: None })
+        Ok(Self { kernel: Arc::new(kernel), act, non_finite, accepts, shape, apart: None })
     }
 
     /// Packs `act(bn(x wᵀ + b))`, with `weight` and `bias` as in [`Self::pack`].
@@ -134,23 +135,23 @@ impl Linear {
     #[inline]
     fn with_kernel(&self, facts: &Facts, call: impl Fn(&Kernel) -> Result<Tensor, Error>) -> Result<Tensor, Error> {
         let sizes = facts.sizes();
-        let others = |kernel: &Kernel, site: &Site| {
+        let others = |kernel: &Kernel, target: &Target| {
             let rows = sizes[..sizes.len() - 1].iter().product();
-            self.others(kernel, site, Rows::of(rows)).unwrap_or_default()
+            self.others(kernel, target, Rows::of(rows)).unwrap_or_default()
         };
         self.kernel.run(!sizes.contains(&0), others, call)
     }
 
     /// Which packed weight it is, for those that share it.
-    pub(super) fn address(&self) -> usize {
+    pub(crate) fn address(&self) -> usize {
         Arc::as_ptr(&self.kernel).addr()
     }
 
     /// The layer by the other kernels that can compute it.
-    fn others(&self, kernel: &Kernel, site: &Site, rows: Rows) -> Result<Vec<Kernel>, Error> {
+    fn others(&self, kernel: &Kernel, target: &Target, rows: Rows) -> Result<Vec<Kernel>, Error> {
         let (weight, bias) = kernel.dense()?;
-        let layer = layer(self.shape, bias.is_some(), &self.taint, false, self.act);
-        let choices = site.linear(layer, Some(rows)).into_iter().filter(|&choice| choice != kernel.choice());
+        let layer = layer(self.shape, bias.is_some(), &self.non_finite, false, self.act);
+        let choices = target.linear(layer, Some(rows)).into_iter().filter(|&choice| choice != kernel.choice());
         Ok(choices.filter_map(|choice| Kernel::pack(choice, &weight, bias.as_ref(), None).ok().flatten()).collect())
     }
 
@@ -206,13 +207,13 @@ impl Linear {
             }
             Kernel::Matrix(matrix) => matrix.run(x, &self.result_sizes(facts), None, act),
             Kernel::OneDnn(packed) => {
-                let (post, rest) = act.fused_if(!self.taint.forbids(act));
+                let (post, rest) = act.fused_if(act.may_fuse(&self.non_finite));
                 if is_direct(facts) {
                     return rest.apply(packed.run(x, &post)?);
                 }
                 rest.apply(packed.run(&x.f_unsqueeze(0)?, &post)?.f_squeeze_dim(0)?)
             }
-            Kernel::CublasLt { plain, transposed } if act == self.act && !self.taint.forbids(act) => {
+            Kernel::CublasLt { plain, transposed } if act == self.act && act.may_fuse(&self.non_finite) => {
                 plain.cublas(x, transposed, &self.result_sizes(facts), act)
             }
             Kernel::CublasLt { plain, .. } | Kernel::Composed(plain) => {

@@ -15,42 +15,32 @@
 //! of C++ classes.
 
 mod accepts;
-mod act;
+pub(crate) mod act;
 mod at;
 pub mod attention;
 mod captured;
-pub mod chain;
 mod composed;
 mod conv;
 mod conv_params;
-mod copies;
 pub mod fold;
-mod frame;
+mod foreign_state;
 mod functions;
 mod group;
-mod kept;
 mod kinds;
-mod layout;
 mod leaf;
 mod linear;
 mod lists;
-mod made;
 mod matrix;
 pub mod norm;
 mod part;
 pub mod prelude;
 mod product;
-mod scope;
 mod select;
-mod slices;
-mod state;
 mod tail;
-mod taint;
-mod tune;
 mod window;
 
 #[cfg(test)]
-mod oracle;
+pub(crate) mod oracle;
 
 pub use act::Act;
 pub use at::{At, or_panic};
@@ -61,24 +51,23 @@ pub use captured::probe;
 pub use composed::{convolution, linear, product};
 pub use conv::Conv;
 pub use conv_params::ConvParams;
-pub use frame::{Frame, Freezing};
+#[doc(hidden)]
+pub use foreign_state::probe as cells;
 pub use functions::{Pointer, known};
 pub(crate) use group::uncompiled;
 pub use group::{Arithmetic, Group, Lane, Number, Results};
-#[doc(hidden)]
-pub use kept::probe as cells;
-pub use kept::{Foreign, Keep, Kept, Saved, handles};
 pub use kinds::at_least_float;
 pub use leaf::Leaf;
 pub use linear::Linear;
 pub use lists::exactly;
 pub use part::Part;
 pub use product::Product;
-pub use scope::Scope;
-pub use state::{Loader, Saver, State};
-#[doc(hidden)]
-pub use state::{load, save};
-pub use tune::Tuned;
 
 pub use crate::cuda::{Arguments, Graphs, Outputs};
 pub use crate::ffi::Param;
+pub use crate::frame::state_cell::{Foreign, Keep, Kept, Saved, handles};
+pub use crate::frame::{Frame, Freezing, Scope};
+pub use crate::nn::chain;
+pub use crate::saved::{Loader, Saver, State};
+#[doc(hidden)]
+pub use crate::saved::{load, save};

@@ -11,7 +11,7 @@ use crate::module::{Module, Place, Role, Visitor};
 use crate::{Backend, Error, Freeze};
 
 /// A module with one f32 weight on the CPU.
-pub(super) struct Probe(Tensor);
+pub(crate) struct Probe(Tensor);
 
 impl Module for Probe {
     fn type_name(&self) -> &'static str {
@@ -27,23 +27,23 @@ impl Module for Probe {
     }
 }
 
-pub(super) fn model() -> Probe {
+pub(crate) fn model() -> Probe {
     Probe(Tensor::ones([1], (Kind::Float, Device::Cpu)))
 }
 
-pub(super) fn frame(options: Freeze) -> Frame {
+pub(crate) fn frame(options: Freeze) -> Frame {
     Frame::new("Probe", &options, &model()).unwrap()
 }
 
 /// The same frame twice: with the best kernels, and with ATen's alone.
-pub(super) fn both(kind: Kind) -> (Frame, Frame) {
+pub(crate) fn both(kind: Kind) -> (Frame, Frame) {
     let options = Freeze::new().kind(kind);
     (frame(options), frame(options.backend(Backend::Composed)))
 }
 
 /// Normally distributed, the same numbers in every run of a test, whatever others run beside it: each thread, and each
 /// test has one, goes through seeds of its own.
-pub(super) fn randn(sizes: &[i64], kind: Kind) -> Tensor {
+pub(crate) fn randn(sizes: &[i64], kind: Kind) -> Tensor {
     static GENERATOR: Mutex<()> = Mutex::new(());
     thread_local! {
         static SEED: Cell<i64> = const { Cell::new(7) };
@@ -55,7 +55,7 @@ pub(super) fn randn(sizes: &[i64], kind: Kind) -> Tensor {
 }
 
 /// Same shape, and close for the dtype relative to the largest value.
-pub(super) fn check(found: &Tensor, expected: &Tensor, what: &str) {
+pub(crate) fn check(found: &Tensor, expected: &Tensor, what: &str) {
     assert_eq!(found.size(), expected.size(), "{what}");
     assert_eq!(found.kind(), expected.kind(), "{what}");
     if expected.numel() == 0 {
@@ -74,6 +74,6 @@ pub(super) fn check(found: &Tensor, expected: &Tensor, what: &str) {
 }
 
 /// The kernel of a linear layer whose weight another layer reads as well.
-pub(super) fn kernel_of_a_shared_weight() -> &'static str {
+pub(crate) fn kernel_of_a_shared_weight() -> &'static str {
     if lanes_width() > VectorWidth::Baseline { "dot products" } else { "ATen" }
 }

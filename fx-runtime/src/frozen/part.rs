@@ -9,12 +9,12 @@ use crate::{Freeze, Result};
 impl Frame {
     /// What a part of the model is frozen for that has a frozen type of its own. It is recorded with the whole.
     pub fn part(&self) -> Freeze {
-        let site = self.site();
+        let target = self.target();
         Freeze {
-            device: Some(site.device),
+            device: Some(target.device),
             kind: self.chosen(),
-            memory_format: site.memory_format,
-            backend: site.backend,
+            memory_format: target.memory_format,
+            backend: target.backend,
             autotune: self.tuning().is_some(),
             ..Freeze::new()
         }
@@ -32,7 +32,7 @@ impl<T: Send + Sync + 'static> Part<T> {
     ///
     /// Those of `freeze`.
     pub fn of<M>(frame: &Frame, part: &M, freeze: impl FnOnce(&M, &Freeze) -> Result<T>) -> Result<Self> {
-        frame.made_of(part, || freeze(part, &frame.part()).map(|frozen| Self(Arc::new(frozen))))
+        frame.frozen_once(part, || freeze(part, &frame.part()).map(|frozen| Self(Arc::new(frozen))))
     }
 }
 

@@ -2,9 +2,9 @@
 
 use tch::Tensor;
 
-use super::state::{Loader, Saver, State};
 use super::{Act, Frame, Linear, Param, product};
 use crate::Error;
+use crate::saved::{Loader, Saver, State};
 
 /// `act(x w + b)` for a weight of any shape that `matmul` takes.
 ///

@@ -7,7 +7,8 @@ use std::str::FromStr;
 use tch::{Device, Kind};
 
 use super::Act;
-use crate::ffi::{self, Amx, RowMatrix, VectorWidth, ops};
+use crate::ffi::{Amx, RowMatrix, VectorWidth};
+use crate::frame::Target;
 use crate::{Backend, MemoryFormat};
 
 /// Weights with fewer elements than this stay with ATen's matrix product, because oneDNN's call costs 10 to 15 µs more.
@@ -34,43 +35,6 @@ const AMX_FROM: i64 = 1 << 16;
 ///
 /// Measured on two cores (Sapphire Rapids) with 1 and 128 rows.
 const DOTS_FROM: i64 = 1 << 16;
-
-/// What is known about a layer when it is packed.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Site {
-    pub(super) device: Device,
-    pub(super) kind: Kind,
-    pub(super) memory_format: MemoryFormat,
-    pub(super) backend: Backend,
-    pub(super) cpu: Cpu,
-}
-
-/// What the CPU's kernels can do besides oneDNN in f32.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Cpu {
-    /// oneDNN computes in bf16.
-    pub(super) bf16: bool,
-    /// oneDNN computes in f16.
-    pub(super) f16: bool,
-    /// MKL multiplies with packed weights, and is at home on this CPU.
-    pub(super) mkl: bool,
-    /// Its tile registers, of which products of f32 are made.
-    pub(super) amx: Amx,
-    /// Its registers that kernels of ours are compiled for.
-    pub(super) vectors: VectorWidth,
-}
-
-impl Cpu {
-    pub(super) fn of_this_machine() -> Self {
-        Self {
-            bf16: ops::onednn_has_bf16(),
-            f16: ops::onednn_has_f16(),
-            mkl: ffi::mkl_is_available(),
-            amx: Amx::of_this_machine(),
-            vectors: ffi::lanes_width(),
-        }
-    }
-}
 
 /// Kernels of a convolution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,7 +94,7 @@ pub(super) struct ConvLayer {
     pub(super) axes: usize,
     pub(super) transposed: bool,
     /// Some weight of the model is not finite.
-    pub(super) tainted: bool,
+    pub(super) non_finite: bool,
     pub(super) act: Act,
     /// Winograd's algorithm computes it.
     pub(super) tiles: bool,
@@ -145,13 +109,13 @@ pub(super) struct LinearLayer {
     pub(super) shape: [i64; 2],
     pub(super) has_bias: bool,
     /// Some weight of the model is not finite.
-    pub(super) tainted: bool,
+    pub(super) non_finite: bool,
     /// Another layer holds the weight as it is, so that it would lie in memory twice if it were packed.
     pub(super) shared: bool,
     pub(super) act: Act,
 }
 
-impl Site {
+impl Target {
     fn onednn(&self) -> bool {
         self.device == Device::Cpu
             && match self.kind {
@@ -188,11 +152,11 @@ impl Site {
         if self.backend == Backend::Composed {
             return vec![ConvChoice::Composed];
         }
-        let ConvLayer { axes, transposed, tainted, act, tiles, pixels } = layer;
+        let ConvLayer { axes, transposed, non_finite, act, tiles, pixels } = layer;
         let channels_last = self.memory_format == MemoryFormat::ChannelsLast;
         let packs = self.onednn() && channels_last;
         // A weight that is not finite could not be unpacked again.
-        let elements = pixels.filter(|_| self.mkl() && channels_last && !tainted);
+        let elements = pixels.filter(|_| self.mkl() && channels_last && !non_finite);
         let tiles = tiles && self.backend == Backend::Best && self.kind == Kind::Float;
         those_of(&[
             (ConvChoice::Mkl, elements.is_some_and(|elements| elements >= MKL_PIXELS_FROM)),
@@ -210,11 +174,11 @@ impl Site {
         if self.backend == Backend::Composed {
             return vec![LinearChoice::Composed];
         }
-        let LinearLayer { shape, has_bias, tainted, shared, act } = layer;
+        let LinearLayer { shape, has_bias, non_finite, shared, act } = layer;
         let elements = shape[0] * shape[1];
         // A weight that is not finite could not be unpacked again.
-        let mkl = self.mkl() && !tainted && !shared;
-        let amx = self.amx() && !tainted && !shared;
+        let mkl = self.mkl() && !non_finite && !shared;
+        let amx = self.amx() && !non_finite && !shared;
         let onednn = self.onednn() && !shared;
         let dots = self.dots() && RowMatrix::takes(shape);
         // cuBLASLt's GELU is the tanh approximation.
@@ -300,18 +264,19 @@ pub(super) struct Unknown;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame::Cpu;
 
-    fn site(device: Device, kind: Kind) -> Site {
+    fn target(device: Device, kind: Kind) -> Target {
         let cpu = Cpu { bf16: true, f16: false, mkl: false, amx: Amx::Absent, vectors: VectorWidth::Baseline };
-        Site { device, kind, memory_format: MemoryFormat::ChannelsLast, backend: Backend::Best, cpu }
+        Target { device, kind, memory_format: MemoryFormat::ChannelsLast, backend: Backend::Best, cpu }
     }
 
     fn convolution(axes: usize, transposed: bool, act: Act) -> ConvLayer {
-        ConvLayer { axes, transposed, tainted: false, act, tiles: false, pixels: None }
+        ConvLayer { axes, transposed, non_finite: false, act, tiles: false, pixels: None }
     }
 
     fn linear(shape: [i64; 2], has_bias: bool, act: Act) -> LinearLayer {
-        LinearLayer { shape, has_bias, tainted: false, shared: false, act }
+        LinearLayer { shape, has_bias, non_finite: false, shared: false, act }
     }
 
     #[test]
@@ -323,78 +288,78 @@ mod tests {
             (Kind::Double, &[ConvChoice::Composed]),
             (Kind::Int64, &[ConvChoice::Composed]),
         ] {
-            assert_eq!(site(Device::Cpu, kind).conv(convolution(2, false, Act::Gelu)), choices, "{kind:?}");
+            assert_eq!(target(Device::Cpu, kind).conv(convolution(2, false, Act::Gelu)), choices, "{kind:?}");
         }
-        let contiguous = Site { memory_format: MemoryFormat::Contiguous, ..site(Device::Cpu, Kind::Float) };
+        let contiguous = Target { memory_format: MemoryFormat::Contiguous, ..target(Device::Cpu, Kind::Float) };
         assert_eq!(contiguous.conv(convolution(2, false, Act::Relu)), [ConvChoice::Composed]);
     }
 
     #[test]
     fn mkl_comes_first_where_one_matrix_serves_every_pixel() {
         use ConvChoice::{Composed, Mkl, OneDnn};
-        let amd = site(Device::Cpu, Kind::Float);
-        let intel = Site { cpu: Cpu { mkl: true, ..amd.cpu }, ..amd };
+        let amd = target(Device::Cpu, Kind::Float);
+        let intel = Target { cpu: Cpu { mkl: true, ..amd.cpu }, ..amd };
         let of = |elements| ConvLayer { pixels: Some(elements), ..convolution(2, false, Act::Relu) };
         let large = of(512 * 128);
         assert_eq!(intel.conv(large), [Mkl, OneDnn, Composed]);
         assert_eq!(intel.conv(of(64 * 256)), [OneDnn, Composed, Mkl]);
-        assert_eq!(intel.conv(ConvLayer { tainted: true, ..large }), [OneDnn, Composed]);
+        assert_eq!(intel.conv(ConvLayer { non_finite: true, ..large }), [OneDnn, Composed]);
         assert_eq!(amd.conv(large), [OneDnn, Composed]);
-        assert_eq!(Site { kind: Kind::BFloat16, ..intel }.conv(large), [OneDnn, Composed]);
-        assert_eq!(Site { memory_format: MemoryFormat::Contiguous, ..intel }.conv(large), [Composed]);
+        assert_eq!(Target { kind: Kind::BFloat16, ..intel }.conv(large), [OneDnn, Composed]);
+        assert_eq!(Target { memory_format: MemoryFormat::Contiguous, ..intel }.conv(large), [Composed]);
     }
 
     #[test]
     fn winograd_comes_first_where_it_computes_the_layer() {
         use ConvChoice::{Composed, OneDnn, Winograd};
-        let cpu = site(Device::Cpu, Kind::Float);
+        let cpu = target(Device::Cpu, Kind::Float);
         for (tiles, choices) in [(true, &[Winograd, OneDnn, Composed][..]), (false, &[OneDnn, Composed])] {
             let layer = ConvLayer { tiles, ..convolution(2, false, Act::Relu) };
             assert_eq!(cpu.conv(layer), choices, "{tiles}");
-            assert_eq!(Site { backend: Backend::Direct, ..cpu }.conv(layer), [OneDnn, Composed]);
-            assert_eq!(Site { kind: Kind::BFloat16, ..cpu }.conv(layer), [OneDnn, Composed]);
+            assert_eq!(Target { backend: Backend::Direct, ..cpu }.conv(layer), [OneDnn, Composed]);
+            assert_eq!(Target { kind: Kind::BFloat16, ..cpu }.conv(layer), [OneDnn, Composed]);
         }
     }
 
     #[test]
     fn cuda_fuses_relu_in_two_dimensions() {
-        let cuda = site(Device::Cuda(0), Kind::Half);
+        let cuda = target(Device::Cuda(0), Kind::Half);
         assert_eq!(cuda.conv(convolution(2, false, Act::Relu)), [ConvChoice::Cudnn, ConvChoice::Composed]);
         for layer in
             [convolution(2, true, Act::Relu), convolution(3, false, Act::Relu), convolution(2, false, Act::Silu)]
         {
             assert_eq!(cuda.conv(layer), [ConvChoice::Composed], "{layer:?}");
         }
-        let double = site(Device::Cuda(0), Kind::Double);
+        let double = target(Device::Cuda(0), Kind::Double);
         assert_eq!(double.conv(convolution(2, false, Act::Relu)), [ConvChoice::Composed]);
     }
 
     #[test]
     fn linear_layers_by_size_and_device() {
         use LinearChoice::{Composed, CublasLt, Mkl, OneDnn};
-        let (cpu, cuda) = (site(Device::Cpu, Kind::Float), site(Device::Cuda(1), Kind::BFloat16));
+        let (cpu, cuda) = (target(Device::Cpu, Kind::Float), target(Device::Cuda(1), Kind::BFloat16));
         let (usual, large) = (Rows::USUAL, linear([1000, 512], true, Act::Gelu));
         assert_eq!(cpu.linear(large, None), [OneDnn, Composed]);
         assert_eq!(cpu.linear(linear([64, 64], true, Act::Relu), None), [Composed, OneDnn]);
-        let intel = Site { cpu: Cpu { mkl: true, ..cpu.cpu }, ..cpu };
+        let intel = Target { cpu: Cpu { mkl: true, ..cpu.cpu }, ..cpu };
         assert_eq!(intel.linear(large, None), [Mkl(usual), OneDnn, Composed]);
         assert_eq!(intel.linear(large, Some(Rows(10))), [Mkl(usual), OneDnn, Composed, Mkl(Rows(10))]);
-        assert_eq!(intel.linear(LinearLayer { tainted: true, ..large }, Some(Rows(10))), [OneDnn, Composed]);
+        assert_eq!(intel.linear(LinearLayer { non_finite: true, ..large }, Some(Rows(10))), [OneDnn, Composed]);
         assert_eq!(intel.linear(LinearLayer { shared: true, ..large }, Some(Rows(10))), [Composed]);
         assert_eq!(intel.linear(linear([8, 8], true, Act::Relu), None), [Composed, Mkl(usual), OneDnn]);
-        let tiles = Site { cpu: Cpu { amx: Amx::Own, ..intel.cpu }, ..intel };
+        let tiles = Target { cpu: Cpu { amx: Amx::Own, ..intel.cpu }, ..intel };
         assert_eq!(tiles.linear(large, None), [LinearChoice::Amx, Mkl(usual), OneDnn, Composed]);
         assert_eq!(
             tiles.linear(linear([8, 8], true, Act::Relu), None),
             [Composed, Mkl(usual), LinearChoice::Amx, OneDnn]
         );
         assert_eq!(tiles.linear(LinearLayer { shared: true, ..large }, None), [Composed]);
-        let strangers = Site { cpu: Cpu { amx: Amx::Shared, ..tiles.cpu }, ..tiles };
+        let strangers = Target { cpu: Cpu { amx: Amx::Shared, ..tiles.cpu }, ..tiles };
         assert_eq!(strangers.linear(large, None), [Mkl(usual), OneDnn, Composed, LinearChoice::Amx]);
-        for other in [Site { backend: Backend::Direct, ..tiles }, Site { kind: Kind::Double, ..tiles }] {
+        for other in [Target { backend: Backend::Direct, ..tiles }, Target { kind: Kind::Double, ..tiles }] {
             assert!(!other.linear(large, None).contains(&LinearChoice::Amx), "{other:?}");
         }
-        let half = Site { kind: Kind::BFloat16, ..intel };
+        let half = Target { kind: Kind::BFloat16, ..intel };
         assert_eq!(half.linear(large, Some(Rows(10))), [OneDnn, Composed]);
         assert_eq!(cuda.linear(linear([8, 8], true, Act::GeluTanh), None), [CublasLt, Composed]);
         assert_eq!(cuda.linear(linear([8, 8], true, Act::Gelu), None), [Composed]);
@@ -404,28 +369,28 @@ mod tests {
     #[test]
     fn a_shared_weight_stays_as_it_lies() {
         use LinearChoice::{Composed, Dots, OneDnn};
-        let cpu = site(Device::Cpu, Kind::Float);
-        let wide = Site { cpu: Cpu { vectors: VectorWidth::Avx2, mkl: true, amx: Amx::Own, ..cpu.cpu }, ..cpu };
+        let cpu = target(Device::Cpu, Kind::Float);
+        let wide = Target { cpu: Cpu { vectors: VectorWidth::Avx2, mkl: true, amx: Amx::Own, ..cpu.cpu }, ..cpu };
         let table = LinearLayer { shared: true, ..linear([50257, 768], false, Act::None) };
         assert_eq!(wide.linear(table, None), [Dots, Composed]);
-        assert_eq!(wide.linear(LinearLayer { tainted: true, ..table }, None), [Dots, Composed]);
+        assert_eq!(wide.linear(LinearLayer { non_finite: true, ..table }, None), [Dots, Composed]);
         assert_eq!(wide.linear(LinearLayer { shape: [50257, 770], ..table }, None), [Composed]);
         assert_eq!(wide.linear(LinearLayer { shape: [64, 64], ..table }, None), [Composed, Dots]);
         assert_eq!(wide.linear(LinearLayer { shared: false, ..table }, None).last(), Some(&Dots));
         assert_eq!(cpu.linear(table, None), [Composed]);
-        assert_eq!(Site { kind: Kind::BFloat16, ..wide }.linear(table, None), [Composed]);
-        assert_eq!(Site { device: Device::Cuda(0), ..wide }.linear(table, None), [Composed]);
-        let alone = Site { cpu: Cpu { vectors: VectorWidth::Avx512, ..cpu.cpu }, ..cpu };
+        assert_eq!(Target { kind: Kind::BFloat16, ..wide }.linear(table, None), [Composed]);
+        assert_eq!(Target { device: Device::Cuda(0), ..wide }.linear(table, None), [Composed]);
+        let alone = Target { cpu: Cpu { vectors: VectorWidth::Avx512, ..cpu.cpu }, ..cpu };
         assert_eq!(alone.linear(LinearLayer { shared: false, ..table }, None), [OneDnn, Composed, Dots]);
     }
 
     #[test]
     fn composed_means_composed() {
         let cpu = Cpu { bf16: true, f16: true, mkl: true, amx: Amx::Own, vectors: VectorWidth::Avx512 };
-        let site = Site { backend: Backend::Composed, cpu, ..site(Device::Cpu, Kind::Float) };
+        let target = Target { backend: Backend::Composed, cpu, ..target(Device::Cpu, Kind::Float) };
         let small = ConvLayer { tiles: true, ..convolution(2, false, Act::Relu) };
-        assert_eq!(site.conv(small), [ConvChoice::Composed]);
-        assert_eq!(site.linear(linear([1024, 1024], true, Act::Relu), Some(Rows(1))), [LinearChoice::Composed]);
+        assert_eq!(target.conv(small), [ConvChoice::Composed]);
+        assert_eq!(target.linear(linear([1024, 1024], true, Act::Relu), Some(Rows(1))), [LinearChoice::Composed]);
     }
 
     #[test]

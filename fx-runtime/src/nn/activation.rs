@@ -4,7 +4,7 @@ use tch::{TchError, Tensor};
 
 use super::Layer;
 use super::leaf::stateless;
-use crate::frozen::State;
+use crate::saved::State;
 
 macro_rules! activations {
     ($($(#[$doc:meta])* $layer:ident, $constructor:ident, |$xs:ident| $value:expr;)*) => {

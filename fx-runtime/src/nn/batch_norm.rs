@@ -7,7 +7,7 @@ use tch::{TchError, Tensor};
 use super::leaf::{leaf, unwrap};
 use super::mode::Mode;
 use super::{Init, Layer, Path};
-use crate::frozen::State;
+use crate::saved::State;
 
 /// Configuration of a batch normalization.
 #[derive(Debug, Clone, Copy, State)]

@@ -9,8 +9,8 @@ use tch::{TchError, Tensor};
 use super::layer::sealed::Freezable;
 use super::{Func, FuncT, Layer, Module as _, ModuleT};
 use crate::Error;
-use crate::frozen::{Loader, Saver, State};
 use crate::module::{Module, Place, Visitor};
+use crate::saved::{Loader, Saver, State};
 
 /// A closure as a layer of a [`Sequential`](super::Sequential).
 #[derive(Clone)]
@@ -96,4 +96,4 @@ impl State for Closure {
     }
 }
 
-crate::registry::register_layer!(Closure);
+crate::nn::layer_entry::register_layer!(Closure);

@@ -7,7 +7,7 @@ use tch::{TchError, Tensor};
 use super::layer::sealed::Plain;
 use super::leaf::{leaf, unwrap};
 use super::{Init, Layer, Path, Spatial, init};
-use crate::frozen::State;
+use crate::saved::State;
 
 /// What lies beyond the border of the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, State)]
@@ -161,7 +161,7 @@ impl<ND: Spatial> Conv<ND> {
 
 impl<ND: Spatial> Layer for Conv<ND>
 where
-    Self: Plain,
+    Self: crate::Module + Plain,
 {
     fn f_forward(&self, xs: &Tensor) -> Result<Tensor, TchError> {
         self.convolve(xs)

@@ -7,7 +7,7 @@ use tch::{TchError, Tensor};
 use super::layer::sealed::Plain;
 use super::leaf::{leaf, unwrap};
 use super::{Init, Layer, Path, Spatial, init};
-use crate::frozen::State;
+use crate::saved::State;
 
 /// Configuration of a transposed convolution; `ND` is `i64`, or an array with one size per dimension.
 #[derive(Debug, Clone, Copy, State)]
@@ -101,7 +101,7 @@ impl<ND: Spatial> ConvTransposeND<ND> {
 
 impl<ND: Spatial> Layer for ConvTransposeND<ND>
 where
-    Self: Plain,
+    Self: crate::Module + Plain,
 {
     fn f_forward(&self, xs: &Tensor) -> Result<Tensor, TchError> {
         self.convolve(xs)

@@ -5,7 +5,7 @@ use tch::{TchError, Tensor};
 use super::Layer;
 use super::leaf::{leaf, unwrap};
 use super::mode::Mode;
-use crate::frozen::State;
+use crate::saved::State;
 
 /// In training, zeroes each element with probability `p` and divides the others by `1 - p`; else passes on.
 #[derive(Debug, Clone, State)]

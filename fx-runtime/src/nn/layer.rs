@@ -40,6 +40,7 @@ pub(crate) mod sealed {
 
     use super::Layer;
     use crate::Error;
+    pub(crate) use crate::ffi::Plain;
     use crate::ffi::Shared;
     use crate::module::Place;
 
@@ -50,11 +51,6 @@ pub(crate) mod sealed {
         where
             Self: Sized;
     }
-
-    /// A layer that is tensors, plain data that is `Sync`, and a mode flag.
-    ///
-    /// **Invariant:** only `leaf!` and `stateless!` implement it; they list every field and check this.
-    pub trait Plain: crate::Module + Sized + 'static {}
 
     impl<L: Plain + Layer + Send> Freezable for L {
         type Held = Shared<L>;

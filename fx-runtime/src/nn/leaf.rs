@@ -70,7 +70,7 @@ macro_rules! leaf {
 
         impl $crate::nn::layer::sealed::Plain for $layer {}
 
-        $crate::registry::register_layer!($layer);
+        $crate::nn::layer_entry::register_layer!($layer);
     };
 }
 pub(super) use leaf;
@@ -96,7 +96,7 @@ macro_rules! stateless {
             $(#[$doc])*
             $layer
         }
-        $crate::registry::register_layer!($layer);
+        $crate::nn::layer_entry::register_layer!($layer);
     };
 }
 pub(super) use stateless;

@@ -6,7 +6,7 @@ use tch::{TchError, Tensor};
 
 use super::leaf::{computes, leaf};
 use super::{Init, Layer, Path, init};
-use crate::frozen::State;
+use crate::saved::State;
 
 /// Configuration of a linear layer.
 #[derive(Debug, Clone, Copy)]

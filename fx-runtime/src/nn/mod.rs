@@ -15,6 +15,8 @@
 
 mod activation;
 mod batch_norm;
+#[doc(hidden)]
+pub mod chain;
 mod closure;
 mod conv;
 mod conv_transpose;
@@ -22,6 +24,7 @@ mod dropout;
 mod embedding;
 mod group_norm;
 mod layer;
+mod layer_entry;
 mod layer_norm;
 mod leaf;
 mod linear;

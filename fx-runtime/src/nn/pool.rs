@@ -4,7 +4,7 @@ use tch::{TchError, Tensor};
 
 use super::Layer;
 use super::leaf::stateless;
-use crate::frozen::State;
+use crate::saved::State;
 
 /// Configuration of a [`MaxPool2D`], the same in both dimensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

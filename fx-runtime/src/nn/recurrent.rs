@@ -9,8 +9,8 @@ use tch::{Cuda, Tensor};
 
 use super::{GRUState, Init, LSTMState, Path, RNN, RNNConfig};
 use crate::Error;
-use crate::frozen::{Loader, Saver, State};
 use crate::module::{Module, Place, Role, Visitor};
+use crate::saved::{Loader, Saver, State};
 
 /// A long short-term memory (Hochreiter and Schmidhuber, 1997); made by [`lstm`].
 #[derive(Debug)]
@@ -102,7 +102,7 @@ macro_rules! recurrent {
             }
         }
 
-        crate::registry::register_kept!($layer);
+        crate::registry::register_saved!($layer);
     };
 }
 

@@ -7,6 +7,7 @@ use std::sync::Mutex;
 
 use tch::{TchError, Tensor};
 
+use super::chain::{Part, Turn};
 use super::closure::Closure;
 use super::layer::sealed::Freezable;
 use super::leaf::{computes, unwrap};
@@ -14,9 +15,8 @@ use super::mode::Mode;
 use super::stack::{Run, Stack};
 use super::{Layer, Module, ModuleT};
 use crate::Error;
-use crate::frozen::State;
-use crate::frozen::chain::{Part, Turn};
 use crate::module::{Place, Visitor};
+use crate::saved::State;
 
 /// Layers one after the other, for layers that behave the same in training and inference.
 ///
@@ -167,7 +167,7 @@ macro_rules! stack_methods {
             }
         }
 
-        crate::registry::register_layer!($sequential);
+        crate::nn::layer_entry::register_layer!($sequential);
     };
 }
 

@@ -4,7 +4,7 @@ use tch::{TchError, Tensor};
 
 use super::Layer;
 use super::leaf::stateless;
-use crate::frozen::State;
+use crate::saved::State;
 
 /// Merges the axes `start_dim..=end_dim` into one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, State)]

@@ -8,13 +8,14 @@ use std::fmt;
 
 use tch::{TchError, Tensor};
 
+use super::chain::{Layers, Part, Turn};
 use super::closure::Closure;
+use super::layer_entry::LayerEntry;
 use super::{Layer, ModuleT};
 use crate::Error;
-use crate::frozen::chain::{Layers, Part, Turn};
-use crate::frozen::{Loader, Saver, State};
 use crate::module::{Module, Place, Visitor};
 use crate::registry::Registration;
+use crate::saved::{Loader, Saver, State};
 
 /// Which mode each layer runs in.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +32,7 @@ pub(crate) struct Stack(Vec<Slot>);
 struct Slot {
     layer: Box<dyn Erased>,
     registration: Option<&'static Registration>,
+    entry: Option<&'static LayerEntry>,
     opaque: Opaque,
 }
 
@@ -65,8 +67,8 @@ impl Module for Opaque {
 
 impl Slot {
     fn of<M: ModuleT + 'static>(layer: M) -> Self {
-        let registration = Registration::find(&layer);
-        Self { layer: Box::new(layer), registration, opaque: Opaque { type_name: short_name::<M>() } }
+        let (registration, entry) = (Registration::find(&layer), LayerEntry::find(&layer));
+        Self { layer: Box::new(layer), registration, entry, opaque: Opaque { type_name: short_name::<M>() } }
     }
 
     fn any(&self) -> &dyn Any {
@@ -78,7 +80,7 @@ impl Slot {
     }
 
     fn as_layer(&self) -> Option<&dyn Layer> {
-        self.registration.and_then(|registration| registration.layer(self.any()))
+        self.entry.and_then(|entry| entry.view(self.any()))
     }
 
     fn f_forward(&self, xs: &Tensor, run: Run) -> Result<Tensor, TchError> {
@@ -208,7 +210,7 @@ impl State for Stack {
     fn load(from: &mut Loader) -> Result<Self, Error> {
         let mut stack = Self::default();
         let len: usize = from.field("len")?;
-        (0..len).try_for_each(|index| from.within(&index.to_string(), |from| Registration::load(from, &mut stack)))?;
+        (0..len).try_for_each(|index| from.within(&index.to_string(), |from| LayerEntry::load(from, &mut stack)))?;
         Ok(stack)
     }
 }

@@ -4,13 +4,14 @@ use tch::{Kind, TchError, Tensor};
 
 use super::tiled::Tiled;
 use crate::ffi::{Geometry, PackedConv, Param};
+use crate::frame::Target;
+use crate::frame::non_finite::NonFinite;
 use crate::frozen::Act;
-use crate::frozen::select::{ConvChoice, Site};
-use crate::frozen::taint::Taint;
+use crate::frozen::select::ConvChoice;
 
 pub(super) struct CpuConv {
     weight: Weight,
-    taint: Taint,
+    non_finite: NonFinite,
     /// libtorch's fused sum of a grouped convolution has a relu in f32 alone.
     fuses_sum_and_relu: bool,
 }
@@ -24,14 +25,14 @@ impl CpuConv {
     /// Packs a weight with two or three spatial axes; none where this libtorch lacks an entry point that is needed.
     /// `by_tiles` for one that Winograd's algorithm may be used with.
     pub(super) fn pack(
-        site: &Site,
-        taint: &Taint,
+        target: &Target,
+        non_finite: &NonFinite,
         weight: &Tensor,
         bias: Option<&Tensor>,
         geometry: Geometry,
         by_tiles: bool,
     ) -> Result<Option<Self>, TchError> {
-        let fuses_sum_and_relu = geometry.groups == 1 || site.kind == Kind::Float;
+        let fuses_sum_and_relu = geometry.groups == 1 || target.kind == Kind::Float;
         let Some(direct) = PackedConv::pack(weight, bias, geometry.clone()).transpose()? else { return Ok(None) };
         let weight = if by_tiles {
             Weight::Tiled(Tiled::new(weight, direct, bias, geometry)?)
@@ -39,7 +40,7 @@ impl CpuConv {
             direct.lay_out()?;
             Weight::Direct(direct)
         };
-        Ok(Some(Self { weight, taint: taint.clone(), fuses_sum_and_relu }))
+        Ok(Some(Self { weight, non_finite: non_finite.clone(), fuses_sum_and_relu }))
     }
 
     /// The weight as it was before it was packed.
@@ -69,7 +70,7 @@ impl CpuConv {
         if let Some(y) = self.by_tiles(x, None, act)? {
             return Ok(y);
         }
-        let (post, rest) = act.fused_if(!self.taint.forbids(act));
+        let (post, rest) = act.fused_if(act.may_fuse(&self.non_finite));
         rest.apply(self.directly(|direct| direct.run(x, &post))?)
     }
 
@@ -78,7 +79,7 @@ impl CpuConv {
         if let Some(y) = self.by_tiles(x, Some(other), act)? {
             return Ok(y);
         }
-        let may_fuse = act == Act::Relu && self.fuses_sum_and_relu && !self.taint.forbids(act);
+        let may_fuse = act == Act::Relu && self.fuses_sum_and_relu && act.may_fuse(&self.non_finite);
         let (post, rest) = act.fused_if(may_fuse);
         rest.apply(self.directly(|direct| direct.run_add(x, other, &post))?)
     }
@@ -86,7 +87,7 @@ impl CpuConv {
     /// By Winograd's algorithm, where it can be used and pays.
     fn by_tiles(&self, x: &Tensor, other: Option<&Tensor>, act: Act) -> Result<Option<Tensor>, TchError> {
         match &self.weight {
-            Weight::Tiled(tiled) if !self.taint.is_set() => tiled.run(x, other, act),
+            Weight::Tiled(tiled) if !self.non_finite.is_set() => tiled.run(x, other, act),
             _ => Ok(None),
         }
     }

@@ -6,10 +6,11 @@ use super::cpu::CpuConv;
 use super::cudnn::Fused;
 use super::matrix::MatrixConv;
 use crate::ffi::{Geometry, Param, Winograd, ops};
-use crate::frozen::layout::channels_last_of;
-use crate::frozen::select::{ConvChoice, ConvLayer, Site};
-use crate::frozen::taint::Taint;
-use crate::frozen::tune::Packed;
+use crate::frame::Target;
+use crate::frame::layout::channels_last_of;
+use crate::frame::non_finite::NonFinite;
+use crate::frame::tune::Packed;
+use crate::frozen::select::{ConvChoice, ConvLayer};
 use crate::frozen::{Act, ConvParams};
 use crate::{Error, MemoryFormat};
 
@@ -31,8 +32,8 @@ pub(super) struct Plain {
 impl Kernel {
     /// None where this machine has no such kernel after all.
     pub(super) fn pack(
-        site: &Site,
-        taint: &Taint,
+        target: &Target,
+        non_finite: &NonFinite,
         choice: ConvChoice,
         weight: &Tensor,
         bias: Option<&Tensor>,
@@ -45,10 +46,10 @@ impl Kernel {
         if matches!(choice, ConvChoice::OneDnn | ConvChoice::Winograd) {
             let lifted = if weight.dim() == 3 { weight.f_unsqueeze(2)? } else { weight.shallow_clone() };
             let by_tiles = choice == ConvChoice::Winograd;
-            let conv = CpuConv::pack(site, taint, &lifted, bias, geometry(params), by_tiles)?;
+            let conv = CpuConv::pack(target, non_finite, &lifted, bias, geometry(params), by_tiles)?;
             return Ok(conv.map(|conv| Self::Cpu(Box::new(conv))));
         }
-        let on_cuda = site.device.is_cuda() && site.memory_format == MemoryFormat::ChannelsLast;
+        let on_cuda = target.device.is_cuda() && target.memory_format == MemoryFormat::ChannelsLast;
         let weight = match channels_last_of(weight.dim()) {
             Some(format) if on_cuda => Param::new(ops::clone_in(weight, format)?),
             _ => Param::copied(weight)?,
@@ -90,10 +91,17 @@ impl Plain {
 }
 
 /// What is known about a convolution with a weight of this shape.
-pub(super) fn layer(shape: &[i64], params: &ConvParams, taint: &Taint, act: Act) -> ConvLayer {
+pub(super) fn layer(shape: &[i64], params: &ConvParams, non_finite: &NonFinite, act: Act) -> ConvLayer {
     let tiles = Winograd::fits(shape, &geometry(params));
     let pixels = is_by_pixel(shape, params).then(|| shape[0] * shape[1]);
-    ConvLayer { axes: shape.len() - 2, transposed: params.transposed, tainted: taint.is_set(), act, tiles, pixels }
+    ConvLayer {
+        axes: shape.len() - 2,
+        transposed: params.transposed,
+        non_finite: non_finite.is_set(),
+        act,
+        tiles,
+        pixels,
+    }
 }
 
 /// Whether a convolution over two or three axes multiplies each pixel with one matrix.

@@ -6,7 +6,7 @@ use tch::Tensor;
 use super::{Conv, ConvParams, Kernel};
 use crate::Result;
 use crate::frozen::Act;
-use crate::frozen::state::{Loader, Saver, State};
+use crate::saved::{Loader, Saver, State};
 
 impl State for Conv {
     fn save(&self, to: &mut Saver) -> Result<()> {

@@ -5,10 +5,10 @@ use tch::{Device, Kind};
 use super::kernel::geometry;
 use super::*;
 use crate::ffi::{Winograd, ops};
+use crate::frame::layout::channels_last_of;
+use crate::frame::tune::tests::Told;
 use crate::frozen::act::EVERY_ACT;
-use crate::frozen::layout::channels_last_of;
 use crate::frozen::oracle::{both, check, frame, randn};
-use crate::frozen::tune::tests::Told;
 use crate::{Backend, Freeze};
 
 /// A layer's shape: `[batch, in, ..]`, out channels, kernel.
@@ -155,7 +155,9 @@ fn compare_tuned(case: &Case, kind: Kind, act: Act) {
     let expected = composed.run(&x).unwrap();
     let other = randn(&expected.size(), kind);
     let params = case.params.expanded(case.kernel.len()).unwrap();
-    for winner in best.site().conv(layer(&weight.size(), &params, &best.taint(), act)).iter().map(ToString::to_string) {
+    for winner in
+        best.target().conv(layer(&weight.size(), &params, &best.non_finite(), act)).iter().map(ToString::to_string)
+    {
         for adds in [false, true] {
             let frame = frame(Freeze::new().kind(kind)).with_clock(Told::new(&[(&winner, 1)]));
             let tuned = Conv::pack(&frame, &weight, Some(&bias), &case.params, act).unwrap();

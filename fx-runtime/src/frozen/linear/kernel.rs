@@ -4,11 +4,11 @@ use tch::{TchError, Tensor};
 
 use crate::Error;
 use crate::ffi::{PackedLinear, Param};
+use crate::frame::non_finite::NonFinite;
+use crate::frame::tune::Packed;
 use crate::frozen::Act;
 use crate::frozen::matrix::PackedMatrix;
 use crate::frozen::select::{LinearChoice, LinearLayer};
-use crate::frozen::taint::Taint;
-use crate::frozen::tune::Packed;
 
 pub(super) enum Kernel {
     Matrix(PackedMatrix),
@@ -88,6 +88,6 @@ impl Plain {
 }
 
 /// What is known about a linear layer with a weight of this shape, `[out, in]`.
-pub(super) fn layer(shape: [i64; 2], has_bias: bool, taint: &Taint, shared: bool, act: Act) -> LinearLayer {
-    LinearLayer { shape, has_bias, tainted: taint.is_set(), shared, act }
+pub(super) fn layer(shape: [i64; 2], has_bias: bool, non_finite: &NonFinite, shared: bool, act: Act) -> LinearLayer {
+    LinearLayer { shape, has_bias, non_finite: non_finite.is_set(), shared, act }
 }

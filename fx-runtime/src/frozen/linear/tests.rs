@@ -4,9 +4,9 @@ use tch::Kind;
 
 use super::*;
 use crate::Freeze;
+use crate::frame::tune::tests::Told;
 use crate::frozen::act::EVERY_ACT;
 use crate::frozen::oracle::{both, check, frame, kernel_of_a_shared_weight, randn};
-use crate::frozen::tune::tests::Told;
 
 /// One layer in both ways on one input, with and without something added.
 fn compare(kind: Kind, input: &Tensor, out: i64, bias: bool, act: Act) {
@@ -43,10 +43,10 @@ fn compare_tuned(input: &Tensor, out: i64, act: Act) {
     let composed = Linear::pack(&both(kind).1, &weight, Some(&bias), act).unwrap();
     let expected = composed.run(input).unwrap();
     let other = randn(&expected.size(), kind);
-    let site = *both(kind).0.site();
-    let layer = layer([out, columns], true, &both(kind).0.taint(), false, act);
+    let target = *both(kind).0.target();
+    let layer = layer([out, columns], true, &both(kind).0.non_finite(), false, act);
     let rows = Rows::of(expected.size().iter().product::<i64>() / out);
-    for winner in site.linear(layer, Some(rows)).iter().map(ToString::to_string) {
+    for winner in target.linear(layer, Some(rows)).iter().map(ToString::to_string) {
         let frame = frame(Freeze::new().kind(kind)).with_clock(Told::new(&[(&winner, 1)]));
         let tuned = Linear::pack(&frame, &weight, Some(&bias), act).unwrap();
         check(&tuned.run(input).unwrap(), &expected, &winner);

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::{LENGTH, Loader, PRESENT, Saver, State};
+use super::aspects::{LENGTH, PRESENT};
+use super::{Loader, Saver, State};
 use crate::{Error, Result};
 
 macro_rules! as_text {
@@ -105,13 +106,3 @@ macro_rules! part_by_part {
     };
 }
 part_by_part!((A 0) (A 0, B 1) (A 0, B 1, C 2) (A 0, B 1, C 2, D 3));
-
-/// `1 0 2`.
-pub(super) fn list(numbers: &[i64]) -> String {
-    numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
-}
-
-/// Reads what [`list`] writes.
-pub(super) fn numbers(text: &str) -> Option<Vec<i64>> {
-    text.split_whitespace().map(|word| word.parse().ok()).collect()
-}

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tch::{Device, Kind};
 
-use super::super::act::EVERY_ACT;
-use super::super::oracle::{self, randn};
-use super::super::tune::tests::Told;
-use super::super::{Act, Captured, Conv, ConvParams, Leaf, Linear};
 use super::*;
 use crate::GraphReport;
+use crate::frame::tune::tests::Told;
+use crate::frozen::act::EVERY_ACT;
+use crate::frozen::oracle::{self, randn};
+use crate::frozen::{Act, Captured, Conv, ConvParams, Leaf, Linear};
 use crate::nn::{self, PaddingMode, VarStore};
 
 /// A frozen model of one part.

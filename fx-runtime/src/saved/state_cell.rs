@@ -2,7 +2,7 @@
 
 use super::{Loader, Saver, State};
 use crate::Result;
-use crate::frozen::{Foreign, Keep, Kept, Saved};
+use crate::frame::state_cell::{Foreign, Keep, Kept, Saved};
 
 impl<T: State + Keep + Send + 'static> State for Kept<T, Saved> {
     fn save(&self, to: &mut Saver) -> Result<()> {
@@ -15,7 +15,7 @@ impl<T: State + Keep + Send + 'static> State for Kept<T, Saved> {
     fn load(from: &mut Loader) -> Result<Self> {
         from.once(|from| {
             let start = T::load(from)?;
-            Self::loaded(&from.frame, start)
+            Self::loaded(from.frame(), start)
         })
     }
 }

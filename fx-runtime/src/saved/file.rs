@@ -14,8 +14,16 @@ use safetensors::{Dtype, serialize_to_file};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
-use super::{ANY, kind_named};
+use super::axes;
 use crate::{Error, Result};
+
+/// What a file says of a model without weights, which takes inputs of any dtype.
+const ANY: &str = "any";
+
+/// The dtypes a model can be frozen in, by the names that a file has for them.
+fn kind_named(name: &str) -> Option<Kind> {
+    [Kind::Float, Kind::Double, Kind::Half, Kind::BFloat16].into_iter().find(|kind| format!("{kind:?}") == name)
+}
 
 /// The entry of metadata.
 const ENTRY: &str = "fx";
@@ -27,15 +35,23 @@ const MAX_HEADER: u64 = 100_000_000;
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Head {
     /// The version of fx that wrote it.
-    pub(super) version: String,
+    version: String,
     /// The graph of the frozen type.
-    pub(super) graph: String,
+    graph: String,
     /// The dtype that the model was frozen in.
-    pub(super) kind: String,
+    kind: String,
     /// What is not a tensor.
-    pub(super) values: BTreeMap<String, String>,
+    values: BTreeMap<String, String>,
     /// Of every tensor's bytes, as CRC-32.
-    pub(super) checksums: BTreeMap<String, u32>,
+    checksums: BTreeMap<String, u32>,
+}
+
+impl Head {
+    /// Of a model frozen in `kind`; the checksums come with the tensors.
+    pub(super) fn new(version: &str, graph: &str, kind: Option<Kind>, values: BTreeMap<String, String>) -> Self {
+        let kind = kind.map_or_else(|| ANY.to_owned(), |kind| format!("{kind:?}"));
+        Self { version: version.to_owned(), graph: graph.to_owned(), kind, values, checksums: BTreeMap::new() }
+    }
 }
 
 /// The part of a head that every version has.
@@ -66,7 +82,7 @@ impl Stored {
         };
         let dense = tensor.f_detach()?.f_to_device(Device::Cpu)?.f_contiguous()?;
         let shape = dense.size().iter().map(|&size| usize::try_from(size).unwrap_or(0)).collect();
-        Ok(Self { origin: tensor.shallow_clone(), dense, shape, dtype, order: order(tensor)? })
+        Ok(Self { origin: tensor.shallow_clone(), dense, shape, dtype, order: axes::order(tensor)? })
     }
 
     /// Whether it is this very tensor, that another part of the model holds as well.
@@ -82,18 +98,6 @@ impl Stored {
         self.dense.f_copy_data_u8(&mut bytes, self.dense.numel())?;
         Ok(bytes)
     }
-}
-
-/// The order of axes of a tensor without holes that does not lie in the default order.
-fn order(tensor: &Tensor) -> Result<Option<Vec<i64>>> {
-    if tensor.is_contiguous() {
-        return Ok(None);
-    }
-    let strides = tensor.stride();
-    let mut axes: Vec<usize> = (0..strides.len()).collect();
-    axes.sort_by_key(|&axis| std::cmp::Reverse(strides[axis]));
-    let axes: Vec<i64> = axes.into_iter().filter_map(|axis| i64::try_from(axis).ok()).collect();
-    Ok(tensor.f_permute(&axes)?.is_contiguous().then_some(axes))
 }
 
 const DTYPES: [(Kind, Dtype); 10] = [

@@ -2,9 +2,9 @@
 
 use tch::{Device, Kind};
 
-use super::super::oracle::frame;
 use super::*;
 use crate::Freeze;
+use crate::frozen::oracle::frame;
 
 fn floats(numbers: &[f32]) -> Tensor {
     Tensor::from_slice(numbers)

@@ -5,16 +5,16 @@
 //! generated code that mean the same field share one cell. A forward has its model to itself, so that no cell is ever
 //! waited for; it has a lock because it is shared.
 
-use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use tch::Tensor;
 
 use super::Frame;
+use super::cells::{Cell, Copy};
 use crate::Error;
 
 /// A value made of tensors, numbers and text, of which there can be another one.
@@ -62,14 +62,6 @@ pub struct Kept<T, S = Saved> {
     saved: PhantomData<fn() -> S>,
 }
 
-type Copy<T> = fn(&T) -> Result<T, Error>;
-
-struct Cell<T> {
-    start: Mutex<T>,
-    now: Mutex<T>,
-    copy: Copy<T>,
-}
-
 impl<T: Keep + Send + 'static> Kept<T> {
     /// The cell of a field of the model that is being frozen, with a copy of what the field holds: on the frame's device
     /// and, where it is floating-point, in its dtype.
@@ -83,8 +75,8 @@ impl<T: Keep + Send + 'static> Kept<T> {
     }
 
     /// A cell of a model that is read from a file.
-    pub(super) fn loaded(frame: &Frame, start: T) -> Result<Self, Error> {
-        let cell = Cell { now: Mutex::new(start.copied()?), start: Mutex::new(start), copy: T::copied };
+    pub(crate) fn loaded(frame: &Frame, start: T) -> Result<Self, Error> {
+        let cell = Cell::new(start.copied()?, start, T::copied);
         Ok(Self::new(frame, None, cell))
     }
 
@@ -98,15 +90,15 @@ impl<T: Keep + Send + 'static> Kept<T> {
     }
 
     /// Hands over what the field was when the model was frozen.
-    pub(super) fn with_start<R>(&self, f: impl FnOnce(&T) -> R) -> R {
-        f(&locked(&self.cell.start))
+    pub(crate) fn with_start<R>(&self, f: impl FnOnce(&T) -> R) -> R {
+        f(&self.cell.start())
     }
 }
 
 impl<T, S> Kept<T, S> {
     /// The value as it is now; nobody waits for it.
     pub fn lock(&self) -> MutexGuard<'_, T> {
-        locked(&self.cell.now)
+        self.cell.now()
     }
 
     /// Gives the field another value.
@@ -115,18 +107,24 @@ impl<T, S> Kept<T, S> {
     }
 
     /// Which cell it is, for those that share it.
-    pub(super) fn address(&self) -> usize {
+    pub(crate) fn address(&self) -> usize {
         Arc::as_ptr(&self.cell).addr()
     }
 }
 
 impl<T: Send + 'static, S> Kept<T, S> {
-    fn shared(frame: &Frame, field: &T, place: impl Fn(&T) -> Result<T, Error>, copy: Copy<T>) -> Result<Self, Error> {
+    /// The cell of the field, which may be known already, with what `place` makes of its value.
+    pub(crate) fn shared(
+        frame: &Frame,
+        field: &T,
+        place: impl Fn(&T) -> Result<T, Error>,
+        copy: Copy<T>,
+    ) -> Result<Self, Error> {
         let address = Some(ptr::from_ref(field).addr()).filter(|_| size_of::<T>() > 0);
         if let Some(cell) = address.and_then(|address| frame.cells().find(address)) {
             return Ok(Self { cell, saved: PhantomData });
         }
-        let cell = Cell { start: Mutex::new(place(field)?), now: Mutex::new(place(field)?), copy };
+        let cell = Cell::new(place(field)?, place(field)?, copy);
         Ok(Self::new(frame, address, cell))
     }
 
@@ -147,105 +145,6 @@ impl<T, S> fmt::Debug for Kept<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Kept({})", std::any::type_name::<T>())
     }
-}
-
-fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    value.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The cells of one frozen model.
-#[derive(Default)]
-pub(super) struct Cells(Mutex<Vec<Known>>);
-
-struct Known {
-    /// Where the field is, while the model is being frozen.
-    address: Option<usize>,
-    cell: Arc<dyn Any + Send + Sync>,
-    reset: fn(&(dyn Any + Send + Sync)) -> Result<(), Error>,
-}
-
-impl Cells {
-    fn find<T: Send + 'static>(&self, address: usize) -> Option<Arc<Cell<T>>> {
-        let known = locked(&self.0);
-        let mut here = known.iter().filter(|known| known.address == Some(address));
-        here.find_map(|known| Arc::downcast(Arc::clone(&known.cell)).ok())
-    }
-
-    fn add<T: Send + 'static>(&self, address: Option<usize>, cell: &Arc<Cell<T>>) {
-        let cell: Arc<dyn Any + Send + Sync> = cell.clone();
-        locked(&self.0).push(Known { address, cell, reset: reset::<T> });
-    }
-
-    /// The model is frozen: what is at an address from now on is something else.
-    pub(super) fn forget_addresses(&self) {
-        locked(&self.0).iter_mut().for_each(|known| known.address = None);
-    }
-
-    /// Gives every cell the value that it had at the start.
-    pub(super) fn reset(&self) -> Result<(), Error> {
-        locked(&self.0).iter().try_for_each(|known| (known.reset)(&*known.cell))
-    }
-}
-
-fn reset<T: Send + 'static>(cell: &(dyn Any + Send + Sync)) -> Result<(), Error> {
-    let Some(cell) = cell.downcast_ref::<Cell<T>>() else { return Ok(()) };
-    let value = (cell.copy)(&locked(&cell.start))?;
-    *locked(&cell.now) = value;
-    Ok(())
-}
-
-impl fmt::Debug for Cells {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Cells")
-    }
-}
-
-/// What [`keep!`](crate::keep) chooses with; nothing to call by hand.
-pub mod probe {
-    use super::{Error, Foreign, Frame, Kept};
-
-    /// Wraps a field, so that the choice below depends on its type.
-    #[derive(Debug)]
-    pub struct Own<'a, T>(pub &'a T);
-
-    /// First choice: a value that can be cloned and sent.
-    pub trait ViaClone<T> {
-        /// The cell.
-        fn kept(&self, frame: &Frame, name: &str) -> Result<Kept<T, Foreign>, Error>;
-    }
-
-    impl<T: Clone + Send + 'static> ViaClone<T> for &Own<'_, T> {
-        fn kept(&self, frame: &Frame, _name: &str) -> Result<Kept<T, Foreign>, Error> {
-            Kept::shared(frame, self.0, |value| Ok(value.clone()), |value| Ok(value.clone()))
-        }
-    }
-
-    /// Otherwise it is refused.
-    pub trait Refused<T> {
-        /// Refuses.
-        fn kept(&self, frame: &Frame, name: &str) -> Result<Kept<T, Foreign>, Error>;
-    }
-
-    impl<T> Refused<T> for Own<'_, T> {
-        fn kept(&self, frame: &Frame, name: &str) -> Result<Kept<T, Foreign>, Error> {
-            Err(Error::Unsupported {
-                what: format!("keeping `{name}` of `{}`, to which the forward writes", frame.model()),
-                help: "make its type `Clone` and `Send`, or write to its fields one by one".to_owned(),
-            })
-        }
-    }
-}
-
-/// The cell of a field whose type is the program's own: a clone of it, an error for what cannot be cloned and sent.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! keep {
-    ($frame:expr, $field:expr, $name:expr, $type:ty) => {{
-        #[allow(unused_imports)]
-        use $crate::frozen::cells::{Own, Refused as _, ViaClone as _};
-        let field: &$type = $field;
-        (&&Own(field)).kept($frame, $name)
-    }};
 }
 
 impl Keep for Tensor {

@@ -6,24 +6,24 @@ use std::sync::{Barrier, Weak};
 
 use tch::Kind;
 
-use super::super::oracle;
 use super::*;
 use crate::Freeze;
+use crate::frozen::oracle;
 
 /// Says what it was told of a kernel of this name, and of any other that it takes 100 µs.
 #[derive(Debug, Default)]
-pub(in crate::frozen) struct Told {
+pub(crate) struct Told {
     micros: BTreeMap<String, u64>,
     looks: AtomicUsize,
 }
 
 impl Told {
-    pub(in crate::frozen) fn new(micros: &[(&str, u64)]) -> Arc<Self> {
+    pub(crate) fn new(micros: &[(&str, u64)]) -> Arc<Self> {
         let micros = micros.iter().map(|&(kernel, micros)| (kernel.to_owned(), micros)).collect();
         Arc::new(Self { micros, ..Self::default() })
     }
 
-    pub(in crate::frozen) fn looks(&self) -> usize {
+    pub(crate) fn looks(&self) -> usize {
         self.looks.load(Ordering::Relaxed)
     }
 }
@@ -48,8 +48,8 @@ impl Packed for Probe {
 }
 
 fn slot(clock: &Arc<Told>) -> Slot<Probe> {
-    let site = *oracle::frame(Freeze::new()).site();
-    let tuning = Tuning { clock: clock.clone(), site };
+    let target = *oracle::frame(Freeze::new()).target();
+    let tuning = Tuning { clock: clock.clone(), target };
     Slot::choose(Some(tuning), None, &["first", "second"], |name| Ok(Some(Probe(name, 1)))).unwrap()
 }
 
@@ -59,7 +59,7 @@ fn call(probe: &Probe) -> Result<Tensor, Error> {
 
 /// The number of the kernel that a call ran.
 fn run(slot: &Slot<Probe>, others: &[Probe]) -> i64 {
-    let others = |_: &Probe, _: &Site| others.iter().map(|other| Probe(other.0, other.1)).collect();
+    let others = |_: &Probe, _: &Target| others.iter().map(|other| Probe(other.0, other.1)).collect();
     slot.run(true, others, call).unwrap().int64_value(&[])
 }
 
@@ -147,7 +147,7 @@ fn a_saved_choice_is_taken_where_it_can_be() {
         assert_eq!((slot.to_string().as_str(), slot.to_save()), (taken, again), "{saved}");
     }
     let clock = Told::new(&[("first", 1)]);
-    let tuning = Tuning { clock: clock.clone(), site: *oracle::frame(Freeze::new()).site() };
+    let tuning = Tuning { clock: clock.clone(), target: *oracle::frame(Freeze::new()).target() };
     let slot = Slot::choose(Some(tuning), Some("second"), &["first", "second"], pack).unwrap();
     assert_eq!((run(&slot, &[Probe("first", 1)]), clock.looks()), (7, 0), "it was measured before");
 }
@@ -163,9 +163,9 @@ fn what_lost_is_freed() {
     }
     let held: Vec<Arc<()>> = (0..3).map(|_| Arc::new(())).collect();
     let alive: Vec<Weak<()>> = held.iter().map(Arc::downgrade).collect();
-    let tuning = Tuning { clock: Told::new(&[("second", 1)]), site: *oracle::frame(Freeze::new()).site() };
+    let tuning = Tuning { clock: Told::new(&[("second", 1)]), target: *oracle::frame(Freeze::new()).target() };
     let slot = Slot::choose(Some(tuning), None, &["first"], |name| Ok(Some(Held(held[0].clone(), name)))).unwrap();
-    let others = |_: &Held, _: &Site| vec![Held(held[1].clone(), "second"), Held(held[2].clone(), "third")];
+    let others = |_: &Held, _: &Target| vec![Held(held[1].clone(), "second"), Held(held[2].clone(), "third")];
     let _ = slot.run(true, others, |_| Ok(Tensor::from(1))).unwrap();
     drop(held);
     assert_eq!(alive.iter().map(Weak::strong_count).collect::<Vec<_>>(), [0, 1, 0]);
@@ -204,8 +204,8 @@ fn others_do_not_wait_for_the_thread_that_measures() {
 #[test]
 fn a_device_is_not_measured_while_a_forward_is_recorded() {
     let clock = Told::new(&[("second", 1)]);
-    let site = Site { device: Device::Cuda(0), ..*oracle::frame(Freeze::new()).site() };
-    let tuning = Tuning { clock: clock.clone(), site };
+    let target = Target { device: Device::Cuda(0), ..*oracle::frame(Freeze::new()).target() };
+    let tuning = Tuning { clock: clock.clone(), target };
     let slot = Slot::choose(Some(tuning), None, &["first"], |name| Ok(Some(Probe(name, 1)))).unwrap();
     // The only test that takes turns.
     let turn = crate::cuda::recording();

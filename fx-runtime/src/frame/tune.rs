@@ -21,9 +21,9 @@ use std::time::{Duration, Instant};
 
 use tch::{Device, Tensor};
 
-use super::select::Site;
-use crate::Error;
+use super::Target;
 use crate::cuda::measuring;
+use crate::{Error, Tuned};
 
 /// Calls of each kernel before the clock starts: the first compiles, the second lays the weight out.
 const WARM_UPS: usize = 2;
@@ -38,30 +38,8 @@ const MARGIN: f64 = 0.03;
 /// Calls between two looks at the clock where the device works on its own.
 const CALLS_ON_DEVICE: u32 = 8;
 
-/// A layer for which measuring has found a faster kernel than the one it begins with.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tuned {
-    /// The layer's field in the frozen model, `blocks.0.conv1`.
-    pub layer: String,
-    /// The kernel that it has now.
-    pub kernel: String,
-    /// Time of a call with it, the shortest of those measured.
-    pub took: Duration,
-    /// The kernel that it would have without measuring.
-    pub default: String,
-    /// Time of a call with that.
-    pub default_took: Duration,
-}
-
-impl fmt::Display for Tuned {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { layer, kernel, took, default, default_took } = self;
-        write!(f, "{layer}: {kernel} ({took:.1?}) instead of {default} ({default_took:.1?})")
-    }
-}
-
 /// What a layer computes with: knows its name.
-pub(super) trait Packed {
+pub(crate) trait Packed {
     /// One of the kernels that a layer of this type can have.
     type Choice: Copy + PartialEq + fmt::Display;
 
@@ -69,14 +47,14 @@ pub(super) trait Packed {
 }
 
 /// Takes the time.
-pub(super) trait Clock: fmt::Debug + Send + Sync {
+pub(crate) trait Clock: fmt::Debug + Send + Sync {
     /// The time of one call with this kernel.
     fn time(&self, kernel: &str, call: &mut dyn FnMut() -> Result<(), Error>) -> Result<Duration, Error>;
 }
 
 /// The clock on the wall, of which a device is asked whether it is done.
 #[derive(Debug)]
-pub(super) struct Wall(pub(super) Device);
+pub(crate) struct Wall(pub(crate) Device);
 
 impl Clock for Wall {
     fn time(&self, _: &str, call: &mut dyn FnMut() -> Result<(), Error>) -> Result<Duration, Error> {
@@ -98,15 +76,15 @@ impl Clock for Wall {
 
 /// That and where kernels are measured.
 #[derive(Debug, Clone)]
-pub(super) struct Tuning {
-    pub(super) clock: Arc<dyn Clock>,
-    pub(super) site: Site,
+pub(crate) struct Tuning {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) target: Target,
 }
 
 impl Tuning {
     /// Leave to measure; none while it would spoil a recording.
     fn leave(&self) -> Option<Leave> {
-        match self.site.device {
+        match self.target.device {
             Device::Cuda(_) => measuring().map(|turn| Leave(Some(turn))),
             _ => Some(Leave(None)),
         }
@@ -116,7 +94,7 @@ impl Tuning {
 struct Leave(#[expect(dead_code, reason = "nothing is recorded while it lives")] Option<RwLockReadGuard<'static, ()>>);
 
 /// The kernel of a layer, or the place where it will be.
-pub(super) enum Slot<K> {
+pub(crate) enum Slot<K> {
     /// The first that can serve the layer.
     First(K),
     /// The one that a file names.
@@ -126,7 +104,7 @@ pub(super) enum Slot<K> {
 }
 
 /// A layer's kernels before, while and after they are measured.
-pub(super) struct Trial<K> {
+pub(crate) struct Trial<K> {
     tuning: Tuning,
     settled: OnceLock<Settled<K>>,
     stage: Mutex<Stage<K>>,
@@ -154,7 +132,7 @@ struct Times {
 impl<K: Packed> Slot<K> {
     /// The kernel that a file names if it is among `choices`, else the first of these that `pack` can make; with `tuning`
     /// the others are tried later.
-    pub(super) fn choose(
+    pub(crate) fn choose(
         tuning: Option<Tuning>,
         saved: Option<K::Choice>,
         choices: &[K::Choice],
@@ -182,10 +160,10 @@ impl<K: Packed> Slot<K> {
     /// `call` with the layer's kernel. `others` packs the kernels that are to be tried beside the one it is given;
     /// `is_work` is false for a call that says nothing about them.
     #[inline]
-    pub(super) fn run(
+    pub(crate) fn run(
         &self,
         is_work: bool,
-        others: impl Fn(&K, &Site) -> Vec<K>,
+        others: impl Fn(&K, &Target) -> Vec<K>,
         call: impl Fn(&K) -> Result<Tensor, Error>,
     ) -> Result<Tensor, Error> {
         match self {
@@ -198,7 +176,7 @@ impl<K: Packed> Slot<K> {
     }
 
     /// A look at the kernel that the layer has now.
-    pub(super) fn look<R>(&self, look: impl FnOnce(&K) -> R) -> R {
+    pub(crate) fn look<R>(&self, look: impl FnOnce(&K) -> R) -> R {
         match self {
             Self::First(kernel) | Self::Saved(kernel) => look(kernel),
             Self::Measured(trial) => look(&trial.kernel()),
@@ -206,7 +184,7 @@ impl<K: Packed> Slot<K> {
     }
 
     /// The kernel, where a file should name it: not if any machine would come to the same without.
-    pub(super) fn to_save(&self) -> Option<K::Choice> {
+    pub(crate) fn to_save(&self) -> Option<K::Choice> {
         match self {
             Self::First(_) => None,
             Self::Saved(kernel) => Some(kernel.choice()),
@@ -217,7 +195,7 @@ impl<K: Packed> Slot<K> {
     }
 
     /// What measuring has changed for the layer of this name.
-    pub(super) fn tuned(&self, layer: &str) -> Option<Tuned> {
+    pub(crate) fn tuned(&self, layer: &str) -> Option<Tuned> {
         let Self::Measured(trial) = self else { return None };
         let Settled { kernel, times } = trial.settled.get()?;
         let Times { took, default, default_took } = times.as_ref()?;
@@ -236,7 +214,7 @@ impl<K: Packed> fmt::Display for Slot<K> {
     }
 }
 
-type Others<'a, K> = &'a dyn Fn(&K, &Site) -> Vec<K>;
+type Others<'a, K> = &'a dyn Fn(&K, &Target) -> Vec<K>;
 type Call<'a, K> = &'a dyn Fn(&K) -> Result<Tensor, Error>;
 
 impl<K: Packed> Trial<K> {
@@ -245,7 +223,7 @@ impl<K: Packed> Trial<K> {
     fn run(&self, is_work: bool, others: Others<'_, K>, call: Call<'_, K>) -> Result<Tensor, Error> {
         let Some((first, _leave)) = self.begin(is_work) else { return call(&self.kernel()) };
         // A panic in here leaves the layer with its first kernel for good.
-        match race(self.tuning.clock.as_ref(), &first, others(&first, &self.tuning.site), call) {
+        match race(self.tuning.clock.as_ref(), &first, others(&first, &self.tuning.target), call) {
             Ok(settled) => {
                 drop(first);
                 self.stage().kernel = settled.kernel.clone();
@@ -324,4 +302,4 @@ fn race<K: Packed>(clock: &dyn Clock, first: &Arc<K>, others: Vec<K>, call: Call
 }
 
 #[cfg(test)]
-pub(super) mod tests;
+pub(crate) mod tests;

@@ -17,7 +17,7 @@ use crate::Error;
 
 /// Packed layers and frozen parts, while a model is frozen.
 #[derive(Default)]
-pub(super) struct Made(Mutex<Known>);
+pub(crate) struct PackCache(Mutex<Known>);
 
 #[derive(Default)]
 struct Known {
@@ -53,13 +53,13 @@ fn is_equal(one: &Tensor, other: &Tensor) -> bool {
     is_same(one, other) || (alike() && one.f_equal(other).unwrap_or(false))
 }
 
-impl Made {
+impl PackCache {
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Lets go of everything.
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         *self.lock() = Known::default();
     }
 }
@@ -67,23 +67,23 @@ impl Made {
 impl Frame {
     /// Begins the freezing of a model with several entries: a layer that two of them use alike is packed once.
     pub fn freezing_entries(&self) -> Freezing {
-        self.made().lock().has_entries = true;
+        self.pack_cache().lock().has_entries = true;
         self.freezing()
     }
 
     /// The layer that `pack` makes of this weight and bias, or a second handle on it.
-    pub(super) fn layer<L: Clone + Send + 'static>(
+    pub(crate) fn layer<L: Clone + Send + 'static>(
         &self,
         weight: &Tensor,
         bias: Option<&Tensor>,
         form: fmt::Arguments<'_>,
         pack: impl FnOnce() -> Result<L, Error>,
     ) -> Result<L, Error> {
-        if !self.made().lock().has_entries {
+        if !self.pack_cache().lock().has_entries {
             return pack();
         }
         let form = form.to_string();
-        let known = self.made().lock();
+        let known = self.pack_cache().lock();
         let mut alike = known.layers.iter().filter(|layer| layer.is_of(weight, bias, &form));
         if let Some(layer) = alike.find_map(|layer| layer.packed.downcast_ref::<L>()) {
             return Ok(layer.clone());
@@ -91,12 +91,12 @@ impl Frame {
         drop(known);
         let layer = pack()?;
         let (weight, bias) = (weight.shallow_clone(), bias.map(Tensor::shallow_clone));
-        self.made().lock().layers.push(Layer { weight, bias, form, packed: Box::new(layer.clone()) });
+        self.pack_cache().lock().layers.push(Layer { weight, bias, form, packed: Box::new(layer.clone()) });
         Ok(layer)
     }
 
     /// What `freeze` makes of this part of the model, or a second handle on it.
-    pub(super) fn made_of<P, T: Clone + Send + 'static>(
+    pub(crate) fn frozen_once<P, T: Clone + Send + 'static>(
         &self,
         part: &P,
         freeze: impl FnOnce() -> Result<T, Error>,
@@ -105,18 +105,18 @@ impl Frame {
         let of = |(known, frozen): &(usize, Box<dyn Any + Send>)| {
             (*known == address && size_of::<P>() > 0).then(|| frozen.downcast_ref::<T>().cloned()).flatten()
         };
-        if let Some(frozen) = self.made().lock().parts.iter().find_map(of) {
+        if let Some(frozen) = self.pack_cache().lock().parts.iter().find_map(of) {
             return Ok(frozen);
         }
         let frozen = freeze()?;
-        self.made().lock().parts.push((address, Box::new(frozen.clone())));
+        self.pack_cache().lock().parts.push((address, Box::new(frozen.clone())));
         Ok(frozen)
     }
 }
 
-impl fmt::Debug for Made {
+impl fmt::Debug for PackCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Made")
+        f.write_str("PackCache")
     }
 }
 
@@ -124,10 +124,10 @@ impl fmt::Debug for Made {
 mod tests {
     use tch::Kind;
 
-    use super::super::oracle::{frame, randn};
-    use super::super::{Act, Conv, ConvParams, Linear};
     use super::*;
     use crate::Freeze;
+    use crate::frozen::oracle::{frame, randn};
+    use crate::frozen::{Act, Conv, ConvParams, Linear};
 
     fn linears(frame: &Frame, weights: [&Tensor; 2], acts: [Act; 2]) -> [Linear; 2] {
         [0, 1].map(|at| Linear::pack(frame, weights[at], None, acts[at]).unwrap())
@@ -186,7 +186,7 @@ mod tests {
         let mut count = 0;
         let mut freeze = |part: &i64| {
             frame
-                .made_of(part, || {
+                .frozen_once(part, || {
                     count += 1;
                     Ok(count)
                 })

@@ -5,7 +5,7 @@ use tch::Tensor;
 use crate::ffi::ops;
 
 /// True for a tensor of rank 4 or 5 whose channels lie together, and which would look different with the default order.
-pub(super) fn is_channels_last(tensor: &Tensor) -> bool {
+pub(crate) fn is_channels_last(tensor: &Tensor) -> bool {
     let sizes = tensor.size();
     if !matches!(sizes.len(), 4 | 5) || tensor.is_contiguous() {
         return false;
@@ -23,7 +23,7 @@ pub(super) fn is_channels_last(tensor: &Tensor) -> bool {
 }
 
 /// The `channels_last` format for a rank; none where there is none.
-pub(super) fn channels_last_of(rank: usize) -> Option<ops::MemoryFormat> {
+pub(crate) fn channels_last_of(rank: usize) -> Option<ops::MemoryFormat> {
     match rank {
         4 => Some(ops::MemoryFormat::ChannelsLast),
         5 => Some(ops::MemoryFormat::ChannelsLast3d),

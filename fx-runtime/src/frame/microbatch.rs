@@ -26,20 +26,20 @@ const IMAGES_PER_THREAD: usize = 2;
 
 /// Whether a frozen model computes large batches piece by piece.
 #[derive(Debug)]
-pub(super) struct Slicing {
+pub(super) struct Microbatching {
     is_open: AtomicBool,
     /// Bytes of input for a piece.
     bytes: usize,
 }
 
-impl Slicing {
+impl Microbatching {
     /// For a model with so many bytes of weights.
     pub(super) fn new(is_open: bool, weights: usize) -> Self {
         Self { is_open: AtomicBool::new(is_open), bytes: BYTES.max(weights / WEIGHTS) }
     }
 
     /// How to go through this batch; none where it goes through as a whole.
-    pub(super) fn slices<'a>(&'a self, batch: &'a Tensor) -> Option<Slices<'a>> {
+    pub(super) fn slices<'a>(&'a self, batch: &'a Tensor) -> Option<Microbatches<'a>> {
         if !self.is_open.load(Ordering::Relaxed) || batch.dim() != 4 || batch.device() != Device::Cpu {
             return None;
         }
@@ -47,20 +47,20 @@ impl Slicing {
         let bytes = numbers.checked_div(images)? * batch.f_kind().ok()?.elt_size_in_bytes();
         let most = (self.bytes / bytes.max(1)).max(IMAGES_PER_THREAD * threads());
         // All pieces but for a large one of the whole have two images or more.
-        (images > most).then(|| Slices { slicing: self, batch, images, pieces: images.div_ceil(most) })
+        (images > most).then(|| Microbatches { microbatching: self, batch, images, pieces: images.div_ceil(most) })
     }
 }
 
 /// A batch in pieces of about the same size.
 #[derive(Debug)]
-pub struct Slices<'a> {
-    slicing: &'a Slicing,
+pub struct Microbatches<'a> {
+    microbatching: &'a Microbatching,
     batch: &'a Tensor,
     images: usize,
     pieces: usize,
 }
 
-impl Slices<'_> {
+impl Microbatches<'_> {
     /// The result of `forward` on the batch: that of its pieces, one behind the other.
     ///
     /// If one fails, or has not as many samples as went in, the forward runs on the whole, and if that succeeds, from then
@@ -73,9 +73,9 @@ impl Slices<'_> {
         if let Some(pieces) = pieces {
             return Ok(Tensor::f_cat(&pieces, 0)?);
         }
-        self.slicing.is_open.store(false, Ordering::Relaxed);
+        self.microbatching.is_open.store(false, Ordering::Relaxed);
         let result = forward(self.batch);
-        self.slicing.is_open.store(result.is_err(), Ordering::Relaxed);
+        self.microbatching.is_open.store(result.is_err(), Ordering::Relaxed);
         result
     }
 
@@ -102,10 +102,10 @@ mod tests {
 
     #[test]
     fn a_large_batch_goes_in_pieces() {
-        let (slicing, batch) = (Slicing::new(true, 0), batch(9 * i64::try_from(threads()).unwrap()));
+        let (microbatching, batch) = (Microbatching::new(true, 0), batch(9 * i64::try_from(threads()).unwrap()));
         let seen = RefCell::new(Vec::new());
-        let ys = slicing.slices(&batch).unwrap().run(|xs| {
-            assert!(slicing.slices(xs).is_none());
+        let ys = microbatching.slices(&batch).unwrap().run(|xs| {
+            assert!(microbatching.slices(xs).is_none());
             seen.borrow_mut().push(xs.size()[0]);
             Ok(xs.mean_dim([1i64, 2, 3].as_slice(), false, None))
         });
@@ -118,26 +118,26 @@ mod tests {
     #[test]
     fn what_cannot_go_in_pieces_goes_as_a_whole_from_then_on() {
         let batch = batch(9 * i64::try_from(threads()).unwrap());
-        let slicing = Slicing::new(true, 0);
-        let ys = slicing.slices(&batch).unwrap().run(|xs| Ok(xs.mean_dim([0i64].as_slice(), true, None)));
+        let microbatching = Microbatching::new(true, 0);
+        let ys = microbatching.slices(&batch).unwrap().run(|xs| Ok(xs.mean_dim([0i64].as_slice(), true, None)));
         assert_eq!(ys.unwrap(), batch.mean_dim([0i64].as_slice(), true, None));
-        assert!(slicing.slices(&batch).is_none());
-        let slicing = Slicing::new(true, 0);
-        let failing = slicing.slices(&batch).unwrap().run(|xs| Ok(xs.f_view([batch.size()[0], -1, 5])?));
+        assert!(microbatching.slices(&batch).is_none());
+        let microbatching = Microbatching::new(true, 0);
+        let failing = microbatching.slices(&batch).unwrap().run(|xs| Ok(xs.f_view([batch.size()[0], -1, 5])?));
         assert!(
             failing.unwrap_err().to_string().contains(&batch.numel().to_string()),
             "the error is that of the whole"
         );
-        assert!(slicing.slices(&batch).is_some(), "and the next batch may be better");
+        assert!(microbatching.slices(&batch).is_some(), "and the next batch may be better");
     }
 
     #[test]
     fn a_small_batch_and_what_is_no_image_go_as_a_whole() {
-        let slicing = Slicing::new(true, 0);
-        assert!(slicing.slices(&batch(2)).is_none());
-        assert!(slicing.slices(&Tensor::zeros([0, 3, 512, 512], (Kind::Float, Device::Cpu))).is_none());
-        assert!(slicing.slices(&Tensor::zeros([1 << 20, 8], (Kind::Float, Device::Cpu))).is_none());
-        assert!(Slicing::new(false, 0).slices(&batch(100)).is_none());
-        assert!(Slicing::new(true, 1 << 40).slices(&batch(100)).is_none());
+        let microbatching = Microbatching::new(true, 0);
+        assert!(microbatching.slices(&batch(2)).is_none());
+        assert!(microbatching.slices(&Tensor::zeros([0, 3, 512, 512], (Kind::Float, Device::Cpu))).is_none());
+        assert!(microbatching.slices(&Tensor::zeros([1 << 20, 8], (Kind::Float, Device::Cpu))).is_none());
+        assert!(Microbatching::new(false, 0).slices(&batch(100)).is_none());
+        assert!(Microbatching::new(true, 1 << 40).slices(&batch(100)).is_none());
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tch::Tensor;
 
-use super::Param;
+use crate::ffi::Param;
 
 /// The copies by their originals.
 #[derive(Default)]

@@ -33,8 +33,8 @@ impl<'f> Scope<'f> {
     }
 
     /// Which kernels the forward may use.
-    pub(super) fn backend(&self) -> Backend {
-        self.frame.site().backend
+    pub(crate) fn backend(&self) -> Backend {
+        self.frame.target().backend
     }
 
     /// A second handle on an input, after a look at its device and dtype; integers only have to be on the device.

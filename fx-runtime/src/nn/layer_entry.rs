@@ -1,0 +1,69 @@
+//! How an erased value is seen as a [`Layer`] again, and how a layer of a `Sequential` is loaded.
+//!
+//! The [registry](crate::registry) knows modules, in which tensors are found and which are saved; the layers of `nn` have
+//! an entry here as well.
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::{Layer, ModuleT, Stack};
+use crate::Error;
+use crate::registry::inventory;
+use crate::saved::{Loader, State};
+
+/// Registers a layer, which is run, moved and saved in a `Sequential`.
+macro_rules! register_layer {
+    ($layer:ty) => {
+        $crate::registry::register_saved!($layer);
+        $crate::registry::inventory::submit! { $crate::nn::layer_entry::LayerEntry::of::<$layer>(stringify!($layer)) }
+    };
+}
+pub(super) use register_layer;
+
+/// What a layer of one type can do besides what a module can.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LayerEntry {
+    type_id: fn() -> TypeId,
+    name: &'static str,
+    view: for<'a> fn(&'a dyn Any) -> Option<&'a dyn Layer>,
+    load: fn(&mut Loader, &mut Stack) -> Result<(), Error>,
+}
+
+inventory::collect!(LayerEntry);
+
+impl LayerEntry {
+    pub(super) const fn of<L: Layer + ModuleT + State + 'static>(name: &'static str) -> Self {
+        Self { type_id: TypeId::of::<L>, name, view: view::<L>, load: load::<L> }
+    }
+
+    /// The entry of the type of `value`, if it is a layer.
+    pub(super) fn find(value: &dyn Any) -> Option<&'static Self> {
+        static BY_TYPE: LazyLock<HashMap<TypeId, &'static LayerEntry>> = LazyLock::new(|| {
+            inventory::iter::<LayerEntry>.into_iter().map(|entry| ((entry.type_id)(), entry)).collect()
+        });
+        BY_TYPE.get(&value.type_id()).copied()
+    }
+
+    /// The value as a layer; none if it is of another type.
+    pub(super) fn view<'a>(&self, value: &'a dyn Any) -> Option<&'a dyn Layer> {
+        (self.view)(value)
+    }
+
+    /// Loads the layer that was saved and appends it.
+    pub(super) fn load(from: &mut Loader, into: &mut Stack) -> Result<(), Error> {
+        let name = from.choice()?;
+        match inventory::iter::<LayerEntry>.into_iter().find(|entry| entry.name == name) {
+            Some(entry) => (entry.load)(from, into),
+            None => from.unknown_choice(),
+        }
+    }
+}
+
+fn view<L: Layer + 'static>(value: &dyn Any) -> Option<&dyn Layer> {
+    value.downcast_ref::<L>().map(|layer| layer as &dyn Layer)
+}
+
+fn load<L: ModuleT + State + 'static>(from: &mut Loader, into: &mut Stack) -> Result<(), Error> {
+    L::load(from).map(|layer| into.push(layer))
+}

@@ -1,0 +1,112 @@
+//! Saving a frozen model and loading it again, without the model that it was frozen from.
+//!
+//! The file is a safetensors file. Its tensors are the folded weights, dense and under the names of the frozen type's
+//! fields (`blocks.0.conv1.weight`); loading packs them for the machine that loads, and folds nothing. What is not a
+//! tensor (strides, an epsilon, which arm of a `match` the model took) stands beside them as text. The head of the file
+//! names the version of fx and the graph that the type was generated from, and a file of another one is refused.
+//!
+//! Every part of a frozen type implements [`State`]; generated types derive it.
+
+mod aspects;
+mod axes;
+mod file;
+mod kernels;
+mod loader;
+mod options;
+mod saver;
+mod state_cell;
+mod values;
+
+use std::path::Path;
+
+use tch::Tensor;
+
+pub use fx_macros::State;
+
+pub use self::loader::Loader;
+pub use self::saver::Saver;
+
+use self::file::{File, Head};
+use crate::ffi::Param;
+use crate::frame::Frame;
+use crate::{Error, Freeze, Result};
+
+/// A part of a frozen model that can be saved and loaded.
+pub trait State: Sized {
+    /// Hands over what the part consists of.
+    fn save(&self, to: &mut Saver) -> Result<()>;
+
+    /// Puts the part together again.
+    fn load(from: &mut Loader) -> Result<Self>;
+}
+
+/// The version that a file has to be of.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Writes a frozen model to `path`; `graph` names the graph that its type was generated from.
+///
+/// The file appears when it is complete: until then it has another name in the same folder.
+pub fn save(model: &impl State, frame: &Frame, graph: &str, path: &Path) -> Result<()> {
+    let mut saver = Saver::default();
+    model.save(&mut saver)?;
+    if !saver.refused().is_empty() {
+        let parts = saver.refused().iter().map(|part| format!("`{part}`")).collect::<Vec<_>>().join(", ");
+        return Err(Error::Unsupported {
+            what: format!("saving a frozen `{}` that holds values of the program's own ({parts})", frame.model()),
+            help: "freeze the model anew where it is used, or write the code that reads them with tensors and numbers"
+                .to_owned(),
+        });
+    }
+    let kind = frame.known_kind();
+    let (values, tensors) = saver.finish();
+    file::write(path, Head::new(VERSION, graph, kind, values), &tensors)
+}
+
+/// Reads a frozen model from `path`; `name` is the model's type, `graph` the graph that the frozen type was generated
+/// from.
+pub fn load<M: State>(name: &'static str, graph: &str, path: &Path, options: &Freeze) -> Result<M> {
+    let file = File::open(path)?;
+    file.check_origin(VERSION, graph)?;
+    file.check_tensors()?;
+    let frame = Frame::loaded(name, options, file.kind()?, file.bytes())?;
+    let _no_grad = tch::no_grad_guard();
+    let mut from = Loader::new(frame.handle(), file);
+    let model = M::load(&mut from)?;
+    from.finish()?;
+    Ok(model)
+}
+
+/// Made anew from the options and the head of the file.
+impl State for Frame {
+    fn save(&self, _: &mut Saver) -> Result<()> {
+        Ok(())
+    }
+
+    fn load(from: &mut Loader) -> Result<Self> {
+        Ok(from.frame().handle())
+    }
+}
+
+impl State for Param {
+    fn save(&self, to: &mut Saver) -> Result<()> {
+        to.tensor(self)
+    }
+
+    fn load(from: &mut Loader) -> Result<Self> {
+        from.param()
+    }
+}
+
+/// A tensor of a layer that is kept as it was written.
+impl State for Tensor {
+    fn save(&self, to: &mut Saver) -> Result<()> {
+        to.tensor(self)
+    }
+
+    fn load(from: &mut Loader) -> Result<Self> {
+        Ok(from.param()?.shallow_clone())
+    }
+}
+
+#[cfg(test)]
+mod tests;
