@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn what_state_is_given_may_come_out_of_it() -> Result<(), ParseError> {
-        let graph: Graph = r#"graph f(self, cell: rust<"::fx_runtime::frozen::Kept<Tensor>">, x: tensor) {
+        let graph: Graph = r#"graph f(self, cell: rust<"::fx_runtime::frozen::StateCell<Tensor>">, x: tensor) {
           %k = relu(x)
           %w = rust["$0.set($1)", state](%cell, %k) : ()
           %r = rust["$0.value()", state](%cell) : tensor
@@ -219,7 +219,7 @@ mod tests {
             "in place, through the state"
         );
         assert_eq!(names(&graph, &AliasAnalysis::of(&graph).handed_out()), "k n", "the next call finds it");
-        let kept: Graph = r#"graph f(self, cell: rust<"::fx_runtime::frozen::Kept<Tensor>">, x: tensor) {
+        let kept: Graph = r#"graph f(self, cell: rust<"::fx_runtime::frozen::StateCell<Tensor>">, x: tensor) {
           %k = relu(x)
           %w = rust["$0.set($1)", state](%cell, %k) : ()
           yield x

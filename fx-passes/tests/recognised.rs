@@ -68,7 +68,7 @@ fn calls(body: &str) -> String {
 /// The activation that a kernel is packed with, behind a space.
 fn act(arg: &Arg) -> String {
     match arg {
-        Arg::Path(path) => match path.rsplit_once("Act::") {
+        Arg::Path(path) => match path.rsplit_once("Activation::") {
             Some((_, "None")) | None => String::new(),
             Some((_, act)) => format!(" {act}"),
         },
@@ -77,7 +77,7 @@ fn act(arg: &Arg) -> String {
                 let number =
                     |arg: &Arg| if let Arg::Float(number) = arg { format!("{number:?}") } else { "?".to_owned() };
                 let numbers: Vec<String> = expr.args.iter().map(number).collect();
-                format!(" {}({})", name.trim_start_matches("Act::"), numbers.join(", "))
+                format!(" {}({})", name.trim_start_matches("Activation::"), numbers.join(", "))
             }
             _ => String::new(),
         },

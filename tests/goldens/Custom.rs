@@ -33,14 +33,14 @@ impl Custom {
                 &frame,
                 &self.fc1.ws,
                 self.fc1.bs.as_ref(),
-                fx::Act::None,
+                fx::Activation::None,
             )
             .at("fc1", "src/pointwise.rs:28")?;
         let fc2 = fx::Linear::pack(
                 &frame,
                 &self.fc2.ws,
                 self.fc2.bs.as_ref(),
-                fx::Act::None,
+                fx::Activation::None,
             )
             .at("fc2", "src/pointwise.rs:30")?;
         Ok(CustomFrozen {
@@ -98,7 +98,7 @@ impl ::fx_runtime::frozen::Group<1, 0, 1> for CustomFrozenMulSigmoid {
     const OPTIMIZED: bool = ::core::cfg!(fx_optimized);
     type Results = ::fx_runtime::Tensor;
     #[inline(always)]
-    fn lanes<L: ::fx_runtime::frozen::Lane>(
+    fn lanes<L: ::fx_runtime::frozen::PointwiseOps>(
         tensors: [L; 1],
         numbers: [L::Number; 0],
     ) -> [L; 1] {
@@ -118,7 +118,7 @@ impl ::fx_runtime::frozen::Group<2, 2, 1> for CustomFrozenReluSquareNegMul {
     const OPTIMIZED: bool = ::core::cfg!(fx_optimized);
     type Results = ::fx_runtime::Tensor;
     #[inline(always)]
-    fn lanes<L: ::fx_runtime::frozen::Lane>(
+    fn lanes<L: ::fx_runtime::frozen::PointwiseOps>(
         tensors: [L; 2],
         numbers: [L::Number; 2],
     ) -> [L; 1] {
@@ -157,7 +157,7 @@ impl CustomFrozen {
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl CustomFrozen {
-    const GRAPH: &'static str = "Custom#9d7a18f12c42a80a";
+    const GRAPH: &'static str = "Custom#6a92a4457d27224a";
     /// Writes the folded weights, and all else that a call needs, to a safetensors file.
     ///
     /// # Errors

@@ -42,7 +42,7 @@ impl Decoder {
                 &up1_weight,
                 Some(&up1_bias),
                 &up1_params,
-                fx::Act::Relu,
+                fx::Activation::Relu,
             )
             .at("up1, bn1, relu", "src/convolutions.rs:112")?;
         let up2_params = fx::ConvParams::from(self.up2.config);
@@ -58,7 +58,7 @@ impl Decoder {
                 &up2_weight,
                 Some(&up2_bias),
                 &up2_params,
-                fx::Act::Gelu,
+                fx::Activation::Gelu,
             )
             .at("up2, bn2, gelu", "src/convolutions.rs:113")?;
         let up3 = fx::Conv::pack(
@@ -66,7 +66,7 @@ impl Decoder {
                 &self.up3.ws,
                 self.up3.bs.as_ref(),
                 &fx::ConvParams::from(self.up3.config),
-                fx::Act::Sigmoid,
+                fx::Activation::Sigmoid,
             )
             .at("up3, sigmoid", "src/convolutions.rs:114")?;
         Ok(DecoderFrozen {
@@ -132,7 +132,7 @@ impl DecoderFrozen {
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl DecoderFrozen {
-    const GRAPH: &'static str = "Decoder#50eaf4048bf260af";
+    const GRAPH: &'static str = "Decoder#957894e2409c5933";
     /// Writes the folded weights, and all else that a call needs, to a safetensors file.
     ///
     /// # Errors

@@ -32,7 +32,7 @@ impl InPlace {
                 &self.conv.ws,
                 self.conv.bs.as_ref(),
                 &fx::ConvParams::from(self.conv.config),
-                fx::Act::None,
+                fx::Activation::None,
             )
             .at("conv", "src/effects.rs:74")?;
         let bn = fx::Leaf::<::fx_runtime::nn::BatchNorm>::new(&frame, &self.bn)
@@ -98,7 +98,7 @@ impl InPlaceFrozen {
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl InPlaceFrozen {
-    const GRAPH: &'static str = "InPlace#543070f63b63fee2";
+    const GRAPH: &'static str = "InPlace#01d3dee189da295e";
     /// Writes the folded weights, and all else that a call needs, to a safetensors file.
     ///
     /// # Errors

@@ -30,7 +30,7 @@ impl Noise {
                 &self.conv.ws,
                 self.conv.bs.as_ref(),
                 &fx::ConvParams::from(self.conv.config),
-                fx::Act::None,
+                fx::Activation::None,
             )
             .at("conv", "src/effects.rs:26")?;
         Ok(NoiseFrozen { conv, frame })
@@ -78,7 +78,7 @@ impl ::fx_runtime::frozen::Group<3, 0, 1> for NoiseFrozenAddSub {
     const OPTIMIZED: bool = ::core::cfg!(fx_optimized);
     type Results = ::fx_runtime::Tensor;
     #[inline(always)]
-    fn lanes<L: ::fx_runtime::frozen::Lane>(
+    fn lanes<L: ::fx_runtime::frozen::PointwiseOps>(
         tensors: [L; 3],
         numbers: [L::Number; 0],
     ) -> [L; 1] {
@@ -110,7 +110,7 @@ impl NoiseFrozen {
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl NoiseFrozen {
-    const GRAPH: &'static str = "Noise#cadf75535da9b608";
+    const GRAPH: &'static str = "Noise#94950297293fae04";
     /// Writes the folded weights, and all else that a call needs, to a safetensors file.
     ///
     /// # Errors

@@ -54,7 +54,7 @@ impl Normed {
                 &frame,
                 &self.fc.ws,
                 self.fc.bs.as_ref(),
-                fx::Act::Relu,
+                fx::Activation::Relu,
             )
             .at("fc, relu", "src/pointwise.rs:163")?;
         let plain_weight = fx::norm::weight(&frame, &self.plain)
@@ -66,7 +66,7 @@ impl Normed {
                 &frame,
                 &self.fc.ws,
                 self.fc.bs.as_ref(),
-                fx::Act::None,
+                fx::Activation::None,
             )
             .at("fc", "src/pointwise.rs:167")?;
         Ok(NormedFrozen {
@@ -161,7 +161,7 @@ impl ::fx_runtime::frozen::Group<4, 1, 2> for NormedFrozenAddLayerNorm {
     const REDUCTIONS: usize = 2;
     type Results = (::fx_runtime::Tensor, ::fx_runtime::Tensor);
     #[inline(always)]
-    fn lanes<L: ::fx_runtime::frozen::Lane>(
+    fn lanes<L: ::fx_runtime::frozen::PointwiseOps>(
         tensors: [L; 4],
         numbers: [L::Number; 1],
     ) -> [L; 2] {
@@ -182,7 +182,7 @@ impl ::fx_runtime::frozen::Group<5, 1, 2> for NormedFrozenMulLayerNormSigmoidRms
     const REDUCTIONS: usize = 4;
     type Results = (::fx_runtime::Tensor, ::fx_runtime::Tensor);
     #[inline(always)]
-    fn lanes<L: ::fx_runtime::frozen::Lane>(
+    fn lanes<L: ::fx_runtime::frozen::PointwiseOps>(
         tensors: [L; 5],
         numbers: [L::Number; 1],
     ) -> [L; 2] {
@@ -208,7 +208,7 @@ impl ::fx_runtime::frozen::Group<2, 0, 1> for NormedFrozenMeanSubAddDiv {
     const REDUCTIONS: usize = 1;
     type Results = ::fx_runtime::Tensor;
     #[inline(always)]
-    fn lanes<L: ::fx_runtime::frozen::Lane>(
+    fn lanes<L: ::fx_runtime::frozen::PointwiseOps>(
         tensors: [L; 2],
         numbers: [L::Number; 0],
     ) -> [L; 1] {
@@ -230,7 +230,7 @@ impl ::fx_runtime::frozen::Group<2, 1, 1> for NormedFrozenMulAddSoftmax {
     const REDUCTIONS: usize = 2;
     type Results = ::fx_runtime::Tensor;
     #[inline(always)]
-    fn lanes<L: ::fx_runtime::frozen::Lane>(
+    fn lanes<L: ::fx_runtime::frozen::PointwiseOps>(
         tensors: [L; 2],
         numbers: [L::Number; 1],
     ) -> [L; 1] {
@@ -264,7 +264,7 @@ impl NormedFrozen {
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl NormedFrozen {
-    const GRAPH: &'static str = "Normed#8b34595d703bdf25";
+    const GRAPH: &'static str = "Normed#55323e41567cd8d7";
     /// Writes the folded weights, and all else that a call needs, to a safetensors file.
     ///
     /// # Errors

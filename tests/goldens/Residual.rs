@@ -56,7 +56,7 @@ impl Residual {
                 &stem_weight,
                 Some(&stem_bias),
                 &stem_params,
-                fx::Act::Relu,
+                fx::Activation::Relu,
             )
             .at("stem, bn, relu", "src/residual.rs:88")?;
         let mut blocks = Vec::new();
@@ -76,7 +76,7 @@ impl Residual {
                             &conv1_weight,
                             Some(&conv1_bias),
                             &conv1_params,
-                            fx::Act::Relu,
+                            fx::Activation::Relu,
                         )
                         .at("blocks.*.{conv1, bn1}, relu", "src/residual.rs:49")?;
                     let conv2_params = fx::ConvParams::from(block.conv2.config);
@@ -105,7 +105,7 @@ impl Residual {
                                         &shortcut_conv_weight,
                                         Some(&shortcut_conv_bias),
                                         &shortcut_conv_params,
-                                        fx::Act::None,
+                                        fx::Activation::None,
                                     )
                                     .at("blocks.*.shortcut.{conv, bn}", "src/residual.rs:52")?;
                                 ResidualFrozenBlocksShortcut {
@@ -120,7 +120,7 @@ impl Residual {
                             &conv2_weight,
                             Some(&conv2_bias),
                             &conv2_params,
-                            fx::Act::Relu,
+                            fx::Activation::Relu,
                         )
                         .at("blocks.*.{conv2, bn2}, add, relu", "src/residual.rs:55")?;
                     ResidualFrozenBlocks {
@@ -134,7 +134,7 @@ impl Residual {
                 &frame,
                 &self.fc.ws,
                 self.fc.bs.as_ref(),
-                fx::Act::None,
+                fx::Activation::None,
             )
             .at("fc", "src/residual.rs:93")?;
         Ok(ResidualFrozen {
@@ -234,7 +234,7 @@ impl ResidualFrozen {
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl ResidualFrozen {
-    const GRAPH: &'static str = "Residual#921c5a8740398737";
+    const GRAPH: &'static str = "Residual#91ae46c1da5c18ab";
     /// Writes the folded weights, and all else that a call needs, to a safetensors file.
     ///
     /// # Errors

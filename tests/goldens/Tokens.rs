@@ -41,14 +41,14 @@ impl Tokens {
                 &frame,
                 &self.fc1.ws,
                 self.fc1.bs.as_ref(),
-                fx::Act::Gelu,
+                fx::Activation::Gelu,
             )
             .at("fc1, gelu", "src/dense.rs:110")?;
         let fc2 = fx::Linear::pack(
                 &frame,
                 &self.fc2.ws,
                 self.fc2.bs.as_ref(),
-                fx::Act::None,
+                fx::Activation::None,
             )
             .at("fc2", "src/dense.rs:111")?;
         Ok(TokensFrozen {
@@ -117,7 +117,7 @@ impl TokensFrozen {
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl TokensFrozen {
-    const GRAPH: &'static str = "Tokens#ee6043cc14641762";
+    const GRAPH: &'static str = "Tokens#026c159e2d758eba";
     /// Writes the folded weights, and all else that a call needs, to a safetensors file.
     ///
     /// # Errors

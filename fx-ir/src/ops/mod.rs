@@ -129,7 +129,7 @@ impl OpRow {
     }
 }
 
-/// The variant of the runtime's `Act` that computes an op.
+/// The variant of the runtime's `Activation` that computes an op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
     /// That variant, if the op has no argument but its tensor.

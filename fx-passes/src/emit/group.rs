@@ -100,7 +100,7 @@ fn definition(node: &Node, body: &Graph, name: &str, constants: &BTreeSet<String
             type Results = {result};
 
             #[inline(always)]
-            fn lanes<L: ::fx_runtime::frozen::Lane>(
+            fn lanes<L: ::fx_runtime::frozen::PointwiseOps>(
                 tensors: [L; {inputs}],
                 numbers: [L::Number; {count}],
             ) -> [L; {outputs}] {{

@@ -124,9 +124,9 @@ pub(super) fn rust(op: &HostOp, args: &[Arg], read: Read<'_>) -> String {
             value(0).borrowed()
         ),
         HostOp::CallPart(name) => format!("{}.try_{name}({})", text(0), all(1)),
-        HostOp::Cell(ty) => format!("::fx_runtime::frozen::Kept::<{ty}>::of(&frame, {})", value(0).borrowed()),
+        HostOp::Cell(ty) => format!("::fx_runtime::frozen::StateCell::<{ty}>::of(&frame, {})", value(0).borrowed()),
         HostOp::ForeignCell((ty, label)) => {
-            format!("::fx_runtime::keep!(&frame, {}, {label:?}, {ty})", value(0).borrowed())
+            format!("::fx_runtime::state_cell!(&frame, {}, {label:?}, {ty})", value(0).borrowed())
         }
         HostOp::Lock => format!("{}.lock()", text(0)),
         HostOp::CellValue => format!("{}.value()", text(0)),

@@ -12,7 +12,7 @@ use crate::analysis::{BindingTimes, Contraction, Effects, Kind, float};
 use crate::pass::{Changed, Pass, PassContext};
 
 /// The runtime's type for an activation.
-pub(super) const ACT: &str = "::fx_runtime::frozen::Act";
+pub(super) const ACT: &str = "::fx_runtime::frozen::Activation";
 
 /// See the module.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +49,7 @@ pub(super) struct FromLayer {
 }
 
 /// An activation: named in the runtime's words, with its numbers in a list, or read from a layer at freeze time.
-pub(super) enum Act {
+pub(super) enum FusedActivation {
     Known(Arg),
     Layer(NodeId, FromLayer),
 }
@@ -86,9 +86,9 @@ impl Fuse {
         let Some((input, act)) = act_of(graph.node(id)) else { return false };
         let Some(contraction) = self.open_layer(graph, input, id) else { return false };
         let act = match act {
-            Act::Known(act) => act,
-            Act::Layer(layer, _) if !self.times.is_frozen(layer) => return false,
-            Act::Layer(layer, FromLayer { function, field }) => {
+            FusedActivation::Known(act) => act,
+            FusedActivation::Layer(layer, _) if !self.times.is_frozen(layer) => return false,
+            FusedActivation::Layer(layer, FromLayer { function, field }) => {
                 let origin = Origin::merged(FuseEpilogue.name(), [&graph.node(id).origin]);
                 let op = Op::Host(HostOp::Runtime(function.to_owned()).into());
                 let (name, field) = (part_name(graph, id, "act"), HostOp::Field(field.to_owned()).on(layer));
@@ -116,15 +116,15 @@ fn finish(graph: &mut Graph, id: NodeId, layer: NodeId, contraction: Contraction
 }
 
 /// The operand of an activation, and which activation it is.
-pub(super) fn act_of(node: &Node) -> Option<(NodeId, Act)> {
+pub(super) fn act_of(node: &Node) -> Option<(NodeId, FusedActivation)> {
     match &node.op {
         Op::CallModule(kind) => {
             let from = match kind.0.as_str() {
-                "GELU" => FromLayer { function: "Act::from", field: "approximate" },
-                "LeakyReLU" => FromLayer { function: "Act::LeakyRelu", field: "negative_slope" },
+                "GELU" => FromLayer { function: "Activation::from", field: "approximate" },
+                "LeakyReLU" => FromLayer { function: "Activation::LeakyRelu", field: "negative_slope" },
                 _ => return None,
             };
-            Some((node.input(1)?, Act::Layer(node.input(0)?, from)))
+            Some((node.input(1)?, FusedActivation::Layer(node.input(0)?, from)))
         }
         Op::Call(op) => {
             let named = |variant: &str| Arg::Str(variant.to_owned());
@@ -138,7 +138,7 @@ pub(super) fn act_of(node: &Node) -> Option<(NodeId, Act)> {
                 }
                 _ => return None,
             };
-            Some((node.input(0)?, Act::Known(act)))
+            Some((node.input(0)?, FusedActivation::Known(act)))
         }
         _ => None,
     }
@@ -235,9 +235,9 @@ mod tests {
                   %d = linear(x, %w, %b, act="GeluTanh") : tensor  @ by fuse-epilogue
                   %g = linear(%d, %w, %b, act=["Clamp", 0.0, 6.5]) : tensor  @ by fuse-epilogue
                   %i = linear(%g, %w, %b, act="LeakyRelu(0.01)") : tensor  @ by fuse-epilogue
-                  %act_act = host.runtime["Act::from"](host.field["approximate"](%act)) : rust<::fx_runtime::frozen::Act>  @ m.rs:1 as act by fuse-epilogue
+                  %act_act = host.runtime["Activation::from"](host.field["approximate"](%act)) : rust<::fx_runtime::frozen::Activation>  @ m.rs:1 as act by fuse-epilogue
                   %k = linear(%i, %w, %b, act=%act_act) : tensor  @ m.rs:1 as act by fuse-epilogue
-                  %leaky_act = host.runtime["Act::LeakyRelu"](host.field["negative_slope"](%leaky)) : rust<::fx_runtime::frozen::Act>  @ m.rs:2 as leaky by fuse-epilogue
+                  %leaky_act = host.runtime["Activation::LeakyRelu"](host.field["negative_slope"](%leaky)) : rust<::fx_runtime::frozen::Activation>  @ m.rs:2 as leaky by fuse-epilogue
                   %m = linear(%k, %w, %b, act=%leaky_act) : tensor  @ m.rs:2 as leaky by fuse-epilogue
                   yield %m
                 }"#]],

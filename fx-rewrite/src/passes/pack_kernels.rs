@@ -186,7 +186,9 @@ fn act_arg(layer: &Contraction) -> Arg {
         None => Arg::Path(format!("{ACT}::None")),
         Some(Arg::Str(variant)) => Arg::Path(format!("{ACT}::{variant}")),
         Some(Arg::List(parts)) => match &parts[..] {
-            [Arg::Str(variant), numbers @ ..] => HostOp::Runtime(format!("Act::{variant}")).of(numbers.iter().cloned()),
+            [Arg::Str(variant), numbers @ ..] => {
+                HostOp::Runtime(format!("Activation::{variant}")).of(numbers.iter().cloned())
+            }
             _ => Arg::None,
         },
         Some(act) => act.clone(),
@@ -208,7 +210,7 @@ mod tests {
               %w = get_attr[w](self) : tensor
               %b = get_attr[b](self) : option<tensor>
               %p = get_attr[p](self) : rust<::fx_runtime::frozen::ConvParams>
-              %a = get_attr[a](self) : rust<::fx_runtime::frozen::Act>
+              %a = get_attr[a](self) : rust<::fx_runtime::frozen::Activation>
               %c = convolution(x, %w, %b, %p, act="Relu") : tensor @ m.rs:1 as conv1 + relu
               %ys = convolution(%c, %w, %w, %p, add=x, act=%a) : tensor @ m.rs:2 as "layer1.*.conv"
               %e = linear(%ys, %w, none) : tensor @ m.rs:3 as fc
@@ -223,15 +225,15 @@ mod tests {
                   %w = get_attr[w](self) : tensor
                   %b = get_attr[b](self) : option<tensor>
                   %p = get_attr[p](self) : rust<::fx_runtime::frozen::ConvParams>
-                  %a = get_attr[a](self) : rust<::fx_runtime::frozen::Act>
-                  %conv1 = host.runtime["Conv::pack", fallible](host.frame(), host.ref(%w), host.method["as_ref"](%b), host.ref(%p), `::fx_runtime::frozen::Act::Relu`) : rust<::fx_runtime::frozen::Conv>  @ m.rs:1 as conv1 + relu by pack-kernels
+                  %a = get_attr[a](self) : rust<::fx_runtime::frozen::Activation>
+                  %conv1 = host.runtime["Conv::pack", fallible](host.frame(), host.ref(%w), host.method["as_ref"](%b), host.ref(%p), `::fx_runtime::frozen::Activation::Relu`) : rust<::fx_runtime::frozen::Conv>  @ m.rs:1 as conv1 + relu by pack-kernels
                   %c = host.runtime_method["run", fallible](%conv1, host.ref(x)) : tensor  @ m.rs:1 as conv1 + relu by pack-kernels
                   %conv = host.runtime["Conv::pack", fallible](host.frame(), host.ref(%w), host.some(host.ref(%w)), host.ref(%p), %a) : rust<::fx_runtime::frozen::Conv>  @ m.rs:2 as "layer1.*.conv" by pack-kernels
                   %ys = host.runtime_method["run_add", fallible](%conv, host.ref(%c), host.ref(x)) : tensor  @ m.rs:2 as "layer1.*.conv" by pack-kernels
-                  %fc = host.runtime["Linear::pack", fallible](host.frame(), host.ref(%w), none, `::fx_runtime::frozen::Act::None`) : rust<::fx_runtime::frozen::Linear>  @ m.rs:3 as fc by pack-kernels
+                  %fc = host.runtime["Linear::pack", fallible](host.frame(), host.ref(%w), none, `::fx_runtime::frozen::Activation::None`) : rust<::fx_runtime::frozen::Linear>  @ m.rs:3 as fc by pack-kernels
                   %e = host.runtime_method["run", fallible](%fc, host.ref(%ys)) : tensor  @ m.rs:3 as fc by pack-kernels
                   %bn = get_attr[bn](self) : module<BatchNorm>
-                  %fc2 = host.runtime["Linear::pack_batch_norm", fallible](host.frame(), host.ref(%w), host.method["as_ref"](%b), host.ref(%bn), `::fx_runtime::frozen::Act::Relu`) : rust<::fx_runtime::frozen::Linear>  @ m.rs:3 as fc2 + bn by pack-kernels
+                  %fc2 = host.runtime["Linear::pack_batch_norm", fallible](host.frame(), host.ref(%w), host.method["as_ref"](%b), host.ref(%bn), `::fx_runtime::frozen::Activation::Relu`) : rust<::fx_runtime::frozen::Linear>  @ m.rs:3 as fc2 + bn by pack-kernels
                   %h = host.runtime_method["run", fallible](%fc2, host.ref(%e)) : tensor  @ m.rs:3 as fc2 + bn by pack-kernels
                   %pool = get_attr[pool](self) : module<MaxPool2D>
                   %pool_1 = host.runtime["Leaf::<::fx_runtime::nn::MaxPool2D>::new", fallible](host.frame(), host.ref(%pool)) : rust<::fx_runtime::frozen::Leaf<::fx_runtime::nn::MaxPool2D>>  @ m.rs:4 as pool by pack-kernels
@@ -308,7 +310,7 @@ mod tests {
             &expect![[r#"
                 graph f(self: module<Net>, x: tensor) {
                   %p = get_attr[p](self) : rust<::fx_runtime::frozen::ConvParams>
-                  %c = host.runtime["convolution", fallible](host.ref(x), host.ref(x), none, host.ref(%p), host.some(host.ref(x)), `::fx_runtime::frozen::Act::Relu`) : tensor  @ m.rs:1 as conv1 by pack-kernels
+                  %c = host.runtime["convolution", fallible](host.ref(x), host.ref(x), none, host.ref(%p), host.some(host.ref(x)), `::fx_runtime::frozen::Activation::Relu`) : tensor  @ m.rs:1 as conv1 by pack-kernels
                   %d = linear(%c, x, none) : tensor  @ m.rs:2 as fc
                   yield %d
                 }"#]],

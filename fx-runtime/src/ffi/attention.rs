@@ -16,9 +16,9 @@ use tch::{TchError, Tensor};
 
 use super::buffer::with_scratch;
 use super::lanes::{Kernel, Lanes, has_lanes, on_lanes};
-use super::pool::{share, threads, try_each_part};
+use super::omp_threads::{share, threads, try_each_part};
+use super::output_pool;
 use super::product::{Matrix, PANEL, multiply};
-use super::results;
 use heads::{Heads, MaskRows, Sizes};
 use pack::{pack_keys, pack_values};
 use row::Row;
@@ -113,8 +113,13 @@ fn result(sizes: &Sizes) -> Result<Tensor, TchError> {
     let steps = [rows * heads * width, width, heads * width, 1].map(long);
     let bytes = batches * heads * rows * width * size_of::<f32>();
     match rank {
-        3 => results::tensor(&[lengths[0], lengths[2], lengths[3]], &[steps[0], steps[2], steps[3]], heads::F32, bytes),
-        rank => results::tensor(&lengths[4 - rank..], &steps[4 - rank..], heads::F32, bytes),
+        3 => output_pool::tensor(
+            &[lengths[0], lengths[2], lengths[3]],
+            &[steps[0], steps[2], steps[3]],
+            heads::F32,
+            bytes,
+        ),
+        rank => output_pool::tensor(&lengths[4 - rank..], &steps[4 - rank..], heads::F32, bytes),
     }
 }
 

@@ -1,4 +1,4 @@
-//! MKL's matrix product with a weight packed once, and a tail of ours over the result.
+//! MKL's matrix product with a weight packed once, and a epilogue of ours over the result.
 //!
 //! libtorch's x86 builds hold MKL and export its `cblas_sgemm_pack` and `cblas_sgemm_compute`. On Intel's CPUs that is
 //! the fastest product of f32 matrices there is: 250 GFLOP/s on two cores of Sapphire Rapids, where oneDNN's packed
@@ -12,9 +12,9 @@ use tch::{TchError, Tensor};
 
 use super::buffer::{Buffer, HUGE_PAGE};
 use super::entry::symbol;
+use super::epilogue::{Epilogue, Nothing};
 use super::operands::{Operands, WeightMatrix};
-use super::results::Tenant;
-use super::tail::{Nothing, Tail};
+use super::output_pool::PoolUser;
 use super::tensor::refused;
 use super::vector::{VectorWidth, vector_width};
 
@@ -97,7 +97,7 @@ pub(crate) struct PackedGemm {
     block: Buffer,
     columns: c_int,
     out: c_int,
-    _tenant: Tenant,
+    _pool_user: PoolUser,
 }
 
 impl PackedGemm {
@@ -132,7 +132,7 @@ impl PackedGemm {
             let source = dense.data_ptr().cast_const().cast::<f32>();
             (mkl.pack)(ROW_MAJOR, RIGHT_MATRIX, order, rows, out, columns, 1.0, source, stride, block.address().cast());
         }
-        Some(Ok(Self { block, columns, out, _tenant: Tenant::new() }))
+        Some(Ok(Self { block, columns, out, _pool_user: PoolUser::new() }))
     }
 
     /// The weight `[out, in]` as it was packed: the product with a unit matrix, which is exact for finite weights.
@@ -148,7 +148,7 @@ impl WeightMatrix for PackedGemm {
         [self.out, self.columns].map(|size| usize::try_from(size).unwrap_or(0))
     }
 
-    fn multiply(&self, operands: &Operands, tail: &impl Tail) -> Result<(), TchError> {
+    fn multiply(&self, operands: &Operands, epilogue: &impl Epilogue) -> Result<(), TchError> {
         let refused = || refused("cblas_sgemm_compute");
         let mkl = mkl().ok_or_else(refused)?;
         let count = c_int::try_from(operands.rows).map_err(|_| refused())?;
@@ -172,7 +172,7 @@ impl WeightMatrix for PackedGemm {
                 self.out,
             );
         }
-        operands.finish(tail);
+        operands.finish(epilogue);
         Ok(())
     }
 }

@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use tch::{TchError, Tensor};
 
-use super::order::contiguous;
-use super::pool::{for_each_part, share, threads};
-use super::results;
-use super::tail::Tail;
+use super::epilogue::Epilogue;
+use super::memory_format::contiguous;
+use super::omp_threads::{for_each_part, share, threads};
+use super::output_pool;
 use super::tensor::{Facts, refused};
 use super::vector::{Body, vectorised};
 
@@ -16,19 +16,25 @@ pub(crate) trait WeightMatrix {
     /// `[out, in]`, neither zero.
     fn shape(&self) -> [usize; 2];
 
-    /// Writes `tail(x wᵀ, other)`.
-    fn multiply(&self, operands: &Operands, tail: &impl Tail) -> Result<(), TchError>;
+    /// Writes `epilogue(x wᵀ, other)`.
+    fn multiply(&self, operands: &Operands, epilogue: &impl Epilogue) -> Result<(), TchError>;
 
     /// How many results a row has.
     fn out(&self) -> i64 {
         i64::try_from(self.shape()[0]).unwrap_or(0)
     }
 
-    /// `tail(x wᵀ, other)`; `x` is f32 of shape `[.., in]` on the CPU with at least one element, `other` f32 of the
+    /// `epilogue(x wᵀ, other)`; `x` is f32 of shape `[.., in]` on the CPU with at least one element, `other` f32 of the
     /// result's shape, which is `sizes`.
-    fn run(&self, x: &Tensor, sizes: &[i64], other: Option<&Tensor>, tail: &impl Tail) -> Result<Tensor, TchError> {
+    fn run(
+        &self,
+        x: &Tensor,
+        sizes: &[i64],
+        other: Option<&Tensor>,
+        epilogue: &impl Epilogue,
+    ) -> Result<Tensor, TchError> {
         let operands = Operands::new(x, sizes, other, self.shape())?;
-        self.multiply(&operands, tail)?;
+        self.multiply(&operands, epilogue)?;
         Ok(operands.y)
     }
 }
@@ -50,7 +56,7 @@ impl Operands {
         let other = other.map(Tensor::f_contiguous).transpose()?;
         let dtype = Facts::of(&x).ok_or_else(|| refused("a product"))?.dtype;
         let rows = x.numel() / columns;
-        let y = results::tensor(sizes, &contiguous(sizes), dtype, rows * out * size_of::<f32>())?;
+        let y = output_pool::tensor(sizes, &contiguous(sizes), dtype, rows * out * size_of::<f32>())?;
         Ok(Self { x, other, y, rows, out })
     }
 
@@ -72,9 +78,9 @@ impl Operands {
         self.other.as_ref().map(|other| other.data_ptr().cast_const().cast())
     }
 
-    /// `tail` over all rows of the product, which is there.
-    pub(super) fn finish(&self, tail: &impl Tail) {
-        if tail.is_nothing() && self.other.is_none() {
+    /// `epilogue` over all rows of the product, which is there.
+    pub(super) fn finish(&self, epilogue: &impl Epilogue) {
+        if epilogue.is_nothing() && self.other.is_none() {
             return;
         }
         let (count, out) = (self.rows, self.out);
@@ -83,29 +89,29 @@ impl Operands {
         for_each_part(parts, &|part| {
             // SAFETY: each part has rows of its own, and the operands live until all are done.
             let (rows, other) = unsafe { result.part(&share(count, part, parts)) };
-            vectorised(Finish { tail, columns: out, rows, other });
+            vectorised(ApplyEpilogue { epilogue, columns: out, rows, other });
         });
     }
 }
 
-struct Finish<'a, T> {
-    tail: &'a T,
+struct ApplyEpilogue<'a, T> {
+    epilogue: &'a T,
     columns: usize,
     rows: &'a mut [f32],
     other: Option<&'a [f32]>,
 }
 
-impl<T: Tail> Body for Finish<'_, T> {
+impl<T: Epilogue> Body for ApplyEpilogue<'_, T> {
     type Output = ();
 
     #[allow(clippy::inline_always, reason = "only what is inlined is vectorised")]
     #[inline(always)]
     fn run(self) {
-        self.tail.finish(0, self.columns, self.rows, self.other);
+        self.epilogue.apply(0, self.columns, self.rows, self.other);
     }
 }
 
-/// Into how many parts a tail over so many rows is cut: small ones are not worth a second thread.
+/// Into how many parts a epilogue over so many rows is cut: small ones are not worth a second thread.
 fn parts(rows: usize, out: usize) -> usize {
     if rows * out < 1 << 14 { 1 } else { threads().min(rows) }
 }

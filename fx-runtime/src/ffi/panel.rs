@@ -6,11 +6,11 @@ use std::ops::Range;
 use tch::TchError;
 
 use super::buffer::with_scratch;
+use super::epilogue::Epilogue;
 use super::lanes::{SECOND_CACHE, fetch_line};
+use super::omp_threads::{share, threads, try_each_part};
 use super::operands::Operands;
-use super::pool::{share, threads, try_each_part};
 use super::product::{Matrix, PANEL};
-use super::tail::Tail;
 use super::vector::{Body, vectorised};
 
 /// What a product may lack.
@@ -27,17 +27,17 @@ pub(super) struct Place<'a, T> {
     other: Option<*const f32>,
     pub(super) rows: usize,
     out: usize,
-    tail: &'a T,
+    epilogue: &'a T,
     operands: PhantomData<&'a Operands>,
 }
 
 // SAFETY: what is added is read alone, and threads write disjoint results.
 unsafe impl<T: Sync> Sync for Place<'_, T> {}
 
-impl<'a, T: Tail> Place<'a, T> {
-    pub(super) fn new(operands: &'a Operands, tail: &'a T) -> Self {
+impl<'a, T: Epilogue> Place<'a, T> {
+    pub(super) fn new(operands: &'a Operands, epilogue: &'a T) -> Self {
         let &Operands { rows, out, .. } = operands;
-        Self { y: operands.y(), other: operands.other(), rows, out, tail, operands: PhantomData }
+        Self { y: operands.y(), other: operands.other(), rows, out, epilogue, operands: PhantomData }
     }
 
     pub(super) fn panels(&self) -> usize {
@@ -109,8 +109,8 @@ impl<'a, T: Tail> Place<'a, T> {
     pub(super) unsafe fn finish(&self, rows: &Range<usize>, panel: usize, block: *mut f32, spare: *mut f32) {
         let (out, first) = (self.out, panel * PANEL);
         let offset = rows.start * out + first;
-        vectorised(Finish {
-            tail: self.tail,
+        vectorised(ApplyEpilogue {
+            epilogue: self.epilogue,
             y: Matrix { start: self.y.wrapping_add(offset), step: out },
             other: self.other.map(|other| Matrix { start: other.wrapping_add(offset), step: out }),
             first,
@@ -122,8 +122,8 @@ impl<'a, T: Tail> Place<'a, T> {
     }
 }
 
-struct Finish<'a, T> {
-    tail: &'a T,
+struct ApplyEpilogue<'a, T> {
+    epilogue: &'a T,
     y: Matrix<*mut f32>,
     other: Option<Matrix<*const f32>>,
     /// Columns of the whole.
@@ -134,7 +134,7 @@ struct Finish<'a, T> {
     spare: *mut f32,
 }
 
-impl<T: Tail> Body for Finish<'_, T> {
+impl<T: Epilogue> Body for ApplyEpilogue<'_, T> {
     type Output = ();
 
     #[allow(clippy::inline_always, reason = "only what is inlined is vectorised")]
@@ -145,7 +145,7 @@ impl<T: Tail> Body for Finish<'_, T> {
     }
 }
 
-impl<T: Tail> Finish<'_, T> {
+impl<T: Epilogue> ApplyEpilogue<'_, T> {
     #[allow(clippy::inline_always, reason = "only what is inlined is vectorised")]
     #[inline(always)]
     fn with(&self, width: usize) {
@@ -163,9 +163,9 @@ impl<T: Tail> Finish<'_, T> {
                 }
                 std::slice::from_raw_parts(spare.cast_const(), rows * width)
             });
-            if other.is_some() || !self.tail.is_nothing() {
+            if other.is_some() || !self.epilogue.is_nothing() {
                 let block = std::slice::from_raw_parts_mut(block, rows * width);
-                self.tail.finish(self.first, width, block, other);
+                self.epilogue.apply(self.first, width, block, other);
             }
             for row in 0..rows {
                 y.start.add(row * y.step).copy_from_nonoverlapping(block.add(row * width), width);

@@ -16,10 +16,10 @@ use std::marker::PhantomData;
 
 use tch::{TchError, Tensor};
 
-use super::pool::{for_each_part, threads};
+use super::omp_threads::{for_each_part, threads};
 use super::tensor::{Facts, MAX_RANK, lend, refused, strides};
 use super::vector::{Body, VectorWidth, vector_width, vectorised};
-use super::{entry::table, results};
+use super::{entry::table, output_pool};
 use half::Half;
 use walk::{Place, Walk};
 
@@ -165,7 +165,7 @@ pub(crate) fn run<T: Number, B: Blocks<T, I, O>, const I: usize, const O: usize>
     let bytes = if half.is_some() { 2 } else { size_of::<T>() };
     let mut outputs = [const { None }; O];
     for output in &mut outputs {
-        *output = Some(results::tensor(sizes, strides, dtype, walk.count * bytes)?);
+        *output = Some(output_pool::tensor(sizes, strides, dtype, walk.count * bytes)?);
     }
     // None is left out, or `?` had returned.
     let outputs = outputs.map(Option::unwrap_or_default);

@@ -36,7 +36,7 @@ use self::non_finite::NonFinite;
 use self::pack_cache::PackCache;
 use self::tune::{Clock, Tuning, Wall};
 use crate::cuda::{Example, Graphs};
-use crate::ffi::{Tenant, cuda, release_freed};
+use crate::ffi::{PoolUser, cuda, release_freed};
 use crate::{Error, Freeze, GraphReport, Module};
 
 /// Device, dtype and kernel choice of one frozen model.
@@ -59,7 +59,7 @@ pub struct Frame {
     /// A forward has begun.
     is_in_use: AtomicBool,
     /// Groups have large results, and belong to no kernel.
-    _results: Tenant,
+    _results: PoolUser,
 }
 
 impl Frame {
@@ -118,7 +118,7 @@ impl Frame {
             pack_cache: Arc::default(),
             microbatching: Arc::new(Microbatching::new(options.slice_batches, weights)),
             is_in_use: AtomicBool::new(false),
-            _results: Tenant::new(),
+            _results: PoolUser::new(),
         })
     }
 
@@ -137,7 +137,7 @@ impl Frame {
             pack_cache: Arc::default(),
             microbatching: Arc::clone(&self.microbatching),
             is_in_use: AtomicBool::new(false),
-            _results: Tenant::new(),
+            _results: PoolUser::new(),
         }
     }
 

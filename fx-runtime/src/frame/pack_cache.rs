@@ -127,9 +127,9 @@ mod tests {
     use super::*;
     use crate::Freeze;
     use crate::frozen::oracle::{frame, randn};
-    use crate::frozen::{Act, Conv, ConvParams, Linear};
+    use crate::frozen::{Activation, Conv, ConvParams, Linear};
 
-    fn linears(frame: &Frame, weights: [&Tensor; 2], acts: [Act; 2]) -> [Linear; 2] {
+    fn linears(frame: &Frame, weights: [&Tensor; 2], acts: [Activation; 2]) -> [Linear; 2] {
         [0, 1].map(|at| Linear::pack(frame, weights[at], None, acts[at]).unwrap())
     }
 
@@ -142,14 +142,14 @@ mod tests {
         let frame = frame(Freeze::new());
         let (weight, other) = (randn(&[8, 8], Kind::Float), randn(&[8, 8], Kind::Float));
         let _freezing = frame.freezing_entries();
-        let relu = [Act::Relu; 2];
+        let relu = [Activation::Relu; 2];
         assert!(are_one(&linears(&frame, [&weight; 2], relu)));
         assert!(are_one(&linears(&frame, [&weight, &weight.copy()], relu)), "as a folded weight would be");
         assert!(!are_one(&linears(&frame, [&weight, &other], relu)));
-        assert!(!are_one(&linears(&frame, [&weight; 2], [Act::Relu, Act::None])));
+        assert!(!are_one(&linears(&frame, [&weight; 2], [Activation::Relu, Activation::None])));
         let bias = randn(&[8], Kind::Float);
-        let biased = Linear::pack(&frame, &weight, Some(&bias), Act::Relu).unwrap();
-        assert!(!are_one(&[biased, Linear::pack(&frame, &weight, None, Act::Relu).unwrap()]));
+        let biased = Linear::pack(&frame, &weight, Some(&bias), Activation::Relu).unwrap();
+        assert!(!are_one(&[biased, Linear::pack(&frame, &weight, None, Activation::Relu).unwrap()]));
     }
 
     #[test]
@@ -159,7 +159,7 @@ mod tests {
         let _freezing = frame.freezing_entries();
         let pack = |padding: i64| {
             let params = ConvParams { padding: vec![padding; 2], ..ConvParams::default() };
-            Conv::pack(&frame, &weight, None, &params, Act::None).unwrap().address()
+            Conv::pack(&frame, &weight, None, &params, Activation::None).unwrap().address()
         };
         assert_eq!(pack(1), pack(1));
         assert_ne!(pack(1), pack(0));
@@ -169,7 +169,7 @@ mod tests {
     fn nothing_is_shared_without_entries_or_afterwards() {
         let frame = frame(Freeze::new());
         let weight = randn(&[8, 8], Kind::Float);
-        let pack = || Linear::pack(&frame, &weight, None, Act::None).unwrap();
+        let pack = || Linear::pack(&frame, &weight, None, Activation::None).unwrap();
         let before = pack();
         assert!(!are_one(&[before, pack()]));
         let during = {

@@ -1,6 +1,6 @@
 //! State: what a forward by `&mut self` writes to, in cells of the frozen model's own.
 //!
-//! `freeze` copies each field that is written into a [`Kept`] cell, and a call reads and writes the cell where the model
+//! `freeze` copies each field that is written into a [`StateCell`] cell, and a call reads and writes the cell where the model
 //! itself reads and writes the field. While a model is frozen a field is known by its address, so that two pieces of
 //! generated code that mean the same field share one cell. A forward has its model to itself, so that no cell is ever
 //! waited for; it has a lock because it is shared.
@@ -18,7 +18,7 @@ use super::cells::{Cell, Copy};
 use crate::Error;
 
 /// A value made of tensors, numbers and text, of which there can be another one.
-pub trait Keep: Sized {
+pub trait CellValue: Sized {
     /// The same value with each tensor as `tensor` has it.
     ///
     /// # Errors
@@ -44,25 +44,25 @@ pub trait Keep: Sized {
 /// # Errors
 ///
 /// None that a tensor which is there could cause.
-pub fn handles<T: Keep>(value: &T) -> Result<T, Error> {
+pub fn handles<T: CellValue>(value: &T) -> Result<T, Error> {
     value.with_tensors(&mut |tensor| Ok(tensor.shallow_clone()))
 }
 
-/// How the value of a [`Kept`] goes to a file: as every [`Keep`] does.
+/// How the value of a [`StateCell`] goes to a file: as every [`CellValue`] does.
 #[derive(Debug)]
 pub enum Saved {}
 
-/// How the value of a [`Kept`] goes to a file: it does not, since its type is the program's own.
+/// How the value of a [`StateCell`] goes to a file: it does not, since its type is the program's own.
 #[derive(Debug)]
 pub enum Foreign {}
 
 /// One field that calls write to: what it was when the model was frozen, and what it is now.
-pub struct Kept<T, S = Saved> {
+pub struct StateCell<T, S = Saved> {
     cell: Arc<Cell<T>>,
     saved: PhantomData<fn() -> S>,
 }
 
-impl<T: Keep + Send + 'static> Kept<T> {
+impl<T: CellValue + Send + 'static> StateCell<T> {
     /// The cell of a field of the model that is being frozen, with a copy of what the field holds: on the frame's device
     /// and, where it is floating-point, in its dtype.
     ///
@@ -95,7 +95,7 @@ impl<T: Keep + Send + 'static> Kept<T> {
     }
 }
 
-impl<T, S> Kept<T, S> {
+impl<T, S> StateCell<T, S> {
     /// The value as it is now; nobody waits for it.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.cell.now()
@@ -112,7 +112,7 @@ impl<T, S> Kept<T, S> {
     }
 }
 
-impl<T: Send + 'static, S> Kept<T, S> {
+impl<T: Send + 'static, S> StateCell<T, S> {
     /// The cell of the field, which may be known already, with what `place` makes of its value.
     pub(crate) fn shared(
         frame: &Frame,
@@ -135,19 +135,19 @@ impl<T: Send + 'static, S> Kept<T, S> {
     }
 }
 
-impl<T, S> Clone for Kept<T, S> {
+impl<T, S> Clone for StateCell<T, S> {
     fn clone(&self) -> Self {
         Self { cell: Arc::clone(&self.cell), saved: PhantomData }
     }
 }
 
-impl<T, S> fmt::Debug for Kept<T, S> {
+impl<T, S> fmt::Debug for StateCell<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Kept({})", std::any::type_name::<T>())
+        write!(f, "StateCell({})", std::any::type_name::<T>())
     }
 }
 
-impl Keep for Tensor {
+impl CellValue for Tensor {
     fn with_tensors(&self, tensor: &mut dyn FnMut(&Tensor) -> Result<Tensor, Error>) -> Result<Self, Error> {
         tensor(self)
     }
@@ -155,7 +155,7 @@ impl Keep for Tensor {
 
 macro_rules! as_it_is {
     ($($type:ty),*) => {
-        $(impl Keep for $type {
+        $(impl CellValue for $type {
             fn with_tensors(&self, _: &mut dyn FnMut(&Tensor) -> Result<Tensor, Error>) -> Result<Self, Error> {
                 Ok(self.clone())
             }
@@ -166,7 +166,7 @@ as_it_is!((), i64, i32, i16, i8, i128, isize, u64, u32, u16, u8, u128, usize, f6
 
 macro_rules! element_by_element {
     ($($list:ident),*) => {
-        $(impl<T: Keep> Keep for $list<T> {
+        $(impl<T: CellValue> CellValue for $list<T> {
             fn with_tensors(&self, tensor: &mut dyn FnMut(&Tensor) -> Result<Tensor, Error>) -> Result<Self, Error> {
                 self.iter().map(|one| one.with_tensors(tensor)).collect()
             }
@@ -175,13 +175,13 @@ macro_rules! element_by_element {
 }
 element_by_element!(Vec, VecDeque);
 
-impl<T: Keep> Keep for Option<T> {
+impl<T: CellValue> CellValue for Option<T> {
     fn with_tensors(&self, tensor: &mut dyn FnMut(&Tensor) -> Result<Tensor, Error>) -> Result<Self, Error> {
         self.as_ref().map(|one| one.with_tensors(tensor)).transpose()
     }
 }
 
-impl<T: Keep, const N: usize> Keep for [T; N] {
+impl<T: CellValue, const N: usize> CellValue for [T; N] {
     fn with_tensors(&self, tensor: &mut dyn FnMut(&Tensor) -> Result<Tensor, Error>) -> Result<Self, Error> {
         let items: Vec<T> = self.iter().map(|one| one.with_tensors(tensor)).collect::<Result<_, _>>()?;
         items.try_into().map_err(|_| Error::Refused(format!("a list of {N} has lost an element")))
@@ -190,7 +190,7 @@ impl<T: Keep, const N: usize> Keep for [T; N] {
 
 macro_rules! part_by_part {
     ($(($($name:ident $at:tt),+))*) => {
-        $(impl<$($name: Keep),+> Keep for ($($name,)+) {
+        $(impl<$($name: CellValue),+> CellValue for ($($name,)+) {
             fn with_tensors(&self, tensor: &mut dyn FnMut(&Tensor) -> Result<Tensor, Error>) -> Result<Self, Error> {
                 Ok(($(self.$at.with_tensors(tensor)?,)+))
             }

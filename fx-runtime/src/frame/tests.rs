@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ffi::{Param, ops};
-use crate::frozen::{Act, oracle};
+use crate::frozen::{Activation, oracle};
 
 fn floats(sizes: &[i64]) -> Tensor {
     Tensor::ones(sizes, (Kind::Float, Device::Cpu))
@@ -98,9 +98,9 @@ fn weights_are_placed_and_their_nan_is_noticed() {
     let frame = oracle::frame(Freeze::new().kind(Kind::Double));
     assert_eq!(frame.param(&floats(&[2])).unwrap().kind(), Kind::Double);
     assert_eq!(frame.param(&Tensor::from_slice(&[1i64])).unwrap().kind(), Kind::Int64);
-    assert!(Act::Relu.may_fuse(&frame.non_finite()));
+    assert!(Activation::Relu.may_fuse(&frame.non_finite()));
     frame.param(&Tensor::from_slice(&[1.0, f32::NAN])).unwrap();
-    assert!(!Act::Relu.may_fuse(&frame.non_finite()) && Act::Silu.may_fuse(&frame.non_finite()));
+    assert!(!Activation::Relu.may_fuse(&frame.non_finite()) && Activation::Silu.may_fuse(&frame.non_finite()));
 }
 
 #[test]

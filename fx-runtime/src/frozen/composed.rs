@@ -3,7 +3,7 @@
 use tch::Tensor;
 
 use super::conv::{Border, check_weight};
-use super::{Act, ConvParams};
+use super::{Activation, ConvParams};
 use crate::Error;
 
 /// `act(conv(x, weight) + bias + add)`; shapes as in [`super::Conv::pack`], `add` broadcasts.
@@ -17,7 +17,7 @@ pub fn convolution(
     bias: Option<&Tensor>,
     params: &ConvParams,
     add: Option<&Tensor>,
-    act: Act,
+    act: Activation,
 ) -> Result<Tensor, Error> {
     let axes = check_weight(&weight.size(), bias, params)?;
     let (params, border) = Border::split(params.expanded(axes)?);
@@ -41,7 +41,7 @@ pub fn linear(
     weight: &Tensor,
     bias: Option<&Tensor>,
     add: Option<&Tensor>,
-    act: Act,
+    act: Activation,
 ) -> Result<Tensor, Error> {
     finish(x.f_linear(weight, bias)?, add, act)
 }
@@ -56,14 +56,14 @@ pub fn product(
     weight: &Tensor,
     bias: Option<&Tensor>,
     add: Option<&Tensor>,
-    act: Act,
+    act: Activation,
 ) -> Result<Tensor, Error> {
-    let y = finish(x.f_matmul(weight)?, bias, Act::None)?;
+    let y = finish(x.f_matmul(weight)?, bias, Activation::None)?;
     finish(y, add, act)
 }
 
 /// `y` is a fresh tensor.
-fn finish(y: Tensor, add: Option<&Tensor>, act: Act) -> Result<Tensor, Error> {
+fn finish(y: Tensor, add: Option<&Tensor>, act: Activation) -> Result<Tensor, Error> {
     Ok(match add {
         Some(add) => act.apply_to_sum(y, add, false)?,
         None => act.apply(y)?,
@@ -88,12 +88,12 @@ mod tests {
         for (params, weight) in [(mirrored, [6, 4, 3, 3]), (transposed, [4, 6, 3, 3])] {
             let weight = randn(&weight, Kind::Float);
             let bias = randn(&[6], Kind::Float);
-            let packed = Conv::pack(&frame, &weight, Some(&bias), &params, Act::Silu).unwrap();
+            let packed = Conv::pack(&frame, &weight, Some(&bias), &params, Activation::Silu).unwrap();
             for sizes in [&[2, 4, 7, 9][..], &[4, 7, 9]] {
                 let x = randn(sizes, Kind::Float);
-                let y = convolution(&x, &weight, Some(&bias), &params, None, Act::Silu).unwrap();
+                let y = convolution(&x, &weight, Some(&bias), &params, None, Activation::Silu).unwrap();
                 check(&y, &packed.run(&x).unwrap(), "alone");
-                let sum = convolution(&x, &weight, Some(&bias), &params, Some(&y), Act::Silu).unwrap();
+                let sum = convolution(&x, &weight, Some(&bias), &params, Some(&y), Activation::Silu).unwrap();
                 check(&sum, &packed.run_add(&x, &y).unwrap(), "with a summand");
             }
         }
@@ -102,10 +102,10 @@ mod tests {
     #[test]
     fn a_linear_layer_is_its_packed_form() {
         let (x, weight, bias) = (randn(&[2, 3], Kind::Float), randn(&[4, 3], Kind::Float), randn(&[4], Kind::Float));
-        let packed = Linear::pack(&frame(Freeze::new()), &weight, Some(&bias), Act::Relu).unwrap();
-        let y = linear(&x, &weight, Some(&bias), None, Act::Relu).unwrap();
+        let packed = Linear::pack(&frame(Freeze::new()), &weight, Some(&bias), Activation::Relu).unwrap();
+        let y = linear(&x, &weight, Some(&bias), None, Activation::Relu).unwrap();
         check(&y, &packed.run(&x).unwrap(), "alone");
-        let sum = linear(&x, &weight, Some(&bias), Some(&y), Act::Relu).unwrap();
+        let sum = linear(&x, &weight, Some(&bias), Some(&y), Activation::Relu).unwrap();
         check(&sum, &packed.run_add(&x, &y).unwrap(), "with a summand");
     }
 
@@ -113,14 +113,14 @@ mod tests {
     fn a_summand_of_the_input_is_left_alone() {
         let x = randn(&[2, 3], Kind::Float);
         let before = x.copy();
-        let _ = linear(&x, &randn(&[3, 3], Kind::Float), None, Some(&x), Act::Relu).unwrap();
+        let _ = linear(&x, &randn(&[3, 3], Kind::Float), None, Some(&x), Activation::Relu).unwrap();
         assert_eq!(x, before);
     }
 
     #[test]
     fn contradictions_are_errors() {
         let (x, weight) = (randn(&[2, 4, 7], Kind::Float), randn(&[6, 3, 3], Kind::Float));
-        assert!(convolution(&x, &weight, None, &ConvParams::default(), None, Act::None).is_err());
-        assert!(linear(&x, &weight, None, None, Act::None).is_err());
+        assert!(convolution(&x, &weight, None, &ConvParams::default(), None, Activation::None).is_err());
+        assert!(linear(&x, &weight, None, None, Activation::None).is_err());
     }
 }

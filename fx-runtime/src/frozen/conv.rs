@@ -10,7 +10,7 @@ use self::kernel::{Kernel, layer};
 use super::accepts::Accepts;
 use super::select::ConvChoice;
 use super::window::{Landed, Window};
-use super::{Act, ConvParams, Frame};
+use super::{Activation, ConvParams, Frame};
 use crate::Error;
 use crate::ffi::Facts;
 use crate::frame::Target;
@@ -27,7 +27,7 @@ use crate::nn::PaddingMode;
 #[derive(Clone)]
 pub struct Conv {
     kernel: Arc<Slot<Kernel>>,
-    act: Act,
+    act: Activation,
     non_finite: NonFinite,
     accepts: Accepts,
     window: Window,
@@ -71,7 +71,7 @@ impl Conv {
         weight: &Tensor,
         bias: Option<&Tensor>,
         params: &ConvParams,
-        act: Act,
+        act: Activation,
     ) -> Result<Self, Error> {
         let pack = || Self::pack_as(frame, weight, bias, params, act, None);
         frame.layer(weight, bias, format_args!("{act:?} {params:?}"), pack)
@@ -83,7 +83,7 @@ impl Conv {
         weight: &Tensor,
         bias: Option<&Tensor>,
         params: &ConvParams,
-        act: Act,
+        act: Activation,
         saved: Option<ConvChoice>,
     ) -> Result<Self, Error> {
         let _no_grad = tch::no_grad_guard();
@@ -203,10 +203,10 @@ impl Conv {
                 _ => {}
             }
         }
-        Ok(self.act.apply_to_sum(self.convolve(kernel, x, call, Act::None)?, other, same)?)
+        Ok(self.act.apply_to_sum(self.convolve(kernel, x, call, Activation::None)?, other, same)?)
     }
 
-    fn convolve(&self, kernel: &Kernel, x: &Tensor, call: &Call, act: Act) -> Result<Tensor, Error> {
+    fn convolve(&self, kernel: &Kernel, x: &Tensor, call: &Call, act: Activation) -> Result<Tensor, Error> {
         if self.is_direct(call) {
             return Ok(self.compute(kernel, x, act)?);
         }
@@ -220,13 +220,13 @@ impl Conv {
     }
 
     /// A batched input with at least one element in the result, padded where there is a border.
-    fn compute(&self, kernel: &Kernel, x: &Tensor, act: Act) -> Result<Tensor, TchError> {
+    fn compute(&self, kernel: &Kernel, x: &Tensor, act: Activation) -> Result<Tensor, TchError> {
         match kernel {
             Kernel::Cpu(conv) if self.axes() > 1 => conv.run(x, act),
             // Back in the default order, since operators over one axis know no other.
             Kernel::Cpu(conv) => conv.run(&x.f_unsqueeze(2)?, act)?.f_squeeze_dim(2)?.f_contiguous(),
             Kernel::Matrix(conv) => conv.run(x, None, act),
-            Kernel::Cudnn(fused) if act == Act::Relu && act.may_fuse(&self.non_finite) => {
+            Kernel::Cudnn(fused) if act == Activation::Relu && act.may_fuse(&self.non_finite) => {
                 match fused.relu(x, &self.params) {
                     Some(y) => Ok(y),
                     None => act.apply(fused.plain.convolution(x, &self.params)?),

@@ -1,10 +1,10 @@
 //! A field of the program's own type that calls write to: its cell holds a clone.
 
-/// What [`keep!`](crate::keep) chooses with; nothing to call by hand.
+/// What [`state_cell!`](crate::state_cell) chooses with; nothing to call by hand.
 pub mod probe {
     use crate::Error;
     use crate::frame::Frame;
-    use crate::frame::state_cell::{Foreign, Kept};
+    use crate::frame::state_cell::{Foreign, StateCell};
 
     /// Wraps a field, so that the choice below depends on its type.
     #[derive(Debug)]
@@ -13,23 +13,23 @@ pub mod probe {
     /// First choice: a value that can be cloned and sent.
     pub trait ViaClone<T> {
         /// The cell.
-        fn kept(&self, frame: &Frame, name: &str) -> Result<Kept<T, Foreign>, Error>;
+        fn cell(&self, frame: &Frame, name: &str) -> Result<StateCell<T, Foreign>, Error>;
     }
 
     impl<T: Clone + Send + 'static> ViaClone<T> for &Own<'_, T> {
-        fn kept(&self, frame: &Frame, _name: &str) -> Result<Kept<T, Foreign>, Error> {
-            Kept::shared(frame, self.0, |value| Ok(value.clone()), |value| Ok(value.clone()))
+        fn cell(&self, frame: &Frame, _name: &str) -> Result<StateCell<T, Foreign>, Error> {
+            StateCell::shared(frame, self.0, |value| Ok(value.clone()), |value| Ok(value.clone()))
         }
     }
 
     /// Otherwise it is refused.
     pub trait Refused<T> {
         /// Refuses.
-        fn kept(&self, frame: &Frame, name: &str) -> Result<Kept<T, Foreign>, Error>;
+        fn cell(&self, frame: &Frame, name: &str) -> Result<StateCell<T, Foreign>, Error>;
     }
 
     impl<T> Refused<T> for Own<'_, T> {
-        fn kept(&self, frame: &Frame, name: &str) -> Result<Kept<T, Foreign>, Error> {
+        fn cell(&self, frame: &Frame, name: &str) -> Result<StateCell<T, Foreign>, Error> {
             Err(Error::Unsupported {
                 what: format!("keeping `{name}` of `{}`, to which the forward writes", frame.model()),
                 help: "make its type `Clone` and `Send`, or write to its fields one by one".to_owned(),
@@ -41,11 +41,11 @@ pub mod probe {
 /// The cell of a field whose type is the program's own: a clone of it, an error for what cannot be cloned and sent.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! keep {
+macro_rules! state_cell {
     ($frame:expr, $field:expr, $name:expr, $type:ty) => {{
         #[allow(unused_imports)]
         use $crate::frozen::cells::{Own, Refused as _, ViaClone as _};
         let field: &$type = $field;
-        (&&Own(field)).kept($frame, $name)
+        (&&Own(field)).cell($frame, $name)
     }};
 }

@@ -1,6 +1,6 @@
 //! Pointwise groups: what generated code says about one element, run over tensors.
 //!
-//! A [`Group`] is one function over a [`Lane`]. Run over [`Element`]s it is a loop that the compiler vectorises, one pass
+//! A [`Group`] is one function over a [`PointwiseOps`]. Run over [`Element`]s it is a loop that the compiler vectorises, one pass
 //! over memory for all ops together; run over whole tensors it is `ATen`'s operators one by one, and over layouts it
 //! tells what those would have returned. The loop computes tensors of one floating-point dtype on the CPU, of any
 //! strides and any shapes that broadcast; all else is `ATen`'s. A group with ops on rows (`rows.rs`) goes over each row as
@@ -16,13 +16,13 @@
 #![allow(clippy::inline_always, reason = "only what is inlined into a vectorised body is vectorised")]
 
 mod cuda;
+mod eager_tensor;
 mod element;
-mod lane;
 mod layout;
+mod pointwise_ops;
 mod rows;
 #[cfg(test)]
 mod tests;
-mod whole;
 
 use tch::{TchError, Tensor};
 
@@ -30,14 +30,14 @@ use super::Scope;
 use crate::ffi::pointwise::device::Case;
 use crate::ffi::pointwise::{self, BLOCK, Blocks, Number as _, Operand};
 use crate::{Backend, Error};
+use eager_tensor::EagerTensor;
 pub(super) use element::Element;
 use element::Real;
 use layout::{AnyNumber, Layout, Sources};
-use whole::Whole;
 
 pub(crate) use cuda::uncompiled;
-pub use lane::{Arithmetic, Lane};
-pub use whole::Number;
+pub use eager_tensor::Number;
+pub use pointwise_ops::{Arithmetic, PointwiseOps};
 
 /// A computation on `I` tensors and `N` numbers that yields `O` tensors, element by element.
 pub trait Group<const I: usize, const N: usize, const O: usize>: Sized + 'static {
@@ -53,7 +53,7 @@ pub trait Group<const I: usize, const N: usize, const O: usize>: Sized + 'static
     type Results: Results<O>;
 
     /// The computation. To be `#[inline(always)]`.
-    fn lanes<L: Lane>(inputs: [L; I], numbers: [L::Number; N]) -> [L; O];
+    fn lanes<L: PointwiseOps>(inputs: [L; I], numbers: [L::Number; N]) -> [L; O];
 
     /// Runs it over tensors that broadcast with each other.
     ///
@@ -104,7 +104,7 @@ fn composed<G: Group<I, N, O>, const I: usize, const N: usize, const O: usize>(
     inputs: [&Tensor; I],
     numbers: [Number; N],
 ) -> Result<[Tensor; O], TchError> {
-    let inputs = inputs.map(|tensor| Whole(Ok(tensor.shallow_clone())));
+    let inputs = inputs.map(|tensor| EagerTensor(Ok(tensor.shallow_clone())));
     let mut error = None;
     let results = G::lanes(inputs, numbers).map(|result| {
         result.0.unwrap_or_else(|wrong| {

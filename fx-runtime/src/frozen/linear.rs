@@ -8,7 +8,7 @@ use tch::{TchError, Tensor};
 use self::kernel::{Kernel, layer};
 use super::accepts::Accepts;
 use super::select::{LinearChoice, Rows};
-use super::{Act, Frame, Leaf, fold};
+use super::{Activation, Frame, Leaf, fold};
 use crate::Error;
 use crate::ffi::{Facts, MAX_RANK};
 use crate::frame::Target;
@@ -22,7 +22,7 @@ use crate::nn::BatchNorm;
 #[derive(Clone)]
 pub struct Linear {
     kernel: Arc<Slot<Kernel>>,
-    act: Act,
+    act: Activation,
     non_finite: NonFinite,
     accepts: Accepts,
     /// `[out, in]`.
@@ -44,7 +44,7 @@ impl Linear {
     /// # Errors
     ///
     /// Shapes that contradict each other; a weight that cannot be moved.
-    pub fn pack(frame: &Frame, weight: &Tensor, bias: Option<&Tensor>, act: Act) -> Result<Self, Error> {
+    pub fn pack(frame: &Frame, weight: &Tensor, bias: Option<&Tensor>, act: Activation) -> Result<Self, Error> {
         let pack = || Self::pack_as(frame, weight, bias, act, None);
         frame.layer(weight, bias, format_args!("{act:?}"), pack)
     }
@@ -54,7 +54,7 @@ impl Linear {
         frame: &Frame,
         weight: &Tensor,
         bias: Option<&Tensor>,
-        act: Act,
+        act: Activation,
         saved: Option<LinearChoice>,
     ) -> Result<Self, Error> {
         let _no_grad = tch::no_grad_guard();
@@ -91,9 +91,9 @@ impl Linear {
         weight: &Tensor,
         bias: Option<&Tensor>,
         bn: &BatchNorm,
-        act: Act,
+        act: Activation,
     ) -> Result<Self, Error> {
-        let linear = Self::pack(frame, weight, bias, Act::None)?;
+        let linear = Self::pack(frame, weight, bias, Activation::None)?;
         let folds = bn.running_mean.size() == linear.shape[..1];
         let apart = Some(Arc::new(Apart { linear, norm: Leaf::new(frame, bn)?, folds }));
         let folded = if folds {
@@ -197,10 +197,10 @@ impl Linear {
             }
             _ => {}
         }
-        Ok(self.act.apply_to_sum(self.multiply(kernel, x, facts, Act::None)?, other, same)?)
+        Ok(self.act.apply_to_sum(self.multiply(kernel, x, facts, Activation::None)?, other, same)?)
     }
 
-    fn multiply(&self, kernel: &Kernel, x: &Tensor, facts: &Facts, act: Act) -> Result<Tensor, TchError> {
+    fn multiply(&self, kernel: &Kernel, x: &Tensor, facts: &Facts, act: Activation) -> Result<Tensor, TchError> {
         match kernel {
             Kernel::Matrix(_) | Kernel::OneDnn(_) if facts.sizes().contains(&0) => {
                 Tensor::f_zeros(self.result_sizes(facts), (x.f_kind()?, x.device()))

@@ -2,10 +2,10 @@
 
 use tch::{TchError, Tensor};
 
-use super::Act;
+use super::Activation;
+use super::epilogue::RowEpilogue;
 use super::select::{LinearChoice, Rows};
-use super::tail::RowTail;
-use crate::ffi::{PackedGemm, Param, RowMatrix, SplitMatrix, WeightMatrix as _};
+use crate::ffi::{PackedGemm, Param, SplitMatrix, UnpackedWeight, WeightMatrix as _};
 
 pub(super) struct PackedMatrix {
     weight: Weight,
@@ -15,7 +15,7 @@ pub(super) struct PackedMatrix {
 enum Weight {
     Mkl(PackedGemm, Rows),
     Amx(SplitMatrix),
-    Dots(RowMatrix),
+    Dots(UnpackedWeight),
 }
 
 impl PackedMatrix {
@@ -31,8 +31,8 @@ impl PackedMatrix {
     }
 
     /// Takes a weight `[out, in]` of f32 as it lies; none where this CPU has no vectors for it.
-    pub(super) fn for_dots(weight: Param, bias: Option<&Tensor>) -> Result<Option<Self>, TchError> {
-        Self::new(RowMatrix::new(weight).map(Weight::Dots), bias)
+    pub(super) fn unpacked(weight: Param, bias: Option<&Tensor>) -> Result<Option<Self>, TchError> {
+        Self::new(UnpackedWeight::new(weight).map(Weight::Dots), bias)
     }
 
     fn new(weight: Option<Weight>, bias: Option<&Tensor>) -> Result<Option<Self>, TchError> {
@@ -71,12 +71,18 @@ impl PackedMatrix {
 
     /// `act(x wᵀ + bias + other)`; `x` is f32 `[.., in]` with at least one element, `sizes` is the result's shape, which
     /// is that of `other` too.
-    pub(super) fn run(&self, x: &Tensor, sizes: &[i64], other: Option<&Tensor>, act: Act) -> Result<Tensor, TchError> {
-        let tail = RowTail { bias: self.bias.as_deref(), act };
+    pub(super) fn run(
+        &self,
+        x: &Tensor,
+        sizes: &[i64],
+        other: Option<&Tensor>,
+        act: Activation,
+    ) -> Result<Tensor, TchError> {
+        let epilogue = RowEpilogue { bias: self.bias.as_deref(), act };
         match &self.weight {
-            Weight::Mkl(packed, _) => packed.run(x, sizes, other, &tail),
-            Weight::Amx(packed) => packed.run(x, sizes, other, &tail),
-            Weight::Dots(matrix) => matrix.run(x, sizes, other, &tail),
+            Weight::Mkl(packed, _) => packed.run(x, sizes, other, &epilogue),
+            Weight::Amx(packed) => packed.run(x, sizes, other, &epilogue),
+            Weight::Dots(matrix) => matrix.run(x, sizes, other, &epilogue),
         }
     }
 }

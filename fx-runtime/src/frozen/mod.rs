@@ -15,13 +15,14 @@
 //! of C++ classes.
 
 mod accepts;
-pub(crate) mod act;
+pub(crate) mod activation;
 mod at;
 pub mod attention;
 mod captured;
 mod composed;
 mod conv;
 mod conv_params;
+mod epilogue;
 pub mod fold;
 mod foreign_state;
 mod functions;
@@ -36,13 +37,12 @@ mod part;
 pub mod prelude;
 mod product;
 mod select;
-mod tail;
 mod window;
 
 #[cfg(test)]
 pub(crate) mod oracle;
 
-pub use act::Act;
+pub use activation::Activation;
 pub use at::{At, or_panic};
 
 pub use captured::Captured;
@@ -55,7 +55,7 @@ pub use conv_params::ConvParams;
 pub use foreign_state::probe as cells;
 pub use functions::{Pointer, known};
 pub(crate) use group::uncompiled;
-pub use group::{Arithmetic, Group, Lane, Number, Results};
+pub use group::{Arithmetic, Group, Number, PointwiseOps, Results};
 pub use kinds::at_least_float;
 pub use leaf::Leaf;
 pub use linear::Linear;
@@ -65,7 +65,7 @@ pub use product::Product;
 
 pub use crate::cuda::{Arguments, Graphs, Outputs};
 pub use crate::ffi::Param;
-pub use crate::frame::state_cell::{Foreign, Keep, Kept, Saved, handles};
+pub use crate::frame::state_cell::{CellValue, Foreign, Saved, StateCell, handles};
 pub use crate::frame::{Frame, Freezing, Scope};
 pub use crate::nn::chain;
 pub use crate::saved::{Loader, Saver, State};

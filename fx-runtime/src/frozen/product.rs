@@ -2,7 +2,7 @@
 
 use tch::Tensor;
 
-use super::{Act, Frame, Linear, Param, product};
+use super::{Activation, Frame, Linear, Param, product};
 use crate::Error;
 use crate::saved::{Loader, Saver, State};
 
@@ -16,7 +16,7 @@ pub struct Product(Kernel);
 #[derive(Debug, State)]
 enum Kernel {
     Layer(Linear),
-    Composed { weight: Param, bias: Option<Param>, act: Act },
+    Composed { weight: Param, bias: Option<Param>, act: Activation },
 }
 
 impl Product {
@@ -25,7 +25,7 @@ impl Product {
     /// # Errors
     ///
     /// A weight that cannot be moved.
-    pub fn pack(frame: &Frame, weight: &Tensor, bias: Option<&Tensor>, act: Act) -> Result<Self, Error> {
+    pub fn pack(frame: &Frame, weight: &Tensor, bias: Option<&Tensor>, act: Activation) -> Result<Self, Error> {
         let is_layer = match (&weight.size()[..], bias.map(Tensor::size).as_deref()) {
             (&[_, out], Some(bias)) => bias == [out],
             ([_, _], None) => true,
@@ -97,7 +97,7 @@ mod tests {
             let out = *y.size().last().unwrap_or(&1);
             for bias in [None, Some(randn(&[out], Kind::Float)), Some(randn(&[1, 1], Kind::Float))] {
                 let sum = bias.as_ref().map_or_else(|| y.shallow_clone(), |bias| &y + bias);
-                let layer = Product::pack(&both(Kind::Float).0, &w, bias.as_ref(), Act::GeluTanh).unwrap();
+                let layer = Product::pack(&both(Kind::Float).0, &w, bias.as_ref(), Activation::GeluTanh).unwrap();
                 let what = format!("{:?} x {:?} + {:?}", x.size(), w.size(), bias.as_ref().map(Tensor::size));
                 check(&layer.run(&x).unwrap(), &sum.gelu("tanh"), &what);
                 let other = randn(&sum.size(), Kind::Float);

@@ -6,8 +6,8 @@ use std::str::FromStr;
 
 use tch::{Device, Kind};
 
-use super::Act;
-use crate::ffi::{Amx, RowMatrix, VectorWidth};
+use super::Activation;
+use crate::ffi::{Amx, UnpackedWeight, VectorWidth};
 use crate::frame::Target;
 use crate::{Backend, MemoryFormat};
 
@@ -95,7 +95,7 @@ pub(super) struct ConvLayer {
     pub(super) transposed: bool,
     /// Some weight of the model is not finite.
     pub(super) non_finite: bool,
-    pub(super) act: Act,
+    pub(super) act: Activation,
     /// Winograd's algorithm computes it.
     pub(super) tiles: bool,
     /// Elements of the matrix that each pixel is multiplied with, where the windows are of one pixel.
@@ -112,7 +112,7 @@ pub(super) struct LinearLayer {
     pub(super) non_finite: bool,
     /// Another layer holds the weight as it is, so that it would lie in memory twice if it were packed.
     pub(super) shared: bool,
-    pub(super) act: Act,
+    pub(super) act: Activation,
 }
 
 impl Target {
@@ -162,7 +162,7 @@ impl Target {
             (ConvChoice::Mkl, elements.is_some_and(|elements| elements >= MKL_PIXELS_FROM)),
             (ConvChoice::Winograd, packs && tiles),
             (ConvChoice::OneDnn, packs),
-            (ConvChoice::Cudnn, self.on_cuda() && axes == 2 && !transposed && act == Act::Relu),
+            (ConvChoice::Cudnn, self.on_cuda() && axes == 2 && !transposed && act == Activation::Relu),
             (ConvChoice::Composed, true),
             (ConvChoice::Mkl, elements.is_some()),
         ])
@@ -180,9 +180,9 @@ impl Target {
         let mkl = self.mkl() && !non_finite && !shared;
         let amx = self.amx() && !non_finite && !shared;
         let onednn = self.onednn() && !shared;
-        let dots = self.dots() && RowMatrix::takes(shape);
+        let dots = self.dots() && UnpackedWeight::takes(shape);
         // cuBLASLt's GELU is the tanh approximation.
-        let cublas = self.on_cuda() && has_bias && matches!(act, Act::Relu | Act::GeluTanh);
+        let cublas = self.on_cuda() && has_bias && matches!(act, Activation::Relu | Activation::GeluTanh);
         those_of(&[
             (LinearChoice::Amx, amx && self.cpu.amx == Amx::Own && elements >= AMX_FROM),
             (LinearChoice::Mkl(Rows::USUAL), mkl && elements >= MKL_LINEAR_FROM),
@@ -271,11 +271,11 @@ mod tests {
         Target { device, kind, memory_format: MemoryFormat::ChannelsLast, backend: Backend::Best, cpu }
     }
 
-    fn convolution(axes: usize, transposed: bool, act: Act) -> ConvLayer {
+    fn convolution(axes: usize, transposed: bool, act: Activation) -> ConvLayer {
         ConvLayer { axes, transposed, non_finite: false, act, tiles: false, pixels: None }
     }
 
-    fn linear(shape: [i64; 2], has_bias: bool, act: Act) -> LinearLayer {
+    fn linear(shape: [i64; 2], has_bias: bool, act: Activation) -> LinearLayer {
         LinearLayer { shape, has_bias, non_finite: false, shared: false, act }
     }
 
@@ -288,10 +288,10 @@ mod tests {
             (Kind::Double, &[ConvChoice::Composed]),
             (Kind::Int64, &[ConvChoice::Composed]),
         ] {
-            assert_eq!(target(Device::Cpu, kind).conv(convolution(2, false, Act::Gelu)), choices, "{kind:?}");
+            assert_eq!(target(Device::Cpu, kind).conv(convolution(2, false, Activation::Gelu)), choices, "{kind:?}");
         }
         let contiguous = Target { memory_format: MemoryFormat::Contiguous, ..target(Device::Cpu, Kind::Float) };
-        assert_eq!(contiguous.conv(convolution(2, false, Act::Relu)), [ConvChoice::Composed]);
+        assert_eq!(contiguous.conv(convolution(2, false, Activation::Relu)), [ConvChoice::Composed]);
     }
 
     #[test]
@@ -299,7 +299,7 @@ mod tests {
         use ConvChoice::{Composed, Mkl, OneDnn};
         let amd = target(Device::Cpu, Kind::Float);
         let intel = Target { cpu: Cpu { mkl: true, ..amd.cpu }, ..amd };
-        let of = |elements| ConvLayer { pixels: Some(elements), ..convolution(2, false, Act::Relu) };
+        let of = |elements| ConvLayer { pixels: Some(elements), ..convolution(2, false, Activation::Relu) };
         let large = of(512 * 128);
         assert_eq!(intel.conv(large), [Mkl, OneDnn, Composed]);
         assert_eq!(intel.conv(of(64 * 256)), [OneDnn, Composed, Mkl]);
@@ -314,7 +314,7 @@ mod tests {
         use ConvChoice::{Composed, OneDnn, Winograd};
         let cpu = target(Device::Cpu, Kind::Float);
         for (tiles, choices) in [(true, &[Winograd, OneDnn, Composed][..]), (false, &[OneDnn, Composed])] {
-            let layer = ConvLayer { tiles, ..convolution(2, false, Act::Relu) };
+            let layer = ConvLayer { tiles, ..convolution(2, false, Activation::Relu) };
             assert_eq!(cpu.conv(layer), choices, "{tiles}");
             assert_eq!(Target { backend: Backend::Direct, ..cpu }.conv(layer), [OneDnn, Composed]);
             assert_eq!(Target { kind: Kind::BFloat16, ..cpu }.conv(layer), [OneDnn, Composed]);
@@ -324,33 +324,35 @@ mod tests {
     #[test]
     fn cuda_fuses_relu_in_two_dimensions() {
         let cuda = target(Device::Cuda(0), Kind::Half);
-        assert_eq!(cuda.conv(convolution(2, false, Act::Relu)), [ConvChoice::Cudnn, ConvChoice::Composed]);
-        for layer in
-            [convolution(2, true, Act::Relu), convolution(3, false, Act::Relu), convolution(2, false, Act::Silu)]
-        {
+        assert_eq!(cuda.conv(convolution(2, false, Activation::Relu)), [ConvChoice::Cudnn, ConvChoice::Composed]);
+        for layer in [
+            convolution(2, true, Activation::Relu),
+            convolution(3, false, Activation::Relu),
+            convolution(2, false, Activation::Silu),
+        ] {
             assert_eq!(cuda.conv(layer), [ConvChoice::Composed], "{layer:?}");
         }
         let double = target(Device::Cuda(0), Kind::Double);
-        assert_eq!(double.conv(convolution(2, false, Act::Relu)), [ConvChoice::Composed]);
+        assert_eq!(double.conv(convolution(2, false, Activation::Relu)), [ConvChoice::Composed]);
     }
 
     #[test]
     fn linear_layers_by_size_and_device() {
         use LinearChoice::{Composed, CublasLt, Mkl, OneDnn};
         let (cpu, cuda) = (target(Device::Cpu, Kind::Float), target(Device::Cuda(1), Kind::BFloat16));
-        let (usual, large) = (Rows::USUAL, linear([1000, 512], true, Act::Gelu));
+        let (usual, large) = (Rows::USUAL, linear([1000, 512], true, Activation::Gelu));
         assert_eq!(cpu.linear(large, None), [OneDnn, Composed]);
-        assert_eq!(cpu.linear(linear([64, 64], true, Act::Relu), None), [Composed, OneDnn]);
+        assert_eq!(cpu.linear(linear([64, 64], true, Activation::Relu), None), [Composed, OneDnn]);
         let intel = Target { cpu: Cpu { mkl: true, ..cpu.cpu }, ..cpu };
         assert_eq!(intel.linear(large, None), [Mkl(usual), OneDnn, Composed]);
         assert_eq!(intel.linear(large, Some(Rows(10))), [Mkl(usual), OneDnn, Composed, Mkl(Rows(10))]);
         assert_eq!(intel.linear(LinearLayer { non_finite: true, ..large }, Some(Rows(10))), [OneDnn, Composed]);
         assert_eq!(intel.linear(LinearLayer { shared: true, ..large }, Some(Rows(10))), [Composed]);
-        assert_eq!(intel.linear(linear([8, 8], true, Act::Relu), None), [Composed, Mkl(usual), OneDnn]);
+        assert_eq!(intel.linear(linear([8, 8], true, Activation::Relu), None), [Composed, Mkl(usual), OneDnn]);
         let tiles = Target { cpu: Cpu { amx: Amx::Own, ..intel.cpu }, ..intel };
         assert_eq!(tiles.linear(large, None), [LinearChoice::Amx, Mkl(usual), OneDnn, Composed]);
         assert_eq!(
-            tiles.linear(linear([8, 8], true, Act::Relu), None),
+            tiles.linear(linear([8, 8], true, Activation::Relu), None),
             [Composed, Mkl(usual), LinearChoice::Amx, OneDnn]
         );
         assert_eq!(tiles.linear(LinearLayer { shared: true, ..large }, None), [Composed]);
@@ -361,9 +363,9 @@ mod tests {
         }
         let half = Target { kind: Kind::BFloat16, ..intel };
         assert_eq!(half.linear(large, Some(Rows(10))), [OneDnn, Composed]);
-        assert_eq!(cuda.linear(linear([8, 8], true, Act::GeluTanh), None), [CublasLt, Composed]);
-        assert_eq!(cuda.linear(linear([8, 8], true, Act::Gelu), None), [Composed]);
-        assert_eq!(cuda.linear(linear([8, 8], false, Act::Relu), None), [Composed]);
+        assert_eq!(cuda.linear(linear([8, 8], true, Activation::GeluTanh), None), [CublasLt, Composed]);
+        assert_eq!(cuda.linear(linear([8, 8], true, Activation::Gelu), None), [Composed]);
+        assert_eq!(cuda.linear(linear([8, 8], false, Activation::Relu), None), [Composed]);
     }
 
     #[test]
@@ -371,7 +373,7 @@ mod tests {
         use LinearChoice::{Composed, Dots, OneDnn};
         let cpu = target(Device::Cpu, Kind::Float);
         let wide = Target { cpu: Cpu { vectors: VectorWidth::Avx2, mkl: true, amx: Amx::Own, ..cpu.cpu }, ..cpu };
-        let table = LinearLayer { shared: true, ..linear([50257, 768], false, Act::None) };
+        let table = LinearLayer { shared: true, ..linear([50257, 768], false, Activation::None) };
         assert_eq!(wide.linear(table, None), [Dots, Composed]);
         assert_eq!(wide.linear(LinearLayer { non_finite: true, ..table }, None), [Dots, Composed]);
         assert_eq!(wide.linear(LinearLayer { shape: [50257, 770], ..table }, None), [Composed]);
@@ -388,9 +390,12 @@ mod tests {
     fn composed_means_composed() {
         let cpu = Cpu { bf16: true, f16: true, mkl: true, amx: Amx::Own, vectors: VectorWidth::Avx512 };
         let target = Target { backend: Backend::Composed, cpu, ..target(Device::Cpu, Kind::Float) };
-        let small = ConvLayer { tiles: true, ..convolution(2, false, Act::Relu) };
+        let small = ConvLayer { tiles: true, ..convolution(2, false, Activation::Relu) };
         assert_eq!(target.conv(small), [ConvChoice::Composed]);
-        assert_eq!(target.linear(linear([1024, 1024], true, Act::Relu), Some(Rows(1))), [LinearChoice::Composed]);
+        assert_eq!(
+            target.linear(linear([1024, 1024], true, Activation::Relu), Some(Rows(1))),
+            [LinearChoice::Composed]
+        );
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use super::{Loader, Saver, State};
 use crate::Result;
-use crate::frame::state_cell::{Foreign, Keep, Kept, Saved};
+use crate::frame::state_cell::{CellValue, Foreign, Saved, StateCell};
 
-impl<T: State + Keep + Send + 'static> State for Kept<T, Saved> {
+impl<T: State + CellValue + Send + 'static> State for StateCell<T, Saved> {
     fn save(&self, to: &mut Saver) -> Result<()> {
         if to.has(self.address()) {
             return Ok(());
@@ -21,7 +21,7 @@ impl<T: State + Keep + Send + 'static> State for Kept<T, Saved> {
 }
 
 /// A value of the program's own has no form in a file.
-impl<T: 'static> State for Kept<T, Foreign> {
+impl<T: 'static> State for StateCell<T, Foreign> {
     fn save(&self, to: &mut Saver) -> Result<()> {
         to.refuse(std::any::type_name::<T>());
         Ok(())

@@ -8,9 +8,9 @@ use tch::{Device, Kind};
 use super::*;
 use crate::GraphReport;
 use crate::frame::tune::tests::Told;
-use crate::frozen::act::EVERY_ACT;
+use crate::frozen::activation::EVERY_ACTIVATION;
 use crate::frozen::oracle::{self, randn};
-use crate::frozen::{Act, Captured, Conv, ConvParams, Leaf, Linear};
+use crate::frozen::{Activation, Captured, Conv, ConvParams, Leaf, Linear};
 use crate::nn::{self, PaddingMode, VarStore};
 
 /// A frozen model of one part.
@@ -79,7 +79,7 @@ fn convolutions_are_bit_equal() {
             let mut size = vec![2, 8];
             size.resize(2 + axes, 6);
             let bias = randn(&[16], kind);
-            let conv = Conv::pack(&frame, &randn(&shape, kind), Some(&bias), &params, Act::Relu).unwrap();
+            let conv = Conv::pack(&frame, &randn(&shape, kind), Some(&bias), &params, Activation::Relu).unwrap();
             let x = randn(&size, kind);
             // The second call lays the weight out anew.
             let _ = (conv.run(&x).unwrap(), conv.run(&x).unwrap());
@@ -92,7 +92,7 @@ fn convolutions_are_bit_equal() {
 
 #[test]
 fn padding_and_acts_come_back() {
-    for &act in EVERY_ACT {
+    for &act in EVERY_ACTIVATION {
         let frame = oracle::frame(Freeze::new());
         let params = ConvParams { padding: vec![2, 1], padding_mode: PaddingMode::Reflect, ..ConvParams::default() };
         let conv = Conv::pack(&frame, &randn(&[4, 3, 3, 3], Kind::Float), None, &params, act).unwrap();
@@ -104,7 +104,7 @@ fn padding_and_acts_come_back() {
 
 #[test]
 fn linear_layers_are_bit_equal() {
-    for (columns, out, act) in [(512, 384, Act::Gelu), (8, 4, Act::Relu)] {
+    for (columns, out, act) in [(512, 384, Activation::Gelu), (8, 4, Activation::Relu)] {
         let frame = oracle::frame(Freeze::new());
         let (weight, bias) = (randn(&[out, columns], Kind::Float), randn(&[out], Kind::Float));
         let linear = Linear::pack(&frame, &weight, Some(&bias), act).unwrap();
@@ -115,10 +115,10 @@ fn linear_layers_are_bit_equal() {
 }
 
 fn layers(frame: &Frame) -> (Vec<Linear>, Conv) {
-    let linear = |rows| Linear::pack(frame, &randn(&[rows, 512], Kind::Float), None, Act::Relu).unwrap();
+    let linear = |rows| Linear::pack(frame, &randn(&[rows, 512], Kind::Float), None, Activation::Relu).unwrap();
     let (params, weight) =
         (ConvParams { padding: vec![1], ..ConvParams::default() }, randn(&[8, 8, 3, 3], Kind::Float));
-    (vec![linear(384), linear(300)], Conv::pack(frame, &weight, None, &params, Act::Relu).unwrap())
+    (vec![linear(384), linear(300)], Conv::pack(frame, &weight, None, &params, Activation::Relu).unwrap())
 }
 
 fn run(net: &Net<(Vec<Linear>, Conv)>) -> [Tensor; 3] {
@@ -209,7 +209,7 @@ fn a_batch_norm_behind_a_linear_layer_comes_back() {
     let vs = VarStore::new(Device::Cpu);
     let bn = nn::batch_norm1d(vs.root(), 6, nn::BatchNormConfig::default());
     let frame = oracle::frame(Freeze::new());
-    let linear = Linear::pack_batch_norm(&frame, &randn(&[6, 4], Kind::Float), None, &bn, Act::Relu).unwrap();
+    let linear = Linear::pack_batch_norm(&frame, &randn(&[6, 4], Kind::Float), None, &bn, Activation::Relu).unwrap();
     let (saved, loaded) = round_trip(frame, linear);
     for sizes in [&[5, 4][..], &[5, 6, 4]] {
         let x = randn(sizes, Kind::Float);
@@ -273,7 +273,7 @@ fn a_weight_of_two_names_lies_once_in_memory_and_in_the_file() {
     let frame = oracle::frame(Freeze::new());
     let tied = {
         let _freezing = frame.freezing();
-        Tied(Leaf::new(&frame, &table).unwrap(), Linear::pack(&frame, &table.ws, None, Act::Relu).unwrap())
+        Tied(Leaf::new(&frame, &table).unwrap(), Linear::pack(&frame, &table.ws, None, Activation::Relu).unwrap())
     };
     let scratch = Scratch::new();
     let saved = scratch.save(frame, tied).unwrap();

@@ -5,7 +5,7 @@ mod host;
 use std::collections::HashMap;
 
 use fx_ir::{Arg, Graph, Node, NodeId, Op, RegionId, Type};
-use fx_runtime::frozen::{Act, linear, product};
+use fx_runtime::frozen::{Activation, linear, product};
 use tch::{Kind, Tensor};
 
 /// What a node yields.
@@ -283,17 +283,17 @@ impl Machine<'_> {
 
 /// The activation that a layer applies to its result.
 #[allow(clippy::panic, reason = "it is called in tests")]
-fn act(node: &Node) -> Act {
+fn act(node: &Node) -> Activation {
     match node.kwarg("act") {
-        None => Act::None,
+        None => Activation::None,
         Some(Arg::Str(name)) => match name.as_str() {
-            "Relu" => Act::Relu,
-            "Relu6" => Act::Relu6,
-            "HardSwish" => Act::HardSwish,
-            "Silu" => Act::Silu,
-            "Sigmoid" => Act::Sigmoid,
-            "Tanh" => Act::Tanh,
-            "Gelu" => Act::Gelu,
+            "Relu" => Activation::Relu,
+            "Relu6" => Activation::Relu6,
+            "HardSwish" => Activation::HardSwish,
+            "Silu" => Activation::Silu,
+            "Sigmoid" => Activation::Sigmoid,
+            "Tanh" => Activation::Tanh,
+            "Gelu" => Activation::Gelu,
             other => panic!("the activation {other} cannot be evaluated here"),
         },
         Some(other) => panic!("{other:?} is no activation"),

@@ -1,6 +1,6 @@
 //! State: fields of the model that a `&mut self` forward writes to.
 //!
-//! Such a field is a cell of the frozen model (`frozen::Kept`), made when it is frozen; to read the field is a node that
+//! Such a field is a cell of the frozen model (`frozen::StateCell`), made when it is frozen; to read the field is a node that
 //! reads the cell, to write it one that writes, and both stay in their order. Which fields those are is found by tracing:
 //! where a write comes to light, the trace begins anew and knows of it.
 
@@ -103,7 +103,7 @@ impl Tracer<'_> {
         let (text, is_plain) = (spelled.text, spelled.is_plain);
         let store = if is_plain { "" } else { ", ::fx_runtime::frozen::Foreign" };
         let is_vec = text.starts_with("Vec<");
-        let kept = format!("::fx_runtime::frozen::Kept<{text}{store}>");
+        let kept = format!("::fx_runtime::frozen::StateCell<{text}{store}>");
         let op = if is_plain { HostOp::Cell(text) } else { HostOp::ForeignCell((text, label.clone())) };
         let attr = self.push_labelled(Op::GetAttr(name.to_owned()), vec![(*id).into()], name, &label, ty.clone(), span);
         let args = attr.arg().into_iter().collect();

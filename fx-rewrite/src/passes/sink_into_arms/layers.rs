@@ -5,7 +5,7 @@ use fx_ir::{Arg, Graph, NodeId, Op, RegionId, ops};
 use super::moves::{arms_that_read, is_within};
 use super::{Sink, quiet_arms};
 use crate::analysis::Contraction;
-use crate::passes::fuse_epilogue::{Act, act_of};
+use crate::passes::fuse_epilogue::{FusedActivation, act_of};
 use crate::passes::norm::input_of_norm;
 use crate::rewrite::is_quiet;
 
@@ -20,7 +20,7 @@ enum Stage {
     /// A sum.
     Sum,
     /// An activation, behind which there is nothing more.
-    Act,
+    Activation,
 }
 
 impl Stage {
@@ -75,10 +75,10 @@ impl Sink {
         let node = graph.node(reader);
         if let Some((of, act)) = act_of(node) {
             let known = match act {
-                Act::Known(_) => true,
-                Act::Layer(layer, _) => self.is_frozen(&Arg::Node(layer)),
+                FusedActivation::Known(_) => true,
+                FusedActivation::Layer(layer, _) => self.is_frozen(&Arg::Node(layer)),
             };
-            return (of == input && known).then_some(Stage::Act);
+            return (of == input && known).then_some(Stage::Activation);
         }
         let &[Arg::Node(a), Arg::Node(b)] = &node.args[..] else { return None };
         let is_sum = node.op == Op::Call(ops::ADD) && node.kwargs.is_empty() && a != b;
@@ -125,7 +125,7 @@ impl Sink {
             return (frozen && layer.act.is_none()).then_some(stage);
         }
         node.inputs().find_map(|input| {
-            let stage = self.step(graph, id, input).filter(|&stage| stage != Stage::Act)?;
+            let stage = self.step(graph, id, input).filter(|&stage| stage != Stage::Activation)?;
             let reached = self.open(graph, control, (input, id), depth - 1)?;
             reached.takes(stage).then_some(stage)
         })

@@ -5,9 +5,9 @@ use std::ops::Range;
 use tch::TchError;
 
 use super::super::buffer::with_scratch;
+use super::super::epilogue::Epilogue;
+use super::super::omp_threads::{share, threads, try_each_part};
 use super::super::panel::{MEMORY, Place, SHARES};
-use super::super::pool::{share, threads, try_each_part};
-use super::super::tail::Tail;
 use super::SplitMatrix;
 use super::chunk::{Chunk, Size};
 use super::tile::{TILE, Tiles};
@@ -25,7 +25,7 @@ pub(super) struct Call<'a, T> {
 // SAFETY: operands are read alone, and threads write disjoint results.
 unsafe impl<T: Sync> Sync for Call<'_, T> {}
 
-impl<T: Tail> Call<'_, T> {
+impl<T: Epilogue> Call<'_, T> {
     /// Computes all results.
     pub(super) fn run(&self) -> Result<(), TchError> {
         if self.place.rows < FEW_ROWS {

@@ -5,9 +5,9 @@
 
 use std::ops::Range;
 
+use super::super::epilogue::Epilogue;
 use super::super::lanes::FIRST_CACHE;
 use super::super::product::PANEL;
-use super::super::tail::Tail;
 use super::call::Call;
 use super::split::{split_panel, split_rows};
 use super::sums::{add, is_finite};
@@ -73,7 +73,7 @@ pub(super) struct Chunk<'a, T> {
     totals: *mut f32,
 }
 
-impl<'a, T: Tail> Chunk<'a, T> {
+impl<'a, T: Epilogue> Chunk<'a, T> {
     /// `scratch` has room for a chunk of this size.
     pub(super) fn new(call: &'a Call<'a, T>, rows: Range<usize>, size: &Size, scratch: *mut u8) -> Self {
         let mut at = scratch;

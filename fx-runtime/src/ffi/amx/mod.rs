@@ -30,13 +30,13 @@ mod tile;
 use tch::{Device, Kind, TchError, Tensor};
 
 use super::buffer::Buffer;
+use super::epilogue::Epilogue;
+use super::omp_threads::for_each_part;
 use super::operands::{Operands, WeightMatrix};
+use super::output_pool::PoolUser;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use super::panel::Place;
-use super::pool::for_each_part;
 use super::product::PANEL;
-use super::results::Tenant;
-use super::tail::Tail;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use super::vector::{VectorWidth, vector_width};
 
@@ -76,7 +76,7 @@ pub(crate) struct SplitMatrix {
     /// Of [`DEPTH`] numbers.
     steps: usize,
     out: usize,
-    _tenant: Tenant,
+    _pool_user: PoolUser,
 }
 
 impl SplitMatrix {
@@ -92,7 +92,7 @@ impl SplitMatrix {
     fn lay_out(weight: &Tensor, out: usize, depth: usize) -> Result<Self, TchError> {
         let steps = depth.div_ceil(DEPTH);
         let panels = Buffer::lasting(out.div_ceil(PANEL) * steps * DEPTH * PANEL * size_of::<f32>())?;
-        let packed = Self { panels, depth, steps, out, _tenant: Tenant::new() };
+        let packed = Self { panels, depth, steps, out, _pool_user: PoolUser::new() };
         // SAFETY: `out` rows of `depth` floats.
         let numbers = unsafe { std::slice::from_raw_parts(weight.data_ptr().cast_const().cast::<f32>(), out * depth) };
         for_each_part(out.div_ceil(PANEL), &|panel| {
@@ -134,13 +134,13 @@ impl WeightMatrix for SplitMatrix {
     }
 
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-    fn multiply(&self, operands: &Operands, tail: &impl Tail) -> Result<(), TchError> {
-        call::Call { matrix: self, x: operands.x(), place: Place::new(operands, tail) }.run()
+    fn multiply(&self, operands: &Operands, epilogue: &impl Epilogue) -> Result<(), TchError> {
+        call::Call { matrix: self, x: operands.x(), place: Place::new(operands, epilogue) }.run()
     }
 
     /// Nothing is packed here.
     #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
-    fn multiply(&self, _: &Operands, _: &impl Tail) -> Result<(), TchError> {
+    fn multiply(&self, _: &Operands, _: &impl Epilogue) -> Result<(), TchError> {
         Err(super::tensor::refused("a product on tiles"))
     }
 }

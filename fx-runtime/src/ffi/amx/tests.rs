@@ -1,7 +1,7 @@
 //! Against products in f64.
 
 use super::*;
-use crate::ffi::tail::{BiasAndRelu, Nothing};
+use crate::ffi::epilogue::{BiasAndRelu, Nothing};
 
 const CPU: (Kind, Device) = (Kind::Float, Device::Cpu);
 

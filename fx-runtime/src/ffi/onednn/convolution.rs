@@ -12,8 +12,8 @@ use super::plan::{Buffers, Key, Plan, dtype};
 use super::weight::{Constant, Weight};
 use crate::ffi::convolution::Geometry;
 use crate::ffi::entry::table;
-use crate::ffi::order::{Order, arranged};
-use crate::ffi::results::{self, Tenant};
+use crate::ffi::memory_format::{Order, in_a_format};
+use crate::ffi::output_pool::{self, PoolUser};
 use crate::ffi::tensor::{lend, refused};
 use crate::ffi::{Facts, Param, PostOp};
 
@@ -33,7 +33,7 @@ pub(crate) struct DirectConv {
     shape: Vec<i64>,
     /// The latest first.
     plans: Mutex<Vec<Arc<Plan>>>,
-    _tenant: Tenant,
+    _pool_user: PoolUser,
 }
 
 impl DirectConv {
@@ -65,7 +65,7 @@ impl DirectConv {
                 geometry: geometry.clone(),
                 shape: sizes,
                 plans: Mutex::new(Vec::new()),
-                _tenant: Tenant::new(),
+                _pool_user: PoolUser::new(),
             })
         };
         Some(pack())
@@ -77,9 +77,9 @@ impl DirectConv {
         let data = table().data.ok_or_else(|| refused("a convolution"))?;
         let facts = Facts::of(x).ok_or_else(|| refused("a convolution"))?;
         let sizes_of = |tensor: &Tensor| Facts::of(tensor).ok_or_else(|| refused("a convolution"));
-        let (order, x_copy) = arranged(x, facts.sizes(), true)?;
+        let (order, x_copy) = in_a_format(x, facts.sizes(), true)?;
         let other_copy = match other {
-            Some(other) => arranged(other, sizes_of(other)?.sizes(), false)?.1,
+            Some(other) => in_a_format(other, sizes_of(other)?.sizes(), false)?.1,
             None => None,
         };
         let (x, other) = (x_copy.as_ref().unwrap_or(x), other_copy.as_ref().or(other));
@@ -93,7 +93,7 @@ impl DirectConv {
             post: *post,
             threads,
         })?;
-        let result = results::tensor(&plan.sizes, &plan.strides, facts.dtype, plan.result_bytes)?;
+        let result = output_pool::tensor(&plan.sizes, &plan.strides, facts.dtype, plan.result_bytes)?;
         let address = |tensor: &Tensor| {
             let mut address: *mut c_void = ptr::null_mut();
             // SAFETY: the tensor is alive; it writes the address of its first element.

@@ -12,7 +12,7 @@ use super::eltwise::step;
 use super::objects::{Attributes, Description, Engine, Layout, Memory, Primitive, Step, Stream, Window, dims};
 use super::weight::Constant;
 use crate::ffi::PostOp;
-use crate::ffi::order::contiguous;
+use crate::ffi::memory_format::contiguous;
 
 /// What a plan was made for.
 #[derive(Debug, Clone, Copy, PartialEq)]

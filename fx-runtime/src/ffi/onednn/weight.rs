@@ -13,7 +13,7 @@ use super::super::buffer::{Buffer, with_scratch};
 use super::api::value;
 use super::objects::{Attributes, Description, Engine, Layout, Memory, Primitive, Stream};
 use crate::ffi::Param;
-use crate::ffi::order::contiguous;
+use crate::ffi::memory_format::contiguous;
 use crate::ffi::tensor::refused;
 
 /// A tensor that kernels read.

@@ -17,8 +17,8 @@ use tch::{TchError, Tensor};
 
 use super::half::Half;
 use super::walk::{Place, Walk};
-use super::{Aligned, BLOCK, GRAIN, MAX_RANK, Number, Operand, for_each_part, results, threads};
-use crate::ffi::pool::share;
+use super::{Aligned, BLOCK, GRAIN, MAX_RANK, Number, Operand, for_each_part, output_pool, threads};
+use crate::ffi::omp_threads::share;
 use crate::ffi::vector::{Body, vectorised};
 use total::Total;
 
@@ -103,7 +103,7 @@ fn along<T: Number, B: RowBlocks<T, I, O>, const I: usize, const O: usize>(
             step *= size;
         }
         let count = if is_whole { walk.count } else { rows };
-        *output = Some(results::tensor(own, strides, dtype, count * bytes)?);
+        *output = Some(output_pool::tensor(own, strides, dtype, count * bytes)?);
     }
     // None is left out, or `?` had returned.
     let outputs = outputs.map(Option::unwrap_or_default);

@@ -3,7 +3,7 @@
 #![allow(clippy::inline_always, reason = "only what is inlined into a vectorised body is vectorised")]
 
 use super::{BLOCK, MAX_RANK, Operand};
-use crate::ffi::order::follows;
+use crate::ffi::memory_format::is_dense_in;
 
 /// How the inputs lie, as seen along the results' memory.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ impl<const I: usize> Walk<I> {
     /// None where the result has gaps or an input does not broadcast to it.
     pub(super) fn new(inputs: &[Operand<'_>; I], sizes: &[i64], strides: &[i64]) -> Option<Self> {
         let lies_alike = |input: &Operand<'_>| input.facts.sizes() == sizes && input.strides[..sizes.len()] == *strides;
-        if follows(sizes, strides, (0..sizes.len()).rev()) && inputs.iter().all(lies_alike) {
+        if is_dense_in(sizes, strides, (0..sizes.len()).rev()) && inputs.iter().all(lies_alike) {
             return Self::in_a_row(sizes);
         }
         let mut order: [usize; MAX_RANK] = std::array::from_fn(|axis| axis);

@@ -5,9 +5,9 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
+use super::super::epilogue::Epilogue;
 use super::super::lanes::{Kernel, Lanes};
 use super::super::product::{Matrix, PANEL, multiply};
-use super::super::tail::Tail;
 use super::transform::{self, POINTS, TAPS};
 use super::{Call, DEPTH, apart, points_step};
 
@@ -28,7 +28,7 @@ pub(super) struct Block<'a, T> {
     pub(super) is_first: bool,
 }
 
-impl<T: Tail> Kernel for Block<'_, T> {
+impl<T: Epilogue> Kernel for Block<'_, T> {
     #[inline(always)]
     unsafe fn run<V: Lanes>(self) {
         let channels = self.call.weight.channels;
@@ -62,7 +62,7 @@ impl<T: Tail> Kernel for Block<'_, T> {
     }
 }
 
-impl<T: Tail> Block<'_, T> {
+impl<T: Epilogue> Block<'_, T> {
     #[inline(always)]
     unsafe fn transform_input<V: Lanes>(&self) {
         let (call, grid) = (self.call, &self.call.grid);
@@ -150,12 +150,12 @@ impl<T: Tail> Block<'_, T> {
     }
 }
 
-impl<T: Tail> Block<'_, T> {
+impl<T: Epilogue> Block<'_, T> {
     /// Bias, addition and activation, while the results are in the cache.
     #[inline(always)]
     unsafe fn finish(&self) {
         let (call, grid) = (self.call, &self.call.grid);
-        if call.tail.is_nothing() && call.other.is_none() {
+        if call.epilogue.is_nothing() && call.other.is_none() {
             return;
         }
         let out = call.weight.out;
@@ -176,7 +176,7 @@ impl<T: Tail> Block<'_, T> {
                         let rows = std::slice::from_raw_parts_mut(call.y.add(at), length);
                         (rows, call.other.map(|other| std::slice::from_raw_parts(other.add(at), length)))
                     };
-                    call.tail.finish(columns.start, columns.len(), rows, other);
+                    call.epilogue.apply(columns.start, columns.len(), rows, other);
                 }
             }
             tile += last - column;

@@ -29,12 +29,12 @@ use self::grid::{Grid, padding};
 use self::transform::{POINTS, TAPS};
 use super::buffer::{Buffer, with_scratch};
 use super::convolution::Geometry;
+use super::epilogue::Epilogue;
 use super::lanes::{has_lanes, on_lanes};
-use super::order::channels_last;
-use super::pool::{for_each_part, share, threads, try_each_part};
+use super::memory_format::channels_last;
+use super::omp_threads::{for_each_part, share, threads, try_each_part};
+use super::output_pool::{self, PoolUser};
 use super::product::{Matrix, PANEL};
-use super::results::{self, Tenant};
-use super::tail::Tail;
 use super::tensor::{Facts, refused};
 
 /// Channels come in multiples of the widest register.
@@ -64,7 +64,7 @@ pub(crate) struct Winograd {
     padding: [usize; 2],
     /// A pixel outside of the image.
     zeros: Vec<f32>,
-    _tenant: Tenant,
+    _pool_user: PoolUser,
 }
 
 impl Winograd {
@@ -88,7 +88,7 @@ impl Winograd {
         let panels = out.div_ceil(PANEL);
         let taps = Buffer::lasting(panels * TAPS * channels * PANEL * size_of::<f32>())?;
         let zeros = vec![0.0; channels];
-        let packed = Self { taps, channels, out, padding: padding(geometry), zeros, _tenant: Tenant::new() };
+        let packed = Self { taps, channels, out, padding: padding(geometry), zeros, _pool_user: PoolUser::new() };
         // SAFETY: `out × channels` windows.
         let windows =
             unsafe { std::slice::from_raw_parts(weight.data_ptr().cast_const().cast::<[f32; TAPS]>(), out * channels) };
@@ -134,7 +134,7 @@ impl Winograd {
         Grid::of(sizes, padding(geometry)).is_some_and(|grid| grid.count() >= FEW_TILES && grid.is_filled())
     }
 
-    /// `tail(conv(x), other)`, or none if some result of the convolution is not finite.
+    /// `epilogue(conv(x), other)`, or none if some result of the convolution is not finite.
     ///
     /// `x`, with these facts, is f32 `[batch, in, height, width]` on the CPU, of any strides and with at least one result; `other` has the
     /// result's shape and dtype. The result lies in `channels_last` order.
@@ -143,7 +143,7 @@ impl Winograd {
         x: &Tensor,
         facts: &Facts,
         other: Option<&Tensor>,
-        tail: &impl Tail,
+        epilogue: &impl Epilogue,
     ) -> Result<Option<Tensor>, TchError> {
         let grid = Grid::of(facts.sizes(), self.padding).ok_or_else(|| refused("a convolution"))?;
         let sizes = [grid.batch, self.out, grid.result[0], grid.result[1]].map(|size| i64::try_from(size).unwrap_or(0));
@@ -152,7 +152,7 @@ impl Winograd {
         let x_copy = channels_last(x, facts.sizes())?;
         let other_copy = other.map(|other| channels_last(other, &sizes)).transpose()?.flatten();
         let (x, other) = (x_copy.as_ref().unwrap_or(x), other_copy.as_ref().or(other));
-        let y = results::tensor(&sizes, &strides, facts.dtype, bytes)?;
+        let y = output_pool::tensor(&sizes, &strides, facts.dtype, bytes)?;
         let all_finite = AtomicBool::new(true);
         let call = Call {
             weight: self,
@@ -160,7 +160,7 @@ impl Winograd {
             x: x.data_ptr().cast_const().cast(),
             y: y.data_ptr().cast(),
             other: other.map(|other| other.data_ptr().cast_const().cast()),
-            tail,
+            epilogue,
             all_finite: &all_finite,
         };
         call.run()?;
@@ -175,14 +175,14 @@ struct Call<'a, T> {
     x: *const f32,
     y: *mut f32,
     other: Option<*const f32>,
-    tail: &'a T,
+    epilogue: &'a T,
     all_finite: &'a AtomicBool,
 }
 
 // SAFETY: `x` and `other` are read alone, and parts write disjoint results.
 unsafe impl<T: Sync> Sync for Call<'_, T> {}
 
-impl<T: Tail> Call<'_, T> {
+impl<T: Epilogue> Call<'_, T> {
     /// Shares the tiles out among the threads; where there are few, the panels of the weight.
     fn run(&self) -> Result<(), TchError> {
         let (tiles, panels, threads) = (self.grid.count(), self.weight.out.div_ceil(PANEL), threads());

@@ -3,8 +3,8 @@
 use tch::{Device, Kind};
 
 use super::*;
+use crate::ffi::epilogue::BiasAndRelu;
 use crate::ffi::ops::{MemoryFormat, clone_in};
-use crate::ffi::tail::BiasAndRelu;
 use crate::ffi::vector::at_each_width;
 
 fn geometry(padding: i64) -> Geometry {

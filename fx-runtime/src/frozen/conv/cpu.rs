@@ -6,7 +6,7 @@ use super::tiled::Tiled;
 use crate::ffi::{Geometry, PackedConv, Param};
 use crate::frame::Target;
 use crate::frame::non_finite::NonFinite;
-use crate::frozen::Act;
+use crate::frozen::Activation;
 use crate::frozen::select::ConvChoice;
 
 pub(super) struct CpuConv {
@@ -66,7 +66,7 @@ impl CpuConv {
     }
 
     /// `act(conv(x))`; `x` is batched, of any strides, and there is at least one result.
-    pub(super) fn run(&self, x: &Tensor, act: Act) -> Result<Tensor, TchError> {
+    pub(super) fn run(&self, x: &Tensor, act: Activation) -> Result<Tensor, TchError> {
         if let Some(y) = self.by_tiles(x, None, act)? {
             return Ok(y);
         }
@@ -75,17 +75,17 @@ impl CpuConv {
     }
 
     /// `act(conv(x) + other)`; `other` has the result's shape and dtype. Not for a transposed convolution.
-    pub(super) fn run_add(&self, x: &Tensor, other: &Tensor, act: Act) -> Result<Tensor, TchError> {
+    pub(super) fn run_add(&self, x: &Tensor, other: &Tensor, act: Activation) -> Result<Tensor, TchError> {
         if let Some(y) = self.by_tiles(x, Some(other), act)? {
             return Ok(y);
         }
-        let may_fuse = act == Act::Relu && self.fuses_sum_and_relu && act.may_fuse(&self.non_finite);
+        let may_fuse = act == Activation::Relu && self.fuses_sum_and_relu && act.may_fuse(&self.non_finite);
         let (post, rest) = act.fused_if(may_fuse);
         rest.apply(self.directly(|direct| direct.run_add(x, other, &post))?)
     }
 
     /// By Winograd's algorithm, where it can be used and pays.
-    fn by_tiles(&self, x: &Tensor, other: Option<&Tensor>, act: Act) -> Result<Option<Tensor>, TchError> {
+    fn by_tiles(&self, x: &Tensor, other: Option<&Tensor>, act: Activation) -> Result<Option<Tensor>, TchError> {
         match &self.weight {
             Weight::Tiled(tiled) if !self.non_finite.is_set() => tiled.run(x, other, act),
             _ => Ok(None),

@@ -11,7 +11,7 @@ use crate::frame::layout::channels_last_of;
 use crate::frame::non_finite::NonFinite;
 use crate::frame::tune::Packed;
 use crate::frozen::select::{ConvChoice, ConvLayer};
-use crate::frozen::{Act, ConvParams};
+use crate::frozen::{Activation, ConvParams};
 use crate::{Error, MemoryFormat};
 
 pub(super) enum Kernel {
@@ -91,7 +91,7 @@ impl Plain {
 }
 
 /// What is known about a convolution with a weight of this shape.
-pub(super) fn layer(shape: &[i64], params: &ConvParams, non_finite: &NonFinite, act: Act) -> ConvLayer {
+pub(super) fn layer(shape: &[i64], params: &ConvParams, non_finite: &NonFinite, act: Activation) -> ConvLayer {
     let tiles = Winograd::fits(shape, &geometry(params));
     let pixels = is_by_pixel(shape, params).then(|| shape[0] * shape[1]);
     ConvLayer {

@@ -4,7 +4,7 @@ use tch::{TchError, Tensor};
 
 use crate::frozen::matrix::PackedMatrix;
 use crate::frozen::select::Rows;
-use crate::frozen::{Act, ConvParams};
+use crate::frozen::{Activation, ConvParams};
 
 pub(super) struct MatrixConv {
     matrix: PackedMatrix,
@@ -25,7 +25,7 @@ impl MatrixConv {
 
     /// `act(conv(x) + other)`; `x` is batched, of any strides, with at least one element, `other` has the result's shape
     /// and dtype.
-    pub(super) fn run(&self, x: &Tensor, other: Option<&Tensor>, act: Act) -> Result<Tensor, TchError> {
+    pub(super) fn run(&self, x: &Tensor, other: Option<&Tensor>, act: Activation) -> Result<Tensor, TchError> {
         let mut pixels = channels_behind(x)?;
         for (axis, &step) in self.stride.iter().enumerate() {
             if step > 1 {

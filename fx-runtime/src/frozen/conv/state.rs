@@ -5,7 +5,7 @@ use tch::Tensor;
 
 use super::{Conv, ConvParams, Kernel};
 use crate::Result;
-use crate::frozen::Act;
+use crate::frozen::Activation;
 use crate::saved::{Loader, Saver, State};
 
 impl State for Conv {
@@ -28,7 +28,7 @@ impl State for Conv {
         from.once(|from| {
             let weight = from.dense("weight")?;
             let bias: Option<Tensor> = from.field("bias")?;
-            let (params, act): (ConvParams, Act) = (from.field("params")?, from.field("act")?);
+            let (params, act): (ConvParams, Activation) = (from.field("params")?, from.field("act")?);
             Self::pack_as(from.frame(), &weight, bias.as_ref(), &params, act, from.kernel()?)
         })
     }

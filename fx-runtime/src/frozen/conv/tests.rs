@@ -7,7 +7,7 @@ use super::*;
 use crate::ffi::{Winograd, ops};
 use crate::frame::layout::channels_last_of;
 use crate::frame::tune::tests::Told;
-use crate::frozen::act::EVERY_ACT;
+use crate::frozen::activation::EVERY_ACTIVATION;
 use crate::frozen::oracle::{both, check, frame, randn};
 use crate::{Backend, Freeze};
 
@@ -46,7 +46,7 @@ impl Case {
     }
 
     /// Both layers on the case's input, plain and `channels_last`, with and without something added.
-    fn compare(&self, kind: Kind, bias: bool, act: Act) {
+    fn compare(&self, kind: Kind, bias: bool, act: Activation) {
         let (best, composed) = both(kind);
         let weight = self.weight(kind);
         let bias = bias.then(|| randn(&[self.out], kind));
@@ -75,7 +75,7 @@ fn three_by_three() -> Case {
 
 #[test]
 fn every_act_with_and_without_bias() {
-    for &act in EVERY_ACT {
+    for &act in EVERY_ACTIVATION {
         for bias in [true, false] {
             three_by_three().compare(Kind::Float, bias, act);
         }
@@ -84,20 +84,20 @@ fn every_act_with_and_without_bias() {
 
 #[test]
 fn windows_of_one_pixel() {
-    for &act in EVERY_ACT {
+    for &act in EVERY_ACTIVATION {
         for bias in [true, false] {
             // Short sums: what a clamp leaves is smaller than they are, and their rounding counts by it.
             case(&[2, 16, 5, 7], 4096, &[1, 1], strided(1, 0, 1, 1)).compare(Kind::Float, bias, act);
         }
     }
     let uneven = ConvParams { stride: vec![2, 3], ..ConvParams::default() };
-    case(&[3, 128, 9, 8], 512, &[1, 1], uneven).compare(Kind::Float, true, Act::Relu);
-    case(&[1, 128, 7, 7], 544, &[1, 1], strided(2, 0, 1, 1)).compare(Kind::Float, true, Act::Silu);
-    case(&[2, 128, 3, 4, 5], 514, &[1, 1, 1], strided(2, 0, 1, 1)).compare(Kind::Float, true, Act::Relu);
-    case(&[2, 128, 6, 5], 512, &[1, 1], strided(1, 0, 3, 1)).compare(Kind::Float, false, Act::None);
-    case(&[2, 128, 6, 5], 512, &[1, 1], strided(1, 1, 1, 1)).compare(Kind::Float, true, Act::Relu);
-    case(&[2, 256, 6, 5], 512, &[1, 1], strided(1, 0, 1, 2)).compare(Kind::Float, true, Act::Relu);
-    case(&[2, 128, 6], 512, &[1], strided(1, 0, 1, 1)).compare(Kind::Float, true, Act::Relu);
+    case(&[3, 128, 9, 8], 512, &[1, 1], uneven).compare(Kind::Float, true, Activation::Relu);
+    case(&[1, 128, 7, 7], 544, &[1, 1], strided(2, 0, 1, 1)).compare(Kind::Float, true, Activation::Silu);
+    case(&[2, 128, 3, 4, 5], 514, &[1, 1, 1], strided(2, 0, 1, 1)).compare(Kind::Float, true, Activation::Relu);
+    case(&[2, 128, 6, 5], 512, &[1, 1], strided(1, 0, 3, 1)).compare(Kind::Float, false, Activation::None);
+    case(&[2, 128, 6, 5], 512, &[1, 1], strided(1, 1, 1, 1)).compare(Kind::Float, true, Activation::Relu);
+    case(&[2, 256, 6, 5], 512, &[1, 1], strided(1, 0, 1, 2)).compare(Kind::Float, true, Activation::Relu);
+    case(&[2, 128, 6], 512, &[1], strided(1, 0, 1, 1)).compare(Kind::Float, true, Activation::Relu);
 }
 
 /// Large enough for Winograd's algorithm.
@@ -107,13 +107,13 @@ fn tiled() -> Case {
 
 #[test]
 fn tiles_with_every_act() {
-    for &act in EVERY_ACT {
+    for &act in EVERY_ACTIVATION {
         for bias in [true, false] {
             tiled().compare(Kind::Float, bias, act);
         }
     }
-    case(&[1, 16, 40, 40], 16, &[3, 3], strided(1, 0, 1, 1)).compare(Kind::Float, true, Act::Silu);
-    case(&[16, 64, 7, 7], 64, &[3, 3], strided(1, 2, 1, 1)).compare(Kind::Float, true, Act::Relu);
+    case(&[1, 16, 40, 40], 16, &[3, 3], strided(1, 0, 1, 1)).compare(Kind::Float, true, Activation::Silu);
+    case(&[16, 64, 7, 7], 64, &[3, 3], strided(1, 2, 1, 1)).compare(Kind::Float, true, Activation::Relu);
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn infinities_and_nan_reach_their_neighbours_alone() {
     for value in [f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
         let x = randn(case.input, Kind::Float);
         let _ = x.select(0, 1).select(0, 3).select(0, 4).select(0, 5).fill_(value);
-        for act in [Act::None, Act::Sigmoid] {
+        for act in [Activation::None, Activation::Sigmoid] {
             let [best, composed] = [&best, &composed]
                 .map(|frame| Conv::pack(frame, &weight, None, &case.params, act).unwrap().run(&x).unwrap());
             let plain = |y: &Tensor| y.nan_to_num(7e37, 8e37, -8e37);
@@ -139,7 +139,7 @@ fn the_direct_backend_sums_as_written() {
     let (weight, x) = (case.weight(Kind::Float), randn(case.input, Kind::Float));
     let [best, direct] = [Backend::Best, Backend::Direct].map(|backend| {
         let frame = frame(Freeze::new().backend(backend));
-        Conv::pack(&frame, &weight, None, &case.params, Act::None).unwrap()
+        Conv::pack(&frame, &weight, None, &case.params, Activation::None).unwrap()
     });
     let tiles = Winograd::fits(&weight.size(), &geometry(&case.params.expanded(2).unwrap()));
     assert_eq!(format!("{best:?}").contains("Winograd"), tiles);
@@ -148,7 +148,7 @@ fn the_direct_backend_sums_as_written() {
 }
 
 /// The layer once by each kernel that it can have.
-fn compare_tuned(case: &Case, kind: Kind, act: Act) {
+fn compare_tuned(case: &Case, kind: Kind, act: Activation) {
     let (weight, bias, x) = (case.weight(kind), randn(&[case.out], kind), randn(case.input, kind));
     let (best, composed) = both(kind);
     let composed = Conv::pack(&composed, &weight, Some(&bias), &case.params, act).unwrap();
@@ -179,14 +179,14 @@ fn compare_tuned(case: &Case, kind: Kind, act: Act) {
 #[test]
 fn any_kernel_may_win_and_computes_the_same() {
     for case in [&tiled(), &case(&[2, 8, 9, 7], 16, &[3, 3], strided(2, 1, 1, 2))] {
-        compare_tuned(case, Kind::Float, Act::Relu);
+        compare_tuned(case, Kind::Float, Activation::Relu);
     }
-    compare_tuned(&case(&[2, 24, 5, 7], 40, &[1, 1], strided(2, 0, 1, 1)), Kind::Float, Act::Gelu);
-    compare_tuned(&case(&[2, 8, 19], 16, &[3], strided(1, 1, 1, 1)), Kind::Float, Act::Silu);
-    compare_tuned(&case(&[1, 8, 5, 6, 7], 16, &[3, 3, 3], strided(1, 1, 1, 1)), Kind::Float, Act::None);
-    compare_tuned(&three_by_three(), Kind::BFloat16, Act::Relu);
+    compare_tuned(&case(&[2, 24, 5, 7], 40, &[1, 1], strided(2, 0, 1, 1)), Kind::Float, Activation::Gelu);
+    compare_tuned(&case(&[2, 8, 19], 16, &[3], strided(1, 1, 1, 1)), Kind::Float, Activation::Silu);
+    compare_tuned(&case(&[1, 8, 5, 6, 7], 16, &[3, 3, 3], strided(1, 1, 1, 1)), Kind::Float, Activation::None);
+    compare_tuned(&three_by_three(), Kind::BFloat16, Activation::Relu);
     let params = ConvParams { padding_mode: PaddingMode::Reflect, ..strided(1, 1, 1, 1) };
-    compare_tuned(&case(&[2, 8, 9, 7], 16, &[3, 3], params), Kind::Float, Act::Relu);
+    compare_tuned(&case(&[2, 8, 9, 7], 16, &[3, 3], params), Kind::Float, Activation::Relu);
 }
 
 #[test]
@@ -196,9 +196,9 @@ fn a_weight_comes_back_from_either_form() {
         let (weight, (best, composed)) = (case.weight(Kind::Float), both(Kind::Float));
         let few = randn(&[1, case.input[1], 3, 3], Kind::Float);
         let many = randn(case.input, Kind::Float);
-        let composed = Conv::pack(&composed, &weight, None, &case.params, Act::None).unwrap();
+        let composed = Conv::pack(&composed, &weight, None, &case.params, Activation::None).unwrap();
         for inputs in [[&few, &many], [&many, &few], [&many, &many], [&few, &few]] {
-            let layer = Conv::pack(&best, &weight, None, &case.params, Act::None).unwrap();
+            let layer = Conv::pack(&best, &weight, None, &case.params, Activation::None).unwrap();
             for x in inputs {
                 check(&layer.run(x).unwrap(), &composed.run(x).unwrap(), "in whichever form");
                 assert_eq!(layer.kernel.look(Kernel::dense).unwrap().0, weight);
@@ -213,7 +213,7 @@ fn measured_by_the_clock_on_the_wall() {
     let (weight, x) = (case.weight(Kind::Float), randn(case.input, Kind::Float));
     let [tuned, plain] = [true, false].map(|autotune| {
         let frame = frame(Freeze::new().autotune(autotune));
-        Conv::pack(&frame, &weight, None, &case.params, Act::Relu).unwrap()
+        Conv::pack(&frame, &weight, None, &case.params, Activation::Relu).unwrap()
     });
     assert!(format!("{tuned:?}").contains("not measured yet") && !format!("{plain:?}").contains("measured"));
     check(&tuned.run(&x).unwrap(), &plain.run(&x).unwrap(), &format!("{tuned:?}"));
@@ -232,8 +232,8 @@ fn every_geometry() {
         case(&[2, 8, 9, 7], 16, &[5, 5], strided(1, 2, 1, 8)),
         case(&[2, 8, 9, 7], 4, &[3, 2], ConvParams { padding: vec![1, 0], stride: vec![1, 2], ..Default::default() }),
     ] {
-        case.compare(Kind::Float, true, Act::Relu);
-        case.compare(Kind::Float, false, Act::None);
+        case.compare(Kind::Float, true, Activation::Relu);
+        case.compare(Kind::Float, false, Activation::None);
     }
 }
 
@@ -246,8 +246,8 @@ fn one_and_three_axes() {
         case(&[2, 4, 5, 6, 7], 8, &[3, 3, 3], strided(1, 1, 1, 1)),
         case(&[2, 4, 5, 6, 7], 8, &[3, 2, 1], strided(2, 1, 1, 2)),
     ] {
-        case.compare(Kind::Float, true, Act::Silu);
-        case.compare(Kind::BFloat16, true, Act::Relu);
+        case.compare(Kind::Float, true, Activation::Silu);
+        case.compare(Kind::BFloat16, true, Activation::Relu);
     }
 }
 
@@ -260,17 +260,17 @@ fn transposed_convolutions() {
         case(&[2, 8, 9], 16, &[4], transposed(2, 1, 0, 1)),
         case(&[2, 4, 5, 6, 7], 8, &[3, 3, 3], transposed(2, 1, 1, 1)),
     ] {
-        case.compare(Kind::Float, true, Act::Relu);
-        case.compare(Kind::Float, false, Act::GeluTanh);
+        case.compare(Kind::Float, true, Activation::Relu);
+        case.compare(Kind::Float, false, Activation::GeluTanh);
     }
 }
 
 #[test]
 fn every_dtype() {
     for kind in [Kind::Float, Kind::Double, Kind::BFloat16, Kind::Half] {
-        three_by_three().compare(kind, true, Act::Relu);
-        case(&[2, 8, 9, 7], 16, &[3, 3], strided(1, 1, 1, 2)).compare(kind, true, Act::Relu);
-        three_by_three().compare(kind, false, Act::HardSwish);
+        three_by_three().compare(kind, true, Activation::Relu);
+        case(&[2, 8, 9, 7], 16, &[3, 3], strided(1, 1, 1, 2)).compare(kind, true, Activation::Relu);
+        three_by_three().compare(kind, false, Activation::HardSwish);
     }
 }
 
@@ -278,9 +278,9 @@ fn every_dtype() {
 fn padding_with_something_else_than_zeros() {
     for padding_mode in [PaddingMode::Reflect, PaddingMode::Replicate, PaddingMode::Circular] {
         let params = ConvParams { padding_mode, padding: vec![2, 1], ..ConvParams::default() };
-        case(&[2, 8, 9, 7], 16, &[3, 3], params.clone()).compare(Kind::Float, true, Act::Relu);
+        case(&[2, 8, 9, 7], 16, &[3, 3], params.clone()).compare(Kind::Float, true, Activation::Relu);
         let params = ConvParams { padding: vec![1], ..params };
-        case(&[2, 8, 9], 16, &[3], params).compare(Kind::Float, true, Act::Relu);
+        case(&[2, 8, 9], 16, &[3], params).compare(Kind::Float, true, Activation::Relu);
     }
 }
 
@@ -288,7 +288,7 @@ fn padding_with_something_else_than_zeros() {
 fn inputs_without_a_batch() {
     let frame = frame(Freeze::new());
     for case in [three_by_three(), case(&[2, 8, 19], 16, &[3], strided(1, 1, 1, 1))] {
-        let conv = Conv::pack(&frame, &case.weight(Kind::Float), None, &case.params, Act::Relu).unwrap();
+        let conv = Conv::pack(&frame, &case.weight(Kind::Float), None, &case.params, Activation::Relu).unwrap();
         let x = randn(case.input, Kind::Float);
         let (all, first) = (conv.run(&x).unwrap(), conv.run(&x.get(0)).unwrap());
         check(&first, &all.get(0), "unbatched");
@@ -299,7 +299,7 @@ fn inputs_without_a_batch() {
 
 #[test]
 fn an_empty_batch_gives_an_empty_result() {
-    for act in [Act::None, Act::Relu] {
+    for act in [Activation::None, Activation::Relu] {
         case(&[0, 8, 9, 7], 16, &[3, 3], strided(2, 1, 1, 1)).compare(Kind::Float, true, act);
         case(&[0, 8, 9], 16, &[3], strided(1, 1, 1, 1)).compare(Kind::Float, true, act);
         case(&[0, 8, 9, 7], 16, &[3, 3], transposed(2, 1, 1, 1)).compare(Kind::Float, true, act);
@@ -311,8 +311,8 @@ fn every_batch_and_size_through_one_kernel() {
     let (best, composed) = both(Kind::Float);
     let case = three_by_three();
     let weight = case.weight(Kind::Float);
-    let best = Conv::pack(&best, &weight, None, &case.params, Act::Relu).unwrap();
-    let composed = Conv::pack(&composed, &weight, None, &case.params, Act::Relu).unwrap();
+    let best = Conv::pack(&best, &weight, None, &case.params, Activation::Relu).unwrap();
+    let composed = Conv::pack(&composed, &weight, None, &case.params, Activation::Relu).unwrap();
     for sizes in [[1, 8, 9, 9], [10, 8, 5, 31], [1, 8, 1, 1], [3, 8, 64, 2], [1, 8, 9, 9]] {
         let x = randn(&sizes, Kind::Float);
         check(&best.run(&x).unwrap(), &composed.run(&x).unwrap(), &format!("{sizes:?}"));
@@ -323,7 +323,7 @@ fn every_batch_and_size_through_one_kernel() {
 fn wrong_inputs_are_refused() {
     let frame = frame(Freeze::new());
     let weight = randn(&[8, 3, 3, 3], Kind::Float);
-    let conv = Conv::pack(&frame, &weight, None, &ConvParams::default(), Act::Relu).unwrap();
+    let conv = Conv::pack(&frame, &weight, None, &ConvParams::default(), Activation::Relu).unwrap();
     let refuse = |sizes: &[i64], kind| conv.run(&randn(sizes, kind)).unwrap_err();
     assert!(matches!(refuse(&[1, 4, 8, 8], Kind::Float), Error::Channels { expected: 3, axis: 1, .. }));
     assert!(matches!(refuse(&[8, 8], Kind::Float), Error::Rank { .. }));
@@ -338,7 +338,7 @@ fn wrong_inputs_are_refused() {
 fn layers_are_checked_at_freeze_time() {
     let frame = frame(Freeze::new());
     let pack = |weight: &[i64], bias: i64, params: &ConvParams| {
-        Conv::pack(&frame, &randn(weight, Kind::Float), Some(&randn(&[bias], Kind::Float)), params, Act::None)
+        Conv::pack(&frame, &randn(weight, Kind::Float), Some(&randn(&[bias], Kind::Float)), params, Activation::None)
     };
     assert!(pack(&[8, 3, 3, 3], 8, &ConvParams::default()).is_ok());
     assert!(pack(&[8, 3, 3, 3], 7, &ConvParams::default()).is_err());
@@ -354,8 +354,8 @@ fn nan_in_one_weight_reaches_the_result_through_other_layers() {
     let params = strided(1, 1, 1, 1);
     let poisoned = randn(&[8, 8, 3, 3], Kind::Float);
     let _ = poisoned.get(0).fill_(f64::NAN);
-    let next = Conv::pack(&frame, &randn(&[4, 8, 3, 3], Kind::Float), None, &params, Act::Relu6).unwrap();
-    let first = Conv::pack(&frame, &poisoned, None, &params, Act::Relu).unwrap();
+    let next = Conv::pack(&frame, &randn(&[4, 8, 3, 3], Kind::Float), None, &params, Activation::Relu6).unwrap();
+    let first = Conv::pack(&frame, &poisoned, None, &params, Activation::Relu).unwrap();
     let x = randn(&[1, 8, 6, 6], Kind::Float);
     let y = next.run(&first.run(&x).unwrap()).unwrap();
     assert_eq!(y.isnan().all().int64_value(&[]), 1);
@@ -368,7 +368,7 @@ fn eight_threads_share_one_kernel() {
     fn assert_send_sync<T: Send + Sync>(_: &T) {}
     let frame = frame(Freeze::new());
     let case = three_by_three();
-    let conv = Conv::pack(&frame, &case.weight(Kind::Float), None, &case.params, Act::Relu).unwrap();
+    let conv = Conv::pack(&frame, &case.weight(Kind::Float), None, &case.params, Activation::Relu).unwrap();
     assert_send_sync(&conv);
     let expected: Vec<_> = (1..=8)
         .map(|batch| {
@@ -389,7 +389,7 @@ fn later_changes_to_the_model_do_not_reach_the_kernel() {
     let (best, composed) = both(Kind::Float);
     for frame in [best, composed] {
         let (mut weight, mut bias) = (randn(&[8, 3, 3, 3], Kind::Float), randn(&[8], Kind::Float));
-        let conv = Conv::pack(&frame, &weight, Some(&bias), &ConvParams::default(), Act::None).unwrap();
+        let conv = Conv::pack(&frame, &weight, Some(&bias), &ConvParams::default(), Activation::None).unwrap();
         let x = randn(&[1, 3, 8, 8], Kind::Float);
         let before = conv.run(&x).unwrap();
         let _ = (weight.zero_(), bias.zero_());
@@ -401,7 +401,7 @@ fn later_changes_to_the_model_do_not_reach_the_kernel() {
 fn shows_what_was_chosen() {
     let frame = frame(Freeze::new());
     let weight = randn(&[8, 3, 3, 3], Kind::Float);
-    let conv = Conv::pack(&frame, &weight, None, &ConvParams::default(), Act::Relu).unwrap();
+    let conv = Conv::pack(&frame, &weight, None, &ConvParams::default(), Activation::Relu).unwrap();
     assert_eq!(format!("{conv:?}"), "Conv([8, 3, 3, 3], oneDNN, Relu)");
 }
 
@@ -427,7 +427,7 @@ fn resnet_blocks_eager_and_packed() {
         let weight = Tensor::randn([out, channels, kernel, kernel], (Kind::Float, Device::Cpu));
         let scale = Tensor::ones([out], (Kind::Float, Device::Cpu));
         let params = strided(stride, kernel / 2, 1, 1);
-        let conv = Conv::pack(&frame, &weight, Some(&scale), &params, Act::Relu).unwrap();
+        let conv = Conv::pack(&frame, &weight, Some(&scale), &params, Activation::Relu).unwrap();
         let none = None::<&Tensor>;
         let inside = if channels == 3 { x.shallow_clone() } else { conv_layout(&x) };
         let mut best = [f64::MAX; 2];
@@ -456,7 +456,7 @@ fn resnet_blocks_eager_and_packed() {
 fn checks_cost_nanoseconds() {
     let frame = frame(Freeze::new());
     let case = three_by_three();
-    let conv = Conv::pack(&frame, &case.weight(Kind::Float), None, &case.params, Act::Relu).unwrap();
+    let conv = Conv::pack(&frame, &case.weight(Kind::Float), None, &case.params, Activation::Relu).unwrap();
     let x = randn(case.input, Kind::Float);
     let other = conv.run(&x).unwrap();
     let rounds = 200_000;
@@ -472,7 +472,7 @@ fn checks_cost_nanoseconds() {
 fn what_cudnn_has_no_kernel_for_is_atens() {
     let frame = frame(Freeze::new().backend(Backend::Composed));
     let case = three_by_three();
-    let mut conv = Conv::pack(&frame, &case.weight(Kind::Float), None, &case.params, Act::Relu).unwrap();
+    let mut conv = Conv::pack(&frame, &case.weight(Kind::Float), None, &case.params, Activation::Relu).unwrap();
     let x = randn(case.input, Kind::Float);
     let expected = conv.run(&x).unwrap();
     let other = randn(&expected.size(), Kind::Float);

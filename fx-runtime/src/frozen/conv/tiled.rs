@@ -5,8 +5,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tch::{TchError, Tensor};
 
 use crate::ffi::{Facts, Geometry, PackedConv, Param, Winograd, refused};
-use crate::frozen::Act;
-use crate::frozen::tail::RowTail;
+use crate::frozen::Activation;
+use crate::frozen::epilogue::RowEpilogue;
 
 /// Elements of a weight deep in a network, where images are small as a rule. It is only a guess at the form that will be
 /// asked for: if it is wrong, the first call lays the weight out anew.
@@ -16,7 +16,7 @@ const DEEP: usize = 512 * 512 * 9;
 pub(super) struct Tiled {
     geometry: Geometry,
     bias: Option<Param>,
-    /// The bias again, as the tail reads it.
+    /// The bias again, as the epilogue reads it.
     row: Option<Box<[f32]>>,
     forms: RwLock<Forms>,
 }
@@ -60,12 +60,12 @@ impl Tiled {
     }
 
     /// `act(conv(x) + other)` by Winograd's algorithm; none where the direct sum is faster, or the results are not finite.
-    pub(super) fn run(&self, x: &Tensor, other: Option<&Tensor>, act: Act) -> Result<Option<Tensor>, TchError> {
+    pub(super) fn run(&self, x: &Tensor, other: Option<&Tensor>, act: Activation) -> Result<Option<Tensor>, TchError> {
         let facts = Facts::of(x).filter(|facts| Winograd::pays(facts.sizes(), &self.geometry));
         let Some(facts) = facts else { return Ok(None) };
         let make = |weight: &Tensor| Winograd::pack(weight, &self.geometry);
         let tiles = self.form(|forms| &mut forms.tiles, |forms| &forms.tiles, make)?;
-        tiles.run(x, &facts, other, &RowTail { bias: self.row.as_deref(), act })
+        tiles.run(x, &facts, other, &RowEpilogue { bias: self.row.as_deref(), act })
     }
 
     /// For the direct sum.

@@ -7,8 +7,8 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 use fx_ir::ops::formula::Primitives;
 use tch::Kind;
 
-use super::Lane;
-use super::lane::{given, lanes_of_formulas, param};
+use super::PointwiseOps;
+use super::pointwise_ops::{given, lanes_of_formulas, param};
 use crate::ffi::pointwise;
 use crate::math;
 
@@ -214,7 +214,7 @@ impl<T: Real> Element<T> {
     }
 }
 
-/// An element by itself has no row: what asks for one is computed on [`Staged`](super::rows::Staged) elements.
+/// An element by itself has no row: what asks for one is computed on [`RowElement`](super::rows::RowElement) elements.
 macro_rules! rows_of_elements {
     ($($name:ident($($type:ty)?)),*) => {$(
         fn $name(self $(, _: $type)?) -> Self {
@@ -223,7 +223,7 @@ macro_rules! rows_of_elements {
     )*};
 }
 
-impl<T: Real> Lane for Element<T> {
+impl<T: Real> PointwiseOps for Element<T> {
     type Number = Self;
 
     fx_ir::op_table!(lanes_of_formulas);

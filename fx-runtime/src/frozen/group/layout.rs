@@ -12,7 +12,7 @@ mod sources;
 pub(super) use sources::Sources;
 
 use crate::ffi::pointwise::Operand;
-use crate::ffi::{MAX_RANK, follows};
+use crate::ffi::{MAX_RANK, is_dense_in};
 
 /// Shape and strides of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,7 +131,7 @@ impl Layout {
     /// Whether the elements lie without gaps, the first of these axes innermost. Axes of one element may have any
     /// stride.
     fn is_dense_in(&self, axes: impl Iterator<Item = usize>) -> bool {
-        follows(self.sizes(), self.strides(), axes)
+        is_dense_in(self.sizes(), self.strides(), axes)
     }
 
     /// Whether the elements lie without gaps in any order.

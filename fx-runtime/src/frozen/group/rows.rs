@@ -1,8 +1,8 @@
 //! Groups with ops on rows: the same function over elements, once for each thing that it asks of a row, and once more.
 //!
-//! A [`Staged`] element knows in which pass it is. What was asked before is an answer that it reads, what is asked in this
+//! A [`RowElement`] element knows in which pass it is. What was asked before is an answer that it reads, what is asked in this
 //! pass is noted, and all that follows is computed in vain, which the compiler sees and leaves out: which ask is which is
-//! known to it, since the function has no branches. The same holds for what is [kept](Lane::kept): once the element
+//! known to it, since the function has no branches. The same holds for what is [kept](PointwiseOps::kept): once the element
 //! reads it, what it was computed from is left out.
 
 #![allow(clippy::inline_always, reason = "only what is inlined into a vectorised body is vectorised")]
@@ -13,9 +13,9 @@ use std::ops::{Add, Div, Mul, Sub};
 use tch::{Kind, Tensor};
 
 use super::element::{Element, Real};
-use super::lane::param;
 use super::layout::{AnyNumber, Layout};
-use super::{Group, Lane, Number, Numbers, cuda};
+use super::pointwise_ops::param;
+use super::{Group, Number, Numbers, PointwiseOps, cuda};
 use crate::Error;
 use crate::ffi::pointwise::device::rows::RowCase;
 use crate::ffi::pointwise::rows::{self, Kept, LEAST_LENGTH, MOST_KEPT, MOST_REDUCTIONS, Reduction, RowBlocks};
@@ -119,7 +119,7 @@ impl<G: Group<I, N, O>, T: Real, const I: usize, const N: usize, const O: usize>
                 asks: Cell::new(0),
                 slots: Cell::new(0),
             };
-            let mut lanes = [Staged { value: Element(T::ZERO), pass: &pass }; I];
+            let mut lanes = [RowElement { value: Element(T::ZERO), pass: &pass }; I];
             let mut input = 0;
             while input < I {
                 lanes[input].value = Element(inputs[input][at]);
@@ -162,12 +162,12 @@ struct Pass<T, const PASS: usize> {
 
 /// An element in one of the passes over its row.
 #[derive(Clone, Copy)]
-pub(super) struct Staged<'p, T, const PASS: usize> {
+pub(super) struct RowElement<'p, T, const PASS: usize> {
     value: Element<T>,
     pass: &'p Pass<T, PASS>,
 }
 
-impl<T: Real, const PASS: usize> Staged<'_, T, PASS> {
+impl<T: Real, const PASS: usize> RowElement<'_, T, PASS> {
     #[inline(always)]
     fn with(self, value: Element<T>) -> Self {
         Self { value, ..self }
@@ -188,7 +188,7 @@ impl<T: Real, const PASS: usize> Staged<'_, T, PASS> {
 
 macro_rules! operators {
     ($($operator:ident: $method:ident;)*) => {$(
-        impl<T: Real, const PASS: usize> $operator for Staged<'_, T, PASS> {
+        impl<T: Real, const PASS: usize> $operator for RowElement<'_, T, PASS> {
             type Output = Self;
             #[inline(always)]
             fn $method(self, other: Self) -> Self {
@@ -198,7 +198,7 @@ macro_rules! operators {
         operators!(@number $operator: $method, Element<T> f64 i64);
     )*};
     (@number $operator:ident: $method:ident, $($number:ty)*) => {$(
-        impl<T: Real, const PASS: usize> $operator<$number> for Staged<'_, T, PASS> {
+        impl<T: Real, const PASS: usize> $operator<$number> for RowElement<'_, T, PASS> {
             type Output = Self;
             #[inline(always)]
             fn $method(self, number: $number) -> Self {
@@ -215,21 +215,21 @@ operators! {
     Div: div;
 }
 
-/// The methods of `Lane` on the element itself.
+/// The methods of `PointwiseOps` on the element itself.
 macro_rules! elementwise {
     ($($id:ident = row($($row:tt)*) $(.$column:ident($($value:tt)*))*
         $(: $name:ident($x:ident $(, $param:ident: $kind:ident)*) = $body:expr, by $method:ident
             $(=> $act:ident $in_place:ident)?)?;)*) => {$($(
         #[inline(always)]
         fn $name(self $(, $param: param!($kind))*) -> Self {
-            self.with(Lane::$name(self.value $(, elementwise!(@ $kind $param))*))
+            self.with(PointwiseOps::$name(self.value $(, elementwise!(@ $kind $param))*))
         }
     )?)*};
     (@ lane $param:ident) => { $param.value };
     (@ $kind:ident $param:ident) => { $param };
 }
 
-impl<T: Real, const PASS: usize> Lane for Staged<'_, T, PASS> {
+impl<T: Real, const PASS: usize> PointwiseOps for RowElement<'_, T, PASS> {
     type Number = Element<T>;
 
     fx_ir::op_table!(elementwise);

@@ -19,7 +19,7 @@ macro_rules! groups {
             type Results = $type;
 
             #[inline(always)]
-            fn lanes<L: Lane>($lanes: [L; $inputs], $n: [L::Number; $numbers]) -> [L; $results] {
+            fn lanes<L: PointwiseOps>($lanes: [L; $inputs], $n: [L::Number; $numbers]) -> [L; $results] {
                 $body
             }
         }

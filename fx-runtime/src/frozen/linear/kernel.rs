@@ -6,7 +6,7 @@ use crate::Error;
 use crate::ffi::{PackedLinear, Param};
 use crate::frame::non_finite::NonFinite;
 use crate::frame::tune::Packed;
-use crate::frozen::Act;
+use crate::frozen::Activation;
 use crate::frozen::matrix::PackedMatrix;
 use crate::frozen::select::{LinearChoice, LinearLayer};
 
@@ -39,7 +39,7 @@ impl Kernel {
         Ok(match choice {
             LinearChoice::Amx => PackedMatrix::for_amx(weight, bias)?.map(Self::Matrix),
             LinearChoice::Mkl(rows) => PackedMatrix::for_mkl(weight, bias, rows)?.map(Self::Matrix),
-            LinearChoice::Dots => PackedMatrix::for_dots(as_it_lies()?, bias)?.map(Self::Matrix),
+            LinearChoice::Dots => PackedMatrix::unpacked(as_it_lies()?, bias)?.map(Self::Matrix),
             LinearChoice::OneDnn => PackedLinear::pack(weight, bias).transpose()?.map(Self::OneDnn),
             LinearChoice::CublasLt => {
                 let plain = plain()?;
@@ -77,17 +77,29 @@ impl Packed for Kernel {
 
 impl Plain {
     /// Bias and activation in the product's own kernel, which takes matrices alone; `sizes` is the result's shape.
-    pub(super) fn cublas(&self, x: &Tensor, weight: &Tensor, sizes: &[i64], act: Act) -> Result<Tensor, TchError> {
+    pub(super) fn cublas(
+        &self,
+        x: &Tensor,
+        weight: &Tensor,
+        sizes: &[i64],
+        act: Activation,
+    ) -> Result<Tensor, TchError> {
         let Some(bias) = self.bias.as_deref() else {
             return act.apply(x.f_linear(&self.weight, None::<&Tensor>)?);
         };
         let columns = weight.size()[0];
         let rows = x.f_reshape([-1, columns])?;
-        bias.f_internal_addmm_activation(&rows, weight, act == Act::GeluTanh)?.f_reshape(sizes)
+        bias.f_internal_addmm_activation(&rows, weight, act == Activation::GeluTanh)?.f_reshape(sizes)
     }
 }
 
 /// What is known about a linear layer with a weight of this shape, `[out, in]`.
-pub(super) fn layer(shape: [i64; 2], has_bias: bool, non_finite: &NonFinite, shared: bool, act: Act) -> LinearLayer {
+pub(super) fn layer(
+    shape: [i64; 2],
+    has_bias: bool,
+    non_finite: &NonFinite,
+    shared: bool,
+    act: Activation,
+) -> LinearLayer {
     LinearLayer { shape, has_bias, non_finite: non_finite.is_set(), shared, act }
 }

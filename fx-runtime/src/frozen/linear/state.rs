@@ -5,7 +5,7 @@ use tch::Tensor;
 
 use super::{Apart, Kernel, Linear};
 use crate::Result;
-use crate::frozen::Act;
+use crate::frozen::Activation;
 use crate::saved::{Loader, Saver, State};
 
 impl State for Linear {
@@ -27,7 +27,7 @@ impl State for Linear {
         let folded = from.once(|from| {
             let weight = from.dense("weight")?;
             let bias: Option<Tensor> = from.field("bias")?;
-            let act: Act = from.field("act")?;
+            let act: Activation = from.field("act")?;
             Self::pack_as(from.frame(), &weight, bias.as_ref(), act, from.kernel()?)
         })?;
         Ok(Self { apart: from.field("apart")?, ..folded })

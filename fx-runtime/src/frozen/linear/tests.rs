@@ -5,11 +5,11 @@ use tch::Kind;
 use super::*;
 use crate::Freeze;
 use crate::frame::tune::tests::Told;
-use crate::frozen::act::EVERY_ACT;
+use crate::frozen::activation::EVERY_ACTIVATION;
 use crate::frozen::oracle::{both, check, frame, kernel_of_a_shared_weight, randn};
 
 /// One layer in both ways on one input, with and without something added.
-fn compare(kind: Kind, input: &Tensor, out: i64, bias: bool, act: Act) {
+fn compare(kind: Kind, input: &Tensor, out: i64, bias: bool, act: Activation) {
     let columns = *input.size().last().unwrap();
     // Small products, whose rounding stays small beside what a clamp leaves of them.
     let weight = randn(&[out, columns], kind) / 64.0;
@@ -28,7 +28,7 @@ fn compare(kind: Kind, input: &Tensor, out: i64, bias: bool, act: Act) {
 
 #[test]
 fn every_act_with_and_without_bias() {
-    for &act in EVERY_ACT {
+    for &act in EVERY_ACTIVATION {
         compare(Kind::Float, &randn(&[10, 512], Kind::Float), 384, true, act);
         compare(Kind::Float, &randn(&[3, 32], Kind::Float), 8, false, act);
         // Enough rows for every thread.
@@ -37,7 +37,7 @@ fn every_act_with_and_without_bias() {
 }
 
 /// The layer with and without something added, once by each kernel that it can have.
-fn compare_tuned(input: &Tensor, out: i64, act: Act) {
+fn compare_tuned(input: &Tensor, out: i64, act: Activation) {
     let (kind, columns) = (input.kind(), *input.size().last().unwrap());
     let (weight, bias) = (randn(&[out, columns], kind) / 64.0, randn(&[out], kind));
     let composed = Linear::pack(&both(kind).1, &weight, Some(&bias), act).unwrap();
@@ -65,11 +65,11 @@ fn compare_tuned(input: &Tensor, out: i64, act: Act) {
 #[test]
 fn any_kernel_may_win_and_computes_the_same() {
     for sizes in [&[512][..], &[1, 512], &[10, 512], &[2, 67, 512], &[2000, 512]] {
-        compare_tuned(&randn(sizes, Kind::Float), 384, Act::Gelu);
+        compare_tuned(&randn(sizes, Kind::Float), 384, Activation::Gelu);
     }
-    compare_tuned(&randn(&[12, 3], Kind::Float), 5, Act::Relu);
-    compare_tuned(&randn(&[512, 10], Kind::Float).tr(), 384, Act::None);
-    compare_tuned(&randn(&[10, 512], Kind::BFloat16), 384, Act::Relu);
+    compare_tuned(&randn(&[12, 3], Kind::Float), 5, Activation::Relu);
+    compare_tuned(&randn(&[512, 10], Kind::Float).tr(), 384, Activation::None);
+    compare_tuned(&randn(&[10, 512], Kind::BFloat16), 384, Activation::Relu);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn measured_by_the_clock_on_the_wall() {
     let (weight, x) = (randn(&[384, 512], Kind::Float) / 64.0, randn(&[9, 512], Kind::Float));
     let [tuned, plain] = [true, false].map(|autotune| {
         let frame = frame(Freeze::new().autotune(autotune));
-        Linear::pack(&frame, &weight, None, Act::Gelu).unwrap()
+        Linear::pack(&frame, &weight, None, Activation::Gelu).unwrap()
     });
     assert!(format!("{tuned:?}").contains("not measured yet") && !format!("{plain:?}").contains("measured"));
     let empty = randn(&[0, 512], Kind::Float);
@@ -93,7 +93,7 @@ fn what_is_shared_is_not_packed_to_be_measured() {
     let weight = randn(&[384, 512], Kind::Float);
     let _freezing = frame.freezing();
     let _table = frame.param(&weight).unwrap();
-    let layer = Linear::pack(&frame, &weight, None, Act::None).unwrap();
+    let layer = Linear::pack(&frame, &weight, None, Activation::None).unwrap();
     assert_eq!(format!("{layer:?}"), format!("Linear([384, 512], {}, None)", kernel_of_a_shared_weight()));
 }
 
@@ -103,7 +103,7 @@ fn a_shared_weight_computes_the_same_where_it_lies() {
     let (weight, bias) = (randn(&[385, 512], Kind::Float) / 64.0, randn(&[385], Kind::Float));
     let _freezing = best.freezing();
     let table = best.param(&weight).unwrap();
-    for &act in EVERY_ACT {
+    for &act in EVERY_ACTIVATION {
         let shared = Linear::pack(&best, &weight, Some(&bias), act).unwrap();
         let plain = Linear::pack(&composed, &weight, Some(&bias), act).unwrap();
         let (dense, _) = shared.kernel.look(Kernel::dense).unwrap();
@@ -121,22 +121,22 @@ fn a_shared_weight_computes_the_same_where_it_lies() {
 #[test]
 fn every_dtype() {
     for kind in [Kind::Float, Kind::Double, Kind::BFloat16, Kind::Half] {
-        compare(kind, &randn(&[5, 512], kind), 384, true, Act::Gelu);
-        compare(kind, &randn(&[5, 512], kind), 384, false, Act::None);
+        compare(kind, &randn(&[5, 512], kind), 384, true, Activation::Gelu);
+        compare(kind, &randn(&[5, 512], kind), 384, false, Activation::None);
     }
 }
 
 #[test]
 fn every_rank_and_no_rows() {
     for sizes in [&[512][..], &[1, 512], &[2, 3, 512], &[2, 1, 3, 512], &[0, 512], &[2, 0, 512]] {
-        compare(Kind::Float, &randn(sizes, Kind::Float), 384, true, Act::Relu);
+        compare(Kind::Float, &randn(sizes, Kind::Float), 384, true, Activation::Relu);
     }
 }
 
 #[test]
 fn strided_inputs() {
-    compare(Kind::Float, &randn(&[512, 10], Kind::Float).tr(), 384, true, Act::Relu);
-    compare(Kind::Float, &randn(&[4, 6, 512], Kind::Float).transpose(0, 1), 384, true, Act::None);
+    compare(Kind::Float, &randn(&[512, 10], Kind::Float).tr(), 384, true, Activation::Relu);
+    compare(Kind::Float, &randn(&[4, 6, 512], Kind::Float).transpose(0, 1), 384, true, Activation::None);
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn nan_in_a_weight_reaches_the_result() {
     let (best, _) = both(Kind::Float);
     let mut weight = randn(&[384, 512], Kind::Float);
     let _ = weight.get(3).fill_(f64::NAN);
-    let layer = Linear::pack(&best, &weight, None, Act::Relu).unwrap();
+    let layer = Linear::pack(&best, &weight, None, Activation::Relu).unwrap();
     let y = layer.run(&randn(&[2, 512], Kind::Float)).unwrap();
     assert_eq!(y.isnan().sum(Kind::Int64).int64_value(&[]), 2);
     let _ = weight.fill_(0.0);
@@ -157,7 +157,7 @@ fn compare_norm(sizes: &[i64], channels: i64) -> Result<(), Error> {
     let [scale, shift, mean] = [(); 3].map(|()| randn(&[channels], Kind::Double));
     let var = randn(&[channels], Kind::Double).abs() + 0.5;
     let bn = BatchNorm::of_tensors(Some(&scale), Some(&shift), &mean, &var, 1e-5);
-    let layer = Linear::pack_batch_norm(&frame, &weight, Some(&bias), &bn, Act::Relu)?;
+    let layer = Linear::pack_batch_norm(&frame, &weight, Some(&bias), &bn, Activation::Relu)?;
     let x = randn(sizes, Kind::Double);
     let found = layer.run(&x)?;
     let plain = bn.forward_t(&x.linear(&weight, Some(&bias)), false);
@@ -180,7 +180,7 @@ fn a_batch_norm_behind_goes_over_axis_1_whatever_the_rank() {
 #[test]
 fn wrong_inputs_are_refused() {
     let (best, _) = both(Kind::Float);
-    let layer = Linear::pack(&best, &randn(&[384, 512], Kind::Float), None, Act::None).unwrap();
+    let layer = Linear::pack(&best, &randn(&[384, 512], Kind::Float), None, Activation::None).unwrap();
     assert!(matches!(layer.run(&randn(&[2, 511], Kind::Float)), Err(Error::Channels { axis: 1, .. })));
     assert!(matches!(layer.run(&Tensor::from(1.0f32)), Err(Error::Rank { .. })));
     assert!(matches!(layer.run(&randn(&[2, 512], Kind::Double)), Err(Error::Kind { .. })));
@@ -191,6 +191,6 @@ fn wrong_inputs_are_refused() {
 fn shapes_are_checked_at_freeze_time() {
     let (best, _) = both(Kind::Float);
     let weight = randn(&[3, 4], Kind::Float);
-    assert!(Linear::pack(&best, &weight, Some(&randn(&[4], Kind::Float)), Act::None).is_err());
-    assert!(Linear::pack(&best, &randn(&[3], Kind::Float), None, Act::None).is_err());
+    assert!(Linear::pack(&best, &weight, Some(&randn(&[4], Kind::Float)), Activation::None).is_err());
+    assert!(Linear::pack(&best, &randn(&[3], Kind::Float), None, Activation::None).is_err());
 }

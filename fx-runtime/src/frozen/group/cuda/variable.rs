@@ -9,8 +9,8 @@ use fx_ir::ops::formula::{Primitives, Unary};
 use tch::Kind;
 
 use crate::ffi::pointwise::rows::Reduction;
-use crate::frozen::group::Lane;
-use crate::frozen::group::lane::{given, lanes_of_formulas, param};
+use crate::frozen::group::PointwiseOps;
+use crate::frozen::group::pointwise_ops::{given, lanes_of_formulas, param};
 
 /// The statements so far.
 #[derive(Debug, Default)]
@@ -224,7 +224,7 @@ impl Primitives for Variable<'_> {
     }
 }
 
-impl Lane for Variable<'_> {
+impl PointwiseOps for Variable<'_> {
     type Number = Name;
 
     fx_ir::op_table!(lanes_of_formulas);

@@ -5,8 +5,8 @@ use std::ops::{Add, Div, Mul, Sub};
 use fx_ir::ops::formulas;
 use tch::Kind;
 
-use super::super::Lane;
-use super::super::lane::param;
+use super::super::PointwiseOps;
+use super::super::pointwise_ops::param;
 use super::costly::Costly;
 use super::{AnyNumber, Layout, Sources};
 
@@ -32,7 +32,7 @@ macro_rules! operators {
     )*};
 }
 
-/// The methods of `Lane`: an op of one tensor is costly or not, one of two is `binary`.
+/// The methods of `PointwiseOps`: an op of one tensor is costly or not, one of two is `binary`.
 macro_rules! by_formula {
     ($($id:ident = row($($row:tt)*) $(.$column:ident($($value:tt)*))*
         $(: $name:ident($x:ident $(, $param:ident: $kind:ident)*) = $body:expr, by $method:ident
@@ -69,7 +69,7 @@ macro_rules! shaped {
             Div: div;
         }
 
-        impl Lane for $lane {
+        impl PointwiseOps for $lane {
             type Number = AnyNumber;
 
             fx_ir::op_table!(by_formula);

@@ -14,7 +14,7 @@ macro_rules! activations {
             $(=> $act:ident $in_place:ident)?)?;)*) => {
         /// An activation, as PyTorch defines it.
         #[derive(Debug, Clone, Copy, PartialEq, Default, State)]
-        pub enum Act {
+        pub enum Activation {
             /// The value itself.
             #[default]
             None,
@@ -32,7 +32,7 @@ macro_rules! activations {
             Clamp(f64, f64),
         }
 
-        impl Act {
+        impl Activation {
             /// Applies the activation to a tensor that nobody else holds; works in place.
             pub(crate) fn apply(self, mut x: Tensor) -> Result<Tensor, TchError> {
                 match self {
@@ -47,22 +47,22 @@ macro_rules! activations {
         }
 
         #[cfg(test)]
-        pub(crate) const EVERY_ACT: &[Act] = &[
-            Act::None,
-            $($($(Act::$act,)?)?)*
-            Act::Gelu,
-            Act::GeluTanh,
-            Act::LeakyRelu(0.1),
-            Act::LeakyRelu(0.0),
-            Act::Clamp(-0.25, 0.5),
-            Act::Clamp(0.5, -0.25),
+        pub(crate) const EVERY_ACTIVATION: &[Activation] = &[
+            Activation::None,
+            $($($(Activation::$act,)?)?)*
+            Activation::Gelu,
+            Activation::GeluTanh,
+            Activation::LeakyRelu(0.1),
+            Activation::LeakyRelu(0.0),
+            Activation::Clamp(-0.25, 0.5),
+            Activation::Clamp(0.5, -0.25),
         ];
     };
 }
 
 fx_ir::op_table!(activations);
 
-impl Act {
+impl Activation {
     /// Applies the activation to `x + other`, in place where `other` has the shape and dtype of `x`, which nobody else
     /// holds.
     pub(crate) fn apply_to_sum(self, mut x: Tensor, other: &Tensor, same: bool) -> Result<Tensor, TchError> {
@@ -113,7 +113,7 @@ impl Act {
 macro_rules! from_layers {
     ($($layer:ident => $act:ident),* $(,)?) => {
         $(
-            impl From<&nn::$layer> for Act {
+            impl From<&nn::$layer> for Activation {
                 fn from(_: &nn::$layer) -> Self {
                     Self::$act
                 }
@@ -132,7 +132,7 @@ from_layers! {
     Identity => None,
 }
 
-impl From<GeluApproximation> for Act {
+impl From<GeluApproximation> for Activation {
     fn from(approximation: GeluApproximation) -> Self {
         match approximation {
             GeluApproximation::None => Self::Gelu,
@@ -141,13 +141,13 @@ impl From<GeluApproximation> for Act {
     }
 }
 
-impl From<&nn::GELU> for Act {
+impl From<&nn::GELU> for Activation {
     fn from(layer: &nn::GELU) -> Self {
         layer.approximate.into()
     }
 }
 
-impl From<&nn::LeakyReLU> for Act {
+impl From<&nn::LeakyReLU> for Activation {
     fn from(layer: &nn::LeakyReLU) -> Self {
         Self::LeakyRelu(layer.negative_slope)
     }
@@ -170,18 +170,18 @@ mod tests {
         let relu6 = |x: f64| x.clamp(0.0, 6.0);
         let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
         let tanh_gelu = |x: f64| 0.5 * x * (1.0 + (0.797_884_560_802_865_4 * (x + 0.044_715 * x.powi(3))).tanh());
-        let cases: [(Act, &dyn Fn(f64) -> f64); 11] = [
-            (Act::None, &|x| x),
-            (Act::Relu, &|x| x.max(0.0)),
-            (Act::Relu6, &relu6),
-            (Act::HardSwish, &|x| x * relu6(x + 3.0) / 6.0),
-            (Act::Silu, &|x| x * sigmoid(x)),
-            (Act::Mish, &|x| x * x.exp().ln_1p().tanh()),
-            (Act::Sigmoid, &sigmoid),
-            (Act::Tanh, &f64::tanh),
-            (Act::GeluTanh, &tanh_gelu),
-            (Act::LeakyRelu(0.25), &|x| if x > 0.0 { x } else { 0.25 * x }),
-            (Act::Clamp(-1.0, 2.0), &|x| x.clamp(-1.0, 2.0)),
+        let cases: [(Activation, &dyn Fn(f64) -> f64); 11] = [
+            (Activation::None, &|x| x),
+            (Activation::Relu, &|x| x.max(0.0)),
+            (Activation::Relu6, &relu6),
+            (Activation::HardSwish, &|x| x * relu6(x + 3.0) / 6.0),
+            (Activation::Silu, &|x| x * sigmoid(x)),
+            (Activation::Mish, &|x| x * x.exp().ln_1p().tanh()),
+            (Activation::Sigmoid, &sigmoid),
+            (Activation::Tanh, &f64::tanh),
+            (Activation::GeluTanh, &tanh_gelu),
+            (Activation::LeakyRelu(0.25), &|x| if x > 0.0 { x } else { 0.25 * x }),
+            (Activation::Clamp(-1.0, 2.0), &|x| x.clamp(-1.0, 2.0)),
         ];
         for (act, expected) in cases {
             let ys = Vec::<f64>::try_from(act.apply(Tensor::from_slice(&xs)).unwrap()).unwrap();
@@ -196,10 +196,10 @@ mod tests {
     fn layers_are_their_activations() {
         fn check<L: nn::Layer>(layer: &L)
         where
-            for<'a> Act: From<&'a L>,
+            for<'a> Activation: From<&'a L>,
         {
             let x = Tensor::from_slice(&[-4.0f64, -2.0, -0.5, 0.0, 0.5, 8.0]);
-            let act = Act::from(layer);
+            let act = Activation::from(layer);
             let (found, expected) = (act.apply(x.copy()).unwrap(), layer.f_forward(&x).unwrap());
             assert!(found.allclose(&expected, 1e-12, 1e-12, false), "{act:?} for {layer:?}", layer = layer.type_name());
         }
@@ -213,12 +213,12 @@ mod tests {
         check(&nn::gelu());
         check(&nn::gelu_tanh());
         check(&nn::leaky_relu(0.3));
-        assert_eq!(Act::from(nn::gelu_tanh().approximate), Act::GeluTanh);
+        assert_eq!(Activation::from(nn::gelu_tanh().approximate), Activation::GeluTanh);
     }
 
     #[test]
     fn nan_stays_nan() {
-        for &act in EVERY_ACT {
+        for &act in EVERY_ACTIVATION {
             let y = act.apply(Tensor::from_slice(&[f32::NAN])).unwrap();
             assert_eq!(y.isnan().all().int64_value(&[]), 1, "{act:?}");
         }

@@ -3,13 +3,13 @@
 use tch::{Device, Kind, Tensor};
 
 use super::*;
-use crate::ffi::tail::{BiasAndRelu, Nothing};
+use crate::ffi::epilogue::{BiasAndRelu, Nothing};
 use crate::ffi::vector::at_each_width;
 
 const CPU: (Kind, Device) = (Kind::Float, Device::Cpu);
 
-fn matrix(weight: &Tensor) -> Option<RowMatrix> {
-    RowMatrix::new(Param::copied(weight).unwrap())
+fn matrix(weight: &Tensor) -> Option<UnpackedWeight> {
+    UnpackedWeight::new(Param::copied(weight).unwrap())
 }
 
 fn double(tensor: &Tensor) -> Tensor {
@@ -51,7 +51,7 @@ fn check_all_shapes() {
         let values: Vec<f32> = (&bias).try_into().unwrap();
         let expected = (exact + double(&bias) + double(&other)).relu();
         let found = packed.run(&x, &[rows, out], Some(&other), &BiasAndRelu(&values)).unwrap();
-        assert!(error(&found, &expected) <= 1.5 * aten + 2e-6, "{rows}x{depth}x{out} with a tail");
+        assert!(error(&found, &expected) <= 1.5 * aten + 2e-6, "{rows}x{depth}x{out} with a epilogue");
     }
 }
 
@@ -68,7 +68,7 @@ fn keeps_what_is_not_finite() {
 
 #[test]
 fn takes_rows_that_fill_registers_and_lie_one_after_the_other() {
-    assert!(RowMatrix::takes([3, 64]) && !RowMatrix::takes([3, 60]) && !RowMatrix::takes([3, 0]));
+    assert!(UnpackedWeight::takes([3, 64]) && !UnpackedWeight::takes([3, 60]) && !UnpackedWeight::takes([3, 0]));
     assert!(matrix(&Tensor::ones([3, 60], CPU)).is_none() && matrix(&Tensor::ones([0, 64], CPU)).is_none());
     assert!(matrix(&Tensor::ones([64, 32], CPU).tr()).is_none());
     assert!(matrix(&Tensor::ones([2, 3, 16], CPU)).is_none());
@@ -78,7 +78,7 @@ fn takes_rows_that_fill_registers_and_lie_one_after_the_other() {
 fn shares_the_weight() {
     let weight = Param::copied(&Tensor::ones([32, 32], CPU)).unwrap();
     let address = weight.data_ptr();
-    if let Some(packed) = RowMatrix::new(weight) {
+    if let Some(packed) = UnpackedWeight::new(weight) {
         assert_eq!(packed.weight().data_ptr(), address);
     }
 }

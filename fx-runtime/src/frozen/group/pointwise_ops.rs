@@ -20,8 +20,8 @@ macro_rules! lane_trait {
         $(: $name:ident($x:ident $(, $param:ident: $kind:ident)*) = $body:expr, by $method:ident
             $(=> $act:ident $in_place:ident)?)?;)*) => {
         /// An element of a tensor, or what stands for all of them. The functions are PyTorch's, NaN and infinity included.
-        pub trait Lane:
-            Clone + Arithmetic<Self> + Arithmetic<f64> + Arithmetic<i64> + Arithmetic<<Self as Lane>::Number>
+        pub trait PointwiseOps:
+            Clone + Arithmetic<Self> + Arithmetic<f64> + Arithmetic<i64> + Arithmetic<<Self as PointwiseOps>::Number>
         {
             /// A number that is known at the call.
             type Number: Clone + From<f64> + From<i64>;
@@ -75,7 +75,7 @@ macro_rules! lane_trait {
 
 fx_ir::op_table!(lane_trait);
 
-/// The methods of `Lane` on what has the primitives that formulas are written in.
+/// The methods of `PointwiseOps` on what has the primitives that formulas are written in.
 macro_rules! lanes_of_formulas {
     ($($id:ident = row($($row:tt)*) $(.$column:ident($($value:tt)*))*
         $(: $name:ident($x:ident $(, $param:ident: $kind:ident)*) = $body:expr, by $method:ident
@@ -100,7 +100,7 @@ macro_rules! given {
 pub(super) use {given, lanes_of_formulas, param};
 
 #[inline(always)]
-fn affine<L: Lane>(x: L, weight: Option<L>, bias: Option<L>) -> L {
+fn affine<L: PointwiseOps>(x: L, weight: Option<L>, bias: Option<L>) -> L {
     let scaled = match weight {
         Some(weight) => x * weight,
         None => x,

@@ -4,13 +4,13 @@ use std::ops::{Add, Div, Mul, Sub};
 
 use tch::{Kind, Scalar, TchError, Tensor};
 
-use super::Lane;
-use super::lane::param;
+use super::PointwiseOps;
+use super::pointwise_ops::param;
 use crate::frozen::State;
 
 /// A tensor, or why there is none.
 #[derive(Debug)]
-pub(super) struct Whole(pub(super) Result<Tensor, TchError>);
+pub(super) struct EagerTensor(pub(super) Result<Tensor, TchError>);
 
 /// A number as the caller has it: `ATen` promotes dtypes by whether it is whole.
 #[derive(Debug, Clone, Copy, PartialEq, State)]
@@ -57,7 +57,7 @@ impl From<Number> for Scalar {
     }
 }
 
-impl Clone for Whole {
+impl Clone for EagerTensor {
     fn clone(&self) -> Self {
         Self(match &self.0 {
             Ok(tensor) => Ok(tensor.shallow_clone()),
@@ -66,7 +66,7 @@ impl Clone for Whole {
     }
 }
 
-impl Whole {
+impl EagerTensor {
     fn unary(self, function: impl FnOnce(Tensor) -> Result<Tensor, TchError>) -> Self {
         Self(self.0.and_then(function))
     }
@@ -78,25 +78,25 @@ impl Whole {
 
 macro_rules! operators {
     ($($operator:ident: $method:ident, $tensors:ident, $number:ident;)*) => {$(
-        impl $operator for Whole {
+        impl $operator for EagerTensor {
             type Output = Self;
             fn $method(self, other: Self) -> Self {
                 self.binary(other, |a, b| a.$tensors(b))
             }
         }
-        impl $operator<Number> for Whole {
+        impl $operator<Number> for EagerTensor {
             type Output = Self;
             fn $method(self, number: Number) -> Self {
                 self.unary(|x| x.$number(number.scalar()))
             }
         }
-        impl $operator<f64> for Whole {
+        impl $operator<f64> for EagerTensor {
             type Output = Self;
             fn $method(self, number: f64) -> Self {
                 $operator::$method(self, Number::from(number))
             }
         }
-        impl $operator<i64> for Whole {
+        impl $operator<i64> for EagerTensor {
             type Output = Self;
             fn $method(self, number: i64) -> Self {
                 $operator::$method(self, Number::from(number))
@@ -112,7 +112,7 @@ operators! {
     Div: div, f_div, f_div_scalar;
 }
 
-/// The methods of `Lane` as those of tch.
+/// The methods of `PointwiseOps` as those of tch.
 macro_rules! by_aten {
     ($($id:ident = row($($row:tt)*) $(.$column:ident($($value:tt)*))*
         $(: $name:ident($x:ident $(, $param:ident: $kind:ident)*) = $body:expr, by $method:ident
@@ -126,7 +126,7 @@ macro_rules! by_aten {
     (@ text $param:ident) => { $param };
 }
 
-impl Lane for Whole {
+impl PointwiseOps for EagerTensor {
     type Number = Number;
 
     fx_ir::op_table!(by_aten);
@@ -167,7 +167,7 @@ impl Lane for Whole {
 
 const LAST: &[i64] = &[-1];
 
-fn optional(value: Option<Whole>) -> Result<Option<Tensor>, TchError> {
+fn optional(value: Option<EagerTensor>) -> Result<Option<Tensor>, TchError> {
     value.map(|value| value.0).transpose()
 }
 

@@ -10,12 +10,12 @@ use std::ops::Range;
 
 use tch::TchError;
 
+use super::epilogue::Epilogue;
 use super::lanes::{FIRST_CACHE, Kernel, Lanes, SECOND_CACHE, fetch_line, has_lanes, on_lanes};
 use super::operands::{Operands, WeightMatrix};
 use super::panel::Place;
 use super::product::{Matrix, PANEL};
 use super::shared::Param;
-use super::tail::Tail;
 
 /// Depths are multiples of the widest register.
 const STEP: usize = 16;
@@ -39,13 +39,13 @@ const AHEAD: usize = 1024;
 
 /// A weight `[out, in]` of f32, row by row.
 #[derive(Debug)]
-pub(crate) struct RowMatrix {
+pub(crate) struct UnpackedWeight {
     weight: Param,
     out: usize,
     depth: usize,
 }
 
-impl RowMatrix {
+impl UnpackedWeight {
     /// Whether rows of a weight `[out, in]` fill vector registers.
     pub(crate) fn takes([_, depth]: [i64; 2]) -> bool {
         depth > 0 && usize::try_from(depth).is_ok_and(|depth| depth.is_multiple_of(STEP))
@@ -64,16 +64,16 @@ impl RowMatrix {
     }
 }
 
-impl WeightMatrix for RowMatrix {
+impl WeightMatrix for UnpackedWeight {
     fn shape(&self) -> [usize; 2] {
         [self.out, self.depth]
     }
 
-    fn multiply(&self, operands: &Operands, tail: &impl Tail) -> Result<(), TchError> {
+    fn multiply(&self, operands: &Operands, epilogue: &impl Epilogue) -> Result<(), TchError> {
         if operands.rows > MOST_ROWS {
             let [x, y] = operands.matrices()?;
             let _ = x.f_mm_out(&y, &self.weight.f_tr()?)?;
-            operands.finish(tail);
+            operands.finish(epilogue);
             return Ok(());
         }
         let product =
@@ -84,7 +84,7 @@ impl WeightMatrix for RowMatrix {
             on_lanes(Block { product: &product, rows, columns, sums });
         };
         // SAFETY: nobody else has the result yet, and all sums of a block are computed.
-        unsafe { Place::new(operands, tail).by_panels(self.depth, most, compute) }
+        unsafe { Place::new(operands, epilogue).by_panels(self.depth, most, compute) }
     }
 }
 

@@ -4,7 +4,7 @@
 //! at the end of its heap. The next forward asks for the same blocks, and the system clears them page by page while the
 //! kernel waits: at batch 10 a quarter of a `MobileNetV2`'s time. So results of a megabyte and more come from here, on huge
 //! pages, and return when the tensor is dropped, whoever drops it. What lies idle is at most twice of what was in use at
-//! once of late, and all of it goes with the last kernel that is a `Tenant`.
+//! once of late, and all of it goes with the last kernel that is a `PoolUser`.
 //!
 //! Such a tensor cannot grow (`resize_` to more elements); in all else it is like any other.
 
@@ -25,13 +25,13 @@ const SPARE: usize = 4;
 /// Takes after which the most that was in use is forgotten by half.
 const MEMORY: u32 = 1024;
 
-static POOL: Mutex<Pool> = Mutex::new(Pool { idle: Vec::new(), tenants: 0, in_use: 0, most: 0, takes: 0 });
+static POOL: Mutex<Pool> = Mutex::new(Pool { idle: Vec::new(), users: 0, in_use: 0, most: 0, takes: 0 });
 
 #[derive(Debug)]
 struct Pool {
     /// The latest returned last.
     idle: Vec<Buffer>,
-    tenants: usize,
+    users: usize,
     /// Bytes lent.
     in_use: usize,
     /// The most of these of late.
@@ -46,20 +46,20 @@ fn pool() -> MutexGuard<'static, Pool> {
 
 /// Someone who may ask for memory; with the last one the idle memory goes.
 #[derive(Debug)]
-pub(crate) struct Tenant(());
+pub(crate) struct PoolUser(());
 
-impl Tenant {
+impl PoolUser {
     pub(crate) fn new() -> Self {
-        pool().tenants += 1;
+        pool().users += 1;
         Self(())
     }
 }
 
-impl Drop for Tenant {
+impl Drop for PoolUser {
     fn drop(&mut self) {
         let mut pool = pool();
-        pool.tenants -= 1;
-        if pool.tenants == 0 {
+        pool.users -= 1;
+        if pool.users == 0 {
             pool.most = 0;
             let idle = std::mem::take(&mut pool.idle);
             drop(pool);
@@ -90,7 +90,7 @@ impl Pool {
     fn give(&mut self, buffer: Buffer) -> Vec<Buffer> {
         self.in_use -= buffer.size();
         self.idle.push(buffer);
-        let mut room = if self.tenants == 0 { 0 } else { 2 * self.most };
+        let mut room = if self.users == 0 { 0 } else { 2 * self.most };
         let mut kept = self.idle.len();
         while kept > 0 && self.idle[kept - 1].size() <= room {
             kept -= 1;
@@ -165,7 +165,7 @@ mod tests {
     }
 
     fn empty() -> Pool {
-        Pool { idle: Vec::new(), tenants: 1, in_use: 0, most: 0, takes: 0 }
+        Pool { idle: Vec::new(), users: 1, in_use: 0, most: 0, takes: 0 }
     }
 
     #[test]
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn tensors_bring_their_memory_back_from_any_thread() {
-        let _tenant = Tenant::new();
+        let _pool_user = PoolUser::new();
         let make = || tensor(&[1, 8, 256, 1024], &[8 << 18, 1, 8 << 10, 8], 6, 8 << 20).unwrap();
         let mut large = make();
         assert_eq!((large.size(), large.stride()), (vec![1, 8, 256, 1024], vec![8 << 18, 1, 8 << 10, 8]));

@@ -14,13 +14,13 @@ pub(super) enum Order {
 }
 
 /// The tensor's order, and a copy in `channels_last` if its own is none that is taken.
-pub(super) fn arranged(tensor: &Tensor, sizes: &[i64], is_input: bool) -> Result<(Order, Option<Tensor>), TchError> {
+pub(super) fn in_a_format(tensor: &Tensor, sizes: &[i64], is_input: bool) -> Result<(Order, Option<Tensor>), TchError> {
     let steps = strides(tensor, sizes.len()).ok_or_else(|| refused("a tensor without strides"))?;
     let steps = &steps[..sizes.len()];
     if is_channels_last(sizes, steps) {
         return Ok((Order::ChannelsLast, None));
     }
-    if is_input && follows(sizes, steps, (0..sizes.len()).rev()) {
+    if is_input && is_dense_in(sizes, steps, (0..sizes.len()).rev()) {
         return Ok((Order::Default, None));
     }
     Ok((Order::ChannelsLast, Some(ops::clone_in(tensor, format_of(sizes))?)))
@@ -35,7 +35,7 @@ pub(super) fn channels_last(tensor: &Tensor, sizes: &[i64]) -> Result<Option<Ten
 }
 
 fn is_channels_last(sizes: &[i64], strides: &[i64]) -> bool {
-    follows(sizes, strides, std::iter::once(1).chain((2..sizes.len()).rev()).chain([0]))
+    is_dense_in(sizes, strides, std::iter::once(1).chain((2..sizes.len()).rev()).chain([0]))
 }
 
 fn format_of(sizes: &[i64]) -> ops::MemoryFormat {
@@ -43,7 +43,7 @@ fn format_of(sizes: &[i64]) -> ops::MemoryFormat {
 }
 
 /// Whether the axes lie in memory in this order, from the innermost on, without gaps.
-pub(crate) fn follows(sizes: &[i64], strides: &[i64], order: impl Iterator<Item = usize>) -> bool {
+pub(crate) fn is_dense_in(sizes: &[i64], strides: &[i64], order: impl Iterator<Item = usize>) -> bool {
     let mut expected = 1;
     for axis in order {
         if sizes[axis] != 1 && strides[axis] != expected {

@@ -8,26 +8,26 @@
     reason = "bounds and slopes are cast as libtorch casts a number to a tensor's dtype"
 )]
 
-use super::Act;
+use super::Activation;
 use super::group::Element;
-use crate::ffi::Tail;
+use crate::ffi::Epilogue;
 use crate::math::{at_least, at_most, gelu, gelu_tanh};
 
 /// `act(row + bias + other)` for every row.
 #[derive(Debug)]
-pub(super) struct RowTail<'a> {
+pub(super) struct RowEpilogue<'a> {
     /// As long as a row.
     pub(super) bias: Option<&'a [f32]>,
-    pub(super) act: Act,
+    pub(super) act: Activation,
 }
 
-impl Tail for RowTail<'_> {
+impl Epilogue for RowEpilogue<'_> {
     fn is_nothing(&self) -> bool {
-        self.bias.is_none() && self.act == Act::None
+        self.bias.is_none() && self.act == Activation::None
     }
 
     #[inline(always)]
-    fn finish(&self, first: usize, width: usize, rows: &mut [f32], other: Option<&[f32]>) {
+    fn apply(&self, first: usize, width: usize, rows: &mut [f32], other: Option<&[f32]>) {
         self.by_act(first, width, rows, other);
     }
 }
@@ -76,16 +76,16 @@ macro_rules! by_formulas {
             }
         )?)?)*
 
-        impl RowTail<'_> {
+        impl RowEpilogue<'_> {
             #[inline(always)]
             fn by_act(&self, first: usize, width: usize, rows: &mut [f32], other: Option<&[f32]>) {
                 match self.act {
-                    Act::None => self.each(first, width, rows, other, &Same),
-                    $($($(Act::$act => self.each(first, width, rows, other, &$act),)?)?)*
-                    Act::Gelu => self.each(first, width, rows, other, &Gelu),
-                    Act::GeluTanh => self.each(first, width, rows, other, &GeluTanh),
-                    Act::LeakyRelu(slope) => self.each(first, width, rows, other, &LeakyRelu(slope as f32)),
-                    Act::Clamp(low, high) => self.each(first, width, rows, other, &Clamp(low as f32, high as f32)),
+                    Activation::None => self.each(first, width, rows, other, &Same),
+                    $($($(Activation::$act => self.each(first, width, rows, other, &$act),)?)?)*
+                    Activation::Gelu => self.each(first, width, rows, other, &Gelu),
+                    Activation::GeluTanh => self.each(first, width, rows, other, &GeluTanh),
+                    Activation::LeakyRelu(slope) => self.each(first, width, rows, other, &LeakyRelu(slope as f32)),
+                    Activation::Clamp(low, high) => self.each(first, width, rows, other, &Clamp(low as f32, high as f32)),
                 }
             }
         }
@@ -94,7 +94,7 @@ macro_rules! by_formulas {
 
 fx_ir::op_table!(by_formulas);
 
-impl RowTail<'_> {
+impl RowEpilogue<'_> {
     #[inline(always)]
     fn each(&self, first: usize, width: usize, rows: &mut [f32], other: Option<&[f32]>, f: &impl Map) {
         let bias = self.bias.map(|bias| &bias[first..][..width]);
