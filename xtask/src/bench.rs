@@ -15,8 +15,8 @@ pub(crate) struct Options {
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let libtorch = libtorch::ensure(workspace, Variant::Cpu)?;
     run_command(
-        workspace
-            .cargo(&libtorch, &["bench", "--manifest-path", "benches/Cargo.toml", "--benches", "--"])
+        libtorch
+            .cargo(workspace, &["bench", "--manifest-path", "benches/Cargo.toml", "--benches", "--"])
             .args(&options.args),
     )
 }

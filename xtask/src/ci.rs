@@ -20,13 +20,13 @@ type Step = fn(&Workspace, &Libtorch) -> Result<()>;
 const STEPS: &[(&str, Step)] = &[
     ("tidy", |workspace, _| tidy::check(workspace)),
     ("codegen --check", |workspace, libtorch| codegen::check(workspace, libtorch)),
-    ("fmt", |workspace, _| run_command(&mut workspace.plain_cargo(&["fmt", "--all", "--check", "--", "-l"]))),
+    ("fmt", |workspace, _| run_command(&mut workspace.cargo(&["fmt", "--all", "--check", "--", "-l"]))),
     ("clippy", |workspace, libtorch| {
         let args = ["clippy", "--workspace", "--all-targets", "--no-deps", "--", "-D", "warnings"];
-        run_command(&mut once(workspace, libtorch, &args))
+        run_command(&mut cargo(workspace, libtorch, &args))
     }),
     ("test", |workspace, libtorch| {
-        let mut test = once(workspace, libtorch, &["test", "--workspace"]);
+        let mut test = cargo(workspace, libtorch, &["test", "--workspace"]);
         match nvrtc::ensure(workspace, libtorch) {
             Ok(Some(library)) => run_command(test.env("FX_NVRTC", library)),
             Ok(None) => run_command(&mut test),
@@ -38,7 +38,7 @@ const STEPS: &[(&str, Step)] = &[
     }),
     ("fuzz", |workspace, libtorch| fuzz::check(workspace, libtorch, &fuzz::Options::of_ci())),
     ("doc", |workspace, libtorch| {
-        let mut doc = once(workspace, libtorch, &["doc", "--workspace", "--no-deps"]);
+        let mut doc = cargo(workspace, libtorch, &["doc", "--workspace", "--no-deps"]);
         // Links to private items are for those who read the documentation of the source itself.
         run_command(doc.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links"))
     }),
@@ -56,8 +56,8 @@ pub(crate) fn run(workspace: &Workspace, _: &Options) -> Result<()> {
 }
 
 /// A cargo command whose build is not built upon: what cargo keeps to compile the next change faster is gigabytes.
-fn once(workspace: &Workspace, libtorch: &Libtorch, args: &[&str]) -> Command {
-    let mut cargo = workspace.cargo(libtorch, args);
+fn cargo(workspace: &Workspace, libtorch: &Libtorch, args: &[&str]) -> Command {
+    let mut cargo = libtorch.cargo(workspace, args);
     cargo.env("CARGO_INCREMENTAL", "0");
     cargo
 }

@@ -14,5 +14,5 @@ pub(crate) struct Options {
 
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let libtorch = libtorch::ensure(workspace, Variant::Cpu)?;
-    run_command(workspace.cargo(&libtorch, &["run", "--release", "--package", "resnet18", "--"]).args(&options.args))
+    run_command(libtorch.cargo(workspace, &["run", "--release", "--package", "resnet18", "--"]).args(&options.args))
 }

@@ -21,7 +21,7 @@ pub(crate) struct Options {
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let libtorch = libtorch::ensure(workspace, Variant::Cpu)?;
     let args = ["check", "--package", &options.package, "--message-format=json-render-diagnostics"];
-    let messages = output(&mut workspace.cargo(&libtorch, &args))?;
+    let messages = output(&mut libtorch.cargo(workspace, &args))?;
     let folder = out_dir(&String::from_utf8_lossy(&messages), &options.package).ok_or_else(|| no_code(options))?;
     let folder = folder.join("fx");
     let mut files = rust_files(&folder).map_err(|_| no_code(options).looked(format!("in `{}`", folder.display())))?;

@@ -23,7 +23,7 @@ pub(crate) fn run(workspace: &Workspace, _: &Options) -> Result<()> {
 pub(crate) fn build(workspace: &Workspace, without: &str) -> Result<PathBuf> {
     let libtorch = libtorch::ensure(workspace, Variant::Cpu)?;
     let args = ["build", "--release", "--manifest-path", "benches/Cargo.toml", "--bin", "fx-bench"];
-    let mut cargo = workspace.cargo(&libtorch, &args);
+    let mut cargo = libtorch.cargo(workspace, &args);
     let messages = output(cargo.arg("--message-format=json-render-diagnostics").env("FX_WITHOUT", without))?;
     String::from_utf8_lossy(&messages)
         .lines()

@@ -5,22 +5,23 @@
 //! then take turns, so that a machine that drifts slows all of them alike. Every time that was taken is kept as JSON
 //! beside the report, one file a device and machine, into which later runs put the workloads that they measure.
 
+mod ablation;
 mod contender;
-mod levers;
 mod machine;
 mod measure;
 mod record;
 mod report;
+mod workload;
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::path::PathBuf;
 
 use crate::failure::{Failure, Result};
 use crate::fx_bench;
 use crate::workspace::Workspace;
 use contender::Command;
 use record::Record;
+use workload::Workload;
 
 /// What `results` can be told.
 #[derive(clap::Args)]
@@ -37,9 +38,9 @@ pub(crate) struct Options {
     /// Rivals that `benches/rivals.py` knows.
     #[arg(long, value_delimiter = ',')]
     rivals: Vec<String>,
-    /// What each lever is worth instead: ours with one of them off in turns with ours, at batch 1 unless given.
+    /// What each part is worth instead: ours without one of them in turns with ours, at batch 1 unless given.
     #[arg(long, conflicts_with_all = ["ours", "rivals", "bench"])]
-    levers: bool,
+    ablation: bool,
     /// A Python with torch, torchvision, transformers, onnx and onnxruntime.
     #[arg(long, env = "FX_PYTHON", default_value = "python3")]
     python: PathBuf,
@@ -66,33 +67,6 @@ pub(crate) struct Options {
     render: bool,
 }
 
-/// A model, a batch size and a dtype.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Workload {
-    model: String,
-    batch: u32,
-    dtype: String,
-}
-
-impl FromStr for Workload {
-    type Err = String;
-
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        let parts: Vec<&str> = text.split(':').collect();
-        let [model, batch, dtype] = parts[..] else {
-            return Err("a workload reads `resnet18:1:f32`".to_owned());
-        };
-        let batch = batch.parse().ok().filter(|&batch| batch > 0).ok_or(format!("`{batch}` is no batch size"))?;
-        Ok(Self { model: model.to_owned(), batch, dtype: dtype.to_owned() })
-    }
-}
-
-impl std::fmt::Display for Workload {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}:{}", self.model, self.batch, self.dtype)
-    }
-}
-
 /// The models of `fx-bench`.
 const MODELS: [&str; 6] = ["resnet18", "resnet50", "mobilenet_v2", "vit_b_16", "bert_base", "gpt2"];
 const BATCHES: [u32; 4] = [1, 4, 16, 64];
@@ -100,8 +74,11 @@ const BATCHES: [u32; 4] = [1, 4, 16, 64];
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let folder = options.out.clone().unwrap_or_else(|| workspace.root.join("benches"));
     if !options.render {
-        let commands =
-            if options.levers { levers::commands(workspace, &options.device)? } else { commands(workspace, options)? };
+        let commands = if options.ablation {
+            ablation::commands(workspace, &options.device)?
+        } else {
+            commands(workspace, options)?
+        };
         let name = record_name(options);
         let path = folder.join(format!("results/{name}.json"));
         let mut record = Record::read_or_new(&path, &name, machine::describe())?;
@@ -118,10 +95,10 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// `cpu`, `cpu-zen4`, `cpu-zen4-levers`.
+/// `cpu`, `cpu-zen4`, `cpu-zen4-ablation`.
 fn record_name(options: &Options) -> String {
-    let levers = options.levers.then_some("levers");
-    let parts = [Some(options.device.as_str()), options.machine.as_deref(), levers];
+    let ablation = options.ablation.then_some("ablation");
+    let parts = [Some(options.device.as_str()), options.machine.as_deref(), ablation];
     parts.into_iter().flatten().collect::<Vec<_>>().join("-")
 }
 
@@ -131,7 +108,7 @@ fn workloads(options: &Options) -> Vec<Workload> {
     }
     let dtype = if options.device == "cpu" { "f32" } else { "f16" };
     let of = |model: &str, batch| Workload { model: model.to_owned(), batch, dtype: dtype.to_owned() };
-    let batches = if options.levers { &BATCHES[..1] } else { &BATCHES };
+    let batches = if options.ablation { &BATCHES[..1] } else { &BATCHES };
     MODELS.iter().flat_map(|model| batches.iter().map(|&batch| of(model, batch))).collect()
 }
 
@@ -153,10 +130,6 @@ fn commands(workspace: &Workspace, options: &Options) -> Result<Vec<Command>> {
     let rivals = chosen(&options.rivals, rivals);
     let rivals = rivals.into_iter().map(|rival| Command::rival(&options.python, &script, &rival));
     Ok(ours.chain(rivals).collect())
-}
-
-fn parent(path: &Path) -> &Path {
-    path.parent().unwrap_or(path)
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::failure::{Failure, Result};
-use crate::libtorch::{Libtorch, Source};
 
 /// The checkout that this binary was built from.
 pub(crate) struct Workspace {
@@ -27,22 +26,8 @@ impl Workspace {
         self.root.join(".libtorch")
     }
 
-    /// A cargo command that will find `libtorch`.
-    ///
-    /// The workspace's own folder is *not* exported: cargo takes it from `.cargo/config.toml`. Exporting it would give
-    /// torch-sys another environment than plain `cargo build` does, and each change between the two costs its four
-    /// minutes of C++.
-    pub(crate) fn cargo(&self, libtorch: &Libtorch, args: &[&str]) -> Command {
-        let mut cargo = self.plain_cargo(args);
-        match &libtorch.source {
-            Source::Folder(home) => cargo.env("LIBTORCH", home),
-            Source::Workspace | Source::PyTorch => cargo.env_remove("LIBTORCH"),
-        };
-        cargo
-    }
-
     /// A cargo command that needs no libtorch.
-    pub(crate) fn plain_cargo(&self, args: &[&str]) -> Command {
+    pub(crate) fn cargo(&self, args: &[&str]) -> Command {
         let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo.current_dir(&self.root).args(args);
         cargo
@@ -50,7 +35,7 @@ impl Workspace {
 
     /// `cargo metadata` of the workspace, with or without its dependencies.
     pub(crate) fn metadata(&self, args: &[&str]) -> Result<Value> {
-        let mut cargo = self.plain_cargo(&["metadata", "--format-version", "1"]);
+        let mut cargo = self.cargo(&["metadata", "--format-version", "1"]);
         serde_json::from_slice(&output(cargo.args(args))?)
             .map_err(|error| Failure::new("cannot read what `cargo metadata` printed").looked(error.to_string()))
     }

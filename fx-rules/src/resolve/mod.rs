@@ -1,10 +1,12 @@
 //! One rule resolved: captures typed, pattern and replacement as terms, guards as conditions.
 
+mod captures;
 mod embedded;
 mod field;
 mod guard;
-mod list;
+mod literal;
 mod pattern;
+mod resolver;
 mod schema;
 mod template;
 mod yields;
@@ -12,11 +14,14 @@ mod yields;
 use fx_front::{diag::Code, report::Faults};
 use proc_macro2::Ident;
 use quote::ToTokens;
-use syn::{Expr, Pat as SynPat, Stmt, Type};
+use syn::Expr;
 
+pub(crate) use self::resolver::Resolver;
+
+use self::captures::captures;
 use self::guard::idents;
-use crate::parse::{CaptureDef, EXAMPLE, RuleDef, doc_of, spelled};
-use crate::term::{Capture, Kind, Pat, Tmpl};
+use crate::parse::{RuleDef, doc_of, spelled};
+use crate::term::{Capture, Pat, Tmpl};
 
 /// A rule whose names are resolved.
 pub(crate) struct Resolved {
@@ -31,32 +36,10 @@ pub(crate) struct Resolved {
     pub(crate) after: Vec<Tmpl>,
 }
 
-/// The state of reading one rule.
-pub(crate) struct Resolver<'f> {
-    pub(crate) faults: &'f mut Faults,
-    pub(crate) captures: Vec<Capture>,
-    /// The parts of the pattern that `let` names.
-    pub(crate) parts: Vec<(usize, Pat)>,
-    pub(crate) lets: Vec<(Vec<String>, Tmpl)>,
-    /// Whether a repeated part of the pattern is being read.
-    pub(crate) is_repeated: bool,
-    /// The names of the replacement's `let`s.
-    pub(crate) let_names: Vec<(String, Tmpl)>,
-    pub(crate) computed: Vec<(Expr, Vec<usize>)>,
-}
-
 /// Resolves a rule; what is wrong is reported, and there is no rule then.
 pub(crate) fn resolve(def: &RuleDef, faults: &mut Faults) -> Option<Resolved> {
     let captures = captures(&def.captures, faults)?;
-    let mut resolver = Resolver {
-        faults,
-        captures,
-        parts: Vec::new(),
-        is_repeated: false,
-        lets: Vec::new(),
-        let_names: Vec::new(),
-        computed: Vec::new(),
-    };
+    let mut resolver = Resolver::new(captures, faults);
     let before = resolver.outputs(&def.before)?;
     resolver.check_pattern(def, &before)?;
     let after = resolver.replacement(&def.after, &before);
@@ -79,119 +62,7 @@ pub(crate) fn resolve(def: &RuleDef, faults: &mut Faults) -> Option<Resolved> {
     })
 }
 
-fn captures(defs: &[CaptureDef], faults: &mut Faults) -> Option<Vec<Capture>> {
-    let mut captures: Vec<Capture> = Vec::new();
-    let mut is_sound = true;
-    for def in defs {
-        let name = def.name.clone();
-        if captures.iter().any(|capture| capture.name == name) {
-            let message = format!("`{name}` is declared twice");
-            faults.push(Code::CaptureTwice, &name, &message, "one capture may stand in several places of the pattern");
-            is_sound = false;
-            continue;
-        }
-        let kind = match &def.ty {
-            Some(ty) => kind_of(ty, faults),
-            None => Some(Kind::Value),
-        };
-        is_sound &= kind.is_some();
-        let (kind, is_typed) = (kind.unwrap_or(Kind::Value), def.ty.is_some());
-        captures.push(Capture { name, kind, is_typed, is_let: false, bound: 0, used: 0 });
-    }
-    is_sound.then_some(captures)
-}
-
-fn kind_of(ty: &Type, faults: &mut Faults) -> Option<Kind> {
-    let written = spelled(ty.to_token_stream());
-    let last = match ty {
-        Type::Path(path) => path.path.segments.last().map(|segment| segment.ident.to_string()).unwrap_or_default(),
-        _ => String::new(),
-    };
-    let kind = match (written.as_str(), last.as_str()) {
-        ("[i64]" | "&[i64]", _) => Kind::Ints,
-        ("[Tensor]" | "&[Tensor]", _) => Kind::Tensors,
-        (_, "f64") => Kind::Float,
-        (_, "i64") => Kind::Int,
-        (_, "bool") => Kind::Bool,
-        (_, "Tensor") => Kind::Tensor,
-        (_, layer) if fx_front::leaf::of_type(layer).is_some() => Kind::Module(layer.to_owned()),
-        _ => {
-            let layers: Vec<&str> = fx_front::leaf::LEAVES.iter().map(|leaf| leaf.name).collect();
-            let near = layers
-                .iter()
-                .find(|layer| layer.eq_ignore_ascii_case(&last) || layer.starts_with(&last) && !last.is_empty());
-            let help = match near {
-                Some(near) => format!("the nearest layer is `{near}`"),
-                None => {
-                    "layers of `nn`, `Tensor`, `f64`, `i64`, `bool`, `[i64]` and `[Tensor]` can be captured".to_owned()
-                }
-            };
-            faults.push(Code::UnknownLayer, ty, &format!("`{written}` is no layer and no literal"), &help);
-            return None;
-        }
-    };
-    Some(kind)
-}
-
 impl Resolver<'_> {
-    pub(crate) fn syntax(&mut self, tokens: impl ToTokens, message: &str) {
-        self.faults.push(Code::RuleSyntax, tokens, message, EXAMPLE);
-    }
-
-    pub(crate) fn slot_of(&self, name: &Ident) -> Option<usize> {
-        self.captures.iter().position(|capture| capture.name == *name)
-    }
-
-    /// The capture of that name, reported if it is not declared.
-    pub(crate) fn slot(&mut self, name: &Ident) -> Option<usize> {
-        let slot = self.slot_of(name);
-        if slot.is_none() {
-            let names: Vec<String> = self.captures.iter().map(|capture| capture.name.to_string()).collect();
-            let message = format!("`{name}` is not captured");
-            let help = format!(
-                "the captures are declared in front: `|{}|`",
-                [names, vec![name.to_string()]].concat().join(", ")
-            );
-            self.faults.push(Code::UnboundCapture, name, &message, &help);
-        }
-        slot
-    }
-
-    /// A name that `let` gives to a part of the pattern.
-    pub(crate) fn name_part(&mut self, name: &Ident) -> Option<usize> {
-        if self.slot_of(name).is_some() {
-            self.faults.push(
-                Code::CaptureTwice,
-                name,
-                &format!("`{name}` is declared twice"),
-                "give the part another name",
-            );
-            return None;
-        }
-        let name = name.clone();
-        self.captures.push(Capture { name, kind: Kind::Tensor, is_typed: true, is_let: true, bound: 1, used: 0 });
-        Some(self.captures.len() - 1)
-    }
-
-    /// The statements of a block that are all `let name = value;`, and its last expression.
-    pub(crate) fn statements<'e>(&mut self, block: &'e syn::Block) -> Option<(&'e Expr, Vec<(&'e Ident, &'e Expr)>)> {
-        let mut lets = Vec::new();
-        for (at, statement) in block.stmts.iter().enumerate() {
-            match statement {
-                Stmt::Local(syn::Local { pat: SynPat::Ident(name), init: Some(init), .. }) => {
-                    lets.push((&name.ident, &*init.expr));
-                }
-                Stmt::Expr(end, None) if at + 1 == block.stmts.len() => return Some((end, lets)),
-                other => {
-                    self.syntax(other, "a block is made of `let name = ..;` and a last expression");
-                    return None;
-                }
-            }
-        }
-        self.syntax(block, "the block does not end in a value");
-        None
-    }
-
     fn check_pattern(&mut self, def: &RuleDef, before: &[Pat]) -> Option<()> {
         if before.iter().any(|pat| matches!(pat, Pat::Capture(_) | Pat::Any | Pat::Optional(_) | Pat::Literal(_))) {
             let help = "begin with an op or a layer: `x.relu()`";

@@ -3,9 +3,11 @@
 use fx_front::diag::Code;
 use fx_ir::{Operator, catalog, ops};
 use proc_macro2::Ident;
-use syn::{Expr, ExprLit, Lit, UnOp};
+use syn::{Expr, ExprRange, RangeLimits, UnOp};
 
-use super::{Resolver, schema::Schema};
+use super::Resolver;
+use super::literal::{last_two, literal};
+use super::schema::Schema;
 use crate::canonical;
 use crate::parse::operator_of;
 use crate::term::{Kind, Literal, Pat, Yields, kind_name};
@@ -254,28 +256,34 @@ impl Resolver<'_> {
             self.faults.push(Code::RuleType, expr, &message, "");
         }
     }
-}
 
-/// A literal with its sign.
-pub(crate) fn literal(expr: &Expr) -> Option<Literal> {
-    match expr {
-        Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => number.base10_parse().ok().map(Literal::Int),
-        Expr::Lit(ExprLit { lit: Lit::Float(number), .. }) => number.base10_parse().ok().map(Literal::Float),
-        Expr::Lit(ExprLit { lit: Lit::Bool(value), .. }) => Some(Literal::Bool(value.value)),
-        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(Literal::Str(text.value())),
-        Expr::Unary(unary) if matches!(unary.op, UnOp::Neg(_)) => match literal(&unary.expr)? {
-            Literal::Int(number) => Some(Literal::Int(-number)),
-            Literal::Float(number) => Some(Literal::Float(-number)),
-            _ => None,
-        },
-        Expr::Paren(inner) => literal(&inner.expr),
-        Expr::Group(inner) => literal(&inner.expr),
-        _ => None,
+    /// A list in a pattern: fixed parts, and at most one part of any length.
+    fn pat_list(&mut self, array: &syn::ExprArray) -> Option<Pat> {
+        let parts = array.elems.iter().map(|item| self.pat_item(item)).collect::<Option<Vec<Pat>>>()?;
+        let is_open = |part: &&Pat| matches!(part, Pat::Rest(_) | Pat::Repeat(_));
+        if parts.iter().filter(is_open).count() > 1 {
+            self.syntax(array, "a list has one part of any length at most");
+            return None;
+        }
+        Some(Pat::List(parts))
     }
-}
 
-/// `Kind::Float`, however the path to it is written.
-pub(crate) fn last_two(path: &syn::Path) -> String {
-    let names: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
-    names[names.len().saturating_sub(2)..].join("::")
+    fn pat_item(&mut self, item: &Expr) -> Option<Pat> {
+        match item {
+            Expr::Range(ExprRange { start: None, end, limits: RangeLimits::HalfOpen(_), .. }) => match end {
+                Some(end) => self.rest(end).map(|slot| {
+                    self.captures[slot].bound += 1;
+                    Pat::Rest(Some(slot))
+                }),
+                None => Some(Pat::Rest(None)),
+            },
+            Expr::Range(ExprRange { start: Some(part), end: None, .. }) => {
+                let around = std::mem::replace(&mut self.is_repeated, true);
+                let part = self.pat(part);
+                self.is_repeated = around;
+                Some(Pat::Repeat(Box::new(part?)))
+            }
+            item => self.pat(item),
+        }
+    }
 }

@@ -58,7 +58,7 @@ impl Schema {
     /// `train = false` or `dropout_p = 0.0`
     fn silences(&self, position: usize, expr: &Expr) -> bool {
         use crate::term::Literal;
-        let literal = super::pattern::literal(expr);
+        let literal = super::literal::literal(expr);
         match self.params.get(position).map(|param| param.name) {
             Some("train") => literal == Some(Literal::Bool(false)),
             Some("dropout_p") => matches!(literal, Some(Literal::Float(0.0) | Literal::Int(0))),

@@ -3,10 +3,10 @@
 use fx_front::diag::Code;
 use fx_ir::{Arg, Operator};
 use proc_macro2::Ident;
-use syn::{Expr, UnOp};
+use syn::{Expr, ExprRange, UnOp};
 
 use super::Resolver;
-use super::pattern::{last_two, literal};
+use super::literal::{last_two, literal};
 use super::schema::Schema;
 use crate::parse::operator_of;
 use crate::term::{Literal, Pat, Tmpl, Yields, kind_name};
@@ -244,6 +244,22 @@ impl Resolver<'_> {
             values[position] = Some(value);
         }
         Some(Tmpl::Call(schema.op, values.into_iter().flatten().collect()))
+    }
+
+    /// A list in a replacement, in which `..rest` stands for the items of `rest`.
+    fn tmpl_list(&mut self, array: &syn::ExprArray) -> Option<Tmpl> {
+        let mut parts = Vec::new();
+        for item in &array.elems {
+            parts.push(match item {
+                Expr::Range(ExprRange { start: None, end: Some(end), .. }) => {
+                    let slot = self.rest(end)?;
+                    self.captures[slot].used += 1;
+                    Tmpl::Splice(slot)
+                }
+                item => self.template(item)?,
+            });
+        }
+        Some(Tmpl::List(parts))
     }
 }
 

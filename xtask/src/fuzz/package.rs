@@ -163,7 +163,7 @@ impl<'a> Packages<'a> {
             Form::Checked => ["check", "-p", "fuzz-traced"],
             Form::Traced => ["build", "-p", "fuzz-traced"],
         };
-        let mut cargo = self.workspace.cargo(self.libtorch, &args);
+        let mut cargo = self.libtorch.cargo(self.workspace, &args);
         cargo.args(["--message-format=json", "--color=never", "--manifest-path"]).arg(self.folder.join("Cargo.toml"));
         cargo.env("CARGO_TARGET_DIR", &self.target);
         cargo.output().map_err(|error| Failure::new("cannot start cargo").looked(error.to_string()))

@@ -13,6 +13,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::failure::Result;
 use crate::workspace::Workspace;
@@ -56,6 +57,22 @@ pub(crate) struct Libtorch {
     /// The folder that holds `lib` and `include`.
     pub(crate) home: PathBuf,
     pub(crate) source: Source,
+}
+
+impl Libtorch {
+    /// A cargo command in the workspace that will find this libtorch.
+    ///
+    /// The workspace's own folder is *not* exported: cargo takes it from `.cargo/config.toml`. Exporting it would give
+    /// torch-sys another environment than plain `cargo build` does, and each change between the two costs its four
+    /// minutes of C++.
+    pub(crate) fn cargo(&self, workspace: &Workspace, args: &[&str]) -> Command {
+        let mut cargo = workspace.cargo(args);
+        match &self.source {
+            Source::Folder(home) => cargo.env("LIBTORCH", home),
+            Source::Workspace | Source::PyTorch => cargo.env_remove("LIBTORCH"),
+        };
+        cargo
+    }
 }
 
 /// What the machine offers: read from the environment once, put together by hand in tests.

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{Workload, machine};
+use super::machine;
+use super::workload::Workload;
 
 /// How a contender is started.
 #[derive(Clone, Debug)]

@@ -1,8 +1,9 @@
 //! One workload: all contenders are started, and then take turns.
 
+use super::Options;
 use super::contender::{Command, Contender};
 use super::record::{Outcome, Row};
-use super::{Options, Workload};
+use super::workload::Workload;
 
 /// Measures all contenders; one that fails is named, and the others go on.
 pub(super) fn workload(workload: &Workload, commands: &[Command], options: &Options) -> Row {

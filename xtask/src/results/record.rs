@@ -1,4 +1,4 @@
-//! Everything that was measured on one device, as it lies in `results/cpu.json` and `results/cpu-levers.json`.
+//! Everything that was measured on one device, as it lies in `results/cpu.json` and `results/cpu-ablation.json`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,13 +6,12 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::parent;
 use crate::failure::{Failure, Result};
 
 /// The file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Record {
-    /// `cpu`, `cuda`; `cpu-levers` where ours is compared with itself.
+    /// `cpu`, `cuda`; `cpu-ablation` where ours is compared with itself.
     pub(super) name: String,
     pub(super) machine: Machine,
     /// In the order of their names.
@@ -87,7 +86,7 @@ impl Record {
         })?;
         let mut paths: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
         paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
-        // `cpu` before `cpu-levers`.
+        // `cpu` before `cpu-ablation`.
         paths.sort_by_key(|path| path.file_stem().map(ToOwned::to_owned));
         paths.iter().map(|path| Self::read(path)).collect()
     }
@@ -126,7 +125,7 @@ impl Record {
 
     pub(super) fn write(&self, path: &Path) -> Result<()> {
         let failed = |error: std::io::Error| Failure::file("write", path, &error);
-        fs::create_dir_all(parent(path)).map_err(failed)?;
+        fs::create_dir_all(path.parent().unwrap_or(path)).map_err(failed)?;
         let text = serde_json::to_string_pretty(self).map_err(|error| failed(error.into()))?;
         fs::write(path, text + "\n").map_err(failed)
     }

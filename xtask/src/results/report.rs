@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::levers;
+use super::ablation;
 use super::record::{Outcome, Record, Row};
 
 /// The contender that all others are compared with: ours at its best.
@@ -11,7 +11,7 @@ const OURS: [&str; 2] = ["fx graphs", "fx frozen"];
 /// The contender whose values are the reference.
 const REFERENCE: &str = "eager";
 /// How the name of a record ends in which ours is compared with itself.
-const LEVERS: &str = "-levers";
+const ABLATIONS: &str = "-ablation";
 
 /// The whole file.
 pub(super) fn render(records: &[Record]) -> String {
@@ -28,7 +28,7 @@ Written by `cargo xtask results`; every single time is in `results/`. Latency of
 one run, each a process of its own with the same weights and inputs. `fx frozen` is the generated type, `fx eager` the
 same model as written, both in Rust; `eager`, `jit` (TorchScript, frozen and optimised for inference), `compile`
 (torch.compile with freezing) and `ort` (ONNX Runtime) are what a PyTorch user would run. Ratios count; times are this
-machine's. A workload is model:batch:dtype. In a section of levers, ours is compared with itself, one thing that makes it
+machine's. A workload is model:batch:dtype. In a section of an ablation, ours is compared with itself, one thing that makes it
 fast left out at a time: packed kernels (ATen's operators instead), the layout (axes in the default order), Winograd's
 algorithm and products on tile registers, and passes that the build left out.
 ";
@@ -47,9 +47,9 @@ fn section(out: &mut String, record: &Record) {
         machine.system,
         versions(record)
     );
-    if record.name.ends_with(LEVERS) {
-        let names: Vec<String> = names.into_iter().filter(|name| name != levers::ALL).collect();
-        table(out, "Time with one lever off, divided by the time with all on", record, &names, ratio_to_ours);
+    if record.name.ends_with(ABLATIONS) {
+        let names: Vec<String> = names.into_iter().filter(|name| name != ablation::ALL).collect();
+        table(out, "Time without one part, divided by the time with all", record, &names, ratio_to_ours);
         return failures(out, record);
     }
     table(out, "Milliseconds, median and in brackets minimum", record, &names, |_, outcome| {

@@ -41,7 +41,7 @@ fn options(scratch: &Scratch) -> Options {
         workloads: vec!["net:2:f32".parse().unwrap()],
         ours: Vec::new(),
         rivals: Vec::new(),
-        levers: false,
+        ablation: false,
         machine: None,
         python: PathBuf::new(),
         bench: None,
@@ -63,13 +63,13 @@ fn a_workload_has_three_parts() {
 }
 
 #[test]
-fn a_record_is_called_by_device_machine_and_levers() {
+fn a_record_is_called_by_device_machine_and_ablation() {
     let mut options = Options { machine: Some("zen4".to_owned()), ..options(&Scratch::new("name")) };
     assert_eq!(record_name(&options), "cpu-zen4");
-    options.levers = true;
-    assert_eq!(record_name(&options), "cpu-zen4-levers");
+    options.ablation = true;
+    assert_eq!(record_name(&options), "cpu-zen4-ablation");
     options.machine = None;
-    assert_eq!(record_name(&options), "cpu-levers");
+    assert_eq!(record_name(&options), "cpu-ablation");
 }
 
 #[test]
@@ -142,15 +142,15 @@ fn the_report_tells_times_ratios_and_failures() {
 }
 
 #[test]
-fn the_report_tells_what_a_lever_is_worth() {
-    let mut levers = Record { name: "cpu-levers".to_owned(), ..record() };
-    levers.workloads[0].contenders[1].name = "layout".to_owned();
-    let text = report::render(&[record(), levers]);
-    let (_, of_levers) = text.split_once("## cpu-levers").unwrap();
+fn the_report_tells_what_each_part_is_worth() {
+    let mut ablation = Record { name: "cpu-ablation".to_owned(), ..record() };
+    ablation.workloads[0].contenders[1].name = "layout".to_owned();
+    let text = report::render(&[record(), ablation]);
+    let (_, of_ablation) = text.split_once("## cpu-ablation").unwrap();
     for line in ["| workload | layout | ort |", "| net:1:f32 | 1.75 (3.00) |  |"] {
-        assert!(of_levers.lines().any(|found| found == line), "`{line}` is not in:\n{of_levers}");
+        assert!(of_ablation.lines().any(|found| found == line), "`{line}` is not in:\n{of_ablation}");
     }
-    assert!(!of_levers.contains("Seconds from the eager model"), "{of_levers}");
+    assert!(!of_ablation.contains("Seconds from the eager model"), "{of_ablation}");
 }
 
 #[test]
