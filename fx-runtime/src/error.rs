@@ -7,15 +7,20 @@ use std::fmt;
 use std::path::PathBuf;
 
 use tch::{Device, Kind, TchError};
+use thiserror::Error;
 
 /// A `Result` whose error is fx's.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Everything that this crate can refuse.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A tensor lies on another device than the model it is given to.
+    #[error(
+        "`{name}` is on {found:?} but the model is on {expected:?}; move it with `.to_device(..)`, or freeze the model for \
+         that device"
+    )]
     Device {
         /// Name of the input or parameter.
         name: String,
@@ -25,6 +30,10 @@ pub enum Error {
         found: Device,
     },
     /// A floating-point tensor has another dtype than the model it is given to.
+    #[error(
+        "`{name}` has dtype {found:?} but the model has {expected:?}; convert it with `.to_kind(..)`, or freeze the model \
+         for that dtype"
+    )]
     Kind {
         /// Name of the input or parameter.
         name: String,
@@ -34,6 +43,12 @@ pub enum Error {
         found: Kind,
     },
     /// A tensor has the wrong number of dimensions.
+    #[error(
+        "`{name}` has {} dimensions, shape {found:?}, where {} are expected; add or remove one with `.unsqueeze(..)` or \
+         `.squeeze_dim(..)`",
+        .found.len(),
+        alternatives(.expected)
+    )]
     Rank {
         /// Name of the input or parameter.
         name: String,
@@ -43,6 +58,10 @@ pub enum Error {
         found: Vec<i64>,
     },
     /// A tensor has the wrong number of channels (or features).
+    #[error(
+        "`{name}` has shape {found:?}, where axis {axis} should be {expected}; check the axis order and the layer's number \
+         of inputs"
+    )]
     Channels {
         /// Name of the input or parameter.
         name: String,
@@ -54,6 +73,7 @@ pub enum Error {
         found: Vec<i64>,
     },
     /// A layer lacks a parameter that is needed here.
+    #[error("`{module}` has no `{parameter}`; build the layer with it, or leave it out of this model")]
     MissingParameter {
         /// The layer, for instance `bn1`.
         module: String,
@@ -61,8 +81,10 @@ pub enum Error {
         parameter: String,
     },
     /// A weights file does not fit the model; every difference is listed.
+    #[error("{0}")]
     Weights(Box<WeightsMismatch>),
     /// A weights file cannot be read at all.
+    #[error("cannot read weights file `{}`: {reason}", .path.display())]
     WeightsFile {
         /// The file.
         path: PathBuf,
@@ -70,6 +92,7 @@ pub enum Error {
         reason: String,
     },
     /// The file of a frozen model cannot be read or written, or is of another graph or version.
+    #[error("frozen model `{}`: {reason}", .path.display())]
     FrozenFile {
         /// The file.
         path: PathBuf,
@@ -77,6 +100,7 @@ pub enum Error {
         reason: String,
     },
     /// A layer of a `Sequential` is of another type than the caller expects, or is not there.
+    #[error("{}; see what it is built of", wrong_layer(*.index, .expected, *.found))]
     Layer {
         /// Position in the `Sequential`, from 0.
         index: usize,
@@ -86,13 +110,19 @@ pub enum Error {
         found: Option<&'static str>,
     },
     /// A value cannot be cloned, so that nothing that holds it can be.
+    #[error(
+        "`{what}` cannot be cloned; derive `fx_runtime::Module` or `Clone` for its type (a layer of `tch::nn` has its like in \
+         `fx_runtime::nn`), or keep it in an `Arc`, and in a `Mutex` inside where it is not `Sync`"
+    )]
     NotCloneable {
         /// The type or field.
         what: String,
     },
     /// An operation of libtorch refused its arguments.
-    Torch(TchError),
+    #[error("libtorch: {}", first_paragraph(.0))]
+    Torch(#[from] TchError),
     /// A kernel of the program's own cannot be compiled or launched.
+    #[error("{what} failed: {reason}")]
     Cuda {
         /// What was tried.
         what: String,
@@ -100,6 +130,7 @@ pub enum Error {
         reason: String,
     },
     /// A failure inside a traced or frozen model, with its place.
+    #[error("at `{node}` ({place}): {source}")]
     At {
         /// Name of the node in the graph, for instance `layer1_0_conv1`.
         node: String,
@@ -109,8 +140,10 @@ pub enum Error {
         source: Box<Error>,
     },
     /// An error of the user's own, from code of the model.
+    #[error("{0}")]
     Refused(String),
     /// Something that this build, device or dtype cannot do.
+    #[error("{what} is not supported; {help}")]
     Unsupported {
         /// What was asked for.
         what: String,
@@ -163,78 +196,6 @@ fn section<T>(f: &mut fmt::Formatter<'_>, title: &str, rows: &[T], row: impl Fn(
     rows.iter().try_for_each(|entry| write!(f, "\n    {}", row(entry)))
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Device { name, expected, found } => write!(
-                f,
-                "`{name}` is on {found:?} but the model is on {expected:?}; move it with `.to_device(..)`, or freeze \
-                 the model for that device"
-            ),
-            Error::Kind { name, expected, found } => write!(
-                f,
-                "`{name}` has dtype {found:?} but the model has {expected:?}; convert it with `.to_kind(..)`, or \
-                 freeze the model for that dtype"
-            ),
-            Error::Rank { name, expected, found } => write!(
-                f,
-                "`{name}` has {} dimensions, shape {found:?}, where {} are expected; add or remove one with \
-                 `.unsqueeze(..)` or `.squeeze_dim(..)`",
-                found.len(),
-                alternatives(expected)
-            ),
-            Error::Channels { name, expected, axis, found } => write!(
-                f,
-                "`{name}` has shape {found:?}, where axis {axis} should be {expected}; check the axis order and the \
-                 layer's number of inputs"
-            ),
-            Error::MissingParameter { module, parameter } => {
-                write!(f, "`{module}` has no `{parameter}`; build the layer with it, or leave it out of this model")
-            }
-            Error::Weights(mismatch) => mismatch.fmt(f),
-            Error::WeightsFile { path, reason } => write!(f, "cannot read weights file `{}`: {reason}", path.display()),
-            Error::FrozenFile { path, reason } => write!(f, "frozen model `{}`: {reason}", path.display()),
-            Error::Layer { index, expected, found: Some(found) } => {
-                write!(f, "layer {index} of the sequential is a `{found}`, not a `{expected}`; see what it is built of")
-            }
-            Error::Layer { index, expected, found: None } => {
-                write!(
-                    f,
-                    "the sequential has no layer {index}, where a `{expected}` is expected; see what it is built of"
-                )
-            }
-            Error::NotCloneable { what } => {
-                write!(
-                    f,
-                    "`{what}` cannot be cloned; derive `fx_runtime::Module` or `Clone` for its type (a layer of `tch::nn` has \
-                     its like in `fx_runtime::nn`), or keep it in an `Arc`, and in a `Mutex` inside where it is not `Sync`"
-                )
-            }
-            Error::Torch(error) => write!(f, "libtorch: {}", first_paragraph(error)),
-            Error::Cuda { what, reason } => write!(f, "{what} failed: {reason}"),
-            Error::At { node, place, source } => write!(f, "at `{node}` ({place}): {source}"),
-            Error::Refused(message) => f.write_str(message),
-            Error::Unsupported { what, help } => write!(f, "{what} is not supported; {help}"),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::Torch(error) => Some(error),
-            Error::At { source, .. } => Some(source.as_ref()),
-            _ => None,
-        }
-    }
-}
-
-impl From<TchError> for Error {
-    fn from(error: TchError) -> Self {
-        Error::Torch(error)
-    }
-}
-
 impl From<WeightsMismatch> for Error {
     fn from(mismatch: WeightsMismatch) -> Self {
         Error::Weights(Box::new(mismatch))
@@ -248,6 +209,13 @@ impl From<Error> for TchError {
             Error::Torch(error) => error,
             other => TchError::Torch(other.to_string()),
         }
+    }
+}
+
+fn wrong_layer(index: usize, expected: &str, found: Option<&str>) -> String {
+    match found {
+        Some(found) => format!("layer {index} of the sequential is a `{found}`, not a `{expected}`"),
+        None => format!("the sequential has no layer {index}, where a `{expected}` is expected"),
     }
 }
 

@@ -24,6 +24,7 @@ pub mod registry;
 mod report;
 mod saved;
 pub mod weights;
+mod whole_file;
 
 pub use capabilities::{Capabilities, capabilities, cuda_if_available};
 pub use cuda::Example;

@@ -4,8 +4,9 @@
 //! under its name when it is complete, so that several processes may build the same thing.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, fs};
+
+use crate::whole_file::write_whole;
 
 /// `$FX_CACHE`, else `fx` in the user's cache folder; none where neither is known.
 pub(super) fn folder() -> Option<PathBuf> {
@@ -28,19 +29,9 @@ pub(super) fn key(name: &str, parts: &[&str]) -> String {
 
 /// Lets `write` make a file, which then appears under its name.
 pub(super) fn write_with(path: &Path, write: impl FnOnce(&Path) -> Result<(), String>) -> Result<(), String> {
-    static COUNT: AtomicUsize = AtomicUsize::new(0);
     let folder = path.parent().unwrap_or(path);
     fs::create_dir_all(folder).map_err(|error| format!("cannot make `{}`: {error}", folder.display()))?;
-    let turn = COUNT.fetch_add(1, Ordering::Relaxed);
-    let partial = path.with_extension(format!("{}-{turn}.partial", std::process::id()));
-    let written = write(&partial).and_then(|()| {
-        fs::rename(&partial, path).map_err(|error| format!("cannot write `{}`: {error}", path.display()))
-    });
-    if written.is_err() {
-        // What is left of it is of no use.
-        let _ = fs::remove_file(&partial);
-    }
-    written
+    write_whole(path, write, |error| format!("cannot write `{}`: {error}", path.display()))
 }
 
 #[cfg(test)]

@@ -68,33 +68,20 @@ pub(super) fn current_stream(_: usize) -> Option<*mut std::ffi::c_void> {
 
 #[cfg(unix)]
 fn open_in(folder: &Path) -> Opened {
-    use std::os::unix::ffi::OsStrExt as _;
+    use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
     let path = folder.join(format!("libtorch_cuda{}", std::env::consts::DLL_SUFFIX));
     if !path.exists() {
         return Opened::Absent;
     }
-    let Ok(name) = std::ffi::CString::new(path.as_os_str().as_bytes()) else {
-        return Opened::Failed { path, reason: "the path has a NUL byte".into() };
-    };
-    // SAFETY: the name ends in NUL. Opening runs the library's initialisers, which are written to be run at any time
-    // (Python's torch opens it the same way); it is never closed. It finds libc10_cuda.so and CUDA's libraries by the
-    // run paths that it was built with.
-    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
-    if handle.is_null() { Opened::Failed { path, reason: loader_error() } } else { Opened::At(path) }
-}
-
-/// The dynamic loader's account of its last failure on this thread.
-#[cfg(unix)]
-pub(super) fn loader_error() -> String {
-    // SAFETY: `dlerror` returns null or a string that lasts until the next call of the loader on this thread.
-    unsafe {
-        let text = libc::dlerror();
-        if text.is_null() {
-            "unknown".to_owned()
-        } else {
-            std::ffi::CStr::from_ptr(text).to_string_lossy().into_owned()
+    // SAFETY: opening runs the library's initialisers, which are written to be run at any time (Python's torch opens it the
+    // same way); it is never closed. It finds libc10_cuda.so and CUDA's libraries by the run paths that it was built with.
+    match unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_GLOBAL) } {
+        Ok(library) => {
+            std::mem::forget(library);
+            Opened::At(path)
         }
+        Err(error) => Opened::Failed { path, reason: error.to_string() },
     }
 }
 

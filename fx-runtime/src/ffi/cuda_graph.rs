@@ -35,10 +35,9 @@ impl Shim {
     /// Opens the library; `Err` says why it cannot be used.
     pub(crate) fn open(path: &Path) -> Result<Self, String> {
         let library = super::library::open(path)?;
-        let symbol = |name: &CStr| library.symbol(name).ok_or_else(|| format!("it has no {}", name.to_string_lossy()));
-        let version = symbol(c"fx_shim_version")?;
         // SAFETY: the function of this name takes nothing and returns an int in every version of the library.
-        let found = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn() -> c_int>(version)() };
+        let version: extern "C" fn() -> c_int = unsafe { library.function(c"fx_shim_version")? };
+        let found = version();
         if found != VERSION {
             return Err(format!("it is of version {found}, not {VERSION}"));
         }
@@ -46,16 +45,16 @@ impl Shim {
         // fields have (`cuda/shim.cpp`).
         unsafe {
             Ok(Self {
-                pool: std::mem::transmute::<*mut c_void, MakePool>(symbol(c"fx_pool_new")?),
-                free_pool: std::mem::transmute::<*mut c_void, Free>(symbol(c"fx_pool_free")?),
-                enter: std::mem::transmute::<*mut c_void, Enter>(symbol(c"fx_graph_enter")?),
-                begin: std::mem::transmute::<*mut c_void, OnGraph>(symbol(c"fx_graph_begin")?),
-                end: std::mem::transmute::<*mut c_void, OnGraph>(symbol(c"fx_graph_end")?),
-                leave: std::mem::transmute::<*mut c_void, OnGraph>(symbol(c"fx_graph_leave")?),
-                wait: std::mem::transmute::<*mut c_void, OnGraph>(symbol(c"fx_graph_wait")?),
-                replay: std::mem::transmute::<*mut c_void, OnGraph>(symbol(c"fx_graph_replay")?),
-                used: std::mem::transmute::<*mut c_void, OnGraph>(symbol(c"fx_graph_used")?),
-                free: std::mem::transmute::<*mut c_void, Free>(symbol(c"fx_graph_free")?),
+                pool: library.function(c"fx_pool_new")?,
+                free_pool: library.function(c"fx_pool_free")?,
+                enter: library.function(c"fx_graph_enter")?,
+                begin: library.function(c"fx_graph_begin")?,
+                end: library.function(c"fx_graph_end")?,
+                leave: library.function(c"fx_graph_leave")?,
+                wait: library.function(c"fx_graph_wait")?,
+                replay: library.function(c"fx_graph_replay")?,
+                used: library.function(c"fx_graph_used")?,
+                free: library.function(c"fx_graph_free")?,
             })
         }
     }

@@ -33,17 +33,12 @@ macro_rules! driver {
         }
 
         impl Driver {
-            fn look_up(library: library::Library) -> Result<Self, String> {
-                let symbol = |name: &CStr| {
-                    library.symbol(name).ok_or_else(|| format!("it has no {}", name.to_string_lossy()))
-                };
-                // SAFETY: these are the driver's functions of these names, whose declarations the types repeat.
+            fn look_up(library: &library::Library) -> Result<Self, String> {
+                // SAFETY: these are the driver's functions of these names, whose declarations the fields repeat.
                 unsafe {
                     Ok(Self {
-                        $($field: std::mem::transmute::<Pointer, unsafe extern "C" fn($($arg),*) -> Status>(
-                            symbol($symbol)?,
-                        ),)*
-                        launch: std::mem::transmute::<Pointer, Launch>(symbol(c"cuLaunchKernel")?),
+                        $($field: library.function($symbol)?,)*
+                        launch: library.function(c"cuLaunchKernel")?,
                     })
                 }
             }
@@ -76,7 +71,7 @@ pub(crate) fn driver() -> Result<&'static Driver, String> {
 }
 
 fn open(path: &Path) -> Result<Driver, String> {
-    let driver = Driver::look_up(library::open(path)?)?;
+    let driver = Driver::look_up(&library::open(path)?)?;
     // SAFETY: it may be called any number of times.
     driver.check(unsafe { (driver.init)(0) })?;
     Ok(driver)

@@ -1,45 +1,37 @@
 //! Shared libraries that are opened by path or name while the program runs, and never closed.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::CStr;
+use std::mem::ManuallyDrop;
 use std::path::Path;
 
 /// A library in this process.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Library(#[cfg_attr(not(unix), allow(dead_code))] *mut c_void);
-
-// SAFETY: a handle of the dynamic loader may be used by any thread.
-unsafe impl Send for Library {}
-// SAFETY: as above.
-unsafe impl Sync for Library {}
+#[derive(Debug)]
+pub(crate) struct Library(ManuallyDrop<libloading::Library>);
 
 /// Opens a library; `Err` holds the loader's reason. A path without a folder is looked for as the loader does.
+pub(crate) fn open(path: &Path) -> Result<Library, String> {
+    #[cfg(unix)]
+    // SAFETY: opening runs the library's initialisers; the libraries opened here (CUDA's and the project's own) are
+    // written to be opened at any time.
+    let opened = unsafe { unix::Library::open(Some(path), unix::RTLD_NOW | unix::RTLD_LOCAL) }.map(Into::into);
+    #[cfg(not(unix))]
+    // SAFETY: as above.
+    let opened = unsafe { libloading::Library::new(path) };
+    opened.map(|library| Library(ManuallyDrop::new(library))).map_err(|error| error.to_string())
+}
+
 #[cfg(unix)]
-pub(crate) fn open(path: &Path) -> Result<Library, String> {
-    use std::os::unix::ffi::OsStrExt as _;
-
-    let name = std::ffi::CString::new(path.as_os_str().as_bytes()).map_err(|_| "the path has a NUL byte".to_owned())?;
-    // SAFETY: the name ends in NUL. Opening runs the library's initialisers; the libraries opened here (CUDA's and the
-    // project's own) are written to be opened at any time.
-    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-    if handle.is_null() { Err(super::cuda::loader_error()) } else { Ok(Library(handle)) }
-}
-
-#[cfg(not(unix))]
-pub(crate) fn open(path: &Path) -> Result<Library, String> {
-    Err(format!("{} cannot be opened on this platform", path.display()))
-}
+use libloading::os::unix;
 
 impl Library {
-    /// The address of a symbol.
-    #[cfg(unix)]
-    pub(super) fn symbol(&self, name: &CStr) -> Option<*mut c_void> {
-        // SAFETY: the library is open for good, and the name ends in NUL.
-        let address = unsafe { libc::dlsym(self.0, name.as_ptr()) };
-        (!address.is_null()).then_some(address)
-    }
-
-    #[cfg(not(unix))]
-    pub(super) fn symbol(&self, _: &CStr) -> Option<*mut c_void> {
-        None
+    /// The function of that name.
+    ///
+    /// # Safety
+    ///
+    /// `F` is a function pointer with the declaration that the function has in the library.
+    pub(super) unsafe fn function<F: Copy>(&self, name: &CStr) -> Result<F, String> {
+        // SAFETY: by the contract of this function; the library is open for good.
+        let found = unsafe { self.0.get::<F>(name.to_bytes_with_nul()) };
+        found.map(|function| *function).map_err(|_| format!("it has no {}", name.to_string_lossy()))
     }
 }

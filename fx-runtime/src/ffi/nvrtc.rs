@@ -1,6 +1,6 @@
 //! NVRTC, which compiles CUDA C while the program runs; it needs no GPU to do so.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::OnceLock;
@@ -18,6 +18,7 @@ type Create = unsafe extern "C" fn(
     *const *const c_char,
 ) -> Status;
 type Compile = unsafe extern "C" fn(Program, c_int, *const *const c_char) -> Status;
+type Version = unsafe extern "C" fn(*mut c_int, *mut c_int) -> Status;
 type Size = unsafe extern "C" fn(Program, *mut usize) -> Status;
 type Text = unsafe extern "C" fn(Program, *mut c_char) -> Status;
 
@@ -80,28 +81,20 @@ impl Nvrtc {
     fn open(path: &Path) -> Result<Self, String> {
         let library = library::open(path)?;
         open_builtins(path);
-        let symbol = |name: &CStr| library.symbol(name).ok_or_else(|| format!("it has no {}", name.to_string_lossy()));
         // SAFETY: these are NVRTC's functions of these names, whose declarations the types repeat.
         let (nvrtc, version) = unsafe {
-            let version = symbol(c"nvrtcVersion")?;
-            let version =
-                std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_int, *mut c_int) -> Status>(version);
+            let version: Version = library.function(c"nvrtcVersion")?;
             let nvrtc = Self {
                 version: (0, 0),
-                create: std::mem::transmute::<*mut c_void, Create>(symbol(c"nvrtcCreateProgram")?),
-                compile: std::mem::transmute::<*mut c_void, Compile>(symbol(c"nvrtcCompileProgram")?),
-                log_size: std::mem::transmute::<*mut c_void, Size>(symbol(c"nvrtcGetProgramLogSize")?),
-                log: std::mem::transmute::<*mut c_void, Text>(symbol(c"nvrtcGetProgramLog")?),
-                cubin_size: std::mem::transmute::<*mut c_void, Size>(symbol(c"nvrtcGetCUBINSize")?),
-                cubin: std::mem::transmute::<*mut c_void, Text>(symbol(c"nvrtcGetCUBIN")?),
-                destroy: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut Program) -> Status>(symbol(
-                    c"nvrtcDestroyProgram",
-                )?),
+                create: library.function(c"nvrtcCreateProgram")?,
+                compile: library.function(c"nvrtcCompileProgram")?,
+                log_size: library.function(c"nvrtcGetProgramLogSize")?,
+                log: library.function(c"nvrtcGetProgramLog")?,
+                cubin_size: library.function(c"nvrtcGetCUBINSize")?,
+                cubin: library.function(c"nvrtcGetCUBIN")?,
+                destroy: library.function(c"nvrtcDestroyProgram")?,
                 #[cfg(test)]
-                ptx: (
-                    std::mem::transmute::<*mut c_void, Size>(symbol(c"nvrtcGetPTXSize")?),
-                    std::mem::transmute::<*mut c_void, Text>(symbol(c"nvrtcGetPTX")?),
-                ),
+                ptx: (library.function(c"nvrtcGetPTXSize")?, library.function(c"nvrtcGetPTX")?),
             };
             (nvrtc, version)
         };

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use super::axes;
+use crate::whole_file::write_whole;
 use crate::{Error, Result};
 
 /// What a file says of a model without weights, which takes inputs of any dtype.
@@ -155,19 +156,12 @@ pub(super) fn write(path: &Path, mut head: Head, tensors: &BTreeMap<String, Stor
     let text = serde_json::to_string(&head).map_err(|error| fault(path, &error.to_string()))?;
     let failed = RefCell::new(None);
     let views = tensors.iter().map(|(name, stored)| (name, Lazy { stored, failed: &failed }));
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(format!(".{}.partial", std::process::id()));
-    let partial = PathBuf::from(partial);
     let metadata = HashMap::from([(ENTRY.to_owned(), text)]);
-    let written = serialize_to_file(views, Some(metadata), &partial)
-        .map_err(|error| fault(path, &error.to_string()))
-        .and_then(|()| failed.take().map_or(Ok(()), Err))
-        .and_then(|()| fs::rename(&partial, path).map_err(|error| fault(path, &error.to_string())));
-    if written.is_err() {
-        // The first failure is the one to be told.
-        let _ = fs::remove_file(&partial);
-    }
-    written
+    let write = |partial: &Path| {
+        serialize_to_file(views, Some(metadata), partial).map_err(|error| fault(path, &error.to_string()))?;
+        failed.take().map_or(Ok(()), Err)
+    };
+    write_whole(path, write, |error| fault(path, &error.to_string()))
 }
 
 /// A file that is being read.

@@ -5,17 +5,17 @@
 
 use std::ffi::{CStr, OsStr, c_void};
 use std::fs::File;
-use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::ptr;
 
+use memmap2::Mmap;
 use object::LittleEndian;
 use object::elf::{self, FileHeader64, Sym64};
 use object::read::elf::{FileHeader as _, SectionHeader as _};
 
 /// The functions of one loaded library.
 pub(super) struct Library {
-    file: Mapped,
+    /// In memory, read as it is looked at.
+    file: Mmap,
     /// What the loader added to the addresses in the file.
     base: usize,
 }
@@ -31,7 +31,10 @@ impl Library {
         }
         // SAFETY: the loader keeps the name, which ends in NUL, as long as the library, which is never unloaded.
         let path = unsafe { CStr::from_ptr(info.dli_fname) };
-        let file = Mapped::open(OsStr::from_bytes(path.to_bytes()))?;
+        let file = File::open(OsStr::from_bytes(path.to_bytes())).ok()?;
+        // SAFETY: whoever rewrites the file of a loaded library pulls the rug from under the program's own code as well,
+        // which is mapped from the same file.
+        let file = unsafe { Mmap::map(&file) }.ok()?;
         Some(Self { file, base: info.dli_fbase.addr() })
     }
 
@@ -41,7 +44,7 @@ impl Library {
     ///
     /// Half a million symbols are looked at, so that cheap questions come first: a name is read only where the rest fits.
     pub(super) fn functions(&self, prefix: &str, names: &[&str], anchor: (&str, usize)) -> Option<Vec<Option<usize>>> {
-        let (data, endian) = (self.file.bytes(), LittleEndian);
+        let (data, endian) = (&*self.file, LittleEndian);
         let sections = FileHeader64::<LittleEndian>::parse(data).ok()?.sections(endian, data).ok()?;
         let symbols = sections.symbols(endian, data, elf::SHT_SYMTAB).ok()?;
         let strings = sections.section(symbols.string_section()).ok()?.data(endian, data).ok()?;
@@ -92,36 +95,6 @@ impl Found {
             Self::At(address) => Some(address),
             Self::Nowhere | Self::Twice => None,
         }
-    }
-}
-
-/// A file in memory, read as it is looked at.
-struct Mapped {
-    start: *mut c_void,
-    length: usize,
-}
-
-impl Mapped {
-    fn open(path: &OsStr) -> Option<Self> {
-        let file = File::open(path).ok()?;
-        let length = usize::try_from(file.metadata().ok()?.len()).ok().filter(|&length| length > 0)?;
-        // SAFETY: a new private read-only mapping of an open file; the address is the kernel's choice.
-        let start =
-            unsafe { libc::mmap(ptr::null_mut(), length, libc::PROT_READ, libc::MAP_PRIVATE, file.as_raw_fd(), 0) };
-        (start != libc::MAP_FAILED).then_some(Self { start, length })
-    }
-
-    fn bytes(&self) -> &[u8] {
-        // SAFETY: the mapping is `length` readable bytes until `self` is dropped. Whoever rewrites the file of a loaded
-        // library pulls the rug from under the program's own code as well, which is mapped from the same file.
-        unsafe { std::slice::from_raw_parts(self.start.cast(), self.length) }
-    }
-}
-
-impl Drop for Mapped {
-    fn drop(&mut self) {
-        // SAFETY: the mapping made by `open`, of which no slice outlives `self`.
-        unsafe { libc::munmap(self.start, self.length) };
     }
 }
 
