@@ -89,11 +89,10 @@ mod tests {
     fn says_what_is_missing() {
         let message = |out_dir: Option<&Path>| items_in(out_dir).map(|_| ()).expect_err("nothing there").message;
         assert!(message(None).contains("has no build script"));
-        let dir = std::env::temp_dir().join(format!("fx-macros-{}", std::process::id()));
-        std::fs::create_dir_all(dir.join("fx")).expect("a folder");
-        assert!(message(Some(&dir)).contains("did not run"));
-        std::fs::write(dir.join(PATH), "fx-items 99\n").expect("a file");
-        assert!(message(Some(&dir)).contains("version 99"));
-        std::fs::remove_dir_all(&dir).expect("the folder goes");
+        let dir = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir_all(dir.path().join("fx")).expect("a folder");
+        assert!(message(Some(dir.path())).contains("did not run"));
+        std::fs::write(dir.path().join(PATH), "fx-items 99\n").expect("a file");
+        assert!(message(Some(dir.path())).contains("version 99"));
     }
 }

@@ -8,7 +8,8 @@ use resnet18::{Error, ResNet18, weights};
 
 #[test]
 fn it_comes_back_bit_for_bit() -> Result<(), Error> {
-    let path = std::env::temp_dir().join(format!("fx-resnet18-{}.safetensors", std::process::id()));
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("frozen.safetensors");
     let vs = nn::VarStore::new(Device::Cpu);
     let net = ResNet18::new(&vs.root(), 1000);
     weights::fill(&net);
@@ -19,7 +20,6 @@ fn it_comes_back_bit_for_bit() -> Result<(), Error> {
     let start = Instant::now();
     let loaded = ResNet18Frozen::load(&path, &Freeze::default());
     let load = start.elapsed();
-    std::fs::remove_file(&path)?;
     let loaded = loaded?;
     println!("freeze {freeze:?}, load {load:?}");
     for batch in [1, 1, 1, 2] {

@@ -11,7 +11,8 @@ use zoo::reference::model;
 #[test]
 fn bert_base_comes_back_bit_for_bit() -> Result<(), Error> {
     let ids = weights::tokens(2, 128, BertModel::VOCABULARY);
-    let path = std::env::temp_dir().join(format!("fx-bert-{}.safetensors", std::process::id()));
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("frozen.safetensors");
     let net = model(BertModel::new);
     let start = Instant::now();
     let frozen = net.freeze(&Freeze::default())?;
@@ -21,7 +22,6 @@ fn bert_base_comes_back_bit_for_bit() -> Result<(), Error> {
     let start = Instant::now();
     let loaded = BertModelFrozen::load(&path, &Freeze::default());
     let load = start.elapsed();
-    std::fs::remove_file(&path)?;
     let loaded = loaded?;
     println!("freeze {freeze:?}, load {load:?}");
     for _ in 0..2 {

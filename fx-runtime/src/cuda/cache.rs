@@ -50,14 +50,13 @@ mod tests {
 
     #[test]
     fn a_failure_leaves_nothing_behind() {
-        let folder = env::temp_dir().join(format!("fx-cache-{}", std::process::id()));
-        let path = folder.join("deep/file");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep/file");
         assert_eq!(write_with(&path, |_| Err("no".to_owned())), Err("no".to_owned()));
         let half = |partial: &Path| fs::write(partial, "half").map_err(|error| error.to_string());
         assert!(write_with(&path, |partial| half(partial).and(Err("no".to_owned()))).is_err());
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 0);
         write_with(&path, half).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "half");
-        fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -95,23 +95,21 @@ const ELF: &[u8] = b"\x7fELF";
 #[cfg(test)]
 mod tests {
     use std::cell::{Cell, RefCell};
-    use std::env;
-    use std::path::PathBuf;
+
+    use tempfile::TempDir;
 
     use super::*;
 
     /// A cache that goes away with its value, and a compiler that counts.
     struct Bench {
-        folder: PathBuf,
+        folder: TempDir,
         compiled: Cell<u32>,
         options: RefCell<Vec<String>>,
     }
 
     impl Bench {
-        fn new(name: &str) -> Self {
-            let folder = env::temp_dir().join(format!("fx-kernels-{name}-{}", std::process::id()));
-            let _ = fs::remove_dir_all(&folder);
-            Self { folder, compiled: Cell::new(0), options: RefCell::default() }
+        fn new() -> Self {
+            Self { folder: tempfile::tempdir().unwrap(), compiled: Cell::new(0), options: RefCell::default() }
         }
 
         fn get(&self, request: &Request<'_>) -> Vec<u8> {
@@ -120,13 +118,7 @@ mod tests {
                 *self.options.borrow_mut() = options.iter().map(ToString::to_string).collect();
                 Ok([ELF, request.source.as_bytes(), request.architecture.as_bytes()].concat())
             };
-            request.machine_code(Some(&self.folder), &compile).unwrap()
-        }
-    }
-
-    impl Drop for Bench {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.folder);
+            request.machine_code(Some(self.folder.path()), &compile).unwrap()
         }
     }
 
@@ -135,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_kernel_is_compiled_once_and_then_read() {
-        let bench = Bench::new("once");
+        let bench = Bench::new();
         assert_eq!(bench.get(&REQUEST), bench.get(&REQUEST));
         assert_eq!(bench.compiled.get(), 1);
         assert_eq!(*bench.options.borrow(), ["--gpu-architecture=sm_90", "--std=c++17"]);
@@ -143,7 +135,7 @@ mod tests {
 
     #[test]
     fn whatever_it_depends_on_makes_another_one() {
-        let bench = Bench::new("apart");
+        let bench = Bench::new();
         let others = [
             REQUEST,
             Request { source: "other", ..REQUEST },
@@ -160,9 +152,9 @@ mod tests {
 
     #[test]
     fn a_broken_cache_costs_a_compilation() {
-        let bench = Bench::new("broken");
+        let bench = Bench::new();
         let code = bench.get(&REQUEST);
-        let path = fs::read_dir(&bench.folder).unwrap().next().unwrap().unwrap().path();
+        let path = fs::read_dir(bench.folder.path()).unwrap().next().unwrap().unwrap().path();
         fs::write(&path, "half").unwrap();
         assert_eq!(bench.get(&REQUEST), code);
         assert_eq!(fs::read(&path).unwrap(), code, "it was written anew");
@@ -175,10 +167,13 @@ mod tests {
 
     #[test]
     fn a_failure_is_told_and_not_kept() {
-        let bench = Bench::new("failure");
+        let bench = Bench::new();
         let failing = |_: &[&str]| Err("twice.cu(1): error: no `y`".to_owned());
-        assert_eq!(REQUEST.machine_code(Some(&bench.folder), &failing), Err("twice.cu(1): error: no `y`".to_owned()));
-        assert!(!bench.folder.exists());
+        assert_eq!(
+            REQUEST.machine_code(Some(bench.folder.path()), &failing),
+            Err("twice.cu(1): error: no `y`".to_owned())
+        );
+        assert_eq!(fs::read_dir(bench.folder.path()).unwrap().count(), 0);
         bench.get(&REQUEST);
         assert_eq!(bench.compiled.get(), 1);
     }

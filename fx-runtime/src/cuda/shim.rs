@@ -120,11 +120,14 @@ impl Places {
 
 #[cfg(test)]
 mod tests {
+    use tempfile::TempDir;
+
     use super::*;
 
-    fn places(name: &str) -> (Places, PathBuf) {
-        let root = env::temp_dir().join(format!("fx-shim-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&root);
+    /// Where all is looked for: below one folder, which is removed with its value.
+    fn places() -> (Places, TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
         fs::create_dir_all(root.join("lib")).unwrap();
         let places = Places {
             libtorch: root.join("lib"),
@@ -132,7 +135,7 @@ mod tests {
             compiler: root.join("c++").into(),
             cache: Some(root.join("cache")),
         };
-        (places, root)
+        (places, folder)
     }
 
     fn touch(path: &Path) {
@@ -153,7 +156,8 @@ mod tests {
 
     #[test]
     fn every_missing_thing_is_named() {
-        let (places, root) = places("missing");
+        let (places, folder) = places();
+        let root = folder.path();
         let error = places.find_or_build().unwrap_err();
         assert!(error.contains("libtorch's headers") && error.contains("cargo xtask setup --cuda"), "{error}");
         touch(&root.join("include/ATen/cuda/CUDAGraph.h"));
@@ -163,16 +167,16 @@ mod tests {
         // Another wheel's.
         touch(&root.join("triton/crt/host_defines.h"));
         assert!(places.find_or_build().unwrap_err().contains("cannot start the C++ compiler"));
-        compiler(&root, "echo 'shim.cpp:5: error: no such thing' >&2; exit 1");
+        compiler(root, "echo 'shim.cpp:5: error: no such thing' >&2; exit 1");
         assert!(places.find_or_build().unwrap_err().contains("shim.cpp:5: error: no such thing"));
         assert!(Places { cache: None, ..places }.find_or_build().unwrap_err().contains("no cache folder"));
-        fs::remove_dir_all(root).unwrap();
     }
 
     /// Not CUDA itself: which pools are held, who goes on recording, and on which device and stream a thread is left.
     #[test]
     fn it_leaves_libtorch_as_it_was() {
-        let (_, root) = places("left");
+        let (_, folder) = places();
+        let root = folder.path();
         let headers = SOURCE.lines().filter_map(|line| line.strip_prefix("#include <")?.strip_suffix(".h>"));
         for header in headers {
             touch(&root.join(header).with_extension("h"));
@@ -181,27 +185,26 @@ mod tests {
         fs::write(root.join("test.cpp"), include_str!("shim_test.cpp")).unwrap();
         let (source, binary) = (root.join("test.cpp"), root.join("test"));
         let built =
-            Command::new("c++").args(["-std=c++17", "-I"]).arg(&root).arg(source).arg("-o").arg(&binary).output();
+            Command::new("c++").args(["-std=c++17", "-I"]).arg(root).arg(source).arg("-o").arg(&binary).output();
         let built = built.expect("a C++ compiler, without which there is no tch either");
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
         let ran = Command::new(binary).output().unwrap();
         assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
-        fs::remove_dir_all(root).unwrap();
     }
 
     #[test]
     fn it_is_built_once_and_the_one_beside_libtorch_comes_first() {
-        let (places, root) = places("built");
+        let (places, folder) = places();
+        let root = folder.path();
         for header in ["include/ATen/cuda/CUDAGraph.h", "cuda/cuda_runtime_api.h", "cuda/crt/host_defines.h"] {
             touch(&root.join(header));
         }
-        compiler(&root, "for last; do :; done; echo built >> \"$last\"");
+        compiler(root, "for last; do :; done; echo built >> \"$last\"");
         let built = places.find_or_build().unwrap();
         assert_eq!(fs::read_to_string(&built).unwrap(), "built\n");
         assert_eq!(places.find_or_build().unwrap(), built);
         assert_eq!(fs::read_to_string(&built).unwrap(), "built\n", "it was built again");
         touch(&root.join("lib").join(NAME));
         assert_eq!(places.find_or_build().unwrap(), root.join("lib").join(NAME));
-        fs::remove_dir_all(root).unwrap();
     }
 }

@@ -131,12 +131,10 @@ mod tests {
 
     #[test]
     fn a_library_that_cannot_be_opened_says_why() {
-        let folder = std::env::temp_dir().join(format!("fx-cuda-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let path = folder.join(format!("libtorch_cuda{}", std::env::consts::DLL_SUFFIX));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(format!("libtorch_cuda{}", std::env::consts::DLL_SUFFIX));
         std::fs::write(&path, "not a library").unwrap();
-        let opened = open_in(&folder);
-        std::fs::remove_dir_all(&folder).unwrap();
+        let opened = open_in(folder.path());
         assert!(matches!(opened, Opened::Failed { reason, .. } if reason.contains("libtorch_cuda")));
     }
 }

@@ -1,9 +1,9 @@
 //! Files that are whole, and files that are not: what comes back, and what is said.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tch::{Device, Kind};
+use tempfile::TempDir;
 
 use super::*;
 use crate::GraphReport;
@@ -21,23 +21,25 @@ struct Net<T> {
 }
 
 /// A file that goes away with its value.
-struct Scratch(PathBuf);
+struct Scratch(TempDir);
 
 impl Scratch {
     fn new() -> Self {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let name = format!("fx-state-{}-{}.safetensors", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        Self(std::env::temp_dir().join(name))
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.path().join("frozen.safetensors")
     }
 
     fn save<T: State>(&self, frame: Frame, part: T) -> Result<Net<T>> {
         let net = Net { frame, part };
-        save(&net, &net.frame, "Net#1", &self.0)?;
+        save(&net, &net.frame, "Net#1", &self.file())?;
         Ok(net)
     }
 
     fn load<T: State>(&self) -> Result<Net<T>> {
-        load("Net", "Net#1", &self.0, &Freeze::new())
+        load("Net", "Net#1", &self.file(), &Freeze::new())
     }
 
     fn refusal<T: State>(&self) -> String {
@@ -46,14 +48,8 @@ impl Scratch {
 
     /// Changes the bytes of the file.
     fn edit(&self, edit: impl FnOnce(Vec<u8>) -> Vec<u8>) {
-        let bytes = std::fs::read(&self.0).unwrap();
-        std::fs::write(&self.0, edit(bytes)).unwrap();
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
+        let bytes = std::fs::read(self.file()).unwrap();
+        std::fs::write(self.file(), edit(bytes)).unwrap();
     }
 }
 
@@ -135,7 +131,7 @@ fn kernels_that_were_measured_come_back_unmeasured() {
     let frame = oracle::frame(Freeze::new()).with_clock(clock.clone());
     let net = Net { part: layers(&frame), frame };
     let results = run(&net);
-    save(&net, &net.frame, "Net#1", &scratch.0).unwrap();
+    save(&net, &net.frame, "Net#1", &scratch.file()).unwrap();
     let shown = format!("{:?}", net.part);
     assert_eq!(shown.matches("ATen").count(), 3, "{shown}");
     let report = GraphReport::default().with_kernels_of(&net).unwrap();
@@ -148,11 +144,11 @@ fn kernels_that_were_measured_come_back_unmeasured() {
 
     for autotune in [false, true] {
         let loaded: Net<(Vec<Linear>, Conv)> =
-            load("Net", "Net#1", &scratch.0, &Freeze::new().autotune(autotune)).unwrap();
+            load("Net", "Net#1", &scratch.file(), &Freeze::new().autotune(autotune)).unwrap();
         assert_eq!(format!("{:?}", loaded.part), shown, "autotune({autotune})");
         assert_eq!(run(&loaded), results);
         assert_eq!(GraphReport::default().with_kernels_of(&loaded).unwrap(), GraphReport::default());
-        save(&loaded, &loaded.frame, "Net#1", &scratch.0).unwrap();
+        save(&loaded, &loaded.frame, "Net#1", &scratch.file()).unwrap();
     }
 }
 
@@ -162,7 +158,7 @@ fn a_kernel_that_is_not_here_is_the_default() {
     let frame = oracle::frame(Freeze::new()).with_clock(Told::new(&[("ATen", 1)]));
     let net = Net { part: layers(&frame), frame };
     let _ = run(&net);
-    save(&net, &net.frame, "Net#1", &scratch.0).unwrap();
+    save(&net, &net.frame, "Net#1", &scratch.file()).unwrap();
     let replace = |from: &str, to: &str| {
         assert_eq!(from.len(), to.len());
         scratch.edit(|mut bytes| {
@@ -181,8 +177,8 @@ fn a_kernel_that_is_not_here_is_the_default() {
         let frame = oracle::frame(Freeze::new()).with_clock(Told::new(&[("oneDNN", 1)]));
         let net = Net { part: layers(&frame), frame };
         let _ = run(&net);
-        save(&net, &net.frame, "Net#1", &scratch.0).unwrap();
-        load("Net", "Net#1", &scratch.0, &Freeze::new().kind(Kind::Double)).unwrap()
+        save(&net, &net.frame, "Net#1", &scratch.file()).unwrap();
+        load("Net", "Net#1", &scratch.file(), &Freeze::new().kind(Kind::Double)).unwrap()
     };
     assert_eq!(format!("{:?}", half.part).matches("ATen").count(), 3, "nothing else computes in f64");
     assert!(plain.contains("oneDNN"), "{plain}");
@@ -195,7 +191,7 @@ fn a_file_of_a_model_that_was_not_measured_names_no_kernels() {
         let frame = oracle::frame(Freeze::new().autotune(autotune));
         let part = layers(&frame);
         scratch.save(frame, part).unwrap();
-        let bytes = std::fs::read(&scratch.0).unwrap();
+        let bytes = std::fs::read(scratch.file()).unwrap();
         let header = usize::from_le_bytes(bytes[..8].try_into().unwrap());
         assert!(!bytes[8..8 + header].contains(&b'!'), "autotune({autotune})");
         let loaded: Net<(Vec<Linear>, Conv)> = scratch.load().unwrap();
@@ -277,7 +273,7 @@ fn a_weight_of_two_names_lies_once_in_memory_and_in_the_file() {
     };
     let scratch = Scratch::new();
     let saved = scratch.save(frame, tied).unwrap();
-    let bytes = std::fs::metadata(&scratch.0).unwrap().len();
+    let bytes = std::fs::metadata(scratch.file()).unwrap().len();
     assert!(bytes < 1000 * 512 * 4 + 10_000, "{bytes} bytes");
     let loaded: Net<Tied> = scratch.load().unwrap();
     let (ids, x) = (Tensor::from_slice(&[3_i64, 999]), randn(&[3, 512], Kind::Float));
@@ -298,7 +294,7 @@ fn a_file_can_be_loaded_in_another_dtype() {
     let param = frame.param(&randn(&[3], Kind::Float)).unwrap();
     let saved = scratch.save(frame, param).unwrap();
     let options = Freeze::new().kind(Kind::Double);
-    let loaded: Net<Param> = load("Net", "Net#1", &scratch.0, &options).unwrap();
+    let loaded: Net<Param> = load("Net", "Net#1", &scratch.file(), &options).unwrap();
     assert_eq!(loaded.part.tensor(), &saved.part.to_kind(Kind::Double));
 }
 
@@ -321,14 +317,14 @@ fn what_cannot_be_saved_is_named_all_at_once() {
     let closure = Leaf::new(&oracle::frame(Freeze::new()), &nn::seq().add_fn(Tensor::relu)).unwrap();
     let error = scratch.save(oracle::frame(Freeze::new()), closure).err().unwrap().to_string();
     assert!(error.contains("part.layers.0: closure"), "{error}");
-    assert!(!scratch.0.exists());
+    assert!(!scratch.file().exists());
 }
 
 #[test]
 fn another_graph_or_version_is_refused_by_both_names() {
     let scratch = Scratch::new();
     scratch.save(oracle::frame(Freeze::new()), 1_i64).unwrap();
-    let error = load::<Net<i64>>("Net", "Net#2", &scratch.0, &Freeze::new()).err().unwrap().to_string();
+    let error = load::<Net<i64>>("Net", "Net#2", &scratch.file(), &Freeze::new()).err().unwrap().to_string();
     assert!(error.contains("the graph Net#1") && error.contains("this program's is Net#2"), "{error}");
     let digits = VERSION.len();
     scratch.edit(|mut bytes| {
@@ -351,7 +347,7 @@ fn two_params(scratch: &Scratch) {
 fn a_truncated_file_is_refused() {
     let scratch = Scratch::new();
     two_params(&scratch);
-    let whole = std::fs::read(&scratch.0).unwrap();
+    let whole = std::fs::read(scratch.file()).unwrap();
     for length in [0, 7, 8, 100, whole.len() - 1] {
         scratch.edit(|_| whole[..length].to_vec());
         let error = scratch.refusal::<Vec<Param>>();
@@ -402,7 +398,7 @@ fn other_files_are_refused() {
     let scratch = Scratch::new();
     assert!(scratch.refusal::<i64>().contains("No such file"));
     let no_tensors: [(&str, safetensors::tensor::TensorView<'_>); 0] = [];
-    std::fs::write(&scratch.0, safetensors::serialize(no_tensors, None).unwrap()).unwrap();
+    std::fs::write(scratch.file(), safetensors::serialize(no_tensors, None).unwrap()).unwrap();
     assert!(scratch.refusal::<i64>().contains("not of a frozen model"), "{}", scratch.refusal::<i64>());
 }
 
@@ -415,5 +411,5 @@ fn the_same_model_gives_the_same_bytes() {
         let params: Vec<Param> = weights.iter().map(|weight| frame.param(weight).unwrap()).collect();
         scratch.save(frame, params).unwrap();
     }
-    assert_eq!(std::fs::read(&scratch[0].0).unwrap(), std::fs::read(&scratch[1].0).unwrap());
+    assert_eq!(std::fs::read(scratch[0].file()).unwrap(), std::fs::read(scratch[1].file()).unwrap());
 }

@@ -3,34 +3,27 @@
 use std::path::PathBuf;
 
 use tch::{Device, Tensor};
+use tempfile::TempDir;
 
 use super::*;
 use crate::nn;
 
 /// A folder of one test, removed at its end.
-struct Folder(PathBuf);
+struct Folder(TempDir);
 
 impl Folder {
-    fn new(test: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("fx-weights-{}-{test}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        Self(folder)
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
     }
 
     /// Writes the named tensors in the format that the name's extension says.
     fn write(&self, name: &str, tensors: &[(&str, Tensor)]) -> PathBuf {
-        let path = self.0.join(name);
+        let path = self.0.path().join(name);
         match path.extension().and_then(|e| e.to_str()) {
             Some("safetensors") => Tensor::write_safetensors(tensors, &path).unwrap(),
             _ => Tensor::save_multi(tensors, &path).unwrap(),
         }
         path
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -57,7 +50,7 @@ fn message(result: Result<LoadReport, Error>) -> String {
 
 #[test]
 fn fills_from_both_formats() {
-    let folder = Folder::new("fills");
+    let folder = Folder::new();
     for name in ["w.safetensors", "w.ot"] {
         let vs = nn::VarStore::new(Device::Cpu);
         let bn = net(&vs);
@@ -73,7 +66,7 @@ fn fills_from_both_formats() {
 
 #[test]
 fn converts_half_precision() {
-    let folder = Folder::new("converts");
+    let folder = Folder::new();
     for kind in [Kind::Half, Kind::BFloat16] {
         let vs = nn::VarStore::new(Device::Cpu);
         let bn = net(&vs);
@@ -87,7 +80,7 @@ fn converts_half_precision() {
 
 #[test]
 fn names_everything_at_once_and_copies_nothing() {
-    let folder = Folder::new("everything");
+    let folder = Folder::new();
     let vs = nn::VarStore::new(Device::Cpu);
     let bn = net(&vs);
     let tensors = [
@@ -114,7 +107,7 @@ fn names_everything_at_once_and_copies_nothing() {
 
 #[test]
 fn refuses_what_is_no_weights_file() {
-    let folder = Folder::new("refuses");
+    let folder = Folder::new();
     let vs = nn::VarStore::new(Device::Cpu);
     let _bn = net(&vs);
     let whole = std::fs::read(folder.write("w.safetensors", &good())).unwrap();
@@ -129,13 +122,13 @@ fn refuses_what_is_no_weights_file() {
         ("empty.ot", &[]),
     ];
     for (name, bytes) in cases {
-        let path = folder.0.join(name);
+        let path = folder.0.path().join(name);
         std::fs::write(&path, bytes).unwrap();
         let result = load_weights(&vs, &path);
         assert!(matches!(&result, Err(Error::WeightsFile { .. })), "{name}: {result:?}");
         let message = message(result);
         assert!(message.contains("it is truncated, or not") && message.lines().count() == 1, "{name}: {message}");
     }
-    let absent = message(load_weights(&vs, folder.0.join("absent.ot")));
+    let absent = message(load_weights(&vs, folder.0.path().join("absent.ot")));
     assert!(absent.contains("No such file"), "{absent}");
 }

@@ -327,10 +327,10 @@ mod tests {
         agree!(make, [randn(&[3, 4])], |net, xs| net.forward(xs));
         let (_vs, model) = crate::check::root(make);
         let frozen = model.freeze(&fx_runtime::Freeze::default()).unwrap();
-        let path = std::env::temp_dir().join(format!("fx-placed-{}.safetensors", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("frozen.safetensors");
         frozen.save(&path).unwrap();
         let again = PlacedFrozen::load(&path, &fx_runtime::Freeze::default()).unwrap();
-        std::fs::remove_file(&path).unwrap();
         let xs = randn(&[2, 4]);
         again.forward(&xs).close(&frozen.forward(&xs));
     }

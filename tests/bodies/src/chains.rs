@@ -241,8 +241,8 @@ mod tests {
         }
         let (_vs, net) = crate::check::root(|p| Behind::new(p, true));
         let frozen = net.freeze(&fx_runtime::Freeze::default()).expect("a frozen model");
-        let path = std::env::temp_dir().join("fx-bodies-behind.safetensors");
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("frozen.safetensors");
         frozen.save(&path).expect("no closure is kept");
-        std::fs::remove_file(path).expect("the file");
     }
 }

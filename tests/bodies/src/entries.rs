@@ -214,7 +214,8 @@ mod tests {
     fn a_layer_of_two_entries_is_packed_once() {
         let (_vs, net) = root(|p| Autoencoder::new(p));
         let frozen = net.freeze(&Freeze::default()).unwrap();
-        let path = std::env::temp_dir().join(format!("fx-entries-{}.safetensors", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("frozen.safetensors");
         frozen.save(&path).unwrap();
         let numbers: usize = saved(&path).iter().map(Tensor::numel).sum();
         let model: usize = net.state_dict().iter().map(|(_, tensor)| tensor.numel()).sum();
@@ -223,7 +224,6 @@ mod tests {
         let xs = randn(&[2, 3, 8, 8]);
         assert_eq!(loaded.forward(&xs), frozen.forward(&xs));
         assert_eq!(loaded.encode(&xs), frozen.encode(&xs));
-        std::fs::remove_file(&path).unwrap();
     }
 
     fn saved(path: &std::path::Path) -> Vec<Tensor> {

@@ -519,11 +519,11 @@ mod tests {
         let xs = randn(&[3, 2, 8]);
         let _ = tch::no_grad(|| model.forward(&xs));
         let mut frozen = model.freeze(&Freeze::default()).unwrap();
-        let path = std::env::temp_dir().join(format!("fx-kept-{}.safetensors", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("frozen.safetensors");
         let expected = [frozen.forward(&xs), frozen.forward(&xs)];
         frozen.save(&path).unwrap();
         let mut loaded = RecurrentFrozen::load(&path, &Freeze::default()).unwrap();
-        std::fs::remove_file(&path).unwrap();
         [loaded.forward(&xs), loaded.forward(&xs)].close(&expected);
         loaded.reset_state().unwrap();
         loaded.forward(&xs).close(&expected[0]);

@@ -92,10 +92,10 @@ mod tests {
         agree!(Schedule::new, [randn(&[3, 4])], |net, xs| (net.forward(xs, 3), net.promoted(xs, 3)));
         let (_vs, net) = root(Schedule::new);
         let frozen = net.freeze(&Freeze::default()).expect("a frozen model");
-        let path = std::env::temp_dir().join("fx-bodies-schedule.safetensors");
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("frozen.safetensors");
         frozen.save(&path).expect("saved");
         let loaded = ScheduleFrozen::load(&path, &Freeze::default()).expect("loaded");
-        std::fs::remove_file(path).expect("the file");
         let xs = randn(&[3, 4]);
         loaded.promoted(&xs, 2).close(&no_grad(|| net.promoted(&xs, 2)));
     }

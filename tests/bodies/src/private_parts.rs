@@ -294,10 +294,10 @@ mod tests {
         let line = report.iter().find(|line| line.starts_with("`ManyFiles` (")).unwrap();
         assert!(line.contains("100.0 %"), "{line}");
         assert!(net.graph().is_ok());
-        let path = std::env::temp_dir().join(format!("fx-private-parts-{}.safetensors", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("frozen.safetensors");
         frozen.save(&path).unwrap();
         let again = ManyFilesFrozen::load(&path, &Freeze::default()).unwrap();
-        std::fs::remove_file(&path).unwrap();
         let (xs, emb) = (randn(&[1, 4, 16, 16]), randn(&[1, 6]));
         assert_eq!(again.forward(&xs, &emb), frozen.forward(&xs, &emb));
     }

@@ -220,7 +220,7 @@ fn load(path: &Path) -> (nn::VarStore, Result<fx_runtime::LoadReport, fx_runtime
 
 #[test]
 fn a_weights_file_that_does_not_fit() {
-    let folder = Folder::new("misfit");
+    let folder = Folder::new();
     let path = folder.join("net.safetensors");
     let weights = weights(|weights| {
         weights.retain(|(name, _)| name != "stem.weight" && name != "blocks.3.bn2.bias");
@@ -250,7 +250,7 @@ fn a_weights_file_that_does_not_fit() {
 
 #[test]
 fn a_weights_file_that_is_cut_short() {
-    let folder = Folder::new("cut");
+    let folder = Folder::new();
     let path = folder.join("net.safetensors");
     Tensor::write_safetensors(&weights(|_| ()), &path).expect("the file is written");
     let whole = fs::read(&path).expect("the file");

@@ -18,7 +18,7 @@ fn generate(krate: &str, folder: &Path) -> Vec<String> {
 #[test]
 fn two_folders_give_the_same_bytes() {
     for krate in ["tests", "examples/resnet18", "examples/fusion_tutorial"] {
-        let folder = Folder::new("two_folders");
+        let folder = Folder::new();
         let (here, there) = (folder.join("here"), folder.join("a/much/deeper/place"));
         let told = generate(krate, &here);
         assert_eq!(told, generate(krate, &there), "{krate}");
@@ -34,7 +34,7 @@ fn two_folders_give_the_same_bytes() {
 
 #[test]
 fn nothing_tells_where_or_when_it_was_made() {
-    let folder = Folder::new("where");
+    let folder = Folder::new();
     let root = folder.join("package");
     generate("tests", &root);
     let year = 1970 + std::time::UNIX_EPOCH.elapsed().expect("a clock").as_secs() / 31_556_952;
@@ -53,7 +53,7 @@ fn nothing_tells_where_or_when_it_was_made() {
 /// Maps with another order in every instance would show here.
 #[test]
 fn many_runs_give_the_same_bytes() {
-    let folder = Folder::new("many_runs");
+    let folder = Folder::new();
     let root = folder.join("package");
     copy_sources(&of_workspace("tests"), &root);
     let mut first = None;
@@ -67,7 +67,7 @@ fn many_runs_give_the_same_bytes() {
 
 #[test]
 fn the_crate_itself_was_generated_so() {
-    let folder = Folder::new("itself");
+    let folder = Folder::new();
     let root = folder.join("package");
     copy_sources(&of_workspace("tests"), &root);
     passes::build().generate(&root, &root.join("out"));

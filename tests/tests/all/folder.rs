@@ -4,27 +4,20 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tempfile::TempDir;
+
 /// A folder of one test, removed at its end.
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct Folder(TempDir);
 
 impl Folder {
-    /// An empty one, whose name holds that of the test.
-    pub(crate) fn new(test: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("fx-tests-{}-{test}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).expect("the folder is made");
-        Self(folder)
+    /// An empty one.
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().expect("the folder is made"))
     }
 
     /// A path in it.
     pub(crate) fn join(&self, path: &str) -> PathBuf {
-        self.0.join(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        self.0.path().join(path)
     }
 }
 

@@ -107,7 +107,7 @@ fn times(out: &Path) -> BTreeMap<PathBuf, SystemTime> {
 
 #[test]
 fn only_what_differs_is_written() {
-    let folder = Folder::new("rewrites");
+    let folder = Folder::new();
     let (root, out) = (folder.join("package"), folder.join("out"));
     package(&root);
     Build::new().generate(&root, &out);
@@ -128,7 +128,7 @@ fn only_what_differs_is_written() {
 
 #[test]
 fn every_source_is_watched() {
-    let folder = Folder::new("watched");
+    let folder = Folder::new();
     let root = folder.join("package");
     package(&root);
     write(&root.join("src/lib.rs"), "mod net;\n#[path = \"../beside/more.rs\"]\nmod more;\n");

@@ -10,7 +10,7 @@ use crate::values::{ids, tensor};
 /// Saves and loads in several dtypes and with both sorts of kernels, and compares on one input, three times: the
 /// kernels get to know its shape.
 fn comes_back<S: Subject>(shape: &[i64]) {
-    let folder = Folder::new(&format!("saved-{}", std::any::type_name::<S>().replace("::", "-")));
+    let folder = Folder::new();
     for kind in [Kind::Float, Kind::Double, Kind::BFloat16] {
         let model = model::<S>(kind);
         let xs = tensor(shape, 1.0).to_kind(kind);
@@ -52,7 +52,7 @@ saved! {
 /// Token ids are integers in any dtype of the model.
 #[test]
 fn embeddings() {
-    let folder = Folder::new("saved-embeddings");
+    let folder = Folder::new();
     let frozen = model::<dense::Tokens>(Kind::Float).frozen(&Freeze::new()).expect("it freezes");
     let path = folder.join("tokens.safetensors");
     dense::Tokens::save(&frozen, &path).expect("it is saved");
@@ -64,7 +64,7 @@ fn embeddings() {
 
 #[test]
 fn a_file_of_another_model_is_refused_by_both_names() {
-    let folder = Folder::new("saved-another");
+    let folder = Folder::new();
     let path = folder.join("model.safetensors");
     let frozen = model::<residual::Residual>(Kind::Float).frozen(&Freeze::new()).expect("it freezes");
     frozen.save(&path).expect("it is saved");
@@ -88,7 +88,7 @@ fn a_warm_up_runs_the_model_and_says_what_is_recorded() {
 
 #[test]
 fn a_model_that_was_measured_computes_the_same_and_is_saved_as_it_is() {
-    let folder = Folder::new("saved-measured");
+    let folder = Folder::new();
     let path = folder.join("model.safetensors");
     let model = model::<residual::Residual>(Kind::Float);
     let [plain, measured] =

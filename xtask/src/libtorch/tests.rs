@@ -2,32 +2,29 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tempfile::TempDir;
 
 use super::fetch::{Mebibytes, check_platform, check_space};
 use super::{Host, Source, Variant, ensure_on};
 
-/// A folder that goes away with its value.
-struct Scratch(PathBuf);
+/// A folder that stands for a machine, and goes away with its value.
+struct Scratch(TempDir);
 
 impl Scratch {
     fn new() -> Self {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let name = format!("xtask-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let path = std::env::temp_dir().join(name);
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
+        Self(tempfile::tempdir().unwrap())
     }
 
     /// A `python3` that is this shell script.
     fn python(self, script: &str) -> Self {
-        crate::script::write(&self.0.join("python3"), script);
+        crate::script::write(&self.0.path().join("python3"), script);
         self
     }
 
     /// A libtorch folder that looks complete.
     fn libtorch(&self, version: &str) -> PathBuf {
-        let home = self.0.join("torch");
+        let home = self.0.path().join("torch");
         for name in ["lib/libtorch_cpu.so", "lib/libc10.so", "lib/libtorch.so", "include/ATen/ATen.h"] {
             fs::create_dir_all(home.join(name).parent().unwrap()).unwrap();
             fs::write(home.join(name), "").unwrap();
@@ -38,21 +35,15 @@ impl Scratch {
 
     /// A machine whose PATH is this folder alone.
     fn host(&self) -> Host {
-        Host { path: self.0.clone().into_os_string(), libtorch: None, use_pytorch: false }
+        Host { path: self.0.path().into(), libtorch: None, use_pytorch: false }
     }
 
     fn own(&self) -> PathBuf {
-        self.0.join(".libtorch")
+        self.0.path().join(".libtorch")
     }
 
     fn failure(&self, host: &Host) -> String {
         ensure_on(host, &self.own(), Variant::Cpu).unwrap_err().to_string()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -66,7 +57,7 @@ fn says(failure: &str, words: &[&str]) {
 #[test]
 fn no_python() {
     let scratch = Scratch::new();
-    let path = scratch.0.display().to_string();
+    let path = scratch.0.path().display().to_string();
     says(
         &scratch.failure(&scratch.host()),
         &["no Python 3", "`python3` and `python` on PATH", &path, "apt install", "LIBTORCH"],

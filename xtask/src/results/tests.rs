@@ -2,36 +2,29 @@
 
 use std::path::PathBuf;
 
+use tempfile::TempDir;
+
 use super::measure::calls_in_a_turn;
 use super::record::{Machine, Outcome, Row};
 use super::*;
 
-/// A folder that goes away with its value.
-struct Scratch(PathBuf);
+/// A folder of contenders, which goes away with its value.
+struct Scratch(TempDir);
 
 impl Scratch {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("xtask-results-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
     }
 
     /// A contender whose answers are these shell commands.
     fn contender(&self, name: &str, ready: &str, run: &str) -> PathBuf {
-        let path = self.0.join(name);
+        let path = self.0.path().join(name);
         let script = format!(
             "{ready}\nwhile read -r word count; do case $word in\n run) {run} ;;\n check) echo '[1.0, 2.0]' ;;\n \
              quit) exit 0 ;;\nesac; done"
         );
         crate::script::write(&path, &script);
         path
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -48,7 +41,7 @@ fn options(scratch: &Scratch) -> Options {
         rounds: 3,
         calls: 2,
         seconds: 10.0,
-        out: Some(scratch.0.clone()),
+        out: Some(scratch.0.path().to_owned()),
         render: false,
     }
 }
@@ -64,7 +57,7 @@ fn a_workload_has_three_parts() {
 
 #[test]
 fn a_record_is_called_by_device_machine_and_ablation() {
-    let mut options = Options { machine: Some("zen4".to_owned()), ..options(&Scratch::new("name")) };
+    let mut options = Options { machine: Some("zen4".to_owned()), ..options(&Scratch::new()) };
     assert_eq!(record_name(&options), "cpu-zen4");
     options.ablation = true;
     assert_eq!(record_name(&options), "cpu-zen4-ablation");
@@ -81,12 +74,12 @@ fn slow_contenders_are_called_less_often() {
 
 #[test]
 fn contenders_take_turns_and_failures_are_named() {
-    let scratch = Scratch::new("turns");
+    let scratch = Scratch::new();
     let ready = r#"echo 'ready {"freeze_ms": 500.0, "versions": {"fx": "0.1.0"}}'"#;
     let good = scratch.contender("good", ready, "echo '[2.0, 4.0]'");
     let late = scratch.contender("late", ready, "echo 'out of memory' >&2; exit 1");
     let never = scratch.contender("never", "echo 'no such model' >&2; exit 1", "true");
-    let commands = [&good, &late, &never, &scratch.0.join("absent")].map(|path| Command::ours(path, "frozen"));
+    let commands = [&good, &late, &never, &scratch.0.path().join("absent")].map(|path| Command::ours(path, "frozen"));
     let options = options(&scratch);
     let row = measure::workload(&options.workloads[0], &commands, &options);
     let [good, late, never, absent] = &row.contenders[..] else { panic!("{row:?}") };
@@ -155,11 +148,11 @@ fn the_report_tells_what_each_part_is_worth() {
 
 #[test]
 fn records_are_kept_and_added_to() {
-    let scratch = Scratch::new("records");
-    let path = scratch.0.join("results/cpu.json");
+    let scratch = Scratch::new();
+    let path = scratch.0.path().join("results/cpu.json");
     let mut first = record();
     first.write(&path).unwrap();
-    assert_eq!(Record::all(&scratch.0.join("results")).unwrap(), [first.clone()]);
+    assert_eq!(Record::all(&scratch.0.path().join("results")).unwrap(), [first.clone()]);
     let again = Record::read_or_new(&path, "cpu", first.machine.clone()).unwrap();
     assert_eq!(again, first);
     first.put(Row { workload: "net:1:f32".to_owned(), contenders: Vec::new() });
@@ -175,5 +168,5 @@ fn records_are_kept_and_added_to() {
     let elsewhere = Machine { cores: 4, ..first.machine.clone() };
     assert!(Record::read_or_new(&path, "cpu", elsewhere).unwrap().workloads.is_empty());
     fs::write(&path, "not json").unwrap();
-    assert!(Record::all(&scratch.0.join("results")).unwrap_err().to_string().contains("no record of results"));
+    assert!(Record::all(&scratch.0.path().join("results")).unwrap_err().to_string().contains("no record of results"));
 }

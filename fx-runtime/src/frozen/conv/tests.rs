@@ -405,69 +405,6 @@ fn shows_what_was_chosen() {
     assert_eq!(format!("{conv:?}"), "Conv([8, 3, 3, 3], oneDNN, Relu)");
 }
 
-/// Not a check: eager blocks of ResNet-18 against packed ones, in turns. Run with `--ignored --nocapture`.
-#[test]
-#[ignore = "a measurement, for a quiet machine"]
-#[expect(clippy::print_stdout, reason = "prints its table")]
-fn resnet_blocks_eager_and_packed() {
-    println!("{:>26} {:>10} {:>10} {:>6}", "conv+bn+relu", "eager µs", "packed µs", "ratio");
-    for (batch, channels, out, size, kernel, stride) in [
-        (1, 3, 64, 224, 7, 2),
-        (1, 64, 64, 56, 3, 1),
-        (1, 128, 128, 28, 3, 1),
-        (1, 256, 256, 14, 3, 1),
-        (1, 512, 512, 7, 3, 1),
-        (10, 64, 64, 56, 3, 1),
-        (10, 512, 512, 7, 3, 1),
-        (1, 1, 1, 1, 1, 1),
-    ] {
-        let _no_grad = tch::no_grad_guard();
-        let frame = frame(Freeze::new());
-        let x = Tensor::randn([batch, channels, size, size], (Kind::Float, Device::Cpu));
-        let weight = Tensor::randn([out, channels, kernel, kernel], (Kind::Float, Device::Cpu));
-        let scale = Tensor::ones([out], (Kind::Float, Device::Cpu));
-        let params = strided(stride, kernel / 2, 1, 1);
-        let conv = Conv::pack(&frame, &weight, Some(&scale), &params, Activation::Relu).unwrap();
-        let none = None::<&Tensor>;
-        let inside = if channels == 3 { x.shallow_clone() } else { conv_layout(&x) };
-        let mut best = [f64::MAX; 2];
-        let mut time = |which: usize, run: &dyn Fn() -> Tensor| {
-            let start = std::time::Instant::now();
-            drop(run());
-            best[which] = best[which].min(start.elapsed().as_secs_f64() * 1e6);
-        };
-        for _ in 0..60 {
-            time(0, &|| {
-                x.conv2d(&weight, none, &params.stride, &params.padding, [1], 1)
-                    .batch_norm(Some(&scale), Some(&scale), Some(&scale), Some(&scale), false, 0.1, 1e-5, true)
-                    .relu()
-            });
-            time(1, &|| conv.run(&inside).unwrap());
-        }
-        let name = format!("{batch}x{channels}x{size}² {out}x{kernel}²/{stride}");
-        println!("{name:>26} {:>10.1} {:>10.1} {:>6.2}", best[0], best[1], best[0] / best[1]);
-    }
-}
-
-/// Not a check: what this crate adds to a call of the kernel.
-#[test]
-#[ignore = "a measurement, for a quiet machine and an optimised build"]
-#[expect(clippy::print_stdout, reason = "prints its number")]
-fn checks_cost_nanoseconds() {
-    let frame = frame(Freeze::new());
-    let case = three_by_three();
-    let conv = Conv::pack(&frame, &case.weight(Kind::Float), None, &case.params, Activation::Relu).unwrap();
-    let x = randn(case.input, Kind::Float);
-    let other = conv.run(&x).unwrap();
-    let rounds = 200_000;
-    let start = std::time::Instant::now();
-    for _ in 0..rounds {
-        let call = conv.look_at(std::hint::black_box(&x)).unwrap();
-        assert!(conv.is_direct(&call) && conv.is_like_result(std::hint::black_box(&other), &call));
-    }
-    println!("checks of input and summand: {} ns a call", start.elapsed().as_nanos() / rounds);
-}
-
 #[test]
 fn what_cudnn_has_no_kernel_for_is_atens() {
     let frame = frame(Freeze::new().backend(Backend::Composed));

@@ -458,10 +458,10 @@ mod tests {
         let expected = net.forward(&xs);
         let frozen = net.freeze(&Freeze::default()).expect("a frozen model");
         let in_f64 = net.freeze(&Freeze::new().kind(Kind::Double)).expect("a frozen model");
-        let path = std::env::temp_dir().join(format!("fx-recurrent-{}.safetensors", std::process::id()));
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("frozen.safetensors");
         frozen.save(&path).expect("saved");
         let loaded = TwiceFrozen::load(&path, &Freeze::default()).expect("loaded");
-        std::fs::remove_file(&path).expect("the file is there");
         tch::no_grad(|| vs.variables().into_values().for_each(|mut weight| drop(weight.fill_(0.5))));
         assert!(!net.forward(&xs).allclose(&expected, 1e-5, 1e-5, true));
         frozen.forward(&xs).close(&expected);

@@ -135,9 +135,8 @@ fn execute<const O: usize>(
 
 /// What a program writes when it reads `input`.
 fn output_of(name: &str, program: &str, input: &[u8]) -> Vec<u8> {
-    let folder = std::env::temp_dir().join(format!("fx-host-{name}-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    let (source, binary) = (folder.join("kernel.cpp"), folder.join("kernel"));
+    let folder = tempfile::tempdir().unwrap();
+    let (source, binary) = (folder.path().join("kernel.cpp"), folder.path().join("kernel"));
     fs::write(&source, program).unwrap();
     let mut compiled = Command::new("c++");
     compiled.args(["-std=c++17", "-O1", "-ffp-contract=off", "-pthread", "-o"]).arg(&binary).arg(&source);
@@ -150,6 +149,5 @@ fn output_of(name: &str, program: &str, input: &[u8]) -> Vec<u8> {
     let output = running.wait_with_output().unwrap();
     writer.join().unwrap();
     assert!(output.status.success(), "{name}");
-    let _ = fs::remove_dir_all(&folder);
     output.stdout
 }
