@@ -1,6 +1,6 @@
 //! Every kernel of a convolution against the ATen composition.
 
-use tch::{Device, Kind};
+use tch::Kind;
 
 use super::kernel::geometry;
 use super::*;
@@ -422,8 +422,4 @@ fn what_cudnn_has_no_kernel_for_is_atens() {
         assert!(conv.run_add(&x, &other).unwrap() == added);
     }
     assert!(conv.run(&randn(&[1, 99, 8, 8], Kind::Float)).is_err());
-}
-
-fn conv_layout(x: &Tensor) -> Tensor {
-    ops::clone_in(x, ops::MemoryFormat::ChannelsLast).unwrap()
 }
