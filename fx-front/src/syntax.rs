@@ -1,5 +1,7 @@
 //! What syntax says by itself, without knowledge of types.
 
+pub(crate) mod effects;
+
 use std::collections::BTreeSet;
 
 use quote::ToTokens;

@@ -2,16 +2,20 @@
 
 pub(in crate::trace) mod capture;
 pub(in crate::trace) mod capture_place;
-pub(in crate::trace) mod effects;
+pub(in crate::trace) mod statement;
+pub(in crate::trace) mod template;
 
 use std::fmt::Write as _;
 
-use fx_ir::{Arg, Code, Graph, HostOp, NodeId, Op};
+use fx_ir::{Arg, Code, HostOp, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::syntax::bound_names;
+use crate::syntax::{
+    bound_names,
+    effects::{self, escape},
+};
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Unsupported, Val,
@@ -19,7 +23,7 @@ use crate::trace::{
     opaque::{
         capture::{Capture, Mention, with_handles},
         capture_place::looks_behind,
-        effects::escape,
+        template::{called_with, hole},
     },
     place::may_borrow::is_kept,
     types::operand::typed_literal,
@@ -257,23 +261,6 @@ impl Tracer<'_> {
         Ok(holds)
     }
 
-    /// Whether the value in generated code is of the very type that it is of in the user's.
-    pub(in crate::trace) fn is_exact(&self, value: &Val) -> bool {
-        let Val::Node(id, ty, form) = value else { return false };
-        if *form == RefKind::RefRef || (*form == RefKind::Ref && matches!(ty, Ty::Option(_))) {
-            return false;
-        }
-        let made_here = match &self.graph.node(*id).op {
-            Op::Host(_) | Op::Rust(_) | Op::GetAttr(_) => true,
-            Op::Call(_) => matches!(ty, Ty::List(_)),
-            Op::Placeholder => {
-                self.graph.scope_of(*id) == Some(self.graph.body()) || is_carried_param(&self.graph, *id)
-            }
-            _ => self.is_spilled(value),
-        };
-        made_here && !matches!(ty, Ty::Tuple(_))
-    }
-
     /// The operands of a call, behind those in `operands`: each as the user's code hands it on.
     pub(in crate::trace) fn operands_of_call<'e>(
         &mut self,
@@ -289,18 +276,6 @@ impl Tracer<'_> {
         }
         Ok(operands)
     }
-}
-
-/// Where opaque code mentions the operand, which becomes its last argument.
-pub(in crate::trace) fn hole(args: &mut Vec<Arg>, operand: Arg) -> String {
-    args.push(operand);
-    format!("${}", args.len() - 1)
-}
-
-/// A call of `head` with the arguments from `first` to `count`.
-pub(in crate::trace) fn called_with(head: &str, first: usize, count: usize) -> String {
-    let holes: Vec<String> = (first..count).map(|at| format!("${at}")).collect();
-    format!("{head}({})", holes.join(", "))
 }
 
 /// A value that opaque code reaches where it is, rather than through a variable of its own: what can neither be copied
@@ -321,17 +296,4 @@ fn may_borrow(expr: &syn::Expr) -> bool {
         syn::Expr::MethodCall(call) => fx_ir::OpId::of_method(&call.method.to_string()).is_none(),
         _ => true,
     }
-}
-
-/// Whether it is what a loop carries.
-pub(in crate::trace) fn is_carried_param(graph: &Graph, id: NodeId) -> bool {
-    let Some(region) = graph.scope_of(id) else { return false };
-    let Some(owner) = graph.owner_of(region) else { return false };
-    let params = &graph.region(region).params;
-    let carried = match graph.node(owner).op {
-        Op::For(_) => graph.node(owner).args.len() - 1,
-        Op::While => graph.node(owner).args.len(),
-        _ => return false,
-    };
-    params.iter().rev().take(carried).any(|&param| param == id)
 }

@@ -16,7 +16,7 @@ use syn::spanned::Spanned;
 use crate::index::{Known, Name, Resolved};
 use crate::syntax::path_text;
 use crate::trace::types::ty::is_copy;
-use crate::trace::{OnError, Result, Tracer, Ty, Val, opaque::called_with, unsupported};
+use crate::trace::{OnError, Result, Tracer, Ty, Val, opaque::template::called_with, unsupported};
 
 /// So many functions of one type are told apart; each is an arm, with the layers that are fused with it.
 const MOST: usize = 16;

@@ -6,6 +6,7 @@ use fx_ir::{Arg, HostOp, NodeId, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
+use crate::syntax::effects::only_asks;
 use crate::syntax::{matches_all, names_of};
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
@@ -16,7 +17,6 @@ use crate::trace::{
         match_tuple,
     },
     flow::pattern::RefKinds,
-    opaque::effects::only_asks,
     unsupported,
 };
 

@@ -1,12 +1,12 @@
 //! Variants of the crate's enums that the forward makes: which it is stays known where nothing else decides.
 
-use fx_ir::{HostOp, NodeId, Op};
+use fx_ir::HostOp;
 use syn::spanned::Spanned;
 
 use crate::syntax::matches_all;
 use crate::syntax::path_text;
 
-use crate::trace::{Result, Tracer, Ty, Val};
+use crate::trace::{Result, Tracer, Val};
 
 impl Tracer<'_> {
     /// `Out::Pair(a, b)`; `None` if it is no variant of an enum of the crate.
@@ -63,28 +63,6 @@ impl Tracer<'_> {
             return Some(value);
         }
         None
-    }
-
-    /// Whether it is a value of an enum of the crate that the forward has made, here or in branches.
-    pub(in crate::trace) fn is_own_variant(&self, id: NodeId) -> bool {
-        let given = |owner: NodeId, at: usize| {
-            let ends = self.graph.node(owner).regions.iter().filter_map(|&region| self.graph.yield_of(region));
-            let mut given = ends.map(|end| self.graph.node(end).args.get(at).and_then(fx_ir::Arg::node));
-            given.all(|one| one.is_some_and(|one| self.is_own_variant(one)))
-        };
-        let node = self.graph.node(id);
-        match (&node.op, node.input(0)) {
-            (Op::If | Op::Match(_), _) => given(id, 0),
-            (Op::TupleGet(at), Some(whole)) if matches!(self.graph.node(whole).op, Op::If | Op::Match(_)) => {
-                given(whole, *at)
-            }
-            _ => self.facts.variants.contains_key(&id),
-        }
-    }
-
-    /// Whether branches may hand over this leaf, of an enum of the crate.
-    pub(in crate::trace) fn is_variant_leaf(&self, ty: &Ty, leaf: &Val) -> bool {
-        matches!(ty, Ty::Rust(_)) && leaf.node().is_some_and(|id| self.is_own_variant(id))
     }
 }
 

@@ -1,6 +1,6 @@
 //! `let`: what a variable is bound to, and what its type says of that.
 
-use fx_ir::{Arg, Effect, HostOp, NodeId, Op};
+use fx_ir::{Arg, Effect, HostOp, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -112,13 +112,6 @@ impl Tracer<'_> {
             return unsupported(init.span(), "a variable that borrows another to write to it");
         }
         Ok(())
-    }
-
-    /// The node of a value; of what code yields beside the variables that it writes to, that of both.
-    pub(in crate::trace) fn whole_of(&self, value: &Val) -> Option<NodeId> {
-        let id = value.node()?;
-        let node = self.graph.node(id);
-        Some(if matches!(node.op, Op::TupleGet(0)) { node.input(0) } else { Some(id) }.unwrap_or(id))
     }
 
     /// `let mut last: Option<Tensor> = None`: a variable of a known type, which a loop may carry.

@@ -4,6 +4,7 @@ use fx_ir::{Arg, ForLoop, NodeId, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
+use crate::syntax::effects::indexes;
 use crate::trace::types::ty::is_untyped;
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
@@ -19,7 +20,6 @@ use crate::trace::{
         iterable::Over,
         join::{Branch, same_structure, yielded_args},
     },
-    opaque::effects::indexes,
     unsupported,
 };
 

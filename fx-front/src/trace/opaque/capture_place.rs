@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use fx_ir::Arg;
 use syn::spanned::Spanned;
 
-use crate::syntax::bound_names;
+use crate::syntax::{bound_names, effects};
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
     RefKind, Result, Tracer, Val,
-    opaque::{capture::Capture, effects, hole},
+    opaque::{capture::Capture, template::hole},
     place::Place,
     unsupported,
 };

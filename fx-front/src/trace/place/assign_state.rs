@@ -5,9 +5,9 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::syntax::{is_chain, peeled};
+use crate::syntax::{effects::is_mutator, is_chain, peeled};
 use crate::trace::types::ty::is_copy;
-use crate::trace::{Result, Tracer, Ty, Val, opaque::effects::is_mutator, place::Place, tensor::operator, unsupported};
+use crate::trace::{Result, Tracer, Ty, Val, place::Place, tensor::operator, unsupported};
 
 impl Tracer<'_> {
     /// `self.cache = value`.

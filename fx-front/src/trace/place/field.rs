@@ -119,6 +119,12 @@ impl Tracer<'_> {
         let name = &self.index.structs[owner].name;
         format!("{} {are} private to another module; `pub(crate)` lets `{name}` be inlined here", shown.join(", "))
     }
+
+    /// Reads a written field where it stands.
+    pub(in crate::trace) fn read_field(&mut self, base: &Val, name: &str, span: Span) -> Result<Val> {
+        let place = self.cell(base, name, span)?;
+        self.read_place(&place, name, span)
+    }
 }
 
 /// The type of a public field of a layer.

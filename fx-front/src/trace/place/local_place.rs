@@ -19,7 +19,7 @@ pub(in crate::trace) struct LocalPlace {
     /// The variable.
     pub(in crate::trace) root: String,
     /// The way to the part: fields, by name or number.
-    path: Vec<String>,
+    pub(in crate::trace) path: Vec<String>,
 }
 
 impl Tracer<'_> {
@@ -133,37 +133,6 @@ impl Tracer<'_> {
             }
             _ => unsupported(span, "an assignment to something other than a variable"),
         }
-    }
-
-    /// `&mut place`, for a function that writes to it; `None` if it is no place of the forward's own.
-    pub(in crate::trace) fn mut_ref_to_local(&mut self, expr: &syn::Expr) -> Result<Option<Val>> {
-        let target = match expr {
-            syn::Expr::Reference(syn::ExprReference { mutability: Some(_), expr, .. }) => {
-                if let Some(place) = self.behind_mut(expr)? {
-                    return Ok(Some(Val::Place(Rc::new(place))));
-                }
-                &**expr
-            }
-            // A `&mut` that is handed on is borrowed again.
-            syn::Expr::Path(path) => match path.path.get_ident().and_then(|name| self.env.read(&name.to_string())) {
-                Some(Val::MutRef(..)) => expr,
-                Some(place @ Val::Place(_)) => return Ok(Some(place.clone())),
-                _ => return Ok(None),
-            },
-            _ => return Ok(None),
-        };
-        let Some(place) = self.local_place(target) else { return Ok(None) };
-        if place.path.is_empty() {
-            self.spill_variables(std::slice::from_ref(&place.root), expr.span())?;
-        }
-        let value = match self.held(&place) {
-            Some(value) => value.clone().behind(),
-            None => self.expr(target)?,
-        };
-        if matches!(value, Val::Never | Val::Closure(..) | Val::Unit) {
-            return Ok(None);
-        }
-        Ok(Some(Val::MutRef(Rc::new(place), Box::new(value))))
     }
 
     /// Writes back what a function has left in what was borrowed to it.

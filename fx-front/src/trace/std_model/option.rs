@@ -7,8 +7,9 @@ use syn::spanned::Spanned;
 use crate::syntax::contains_return;
 use crate::trace::types::ty::never;
 use crate::trace::{
-    Env, OnError, RefKind, Result, Tracer, Ty, Val, application, opaque::is_carried_param,
-    types::expectation::Expectation, unsupported,
+    Env, OnError, RefKind, Result, Tracer, Ty, Val, application,
+    types::{expectation::Expectation, node_facts::is_carried_param},
+    unsupported,
 };
 
 impl Tracer<'_> {

@@ -8,7 +8,7 @@ use syn::spanned::Spanned;
 
 use crate::trace::types::ty::NUMBER;
 use crate::trace::types::ty::is_of_tch;
-use crate::trace::{Result, Tracer, Ty, Val, opaque::hole, tensor::operator, unsupported};
+use crate::trace::{Result, Tracer, Ty, Val, opaque::template::hole, tensor::operator, unsupported};
 
 impl Tracer<'_> {
     /// The number, as the function of that name makes it.

@@ -1,6 +1,6 @@
 //! What is known of the value of a node: who owns it, and of which exact type it is.
 
-use fx_ir::{Arg, Effect, HostOp, NodeId, Op};
+use fx_ir::{Arg, Effect, Graph, HostOp, NodeId, Op};
 
 use crate::index::Ty;
 use crate::trace::{RefKind, Tracer, Val, entry::signature::holds_reference, types::ty::never};
@@ -87,6 +87,74 @@ impl Tracer<'_> {
     pub(in crate::trace) fn has_places(&self) -> bool {
         self.env.any(|value| matches!(value, Val::Place(_)))
     }
+
+    /// Whether it is, or holds, a part of the model that has a forward of its own.
+    pub(in crate::trace) fn is_module(&self, ty: &Ty) -> bool {
+        match ty {
+            Ty::Leaf(_) => true,
+            Ty::Struct(id) => self.index.structs[*id].is_module,
+            Ty::Option(inner) | Ty::List(inner) => self.is_module(inner),
+            Ty::Tuple(parts) => parts.iter().any(|part| self.is_module(part)),
+            _ => false,
+        }
+    }
+
+    pub(in crate::trace) fn is_kept(&self, owner: usize, name: &str) -> bool {
+        let key = (owner, name.to_owned());
+        self.kept.contains(&key) || self.found.contains(&key)
+    }
+
+    /// Whether a method by `&mut self` can be traced on the receiver.
+    pub(in crate::trace) fn may_write_to(&self, receiver: Option<&Val>) -> bool {
+        let part = receiver.filter(|value| matches!(value.ty(), Ty::Struct(_)));
+        self.is_stateful() && part.is_some_and(|value| self.path_of(value).is_some())
+    }
+
+    /// Whether the value in generated code is of the very type that it is of in the user's.
+    pub(in crate::trace) fn is_exact(&self, value: &Val) -> bool {
+        let Val::Node(id, ty, form) = value else { return false };
+        if *form == RefKind::RefRef || (*form == RefKind::Ref && matches!(ty, Ty::Option(_))) {
+            return false;
+        }
+        let made_here = match &self.graph.node(*id).op {
+            Op::Host(_) | Op::Rust(_) | Op::GetAttr(_) => true,
+            Op::Call(_) => matches!(ty, Ty::List(_)),
+            Op::Placeholder => {
+                self.graph.scope_of(*id) == Some(self.graph.body()) || is_carried_param(&self.graph, *id)
+            }
+            _ => self.is_spilled(value),
+        };
+        made_here && !matches!(ty, Ty::Tuple(_))
+    }
+
+    /// The node of a value; of what code yields beside the variables that it writes to, that of both.
+    pub(in crate::trace) fn whole_of(&self, value: &Val) -> Option<NodeId> {
+        let id = value.node()?;
+        let node = self.graph.node(id);
+        Some(if matches!(node.op, Op::TupleGet(0)) { node.input(0) } else { Some(id) }.unwrap_or(id))
+    }
+
+    /// Whether it is a value of an enum of the crate that the forward has made, here or in branches.
+    pub(in crate::trace) fn is_own_variant(&self, id: NodeId) -> bool {
+        let given = |owner: NodeId, at: usize| {
+            let ends = self.graph.node(owner).regions.iter().filter_map(|&region| self.graph.yield_of(region));
+            let mut given = ends.map(|end| self.graph.node(end).args.get(at).and_then(fx_ir::Arg::node));
+            given.all(|one| one.is_some_and(|one| self.is_own_variant(one)))
+        };
+        let node = self.graph.node(id);
+        match (&node.op, node.input(0)) {
+            (Op::If | Op::Match(_), _) => given(id, 0),
+            (Op::TupleGet(at), Some(whole)) if matches!(self.graph.node(whole).op, Op::If | Op::Match(_)) => {
+                given(whole, *at)
+            }
+            _ => self.facts.variants.contains_key(&id),
+        }
+    }
+
+    /// Whether branches may hand over this leaf, of an enum of the crate.
+    pub(in crate::trace) fn is_variant_leaf(&self, ty: &Ty, leaf: &Val) -> bool {
+        matches!(ty, Ty::Rust(_)) && leaf.node().is_some_and(|id| self.is_own_variant(id))
+    }
 }
 
 /// Whether the operation makes a `Vec` for sure.
@@ -96,4 +164,17 @@ fn yields_vec(op: &HostOp) -> bool {
         HostOp::Method(name) => matches!(name.as_str(), "size" | "stride" | "to_vec"),
         _ => false,
     }
+}
+
+/// Whether it is what a loop carries.
+pub(in crate::trace) fn is_carried_param(graph: &Graph, id: NodeId) -> bool {
+    let Some(region) = graph.scope_of(id) else { return false };
+    let Some(owner) = graph.owner_of(region) else { return false };
+    let params = &graph.region(region).params;
+    let carried = match graph.node(owner).op {
+        Op::For(_) => graph.node(owner).args.len() - 1,
+        Op::While => graph.node(owner).args.len(),
+        _ => return false,
+    };
+    params.iter().rev().take(carried).any(|&param| param == id)
 }

@@ -8,10 +8,9 @@ use quote::ToTokens;
 use syn::{spanned::Spanned, visit::Visit};
 
 use crate::syntax::each_target;
-use crate::trace::{Tracer, Val};
 
 /// Where the expression leaves its surroundings: `return`, or `?` and jumps that are not its own.
-pub(in crate::trace) fn escape(expr: &syn::Expr) -> Option<Span> {
+pub(crate) fn escape(expr: &syn::Expr) -> Option<Span> {
     let mut find = Escape::default();
     find.visit_expr(expr);
     find.found
@@ -88,7 +87,7 @@ fn names_jump(tokens: TokenStream) -> bool {
 }
 
 /// Whether the code indexes with the variable, bare or in a sum, so that it is a `usize`.
-pub(in crate::trace) fn indexes(block: &syn::Block, name: &syn::Ident) -> bool {
+pub(crate) fn indexes(block: &syn::Block, name: &syn::Ident) -> bool {
     struct Find<'n> {
         name: &'n syn::Ident,
         found: bool,
@@ -115,7 +114,7 @@ fn is_counted(expr: &syn::Expr, name: &syn::Ident) -> bool {
 }
 
 /// Whether the code only calls methods on these variables that look at a tensor.
-pub(in crate::trace) fn only_asks(expr: &syn::Expr, names: &BTreeSet<String>) -> bool {
+pub(crate) fn only_asks(expr: &syn::Expr, names: &BTreeSet<String>) -> bool {
     struct Find<'n> {
         names: &'n BTreeSet<String>,
         asks_only: bool,
@@ -164,12 +163,12 @@ const MUTATORS: &[&str] = &[
 ];
 
 /// Whether a method of that name changes what it is called on, as far as names tell.
-pub(in crate::trace) fn is_mutator(name: &str) -> bool {
+pub(crate) fn is_mutator(name: &str) -> bool {
     MUTATORS.contains(&name) || name.ends_with("_mut")
 }
 
 /// The fields of `self` that the expression may write to; `mutates` knows the methods of the crate that do.
-pub(in crate::trace) fn fields(expr: &syn::Expr, mutates: &dyn Fn(&syn::ExprMethodCall) -> bool) -> BTreeSet<String> {
+pub(crate) fn fields(expr: &syn::Expr, mutates: &dyn Fn(&syn::ExprMethodCall) -> bool) -> BTreeSet<String> {
     fn add(expr: &syn::Expr, all: &mut BTreeSet<String>) {
         match expr {
             syn::Expr::Field(field) if matches!(&*field.base, syn::Expr::Path(path) if path.path.is_ident("self")) => {
@@ -194,7 +193,7 @@ pub(in crate::trace) fn fields(expr: &syn::Expr, mutates: &dyn Fn(&syn::ExprMeth
 }
 
 /// The variables that the expression writes to; `mutates` knows the methods that change what they are called on.
-fn written(expr: &syn::Expr, mutates: &dyn Fn(&syn::ExprMethodCall) -> bool) -> Vec<String> {
+pub(crate) fn written(expr: &syn::Expr, mutates: &dyn Fn(&syn::ExprMethodCall) -> bool) -> Vec<String> {
     fn add(expr: &syn::Expr, all: &mut BTreeSet<String>) {
         match expr {
             syn::Expr::Path(path) => all.extend(path.path.get_ident().map(ToString::to_string)),
@@ -211,23 +210,8 @@ fn written(expr: &syn::Expr, mutates: &dyn Fn(&syn::ExprMethodCall) -> bool) -> 
     all.into_iter().collect()
 }
 
-impl Tracer<'_> {
-    /// The variables that the expression writes to.
-    pub(in crate::trace) fn writes(&self, expr: &syn::Expr) -> Vec<String> {
-        let mut names = written(expr, &|call| self.mutates(call));
-        // What is borrowed stays where it is, whatever is written there.
-        names.retain(|name| !matches!(self.env.read(name), Some(Val::Place(_))));
-        names
-    }
-
-    /// Whether the method changes what it is called on, as far as is known.
-    pub(in crate::trace) fn mutates(&self, call: &syn::ExprMethodCall) -> bool {
-        is_mutator(&call.method.to_string()) || self.writes_by(call)
-    }
-}
-
 /// Whether the variable is reassigned or mutably borrowed.
-pub(in crate::trace) fn gives(expr: &syn::Expr, name: &str) -> bool {
+pub(crate) fn gives(expr: &syn::Expr, name: &str) -> bool {
     let mut found = false;
     each_target(expr, &|_| false, &mut |target| {
         found |= matches!(target, syn::Expr::Path(path) if path.path.is_ident(name));
@@ -236,7 +220,7 @@ pub(in crate::trace) fn gives(expr: &syn::Expr, name: &str) -> bool {
 }
 
 /// Whether the code dereferences the variable: `*name`.
-pub(in crate::trace) fn derefs(expr: &syn::Expr, name: &str) -> bool {
+pub(crate) fn derefs(expr: &syn::Expr, name: &str) -> bool {
     struct Find<'n>(&'n str, bool);
     impl<'ast> Visit<'ast> for Find<'_> {
         fn visit_expr_unary(&mut self, unary: &'ast syn::ExprUnary) {

@@ -1,0 +1,45 @@
+//! Statements, and whole bodies, that are kept as opaque code.
+
+use fx_ir::{Arg, Code, Op};
+use syn::spanned::Spanned;
+
+use crate::syntax::effects::escape;
+use crate::trace::{Result, Tracer, Ty, Unsupported, Val, entry::signature::Signature, unsupported};
+
+impl Tracer<'_> {
+    /// The body as it is, where not even a piece of it can be understood.
+    pub(in crate::trace) fn opaque_body(
+        &mut self,
+        signature: &Signature,
+        block: &syn::Block,
+        fault: &Unsupported,
+    ) -> Result<Arg> {
+        let body = syn::Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: block.clone() });
+        if let Some(escape) = escape(&body) {
+            return unsupported(escape, "code that leaves the function cannot be carried along");
+        }
+        if signature.output.is_ref {
+            return unsupported(fault.span, "it yields a reference");
+        }
+        let (template, args) = self.captured(&body, fault.span)?;
+        let code = Code { fallible: signature.output.is_result, ..Code::opaque(template, fault.reason.clone()) };
+        self.report_opaque(fault.span, &fault.reason);
+        let value = self.push(Op::Rust(code), args, "forward", signature.output.ty.clone(), fault.span);
+        Ok(value.arg().unwrap_or(Arg::None))
+    }
+
+    /// A statement whose value nobody reads, kept as opaque code because of `fault`.
+    pub(in crate::trace) fn opaque_statement(&mut self, expr: &syn::Expr, fault: Unsupported) -> Result<Val> {
+        let is_call = matches!(expr, syn::Expr::MethodCall(_) | syn::Expr::Call(_));
+        let has_state = self.is_stateful() || self.has_places();
+        if !has_state || !is_call || escape(expr).is_some() {
+            return Err(fault);
+        }
+        // Its value may be a reference into what is only borrowed to it.
+        let dropped: syn::Expr = syn::parse_quote_spanned!(expr.span()=> { let _ = #expr; });
+        let (template, args) = self.captured(&dropped, expr.span())?;
+        let code = Code::opaque(template, fault.reason.clone());
+        self.report_opaque(fault.span, &fault.reason);
+        Ok(self.push(Op::Rust(code), args, "opaque", Ty::Tuple(Vec::new()), expr.span()))
+    }
+}
