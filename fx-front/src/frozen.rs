@@ -8,7 +8,7 @@ use syn::spanned::Spanned;
 use crate::{
     diag::{Code, Diagnostic, Severity},
     index::{Function, Index, Struct, Ty},
-    instances::{given, is_bound},
+    monomorphize::{given, is_bound},
     trace::{Signature, holds_reference, value_type},
 };
 

@@ -12,14 +12,14 @@
 pub mod attrs;
 pub mod builder;
 pub mod cfg;
-pub mod closures;
+pub mod closure_conversion;
 pub mod diag;
 pub mod frozen;
 pub mod handoff;
 pub mod index;
-pub mod instances;
 pub mod key;
 pub mod leaf;
+pub mod monomorphize;
 mod pattern;
 pub mod report;
 pub mod scan;

@@ -20,11 +20,11 @@ use self::{
 };
 use crate::{
     attrs::{FnOptions, ModuleField, TraceableOptions},
-    cfg, closures,
+    cfg, closure_conversion,
     diag::{Code, Diagnostic, Diagnostics, Severity},
     index::{self, Field, Function, Index, Module, Name, Struct},
-    instances,
     key::Key,
+    monomorphize,
 };
 
 /// Reads the crate whose manifest lies in `root`, from each of `entries` (`src/lib.rs`, `src/main.rs`) on.
@@ -38,8 +38,8 @@ pub fn krate(root: &Path, entries: &[PathBuf], diags: &Diagnostics) -> Index {
     }
     scan.provided();
     scan.index.mark_constants();
-    instances::add(&mut scan.index);
-    closures::lower(&mut scan.index, diags);
+    monomorphize::add(&mut scan.index);
+    closure_conversion::lower(&mut scan.index, diags);
     scan.index
 }
 
@@ -49,8 +49,8 @@ pub fn text(source: &str, diags: &Diagnostics) -> Index {
     scan.source(source, "src/lib.rs", Path::new("src"), "crate");
     scan.provided();
     scan.index.mark_constants();
-    instances::add(&mut scan.index);
-    closures::lower(&mut scan.index, diags);
+    monomorphize::add(&mut scan.index);
+    closure_conversion::lower(&mut scan.index, diags);
     scan.index
 }
 

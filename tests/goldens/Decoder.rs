@@ -99,8 +99,8 @@ impl DecoderFrozen {
             return graphs
                 .run(&[Some(xs)], |recorded| self.try_forward(recorded.tensor(0)?));
         }
-        if let Some(slices) = self.frame.slices(xs) {
-            return slices.run(|xs| self.try_forward(xs));
+        if let Some(microbatches) = self.frame.microbatches(xs) {
+            return microbatches.run(|xs| self.try_forward(xs));
         }
         let scope = self.frame.enter();
         let xs = scope.input("xs", xs)?;

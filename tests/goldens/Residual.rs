@@ -174,8 +174,8 @@ impl ResidualFrozen {
                     |recorded| self.try_forward_t(recorded.tensor(0)?, train),
                 );
         }
-        if let Some(slices) = self.frame.slices(xs) {
-            return slices.run(|xs| self.try_forward_t(xs, train));
+        if let Some(microbatches) = self.frame.microbatches(xs) {
+            return microbatches.run(|xs| self.try_forward_t(xs, train));
         }
         let scope = self.frame.enter();
         let xs = scope.input("xs", xs)?;

@@ -179,7 +179,7 @@ impl<'a> Reader<'a> {
             syn::Expr::Path(path) => syn::parse_quote_spanned!(syn::spanned::Spanned::span(path)=> |xs| #path(xs)),
             _ => return None,
         };
-        let captured = crate::closures::captures::rewritten(&closure, &self.locals);
+        let captured = crate::closure_conversion::captures::rewritten(&closure, &self.locals);
         let is_closed = captured.is_ok_and(|(_, names)| names.is_empty());
         Some(if is_closed { Layer::Closure(Box::new(closure), place) } else { Layer::Module(Ty::Leaf("Closure")) })
     }

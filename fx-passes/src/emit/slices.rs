@@ -24,8 +24,8 @@ impl Emitter<'_> {
         let names: Vec<String> = signature.params.iter().map(param_name).collect();
         let (batch, names, name) = (param_name(batch), names.join(", "), &signature.name);
         Some(format!(
-            "if let Some(slices) = self.frame.slices({batch}) {{
-                return slices.run(|{batch}| self.try_{name}({names}));
+            "if let Some(microbatches) = self.frame.microbatches({batch}) {{
+                return microbatches.run(|{batch}| self.try_{name}({names}));
             }}"
         ))
     }

@@ -5,16 +5,16 @@
 
 #![cfg_attr(test, allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots so"))]
 
+mod batch_axis;
 mod binding_times;
 mod effects;
 mod layer;
 mod rank;
-mod samples;
 
+pub use batch_axis::are_side_by_side;
 pub(crate) use binding_times::BindingTimes;
 pub(crate) use effects::Effects;
 pub(crate) use layer::{
     Contraction, Kind, SharedWeights, activation_of, by_optional_ref, by_ref, chain, float, optional_tensor, runtime,
 };
 pub(crate) use rank::Ranks;
-pub use samples::are_side_by_side;

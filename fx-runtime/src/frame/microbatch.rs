@@ -39,7 +39,7 @@ impl Microbatching {
     }
 
     /// How to go through this batch; none where it goes through as a whole.
-    pub(super) fn slices<'a>(&'a self, batch: &'a Tensor) -> Option<Microbatches<'a>> {
+    pub(super) fn of<'a>(&'a self, batch: &'a Tensor) -> Option<Microbatches<'a>> {
         if !self.is_open.load(Ordering::Relaxed) || batch.dim() != 4 || batch.device() != Device::Cpu {
             return None;
         }
@@ -104,8 +104,8 @@ mod tests {
     fn a_large_batch_goes_in_pieces() {
         let (microbatching, batch) = (Microbatching::new(true, 0), batch(9 * i64::try_from(threads()).unwrap()));
         let seen = RefCell::new(Vec::new());
-        let ys = microbatching.slices(&batch).unwrap().run(|xs| {
-            assert!(microbatching.slices(xs).is_none());
+        let ys = microbatching.of(&batch).unwrap().run(|xs| {
+            assert!(microbatching.of(xs).is_none());
             seen.borrow_mut().push(xs.size()[0]);
             Ok(xs.mean_dim([1i64, 2, 3].as_slice(), false, None))
         });
@@ -119,25 +119,25 @@ mod tests {
     fn what_cannot_go_in_pieces_goes_as_a_whole_from_then_on() {
         let batch = batch(9 * i64::try_from(threads()).unwrap());
         let microbatching = Microbatching::new(true, 0);
-        let ys = microbatching.slices(&batch).unwrap().run(|xs| Ok(xs.mean_dim([0i64].as_slice(), true, None)));
+        let ys = microbatching.of(&batch).unwrap().run(|xs| Ok(xs.mean_dim([0i64].as_slice(), true, None)));
         assert_eq!(ys.unwrap(), batch.mean_dim([0i64].as_slice(), true, None));
-        assert!(microbatching.slices(&batch).is_none());
+        assert!(microbatching.of(&batch).is_none());
         let microbatching = Microbatching::new(true, 0);
-        let failing = microbatching.slices(&batch).unwrap().run(|xs| Ok(xs.f_view([batch.size()[0], -1, 5])?));
+        let failing = microbatching.of(&batch).unwrap().run(|xs| Ok(xs.f_view([batch.size()[0], -1, 5])?));
         assert!(
             failing.unwrap_err().to_string().contains(&batch.numel().to_string()),
             "the error is that of the whole"
         );
-        assert!(microbatching.slices(&batch).is_some(), "and the next batch may be better");
+        assert!(microbatching.of(&batch).is_some(), "and the next batch may be better");
     }
 
     #[test]
     fn a_small_batch_and_what_is_no_image_go_as_a_whole() {
         let microbatching = Microbatching::new(true, 0);
-        assert!(microbatching.slices(&batch(2)).is_none());
-        assert!(microbatching.slices(&Tensor::zeros([0, 3, 512, 512], (Kind::Float, Device::Cpu))).is_none());
-        assert!(microbatching.slices(&Tensor::zeros([1 << 20, 8], (Kind::Float, Device::Cpu))).is_none());
-        assert!(Microbatching::new(false, 0).slices(&batch(100)).is_none());
-        assert!(Microbatching::new(true, 1 << 40).slices(&batch(100)).is_none());
+        assert!(microbatching.of(&batch(2)).is_none());
+        assert!(microbatching.of(&Tensor::zeros([0, 3, 512, 512], (Kind::Float, Device::Cpu))).is_none());
+        assert!(microbatching.of(&Tensor::zeros([1 << 20, 8], (Kind::Float, Device::Cpu))).is_none());
+        assert!(Microbatching::new(false, 0).of(&batch(100)).is_none());
+        assert!(Microbatching::new(true, 1 << 40).of(&batch(100)).is_none());
     }
 }

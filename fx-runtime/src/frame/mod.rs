@@ -168,8 +168,8 @@ impl Frame {
     }
 
     /// How this batch goes through a forward in which samples do not meet; none where it does as a whole.
-    pub fn slices<'a>(&'a self, batch: &'a Tensor) -> Option<Microbatches<'a>> {
-        self.microbatching.slices(batch)
+    pub fn microbatches<'a>(&'a self, batch: &'a Tensor) -> Option<Microbatches<'a>> {
+        self.microbatching.of(batch)
     }
 
     /// What is recorded so far.

@@ -2,7 +2,7 @@
 //!
 //! The constructor's source says of what form the chain is: [`Part`]s in a row, some of them repeated or optional. At
 //! freeze time the live chain is matched against that form, as text is against a regular expression, and the
-//! [`Turn`]s of its loops come out. A chain that is not of the form is an error, never a wrong result.
+//! [`ChainMatch`]s of its loops come out. A chain that is not of the form is an error, never a wrong result.
 
 use crate::Error;
 
@@ -36,24 +36,24 @@ pub(crate) trait Layers {
     fn closure(&self, at: usize) -> Option<&str>;
 }
 
-/// A stretch of a chain that is of a known form: the whole, or one turn of a loop of its constructor.
+/// A stretch of a chain that is of a known form: the whole, or one iteration of a loop of its constructor.
 #[derive(Debug, Clone)]
-pub struct Turn {
+pub struct ChainMatch {
     matched: Vec<Matched>,
 }
 
 #[derive(Debug, Clone)]
 enum Matched {
     Layer(usize),
-    Turns(Vec<Turn>),
-    Branch(bool, Turn),
+    Iterations(Vec<ChainMatch>),
+    Branch(bool, ChainMatch),
 }
 
-impl Turn {
+impl ChainMatch {
     /// Matches the whole chain.
-    pub(crate) fn of(layers: &dyn Layers, parts: &[Part<'_>]) -> Option<Turn> {
+    pub(crate) fn of(layers: &dyn Layers, parts: &[Part<'_>]) -> Option<ChainMatch> {
         let all = |end: usize| end == layers.len();
-        row(layers, parts, 0, &all).map(|(matched, _)| Turn { matched })
+        row(layers, parts, 0, &all).map(|(matched, _)| ChainMatch { matched })
     }
 
     /// The position in the chain of the layer that is part `part`.
@@ -68,10 +68,10 @@ impl Turn {
         }
     }
 
-    /// The turns of the loop that is part `part`; of an optional part, one or none.
-    pub fn turns(&self, part: usize) -> Vec<Turn> {
+    /// The iterations of the loop that is part `part`; of an optional part, one or none.
+    pub fn iterations(&self, part: usize) -> Vec<ChainMatch> {
         match self.matched.get(part) {
-            Some(Matched::Turns(turns)) => turns.clone(),
+            Some(Matched::Iterations(iterations)) => iterations.clone(),
             _ => Vec::new(),
         }
     }
@@ -80,18 +80,20 @@ impl Turn {
     pub fn is_first(&self, part: usize) -> bool {
         match self.matched.get(part) {
             Some(Matched::Branch(first, _)) => *first,
-            Some(Matched::Turns(turns)) => !turns.is_empty(),
+            Some(Matched::Iterations(iterations)) => !iterations.is_empty(),
             _ => false,
         }
     }
 
     /// The layers of the part that is there, of two.
     #[must_use]
-    pub fn branch(&self, part: usize) -> Turn {
+    pub fn branch(&self, part: usize) -> ChainMatch {
         match self.matched.get(part) {
-            Some(Matched::Branch(_, turn)) => turn.clone(),
-            Some(Matched::Turns(turns)) => turns.first().cloned().unwrap_or(Turn { matched: Vec::new() }),
-            _ => Turn { matched: Vec::new() },
+            Some(Matched::Branch(_, found)) => found.clone(),
+            Some(Matched::Iterations(iterations)) => {
+                iterations.first().cloned().unwrap_or(ChainMatch { matched: Vec::new() })
+            }
+            _ => ChainMatch { matched: Vec::new() },
         }
     }
 }
@@ -106,10 +108,10 @@ fn row(layers: &dyn Layers, parts: &[Part<'_>], at: usize, then: &dyn Fn(usize) 
         all.insert(0, matched);
         Some((all, end))
     };
-    let branch = |inner: &[Part<'_>], wrap: &dyn Fn(Turn) -> Matched| {
+    let branch = |inner: &[Part<'_>], wrap: &dyn Fn(ChainMatch) -> Matched| {
         let fits = |end: usize| row(layers, rest, end, then).is_some();
         let (matched, end) = row(layers, inner, at, &fits)?;
-        one(wrap(Turn { matched }), end)
+        one(wrap(ChainMatch { matched }), end)
     };
     match *first {
         Part::Layer(is) => layers.any(at).filter(|layer| is(*layer)).and_then(|_| one(Matched::Layer(at), at + 1)),
@@ -118,12 +120,10 @@ fn row(layers: &dyn Layers, parts: &[Part<'_>], at: usize, then: &dyn Fn(usize) 
             fits.then(|| one(Matched::Layer(at), at + 1)).flatten()
         }
         Part::Repeat(inner) => repeat(layers, inner, rest, (at, then), Vec::new()),
-        Part::Optional(inner) => {
-            branch(inner, &|turn| Matched::Turns(vec![turn])).or_else(|| one(Matched::Turns(Vec::new()), at))
-        }
-        Part::Either(a, b) => {
-            branch(a, &|turn| Matched::Branch(true, turn)).or_else(|| branch(b, &|turn| Matched::Branch(false, turn)))
-        }
+        Part::Optional(inner) => branch(inner, &|found| Matched::Iterations(vec![found]))
+            .or_else(|| one(Matched::Iterations(Vec::new()), at)),
+        Part::Either(a, b) => branch(a, &|found| Matched::Branch(true, found))
+            .or_else(|| branch(b, &|found| Matched::Branch(false, found))),
     }
 }
 
@@ -132,17 +132,17 @@ fn repeat(
     inner: &[Part<'_>],
     rest: &[Part<'_>],
     (at, then): (usize, &dyn Fn(usize) -> bool),
-    turns: Vec<Turn>,
+    iterations: Vec<ChainMatch>,
 ) -> Option<Found> {
     let go_on = |end: usize| end > at;
     if let Some((matched, end)) = row(layers, inner, at, &go_on) {
-        let longer = [turns.clone(), vec![Turn { matched }]].concat();
+        let longer = [iterations.clone(), vec![ChainMatch { matched }]].concat();
         if let Some(found) = repeat(layers, inner, rest, (end, then), longer) {
             return Some(found);
         }
     }
     let (mut all, end) = row(layers, rest, at, then)?;
-    all.insert(0, Matched::Turns(turns));
+    all.insert(0, Matched::Iterations(iterations));
     Some((all, end))
 }
 
@@ -188,22 +188,22 @@ mod tests {
         // conv, perhaps norm, relu, any number of times, then pool; all of that any number of times.
         let form =
             [Part::Repeat(&[Part::Repeat(&[A, Part::Optional(&[B]), Part::Closure("1")]), Part::Closure("2")]), C];
-        let turn = Turn::of(&Text::new("a12ab1a12c"), &form).expect("it is of the form");
-        let outer = turn.turns(0);
-        assert_eq!(outer.iter().map(|turn| turn.turns(0).len()).collect::<Vec<_>>(), [1, 2]);
-        let inner = outer[1].turns(0);
+        let whole = ChainMatch::of(&Text::new("a12ab1a12c"), &form).expect("it is of the form");
+        let outer = whole.iterations(0);
+        assert_eq!(outer.iter().map(|found| found.iterations(0).len()).collect::<Vec<_>>(), [1, 2]);
+        let inner = outer[1].iterations(0);
         assert_eq!((inner[0].at(0).ok(), inner[0].is_first(1), inner[1].is_first(1)), (Some(3), true, false));
-        assert_eq!((inner[0].branch(1).at(0).ok(), turn.at(1).ok()), (Some(4), Some(9)));
-        assert!(Turn::of(&Text::new("a1c"), &form).is_none(), "the pool is missing");
+        assert_eq!((inner[0].branch(1).at(0).ok(), whole.at(1).ok()), (Some(4), Some(9)));
+        assert!(ChainMatch::of(&Text::new("a1c"), &form).is_none(), "the pool is missing");
     }
 
     #[test]
     fn what_could_be_either_is_decided_by_what_follows() {
         let form = [Part::Optional(&[A]), A, B];
-        let there = |text: &str| Turn::of(&Text::new(text), &form).map(|turn| turn.is_first(0));
+        let there = |text: &str| ChainMatch::of(&Text::new(text), &form).map(|found| found.is_first(0));
         assert_eq!((there("ab"), there("aab"), there("b")), (Some(false), Some(true), None));
         let form = [Part::Either(&[A, B], &[])];
-        let first = |text: &str| Turn::of(&Text::new(text), &form).map(|turn| turn.is_first(0));
+        let first = |text: &str| ChainMatch::of(&Text::new(text), &form).map(|found| found.is_first(0));
         assert_eq!((first("ab"), first(""), first("a")), (Some(true), Some(false), None));
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use tch::{TchError, Tensor};
 
-use super::chain::{Part, Turn};
+use super::chain::{ChainMatch, Part};
 use super::closure::Closure;
 use super::layer::sealed::Freezable;
 use super::leaf::{computes, unwrap};
@@ -112,7 +112,7 @@ macro_rules! stack_methods {
             ///
             /// [`Error::Layer`] if they are not of that form.
             #[doc(hidden)]
-            pub fn parse(&self, parts: &[Part<'_>]) -> Result<Turn, Error> {
+            pub fn parse(&self, parts: &[Part<'_>]) -> Result<ChainMatch, Error> {
                 self.layers.parse(parts)
             }
 

@@ -8,7 +8,7 @@ use std::fmt;
 
 use tch::{TchError, Tensor};
 
-use super::chain::{Layers, Part, Turn};
+use super::chain::{ChainMatch, Layers, Part};
 use super::closure::Closure;
 use super::layer_entry::LayerEntry;
 use super::{Layer, ModuleT};
@@ -163,8 +163,8 @@ impl Stack {
     }
 
     /// The layers, matched against the form that their constructor gives them.
-    pub(super) fn parse(&self, parts: &[Part<'_>]) -> Result<Turn, Error> {
-        Turn::of(self, parts).ok_or(Error::Layer {
+    pub(super) fn parse(&self, parts: &[Part<'_>]) -> Result<ChainMatch, Error> {
+        ChainMatch::of(self, parts).ok_or(Error::Layer {
             index: self.len(),
             expected: "chain of the form that its constructor has in the source",
             found: None,

@@ -121,7 +121,7 @@ mod tests {
 
     macro_rules! slices {
         ($model:literal) => {
-            include_str!(concat!(env!("OUT_DIR"), "/fx/", $model, ".rs")).contains("self.frame.slices(")
+            include_str!(concat!(env!("OUT_DIR"), "/fx/", $model, ".rs")).contains("self.frame.microbatches(")
         };
     }
 

@@ -15,7 +15,7 @@ use crate::trace::{
     unsupported,
 };
 
-const TURN: &str = "::fx_runtime::frozen::chain::Turn";
+const MATCH: &str = "::fx_runtime::frozen::chain::ChainMatch";
 
 impl Tracer<'_> {
     /// A chain of this form.
@@ -23,8 +23,8 @@ impl Tracer<'_> {
         let (Some(id), Some(form)) = (run.module.node(), self.form(layers)) else {
             return unsupported(run.span, "a layer whose type cannot be named");
         };
-        let turn = self.host_node(HostOp::MatchChain, vec![id.into(), form], "form", turn(), run.span);
-        self.parts(run, &turn, layers, xs)
+        let chain_match = self.host_node(HostOp::MatchChain, vec![id.into(), form], "form", chain_match(), run.span);
+        self.parts(run, &chain_match, layers, xs)
     }
 
     /// The form as the runtime reads it.
@@ -58,13 +58,14 @@ impl Tracer<'_> {
     }
 
     fn layer_of(&mut self, run: &Run<'_>, stretch: &Val, part: usize, ty: &Ty) -> Result<Val> {
-        let (Some(module), Some(turn), Some(spelling)) = (run.module.node(), stretch.node(), self.spelling(ty)) else {
+        let (Some(module), Some(chain_match), Some(spelling)) = (run.module.node(), stretch.node(), self.spelling(ty))
+        else {
             return unsupported(run.span, "a layer whose type cannot be named");
         };
         let op = Op::Host(Host::pure(HostOp::MatchedLayer(spelling)));
         let label = format!("{}.*", self.label_of(run.module, "sequential"));
         let name = identifier(&label);
-        let args = vec![module.into(), turn.into(), count(part)];
+        let args = vec![module.into(), chain_match.into(), count(part)];
         let value = self.push_labelled(op, args, &name, &label, ty.clone(), run.span).with_ref_kind(RefKind::Ref);
         self.set_path(&value, run.module, "*");
         Ok(value)
@@ -72,9 +73,9 @@ impl Tracer<'_> {
 
     fn iterations_of(&mut self, run: &Run<'_>, stretch: &Val, part: usize, inner: &[Layer], xs: Val) -> Result<Val> {
         let span = run.span;
-        let ty = Ty::List(Box::new(turn()));
+        let ty = Ty::List(Box::new(chain_match()));
         let args = stretch.arg().into_iter().chain([count(part)]).collect();
-        let list = self.host_node(HostOp::RuntimeMethod("turns".to_owned()), args, "turns", ty, span);
+        let list = self.host_node(HostOp::RuntimeMethod("iterations".to_owned()), args, "iterations", ty, span);
         let (Some(list), Some(first)) = (list.node(), yielded_args(&xs)) else {
             return unsupported(span, "a chain of layers called on a value of this form");
         };
@@ -87,13 +88,14 @@ impl Tracer<'_> {
         self.env.open();
         self.env.declare("xs", carried[0].1.clone());
         let branch = self.in_region(owner, &mut |tracer| {
-            let (name, part) = ("turn".to_owned(), String::new());
-            tracer.declare_bound(vec![Binding { name, ty: turn(), part, form: RefKind::Ref }], None, span);
+            let (name, part) = ("iteration".to_owned(), String::new());
+            tracer.declare_bound(vec![Binding { name, ty: chain_match(), part, form: RefKind::Ref }], None, span);
             tracer.declare_carried(&carried, span);
-            let (Some(turn), Some(xs)) = (tracer.env.read("turn").cloned(), tracer.env.read("xs").cloned()) else {
+            let (Some(chain_match), Some(xs)) = (tracer.env.read("iteration").cloned(), tracer.env.read("xs").cloned())
+            else {
                 return unsupported(span, "a chain of layers of this form");
             };
-            tracer.parts(run, &turn, inner, xs)
+            tracer.parts(run, &chain_match, inner, xs)
         });
         self.env.close();
         let branch = branch?;
@@ -125,7 +127,7 @@ impl Tracer<'_> {
                     return Ok(xs.clone());
                 }
                 let branch = HostOp::RuntimeMethod("branch".to_owned());
-                let inner = tracer.host_node(branch, args.clone(), "inner", turn(), span);
+                let inner = tracer.host_node(branch, args.clone(), "inner", chain_match(), span);
                 tracer.parts(run, &inner, layers, xs.clone())
             })?);
         }
@@ -133,6 +135,6 @@ impl Tracer<'_> {
     }
 }
 
-fn turn() -> Ty {
-    Ty::Rust(TURN.to_owned())
+fn chain_match() -> Ty {
+    Ty::Rust(MATCH.to_owned())
 }

@@ -20,9 +20,9 @@ pub fn are_side_by_side(graph: &Graph, bindings: &Bindings, batch: NodeId) -> bo
         return false;
     }
     let mut walk = Walk { graph, bindings, known: NodeMap::default(), convolves: false };
-    walk.known.insert(batch, Value::Samples(IMAGES));
+    walk.known.insert(batch, Value::Batched(IMAGES));
     let results = walk.region(graph.body());
-    walk.convolves && matches!(results[..], [Value::Samples(_)])
+    walk.convolves && matches!(results[..], [Value::Batched(_)])
 }
 
 /// What a value has to do with the samples.
@@ -31,7 +31,7 @@ enum Value {
     /// Nothing.
     Fixed,
     /// A tensor of so many axes, the first of which is that of the samples.
-    Samples(usize),
+    Batched(usize),
     /// A list of such tensors.
     List(usize),
     /// How many there are.
@@ -68,7 +68,7 @@ impl Walk<'_> {
             Arg::List(items) => {
                 let items: Vec<Value> = items.iter().map(|item| self.value(item)).collect();
                 match items.first() {
-                    Some(Value::Samples(rank)) if items.iter().all(|item| *item == items[0]) => Value::List(*rank),
+                    Some(Value::Batched(rank)) if items.iter().all(|item| *item == items[0]) => Value::List(*rank),
                     _ if items.iter().all(|item| *item == Value::Fixed) => Value::Fixed,
                     _ => Value::Mixed,
                 }
@@ -131,14 +131,14 @@ impl Walk<'_> {
         let rule = op.row().map_or(Rule::Mixes, |row| row.samples);
         if rule == Rule::Pointwise {
             return match (samples_and_fixed(values), &node.ty) {
-                (Some(rank), Type::Tuple(parts)) => Value::Parts(vec![Value::Samples(rank); parts.len()]),
-                (Some(rank), _) => Value::Samples(rank),
+                (Some(rank), Type::Tuple(parts)) => Value::Parts(vec![Value::Batched(rank); parts.len()]),
+                (Some(rank), _) => Value::Batched(rank),
                 (None, _) if values.iter().all(|value| *value == Value::Fixed) => Value::Fixed,
                 (None, _) => Value::Mixed,
             };
         }
         let list = matches!(values.first(), Some(Value::List(_)));
-        let (Some(Value::Samples(rank) | Value::List(rank)), rest) =
+        let (Some(Value::Batched(rank) | Value::List(rank)), rest) =
             (values.first(), values.get(1..).unwrap_or_default())
         else {
             return if values.iter().all(|value| *value == Value::Fixed) { Value::Fixed } else { Value::Mixed };
@@ -154,7 +154,7 @@ impl Walk<'_> {
                 self.convolves = true;
                 Some(rank)
             }
-            Rule::Multiplies if rest == [Value::Samples(rank)] && rank > 2 => Some(rank),
+            Rule::Multiplies if rest == [Value::Batched(rank)] && rank > 2 => Some(rank),
             _ if !is_fixed => None,
             Rule::Keeps | Rule::Multiplies => Some(rank),
             Rule::KeepsImages if rank == IMAGES => Some(rank),
@@ -170,7 +170,7 @@ impl Walk<'_> {
             Rule::Splits if axis(2).is_some() => return Value::List(rank),
             _ => None,
         };
-        samples.map_or(Value::Mixed, Value::Samples)
+        samples.map_or(Value::Mixed, Value::Batched)
     }
 
     /// So many axes, of which the first stays.
@@ -200,8 +200,8 @@ impl Walk<'_> {
         let HostOp::RuntimeMethod(name) = op else { return self.computed(op, &self.graph.node(id).args) };
         match (name.as_str(), values) {
             (_, values) if values.iter().all(|value| *value == Value::Fixed) => Value::Fixed,
-            ("run", [Value::Fixed, Value::Samples(rank)]) => self.kernel(id, *rank),
-            ("run_add", [Value::Fixed, Value::Samples(rank), other]) if values[1] == *other => self.kernel(id, *rank),
+            ("run", [Value::Fixed, Value::Batched(rank)]) => self.kernel(id, *rank),
+            ("run_add", [Value::Fixed, Value::Batched(rank), other]) if values[1] == *other => self.kernel(id, *rank),
             _ => Value::Mixed,
         }
     }
@@ -216,12 +216,12 @@ impl Walk<'_> {
         match (op, &values[..]) {
             (_, values) if values.iter().all(|value| *value == Value::Fixed) => Value::Fixed,
             (HostOp::Ref | HostOp::Use, [one]) => one.clone(),
-            (HostOp::Method(name), [Value::Samples(rank)]) if SIZES.contains(&name.as_str()) => sizes(*rank),
+            (HostOp::Method(name), [Value::Batched(rank)]) if SIZES.contains(&name.as_str()) => sizes(*rank),
             (HostOp::Item | HostOp::ItemRef, [Value::Parts(parts), Value::Fixed]) => {
                 index().and_then(|at| parts.get(at)).cloned().unwrap_or(Value::Mixed)
             }
             (HostOp::Item | HostOp::ItemRef, [Value::List(rank), Value::Fixed]) if index().is_some() => {
-                Value::Samples(*rank)
+                Value::Batched(*rank)
             }
             _ => Value::Mixed,
         }
@@ -244,7 +244,7 @@ impl Walk<'_> {
             }
             _ => false,
         };
-        if keeps { Value::Samples(rank) } else { Value::Mixed }
+        if keeps { Value::Batched(rank) } else { Value::Mixed }
     }
 }
 
@@ -259,8 +259,8 @@ fn joined(values: Vec<Value>) -> Value {
 /// Axes of all samples that have as many, beside what is fixed.
 fn samples_and_fixed(values: &[Value]) -> Option<usize> {
     let mut others = values.iter().filter(|value| **value != Value::Fixed);
-    let &Value::Samples(rank) = others.next()? else { return None };
-    others.all(|value| *value == Value::Samples(rank)).then_some(rank)
+    let &Value::Batched(rank) = others.next()? else { return None };
+    others.all(|value| *value == Value::Batched(rank)).then_some(rank)
 }
 
 fn sizes(rank: usize) -> Value {
