@@ -121,6 +121,14 @@ pub enum Error {
     /// An operation of libtorch refused its arguments.
     #[error("libtorch: {}", first_paragraph(.0))]
     Torch(#[from] TchError),
+    /// An operator that was called by name does not exist, or its arguments are not of its schema.
+    #[error("`{operator}` {reason}")]
+    Operator {
+        /// The operator with its overload, for instance `aten::add.Tensor`.
+        operator: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// A kernel of the program's own cannot be compiled or launched.
     #[error("{what} failed: {reason}")]
     Cuda {

@@ -29,7 +29,7 @@ mod whole_file;
 pub use capabilities::{Capabilities, capabilities, cuda_if_available};
 pub use cuda::Example;
 pub use error::{Error, Result};
-pub use ffi::{CudaKernel, KernelArg};
+pub use ffi::{CudaKernel, KernelArg, operator};
 pub use freeze::{Backend, Freeze, GraphOutputs, MemoryFormat};
 pub use fx_ir::Graph;
 pub use fx_macros::{Module, fx, traceable};

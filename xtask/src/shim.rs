@@ -1,6 +1,6 @@
 //! The small C++ library through which fx-runtime reaches libtorch's CUDA graphs, built beside libtorch.
 //!
-//! Where it was not built, fx-runtime builds it at the first use, if it finds a compiler then.
+//! For programs that were built where there were no headers of CUDA; the others have it in them.
 
 use std::env;
 use std::ffi::OsStr;
@@ -30,7 +30,7 @@ pub(crate) fn build(workspace: &Workspace, libtorch: &Libtorch) -> Result<()> {
     let mut command = Command::new(&compiler);
     command.args(["-std=c++17", "-O1", "-fPIC", "-shared", "-I"]).arg(lib.join("../include"));
     command.args(cuda.iter().flat_map(|folder| [OsStr::new("-I"), folder.as_os_str()]));
-    command.arg(workspace.root.join("fx-runtime/src/cuda/shim.cpp")).arg("-o").arg(lib.join(NAME));
+    command.arg(workspace.root.join("fx-runtime/cpp/cuda_graph.cpp")).arg("-o").arg(lib.join(NAME));
     match command.output() {
         Ok(output) if output.status.success() => eprintln!("CUDA graphs: built {}", lib.join(NAME).display()),
         Ok(output) => {

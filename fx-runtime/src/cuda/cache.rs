@@ -17,9 +17,9 @@ pub(super) fn folder() -> Option<PathBuf> {
 }
 
 /// `name-0123456789abcdef…`: two FNV-1a hashes of the parts, 128 bits together.
-pub(super) fn key(name: &str, parts: &[&str]) -> String {
+pub(super) fn key<P: AsRef<[u8]>>(name: &str, parts: &[P]) -> String {
     let hash = |seed: u8| {
-        let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
+        let bytes = parts.iter().flat_map(|part| part.as_ref().iter().copied().chain([0]));
         std::iter::once(seed)
             .chain(bytes)
             .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))

@@ -1,4 +1,4 @@
-//! CUDA graphs of libtorch, through the small C++ library that [`crate::cuda`] finds or builds.
+//! CUDA graphs of libtorch, through the small C++ library that [`crate::cuda`] finds.
 //!
 //! libtorch has no C entry points for them, and its class cannot be called without C++: it throws.
 
@@ -42,7 +42,7 @@ impl Shim {
             return Err(format!("it is of version {found}, not {VERSION}"));
         }
         // SAFETY: these are the functions of the version that was just checked, and have the declarations that the
-        // fields have (`cuda/shim.cpp`).
+        // fields have (`cpp/cuda_graph.cpp`).
         unsafe {
             Ok(Self {
                 pool: library.function(c"fx_pool_new")?,

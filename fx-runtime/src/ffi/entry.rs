@@ -12,8 +12,6 @@ use torch_sys::C_tensor;
 pub(super) type Handle = *mut C_tensor;
 /// 0 is success; on anything else libtorch has written the reason to the standard error stream.
 pub(super) type Status = i32;
-/// One slot of the dispatcher's stack.
-pub(super) type Slot = u64;
 
 /// The release that the types below were taken from, as `(major, minor)`.
 const HEADERS: (u64, u64) = (2, 11);
@@ -67,14 +65,6 @@ entry_points! {
     /// Matrix product and bias, plus a tensor.
     linear_binary = aoti_torch_cpu__linear_pointwise_binary: fn(
         Handle, Handle, Handle, *const Handle, *const c_char, *mut Handle) -> Status;
-    /// Any registered operator, by name.
-    dispatcher = torch_call_dispatcher: fn(*const c_char, *const c_char, *mut Slot, u64) -> Status;
-    /// A second owned handle on a tensor.
-    new_handle = aoti_torch_new_tensor_handle: fn(Handle, *mut Handle) -> Status;
-    /// An empty list with room for so many slots.
-    new_list = torch_new_list_reserve_size: fn(usize, *mut *mut c_void) -> Status;
-    /// Appends a slot to a list.
-    push_back = torch_list_push_back: fn(*mut c_void, Slot) -> Status;
     /// Number of axes.
     dim = aoti_torch_get_dim: fn(Handle, *mut i64) -> Status;
     /// Lengths of the axes, lent by the tensor.
@@ -123,18 +113,11 @@ pub(crate) fn presence() -> Vec<Presence> {
 
 /// `(major, minor, patch)` of the libtorch in this process.
 pub(crate) fn libtorch_version() -> Option<(u64, u64, u64)> {
-    let version = abi_version()?;
+    let address = symbol("aoti_torch_abi_version\0")?;
+    // SAFETY: since it exists (2.7) this function takes nothing and returns a u64; it only returns a constant.
+    let version = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn() -> u64>(address)() };
+    // A byte each, from the top.
     Some((version >> 56, (version >> 48) & 0xff, (version >> 40) & 0xff))
-}
-
-/// libtorch's own number of its ABI, as the dispatcher wants it: a byte each for major, minor and patch, from the top.
-pub(super) fn abi_version() -> Option<u64> {
-    static VERSION: OnceLock<Option<u64>> = OnceLock::new();
-    *VERSION.get_or_init(|| {
-        let address = symbol("aoti_torch_abi_version\0")?;
-        // SAFETY: since it exists (2.7) this function takes nothing and returns a u64; it only returns a constant.
-        Some(unsafe { std::mem::transmute::<*mut c_void, extern "C" fn() -> u64>(address)() })
-    })
 }
 
 /// The address of a symbol in the libraries that were loaded when the program started.

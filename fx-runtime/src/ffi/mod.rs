@@ -1,16 +1,17 @@
 //! libtorch's plain C entry points behind safe functions; the only module of the crate with `unsafe`.
 //!
 //! `libtorch_cpu.so` exports C functions for the code that `torch.compile` generates ahead of time (the header is
-//! `torch/csrc/inductor/aoti_torch/c/shim_cpu.h`): oneDNN's fused convolution and linear kernels, and a call of any
-//! registered operator by name. tch binds none of them. A tensor handle there is an `at::Tensor*`, the very pointer that
-//! a [`tch::Tensor`] holds, so that nothing is copied on the way.
+//! `torch/csrc/inductor/aoti_torch/c/shim_cpu.h`), oneDNN's fused convolution and linear kernels among them. tch binds none
+//! of them. A tensor handle there is an `at::Tensor*`, the very pointer that a [`tch::Tensor`] holds, so that nothing is
+//! copied on the way. The same pointers go to [`operator`], which calls any registered operator by name.
 //!
 //! The functions are looked up by name at first use, and only in the release of libtorch whose headers the types in
 //! [`entry`] were written from. Where one is missing its caller gets `None` and composes ATen operators instead.
 //!
 //! [`onednn`] goes one step further down, to functions that `libtorch_cpu.so` has but does not export.
 //!
-//! **Invariant:** no C++ exception crosses into Rust. libtorch's entry points catch them and return a status.
+//! **Invariant:** no C++ exception crosses into Rust. libtorch's entry points and those of `cpp/` catch them and return a
+//! status.
 
 #![allow(unsafe_code, reason = "this module is where it is allowed; each block says why it is sound")]
 
@@ -36,6 +37,7 @@ pub(crate) mod nvrtc;
 mod omp_threads;
 pub(crate) mod onednn;
 mod operands;
+pub mod operator;
 pub(crate) mod ops;
 mod output_pool;
 mod panel;
@@ -43,8 +45,6 @@ pub(crate) mod pointwise;
 mod post_op;
 mod product;
 mod shared;
-mod signature;
-mod stack;
 mod tensor;
 mod vector;
 mod winograd;

@@ -1,81 +1,64 @@
-//! Operators that tch does not bind, called through the dispatcher.
+//! Operators that tch does not bind, called by name.
 
 use std::sync::OnceLock;
 
 use tch::{TchError, Tensor};
 
 use super::convolution::Geometry;
-use super::signature::{Signature, Type};
-use super::stack::{Returned, StackValue, dispatch};
+pub(crate) use super::operator::MemoryFormat;
+use super::operator::{Operator, Value};
 
-const OPTIONAL_INT: Type = Type::Optional(&Type::Int);
-const OPTIONAL_LIST: Type = Type::Optional(&Type::IntList);
-
-/// Memory formats, as libtorch numbers them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MemoryFormat {
-    ChannelsLast = 2,
-    ChannelsLast3d = 3,
+/// An operator without overload, which is found at its first call.
+struct Known {
+    name: &'static str,
+    found: OnceLock<Operator>,
 }
 
-// SAFETY (all signatures of this file): the operators have these schemas in the libtorch whose headers `entry` knows.
+impl Known {
+    const fn new(name: &'static str) -> Self {
+        Self { name, found: OnceLock::new() }
+    }
 
-pub(super) static CLONE: Signature =
-    // SAFETY: aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor
-    unsafe {
-        Signature::new(c"aten::clone", c"", &[Type::Tensor, Type::Optional(&Type::MemoryFormat)], Type::Tensor)
-    };
-static HAS_BF16: Signature =
-    // SAFETY: mkldnn::_is_mkldnn_bf16_supported() -> bool
-    unsafe { Signature::new(c"mkldnn::_is_mkldnn_bf16_supported", c"", &[], Type::Bool) };
-static HAS_F16: Signature =
-    // SAFETY: mkldnn::_is_mkldnn_fp16_supported() -> bool
-    unsafe { Signature::new(c"mkldnn::_is_mkldnn_fp16_supported", c"", &[], Type::Bool) };
-static REORDER_LINEAR: Signature =
-    // SAFETY: mkldnn::_reorder_linear_weight(Tensor self, int? batch_size=None) -> Tensor Y
-    unsafe { Signature::new(c"mkldnn::_reorder_linear_weight", c"", &[Type::Tensor, OPTIONAL_INT], Type::Tensor) };
-// SAFETY: mkldnn::_reorder_convolution_weight(Tensor self, int[2] padding=0, int[2] stride=1, int[2] dilation=1,
-// int groups=1, int[]? input_size=None) -> Tensor Y
-static REORDER_CONVOLUTION: Signature = unsafe {
-    Signature::new(
-        c"mkldnn::_reorder_convolution_weight",
-        c"",
-        &[Type::Tensor, Type::IntList, Type::IntList, Type::IntList, Type::Int, OPTIONAL_LIST],
-        Type::Tensor,
-    )
-};
-// SAFETY: mkldnn::_reorder_convolution_transpose_weight(Tensor self, int[2] padding=0, int[2] output_padding=0,
-// int[2] stride=1, int[2] dilation=1, int groups=1, int[]? input_size=None) -> Tensor Y
-static REORDER_TRANSPOSE: Signature = unsafe {
-    Signature::new(
-        c"mkldnn::_reorder_convolution_transpose_weight",
-        c"",
-        &[Type::Tensor, Type::IntList, Type::IntList, Type::IntList, Type::IntList, Type::Int, OPTIONAL_LIST],
-        Type::Tensor,
-    )
-};
+    fn operator(&self) -> Result<Operator, TchError> {
+        if let Some(operator) = self.found.get() {
+            return Ok(*operator);
+        }
+        let operator = Operator::find(self.name, "")?;
+        Ok(*self.found.get_or_init(|| operator))
+    }
+
+    fn tensor(&self, args: &[Value]) -> Result<Tensor, TchError> {
+        Ok(self.operator()?.tensor(args)?)
+    }
+
+    fn is_true(&self) -> bool {
+        let results = self.operator().map(|operator| operator.call::<Value>(&[]));
+        matches!(results, Ok(Ok(results)) if matches!(results.as_slice(), [Value::Bool(true)]))
+    }
+}
 
 /// A copy of `tensor` in a memory format.
 pub(crate) fn clone_in(tensor: &Tensor, format: MemoryFormat) -> Result<Tensor, TchError> {
-    let format = StackValue::MemoryFormat(format as i32);
-    tensor_of(&CLONE, &[StackValue::Tensor(tensor), StackValue::Some(&format)])
+    static CLONE: Known = Known::new("aten::clone");
+    CLONE.tensor(&[tensor.into(), format.into()])
 }
 
 /// Whether oneDNN computes in bf16 on this CPU.
 pub(crate) fn onednn_has_bf16() -> bool {
     static ANSWER: OnceLock<bool> = OnceLock::new();
-    *ANSWER.get_or_init(|| matches!(dispatch(&HAS_BF16, &[]), Ok(Returned::Bool(true))))
+    *ANSWER.get_or_init(|| Known::new("mkldnn::_is_mkldnn_bf16_supported").is_true())
 }
 
 /// Whether oneDNN computes in f16 on this CPU.
 pub(crate) fn onednn_has_f16() -> bool {
     static ANSWER: OnceLock<bool> = OnceLock::new();
-    *ANSWER.get_or_init(|| matches!(dispatch(&HAS_F16, &[]), Ok(Returned::Bool(true))))
+    *ANSWER.get_or_init(|| Known::new("mkldnn::_is_mkldnn_fp16_supported").is_true())
 }
 
 /// A dense weight `[out, in]` in the layout that oneDNN's matrix product prefers.
 pub(super) fn reorder_linear_weight(weight: &Tensor) -> Result<Tensor, TchError> {
-    tensor_of(&REORDER_LINEAR, &[StackValue::Tensor(weight), StackValue::None])
+    static REORDER: Known = Known::new("mkldnn::_reorder_linear_weight");
+    REORDER.tensor(&[weight.into()])
 }
 
 /// A dense weight in the layout that oneDNN's convolution of this geometry prefers, for an input in `channels_last` of
@@ -85,26 +68,14 @@ pub(super) fn reorder_convolution_weight(
     geometry: &Geometry,
     sizes: Option<&[i64]>,
 ) -> Result<Tensor, TchError> {
-    let weight = StackValue::Tensor(weight);
-    let padding = StackValue::IntList(&geometry.padding);
-    let stride = StackValue::IntList(&geometry.stride);
-    let dilation = StackValue::IntList(&geometry.dilation);
-    let groups = StackValue::Int(geometry.groups);
-    let list = sizes.map(StackValue::IntList);
-    let sizes = list.as_ref().map_or(StackValue::None, StackValue::Some);
+    static CONVOLUTION: Known = Known::new("mkldnn::_reorder_convolution_weight");
+    static TRANSPOSE: Known = Known::new("mkldnn::_reorder_convolution_transpose_weight");
+    let [padding, stride, dilation] =
+        [&geometry.padding, &geometry.stride, &geometry.dilation].map(|list| Value::from(&**list));
+    let groups = geometry.groups.into();
     match &geometry.output_padding {
-        None => tensor_of(&REORDER_CONVOLUTION, &[weight, padding, stride, dilation, groups, sizes]),
-        Some(extra) => {
-            let extra = StackValue::IntList(extra);
-            tensor_of(&REORDER_TRANSPOSE, &[weight, padding, extra, stride, dilation, groups, StackValue::None])
-        }
-    }
-}
-
-fn tensor_of(operator: &Signature, arguments: &[StackValue<'_>]) -> Result<Tensor, TchError> {
-    match dispatch(operator, arguments)? {
-        Returned::Tensor(tensor) => Ok(tensor),
-        Returned::Bool(_) => Err(super::tensor::refused(&operator.name.to_string_lossy())),
+        None => CONVOLUTION.tensor(&[weight.into(), padding, stride, dilation, groups, sizes.into()]),
+        Some(extra) => TRANSPOSE.tensor(&[weight.into(), padding, (&**extra).into(), stride, dilation, groups]),
     }
 }
 

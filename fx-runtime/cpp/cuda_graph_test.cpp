@@ -113,7 +113,7 @@ struct CUDAGraph {
 } // namespace cuda
 } // namespace at
 
-#include "shim.cpp"
+#include "cuda_graph.cpp"
 
 static char why[64];
 
