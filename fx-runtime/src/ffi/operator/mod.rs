@@ -159,7 +159,7 @@ impl Operator {
         }
     }
 
-    fn run<'v>(&self, given: impl Fn(usize) -> Option<&'v Value>) -> Result<Vec<Value>> {
+    fn run<'v>(self, given: impl Fn(usize) -> Option<&'v Value>) -> Result<Vec<Value>> {
         let Schema { arguments, results, .. } = self.schema();
         let mut packed = Packed::with_capacity(arguments.len());
         for (position, argument) in arguments.iter().enumerate() {
@@ -184,7 +184,7 @@ impl Operator {
         Ok(values.into_iter().zip(results).map(|(value, result)| typed(value, &result.ty)).collect())
     }
 
-    fn error(&self, reason: String) -> Error {
+    fn error(self, reason: String) -> Error {
         Error::Operator { operator: self.schema().full_name(), reason }
     }
 }

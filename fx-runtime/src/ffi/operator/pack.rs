@@ -36,9 +36,11 @@ impl Packed {
             (Type::Optional(inner), value) => return self.raw(value, inner),
             // As in PyTorch, a number that takes part in arithmetic does not decide the dtype.
             (Type::Tensor, value) => number(value)?.wrapped(),
-            (Type::Scalar, value) => return number(value),
-            (Type::Int, Value::Int(_)) | (Type::Bool, Value::Bool(_)) => return number(value),
-            (Type::Float, Value::Float(_)) | (Type::Complex, Value::Complex(..)) => return number(value),
+            (Type::Scalar, _)
+            | (Type::Int, Value::Int(_))
+            | (Type::Bool, Value::Bool(_))
+            | (Type::Float, Value::Float(_))
+            | (Type::Complex, Value::Complex(..)) => return number(value),
             (Type::Float, &Value::Int(value)) => RawValue::real(float(value)),
             (Type::Str, Value::Str(text)) => RawValue::list(tag::STRING, text.as_bytes()),
             (Type::Kind, &Value::Kind(kind)) => RawValue::integer(tag::INT, number_of_kind(kind)),

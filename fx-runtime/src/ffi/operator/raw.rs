@@ -94,6 +94,7 @@ impl RawValue {
 }
 
 /// One argument or result of a schema.
+#[allow(clippy::struct_excessive_bools, reason = "as it is declared in C++")]
 #[repr(C)]
 pub(super) struct RawArgument {
     pub(super) name: *const c_char,
