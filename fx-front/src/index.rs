@@ -12,14 +12,15 @@ use crate::attrs::{FnOptions, TraceableOptions};
 
 mod constants;
 mod functions;
+mod module_path;
 mod resolve;
 mod spelled;
 mod types;
 mod visible;
 
 pub use functions::Known;
+pub use module_path::is_within;
 pub use types::Ty;
-pub use visible::is_within;
 pub(crate) use visible::scope_of;
 
 /// What stands in for a builder function.

@@ -13,7 +13,11 @@
 
 mod arguments;
 mod mentions;
+mod params;
 mod substitute;
+
+pub(crate) use params::is_bound;
+use params::name_of;
 
 use std::collections::BTreeMap;
 
@@ -110,19 +114,6 @@ fn bound(generic: &Struct, args: &[String]) -> Option<Substitution> {
     }
     let pairs = params.into_iter().zip(args).map(|(param, arg)| Some((name_of(param), arg.parse().ok()?)));
     pairs.collect::<Option<BTreeMap<String, TokenStream>>>()
-}
-
-/// Whether it is a parameter that an instance says something for.
-pub(crate) fn is_bound(param: &syn::GenericParam) -> bool {
-    !matches!(param, syn::GenericParam::Lifetime(_))
-}
-
-fn name_of(param: &syn::GenericParam) -> String {
-    match param {
-        syn::GenericParam::Type(param) => param.ident.to_string(),
-        syn::GenericParam::Const(param) => param.ident.to_string(),
-        syn::GenericParam::Lifetime(param) => param.lifetime.to_string(),
-    }
 }
 
 impl Index {

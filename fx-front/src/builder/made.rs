@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use syn::visit::{self, Visit};
 
-use super::read::{Reader, pattern_name};
+use super::{read::Reader, syntax::pattern_name};
 use crate::index::{Name, Resolved, Ty};
 use crate::syntax::path_text;
 

@@ -6,7 +6,7 @@ use super::{
     Layer,
     choices::{added, distributed, either, some_times},
     made::{before, closures},
-    syntax::{is_none, is_pointer, is_some_call, ok_argument, text},
+    syntax::{is_none, is_pointer, is_some_call, ok_argument, pattern_name, text},
 };
 use crate::index::{Index, Name, Resolved, Ty};
 use crate::syntax::path_text;
@@ -265,12 +265,4 @@ fn forget_written(stmt: &syn::Stmt, chains: &mut Chains) {
         }
     }
     syn::visit::Visit::visit_stmt(&mut Find(chains), stmt);
-}
-
-pub(super) fn pattern_name(pat: &syn::Pat) -> Option<String> {
-    match pat {
-        syn::Pat::Ident(ident) => Some(ident.ident.to_string()),
-        syn::Pat::Type(typed) => pattern_name(&typed.pat),
-        _ => None,
-    }
 }

@@ -38,3 +38,11 @@ pub(super) fn text(arg: &syn::Expr) -> Option<String> {
         _ => None,
     }
 }
+
+pub(super) fn pattern_name(pat: &syn::Pat) -> Option<String> {
+    match pat {
+        syn::Pat::Ident(ident) => Some(ident.ident.to_string()),
+        syn::Pat::Type(typed) => pattern_name(&typed.pat),
+        _ => None,
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Index, Name, Resolved, Struct, Ty};
+use super::{Index, Name, Resolved, Struct, Ty, is_within};
 
 /// The module within which something declared in `module` is visible; `None` for the whole crate.
 pub(crate) fn scope_of(visibility: &syn::Visibility, module: &str) -> Option<String> {
@@ -15,11 +15,6 @@ pub(crate) fn scope_of(visibility: &syn::Visibility, module: &str) -> Option<Str
         _ => Some(module),
     };
     scope.filter(|scope| *scope != "crate").map(str::to_owned)
-}
-
-/// Whether the module `inner` is the module `outer`, or inside of it.
-pub fn is_within(inner: &str, outer: &str) -> bool {
-    inner == outer || inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with("::"))
 }
 
 /// The paths in the spelling of a type, each as module and name.

@@ -23,11 +23,11 @@ pub(super) fn is_test(attrs: &[syn::Attribute]) -> bool {
     })
 }
 
-pub(super) fn derives(attrs: &[syn::Attribute], name: &str, renamed: &dyn Fn(&str) -> String) -> bool {
+pub(super) fn derives(attrs: &[syn::Attribute], name: &str, declared: &dyn Fn(&str) -> String) -> bool {
     let mut found = false;
     for attr in attrs.iter().filter(|attr| attr.path().is_ident("derive")) {
         let _ = attr.parse_nested_meta(|meta| {
-            found |= meta.path.segments.last().is_some_and(|last| renamed(&last.ident.to_string()) == name);
+            found |= meta.path.segments.last().is_some_and(|last| declared(&last.ident.to_string()) == name);
             Ok(())
         });
     }

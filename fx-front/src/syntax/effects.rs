@@ -167,8 +167,8 @@ pub(crate) fn is_mutator(name: &str) -> bool {
     MUTATORS.contains(&name) || name.ends_with("_mut")
 }
 
-/// The fields of `self` that the expression may write to; `mutates` knows the methods of the crate that do.
-pub(crate) fn fields(expr: &syn::Expr, mutates: &dyn Fn(&syn::ExprMethodCall) -> bool) -> BTreeSet<String> {
+/// The fields of `self` that the expression may write to; `is_mutating` knows the methods of the crate that do.
+pub(crate) fn fields(expr: &syn::Expr, is_mutating: &dyn Fn(&syn::ExprMethodCall) -> bool) -> BTreeSet<String> {
     fn add(expr: &syn::Expr, all: &mut BTreeSet<String>) {
         match expr {
             syn::Expr::Field(field) if matches!(&*field.base, syn::Expr::Path(path) if path.path.is_ident("self")) => {
@@ -184,11 +184,11 @@ pub(crate) fn fields(expr: &syn::Expr, mutates: &dyn Fn(&syn::ExprMethodCall) ->
         }
     }
     let mut all = BTreeSet::new();
-    let mutates = |call: &syn::ExprMethodCall| {
+    let writes = |call: &syn::ExprMethodCall| {
         let name = call.method.to_string();
-        is_mutator(&name) || name.ends_with('_') || mutates(call)
+        is_mutator(&name) || name.ends_with('_') || is_mutating(call)
     };
-    each_target(expr, &mutates, &mut |target| add(target, &mut all));
+    each_target(expr, &writes, &mut |target| add(target, &mut all));
     all
 }
 

@@ -8,3 +8,4 @@ pub(in crate::trace) mod macros;
 pub(in crate::trace) mod method;
 pub(in crate::trace) mod path_call;
 pub(in crate::trace) mod submodule_call;
+pub(in crate::trace) mod tensor_call;

@@ -4,17 +4,22 @@ use proc_macro2::{Ident, Span};
 
 use crate::trace::Ty;
 
+pub(in crate::trace) mod closure_form;
+pub(in crate::trace) mod held_iterator;
 pub(in crate::trace) mod iterator_adaptors;
 pub(in crate::trace) mod iterator_chain;
 pub(in crate::trace) mod iterator_consumers;
 pub(in crate::trace) mod jumps;
 pub(in crate::trace) mod labels;
 pub(in crate::trace) mod let_chains;
+pub(in crate::trace) mod let_else;
 pub(in crate::trace) mod loop_break_value;
 pub(in crate::trace) mod match_guards;
 pub(in crate::trace) mod match_tuple;
 pub(in crate::trace) mod ok_or;
+pub(in crate::trace) mod option;
 pub(in crate::trace) mod returns;
+pub(in crate::trace) mod slice_split;
 pub(in crate::trace) mod zip;
 
 /// What the rewriting of syntax has to know of the code around it. Of code that nothing is known of, nothing is said.

@@ -6,7 +6,7 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::index::Resolved;
-use crate::syntax::path_text;
+use crate::syntax::{is_compound, path_text};
 use crate::trace::types::ty::{is_untyped, rounded};
 use crate::trace::{
     OnError, RefKind, Result, Tracer, Ty, Val,
@@ -53,6 +53,7 @@ impl Tracer<'_> {
             }
             syn::Expr::Reference(inner) => self.mut_ref(inner),
             syn::Expr::Unary(unary) => self.unary(unary),
+            syn::Expr::Binary(binary) if is_compound(&binary.op) => self.compound(binary),
             syn::Expr::Binary(binary) => self.binary(binary),
             syn::Expr::Assign(assign) => self.assign(assign),
             syn::Expr::MethodCall(call) => self.method_call(call, on_error),
@@ -201,6 +202,14 @@ impl Tracer<'_> {
                 Ok(self.host_node(HostOp::Cast(target.clone()), args, "cast", Ty::Rust(target), cast.span()))
             }
         }
+    }
+
+    /// The values of expressions in their order.
+    pub(in crate::trace) fn each_value<'e>(
+        &mut self,
+        exprs: impl IntoIterator<Item = &'e syn::Expr>,
+    ) -> Result<Vec<Val>> {
+        exprs.into_iter().map(|expr| self.expr(expr)).collect()
     }
 }
 

@@ -260,22 +260,6 @@ impl Tracer<'_> {
         }
         Ok(holds)
     }
-
-    /// The operands of a call, behind those in `operands`: each as the user's code hands it on.
-    pub(in crate::trace) fn operands_of_call<'e>(
-        &mut self,
-        mut operands: Vec<Arg>,
-        exprs: impl IntoIterator<Item = &'e syn::Expr>,
-    ) -> Result<Vec<Arg>> {
-        for expr in exprs {
-            let value = self.expr(expr)?;
-            operands.push(match expr {
-                syn::Expr::Reference(_) => HostOp::Ref.on(self.operand(&value, expr.span())?),
-                _ => self.owned_operand(&value, expr.span())?,
-            });
-        }
-        Ok(operands)
-    }
 }
 
 /// A value that opaque code reaches where it is, rather than through a variable of its own: what can neither be copied

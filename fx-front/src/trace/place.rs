@@ -14,8 +14,10 @@ pub(in crate::trace) mod field;
 pub(in crate::trace) mod indexing;
 pub(in crate::trace) mod local_place;
 pub(in crate::trace) mod may_borrow;
-pub(in crate::trace) mod place_test;
+pub(in crate::trace) mod part;
+pub(in crate::trace) mod presence;
 pub(in crate::trace) mod projection;
+pub(in crate::trace) mod resolve;
 pub(in crate::trace) mod spill;
 pub(in crate::trace) mod state_cell;
 
@@ -23,11 +25,8 @@ use std::rc::Rc;
 
 use fx_ir::{Arg, Effect, Host, HostOp, Op};
 use proc_macro2::Span;
-use quote::ToTokens;
-use syn::spanned::Spanned;
 
 pub(in crate::trace) use self::projection::Projection;
-use crate::syntax::{is_chain, peeled};
 use crate::trace::types::ty::is_copy;
 use crate::trace::{Result, Tracer, Ty, Val, application, entry::signature::is_vec, tensor::operator, unsupported};
 
@@ -151,104 +150,6 @@ impl Tracer<'_> {
         Ok(Val::Place(Rc::new(place)))
     }
 
-    /// The part of the state that the expression names; `None` if it is none. With `writes` a field of the model
-    /// becomes one.
-    pub(in crate::trace) fn place(&mut self, expr: &syn::Expr, writes: bool) -> Result<Option<Place>> {
-        match peeled(expr) {
-            syn::Expr::Path(path) => Ok(path.path.get_ident().and_then(|name| self.named_place(&name.to_string()))),
-            syn::Expr::Unary(syn::ExprUnary { op: syn::UnOp::Deref(_), expr, .. }) => self.place(expr, writes),
-            syn::Expr::Field(field) => self.field_place(field, writes),
-            syn::Expr::Index(index) if !matches!(*index.index, syn::Expr::Range(_)) => self.item_place(index, writes),
-            syn::Expr::MethodCall(call) if matches!(call.method.to_string().as_str(), "unwrap" | "expect") => {
-                Ok(self.place_test(&call.receiver)?.map(|test| test.held))
-            }
-            _ => Ok(None),
-        }
-    }
-
-    /// What a variable holds that is a reference to a part of the state: to name it is to hand the reference on.
-    pub(in crate::trace) fn handed_reference(&self, expr: &syn::Expr) -> Option<Val> {
-        let syn::Expr::Path(path) = peeled(expr) else { return None };
-        self.named_place(&path.path.get_ident()?.to_string()).map(|place| Val::Place(Rc::new(place)))
-    }
-
-    fn named_place(&self, name: &str) -> Option<Place> {
-        match self.env.read(name) {
-            Some(Val::Place(place)) => Some((**place).clone()),
-            _ => None,
-        }
-    }
-
-    /// The place that is borrowed where the expression stands behind a `&mut`; `None` if it is none.
-    pub(in crate::trace) fn behind_mut(&mut self, expr: &syn::Expr) -> Result<Option<Place>> {
-        if let syn::Expr::Index(index) = peeled(expr)
-            && let syn::Expr::Path(_) = peeled(&index.expr)
-            && !matches!(*index.index, syn::Expr::Range(_))
-        {
-            return self.item_place(index, true);
-        }
-        self.place(expr, false)
-    }
-
-    /// A list whose elements are places: among those that the forward has made, one that is written to, or that is of
-    /// structs, of which there are no copies.
-    pub(in crate::trace) fn list_place(&mut self, list: &syn::Expr, writes: bool) -> Result<Option<Place>> {
-        match self.place(list, false)? {
-            None => self.own_list(list, writes),
-            place => Ok(place),
-        }
-    }
-
-    fn own_list(&mut self, list: &syn::Expr, writes: bool) -> Result<Option<Place>> {
-        let syn::Expr::Path(path) = peeled(list) else { return Ok(None) };
-        let Some(name) = path.path.get_ident().map(ToString::to_string) else { return Ok(None) };
-        let is_it = |element: &Ty| writes || matches!(element, Ty::Struct(_)) && !self.is_module(element);
-        match self.env.read(&name).map(Val::ty) {
-            Some(Ty::List(element)) if *element != Ty::Unknown && is_it(&element) => {}
-            _ => return Ok(None),
-        }
-        let mark = self.checkpoint();
-        self.spill_variables(std::slice::from_ref(&name), list.span())?;
-        let Some(root) = self.env.read(&name).filter(|value| self.is_spilled(value)).cloned() else {
-            self.rollback(mark);
-            return Ok(None);
-        };
-        let ty = root.ty();
-        Ok(Some(Place { root, kind: Root::Own, projection: Vec::new(), ty, is_vec: true }))
-    }
-
-    fn field_place(&mut self, field: &syn::ExprField, writes: bool) -> Result<Option<Place>> {
-        let name = field.member.to_token_stream().to_string();
-        if let Some(outer) = self.place(&field.base, false)? {
-            return self.part_of(&outer, &name, field.span()).map(Some);
-        }
-        if !self.is_stateful() || !is_chain(&field.base) {
-            return Ok(None);
-        }
-        let mark = self.checkpoint();
-        let base = self.expr(&field.base)?;
-        if let (Val::Node(_, Ty::Struct(owner), _), Some(_)) = (&base, self.path_of(&base))
-            && (writes || self.is_kept(*owner, &name))
-        {
-            return self.cell(&base, &name, field.span()).map(Some);
-        }
-        self.rollback(mark);
-        Ok(None)
-    }
-
-    fn item_place(&mut self, index: &syn::ExprIndex, writes: bool) -> Result<Option<Place>> {
-        let list = match self.place(&index.expr, writes)? {
-            None => self.own_list(&index.expr, writes)?,
-            place => place,
-        };
-        let Some(list) = list else { return Ok(None) };
-        let Ty::List(element) = list.ty.clone() else {
-            return unsupported(index.span(), format!("indexing a value {}", self.index.of_type(&list.ty)));
-        };
-        let at = self.expr(&index.index)?;
-        list.item(&at, *element, index.span()).map(Some)
-    }
-
     /// A field of a struct, or a part of a tuple.
     pub(in crate::trace) fn part_of(&self, outer: &Place, name: &str, span: Span) -> Result<Place> {
         let (ty, is_vec) = match &outer.ty {
@@ -322,11 +223,11 @@ impl Tracer<'_> {
         self.push(Op::Host(Host::with_effect(op, effect)), args, name, ty, span)
     }
 
-    /// A part of the state, as a value; `None` if the expression is none.
-    pub(in crate::trace) fn read_part(&mut self, expr: &syn::Expr, name: &str) -> Result<Option<Val>> {
-        match self.place(expr, false)? {
-            Some(place) => self.value_of(place, name, expr.span()).map(Some),
-            None => Ok(None),
+    /// What a variable stands for: where it is a place, the value there.
+    pub(in crate::trace) fn read_variable(&mut self, value: &Val, name: &str, span: Span) -> Result<Val> {
+        match value {
+            Val::Place(place) => self.value_of((**place).clone(), name, span),
+            other => Ok(other.clone()),
         }
     }
 }

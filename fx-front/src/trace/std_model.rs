@@ -1,7 +1,7 @@
 //! What methods of the standard library's options and lists mean.
 
+pub(in crate::trace) mod element;
 pub(in crate::trace) mod method_type;
 pub(in crate::trace) mod option;
-pub(in crate::trace) mod slice_split;
 pub(in crate::trace) mod vec;
 pub(in crate::trace) mod vec_fill;

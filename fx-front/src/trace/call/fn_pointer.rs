@@ -214,7 +214,8 @@ impl Tracer<'_> {
             return unsupported(call.func.span(), reason);
         }
         let args = vec![self.operand(value, call.func.span())?];
-        let args = self.operands_of_call(args, &call.args)?;
+        let values = self.each_value(&call.args)?;
+        let args = self.operands_of_call(args, &call.args, &values)?;
         self.report_opaque(call.func.span(), reason);
         let code = Op::Rust(Code::opaque(called_with("($0)", 1, args.len()), reason.to_owned()));
         Ok(self.push(code, args, "called", ty, call.span()))

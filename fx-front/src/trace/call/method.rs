@@ -11,6 +11,8 @@ use crate::trace::types::ty::{GRU_STATE, LSTM_STATE};
 use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{
     OnError, RefKind, Result, Tracer, Ty, Val,
+    desugar::{option, slice_split::unwrapped_split},
+    layer::sequential::Callee,
     tensor::{const_fold, operator},
     unsupported,
 };
@@ -38,10 +40,13 @@ impl Tracer<'_> {
             _ if matches!(receiver, Val::Never) => return Ok(receiver),
             Ty::Tensor => return self.tensor_method(receiver, call),
             Ty::Leaf(_) if matches!(name.as_str(), "forward" | "forward_t") => {
-                let args = call.args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
+                let args = self.each_value(&call.args)?;
                 return self.forward(&receiver, args, call.span());
             }
-            Ty::Leaf("LSTM" | "GRU") => return self.recurrent(&receiver, &name, call),
+            Ty::Leaf("LSTM" | "GRU") => {
+                let args = self.each_value(&call.args)?;
+                return self.recurrent(&receiver, &name, call, &args);
+            }
             Ty::Struct(_) => return self.struct_method(receiver, call, errors),
             ty @ Ty::Rust(_) if self.index.method(&ty, &name).is_some() => {
                 return self.struct_method(receiver, call, errors);
@@ -71,7 +76,11 @@ impl Tracer<'_> {
             ("as_mut" | "as_deref_mut", ty) if self.is_stateful() && self.is_module(&ty) => {
                 return Ok(receiver.with_ref_kind(RefKind::Ref));
             }
-            ("then" | "then_some", Ty::Rust(ty)) if ty == "bool" => return self.bool_then(receiver, call),
+            ("then" | "then_some", Ty::Rust(ty)) if ty == "bool" => {
+                let branch = option::asked(call)?;
+                return self
+                    .with_variables(&[(option::FLAG.to_owned(), receiver)], |tracer| tracer.branch(&branch, false));
+            }
             ("map", Ty::Option(_)) => return self.map_option(receiver, call),
             ("unwrap_or", Ty::Option(inner)) if is_number(&inner) => {}
             ("unwrap_or" | "unwrap_or_else" | "map_or" | "map_or_else" | "and_then", Ty::Option(_)) => {
@@ -89,17 +98,17 @@ impl Tracer<'_> {
 
     /// A call that its form tells apart, or the place that it is on; `None` for any other.
     fn by_form(&mut self, call: &syn::ExprMethodCall, errors: OnError) -> Result<Option<Val>> {
-        if let Some(value) = self.on_held(call, errors)? {
-            return Ok(Some(value));
+        if let Some((lists, chain)) = self.on_held(call)? {
+            return self.with_variables(&lists, |tracer| tracer.method_call(&chain, errors)).map(Some);
         }
-        if let Some(value) = self.chain_value(call) {
+        if let Some(value) = self.chain_value(call, &mut |tracer, each| tracer.for_loop(each)) {
             return value.map(Some);
         }
         if let Some(value) = self.iterator_method(call)? {
             return Ok(Some(value));
         }
-        if let Some(value) = self.unwrapped_split(call)? {
-            return Ok(Some(value));
+        if let Some(parts) = unwrapped_split(call) {
+            return self.each_value(&parts).map(|parts| Some(Val::Tuple(parts)));
         }
         if let Some(value) = self.place_method(call)? {
             return Ok(Some(value));
@@ -107,10 +116,30 @@ impl Tracer<'_> {
         if let Some(value) = self.field_method(call)? {
             return Ok(Some(value));
         }
-        if let Some(value) = self.on_unwrapped(call, errors)? {
+        if let Some(value) = self.on_unwrapped(call, &mut |tracer, call| tracer.method_call(call, errors))? {
             return Ok(Some(value));
         }
         self.option_method(call)
+    }
+
+    /// `option.map(|x| ..)`.
+    fn map_option(&mut self, value: Val, call: &syn::ExprMethodCall) -> Result<Val> {
+        let (closure, choice) = option::mapped(call)?;
+        if let Val::Some(inner) = value {
+            return Ok(Val::Some(Box::new(self.call_closure(closure, vec![*inner])?)));
+        }
+        self.with_variables(&[(option::MAPPED.to_owned(), value)], |tracer| tracer.choice(&choice, false))
+    }
+
+    /// `option.unwrap_or(xs)` and the like.
+    fn option_as_match(&mut self, value: Val, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
+        let is_moved = name.starts_with("unwrap_or")
+            && matches!(&value, Val::Node(_, Ty::Option(held), RefKind::Value) if matches!(**held, Ty::Struct(_)) && !self.is_module(held));
+        if is_moved {
+            return unsupported(call.method.span(), format!("the method `{name}` of an option of a struct"));
+        }
+        let choice = option::matched(name, call)?;
+        self.with_variables(&[(option::MATCHED.to_owned(), value)], |tracer| tracer.choice(&choice, false))
     }
 
     /// What `unwrap` yields; `None` where that is not known.
@@ -202,7 +231,7 @@ impl Tracer<'_> {
                 _ => {}
             }
         }
-        let values = call.args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
+        let values = self.each_value(&call.args)?;
         let types: Vec<Ty> = values.iter().map(Val::ty).collect();
         let ty = match (name, receiver.ty()) {
             ("len", Ty::List(_)) => Ty::Rust("usize".to_owned()),
@@ -234,7 +263,12 @@ impl Tracer<'_> {
             return Ok(Val::Never);
         }
         match module.ty() {
-            Ty::Leaf(kind) if leaf::is_sequential(kind) => self.sequential(module, args, span),
+            Ty::Leaf(kind) if leaf::is_sequential(kind) => {
+                self.sequential(module, args, span, &|tracer, callee, args| match callee {
+                    Callee::Layer(layer) => tracer.forward(layer, args, span),
+                    Callee::Closure(closure) => tracer.call_closure(closure, args),
+                })
+            }
             Ty::Leaf(kind) => self.leaf(module, kind, &args, span),
             ty @ Ty::Struct(_) => {
                 let entry = ["forward", "forward_t"].into_iter().find_map(|name| self.index.method(&ty, name));

@@ -6,7 +6,7 @@ use syn::spanned::Spanned;
 use crate::index::{Name, Resolved};
 use crate::syntax::path_text;
 use crate::trace::types::ty::is_untyped;
-use crate::trace::{OnError, Result, Tracer, Ty, Val, tensor::operator, unsupported};
+use crate::trace::{OnError, Result, Tracer, Ty, Val, layer::recurrent::state_made_by, tensor::operator, unsupported};
 
 impl Tracer<'_> {
     pub(in crate::trace) fn call(&mut self, call: &syn::ExprCall, errors: OnError) -> Result<Val> {
@@ -45,8 +45,9 @@ impl Tracer<'_> {
         if let Some(literal) = self.tuple_struct(path, text, call) {
             return self.structure(&literal);
         }
-        if let Some(made) = self.variant_made(path, text, call)? {
-            return Ok(made);
+        if let Some((owner, name)) = self.enum_of(text) {
+            let values = self.each_value(&call.args)?;
+            return self.variant_made((owner, name), path, call, values);
         }
         if let Some(value) = self.known_call(text, call) {
             return value;
@@ -83,8 +84,9 @@ impl Tracer<'_> {
         if let Some(value) = self.number_of_tensor(&full, call, &args).transpose() {
             return Some(value);
         }
-        if let Some(value) = self.state_of_tensors(&full, call) {
-            return Some(value);
+        if let (Some(state), [whole]) = (state_made_by(&full), args.as_slice()) {
+            let value = self.expr(whole);
+            return Some(value.and_then(|value| self.state_of_tensors(state, &value, call.span())));
         }
         let ends = |path: &str| full == path || full.ends_with(&format!("::{path}"));
         match args.as_slice() {

@@ -4,7 +4,7 @@ use proc_macro2::Ident;
 use quote::{ToTokens, format_ident};
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
-use crate::syntax::contains_return;
+use crate::trace::desugar::closure_form::{is_plain_closure, plain};
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
     Ty,
@@ -117,21 +117,10 @@ fn mapped(expr: &Expr) -> Option<Mapped<'_>> {
     }
 }
 
-pub(in crate::trace) fn is_plain_closure(closure: &syn::ExprClosure, inputs: usize) -> bool {
-    closure.inputs.len() == inputs && !contains_return(&closure.body)
-}
-
 /// Whether the closure says itself which numbers it takes.
 fn takes_number(closure: &syn::ExprClosure) -> bool {
     let is_number = |ty: &syn::Type| is_copy(&Ty::Rust(ty.to_token_stream().to_string()));
     matches!(closure.inputs.first(), Some(syn::Pat::Type(typed)) if is_number(&typed.ty))
-}
-
-pub(in crate::trace) fn plain(pat: &syn::Pat) -> &syn::Pat {
-    match pat {
-        syn::Pat::Type(typed) => &typed.pat,
-        other => other,
-    }
 }
 
 /// Whether it is a range, or a list with adaptors, and not an option.

@@ -6,7 +6,8 @@ use syn::{Expr, ExprMethodCall, parse_quote_spanned};
 use crate::syntax::each_target;
 use crate::trace::desugar::{
     Surroundings,
-    iterator_chain::{Accumulation, Chain, Start, is_chain, is_plain_closure, plain},
+    closure_form::{is_plain_closure, plain},
+    iterator_chain::{Accumulation, Chain, Start, is_chain},
     match_tuple::mentions,
 };
 

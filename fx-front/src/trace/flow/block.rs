@@ -9,7 +9,7 @@ use crate::syntax::{contains_return, has_else};
 use crate::trace::types::ty::never;
 use crate::trace::{
     Env, Result, Tracer, Ty, Val,
-    desugar::{labels::without_return, ok_or::let_else, returns},
+    desugar::{labels::without_return, let_else::as_branch, ok_or::let_else, returns},
     entry::signature,
     place::may_borrow::is_kept,
     unsupported,
@@ -63,10 +63,10 @@ impl Tracer<'_> {
             if let syn::Stmt::Local(local) = stmt
                 && let Some(test) = let_else(local).filter(|_| self.errors_propagate())
             {
-                return self.let_else(&test, rest, tail);
+                return self.branch(&as_branch(&test, rest)?, tail);
             }
             last = match stmt {
-                syn::Stmt::Local(local) if has_else(local) => return self.let_else(local, rest, tail),
+                syn::Stmt::Local(local) if has_else(local) => return self.branch(&as_branch(local, rest)?, tail),
                 syn::Stmt::Local(local) => self.local(local)?,
                 syn::Stmt::Macro(stmt) => self.macro_call(&stmt.mac)?,
                 syn::Stmt::Item(item) => self.inner_item(item)?,

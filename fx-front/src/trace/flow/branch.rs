@@ -2,25 +2,25 @@
 
 use std::borrow::Cow;
 
-use fx_ir::{Arg, HostOp, NodeId, Op};
+use std::rc::Rc;
+
+use fx_ir::{Arg, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::syntax::effects::only_asks;
 use crate::syntax::{matches_all, names_of};
-use crate::trace::types::ty::is_copy;
 use crate::trace::{
-    RefKind, Result, Tracer, Ty, Val,
+    Result, Tracer, Ty, Val, application,
     desugar::{
         let_chains,
         match_guards::{GUARDED, without_guard, without_names},
         match_tuple,
+        slice_split::SplitTest,
     },
-    flow::pattern::RefKinds,
+    flow::{condition_chain::Decide, enum_value::KnownArm, matched::Continuation},
     unsupported,
 };
-
-pub(in crate::trace) type Continuation<'c, 'a> = &'c mut dyn FnMut(&mut Tracer<'a>) -> Result<Val>;
 
 impl<'a> Tracer<'a> {
     pub(in crate::trace) fn branch(&mut self, branch: &syn::ExprIf, tail: bool) -> Result<Val> {
@@ -43,7 +43,12 @@ impl<'a> Tracer<'a> {
         }
         let then = &mut |tracer: &mut Self| tracer.block(&branch.then_branch, tail);
         if let_chains::has_let(&branch.cond) {
-            return self.if_each(&branch.cond, branch.span(), then, otherwise);
+            let span = branch.span();
+            let decide: Decide<'_, 'a> = &|tracer, condition, then, otherwise| match condition {
+                syn::Expr::Let(condition) => tracer.if_pattern(condition, then, otherwise),
+                condition => tracer.if_true(condition, span, then, otherwise),
+            };
+            return self.if_each(&branch.cond, (span, decide), then, otherwise);
         }
         self.if_true(&branch.cond, branch.span(), then, otherwise)
     }
@@ -56,21 +61,7 @@ impl<'a> Tracer<'a> {
         otherwise: Continuation<'_, 'a>,
     ) -> Result<Val> {
         let value = self.expr_before(condition)?;
-        if let Val::Lit(Arg::Bool(known), _) = value {
-            return if known { then(self) } else { otherwise(self) };
-        }
-        let Some(value) = value.arg() else { return unsupported(condition.span(), "a condition of this form") };
-        let owner = self.owner(Op::If, vec![value], "branch", span);
-        let then = self.in_region(owner, then)?;
-        let otherwise = self.in_region(owner, otherwise)?;
-        self.join_branches(owner, &[then, otherwise], span)
-    }
-
-    pub(in crate::trace) fn owner(&mut self, op: Op, args: Vec<Arg>, name: &str, span: Span) -> NodeId {
-        let origin = self.origin(span, name);
-        let owner = self.graph.push(self.region, op, args, name, fx_ir::Type::Unknown, origin);
-        self.expects.expect_of(owner);
-        owner
+        self.if_value(&value, (condition.span(), span), then, otherwise)
     }
 
     fn if_let(
@@ -81,7 +72,7 @@ impl<'a> Tracer<'a> {
         otherwise: Continuation<'_, 'a>,
     ) -> Result<Val> {
         if let Some((option, held)) = self.borrowed_list_option(condition) {
-            return self.if_list(&option, &held, then, tail, otherwise);
+            return self.if_list(&option, &held, &mut |tracer| tracer.block(then, tail), otherwise);
         }
         self.if_pattern(condition, &mut |tracer| tracer.block(then, tail), otherwise)
     }
@@ -95,8 +86,14 @@ impl<'a> Tracer<'a> {
         if let Some(value) = self.if_held(&condition.expr, &condition.pat, then, otherwise)? {
             return Ok(value);
         }
-        if let Some(value) = self.if_split(condition, then, otherwise)? {
-            return Ok(value);
+        if let Some(test) = SplitTest::of(condition) {
+            let end = self.expr_before(&test.end)?;
+            let then = &mut |tracer: &mut Self| {
+                let rest = tracer.expr(&test.rest)?;
+                tracer.bind(test.bound, rest)?;
+                then(tracer)
+            };
+            return self.if_matches(end, &test.pattern, condition.span(), then, otherwise);
         }
         let (subject, span) = (self.expr_before(&condition.expr)?.behind(), condition.span());
         if let Val::Tuple(parts) = &subject
@@ -108,59 +105,56 @@ impl<'a> Tracer<'a> {
         self.if_matches(subject, &condition.pat, span, then, otherwise)
     }
 
-    /// `if let pat = subject { then } else { otherwise }`.
-    pub(in crate::trace) fn if_matches(
+    /// `if let Some(pattern) = option { then } else { otherwise }` on a place; `None` if it is none.
+    fn if_held(
         &mut self,
-        subject: Val,
-        pat: &syn::Pat,
-        span: Span,
+        subject: &syn::Expr,
+        pattern: &syn::Pat,
         then: Continuation<'_, 'a>,
         otherwise: Continuation<'_, 'a>,
-    ) -> Result<Val> {
-        match (&subject, pat) {
-            (Val::Lit(Arg::None, _), syn::Pat::TupleStruct(_)) => return otherwise(self),
-            (Val::Some(inner), syn::Pat::TupleStruct(pat)) if pat.elems.len() == 1 => {
-                self.env.open();
-                let value = self.bind(&pat.elems[0], (**inner).clone()).and_then(|()| then(self));
-                self.env.close();
-                return value;
-            }
-            _ => {}
-        }
-        let forms = self.ref_kinds_of(&subject);
-        let subject = self.slice_subject(subject, [pat], span)?;
-        let (owner, path, ty) = self.subject(&subject, "branch", span)?;
-        let then = self.arm(owner, pat, &ty, (path.as_deref(), &forms), then)?;
-        let rest = if matches!(ty, Ty::Option(_)) { "None" } else { "_" };
-        let other = self.in_region(owner, otherwise)?;
-        self.edit_node(owner).op = Op::Match(vec![then.0, rest.to_owned()]);
-        self.join_branches(owner, &[then.1, other], span)
+    ) -> Result<Option<Val>> {
+        let syn::Pat::TupleStruct(some) = pattern else { return Ok(None) };
+        let Some(held) = some.elems.first().filter(|_| some.path.is_ident("Some") && some.elems.len() == 1) else {
+            return Ok(None);
+        };
+        let expected = self.expects.next.take();
+        let test = self.place_test(subject);
+        self.expects.next = expected;
+        let Some(test) = test? else { return Ok(None) };
+        let span = subject.span();
+        let (op, args) = application(test.flag);
+        let flag = self.on_place(&test.of, op, args, "is_some", Ty::Rust("bool".to_owned()), span);
+        let owner = self.owner(Op::If, flag.arg().into_iter().collect(), "branch", span);
+        let then = self.in_region(owner, &mut |tracer| {
+            tracer.bind(held, Val::Place(Rc::new(test.held.clone())))?;
+            then(tracer)
+        })?;
+        let otherwise = self.in_region(owner, otherwise)?;
+        self.join_branches(owner, &[then, otherwise], span).map(Some)
     }
 
     pub(in crate::trace) fn choice(&mut self, choice: &syn::ExprMatch, tail: bool) -> Result<Val> {
-        if let Some(value) = self.choice_of_held(choice, tail)? {
-            return Ok(value);
+        if let Some((some, none)) = arms_of_option(choice) {
+            let then = &mut |tracer: &mut Self| tracer.last_expr(&some.body, tail);
+            let otherwise = &mut |tracer: &mut Self| tracer.last_expr(&none.body, tail);
+            if let Some(value) = self.if_held(&choice.expr, &some.pat, then, otherwise)? {
+                return Ok(value);
+            }
         }
         let subject = self.expr_before(&only_looked_at(choice))?.behind();
         let span = choice.match_token.span;
         if let Some(plain) = without_names(choice).or_else(|| without_guard(choice)) {
-            self.env.open();
-            self.env.declare(GUARDED, subject);
-            let value = self.choice(&plain, tail);
-            self.env.close();
-            return value;
+            return self.with_variables(&[(GUARDED.to_owned(), subject)], |tracer| tracer.choice(&plain, tail));
         }
         if let Val::Tuple(parts) = &subject
-            && let Some(value) = self.choice_by_parts(choice, parts, tail)
+            && let Some((names, decision)) = match_tuple::decision(choice, parts.len())
         {
-            return value;
+            let parts: Vec<(String, Val)> = names.iter().map(ToString::to_string).zip(parts.iter().cloned()).collect();
+            return self.with_variables(&parts, |tracer| tracer.last_expr(&decision, tail));
         }
-        if let Some(value) = self.choice_by_variant(choice, &subject, tail) {
-            return value;
-        }
-        if let Some((arm, held)) = known_arm(choice, &subject) {
+        if let Some((arm, bound)) = self.arm_of_variant(choice, &subject).or_else(|| known_arm(choice, &subject)) {
             self.env.open();
-            let bound = held.map_or(Ok(()), |(pat, value)| self.bind(pat, value));
+            let bound = bound.into_iter().try_for_each(|(pat, value)| self.bind(pat, value));
             let value = bound.and_then(|()| self.last_expr(&arm.body, tail));
             self.env.close();
             return value;
@@ -183,80 +177,6 @@ impl<'a> Tracer<'a> {
         self.edit_node(owner).op = Op::Match(patterns);
         self.join_branches(owner, &branches, span)
     }
-
-    /// A list that is matched against patterns of its elements, as the slice that it has to be.
-    fn slice_subject<'p>(
-        &mut self,
-        subject: Val,
-        patterns: impl IntoIterator<Item = &'p syn::Pat>,
-        span: Span,
-    ) -> Result<Val> {
-        let is_slice = |pat: &syn::Pat| match pat {
-            syn::Pat::Slice(_) => true,
-            syn::Pat::Reference(inner) => matches!(&*inner.pat, syn::Pat::Slice(_)),
-            _ => false,
-        };
-        if !patterns.into_iter().any(is_slice) || !matches!(subject.ty(), Ty::List(_)) {
-            return Ok(subject);
-        }
-        let Val::Node(_, _, form) = subject else { return Ok(subject) };
-        let args = vec![self.operand(&subject, span)?];
-        Ok(self.host_node(HostOp::Slice("..".to_owned()), args, "slice", subject.ty(), span).with_ref_kind(form))
-    }
-
-    /// How a pattern binds the parts of the value: `Option<&T>` holds references itself.
-    fn ref_kinds_of(&self, subject: &Val) -> RefKinds {
-        match subject {
-            Val::Tuple(parts) => RefKinds::Each(parts.iter().map(|part| self.ref_kinds_of(part)).collect()),
-            Val::Node(id, Ty::Option(_), _) if self.holds_references(*id) => RefKinds::All(RefKind::Ref),
-            other => RefKinds::of(other),
-        }
-    }
-
-    /// The node of a `match` on the value, what the user calls that value, and its type.
-    fn subject(&mut self, subject: &Val, name: &str, span: Span) -> Result<(NodeId, Option<String>, Ty)> {
-        let ty = subject.ty();
-        let path = self.path_of(subject);
-        let arg = match subject {
-            Val::Tuple(_) => {
-                let operand = self.borrowed_operand(subject, span)?;
-                self.materialize(operand, "subject", ty.clone(), span).arg()
-            }
-            other => other.arg(),
-        };
-        let Some(arg) = arg.filter(|_| ty != Ty::Unknown && !matches!(ty, Ty::Result(_))) else {
-            return unsupported(span, "a `match` on a value of this form");
-        };
-        Ok((self.owner(Op::Match(Vec::new()), vec![arg], name, span), path, ty))
-    }
-
-    /// A tuple of references and numbers, as `match (&a, n)` has it.
-    fn borrowed_operand(&mut self, value: &Val, span: Span) -> Result<Arg> {
-        let Val::Tuple(parts) = value else {
-            let operand = self.operand(value, span)?;
-            return Ok(if is_copy(&value.ty()) { operand } else { HostOp::Ref.on(operand) });
-        };
-        let parts: Result<Vec<Arg>> = parts.iter().map(|part| self.borrowed_operand(part, span)).collect();
-        Ok(HostOp::Tuple.of(parts?))
-    }
-
-    fn arm(
-        &mut self,
-        owner: NodeId,
-        pat: &syn::Pat,
-        ty: &Ty,
-        (path, forms): (Option<&str>, &RefKinds),
-        body: Continuation<'_, 'a>,
-    ) -> Result<(String, crate::trace::flow::join::Branch)> {
-        let mut pattern = String::new();
-        let branch = self.in_region(owner, &mut |tracer| {
-            let mut bound = Vec::new();
-            pattern = tracer.refutable(pat, ty, "", forms, &mut bound)?;
-            tracer.declare_bound(bound, path, pat.span());
-            body(tracer)
-        })?;
-        Ok((pattern, branch))
-    }
 }
 
 /// What is matched, by `&` where it stands behind a `&mut` and no arm writes to it.
@@ -270,12 +190,12 @@ fn only_looked_at(choice: &syn::ExprMatch) -> Cow<'_, syn::Expr> {
 }
 
 /// The arm that a value takes where there is no other, or which is known to be `None` or `Some(..)`, and what it binds.
-fn known_arm<'c>(choice: &'c syn::ExprMatch, subject: &Val) -> Option<(&'c syn::Arm, Option<(&'c syn::Pat, Val)>)> {
+fn known_arm<'c>(choice: &'c syn::ExprMatch, subject: &Val) -> Option<KnownArm<'c>> {
     if let [arm] = choice.arms.as_slice()
         && matches!(arm.pat, syn::Pat::Wild(_) | syn::Pat::Ident(_))
         && matches_all(&arm.pat)
     {
-        return Some((arm, Some((&arm.pat, subject.clone()))));
+        return Some((arm, vec![(&arm.pat, subject.clone())]));
     }
     let held = match subject {
         Val::Lit(Arg::None, _) => None,
@@ -285,15 +205,34 @@ fn known_arm<'c>(choice: &'c syn::ExprMatch, subject: &Val) -> Option<(&'c syn::
     for arm in &choice.arms {
         match (&arm.pat, &held) {
             _ if arm.guard.is_some() => return None,
-            (syn::Pat::Wild(_), _) => return Some((arm, None)),
-            (syn::Pat::Ident(name), None) if name.ident == "None" => return Some((arm, None)),
+            (syn::Pat::Wild(_), _) => return Some((arm, Vec::new())),
+            (syn::Pat::Ident(name), None) if name.ident == "None" => return Some((arm, Vec::new())),
             (syn::Pat::Ident(name), Some(_)) if name.ident == "None" => {}
             (syn::Pat::TupleStruct(some), Some(held)) if some.elems.len() == 1 => {
-                return Some((arm, Some((&some.elems[0], held.clone()))));
+                return Some((arm, vec![(&some.elems[0], held.clone())]));
             }
             (syn::Pat::TupleStruct(_), None) => {}
             _ => return None,
         }
     }
     None
+}
+
+/// The arms of `match option { Some(pattern) => .., None => .. }`, the one of `Some` first; `None` for any other.
+fn arms_of_option(choice: &syn::ExprMatch) -> Option<(&syn::Arm, &syn::Arm)> {
+    let [one, other] = choice.arms.as_slice() else { return None };
+    let is_some = |arm: &syn::Arm| matches!(&arm.pat, syn::Pat::TupleStruct(some) if some.path.is_ident("Some"));
+    let is_rest = |arm: &syn::Arm| match &arm.pat {
+        syn::Pat::Wild(_) => true,
+        syn::Pat::Ident(name) => name.ident == "None",
+        _ => false,
+    };
+    if one.guard.is_some() || other.guard.is_some() {
+        return None;
+    }
+    match (is_some(one) && is_rest(other), is_some(other) && is_rest(one)) {
+        (true, _) => Some((one, other)),
+        (_, true) if !matches!(one.pat, syn::Pat::Wild(_)) => Some((other, one)),
+        _ => None,
+    }
 }

@@ -7,24 +7,29 @@ use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{
     Result, Tracer, Ty, Val,
     desugar::iterator_chain::{Accumulation, Chain, Start, ended_chain, gathered},
+    flow::iterator_next::ForLoops,
     unsupported,
 };
 
-impl Tracer<'_> {
+impl<'a> Tracer<'a> {
     /// The value of a call that ends a chain of adaptors; `None` if it is none.
-    pub(in crate::trace) fn chain_value(&mut self, call: &ExprMethodCall) -> Option<Result<Val>> {
+    pub(in crate::trace) fn chain_value(
+        &mut self,
+        call: &ExprMethodCall,
+        trace_for: ForLoops<'_, 'a>,
+    ) -> Option<Result<Val>> {
         match ended_chain(call, self)? {
             Chain::Numbers(range) => Some(self.numbers_of(&range)),
-            Chain::Loop(accumulation) => Some(self.accumulated(&accumulation)),
-            Chain::Reduction => self.reduced(call),
+            Chain::Loop(accumulation) => Some(self.accumulated(&accumulation, trace_for)),
+            Chain::Reduction => self.reduced(call, trace_for),
         }
     }
 
     /// What the loop leaves in the variables, or its own value where there are none.
-    fn accumulated(&mut self, accumulation: &Accumulation) -> Result<Val> {
+    fn accumulated(&mut self, accumulation: &Accumulation, trace_for: ForLoops<'_, 'a>) -> Result<Val> {
         let Accumulation { variables, each } = accumulation;
         if variables.is_empty() {
-            return self.for_loop(each);
+            return trace_for(self, each);
         }
         let mut starts = Vec::new();
         for (name, start) in variables {
@@ -39,7 +44,7 @@ impl Tracer<'_> {
         for (name, value) in &starts {
             self.env.declare(name, value.clone());
         }
-        let done = self.for_loop(each);
+        let done = trace_for(self, each);
         let read = |(name, _): &(String, Val)| self.env.read(name).cloned().unwrap_or(Val::Unit);
         let mut values: Vec<Val> = starts.iter().map(read).collect();
         self.env.close();
@@ -61,9 +66,9 @@ impl Tracer<'_> {
     }
 
     /// The sum of numbers or tensors, and the like, of the list that they are gathered in.
-    fn reduced(&mut self, call: &ExprMethodCall) -> Option<Result<Val>> {
+    fn reduced(&mut self, call: &ExprMethodCall, trace_for: ForLoops<'_, 'a>) -> Option<Result<Val>> {
         let mark = self.checkpoint();
-        let list = self.items_of(&call.receiver);
+        let list = self.items_of(&call.receiver, trace_for);
         let element = match list.as_ref().map(Val::ty) {
             Ok(Ty::List(element)) => *element,
             _ => Ty::Unknown,
@@ -92,12 +97,12 @@ impl Tracer<'_> {
     }
 
     /// The list itself that a chain begins with and does nothing to, or what the chain yields as a list of its own.
-    fn items_of(&mut self, chain: &Expr) -> Result<Val> {
+    fn items_of(&mut self, chain: &Expr, trace_for: ForLoops<'_, 'a>) -> Result<Val> {
         match chain {
             Expr::MethodCall(call) if call.args.is_empty() && (call.method == "iter" || call.method == "into_iter") => {
                 self.expr(&call.receiver)
             }
-            chain => self.accumulated(&gathered(chain)),
+            chain => self.accumulated(&gathered(chain), trace_for),
         }
     }
 }

@@ -7,10 +7,14 @@ use std::cell::RefCell;
 
 use proc_macro2::Span;
 
-use crate::trace::{Result, Tracer, Val, desugar::let_chains::conditions, flow::branch::Continuation, unsupported};
+use crate::trace::{Result, Tracer, Val, desugar::let_chains::conditions, flow::matched::Continuation, unsupported};
 
 /// How often one piece of code is written at most.
 const COPIES: usize = 8;
+
+/// Traces a decision by one condition: what happens where it holds, and where it does not.
+pub(in crate::trace) type Decide<'c, 'a> =
+    &'c dyn Fn(&mut Tracer<'a>, &syn::Expr, Continuation<'_, 'a>, Continuation<'_, 'a>) -> Result<Val>;
 
 /// What happens where one of the conditions does not hold.
 struct Otherwise<'c, 'a, 'o> {
@@ -22,11 +26,11 @@ struct Otherwise<'c, 'a, 'o> {
 }
 
 impl<'a> Tracer<'a> {
-    /// `then` where all that the condition asks is so.
+    /// `then` where all that the condition asks is so; `decide` asks one thing.
     pub(in crate::trace) fn if_each(
         &mut self,
         condition: &syn::Expr,
-        span: Span,
+        (span, decide): (Span, Decide<'_, 'a>),
         then: Continuation<'_, 'a>,
         otherwise: Continuation<'_, 'a>,
     ) -> Result<Val> {
@@ -36,18 +40,18 @@ impl<'a> Tracer<'a> {
             return unsupported(span, "conditions with `let`, one behind the other");
         }
         let otherwise = Otherwise { trace: &RefCell::new(otherwise), depth: self.env.depth(), copies };
-        self.if_rest(&conditions, span, then, &otherwise)
+        self.if_rest(&conditions, decide, then, &otherwise)
     }
 
     fn if_rest(
         &mut self,
         conditions: &[syn::Expr],
-        span: Span,
+        decide: Decide<'_, 'a>,
         then: Continuation<'_, 'a>,
         otherwise: &Otherwise<'_, 'a, '_>,
     ) -> Result<Val> {
         let Some((first, rest)) = conditions.split_first() else { return then(self) };
-        let then = &mut |tracer: &mut Self| tracer.if_rest(rest, span, then, otherwise);
+        let then = &mut |tracer: &mut Self| tracer.if_rest(rest, decide, then, otherwise);
         let other = &mut |tracer: &mut Self| {
             let inner = tracer.env.cut(otherwise.depth);
             let outer = std::mem::replace(&mut tracer.copies, otherwise.copies);
@@ -56,9 +60,6 @@ impl<'a> Tracer<'a> {
             tracer.env.restore(inner);
             value
         };
-        match first {
-            syn::Expr::Let(condition) => self.if_pattern(condition, then, other),
-            condition => self.if_true(condition, span, then, other),
-        }
+        decide(self, first, then, other)
     }
 }

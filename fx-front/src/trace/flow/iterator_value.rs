@@ -6,16 +6,15 @@
 
 use std::rc::Rc;
 
-use fx_ir::{Arg, HostOp};
+use fx_ir::Arg;
 use proc_macro2::{Ident, Span};
 use quote::{ToTokens, format_ident};
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
 use crate::syntax::integer_literal;
-use crate::trace::types::ty::is_copy;
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
-    flow::iterator_next::{iterator_root, root},
+    desugar::held_iterator::{NTH, iterator_root, root},
     place::local_place::LocalPlace,
     unsupported,
 };
@@ -31,9 +30,6 @@ pub(in crate::trace) struct IteratorValue {
 
 /// The lists of a chain by the names that they have in it.
 pub(in crate::trace) type Sources = Vec<(String, Val)>;
-
-/// What asks for the element of a iteration, instead of `next`.
-pub(in crate::trace) const NTH: &str = "fx_nth";
 
 pub(in crate::trace) fn usize_ty() -> Ty {
     Ty::Rust("usize".to_owned())
@@ -133,27 +129,12 @@ impl Tracer<'_> {
         format_ident!("fx_{what}_{}", self.sources, span = span)
     }
 
-    /// Traces what mentions the lists of a chain.
-    pub(in crate::trace) fn with_sources<T>(
-        &mut self,
-        sources: &Sources,
-        trace: impl FnOnce(&mut Self) -> Result<T>,
-    ) -> Result<T> {
-        self.env.open();
-        for (name, value) in sources {
-            self.env.declare(name, value.clone());
-        }
-        let value = trace(self);
-        self.env.close();
-        value
-    }
-
-    /// A call at the end of adaptors on an iterator that a variable holds: `collect`, `fold`.
+    /// A call at the end of adaptors on an iterator that a variable holds: `collect`, `fold`: the same
+    /// call on the chain of adaptors, and the lists of that; `None` for any other.
     pub(in crate::trace) fn on_held(
         &mut self,
         call: &syn::ExprMethodCall,
-        errors: crate::trace::OnError,
-    ) -> Result<Option<Val>> {
+    ) -> Result<Option<(Sources, syn::ExprMethodCall)>> {
         let is_end = ["collect", "collect_vec", "fold", "for_each"].iter().any(|name| call.method == name);
         let held = root(&call.receiver).filter(|root| is_end && self.iterator_at(root).is_some());
         if held.is_none() || iterator_root(&call.receiver).is_some() {
@@ -167,7 +148,7 @@ impl Tracer<'_> {
         };
         let Some(chain) = self.chain_of(&under.clone(), &mut sources)? else { return Ok(None) };
         *under = chain;
-        self.with_sources(&sources, |tracer| tracer.method_call(&call, errors)).map(Some)
+        Ok(Some((sources, call)))
     }
 
     /// `it.next()`, and the like; `None` if the receiver is no iterator that is held, or the method another.
@@ -234,35 +215,6 @@ impl Tracer<'_> {
             return unsupported(span, "an iterator of this form");
         };
         self.element_taken(list, at, span)
-    }
-
-    /// The element of that number of a list, as its owner hands it out: by value, or by reference where the list is one.
-    pub(in crate::trace) fn element_taken(&mut self, list: &Val, at: Val, span: Span) -> Result<Val> {
-        if let (Val::List(items), Val::Lit(Arg::Int(at), _)) = (list, &at) {
-            let item = usize::try_from(*at).ok().and_then(|at| items.get(at)).cloned();
-            return Ok(item.map_or_else(nothing, |item| Val::Some(Box::new(item))));
-        }
-        let Ty::List(element) = list.ty() else { return unsupported(span, "an iterator of this form") };
-        let names = [format_ident!("fx_taken", span = span), format_ident!("fx_number", span = span)];
-        self.env.open();
-        for (name, value) in names.iter().zip([list.clone(), at]) {
-            self.env.declare(&name.to_string(), value);
-        }
-        let [list_name, number] = &names;
-        let get: syn::ExprMethodCall = parse_quote_spanned!(span=> #list_name.get(#number));
-        let borrowed = self.lent(list, &element, "get", &get);
-        self.env.close();
-        let borrowed = borrowed?;
-        let one = Arg::Path("one".to_owned());
-        let copy =
-            self.copy_of(&element, &one).filter(|_| list.ref_kind() == Some(RefKind::Value) && !is_copy(&element));
-        match (copy, borrowed.node()) {
-            (Some(copy), Some(id)) if self.path_of(list).is_none() => {
-                let ty = Ty::Option(element);
-                Ok(self.host_node(HostOp::MapLoan, vec![id.into(), copy], "taken", ty, span))
-            }
-            _ => Ok(borrowed),
-        }
     }
 }
 

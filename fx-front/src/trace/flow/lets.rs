@@ -8,17 +8,6 @@ use syn::spanned::Spanned;
 use crate::trace::{RefKind, Result, Tracer, Ty, Val, desugar::iterator_chain::is_lazy, entry::signature, unsupported};
 
 impl Tracer<'_> {
-    /// `let pattern = value else { .. }; rest` is `if let pattern = value { rest } else { .. }`.
-    pub(in crate::trace) fn let_else(&mut self, local: &syn::Local, rest: &[syn::Stmt], tail: bool) -> Result<Val> {
-        let Some(syn::LocalInit { expr, diverge: Some((_, other)), .. }) = &local.init else {
-            return unsupported(local.span(), "`let ... else`");
-        };
-        let pat = &local.pat;
-        let branch: syn::ExprIf =
-            syn::parse_quote_spanned!(local.span()=> if let #pat = #expr { #(#rest)* } else #other);
-        self.branch(&branch, tail)
-    }
-
     /// `let [a, b]: [Tensor; 2] = list.try_into().unwrap()`: a list that has to be so long; `None` for anything else.
     fn array_of(&mut self, pat: &syn::Pat, init: &syn::Expr) -> Result<Option<Val>> {
         let syn::Pat::Type(syn::PatType { pat, ty, .. }) = pat else { return Ok(None) };

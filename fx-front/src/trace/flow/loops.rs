@@ -33,18 +33,18 @@ impl Tracer<'_> {
             Some(Plain::Block(block)) => return self.block(&block, false),
             None => {}
         }
-        if let Some(value) = self.over_iterator(each) {
+        if let Some(value) = self.over_iterator(each, &mut |tracer, each| tracer.for_loop(each)) {
             return value;
         }
         if let Some(pairs) = zipped(each, self) {
             return self.for_loop(&pairs);
         }
-        if let Some(value) = self.over_place(each)? {
-            return Ok(value);
+        if let Some(numbers) = self.over_place(each)? {
+            return self.for_loop(&numbers);
         }
         let (body, flag) = without_jumps(&each.body)?;
         let each = syn::ExprForLoop { body, ..each.clone() };
-        self.stopping(flag.as_ref(), &mut |tracer| tracer.each(&each))
+        self.stopping(flag.as_ref(), &mut |tracer| tracer.plain_for(&each))
     }
 
     /// Traces a loop with the flag declared that a `break` of it sets.
@@ -57,7 +57,8 @@ impl Tracer<'_> {
         value
     }
 
-    fn each(&mut self, each: &syn::ExprForLoop) -> Result<Val> {
+    /// A loop without jumps.
+    fn plain_for(&mut self, each: &syn::ExprForLoop) -> Result<Val> {
         let (mut over, items) = self.iterable(&each.expr)?;
         if let Some(items) = items {
             return self.unrolled(each, items);
@@ -155,21 +156,6 @@ impl Tracer<'_> {
             tracer.block(&each.body, false)
         })?;
         Ok((branch, header))
-    }
-
-    pub(in crate::trace) fn declare_carried(&mut self, carried: &[(String, Val)], span: Span) {
-        for (name, value) in carried {
-            let leaves = value.leaves().unwrap_or_default().into_iter();
-            let params = leaves.map(|leaf| {
-                let ty = leaf.ty();
-                let (ir, origin) = (self.index.ir_type(&ty), self.origin(span, name));
-                let id = self.graph.add_param(self.region, name, ir, origin);
-                Val::Node(id, ty, leaf.ref_kind().unwrap_or(RefKind::Value))
-            });
-            let params: Vec<Val> = params.collect();
-            // Written to where it was declared, so that the block's end does not forget it.
-            self.env.assign(name, value.rebuild(&mut params.into_iter()));
-        }
     }
 
     /// The variables that the code writes to, each as a loop carries it.

@@ -10,7 +10,13 @@ use crate::trace::{Result, Tracer, Ty, Val, unsupported};
 
 impl Tracer<'_> {
     /// A method of a recurrent layer, which stays one call: the state is a value of its own.
-    pub(in crate::trace) fn recurrent(&mut self, layer: &Val, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
+    pub(in crate::trace) fn recurrent(
+        &mut self,
+        layer: &Val,
+        name: &str,
+        call: &syn::ExprMethodCall,
+        values: &[Val],
+    ) -> Result<Val> {
         let state = Ty::Rust((if layer.ty() == Ty::Leaf("LSTM") { LSTM_STATE } else { GRU_STATE }).to_owned());
         let ty = match name {
             "seq" | "seq_init" => Ty::Tuple(vec![Ty::Tensor, state]),
@@ -18,18 +24,12 @@ impl Tracer<'_> {
             _ => return unsupported(call.method.span(), format!("the method `{name}`")),
         };
         let object = self.operand(layer, call.span())?;
-        let args = self.operands_of_call(vec![object], &call.args)?;
+        let args = self.operands_of_call(vec![object], &call.args, values)?;
         Ok(self.host_node(HostOp::Method(name.to_owned()), args, name, ty, call.span()))
     }
 
-    /// `LSTMState((h, c))` and `GRUState(h)`; `None` for any other function.
-    pub(in crate::trace) fn state_of_tensors(&mut self, full: &str, call: &syn::ExprCall) -> Option<Result<Val>> {
-        let name = [LSTM_STATE, GRU_STATE].into_iter().find(|name| is_path_of(full, name))?;
-        let [whole] = call.args.iter().collect::<Vec<_>>()[..] else { return None };
-        Some(self.expr(whole).and_then(|value| self.state(name, &value, call.span())))
-    }
-
-    fn state(&mut self, name: &str, value: &Val, span: Span) -> Result<Val> {
+    /// `LSTMState((h, c))` and `GRUState(h)`, of the type `name`.
+    pub(in crate::trace) fn state_of_tensors(&mut self, name: &str, value: &Val, span: Span) -> Result<Val> {
         let parts = match value {
             Val::Tuple(parts) if name == LSTM_STATE => parts.as_slice(),
             one if name == GRU_STATE => std::slice::from_ref(one),
@@ -58,4 +58,9 @@ impl Tracer<'_> {
             _ => None,
         }
     }
+}
+
+/// The state that a function of this path makes; `None` for any other function.
+pub(in crate::trace) fn state_made_by(full: &str) -> Option<&'static str> {
+    [LSTM_STATE, GRU_STATE].into_iter().find(|name| is_path_of(full, name))
 }

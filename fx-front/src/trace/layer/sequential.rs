@@ -13,34 +13,59 @@ enum At {
     Back(usize),
 }
 
+/// What a chain calls: a layer, or a closure that its constructor adds.
+pub(in crate::trace) enum Callee<'c> {
+    Layer(&'c Val),
+    Closure(&'c syn::ExprClosure),
+}
+
+/// Calls one of the layers.
+pub(in crate::trace) type CallLayer<'r, 'a> = &'r dyn Fn(&mut Tracer<'a>, Callee<'_>, Vec<Val>) -> Result<Val>;
+
 /// A chain that is run.
-pub(in crate::trace) struct Run<'r> {
+#[derive(Clone, Copy)]
+pub(in crate::trace) struct Run<'r, 'a> {
     /// The chain.
     pub(in crate::trace) module: &'r Val,
     /// The mode, where one was given.
     pub(in crate::trace) train: Option<&'r Val>,
     /// Where it is called.
     pub(in crate::trace) span: Span,
+    /// How its layers are called.
+    pub(in crate::trace) call: CallLayer<'r, 'a>,
 }
 
-impl Tracer<'_> {
-    pub(in crate::trace) fn sequential(&mut self, module: &Val, args: Vec<Val>, span: Span) -> Result<Val> {
+impl<'r, 'a: 'r> Run<'r, 'a> {
+    /// The value that goes through the chain, and the mode.
+    fn args(&self, xs: Val) -> Vec<Val> {
+        [Some(xs), self.train.cloned()].into_iter().flatten().collect()
+    }
+}
+
+impl<'a> Tracer<'a> {
+    pub(in crate::trace) fn sequential(
+        &mut self,
+        module: &Val,
+        args: Vec<Val>,
+        span: Span,
+        call: CallLayer<'_, 'a>,
+    ) -> Result<Val> {
         let Some(layers) = self.layers_of(module) else {
             let Ty::Leaf(kind) = module.ty() else { return unsupported(span, "a chain of layers of this form") };
             return self.opaque_chain(module, kind, &args, span);
         };
         let mut args = args.into_iter();
         let Some(xs) = args.next() else { return unsupported(span, "a chain of layers without an input") };
-        self.chain(module, &layers, xs, args.next().as_ref(), span)
+        self.chain(&Run { module, train: args.next().as_ref(), span, call }, &layers, xs)
     }
 
     /// These layers of a chain, one after the other.
-    fn chain(&mut self, module: &Val, layers: &[Layer], xs: Val, train: Option<&Val>, span: Span) -> Result<Val> {
+    fn chain(&mut self, run: &Run<'_, 'a>, layers: &[Layer], xs: Val) -> Result<Val> {
+        let (module, span) = (run.module, run.span);
         let is_row = |layer: &Layer| matches!(layer, Layer::Repeat(inner) if matches!(inner[..], [Layer::Module(_)]));
         let mut others = layers.iter().filter(|layer| !layer.is_one());
         if others.next().is_some_and(|layer| !is_row(layer)) || others.next().is_some() {
-            let run = Run { module, train, span };
-            return self.formed(&run, layers, xs);
+            return self.formed(run, layers, xs);
         }
         let repeat = layers.iter().position(is_row).unwrap_or(layers.len());
         let mut xs = xs;
@@ -51,13 +76,11 @@ impl Tracer<'_> {
                     let Some(Layer::Module(ty)) = inner.first() else {
                         return unsupported(span, "a chain of this form");
                     };
-                    self.repeat(module, (position, behind), ty, xs, train, span)?
+                    self.repeat(run, (position, behind), ty, xs)?
                 }
                 layer => {
                     let at = if position < repeat { At::Front(position) } else { At::Back(behind) };
-                    self.one(&Run { module, train, span }, layer, xs, &mut |tracer, ty| {
-                        tracer.layer(module, &at, ty, span)
-                    })?
+                    self.one(run, layer, xs, &mut |tracer, ty| tracer.layer(module, &at, ty, span))?
                 }
             };
         }
@@ -67,7 +90,7 @@ impl Tracer<'_> {
     /// One layer, which `find` finds.
     pub(in crate::trace) fn one(
         &mut self,
-        run: &Run<'_>,
+        run: &Run<'_, 'a>,
         layer: &Layer,
         xs: Val,
         find: &mut dyn FnMut(&mut Self, &Ty) -> Result<Val>,
@@ -75,15 +98,15 @@ impl Tracer<'_> {
         match layer {
             Layer::Module(ty) => {
                 let layer = find(self, ty)?;
-                self.forward(&layer, [Some(xs), run.train.cloned()].into_iter().flatten().collect(), run.span)
+                (run.call)(self, Callee::Layer(&layer), run.args(xs))
             }
             Layer::Closure(closure, _) => {
-                let args = [Some(xs), run.train.cloned()].into_iter().flatten();
-                self.call_closure(closure, args.take(closure.inputs.len()).collect())
+                let args = run.args(xs).into_iter().take(closure.inputs.len()).collect();
+                (run.call)(self, Callee::Closure(closure), args)
             }
             Layer::Chain(kind, layers) => {
                 let inner = find(self, &Ty::Leaf(kind))?;
-                self.chain(&inner, layers, xs, run.train, run.span)
+                self.chain(&Run { module: &inner, ..*run }, layers, xs)
             }
             _ => unsupported(run.span, "a chain of layers of this form"),
         }
@@ -144,15 +167,8 @@ impl Tracer<'_> {
     }
 
     /// The layers between the first `outer.0` and the last `outer.1`, all of one type.
-    fn repeat(
-        &mut self,
-        module: &Val,
-        outer: (usize, usize),
-        ty: &Ty,
-        xs: Val,
-        train: Option<&Val>,
-        span: Span,
-    ) -> Result<Val> {
+    fn repeat(&mut self, run: &Run<'_, 'a>, outer: (usize, usize), ty: &Ty, xs: Val) -> Result<Val> {
+        let (module, span) = (run.module, run.span);
         let (Some(id), Some(spelling)) = (module.node(), self.spelling(ty)) else {
             return unsupported(span, "a layer whose type cannot be named");
         };
@@ -186,7 +202,7 @@ impl Tracer<'_> {
             let (Some(layer), Some(xs)) = (tracer.env.read("layer").cloned(), tracer.env.read("xs").cloned()) else {
                 return unsupported(span, "a chain of layers of this form");
             };
-            tracer.forward(&layer, [Some(xs), train.cloned()].into_iter().flatten().collect(), span)
+            (run.call)(tracer, Callee::Layer(&layer), run.args(xs))
         });
         self.env.close();
         let branch = branch?;

@@ -17,9 +17,9 @@ use crate::trace::{
 
 const MATCH: &str = "::fx_runtime::frozen::chain::ChainMatch";
 
-impl Tracer<'_> {
+impl<'a> Tracer<'a> {
     /// A chain of this form.
-    pub(in crate::trace) fn formed(&mut self, run: &Run<'_>, layers: &[Layer], xs: Val) -> Result<Val> {
+    pub(in crate::trace) fn formed(&mut self, run: &Run<'_, 'a>, layers: &[Layer], xs: Val) -> Result<Val> {
         let (Some(id), Some(form)) = (run.module.node(), self.form(layers)) else {
             return unsupported(run.span, "a layer whose type cannot be named");
         };
@@ -44,7 +44,7 @@ impl Tracer<'_> {
     }
 
     /// The layers of one stretch of the chain.
-    fn parts(&mut self, run: &Run<'_>, stretch: &Val, layers: &[Layer], xs: Val) -> Result<Val> {
+    fn parts(&mut self, run: &Run<'_, 'a>, stretch: &Val, layers: &[Layer], xs: Val) -> Result<Val> {
         let mut xs = xs;
         for (part, layer) in layers.iter().enumerate() {
             xs = match layer {
@@ -57,7 +57,7 @@ impl Tracer<'_> {
         Ok(xs)
     }
 
-    fn layer_of(&mut self, run: &Run<'_>, stretch: &Val, part: usize, ty: &Ty) -> Result<Val> {
+    fn layer_of(&mut self, run: &Run<'_, 'a>, stretch: &Val, part: usize, ty: &Ty) -> Result<Val> {
         let (Some(module), Some(chain_match), Some(spelling)) = (run.module.node(), stretch.node(), self.spelling(ty))
         else {
             return unsupported(run.span, "a layer whose type cannot be named");
@@ -71,7 +71,14 @@ impl Tracer<'_> {
         Ok(value)
     }
 
-    fn iterations_of(&mut self, run: &Run<'_>, stretch: &Val, part: usize, inner: &[Layer], xs: Val) -> Result<Val> {
+    fn iterations_of(
+        &mut self,
+        run: &Run<'_, 'a>,
+        stretch: &Val,
+        part: usize,
+        inner: &[Layer],
+        xs: Val,
+    ) -> Result<Val> {
         let span = run.span;
         let ty = Ty::List(Box::new(chain_match()));
         let args = stretch.arg().into_iter().chain([count(part)]).collect();
@@ -108,7 +115,7 @@ impl Tracer<'_> {
 
     fn branches_of(
         &mut self,
-        run: &Run<'_>,
+        run: &Run<'_, 'a>,
         stretch: &Val,
         part: usize,
         (a, b): (&[Layer], &[Layer]),

@@ -2,12 +2,11 @@
 
 use fx_ir::{Arg, HostOp};
 use proc_macro2::Span;
-use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::syntax::{effects::is_mutator, is_chain, peeled};
 use crate::trace::types::ty::is_copy;
-use crate::trace::{Result, Tracer, Ty, Val, place::Place, tensor::operator, unsupported};
+use crate::trace::{Result, Tracer, Ty, Val, place::Place, unsupported};
 
 impl Tracer<'_> {
     /// `self.cache = value`.
@@ -31,23 +30,6 @@ impl Tracer<'_> {
             }
             _ => self.exact_operand(value, span),
         }
-    }
-
-    /// `self.step += 1`, on a number; `None` where the left side is none.
-    pub(in crate::trace) fn compound_field(&mut self, binary: &syn::ExprBinary) -> Result<Option<Val>> {
-        let right = self.expr(&binary.right)?;
-        let Some(place) = self.place(&binary.left, true)? else { return Ok(None) };
-        let span = binary.span();
-        if place.ty == Ty::Tensor {
-            let old = self.read_place(&place, "kept", span)?;
-            return self.compound_in_place(&binary.op, &old, &right, span).map(Some);
-        }
-        if !is_copy(&place.ty) || !operator::is_number(&right) {
-            return unsupported(span, "an operator on values of types that are not known");
-        }
-        let args = vec![place.target(), self.operand(&right, span)?];
-        let op = HostOp::AssignOp(binary.op.to_token_stream().to_string());
-        Ok(Some(self.on_place(&place, op, args, "kept", Ty::Tuple(Vec::new()), span)))
     }
 
     /// A method that changes a written field; `None` if it is none, or if what it changes is a tensor's content.

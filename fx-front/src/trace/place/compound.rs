@@ -1,12 +1,17 @@
 //! `ys += x`, on variables, on what is behind a `&mut`, and on parts of structs and tuples.
 
-use fx_ir::{Arg, Op, OpId};
+use fx_ir::{Arg, HostOp, Op, OpId};
 use proc_macro2::Span;
+use quote::ToTokens;
 use syn::{BinOp, spanned::Spanned};
 
 use crate::syntax::path_text;
 use crate::trace::{
-    Result, Tracer, Ty, Val, place::local_place::LocalPlace, tensor::operator::tensor_ops, unsupported,
+    Result, Tracer, Ty, Val,
+    place::local_place::LocalPlace,
+    tensor::operator::{self, tensor_ops},
+    types::ty::is_copy,
+    unsupported,
 };
 
 impl Tracer<'_> {
@@ -84,6 +89,23 @@ impl Tracer<'_> {
         let Some(args) = args else { return unsupported(span, "an operand of this form") };
         self.push(Op::Call(op), args, &in_place, Ty::Tensor, span);
         Ok(Val::Unit)
+    }
+
+    /// `self.step += 1`, on a number; `None` where the left side is none.
+    pub(in crate::trace) fn compound_field(&mut self, binary: &syn::ExprBinary) -> Result<Option<Val>> {
+        let right = self.expr(&binary.right)?;
+        let Some(place) = self.place(&binary.left, true)? else { return Ok(None) };
+        let span = binary.span();
+        if place.ty == Ty::Tensor {
+            let old = self.read_place(&place, "kept", span)?;
+            return self.compound_in_place(&binary.op, &old, &right, span).map(Some);
+        }
+        if !is_copy(&place.ty) || !operator::is_number(&right) {
+            return unsupported(span, "an operator on values of types that are not known");
+        }
+        let args = vec![place.target(), self.operand(&right, span)?];
+        let op = HostOp::AssignOp(binary.op.to_token_stream().to_string());
+        Ok(Some(self.on_place(&place, op, args, "kept", Ty::Tuple(Vec::new()), span)))
     }
 }
 

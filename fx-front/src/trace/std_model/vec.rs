@@ -5,13 +5,12 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::syntax::path_text;
-use crate::trace::types::label::element_path;
 use crate::trace::types::ty::{is_copy, is_untyped};
 
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
     desugar::iterator_chain::TAKEN,
-    flow::branch::Continuation,
+    flow::matched::Continuation,
     place::{is_plain, local_place::LocalPlace},
     tensor::operator,
     unsupported,
@@ -66,7 +65,8 @@ impl<'a> Tracer<'a> {
             ("resize" | "resize_with", _) => self.resized(list, element, call),
             ("get", Val::List(_)) => self.got(list, call),
             ("last" | "first" | "get", Val::Node(..)) if *element != Ty::Unknown => {
-                Some(self.lent(list, element, name, call))
+                let index = call.args.first().map(|at| self.expr(at)).transpose();
+                Some(index.and_then(|index| self.lent(list, element, name, index.as_ref(), call.span())))
             }
             (
                 "pop" | "remove" | "swap_remove" | "push" | "insert" | "truncate" | "reverse" | "swap" | "clear"
@@ -147,8 +147,7 @@ impl<'a> Tracer<'a> {
         &mut self,
         option: &Val,
         held: &syn::Ident,
-        then: &syn::Block,
-        tail: bool,
+        then: Continuation<'_, 'a>,
         otherwise: Continuation<'_, 'a>,
     ) -> Result<Val> {
         let (span, Ty::Option(list)) = (held.span(), option.ty()) else { return otherwise(self) };
@@ -161,7 +160,7 @@ impl<'a> Tracer<'a> {
             let borrowed = tracer.host_node_with(Effect::Io, unwrap, args.clone(), "list", (*list).clone(), span);
             tracer.name_after(&held.to_string(), &borrowed);
             tracer.env.declare(&held.to_string(), borrowed);
-            tracer.block(then, tail)
+            then(tracer)
         })?;
         let otherwise = self.in_region(owner, otherwise)?;
         self.join_branches(owner, &[then, otherwise], span)
@@ -196,42 +195,6 @@ impl<'a> Tracer<'a> {
         }
         self.rollback(mark);
         None
-    }
-
-    /// `sizes.last()`: an option of a reference, or of a number.
-    pub(in crate::trace) fn lent(
-        &mut self,
-        list: &Val,
-        element: &Ty,
-        name: &str,
-        call: &syn::ExprMethodCall,
-    ) -> Result<Val> {
-        let mut args = vec![self.operand(list, call.span())?];
-        let mut key = "*".to_owned();
-        if let Some(index) = call.args.first() {
-            let index = self.expr(index)?;
-            if !operator::is_number(&index) {
-                return unsupported(call.span(), "an index of this form");
-            }
-            if let Val::Lit(Arg::Int(at), _) = index {
-                key = at.to_string();
-            }
-            args.push(self.operand(&index, call.span())?);
-        }
-        let method = HostOp::Method(name.to_owned());
-        let ty = Ty::Option(Box::new(element.clone()));
-        let value = if is_copy(element) {
-            self.host_node(HostOp::Method("copied".to_owned()), vec![method.of(args)], name, ty, call.span())
-        } else {
-            self.host_node(method, args, name, ty, call.span())
-        };
-        let value = value.with_ref_kind(RefKind::Ref);
-        if let Some(path) = self.path_of(list)
-            && let Some(id) = value.node()
-        {
-            self.facts.set_path(id, element_path(&path, &key));
-        }
-        Ok(value)
     }
 
     /// A method that changes a list of numbers or tensors that has a variable of its own.

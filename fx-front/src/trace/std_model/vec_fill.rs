@@ -58,14 +58,14 @@ impl Tracer<'_> {
             _ => return None,
         };
         let mark = self.checkpoint();
-        let resized = self.resize(list, element, &place, (value, count), call.method.span());
+        let resized = self.resize_list(list, element, &place, (value, count), call.method.span());
         if matches!(resized, Ok(None)) {
             self.rollback(mark);
         }
         resized.transpose()
     }
 
-    fn resize(
+    fn resize_list(
         &mut self,
         list: &Val,
         element: &Ty,

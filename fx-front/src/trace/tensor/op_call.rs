@@ -6,49 +6,15 @@ use syn::spanned::Spanned;
 
 use crate::diag::{Code, Severity};
 use crate::trace::types::ty::is_copy;
-use crate::trace::{Result, Tracer, Ty, Val, tensor::operator, unsupported};
+use crate::trace::{
+    Result, Tracer, Ty, Val,
+    tensor::{op_type::result_type, operator},
+    unsupported,
+};
 
 impl Tracer<'_> {
-    /// A method call on a tensor.
-    pub(in crate::trace) fn tensor_method(&mut self, receiver: Val, call: &syn::ExprMethodCall) -> Result<Val> {
-        let name = call.method.to_string();
-        let args: Vec<&syn::Expr> = call.args.iter().collect();
-        match (name.strip_prefix("f_").unwrap_or(&name), args.as_slice()) {
-            ("shallow_clone" | "as_ref" | "borrow" | "to_owned" | "clone" | "deref", []) => {
-                return Ok(receiver.with_ref_kind(crate::trace::RefKind::Value));
-            }
-            ("apply", [module]) => {
-                let module = self.expr(module)?;
-                return self.forward(&module, vec![receiver], call.span());
-            }
-            ("apply_t", [module, _]) => {
-                let module = self.expr(module)?;
-                let train = self.expr(args[1])?;
-                return self.forward(&module, vec![receiver, train], call.span());
-            }
-            ("apply_opt", [module]) => return self.apply_opt(receiver, module, None, call.span()),
-            ("apply_opt_t", [module, train]) => return self.apply_opt(receiver, module, Some(train), call.span()),
-            ("unwrap" | "expect", _) => return Ok(receiver),
-            _ => {}
-        }
-        if let Some(ty) = host_type(&name) {
-            return self.host_query(&name, &receiver, &args, ty, call);
-        }
-        if let Some(op) = OpId::of_method(&name) {
-            return self.op_call(op, &name, Some(&receiver), &args, call.span());
-        }
-        match self.index.method(&Ty::Tensor, &name) {
-            Some(id) => {
-                let args = args.iter().map(|arg| self.handed_on(arg)).collect::<Result<Vec<Val>>>()?;
-                self.inline(id, Some(receiver), args, call.span())
-            }
-            None if name == "i" && args.len() == 1 => self.indexed(&receiver, args[0], call.span()),
-            None => unsupported(call.method.span(), format!("the method `{name}` of a tensor")),
-        }
-    }
-
     /// `xs.i((.., 1..n))`.
-    fn indexed(&mut self, receiver: &Val, index: &syn::Expr, span: Span) -> Result<Val> {
+    pub(in crate::trace) fn indexed(&mut self, receiver: &Val, index: &syn::Expr, span: Span) -> Result<Val> {
         let args = vec![self.operand(receiver, span)?, self.index_operand(index)?];
         Ok(self.host_node(HostOp::Index, args, "i", Ty::Tensor, span))
     }
@@ -80,19 +46,18 @@ impl Tracer<'_> {
     }
 
     /// `xs.size()`, `xs.dim()`, ...: what a tensor says of itself.
-    fn host_query(
+    pub(in crate::trace) fn host_query(
         &mut self,
         name: &str,
         receiver: &Val,
-        exprs: &[&syn::Expr],
-        ty: Ty,
+        (args, ty): (&[Val], Ty),
         call: &syn::ExprMethodCall,
     ) -> Result<Val> {
         let Some(id) = receiver.node() else { return unsupported(call.span(), "a tensor of this form") };
         let host = Host::pure(HostOp::Method(name.to_owned()));
         let host = if matches!(ty, Ty::Result(_)) { host.fallible() } else { host };
-        let args = self.operands_of_call(vec![id.into()], exprs.iter().copied())?;
-        Ok(self.push(Op::Host(host), args, name, ty, call.span()))
+        let operands = self.operands_of_call(vec![id.into()], &call.args, args)?;
+        Ok(self.push(Op::Host(host), operands, name, ty, call.span()))
     }
 
     /// A call of an op with its arguments checked against the catalog.
@@ -180,22 +145,6 @@ impl Tracer<'_> {
             }
         }
     }
-
-    fn apply_opt(&mut self, xs: Val, module: &syn::Expr, train: Option<&&syn::Expr>, span: Span) -> Result<Val> {
-        let arms = match train {
-            Some(train) => {
-                let train = *train;
-                syn::parse_quote!(match #module { Some(layer) => xs.apply_t(layer, #train), None => xs.shallow_clone() })
-            }
-            None => syn::parse_quote!(match #module { Some(layer) => xs.apply(layer), None => xs.shallow_clone() }),
-        };
-        let _ = span;
-        self.env.open();
-        self.env.declare("xs", xs);
-        let value = self.choice(&arms, false);
-        self.env.close();
-        value
-    }
 }
 
 /// `(b, -1)` as the list `[b, -1]`, which says the same wherever sizes are asked for.
@@ -204,43 +153,5 @@ fn as_sizes(value: Val) -> Val {
     match value {
         Val::Tuple(parts) if !parts.is_empty() && parts.iter().all(is_size) => Val::List(parts),
         other => other,
-    }
-}
-
-/// The type of what a tensor says of itself; a `Result` where the method yields one.
-pub(in crate::trace) fn host_type(name: &str) -> Option<Ty> {
-    let int = || Ty::Rust("i64".to_owned());
-    let tuple = |count| Ty::Result(Box::new(Ty::Tuple(vec![Ty::Rust("i64".to_owned()); count])));
-    Some(match name {
-        "size" | "stride" => Ty::List(Box::new(int())),
-        "size1" => Ty::Result(Box::new(int())),
-        "size2" => tuple(2),
-        "size3" => tuple(3),
-        "size4" => tuple(4),
-        "size5" => tuple(5),
-        "size6" => tuple(6),
-        "dim" | "numel" => Ty::Rust("usize".to_owned()),
-        "kind" => Ty::Rust("::fx_runtime::Kind".to_owned()),
-        "device" => Ty::Rust("::fx_runtime::Device".to_owned()),
-        "requires_grad" | "defined" | "is_contiguous" => Ty::Rust("bool".to_owned()),
-        "double_value" => Ty::Rust("f64".to_owned()),
-        "int64_value" => int(),
-        _ => return None,
-    })
-}
-
-pub(in crate::trace) fn result_type(entry: &catalog::Entry) -> Ty {
-    use catalog::Results;
-    match entry.results {
-        Results::Tensor => Ty::Tensor,
-        Results::Tensors(count) => Ty::Tuple(vec![Ty::Tensor; usize::from(count)]),
-        Results::TensorList => Ty::List(Box::new(Ty::Tensor)),
-        Results::Int => Ty::Rust("i64".to_owned()),
-        Results::Usize => Ty::Rust("usize".to_owned()),
-        Results::IntList => Ty::List(Box::new(Ty::Rust("i64".to_owned()))),
-        Results::Float => Ty::Rust("f64".to_owned()),
-        Results::Bool => Ty::Rust("bool".to_owned()),
-        Results::Unit => Ty::Tuple(Vec::new()),
-        _ => Ty::Unknown,
     }
 }

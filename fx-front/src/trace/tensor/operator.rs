@@ -4,7 +4,7 @@ use fx_ir::{Arg, HostOp, Op, OpId, ops, scalar};
 use proc_macro2::Span;
 use syn::{BinOp, spanned::Spanned};
 
-use crate::syntax::{is_compound, yields_bool};
+use crate::syntax::yields_bool;
 use crate::trace::types::ty::{is_copy, is_of_tch, is_untyped};
 use crate::trace::{Result, Tracer, Ty, Val, tensor::const_fold, unsupported};
 
@@ -37,9 +37,6 @@ impl Tracer<'_> {
     }
 
     pub(in crate::trace) fn binary(&mut self, binary: &syn::ExprBinary) -> Result<Val> {
-        if is_compound(&binary.op) {
-            return self.compound(binary);
-        }
         let left = self.expr(&binary.left)?;
         // The right side of `&&` and `||` may not run, so nothing may be taken out of it.
         let lazy = matches!(binary.op, BinOp::And(_) | BinOp::Or(_));

@@ -8,7 +8,7 @@ use crate::syntax::{is_compound, yields_bool};
 use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{
     Tracer, Ty,
-    tensor::op_call::{host_type, result_type},
+    tensor::op_type::{host_type, result_type},
 };
 
 impl Tracer<'_> {

@@ -1,9 +1,11 @@
-//! Values and literals as operands of host operations.
+//! Values as operands of host operations: by value, as the user's code passes them on, and of the very type.
 
-use fx_ir::{Arg, HostOp, Op, scalar};
+use fx_ir::{Arg, HostOp, scalar};
 use proc_macro2::Span;
+use syn::spanned::Spanned;
 
-use crate::trace::types::ty::{is_copy, is_untyped, rounded};
+use crate::index::is_within;
+use crate::trace::types::ty::{NUMBER, is_copy};
 use crate::trace::{RefKind, Result, Tracer, Ty, Val, entry::signature::is_vec, unsupported};
 
 impl Tracer<'_> {
@@ -41,56 +43,83 @@ impl Tracer<'_> {
         values.iter().map(|value| self.owned_operand(value, span)).collect()
     }
 
-    /// The value where the user's code says of which type it is: a number without a suffix is of that type.
-    pub(in crate::trace) fn of_written_type(&mut self, value: Val, ty: &Ty) -> Val {
-        if let (Val::List(items), Ty::List(element)) = (&value, ty) {
-            return Val::List(items.iter().map(|item| self.of_written_type(item.clone(), element)).collect());
+    /// The operands of a call, behind those in `operands`: each as the user's code hands it on.
+    pub(in crate::trace) fn operands_of_call<'e>(
+        &mut self,
+        mut operands: Vec<Arg>,
+        exprs: impl IntoIterator<Item = &'e syn::Expr>,
+        values: &[Val],
+    ) -> Result<Vec<Arg>> {
+        for (expr, value) in exprs.into_iter().zip(values) {
+            operands.push(match expr {
+                syn::Expr::Reference(_) => HostOp::Ref.on(self.operand(value, expr.span())?),
+                _ => self.owned_operand(value, expr.span())?,
+            });
         }
-        let Ty::Rust(name) = ty else { return value };
-        let is_float = scalar::is_float(name);
-        if !is_untyped(&value.ty()) || !(is_float || scalar::is_integer(name)) {
-            return value;
-        }
+        Ok(operands)
+    }
+
+    /// A value as the user's variable holds it; a fault where that is not known.
+    pub(in crate::trace) fn exact_operand(&mut self, value: &Val, span: Span) -> Result<Arg> {
         match value {
-            Val::Lit(Arg::Float(number), _) if is_float => Val::Lit(Arg::Float(rounded(number, name)), ty.clone()),
-            Val::Lit(arg @ Arg::Int(_), _) if !is_float => Val::Lit(arg, ty.clone()),
-            Val::Node(id, _, form) => {
-                let ir = self.index.ir_type(ty);
-                let node = self.edit_node(id);
-                match &mut node.op {
-                    Op::Host(host) if !host.fallible => {
-                        let op = std::mem::replace(&mut host.op, HostOp::Ascribe(name.clone()));
-                        node.args = vec![op.of(std::mem::take(&mut node.args))];
-                        node.ty = ir;
-                    }
-                    // The number of an iteration, which is of the type that its reader says.
-                    Op::Placeholder => {
-                        let op = HostOp::Ascribe(name.clone());
-                        return self.host_node(op, vec![id.into()], "number", ty.clone(), Span::call_site());
-                    }
-                    _ => {}
-                }
-                Val::Node(id, ty.clone(), form)
+            Val::Node(_, _, RefKind::RefRef) => unsupported(span, "code that mentions a reference to a reference"),
+            Val::Node(_, ty, _) if *ty == Ty::Tensor || is_copy(ty) => self.owned_operand(value, span),
+            Val::Lit(arg, ty) if *arg != Arg::None && *ty != Ty::Unknown => self.owned_operand(value, span),
+            Val::Node(_, Ty::Rust(name), _) if name == NUMBER => Ok(HostOp::Scalar.on(self.operand(value, span)?)),
+            Val::Lit(Arg::Path(_), _) => self.owned_operand(value, span),
+            Val::Tuple(parts) => Ok(HostOp::Tuple.of(self.exact_operands(parts, span)?)),
+            Val::Some(inner) => Ok(HostOp::Some.on(self.exact_operand(inner, span)?)),
+            Val::Fields(..) => self.struct_operand(value, span),
+            Val::Node(id, Ty::List(element), _) if is_copy(element) && self.is_vec(*id) => Ok(HostOp::ToVec.on(*id)),
+            Val::Node(id, ty, form) if self.is_made_field(*id) || (*form == RefKind::Value && self.is_own(value)) => {
+                let copy = self.copy_of(ty, &Arg::Node(*id));
+                copy.map_or_else(
+                    || unsupported(span, "code that mentions a value whose type is not known for sure"),
+                    Ok,
+                )
             }
-            other => other,
+            _ => unsupported(span, "code that mentions a value whose type is not known for sure"),
         }
     }
 
-    /// A list that the function hands over, as its type asks for it.
-    pub(in crate::trace) fn result_list(&mut self, items: &[Val], ty: Option<&syn::Type>, span: Span) -> Result<Arg> {
-        let list = match ty {
-            Some(syn::Type::Array(_)) => HostOp::Array,
-            Some(ty) if is_vec(ty) => HostOp::Vec,
-            _ => return unsupported(span, "the result is built in a form that is not understood"),
+    /// The same of several values.
+    pub(in crate::trace) fn exact_operands(&mut self, values: &[Val], span: Span) -> Result<Vec<Arg>> {
+        values.iter().map(|value| self.exact_operand(value, span)).collect()
+    }
+
+    /// A struct by its fields, as a literal.
+    pub(in crate::trace) fn struct_operand(&mut self, value: &Val, span: Span) -> Result<Arg> {
+        let Val::Fields(shape, parts) = value else { return unsupported(span, "a value that cannot be written down") };
+        let ty = Ty::Struct(shape.owner);
+        let fields = &self.index.structs[shape.owner].fields;
+        let home = self.home();
+        let is_read = fields.iter().all(|field| field.scope.as_ref().is_none_or(|scope| is_within(home, scope)));
+        let Some(path) = self.spelling(&ty).filter(|path| is_read && !path.contains('<')) else {
+            return unsupported(span, "a struct of the crate that cannot be made here");
         };
         let mut args = Vec::new();
-        for item in items {
-            let operand = self.exact_operand(item, span)?;
-            args.push(if item.is_tensor() { HostOp::Output.on(operand) } else { operand });
+        for (name, part) in shape.names.iter().zip(parts) {
+            args.push(self.field_operand(part, &ty, name, span)?);
         }
-        let ty = Ty::List(Box::new(items.first().map_or(Ty::Unknown, Val::ty)));
-        let whole = self.host_node(list, args, "list", ty, span);
-        whole.arg().map_or_else(|| unsupported(span, "a result of this form"), Ok)
+        Ok(HostOp::Struct((path, shape.names.clone())).of(args))
+    }
+
+    /// The value of a field of a struct literal of type `owner`.
+    pub(in crate::trace) fn field_operand(&mut self, value: &Val, owner: &Ty, member: &str, span: Span) -> Result<Arg> {
+        let field = match owner {
+            Ty::Struct(owner) => self.index.field(*owner, member),
+            _ => None,
+        };
+        match value {
+            Val::Lit(Arg::None, _) => Ok(Arg::None),
+            Val::Node(_, Ty::Tensor, RefKind::Ref) if field.is_some_and(|field| owns(&field.ty)) => {
+                Ok(HostOp::Handle.on(self.operand(value, span)?))
+            }
+            Val::List(items) if field.is_some_and(|field| is_vec(&field.ty)) => {
+                Ok(HostOp::Vec.of(self.exact_operands(items, span)?))
+            }
+            value => self.exact_operand(value, span),
+        }
     }
 }
 
@@ -101,4 +130,9 @@ pub(in crate::trace) fn typed_literal(arg: &Arg, ty: &Ty) -> Arg {
         (Arg::Float(_), Ty::Rust(name)) if scalar::is_float(name) => HostOp::Literal(name.clone()).on(arg.clone()),
         _ => arg.clone(),
     }
+}
+
+/// Whether a value of the type is no reference.
+fn owns(ty: &syn::Type) -> bool {
+    !matches!(ty, syn::Type::Reference(_))
 }

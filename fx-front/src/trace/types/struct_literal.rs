@@ -1,12 +1,12 @@
 //! Struct literals: the value is one node, and what its fields are stays known.
 
-use fx_ir::{Arg, HostOp};
+use fx_ir::HostOp;
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::index::{Name, Resolved, is_within};
-use crate::trace::{RefKind, Result, Tracer, Ty, Val, entry::signature::is_vec, unsupported};
+use crate::index::{Name, Resolved};
+use crate::trace::{Result, Tracer, Ty, Val, unsupported};
 
 impl Tracer<'_> {
     /// `Output { logits, hidden }`: a value of the user's made of values that are known.
@@ -71,50 +71,10 @@ impl Tracer<'_> {
         is_tuple.then(|| syn::parse_quote_spanned!(call.span()=> #path { #(#fields),* }))
     }
 
-    /// A struct by its fields, as a literal.
-    pub(in crate::trace) fn struct_operand(&mut self, value: &Val, span: Span) -> Result<Arg> {
-        let Val::Fields(shape, parts) = value else { return unsupported(span, "a value that cannot be written down") };
-        let ty = Ty::Struct(shape.owner);
-        let fields = &self.index.structs[shape.owner].fields;
-        let home = self.home();
-        let is_read = fields.iter().all(|field| field.scope.as_ref().is_none_or(|scope| is_within(home, scope)));
-        let Some(path) = self.spelling(&ty).filter(|path| is_read && !path.contains('<')) else {
-            return unsupported(span, "a struct of the crate that cannot be made here");
-        };
-        let mut args = Vec::new();
-        for (name, part) in shape.names.iter().zip(parts) {
-            args.push(self.field_operand(part, &ty, name, span)?);
-        }
-        Ok(HostOp::Struct((path, shape.names.clone())).of(args))
-    }
-
     /// The fields that `..base` gives a struct literal.
     fn other_fields(&self, ty: &Ty, given: &[(String, Val)], span: Span) -> Result<Vec<String>> {
         let Ty::Struct(owner) = ty else { return unsupported(span, "`..` of a value of a type that is not known") };
         let names = self.index.structs[*owner].fields.iter().map(|field| field.name.clone());
         Ok(names.filter(|name| !given.iter().any(|(member, _)| member == name)).collect())
     }
-
-    /// The value of a field of a struct literal of type `owner`.
-    fn field_operand(&mut self, value: &Val, owner: &Ty, member: &str, span: Span) -> Result<Arg> {
-        let field = match owner {
-            Ty::Struct(owner) => self.index.field(*owner, member),
-            _ => None,
-        };
-        match value {
-            Val::Lit(Arg::None, _) => Ok(Arg::None),
-            Val::Node(_, Ty::Tensor, RefKind::Ref) if field.is_some_and(|field| owns(&field.ty)) => {
-                Ok(HostOp::Handle.on(self.operand(value, span)?))
-            }
-            Val::List(items) if field.is_some_and(|field| is_vec(&field.ty)) => {
-                Ok(HostOp::Vec.of(self.exact_operands(items, span)?))
-            }
-            value => self.exact_operand(value, span),
-        }
-    }
-}
-
-/// Whether a value of the type is no reference.
-fn owns(ty: &syn::Type) -> bool {
-    !matches!(ty, syn::Type::Reference(_))
 }

@@ -1,42 +1,13 @@
-//! A value as the user's variable holds it, of the very type: what opaque code and the user's own structs are given.
+//! Second values like one that is there, and of which values there can be one.
 
 use fx_ir::{Arg, Effect, HostOp, NodeId, Op};
 use proc_macro2::Span;
 
 use crate::index::is_within;
-use crate::trace::types::ty::NUMBER;
 use crate::trace::types::ty::is_copy;
-use crate::trace::{RefKind, Result, Tracer, Ty, Val, unsupported};
+use crate::trace::{RefKind, Tracer, Ty, Val};
 
 impl Tracer<'_> {
-    /// A value as the user's variable holds it; a fault where that is not known.
-    pub(in crate::trace) fn exact_operand(&mut self, value: &Val, span: Span) -> Result<Arg> {
-        match value {
-            Val::Node(_, _, RefKind::RefRef) => unsupported(span, "code that mentions a reference to a reference"),
-            Val::Node(_, ty, _) if *ty == Ty::Tensor || is_copy(ty) => self.owned_operand(value, span),
-            Val::Lit(arg, ty) if *arg != Arg::None && *ty != Ty::Unknown => self.owned_operand(value, span),
-            Val::Node(_, Ty::Rust(name), _) if name == NUMBER => Ok(HostOp::Scalar.on(self.operand(value, span)?)),
-            Val::Lit(Arg::Path(_), _) => self.owned_operand(value, span),
-            Val::Tuple(parts) => Ok(HostOp::Tuple.of(self.exact_operands(parts, span)?)),
-            Val::Some(inner) => Ok(HostOp::Some.on(self.exact_operand(inner, span)?)),
-            Val::Fields(..) => self.struct_operand(value, span),
-            Val::Node(id, Ty::List(element), _) if is_copy(element) && self.is_vec(*id) => Ok(HostOp::ToVec.on(*id)),
-            Val::Node(id, ty, form) if self.is_made_field(*id) || (*form == RefKind::Value && self.is_own(value)) => {
-                let copy = self.copy_of(ty, &Arg::Node(*id));
-                copy.map_or_else(
-                    || unsupported(span, "code that mentions a value whose type is not known for sure"),
-                    Ok,
-                )
-            }
-            _ => unsupported(span, "code that mentions a value whose type is not known for sure"),
-        }
-    }
-
-    /// The same of several values.
-    pub(in crate::trace) fn exact_operands(&mut self, values: &[Val], span: Span) -> Result<Vec<Arg>> {
-        values.iter().map(|value| self.exact_operand(value, span)).collect()
-    }
-
     /// Whether it is a field of a struct of the crate that the forward has made, of values of its own in `Vec`s and
     /// options.
     pub(in crate::trace) fn is_made_field(&self, id: NodeId) -> bool {
@@ -53,7 +24,7 @@ impl Tracer<'_> {
 
     /// Whether it is a value of the very type: a variable of the generated code's, a struct that the forward has made,
     /// or what the entry is given by value.
-    fn is_own(&self, value: &Val) -> bool {
+    pub(in crate::trace) fn is_own(&self, value: &Val) -> bool {
         let Val::Node(id, ..) = value else { return false };
         self.is_spilled(value) || self.facts.made.contains_key(id) || self.is_given(*id)
     }

@@ -1,0 +1,110 @@
+//! Options that branches and iterations hand over: one value, which owns what it holds.
+
+use fx_ir::{Arg, Effect, Host, HostOp, NodeId, Op, RegionId};
+use proc_macro2::Span;
+
+use crate::trace::{
+    Env, RefKind, Result, Tracer, Ty, Val, application,
+    types::{expectation::Expectation, node_facts::is_carried_param},
+};
+
+impl Tracer<'_> {
+    /// Whether it is an option that owns what it holds: `None`, a `Some(..)` that [`Self::some_as_value`] made, or a
+    /// variable of the generated code's, and not one that may lend it.
+    pub(in crate::trace) fn is_own_option(&self, value: &Val) -> bool {
+        match value {
+            Val::Lit(arg, _) => *arg == Arg::None,
+            Val::Node(id, ..) => match &self.graph.node(*id).op {
+                Op::Host(host) if host.op == HostOp::Some => true,
+                Op::Placeholder => is_carried_param(&self.graph, *id),
+                _ => self.is_spilled(&value.clone().with_ref_kind(RefKind::Value)),
+            },
+            _ => false,
+        }
+    }
+
+    /// Whether it is an option of a tensor, owned or borrowed, of which there can be a copy that owns a second handle.
+    pub(in crate::trace) fn may_borrow_tensor(&self, value: &Val) -> bool {
+        let Val::Node(id, Ty::Option(inner), _) = value else { return false };
+        let is_known = matches!(self.graph.node(*id).op, Op::Placeholder | Op::Host(_) | Op::Rust(_) | Op::TupleGet(_));
+        (**inner == Ty::Tensor && is_known) || self.is_made_field(*id) || self.is_given(*id)
+    }
+
+    /// What a branch hands over, with a copy that owns its tensor for each option that may only lend it: another branch
+    /// may hand over one that owns.
+    pub(in crate::trace) fn with_own_options(
+        &mut self,
+        region: RegionId,
+        mut args: Vec<Arg>,
+        leaves: &[Val],
+        span: Span,
+    ) -> Vec<Arg> {
+        for (arg, leaf) in args.iter_mut().zip(leaves) {
+            // What is only borrowed stays where it is.
+            let is_lent = leaf.ref_kind() == Some(RefKind::Ref);
+            if (self.is_own_option(leaf) && !is_lent) || !matches!(leaf, Val::Node(_, Ty::Option(_), _)) {
+                continue;
+            }
+            let Some(copy) = self.copy_of(&leaf.ty(), arg) else { continue };
+            let (op, operands) = application(copy);
+            let (ir, origin) = (self.index.ir_type(&leaf.ty()), self.origin(span, "option"));
+            *arg = Arg::Node(self.graph.push(region, Op::Host(Host::pure(op)), operands, "option", ir, origin));
+        }
+        args
+    }
+
+    /// Every variable that a region sets to `Some(..)`, where it was an option of which only the call knows, as one value.
+    pub(in crate::trace) fn options_as_values(&mut self, before: &Env, owner: NodeId) -> Result<()> {
+        for name in self.env.changed_since(before) {
+            let was_open = matches!(before.read(&name), Some(Val::Node(..) | Val::Lit(Arg::None, _)));
+            match self.env.read(&name).cloned() {
+                Some(Val::Some(_)) if !was_open => {}
+                Some(value @ (Val::Some(_) | Val::Tuple(_) | Val::Fields(..) | Val::MutRef(..))) => {
+                    let whole = self.some_as_value(value, None, owner)?;
+                    self.env.assign(&name, whole);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Each `Some(..)` that a region hands over, as one value, of the type that is asked for.
+    pub(in crate::trace) fn some_as_value(
+        &mut self,
+        value: Val,
+        expected: Option<&Expectation>,
+        owner: NodeId,
+    ) -> Result<Val> {
+        let inner = match value {
+            Val::Some(inner) => inner,
+            Val::Tuple(parts) => {
+                let parts = parts.into_iter().enumerate().map(|(at, part)| {
+                    let expected = expected.and_then(|expected| expected.part(at));
+                    self.some_as_value(part, expected.as_ref(), owner)
+                });
+                return parts.collect::<Result<_>>().map(Val::Tuple);
+            }
+            Val::Fields(shape, parts) => {
+                let parts = parts.into_iter().map(|part| self.some_as_value(part, None, owner));
+                return Ok(Val::Fields(shape, parts.collect::<Result<_>>()?));
+            }
+            Val::MutRef(place, inner) => {
+                return Ok(Val::MutRef(place, Box::new(self.some_as_value(*inner, None, owner)?)));
+            }
+            other => return Ok(other),
+        };
+        let form = if inner.ref_kind() == Some(RefKind::Value) { RefKind::Value } else { RefKind::Ref };
+        let some = Val::Some(Box::new(inner.with_ref_kind(RefKind::Value)));
+        let (operand, ty, effect) = match self.expected_vec(&some, expected)? {
+            // Each call has a list of its own.
+            Some((operand, ty)) => (operand, ty, Effect::Io),
+            None => (self.operand(&some, Span::call_site())?, some.ty(), Effect::Pure),
+        };
+        let origin = self.graph.node(owner).origin.clone();
+        let ir = self.index.ir_type(&ty);
+        let (op, args) = application(operand);
+        let id = self.graph.push(self.region, Op::Host(Host::with_effect(op, effect)), args, "some", ir, origin);
+        Ok(Val::Node(id, ty, form))
+    }
+}

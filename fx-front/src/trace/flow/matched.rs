@@ -1,0 +1,176 @@
+//! Decisions about values: an `if` on a truth value, a `match` on what has forms. What each arm does is handed in.
+
+use std::cell::RefCell;
+
+use fx_ir::{Arg, HostOp, NodeId, Op};
+use proc_macro2::Span;
+use syn::spanned::Spanned;
+
+use crate::syntax::matches_all;
+use crate::trace::types::ty::is_copy;
+use crate::trace::{
+    RefKind, Result, Tracer, Ty, Val,
+    flow::{join::Branch, pattern::RefKinds},
+    unsupported,
+};
+
+/// What happens in an arm.
+pub(in crate::trace) type Continuation<'c, 'a> = &'c mut dyn FnMut(&mut Tracer<'a>) -> Result<Val>;
+
+impl<'a> Tracer<'a> {
+    /// `if value { then } else { otherwise }`; one of them alone where the value is known.
+    pub(in crate::trace) fn if_value(
+        &mut self,
+        value: &Val,
+        (at, span): (Span, Span),
+        then: Continuation<'_, 'a>,
+        otherwise: Continuation<'_, 'a>,
+    ) -> Result<Val> {
+        if let Val::Lit(Arg::Bool(known), _) = value {
+            return if *known { then(self) } else { otherwise(self) };
+        }
+        let Some(value) = value.arg() else { return unsupported(at, "a condition of this form") };
+        let owner = self.owner(Op::If, vec![value], "branch", span);
+        let then = self.in_region(owner, then)?;
+        let otherwise = self.in_region(owner, otherwise)?;
+        self.join_branches(owner, &[then, otherwise], span)
+    }
+
+    pub(in crate::trace) fn owner(&mut self, op: Op, args: Vec<Arg>, name: &str, span: Span) -> NodeId {
+        let origin = self.origin(span, name);
+        let owner = self.graph.push(self.region, op, args, name, fx_ir::Type::Unknown, origin);
+        self.expects.expect_of(owner);
+        owner
+    }
+
+    /// `if let pat = subject { then } else { otherwise }`.
+    pub(in crate::trace) fn if_matches(
+        &mut self,
+        subject: Val,
+        pat: &syn::Pat,
+        span: Span,
+        then: Continuation<'_, 'a>,
+        otherwise: Continuation<'_, 'a>,
+    ) -> Result<Val> {
+        match (&subject, pat) {
+            (Val::Lit(Arg::None, _), syn::Pat::TupleStruct(_)) => return otherwise(self),
+            (Val::Some(inner), syn::Pat::TupleStruct(pat)) if pat.elems.len() == 1 => {
+                self.env.open();
+                let value = self.bind(&pat.elems[0], (**inner).clone()).and_then(|()| then(self));
+                self.env.close();
+                return value;
+            }
+            _ => {}
+        }
+        let forms = self.ref_kinds_of(&subject);
+        let subject = self.slice_subject(subject, [pat], span)?;
+        let (owner, path, ty) = self.subject(&subject, "branch", span)?;
+        let then = self.arm(owner, pat, &ty, (path.as_deref(), &forms), then)?;
+        let rest = if matches!(ty, Ty::Option(_)) { "None" } else { "_" };
+        let other = self.in_region(owner, otherwise)?;
+        self.edit_node(owner).op = Op::Match(vec![then.0, rest.to_owned()]);
+        self.join_branches(owner, &[then.1, other], span)
+    }
+
+    /// A list that is matched against patterns of its elements, as the slice that it has to be.
+    pub(in crate::trace) fn slice_subject<'p>(
+        &mut self,
+        subject: Val,
+        patterns: impl IntoIterator<Item = &'p syn::Pat>,
+        span: Span,
+    ) -> Result<Val> {
+        let is_slice = |pat: &syn::Pat| match pat {
+            syn::Pat::Slice(_) => true,
+            syn::Pat::Reference(inner) => matches!(&*inner.pat, syn::Pat::Slice(_)),
+            _ => false,
+        };
+        if !patterns.into_iter().any(is_slice) || !matches!(subject.ty(), Ty::List(_)) {
+            return Ok(subject);
+        }
+        let Val::Node(_, _, form) = subject else { return Ok(subject) };
+        let args = vec![self.operand(&subject, span)?];
+        Ok(self.host_node(HostOp::Slice("..".to_owned()), args, "slice", subject.ty(), span).with_ref_kind(form))
+    }
+
+    /// How a pattern binds the parts of the value: `Option<&T>` holds references itself.
+    pub(in crate::trace) fn ref_kinds_of(&self, subject: &Val) -> RefKinds {
+        match subject {
+            Val::Tuple(parts) => RefKinds::Each(parts.iter().map(|part| self.ref_kinds_of(part)).collect()),
+            Val::Node(id, Ty::Option(_), _) if self.holds_references(*id) => RefKinds::All(RefKind::Ref),
+            other => RefKinds::of(other),
+        }
+    }
+
+    /// The node of a `match` on the value, what the user calls that value, and its type.
+    pub(in crate::trace) fn subject(
+        &mut self,
+        subject: &Val,
+        name: &str,
+        span: Span,
+    ) -> Result<(NodeId, Option<String>, Ty)> {
+        let ty = subject.ty();
+        let path = self.path_of(subject);
+        let arg = match subject {
+            Val::Tuple(_) => {
+                let operand = self.borrowed_operand(subject, span)?;
+                self.materialize(operand, "subject", ty.clone(), span).arg()
+            }
+            other => other.arg(),
+        };
+        let Some(arg) = arg.filter(|_| ty != Ty::Unknown && !matches!(ty, Ty::Result(_))) else {
+            return unsupported(span, "a `match` on a value of this form");
+        };
+        Ok((self.owner(Op::Match(Vec::new()), vec![arg], name, span), path, ty))
+    }
+
+    /// A tuple of references and numbers, as `match (&a, n)` has it.
+    fn borrowed_operand(&mut self, value: &Val, span: Span) -> Result<Arg> {
+        let Val::Tuple(parts) = value else {
+            let operand = self.operand(value, span)?;
+            return Ok(if is_copy(&value.ty()) { operand } else { HostOp::Ref.on(operand) });
+        };
+        let parts: Result<Vec<Arg>> = parts.iter().map(|part| self.borrowed_operand(part, span)).collect();
+        Ok(HostOp::Tuple.of(parts?))
+    }
+
+    pub(in crate::trace) fn arm(
+        &mut self,
+        owner: NodeId,
+        pat: &syn::Pat,
+        ty: &Ty,
+        (path, forms): (Option<&str>, &RefKinds),
+        body: Continuation<'_, 'a>,
+    ) -> Result<(String, Branch)> {
+        let mut pattern = String::new();
+        let branch = self.in_region(owner, &mut |tracer| {
+            let mut bound = Vec::new();
+            pattern = tracer.refutable(pat, ty, "", forms, &mut bound)?;
+            tracer.declare_bound(bound, path, pat.span());
+            body(tracer)
+        })?;
+        Ok((pattern, branch))
+    }
+
+    /// `if let (Some(a), Some(b)) = (a, b)` as one `if let` in the other.
+    pub(in crate::trace) fn if_all(
+        &mut self,
+        test: &[(Val, syn::Pat)],
+        span: Span,
+        then: Continuation<'_, 'a>,
+        otherwise: Continuation<'_, 'a>,
+    ) -> Result<Val> {
+        let Some(((value, pat), rest)) = test.split_first() else { return then(self) };
+        if matches_all(pat) {
+            self.env.open();
+            let bound = self.bind(pat, value.clone());
+            let value = bound.and_then(|()| self.if_all(rest, span, then, otherwise));
+            self.env.close();
+            return value;
+        }
+        // Either runs once the other has ended.
+        let otherwise = RefCell::new(otherwise);
+        let then =
+            &mut |tracer: &mut Self| tracer.if_all(rest, span, then, &mut |tracer| otherwise.borrow_mut()(tracer));
+        self.if_matches(value.clone(), pat, span, then, &mut |tracer| otherwise.borrow_mut()(tracer))
+    }
+}
