@@ -214,7 +214,7 @@ impl Tracer<'_> {
         let Some((_, list)) = chain.sources.iter().find(|(known, _)| *known == name) else {
             return unsupported(span, "an iterator of this form");
         };
-        self.element_taken(list, at, span)
+        self.element_taken(list, &at, span)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::trace::{
     unsupported,
 };
 
-impl<'a> Tracer<'a> {
+impl Tracer<'_> {
     /// A loop over a list at a place, whose elements are written to or are no values of which there can be copies, as one
     /// over their numbers; `None` for any other.
     pub(in crate::trace) fn over_place(&mut self, each: &syn::ExprForLoop) -> Result<Option<syn::ExprForLoop>> {

@@ -9,14 +9,14 @@ use crate::trace::{RefKind, Result, Tracer, Ty, Val, tensor::operator, unsupport
 
 impl Tracer<'_> {
     /// The element of that number of a list: by value, or by reference where the list is one.
-    pub(in crate::trace) fn element_taken(&mut self, list: &Val, at: Val, span: Span) -> Result<Val> {
-        if let (Val::List(items), Val::Lit(Arg::Int(at), _)) = (list, &at) {
+    pub(in crate::trace) fn element_taken(&mut self, list: &Val, at: &Val, span: Span) -> Result<Val> {
+        if let (Val::List(items), Val::Lit(Arg::Int(at), _)) = (list, at) {
             let item = usize::try_from(*at).ok().and_then(|at| items.get(at)).cloned();
             let nothing = || Val::Lit(Arg::None, Ty::Option(Box::new(Ty::Unknown)));
             return Ok(item.map_or_else(nothing, |item| Val::Some(Box::new(item))));
         }
         let Ty::List(element) = list.ty() else { return unsupported(span, "an iterator of this form") };
-        let borrowed = self.lent(list, &element, "get", Some(&at), span)?;
+        let borrowed = self.lent(list, &element, "get", Some(at), span)?;
         let one = Arg::Path("one".to_owned());
         let copy =
             self.copy_of(&element, &one).filter(|_| list.ref_kind() == Some(RefKind::Value) && !is_copy(&element));

@@ -60,7 +60,7 @@ impl<'a> Tracer<'a> {
             ("contains", Val::Node(..)) if is_copy(element) && !is_untyped(element) => Some(self.contained(list, call)),
             (TAKEN, _) => {
                 let number = call.args.first().map(|at| self.expr(at));
-                number.map(|at| at.and_then(|at| self.element_taken(list, at, call.span())))
+                number.map(|at| at.and_then(|at| self.element_taken(list, &at, call.span())))
             }
             ("resize" | "resize_with", _) => self.resized(list, element, call),
             ("get", Val::List(_)) => self.got(list, call),
@@ -191,7 +191,7 @@ impl<'a> Tracer<'a> {
     fn got(&mut self, list: &Val, call: &syn::ExprMethodCall) -> Option<Result<Val>> {
         let mark = self.checkpoint();
         if let Some(Ok(at @ Val::Lit(Arg::Int(_), _))) = call.args.first().map(|at| self.expr(at)) {
-            return Some(self.element_taken(list, at, call.span()));
+            return Some(self.element_taken(list, &at, call.span()));
         }
         self.rollback(mark);
         None
