@@ -181,10 +181,10 @@ impl Tracer<'_> {
 
     /// The element of that number, if there is one.
     fn element_after(&mut self, chain: &IteratorValue, expr: &Expr, at: Val, span: Span) -> Result<Val> {
-        let Expr::MethodCall(call) = expr else { return self.element(chain, expr, at, span) };
+        let Expr::MethodCall(call) = expr else { return self.element(chain, expr, &at, span) };
         let count = call.args.first().and_then(integer_literal);
         match (call.method.to_string().as_str(), count, &at) {
-            ("iter" | "into_iter", ..) => self.element(chain, &call.receiver, at, span).map(|value| match value {
+            ("iter" | "into_iter", ..) => self.element(chain, &call.receiver, &at, span).map(|value| match value {
                 Val::Some(inner) if call.method == "iter" => Val::Some(Box::new(inner.with_ref_kind(RefKind::Ref))),
                 value if call.method == "iter" => value.with_ref_kind(RefKind::Ref),
                 value => value,
@@ -209,12 +209,12 @@ impl Tracer<'_> {
     }
 
     /// The element of a list.
-    fn element(&mut self, chain: &IteratorValue, list: &Expr, at: Val, span: Span) -> Result<Val> {
+    fn element(&mut self, chain: &IteratorValue, list: &Expr, at: &Val, span: Span) -> Result<Val> {
         let name = list.to_token_stream().to_string();
         let Some((_, list)) = chain.sources.iter().find(|(known, _)| *known == name) else {
             return unsupported(span, "an iterator of this form");
         };
-        self.element_taken(list, &at, span)
+        self.element_taken(list, at, span)
     }
 }
 
