@@ -120,11 +120,13 @@ fn module(item: &DeriveInput, fields: &[Field]) -> TokenStream {
             }
 
             #[allow(unused_variables)]
+            #[inline]
             fn visit<'fx>(&'fx self, visitor: &mut dyn ::fx_runtime::module::Visitor<'fx>) {
                 #(#visits)*
             }
 
             #[allow(unused_variables)]
+            #[inline]
             fn placed(
                 &self,
                 place: &mut ::fx_runtime::module::Place<'_>,

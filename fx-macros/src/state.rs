@@ -32,11 +32,13 @@ fn state(item: &DeriveInput) -> syn::Result<TokenStream> {
         #[automatically_derived]
         #[allow(unused_variables)]
         impl #params ::fx_runtime::frozen::State for #ident #args #bounds {
+            #[inline]
             fn save(&self, to: &mut ::fx_runtime::frozen::Saver) -> ::fx_runtime::Result<()> {
                 #save
                 ::core::result::Result::Ok(())
             }
 
+            #[inline]
             fn load(from: &mut ::fx_runtime::frozen::Loader) -> ::fx_runtime::Result<Self> {
                 #load
             }
@@ -145,11 +147,13 @@ mod tests {
             where
                 T: ::fx_runtime::frozen::State,
             {
+                #[inline]
                 fn save(&self, to: &mut ::fx_runtime::frozen::Saver) -> ::fx_runtime::Result<()> {
                     to.field("conv1", &self.conv1)?;
                     to.field("type", &self.r#type)?;
                     ::core::result::Result::Ok(())
                 }
+                #[inline]
                 fn load(from: &mut ::fx_runtime::frozen::Loader) -> ::fx_runtime::Result<Self> {
                     ::core::result::Result::Ok(Self {
                         conv1: from.field("conv1")?,
@@ -176,6 +180,7 @@ mod tests {
             #[automatically_derived]
             #[allow(unused_variables)]
             impl ::fx_runtime::frozen::State for Act {
+                #[inline]
                 fn save(&self, to: &mut ::fx_runtime::frozen::Saver) -> ::fx_runtime::Result<()> {
                     match self {
                         Self::Relu { .. } => {
@@ -193,6 +198,7 @@ mod tests {
                     }
                     ::core::result::Result::Ok(())
                 }
+                #[inline]
                 fn load(from: &mut ::fx_runtime::frozen::Loader) -> ::fx_runtime::Result<Self> {
                     match from.choice()?.as_str() {
                         "Relu" => ::core::result::Result::Ok(Self::Relu {}),

@@ -1,13 +1,15 @@
 //! The door: a user's build script calls it, and it does it all.
 //!
-//! The phases are scan, trace, pipeline and emit. The sources of a crate are scanned once ([`items`]); then each item is
-//! [traced](tracing), [optimised](optimized) and [printed](generated). What a phase finds wrong is gathered in the [`run`].
+//! The phases are scan, trace, pipeline, outline and emit. The sources of a crate are scanned once ([`items`]); then each
+//! item is [traced](tracing) and [optimised](optimized), the parts that are [calls](outlined) are found, and each item is
+//! [printed](generated). What a phase finds wrong is gathered in the [`run`].
 
 mod coverage;
 mod generated;
 mod items;
 mod lists;
 mod optimized;
+mod outlined;
 mod roots;
 mod run;
 mod skipped;
@@ -20,8 +22,9 @@ pub use self::coverage::{Coverage, Opaque};
 use fx_front::{diag::Diagnostics, index::Index, scan, trace::Traced};
 
 use self::{
-    generated::{Generated, generated},
+    generated::{Generated, Graphs, generated},
     items::{Content, Item, items},
+    outlined::part_of,
     roots::roots,
     run::Run,
     tracing::{traced, traced_opaque},
@@ -156,61 +159,114 @@ impl Build {
         let index = scan::krate(root, &[entry.to_path_buf()], &diags);
         run.watch(&index.files);
         let items = items(&index, run);
-        let generated: Vec<_> = items.iter().map(|item| self.generate_item(&index, item, run, &diags)).collect();
+        let mut graphs: Vec<Prepared> = items.iter().map(|item| self.prepare(&index, item, run, &diags)).collect();
+        self.outline(&index, &mut graphs);
+        let items_with_graphs = items.iter().zip(graphs);
+        let generated: Vec<_> =
+            items_with_graphs.map(|(item, graphs)| self.generate_item(&index, item, graphs, run, &diags)).collect();
         let broken = run.distribute(diags.into_sorted());
         for (item, generated) in items.iter().zip(generated) {
             run.store(out, &item.file, generated.map(|generated| (!broken).then_some(generated)));
         }
     }
 
-    /// One item; `Err` holds code that was generated wrongly, which is our bug.
+    /// Trace and pipeline: the graphs of one item.
+    fn prepare(&self, index: &Index, item: &Item, run: &mut Run, diags: &Diagnostics) -> Prepared {
+        let traced = match &item.content {
+            Content::Frozen(functions) => traced(index, functions, run, diags),
+            Content::Built { entry: Some(entry), .. } => traced(index, &[*entry], run, diags),
+            Content::Built { entry: None, .. } | Content::Elsewhere(_) | Content::Skipped(_) => {
+                return Prepared::NotFrozen(Generated::frozen_alone(String::new()));
+            }
+        };
+        match traced {
+            Err(skipped) => Prepared::NotFrozen(skipped),
+            Ok(traced) => match self.optimized(index, &traced, run) {
+                Ok(optimized) => Prepared::Graphs(Graphs { traced, optimized, outlined: None }),
+                Err(bug) => Prepared::Bug(traced, bug),
+            },
+        }
+    }
+
+    /// Decides for all items which parts of each are calls.
+    fn outline(&self, index: &Index, all: &mut [Prepared]) {
+        let parts =
+            all.iter().filter_map(|one| part_of(index, &one.graphs()?.traced, &one.graphs()?.optimized)).collect();
+        for one in all {
+            if let Prepared::Graphs(graphs) = one {
+                graphs.outlined = self.outlined(index, (&graphs.traced, &graphs.optimized), &parts);
+            }
+        }
+    }
+
+    /// Emit: the source of one item; `Err` holds code that was generated wrongly, which is our bug.
     fn generate_item(
         &self,
         index: &Index,
         item: &Item,
+        graphs: Prepared,
         run: &mut Run,
         diags: &Diagnostics,
     ) -> Result<Generated, String> {
         match &item.content {
             Content::Elsewhere(name) => Ok(Generated::elsewhere(name)),
             Content::Skipped(diagnostic) => Ok(run.skip_item(diagnostic.clone(), diags)),
-            Content::Frozen(functions) => self.freeze(index, functions, &item.file, run, diags),
-            Content::Built { source, entry: None } => Ok(Generated::frozen_alone(emit::source(source)?)),
-            Content::Built { source, entry: Some(entry) } => {
+            Content::Frozen(_) => self.freeze(index, graphs, &item.file, run, diags),
+            Content::Built { source, entry } => {
                 let source = emit::source(source)?;
-                let generated = self.freeze(index, &[*entry], &item.file, run, diags)?;
+                if entry.is_none() {
+                    return Ok(Generated::frozen_alone(source));
+                }
+                let generated = self.freeze(index, graphs, &item.file, run, diags)?;
                 Ok(Generated { frozen: [source, generated.frozen].concat(), ..generated })
             }
         }
     }
 
-    /// The functions of one type: trace, pipeline, emit. Where that fails, which is a bug of ours, they are frozen as one
-    /// opaque call each.
+    /// The source of one type. Where that fails, which is a bug of ours, its functions are frozen as one opaque call each.
     fn freeze(
         &self,
         index: &Index,
-        functions: &[usize],
+        graphs: Prepared,
         file: &str,
         run: &mut Run,
         diags: &Diagnostics,
     ) -> Result<Generated, String> {
-        let traced = match traced(index, functions, run, diags) {
-            Ok(traced) => traced,
-            Err(skipped) => return Ok(skipped),
+        let (all, bug) = match graphs {
+            Prepared::NotFrozen(generated) => return Ok(generated),
+            Prepared::Bug(traced, bug) => (traced, bug),
+            Prepared::Graphs(graphs) => match generated(index, &graphs, file) {
+                Ok(generated) => return Ok(generated),
+                Err(bug) => (graphs.traced, bug),
+            },
         };
-        self.optimize_and_emit(index, &traced, file, run).or_else(|bug| {
-            run.warn_of_bug(file, &bug);
-            match traced_opaque(index, &traced, run, diags) {
-                Ok(opaque) => self.optimize_and_emit(index, &opaque, file, run),
-                Err(skipped) => Ok(skipped),
+        run.warn_of_bug(file, &bug);
+        match traced_opaque(index, &all, run, diags) {
+            Ok(traced) => {
+                let optimized = self.optimized(index, &traced, run)?;
+                generated(index, &Graphs { traced, optimized, outlined: None }, file)
             }
-        })
+            Err(skipped) => Ok(skipped),
+        }
     }
+}
 
-    /// The graphs of one type from trace to source.
-    fn optimize_and_emit(&self, index: &Index, all: &[Traced], file: &str, run: &mut Run) -> Result<Generated, String> {
-        let optimized = self.optimized(index, all, run)?;
-        generated(index, all, &optimized, file)
+/// An item between the phases.
+enum Prepared {
+    /// Its graphs.
+    Graphs(Graphs),
+    /// The graphs as traced, and the bug of ours in optimising them.
+    Bug(Vec<Traced>, String),
+    /// An item without a graph.
+    NotFrozen(Generated),
+}
+
+impl Prepared {
+    fn graphs(&self) -> Option<&Graphs> {
+        match self {
+            Prepared::Graphs(graphs) => Some(graphs),
+            Prepared::Bug(..) | Prepared::NotFrozen(_) => None,
+        }
     }
 }
 

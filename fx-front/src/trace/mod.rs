@@ -23,7 +23,9 @@ mod types;
 mod value;
 mod value_facts;
 
-use fx_ir::Graph;
+use std::collections::BTreeMap;
+
+use fx_ir::{Effect, Graph};
 use proc_macro2::Span;
 
 use self::{
@@ -71,24 +73,50 @@ fn unsupported<T>(span: Span, reason: impl Into<String>) -> Result<T> {
 
 /// Traces the item. Faults go to `diags`; the graph is whole in any case.
 pub fn item(index: &Index, item: usize, diags: &Diagnostics) -> Traced {
-    one(index, item, diags, None, &mut Fields::new())
+    one(index, item, diags, Manner { opaque_because: None, outlined: &Outlined::new() }, &mut Fields::new())
 }
 
 /// Traces functions of one type that are frozen together: what one of them writes to is state for all of them.
 pub fn items(index: &Index, items: &[usize], diags: &Diagnostics) -> Vec<Traced> {
-    all(index, items, diags, None)
+    all(index, items, diags, Manner { opaque_because: None, outlined: &Outlined::new() })
+}
+
+/// The same, with calls of the frozen types of parts in place of the parts' own nodes, wherever that can be.
+pub fn items_outlined(index: &Index, items: &[usize], diags: &Diagnostics, outlined: &Outlined) -> Vec<Traced> {
+    all(index, items, diags, Manner { opaque_because: None, outlined })
 }
 
 /// Each of the functions as one call of the user's own, because of `reason`.
 pub fn carried(index: &Index, items: &[usize], diags: &Diagnostics, reason: &str) -> Vec<Traced> {
-    all(index, items, diags, Some(reason))
+    all(index, items, diags, Manner { opaque_because: Some(reason), outlined: &Outlined::new() })
 }
 
-fn all(index: &Index, items: &[usize], diags: &Diagnostics, carried: Option<&str>) -> Vec<Traced> {
+/// The functions of parts that are called by their frozen types, by position in [`Index::fns`].
+pub type Outlined = BTreeMap<usize, PartCall>;
+
+/// How the function of a part is called.
+#[derive(Clone, Copy, Debug)]
+pub struct PartCall {
+    /// The effect of a call beside its results.
+    pub effect: Effect,
+    /// Whether it is called as well where it is known which of its options are there.
+    pub takes_any_option: bool,
+}
+
+/// What is asked of a trace beside the function's graph.
+#[derive(Clone, Copy)]
+struct Manner<'a> {
+    /// Why the function is not looked into, if that is so.
+    opaque_because: Option<&'a str>,
+    /// The parts that are not inlined.
+    outlined: &'a Outlined,
+}
+
+fn all(index: &Index, items: &[usize], diags: &Diagnostics, manner: Manner<'_>) -> Vec<Traced> {
     let mut kept = Fields::new();
     loop {
         let (told, known) = (Diagnostics::new(), kept.len());
-        let traced: Vec<Traced> = items.iter().map(|&item| one(index, item, &told, carried, &mut kept)).collect();
+        let traced: Vec<Traced> = items.iter().map(|&item| one(index, item, &told, manner, &mut kept)).collect();
         if kept.len() == known || items.len() == 1 {
             told.into_sorted().into_iter().for_each(|one| diags.push(one));
             return traced;
@@ -97,7 +125,7 @@ fn all(index: &Index, items: &[usize], diags: &Diagnostics, carried: Option<&str
 }
 
 /// Traces the item, where fields that functions write to may be known; those that it writes to come to these.
-fn one(index: &Index, item: usize, diags: &Diagnostics, carried: Option<&str>, kept: &mut Fields) -> Traced {
+fn one(index: &Index, item: usize, diags: &Diagnostics, manner: Manner<'_>, kept: &mut Fields) -> Traced {
     let function = &index.fns[item];
     let owner = function.owner.as_ref().map(|owner| index.ty(&function.module, None, owner));
     let model = match owner {
@@ -110,7 +138,8 @@ fn one(index: &Index, item: usize, diags: &Diagnostics, carried: Option<&str>, k
     loop {
         let told = Diagnostics::new();
         let mut tracer = Tracer::new(index, &told, item, Graph::new(name.clone()), kept.clone());
-        tracer.entry(&signature, &owner, carried);
+        tracer.outlined = Some(manner.outlined);
+        tracer.entry(&signature, &owner, manner.opaque_because);
         if tracer.found.is_empty() {
             let left = tracer.left.or_else(|| Left::borrows(index, &tracer.graph, function));
             let graph = tracer.graph;

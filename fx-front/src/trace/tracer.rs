@@ -4,6 +4,7 @@ use fx_ir::{Arg, Effect, Graph, Host, HostOp, Node, NodeId, Op, Origin, RegionId
 use proc_macro2::Span;
 
 use crate::trace::{
+    Outlined,
     env::Env,
     place::state_cell::Fields,
     types::expectation::Expectations,
@@ -50,6 +51,8 @@ pub(in crate::trace) struct Tracer<'a> {
     pub(in crate::trace) kept: Fields,
     /// Those of which only this trace has found out.
     pub(in crate::trace) found: Fields,
+    /// The parts that are called instead of inlined.
+    pub(in crate::trace) outlined: Option<&'a Outlined>,
     /// Why the item gets no frozen type, if that is so.
     pub(in crate::trace) left: Option<Left>,
 }
@@ -110,6 +113,7 @@ impl<'a> Tracer<'a> {
             opaque: Vec::new(),
             kept,
             found: Fields::new(),
+            outlined: None,
             left: None,
         }
     }

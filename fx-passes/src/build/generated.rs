@@ -31,10 +31,24 @@ impl Generated {
     }
 }
 
-/// Prints the graphs of one type, as traced and as the passes left them; `Err` holds what is wrong with the source.
-pub(super) fn generated(index: &Index, all: &[Traced], optimized: &[Graph], file: &str) -> Result<Generated, String> {
+/// The graphs of one type, of each entry one.
+pub(super) struct Graphs {
+    /// As traced, with all parts inlined.
+    pub(super) traced: Vec<Traced>,
+    /// The same as the passes left them.
+    pub(super) optimized: Vec<Graph>,
+    /// Both with parts as calls, where that is what is printed.
+    pub(super) outlined: Option<(Vec<Traced>, Vec<Graph>)>,
+}
+
+/// Prints the graphs of one type; `Err` holds what is wrong with the source.
+pub(super) fn generated(index: &Index, of: &Graphs, file: &str) -> Result<Generated, String> {
+    let (all, optimized) = (&of.traced, &of.optimized);
     let graphs = emit::instance_graphs(index, &all.iter().collect::<Vec<&Traced>>());
-    let items: Vec<(&Traced, &Graph)> = all.iter().zip(optimized).collect();
+    let (printed, printed_graphs) = of.outlined.as_ref().map_or((all, optimized), |(traced, graphs)| (traced, graphs));
+    let items = printed.iter().zip(printed_graphs).zip(optimized);
+    let items: Vec<emit::Item> =
+        items.map(|((traced, graph), inlined)| emit::Item { traced, graph, inlined }).collect();
     // The two files have nothing in common, so they are brought into form side by side.
     let (frozen, graph) = thread::scope(|scope| {
         let graph = scope.spawn(|| emit::pretty(&graphs));

@@ -12,6 +12,14 @@ impl Build {
         all.iter().map(|traced| self.optimized_one(index, traced, all.len() > 1, run)).collect()
     }
 
+    /// The graph as the passes of its model leave it, where they have told what there is to tell before.
+    pub(super) fn optimized_quietly(&self, traced: &Traced) -> Result<Graph, String> {
+        let mut graph = traced.graph.clone();
+        let context = PassContext::new(traced.signature.has_receiver);
+        self.pipeline_of(&graph.name).run(&mut graph, &context).map_err(|fault| fault.to_string())?;
+        Ok(graph)
+    }
+
     fn optimized_one(&self, index: &Index, traced: &Traced, several: bool, run: &mut Run) -> Result<Graph, String> {
         let mut graph = traced.graph.clone();
         let context = PassContext::new(traced.signature.has_receiver);

@@ -4,7 +4,7 @@
 //! which writes to nothing and does nothing besides, is recorded.
 
 use fx_front::{index::Ty, trace::Param};
-use fx_ir::{Binding, Effect, NodeId};
+use fx_ir::{Binding, Bindings, Effect, NodeId};
 
 use super::QUIET;
 use super::{Emitter, forward::param_name, types, value::Value};
@@ -138,19 +138,20 @@ impl Emitter<'_> {
         if !is_recordable(&output.ty) || output.written.contains('[') {
             return Err(format!("the result, `{}`, is not of tensors alone", output.written));
         }
-        match self.graph.nodes().into_iter().find(|&id| self.has_side_effect(id)) {
+        let bindings = Bindings::of(self.inlined, signature.has_receiver);
+        match self.inlined.nodes().into_iter().find(|&id| self.has_side_effect(id, &bindings)) {
             Some(id) => Err(format!("{} is more than a computation", self.described(id))),
             None => Ok(self.inputs().unwrap_or_default()),
         }
     }
 
-    fn has_side_effect(&self, id: NodeId) -> bool {
-        let effect = self.graph.node(id).op.effect();
-        self.bindings.get(id) == Binding::Call && matches!(effect, Effect::Io | Effect::State | Effect::InPlace(_))
+    fn has_side_effect(&self, id: NodeId, bindings: &Bindings) -> bool {
+        let effect = self.inlined.node(id).op.effect();
+        bindings.get(id) == Binding::Call && matches!(effect, Effect::Io | Effect::State | Effect::InPlace(_))
     }
 
     fn described(&self, id: NodeId) -> String {
-        let node = self.graph.node(id);
+        let node = self.inlined.node(id);
         let label = types::label(node);
         match node.origin.places.last() {
             Some(place) => format!("`{label}` ({place})"),

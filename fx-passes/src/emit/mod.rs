@@ -56,11 +56,22 @@ pub struct Told {
     pub peak: Peak,
 }
 
+/// One entry of a frozen type.
+#[derive(Clone, Copy, Debug)]
+pub struct Item<'a> {
+    /// What was traced.
+    pub traced: &'a Traced,
+    /// Its graph as the passes left it, which is printed.
+    pub graph: &'a Graph,
+    /// The same with all parts inlined, which tells what calls of parts hide.
+    pub inlined: &'a Graph,
+}
+
 /// Prints the frozen type of the items of one type; `Err` holds source that does not parse, which is our bug.
 ///
-/// Beside each item stands the graph that the passes left. `graph_file` is what the file of [`instance_graphs`] will be
+/// `graph_file` is what the file of [`instance_graphs`] will be
 /// called below `OUT_DIR/fx`.
-pub fn frozen(index: &Index, items: &[(&Traced, &Graph)], graph_file: &str) -> Result<Frozen, String> {
+pub fn frozen(index: &Index, items: &[Item<'_>], graph_file: &str) -> Result<Frozen, String> {
     let emitters = Emitter::all(index, items);
     let path = format!("/fx/{graph_file}");
     let (forwards, peaks): (Vec<String>, Vec<Peak>) = emitters.iter().map(Emitter::forward).unzip();
@@ -77,7 +88,8 @@ pub fn frozen(index: &Index, items: &[(&Traced, &Graph)], graph_file: &str) -> R
 /// The code that builds the instance graphs of the items of one type, from the graphs as traced; [`pretty`] brings it
 /// into form.
 pub fn instance_graphs(index: &Index, items: &[&Traced]) -> String {
-    let graphs: Vec<(&Traced, &Graph)> = items.iter().map(|&traced| (traced, &traced.graph)).collect();
+    let graphs: Vec<Item> =
+        items.iter().map(|&traced| Item { traced, graph: &traced.graph, inlined: &traced.graph }).collect();
     Emitter::all(index, &graphs).iter().map(|one| instance::emit(one)).collect()
 }
 
@@ -121,6 +133,8 @@ struct Emitter<'a> {
     index: &'a Index,
     traced: &'a Traced,
     graph: &'a Graph,
+    /// The graph with all parts inlined.
+    inlined: &'a Graph,
     bindings: Bindings,
     plan: plan::Plan,
     groups: group::Groups,
@@ -141,20 +155,15 @@ struct Emitter<'a> {
 
 impl<'a> Emitter<'a> {
     /// One for each of the items of a type.
-    fn all(index: &'a Index, items: &[(&'a Traced, &'a Graph)]) -> Vec<Emitter<'a>> {
-        let entries: Vec<String> = items.iter().map(|(traced, _)| traced.signature.name.clone()).collect();
+    fn all(index: &'a Index, items: &[Item<'a>]) -> Vec<Emitter<'a>> {
+        let entries: Vec<String> = items.iter().map(|item| item.traced.signature.name.clone()).collect();
         let fields = whole::fields(&entries);
-        items
-            .iter()
-            .zip(fields)
-            .map(|(&(traced, graph), field)| Emitter::new(index, traced, graph, field, &entries))
-            .collect()
+        items.iter().zip(fields).map(|(&item, field)| Emitter::new(index, item, field, &entries)).collect()
     }
 
     fn new(
         index: &'a Index,
-        traced: &'a Traced,
-        graph: &'a Graph,
+        Item { traced, graph, inlined }: Item<'a>,
         field: Option<String>,
         entries: &[String],
     ) -> Emitter<'a> {
@@ -165,7 +174,7 @@ impl<'a> Emitter<'a> {
         let plan = plan::Plan::of(graph, &bindings, &name, &Named { index, graph, home });
         let groups = group::Groups::of(graph, &name);
         let (entries, constants) = (entries.to_vec(), index.constants(home));
-        Emitter { index, traced, graph, bindings, plan, groups, frozen, name, field, entries, home, constants }
+        Emitter { index, traced, graph, inlined, bindings, plan, groups, frozen, name, field, entries, home, constants }
     }
 
     /// Whether it is the entry that methods which are not of one entry speak of.

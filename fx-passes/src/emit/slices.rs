@@ -1,6 +1,7 @@
 //! A forward through which the samples of a batch of images go side by side says so, and takes a large one in pieces.
 
 use fx_front::index::Ty;
+use fx_ir::Bindings;
 
 use super::{Emitter, forward::param_name, graphs::Input};
 use fx_rewrite::analysis::are_side_by_side;
@@ -16,9 +17,10 @@ impl Emitter<'_> {
         let inputs = self.recordable().ok()?;
         let mut free = signature.params.iter().zip(&inputs).filter(|(_, input)| !matches!(input, Input::Fixed));
         let (Some((batch, Input::Tensor)), None) = (free.next(), free.next()) else { return None };
-        let node = *self.graph.region(self.graph.body()).params.get(usize::from(signature.has_receiver))?;
+        let graph = self.inlined;
+        let node = *graph.region(graph.body()).params.get(usize::from(signature.has_receiver))?;
         let is_plain = batch.is_ref && !batch.is_mut() && !batch.borrows && signature.output.ty == Ty::Tensor;
-        if !is_plain || !are_side_by_side(self.graph, &self.bindings, node) {
+        if !is_plain || !are_side_by_side(graph, &Bindings::of(graph, signature.has_receiver), node) {
             return None;
         }
         let names: Vec<String> = signature.params.iter().map(param_name).collect();

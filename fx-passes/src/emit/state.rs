@@ -70,12 +70,12 @@ impl Whole<'_, '_> {
     /// A number for what the entries compute.
     fn fingerprint(&self) -> u64 {
         if let [one] = self.0 {
-            return key::fnv(bare(one.graph).bytes());
+            return key::fnv(bare(one.inlined).bytes());
         }
         let mut text = String::new();
         for entry in self.0 {
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "{}: {}", entry.traced.signature.name, bare(entry.graph));
+            let _ = writeln!(text, "{}: {}", entry.traced.signature.name, bare(entry.inlined));
         }
         key::fnv(text.bytes())
     }

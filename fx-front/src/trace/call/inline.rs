@@ -111,6 +111,9 @@ impl Tracer<'_> {
             return unsupported(span, message);
         }
         let args: Vec<Val> = args.into_iter().map(handed_on).collect();
+        if let Some(value) = self.outlined_call(function, receiver.as_ref(), &args, errors, span) {
+            return Ok(value);
+        }
         let mark = self.checkpoint();
         let handed = (receiver.clone(), args.iter().cloned().map(handed_to_call).collect::<Vec<Val>>());
         let borrowed = lent_to(&callee.sig, receiver.as_ref(), &args);

@@ -7,11 +7,45 @@ use proc_macro2::Span;
 use quote::ToTokens;
 
 use crate::frozen;
+use crate::trace::entry::signature::{Param, Signature, holds_reference};
 use crate::trace::types::label::identifier;
 use crate::trace::types::ty::is_copy;
-use crate::trace::{OnError, RefKind, Tracer, Ty, Val, entry::signature::holds_reference};
+use crate::trace::{OnError, PartCall, RefKind, Tracer, Ty, Val};
 
 impl Tracer<'_> {
+    /// The call of a part that is outlined; `None` where it is not, or where this call tells more of its arguments than
+    /// the part's frozen type knows, which was traced for any.
+    pub(in crate::trace) fn outlined_call(
+        &mut self,
+        function: usize,
+        receiver: Option<&Val>,
+        args: &[Val],
+        errors: OnError,
+        span: Span,
+    ) -> Option<Val> {
+        let PartCall { effect, takes_any_option } = *self.outlined?.get(&function)?;
+        let signature = Signature::of(self.index, &self.index.fns[function]);
+        let fits = |(param, value): (&Param, &Val)| match &param.fixed {
+            Some(known) => matches!(value, Val::Lit(given, _) if given == known),
+            None => is_unknown(value) || takes_any_option && is_option(value),
+        };
+        let all_fit = signature.params.len() == args.len() && signature.params.iter().zip(args).all(fits);
+        let result = self.part_call_with(function, receiver.filter(|_| all_fit)?, args, (errors, effect), span)?;
+        Some(self.in_parts(result, span))
+    }
+
+    /// A tuple as what it consists of, as the body of the function would have yielded it.
+    fn in_parts(&mut self, value: Val, span: Span) -> Val {
+        let Val::Node(_, Ty::Tuple(parts), _) = &value else { return value };
+        let parts: Option<Vec<Val>> = (0..parts.len())
+            .map(|position| {
+                let part = self.tuple_part(&value, position, span).ok()?;
+                Some(self.in_parts(part, span))
+            })
+            .collect();
+        parts.map_or(value, Val::Tuple)
+    }
+
     /// The call of a submodule by its own frozen type; `None` where it may be inlined, or has no frozen type to call.
     pub(in crate::trace) fn part_call(
         &mut self,
@@ -21,7 +55,18 @@ impl Tracer<'_> {
         errors: OnError,
         span: Span,
     ) -> Option<Val> {
-        let receiver = receiver?;
+        // What it does besides computing is not looked into.
+        self.part_call_with(function, receiver?, args, (errors, Effect::Io), span)
+    }
+
+    fn part_call_with(
+        &mut self,
+        function: usize,
+        receiver: &Val,
+        args: &[Val],
+        (errors, effect): (OnError, Effect),
+        span: Span,
+    ) -> Option<Val> {
         let frozen = self.frozen_type(function, receiver, errors)?;
         let callee = &self.index.fns[function];
         let syn::ReturnType::Type(_, result) = &callee.sig.output else { return None };
@@ -46,8 +91,7 @@ impl Tracer<'_> {
             operands.push(operand);
         }
         let ty = self.index.ty(&callee.module, callee.owner.as_ref(), result);
-        // What it does besides computing is not looked into.
-        let call = Op::Host(Host::with_effect(HostOp::CallPart(callee.sig.ident.to_string()), Effect::Io));
+        let call = Op::Host(Host::with_effect(HostOp::CallPart(callee.sig.ident.to_string()), effect));
         Some(self.push_labelled(call, operands, &name, &label, ty, span))
     }
 
@@ -69,6 +113,10 @@ impl Tracer<'_> {
 
     /// An argument as the frozen type takes it; `None` for one of which it is not sure that it fits.
     fn handed(&mut self, value: &Val, ty: &syn::Type, span: Span) -> Option<Arg> {
+        if let (Val::Tuple(parts), syn::Type::Tuple(types)) = (value, ty) {
+            let parts = parts.iter().zip(&types.elems).map(|(part, ty)| self.handed(part, ty, span));
+            return Some(HostOp::Tuple.of(parts.collect::<Option<Vec<Arg>>>()?));
+        }
         match value {
             Val::Lit(Arg::None, _) => Some(Arg::None),
             Val::Some(inner) if inner.ty() == Ty::Tensor && holds_reference(ty) => {
@@ -102,6 +150,24 @@ impl Tracer<'_> {
             }
             _ => None,
         }
+    }
+}
+
+/// Whether nothing is known of the value but its type.
+fn is_unknown(value: &Val) -> bool {
+    match value {
+        Val::Node(..) => true,
+        Val::Tuple(parts) => parts.iter().all(is_unknown),
+        _ => false,
+    }
+}
+
+/// Whether it is an option of which it is known whether it is there.
+fn is_option(value: &Val) -> bool {
+    match value {
+        Val::Lit(Arg::None, _) => true,
+        Val::Some(inner) => is_unknown(inner),
+        _ => false,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is known of the value of a node: who owns it, and of which exact type it is.
 
-use fx_ir::{Arg, Effect, Graph, HostOp, NodeId, Op};
+use fx_ir::{Arg, Effect, Graph, Host, HostOp, NodeId, Op};
 
 use crate::index::Ty;
 use crate::trace::{RefKind, Tracer, Val, entry::signature::holds_reference, types::ty::never};
@@ -31,6 +31,8 @@ impl Tracer<'_> {
     pub(in crate::trace) fn is_spilled(&self, value: &Val) -> bool {
         let Val::Node(id, _, RefKind::Value) = value else { return false };
         match &self.graph.node(*id).op {
+            // A part hands over a value of its own.
+            Op::Host(Host { op: HostOp::CallPart(_), .. }) => true,
             op if op.is_host() => matches!(op.effect(), Effect::Io | Effect::State),
             Op::If | Op::Match(_) | Op::For(_) | Op::While => true,
             Op::Placeholder => self.graph.scope_of(*id) != Some(self.graph.body()),
