@@ -15,7 +15,7 @@ mod run;
 mod skipped;
 mod tracing;
 
-use std::{env, path::Path};
+use std::{collections::BTreeMap, env, path::Path};
 
 pub use self::coverage::{Coverage, Opaque};
 
@@ -24,12 +24,15 @@ use fx_front::{diag::Diagnostics, index::Index, scan, trace::Traced};
 use self::{
     generated::{Generated, Graphs, generated},
     items::{Content, Item, items},
-    outlined::part_of,
+    outlined::{called_by, listed, listing_part, part_of},
     roots::roots,
     run::Run,
     tracing::{traced, traced_opaque},
 };
-use crate::{emit, pipeline::Pipeline};
+use crate::{
+    emit::{self, PartNames},
+    pipeline::Pipeline,
+};
 
 /// The environment variable that names passes to leave out.
 const WITHOUT: &str = "FX_WITHOUT";
@@ -160,10 +163,11 @@ impl Build {
         run.watch(&index.files);
         let items = items(&index, run);
         let mut graphs: Vec<Prepared> = items.iter().map(|item| self.prepare(&index, item, run, &diags)).collect();
-        self.outline(&index, &mut graphs);
+        let parts = self.outline(&index, &mut graphs);
         let items_with_graphs = items.iter().zip(graphs);
-        let generated: Vec<_> =
-            items_with_graphs.map(|(item, graphs)| self.generate_item(&index, item, graphs, run, &diags)).collect();
+        let generated: Vec<_> = items_with_graphs
+            .map(|(item, graphs)| self.generate_item(&index, item, (graphs, &parts), run, &diags))
+            .collect();
         let broken = run.distribute(diags.into_sorted());
         for (item, generated) in items.iter().zip(generated) {
             run.store(out, &item.file, generated.map(|generated| (!broken).then_some(generated)));
@@ -175,28 +179,35 @@ impl Build {
         let traced = match &item.content {
             Content::Frozen(functions) => traced(index, functions, run, diags),
             Content::Built { entry: Some(entry), .. } => traced(index, &[*entry], run, diags),
-            Content::Built { entry: None, .. } | Content::Elsewhere(_) | Content::Skipped(_) => {
-                return Prepared::NotFrozen(Generated::frozen_alone(String::new()));
-            }
+            Content::Built { entry: None, .. } => return Prepared::NotFrozen(Generated::frozen_alone(String::new())),
+            Content::Elsewhere(name) => return Prepared::NotFrozen(Generated::elsewhere(name)),
+            Content::Skipped(diagnostic) => return Prepared::NotFrozen(run.skip_item(diagnostic.clone(), diags)),
         };
         match traced {
             Err(skipped) => Prepared::NotFrozen(skipped),
             Ok(traced) => match self.optimized(index, &traced, run) {
-                Ok(optimized) => Prepared::Graphs(Graphs { traced, optimized, outlined: None }),
+                Ok(optimized) => Prepared::Graphs(Graphs::inlined(traced, optimized)),
                 Err(bug) => Prepared::Bug(traced, bug),
             },
         }
     }
 
-    /// Decides for all items which parts of each are calls.
-    fn outline(&self, index: &Index, all: &mut [Prepared]) {
+    /// Decides for all items which parts of each are calls; returns the parts that list their own graphs.
+    fn outline(&self, index: &Index, all: &mut [Prepared]) -> PartNames {
+        let listing: BTreeMap<usize, (String, String)> =
+            all.iter().filter_map(|one| listing_part(index, &one.graphs()?.traced)).collect();
         let parts =
             all.iter().filter_map(|one| part_of(index, &one.graphs()?.traced, &one.graphs()?.optimized)).collect();
-        for one in all {
+        for one in all.iter_mut() {
             if let Prepared::Graphs(graphs) = one {
                 graphs.outlined = self.outlined(index, (&graphs.traced, &graphs.optimized), &parts);
+                graphs.listed = listed(index, &graphs.traced, &listing);
             }
         }
+        let called =
+            all.iter().filter_map(Prepared::graphs).flat_map(|graphs| graphs.listed.as_ref().unwrap_or(&graphs.traced));
+        let called: PartNames = called.flat_map(|traced| called_by(&traced.graph)).collect();
+        listing.into_values().filter(|name| called.contains(name)).collect()
     }
 
     /// Emit: the source of one item; `Err` holds code that was generated wrongly, which is our bug.
@@ -204,22 +215,16 @@ impl Build {
         &self,
         index: &Index,
         item: &Item,
-        graphs: Prepared,
+        graphs: (Prepared, &PartNames),
         run: &mut Run,
         diags: &Diagnostics,
     ) -> Result<Generated, String> {
+        let generated = self.freeze(index, graphs, &item.file, run, diags)?;
         match &item.content {
-            Content::Elsewhere(name) => Ok(Generated::elsewhere(name)),
-            Content::Skipped(diagnostic) => Ok(run.skip_item(diagnostic.clone(), diags)),
-            Content::Frozen(_) => self.freeze(index, graphs, &item.file, run, diags),
-            Content::Built { source, entry } => {
-                let source = emit::source(source)?;
-                if entry.is_none() {
-                    return Ok(Generated::frozen_alone(source));
-                }
-                let generated = self.freeze(index, graphs, &item.file, run, diags)?;
-                Ok(Generated { frozen: [source, generated.frozen].concat(), ..generated })
+            Content::Built { source, .. } => {
+                Ok(Generated { frozen: [emit::source(source)?, generated.frozen].concat(), ..generated })
             }
+            Content::Frozen(_) | Content::Elsewhere(_) | Content::Skipped(_) => Ok(generated),
         }
     }
 
@@ -227,7 +232,7 @@ impl Build {
     fn freeze(
         &self,
         index: &Index,
-        graphs: Prepared,
+        (graphs, parts): (Prepared, &PartNames),
         file: &str,
         run: &mut Run,
         diags: &Diagnostics,
@@ -235,7 +240,7 @@ impl Build {
         let (all, bug) = match graphs {
             Prepared::NotFrozen(generated) => return Ok(generated),
             Prepared::Bug(traced, bug) => (traced, bug),
-            Prepared::Graphs(graphs) => match generated(index, &graphs, file) {
+            Prepared::Graphs(graphs) => match generated(index, &graphs, parts, file) {
                 Ok(generated) => return Ok(generated),
                 Err(bug) => (graphs.traced, bug),
             },
@@ -244,7 +249,7 @@ impl Build {
         match traced_opaque(index, &all, run, diags) {
             Ok(traced) => {
                 let optimized = self.optimized(index, &traced, run)?;
-                generated(index, &Graphs { traced, optimized, outlined: None }, file)
+                generated(index, &Graphs::inlined(traced, optimized), parts, file)
             }
             Err(skipped) => Ok(skipped),
         }

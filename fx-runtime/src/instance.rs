@@ -5,8 +5,9 @@
 //! values, and so is decided at every call, stands in the graph as one node of code.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use fx_ir::{Code, Effect, Graph, Host, HostOp, ModuleKind, NodeId, Op, OpId, Origin, Place, RegionId, Type};
+use fx_ir::{Code, Effect, Graph, Host, HostOp, ModuleKind, Node, NodeId, Op, OpId, Origin, Place, RegionId, Type};
 use tch::{Kind, Tensor};
 
 pub use fx_ir::Arg;
@@ -14,16 +15,30 @@ pub use fx_ir::Arg;
 use crate::{Error, Module};
 
 /// Gathers an instance graph, node by node.
-#[derive(Debug)]
 pub struct Tracer {
     graph: Graph,
     tensors: BTreeMap<String, NodeId>,
+    /// The path of the part whose nodes are listed, with a dot behind it; empty for the model itself.
+    prefix: String,
+    /// Reading the live model records no gradients.
+    _no_grad: tch::NoGradGuard,
+}
+
+impl fmt::Debug for Tracer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tracer").field("graph", &self.graph).finish_non_exhaustive()
+    }
 }
 
 impl Tracer {
     /// An empty graph of that name.
     pub fn new(name: &str) -> Tracer {
-        Tracer { graph: Graph::new(name), tensors: BTreeMap::new() }
+        Tracer {
+            graph: Graph::new(name),
+            tensors: BTreeMap::new(),
+            prefix: String::new(),
+            _no_grad: tch::no_grad_guard(),
+        }
     }
 
     fn body(&self) -> RegionId {
@@ -44,6 +59,7 @@ impl Tracer {
 
     /// The forward of the layer that lies at `path` (`layer1.0.conv1`).
     pub fn module<L: Module + ?Sized>(&mut self, path: &str, layer: &L, args: &[&Arg], place: &str) -> Arg {
+        let path = &format!("{}{path}", self.prefix);
         let op = Op::CallModule(ModuleKind(layer.type_name().to_owned()));
         let args = std::iter::once(Arg::Str(path.to_owned())).chain(args.iter().copied().cloned()).collect();
         self.push(op, args, &path.replace('.', "_"), Type::TENSOR, place)
@@ -62,6 +78,7 @@ impl Tracer {
             if let Some(layer) = layer {
                 return self.module(&path, layer, &[&input], place);
             }
+            let path = format!("{}{path}", self.prefix);
             let op = Op::CallModule(ModuleKind(type_name.to_owned()));
             self.push(op, vec![Arg::Str(path.clone()), input], &path.replace('.', "_"), Type::TENSOR, place)
         })
@@ -69,6 +86,7 @@ impl Tracer {
 
     /// The parameter or buffer that lies at `path`; one node however often it is read.
     pub fn tensor(&mut self, path: &str, tensor: &Tensor) -> Arg {
+        let path = &format!("{}{path}", self.prefix);
         if let Some(&id) = self.tensors.get(path) {
             return Arg::Node(id);
         }
@@ -109,8 +127,47 @@ impl Tracer {
         self.push(Op::Rust(code), owned(args), name, Type::Unknown, place)
     }
 
+    /// The nodes that `list` adds for the part of the model that lies at `path`.
+    ///
+    /// # Errors
+    /// Those of `list`.
+    pub fn within(&mut self, path: &str, list: impl FnOnce(&mut Tracer) -> Result<Arg, Error>) -> Result<Arg, Error> {
+        let outer = self.prefix.clone();
+        if !path.is_empty() {
+            self.prefix = format!("{outer}{path}.");
+        }
+        let result = list(self);
+        self.prefix = outer;
+        result
+    }
+
+    /// The error of a part that is given another number of arguments than it takes.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn refuse_arguments<T>(&self, count: usize) -> Result<T, Error> {
+        let what = format!("a part at `{}` with {count} arguments, which is a fault of fx", self.prefix);
+        Err(Error::Unsupported { what, help: "please report it with the model's source".to_owned() })
+    }
+
+    /// A field of a value; of a struct that is made in this graph it is what the field was given.
+    pub fn field(&mut self, of: &Arg, name: &str, place: &str) -> Arg {
+        let made = of.node().map(|id| self.graph.node(id));
+        if let Some(Node { op: Op::Host(Host { op: HostOp::Struct((_, fields)), .. }), args, .. }) = made
+            && let Some(given) = fields.iter().position(|field| field == name).and_then(|at| args.get(at))
+        {
+            return given.clone();
+        }
+        self.code(&format!("$0.{name}"), &[of], name, place)
+    }
+
     /// One part of a tuple.
     pub fn part(&mut self, of: &Arg, position: usize) -> Arg {
+        if let Arg::List(parts) = of
+            && let Some(part) = parts.get(position)
+        {
+            return part.clone();
+        }
         self.push(Op::TupleGet(position), vec![of.clone()], "getitem", Type::Unknown, "")
     }
 
@@ -120,12 +177,26 @@ impl Tracer {
     /// [`Error::Unsupported`] if the walk left a graph that the verifier refuses.
     pub fn finish(mut self, outputs: &[&Arg]) -> Result<Graph, Error> {
         self.push(Op::Yield, owned(outputs), "output", Type::Unknown, "");
+        self.erase_unread_structs();
         match self.graph.lint() {
             Ok(()) => Ok(self.graph),
             Err(faults) => {
                 let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
                 let what = format!("the graph of `{}`, which is a fault of fx: {}", self.graph.name, faults.join("; "));
                 Err(Error::Unsupported { what, help: "please report it with the model's source".to_owned() })
+            }
+        }
+    }
+}
+
+impl Tracer {
+    /// Erases the structs that parts yield and of which only fields are read.
+    fn erase_unread_structs(&mut self) {
+        for id in self.graph.nodes().into_iter().rev() {
+            let is_struct = matches!(self.graph.node(id).op.host(), Some(HostOp::Struct(_)));
+            if is_struct && !self.graph.has_users(id) {
+                // A node without users is erased without fail.
+                let _ = self.graph.erase_node(id);
             }
         }
     }

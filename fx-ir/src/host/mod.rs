@@ -18,6 +18,7 @@ mod payload;
 mod tests;
 
 pub use adaptor::Adaptor;
+pub use eval::ELEMENT;
 pub use ops::{HostOp, Yields};
 pub(crate) use payload::Payload;
 

@@ -5,7 +5,7 @@ use std::{panic, thread};
 use fx_front::{index::Index, trace::Traced};
 use fx_ir::Graph;
 
-use crate::emit::{self, Told};
+use crate::emit::{self, PartNames, Told};
 
 /// The generated source of the items of one type, in two files.
 pub(super) struct Generated {
@@ -39,12 +39,22 @@ pub(super) struct Graphs {
     pub(super) optimized: Vec<Graph>,
     /// Both with parts as calls, where that is what is printed.
     pub(super) outlined: Option<(Vec<Traced>, Vec<Graph>)>,
+    /// As traced with every part that lists its own graph as a call, where there are such.
+    pub(super) listed: Option<Vec<Traced>>,
+}
+
+impl Graphs {
+    /// These graphs without a part as a call.
+    pub(super) fn inlined(traced: Vec<Traced>, optimized: Vec<Graph>) -> Graphs {
+        Graphs { traced, optimized, outlined: None, listed: None }
+    }
 }
 
 /// Prints the graphs of one type; `Err` holds what is wrong with the source.
-pub(super) fn generated(index: &Index, of: &Graphs, file: &str) -> Result<Generated, String> {
+pub(super) fn generated(index: &Index, of: &Graphs, parts: &PartNames, file: &str) -> Result<Generated, String> {
     let (all, optimized) = (&of.traced, &of.optimized);
-    let graphs = emit::instance_graphs(index, &all.iter().collect::<Vec<&Traced>>());
+    let listed = of.listed.as_ref().unwrap_or(all);
+    let graphs = emit::instance_graphs(index, &listed.iter().collect::<Vec<&Traced>>(), parts);
     let (printed, printed_graphs) = of.outlined.as_ref().map_or((all, optimized), |(traced, graphs)| (traced, graphs));
     let items = printed.iter().zip(printed_graphs).zip(optimized);
     let items: Vec<emit::Item> =

@@ -57,6 +57,29 @@ pub(super) fn part_of(index: &Index, all: &[Traced], optimized: &[Graph]) -> Opt
     (is_plain && steps >= SMALL).then_some((traced.item, Part { name, call, own, reached }))
 }
 
+/// The function of a type of one entry, whose instance graph others may list as a part of theirs, and its name.
+pub(super) fn listing_part(index: &Index, all: &[Traced]) -> Option<(usize, (String, String))> {
+    let [traced] = all else { return None };
+    let path = index.structs[traced.model?].path();
+    Some((traced.item, (path, traced.signature.name.clone())))
+}
+
+/// The functions traced anew with every part as a call that lists its own graph; `None` where there is no such part.
+pub(super) fn listed(index: &Index, all: &[Traced], parts: &BTreeMap<usize, (String, String)>) -> Option<Vec<Traced>> {
+    let [traced] = all else { return None };
+    let call = PartCall { effect: Effect::Pure, takes_any_option: false };
+    let outlined = parts.keys().filter(|&&part| part != traced.item).map(|&part| (part, call)).collect();
+    let again = trace::items_outlined(index, &[traced.item], &Diagnostics::new(), &outlined);
+    let [one] = again.as_slice() else { return None };
+    let is_whole = one.left.is_none() && opaque_nodes(&one.graph) <= opaque_nodes(&traced.graph);
+    (is_whole && calls_of(&one.graph).next().is_some()).then_some(again)
+}
+
+/// The parts that the graph calls, each by the path of its type and the name of the function.
+pub(super) fn called_by(graph: &Graph) -> BTreeSet<(String, String)> {
+    calls_of(graph).map(|(_, name)| name).collect()
+}
+
 /// Whether the node is printed as a step of its own.
 fn is_step(graph: &Graph, id: NodeId) -> bool {
     let node = graph.node(id);

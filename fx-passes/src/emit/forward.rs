@@ -51,6 +51,7 @@ impl Emitter<'_> {
             impl {frozen} {{
                 /// The frozen form of the model's `{name}`; `try_{name}` is the door that returns errors.
                 #[track_caller]
+                #[inline]
                 pub fn {name}{generics}({receiver}, {params}) -> {door_type} {bounds} {{ {door} }}
 
                 /// The frozen form of the model's `{name}`.
@@ -59,6 +60,7 @@ impl Emitter<'_> {
                 ///
                 /// # Errors
                 /// Names the node and the source line of what failed, and what was expected there.
+                #[inline]
                 pub fn try_{name}{generics}({receiver}, {params}) -> ::fx_runtime::Result<{output}> {bounds} {{
                     use ::fx_runtime::frozen as fx;
                     use ::fx_runtime::frozen::prelude::*;
@@ -171,7 +173,7 @@ impl Emitter<'_> {
             && signature.params.first().is_some_and(takes_tensor);
         match self.index.fns[self.traced.item].of_trait.as_deref().filter(|_| is_one) {
             Some(of @ ("Module" | "ModuleT")) => format!(
-                "{QUIET}\nimpl ::fx_runtime::nn::{of} for {} {{ fn {name}(&self, {params}) -> ::fx_runtime::Tensor {{ {}::{name}(self, {names}) }} }}\n",
+                "{QUIET}\nimpl ::fx_runtime::nn::{of} for {} {{ #[inline] fn {name}(&self, {params}) -> ::fx_runtime::Tensor {{ {}::{name}(self, {names}) }} }}\n",
                 self.frozen, self.frozen
             ),
             _ => String::new(),

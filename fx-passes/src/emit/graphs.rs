@@ -6,7 +6,6 @@
 use fx_front::{index::Ty, trace::Param};
 use fx_ir::{Binding, Bindings, Effect, NodeId};
 
-use super::QUIET;
 use super::{Emitter, forward::param_name, types, value::Value};
 
 /// What an input is to a recorded forward.
@@ -94,28 +93,9 @@ impl Emitter<'_> {
         };
         let reset = if signature.is_mut { "self.frame.reset_state()?;" } else { "" };
         format!(
-            "impl {frozen} {{
-                /// Runs the model on zeros of each of these shapes, so that later calls find everything set up, and says
-                /// for which inputs it is recorded as a CUDA graph and which layers have another kernel than the default.
-                ///
-                /// # Errors
-                /// What `try_{name}` returns.
-                {QUIET}
-                pub fn {method}<S: Clone + Into<::fx_runtime::Example>>(
-                    {receiver},
-                    shapes: &[{item}],
-                ) -> ::fx_runtime::Result<::fx_runtime::GraphReport> {{
-                    for {pattern} in shapes {{
-                        {}
-                        for _ in 0..2 {{
-                            self.try_{name}({})?;
-                        }}
-                    }}
-                    {reset}
-                    {report}.with_kernels_of(self)
-                }}
-            }}\n",
-            examples.join("\n"),
+            "::fx_runtime::warm_up!({frozen}::{method}({receiver}) calls \"try_{name}\", {pattern} in {item}, \
+             {{ {} }}, self.try_{name}({}), {{ {reset} }} {report}.with_kernels_of(self));\n",
+            examples.join(" "),
             handed.join(", ")
         )
     }

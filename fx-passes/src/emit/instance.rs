@@ -5,55 +5,106 @@
 
 mod control;
 
+use std::fmt::Write as _;
+
 use fx_front::index::{Field, Ty};
-use fx_ir::{Arg, Binding, HostOp, NodeId, Op, RegionId, Type};
+use fx_front::trace::Param;
+use fx_ir::{Arg, Binding, HostOp, NodeId, Op, RegionId, Type, host::ELEMENT};
 
 use super::QUIET;
 use super::{
-    Emitter,
+    Emitter, PartNames,
     body::{Phase, Writer},
     names::identifier,
     value::{Value, literal},
 };
 
 /// `graph()` of the model, or `name_graph()` of a free function and of any entry but the first.
-pub(super) fn emit(emitter: &Emitter<'_>) -> String {
+///
+/// A model that is a part of others has its nodes in a function of its own, which these call.
+pub(super) fn emit(emitter: &Emitter<'_>, parts: &PartNames) -> String {
     let traced = emitter.traced;
-    let mut walk = Walk { writer: Writer::new(emitter, Phase::Freeze), loops: Vec::new(), count: 0 };
-    walk.writer.prints_all = true;
-    walk.writer.names.take("t");
-    walk.writer.names.take("Arg");
-    emitter.bind_model(&mut walk.writer);
-    let body = traced.graph.body();
-    walk.inputs(body);
-    walk.region(body);
-    let outputs = walk.outputs(body);
-    let lines = walk.writer.lines.join("\n");
-    let title = &traced.graph.name;
-    let code = format!(
-        "{{
-            use ::fx_runtime::frozen::prelude::*;
-            use ::fx_runtime::instance::{{Arg, Otherwise as _}};
-            let _no_grad = ::fx_runtime::tch::no_grad_guard();
-            let mut t = ::fx_runtime::instance::Tracer::new({title:?});
-            {lines}
-            t.finish(&[{}])
-        }}",
-        outputs.join(", ")
-    );
-    let result = "::fx_runtime::Result<::fx_runtime::Graph>";
+    let (name, title) = (&traced.signature.name, &traced.graph.name);
     let doc = "/// The graph of the live object, flat, as torch.fx would show it: `print_tabular()` it, or print it.\n";
-    let allow = QUIET;
-    if traced.model.is_some() {
-        let name = &traced.signature.name;
-        let method = if emitter.is_first() { "graph".to_owned() } else { format!("{}_graph", identifier(name)) };
-        if emitter.entries.contains(&method) {
-            return String::new();
-        }
-        format!("impl {} {{ {doc} {allow} pub fn {method}(&self) -> {result} {code} }}\n", emitter.owner())
-    } else {
-        format!("{doc} {allow} pub fn {}_graph() -> {result} {code}\n", identifier(title))
+    let result = "::fx_runtime::Result<::fx_runtime::Graph>";
+    let Some(model) = traced.model else {
+        let code = whole(emitter, parts, None);
+        return format!("{doc} {QUIET} #[inline] pub fn {}_graph() -> {result} {{ {code} }}\n", identifier(title));
+    };
+    let method = if emitter.is_first() { "graph".to_owned() } else { format!("{}_graph", identifier(name)) };
+    let path = emitter.index.structs[model].path();
+    let part = Some("fx_graph").filter(|_| parts.contains(&(path, name.clone())));
+    let mut methods = String::new();
+    if !emitter.entries.contains(&method) {
+        let code = whole(emitter, parts, part);
+        methods = format!("{doc} {QUIET} #[inline] pub fn {method}(&self) -> {result} {{ {code} }}\n");
     }
+    if let Some(part) = part {
+        let mut walk = Walk::new(emitter, parts);
+        let inputs = walk.names_of_inputs();
+        let (lines, outputs) = walk.walked();
+        let outputs = if let [one] = outputs.as_slice() {
+            format!("{}.clone()", one.trim_start_matches('&'))
+        } else {
+            format!("Arg::list(&[{}])", outputs.join(", "))
+        };
+        // Writing to a string cannot fail.
+        let _ = write!(
+            methods,
+            "/// The nodes of the graph, as a part of another.
+            #[doc(hidden)] #[inline] {QUIET}
+            pub fn {part}(&self, t: &mut ::fx_runtime::instance::Tracer, args: &[&::fx_runtime::instance::Arg])
+                -> ::fx_runtime::Result<::fx_runtime::instance::Arg> {{
+                {USES}
+                let [{}] = args else {{ return t.refuse_arguments(args.len()); }};
+                {lines}
+                Ok({outputs})
+            }}\n",
+            inputs.join(", ")
+        );
+    }
+    format!("impl {} {{ {methods} }}\n", emitter.owner())
+}
+
+/// What the code of an instance graph is written with.
+const USES: &str = "use ::fx_runtime::frozen::prelude::*;\nuse ::fx_runtime::instance::{Arg, Otherwise as _, Probe};\n";
+
+/// The body of the function that builds the whole graph, by way of the function `part` if there is one.
+fn whole(emitter: &Emitter<'_>, parts: &PartNames, part: Option<&str>) -> String {
+    let title = &emitter.traced.graph.name;
+    let mut walk = Walk::new(emitter, parts);
+    let inputs = walk.inputs();
+    let (lines, outputs) = match part {
+        Some(part) => {
+            let args: Vec<String> = walk.names_of_inputs().iter().map(|name| format!("&{name}")).collect();
+            let call = format!("let outputs = self.{part}(&mut t, &[{}])?;", args.join(", "));
+            let body = emitter.graph.body();
+            let count = emitter.graph.yield_of(body).map_or(0, |end| emitter.graph.node(end).args.len());
+            let outputs = match count {
+                1 => vec!["&outputs".to_owned()],
+                count => (0..count).map(|position| format!("&t.part(&outputs, {position})")).collect(),
+            };
+            (call, outputs)
+        }
+        None => walk.walked(),
+    };
+    let parts: Vec<String> = (0..outputs.len()).map(|at| format!("output_{at}")).collect();
+    // A part that is taken out of the outputs borrows the tracer, as `finish` does.
+    let (bound, outputs) = if part.is_some() && outputs.len() > 1 {
+        let bound = parts.iter().zip(&outputs).map(|(name, output)| format!("let {name} = {};\n", &output[1..]));
+        (bound.collect(), parts.iter().map(|name| format!("&{name}")).collect())
+    } else {
+        (String::new(), outputs)
+    };
+    format!(
+        "{USES}
+        let mut t = ::fx_runtime::instance::Tracer::new({title:?});
+        {inputs}
+        {lines}
+        {bound}
+        t.finish(&[{}])",
+        outputs.join(", ")
+    )
 }
 
 /// The numbers of a list that holds nothing else.
@@ -63,22 +114,62 @@ fn ints(items: &[Arg]) -> Option<Vec<i64>> {
 
 struct Walk<'e, 'a> {
     writer: Writer<'e, 'a>,
+    /// The parts that list their own graphs.
+    parts: &'e PartNames,
     /// The counters of the loops over layers that are open, outermost first.
     loops: Vec<String>,
     count: usize,
 }
 
-impl Walk<'_, '_> {
-    fn inputs(&mut self, body: RegionId) {
-        let traced = self.writer.emitter.traced;
-        let params = self.writer.graph().region(body).params.clone();
+impl<'e, 'a> Walk<'e, 'a> {
+    fn new(emitter: &'e Emitter<'a>, parts: &'e PartNames) -> Walk<'e, 'a> {
+        let mut walk = Walk { writer: Writer::new(emitter, Phase::Freeze), parts, loops: Vec::new(), count: 0 };
+        walk.writer.prints_all = true;
+        for name in ["t", "Arg", "args", "outputs"] {
+            walk.writer.names.take(name);
+        }
+        emitter.bind_model(&mut walk.writer);
+        walk.name_inputs();
+        walk
+    }
+
+    /// The free parameters of the function, each with the node that it is.
+    fn free_inputs(&self) -> Vec<(&'a Param, NodeId)> {
+        let emitter = self.writer.emitter;
+        let traced = emitter.traced;
+        let params = &emitter.graph.region(emitter.graph.body()).params;
         let inputs = params.iter().skip(usize::from(traced.signature.has_receiver));
         let free = traced.signature.params.iter().filter(|param| param.fixed.is_none());
-        for (param, &id) in free.zip(inputs) {
+        free.zip(inputs.copied()).collect()
+    }
+
+    fn name_inputs(&mut self) {
+        for (param, id) in self.free_inputs() {
             let name = self.writer.names.fresh(&format!("{}_arg", identifier(&param.name)));
-            self.writer.line(format!("let {name} = t.input({:?}, {});", param.name, param.ty == Ty::Tensor));
             self.writer.set(id, Value::owned(name));
         }
+    }
+
+    /// The variables that hold the inputs.
+    fn names_of_inputs(&self) -> Vec<String> {
+        self.free_inputs().into_iter().map(|(_, id)| self.writer.read(id).text).collect()
+    }
+
+    /// The lines that make the inputs.
+    fn inputs(&self) -> String {
+        let input = |(param, id): (&Param, NodeId)| {
+            let name = self.writer.read(id).text;
+            format!("let {name} = t.input({:?}, {});\n", param.name, param.ty == Ty::Tensor)
+        };
+        self.free_inputs().into_iter().map(input).collect()
+    }
+
+    /// The lines that list the function's nodes, and its outputs.
+    fn walked(&mut self) -> (String, Vec<String>) {
+        let body = self.writer.graph().body();
+        self.region(body);
+        let outputs = self.outputs(body);
+        (self.writer.lines.join("\n"), outputs)
     }
 
     /// What a region hands over; a carried number of the live model's stays one.
@@ -154,7 +245,9 @@ impl Walk<'_, '_> {
         let place = node.origin.places.last().map(ToString::to_string).unwrap_or_default();
         let label = node.origin.labels.first().cloned().unwrap_or_default();
         let all = node.args.clone();
+        let listed = op.host().and_then(|host| self.part(host, &all, &label));
         let call = match op {
+            Op::Host(_) if listed.is_some() => listed.unwrap_or_default(),
             Op::CallModule(kind) if matches!(kind.0.as_str(), "Sequential" | "SequentialT") => {
                 let module = self.writer.read(all[0].node().unwrap_or(id)).text;
                 let input = self.arg(&all[1]);
@@ -190,11 +283,27 @@ impl Walk<'_, '_> {
                 format!("t.code({:?}, &[{}], {name:?}, {place:?})", code.template, self.args(&all))
             }
             Op::GetAttr(field) => {
-                format!("t.code({:?}, &[{}], {field:?}, {place:?})", format!("$0.{field}"), self.args(&all))
+                format!("t.field({}, {field:?}, {place:?})", self.args(&all))
             }
             other => format!("t.code({:?}, &[{}], \"node\", {place:?})", other.opcode(), self.args(&all)),
         };
         self.name(id, &call);
+    }
+
+    /// The nodes of a part that lists them itself.
+    fn part(&mut self, call: &HostOp, args: &[Arg], label: &str) -> Option<String> {
+        let HostOp::CallPart(function) = call else { return None };
+        let part = args.first().and_then(Arg::node)?;
+        let HostOp::FreezePart(ty) = self.writer.graph().node(part).op.host()? else { return None };
+        let is_listed = self.parts.contains(&(ty.clone(), function.clone()));
+        // What the part was traced for is no input of its.
+        let free =
+            args[1..].iter().filter(|arg| !matches!(arg, Arg::Bool(_) | Arg::Int(_) | Arg::Float(_) | Arg::Str(_)));
+        let free: Vec<Arg> = free.map(bare).collect();
+        is_listed.then(|| {
+            let (model, path) = (self.writer.read(part).text, self.path(label));
+            format!("t.within({path}, |t| {model}.fx_graph(t, &[{}]))?", self.args(&free))
+        })
     }
 
     /// Whether the layer may lie behind a pointer, as far as the field says that it comes from.
@@ -243,6 +352,7 @@ impl Walk<'_, '_> {
                 Some(numbers) => format!("&Arg::ints(&{numbers:?})"),
                 None => format!("&Arg::list(&[{}])", self.args(items)),
             },
+            Arg::Expr(_) if bare(arg) != *arg => self.arg(&bare(arg)),
             Arg::Expr(expr) => {
                 let args = self.args(&expr.args);
                 format!("&t.expr({:?}, &{:?}, &[{args}])", expr.op.name(), expr.op.words())
@@ -270,7 +380,7 @@ impl Walk<'_, '_> {
                 ));
                 format!("&{name}")
             }
-            _ => format!("&(&::fx_runtime::instance::Probe({})).arg({:?})", value.borrowed(), value.text),
+            _ => format!("&(&Probe({})).arg({:?})", value.borrowed(), value.text),
         }
     }
 
@@ -285,6 +395,43 @@ impl Walk<'_, '_> {
         let format = label.replace('*', "{}");
         let missing = vec!["\"*\""; stars.saturating_sub(turns.len())];
         format!("&format!({format:?}, {})", [missing, turns].concat().join(", "))
+    }
+}
+
+/// An operand of a call as a value: how it is handed over is no part of the graph.
+fn bare(arg: &Arg) -> Arg {
+    match arg {
+        Arg::Expr(expr) => match (&expr.op, expr.args.as_slice()) {
+            (HostOp::Ref | HostOp::Handle | HostOp::BorrowTensor | HostOp::BorrowOption | HostOp::Use, [inner]) => {
+                bare(inner)
+            }
+            (HostOp::Tuple, parts) => Arg::List(parts.iter().map(bare).collect()),
+            (HostOp::MapOption | HostOp::MapList, [inner, each]) if is_copy(each, &element()) => bare(inner),
+            _ => arg.clone(),
+        },
+        _ => arg.clone(),
+    }
+}
+
+/// What stands for the element in what is done to each element of an option or a list.
+fn element() -> Arg {
+    Arg::Path(ELEMENT.to_owned())
+}
+
+/// Whether the value is the other one, or is made anew from handles on all its parts.
+fn is_copy(arg: &Arg, of: &Arg) -> bool {
+    let part = |name: &str| HostOp::Field(name.to_owned()).on(of.clone());
+    match arg {
+        Arg::Expr(expr) => match (&expr.op, expr.args.as_slice()) {
+            (HostOp::Handle | HostOp::Use, [inner]) => is_copy(inner, of),
+            (HostOp::MapOption | HostOp::MapList, [inner, each]) => is_copy(inner, of) && is_copy(each, &element()),
+            (HostOp::Struct((_, fields)), parts) => {
+                fields.iter().zip(parts).all(|(field, arg)| is_copy(arg, &part(field)))
+            }
+            (HostOp::Tuple, parts) => parts.iter().zip(0..).all(|(arg, at)| is_copy(arg, &part(&at.to_string()))),
+            _ => arg == of,
+        },
+        _ => arg == of,
     }
 }
 

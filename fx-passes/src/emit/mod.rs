@@ -56,6 +56,9 @@ pub struct Told {
     pub peak: Peak,
 }
 
+/// Functions of parts, each by the path of its type and its name.
+pub type PartNames = BTreeSet<(String, String)>;
+
 /// One entry of a frozen type.
 #[derive(Clone, Copy, Debug)]
 pub struct Item<'a> {
@@ -87,10 +90,10 @@ pub fn frozen(index: &Index, items: &[Item<'_>], graph_file: &str) -> Result<Fro
 
 /// The code that builds the instance graphs of the items of one type, from the graphs as traced; [`pretty`] brings it
 /// into form.
-pub fn instance_graphs(index: &Index, items: &[&Traced]) -> String {
+pub fn instance_graphs(index: &Index, items: &[&Traced], parts: &PartNames) -> String {
     let graphs: Vec<Item> =
         items.iter().map(|&traced| Item { traced, graph: &traced.graph, inlined: &traced.graph }).collect();
-    Emitter::all(index, &graphs).iter().map(|one| instance::emit(one)).collect()
+    Emitter::all(index, &graphs).iter().map(|one| instance::emit(one, parts)).collect()
 }
 
 /// Source that the tracer wrote itself, pretty-printed; `Err` holds source that does not parse, which is our bug.

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use fx_front::key;
 use fx_ir::{Graph, Origin};
 
-use super::QUIET;
 use super::whole::Whole;
 
 impl Whole<'_, '_> {
@@ -19,19 +18,7 @@ impl Whole<'_, '_> {
         if !self.is_mut() || self.has_entry("reset_state") {
             return String::new();
         }
-        let name = &self.first().frozen;
-        format!(
-            "{QUIET}
-            impl {name} {{
-                /// Gives all that calls have written to the values that it had when the model was frozen.
-                ///
-                /// # Errors
-                /// When there is no memory for them.
-                pub fn reset_state(&mut self) -> ::fx_runtime::Result<()> {{
-                    self.frame.reset_state()
-                }}
-            }}\n"
-        )
+        format!("::fx_runtime::reset_state!({});\n", self.first().frozen)
     }
 
     fn saved(&self) -> String {
@@ -40,31 +27,7 @@ impl Whole<'_, '_> {
         }
         let (name, title) = (&self.first().frozen, &self.first().graph.name);
         let graph = format!("{title}#{:016x}", self.fingerprint());
-        format!(
-            "{QUIET}
-            impl {name} {{
-                const GRAPH: &'static str = {graph:?};
-
-                /// Writes the folded weights, and all else that a call needs, to a safetensors file.
-                ///
-                /// # Errors
-                /// Names the parts that cannot be saved: values of the program's own that carried code reads.
-                pub fn save(&self, path: impl AsRef<::std::path::Path>) -> ::fx_runtime::Result<()> {{
-                    ::fx_runtime::frozen::save(self, &self.frame, Self::GRAPH, path.as_ref())
-                }}
-
-                /// Reads what [`Self::save`] has written, without the model, on the CPU unless `options` say otherwise.
-                ///
-                /// # Errors
-                /// Refuses a file of another version of fx or of another graph, and one that is damaged.
-                pub fn load(
-                    path: impl AsRef<::std::path::Path>,
-                    options: &::fx_runtime::Freeze,
-                ) -> ::fx_runtime::Result<Self> {{
-                    ::fx_runtime::frozen::load({title:?}, Self::GRAPH, path.as_ref(), options)
-                }}
-            }}\n"
-        )
+        format!("::fx_runtime::saved!({name}, {title:?}, {graph:?});\n")
     }
 
     /// A number for what the entries compute.

@@ -99,6 +99,7 @@ impl Whole<'_, '_> {
                 /// # Errors
                 /// Names the layer and the source line where something cannot be frozen as `options` ask.
                 {QUIET}
+                #[inline]
                 pub fn freeze({receiver}options: &::fx_runtime::Freeze) -> ::fx_runtime::Result<{name}> {{
                     use ::fx_runtime::frozen as fx;
                     use ::fx_runtime::frozen::prelude::*;

@@ -32,6 +32,7 @@ mod leaf;
 mod linear;
 mod lists;
 mod matrix;
+mod methods;
 pub mod norm;
 mod part;
 pub mod prelude;

@@ -81,7 +81,7 @@ struct Evaluator<'e, M: Machine> {
 }
 
 /// How a mapped function names the element that it is given.
-const ELEMENT: &str = "one";
+pub const ELEMENT: &str = "one";
 
 impl<M: Machine> Evaluator<'_, M> {
     fn eval(&mut self, op: &HostOp, args: &[Arg]) -> Evaluated<M> {
