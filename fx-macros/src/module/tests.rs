@@ -18,13 +18,14 @@ fn named_fields() {
             #[module(parameter)] scale: Option<Tensor>,
             #[module(skip)] r#in: i64,
         }"#,
-        &expect![[r#"
+        &expect![[r##"
             #[automatically_derived]
             impl ::fx_runtime::Module for Head {
                 fn type_name(&self) -> &'static str {
                     "Head"
                 }
                 #[allow(unused_variables)]
+                #[inline]
                 fn visit<'fx>(&'fx self, visitor: &mut dyn ::fx_runtime::module::Visitor<'fx>) {
                     ::fx_runtime::module::visit_field!(visitor, "classifier.0", & self.fc);
                     visitor.tensor("mean", &self.mean, ::fx_runtime::module::Role::Buffer);
@@ -33,6 +34,7 @@ fn named_fields() {
                     }
                 }
                 #[allow(unused_variables)]
+                #[inline]
                 fn placed(
                     &self,
                     place: &mut ::fx_runtime::module::Place<'_>,
@@ -70,7 +72,7 @@ fn named_fields() {
                     &self.r#in
                 }
             }
-        "#]],
+        "##]],
     );
 }
 
@@ -78,7 +80,7 @@ fn named_fields() {
 fn generic_and_tuple_structs() {
     check(
         "struct Residual<'a, M: Debug, P>(Block<P, M>, Vec<Option<M>>, &'a Config<P>, Box<M::Gate>, Rc<P>) where P: Clone;",
-        &expect![[r#"
+        &expect![[r##"
             #[automatically_derived]
             impl<'a, M: Debug, P> ::fx_runtime::Module for Residual<'a, M, P>
             where
@@ -91,6 +93,7 @@ fn generic_and_tuple_structs() {
                     "Residual"
                 }
                 #[allow(unused_variables)]
+                #[inline]
                 fn visit<'fx>(&'fx self, visitor: &mut dyn ::fx_runtime::module::Visitor<'fx>) {
                     ::fx_runtime::module::visit_field!(visitor, "0", & self.0);
                     ::fx_runtime::module::visit_field!(visitor, "1", & self.1);
@@ -99,6 +102,7 @@ fn generic_and_tuple_structs() {
                     ::fx_runtime::module::visit_field!(visitor, "4", & self.4);
                 }
                 #[allow(unused_variables)]
+                #[inline]
                 fn placed(
                     &self,
                     place: &mut ::fx_runtime::module::Place<'_>,
@@ -144,7 +148,7 @@ fn generic_and_tuple_structs() {
                     &self.4
                 }
             }
-        "#]],
+        "##]],
     );
 }
 
@@ -152,15 +156,17 @@ fn generic_and_tuple_structs() {
 fn unit_structs() {
     check(
         "struct Mish;",
-        &expect![[r#"
+        &expect![[r##"
             #[automatically_derived]
             impl ::fx_runtime::Module for Mish {
                 fn type_name(&self) -> &'static str {
                     "Mish"
                 }
                 #[allow(unused_variables)]
+                #[inline]
                 fn visit<'fx>(&'fx self, visitor: &mut dyn ::fx_runtime::module::Visitor<'fx>) {}
                 #[allow(unused_variables)]
+                #[inline]
                 fn placed(
                     &self,
                     place: &mut ::fx_runtime::module::Place<'_>,
@@ -169,7 +175,7 @@ fn unit_structs() {
                 }
             }
             ::fx_runtime::register_module!(Mish);
-        "#]],
+        "##]],
     );
 }
 
