@@ -20,7 +20,7 @@ use crate::library::{Activations, Arithmetic, Attention, Joins, Layout, Linears,
 use crate::pass::{Pass, PassContext};
 use crate::passes::{
     CommonSubexpressions, DeadCode, FoldBatchNorm, FoldLayerScale, FoldLeadingNorm, FoldScale, FuseEpilogue,
-    GroupPointwise, LayoutSafe, LowerModules, MergeLinears, PackKernels, RemoveIdentity, SinkIntoArms,
+    GroupPointwise, LayoutSafe, LowerModules, MergeArms, MergeLinears, PackKernels, RemoveIdentity, SinkIntoArms,
 };
 use crate::rewrite::{Outcome, WhyNot};
 
@@ -75,6 +75,7 @@ impl Pipeline {
             .then(FoldLeadingNorm)
             .then(LayoutSafe)
             .then(PackKernels)
+            .then(MergeArms)
             .then(CommonSubexpressions)
             .then(DeadCode)
             .then(GroupPointwise)

@@ -154,6 +154,7 @@ impl Planner<'_> {
             Some(Op::Host(_) | Op::Rust(_)) | None => self.graph.base_name(id).to_owned(),
             Some(_) => node.input(0).map_or_else(String::new, |subject| self.graph.base_name(subject).to_owned()),
         };
+        let names = self.plan.scopes.get(&scope).map(|scope| scope.names.clone());
         let field = self.claim(id, scope, &label);
         let outer = self.plan.scopes[&scope].name.clone();
         let patterns = match &node.op {
@@ -168,6 +169,17 @@ impl Planner<'_> {
             self.region(region, region);
         }
         let full: Vec<bool> = node.regions.iter().map(|region| !self.plan.scopes[region].fields.is_empty()).collect();
+        // Which arm it is, a truth value tells as well as an enum of two empty variants.
+        if node.op == Op::If && full == [false, false] {
+            if let (Some(scope), Some(names)) = (self.plan.scopes.get_mut(&scope), names) {
+                scope.fields.retain(|&field| field != id);
+                scope.names = names;
+            }
+            node.regions.iter().for_each(|region| drop(self.plan.scopes.remove(region)));
+            node.inputs().for_each(|input| self.read(input, scope));
+            node.regions.iter().for_each(|&region| self.region(region, scope));
+            return;
+        }
         let shape = match (&node.op, full.as_slice()) {
             (Op::For(_), _) => Shape::Each,
             (_, [true, false]) => Shape::Maybe(0),
