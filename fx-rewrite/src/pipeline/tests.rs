@@ -64,9 +64,10 @@ fn the_list_is_visible() {
         20  fold-leading-norm      folds batch norms into the weights of the layers behind them (after fold-batch-norm, fuse-epilogue; before pack-kernels)
         21  layout-safe            turns view into reshape and hands tensors to foreign code in row-major order
         22  pack-kernels           packs each layer into a kernel at freeze time (after lower-modules)
-        23  common-subexpressions  merges nodes that compute the same
-        24  dead-code              erases nodes without readers and without effects, control flow included
-        25  group-pointwise        computes pointwise ops that follow each other in one pass over memory (after fuse-epilogue, pack-kernels)
+        23  merge-arms             merges the arms of a decision that differ in a constant alone (after pack-kernels)
+        24  common-subexpressions  merges nodes that compute the same
+        25  dead-code              erases nodes without readers and without effects, control flow included
+        26  group-pointwise        computes pointwise ops that follow each other in one pass over memory (after fuse-epilogue, pack-kernels)
     "#]].assert_eq(&Pipeline::inference().to_string());
 }
 
@@ -74,7 +75,7 @@ fn the_list_is_visible() {
 fn passes_are_put_in_and_left_out() {
     let pipeline = Pipeline::inference().with(Careless).with(DeadCode).without("pack-kernels").without("layout-safe");
     let names: Vec<_> = pipeline.passes().map(Pass::name).collect();
-    expect!["careless dead-code remove-identity common-subexpressions dead-code arithmetic layout joins sink-into-arms activations norms attention linears lower-modules common-subexpressions fold-layer-scale sink-into-arms fold-batch-norm fold-scale merge-linears fuse-epilogue fold-leading-norm common-subexpressions dead-code group-pointwise"].assert_eq(&names.join(" "));
+    expect!["careless dead-code remove-identity common-subexpressions dead-code arithmetic layout joins sink-into-arms activations norms attention linears lower-modules common-subexpressions fold-layer-scale sink-into-arms fold-batch-norm fold-scale merge-linears fuse-epilogue fold-leading-norm merge-arms common-subexpressions dead-code group-pointwise"].assert_eq(&names.join(" "));
 }
 
 /// Does nothing, where it is asked for.
