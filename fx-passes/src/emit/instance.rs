@@ -57,10 +57,12 @@ pub(super) fn emit(emitter: &Emitter<'_>, parts: &PartNames) -> String {
                 -> ::fx_runtime::Result<::fx_runtime::instance::Arg> {{
                 {USES}
                 let [{}] = args else {{ return t.refuse_arguments(args.len()); }};
+                {}
                 {lines}
                 Ok({outputs})
             }}\n",
-            inputs.join(", ")
+            inputs.join(", "),
+            inputs.iter().map(|name| format!("let {name} = Arg::clone({name});")).collect::<String>()
         );
     }
     format!("impl {} {{ {methods} }}\n", emitter.owner())

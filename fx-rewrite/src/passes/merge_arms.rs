@@ -38,8 +38,8 @@ impl Pass for MergeArms {
     }
 }
 
-/// Where arms differ: in that argument of that node of the first arm, of which each has a constant of its own.
-#[derive(Clone, Debug, PartialEq)]
+/// Where arms differ: in these arguments of these nodes of the first arm, for which each has a constant of its own.
+#[derive(Debug, Default)]
 struct Difference {
     places: Vec<(NodeId, usize)>,
     constants: Vec<Arg>,
@@ -55,9 +55,9 @@ fn merge(graph: &mut Graph, times: &BindingTimes, id: NodeId) -> bool {
     let Some(difference) = difference(graph, times, &regions) else { return false };
     let nodes = graph.region(regions[0]).nodes.clone();
     let origins: Vec<Origin> = nodes.iter().enumerate().map(|(at, _)| common_origin(graph, &regions, at)).collect();
-    if let Some(Difference { places, constants }) = difference {
-        let chosen = choice(graph, id, constants);
-        for (node, position) in places {
+    if !difference.places.is_empty() {
+        let chosen = choice(graph, id, difference.constants);
+        for (node, position) in difference.places {
             graph.node_mut(node).args[position] = Arg::Node(chosen);
         }
     }
@@ -71,10 +71,10 @@ fn merge(graph: &mut Graph, times: &BindingTimes, id: NodeId) -> bool {
     true
 }
 
-/// What is different between the arms: `None` if that is more than one constant, `Some(None)` if it is nothing.
-fn difference(graph: &Graph, times: &BindingTimes, regions: &[RegionId]) -> Option<Option<Difference>> {
+/// Where the arms differ, nowhere included; `None` if they do in more than one constant.
+fn difference(graph: &Graph, times: &BindingTimes, regions: &[RegionId]) -> Option<Difference> {
     let first = &graph.region(regions[0]).nodes;
-    let mut found: Option<Difference> = None;
+    let mut found = Difference::default();
     let mut maps: Vec<NodeMap<NodeId>> = regions.iter().map(|_| NodeMap::default()).collect();
     for (at, &id) in first.iter().enumerate() {
         let node = graph.node(id);
@@ -100,11 +100,12 @@ fn difference(graph: &Graph, times: &BindingTimes, regions: &[RegionId]) -> Opti
             if !times.is_frozen(id) || node.op == Op::Yield || !constants.iter().all(is_constant) {
                 return None;
             }
-            let known = found.get_or_insert_with(|| Difference { places: Vec::new(), constants: constants.clone() });
-            if known.constants != constants {
+            if found.places.is_empty() {
+                found.constants = constants;
+            } else if found.constants != constants {
                 return None;
             }
-            known.places.push((id, position));
+            found.places.push((id, position));
         }
     }
     Some(found)
