@@ -2,10 +2,10 @@
 impl Custom {
     /// The graph of the live object, flat, as torch.fx would show it: `print_tabular()` it, or print it.
     #[allow(warnings, clippy::all, clippy::pedantic)]
+    #[inline]
     pub fn graph(&self) -> ::fx_runtime::Result<::fx_runtime::Graph> {
         use ::fx_runtime::frozen::prelude::*;
-        use ::fx_runtime::instance::{Arg, Otherwise as _};
-        let _no_grad = ::fx_runtime::tch::no_grad_guard();
+        use ::fx_runtime::instance::{Arg, Otherwise as _, Probe};
         let mut t = ::fx_runtime::instance::Tracer::new("Custom");
         let xs_arg = t.input("xs", true);
         let ys = t.module("fc1", &self.fc1, &[&xs_arg], "src/pointwise.rs:28");
@@ -21,10 +21,7 @@ impl Custom {
         let mul_2 = t
             .call(
                 "mul.Scalar",
-                &[
-                    &relu_2,
-                    &(&::fx_runtime::instance::Probe(&self.slope)).arg("self.slope"),
-                ],
+                &[&relu_2, &(&Probe(&self.slope)).arg("self.slope")],
                 "src/pointwise.rs:31",
             );
         let ys_4 = t.call("sub", &[&square, &mul_2], "src/pointwise.rs:31");

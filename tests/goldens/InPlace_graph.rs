@@ -2,10 +2,10 @@
 impl InPlace {
     /// The graph of the live object, flat, as torch.fx would show it: `print_tabular()` it, or print it.
     #[allow(warnings, clippy::all, clippy::pedantic)]
+    #[inline]
     pub fn graph(&self) -> ::fx_runtime::Result<::fx_runtime::Graph> {
         use ::fx_runtime::frozen::prelude::*;
-        use ::fx_runtime::instance::{Arg, Otherwise as _};
-        let _no_grad = ::fx_runtime::tch::no_grad_guard();
+        use ::fx_runtime::instance::{Arg, Otherwise as _, Probe};
         let mut t = ::fx_runtime::instance::Tracer::new("InPlace");
         let xs_arg = t.input("xs", true);
         let ys = t.module("conv", &self.conv, &[&xs_arg], "src/effects.rs:74");

@@ -2,10 +2,10 @@
 impl Normed {
     /// The graph of the live object, flat, as torch.fx would show it: `print_tabular()` it, or print it.
     #[allow(warnings, clippy::all, clippy::pedantic)]
+    #[inline]
     pub fn graph(&self) -> ::fx_runtime::Result<::fx_runtime::Graph> {
         use ::fx_runtime::frozen::prelude::*;
-        use ::fx_runtime::instance::{Arg, Otherwise as _};
-        let _no_grad = ::fx_runtime::tch::no_grad_guard();
+        use ::fx_runtime::instance::{Arg, Otherwise as _, Probe};
         let mut t = ::fx_runtime::instance::Tracer::new("Normed");
         let xs_arg = t.input("xs", true);
         let attr = t.tensor("position", &self.position);
@@ -50,10 +50,7 @@ impl Normed {
         let mul_3 = t
             .call(
                 "mul.Scalar",
-                &[
-                    &ys_2,
-                    &(&::fx_runtime::instance::Probe(&self.scale)).arg("self.scale"),
-                ],
+                &[&ys_2, &(&Probe(&self.scale)).arg("self.scale")],
                 "src/pointwise.rs:168",
             );
         let add_3 = t.call("add", &[&mul_3, &sum], "src/pointwise.rs:168");

@@ -35,6 +35,7 @@ impl Residual {
     /// # Errors
     /// Names the layer and the source line where something cannot be frozen as `options` ask.
     #[allow(warnings, clippy::all, clippy::pedantic)]
+    #[inline]
     pub fn freeze(
         &self,
         options: &::fx_runtime::Freeze,
@@ -149,6 +150,7 @@ impl Residual {
 impl ResidualFrozen {
     /// The frozen form of the model's `forward_t`; `try_forward_t` is the door that returns errors.
     #[track_caller]
+    #[inline]
     pub fn forward_t(&self, xs: &Tensor, train: bool) -> Tensor {
         ::fx_runtime::frozen::or_panic(self.try_forward_t(xs, train))
     }
@@ -160,6 +162,7 @@ impl ResidualFrozen {
     ///
     /// # Errors
     /// Names the node and the source line of what failed, and what was expected there.
+    #[inline]
     pub fn try_forward_t(
         &self,
         xs: &Tensor,
@@ -212,45 +215,10 @@ impl ResidualFrozen {
         scope.output(fc)
     }
 }
-impl ResidualFrozen {
-    /// Runs the model on zeros of each of these shapes, so that later calls find everything set up, and says
-    /// for which inputs it is recorded as a CUDA graph and which layers have another kernel than the default.
-    ///
-    /// # Errors
-    /// What `try_forward_t` returns.
-    #[allow(warnings, clippy::all, clippy::pedantic)]
-    pub fn warm_up<S: Clone + Into<::fx_runtime::Example>>(
-        &self,
-        shapes: &[S],
-    ) -> ::fx_runtime::Result<::fx_runtime::GraphReport> {
-        for xs in shapes {
-            let xs = self.frame.example(xs.clone())?;
-            for _ in 0..2 {
-                self.try_forward_t(&xs, false)?;
-            }
-        }
-        self.frame.graph_report().with_kernels_of(self)
-    }
-}
-#[allow(warnings, clippy::all, clippy::pedantic)]
-impl ResidualFrozen {
-    const GRAPH: &'static str = "Residual#91ae46c1da5c18ab";
-    /// Writes the folded weights, and all else that a call needs, to a safetensors file.
-    ///
-    /// # Errors
-    /// Names the parts that cannot be saved: values of the program's own that carried code reads.
-    pub fn save(&self, path: impl AsRef<::std::path::Path>) -> ::fx_runtime::Result<()> {
-        ::fx_runtime::frozen::save(self, &self.frame, Self::GRAPH, path.as_ref())
-    }
-    /// Reads what [`Self::save`] has written, without the model, on the CPU unless `options` say otherwise.
-    ///
-    /// # Errors
-    /// Refuses a file of another version of fx or of another graph, and one that is damaged.
-    pub fn load(
-        path: impl AsRef<::std::path::Path>,
-        options: &::fx_runtime::Freeze,
-    ) -> ::fx_runtime::Result<Self> {
-        ::fx_runtime::frozen::load("Residual", Self::GRAPH, path.as_ref(), options)
-    }
-}
+::fx_runtime::warm_up!(
+    ResidualFrozen::warm_up(& self) calls "try_forward_t", xs in S, { let xs = self.frame
+    .example(xs.clone()) ?; }, self.try_forward_t(& xs, false), {} self.frame
+    .graph_report().with_kernels_of(self)
+);
+::fx_runtime::saved!(ResidualFrozen, "Residual", "Residual#91ae46c1da5c18ab");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Residual_graph.rs"));

@@ -2,10 +2,10 @@
 impl Residual {
     /// The graph of the live object, flat, as torch.fx would show it: `print_tabular()` it, or print it.
     #[allow(warnings, clippy::all, clippy::pedantic)]
+    #[inline]
     pub fn graph(&self) -> ::fx_runtime::Result<::fx_runtime::Graph> {
         use ::fx_runtime::frozen::prelude::*;
-        use ::fx_runtime::instance::{Arg, Otherwise as _};
-        let _no_grad = ::fx_runtime::tch::no_grad_guard();
+        use ::fx_runtime::instance::{Arg, Otherwise as _, Probe};
         let mut t = ::fx_runtime::instance::Tracer::new("Residual");
         let xs_arg = t.input("xs", true);
         let stem = t.module("stem", &self.stem, &[&xs_arg], "src/residual.rs:88");
@@ -13,58 +13,9 @@ impl Residual {
         let ys = t.call("relu", &[&bn], "src/residual.rs:88");
         let mut ys_2 = ys.clone();
         for (turn1, block) in (self.blocks.iter()).enumerate() {
-            let blocks_conv1 = t
-                .module(
-                    &format!("blocks.{}.conv1", turn1),
-                    &block.conv1,
-                    &[&ys_2],
-                    "src/residual.rs:49",
-                );
-            let blocks_bn1 = t
-                .module(
-                    &format!("blocks.{}.bn1", turn1),
-                    &block.bn1,
-                    &[&blocks_conv1],
-                    "src/residual.rs:49",
-                );
-            let ys_3 = t.call("relu", &[&blocks_bn1], "src/residual.rs:49");
-            let blocks_conv2 = t
-                .module(
-                    &format!("blocks.{}.conv2", turn1),
-                    &block.conv2,
-                    &[&ys_3],
-                    "src/residual.rs:50",
-                );
-            let ys_4 = t
-                .module(
-                    &format!("blocks.{}.bn2", turn1),
-                    &block.bn2,
-                    &[&blocks_conv2],
-                    "src/residual.rs:50",
-                );
-            let skip = match &block.shortcut {
-                Some(shortcut) => {
-                    let blocks_shortcut_conv = t
-                        .module(
-                            &format!("blocks.{}.shortcut.conv", turn1),
-                            &shortcut.conv,
-                            &[&ys_2],
-                            "src/residual.rs:52",
-                        );
-                    let blocks_shortcut_bn = t
-                        .module(
-                            &format!("blocks.{}.shortcut.bn", turn1),
-                            &shortcut.bn,
-                            &[&blocks_shortcut_conv],
-                            "src/residual.rs:52",
-                        );
-                    blocks_shortcut_bn.clone()
-                }
-                None => ys_2.clone(),
-            };
-            let add = t.call("add", &[&ys_4, &skip], "src/residual.rs:55");
-            let ys_5 = t.call("relu", &[&add], "src/residual.rs:55");
-            ys_2 = ys_5.clone();
+            let ys_3 = t
+                .within(&format!("blocks.{}", turn1), |t| block.fx_graph(t, &[&ys_2]))?;
+            ys_2 = ys_3.clone();
         }
         let adaptive_avg_pool2d = t
             .call(
@@ -72,13 +23,13 @@ impl Residual {
                 &[&ys_2, &Arg::ints(&[1, 1])],
                 "src/residual.rs:92",
             );
-        let ys_6 = t
+        let ys_4 = t
             .call(
                 "flatten",
                 &[&adaptive_avg_pool2d, &Arg::Int(1), &Arg::Int(-1)],
                 "src/residual.rs:92",
             );
-        let dropout = t.module("dropout", &self.dropout, &[&ys_6], "src/residual.rs:93");
+        let dropout = t.module("dropout", &self.dropout, &[&ys_4], "src/residual.rs:93");
         let fc = t.module("fc", &self.fc, &[&dropout], "src/residual.rs:93");
         t.finish(&[&fc])
     }

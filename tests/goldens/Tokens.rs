@@ -23,6 +23,7 @@ impl Tokens {
     /// # Errors
     /// Names the layer and the source line where something cannot be frozen as `options` ask.
     #[allow(warnings, clippy::all, clippy::pedantic)]
+    #[inline]
     pub fn freeze(
         &self,
         options: &::fx_runtime::Freeze,
@@ -64,6 +65,7 @@ impl Tokens {
 impl TokensFrozen {
     /// The frozen form of the model's `forward`; `try_forward` is the door that returns errors.
     #[track_caller]
+    #[inline]
     pub fn forward(&self, ids: &Tensor) -> Tensor {
         ::fx_runtime::frozen::or_panic(self.try_forward(ids))
     }
@@ -73,6 +75,7 @@ impl TokensFrozen {
     ///
     /// # Errors
     /// Names the node and the source line of what failed, and what was expected there.
+    #[inline]
     pub fn try_forward(&self, ids: &Tensor) -> ::fx_runtime::Result<Tensor> {
         use ::fx_runtime::frozen as fx;
         use ::fx_runtime::frozen::prelude::*;
@@ -95,45 +98,10 @@ impl TokensFrozen {
         scope.output(mean)
     }
 }
-impl TokensFrozen {
-    /// Runs the model on zeros of each of these shapes, so that later calls find everything set up, and says
-    /// for which inputs it is recorded as a CUDA graph and which layers have another kernel than the default.
-    ///
-    /// # Errors
-    /// What `try_forward` returns.
-    #[allow(warnings, clippy::all, clippy::pedantic)]
-    pub fn warm_up<S: Clone + Into<::fx_runtime::Example>>(
-        &self,
-        shapes: &[S],
-    ) -> ::fx_runtime::Result<::fx_runtime::GraphReport> {
-        for ids in shapes {
-            let ids = self.frame.example(ids.clone())?;
-            for _ in 0..2 {
-                self.try_forward(&ids)?;
-            }
-        }
-        self.frame.graph_report().with_kernels_of(self)
-    }
-}
-#[allow(warnings, clippy::all, clippy::pedantic)]
-impl TokensFrozen {
-    const GRAPH: &'static str = "Tokens#026c159e2d758eba";
-    /// Writes the folded weights, and all else that a call needs, to a safetensors file.
-    ///
-    /// # Errors
-    /// Names the parts that cannot be saved: values of the program's own that carried code reads.
-    pub fn save(&self, path: impl AsRef<::std::path::Path>) -> ::fx_runtime::Result<()> {
-        ::fx_runtime::frozen::save(self, &self.frame, Self::GRAPH, path.as_ref())
-    }
-    /// Reads what [`Self::save`] has written, without the model, on the CPU unless `options` say otherwise.
-    ///
-    /// # Errors
-    /// Refuses a file of another version of fx or of another graph, and one that is damaged.
-    pub fn load(
-        path: impl AsRef<::std::path::Path>,
-        options: &::fx_runtime::Freeze,
-    ) -> ::fx_runtime::Result<Self> {
-        ::fx_runtime::frozen::load("Tokens", Self::GRAPH, path.as_ref(), options)
-    }
-}
+::fx_runtime::warm_up!(
+    TokensFrozen::warm_up(& self) calls "try_forward", ids in S, { let ids = self.frame
+    .example(ids.clone()) ?; }, self.try_forward(& ids), {} self.frame.graph_report()
+    .with_kernels_of(self)
+);
+::fx_runtime::saved!(TokensFrozen, "Tokens", "Tokens#026c159e2d758eba");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Tokens_graph.rs"));

@@ -2,10 +2,10 @@
 impl Tokens {
     /// The graph of the live object, flat, as torch.fx would show it: `print_tabular()` it, or print it.
     #[allow(warnings, clippy::all, clippy::pedantic)]
+    #[inline]
     pub fn graph(&self) -> ::fx_runtime::Result<::fx_runtime::Graph> {
         use ::fx_runtime::frozen::prelude::*;
-        use ::fx_runtime::instance::{Arg, Otherwise as _};
-        let _no_grad = ::fx_runtime::tch::no_grad_guard();
+        use ::fx_runtime::instance::{Arg, Otherwise as _, Probe};
         let mut t = ::fx_runtime::instance::Tracer::new("Tokens");
         let ids_arg = t.input("ids", true);
         let embedding = t
