@@ -1,4 +1,7 @@
 //! The crates of fx together, from the user's side; one program, so that libtorch is linked once.
+//!
+//! The models are those of `tests/src`, whose `lib.rs` says which test has which. `folder`, `subject` and `values` are
+//! what the tests share.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test that fails may do so by panicking")]
 #![allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots so")]
 
