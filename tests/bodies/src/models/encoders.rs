@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn layers_are_understood() {
         let report = include_str!(concat!(env!("OUT_DIR"), "/fx/report.txt"));
-        let line = report.lines().find(|line| line.starts_with("`Layer` (src/encoders.rs")).unwrap();
+        let line = report.lines().find(|line| line.starts_with("`Layer` (src/models/encoders.rs")).unwrap();
         assert!(line.contains("100.0 %"), "{line}");
     }
 }

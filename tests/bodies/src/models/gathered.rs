@@ -3,7 +3,7 @@
 use fx_runtime::{Kind, Module, Tensor, nn, traceable};
 use std::borrow::BorrowMut;
 
-use crate::helpers::limits::smallest;
+use crate::language::helpers::limits::smallest;
 
 #[derive(Debug)]
 pub struct Refused(pub String);

@@ -4,7 +4,7 @@
 mod zoo;
 
 pub use self::zoo::*;
-use crate::layered::blocks::{Block, BlockOutput};
+use crate::models::library_transformers::blocks::{Block, BlockOutput};
 use fx_runtime::{Module, Tensor, nn, traceable};
 
 use self::zoo::shared::{Fault, Function, checked_size};

@@ -3,7 +3,7 @@
 use fx_runtime::Kind;
 use tch::Scalar;
 
-use crate::gathered::Refused;
+use crate::models::gathered::Refused;
 
 pub(crate) fn smallest(kind: Kind) -> Result<Scalar, Refused> {
     Ok(match kind {

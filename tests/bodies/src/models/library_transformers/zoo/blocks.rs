@@ -2,7 +2,7 @@
 
 use fx_runtime::{Module, Tensor, nn, traceable};
 
-use crate::layered::shared::Function;
+use crate::models::library_transformers::shared::Function;
 
 #[derive(Debug, Module)]
 struct Attention {

@@ -1,0 +1,32 @@
+//! What Rust offers, as a forward uses it: control, patterns, closures, iterators, lists, options, ownership, names.
+
+pub mod adaptors;
+pub mod aggregates;
+pub mod arguments;
+pub mod branches;
+pub mod closures;
+pub mod conditions;
+pub mod control;
+pub mod enums;
+pub mod extension;
+pub mod fallible;
+pub mod functions;
+pub mod generics;
+pub mod helpers;
+pub mod iterators;
+pub mod limits;
+pub mod lists;
+pub mod lists_of_options;
+pub mod literals;
+pub mod loops;
+pub mod mut_references;
+pub mod names;
+pub mod operators;
+pub mod options;
+pub mod ownership;
+pub mod pointers;
+pub mod returns;
+pub mod statements;
+pub mod std_methods;
+pub mod tuple_structs;
+pub mod variants;

@@ -1,0 +1,5 @@
+//! Layers as fields: every way to call one, chains of them, and kinds that are chosen while a model is built.
+
+pub mod calls;
+pub mod kinds;
+pub mod sequential;

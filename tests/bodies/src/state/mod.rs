@@ -1,0 +1,7 @@
+//! What lasts from one call to the next, or is written for the caller: kept by the model, lent to it, handed in and out.
+
+pub mod behind_traits;
+pub mod handed_in_and_out;
+pub mod kept;
+pub mod lent;
+pub mod solvers;

@@ -1,0 +1,7 @@
+//! What is done with tensors themselves: shapes, slices, dtypes, writes in place, random numbers.
+
+pub mod in_place;
+pub mod precision;
+pub mod random;
+pub mod shapes;
+pub mod slicing;
