@@ -571,7 +571,7 @@ mod tests {
         let wrong = randn(&[3, 4]);
         assert!(net.forward(&wrong, &mut theirs).is_err());
         let error = frozen.forward(&wrong, &mut ours).unwrap_err().to_string();
-        assert!(error.contains("lent_state.rs"), "{error}");
+        assert!(error.contains("state/lent.rs"), "{error}");
         ours.close(&theirs);
         let xs = randn(&[2, 4]);
         frozen.forward(&xs, &mut ours).unwrap().close(&net.forward(&xs, &mut theirs).unwrap());
