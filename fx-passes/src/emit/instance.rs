@@ -3,111 +3,22 @@
 //! What is known of the live model runs as it is: its loops, its `match`es, its numbers. What needs an input is told to
 //! the runtime's `Tracer` instead. So this is the third reading of the same graph, with the walk of `freeze`.
 
+mod bare;
 mod control;
-
-use std::fmt::Write as _;
+mod methods;
 
 use fx_front::index::{Field, Ty};
 use fx_front::trace::Param;
-use fx_ir::{Arg, Binding, HostOp, NodeId, Op, RegionId, Type, host::ELEMENT};
+use fx_ir::{Arg, Binding, HostOp, NodeId, Op, RegionId, Type};
 
-use super::QUIET;
+use self::bare::bare;
+pub(super) use self::methods::emit;
 use super::{
     Emitter, PartNames,
     body::{Phase, Writer},
     names::identifier,
     value::{Value, literal},
 };
-
-/// `graph()` of the model, or `name_graph()` of a free function and of any entry but the first.
-///
-/// A model that is a part of others has its nodes in a function of its own, which these call.
-pub(super) fn emit(emitter: &Emitter<'_>, parts: &PartNames) -> String {
-    let traced = emitter.traced;
-    let (name, title) = (&traced.signature.name, &traced.graph.name);
-    let doc = "/// The graph of the live object, flat, as torch.fx would show it: `print_tabular()` it, or print it.\n";
-    let result = "::fx_runtime::Result<::fx_runtime::Graph>";
-    let Some(model) = traced.model else {
-        let code = whole(emitter, parts, None);
-        return format!("{doc} {QUIET} #[inline] pub fn {}_graph() -> {result} {{ {code} }}\n", identifier(title));
-    };
-    let method = if emitter.is_first() { "graph".to_owned() } else { format!("{}_graph", identifier(name)) };
-    let path = emitter.index.structs[model].path();
-    let part = Some("fx_graph").filter(|_| parts.contains(&(path, name.clone())));
-    let mut methods = String::new();
-    if !emitter.entries.contains(&method) {
-        let code = whole(emitter, parts, part);
-        methods = format!("{doc} {QUIET} #[inline] pub fn {method}(&self) -> {result} {{ {code} }}\n");
-    }
-    if let Some(part) = part {
-        let mut walk = Walk::new(emitter, parts);
-        let inputs = walk.names_of_inputs();
-        let (lines, outputs) = walk.walked();
-        let outputs = if let [one] = outputs.as_slice() {
-            format!("{}.clone()", one.trim_start_matches('&'))
-        } else {
-            format!("Arg::list(&[{}])", outputs.join(", "))
-        };
-        // Writing to a string cannot fail.
-        let _ = write!(
-            methods,
-            "/// The nodes of the graph, as a part of another.
-            #[doc(hidden)] #[inline] {QUIET}
-            pub fn {part}(&self, t: &mut ::fx_runtime::instance::Tracer, args: &[&::fx_runtime::instance::Arg])
-                -> ::fx_runtime::Result<::fx_runtime::instance::Arg> {{
-                {USES}
-                let [{}] = args else {{ return t.refuse_arguments(args.len()); }};
-                {}
-                {lines}
-                Ok({outputs})
-            }}\n",
-            inputs.join(", "),
-            inputs.iter().map(|name| format!("let {name} = Arg::clone({name});")).collect::<String>()
-        );
-    }
-    format!("impl {} {{ {methods} }}\n", emitter.owner())
-}
-
-/// What the code of an instance graph is written with.
-const USES: &str = "use ::fx_runtime::frozen::prelude::*;\nuse ::fx_runtime::instance::{Arg, Otherwise as _, Probe};\n";
-
-/// The body of the function that builds the whole graph, by way of the function `part` if there is one.
-fn whole(emitter: &Emitter<'_>, parts: &PartNames, part: Option<&str>) -> String {
-    let title = &emitter.traced.graph.name;
-    let mut walk = Walk::new(emitter, parts);
-    let inputs = walk.inputs();
-    let (lines, outputs) = match part {
-        Some(part) => {
-            let args: Vec<String> = walk.names_of_inputs().iter().map(|name| format!("&{name}")).collect();
-            let call = format!("let outputs = self.{part}(&mut t, &[{}])?;", args.join(", "));
-            let body = emitter.graph.body();
-            let count = emitter.graph.yield_of(body).map_or(0, |end| emitter.graph.node(end).args.len());
-            let outputs = match count {
-                1 => vec!["&outputs".to_owned()],
-                count => (0..count).map(|position| format!("&t.part(&outputs, {position})")).collect(),
-            };
-            (call, outputs)
-        }
-        None => walk.walked(),
-    };
-    let parts: Vec<String> = (0..outputs.len()).map(|at| format!("output_{at}")).collect();
-    // A part that is taken out of the outputs borrows the tracer, as `finish` does.
-    let (bound, outputs) = if part.is_some() && outputs.len() > 1 {
-        let bound = parts.iter().zip(&outputs).map(|(name, output)| format!("let {name} = {};\n", &output[1..]));
-        (bound.collect(), parts.iter().map(|name| format!("&{name}")).collect())
-    } else {
-        (String::new(), outputs)
-    };
-    format!(
-        "{USES}
-        let mut t = ::fx_runtime::instance::Tracer::new({title:?});
-        {inputs}
-        {lines}
-        {bound}
-        t.finish(&[{}])",
-        outputs.join(", ")
-    )
-}
 
 /// The numbers of a list that holds nothing else.
 fn ints(items: &[Arg]) -> Option<Vec<i64>> {
@@ -397,43 +308,6 @@ impl<'e, 'a> Walk<'e, 'a> {
         let format = label.replace('*', "{}");
         let missing = vec!["\"*\""; stars.saturating_sub(turns.len())];
         format!("&format!({format:?}, {})", [missing, turns].concat().join(", "))
-    }
-}
-
-/// An operand of a call as a value: how it is handed over is no part of the graph.
-fn bare(arg: &Arg) -> Arg {
-    match arg {
-        Arg::Expr(expr) => match (&expr.op, expr.args.as_slice()) {
-            (HostOp::Ref | HostOp::Handle | HostOp::BorrowTensor | HostOp::BorrowOption | HostOp::Use, [inner]) => {
-                bare(inner)
-            }
-            (HostOp::Tuple, parts) => Arg::List(parts.iter().map(bare).collect()),
-            (HostOp::MapOption | HostOp::MapList, [inner, each]) if is_copy(each, &element()) => bare(inner),
-            _ => arg.clone(),
-        },
-        _ => arg.clone(),
-    }
-}
-
-/// What stands for the element in what is done to each element of an option or a list.
-fn element() -> Arg {
-    Arg::Path(ELEMENT.to_owned())
-}
-
-/// Whether the value is the other one, or is made anew from handles on all its parts.
-fn is_copy(arg: &Arg, of: &Arg) -> bool {
-    let part = |name: &str| HostOp::Field(name.to_owned()).on(of.clone());
-    match arg {
-        Arg::Expr(expr) => match (&expr.op, expr.args.as_slice()) {
-            (HostOp::Handle | HostOp::Use, [inner]) => is_copy(inner, of),
-            (HostOp::MapOption | HostOp::MapList, [inner, each]) => is_copy(inner, of) && is_copy(each, &element()),
-            (HostOp::Struct((_, fields)), parts) => {
-                fields.iter().zip(parts).all(|(field, arg)| is_copy(arg, &part(field)))
-            }
-            (HostOp::Tuple, parts) => parts.iter().zip(0..).all(|(arg, at)| is_copy(arg, &part(&at.to_string()))),
-            _ => arg == of,
-        },
-        _ => arg == of,
     }
 }
 

@@ -100,15 +100,7 @@ impl Tracer<'_> {
             return self.leaf_call(function, callee.fx, receiver.as_ref(), &args, span);
         }
         if self.frames.iter().any(|frame| frame.function == function) {
-            let message = format!("`{}` calls itself", callee.sig.ident);
-            self.report(
-                Code::Recursion,
-                Severity::Warning,
-                span,
-                message.clone(),
-                "a loop can be traced, a recursion cannot",
-            );
-            return unsupported(span, message);
+            return self.recursion(function, span);
         }
         let args: Vec<Val> = args.into_iter().map(handed_on).collect();
         if let Some(value) = self.outlined_call(function, receiver.as_ref(), &args, errors, span) {
@@ -139,6 +131,14 @@ impl Tracer<'_> {
                 self.called(function, (handed.0.as_ref(), &handed.1), &fault, (errors, span))
             }
         }
+    }
+
+    /// The fault of a function that is being inlined already.
+    fn recursion(&mut self, function: usize, span: Span) -> Result<Val> {
+        let message = format!("`{}` calls itself", self.index.fns[function].sig.ident);
+        let help = "a loop can be traced, a recursion cannot";
+        self.report(Code::Recursion, Severity::Warning, span, message.clone(), help);
+        unsupported(span, message)
     }
 
     /// The call of a function that cannot be inlined, where it may stay one.
