@@ -48,7 +48,7 @@ pub(in crate::emit) fn emit(emitter: &Emitter<'_>, parts: &PartNames) -> String 
                 Ok({outputs})
             }}\n",
             inputs.join(", "),
-            inputs.iter().map(|name| format!("let {name} = Arg::clone({name});")).collect::<String>()
+            inputs.iter().map(|name| format!("let {name} = Arg::clone({name});")).collect::<Vec<String>>().concat()
         );
     }
     format!("impl {} {{ {methods} }}\n", emitter.owner())
