@@ -18,7 +18,7 @@ fn named_fields() {
             #[module(parameter)] scale: Option<Tensor>,
             #[module(skip)] r#in: i64,
         }"#,
-        &expect![[r##"
+        &expect![[r#"
             #[automatically_derived]
             impl ::fx_runtime::Module for Head {
                 fn type_name(&self) -> &'static str {
@@ -72,7 +72,7 @@ fn named_fields() {
                     &self.r#in
                 }
             }
-        "##]],
+        "#]],
     );
 }
 
@@ -80,7 +80,7 @@ fn named_fields() {
 fn generic_and_tuple_structs() {
     check(
         "struct Residual<'a, M: Debug, P>(Block<P, M>, Vec<Option<M>>, &'a Config<P>, Box<M::Gate>, Rc<P>) where P: Clone;",
-        &expect![[r##"
+        &expect![[r#"
             #[automatically_derived]
             impl<'a, M: Debug, P> ::fx_runtime::Module for Residual<'a, M, P>
             where
@@ -148,7 +148,7 @@ fn generic_and_tuple_structs() {
                     &self.4
                 }
             }
-        "##]],
+        "#]],
     );
 }
 
@@ -156,7 +156,7 @@ fn generic_and_tuple_structs() {
 fn unit_structs() {
     check(
         "struct Mish;",
-        &expect![[r##"
+        &expect![[r#"
             #[automatically_derived]
             impl ::fx_runtime::Module for Mish {
                 fn type_name(&self) -> &'static str {
@@ -175,7 +175,7 @@ fn unit_structs() {
                 }
             }
             ::fx_runtime::register_module!(Mish);
-        "##]],
+        "#]],
     );
 }
 
