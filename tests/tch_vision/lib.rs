@@ -1,0 +1,1 @@
+//! Nothing: tch's own models are what is tested.
