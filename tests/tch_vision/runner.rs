@@ -52,7 +52,7 @@ macro_rules! model {
 fn main() {
     use nn::{Module as _, ModuleT as _};
     use tch::vision;
-    model!("alexnet", 96, |p| vision::alexnet::alexnet(p, 10), |p| alexnet::Alexnet::new(p, 10), forward_t, false);
+    model!("alexnet", 128, |p| vision::alexnet::alexnet(p, 10), |p| alexnet::Alexnet::new(p, 10), forward_t, false);
     model!(
         "convmixer",
         112,
