@@ -62,25 +62,32 @@ fn a_label_is_the_path_of_the_layer_or_the_name_of_the_op() {
     for id in graph.nodes() {
         let node = graph.node(id);
         if matches!(node.op, Op::Call(_) | Op::CallModule(_)) {
-            let _ = writeln!(all, "{}: {} ({})", node.name, node.origin.labels.join(", "), node.origin.places[0]);
+            let _ = writeln!(
+                all,
+                "{}: {} ({}) in {}",
+                node.name,
+                node.origin.labels.join(", "),
+                node.origin.places[0],
+                node.origin.modules()
+            );
         }
     }
     expect![[r#"
-        stack_first_fc: stack.first.fc (src/lib.rs:9)
-        ys: relu (src/lib.rs:9)
-        ys_2: stack.first.layers.layer_* (src/lib.rs:10)
-        stack_blocks_list_fc: stack.blocks.list.*.fc (src/lib.rs:9)
-        ys_6: relu (src/lib.rs:9)
-        ys_8: stack.blocks.list.*.layers.layer_* (src/lib.rs:10)
-        stack_blocks_list_0_fc: stack.blocks.list.0.fc (src/lib.rs:9)
-        ys_12: relu (src/lib.rs:9)
-        ys_14: stack.blocks.list.0.layers.layer_* (src/lib.rs:10)
-        ys_16: add (src/lib.rs:39)
-        classifier_0: classifier.0 (src/lib.rs:40)
-        classifier_1: classifier.0 (src/lib.rs:41)
-        xs_1: chain.0 (src/lib.rs:42)
-        relu_3: relu (src/lib.rs:31)
-        tanh: tanh (src/lib.rs:42)
+        stack_first_fc: stack.first.fc (src/lib.rs:9) in stack.first: Block
+        ys: relu (src/lib.rs:9) in stack.first: Block
+        ys_2: stack.first.layers.layer_* (src/lib.rs:10) in stack.first: Block
+        stack_blocks_list_fc: stack.blocks.list.*.fc (src/lib.rs:9) in stack.blocks.list.*: Block
+        ys_6: relu (src/lib.rs:9) in stack.blocks.list.*: Block
+        ys_8: stack.blocks.list.*.layers.layer_* (src/lib.rs:10) in stack.blocks.list.*: Block
+        stack_blocks_list_0_fc: stack.blocks.list.0.fc (src/lib.rs:9) in stack.blocks.list.0: Block
+        ys_12: relu (src/lib.rs:9) in stack.blocks.list.0: Block
+        ys_14: stack.blocks.list.0.layers.layer_* (src/lib.rs:10) in stack.blocks.list.0: Block
+        ys_16: add (src/lib.rs:39) in Net
+        classifier_0: classifier.0 (src/lib.rs:40) in Net
+        classifier_1: classifier.0 (src/lib.rs:41) in Net
+        xs_1: chain.0 (src/lib.rs:42) in chain: Sequential
+        relu_3: relu (src/lib.rs:31) in chain: Sequential
+        tanh: tanh (src/lib.rs:42) in Net
     "#]]
     .assert_eq(&all);
 }

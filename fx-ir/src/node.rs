@@ -1,9 +1,7 @@
 //! A node: what it does, on what, of which type, and where in the user's source it comes from.
 
-use std::fmt;
-
 use crate::host::{Expr, HostOp};
-use crate::{NodeId, Op, RegionId, Type};
+use crate::{ModuleScope, NodeId, Op, Origin, RegionId, Type};
 
 /// One step of a graph; it stands for the value that it yields.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,26 +45,6 @@ pub enum Arg {
     Expr(Box<Expr>),
 }
 
-/// The origin of a node. A node made by a pass inherits the origins of what it replaces.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Origin {
-    /// The user's source lines, in the order of the computation.
-    pub places: Vec<Place>,
-    /// Its names to the user: field paths and ops (`conv1`, `bn1`, `relu`).
-    pub labels: Vec<String>,
-    /// The passes that made it.
-    pub passes: Vec<&'static str>,
-}
-
-/// A place in the user's source.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
-    /// The file, relative to the crate's root: `src/model.rs`.
-    pub file: String,
-    /// The line, from 1.
-    pub line: usize,
-}
-
 impl Node {
     /// The nodes it reads, in order, repeats included; what its regions read is not among them.
     pub fn inputs(&self) -> impl Iterator<Item = NodeId> + '_ {
@@ -90,6 +68,12 @@ impl Node {
             }
         }
         self.op.host().is_some_and(test) || self.args.iter().any(|arg| within(arg, test))
+    }
+
+    /// The modules in whose forwards it stands, outermost first: `ResNet`, `layer1`, `layer1.0`. Of a fused node these
+    /// are the modules of all its parts.
+    pub fn nn_module_stack(&self) -> &[ModuleScope] {
+        &self.origin.nn_module_stack
     }
 
     /// The option of that name.
@@ -180,38 +164,5 @@ impl Iterator for Nodes<'_> {
 impl From<NodeId> for Arg {
     fn from(id: NodeId) -> Arg {
         Arg::Node(id)
-    }
-}
-
-impl Origin {
-    /// The origin of what the user wrote at `place` and would call `label`.
-    pub fn user(place: Place, label: impl Into<String>) -> Origin {
-        Origin { places: vec![place], labels: vec![label.into()], passes: Vec::new() }
-    }
-
-    /// The origin of a node that `pass` made out of nodes with these origins.
-    pub fn merged<'a>(pass: &'static str, parts: impl IntoIterator<Item = &'a Origin>) -> Origin {
-        let mut out = Origin::default();
-        for part in parts {
-            push_new(&mut out.places, &part.places);
-            push_new(&mut out.labels, &part.labels);
-            push_new(&mut out.passes, &part.passes);
-        }
-        push_new(&mut out.passes, &[pass]);
-        out
-    }
-}
-
-fn push_new<T: Clone + PartialEq>(into: &mut Vec<T>, from: &[T]) {
-    for item in from {
-        if !into.contains(item) {
-            into.push(item.clone());
-        }
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.file, self.line)
     }
 }

@@ -89,7 +89,8 @@ impl Code {
 }
 
 impl Op {
-    /// The opcode under which torch.fx files it; Rust code is a `call_function`, control flow has its own words.
+    /// The opcode under which torch.fx files it; control flow has its own words. A host operation is a `call_method` where
+    /// it calls a method, and else a `call_function`, as opaque code is.
     pub fn opcode(&self) -> &'static str {
         match self {
             Op::Placeholder => "placeholder",
@@ -97,7 +98,8 @@ impl Op {
             Op::CallModule(_) => "call_module",
             Op::Call(id) if id.is_function() => "call_function",
             Op::Call(_) => "call_method",
-            Op::Host(_) | Op::Rust(_) | Op::TupleGet(_) => "call_function",
+            Op::Host(host) => host.op.callee().0,
+            Op::Rust(_) | Op::TupleGet(_) => "call_function",
             Op::If => "if",
             Op::Match(_) => "match",
             Op::For(_) => "for",

@@ -1,15 +1,15 @@
-//! The graph as a table: torch.fx's five columns, and the type and the source line beside them.
+//! The graph as a table: torch.fx's five columns, and the type, the module and the source lines beside them.
 
 use crate::text::{arg_text, name_text, op_text};
-use crate::{Arg, Graph, NodeId, Op, RegionId};
+use crate::{Arg, Graph, HostOp, NodeId, Op, RegionId};
 
-const COLUMNS: [&str; 7] = ["opcode", "name", "target", "args", "kwargs", "type", "source"];
+const COLUMNS: [&str; 8] = ["opcode", "name", "target", "args", "kwargs", "type", "module", "source"];
 
 type Row = [String; COLUMNS.len()];
 
 impl Graph {
-    /// A table of the nodes: opcode, name, target, args and kwargs as in torch.fx, then type and source line. What
-    /// stands in a region is indented under the pattern or the branch that it belongs to.
+    /// A table of the nodes: opcode, name, target, args and kwargs as in torch.fx, then type, the innermost
+    /// module that the node stands in, and source lines. What stands in a region is indented under the pattern or the branch that it belongs to.
     pub fn print_tabular(&self) -> String {
         let mut rows = vec![COLUMNS.map(str::to_owned)];
         self.tabulate(self.body(), 0, &mut rows);
@@ -38,7 +38,12 @@ impl Graph {
         // In the graph of a live model the module is a path; torch.fx knows it as the target.
         let has_path = matches!(node.op, Op::CallModule(_)) && matches!(node.args.first(), Some(Arg::Str(_)));
         let args = node.args.get(usize::from(has_path)..).unwrap_or_default();
-        let args: Vec<_> = args.iter().map(|arg| self.value(arg)).collect();
+        let mut args: Vec<_> = args.iter().map(|arg| self.value(arg)).collect();
+        match &node.op {
+            Op::Host(host) => args.extend(carried(&host.op)),
+            Op::TupleGet(index) => args.push(index.to_string()),
+            _ => {}
+        }
         let kwargs: Vec<_> = node.kwargs.iter().map(|(key, arg)| format!("{key}: {}", self.value(arg))).collect();
         [
             node.op.opcode().to_owned(),
@@ -47,7 +52,8 @@ impl Graph {
             format!("({})", args.join(", ")),
             format!("{{{}}}", kwargs.join(", ")),
             node.ty.to_string(),
-            node.origin.places.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+            node.origin.modules(),
+            node.origin.lines().unwrap_or_default(),
         ]
     }
 
@@ -63,9 +69,10 @@ impl Graph {
                 _ => kind.0.clone(),
             },
             Op::Rust(code) => one_line(&code.template),
-            Op::TupleGet(index) => index.to_string(),
+            Op::TupleGet(_) => "getitem".to_owned(),
             Op::Yield => "output".to_owned(),
-            Op::Call(_) | Op::Host(_) | Op::If | Op::Match(_) | Op::While => op_text(node),
+            Op::Host(host) => host.op.callee().1.to_owned(),
+            Op::Call(_) | Op::If | Op::Match(_) | Op::While => op_text(node),
         }
     }
 
@@ -75,9 +82,19 @@ impl Graph {
             Arg::List(items) => {
                 format!("[{}]", items.iter().map(|item| self.value(item)).collect::<Vec<_>>().join(", "))
             }
+            // Nested applications read as calls: `size(x)`.
+            Arg::Expr(expr) => {
+                let args: Vec<_> = expr.args.iter().map(|arg| self.value(arg)).chain(carried(&expr.op)).collect();
+                format!("{}({})", expr.op.callee().1, args.join(", "))
+            }
             _ => arg_text(self, arg),
         }
     }
+}
+
+/// What a host operation carries beside its target and its arguments, as further arguments.
+fn carried(op: &HostOp) -> impl Iterator<Item = String> {
+    op.callee().2.into_iter().map(|word| format!("{word:?}"))
 }
 
 /// The role of a region of a control-flow node.
@@ -120,10 +137,10 @@ mod tests {
         }"#
         .parse()?;
         expect![[r#"
-            opcode       name    target       args  kwargs  type    source
-            -----------  ------  -----------  ----  ------  ------  ---------------
+            opcode       name    target       args  kwargs  type    module  source
+            -----------  ------  -----------  ----  ------  ------  ------  ---------------
             placeholder  xs      xs           ()    {}      tensor
-            call_module  fc      layers.0.fc  (xs)  {}      tensor  src/model.rs:12
+            call_module  fc      layers.0.fc  (xs)  {}      tensor          src/model.rs:12
             output       output  output       (fc)  {}      ?
         "#]]
         .assert_eq(&graph.print_tabular());
@@ -147,6 +164,32 @@ mod tests {
     }
 
     #[test]
+    fn host_operations_have_a_target() -> Result<(), crate::ParseError> {
+        let graph: Graph = r#"graph f(x: tensor) {
+            %all = host.empty_vec["Tensor", io]() : list<tensor>
+            %push = host.mutate["push", io](%all, host.handle(x)) : ()
+            %rows = host.cast["f64"](host.binary["*"](2, host.method["size1"](x))) : rust<f64>
+            %path = host.call["crate::path", io](%rows) : (tensor, tensor)
+            %first = tuple_get[0](%path) : tensor
+            yield %first
+        }"#
+        .parse()?;
+        expect![[r#"
+            opcode         name    target       args                               kwargs  type              module  source
+            -------------  ------  -----------  ---------------------------------  ------  ----------------  ------  ------
+            placeholder    x       x            ()                                 {}      tensor
+            call_function  all     empty_vec    ("Tensor")                         {}      list<tensor>
+            call_method    push    push         (all, handle(x))                   {}      ()
+            call_function  rows    cast         (binary(2, size1(x), "*"), "f64")  {}      rust<f64>
+            call_function  path    crate::path  (rows)                             {}      (tensor, tensor)
+            call_function  first   getitem      (path, 0)                          {}      tensor
+            output         output  output       (first)                            {}      ?
+        "#]].assert_eq(&graph.print_tabular());
+        assert_eq!(graph.find_nodes("call_method", Some("push")).len(), 1);
+        Ok(())
+    }
+
+    #[test]
     fn a_table_with_a_match() -> Result<(), crate::ParseError> {
         let graph: Graph = r#"graph Block(self: module<Block>, xs: tensor) {
             %conv1 = get_attr[conv1](self) : module<Conv2D>
@@ -161,21 +204,21 @@ mod tests {
         }"#
         .parse()?;
         expect![[r#"
-            opcode         name         target      args         kwargs        type              source
-            -------------  -----------  ----------  -----------  ------------  ----------------  --------------------------------
+            opcode         name         target      args         kwargs        type              module  source
+            -------------  -----------  ----------  -----------  ------------  ----------------  ------  ------------------
             placeholder    self         self        ()           {}            module<Block>
             placeholder    xs           xs          ()           {}            tensor
             get_attr       conv1        conv1       (self)       {}            module<Conv2D>
-            call_module    y            Conv2D      (conv1, xs)  {}            f32[B, 64, ?, ?]  src/model.rs:12
+            call_module    y            Conv2D      (conv1, xs)  {}            f32[B, 64, ?, ?]          src/model.rs:12
             get_attr       down         downsample  (self)       {}            ?
-            match          skip         match       (down)       {}            tensor            src/model.rs:13
+            match          skip         match       (down)       {}            tensor                    src/model.rs:13
                              Some(d):
             placeholder        d        d           ()           {}            module<Down>
             call_module        v        Down        (d, xs)      {}            ?
             output             yield    output      (v)          {}            ?
                              None:
             output             yield_1  output      (xs)         {}            ?
-            call_function  sum          add         (y, skip)    {alpha: 1.0}  tensor            src/model.rs:14, src/model.rs:15
+            call_function  sum          add         (y, skip)    {alpha: 1.0}  tensor                    src/model.rs:14,15
             output         output       output      (sum)        {}            ?
         "#]].assert_eq(&graph.print_tabular());
         Ok(())

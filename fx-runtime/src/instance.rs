@@ -7,7 +7,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use fx_ir::{Code, Effect, Graph, Host, HostOp, ModuleKind, Node, NodeId, Op, OpId, Origin, Place, RegionId, Type};
+use fx_ir::{
+    Code, Effect, Graph, Host, HostOp, ModuleKind, ModuleScope, Node, NodeId, Op, OpId, Origin, Place, RegionId, Type,
+};
 use tch::{Kind, Tensor};
 
 pub use fx_ir::Arg;
@@ -20,6 +22,10 @@ pub struct Tracer {
     tensors: BTreeMap<String, NodeId>,
     /// The path of the part whose nodes are listed, with a dot behind it; empty for the model itself.
     prefix: String,
+    /// The modules around the part whose nodes are listed, outermost first.
+    around: Vec<ModuleScope>,
+    /// The modules in whose forwards the walk is, outermost first.
+    modules: Vec<ModuleScope>,
     /// Reading the live model records no gradients.
     _no_grad: tch::NoGradGuard,
 }
@@ -37,6 +43,8 @@ impl Tracer {
             graph: Graph::new(name),
             tensors: BTreeMap::new(),
             prefix: String::new(),
+            around: Vec::new(),
+            modules: Vec::new(),
             _no_grad: tch::no_grad_guard(),
         }
     }
@@ -46,8 +54,18 @@ impl Tracer {
     }
 
     fn push(&mut self, op: Op, args: Vec<Arg>, name: &str, ty: Type, place: &str) -> Arg {
-        let body = self.body();
-        Arg::Node(self.graph.push(body, op, args, name, ty, origin(place, name)))
+        let (body, mut origin) = (self.body(), origin(place, name));
+        origin.nn_module_stack.clone_from(&self.modules);
+        Arg::Node(self.graph.push(body, op, args, name, ty, origin))
+    }
+
+    /// What comes from here on stands in the forwards of these modules, each with its path and its type's name.
+    pub fn stand_in(&mut self, modules: &[(&str, &str)]) {
+        let scope = |&(path, ty): &(&str, &str)| {
+            let path = format!("{}{path}", self.prefix);
+            ModuleScope { path: path.trim_end_matches('.').to_owned(), ty: ty.to_owned() }
+        };
+        self.modules = self.around.iter().cloned().chain(modules.iter().map(scope)).collect();
     }
 
     /// An input of the model.
@@ -63,6 +81,14 @@ impl Tracer {
         let op = Op::CallModule(ModuleKind(layer.type_name().to_owned()));
         let args = std::iter::once(Arg::Str(path.to_owned())).chain(args.iter().copied().cloned()).collect();
         self.push(op, args, &path.replace('.', "_"), Type::TENSOR, place)
+    }
+
+    /// The forward of the module of type `kind` at `path`, which is not looked into and yields a value of type `ty`.
+    pub fn submodule(&mut self, path: &str, kind: &str, ty: &str, args: &[&Arg], place: &str) -> Arg {
+        let path = format!("{}{path}", self.prefix);
+        let op = Op::CallModule(ModuleKind(kind.to_owned()));
+        let args = std::iter::once(Arg::Str(path.clone())).chain(args.iter().copied().cloned()).collect();
+        self.push(op, args, &path.replace('.', "_"), ty.parse().unwrap_or_default(), place)
     }
 
     /// The layers of a `Sequential`, one after the other.
@@ -136,8 +162,10 @@ impl Tracer {
         if !path.is_empty() {
             self.prefix = format!("{outer}{path}.");
         }
+        let around = std::mem::replace(&mut self.around, self.modules.clone());
         let result = list(self);
         self.prefix = outer;
+        self.modules = std::mem::replace(&mut self.around, around);
         result
     }
 
@@ -168,7 +196,12 @@ impl Tracer {
         {
             return part.clone();
         }
-        self.push(Op::TupleGet(position), vec![of.clone()], "getitem", Type::Unknown, "")
+        let whole = of.node().map(|whole| &self.graph.node(whole).ty);
+        let ty = match whole {
+            Some(Type::Tuple(parts)) => parts.get(position).cloned().unwrap_or_default(),
+            _ => Type::Unknown,
+        };
+        self.push(Op::TupleGet(position), vec![of.clone()], "getitem", ty, "")
     }
 
     /// The graph that yields these values.

@@ -16,8 +16,10 @@ impl Tracer<'_> {
             let ty = self.index.ir_type(owner);
             let id = self.graph.add_param(body, "self", ty, Origin::default());
             self.facts.set_path(id, String::new());
+            let receiver = Val::Node(id, owner.clone(), RefKind::Ref);
+            let modules = self.modules_within(Some(&receiver));
             if let Some(frame) = self.frames.last_mut() {
-                frame.receiver = Some(Val::Node(id, owner.clone(), RefKind::Ref));
+                (frame.receiver, frame.modules) = (Some(receiver), modules);
             }
         }
         for param in &signature.params {

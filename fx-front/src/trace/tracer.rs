@@ -1,6 +1,6 @@
 //! The state of one trace, and how nodes are appended to its graph.
 
-use fx_ir::{Arg, Effect, Graph, Host, HostOp, Node, NodeId, Op, Origin, RegionId};
+use fx_ir::{Arg, Effect, Graph, Host, HostOp, ModuleScope, Node, NodeId, Op, Origin, RegionId};
 use proc_macro2::Span;
 
 use crate::trace::{
@@ -63,6 +63,8 @@ pub(in crate::trace) struct Frame {
     pub(in crate::trace) function: usize,
     /// What `self` is.
     pub(in crate::trace) receiver: Option<Val>,
+    /// The modules in whose functions it stands, outermost first, its own at the end.
+    pub(in crate::trace) modules: Vec<ModuleScope>,
     pub(in crate::trace) errors: OnError,
 }
 
@@ -93,7 +95,7 @@ impl<'a> Tracer<'a> {
         kept: Fields,
     ) -> Tracer<'a> {
         let region = graph.body();
-        let frames = vec![Frame { function: item, receiver: None, errors: OnError::Propagate }];
+        let frames = vec![Frame { function: item, receiver: None, modules: Vec::new(), errors: OnError::Propagate }];
         Tracer {
             index,
             diags,
@@ -143,7 +145,8 @@ impl<'a> Tracer<'a> {
     }
 
     pub(in crate::trace) fn origin(&self, span: Span, label: impl Into<String>) -> Origin {
-        Origin::user(self.function().place(span), label)
+        let nn_module_stack = self.modules().to_vec();
+        Origin { nn_module_stack, ..Origin::user(self.function().place(span), label) }
     }
 
     /// Appends a node that yields a value of type `ty`.

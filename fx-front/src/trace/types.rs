@@ -5,6 +5,7 @@ pub(in crate::trace) mod expectation;
 pub(in crate::trace) mod infer;
 pub(in crate::trace) mod item_path;
 pub(in crate::trace) mod label;
+pub(in crate::trace) mod module_stack;
 pub(in crate::trace) mod node_facts;
 pub(in crate::trace) mod operand;
 pub(in crate::trace) mod second_value;

@@ -45,6 +45,24 @@ pub struct Expr {
     pub args: Vec<Arg>,
 }
 
+impl HostOp {
+    /// The opcode under which torch.fx files it, its target, and what it carries beside that and its arguments.
+    pub(crate) fn callee(&self) -> (&'static str, &str, Vec<String>) {
+        match self {
+            HostOp::Method(name)
+            | HostOp::Mutate(name)
+            | HostOp::CallMethod(name)
+            | HostOp::RuntimeMethod(name)
+            | HostOp::CallPart(name) => ("call_method", name, Vec::new()),
+            HostOp::Call(path) | HostOp::Function(path) | HostOp::Runtime(path) | HostOp::Nn(path) => {
+                ("call_function", path, Vec::new())
+            }
+            HostOp::Exchange(name) => ("call_function", name, Vec::new()),
+            other => ("call_function", other.name(), other.words()),
+        }
+    }
+}
+
 impl Host {
     /// The operation without an effect.
     pub fn pure(op: HostOp) -> Host {

@@ -46,7 +46,9 @@
 //! type      = "?" | "tensor" [ dims ] | dtype [ dims ] | "module" "<" text ">" | "rust" "<" text ">"
 //!           | "option" "<" type ">" | "list" "<" type ">" | "(" [ type { "," type } ] ")"
 //! dims      = "[" [ dim { "," dim } ] "]"                         dim = any text without a comma of its own
-//! origin    = "@" [ word ":" int { "+" word ":" int } ] [ "as" word { "+" word } ] [ "by" word { "+" word } ]
+//! origin    = "@" [ word ":" int { "+" word ":" int } ] [ "as" word { "+" word } ]
+//!             [ "in" module { "+" module } ] [ "by" word { "+" word } ]
+//! module    = word [ "[" word "]" ]                               a type and its path; without one the model itself
 //! word      = { letter | digit | "_" | "." | "/" | "-" | "::" } | string
 //! string    = Rust's string literal, escapes and all
 //! text      = any text whose "<" and ">" pair up ("->" is no ">"), or a string

@@ -7,7 +7,7 @@ use super::cursor::{Cursor, Parsed};
 use super::word::{is_bare, is_ident, print_code};
 use crate::nearest::nearest_op;
 use crate::ops::OpId;
-use crate::{Code, Effect, Host, HostOp, ModuleKind, Op, Origin, Place};
+use crate::{Code, Effect, Host, HostOp, ModuleKind, ModuleScope, Op, Origin, Place};
 
 /// An op whose argument count is not known yet.
 pub(super) enum Head {
@@ -168,7 +168,8 @@ pub(super) fn parse_origin(cursor: &mut Cursor) -> Parsed<Origin> {
     cursor.space();
     let is_word = |text: &str, word: &str| text.strip_prefix(word).is_some_and(|rest| rest.starts_with([' ', '\t']));
     let rest = cursor.rest();
-    if rest.starts_with('"') || rest.starts_with(is_ident) && !is_word(rest, "as") && !is_word(rest, "by") {
+    if rest.starts_with('"') || rest.starts_with(is_ident) && !["as", "in", "by"].iter().any(|word| is_word(rest, word))
+    {
         sum_list(cursor, |cursor| {
             let file = cursor.word("a file")?;
             cursor.expect(":")?;
@@ -179,10 +180,24 @@ pub(super) fn parse_origin(cursor: &mut Cursor) -> Parsed<Origin> {
     if cursor.eat("as") {
         sum_list(cursor, |cursor| cursor.word("a label").map(|label| origin.labels.push(label)))?;
     }
+    if cursor.eat("in") {
+        sum_list(cursor, |cursor| parse_module(cursor).map(|module| origin.nn_module_stack.push(module)))?;
+    }
     if cursor.eat("by") {
         sum_list(cursor, |cursor| cursor.word("a pass").map(|pass| origin.passes.push(interned(&pass))))?;
     }
     Ok(origin)
+}
+
+/// `Block[blocks.0]`, or `Net` for the model itself.
+fn parse_module(cursor: &mut Cursor) -> Parsed<ModuleScope> {
+    let ty = cursor.word("a module type")?;
+    let mut path = String::new();
+    if cursor.eat("[") {
+        path = cursor.word("a path")?;
+        cursor.expect("]")?;
+    }
+    Ok(ModuleScope { path, ty })
 }
 
 /// Items with `+` between them: a comma would end the parameter that the origin belongs to.

@@ -112,7 +112,11 @@ pub(crate) fn origin_text(origin: &Origin) -> String {
     let places = origin.places.iter().map(|place| format!("{}:{}", Word(&place.file), place.line));
     let labels = origin.labels.iter().map(|label| Word(label).to_string());
     let passes = origin.passes.iter().map(|pass| Word(pass).to_string());
-    format!("  @{}{}{}", sum("", places), sum(" as", labels), sum(" by", passes))
+    let modules = origin.nn_module_stack.iter().map(|module| match module.path.as_str() {
+        "" => Word(&module.ty).to_string(),
+        path => format!("{}[{}]", Word(&module.ty), Word(path)),
+    });
+    format!("  @{}{}{}{}", sum("", places), sum(" as", labels), sum(" in", modules), sum(" by", passes))
 }
 
 fn sum(head: &str, items: impl Iterator<Item = String>) -> String {

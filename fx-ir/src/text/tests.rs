@@ -3,7 +3,8 @@
 use expect_test::{Expect, expect};
 
 use crate::{
-    Arg, Code, Effect, ForLoop, Graph, ModuleKind, NodeId, Op, OpId, Origin, ParseError, Place, RegionId, Spot, Type,
+    Arg, Code, Effect, ForLoop, Graph, ModuleKind, ModuleScope, NodeId, Op, OpId, Origin, ParseError, Place, RegionId,
+    Spot, Type,
 };
 
 fn check(text: &str, want: &Expect) {
@@ -239,6 +240,7 @@ impl Dice {
         Origin {
             places: (0..self.roll(3)).map(|_| place(self)).collect(),
             labels: (0..self.roll(3)).map(|_| self.text()).collect(),
+            nn_module_stack: (0..self.roll(3)).map(|_| ModuleScope { path: self.text(), ty: self.text() }).collect(),
             passes: (0..self.roll(3)).map(|i| ["fold-batch-norm", "fuse", "a b"][i]).collect(),
         }
     }

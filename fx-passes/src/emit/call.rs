@@ -152,10 +152,10 @@ fn unpacked(text: &str, node: &Node) -> String {
     located(text.strip_prefix('&').unwrap_or(text), node)
 }
 
-/// The value of a `Result`, whose error says which of the user's lines it comes from.
+/// The value of a `Result`, whose error says which of the user's lines it comes from, all of them where it is fused.
 fn located(call: &str, node: &Node) -> String {
-    match node.origin.places.last() {
-        Some(place) => format!("{call}.at({:?}, {:?})?", label(node), place.to_string()),
+    match node.origin.lines() {
+        Some(lines) => format!("{call}.at({:?}, {lines:?})?", label(node)),
         None => format!("{call}?"),
     }
 }

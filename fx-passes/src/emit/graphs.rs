@@ -133,8 +133,8 @@ impl Emitter<'_> {
     fn described(&self, id: NodeId) -> String {
         let node = self.inlined.node(id);
         let label = types::label(node);
-        match node.origin.places.last() {
-            Some(place) => format!("`{label}` ({place})"),
+        match node.origin.lines() {
+            Some(lines) => format!("`{label}` ({lines})"),
             None => format!("`{label}`"),
         }
     }

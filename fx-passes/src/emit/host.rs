@@ -151,7 +151,9 @@ pub(super) fn rust(op: &HostOp, args: &[Arg], read: Read<'_>) -> String {
         HostOp::PartRepeat => format!("{PART}::Repeat(&{})", text(0)),
         HostOp::PartOptional => format!("{PART}::Optional(&{})", text(0)),
         HostOp::PartEither => format!("{PART}::Either(&{}, &{})", text(0), text(1)),
-        HostOp::MatchedLayer(ty) => format!("&{}.layer::<{ty}>({}.at({})?)", text(0), text(1), text(2)),
+        HostOp::MatchedLayer(ty) => {
+            format!("&{}.layer::<{ty}>({})", text(0), layer_position(op, &[text(0), text(1), text(2)]))
+        }
         HostOp::Runtime(name) => format!("::fx_runtime::frozen::{name}({})", all(0)),
         HostOp::Nn(name) => format!("::fx_runtime::nn::{name}({})", all(0)),
         HostOp::HandleOr => format!(
@@ -221,5 +223,14 @@ fn typed(literal_arg: &Arg, ty: &str, read: Read<'_>) -> String {
             if number.is_sign_negative() { format!("({text})") } else { text }
         }
         other => operand(other, read).text,
+    }
+}
+
+/// The position in its chain of a layer that is matched, or counted from the end, by the texts of its arguments.
+pub(super) fn layer_position(op: &HostOp, args: &[String; 3]) -> String {
+    let [chain, first, second] = args;
+    match op {
+        HostOp::LayerFromEnd(_) => format!("({chain}.len() - 1 - {first} as i64)"),
+        _ => format!("{first}.at({second})?"),
     }
 }

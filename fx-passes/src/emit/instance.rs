@@ -6,10 +6,12 @@
 mod bare;
 mod control;
 mod methods;
+mod paths;
+mod submodule;
 
 use fx_front::index::{Field, Ty};
 use fx_front::trace::Param;
-use fx_ir::{Arg, Binding, HostOp, NodeId, Op, RegionId, Type};
+use fx_ir::{Arg, Binding, HostOp, ModuleScope, Node, NodeId, Op, RegionId, Type};
 
 use self::bare::bare;
 pub(super) use self::methods::emit;
@@ -32,11 +34,22 @@ struct Walk<'e, 'a> {
     /// The counters of the loops over layers that are open, outermost first.
     loops: Vec<String>,
     count: usize,
+    /// The variables that hold the live paths of parts of the model, by the labels that those have in the traced graph.
+    paths: Vec<(String, String)>,
+    /// The modules that the runtime's tracer was told to be in.
+    modules: Option<Vec<ModuleScope>>,
 }
 
 impl<'e, 'a> Walk<'e, 'a> {
     fn new(emitter: &'e Emitter<'a>, parts: &'e PartNames) -> Walk<'e, 'a> {
-        let mut walk = Walk { writer: Writer::new(emitter, Phase::Freeze), parts, loops: Vec::new(), count: 0 };
+        let mut walk = Walk {
+            writer: Writer::new(emitter, Phase::Freeze),
+            parts,
+            loops: Vec::new(),
+            count: 0,
+            paths: Vec::new(),
+            modules: None,
+        };
         walk.writer.prints_all = true;
         for name in ["t", "Arg", "args", "outputs"] {
             walk.writer.names.take(name);
@@ -139,6 +152,7 @@ impl<'e, 'a> Walk<'e, 'a> {
                 _ if self.is_live(id) => {
                     let value = self.writer.expression(id);
                     self.writer.bind(id, value);
+                    self.name_element(id);
                 }
                 op => self.record(id, &op),
             }
@@ -154,8 +168,9 @@ impl<'e, 'a> Walk<'e, 'a> {
     }
 
     fn record(&mut self, id: NodeId, op: &Op) {
+        self.stand_in_modules_of(id);
         let node = self.writer.graph().node(id);
-        let place = node.origin.places.last().map(ToString::to_string).unwrap_or_default();
+        let place = place_of(node);
         let label = node.origin.labels.first().cloned().unwrap_or_default();
         let all = node.args.clone();
         let listed = op.host().and_then(|host| self.part(host, &all, &label));
@@ -182,6 +197,7 @@ impl<'e, 'a> Walk<'e, 'a> {
                 let tuple = self.arg(&all[0]);
                 format!("t.part({tuple}, {position})")
             }
+            Op::Host(host) if self.submodule(id, &host.op).is_some() => self.submodule_call(id, host, &place),
             Op::Host(host) => {
                 let name = self.writer.graph().base_name(id).to_owned();
                 format!(
@@ -296,19 +312,11 @@ impl<'e, 'a> Walk<'e, 'a> {
             _ => format!("&(&Probe({})).arg({:?})", value.borrowed(), value.text),
         }
     }
+}
 
-    /// A path as an expression: each `*` is the turn of a loop.
-    fn path(&self, label: &str) -> String {
-        let stars = label.matches('*').count();
-        if stars == 0 {
-            return format!("{label:?}");
-        }
-        let skip = self.loops.len().saturating_sub(stars);
-        let turns: Vec<&str> = self.loops.iter().skip(skip).map(String::as_str).collect();
-        let format = label.replace('*', "{}");
-        let missing = vec!["\"*\""; stars.saturating_sub(turns.len())];
-        format!("&format!({format:?}, {})", [missing, turns].concat().join(", "))
-    }
+/// The source line of a node as the runtime's tracer takes it.
+fn place_of(node: &Node) -> String {
+    node.origin.places.last().map(ToString::to_string).unwrap_or_default()
 }
 
 /// Whether it is the cell of a field that calls write to, or a part that is frozen by itself.

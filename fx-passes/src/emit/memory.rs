@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use fx_ir::{NodeId, Place};
+use fx_ir::NodeId;
 
 use super::{
     body::{Phase, Writer},
@@ -20,17 +20,17 @@ pub struct Peak {
     pub tensors: usize,
     /// The operation that has just made the last of them.
     pub label: String,
-    /// Where that stands.
-    pub place: Option<Place>,
+    /// The source lines of it, each file named once: `src/lib.rs:12,14`.
+    pub lines: Option<String>,
 }
 
 impl fmt::Display for Peak {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Peak { tensors, label, place } = self;
+        let Peak { tensors, label, lines } = self;
         let plural = if *tensors == 1 { "tensor of its own is" } else { "tensors of its own are" };
         write!(f, "at most {tensors} {plural} alive at once")?;
-        match place {
-            Some(place) => write!(f, ", at `{label}` ({place})"),
+        match lines {
+            Some(lines) => write!(f, ", at `{label}` ({lines})"),
             None => Ok(()),
         }
     }
@@ -48,7 +48,7 @@ impl Writer<'_, '_> {
         let tensors = owned + moved + more;
         if tensors > self.peak.tensors {
             let node = self.graph().node(id);
-            self.peak = Peak { tensors, label: label(node), place: node.origin.places.last().cloned() };
+            self.peak = Peak { tensors, label: label(node), lines: node.origin.lines() };
         }
     }
 }

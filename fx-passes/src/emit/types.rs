@@ -88,8 +88,8 @@ impl Emitter<'_> {
 /// Which lines and layers a field comes from.
 pub(super) fn origin_doc(node: &Node) -> String {
     let labels = label(node);
-    match node.origin.places.last() {
-        Some(place) if !labels.is_empty() => format!("/// `{labels}` ({place})\n"),
+    match node.origin.lines() {
+        Some(lines) if !labels.is_empty() => format!("/// `{labels}` ({lines})\n"),
         _ => String::new(),
     }
 }

@@ -11,7 +11,8 @@ use crate::Error;
 pub trait At<T> {
     /// Wraps an error in [`Error::At`] unless it has a place already.
     ///
-    /// `node` is the name in the graph (`layer1_0_conv1`), `place` the user's `file:line`.
+    /// `node` is the name in the graph (`layer1_0_conv1`), `place` the user's lines
+    /// (`src/model.rs:31,33`).
     fn at(self, node: &'static str, place: &'static str) -> Result<T, Error>;
 }
 

@@ -113,7 +113,9 @@ impl Tracer<'_> {
         if let Some(own) = receiver.as_ref().filter(|own| is_lent || has_own(&callee.sig, own)) {
             self.env.declare("self", own.clone());
         }
-        self.frames.push(Frame { function, receiver: receiver.map(Val::behind), errors });
+        let receiver = receiver.map(Val::behind);
+        let modules = self.modules_within(receiver.as_ref());
+        self.frames.push(Frame { function, receiver, modules, errors });
         let value = self.bind_params(function, args, span).and_then(|()| self.body(&callee.block));
         let value = value.and_then(|value| self.typed(value, function)).map(handed_on);
         self.frames.pop();

@@ -1,6 +1,6 @@
 //! Recurrent layers, whose calls stay one node each, and their states, which are made of tensors and come apart into them.
 
-use fx_ir::HostOp;
+use fx_ir::{Host, HostOp, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
@@ -25,7 +25,9 @@ impl Tracer<'_> {
         };
         let object = self.operand(layer, call.span())?;
         let args = self.operands_of_call(vec![object], &call.args, values)?;
-        Ok(self.host_node(HostOp::Method(name.to_owned()), args, name, ty, call.span()))
+        let op = Op::Host(Host::pure(HostOp::Method(name.to_owned())));
+        let label = self.label_of(layer, name);
+        Ok(self.push_labelled(op, args, name, &label, ty, call.span()))
     }
 
     /// `LSTMState((h, c))` and `GRUState(h)`, of the type `name`.

@@ -59,8 +59,16 @@ impl<'a> Tracer<'a> {
         self.chain(&Run { module, train: args.next().as_ref(), span, call }, &layers, xs)
     }
 
-    /// These layers of a chain, one after the other.
+    /// These layers of a chain, one after the other, which stand in the chain.
     fn chain(&mut self, run: &Run<'_, 'a>, layers: &[Layer], xs: Val) -> Result<Val> {
+        let within = self.modules_within(Some(run.module));
+        let outer = self.stand_in(within);
+        let value = self.chained(run, layers, xs);
+        self.stand_in(outer);
+        value
+    }
+
+    fn chained(&mut self, run: &Run<'_, 'a>, layers: &[Layer], xs: Val) -> Result<Val> {
         let (module, span) = (run.module, run.span);
         let is_row = |layer: &Layer| matches!(layer, Layer::Repeat(inner) if matches!(inner[..], [Layer::Module(_)]));
         let mut others = layers.iter().filter(|layer| !layer.is_one());

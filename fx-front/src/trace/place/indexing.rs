@@ -1,6 +1,6 @@
 //! `list[i]` and `list[a..b]`.
 
-use fx_ir::{Arg, HostOp, Op};
+use fx_ir::{Arg, Host, HostOp, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -70,7 +70,8 @@ impl Tracer<'_> {
         // An element that is no plain number can only be borrowed.
         let is_copy = is_copy(&element);
         let (op, form) = if is_copy { (HostOp::Item, RefKind::Value) } else { (HostOp::ItemRef, RefKind::Ref) };
-        let value = self.host_node(op, args, "item", element, index.span()).with_ref_kind(form);
+        let (op, label) = (Op::Host(Host::pure(op)), path.clone().unwrap_or_else(|| "item".to_owned()));
+        let value = self.push_labelled(op, args, "item", &label, element, index.span()).with_ref_kind(form);
         if let (Some(id), Some(path)) = (value.node(), path) {
             self.facts.set_path(id, path);
         }

@@ -10,7 +10,7 @@ use super::super::{
     names::identifier,
     value::{Value, literal},
 };
-use super::Walk;
+use super::{Walk, place_of};
 
 impl Walk<'_, '_> {
     /// A decision of the live model is taken; any other control flow is one node.
@@ -47,8 +47,9 @@ impl Walk<'_, '_> {
     fn undecided(&mut self, id: NodeId, op: &Op) {
         let mut inputs: Vec<Arg> = Vec::new();
         self.outer_inputs(id, &mut inputs);
+        self.stand_in_modules_of(id);
         let node = self.writer.graph().node(id);
-        let place = node.origin.places.last().map(ToString::to_string).unwrap_or_default();
+        let place = place_of(node);
         let name = self.writer.graph().base_name(id).to_owned();
         let args = self.args(&inputs);
         let call = format!("t.code(\"{} at {place}\", &[{args}], {name:?}, {place:?})", op.opcode());
@@ -139,9 +140,13 @@ impl Walk<'_, '_> {
 
     fn block(&mut self, region: RegionId, tail: impl FnOnce(&[String]) -> String) -> String {
         let outer = std::mem::take(&mut self.writer.lines);
+        let known = self.paths.len();
+        self.modules = None;
         self.region(region);
         let outputs = self.given(region);
         let tail = tail(&outputs);
+        self.modules = None;
+        self.paths.truncate(known);
         let lines = std::mem::replace(&mut self.writer.lines, outer);
         format!("{{ {}\n{tail} }}", lines.join("\n"))
     }
@@ -170,12 +175,17 @@ impl Walk<'_, '_> {
         let pattern = self.writer.element(head, bound);
         let positions = with_positions(&subject.text, &head.adaptors, self.first_position(id));
         self.loops.push(turn.clone());
+        let known = self.paths.len();
+        for &element in bound {
+            self.name_bound(element, region, &turn);
+        }
         let body = self.block(region, |outputs| match (names.as_slice(), outputs) {
             ([], _) => String::new(),
             ([name], [value]) => format!("{name} = {value};"),
             _ => format!("({}) = ({});", names.join(", "), outputs.join(", ")),
         });
         self.loops.pop();
+        self.paths.truncate(known);
         self.writer.line(format!("for ({turn}, {pattern}) in {positions} {body}"));
         for (&param, name) in carried.iter().zip(&names) {
             if self.is_live(param) {
