@@ -88,7 +88,7 @@ impl CustomFrozen {
                 [&ys, &xs],
                 [fx::Number::from(self.slope), fx::Number::from(number)],
             )
-            .at("relu, square, neg, mul, sub, add, div", "src/pointwise.rs:33")?;
+            .at("relu, square, neg, mul, sub, add, div", "src/pointwise.rs:31,33")?;
         scope.output(div)
     }
 }
@@ -112,7 +112,7 @@ impl ::fx_runtime::frozen::Group<1, 0, 1> for CustomFrozenMulSigmoid {
         [ys_1]
     }
 }
-/// `relu, square, neg, mul, sub, add, div` (src/pointwise.rs:33)
+/// `relu, square, neg, mul, sub, add, div` (src/pointwise.rs:31,33)
 #[allow(warnings, clippy::all, clippy::pedantic)]
 #[derive(Debug)]
 struct CustomFrozenReluSquareNegMul;

@@ -8,6 +8,7 @@ impl Custom {
         use ::fx_runtime::instance::{Arg, Otherwise as _, Probe};
         let mut t = ::fx_runtime::instance::Tracer::new("Custom");
         let xs_arg = t.input("xs", true);
+        t.stand_in(&[("", "Custom")]);
         let ys = t.module("fc1", &self.fc1, &[&xs_arg], "src/pointwise.rs:28");
         let mul = t
             .call("mul.Scalar", &[&ys, &Arg::Float(1.702)], "src/pointwise.rs:29");

@@ -8,6 +8,7 @@ impl Decoder {
         use ::fx_runtime::instance::{Arg, Otherwise as _, Probe};
         let mut t = ::fx_runtime::instance::Tracer::new("Decoder");
         let xs_arg = t.input("xs", true);
+        t.stand_in(&[("", "Decoder")]);
         let up1 = t.module("up1", &self.up1, &[&xs_arg], "src/convolutions.rs:112");
         let bn1 = t.module("bn1", &self.bn1, &[&up1], "src/convolutions.rs:112");
         let ys = t.call("relu", &[&bn1], "src/convolutions.rs:112");

@@ -8,6 +8,7 @@ impl InPlace {
         use ::fx_runtime::instance::{Arg, Otherwise as _, Probe};
         let mut t = ::fx_runtime::instance::Tracer::new("InPlace");
         let xs_arg = t.input("xs", true);
+        t.stand_in(&[("", "InPlace")]);
         let ys = t.module("conv", &self.conv, &[&xs_arg], "src/effects.rs:74");
         let zs = t.module("bn", &self.bn, &[&ys], "src/effects.rs:76");
         let relu = t.call("relu_", &[&ys], "src/effects.rs:77");

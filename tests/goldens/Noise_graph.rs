@@ -8,6 +8,7 @@ impl Noise {
         use ::fx_runtime::instance::{Arg, Otherwise as _, Probe};
         let mut t = ::fx_runtime::instance::Tracer::new("Noise");
         let xs_arg = t.input("xs", true);
+        t.stand_in(&[("", "Noise")]);
         let ys = t.module("conv", &self.conv, &[&xs_arg], "src/effects.rs:26");
         let first = t.call("rand_like", &[&ys], "src/effects.rs:27");
         let unused = t.call("rand_like", &[&ys], "src/effects.rs:28");

@@ -96,7 +96,7 @@ impl NormedFrozen {
     }
     /// The frozen form of the model's `forward`.
     ///
-    /// Beside inputs and weights, at most 4 tensors of its own are alive at once, at `mul, plain, sigmoid, square, mean, add, rsqrt, amax` (src/pointwise.rs:166).
+    /// Beside inputs and weights, at most 4 tensors of its own are alive at once, at `mul, plain, sigmoid, square, mean, add, rsqrt, amax` (src/pointwise.rs:164,165,166).
     ///
     /// # Errors
     /// Names the node and the source line of what failed, and what was expected there.
@@ -120,7 +120,7 @@ impl NormedFrozen {
                 ],
                 [fx::Number::from(self.norm_eps)],
             )
-            .at("add, norm", "src/pointwise.rs:163")?;
+            .at("add, norm", "src/pointwise.rs:162,163")?;
         let ys = self.fc.run(&norm_1).at("fc, relu", "src/pointwise.rs:163")?;
         drop(norm_1);
         let (scaled, amax) = NormedFrozenMulLayerNormSigmoidRmsNorm::run(
@@ -136,11 +136,11 @@ impl NormedFrozen {
             )
             .at(
                 "mul, plain, sigmoid, square, mean, add, rsqrt, amax",
-                "src/pointwise.rs:166",
+                "src/pointwise.rs:164,165,166",
             )?;
         drop(ys);
         let div = NormedFrozenMeanSubAddDiv::run(&scope, [&scaled, &amax], [])
-            .at("mean, sub, add, div", "src/pointwise.rs:167")?;
+            .at("mean, sub, add, div", "src/pointwise.rs:166,167")?;
         drop(amax);
         drop(scaled);
         let ys = self.fc_2.run(&div).at("fc", "src/pointwise.rs:167")?;
@@ -154,7 +154,7 @@ impl NormedFrozen {
         scope.output(softmax)
     }
 }
-/// `add, norm` (src/pointwise.rs:163)
+/// `add, norm` (src/pointwise.rs:162,163)
 #[allow(warnings, clippy::all, clippy::pedantic)]
 #[derive(Debug)]
 struct NormedFrozenAddLayerNorm;
@@ -175,7 +175,7 @@ impl ::fx_runtime::frozen::Group<4, 1, 2> for NormedFrozenAddLayerNorm {
         [sum, norm]
     }
 }
-/// `mul, plain, sigmoid, square, mean, add, rsqrt, amax` (src/pointwise.rs:166)
+/// `mul, plain, sigmoid, square, mean, add, rsqrt, amax` (src/pointwise.rs:164,165,166)
 #[allow(warnings, clippy::all, clippy::pedantic)]
 #[derive(Debug)]
 struct NormedFrozenMulLayerNormSigmoidRmsNorm;
@@ -201,7 +201,7 @@ impl ::fx_runtime::frozen::Group<5, 1, 2> for NormedFrozenMulLayerNormSigmoidRms
         [scaled, amax]
     }
 }
-/// `mean, sub, add, div` (src/pointwise.rs:167)
+/// `mean, sub, add, div` (src/pointwise.rs:166,167)
 #[allow(warnings, clippy::all, clippy::pedantic)]
 #[derive(Debug)]
 struct NormedFrozenMeanSubAddDiv;

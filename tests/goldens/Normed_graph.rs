@@ -8,6 +8,7 @@ impl Normed {
         use ::fx_runtime::instance::{Arg, Otherwise as _, Probe};
         let mut t = ::fx_runtime::instance::Tracer::new("Normed");
         let xs_arg = t.input("xs", true);
+        t.stand_in(&[("", "Normed")]);
         let attr = t.tensor("position", &self.position);
         let sum = t.call("add", &[&xs_arg, &attr], "src/pointwise.rs:162");
         let norm = t.module("norm", &self.norm, &[&sum], "src/pointwise.rs:163");

@@ -18,7 +18,7 @@ struct ResidualFrozenBlocks {
     /// `blocks.*.{conv1, bn1}, relu` (src/residual.rs:49)
     conv1: ::fx_runtime::frozen::Conv,
     shortcut: Option<ResidualFrozenBlocksShortcut>,
-    /// `blocks.*.{conv2, bn2}, add, relu` (src/residual.rs:55)
+    /// `blocks.*.{conv2, bn2}, add, relu` (src/residual.rs:50,55)
     conv2: ::fx_runtime::frozen::Conv,
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
@@ -123,7 +123,10 @@ impl Residual {
                             &conv2_params,
                             fx::Activation::Relu,
                         )
-                        .at("blocks.*.{conv2, bn2}, add, relu", "src/residual.rs:55")?;
+                        .at(
+                            "blocks.*.{conv2, bn2}, add, relu",
+                            "src/residual.rs:50,55",
+                        )?;
                     ResidualFrozenBlocks {
                         conv1,
                         shortcut,
@@ -201,7 +204,7 @@ impl ResidualFrozen {
             ys = block
                 .conv2
                 .run_add(&ys_2, &skip)
-                .at("blocks.*.{conv2, bn2}, add, relu", "src/residual.rs:55")?;
+                .at("blocks.*.{conv2, bn2}, add, relu", "src/residual.rs:50,55")?;
         }
         let adaptive_avg_pool2d = ys
             .f_adaptive_avg_pool2d([1, 1])

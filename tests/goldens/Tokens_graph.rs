@@ -8,6 +8,7 @@ impl Tokens {
         use ::fx_runtime::instance::{Arg, Otherwise as _, Probe};
         let mut t = ::fx_runtime::instance::Tracer::new("Tokens");
         let ids_arg = t.input("ids", true);
+        t.stand_in(&[("", "Tokens")]);
         let embedding = t
             .module("embedding", &self.embedding, &[&ids_arg], "src/dense.rs:109");
         let xs = t.module("norm", &self.norm, &[&embedding], "src/dense.rs:109");

@@ -15,6 +15,7 @@ pub mod dense;
 pub mod effects;
 pub mod folding;
 pub mod leading;
+pub mod leaves;
 pub mod masks;
 pub mod merging;
 pub mod pointwise;
