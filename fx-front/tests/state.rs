@@ -36,35 +36,35 @@ impl Net {
 }",
         expect![[r#"
             graph Net(self: module<crate::Net>, xs: tensor) {
-              %steps = get_attr[steps](self) : rust<i64>  @ src/lib.rs:21 as steps
-              %steps_1 = host.cell["i64"](%steps) : rust<::fx_runtime::frozen::StateCell<i64>>  @ src/lib.rs:21 as steps
-              %before = host.use[state](host.deref(host.lock(%steps_1))) : rust<i64>  @ src/lib.rs:21 as steps
-              %steps_3 = get_attr[steps](self) : rust<i64>  @ src/lib.rs:22 as steps
-              %steps_4 = host.cell["i64"](%steps_3) : rust<::fx_runtime::frozen::StateCell<i64>>  @ src/lib.rs:22 as steps
-              %kept = host.assign_op["+=", state](host.deref(host.lock(%steps_4)), 1) : ()  @ src/lib.rs:22 as kept
-              %part = get_attr[part](self) : module<crate::Part>  @ src/lib.rs:23 as part
-              %fc = get_attr[fc](%part) : module<Linear>  @ src/lib.rs:12 as part.fc
-              %ys = call_module[Linear](%fc, xs) : tensor  @ src/lib.rs:12 as part.fc
-              %last = get_attr[last](%part) : option<tensor>  @ src/lib.rs:13 as part.last
-              %last_1 = host.cell["Option<::fx_runtime::Tensor>"](%last) : rust<::fx_runtime::frozen::StateCell<Option<::fx_runtime::Tensor>>>  @ src/lib.rs:13 as part.last
-              %last_2 = host.mutate["replace", state](host.lock(%last_1), host.handle(%ys)) : option<tensor>  @ src/lib.rs:13 as replace
-              %choice = match(%last_2) : tensor  @ src/lib.rs:14 as choice {
-                "Some(%0)" (last_3: tensor  @ src/lib.rs:14 as last) {
-                  %add = add(%ys, last_3) : tensor  @ src/lib.rs:14 as add
-                  yield %add  @ src/lib.rs:14 as yield
+              %steps = get_attr[steps](self) : rust<i64>  @ src/lib.rs:21 as steps in Net
+              %steps_1 = host.cell["i64"](%steps) : rust<::fx_runtime::frozen::StateCell<i64>>  @ src/lib.rs:21 as steps in Net
+              %before = host.use[state](host.deref(host.lock(%steps_1))) : rust<i64>  @ src/lib.rs:21 as steps in Net
+              %steps_3 = get_attr[steps](self) : rust<i64>  @ src/lib.rs:22 as steps in Net
+              %steps_4 = host.cell["i64"](%steps_3) : rust<::fx_runtime::frozen::StateCell<i64>>  @ src/lib.rs:22 as steps in Net
+              %kept = host.assign_op["+=", state](host.deref(host.lock(%steps_4)), 1) : ()  @ src/lib.rs:22 as kept in Net
+              %part = get_attr[part](self) : module<crate::Part>  @ src/lib.rs:23 as part in Net
+              %fc = get_attr[fc](%part) : module<Linear>  @ src/lib.rs:12 as part.fc in Net + Part[part]
+              %ys = call_module[Linear](%fc, xs) : tensor  @ src/lib.rs:12 as part.fc in Net + Part[part]
+              %last = get_attr[last](%part) : option<tensor>  @ src/lib.rs:13 as part.last in Net + Part[part]
+              %last_1 = host.cell["Option<::fx_runtime::Tensor>"](%last) : rust<::fx_runtime::frozen::StateCell<Option<::fx_runtime::Tensor>>>  @ src/lib.rs:13 as part.last in Net + Part[part]
+              %last_2 = host.mutate["replace", state](host.lock(%last_1), host.handle(%ys)) : option<tensor>  @ src/lib.rs:13 as replace in Net + Part[part]
+              %choice = match(%last_2) : tensor  @ src/lib.rs:14 as choice in Net + Part[part] {
+                "Some(%0)" (last_3: tensor  @ src/lib.rs:14 as last in Net + Part[part]) {
+                  %add = add(%ys, last_3) : tensor  @ src/lib.rs:14 as add in Net + Part[part]
+                  yield %add  @ src/lib.rs:14 as yield in Net + Part[part]
                 }
                 "None" {
-                  yield %ys  @ src/lib.rs:14 as yield
+                  yield %ys  @ src/lib.rs:14 as yield in Net + Part[part]
                 }
               }
-              %scale = get_attr[scale](self) : rust<f64>  @ src/lib.rs:23 as scale
-              %mul = mul.Scalar(%choice, %scale) : tensor  @ src/lib.rs:23 as mul
-              %steps_5 = get_attr[steps](self) : rust<i64>  @ src/lib.rs:23 as steps
-              %steps_6 = host.cell["i64"](%steps_5) : rust<::fx_runtime::frozen::StateCell<i64>>  @ src/lib.rs:23 as steps
-              %steps_7 = host.use[state](host.deref(host.lock(%steps_6))) : rust<i64>  @ src/lib.rs:23 as steps
-              %mul_1 = mul.Scalar(%mul, %steps_7) : tensor  @ src/lib.rs:23 as mul
-              %mul_2 = mul.Scalar(%mul_1, %before) : tensor  @ src/lib.rs:23 as mul
-              yield %mul_2  @ src/lib.rs:24 as output
+              %scale = get_attr[scale](self) : rust<f64>  @ src/lib.rs:23 as scale in Net
+              %mul = mul.Scalar(%choice, %scale) : tensor  @ src/lib.rs:23 as mul in Net
+              %steps_5 = get_attr[steps](self) : rust<i64>  @ src/lib.rs:23 as steps in Net
+              %steps_6 = host.cell["i64"](%steps_5) : rust<::fx_runtime::frozen::StateCell<i64>>  @ src/lib.rs:23 as steps in Net
+              %steps_7 = host.use[state](host.deref(host.lock(%steps_6))) : rust<i64>  @ src/lib.rs:23 as steps in Net
+              %mul_1 = mul.Scalar(%mul, %steps_7) : tensor  @ src/lib.rs:23 as mul in Net
+              %mul_2 = mul.Scalar(%mul_1, %before) : tensor  @ src/lib.rs:23 as mul in Net
+              yield %mul_2  @ src/lib.rs:24 as output in Net
             }"#]],
     );
 }
@@ -88,16 +88,16 @@ impl Net {
 }",
         expect![[r#"
             graph Net(self: module<crate::Net>, xs: tensor) {
-              %scale_1 = get_attr[scale](self) : rust<f64>  @ src/lib.rs:10 as scale
-              %seen_4 = get_attr[seen](self) : list<rust<i64>>  @ src/lib.rs:10 as seen
-              %seen_5 = host.cell["Vec<i64>"](%seen_4) : rust<::fx_runtime::frozen::StateCell<Vec<i64>>>  @ src/lib.rs:10 as seen
-              %opaque = rust["{\nlet self_scale = &$0;\nlet mut held_seen = $1.lock();\nlet self_seen = &mut *held_seen;\n{ let _ = (* self_seen) . retain (| one | * one as f64 > (* self_scale)) ; }\n}", io, opaque("the method `retain` of what the forward writes to")](%scale_1, %seen_5) : ()  @ src/lib.rs:10 as opaque
-              %names_4 = get_attr[names](self) : rust<::std::collections::HashMap>  @ src/lib.rs:11 as names
-              %names_5 = host.foreign_cell["::std::collections::HashMap<i64, ::fx_runtime::Tensor>", "names"](%names_4) : rust<::fx_runtime::frozen::StateCell<::std::collections::HashMap<i64, ::fx_runtime::Tensor>, ::fx_runtime::frozen::Foreign>>  @ src/lib.rs:11 as names
-              %opaque_1 = rust["{\nlet mut xs = $0;\nlet mut held_names = $1.lock();\nlet self_names = &mut *held_names;\n{ let _ = (* self_names) . insert (1 , xs . shallow_clone ()) ; }\n}", io, opaque("the method `insert` of what the forward writes to")](host.ref(xs), %names_5) : ()  @ src/lib.rs:11 as opaque
-              %scale_2 = get_attr[scale](self) : rust<f64>  @ src/lib.rs:12 as scale
-              %mul = mul.Scalar(xs, %scale_2) : tensor  @ src/lib.rs:12 as mul
-              yield %mul  @ src/lib.rs:13 as output
+              %scale_1 = get_attr[scale](self) : rust<f64>  @ src/lib.rs:10 as scale in Net
+              %seen_4 = get_attr[seen](self) : list<rust<i64>>  @ src/lib.rs:10 as seen in Net
+              %seen_5 = host.cell["Vec<i64>"](%seen_4) : rust<::fx_runtime::frozen::StateCell<Vec<i64>>>  @ src/lib.rs:10 as seen in Net
+              %opaque = rust["{\nlet self_scale = &$0;\nlet mut held_seen = $1.lock();\nlet self_seen = &mut *held_seen;\n{ let _ = (* self_seen) . retain (| one | * one as f64 > (* self_scale)) ; }\n}", io, opaque("the method `retain` of what the forward writes to")](%scale_1, %seen_5) : ()  @ src/lib.rs:10 as opaque in Net
+              %names_4 = get_attr[names](self) : rust<::std::collections::HashMap>  @ src/lib.rs:11 as names in Net
+              %names_5 = host.foreign_cell["::std::collections::HashMap<i64, ::fx_runtime::Tensor>", "names"](%names_4) : rust<::fx_runtime::frozen::StateCell<::std::collections::HashMap<i64, ::fx_runtime::Tensor>, ::fx_runtime::frozen::Foreign>>  @ src/lib.rs:11 as names in Net
+              %opaque_1 = rust["{\nlet mut xs = $0;\nlet mut held_names = $1.lock();\nlet self_names = &mut *held_names;\n{ let _ = (* self_names) . insert (1 , xs . shallow_clone ()) ; }\n}", io, opaque("the method `insert` of what the forward writes to")](host.ref(xs), %names_5) : ()  @ src/lib.rs:11 as opaque in Net
+              %scale_2 = get_attr[scale](self) : rust<f64>  @ src/lib.rs:12 as scale in Net
+              %mul = mul.Scalar(xs, %scale_2) : tensor  @ src/lib.rs:12 as mul in Net
+              yield %mul  @ src/lib.rs:13 as output in Net
             }src/lib.rs:10: carried along, not understood: the method `retain` of what the forward writes to [FX0008]
               help: written with ops that are known it would be optimised with what stands around it
             src/lib.rs:11: carried along, not understood: the method `insert` of what the forward writes to [FX0008]
@@ -129,12 +129,12 @@ impl Net {
 }",
         expect![[r#"
             graph Net(self: module<crate::Net>, xs: tensor) {
-              %seen = get_attr[seen](self) : list<module<crate::fx::State>>  @ src/lib.rs:15 as seen
-              %seen_1 = host.foreign_cell["Vec<crate::fx::State>", "seen"](%seen) : rust<::fx_runtime::frozen::StateCell<Vec<crate::fx::State>, ::fx_runtime::frozen::Foreign>>  @ src/lib.rs:15 as seen
-              %clear = host.mutate["clear", state](host.lock(%seen_1)) : ()  @ src/lib.rs:15 as clear
-              %scale = get_attr[scale](self) : rust<f64>  @ src/lib.rs:16 as scale
-              %mul = mul.Scalar(xs, %scale) : tensor  @ src/lib.rs:16 as mul
-              yield %mul  @ src/lib.rs:17 as output
+              %seen = get_attr[seen](self) : list<module<crate::fx::State>>  @ src/lib.rs:15 as seen in Net
+              %seen_1 = host.foreign_cell["Vec<crate::fx::State>", "seen"](%seen) : rust<::fx_runtime::frozen::StateCell<Vec<crate::fx::State>, ::fx_runtime::frozen::Foreign>>  @ src/lib.rs:15 as seen in Net
+              %clear = host.mutate["clear", state](host.lock(%seen_1)) : ()  @ src/lib.rs:15 as clear in Net
+              %scale = get_attr[scale](self) : rust<f64>  @ src/lib.rs:16 as scale in Net
+              %mul = mul.Scalar(xs, %scale) : tensor  @ src/lib.rs:16 as mul in Net
+              yield %mul  @ src/lib.rs:17 as output in Net
             }"#]],
     );
 }

@@ -143,70 +143,70 @@ fn a_residual_network_is_one_kernel_a_convolution() {
 fn the_graph_of_a_residual_network() {
     expect![[r#"
         graph Net(self: module<crate::Net>, xs: tensor) {
-          %bn1 = get_attr[bn1](self) : module<BatchNorm>  @ src/lib.rs:28 as bn1
-          %conv1 = get_attr[conv1](self) : module<Conv2D>  @ src/lib.rs:28 as conv1
-          %conv1_weight = get_attr[ws](%conv1) : tensor  @ src/lib.rs:28 as conv1 by lower-modules
-          %conv1_bias = get_attr[bs](%conv1) : option<tensor>  @ src/lib.rs:28 as conv1 by lower-modules
-          %conv1_params = host.runtime["ConvParams::from"](host.field["config"](%conv1)) : rust<::fx_runtime::frozen::ConvParams>  @ src/lib.rs:28 as conv1 by lower-modules
-          %conv1_folded = host.runtime["fold::conv_batch_norm", fallible](host.ref(%conv1_weight), host.method["as_ref"](%conv1_bias), host.ref(%bn1), host.ref(%conv1_params)) : (tensor, tensor)  @ src/lib.rs:28 as conv1 + bn1 by lower-modules + fold-batch-norm
-          %conv1_weight_2 = tuple_get[0](%conv1_folded) : tensor  @ src/lib.rs:28 as conv1 + bn1 by lower-modules + fold-batch-norm
-          %conv1_bias_2 = tuple_get[1](%conv1_folded) : tensor  @ src/lib.rs:28 as conv1 + bn1 by lower-modules + fold-batch-norm
-          %conv1_3 = host.runtime["Conv::pack", fallible](host.frame(), host.ref(%conv1_weight_2), host.some(host.ref(%conv1_bias_2)), host.ref(%conv1_params), `::fx_runtime::frozen::Activation::Relu`) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:28 as conv1 + bn1 + relu by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
-          %ys = host.runtime_method["run", fallible](%conv1_3, host.ref(xs)) : tensor  @ src/lib.rs:28 as conv1 + bn1 + relu by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
-          %maxpool = get_attr[maxpool](self) : module<MaxPool2D>  @ src/lib.rs:29 as maxpool
-          %maxpool_2 = host.runtime["Leaf::<::fx_runtime::nn::MaxPool2D>::new", fallible](host.frame(), host.ref(%maxpool)) : rust<::fx_runtime::frozen::Leaf<::fx_runtime::nn::MaxPool2D>>  @ src/lib.rs:29 as maxpool by pack-kernels
-          %ys_1 = host.runtime_method["run", fallible](%maxpool_2, host.ref(%ys)) : tensor  @ src/lib.rs:29 as maxpool by pack-kernels
-          %layer1 = get_attr[layer1](self) : list<module<crate::Block>>  @ src/lib.rs:30 as layer1
-          %ys_6 = for["%0 in $0.iter()"](%layer1, %ys_1) : tensor  @ src/lib.rs:30 as each (block: module<crate::Block>  @ src/lib.rs:30 as "layer1.*", ys_2: tensor  @ src/lib.rs:30 as ys) {
-            %downsample = get_attr[downsample](block) : option<module<crate::Downsample>>  @ src/lib.rs:15 as "layer1.*.downsample"
-            %skip = match(%downsample) : tensor  @ src/lib.rs:15 as choice {
-              "Some(%0)" (d: module<crate::Downsample>  @ src/lib.rs:16 as "layer1.*.downsample") {
-                %bn = get_attr[bn](d) : module<BatchNorm>  @ src/lib.rs:16 as "layer1.*.downsample.bn"
-                %conv = get_attr[conv](d) : module<Conv2D>  @ src/lib.rs:16 as "layer1.*.downsample.conv"
-                %downsample_conv_weight = get_attr[ws](%conv) : tensor  @ src/lib.rs:16 as "layer1.*.downsample.conv" by lower-modules
-                %downsample_conv_bias = get_attr[bs](%conv) : option<tensor>  @ src/lib.rs:16 as "layer1.*.downsample.conv" by lower-modules
-                %downsample_conv_params = host.runtime["ConvParams::from"](host.field["config"](%conv)) : rust<::fx_runtime::frozen::ConvParams>  @ src/lib.rs:16 as "layer1.*.downsample.conv" by lower-modules
-                %downsample_conv_folded = host.runtime["fold::conv_batch_norm", fallible](host.ref(%downsample_conv_weight), host.method["as_ref"](%downsample_conv_bias), host.ref(%bn), host.ref(%downsample_conv_params)) : (tensor, tensor)  @ src/lib.rs:16 as "layer1.*.downsample.conv" + "layer1.*.downsample.bn" by lower-modules + fold-batch-norm
-                %downsample_conv_weight_1 = tuple_get[0](%downsample_conv_folded) : tensor  @ src/lib.rs:16 as "layer1.*.downsample.conv" + "layer1.*.downsample.bn" by lower-modules + fold-batch-norm
-                %downsample_conv_bias_1 = tuple_get[1](%downsample_conv_folded) : tensor  @ src/lib.rs:16 as "layer1.*.downsample.conv" + "layer1.*.downsample.bn" by lower-modules + fold-batch-norm
-                %downsample_conv = host.runtime["Conv::pack", fallible](host.frame(), host.ref(%downsample_conv_weight_1), host.some(host.ref(%downsample_conv_bias_1)), host.ref(%downsample_conv_params), `::fx_runtime::frozen::Activation::None`) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:16 as "layer1.*.downsample.conv" + "layer1.*.downsample.bn" by lower-modules + fold-batch-norm + pack-kernels
-                %layer1_downsample_bn = host.runtime_method["run", fallible](%downsample_conv, host.ref(ys_2)) : tensor  @ src/lib.rs:16 as "layer1.*.downsample.conv" + "layer1.*.downsample.bn" by lower-modules + fold-batch-norm + pack-kernels
-                yield %layer1_downsample_bn  @ src/lib.rs:15 as yield
+          %bn1 = get_attr[bn1](self) : module<BatchNorm>  @ src/lib.rs:28 as bn1 in Net
+          %conv1 = get_attr[conv1](self) : module<Conv2D>  @ src/lib.rs:28 as conv1 in Net
+          %conv1_weight = get_attr[ws](%conv1) : tensor  @ src/lib.rs:28 as conv1 in Net by lower-modules
+          %conv1_bias = get_attr[bs](%conv1) : option<tensor>  @ src/lib.rs:28 as conv1 in Net by lower-modules
+          %conv1_params = host.runtime["ConvParams::from"](host.field["config"](%conv1)) : rust<::fx_runtime::frozen::ConvParams>  @ src/lib.rs:28 as conv1 in Net by lower-modules
+          %conv1_folded = host.runtime["fold::conv_batch_norm", fallible](host.ref(%conv1_weight), host.method["as_ref"](%conv1_bias), host.ref(%bn1), host.ref(%conv1_params)) : (tensor, tensor)  @ src/lib.rs:28 as conv1 + bn1 in Net by lower-modules + fold-batch-norm
+          %conv1_weight_2 = tuple_get[0](%conv1_folded) : tensor  @ src/lib.rs:28 as conv1 + bn1 in Net by lower-modules + fold-batch-norm
+          %conv1_bias_2 = tuple_get[1](%conv1_folded) : tensor  @ src/lib.rs:28 as conv1 + bn1 in Net by lower-modules + fold-batch-norm
+          %conv1_3 = host.runtime["Conv::pack", fallible](host.frame(), host.ref(%conv1_weight_2), host.some(host.ref(%conv1_bias_2)), host.ref(%conv1_params), `::fx_runtime::frozen::Activation::Relu`) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:28 as conv1 + bn1 + relu in Net by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
+          %ys = host.runtime_method["run", fallible](%conv1_3, host.ref(xs)) : tensor  @ src/lib.rs:28 as conv1 + bn1 + relu in Net by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
+          %maxpool = get_attr[maxpool](self) : module<MaxPool2D>  @ src/lib.rs:29 as maxpool in Net
+          %maxpool_2 = host.runtime["Leaf::<::fx_runtime::nn::MaxPool2D>::new", fallible](host.frame(), host.ref(%maxpool)) : rust<::fx_runtime::frozen::Leaf<::fx_runtime::nn::MaxPool2D>>  @ src/lib.rs:29 as maxpool in Net by pack-kernels
+          %ys_1 = host.runtime_method["run", fallible](%maxpool_2, host.ref(%ys)) : tensor  @ src/lib.rs:29 as maxpool in Net by pack-kernels
+          %layer1 = get_attr[layer1](self) : list<module<crate::Block>>  @ src/lib.rs:30 as layer1 in Net
+          %ys_6 = for["%0 in $0.iter()"](%layer1, %ys_1) : tensor  @ src/lib.rs:30 as each in Net (block: module<crate::Block>  @ src/lib.rs:30 as "layer1.*" in Net, ys_2: tensor  @ src/lib.rs:30 as ys in Net) {
+            %downsample = get_attr[downsample](block) : option<module<crate::Downsample>>  @ src/lib.rs:15 as "layer1.*.downsample" in Net + Block["layer1.*"]
+            %skip = match(%downsample) : tensor  @ src/lib.rs:15 as choice in Net + Block["layer1.*"] {
+              "Some(%0)" (d: module<crate::Downsample>  @ src/lib.rs:16 as "layer1.*.downsample" in Net + Block["layer1.*"]) {
+                %bn = get_attr[bn](d) : module<BatchNorm>  @ src/lib.rs:16 as "layer1.*.downsample.bn" in Net + Block["layer1.*"]
+                %conv = get_attr[conv](d) : module<Conv2D>  @ src/lib.rs:16 as "layer1.*.downsample.conv" in Net + Block["layer1.*"]
+                %downsample_conv_weight = get_attr[ws](%conv) : tensor  @ src/lib.rs:16 as "layer1.*.downsample.conv" in Net + Block["layer1.*"] by lower-modules
+                %downsample_conv_bias = get_attr[bs](%conv) : option<tensor>  @ src/lib.rs:16 as "layer1.*.downsample.conv" in Net + Block["layer1.*"] by lower-modules
+                %downsample_conv_params = host.runtime["ConvParams::from"](host.field["config"](%conv)) : rust<::fx_runtime::frozen::ConvParams>  @ src/lib.rs:16 as "layer1.*.downsample.conv" in Net + Block["layer1.*"] by lower-modules
+                %downsample_conv_folded = host.runtime["fold::conv_batch_norm", fallible](host.ref(%downsample_conv_weight), host.method["as_ref"](%downsample_conv_bias), host.ref(%bn), host.ref(%downsample_conv_params)) : (tensor, tensor)  @ src/lib.rs:16 as "layer1.*.downsample.conv" + "layer1.*.downsample.bn" in Net + Block["layer1.*"] by lower-modules + fold-batch-norm
+                %downsample_conv_weight_1 = tuple_get[0](%downsample_conv_folded) : tensor  @ src/lib.rs:16 as "layer1.*.downsample.conv" + "layer1.*.downsample.bn" in Net + Block["layer1.*"] by lower-modules + fold-batch-norm
+                %downsample_conv_bias_1 = tuple_get[1](%downsample_conv_folded) : tensor  @ src/lib.rs:16 as "layer1.*.downsample.conv" + "layer1.*.downsample.bn" in Net + Block["layer1.*"] by lower-modules + fold-batch-norm
+                %downsample_conv = host.runtime["Conv::pack", fallible](host.frame(), host.ref(%downsample_conv_weight_1), host.some(host.ref(%downsample_conv_bias_1)), host.ref(%downsample_conv_params), `::fx_runtime::frozen::Activation::None`) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:16 as "layer1.*.downsample.conv" + "layer1.*.downsample.bn" in Net + Block["layer1.*"] by lower-modules + fold-batch-norm + pack-kernels
+                %layer1_downsample_bn = host.runtime_method["run", fallible](%downsample_conv, host.ref(ys_2)) : tensor  @ src/lib.rs:16 as "layer1.*.downsample.conv" + "layer1.*.downsample.bn" in Net + Block["layer1.*"] by lower-modules + fold-batch-norm + pack-kernels
+                yield %layer1_downsample_bn  @ src/lib.rs:15 as yield in Net + Block["layer1.*"]
               }
               "None" {
-                yield ys_2  @ src/lib.rs:15 as yield
+                yield ys_2  @ src/lib.rs:15 as yield in Net + Block["layer1.*"]
               }
             }
-            %bn1_2 = get_attr[bn1](block) : module<BatchNorm>  @ src/lib.rs:19 as "layer1.*.bn1"
-            %conv1_2 = get_attr[conv1](block) : module<Conv2D>  @ src/lib.rs:19 as "layer1.*.conv1"
-            %conv1_weight_1 = get_attr[ws](%conv1_2) : tensor  @ src/lib.rs:19 as "layer1.*.conv1" by lower-modules
-            %conv1_bias_1 = get_attr[bs](%conv1_2) : option<tensor>  @ src/lib.rs:19 as "layer1.*.conv1" by lower-modules
-            %conv1_params_1 = host.runtime["ConvParams::from"](host.field["config"](%conv1_2)) : rust<::fx_runtime::frozen::ConvParams>  @ src/lib.rs:19 as "layer1.*.conv1" by lower-modules
-            %conv1_folded_1 = host.runtime["fold::conv_batch_norm", fallible](host.ref(%conv1_weight_1), host.method["as_ref"](%conv1_bias_1), host.ref(%bn1_2), host.ref(%conv1_params_1)) : (tensor, tensor)  @ src/lib.rs:19 as "layer1.*.conv1" + "layer1.*.bn1" by lower-modules + fold-batch-norm
-            %conv1_weight_3 = tuple_get[0](%conv1_folded_1) : tensor  @ src/lib.rs:19 as "layer1.*.conv1" + "layer1.*.bn1" by lower-modules + fold-batch-norm
-            %conv1_bias_3 = tuple_get[1](%conv1_folded_1) : tensor  @ src/lib.rs:19 as "layer1.*.conv1" + "layer1.*.bn1" by lower-modules + fold-batch-norm
-            %conv1_4 = host.runtime["Conv::pack", fallible](host.frame(), host.ref(%conv1_weight_3), host.some(host.ref(%conv1_bias_3)), host.ref(%conv1_params_1), `::fx_runtime::frozen::Activation::Relu`) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:19 as "layer1.*.conv1" + "layer1.*.bn1" + relu by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
-            %ys_3 = host.runtime_method["run", fallible](%conv1_4, host.ref(ys_2)) : tensor  @ src/lib.rs:19 as "layer1.*.conv1" + "layer1.*.bn1" + relu by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
-            %bn2 = get_attr[bn2](block) : module<BatchNorm>  @ src/lib.rs:20 as "layer1.*.bn2"
-            %conv2 = get_attr[conv2](block) : module<Conv2D>  @ src/lib.rs:20 as "layer1.*.conv2"
-            %conv2_weight = get_attr[ws](%conv2) : tensor  @ src/lib.rs:20 as "layer1.*.conv2" by lower-modules
-            %conv2_bias = get_attr[bs](%conv2) : option<tensor>  @ src/lib.rs:20 as "layer1.*.conv2" by lower-modules
-            %conv2_params = host.runtime["ConvParams::from"](host.field["config"](%conv2)) : rust<::fx_runtime::frozen::ConvParams>  @ src/lib.rs:20 as "layer1.*.conv2" by lower-modules
-            %conv2_folded = host.runtime["fold::conv_batch_norm", fallible](host.ref(%conv2_weight), host.method["as_ref"](%conv2_bias), host.ref(%bn2), host.ref(%conv2_params)) : (tensor, tensor)  @ src/lib.rs:20 as "layer1.*.conv2" + "layer1.*.bn2" by lower-modules + fold-batch-norm
-            %conv2_weight_1 = tuple_get[0](%conv2_folded) : tensor  @ src/lib.rs:20 as "layer1.*.conv2" + "layer1.*.bn2" by lower-modules + fold-batch-norm
-            %conv2_bias_1 = tuple_get[1](%conv2_folded) : tensor  @ src/lib.rs:20 as "layer1.*.conv2" + "layer1.*.bn2" by lower-modules + fold-batch-norm
-            %conv2_1 = host.runtime["Conv::pack", fallible](host.frame(), host.ref(%conv2_weight_1), host.some(host.ref(%conv2_bias_1)), host.ref(%conv2_params), `::fx_runtime::frozen::Activation::Relu`) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:20 + src/lib.rs:21 as "layer1.*.conv2" + "layer1.*.bn2" + add + relu by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
-            %ys_5 = host.runtime_method["run_add", fallible](%conv2_1, host.ref(%ys_3), host.ref(%skip)) : tensor  @ src/lib.rs:20 + src/lib.rs:21 as "layer1.*.conv2" + "layer1.*.bn2" + add + relu by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
-            yield %ys_5  @ src/lib.rs:30 as yield
+            %bn1_2 = get_attr[bn1](block) : module<BatchNorm>  @ src/lib.rs:19 as "layer1.*.bn1" in Net + Block["layer1.*"]
+            %conv1_2 = get_attr[conv1](block) : module<Conv2D>  @ src/lib.rs:19 as "layer1.*.conv1" in Net + Block["layer1.*"]
+            %conv1_weight_1 = get_attr[ws](%conv1_2) : tensor  @ src/lib.rs:19 as "layer1.*.conv1" in Net + Block["layer1.*"] by lower-modules
+            %conv1_bias_1 = get_attr[bs](%conv1_2) : option<tensor>  @ src/lib.rs:19 as "layer1.*.conv1" in Net + Block["layer1.*"] by lower-modules
+            %conv1_params_1 = host.runtime["ConvParams::from"](host.field["config"](%conv1_2)) : rust<::fx_runtime::frozen::ConvParams>  @ src/lib.rs:19 as "layer1.*.conv1" in Net + Block["layer1.*"] by lower-modules
+            %conv1_folded_1 = host.runtime["fold::conv_batch_norm", fallible](host.ref(%conv1_weight_1), host.method["as_ref"](%conv1_bias_1), host.ref(%bn1_2), host.ref(%conv1_params_1)) : (tensor, tensor)  @ src/lib.rs:19 as "layer1.*.conv1" + "layer1.*.bn1" in Net + Block["layer1.*"] by lower-modules + fold-batch-norm
+            %conv1_weight_3 = tuple_get[0](%conv1_folded_1) : tensor  @ src/lib.rs:19 as "layer1.*.conv1" + "layer1.*.bn1" in Net + Block["layer1.*"] by lower-modules + fold-batch-norm
+            %conv1_bias_3 = tuple_get[1](%conv1_folded_1) : tensor  @ src/lib.rs:19 as "layer1.*.conv1" + "layer1.*.bn1" in Net + Block["layer1.*"] by lower-modules + fold-batch-norm
+            %conv1_4 = host.runtime["Conv::pack", fallible](host.frame(), host.ref(%conv1_weight_3), host.some(host.ref(%conv1_bias_3)), host.ref(%conv1_params_1), `::fx_runtime::frozen::Activation::Relu`) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:19 as "layer1.*.conv1" + "layer1.*.bn1" + relu in Net + Block["layer1.*"] by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
+            %ys_3 = host.runtime_method["run", fallible](%conv1_4, host.ref(ys_2)) : tensor  @ src/lib.rs:19 as "layer1.*.conv1" + "layer1.*.bn1" + relu in Net + Block["layer1.*"] by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
+            %bn2 = get_attr[bn2](block) : module<BatchNorm>  @ src/lib.rs:20 as "layer1.*.bn2" in Net + Block["layer1.*"]
+            %conv2 = get_attr[conv2](block) : module<Conv2D>  @ src/lib.rs:20 as "layer1.*.conv2" in Net + Block["layer1.*"]
+            %conv2_weight = get_attr[ws](%conv2) : tensor  @ src/lib.rs:20 as "layer1.*.conv2" in Net + Block["layer1.*"] by lower-modules
+            %conv2_bias = get_attr[bs](%conv2) : option<tensor>  @ src/lib.rs:20 as "layer1.*.conv2" in Net + Block["layer1.*"] by lower-modules
+            %conv2_params = host.runtime["ConvParams::from"](host.field["config"](%conv2)) : rust<::fx_runtime::frozen::ConvParams>  @ src/lib.rs:20 as "layer1.*.conv2" in Net + Block["layer1.*"] by lower-modules
+            %conv2_folded = host.runtime["fold::conv_batch_norm", fallible](host.ref(%conv2_weight), host.method["as_ref"](%conv2_bias), host.ref(%bn2), host.ref(%conv2_params)) : (tensor, tensor)  @ src/lib.rs:20 as "layer1.*.conv2" + "layer1.*.bn2" in Net + Block["layer1.*"] by lower-modules + fold-batch-norm
+            %conv2_weight_1 = tuple_get[0](%conv2_folded) : tensor  @ src/lib.rs:20 as "layer1.*.conv2" + "layer1.*.bn2" in Net + Block["layer1.*"] by lower-modules + fold-batch-norm
+            %conv2_bias_1 = tuple_get[1](%conv2_folded) : tensor  @ src/lib.rs:20 as "layer1.*.conv2" + "layer1.*.bn2" in Net + Block["layer1.*"] by lower-modules + fold-batch-norm
+            %conv2_1 = host.runtime["Conv::pack", fallible](host.frame(), host.ref(%conv2_weight_1), host.some(host.ref(%conv2_bias_1)), host.ref(%conv2_params), `::fx_runtime::frozen::Activation::Relu`) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:20 + src/lib.rs:21 as "layer1.*.conv2" + "layer1.*.bn2" + add + relu in Net + Block["layer1.*"] by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
+            %ys_5 = host.runtime_method["run_add", fallible](%conv2_1, host.ref(%ys_3), host.ref(%skip)) : tensor  @ src/lib.rs:20 + src/lib.rs:21 as "layer1.*.conv2" + "layer1.*.bn2" + add + relu in Net + Block["layer1.*"] by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
+            yield %ys_5  @ src/lib.rs:30 as yield in Net
           }
-          %fc = get_attr[fc](self) : module<Linear>  @ src/lib.rs:33 as fc
-          %adaptive_avg_pool2d = adaptive_avg_pool2d(%ys_6, [1, 1]) : tensor  @ src/lib.rs:33 as adaptive_avg_pool2d
-          %flat_view = flatten(%adaptive_avg_pool2d, 1, -1) : tensor  @ src/lib.rs:33 as flat_view by layout-safe
-          %fc_weight = get_attr[ws](%fc) : tensor  @ src/lib.rs:33 as fc by lower-modules
-          %fc_bias = get_attr[bs](%fc) : option<tensor>  @ src/lib.rs:33 as fc by lower-modules
-          %fc_2 = host.runtime["Linear::pack", fallible](host.frame(), host.ref(%fc_weight), host.method["as_ref"](%fc_bias), `::fx_runtime::frozen::Activation::None`) : rust<::fx_runtime::frozen::Linear>  @ src/lib.rs:33 as fc by lower-modules + pack-kernels
-          %fc_1 = host.runtime_method["run", fallible](%fc_2, host.ref(%flat_view)) : tensor  @ src/lib.rs:33 as fc by lower-modules + pack-kernels
-          yield %fc_1  @ src/lib.rs:34 as output
+          %fc = get_attr[fc](self) : module<Linear>  @ src/lib.rs:33 as fc in Net
+          %adaptive_avg_pool2d = adaptive_avg_pool2d(%ys_6, [1, 1]) : tensor  @ src/lib.rs:33 as adaptive_avg_pool2d in Net
+          %flat_view = flatten(%adaptive_avg_pool2d, 1, -1) : tensor  @ src/lib.rs:33 as flat_view in Net by layout-safe
+          %fc_weight = get_attr[ws](%fc) : tensor  @ src/lib.rs:33 as fc in Net by lower-modules
+          %fc_bias = get_attr[bs](%fc) : option<tensor>  @ src/lib.rs:33 as fc in Net by lower-modules
+          %fc_2 = host.runtime["Linear::pack", fallible](host.frame(), host.ref(%fc_weight), host.method["as_ref"](%fc_bias), `::fx_runtime::frozen::Activation::None`) : rust<::fx_runtime::frozen::Linear>  @ src/lib.rs:33 as fc in Net by lower-modules + pack-kernels
+          %fc_1 = host.runtime_method["run", fallible](%fc_2, host.ref(%flat_view)) : tensor  @ src/lib.rs:33 as fc in Net by lower-modules + pack-kernels
+          yield %fc_1  @ src/lib.rs:34 as output in Net
         }"#]].assert_eq(&frozen(RESNET).to_string());
 }
 
