@@ -8,13 +8,14 @@ impl Residual {
         use ::fx_runtime::instance::{Arg, Otherwise as _, Probe};
         let mut t = ::fx_runtime::instance::Tracer::new("Residual");
         let xs_arg = t.input("xs", true);
+        t.stand_in(&[("", "Residual")]);
         let stem = t.module("stem", &self.stem, &[&xs_arg], "src/residual.rs:88");
         let bn = t.module("bn", &self.bn, &[&stem], "src/residual.rs:88");
         let ys = t.call("relu", &[&bn], "src/residual.rs:88");
         let mut ys_2 = ys.clone();
         for (turn1, block) in (self.blocks.iter()).enumerate() {
-            let ys_3 = t
-                .within(&format!("blocks.{}", turn1), |t| block.fx_graph(t, &[&ys_2]))?;
+            let path = format!("blocks.{turn1}");
+            let ys_3 = t.within(&path, |t| block.fx_graph(t, &[&ys_2]))?;
             ys_2 = ys_3.clone();
         }
         let adaptive_avg_pool2d = t

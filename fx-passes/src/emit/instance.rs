@@ -36,8 +36,8 @@ struct Walk<'e, 'a> {
     count: usize,
     /// The variables that hold the live paths of parts of the model, by the labels that those have in the traced graph.
     paths: Vec<(String, String)>,
-    /// The modules that the runtime's tracer was told to be in.
-    modules: Option<Vec<ModuleScope>>,
+    /// The modules that the runtime's tracer is in.
+    modules: Vec<ModuleScope>,
 }
 
 impl<'e, 'a> Walk<'e, 'a> {
@@ -48,7 +48,7 @@ impl<'e, 'a> Walk<'e, 'a> {
             loops: Vec::new(),
             count: 0,
             paths: Vec::new(),
-            modules: None,
+            modules: Vec::new(),
         };
         walk.writer.prints_all = true;
         for name in ["t", "Arg", "args", "outputs"] {

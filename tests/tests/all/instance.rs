@@ -136,7 +136,7 @@ fn leaves_and_chains_have_their_live_paths() {
         opcode         name                    target                  args                         kwargs  type                                         module                       source
         -------------  ----------------------  ----------------------  ---------------------------  ------  -------------------------------------------  ---------------------------  ----------------
         placeholder    xs                      xs                      ()                           {}      tensor
-        call_module    lstm                    lstm                    (ref(xs))                    {}      (tensor, rust<::fx_runtime::nn::LSTMState>)  Staged                       src/leaves.rs:85
+        call_module    lstm                    lstm                    (xs)                         {}      (tensor, rust<::fx_runtime::nn::LSTMState>)  Staged                       src/leaves.rs:85
         call_function  getitem                 getitem                 (lstm, 0)                    {}      tensor                                       Staged
         call_module    stages_0_layers_0_norm  stages.0.layers.0.norm  (getitem)                    {}      tensor                                       stages.0.layers.0: Block     src/leaves.rs:23
         call_module    stages_0_layers_0_fc    stages.0.layers.0.fc    (stages_0_layers_0_norm)     {}      tensor                                       stages.0.layers.0: Block     src/leaves.rs:23
@@ -151,7 +151,7 @@ fn leaves_and_chains_have_their_live_paths() {
         call_module    stages_1_layers_2_fc    stages.1.layers.2.fc    (stages_1_layers_2_norm)     {}      tensor                                       stages.1.layers.2: Block     src/leaves.rs:23
         call_method    relu_2                  relu                    (stages_1_layers_2_fc)       {}      tensor                                       stages.1.layers.2: Block     src/leaves.rs:23
         call_function  add_2                   add                     (add_1, relu_2)              {}      tensor                                       stages.1.layers.2: Block     src/leaves.rs:23
-        call_module    head                    head                    (ref(add_2))                 {}      tensor                                       Staged                       src/leaves.rs:89
+        call_module    head                    head                    (add_2)                      {}      tensor                                       Staged                       src/leaves.rs:89
         output         output                  output                  (head)                       {}      ?                                            Staged
     "#]].assert_eq(&graph.print_tabular());
 }

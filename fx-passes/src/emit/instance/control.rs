@@ -140,12 +140,12 @@ impl Walk<'_, '_> {
 
     fn block(&mut self, region: RegionId, tail: impl FnOnce(&[String]) -> String) -> String {
         let outer = std::mem::take(&mut self.writer.lines);
-        let known = self.paths.len();
-        self.modules = None;
+        let (known, around) = (self.paths.len(), self.modules.clone());
         self.region(region);
         let outputs = self.given(region);
         let tail = tail(&outputs);
-        self.modules = None;
+        // The next iteration, the other arm and what comes behind find the tracer where this region did.
+        self.stand_in(&around);
         self.paths.truncate(known);
         let lines = std::mem::replace(&mut self.writer.lines, outer);
         format!("{{ {}\n{tail} }}", lines.join("\n"))

@@ -1,6 +1,6 @@
 //! Paths of the live model: a label of the traced graph has a `*` where a loop or a matched chain knows the position.
 
-use fx_ir::{HostOp, NodeId, RegionId};
+use fx_ir::{HostOp, ModuleScope, NodeId, RegionId};
 
 use super::super::{host, value::literal};
 use super::Walk;
@@ -8,14 +8,19 @@ use super::Walk;
 impl Walk<'_, '_> {
     /// Tells the runtime's tracer which modules the node stands in, where it does not know.
     pub(super) fn stand_in_modules_of(&mut self, id: NodeId) {
-        let modules = &self.writer.graph().node(id).origin.nn_module_stack;
-        if self.modules.as_ref() == Some(modules) {
+        let modules = self.writer.graph().node(id).origin.nn_module_stack.clone();
+        self.stand_in(&modules);
+    }
+
+    /// Tells the runtime's tracer to go on in these modules.
+    pub(super) fn stand_in(&mut self, modules: &[ModuleScope]) {
+        if self.modules == modules {
             return;
         }
         let scopes: Vec<String> =
             modules.iter().map(|module| format!("({}, {:?})", self.path(&module.path), module.ty)).collect();
         self.writer.line(format!("t.stand_in(&[{}]);", scopes.join(", ")));
-        self.modules = Some(modules.clone());
+        self.modules = modules.to_vec();
     }
 
     /// Gives the element that a loop binds its live path, at the begin of the loop's region.
@@ -53,32 +58,85 @@ impl Walk<'_, '_> {
         // A `*` is one character; a position from the end takes the segment.
         let end = if label[at..].starts_with('*') { Some(1) } else { label[at..].find('.') };
         let rest = end.map_or("", |end| &label[at + end..]);
-        let base = self.path(&label[..at]);
+        let path = self.live_path(&label[..at]).then_value(position).then_text(rest);
         let name = self.writer.names.fresh("path");
         self.paths.push((label.clone(), name.clone()));
-        Some(format!("let {name} = format!(\"{{}}{{}}{{}}\", {base}, {position}, {rest:?});"))
+        Some(format!("let {name} = {};", path.formatted()))
     }
 
-    /// A path as an expression: known up to the last element that has one, and each `*` behind it the iteration of a
-    /// loop.
+    /// A path as an expression of type `&str`.
     pub(super) fn path(&self, label: &str) -> String {
+        self.live_path(label).text()
+    }
+
+    /// A path: known up to the last element that has one, and each `*` behind it the iteration of a loop.
+    fn live_path(&self, label: &str) -> LivePath {
         let holds = |part: &str| label.strip_prefix(part).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
         let known = self.paths.iter().rev().filter(|(part, _)| holds(part)).max_by_key(|(part, _)| part.len());
-        let (start, rest) = known.map_or(("", label), |(part, name)| (name.as_str(), &label[part.len()..]));
+        let (mut path, rest) = match known {
+            Some((part, name)) => (LivePath::default().then_value(name), &label[part.len()..]),
+            None => (LivePath::default(), label),
+        };
         let stars = rest.matches('*').count();
-        match (start, stars) {
-            ("", 0) => return format!("{rest:?}"),
-            (start, 0) if rest.is_empty() => return format!("&{start}"),
-            _ => {}
-        }
         let skip = self.loops.len().saturating_sub(stars);
-        let turns: Vec<&str> = self.loops.iter().skip(skip).map(String::as_str).collect();
-        let missing = vec!["\"*\""; stars.saturating_sub(turns.len())];
-        let fills = [missing, turns].concat().into_iter();
-        let format = rest.replace('{', "{{").replace('}', "}}").replace('*', "{}");
-        let (head, start) = if start.is_empty() { ("", None) } else { ("{}", Some(start)) };
-        let args: Vec<&str> = start.into_iter().chain(fills).collect();
-        format!("&format!(\"{head}{format}\", {})", args.join(", "))
+        let turns = self.loops.iter().skip(skip).map(String::as_str);
+        let missing = stars.saturating_sub(self.loops.len());
+        let fills = std::iter::repeat_n(None, missing).chain(turns.map(Some));
+        let mut texts = rest.split('*');
+        path = path.then_text(texts.next().unwrap_or_default());
+        for (fill, text) in fills.zip(texts) {
+            path = match fill {
+                Some(turn) => path.then_value(turn),
+                None => path.then_text("*"),
+            };
+            path = path.then_text(text);
+        }
+        path
+    }
+}
+
+/// A path that is put together when the code runs: text, and values between.
+#[derive(Default)]
+struct LivePath {
+    /// The format string.
+    format: String,
+    /// What it is filled with beside the variables that it names.
+    args: Vec<String>,
+}
+
+impl LivePath {
+    fn then_text(mut self, text: &str) -> LivePath {
+        self.format.push_str(&text.replace('{', "{{").replace('}', "}}"));
+        self
+    }
+
+    /// Goes on with the value of an expression.
+    fn then_value(mut self, value: &str) -> LivePath {
+        let is_variable = value.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+            && value.starts_with(|first: char| first.is_ascii_alphabetic());
+        if is_variable {
+            self.format.push_str(&format!("{{{value}}}"));
+        } else {
+            self.format.push_str("{}");
+            self.args.push(value.to_owned());
+        }
+        self
+    }
+
+    /// The expression of a `String`.
+    fn formatted(&self) -> String {
+        let args: Vec<String> = self.args.iter().map(|arg| format!(", {arg}")).collect();
+        format!("format!({:?}{})", self.format, args.concat())
+    }
+
+    /// The expression of a `&str`.
+    fn text(&self) -> String {
+        let inner = self.format.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+        match inner {
+            None if !self.format.contains(['{', '}']) => format!("{:?}", self.format),
+            Some(name) if !name.is_empty() && !name.contains(['{', '}']) => format!("&{name}"),
+            _ => format!("&{}", self.formatted()),
+        }
     }
 }
 
