@@ -206,7 +206,7 @@ mod tests {
         check(
             r#"graph f(self, x) {
               %layers = get_attr[layers](self)
-              %y = for[layer](%layers, x) (layer, acc) {
+              %y = for["%0"](%layers, x) (layer, acc) {
                 %w = get_attr[weight](layer)
                 %half = mul.Scalar(%w, 0.5)
                 %next = matmul(acc, %half)
@@ -250,7 +250,7 @@ mod tests {
         check(
             r#"graph f(self, x) {
               %layers = get_attr[layers](self)
-              %end = for[layer](%layers, 0) (layer, sum) {
+              %end = for["%0"](%layers, 0) (layer, sum) {
                 %y = relu_(x)
                 %next = rust["$0 + 1"](sum)
                 yield %next
@@ -270,7 +270,7 @@ mod tests {
         check(
             r#"graph f(self, x) {
               %layers = get_attr[layers](self)
-              %total = for[layer](%layers, 0) (layer, sum) {
+              %total = for["%0"](%layers, 0) (layer, sum) {
                 %w = get_attr[weight](layer)
                 %next = add(sum, %w)
                 yield %next
@@ -292,11 +292,11 @@ mod tests {
             r#"graph f(self, x) {
               %bias = get_attr[bias](self)
               %b = match(%bias) {
-                "Some(v)" (v) { %neg = neg(v) ; yield %neg }
+                "Some(%0)" (v) { %neg = neg(v) ; yield %neg }
                 "None" { yield 0 }
               }
               %y = match(%bias) {
-                "Some(w)" (w) { %sum = add(x, w) ; yield %sum }
+                "Some(%0)" (w) { %sum = add(x, w) ; yield %sum }
                 "None" { yield x }
               }
               yield %b, %y

@@ -1,8 +1,8 @@
 //! What a node does: torch.fx's six opcodes, Rust code that is carried along, and control flow that owns regions.
 
-use crate::ForLoop;
 use crate::host::{Host, HostOp};
 use crate::ops::OpId;
+use crate::{ForLoop, Pattern};
 
 /// What a [`Node`](crate::Node) does.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -24,7 +24,7 @@ pub enum Op {
     /// `if args[0] { regions[0] } else { regions[1] }`.
     If,
     /// `match args[0]`: one pattern a region; what a pattern binds are the region's parameters, in order.
-    Match(Vec<String>),
+    Match(Vec<Pattern>),
     /// `for element in args[0]`: `args[1..]` are the carried values' first values; the region's parameters are what the
     /// pattern binds, and then the carried values; it yields the carried values' next ones.
     For(ForLoop),

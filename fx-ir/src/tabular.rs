@@ -1,5 +1,7 @@
 //! The graph as a table: torch.fx's five columns, and the type, the module and the source lines beside them.
 
+use std::borrow::Cow;
+
 use crate::text::{arg_text, name_text, op_text};
 use crate::{Arg, Graph, HostOp, NodeId, Op, RegionId};
 
@@ -26,7 +28,7 @@ impl Graph {
             let node = self.node(id);
             for (position, &inner) in node.regions.iter().enumerate() {
                 let mut head = Row::default();
-                head[1] = format!("{:1$}{2}:", "", 2 * depth + 2, one_line(branch(&node.op, position)));
+                head[1] = format!("{:1$}{2}:", "", 2 * depth + 2, branch(&node.op, position));
                 rows.push(head);
                 self.tabulate(inner, depth + 2, rows);
             }
@@ -98,14 +100,16 @@ fn carried(op: &HostOp) -> impl Iterator<Item = String> {
 }
 
 /// The role of a region of a control-flow node.
-pub(crate) fn branch(op: &Op, position: usize) -> &str {
-    match (op, position) {
+pub(crate) fn branch(op: &Op, position: usize) -> Cow<'static, str> {
+    Cow::Borrowed(match (op, position) {
         (Op::If, 0) => "then",
         (Op::If, _) => "else",
         (Op::While, 0) => "while",
-        (Op::Match(patterns), _) => patterns.get(position).map_or("?", String::as_str),
+        (Op::Match(patterns), _) => {
+            return patterns.get(position).map_or(Cow::Borrowed("?"), |pattern| Cow::Owned(pattern.to_string()));
+        }
         _ => "do",
-    }
+    })
 }
 
 /// Rust as it is written, lines after one another: a row is one line.
@@ -152,13 +156,13 @@ mod tests {
         let graph: Graph = r#"graph f(x: tensor) {
             %a = rust["$0.gelu(\"none\")"](x) : tensor
             %b = rust["{\n    let y = $0.neg();\n\ty\n}"](%a) : tensor
-            %c = match(%b) : tensor { "Some(\n    y\n)" { yield %a } "_" { yield x } }
+            %c = match(%b) : tensor { "Some(_)" { yield %a } "_" { yield x } }
             yield %c
         }"#
         .parse()?;
         let table = graph.print_tabular();
         assert!(table.contains("  $0.gelu(\"none\")  ") && table.contains("  { let y = $0.neg(); y }  (a)"), "{table}");
-        assert!(table.contains("Some( y ):") && !table.contains('\\'), "{table}");
+        assert!(table.contains("Some(_):") && !table.contains('\\'), "{table}");
         assert_eq!(table.lines().count(), 2 + 1 + 3 + 2 + 2 + 1, "{table}");
         Ok(())
     }
@@ -196,7 +200,7 @@ mod tests {
             %y = call_module[Conv2D](%conv1, xs) : f32[B, 64, ?, ?] @ src/model.rs:12 as conv1
             %down = get_attr[downsample](self)
             %skip = match(%down) : tensor @ src/model.rs:13 {
-              "Some(d)" (d: module<Down>) { %v = call_module[Down](d, xs) ; yield %v }
+              "Some(%0)" (d: module<Down>) { %v = call_module[Down](d, xs) ; yield %v }
               "None" { yield xs }
             }
             %sum = add(%y, %skip, alpha=1.0) : tensor @ src/model.rs:14 + src/model.rs:15
@@ -212,7 +216,7 @@ mod tests {
             call_module    y            Conv2D      (conv1, xs)  {}            f32[B, 64, ?, ?]          src/model.rs:12
             get_attr       down         downsample  (self)       {}            ?
             match          skip         match       (down)       {}            tensor                    src/model.rs:13
-                             Some(d):
+                             Some(%0):
             placeholder        d        d           ()           {}            module<Down>
             call_module        v        Down        (d, xs)      {}            ?
             output             yield    output      (v)          {}            ?

@@ -61,11 +61,11 @@ fn a_match_lies_in_one_region_and_between_two_writes() {
           yield %y
         }",
         // So is the first, and it is the same at every turn.
-        "graph f(x: tensor, n) {
+        r#"graph f(x: tensor, n) {
           %a = neg(x) : tensor
-          %y = for[_](n, x) : tensor (i, z: tensor) { %b = exp(z) : tensor ; %c = mul(%a, %b) : tensor ; yield %c }
+          %y = for["%0"](n, x) : tensor (i, z: tensor) { %b = exp(z) : tensor ; %c = mul(%a, %b) : tensor ; yield %c }
           yield %y
-        }",
+        }"#,
         // The input is written to in between.
         "graph f(x: tensor, y: tensor) {
           %a = neg(x) : tensor ; %i = add_(x, 1) ; %b = exp(y) : tensor ; %c = mul(%a, %b) : tensor ; yield %c

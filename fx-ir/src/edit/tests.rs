@@ -124,10 +124,10 @@ fn a_loop_is_unrolled_by_copying_its_region() -> Result<(), ParseError> {
         graph.replace_all_uses_with(r, &carried);
         assert_eq!(graph.erase_node(r), Ok(()));
     };
-    let text = "graph f(x, n) { %r = for[i](n, x) (i, acc) {
+    let text = r#"graph f(x, n) { %r = for["%0"](n, x) (i, acc) {
         %y = if(acc) { %s = add.Scalar(acc, i) ; yield %s } else { yield x }
         yield %y
-    } ; yield %r }";
+    } ; yield %r }"#;
     check(
         text,
         unroll,

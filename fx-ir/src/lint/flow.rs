@@ -34,8 +34,11 @@ pub(super) fn check_control_flow(graph: &Graph, id: NodeId, faults: &mut Vec<Fau
             check.params(no, 0);
             check.branches(&node.regions);
         }
-        (Op::Match(_), arms) => check.branches(arms),
-        (Op::For(_), &[body]) => check.for_loop(body),
+        (Op::Match(patterns), arms) => {
+            patterns.iter().zip(arms).for_each(|(pattern, &arm)| check.params(arm, pattern.binds()));
+            check.branches(arms);
+        }
+        (Op::For(head), &[body]) => check.for_loop(body, head.pattern.binds()),
         (Op::While, &[condition, body]) => check.while_loop(condition, body),
         _ => {}
     }
@@ -68,14 +71,15 @@ impl Check<'_> {
     }
 
     /// The carried values stay as many and of the same types from one turn to the next.
-    fn for_loop(&mut self, body: RegionId) {
+    fn for_loop(&mut self, body: RegionId, bound: usize) {
         let carried = self.args().get(1..).unwrap_or_default().to_vec();
         let params = self.graph.region(body).params.len();
-        if params < carried.len() {
-            self.push(format!("carries {} values but its region has {params} parameters", carried.len()));
+        if params != bound + carried.len() {
+            let count = carried.len();
+            self.push(format!("binds {bound} and carries {count} values but its region has {params} parameters"));
             return;
         }
-        self.carried(body, params - carried.len(), &carried);
+        self.carried(body, bound, &carried);
     }
 
     fn while_loop(&mut self, condition: RegionId, body: RegionId) {

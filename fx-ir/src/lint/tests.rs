@@ -27,7 +27,7 @@ fn a_sound_graph_has_no_fault() -> Result<(), ParseError> {
     check(
         r#"graph f(self: module<F>, xs: tensor) {
              %layers = get_attr[layers](self) : list<module<Block>>
-             %r = for["(i, layer)"](%layers, xs) : tensor (i: rust<usize>, layer: module<Block>, acc: tensor) {
+             %r = for["(%0, %1)"](%layers, xs) : tensor (i: rust<usize>, layer: module<Block>, acc: tensor) {
                %next = call_module[Block](layer, acc) : tensor
                yield %next
              }
@@ -133,14 +133,14 @@ fn loops_carry_the_same_from_turn_to_turn() -> Result<(), ParseError> {
     check(
         r#"graph f(x: tensor, n: rust<i64>) {
              %a = for[i](n, x, x) (acc) { yield acc }
-             %b = for[i](n, x) (i, acc_1: tensor) { yield }
-             %c = for[i](n, x) (j, acc_2: tensor) { yield n }
+             %b = for["%0"](n, x) (i, acc_1: tensor) { yield }
+             %c = for["%0"](n, x) (j, acc_2: tensor) { yield n }
              %d = while(n) (k) { yield k, k } do (l) { yield l }
              %e = while(n) { yield true } do (m) { yield m }
              yield
            }"#,
         &expect![[r#"
-            `a` carries 2 values but its region has 1 parameters [flow]
+            `a` binds 0 and carries 2 values but its region has 1 parameters [flow]
             `b` carries 1 values but its region yields 0 [flow]
             `c` carries tensor in, tensor through and rust<i64> on [flow]
             `d` has a condition that yields 2 values [flow]

@@ -9,7 +9,7 @@
 //!   %y = call_module[Conv2D](%conv1, xs) : tensor  @ src/model.rs:12 as conv1
 //!   %down = get_attr[downsample](self) : option<module<Down>>
 //!   %skip = match(%down) : tensor {
-//!     "Some(d)" (d: module<Down>) {
+//!     "Some(%0)" (d: module<Down>) {
 //!       %v = call_module[Down](d, xs) : tensor
 //!       yield %v
 //!     }
@@ -37,7 +37,7 @@
 //!           | "if" | "match" | "for" "[" word "]" | "while" | an op of the table or the catalog
 //! flag      = "fallible" | "random" | "in_place" "(" int ")" | "state" | "io" | "opaque" "(" string ")"
 //! regions   = region [ "else" region ]                            if
-//!           | "{" { string region [ separator ] } "}"                 match: a pattern and its region
+//!           | "{" { string region [ separator ] } "}"                 match: a pattern (see below) and its region
 //!           | region                                              for
 //!           | region "do" region                                  while: the condition, then the body
 //! region    = [ params ] block
@@ -54,6 +54,10 @@
 //! text      = any text whose "<" and ">" pair up ("->" is no ">"), or a string
 //! ```
 //!
+//! A pattern, in quotes, is Rust's with `%n` for the n-th parameter of its region: `Some((%0, _))`, `[%0, .., %1]`,
+//! `Mode::Scaled { factor: %0, .. }`, `(1 | 3..=5)`. The head of a `for` is a pattern, and the adaptors of what it runs
+//! over if there are any: `%0 in $0.iter().rev()`.
+//!
 //! `print(x)` is short for `rust["print($0)", io](x)`, so that a test can speak of an effect. A type that is left out
 //! is unknown. Nobody can read a `yield`, so its name is left out unless someone chose one; left out, it is `output` at
 //! the end of the graph and `yield` elsewhere, numbered in order. Any other node that the text does not name is called
@@ -63,6 +67,7 @@ mod cursor;
 mod parse;
 mod parse_op;
 mod parse_type;
+mod pattern;
 mod print;
 mod print_op;
 #[cfg(test)]

@@ -239,7 +239,10 @@ impl Parser<'_> {
         self.cursor.expect("{")?;
         self.cursor.separator();
         while !self.cursor.eat("}") {
-            patterns.push(self.cursor.string()?);
+            self.cursor.space();
+            let start = self.cursor.at;
+            let text = self.cursor.string()?;
+            patterns.push(text.parse().map_err(|error: ParseError| self.cursor.error_at(start, error.message))?);
             self.region(id)?;
             self.cursor.separator();
         }

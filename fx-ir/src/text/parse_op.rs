@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use super::cursor::{Cursor, Parsed};
+use super::cursor::{Cursor, ParseError, Parsed};
 use super::word::{is_bare, is_ident, print_code};
 use crate::nearest::nearest_op;
 use crate::ops::OpId;
@@ -45,8 +45,9 @@ pub(super) fn parse_op(cursor: &mut Cursor) -> Parsed<(Head, String)> {
         "if" => Op::If,
         "match" => Op::Match(Vec::new()),
         "for" => {
-            let Ok(head) = bracketed(cursor, "a pattern")?.parse();
-            Op::For(head)
+            let start = cursor.at;
+            let head = bracketed(cursor, "a pattern")?.parse();
+            Op::For(head.map_err(|error: ParseError| cursor.error_at(start, error.message))?)
         }
         "while" => Op::While,
         name if name.starts_with(HOST) => Op::Host(parse_host(cursor, &name[HOST.len()..])?),

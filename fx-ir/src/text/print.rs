@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Write};
 use super::print_op::{is_unnamed, kwarg_text};
 use super::word::{Percent, Word};
 use super::{arg_text, name_text, op_text, origin_text};
-use crate::{Graph, NodeId, Op, RegionId, Type};
+use crate::{Graph, NodeId, Op, Pattern, RegionId, Type};
 
 impl Display for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -92,7 +92,7 @@ impl<W: Write> Printer<'_, W> {
             self.open()?;
             for (position, &region) in node.regions.iter().enumerate() {
                 self.part(position)?;
-                write!(self.out, "{:?}", patterns.get(position).map_or("", String::as_str))?;
+                write!(self.out, "{:?}", patterns.get(position).map(Pattern::to_string).unwrap_or_default())?;
                 self.region(region)?;
             }
             return self.close();

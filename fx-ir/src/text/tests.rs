@@ -2,9 +2,11 @@
 
 use expect_test::{Expect, expect};
 
+use crate::host::eval::{FloatType, IntType};
+use crate::pattern::{Elements, Literal, RangePattern, StructPattern};
 use crate::{
-    Arg, Code, Effect, ForLoop, Graph, ModuleKind, ModuleScope, NodeId, Op, OpId, Origin, ParseError, Place, RegionId,
-    Spot, Type,
+    Arg, Code, Effect, ForLoop, Graph, ModuleKind, ModuleScope, NodeId, Op, OpId, Origin, ParseError, Pattern, Place,
+    RegionId, Spot, Type,
 };
 
 fn check(text: &str, want: &Expect) {
@@ -77,7 +79,7 @@ fn a_block_reads_as_it_was_written() {
              %y = call_module[Conv2D](%conv1, xs) : tensor @ src/model.rs:12 as conv1
              %down = get_attr[downsample](self) : option<module<Down>>
              %skip = match(%down) : tensor @ src/model.rs:14 {
-               "Some(d)" (d: module<Down>) { %v = call_module[Down](d, xs) : tensor ; yield %v }
+               "Some(%0)" (d: module<Down>) { %v = call_module[Down](d, xs) : tensor ; yield %v }
                "None" { yield xs }
              }
              %sum = convolution(%y, [1, 2], none, act="Relu", add=%skip, eps=1e-5) : f32[B, 64, max(H, 1), ?]
@@ -92,7 +94,7 @@ fn a_block_reads_as_it_was_written() {
               %y = call_module[Conv2D](%conv1, xs) : tensor  @ src/model.rs:12 as conv1
               %down = get_attr[downsample](self) : option<module<Down>>
               %skip = match(%down) : tensor  @ src/model.rs:14 {
-                "Some(d)" (d: module<Down>) {
+                "Some(%0)" (d: module<Down>) {
                   %v = call_module[Down](d, xs) : tensor
                   yield %v
                 }
@@ -118,7 +120,7 @@ fn control_flow() {
     check(
         r#"graph Loop(self, xs: tensor) {
              %layers = get_attr[layers](self)
-             %r = for[layer](%layers, xs) : tensor (layer, acc: tensor) {
+             %r = for["%0"](%layers, xs) : tensor (layer, acc: tensor) {
                %next = call_module[Block](layer, acc) : tensor
                yield %next
              }
@@ -137,7 +139,7 @@ fn control_flow() {
         &expect![[r#"
             graph Loop(self, xs: tensor) {
               %layers = get_attr[layers](self)
-              %r = for[layer](%layers, xs) : tensor (layer, acc: tensor) {
+              %r = for["%0"](%layers, xs) : tensor (layer, acc: tensor) {
                 %next = call_module[Block](layer, acc) : tensor
                 yield %next
               }
@@ -259,10 +261,54 @@ impl Dice {
             3 => Op::Rust(code),
             4 => Op::TupleGet(self.roll(9)),
             5 => Op::If,
-            6 => Op::Match((0..self.roll(3)).map(|_| self.text()).collect()),
-            7 => Op::For(ForLoop::new(self.text(), [])),
+            6 => Op::Match((0..self.roll(3)).map(|_| self.pattern(0)).collect()),
+            7 => Op::For(ForLoop::new(self.pattern(0), [])),
             8 => Op::While,
             _ => Op::Rust(super::word::print_code(1)),
+        }
+    }
+
+    fn literal(&mut self) -> Literal {
+        match self.roll(6) {
+            0 => Literal::Bool(self.roll(2) == 0),
+            1 => Literal::Int([0, -1, i128::MIN, 64][self.roll(4)], [IntType::Untyped, IntType::Usize][self.roll(2)]),
+            2 => Literal::float(
+                [0.0, -0.0, 1e-5, 1e300][self.roll(4)],
+                [FloatType::Untyped, FloatType::F32][self.roll(2)],
+            ),
+            3 => Literal::Char(['a', '\'', '\\', '\n'][self.roll(4)]),
+            4 => Literal::Str(self.text()),
+            _ => Literal::Path(self.text()),
+        }
+    }
+
+    fn pattern(&mut self, depth: usize) -> Pattern {
+        let elements = |dice: &mut Dice| {
+            let items: Vec<Pattern> = (0..dice.roll(3)).map(|_| dice.pattern(depth + 1)).collect();
+            let rest = dice.roll(items.len() + 2).checked_sub(1);
+            Elements { items, rest }
+        };
+        match self.roll(if depth > 2 { 5 } else { 12 }) {
+            0 => Pattern::Wild,
+            1 => Pattern::Bind(self.roll(4)),
+            2 => Pattern::None,
+            3 => Pattern::Literal(self.literal()),
+            4 => {
+                let (starts, ends) = [(true, true), (true, false), (false, true)][self.roll(3)];
+                let start = starts.then(|| self.literal());
+                let inclusive = ends && self.roll(2) == 0;
+                Pattern::Range(Box::new(RangePattern { start, end: ends.then(|| self.literal()), inclusive }))
+            }
+            5 => Pattern::Reference(Box::new(self.pattern(depth + 1))),
+            6 => Pattern::some(self.pattern(depth + 1)),
+            7 => Pattern::Tuple(elements(self)),
+            8 => Pattern::TupleStruct(self.text(), elements(self)),
+            9 => {
+                let fields = (0..self.roll(3)).map(|at| (format!("field_{at}"), self.pattern(depth + 1))).collect();
+                Pattern::Struct(StructPattern { path: self.text(), fields, rest: self.roll(2) == 0 })
+            }
+            10 => Pattern::Slice(elements(self)),
+            _ => Pattern::Or((0..=self.roll(3)).map(|_| self.pattern(depth + 1)).collect()),
         }
     }
 

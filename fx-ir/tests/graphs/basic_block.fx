@@ -1,7 +1,7 @@
 graph BasicBlock(self: module<crate::model::BasicBlock>, xs: tensor) {
   %downsample = get_attr[downsample](self) : option<module<crate::model::Downsample>>  @ src/model.rs:20 as downsample
   %skip = match(%downsample) : tensor  @ src/model.rs:20 {
-    "Some(d)" (d: module<crate::model::Downsample>) {
+    "Some(%0)" (d: module<crate::model::Downsample>) {
       %conv = get_attr[conv](d) : module<Conv2D>  @ src/model.rs:41 as downsample.conv
       %bn = get_attr[bn](d) : module<BatchNorm>  @ src/model.rs:41 as downsample.bn
       %conv_1 = call_module[Conv2D](%conv, xs) : tensor  @ src/model.rs:41 as downsample.conv

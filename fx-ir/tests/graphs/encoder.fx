@@ -1,6 +1,6 @@
 graph Encoder(self: module<crate::Encoder>, xs: f32[B, T, D], mask: option<tensor>, train: rust<bool>) {
   %layers = get_attr[layers](self) : list<module<crate::Layer>>  @ src/encoder.rs:30 as layers
-  %ys = for["(i, layer)"](%layers, xs) : f32[B, T, D]  @ src/encoder.rs:30 (i: rust<usize>, layer: module<crate::Layer>, acc: f32[B, T, D]) {
+  %ys = for["(%0, %1)"](%layers, xs) : f32[B, T, D]  @ src/encoder.rs:30 (i: rust<usize>, layer: module<crate::Layer>, acc: f32[B, T, D]) {
     %norm = get_attr[norm](layer) : module<LayerNorm>  @ src/encoder.rs:31 as norm
     %h = call_module[LayerNorm](%norm, acc) : f32[B, T, D]  @ src/encoder.rs:31 as norm
     %last = rust["$0 + 1 == $1.len()"](i, %layers) : rust<bool>  @ src/encoder.rs:32

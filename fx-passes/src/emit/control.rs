@@ -1,12 +1,13 @@
 //! Control flow as Rust: plain where it depends on an input, decided once where it depends on the model.
 
-use fx_ir::{ForLoop, NodeId, Op, RegionId, host::Adaptor};
+use fx_ir::{ForLoop, NodeId, Op, Pattern, RegionId, host::Adaptor};
 
 use super::{
     body::{Phase, Writer},
     holder::is_number,
     host,
     names::identifier,
+    pattern,
     plan::Shape,
     value::{Value, argument},
 };
@@ -18,60 +19,47 @@ impl Writer<'_, '_> {
             Op::For(header) => self.each(id, &header),
             Op::While => self.repeat(id),
             Op::Match(patterns) => self.choice(id, &patterns),
-            _ => self.choice(id, &[]),
+            _ => self.choice(id, &pattern::TRUTH),
         }
     }
 
-    fn choice(&mut self, id: NodeId, patterns: &[String]) {
+    fn choice(&mut self, id: NodeId, patterns: &[Pattern]) {
         let regions = self.graph().node(id).regions.clone();
         let decided = self.emitter.plan.decided.get(&id).filter(|_| self.phase == Phase::Call);
-        let (head, arms): (String, Vec<(String, RegionId)>) = match decided {
+        let text = match decided {
             Some(decided) => {
                 let holder = self.holders.get(&decided.scope).cloned().unwrap_or_default();
-                let head = format!("match &{holder}.{}", decided.field);
+                let head = format!("&{holder}.{}", decided.field);
                 let shape = decided.shape.clone();
                 let arms = regions.iter().enumerate();
-                (head, arms.map(|(at, &region)| (self.decided_arm(&shape, at, region), region)).collect())
+                let arms = arms.map(|(at, &region)| (self.decided_arm(&shape, at, region), region)).collect();
+                self.match_text(&head, arms)
             }
-            None if patterns.is_empty() => {
-                let condition = self.condition(id);
-                (format!("match {condition}"), vec![("true".to_owned(), regions[0]), ("false".to_owned(), regions[1])])
+            None if patterns.first() == pattern::TRUTH.first() => {
+                let subject = self.subject(id);
+                let is_ref = subject.is_ref && self.graph().node(id).op != Op::If;
+                let condition = if is_ref { format!("*{}", subject.text) } else { before_brace(subject.text) };
+                let [then, other] = [regions[0], regions[1]].map(|region| self.arm(region));
+                format!("if {condition} {then} else {other}")
             }
             None => {
-                let subject = self.subject(id);
+                let subject = before_brace(borrowed_subject(&self.subject(id)));
                 let arms = patterns.iter().zip(&regions);
-                let head = if patterns[0] == "true" {
-                    format!("match {}{}", if subject.is_ref { "*" } else { "" }, subject.text)
-                } else {
-                    format!("match {}", before_brace(borrowed_subject(&subject)))
-                };
-                (head, arms.map(|(pattern, &region)| (self.pattern_of(pattern, region), region)).collect())
+                let arms = arms.map(|(pattern, &region)| (self.pattern_of(pattern, region), region)).collect();
+                self.match_text(&subject, arms)
             }
         };
-        let mut text = if head.starts_with("match ") && arms[0].0 == "true" {
-            self.if_text(&head, &arms)
-        } else {
-            let arms: Vec<String> =
-                arms.iter().map(|(pattern, region)| format!("{pattern} => {}", self.arm(*region))).collect();
-            format!("{head} {{ {} }}", arms.join("\n"))
-        };
         if self.graph().node(id).ty == fx_ir::Type::Tuple(Vec::new()) {
-            text.push(';');
-            self.line(text);
+            self.line(format!("{text};"));
             return;
         }
         self.bind(id, Value { text, is_ref: self.is_lent(id) });
     }
 
-    fn if_text(&mut self, head: &str, arms: &[(String, RegionId)]) -> String {
-        let condition = head.trim_start_matches("match ");
-        let then = self.arm(arms[0].1);
-        let other = self.arm(arms[1].1);
-        format!("if {condition} {then} else {other}")
-    }
-
-    fn condition(&self, id: NodeId) -> String {
-        before_brace(self.subject(id).text)
+    fn match_text(&mut self, subject: &str, arms: Vec<(String, RegionId)>) -> String {
+        let arms: Vec<String> =
+            arms.into_iter().map(|(pattern, region)| format!("{pattern} => {}", self.arm(region))).collect();
+        format!("match {subject} {{ {} }}", arms.join("\n"))
     }
 
     /// What control flow looks at or goes over: a value, or a literal.
@@ -81,16 +69,16 @@ impl Writer<'_, '_> {
     }
 
     /// A pattern with its variables named, which are bound in the region from here on.
-    pub(super) fn pattern_of(&mut self, pattern: &str, region: RegionId) -> String {
+    pub(super) fn pattern_of(&mut self, pattern: &Pattern, region: RegionId) -> String {
         let params = self.graph().region(region).params.clone();
         self.bound(pattern, &params)
     }
 
-    pub(super) fn bound(&mut self, pattern: &str, params: &[NodeId]) -> String {
-        let mut text = pattern.to_owned();
+    fn bound(&mut self, pattern: &Pattern, params: &[NodeId]) -> String {
+        let mut names = vec![String::new(); params.len()];
         for (position, &param) in params.iter().enumerate().rev() {
             let name = self.names.fresh(&identifier(self.graph().base_name(param)));
-            text = text.replace(&format!("%{position}"), &name);
+            names[position].clone_from(&name);
             if is_number(&self.graph().node(param).ty) {
                 // Whether the pattern binds a number or a reference to one, from here on it is a number.
                 self.openings
@@ -102,7 +90,7 @@ impl Writer<'_, '_> {
                 self.set(param, Value::reference(name));
             }
         }
-        text
+        pattern::rust(pattern, &names)
     }
 
     fn decided_arm(&mut self, shape: &Shape, position: usize, region: RegionId) -> String {
@@ -184,13 +172,10 @@ impl Writer<'_, '_> {
 
     /// What a loop's pattern binds, named. An element is a reference; a number of a range or of `enumerate` is not.
     pub(super) fn element(&mut self, head: &ForLoop, bound: &[NodeId]) -> String {
-        let ForLoop { pattern, adaptors } = head;
-        let text = self.bound(pattern, bound);
-        let is_range = adaptors.first() == Some(&Adaptor::Clone);
-        let is_counted = adaptors.contains(&Adaptor::Enumerate);
+        let text = self.bound(&head.pattern, bound);
+        let is_copied = head.adaptors.first() == Some(&Adaptor::Clone) || matches!(head.pattern, Pattern::Reference(_));
         for (position, &param) in bound.iter().enumerate() {
-            let is_count = is_counted && pattern.starts_with(&format!("(%{position},"));
-            if is_range || is_count || pattern.starts_with('&') {
+            if is_copied || head.counter() == Some(position) {
                 let name = self.read(param).text;
                 self.set(param, Value::owned(name));
             }

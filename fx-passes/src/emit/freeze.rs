@@ -2,13 +2,14 @@
 
 use std::fmt::Write as _;
 
-use fx_ir::{NodeId, Op, RegionId};
+use fx_ir::{NodeId, Op, Pattern, RegionId};
 
 use super::{
     Emitter,
     body::{Phase, Writer, short},
     control::before_brace,
     holder::Holder,
+    pattern,
     plan::{Decided, Shape},
     value::Value,
 };
@@ -109,8 +110,7 @@ impl Writer<'_, '_> {
             }
             (_, shape) => {
                 let condition = before_brace(self.subject(id).text);
-                let patterns = ["true".to_owned(), "false".to_owned()];
-                let arms = self.arms(id, &patterns, shape);
+                let arms = self.arms(id, &pattern::TRUTH, shape);
                 format!("match {condition} {{ {arms} }}")
             }
         };
@@ -118,7 +118,7 @@ impl Writer<'_, '_> {
         self.set(id, Value::owned(name));
     }
 
-    fn arms(&mut self, id: NodeId, patterns: &[String], shape: &Shape) -> String {
+    fn arms(&mut self, id: NodeId, patterns: &[Pattern], shape: &Shape) -> String {
         let regions = self.graph().node(id).regions.clone();
         let mut arms = String::new();
         for (position, (&region, pattern)) in regions.iter().zip(patterns).enumerate() {

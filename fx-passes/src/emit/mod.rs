@@ -18,6 +18,7 @@ mod instance;
 mod locals;
 mod memory;
 mod names;
+mod pattern;
 mod plan;
 mod slices;
 mod state;

@@ -6,11 +6,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use fx_ir::{AliasAnalysis, Arg, Binding, Bindings, Graph, NodeId, NodeSet, Op, RegionId};
+use fx_ir::{AliasAnalysis, Arg, Binding, Bindings, Graph, NodeId, NodeSet, Op, Pattern, RegionId};
 
 use super::{
     holder::{Holder, Names as TypeNames},
     names::{Names, identifier},
+    pattern,
 };
 
 /// The plan of one graph.
@@ -157,12 +158,11 @@ impl Planner<'_> {
         let names = self.plan.scopes.get(&scope).map(|scope| scope.names.clone());
         let field = self.claim(id, scope, &label);
         let outer = self.plan.scopes[&scope].name.clone();
-        let patterns = match &node.op {
-            Op::Match(patterns) => patterns.clone(),
+        let heads = match &node.op {
+            Op::Match(patterns) => heads(patterns),
             Op::If => vec!["Then".to_owned(), "Else".to_owned()],
             _ => Vec::new(),
         };
-        let heads: Vec<String> = heads(&patterns);
         for (position, &region) in node.regions.iter().enumerate() {
             let suffix = heads.get(position).filter(|head| *head != "Some").cloned().unwrap_or_default();
             self.open(region, format!("{outer}{}{suffix}", fx_ir::camel(&field)));
@@ -287,14 +287,10 @@ fn field_label(graph: &Graph, id: NodeId) -> String {
 }
 
 /// A variant's name for every pattern.
-fn heads(patterns: &[String]) -> Vec<String> {
+fn heads(patterns: &[Pattern]) -> Vec<String> {
     let mut names = Names::default();
-    let head = |pattern: &String| {
-        // `Some("gelu")`: what tells the arms apart is the text.
-        let pattern = pattern.split('"').nth(1).unwrap_or(pattern);
-        let path = pattern.split(['(', '{', ' ']).next().unwrap_or_default();
-        let last = path.rsplit("::").next().unwrap_or_default();
-        let name = fx_ir::camel(last);
+    let head = |pattern: &Pattern| {
+        let name = fx_ir::camel(pattern::head(pattern));
         if name.is_empty() || name.chars().next().is_some_and(|c| c.is_ascii_digit()) {
             "Other".to_owned()
         } else {

@@ -318,7 +318,7 @@ mod tests {
             "%z = cat([%y, %y], 1) ; %u = permute(%z, [0, 2, 3, 1]) ; yield %u",
             r#"%z = host.runtime_method["run"](%pool, host.ref(%y)) : tensor ; %s = add(%z, %z) ; yield %s"#,
             r#"%z = if(%flag) { %a = relu(%y) ; yield %a } else { yield %y } ; yield %z"#,
-            r#"%z = for[layer](%layers, %y) (layer: rust<::fx_runtime::frozen::Conv>, at: tensor) { %a = host.runtime_method["run"](layer, host.ref(at)) : tensor ; yield %a } ; yield %z"#,
+            r#"%z = for["%0"](%layers, %y) (layer: rust<::fx_runtime::frozen::Conv>, at: tensor) { %a = host.runtime_method["run"](layer, host.ref(at)) : tensor ; yield %a } ; yield %z"#,
         ] {
             assert!(holds(&format!("{RUN}{rest}"))?, "{rest}");
         }
@@ -344,7 +344,7 @@ mod tests {
             "yield %y, %y",
             r#"%n = host.cast["f64"](host.item(host.method["size"](%y), 0)) : rust<f64> ; %z = div.Scalar(%y, %n) ; yield %z"#,
             r#"%c = host.binary[">"](host.method["double_value"](%y, host.array()), 0.0) : rust<bool> ; %z = if(%c) { %a = relu(%y) ; yield %a } else { yield %y } ; yield %z"#,
-            r#"%z = for[layer](%layers, %y) (layer: rust<::fx_runtime::frozen::Conv>, at: tensor) { %a = mean.dim(at, [1], false) ; yield %a } ; yield %z"#,
+            r#"%z = for["%0"](%layers, %y) (layer: rust<::fx_runtime::frozen::Conv>, at: tensor) { %a = mean.dim(at, [1], false) ; yield %a } ; yield %z"#,
         ] {
             assert!(!holds(&format!("{RUN}{rest}"))?, "{rest}");
         }

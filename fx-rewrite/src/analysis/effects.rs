@@ -128,10 +128,10 @@ mod tests {
 
     #[test]
     fn a_loop_hands_on_memory_from_turn_to_turn() -> Result<(), ParseError> {
-        let text = "graph f(x, w, n: rust<i64>) {
-          %r = for[_](n, x, w) (i: rust<i64>, y, z) { %v = add_(z, 1) ; %d = neg(y) ; yield %d, y }
+        let text = r#"graph f(x, w, n: rust<i64>) {
+          %r = for["%0"](n, x, w) (i: rust<i64>, y, z) { %v = add_(z, 1) ; %d = neg(y) ; yield %d, y }
           yield %r
-        }";
+        }"#;
         let (written, _) = facts(text)?;
         // What is `y` in one turn is `z`, and written to, in the next.
         assert_eq!(written, "x w r y z v d");
@@ -141,8 +141,8 @@ mod tests {
     #[test]
     fn what_a_region_is_given_is_the_argument_itself() -> Result<(), ParseError> {
         let text = r#"graph f(o: option<tensor>) {
-          %w = match(o) { "Some(v)" (v: tensor) { %r = relu(v) ; %s = add_(v, 1) ; yield %r } "None" { yield 1 } }
-          %m = match(o) { "Some(u)" (u: tensor) { %t = neg(u) ; yield %t } "None" { yield 2 } }
+          %w = match(o) { "Some(%0)" (v: tensor) { %r = relu(v) ; %s = add_(v, 1) ; yield %r } "None" { yield 1 } }
+          %m = match(o) { "Some(%0)" (u: tensor) { %t = neg(u) ; yield %t } "None" { yield 2 } }
           yield %w, %m
         }"#;
         let (written, _) = facts(text)?;
@@ -169,7 +169,7 @@ mod tests {
     fn a_loop_that_writes_begins_an_epoch() -> Result<(), ParseError> {
         let text = r#"graph f(x, n) {
           %a = relu(x)
-          %r = for[_](n, x) (i, y) { %b = relu(x) ; %w = add_(y, 1) ; %c = relu(x) ; yield y }
+          %r = for["%0"](n, x) (i, y) { %b = relu(x) ; %w = add_(y, 1) ; %c = relu(x) ; yield y }
           %d = relu(x)
           yield %d
         }"#;

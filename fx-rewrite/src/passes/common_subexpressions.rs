@@ -301,19 +301,19 @@ mod tests {
             CommonSubexpressions,
             r#"graph f(n, x: tensor) {
               %a = neg(x) : tensor
-              %r = for[_](n, %a) : tensor (i, y: tensor) { %b = neg(x) : tensor ; %w = add_(x, 1) ; yield %b }
-              %q = for[_](n, %r) : tensor (j, z: tensor) { %c = exp(%a) : tensor ; %d = exp(%a) : tensor ; %e = add(%c, %d) : tensor ; yield %e }
+              %r = for["%0"](n, %a) : tensor (i, y: tensor) { %b = neg(x) : tensor ; %w = add_(x, 1) ; yield %b }
+              %q = for["%0"](n, %r) : tensor (j, z: tensor) { %c = exp(%a) : tensor ; %d = exp(%a) : tensor ; %e = add(%c, %d) : tensor ; yield %e }
               yield %q
             }"#,
             &expect![[r#"
                 graph f(n, x: tensor) {
                   %a = neg(x) : tensor
-                  %r = for[_](n, %a) : tensor (i, y: tensor) {
+                  %r = for["%0"](n, %a) : tensor (i, y: tensor) {
                     %b = neg(x) : tensor
                     %w = add_(x, 1)
                     yield %b
                   }
-                  %q = for[_](n, %r) : tensor (j, z: tensor) {
+                  %q = for["%0"](n, %r) : tensor (j, z: tensor) {
                     %c = exp(%a) : tensor
                     %e = add(%c, %c) : tensor
                     yield %e

@@ -7,7 +7,7 @@
 //!
 //! A layer whose result has other readers keeps its factor, and so does one that is shared.
 
-use fx_ir::{Arg, Graph, HostOp, NodeId, Op, Origin, Type, ops};
+use fx_ir::{Arg, Graph, HostOp, NodeId, Op, Origin, Pattern, Type, ops};
 
 use super::name::part_name;
 use super::plain_layers::PlainLayers;
@@ -73,7 +73,7 @@ fn choose(graph: &mut Graph, id: NodeId, layer: NodeId, contraction: &Contractio
     let name = part_name(graph, layer, "scaled");
     let scaled = graph.insert_before(id, runtime("fold::scaled_by"), operands, &name, found, origin.clone());
     let (args, product) = (graph.node(id).args.clone(), graph.base_name(layer).to_owned());
-    let patterns = vec!["Some((%0, %1))".to_owned(), "None".to_owned()];
+    let patterns = vec![Pattern::some(Pattern::tuple([Pattern::Bind(0), Pattern::Bind(1)])), Pattern::None];
     let [into, beside] = [graph.add_region_to(id), graph.add_region_to(id)];
     let weight = graph.add_param(into, "weight", Type::TENSOR, origin.clone());
     let bias = graph.add_param(into, "bias", optional, origin.clone());

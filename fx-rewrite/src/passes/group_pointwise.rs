@@ -392,7 +392,7 @@ mod tests {
               %b = exp(%a) : tensor @ m.rs:3 as exp
               %w = relu_(x) : tensor @ m.rs:4 as relu_
               %c = mul(%b, x) : tensor @ m.rs:5 as mul
-              %r = for[_](n, %c) (i, acc: tensor) {
+              %r = for["%0"](n, %c) (i, acc: tensor) {
                 %s = square(acc) : tensor @ m.rs:6 as square
                 %t = add(%s, %c) : tensor @ m.rs:6 as add
                 yield %t
@@ -410,7 +410,7 @@ mod tests {
                   %b = exp(%a) : tensor  @ m.rs:3 as exp
                   %w = relu_(x) : tensor  @ m.rs:4 as relu_
                   %c = mul(%b, x) : tensor  @ m.rs:5 as mul
-                  %r = for[_](n, %c) (i, acc: tensor) {
+                  %r = for["%0"](n, %c) (i, acc: tensor) {
                     %t = group(acc, %c, body="graph square_add(acc: tensor, c: tensor) { %s = square(acc) ; %t = add(%s, c) ; yield %t }") : tensor  @ m.rs:6 as square + add by group-pointwise
                     yield %t
                   }

@@ -4,7 +4,8 @@ mod host;
 
 use std::collections::HashMap;
 
-use fx_ir::{Arg, Graph, Node, NodeId, Op, RegionId, Type};
+use fx_ir::pattern::Literal;
+use fx_ir::{Arg, Graph, Node, NodeId, Op, Pattern, RegionId, Type};
 use fx_runtime::frozen::{Activation, linear, product};
 use tch::{Kind, Tensor};
 
@@ -305,12 +306,14 @@ fn one(mut results: Vec<Value>) -> Value {
     results.pop().filter(|_| results.is_empty()).unwrap_or_else(|| panic!("several results where one was asked for"))
 }
 
-/// Is the pattern of an arm one of the value: of an optional tensor, or of a number?
-fn is_matched(pattern: &str, value: &Value) -> bool {
-    match value {
-        Value::Absent => pattern == "None",
-        Value::Number(number) => pattern == "_" || pattern.parse() == Ok(*number),
-        _ => pattern.starts_with("Some"),
+/// Returns whether the pattern of an arm matches the value: an optional tensor, or a number.
+fn is_matched(pattern: &Pattern, value: &Value) -> bool {
+    match (pattern, value) {
+        (Pattern::Wild, _) => true,
+        (Pattern::None, value) => matches!(value, Value::Absent),
+        (Pattern::Literal(Literal::Int(wanted, _)), Value::Number(number)) => wanted.to_string().parse() == Ok(*number),
+        (Pattern::Some(_), value) => !matches!(value, Value::Absent | Value::Number(_)),
+        _ => false,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Random graphs that branch, loop, call layers and write to what they are given, through all passes, the verifier behind
 //! each: results, and what is left in the inputs, stay what they were.
 
-use fx_ir::{Arg, Graph, HostOp, ModuleKind, NodeId, Op, OpId, Origin, RegionId, TensorType, Type};
+use fx_ir::{Arg, Graph, HostOp, ModuleKind, NodeId, Op, OpId, Origin, Pattern, RegionId, TensorType, Type};
 use fx_passes::pass::PassContext;
 use fx_passes::pipeline::Pipeline;
 use fx_rule_tests::{Compare, assert_same};
@@ -160,18 +160,28 @@ impl Maker {
         let (tensor, int) = (self.tensor.clone(), Type::rust("i64"));
         let carried: Vec<Arg> = (0..results).map(|_| self.pick(values)).collect();
         let tensors = vec![("carried", tensor.clone()); results];
-        let patterns = |all: &[&str]| Op::Match(all.iter().map(ToString::to_string).collect());
+        let patterns = |all: &[Pattern]| Op::Match(all.to_vec());
         let (op, first, carried, arms): (Op, Arg, Vec<Arg>, Vec<Params>) = match self.dice.roll(6) {
             0 => (Op::If, Arg::Node(self.flag), vec![], vec![vec![], vec![]]),
             1 => {
                 let small = self.compute(region, "<", [Arg::Node(self.count), Arg::Int(2)], "bool");
                 (Op::If, Arg::Node(small), vec![], vec![vec![], vec![]])
             }
-            2 => (patterns(&["Some(v)", "None"]), Arg::Node(self.option), vec![], vec![vec![("v", tensor)], vec![]]),
-            3 => (patterns(&["0", "1", "_"]), Arg::Node(self.count), vec![], vec![vec![]; 3]),
+            2 => (
+                patterns(&[Pattern::some(Pattern::Bind(0)), Pattern::None]),
+                Arg::Node(self.option),
+                vec![],
+                vec![vec![("v", tensor)], vec![]],
+            ),
+            3 => (
+                patterns(&[Pattern::int(0), Pattern::int(1), Pattern::Wild]),
+                Arg::Node(self.count),
+                vec![],
+                vec![vec![]; 3],
+            ),
             4 => {
                 let turn = [vec![("turn", int)], tensors].concat();
-                (Op::For(fx_ir::ForLoop::new("turn in 0..$0", [])), Arg::Node(self.count), carried, vec![turn])
+                (Op::For(fx_ir::ForLoop::new(Pattern::Bind(0), [])), Arg::Node(self.count), carried, vec![turn])
             }
             _ => {
                 let turn = [vec![("turn", int)], tensors].concat();

@@ -8,7 +8,7 @@
 //!
 //! Where the value comes from branches that name a function each, those are asked again, and no address.
 
-use fx_ir::{Arg, Code, Effect, HostOp, NodeId, Op};
+use fx_ir::{Arg, Code, Effect, HostOp, NodeId, Op, Pattern};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -161,7 +161,7 @@ impl Tracer<'_> {
         let owner = self.owner(Op::Match(Vec::new()), test.arg().into_iter().collect(), "called", span);
         let (mut patterns, mut branches) = (Vec::new(), Vec::new());
         for (name, (function, _)) in names.iter().zip(known) {
-            patterns.push(format!("Some({name:?})"));
+            patterns.push(Pattern::some(Pattern::text(name)));
             let path = format!("{}::{}", function.of, function.name);
             branches.push(self.in_region(owner, &mut |tracer| {
                 let mark = tracer.checkpoint();
@@ -175,7 +175,7 @@ impl Tracer<'_> {
                 })
             })?);
         }
-        patterns.push("_".to_owned());
+        patterns.push(Pattern::Wild);
         branches.push(self.in_region(owner, &mut |tracer| tracer.call_through(value, &written, called, None))?);
         self.edit_node(owner).op = Op::Match(patterns);
         self.join_branches(owner, &branches, span)

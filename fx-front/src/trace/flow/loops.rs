@@ -1,6 +1,6 @@
 //! Loops: `for` and `while` become nodes that own a region and carry the variables it writes to.
 
-use fx_ir::{Arg, ForLoop, NodeId, Op};
+use fx_ir::{Arg, ForLoop, NodeId, Op, Pattern};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
@@ -138,11 +138,10 @@ impl Tracer<'_> {
     ) -> Result<(Branch, ForLoop)> {
         let mut header = ForLoop::default();
         let branch = self.in_region(owner, &mut |tracer| {
-            let mut bound = Vec::new();
-            let mut pattern = tracer.refutable(&each.pat, &over.item, "", &over.forms, &mut bound)?;
+            let (mut pattern, mut bound) = tracer.refutable(&each.pat, &over.item, &over.forms)?;
             if matches!((&*each.pat, &over.item), (syn::Pat::Reference(_), Ty::Unknown)) {
                 // A number or the like, which the user's code has by value.
-                pattern.insert(0, '&');
+                pattern = Pattern::Reference(Box::new(pattern));
             }
             header = ForLoop::new(pattern, over.adaptors.clone());
             if over.is_numbered {

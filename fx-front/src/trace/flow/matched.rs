@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use fx_ir::{Arg, HostOp, NodeId, Op};
+use fx_ir::{Arg, HostOp, NodeId, Op, Pattern};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
@@ -66,9 +66,9 @@ impl<'a> Tracer<'a> {
         let subject = self.slice_subject(subject, [pat], span)?;
         let (owner, path, ty) = self.subject(&subject, "branch", span)?;
         let then = self.arm(owner, pat, &ty, (path.as_deref(), &forms), then)?;
-        let rest = if matches!(ty, Ty::Option(_)) { "None" } else { "_" };
+        let rest = if matches!(ty, Ty::Option(_)) { Pattern::None } else { Pattern::Wild };
         let other = self.in_region(owner, otherwise)?;
-        self.edit_node(owner).op = Op::Match(vec![then.0, rest.to_owned()]);
+        self.edit_node(owner).op = Op::Match(vec![then.0, rest]);
         self.join_branches(owner, &[then.1, other], span)
     }
 
@@ -140,11 +140,11 @@ impl<'a> Tracer<'a> {
         ty: &Ty,
         (path, forms): (Option<&str>, &RefKinds),
         body: Continuation<'_, 'a>,
-    ) -> Result<(String, Branch)> {
-        let mut pattern = String::new();
+    ) -> Result<(Pattern, Branch)> {
+        let mut pattern = Pattern::Wild;
         let branch = self.in_region(owner, &mut |tracer| {
-            let mut bound = Vec::new();
-            pattern = tracer.refutable(pat, ty, "", forms, &mut bound)?;
+            let bound;
+            (pattern, bound) = tracer.refutable(pat, ty, forms)?;
             tracer.declare_bound(bound, path, pat.span());
             body(tracer)
         })?;

@@ -1,6 +1,10 @@
-//! Refutable patterns: what `match`, `if let` and `while let` ask for, as text in which `%n` is the n-th variable.
+//! Refutable patterns: what `match`, `if let` and `while let` ask for, and what a `for` takes apart.
 
+use fx_ir::Pattern;
+use fx_ir::host::eval::{FloatType, IntType};
+use fx_ir::pattern::{Elements, Literal, RangePattern, StructPattern};
 use quote::ToTokens;
+use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 
 use crate::index::Variant;
@@ -12,118 +16,146 @@ use crate::trace::{
     unsupported,
 };
 
+/// What is matched: a value of a type, at a place of the whole, whose parts are bound in these ways.
+struct Subject<'s> {
+    ty: &'s Ty,
+    part: &'s str,
+    forms: &'s RefKinds,
+}
+
 impl Tracer<'_> {
-    /// A refutable pattern as text, with `%n` for the n-th variable that it binds; `part` is where in the matched value it
-    /// stands.
+    /// A pattern on a value of that type, whose parts are bound in these ways, and what it binds.
     pub(in crate::trace) fn refutable(
         &mut self,
         pat: &syn::Pat,
         ty: &Ty,
-        part: &str,
         forms: &RefKinds,
-        bound: &mut Vec<Binding>,
-    ) -> Result<String> {
-        match pat {
-            syn::Pat::Wild(_) => Ok("_".to_owned()),
-            syn::Pat::Rest(_) => Ok("..".to_owned()),
-            syn::Pat::Paren(inner) => self.refutable(&inner.pat, ty, part, forms, bound),
-            syn::Pat::Reference(inner) => self.refutable(&inner.pat, ty, part, &RefKinds::All(RefKind::Value), bound),
-            syn::Pat::Ident(ident) if ident.ident == "None" => Ok("None".to_owned()),
-            syn::Pat::Ident(ident) if ident.subpat.is_none() && !is_item(&ident.ident.to_string()) => {
-                named(ident, ty, part, forms, bound)
+    ) -> Result<(Pattern, Vec<Binding>)> {
+        let mut bound = Vec::new();
+        let pattern = self.pattern(pat, &Subject { ty, part: "", forms }, &mut bound)?;
+        Ok((pattern, bound))
+    }
+
+    fn pattern(&mut self, pat: &syn::Pat, of: &Subject<'_>, bound: &mut Vec<Binding>) -> Result<Pattern> {
+        Ok(match pat {
+            syn::Pat::Wild(_) => Pattern::Wild,
+            syn::Pat::Paren(inner) => self.pattern(&inner.pat, of, bound)?,
+            syn::Pat::Reference(inner) => {
+                let forms = &RefKinds::All(RefKind::Value);
+                self.pattern(&inner.pat, &Subject { forms, ..*of }, bound)?
             }
-            syn::Pat::Ident(ident) if ident.subpat.is_none() => self.variant_path(ty, &ident.ident.clone().into()),
-            syn::Pat::Lit(_) | syn::Pat::Range(_) => Ok(pat.to_token_stream().to_string()),
-            syn::Pat::Path(path) if path.qself.is_none() => self.variant_path(ty, &path.path),
+            syn::Pat::Ident(ident) if ident.ident == "None" => Pattern::None,
+            syn::Pat::Ident(ident) if ident.subpat.is_none() && !is_item(&ident.ident.to_string()) => {
+                named(ident, of, bound)?
+            }
+            syn::Pat::Ident(ident) if ident.subpat.is_none() => {
+                Pattern::Literal(Literal::Path(self.variant_path(of.ty, &ident.ident.clone().into())?))
+            }
+            syn::Pat::Lit(literal) => Pattern::Literal(literal_of(&literal.lit, false)?),
+            syn::Pat::Range(range) => {
+                let end = |end: &Option<Box<syn::Expr>>| end.as_ref().map(|end| self.constant_of(end)).transpose();
+                let (start, end) = (end(&range.start)?, end(&range.end)?);
+                let inclusive = !matches!(range.limits, syn::RangeLimits::HalfOpen(_));
+                Pattern::Range(Box::new(RangePattern { start, end, inclusive }))
+            }
+            syn::Pat::Path(path) if path.qself.is_none() => {
+                let is_none = path.path.segments.last().is_some_and(|last| last.ident == "None");
+                if is_none && matches!(of.ty, Ty::Option(_)) {
+                    return Ok(Pattern::None);
+                }
+                Pattern::Literal(Literal::Path(self.variant_path(of.ty, &path.path)?))
+            }
             syn::Pat::Or(or) => {
-                let cases: Result<Vec<String>> =
-                    or.cases.iter().map(|case| self.refutable(case, ty, part, forms, bound)).collect();
-                Ok(format!("({})", cases?.join(" | ")))
+                Pattern::Or(or.cases.iter().map(|case| self.pattern(case, of, bound)).collect::<Result<_>>()?)
             }
             syn::Pat::Tuple(tuple) => {
-                let parts = self.elements_of(tuple, ty, part, forms, bound)?;
-                Ok(format!("({},)", parts.join(", ")))
+                let types = if let Ty::Tuple(types) = of.ty { types.as_slice() } else { &[] };
+                let part = |position: usize| (format!("{}.{position}", of.part), of.forms.at(position));
+                Pattern::Tuple(self.elements_of(&tuple.elems, types, &part, bound)?)
             }
-            syn::Pat::TupleStruct(inner) => self.variant(inner, ty, part, forms, bound),
-            syn::Pat::Struct(inner) => self.struct_variant(inner, ty, part, forms, bound),
+            syn::Pat::TupleStruct(inner) => self.variant(inner, of, bound)?,
+            syn::Pat::Struct(inner) => self.struct_variant(inner, of, bound)?,
             syn::Pat::Slice(slice) => {
-                let Ty::List(element) = ty else { return unsupported(slice.span(), "a pattern of this form") };
-                let copied = is_copy(element) && forms.one() == RefKind::Value;
+                let Ty::List(element) = of.ty else { return unsupported(slice.span(), "a pattern of this form") };
+                let copied = is_copy(element) && of.forms.one() == RefKind::Value;
                 let forms = RefKinds::All(if copied { RefKind::Value } else { RefKind::Ref });
-                let parts: Result<Vec<String>> =
-                    slice.elems.iter().map(|elem| self.refutable(elem, element, part, &forms, bound)).collect();
-                Ok(format!("[{}]", parts?.join(", ")))
+                let types = vec![(**element).clone(); slice.elems.len()];
+                let part = |_| (of.part.to_owned(), forms.clone());
+                Pattern::Slice(self.elements_of(&slice.elems, &types, &part, bound)?)
             }
-            other => unsupported(other.span(), "a pattern of this form"),
-        }
+            other => return unsupported(other.span(), "a pattern of this form"),
+        })
     }
 
-    /// The elements of a tuple's pattern.
+    /// The patterns of elements of these types; `part` is the place of an element, and how its parts are bound.
     fn elements_of(
         &mut self,
-        tuple: &syn::PatTuple,
-        ty: &Ty,
-        part: &str,
-        forms: &RefKinds,
+        elems: &Punctuated<syn::Pat, syn::Token![,]>,
+        types: &[Ty],
+        part: &dyn Fn(usize) -> (String, RefKinds),
         bound: &mut Vec<Binding>,
-    ) -> Result<Vec<String>> {
-        let types = if let Ty::Tuple(types) = ty { types.as_slice() } else { &[] };
-        let mut parts = Vec::new();
-        for (position, elem) in positions(&tuple.elems, types.len()) {
-            let ty = types.get(position).cloned().unwrap_or(Ty::Unknown);
-            parts.push(self.refutable(elem, &ty, &format!("{part}.{position}"), &forms.at(position), bound)?);
+    ) -> Result<Elements> {
+        let mut elements = Elements::default();
+        for (written, elem) in elems.iter().enumerate() {
+            if matches!(elem, syn::Pat::Rest(_)) {
+                elements.rest = Some(written);
+                continue;
+            }
+            // Those behind `..` are counted from the end.
+            let behind = elements.rest.is_some();
+            let position = if behind { (types.len() + written).saturating_sub(elems.len()) } else { written };
+            let ty = types.get(position).unwrap_or(&Ty::Unknown);
+            let (part, forms) = part(position);
+            elements.items.push(self.pattern(elem, &Subject { ty, part: &part, forms: &forms }, bound)?);
         }
-        Ok(parts)
+        Ok(elements)
     }
 
-    fn variant(
-        &mut self,
-        pat: &syn::PatTupleStruct,
-        ty: &Ty,
-        part: &str,
-        forms: &RefKinds,
-        bound: &mut Vec<Binding>,
-    ) -> Result<String> {
+    fn variant(&mut self, pat: &syn::PatTupleStruct, of: &Subject<'_>, bound: &mut Vec<Binding>) -> Result<Pattern> {
         let name = pat.path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default();
-        let types = match ty {
+        let types = match of.ty {
             Ty::Option(inner) if name == "Some" => vec![(**inner).clone()],
             _ if matches!(name.as_str(), "Some" | "Ok" | "Err") => {
                 return unsupported(pat.span(), format!("the pattern `{name}`"));
             }
-            _ => self.variant_fields(ty, &name).into_iter().map(|(_, ty)| ty).collect(),
+            _ => self.variant_fields(of.ty, &name).into_iter().map(|(_, ty)| ty).collect(),
         };
-        let mut parts = Vec::new();
-        for (position, elem) in positions(&pat.elems, types.len()) {
-            let ty = types.get(position).cloned().unwrap_or(Ty::Unknown);
-            parts.push(self.refutable(elem, &ty, part, forms, bound)?);
+        let part = |_| (of.part.to_owned(), of.forms.clone());
+        let mut elements = self.elements_of(&pat.elems, &types, &part, bound)?;
+        if name == "Some" {
+            return Ok(Pattern::some(elements.items.pop().unwrap_or(Pattern::Wild)));
         }
-        let path = if name == "Some" { name } else { self.variant_path(ty, &pat.path)? };
-        Ok(format!("{path}({})", parts.join(", ")))
+        Ok(Pattern::TupleStruct(self.variant_path(of.ty, &pat.path)?, elements))
     }
 
     /// `Mode::Scaled { factor, .. }`.
-    fn struct_variant(
-        &mut self,
-        pat: &syn::PatStruct,
-        ty: &Ty,
-        part: &str,
-        forms: &RefKinds,
-        bound: &mut Vec<Binding>,
-    ) -> Result<String> {
+    fn struct_variant(&mut self, pat: &syn::PatStruct, of: &Subject<'_>, bound: &mut Vec<Binding>) -> Result<Pattern> {
         let name = pat.path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default();
-        let types = self.variant_fields(ty, &name);
-        let mut parts = Vec::new();
+        let types = self.variant_fields(of.ty, &name);
+        let mut fields = Vec::new();
         for field in &pat.fields {
             let member = field.member.to_token_stream().to_string();
             let known = types.iter().find(|(name, _)| *name == member);
-            let ty = known.map_or(Ty::Unknown, |(_, ty)| ty.clone());
-            let place = if matches!(ty, Ty::Struct(_)) { format!("{part}.{member}") } else { part.to_owned() };
-            parts.push(format!("{member}: {}", self.refutable(&field.pat, &ty, &place, forms, bound)?));
+            let ty = known.map_or(&Ty::Unknown, |(_, ty)| ty);
+            let inner = format!("{}.{member}", of.part);
+            let part = if matches!(ty, Ty::Struct(_)) { &inner } else { of.part };
+            fields.push((member, self.pattern(&field.pat, &Subject { ty, part, ..*of }, bound)?));
         }
-        if pat.rest.is_some() {
-            parts.push("..".to_owned());
+        let path = self.variant_path(of.ty, &pat.path)?;
+        Ok(Pattern::Struct(StructPattern { path, fields, rest: pat.rest.is_some() }))
+    }
+
+    /// An end of a range.
+    fn constant_of(&self, expr: &syn::Expr) -> Result<Literal> {
+        match expr {
+            syn::Expr::Lit(literal) => literal_of(&literal.lit, false),
+            syn::Expr::Unary(syn::ExprUnary { op: syn::UnOp::Neg(_), expr, .. }) => match &**expr {
+                syn::Expr::Lit(literal) => literal_of(&literal.lit, true),
+                other => unsupported(other.span(), "a pattern of this form"),
+            },
+            syn::Expr::Path(path) if path.qself.is_none() => Ok(Literal::Path(self.qualified(&path.path)?)),
+            other => unsupported(other.span(), "a pattern of this form"),
         }
-        Ok(format!("{} {{ {} }}", self.variant_path(ty, &pat.path)?, parts.join(", ")))
     }
 
     /// The path of a variant, also where a `use` makes its name stand alone.
@@ -176,28 +208,50 @@ impl Tracer<'_> {
     }
 }
 
-/// The patterns of a tuple's elements, each with the place of its element; those behind `..` are counted from the end.
-fn positions(
-    elems: &syn::punctuated::Punctuated<syn::Pat, syn::Token![,]>,
-    count: usize,
-) -> impl Iterator<Item = (usize, &syn::Pat)> {
-    let rest = elems.iter().position(|elem| matches!(elem, syn::Pat::Rest(_)));
-    elems.iter().enumerate().map(move |(written, elem)| match rest {
-        Some(rest) if written > rest => ((count + written).saturating_sub(elems.len()), elem),
-        _ => (written, elem),
-    })
+/// A literal, or what `-` makes of it.
+fn literal_of(literal: &syn::Lit, is_negated: bool) -> Result<Literal> {
+    let known = match literal {
+        syn::Lit::Bool(value) => Some(Literal::Bool(value.value)),
+        syn::Lit::Char(value) => Some(Literal::Char(value.value())),
+        syn::Lit::Str(text) => Some(Literal::Str(text.value())),
+        syn::Lit::Byte(byte) => Some(Literal::Int(byte.value().into(), IntType::U8)),
+        syn::Lit::Int(number) => match FloatType::parse(number.suffix()) {
+            Some(ty) => number.base10_digits().parse().ok().map(|number| float(number, ty, is_negated)),
+            None => int_of(number, is_negated),
+        },
+        syn::Lit::Float(number) => {
+            let ty = FloatType::parse(number.suffix()).unwrap_or(FloatType::Untyped);
+            number
+                .base10_parse()
+                .ok()
+                .filter(|number: &f64| number.is_finite())
+                .map(|number| float(number, ty, is_negated))
+        }
+        _ => None,
+    };
+    known.map_or_else(|| unsupported(literal.span(), "a pattern of this form"), Ok)
+}
+
+fn int_of(number: &syn::LitInt, is_negated: bool) -> Option<Literal> {
+    let ty = if number.suffix().is_empty() { IntType::Untyped } else { IntType::parse(number.suffix())? };
+    let value: i128 = number.base10_digits().parse().ok()?;
+    Some(Literal::Int(if is_negated { -value } else { value }, ty))
+}
+
+fn float(number: f64, ty: FloatType, is_negated: bool) -> Literal {
+    Literal::float(if is_negated { -number } else { number }, ty)
 }
 
 /// A variable: a new one, or in another case of `a | b` the same again.
-fn named(ident: &syn::PatIdent, ty: &Ty, part: &str, forms: &RefKinds, bound: &mut Vec<Binding>) -> Result<String> {
+fn named(ident: &syn::PatIdent, of: &Subject<'_>, bound: &mut Vec<Binding>) -> Result<Pattern> {
     if ident.by_ref.is_some() && ident.mutability.is_some() {
         return unsupported(ident.span(), "a `ref mut` pattern");
     }
     let name = ident.ident.to_string();
     if let Some(known) = bound.iter().position(|one| one.name == name) {
-        return Ok(format!("%{known}"));
+        return Ok(Pattern::Bind(known));
     }
-    let form = if ident.by_ref.is_some() { RefKind::Ref } else { forms.one() };
-    bound.push(Binding { name, ty: ty.clone(), part: part.to_owned(), form });
-    Ok(format!("%{}", bound.len() - 1))
+    let form = if ident.by_ref.is_some() { RefKind::Ref } else { of.forms.one() };
+    bound.push(Binding { name, ty: of.ty.clone(), part: of.part.to_owned(), form });
+    Ok(Pattern::Bind(bound.len() - 1))
 }

@@ -1,6 +1,6 @@
 //! A `Sequential` whose layers are known is as transparent as if its layers were fields.
 
-use fx_ir::{Arg, ForLoop, Host, HostOp, ModuleKind, NodeId, Op, Type, host::Adaptor};
+use fx_ir::{Arg, ForLoop, Host, HostOp, ModuleKind, NodeId, Op, Pattern, Type, host::Adaptor};
 use proc_macro2::Span;
 
 use crate::builder::{self, Layer};
@@ -190,7 +190,7 @@ impl<'a> Tracer<'a> {
         };
         let origin = self.origin(span, "each");
         let args = std::iter::once(Arg::Node(list)).chain(args).collect();
-        let header = ForLoop::new("%0", [Adaptor::Iter, Adaptor::Copied]);
+        let header = ForLoop::new(Pattern::Bind(0), [Adaptor::Iter, Adaptor::Copied]);
         let label = self.label_of(module, "each");
         let name = identifier(label.rsplit('.').next().unwrap_or(&label));
         let owner = self.graph.push(self.region, Op::For(header), args, &name, Type::Unknown, origin);

@@ -3,7 +3,7 @@
 //! The form of the chain goes into the generated code, where the live chain is matched against it. The iterations of the
 //! constructor's loops are iterations of a loop over what was found, its conditions are decided by it.
 
-use fx_ir::{Arg, ForLoop, Host, HostOp, Op, Type, host::Adaptor};
+use fx_ir::{Arg, ForLoop, Host, HostOp, Op, Pattern, Type, host::Adaptor};
 
 use crate::builder::Layer;
 use crate::trace::types::label::identifier;
@@ -89,7 +89,7 @@ impl<'a> Tracer<'a> {
         let args: Vec<Arg> = std::iter::once(Arg::Node(list)).chain(first).collect();
         let name = identifier(&self.label_of(run.module, "each"));
         let origin = self.origin(span, "each");
-        let header = Op::For(ForLoop::new("%0", [Adaptor::Iter]));
+        let header = Op::For(ForLoop::new(Pattern::Bind(0), [Adaptor::Iter]));
         let owner = self.graph.push(self.region, header, args, &name, Type::Unknown, origin);
         let carried = [("xs".to_owned(), xs)];
         self.env.open();

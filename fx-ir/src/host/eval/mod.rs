@@ -12,6 +12,7 @@
 pub(crate) mod call;
 pub(crate) mod lists;
 mod machine;
+mod matching;
 mod number;
 mod number_type;
 pub(crate) mod numbers;
@@ -23,6 +24,7 @@ mod tests;
 pub(crate) mod value;
 
 pub use machine::{EvalError, Machine, Variables};
+pub use matching::{Taken, eval_match, eval_pattern};
 pub use number_type::{FloatType, IntType};
 pub use value::{Base, Handle, Location, Range, Refusal, Step, Value};
 

@@ -7,13 +7,13 @@ use crate::{Graph, HostOp, Op};
 
 /// A machine whose tensors are shapes with the number of their handle, and whose model has a width and one cell.
 #[derive(Default)]
-struct Shapes {
+pub(super) struct Shapes {
     handles: usize,
     cells: Vec<Value<Shape>>,
 }
 
 #[derive(Clone, Debug)]
-struct Shape {
+pub(super) struct Shape {
     sizes: Vec<i64>,
     handle: usize,
 }
@@ -113,7 +113,7 @@ fn run(graph: &Graph) -> std::result::Result<Vec<String>, EvalError<Shape, Strin
     Ok(Vec::new())
 }
 
-fn shown(value: &Value<Shape>) -> String {
+pub(super) fn shown(value: &Value<Shape>) -> String {
     let all = |values: &[Value<Shape>]| values.iter().map(shown).collect::<Vec<_>>().join(", ");
     match value {
         Value::Int(number, ty) => format!("{number}{ty}"),

@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
-use fx_ir::{Arg, ForLoop, HostOp, NodeId, Op, RegionId, Type, host::Adaptor};
+use fx_ir::{Arg, ForLoop, HostOp, NodeId, Op, Pattern, RegionId, Type, host::Adaptor};
 
 use super::super::{
     control::before_brace,
     host,
     names::identifier,
+    pattern,
     value::{Value, literal},
 };
 use super::{Walk, place_of};
@@ -27,11 +28,7 @@ impl Walk<'_, '_> {
             }
             Op::If if decided => {
                 let condition = literal(&node.args[0], &|id| self.writer.read(id));
-                self.choice(
-                    id,
-                    &format!("match {}", before_brace(condition)),
-                    &["true".to_owned(), "false".to_owned()],
-                );
+                self.choice(id, &format!("match {}", before_brace(condition)), &pattern::TRUTH);
             }
             op => self.undecided(id, &op),
         }
@@ -73,7 +70,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn choice(&mut self, id: NodeId, head: &str, patterns: &[String]) {
+    fn choice(&mut self, id: NodeId, head: &str, patterns: &[Pattern]) {
         let regions = self.writer.graph().node(id).regions.clone();
         let is_parted = self.is_taken_apart(id);
         let mut arms = String::new();
