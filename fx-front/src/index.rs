@@ -247,10 +247,10 @@ impl Field {
 }
 
 impl Function {
-    /// The `use` lines of its body, as source.
-    pub fn uses(&self) -> String {
+    /// The `use` items of its body, as source.
+    pub fn uses(&self) -> Vec<String> {
         let uses = self.block.stmts.iter().filter_map(|stmt| match stmt {
-            syn::Stmt::Item(syn::Item::Use(item)) => Some(item.to_token_stream().to_string() + "\n"),
+            syn::Stmt::Item(syn::Item::Use(item)) => Some(item.to_token_stream().to_string()),
             _ => None,
         });
         uses.collect()

@@ -91,10 +91,10 @@ impl Net {
               %scale_1 = get_attr[scale](self) : rust<f64>  @ src/lib.rs:10 as scale in Net
               %seen_4 = get_attr[seen](self) : list<rust<i64>>  @ src/lib.rs:10 as seen in Net
               %seen_5 = host.cell["Vec<i64>"](%seen_4) : rust<::fx_runtime::frozen::StateCell<Vec<i64>>>  @ src/lib.rs:10 as seen in Net
-              %opaque = rust["{\nlet self_scale = &$0;\nlet mut held_seen = $1.lock();\nlet self_seen = &mut *held_seen;\n{ let _ = (* self_seen) . retain (| one | * one as f64 > (* self_scale)) ; }\n}", io, opaque("the method `retain` of what the forward writes to")](%scale_1, %seen_5) : ()  @ src/lib.rs:10 as opaque in Net
+              %opaque = rust["{ let _ = (* self_seen) . retain (| one | * one as f64 > (* self_scale)) ; }", block, let self_scale = "&$0", let mut held_seen = "$1.lock()", let self_seen = "&mut *held_seen", io, opaque("the method `retain` of what the forward writes to")](%scale_1, %seen_5) : ()  @ src/lib.rs:10 as opaque in Net
               %names_4 = get_attr[names](self) : rust<::std::collections::HashMap>  @ src/lib.rs:11 as names in Net
               %names_5 = host.foreign_cell["::std::collections::HashMap<i64, ::fx_runtime::Tensor>", "names"](%names_4) : rust<::fx_runtime::frozen::StateCell<::std::collections::HashMap<i64, ::fx_runtime::Tensor>, ::fx_runtime::frozen::Foreign>>  @ src/lib.rs:11 as names in Net
-              %opaque_1 = rust["{\nlet mut xs = $0;\nlet mut held_names = $1.lock();\nlet self_names = &mut *held_names;\n{ let _ = (* self_names) . insert (1 , xs . shallow_clone ()) ; }\n}", io, opaque("the method `insert` of what the forward writes to")](host.ref(xs), %names_5) : ()  @ src/lib.rs:11 as opaque in Net
+              %opaque_1 = rust["{ let _ = (* self_names) . insert (1 , xs . shallow_clone ()) ; }", block, let mut xs = "$0", let mut held_names = "$1.lock()", let self_names = "&mut *held_names", io, opaque("the method `insert` of what the forward writes to")](host.ref(xs), %names_5) : ()  @ src/lib.rs:11 as opaque in Net
               %scale_2 = get_attr[scale](self) : rust<f64>  @ src/lib.rs:12 as scale in Net
               %mul = mul.Scalar(xs, %scale_2) : tensor  @ src/lib.rs:12 as mul in Net
               yield %mul  @ src/lib.rs:13 as output in Net

@@ -57,7 +57,7 @@ pub use map::{NodeMap, NodeSet};
 pub use names::camel;
 pub use nearest::nearest_op;
 pub use node::{Arg, Node};
-pub use op::{Code, Effect, ModuleKind, Op};
+pub use op::{Code, CodeForm, CodeScope, CodeVariable, Effect, ModuleKind, Op};
 pub use operator::Operator;
 pub use ops::{Class, OpId, OpRow, Scalar, ops};
 pub use order::BlockOrder;

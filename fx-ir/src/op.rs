@@ -1,5 +1,7 @@
 //! What a node does: torch.fx's six opcodes, Rust code that is carried along, and control flow that owns regions.
 
+use std::fmt;
+
 use crate::host::{Host, HostOp};
 use crate::ops::OpId;
 use crate::{ForLoop, Pattern};
@@ -41,14 +43,48 @@ pub struct ModuleKind(pub String);
 /// A piece of Rust in which `$0`, `$1`, ... stand for the node's arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Code {
-    /// The source, with `$n` for the n-th argument and `$$` for a dollar sign.
+    /// The expression, with `$n` for the n-th argument and `$$` for a dollar sign.
     pub template: String,
+    /// What the expression is.
+    pub form: CodeForm,
     /// Whether it may be moved, merged or dropped.
     pub effect: Effect,
     /// Whether it evaluates to a `Result`, of which the value is the `Ok`.
     pub fallible: bool,
     /// Why the tracer did not understand it; `None` when it did.
     pub opaque: Option<String>,
+}
+
+/// What a piece of Rust is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CodeForm {
+    /// An expression that stands where a value may.
+    #[default]
+    Value,
+    /// An expression that is a reference, `&..`.
+    Reference,
+    /// A block: what is opened, and then the expression.
+    Block(CodeScope),
+}
+
+/// What a block declares for the expression at its end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CodeScope {
+    /// `use` items, each on a line.
+    pub uses: Vec<String>,
+    /// Variables, in order.
+    pub variables: Vec<CodeVariable>,
+}
+
+/// A variable of a block.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CodeVariable {
+    /// Its name.
+    pub name: String,
+    /// Whether it is `mut`.
+    pub is_mutable: bool,
+    /// What it is bound to, with `$n` for the n-th argument.
+    pub value: String,
 }
 
 /// What an op does beside yielding a value. Nothing but `Pure` is ever merged, moved or deleted.
@@ -69,7 +105,7 @@ pub enum Effect {
 impl Code {
     /// A host computation that the tracer understands: no effect, the same result for the same arguments.
     pub fn pure(template: impl Into<String>) -> Code {
-        Code { template: template.into(), effect: Effect::Pure, fallible: false, opaque: None }
+        Code { template: template.into(), form: CodeForm::Value, effect: Effect::Pure, fallible: false, opaque: None }
     }
 
     /// The same as [`Code::pure`], for an expression that is a `Result`.
@@ -79,12 +115,50 @@ impl Code {
 
     /// Code that is carried as the user wrote it because of `reason`.
     pub fn opaque(template: impl Into<String>, reason: impl Into<String>) -> Code {
-        Code { template: template.into(), effect: Effect::Io, fallible: false, opaque: Some(reason.into()) }
+        Code { effect: Effect::Io, opaque: Some(reason.into()), ..Code::pure(template) }
+    }
+
+    /// The same code, which is of that form.
+    #[must_use]
+    pub fn of_form(self, form: CodeForm) -> Code {
+        Code { form, ..self }
+    }
+
+    /// The whole of it: the block with what it declares, or the expression.
+    pub fn source(&self) -> String {
+        let CodeForm::Block(CodeScope { uses, variables }) = &self.form else { return self.template.clone() };
+        if uses.is_empty() && variables.is_empty() {
+            return self.template.clone();
+        }
+        let uses = uses.iter().map(|item| format!("{item}\n"));
+        let variables = variables.iter().map(|variable| format!("{variable}\n"));
+        let lines: String = uses.chain(variables).collect();
+        format!("{{\n{lines}{}\n}}", self.template)
     }
 
     /// Whether it calls one of these methods, as far as its text tells: of opaque code nothing else is known.
     pub fn mentions(&self, methods: &[&str]) -> bool {
-        methods.iter().any(|method| self.template.contains(&format!(".{method}(")))
+        let source = self.source();
+        methods.iter().any(|method| source.contains(&format!(".{method}(")))
+    }
+}
+
+impl CodeVariable {
+    /// `let name = value;`.
+    pub fn new(name: impl Into<String>, value: impl Into<String>) -> CodeVariable {
+        CodeVariable { name: name.into(), is_mutable: false, value: value.into() }
+    }
+
+    /// `let mut name = value;`.
+    pub fn mutable(name: impl Into<String>, value: impl Into<String>) -> CodeVariable {
+        CodeVariable { is_mutable: true, ..CodeVariable::new(name, value) }
+    }
+}
+
+impl fmt::Display for CodeVariable {
+    /// Writes the `let`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "let {}{} = {};", if self.is_mutable { "mut " } else { "" }, self.name, self.value)
     }
 }
 

@@ -282,7 +282,10 @@ fn print_embedded(code: &Embedded, rest: &TokenStream) -> TokenStream {
             let (name, words) = (op.name(), op.words());
             quote!(Host(__fx::rewrite::HostCall { name: #name, words: &[#(#words),*], #rest }))
         }
-        Embedded::Text(template) => quote!(Rust(__fx::rewrite::Rust { template: #template, #rest })),
+        Embedded::Text(template, form) => {
+            let form = quote::format_ident!("{form}");
+            quote!(Rust(__fx::rewrite::Rust { template: #template, form: __fx::rewrite::RustForm::#form, #rest }))
+        }
     }
 }
 

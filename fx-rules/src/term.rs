@@ -99,8 +99,8 @@ pub(crate) enum Tmpl {
 pub(crate) enum Embedded {
     /// An operation on the arguments.
     Op(HostOp),
-    /// Any other code as text, with `$n` for the n-th argument.
-    Text(String),
+    /// Any other code as text, with `$n` for the n-th argument; the name of its form in `fx_rewrite::rewrite::RustForm`.
+    Text(String, &'static str),
 }
 
 /// The type of a template's result, as far as is known.

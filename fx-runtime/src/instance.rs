@@ -149,7 +149,7 @@ impl Tracer {
 
     /// Code as the user wrote it.
     pub fn code(&mut self, template: &str, args: &[&Arg], name: &str, place: &str) -> Arg {
-        let code = Code { template: template.to_owned(), effect: Effect::Io, fallible: false, opaque: None };
+        let code = Code { effect: Effect::Io, ..Code::pure(template) };
         self.push(Op::Rust(code), owned(args), name, Type::Unknown, place)
     }
 

@@ -5,9 +5,7 @@ pub(in crate::trace) mod capture_place;
 pub(in crate::trace) mod statement;
 pub(in crate::trace) mod template;
 
-use std::fmt::Write as _;
-
-use fx_ir::{Arg, Code, HostOp, Op};
+use fx_ir::{Arg, Code, CodeForm, CodeScope, CodeVariable, Effect, HostOp, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -32,7 +30,9 @@ use crate::trace::{
 
 /// Code that is kept as opaque code.
 struct OpaqueCode {
+    /// The expression.
     template: String,
+    form: CodeForm,
     args: Vec<Arg>,
     /// The variables that it writes to, which the template hands over in a tuple after the value.
     written: Vec<String>,
@@ -66,17 +66,17 @@ impl Tracer<'_> {
         // Why the first thing was not understood is worth more than why the code around it cannot be carried.
         let borrows = ty == Ty::Tensor && may_borrow(expr);
         let Ok(carried) = self.captured_with_writes(expr, expr.span(), borrows) else { return Err(fault) };
-        let OpaqueCode { template, args, written, holds } = carried;
+        let OpaqueCode { template, form, args, written, holds } = carried;
         let is_its_own = ty == Ty::Tensor || is_copy(&ty) || ty == Ty::Tuple(Vec::new());
         if holds && !is_its_own {
             // It may be, or hold, a reference into what is only borrowed to the code.
             return Err(fault);
         }
         let mark = self.checkpoint();
-        let code = Code::opaque(String::new(), fault.reason.clone());
+        let code = Code::opaque(template, fault.reason.clone()).of_form(form);
         let whole = if written.is_empty() { ty.clone() } else { Ty::Unknown };
         let is_result = matches!(whole, Ty::Result(_));
-        let value = self.push(Op::Rust(Code { template, ..code }), args, "opaque", whole, expr.span());
+        let value = self.push(Op::Rust(code), args, "opaque", whole, expr.span());
         if let Some(id) = value.node().filter(|_| is_result) {
             self.facts.set_result(id);
         }
@@ -145,12 +145,12 @@ impl Tracer<'_> {
         format!("::<{}>", names.join(", "))
     }
 
-    /// A template for code that writes to no variable of its surroundings.
-    pub(in crate::trace) fn captured(&mut self, expr: &syn::Expr, span: Span) -> Result<(String, Vec<Arg>)> {
-        let OpaqueCode { template, args, written, .. } = self.captured_with_writes(expr, span, false)?;
+    /// Code that writes to no variable of its surroundings, run for its effect.
+    pub(in crate::trace) fn captured(&mut self, expr: &syn::Expr, span: Span) -> Result<(Code, Vec<Arg>)> {
+        let OpaqueCode { template, form, args, written, .. } = self.captured_with_writes(expr, span, false)?;
         match written.first() {
             Some(name) => unsupported(span, format!("code that writes to `{name}`")),
-            None => Ok((template, args)),
+            None => Ok((Code { effect: Effect::Io, ..Code::pure(template).of_form(form) }, args)),
         }
     }
 
@@ -176,19 +176,19 @@ impl Tracer<'_> {
         });
         let mut args = Vec::new();
         let mut holds = false;
-        let mut lines: String = self.function().uses();
+        let mut scope = CodeScope { uses: self.function().uses(), variables: Vec::new() };
         for name in &capture.variables {
             let Some(value) = self.env.read(name).cloned() else { continue };
             let spelled = hole(&mut args, self.exact_operand(&value, span)?);
             let borrow = if !writes.contains(name) && looks_behind(expr, name, &value) { "&" } else { "" };
-            let _ = writeln!(lines, "let mut {name} = {borrow}{spelled};");
+            scope.variables.push(CodeVariable::mutable(name, format!("{borrow}{spelled}")));
         }
         let mut code = tokens.to_string();
         for (position, name) in capture.places.iter().enumerate() {
             let value = self.env.read(name).cloned().unwrap_or(Val::Never);
             if let Val::Place(place) = &value {
                 let mentioned = (expr, &capture, position);
-                self.capture_place(place, mentioned, (&mut code, &mut lines), &mut args)?;
+                self.capture_place(place, mentioned, (&mut code, &mut scope), &mut args)?;
                 holds = true;
                 continue;
             }
@@ -201,16 +201,23 @@ impl Tracer<'_> {
             let place = if is_ref { format!("(&{spelled})") } else { spelled };
             code = code.replace(&Capture::placeholder(position), &place);
             if capture.formatted.contains(name) {
-                let _ = writeln!(lines, "let {name} = &{place};");
+                scope.variables.push(CodeVariable::new(name, format!("&{place}")));
             }
         }
-        holds |= self.capture_receiver(expr, &capture, &mut lines, &mut args)?;
+        holds |= self.capture_receiver(expr, &capture, &mut scope, &mut args)?;
         let written: Vec<String> = writes.into_iter().filter(|name| capture.variables.contains(name)).collect();
-        let code = if is_shared && written.is_empty() { format!("({code}).shallow_clone()") } else { code };
-        let tail =
+        let is_handed_on = is_shared && written.is_empty();
+        let code = if is_handed_on { format!("({code}).shallow_clone()") } else { code };
+        let is_open = !scope.uses.is_empty() || !scope.variables.is_empty();
+        let form = match expr {
+            _ if is_open => CodeForm::Block(scope),
+            syn::Expr::Block(_) if !is_handed_on => CodeForm::Block(scope),
+            syn::Expr::Reference(_) if !is_handed_on => CodeForm::Reference,
+            _ => CodeForm::Value,
+        };
+        let template =
             if written.is_empty() { code } else { format!("let value = {code};\n(value, {},)", written.join(", ")) };
-        let template = if lines.is_empty() && written.is_empty() { tail } else { format!("{{\n{lines}{tail}\n}}") };
-        Ok(OpaqueCode { template, args, written, holds })
+        Ok(OpaqueCode { template, form, args, written, holds })
     }
 
     /// `let self_fc = &$0;` for every field that is mentioned, and `this` for the model itself; says whether one of them is
@@ -219,7 +226,7 @@ impl Tracer<'_> {
         &mut self,
         expr: &syn::Expr,
         capture: &Capture,
-        lines: &mut String,
+        scope: &mut CodeScope,
         args: &mut Vec<Arg>,
     ) -> Result<bool> {
         let span = expr.span();
@@ -237,8 +244,8 @@ impl Tracer<'_> {
             if let Some(cell) = self.mentioned(&receiver, name, written.contains(name), span)? {
                 let spelled = hole(args, self.operand(&cell, span)?);
                 let name = name.trim_start_matches("r#");
-                let _ =
-                    writeln!(lines, "let mut held_{name} = {spelled}.lock();\nlet self_{name} = &mut *held_{name};");
+                scope.variables.push(CodeVariable::mutable(format!("held_{name}"), format!("{spelled}.lock()")));
+                scope.variables.push(CodeVariable::new(format!("self_{name}"), format!("&mut *held_{name}")));
                 holds = true;
                 continue;
             }
@@ -249,14 +256,15 @@ impl Tracer<'_> {
                 operand = self.copy_of(&value.ty(), &operand).unwrap_or(operand);
             }
             let spelled = hole(args, operand);
-            let _ = writeln!(lines, "let self_{} = &{spelled};", name.trim_start_matches("r#"));
+            let name = format!("self_{}", name.trim_start_matches("r#"));
+            scope.variables.push(CodeVariable::new(name, format!("&{spelled}")));
         }
         if capture.whole_self && self.is_stateful() {
             return unsupported(span, "code that takes the whole model, of whose state it would have a copy");
         }
         if capture.whole_self {
             let spelled = hole(args, self.operand(&receiver, span)?);
-            let _ = writeln!(lines, "let this = &{spelled};");
+            scope.variables.push(CodeVariable::new("this", format!("&{spelled}")));
         }
         Ok(holds)
     }

@@ -93,7 +93,8 @@ fn check_signature(node: &Node, entry: &catalog::Entry, push: &mut impl FnMut(St
 
 /// The largest `n` of a `$n` in the template; `$$` is a dollar sign.
 fn highest_hole(code: &Code) -> Option<usize> {
-    let mut rest = code.template.as_str();
+    let source = code.source();
+    let mut rest = source.as_str();
     let mut highest = None;
     while let Some((_, after)) = rest.split_once('$') {
         let digits = after.len() - after.trim_start_matches(|c: char| c.is_ascii_digit()).len();

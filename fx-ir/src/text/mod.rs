@@ -35,7 +35,8 @@
 //! op        = "get_attr" "[" word "]" | "call_module" "[" word "]" | "tuple_get" "[" int "]"
 //!           | "rust" "[" string { "," flag } "]" | "print"
 //!           | "if" | "match" | "for" "[" word "]" | "while" | an op of the table or the catalog
-//! flag      = "fallible" | "random" | "in_place" "(" int ")" | "state" | "io" | "opaque" "(" string ")"
+//! flag      = "reference" | "block" { "," "use" string } { "," "let" [ "mut" ] word "=" string }
+//!           | "fallible" | "random" | "in_place" "(" int ")" | "state" | "io" | "opaque" "(" string ")"
 //! regions   = region [ "else" region ]                            if
 //!           | "{" { string region [ separator ] } "}"                 match: a pattern (see below) and its region
 //!           | region                                              for

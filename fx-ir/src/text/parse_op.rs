@@ -7,7 +7,9 @@ use super::cursor::{Cursor, ParseError, Parsed};
 use super::word::{is_bare, is_ident, print_code};
 use crate::nearest::nearest_op;
 use crate::ops::OpId;
-use crate::{Code, Effect, Host, HostOp, ModuleKind, ModuleScope, Op, Origin, Place};
+use crate::{
+    Code, CodeForm, CodeScope, CodeVariable, Effect, Host, HostOp, ModuleKind, ModuleScope, Op, Origin, Place,
+};
 
 /// An op whose argument count is not known yet.
 pub(super) enum Head {
@@ -126,7 +128,11 @@ fn parse_code(cursor: &mut Cursor) -> Parsed<Code> {
     cursor.expect("[")?;
     let mut code = Code::pure(cursor.string()?);
     while cursor.eat(",") {
-        if cursor.eat("fallible") {
+        if cursor.eat("reference") {
+            code.form = CodeForm::Reference;
+        } else if cursor.eat("block") {
+            code.form = CodeForm::Block(parse_scope(cursor)?);
+        } else if cursor.eat("fallible") {
             code.fallible = true;
         } else if let Some(effect) = parse_effect(cursor)? {
             code.effect = effect;
@@ -135,11 +141,33 @@ fn parse_code(cursor: &mut Cursor) -> Parsed<Code> {
             code.opaque = Some(cursor.string()?);
             cursor.expect(")")?;
         } else {
-            return Err(cursor.expected("`fallible`, `random`, `state`, `io`, `in_place(..)` or `opaque(..)`"));
+            let flags = "`reference`, `block`, `fallible`, `random`, `state`, `io`, `in_place(..)` or `opaque(..)`";
+            return Err(cursor.expected(flags));
         }
     }
     cursor.expect("]")?;
     Ok(code)
+}
+
+/// What a block declares, behind the word for it.
+fn parse_scope(cursor: &mut Cursor) -> Parsed<CodeScope> {
+    let mut scope = CodeScope::default();
+    loop {
+        let before = cursor.at;
+        if cursor.eat(",") && cursor.eat("use") {
+            scope.uses.push(cursor.string()?);
+            continue;
+        }
+        cursor.at = before;
+        if !(cursor.eat(",") && cursor.eat("let")) {
+            cursor.at = before;
+            return Ok(scope);
+        }
+        let is_mutable = cursor.eat("mut");
+        let name = cursor.word("the name of a variable")?;
+        cursor.expect("=")?;
+        scope.variables.push(CodeVariable { name, is_mutable, value: cursor.string()? });
+    }
 }
 
 /// A name, with or without its `%`; `None` and nothing read if there is none.

@@ -1,7 +1,7 @@
 //! The parts of a statement as text: op, argument, name, origin.
 
 use super::word::{Backticked, Percent, Word, is_bare, is_ident, print_code};
-use crate::{Arg, Code, Effect, Graph, Host, HostOp, Node, NodeId, Op, Origin};
+use crate::{Arg, Code, CodeForm, CodeVariable, Effect, Graph, Host, HostOp, Node, NodeId, Op, Origin};
 
 /// The node as a reader writes it: a parameter's name is bare, any other has a `%`.
 pub(crate) fn name_text(graph: &Graph, id: NodeId) -> String {
@@ -94,6 +94,17 @@ fn effect_word(effect: Effect) -> Option<String> {
 
 fn code_text(code: &Code) -> String {
     let mut parts = vec![format!("{:?}", code.template)];
+    match &code.form {
+        CodeForm::Value => {}
+        CodeForm::Reference => parts.push("reference".to_owned()),
+        CodeForm::Block(scope) => {
+            parts.push("block".to_owned());
+            parts.extend(scope.uses.iter().map(|item| format!("use {item:?}")));
+            parts.extend(scope.variables.iter().map(|CodeVariable { name, is_mutable, value }| {
+                format!("let {}{} = {value:?}", if *is_mutable { "mut " } else { "" }, Word(name))
+            }));
+        }
+    }
     parts.extend(effect_word(code.effect));
     if code.fallible {
         parts.push("fallible".to_owned());

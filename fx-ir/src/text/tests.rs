@@ -5,8 +5,8 @@ use expect_test::{Expect, expect};
 use crate::host::eval::{FloatType, IntType};
 use crate::pattern::{Elements, Literal, RangePattern, StructPattern};
 use crate::{
-    Arg, Code, Effect, ForLoop, Graph, ModuleKind, ModuleScope, NodeId, Op, OpId, Origin, ParseError, Pattern, Place,
-    RegionId, Spot, Type,
+    Arg, Code, CodeForm, CodeScope, CodeVariable, Effect, ForLoop, Graph, ModuleKind, ModuleScope, NodeId, Op, OpId,
+    Origin, ParseError, Pattern, Place, RegionId, Spot, Type,
 };
 
 fn check(text: &str, want: &Expect) {
@@ -177,7 +177,7 @@ fn errors_say_where_and_what() {
     check("graph f(x) { yield 99999999999999999999 }", &expect!["1:20: `99999999999999999999` is no number"]);
     check(
         "graph f(x) { %r = rust[\"$0\", quick](x) ; yield }",
-        &expect!["1:30: expected `fallible`, `random`, `state`, `io`, `in_place(..)` or `opaque(..)`, found `quick`"],
+        &expect!["1:30: expected `reference`, `block`, `fallible`, `random`, `state`, `io`, `in_place(..)` or `opaque(..)`, found `quick`"],
     );
     check("graph f(x) { yield", &expect!["1:19: expected `;`, `}` or the end of the line, found the end"]);
     check("", &expect!["1:1: expected `graph`, found the end"]);
@@ -250,6 +250,7 @@ impl Dice {
     fn op(&mut self) -> Op {
         let code = Code {
             template: self.text(),
+            form: self.form(),
             effect: [Effect::Pure, Effect::Random, Effect::InPlace(1), Effect::State, Effect::Io][self.roll(5)],
             fallible: self.roll(2) == 0,
             opaque: (self.roll(2) == 0).then(|| self.text()),
@@ -265,6 +266,22 @@ impl Dice {
             7 => Op::For(ForLoop::new(self.pattern(0), [])),
             8 => Op::While,
             _ => Op::Rust(super::word::print_code(1)),
+        }
+    }
+
+    fn form(&mut self) -> CodeForm {
+        let variable = |dice: &mut Dice| CodeVariable {
+            name: ["x", "a b", "self_fc"][dice.roll(3)].to_owned(),
+            is_mutable: dice.roll(2) == 0,
+            value: dice.text(),
+        };
+        match self.roll(4) {
+            0 => CodeForm::Reference,
+            1 => CodeForm::Block(CodeScope {
+                uses: (0..self.roll(2)).map(|_| self.text()).collect(),
+                variables: (0..self.roll(3)).map(|_| variable(self)).collect(),
+            }),
+            _ => CodeForm::Value,
         }
     }
 

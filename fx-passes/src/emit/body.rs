@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use fx_ir::{Binding, Graph, NodeId, Op, RegionId, Type};
+use fx_ir::{Binding, CodeForm, Graph, NodeId, Op, RegionId, Type};
 
 use super::{
     Emitter,
@@ -185,7 +185,7 @@ impl<'e, 'a> Writer<'e, 'a> {
             op if op.is_control_flow() => self.control(id),
             op if op.is_host() && node.ty == Type::Tuple(Vec::new()) => {
                 let effect = self.expression(id).text;
-                let is_block = matches!(op, Op::Rust(code) if code.template.starts_with('{'));
+                let is_block = matches!(op, Op::Rust(code) if matches!(code.form, CodeForm::Block(_)));
                 let end = if is_block { "" } else { ";" };
                 self.line(format!("{effect}{end}"));
                 self.set(id, Value::owned("()"));

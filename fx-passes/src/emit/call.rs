@@ -1,6 +1,6 @@
 //! One node as one expression: a call of a tch method, or carried code.
 
-use fx_ir::{Arg, Code, Host, Node, NodeId, OpId, Type, catalog};
+use fx_ir::{Arg, Code, CodeForm, Host, Node, NodeId, OpId, Type, catalog};
 
 use super::{
     Emitter,
@@ -41,16 +41,16 @@ impl Writer<'_, '_> {
     fn host(&self, host: &Host, node: &Node) -> Value {
         let text = host::rust(&host.op, &node.args, &|id| self.read(id));
         let is_ref = host::yields_reference(&host.op);
-        Value { text: if host.fallible { unpacked(&text, node) } else { text }, is_ref }
+        Value { text: if host.fallible { located(&text, node) } else { text }, is_ref }
     }
 
     fn carried(&self, code: &Code, node: &Node) -> Value {
         let read = |id| self.read(id);
         let input =
             |position: usize| node.args.get(position).map_or(Value::owned("()"), |arg| host::operand(arg, &read));
-        let text = template::fill(&code.template, &input);
-        let is_ref = code.template.starts_with('&');
-        Value { text: if code.fallible { unpacked(&text, node) } else { text }, is_ref }
+        let text = template::fill(code, &input);
+        let is_ref = code.form == CodeForm::Reference;
+        Value { text: if code.fallible { located(&text, node) } else { text }, is_ref }
     }
 
     fn op_call(&self, op: OpId, node: &Node) -> String {
@@ -145,11 +145,6 @@ impl Writer<'_, '_> {
             (other, _) => literal(other, &|id| self.read(id)),
         }
     }
-}
-
-/// The value of a `Result`. `&list.layer(0)` is what the `Result` holds, borrowed already.
-fn unpacked(text: &str, node: &Node) -> String {
-    located(text.strip_prefix('&').unwrap_or(text), node)
 }
 
 /// The value of a `Result`, whose error says which of the user's lines it comes from, all of them where it is fused.

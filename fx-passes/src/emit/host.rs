@@ -139,8 +139,8 @@ pub(super) fn rust(op: &HostOp, args: &[Arg], read: Read<'_>) -> String {
         HostOp::AssignOp(sign) => format!("{} {sign} {}", target(&args[0], read), text(1)),
         HostOp::Exchange(name) => format!("::std::mem::{name}({})", all(0)),
         HostOp::Exactly => format!("::fx_runtime::frozen::exactly({}, {})", value(0).borrowed(), text(1)),
-        HostOp::Layer(ty) => format!("&{}.layer::<{ty}>({})", text(0), text(1)),
-        HostOp::LayerFromEnd(ty) => format!("&{}.layer_from_end::<{ty}>({})", text(0), text(1)),
+        HostOp::Layer(ty) => format!("{}.layer::<{ty}>({})", text(0), text(1)),
+        HostOp::LayerFromEnd(ty) => format!("{}.layer_from_end::<{ty}>({})", text(0), text(1)),
         HostOp::Layers(ty) => format!("{}.layers_as::<{ty}>()", text(0)),
         HostOp::LayersBetween(ty) => format!("{}.layers_between::<{ty}>({}, {})", text(0), text(1), text(2)),
         HostOp::MatchChain => format!("{}.parse(&{})", text(0), text(1)),
@@ -152,7 +152,7 @@ pub(super) fn rust(op: &HostOp, args: &[Arg], read: Read<'_>) -> String {
         HostOp::PartOptional => format!("{PART}::Optional(&{})", text(0)),
         HostOp::PartEither => format!("{PART}::Either(&{}, &{})", text(0), text(1)),
         HostOp::MatchedLayer(ty) => {
-            format!("&{}.layer::<{ty}>({})", text(0), layer_position(op, &[text(0), text(1), text(2)]))
+            format!("{}.layer::<{ty}>({})", text(0), layer_position(op, &[text(0), text(1), text(2)]))
         }
         HostOp::Runtime(name) => format!("::fx_runtime::frozen::{name}({})", all(0)),
         HostOp::Nn(name) => format!("::fx_runtime::nn::{name}({})", all(0)),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use fx_ir::{Arg, Binding, Effect, Graph, NodeId, Op, RegionId, Type};
+use fx_ir::{Arg, Binding, CodeForm, Effect, Graph, NodeId, Op, RegionId, Type};
 
 use super::{
     body::{Phase, Writer},
@@ -212,7 +212,7 @@ impl Writer<'_, '_> {
             (Op::GetAttr(_) | Op::Placeholder, _) => true,
             (Op::TupleGet(at), Some(whole)) if graph.node(whole).op.is_control_flow() => yields(whole, *at),
             (Op::Host(op), _) => host::yields_reference(&op.op),
-            (Op::Rust(code), _) => code.template.starts_with('&'),
+            (Op::Rust(code), _) => code.form == CodeForm::Reference,
             (op, _) => op.is_control_flow() && yields(id, 0),
         }
     }

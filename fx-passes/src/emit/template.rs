@@ -1,38 +1,38 @@
 //! Filling the `$n` of carried code.
 
+use fx_ir::{Code, CodeForm, CodeScope, CodeVariable};
+
 use super::value::Value;
 
-/// The template with every `$n` replaced by `value(n)`; `&$n` of what is a reference already stays a plain reference.
+/// The code with every `$n` replaced by `value(n)`; `&$n` of what is a reference already stays a plain reference.
 ///
 /// A block begins with variables under the user's names, `let mut ys = $0;`. Where one of them would hide a generated
 /// variable that a later one is made of, all are bound at once.
-pub(super) fn fill(template: &str, value: &dyn Fn(usize) -> Value) -> String {
-    bound_at_once(template, value).unwrap_or_else(|| filled(template, value))
+pub(super) fn fill(code: &Code, value: &dyn Fn(usize) -> Value) -> String {
+    match &code.form {
+        CodeForm::Block(scope) => bound_at_once(scope, &code.template, value),
+        _ => None,
+    }
+    .unwrap_or_else(|| filled(&code.source(), value))
 }
 
-fn bound_at_once(template: &str, value: &dyn Fn(usize) -> Value) -> Option<String> {
-    let inner = template.strip_prefix("{\n")?;
-    let is_bound = |line: &&str| line.starts_with("let ") && !line.starts_with("let value = ");
-    let before: Vec<&str> = inner.lines().take_while(|line| line.starts_with("use ")).collect();
-    let lines = inner.lines().skip(before.len()).take_while(is_bound);
-    let bound: Option<Vec<(&str, &str)>> =
-        lines.map(|line| line.strip_prefix("let ")?.strip_suffix(';')?.split_once(" = ")).collect();
-    let (made, others): (Vec<_>, Vec<_>) = bound?.into_iter().partition(|(_, expr)| expr.contains('$'));
-    let texts: Vec<String> = made.iter().map(|(_, expr)| filled(expr, value)).collect();
-    let hides = |(at, (pattern, _)): (usize, &(&str, &str))| {
-        let name = pattern.trim_start_matches("mut ");
-        texts[at + 1..].iter().any(|text| words(text).any(|word| word == name))
+fn bound_at_once(scope: &CodeScope, template: &str, value: &dyn Fn(usize) -> Value) -> Option<String> {
+    let (made, others): (Vec<&CodeVariable>, Vec<&CodeVariable>) =
+        scope.variables.iter().partition(|variable| variable.value.contains('$'));
+    let texts: Vec<String> = made.iter().map(|variable| filled(&variable.value, value)).collect();
+    let hides = |(at, variable): (usize, &&CodeVariable)| {
+        texts[at + 1..].iter().any(|text| words(text).any(|word| word == variable.name))
     };
     if !made.iter().enumerate().any(hides) {
         return None;
     }
-    let patterns: Vec<&str> = made.iter().map(|(pattern, _)| *pattern).collect();
+    let pattern = |one: &&CodeVariable| if one.is_mutable { format!("mut {}", one.name) } else { one.name.clone() };
+    let patterns: Vec<String> = made.iter().map(pattern).collect();
     let mut out = vec!["{".to_owned()];
-    out.extend(before.iter().map(ToString::to_string));
+    out.extend(scope.uses.iter().cloned());
     out.push(format!("let ({}) = ({});", patterns.join(", "), texts.join(", ")));
-    out.extend(others.iter().map(|(pattern, expr)| format!("let {pattern} = {expr};")));
-    let rest: Vec<&str> = inner.lines().skip(before.len() + made.len() + others.len()).collect();
-    out.push(filled(&rest.join("\n"), value));
+    out.extend(others.iter().map(ToString::to_string));
+    out.push(format!("{}\n}}", filled(template, value)));
     Some(out.join("\n"))
 }
 
@@ -75,17 +75,23 @@ mod tests {
     #[test]
     fn a_reference_is_not_borrowed_again() {
         let value = |position: usize| Value { text: ["a", "b"][position].to_owned(), is_ref: position == 0 };
-        assert_eq!(fill("f(&$0, &$1) + $1[$0] $$", &value), "f(a, &b) + b[a] $");
-        assert_eq!(fill("&$0[0] + &$0.0", &value), "&a[0] + &a.0");
+        assert_eq!(fill(&Code::pure("f(&$0, &$1) + $1[$0] $$"), &value), "f(a, &b) + b[a] $");
+        assert_eq!(fill(&Code::pure("&$0[0] + &$0.0"), &value), "&a[0] + &a.0");
+    }
+
+    fn block(variables: &[CodeVariable], template: &str) -> Code {
+        let scope = CodeScope { uses: Vec::new(), variables: variables.to_vec() };
+        Code::pure(template).of_form(CodeForm::Block(scope))
     }
 
     #[test]
     fn variables_that_hide_each_other_are_bound_at_once() {
         let value = |position: usize| Value::owned(["b", "a", "b.flag"][position]);
-        let template = "{\nlet mut a = $0;\nlet b = &$1;\nlet c = &mut *a;\nlet value = f(a, $0);\n(value, a,)\n}";
+        let a = CodeVariable::mutable("a", "$0");
+        let variables = [a.clone(), CodeVariable::new("b", "&$1"), CodeVariable::new("c", "&mut *a")];
         let expected = "{\nlet (mut a, b) = (b, &a);\nlet c = &mut *a;\nlet value = f(a, b);\n(value, a,)\n}";
-        assert_eq!(fill(template, &value), expected);
-        let apart = "{\nlet mut a = $0;\nlet self_flag = &$2;\nf(a)\n}";
-        assert_eq!(fill(apart, &value), "{\nlet mut a = b;\nlet self_flag = &b.flag;\nf(a)\n}");
+        assert_eq!(fill(&block(&variables, "let value = f(a, $0);\n(value, a,)"), &value), expected);
+        let apart = block(&[a, CodeVariable::new("self_flag", "&$2")], "f(a)");
+        assert_eq!(fill(&apart, &value), "{\nlet mut a = b;\nlet self_flag = &b.flag;\nf(a)\n}");
     }
 }

@@ -1,7 +1,7 @@
 //! How a value is written where it is read.
 
 use fx_front::index::is_within;
-use fx_ir::{Arg, NodeId, Op, Type};
+use fx_ir::{Arg, CodeForm, NodeId, Op, Type};
 
 use super::{Emitter, host, template};
 
@@ -68,8 +68,8 @@ impl Emitter<'_> {
             Op::Host(op) if !op.fallible && !host::is_block(&op.op) && !host::yields_reference(&op.op) => {
                 Some(Value::owned(host::rust(&op.op, &node.args, read)))
             }
-            Op::Rust(code) if !code.fallible && !code.template.starts_with('{') && !code.template.starts_with('&') => {
-                Some(Value::owned(template::fill(&code.template, &input)))
+            Op::Rust(code) if !code.fallible && code.form == CodeForm::Value => {
+                Some(Value::owned(template::fill(code, &input)))
             }
             _ => None,
         }

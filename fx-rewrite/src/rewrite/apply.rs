@@ -1,10 +1,12 @@
 //! Putting a replacement in the place of what was found: check first, then act.
 
-use fx_ir::{Arg, Code, Effect, Graph, Host, HostOp, ModuleKind, NodeId, Op, OpId, Origin, Type, ops};
+use fx_ir::{
+    Arg, Code, CodeForm, CodeScope, Effect, Graph, Host, HostOp, ModuleKind, NodeId, Op, OpId, Origin, Type, ops,
+};
 
 use super::facts::Facts;
 use super::found::Bound;
-use super::rule::FieldType;
+use super::rule::{FieldType, RustForm};
 use super::{Found, HostCall, Kind, Let, Operator, Rule, Template, Yields};
 
 /// The outcome of one application of a rule.
@@ -190,7 +192,12 @@ impl Builder<'_> {
                 Ok(Step { op: Op::Host(HostOp::HandleOr.into()), args, ty: Type::TENSOR, name: "value".to_owned() })
             }
             Template::Rust(rust) => {
-                let code = if rust.fallible { Code::fallible(rust.template) } else { Code::pure(rust.template) };
+                let form = match rust.form {
+                    RustForm::Value => CodeForm::Value,
+                    RustForm::Reference => CodeForm::Reference,
+                    RustForm::Block => CodeForm::Block(CodeScope::default()),
+                };
+                let code = Code { fallible: rust.fallible, ..Code::pure(rust.template).of_form(form) };
                 Ok(self.embedded(Op::Rust(code), rust.args, rust.yields))
             }
             Template::Host(HostCall { name, words, args, fallible, yields }) => {

@@ -33,5 +33,7 @@ pub use argument::{Argument, IntoArgument};
 pub use found::{Found, Value};
 pub use mismatch::WhyNot;
 pub use pattern::{Pattern, PatternError};
-pub use rule::{Capture, FieldType, Guard, HostCall, Kind, Let, Param, Rule, Rust, Template, Term, Text, Yields};
+pub use rule::{
+    Capture, FieldType, Guard, HostCall, Kind, Let, Param, Rule, Rust, RustForm, Template, Term, Text, Yields,
+};
 pub use rule_set::{Match, Outcome, Replaced, RuleSet};

@@ -6,9 +6,9 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use fx_ir::{Arg, Effect, Graph, HostOp, Node, NodeId, Op, Type, catalog};
+use fx_ir::{Arg, CodeForm, Effect, Graph, HostOp, Node, NodeId, Op, Type, catalog};
 
-use super::rule::FieldType;
+use super::rule::{FieldType, RustForm};
 use super::rule_set::Replaced;
 use super::{Capture, Found, HostCall, Kind, Let, Param, Rule, RuleSet, Rust, Template, Term, Text, Yields};
 use crate::context::PassContext;
@@ -332,8 +332,19 @@ impl Writing<'_> {
             }
             Op::Rust(code) if code.opaque.is_none() => {
                 let yields = yields_of(&node.ty);
-                let template = String::leak(code.template.clone());
-                Ok(Template::Rust(Rust { template, args: args(self, &node.args)?, fallible: code.fallible, yields }))
+                let template = String::leak(code.source());
+                let form = match code.form {
+                    CodeForm::Value => RustForm::Value,
+                    CodeForm::Reference => RustForm::Reference,
+                    CodeForm::Block(_) => RustForm::Block,
+                };
+                Ok(Template::Rust(Rust {
+                    template,
+                    form,
+                    args: args(self, &node.args)?,
+                    fallible: code.fallible,
+                    yields,
+                }))
             }
             _ => Err(unsupported()),
         }

@@ -192,12 +192,25 @@ pub struct HostCall {
 pub struct Rust {
     /// The source, with `$n` for the n-th argument.
     pub template: &'static str,
+    /// What the source is.
+    pub form: RustForm,
     /// The values that the holes stand for.
     pub args: &'static [Template],
     /// Whether it evaluates to a `Result`.
     pub fallible: bool,
     /// What it yields.
     pub yields: Yields,
+}
+
+/// What Rust in a replacement is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RustForm {
+    /// An expression that stands where a value may.
+    Value,
+    /// An expression that is a reference.
+    Reference,
+    /// A block.
+    Block,
 }
 
 /// The result of Rust in a replacement.

@@ -28,13 +28,19 @@ impl Resolver<'_> {
             tokens.pop();
         }
         let tokens: TokenStream = tokens.into_iter().collect();
-        if let Some((op, args)) = syn::parse2(tokens.clone()).ok().and_then(|expr| self.operation(&expr)) {
+        let expr = syn::parse2::<Expr>(tokens.clone()).ok();
+        if let Some((op, args)) = expr.as_ref().and_then(|expr| self.operation(expr)) {
             return Tmpl::Rust { code: Embedded::Op(op), args, fallible, tensors: 1, ty };
         }
+        let form = match expr {
+            Some(Expr::Block(_)) => "Block",
+            Some(Expr::Reference(_)) => "Reference",
+            _ => "Value",
+        };
         let mut args = Vec::new();
         let filled = self.holes(tokens, &mut args);
         let template = spelled(filled).replace("__hole", "$");
-        Tmpl::Rust { code: Embedded::Text(template), args, fallible, tensors: 1, ty }
+        Tmpl::Rust { code: Embedded::Text(template, form), args, fallible, tensors: 1, ty }
     }
 
     /// The host operation that an expression is; None of what the table does not have, which stays text.

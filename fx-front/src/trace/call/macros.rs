@@ -1,6 +1,6 @@
 //! Calls of macros of the standard library.
 
-use fx_ir::{Arg, Code, Effect, HostOp, Op};
+use fx_ir::{Arg, Effect, HostOp, Op};
 use syn::spanned::Spanned;
 
 use crate::trace::types::ty::{is_copy, is_untyped, never};
@@ -53,7 +53,7 @@ impl Tracer<'_> {
         let tokens = syn::Expr::Macro(syn::ExprMacro { attrs: Vec::new(), mac: mac.clone() });
         let (code, args) = self.captured(&tokens, mac.span())?;
         let whole = quote::ToTokens::to_token_stream(whole);
-        let code = format!("(|| -> {whole} {{ {code}; ::std::unreachable!() }})()");
+        let code = format!("(|| -> {whole} {{ {}; ::std::unreachable!() }})()", code.source());
         Ok(self.refuse(&code, &whole.to_string(), args, mac.span()))
     }
 
@@ -87,8 +87,7 @@ impl Tracer<'_> {
     /// A macro that is run for its effect: its arguments are spelled out, the rest stays as written.
     fn statement_macro(&mut self, mac: &syn::Macro, ty: Ty) -> Result<()> {
         let tokens = syn::Expr::Macro(syn::ExprMacro { attrs: Vec::new(), mac: mac.clone() });
-        let (template, args) = self.captured(&tokens, mac.span())?;
-        let code = Code { template, effect: Effect::Io, fallible: false, opaque: None };
+        let (code, args) = self.captured(&tokens, mac.span())?;
         self.push(Op::Rust(code), args, "effect", ty, mac.span());
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Statements: `let`, assignments, early returns.
 
-use fx_ir::{Arg, Code, Effect, HostOp, Op};
+use fx_ir::{Arg, Code, CodeForm, CodeScope, Effect, HostOp, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -175,7 +175,8 @@ impl Tracer<'_> {
         };
         let value = if let syn::Expr::Return(syn::ExprReturn { expr: Some(value), .. }) = expr { value } else { expr };
         let (whole, (code, args)) = if self.is_home() {
-            (whole.to_token_stream().to_string(), self.captured(value, expr.span())?)
+            let (code, args) = self.captured(value, expr.span())?;
+            (whole.to_token_stream().to_string(), (code.source(), args))
         } else {
             let mut args = Vec::new();
             ("::std::result::Result<(), _>".to_owned(), (self.closed_but_texts(value, &mut args)?, args))
@@ -188,7 +189,8 @@ impl Tracer<'_> {
         let place = self.function().place(span);
         let template =
             format!("{{ let refused: {whole} = {code}; refused.at(\"return\", \"{place}\")?; ::std::unreachable!() }}");
-        let code = Code { template, effect: Effect::Io, fallible: false, opaque: None };
+        let form = CodeForm::Block(CodeScope::default());
+        let code = Code { effect: Effect::Io, ..Code::pure(template).of_form(form) };
         self.push(Op::Rust(code), args, "refused", never(), span);
         Val::Never
     }

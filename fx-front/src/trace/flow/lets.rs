@@ -1,6 +1,6 @@
 //! `let`: what a variable is bound to, and what its type says of that.
 
-use fx_ir::{Arg, Effect, HostOp, Op};
+use fx_ir::{Arg, CodeForm, CodeScope, Effect, HostOp, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
@@ -125,16 +125,19 @@ impl Tracer<'_> {
     pub(in crate::trace) fn annotate(&mut self, value: &Val, ty: &syn::Type) -> Result<()> {
         let whole = self.whole_of(value);
         let is_home = self.is_home();
+        // The other parts are variables that it writes to.
+        let is_part = whole != value.node();
         let Some(id) = whole.filter(|&id| self.graph.scope_of(id) == Some(self.region)) else { return Ok(()) };
         let Op::Rust(code) = &mut self.edit_node(id).op else { return Ok(()) };
-        if code.opaque.is_none() || code.fallible || code.template.contains("(value, ") {
+        if code.opaque.is_none() || code.fallible || is_part {
             return Ok(());
         }
         if !is_home {
             return unsupported(ty.span(), "a type of another module");
         }
         let ty = ty.to_token_stream();
-        code.template = format!("{{ let typed: {ty} = {}; typed }}", code.template);
+        code.template = format!("{{ let typed: {ty} = {}; typed }}", code.source());
+        code.form = CodeForm::Block(CodeScope::default());
         Ok(())
     }
 }

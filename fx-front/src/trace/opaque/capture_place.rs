@@ -1,8 +1,6 @@
 //! Places in opaque code, which reaches them where they lie and may write to them.
 
-use std::fmt::Write as _;
-
-use fx_ir::Arg;
+use fx_ir::{Arg, CodeScope, CodeVariable};
 use syn::spanned::Spanned;
 
 use crate::syntax::{bound_names, effects};
@@ -21,7 +19,7 @@ impl Tracer<'_> {
         &self,
         place: &Place,
         (expr, capture, position): (&syn::Expr, &Capture, usize),
-        (code, lines): (&mut String, &mut String),
+        (code, scope): (&mut String, &mut CodeScope),
         args: &mut Vec<Arg>,
     ) -> Result<()> {
         let (name, span) = (&capture.places[position], expr.span());
@@ -34,7 +32,7 @@ impl Tracer<'_> {
             return unsupported(span, format!("code that gives `{name}` another place"));
         }
         if self.is_only_place(place, capture) {
-            let _ = writeln!(lines, "let {name} = &mut {target};");
+            scope.variables.push(CodeVariable::new(name, format!("&mut {target}")));
             *code = code.replace(&placeholder, name);
             return Ok(());
         }

@@ -21,8 +21,8 @@ impl Tracer<'_> {
         if signature.output.is_ref {
             return unsupported(fault.span, "it yields a reference");
         }
-        let (template, args) = self.captured(&body, fault.span)?;
-        let code = Code { fallible: signature.output.is_result, ..Code::opaque(template, fault.reason.clone()) };
+        let (code, args) = self.captured(&body, fault.span)?;
+        let code = Code { fallible: signature.output.is_result, opaque: Some(fault.reason.clone()), ..code };
         self.report_opaque(fault.span, &fault.reason);
         let value = self.push(Op::Rust(code), args, "forward", signature.output.ty.clone(), fault.span);
         Ok(value.arg().unwrap_or(Arg::None))
@@ -37,8 +37,8 @@ impl Tracer<'_> {
         }
         // Its value may be a reference into what is only borrowed to it.
         let dropped: syn::Expr = syn::parse_quote_spanned!(expr.span()=> { let _ = #expr; });
-        let (template, args) = self.captured(&dropped, expr.span())?;
-        let code = Code::opaque(template, fault.reason.clone());
+        let (code, args) = self.captured(&dropped, expr.span())?;
+        let code = Code { opaque: Some(fault.reason.clone()), ..code };
         self.report_opaque(fault.span, &fault.reason);
         Ok(self.push(Op::Rust(code), args, "opaque", Ty::Tuple(Vec::new()), expr.span()))
     }

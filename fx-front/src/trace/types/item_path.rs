@@ -55,7 +55,8 @@ impl Tracer<'_> {
 
     /// Whether a `use` in the body of the function names it.
     pub(in crate::trace) fn imports(&self, name: &str) -> bool {
-        self.function().uses().split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)
+        let mentions = |item: &String| item.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name);
+        self.function().uses().iter().any(mentions)
     }
 
     /// Whether a name that the crate does not declare means the same everywhere: a module, a crate, or of the prelude.
