@@ -240,9 +240,19 @@ impl Index {
 impl Field {
     /// Whether its type names a pointer or a reference.
     pub fn has_pointer(&self) -> bool {
-        let text = self.ty.to_token_stream().to_string();
-        text.contains('&')
-            || text.split(|c: char| !c.is_alphanumeric()).any(|word| ["Box", "Rc", "Arc"].contains(&word))
+        struct Pointers(bool);
+        impl<'ast> syn::visit::Visit<'ast> for Pointers {
+            fn visit_type_reference(&mut self, _: &'ast syn::TypeReference) {
+                self.0 = true;
+            }
+            fn visit_path_segment(&mut self, segment: &'ast syn::PathSegment) {
+                self.0 |= ["Box", "Rc", "Arc"].iter().any(|name| segment.ident == name);
+                syn::visit::visit_path_segment(self, segment);
+            }
+        }
+        let mut pointers = Pointers(false);
+        syn::visit::Visit::visit_type(&mut pointers, &self.ty);
+        pointers.0
     }
 }
 

@@ -155,6 +155,12 @@ pub(crate) fn path_text(path: &syn::Path) -> String {
     names.join("::")
 }
 
+/// The names that a format string may mention: `x` of `"{x:?}"`.
+pub(crate) fn format_names(literal: &str) -> impl Iterator<Item = &str> {
+    let name = |piece: &str| piece.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(piece.len());
+    literal.split('{').skip(1).map(move |piece| &piece[..name(piece)])
+}
+
 /// How often the tokens have the word.
 pub(crate) fn count_of(tokens: proc_macro2::TokenStream, word: &str) -> usize {
     let each = |token| match token {

@@ -125,7 +125,7 @@ impl Code {
     }
 
     /// The whole of it: the block with what it declares, or the expression.
-    pub fn source(&self) -> String {
+    pub fn text(&self) -> String {
         let CodeForm::Block(CodeScope { uses, variables }) = &self.form else { return self.template.clone() };
         if uses.is_empty() && variables.is_empty() {
             return self.template.clone();
@@ -138,8 +138,8 @@ impl Code {
 
     /// Whether it calls one of these methods, as far as its text tells: of opaque code nothing else is known.
     pub fn mentions(&self, methods: &[&str]) -> bool {
-        let source = self.source();
-        methods.iter().any(|method| source.contains(&format!(".{method}(")))
+        let whole = self.text();
+        methods.iter().any(|method| whole.contains(&format!(".{method}(")))
     }
 }
 

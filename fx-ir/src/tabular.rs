@@ -70,7 +70,7 @@ impl Graph {
                 Some(Arg::Str(path)) => path.clone(),
                 _ => kind.0.clone(),
             },
-            Op::Rust(code) => one_line(&code.source()),
+            Op::Rust(code) => one_line(&code.text()),
             Op::TupleGet(_) => "getitem".to_owned(),
             Op::Yield => "output".to_owned(),
             Op::Host(host) => host.op.callee().1.to_owned(),

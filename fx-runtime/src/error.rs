@@ -237,8 +237,7 @@ fn first_paragraph(error: &TchError) -> String {
         TchError::Torch(text) => text.clone(),
         other => other.to_string(),
     };
-    let end = text.find("\nException raised from").unwrap_or(text.len());
-    text[..end].trim_end().to_owned()
+    text.split("\nException raised from").next().unwrap_or_default().trim_end().to_owned()
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! Small questions about the expressions of builders.
 
-use crate::syntax::path_text;
-
 /// `Some(..)`.
 pub(super) fn is_some_call(call: &syn::ExprCall) -> bool {
     call.args.len() == 1 && matches!(&*call.func, syn::Expr::Path(path) if path.path.is_ident("Some"))
@@ -10,9 +8,10 @@ pub(super) fn is_some_call(call: &syn::ExprCall) -> bool {
 /// `Box::new(..)` and the like.
 pub(super) fn is_pointer(call: &syn::ExprCall) -> bool {
     let syn::Expr::Path(path) = &*call.func else { return false };
-    let text = path_text(&path.path);
-    let is_new = |name: &str| text == format!("{name}::new") || text.ends_with(&format!("::{name}::new"));
-    call.args.len() == 1 && ["Box", "Arc", "Rc"].iter().any(|name| is_new(name))
+    let mut segments = path.path.segments.iter().rev();
+    let is_new = segments.next().is_some_and(|last| last.ident == "new");
+    let owner = segments.next().is_some_and(|owner| ["Box", "Arc", "Rc"].iter().any(|name| owner.ident == name));
+    call.args.len() == 1 && is_new && owner
 }
 
 /// A block that is `None`.

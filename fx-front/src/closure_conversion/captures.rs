@@ -6,6 +6,8 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
 use syn::visit_mut::{self, VisitMut};
 
+use crate::syntax::format_names;
+
 /// The closure's body with every captured variable as a field of `self`, and the names of those variables; `Err` names
 /// one that stands in a macro, where it cannot be replaced.
 pub(crate) fn rewritten(closure: &syn::ExprClosure, locals: &[String]) -> Result<(syn::Expr, Vec<String>), String> {
@@ -67,8 +69,8 @@ impl Rewrite<'_> {
                 }
                 TokenTree::Literal(text) => {
                     let text = text.to_string();
-                    let inline = self.locals.iter().find(|name| text.contains(&format!("{{{name}")));
-                    self.lost = inline.filter(|name| self.is_captured(name)).cloned().or(self.lost.take());
+                    let inline = format_names(&text).find(|name| self.is_captured(name));
+                    self.lost = inline.map(str::to_owned).or(self.lost.take());
                 }
                 _ => {}
             }

@@ -38,14 +38,14 @@ fn value_of(ty: &Type) -> Option<Expr> {
         }
         Type::Path(path) if path.qself.is_none() => {
             let name = path.path.segments.last()?;
-            let text = name.ident.to_string();
-            match text.as_str() {
+            let name = name.ident.to_string();
+            match name.as_str() {
                 "Option" => Some(parse_quote!(None)),
                 "Vec" => Some(parse_quote!(Vec::new())),
                 "bool" => Some(parse_quote!(false)),
-                "f64" | "f32" | "i64" | "i32" | "i16" | "i8" | "u64" | "u32" | "u16" | "u8" | "usize" | "isize" => {
-                    let zero = if text.starts_with('f') { format!("0.0_{text}") } else { format!("0_{text}") };
-                    syn::parse_str(&zero).ok()
+                "f64" | "f32" => syn::parse_str(&format!("0.0_{name}")).ok(),
+                "i64" | "i32" | "i16" | "i8" | "u64" | "u32" | "u16" | "u8" | "usize" | "isize" => {
+                    syn::parse_str(&format!("0_{name}")).ok()
                 }
                 _ => None,
             }

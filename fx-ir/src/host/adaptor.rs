@@ -39,9 +39,9 @@ impl fmt::Display for Adaptor {
 impl FromStr for Adaptor {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Adaptor, String> {
-        let unknown = || format!("`{text}` is no adaptor of a loop");
-        let (name, count) = text.strip_suffix(')').and_then(|text| text.split_once('(')).ok_or_else(unknown)?;
+    fn from_str(call: &str) -> Result<Adaptor, String> {
+        let unknown = || format!("`{call}` is no adaptor of a loop");
+        let (name, count) = call.strip_suffix(')').and_then(|call| call.split_once('(')).ok_or_else(unknown)?;
         Ok(match (name, count.parse()) {
             ("iter", _) if count.is_empty() => Adaptor::Iter,
             ("clone", _) if count.is_empty() => Adaptor::Clone,

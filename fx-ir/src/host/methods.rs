@@ -204,9 +204,9 @@ methods! {
     Str "to_lowercase" 0 => Str, numbers::of_text(|text| Value::Str(text.to_lowercase()));
     Str "to_uppercase" 0 => Str, numbers::of_text(|text| Value::Str(text.to_uppercase()));
     Str "trim" 0 => Receiver, numbers::of_text(|text| Value::Str(text.trim().to_owned()));
-    Str "contains" 1 => Bool, numbers::text_is(|text, part| text.contains(part));
-    Str "starts_with" 1 => Bool, numbers::text_is(|text, part| text.starts_with(part));
-    Str "ends_with" 1 => Bool, numbers::text_is(|text, part| text.ends_with(part));
+    Str "contains" 1 => Bool, numbers::text_is(|whole, part| whole.contains(part));
+    Str "starts_with" 1 => Bool, numbers::text_is(|whole, part| whole.starts_with(part));
+    Str "ends_with" 1 => Bool, numbers::text_is(|whole, part| whole.ends_with(part));
     Str "push_str" 1 => Unit mutates, numbers::push_str;
 
     List "len" 0 => Usize, lists::of_items(|items| Value::count(items.len()));

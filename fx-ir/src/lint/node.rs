@@ -93,7 +93,7 @@ fn check_signature(node: &Node, entry: &catalog::Entry, push: &mut impl FnMut(St
 
 /// The largest `n` of a `$n` in the template; `$$` is a dollar sign.
 fn highest_hole(code: &Code) -> Option<usize> {
-    let source = code.source();
+    let source = code.text();
     let mut rest = source.as_str();
     let mut highest = None;
     while let Some((_, after)) = rest.split_once('$') {

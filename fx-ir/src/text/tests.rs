@@ -177,7 +177,9 @@ fn errors_say_where_and_what() {
     check("graph f(x) { yield 99999999999999999999 }", &expect!["1:20: `99999999999999999999` is no number"]);
     check(
         "graph f(x) { %r = rust[\"$0\", quick](x) ; yield }",
-        &expect!["1:30: expected `reference`, `block`, `fallible`, `random`, `state`, `io`, `in_place(..)` or `opaque(..)`, found `quick`"],
+        &expect![
+            "1:30: expected `reference`, `block`, `fallible`, `random`, `state`, `io`, `in_place(..)` or `opaque(..)`, found `quick`"
+        ],
     );
     check("graph f(x) { yield", &expect!["1:19: expected `;`, `}` or the end of the line, found the end"]);
     check("", &expect!["1:1: expected `graph`, found the end"]);

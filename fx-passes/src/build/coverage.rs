@@ -56,7 +56,7 @@ impl Coverage {
                 Op::Call(_) | Op::CallModule(_) => all.known += 1,
                 Op::Rust(code) => {
                     if let Some(reason) = &code.opaque {
-                        all.carried += code.source().matches('(').count().max(1);
+                        all.carried += code.text().matches('(').count().max(1);
                         let place = node.origin.places.last().cloned();
                         let place = place.unwrap_or_else(|| all.place.clone());
                         all.opaque.push(Opaque { place, reason: reason.clone() });

@@ -209,7 +209,7 @@ impl<'e, 'a> Walk<'e, 'a> {
             }
             Op::Rust(code) => {
                 let name = self.writer.graph().base_name(id).to_owned();
-                format!("t.code({:?}, &[{}], {name:?}, {place:?})", code.source(), self.args(&all))
+                format!("t.code({:?}, &[{}], {name:?}, {place:?})", code.text(), self.args(&all))
             }
             Op::GetAttr(field) => {
                 format!("t.field({}, {field:?}, {place:?})", self.args(&all))

@@ -228,21 +228,9 @@ impl Writer<'_, '_> {
 
 /// The expression without parentheses around the whole of it.
 fn bare(text: &str) -> &str {
-    let Some(inner) = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) else { return text };
-    let mut depth = 0_i32;
-    for c in inner.chars() {
-        depth += match c {
-            '(' | '[' | '{' => 1,
-            ')' | ']' | '}' => -1,
-            // A tuple, not a parenthesis.
-            ',' if depth == 0 => return text,
-            _ => 0,
-        };
-        if depth < 0 {
-            return text;
-        }
-    }
-    if inner.is_empty() || inner.contains("..") { text } else { inner }
+    let is_parenthesis = text.as_bytes().first() == Some(&b'(')
+        && matches!(syn::parse_str(text), Ok(syn::Expr::Paren(inner)) if !matches!(*inner.expr, syn::Expr::Range(_)));
+    if is_parenthesis { text[1..text.len() - 1].trim() } else { text }
 }
 
 /// For every node the last one of its own region that reads it, by itself or through the regions it owns.

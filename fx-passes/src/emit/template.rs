@@ -13,7 +13,7 @@ pub(super) fn fill(code: &Code, value: &dyn Fn(usize) -> Value) -> String {
         CodeForm::Block(scope) => bound_at_once(scope, &code.template, value),
         _ => None,
     }
-    .unwrap_or_else(|| filled(&code.source(), value))
+    .unwrap_or_else(|| filled(&code.text(), value))
 }
 
 fn bound_at_once(scope: &CodeScope, template: &str, value: &dyn Fn(usize) -> Value) -> Option<String> {

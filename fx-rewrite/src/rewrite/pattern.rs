@@ -332,7 +332,7 @@ impl Writing<'_> {
             }
             Op::Rust(code) if code.opaque.is_none() => {
                 let yields = yields_of(&node.ty);
-                let template = String::leak(code.source());
+                let template = String::leak(code.text());
                 let form = match code.form {
                     CodeForm::Value => RustForm::Value,
                     CodeForm::Reference => RustForm::Reference,

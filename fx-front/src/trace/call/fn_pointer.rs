@@ -101,8 +101,9 @@ impl Tracer<'_> {
 
     /// A call of a variable that stands for a function: `f(xs)` where `Tensor::sigmoid` was handed over as `f`.
     fn call_named(&mut self, text: &str, call: &syn::ExprCall, errors: OnError) -> Result<Val> {
-        if (self.is_home() || text.starts_with("crate::") || text.starts_with("::"))
-            && let Ok(path) = syn::parse_str::<syn::Path>(text)
+        let means_the_same = |path: &syn::Path| path.leading_colon.is_some() || path.segments[0].ident == "crate";
+        if let Ok(path) = syn::parse_str::<syn::Path>(text)
+            && (self.is_home() || means_the_same(&path))
         {
             return self.call_path(&path, &path_text(&path), call, errors);
         }

@@ -53,7 +53,7 @@ impl Tracer<'_> {
         let tokens = syn::Expr::Macro(syn::ExprMacro { attrs: Vec::new(), mac: mac.clone() });
         let (code, args) = self.captured(&tokens, mac.span())?;
         let whole = quote::ToTokens::to_token_stream(whole);
-        let code = format!("(|| -> {whole} {{ {}; ::std::unreachable!() }})()", code.source());
+        let code = format!("(|| -> {whole} {{ {}; ::std::unreachable!() }})()", code.text());
         Ok(self.refuse(&code, &whole.to_string(), args, mac.span()))
     }
 

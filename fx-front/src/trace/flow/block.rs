@@ -176,7 +176,7 @@ impl Tracer<'_> {
         let value = if let syn::Expr::Return(syn::ExprReturn { expr: Some(value), .. }) = expr { value } else { expr };
         let (whole, (code, args)) = if self.is_home() {
             let (code, args) = self.captured(value, expr.span())?;
-            (whole.to_token_stream().to_string(), (code.source(), args))
+            (whole.to_token_stream().to_string(), (code.text(), args))
         } else {
             let mut args = Vec::new();
             ("::std::result::Result<(), _>".to_owned(), (self.closed_but_texts(value, &mut args)?, args))

@@ -136,7 +136,7 @@ impl Tracer<'_> {
             return unsupported(ty.span(), "a type of another module");
         }
         let ty = ty.to_token_stream();
-        code.template = format!("{{ let typed: {ty} = {}; typed }}", code.source());
+        code.template = format!("{{ let typed: {ty} = {}; typed }}", code.text());
         code.form = CodeForm::Block(CodeScope::default());
         Ok(())
     }

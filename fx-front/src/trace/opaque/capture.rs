@@ -3,7 +3,7 @@
 //! `self.fc` becomes `(*self_fc)`, `Self` the model's type, and a variable that can only be reached where it is a
 //! placeholder for that place.
 
-use crate::syntax::is_compound;
+use crate::syntax::{format_names, is_compound};
 use std::collections::BTreeSet;
 
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
@@ -140,14 +140,13 @@ impl Capture {
 
     /// `"{x}"` mentions `x`.
     fn inline_format(&mut self, literal: &str, lookup: Lookup<'_>) {
-        for piece in literal.split('{').skip(1) {
-            let name: String = piece.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-            match lookup(&name) {
+        for name in format_names(literal) {
+            match lookup(name) {
                 Mention::None => continue,
-                Mention::Variable => _ = self.variables.insert(name.clone()),
-                Mention::Place => _ = self.place(name.clone()),
+                Mention::Variable => _ = self.variables.insert(name.to_owned()),
+                Mention::Place => _ = self.place(name.to_owned()),
             }
-            self.formatted.insert(name);
+            self.formatted.insert(name.to_owned());
         }
     }
 }

@@ -71,8 +71,10 @@ impl Tracer<'_> {
 
     /// `std::mem::take(&mut self.cache)` and `std::mem::replace(..)`.
     pub(in crate::trace) fn exchange(&mut self, text: &str, args: &[&syn::Expr], span: Span) -> Result<Option<Val>> {
-        let taken = text.ends_with("mem::take") || text.ends_with("mem::replace");
-        let target = match args.first().filter(|_| taken) {
+        let mut segments = text.rsplit("::");
+        let (name, owner) = (segments.next(), segments.next());
+        let Some(function @ ("take" | "replace")) = name.filter(|_| owner == Some("mem")) else { return Ok(None) };
+        let target = match args.first() {
             Some(syn::Expr::Reference(target)) if target.mutability.is_some() => &*target.expr,
             // What is borrowed is handed on.
             Some(borrowed @ syn::Expr::Path(_)) => borrowed,
@@ -80,7 +82,7 @@ impl Tracer<'_> {
         };
         let Some(place) = self.place_of_values(target)? else {
             // What a call yields has no other owner.
-            let is_made = matches!(target, syn::Expr::MethodCall(_)) && text.ends_with("take") && args.len() == 1;
+            let is_made = matches!(target, syn::Expr::MethodCall(_)) && function == "take" && args.len() == 1;
             return if is_made { self.expr(target).map(Some) } else { Ok(None) };
         };
         let mut operands = vec![HostOp::RefMut.on(place.target())];
@@ -88,7 +90,6 @@ impl Tracer<'_> {
             let value = self.expr(arg)?;
             operands.push(self.stored_operand(&place, &value, span)?);
         }
-        let function = if text.ends_with("take") { "take" } else { "replace" };
         let op = HostOp::Exchange(function.to_owned());
         Ok(Some(self.on_place(&place, op, operands, function, place.ty.clone(), span)))
     }

@@ -2,9 +2,9 @@
 
 use fx_ir::{Arg, Effect, HostOp};
 use proc_macro2::Span;
-use quote::ToTokens;
 use syn::spanned::Spanned;
 
+use crate::syntax::path_text;
 use crate::trace::{RefKind, Result, Tracer, Ty, Val, application};
 
 impl Tracer<'_> {
@@ -53,10 +53,8 @@ impl Tracer<'_> {
 
     /// Of a list that is written out the `let` says, too, whether it is a `Vec`, and not an array.
     pub(in crate::trace) fn remember_vec(&mut self, pat: &syn::Pat, init: &syn::Expr) {
-        let text = init.to_token_stream().to_string();
-        let is_vec = ["vec !", "Vec :: new", "Vec :: with_capacity"].iter().any(|made| text.starts_with(made));
         if let syn::Pat::Ident(name) = pat {
-            let known = if is_vec { Val::Unit } else { Val::Never };
+            let known = if makes_vec(init) { Val::Unit } else { Val::Never };
             self.env.declare(&vec_of(&name.ident.to_string()), known);
         }
     }
@@ -102,4 +100,17 @@ fn vec_of(name: &str) -> String {
 /// What the type of a variable is remembered under; no variable of the user's has such a name.
 fn type_of(name: &str) -> String {
     format!("type of {name}")
+}
+
+/// Returns whether the expression is a `vec![..]` or a new `Vec`, or begins with one.
+fn makes_vec(expr: &syn::Expr) -> bool {
+    match expr {
+        syn::Expr::Macro(call) => call.mac.path.is_ident("vec"),
+        syn::Expr::MethodCall(call) => makes_vec(&call.receiver),
+        syn::Expr::Call(call) => {
+            let syn::Expr::Path(path) = &*call.func else { return false };
+            ["Vec::new", "Vec::with_capacity"].contains(&path_text(&path.path).as_str())
+        }
+        _ => false,
+    }
 }

@@ -47,7 +47,7 @@ impl Tracer<'_> {
         let label = self.path_of(base).map_or_else(|| name.to_owned(), |path| join_path(&path, name));
         let (text, is_plain) = (spelled.text, spelled.is_plain);
         let store = if is_plain { "" } else { ", ::fx_runtime::frozen::Foreign" };
-        let is_vec = text.starts_with("Vec<");
+        let is_vec = matches!(syn::parse_str(&text), Ok(syn::Type::Path(path)) if path.path.segments[0].ident == "Vec");
         let kept = format!("::fx_runtime::frozen::StateCell<{text}{store}>");
         let op = if is_plain { HostOp::Cell(text) } else { HostOp::ForeignCell((text, label.clone())) };
         let attr = self.push_labelled(Op::GetAttr(name.to_owned()), vec![(*id).into()], name, &label, ty.clone(), span);

@@ -12,7 +12,7 @@ impl Tracer<'_> {
     pub(in crate::trace) fn qualified(&self, path: &syn::Path) -> Result<String> {
         let written = path.to_token_stream().to_string().replace(' ', "");
         let text = path_text(path);
-        if text.starts_with("Self::") || text == "Self" {
+        if path.segments.first().is_some_and(|first| first.ident == "Self") {
             let owner = self.function().owner.as_ref().map(|owner| self.index.ty(self.module(), None, owner));
             let spelled = owner.as_ref().and_then(|owner| self.spelling(owner));
             return match spelled {

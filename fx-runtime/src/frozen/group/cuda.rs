@@ -113,10 +113,10 @@ pub(crate) fn uncompiled() -> Vec<String> {
 
 fn note_uncompiled(group: &str, device: Device, error: &Error) {
     let line = format!("{group} on {device:?}: {error}");
-    let mut lines = UNCOMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = UNCOMPILED.lock().unwrap_or_else(PoisonError::into_inner);
     // It may fail alike in several cases.
-    if !lines.contains(&line) {
-        lines.push(line);
+    if !known.contains(&line) {
+        known.push(line);
     }
 }
 
