@@ -80,14 +80,14 @@ impl<M: Machine> Evaluator<'_, M> {
         value: Value<Tensor<M>>,
     ) -> Result<Option<Vec<Value<Tensor<M>>>>, Failure<M>> {
         let mut bound = vec![None; pattern.binds()];
-        if !self.matches(pattern, Part { value, place: None }, &mut bound)? {
+        if !self.is_matched(pattern, Part { value, place: None }, &mut bound)? {
             return Ok(None);
         }
         let unbound = || EvalError::Operands(format!("the pattern {pattern} does not bind all of its values"));
         bound.into_iter().collect::<Option<Vec<_>>>().map(Some).ok_or_else(unbound)
     }
 
-    fn matches(
+    fn is_matched(
         &mut self,
         pattern: &Pattern,
         part: Part<Tensor<M>>,
@@ -105,7 +105,7 @@ impl<M: Machine> Evaluator<'_, M> {
             Pattern::Or(cases) => {
                 for case in cases {
                     let part = Part { value: part.value.clone(), place: part.place.clone() };
-                    if self.matches(case, part, bound)? {
+                    if self.is_matched(case, part, bound)? {
                         return Ok(true);
                     }
                 }
@@ -114,16 +114,16 @@ impl<M: Machine> Evaluator<'_, M> {
             _ => {}
         }
         let part = self.opened(part)?;
-        let refused = || wrong(pattern, &part.value);
+        let refused = || unfit(pattern, &part.value);
         match (pattern, &part.value) {
             // What is behind it is copied.
             (Pattern::Reference(inner), value) => {
-                self.matches(inner, Part { value: value.clone(), place: None }, bound)
+                self.is_matched(inner, Part { value: value.clone(), place: None }, bound)
             }
             (Pattern::None, Value::Option(held)) => Ok(held.is_none()),
             (Pattern::Some(_), Value::Option(None)) => Ok(false),
             (Pattern::Some(inner), Value::Option(Some(held))) => {
-                self.matches(inner, part.inner((**held).clone(), Step::Unwrap(None)), bound)
+                self.is_matched(inner, part.inner((**held).clone(), Step::Unwrap(None)), bound)
             }
             (Pattern::Literal(literal), value) => self.equals(literal, value),
             (Pattern::Range(range), value) => self.is_within(range, value),
@@ -165,7 +165,7 @@ impl<M: Machine> Evaluator<'_, M> {
         bound: &mut Bound<Tensor<M>>,
     ) -> Result<bool, Failure<M>> {
         for (pattern, part) in elements.items.iter().zip(parts) {
-            if !self.matches(pattern, part, bound)? {
+            if !self.is_matched(pattern, part, bound)? {
                 return Ok(false);
             }
         }
@@ -185,15 +185,15 @@ impl<M: Machine> Evaluator<'_, M> {
             Value::Struct(of, _) | Value::Path(of) if !is_same_item(of, path) => return Ok(false),
             Value::Struct(_, known) => known.as_slice(),
             Value::Path(_) | Value::Handle(_) => &[],
-            other => return Err(wrong(pattern, other)),
+            other => return Err(unfit(pattern, other)),
         };
-        for (name, field) in fields.ok_or_else(|| wrong(pattern, &part.value))? {
+        for (name, field) in fields.ok_or_else(|| unfit(pattern, &part.value))? {
             let value = match (&part.value, known.iter().find(|(known, _)| *known == name)) {
                 (_, Some((_, value))) => value.clone(),
                 (Value::Handle(of), None) => self.machine.field(*of, &name).map_err(EvalError::Machine)?,
-                (other, None) => return Err(wrong(pattern, other)),
+                (other, None) => return Err(unfit(pattern, other)),
             };
-            if !self.matches(field, part.inner(value, Step::Field(name)), bound)? {
+            if !self.is_matched(field, part.inner(value, Step::Field(name)), bound)? {
                 return Ok(false);
             }
         }
@@ -260,7 +260,7 @@ fn is_same_item(a: &str, b: &str) -> bool {
     a.rsplit("::").next() == b.rsplit("::").next()
 }
 
-fn wrong<T, E>(pattern: &Pattern, value: &Value<T>) -> EvalError<T, E> {
+fn unfit<T, E>(pattern: &Pattern, value: &Value<T>) -> EvalError<T, E> {
     Refusal::Operands(format!("the pattern {pattern} does not fit {value}")).into()
 }
 
