@@ -1,123 +1,14 @@
 //! A region as statements, one node after the other.
 
-use std::collections::HashMap;
-
-use fx_ir::{Binding, CodeForm, Graph, NodeId, Op, RegionId, Type};
+use fx_ir::{Binding, CodeForm, NodeId, Op, RegionId, Type};
 
 use super::{
-    Emitter,
     holder::Holder,
-    locals::{Owned, last_reads},
-    memory::Peak,
-    names::Names,
     value::Value,
+    writer::{Phase, Writer},
 };
 
-/// Which half of a graph is being printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
-    /// What is known of the live model.
-    Freeze,
-    /// What needs an input.
-    Call,
-}
-
-/// Prints the statements of one function.
-pub(super) struct Writer<'e, 'a> {
-    pub(super) emitter: &'e Emitter<'a>,
-    pub(super) phase: Phase,
-    pub(super) lines: Vec<String>,
-    pub(super) values: HashMap<NodeId, Value>,
-    pub(super) names: Names,
-    /// The variable that holds the struct of each scope that is open.
-    pub(super) holders: HashMap<RegionId, String>,
-    /// The tensors that this function owns, by variable.
-    pub(super) owned: HashMap<String, Owned>,
-    /// How many of them were handed on for good since the last statement.
-    pub(super) moved: usize,
-    /// The most that were alive at once so far.
-    pub(super) peak: Peak,
-    pub(super) last_reads: HashMap<NodeId, NodeId>,
-    /// The lines that a region begins with.
-    pub(super) openings: HashMap<Option<RegionId>, Vec<String>>,
-    /// Whether all is printed that is known of the live model, not only what a call needs.
-    pub(super) prints_all: bool,
-}
-
-impl<'e, 'a> Writer<'e, 'a> {
-    pub(super) fn new(emitter: &'e Emitter<'a>, phase: Phase) -> Writer<'e, 'a> {
-        let mut names = Names::default();
-        for name in ["self", "frame", "scope", "options", "drop"] {
-            names.take(name);
-        }
-        for name in &emitter.constants {
-            names.take(name);
-        }
-        Writer {
-            emitter,
-            phase,
-            lines: Vec::new(),
-            values: HashMap::new(),
-            names,
-            holders: HashMap::new(),
-            owned: HashMap::new(),
-            moved: 0,
-            peak: Peak::default(),
-            last_reads: last_reads(emitter.graph),
-            openings: HashMap::new(),
-            prints_all: false,
-        }
-    }
-
-    pub(super) fn graph(&self) -> &'a Graph {
-        self.emitter.graph
-    }
-
-    pub(super) fn line(&mut self, line: impl Into<String>) {
-        self.lines.push(line.into());
-    }
-
-    /// From here on the node is read as `value`.
-    pub(super) fn set(&mut self, id: NodeId, value: Value) {
-        self.values.insert(id, value);
-    }
-
-    /// Whether it is known how the node is read.
-    pub(super) fn is_set(&self, id: NodeId) -> bool {
-        self.values.contains_key(&id)
-    }
-
-    /// How the node is read here.
-    pub(super) fn read(&self, id: NodeId) -> Value {
-        if let Some(value) = self.values.get(&id) {
-            return value.clone();
-        }
-        if let (Phase::Call, Some(value)) = (self.phase, self.stored(id)) {
-            return value;
-        }
-        let inline = self.emitter.inline(id, &|input| self.read(input));
-        inline.unwrap_or_else(|| self.expression(id))
-    }
-
-    /// The field that holds the node's value.
-    fn stored(&self, id: NodeId) -> Option<Value> {
-        let stored = self.emitter.plan.stored.get(&id)?;
-        let holder = self.holders.get(&stored.scope)?;
-        let field = format!("{holder}.{}", stored.field);
-        Some(match stored.kind {
-            Holder::Plain(_) | Holder::Copied(_) | Holder::Numbers(_) => Value::owned(field),
-            Holder::Param | Holder::Constant => Value::reference(format!("{field}.tensor()")),
-            Holder::OptionalParam => Value::owned(format!("{field}.as_ref().map(::fx_runtime::frozen::Param::tensor)")),
-            Holder::Captured(_) => Value::owned(format!("(*{field}.lock())")),
-        })
-    }
-
-    /// Whether it is read from a field that keeps a weight or nothing, as an option of a reference.
-    pub(super) fn is_kept_option(&self, id: NodeId) -> bool {
-        let is_read = self.phase == Phase::Call && !self.is_set(id);
-        is_read && self.emitter.plan.stored.get(&id).is_some_and(|stored| stored.kind == Holder::OptionalParam)
-    }
-
+impl Writer<'_, '_> {
     /// Prints the nodes of a region that belong to this phase, but not its yield.
     pub(super) fn region(&mut self, region: RegionId) {
         let opening = self.openings.remove(&Some(region)).unwrap_or_default();
@@ -204,9 +95,4 @@ impl<'e, 'a> Writer<'e, 'a> {
         let one_reader = self.graph().users(id).len() == 1 && !self.emitter.plan.stored.contains_key(&id);
         one_reader && self.emitter.inline(id, &|input| self.read(input)).is_some()
     }
-}
-
-/// Statements of a function that has the runtime's module in scope as `fx`.
-pub(super) fn short(lines: &[String]) -> String {
-    lines.join("\n").replace("::fx_runtime::frozen::", "fx::")
 }

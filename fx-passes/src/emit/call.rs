@@ -4,13 +4,46 @@ use fx_ir::{Arg, Code, CodeForm, Host, Node, NodeId, OpId, Type, catalog};
 
 use super::{
     Emitter,
-    body::Writer,
-    host, template,
-    types::label,
-    value::{Value, argument, literal},
+    holder::Holder,
+    host::{self, argument, literal},
+    labels::label,
+    template,
+    value::Value,
+    writer::{Phase, Writer},
 };
 
 impl Writer<'_, '_> {
+    /// How the node is read here.
+    pub(super) fn read(&self, id: NodeId) -> Value {
+        if let Some(value) = self.values.get(&id) {
+            return value.clone();
+        }
+        if let (Phase::Call, Some(value)) = (self.phase, self.stored(id)) {
+            return value;
+        }
+        let inline = self.emitter.inline(id, &|input| self.read(input));
+        inline.unwrap_or_else(|| self.expression(id))
+    }
+
+    /// The field that holds the node's value.
+    fn stored(&self, id: NodeId) -> Option<Value> {
+        let stored = self.emitter.plan.stored.get(&id)?;
+        let holder = self.holders.get(&stored.scope)?;
+        let field = format!("{holder}.{}", stored.field);
+        Some(match stored.kind {
+            Holder::Plain(_) | Holder::Copied(_) | Holder::Numbers(_) => Value::owned(field),
+            Holder::Param | Holder::Constant => Value::reference(format!("{field}.tensor()")),
+            Holder::OptionalParam => Value::owned(format!("{field}.as_ref().map(::fx_runtime::frozen::Param::tensor)")),
+            Holder::Captured(_) => Value::owned(format!("(*{field}.lock())")),
+        })
+    }
+
+    /// Whether it is read from a field that keeps a weight or nothing, as an option of a reference.
+    pub(super) fn is_kept_option(&self, id: NodeId) -> bool {
+        let is_read = self.phase == Phase::Call && !self.is_set(id);
+        is_read && self.emitter.plan.stored.get(&id).is_some_and(|stored| stored.kind == Holder::OptionalParam)
+    }
+
     /// The expression of a node that is no control flow.
     pub(super) fn expression(&self, id: NodeId) -> Value {
         let node = self.graph().node(id);
@@ -19,7 +52,7 @@ impl Writer<'_, '_> {
         }
         match &node.op {
             fx_ir::Op::Call(op) => Value::owned(self.op_call(*op, node)),
-            fx_ir::Op::Host(host) => self.host(host, node),
+            fx_ir::Op::Host(host) => self.host_operation(host, node),
             fx_ir::Op::Rust(code) => self.carried(code, node),
             fx_ir::Op::TupleGet(position) => {
                 let tuple = node.input(0).map_or_else(|| "()".to_owned(), |tuple| self.read(tuple).text);
@@ -38,7 +71,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    fn host(&self, host: &Host, node: &Node) -> Value {
+    fn host_operation(&self, host: &Host, node: &Node) -> Value {
         let text = host::rust(&host.op, &node.args, &|id| self.read(id));
         let is_ref = host::yields_reference(&host.op);
         Value { text: if host.fallible { located(&text, node) } else { text }, is_ref }

@@ -3,13 +3,13 @@
 use fx_ir::{ForLoop, NodeId, Op, Pattern, RegionId, host::Adaptor};
 
 use super::{
-    body::{Phase, Writer},
     holder::is_number,
-    host,
+    host::{self, argument},
     names::identifier,
     pattern,
     plan::Shape,
-    value::{Value, argument},
+    value::Value,
+    writer::{Phase, Writer},
 };
 
 impl Writer<'_, '_> {

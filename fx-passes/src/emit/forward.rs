@@ -5,14 +5,16 @@ use fx_front::{
     trace::Param,
 };
 
-use fx_ir::{Arg, Graph, NodeId, Op};
+use fx_ir::{Arg, Binding, Graph, HostOp, NodeId, Op};
 
 use super::QUIET;
 use super::{
     Emitter,
-    body::{Phase, Writer, short},
+    host::literal,
     memory::Peak,
-    value::{Value, literal},
+    signature::param_name,
+    value::Value,
+    writer::{Phase, Writer, short},
 };
 
 impl Emitter<'_> {
@@ -24,7 +26,7 @@ impl Emitter<'_> {
             signature.params.iter().map(|param| format!("{}: {}", param_name(param), param.written)).collect();
         let names: Vec<String> = signature.params.iter().map(param_name).collect();
         let (params, names) = (params.join(", "), names.join(", "));
-        let frame = if lines.contains("&frame") { "let frame = &self.frame;" } else { "" };
+        let frame = if self.reads_frame() { "let frame = &self.frame;" } else { "" };
         let generics = &self.index.fns[self.traced.item].sig.generics;
         let bounds = quote::ToTokens::to_token_stream(&generics.where_clause).to_string();
         let generics = if generics.params.is_empty() {
@@ -78,6 +80,13 @@ impl Emitter<'_> {
         (source, peak)
     }
 
+    /// Whether a call packs or prepares something, which takes the frame.
+    fn reads_frame(&self) -> bool {
+        let is_printed = |id| self.bindings.get(id) == Binding::Call || self.plan.repeated.contains(&id);
+        let mut printed = self.graph.nodes().into_iter().filter(|&id| is_printed(id));
+        printed.any(|id| self.graph.node(id).does_on_host(&|op| *op == HostOp::Frame))
+    }
+
     /// What a call does, its result, and how many tensors it keeps.
     fn statements(&self) -> (String, String, Peak) {
         let signature = &self.traced.signature;
@@ -95,11 +104,6 @@ impl Emitter<'_> {
         writer.region(body);
         let result = self.result(&mut writer);
         (short(&writer.lines), result, writer.peak)
-    }
-
-    /// How the frozen type's methods take it: as the user's forward takes the model.
-    pub(super) fn receiver(&self) -> &'static str {
-        if self.traced.signature.is_mut { "&mut self" } else { "&self" }
     }
 
     fn result(&self, writer: &mut Writer<'_, '_>) -> String {
@@ -229,10 +233,4 @@ fn border(param: &Param) -> String {
         }
         None => String::new(),
     }
-}
-
-/// A parameter's name: the user's, unless generated code has a variable of that name itself.
-pub(super) fn param_name(param: &Param) -> String {
-    let taken = ["scope", "frame", "drop", "fx", "graphs", "recorded", "slices"].contains(&param.name.as_str());
-    if taken { format!("{}_", param.name) } else { param.name.clone() }
 }

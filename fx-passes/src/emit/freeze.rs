@@ -6,12 +6,12 @@ use fx_ir::{NodeId, Op, Pattern, RegionId};
 
 use super::{
     Emitter,
-    body::{Phase, Writer, short},
     control::before_brace,
     holder::Holder,
     pattern,
     plan::{Decided, Shape},
     value::Value,
+    writer::{Phase, Writer, short},
 };
 
 impl Emitter<'_> {

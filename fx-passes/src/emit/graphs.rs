@@ -6,7 +6,7 @@
 use fx_front::{index::Ty, trace::Param};
 use fx_ir::{Binding, Bindings, Effect, NodeId};
 
-use super::{Emitter, forward::param_name, types, value::Value};
+use super::{Emitter, labels, signature::param_name, value::Value};
 
 /// What an input is to a recorded forward.
 pub(super) enum Input {
@@ -69,8 +69,7 @@ impl Emitter<'_> {
             let name = param_name(param);
             match input {
                 Input::Fixed => {
-                    handed
-                        .extend(param.fixed.as_ref().map(|known| super::value::literal(known, &|_| Value::owned(""))));
+                    handed.extend(param.fixed.as_ref().map(|known| super::host::literal(known, &|_| Value::owned(""))));
                 }
                 Input::Optional => handed.push("None".to_owned()),
                 Input::Tensor => {
@@ -132,7 +131,7 @@ impl Emitter<'_> {
 
     fn described(&self, id: NodeId) -> String {
         let node = self.inlined.node(id);
-        let label = types::label(node);
+        let label = labels::label(node);
         match node.origin.lines() {
             Some(lines) => format!("`{label}` ({lines})"),
             None => format!("`{label}`"),

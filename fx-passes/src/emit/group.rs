@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use fx_ir::{Arg, Graph, Node, NodeId, Op, Scalar, Type};
 
 use super::QUIET;
-use super::{Emitter, body::Writer, names::Names, value::Value};
+use super::{Emitter, names::Names, value::Value, writer::Writer};
 
 /// The groups of one item, and what they are called.
 #[derive(Debug, Default)]
@@ -83,8 +83,8 @@ fn definition(node: &Node, body: &Graph, name: &str, constants: &BTreeSet<String
     let function = Function::new(body, constants);
     let (params, numbers, yields) = (function.list(&tensors), function.list(&numbers), function.list(&results));
     let numbers = if count == 0 { String::new() } else { format!("let [{numbers}] = numbers;") };
-    let lines = function.lines();
-    let origin = super::types::origin_doc(node);
+    let lines = function.body_lines();
+    let origin = super::labels::origin_doc(node);
     let reductions = match body.reductions() {
         0 => String::new(),
         count => format!("const REDUCTIONS: usize = {count};"),
@@ -141,7 +141,7 @@ impl<'a> Function<'a> {
         params.iter().map(|param| self.names[param].as_str()).collect::<Vec<_>>().join(", ")
     }
 
-    fn lines(&self) -> String {
+    fn body_lines(&self) -> String {
         let mut out = String::new();
         for &id in &self.body.region(self.body.body()).nodes {
             if let Some(mut expression) = self.expression(id) {
@@ -184,7 +184,7 @@ impl<'a> Function<'a> {
     }
 
     /// Whether it is no number.
-    fn is_tensor(&self, id: NodeId) -> bool {
+    fn yields_tensor(&self, id: NodeId) -> bool {
         !matches!(self.body.node(id).ty, Type::Rust(_))
     }
 
@@ -195,12 +195,12 @@ impl<'a> Function<'a> {
             return match arg {
                 Arg::Int(number) => format!("{number}i64"),
                 Arg::Str(kind) if is_option => format!("Some(::fx_runtime::Kind::{kind})"),
-                other => super::value::literal(other, &|_| Value::owned("()")),
+                other => super::host::literal(other, &|_| Value::owned("()")),
             };
         };
         let is_again = self.body.node(reader).args[position + 1..].contains(arg);
         let copy = if is_again || self.takers.get(&id) != Some(&reader) { ".clone()" } else { "" };
         let value = format!("{}{copy}", self.names[&id]);
-        if is_option && self.is_tensor(id) { format!("Some({value})") } else { value }
+        if is_option && self.yields_tensor(id) { format!("Some({value})") } else { value }
     }
 }

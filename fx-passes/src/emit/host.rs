@@ -3,7 +3,7 @@
 
 use fx_ir::{Arg, HostOp, NodeId, host::Adaptor, host::Yields, scalar};
 
-use super::value::{Value, literal};
+use super::value::Value;
 
 /// Reads a node's value.
 type Read<'r> = &'r dyn Fn(NodeId) -> Value;
@@ -19,6 +19,40 @@ pub(super) fn operand(arg: &Arg, read: Read<'_>) -> Value {
         Arg::Int(number) if *number < 0 => Value::owned(format!("({number})")),
         Arg::Float(number) if number.is_sign_negative() => Value::owned(format!("({})", literal(arg, read))),
         other => Value::owned(literal(other, read)),
+    }
+}
+
+/// An argument of carried code, which is a node or a literal.
+pub(super) fn argument(arg: &Arg, read: Read<'_>) -> Value {
+    match arg {
+        Arg::Node(id) => read(*id),
+        other => Value::owned(literal(other, read)),
+    }
+}
+
+/// A literal, or a list of arguments, as an expression.
+pub(super) fn literal(arg: &Arg, read: Read<'_>) -> String {
+    match arg {
+        Arg::Node(id) => read(*id).text,
+        Arg::Int(number) => number.to_string(),
+        Arg::Float(number) if number.is_infinite() => {
+            if *number > 0.0 {
+                "f64::INFINITY".to_owned()
+            } else {
+                "f64::NEG_INFINITY".to_owned()
+            }
+        }
+        Arg::Float(number) if number.is_nan() => "f64::NAN".to_owned(),
+        Arg::Float(number) => format!("{number:?}"),
+        Arg::Bool(value) => value.to_string(),
+        Arg::Str(text) => format!("{text:?}"),
+        Arg::None => "None".to_owned(),
+        Arg::Path(path) => path.clone(),
+        Arg::List(items) => {
+            let items: Vec<String> = items.iter().map(|item| literal(item, read)).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Arg::Expr(_) => operand(arg, read).text,
     }
 }
 

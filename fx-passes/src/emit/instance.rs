@@ -5,21 +5,23 @@
 
 mod bare;
 mod control;
+mod live;
 mod methods;
 mod paths;
 mod submodule;
 
 use fx_front::index::{Field, Ty};
 use fx_front::trace::Param;
-use fx_ir::{Arg, Binding, HostOp, ModuleScope, Node, NodeId, Op, RegionId, Type};
+use fx_ir::{Arg, HostOp, ModuleScope, Node, NodeId, Op, RegionId, Type};
 
 use self::bare::bare;
 pub(super) use self::methods::emit;
 use super::{
     Emitter, PartNames,
-    body::{Phase, Writer},
+    host::literal,
     names::identifier,
-    value::{Value, literal},
+    value::Value,
+    writer::{Phase, Writer},
 };
 
 /// The numbers of a list that holds nothing else.
@@ -119,20 +121,6 @@ impl<'e, 'a> Walk<'e, 'a> {
         args.iter().map(|arg| self.arg(arg)).collect()
     }
 
-    /// Is the value there before any input is? Tensors are recorded even then, as torch.fx has them.
-    fn is_live(&self, id: NodeId) -> bool {
-        let node = self.writer.graph().node(id);
-        let early = self.writer.emitter.bindings.get(id) != Binding::Call;
-        let made_by_op = matches!(node.op, Op::Call(_) | Op::CallModule(_));
-        let inside = node.regions.iter().flat_map(|&region| &self.writer.graph().region(region).nodes);
-        let all_inside =
-            inside.copied().all(|inner| matches!(self.writer.graph().node(inner).op, Op::Yield) || self.is_live(inner));
-        early
-            && !made_by_op
-            && all_inside
-            && node.inputs().all(|input| self.is_live(input) || matches!(node.op, Op::GetAttr(_)))
-    }
-
     fn region(&mut self, region: RegionId) {
         let opening = self.writer.openings.remove(&Some(region)).unwrap_or_default();
         self.writer.lines.extend(opening);
@@ -173,7 +161,7 @@ impl<'e, 'a> Walk<'e, 'a> {
         let place = place_of(node);
         let label = node.origin.labels.first().cloned().unwrap_or_default();
         let all = node.args.clone();
-        let listed = op.host().and_then(|host| self.part(host, &all, &label));
+        let listed = op.host().and_then(|host| self.listed_part(host, &all, &label));
         let call = match op {
             Op::Host(_) if listed.is_some() => listed.unwrap_or_default(),
             Op::CallModule(kind) if matches!(kind.0.as_str(), "Sequential" | "SequentialT") => {
@@ -220,7 +208,7 @@ impl<'e, 'a> Walk<'e, 'a> {
     }
 
     /// The nodes of a part that lists them itself.
-    fn part(&mut self, call: &HostOp, args: &[Arg], label: &str) -> Option<String> {
+    fn listed_part(&mut self, call: &HostOp, args: &[Arg], label: &str) -> Option<String> {
         let HostOp::CallPart(function) = call else { return None };
         let part = args.first().and_then(Arg::node)?;
         let HostOp::FreezePart(ty) = self.writer.graph().node(part).op.host()? else { return None };

@@ -1,25 +1,14 @@
 //! Variables: what a value is bound to, when it is freed, moved or handed on.
 
-use std::collections::HashMap;
-
-use fx_ir::{Arg, Binding, CodeForm, Effect, Graph, NodeId, Op, RegionId, Type};
+use fx_ir::{Arg, Binding, CodeForm, Effect, NodeId, Op, RegionId, Type};
 
 use super::{
-    body::{Phase, Writer},
     holder::is_number,
-    host,
+    host::{self, literal},
     names::identifier,
-    value::{Value, literal},
+    value::Value,
+    writer::{Owned, Phase, Writer},
 };
-
-/// A variable that owns a tensor.
-#[derive(Clone, Debug)]
-pub(super) struct Owned {
-    node: NodeId,
-    pub(super) region: Option<RegionId>,
-    /// The line of its `let`.
-    line: usize,
-}
 
 impl Writer<'_, '_> {
     /// Binds the node's value to a variable of the user's name; an older tensor of that name that nobody reads any more
@@ -231,23 +220,4 @@ fn bare(text: &str) -> &str {
     let is_parenthesis = text.as_bytes().first() == Some(&b'(')
         && matches!(syn::parse_str(text), Ok(syn::Expr::Paren(inner)) if !matches!(*inner.expr, syn::Expr::Range(_)));
     if is_parenthesis { text[1..text.len() - 1].trim() } else { text }
-}
-
-/// For every node the last one of its own region that reads it, by itself or through the regions it owns.
-pub(super) fn last_reads(graph: &Graph) -> HashMap<NodeId, NodeId> {
-    let mut last = HashMap::new();
-    for reader in graph.nodes() {
-        for input in graph.node(reader).inputs() {
-            let home = graph.scope_of(input);
-            let mut at = reader;
-            while graph.scope_of(at) != home {
-                match graph.scope_of(at).and_then(|region| graph.owner_of(region)) {
-                    Some(owner) => at = owner,
-                    None => break,
-                }
-            }
-            last.insert(input, at);
-        }
-    }
-    last
 }

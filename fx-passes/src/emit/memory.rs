@@ -8,8 +8,8 @@ use std::fmt;
 use fx_ir::NodeId;
 
 use super::{
-    body::{Phase, Writer},
-    types::label,
+    labels::label,
+    writer::{Phase, Writer},
 };
 
 /// The most tensors of its own that a call has alive at once: inputs, weights, lists and what carried code or a kernel

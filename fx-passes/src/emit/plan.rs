@@ -204,7 +204,7 @@ impl Planner<'_> {
                     || node.op == Op::Placeholder
                     || self.is_from_control_flow(id) =>
             {
-                let scope = self.scope_of(id, scope);
+                let scope = self.known_in(id, scope);
                 let label = field_label(self.graph, id);
                 let field = self.claim(id, scope, &label);
                 self.plan.stored.insert(id, Stored { scope, field, kind });
@@ -238,7 +238,7 @@ impl Planner<'_> {
     }
 
     /// The scope in which a freeze-time value is known: the nearest one around where it is computed.
-    fn scope_of(&self, id: NodeId, reader: RegionId) -> RegionId {
+    fn known_in(&self, id: NodeId, reader: RegionId) -> RegionId {
         let mut region = self.graph.scope_of(id).unwrap_or(reader);
         while !self.plan.scopes.contains_key(&region) {
             let outer = self.graph.owner_of(region).and_then(|owner| self.graph.scope_of(owner));

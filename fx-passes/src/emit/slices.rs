@@ -3,7 +3,7 @@
 use fx_front::index::Ty;
 use fx_ir::Bindings;
 
-use super::{Emitter, forward::param_name, graphs::Input};
+use super::{Emitter, graphs::Input, signature::param_name};
 use fx_rewrite::analysis::are_side_by_side;
 
 impl Emitter<'_> {

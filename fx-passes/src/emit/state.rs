@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use fx_front::key;
 use fx_ir::{Graph, Origin};
 
-use super::whole::Whole;
+use super::entries::Whole;
 
 impl Whole<'_, '_> {
     /// The impls by which the frozen type is written to a file and read again, and its own state taken back.
@@ -15,7 +15,7 @@ impl Whole<'_, '_> {
 
     /// The method that takes back what calls have written.
     fn reset(&self) -> String {
-        if !self.is_mut() || self.has_entry("reset_state") {
+        if !self.writes_model() || self.has_entry("reset_state") {
             return String::new();
         }
         format!("::fx_runtime::reset_state!({});\n", self.first().frozen)

@@ -6,10 +6,10 @@ use fx_ir::{Arg, ForLoop, HostOp, NodeId, Op, Pattern, RegionId, Type, host::Ada
 
 use super::super::{
     control::before_brace,
-    host,
+    host::{self, literal},
     names::identifier,
     pattern,
-    value::{Value, literal},
+    value::Value,
 };
 use super::{Walk, place_of};
 

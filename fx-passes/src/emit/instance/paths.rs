@@ -2,7 +2,7 @@
 
 use fx_ir::{HostOp, ModuleScope, NodeId, RegionId};
 
-use super::super::{host, value::literal};
+use super::super::host::{self, literal};
 use super::Walk;
 
 impl Walk<'_, '_> {

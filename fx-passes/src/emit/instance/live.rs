@@ -1,0 +1,21 @@
+//! What the live model knows before any input is there.
+
+use fx_ir::{Binding, NodeId, Op};
+
+use super::Walk;
+
+impl Walk<'_, '_> {
+    /// Returns whether the value is there before any input is. Tensors are recorded even then, as torch.fx has them.
+    pub(super) fn is_live(&self, id: NodeId) -> bool {
+        let node = self.writer.graph().node(id);
+        let early = self.writer.emitter.bindings.get(id) != Binding::Call;
+        let made_by_op = matches!(node.op, Op::Call(_) | Op::CallModule(_));
+        let inside = node.regions.iter().flat_map(|&region| &self.writer.graph().region(region).nodes);
+        let all_inside =
+            inside.copied().all(|inner| matches!(self.writer.graph().node(inner).op, Op::Yield) || self.is_live(inner));
+        early
+            && !made_by_op
+            && all_inside
+            && node.inputs().all(|input| self.is_live(input) || matches!(node.op, Op::GetAttr(_)))
+    }
+}

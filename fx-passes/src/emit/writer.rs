@@ -1,0 +1,115 @@
+//! What one function is printed with: its lines so far, its variables, and how each value is read.
+
+use std::collections::HashMap;
+
+use fx_ir::{Graph, NodeId, RegionId};
+
+use super::{Emitter, memory::Peak, names::Names, value::Value};
+
+/// Which half of a graph is being printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// What is known of the live model.
+    Freeze,
+    /// What needs an input.
+    Call,
+}
+
+/// A variable that owns a tensor.
+#[derive(Clone, Debug)]
+pub(super) struct Owned {
+    pub(super) node: NodeId,
+    pub(super) region: Option<RegionId>,
+    /// The line of its `let`.
+    pub(super) line: usize,
+}
+
+/// Prints the statements of one function.
+pub(super) struct Writer<'e, 'a> {
+    pub(super) emitter: &'e Emitter<'a>,
+    pub(super) phase: Phase,
+    pub(super) lines: Vec<String>,
+    pub(super) values: HashMap<NodeId, Value>,
+    pub(super) names: Names,
+    /// The variable that holds the struct of each scope that is open.
+    pub(super) holders: HashMap<RegionId, String>,
+    /// The tensors that this function owns, by variable.
+    pub(super) owned: HashMap<String, Owned>,
+    /// How many of them were handed on for good since the last statement.
+    pub(super) moved: usize,
+    /// The most that were alive at once so far.
+    pub(super) peak: Peak,
+    pub(super) last_reads: HashMap<NodeId, NodeId>,
+    /// The lines that a region begins with.
+    pub(super) openings: HashMap<Option<RegionId>, Vec<String>>,
+    /// Whether all is printed that is known of the live model, not only what a call needs.
+    pub(super) prints_all: bool,
+}
+
+impl<'e, 'a> Writer<'e, 'a> {
+    pub(super) fn new(emitter: &'e Emitter<'a>, phase: Phase) -> Writer<'e, 'a> {
+        let mut names = Names::default();
+        for name in ["self", "frame", "scope", "options", "drop"] {
+            names.take(name);
+        }
+        for name in &emitter.constants {
+            names.take(name);
+        }
+        Writer {
+            emitter,
+            phase,
+            lines: Vec::new(),
+            values: HashMap::new(),
+            names,
+            holders: HashMap::new(),
+            owned: HashMap::new(),
+            moved: 0,
+            peak: Peak::default(),
+            last_reads: last_reads(emitter.graph),
+            openings: HashMap::new(),
+            prints_all: false,
+        }
+    }
+
+    pub(super) fn graph(&self) -> &'a Graph {
+        self.emitter.graph
+    }
+
+    pub(super) fn line(&mut self, line: impl Into<String>) {
+        self.lines.push(line.into());
+    }
+
+    /// From here on the node is read as `value`.
+    pub(super) fn set(&mut self, id: NodeId, value: Value) {
+        self.values.insert(id, value);
+    }
+
+    /// Whether it is known how the node is read.
+    pub(super) fn is_set(&self, id: NodeId) -> bool {
+        self.values.contains_key(&id)
+    }
+}
+
+/// For every node the last one of its own region that reads it, by itself or through the regions it owns.
+pub(super) fn last_reads(graph: &Graph) -> HashMap<NodeId, NodeId> {
+    let mut last = HashMap::new();
+    for reader in graph.nodes() {
+        for input in graph.node(reader).inputs() {
+            let home = graph.scope_of(input);
+            let mut at = reader;
+            while graph.scope_of(at) != home {
+                match graph.scope_of(at).and_then(|region| graph.owner_of(region)) {
+                    Some(owner) => at = owner,
+                    None => break,
+                }
+            }
+            last.insert(input, at);
+        }
+    }
+    last
+}
+
+/// Statements of a function that has the runtime's module in scope as `fx`.
+pub(super) fn short(lines: &[String]) -> String {
+    lines.join("\n").replace("::fx_runtime::frozen::", "fx::")
+}
