@@ -124,7 +124,7 @@ impl<'g> AliasAnalysis<'g> {
 /// made from.
 fn is_plain(ty: &Type) -> bool {
     match ty {
-        Type::Rust(name) => scalar::is_plain(name) || name.starts_with("::fx_runtime::frozen::"),
+        Type::Rust(name) => scalar::is_plain(name) || matches!(ty.of_runtime(), Some(("frozen", _))),
         Type::Tuple(parts) => parts.iter().all(is_plain),
         Type::List(inner) | Type::Option(inner) => is_plain(inner),
         Type::Unknown | Type::Tensor(_) | Type::Module(_) => false,

@@ -42,6 +42,15 @@ impl Type {
         Type::Rust(spelling.into())
     }
 
+    /// The module of the runtime that declares the type, and the rest of its path: `frozen` and `Conv`; `None` of any other
+    /// type. What the runtime declares at its root has no module.
+    pub fn of_runtime(&self) -> Option<(&str, &str)> {
+        let Type::Rust(spelling) = self else { return None };
+        let path = spelling.strip_prefix("::fx_runtime::")?;
+        let is_module = |(module, _): &(&str, &str)| module.chars().all(|c| c.is_lowercase() || c == '_');
+        Some(path.split_once("::").filter(is_module).unwrap_or(("", path)))
+    }
+
     /// Returns whether it is a tensor.
     pub fn is_tensor(&self) -> bool {
         matches!(self, Type::Tensor(_))
@@ -116,5 +125,26 @@ impl fmt::Display for TensorType {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_of_the_runtime_are_known_by_their_module() {
+        for (spelling, known) in [
+            ("::fx_runtime::frozen::Conv", Some(("frozen", "Conv"))),
+            (
+                "::fx_runtime::frozen::Leaf<::fx_runtime::nn::LayerNorm>",
+                Some(("frozen", "Leaf<::fx_runtime::nn::LayerNorm>")),
+            ),
+            ("::fx_runtime::Kind", Some(("", "Kind"))),
+            ("crate::Conv", None),
+        ] {
+            assert_eq!(Type::rust(spelling).of_runtime(), known);
+        }
+        assert_eq!(Type::TENSOR.of_runtime(), None);
     }
 }

@@ -230,8 +230,7 @@ impl Walk<'_> {
     /// A layer of the frozen type's own.
     fn kernel(&mut self, id: NodeId, rank: usize) -> Value {
         let layer = self.graph.node(id).input(0).map(|layer| self.graph.node(layer).ty.clone());
-        let Some(Type::Rust(layer)) = layer else { return Value::Mixed };
-        let name = layer.strip_prefix("::fx_runtime::frozen::").unwrap_or_default();
+        let Some(("frozen", name)) = layer.as_ref().and_then(Type::of_runtime) else { return Value::Mixed };
         let leaf = name.strip_prefix("Leaf<::fx_runtime::nn::").and_then(|rest| rest.strip_suffix('>'));
         let keeps = match (name, leaf) {
             ("Conv", _) => {

@@ -132,7 +132,7 @@ fn is_mergeable(node: &Node) -> bool {
 fn is_shareable(ty: &Type) -> bool {
     match ty {
         Type::Tensor(_) | Type::Module(_) => true,
-        Type::Rust(name) => fx_ir::scalar::is_scalar(name) || name.starts_with("::fx_runtime::"),
+        Type::Rust(name) => fx_ir::scalar::is_scalar(name) || ty.of_runtime().is_some(),
         Type::Tuple(parts) => parts.iter().all(is_shareable),
         Type::Unknown | Type::Option(_) | Type::List(_) => false,
     }
