@@ -18,7 +18,6 @@ pub mod frozen;
 pub mod handoff;
 pub mod index;
 pub mod key;
-pub mod leaf;
 pub mod monomorphize;
 mod pattern;
 pub mod report;

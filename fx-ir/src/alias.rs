@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::{Effect, Graph, ModuleKind, NodeId, NodeMap, NodeSet, Op, Type, scalar};
+use crate::{Effect, Graph, NodeId, NodeMap, NodeSet, Op, Type, scalar};
 
 /// The nodes that count as writers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,13 +24,6 @@ pub struct AliasAnalysis<'g> {
     made_of: NodeMap<Vec<NodeId>>,
     /// The inverse.
     goes_into: NodeMap<Vec<NodeId>>,
-}
-
-impl ModuleKind {
-    /// Returns whether the layer's result may be its input itself.
-    pub fn passes_input(&self) -> bool {
-        matches!(self.0.as_str(), "Identity" | "Id" | "Dropout" | "Flatten" | "Sequential" | "SequentialT")
-    }
 }
 
 impl<'g> AliasAnalysis<'g> {

@@ -1,7 +1,7 @@
 //! The compiler behind `fx_pass!`: rewrites in one line, checked when they are compiled.
 //!
 //! Rules are [read](parse), their names [resolved](resolve) against the op table, the catalog and the
-//! [layers], [checked](check) against each other, and [printed](print) as data for the engine of `fx-rewrite`.
+//! [layers](fx_ir::layers), [checked](check) against each other, and [printed](print) as data for the engine of `fx-rewrite`.
 //! The result of a phase is data: syntax, then [terms](term), then tokens. On an error the pass still exists, without
 //! rules, so that nothing else is reported.
 //!
@@ -9,7 +9,6 @@
 
 mod canonical;
 mod check;
-mod layers;
 mod parse;
 mod print;
 mod resolve;

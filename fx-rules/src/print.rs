@@ -4,10 +4,10 @@ use fx_ir::Operator;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 
-use crate::layers::FieldType;
 use crate::parse::{PassDef, doc_of};
 use crate::resolve::Resolved;
 use crate::term::{Capture, Embedded, Kind, Literal, Pat, Tmpl};
+use fx_ir::layers::FieldType;
 
 /// The whole expansion of one pass; `krate` is the path of the crate that has the engine.
 ///

@@ -3,7 +3,7 @@
 use fx_ir::{HostOp, OpId, Operator};
 use proc_macro2::Ident;
 
-use crate::layers::FieldType;
+use fx_ir::layers::FieldType;
 
 /// The kinds of values that a capture can be bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! The types of the modules that a constructor makes, on the spot, in a variable or by a closure of its own.
 
+use fx_ir::LayerRow;
 use std::collections::BTreeMap;
 
 use syn::visit::{self, Visit};
@@ -93,11 +94,11 @@ impl<'a> Reader<'a> {
             Resolved::Item(..) => return None,
             Resolved::External(full) => {
                 let name = full.rsplit("::").next().unwrap_or(&full);
-                if name == "conv" && full.contains("nn::") {
-                    return self.convolution(call.args.get(3)?);
+                if let Some(layer) = LayerRow::of_constructor(name).filter(|_| full.contains("nn::")) {
+                    return Some(Ty::Leaf(layer.name));
                 }
-                if let Some(leaf) = crate::leaf::of_constructor(name).filter(|_| full.contains("nn::")) {
-                    return Some(Ty::Leaf(leaf.name));
+                if full.contains("nn::") && LayerRow::by_length(name).next().is_some() {
+                    return self.made_by_length(name, call);
                 }
             }
         }
@@ -111,10 +112,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `nn::conv` is of as many dimensions as its kernel's size.
-    fn convolution(&self, size: &syn::Expr) -> Option<Ty> {
-        let dimensions = match size {
-            syn::Expr::Array(sizes) => sizes.elems.len(),
+    /// `nn::conv` makes a layer of as many dimensions as its kernel's size.
+    fn made_by_length(&self, name: &str, call: &syn::ExprCall) -> Option<Ty> {
+        let made =
+            |(_, at, length): &(_, usize, usize)| call.args.get(*at).and_then(|arg| self.length(arg)) == Some(*length);
+        LayerRow::by_length(name).find(made).map(|(layer, ..)| Ty::Leaf(layer.name))
+    }
+
+    /// The length of an array that is written out, or of a parameter.
+    fn length(&self, array: &syn::Expr) -> Option<usize> {
+        match array {
+            syn::Expr::Array(sizes) => Some(sizes.elems.len()),
             syn::Expr::Path(name) => {
                 let arrays =
                     self.index.fns.iter().filter(|function| function.module == self.module).flat_map(|function| {
@@ -130,11 +138,10 @@ impl<'a> Reader<'a> {
                     });
                 let mut lengths: Vec<i64> = arrays.collect();
                 lengths.dedup();
-                if lengths.len() == 1 { usize::try_from(lengths[0]).ok()? } else { return None }
+                if lengths.len() == 1 { usize::try_from(lengths[0]).ok() } else { None }
             }
-            _ => return None,
-        };
-        Some(Ty::Leaf(["Conv1D", "Conv2D", "Conv3D"].get(dimensions.checked_sub(1)?)?))
+            _ => None,
+        }
     }
 
     fn returned(&self, id: usize) -> Option<Ty> {

@@ -1,5 +1,6 @@
 //! Builder expressions of one function, as chains of layers.
 
+use fx_ir::{LayerRow, layers};
 use std::collections::BTreeMap;
 
 use super::{
@@ -181,7 +182,11 @@ impl<'a> Reader<'a> {
         };
         let captured = crate::closure_conversion::captures::rewritten(&closure, &self.locals);
         let is_closed = captured.is_ok_and(|(_, names)| names.is_empty());
-        Some(if is_closed { Layer::Closure(Box::new(closure), place) } else { Layer::Module(Ty::Leaf("Closure")) })
+        Some(if is_closed {
+            Layer::Closure(Box::new(closure), place)
+        } else {
+            Layer::Module(Ty::Leaf(layers::CLOSURE.name))
+        })
     }
 
     /// The type of the chain that an expression makes.
@@ -199,13 +204,11 @@ impl<'a> Reader<'a> {
                 if let Some((inside, body)) = self.inside(&text) {
                     return inside.kind(body, fuel);
                 }
-                match text.rsplit("::").next()? {
-                    "seq" => return Some("Sequential"),
-                    "seq_t" => return Some("SequentialT"),
-                    _ => {}
+                if let Some(row) = LayerRow::of_constructor(text.rsplit("::").next()?).filter(|row| row.is_chain) {
+                    return Some(row.name);
                 }
                 match self.made_by_call(&text, call)? {
-                    Ty::Leaf(kind) if crate::leaf::is_sequential(kind) => Some(kind),
+                    Ty::Leaf(kind) => Some(kind).filter(|kind| LayerRow::of_type(kind).is_some_and(|row| row.is_chain)),
                     _ => None,
                 }
             }

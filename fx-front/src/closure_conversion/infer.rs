@@ -1,15 +1,13 @@
 //! The types of a builder function's variables, as far as its source tells them.
 
+use fx_ir::LayerRow;
 use quote::ToTokens;
 use syn::{Expr, Type, parse_quote};
 
 use super::{Lowering, Site, returns_module};
+use crate::index::{Name, Resolved, Ty};
 use crate::syntax::path_text;
 use crate::syntax::yields_bool;
-use crate::{
-    index::{Name, Resolved, Ty},
-    leaf,
-};
 use fx_ir::{OpId, catalog};
 
 /// The variables of a function in the order of their declaration, with their types where those are known.
@@ -182,7 +180,7 @@ impl Lowering<'_> {
             Resolved::Item(_, _, Name::Fn(id)) => self.declared(site, id),
             Resolved::External(full) if full.contains("nn::") => {
                 let name = full.rsplit("::").next()?;
-                let leaf = syn::Ident::new(leaf::of_constructor(name)?.name, proc_macro2::Span::call_site());
+                let leaf = syn::Ident::new(LayerRow::of_constructor(name)?.name, proc_macro2::Span::call_site());
                 Some(parse_quote!(::fx_runtime::nn::#leaf))
             }
             _ => {

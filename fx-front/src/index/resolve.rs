@@ -1,7 +1,7 @@
 //! What a path written in a module means.
 
 use super::{Index, Module, Name, Resolved};
-use crate::leaf;
+use fx_ir::LayerRow;
 
 impl Index {
     /// What the path, written in `module`, means.
@@ -80,5 +80,5 @@ impl Index {
 
 fn is_known_external(full: &str) -> bool {
     let last = full.rsplit("::").next().unwrap_or(full);
-    last == "Tensor" || last == "nn" || leaf::of_type(last).is_some() || leaf::of_constructor(last).is_some()
+    last == "Tensor" || last == "nn" || LayerRow::of_type(last).is_some() || LayerRow::of_constructor(last).is_some()
 }

@@ -5,7 +5,7 @@ use quote::ToTokens;
 use crate::syntax::path_text;
 
 use super::{Index, Name, Resolved};
-use crate::leaf;
+use fx_ir::LayerRow;
 
 /// What is known of a Rust type.
 #[derive(Clone, Debug, PartialEq)]
@@ -181,7 +181,7 @@ fn external_ty(full: &str, written: &str) -> Ty {
         return Ty::Tensor;
     }
     let ours = segments.first() == Some(&"fx_runtime");
-    match leaf::of_type(last) {
+    match LayerRow::of_type(last) {
         Some(leaf) if ours || segments.len() == 1 => Ty::Leaf(leaf.name),
         _ if segments.len() == 1 => Ty::Rust(written.to_owned()),
         _ => Ty::Rust(format!("::{}", full.trim_start_matches("::"))),

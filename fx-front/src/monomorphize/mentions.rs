@@ -1,14 +1,12 @@
 //! Where a crate says what it puts into its generic types.
 
+use fx_ir::LayerRow;
 use quote::ToTokens;
 use syn::{Expr, PathArguments, visit::Visit};
 
 use super::{arguments, is_bound};
+use crate::index::{Function, Index, Instance, Name, Resolved};
 use crate::syntax::path_text;
-use crate::{
-    index::{Function, Index, Instance, Name, Resolved},
-    leaf,
-};
 
 /// The instances that the crate names in the functions from `fns` on and in the structs from `structs` on, and, the
 /// first time, in aliases and enums.
@@ -159,7 +157,7 @@ impl<'a> Find<'a> {
         match self.index.resolve(self.module, &text) {
             Resolved::Item(_, _, Name::Fn(id)) => returned(&self.index.fns[id], None),
             Resolved::External(full) if full.contains("nn::") => {
-                let leaf = leaf::of_constructor(full.rsplit("::").next()?)?.name;
+                let leaf = LayerRow::of_constructor(full.rsplit("::").next()?)?.name;
                 syn::parse_str(&format!("::fx_runtime::nn::{leaf}")).ok()
             }
             _ => {

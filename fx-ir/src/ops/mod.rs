@@ -67,8 +67,6 @@ pub struct OpRow {
     pub function: bool,
     /// The functional form of an in-place op.
     pub functional: Option<&'static str>,
-    /// The layer of the runtime, without parameters, that computes it.
-    pub layer: Option<&'static str>,
     /// The activation of the runtime that computes it, so that a kernel before it can absorb it.
     pub act: Option<Activation>,
     /// How one element of the result is written, if it may be part of a group.
@@ -179,11 +177,6 @@ fn names() -> &'static Names {
             methods: ids().flat_map(|(id, row)| row.methods.iter().map(move |&method| (method, id))).collect(),
         }
     })
-}
-
-/// The op that a layer without parameters computes.
-pub fn of_layer(layer: &str) -> Option<OpId> {
-    (0..).map(OpId::of_index).zip(ops()).find(|(_, row)| row.layer == Some(layer)).map(|(id, _)| id)
 }
 
 impl OpId {

@@ -2,7 +2,7 @@
 //!
 //! A rule is data: which arguments decide, and how. The same rule serves the compile-time passes and the runtime.
 
-use crate::{Arg, Node};
+use crate::Arg;
 
 /// The least and the most axes that a tensor may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,15 +60,15 @@ pub enum RankRule {
 }
 
 impl RankRule {
-    /// The rank of the node's result; `of` tells the rank of an argument.
-    pub fn apply(self, node: &Node, of: impl Fn(&Arg) -> Rank) -> Rank {
-        let input = |position: usize| node.args.get(position).map_or(Rank::ANY, &of);
+    /// The rank of the result of these arguments; `of` tells the rank of one.
+    pub fn apply(self, args: &[Arg], of: impl Fn(&Arg) -> Rank) -> Rank {
+        let input = |position: usize| args.get(position).map_or(Rank::ANY, &of);
         match self {
             RankRule::Any => Rank::ANY,
             RankRule::Same => input(0),
             RankRule::Exactly(axes) => Rank::exactly(axes),
             RankRule::AtLeast(axes) => Rank::at_least(axes),
-            RankRule::Listed => match node.args.get(1) {
+            RankRule::Listed => match args.get(1) {
                 Some(Arg::List(sizes)) => Rank::exactly(sizes.len()),
                 _ => Rank::ANY,
             },

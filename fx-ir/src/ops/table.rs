@@ -20,7 +20,6 @@ const fn row(name: &'static str, methods: &'static [&'static str], class: Class,
         commutative: false,
         function: false,
         functional: None,
-        layer: None,
         act: None,
         scalar: None,
         steps: None,
@@ -43,9 +42,6 @@ impl OpRow {
     }
     const fn function(self) -> OpRow {
         OpRow { function: true, ..self }
-    }
-    const fn layer(self, layer: &'static str) -> OpRow {
-        OpRow { layer: Some(layer), ..self }
     }
     const fn act(self, act: Activation) -> OpRow {
         OpRow { act: Some(act), ..self }
@@ -96,22 +92,22 @@ use Class::{Contraction, Data, Normalization, Pointwise, Reduction, View};
 macro_rules! op_table {
     ($then:ident) => { $then! {
         // Activations.
-        RELU = row("relu", &["relu"], Pointwise, "max(x, 0)").same().layer("ReLU")
+        RELU = row("relu", &["relu"], Pointwise, "max(x, 0)").same()
             : relu(x) = x.at_least(0.0), by f_relu => Relu f_relu_;
         RELU_IN_PLACE = row("relu_", &["relu_"], Pointwise, "max(x, 0) in place").in_place_of("relu");
-        RELU6 = row("relu6", &["relu6"], Pointwise, "min(max(x, 0), 6)").same().layer("ReLU6")
+        RELU6 = row("relu6", &["relu6"], Pointwise, "min(max(x, 0), 6)").same()
             : relu6(x) = x.at_least(0.0).at_most(6.0), by f_relu6 => Relu6 f_relu6_;
         RELU6_IN_PLACE = row("relu6_", &["relu6_"], Pointwise, "min(max(x, 0), 6) in place").in_place_of("relu6");
-        SIGMOID = row("sigmoid", &["sigmoid"], Pointwise, "1 / (1 + exp(-x))").float().layer("Sigmoid")
+        SIGMOID = row("sigmoid", &["sigmoid"], Pointwise, "1 / (1 + exp(-x))").float()
             : sigmoid(x) = ((-x).power_of_e() + 1.0).inverse(), by f_sigmoid => Sigmoid f_sigmoid_;
         SIGMOID_IN_PLACE = row("sigmoid_", &["sigmoid_"], Pointwise, "1 / (1 + exp(-x)) in place").in_place_of("sigmoid");
-        TANH = row("tanh", &["tanh"], Pointwise, "the hyperbolic tangent").float().layer("Tanh")
+        TANH = row("tanh", &["tanh"], Pointwise, "the hyperbolic tangent").float()
             : tanh(x) = x.hyperbolic_tangent(), by f_tanh => Tanh f_tanh_;
         TANH_IN_PLACE = row("tanh_", &["tanh_"], Pointwise, "the hyperbolic tangent in place").in_place_of("tanh");
-        SILU = row("silu", &["silu"], Pointwise, "x * sigmoid(x)").float().layer("SiLU")
+        SILU = row("silu", &["silu"], Pointwise, "x * sigmoid(x)").float()
             : silu(x) = x / ((-x).power_of_e() + 1.0), by f_silu => Silu f_silu_;
         SILU_IN_PLACE = row("silu_", &["silu_"], Pointwise, "x * sigmoid(x) in place").in_place_of("silu");
-        HARDSWISH = row("hardswish", &["hardswish"], Pointwise, "x * relu6(x + 3) / 6").float().layer("HardSwish")
+        HARDSWISH = row("hardswish", &["hardswish"], Pointwise, "x * relu6(x + 3) / 6").float()
             : hardswish(x) = x * (x + 3.0).at_least(0.0).at_most(6.0) / 6.0, by f_hardswish => HardSwish f_hardswish_;
         HARDSWISH_IN_PLACE = row("hardswish_", &["hardswish_"], Pointwise, "x * relu6(x + 3) / 6 in place").in_place_of("hardswish");
         MISH = row("mish", &["mish"], Pointwise, "x * tanh(log(1 + exp(x)))").float()

@@ -164,7 +164,7 @@ impl<'e, 'a> Walk<'e, 'a> {
         let listed = op.host().and_then(|host| self.listed_part(host, &all, &label));
         let call = match op {
             Op::Host(_) if listed.is_some() => listed.unwrap_or_default(),
-            Op::CallModule(kind) if matches!(kind.0.as_str(), "Sequential" | "SequentialT") => {
+            Op::CallModule(kind) if kind.row().is_some_and(|row| row.is_chain) => {
                 let module = self.writer.read(all[0].node().unwrap_or(id)).text;
                 let input = self.arg(&all[1]);
                 format!("t.chain({}, {module}.layers(), {input}, {place:?})", self.path(&label))

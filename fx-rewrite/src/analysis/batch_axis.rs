@@ -5,7 +5,9 @@
 //! it has as many samples as went in.
 
 use fx_ir::ops::SamplesRule as Rule;
-use fx_ir::{Arg, Binding, Bindings, Effect, Graph, HostOp, NodeId, NodeMap, Op, OpId, RegionId, Type};
+use fx_ir::{Arg, Binding, Bindings, Effect, Graph, HostOp, LayerRow, NodeId, NodeMap, Op, OpId, RegionId, Type};
+
+use super::layer::leaf_of;
 
 /// Axes of a batch of images.
 const IMAGES: usize = 4;
@@ -230,17 +232,17 @@ impl Walk<'_> {
     /// A layer of the frozen type's own.
     fn kernel(&mut self, id: NodeId, rank: usize) -> Value {
         let layer = self.graph.node(id).input(0).map(|layer| self.graph.node(layer).ty.clone());
-        let Some(("frozen", name)) = layer.as_ref().and_then(Type::of_runtime) else { return Value::Mixed };
-        let leaf = name.strip_prefix("Leaf<::fx_runtime::nn::").and_then(|rest| rest.strip_suffix('>'));
-        let keeps = match (name, leaf) {
-            ("Conv", _) => {
-                self.convolves = true;
-                rank == IMAGES
-            }
-            ("Linear" | "Product", _) | (_, Some("LayerNorm")) => true,
-            (_, Some(leaf)) => {
-                rank == IMAGES && (leaf.ends_with("Pool2D") || ["BatchNorm", "GroupNorm"].contains(&leaf))
-            }
+        let Some(layer) = layer else { return Value::Mixed };
+        let Some(("frozen", name)) = layer.of_runtime() else { return Value::Mixed };
+        let rule = match name {
+            "Conv" => Rule::Convolves,
+            "Linear" | "Product" => Rule::Keeps,
+            _ => leaf_of(&layer).map_or(Rule::Mixes, LayerRow::samples_rule),
+        };
+        self.convolves |= rule == Rule::Convolves;
+        let keeps = match rule {
+            Rule::Keeps | Rule::Pointwise => true,
+            Rule::KeepsImages | Rule::Convolves => rank == IMAGES,
             _ => false,
         };
         if keeps { Value::Batched(rank) } else { Value::Mixed }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use fx_ir::{Arg, Graph, Host, HostOp, NodeId, Op, OpId, Origin, RegionId, Type, ops};
+use fx_ir::{Arg, Graph, Host, HostOp, LayerRow, NodeId, Op, OpId, Origin, RegionId, Type, ops};
 
 use super::BindingTimes;
 
@@ -10,6 +10,9 @@ use super::BindingTimes;
 const NORM: &str = ops::BATCH_NORM.name();
 const ADD: &str = ops::ADD.name();
 const ACT: &str = "act";
+
+/// How the type of a packed layer begins.
+const LEAF: &str = "::fx_runtime::frozen::Leaf<::fx_runtime::nn::";
 
 /// Which of the three.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,9 +173,15 @@ pub(crate) fn runtime(function: impl Into<String>) -> Op {
     Op::Host(Host::pure(HostOp::Runtime(function.into())).fallible())
 }
 
-/// The op that a layer without parameters computes.
-pub(crate) fn activation_of(kind: &str) -> Option<OpId> {
-    ops::of_layer(kind)
+/// The type of a layer that stays one, as packing leaves it: `name` is its type in `nn`.
+pub(crate) fn leaf_type(name: &str) -> String {
+    format!("{LEAF}{name}>")
+}
+
+/// The layer that a type of packing's is.
+pub(crate) fn leaf_of(ty: &Type) -> Option<&'static LayerRow> {
+    let Type::Rust(ty) = ty else { return None };
+    LayerRow::of_type(ty.strip_prefix(LEAF)?.strip_suffix('>')?)
 }
 
 /// The fields that lead to a value and where they start: two reads of `self.conv.ws` are one chain.

@@ -15,6 +15,7 @@ pub use batch_axis::are_side_by_side;
 pub(crate) use binding_times::BindingTimes;
 pub(crate) use effects::Effects;
 pub(crate) use layer::{
-    Contraction, Kind, SharedWeights, activation_of, by_optional_ref, by_ref, chain, float, optional_tensor, runtime,
+    Contraction, Kind, SharedWeights, by_optional_ref, by_ref, chain, float, leaf_of, leaf_type, optional_tensor,
+    runtime,
 };
 pub(crate) use rank::Ranks;

@@ -26,12 +26,11 @@ impl Ranks {
             return Rank::exactly(shape.len());
         }
         match &node.op {
-            Op::Call(op) => op.row().map_or(Rank::ANY, |row| row.rank.apply(node, |arg| self.get(arg))),
-            Op::CallModule(kind) => match kind.0.as_str() {
-                name if name.starts_with("Conv") || name.ends_with("Pool2D") => Rank::at_least(2),
-                "Flatten" | "Embedding" | "Sequential" | "SequentialT" => Rank::ANY,
-                _ => node.args.get(1).map_or(Rank::ANY, |arg| self.get(arg)),
-            },
+            Op::Call(op) => op.row().map_or(Rank::ANY, |row| row.rank.apply(&node.args, |arg| self.get(arg))),
+            Op::CallModule(kind) => {
+                let inputs = node.args.get(1..).unwrap_or_default();
+                kind.row().map_or(Rank::ANY, |row| row.rank_rule().apply(inputs, |arg| self.get(arg)))
+            }
             _ => Rank::ANY,
         }
     }

@@ -4,6 +4,7 @@
 //! addition may be the convolution; of two, the later one. An intermediate that anyone else reads stays, and nothing
 //! moves past an effect or out of its region.
 
+use fx_ir::layers::Lowering;
 use fx_ir::ops::Activation;
 use fx_ir::{Arg, BlockOrder, Graph, HostOp, Node, NodeId, Op, Origin, Type, ops};
 
@@ -119,12 +120,8 @@ fn finish(graph: &mut Graph, id: NodeId, layer: NodeId, contraction: Contraction
 pub(super) fn act_of(node: &Node) -> Option<(NodeId, FusedActivation)> {
     match &node.op {
         Op::CallModule(kind) => {
-            let from = match kind.0.as_str() {
-                "GELU" => FromLayer { function: "Activation::from", field: "approximate" },
-                "LeakyReLU" => FromLayer { function: "Activation::LeakyRelu", field: "negative_slope" },
-                _ => return None,
-            };
-            Some((node.input(1)?, FusedActivation::Layer(node.input(0)?, from)))
+            let Lowering::Absorbed { function, field } = kind.row()?.lowering else { return None };
+            Some((node.input(1)?, FusedActivation::Layer(node.input(0)?, FromLayer { function, field })))
         }
         Op::Call(op) => {
             let named = |variant: &str| Arg::Str(variant.to_owned());

@@ -4,11 +4,12 @@
 //! layer at freeze time; a functional convolution with known sizes becomes the same. Layers without a kernel of their own
 //! stay layers.
 
-use fx_ir::{Arg, Graph, HostOp, NodeId, Op, OpId, Origin, Type, ops};
+use fx_ir::layers::{FieldType, Lowering};
+use fx_ir::{Arg, Graph, HostOp, LayerRow, NodeId, Op, Origin, Type, ops};
 
 use super::lower_functions::{PARAMS, lower_function};
 use super::name::part_name;
-use crate::analysis::{BindingTimes, activation_of};
+use crate::analysis::BindingTimes;
 use crate::pass::{Changed, Pass, PassContext};
 
 /// See the module.
@@ -25,7 +26,7 @@ impl Pass for LowerModules {
         let mut changed = false;
         for id in graph.nodes() {
             changed |= match &graph.node(id).op {
-                Op::CallModule(kind) => lower_layer(graph, &times, id, &kind.0.clone()),
+                Op::CallModule(kind) => kind.row().is_some_and(|row| lower_layer(graph, &times, id, row)),
                 Op::Call(op) => lower_function(graph, &times, id, *op),
                 _ => false,
             };
@@ -34,9 +35,11 @@ impl Pass for LowerModules {
     }
 }
 
-fn lower_layer(graph: &mut Graph, times: &BindingTimes, id: NodeId, kind: &str) -> bool {
-    let (&[Arg::Node(layer), Arg::Node(input)], op) = (&graph.node(id).args[..], op_of(kind)) else { return false };
-    let Some(op) = op.filter(|_| times.is_frozen(layer)) else { return false };
+fn lower_layer(graph: &mut Graph, times: &BindingTimes, id: NodeId, row: &LayerRow) -> bool {
+    let &[Arg::Node(layer), Arg::Node(input)] = &graph.node(id).args[..] else { return false };
+    let has_weights = row.lowering == Lowering::OnWeights;
+    let is_op = (has_weights || row.lowering == Lowering::ToOp) && times.is_frozen(layer);
+    let Some(op) = row.op.filter(|_| is_op) else { return false };
     let origin = Origin::merged(LowerModules.name(), [&graph.node(id).origin]);
     let mut args = vec![Arg::Node(input)];
     let mut part = |graph: &mut Graph, name: &str, op: Op, of: Arg, ty: Type| {
@@ -44,9 +47,12 @@ fn lower_layer(graph: &mut Graph, times: &BindingTimes, id: NodeId, kind: &str) 
         let part = graph.insert_before(id, op, vec![of], &name, ty, origin.clone());
         args.push(Arg::Node(part));
     };
-    if matches!(op, ops::CONVOLUTION | ops::LINEAR) {
-        part(graph, "weight", Op::GetAttr("ws".to_owned()), Arg::Node(layer), Type::TENSOR);
-        part(graph, "bias", Op::GetAttr("bs".to_owned()), Arg::Node(layer), Type::Option(Box::new(Type::TENSOR)));
+    for (field, name) in row.tensors().filter(|_| has_weights) {
+        let ty = match field.ty {
+            FieldType::OptTensor => Type::Option(Box::new(Type::TENSOR)),
+            _ => Type::TENSOR,
+        };
+        part(graph, name, Op::GetAttr(field.name.to_owned()), Arg::Node(layer), ty);
     }
     if op == ops::CONVOLUTION {
         let from = Op::Host(HostOp::Runtime("ConvParams::from".to_owned()).into());
@@ -55,17 +61,6 @@ fn lower_layer(graph: &mut Graph, times: &BindingTimes, id: NodeId, kind: &str) 
     let node = graph.node_mut(id);
     (node.op, node.args, node.origin) = (Op::Call(op), args, origin);
     true
-}
-
-/// The op that a layer computes.
-fn op_of(kind: &str) -> Option<OpId> {
-    match kind {
-        "Conv1D" | "Conv2D" | "Conv3D" | "ConvTranspose1D" | "ConvTranspose2D" | "ConvTranspose3D" => {
-            Some(ops::CONVOLUTION)
-        }
-        "Linear" => Some(ops::LINEAR),
-        other => activation_of(other),
-    }
 }
 
 #[cfg(test)]

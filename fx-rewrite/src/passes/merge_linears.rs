@@ -15,6 +15,7 @@
 //! A layer without a bias beside others that have one is given a bias of zeros, by the live model: which of them have one
 //! is not known before.
 
+use fx_ir::layers::LINEAR;
 use std::collections::HashMap;
 
 use fx_ir::{Arg, BlockOrder, Effect, Graph, HostOp, NodeId, Op, Origin, RegionId, Type, ops};
@@ -83,7 +84,7 @@ impl Merge {
 
     fn is_matrix(&self, graph: &Graph, weight: NodeId) -> bool {
         let node = graph.node(weight);
-        let of_layer = node.input(0).is_some_and(|layer| graph.node(layer).ty == Type::Module("Linear".to_owned()));
+        let of_layer = node.input(0).is_some_and(|layer| graph.node(layer).ty == Type::Module(LINEAR.name.to_owned()));
         let rank = self.ranks.get(&Arg::Node(weight));
         node.op == Op::GetAttr("ws".to_owned()) && of_layer || (rank.least, rank.most) == (2, Some(2))
     }

@@ -1,5 +1,6 @@
 //! Batch norms as passes read them: what they normalise, and the layer that does it, known at freeze time.
 
+use fx_ir::layers::BATCH_NORM;
 use fx_ir::{Arg, Graph, HostOp, NodeId, Op, Origin, Type, ops};
 
 use crate::analysis::{BindingTimes, by_ref, optional_tensor};
@@ -8,7 +9,7 @@ use crate::analysis::{BindingTimes, by_ref, optional_tensor};
 pub(super) fn input_of_norm(graph: &Graph, id: NodeId) -> Option<NodeId> {
     let node = graph.node(id);
     match &node.op {
-        Op::CallModule(kind) if kind.0 == "BatchNorm" && node.args.len() == 2 => node.input(1),
+        Op::CallModule(kind) if kind.is(BATCH_NORM) && node.args.len() == 2 => node.input(1),
         Op::Call(ops::BATCH_NORM) if node.args.get(5) == Some(&Arg::Bool(false)) => node.input(0),
         _ => None,
     }
@@ -35,7 +36,7 @@ pub(super) fn norm_layer(
     let operands = vec![weight, bias, by_ref(mean), by_ref(var), eps.clone()];
     let op = Op::Host(HostOp::Nn("BatchNorm::of_tensors".to_owned()).into());
     let origin = Origin::merged(pass, [&node.origin]);
-    let ty = Type::Module("BatchNorm".to_owned());
+    let ty = Type::Module(BATCH_NORM.name.to_owned());
     let norm = graph.insert_before(id, op, operands, ops::BATCH_NORM.name(), ty, origin);
     times.learn(norm);
     Some(norm)

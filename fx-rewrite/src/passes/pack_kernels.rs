@@ -8,7 +8,7 @@ use fx_ir::{Arg, Graph, Host, HostOp, NodeId, Op, Origin, Type};
 
 use super::fuse_epilogue::ACT;
 use super::name::layer_name;
-use crate::analysis::{BindingTimes, Contraction, Kind, by_optional_ref, by_ref, float, runtime};
+use crate::analysis::{BindingTimes, Contraction, Kind, by_optional_ref, by_ref, float, leaf_type, runtime};
 use crate::pass::{Changed, Pass, PassContext};
 
 /// The runtime's functions that make a query and a mask ready for kernels that know no mask as it is written, and those
@@ -93,7 +93,7 @@ fn keep_leaf(graph: &mut Graph, times: &BindingTimes, id: NodeId, kind: &str) ->
         // Named in full, so that a layer behind a pointer is found there.
         op: runtime(format!("Leaf::<::fx_runtime::nn::{kind}>::new")),
         parts: vec![HostOp::Frame.of([]), HostOp::Ref.on(layer)],
-        ty: Type::rust(format!("::fx_runtime::frozen::Leaf<::fx_runtime::nn::{kind}>")),
+        ty: Type::rust(leaf_type(kind)),
     };
     kernel.run(graph, id, "run", vec![HostOp::Ref.on(input)])
 }

@@ -4,6 +4,7 @@
 //! also stays where it may be the copy that keeps two tensors apart: somebody writes to one of them, or the caller gets
 //! the result, which would else be a view of an input.
 
+use fx_ir::layers::Passes;
 use fx_ir::{Arg, Effect, Graph, HostOp, NodeId, Op, ops};
 
 use super::layout_safe::reads_strides;
@@ -38,7 +39,7 @@ fn passed_on(graph: &Graph, effects: &Effects, id: NodeId) -> Option<NodeId> {
     let node = graph.node(id);
     match &node.op {
         Op::CallModule(kind) => {
-            let passes = matches!(kind.0.as_str(), "Dropout" | "Identity" | "Id");
+            let passes = kind.row().is_some_and(|row| row.passes == Passes::Input);
             node.input(1).filter(|_| passes)
         }
         Op::Call(op) => {

@@ -5,10 +5,6 @@ use fx_ir::{Graph, NodeId, Op, Type};
 /// The number of nodes to look up through.
 const DEPTH: usize = 8;
 
-/// Layers that hand on the type of what they are given.
-const LAYERS_KEEPING: &[&str] =
-    &["ReLU", "ReLU6", "MaxPool2D", "Flatten", "Identity", "Id", "Sequential", "SequentialT"];
-
 /// Returns whether the tensor holds floats for certain.
 pub(crate) fn is_float(graph: &Graph, id: NodeId) -> bool {
     look(graph, id, DEPTH)
@@ -27,8 +23,8 @@ fn look(graph: &Graph, id: NodeId, depth: usize) -> bool {
     let input = |position: usize| node.input(position).is_some_and(|input| look(graph, input, depth - 1));
     match &node.op {
         Op::Call(op) => op.row().is_some_and(|row| row.dtype.is_float(input)),
-        Op::CallModule(kind) if LAYERS_KEEPING.contains(&kind.0.as_str()) => input(1),
-        Op::CallModule(_) => true,
+        // The layer itself is the first argument.
+        Op::CallModule(kind) => kind.row().is_some_and(|row| row.dtype_rule().is_float(|position| input(position + 1))),
         _ => false,
     }
 }

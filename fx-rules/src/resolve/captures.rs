@@ -1,6 +1,8 @@
 //! The captures that a rule declares: `|x, p: f64, bn: BatchNorm|`.
 
 use fx_front::{diag::Code, report::Faults};
+use fx_ir::LayerRow;
+use fx_ir::layers::layers;
 use quote::ToTokens;
 use syn::Type;
 
@@ -43,9 +45,9 @@ fn kind_of(ty: &Type, faults: &mut Faults) -> Option<Kind> {
         (_, "i64") => Kind::Int,
         (_, "bool") => Kind::Bool,
         (_, "Tensor") => Kind::Tensor,
-        (_, layer) if fx_front::leaf::of_type(layer).is_some() => Kind::Module(layer.to_owned()),
+        (_, layer) if LayerRow::of_type(layer).is_some() => Kind::Module(layer.to_owned()),
         _ => {
-            let layers: Vec<&str> = fx_front::leaf::LEAVES.iter().map(|leaf| leaf.name).collect();
+            let layers: Vec<&str> = layers().iter().map(|row| row.name).collect();
             let near = layers
                 .iter()
                 .find(|layer| layer.eq_ignore_ascii_case(&last) || layer.starts_with(&last) && !last.is_empty());

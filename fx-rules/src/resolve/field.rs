@@ -5,8 +5,9 @@ use proc_macro2::Ident;
 use syn::Expr;
 
 use super::Resolver;
-use crate::layers::{FieldType, fields_of};
 use crate::term::{Kind, Pat};
+use fx_ir::LayerRow;
+use fx_ir::layers::FieldType;
 
 impl Resolver<'_> {
     /// A field as a part of a pattern.
@@ -42,7 +43,7 @@ impl Resolver<'_> {
     /// The type of each step of the path.
     pub(crate) fn field_types(&mut self, slot: usize, names: &[Ident]) -> Option<Vec<(&'static str, FieldType)>> {
         let Kind::Module(kind) = self.captures[slot].kind.clone() else { return None };
-        let mut fields = fields_of(&kind);
+        let mut fields = LayerRow::of_type(&kind).map_or(&[][..], |row| row.fields);
         let mut path = Vec::new();
         for name in names {
             let Some(field) = fields.iter().find(|field| name == field.name) else {
@@ -59,7 +60,7 @@ impl Resolver<'_> {
             };
             path.push((field.name, field.ty));
             fields = match field.ty {
-                FieldType::Config(inner) => inner,
+                FieldType::Config(inner) => inner.fields,
                 _ => &[],
             };
         }

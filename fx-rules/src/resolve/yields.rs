@@ -3,8 +3,9 @@
 use fx_ir::{OpId, catalog};
 
 use super::Resolver;
-use crate::layers::{FieldType, fields_of};
 use crate::term::{Kind, Literal, Pat, Tmpl, Yields};
+use fx_ir::LayerRow;
+use fx_ir::layers::FieldType;
 
 impl Resolver<'_> {
     /// The type of a part of a pattern.
@@ -26,7 +27,7 @@ impl Resolver<'_> {
 
     fn field_yields(&self, slot: usize, path: &[String]) -> Yields {
         let Kind::Module(kind) = &self.captures[slot].kind else { return Yields::Unknown };
-        let mut fields = fields_of(kind);
+        let mut fields = LayerRow::of_type(kind).map_or(&[][..], |row| row.fields);
         let mut last = Yields::Unknown;
         for name in path {
             let Some(field) = fields.iter().find(|field| field.name == name) else { return Yields::Unknown };
@@ -36,7 +37,7 @@ impl Resolver<'_> {
                 FieldType::Rust("f64" | "i64") => Yields::Number,
                 FieldType::Rust(_) => Yields::Unknown,
                 FieldType::Config(inner) => {
-                    fields = inner;
+                    fields = inner.fields;
                     Yields::Unknown
                 }
             };

@@ -42,31 +42,21 @@ pub use tch::nn::{
     RNNConfig, RmsProp, Sgd, VarStore, Variables, adam, adamw, f_init, func, func_t, init, rms_prop, sgd,
 };
 
-pub use activation::{
-    GELU, GeluApproximation, HardSwish, LeakyReLU, ReLU, ReLU6, SiLU, Sigmoid, Softmax, Tanh, gelu, gelu_tanh,
-    hard_swish, leaky_relu, relu, relu6, sigmoid, silu, softmax, tanh,
-};
-pub use batch_norm::{BatchNorm, BatchNormConfig, batch_norm1d, batch_norm2d, batch_norm3d};
-pub use conv::{
-    Conv, Conv1D, Conv2D, Conv3D, ConvConfig, ConvConfigND, PaddingMode, conv, conv1d, conv2d, conv3d, no_bias,
-};
-pub use conv_transpose::{
-    ConvTranspose1D, ConvTranspose2D, ConvTranspose3D, ConvTransposeConfig, ConvTransposeConfigND, ConvTransposeND,
-    conv_transpose1d, conv_transpose2d, conv_transpose3d,
-};
-pub use dropout::{Dropout, dropout};
-pub use embedding::{Embedding, EmbeddingConfig, embedding};
-pub use group_norm::{GroupNorm, GroupNormConfig, group_norm};
+pub use activation::*;
+pub use batch_norm::*;
+pub use conv::*;
+pub use conv_transpose::*;
+pub use dropout::*;
+pub use embedding::*;
+pub use group_norm::*;
 pub use layer::Layer;
 pub(crate) use layer::sealed;
-pub use layer_norm::{LayerNorm, LayerNormConfig, layer_norm};
-pub use linear::{Linear, LinearConfig, linear};
-pub use pool::{
-    AdaptiveAvgPool2D, AvgPool2D, AvgPoolConfig, MaxPool2D, MaxPoolConfig, adaptive_avg_pool2d, avg_pool2d, max_pool2d,
-};
-pub use recurrent::{GRU, LSTM, gru, lstm};
-pub use sequential::{Sequential, SequentialT, seq, seq_t};
-pub use shape::{Flatten, Identity, flatten, identity};
+pub use layer_norm::*;
+pub use linear::*;
+pub use pool::*;
+pub use recurrent::*;
+pub use sequential::*;
+pub use shape::*;
 pub use spatial::Spatial;
 #[doc(hidden)]
 pub(crate) use stack::Stack;

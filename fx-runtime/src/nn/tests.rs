@@ -36,6 +36,39 @@ fn tensors_have_the_names_of_the_state_dict() {
     assert!(names(&dropout(0.5)).is_empty());
 }
 
+/// The layer table knows the tensors of each layer by the names and in the order in which the layer shows them.
+#[test]
+fn layers_have_the_tensors_of_their_rows() {
+    let vs = store();
+    let p = &vs.root();
+    let layers: Vec<Box<dyn crate::Module>> = vec![
+        Box::new(conv1d(p, 1, 1, 1, ConvConfig::default())),
+        Box::new(conv2d(p, 1, 1, 1, ConvConfig::default())),
+        Box::new(conv3d(p, 1, 1, 1, ConvConfig::default())),
+        Box::new(conv_transpose1d(p, 1, 1, 1, ConvTransposeConfig::default())),
+        Box::new(conv_transpose2d(p, 1, 1, 1, ConvTransposeConfig::default())),
+        Box::new(conv_transpose3d(p, 1, 1, 1, ConvTransposeConfig::default())),
+        Box::new(linear(p, 1, 1, LinearConfig::default())),
+        Box::new(batch_norm2d(p, 1, BatchNormConfig::default())),
+        Box::new(layer_norm(p, vec![1], LayerNormConfig::default())),
+        Box::new(group_norm(p, 1, 1, GroupNormConfig::default())),
+        Box::new(embedding(p, 1, 1, EmbeddingConfig::default())),
+        Box::new(relu()),
+        Box::new(gelu()),
+        Box::new(max_pool2d(2, MaxPoolConfig::default())),
+        Box::new(dropout(0.5)),
+        Box::new(identity()),
+    ];
+    for layer in &layers {
+        let row = fx_ir::LayerRow::of_type(layer.type_name()).unwrap();
+        let (found, expected): (Vec<_>, Vec<_>) = (
+            layer.state_dict().into_iter().map(|(name, _)| name).collect(),
+            row.tensors().map(|(_, name)| name).collect(),
+        );
+        assert_eq!(found, expected, "{}", row.name);
+    }
+}
+
 #[test]
 fn frozen_variables_of_layers_stay_parameters() {
     let mut vs = store();

@@ -1,9 +1,11 @@
 //! Method calls: on layers and structs of the crate, on options and lists, on what is not known.
 
+use fx_ir::LayerRow;
 use fx_ir::{Arg, Effect, HostOp, ModuleKind, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
+use crate::diag::{Code, Severity};
 use crate::trace::std_model::method_type::{is_plain, method_type};
 use crate::trace::types::label::identifier;
 use crate::trace::types::ty::is_state;
@@ -15,10 +17,6 @@ use crate::trace::{
     layer::sequential::Callee,
     tensor::{const_fold, operator},
     unsupported,
-};
-use crate::{
-    diag::{Code, Severity},
-    leaf,
 };
 
 impl Tracer<'_> {
@@ -43,7 +41,7 @@ impl Tracer<'_> {
                 let args = self.each_value(&call.args)?;
                 return self.forward(&receiver, args, call.span());
             }
-            Ty::Leaf("LSTM" | "GRU") => {
+            Ty::Leaf(kind) if LayerRow::of_type(kind).is_some_and(|row| row.state.is_some()) => {
                 let args = self.each_value(&call.args)?;
                 return self.recurrent(&receiver, &name, call, &args);
             }
@@ -263,7 +261,7 @@ impl Tracer<'_> {
             return Ok(Val::Never);
         }
         match module.ty() {
-            Ty::Leaf(kind) if leaf::is_sequential(kind) => {
+            Ty::Leaf(kind) if LayerRow::of_type(kind).is_some_and(|row| row.is_chain) => {
                 self.sequential(module, args, span, &|tracer, callee, args| match callee {
                     Callee::Layer(layer) => tracer.forward(layer, args, span),
                     Callee::Closure(closure) => tracer.call_closure(closure, args),

@@ -1,6 +1,6 @@
 //! Recurrent layers, whose calls stay one node each, and their states, which are made of tensors and come apart into them.
 
-use fx_ir::{Host, HostOp, Op};
+use fx_ir::{Host, HostOp, LayerRow, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
@@ -17,7 +17,12 @@ impl Tracer<'_> {
         call: &syn::ExprMethodCall,
         values: &[Val],
     ) -> Result<Val> {
-        let state = Ty::Rust((if layer.ty() == Ty::Leaf("LSTM") { LSTM_STATE } else { GRU_STATE }).to_owned());
+        let state = match layer.ty() {
+            Ty::Leaf(kind) => LayerRow::of_type(kind).and_then(|row| row.state),
+            _ => None,
+        };
+        let Some(state) = state else { return unsupported(call.span(), "the state of a layer that has none") };
+        let state = Ty::Rust(format!("::fx_runtime::nn::{state}"));
         let ty = match name {
             "seq" | "seq_init" => Ty::Tuple(vec![Ty::Tensor, state]),
             "step" | "zero_state" => state,

@@ -1,16 +1,14 @@
 //! Fields: reading a part of a value, and what the user would call that part.
 
-use fx_ir::Op;
+use fx_ir::layers::{Config, FieldType};
+use fx_ir::{LayerRow, Op};
 use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
+use crate::diag::{Code, Severity};
 use crate::trace::types::label::join_path;
 use crate::trace::{RefKind, Result, Tracer, Ty, Val, unsupported};
-use crate::{
-    diag::{Code, Severity},
-    leaf,
-};
 
 impl Tracer<'_> {
     pub(in crate::trace) fn field_expr(&mut self, field: &syn::ExprField) -> Result<Val> {
@@ -101,7 +99,7 @@ impl Tracer<'_> {
             return unsupported(span, self.private_parts(root, owner));
         }
         if let Ty::Rust(path) = &ty
-            && let Some(layer) = path.strip_prefix("::tch::nn::").filter(|layer| leaf::of_type(layer).is_some())
+            && let Some(layer) = path.strip_prefix("::tch::nn::").filter(|layer| LayerRow::of_type(layer).is_some())
         {
             let message = format!("`{name}` of `{}` is tch's own `{layer}`, which fx cannot see into", item.name);
             let help = "take it from `fx_runtime::nn`, where it has the same name and is made in the same way";
@@ -127,25 +125,21 @@ impl Tracer<'_> {
     }
 }
 
-/// The type of a public field of a layer.
 /// The type of a field of a layer's configuration, which a struct of the crate may hold without the layer.
 fn config_field(ty: &Ty, name: &str) -> Option<&'static str> {
     let Ty::Rust(path) = ty else { return None };
     let (_, config) = path.rsplit_once("nn::")?;
-    let ty = match name {
-        "cudnn_enabled" | "elementwise_affine" | "affine" | "bias" | "scale_grad_by_freq" | "sparse" | "has_biases"
-        | "train" | "bidirectional" | "batch_first" => "bool",
-        "eps" | "momentum" | "dropout" => "f64",
-        "padding_idx" | "groups" | "num_layers" => "i64",
-        _ => return None,
-    };
-    config.ends_with("Config").then_some(ty)
+    match Config::of_type(config)?.field(name)?.ty {
+        FieldType::Rust(ty) => Some(ty),
+        _ => None,
+    }
 }
 
+/// The type of a public field of a layer.
 fn leaf_field(leaf: &str, name: &str) -> Ty {
-    match (leaf, name) {
-        (_, "bs") | ("BatchNorm" | "LayerNorm" | "GroupNorm", "ws") => Ty::Option(Box::new(Ty::Tensor)),
-        (_, "ws" | "running_mean" | "running_var") => Ty::Tensor,
+    match LayerRow::of_type(leaf).and_then(|row| row.field(name)).map(|field| field.ty) {
+        Some(FieldType::Tensor) => Ty::Tensor,
+        Some(FieldType::OptTensor) => Ty::Option(Box::new(Ty::Tensor)),
         _ => Ty::Unknown,
     }
 }

@@ -1,18 +1,16 @@
 //! Ops on rows as groups have them: along the last axis, which stays, with those arguments that change what they compute.
 
+use fx_ir::layers::LAYER_NORM;
 use fx_ir::{Arg, Graph, Host, HostOp, NodeId, Op, OpId, Origin, Scalar, Type, ops};
 
 use super::{BindingTimes, GroupPointwise, Pass};
-use crate::analysis::runtime;
+use crate::analysis::{leaf_of, runtime};
 use crate::passes::name::part_name;
-
-/// What packing has made of a layer norm, which computes the op.
-const LEAF: &str = "::fx_runtime::frozen::Leaf<::fx_runtime::nn::LayerNorm>";
 
 /// A layer norm that is applied: its packed form, the layer that this was made of, and the rows.
 fn layer(graph: &Graph, id: NodeId) -> Option<(NodeId, NodeId, NodeId)> {
     let node = graph.node(id);
-    let leaf = node.input(0).filter(|&leaf| graph.node(leaf).ty == Type::rust(LEAF))?;
+    let leaf = node.input(0).filter(|&leaf| leaf_of(&graph.node(leaf).ty) == Some(LAYER_NORM))?;
     let is_run = matches!(node.op.host(), Some(HostOp::RuntimeMethod(name)) if name == "run");
     // The frame comes first.
     let layer = graph.node(leaf).args.get(1)?.base()?;

@@ -2,14 +2,13 @@
 
 use fx_ir::{Arg, Node, Op, OpId, catalog};
 
-use crate::analysis::activation_of;
 use crate::rewrite::Term;
 
 /// The op that a node computes and where its arguments begin; an activation layer is its op.
 pub(in crate::rewrite) fn op_of(node: &Node) -> Option<(OpId, usize)> {
     match &node.op {
         Op::Call(op) => Some((*op, 0)),
-        Op::CallModule(kind) => activation_of(&kind.0).map(|op| (op, 1)),
+        Op::CallModule(kind) => Some((kind.row()?.as_op()?, 1)),
         _ => None,
     }
 }
