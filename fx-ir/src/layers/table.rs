@@ -144,6 +144,13 @@ const BATCH_NORM_CONFIG: Config =
     config!(BatchNormConfig { cudnn_enabled: bool, eps: f64, momentum: f64, affine: bool });
 const LAYER_NORM_CONFIG: Config = config!(LayerNormConfig { cudnn_enabled: bool, eps: f64, elementwise_affine: bool });
 const GROUP_NORM_CONFIG: Config = config!(GroupNormConfig { cudnn_enabled: bool, eps: f64, affine: bool });
+const INSTANCE_NORM_CONFIG: Config = config!(InstanceNormConfig {
+    cudnn_enabled: bool,
+    eps: f64,
+    momentum: f64,
+    affine: bool,
+    track_running_stats: bool,
+});
 const EMBEDDING_CONFIG: Config = config!(EmbeddingConfig { sparse: bool, scale_grad_by_freq: bool, padding_idx: i64 });
 const RNN_CONFIG: Config = config!(RNNConfig {
     has_biases: bool,
@@ -214,6 +221,17 @@ rows! {
             configured(GROUP_NORM_CONFIG),
         ])
         .computes(ops::GROUP_NORM).samples(SamplesRule::KeepsImages);
+    INSTANCE_NORM = layer("InstanceNorm", made![instance_norm2d(vs, num_features, config)])
+        .takes(INSTANCE_NORM_CONFIG)
+        .fields(&[
+            optional("ws", "weight"),
+            optional("bs", "bias"),
+            optional("running_mean", "running_mean"),
+            optional("running_var", "running_var"),
+            field("num_features", INT),
+            configured(INSTANCE_NORM_CONFIG),
+        ])
+        .computes(ops::INSTANCE_NORM).samples(SamplesRule::KeepsImages);
 
     EMBEDDING = layer("Embedding", made![embedding(vs, num_embeddings, embedding_dim, config)])
         .takes(EMBEDDING_CONFIG)

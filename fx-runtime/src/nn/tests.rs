@@ -52,6 +52,11 @@ fn layers_have_the_tensors_of_their_rows() {
         Box::new(batch_norm2d(p, 1, BatchNormConfig::default())),
         Box::new(layer_norm(p, vec![1], LayerNormConfig::default())),
         Box::new(group_norm(p, 1, 1, GroupNormConfig::default())),
+        Box::new(instance_norm2d(
+            p,
+            1,
+            InstanceNormConfig { affine: true, track_running_stats: true, ..Default::default() },
+        )),
         Box::new(embedding(p, 1, 1, EmbeddingConfig::default())),
         Box::new(relu()),
         Box::new(gelu()),
@@ -260,4 +265,42 @@ fn a_sequential_clones_if_its_layers_do() {
         message,
         "cloning a `Foreign` in a sequential is not supported; derive `fx_runtime::Module` for `Foreign`"
     );
+}
+
+/// The mean and the variance of each image and channel, by the formula that PyTorch documents.
+#[test]
+fn instance_norm_is_its_formula() {
+    let vs = store();
+    let affine =
+        InstanceNormConfig { affine: true, ws_init: Init::Randn { mean: 1., stdev: 1. }, ..Default::default() };
+    let (plain, affine) = (instance_norm2d(vs.root(), 3, Default::default()), instance_norm2d(vs.root(), 3, affine));
+    let xs = randn(&[2, 3, 4, 5]);
+    let mean = xs.mean_dim(&[2i64, 3][..], true, Kind::Float);
+    let var = (&xs - &mean).square().mean_dim(&[2i64, 3][..], true, Kind::Float);
+    let expected = (&xs - &mean) / (var + 1e-5).sqrt();
+    assert!(plain.forward(&xs).allclose(&expected, 1e-5, 1e-6, false));
+    assert_eq!(plain.forward(&xs.get(1)), plain.forward(&xs).get(1), "an image without a batch");
+    let [ws, bs] = [affine.ws.as_ref(), affine.bs.as_ref()].map(|part| part.unwrap().view([1, 3, 1, 1]));
+    assert!(affine.forward(&xs).allclose(&(expected * ws + bs), 1e-5, 1e-6, false));
+    assert!(plain.f_forward(&randn(&[2, 4, 4, 5])).is_err(), "other channels");
+    assert!(plain.f_forward(&randn(&[2, 3, 1, 1])).is_err(), "no variance");
+}
+
+/// Running statistics are means over the images, of the unbiased variance, as PyTorch documents.
+#[test]
+fn instance_norm_tracks_statistics_if_told_to() {
+    let vs = store();
+    let norm = instance_norm2d(vs.root(), 3, InstanceNormConfig { track_running_stats: true, ..Default::default() });
+    let xs = randn(&[2, 3, 4, 5]);
+    assert!(
+        norm.forward(&xs).allclose(&(&xs / (1f64 + 1e-5).sqrt()), 1e-5, 1e-6, false),
+        "the statistics at the start"
+    );
+    let _ = norm.forward_t(&xs, true);
+    let mean = xs.mean_dim(&[2i64, 3][..], false, Kind::Float).mean_dim(0, false, Kind::Float) * 0.1;
+    let var = xs.var_dim(&[2i64, 3][..], true, false).mean_dim(0, false, Kind::Float) * 0.1 + 0.9;
+    let [found_mean, found_var] = [&norm.running_mean, &norm.running_var].map(|part| part.as_ref().unwrap());
+    assert!(found_mean.allclose(&mean, 1e-5, 1e-6, false) && found_var.allclose(&var, 1e-5, 1e-6, false));
+    let [mean, var] = [mean, var].map(|part| part.view([1, 3, 1, 1]));
+    assert!(norm.forward(&xs).allclose(&((&xs - mean) / (var + 1e-5).sqrt()), 1e-5, 1e-6, false));
 }

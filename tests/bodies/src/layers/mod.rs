@@ -2,4 +2,5 @@
 
 pub mod calls;
 pub mod kinds;
+pub mod norms;
 pub mod sequential;
