@@ -128,7 +128,7 @@ impl Lowering<'_> {
             _ => None,
         };
         match name.as_str() {
-            "clone" | "shallow_clone" | "copy" | "add" | "add_fn" | "add_fn_t" | "unwrap" | "expect" => {
+            "clone" | "add" | "add_fn" | "add_fn_t" | "unwrap" | "expect" => {
                 return self.infer(site, &call.receiver, locals);
             }
             "map" => {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fx_ir::OpId;
+use fx_ir::{OpId, host::methods::methods_named};
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{spanned::Spanned, visit::Visit};
@@ -149,22 +149,21 @@ pub(crate) fn only_asks(expr: &syn::Expr, names: &BTreeSet<String>) -> bool {
     find.asks_only
 }
 
-/// Methods that change what they are called on, as far as their names tell.
+/// Methods that change what they are called on, as far as their names tell, beside those of which a row of
+/// `fx_ir::host::methods` says so.
 #[rustfmt::skip]
 const MUTATORS: &[&str] = &[
-    "push", "push_back", "push_front", "pop_back", "pop_front", "push_str", "extend", "extend_from_slice", "insert",
-    "pop", "clear", "truncate", "append", "remove", "drain", "split_off", "take", "replace", "reverse", "sort",
-    "sort_by", "sort_unstable", "sort_by_key", "swap", "resize", "retain", "dedup", "fill", "rotate_left",
-    "rotate_right", "as_mut", "iter_mut", "get_or_insert_with", "splice", "entry", "swap_remove", "get_mut",
-    "first_mut", "last_mut", "next", "get_or_insert", "get_or_insert_default", "take_if", "fill_with", "resize_with",
-    "dedup_by", "dedup_by_key", "copy_from_slice", "clone_from_slice", "copy_within", "extend_from_within",
-    "sort_unstable_by", "sort_unstable_by_key", "sort_by_cached_key", "make_ascii_lowercase", "make_ascii_uppercase",
-    "make_contiguous", "retain_mut", "swap_with_slice", "select_nth_unstable", "insert_str", "replace_range",
+    "push_back", "push_front", "pop_back", "pop_front", "append", "drain", "sort_by", "sort_by_key", "retain",
+    "as_mut", "iter_mut", "get_or_insert_with", "splice", "entry", "get_mut", "first_mut", "last_mut", "next",
+    "get_or_insert", "get_or_insert_default", "take_if", "fill_with", "resize_with", "dedup_by", "dedup_by_key",
+    "copy_from_slice", "clone_from_slice", "copy_within", "extend_from_within", "sort_unstable_by",
+    "sort_unstable_by_key", "sort_by_cached_key", "make_ascii_lowercase", "make_ascii_uppercase", "make_contiguous",
+    "retain_mut", "swap_with_slice", "select_nth_unstable", "insert_str", "replace_range",
 ];
 
 /// Whether a method of that name changes what it is called on, as far as names tell.
 pub(crate) fn is_mutator(name: &str) -> bool {
-    MUTATORS.contains(&name) || name.ends_with("_mut")
+    methods_named(name).any(|method| method.mutates) || MUTATORS.contains(&name) || name.ends_with("_mut")
 }
 
 /// The fields of `self` that the expression may write to; `is_mutating` knows the methods of the crate that do.

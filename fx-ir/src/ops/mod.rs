@@ -199,6 +199,11 @@ impl OpId {
         })
     }
 
+    /// Returns whether a call of the `tch` method of that name means it.
+    pub fn is_spelled(self, method: &str) -> bool {
+        OpId::of_method(method) == Some(self)
+    }
+
     /// Its name.
     pub const fn name(self) -> &'static str {
         match self.0 {

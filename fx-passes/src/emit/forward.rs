@@ -5,7 +5,7 @@ use fx_front::{
     trace::Param,
 };
 
-use fx_ir::{Arg, Binding, Graph, HostOp, NodeId, Op};
+use fx_ir::{Arg, Binding, Graph, HostOp, NodeId, Op, ops};
 
 use super::QUIET;
 use super::{
@@ -213,9 +213,9 @@ fn input(writer: &mut Writer<'_, '_>, param: &Param, id: NodeId, written: &Graph
 
 /// Whether the user's code gives the input a dtype or a device.
 fn is_brought(written: &Graph, id: NodeId) -> bool {
-    let brings = ["to_kind", "to_device", "to_dtype", "to", "totype", "type_as"];
+    let brings = ["to_device", "to_dtype", "to", "totype", "type_as"];
     written.users(id).into_iter().any(|user| match &written.node(user).op {
-        Op::Call(op) => brings.contains(&op.name()),
+        Op::Call(op) => *op == ops::TO_KIND || brings.contains(&op.name()),
         _ => false,
     })
 }

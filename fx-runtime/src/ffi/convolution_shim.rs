@@ -10,13 +10,13 @@ use super::Param;
 use super::convolution::Geometry;
 use super::convolution_weight::ConvolutionWeight;
 use super::entry::{Handle, Status, table};
-use super::post_op::{PostOp, RawPostOp, optional};
+use super::post_op::{PostOp, RawPostOp, c_name, optional};
 use super::tensor::{lend, refused, take};
 
 const CONVOLUTION: &str = "mkldnn::_convolution_pointwise";
 const TRANSPOSE: &str = "mkldnn::_convolution_transpose_pointwise";
 const BINARY: &str = "mkldnn::_convolution_pointwise.binary";
-const ADD: &CStr = c"add";
+const ADD: &CStr = c_name(fx_ir::ops::ADD);
 
 /// A convolution whose weight lies in oneDNN's blocked layout.
 #[derive(Debug)]

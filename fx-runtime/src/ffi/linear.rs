@@ -5,13 +5,13 @@ use std::ffi::CStr;
 use tch::{TchError, Tensor};
 
 use super::entry::{Handle, table};
-use super::post_op::{PostOp, optional};
+use super::post_op::{PostOp, c_name, optional};
 use super::tensor::{lend, refused, take};
 use super::{Param, ops};
 
 const LINEAR: &str = "mkldnn::_linear_pointwise";
 const BINARY: &str = "mkldnn::_linear_pointwise.binary";
-const ADD: &CStr = c"add";
+const ADD: &CStr = c_name(fx_ir::ops::ADD);
 
 /// A linear layer whose weight lies in oneDNN's blocked layout.
 #[derive(Debug)]

@@ -3,7 +3,33 @@
 use std::ffi::{CStr, c_char};
 use std::ptr;
 
+use fx_ir::{OpId, ops};
+
 use super::entry::Handle;
+
+/// The names of ops as C has them, by the rows of the op table.
+macro_rules! c_names {
+    ($($id:ident = row($name:literal $($row:tt)*) $(.$column:ident($($value:tt)*))*
+        $(: $formula:ident($($params:tt)*) = $body:expr, by $method:ident $(=> $act:ident $in_place:ident)?)?;)*) => {
+        /// The op's name, by which libtorch's C functions know it; empty for an op without a row.
+        pub(super) const fn c_name(op: OpId) -> &'static CStr {
+            match op {
+                $(ops::$id => const { ended(concat!($name, "\0")) },)*
+                _ => c"",
+            }
+        }
+    };
+}
+
+fx_ir::op_table!(c_names);
+
+/// A text that ends with a zero.
+const fn ended(text: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(text.as_bytes()) {
+        Ok(text) => text,
+        Err(_) => c"",
+    }
+}
 
 /// An activation that oneDNN has.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -29,15 +55,15 @@ impl PostOp {
     fn parts(self) -> (&'static CStr, [f64; 2], i64, &'static CStr) {
         match self {
             Self::None => (c"none", [0.0; 2], 0, c""),
-            Self::Relu => (c"relu", [0.0; 2], 0, c""),
-            Self::LeakyRelu(slope) => (c"leaky_relu", [slope, 0.0], 1, c""),
-            Self::Clip(low, high) => (c"hardtanh", [low, high], 2, c""),
-            Self::HardSwish => (c"hardswish", [0.0; 2], 0, c""),
+            Self::Relu => (c_name(ops::RELU), [0.0; 2], 0, c""),
+            Self::LeakyRelu(slope) => (c_name(ops::LEAKY_RELU), [slope, 0.0], 1, c""),
+            Self::Clip(low, high) => (c_name(ops::HARDTANH), [low, high], 2, c""),
+            Self::HardSwish => (c_name(ops::HARDSWISH), [0.0; 2], 0, c""),
             Self::Swish => (c"swish", [0.0; 2], 0, c""),
-            Self::Logistic => (c"sigmoid", [0.0; 2], 0, c""),
-            Self::Tanh => (c"tanh", [0.0; 2], 0, c""),
-            Self::Gelu => (c"gelu", [0.0; 2], 0, c"none"),
-            Self::GeluTanh => (c"gelu", [0.0; 2], 0, c"tanh"),
+            Self::Logistic => (c_name(ops::SIGMOID), [0.0; 2], 0, c""),
+            Self::Tanh => (c_name(ops::TANH), [0.0; 2], 0, c""),
+            Self::Gelu => (c_name(ops::GELU), [0.0; 2], 0, c"none"),
+            Self::GeluTanh => (c_name(ops::GELU), [0.0; 2], 0, c"tanh"),
         }
     }
 

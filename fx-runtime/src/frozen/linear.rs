@@ -15,6 +15,7 @@ use crate::frame::Target;
 use crate::frame::non_finite::NonFinite;
 use crate::frame::tune::{Packed, Slot};
 use crate::nn::BatchNorm;
+use crate::saved::State;
 
 /// `act(x wᵀ + b)` over the last axis of an input of any rank from 1.
 ///
@@ -31,6 +32,7 @@ pub struct Linear {
 }
 
 /// The layer and the batch norm behind it as they were, for inputs on which they are not one layer.
+#[derive(State)]
 struct Apart {
     linear: Linear,
     norm: Leaf<BatchNorm>,

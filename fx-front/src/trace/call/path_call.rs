@@ -1,5 +1,6 @@
 //! Calls by path: `Tensor::cat(..)`, free functions, constructors of `Option` and `Result`.
 
+use fx_ir::host::methods::{Gives, Receiver, method};
 use fx_ir::{Arg, HostOp, OpId};
 use syn::spanned::Spanned;
 
@@ -172,16 +173,19 @@ enum Pure<'p> {
 
 fn pure_function(path: &str) -> Option<Pure<'_>> {
     let (ty, name) = path.rsplit_once("::")?;
-    let floats = [
-        "sqrt", "powf", "powi", "exp", "ln", "log2", "log10", "abs", "floor", "ceil", "round", "sin", "cos", "tan",
-        "tanh",
-    ];
+    if ty.ends_with("cmp") {
+        return is_of_numbers(name, Receiver::Int).then_some(Pure::AsArgument);
+    }
     let known = match ty {
-        "f64" => ["from", "max", "min"].contains(&name) || floats.contains(&name),
-        "f32" => floats.contains(&name),
-        "i64" | "usize" | "i32" => ["from", "max", "min", "abs", "pow"].contains(&name),
-        cmp if cmp.ends_with("cmp") => return matches!(name, "max" | "min").then_some(Pure::AsArgument),
+        "f64" => name == "from" || is_of_numbers(name, Receiver::Float),
+        "f32" => is_of_numbers(name, Receiver::Float),
+        "i64" | "usize" | "i32" => name == "from" || is_of_numbers(name, Receiver::Int),
         _ => false,
     };
     known.then_some(Pure::Yields(ty))
+}
+
+/// Whether a method of numbers makes a number of the same type.
+fn is_of_numbers(name: &str, receiver: Receiver) -> bool {
+    method(name, receiver).is_some_and(|row| row.receiver == receiver && row.gives == Gives::Receiver)
 }

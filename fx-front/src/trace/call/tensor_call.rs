@@ -1,6 +1,6 @@
 //! Method calls on tensors: of ops, of layers that are applied, and of traits of the crate.
 
-use fx_ir::OpId;
+use fx_ir::{OpId, ops};
 use syn::spanned::Spanned;
 
 use crate::trace::{RefKind, Result, Tracer, Ty, Val, tensor::op_type::host_type, unsupported};
@@ -11,7 +11,10 @@ impl Tracer<'_> {
         let name = call.method.to_string();
         let args: Vec<&syn::Expr> = call.args.iter().collect();
         match (name.strip_prefix("f_").unwrap_or(&name), args.as_slice()) {
-            ("shallow_clone" | "as_ref" | "borrow" | "to_owned" | "clone" | "deref", []) => {
+            (plain, [])
+                if ops::SHALLOW_CLONE.is_spelled(plain)
+                    || matches!(plain, "as_ref" | "borrow" | "to_owned" | "clone" | "deref") =>
+            {
                 return Ok(receiver.with_ref_kind(RefKind::Value));
             }
             ("apply", [module]) => {

@@ -21,7 +21,16 @@ pub(in crate::trace) enum Chain {
     /// What a loop leaves in variables.
     Loop(Accumulation),
     /// The sum of the elements, their number, and the like.
-    Reduction,
+    Reduction(Reduction),
+}
+
+/// One value of all elements.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::trace) enum Reduction {
+    Sum,
+    Product,
+    Extremum,
+    Count,
 }
 
 /// A loop with the variables that are declared before it and whose values behind it are the value of the whole; the

@@ -7,7 +7,7 @@ use crate::syntax::each_target;
 use crate::trace::desugar::{
     Surroundings,
     closure_form::{is_plain_closure, plain},
-    iterator_chain::{Accumulation, Chain, Start, is_chain},
+    iterator_chain::{Accumulation, Chain, Reduction, Start, is_chain},
     match_tuple::mentions,
 };
 
@@ -19,7 +19,10 @@ pub(in crate::trace) fn consumed(call: &ExprMethodCall, around: &dyn Surrounding
     let (span, over) = (call.method.span(), &call.receiver);
     let args: Vec<&Expr> = call.args.iter().collect();
     match (call.method.to_string().as_str(), args.as_slice()) {
-        ("sum" | "product" | "max" | "min" | "count", []) => Some(Chain::Reduction),
+        ("sum", []) => Some(Chain::Reduction(Reduction::Sum)),
+        ("product", []) => Some(Chain::Reduction(Reduction::Product)),
+        ("max" | "min", []) => Some(Chain::Reduction(Reduction::Extremum)),
+        ("count", []) => Some(Chain::Reduction(Reduction::Count)),
         (name @ ("any" | "all"), [Expr::Closure(closure)]) if is_plain_closure(closure, 1) => {
             let (item, body, is_any) = (plain(&closure.inputs[0]), &closure.body, name == "any");
             let test: Expr =

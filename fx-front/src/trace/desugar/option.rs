@@ -1,6 +1,7 @@
 //! Methods of options and truth values that take closures, as the `match` or `if` that they stand for. What the method
 //! is called on bears a name in it.
 
+use fx_ir::ops;
 use syn::{Expr, ExprMethodCall, Pat, parse_quote, parse_quote_spanned, spanned::Spanned};
 
 use crate::syntax::contains_return;
@@ -62,7 +63,7 @@ fn is_plain(expr: &Expr) -> bool {
         Expr::Path(_) | Expr::Lit(_) => true,
         Expr::Reference(inner) => is_plain(&inner.expr),
         Expr::Field(inner) => is_plain(&inner.base),
-        Expr::MethodCall(call) => call.method == "shallow_clone" && is_plain(&call.receiver),
+        Expr::MethodCall(call) => ops::SHALLOW_CLONE.is_spelled(&call.method.to_string()) && is_plain(&call.receiver),
         _ => false,
     }
 }

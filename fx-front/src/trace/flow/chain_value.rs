@@ -1,5 +1,6 @@
 //! The value of a chain of iterator adaptors: what the loop that it stands for leaves in variables.
 
+use crate::trace::desugar::iterator_chain::Reduction;
 use fx_ir::{Arg, HostOp};
 use syn::{Expr, ExprMethodCall, spanned::Spanned};
 
@@ -21,7 +22,7 @@ impl<'a> Tracer<'a> {
         match ended_chain(call, self)? {
             Chain::Numbers(range) => Some(self.numbers_of(&range)),
             Chain::Loop(accumulation) => Some(self.accumulated(&accumulation, trace_for)),
-            Chain::Reduction => self.reduced(call, trace_for),
+            Chain::Reduction(reduction) => self.reduced(call, reduction, trace_for),
         }
     }
 
@@ -66,7 +67,12 @@ impl<'a> Tracer<'a> {
     }
 
     /// The sum of numbers or tensors, and the like, of the list that they are gathered in.
-    fn reduced(&mut self, call: &ExprMethodCall, trace_for: ForLoops<'_, 'a>) -> Option<Result<Val>> {
+    fn reduced(
+        &mut self,
+        call: &ExprMethodCall,
+        reduction: Reduction,
+        trace_for: ForLoops<'_, 'a>,
+    ) -> Option<Result<Val>> {
         let mark = self.checkpoint();
         let list = self.items_of(&call.receiver, trace_for);
         let element = match list.as_ref().map(Val::ty) {
@@ -74,23 +80,23 @@ impl<'a> Tracer<'a> {
             _ => Ty::Unknown,
         };
         let name = call.method.to_string();
-        let known = match name.as_str() {
-            "sum" | "product" => {
-                (is_copy(&element) && !is_untyped(&element)) || (element == Ty::Tensor && name == "sum")
+        let known = match reduction {
+            Reduction::Sum | Reduction::Product => {
+                (is_copy(&element) && !is_untyped(&element)) || (element == Ty::Tensor && reduction == Reduction::Sum)
             }
-            "count" => element != Ty::Unknown,
-            _ => matches!(&element, Ty::Rust(ty) if ty == "i64" || ty == "usize"),
+            Reduction::Count => element != Ty::Unknown,
+            Reduction::Extremum => matches!(&element, Ty::Rust(ty) if ty == "i64" || ty == "usize"),
         };
         let spelled = self.spelling(&element).filter(|_| known);
         let (Some(spelled), Ok(list)) = (spelled, list) else {
             self.rollback(mark);
             return None;
         };
-        let (op, ty) = match name.as_str() {
-            "sum" => (HostOp::Sum(spelled), element),
-            "product" => (HostOp::Product(spelled), element),
-            "count" => (HostOp::Method("len".to_owned()), Ty::Rust("usize".to_owned())),
-            _ => (HostOp::Extremum(name.clone()), Ty::Option(Box::new(element))),
+        let (op, ty) = match reduction {
+            Reduction::Sum => (HostOp::Sum(spelled), element),
+            Reduction::Product => (HostOp::Product(spelled), element),
+            Reduction::Count => (HostOp::Method("len".to_owned()), Ty::Rust("usize".to_owned())),
+            Reduction::Extremum => (HostOp::Extremum(name.clone()), Ty::Option(Box::new(element))),
         };
         let list = self.operand(&list, call.span());
         Some(list.map(|list| self.host_node(op, vec![list], &name, ty, call.method.span())))

@@ -89,7 +89,9 @@ impl<'a> Tracer<'a> {
         }
         let Val::Node(_, _, form) = subject else { return Ok(subject) };
         let args = vec![self.operand(&subject, span)?];
-        Ok(self.host_node(HostOp::Slice("..".to_owned()), args, "slice", subject.ty(), span).with_ref_kind(form))
+        let op = HostOp::Slice("..".to_owned());
+        let name = op.name();
+        Ok(self.host_node(op, args, name, subject.ty(), span).with_ref_kind(form))
     }
 
     /// How a pattern binds the parts of the value: `Option<&T>` holds references itself.

@@ -27,7 +27,8 @@ impl Tracer<'_> {
         }
         let op = HostOp::Slice(range.limits.to_token_stream().to_string());
         // A place, which the user's code borrows before it is a value.
-        Ok(self.host_node(op, args, "slice", list.ty(), span).with_ref_kind(RefKind::Value))
+        let name = op.name();
+        Ok(self.host_node(op, args, name, list.ty(), span).with_ref_kind(RefKind::Value))
     }
 
     /// Numbers behind a pointer, `Box<[i64]>` or `Cow<[i64]>`, as the slice that they are; anything else as it is.
@@ -39,7 +40,9 @@ impl Tracer<'_> {
             Ty::List(element) if is_copy(element) && !is_vec => (**element).clone(),
             _ => return list,
         };
-        self.host_node(HostOp::Slice("..".to_owned()), vec![(*id).into()], "slice", Ty::List(Box::new(element)), span)
+        let op = HostOp::Slice("..".to_owned());
+        let name = op.name();
+        self.host_node(op, vec![(*id).into()], name, Ty::List(Box::new(element)), span)
     }
 
     pub(in crate::trace) fn index_expr(&mut self, index: &syn::ExprIndex) -> Result<Val> {

@@ -3,7 +3,7 @@
 
 use fx_ir::{
     Type,
-    host::methods::{Receiver, method},
+    host::methods::{Gives, Receiver, method},
 };
 
 use crate::{
@@ -17,6 +17,12 @@ pub(in crate::trace) fn method_type(index: &Index, name: &str, receiver: &Ty, ar
     let known = method(name, Receiver::of_type(&ir)?).filter(|row| !row.mutates && row.arity == args.len())?;
     let args: Vec<Type> = args.iter().map(|ty| index.ir_type(ty)).collect();
     of_ir(&known.type_of(&ir, &args)).filter(is_plain)
+}
+
+/// Whether the method yields a value of the type that it is called on, whatever it takes, and does nothing else.
+pub(in crate::trace) fn keeps_type(index: &Index, name: &str, receiver: &Ty) -> bool {
+    let row = Receiver::of_type(&index.ir_type(receiver)).and_then(|receiver| method(name, receiver));
+    row.is_some_and(|row| !row.mutates && row.gives == Gives::Receiver)
 }
 
 /// Whether the value is a number, or an option or a list of such, whose type is known: to hand it on is to copy it.

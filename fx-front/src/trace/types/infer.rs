@@ -1,5 +1,6 @@
 //! The type of an expression from its form alone, for code that is kept as opaque code: what it is, or nothing.
 
+use crate::trace::std_model::method_type::keeps_type;
 use fx_ir::{OpId, catalog};
 
 use crate::index::{Name, Resolved};
@@ -79,8 +80,7 @@ impl Tracer<'_> {
             known => known,
         };
         match (&receiver, name.as_str()) {
-            (Ty::Tensor, "shallow_clone" | "copy" | "i" | "apply" | "apply_t")
-            | (Ty::Leaf(_), "forward" | "forward_t") => Ty::Tensor,
+            (Ty::Tensor, "i" | "apply" | "apply_t") | (Ty::Leaf(_), "forward" | "forward_t") => Ty::Tensor,
             (Ty::Tensor, _) => self.of_tensor(&name),
             (Ty::List(element), "pop") => Ty::Option(element.clone()),
             (Ty::Option(inner), "unwrap" | "expect" | "unwrap_or" | "unwrap_or_else" | "unwrap_or_default")
@@ -99,9 +99,7 @@ impl Tracer<'_> {
             (_, "len") => Ty::Rust("usize".to_owned()),
             (_, "is_empty" | "is_some" | "is_none") => Ty::Rust("bool".to_owned()),
             (Ty::Struct(_), _) => self.index.method(&receiver, &name).map_or(Ty::Unknown, |id| self.returned(id)),
-            (ty, "sqrt" | "abs" | "min" | "max" | "powi" | "powf" | "floor" | "ceil" | "round") if is_copy(ty) => {
-                receiver
-            }
+            (ty, name) if is_copy(ty) && keeps_type(self.index, name, ty) => receiver,
             _ => Ty::Unknown,
         }
     }

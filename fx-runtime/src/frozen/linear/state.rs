@@ -3,7 +3,7 @@
 
 use tch::Tensor;
 
-use super::{Apart, Kernel, Linear};
+use super::{Kernel, Linear};
 use crate::Result;
 use crate::frozen::Activation;
 use crate::saved::{Loader, Saver, State};
@@ -31,17 +31,5 @@ impl State for Linear {
             Self::pack_as(from.frame(), &weight, bias.as_ref(), act, from.kernel()?)
         })?;
         Ok(Self { apart: from.field("apart")?, ..folded })
-    }
-}
-
-impl State for Apart {
-    fn save(&self, to: &mut Saver) -> Result<()> {
-        to.field("linear", &self.linear)?;
-        to.field("norm", &self.norm)?;
-        to.field("folds", &self.folds)
-    }
-
-    fn load(from: &mut Loader) -> Result<Self> {
-        Ok(Self { linear: from.field("linear")?, norm: from.field("norm")?, folds: from.field("folds")? })
     }
 }
