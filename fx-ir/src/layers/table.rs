@@ -35,10 +35,10 @@ impl LayerRow {
     const fn computes(self, op: OpId) -> LayerRow {
         LayerRow { op: Some(op), ..self }
     }
-    const fn is_op(self, op: OpId) -> LayerRow {
+    const fn becomes(self, op: OpId) -> LayerRow {
         LayerRow { op: Some(op), lowering: Lowering::ToOp, ..self }
     }
-    const fn is_op_on_weights(self, op: OpId) -> LayerRow {
+    const fn becomes_on_weights(self, op: OpId) -> LayerRow {
         LayerRow { op: Some(op), lowering: Lowering::OnWeights, ..self }
     }
     const fn absorbed(self, function: &'static str, field: &'static str) -> LayerRow {
@@ -123,7 +123,7 @@ macro_rules! conv {
             optional("bs", "bias"),
             configured(conv_config!(ConvConfigND, [i64; $dimensions])),
         ])
-        .is_op_on_weights(ops::CONVOLUTION)
+        .becomes_on_weights(ops::CONVOLUTION)
     };
 }
 
@@ -136,7 +136,7 @@ macro_rules! conv_transpose {
                 optional("bs", "bias"),
                 configured(conv_config!(ConvTransposeConfigND, [i64; $dimensions], output_padding)),
             ])
-            .is_op_on_weights(ops::CONVOLUTION)
+            .becomes_on_weights(ops::CONVOLUTION)
     };
 }
 
@@ -186,7 +186,7 @@ rows! {
     LINEAR = layer("Linear", made![linear(vs, in_dim, out_dim, config)])
         .takes(config!(LinearConfig { bias: bool }))
         .fields(&[tensor("ws", "weight"), optional("bs", "bias")])
-        .is_op_on_weights(ops::LINEAR).dtype(DtypeRule::Float);
+        .becomes_on_weights(ops::LINEAR).dtype(DtypeRule::Float);
 
     BATCH_NORM = layer("BatchNorm", made![
             batch_norm1d(vs, out_dim, config),
@@ -238,12 +238,12 @@ rows! {
         .fields(&[tensor("ws", "weight"), configured(EMBEDDING_CONFIG)])
         .computes(ops::EMBEDDING).dtype(DtypeRule::Float);
 
-    RELU = layer("ReLU", made![relu()]).is_op(ops::RELU);
-    RELU6 = layer("ReLU6", made![relu6()]).is_op(ops::RELU6);
-    SILU = layer("SiLU", made![silu()]).is_op(ops::SILU);
-    HARDSWISH = layer("HardSwish", made![hard_swish()]).is_op(ops::HARDSWISH);
-    SIGMOID = layer("Sigmoid", made![sigmoid()]).is_op(ops::SIGMOID);
-    TANH = layer("Tanh", made![tanh()]).is_op(ops::TANH);
+    RELU = layer("ReLU", made![relu()]).becomes(ops::RELU);
+    RELU6 = layer("ReLU6", made![relu6()]).becomes(ops::RELU6);
+    SILU = layer("SiLU", made![silu()]).becomes(ops::SILU);
+    HARDSWISH = layer("HardSwish", made![hard_swish()]).becomes(ops::HARDSWISH);
+    SIGMOID = layer("Sigmoid", made![sigmoid()]).becomes(ops::SIGMOID);
+    TANH = layer("Tanh", made![tanh()]).becomes(ops::TANH);
     GELU = layer("GELU", made![gelu(), gelu_tanh()])
         .fields(&[field("approximate", FieldType::Rust("::fx_runtime::nn::GeluApproximation"))])
         .computes(ops::GELU).absorbed("Activation::from", "approximate");
