@@ -47,9 +47,12 @@ pub fn eval_pattern<M: Machine>(
     value: Value<M::Tensor>,
     variables: &mut Variables<M::Tensor>,
     machine: &mut M,
-) -> Result<Option<Vec<Value<M::Tensor>>>, Failure<M>> {
+) -> Result<Matched<M>, Failure<M>> {
     Evaluator { variables, machine, elements: Vec::new() }.bound_by(pattern, value)
 }
+
+/// What a pattern binds in order of its numbers, where it matches.
+pub type Matched<M> = Option<Vec<Value<Tensor<M>>>>;
 
 /// What a pattern is asked about: a value, and where it lies if that can be written to.
 struct Part<T> {
@@ -74,11 +77,7 @@ impl<T: Clone> Part<T> {
 }
 
 impl<M: Machine> Evaluator<'_, M> {
-    fn bound_by(
-        &mut self,
-        pattern: &Pattern,
-        value: Value<Tensor<M>>,
-    ) -> Result<Option<Vec<Value<Tensor<M>>>>, Failure<M>> {
+    fn bound_by(&mut self, pattern: &Pattern, value: Value<Tensor<M>>) -> Result<Matched<M>, Failure<M>> {
         let mut bound = vec![None; pattern.binds()];
         if !self.is_matched(pattern, Part { value, place: None }, &mut bound)? {
             return Ok(None);

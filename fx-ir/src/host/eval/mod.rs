@@ -24,7 +24,7 @@ mod tests;
 pub(crate) mod value;
 
 pub use machine::{EvalError, Machine, Variables};
-pub use matching::{Taken, eval_match, eval_pattern};
+pub use matching::{Matched, Taken, eval_match, eval_pattern};
 pub use number_type::{FloatType, IntType};
 pub use value::{Base, Handle, Location, Range, Refusal, Step, Value};
 
