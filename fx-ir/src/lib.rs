@@ -34,6 +34,7 @@ mod map;
 mod names;
 mod nearest;
 mod node;
+mod number_type;
 mod op;
 mod operator;
 pub mod ops;

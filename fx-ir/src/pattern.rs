@@ -6,7 +6,7 @@
 //! Its text form is Rust's with `%n` for what it binds: `Some((%0, _))`, `Mode::Scaled { factor: %0, .. }`,
 //! `[%0, .., %1]`, `(1 | 3..=5)`. [`eval`](crate::host::eval) matches values.
 
-use crate::host::eval::{FloatType, IntType};
+use crate::number_type::{FloatType, IntType};
 
 /// A pattern.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

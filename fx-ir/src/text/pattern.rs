@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::cursor::{Cursor, ParseError, Parsed};
 use super::word::{Backticked, is_ident};
-use crate::host::eval::{FloatType, IntType};
+use crate::number_type::{FloatType, IntType};
 use crate::pattern::{Elements, Literal, Pattern, RangePattern, StructPattern};
 
 impl Display for Pattern {

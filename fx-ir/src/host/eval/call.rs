@@ -1,7 +1,7 @@
 //! A call of a method: its receiver, its arguments, and what it says where they do not fit.
 
-use super::number_type::{FloatType, IntType};
 use super::value::{Refusal, Value};
+use crate::number_type::{FloatType, IntType};
 
 /// A call of a method of the standard library.
 pub(crate) struct Call<'a, T> {

@@ -2,8 +2,8 @@
 
 use super::call::Call;
 use super::number;
-use super::number_type::IntType;
 use super::value::{Refusal, Value};
+use crate::number_type::IntType;
 
 type Outcome<T> = Result<Value<T>, Refusal>;
 

@@ -14,7 +14,6 @@ pub(crate) mod lists;
 mod machine;
 mod matching;
 mod number;
-mod number_type;
 pub(crate) mod numbers;
 mod operations;
 mod place;
@@ -23,9 +22,9 @@ mod state;
 mod tests;
 pub(crate) mod value;
 
+pub use crate::number_type::{FloatType, IntType};
 pub use machine::{EvalError, Machine, Variables};
 pub use matching::{Matched, Taken, eval_match, eval_pattern};
-pub use number_type::{FloatType, IntType};
 pub use value::{Base, Handle, Location, Range, Refusal, Step, Value};
 
 use super::methods::{self, Receiver};

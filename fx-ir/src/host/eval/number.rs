@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use super::number_type::{FloatType, IntType};
 use super::value::{Refusal, Value};
+use crate::number_type::{FloatType, IntType};
 
 /// `a sign b`, as the generated code computes it in a debug build: overflow panics.
 pub(crate) fn binary<T>(sign: &str, a: &Value<T>, b: &Value<T>) -> Result<Value<T>, Refusal> {

@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 
 use super::call::Call;
 use super::number;
-use super::number_type::{FloatType, IntType};
 use super::value::{Refusal, Value};
+use crate::number_type::{FloatType, IntType};
 
 type Outcome<T> = Result<Value<T>, Refusal>;
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::number_type::{FloatType, IntType};
+use crate::number_type::{FloatType, IntType};
 use crate::{NodeId, Type};
 
 /// A value. A shared reference is the value itself: while it lives, nothing may change what it refers to.
