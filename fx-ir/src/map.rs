@@ -32,6 +32,11 @@ impl<T> NodeMap<T> {
         self.place(id).replace(value)
     }
 
+    /// Takes the value of a node away.
+    pub fn remove(&mut self, id: NodeId) -> Option<T> {
+        self.0.get_mut(id.index())?.take()
+    }
+
     fn place(&mut self, id: NodeId) -> &mut Option<T> {
         if self.0.len() <= id.index() {
             self.0.resize_with(id.index() + 1, || None);

@@ -147,6 +147,14 @@ pub enum Error {
         /// The failure.
         source: Box<Error>,
     },
+    /// A graph that is run is given other inputs than it takes, or names what is not there.
+    #[error("graph `{graph}` {reason}")]
+    Graph {
+        /// The graph's name.
+        graph: String,
+        /// What is wrong.
+        reason: String,
+    },
     /// An error of the user's own, from code of the model.
     #[error("{0}")]
     Refused(String),

@@ -16,6 +16,7 @@ pub mod freeze;
 pub mod frozen;
 #[doc(hidden)]
 pub mod graph;
+pub mod graph_module;
 pub mod instance;
 mod math;
 pub mod module;
@@ -33,6 +34,7 @@ pub use ffi::{CudaKernel, KernelArg, operator};
 pub use freeze::{Backend, Freeze, GraphOutputs, MemoryFormat};
 pub use fx_ir::Graph;
 pub use fx_macros::{Module, fx, traceable};
+pub use graph_module::GraphModule;
 pub use module::Module;
 pub use report::{GraphReport, Tuned};
 

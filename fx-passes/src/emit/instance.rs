@@ -7,6 +7,7 @@ mod bare;
 mod control;
 mod live;
 mod methods;
+mod operands;
 mod paths;
 mod submodule;
 
@@ -24,11 +25,6 @@ use super::{
     writer::{Phase, Writer},
 };
 
-/// The numbers of a list that holds nothing else.
-fn ints(items: &[Arg]) -> Option<Vec<i64>> {
-    items.iter().map(|item| if let Arg::Int(number) = item { Some(*number) } else { None }).collect()
-}
-
 struct Walk<'e, 'a> {
     writer: Writer<'e, 'a>,
     /// The parts that list their own graphs.
@@ -38,6 +34,8 @@ struct Walk<'e, 'a> {
     count: usize,
     /// The variables that hold the live paths of parts of the model, by the labels that those have in the traced graph.
     paths: Vec<(String, String)>,
+    /// Whether operands of an operation on the host are written.
+    is_on_host: bool,
     /// The modules that the runtime's tracer is in.
     modules: Vec<ModuleScope>,
 }
@@ -51,6 +49,7 @@ impl<'e, 'a> Walk<'e, 'a> {
             count: 0,
             paths: Vec::new(),
             modules: Vec::new(),
+            is_on_host: false,
         };
         walk.writer.prints_all = true;
         for name in ["t", "Arg", "args", "outputs"] {
@@ -158,7 +157,7 @@ impl<'e, 'a> Walk<'e, 'a> {
     fn record(&mut self, id: NodeId, op: &Op) {
         self.stand_in_modules_of(id);
         let node = self.writer.graph().node(id);
-        let place = place_of(node);
+        let (place, ty) = (place_of(node), node.ty.to_string());
         let label = node.origin.labels.first().cloned().unwrap_or_default();
         let all = node.args.clone();
         let listed = op.host().and_then(|host| self.listed_part(host, &all, &label));
@@ -167,10 +166,12 @@ impl<'e, 'a> Walk<'e, 'a> {
             Op::CallModule(kind) if kind.row().is_some_and(|row| row.is_chain) => {
                 let module = self.writer.read(all[0].node().unwrap_or(id)).text;
                 let input = self.arg(&all[1]);
-                format!("t.chain({}, {module}.layers(), {input}, {place:?})", self.path(&label))
+                let train = all.get(2).map_or("None".to_owned(), |train| format!("Some({})", self.arg(train)));
+                format!("t.chain({}, {module}.as_chain(), {input}, {train}, {place:?})", self.path(&label))
             }
-            Op::CallModule(_) if all[0].node().is_some_and(|module| !self.is_live(module)) => {
-                format!("t.code(\"$0.forward($1)\", &[{}], {label:?}, {place:?})", self.args(&all))
+            Op::CallModule(kind) if all[0].node().is_some_and(|module| !self.is_live(module)) => {
+                let module = self.arg(&all[0]);
+                format!("t.chosen_module({:?}, {module}, &[{}], {label:?}, {place:?})", kind.0, self.args(&all[1..]))
             }
             Op::CallModule(kind) => {
                 let module = self.writer.read(all[0].node().unwrap_or(id)).borrowed();
@@ -188,21 +189,17 @@ impl<'e, 'a> Walk<'e, 'a> {
             Op::Host(host) if self.submodule(id, &host.op).is_some() => self.submodule_call(id, host, &place),
             Op::Host(host) => {
                 let name = self.writer.graph().base_name(id).to_owned();
-                format!(
-                    "t.host({:?}, &{:?}, &[{}], {name:?}, {place:?})",
-                    host.op.name(),
-                    host.op.words(),
-                    self.args(&all)
-                )
+                let (op, words, args) = (host.op.name(), host.op.words(), self.host_args(&all));
+                format!("t.host(({op:?}, &{words:?}), &[{args}], ({name:?}, {ty:?}), {place:?})")
             }
             Op::Rust(code) => {
                 let name = self.writer.graph().base_name(id).to_owned();
-                format!("t.code({:?}, &[{}], {name:?}, {place:?})", code.text(), self.args(&all))
+                format!("t.code({:?}, &[{}], ({name:?}, {ty:?}), {place:?})", code.text(), self.args(&all))
             }
             Op::GetAttr(field) => {
                 format!("t.field({}, {field:?}, {place:?})", self.args(&all))
             }
-            other => format!("t.code({:?}, &[{}], \"node\", {place:?})", other.opcode(), self.args(&all)),
+            other => format!("t.code({:?}, &[{}], (\"node\", {ty:?}), {place:?})", other.opcode(), self.args(&all)),
         };
         self.name(id, &call);
     }
@@ -247,58 +244,6 @@ impl<'e, 'a> Walk<'e, 'a> {
         let name = self.writer.names.fresh(&wanted);
         self.writer.line(format!("let {name} = {call};"));
         self.writer.set(id, Value::owned(name));
-    }
-
-    fn args(&mut self, args: &[Arg]) -> String {
-        let args: Vec<String> = args.iter().map(|arg| self.arg(arg)).collect();
-        args.join(", ")
-    }
-
-    /// An argument as a graph has it, borrowed; a live tensor becomes a `get_attr`.
-    fn arg(&mut self, arg: &Arg) -> String {
-        match arg {
-            Arg::Node(id) if !self.is_live(*id) => format!("&{}", self.writer.read(*id).text),
-            Arg::Node(id) => self.live(*id),
-            Arg::Int(number) => format!("&Arg::Int({number})"),
-            Arg::Float(_) => format!("&Arg::Float({})", literal(arg, &|id| self.writer.read(id))),
-            Arg::Bool(known) => format!("&Arg::Bool({known})"),
-            Arg::Str(text) => format!("&Arg::Str({text:?}.to_owned())"),
-            Arg::None => "&Arg::None".to_owned(),
-            Arg::Path(path) => format!("&Arg::Path({path:?}.to_owned())"),
-            Arg::List(items) => match ints(items) {
-                Some(numbers) => format!("&Arg::ints(&{numbers:?})"),
-                None => format!("&Arg::list(&[{}])", self.args(items)),
-            },
-            Arg::Expr(_) if bare(arg) != *arg => self.arg(&bare(arg)),
-            Arg::Expr(expr) => {
-                let args = self.args(&expr.args);
-                format!("&t.expr({:?}, &{:?}, &[{args}])", expr.op.name(), expr.op.words())
-            }
-        }
-    }
-
-    fn live(&mut self, id: NodeId) -> String {
-        let node = self.writer.graph().node(id);
-        let value = self.writer.read(id);
-        let label = node.origin.labels.first().cloned().unwrap_or_else(|| node.name.clone());
-        match &node.ty {
-            Type::Tensor(_) => {
-                let name = self.writer.names.fresh("attr");
-                let path = self.path(&label);
-                self.writer.line(format!("let {name} = t.tensor({path}, {});", value.borrowed()));
-                format!("&{name}")
-            }
-            Type::Option(inner) if inner.is_tensor() => {
-                let name = self.writer.names.fresh("attr");
-                let path = self.path(&label);
-                self.writer.line(format!(
-                    "let {name} = match {} {{ Some(tensor) => t.tensor({path}, tensor), None => Arg::None }};",
-                    value.borrowed()
-                ));
-                format!("&{name}")
-            }
-            _ => format!("&(&Probe({})).arg({:?})", value.borrowed(), value.text),
-        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::LazyLock;
 
 use super::{Layer, ModuleT, Stack};
@@ -27,6 +28,7 @@ pub(super) struct LayerEntry {
     type_id: fn() -> TypeId,
     name: &'static str,
     view: for<'a> fn(&'a dyn Any) -> Option<&'a dyn Layer>,
+    share: fn(&dyn Any) -> Option<Result<Rc<dyn Layer>, Error>>,
     load: fn(&mut Loader, &mut Stack) -> Result<(), Error>,
 }
 
@@ -34,7 +36,7 @@ inventory::collect!(LayerEntry);
 
 impl LayerEntry {
     pub(super) const fn of<L: Layer + ModuleT + State + 'static>(name: &'static str) -> Self {
-        Self { type_id: TypeId::of::<L>, name, view: view::<L>, load: load::<L> }
+        Self { type_id: TypeId::of::<L>, name, view: view::<L>, share: share::<L>, load: load::<L> }
     }
 
     /// The entry of the type of `value`, if it is a layer.
@@ -50,6 +52,11 @@ impl LayerEntry {
         (self.view)(value)
     }
 
+    /// A second handle on the layer; none if it is of another type.
+    pub(super) fn share(&self, value: &dyn Any) -> Option<Result<Rc<dyn Layer>, Error>> {
+        (self.share)(value)
+    }
+
     /// Loads the layer that was saved and appends it.
     pub(super) fn load(from: &mut Loader, into: &mut Stack) -> Result<(), Error> {
         let name = from.choice()?;
@@ -62,6 +69,11 @@ impl LayerEntry {
 
 fn view<L: Layer + 'static>(value: &dyn Any) -> Option<&dyn Layer> {
     value.downcast_ref::<L>().map(|layer| layer as &dyn Layer)
+}
+
+fn share<L: Layer + 'static>(value: &dyn Any) -> Option<Result<Rc<dyn Layer>, Error>> {
+    let layer = value.downcast_ref::<L>()?;
+    Some(layer.shallow_clone().map(|layer| Rc::new(layer) as Rc<dyn Layer>))
 }
 
 fn load<L: ModuleT + State + 'static>(from: &mut Loader, into: &mut Stack) -> Result<(), Error> {

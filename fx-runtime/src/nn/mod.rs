@@ -58,6 +58,7 @@ pub use recurrent::*;
 pub use sequential::*;
 pub use shape::*;
 pub use spatial::Spatial;
+pub use stack::Chain;
 #[doc(hidden)]
 pub(crate) use stack::Stack;
 

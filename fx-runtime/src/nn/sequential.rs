@@ -3,6 +3,7 @@
 //! The layers of a [`Sequential`] take no mode; those of a [`SequentialT`] do. Both remember the types of their layers:
 //! they can be listed, looked at and taken out again.
 
+use std::rc::Rc;
 use std::sync::Mutex;
 
 use tch::{TchError, Tensor};
@@ -12,7 +13,7 @@ use super::closure::Closure;
 use super::layer::sealed::Freezable;
 use super::leaf::{computes, unwrap};
 use super::mode::Mode;
-use super::stack::{Run, Stack};
+use super::stack::{Chain, Run, Stack};
 use super::{Layer, Module, ModuleT};
 use crate::Error;
 use crate::module::{Place, Visitor};
@@ -157,6 +158,12 @@ macro_rules! stack_methods {
                 self.layers.layers()
             }
 
+            /// The chain itself, whatever pointer it lies behind.
+            #[doc(hidden)]
+            pub fn as_chain(&self) -> &Self {
+                self
+            }
+
             /// A second handle on the layer at `index`, whatever its type.
             ///
             /// # Errors
@@ -164,6 +171,24 @@ macro_rules! stack_methods {
             /// [`Error::Layer`] if there is no such layer, [`Error::Unsupported`] if its type is not registered.
             pub fn clone_layer(&self, index: usize) -> Result<Box<dyn ModuleT>, Error> {
                 self.layers.clone_layer(index)
+            }
+        }
+
+        impl Chain for $sequential {
+            fn len(&self) -> usize {
+                self.layers.len()
+            }
+
+            fn shared_layer(&self, index: usize) -> Result<Option<Rc<dyn Layer>>, Error> {
+                self.layers.shared_layer(index)
+            }
+
+            fn erased_layer(&self, index: usize) -> Result<Box<dyn ModuleT>, Error> {
+                self.layers.clone_layer(index)
+            }
+
+            fn type_name_of(&self, index: usize) -> &'static str {
+                self.layers.type_name_of(index)
             }
         }
 

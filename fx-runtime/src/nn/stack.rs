@@ -5,6 +5,7 @@
 
 use std::any::{Any, type_name};
 use std::fmt;
+use std::rc::Rc;
 
 use tch::{TchError, Tensor};
 
@@ -24,6 +25,34 @@ pub(super) enum Run {
     Told(bool),
     /// The one that the layer keeps, or this if it keeps none.
     Kept(bool),
+}
+
+/// Layers in a row, of any types, that can be shared one by one.
+pub trait Chain {
+    /// How many there are.
+    fn len(&self) -> usize;
+
+    /// Returns whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A second handle on one layer; none if it is no layer of this module.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Layer`] if there is no such layer, [`Error::NotCloneable`] if it cannot be shared.
+    fn shared_layer(&self, index: usize) -> Result<Option<Rc<dyn Layer>>, Error>;
+
+    /// The same of any layer, of which nothing is known but that it computes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Layer`] if there is no such layer, [`Error::Unsupported`] if its type is not registered.
+    fn erased_layer(&self, index: usize) -> Result<Box<dyn ModuleT>, Error>;
+
+    /// The name of the type of one layer; empty if there is none.
+    fn type_name_of(&self, index: usize) -> &'static str;
 }
 
 #[derive(Default)]
@@ -186,6 +215,18 @@ impl Stack {
     pub(super) fn clone_layer(&self, index: usize) -> Result<Box<dyn ModuleT>, Error> {
         let slot = self.0.get(index).ok_or(Error::Layer { index, expected: "layer", found: None })?;
         Ok(slot.placed(&mut |tensor| Ok(tensor.shallow_clone()))?.layer)
+    }
+
+    /// A second handle on one layer; none if it is no layer of this module.
+    pub(super) fn shared_layer(&self, index: usize) -> Result<Option<Rc<dyn Layer>>, Error> {
+        let slot = self.0.get(index).ok_or(Error::Layer { index, expected: "layer", found: None })?;
+        slot.entry.and_then(|entry| entry.share(slot.any())).transpose()
+    }
+
+    /// The name of the type of one layer.
+    pub(super) fn type_name_of(&self, index: usize) -> &'static str {
+        let name = |slot: &Slot| slot.module().map_or(slot.opaque.type_name, Module::type_name);
+        self.0.get(index).map_or("", name)
     }
 
     pub(super) fn visit<'a>(&'a self, visitor: &mut dyn Visitor<'a>) {

@@ -1,16 +1,19 @@
 //! What each body is checked for: frozen and eager agree, and as much of it is understood as is said beside it.
 
 mod compare;
+mod interpreted;
 mod understood;
 
-pub(crate) use self::{compare::*, understood::*};
+pub(crate) use self::{compare::*, interpreted::*, understood::*};
 
 /// `agree!(Net::new, [inputs], |net, input| net.forward(input))`: frozen and eager agree, and all of the type is
 /// understood, or as much as [`understood!`] says.
 macro_rules! agree {
-    ($make:expr, $cases:expr, |$net:ident, $input:pat_param| $call:expr) => {{
-        let name = $crate::check::numbers_agree!($make, $cases, |$net, $input| $call);
+    ($make:expr, $cases:expr, |$net:ident, $input:pat_param| $($call:tt)+) => {{
+        let cases = &$cases;
+        let name = $crate::check::numbers_agree!($make, *cases, |$net, $input| $($call)+);
         $crate::check::assert_understood(&name, file!());
+        $crate::check::interpreted!($make, *cases, |$net, $input| $($call)+);
     }};
 }
 pub(crate) use agree;

@@ -89,6 +89,11 @@ impl<T> Variables<T> {
     pub fn set(&mut self, id: NodeId, value: Value<T>) {
         self.0.insert(id, value);
     }
+
+    /// Frees the value of a node.
+    pub fn remove(&mut self, id: NodeId) {
+        self.0.remove(id);
+    }
 }
 
 impl<T, E> From<Refusal> for EvalError<T, E> {

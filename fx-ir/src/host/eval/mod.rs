@@ -73,6 +73,16 @@ pub fn eval_arg<M: Machine>(arg: &Arg, variables: &mut Variables<M::Tensor>, mac
     Evaluator { variables, machine, elements: Vec::new() }.value(arg)
 }
 
+/// Evaluates an argument as what is read there: of a mutable reference, also inside a list or a tuple, what it refers to.
+///
+/// # Errors
+/// As [`eval_arg`]'s.
+pub fn eval_operand<M: Machine>(arg: &Arg, variables: &mut Variables<M::Tensor>, machine: &mut M) -> Evaluated<M> {
+    let mut evaluator = Evaluator { variables, machine, elements: Vec::new() };
+    let value = evaluator.value(arg)?;
+    evaluator.without_references(value)
+}
+
 /// An evaluation under way.
 struct Evaluator<'e, M: Machine> {
     variables: &'e mut Variables<M::Tensor>,
@@ -118,6 +128,23 @@ impl<M: Machine> Evaluator<'_, M> {
     fn operand(&mut self, arg: &Arg) -> Evaluated<M> {
         let value = self.value(arg)?;
         self.behind(value)
+    }
+
+    fn without_references(&mut self, value: Value<M::Tensor>) -> Evaluated<M> {
+        Ok(match value {
+            Value::Reference(_) => {
+                let value = self.behind(value)?;
+                self.without_references(value)?
+            }
+            Value::List(items) => Value::List(self.all_without_references(items)?),
+            Value::Tuple(items) => Value::Tuple(self.all_without_references(items)?),
+            Value::Option(Some(held)) => Value::option(Some(self.without_references(*held)?)),
+            other => other,
+        })
+    }
+
+    fn all_without_references(&mut self, values: Vec<Value<M::Tensor>>) -> Result<Vec<Value<M::Tensor>>, Failure<M>> {
+        values.into_iter().map(|value| self.without_references(value)).collect()
     }
 
     fn operands(&mut self, args: &[Arg]) -> Result<Vec<Value<M::Tensor>>, Failure<M>> {

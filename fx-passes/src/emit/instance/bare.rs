@@ -9,7 +9,6 @@ pub(super) fn bare(arg: &Arg) -> Arg {
             (HostOp::Ref | HostOp::Handle | HostOp::BorrowTensor | HostOp::BorrowOption | HostOp::Use, [inner]) => {
                 bare(inner)
             }
-            (HostOp::Tuple, parts) => Arg::List(parts.iter().map(bare).collect()),
             (HostOp::MapOption | HostOp::MapList, [inner, each]) if is_copy(each, &element()) => bare(inner),
             _ => arg.clone(),
         },

@@ -41,33 +41,52 @@ impl Walk<'_, '_> {
         of_layer && node.op.host().is_some_and(HostOp::yields_loan)
     }
 
+    /// Control flow that inputs decide is a node with regions.
     fn undecided(&mut self, id: NodeId, op: &Op) {
-        let mut inputs: Vec<Arg> = Vec::new();
-        self.outer_inputs(id, &mut inputs);
         self.stand_in_modules_of(id);
         let node = self.writer.graph().node(id);
-        let place = place_of(node);
-        let name = self.writer.graph().base_name(id).to_owned();
-        let args = self.args(&inputs);
-        let call = format!("t.code(\"{} at {place}\", &[{args}], {name:?}, {place:?})", op.opcode());
+        let (place, ty, regions, all) = (place_of(node), node.ty.to_string(), node.regions.clone(), node.args.clone());
+        let wanted = self.writer.graph().base_name(id).to_owned();
+        let heads: Vec<String> = match op {
+            Op::Match(patterns) => patterns.iter().map(|pattern| format!("{:?}", pattern.to_string())).collect(),
+            Op::For(head) => vec![format!("{:?}", head.to_string())],
+            _ => Vec::new(),
+        };
+        let (opcode, args, heads) = (op.opcode(), self.host_args(&all), heads.join(", "));
+        let call = format!("t.flow(({opcode:?}, &[{heads}]), &[{args}], ({wanted:?}, {ty:?}), {place:?})?");
         self.name(id, &call);
+        for region in regions {
+            self.listed_region(id, region);
+        }
     }
 
-    /// What the node and its regions read of what is outside them and needs an input.
-    fn outer_inputs(&self, id: NodeId, out: &mut Vec<Arg>) {
-        let graph = self.writer.graph();
-        let mut pending = vec![id];
-        while let Some(at) = pending.pop() {
-            for input in graph.node(at).inputs() {
-                let inside = graph.scope_of(input).is_some_and(|scope| graph.is_inside(scope, id));
-                if !inside && !self.is_live(input) && !out.contains(&Arg::Node(input)) {
-                    out.push(Arg::Node(input));
-                }
-            }
-            for &region in &graph.node(at).regions {
-                pending.extend(&graph.region(region).nodes);
-            }
+    /// A region of such a node.
+    fn listed_region(&mut self, id: NodeId, region: RegionId) {
+        let names = self.writer.names.clone();
+        let mut params = (Vec::new(), Vec::new());
+        for param in self.writer.graph().region(region).params.clone() {
+            let base = self.writer.graph().base_name(param).to_owned();
+            let name = self.writer.names.fresh(&identifier(&base));
+            params.0.push(format!("({base:?}, {:?})", self.writer.graph().node(param).ty.to_string()));
+            self.writer.set(param, Value::owned(name.clone()));
+            params.1.push(name);
         }
+        let end = self.writer.graph().yield_of(region);
+        let given = end.map(|end| self.writer.graph().node(end).args.clone()).unwrap_or_default();
+        let outer = std::mem::take(&mut self.writer.lines);
+        let (known, around) = (self.paths.len(), self.modules.clone());
+        self.region(region);
+        let outer_operands = std::mem::replace(&mut self.is_on_host, true);
+        let outputs: Vec<String> = given.iter().map(|arg| format!("Arg::clone({})", self.arg(arg))).collect();
+        self.is_on_host = outer_operands;
+        self.stand_in(&around);
+        self.paths.truncate(known);
+        let lines = std::mem::replace(&mut self.writer.lines, outer).join("\n");
+        self.writer.names = names;
+        let (owner, outputs) = (self.writer.read(id).text, outputs.join(", "));
+        let (described, bound) = (params.0.join(", "), params.1.join(", "));
+        self.writer
+            .line(format!("t.region(&{owner}, [{described}], |t, [{bound}]| {{ {lines}\nOk(vec![{outputs}]) }})?;"));
     }
 
     fn choice(&mut self, id: NodeId, head: &str, patterns: &[Pattern]) {

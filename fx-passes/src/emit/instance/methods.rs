@@ -11,19 +11,18 @@ use crate::emit::{Emitter, PartNames, QUIET, names::identifier};
 pub(in crate::emit) fn emit(emitter: &Emitter<'_>, parts: &PartNames) -> String {
     let traced = emitter.traced;
     let (name, title) = (&traced.signature.name, &traced.graph.name);
-    let doc = "/// The graph of the live object, flat, as torch.fx would show it: `print_tabular()` it, or print it.\n";
-    let result = "::fx_runtime::Result<::fx_runtime::Graph>";
     let Some(model) = traced.model else {
         let code = whole(emitter, parts, None);
-        return format!("{doc} {QUIET} #[inline] pub fn {}_graph() -> {result} {{ {code} }}\n", identifier(title));
+        return functions(&format!("{}_graph", identifier(title)), None, &code);
     };
     let method = if emitter.is_first() { "graph".to_owned() } else { format!("{}_graph", identifier(name)) };
     let path = emitter.index.structs[model].path();
     let part = Some("fx_graph").filter(|_| parts.contains(&(path, name.clone())));
     let mut methods = String::new();
-    if !emitter.entries.contains(&method) {
+    let is_taken = [&method, &format!("{method}_module")].into_iter().any(|name| emitter.entries.contains(name));
+    if !is_taken {
         let code = whole(emitter, parts, part);
-        methods = format!("{doc} {QUIET} #[inline] pub fn {method}(&self) -> {result} {{ {code} }}\n");
+        methods = functions(&method, Some("self"), &code);
     }
     if let Some(part) = part {
         let mut walk = Walk::new(emitter, parts);
@@ -52,6 +51,19 @@ pub(in crate::emit) fn emit(emitter: &Emitter<'_>, parts: &PartNames) -> String 
         );
     }
     format!("impl {} {{ {methods} }}\n", emitter.owner())
+}
+
+/// The function that yields the graph, and the one that yields what runs as well.
+fn functions(name: &str, receiver: Option<&str>, code: &str) -> String {
+    let (taken, on) = receiver.map_or((String::new(), String::new()), |name| (format!("&{name}"), format!("{name}.")));
+    format!(
+        "/// The graph of the live object, flat, as torch.fx would show it: `print_tabular()` it, or print it.
+        #[inline] pub fn {name}({taken}) -> ::fx_runtime::Result<::fx_runtime::Graph> {{
+            Ok({on}{name}_module()?.into_graph())
+        }}
+        /// The same with the modules and parameters that it names, which it shares: it can be run and edited.
+        #[inline] {QUIET} pub fn {name}_module({taken}) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {{ {code} }}\n"
+    )
 }
 
 /// What the code of an instance graph is written with.
@@ -84,9 +96,14 @@ fn whole(emitter: &Emitter<'_>, parts: &PartNames, part: Option<&str>) -> String
     } else {
         (String::new(), outputs)
     };
+    let is_module = |model: usize| emitter.index.structs[model].is_module;
+    let tracer = match emitter.traced.model {
+        Some(model) if is_module(model) => format!("of({title:?}, self)"),
+        _ => format!("new({title:?})"),
+    };
     format!(
         "{USES}
-        let mut t = ::fx_runtime::instance::Tracer::new({title:?});
+        let mut t = ::fx_runtime::instance::Tracer::{tracer};
         {inputs}
         {lines}
         {bound}

@@ -30,10 +30,14 @@ impl Walk<'_, '_> {
     pub(super) fn submodule_call(&mut self, id: NodeId, host: &Host, place: &str) -> String {
         let node = self.writer.graph().node(id);
         let ty = node.ty.to_string();
-        let kind = self.submodule(id, &host.op).map(|(_, kind)| kind).unwrap_or_default();
+        let (module, kind) = self.submodule(id, &host.op).unwrap_or_else(|| (id, String::new()));
         let label = node.origin.labels.first().map_or(node.name.as_str(), String::as_str);
         let path = self.path(label);
         let args = self.args(&node.args[1..]);
+        if matches!(host.op, HostOp::Method(_)) {
+            let layer = self.writer.read(module).borrowed();
+            return format!("t.recurrent({path}, {layer}, {ty:?}, &[{args}], {place:?})");
+        }
         format!("t.submodule({path}, {kind:?}, {ty:?}, &[{args}], {place:?})")
     }
 }

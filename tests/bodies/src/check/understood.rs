@@ -91,6 +91,40 @@ fn line((name, file): Key, found: Share) -> String {
     if found.is_whole() { figure } else { format!("{figure}: `understood!({name}: {found});`") }
 }
 
+/// Whether all of a type is understood; `file` is where it is tested.
+pub(crate) fn is_whole(name: &str, file: &str) -> bool {
+    reported().iter().filter(|(key, _)| key.0 == name && file.ends_with(key.1)).all(|(_, share)| share.is_whole())
+}
+
+/// A body that is understood whole and yet cannot be run node by node, and the reason.
+pub(crate) struct NotInterpreted {
+    /// The type's name, without spaces.
+    pub(crate) name: &'static str,
+    /// The file, seen from the workspace.
+    pub(crate) file: &'static str,
+    /// What the error says.
+    pub(crate) reason: &'static str,
+}
+
+inventory::collect!(NotInterpreted);
+
+/// `not_interpreted!(Net: "what the error says")`: the graph of such a model does not run node by node.
+macro_rules! not_interpreted {
+    ($name:ty: $reason:literal) => {
+        fx_runtime::registry::inventory::submit! {
+            $crate::check::NotInterpreted { name: stringify!($name), file: file!(), reason: $reason }
+        }
+    };
+}
+pub(crate) use not_interpreted;
+
+/// Panics where the graph of a model that is understood whole does not run, unless that is said beside the body.
+pub(crate) fn assert_not_interpreted(name: &str, file: &str, error: &str) {
+    let said = inventory::iter::<NotInterpreted>.into_iter().find(|said| said.name == name && said.file == file);
+    let is_known = said.is_some_and(|said| error.contains(said.reason));
+    assert!(is_known || !is_whole(name, file), "the graph of `{name}` does not run: {error}");
+}
+
 /// Panics where another share of the type is understood than is said beside it; `file` is where it is tested.
 pub(crate) fn assert_understood(name: &str, file: &str) {
     let all = reported();

@@ -192,7 +192,11 @@ impl Ends {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn, understood};
+    use crate::check::{agree, not_interpreted, randn, understood};
+
+    not_interpreted!(Shared: "the method `get`");
+    not_interpreted!(Zipped: "the method `get`");
+    not_interpreted!(FirstApart: "the method `len`");
 
     understood!(Pairs: 0 of 1);
     understood!(Ends: 0 of 1);

@@ -291,7 +291,9 @@ impl Swapped {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn, understood};
+    use crate::check::{agree, not_interpreted, randn, understood};
+
+    not_interpreted!(Net: "got neg");
 
     understood!(Patterns: 0 of 1);
     understood!(Swapped: 4 of 19);

@@ -261,7 +261,7 @@ mod tests {
         agree!(
             |_| NoneLent {},
             [(randn(&[2, 4]), randn(&[2, 4])), (randn(&[3, 4]), randn(&[3, 4]))],
-            |net, (xs, ys)| net.forward(xs, Some(ys)) + net.forward(xs, None)
+            |net, (xs, ys)| net.forward(&*xs, Some(&*ys)) + net.forward(xs, None)
         );
     }
 

@@ -207,7 +207,9 @@ impl CarriedAway {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn, understood};
+    use crate::check::{agree, not_interpreted, randn, understood};
+
+    not_interpreted!(Asserts: "interpreting the code");
 
     understood!(Cfg: 3 of 5);
     understood!(InnerItems: 0 of 1);

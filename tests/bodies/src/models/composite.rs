@@ -317,8 +317,10 @@ impl Statistics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{Close, agree, randn, root, understood};
+    use crate::check::{Close, agree, not_interpreted, randn, root, understood};
     use fx_runtime::{Freeze, nn::Module as _, nn::ModuleT as _};
+
+    not_interpreted!(Kept: "the function `self::positions`");
 
     understood!(Boxed: 2 of 4);
 

@@ -242,7 +242,9 @@ impl Described {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn, understood};
+    use crate::check::{agree, not_interpreted, randn, understood};
+
+    not_interpreted!(Model: "got scalar");
 
     understood!(Decoder: 4 of 5);
 

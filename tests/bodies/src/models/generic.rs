@@ -488,7 +488,11 @@ mod tests {
 
     #[test]
     fn functions() {
-        agree!(|p| Activated { fc: linear(p) }, inputs(), |net, xs| net.forward(xs, |t| t.tanh(), &|t| t + 1));
+        agree!(|p| Activated { fc: linear(p) }, inputs(), |net, xs| net.forward(
+            xs,
+            |t: &Tensor| t.tanh(),
+            &|t: &Tensor| t + 1
+        ));
     }
 
     #[test]

@@ -150,7 +150,7 @@ mod tests {
     fn layers() {
         let past = [0, 1].map(|_| LayerState { key: randn(&[2, 3, 4]), value: randn(&[2, 3, 4]) });
         let make = |p: &nn::Path| Decoder { layers: vec![cached(p / 0), cached(p / 1)] };
-        agree!(make, [randn(&[2, 1, 4])], |net, xs| net.forward(xs, Some(&past)));
+        agree!(make, [randn(&[2, 1, 4])], |net, xs| net.forward(xs, Some(&past[..])));
         agree!(make, [randn(&[2, 3, 4])], |net, xs| net.forward(xs, None));
     }
 

@@ -1,0 +1,248 @@
+//! What a `call_module` node calls: a layer, or a module of the user's.
+
+use std::rc::Rc;
+
+use fx_ir::host::eval::Value as HostValue;
+use tch::Tensor;
+use tch::nn::{GRUState, LSTMState, ModuleT, RNN};
+
+use super::Value;
+use super::convert::{IntoValue, tensor};
+use crate::nn::{GRU, LSTM, Layer};
+use crate::{Error, Module, Result};
+
+/// A module that a graph can call. Every layer of [`crate::nn`] is one.
+pub trait Submodule {
+    /// Its forward.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Torch`] if libtorch refuses, [`Error::Refused`] if the arguments are not those that it takes.
+    fn call(&self, args: &[Value]) -> Result<Value>;
+
+    /// Another method of it than its forward; none if it has none such.
+    fn method(&self, name: &str, args: &[Value]) -> Option<Result<Value>> {
+        let _ = (name, args);
+        None
+    }
+
+    /// The module that its parameters, its buffers and its mode are read from.
+    fn module(&self) -> Option<&dyn Module>;
+}
+
+impl<L: Layer> Submodule for L {
+    fn call(&self, args: &[Value]) -> Result<Value> {
+        applied(self, args)
+    }
+
+    fn module(&self) -> Option<&dyn Module> {
+        Some(self)
+    }
+}
+
+/// A layer of a chain.
+pub(crate) struct SharedLayer(pub(crate) Rc<dyn Layer>);
+
+impl Submodule for SharedLayer {
+    fn call(&self, args: &[Value]) -> Result<Value> {
+        applied(&*self.0, args)
+    }
+
+    fn module(&self) -> Option<&dyn Module> {
+        Some(&*self.0)
+    }
+}
+
+/// A layer's forward, in the mode that is given or else in the one that it keeps.
+fn applied(layer: &dyn Layer, args: &[Value]) -> Result<Value> {
+    let (xs, train) = one_tensor(layer.type_name(), args)?;
+    let train = train.or_else(|| layer.training()).unwrap_or(false);
+    Ok(Value::Tensor(Rc::new(layer.f_forward_t(xs, train)?)))
+}
+
+/// The input of a layer, and its mode if one is given.
+fn one_tensor<'v>(name: &str, args: &'v [Value]) -> Result<(&'v Tensor, Option<bool>)> {
+    match args {
+        [xs] => tensor(xs).map(|xs| (xs, None)),
+        [xs, Value::Bool(train)] => tensor(xs).map(|xs| (xs, Some(*train))),
+        _ => None,
+    }
+    .ok_or_else(|| refused(name, "a tensor, and its mode if there is a second", args))
+}
+
+fn refused(name: &str, wanted: &str, args: &[Value]) -> Error {
+    let given: Vec<String> = args.iter().map(ToString::to_string).collect();
+    Error::Refused(format!("`{name}` takes {wanted}, got ({})", given.join(", ")))
+}
+
+/// A layer of a chain, whose type is not known.
+pub(crate) struct Erased {
+    layer: Box<dyn ModuleT>,
+    name: &'static str,
+}
+
+impl Erased {
+    pub(crate) fn new(layer: Box<dyn ModuleT>, name: &'static str) -> Erased {
+        Erased { layer, name }
+    }
+}
+
+impl Submodule for Erased {
+    fn call(&self, args: &[Value]) -> Result<Value> {
+        let (xs, train) = one_tensor(self.name, args)?;
+        Ok(Value::Tensor(Rc::new(self.layer.forward_t(xs, train.unwrap_or(false)))))
+    }
+
+    fn module(&self) -> Option<&dyn Module> {
+        None
+    }
+}
+
+/// Recurrent layers: `seq` on one input, `seq_init` on an input and a state.
+macro_rules! recurrent {
+    ($layer:ident, $state:ident, $read:expr) => {
+        impl Submodule for $layer {
+            fn call(&self, args: &[Value]) -> Result<Value> {
+                let name = stringify!($layer);
+                let read: fn(&Value) -> Option<$state> = $read;
+                let (ys, state) = match args {
+                    [xs] => tensor(xs).map(|xs| self.seq(xs)),
+                    [xs, state] => tensor(xs).zip(read(state)).map(|(xs, state)| self.seq_init(xs, &state)),
+                    _ => None,
+                }
+                .ok_or_else(|| refused(name, "a tensor, and a state if there is a second", args))?;
+                Ok((ys, state).value())
+            }
+
+            fn method(&self, name: &str, args: &[Value]) -> Option<Result<Value>> {
+                let read: fn(&Value) -> Option<$state> = $read;
+                match (name, args) {
+                    ("seq" | "seq_init", args) => Some(self.call(args)),
+                    ("zero_state", [Value::Int(count, _)]) => {
+                        i64::try_from(*count).ok().map(|count| Ok(IntoValue::value(&self.zero_state(count))))
+                    }
+                    ("step", [xs, state]) => {
+                        tensor(xs).zip(read(state)).map(|(xs, state)| Ok(IntoValue::value(&self.step(xs, &state))))
+                    }
+                    _ => None,
+                }
+            }
+
+            fn module(&self) -> Option<&dyn Module> {
+                Some(self)
+            }
+        }
+    };
+}
+
+recurrent!(LSTM, LSTMState, |state| {
+    let HostValue::Struct(_, fields) = state else { return None };
+    let HostValue::Tuple(parts) = &fields.first()?.1 else { return None };
+    let [h, c] = parts.as_slice() else { return None };
+    Some(LSTMState((tensor(h)?.shallow_clone(), tensor(c)?.shallow_clone())))
+});
+recurrent!(GRU, GRUState, |state| {
+    let HostValue::Struct(_, fields) = state else { return None };
+    Some(GRUState(tensor(&fields.first()?.1)?.shallow_clone()))
+});
+
+/// A module of the user's that is not looked into.
+pub(crate) struct Leaf<M> {
+    pub(crate) module: Rc<M>,
+    pub(crate) forward: fn(&M, &[Value]) -> Result<Value>,
+}
+
+impl<M: Module> Submodule for Leaf<M> {
+    fn call(&self, args: &[Value]) -> Result<Value> {
+        (self.forward)(&self.module, args)
+    }
+
+    fn module(&self) -> Option<&dyn Module> {
+        Some(&*self.module)
+    }
+}
+
+/// A module that cannot be called here, and the reason.
+pub(crate) struct Uncallable(pub(crate) String);
+
+impl Submodule for Uncallable {
+    fn call(&self, _: &[Value]) -> Result<Value> {
+        Err(Error::Refused(self.0.clone()))
+    }
+
+    fn module(&self) -> Option<&dyn Module> {
+        None
+    }
+}
+
+/// What a function of the user's takes, out of a value of a graph.
+pub trait FromValue<'v>: Sized {
+    /// The argument; none if the value is of another type.
+    fn from_value(value: &'v Value) -> Option<Self>;
+}
+
+impl<'v> FromValue<'v> for &'v Tensor {
+    fn from_value(value: &'v Value) -> Option<Self> {
+        match value {
+            Value::Tensor(tensor) => Some(tensor),
+            _ => None,
+        }
+    }
+}
+
+impl FromValue<'_> for Tensor {
+    fn from_value(value: &Value) -> Option<Self> {
+        <&Tensor>::from_value(value).map(Tensor::shallow_clone)
+    }
+}
+
+impl FromValue<'_> for bool {
+    fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::Bool(known) => Some(*known),
+            _ => None,
+        }
+    }
+}
+
+macro_rules! whole_numbers {
+    ($($ty:ty),+) => {
+        $(impl FromValue<'_> for $ty {
+            fn from_value(value: &Value) -> Option<Self> {
+                match value {
+                    Value::Int(number, _) => <$ty>::try_from(*number).ok(),
+                    _ => None,
+                }
+            }
+        })+
+    };
+}
+whole_numbers!(i64, i32, usize);
+
+impl FromValue<'_> for f64 {
+    fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::Float(number, _) => Some(*number),
+            _ => None,
+        }
+    }
+}
+
+impl<'v, T: FromValue<'v>> FromValue<'v> for Option<T> {
+    fn from_value(value: &'v Value) -> Option<Self> {
+        match value {
+            Value::Option(None) => Some(None),
+            Value::Option(Some(held)) => T::from_value(held).map(Some),
+            held => T::from_value(held).map(Some),
+        }
+    }
+}
+
+impl<'v, T: FromValue<'v>> FromValue<'v> for Vec<T> {
+    fn from_value(value: &'v Value) -> Option<Self> {
+        match value {
+            Value::List(items) => items.iter().map(T::from_value).collect(),
+            _ => None,
+        }
+    }
+}

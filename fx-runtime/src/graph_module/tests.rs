@@ -1,0 +1,190 @@
+//! Graphs that run: operators, layers, tensors, hooks, freed values, errors.
+
+use std::cell::RefCell;
+
+use fx_ir::{Arg, NodeId, OpId};
+use tch::{Device, Kind};
+
+use super::*;
+use crate::instance::Tracer;
+use crate::nn;
+
+fn randn(size: &[i64]) -> Tensor {
+    Tensor::randn(size, (Kind::Float, Device::Cpu))
+}
+
+fn tensor(value: &Value) -> &Tensor {
+    convert::tensor(value).unwrap()
+}
+
+/// `relu(fc(xs)) + gain`
+fn net(vs: &nn::VarStore) -> (nn::Linear, Tensor, GraphModule) {
+    let fc = nn::linear(vs.root() / "fc", 4, 3, nn::LinearConfig::default());
+    let gain = vs.root().var("gain", &[3], nn::Init::Const(0.5));
+    let mut t = Tracer::new("Net");
+    let xs = t.input("xs", true);
+    let ys = t.module("fc", &fc, &[&xs], "src/net.rs:4");
+    let ys = t.call("relu", &[&ys], "src/net.rs:5");
+    let gained = t.tensor("gain", &gain);
+    let ys = t.call("add", &[&ys, &gained], "src/net.rs:6");
+    let module = t.finish(&[&ys]).unwrap();
+    (fc, gain, module)
+}
+
+#[test]
+fn every_operator_of_the_op_table_and_of_the_catalog_can_be_bound() {
+    let unbound: Vec<String> = fx_ir::catalog::entries()
+        .iter()
+        .filter_map(|entry| OpId::of_method(entry.method))
+        .filter_map(|op| dispatch::Dispatch::of(op).err().map(|error| error.to_string()))
+        .collect();
+    assert!(unbound.is_empty(), "{}", unbound.join("\n"));
+}
+
+#[test]
+fn computes_what_the_model_computes_and_shares_its_parameters() {
+    let vs = nn::VarStore::new(Device::Cpu);
+    let (fc, gain, module) = net(&vs);
+    module.lint().unwrap();
+    let xs = randn(&[2, 4]);
+    let run = || tensor(&module.run(&[value(&xs)]).unwrap()).shallow_clone();
+    assert_eq!(run(), fc.forward(&xs).relu() + &gain);
+    let names: Vec<String> = module.named_parameters().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["gain", "fc.weight", "fc.bias"]);
+
+    run().sum(Kind::Float).backward();
+    assert_eq!(gain.grad().size(), [3]);
+    tch::no_grad(|| {
+        let _ = fc.ws.shallow_clone().fill_(0.0);
+    });
+    assert_eq!(run(), fc.forward(&xs).relu() + &gain);
+}
+
+#[test]
+fn an_edited_graph_runs_as_it_is() {
+    let vs = nn::VarStore::new(Device::Cpu);
+    let (fc, gain, mut module) = net(&vs);
+    let xs = randn(&[2, 4]);
+    module.run(&[value(&xs)]).unwrap();
+    let relu = module.graph().find_nodes("call_method", Some("relu"))[0];
+    module.graph_mut().node_mut(relu).op = Op::Call(OpId::lookup("sigmoid").unwrap());
+    let ys = module.run(&[value(&xs)]).unwrap();
+    assert_eq!(*tensor(&ys), fc.forward(&xs).sigmoid() + &gain);
+
+    module.add_submodule("fc", nn::linear(vs.root() / "other", 4, 3, nn::LinearConfig::default()));
+    assert_ne!(*tensor(&module.run(&[value(&xs)]).unwrap()), *tensor(&ys));
+    assert!(module.delete_submodule("fc"));
+    let error = module.lint().unwrap_err().to_string();
+    assert_eq!(error, "graph `Net` `fc` calls the module `fc`, which is not there");
+}
+
+#[test]
+fn errors_name_the_node_and_the_line() {
+    let vs = nn::VarStore::new(Device::Cpu);
+    let (_, _, module) = net(&vs);
+    let error = module.run(&[value(randn(&[2, 5]))]).unwrap_err().to_string();
+    assert!(error.starts_with("at `fc` (src/net.rs:4): libtorch: "), "{error}");
+    let error = module.run(&[]).unwrap_err().to_string();
+    assert_eq!(error, "graph `Net` takes 1 inputs (xs), got 0");
+    let error = module.run(&[value(true)]).unwrap_err().to_string();
+    assert!(error.contains("`Linear` takes a tensor"), "{error}");
+}
+
+/// Writes down what runs, and doubles what `relu` yields.
+struct Log<'l>(&'l RefCell<Vec<String>>);
+
+impl Hook for Log<'_> {
+    fn before(&mut self, graph: &Graph, id: NodeId) -> Result<()> {
+        self.0.borrow_mut().push(graph.node(id).name.clone());
+        Ok(())
+    }
+
+    fn after(&mut self, graph: &Graph, id: NodeId, value: &mut Value) -> Result<()> {
+        if graph.node(id).name == "relu" {
+            *value = super::value(tensor(value) * 2.0);
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn hooks_see_each_node_and_may_replace_its_value() {
+    let vs = nn::VarStore::new(Device::Cpu);
+    let (fc, gain, module) = net(&vs);
+    let (xs, log) = (randn(&[2, 4]), RefCell::new(Vec::new()));
+    let ys = Interpreter::new(&module).with_hook(Log(&log)).run(&[value(&xs)]).unwrap();
+    assert_eq!(*tensor(&ys), fc.forward(&xs).relu() * 2.0 + &gain);
+    assert_eq!(log.into_inner(), ["fc", "relu", "gain", "add"]);
+}
+
+#[test]
+fn values_are_freed_at_their_last_use_unless_they_are_kept() {
+    let vs = nn::VarStore::new(Device::Cpu);
+    let (_, _, module) = net(&vs);
+    let relu = module.graph().find_nodes("call_method", Some("relu"))[0];
+    let mut freed = Interpreter::new(&module);
+    freed.run(&[value(randn(&[2, 4]))]).unwrap();
+    assert!(freed.value_of(relu).is_none());
+    let mut kept = Interpreter::new(&module).keep_values();
+    kept.run(&[value(randn(&[2, 4]))]).unwrap();
+    assert!(kept.value_of(relu).is_some());
+    // A part of the graph, from a value in its middle.
+    let ones = Tensor::ones([2, 3], (Kind::Float, Device::Cpu));
+    let mut part = Interpreter::new(&module).given(relu, value(&ones));
+    assert_eq!(*tensor(&part.run(&[value(randn(&[2, 4]))]).unwrap()), ones + 0.5);
+}
+
+#[test]
+fn shapes_are_those_of_a_run() {
+    let vs = nn::VarStore::new(Device::Cpu);
+    let (_, _, mut module) = net(&vs);
+    module.propagate_shapes(&[value(randn(&[2, 4]))]).unwrap();
+    let types: Vec<String> = module.graph().nodes().iter().map(|&id| module.graph().node(id).ty.to_string()).collect();
+    assert_eq!(types[..5], ["f32[2, 4]", "f32[2, 3]", "f32[2, 3]", "f32[3]", "f32[2, 3]"]);
+}
+
+/// A convolution, a transposed one, a linear layer and attention, by the counts of `torch.utils.flop_counter`.
+#[test]
+fn operations_are_counted_as_pytorch_counts_them() {
+    let vs = nn::VarStore::new(Device::Cpu);
+    let config = nn::ConvConfig { stride: 2, padding: 1, groups: 2, ..Default::default() };
+    let conv = nn::conv2d(vs.root() / "conv", 4, 6, 3, config);
+    let up =
+        nn::conv_transpose2d(vs.root() / "up", 6, 4, 2, nn::ConvTransposeConfig { stride: 2, ..Default::default() });
+    let fc = nn::linear(vs.root() / "fc", 8, 5, nn::LinearConfig::default());
+    let mut t = Tracer::new("Net");
+    let xs = t.input("xs", true);
+    let ys = t.module("conv", &conv, &[&xs], "");
+    let ys = t.module("up", &up, &[&ys], "");
+    let ys = t.module("fc", &fc, &[&ys], "");
+    let zs = t.call("transpose", &[&ys, &Arg::Int(2), &Arg::Int(3)], "");
+    let ys = t.call("matmul", &[&ys, &zs], "");
+    let mut module = t.finish(&[&ys]).unwrap();
+    module.propagate_shapes(&[value(randn(&[3, 4, 8, 8]))]).unwrap();
+    let costs = module.costs();
+    let flops: Vec<u64> = costs.nodes.iter().map(|node| node.flops).collect();
+    // 2 N H W k k (C / groups) C', 2 N H W k k C C' of the input's H and W, 2 m n k twice.
+    let expected = [2 * 3 * 16 * 9 * 2 * 6, 2 * 3 * 16 * 4 * 6 * 4, 2 * 3 * 4 * 8 * 8 * 5, 0, 2 * 3 * 4 * 8 * 8 * 5];
+    assert_eq!(flops, expected);
+    assert_eq!((costs.flops(), costs.macs()), (expected.iter().sum(), expected.iter().sum::<u64>() / 2));
+    // Of the linear layer: its input, its weight and bias, its output, of four bytes each.
+    assert_eq!(costs.nodes[2].bytes, 4 * (3 * 4 * 8 * 8 + 5 * 8 + 5 + 3 * 4 * 8 * 5));
+    assert!(costs.to_string().contains("conv"), "{costs}");
+}
+
+#[test]
+fn a_profile_accounts_for_the_time_of_a_run() {
+    let mut t = Tracer::new("Net");
+    let xs = t.input("xs", true);
+    let ys = t.call("matmul", &[&xs, &xs], "src/net.rs:1");
+    let ys = t.call("relu", &[&ys], "src/net.rs:2");
+    let module = t.finish(&[&ys]).unwrap();
+    let profile = module.profile(&[value(randn(&[400, 400]))], 2, 5).unwrap();
+    assert_eq!(profile.nodes.iter().map(|node| (node.name.as_str(), node.calls)).next(), Some(("matmul", 5)));
+    let names: Vec<&str> = profile.lines.iter().map(|line| line.name.as_str()).collect();
+    assert_eq!(names, ["src/net.rs:1", "src/net.rs:2"]);
+    let of_nodes: f64 = profile.nodes.iter().map(Timing::mean).sum();
+    let of_runs: f64 = profile.runs.iter().map(std::time::Duration::as_secs_f64).sum::<f64>() / 5.0;
+    assert!((0.9..=1.0).contains(&(of_nodes / of_runs)), "{profile}");
+    assert!(profile.to_string().contains("call_function  matmul"), "{profile}");
+}

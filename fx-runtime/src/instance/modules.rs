@@ -1,0 +1,130 @@
+//! Modules and tensors of the live model: nodes that name them, and what they name.
+
+use std::rc::Rc;
+
+use fx_ir::{Arg, ModuleKind, Op, Type};
+use tch::Tensor;
+
+use super::{TENSOR, Tracer, address};
+use crate::graph_module::{Erased, Leaf, SharedLayer, Submodule, Uncallable, Value, short_name};
+use crate::nn::{Chain, Layer};
+use crate::{Error, Module};
+
+impl Tracer {
+    /// The forward of the layer that lies at `path` (`layer1.0.conv1`).
+    pub fn module<L: Layer + 'static>(&mut self, path: &str, layer: &L, args: &[&Arg], place: &str) -> Arg {
+        let path = self.path_of(path, address(layer), layer.type_name());
+        self.hold(&path, || Ok(Rc::new(layer.shallow_clone()?)));
+        self.call_module(path, layer.type_name(), args, Type::TENSOR, place)
+    }
+
+    /// The layer that lies at `path`, as a value.
+    pub fn layer<L: Module + Submodule + 'static>(&mut self, path: &str, layer: &L) -> Arg {
+        let path = self.path_of(path, address(layer), layer.type_name());
+        self.hold(&path, || Ok(Rc::new(layer.shallow_clone()?)));
+        Arg::Path(path)
+    }
+
+    /// The forward of a layer that an input chooses.
+    pub fn chosen_module(&mut self, kind: &str, layer: &Arg, args: &[&Arg], name: &str, place: &str) -> Arg {
+        let op = Op::CallModule(ModuleKind(kind.to_owned()));
+        let args = std::iter::once(layer).chain(args.iter().copied()).cloned().collect();
+        self.push(op, args, &name.replace('.', "_"), Type::TENSOR, place)
+    }
+
+    /// The layers of a `Sequential`, one after the other, each in the mode `train` if there is one.
+    pub fn chain<C: Chain>(&mut self, path: &str, chain: &C, input: &Arg, train: Option<&Arg>, place: &str) -> Arg {
+        (0..Chain::len(chain)).fold(input.clone(), |input, position| {
+            let path = if path.is_empty() { position.to_string() } else { format!("{path}.{position}") };
+            let path = format!("{}{path}", self.prefix);
+            let shared = || match chain.shared_layer(position)? {
+                Some(layer) => Ok(Rc::new(SharedLayer(layer)) as Rc<dyn Submodule>),
+                None => {
+                    let layer = chain.erased_layer(position)?;
+                    Ok(Rc::new(Erased::new(layer, chain.type_name_of(position))) as Rc<dyn Submodule>)
+                }
+            };
+            self.hold(&path, shared);
+            let args: Vec<&Arg> = std::iter::once(&input).chain(train).collect();
+            self.call_module(path, chain.type_name_of(position), &args, Type::TENSOR, place)
+        })
+    }
+
+    /// A recurrent layer on an input, and on a state if one is given.
+    pub fn recurrent<L>(&mut self, path: &str, layer: &L, ty: &str, args: &[&Arg], place: &str) -> Arg
+    where
+        L: Module + Submodule + 'static,
+    {
+        let path = self.path_of(path, address(layer), layer.type_name());
+        self.hold(&path, || Ok(Rc::new(layer.shallow_clone()?)));
+        self.call_module(path, layer.type_name(), args, ty.parse().unwrap_or_default(), place)
+    }
+
+    /// The forward of the module of type `kind` at `path`, which is not looked into and yields a value of type `ty`.
+    pub fn submodule(&mut self, path: &str, kind: &str, ty: &str, args: &[&Arg], place: &str) -> Arg {
+        let path = format!("{}{path}", self.prefix);
+        let reason = format!("`{kind}` at `{path}` takes or yields what a graph has no values for");
+        self.hold(&path, || Ok(Rc::new(Uncallable(reason))));
+        self.call_module(path, kind, args, ty.parse().unwrap_or_default(), place)
+    }
+
+    /// The forward of a module of the user's that is not looked into: `forward` calls it.
+    pub fn leaf<M: Module + 'static>(
+        &mut self,
+        (path, module): (&str, &M),
+        ty: &str,
+        args: &[&Arg],
+        place: &str,
+        forward: fn(&M, &[Value]) -> Result<Value, Error>,
+    ) -> Arg {
+        let path = self.path_of(path, address(module), module.type_name());
+        self.hold(&path, || {
+            let module = Rc::new(module.shallow_clone()?);
+            Ok(Rc::new(Leaf { module, forward }))
+        });
+        self.call_module(path, module.type_name(), args, ty.parse().unwrap_or_default(), place)
+    }
+
+    /// Keeps the module at a path, or the reason why it cannot be called.
+    fn hold(&mut self, path: &str, share: impl FnOnce() -> Result<Rc<dyn Submodule>, Error>) {
+        if self.module.submodule(path).is_none() {
+            let module = share().unwrap_or_else(|error| Rc::new(Uncallable(error.to_string())));
+            self.module.put_submodule(path.to_owned(), module);
+        }
+    }
+
+    fn call_module(&mut self, path: String, kind: &str, args: &[&Arg], ty: Type, place: &str) -> Arg {
+        let op = Op::CallModule(ModuleKind(kind.to_owned()));
+        let name = path.replace('.', "_");
+        let args = std::iter::once(Arg::Str(path)).chain(args.iter().copied().cloned()).collect();
+        self.push(op, args, &name, ty, place)
+    }
+
+    /// The parameter or buffer that lies at `path`; one node however often it is read.
+    pub fn tensor(&mut self, path: &str, tensor: &Tensor) -> Arg {
+        let path = &self.path_of(path, address(tensor), TENSOR);
+        if let Some(&id) = self.tensors.get(path) {
+            return Arg::Node(id);
+        }
+        let shape = tensor.size().iter().map(ToString::to_string).collect();
+        let ty = Type::Tensor(fx_ir::TensorType { dtype: Some(short_name(tensor.kind())), shape: Some(shape) });
+        let (op, name) = (Op::GetAttr(path.to_owned()), path.replace('.', "_"));
+        let arg = match self.open.first() {
+            // Other regions may read it as well.
+            Some(&(outermost, _)) => {
+                let origin = self.origin("", &name);
+                Arg::Node(self.module.graph_mut().insert_before(outermost, op, Vec::new(), &name, ty, origin))
+            }
+            None => self.push(op, Vec::new(), &name, ty, ""),
+        };
+        self.tensors.extend(arg.node().map(|id| (path.to_owned(), id)));
+        self.module.add_tensor(path.as_str(), tensor.shallow_clone());
+        arg
+    }
+
+    /// The tensors of a list that lies at `path`.
+    pub fn tensors<'t>(&mut self, path: &str, list: impl IntoIterator<Item = &'t Tensor>) -> Arg {
+        let items = (0..).zip(list).map(|(at, tensor): (usize, _)| self.tensor(&format!("{path}.{at}"), tensor));
+        Arg::List(items.collect())
+    }
+}

@@ -1,0 +1,155 @@
+//! The graph of the live model, run node by node, against the model itself.
+
+use fx_runtime::graph_module::{GraphModule, IntoValue, Value};
+use tch::Tensor;
+
+use super::assert_not_interpreted;
+
+/// What may have a value: of the traits below, `(&&&Probe(&x)).value()` takes the first that fits.
+pub(crate) struct Probe<'p, T>(pub(crate) &'p T);
+
+type Probed = Option<Result<Value, String>>;
+
+/// What has a value.
+pub(crate) trait Plain {
+    fn value(&self) -> Probed;
+}
+
+impl<T: IntoValue> Plain for &&Probe<'_, T> {
+    fn value(&self) -> Probed {
+        Some(Ok(self.0.value()))
+    }
+}
+
+/// A result that may be an error.
+pub(crate) trait OfResult {
+    fn value(&self) -> Probed;
+}
+
+impl<T: IntoValue, E: std::fmt::Debug> OfResult for &Probe<'_, Result<T, E>> {
+    fn value(&self) -> Probed {
+        Some(self.0.as_ref().map(IntoValue::value).map_err(|error| format!("{error:?}")))
+    }
+}
+
+/// What has no value in a graph: a type of the body's own.
+pub(crate) trait Otherwise {
+    fn value(&self) -> Probed;
+}
+
+impl<T> Otherwise for Probe<'_, T> {
+    fn value(&self) -> Probed {
+        None
+    }
+}
+
+/// A closure on an input, whose type is that of the input.
+pub(crate) fn on<I, R>(input: &mut I, f: impl FnOnce(&mut I) -> R) -> R {
+    f(input)
+}
+
+/// Runs the graph of a model on arguments, if all of them and the result have values.
+pub(crate) fn interpret(
+    (name, file): (&str, &str),
+    module: &GraphModule,
+    args: Vec<Probed>,
+    expected: impl FnOnce() -> Probed,
+) {
+    let Some(args) = args.into_iter().map(|arg| arg?.ok()).collect::<Option<Vec<Value>>>() else {
+        return;
+    };
+    let graph = module.graph();
+    if graph.region(graph.body()).params.len() != args.len() {
+        // What is specialised is no input.
+        return;
+    }
+    tch::manual_seed(7);
+    let Some(expected) = tch::no_grad(expected) else { return };
+    tch::manual_seed(7);
+    let found = tch::no_grad(|| module.run(&args));
+    match (found, expected) {
+        (Ok(found), Ok(expected)) => {
+            assert!(is_close(&found, &expected), "{name}: interpreted {found:?}, eager {expected:?}\n{module}");
+        }
+        (Err(_), Err(_)) => {}
+        (Err(error), Ok(_)) => assert_not_interpreted(name, file, &error.to_string()),
+        (Ok(found), Err(error)) => panic!("{name}: interpreted {found:?}, eager {error}"),
+    }
+}
+
+/// Whether two values are alike; numbers within what an order of additions makes of them.
+fn is_close(found: &Value, expected: &Value) -> bool {
+    let all = |a: &[Value], b: &[Value]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_close(a, b));
+    match (found, expected) {
+        (Value::Tensor(a), Value::Tensor(b)) => is_same(a, b),
+        (Value::Option(None), Value::Option(None)) | (Value::Unit, Value::Unit) => true,
+        (Value::Option(Some(a)), Value::Option(Some(b))) => is_close(a, b),
+        (Value::List(a) | Value::Tuple(a), Value::List(b) | Value::Tuple(b)) => all(a, b),
+        (Value::Int(a, _), Value::Int(b, _)) => a == b,
+        (Value::Float(a, _), Value::Float(b, _)) => {
+            (a - b).abs() <= 1e-5 * b.abs().max(1.0) || a.is_nan() && b.is_nan()
+        }
+        (Value::Bool(a), Value::Bool(b)) => a == b,
+        (Value::Str(a), Value::Str(b)) | (Value::Path(a), Value::Path(b)) => a == b,
+        (Value::Struct(_, a), Value::Struct(_, b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|((_, a), (_, b))| is_close(a, b))
+        }
+        _ => false,
+    }
+}
+
+fn is_same(a: &Tensor, b: &Tensor) -> bool {
+    (a.size(), a.kind()) == (b.size(), b.kind()) && a.allclose(b, 1e-5, 1e-5, true)
+}
+
+/// `interpreted!(Net::new, [inputs], |net, input| net.forward(input))`: the model's graph computes what it computes.
+macro_rules! interpreted {
+    ($make:expr, $cases:expr, |$net:ident, $input:pat_param| $on:ident.forward($($arg:expr),* $(,)?)$(.unwrap())?) => {{
+        use $crate::check::{Inputs as _, alone, interpret, on, probed_call, root};
+        let (_vs, model) = root($make);
+        let module = model.graph_module().expect("a graph");
+        let cases = &$cases;
+        let _alone = alone();
+        for case in cases {
+            let (mut for_eager, mut for_graph) = (case.mapped(&tch::Tensor::copy), case.mapped(&tch::Tensor::copy));
+            let arguments = on(&mut for_graph, |$input| {
+                let $net = &model;
+                probed_call!(args [$net] [] $($arg,)*)
+            });
+            let eager = || on(&mut for_eager, |$input| {
+                let $net = &model;
+                probed_call!(result $net.forward($($arg),*))
+            });
+            interpret((&module.graph().name, file!()), &module, arguments, eager);
+        }
+    }};
+    ($make:expr, $cases:expr, |$net:ident, $input:pat_param| $call:expr) => {};
+}
+pub(crate) use interpreted;
+
+/// The values of a call's arguments, whose types the call infers, or of its result.
+macro_rules! probed_call {
+    (args [$($call:tt)*] [$($bound:ident)*] $arg:expr, $($args:tt)*) => {{
+        #[allow(unused_mut, reason = "some calls write to an argument")]
+        let mut argument = $arg;
+        $crate::check::probed_call!(args [$($call)*] [$($bound)* argument] $($args)*)
+    }};
+    (args [$net:ident] [$($bound:ident)*]) => {{
+        use $crate::check::{OfResult as _, Otherwise as _, Plain as _, Probe, never};
+        if never() {
+            let _ = $net.forward($($bound),*);
+            unreachable!();
+        }
+        vec![$((&&&Probe(&$bound)).value()),*]
+    }};
+    (result $call:expr) => {{
+        use $crate::check::{OfResult as _, Otherwise as _, Plain as _, Probe};
+        (&&&Probe(&$call)).value()
+    }};
+}
+pub(crate) use probed_call;
+
+/// `false`, of which the compiler does not know it.
+pub(crate) fn never() -> bool {
+    std::hint::black_box(false)
+}
