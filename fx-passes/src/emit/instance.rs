@@ -167,7 +167,7 @@ impl<'e, 'a> Walk<'e, 'a> {
                 let module = self.writer.read(all[0].node().unwrap_or(id)).text;
                 let input = self.arg(&all[1]);
                 let train = all.get(2).map_or("None".to_owned(), |train| format!("Some({})", self.arg(train)));
-                format!("t.chain({}, {module}.as_chain(), {input}, {train}, {place:?})", self.path(&label))
+                format!("t.sequential({}, {module}.as_chain(), {input}, {train}, {place:?})", self.path(&label))
             }
             Op::CallModule(kind) if all[0].node().is_some_and(|module| !self.is_live(module)) => {
                 let module = self.arg(&all[0]);

@@ -54,7 +54,7 @@ impl Dispatch {
     pub(super) fn call(&self, args: &[Value]) -> Result<Value> {
         let (operator, slots) = match self {
             Dispatch::Operator(operator, slots) => (operator, slots),
-            Dispatch::Method(name) => return tensor_method::call(name, args),
+            Dispatch::Method(name) => return tensor_method::call_by_name(name, args),
         };
         let schema = operator.schema();
         let refused = |position: usize, value: &Value| {

@@ -221,7 +221,7 @@ impl<'m> Interpreter<'m> {
                 other => Err(EvalError::Operands(format!("part {position} of {other}"))),
             },
             op if op.is_control_flow() => self.control(node),
-            Op::Rust(code) => Err(cannot(&format!("the code `{}`, which is not understood,", code.template))),
+            Op::Rust(code) => Err(cannot(&format!("the code `{}`, which is not understood,", code.text()))),
             Op::GetAttr(field) => Err(cannot(&format!("the field `{field}`"))),
             other => Err(cannot(&format!("`{}`", other.opcode()))),
         }

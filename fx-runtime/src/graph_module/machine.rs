@@ -29,7 +29,7 @@ impl EvalMachine for Machine<'_> {
         let all: Vec<Value> = std::iter::once(Value::Tensor(Rc::clone(tensor))).chain(args.iter().cloned()).collect();
         match catalog::lookup(name).and(fx_ir::OpId::of_method(name)) {
             Some(op) => Dispatch::of(op)?.call(&all),
-            None => tensor_method::call(name, &all),
+            None => tensor_method::call_by_name(name, &all),
         }
     }
 
@@ -64,8 +64,8 @@ impl EvalMachine for Machine<'_> {
                 Some(function) => function(args),
                 None => Err(refused(&format!("the function `{path}`"))),
             },
-            (HostOp::LstmState, [h, c]) => Ok(state("LSTMState", Value::Tuple(vec![h.clone(), c.clone()]))),
-            (HostOp::GruState, [h]) => Ok(state("GRUState", h.clone())),
+            (HostOp::LstmState, [h, c]) => Ok(recurrent_state("LSTMState", Value::Tuple(vec![h.clone(), c.clone()]))),
+            (HostOp::GruState, [h]) => Ok(recurrent_state("GRUState", h.clone())),
             (HostOp::Method(name), [Value::Struct(path, fields)]) if path == "LSTMState" => {
                 let part = match (name.as_str(), fields.first()) {
                     ("h", Some((_, Value::Tuple(parts)))) => parts.first(),
@@ -78,7 +78,7 @@ impl EvalMachine for Machine<'_> {
                 fields.first().map(|(_, value)| value.clone()).ok_or_else(|| refused("an empty `GRUState`"))
             }
             (HostOp::Method(name), [Value::Path(path), args @ ..]) => {
-                let called = self.module.submodule(path).and_then(|module| module.method(name, args));
+                let called = self.module.submodule(path).and_then(|module| module.call_method(name, args));
                 called.unwrap_or_else(|| Err(refused(&format!("the method `{name}`"))))
             }
             (HostOp::From(ty), [one]) if ty.ends_with("Tensor") => {
@@ -89,7 +89,7 @@ impl EvalMachine for Machine<'_> {
     }
 }
 
-fn state(name: &str, held: Value) -> Value {
+fn recurrent_state(name: &str, held: Value) -> Value {
     Value::Struct(name.to_owned(), vec![("0".to_owned(), held)])
 }
 

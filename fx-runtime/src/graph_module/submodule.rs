@@ -21,7 +21,7 @@ pub trait Submodule {
     fn call(&self, args: &[Value]) -> Result<Value>;
 
     /// Another method of it than its forward; none if it has none such.
-    fn method(&self, name: &str, args: &[Value]) -> Option<Result<Value>> {
+    fn call_method(&self, name: &str, args: &[Value]) -> Option<Result<Value>> {
         let _ = (name, args);
         None
     }
@@ -114,7 +114,7 @@ macro_rules! recurrent {
                 Ok((ys, state).value())
             }
 
-            fn method(&self, name: &str, args: &[Value]) -> Option<Result<Value>> {
+            fn call_method(&self, name: &str, args: &[Value]) -> Option<Result<Value>> {
                 let read: fn(&Value) -> Option<$state> = $read;
                 match (name, args) {
                     ("seq" | "seq_init", args) => Some(self.call(args)),

@@ -10,7 +10,7 @@ use super::dispatch::int;
 use crate::{Error, Result};
 
 /// Calls a method by its name: the receiver first, then its arguments.
-pub(super) fn call(name: &str, args: &[Value]) -> Result<Value> {
+pub(super) fn call_by_name(name: &str, args: &[Value]) -> Result<Value> {
     let wrong = || {
         let given: Vec<String> = args.iter().map(ToString::to_string).collect();
         Error::Refused(format!("`{name}` cannot be interpreted on ({})", given.join(", ")))

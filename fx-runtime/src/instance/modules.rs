@@ -33,7 +33,14 @@ impl Tracer {
     }
 
     /// The layers of a `Sequential`, one after the other, each in the mode `train` if there is one.
-    pub fn chain<C: Chain>(&mut self, path: &str, chain: &C, input: &Arg, train: Option<&Arg>, place: &str) -> Arg {
+    pub fn sequential<C: Chain>(
+        &mut self,
+        path: &str,
+        chain: &C,
+        input: &Arg,
+        train: Option<&Arg>,
+        place: &str,
+    ) -> Arg {
         (0..Chain::len(chain)).fold(input.clone(), |input, position| {
             let path = if path.is_empty() { position.to_string() } else { format!("{path}.{position}") };
             let path = format!("{}{path}", self.prefix);

@@ -2,7 +2,7 @@
 
 use fx_ir::{Arg, NodeId, Type};
 
-use super::super::value::literal;
+use super::super::host::literal;
 use super::{Walk, bare::bare};
 
 impl Walk<'_, '_> {
