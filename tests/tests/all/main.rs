@@ -13,6 +13,7 @@ mod effects;
 mod folder;
 mod folding;
 mod goldens;
+mod graph_module;
 mod incremental;
 mod instance;
 mod masks;
