@@ -208,13 +208,7 @@ impl Tracer<'_> {
         let written: Vec<String> = writes.into_iter().filter(|name| capture.variables.contains(name)).collect();
         let is_handed_on = is_shared && written.is_empty();
         let code = if is_handed_on { format!("({code}).shallow_clone()") } else { code };
-        let is_open = !scope.uses.is_empty() || !scope.variables.is_empty();
-        let form = match expr {
-            _ if is_open => CodeForm::Block(scope),
-            syn::Expr::Block(_) if !is_handed_on => CodeForm::Block(scope),
-            syn::Expr::Reference(_) if !is_handed_on => CodeForm::Reference,
-            _ => CodeForm::Value,
-        };
+        let form = form_of(expr, scope, is_handed_on);
         let template =
             if written.is_empty() { code } else { format!("let value = {code};\n(value, {},)", written.join(", ")) };
         Ok(OpaqueCode { template, form, args, written, holds })
@@ -267,6 +261,17 @@ impl Tracer<'_> {
             scope.variables.push(CodeVariable::new("this", format!("&{spelled}")));
         }
         Ok(holds)
+    }
+}
+
+/// What opaque code is: a second handle of it is a value.
+fn form_of(expr: &syn::Expr, scope: CodeScope, is_handed_on: bool) -> CodeForm {
+    let is_open = !scope.uses.is_empty() || !scope.variables.is_empty();
+    match expr {
+        _ if is_open => CodeForm::Block(scope),
+        syn::Expr::Block(_) if !is_handed_on => CodeForm::Block(scope),
+        syn::Expr::Reference(_) if !is_handed_on => CodeForm::Reference,
+        _ => CodeForm::Value,
     }
 }
 

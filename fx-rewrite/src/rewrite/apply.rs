@@ -192,12 +192,8 @@ impl Builder<'_> {
                 Ok(Step { op: Op::Host(HostOp::HandleOr.into()), args, ty: Type::TENSOR, name: "value".to_owned() })
             }
             Template::Rust(rust) => {
-                let form = match rust.form {
-                    RustForm::Value => CodeForm::Value,
-                    RustForm::Reference => CodeForm::Reference,
-                    RustForm::Block => CodeForm::Block(CodeScope::default()),
-                };
-                let code = Code { fallible: rust.fallible, ..Code::pure(rust.template).of_form(form) };
+                let code = Code::pure(rust.template).of_form(code_form(rust.form));
+                let code = Code { fallible: rust.fallible, ..code };
                 Ok(self.embedded(Op::Rust(code), rust.args, rust.yields))
             }
             Template::Host(HostCall { name, words, args, fallible, yields }) => {
@@ -275,6 +271,15 @@ impl Builder<'_> {
 }
 
 /// An operator between two numbers: done here where both are literals, else in the generated code.
+/// The form of a rule's Rust in a graph.
+fn code_form(form: RustForm) -> CodeForm {
+    match form {
+        RustForm::Value => CodeForm::Value,
+        RustForm::Reference => CodeForm::Reference,
+        RustForm::Block => CodeForm::Block(CodeScope::default()),
+    }
+}
+
 fn numbers(operator: Operator, left: Arg, right: Arg) -> Result<Step, Arg> {
     #[allow(clippy::cast_precision_loss, reason = "Rust's own conversion of a literal")]
     let float = |arg: &Arg| match arg {

@@ -120,15 +120,6 @@ fn kind_of(ty: &Type) -> Kind {
     }
 }
 
-/// The kind of value that Rust of that type yields in a replacement.
-fn yields_of(ty: &Type) -> Yields {
-    match ty {
-        Type::Tuple(parts) => Yields::Tensors(parts.len()),
-        Type::Rust(spelling) => Yields::Rust(String::leak(spelling.clone())),
-        _ => Yields::Tensors(1),
-    }
-}
-
 fn leaked_words(op: &HostOp) -> &'static [&'static str] {
     let words = op.words().into_iter().map(|word| &*String::leak(word));
     Vec::leak(words.collect())
@@ -326,12 +317,12 @@ impl Writing<'_> {
                 _ => Err(unsupported()),
             },
             Op::Host(host) if host.effect == Effect::Pure => {
-                let (name, words, yields) = (host.op.name(), leaked_words(&host.op), yields_of(&node.ty));
+                let (name, words, yields) = (host.op.name(), leaked_words(&host.op), Yields::of_type(&node.ty));
                 let args = args(self, &node.args)?;
                 Ok(Template::Host(HostCall { name, words, args, fallible: host.fallible, yields }))
             }
             Op::Rust(code) if code.opaque.is_none() => {
-                let yields = yields_of(&node.ty);
+                let yields = Yields::of_type(&node.ty);
                 let template = String::leak(code.text());
                 let form = match code.form {
                     CodeForm::Value => RustForm::Value,

@@ -3,6 +3,8 @@
 //! Everything here can be written in a `static`, so a pass costs nothing until it runs. Names of ops are canonical
 //! already (`mul.Scalar`, never `g_mul_scalar`); captures are numbers into [`Rule::captures`].
 
+use fx_ir::Type;
+
 use super::{Argument, Found, Operator};
 
 /// One rewrite: wherever [`Rule::before`] is found and every guard holds, [`Rule::after`] takes its place.
@@ -220,6 +222,17 @@ pub enum Yields {
     Tensors(usize),
     /// A value of this Rust type.
     Rust(&'static str),
+}
+
+impl Yields {
+    /// What Rust of that type yields in a replacement.
+    pub(super) fn of_type(ty: &Type) -> Yields {
+        match ty {
+            Type::Tuple(parts) => Yields::Tensors(parts.len()),
+            Type::Rust(spelling) => Yields::Rust(String::leak(spelling.clone())),
+            _ => Yields::Tensors(1),
+        }
+    }
 }
 
 /// A value that a replacement names.

@@ -101,15 +101,7 @@ impl<M: Machine> Evaluator<'_, M> {
                 });
                 return Ok(true);
             }
-            Pattern::Or(cases) => {
-                for case in cases {
-                    let part = Part { value: part.value.clone(), place: part.place.clone() };
-                    if self.is_matched(case, part, bound)? {
-                        return Ok(true);
-                    }
-                }
-                return Ok(false);
-            }
+            Pattern::Or(cases) => return self.any_matches(cases, &part, bound),
             _ => {}
         }
         let part = self.opened(part)?;
@@ -147,6 +139,21 @@ impl<M: Machine> Evaluator<'_, M> {
             }
             _ => Err(refused()),
         }
+    }
+
+    fn any_matches(
+        &mut self,
+        cases: &[Pattern],
+        part: &Part<Tensor<M>>,
+        bound: &mut Bound<Tensor<M>>,
+    ) -> Result<bool, Failure<M>> {
+        for case in cases {
+            let part = Part { value: part.value.clone(), place: part.place.clone() };
+            if self.is_matched(case, part, bound)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// What is behind a mutable reference, where it lies; any other value as it is.
