@@ -15,10 +15,42 @@ use std::fmt;
 use fx_ir::{Code, Effect, Graph, Host, HostOp, ModuleScope, Node, NodeId, Op, OpId, Origin, Place, RegionId, Type};
 
 pub use self::live::{Live, Otherwise, Probe};
+#[doc(hidden)]
+pub use crate::node;
 pub use fx_ir::Arg;
 
 use crate::graph_module::GraphModule;
 use crate::{Error, Module};
+
+/// A node of the graph that a [`Tracer`] gathers, on a line: `node!(ys = t.call("add"; xs, zs; "src/net.rs:3"))`.
+///
+/// After what is called come its arguments, of host operations and control flow a type, behind a name if it is another,
+/// and the place.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! node {
+    ($name:ident = $t:ident.call($op:expr; $($arg:expr),*; $place:expr)) => {
+        let $name = $t.call($op, &[$(&$arg),*], $place);
+    };
+    ($name:ident = $t:ident.module $(::<$layer:ty>)? ($path:expr, $module:expr; $($arg:expr),*; $place:expr)) => {
+        let $name = $t.module $(::<$layer>)? ($path, $module, &[$(&$arg),*], $place);
+    };
+    ($name:ident = $t:ident.host($op:expr, [$($word:expr),*]; $($arg:expr),*; $ty:expr; $place:expr)) => {
+        $crate::node!($name = $t.host($op, [$($word),*]; $($arg),*; stringify!($name), $ty; $place));
+    };
+    ($name:ident = $t:ident.host($op:expr, [$($word:expr),*]; $($arg:expr),*; $label:expr, $ty:expr; $place:expr)) => {
+        let $name = $t.host(($op, &[$($word),*]), &[$(&$arg),*], ($label, $ty), $place);
+    };
+    ($($name:ident : $label:literal $ty:literal),+ = $t:ident.begin($of:ident)) => {
+        let [$($name),+] = $t.begin(&$of, [$(($label, $ty)),+]);
+    };
+    ($name:ident = $t:ident.flow($op:expr, [$($head:expr),*]; $($arg:expr),*; $ty:expr; $place:expr)) => {
+        $crate::node!($name = $t.flow($op, [$($head),*]; $($arg),*; stringify!($name), $ty; $place));
+    };
+    ($name:ident = $t:ident.flow($op:expr, [$($head:expr),*]; $($arg:expr),*; $label:expr, $ty:expr; $place:expr)) => {
+        let $name = $t.flow(($op, &[$($head),*]), &[$(&$arg),*], ($label, $ty), $place)?;
+    };
+}
 
 /// Gathers an instance graph, node by node.
 pub struct Tracer {
@@ -34,6 +66,8 @@ pub struct Tracer {
     around: Vec<ModuleScope>,
     /// The modules in whose forwards the walk is, outermost first.
     modules: Vec<ModuleScope>,
+    /// The file of the user's that it is in.
+    file: String,
     /// Reading the live model records no gradients.
     _no_grad: tch::NoGradGuard,
 }
@@ -55,6 +89,7 @@ impl Tracer {
             prefix: String::new(),
             around: Vec::new(),
             modules: Vec::new(),
+            file: String::new(),
             _no_grad: tch::no_grad_guard(),
         }
     }
@@ -86,13 +121,19 @@ impl Tracer {
         self.open.last().map_or_else(|| self.module.graph().body(), |(_, region)| *region)
     }
 
-    fn push(&mut self, op: Op, args: Vec<Arg>, name: &str, ty: Type, place: &str) -> Arg {
+    fn push(&mut self, op: Op, args: Vec<Arg>, name: &str, ty: Type, place: impl SourceLine) -> Arg {
         let (region, origin) = (self.region_of_nodes(), self.origin(place, name));
         Arg::Node(self.module.graph_mut().push(region, op, args, name, ty, origin))
     }
 
-    fn origin(&self, place: &str, label: &str) -> Origin {
-        Origin { nn_module_stack: self.modules.clone(), ..origin(place, label) }
+    fn origin(&self, place: impl SourceLine, label: &str) -> Origin {
+        let origin = place.place(&self.file).map_or_else(Origin::default, |place| Origin::user(place, label));
+        Origin { nn_module_stack: self.modules.clone(), ..origin }
+    }
+
+    /// What comes from here on lies in this file of the user's.
+    pub fn file(&mut self, file: &str) {
+        file.clone_into(&mut self.file);
     }
 
     /// What comes from here on stands in the forwards of these modules, each with its path and its type's name.
@@ -112,7 +153,7 @@ impl Tracer {
     }
 
     /// A call of an op.
-    pub fn call(&mut self, op: &str, args: &[&Arg], place: &str) -> Arg {
+    pub fn call(&mut self, op: &str, args: &[&Arg], place: impl SourceLine) -> Arg {
         match OpId::lookup(op) {
             Some(id) => {
                 let name = op.split('.').next().unwrap_or(op);
@@ -125,7 +166,13 @@ impl Tracer {
     /// A host operation of that name, which carries these words.
     ///
     /// `name` is the node's, `ty` the type of its value.
-    pub fn host(&mut self, op: (&str, &[&str]), args: &[&Arg], (name, ty): (&str, &str), place: &str) -> Arg {
+    pub fn host(
+        &mut self,
+        op: (&str, &[&str]),
+        args: &[&Arg],
+        (name, ty): (&str, &str),
+        place: impl SourceLine,
+    ) -> Arg {
         match host_op(op.0, op.1) {
             Some(op) => {
                 let op = Op::Host(Host::with_effect(op, Effect::Io));
@@ -141,7 +188,7 @@ impl Tracer {
     }
 
     /// Code as the user wrote it.
-    pub fn code(&mut self, template: &str, args: &[&Arg], (name, ty): (&str, &str), place: &str) -> Arg {
+    pub fn code(&mut self, template: &str, args: &[&Arg], (name, ty): (&str, &str), place: impl SourceLine) -> Arg {
         let code = Code { effect: Effect::Io, ..Code::pure(template) };
         self.push(Op::Rust(code), owned(args), name, ty.parse().unwrap_or_default(), place)
     }
@@ -156,7 +203,9 @@ impl Tracer {
             self.prefix = format!("{outer}{path}.");
         }
         let around = std::mem::replace(&mut self.around, self.modules.clone());
+        let file = self.file.clone();
         let result = list(self);
+        self.file = file;
         self.prefix = outer;
         self.modules = std::mem::replace(&mut self.around, around);
         result
@@ -172,7 +221,7 @@ impl Tracer {
     }
 
     /// A field of a value; of a struct that is made in this graph it is what the field was given.
-    pub fn field(&mut self, of: &Arg, name: &str, place: &str) -> Arg {
+    pub fn field(&mut self, of: &Arg, name: &str, place: impl SourceLine) -> Arg {
         let made = of.node().map(|id| self.module.graph().node(id));
         if let Some(Node { op: Op::Host(Host { op: HostOp::Struct((_, fields)), .. }), args, .. }) = made
             && let Some(given) = fields.iter().position(|field| field == name).and_then(|at| args.get(at))
@@ -259,11 +308,21 @@ fn owned(args: &[&Arg]) -> Vec<Arg> {
     args.iter().copied().cloned().collect()
 }
 
-fn origin(place: &str, label: &str) -> Origin {
-    match place.rsplit_once(':') {
-        Some((file, line)) => {
-            Origin::user(Place { file: file.to_owned(), line: line.parse().unwrap_or_default() }, label)
-        }
-        None => Origin::default(),
+/// Where a node comes from: a line of the file that the tracer is in, or a file and a line (`src/net.rs:4`).
+pub trait SourceLine: Copy {
+    /// The place, if there is one.
+    fn place(self, file: &str) -> Option<Place>;
+}
+
+impl SourceLine for usize {
+    fn place(self, file: &str) -> Option<Place> {
+        (self > 0).then(|| Place { file: file.to_owned(), line: self })
+    }
+}
+
+impl SourceLine for &str {
+    fn place(self, _: &str) -> Option<Place> {
+        let (file, line) = self.rsplit_once(':')?;
+        Some(Place { file: file.to_owned(), line: line.parse().unwrap_or_default() })
     }
 }

@@ -38,6 +38,8 @@ struct Walk<'e, 'a> {
     is_on_host: bool,
     /// The modules that the runtime's tracer is in.
     modules: Vec<ModuleScope>,
+    /// The file of the user's that it is in.
+    file: String,
 }
 
 impl<'e, 'a> Walk<'e, 'a> {
@@ -49,6 +51,7 @@ impl<'e, 'a> Walk<'e, 'a> {
             count: 0,
             paths: Vec::new(),
             modules: Vec::new(),
+            file: String::new(),
             is_on_host: false,
         };
         walk.writer.prints_all = true;
@@ -175,22 +178,26 @@ impl<'e, 'a> Walk<'e, 'a> {
             }
             Op::CallModule(kind) => {
                 let module = self.writer.read(all[0].node().unwrap_or(id)).borrowed();
-                let args = self.args(&all[1..]);
+                let args = self.values(&all[1..]);
                 // Named in full, a layer behind a pointer is found there.
                 let is_behind = all[0].node().is_none_or(|layer| self.is_behind_pointer(layer));
                 let layer = if is_behind { format!("::<::fx_runtime::nn::{}>", kind.0) } else { String::new() };
-                format!("t.module{layer}({}, {module}, &[{args}], {place:?})", self.path(&label))
+                let call = format!("t.module{layer}({}, {module}; {args}; {place:?})", self.path(&label));
+                return self.node(id, &call);
             }
-            Op::Call(op) => format!("t.call({:?}, &[{}], {place:?})", op.name(), self.args(&all)),
+            Op::Call(op) => {
+                let call = format!("t.call({:?}; {}; {place:?})", op.name(), self.values(&all));
+                return self.node(id, &call);
+            }
             Op::TupleGet(position) => {
                 let tuple = self.arg(&all[0]);
                 format!("t.part({tuple}, {position})")
             }
-            Op::Host(host) if self.submodule(id, &host.op).is_some() => self.submodule_call(id, host, &place),
+            Op::Host(host) if self.submodule(id, &host.op).is_some() => self.submodule_call(id, host, place),
             Op::Host(host) => {
-                let name = self.writer.graph().base_name(id).to_owned();
-                let (op, words, args) = (host.op.name(), host.op.words(), self.host_args(&all));
-                format!("t.host(({op:?}, &{words:?}), &[{args}], ({name:?}, {ty:?}), {place:?})")
+                let (op, words, args) = (host.op.name(), host.op.words(), self.host_values(&all));
+                let call = format!("t.host({op:?}, {words:?}; {args}");
+                return self.typed_node(id, &call, &format!("{ty:?}; {place}"));
             }
             Op::Rust(code) => {
                 let name = self.writer.graph().base_name(id).to_owned();
@@ -239,6 +246,23 @@ impl<'e, 'a> Walk<'e, 'a> {
         }
     }
 
+    /// The line of a node, in the notation of the runtime's macro `node!`.
+    fn node(&mut self, id: NodeId, call: &str) {
+        let wanted = identifier(self.writer.graph().base_name(id));
+        let name = self.writer.names.fresh(&wanted);
+        self.writer.line(format!("node!({name} = {call});"));
+        self.writer.set(id, Value::owned(name));
+    }
+
+    /// The same of a node with a type; its name stands there where the variable has another.
+    fn typed_node(&mut self, id: NodeId, call: &str, described: &str) {
+        let base = self.writer.graph().base_name(id).to_owned();
+        let name = self.writer.names.fresh(&identifier(&base));
+        let label = if name == base { String::new() } else { format!("{base:?}, ") };
+        self.writer.line(format!("node!({name} = {call}; {label}{described}));"));
+        self.writer.set(id, Value::owned(name));
+    }
+
     fn name(&mut self, id: NodeId, call: &str) {
         let wanted = identifier(self.writer.graph().base_name(id));
         let name = self.writer.names.fresh(&wanted);
@@ -247,9 +271,9 @@ impl<'e, 'a> Walk<'e, 'a> {
     }
 }
 
-/// The source line of a node as the runtime's tracer takes it.
-fn place_of(node: &Node) -> String {
-    node.origin.places.last().map(ToString::to_string).unwrap_or_default()
+/// The source line of a node as the runtime's tracer takes it; 0 where none is known.
+fn place_of(node: &Node) -> usize {
+    node.origin.places.last().map_or(0, |place| place.line)
 }
 
 /// Whether it is the cell of a field that calls write to, or a part that is frozen by itself.

@@ -5,14 +5,14 @@ use std::rc::Rc;
 use fx_ir::{Arg, ModuleKind, Op, Type};
 use tch::Tensor;
 
-use super::{TENSOR, Tracer, address};
+use super::{SourceLine, TENSOR, Tracer, address};
 use crate::graph_module::{Erased, Leaf, SharedLayer, Submodule, Uncallable, Value, short_name};
 use crate::nn::{Chain, Layer};
 use crate::{Error, Module};
 
 impl Tracer {
     /// The forward of the layer that lies at `path` (`layer1.0.conv1`).
-    pub fn module<L: Layer + 'static>(&mut self, path: &str, layer: &L, args: &[&Arg], place: &str) -> Arg {
+    pub fn module<L: Layer + 'static>(&mut self, path: &str, layer: &L, args: &[&Arg], place: impl SourceLine) -> Arg {
         let path = self.path_of(path, address(layer), layer.type_name());
         self.hold(&path, || Ok(Rc::new(layer.shallow_clone()?)));
         self.call_module(path, layer.type_name(), args, Type::TENSOR, place)
@@ -26,7 +26,7 @@ impl Tracer {
     }
 
     /// The forward of a layer that an input chooses.
-    pub fn chosen_module(&mut self, kind: &str, layer: &Arg, args: &[&Arg], name: &str, place: &str) -> Arg {
+    pub fn chosen_module(&mut self, kind: &str, layer: &Arg, args: &[&Arg], name: &str, place: impl SourceLine) -> Arg {
         let op = Op::CallModule(ModuleKind(kind.to_owned()));
         let args = std::iter::once(layer).chain(args.iter().copied()).cloned().collect();
         self.push(op, args, &name.replace('.', "_"), Type::TENSOR, place)
@@ -39,7 +39,7 @@ impl Tracer {
         chain: &C,
         input: &Arg,
         train: Option<&Arg>,
-        place: &str,
+        place: impl SourceLine,
     ) -> Arg {
         (0..Chain::len(chain)).fold(input.clone(), |input, position| {
             let path = if path.is_empty() { position.to_string() } else { format!("{path}.{position}") };
@@ -58,7 +58,7 @@ impl Tracer {
     }
 
     /// A recurrent layer on an input, and on a state if one is given.
-    pub fn recurrent<L>(&mut self, path: &str, layer: &L, ty: &str, args: &[&Arg], place: &str) -> Arg
+    pub fn recurrent<L>(&mut self, path: &str, layer: &L, ty: &str, args: &[&Arg], place: impl SourceLine) -> Arg
     where
         L: Module + Submodule + 'static,
     {
@@ -68,7 +68,7 @@ impl Tracer {
     }
 
     /// The forward of the module of type `kind` at `path`, which is not looked into and yields a value of type `ty`.
-    pub fn submodule(&mut self, path: &str, kind: &str, ty: &str, args: &[&Arg], place: &str) -> Arg {
+    pub fn submodule(&mut self, path: &str, kind: &str, ty: &str, args: &[&Arg], place: impl SourceLine) -> Arg {
         let path = format!("{}{path}", self.prefix);
         let reason = format!("`{kind}` at `{path}` takes or yields what a graph has no values for");
         self.hold(&path, || Ok(Rc::new(Uncallable(reason))));
@@ -81,7 +81,7 @@ impl Tracer {
         (path, module): (&str, &M),
         ty: &str,
         args: &[&Arg],
-        place: &str,
+        place: impl SourceLine,
         forward: fn(&M, &[Value]) -> Result<Value, Error>,
     ) -> Arg {
         let path = self.path_of(path, address(module), module.type_name());
@@ -100,7 +100,7 @@ impl Tracer {
         }
     }
 
-    fn call_module(&mut self, path: String, kind: &str, args: &[&Arg], ty: Type, place: &str) -> Arg {
+    fn call_module(&mut self, path: String, kind: &str, args: &[&Arg], ty: Type, place: impl SourceLine) -> Arg {
         let op = Op::CallModule(ModuleKind(kind.to_owned()));
         let name = path.replace('.', "_");
         let args = std::iter::once(Arg::Str(path)).chain(args.iter().copied().cloned()).collect();

@@ -46,15 +46,13 @@ impl Walk<'_, '_> {
         self.stand_in_modules_of(id);
         let node = self.writer.graph().node(id);
         let (place, ty, regions, all) = (place_of(node), node.ty.to_string(), node.regions.clone(), node.args.clone());
-        let wanted = self.writer.graph().base_name(id).to_owned();
         let heads: Vec<String> = match op {
             Op::Match(patterns) => patterns.iter().map(|pattern| format!("{:?}", pattern.to_string())).collect(),
             Op::For(head) => vec![format!("{:?}", head.to_string())],
             _ => Vec::new(),
         };
-        let (opcode, args, heads) = (op.opcode(), self.host_args(&all), heads.join(", "));
-        let call = format!("t.flow(({opcode:?}, &[{heads}]), &[{args}], ({wanted:?}, {ty:?}), {place:?})?");
-        self.name(id, &call);
+        let (opcode, args, heads) = (op.opcode(), self.host_values(&all), heads.join(", "));
+        self.typed_node(id, &format!("t.flow({opcode:?}, [{heads}]; {args}"), &format!("{ty:?}; {place}"));
         for region in regions {
             self.listed_region(id, region);
         }
@@ -63,30 +61,28 @@ impl Walk<'_, '_> {
     /// A region of such a node.
     fn listed_region(&mut self, id: NodeId, region: RegionId) {
         let names = self.writer.names.clone();
-        let mut params = (Vec::new(), Vec::new());
+        let mut params = Vec::new();
         for param in self.writer.graph().region(region).params.clone() {
             let base = self.writer.graph().base_name(param).to_owned();
             let name = self.writer.names.fresh(&identifier(&base));
-            params.0.push(format!("({base:?}, {:?})", self.writer.graph().node(param).ty.to_string()));
-            self.writer.set(param, Value::owned(name.clone()));
-            params.1.push(name);
+            params.push(format!("{name}: {base:?} {:?}", self.writer.graph().node(param).ty.to_string()));
+            self.writer.set(param, Value::owned(name));
         }
+        let owner = self.writer.read(id).text;
+        self.writer.line(match params.as_slice() {
+            [] => format!("t.begin(&{owner}, []);"),
+            params => format!("node!({} = t.begin({owner}));", params.join(", ")),
+        });
         let end = self.writer.graph().yield_of(region);
         let given = end.map(|end| self.writer.graph().node(end).args.clone()).unwrap_or_default();
-        let outer = std::mem::take(&mut self.writer.lines);
-        let (known, around) = (self.paths.len(), self.modules.clone());
+        let (known, around, file) = (self.paths.len(), self.modules.clone(), self.file.clone());
         self.region(region);
-        let outer_operands = std::mem::replace(&mut self.is_on_host, true);
-        let outputs: Vec<String> = given.iter().map(|arg| format!("Arg::clone({})", self.arg(arg))).collect();
-        self.is_on_host = outer_operands;
+        let outputs = self.host_args(&given);
         self.stand_in(&around);
+        self.be_in(&file);
         self.paths.truncate(known);
-        let lines = std::mem::replace(&mut self.writer.lines, outer).join("\n");
+        self.writer.line(format!("t.end(&[{outputs}]);"));
         self.writer.names = names;
-        let (owner, outputs) = (self.writer.read(id).text, outputs.join(", "));
-        let (described, bound) = (params.0.join(", "), params.1.join(", "));
-        self.writer
-            .line(format!("t.region(&{owner}, [{described}], |t, [{bound}]| {{ {lines}\nOk(vec![{outputs}]) }})?;"));
     }
 
     fn choice(&mut self, id: NodeId, head: &str, patterns: &[Pattern]) {
@@ -156,12 +152,13 @@ impl Walk<'_, '_> {
 
     fn block(&mut self, region: RegionId, tail: impl FnOnce(&[String]) -> String) -> String {
         let outer = std::mem::take(&mut self.writer.lines);
-        let (known, around) = (self.paths.len(), self.modules.clone());
+        let (known, around, file) = (self.paths.len(), self.modules.clone(), self.file.clone());
         self.region(region);
         let outputs = self.given(region);
         let tail = tail(&outputs);
         // The next iteration, the other arm and what comes behind find the tracer where this region did.
         self.stand_in(&around);
+        self.be_in(&file);
         self.paths.truncate(known);
         let lines = std::mem::replace(&mut self.writer.lines, outer);
         format!("{{ {}\n{tail} }}", lines.join("\n"))

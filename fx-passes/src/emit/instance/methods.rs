@@ -67,7 +67,8 @@ fn functions(name: &str, receiver: Option<&str>, code: &str) -> String {
 }
 
 /// What the code of an instance graph is written with.
-const USES: &str = "use ::fx_runtime::frozen::prelude::*;\nuse ::fx_runtime::instance::{Arg, Otherwise as _, Probe};\n";
+const USES: &str =
+    "use ::fx_runtime::frozen::prelude::*;\nuse ::fx_runtime::instance::{Arg, Otherwise as _, Probe, node};\n";
 
 /// The body of the function that builds the whole graph, by way of the function `part` if there is one.
 fn whole(emitter: &Emitter<'_>, parts: &PartNames, part: Option<&str>) -> String {

@@ -11,6 +11,21 @@ impl Walk<'_, '_> {
         args.join(", ")
     }
 
+    /// The arguments as values, which `node!` borrows.
+    pub(super) fn values(&mut self, args: &[Arg]) -> String {
+        let value = |arg: String| arg.strip_prefix('&').map_or(arg.clone(), ToOwned::to_owned);
+        let args: Vec<String> = args.iter().map(|arg| value(self.arg(arg))).collect();
+        args.join(", ")
+    }
+
+    /// The same of the operands of an operation on the host.
+    pub(super) fn host_values(&mut self, args: &[Arg]) -> String {
+        let outer = std::mem::replace(&mut self.is_on_host, true);
+        let args = self.values(args);
+        self.is_on_host = outer;
+        args
+    }
+
     /// The operands of an operation on the host, to which an option is one.
     pub(super) fn host_args(&mut self, args: &[Arg]) -> String {
         let outer = std::mem::replace(&mut self.is_on_host, true);

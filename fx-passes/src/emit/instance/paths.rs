@@ -6,10 +6,22 @@ use super::super::host::{self, literal};
 use super::Walk;
 
 impl Walk<'_, '_> {
-    /// Tells the runtime's tracer which modules the node stands in, where it does not know.
+    /// Tells the runtime's tracer which modules and which file the node stands in, where it does not know.
     pub(super) fn stand_in_modules_of(&mut self, id: NodeId) {
         let modules = self.writer.graph().node(id).origin.nn_module_stack.clone();
         self.stand_in(&modules);
+        if let Some(place) = self.writer.graph().node(id).origin.places.last() {
+            let file = place.file.clone();
+            self.be_in(&file);
+        }
+    }
+
+    /// Tells the runtime's tracer to go on in this file.
+    pub(super) fn be_in(&mut self, file: &str) {
+        if self.file != file {
+            self.writer.line(format!("t.file({file:?});"));
+            file.clone_into(&mut self.file);
+        }
     }
 
     /// Tells the runtime's tracer to go on in these modules.

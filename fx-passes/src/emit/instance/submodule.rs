@@ -27,7 +27,7 @@ impl Walk<'_, '_> {
     }
 
     /// The call of such a submodule on its inputs.
-    pub(super) fn submodule_call(&mut self, id: NodeId, host: &Host, place: &str) -> String {
+    pub(super) fn submodule_call(&mut self, id: NodeId, host: &Host, place: usize) -> String {
         let node = self.writer.graph().node(id);
         let ty = node.ty.to_string();
         let (module, kind) = self.submodule(id, &host.op).unwrap_or_else(|| (id, String::new()));
