@@ -10,50 +10,30 @@ impl Custom {
     #[allow(warnings, clippy::all, clippy::pedantic)]
     pub fn graph_module(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {
         use ::fx_runtime::frozen::prelude::*;
-        use ::fx_runtime::instance::{Arg, Otherwise as _, Probe};
+        use ::fx_runtime::instance::{Arg, Otherwise as _, Probe, node};
         let mut t = ::fx_runtime::instance::Tracer::of("Custom", self);
         let xs_arg = t.input("xs", true);
         t.stand_in(&[("", "Custom")]);
-        let ys = t.module("fc1", &self.fc1, &[&xs_arg], "src/pointwise.rs:28");
-        let mul = t
-            .call("mul.Scalar", &[&ys, &Arg::Float(1.702)], "src/pointwise.rs:29");
-        let sigmoid = t.call("sigmoid", &[&mul], "src/pointwise.rs:29");
-        let ys_2 = t.call("mul", &[&ys, &sigmoid], "src/pointwise.rs:29");
-        let ys_3 = t.module("fc2", &self.fc2, &[&ys_2], "src/pointwise.rs:30");
-        let relu = t.call("relu", &[&ys_3], "src/pointwise.rs:31");
-        let square = t.call("square", &[&relu], "src/pointwise.rs:31");
-        let neg = t.call("neg", &[&ys_3], "src/pointwise.rs:31");
-        let relu_2 = t.call("relu", &[&neg], "src/pointwise.rs:31");
-        let mul_2 = t
-            .call(
-                "mul.Scalar",
-                &[&relu_2, &(&Probe(&self.slope)).arg("self.slope")],
-                "src/pointwise.rs:31",
-            );
-        let ys_4 = t.call("sub", &[&square, &mul_2], "src/pointwise.rs:31");
-        let size = t
-            .host(
-                ("method", &["size"]),
-                &[&xs_arg],
-                ("size", "list<rust<i64>>"),
-                "src/pointwise.rs:32",
-            );
-        let width = t
-            .host(
-                ("item", &[]),
-                &[&size, &Arg::Int(0)],
-                ("width", "rust<i64>"),
-                "src/pointwise.rs:32",
-            );
-        let add = t.call("add", &[&ys_4, &xs_arg], "src/pointwise.rs:33");
-        let number = t
-            .host(
-                ("binary", &["+"]),
-                &[&Arg::Int(1), &width],
-                ("number", "rust<i64>"),
-                "src/pointwise.rs:33",
-            );
-        let div = t.call("div.Scalar", &[&add, &number], "src/pointwise.rs:33");
+        t.file("src/pointwise.rs");
+        node!(ys = t.module("fc1", & self.fc1; xs_arg; 28));
+        node!(mul = t.call("mul.Scalar"; ys, Arg::Float(1.702); 29));
+        node!(sigmoid = t.call("sigmoid"; mul; 29));
+        node!(ys_2 = t.call("mul"; ys, sigmoid; 29));
+        node!(ys_3 = t.module("fc2", & self.fc2; ys_2; 30));
+        node!(relu = t.call("relu"; ys_3; 31));
+        node!(square = t.call("square"; relu; 31));
+        node!(neg = t.call("neg"; ys_3; 31));
+        node!(relu_2 = t.call("relu"; neg; 31));
+        node!(
+            mul_2 = t.call("mul.Scalar"; relu_2, (& Probe(& self.slope))
+            .arg("self.slope"); 31)
+        );
+        node!(ys_4 = t.call("sub"; square, mul_2; 31));
+        node!(size = t.host("method", ["size"]; xs_arg; "list<rust<i64>>"; 32));
+        node!(width = t.host("item", []; size, Arg::Int(0); "rust<i64>"; 32));
+        node!(add = t.call("add"; ys_4, xs_arg; 33));
+        node!(number = t.host("binary", ["+"]; Arg::Int(1), width; "rust<i64>"; 33));
+        node!(div = t.call("div.Scalar"; add, number; 33));
         t.finish(&[&div])
     }
 }

@@ -10,23 +10,19 @@ impl Decoder {
     #[allow(warnings, clippy::all, clippy::pedantic)]
     pub fn graph_module(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {
         use ::fx_runtime::frozen::prelude::*;
-        use ::fx_runtime::instance::{Arg, Otherwise as _, Probe};
+        use ::fx_runtime::instance::{Arg, Otherwise as _, Probe, node};
         let mut t = ::fx_runtime::instance::Tracer::of("Decoder", self);
         let xs_arg = t.input("xs", true);
         t.stand_in(&[("", "Decoder")]);
-        let up1 = t.module("up1", &self.up1, &[&xs_arg], "src/convolutions.rs:112");
-        let bn1 = t.module("bn1", &self.bn1, &[&up1], "src/convolutions.rs:112");
-        let ys = t.call("relu", &[&bn1], "src/convolutions.rs:112");
-        let up2 = t.module("up2", &self.up2, &[&ys], "src/convolutions.rs:113");
-        let bn2 = t.module("bn2", &self.bn2, &[&up2], "src/convolutions.rs:113");
-        let ys_2 = t
-            .call(
-                "gelu",
-                &[&bn2, &Arg::Str("none".to_owned())],
-                "src/convolutions.rs:113",
-            );
-        let up3 = t.module("up3", &self.up3, &[&ys_2], "src/convolutions.rs:114");
-        let sigmoid = t.call("sigmoid", &[&up3], "src/convolutions.rs:114");
+        t.file("src/convolutions.rs");
+        node!(up1 = t.module("up1", & self.up1; xs_arg; 112));
+        node!(bn1 = t.module("bn1", & self.bn1; up1; 112));
+        node!(ys = t.call("relu"; bn1; 112));
+        node!(up2 = t.module("up2", & self.up2; ys; 113));
+        node!(bn2 = t.module("bn2", & self.bn2; up2; 113));
+        node!(ys_2 = t.call("gelu"; bn2, Arg::Str("none".to_owned()); 113));
+        node!(up3 = t.module("up3", & self.up3; ys_2; 114));
+        node!(sigmoid = t.call("sigmoid"; up3; 114));
         t.finish(&[&sigmoid])
     }
 }

@@ -10,22 +10,20 @@ impl InPlace {
     #[allow(warnings, clippy::all, clippy::pedantic)]
     pub fn graph_module(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {
         use ::fx_runtime::frozen::prelude::*;
-        use ::fx_runtime::instance::{Arg, Otherwise as _, Probe};
+        use ::fx_runtime::instance::{Arg, Otherwise as _, Probe, node};
         let mut t = ::fx_runtime::instance::Tracer::of("InPlace", self);
         let xs_arg = t.input("xs", true);
         t.stand_in(&[("", "InPlace")]);
-        let ys = t.module("conv", &self.conv, &[&xs_arg], "src/effects.rs:74");
-        let zs = t.module("bn", &self.bn, &[&ys], "src/effects.rs:76");
-        let relu = t.call("relu_", &[&ys], "src/effects.rs:77");
-        let sum = t.call("add", &[&zs, &ys], "src/effects.rs:78");
-        let sum_2 = t.call("add", &[&sum, &xs_arg], "src/effects.rs:79");
-        let corner = t
-            .call(
-                "narrow",
-                &[&sum_2, &Arg::Int(2), &Arg::Int(0), &Arg::Int(1)],
-                "src/effects.rs:80",
-            );
-        let fill = t.call("fill_", &[&corner, &Arg::Float(0.25)], "src/effects.rs:81");
+        t.file("src/effects.rs");
+        node!(ys = t.module("conv", & self.conv; xs_arg; 74));
+        node!(zs = t.module("bn", & self.bn; ys; 76));
+        node!(relu = t.call("relu_"; ys; 77));
+        node!(sum = t.call("add"; zs, ys; 78));
+        node!(sum_2 = t.call("add"; sum, xs_arg; 79));
+        node!(
+            corner = t.call("narrow"; sum_2, Arg::Int(2), Arg::Int(0), Arg::Int(1); 80)
+        );
+        node!(fill = t.call("fill_"; corner, Arg::Float(0.25); 81));
         t.finish(&[&sum_2])
     }
 }

@@ -10,16 +10,17 @@ impl Noise {
     #[allow(warnings, clippy::all, clippy::pedantic)]
     pub fn graph_module(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {
         use ::fx_runtime::frozen::prelude::*;
-        use ::fx_runtime::instance::{Arg, Otherwise as _, Probe};
+        use ::fx_runtime::instance::{Arg, Otherwise as _, Probe, node};
         let mut t = ::fx_runtime::instance::Tracer::of("Noise", self);
         let xs_arg = t.input("xs", true);
         t.stand_in(&[("", "Noise")]);
-        let ys = t.module("conv", &self.conv, &[&xs_arg], "src/effects.rs:26");
-        let first = t.call("rand_like", &[&ys], "src/effects.rs:27");
-        let unused = t.call("rand_like", &[&ys], "src/effects.rs:28");
-        let second = t.call("rand_like", &[&ys], "src/effects.rs:29");
-        let add = t.call("add", &[&ys, &first], "src/effects.rs:30");
-        let sub = t.call("sub", &[&add, &second], "src/effects.rs:30");
+        t.file("src/effects.rs");
+        node!(ys = t.module("conv", & self.conv; xs_arg; 26));
+        node!(first = t.call("rand_like"; ys; 27));
+        node!(unused = t.call("rand_like"; ys; 28));
+        node!(second = t.call("rand_like"; ys; 29));
+        node!(add = t.call("add"; ys, first; 30));
+        node!(sub = t.call("sub"; add, second; 30));
         t.finish(&[&sub])
     }
 }

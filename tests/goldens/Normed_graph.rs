@@ -10,62 +10,45 @@ impl Normed {
     #[allow(warnings, clippy::all, clippy::pedantic)]
     pub fn graph_module(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {
         use ::fx_runtime::frozen::prelude::*;
-        use ::fx_runtime::instance::{Arg, Otherwise as _, Probe};
+        use ::fx_runtime::instance::{Arg, Otherwise as _, Probe, node};
         let mut t = ::fx_runtime::instance::Tracer::of("Normed", self);
         let xs_arg = t.input("xs", true);
         t.stand_in(&[("", "Normed")]);
+        t.file("src/pointwise.rs");
         let attr = t.tensor("position", &self.position);
-        let sum = t.call("add", &[&xs_arg, &attr], "src/pointwise.rs:162");
-        let norm = t.module("norm", &self.norm, &[&sum], "src/pointwise.rs:163");
-        let fc = t.module("fc", &self.fc, &[&norm], "src/pointwise.rs:163");
-        let ys = t.call("relu", &[&fc], "src/pointwise.rs:163");
-        let mul = t.call("mul.Scalar", &[&ys, &Arg::Float(0.5)], "src/pointwise.rs:164");
-        let plain = t.module("plain", &self.plain, &[&mul], "src/pointwise.rs:164");
-        let sigmoid = t.call("sigmoid", &[&sum], "src/pointwise.rs:164");
-        let gated = t.call("mul", &[&plain, &sigmoid], "src/pointwise.rs:164");
-        let square = t.call("square", &[&gated], "src/pointwise.rs:165");
-        let mean = t
-            .call(
-                "mean.dim",
-                &[&square, &Arg::ints(&[-1]), &Arg::Bool(true), &Arg::None],
-                "src/pointwise.rs:165",
-            );
-        let add = t
-            .call("add.Scalar", &[&mean, &Arg::Float(1e-6)], "src/pointwise.rs:165");
-        let rsqrt = t.call("rsqrt", &[&add], "src/pointwise.rs:165");
-        let mul_2 = t.call("mul", &[&gated, &rsqrt], "src/pointwise.rs:165");
+        node!(sum = t.call("add"; xs_arg, attr; 162));
+        node!(norm = t.module("norm", & self.norm; sum; 163));
+        node!(fc = t.module("fc", & self.fc; norm; 163));
+        node!(ys = t.call("relu"; fc; 163));
+        node!(mul = t.call("mul.Scalar"; ys, Arg::Float(0.5); 164));
+        node!(plain = t.module("plain", & self.plain; mul; 164));
+        node!(sigmoid = t.call("sigmoid"; sum; 164));
+        node!(gated = t.call("mul"; plain, sigmoid; 164));
+        node!(square = t.call("square"; gated; 165));
+        node!(
+            mean = t.call("mean.dim"; square, Arg::ints(& [- 1]), Arg::Bool(true),
+            Arg::None; 165)
+        );
+        node!(add = t.call("add.Scalar"; mean, Arg::Float(1e-6); 165));
+        node!(rsqrt = t.call("rsqrt"; add; 165));
+        node!(mul_2 = t.call("mul"; gated, rsqrt; 165));
         let attr_2 = t.tensor("gain", &self.gain);
-        let scaled = t.call("mul", &[&mul_2, &attr_2], "src/pointwise.rs:165");
-        let amax = t
-            .call(
-                "amax",
-                &[&scaled, &Arg::ints(&[-1]), &Arg::Bool(true)],
-                "src/pointwise.rs:166",
-            );
-        let mean_2 = t
-            .call(
-                "mean.dim",
-                &[&scaled, &Arg::ints(&[-1]), &Arg::Bool(true), &Arg::None],
-                "src/pointwise.rs:166",
-            );
-        let spread = t.call("sub", &[&amax, &mean_2], "src/pointwise.rs:166");
-        let add_2 = t
-            .call("add.Scalar", &[&spread, &Arg::Float(1.0)], "src/pointwise.rs:167");
-        let div = t.call("div", &[&scaled, &add_2], "src/pointwise.rs:167");
-        let ys_2 = t.module("fc", &self.fc, &[&div], "src/pointwise.rs:167");
-        let mul_3 = t
-            .call(
-                "mul.Scalar",
-                &[&ys_2, &(&Probe(&self.scale)).arg("self.scale")],
-                "src/pointwise.rs:168",
-            );
-        let add_3 = t.call("add", &[&mul_3, &sum], "src/pointwise.rs:168");
-        let softmax = t
-            .call(
-                "softmax",
-                &[&add_3, &Arg::Int(-1), &Arg::None],
-                "src/pointwise.rs:168",
-            );
+        node!(scaled = t.call("mul"; mul_2, attr_2; 165));
+        node!(amax = t.call("amax"; scaled, Arg::ints(& [- 1]), Arg::Bool(true); 166));
+        node!(
+            mean_2 = t.call("mean.dim"; scaled, Arg::ints(& [- 1]), Arg::Bool(true),
+            Arg::None; 166)
+        );
+        node!(spread = t.call("sub"; amax, mean_2; 166));
+        node!(add_2 = t.call("add.Scalar"; spread, Arg::Float(1.0); 167));
+        node!(div = t.call("div"; scaled, add_2; 167));
+        node!(ys_2 = t.module("fc", & self.fc; div; 167));
+        node!(
+            mul_3 = t.call("mul.Scalar"; ys_2, (& Probe(& self.scale)).arg("self.scale");
+            168)
+        );
+        node!(add_3 = t.call("add"; mul_3, sum; 168));
+        node!(softmax = t.call("softmax"; add_3, Arg::Int(- 1), Arg::None; 168));
         t.finish(&[&softmax])
     }
 }

@@ -10,33 +10,29 @@ impl Residual {
     #[allow(warnings, clippy::all, clippy::pedantic)]
     pub fn graph_module(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {
         use ::fx_runtime::frozen::prelude::*;
-        use ::fx_runtime::instance::{Arg, Otherwise as _, Probe};
+        use ::fx_runtime::instance::{Arg, Otherwise as _, Probe, node};
         let mut t = ::fx_runtime::instance::Tracer::of("Residual", self);
         let xs_arg = t.input("xs", true);
         t.stand_in(&[("", "Residual")]);
-        let stem = t.module("stem", &self.stem, &[&xs_arg], "src/residual.rs:88");
-        let bn = t.module("bn", &self.bn, &[&stem], "src/residual.rs:88");
-        let ys = t.call("relu", &[&bn], "src/residual.rs:88");
+        t.file("src/residual.rs");
+        node!(stem = t.module("stem", & self.stem; xs_arg; 88));
+        node!(bn = t.module("bn", & self.bn; stem; 88));
+        node!(ys = t.call("relu"; bn; 88));
         let mut ys_2 = ys.clone();
         for (turn1, block) in (self.blocks.iter()).enumerate() {
             let path = format!("blocks.{turn1}");
             let ys_3 = t.within(&path, |t| block.fx_graph(t, &[&ys_2]))?;
             ys_2 = ys_3.clone();
         }
-        let adaptive_avg_pool2d = t
-            .call(
-                "adaptive_avg_pool2d",
-                &[&ys_2, &Arg::ints(&[1, 1])],
-                "src/residual.rs:92",
-            );
-        let ys_4 = t
-            .call(
-                "flatten",
-                &[&adaptive_avg_pool2d, &Arg::Int(1), &Arg::Int(-1)],
-                "src/residual.rs:92",
-            );
-        let dropout = t.module("dropout", &self.dropout, &[&ys_4], "src/residual.rs:93");
-        let fc = t.module("fc", &self.fc, &[&dropout], "src/residual.rs:93");
+        node!(
+            adaptive_avg_pool2d = t.call("adaptive_avg_pool2d"; ys_2, Arg::ints(& [1,
+            1]); 92)
+        );
+        node!(
+            ys_4 = t.call("flatten"; adaptive_avg_pool2d, Arg::Int(1), Arg::Int(- 1); 92)
+        );
+        node!(dropout = t.module("dropout", & self.dropout; ys_4; 93));
+        node!(fc = t.module("fc", & self.fc; dropout; 93));
         t.finish(&[&fc])
     }
 }

@@ -10,23 +10,19 @@ impl Tokens {
     #[allow(warnings, clippy::all, clippy::pedantic)]
     pub fn graph_module(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {
         use ::fx_runtime::frozen::prelude::*;
-        use ::fx_runtime::instance::{Arg, Otherwise as _, Probe};
+        use ::fx_runtime::instance::{Arg, Otherwise as _, Probe, node};
         let mut t = ::fx_runtime::instance::Tracer::of("Tokens", self);
         let ids_arg = t.input("ids", true);
         t.stand_in(&[("", "Tokens")]);
-        let embedding = t
-            .module("embedding", &self.embedding, &[&ids_arg], "src/dense.rs:109");
-        let xs = t.module("norm", &self.norm, &[&embedding], "src/dense.rs:109");
-        let fc1 = t.module("fc1", &self.fc1, &[&xs], "src/dense.rs:110");
-        let ys = t
-            .call("gelu", &[&fc1, &Arg::Str("none".to_owned())], "src/dense.rs:110");
-        let fc2 = t.module("fc2", &self.fc2, &[&ys], "src/dense.rs:111");
-        let mean = t
-            .call(
-                "mean.dim",
-                &[&fc2, &Arg::Int(1), &Arg::Bool(false), &Arg::None],
-                "src/dense.rs:111",
-            );
+        t.file("src/dense.rs");
+        node!(embedding = t.module("embedding", & self.embedding; ids_arg; 109));
+        node!(xs = t.module("norm", & self.norm; embedding; 109));
+        node!(fc1 = t.module("fc1", & self.fc1; xs; 110));
+        node!(ys = t.call("gelu"; fc1, Arg::Str("none".to_owned()); 110));
+        node!(fc2 = t.module("fc2", & self.fc2; ys; 111));
+        node!(
+            mean = t.call("mean.dim"; fc2, Arg::Int(1), Arg::Bool(false), Arg::None; 111)
+        );
         t.finish(&[&mean])
     }
 }
