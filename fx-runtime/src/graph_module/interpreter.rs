@@ -171,7 +171,7 @@ impl<'m> Interpreter<'m> {
         let mut value = None;
         for hook in &mut *hooks {
             hook.before(graph, id).map_err(EvalError::Machine)?;
-            let mut read = |arg: &Arg| self.arg(arg).map_err(|failure| unwrapped(failure));
+            let mut read = |arg: &Arg| self.arg(arg).map_err(unwrapped);
             let given = hook.run(graph, id, &mut read).map_err(EvalError::Machine)?;
             value = value.or(given);
         }

@@ -133,8 +133,7 @@ impl GraphModule {
     /// The paths that nodes name.
     fn targets(&self) -> BTreeSet<String> {
         let target = |id| match (&self.graph.node(id).op, self.graph.node(id).args.first()) {
-            (Op::CallModule(_), Some(Arg::Str(path))) => Some(path.clone()),
-            (Op::GetAttr(path), None) => Some(path.clone()),
+            (Op::CallModule(_), Some(Arg::Str(path))) | (Op::GetAttr(path), None) => Some(path.clone()),
             _ => None,
         };
         self.graph.nodes().into_iter().filter_map(target).collect()

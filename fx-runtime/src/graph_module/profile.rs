@@ -94,8 +94,12 @@ impl GraphModule {
                 node.nn_module_stack().iter().map(|module| timing(&module.path, "", "")).collect();
             let line = node.origin.places.last().map(|place| timing(&place.to_string(), "", ""));
             profile.nodes.push(own);
-            within.into_iter().for_each(|module| add(&mut profile.modules, module));
-            line.into_iter().for_each(|line| add(&mut profile.lines, line));
+            for module in within {
+                add(&mut profile.modules, module);
+            }
+            if let Some(line) = line {
+                add(&mut profile.lines, line);
+            }
         }
         for timings in [&mut profile.nodes, &mut profile.modules, &mut profile.lines] {
             timings.sort_by(|a, b| b.mean().total_cmp(&a.mean()));

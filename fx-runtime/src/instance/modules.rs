@@ -44,12 +44,11 @@ impl Tracer {
         (0..Chain::len(chain)).fold(input.clone(), |input, position| {
             let path = if path.is_empty() { position.to_string() } else { format!("{path}.{position}") };
             let path = format!("{}{path}", self.prefix);
-            let shared = || match chain.shared_layer(position)? {
-                Some(layer) => Ok(Rc::new(SharedLayer(layer)) as Rc<dyn Submodule>),
-                None => {
-                    let layer = chain.erased_layer(position)?;
-                    Ok(Rc::new(Erased::new(layer, chain.type_name_of(position))) as Rc<dyn Submodule>)
+            let shared = || -> Result<Rc<dyn Submodule>, Error> {
+                if let Some(layer) = chain.shared_layer(position)? {
+                    return Ok(Rc::new(SharedLayer(layer)));
                 }
+                Ok(Rc::new(Erased::new(chain.erased_layer(position)?, chain.type_name_of(position))))
             };
             self.hold(&path, shared);
             let args: Vec<&Arg> = std::iter::once(&input).chain(train).collect();

@@ -28,9 +28,12 @@ pub(super) struct LayerEntry {
     type_id: fn() -> TypeId,
     name: &'static str,
     view: for<'a> fn(&'a dyn Any) -> Option<&'a dyn Layer>,
-    share: fn(&dyn Any) -> Option<Result<Rc<dyn Layer>, Error>>,
+    share: fn(&dyn Any) -> Option<Shared>,
     load: fn(&mut Loader, &mut Stack) -> Result<(), Error>,
 }
+
+/// A second handle on a layer.
+type Shared = Result<Rc<dyn Layer>, Error>;
 
 inventory::collect!(LayerEntry);
 
@@ -53,7 +56,7 @@ impl LayerEntry {
     }
 
     /// A second handle on the layer; none if it is of another type.
-    pub(super) fn share(&self, value: &dyn Any) -> Option<Result<Rc<dyn Layer>, Error>> {
+    pub(super) fn share(&self, value: &dyn Any) -> Option<Shared> {
         (self.share)(value)
     }
 
@@ -71,7 +74,7 @@ fn view<L: Layer + 'static>(value: &dyn Any) -> Option<&dyn Layer> {
     value.downcast_ref::<L>().map(|layer| layer as &dyn Layer)
 }
 
-fn share<L: Layer + 'static>(value: &dyn Any) -> Option<Result<Rc<dyn Layer>, Error>> {
+fn share<L: Layer + 'static>(value: &dyn Any) -> Option<Shared> {
     let layer = value.downcast_ref::<L>()?;
     Some(layer.shallow_clone().map(|layer| Rc::new(layer) as Rc<dyn Layer>))
 }

@@ -273,7 +273,8 @@ fn instance_norm_is_its_formula() {
     let vs = store();
     let affine =
         InstanceNormConfig { affine: true, ws_init: Init::Randn { mean: 1., stdev: 1. }, ..Default::default() };
-    let (plain, affine) = (instance_norm2d(vs.root(), 3, Default::default()), instance_norm2d(vs.root(), 3, affine));
+    let (plain, affine) =
+        (instance_norm2d(vs.root(), 3, InstanceNormConfig::default()), instance_norm2d(vs.root(), 3, affine));
     let xs = randn(&[2, 3, 4, 5]);
     let mean = xs.mean_dim(&[2i64, 3][..], true, Kind::Float);
     let var = (&xs - &mean).square().mean_dim(&[2i64, 3][..], true, Kind::Float);

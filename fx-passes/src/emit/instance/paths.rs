@@ -127,7 +127,7 @@ impl LivePath {
         let is_variable = value.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
             && value.starts_with(|first: char| first.is_ascii_alphabetic());
         if is_variable {
-            self.format.push_str(&format!("{{{value}}}"));
+            self.format.extend(["{", value, "}"]);
         } else {
             self.format.push_str("{}");
             self.args.push(value.to_owned());

@@ -135,6 +135,7 @@ macro_rules! probed_call {
         $crate::check::probed_call!(args [$($call)*] [$($bound)* argument] $($args)*)
     }};
     (args [$net:ident] [$($bound:ident)*]) => {{
+        #[allow(unused_imports, reason = "each call needs some of them")]
         use $crate::check::{OfResult as _, Otherwise as _, Plain as _, Probe, never};
         if never() {
             let _ = $net.forward($($bound),*);
@@ -143,6 +144,7 @@ macro_rules! probed_call {
         vec![$((&&&Probe(&$bound)).value()),*]
     }};
     (result $call:expr) => {{
+        #[allow(unused_imports, reason = "each call needs some of them")]
         use $crate::check::{OfResult as _, Otherwise as _, Plain as _, Probe};
         (&&&Probe(&$call)).value()
     }};
