@@ -7,7 +7,8 @@
 
 use std::fmt;
 
-use fx_ir::{Arg, Class, Node, NodeId, Op, Type};
+use fx_ir::ops;
+use fx_ir::{Arg, Class, Node, NodeId, Op, OpId, Type};
 use tch::Tensor;
 
 use super::GraphModule;
@@ -166,16 +167,27 @@ fn flops(node: &Node, inputs: &[Vec<i64>], tensors: &[(String, Tensor)], out: &[
             kernel if kind.0.starts_with("Conv") => convolution(out, kernel),
             _ => None,
         },
-        Op::Call(op) if op.row().is_some_and(|row| row.class == Class::Contraction) => match op.name() {
-            name if name.starts_with("conv_transpose") => convolution(inputs.first()?, inputs.get(1)?),
-            name if name.starts_with("conv") => convolution(out, inputs.get(1)?),
-            "scaled_dot_product_attention" => attention(inputs),
-            "addmm" | "baddbmm" => matrices(inputs.get(1)?, out),
-            "dot" => Some(2 * product(inputs.first()?)),
-            "einsum" | "bilinear" | "outer" => None,
-            _ => matrices(inputs.first()?, out),
-        },
+        Op::Call(op) if op.row().is_some_and(|row| row.class == Class::Contraction) => contraction(*op, inputs, out),
         _ => None,
+    }
+}
+
+fn contraction(op: OpId, inputs: &[Vec<i64>], out: &[i64]) -> Option<u64> {
+    let is = |ops: &[OpId]| ops.contains(&op);
+    if is(&[ops::CONV1D, ops::CONV2D, ops::CONV3D]) {
+        convolution(out, inputs.get(1)?)
+    } else if is(&[ops::CONV_TRANSPOSE1D, ops::CONV_TRANSPOSE2D, ops::CONV_TRANSPOSE3D]) {
+        convolution(inputs.first()?, inputs.get(1)?)
+    } else if is(&[ops::ATTENTION]) {
+        attention(inputs)
+    } else if is(&[ops::ADDMM, ops::BADDBMM]) {
+        matrices(inputs.get(1)?, out)
+    } else if is(&[ops::DOT]) {
+        Some(2 * product(inputs.first()?))
+    } else if is(&[ops::LINEAR, ops::MATMUL, ops::BMM, ops::MM, ops::MV]) {
+        matrices(inputs.first()?, out)
+    } else {
+        None
     }
 }
 
