@@ -13,7 +13,7 @@ mod submodule;
 
 use fx_front::index::{Field, Ty};
 use fx_front::trace::Param;
-use fx_ir::{Arg, HostOp, ModuleScope, Node, NodeId, Op, RegionId, Type};
+use fx_ir::{Arg, HostOp, ModuleScope, Node, NodeId, NodeSet, Op, RegionId, Type};
 
 use self::bare::bare;
 pub(super) use self::methods::emit;
@@ -40,6 +40,8 @@ struct Walk<'e, 'a> {
     modules: Vec<ModuleScope>,
     /// The file of the user's that it is in.
     file: String,
+    /// The parameters of regions that are listed, which are values of the graph whatever they come from.
+    listed: NodeSet,
 }
 
 impl<'e, 'a> Walk<'e, 'a> {
@@ -52,6 +54,7 @@ impl<'e, 'a> Walk<'e, 'a> {
             paths: Vec::new(),
             modules: Vec::new(),
             file: String::new(),
+            listed: NodeSet::default(),
             is_on_host: false,
         };
         walk.writer.prints_all = true;

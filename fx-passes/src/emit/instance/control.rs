@@ -67,6 +67,7 @@ impl Walk<'_, '_> {
             let name = self.writer.names.fresh(&identifier(&base));
             params.push(format!("{name}: {base:?} {:?}", self.writer.graph().node(param).ty.to_string()));
             self.writer.set(param, Value::owned(name));
+            self.listed.insert(param);
         }
         let owner = self.writer.read(id).text;
         self.writer.line(match params.as_slice() {

@@ -7,6 +7,9 @@ use super::Walk;
 impl Walk<'_, '_> {
     /// Returns whether the value is there before any input is. Tensors are recorded even then, as torch.fx has them.
     pub(super) fn is_live(&self, id: NodeId) -> bool {
+        if self.listed.contains(id) {
+            return false;
+        }
         let node = self.writer.graph().node(id);
         let early = self.writer.emitter.bindings.get(id) != Binding::Call;
         let made_by_op = matches!(node.op, Op::Call(_) | Op::CallModule(_));
