@@ -155,6 +155,22 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
+    /// A value cannot be quantized as it is asked for.
+    #[error("quantization of `{site}`: {reason}")]
+    Quantization {
+        /// What was to be quantized: a node, a weight, or the observer or scheme that refuses.
+        site: String,
+        /// Why not.
+        reason: String,
+    },
+    /// A file of quantization parameters cannot be read, or is of another graph or version.
+    #[error("quantization parameters `{}`: {reason}", .path.display())]
+    QParamsFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
     /// An error of the user's own, from code of the model.
     #[error("{0}")]
     Refused(String),

@@ -21,6 +21,7 @@ pub mod instance;
 mod math;
 pub mod module;
 pub mod nn;
+pub mod quant;
 pub mod registry;
 mod report;
 mod saved;
