@@ -34,8 +34,13 @@ pub fn fill(model: &dyn Module) {
 
 /// The input of the reference: a batch of square images, `[batch, 3, side, side]`, of mean 0 and variance 1.
 pub fn input(batch: i64, side: i64) -> Tensor {
+    pictures("input", batch, side)
+}
+
+/// The same of another name, for instance `calib0`, by which a quantized model is calibrated.
+pub fn pictures(name: &str, batch: i64, side: i64) -> Tensor {
     let shape = [batch, 3, side, side];
-    Tensor::from_slice(&scaled("input", &shape, 0.0, 3f64.sqrt())).view(shape)
+    Tensor::from_slice(&scaled(name, &shape, 0.0, 3f64.sqrt())).view(shape)
 }
 
 /// Token ids of the reference, `i64[batch, length]`, each below `vocabulary`; their name is `input_ids`.

@@ -81,6 +81,8 @@ pub struct OpRow {
     pub reads_strides: bool,
     /// What becomes of the samples of a batch.
     pub samples: SamplesRule,
+    /// Whether its result may be quantized, and by which observer.
+    pub quantization: Quantization,
 }
 
 /// Writes a formula down.
@@ -113,16 +115,6 @@ impl OpRow {
             Class::Reduction => Cost::PerInput(1),
             // Two sums, and a product and a sum with weight and bias.
             Class::Normalization => Cost::PerInput(5),
-        }
-    }
-
-    /// What integers in place of floats mean for it.
-    pub fn quantization(&self) -> Quantization {
-        match self.class {
-            Class::Contraction => Quantization::Contracts,
-            Class::View | Class::Data => Quantization::Passes,
-            _ if self.act.is_some() => Quantization::Follows,
-            _ => Quantization::Floats,
         }
     }
 }

@@ -179,15 +179,26 @@ impl Cost {
     }
 }
 
-/// What integers in place of floats mean for an op.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Whether the result of an op may be quantized, and which observer sees it.
+///
+/// Source: `ObservationType` and the patterns of `torch.ao.quantization.backend_config` in torch 2.11, and the operators
+/// with fixed parameters of `qconfig_mapping.py`.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Quantization {
-    /// It needs floats.
+    /// It is computed on floats, and so is what reads it.
     Floats,
-    /// It takes quantized values as they are; scale and zero point of the result are those of the first argument.
-    Passes,
-    /// It is worth quantizing: sums of products of integers.
-    Contracts,
-    /// It can be part of a quantized op before it.
-    Follows,
+    /// An observer of its own: `OUTPUT_USE_DIFFERENT_OBSERVER_AS_INPUT`.
+    Own,
+    /// The same, and its second argument, the weight, is quantized as well: a sum of products of integers.
+    Weighted,
+    /// The observer of its input, whose integers it moves, selects or averages: `OUTPUT_SHARE_OBSERVER_WITH_INPUT`. All
+    /// tensors of a list have one observer.
+    Shares,
+    /// No observer: whatever it is given, its result lies between two numbers.
+    Within {
+        /// The smallest result.
+        low: f32,
+        /// The largest result.
+        high: f32,
+    },
 }

@@ -6,7 +6,7 @@
 //! method working in place). A formula is an expression over [`Primitives`](super::formula::Primitives).
 // tidy: table
 
-use super::{Activation, Class, DtypeRule, OpRow, RankRule, SamplesRule, Scalar, Steps};
+use super::{Activation, Class, DtypeRule, OpRow, Quantization, RankRule, SamplesRule, Scalar, Steps};
 use crate::Effect;
 
 const fn row(name: &'static str, methods: &'static [&'static str], class: Class, doc: &'static str) -> OpRow {
@@ -33,6 +33,7 @@ const fn row(name: &'static str, methods: &'static [&'static str], class: Class,
         },
         reads_strides: false,
         samples: if is_elementwise { SamplesRule::Pointwise } else { SamplesRule::Mixes },
+        quantization: Quantization::Floats,
     }
 }
 
@@ -79,6 +80,18 @@ impl OpRow {
     const fn same(self) -> OpRow {
         OpRow { dtype: DtypeRule::Same, ..self }
     }
+    const fn own(self) -> OpRow {
+        OpRow { quantization: Quantization::Own, ..self }
+    }
+    const fn weighted(self) -> OpRow {
+        OpRow { quantization: Quantization::Weighted, ..self }
+    }
+    const fn shares(self) -> OpRow {
+        OpRow { quantization: Quantization::Shares, ..self }
+    }
+    const fn within(self, low: f32, high: f32) -> OpRow {
+        OpRow { quantization: Quantization::Within { low, high }, ..self }
+    }
     const fn promotes(self) -> OpRow {
         OpRow { dtype: DtypeRule::Promotes, ..self }
     }
@@ -92,39 +105,39 @@ use Class::{Contraction, Data, Normalization, Pointwise, Reduction, View};
 macro_rules! op_table {
     ($then:ident) => { $then! {
         // Activations.
-        RELU = row("relu", &["relu"], Pointwise, "max(x, 0)").same()
+        RELU = row("relu", &["relu"], Pointwise, "max(x, 0)").shares().same()
             : relu(x) = x.at_least(0.0), by f_relu => Relu f_relu_;
-        RELU_IN_PLACE = row("relu_", &["relu_"], Pointwise, "max(x, 0) in place").in_place_of("relu");
-        RELU6 = row("relu6", &["relu6"], Pointwise, "min(max(x, 0), 6)").same()
+        RELU_IN_PLACE = row("relu_", &["relu_"], Pointwise, "max(x, 0) in place").shares().in_place_of("relu");
+        RELU6 = row("relu6", &["relu6"], Pointwise, "min(max(x, 0), 6)").shares().same()
             : relu6(x) = x.at_least(0.0).at_most(6.0), by f_relu6 => Relu6 f_relu6_;
-        RELU6_IN_PLACE = row("relu6_", &["relu6_"], Pointwise, "min(max(x, 0), 6) in place").in_place_of("relu6");
-        SIGMOID = row("sigmoid", &["sigmoid"], Pointwise, "1 / (1 + exp(-x))").float()
+        RELU6_IN_PLACE = row("relu6_", &["relu6_"], Pointwise, "min(max(x, 0), 6) in place").shares().in_place_of("relu6");
+        SIGMOID = row("sigmoid", &["sigmoid"], Pointwise, "1 / (1 + exp(-x))").within(0.0, 1.0).float()
             : sigmoid(x) = ((-x).power_of_e() + 1.0).inverse(), by f_sigmoid => Sigmoid f_sigmoid_;
-        SIGMOID_IN_PLACE = row("sigmoid_", &["sigmoid_"], Pointwise, "1 / (1 + exp(-x)) in place").in_place_of("sigmoid");
-        TANH = row("tanh", &["tanh"], Pointwise, "the hyperbolic tangent").float()
+        SIGMOID_IN_PLACE = row("sigmoid_", &["sigmoid_"], Pointwise, "1 / (1 + exp(-x)) in place").within(0.0, 1.0).in_place_of("sigmoid");
+        TANH = row("tanh", &["tanh"], Pointwise, "the hyperbolic tangent").within(-1.0, 1.0).float()
             : tanh(x) = x.hyperbolic_tangent(), by f_tanh => Tanh f_tanh_;
-        TANH_IN_PLACE = row("tanh_", &["tanh_"], Pointwise, "the hyperbolic tangent in place").in_place_of("tanh");
+        TANH_IN_PLACE = row("tanh_", &["tanh_"], Pointwise, "the hyperbolic tangent in place").within(-1.0, 1.0).in_place_of("tanh");
         SILU = row("silu", &["silu"], Pointwise, "x * sigmoid(x)").float()
             : silu(x) = x / ((-x).power_of_e() + 1.0), by f_silu => Silu f_silu_;
         SILU_IN_PLACE = row("silu_", &["silu_"], Pointwise, "x * sigmoid(x) in place").in_place_of("silu");
-        HARDSWISH = row("hardswish", &["hardswish"], Pointwise, "x * relu6(x + 3) / 6").float()
+        HARDSWISH = row("hardswish", &["hardswish"], Pointwise, "x * relu6(x + 3) / 6").own().float()
             : hardswish(x) = x * (x + 3.0).at_least(0.0).at_most(6.0) / 6.0, by f_hardswish => HardSwish f_hardswish_;
-        HARDSWISH_IN_PLACE = row("hardswish_", &["hardswish_"], Pointwise, "x * relu6(x + 3) / 6 in place").in_place_of("hardswish");
+        HARDSWISH_IN_PLACE = row("hardswish_", &["hardswish_"], Pointwise, "x * relu6(x + 3) / 6 in place").own().in_place_of("hardswish");
         MISH = row("mish", &["mish"], Pointwise, "x * tanh(log(1 + exp(x)))").float()
             : mish(x) = x * x.power_of_e().logarithm_1p().hyperbolic_tangent(), by f_mish => Mish f_mish_;
         MISH_IN_PLACE = row("mish_", &["mish_"], Pointwise, "x * tanh(log(1 + exp(x))) in place").in_place_of("mish");
         GELU = row("gelu", &["gelu"], Pointwise, "x * Phi(x), Phi exact (\"none\") or by tanh (\"tanh\")").float()
             .act(Activation::ByFormula(&[("none", "Gelu"), ("tanh", "GeluTanh")]))
             : gelu(x, approximate: text) = x.gelu_by(approximate), by f_gelu;
-        LEAKY_RELU = row("leaky_relu", &["leaky_relu"], Pointwise, "x where x > 0, else 0.01 * x").same()
+        LEAKY_RELU = row("leaky_relu", &["leaky_relu"], Pointwise, "x where x > 0, else 0.01 * x").own().same()
             .act(Activation::Plain("LeakyRelu(0.01)"))
             : leaky_relu(x) = x.where_above(0.0, x, x * 0.01), by f_leaky_relu;
-        HARDSIGMOID = row("hardsigmoid", &["hardsigmoid"], Pointwise, "relu6(x + 3) / 6").float()
+        HARDSIGMOID = row("hardsigmoid", &["hardsigmoid"], Pointwise, "relu6(x + 3) / 6").within(0.0, 1.0).float()
             : hardsigmoid(x) = (x + 3.0).at_least(0.0).at_most(6.0) / 6.0, by f_hardsigmoid;
-        CLAMP = row("clamp", &["clamp"], Pointwise, "min(max(x, low), high)").same().act(Activation::ByBounds("Clamp"))
+        CLAMP = row("clamp", &["clamp"], Pointwise, "min(max(x, low), high)").shares().same().act(Activation::ByBounds("Clamp"))
             : clamp(x, low: number, high: number) = x.at_least(low).at_most(high), by f_clamp;
-        HARDTANH = row("hardtanh", &["hardtanh"], Pointwise, "min(max(x, -1), 1)").same();
-        ELU = row("elu", &["elu"], Pointwise, "x where x > 0, else exp(x) - 1").float()
+        HARDTANH = row("hardtanh", &["hardtanh"], Pointwise, "min(max(x, -1), 1)").shares().same();
+        ELU = row("elu", &["elu"], Pointwise, "x where x > 0, else exp(x) - 1").own().float()
             : elu(x) = x.where_above(0.0, x, expm1(x)), by f_elu;
         SELU = row("selu", &["selu"], Pointwise, "1.0507 * (x where x > 0, else 1.6733 * (exp(x) - 1))").float()
             : selu(x) = x.where_above(0.0, x * 1.050_700_987_355_480_5, expm1(x) * 1.758_099_340_847_376_6), by f_selu;
@@ -136,16 +149,16 @@ macro_rules! op_table {
         HARDSHRINK = row("hardshrink", &["hardshrink"], Pointwise, "x where |x| > 0.5, else 0").same();
         SOFTSHRINK = row("softshrink", &["softshrink"], Pointwise, "x moved by 0.5 towards 0, which it does not cross").float();
         THRESHOLD = row("threshold", &["threshold"], Pointwise, "x where x > threshold, else a value").same();
-        PRELU = row("prelu", &["prelu"], Pointwise, "x where x > 0, else weight * x").same();
+        PRELU = row("prelu", &["prelu"], Pointwise, "x where x > 0, else weight * x").own().same();
         // Arithmetic.
-        ADD = row("add", &["g_add"], Pointwise, "a + b, broadcast").commutes().function().infix('+').promotes().rank(RankRule::Broadcast(2));
-        ADD_IN_PLACE = row("add_", &["g_add_"], Pointwise, "a += b, broadcast").in_place_of("add");
-        ADD_SCALAR = row("add.Scalar", &["g_add_scalar"], Pointwise, "a + number").function().infix('+').promotes();
+        ADD = row("add", &["g_add"], Pointwise, "a + b, broadcast").own().commutes().function().infix('+').promotes().rank(RankRule::Broadcast(2));
+        ADD_IN_PLACE = row("add_", &["g_add_"], Pointwise, "a += b, broadcast").own().in_place_of("add");
+        ADD_SCALAR = row("add.Scalar", &["g_add_scalar"], Pointwise, "a + number").shares().function().infix('+').promotes();
         SUB = row("sub", &["g_sub"], Pointwise, "a - b, broadcast").function().infix('-').promotes().rank(RankRule::Broadcast(2));
         SUB_SCALAR = row("sub.Scalar", &["g_sub_scalar"], Pointwise, "a - number").function().infix('-').promotes();
-        MUL = row("mul", &["g_mul"], Pointwise, "a * b, broadcast").commutes().function().infix('*').promotes().rank(RankRule::Broadcast(2));
-        MUL_IN_PLACE = row("mul_", &["g_mul_"], Pointwise, "a *= b, broadcast").in_place_of("mul");
-        MUL_SCALAR = row("mul.Scalar", &["g_mul_scalar"], Pointwise, "a * number").function().infix('*').promotes();
+        MUL = row("mul", &["g_mul"], Pointwise, "a * b, broadcast").own().commutes().function().infix('*').promotes().rank(RankRule::Broadcast(2));
+        MUL_IN_PLACE = row("mul_", &["g_mul_"], Pointwise, "a *= b, broadcast").own().in_place_of("mul");
+        MUL_SCALAR = row("mul.Scalar", &["g_mul_scalar"], Pointwise, "a * number").shares().function().infix('*').promotes();
         DIV = row("div", &["g_div"], Pointwise, "a / b, broadcast").function().infix('/').float().rank(RankRule::Broadcast(2));
         DIV_IN_PLACE = row("div_", &["g_div_"], Pointwise, "a /= b, broadcast").in_place_of("div");
         DIV_SCALAR = row("div.Scalar", &["g_div_scalar"], Pointwise, "a / number").function().infix('/').float();
@@ -254,16 +267,16 @@ macro_rules! op_table {
         MASKED_FILL_TENSOR = row("masked_fill_tensor", &["masked_fill_tensor"], Pointwise, "a value where the mask holds, else x, broadcast").same().rank(RankRule::Broadcast(2));
         GROUP = row("group", &[], Pointwise, "each element, or row, through the graph `body`: ops that have a scalar form, in one go");
         // Sums of products.
-        CONVOLUTION = row("convolution", &[], Contraction, "a convolution with its padding, then `add` if given, then `act`").float().rank(RankRule::AtLeast(2)).samples(SamplesRule::Convolves);
-        CONV1D = row("conv1d", &["conv1d"], Contraction, "a 1-d convolution").function().rank(RankRule::AtLeast(2));
-        CONV2D = row("conv2d", &["conv2d"], Contraction, "a 2-d convolution").function().rank(RankRule::AtLeast(3));
-        CONV3D = row("conv3d", &["conv3d"], Contraction, "a 3-d convolution").function().rank(RankRule::AtLeast(4));
-        CONV_TRANSPOSE1D = row("conv_transpose1d", &["conv_transpose1d"], Contraction, "a 1-d transposed convolution").rank(RankRule::AtLeast(2));
-        CONV_TRANSPOSE2D = row("conv_transpose2d", &["conv_transpose2d"], Contraction, "a 2-d transposed convolution").rank(RankRule::AtLeast(3));
-        CONV_TRANSPOSE3D = row("conv_transpose3d", &["conv_transpose3d"], Contraction, "a 3-d transposed convolution").rank(RankRule::AtLeast(4));
-        LINEAR = row("linear", &["linear"], Contraction, "x * weight^T + bias, then `add` if given, then `act`").function().promotes().rank(RankRule::Same).samples(SamplesRule::Keeps);
+        CONVOLUTION = row("convolution", &[], Contraction, "a convolution with its padding, then `add` if given, then `act`").weighted().float().rank(RankRule::AtLeast(2)).samples(SamplesRule::Convolves);
+        CONV1D = row("conv1d", &["conv1d"], Contraction, "a 1-d convolution").weighted().function().rank(RankRule::AtLeast(2));
+        CONV2D = row("conv2d", &["conv2d"], Contraction, "a 2-d convolution").weighted().function().rank(RankRule::AtLeast(3));
+        CONV3D = row("conv3d", &["conv3d"], Contraction, "a 3-d convolution").weighted().function().rank(RankRule::AtLeast(4));
+        CONV_TRANSPOSE1D = row("conv_transpose1d", &["conv_transpose1d"], Contraction, "a 1-d transposed convolution").weighted().rank(RankRule::AtLeast(2));
+        CONV_TRANSPOSE2D = row("conv_transpose2d", &["conv_transpose2d"], Contraction, "a 2-d transposed convolution").weighted().rank(RankRule::AtLeast(3));
+        CONV_TRANSPOSE3D = row("conv_transpose3d", &["conv_transpose3d"], Contraction, "a 3-d transposed convolution").weighted().rank(RankRule::AtLeast(4));
+        LINEAR = row("linear", &["linear"], Contraction, "x * weight^T + bias, then `add` if given, then `act`").weighted().function().promotes().rank(RankRule::Same).samples(SamplesRule::Keeps);
         PRODUCT = row("product", &[], Contraction, "x * weight + bias, then `add` if given, then `act`").promotes().samples(SamplesRule::Keeps);
-        MATMUL = row("matmul", &["matmul"], Contraction, "the matrix product over the last two axes").function().promotes().samples(SamplesRule::Multiplies);
+        MATMUL = row("matmul", &["matmul"], Contraction, "the matrix product over the last two axes").own().function().promotes().samples(SamplesRule::Multiplies);
         BMM = row("bmm", &["bmm"], Contraction, "the products of matrices in two batches").promotes().rank(RankRule::Exactly(3));
         MM = row("mm", &["mm"], Contraction, "the product of two matrices").promotes().rank(RankRule::Exactly(2));
         MV = row("mv", &["mv"], Contraction, "the product of a matrix and a vector").promotes().rank(RankRule::Exactly(1));
@@ -275,20 +288,20 @@ macro_rules! op_table {
         BILINEAR = row("bilinear", &["bilinear"], Contraction, "x * weight * y^T + bias");
         ATTENTION = row("scaled_dot_product_attention", &["scaled_dot_product_attention"], Contraction, "softmax(query * key^T) * value").random().float();
         // Reductions and pooling.
-        SOFTMAX = row("softmax", &["softmax"], Reduction, "exp(x) / sum(exp(x)) along one axis").row(2).float().rank(RankRule::Same).samples(SamplesRule::Along);
+        SOFTMAX = row("softmax", &["softmax"], Reduction, "exp(x) / sum(exp(x)) along one axis").within(0.0, 1.0).row(2).float().rank(RankRule::Same).samples(SamplesRule::Along);
         LOG_SOFTMAX = row("log_softmax", &["log_softmax"], Reduction, "x - log(sum(exp(x))) along one axis").row(2).float().samples(SamplesRule::Along);
-        MAX_POOL2D = row("max_pool2d", &["max_pool2d"], Reduction, "the maximum over windows").function().same().rank(RankRule::AtLeast(3)).samples(SamplesRule::KeepsImages);
-        AVG_POOL2D = row("avg_pool2d", &["avg_pool2d"], Reduction, "the mean over windows").function().float().rank(RankRule::AtLeast(3)).samples(SamplesRule::KeepsImages);
-        ADAPTIVE_AVG_POOL2D = row("adaptive_avg_pool2d", &["adaptive_avg_pool2d"], Reduction, "the mean over windows that yield a given size").function().float().rank(RankRule::AtLeast(3)).samples(SamplesRule::KeepsImages);
+        MAX_POOL2D = row("max_pool2d", &["max_pool2d"], Reduction, "the maximum over windows").shares().function().same().rank(RankRule::AtLeast(3)).samples(SamplesRule::KeepsImages);
+        AVG_POOL2D = row("avg_pool2d", &["avg_pool2d"], Reduction, "the mean over windows").shares().function().float().rank(RankRule::AtLeast(3)).samples(SamplesRule::KeepsImages);
+        ADAPTIVE_AVG_POOL2D = row("adaptive_avg_pool2d", &["adaptive_avg_pool2d"], Reduction, "the mean over windows that yield a given size").shares().function().float().rank(RankRule::AtLeast(3)).samples(SamplesRule::KeepsImages);
         ADAPTIVE_MAX_POOL2D = row("adaptive_max_pool2d", &["adaptive_max_pool2d"], Reduction, "the maximum over windows that yield a given size").samples(SamplesRule::KeepsImages);
-        MAX_POOL1D = row("max_pool1d", &["max_pool1d"], Reduction, "the maximum over windows").same().rank(RankRule::AtLeast(2));
-        AVG_POOL1D = row("avg_pool1d", &["avg_pool1d"], Reduction, "the mean over windows").float().rank(RankRule::AtLeast(2));
-        ADAPTIVE_AVG_POOL1D = row("adaptive_avg_pool1d", &["adaptive_avg_pool1d"], Reduction, "the mean over windows that yield a given size").float().rank(RankRule::AtLeast(2));
-        MAX_POOL3D = row("max_pool3d", &["max_pool3d"], Reduction, "the maximum over windows").same().rank(RankRule::AtLeast(4));
-        AVG_POOL3D = row("avg_pool3d", &["avg_pool3d"], Reduction, "the mean over windows").float().rank(RankRule::AtLeast(4));
-        ADAPTIVE_AVG_POOL3D = row("adaptive_avg_pool3d", &["adaptive_avg_pool3d"], Reduction, "the mean over windows that yield a given size").float().rank(RankRule::AtLeast(4));
-        MEAN_DIM = row("mean.dim", &["mean_dim"], Reduction, "the mean along axes").row(1).float().samples(SamplesRule::Reduces);
-        MEAN = row("mean", &["mean"], Reduction, "the mean of all").float().rank(RankRule::Exactly(0));
+        MAX_POOL1D = row("max_pool1d", &["max_pool1d"], Reduction, "the maximum over windows").shares().same().rank(RankRule::AtLeast(2));
+        AVG_POOL1D = row("avg_pool1d", &["avg_pool1d"], Reduction, "the mean over windows").shares().float().rank(RankRule::AtLeast(2));
+        ADAPTIVE_AVG_POOL1D = row("adaptive_avg_pool1d", &["adaptive_avg_pool1d"], Reduction, "the mean over windows that yield a given size").shares().float().rank(RankRule::AtLeast(2));
+        MAX_POOL3D = row("max_pool3d", &["max_pool3d"], Reduction, "the maximum over windows").shares().same().rank(RankRule::AtLeast(4));
+        AVG_POOL3D = row("avg_pool3d", &["avg_pool3d"], Reduction, "the mean over windows").shares().float().rank(RankRule::AtLeast(4));
+        ADAPTIVE_AVG_POOL3D = row("adaptive_avg_pool3d", &["adaptive_avg_pool3d"], Reduction, "the mean over windows that yield a given size").shares().float().rank(RankRule::AtLeast(4));
+        MEAN_DIM = row("mean.dim", &["mean_dim"], Reduction, "the mean along axes").shares().row(1).float().samples(SamplesRule::Reduces);
+        MEAN = row("mean", &["mean"], Reduction, "the mean of all").shares().float().rank(RankRule::Exactly(0));
         SUM_DIM = row("sum.dim_IntList", &["sum_dim_intlist"], Reduction, "the sum along axes").row(1).samples(SamplesRule::Reduces);
         SUM = row("sum", &["sum"], Reduction, "the sum of all").rank(RankRule::Exactly(0));
         AMAX = row("amax", &["amax"], Reduction, "the largest along axes").row(1).samples(SamplesRule::Reduces);
@@ -315,23 +328,23 @@ macro_rules! op_table {
         TOPK = row("topk", &["topk"], Reduction, "the largest along an axis, and where they are");
         COSINE_SIMILARITY = row("cosine_similarity", &["cosine_similarity"], Reduction, "the cosine of the angle between vectors along an axis").float();
         // Normalisation.
-        BATCH_NORM = row("batch_norm", &["batch_norm"], Normalization, "(x - mean) * rsqrt(var + eps) * weight + bias per channel").function();
-        LAYER_NORM = row("layer_norm", &["layer_norm"], Normalization, "the same over the last axes of each row").function().row(2).samples(SamplesRule::Keeps);
+        BATCH_NORM = row("batch_norm", &["batch_norm"], Normalization, "(x - mean) * rsqrt(var + eps) * weight + bias per channel").own().function();
+        LAYER_NORM = row("layer_norm", &["layer_norm"], Normalization, "the same over the last axes of each row").own().function().row(2).samples(SamplesRule::Keeps);
         RMS_NORM = row("rms_norm", &["rms_norm"], Normalization, "x * rsqrt(mean(x * x) + eps) * weight over the last axes").row(1);
-        GROUP_NORM = row("group_norm", &["group_norm"], Normalization, "the same over groups of channels").function().samples(SamplesRule::Keeps);
-        INSTANCE_NORM = row("instance_norm", &["instance_norm"], Normalization, "the same over each channel");
+        GROUP_NORM = row("group_norm", &["group_norm"], Normalization, "the same over groups of channels").own().function().samples(SamplesRule::Keeps);
+        INSTANCE_NORM = row("instance_norm", &["instance_norm"], Normalization, "the same over each channel").own();
         // Views.
-        VIEW = row("view", &["view"], View, "the same memory under other sizes").same().rank(RankRule::Listed).samples(SamplesRule::Reshapes);
-        RESHAPE = row("reshape", &["reshape"], View, "the same elements under other sizes").same().rank(RankRule::Listed).samples(SamplesRule::Reshapes);
-        FLATTEN = row("flatten", &["flatten"], View, "adjacent axes made one").function().same().samples(SamplesRule::Flattens);
-        FLAT_VIEW = row("flat_view", &["flat_view"], View, "all axes but the first made one").same().rank(RankRule::Exactly(2)).samples(SamplesRule::FlattensRest);
-        PERMUTE = row("permute", &["permute"], View, "the axes in another order").same().rank(RankRule::Listed).samples(SamplesRule::Permutes);
-        TRANSPOSE = row("transpose", &["transpose"], View, "two axes exchanged").same().rank(RankRule::Same).samples(SamplesRule::Transposes);
-        SQUEEZE = row("squeeze", &["squeeze"], View, "axes of size one dropped").same();
-        SQUEEZE_DIM = row("squeeze_dim", &["squeeze_dim"], View, "an axis dropped if it has size one").samples(SamplesRule::Drops);
-        UNSQUEEZE = row("unsqueeze", &["unsqueeze"], View, "an axis of size one added").same().rank(RankRule::Adds).samples(SamplesRule::Adds);
-        CONTIGUOUS = row("contiguous", &["contiguous"], View, "the same tensor in row-major order").same().rank(RankRule::Same).samples(SamplesRule::Keeps);
-        SHALLOW_CLONE = row("shallow_clone", &["shallow_clone"], View, "another handle of the same tensor").same().rank(RankRule::Same).samples(SamplesRule::Keeps);
+        VIEW = row("view", &["view"], View, "the same memory under other sizes").shares().same().rank(RankRule::Listed).samples(SamplesRule::Reshapes);
+        RESHAPE = row("reshape", &["reshape"], View, "the same elements under other sizes").shares().same().rank(RankRule::Listed).samples(SamplesRule::Reshapes);
+        FLATTEN = row("flatten", &["flatten"], View, "adjacent axes made one").shares().function().same().samples(SamplesRule::Flattens);
+        FLAT_VIEW = row("flat_view", &["flat_view"], View, "all axes but the first made one").shares().same().rank(RankRule::Exactly(2)).samples(SamplesRule::FlattensRest);
+        PERMUTE = row("permute", &["permute"], View, "the axes in another order").shares().same().rank(RankRule::Listed).samples(SamplesRule::Permutes);
+        TRANSPOSE = row("transpose", &["transpose"], View, "two axes exchanged").shares().same().rank(RankRule::Same).samples(SamplesRule::Transposes);
+        SQUEEZE = row("squeeze", &["squeeze"], View, "axes of size one dropped").shares().same();
+        SQUEEZE_DIM = row("squeeze_dim", &["squeeze_dim"], View, "an axis dropped if it has size one").shares().samples(SamplesRule::Drops);
+        UNSQUEEZE = row("unsqueeze", &["unsqueeze"], View, "an axis of size one added").shares().same().rank(RankRule::Adds).samples(SamplesRule::Adds);
+        CONTIGUOUS = row("contiguous", &["contiguous"], View, "the same tensor in row-major order").shares().same().rank(RankRule::Same).samples(SamplesRule::Keeps);
+        SHALLOW_CLONE = row("shallow_clone", &["shallow_clone"], View, "another handle of the same tensor").shares().same().rank(RankRule::Same).samples(SamplesRule::Keeps);
         VIEW_AS = row("view_as", &["view_as"], View, "the same memory under the sizes of another tensor").same();
         AS_STRIDED = row("as_strided", &["as_strided"], View, "the same memory under other sizes and strides")
             .same().rank(RankRule::Listed).reads_strides();
@@ -339,10 +352,10 @@ macro_rules! op_table {
             .rank(RankRule::Drops).reads_strides();
         VIEW_DTYPE = row("view_dtype", &["view_dtype"], View, "the same bytes as another dtype")
             .rank(RankRule::Same).reads_strides();
-        T = row("tr", &["tr"], View, "a matrix with its two axes exchanged").same().rank(RankRule::Same);
+        T = row("tr", &["tr"], View, "a matrix with its two axes exchanged").shares().same().rank(RankRule::Same);
         EXPAND = row("expand", &["expand"], View, "axes of size one repeated without a copy").same();
         EXPAND_AS = row("expand_as", &["expand_as"], View, "axes of size one repeated to the sizes of another tensor").same();
-        NARROW = row("narrow", &["narrow"], View, "a part of an axis").same().rank(RankRule::Same).samples(SamplesRule::Along);
+        NARROW = row("narrow", &["narrow"], View, "a part of an axis").shares().same().rank(RankRule::Same).samples(SamplesRule::Along);
         SLICE = row("slice", &["slice"], View, "a part of an axis, with a step").same().rank(RankRule::Same).samples(SamplesRule::Along);
         SELECT = row("select", &["select"], View, "one place along an axis").same().rank(RankRule::Drops).samples(SamplesRule::Drops);
         GET = row("get", &["get"], View, "one place along the first axis").same().rank(RankRule::Drops);
@@ -356,16 +369,16 @@ macro_rules! op_table {
         DIAGONAL = row("diagonal", &["diagonal"], View, "the diagonal over two axes").same().rank(RankRule::Drops);
         RESHAPE_AS = row("reshape_as", &["reshape_as"], View, "the same elements under the sizes of another tensor").same();
         UNFOLD = row("unfold", &["unfold"], View, "windows along an axis, which overlap").same().rank(RankRule::Adds);
-        DETACH = row("detach", &["detach"], View, "the same tensor without its history").same().rank(RankRule::Same);
+        DETACH = row("detach", &["detach"], View, "the same tensor without its history").shares().same().rank(RankRule::Same);
         TO_KIND = row("to_kind", &["to_kind"], View, "the same numbers in another dtype").rank(RankRule::Same);
         // Data.
-        CAT = row("cat", &["cat"], Data, "tensors joined along an axis").function().samples(SamplesRule::Joins);
-        CONCAT = row("concat", &["concat"], Data, "tensors joined along an axis").samples(SamplesRule::Joins);
-        STACK = row("stack", &["stack"], Data, "tensors joined along a new axis").function();
+        CAT = row("cat", &["cat"], Data, "tensors joined along an axis").shares().function().samples(SamplesRule::Joins);
+        CONCAT = row("concat", &["concat"], Data, "tensors joined along an axis").shares().samples(SamplesRule::Joins);
+        STACK = row("stack", &["stack"], Data, "tensors joined along a new axis").shares().function();
         EMBEDDING = row("embedding", &["embedding"], Data, "rows of a table, chosen by indices").function();
         FLIP = row("flip", &["flip"], Data, "the elements in reverse along axes").same().rank(RankRule::Same).samples(SamplesRule::Along);
         ROLL = row("roll", &["roll"], Data, "the elements moved along axes").same().rank(RankRule::Same);
-        REPEAT = row("repeat", &["repeat"], Data, "the tensor so many times along each axis").same();
+        REPEAT = row("repeat", &["repeat"], Data, "the tensor so many times along each axis").shares().same();
         TILE = row("tile", &["tile"], Data, "the tensor so many times along each axis").same();
         GATHER = row("gather", &["gather"], Data, "elements along an axis, chosen by indices").same().rank(RankRule::Same);
         INDEX_SELECT = row("index_select", &["index_select"], Data, "places along an axis, chosen by indices").same();
@@ -382,15 +395,15 @@ macro_rules! op_table {
         ONES_LIKE = row("ones_like", &["ones_like"], Data, "ones of the same sizes").same().rank(RankRule::Same);
         FULL_LIKE = row("full_like", &["full_like"], Data, "a number in the same sizes").same().rank(RankRule::Same);
         COPY = row("copy", &["copy"], Data, "the same elements in memory of their own").same().rank(RankRule::Same);
-        UPSAMPLE_NEAREST2D = row("upsample_nearest2d", &["upsample_nearest2d"], Data, "images of another size, by the nearest pixel").samples(SamplesRule::KeepsImages);
-        UPSAMPLE_BILINEAR2D = row("upsample_bilinear2d", &["upsample_bilinear2d"], Data, "images of another size, by lines between pixels").samples(SamplesRule::KeepsImages);
-        UPSAMPLE_BICUBIC2D = row("upsample_bicubic2d", &["upsample_bicubic2d"], Data, "images of another size, by cubic curves between pixels").samples(SamplesRule::KeepsImages);
-        PIXEL_SHUFFLE = row("pixel_shuffle", &["pixel_shuffle"], Data, "channels as pixels of larger images").samples(SamplesRule::KeepsImages);
-        PIXEL_UNSHUFFLE = row("pixel_unshuffle", &["pixel_unshuffle"], Data, "pixels as channels of smaller images").samples(SamplesRule::KeepsImages);
+        UPSAMPLE_NEAREST2D = row("upsample_nearest2d", &["upsample_nearest2d"], Data, "images of another size, by the nearest pixel").shares().samples(SamplesRule::KeepsImages);
+        UPSAMPLE_BILINEAR2D = row("upsample_bilinear2d", &["upsample_bilinear2d"], Data, "images of another size, by lines between pixels").shares().samples(SamplesRule::KeepsImages);
+        UPSAMPLE_BICUBIC2D = row("upsample_bicubic2d", &["upsample_bicubic2d"], Data, "images of another size, by cubic curves between pixels").shares().samples(SamplesRule::KeepsImages);
+        PIXEL_SHUFFLE = row("pixel_shuffle", &["pixel_shuffle"], Data, "channels as pixels of larger images").shares().samples(SamplesRule::KeepsImages);
+        PIXEL_UNSHUFFLE = row("pixel_unshuffle", &["pixel_unshuffle"], Data, "pixels as channels of smaller images").shares().samples(SamplesRule::KeepsImages);
         GRID_SAMPLER = row("grid_sampler", &["grid_sampler"], Data, "pixels at the places that a grid gives");
         IM2COL = row("im2col", &["im2col"], Data, "windows of images as columns").same();
         COL2IM = row("col2im", &["col2im"], Data, "columns as windows of images, summed").same();
-        DROPOUT = row("dropout", &["dropout"], Pointwise, "zeroes elements at random when training").random().function().float();
+        DROPOUT = row("dropout", &["dropout"], Pointwise, "zeroes elements at random when training").own().random().function().float();
         ALPHA_DROPOUT = row("alpha_dropout", &["alpha_dropout"], Pointwise, "dropout that keeps mean and variance")
             .random().float();
         FEATURE_DROPOUT = row("feature_dropout", &["feature_dropout"], Pointwise, "zeroes channels at random when training")

@@ -81,6 +81,19 @@ impl GraphModule {
         }
     }
 
+    /// A second module with the same graph, which can be edited by itself; modules and tensors are shared.
+    #[must_use]
+    pub fn shallow_clone(&self) -> GraphModule {
+        let tensors = self.tensors.iter().map(|(path, tensor)| (path.clone(), tensor.shallow_clone()));
+        GraphModule {
+            graph: self.graph.clone(),
+            submodules: self.submodules.clone(),
+            tensors: tensors.collect(),
+            functions: self.functions.clone(),
+            plan: RefCell::new(None),
+        }
+    }
+
     /// The graph.
     pub fn graph(&self) -> &Graph {
         &self.graph

@@ -1,5 +1,6 @@
 //! What a `call_module` node calls: a layer, or a module of the user's.
 
+use std::any::Any;
 use std::rc::Rc;
 
 use fx_ir::host::eval::Value as HostValue;
@@ -8,6 +9,7 @@ use tch::nn::{GRUState, LSTMState, ModuleT, RNN};
 
 use super::Value;
 use super::convert::{IntoValue, tensor};
+use crate::nn::sealed::AsAny;
 use crate::nn::{GRU, LSTM, Layer};
 use crate::{Error, Module, Result};
 
@@ -28,14 +30,23 @@ pub trait Submodule {
 
     /// The module that its parameters, its buffers and its mode are read from.
     fn module(&self) -> Option<&dyn Module>;
+
+    /// The layer of [`crate::nn`] that it is, of a type that can be asked for; none of other modules.
+    fn as_any(&self) -> Option<&dyn Any> {
+        None
+    }
 }
 
-impl<L: Layer> Submodule for L {
+impl<L: Layer + 'static> Submodule for L {
     fn call(&self, args: &[Value]) -> Result<Value> {
         applied(self, args)
     }
 
     fn module(&self) -> Option<&dyn Module> {
+        Some(self)
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
         Some(self)
     }
 }
@@ -50,6 +61,10 @@ impl Submodule for SharedLayer {
 
     fn module(&self) -> Option<&dyn Module> {
         Some(&*self.0)
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(AsAny::as_any(&*self.0))
     }
 }
 

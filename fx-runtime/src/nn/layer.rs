@@ -14,7 +14,7 @@ use tch::{TchError, Tensor};
 /// let fc = nn::linear(vs.root(), 4, 3, nn::LinearConfig::default());
 /// assert!(fc.f_forward(&Tensor::ones([2, 5], (Kind::Float, Device::Cpu))).is_err());
 /// ```
-pub trait Layer: crate::Module + sealed::Freezable {
+pub trait Layer: crate::Module + sealed::Freezable + sealed::AsAny {
     /// Applies the layer as in inference, whatever mode it keeps.
     ///
     /// # Errors
@@ -34,6 +34,7 @@ pub trait Layer: crate::Module + sealed::Freezable {
 }
 
 pub(crate) mod sealed {
+    use std::any::Any;
     use std::sync::{Mutex, PoisonError};
 
     use tch::{TchError, Tensor};
@@ -43,6 +44,18 @@ pub(crate) mod sealed {
     pub(crate) use crate::ffi::Plain;
     use crate::ffi::Shared;
     use crate::module::Place;
+
+    /// A layer whose type can be asked for.
+    pub trait AsAny {
+        /// The layer, of a type that is not known.
+        fn as_any(&self) -> &dyn Any;
+    }
+
+    impl<L: 'static> AsAny for L {
+        fn as_any(&self) -> &dyn Any {
+            self
+        }
+    }
 
     /// A layer that a frozen model can hold.
     pub trait Freezable {

@@ -7,7 +7,7 @@ use tch::{TchError, Tensor};
 use super::{ConvConfigND, ConvTransposeConfigND};
 
 /// Sizes along the spatial dimensions: `[i64; 1]`, `[i64; 2]` or `[i64; 3]`. Sealed.
-pub trait Spatial: sealed::Compute {}
+pub trait Spatial: sealed::Compute + 'static {}
 
 impl Spatial for [i64; 1] {}
 impl Spatial for [i64; 2] {}

@@ -1,14 +1,37 @@
 //! Quantization as torch.fx's graph mode has it: observers, their parameters, and where in a graph they stand.
 //!
+//! ```text
+//! let mut observed = prepare(&net.graph_module()?, &QConfigMapping::for_engine(engine), engine)?;
+//! for xs in &batches { observed.forward(&[value(xs)])?; }        // calibrate
+//! let qparams = observed.convert()?;                             // names -> parameters; a text file
+//! let quantized = observed.reference(&qparams)?;                 // a graph that computes as the quantized one
+//! ```
+//!
 //! | module | which question it answers |
 //! |---|---|
 //! | `dtype`, `qparams` | which integers stand for which numbers |
 //! | `observer/` | which parameters fit the values that are seen |
+//! | `config`, `engine` | which node is quantized how, and which kernels there are |
+//! | `weighted`, `patterns`, `sites` | where in a graph values are observed |
+//! | `prepare`, `file`, `reference` | calibration, its result, and the graph that computes with it |
 
+mod config;
 mod dtype;
+mod engine;
+mod file;
 mod observer;
+mod patterns;
+mod prepare;
 mod qparams;
+mod reference;
+mod sites;
+mod weighted;
 
+pub use self::config::{QConfig, QConfigMapping};
 pub use self::dtype::{DType, QScheme, QuantRange};
+pub use self::engine::QEngine;
+pub use self::file::QParamsFile;
 pub use self::observer::{Observer, ObserverConfig, Statistic};
+pub use self::prepare::{Prepared, prepare};
 pub use self::qparams::{QParams, ZeroPoint};
+pub use self::sites::Site;
