@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::{Effect, Graph, NodeId, NodeMap, NodeSet, Op, Type, scalar};
+use crate::{Arg, Effect, Graph, NodeId, NodeMap, NodeSet, Op, Type, scalar};
 
 /// The nodes that count as writers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,12 +145,40 @@ fn kept(graph: &Graph) -> Vec<NodeId> {
     nodes.filter(|node| node.op.effect() == Effect::State).flat_map(|node| node.inputs().collect::<Vec<_>>()).collect()
 }
 
-/// The values that a loop hands from one iteration to the next.
-fn carried(graph: &Graph, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+/// What a parameter of a region is given: a part of what control flow looks at or goes over, or what a loop carries,
+/// which is its first value or what an iteration yields at its place.
+fn given_to(graph: &Graph, param: NodeId) -> Vec<NodeId> {
+    let region = graph.scope_of(param);
+    let Some(owner) = region.and_then(|region| graph.owner_of(region)) else { return Vec::new() };
+    let node = graph.node(owner);
+    let params = region.map_or(&[][..], |region| &graph.region(region).params);
+    let position = params.iter().position(|&other| other == param).unwrap_or_default();
+    let first = match node.op {
+        Op::For(_) => 1,
+        Op::While => 0,
+        _ => return node.inputs().collect(),
+    };
+    let bound = (params.len() + first).saturating_sub(node.args.len());
+    let Some(carried) = position.checked_sub(bound) else {
+        return node.args.first().into_iter().flat_map(Arg::nodes).collect();
+    };
+    let end = node.regions.last().and_then(|&body| graph.yield_of(body));
+    let yielded = end.and_then(|end| graph.node(end).args.get(carried));
+    [node.args.get(first + carried), yielded].into_iter().flatten().flat_map(Arg::nodes).collect()
+}
+
+/// The values that control flow may hand on: what its regions yield, and where a loop may not run at all, what it
+/// carries.
+fn yielded_by(graph: &Graph, id: NodeId) -> Vec<NodeId> {
     let node = graph.node(id);
-    let body = node.regions.last().filter(|_| matches!(node.op, Op::For(_) | Op::While));
-    let end = body.and_then(|&body| graph.yield_of(body));
-    end.into_iter().flat_map(|end| graph.node(end).inputs())
+    let ends = node.regions.iter().filter_map(|&region| graph.yield_of(region));
+    let yielded = ends.flat_map(|end| graph.node(end).inputs());
+    let carried = match node.op {
+        Op::For(_) => &node.args[1..],
+        Op::While => &node.args[..],
+        _ => &[],
+    };
+    yielded.chain(carried.iter().flat_map(Arg::nodes)).collect()
 }
 
 /// What code with an effect of its own may put into a value: all that it is handed with it.
@@ -164,10 +192,7 @@ fn filled_with(graph: &Graph, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
 fn may_alias(graph: &Graph, kept: &[NodeId], id: NodeId) -> Vec<NodeId> {
     let node = graph.node(id);
     match &node.op {
-        Op::Placeholder => {
-            let owner = graph.scope_of(id).and_then(|region| graph.owner_of(region));
-            owner.into_iter().flat_map(|owner| graph.node(owner).inputs().chain(carried(graph, owner))).collect()
-        }
+        Op::Placeholder => given_to(graph, id),
         Op::Call(op) if op.is_view() || op.effect() != Effect::Pure => node.inputs().collect(),
         Op::CallModule(kind) if kind.passes_input() => node.inputs().skip(1).collect(),
         Op::Call(_) | Op::CallModule(_) => Vec::new(),
@@ -176,11 +201,8 @@ fn may_alias(graph: &Graph, kept: &[NodeId], id: NodeId) -> Vec<NodeId> {
             read.chain(kept.iter().copied()).collect()
         }
         Op::GetAttr(_) => node.inputs().collect(),
-        _ => {
-            let ends = node.regions.iter().filter_map(|&region| graph.yield_of(region));
-            let yielded = ends.flat_map(|end| graph.node(end).inputs());
-            yielded.chain(node.inputs()).chain(filled_with(graph, id)).collect()
-        }
+        op if op.is_control_flow() => yielded_by(graph, id).into_iter().chain(filled_with(graph, id)).collect(),
+        _ => node.inputs().chain(filled_with(graph, id)).collect(),
     }
 }
 

@@ -37,6 +37,12 @@ pub fn is_scalar(name: &str) -> bool {
     is_integer(name) || is_float(name) || matches!(name, "bool" | "char")
 }
 
+/// Returns whether it is one of tch's plain enums, a device or a dtype, which are copied and compared like numbers.
+pub fn is_of_tch(spelling: &str) -> bool {
+    let homes = ["::tch::", "::fx_runtime::tch::", "::fx_runtime::"];
+    homes.iter().filter_map(|home| spelling.strip_prefix(home)).any(|name| matches!(name, "Device" | "Kind"))
+}
+
 /// Whether it is the spelling of a type that is made of primitive types, text and tch's names alone. None holds a
 /// tensor.
 pub fn is_plain(spelling: &str) -> bool {

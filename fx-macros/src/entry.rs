@@ -2,6 +2,7 @@
 
 use fx_front::{
     attrs::{TraceableOptions, method},
+    closure_conversion::returns_module,
     diag::Code,
     key::Key,
     report::Faults,
@@ -23,8 +24,12 @@ impl<'a> Entry<'a> {
         let entries = match item {
             Item::Impl(item) => of_impl(item, options, faults),
             Item::Fn(item) if item.sig.receiver().is_some() => {
-                let help = "put it on the impl that the method is in";
-                faults.push(Code::NotTraceable, &item.sig.ident, "`#[traceable]` stands on a method", help);
+                let help = if returns_module(&item.sig) {
+                    as_function(&item.sig)
+                } else {
+                    "put it on the impl that the method is in".to_owned()
+                };
+                faults.push(Code::NotTraceable, &item.sig.ident, "`#[traceable]` stands on a method", &help);
                 return Vec::new();
             }
             Item::Fn(item) => {
@@ -92,6 +97,20 @@ fn check_specialized(entries: &[Entry], options: &TraceableOptions, faults: &mut
         let message = format!("{} {have} no parameter `{name}`", names.join(" and "));
         faults.push(Code::UnknownOption, name, &message, &format!("{their} parameters: {}", known.join(", ")));
     }
+}
+
+/// How a method that makes a model of closures is written as the function that `#[traceable]` takes.
+fn as_function(sig: &Signature) -> String {
+    let (name, output) = (&sig.ident, sig.output.to_token_stream());
+    let others = sig.inputs.iter().skip(1).map(|input| format!(", {}", input.to_token_stream())).collect::<String>();
+    let owner = match sig.receiver() {
+        Some(receiver) if receiver.reference.is_none() => "Self",
+        _ => "&Self",
+    };
+    format!(
+        "a model of closures is made by a free function: move the body into `fn {name}(config: {owner}{others}) {output}`, \
+         with the type's name for `Self`, mark that, and call it from the method"
+    )
 }
 
 /// The kind of an item, and the tokens that say so.

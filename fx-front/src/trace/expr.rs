@@ -174,7 +174,7 @@ impl Tracer<'_> {
         }
     }
 
-    fn returns_result(&self) -> bool {
+    pub(in crate::trace) fn returns_result(&self) -> bool {
         match &self.function().sig.output {
             syn::ReturnType::Type(_, ty) => matches!(self.index.ty(self.module(), None, ty), Ty::Result(_)),
             syn::ReturnType::Default => false,

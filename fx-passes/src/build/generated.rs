@@ -54,7 +54,7 @@ impl Graphs {
 pub(super) fn generated(index: &Index, of: &Graphs, parts: &PartNames, file: &str) -> Result<Generated, String> {
     let (all, optimized) = (&of.traced, &of.optimized);
     let listed = of.listed.as_ref().unwrap_or(all);
-    let graphs = emit::instance_graphs(index, &listed.iter().collect::<Vec<&Traced>>(), parts);
+    let graphs = emit::instance_graphs(index, &listed.iter().collect::<Vec<&Traced>>(), parts)?;
     let (printed, printed_graphs) = of.outlined.as_ref().map_or((all, optimized), |(traced, graphs)| (traced, graphs));
     let items = printed.iter().zip(printed_graphs).zip(optimized);
     let items: Vec<emit::Item> =

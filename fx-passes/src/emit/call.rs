@@ -62,13 +62,22 @@ impl Writer<'_, '_> {
                 let read = |position: usize| {
                     node.args.get(position).map_or(Value::owned("()"), |arg| argument(arg, &|id| self.read(id)))
                 };
-                let call =
-                    format!("::fx_runtime::nn::Layer::f_forward({}, {})", read(0).borrowed(), read(1).borrowed());
+                // However many references the layer lies behind, a method finds it.
+                let (layer, input) = (read(0), read(1).borrowed());
+                let is_place = layer.text.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '(');
+                let layer = if is_place { layer.text } else { format!("({})", layer.text) };
+                let call = format!("{layer}.f_forward({input})");
                 Value::owned(located(&call, node))
             }
-            // What is left is a bug that rustc shows.
-            other => Value::owned(format!("compile_error!(\"fx: `{}` reached the printer\")", other.opcode())),
+            other => self.unprintable(node, &format!("{}, which has no value here,", other.opcode())),
         }
+    }
+
+    /// Notes that the node cannot be printed, which keeps the source from being used; what it is stands for nothing.
+    fn unprintable(&self, node: &Node, what: &str) -> Value {
+        let place = node.origin.lines().map_or_else(String::new, |lines| format!(" ({lines})"));
+        self.emitter.unprintable.borrow_mut().push(format!("`{}`{place} is {what} and cannot be printed", node.name));
+        Value::owned("()")
     }
 
     fn host_operation(&self, host: &Host, node: &Node) -> Value {
@@ -83,12 +92,12 @@ impl Writer<'_, '_> {
             |position: usize| node.args.get(position).map_or(Value::owned("()"), |arg| host::operand(arg, &read));
         let text = template::fill(code, &input);
         let is_ref = code.form == CodeForm::Reference;
-        Value { text: if code.fallible { located(&text, node) } else { text }, is_ref }
+        Value { text: if code.fallible { located_of_any_type(&text, node) } else { text }, is_ref }
     }
 
     fn op_call(&self, op: OpId, node: &Node) -> String {
         let Some(entry) = op.entry() else {
-            return format!("compile_error!(\"fx: the op `{op}` has no method\")");
+            return self.unprintable(node, &format!("the op `{op}`, which has no method,")).text;
         };
         let method = entry.fallible().unwrap_or_else(|| entry.method.to_owned());
         let mut args = node.args.iter();
@@ -184,6 +193,14 @@ impl Writer<'_, '_> {
 fn located(call: &str, node: &Node) -> String {
     match node.origin.lines() {
         Some(lines) => format!("{call}.at({:?}, {lines:?})?", label(node)),
+        None => format!("{call}?"),
+    }
+}
+
+/// The same of code of the user's, whose error may be of a type that has no `Display`.
+fn located_of_any_type(call: &str, node: &Node) -> String {
+    match node.origin.lines() {
+        Some(lines) => format!("::fx_runtime::frozen::at!({call}, {:?}, {lines:?})?", label(node)),
         None => format!("{call}?"),
     }
 }

@@ -1,6 +1,6 @@
 //! What is known while one item is printed.
 
-use std::collections::BTreeSet;
+use std::{cell::RefCell, collections::BTreeSet};
 
 use fx_front::{index::Index, trace::Traced};
 use fx_ir::{Bindings, Graph, Node, Op, Type};
@@ -66,6 +66,8 @@ pub(super) struct Emitter<'a> {
     pub(super) home: &'a str,
     /// What a variable cannot be called there.
     pub(super) constants: BTreeSet<String>,
+    /// What the printer met that it cannot print.
+    pub(super) unprintable: RefCell<Vec<String>>,
 }
 
 impl<'a> Emitter<'a> {
@@ -89,7 +91,28 @@ impl<'a> Emitter<'a> {
         let plan = Plan::of(graph, &bindings, &name, &Named { index, graph, home });
         let groups = Groups::of(graph, &name);
         let (entries, constants) = (entries.to_vec(), index.constants(home));
-        Emitter { index, traced, graph, inlined, bindings, plan, groups, frozen, name, field, entries, home, constants }
+        let unprintable = RefCell::default();
+        Emitter {
+            index,
+            traced,
+            graph,
+            inlined,
+            bindings,
+            plan,
+            groups,
+            frozen,
+            name,
+            field,
+            entries,
+            home,
+            constants,
+            unprintable,
+        }
+    }
+
+    /// `Err` with the first of what could not be printed.
+    pub(super) fn check(&self) -> Result<(), String> {
+        self.unprintable.borrow().first().map_or(Ok(()), |first| Err(first.clone()))
     }
 
     /// Whether it is the entry that methods which are not of one entry speak of.

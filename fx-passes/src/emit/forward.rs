@@ -5,7 +5,7 @@ use fx_front::{
     trace::Param,
 };
 
-use fx_ir::{Arg, Binding, Graph, HostOp, NodeId, Op, ops};
+use fx_ir::{Arg, Binding, Graph, HostOp, NodeId, Op, ops, scalar};
 
 use super::QUIET;
 use super::{
@@ -203,11 +203,24 @@ fn input(writer: &mut Writer<'_, '_>, param: &Param, id: NodeId, written: &Graph
             writer.set(id, Value::owned(name.clone()));
         }
         _ => {
-            if param.may_borrow_state() {
+            let is_copied = param.is_ref && !param.is_mut() && is_copy(&param.ty);
+            if is_copied {
+                writer.line(format!("let {name} = *{name};"));
+            } else if param.may_borrow_state() {
                 writer.line(format!("let mut {name} = {name};"));
             }
-            writer.set(id, Value { text: name.clone(), is_ref: param.is_ref });
+            writer.set(id, Value { text: name.clone(), is_ref: param.is_ref && !is_copied });
         }
+    }
+}
+
+/// Whether it is plain data that is copied.
+fn is_copy(ty: &Ty) -> bool {
+    match ty {
+        Ty::Rust(name) => scalar::is_scalar(name) || scalar::is_of_tch(name),
+        Ty::Tuple(parts) => parts.iter().all(is_copy),
+        Ty::Option(inner) => is_copy(inner),
+        _ => false,
     }
 }
 

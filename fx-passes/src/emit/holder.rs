@@ -45,7 +45,7 @@ impl Holder {
             Type::Module(name) => Some(Holder::Captured(format!("::fx_runtime::nn::{name}"))),
             Type::Rust(name) if name.starts_with("::fx_runtime::frozen::") => Some(Holder::Plain(name.clone())),
             Type::Rust(name) if is_number(ty) => Some(Holder::Copied(number(name))),
-            Type::Rust(name) if is_option_of_tensors(name) => Some(Holder::Copied(name.clone())),
+            Type::Rust(name) if scalar::is_of_tch(name) => Some(Holder::Copied(name.clone())),
             Type::Rust(name) if name.starts_with("crate::") && matches!(op, Op::GetAttr(_)) => {
                 named(name).map(Holder::Captured)
             }
@@ -57,14 +57,6 @@ impl Holder {
             _ => None,
         }
     }
-}
-
-/// Whether it is one of what tensors are made with: a device or a dtype.
-fn is_option_of_tensors(name: &str) -> bool {
-    ["::tch::", "::fx_runtime::", "::fx_runtime::tch::"]
-        .iter()
-        .filter_map(|home| name.strip_prefix(home))
-        .any(|name| matches!(name, "Device" | "Kind"))
 }
 
 /// Whether it is a number, a truth value or a character.

@@ -66,7 +66,8 @@ pub struct Told {
 /// Functions of parts, each by the path of its type and its name.
 pub type PartNames = BTreeSet<(String, String)>;
 
-/// Prints the frozen type of the items of one type; `Err` holds source that does not parse, which is our bug.
+/// Prints the frozen type of the items of one type; `Err` says what could not be printed, or holds source that does not
+/// parse, which is our bug.
 ///
 /// `graph_file` is what the file of [`instance_graphs`] will be
 /// called below `OUT_DIR/fx`.
@@ -80,16 +81,19 @@ pub fn frozen(index: &Index, items: &[Item<'_>], graph_file: &str) -> Result<Fro
     let types = [whole.types(), each(&|one| one.types())].concat();
     let groups = [each(&|one| one.groups()), each(&|one| one.warm_up())].concat();
     let frozen = [types, whole.freeze(), forwards.concat(), groups, whole.state(), rest].concat();
+    emitters.iter().try_for_each(Emitter::check)?;
     let told = emitters.iter().zip(peaks).map(|(emitter, peak)| Told { unrecorded: emitter.unrecorded(), peak });
     Ok(Frozen { source: pretty(&frozen)?, entries: told.collect() })
 }
 
 /// The code that builds the instance graphs of the items of one type, from the graphs as traced; [`pretty`] brings it
-/// into form.
-pub fn instance_graphs(index: &Index, items: &[&Traced], parts: &PartNames) -> String {
+/// into form. `Err` says what could not be printed.
+pub fn instance_graphs(index: &Index, items: &[&Traced], parts: &PartNames) -> Result<String, String> {
     let graphs: Vec<Item> =
         items.iter().map(|&traced| Item { traced, graph: &traced.graph, inlined: &traced.graph }).collect();
-    Emitter::all(index, &graphs).iter().map(|one| instance::emit(one, parts)).collect()
+    let emitters = Emitter::all(index, &graphs);
+    let source = emitters.iter().map(|one| instance::emit(one, parts)).collect();
+    emitters.iter().try_for_each(Emitter::check).map(|()| source)
 }
 
 /// Source that the tracer wrote itself, pretty-printed; `Err` holds source that does not parse, which is our bug.

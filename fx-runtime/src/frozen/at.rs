@@ -20,13 +20,76 @@ pub trait At<T> {
 impl<T, E: fmt::Display + 'static> At<T> for Result<T, E> {
     #[inline]
     fn at(self, node: &'static str, place: &'static str) -> Result<T, Error> {
-        self.map_err(|error| located(ours(error), node, place))
+        self.map_err(|error| failed_at(error, ToString::to_string, node, place))
     }
 }
 
-/// The error as one of ours.
+/// What [`At::at`] does, for an error of any type: `at!(result, "node", "src/model.rs:31")?`. It is told by its
+/// `Display`, else by its `Debug`, else by the name of its type.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! at {
+    ($result:expr, $node:expr, $place:expr) => {
+        match $result {
+            ::core::result::Result::Ok(value) => ::core::result::Result::Ok(value),
+            ::core::result::Result::Err(error) => {
+                #[allow(unused_imports)]
+                use $crate::frozen::at::{ByDebug as _, ByDisplay as _, ByName as _, Told};
+                let text = (&&&Told(&error)).text();
+                ::core::result::Result::Err($crate::frozen::at::failed_at(error, |_| text, $node, $place))
+            }
+        }
+    };
+}
+
+/// An error of any type, which [`at!`](crate::at) asks for its text.
+#[derive(Debug)]
+pub struct Told<'e, E>(pub &'e E);
+
+/// By `Display`.
+pub trait ByDisplay {
+    /// What the error says.
+    fn text(&self) -> String;
+}
+
+impl<E: fmt::Display> ByDisplay for &&Told<'_, E> {
+    fn text(&self) -> String {
+        self.0.to_string()
+    }
+}
+
+/// By `Debug`.
+pub trait ByDebug {
+    /// What the error says.
+    fn text(&self) -> String;
+}
+
+impl<E: fmt::Debug> ByDebug for &Told<'_, E> {
+    fn text(&self) -> String {
+        format!("{:?}", self.0)
+    }
+}
+
+/// By the name of its type.
+pub trait ByName {
+    /// What the error says.
+    fn text(&self) -> String;
+}
+
+impl<E> ByName for Told<'_, E> {
+    fn text(&self) -> String {
+        format!("an error of the type `{}`", std::any::type_name::<E>())
+    }
+}
+
+/// The error, which says that text, as one of ours that names its place.
 #[cold]
-fn ours<E: fmt::Display + 'static>(error: E) -> Error {
+pub fn failed_at<E: 'static>(error: E, text: impl FnOnce(&E) -> String, node: &str, place: &str) -> Error {
+    located(ours(error, text), node, place)
+}
+
+/// The error as one of ours.
+fn ours<E: 'static>(error: E, text: impl FnOnce(&E) -> String) -> Error {
     let mut error = Some(error);
     let any: &mut dyn Any = &mut error;
     if let Some(ours) = any.downcast_mut::<Option<Error>>().and_then(Option::take) {
@@ -35,7 +98,7 @@ fn ours<E: fmt::Display + 'static>(error: E) -> Error {
     if let Some(torch) = any.downcast_mut::<Option<TchError>>().and_then(Option::take) {
         return torch.into();
     }
-    Error::Refused(error.map(|error| error.to_string()).unwrap_or_default())
+    Error::Refused(error.as_ref().map(text).unwrap_or_default())
 }
 
 #[cold]
@@ -76,6 +139,24 @@ mod tests {
         let inner: Result<(), TchError> = Err(TchError::Shape("too small".into()));
         let error = inner.at("conv1", "src/model.rs:31").at("block", "src/model.rs:40").unwrap_err();
         assert!(error.to_string().starts_with("at `conv1` (src/model.rs:31): "), "{error}");
+    }
+
+    #[test]
+    fn an_error_of_any_type_is_told() {
+        #[derive(Debug)]
+        struct Missing;
+        struct Bare;
+        let message = |error: Error| error.to_string();
+        let displayed: Result<(), _> = Err("no input");
+        assert_eq!(crate::at!(displayed, "x", "a.rs:1").map_err(message), Err("at `x` (a.rs:1): no input".to_owned()));
+        let debugged: Result<(), _> = Err(Missing);
+        assert_eq!(crate::at!(debugged, "x", "a.rs:1").map_err(message), Err("at `x` (a.rs:1): Missing".to_owned()));
+        let bare: Result<(), _> = Err(Bare);
+        let text = crate::at!(bare, "x", "a.rs:1").map_err(message).unwrap_err();
+        assert!(text.ends_with("::Bare`"), "{text}");
+        let ours: Result<(), _> = Err(TchError::Shape("too small".into()));
+        let error = crate::at!(ours, "x", "a.rs:1").unwrap_err();
+        assert!(matches!(&error, Error::At { source, .. } if !matches!(**source, Error::Refused(_))), "{error}");
     }
 
     #[test]

@@ -16,7 +16,8 @@
 
 mod accepts;
 pub(crate) mod activation;
-mod at;
+#[doc(hidden)]
+pub mod at;
 pub mod attention;
 mod captured;
 mod composed;
@@ -43,6 +44,7 @@ mod window;
 #[cfg(test)]
 pub(crate) mod oracle;
 
+pub use crate::at;
 pub use activation::Activation;
 pub use at::{At, or_panic};
 

@@ -8,7 +8,7 @@ use syn::spanned::Spanned;
 use crate::syntax::{contains_return, has_else};
 use crate::trace::types::ty::never;
 use crate::trace::{
-    Env, Result, Tracer, Ty, Val,
+    Env, OnError, Result, Tracer, Ty, Val,
     desugar::{labels::without_return, let_else::as_branch, ok_or::let_else, returns},
     entry::signature,
     place::may_borrow::is_kept,
@@ -133,8 +133,25 @@ impl Tracer<'_> {
             syn::Expr::If(branch) if tail && contains_return(expr) => self.branch(branch, true),
             syn::Expr::Match(choice) if tail && contains_return(expr) => self.choice(choice, true),
             syn::Expr::Block(block) if tail => self.block(&block.block, true),
+            _ if tail && self.errors_propagate() && self.returns_result() => self.with_question(expr),
             _ => self.expr(expr),
         }
+    }
+
+    /// The value of an expression that yields the function's `Result`, as behind the caller's `?`. What is not understood
+    /// so is a value like any other.
+    fn with_question(&mut self, expr: &syn::Expr) -> Result<Val> {
+        let (mark, expected) = (self.checkpoint(), self.expects.next.clone());
+        let value = match expr {
+            syn::Expr::If(branch) => self.branch(branch, true),
+            syn::Expr::Match(choice) => self.choice(choice, true),
+            _ => self.expr_with(expr, OnError::Propagate),
+        };
+        value.and_then(|value| self.unwrapped(value, expr.span())).or_else(|_| {
+            self.rollback(mark);
+            self.expects.next = expected;
+            self.expr(expr)
+        })
     }
 
     /// `return` of the entry where it is not the function's end: Rust's own `return` in the generated function.
@@ -187,8 +204,9 @@ impl Tracer<'_> {
     /// Leaves the frozen model with the error that the code makes, which is a `whole`.
     pub(in crate::trace) fn refuse(&mut self, code: &str, whole: &str, args: Vec<Arg>, span: Span) -> Val {
         let place = self.function().place(span);
-        let template =
-            format!("{{ let refused: {whole} = {code}; refused.at(\"return\", \"{place}\")?; ::std::unreachable!() }}");
+        let template = format!(
+            "{{ let refused: {whole} = {code}; fx::at!(refused, \"return\", \"{place}\")?; ::std::unreachable!() }}"
+        );
         let form = CodeForm::Block(CodeScope::default());
         let code = Code { effect: Effect::Io, ..Code::pure(template).of_form(form) };
         self.push(Op::Rust(code), args, "refused", never(), span);

@@ -1,11 +1,11 @@
 //! Operators: tensor arithmetic becomes ops, everything else plain Rust over known values.
 
-use fx_ir::{Arg, HostOp, Op, OpId, ops, scalar};
+use fx_ir::{Arg, HostOp, Op, OpId, ops, scalar, scalar::is_of_tch};
 use proc_macro2::Span;
 use syn::{BinOp, spanned::Spanned};
 
 use crate::syntax::yields_bool;
-use crate::trace::types::ty::{is_copy, is_of_tch, is_untyped};
+use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{Result, Tracer, Ty, Val, tensor::const_fold, unsupported};
 
 impl Tracer<'_> {

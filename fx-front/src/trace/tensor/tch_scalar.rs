@@ -7,8 +7,8 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::trace::types::ty::NUMBER;
-use crate::trace::types::ty::is_of_tch;
 use crate::trace::{Result, Tracer, Ty, Val, opaque::template::hole, tensor::operator, unsupported};
+use fx_ir::scalar::is_of_tch;
 
 impl Tracer<'_> {
     /// The number, as the function of that name makes it.

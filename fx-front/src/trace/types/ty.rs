@@ -31,18 +31,12 @@ pub(crate) fn rounded(number: f64, ty: &str) -> f64 {
     if ty == "f32" { f64::from(single) } else { number }
 }
 
-/// Whether it is one of tch's plain enums, which are copied and compared like numbers.
-pub(crate) fn is_of_tch(spelling: &str) -> bool {
-    let name = ["::tch::", "::fx_runtime::"].iter().find_map(|krate| spelling.strip_prefix(krate));
-    name.is_some_and(|name| ["Device", "Kind"].contains(&name))
-}
-
 /// Whether a value of the type can be handed over by branches that are traced one by one.
 pub(crate) fn is_concrete(ty: &Ty) -> bool {
     match ty {
         Ty::Tensor | Ty::Leaf(_) | Ty::Struct(_) => true,
         Ty::Rust(name) if name == GRU_STATE || name == LSTM_STATE || name == NUMBER => true,
-        Ty::Rust(name) if is_of_tch(name) => true,
+        Ty::Rust(name) if fx_ir::scalar::is_of_tch(name) => true,
         ty if ty.is_function() => true,
         Ty::List(inner) | Ty::Result(inner) => is_concrete(inner),
         Ty::Tuple(parts) => parts.iter().all(is_concrete),

@@ -10,5 +10,6 @@ pub mod generic;
 pub mod library_transformers;
 pub mod private_parts;
 pub mod recurrent_states;
+pub mod residual_stages;
 pub mod sequence;
 pub mod vision;
