@@ -54,19 +54,15 @@ impl Model {
 
 /// How PyTorch's graph names a site that ours names otherwise, since there it is a module of its own. Of several with one
 /// name here the n-th stands for the n-th there.
-const NAMES: [(&str, fn(&str) -> bool); 4] = [
-    ("xs", |node| node == "x"),
-    ("max_pool2d", |node| node == "maxpool"),
-    ("adaptive_avg_pool2d", |node| node == "avgpool"),
-    ("dropout", |node| node == "classifier_0"),
-];
+const NAMES: [(&str, &str); 4] =
+    [("xs", "x"), ("max_pool2d", "maxpool"), ("adaptive_avg_pool2d", "avgpool"), ("dropout", "classifier_0")];
 
 /// PyTorch's sites with ours, in the order of the file.
 fn mapped<'s>(sites: &'s [Site], ours: &[String]) -> Vec<(&'s Site, String)> {
     let mut clamps = ours.iter().filter(|name| name.starts_with("clamp"));
     let mut name = |site: &Site| -> String {
         let node = site.node.as_str();
-        let other = NAMES.iter().find(|(name, is)| is(node) && ours.iter().any(|known| known == name));
+        let other = NAMES.iter().find(|(name, theirs)| *theirs == node && ours.iter().any(|known| known == name));
         match other {
             Some((name, _)) => (*name).to_owned(),
             None if ours.iter().any(|known| known == node) => node.to_owned(),

@@ -179,13 +179,17 @@ impl Resolver<'_> {
             }
         }
         let matching: Vec<_> = self.regexes.iter().filter(|(regex, ..)| regex.is_match(at.module)).collect();
-        matching.iter().for_each(|(_, pattern, _)| self.note(pattern));
+        for (_, pattern, _) in &matching {
+            self.note(pattern);
+        }
         if let Some((.., entry)) = matching.first() {
             found.clone_from(entry);
         }
         let above = std::iter::successors(Some(at.module), |path| path.rsplit_once('.').map(|(parent, _)| parent));
         let known: Vec<_> = above.filter_map(|path| Some((path, mapping.module_names.get(path)?))).collect();
-        known.iter().for_each(|(path, _)| self.note(path));
+        for (path, _) in &known {
+            self.note(path);
+        }
         if let Some((_, entry)) = known.first() {
             found.clone_from(entry);
         }

@@ -54,8 +54,14 @@ impl QEngine {
     pub(crate) fn fuses(self, first: OpId, then: OpId) -> bool {
         let is_relu = matches!(then, ops::RELU | ops::RELU_IN_PLACE);
         match first {
-            ops::CONV1D | ops::CONV2D | ops::CONV3D => is_relu,
-            ops::ADD | ops::ADD_IN_PLACE | ops::MUL | ops::MUL_IN_PLACE | ops::BATCH_NORM => is_relu,
+            ops::CONV1D
+            | ops::CONV2D
+            | ops::CONV3D
+            | ops::BATCH_NORM
+            | ops::ADD
+            | ops::ADD_IN_PLACE
+            | ops::MUL
+            | ops::MUL_IN_PLACE => is_relu,
             ops::LINEAR => {
                 let more = matches!(then, ops::LEAKY_RELU | ops::TANH | ops::TANH_IN_PLACE);
                 is_relu || self == QEngine::Onednn && more

@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `dtype`, `qparams` | which integers stand for which numbers |
 //! | `observer/` | which parameters fit the values that are seen |
+//! | `fake_quantize` | what a model trains with in place of integers |
 //! | `config`, `engine` | which node is quantized how, and which kernels there are |
 //! | `weighted`, `patterns`, `sites` | where in a graph values are observed |
 //! | `prepare`, `file`, `reference` | calibration, its result, and the graph that computes with it |
@@ -18,6 +19,7 @@
 mod config;
 mod dtype;
 mod engine;
+mod fake_quantize;
 mod file;
 mod observer;
 mod patterns;
@@ -30,6 +32,7 @@ mod weighted;
 pub use self::config::{QConfig, QConfigMapping};
 pub use self::dtype::{DType, QScheme, QuantRange};
 pub use self::engine::QEngine;
+pub use self::fake_quantize::{FakeQuantize, FakeQuantizer, FixedQParamsFakeQuantize, FusedMovingAvgObsFakeQuantize};
 pub use self::file::QParamsFile;
 pub use self::observer::{Observer, ObserverConfig, Statistic};
 pub use self::prepare::{Prepared, prepare};

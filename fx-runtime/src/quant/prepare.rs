@@ -132,9 +132,8 @@ impl Prepared {
             };
             let Some(weight) = weight else { continue };
             let mut observer = site.config.build()?;
-            let observed = weighted::observed(weight).and_then(|weight| observer.observe(&weight));
-            let qparams =
-                observed.and_then(|()| observer.calculate_qparams()).map_err(|error| at(&site.path, &error))?;
+            let seen = weighted::observed(weight).and_then(|weight| observer.observe(&weight));
+            let qparams = seen.and_then(|()| observer.calculate_qparams()).map_err(|error| at(&site.path, &error))?;
             weights.insert(site.path.clone(), qparams);
         }
         Ok(weights)

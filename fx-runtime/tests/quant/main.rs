@@ -1,6 +1,10 @@
 //! Quantization gives PyTorch's numbers, bit for bit.
 
+#![allow(clippy::expect_used, clippy::panic, reason = "a test fails by it")]
+
+mod fake_quantize;
 mod observers;
+mod prepare;
 
 /// Numbers in `[0, 1)` that are a function of a name and an index: `reference/README.md` has the rule.
 fn uniform(name: &str, count: usize) -> Vec<f64> {

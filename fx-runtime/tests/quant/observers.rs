@@ -9,7 +9,8 @@ use super::{reference, uniform};
 /// One case; `reference/README.md` says what its fields mean.
 #[derive(Deserialize)]
 struct Case {
-    case: usize,
+    #[serde(rename = "case")]
+    index: usize,
     observer: String,
     args: Args,
     shape: Vec<i64>,
@@ -81,7 +82,7 @@ impl Case {
         let count = usize::try_from(self.shape.iter().product::<i64>()).unwrap_or(0);
         let amplitude = (f64::from(self.amplitude) * (1.0 + self.growth * f64::from(k))) as f32;
         let value = |u: f64| (2.0 * u - 1.0) as f32 * amplitude + self.offset;
-        let values: Vec<f32> = uniform(&format!("obs{}.{k}", self.case), count).into_iter().map(value).collect();
+        let values: Vec<f32> = uniform(&format!("obs{}.{k}", self.index), count).into_iter().map(value).collect();
         Tensor::from_slice(&values).view(self.shape.as_slice())
     }
 }

@@ -263,7 +263,7 @@ impl ObserverConfig {
         }
     }
 
-    fn rule(&self) -> Result<Rule> {
+    pub(crate) fn rule(&self) -> Result<Rule> {
         Ok(Rule {
             dtype: self.dtype,
             scheme: self.qscheme,

@@ -95,10 +95,7 @@ impl Observer for RunningHistogram {
 
     fn observe(&mut self, xs: &Tensor) -> Result<()> {
         let mut xs = xs.f_detach()?.f_to_kind(Kind::Float)?;
-        let mut bounds = match extremes(&xs)? {
-            None => return Ok(()),
-            Some(bounds) => bounds,
-        };
+        let Some(mut bounds) = extremes(&xs)? else { return Ok(()) };
         if bounds.0.is_nan() || bounds.1.is_nan() {
             return Err(not_a_number(self.name));
         }

@@ -96,7 +96,7 @@ impl Observer for Blind {
 }
 
 /// The error of an observer that has seen no value.
-fn unseen(name: &str) -> Error {
+pub(crate) fn unseen(name: &str) -> Error {
     let reason = "it has seen no value; run the prepared model on calibration data first".to_owned();
     Error::Quantization { site: name.to_owned(), reason }
 }

@@ -107,8 +107,10 @@ def fake():
                 y = m(x)
                 g = batch(f"grad{i}.{k}", shape, 1, 0)
                 y.backward(g)
-                zero = m.zero_point.flatten().tolist()
-                steps.append({"y": exact(y), "grad": exact(x.grad), "scale": exact(m.scale), "zero_point": zero})
+                # The buffers of the fused class are the kernel's, which rounds the last place otherwise.
+                scale, zero = m.calculate_qparams()
+                zero = torch.as_tensor(zero).flatten().tolist()
+                steps.append({"y": exact(y), "grad": exact(x.grad), "scale": exact(torch.as_tensor(scale)), "zero_point": zero})
             shown = {k: v for k, v in args.items() if k != "observer"}
             rows.append({"index": i, "class": cls.__name__, "args": named(shown), "shape": shape, "steps": steps})
     write("fake_quantize.json", rows)
