@@ -101,15 +101,11 @@ fn check_specialized(entries: &[Entry], options: &TraceableOptions, faults: &mut
 
 /// How a method that makes a model of closures is written as the function that `#[traceable]` takes.
 fn as_function(sig: &Signature) -> String {
-    let (name, output) = (&sig.ident, sig.output.to_token_stream());
-    let others = sig.inputs.iter().skip(1).map(|input| format!(", {}", input.to_token_stream())).collect::<String>();
-    let owner = match sig.receiver() {
-        Some(receiver) if receiver.reference.is_none() => "Self",
-        _ => "&Self",
-    };
+    let name = &sig.ident;
+    let receiver = if sig.receiver().is_some_and(|receiver| receiver.reference.is_none()) { "Self" } else { "&Self" };
     format!(
-        "a model of closures is made by a free function: move the body into `fn {name}(config: {owner}{others}) {output}`, \
-         with the type's name for `Self`, mark that, and call it from the method"
+        "a model of closures is made by a free function: move the body into `fn {name}(config: {receiver}, ..)`, with the \
+         type's name for `Self`, mark that, and call it from the method"
     )
 }
 
