@@ -13,7 +13,7 @@ impl Config {
     #[traceable]
     pub fn build(&self, p: &Path) -> impl nn::Module {
         let _ = (self.width, p);
-        Tensor
+        nn::Linear
     }
 }
 
