@@ -135,20 +135,8 @@ fn specialized(item: &NestedMeta) -> darling::Result<(syn::Ident, Arg)> {
 
 fn literal(value: &syn::Expr) -> Option<Arg> {
     match value {
-        syn::Expr::Lit(value) => match &value.lit {
-            syn::Lit::Bool(value) => Some(Arg::Bool(value.value)),
-            syn::Lit::Int(value) => value.base10_parse().ok().map(Arg::Int),
-            syn::Lit::Float(value) => value.base10_parse().ok().map(Arg::Float),
-            syn::Lit::Str(value) => Some(Arg::Str(value.value())),
-            _ => None,
-        },
         syn::Expr::Path(path) if path.path.is_ident("None") => Some(Arg::None),
-        syn::Expr::Unary(syn::ExprUnary { op: syn::UnOp::Neg(_), expr, .. }) => match literal(expr)? {
-            Arg::Int(value) => Some(Arg::Int(-value)),
-            Arg::Float(value) => Some(Arg::Float(-value)),
-            _ => None,
-        },
-        _ => None,
+        value => crate::syntax::literal(value),
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::{collections::BTreeMap, sync::OnceLock};
 
+use fx_ir::Arg;
 use proc_macro2::Span;
 use quote::ToTokens;
 
@@ -84,8 +85,8 @@ pub enum Name {
     Use(String),
     /// An enum, with each variant's fields by name (those of a tuple are `0`, `1`, ...) and type.
     Enum(Vec<Variant>),
-    /// A constant or static, with its value where that is a whole number, written out, and its type.
-    Const(Option<i64>, Box<syn::Type>),
+    /// A constant or static, with its value where that is a literal, and its type.
+    Const(Option<Arg>, Box<syn::Type>),
     /// Something else that is declared here.
     Other,
 }

@@ -121,7 +121,7 @@ impl Scan<'_> {
                     module,
                     &item.ident,
                     &item.vis,
-                    Name::Const(crate::syntax::integer_literal(&item.expr), item.ty.clone()),
+                    Name::Const(crate::syntax::literal(&item.expr), item.ty.clone()),
                 );
             }
             syn::Item::Static(item) => {

@@ -4,6 +4,7 @@ pub(crate) mod effects;
 
 use std::collections::BTreeSet;
 
+use fx_ir::Arg;
 use quote::ToTokens;
 use syn::{BinOp, visit::Visit};
 
@@ -213,6 +214,25 @@ pub(crate) fn each_target(
 pub(crate) fn call_position(method: &syn::Ident) -> String {
     let start = method.span().start();
     format!("{}:{}", start.line, start.column + 1)
+}
+
+/// The value of an expression that is a literal, with or without a sign.
+pub(crate) fn literal(expr: &syn::Expr) -> Option<Arg> {
+    match expr {
+        syn::Expr::Lit(syn::ExprLit { lit, .. }) => match lit {
+            syn::Lit::Int(number) => number.base10_parse().ok().map(Arg::Int),
+            syn::Lit::Float(number) => number.base10_parse().ok().map(Arg::Float),
+            syn::Lit::Bool(is) => Some(Arg::Bool(is.value)),
+            syn::Lit::Str(text) => Some(Arg::Str(text.value())),
+            _ => None,
+        },
+        syn::Expr::Unary(syn::ExprUnary { op: syn::UnOp::Neg(_), expr, .. }) => match literal(expr)? {
+            Arg::Int(number) => Some(Arg::Int(-number)),
+            Arg::Float(number) => Some(Arg::Float(-number)),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// The integer that the expression is a literal of.

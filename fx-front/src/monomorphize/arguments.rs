@@ -1,5 +1,6 @@
 //! What is put in for the parameters of a generic type, spelled so that it means the same everywhere in the crate.
 
+use fx_ir::Arg;
 use std::collections::BTreeMap;
 
 use quote::ToTokens;
@@ -62,7 +63,7 @@ fn constant(index: &Index, module: &str, expr: &syn::Expr) -> Option<String> {
             _ => None,
         },
         syn::Expr::Path(path) => match index.resolve(module, &path_text(&path.path)) {
-            Resolved::Item(_, _, Name::Const(Some(value), _)) => Some(value.to_string()),
+            Resolved::Item(_, _, Name::Const(Some(Arg::Int(value)), _)) => Some(value.to_string()),
             _ => None,
         },
         _ => None,

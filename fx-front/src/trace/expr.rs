@@ -5,7 +5,7 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::index::Resolved;
+use crate::index::{Name, Resolved};
 use crate::syntax::{is_compound, path_text};
 use crate::trace::types::ty::{is_untyped, rounded};
 use crate::trace::{
@@ -34,7 +34,7 @@ impl Tracer<'_> {
 
     fn understood(&mut self, expr: &syn::Expr, on_error: OnError) -> Result<Val> {
         match expr {
-            syn::Expr::Lit(lit) => literal(&lit.lit),
+            syn::Expr::Lit(lit) => literal_value(&lit.lit),
             syn::Expr::Path(path) => self.path(path),
             syn::Expr::Paren(inner) => self.expr(&inner.expr),
             syn::Expr::Group(inner) => self.expr(&inner.expr),
@@ -126,13 +126,26 @@ impl Tracer<'_> {
         {
             return Ok(known);
         }
-        let text = self.qualified(&path.path)?;
+        let text = match self.qualified(&path.path) {
+            Err(fault) => return self.private_constant(&path.path).ok_or(fault),
+            Ok(text) => text,
+        };
         if matches!(path_text(&path.path).as_str(), "None" | "Option::None") {
             let ty = none_of(&path.path).map(|ty| self.index.ty(self.module(), self.function().owner.as_ref(), ty));
             return Ok(Val::Lit(Arg::None, Ty::Option(Box::new(ty.unwrap_or(Ty::Unknown)))));
         }
         let ty = self.enum_of(&path_text(&path.path)).map(|(ty, _)| ty);
         Ok(Val::Lit(Arg::Path(text), ty.unwrap_or_else(|| self.item_ty(&path.path))))
+    }
+
+    /// The value of a constant whose name generated code cannot spell.
+    fn private_constant(&self, path: &syn::Path) -> Option<Val> {
+        let Resolved::Item(module, _, Name::Const(Some(value), ty)) =
+            self.index.resolve(self.module(), &path_text(path))
+        else {
+            return None;
+        };
+        Some(Val::Lit(value, self.index.ty(&module, None, &ty)))
     }
 
     fn question(&mut self, inner: &syn::ExprTry) -> Result<Val> {
@@ -227,7 +240,7 @@ fn none_of(path: &syn::Path) -> Option<&syn::Type> {
     })
 }
 
-fn literal(lit: &syn::Lit) -> Result<Val> {
+fn literal_value(lit: &syn::Lit) -> Result<Val> {
     let typed = |arg, ty: &str| Ok(Val::Lit(arg, Ty::Rust(ty.to_owned())));
     let float = |number: f64, ty: &str| typed(Arg::Float(rounded(number, ty)), ty);
     match lit {

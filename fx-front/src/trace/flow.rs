@@ -17,6 +17,7 @@ pub(in crate::trace) mod loops;
 pub(in crate::trace) mod matched;
 pub(in crate::trace) mod pattern;
 pub(in crate::trace) mod question;
+pub(in crate::trace) mod refusal;
 pub(in crate::trace) mod refutable;
 pub(in crate::trace) mod scope;
 pub(in crate::trace) mod surroundings;

@@ -16,8 +16,7 @@ impl HostOp {
             | HostOp::NoneOf(_)
             | HostOp::PartLayer(_)
             | HostOp::PartClosure(_)
-            | HostOp::Frame
-            | HostOp::Panic(_) => 0..=0,
+            | HostOp::Frame => 0..=0,
             HostOp::Exchange(_)
             | HostOp::Binary(_)
             | HostOp::Range(_)
@@ -53,7 +52,9 @@ impl HostOp {
             | HostOp::Function(_)
             | HostOp::Call(_)
             | HostOp::Runtime(_)
-            | HostOp::Nn(_) => 0..=usize::MAX,
+            | HostOp::Nn(_)
+            | HostOp::Panic(_)
+            | HostOp::Format(_) => 0..=usize::MAX,
             HostOp::Method(_)
             | HostOp::Mutate(_)
             | HostOp::CallMethod(_)

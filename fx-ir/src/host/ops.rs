@@ -320,6 +320,8 @@ host_ops! {
     Return = "return" Never;
     /// A tensor as it is handed to the caller.
     Output = "output" Value;
-    /// Panics with that message, a literal.
+    /// Panics with that message: text, or a format string where there are operands, one for each of its braces.
     Panic(String) = "panic" Never;
+    /// The text that a format string makes of the operands, one for each of its braces.
+    Format(String) = "format" Value;
 }

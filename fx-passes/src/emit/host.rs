@@ -198,7 +198,9 @@ pub(super) fn rust(op: &HostOp, args: &[Arg], read: Read<'_>) -> String {
         HostOp::Frame => "&frame".to_owned(),
         HostOp::Return => format!("return ::std::result::Result::Ok({})", text(0)),
         HostOp::Output => format!("scope.output({})?", text(0)),
-        HostOp::Panic(message) => format!("::std::panic!(\"{{}}\", {message:?})"),
+        HostOp::Panic(message) if args.is_empty() => format!("::std::panic!(\"{{}}\", {message:?})"),
+        HostOp::Panic(message) => format!("::std::panic!({message:?}, {})", all(0)),
+        HostOp::Format(message) => format!("::std::format!({message:?}, {})", all(0)),
     }
 }
 

@@ -4,7 +4,7 @@ use fx_ir::{Arg, Effect, HostOp, Op};
 use syn::spanned::Spanned;
 
 use crate::trace::types::ty::{is_copy, is_untyped, never};
-use crate::trace::{Result, Tracer, Ty, Val, tensor::operator, unsupported};
+use crate::trace::{Result, Tracer, Ty, Val, call::panics::arguments, tensor::operator, unsupported};
 
 impl Tracer<'_> {
     pub(in crate::trace) fn macro_call(&mut self, mac: &syn::Macro) -> Result<Val> {
@@ -16,13 +16,14 @@ impl Tracer<'_> {
                 Err(_) => self.repeated(mac),
             },
             "panic" | "unreachable" | "todo" | "unimplemented" => {
-                self.statement_macro(mac, never())?;
-                Ok(Val::Never)
+                self.first_of(|tracer| tracer.panics(mac, &name), |tracer| tracer.statement_macro(mac, never()))
             }
-            "assert" | "assert_eq" | "assert_ne" | "debug_assert" | "debug_assert_eq" | "debug_assert_ne"
-            | "println" | "eprintln" | "print" | "eprint" => {
-                self.statement_macro(mac, Ty::Tuple(Vec::new()))?;
-                Ok(Val::Unit)
+            "assert" | "assert_eq" | "assert_ne" => self.first_of(
+                |tracer| tracer.asserts(mac, &name),
+                |tracer| tracer.statement_macro(mac, Ty::Tuple(Vec::new())),
+            ),
+            "debug_assert" | "debug_assert_eq" | "debug_assert_ne" | "println" | "eprintln" | "print" | "eprint" => {
+                self.statement_macro(mac, Ty::Tuple(Vec::new()))
             }
             "matches" => match asks(mac) {
                 Some(question) => self.expr(&question),
@@ -50,6 +51,15 @@ impl Tracer<'_> {
         let (syn::ReturnType::Type(_, whole), true) = (&self.function().sig.output, self.errors_propagate()) else {
             return unsupported(mac.span(), "a macro that returns");
         };
+        if !self.is_home() {
+            let args: Vec<syn::Expr> = match arguments(mac) {
+                Ok(args) if is_ensure(mac) => args.into_iter().skip(1).collect(),
+                args => args?,
+            };
+            let message = self.message(&args, mac.span())?.operand();
+            let whole = "::std::result::Result<(), ::std::string::String>";
+            return Ok(self.refuse("Err($0)", whole, vec![message], mac.span()));
+        }
         let tokens = syn::Expr::Macro(syn::ExprMacro { attrs: Vec::new(), mac: mac.clone() });
         let (code, args) = self.captured(&tokens, mac.span())?;
         let whole = quote::ToTokens::to_token_stream(whole);
@@ -85,12 +95,30 @@ impl Tracer<'_> {
     }
 
     /// A macro that is run for its effect: its arguments are spelled out, the rest stays as written.
-    fn statement_macro(&mut self, mac: &syn::Macro, ty: Ty) -> Result<()> {
+    fn statement_macro(&mut self, mac: &syn::Macro, ty: Ty) -> Result<Val> {
         let tokens = syn::Expr::Macro(syn::ExprMacro { attrs: Vec::new(), mac: mac.clone() });
         let (code, args) = self.captured(&tokens, mac.span())?;
+        let value = if ty == never() { Val::Never } else { Val::Unit };
         self.push(Op::Rust(code), args, "effect", ty, mac.span());
-        Ok(())
+        Ok(value)
     }
+
+    /// What the first makes of it, or else the second, with the fault of the first where neither can.
+    fn first_of(
+        &mut self,
+        first: impl FnOnce(&mut Self) -> Result<Val>,
+        second: impl FnOnce(&mut Self) -> Result<Val>,
+    ) -> Result<Val> {
+        let mark = self.checkpoint();
+        first(self).or_else(|fault| {
+            self.rollback(mark);
+            second(self).map_err(|_| fault)
+        })
+    }
+}
+
+fn is_ensure(mac: &syn::Macro) -> bool {
+    mac.path.segments.last().is_some_and(|last| last.ident == "ensure")
 }
 
 /// `matches!(value, pattern if guard)` as the `match` that it is short for.

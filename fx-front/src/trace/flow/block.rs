@@ -1,8 +1,7 @@
 //! Statements: `let`, assignments, early returns.
 
-use fx_ir::{Arg, Code, CodeForm, CodeScope, Effect, HostOp, Op};
+use fx_ir::{Arg, Effect, HostOp};
 use proc_macro2::Span;
-use quote::ToTokens;
 use syn::spanned::Spanned;
 
 use crate::syntax::{contains_return, has_else};
@@ -183,34 +182,6 @@ impl Tracer<'_> {
             }
             other => self.exact_operand(other, span),
         }
-    }
-
-    /// `return Err(..)` of the entry: an error that leaves the frozen model.
-    fn refusal(&mut self, expr: &syn::Expr) -> Result<Val> {
-        let (syn::ReturnType::Type(_, whole), true) = (&self.function().sig.output, self.errors_propagate()) else {
-            return unsupported(expr.span(), "`Err` here");
-        };
-        let value = if let syn::Expr::Return(syn::ExprReturn { expr: Some(value), .. }) = expr { value } else { expr };
-        let (whole, (code, args)) = if self.is_home() {
-            let (code, args) = self.captured(value, expr.span())?;
-            (whole.to_token_stream().to_string(), (code.text(), args))
-        } else {
-            let mut args = Vec::new();
-            ("::std::result::Result<(), _>".to_owned(), (self.closed_but_texts(value, &mut args)?, args))
-        };
-        Ok(self.refuse(&code, &whole, args, expr.span()))
-    }
-
-    /// Leaves the frozen model with the error that the code makes, which is a `whole`.
-    pub(in crate::trace) fn refuse(&mut self, code: &str, whole: &str, args: Vec<Arg>, span: Span) -> Val {
-        let place = self.function().place(span);
-        let template = format!(
-            "{{ let refused: {whole} = {code}; fx::at!(refused, \"return\", \"{place}\")?; ::std::unreachable!() }}"
-        );
-        let form = CodeForm::Block(CodeScope::default());
-        let code = Code { effect: Effect::Io, ..Code::pure(template).of_form(form) };
-        self.push(Op::Rust(code), args, "refused", never(), span);
-        Val::Never
     }
 
     /// `if c { ..; return a } rest` is `if c { ..; a } else { rest }`.

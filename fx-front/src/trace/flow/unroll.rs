@@ -32,7 +32,7 @@ impl Tracer<'_> {
         match value {
             Val::Lit(Arg::Int(number), ty) => Some((*number, ty.clone())),
             Val::Lit(Arg::Path(path), ty) => match self.index.resolve(self.module(), path) {
-                Resolved::Item(_, _, Name::Const(number, _)) => Some((number?, ty.clone())),
+                Resolved::Item(_, _, Name::Const(Some(Arg::Int(number)), _)) => Some((number, ty.clone())),
                 _ => None,
             },
             _ => None,
@@ -67,7 +67,7 @@ impl Tracer<'_> {
         let length = match &array.len {
             syn::Expr::Path(path) => {
                 match self.index.resolve(&self.index.structs[owner].module, &path_text(&path.path)) {
-                    Resolved::Item(_, _, Name::Const(number, _)) => number,
+                    Resolved::Item(_, _, Name::Const(Some(Arg::Int(number)), _)) => Some(number),
                     _ => None,
                 }
             }

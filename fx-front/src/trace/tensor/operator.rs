@@ -127,6 +127,9 @@ impl Tracer<'_> {
         if matches!(op, BinOp::Eq(_) | BinOp::Ne(_)) && (self.is_variant(left, right) || self.is_variant(right, left)) {
             return self.host_compare(op, left, right, span);
         }
+        if matches!(op, BinOp::Eq(_) | BinOp::Ne(_)) && is_list_of_numbers(left) && is_list_of_numbers(right) {
+            return self.compare_lists(sign, [left, right], span);
+        }
         if !is_plain(left) || !is_plain(right) {
             return unsupported(span, "an operator on values of types that are not known");
         }
@@ -135,6 +138,15 @@ impl Tracer<'_> {
         let number = if is_untyped(&left.ty()) { right.ty() } else { left.ty() };
         let ty = if compares { Ty::Rust("bool".to_owned()) } else { number };
         Ok(self.host_node(HostOp::Binary(sign), args, if compares { "test" } else { "number" }, ty, span))
+    }
+
+    /// `xs.size() == [2, 3]`, of lists of whatever kind, as slices.
+    fn compare_lists(&mut self, sign: String, lists: [&Val; 2], span: Span) -> Result<Val> {
+        let mut args = Vec::new();
+        for list in lists {
+            args.push(HostOp::Slice("..".to_owned()).on(self.operand(list, span)?));
+        }
+        Ok(self.host_node(HostOp::Binary(sign), args, "test", Ty::Rust("bool".to_owned()), span))
     }
 
     /// Whether the one is a value of an enum of the crate, and the other a path or another such value.
@@ -236,6 +248,16 @@ fn short_circuit(op: &BinOp, left: &Val, right: &Val) -> Option<Val> {
         }
         _ => None,
     }
+}
+
+/// Whether it is a list of numbers of one type, which is known.
+fn is_list_of_numbers(value: &Val) -> bool {
+    let is_known = match value {
+        Val::Node(..) => true,
+        Val::List(items) => !items.is_empty(),
+        _ => false,
+    };
+    is_known && matches!(value.ty(), Ty::List(inner) if is_copy(&inner))
 }
 
 /// Whether it is of a type on which Rust's operators have no effect.

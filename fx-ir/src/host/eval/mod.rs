@@ -10,6 +10,7 @@
 //! location.
 
 pub(crate) mod call;
+mod format;
 pub(crate) mod lists;
 mod machine;
 mod matching;

@@ -3,10 +3,16 @@
 use super::operations::takes;
 use super::place::Access;
 use super::value::{Location, Refusal, Step, Value};
-use super::{Base, EvalError, Evaluated, Evaluator, Machine, number};
+use super::{Base, EvalError, Evaluated, Evaluator, Failure, Machine, format, number};
 use crate::{Arg, HostOp};
 
 impl<M: Machine> Evaluator<'_, M> {
+    /// The text that a format string makes of the operands.
+    fn text(&mut self, template: &str, args: &[Arg]) -> Result<String, Failure<M>> {
+        let values = self.operands(args)?;
+        Ok(format::formatted(template, &self.all_without_references(values)?))
+    }
+
     /// What is written to, and what leaves the forward.
     pub(super) fn state(&mut self, op: &HostOp, args: &[Arg]) -> Evaluated<M> {
         match op {
@@ -48,7 +54,9 @@ impl<M: Machine> Evaluator<'_, M> {
                 Err(EvalError::Return(Box::new(value)))
             }
             HostOp::Output => self.operand(&args[0]),
-            HostOp::Panic(message) => Err(EvalError::Panic(message.clone())),
+            HostOp::Panic(message) if args.is_empty() => Err(EvalError::Panic(message.clone())),
+            HostOp::Panic(message) => Err(EvalError::Panic(self.text(message, args)?)),
+            HostOp::Format(message) => self.text(message, args).map(Value::Str),
             HostOp::Exactly => {
                 let (list, count) = (self.operand(&args[0])?, self.operand(&args[1])?);
                 match &list {

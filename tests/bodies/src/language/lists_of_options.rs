@@ -167,9 +167,8 @@ impl ReadsOrPanics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn, understood};
+    use crate::check::{agree, randn};
 
-    understood!(Decoder: 0 of 1);
 
     fn blocks(p: &nn::Path, count: i64, skips: bool) -> Vec<Block> {
         let linear = |p: nn::Path| nn::linear(p, 4, 4, Default::default());

@@ -4,6 +4,7 @@ pub mod adaptors;
 pub mod aggregates;
 pub mod arguments;
 pub mod branches;
+pub mod checks;
 pub mod closures;
 pub mod conditions;
 pub mod control;

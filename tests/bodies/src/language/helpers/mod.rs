@@ -1,6 +1,7 @@
 //! Helper methods and free functions: here, in other modules, private, under other names.
 
 mod attention;
+pub(crate) mod checked;
 pub(crate) mod limits;
 pub mod rope;
 
@@ -199,7 +200,6 @@ mod tests {
     use fx_runtime::Freeze;
 
     understood!(Rotary: 12 of 16);
-    understood!(UsesPrivate: 1 of 9);
     understood!(Recursive: 4 of 10);
 
     fn linear(p: &nn::Path, name: &str) -> nn::Linear {
