@@ -169,7 +169,6 @@ mod tests {
     use super::*;
     use crate::check::{agree, randn};
 
-
     fn blocks(p: &nn::Path, count: i64, skips: bool) -> Vec<Block> {
         let linear = |p: nn::Path| nn::linear(p, 4, 4, Default::default());
         let skip = |at| skips.then(|| linear(p / "skip" / at));
