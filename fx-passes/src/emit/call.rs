@@ -63,10 +63,7 @@ impl Writer<'_, '_> {
                     node.args.get(position).map_or(Value::owned("()"), |arg| argument(arg, &|id| self.read(id)))
                 };
                 // However many references the layer lies behind, a method finds it.
-                let (layer, input) = (read(0), read(1).borrowed());
-                let is_place = layer.text.starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == '(');
-                let layer = if is_place { layer.text } else { format!("({})", layer.text) };
-                let call = format!("{layer}.f_forward({input})");
+                let call = format!("{}.f_forward({})", read(0).receiver(), read(1).borrowed());
                 Value::owned(located(&call, node))
             }
             other => self.unprintable(node, &format!("{}, which has no value here,", other.opcode())),

@@ -18,6 +18,14 @@ impl Value {
         Value { text: text.into(), is_ref: true }
     }
 
+    /// The expression as what a method is called on: a sign in front of it would be one in front of the call.
+    pub(super) fn receiver(&self) -> String {
+        match self.text.chars().next() {
+            Some('&' | '*' | '-' | '!') => format!("({})", self.text),
+            _ => self.text.clone(),
+        }
+    }
+
     /// The expression, borrowed.
     pub(super) fn borrowed(&self) -> String {
         if self.is_ref { self.text.clone() } else { format!("&{}", self.text) }

@@ -20,6 +20,11 @@ const FIELDS: &[(&str, &str, &str)] = &[
         "Stage",
         "match variant { 0 => Stage::Skip, 1 => Stage::Fc(linear(p / \"stage\")), _ => Stage::Both(linear(p / \"x\"), linear(p / \"y\")) }",
     ),
+    (
+        "blocks",
+        "Vec<Gated>",
+        "(0..=variant).map(|at| Gated { fc: linear(p / \"block\" / at), mode: [Mode::Plain, Mode::Times(2)][at % 2], skip: at > 0 }).collect()",
+    ),
     ("flag", "bool", "variant == 1"),
     ("n", "i64", "variant as i64 + 1"),
     ("scale", "f64", "0.5 + variant as f64"),
@@ -52,10 +57,15 @@ const LAYERED: &[(usize, Write)] = &[
     (1, |_| Some("self.table.forward(&Tensor::arange(xs.size()[0], (Kind::Int64, xs.device())))".to_owned())),
     (1, |writer| writer.layer_on("match &self.extra { Some(layer) => layer.forward({}), None => xs.cos() }")),
     (2, |writer| writer.layer_on("self.stage.forward({})")),
+    (2, |writer| writer.layer_on("self.blocks.iter().fold(({}).tanh(), |x, b| nn::Module::forward(b, &x))")),
+    (1, |writer| writer.layer_on("self.blocks.iter().fold(({}).cos(), |x, b| x.apply(b))")),
+    (1, |writer| {
+        writer.layer_on("{ let mut z = ({}).sin(); for b in &self.blocks { z = nn::Module::forward(b, &z); } z }")
+    }),
 ];
 
 /// What stands before the model in every body.
-const ITEMS: &str = r"
+const ITEMS: &str = r#"
 use std::collections::BTreeMap;
 
 use fx_runtime::{Kind, Module, Tensor, nn, traceable};
@@ -107,8 +117,57 @@ impl Stage {
     }
 }
 
+#[derive(Debug, Module)]
+pub struct Gated { fc: nn::Linear, mode: Mode, skip: bool }
+
+impl nn::Module for Gated {
+    fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let mut ys = match self.mode { Mode::Plain => ys.silu(), Mode::Times(k) => ys * k, _ => ys };
+        if self.skip { ys += xs; }
+        ys
+    }
+}
+
+pub mod far {
+    use fx_runtime::{Device, Kind, Tensor};
+
+    const WIDTH: i64 = 8;
+    const SCALE: f64 = 0.5;
+
+    #[derive(Debug)]
+    pub enum Fault { Rank(usize), Width { found: i64 }, Told(String) }
+
+    impl From<Fault> for String {
+        fn from(fault: Fault) -> String { format!("{fault:?}") }
+    }
+
+    pub fn checked(xs: &Tensor, by: &i64) -> Tensor {
+        assert!(xs.dim() < 9, "{} dimensions of {:?}", xs.dim(), xs.size());
+        assert_eq!(xs.size().last().copied().unwrap_or(WIDTH), WIDTH, "not {WIDTH}: {by}");
+        match *by { 0 => xs * SCALE, 1 => xs.neg(), by => { assert_ne!(by, 100); xs + by % 3 } }
+    }
+
+    pub fn placed(xs: &Tensor, kind: &Kind, device: &Device) -> Tensor { xs + Tensor::ones([1], (*kind, *device)) }
+
+    pub fn ranked(xs: &Tensor, by: i64) -> Result<Tensor, Fault> {
+        match xs.size().len() {
+            2 if by < 3 => Ok(xs * by),
+            2 => Ok(xs.cos()),
+            0 => Err(Fault::Told(format!("no rank, {by}"))),
+            n => Err(Fault::Rank(n)),
+        }
+    }
+
+    pub fn wide(xs: &Tensor) -> Result<(Tensor, i64), Fault> {
+        let found = xs.size().last().copied().unwrap_or(0);
+        if found != WIDTH { return Err(Fault::Width { found }); }
+        Ok((xs.sin(), found))
+    }
+}
+
 fn linear(p: nn::Path) -> nn::Linear { nn::linear(p, 8, 8, Default::default()) }
-";
+"#;
 
 /// What forward takes beside `xs`: its type, and the argument.
 const PARAMETERS: &[(Type, &str)] = &[

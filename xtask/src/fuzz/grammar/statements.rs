@@ -11,6 +11,7 @@ const STATEMENTS: &[(usize, Write)] = &[
     (3, Writer::calls),
     (2, Writer::state_read),
     (20, Writer::lent_statement),
+    (2, Writer::checks),
     (2, |writer| {
         let count = 1 + writer.below(3);
         Some(format!("{{ {} }}", writer.scoped(|writer| writer.statements(count))))
@@ -61,6 +62,16 @@ impl Writer {
         if let Some(lent) = lent.filter(|_| self.rng.u8(0..4) == 0) {
             self.scope.moved(lent.at);
         }
+    }
+
+    /// A check that holds.
+    fn checks(&mut self) -> Option<String> {
+        let (test, int) = (self.boolean(), self.int());
+        Some(match self.below(3) {
+            0 => format!("assert!({test} || xs.dim() < 9, \"{{}} of {{:?}}\", {int}, xs.size());"),
+            1 => "assert_eq!(xs.dim(), 2);".to_owned(),
+            _ => format!("if xs.dim() > 9 {{ panic!(\"no {{by}}\", by = {int}); }}"),
+        })
     }
 
     fn declares(&mut self) -> Option<String> {

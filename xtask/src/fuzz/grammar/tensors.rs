@@ -21,6 +21,7 @@ const TENSORS: &[(usize, Write)] = &[
     (3, Writer::by_closure),
     (1, Writer::replaced),
     (1, Writer::of_map),
+    (4, Writer::far),
 ];
 
 const SHARED: &[(usize, Write)] = &[
@@ -41,6 +42,18 @@ impl Writer {
                 return self.handle().unwrap_or_default();
             }
             format!("{}.{}", self.receiver(), self.one_of(UNARY))
+        })
+    }
+
+    /// By a function of another module, which checks what it is given.
+    fn far(&mut self) -> Option<String> {
+        let (xs, int) = (self.shared(), self.int());
+        let question = if self.yields == Some(Yields::Fallible) { "?" } else { ".unwrap()" };
+        Some(match self.below(5) {
+            0 | 1 => format!("far::checked({xs}, &({int}))"),
+            2 => format!("far::placed({xs}, &xs.kind(), &xs.device())"),
+            3 => format!("far::ranked({xs}, {int}){question}"),
+            _ => format!("{{ let (w, n) = far::wide({xs}){question}; w * n }}"),
         })
     }
 
