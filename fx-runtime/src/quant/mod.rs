@@ -15,7 +15,10 @@
 //! | `config`, `engine` | which node is quantized how, and which kernels there are |
 //! | `weighted`, `patterns`, `sites` | where in a graph values are observed |
 //! | `prepare`, `file`, `reference` | calibration, its result, and the graph that computes with it |
+//! | `accuracy` | how much each site loses |
+//! | `weight_only` | linear layers whose weights alone are integers |
 
+mod accuracy;
 mod config;
 mod dtype;
 mod engine;
@@ -27,8 +30,10 @@ mod prepare;
 mod qparams;
 mod reference;
 mod sites;
+mod weight_only;
 mod weighted;
 
+pub use self::accuracy::{Accuracy, SiteAccuracy, sqnr};
 pub use self::config::{QConfig, QConfigMapping};
 pub use self::dtype::{DType, QScheme, QuantRange};
 pub use self::engine::QEngine;
@@ -38,3 +43,4 @@ pub use self::observer::{Observer, ObserverConfig, Statistic};
 pub use self::prepare::{Prepared, prepare};
 pub use self::qparams::{QParams, ZeroPoint};
 pub use self::sites::Site;
+pub use self::weight_only::{WeightFormat, WeightOnlyLinear, quantize_weights};

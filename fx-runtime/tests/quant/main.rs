@@ -5,6 +5,7 @@
 mod fake_quantize;
 mod observers;
 mod prepare;
+mod weight_only;
 
 /// Numbers in `[0, 1)` that are a function of a name and an index: `reference/README.md` has the rule.
 fn uniform(name: &str, count: usize) -> Vec<f64> {

@@ -181,3 +181,21 @@ fn the_reference_form_runs() -> Result<()> {
     assert_eq!(text.matches("= quantize_per_tensor(").count(), 6, "{text}");
     Ok(())
 }
+
+#[test]
+fn accuracy_says_what_each_site_loses() -> Result<()> {
+    let net = net()?;
+    let prepared = prepare(&net, &default(), QEngine::Onednn)?;
+    let qparams = calibrated(&net)?;
+    let accuracy = prepared.accuracy(&qparams, &[input(1)])?;
+    assert_eq!(accuracy.sites.len(), 6);
+    for site in &accuracy.sites {
+        assert!(site.sqnr > 20.0 && site.shadowed_sqnr > 25.0 && site.cosine > 0.99, "{accuracy}");
+        assert!(site.saturation < 0.2, "{accuracy}");
+    }
+    // Nothing stands before the input.
+    assert_eq!(accuracy.sites[0].sqnr.to_bits(), accuracy.sites[0].shadowed_sqnr.to_bits());
+    assert!(accuracy.output_sqnr.is_some_and(|sqnr| sqnr > 30.0), "{accuracy}");
+    assert_eq!(accuracy.worst(2).len(), 2);
+    Ok(())
+}

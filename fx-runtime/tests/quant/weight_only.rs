@@ -1,0 +1,53 @@
+//! Linear layers whose weights alone are integers.
+
+use fx_runtime::quant::{WeightFormat, WeightOnlyLinear, sqnr};
+use fx_runtime::{Device, Kind, Result, Tensor, nn};
+
+fn layer() -> nn::Linear {
+    tch::manual_seed(3);
+    let vs = nn::VarStore::new(Device::Cpu);
+    nn::linear(vs.root(), 128, 64, nn::LinearConfig::default())
+}
+
+#[test]
+fn integers_are_near_the_weight_and_small() -> Result<()> {
+    let layer = layer();
+    let whole = layer.ws.numel() * 4;
+    for (format, decibels, share) in [
+        (WeightFormat::Int8, 40.0, 0.27),
+        (WeightFormat::Int4 { group: 32 }, 20.0, 0.20),
+        (WeightFormat::Int4 { group: 128 }, 18.0, 0.15),
+    ] {
+        let quantized = WeightOnlyLinear::new(&layer, format)?;
+        let found = sqnr(&layer.ws, &quantized.weight()?)?;
+        assert!(found > decibels, "{format:?}: {found} dB");
+        #[expect(clippy::cast_precision_loss, reason = "bytes of a small layer")]
+        let found = quantized.bytes() as f64 / whole as f64;
+        assert!(found < share, "{format:?}: {found} of the bytes");
+    }
+    Ok(())
+}
+
+/// The kernel computes what the dequantized weight does.
+#[test]
+fn the_kernel_is_the_dequantized_layer() -> Result<()> {
+    let layer = layer();
+    for format in [WeightFormat::Int8, WeightFormat::Int4 { group: 64 }] {
+        let quantized = WeightOnlyLinear::new(&layer, format)?;
+        let xs = Tensor::randn([2, 5, 128], (Kind::Float, Device::Cpu));
+        let (found, wanted) = tch::no_grad(|| {
+            let weight = quantized.weight()?;
+            Ok::<_, fx_runtime::Error>((quantized.forward(&xs)?, xs.f_linear(&weight, layer.bs.as_ref())?))
+        })?;
+        assert_eq!(found.size(), [2, 5, 64]);
+        let off = (&found - &wanted).abs().max().double_value(&[]);
+        assert!(off < 1e-5, "{format:?}: {off}");
+    }
+    Ok(())
+}
+
+#[test]
+fn groups_have_to_fit() {
+    let message = WeightOnlyLinear::new(&layer(), WeightFormat::Int4 { group: 48 }).expect_err("a refusal").to_string();
+    assert_eq!(message, "quantization of `weight`: 128 inputs do not fall into groups of 48, which has to be even");
+}
