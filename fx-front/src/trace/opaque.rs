@@ -243,6 +243,9 @@ impl Tracer<'_> {
                 holds = true;
                 continue;
             }
+            if written.contains(name) {
+                return unsupported(span, format!("code that writes to the field `{name}` of a value"));
+            }
             let value = self.field(&receiver, name, span)?;
             let mut operand = self.operand(&value, span)?;
             if value.ty() == Ty::Option(Box::new(Ty::Tensor)) {

@@ -120,6 +120,7 @@ impl Tracer<'_> {
             }
         }
         let types = self.agreed(branches, &types, open, span)?;
+        self.settle_params(branches, &types, open);
         let held = |at: usize| living.iter().filter_map(move |branch| open(branch)?.leaves()?.get(at)?.ref_kind());
         let form = |at: usize| vecs.get(at).and_then(ListRepr::ref_kind).unwrap_or_else(|| RefKind::common(held(at)));
         let forms: Vec<RefKind> = (0..types.len()).map(form).collect();

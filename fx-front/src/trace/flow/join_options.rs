@@ -5,10 +5,30 @@ use proc_macro2::Span;
 
 use crate::trace::{
     Env, RefKind, Result, Tracer, Ty, Val, application,
+    flow::join::Branch,
     types::{expectation::Expectation, node_facts::is_carried_param},
 };
 
 impl Tracer<'_> {
+    /// What a pattern binds and a branch hands over is of the type that the others hand over.
+    pub(in crate::trace) fn settle_params(
+        &mut self,
+        branches: &[Branch],
+        types: &[Ty],
+        open: &dyn Fn(&Branch) -> Option<Val>,
+    ) {
+        for leaves in branches.iter().filter_map(|branch| open(branch)?.leaves()) {
+            for (leaf, ty) in leaves.iter().zip(types) {
+                if let Val::Node(id, Ty::Unknown, _) = leaf
+                    && self.graph.node(*id).op == Op::Placeholder
+                {
+                    let ir = self.index.ir_type(ty);
+                    self.edit_node(*id).ty = ir;
+                }
+            }
+        }
+    }
+
     /// Whether it is an option that owns what it holds: `None`, a `Some(..)` that [`Self::some_as_value`] made, or a
     /// variable of the generated code's, and not one that may lend it.
     pub(in crate::trace) fn is_own_option(&self, value: &Val) -> bool {

@@ -11,14 +11,15 @@ impl Walk<'_, '_> {
             return false;
         }
         let node = self.writer.graph().node(id);
+        if let (Op::GetAttr(_), Some(base)) = (&node.op, node.input(0)) {
+            // What a call writes to is a field of the live model all the same.
+            return self.is_live(base);
+        }
         let early = self.writer.emitter.bindings.get(id) != Binding::Call;
         let made_by_op = matches!(node.op, Op::Call(_) | Op::CallModule(_));
         let inside = node.regions.iter().flat_map(|&region| &self.writer.graph().region(region).nodes);
         let all_inside =
             inside.copied().all(|inner| matches!(self.writer.graph().node(inner).op, Op::Yield) || self.is_live(inner));
-        early
-            && !made_by_op
-            && all_inside
-            && node.inputs().all(|input| self.is_live(input) || matches!(node.op, Op::GetAttr(_)))
+        early && !made_by_op && all_inside && node.inputs().all(|input| self.is_live(input))
     }
 }

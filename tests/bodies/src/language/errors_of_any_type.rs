@@ -75,6 +75,7 @@ pub struct Holds {
     extra: Option<Tensor>,
 }
 
+#[cfg(test)]
 crate::check::understood!(Holds: 2 of 3);
 #[traceable]
 impl Holds {
@@ -164,6 +165,7 @@ pub struct Given {
     decoder: Decoder,
 }
 
+#[cfg(test)]
 crate::check::understood!(Given: 2 of 5);
 #[traceable]
 impl Given {
