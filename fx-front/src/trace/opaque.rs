@@ -233,6 +233,7 @@ impl Tracer<'_> {
             return if mentioned { unsupported(span, "`self` without a receiver") } else { Ok(false) };
         };
         let written = effects::fields(expr, &|call| self.writes_by(call));
+        let is_mutable = self.frames.last().is_some_and(|frame| self.index.fns[frame.function].writes_self());
         let mut holds = false;
         for name in &capture.fields {
             if let Some(cell) = self.mentioned(&receiver, name, written.contains(name), span)? {
@@ -243,7 +244,7 @@ impl Tracer<'_> {
                 holds = true;
                 continue;
             }
-            if written.contains(name) {
+            if is_mutable && written.contains(name) {
                 return unsupported(span, format!("code that writes to the field `{name}` of a value"));
             }
             let value = self.field(&receiver, name, span)?;
