@@ -65,8 +65,8 @@ fn settled(xs: &Tensor, limit: i64) -> Tensor {
                   yield fx_value  @ src/lib.rs:8 as yield
                 }
                 "None" {
-                  %effect = rust[":: std :: unreachable ! ()", io]() : rust<!>  @ src/lib.rs:8 as effect
-                  yield %effect  @ src/lib.rs:8 as yield
+                  %panic = host.panic["internal error: entered unreachable code", io]() : rust<!>  @ src/lib.rs:8 as panic
+                  yield %panic  @ src/lib.rs:8 as yield
                 }
               }
               %mul = mul.Scalar(%last, %turns_4) : tensor  @ src/lib.rs:15 as mul
@@ -133,8 +133,8 @@ fn halved(xs: &Tensor) -> Tensor {
                   yield fx_value  @ src/lib.rs:7 as yield
                 }
                 "None" {
-                  %effect = rust[":: std :: unreachable ! ()", io]() : rust<!>  @ src/lib.rs:7 as effect
-                  yield %effect  @ src/lib.rs:7 as yield
+                  %panic = host.panic["internal error: entered unreachable code", io]() : rust<!>  @ src/lib.rs:7 as panic
+                  yield %panic  @ src/lib.rs:7 as yield
                 }
               }
               %mul = mul.Scalar(xs, %last) : tensor  @ src/lib.rs:13 as mul
@@ -220,8 +220,8 @@ fn found(xs: &Tensor) -> Tensor {
                   yield fx_value  @ src/lib.rs:6 as yield
                 }
                 "None" {
-                  %effect = rust[":: std :: unreachable ! ()", io]() : rust<!>  @ src/lib.rs:6 as effect
-                  yield %effect  @ src/lib.rs:6 as yield
+                  %panic = host.panic["internal error: entered unreachable code", io]() : rust<!>  @ src/lib.rs:6 as panic
+                  yield %panic  @ src/lib.rs:6 as yield
                 }
               }
               %ys = tuple_get[0](%choice) : tensor  @ src/lib.rs:6 as choice_0
