@@ -151,7 +151,7 @@ struct Net { layers: Vec<nn::Linear> }
             graph Net(self: module<crate::Net>, xs: tensor, n: rust<i64>) {
               %test = host.binary[">"](n, 3) : rust<bool>  @ src/lib.rs:7 as test in Net
               %branch = if(%test) : tensor  @ src/lib.rs:7 as branch in Net {
-                %refused = rust["{ let refused: Result < Tensor , String > = {\nlet mut n = $0;\nErr (format ! (\"{n} is too many\"))\n}; refused.at(\"return\", \"src/lib.rs:8\")?; ::std::unreachable!() }", block, io](n) : rust<!>  @ src/lib.rs:8 as refused in Net
+                %refused = rust["{ let refused: Result < Tensor , String > = {\nlet mut n = $0;\nErr (format ! (\"{n} is too many\"))\n}; fx::at!(refused, \"return\", \"src/lib.rs:8\")?; ::std::unreachable!() }", block, io](n) : rust<!>  @ src/lib.rs:8 as refused in Net
                 yield %refused  @ src/lib.rs:7 as yield in Net
               } else {
                 %layers = get_attr[layers](self) : list<module<Linear>>  @ src/lib.rs:10 as layers in Net
@@ -302,7 +302,7 @@ use fx_runtime::{traceable, Tensor};
 
 mod inner {
     use super::*;
-    const SECRET: f64 = 0.5;
+    static SECRET: f64 = 0.5;
     fn private(xs: &Tensor) -> Tensor { xs * SECRET }
     pub fn public(xs: &Tensor) -> Tensor { private(xs).relu() }
     pub fn clean(xs: &Tensor) -> Tensor { xs.relu() * 2.0 }

@@ -120,7 +120,7 @@ fn two_functions(attribute: &str, called: &str) -> String {
     format!(
         "use fx_runtime::{{Tensor, fx, traceable}};
         mod inner {{
-            const SCALE: f64 = 3.0;
+            static SCALE: f64 = 3.0;
             {attribute} pub fn private(xs: &super::Tensor) -> super::Tensor {{ xs.relu() * SCALE }}
             {attribute} pub fn open(xs: &super::Tensor) -> super::Tensor {{ xs.relu() }}
         }}
