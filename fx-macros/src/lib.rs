@@ -194,3 +194,9 @@ pub fn fx_pass(input: TokenStream) -> TokenStream {
 pub fn fx_rewrite_pass(input: TokenStream) -> TokenStream {
     fx_rules::expand(&quote!(::fx_rewrite), input.into()).into()
 }
+
+/// `fx_pass!` as `fx-runtime` re-exports it: the same notation, for passes on graphs of live models.
+#[proc_macro]
+pub fn fx_runtime_pass(input: TokenStream) -> TokenStream {
+    fx_rules::expand(&quote!(::fx_runtime::passes), input.into()).into()
+}

@@ -39,5 +39,12 @@ pub use graph_module::GraphModule;
 pub use module::Module;
 pub use report::{GraphReport, Tuned};
 
+/// The engine, the rules and the passes of a build, for graphs of live models: the same names as in `fx_passes`, so that a
+/// pass that was written at run time moves to a build script as it is.
+pub mod passes {
+    pub use fx_macros::fx_runtime_pass as fx_pass;
+    pub use fx_rewrite::{Graph, library, parts, pass, passes, pipeline, rewrite};
+}
+
 pub use tch::{self, Device, IndexOp, Kind, Tensor};
 pub use weights::{LoadReport, load_weights};

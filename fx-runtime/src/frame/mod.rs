@@ -42,7 +42,7 @@ use crate::{Error, Freeze, GraphReport, Module};
 /// Device, dtype and kernel choice of one frozen model.
 #[derive(Debug)]
 pub struct Frame {
-    model: &'static str,
+    model: Arc<str>,
     target: Target,
     /// Weights of one dtype or options say in which it computes; without, its inputs do.
     has_kind: bool,
@@ -68,7 +68,7 @@ impl Frame {
     /// # Errors
     ///
     /// [`Error::Unsupported`] when the device is not there, or the dtype is not a floating-point one.
-    pub fn new(name: &'static str, options: &Freeze, model: &impl Module) -> Result<Self, Error> {
+    pub fn new(name: &str, options: &Freeze, model: &impl Module) -> Result<Self, Error> {
         let device = options.device.or_else(|| model.device()).unwrap_or(Device::Cpu);
         let (weights, own) = (model.state_dict(), model.kind());
         let mut floats = weights.iter().filter(|(_, weight)| weight.is_floating_point());
@@ -80,7 +80,7 @@ impl Frame {
 
     /// The frame of a model that is read from a file of so many bytes, which was frozen in `kind`.
     pub(crate) fn loaded(
-        name: &'static str,
+        name: &str,
         options: &Freeze,
         kind: Option<Kind>,
         bytes: usize,
@@ -89,7 +89,7 @@ impl Frame {
     }
 
     fn of(
-        name: &'static str,
+        name: &str,
         options: &Freeze,
         device: Device,
         known: Option<Kind>,
@@ -106,7 +106,7 @@ impl Frame {
         let target = Target { device, kind, memory_format, backend: options.backend, cpu };
         let graphs = Graphs::of(options, device).map(Arc::new);
         Ok(Self {
-            model: name,
+            model: name.into(),
             target,
             has_kind: known.is_some(),
             chosen: options.kind,
@@ -125,7 +125,7 @@ impl Frame {
     /// A second handle on the frame, for the model that its kernels are packed for.
     pub(crate) fn handle(&self) -> Self {
         Self {
-            model: self.model,
+            model: Arc::clone(&self.model),
             target: self.target,
             has_kind: self.has_kind,
             chosen: self.chosen,
@@ -142,8 +142,8 @@ impl Frame {
     }
 
     /// Name of the model's type.
-    pub fn model(&self) -> &'static str {
-        self.model
+    pub fn model(&self) -> &str {
+        &self.model
     }
 
     /// Device that the model computes on.

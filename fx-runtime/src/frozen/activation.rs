@@ -33,6 +33,19 @@ macro_rules! activations {
         }
 
         impl Activation {
+            /// The activation of that name with these numbers; none if there is none such.
+            pub(crate) fn named(name: &str, numbers: &[f64]) -> Option<Self> {
+                match (name, numbers) {
+                    ("None", []) => Some(Self::None),
+                    $($($((stringify!($act), []) => Some(Self::$act),)?)?)*
+                    ("Gelu", []) => Some(Self::Gelu),
+                    ("GeluTanh", []) => Some(Self::GeluTanh),
+                    ("LeakyRelu", &[slope]) => Some(Self::LeakyRelu(slope)),
+                    ("Clamp", &[low, high]) => Some(Self::Clamp(low, high)),
+                    _ => None,
+                }
+            }
+
             /// Applies the activation to a tensor that nobody else holds; works in place.
             pub(crate) fn apply(self, mut x: Tensor) -> Result<Tensor, TchError> {
                 match self {

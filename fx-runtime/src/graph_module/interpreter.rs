@@ -3,12 +3,12 @@
 use std::rc::Rc;
 
 use fx_ir::host::eval::{self, EvalError, Variables};
-use fx_ir::{Arg, Graph, Host, HostOp, Node, NodeId, NodeSet, Op, RegionId};
+use fx_ir::{Arg, Graph, Host, HostOp, Node, NodeId, NodeSet, Op, OpId, RegionId};
 use tch::Tensor;
 
 use super::machine::Machine;
 use super::plan::Plan;
-use super::{GraphModule, Value};
+use super::{GraphModule, Value, runtime_functions};
 use crate::{Error, Result};
 
 /// What is done around each node of a run.
@@ -201,8 +201,11 @@ impl<'m> Interpreter<'m> {
             })
         };
         match &node.op {
-            Op::Call(_) => {
+            Op::Call(op) => {
                 let args = self.operands(&node.args)?;
+                if runtime_functions::is_contraction(*op, !node.kwargs.is_empty()) {
+                    return self.contraction(*op, &args, node);
+                }
                 self.plan.dispatch(id).and_then(|dispatch| dispatch.call(&args)).map_err(EvalError::Machine)
             }
             Op::CallModule(_) => self.call_module(node),
@@ -225,6 +228,14 @@ impl<'m> Interpreter<'m> {
             Op::GetAttr(field) => Err(cannot(&format!("the field `{field}`"))),
             other => Err(cannot(&format!("`{}`", other.opcode()))),
         }
+    }
+
+    fn contraction(&mut self, op: OpId, args: &[Value], node: &Node) -> Result<Value, Failure> {
+        let mut options = Vec::with_capacity(node.kwargs.len());
+        for (name, arg) in &node.kwargs {
+            options.push((name.as_str(), self.arg(arg)?));
+        }
+        runtime_functions::contraction(self.module, op, args, &options).map_err(EvalError::Machine)
     }
 
     /// What control flow yields: one value, or a tuple of several.
@@ -293,7 +304,7 @@ impl<'m> Interpreter<'m> {
 }
 
 /// A failure as an error.
-fn unwrapped(failure: Failure) -> Error {
+pub(super) fn unwrapped(failure: Failure) -> Error {
     match failure {
         EvalError::Machine(error) => error,
         other => Error::Refused(other.to_string()),
@@ -301,7 +312,7 @@ fn unwrapped(failure: Failure) -> Error {
 }
 
 /// The failure with the node and the user's lines, unless it has a place already or is no failure.
-fn located(failure: Failure, node: &Node) -> Failure {
+pub(super) fn located(failure: Failure, node: &Node) -> Failure {
     match failure {
         EvalError::Return(_) | EvalError::Machine(Error::At { .. }) => failure,
         other => EvalError::Machine(Error::At {

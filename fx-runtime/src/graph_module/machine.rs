@@ -9,7 +9,7 @@ use tch::{Kind, Tensor};
 
 use super::convert::IntoValue;
 use super::dispatch::Dispatch;
-use super::{GraphModule, Value, index, tensor_method};
+use super::{GraphModule, Value, index, runtime_functions, tensor_method};
 use crate::{Error, Result};
 
 /// The machine of one run.
@@ -64,6 +64,7 @@ impl EvalMachine for Machine<'_> {
                 Some(function) => function(args),
                 None => Err(refused(&format!("the function `{path}`"))),
             },
+            (HostOp::Runtime(name), args) => runtime_functions::call(name, args),
             (HostOp::LstmState, [h, c]) => Ok(recurrent_state("LSTMState", Value::Tuple(vec![h.clone(), c.clone()]))),
             (HostOp::GruState, [h]) => Ok(recurrent_state("GRUState", h.clone())),
             (HostOp::Method(name), [Value::Struct(path, fields)]) if path == "LSTMState" => {

@@ -21,6 +21,7 @@
 //! # Ok::<(), fx_runtime::Error>(())
 //! ```
 
+mod as_module;
 mod convert;
 mod dispatch;
 mod flops;
@@ -29,9 +30,11 @@ mod interpreter;
 mod machine;
 mod plan;
 mod profile;
+mod runtime_functions;
 mod shape_prop;
 mod submodule;
 mod tensor_method;
+mod transform;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,6 +52,7 @@ pub use self::profile::{Profile, Timing};
 pub(crate) use self::shape_prop::short_name;
 pub(crate) use self::submodule::{Erased, Leaf, SharedLayer, Uncallable};
 pub use self::submodule::{FromValue, Submodule};
+pub use self::transform::FrozenModule;
 use crate::{Error, Module, Result};
 
 /// A value of a graph while it runs: a tensor, a number, a list, a tuple, ...
@@ -165,6 +169,11 @@ impl GraphModule {
     /// The module at a path.
     pub fn submodule(&self, path: &str) -> Option<&dyn Submodule> {
         self.submodules.get(path).map(|module| &**module)
+    }
+
+    /// A second handle on the module at a path.
+    fn shared_submodule(&self, path: &str) -> Option<Rc<dyn Submodule>> {
+        self.submodules.get(path).cloned()
     }
 
     /// The tensor at a path that a `get_attr` node reads.

@@ -70,6 +70,11 @@ impl LayerEntry {
     }
 }
 
+/// A second handle on the layer that a value is; none if it is no layer of this module.
+pub(crate) fn shared_layer(value: &dyn Any) -> Option<Shared> {
+    LayerEntry::find(value)?.share(value)
+}
+
 fn view<L: Layer + 'static>(value: &dyn Any) -> Option<&dyn Layer> {
     value.downcast_ref::<L>().map(|layer| layer as &dyn Layer)
 }

@@ -1,0 +1,132 @@
+//! Packed kernels as modules that a graph calls, and what they are packed with as values.
+
+use std::any::Any;
+use std::rc::Rc;
+
+use tch::Tensor;
+
+use super::super::convert::tensor;
+use super::super::dispatch::int;
+use super::super::{Submodule, Value};
+use crate::frame::Frame;
+use crate::frozen::{Activation, Conv, ConvParams, Linear, Product};
+use crate::nn::{Layer, PaddingMode, shared_layer};
+use crate::registry::Registration;
+use crate::{Error, Module, Result};
+
+/// `run(x)`, and `run_add(x, other)`.
+macro_rules! kernels {
+    ($($kernel:ident),+) => {
+        $(impl Submodule for $kernel {
+            fn call(&self, args: &[Value]) -> Result<Value> {
+                let ys = match args {
+                    [x] => tensor(x).map(|x| self.run(x)),
+                    [x, other] => tensor(x).zip(tensor(other)).map(|(x, other)| self.run_add(x, other)),
+                    _ => None,
+                };
+                let wanted = concat!("a packed `", stringify!($kernel), "` takes a tensor, and a second one to add");
+                Ok(Value::Tensor(Rc::new(ys.ok_or_else(|| Error::Refused(wanted.to_owned()))??)))
+            }
+
+            fn module(&self) -> Option<&dyn Module> {
+                None
+            }
+        })+
+    };
+}
+kernels!(Conv, Linear, Product);
+
+/// A layer that no kernel is packed for, in place and in inference: `frozen::Leaf` of a layer whose type is known at run
+/// time alone.
+pub(super) struct PlacedLayer(Rc<dyn Layer>);
+
+impl PlacedLayer {
+    /// A copy of the layer with its tensors in the frame.
+    pub(super) fn new(frame: &Frame, layer: &dyn Any) -> Result<PlacedLayer> {
+        let unknown = || Error::Unsupported {
+            what: "freezing a layer whose type is not registered".to_owned(),
+            help: "call `fx_runtime::register_module!` on it, or make it a field of a traceable type".to_owned(),
+        };
+        let registration = Registration::find(layer).ok_or_else(unknown)?;
+        let mut place = |tensor: &Tensor| Ok(frame.param(tensor)?.shallow_clone());
+        let copy = registration.placed(layer, &mut place).ok_or_else(unknown)??;
+        if let Some(copy) = registration.view(&*copy) {
+            copy.set_training(false);
+        }
+        Ok(PlacedLayer(shared_layer(&*copy).ok_or_else(unknown)??))
+    }
+}
+
+impl Submodule for PlacedLayer {
+    fn call(&self, args: &[Value]) -> Result<Value> {
+        match args {
+            [x] => match tensor(x) {
+                Some(x) => Ok(Value::Tensor(Rc::new(self.0.f_forward(x)?))),
+                None => Err(Error::Refused(format!("`{}` takes a tensor", self.0.type_name()))),
+            },
+            _ => Err(Error::Refused(format!("`{}` takes one tensor", self.0.type_name()))),
+        }
+    }
+
+    fn module(&self) -> Option<&dyn Module> {
+        Some(&*self.0)
+    }
+}
+
+/// The padding modes by their names.
+const PADDING_MODES: [PaddingMode; 4] =
+    [PaddingMode::Zeros, PaddingMode::Reflect, PaddingMode::Replicate, PaddingMode::Circular];
+
+/// `ConvParams { stride, padding, .. }` out of a struct by its fields; those that are not there have their defaults.
+pub(crate) fn params_of(value: &Value) -> Option<ConvParams> {
+    let Value::Struct(_, fields) = value else { return None };
+    let mut params = ConvParams::default();
+    for (name, value) in fields {
+        match name.as_str() {
+            "stride" => params.stride = ints(value)?,
+            "padding" => params.padding = ints(value)?,
+            "dilation" => params.dilation = ints(value)?,
+            "output_padding" => params.output_padding = ints(value)?,
+            "groups" => params.groups = int(value)?,
+            "transposed" => params.transposed = matches!(value, Value::Bool(true)),
+            "padding_mode" => {
+                let Value::Path(path) = value else { return None };
+                let name = path.rsplit("::").next()?;
+                params.padding_mode = PADDING_MODES.into_iter().find(|mode| format!("{mode:?}") == name)?;
+            }
+            _ => return None,
+        }
+    }
+    Some(params)
+}
+
+fn ints(value: &Value) -> Option<Vec<i64>> {
+    match value {
+        Value::List(items) => items.iter().map(int).collect(),
+        one => int(one).map(|one| vec![one]),
+    }
+}
+
+/// `Activation::Relu`, `Activation::LeakyRelu(0.01)` out of its path, or of a struct of its numbers.
+pub(crate) fn activation_of(value: &Value) -> Option<Activation> {
+    let variant = |path: &'_ str| path.rsplit("Activation::").next().map(str::to_owned);
+    match value {
+        Value::Path(path) | Value::Str(path) => {
+            let written = variant(path)?;
+            let (name, numbers) = written.split_once('(').unwrap_or((&written, ""));
+            let numbers = numbers.trim_end_matches(')').split(',').map(str::trim).filter(|text| !text.is_empty());
+            Activation::named(name, &numbers.map(|number| number.parse().ok()).collect::<Option<Vec<f64>>>()?)
+        }
+        Value::List(parts) => {
+            let (Value::Str(name), numbers) = parts.split_first()? else { return None };
+            let numbers: Option<Vec<f64>> = numbers.iter().map(super::freeze_functions::number).collect();
+            Activation::named(name, &numbers?)
+        }
+        Value::Struct(path, fields) => {
+            let numbers: Option<Vec<f64>> =
+                fields.iter().map(|(_, number)| super::freeze_functions::number(number)).collect();
+            Activation::named(&variant(path)?, &numbers?)
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,97 @@
+//! An instance graph in the form that passes are written for: the model is the first parameter, and its modules and tensors
+//! are fields of it.
+
+use std::collections::BTreeMap;
+
+use fx_ir::{Arg, Effect, Graph, Host, HostOp, NodeId, NodeSet, Op, Origin, Type};
+
+use super::super::GraphModule;
+
+/// The name of the first parameter.
+const MODEL: &str = "self";
+
+/// The graph of the module in that form.
+pub(super) fn of(module: &GraphModule) -> Graph {
+    let instance = module.graph();
+    let mut graph = Graph::new(instance.name.clone());
+    let body = graph.body();
+    let model = graph.add_param(body, MODEL, Type::Module(instance.name.clone()), Origin::default());
+    let outputs = graph.graph_copy(instance, &mut BTreeMap::new(), fx_ir::Spot::End(body));
+    graph.push(body, Op::Yield, outputs, "output", Type::Unknown, Origin::default());
+    for id in graph.nodes() {
+        let node = graph.node(id);
+        match (&node.op, node.args.first()) {
+            (Op::CallModule(kind), Some(Arg::Str(path))) if kind.row().is_some_and(|row| !row.is_chain) => {
+                let (path, kind) = (path.clone(), kind.0.clone());
+                if module.submodule(&path).is_some_and(|module| module.as_any().is_some()) {
+                    read_layer(&mut graph, id, model, path, kind);
+                }
+            }
+            (Op::GetAttr(_), None) => graph.node_mut(id).args.push(Arg::Node(model)),
+            _ => {}
+        }
+    }
+    tell_pure(&mut graph);
+    graph
+}
+
+/// The layer as a field of the model, which the call reads; kernels are named by its path.
+fn read_layer(graph: &mut Graph, call: NodeId, model: NodeId, path: String, kind: String) {
+    let mut origin = graph.node(call).origin.clone();
+    origin.labels = vec![path.clone()];
+    graph.node_mut(call).origin.labels.clone_from(&origin.labels);
+    let name = path.replace('.', "_");
+    let layer =
+        graph.insert_before(call, Op::GetAttr(path), vec![Arg::Node(model)], &name, Type::Module(kind), origin);
+    graph.node_mut(call).args[0] = Arg::Node(layer);
+}
+
+/// An instance graph keeps all host operations in order. Those that only look, at values that nobody changes, may be moved.
+fn tell_pure(graph: &mut Graph) {
+    let mut changing = NodeSet::default();
+    for id in graph.nodes() {
+        let node = graph.node(id);
+        let Op::Host(host) = &node.op else { continue };
+        let looks = !node.does_on_host(&|op| !only_looks(op)) && !node.inputs().any(|input| changing.contains(input));
+        if !looks {
+            changing.insert(id);
+        } else if host.effect == Effect::Io {
+            let op = Op::Host(Host { effect: Effect::Pure, ..host.clone() });
+            graph.node_mut(id).op = op;
+        }
+    }
+}
+
+fn only_looks(op: &HostOp) -> bool {
+    matches!(
+        op,
+        HostOp::Use
+            | HostOp::Literal(_)
+            | HostOp::Ascribe(_)
+            | HostOp::Handle
+            | HostOp::Clone
+            | HostOp::Ref
+            | HostOp::Copied
+            | HostOp::BorrowTensor
+            | HostOp::BorrowOption
+            | HostOp::Unit
+            | HostOp::Tuple
+            | HostOp::Array
+            | HostOp::Vec
+            | HostOp::Some
+            | HostOp::Range(_)
+            | HostOp::Field(_)
+            | HostOp::Item
+            | HostOp::Deref
+            | HostOp::Neg
+            | HostOp::Not
+            | HostOp::Binary(_)
+            | HostOp::Cast(_)
+            | HostOp::From(_)
+            | HostOp::Number(_)
+            | HostOp::Scalar
+            | HostOp::Method(_)
+            | HostOp::Index
+            | HostOp::IndexRange(_)
+    )
+}
