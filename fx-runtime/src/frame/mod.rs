@@ -79,22 +79,11 @@ impl Frame {
     }
 
     /// The frame of a model that is read from a file of so many bytes, which was frozen in `kind`.
-    pub(crate) fn loaded(
-        name: &str,
-        options: &Freeze,
-        kind: Option<Kind>,
-        bytes: usize,
-    ) -> Result<Self, Error> {
+    pub(crate) fn loaded(name: &str, options: &Freeze, kind: Option<Kind>, bytes: usize) -> Result<Self, Error> {
         Self::of(name, options, options.device.unwrap_or(Device::Cpu), options.kind.or(kind), bytes)
     }
 
-    fn of(
-        name: &str,
-        options: &Freeze,
-        device: Device,
-        known: Option<Kind>,
-        weights: usize,
-    ) -> Result<Self, Error> {
+    fn of(name: &str, options: &Freeze, device: Device, known: Option<Kind>, weights: usize) -> Result<Self, Error> {
         check_device(device)?;
         let kind = known.unwrap_or(Kind::Float);
         if !matches!(kind, Kind::Float | Kind::Double | Kind::Half | Kind::BFloat16) {

@@ -25,7 +25,8 @@ impl Module for GraphModule {
     fn placed(&self, _: &mut Place<'_>) -> Result<Self> {
         Err(Error::Unsupported {
             what: format!("copying the graph module `{}` as a part of a model", self.graph.name),
-            help: "freeze it with `GraphModule::freeze`, or take a second handle with `GraphModule::shallow_clone`".to_owned(),
+            help: "freeze it with `GraphModule::freeze`, or take a second handle with `GraphModule::shallow_clone`"
+                .to_owned(),
         })
     }
 }

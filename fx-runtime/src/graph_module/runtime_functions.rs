@@ -26,9 +26,7 @@ pub(super) fn call(name: &str, args: &[Value]) -> Result<Value> {
             let is_causal = matches!(args.get(4), Some(Value::Bool(true)));
             attention::attend(given(0)?, given(1)?, given(2)?, at(3), is_causal, number(5))?
         }
-        "attention::attend_added" => {
-            attention::attend_added(given(0)?, given(1)?, given(2)?, given(3)?, number(4))?
-        }
+        "attention::attend_added" => attention::attend_added(given(0)?, given(1)?, given(2)?, given(3)?, number(4))?,
         "attention::attend_filled" => {
             let fill = number(4).ok_or_else(wrong)?;
             attention::attend_filled(given(0)?, given(1)?, given(2)?, given(3)?, fill, number(5))?
@@ -65,12 +63,7 @@ pub(super) fn is_contraction(op: OpId, has_options: bool) -> bool {
 /// # Errors
 ///
 /// As the functions of these names in [`crate::frozen`].
-pub(super) fn contraction(
-    module: &GraphModule,
-    op: OpId,
-    args: &[Value],
-    options: &[(&str, Value)],
-) -> Result<Value> {
+pub(super) fn contraction(module: &GraphModule, op: OpId, args: &[Value], options: &[(&str, Value)]) -> Result<Value> {
     let option = |key: &str| options.iter().find(|(name, _)| *name == key).map(|(_, value)| value.clone());
     let (norm, add, act) = (option(ops::BATCH_NORM.name()), option(ops::ADD.name()), option("act"));
     let none = || Value::Option(None);
@@ -87,7 +80,8 @@ pub(super) fn contraction(
         Some(norm) => norm.call(&[whole(None, None)?])?,
         None => return Err(module.fault(format!("has no module `{path}`"))),
     };
-    let (Some(normed), Some(act)) = (tensor(&normed), act.as_ref().map_or(Some(Activation::None), activation_of)) else {
+    let (Some(normed), Some(act)) = (tensor(&normed), act.as_ref().map_or(Some(Activation::None), activation_of))
+    else {
         return Err(Error::Refused(format!("`{}` takes other options", op.name())));
     };
     let sum = match add.as_ref().and_then(tensor) {

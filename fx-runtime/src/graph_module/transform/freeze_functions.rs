@@ -48,8 +48,7 @@ pub(super) fn call(keeper: &mut Keeper<'_>, name: &str, args: &[Value]) -> Resul
         _ if name.starts_with("fold::") => folded(keeper, name, args),
         "norm::weight" | "norm::bias" => {
             let layer = args.get(1).and_then(|layer| keeper.layer(layer)).ok_or_else(|| wrong(name))?;
-            let layer: &LayerNorm =
-                layer.as_any().and_then(|layer| layer.downcast_ref()).ok_or_else(|| wrong(name))?;
+            let layer: &LayerNorm = layer.as_any().and_then(|layer| layer.downcast_ref()).ok_or_else(|| wrong(name))?;
             let part = if name == "norm::weight" { norm::weight } else { norm::bias };
             Ok(part(keeper.frame()?, layer)?.value())
         }

@@ -2,8 +2,8 @@
 
 use std::any::Any;
 
-use super::super::convert::IntoValue;
 use super::super::Value;
+use super::super::convert::IntoValue;
 use crate::frozen::ConvParams;
 use crate::nn::{
     BatchNorm, Conv1D, Conv2D, Conv3D, ConvTranspose1D, ConvTranspose2D, ConvTranspose3D, GELU, GroupNorm, LayerNorm,

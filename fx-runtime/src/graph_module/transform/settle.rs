@@ -62,7 +62,7 @@ impl<'m> Settler<'m> {
             if self.is_decided(id) {
                 // What the taken region holds stands before it now, settled.
                 at = self.take_region(id)?;
-            } else if if is_end { !settles_end } else { self.is_frozen(id) } {
+            } else if (is_end && !settles_end) || (!is_end && self.is_frozen(id)) {
                 at += 1;
             } else {
                 self.call_time(id)?;
@@ -70,7 +70,7 @@ impl<'m> Settler<'m> {
             }
         }
         for id in self.graph.region(region).nodes.clone().into_iter().rev() {
-            if self.is_frozen(id) {
+            if self.is_frozen(id) && self.graph.node(id).op != Op::Yield {
                 // What is still read is read by nodes that stay, which `run` tells.
                 let _ = self.graph.erase_node(id);
             }
@@ -108,9 +108,9 @@ impl<'m> Settler<'m> {
                 let _ = self.graph.erase_node(user);
             }
         }
-        self.graph
-            .erase_node(id)
-            .map_err(|readers| self.evaluator.module.fault(format!("a choice is still read by {}", readers.join(", "))))?;
+        self.graph.erase_node(id).map_err(|readers| {
+            self.evaluator.module.fault(format!("a choice is still read by {}", readers.join(", ")))
+        })?;
         Ok(behind)
     }
 
@@ -260,7 +260,9 @@ impl<'m> Settler<'m> {
 /// What a reference refers to.
 fn unreferenced(arg: &Arg) -> &Arg {
     match arg.expr() {
-        Some(expr) if matches!(expr.op, HostOp::Ref | HostOp::Some) && expr.args.len() == 1 => unreferenced(&expr.args[0]),
+        Some(expr) if matches!(expr.op, HostOp::Ref | HostOp::Some) && expr.args.len() == 1 => {
+            unreferenced(&expr.args[0])
+        }
         _ => arg,
     }
 }

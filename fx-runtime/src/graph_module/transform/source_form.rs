@@ -41,8 +41,7 @@ fn read_layer(graph: &mut Graph, call: NodeId, model: NodeId, path: String, kind
     origin.labels = vec![path.clone()];
     graph.node_mut(call).origin.labels.clone_from(&origin.labels);
     let name = path.replace('.', "_");
-    let layer =
-        graph.insert_before(call, Op::GetAttr(path), vec![Arg::Node(model)], &name, Type::Module(kind), origin);
+    let layer = graph.insert_before(call, Op::GetAttr(path), vec![Arg::Node(model)], &name, Type::Module(kind), origin);
     graph.node_mut(call).args[0] = Arg::Node(layer);
 }
 

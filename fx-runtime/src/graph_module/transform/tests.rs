@@ -6,8 +6,8 @@ use tch::{Device, Kind, Tensor};
 use super::super::{GraphModule, Value, convert, value};
 use crate::instance::Tracer;
 use crate::passes::fx_pass;
-use crate::passes::pipeline::Pipeline;
 use crate::passes::passes::{DeadCode, FoldBatchNorm, LowerModules};
+use crate::passes::pipeline::Pipeline;
 use crate::{Freeze, nn};
 
 fn randn(size: &[i64]) -> Tensor {
@@ -66,7 +66,14 @@ fn a_frozen_graph_has_one_kernel_where_there_were_five_nodes() {
     let modules: Vec<String> = listing(frozen.module());
     assert_eq!(
         modules,
-        ["call_module conv", "call_module shortcut", "call_module pool", "call_function flatten", "call_module fc", "output output"]
+        [
+            "call_module conv",
+            "call_module shortcut",
+            "call_module pool",
+            "call_function flatten",
+            "call_module fc",
+            "output output"
+        ]
     );
     for size in [&[2, 3, 9, 7][..], &[1, 3, 32, 32]] {
         let xs = randn(size);
