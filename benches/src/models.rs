@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use fx_runtime::graph_module::{GraphModule, Value, value};
 use fx_runtime::{Backend, Device, Error, Freeze, Kind, MemoryFormat, Module, Tensor, nn};
 use resnet18::{ResNet18, weights};
 use zoo::{BertModel, Gpt2, MobileNetV2, ResNet50, VitB16};
@@ -19,6 +20,9 @@ pub trait Net: Module {
 
     /// The generated forward.
     fn frozen(&self, options: &Freeze) -> Result<Forward, Error>;
+
+    /// The graph of the live model.
+    fn graph(&self) -> Result<GraphModule, Error>;
 }
 
 /// A model and how it is set up.
@@ -43,7 +47,7 @@ pub enum Input {
 /// Number of tokens in a text.
 const LENGTH: i64 = 128;
 
-/// Which of a model's two forwards runs, and as what the generated one was frozen.
+/// Which of a model's forwards runs, and as what the generated one was frozen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Variant {
     /// The model's own.
@@ -62,11 +66,15 @@ pub enum Variant {
     Contiguous,
     /// The generated one, in which large batches go through as a whole.
     Whole,
+    /// The graph of the live model, frozen at run time.
+    FrozenGraph,
+    /// The graph of the live model, interpreted node by node, without gradients.
+    Interpreted,
 }
 
 impl Variant {
     /// Every variant and its name.
-    pub const ALL: [(&str, Variant); 8] = [
+    pub const ALL: [(&str, Variant); 10] = [
         ("frozen", Variant::Frozen),
         ("tuned", Variant::Tuned),
         ("eager", Variant::Eager),
@@ -75,13 +83,15 @@ impl Variant {
         ("direct", Variant::Direct),
         ("contiguous", Variant::Contiguous),
         ("whole", Variant::Whole),
+        ("frozen_graph", Variant::FrozenGraph),
+        ("interpreted", Variant::Interpreted),
     ];
 
     /// What the generated forward is frozen with; none for the model's own.
     fn options(self) -> Option<Freeze> {
         match self {
-            Variant::Eager => None,
-            Variant::Frozen => Some(Freeze::new()),
+            Variant::Eager | Variant::Interpreted => None,
+            Variant::Frozen | Variant::FrozenGraph => Some(Freeze::new()),
             Variant::Whole => Some(Freeze::new().slice_batches(false)),
             Variant::Tuned => Some(Freeze::new().autotune(true)),
             Variant::Graphs => Some(Freeze::new().cuda_graphs(true)),
@@ -106,6 +116,10 @@ macro_rules! models {
             fn frozen(&self, options: &Freeze) -> Result<Forward, Error> {
                 let frozen = self.freeze(options)?;
                 Ok(Box::new(move |$xs| Ok(frozen.$try_forward($($arg),*)?$(.$part)?)))
+            }
+
+            fn graph(&self) -> Result<GraphModule, Error> {
+                self.graph_module()
             }
         })*
     };
@@ -141,13 +155,47 @@ impl Model {
     /// One of the model's forwards in the dtype `kind`, and how long it took to freeze it (nothing for eager).
     pub fn forward(&self, variant: Variant, device: Device, kind: Kind) -> Result<(Forward, Duration), Error> {
         let (mut vs, net) = self.load(device);
-        let Some(options) = variant.options() else {
+        let Some(options) = variant.options().map(|options| options.kind(kind)) else {
             vs.set_kind(kind);
-            return Ok((net.eager(), Duration::ZERO));
+            let graph = (variant == Variant::Interpreted).then(|| net.graph()).transpose()?;
+            return Ok((graph.map_or_else(|| net.eager(), interpreted), Duration::ZERO));
         };
         let start = Instant::now();
-        let forward = net.frozen(&options.kind(kind))?;
+        let forward = match variant {
+            Variant::FrozenGraph => frozen_graph(&net.graph()?, &options)?,
+            _ => net.frozen(&options)?,
+        };
         Ok((forward, start.elapsed()))
+    }
+}
+
+/// The graph, interpreted.
+fn interpreted(graph: GraphModule) -> Forward {
+    let absent = absent_inputs(&graph);
+    Box::new(move |xs| tch::no_grad(|| graph.run(&inputs(xs, absent))).map(first_tensor))
+}
+
+/// The graph, frozen.
+fn frozen_graph(graph: &GraphModule, options: &Freeze) -> Result<Forward, Error> {
+    let (absent, frozen) = (absent_inputs(graph), graph.freeze(options)?);
+    Ok(Box::new(move |xs| frozen.run(&inputs(xs, absent)).map(first_tensor)))
+}
+
+/// How many inputs a graph has behind its first, all of which may be absent.
+fn absent_inputs(graph: &GraphModule) -> usize {
+    graph.graph().region(graph.graph().body()).params.len() - 1
+}
+
+fn inputs(xs: &Tensor, absent: usize) -> Vec<Value> {
+    std::iter::once(value(xs)).chain((0..absent).map(|_| value(None::<&Tensor>))).collect()
+}
+
+/// What counts of a result: the tensor, or the first of several.
+fn first_tensor(value: Value) -> Tensor {
+    match value {
+        Value::Tensor(tensor) => tensor.shallow_clone(),
+        Value::Tuple(parts) => parts.into_iter().next().map_or_else(Tensor::new, first_tensor),
+        _ => Tensor::new(),
     }
 }
 
@@ -174,13 +222,16 @@ mod tests {
     }
 
     #[test]
-    fn both_forwards_agree() -> Result<(), Error> {
+    fn all_forwards_agree() -> Result<(), Error> {
         for model in MODELS {
             let xs = model.input.batch(1, Device::Cpu, Kind::Float);
             let run = |variant| model.forward(variant, Device::Cpu, Kind::Float)?.0(&xs);
-            let (eager, frozen) = (run(Variant::Eager)?, run(Variant::Frozen)?);
-            let largest = (&eager - &frozen).abs().max().double_value(&[]);
-            assert!(largest <= 2e-5 * eager.abs().max().double_value(&[]), "{}: {largest:e}", model.name);
+            let eager = run(Variant::Eager)?;
+            for variant in [Variant::Frozen, Variant::FrozenGraph, Variant::Interpreted] {
+                let largest = (&eager - &run(variant)?).abs().max().double_value(&[]);
+                let bound = 2e-5 * eager.abs().max().double_value(&[]);
+                assert!(largest <= bound, "{}, {variant:?}: {largest:e}", model.name);
+            }
         }
         Ok(())
     }

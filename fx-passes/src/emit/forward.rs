@@ -5,7 +5,8 @@ use fx_front::{
     trace::Param,
 };
 
-use fx_ir::{Arg, Binding, Graph, HostOp, NodeId, Op, ops, scalar};
+use fx_ir::{Arg, Binding, Graph, HostOp, NodeId, Op, scalar};
+use fx_rewrite::analysis::is_brought;
 
 use super::QUIET;
 use super::{
@@ -222,15 +223,6 @@ fn is_copy(ty: &Ty) -> bool {
         Ty::Option(inner) => is_copy(inner),
         _ => false,
     }
-}
-
-/// Whether the user's code gives the input a dtype or a device.
-fn is_brought(written: &Graph, id: NodeId) -> bool {
-    let brings = ["to_device", "to_dtype", "to", "totype", "type_as"];
-    written.users(id).into_iter().any(|user| match &written.node(user).op {
-        Op::Call(op) => *op == ops::TO_KIND || brings.contains(&op.name()),
-        _ => false,
-    })
 }
 
 /// The check that a parameter has the value that the frozen type knows it to have.

@@ -8,12 +8,14 @@
 mod batch_axis;
 mod binding_times;
 mod effects;
+mod inputs;
 mod layer;
 mod rank;
 
 pub use batch_axis::are_side_by_side;
 pub(crate) use binding_times::BindingTimes;
 pub(crate) use effects::Effects;
+pub use inputs::is_brought;
 pub(crate) use layer::{
     Contraction, Kind, SharedWeights, by_optional_ref, by_ref, chain, float, leaf_of, leaf_type, optional_tensor,
     runtime,

@@ -208,7 +208,7 @@ impl<'m> Interpreter<'m> {
                 }
                 self.plan.dispatch(id).and_then(|dispatch| dispatch.call(&args)).map_err(EvalError::Machine)
             }
-            Op::CallModule(_) => self.call_module(node),
+            Op::CallModule(_) => self.call_module(id, node),
             Op::GetAttr(path) if node.args.is_empty() => match self.module.tensor(path) {
                 Some(tensor) => Ok(Value::Tensor(Rc::new(tensor.shallow_clone()))),
                 None => Err(EvalError::Machine(self.module.fault(format!("has no tensor `{path}`")))),
@@ -289,7 +289,11 @@ impl<'m> Interpreter<'m> {
         self.region(region)
     }
 
-    fn call_module(&mut self, node: &Node) -> Result<Value, Failure> {
+    fn call_module(&mut self, id: NodeId, node: &Node) -> Result<Value, Failure> {
+        if let Some(module) = self.plan.module(id).map(Rc::clone) {
+            let args = self.operands(&node.args[1..])?;
+            return module.call(&args).map_err(EvalError::Machine);
+        }
         // The path of the module, itself a value where an input chooses the module.
         let mut args = self.operands(&node.args)?.into_iter();
         let Some(Value::Str(path) | Value::Path(path)) = args.next() else {

@@ -22,6 +22,7 @@
 //! ```
 
 mod as_module;
+mod bisect;
 mod convert;
 mod dispatch;
 mod flops;
@@ -30,6 +31,7 @@ mod interpreter;
 mod machine;
 mod plan;
 mod profile;
+mod rewriting;
 mod runtime_functions;
 mod shape_prop;
 mod submodule;
@@ -44,6 +46,7 @@ use std::rc::Rc;
 use fx_ir::{Arg, Graph, Op};
 use tch::Tensor;
 
+pub use self::bisect::{Divergence, Statistics, Tolerance, bisect};
 pub use self::convert::{IntoValue, value};
 pub use self::flops::{Costs, NodeCost};
 pub use self::interpreter::{Hook, Interpreter};
@@ -137,6 +140,7 @@ impl GraphModule {
     pub fn delete_submodule(&mut self, path: &str) -> bool {
         let before = self.submodules.len();
         self.submodules.retain(|name, _| !is_at_or_below(name, path));
+        self.plan.take();
         self.submodules.len() < before
     }
 
@@ -144,6 +148,7 @@ impl GraphModule {
     pub fn delete_all_unused_submodules(&mut self) {
         let named = self.targets();
         self.submodules.retain(|path, _| named.contains(path));
+        self.plan.take();
         self.tensors.retain(|path, _| named.contains(path));
     }
 

@@ -1,15 +1,19 @@
 //! How a graph is run: its operators bound, and which values are done with after each node.
 
-use fx_ir::{HostOp, NodeId, NodeMap, NodeSet, Op, RegionId};
+use std::rc::Rc;
 
-use super::GraphModule;
+use fx_ir::{Arg, HostOp, NodeId, NodeMap, NodeSet, Op, RegionId};
+
 use super::dispatch::Dispatch;
+use super::{GraphModule, Submodule};
 use crate::{Error, Result};
 
 /// What a run needs beside the graph.
 pub(super) struct Plan {
     /// The operators of `call_function` and `call_method` nodes.
     dispatches: NodeMap<Result<Dispatch, String>>,
+    /// The modules of `call_module` nodes.
+    modules: NodeMap<Rc<dyn Submodule>>,
     /// The nodes whose values no node behind this one reads.
     done: NodeMap<Vec<NodeId>>,
 }
@@ -17,13 +21,22 @@ pub(super) struct Plan {
 impl Plan {
     pub(super) fn of(module: &GraphModule) -> Plan {
         let graph = module.graph();
-        let mut dispatches = NodeMap::default();
+        let (mut dispatches, mut modules) = (NodeMap::default(), NodeMap::default());
         for id in graph.nodes() {
-            if let Op::Call(op) = graph.node(id).op {
-                dispatches.insert(id, Dispatch::of(op).map_err(|error| error.to_string()));
+            let node = graph.node(id);
+            match (&node.op, node.args.first()) {
+                (Op::Call(op), _) => {
+                    dispatches.insert(id, Dispatch::of(*op).map_err(|error| error.to_string()));
+                }
+                (Op::CallModule(_), Some(Arg::Str(path))) => {
+                    if let Some(called) = module.shared_submodule(path) {
+                        modules.insert(id, called);
+                    }
+                }
+                _ => {}
             }
         }
-        let mut plan = Plan { dispatches, done: NodeMap::default() };
+        let mut plan = Plan { dispatches, modules, done: NodeMap::default() };
         plan.last_uses(module, graph.body());
         plan
     }
@@ -65,6 +78,11 @@ impl Plan {
             Some(Err(reason)) => Err(Error::Refused(reason.clone())),
             None => Err(Error::Refused("is no call of an operator".to_owned())),
         }
+    }
+
+    /// The module that a node calls by a path that is written down.
+    pub(super) fn module(&self, id: NodeId) -> Option<&Rc<dyn Submodule>> {
+        self.modules.get(id)
     }
 
     /// The values that are done with after a node.

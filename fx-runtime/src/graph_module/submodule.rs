@@ -9,8 +9,10 @@ use tch::nn::{GRUState, LSTMState, ModuleT, RNN};
 
 use super::Value;
 use super::convert::{IntoValue, tensor};
+use crate::module::Place;
 use crate::nn::sealed::AsAny;
-use crate::nn::{GRU, LSTM, Layer};
+use crate::nn::{GRU, LSTM, Layer, shared_layer};
+use crate::registry::Registration;
 use crate::{Error, Module, Result};
 
 /// A module that a graph can call. Every layer of [`crate::nn`] is one.
@@ -25,6 +27,12 @@ pub trait Submodule {
     /// Another method of it than its forward; none if it has none such.
     fn call_method(&self, name: &str, args: &[Value]) -> Option<Result<Value>> {
         let _ = (name, args);
+        None
+    }
+
+    /// A copy of it in inference mode whose tensors are what `place` makes of its own; none of a module that cannot be copied.
+    fn placed(&self, place: &mut Place<'_>) -> Option<Result<Rc<dyn Submodule>>> {
+        let _ = place;
         None
     }
 
@@ -46,6 +54,10 @@ impl<L: Layer + 'static> Submodule for L {
         Some(self)
     }
 
+    fn placed(&self, place: &mut Place<'_>) -> Option<Result<Rc<dyn Submodule>>> {
+        Some(in_inference(Module::placed(self, place)))
+    }
+
     fn as_any(&self) -> Option<&dyn Any> {
         Some(self)
     }
@@ -63,9 +75,30 @@ impl Submodule for SharedLayer {
         Some(&*self.0)
     }
 
+    fn placed(&self, place: &mut Place<'_>) -> Option<Result<Rc<dyn Submodule>>> {
+        let layer = AsAny::as_any(&*self.0);
+        let registration = Registration::find(layer)?;
+        let copy = registration.placed(layer, place)?;
+        let shared = copy.map(|copy| {
+            registration.view(&*copy).into_iter().for_each(|copy| copy.set_training(false));
+            shared_layer(&*copy)
+        });
+        match shared {
+            Ok(shared) => Some(shared?.map(|layer| Rc::new(SharedLayer(layer)) as Rc<dyn Submodule>)),
+            Err(error) => Some(Err(error)),
+        }
+    }
+
     fn as_any(&self) -> Option<&dyn Any> {
         Some(AsAny::as_any(&*self.0))
     }
+}
+
+/// A copy of a module, set to inference.
+fn in_inference<M: Module + Submodule + 'static>(copy: Result<M>) -> Result<Rc<dyn Submodule>> {
+    let copy = copy?;
+    copy.set_training(false);
+    Ok(Rc::new(copy))
 }
 
 /// A layer's forward, in the mode that is given or else in the one that it keeps.
@@ -143,6 +176,10 @@ macro_rules! recurrent {
                 }
             }
 
+            fn placed(&self, place: &mut Place<'_>) -> Option<Result<Rc<dyn Submodule>>> {
+                Some(in_inference(Module::placed(self, place)))
+            }
+
             fn module(&self) -> Option<&dyn Module> {
                 Some(self)
             }
@@ -167,9 +204,17 @@ pub(crate) struct Leaf<M> {
     pub(crate) forward: fn(&M, &[Value]) -> Result<Value>,
 }
 
-impl<M: Module> Submodule for Leaf<M> {
+impl<M: Module + 'static> Submodule for Leaf<M> {
     fn call(&self, args: &[Value]) -> Result<Value> {
         (self.forward)(&self.module, args)
+    }
+
+    fn placed(&self, place: &mut Place<'_>) -> Option<Result<Rc<dyn Submodule>>> {
+        let placed = self.module.placed(place).map(|module| {
+            module.set_training(false);
+            Rc::new(Leaf { module: Rc::new(module), forward: self.forward }) as Rc<dyn Submodule>
+        });
+        Some(placed)
     }
 
     fn module(&self) -> Option<&dyn Module> {

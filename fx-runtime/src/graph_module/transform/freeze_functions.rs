@@ -7,7 +7,7 @@ use tch::Tensor;
 use super::super::convert::{self, IntoValue};
 use super::super::{Submodule, Value};
 use super::evaluator::{Keeper, Kept, tensor, wrong};
-use super::kernels;
+use crate::frame::Frame;
 use crate::frozen::{Activation, Conv, ConvParams, Linear, Product, fold, norm};
 use crate::nn::{BatchNorm, GeluApproximation, LayerNorm};
 use crate::{Error, Result};
@@ -118,10 +118,15 @@ fn packed(keeper: &mut Keeper<'_>, name: &str, args: &[Value]) -> Result<Value> 
 /// `Leaf::<nn::MaxPool2D>::new(frame, layer)`.
 fn leaf(keeper: &mut Keeper<'_>, name: &str, args: &[Value]) -> Result<Value> {
     let layer = args.get(1).and_then(|layer| keeper.layer(layer)).ok_or_else(|| wrong(name))?;
-    let layer = layer.as_any().ok_or_else(|| wrong(name))?;
-    let module = Rc::new(kernels::PlacedLayer::new(keeper.frame()?, layer)?);
+    let module = in_frame(keeper.frame()?, layer)?;
     let ty = name.trim_end_matches(">::new").rsplit("::").next().unwrap_or(name).to_owned();
     Ok(keeper.keep(Kept::Kernel { ty, module }))
+}
+
+/// A copy of a module whose tensors lie in the frame; the module itself, if it cannot be copied.
+pub(super) fn in_frame(frame: &Frame, module: &Rc<dyn Submodule>) -> Result<Rc<dyn Submodule>> {
+    let mut place = |tensor: &Tensor| Ok(frame.param(tensor)?.shallow_clone());
+    module.placed(&mut place).unwrap_or_else(|| Ok(Rc::clone(module)))
 }
 
 /// `Activation::LeakyRelu(slope)`, `Activation::Clamp(low, high)`.

@@ -1,17 +1,12 @@
 //! Packed kernels as modules that a graph calls, and what they are packed with as values.
 
-use std::any::Any;
 use std::rc::Rc;
-
-use tch::Tensor;
 
 use super::super::convert::tensor;
 use super::super::dispatch::int;
 use super::super::{Submodule, Value};
-use crate::frame::Frame;
 use crate::frozen::{Activation, Conv, ConvParams, Linear, Product};
-use crate::nn::{Layer, PaddingMode, shared_layer};
-use crate::registry::Registration;
+use crate::nn::PaddingMode;
 use crate::{Error, Module, Result};
 
 /// `run(x)`, and `run_add(x, other)`.
@@ -35,43 +30,6 @@ macro_rules! kernels {
     };
 }
 kernels!(Conv, Linear, Product);
-
-/// A layer that no kernel is packed for, in place and in inference: `frozen::Leaf` of a layer whose type is known at run
-/// time alone.
-pub(super) struct PlacedLayer(Rc<dyn Layer>);
-
-impl PlacedLayer {
-    /// A copy of the layer with its tensors in the frame.
-    pub(super) fn new(frame: &Frame, layer: &dyn Any) -> Result<PlacedLayer> {
-        let unknown = || Error::Unsupported {
-            what: "freezing a layer whose type is not registered".to_owned(),
-            help: "call `fx_runtime::register_module!` on it, or make it a field of a traceable type".to_owned(),
-        };
-        let registration = Registration::find(layer).ok_or_else(unknown)?;
-        let mut place = |tensor: &Tensor| Ok(frame.param(tensor)?.shallow_clone());
-        let copy = registration.placed(layer, &mut place).ok_or_else(unknown)??;
-        if let Some(copy) = registration.view(&*copy) {
-            copy.set_training(false);
-        }
-        Ok(PlacedLayer(shared_layer(&*copy).ok_or_else(unknown)??))
-    }
-}
-
-impl Submodule for PlacedLayer {
-    fn call(&self, args: &[Value]) -> Result<Value> {
-        match args {
-            [x] => match tensor(x) {
-                Some(x) => Ok(Value::Tensor(Rc::new(self.0.f_forward(x)?))),
-                None => Err(Error::Refused(format!("`{}` takes a tensor", self.0.type_name()))),
-            },
-            _ => Err(Error::Refused(format!("`{}` takes one tensor", self.0.type_name()))),
-        }
-    }
-
-    fn module(&self) -> Option<&dyn Module> {
-        Some(&*self.0)
-    }
-}
 
 /// The padding modes by their names.
 const PADDING_MODES: [PaddingMode; 4] =

@@ -14,6 +14,7 @@ mod layer_fields;
 mod settle;
 mod source_form;
 
+use fx_rewrite::analysis::is_brought;
 use fx_rewrite::pass::PassContext;
 use fx_rewrite::pipeline::Pipeline;
 
@@ -29,6 +30,8 @@ use crate::{Freeze, Result};
 pub struct FrozenModule {
     frame: Frame,
     module: GraphModule,
+    /// For each input whether the model's own code gives it its dtype and device.
+    brought: Vec<bool>,
 }
 
 impl FrozenModule {
@@ -44,6 +47,9 @@ impl FrozenModule {
         let params = &graph.region(graph.body()).params;
         let name = |at: usize| params.get(at).map_or("input", |&id| graph.node(id).name.as_str());
         let inputs = inputs.iter().enumerate().map(|(at, input)| match input {
+            Value::Tensor(tensor) if self.brought.get(at) == Some(&true) => {
+                scope.input_of_any_type(name(at), tensor).map(|tensor| Value::Tensor(tensor.into()))
+            }
             Value::Tensor(tensor) => scope.input(name(at), tensor).map(|tensor| Value::Tensor(tensor.into())),
             other => Ok(other.clone()),
         });
@@ -128,7 +134,9 @@ impl GraphModule {
         let freezing = frame.freezing();
         let module = self.rewritten(&pipeline, Some(&frame))?;
         drop(freezing);
-        Ok(FrozenModule { frame, module })
+        let params = &self.graph.region(self.graph.body()).params;
+        let brought = params.iter().map(|&input| is_brought(&self.graph, input)).collect();
+        Ok(FrozenModule { frame, module, brought })
     }
 
     fn rewritten(&self, pipeline: &Pipeline, frame: Option<&Frame>) -> Result<GraphModule> {

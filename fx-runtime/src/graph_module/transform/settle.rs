@@ -8,6 +8,7 @@ use tch::Tensor;
 
 use super::super::{GraphModule, Submodule, Value};
 use super::evaluator::{Evaluator, Kept};
+use super::freeze_functions::in_frame;
 use crate::frozen::{Activation, ConvParams};
 use crate::{Error, Result};
 
@@ -37,12 +38,29 @@ impl<'m> Settler<'m> {
         self.region(self.graph.body(), true)?;
         let Some(&model) = self.graph.region(self.graph.body()).params.first() else { return Ok(()) };
         match self.graph.erase_node(model) {
-            Ok(()) => Ok(()),
+            Ok(()) => self.keep_named(),
             Err(readers) => Err(Error::Unsupported {
                 what: format!("`{}`, which reads the model when it is called,", readers.join("`, `")),
                 help: "leave out the pass that made it, or freeze by generated code".to_owned(),
             }),
         }
+    }
+
+    /// Keeps the modules that nodes still name, a frozen graph copies of them.
+    fn keep_named(&mut self) -> Result<()> {
+        for id in self.graph.nodes() {
+            let mut paths = Vec::new();
+            self.graph.node(id).args.iter().for_each(|arg| named(arg, &mut paths));
+            for path in paths.into_iter().filter(|path| self.settled.submodule(path).is_none()).collect::<Vec<_>>() {
+                let Some(module) = self.evaluator.module.shared_submodule(&path) else { continue };
+                let kept = match self.evaluator.frame {
+                    Some(frame) => in_frame(frame, &module)?,
+                    None => module,
+                };
+                self.settled.put_submodule(path, kept);
+            }
+        }
+        Ok(())
     }
 
     /// The module that came out.
@@ -254,6 +272,16 @@ impl<'m> Settler<'m> {
         let path = paths.into_iter().find(|path| !self.paths.contains(path)).unwrap_or(base);
         self.paths.insert(path.clone());
         path
+    }
+}
+
+/// The paths that an argument may name.
+fn named(arg: &Arg, paths: &mut Vec<String>) {
+    match arg {
+        Arg::Str(path) | Arg::Path(path) => paths.push(path.clone()),
+        Arg::List(items) => items.iter().for_each(|item| named(item, paths)),
+        Arg::Expr(expr) => expr.args.iter().for_each(|arg| named(arg, paths)),
+        _ => {}
     }
 }
 

@@ -50,13 +50,44 @@ fn tell_pure(graph: &mut Graph) {
     let mut changing = NodeSet::default();
     for id in graph.nodes() {
         let node = graph.node(id);
+        if let Op::Host(host) = &node.op {
+            changed_by(&host.op, &node.args, &mut changing);
+        }
+    }
+    for id in graph.nodes() {
+        let node = graph.node(id);
         let Op::Host(host) = &node.op else { continue };
-        let looks = !node.does_on_host(&|op| !only_looks(op)) && !node.inputs().any(|input| changing.contains(input));
-        if !looks {
+        let of_changing = changing.contains(id) || node.inputs().any(|input| changing.contains(input));
+        if of_changing || node.does_on_host(&|op| !only_looks(op)) {
             changing.insert(id);
         } else if host.effect == Effect::Io {
             let op = Op::Host(Host { effect: Effect::Pure, ..host.clone() });
             graph.node_mut(id).op = op;
+        }
+    }
+}
+
+/// The variables that an operation, or one within its arguments, changes or lets be changed.
+fn changed_by(op: &HostOp, args: &[Arg], changing: &mut NodeSet) {
+    let changes = matches!(
+        op,
+        HostOp::Assign
+            | HostOp::AssignOp(_)
+            | HostOp::Mutate(_)
+            | HostOp::Exchange(_)
+            | HostOp::ResizeWith
+            | HostOp::RefMut
+            | HostOp::UnwrapMut(_)
+            | HostOp::UnwrapBorrow
+            | HostOp::EndMut(_)
+            | HostOp::MutSlice
+    );
+    if let Some(base) = args.first().filter(|_| changes).and_then(Arg::base) {
+        changing.insert(base);
+    }
+    for arg in args {
+        if let Some(expr) = arg.expr() {
+            changed_by(&expr.op, &expr.args, changing);
         }
     }
 }

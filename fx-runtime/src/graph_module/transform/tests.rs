@@ -18,6 +18,7 @@ fn run(module: &GraphModule, xs: &Tensor) -> Tensor {
     tensor(module.run(&[value(xs)]).unwrap())
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "what a run yields is handed over")]
 fn tensor(value: Value) -> Tensor {
     convert::tensor(&value).unwrap().shallow_clone()
 }

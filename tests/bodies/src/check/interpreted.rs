@@ -63,6 +63,7 @@ pub(crate) fn interpret(
         // What is specialised is no input.
         return;
     }
+    let args_again: Vec<Value> = args.iter().map(copied).collect();
     tch::manual_seed(7);
     let Some(expected) = tch::no_grad(expected) else { return };
     tch::manual_seed(7);
@@ -70,10 +71,42 @@ pub(crate) fn interpret(
     match (found, expected) {
         (Ok(found), Ok(expected)) => {
             assert!(is_close(&found, &expected), "{name}: interpreted {found:?}, eager {expected:?}\n{module}");
+            frozen(name, module, &args_again, &expected);
         }
         (Err(_), Err(_)) => {}
         (Err(error), Ok(_)) => assert_not_interpreted(name, file, &error.to_string()),
         (Ok(found), Err(error)) => panic!("{name}: interpreted {found:?}, eager {error}"),
+    }
+}
+
+/// Freezes the graph and runs it.
+fn frozen(name: &str, module: &GraphModule, args: &[Value], expected: &Value) {
+    let told = |what: String| {
+        use std::io::Write as _;
+        let mut file = std::fs::OpenOptions::new().append(true).create(true).open("/tmp/log/frozen.txt").unwrap();
+        writeln!(file, "{name}\t{}", what.replace('\n', " ")).unwrap();
+    };
+    let frozen = match module.freeze(&fx_runtime::Freeze::default()) {
+        Ok(frozen) => frozen,
+        Err(error) => return told(format!("FREEZE {error}")),
+    };
+    tch::manual_seed(7);
+    match frozen.run(args) {
+        Ok(found) if is_close(&found, expected) => told("ok".to_owned()),
+        Ok(found) => told(format!("WRONG {found:?} {expected:?}")),
+        Err(error) => told(format!("RUN {error}")),
+    }
+}
+
+/// A tensor of its own, which a run may write to.
+fn copied(value: &Value) -> Value {
+    let all = |values: &[Value]| values.iter().map(copied).collect();
+    match value {
+        Value::Tensor(tensor) => Value::Tensor(tensor.copy().into()),
+        Value::Option(Some(held)) => Value::option(Some(copied(held))),
+        Value::List(items) => Value::List(all(items)),
+        Value::Tuple(parts) => Value::Tuple(all(parts)),
+        other => other.clone(),
     }
 }
 
