@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use fx_ir::{Arg, Binding, Bindings, Graph, HostOp, ModuleKind, NodeId, Op, Origin, RegionId, Type};
+use fx_ir::{Arg, Binding, Bindings, Graph, HostOp, ModuleKind, NodeId, NodeSet, Op, Origin, RegionId, Type};
 use tch::Tensor;
 
 use super::super::{GraphModule, Submodule, Value};
@@ -16,6 +16,8 @@ use crate::{Error, Result};
 pub(super) struct Settler<'m> {
     graph: Graph,
     bindings: Bindings,
+    /// What depends on the turn of a loop, and so has no one value.
+    turning: NodeSet,
     evaluator: Evaluator<'m>,
     settled: GraphModule,
     /// Where each tensor of the result came to lie.
@@ -30,7 +32,8 @@ impl<'m> Settler<'m> {
             evaluator.bind_model(model);
         }
         let settled = GraphModule::new(Graph::new(graph.name.clone()));
-        Settler { graph, bindings, evaluator, settled, tensors: Vec::new(), paths: BTreeSet::new() }
+        let turning = turning(&graph);
+        Settler { graph, bindings, turning, evaluator, settled, tensors: Vec::new(), paths: BTreeSet::new() }
     }
 
     /// Settles the whole graph.
@@ -97,7 +100,7 @@ impl<'m> Settler<'m> {
     }
 
     fn is_frozen(&self, id: NodeId) -> bool {
-        self.bindings.get(id) < Binding::Call
+        self.bindings.get(id) < Binding::Call && !self.turning.contains(id)
     }
 
     /// Whether it is a choice that weights alone decide.
@@ -273,6 +276,21 @@ impl<'m> Settler<'m> {
         self.paths.insert(path.clone());
         path
     }
+}
+
+/// The parameters of loops, and what is computed from them.
+fn turning(graph: &Graph) -> NodeSet {
+    let mut turning = NodeSet::default();
+    for id in graph.nodes() {
+        let node = graph.node(id);
+        if node.inputs().any(|input| turning.contains(input)) {
+            turning.insert(id);
+        }
+        for &region in node.regions.iter().filter(|_| matches!(node.op, Op::For(_) | Op::While)) {
+            graph.region(region).params.iter().for_each(|&param| _ = turning.insert(param));
+        }
+    }
+    turning
 }
 
 /// The paths that an argument may name.

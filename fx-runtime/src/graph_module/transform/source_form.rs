@@ -123,5 +123,30 @@ fn only_looks(op: &HostOp) -> bool {
             | HostOp::Method(_)
             | HostOp::Index
             | HostOp::IndexRange(_)
+            | HostOp::ItemRef
+            | HostOp::Slice(_)
+            | HostOp::Unwrap(_)
+            | HostOp::UnwrapRef(_)
+            | HostOp::UnwrapLoan(_)
+            | HostOp::ToVec
+            | HostOp::EmptyVec(_)
+            | HostOp::Repeat
+            | HostOp::Filled(_)
+            | HostOp::NoneOf(_)
+            | HostOp::Struct(_)
+            | HostOp::Construct(_)
+            | HostOp::Function(_)
+            | HostOp::CopiedElements
+            | HostOp::HandleElements
+            | HostOp::Sum(_)
+            | HostOp::Product(_)
+            | HostOp::Extremum(_)
+            | HostOp::Collect(_)
+            | HostOp::Count(_)
+            | HostOp::MapList
+            | HostOp::MapOption
+            | HostOp::CopyList
+            | HostOp::TensorOf
+            | HostOp::TryFrom(_)
     )
 }

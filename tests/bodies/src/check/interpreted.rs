@@ -79,22 +79,14 @@ pub(crate) fn interpret(
     }
 }
 
-/// Freezes the graph and runs it.
+/// Freezes the graph at run time: what comes out computes what the model computes.
 fn frozen(name: &str, module: &GraphModule, args: &[Value], expected: &Value) {
-    let told = |what: String| {
-        use std::io::Write as _;
-        let mut file = std::fs::OpenOptions::new().append(true).create(true).open("/tmp/log/frozen.txt").unwrap();
-        writeln!(file, "{name}\t{}", what.replace('\n', " ")).unwrap();
-    };
-    let frozen = match module.freeze(&fx_runtime::Freeze::default()) {
-        Ok(frozen) => frozen,
-        Err(error) => return told(format!("FREEZE {error}")),
-    };
     tch::manual_seed(7);
-    match frozen.run(args) {
-        Ok(found) if is_close(&found, expected) => told("ok".to_owned()),
-        Ok(found) => told(format!("WRONG {found:?} {expected:?}")),
-        Err(error) => told(format!("RUN {error}")),
+    match module.freeze(&fx_runtime::Freeze::default()).and_then(|frozen| frozen.run(args)) {
+        Ok(found) => {
+            assert!(is_close(&found, expected), "{name}: frozen graph {found:?}, eager {expected:?}\n{module}")
+        }
+        Err(error) => panic!("{name}: the graph cannot be frozen: {error}\n{module}"),
     }
 }
 
