@@ -1,7 +1,7 @@
 //! A node: what it does, on what, of which type, and where in the user's source it comes from.
 
 use crate::host::{Expr, HostOp};
-use crate::{ModuleScope, NodeId, Op, Origin, RegionId, Type};
+use crate::{Meta, ModuleScope, NodeId, Op, Origin, RegionId, Type};
 
 /// One step of a graph; it stands for the value that it yields.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +20,8 @@ pub struct Node {
     pub name: String,
     /// Its origin.
     pub origin: Origin,
+    /// What the user notes on it.
+    pub meta: Meta,
 }
 
 /// An argument: another node's value, or a literal.

@@ -18,7 +18,7 @@ fn check(text: &str, edit: impl FnOnce(&mut Graph), want: &Expect) -> Result<(),
 }
 
 fn named(graph: &Graph, name: &str) -> NodeId {
-    graph.nodes().into_iter().find(|&id| graph.node(id).name == name).unwrap_or(NodeId(0))
+    graph.nodes().into_iter().find(|&id| graph.node(id).name == name).expect("a node of that name")
 }
 
 fn op(name: &str) -> Op {

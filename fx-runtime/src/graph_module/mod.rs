@@ -266,10 +266,10 @@ impl fmt::Debug for GraphModule {
     }
 }
 
-/// The graph, as text.
+/// The graph as torch.fx writes it.
 impl fmt::Display for GraphModule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.graph.fmt(f)
+        self.graph.listing().fmt(f)
     }
 }
 
