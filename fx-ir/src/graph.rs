@@ -68,9 +68,9 @@ impl Graph {
         self.nodes[id.index()].as_mut().expect("the node was erased")
     }
 
-    /// Returns whether the node has not been erased.
+    /// Returns whether it is a node of this graph that has not been erased.
     pub fn is_alive(&self, id: NodeId) -> bool {
-        self.nodes.get(id.index()).is_some_and(Option::is_some)
+        id.graph == self.id && self.nodes.get(id.index()).is_some_and(Option::is_some)
     }
 
     /// A number that every edit makes larger: of two moments with one number, the graph was the same at both.

@@ -53,7 +53,7 @@ mod types;
 
 pub use alias::{AliasAnalysis, Writers};
 pub use binding::{Binding, Bindings};
-pub use edit::{EditError, Spot};
+pub use edit::{Cursor, EditError, Spot};
 pub use for_loop::ForLoop;
 pub use graph::{Graph, Region};
 pub use host::{Expr, Host, HostOp};
