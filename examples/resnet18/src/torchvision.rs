@@ -27,14 +27,14 @@ pub struct BasicBlock {
     relu: nn::ReLU,
     conv2: nn::Conv2D,
     bn2: nn::BatchNorm,
-    downsample: Option<nn::Sequential>,
+    downsample: Option<nn::SequentialT>,
 }
 
 impl BasicBlock {
     fn new(p: &nn::Path, inplanes: i64, planes: i64, stride: i64) -> Self {
         let skip = p / "downsample";
         let downsample = || {
-            nn::seq().add(conv1x1(&skip / 0, inplanes, planes, stride)).add(batch_norm(&skip / 1, planes))
+            nn::seq_t().add(conv1x1(&skip / 0, inplanes, planes, stride)).add(batch_norm(&skip / 1, planes))
         };
         Self {
             conv1: conv3x3(p / "conv1", inplanes, planes, stride),
@@ -71,16 +71,16 @@ pub struct ResNet {
     bn1: nn::BatchNorm,
     relu: nn::ReLU,
     maxpool: nn::MaxPool2D,
-    layer1: nn::Sequential,
-    layer2: nn::Sequential,
-    layer3: nn::Sequential,
-    layer4: nn::Sequential,
+    layer1: nn::SequentialT,
+    layer2: nn::SequentialT,
+    layer3: nn::SequentialT,
+    layer4: nn::SequentialT,
     avgpool: nn::AdaptiveAvgPool2D,
     fc: nn::Linear,
 }
 
-fn layer(p: &nn::Path, inplanes: i64, planes: i64, stride: i64) -> nn::Sequential {
-    nn::seq().add(BasicBlock::new(&(p / 0), inplanes, planes, stride)).add(BasicBlock::new(&(p / 1), planes, planes, 1))
+fn layer(p: &nn::Path, inplanes: i64, planes: i64, stride: i64) -> nn::SequentialT {
+    nn::seq_t().add(BasicBlock::new(&(p / 0), inplanes, planes, stride)).add(BasicBlock::new(&(p / 1), planes, planes, 1))
 }
 
 impl ResNet {

@@ -49,7 +49,7 @@ fn the_table_is_that_of_torch_fx() -> Result<(), Error> {
             ("flatten", "<built-in method flatten>") => Some((2, "flatten")),
             _ => None,
         };
-        for (column, cell) in theirs_in_rust {
+        if let Some((column, cell)) = theirs_in_rust {
             theirs[column] = cell.to_owned();
             differences += 1;
         }

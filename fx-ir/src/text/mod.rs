@@ -77,4 +77,5 @@ mod tests;
 mod word;
 
 pub use cursor::ParseError;
+pub(crate) use parse_op::interned;
 pub(crate) use print_op::{arg_text, name_text, op_text, origin_text};

@@ -68,6 +68,13 @@ pub(super) fn is_unnamed(node: &Node) -> bool {
     node.op == Op::Yield && rest.is_some_and(|rest| rest.is_empty() || number(rest))
 }
 
+impl Node {
+    /// Its operation as the text form has it, without the arguments; [`Op::parse`] reads it back.
+    pub fn op_text(&self) -> String {
+        op_text(self)
+    }
+}
+
 /// The op of a node, without its arguments.
 pub(crate) fn op_text(node: &Node) -> String {
     match &node.op {
