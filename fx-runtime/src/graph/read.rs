@@ -17,7 +17,7 @@ use crate::{Error, Result};
 /// operation, a name that no node bears, and what [`Graph::lint`] finds.
 pub fn from_json(text: &str) -> Result<Graph> {
     let refused = |graph: &str, reason: String| Error::Graph { graph: graph.to_owned(), reason };
-    let whole: Value = serde_json::from_str(text).map_err(|error| refused("", format!("is not JSON: {error}")))?;
+    let whole: Value = serde_json::from_str(text).map_err(|error| refused("?", format!("is not JSON: {error}")))?;
     let name = whole["name"].as_str().unwrap_or_default().to_owned();
     if whole["format"] != FORMAT {
         return Err(refused(&name, format!("is no graph of fx: its `format` is {}, not \"{FORMAT}\"", whole["format"])));
