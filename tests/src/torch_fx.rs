@@ -2,7 +2,7 @@
 //!
 //! `weight` of a layer, a tensor that the forward makes, a function that is not looked into, and one op in its spellings.
 
-use fx_runtime::{Device, Kind, Module, Tensor, nn, nn::Module as _, traceable};
+use fx_runtime::{Device, Kind, Module, Tensor, nn, traceable};
 
 /// The three largest sums of what a linear layer makes of its input and its weight.
 #[derive(Debug, Module)]

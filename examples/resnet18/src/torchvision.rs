@@ -4,7 +4,7 @@
 //! [`model`](crate::model) is the same network as one would write it in Rust. This one is for reading the two declarations
 //! side by side: the graph of the live model is torch.fx's, node for node.
 
-use fx_runtime::{Module, Tensor, nn, nn::Module as _, traceable};
+use fx_runtime::{Module, Tensor, nn, traceable};
 
 fn conv3x3(p: nn::Path, in_planes: i64, out_planes: i64, stride: i64) -> nn::Conv2D {
     let config = nn::ConvConfig { stride, padding: 1, bias: false, ..Default::default() };

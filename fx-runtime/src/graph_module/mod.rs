@@ -49,6 +49,7 @@ pub use self::profile::{Profile, Timing};
 pub(crate) use self::shape_prop::short_name;
 pub(crate) use self::submodule::{Erased, Leaf, SharedLayer, Uncallable};
 pub use self::submodule::{FromValue, Submodule};
+use crate::module::Tree;
 use crate::{Error, Module, Result};
 
 /// A value of a graph while it runs: a tensor, a number, a list, a tuple, ...
@@ -175,6 +176,15 @@ impl GraphModule {
     /// The modules with their paths, in the order of their paths.
     pub fn named_submodules(&self) -> impl Iterator<Item = (&str, &dyn Submodule)> {
         self.submodules.iter().map(|(path, module)| (path.as_str(), &**module))
+    }
+
+    /// The modules as a tree by their paths, as Python prints one; of what only holds others the type is not known.
+    pub fn print_module_tree(&self) -> String {
+        let mut root = Tree::named(&self.graph.name);
+        for (path, submodule) in &self.submodules {
+            *root.at(path) = submodule.module().map(Tree::of).unwrap_or_default();
+        }
+        root.print()
     }
 
     /// The parameters with their paths: those of modules, and tensors of the graph that want gradients.
