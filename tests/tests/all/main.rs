@@ -18,7 +18,6 @@ mod incremental;
 mod instance;
 mod masks;
 mod merging;
-mod random_graphs;
 mod rules;
 mod saved;
 mod subject;
