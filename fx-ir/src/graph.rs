@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use crate::ids::GraphId;
 use crate::index::Index;
 use crate::names::Names;
 use crate::python_names::PYTHON_NAMES;
-use crate::ids::GraphId;
 use crate::{Arg, Meta, Node, NodeId, Op, Origin, RegionId, Type};
 
 /// A function over tensors and host values.

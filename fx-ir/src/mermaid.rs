@@ -102,7 +102,8 @@ mod tests {
               n4 --> n5
               n1 --> n6
               n3 --> n7
-        "#]].assert_eq(&graph.to_mermaid());
+        "#]]
+        .assert_eq(&graph.to_mermaid());
         Ok(())
     }
 }

@@ -202,7 +202,19 @@ mod tests {
     #[test]
     fn floats_are_spelled_as_in_python() {
         let numbers = [0.5, 1.0, -2.0, 1e-5, 1e-4, 1.5e-7, 1e15, 1e16, 1.25e300, f64::INFINITY, f64::NAN];
-        let want = ["0.5", "1.0", "-2.0", "1e-05", "0.0001", "1.5e-07", "1000000000000000.0", "1e+16", "1.25e+300", "inf", "nan"];
+        let want = [
+            "0.5",
+            "1.0",
+            "-2.0",
+            "1e-05",
+            "0.0001",
+            "1.5e-07",
+            "1000000000000000.0",
+            "1e+16",
+            "1.25e+300",
+            "inf",
+            "nan",
+        ];
         assert_eq!(numbers.map(float), want);
     }
 

@@ -103,7 +103,10 @@ mod tests {
         }"#
         .parse()?;
         let table = graph.print_tabular();
-        assert!(table.contains("  $0.gelu(\"none\")  ") && table.contains("  { let y = $0.neg(); y }  (a,)"), "{table}");
+        assert!(
+            table.contains("  $0.gelu(\"none\")  ") && table.contains("  { let y = $0.neg(); y }  (a,)"),
+            "{table}"
+        );
         assert!(table.contains("Some(_):") && !table.contains('\\'), "{table}");
         assert_eq!(table.lines().count(), 2 + 1 + 3 + 2 + 2 + 1, "{table}");
         Ok(())

@@ -33,7 +33,11 @@ fn check(text: &str, edit: impl FnOnce(&mut Graph) -> Result<(), EditError>, wan
 }
 
 /// An edit that is refused, and changes nothing.
-fn refuse<T>(text: &str, edit: impl FnOnce(&mut Graph) -> Result<T, EditError>, want: &Expect) -> Result<(), ParseError> {
+fn refuse<T>(
+    text: &str,
+    edit: impl FnOnce(&mut Graph) -> Result<T, EditError>,
+    want: &Expect,
+) -> Result<(), ParseError> {
     let mut graph: Graph = text.parse()?;
     let before = graph.to_line();
     match edit(&mut graph) {
@@ -59,7 +63,13 @@ fn nodes_are_made_in_the_order_of_the_calls() -> Result<(), ParseError> {
         graph.inserting_before(of("x"))?.call("ones_like", [of("x")])?;
         Ok(())
     };
-    check(CHAIN, make, &expect![[r#"graph f(x: tensor) { %ones_like = ones_like(x) : tensor ; %a = relu(x) ; %sigmoid = sigmoid(%a) : tensor ; %layers_0_fc = call_module[Linear]("layers.0.fc", %sigmoid) : tensor ; %b = neg(%a) ; %layers_0_scale = get_attr[layers.0.scale]() : tensor ; %add = add(%b, %layers_0_scale) : tensor ; %log = host.call["crate::log", io](%add) ; %c = add(%a, %b) ; yield %c }"#]])
+    check(
+        CHAIN,
+        make,
+        &expect![[
+            r#"graph f(x: tensor) { %ones_like = ones_like(x) : tensor ; %a = relu(x) ; %sigmoid = sigmoid(%a) : tensor ; %layers_0_fc = call_module[Linear]("layers.0.fc", %sigmoid) : tensor ; %b = neg(%a) ; %layers_0_scale = get_attr[layers.0.scale]() : tensor ; %add = add(%b, %layers_0_scale) : tensor ; %log = host.call["crate::log", io](%add) ; %c = add(%a, %b) ; yield %c }"#
+        ]],
+    )
 }
 
 #[test]
@@ -81,7 +91,11 @@ fn arguments_are_inserted_and_updated() -> Result<(), ParseError> {
         graph.update_kwarg(of("c"), "out", 2)?;
         graph.update_kwarg(of("c"), "out", 3)
     };
-    check("graph f(x: tensor, y: tensor) { %c = flatten(x, -1) ; yield %c }", edit, &expect!["graph f(x: tensor, y: tensor) { %c = flatten(y, 1, -1, out=3) ; yield %c }"])
+    check(
+        "graph f(x: tensor, y: tensor) { %c = flatten(x, -1) ; yield %c }",
+        edit,
+        &expect!["graph f(x: tensor, y: tensor) { %c = flatten(y, 1, -1, out=3) ; yield %c }"],
+    )
 }
 
 #[test]
@@ -95,12 +109,22 @@ fn nodes_are_moved_and_have_neighbours() -> Result<(), ParseError> {
         assert_eq!((graph.prev(of("a")), graph.prev(of("x"))), (Some(of("flag")), None));
         graph.append(of("a"), of("z"))
     };
-    check(BRANCHES, edit, &expect!["graph f(x: tensor, flag: rust<bool>) { %a = relu(x) ; %z = tanh(%a) ; %y = if(flag) { %inner = neg(%a) ; yield %inner } else { yield x } ; yield %y }"])
+    check(
+        BRANCHES,
+        edit,
+        &expect![
+            "graph f(x: tensor, flag: rust<bool>) { %a = relu(x) ; %z = tanh(%a) ; %y = if(flag) { %inner = neg(%a) ; yield %inner } else { yield x } ; yield %y }"
+        ],
+    )
 }
 
 #[test]
 fn a_node_in_use_is_not_erased() -> Result<(), ParseError> {
-    refuse(CHAIN, |graph| graph.erase_node(named(graph, "a")), &expect!["`a` is read by `b`, `c`; let them read something else first"])
+    refuse(
+        CHAIN,
+        |graph| graph.erase_node(named(graph, "a")),
+        &expect!["`a` is read by `b`, `c`; let them read something else first"],
+    )
 }
 
 #[test]
@@ -135,10 +159,14 @@ fn a_node_of_another_graph_is_refused() -> Result<(), ParseError> {
     refuse(CHAIN, |graph| graph.try_replace_all_uses_with(named(graph, "a"), theirs), words)?;
     refuse(CHAIN, |graph| graph.prepend(named(graph, "a"), theirs), words)?;
     refuse(CHAIN, |graph| graph.inserting_before(theirs).map(drop), words)?;
-    refuse(CHAIN, |graph| {
-        let c = named(graph, "c");
-        graph.inserting_before(c)?.call("relu", [theirs])
-    }, words)?;
+    refuse(
+        CHAIN,
+        |graph| {
+            let c = named(graph, "c");
+            graph.inserting_before(c)?.call("relu", [theirs])
+        },
+        words,
+    )?;
     let copy = |graph: &mut Graph| {
         let c = named(graph, "c");
         graph.inserting_before(c)?.node_copy(&other, named(&other, "b"), &mut BTreeMap::new())
@@ -148,35 +176,107 @@ fn a_node_of_another_graph_is_refused() -> Result<(), ParseError> {
 
 #[test]
 fn use_before_definition_and_cycles_are_refused() -> Result<(), ParseError> {
-    refuse(CHAIN, |graph| graph.update_arg(named(graph, "a"), 0, named(graph, "b")), &expect!["`a` would read `b`, which is not computed before it"])?;
-    refuse(CHAIN, |graph| graph.update_arg(named(graph, "a"), 0, named(graph, "a")), &expect!["`a` would read itself"])?;
-    refuse(CHAIN, |graph| graph.insert_arg(named(graph, "b"), 1, named(graph, "c")), &expect!["`b` would read `c`, which is not computed before it"])?;
-    refuse(CHAIN, |graph| graph.update_kwarg(named(graph, "b"), "k", named(graph, "c")), &expect!["`b` would read `c`, which is not computed before it"])?;
-    refuse(CHAIN, |graph| graph.try_replace_all_uses_with(named(graph, "x"), named(graph, "b")), &expect!["`a` would read `b`, which is not computed before it"])?;
-    refuse(CHAIN, |graph| graph.prepend(named(graph, "a"), named(graph, "c")), &expect!["`c` would read `a`, which is not computed before it"])?;
-    refuse(CHAIN, |graph| graph.append(named(graph, "c"), named(graph, "a")), &expect!["`b` would read `a`, which is not computed before it"])?;
-    refuse(CHAIN, |graph| {
+    refuse(
+        CHAIN,
+        |graph| graph.update_arg(named(graph, "a"), 0, named(graph, "b")),
+        &expect!["`a` would read `b`, which is not computed before it"],
+    )?;
+    refuse(
+        CHAIN,
+        |graph| graph.update_arg(named(graph, "a"), 0, named(graph, "a")),
+        &expect!["`a` would read itself"],
+    )?;
+    refuse(
+        CHAIN,
+        |graph| graph.insert_arg(named(graph, "b"), 1, named(graph, "c")),
+        &expect!["`b` would read `c`, which is not computed before it"],
+    )?;
+    refuse(
+        CHAIN,
+        |graph| graph.update_kwarg(named(graph, "b"), "k", named(graph, "c")),
+        &expect!["`b` would read `c`, which is not computed before it"],
+    )?;
+    refuse(
+        CHAIN,
+        |graph| graph.try_replace_all_uses_with(named(graph, "x"), named(graph, "b")),
+        &expect!["`a` would read `b`, which is not computed before it"],
+    )?;
+    refuse(
+        CHAIN,
+        |graph| graph.prepend(named(graph, "a"), named(graph, "c")),
+        &expect!["`c` would read `a`, which is not computed before it"],
+    )?;
+    refuse(
+        CHAIN,
+        |graph| graph.append(named(graph, "c"), named(graph, "a")),
+        &expect!["`b` would read `a`, which is not computed before it"],
+    )?;
+    refuse(
+        CHAIN,
+        |graph| {
             let of = by_name(graph);
             graph.inserting_before(of("b"))?.call("relu", [of("c")])
-        }, &expect!["`relu` would read `c`, which is not computed before it"])?;
+        },
+        &expect!["`relu` would read `c`, which is not computed before it"],
+    )?;
     // What a branch computes is not seen outside, and what is moved takes its branches along.
-    refuse(BRANCHES, |graph| graph.update_arg(named(graph, "z"), 0, named(graph, "inner")), &expect!["`z` would read `inner`, which is not computed before it"])?;
-    refuse(BRANCHES, |graph| graph.prepend(named(graph, "a"), named(graph, "y")), &expect!["`inner` would read `a`, which is not computed before it"])?;
-    refuse(BRANCHES, |graph| graph.prepend(named(graph, "inner"), named(graph, "y")), &expect!["`inner` stands inside what would be moved before it"])?;
-    refuse(BRANCHES, |graph| graph.prepend(named(graph, "inner"), named(graph, "a")), &expect!["`z` would read `a`, which is not computed before it"])
+    refuse(
+        BRANCHES,
+        |graph| graph.update_arg(named(graph, "z"), 0, named(graph, "inner")),
+        &expect!["`z` would read `inner`, which is not computed before it"],
+    )?;
+    refuse(
+        BRANCHES,
+        |graph| graph.prepend(named(graph, "a"), named(graph, "y")),
+        &expect!["`inner` would read `a`, which is not computed before it"],
+    )?;
+    refuse(
+        BRANCHES,
+        |graph| graph.prepend(named(graph, "inner"), named(graph, "y")),
+        &expect!["`inner` stands inside what would be moved before it"],
+    )?;
+    refuse(
+        BRANCHES,
+        |graph| graph.prepend(named(graph, "inner"), named(graph, "a")),
+        &expect!["`z` would read `a`, which is not computed before it"],
+    )
 }
 
 #[test]
 fn parameters_and_ends_stay() -> Result<(), ParseError> {
-    refuse(CHAIN, |graph| graph.append(named(graph, "a"), named(graph, "x")), &expect!["`x` is a parameter and cannot be moved"])?;
-    refuse(CHAIN, |graph| graph.prepend(named(graph, "a"), named(graph, "output")), &expect!["`output` ends its region: it cannot be moved, and nothing comes after it"])?;
-    refuse(CHAIN, |graph| graph.append(named(graph, "output"), named(graph, "a")), &expect!["`output` ends its region: it cannot be moved, and nothing comes after it"])?;
-    refuse(CHAIN, |graph| graph.inserting_after(named(graph, "output")).map(drop), &expect!["`output` ends its region: it cannot be moved, and nothing comes after it"])?;
-    refuse(CHAIN, |graph| graph.update_arg(named(graph, "c"), 2, 1), &expect!["`c` has 2 arguments and none at position 2"])?;
-    refuse(CHAIN, |graph| {
+    refuse(
+        CHAIN,
+        |graph| graph.append(named(graph, "a"), named(graph, "x")),
+        &expect!["`x` is a parameter and cannot be moved"],
+    )?;
+    refuse(
+        CHAIN,
+        |graph| graph.prepend(named(graph, "a"), named(graph, "output")),
+        &expect!["`output` ends its region: it cannot be moved, and nothing comes after it"],
+    )?;
+    refuse(
+        CHAIN,
+        |graph| graph.append(named(graph, "output"), named(graph, "a")),
+        &expect!["`output` ends its region: it cannot be moved, and nothing comes after it"],
+    )?;
+    refuse(
+        CHAIN,
+        |graph| graph.inserting_after(named(graph, "output")).map(drop),
+        &expect!["`output` ends its region: it cannot be moved, and nothing comes after it"],
+    )?;
+    refuse(
+        CHAIN,
+        |graph| graph.update_arg(named(graph, "c"), 2, 1),
+        &expect!["`c` has 2 arguments and none at position 2"],
+    )?;
+    refuse(
+        CHAIN,
+        |graph| {
             let of = by_name(graph);
             graph.inserting_before(of("c"))?.call("sigmiod", [of("a")])
-        }, &expect!["there is no op `sigmiod`; there is one called `sigmoid`"])
+        },
+        &expect!["there is no op `sigmiod`; there is one called `sigmoid`"],
+    )
 }
 
 #[test]
@@ -204,6 +304,7 @@ fn notes_are_read_back_from_text() -> Result<(), ParseError> {
     let text = r#"graph f(x: tensor $(scale=0.5), y) { %a = relu(x) : tensor  @ src/a.rs:1 as a $("a key"=[1, [true, "x"]], bits=8) ; yield %a $(last=true) }"#;
     assert_eq!(text.parse::<Graph>()?.to_line(), text);
     let refused = |text: &str| text.parse::<Graph>().map(drop).map_err(|error| error.to_string());
-    expect!["1:32: a note is a literal or a list of literals"].assert_eq(&refused("graph f(x) { %a = relu(x) $(of=x) ; yield %a }").unwrap_err());
+    expect!["1:32: a note is a literal or a list of literals"]
+        .assert_eq(&refused("graph f(x) { %a = relu(x) $(of=x) ; yield %a }").unwrap_err());
     Ok(())
 }

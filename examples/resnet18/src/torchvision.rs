@@ -33,9 +33,8 @@ pub struct BasicBlock {
 impl BasicBlock {
     fn new(p: &nn::Path, inplanes: i64, planes: i64, stride: i64) -> Self {
         let skip = p / "downsample";
-        let downsample = || {
-            nn::seq_t().add(conv1x1(&skip / 0, inplanes, planes, stride)).add(batch_norm(&skip / 1, planes))
-        };
+        let downsample =
+            || nn::seq_t().add(conv1x1(&skip / 0, inplanes, planes, stride)).add(batch_norm(&skip / 1, planes));
         Self {
             conv1: conv3x3(p / "conv1", inplanes, planes, stride),
             bn1: batch_norm(p / "bn1", planes),
@@ -80,7 +79,12 @@ pub struct ResNet {
 }
 
 fn layer(p: &nn::Path, inplanes: i64, planes: i64, stride: i64) -> nn::SequentialT {
-    nn::seq_t().add(BasicBlock::new(&(p / 0), inplanes, planes, stride)).add(BasicBlock::new(&(p / 1), planes, planes, 1))
+    nn::seq_t().add(BasicBlock::new(&(p / 0), inplanes, planes, stride)).add(BasicBlock::new(
+        &(p / 1),
+        planes,
+        planes,
+        1,
+    ))
 }
 
 impl ResNet {

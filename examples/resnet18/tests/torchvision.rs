@@ -37,8 +37,12 @@ fn the_listing_is_that_of_torch_fx() -> Result<(), Error> {
 /// The first five columns. Python shows a function as its address, ours by its name.
 #[test]
 fn the_table_is_that_of_torch_fx() -> Result<(), Error> {
-    let cells = |line: &str| -> Vec<String> { line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).take(5).map(str::to_owned).collect() };
-    let rows = |table: &str| -> Vec<Vec<String>> { table.lines().filter(|line| !line.starts_with("---")).map(cells).collect() };
+    let cells = |line: &str| -> Vec<String> {
+        line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).take(5).map(str::to_owned).collect()
+    };
+    let rows = |table: &str| -> Vec<Vec<String>> {
+        table.lines().filter(|line| !line.starts_with("---")).map(cells).collect()
+    };
     let ours = rows(&graph()?.graph().print_tabular());
     let theirs = rows(include_str!("../../../tests/torch_fx/torchvision_resnet18.table.txt"));
     assert_eq!(ours.len(), 1 + 71);

@@ -65,7 +65,9 @@ impl fmt::Display for EditError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             EditError::Parameter(name) => write!(f, "`{name}` is a parameter and cannot be moved"),
-            EditError::End(name) => write!(f, "`{name}` ends its region: it cannot be moved, and nothing comes after it"),
+            EditError::End(name) => {
+                write!(f, "`{name}` ends its region: it cannot be moved, and nothing comes after it")
+            }
             EditError::Inside(name) => write!(f, "`{name}` stands inside what would be moved before it"),
             EditError::ParamRead(name) => write!(f, "the parameter `{name}` of the region is still read"),
             EditError::NoYield => write!(f, "the region does not end in a yield"),

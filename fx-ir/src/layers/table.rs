@@ -4,8 +4,8 @@
 // tidy: table
 
 use super::{Config, Constructor, Field, FieldType, LayerRow, Lowering, Passes};
-use crate::{Effect, OpId};
 use crate::ops::{self, DtypeRule, RankRule, SamplesRule};
+use crate::{Effect, OpId};
 
 const fn layer(name: &'static str, constructors: &'static [Constructor]) -> LayerRow {
     LayerRow {

@@ -20,7 +20,10 @@ pub fn from_json(text: &str) -> Result<Graph> {
     let whole: Value = serde_json::from_str(text).map_err(|error| refused("?", format!("is not JSON: {error}")))?;
     let name = whole["name"].as_str().unwrap_or_default().to_owned();
     if whole["format"] != FORMAT {
-        return Err(refused(&name, format!("is no graph of fx: its `format` is {}, not \"{FORMAT}\"", whole["format"])));
+        return Err(refused(
+            &name,
+            format!("is no graph of fx: its `format` is {}, not \"{FORMAT}\"", whole["format"]),
+        ));
     }
     if whole["version"] != VERSION {
         let found = &whole["version"];

@@ -128,24 +128,55 @@ fn a_node_is_an_object_that_says_what_torch_fx_says() {
           },
           "target": "layer.0",
           "type": "tensor"
-        }"#]].assert_eq(&format!("{conv:#}"));
+        }"#]]
+    .assert_eq(&format!("{conv:#}"));
 }
 
 #[test]
 fn another_version_is_refused_by_name() {
-    refuse(&with(|json| json["version"] = json!(2)), &expect!["graph `a net` is of version 2 of the format, and this fx reads version 1; write it anew"]);
-    refuse(&with(|json| json["version"] = Value::Null), &expect!["graph `a net` is of version null of the format, and this fx reads version 1; write it anew"]);
-    refuse(&with(|json| json["format"] = json!("onnx")), &expect![[r#"graph `a net` is no graph of fx: its `format` is "onnx", not "fx-graph""#]]);
+    refuse(
+        &with(|json| json["version"] = json!(2)),
+        &expect!["graph `a net` is of version 2 of the format, and this fx reads version 1; write it anew"],
+    );
+    refuse(
+        &with(|json| json["version"] = Value::Null),
+        &expect!["graph `a net` is of version null of the format, and this fx reads version 1; write it anew"],
+    );
+    refuse(
+        &with(|json| json["format"] = json!("onnx")),
+        &expect![[r#"graph `a net` is no graph of fx: its `format` is "onnx", not "fx-graph""#]],
+    );
     refuse("graph f(x) { yield x }", &expect!["graph `?` is not JSON: expected value at line 1 column 1"]);
 }
 
 #[test]
 fn what_is_wrong_is_said_with_its_node() {
-    refuse(&with(|json| json["body"]["nodes"][1]["op"] = json!("rellu")), &expect!["graph `a net` cannot be read: node `conv`: 1:1: unknown op `rellu`; the nearest is `relu`"]);
-    refuse(&with(|json| json["body"]["nodes"][1]["name"] = json!("w")), &expect!["graph `a net` cannot be read: node `w`: another node bears its name"]);
-    refuse(&with(|json| json["body"]["nodes"][1]["type"] = json!("f32[")), &expect!["graph `a net` cannot be read: node `conv`: 1:5: expected `]` further on"]);
-    refuse(&with(|json| json["body"]["nodes"][1]["args"][1]["node"] = json!("z")), &expect!["graph `a net` cannot be read: node `conv`: `z` is not computed before it"]);
-    refuse(&with(|json| json["body"]["nodes"][4]["args"][1]["host"] = json!("guess")), &expect!["graph `a net` cannot be read: node `code`: there is no host operation `guess`"]);
-    refuse(&with(|json| json["body"]["nodes"] = json!(3)), &expect!["graph `a net` cannot be read: 3 stands where a list is expected"]);
-    refuse(&with(|json| drop(json["body"]["nodes"].as_array_mut().and_then(Vec::pop))), &expect!["graph `a net` is unsound: `a net` has a region that does not end in a yield [yield]"]);
+    refuse(
+        &with(|json| json["body"]["nodes"][1]["op"] = json!("rellu")),
+        &expect!["graph `a net` cannot be read: node `conv`: 1:1: unknown op `rellu`; the nearest is `relu`"],
+    );
+    refuse(
+        &with(|json| json["body"]["nodes"][1]["name"] = json!("w")),
+        &expect!["graph `a net` cannot be read: node `w`: another node bears its name"],
+    );
+    refuse(
+        &with(|json| json["body"]["nodes"][1]["type"] = json!("f32[")),
+        &expect!["graph `a net` cannot be read: node `conv`: 1:5: expected `]` further on"],
+    );
+    refuse(
+        &with(|json| json["body"]["nodes"][1]["args"][1]["node"] = json!("z")),
+        &expect!["graph `a net` cannot be read: node `conv`: `z` is not computed before it"],
+    );
+    refuse(
+        &with(|json| json["body"]["nodes"][4]["args"][1]["host"] = json!("guess")),
+        &expect!["graph `a net` cannot be read: node `code`: there is no host operation `guess`"],
+    );
+    refuse(
+        &with(|json| json["body"]["nodes"] = json!(3)),
+        &expect!["graph `a net` cannot be read: 3 stands where a list is expected"],
+    );
+    refuse(
+        &with(|json| drop(json["body"]["nodes"].as_array_mut().and_then(Vec::pop))),
+        &expect!["graph `a net` is unsound: `a net` has a region that does not end in a yield [yield]"],
+    );
 }
