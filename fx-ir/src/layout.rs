@@ -110,7 +110,10 @@ fn layers(graph: &Graph) -> BTreeMap<NodeId, usize> {
     let mut ready: BTreeMap<NodeId, usize> = BTreeMap::new();
     for id in graph.nodes() {
         let owners: Vec<NodeId> = std::iter::successors(Some(id), |&id| graph.owner_of(graph.scope_of(id)?)).collect();
-        let of_inputs = graph.node(id).inputs().filter_map(|input| ready.get(&input)).map(|layer| layer + 1);
+        // Control flow lies below what its regions read as well.
+        let readers = std::iter::once(id).chain(graph.inner_nodes(id));
+        let inputs = readers.flat_map(|reader| graph.node(reader).inputs().collect::<Vec<_>>());
+        let of_inputs = inputs.filter_map(|input| ready.get(&input)).map(|layer| layer + 1);
         let of_owner = owners.get(1).and_then(|owner| layers.get(owner)).map(|layer| layer + 1);
         let layer = of_inputs.chain(of_owner).max().unwrap_or(0);
         layers.insert(id, layer);

@@ -177,7 +177,7 @@ impl Graph {
     }
 
     /// All nodes in the regions of a node.
-    pub(super) fn inner_nodes(&self, id: NodeId) -> Vec<NodeId> {
+    pub(crate) fn inner_nodes(&self, id: NodeId) -> Vec<NodeId> {
         let mut out = Vec::new();
         let mut regions = self.node(id).regions.clone();
         while let Some(region) = regions.pop() {

@@ -35,10 +35,27 @@ fn fresh<M>(make: impl FnOnce(&nn::Path) -> M) -> M {
     make(&nn::VarStore::new(Device::Cpu).root())
 }
 
+/// The five columns of torch.fx's table, a row a line.
+fn check_table(graph: &GraphModule, theirs: &str, differences: Differences<'_>) {
+    let row = |line: &str| {
+        let cells = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).take(5);
+        cells.collect::<Vec<_>>().join(" | ")
+    };
+    let rows = |table: &str| table.lines().filter(|line| !line.starts_with("---")).map(row).collect::<Vec<_>>();
+    let mut want = rows(theirs);
+    for (line, ours) in differences {
+        let at = want.iter().position(|other| other == line);
+        let at = at.unwrap_or_else(|| panic!("torch.fx has no row {line}"));
+        (*ours).clone_into(&mut want[at]);
+    }
+    assert_eq!(rows(&graph.graph().print_tabular()), want);
+}
+
 #[test]
 fn the_tutorial_on_fusing() {
     let graph = fresh(Tutorial::new).graph_module().expect("a graph");
     check(&graph, include_str!("../../torch_fx/fuser_tutorial.graph.txt"), &[TYPED]);
+    check_table(&graph, include_str!("../../torch_fx/fuser_tutorial.table.txt"), &[]);
 }
 
 /// tch's methods take every argument, in their order, and those that torch has as a method and as a function are methods.
@@ -57,6 +74,22 @@ fn the_largest_sums() {
         ),
     ];
     check(&graph, include_str!("../../torch_fx/largest.graph.txt"), &differences);
+    // Python shows a function as its address.
+    let differences = [
+        (
+            "call_function | add | <built-in function add> | (x, linear_weight) | {}",
+            "call_function | add | add | (x, linear_weight) | {}",
+        ),
+        (
+            "call_function | sum_1 | <built-in method sum> | (relu,) | {'dim': -1}",
+            "call_method | sum_1 | sum.dim_IntList | (relu, -1, False, None) | {}",
+        ),
+        (
+            "call_function | topk | <built-in method topk> | (sum_1, 3) | {}",
+            "call_method | topk | topk | (sum_1, 3, -1, True, True) | {}",
+        ),
+    ];
+    check_table(&graph, include_str!("../../torch_fx/largest.table.txt"), &differences);
 }
 
 /// What Python computes while it traces is a constant of the traced model; here it is a node in its place, so that the graph
@@ -115,6 +148,28 @@ fn an_addition_in_three_spellings() {
         ),
     ];
     check(&graph, include_str!("../../torch_fx/three_additions.graph.txt"), &differences);
+}
+
+/// The user's own loop over nodes: all three are one op, and the graph runs as it is edited.
+#[test]
+fn additions_become_products_while_the_program_runs() {
+    let mut module = ThreeAdditions.graph_module().expect("a graph");
+    let graph = module.graph_mut();
+    for add in graph.find_nodes("call_function", Some("operator.add")) {
+        let args = graph.node(add).args.clone();
+        let mul = graph.inserting_after(add).and_then(|mut here| here.call("mul", args)).expect("a product");
+        assert_eq!(graph.try_replace_all_uses_with(add, mul).map(|users| users.len()), Ok(1));
+        graph.erase_node(add).expect("nobody reads it");
+    }
+    module.lint().expect("a sound graph");
+    assert!(module.to_string().ends_with("return (mul, mul_1, mul_2)"), "{module}");
+    let numbers = |first| Tensor::arange_start(first, first + 4, (Kind::Float, Device::Cpu));
+    let (xs, ys) = (numbers(1), numbers(5));
+    let Ok(Value::Tuple(products)) = module.run(&[value(&xs), value(&ys)]) else { panic!("no tuple") };
+    assert_eq!(products.len(), 3);
+    for product in products {
+        assert!(matches!(product, Value::Tensor(product) if *product == &xs * &ys));
+    }
 }
 
 /// The models compute what they compute in Python: the numbers are small enough to be known.
