@@ -29,6 +29,13 @@ pub struct Region {
     pub nodes: Vec<NodeId>,
 }
 
+impl Region {
+    /// Its nodes in order, parameters first.
+    pub fn members(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.params.iter().chain(&self.nodes).copied()
+    }
+}
+
 impl Graph {
     /// An empty graph with an empty body.
     pub fn new(name: impl Into<String>) -> Graph {

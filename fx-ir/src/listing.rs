@@ -67,7 +67,7 @@ impl Graph {
     }
 
     fn list(&self, region: RegionId, depth: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for id in self.members(self.region(region)) {
+        for id in self.region(region).members() {
             write!(f, "\n{:1$}{2}", "", 4 * depth, self.format_node(id))?;
             let node = self.node(id);
             for (position, &inner) in node.regions.iter().enumerate() {

@@ -19,7 +19,7 @@ impl Graph {
     }
 
     fn chart(&self, region: RegionId, depth: usize, out: &mut String) {
-        for id in self.members(self.region(region)) {
+        for id in self.region(region).members() {
             let node = self.node(id);
             let (open, close) = shape(&node.op);
             line(out, depth, &format!("{id:?}{open}\"{}\"{close}", escaped(&self.box_lines(id).join("\n"))));

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::ops::Scalar;
 use crate::text::{arg_text, name_text};
-use crate::{Arg, Graph, HostOp, Node, NodeId, Op, OpId, Region};
+use crate::{Arg, Graph, HostOp, Node, NodeId, Op, OpId};
 
 /// How values are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,11 +115,6 @@ impl Graph {
             Op::TupleGet(_) => "operator.getitem".to_owned(),
             _ => self.target(id),
         }
-    }
-
-    /// The nodes of the body, parameters first.
-    pub(crate) fn members<'r>(&self, region: &'r Region) -> impl Iterator<Item = NodeId> + use<'r> {
-        region.params.iter().chain(&region.nodes).copied()
     }
 }
 

@@ -31,7 +31,7 @@ impl Graph {
     /// ```
     pub fn to_svg(&self) -> String {
         let layout = Layout::of(self, |id| self.box_width(id));
-        let height = 2.0 * MARGIN + layers_above(layout.layers) - LAYER;
+        let height = 2.0 * MARGIN + (layers_above(layout.layers) - LAYER).max(0.0);
         let width = layout.width + 2.0 * MARGIN;
         let mut out = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \

@@ -34,7 +34,7 @@ impl Graph {
             Some(at) => region.params.len() + at,
             None => region.params.iter().position(|&param| param == id)?,
         };
-        self.members(region).nth(step(at)?)
+        region.members().nth(step(at)?)
     }
 
     /// Moves `id` with its regions right before `anchor`, be it in another region; before a parameter means at the
@@ -181,7 +181,7 @@ impl Graph {
         let mut out = Vec::new();
         let mut regions = self.node(id).regions.clone();
         while let Some(region) = regions.pop() {
-            for inner in self.members(self.region(region)) {
+            for inner in self.region(region).members() {
                 out.push(inner);
                 regions.extend(&self.node(inner).regions);
             }
