@@ -166,6 +166,9 @@ fn float(value: f64) -> String {
 fn torch_name(path: &str) -> &str {
     match path {
         "Kind::Uint8" => "torch.uint8",
+        "Kind::QUInt8" => "torch.quint8",
+        "Kind::QInt8" => "torch.qint8",
+        "Kind::QInt32" => "torch.qint32",
         "Kind::Int8" => "torch.int8",
         "Kind::Int16" => "torch.int16",
         "Kind::Int" => "torch.int32",

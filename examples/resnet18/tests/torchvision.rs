@@ -88,3 +88,31 @@ fn it_computes_what_the_other_declaration_computes() -> Result<(), Error> {
     assert!(frozen.allclose(&want, 1e-4, 1e-4, false), "{}", (frozen - want).abs().max());
     Ok(())
 }
+
+/// The tree that Python prints for `resnet18()`, with shapes of parameters in place of settings.
+#[test]
+fn the_tree_of_modules_is_that_of_torchvision() -> Result<(), Error> {
+    let vs = nn::VarStore::new(Device::Cpu);
+    let net = ResNet::new(&vs.root(), 1000);
+    let tree = net.print_module_tree();
+    let block = [
+        "    (0): BasicBlock(",
+        "      (conv1): Conv2D(weight=[128, 64, 3, 3])",
+        "      (bn1): BatchNorm(weight=[128], bias=[128])",
+        "      (relu): ReLU()",
+        "      (conv2): Conv2D(weight=[128, 128, 3, 3])",
+        "      (bn2): BatchNorm(weight=[128], bias=[128])",
+        "      (downsample): SequentialT(",
+        "        (0): Conv2D(weight=[128, 64, 1, 1])",
+        "        (1): BatchNorm(weight=[128], bias=[128])",
+        "      )",
+        "    )",
+    ];
+    assert!(tree.starts_with("ResNet(\n  (conv1): Conv2D(weight=[64, 3, 7, 7])\n"), "{tree}");
+    assert!(tree.contains(&block.join("\n")), "{tree}");
+    // The graph knows the same layers by their paths, and not what holds them.
+    let of_graph = net.graph_module()?.print_module_tree();
+    assert!(of_graph.contains(&block.join("\n").replace("BasicBlock", "Module").replace("SequentialT", "Module")));
+    assert_eq!(of_graph.lines().count(), tree.lines().count());
+    Ok(())
+}

@@ -178,11 +178,15 @@ impl GraphModule {
         self.submodules.iter().map(|(path, module)| (path.as_str(), &**module))
     }
 
-    /// The modules as a tree by their paths, as Python prints one; of what only holds others the type is not known.
+    /// The modules as a tree by their paths, in the order of their first calls, as Python prints one; of what only holds
+    /// others the type is not known.
     pub fn print_module_tree(&self) -> String {
         let mut root = Tree::named(&self.graph.name);
-        for (path, submodule) in &self.submodules {
-            *root.at(path) = submodule.module().map(Tree::of).unwrap_or_default();
+        let called = self.graph.find_nodes("call_module", None).into_iter().map(|id| self.graph.target(id));
+        for path in called.chain(self.submodules.keys().cloned()) {
+            if let Some(submodule) = self.submodules.get(&path) {
+                *root.at(&path) = submodule.module().map(Tree::of).unwrap_or_default();
+            }
         }
         root.print()
     }
