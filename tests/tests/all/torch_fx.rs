@@ -4,6 +4,7 @@
 //! here; all others are equal.
 
 use fusion_tutorial::Tutorial;
+use fx_runtime::graph::Graph;
 use fx_runtime::graph_module::{GraphModule, Value, value};
 use fx_runtime::{Device, Error, Kind, Tensor, nn};
 use fx_tests::torch_fx::{Largest, MadeInside, ThreeAdditions, Wrapped};
@@ -33,6 +34,17 @@ fn check(graph: &GraphModule, theirs: &str, differences: Differences<'_>) {
 fn fresh<M>(make: impl FnOnce(&nn::Path) -> M) -> M {
     let _alone = chance();
     make(&nn::VarStore::new(Device::Cpu).root())
+}
+
+/// Four hundred names, among them such as Python has for itself.
+#[test]
+fn names_are_numbered_as_torch_fx_numbers_them() {
+    let mut graph = Graph::new("names");
+    graph.reserve_python_names();
+    for (at, line) in include_str!("../../torch_fx/names.txt").lines().enumerate() {
+        let (asked, given) = line.split_once(' ').expect("two names");
+        assert_eq!(graph.fresh_name(asked), given, "line {}, of `{asked}`", at + 1);
+    }
 }
 
 /// The five columns of torch.fx's table, a row a line.
