@@ -5,6 +5,7 @@
 //! system structures", 1981); places are the mean of the neighbours' as well, as far as the boxes leave room.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use crate::{Graph, NodeId};
 
@@ -132,15 +133,18 @@ fn layers(graph: &Graph) -> BTreeMap<NodeId, usize> {
     layers
 }
 
-/// The items from one box to another; points are shared by the edges of one box.
+/// The items from one box to another. Points are shared by the edges of one box, and an edge begins at the last that it
+/// shares with one before it.
 fn path((from, to): (usize, usize), items: &mut Vec<Item>, points: &mut BTreeMap<(usize, usize), usize>) -> Vec<usize> {
     let mut path = vec![from];
     for layer in items[from].layer + 1..items[to].layer {
-        let point = *points.entry((from, layer)).or_insert_with(|| {
-            items.push(Item { layer, width: 8.0, at: 0.0, above: Vec::new(), below: Vec::new() });
-            items.len() - 1
-        });
-        path.push(point);
+        match points.entry((from, layer)) {
+            Entry::Occupied(known) => path = vec![*known.get()],
+            Entry::Vacant(free) => {
+                path.push(*free.insert(items.len()));
+                items.push(Item { layer, width: 8.0, at: 0.0, above: Vec::new(), below: Vec::new() });
+            }
+        }
     }
     path.push(to);
     for pair in path.windows(2) {
@@ -214,6 +218,19 @@ mod tests {
             assert!(pair[0].0 != pair[1].0 || pair[1].1 - pair[0].1 >= 80.0, "{pair:?}");
         }
         assert!(layout.boxes.values().all(|&(layer, at)| layer < layout.layers && (0.0..=layout.width).contains(&at)));
+        Ok(())
+    }
+
+    /// Of an input that all read there is one line, not one for each reader.
+    #[test]
+    fn lines_are_shared() -> Result<(), crate::ParseError> {
+        let chain: Vec<String> = (0..300).map(|at| format!("%n{} = add(%n{at}, x)", at + 1)).collect();
+        let chain = chain.join(" ; ");
+        let graph: Graph = format!("graph f(x: tensor) {{ %n0 = relu(x) ; {chain} ; yield %n300 }}").parse()?;
+        let layout = Layout::of(&graph, |_| 80.0);
+        assert_eq!(layout.edges.len(), 602);
+        let points: usize = layout.edges.iter().map(|edge| edge.points.len()).sum();
+        assert!(points < 4 * 602, "{points}");
         Ok(())
     }
 
