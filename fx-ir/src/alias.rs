@@ -63,7 +63,7 @@ impl<'g> AliasAnalysis<'g> {
         let mut queue = Vec::new();
         for id in self.graph.nodes() {
             let node = self.graph.node(id);
-            match (&node.op, node.op.effect()) {
+            match (&node.op, node.effect()) {
                 (Op::GetAttr(field), _) => fields.entry(field).or_default().push(id),
                 (_, Effect::InPlace(position)) => queue.extend(node.input(position)),
                 (_, Effect::Io) if writers == Writers::OpsAndCode => queue.extend(node.inputs()),

@@ -50,7 +50,7 @@ impl Graph {
     pub fn is_impure(&self, id: NodeId) -> bool {
         let node = self.node(id);
         let inside = |&region: &RegionId| self.region(region).nodes.iter().any(|&inner| self.is_impure(inner));
-        node.op.effect() != Effect::Pure || node.regions.iter().any(inside)
+        node.effect() != Effect::Pure || node.regions.iter().any(inside)
     }
 }
 

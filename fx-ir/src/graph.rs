@@ -2,15 +2,18 @@
 
 use std::collections::HashMap;
 
+use crate::ids::GraphId;
 use crate::index::Index;
 use crate::names::Names;
-use crate::{Arg, Node, NodeId, Op, Origin, RegionId, Type};
+use crate::python_names::PYTHON_NAMES;
+use crate::{Arg, Meta, Node, NodeId, Op, Origin, RegionId, Type};
 
 /// A function over tensors and host values.
 #[derive(Clone, Debug)]
 pub struct Graph {
     /// The name of what was traced: `ResNet18`.
     pub name: String,
+    pub(crate) id: GraphId,
     pub(crate) nodes: Vec<Option<Node>>,
     pub(crate) regions: Vec<Region>,
     pub(crate) index: Index,
@@ -26,11 +29,19 @@ pub struct Region {
     pub nodes: Vec<NodeId>,
 }
 
+impl Region {
+    /// Its nodes in order, parameters first.
+    pub fn members(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.params.iter().chain(&self.nodes).copied()
+    }
+}
+
 impl Graph {
     /// An empty graph with an empty body.
     pub fn new(name: impl Into<String>) -> Graph {
         let mut graph = Graph {
             name: name.into(),
+            id: GraphId::fresh(),
             nodes: Vec::new(),
             regions: Vec::new(),
             index: Index::default(),
@@ -64,9 +75,9 @@ impl Graph {
         self.nodes[id.index()].as_mut().expect("the node was erased")
     }
 
-    /// Returns whether the node has not been erased.
+    /// Returns whether it is a node of this graph that has not been erased.
     pub fn is_alive(&self, id: NodeId) -> bool {
-        self.nodes.get(id.index()).is_some_and(Option::is_some)
+        id.graph == self.id && self.nodes.get(id.index()).is_some_and(Option::is_some)
     }
 
     /// A number that every edit makes larger: of two moments with one number, the graph was the same at both.
@@ -102,7 +113,8 @@ impl Graph {
     /// Appends a parameter whose name is already its own.
     pub(crate) fn add_named_param(&mut self, region: RegionId, name: String, ty: Type, origin: Origin) -> NodeId {
         let (args, kwargs, regions) = (Vec::new(), Vec::new(), Vec::new());
-        let id = self.create_node(Node { op: Op::Placeholder, args, kwargs, regions, ty, name, origin });
+        let meta = Meta::default();
+        let id = self.create_node(Node { op: Op::Placeholder, args, kwargs, regions, ty, name, origin, meta });
         self.index.set_scope(id, Some(region));
         self.regions[region.index()].params.push(id);
         id
@@ -111,13 +123,15 @@ impl Graph {
     /// Makes a node that stands nowhere yet, under a fresh name.
     pub(crate) fn create(&mut self, op: Op, args: Vec<Arg>, name: &str, ty: Type, origin: Origin) -> NodeId {
         let name = self.fresh_name(name);
-        self.create_node(Node { op, args, kwargs: Vec::new(), regions: Vec::new(), ty, name, origin })
+        let (kwargs, regions, meta) = (Vec::new(), Vec::new(), Meta::default());
+        self.create_node(Node { op, args, kwargs, regions, ty, name, origin, meta })
     }
 
     /// Puts a node whose name is already its own into the arena.
     pub(crate) fn create_node(&mut self, node: Node) -> NodeId {
         self.nodes.push(Some(node));
-        let id = NodeId(u32::try_from(self.nodes.len() - 1).unwrap_or(u32::MAX));
+        let number = u32::try_from(self.nodes.len() - 1).unwrap_or(u32::MAX);
+        let id = NodeId { number, graph: self.id };
         self.index.add_node(&self.nodes, id);
         id
     }
@@ -126,6 +140,11 @@ impl Graph {
     /// `relu_2`; a base that ends in a number goes on from there, `features_0`, `features_1`.
     pub fn fresh_name(&mut self, base: &str) -> String {
         self.names.fresh(base)
+    }
+
+    /// From now on names that mean something in Python are not given to nodes, as torch.fx does not: a sum is `sum_1`.
+    pub fn reserve_python_names(&mut self) {
+        self.names.reserve(PYTHON_NAMES);
     }
 
     /// The name that was asked for when the node got its own: the user's `ys` where there is an `ys` already and the node
@@ -261,7 +280,7 @@ impl Graph {
     /// Every node of that opcode and, if one is given, that target, in order of execution: torch.fx's `find_nodes`.
     ///
     /// A target is what the table of [`Graph::print_tabular`] shows: the name of an input, the path of a module or of an
-    /// attribute, the name of an op.
+    /// attribute, the name of an op; or of a function what [`Graph::listing`] shows, `operator.add`.
     ///
     /// ```
     /// let graph: fx_ir::Graph = "graph f(x: tensor) { %a = relu(x) ; %b = neg(%a) ; %c = relu(%b) ; yield %c }".parse()?;
@@ -271,7 +290,8 @@ impl Graph {
     /// ```
     pub fn find_nodes(&self, opcode: &str, target: Option<&str>) -> Vec<NodeId> {
         let is_one = |id: &NodeId| {
-            self.node(*id).op.opcode() == opcode && target.is_none_or(|target| self.target(*id) == target)
+            let is_target = |target: &str| self.target(*id) == target || self.qualified_target(*id) == target;
+            self.node(*id).op.opcode() == opcode && target.is_none_or(is_target)
         };
         self.nodes().into_iter().filter(is_one).collect()
     }

@@ -100,7 +100,8 @@ impl Index {
                 *owner = Some(id);
             }
         }
-        let inputs: Vec<NodeId> = node.inputs().filter(|input| input.index() < self.readers.len()).collect();
+        let inputs: Vec<NodeId> =
+            node.inputs().filter(|input| input.graph == id.graph && input.index() < self.readers.len()).collect();
         for input in &inputs {
             self.readers[input.index()].insert(id);
         }

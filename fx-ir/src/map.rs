@@ -4,7 +4,7 @@ use crate::NodeId;
 
 /// A value for some of the nodes of a graph.
 #[derive(Clone, Debug)]
-pub struct NodeMap<T>(Vec<Option<T>>);
+pub struct NodeMap<T>(Vec<Option<(NodeId, T)>>);
 
 /// Some of the nodes of a graph.
 #[derive(Clone, Debug, Default)]
@@ -19,25 +19,25 @@ impl<T> Default for NodeMap<T> {
 impl<T> NodeMap<T> {
     /// The value of a node, if it has one.
     pub fn get(&self, id: NodeId) -> Option<&T> {
-        self.0.get(id.index())?.as_ref()
+        self.0.get(id.index())?.as_ref().map(|(_, value)| value)
     }
 
     /// The value of a node, if it has one, to be changed.
     pub fn get_mut(&mut self, id: NodeId) -> Option<&mut T> {
-        self.0.get_mut(id.index())?.as_mut()
+        self.0.get_mut(id.index())?.as_mut().map(|(_, value)| value)
     }
 
     /// Gives a node a value; yields the one that it had.
     pub fn insert(&mut self, id: NodeId, value: T) -> Option<T> {
-        self.place(id).replace(value)
+        self.place(id).replace((id, value)).map(|(_, value)| value)
     }
 
     /// Takes the value of a node away.
     pub fn remove(&mut self, id: NodeId) -> Option<T> {
-        self.0.get_mut(id.index())?.take()
+        self.0.get_mut(id.index())?.take().map(|(_, value)| value)
     }
 
-    fn place(&mut self, id: NodeId) -> &mut Option<T> {
+    fn place(&mut self, id: NodeId) -> &mut Option<(NodeId, T)> {
         if self.0.len() <= id.index() {
             self.0.resize_with(id.index() + 1, || None);
         }
@@ -46,14 +46,14 @@ impl<T> NodeMap<T> {
 
     /// The nodes that have a value, by number, which is the order in which they were made.
     pub fn iter(&self) -> impl Iterator<Item = (NodeId, &T)> {
-        (0..).zip(&self.0).filter_map(|(number, one)| Some((NodeId(number), one.as_ref()?)))
+        self.0.iter().flatten().map(|(id, value)| (*id, value))
     }
 }
 
 impl<T: Default> NodeMap<T> {
     /// The value of a node; one that had none gets the default.
     pub fn get_or_default(&mut self, id: NodeId) -> &mut T {
-        self.place(id).get_or_insert_default()
+        &mut self.place(id).get_or_insert_with(|| (id, T::default())).1
     }
 }
 
@@ -87,16 +87,19 @@ impl FromIterator<NodeId> for NodeSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::GraphId;
 
     #[test]
     fn holds_what_was_put_in() {
-        let [a, b, c] = [4, 1, 0].map(NodeId);
+        let graph = GraphId::fresh();
+        let node = |number| NodeId { number, graph };
+        let [a, b, c] = [4, 1, 0].map(node);
         let mut map = NodeMap::default();
         assert_eq!((map.insert(a, "x"), map.insert(a, "y"), map.insert(b, "z")), (None, Some("x"), None));
         assert_eq!([a, b, c].map(|id| map.get(id).copied()), [Some("y"), Some("z"), None]);
         let mut set: NodeSet = [a, b].into_iter().collect();
         assert_eq!((set.insert(a), set.insert(c)), (false, true));
         assert_eq!(set.iter().collect::<Vec<_>>(), [c, b, a]);
-        assert_eq!([a, NodeId(3), NodeId(9)].map(|id| set.contains(id)), [true, false, false]);
+        assert_eq!([a, node(3), node(9)].map(|id| set.contains(id)), [true, false, false]);
     }
 }

@@ -1,7 +1,7 @@
 //! A node: what it does, on what, of which type, and where in the user's source it comes from.
 
 use crate::host::{Expr, HostOp};
-use crate::{ModuleScope, NodeId, Op, Origin, RegionId, Type};
+use crate::{Effect, Meta, ModuleScope, NodeId, Op, Origin, RegionId, Type};
 
 /// One step of a graph; it stands for the value that it yields.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +20,8 @@ pub struct Node {
     pub name: String,
     /// Its origin.
     pub origin: Origin,
+    /// What the user notes on it.
+    pub meta: Meta,
 }
 
 /// An argument: another node's value, or a literal.
@@ -49,6 +51,18 @@ impl Node {
     /// The nodes it reads, in order, repeats included; what its regions read is not among them.
     pub fn inputs(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.args.iter().chain(self.kwargs.iter().map(|(_, arg)| arg)).flat_map(Arg::nodes)
+    }
+
+    /// What it does beside yielding a value; control flow answers for its regions elsewhere.
+    ///
+    /// A module of a live model does what it does in training, unless the mode that it is called in says otherwise; one of
+    /// the user's may do anything.
+    pub fn effect(&self) -> Effect {
+        match (&self.op, self.args.as_slice()) {
+            (Op::CallModule(kind), [Arg::Str(_), _, Arg::Bool(false)]) if kind.row().is_some() => Effect::Pure,
+            (Op::CallModule(kind), [Arg::Str(_), ..]) => kind.row().map_or(Effect::Io, |row| row.training),
+            _ => self.op.effect(),
+        }
     }
 
     /// Whether it panics where an option is empty, by itself or in its arguments.

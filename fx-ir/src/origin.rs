@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::text::interned;
+
 /// The origin of a node. A node made by a pass inherits the origins of what it replaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
@@ -62,6 +64,11 @@ impl Origin {
         };
         let innermost = stack.iter().filter(|module| !stack.iter().any(|other| holds(module, other)));
         innermost.map(ToString::to_string).collect::<Vec<String>>().join(" + ")
+    }
+
+    /// Notes that the pass of that name took part.
+    pub fn add_pass(&mut self, name: &str) {
+        push_new(&mut self.passes, &[interned(name)]);
     }
 
     /// The origin of a node that `pass` made out of nodes with these origins.

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::text::{arg_text, name_text, op_text};
-use crate::{Arg, Graph, HostOp, NodeId, Op, RegionId};
+use crate::python::{Python, Style};
+use crate::{Graph, NodeId, Op, RegionId};
 
 const COLUMNS: [&str; 8] = ["opcode", "name", "target", "args", "kwargs", "type", "module", "source"];
 
@@ -36,67 +36,18 @@ impl Graph {
     }
 
     fn row(&self, id: NodeId, depth: usize) -> Row {
-        let node = self.node(id);
-        // In the graph of a live model the module is a path; torch.fx knows it as the target.
-        let has_path = matches!(node.op, Op::CallModule(_)) && matches!(node.args.first(), Some(Arg::Str(_)));
-        let args = node.args.get(usize::from(has_path)..).unwrap_or_default();
-        let mut args: Vec<_> = args.iter().map(|arg| self.value(arg)).collect();
-        match &node.op {
-            Op::Host(host) => args.extend(carried(&host.op)),
-            Op::TupleGet(index) => args.push(index.to_string()),
-            _ => {}
-        }
-        let kwargs: Vec<_> = node.kwargs.iter().map(|(key, arg)| format!("{key}: {}", self.value(arg))).collect();
+        let (node, python) = (self.node(id), Python { graph: self, style: Style::Table });
         [
             node.op.opcode().to_owned(),
             format!("{:1$}{2}", "", 2 * depth, node.name),
             self.target(id),
-            format!("({})", args.join(", ")),
-            format!("{{{}}}", kwargs.join(", ")),
+            python.args(node),
+            python.kwargs(node),
             node.ty.to_string(),
             node.origin.modules(),
             node.origin.lines().unwrap_or_default(),
         ]
     }
-
-    /// What the node calls or reads, as torch.fx files it under `target`.
-    pub(crate) fn target(&self, id: NodeId) -> String {
-        let node = self.node(id);
-        match &node.op {
-            Op::Placeholder => node.name.clone(),
-            Op::GetAttr(field) => field.clone(),
-            Op::For(head) => one_line(&head.to_string()),
-            Op::CallModule(kind) => match node.args.first() {
-                Some(Arg::Str(path)) => path.clone(),
-                _ => kind.0.clone(),
-            },
-            Op::Rust(code) => one_line(&code.text()),
-            Op::TupleGet(_) => "getitem".to_owned(),
-            Op::Yield => "output".to_owned(),
-            Op::Host(host) => host.op.callee().1.to_owned(),
-            Op::Call(_) | Op::If | Op::Match(_) | Op::While => op_text(node),
-        }
-    }
-
-    fn value(&self, arg: &Arg) -> String {
-        match arg {
-            Arg::Node(id) => name_text(self, *id).trim_start_matches('%').to_owned(),
-            Arg::List(items) => {
-                format!("[{}]", items.iter().map(|item| self.value(item)).collect::<Vec<_>>().join(", "))
-            }
-            // Nested applications read as calls: `size(x)`.
-            Arg::Expr(expr) => {
-                let args: Vec<_> = expr.args.iter().map(|arg| self.value(arg)).chain(carried(&expr.op)).collect();
-                format!("{}({})", expr.op.callee().1, args.join(", "))
-            }
-            _ => arg_text(self, arg),
-        }
-    }
-}
-
-/// What a host operation carries beside its target and its arguments, as further arguments.
-fn carried(op: &HostOp) -> impl Iterator<Item = String> {
-    op.callee().2.into_iter().map(|word| format!("{word:?}"))
 }
 
 /// The role of a region of a control-flow node.
@@ -110,15 +61,6 @@ pub(crate) fn branch(op: &Op, position: usize) -> Cow<'static, str> {
         }
         _ => "do",
     })
-}
-
-/// Rust as it is written, lines after one another: a row is one line.
-fn one_line(code: &str) -> String {
-    if code.contains(char::is_control) {
-        code.split_whitespace().collect::<Vec<_>>().join(" ")
-    } else {
-        code.to_owned()
-    }
 }
 
 fn line(row: &Row, widths: &[usize]) -> String {
@@ -141,11 +83,11 @@ mod tests {
         }"#
         .parse()?;
         expect![[r#"
-            opcode       name    target       args  kwargs  type    module  source
-            -----------  ------  -----------  ----  ------  ------  ------  ---------------
-            placeholder  xs      xs           ()    {}      tensor
-            call_module  fc      layers.0.fc  (xs)  {}      tensor          src/model.rs:12
-            output       output  output       (fc)  {}      ?
+            opcode       name    target       args   kwargs  type    module  source
+            -----------  ------  -----------  -----  ------  ------  ------  ---------------
+            placeholder  xs      xs           ()     {}      tensor
+            call_module  fc      layers.0.fc  (xs,)  {}      tensor          src/model.rs:12
+            output       output  output       (fc,)  {}      ?
         "#]]
         .assert_eq(&graph.print_tabular());
         Ok(())
@@ -161,7 +103,10 @@ mod tests {
         }"#
         .parse()?;
         let table = graph.print_tabular();
-        assert!(table.contains("  $0.gelu(\"none\")  ") && table.contains("  { let y = $0.neg(); y }  (a)"), "{table}");
+        assert!(
+            table.contains("  $0.gelu(\"none\")  ") && table.contains("  { let y = $0.neg(); y }  (a,)"),
+            "{table}"
+        );
         assert!(table.contains("Some(_):") && !table.contains('\\'), "{table}");
         assert_eq!(table.lines().count(), 2 + 1 + 3 + 2 + 2 + 1, "{table}");
         Ok(())
@@ -182,12 +127,12 @@ mod tests {
             opcode         name    target       args                               kwargs  type              module  source
             -------------  ------  -----------  ---------------------------------  ------  ----------------  ------  ------
             placeholder    x       x            ()                                 {}      tensor
-            call_function  all     empty_vec    ("Tensor")                         {}      list<tensor>
+            call_function  all     empty_vec    ('Tensor',)                        {}      list<tensor>
             call_method    push    push         (all, handle(x))                   {}      ()
-            call_function  rows    cast         (binary(2, size1(x), "*"), "f64")  {}      rust<f64>
-            call_function  path    crate::path  (rows)                             {}      (tensor, tensor)
+            call_function  rows    cast         (binary(2, size1(x), '*'), 'f64')  {}      rust<f64>
+            call_function  path    crate::path  (rows,)                            {}      (tensor, tensor)
             call_function  first   getitem      (path, 0)                          {}      tensor
-            output         output  output       (first)                            {}      ?
+            output         output  output       (first,)                           {}      ?
         "#]].assert_eq(&graph.print_tabular());
         assert_eq!(graph.find_nodes("call_method", Some("push")).len(), 1);
         Ok(())
@@ -208,22 +153,22 @@ mod tests {
         }"#
         .parse()?;
         expect![[r#"
-            opcode         name         target      args         kwargs        type              module  source
-            -------------  -----------  ----------  -----------  ------------  ----------------  ------  ------------------
-            placeholder    self         self        ()           {}            module<Block>
-            placeholder    xs           xs          ()           {}            tensor
-            get_attr       conv1        conv1       (self)       {}            module<Conv2D>
-            call_module    y            Conv2D      (conv1, xs)  {}            f32[B, 64, ?, ?]          src/model.rs:12
-            get_attr       down         downsample  (self)       {}            ?
-            match          skip         match       (down)       {}            tensor                    src/model.rs:13
+            opcode         name         target      args         kwargs          type              module  source
+            -------------  -----------  ----------  -----------  --------------  ----------------  ------  ------------------
+            placeholder    self         self        ()           {}              module<Block>
+            placeholder    xs           xs          ()           {}              tensor
+            get_attr       conv1        conv1       (self,)      {}              module<Conv2D>
+            call_module    y            Conv2D      (conv1, xs)  {}              f32[B, 64, ?, ?]          src/model.rs:12
+            get_attr       down         downsample  (self,)      {}              ?
+            match          skip         match       (down,)      {}              tensor                    src/model.rs:13
                              Some(%0):
-            placeholder        d        d           ()           {}            module<Down>
-            call_module        v        Down        (d, xs)      {}            ?
-            output             yield    output      (v)          {}            ?
+            placeholder        d        d           ()           {}              module<Down>
+            call_module        v        Down        (d, xs)      {}              ?
+            output             yield    output      (v,)         {}              ?
                              None:
-            output             yield_1  output      (xs)         {}            ?
-            call_function  sum          add         (y, skip)    {alpha: 1.0}  tensor                    src/model.rs:14,15
-            output         output       output      (sum)        {}            ?
+            output             yield_1  output      (xs,)        {}              ?
+            call_function  sum          add         (y, skip)    {'alpha': 1.0}  tensor                    src/model.rs:14,15
+            output         output       output      (sum,)       {}              ?
         "#]].assert_eq(&graph.print_tabular());
         Ok(())
     }

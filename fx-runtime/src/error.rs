@@ -155,6 +155,9 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
+    /// An edit of a graph was refused; nothing is changed then.
+    #[error("the edit is refused: {0}")]
+    Edit(#[from] fx_ir::EditError),
     /// A value cannot be quantized as it is asked for.
     #[error("quantization of `{site}`: {reason}")]
     Quantization {

@@ -81,8 +81,10 @@ impl fmt::Debug for Tracer {
 impl Tracer {
     /// An empty graph of that name.
     pub fn new(name: &str) -> Tracer {
+        let mut graph = Graph::new(name);
+        graph.reserve_python_names();
         Tracer {
-            module: GraphModule::new(Graph::new(name)),
+            module: GraphModule::new(graph),
             tensors: BTreeMap::new(),
             places: HashMap::new(),
             open: Vec::new(),

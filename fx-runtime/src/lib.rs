@@ -14,7 +14,6 @@ mod ffi;
 mod frame;
 pub mod freeze;
 pub mod frozen;
-#[doc(hidden)]
 pub mod graph;
 pub mod graph_module;
 pub mod instance;

@@ -12,9 +12,11 @@ mod collect;
 mod containers;
 mod field;
 mod through;
+mod tree;
 
 pub use field::{Field, place_field, probe, visit_field};
 pub use through::{SetTraining, Through};
+pub(crate) use tree::Tree;
 
 use tch::{Device, Kind, Tensor};
 
@@ -130,6 +132,20 @@ pub trait Module {
         Self: Sized,
     {
         collect::modules(self)
+    }
+
+    /// The model as a tree, as Python prints one: each module with its type, the shapes of its parameters and its children.
+    ///
+    /// ```
+    /// use fx_runtime::{Device, Module, nn};
+    ///
+    /// let vs = nn::VarStore::new(Device::Cpu);
+    /// let net = nn::seq().add(nn::linear(vs.root() / 0, 4, 3, nn::LinearConfig::default())).add(nn::relu());
+    /// let lines = ["Sequential(", "  (0): Linear(weight=[3, 4], bias=[3])", "  (1): ReLU()", ")"];
+    /// assert_eq!(net.print_module_tree().trim_end(), lines.join("\n"));
+    /// ```
+    fn print_module_tree(&self) -> String {
+        Tree::of(self).print()
     }
 
     /// The device of the first tensor; none for a module without tensors.

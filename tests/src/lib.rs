@@ -21,3 +21,4 @@ pub mod merging;
 pub mod pointwise;
 pub mod residual;
 pub mod rules;
+pub mod torch_fx;

@@ -2,14 +2,14 @@
 
 Made with torch 2.11.0 and torchvision 0.26.0 by `python list.py`. `resnet18.txt` is torchvision's own model.
 `resnet18_as_written.txt` is the same with the forward of examples/resnet18 (relu, pooling and flatten as operators, the
-skip first); `tutorial.txt` is the model of the tutorial "Building a Convolution/Batch Norm fuser in FX".
+skip first).
 """
 
 import pathlib
 
 import torch
 import torchvision
-from torch import fx, nn
+from torch import fx
 from torch.nn import functional
 from torchvision.models import resnet
 
@@ -34,37 +34,11 @@ class AsWritten(resnet.ResNet):
         return self.fc(ys)
 
 
-class WrappedBatchNorm(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.bn = nn.BatchNorm2d(1)
-
-    def forward(self, xs):
-        return self.bn(xs)
-
-
-class Tutorial(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.conv1 = nn.Conv2d(1, 1, 1)
-        self.bn1 = nn.BatchNorm2d(1)
-        self.conv2 = nn.Conv2d(1, 1, 1)
-        self.nested = nn.Sequential(nn.BatchNorm2d(1), nn.Conv2d(1, 1, 1))
-        self.wrapped = WrappedBatchNorm()
-
-    def forward(self, xs):
-        ys = self.conv1(xs)
-        ys = self.bn1(ys)
-        ys = self.conv2(ys)
-        ys = self.nested(ys)
-        return self.wrapped(ys)
-
-
 def target(node):
     return node.target if isinstance(node.target, str) else node.target.__name__
 
 
-models = {"resnet18": torchvision.models.resnet18(), "resnet18_as_written": AsWritten(), "tutorial": Tutorial()}
+models = {"resnet18": torchvision.models.resnet18(), "resnet18_as_written": AsWritten()}
 for name, model in models.items():
     nodes = fx.symbolic_trace(model.eval()).graph.nodes
     lines = [f"{node.op} {node.name} {target(node)}\n" for node in nodes]

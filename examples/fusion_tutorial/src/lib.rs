@@ -9,14 +9,14 @@ use fx_runtime::{Module, Tensor, nn, traceable};
 /// A batch norm in a module of its own.
 #[derive(Debug, Module)]
 pub struct WrappedBatchNorm {
-    bn: nn::BatchNorm,
+    r#mod: nn::BatchNorm,
 }
 
 #[traceable]
 impl WrappedBatchNorm {
     /// `[N, 1, H, W]` to the same.
-    pub fn forward(&self, xs: &Tensor) -> Tensor {
-        self.bn.forward(xs)
+    pub fn forward(&self, x: &Tensor) -> Tensor {
+        self.r#mod.forward(x)
     }
 }
 
@@ -40,7 +40,7 @@ impl Tutorial {
             bn1: nn::batch_norm2d(p / "bn1", 1, bn),
             conv2: nn::conv2d(p / "conv2", 1, 1, 1, conv),
             nested: nn::seq_t().add(nn::batch_norm2d(&nested / 0, 1, bn)).add(nn::conv2d(&nested / 1, 1, 1, 1, conv)),
-            wrapped: WrappedBatchNorm { bn: nn::batch_norm2d(p / "wrapped" / "bn", 1, bn) },
+            wrapped: WrappedBatchNorm { r#mod: nn::batch_norm2d(p / "wrapped" / "mod", 1, bn) },
         }
     }
 }
@@ -48,12 +48,12 @@ impl Tutorial {
 #[traceable]
 impl Tutorial {
     /// Images `[N, 1, H, W]` to the same shape.
-    pub fn forward(&self, xs: &Tensor) -> Tensor {
-        let ys = self.conv1.forward(xs);
-        let ys = self.bn1.forward(&ys);
-        let ys = self.conv2.forward(&ys);
-        let ys = self.nested.forward(&ys);
-        self.wrapped.forward(&ys)
+    pub fn forward(&self, x: &Tensor) -> Tensor {
+        let x = self.conv1.forward(x);
+        let x = self.bn1.forward(&x);
+        let x = self.conv2.forward(&x);
+        let x = self.nested.forward(&x);
+        self.wrapped.forward(&x)
     }
 }
 

@@ -10,6 +10,7 @@ pub mod model;
 pub mod reference;
 pub mod report;
 pub mod timing;
+pub mod torchvision;
 pub mod weights;
 
 pub use model::ResNet18;

@@ -1,12 +1,15 @@
 //! The edits: insert, move, erase, replace, copy, splice. Each keeps the order, the scopes and the readers consistent.
 
+mod checked;
+mod copy;
+mod cursor;
+mod error;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
-use std::fmt;
-
-use crate::{Arg, Graph, Node, NodeId, Op, Origin, Region, RegionId, Type};
+use crate::{Arg, Graph, NodeId, Op, Origin, Region, RegionId, Type};
+pub use cursor::Cursor;
+pub use error::EditError;
 
 /// A place where nodes are inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,38 +18,6 @@ pub enum Spot {
     Before(NodeId),
     /// At the end of a region.
     End(RegionId),
-}
-
-/// The reason why an edit was refused; nothing is changed then.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EditError {
-    /// The node of this name is a parameter, which belongs to its region.
-    Parameter(String),
-    /// The anchor stands inside the node or region that would be moved.
-    Inside(String),
-    /// The region has a parameter of this name that is read; replace it first.
-    ParamRead(String),
-    /// The region does not end in a yield.
-    NoYield,
-}
-
-impl fmt::Display for EditError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            EditError::Parameter(name) => write!(f, "`{name}` is a parameter and cannot be moved"),
-            EditError::Inside(name) => write!(f, "`{name}` stands inside what would be moved before it"),
-            EditError::ParamRead(name) => write!(f, "the parameter `{name}` of the region is still read"),
-            EditError::NoYield => write!(f, "the region does not end in a yield"),
-        }
-    }
-}
-
-impl std::error::Error for EditError {}
-
-/// A region taken out of a graph with all that it holds, ready to be pasted.
-struct Cutting {
-    params: Vec<(NodeId, Node)>,
-    nodes: Vec<(NodeId, Node, Vec<Cutting>)>,
 }
 
 impl Graph {
@@ -135,10 +106,12 @@ impl Graph {
     /// Erases a node that nobody reads, and the regions it owns.
     ///
     /// # Errors
-    /// The names of the users, if there are some; nothing is changed then.
-    pub fn erase_node(&mut self, id: NodeId) -> Result<(), Vec<String>> {
+    /// [`EditError::InUse`] with the names of the users, if there are some; those of [`Graph::try_node`].
+    pub fn erase_node(&mut self, id: NodeId) -> Result<(), EditError> {
+        let node = self.try_node(id)?;
         if self.has_users(id) {
-            return Err(self.users(id).into_iter().map(|user| self.node(user).name.clone()).collect());
+            let users = self.users(id).into_iter().map(|user| self.node(user).name.clone()).collect();
+            return Err(EditError::InUse { node: node.name.clone(), users });
         }
         self.erase_forced(id);
         Ok(())
@@ -165,24 +138,6 @@ impl Graph {
         }
         self.nodes[id.index()] = None;
         self.index.refresh(&self.nodes, id);
-    }
-
-    /// Copies one node of `source` with its regions; what `map` knows is read from there, and it learns the copies.
-    pub fn node_copy(&mut self, source: &Graph, id: NodeId, map: &mut BTreeMap<NodeId, Arg>, spot: Spot) -> NodeId {
-        let cutting = source.cut_node(id);
-        self.paste_node(cutting, map, spot)
-    }
-
-    /// Copies the body of `source`, which is inlining: `map` says what its parameters stand for, and a parameter that
-    /// it does not know becomes a parameter of the region at `spot`. Returns what `source` yields, as seen from here.
-    pub fn graph_copy(&mut self, source: &Graph, map: &mut BTreeMap<NodeId, Arg>, spot: Spot) -> Vec<Arg> {
-        self.paste(source.cut(source.body()), map, spot)
-    }
-
-    /// Copies a region of this graph (unrolling a loop, say); the same as [`Graph::graph_copy`], but what `map` does
-    /// not know and does not stand in the region is read where it is.
-    pub fn region_copy(&mut self, region: RegionId, map: &mut BTreeMap<NodeId, Arg>, spot: Spot) -> Vec<Arg> {
-        self.paste(self.cut(region), map, spot)
     }
 
     /// Moves the nodes of a region in front of `anchor`, usually the node that owns it (an `if` whose condition is
@@ -238,76 +193,4 @@ impl Graph {
         let next = self.position(anchor).map_or(0, |at| at + 1);
         self.region(region).nodes.get(next).map_or(Spot::End(region), |&node| Spot::Before(node))
     }
-
-    fn cut(&self, region: RegionId) -> Cutting {
-        let Region { params, nodes } = self.region(region);
-        Cutting {
-            params: params.iter().map(|&id| (id, self.node(id).clone())).collect(),
-            nodes: nodes.iter().map(|&id| self.cut_node(id)).collect(),
-        }
-    }
-
-    fn cut_node(&self, id: NodeId) -> (NodeId, Node, Vec<Cutting>) {
-        let node = self.node(id).clone();
-        let regions = node.regions.iter().map(|&region| self.cut(region)).collect();
-        (id, node, regions)
-    }
-
-    fn paste(&mut self, cutting: Cutting, map: &mut BTreeMap<NodeId, Arg>, spot: Spot) -> Vec<Arg> {
-        let region = match spot {
-            Spot::Before(anchor) => self.scope_of(anchor).unwrap_or(self.body()),
-            Spot::End(region) => region,
-        };
-        for (id, param) in cutting.params {
-            if let std::collections::btree_map::Entry::Vacant(entry) = map.entry(id) {
-                entry.insert(Arg::Node(self.add_param(region, &param.name, param.ty, param.origin)));
-            }
-        }
-        let mut yielded = Vec::new();
-        for (id, node, regions) in cutting.nodes {
-            if node.op == Op::Yield {
-                yielded = node.args.iter().map(|arg| mapped(arg, map)).collect();
-            } else {
-                self.paste_node((id, node, regions), map, spot);
-            }
-        }
-        yielded
-    }
-
-    fn paste_node(
-        &mut self,
-        (old, node, regions): (NodeId, Node, Vec<Cutting>),
-        map: &mut BTreeMap<NodeId, Arg>,
-        spot: Spot,
-    ) -> NodeId {
-        let args = node.args.iter().map(|arg| mapped(arg, map)).collect();
-        let kwargs = node.kwargs.iter().map(|(key, arg)| (key.clone(), mapped(arg, map))).collect();
-        let name = self.fresh_name(&node.name);
-        let id = self.create_node(Node { args, kwargs, regions: Vec::new(), name, ..node });
-        self.place(id, spot);
-        map.insert(old, Arg::Node(id));
-        for cutting in regions {
-            let region = self.add_region_to(id);
-            for (param, _) in &cutting.params {
-                map.remove(param);
-            }
-            self.paste_region(cutting, map, region);
-        }
-        id
-    }
-
-    /// Fills the empty region of a copied node, yield included.
-    fn paste_region(&mut self, mut cutting: Cutting, map: &mut BTreeMap<NodeId, Arg>, region: RegionId) {
-        for (id, param) in std::mem::take(&mut cutting.params) {
-            let copy = self.add_param(region, &param.name, param.ty, param.origin);
-            map.insert(id, Arg::Node(copy));
-        }
-        for part in cutting.nodes {
-            self.paste_node(part, map, Spot::End(region));
-        }
-    }
-}
-
-fn mapped(arg: &Arg, map: &BTreeMap<NodeId, Arg>) -> Arg {
-    arg.map_nodes(&mut |id| map.get(&id).cloned().unwrap_or(Arg::Node(id)))
 }

@@ -18,7 +18,7 @@ fn check(text: &str, edit: impl FnOnce(&mut Graph), want: &Expect) -> Result<(),
 }
 
 fn named(graph: &Graph, name: &str) -> NodeId {
-    graph.nodes().into_iter().find(|&id| graph.node(id).name == name).unwrap_or(NodeId(0))
+    graph.nodes().into_iter().find(|&id| graph.node(id).name == name).expect("a node of that name")
 }
 
 fn op(name: &str) -> Op {
@@ -56,7 +56,8 @@ fn a_node_with_users_stays() -> Result<(), ParseError> {
     let mut graph: Graph =
         "graph f(x) { %a = relu(x) ; %b = if(x) { yield %a } else { yield x } ; yield %b }".parse()?;
     let (a, b) = (named(&graph, "a"), named(&graph, "b"));
-    assert_eq!(graph.erase_node(a), Err(vec!["yield".to_owned()]));
+    let in_use = EditError::InUse { node: "a".to_owned(), users: vec!["yield".to_owned()] };
+    assert_eq!(graph.erase_node(a), Err(in_use));
     let body = graph.body();
     graph.truncate(body, 2);
     assert_eq!(graph.erase_node(b), Ok(()));

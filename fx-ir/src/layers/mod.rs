@@ -7,7 +7,7 @@
 mod table;
 
 use crate::ops::{DtypeRule, OpRow, RankRule, SamplesRule};
-use crate::{ModuleKind, OpId};
+use crate::{Effect, ModuleKind, OpId};
 pub use table::*;
 
 /// One row of the layer table: everything that is known about one layer.
@@ -27,6 +27,8 @@ pub struct LayerRow {
     pub lowering: Lowering,
     /// What its result has of its input.
     pub passes: Passes,
+    /// What its forward does in training beside yielding a value.
+    pub training: Effect,
     /// The type of the state that it hands from call to call, in `nn`.
     pub state: Option<&'static str>,
     /// Whether it is a container that applies its layers one after the other.

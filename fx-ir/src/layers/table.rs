@@ -4,8 +4,8 @@
 // tidy: table
 
 use super::{Config, Constructor, Field, FieldType, LayerRow, Lowering, Passes};
-use crate::OpId;
 use crate::ops::{self, DtypeRule, RankRule, SamplesRule};
+use crate::{Effect, OpId};
 
 const fn layer(name: &'static str, constructors: &'static [Constructor]) -> LayerRow {
     LayerRow {
@@ -16,6 +16,7 @@ const fn layer(name: &'static str, constructors: &'static [Constructor]) -> Laye
         op: None,
         lowering: Lowering::Stays,
         passes: Passes::Nothing,
+        training: Effect::Pure,
         state: None,
         is_chain: false,
         rank: None,
@@ -46,6 +47,9 @@ impl LayerRow {
     }
     const fn passes(self, passes: Passes) -> LayerRow {
         LayerRow { passes, ..self }
+    }
+    const fn training(self, effect: Effect) -> LayerRow {
+        LayerRow { training: effect, ..self }
     }
     const fn state(self, state: &'static str) -> LayerRow {
         LayerRow { state: Some(state), ..self }
@@ -201,7 +205,7 @@ rows! {
             tensor("running_var", "running_var"),
             configured(BATCH_NORM_CONFIG),
         ])
-        .computes(ops::BATCH_NORM).samples(SamplesRule::KeepsImages);
+        .computes(ops::BATCH_NORM).samples(SamplesRule::KeepsImages).training(Effect::State);
     LAYER_NORM = layer("LayerNorm", made![layer_norm(vs, normalized_shape, config)])
         .takes(LAYER_NORM_CONFIG)
         .fields(&[
@@ -231,7 +235,7 @@ rows! {
             field("num_features", INT),
             configured(INSTANCE_NORM_CONFIG),
         ])
-        .computes(ops::INSTANCE_NORM).samples(SamplesRule::KeepsImages);
+        .computes(ops::INSTANCE_NORM).samples(SamplesRule::KeepsImages).training(Effect::State);
 
     EMBEDDING = layer("Embedding", made![embedding(vs, num_embeddings, embedding_dim, config)])
         .takes(EMBEDDING_CONFIG)
@@ -276,11 +280,11 @@ rows! {
     ID = layer("Id", made![]).rank(RankRule::Same).dtype(DtypeRule::Same).passes(Passes::Input);
     DROPOUT = layer("Dropout", made![dropout(p)])
         .fields(&[field("p", FLOAT)])
-        .computes(ops::DROPOUT).passes(Passes::Input);
+        .computes(ops::DROPOUT).passes(Passes::Input).training(Effect::Random);
 
-    LSTM = layer("LSTM", made![lstm(vs, in_dim, hidden_dim, config)]).takes(RNN_CONFIG).state("LSTMState");
-    GRU = layer("GRU", made![gru(vs, in_dim, hidden_dim, config)]).takes(RNN_CONFIG).state("GRUState");
-    CLOSURE = layer("Closure", made![]);
-    SEQUENTIAL = layer("Sequential", made![seq()]).chain().dtype(DtypeRule::Same);
-    SEQUENTIAL_T = layer("SequentialT", made![seq_t()]).chain().dtype(DtypeRule::Same);
+    LSTM = layer("LSTM", made![lstm(vs, in_dim, hidden_dim, config)]).takes(RNN_CONFIG).state("LSTMState").training(Effect::Random);
+    GRU = layer("GRU", made![gru(vs, in_dim, hidden_dim, config)]).takes(RNN_CONFIG).state("GRUState").training(Effect::Random);
+    CLOSURE = layer("Closure", made![]).training(Effect::Io);
+    SEQUENTIAL = layer("Sequential", made![seq()]).chain().training(Effect::Io).dtype(DtypeRule::Same);
+    SEQUENTIAL_T = layer("SequentialT", made![seq_t()]).chain().training(Effect::Io).dtype(DtypeRule::Same);
 }

@@ -19,7 +19,7 @@ fn shown(result: Result<(), Vec<Fault>>) -> String {
 }
 
 fn named(graph: &Graph, name: &str) -> NodeId {
-    graph.nodes().into_iter().find(|&id| graph.node(id).name == name).unwrap_or(NodeId(0))
+    graph.nodes().into_iter().find(|&id| graph.node(id).name == name).expect("a node of that name")
 }
 
 #[test]

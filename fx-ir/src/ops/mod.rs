@@ -65,6 +65,8 @@ pub struct OpRow {
     pub commutative: bool,
     /// Whether torch.fx files it under `call_function` rather than `call_method`.
     pub function: bool,
+    /// The module of Python in which a function lies.
+    pub python: &'static str,
     /// The functional form of an in-place op.
     pub functional: Option<&'static str>,
     /// The activation of the runtime that computes it, so that a kernel before it can absorb it.

@@ -19,6 +19,7 @@ const fn row(name: &'static str, methods: &'static [&'static str], class: Class,
         effect: Effect::Pure,
         commutative: false,
         function: false,
+        python: "torch",
         functional: None,
         act: None,
         scalar: None,
@@ -43,6 +44,10 @@ impl OpRow {
     }
     const fn function(self) -> OpRow {
         OpRow { function: true, ..self }
+    }
+    /// A function of `torch.nn.functional`.
+    const fn nn_function(self) -> OpRow {
+        OpRow { function: true, python: "torch.nn.functional", ..self }
     }
     const fn act(self, act: Activation) -> OpRow {
         OpRow { act: Some(act), ..self }
@@ -290,9 +295,9 @@ macro_rules! op_table {
         // Reductions and pooling.
         SOFTMAX = row("softmax", &["softmax"], Reduction, "exp(x) / sum(exp(x)) along one axis").within(0.0, 1.0).row(2).float().rank(RankRule::Same).samples(SamplesRule::Along);
         LOG_SOFTMAX = row("log_softmax", &["log_softmax"], Reduction, "x - log(sum(exp(x))) along one axis").row(2).float().samples(SamplesRule::Along);
-        MAX_POOL2D = row("max_pool2d", &["max_pool2d"], Reduction, "the maximum over windows").shares().function().same().rank(RankRule::AtLeast(3)).samples(SamplesRule::KeepsImages);
-        AVG_POOL2D = row("avg_pool2d", &["avg_pool2d"], Reduction, "the mean over windows").shares().function().float().rank(RankRule::AtLeast(3)).samples(SamplesRule::KeepsImages);
-        ADAPTIVE_AVG_POOL2D = row("adaptive_avg_pool2d", &["adaptive_avg_pool2d"], Reduction, "the mean over windows that yield a given size").shares().function().float().rank(RankRule::AtLeast(3)).samples(SamplesRule::KeepsImages);
+        MAX_POOL2D = row("max_pool2d", &["max_pool2d"], Reduction, "the maximum over windows").shares().nn_function().same().rank(RankRule::AtLeast(3)).samples(SamplesRule::KeepsImages);
+        AVG_POOL2D = row("avg_pool2d", &["avg_pool2d"], Reduction, "the mean over windows").shares().nn_function().float().rank(RankRule::AtLeast(3)).samples(SamplesRule::KeepsImages);
+        ADAPTIVE_AVG_POOL2D = row("adaptive_avg_pool2d", &["adaptive_avg_pool2d"], Reduction, "the mean over windows that yield a given size").shares().nn_function().float().rank(RankRule::AtLeast(3)).samples(SamplesRule::KeepsImages);
         ADAPTIVE_MAX_POOL2D = row("adaptive_max_pool2d", &["adaptive_max_pool2d"], Reduction, "the maximum over windows that yield a given size").samples(SamplesRule::KeepsImages);
         MAX_POOL1D = row("max_pool1d", &["max_pool1d"], Reduction, "the maximum over windows").shares().same().rank(RankRule::AtLeast(2));
         AVG_POOL1D = row("avg_pool1d", &["avg_pool1d"], Reduction, "the mean over windows").shares().float().rank(RankRule::AtLeast(2));
@@ -328,10 +333,10 @@ macro_rules! op_table {
         TOPK = row("topk", &["topk"], Reduction, "the largest along an axis, and where they are");
         COSINE_SIMILARITY = row("cosine_similarity", &["cosine_similarity"], Reduction, "the cosine of the angle between vectors along an axis").float();
         // Normalisation.
-        BATCH_NORM = row("batch_norm", &["batch_norm"], Normalization, "(x - mean) * rsqrt(var + eps) * weight + bias per channel").own().function();
-        LAYER_NORM = row("layer_norm", &["layer_norm"], Normalization, "the same over the last axes of each row").own().function().row(2).samples(SamplesRule::Keeps);
+        BATCH_NORM = row("batch_norm", &["batch_norm"], Normalization, "(x - mean) * rsqrt(var + eps) * weight + bias per channel").own().nn_function();
+        LAYER_NORM = row("layer_norm", &["layer_norm"], Normalization, "the same over the last axes of each row").own().nn_function().row(2).samples(SamplesRule::Keeps);
         RMS_NORM = row("rms_norm", &["rms_norm"], Normalization, "x * rsqrt(mean(x * x) + eps) * weight over the last axes").row(1);
-        GROUP_NORM = row("group_norm", &["group_norm"], Normalization, "the same over groups of channels").own().function().samples(SamplesRule::Keeps);
+        GROUP_NORM = row("group_norm", &["group_norm"], Normalization, "the same over groups of channels").own().nn_function().samples(SamplesRule::Keeps);
         INSTANCE_NORM = row("instance_norm", &["instance_norm"], Normalization, "the same over each channel").own();
         // Views.
         VIEW = row("view", &["view"], View, "the same memory under other sizes").shares().same().rank(RankRule::Listed).samples(SamplesRule::Reshapes);
@@ -375,7 +380,7 @@ macro_rules! op_table {
         CAT = row("cat", &["cat"], Data, "tensors joined along an axis").shares().function().samples(SamplesRule::Joins);
         CONCAT = row("concat", &["concat"], Data, "tensors joined along an axis").shares().samples(SamplesRule::Joins);
         STACK = row("stack", &["stack"], Data, "tensors joined along a new axis").shares().function();
-        EMBEDDING = row("embedding", &["embedding"], Data, "rows of a table, chosen by indices").function();
+        EMBEDDING = row("embedding", &["embedding"], Data, "rows of a table, chosen by indices").nn_function();
         FLIP = row("flip", &["flip"], Data, "the elements in reverse along axes").same().rank(RankRule::Same).samples(SamplesRule::Along);
         ROLL = row("roll", &["roll"], Data, "the elements moved along axes").same().rank(RankRule::Same);
         REPEAT = row("repeat", &["repeat"], Data, "the tensor so many times along each axis").shares().same();
@@ -403,7 +408,7 @@ macro_rules! op_table {
         GRID_SAMPLER = row("grid_sampler", &["grid_sampler"], Data, "pixels at the places that a grid gives");
         IM2COL = row("im2col", &["im2col"], Data, "windows of images as columns").same();
         COL2IM = row("col2im", &["col2im"], Data, "columns as windows of images, summed").same();
-        DROPOUT = row("dropout", &["dropout"], Pointwise, "zeroes elements at random when training").own().random().function().float();
+        DROPOUT = row("dropout", &["dropout"], Pointwise, "zeroes elements at random when training").own().random().nn_function().float();
         ALPHA_DROPOUT = row("alpha_dropout", &["alpha_dropout"], Pointwise, "dropout that keeps mean and variance")
             .random().float();
         FEATURE_DROPOUT = row("feature_dropout", &["feature_dropout"], Pointwise, "zeroes channels at random when training")

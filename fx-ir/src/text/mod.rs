@@ -27,10 +27,10 @@
 //! ```text
 //! graph     = "graph" word params block
 //! params    = "(" [ param { "," param } [ "," ] ] ")"
-//! param     = name [ ":" type ] [ origin ]
+//! param     = name [ ":" type ] [ origin ] [ meta ]
 //! block     = "{" { statement separator } "}"                     separator = newline | ";"
-//! statement = [ name "=" ] op [ "(" [ item { "," item } [ "," ] ] ")" ] [ ":" type ] [ origin ] regions
-//!           | [ name "=" ] "yield" [ arg { "," arg } ] [ ":" type ] [ origin ]
+//! statement = [ name "=" ] op [ "(" [ item { "," item } [ "," ] ] ")" ] [ ":" type ] [ origin ] [ meta ] regions
+//!           | [ name "=" ] "yield" [ arg { "," arg } ] [ ":" type ] [ origin ] [ meta ]
 //! item      = arg | key "=" arg                                   key = ident | string
 //! op        = "get_attr" "[" word "]" | "call_module" "[" word "]" | "tuple_get" "[" int "]"
 //!           | "rust" "[" string { "," flag } "]" | "print"
@@ -50,6 +50,7 @@
 //! origin    = "@" [ word ":" int { "+" word ":" int } ] [ "as" word { "+" word } ]
 //!             [ "in" module { "+" module } ] [ "by" word { "+" word } ]
 //! module    = word [ "[" word "]" ]                               a type and its path; without one the model itself
+//! meta      = "$" "(" [ key "=" arg { "," key "=" arg } ] ")"       what the user noted: literals alone
 //! word      = { letter | digit | "_" | "." | "/" | "-" | "::" } | string
 //! string    = Rust's string literal, escapes and all
 //! text      = any text whose "<" and ">" pair up ("->" is no ">"), or a string
@@ -76,4 +77,5 @@ mod tests;
 mod word;
 
 pub use cursor::ParseError;
+pub(crate) use parse_op::interned;
 pub(crate) use print_op::{arg_text, name_text, op_text, origin_text};

@@ -7,7 +7,7 @@ use super::cursor::{Cursor, ParseError, Parsed};
 use super::parse_op::{HOST, parse_host, parse_name, parse_op, parse_origin};
 use super::parse_type::parse_type;
 use crate::edit::Spot;
-use crate::{Arg, Graph, Node, NodeId, Op, RegionId, Type};
+use crate::{Arg, Graph, Meta, MetaValue, Node, NodeId, Op, RegionId, Type};
 
 impl FromStr for Graph {
     type Err = ParseError;
@@ -60,7 +60,9 @@ impl Parser<'_> {
             let ty = self.ty()?;
             let origin = parse_origin(&mut self.cursor)?;
             self.claim(&name, start)?;
+            let meta = self.meta()?;
             let id = self.graph.add_named_param(region, name.clone(), ty, origin);
+            self.graph.node_mut(id).meta = meta;
             self.values.insert(name, id);
         }
         Ok(())
@@ -93,7 +95,9 @@ impl Parser<'_> {
         let (op, (args, kwargs), base) = self.action(region)?;
         let ty = self.ty()?;
         let origin = parse_origin(&mut self.cursor)?;
-        let node = Node { op, args, kwargs, regions: Vec::new(), ty, name: name.clone().unwrap_or_default(), origin };
+        let meta = self.meta()?;
+        let name_or_none = name.clone().unwrap_or_default();
+        let node = Node { op, args, kwargs, regions: Vec::new(), ty, name: name_or_none, origin, meta };
         let id = self.graph.create_node(node);
         self.graph.place(id, Spot::End(region));
         self.regions(id)?;
@@ -124,7 +128,7 @@ impl Parser<'_> {
     fn yielded(&mut self) -> Parsed<Items> {
         let mut items = (Vec::new(), Vec::new());
         self.cursor.space();
-        if !self.cursor.rest().is_empty() && !self.cursor.rest().starts_with(['\n', ';', '}', ':', '@']) {
+        if !self.cursor.rest().is_empty() && !self.cursor.rest().starts_with(['\n', ';', '}', ':', '@', '$']) {
             self.item(&mut items)?;
             while self.cursor.eat(",") {
                 self.item(&mut items)?;
@@ -260,6 +264,27 @@ impl Parser<'_> {
 
     fn ty(&mut self) -> Parsed<Type> {
         if self.cursor.eat(":") { parse_type(&mut self.cursor) } else { Ok(Type::Unknown) }
+    }
+
+    /// What the user noted on a node.
+    fn meta(&mut self) -> Parsed<Meta> {
+        let mut meta = Meta::default();
+        if !self.cursor.eat("$") {
+            return Ok(meta);
+        }
+        self.cursor.expect("(")?;
+        let mut count = 0;
+        while self.cursor.next_item(")", count)? {
+            count += 1;
+            let key = self.key().ok_or_else(|| self.cursor.expected("the key of a note"))?;
+            self.cursor.expect("=")?;
+            let start = self.cursor.at;
+            let Some(value) = MetaValue::of_arg(self.arg()?) else {
+                return Err(self.cursor.error_at(start, "a note is a literal or a list of literals".to_owned()));
+            };
+            meta.insert(key, value);
+        }
+        Ok(meta)
     }
 
     fn claim(&mut self, name: &str, at: usize) -> Parsed<()> {

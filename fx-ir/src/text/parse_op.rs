@@ -27,6 +27,22 @@ impl Head {
     }
 }
 
+impl Op {
+    /// The operation of a node with so many arguments from its text form, [`Node::op_text`](crate::Node::op_text). The
+    /// patterns of a `match` stand with its regions and are not read.
+    ///
+    /// # Errors
+    /// Where the text is no operation, and why.
+    pub fn parse(text: &str, arguments: usize) -> Result<Op, ParseError> {
+        let mut cursor = Cursor::new(text);
+        if cursor.eat("yield") {
+            return Ok(Op::Yield);
+        }
+        let (head, _) = parse_op(&mut cursor)?;
+        if cursor.rest().is_empty() { Ok(head.op(arguments)) } else { Err(cursor.expected("the end of the operation")) }
+    }
+}
+
 /// The op of a statement, and the name of its node if the text has none.
 pub(super) fn parse_op(cursor: &mut Cursor) -> Parsed<(Head, String)> {
     cursor.space();
@@ -240,7 +256,7 @@ fn sum_list(cursor: &mut Cursor, mut item: impl FnMut(&mut Cursor) -> Parsed<()>
 
 /// A pass's name for the rest of the program: origins hold names of passes as the passes give them, `'static`. Each
 /// different name is leaked once.
-fn interned(name: &str) -> &'static str {
+pub(crate) fn interned(name: &str) -> &'static str {
     static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = names.get(name) {

@@ -2,13 +2,17 @@
 
 use std::fmt::{self, Display, Write};
 
-use super::print_op::{is_unnamed, kwarg_text};
+use super::print_op::{is_unnamed, kwarg_text, meta_text};
 use super::word::{Percent, Word};
 use super::{arg_text, name_text, op_text, origin_text};
 use crate::{Graph, NodeId, Op, Pattern, RegionId, Type};
 
+/// The text form, which reads back; `{:#}` writes the [listing](crate::Listing) of torch.fx instead.
 impl Display for Graph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if f.alternate() {
+            return self.listing().fmt(f);
+        }
         Printer { graph: self, out: f, depth: 0, one_line: false }.graph()
     }
 }
@@ -45,7 +49,7 @@ impl<W: Write> Printer<'_, W> {
             if node.ty != Type::Unknown {
                 write!(self.out, ": {}", node.ty)?;
             }
-            write!(self.out, "{}", origin_text(&node.origin))?;
+            write!(self.out, "{}{}", origin_text(&node.origin), meta_text(&node.meta))?;
         }
         Ok(())
     }
@@ -69,7 +73,7 @@ impl<W: Write> Printer<'_, W> {
         if node.ty != Type::Unknown {
             write!(self.out, " : {}", node.ty)?;
         }
-        write!(self.out, "{}", origin_text(&node.origin))?;
+        write!(self.out, "{}{}", origin_text(&node.origin), meta_text(&node.meta))?;
         self.regions(id)
     }
 

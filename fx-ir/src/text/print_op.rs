@@ -1,7 +1,7 @@
 //! The parts of a statement as text: op, argument, name, origin.
 
 use super::word::{Backticked, Percent, Word, is_bare, is_ident, print_code};
-use crate::{Arg, Code, CodeForm, CodeVariable, Effect, Graph, Host, HostOp, Node, NodeId, Op, Origin};
+use crate::{Arg, Code, CodeForm, CodeVariable, Effect, Graph, Host, HostOp, Meta, Node, NodeId, Op, Origin};
 
 /// The node as a reader writes it: a parameter's name is bare, any other has a `%`.
 pub(crate) fn name_text(graph: &Graph, id: NodeId) -> String {
@@ -44,8 +44,20 @@ fn host_text(op: &HostOp, flags: &[String]) -> String {
 
 /// A named argument.
 pub(super) fn kwarg_text(graph: &Graph, key: &str, arg: &Arg) -> String {
-    let value = arg_text(graph, arg);
+    keyed(key, &arg_text(graph, arg))
+}
+
+fn keyed(key: &str, value: &str) -> String {
     if !key.is_empty() && key.chars().all(is_ident) { format!("{key}={value}") } else { format!("{key:?}={value}") }
+}
+
+/// What the user noted on a node, with the space before it; nothing if there is nothing.
+pub(super) fn meta_text(meta: &Meta) -> String {
+    if meta.is_empty() {
+        return String::new();
+    }
+    let notes: Vec<_> = meta.iter().map(|(key, value)| keyed(key, &value.to_string())).collect();
+    format!(" $({})", notes.join(", "))
 }
 
 /// Whether it is a yield whose name is but `output` or `yield` and a number. Nobody reads a yield, so the text leaves
@@ -54,6 +66,13 @@ pub(super) fn is_unnamed(node: &Node) -> bool {
     let rest = node.name.strip_prefix("output").or_else(|| node.name.strip_prefix("yield"));
     let number = |rest: &str| rest.strip_prefix('_').is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
     node.op == Op::Yield && rest.is_some_and(|rest| rest.is_empty() || number(rest))
+}
+
+impl Node {
+    /// Its operation as the text form has it, without the arguments; [`Op::parse`] reads it back.
+    pub fn op_text(&self) -> String {
+        op_text(self)
+    }
 }
 
 /// The op of a node, without its arguments.

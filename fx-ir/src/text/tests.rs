@@ -5,8 +5,8 @@ use expect_test::{Expect, expect};
 use crate::host::eval::{FloatType, IntType};
 use crate::pattern::{Elements, Literal, RangePattern, StructPattern};
 use crate::{
-    Arg, Code, CodeForm, CodeScope, CodeVariable, Effect, ForLoop, Graph, ModuleKind, ModuleScope, NodeId, Op, OpId,
-    Origin, ParseError, Pattern, Place, RegionId, Spot, Type,
+    Arg, Code, CodeForm, CodeScope, CodeVariable, Effect, ForLoop, Graph, Meta, MetaValue, ModuleKind, ModuleScope,
+    NodeId, Op, OpId, Origin, ParseError, Pattern, Place, RegionId, Spot, Type,
 };
 
 fn check(text: &str, want: &Expect) {
@@ -249,6 +249,16 @@ impl Dice {
         }
     }
 
+    fn meta(&mut self) -> Meta {
+        let mut meta = Meta::default();
+        for _ in 0..self.roll(3) {
+            if let (key, Some(value)) = (self.text(), MetaValue::of_arg(self.arg(&[], 0))) {
+                meta.insert(key, value);
+            }
+        }
+        meta
+    }
+
     fn op(&mut self) -> Op {
         let code = Code {
             template: self.text(),
@@ -334,7 +344,9 @@ impl Dice {
     fn fill(&mut self, graph: &mut Graph, region: RegionId, seen: &mut Vec<NodeId>, depth: usize) {
         for _ in 0..self.roll(3) {
             let (name, ty, origin) = (self.text(), self.ty(0), self.origin());
-            seen.push(graph.add_param(region, &name, ty, origin));
+            let id = graph.add_param(region, &name, ty, origin);
+            graph.node_mut(id).meta = self.meta();
+            seen.push(id);
         }
         for _ in 0..self.roll(5) {
             let (op, name) = (self.op(), self.text());
@@ -343,6 +355,7 @@ impl Dice {
             let id = graph.push(region, op.clone(), args, &name, ty, origin);
             let kwargs = (0..self.roll(3)).map(|_| (self.text(), self.arg(seen, 0))).collect();
             graph.node_mut(id).kwargs = kwargs;
+            graph.node_mut(id).meta = self.meta();
             let regions = match op {
                 Op::Match(patterns) => patterns.len(),
                 Op::For(_) => 1,
@@ -362,7 +375,8 @@ impl Dice {
             (["output", "yield", "end", "output_2"][self.roll(4)], (0..self.roll(3)).map(|_| self.arg(seen, 0)));
         let args = args.collect();
         let origin = self.origin();
-        graph.push(region, Op::Yield, args, name, Type::Unknown, origin);
+        let end = graph.push(region, Op::Yield, args, name, Type::Unknown, origin);
+        graph.node_mut(end).meta = self.meta();
     }
 }
 

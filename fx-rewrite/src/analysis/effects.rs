@@ -72,7 +72,7 @@ impl Effects {
             for &inner in &graph.node(id).regions {
                 epoch = self.number(graph, inner, epoch);
             }
-            let writes = matches!(op.effect(), Effect::InPlace(_) | Effect::Io);
+            let writes = matches!(graph.node(id).effect(), Effect::InPlace(_) | Effect::Io);
             epoch += u32::from(writes || epoch > before);
         }
         epoch

@@ -125,7 +125,7 @@ impl<'g> Merge<'g> {
 
 fn is_mergeable(node: &Node) -> bool {
     let is_value = !matches!(node.op, Op::Placeholder | Op::Yield) && !node.op.is_control_flow();
-    is_value && node.op.effect() == Effect::Pure && is_shareable(&node.ty)
+    is_value && node.effect() == Effect::Pure && is_shareable(&node.ty)
 }
 
 /// May a value of this type have more readers than before? A tensor or a layer is read by reference, a number is copied.

@@ -113,7 +113,7 @@ impl Places {
             return true;
         }
         let node = graph.node(id);
-        let movable = node.op.effect() == Effect::Pure && node.regions.is_empty() && node.op != Op::Placeholder;
+        let movable = node.effect() == Effect::Pure && node.regions.is_empty() && node.op != Op::Placeholder;
         movable
             && times.is_frozen(id)
             && graph.scope_of(id) == graph.scope_of(anchor)

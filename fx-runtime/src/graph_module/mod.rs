@@ -56,6 +56,7 @@ pub(crate) use self::shape_prop::short_name;
 pub(crate) use self::submodule::{Erased, Leaf, SharedLayer, Uncallable};
 pub use self::submodule::{FromValue, Submodule};
 pub use self::transform::FrozenModule;
+use crate::module::Tree;
 use crate::{Error, Module, Result};
 
 /// A value of a graph while it runs: a tensor, a number, a list, a tuple, ...
@@ -191,6 +192,19 @@ impl GraphModule {
         self.submodules.iter().map(|(path, module)| (path.as_str(), &**module))
     }
 
+    /// The modules as a tree by their paths, in the order of their first calls, as Python prints one; of what only holds
+    /// others the type is not known.
+    pub fn print_module_tree(&self) -> String {
+        let mut root = Tree::named(&self.graph.name);
+        let called = self.graph.find_nodes("call_module", None).into_iter().map(|id| self.graph.target(id));
+        for path in called.chain(self.submodules.keys().cloned()) {
+            if let Some(submodule) = self.submodules.get(&path) {
+                *root.at(&path) = submodule.module().map(Tree::of).unwrap_or_default();
+            }
+        }
+        root.print()
+    }
+
     /// The parameters with their paths: those of modules, and tensors of the graph that want gradients.
     pub fn named_parameters(&self) -> Vec<(String, Tensor)> {
         self.named_tensors(|module| module.named_parameters(), true)
@@ -280,10 +294,10 @@ impl fmt::Debug for GraphModule {
     }
 }
 
-/// The graph, as text.
+/// The graph as torch.fx writes it.
 impl fmt::Display for GraphModule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.graph.fmt(f)
+        self.graph.listing().fmt(f)
     }
 }
 

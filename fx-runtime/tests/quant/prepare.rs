@@ -177,7 +177,7 @@ fn the_reference_form_runs() -> Result<()> {
     // The result is a multiple of its scale.
     let steps = &*quantized * 256.0;
     assert_eq!(steps.round(), steps);
-    let text = reference.to_string();
+    let text = reference.graph().to_string();
     assert_eq!(text.matches("= quantize_per_tensor(").count(), 6, "{text}");
     Ok(())
 }

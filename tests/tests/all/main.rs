@@ -23,4 +23,5 @@ mod saved;
 mod subject;
 mod threads;
 mod timing;
+mod torch_fx;
 mod values;

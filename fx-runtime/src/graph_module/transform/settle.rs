@@ -42,8 +42,8 @@ impl<'m> Settler<'m> {
         let Some(&model) = self.graph.region(self.graph.body()).params.first() else { return Ok(()) };
         match self.graph.erase_node(model) {
             Ok(()) => self.keep_named(),
-            Err(readers) => Err(Error::Unsupported {
-                what: format!("`{}`, which reads the model when it is called,", readers.join("`, `")),
+            Err(error) => Err(Error::Unsupported {
+                what: format!("reading the model when the graph is called ({error})"),
                 help: "leave out the pass that made it, or freeze by generated code".to_owned(),
             }),
         }
@@ -129,9 +129,9 @@ impl<'m> Settler<'m> {
                 let _ = self.graph.erase_node(user);
             }
         }
-        self.graph.erase_node(id).map_err(|readers| {
-            self.evaluator.module.fault(format!("a choice is still read by {}", readers.join(", ")))
-        })?;
+        self.graph
+            .erase_node(id)
+            .map_err(|error| self.evaluator.module.fault(format!("a choice cannot be taken: {error}")))?;
         Ok(behind)
     }
 
@@ -286,7 +286,8 @@ fn turning(graph: &Graph) -> NodeSet {
         if node.inputs().any(|input| turning.contains(input)) {
             turning.insert(id);
         }
-        for &region in node.regions.iter().filter(|_| matches!(node.op, Op::For(_) | Op::While)) {
+        let turns = matches!(node.op, Op::For(_) | Op::While) || turning.contains(id);
+        for &region in node.regions.iter().filter(|_| turns) {
             graph.region(region).params.iter().for_each(|&param| _ = turning.insert(param));
         }
     }
