@@ -1,0 +1,2 @@
+//! `cargo fx`.
+fn main() {}

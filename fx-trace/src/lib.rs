@@ -1,0 +1,19 @@
+//! Reads, compares and writes the traces that PyTorch's profiler (Kineto) and fx write.
+
+pub mod compare;
+pub mod error;
+pub mod event;
+pub mod hta;
+mod ops_diff;
+mod read;
+mod short_name;
+pub mod symbols;
+pub mod trace;
+mod units;
+
+pub use compare::{DeviceType, LabeledTrace, Options, Selection};
+pub use error::{Error, Result};
+pub use event::{Device, Event};
+pub use ops_diff::OpsDiff;
+pub use short_name::shorten_name;
+pub use trace::{Trace, TraceSet};

@@ -1,0 +1,232 @@
+//! Reads Kineto's JSON, one event after the other.
+//!
+//! The trace that comes out is as large as its events' numbers, about a hundred bytes each, not as the text. Every error says
+//! at which byte it is.
+
+mod foreign;
+mod json;
+mod scan;
+mod source;
+mod time;
+
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::error::{Error, Result};
+use crate::event::{Device, Event, Id, Track};
+use crate::symbols::Symbols;
+use crate::trace::{Metadata, Trace};
+use json::{DeviceProperties, DistributedInfo, RawEvent, RawId};
+use source::{Source, Value};
+
+/// Reads a trace.
+pub(crate) fn read_file(path: &Path) -> Result<Trace> {
+    let mut source = Source::open(path)?;
+    match source.peek()? {
+        None => return Err(Error::Empty { path: path.to_owned() }),
+        Some(b'{') => source.bump(),
+        Some(_) => return Err(foreign(&source, foreign::by_content(source.head()))),
+    }
+    let mut reader = Reader::default();
+    let mut keys = Vec::new();
+    while let Some(key) = reader.key(&mut source)? {
+        reader.member(&mut source, &key)?;
+        keys.push(key);
+    }
+    if source.peek()?.is_some() {
+        return Err(reader.corrupt(&source, source.offset().byte, "there is more text behind the trace's last `}`"));
+    }
+    if !keys.iter().any(|key| key == "traceEvents") {
+        return Err(foreign(&source, foreign::by_keys(&keys)));
+    }
+    if reader.events.is_empty() {
+        return Err(Error::NoEvents { path: path.to_owned(), events: reader.count });
+    }
+    let Reader { metadata, symbols, events, .. } = reader;
+    Ok(Trace { path: path.to_owned(), metadata, symbols, events })
+}
+
+fn foreign(source: &Source, is: foreign::Recognized) -> Error {
+    Error::Foreign { path: source.path().to_owned(), offset: source.offset(), found: is.found, help: is.help }
+}
+
+/// What was read so far.
+#[derive(Default)]
+struct Reader {
+    metadata: Metadata,
+    symbols: Symbols,
+    events: Vec<Event>,
+    /// Elements of `traceEvents`, with a duration or not.
+    count: usize,
+    in_events: bool,
+    has_members: bool,
+}
+
+impl Reader {
+    /// The next key of the outermost object with its colon; `None` behind the last.
+    fn key(&mut self, source: &mut Source) -> Result<Option<String>> {
+        let next = source.peek()?.ok_or_else(|| self.truncated(source))?;
+        if next == b'}' {
+            source.bump();
+            return Ok(None);
+        }
+        if self.has_members {
+            self.punctuation(source, b',', "`,` or `}`")?;
+        }
+        self.has_members = true;
+        let key = match source.value()? {
+            Some(value) => self.parse::<String>(&value).map_err(|fault| fault.of(self, source))?,
+            None => return Err(self.truncated(source)),
+        };
+        self.punctuation(source, b':', "`:`")?;
+        Ok(Some(key))
+    }
+
+    fn punctuation(&self, source: &mut Source, expected: u8, described: &str) -> Result<()> {
+        match source.peek()? {
+            None => Err(self.truncated(source)),
+            Some(found) if found == expected => {
+                source.bump();
+                Ok(())
+            }
+            Some(_) => Err(self.corrupt(source, source.offset().byte, &format!("expected {described}"))),
+        }
+    }
+
+    /// The value of a key.
+    fn member(&mut self, source: &mut Source, key: &str) -> Result<()> {
+        match key {
+            "traceEvents" => {
+                self.in_events = true;
+                self.all_events(source)?;
+                self.in_events = false;
+            }
+            "distributedInfo" => {
+                let info = self.whole::<DistributedInfo>(source)?.unwrap_or_default();
+                self.metadata.rank = info.rank;
+                self.metadata.world_size = info.world_size;
+                self.metadata.backend = info.backend;
+            }
+            "baseTimeNanoseconds" => self.metadata.base_time = self.whole(source)?,
+            "deviceProperties" => {
+                let devices = self.whole::<Vec<DeviceProperties>>(source)?.unwrap_or_default();
+                self.metadata.devices = devices.into_iter().filter_map(|device| device.name).collect();
+            }
+            _ => {
+                if !source.skip()? {
+                    return Err(self.truncated(source));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn whole<T: for<'de> Deserialize<'de>>(&self, source: &mut Source) -> Result<Option<T>> {
+        match source.value()? {
+            Some(value) => self.parse(&value).map_err(|fault| fault.of(self, source)),
+            None => Err(self.truncated(source)),
+        }
+    }
+
+    fn all_events(&mut self, source: &mut Source) -> Result<()> {
+        self.punctuation(source, b'[', "`[`, the list of events")?;
+        let mut is_first = true;
+        loop {
+            match source.peek()? {
+                None => return Err(self.truncated(source)),
+                Some(b']') => {
+                    source.bump();
+                    return Ok(());
+                }
+                Some(_) if is_first => is_first = false,
+                Some(_) => self.punctuation(source, b',', "`,` or `]` behind an event")?,
+            }
+            let Some(value) = source.value()? else {
+                return Err(self.truncated(source));
+            };
+            let outcome = self.parse::<RawEvent<'_>>(&value).and_then(|raw| self.event(&raw, value.offset));
+            outcome.map_err(|fault| fault.of(self, source))?;
+            self.count += 1;
+        }
+    }
+
+    /// Takes an event in, if it has a category and a duration.
+    fn event(&mut self, raw: &RawEvent<'_>, offset: u64) -> Result<(), Fault> {
+        let time = |value: Option<&RawValue>, key| match value {
+            None => Ok(None),
+            Some(value) => time::parse(value.get())
+                .map(Some)
+                .ok_or_else(|| Fault { byte: offset, reason: format!("`{key}` is `{}`, not a number of microseconds", value.get()) }),
+        };
+        let (begin, duration) = (time(raw.begin, "ts")?, time(raw.duration, "dur")?);
+        let numbers = &mut self.metadata.numbers;
+        numbers.absent_begins |= begin.is_none();
+        numbers.absent_durations |= duration.is_none();
+        numbers.fractional_begins |= begin.is_some_and(|time| time.is_fractional);
+        numbers.fractional_durations |= duration.is_some_and(|time| time.is_fractional);
+        let (Some(begin), Some(duration), Some(category), Some(name)) = (begin, duration, &raw.category, &raw.name) else {
+            return Ok(());
+        };
+        if category == "Trace" {
+            return Ok(());
+        }
+        let track = Track { process: self.id(&raw.process), thread: self.id(&raw.thread) };
+        self.events.push(Event {
+            index: u32::try_from(self.count).unwrap_or(u32::MAX),
+            name: self.symbols.intern(name),
+            category: self.symbols.intern(category),
+            track,
+            begin: begin.nanoseconds,
+            duration: duration.nanoseconds,
+            stream: raw.args.stream,
+            correlation: raw.args.correlation,
+            device: Device::of(category, raw.args.stream),
+        });
+        Ok(())
+    }
+
+    fn id(&mut self, raw: &RawId<'_>) -> Id {
+        match raw {
+            RawId::Number(number) => Id::Number(*number),
+            RawId::Name(name) => Id::Name(self.symbols.intern(name)),
+            RawId::Absent => Id::Absent,
+        }
+    }
+
+    #[expect(clippy::unused_self, reason = "read beside the other steps")]
+    fn parse<'a, T: Deserialize<'a>>(&self, value: &Value<'a>) -> Result<T, Fault> {
+        serde_json::from_slice(value.text).map_err(|error| {
+            let lines = value.text.split_inclusive(|byte| *byte == b'\n');
+            let before: usize = lines.take(error.line().saturating_sub(1)).map(<[u8]>::len).sum();
+            let within = (before + error.column().saturating_sub(1)).min(value.text.len().saturating_sub(1));
+            let reason = error.to_string();
+            let reason = reason.split(" at line ").next().unwrap_or(&reason).to_owned();
+            Fault { byte: value.offset + within as u64, reason }
+        })
+    }
+
+    fn truncated(&self, source: &Source) -> Error {
+        let inside = if self.in_events { "the list of events" } else { "the trace" };
+        Error::Truncated { path: source.path().to_owned(), offset: source.offset(), inside, events: self.count }
+    }
+
+    fn corrupt(&self, source: &Source, byte: u64, reason: &str) -> Error {
+        let place = if self.in_events { format!("event {}", self.count) } else { "the trace's own members".to_owned() };
+        let help = "write the trace again, or mend it there";
+        Error::Corrupt { path: source.path().to_owned(), offset: source.at(byte), place, reason: reason.to_owned(), help }
+    }
+}
+
+/// What is wrong in a piece of the text, while that is borrowed.
+struct Fault {
+    byte: u64,
+    reason: String,
+}
+
+impl Fault {
+    fn of(self, reader: &Reader, source: &Source) -> Error {
+        reader.corrupt(source, self.byte, &self.reason)
+    }
+}
