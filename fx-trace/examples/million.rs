@@ -41,11 +41,15 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Writes events as Kineto does: operators with shapes, launches, kernels.
 fn write<W: Write>(mut to: W, events: usize) -> std::io::Result<W> {
-    writeln!(to, "{{\n\"schemaVersion\": 1,\n\"distributedInfo\": {{\"backend\": \"nccl\", \"rank\": 0, \"world_size\": 1}},")?;
+    writeln!(
+        to,
+        "{{\n\"schemaVersion\": 1,\n\"distributedInfo\": {{\"backend\": \"nccl\", \"rank\": 0, \"world_size\": 1}},"
+    )?;
     writeln!(to, "\"traceEvents\": [")?;
     for event in 0..events {
         let comma = if event + 1 == events { "" } else { "," };
-        let (step, op, ts) = (event / 10_000, event % 700, 1_712_195_495_519_689_i64 + 12 * i64::try_from(event).unwrap_or(0));
+        let (step, op, ts) =
+            (event / 10_000, event % 700, 1_712_195_495_519_689_i64 + 12 * i64::try_from(event).unwrap_or(0));
         match event % 10_000 {
             0 => write!(
                 to,

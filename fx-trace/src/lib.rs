@@ -1,9 +1,13 @@
 //! Reads, compares and writes the traces that PyTorch's profiler (Kineto) and fx write.
 
 pub mod compare;
+mod correlation;
+pub mod diff;
 pub mod error;
 pub mod event;
 pub mod hta;
+mod iteration;
+mod nesting;
 mod ops_diff;
 mod read;
 mod short_name;
@@ -12,8 +16,10 @@ pub mod trace;
 mod units;
 
 pub use compare::{DeviceType, LabeledTrace, Options, Selection};
+pub use diff::{Comparison, compare_traces};
 pub use error::{Error, Result};
 pub use event::{Device, Event};
+pub use iteration::Iteration;
 pub use ops_diff::OpsDiff;
 pub use short_name::shorten_name;
 pub use trace::{Trace, TraceSet};

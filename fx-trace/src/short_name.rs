@@ -40,7 +40,10 @@ mod tests {
             ("aten::add", "aten::add"),
             ("Memcpy HtoD (Pageable -> Device)", "Memcpy HtoD (Pageable -> Device)"),
             ("void cub::DeviceScanKernel<cub::A<int>, 5>(int*, std::pair<int, int>)", "cub::DeviceScanKernel"),
-            ("autograd::engine::evaluate_function: AddmmBackward0", "autograd::engine::evaluate_function: AddmmBackward0"),
+            (
+                "autograd::engine::evaluate_function: AddmmBackward0",
+                "autograd::engine::evaluate_function: AddmmBackward0",
+            ),
             ("f(x)->y", "fy"),
             ("a > b (c)", ""),
             ("## forward: (a) ##", "##"),

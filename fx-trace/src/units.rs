@@ -20,7 +20,9 @@ mod tests {
 
     #[test]
     fn as_python_reads() {
-        for text in ["1712195495519689.047", "0.001", "2413669096090.100", "-3.141", "9007199254740.993", "1661938466265032"] {
+        for text in
+            ["1712195495519689.047", "0.001", "2413669096090.100", "-3.141", "9007199254740.993", "1661938466265032"]
+        {
             let nanoseconds = text.parse::<f64>().map(|_| {
                 let (whole, fraction) = text.split_once('.').unwrap_or((text, "000"));
                 let digits: i64 = format!("{whole}{fraction}").parse().unwrap();

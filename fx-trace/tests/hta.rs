@@ -47,9 +47,9 @@ fn agrees(name: &str, control: &str, test: &str, options: &Options) {
     assert_eq!(ours, theirs);
     if !options.short_names {
         let lists = hta::ops_diff(&control, &test, options).unwrap();
-        let rows = lists.lists().map(|(change, names)| {
-            names.iter().map(|name| format!("{change},{}\n", quoted(name))).collect::<String>()
-        });
+        let rows = lists
+            .lists()
+            .map(|(change, names)| names.iter().map(|name| format!("{change},{}\n", quoted(name))).collect::<String>());
         assert_eq!(rows.concat(), golden(&format!("{name}.ops.csv")));
     }
 }

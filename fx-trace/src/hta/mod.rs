@@ -68,7 +68,8 @@ fn sums(labeled: &LabeledTrace, selection: &Selection, device: DeviceType, short
 fn chosen_iterations(labeled: &LabeledTrace, chosen: &[i64]) -> Result<Vec<i64>> {
     let mut available = Vec::<i64>::new();
     for trace in labeled.traces.ranks.values() {
-        let numbers = trace.symbols.iter().filter_map(|(_, text)| text.strip_prefix("ProfilerStep#")?.trim().parse::<i64>().ok());
+        let numbers =
+            trace.symbols.iter().filter_map(|(_, text)| text.strip_prefix("ProfilerStep#")?.trim().parse::<i64>().ok());
         available.extend(numbers);
     }
     available.sort_unstable();

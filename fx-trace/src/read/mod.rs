@@ -19,7 +19,7 @@ use crate::event::{Device, Event, Id, Track};
 use crate::symbols::Symbols;
 use crate::trace::{Metadata, Trace};
 use json::{DeviceProperties, DistributedInfo, RawEvent, RawId};
-use source::{Source, Value};
+use source::{End, Source, Value};
 
 /// Reads a trace.
 pub(crate) fn read_file(path: &Path) -> Result<Trace> {
@@ -27,7 +27,7 @@ pub(crate) fn read_file(path: &Path) -> Result<Trace> {
     match source.peek()? {
         None => return Err(Error::Empty { path: path.to_owned() }),
         Some(b'{') => source.bump(),
-        Some(_) => return Err(foreign(&source, foreign::by_content(source.head()))),
+        Some(_) => return Err(foreign(&source, foreign::by_content(source.opening()))),
     }
     let mut reader = Reader::default();
     let mut keys = Vec::new();
@@ -76,10 +76,7 @@ impl Reader {
             self.punctuation(source, b',', "`,` or `}`")?;
         }
         self.has_members = true;
-        let key = match source.value()? {
-            Some(value) => self.parse::<String>(&value).map_err(|fault| fault.of(self, source))?,
-            None => return Err(self.truncated(source)),
-        };
+        let key = self.whole::<String>(source)?;
         self.punctuation(source, b':', "`:`")?;
         Ok(Some(key))
     }
@@ -99,19 +96,20 @@ impl Reader {
     fn member(&mut self, source: &mut Source, key: &str) -> Result<()> {
         match key {
             "traceEvents" => {
+                self.punctuation(source, b'[', "`[`, the list of events")?;
                 self.in_events = true;
                 self.all_events(source)?;
                 self.in_events = false;
             }
             "distributedInfo" => {
-                let info = self.whole::<DistributedInfo>(source)?.unwrap_or_default();
+                let info = self.whole::<Option<DistributedInfo>>(source)?.unwrap_or_default();
                 self.metadata.rank = info.rank;
                 self.metadata.world_size = info.world_size;
                 self.metadata.backend = info.backend;
             }
             "baseTimeNanoseconds" => self.metadata.base_time = self.whole(source)?,
             "deviceProperties" => {
-                let devices = self.whole::<Vec<DeviceProperties>>(source)?.unwrap_or_default();
+                let devices = self.whole::<Option<Vec<DeviceProperties>>>(source)?.unwrap_or_default();
                 self.metadata.devices = devices.into_iter().filter_map(|device| device.name).collect();
             }
             _ => {
@@ -123,15 +121,13 @@ impl Reader {
         Ok(())
     }
 
-    fn whole<T: for<'de> Deserialize<'de>>(&self, source: &mut Source) -> Result<Option<T>> {
-        match source.value()? {
-            Some(value) => self.parse(&value).map_err(|fault| fault.of(self, source)),
-            None => Err(self.truncated(source)),
-        }
+    fn whole<T: for<'de> Deserialize<'de>>(&self, source: &mut Source) -> Result<T> {
+        let outcome = parse(&source.value()?);
+        outcome.map_err(|fault| fault.of(self, source))
     }
 
+    /// The events behind the opening bracket, and the closing one.
     fn all_events(&mut self, source: &mut Source) -> Result<()> {
-        self.punctuation(source, b'[', "`[`, the list of events")?;
         let mut is_first = true;
         loop {
             match source.peek()? {
@@ -143,10 +139,8 @@ impl Reader {
                 Some(_) if is_first => is_first = false,
                 Some(_) => self.punctuation(source, b',', "`,` or `]` behind an event")?,
             }
-            let Some(value) = source.value()? else {
-                return Err(self.truncated(source));
-            };
-            let outcome = self.parse::<RawEvent<'_>>(&value).and_then(|raw| self.event(&raw, value.offset));
+            let value = source.value()?;
+            let outcome = parse::<RawEvent<'_>>(&value).and_then(|raw| self.event(&raw, value.offset));
             outcome.map_err(|fault| fault.of(self, source))?;
             self.count += 1;
         }
@@ -156,9 +150,10 @@ impl Reader {
     fn event(&mut self, raw: &RawEvent<'_>, offset: u64) -> Result<(), Fault> {
         let time = |value: Option<&RawValue>, key| match value {
             None => Ok(None),
-            Some(value) => time::parse(value.get())
-                .map(Some)
-                .ok_or_else(|| Fault { byte: offset, reason: format!("`{key}` is `{}`, not a number of microseconds", value.get()) }),
+            Some(value) => time::parse(value.get()).map(Some).ok_or_else(|| Fault::Corrupt {
+                byte: offset,
+                reason: format!("`{key}` is `{}`, not a number of microseconds", value.get()),
+            }),
         };
         let (begin, duration) = (time(raw.begin, "ts")?, time(raw.duration, "dur")?);
         let numbers = &mut self.metadata.numbers;
@@ -166,7 +161,8 @@ impl Reader {
         numbers.absent_durations |= duration.is_none();
         numbers.fractional_begins |= begin.is_some_and(|time| time.is_fractional);
         numbers.fractional_durations |= duration.is_some_and(|time| time.is_fractional);
-        let (Some(begin), Some(duration), Some(category), Some(name)) = (begin, duration, &raw.category, &raw.name) else {
+        let (Some(begin), Some(duration), Some(category), Some(name)) = (begin, duration, &raw.category, &raw.name)
+        else {
             return Ok(());
         };
         if category == "Trace" {
@@ -195,18 +191,6 @@ impl Reader {
         }
     }
 
-    #[expect(clippy::unused_self, reason = "read beside the other steps")]
-    fn parse<'a, T: Deserialize<'a>>(&self, value: &Value<'a>) -> Result<T, Fault> {
-        serde_json::from_slice(value.text).map_err(|error| {
-            let lines = value.text.split_inclusive(|byte| *byte == b'\n');
-            let before: usize = lines.take(error.line().saturating_sub(1)).map(<[u8]>::len).sum();
-            let within = (before + error.column().saturating_sub(1)).min(value.text.len().saturating_sub(1));
-            let reason = error.to_string();
-            let reason = reason.split(" at line ").next().unwrap_or(&reason).to_owned();
-            Fault { byte: value.offset + within as u64, reason }
-        })
-    }
-
     fn truncated(&self, source: &Source) -> Error {
         let inside = if self.in_events { "the list of events" } else { "the trace" };
         Error::Truncated { path: source.path().to_owned(), offset: source.offset(), inside, events: self.count }
@@ -215,18 +199,58 @@ impl Reader {
     fn corrupt(&self, source: &Source, byte: u64, reason: &str) -> Error {
         let place = if self.in_events { format!("event {}", self.count) } else { "the trace's own members".to_owned() };
         let help = "write the trace again, or mend it there";
-        Error::Corrupt { path: source.path().to_owned(), offset: source.at(byte), place, reason: reason.to_owned(), help }
+        Error::Corrupt {
+            path: source.path().to_owned(),
+            offset: source.at(byte),
+            place,
+            reason: reason.to_owned(),
+            help,
+        }
     }
 }
 
+/// Builds a value of its text.
+fn parse<'a, T: Deserialize<'a>>(value: &Value<'a>) -> Result<T, Fault> {
+    let length = value.text.len();
+    let outcome = serde_json::from_slice(value.text);
+    let error = match outcome {
+        // What has no end is no value, even if its beginning is one.
+        Ok(built) if value.end == End::Whole => return Ok(built),
+        Ok(_) => None,
+        Err(error) => Some(error).filter(|error| value.end == End::Whole || !error.is_eof()),
+    };
+    // A number may be cut behind its point, and a string inside an escape, which are errors at the last byte.
+    match error.map(|error| (position(&error, value.text), error)) {
+        Some((at, error)) if value.end == End::Whole || at + 1 < length => {
+            let reason = error.to_string();
+            let reason = reason.split(" at line ").next().unwrap_or(&reason).to_owned();
+            Err(Fault::Corrupt { byte: value.offset + at as u64, reason })
+        }
+        _ if value.end == End::Limit => {
+            Err(Fault::Corrupt { byte: value.offset, reason: format!("it has no end within {length} bytes") })
+        }
+        _ => Err(Fault::Truncated),
+    }
+}
+
+/// The byte of an error, which serde_json tells by line and column.
+fn position(error: &serde_json::Error, text: &[u8]) -> usize {
+    let lines = text.split_inclusive(|byte| *byte == b'\n');
+    let before: usize = lines.take(error.line().saturating_sub(1)).map(<[u8]>::len).sum();
+    (before + error.column().saturating_sub(1)).min(text.len().saturating_sub(1))
+}
+
 /// What is wrong in a piece of the text, while that is borrowed.
-struct Fault {
-    byte: u64,
-    reason: String,
+enum Fault {
+    Truncated,
+    Corrupt { byte: u64, reason: String },
 }
 
 impl Fault {
     fn of(self, reader: &Reader, source: &Source) -> Error {
-        reader.corrupt(source, self.byte, &self.reason)
+        match self {
+            Fault::Truncated => reader.truncated(source),
+            Fault::Corrupt { byte, reason } => reader.corrupt(source, byte, &reason),
+        }
     }
 }

@@ -25,7 +25,10 @@ impl Scan {
                 }
                 continue;
             }
-            if self.depth == 0 && self.in_word && (matches!(byte, b',' | b']' | b'}' | b':') || byte.is_ascii_whitespace()) {
+            if self.depth == 0
+                && self.in_word
+                && (matches!(byte, b',' | b']' | b'}' | b':') || byte.is_ascii_whitespace())
+            {
                 return Some(at);
             }
             at += 1;

@@ -18,7 +18,10 @@ use crate::error::{Error, Offset, Result};
 const CHUNK: usize = 1 << 18;
 
 /// The longest value that is held: an event has hundreds of bytes, and one whose bracket is lost would be all the file.
-const LONGEST: usize = 1 << 28;
+const LONGEST: usize = 1 << 26;
+
+/// How many bytes tell what a file is.
+const OPENING: usize = 64;
 
 /// The first bytes of a gzip stream.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -30,6 +33,8 @@ pub(super) struct Source {
     /// Bytes taken from the file, packed or not.
     taken: Rc<Cell<u64>>,
     is_packed: bool,
+    /// The first bytes of the text.
+    opening: Vec<u8>,
     buffer: Vec<u8>,
     /// Where what is not consumed begins in `buffer`.
     begin: usize,
@@ -43,6 +48,18 @@ pub(super) struct Value<'a> {
     /// The offset of its first byte.
     pub(super) offset: u64,
     pub(super) text: &'a [u8],
+    pub(super) end: End,
+}
+
+/// Why a piece ends where it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// The value is whole.
+    Whole,
+    /// The text ends.
+    Text,
+    /// It is longer than any value may be.
+    Limit,
 }
 
 impl Source {
@@ -60,9 +77,11 @@ impl Source {
             Box::new(file)
         };
         let path = path.to_owned();
-        let mut source =
-            Self { path, input, taken, is_packed, buffer: Vec::new(), begin: 0, base: 0, is_at_end: false };
-        source.fill()?;
+        let (opening, buffer) = (Vec::new(), Vec::new());
+        let mut source = Self { path, input, taken, is_packed, opening, buffer, begin: 0, base: 0, is_at_end: false };
+        // Enough to tell what the file is.
+        while source.buffer.len() < OPENING && source.fill()? {}
+        source.opening = source.buffer.iter().take(OPENING).copied().collect();
         // What some editors write in front of UTF-8.
         if source.buffer.starts_with(b"\xef\xbb\xbf") {
             source.begin = 3;
@@ -74,8 +93,13 @@ impl Source {
         &self.path
     }
 
-    /// The first bytes of what is not consumed.
-    pub(super) fn head(&self) -> &[u8] {
+    /// The first bytes of the text, white space included.
+    pub(super) fn opening(&self) -> &[u8] {
+        &self.opening
+    }
+
+    /// What is read and not consumed.
+    fn head(&self) -> &[u8] {
         self.buffer.get(self.begin..).unwrap_or_default()
     }
 
@@ -108,30 +132,27 @@ impl Source {
         self.begin += 1;
     }
 
-    /// Consumes the next value; `None` where the text ends inside it.
-    pub(super) fn value(&mut self) -> Result<Option<Value<'_>>> {
+    /// Consumes the next value, or what there is of it.
+    pub(super) fn value(&mut self) -> Result<Value<'_>> {
         self.peek()?;
         let mut scan = Scan::default();
         let mut seen = 0;
-        let length = loop {
+        let (length, end) = loop {
             if let Some(end) = scan.feed(self.head().get(seen..).unwrap_or_default()) {
-                break seen + end;
+                break (seen + end, End::Whole);
             }
             seen = self.head().len();
             if seen > LONGEST {
-                return Err(self.too_long());
+                break (seen, End::Limit);
             }
             if !self.fill()? {
-                if scan.may_end_here() && seen > 0 {
-                    break seen;
-                }
-                self.begin += seen;
-                return Ok(None);
+                let is_whole = scan.may_end_here() && seen > 0;
+                break (seen, if is_whole { End::Whole } else { End::Text });
             }
         };
         let (begin, offset) = (self.begin, self.base + self.begin as u64);
         self.begin += length;
-        Ok(Some(Value { offset, text: self.buffer.get(begin..begin + length).unwrap_or_default() }))
+        Ok(Value { offset, text: self.buffer.get(begin..begin + length).unwrap_or_default(), end })
     }
 
     /// Consumes the next value without holding it; `false` where the text ends inside it.
@@ -187,16 +208,6 @@ impl Source {
             return Error::Gzip { path: self.path.clone(), offset: self.taken.get(), unpacked, reason };
         }
         Error::Io { action: "read", path: self.path.clone(), source }
-    }
-
-    fn too_long(&self) -> Error {
-        Error::Corrupt {
-            path: self.path.clone(),
-            offset: self.offset(),
-            place: "the value that begins there".to_owned(),
-            reason: format!("it has no end within {LONGEST} bytes"),
-            help: "a bracket or a quote is missing; write the trace again",
-        }
     }
 }
 
