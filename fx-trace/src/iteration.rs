@@ -1,6 +1,6 @@
 //! Iterations of a program: what the profiler marks by `ProfilerStep#N`.
 
-use crate::event::Device;
+use crate::event::{Device, Event};
 use crate::trace::Trace;
 
 /// How the profiler's marks begin.
@@ -34,6 +34,8 @@ impl Trace {
     }
 
     /// For each event the number of its iteration: on the GPU that of its launch, and else the one during which it begins.
+    ///
+    /// What was launched before the trace began belongs to none of its iterations, though it runs during one.
     pub fn iteration_of_events(&self) -> Vec<Option<i64>> {
         let iterations = self.iterations();
         let by_time = |begin: i64| {
@@ -41,8 +43,11 @@ impl Trace {
             let last = iterations.get(after.checked_sub(1)?)?;
             (begin < last.end).then_some(last.number)
         };
-        let launch = |position: Option<usize>| position.and_then(|position| self.events.get(position));
-        let begins = self.launches().into_iter().map(|position| launch(position).map(|event| event.begin));
-        begins.zip(&self.events).map(|(launched, event)| by_time(launched.unwrap_or(event.begin))).collect()
+        let of = |(event, launch): (&Event, Option<usize>)| match launch.and_then(|launch| self.events.get(launch)) {
+            Some(launch) => by_time(launch.begin),
+            None if event.device == Device::Gpu && event.correlation >= 0 => None,
+            None => by_time(event.begin),
+        };
+        self.events.iter().zip(self.launches()).map(of).collect()
     }
 }

@@ -1,5 +1,6 @@
 //! Reads, compares and writes the traces that PyTorch's profiler (Kineto) and fx write.
 
+pub mod breakdown;
 pub mod compare;
 mod correlation;
 pub mod diff;
@@ -14,6 +15,7 @@ mod short_name;
 pub mod symbols;
 pub mod trace;
 mod units;
+mod write;
 
 pub use compare::{DeviceType, LabeledTrace, Options, Selection};
 pub use diff::{Comparison, compare_traces};
@@ -23,3 +25,4 @@ pub use iteration::Iteration;
 pub use ops_diff::OpsDiff;
 pub use short_name::shorten_name;
 pub use trace::{Trace, TraceSet};
+pub use write::{NewEvent, TraceWriter};
