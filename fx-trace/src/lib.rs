@@ -1,6 +1,7 @@
 //! Reads, compares and writes the traces that PyTorch's profiler (Kineto) and fx write.
 
 pub mod breakdown;
+pub mod chart;
 pub mod compare;
 mod correlation;
 pub mod diff;
@@ -11,6 +12,7 @@ mod iteration;
 mod nesting;
 mod ops_diff;
 mod read;
+pub mod report;
 mod short_name;
 pub mod symbols;
 pub mod trace;

@@ -90,7 +90,7 @@ impl Comparison {
     /// The exclusive time of all rows of a device, in nanoseconds for each iteration, in the control and the test trace.
     pub fn total(&self, device: Device) -> [f64; 2] {
         let rows = || self.rows.iter().filter(|row| row.device == device.name());
-        [rows().map(|row| row.control.exclusive).sum(), rows().map(|row| row.test.exclusive).sum()]
+        rows().fold([0.0, 0.0], |[control, test], row| [control + row.control.exclusive, test + row.test.exclusive])
     }
 }
 
@@ -136,7 +136,10 @@ fn row(key: &Key, left: &Samples, right: &Samples) -> Row {
 
 /// Means over so many iterations; one without a sample did not run the operator.
 fn side(samples: &[Sample], count: usize) -> Side {
-    let mean = |value: fn(&Sample) -> f64| samples.iter().map(value).sum::<f64>() / welch::double(count);
+    // An empty sum of floats is -0.
+    let mean = |value: fn(&Sample) -> f64| {
+        samples.iter().map(value).fold(0.0, |sum, value| sum + value) / welch::double(count)
+    };
     let (exclusive, variance) = welch::mean_and_variance(&exclusive(samples, count));
     Side {
         counts: mean(|sample| sample.counts),

@@ -39,11 +39,13 @@ def analyses(path):
 
 
 def stable(result):
-    """Tables as text, without the columns that number events."""
+    """Tables as text, without the columns that number events, and numbers as floats: a column with a hole in it has these."""
     if isinstance(result, tuple):
         return "\n".join(map(stable, result))
     if isinstance(result, dict):
         return "\n".join(f"{key}: {stable(value)}" for key, value in result.items())
+    numbers = result.select_dtypes("number").columns
+    result = result.astype({column: float for column in numbers})
     return result.drop(columns=[column for column in result.columns if column.startswith("index")]).to_csv(index=False)
 
 
