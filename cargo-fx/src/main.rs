@@ -31,7 +31,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    Diff(diff::Options),
+    Diff(Box<diff::Options>),
     Completions(completions::Options),
 }
 
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
         Command::Diff(options) => diff::run(&options),
         Command::Completions(options) => Ok(completions::run(&options)),
     };
-    match outcome.and_then(print) {
+    match outcome.and_then(|outcome| print(&outcome)) {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
             eprintln!("error: {failure}");
@@ -75,7 +75,7 @@ fn arguments(mut all: impl Iterator<Item = OsString>) -> Vec<OsString> {
 }
 
 /// Prints an outcome; who reads only the beginning, as `head` does, has got what he wanted.
-fn print(outcome: Outcome) -> Result<u8, Failure> {
+fn print(outcome: &Outcome) -> Result<u8, Failure> {
     match io::stdout().lock().write_all(outcome.text.as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Print(error)),
         _ => Ok(outcome.code),

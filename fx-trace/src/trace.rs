@@ -40,6 +40,7 @@ pub struct Metadata {
 }
 
 /// How a file writes the times of its events, whatever their kind.
+#[expect(clippy::struct_excessive_bools, reason = "four independent facts")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Numbers {
     /// A `ts` has decimals.

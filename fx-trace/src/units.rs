@@ -28,7 +28,7 @@ mod tests {
                 let digits: i64 = format!("{whole}{fraction}").parse().unwrap();
                 digits
             });
-            assert_eq!(microseconds(nanoseconds.unwrap()), text.parse::<f64>().unwrap(), "{text}");
+            assert_eq!(microseconds(nanoseconds.unwrap()).to_bits(), text.parse::<f64>().unwrap().to_bits(), "{text}");
         }
     }
 }

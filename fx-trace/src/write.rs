@@ -64,7 +64,7 @@ pub struct TraceWriter {
 /// Plain or packed.
 enum Output {
     Plain(BufWriter<File>),
-    Packed(GzEncoder<BufWriter<File>>),
+    Packed(Box<GzEncoder<BufWriter<File>>>),
 }
 
 impl fmt::Debug for TraceWriter {
@@ -96,7 +96,7 @@ impl TraceWriter {
         let file = File::create(&path).map_err(|source| Error::Io { action: "write", path: path.clone(), source })?;
         let file = BufWriter::new(file);
         let output = if path.extension().is_some_and(|extension| extension == "gz") {
-            Output::Packed(GzEncoder::new(file, Compression::default()))
+            Output::Packed(Box::new(GzEncoder::new(file, Compression::default())))
         } else {
             Output::Plain(file)
         };
@@ -144,22 +144,21 @@ impl TraceWriter {
 
 /// All that comes before the first event, and the element that is none.
 fn header(metadata: &Metadata) -> String {
-    let mut text = "{\n\"schemaVersion\": 1,\n".to_owned();
+    let mut lines = vec!["{\n\"schemaVersion\": 1".to_owned()];
     if !metadata.devices.is_empty() {
-        let devices: Vec<Value> =
-            metadata.devices.iter().enumerate().map(|(id, name)| json!({"id": id, "name": name})).collect();
-        text += &format!("\"deviceProperties\": {},\n", Value::Array(devices));
+        let devices = metadata.devices.iter().enumerate().map(|(id, name)| json!({"id": id, "name": name}));
+        lines.push(format!("\"deviceProperties\": {}", Value::Array(devices.collect())));
     }
     let mut members = Vec::new();
     members.extend(metadata.backend.as_ref().map(|backend| format!("\"backend\": {}", json!(backend))));
     members.push(format!("\"rank\": {}", metadata.rank.unwrap_or(0)));
     members.push(format!("\"world_size\": {}", metadata.world_size.unwrap_or(1)));
-    text += &format!("\"distributedInfo\": {{{}}},\n", members.join(", "));
-    if let Some(base) = metadata.base_time {
-        text += &format!("\"baseTimeNanoseconds\": {base},\n");
-    }
-    text += "\"traceEvents\": [\n{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": 0, \"tid\": 0, \"ts\": 0, \"args\": {\"name\": \"fx\"}}";
-    text
+    lines.push(format!("\"distributedInfo\": {{{}}}", members.join(", ")));
+    lines.extend(metadata.base_time.map(|base| format!("\"baseTimeNanoseconds\": {base}")));
+    let first =
+        "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": 0, \"tid\": 0, \"ts\": 0, \"args\": {\"name\": \"fx\"}}";
+    lines.push(format!("\"traceEvents\": [\n{first}"));
+    lines.join(",\n")
 }
 
 /// Nanoseconds as the decimal microseconds of a trace: a whole number where they are one.

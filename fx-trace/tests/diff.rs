@@ -1,5 +1,8 @@
 //! The comparison of this crate: exclusive nanoseconds, all iterations, both devices.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that fails may do so by panicking")]
+#![allow(clippy::float_cmp, reason = "the numbers are exact")]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -26,7 +29,7 @@ fn program(label: &str, op: &[f64], kernel: f64) -> LabeledTrace {
     let mut events = Vec::new();
     let names: Vec<String> = (0..op.len()).map(|step| format!("ProfilerStep#{step}")).collect();
     for (step, op) in op.iter().enumerate() {
-        let (number, begin) = (i64::try_from(step).unwrap(), 100.0 * step as f64);
+        let (number, begin) = (i64::try_from(step).unwrap(), 100.0 * f64::from(u32::try_from(step).unwrap()));
         events.push(("user_annotation", names[step].as_str(), -1, -1, begin, 100.0));
         events.push(("cpu_op", "aten::relu", -1, -1, begin + 10.0, *op));
         events.push(("cuda_runtime", "cudaLaunchKernel", -1, number, begin + 11.0, 4.0));

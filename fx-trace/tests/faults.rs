@@ -1,5 +1,8 @@
 //! Files that are no whole traces: what is said of each, and at which byte.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that fails may do so by panicking")]
+#![allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots so")]
+
 use std::fs;
 use std::io::Write as _;
 

@@ -1,5 +1,7 @@
 //! What is written is what is read; that HTA reads it too, `tests/hta/round_trip.py` shows.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that fails may do so by panicking")]
+
 use std::fs;
 use std::path::Path;
 

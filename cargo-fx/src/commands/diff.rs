@@ -27,6 +27,7 @@ const SHORTEST_NAME: usize = 16;
 /// without those that it calls. `p` is the probability that a difference as large is noise.
 ///
 /// Exit code: 0 done, 1 they differ and `--fail-on-diff` is given, 2 a trace cannot be read.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  cargo fx diff eager.json.gz frozen.json.gz\n  cargo fx diff eager.json.gz frozen.json.gz \
@@ -179,10 +180,9 @@ fn printed(report: &Report, rows: usize) -> String {
 fn table(report: &Report, rows: usize) -> (Table, usize) {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
-    if table.width().is_none() {
-        table.set_width(WIDTH);
-    }
-    let width = usize::from(table.width().unwrap_or(WIDTH));
+    let columns = terminal_size::terminal_size().map_or(WIDTH, |(width, _)| width.0);
+    table.set_width(columns);
+    let width = usize::from(columns);
     let rows = || report.rows.iter().take(rows);
     let heads: Vec<String> = report.columns.iter().map(|column| column.replace(", ", "\n")).collect();
     let letters = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);

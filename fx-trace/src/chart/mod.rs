@@ -8,6 +8,7 @@ mod text;
 use crate::diff::Comparison;
 use crate::hta::Table;
 use crate::iteration::STEP;
+use crate::short_name::shorten_name;
 
 /// How many names a chart shows.
 pub const TOP: usize = 10;
@@ -115,12 +116,17 @@ fn chart(
     Chart { title: title.to_owned(), axis: axis.to_owned(), series: [control, test, "Difference".to_owned()], groups }
 }
 
-/// As many letters of a name as there is room for: the beginning and the end, which tell kernels apart.
+/// A name in so many letters: whole, or without its arguments, or the beginning and the end of that, which tell kernels apart.
 pub fn fitted(name: &str, room: usize) -> String {
-    let letters: Vec<char> = name.chars().collect();
-    if letters.len() <= room {
+    let is_short = |name: &str| name.chars().count() <= room;
+    if is_short(name) {
         return name.to_owned();
     }
+    let name = shorten_name(name);
+    if is_short(&name) {
+        return name;
+    }
+    let letters: Vec<char> = name.chars().collect();
     let kept = room.saturating_sub(1);
     let (front, back) = (kept - kept / 2, kept / 2);
     let beginning: String = letters.iter().take(front).collect();
@@ -146,6 +152,7 @@ mod tests {
     #[test]
     fn names_are_cut_in_the_middle() {
         assert_eq!(fitted("aten::add", 9), "aten::add");
+        assert_eq!(fitted("void at::relu<float>(float*)", 10), "at::relu");
         assert_eq!(fitted("volta_sgemm_64x32_tn", 11), "volta…32_tn");
     }
 

@@ -113,6 +113,6 @@ fn pixels(length: f64) -> i32 {
 }
 
 /// Text of a size, with its middle at the point that it is drawn at.
-fn text(size: u32, side: HPos) -> TextStyle<'static> {
-    ("sans-serif", size).into_text_style(&(WIDTH, WIDTH)).color(&INK).pos(Pos::new(side, VPos::Center))
+fn text(points: u32, side: HPos) -> TextStyle<'static> {
+    ("sans-serif", points).into_text_style(&(WIDTH, WIDTH)).color(&INK).pos(Pos::new(side, VPos::Center))
 }

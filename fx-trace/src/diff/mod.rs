@@ -82,9 +82,15 @@ impl Row {
 }
 
 impl Comparison {
-    /// The names that came, went, or run more or less often.
+    /// The names that came, went, or run more or less often, in alphabetical order. One that both devices have counts once.
     pub fn ops_diff(&self) -> OpsDiff {
-        OpsDiff::of(self.rows.iter().map(|row| (row.name.as_str(), row.control.counts, row.test.counts)))
+        let mut counts = BTreeMap::<&str, [f64; 2]>::new();
+        for row in &self.rows {
+            let [control, test] = counts.entry(&row.name).or_default();
+            *control += row.control.counts;
+            *test += row.test.counts;
+        }
+        OpsDiff::of(counts.into_iter().map(|(name, [control, test])| (name, control, test)))
     }
 
     /// The exclusive time of all rows of a device, in nanoseconds for each iteration, in the control and the test trace.
@@ -188,9 +194,9 @@ mod tests {
             };
             let mut rows: Vec<Row> = values.iter().map(row).collect();
             correct(&mut rows);
-            rows.iter().map(|row| row.p_value.map_or(0, |p| (p * 1000.0).round() as i64)).collect::<Vec<_>>()
+            rows.iter().map(|row| format!("{:.3}", row.p_value.unwrap())).collect::<Vec<_>>()
         };
-        assert_eq!(corrected(&[0.01, 0.02, 0.03, 0.04, 0.05]), [50; 5]);
-        assert_eq!(corrected(&[0.001, 0.9, 0.02]), [3, 900, 30]);
+        assert_eq!(corrected(&[0.01, 0.02, 0.03, 0.04, 0.05]), ["0.050"; 5]);
+        assert_eq!(corrected(&[0.001, 0.9, 0.02]), ["0.003", "0.900", "0.030"]);
     }
 }

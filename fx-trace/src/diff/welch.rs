@@ -45,7 +45,7 @@ fn two_sided(t: f64, freedom: f64) -> f64 {
     incomplete_beta(freedom / (freedom + t * t), freedom / 2.0, 0.5).clamp(0.0, 1.0)
 }
 
-/// I_x(a, b), by its continued fraction where that converges fast (DLMF 8.17.22), and by the symmetry elsewhere.
+/// The regularised incomplete beta function, by its continued fraction where that converges fast (DLMF 8.17.22), and by the symmetry elsewhere.
 fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return x.clamp(0.0, 1.0);
@@ -64,14 +64,14 @@ fn continued_fraction(x: f64, a: f64, b: f64) -> f64 {
     let nonzero = |value: f64| if value.abs() < TINY { TINY } else { value };
     let (mut value, mut upper, mut lower) = (1.0, 1.0, 0.0);
     for term in 1..=TERMS {
-        let m = f64::from(term / 2);
-        let d = if term % 2 == 0 {
-            m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m))
+        let half = f64::from(term / 2);
+        let part = if term % 2 == 0 {
+            half * (b - half) * x / ((a + 2.0 * half - 1.0) * (a + 2.0 * half))
         } else {
-            -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0))
+            -(a + half) * (a + b + half) * x / ((a + 2.0 * half) * (a + 2.0 * half + 1.0))
         };
-        lower = 1.0 / nonzero(1.0 + d * lower);
-        upper = nonzero(1.0 + d / upper);
+        lower = 1.0 / nonzero(1.0 + part * lower);
+        upper = nonzero(1.0 + part / upper);
         value *= upper * lower;
         if (upper * lower - 1.0).abs() < 1e-15 {
             break;

@@ -27,7 +27,7 @@ pub fn compare_traces(control: &LabeledTrace, test: &LabeledTrace, options: &Opt
     // HTA means to add `_control` to the one label and `_test` to the other.
     let same = control.label == test.label;
     let test = if same { format!("{}_control_test", test.label) } else { test.label.clone() };
-    Ok(Table::join(control.label.clone(), test, control_sums, &test_sums))
+    Ok(Table::join(control.label.clone(), test, &control_sums, &test_sums))
 }
 
 /// HTA's `TraceDiff.ops_diff`, which never shortens names.

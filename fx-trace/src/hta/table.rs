@@ -79,7 +79,7 @@ impl Row {
 }
 
 impl Table {
-    pub(super) fn join(control: String, test: String, left: Sums, right: &Sums) -> Self {
+    pub(super) fn join(control: String, test: String, left: &Sums, right: &Sums) -> Self {
         let side = |sums: Option<&(i64, i64)>| {
             sums.map_or_else(Side::default, |(counts, duration)| Side {
                 counts: double(*counts),
@@ -109,20 +109,19 @@ impl Table {
 
     /// What `DataFrame.to_csv` writes of HTA's table.
     pub fn to_csv(&self, index: &str) -> String {
-        let (control, test) = (&self.control, &self.test);
-        let mut text = String::new();
+        let mut csv = String::new();
         let header = [
             index.to_owned(),
-            format!("{control}_counts"),
-            format!("{control}_total_duration"),
-            format!("{test}_counts"),
-            format!("{test}_total_duration"),
+            format!("{}_counts", self.control),
+            format!("{}_total_duration", self.control),
+            format!("{}_counts", self.test),
+            format!("{}_total_duration", self.test),
             "diff_counts".to_owned(),
             "diff_duration".to_owned(),
             "counts_change_categories".to_owned(),
         ];
-        text += &header.map(|column| quoted(&column)).join(",");
-        text.push('\n');
+        csv += &header.map(|column| quoted(&column)).join(",");
+        csv.push('\n');
         let [left, right] = self.floats;
         let floats = [left[0], left[1], right[0], right[1], left[0] || right[0], left[1] || right[1]];
         for row in &self.rows {
@@ -134,14 +133,14 @@ impl Table {
                 row.diff_counts(),
                 row.diff_duration(),
             ];
-            text += &quoted(&row.name);
+            csv += &quoted(&row.name);
             for (value, is_float) in values.into_iter().zip(floats) {
-                // `{:?}` is Python's repr: the shortest text that is read as the same double, with a point.
-                let _ = if is_float { write!(text, ",{value:?}") } else { write!(text, ",{value}") };
+                // `{:?}` is Python's repr: the shortest csv that is read as the same double, with a point.
+                let _ = if is_float { write!(csv, ",{value:?}") } else { write!(csv, ",{value}") };
             }
-            let _ = writeln!(text, ",{}", row.counts_change_category());
+            let _ = writeln!(csv, ",{}", row.counts_change_category());
         }
-        text
+        csv
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) fn by_content(head: &[u8]) -> Recognized {
         _ if head.trim_ascii_start().starts_with(b"<") => {
             of("HTML or XML, perhaps the page of a server's error", "look into it, and download the trace again")
         }
-        [0x0a, ..] | [0x08, ..] => of("a protocol buffer, as Perfetto and pprof write", EXPORT),
+        [0x0a | 0x08, ..] => of("a protocol buffer, as Perfetto and pprof write", EXPORT),
         _ => of("no JSON object", EXPORT),
     }
 }

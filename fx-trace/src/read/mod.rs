@@ -233,7 +233,7 @@ fn parse<'a, T: Deserialize<'a>>(value: &Value<'a>) -> Result<T, Fault> {
     }
 }
 
-/// The byte of an error, which serde_json tells by line and column.
+/// The byte of an error, which `serde_json` tells by line and column.
 fn position(error: &serde_json::Error, text: &[u8]) -> usize {
     let lines = text.split_inclusive(|byte| *byte == b'\n');
     let before: usize = lines.take(error.line().saturating_sub(1)).map(<[u8]>::len).sum();

@@ -1,7 +1,7 @@
 //! The text of a trace in pieces: one JSON value after the other, however large the file is.
 //!
 //! Only the value that is being read is in memory. A scan for the end of a value looks at brackets and quotes alone; what
-//! the value is, and whether it is JSON at all, serde_json says of the piece. Each piece knows its byte offset.
+//! the value is, and whether it is JSON at all, `serde_json` says of the piece. Each piece knows its byte offset.
 
 use std::cell::Cell;
 use std::fs::File;
