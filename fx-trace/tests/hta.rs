@@ -27,8 +27,13 @@ fn sample_trace(name: &str) -> TraceSet {
     read.entry(name.to_owned()).or_insert_with(open).clone()
 }
 
+/// With `+` between their names several ranks.
 fn pair(control: &str, test: &str) -> (LabeledTrace, LabeledTrace) {
-    (LabeledTrace::new("Control", sample_trace(control)), LabeledTrace::new("Test", sample_trace(test)))
+    let open = |label, names: &str| {
+        let ranks = names.split('+').flat_map(|name| sample_trace(name).ranks).collect();
+        LabeledTrace::new(label, TraceSet { ranks })
+    };
+    (open("Control", control), open("Test", test))
 }
 
 fn iterations(control: &[i64], test: &[i64]) -> Options {
@@ -118,6 +123,16 @@ fn stream_zero() {
 #[test]
 fn cpu_only() {
     agrees("cpu_only", "cpu_only", "nanoseconds", &Options::default());
+}
+
+#[test]
+fn ranks() {
+    let of = |ranks: &[i64], iterations: &[i64]| Options {
+        control: Selection { ranks: ranks.to_vec(), iterations: iterations.to_vec() },
+        ..Options::default()
+    };
+    agrees("ranks", "nanoseconds+cpu_only", "test", &of(&[0, 34], &[102, 551]));
+    agrees("second_rank", "nanoseconds+cpu_only", "test", &of(&[34], &[551]));
 }
 
 #[test]

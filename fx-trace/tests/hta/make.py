@@ -34,7 +34,7 @@ SAMPLES = {
     "cpu_only": "cpu_only/rank-34.Jul_15_10_52_41.1074.pt.trace.json.gz",
 }
 
-# The golden, control, test, and the keyword arguments of compare_traces.
+# The golden, control, test (with `+` a folder of several ranks), and the keyword arguments of compare_traces.
 COMPARISONS = [
     ("sample", "control", "test", {}),
     ("sample_short", "control", "test", {"use_short_name": True}),
@@ -48,6 +48,8 @@ COMPARISONS = [
     ("nanoseconds_gpu", "nanoseconds", "control", {"device_type": "GPU", "use_short_name": True}),
     ("stream_zero", "stream_zero", "stream_zero", {}),
     ("cpu_only", "cpu_only", "nanoseconds", {}),
+    ("ranks", "nanoseconds+cpu_only", "test", {"control_rank": [0, 34], "control_iteration": [102, 551]}),
+    ("second_rank", "nanoseconds+cpu_only", "test", {"control_rank": 34, "control_iteration": 551}),
 ]
 
 
@@ -100,14 +102,15 @@ def cut_trace(source, target):
         file.write(text.getvalue().encode())
 
 
-def labeled(path, label, cache={}):
+def labeled(paths, label, cache={}):
     from hta.trace_diff import LabeledTrace
 
-    key = (path, label)
+    key = (*paths, label)
     if key not in cache:
         # HTA takes folders.
         with tempfile.TemporaryDirectory() as folder:
-            os.symlink(os.path.abspath(path), os.path.join(folder, os.path.basename(path)))
+            for path in paths:
+                os.symlink(os.path.abspath(path), os.path.join(folder, os.path.basename(path)))
             cache[key] = LabeledTrace(label=label, trace_dir=folder)
     return cache[key]
 
@@ -127,7 +130,7 @@ def comparisons(path_of):
     """The text of every golden, by its file's name."""
     goldens = {}
     for name, control, test, options in COMPARISONS:
-        pair = labeled(path_of(control), "Control"), labeled(path_of(test), "Test")
+        pair = [labeled(list(map(path_of, names.split("+"))), label) for names, label in ((control, "Control"), (test, "Test"))]
         table, lists = compared(*pair, options)
         goldens[f"{name}.csv"] = table
         if "use_short_name" not in options:
@@ -169,15 +172,14 @@ def welch():
     return "\n".join(rows) + "\n"
 
 
-def write(name, text, check):
-    path = os.path.join(HERE, "goldens", name)
-    if check:
-        with open(path) as file:
-            if file.read() != text:
-                sys.exit(f"{path} would change; run without --check and read the difference")
-        return
-    with open(path, "w") as file:
+def write(name, text):
+    with open(os.path.join(HERE, "goldens", name), "w") as file:
         file.write(text)
+
+
+def would_change(name, text):
+    with open(os.path.join(HERE, "goldens", name)) as file:
+        return file.read() != text
 
 
 def main():
@@ -201,11 +203,13 @@ def main():
         sys.exit("the cut traces differ from the whole ones in " + str([name for name in goldens if goldens[name] != whole[name]]))
     goldens["sample.breakdown.csv"] = breakdown(ours("control"))
     goldens["welch.csv"] = welch()
+    if options.check:
+        changed = [name for name, text in goldens.items() if would_change(name, text)]
+        sys.exit(f"these would change: {', '.join(changed)}" if changed else 0)
     for name, text in goldens.items():
-        write(name, text, options.check)
-    if not options.check:
-        made_by = options.label or f"HolisticTraceAnalysis {version('HolisticTraceAnalysis')}"
-        write("VERSIONS", f"{made_by}\npandas {version('pandas')}\nscipy {version('scipy')}\n", False)
+        write(name, text)
+    made_by = options.label or f"HolisticTraceAnalysis {version('HolisticTraceAnalysis')}"
+    write("VERSIONS", f"{made_by}\npandas {version('pandas')}\nscipy {version('scipy')}\n")
 
 
 if __name__ == "__main__":

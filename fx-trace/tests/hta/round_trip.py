@@ -58,8 +58,8 @@ def main():
             subprocess.run(["cargo", "run", "-q", "--release", "-p", "fx-trace", "--example", "rewrite", before, after], check=True)
             tables = []
             for path in before, after:
-                control = make.labeled(path, "Control")
-                tables.append(make.compared(control, make.labeled(os.path.join(here, "traces", "control.json.gz"), "Test"), {}))
+                control = make.labeled([path], "Control")
+                tables.append(make.compared(control, make.labeled([os.path.join(here, "traces", "control.json.gz")], "Test"), {}))
             if tables[0] != tables[1]:
                 sys.exit(f"{name}: TraceDiff differs")
             told = analyses(before), analyses(after)
