@@ -135,6 +135,17 @@ fn ranks() {
     agrees("second_rank", "nanoseconds+cpu_only", "test", &of(&[34], &[551]));
 }
 
+/// Everything that HTA treats in a way of its own, drawn by chance.
+#[test]
+fn random_traces() {
+    agrees("random_whole", "random_whole", "random_fractions", &Options::default());
+    agrees("random_fractions", "random_fractions", "random_durations", &iterations(&[1, 2, 3], &[1, 2, 3]));
+    let gpu = Options { device: DeviceType::Gpu, ..iterations(&[], &[2, 3]) };
+    agrees("random_durations", "random_durations", "random_whole", &gpu);
+    let short = Options { device: DeviceType::Cpu, short_names: true, ..Options::default() };
+    agrees("random_short", "random_whole", "random_durations", &short);
+}
+
 #[test]
 fn equal_labels() {
     let (control, _) = pair("base", "base");
