@@ -220,3 +220,46 @@ fn long_values() {
     let trace = Trace::read(&path).unwrap();
     assert_eq!((trace.events.len(), trace.events[0].stream), (2, 7));
 }
+
+/// What Python's JSON has beyond the standard, Kineto writes and HTA reads.
+#[test]
+fn not_a_number() {
+    let args =
+        r#""args": {"stream": 7, "est. achieved occupancy %": NaN, "memory bandwidth (GB/s)": -inf}, "ts": 10.5"#;
+    let text = WHOLE.replace("\"ts\": 10.5", args).replace("\"ts\": 20, \"dur\": 2", "\"ts\": 20, \"dur\": Infinity");
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("trace.json");
+    fs::write(&path, text).unwrap();
+    let trace = Trace::read(&path).unwrap();
+    assert_eq!((trace.events.len(), trace.events[0].stream), (1, 7), "an event that lasts for ever has no duration");
+}
+
+/// However a trace is damaged, reading it ends, and a byte that is named is one of the file's.
+#[test]
+fn damaged_anyhow() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("trace.json");
+    let mut chance = fastrand::Rng::with_seed(7);
+    let mut faults = 0;
+    for round in 0..1000 {
+        let mut bytes = if round % 5 == 0 { packed(WHOLE) } else { WHOLE.as_bytes().to_vec() };
+        for _ in 0..chance.usize(1..4) {
+            let at = chance.usize(..bytes.len());
+            match chance.u8(..3) {
+                0 => bytes[at] = chance.u8(..),
+                1 => drop(bytes.remove(at)),
+                _ => bytes.insert(at, *chance.choice(b"{}[]\",:\\0-e").unwrap()),
+            }
+        }
+        fs::write(&path, &bytes).unwrap();
+        let Err(error) = Trace::read(&path) else { continue };
+        let message = error.to_string();
+        let byte =
+            message.split(" byte ").nth(1).map(|rest| rest.split(|letter: char| !letter.is_ascii_digit()).next());
+        if let Some(byte) = byte.flatten().and_then(|digits| digits.parse::<usize>().ok()) {
+            assert!(byte <= bytes.len().max(WHOLE.len() + 4), "{message}");
+        }
+        faults += 1;
+    }
+    assert!(faults > 700, "{faults} faults found");
+}

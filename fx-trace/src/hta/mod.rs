@@ -3,6 +3,9 @@
 //! Kept for tables that must agree with older ones. Its peculiarities are documented where they are: times rounded to
 //! microseconds so that short events last 0 or -1, the time of a child counted again in its parent, stream 0 left out, one
 //! iteration alone, an event of number 0 that nothing links to. [`crate::compare_traces`] has none of them.
+//!
+//! Where begins are whole microseconds and durations are not, which Kineto never writes, the last bit of HTA's sums depends
+//! on the order of a Python set; here it is that of the exact sum.
 
 mod columns;
 mod files;

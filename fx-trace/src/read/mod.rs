@@ -5,6 +5,7 @@
 
 mod foreign;
 mod json;
+mod not_a_number;
 mod scan;
 mod source;
 mod time;
@@ -140,7 +141,11 @@ impl Reader {
                 Some(_) => self.punctuation(source, b',', "`,` or `]` behind an event")?,
             }
             let value = source.value()?;
-            let outcome = parse::<RawEvent<'_>>(&value).and_then(|raw| self.event(&raw, value.offset));
+            let mut outcome = parse::<RawEvent<'_>>(&value).and_then(|raw| self.event(&raw, value.offset));
+            if let Some(text) = outcome.as_ref().err().and_then(|_| not_a_number::replaced(value.text)) {
+                let value = Value { text: &text, ..value };
+                outcome = parse::<RawEvent<'_>>(&value).and_then(|raw| self.event(&raw, value.offset));
+            }
             outcome.map_err(|fault| fault.of(self, source))?;
             self.count += 1;
         }
@@ -150,6 +155,7 @@ impl Reader {
     fn event(&mut self, raw: &RawEvent<'_>, offset: u64) -> Result<(), Fault> {
         let time = |value: Option<&RawValue>, key| match value {
             None => Ok(None),
+            Some(value) if value.get() == not_a_number::INSTEAD => Ok(None),
             Some(value) => time::parse(value.get()).map(Some).ok_or_else(|| Fault::Corrupt {
                 byte: offset,
                 reason: format!("`{key}` is `{}`, not a number of microseconds", value.get()),
