@@ -122,6 +122,16 @@ pub enum Error {
         /// The other.
         second: PathBuf,
     },
+    /// A rank was asked for that no file of a folder is of.
+    #[error("`{}` has no trace of rank {rank}; it has {}", .path.display(), list(.available))]
+    AbsentRank {
+        /// The folder, or the file.
+        path: PathBuf,
+        /// The rank.
+        rank: i64,
+        /// Those that there are.
+        available: Vec<i64>,
+    },
     /// A rank or an iteration was asked for that the trace does not have.
     #[error("the {label} trace has no {what} {asked}; it has {}", list(.available))]
     Absent {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::read::read_file;
+use crate::read::{read_file, read_rank};
 use crate::symbols::Symbols;
 
 /// The events of one process, in the order of its file.
@@ -87,6 +87,30 @@ impl TraceSet {
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         Self::read(&files(path)?)
+    }
+
+    /// Reads those of a folder that are of the given ranks, or of the lowest one if none is given: of the others only
+    /// what stands in front of their events.
+    pub fn open_ranks(path: impl AsRef<Path>, ranks: &[i64]) -> Result<Self> {
+        let files = files(path.as_ref())?;
+        if let ([_], []) = (files.as_slice(), ranks) {
+            return Self::read(&files);
+        }
+        let mut by_rank = BTreeMap::<i64, PathBuf>::new();
+        for file in files {
+            let rank = read_rank(&file)?.unwrap_or(0);
+            if let Some(first) = by_rank.insert(rank, file.clone()) {
+                return Err(Error::SameRank { rank, first, second: file });
+            }
+        }
+        let lowest = by_rank.keys().copied().take(1);
+        let chosen: Vec<i64> = if ranks.is_empty() { lowest.collect() } else { ranks.to_vec() };
+        if let Some(absent) = chosen.iter().find(|rank| !by_rank.contains_key(rank)) {
+            let available = by_rank.into_keys().collect();
+            return Err(Error::AbsentRank { path: path.as_ref().to_owned(), rank: *absent, available });
+        }
+        let paths: Vec<PathBuf> = chosen.iter().filter_map(|rank| by_rank.get(rank)).cloned().collect();
+        Self::read(&paths)
     }
 
     /// Reads files, each of another rank.

@@ -200,6 +200,14 @@ fn folders() {
     fs::write(folder.path().join("b.json.gz"), packed(&WHOLE.replace("\"rank\": 2", "\"rank\": 0"))).unwrap();
     let set = TraceSet::open(folder.path()).unwrap();
     assert_eq!(set.ranks.keys().copied().collect::<Vec<_>>(), [0, 2]);
+    // Of the other rank only the beginning is read.
+    fs::write(folder.path().join("a.json"), &WHOLE[..WHOLE.len() - 20]).unwrap();
+    assert_eq!(TraceSet::open_ranks(folder.path(), &[]).unwrap().ranks.keys().copied().collect::<Vec<_>>(), [0]);
+    assert!(TraceSet::open_ranks(folder.path(), &[0, 2]).is_err());
+    fs::write(folder.path().join("a.json"), WHOLE).unwrap();
+    assert_eq!(TraceSet::open_ranks(folder.path(), &[2]).unwrap().ranks.keys().copied().collect::<Vec<_>>(), [2]);
+    expect!["`DIR` has no trace of rank 1; it has 0, 2"]
+        .assert_eq(&shown(TraceSet::open_ranks(folder.path(), &[1]).unwrap_err()));
     fs::write(folder.path().join("c.json"), WHOLE).unwrap();
     expect!["`DIR/a.json` and `DIR/c.json` are both of rank 2; keep one of them, or give them different numbers in `distributedInfo.rank`"]
         .assert_eq(&shown(TraceSet::open(folder.path()).unwrap_err()));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use fx_trace::chart::fitted;
 use fx_trace::report::Report;
-use fx_trace::{DeviceType, LabeledTrace, OpsDiff, Selection, compare_traces, hta};
+use fx_trace::{DeviceType, LabeledTrace, OpsDiff, Selection, TraceSet, compare_traces, hta};
 use serde::Serialize;
 use serde_json::json;
 
@@ -100,9 +100,10 @@ pub(crate) fn run(options: &Options) -> Result<Outcome, Failure> {
 
 fn compare(options: &Options) -> Result<Compared, Failure> {
     let [control, test] = labels(&options.control, &options.test);
-    let control = LabeledTrace::open(control, &options.control)?;
-    let test = LabeledTrace::open(test, &options.test)?;
-    let comparison = compare_traces(&control, &test, &options.selected())?;
+    let selected = options.selected();
+    let control = LabeledTrace::new(control, TraceSet::open_ranks(&options.control, &selected.control.ranks)?);
+    let test = LabeledTrace::new(test, TraceSet::open_ranks(&options.test, &selected.test.ranks)?);
+    let comparison = compare_traces(&control, &test, &selected)?;
     let ops = comparison.ops_diff();
     let differs = ops.is_change() || comparison.rows.iter().any(|row| row.is_significant() == Some(true));
     Ok(Compared { report: Report::from(&comparison), json: with_ops(&comparison, &ops)?, differs })

@@ -5,6 +5,8 @@
 mod svg;
 mod text;
 
+use std::collections::BTreeMap;
+
 use crate::diff::Comparison;
 use crate::hta::Table;
 use crate::iteration::STEP;
@@ -116,6 +118,21 @@ fn chart(
     Chart { title: title.to_owned(), axis: axis.to_owned(), series: [control, test, "Difference".to_owned()], groups }
 }
 
+impl Chart {
+    /// What the groups are called in so many letters: those that look alike then are numbered.
+    fn labels(&self, room: usize) -> Vec<String> {
+        let mut seen = BTreeMap::<String, usize>::new();
+        let label = |group: &Group| {
+            // As long as ` (10)`.
+            let label = fitted(&group.name, room.saturating_sub(5));
+            let count = seen.entry(label.clone()).or_default();
+            *count += 1;
+            if *count == 1 { label } else { format!("{label} ({count})") }
+        };
+        self.groups.iter().map(label).collect()
+    }
+}
+
 /// A name in so many letters: whole, or without its arguments, or the beginning and the end of that, which tell kernels apart.
 pub fn fitted(name: &str, room: usize) -> String {
     let is_short = |name: &str| name.chars().count() <= room;
@@ -147,13 +164,21 @@ fn short_number(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{fitted, short_number};
+    use super::{Chart, Group, fitted, short_number};
 
     #[test]
     fn names_are_cut_in_the_middle() {
         assert_eq!(fitted("aten::add", 9), "aten::add");
         assert_eq!(fitted("void at::relu<float>(float*)", 10), "at::relu");
         assert_eq!(fitted("volta_sgemm_64x32_tn", 11), "volta…32_tn");
+    }
+
+    #[test]
+    fn names_that_look_alike_are_numbered() {
+        let group = |name: &str| Group { name: name.to_owned(), bars: [1.0, 0.0, -1.0] };
+        let groups = vec![group("void k<int>(int)"), group("add"), group("void k<float>(float)")];
+        let chart = Chart { title: String::new(), axis: String::new(), series: Default::default(), groups };
+        assert_eq!(chart.labels(12), ["k", "add", "k (2)"]);
     }
 
     #[test]

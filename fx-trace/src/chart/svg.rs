@@ -12,6 +12,9 @@ const WIDTH: u32 = 1000;
 /// Left of the bars, for names.
 const NAMES: i32 = 370;
 
+/// How many letters that is.
+const NAME_LETTERS: usize = 57;
+
 /// Right of the bars, for their numbers.
 const NUMBERS: i32 = 70;
 
@@ -55,9 +58,9 @@ impl Chart {
             return area.draw_text("no difference", &text(13, HPos::Left), (20, 80));
         }
         let scale = Scale::of(self);
-        for (position, group) in (0..).zip(&self.groups) {
+        for ((position, group), label) in (0..).zip(&self.groups).zip(self.labels(NAME_LETTERS)) {
             let top = HEAD + position * group_height();
-            area.draw_text(&fitted(&group.name, 52), &text(12, HPos::Right), (NAMES - 10, top + BAR * 3 / 2))?;
+            area.draw_text(&label, &text(12, HPos::Right), (NAMES - 10, top + BAR * 3 / 2))?;
             for ((row, value), color) in (0..).zip(group.bars).zip(COLORS) {
                 scale.bar(area, top + row * BAR, value, color)?;
             }

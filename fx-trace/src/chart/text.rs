@@ -19,8 +19,8 @@ impl Chart {
         let largest = self.groups.iter().flat_map(|group| group.bars).map(f64::abs).fold(0.0, f64::max);
         // Two for the indentation, one on each side of the bar, nine for the number.
         let room = width.saturating_sub(label + 13).max(8);
-        for group in &self.groups {
-            let _ = writeln!(text, "{}", fitted(&group.name, width));
+        for (group, name) in self.groups.iter().zip(self.labels(width)) {
+            let _ = writeln!(text, "{name}");
             for ((series, value), is_difference) in self.series.iter().zip(group.bars).zip([false, false, true]) {
                 let number = short_number(value);
                 let number = if is_difference && value > 0.0 { format!("+{number}") } else { number };

@@ -49,6 +49,25 @@ pub(crate) fn read_file(path: &Path) -> Result<Trace> {
     Ok(Trace { path: path.to_owned(), metadata, symbols, events })
 }
 
+/// The rank that a trace names, if it does, without reading on behind that: Kineto writes it in front of the events.
+pub(crate) fn read_rank(path: &Path) -> Result<Option<i64>> {
+    let mut source = Source::open(path)?;
+    let mut reader = Reader::default();
+    if source.peek()? == Some(b'{') {
+        source.bump();
+        while let Some(key) = reader.key(&mut source)? {
+            match key.as_str() {
+                "distributedInfo" => {
+                    return Ok(reader.whole::<Option<DistributedInfo>>(&mut source)?.unwrap_or_default().rank);
+                }
+                _ if source.skip()? => {}
+                _ => return Err(reader.truncated(&source)),
+            }
+        }
+    }
+    Ok(None)
+}
+
 fn foreign(source: &Source, is: foreign::Recognized) -> Error {
     Error::Foreign { path: source.path().to_owned(), offset: source.offset(), found: is.found, help: is.help }
 }
