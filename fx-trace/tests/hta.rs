@@ -135,6 +135,12 @@ fn ranks() {
     agrees("second_rank", "nanoseconds+cpu_only", "test", &of(&[34], &[551]));
 }
 
+/// Traces of PyTorch 2.11 on the CPU (`tests/pytorch`).
+#[test]
+fn pytorch() {
+    agrees("pytorch", "../../pytorch/eager", "../../pytorch/folded", &Options::default());
+}
+
 /// Everything that HTA treats in a way of its own, drawn by chance.
 #[test]
 fn random_traces() {

@@ -49,6 +49,7 @@ COMPARISONS = [
     ("nanoseconds_gpu", "nanoseconds", "control", {"device_type": "GPU", "use_short_name": True}),
     ("stream_zero", "stream_zero", "stream_zero", {}),
     ("cpu_only", "cpu_only", "nanoseconds", {}),
+    ("pytorch", "../../pytorch/eager", "../../pytorch/folded", {}),
     ("random_whole", "random_whole", "random_fractions", {}),
     ("random_fractions", "random_fractions", "random_durations", {"control_iteration": [1, 2, 3], "test_iteration": [1, 2, 3]}),
     ("random_durations", "random_durations", "random_whole", {"device_type": "GPU", "test_iteration": [2, 3]}),
