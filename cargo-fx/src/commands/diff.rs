@@ -185,7 +185,9 @@ fn table(report: &Report, rows: usize) -> (Table, usize) {
     table.set_width(columns);
     let width = usize::from(columns);
     let rows = || report.rows.iter().take(rows);
-    let heads: Vec<String> = report.columns.iter().map(|column| column.replace(", ", "\n")).collect();
+    // HTA's long names of columns are broken behind their underscores.
+    let broken = |column: &String| column.replace(", ", "\n").replace('_', "_\n");
+    let heads: Vec<String> = report.columns.iter().map(broken).collect();
     let letters = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
     let others: usize = (1..heads.len())
         .map(|column| {
