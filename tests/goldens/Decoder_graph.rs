@@ -2,6 +2,7 @@
 impl Decoder {
     /// The graph of the live object, flat, as torch.fx would show it: `print_tabular()` it, or print it.
     #[inline]
+    #[allow(warnings, clippy::all, clippy::pedantic)]
     pub fn graph(&self) -> ::fx_runtime::Result<::fx_runtime::Graph> {
         Ok(self.graph_module()?.into_graph())
     }

@@ -58,7 +58,7 @@ fn functions(name: &str, receiver: Option<&str>, code: &str) -> String {
     let (taken, on) = receiver.map_or((String::new(), String::new()), |name| (format!("&{name}"), format!("{name}.")));
     format!(
         "/// The graph of the live object, flat, as torch.fx would show it: `print_tabular()` it, or print it.
-        #[inline] pub fn {name}({taken}) -> ::fx_runtime::Result<::fx_runtime::Graph> {{
+        #[inline] {QUIET} pub fn {name}({taken}) -> ::fx_runtime::Result<::fx_runtime::Graph> {{
             Ok({on}{name}_module()?.into_graph())
         }}
         /// The same with the modules and parameters that it names, which it shares: it can be run and edited.
