@@ -19,8 +19,8 @@ pub(crate) fn run() -> Report {
     let mut net = Net.graph_module()?;
     let graph = net.graph_mut();
     // What is to be changed is looked up first, so that nothing is changed twice.
-    let pairs = [("sigmoid", "neg"), ("neg", "sigmoid")];
-    let found: Vec<_> = pairs.iter().map(|(from, to)| (graph.find_nodes("call_method", Some(from)), *to)).collect();
+    let sigmoids = graph.find_nodes("call_method", Some("sigmoid"));
+    let found = [(sigmoids, "neg"), (graph.find_nodes("call_function", Some("torch.neg")), "sigmoid")];
     for (node, to) in found.into_iter().flat_map(|(nodes, to)| nodes.into_iter().map(move |node| (node, to))) {
         let args = graph.node(node).args.clone();
         let other = graph.inserting_after(node)?.call(to, args)?;
