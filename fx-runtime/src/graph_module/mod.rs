@@ -230,6 +230,8 @@ impl GraphModule {
     }
 
     /// Puts all modules into training mode.
+    ///
+    /// A layer follows its mode, also where the model's code says `forward_t(xs, false)`.
     pub fn train(&self) {
         self.set_training(true);
     }

@@ -79,6 +79,74 @@ pub(crate) fn interpret(
     }
 }
 
+/// Bodies whose code says `forward_t(xs, false)`, which stays in inference in whatever mode the model is. A graph has lost
+/// the word, and follows the mode.
+const ALWAYS_IN_INFERENCE: [&str; 5] = ["Dynamic", "Residual", "Outer", "Generator", "SmallUNet"];
+
+/// Runs the graph of a model in training mode, and compares results and the gradients of all variables.
+pub(crate) fn train(
+    (name, vs): (&str, &fx_runtime::nn::VarStore),
+    module: &GraphModule,
+    args: Vec<Probed>,
+    expected: impl FnOnce() -> Probed,
+) {
+    let graph = module.graph();
+    let Some(args) = args.into_iter().map(|arg| arg?.ok()).collect::<Option<Vec<Value>>>() else { return };
+    if graph.region(graph.body()).params.len() != args.len() || ALWAYS_IN_INFERENCE.contains(&name) {
+        return;
+    }
+    tch::manual_seed(7);
+    // What cannot be trained so (a norm over one value, a weight that is written to) is no case of this test.
+    let eager = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let value = expected()?.ok()?;
+        Some((gradients(vs, &value)?, value))
+    }));
+    let Ok(Some((wanted_gradients, wanted))) = eager else { return };
+    tch::manual_seed(7);
+    let found = match module.run(&args) {
+        Ok(found) => found,
+        // That it cannot be interpreted is told where it is run for inference.
+        Err(_) => return,
+    };
+    assert!(is_close(&found, &wanted), "{name}, training: interpreted {found:?}, eager {wanted:?}\n{module}");
+    let found_gradients = gradients(vs, &found).unwrap_or_default();
+    assert_eq!(found_gradients.len(), wanted_gradients.len(), "{name}: other variables have gradients\n{module}");
+    for ((path, found), (_, wanted)) in found_gradients.iter().zip(&wanted_gradients) {
+        let is_close = found.size() == wanted.size() && found.allclose(wanted, 1e-4, 1e-4, true);
+        assert!(is_close, "{name}: the gradient of `{path}` is {found:?}, eager {wanted:?}\n{module}");
+    }
+}
+
+/// The gradients of the variables that a sum over all results has, in the order of their names; none without gradients.
+fn gradients(vs: &fx_runtime::nn::VarStore, value: &Value) -> Option<Vec<(String, Tensor)>> {
+    let mut results = Vec::new();
+    tensors(value, &mut results);
+    results.retain(|tensor| tensor.requires_grad() && tensor.is_floating_point());
+    let sums: Vec<Tensor> = results.iter().map(|tensor| tensor.sum(tch::Kind::Float)).collect();
+    let loss = sums.into_iter().reduce(|a, b| a + b)?;
+    loss.f_backward().ok()?;
+    let mut found: Vec<(String, Tensor)> = Vec::new();
+    for (path, mut variable) in vs.variables() {
+        let gradient = variable.grad();
+        if gradient.defined() {
+            found.push((path, gradient.copy()));
+            variable.zero_grad();
+        }
+    }
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    Some(found)
+}
+
+fn tensors<'v>(value: &'v Value, into: &mut Vec<&'v Tensor>) {
+    match value {
+        Value::Tensor(tensor) => into.push(tensor),
+        Value::Option(Some(held)) => tensors(held, into),
+        Value::List(items) | Value::Tuple(items) => items.iter().for_each(|item| tensors(item, into)),
+        Value::Struct(_, fields) => fields.iter().for_each(|(_, value)| tensors(value, into)),
+        _ => {}
+    }
+}
+
 /// Freezes the graph at run time: what comes out computes what the model computes.
 fn frozen(name: &str, module: &GraphModule, args: &[Value], expected: &Value) {
     tch::manual_seed(7);
@@ -130,8 +198,8 @@ fn is_same(a: &Tensor, b: &Tensor) -> bool {
 /// `interpreted!(Net::new, [inputs], |net, input| net.forward(input))`: the model's graph computes what it computes.
 macro_rules! interpreted {
     ($make:expr, $cases:expr, |$net:ident, $input:pat_param| $on:ident.forward($($arg:expr),* $(,)?)$(.unwrap())?) => {{
-        use $crate::check::{Inputs as _, alone, interpret, on, probed_call, root};
-        let (_vs, model) = root($make);
+        use $crate::check::{Inputs as _, alone, interpret, on, probed_call, root, train};
+        let (vs, model) = root($make);
         let module = model.graph_module().expect("a graph");
         let cases = &$cases;
         let _alone = alone();
@@ -146,6 +214,20 @@ macro_rules! interpreted {
                 probed_call!(result $net.forward($($arg),*))
             });
             interpret((&module.graph().name, file!()), &module, arguments, eager);
+        }
+        fx_runtime::Module::train(&model);
+        module.train();
+        for case in cases {
+            let (mut for_eager, mut for_graph) = (case.mapped(&tch::Tensor::copy), case.mapped(&tch::Tensor::copy));
+            let arguments = on(&mut for_graph, |$input| {
+                let $net = &model;
+                probed_call!(args [$net] [] $($arg,)*)
+            });
+            let eager = || on(&mut for_eager, |$input| {
+                let $net = &model;
+                probed_call!(result $net.forward($($arg),*))
+            });
+            train((&module.graph().name, &vs), &module, arguments, eager);
         }
     }};
     ($make:expr, $cases:expr, |$net:ident, $input:pat_param| $call:expr) => {};
