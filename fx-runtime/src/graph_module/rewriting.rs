@@ -23,11 +23,11 @@ impl GraphModule {
     ///
     /// let mut t = Tracer::new("net");
     /// let xs = t.input("xs", true);
-    /// let ys = t.call("neg", &[&xs], "src/net.rs:1");
-    /// let ys = t.call("neg", &[&ys], "src/net.rs:2");
+    /// let ys = t.call("relu", &[&xs], "src/net.rs:1");
+    /// let ys = t.call("relu", &[&ys], "src/net.rs:2");
     /// let mut net = t.finish(&[&ys])?;
-    /// let before: Graph = "graph p(x: tensor) { %a = neg(x) ; %b = neg(%a) ; yield %b }".parse().unwrap();
-    /// let after: Graph = "graph r(x: tensor) { %a = positive(x) : tensor ; yield %a }".parse().unwrap();
+    /// let before: Graph = "graph p(x: tensor) { %a = relu(x) ; %b = relu(%a) ; yield %b }".parse().unwrap();
+    /// let after: Graph = "graph r(x: tensor) { %a = relu(x) : tensor ; yield %a }".parse().unwrap();
     /// assert_eq!(net.replace_pattern(&before, &after)?, 1);
     /// # Ok::<(), fx_runtime::Error>(())
     /// ```
