@@ -36,6 +36,7 @@ mod runtime_functions;
 mod shape_prop;
 mod submodule;
 mod tensor_method;
+mod trace;
 mod transform;
 
 use std::cell::RefCell;
