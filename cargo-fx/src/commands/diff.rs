@@ -170,11 +170,11 @@ fn printed(report: &Report, rows: usize) -> String {
     let _ = writeln!(text, "  names: {}\n", counts.join(", "));
     let (table, width) = table(report, rows);
     let _ = writeln!(text, "{}", table.trim_fmt());
-    text += &provenance(report, rows);
     let (all, more) = (report.rows.len(), report.rows.len().saturating_sub(rows));
     if more > 0 {
         let _ = writeln!(text, "and {more} more rows: `--rows {all}`, `--json`, `--html FILE`");
     }
+    text += &provenance(report, rows);
     for chart in &report.charts {
         let _ = write!(text, "\n{}", chart.text(width));
     }
@@ -196,7 +196,7 @@ fn provenance(report: &Report, rows: usize) -> String {
         let dots = if items.len() > SHOWN_REMOVED { "; .." } else { "" };
         let _ = writeln!(text, "  {name}, {} of them: {}{dots}", items.len(), shown.join("; "));
     }
-    if text.is_empty() { text } else { format!("what replaced what:\n{text}\n") }
+    if text.is_empty() { text } else { format!("\nwhat replaced what:\n{text}") }
 }
 
 /// The first rows, with names as long as the width of the terminal allows, and that width.

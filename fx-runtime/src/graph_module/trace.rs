@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fx_ir::{Arg, Graph, Node, NodeId, Op};
+use fx_ir::{Arg, Graph, Node, NodeId, Op, OpId};
 use fx_trace::{NodeInfo, Recorder, Trace};
 use tch::{Cuda, Kind};
 
@@ -40,7 +40,8 @@ impl GraphModule {
         for _ in 0..warm_up {
             self.run(inputs)?;
         }
-        let mut events = Events { recorder: Recorder::new(), on_cuda: self.cuda_device(inputs), open: Vec::new() };
+        let mut events =
+            Events { module: self, recorder: Recorder::new(), on_cuda: self.cuda_device(inputs), open: Vec::new() };
         for number in 0..iterations.max(1) {
             let begin = events.recorder.now();
             Interpreter::new(self).with_hook(&mut events).run(inputs)?;
@@ -62,17 +63,21 @@ impl FrozenModule {
 }
 
 /// Notes when each node ran.
-struct Events {
+struct Events<'m> {
+    module: &'m GraphModule,
     recorder: Recorder,
     on_cuda: Option<i64>,
     /// The nodes that have begun, innermost last: of control flow what runs inside begins before it ends.
     open: Vec<(NodeId, NodeInfo, Duration)>,
 }
 
-impl Hook for &mut Events {
+impl Hook for &mut Events<'_> {
     fn run(&mut self, graph: &Graph, id: NodeId, args: &mut dyn FnMut(&Arg) -> Result<Value>) -> Result<Option<Value>> {
         let mut info = info(graph, id);
-        for arg in &graph.node(id).args {
+        let node = graph.node(id);
+        // The path of a module is no input.
+        let inputs = node.args.iter().skip(usize::from(matches!(node.op, Op::CallModule(_))));
+        for arg in inputs {
             let (dims, ty) = match arg {
                 Arg::Node(_) => described(&args(arg)?),
                 Arg::Int(_) | Arg::Float(_) | Arg::Bool(_) => (Vec::new(), "Scalar"),
@@ -92,7 +97,7 @@ impl Hook for &mut Events {
         if let Some(device) = self.on_cuda {
             Cuda::synchronize(device);
         }
-        self.recorder.node(&event_name(graph.node(id), &info.target), begin, info);
+        self.recorder.node(&event_name(self.module, graph.node(id), &info.target), begin, info);
         Ok(())
     }
 }
@@ -112,27 +117,44 @@ fn info(graph: &Graph, id: NodeId) -> NodeInfo {
     }
 }
 
-/// The operator that a node runs, by PyTorch's name; what PyTorch has no name for has one that begins with `fx::`: a packed
+/// The operator that a node runs, by PyTorch's name. What PyTorch has no name for has one that begins with `fx::`: a packed
 /// kernel that of its type, with `_add` where it adds a second input to its product.
-fn event_name(node: &Node, target: &str) -> String {
-    let operator = match &node.op {
-        Op::Call(op) => Some(*op),
-        Op::CallModule(kind) => kind.row().and_then(|row| row.op),
-        _ => None,
+fn event_name(module: &GraphModule, node: &Node, target: &str) -> String {
+    let plain = |op: OpId| match op.entry().and_then(|entry| entry.aten) {
+        Some(name) => name.split('.').next().unwrap_or(name).to_owned(),
+        None => format!("fx::{op}"),
     };
-    let aten = operator.and_then(|op| op.entry()?.aten);
-    if let Some(name) = aten {
-        return name.split('.').next().unwrap_or(name).to_owned();
+    match &node.op {
+        Op::Call(op) => plain(*op),
+        // A packed kernel is no module of the model's.
+        Op::CallModule(kind) if module.submodule(target).is_some_and(|called| called.module().is_none()) => {
+            let adds = if node.args.len() > 2 { "_add" } else { "" };
+            format!("fx::{}{adds}", kind.0)
+        }
+        Op::CallModule(kind) => match (operator_of(&kind.0), kind.row().and_then(|row| row.op)) {
+            (Some(name), _) => name.to_owned(),
+            (None, Some(op)) => plain(op),
+            (None, None) => format!("fx::{}", kind.0),
+        },
+        Op::Host(_) | Op::TupleGet(_) => format!("fx::{target}"),
+        Op::Rust(_) => "fx::rust".to_owned(),
+        op => format!("fx::{}", op.opcode()),
     }
-    match (&node.op, operator) {
-        (_, Some(op)) => format!("fx::{op}"),
-        (Op::CallModule(kind), None) if node.args.len() > 2 && kind.row().is_none() => format!("fx::{}_add", kind.0),
-        (Op::CallModule(kind), None) => format!("fx::{}", kind.0),
-        (Op::Host(_), None) => format!("fx::{target}"),
-        (Op::TupleGet(_), None) => "fx::getitem".to_owned(),
-        (Op::Rust(_), None) => "fx::rust".to_owned(),
-        (op, None) => format!("fx::{}", op.opcode()),
-    }
+}
+
+/// The operator of a layer that shares its op with others here, or has none.
+fn operator_of(layer: &str) -> Option<&'static str> {
+    Some(match layer {
+        "Conv1D" => "aten::conv1d",
+        "Conv2D" => "aten::conv2d",
+        "Conv3D" => "aten::conv3d",
+        "ConvTranspose1D" => "aten::conv_transpose1d",
+        "ConvTranspose2D" => "aten::conv_transpose2d",
+        "ConvTranspose3D" => "aten::conv_transpose3d",
+        "LSTM" => "aten::lstm",
+        "GRU" => "aten::gru",
+        _ => return None,
+    })
 }
 
 /// The shape of a value and its type, as PyTorch's traces name them.

@@ -70,7 +70,9 @@ impl Report {
         }
         let list = |page: &mut String, head: &str, items: &[String]| {
             let _ = write!(page, "<details><summary>{}</summary><ul>", escaped(head));
-            items.iter().for_each(|item| drop(write!(page, "<li>{}</li>", escaped(item))));
+            for item in items {
+                let _ = write!(page, "<li>{}</li>", escaped(item));
+            }
             *page += "</ul></details>\n";
         };
         *page += "<h2>What replaced what</h2>\n";
