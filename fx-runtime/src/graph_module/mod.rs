@@ -23,6 +23,7 @@
 
 mod as_module;
 mod bisect;
+mod command;
 mod convert;
 mod dispatch;
 mod flops;
@@ -48,6 +49,7 @@ use fx_ir::{Arg, Graph, Op};
 use tch::Tensor;
 
 pub use self::bisect::{Divergence, Statistics, Tolerance, bisect};
+pub use self::command::command;
 pub use self::convert::{IntoValue, value};
 pub use self::flops::{Costs, NodeCost};
 pub use self::interpreter::{Hook, Interpreter};

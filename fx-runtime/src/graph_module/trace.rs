@@ -6,7 +6,7 @@ use fx_ir::{Arg, Graph, Node, NodeId, Op, OpId};
 use fx_trace::{NodeInfo, Recorder, Trace};
 use tch::{Cuda, Kind};
 
-use super::{FrozenModule, GraphModule, Hook, Interpreter, Value};
+use super::{FrozenModule, GraphModule, Hook, Interpreter, Profile, Value};
 use crate::Result;
 
 impl GraphModule {
@@ -52,6 +52,15 @@ impl GraphModule {
 }
 
 impl FrozenModule {
+    /// As [`GraphModule::profile`], of the frozen graph with its kernels.
+    ///
+    /// # Errors
+    ///
+    /// As [`FrozenModule::run`].
+    pub fn profile(&self, inputs: &[Value], warm_up: usize, runs: usize) -> Result<Profile> {
+        self.with_inputs(inputs, |inputs| self.module().profile(inputs, warm_up, runs))
+    }
+
     /// As [`GraphModule::profile_trace`], of the frozen graph with its kernels.
     ///
     /// # Errors
