@@ -71,7 +71,7 @@ fn benches_and_bisections() {
     let agrees = asked(r#"{"ask": {"bisect": {"relative": null, "absolute": null}}, "inputs": ["1x3x8x8"]}"#).unwrap();
     assert_eq!((agrees.code, agrees.text.as_str()), (0, "all nodes agree within the tolerance\n"));
     // No sum in another order is that exact, so that what is told is a difference.
-    let differs = r#"{"ask": {"bisect": {"relative": 0.0, "absolute": -1.0}}, "inputs": ["1x3x8x8"]}"#;
+    let differs = r#"{"ask": {"bisect": {"relative": 0.0, "absolute": 0.0}}, "inputs": ["1x3x8x8"]}"#;
     let differs = asked(differs).unwrap();
     assert!(differs.code == 1 && differs.text.contains("to differ"), "{}", differs.text);
 }
