@@ -31,7 +31,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome, Failure> {
     let mut command = cargo();
     command.arg("check").arg("--manifest-path").arg(package.folder().join("Cargo.toml"));
     command
-        .args(["--lib", "--profile", &options.cargo.profile])
+        .args(["--lib", "--profile", options.cargo.profile.as_deref().unwrap_or("dev")])
         .args(["--features", &options.cargo.features.join(",")]);
     if options.cargo.no_default_features {
         command.arg("--no-default-features");

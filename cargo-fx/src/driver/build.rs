@@ -26,7 +26,8 @@ pub(super) fn driver(
     expression: &str,
 ) -> Result<Built, Failure> {
     let mut command = cargo();
-    command.arg("build").arg("--manifest-path").arg(folder.join("Cargo.toml")).args(["--profile", &options.profile]);
+    command.arg("build").arg("--manifest-path").arg(folder.join("Cargo.toml"));
+    command.args(["--profile", options.profile.as_deref().unwrap_or("release")]);
     command.arg("--target-dir").arg(&workspace.target_directory).current_dir(&workspace.root);
     let messages = messages(command, expression)?;
     let is_driver = |message: &&Value| message["target"]["name"] == NAME && message["executable"].is_string();

@@ -57,9 +57,9 @@ pub(crate) struct Cargo {
     /// Do not switch on the crate's default features
     #[arg(long)]
     pub(crate) no_default_features: bool,
-    /// The profile to build with
-    #[arg(long, default_value = "release", value_name = "NAME")]
-    pub(crate) profile: String,
+    /// The profile to build with; by default `release` for what runs, and `dev` for what does not
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
 }
 
 /// Builds the program for a model, and answers with what it says.

@@ -104,7 +104,12 @@ impl Workspace {
         if let Some(package) = self.members().find(is_called) {
             return Err(Failure::NoLibrary { package: package.name.clone() });
         }
-        let libraries = self.members().filter_map(Package::library).collect();
+        // Those with models, or all where there are none.
+        let has_models = |package: &&Package| self.dependency(package, "fx_runtime").is_some();
+        let mut libraries: Vec<String> = self.members().filter(has_models).filter_map(Package::library).collect();
+        if libraries.is_empty() {
+            libraries = self.members().filter_map(Package::library).collect();
+        }
         Err(Failure::UnknownCrate { name: name.to_owned(), root: self.root.clone(), libraries })
     }
 
