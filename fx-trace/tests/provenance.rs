@@ -40,7 +40,9 @@ fn compared(control: &[Node<'_>], test: &[Node<'_>]) -> Comparison {
 /// What replaced what, without the times.
 fn sentences(comparison: &Comparison) -> Vec<String> {
     let mut said = Report::from(comparison).replacements;
-    said.iter_mut().for_each(|sentence| sentence.truncate(sentence.rfind(": ").unwrap()));
+    for sentence in &mut said {
+        sentence.truncate(sentence.rfind(": ").unwrap());
+    }
     said.sort();
     said
 }

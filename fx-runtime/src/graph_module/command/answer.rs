@@ -89,10 +89,7 @@ fn seen(request: &Request, module: GraphModule, inputs: &[Value]) -> Result<Grap
     if !inputs.is_empty() {
         needed(inputs, &module)?;
     }
-    let mut module = match request.frozen {
-        true => module.freeze(&Freeze::default())?.module().shallow_clone(),
-        false => module,
-    };
+    let mut module = if request.frozen { module.freeze(&Freeze::default())?.module().shallow_clone() } else { module };
     if !inputs.is_empty() {
         module.propagate_shapes(inputs)?;
     }

@@ -1,3 +1,5 @@
+//! Questions as `cargo fx` asks them, on a convolution with a batch norm.
+
 use super::answer::Answer;
 use super::{Failure, answered};
 use crate::graph_module::{GraphModule, Value};
