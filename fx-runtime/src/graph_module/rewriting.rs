@@ -77,7 +77,9 @@ impl GraphModule {
             let Some(HostOp::Call(name)) = node.op.host() else { continue };
             if main.submodules.contains_key(name) {
                 let (path, mut args) = (Arg::Str(name.clone()), node.args.clone());
-                args.iter_mut().for_each(|arg| *arg = unreferenced(arg));
+                for arg in &mut args {
+                    *arg = unreferenced(arg);
+                }
                 args.insert(0, path);
                 let node = main.graph.node_mut(id);
                 (node.op, node.args) = (Op::CallModule(ModuleKind("GraphModule".to_owned())), args);
