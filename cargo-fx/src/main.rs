@@ -4,6 +4,7 @@
 //! text and how it ended; only this file prints.
 
 mod commands;
+mod driver;
 mod failure;
 
 use std::ffi::OsString;
@@ -12,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{completions, diff};
+use commands::{bench, bisect, completions, diff, draw, graph, profile, report};
 use failure::Failure;
 
 /// Looks at models, and at what they did.
@@ -31,6 +32,12 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Graph(Box<graph::Options>),
+    Draw(Box<draw::Options>),
+    Profile(Box<profile::Options>),
+    Bench(Box<bench::Options>),
+    Bisect(Box<bisect::Options>),
+    Report(Box<report::Options>),
     Diff(Box<diff::Options>),
     Completions(completions::Options),
 }
@@ -39,7 +46,7 @@ enum Command {
 struct Outcome {
     /// For standard output.
     text: String,
-    /// 0, or 1 where that was asked for.
+    /// 0; 1 where that was asked for; 2 where a program that was run has told an error.
     code: u8,
 }
 
@@ -52,6 +59,12 @@ impl Outcome {
 fn main() -> ExitCode {
     let cli = Cli::parse_from(arguments(std::env::args_os()));
     let outcome = match cli.command {
+        Command::Graph(options) => graph::run(&options),
+        Command::Draw(options) => draw::run(&options),
+        Command::Profile(options) => profile::run(&options),
+        Command::Bench(options) => bench::run(&options),
+        Command::Bisect(options) => bisect::run(&options),
+        Command::Report(options) => report::run(&options),
         Command::Diff(options) => diff::run(&options),
         Command::Completions(options) => Ok(completions::run(&options)),
     };

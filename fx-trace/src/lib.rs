@@ -20,7 +20,8 @@
 //! [`Trace::read`] reads a file event by event, so that a trace of a gigabyte costs a hundred bytes an event. What an event
 //! is, is [`Event`]; how events hang together, the methods of [`Trace`] say: launches, iterations, exclusive times, the
 //! breakdown of kernels. [`compare_traces`] compares two traces; [`hta`] does it as Holistic Trace Analysis does, bit for
-//! bit; [`chart`] and [`report`] show what came out. [`TraceWriter`] writes traces that viewers and HTA open.
+//! bit; [`chart`] and [`report`] show what came out. [`TraceWriter`] writes traces that viewers and HTA open, and
+//! [`Recorder`] gathers one while a program runs.
 
 pub mod breakdown;
 pub mod chart;
@@ -32,8 +33,10 @@ pub mod event;
 pub mod hta;
 mod iteration;
 mod nesting;
+pub mod node;
 mod ops_diff;
 mod read;
+mod record;
 pub mod report;
 mod short_name;
 pub mod symbols;
@@ -46,7 +49,9 @@ pub use diff::{Comparison, compare_traces};
 pub use error::{Error, Result};
 pub use event::{Device, Event};
 pub use iteration::Iteration;
+pub use node::NodeInfo;
 pub use ops_diff::OpsDiff;
+pub use record::Recorder;
 pub use short_name::shorten_name;
 pub use trace::{Trace, TraceSet};
 pub use write::{NewEvent, TraceWriter};

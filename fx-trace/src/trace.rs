@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::node::NodeInfo;
 use crate::read::{read_file, read_rank};
 use crate::symbols::Symbols;
 
@@ -20,6 +21,8 @@ pub struct Trace {
     pub symbols: Symbols,
     /// The events that have a category and a duration, but for Kineto's own of the category `Trace`.
     pub events: Vec<Event>,
+    /// The nodes of a graph whose runs events are, by [`Event::index`]: of traces that fx wrote.
+    pub nodes: BTreeMap<u32, NodeInfo>,
 }
 
 /// What a trace says beside its events.
@@ -67,6 +70,11 @@ impl Trace {
     /// The text of an event's name.
     pub fn name(&self, event: &Event) -> &str {
         self.symbols.text(event.name)
+    }
+
+    /// The node of a graph that an event is a run of.
+    pub fn node(&self, event: &Event) -> Option<&NodeInfo> {
+        self.nodes.get(&event.index)
     }
 
     /// The text of an event's category.

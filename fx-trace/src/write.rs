@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
 use crate::event::Id;
+use crate::node::NodeInfo;
 use crate::trace::{Metadata, Trace};
 
 /// An event to be written. Times are nanoseconds.
@@ -175,8 +176,8 @@ impl fmt::Display for Microseconds {
 }
 
 impl Trace {
-    /// Writes the events with what this crate keeps of them: flow arrows, shapes and call stacks of a trace that was read
-    /// are gone.
+    /// Writes the events with what this crate keeps of them, the nodes of graphs whole: flow arrows, shapes and call stacks of
+    /// what PyTorch wrote are gone.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
         let id = |id: Id| match id {
             Id::Number(number) => number.into(),
@@ -185,7 +186,7 @@ impl Trace {
         };
         let mut writer = TraceWriter::create(path, &self.metadata)?;
         for event in &self.events {
-            let mut args = Map::new();
+            let mut args = self.node(event).map(NodeInfo::to_args).unwrap_or_default();
             let given = [("stream", event.stream), ("correlation", event.correlation)];
             args.extend(
                 given.into_iter().filter(|(_, value)| *value != -1).map(|(key, value)| (key.to_owned(), value.into())),

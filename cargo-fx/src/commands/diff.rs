@@ -20,6 +20,9 @@ const WIDTH: u16 = 120;
 /// How much of a name is shown, however narrow the terminal is.
 const SHORTEST_NAME: usize = 16;
 
+/// Of how many nodes of a name that went the successors are printed.
+const SHOWN_REMOVED: usize = 3;
+
 /// Compare two traces: which operators and kernels came, went, and became faster or slower
 ///
 /// CONTROL and TEST are traces that PyTorch's profiler or fx wrote (`.json` or `.json.gz`), or folders with one for each
@@ -171,10 +174,29 @@ fn printed(report: &Report, rows: usize) -> String {
     if more > 0 {
         let _ = writeln!(text, "and {more} more rows: `--rows {all}`, `--json`, `--html FILE`");
     }
+    text += &provenance(report, rows);
     for chart in &report.charts {
         let _ = write!(text, "\n{}", chart.text(width));
     }
     text
+}
+
+/// What replaced what: as many lines as rows, and then a line for each name that went.
+fn provenance(report: &Report, rows: usize) -> String {
+    let mut text = String::new();
+    for sentence in report.replacements.iter().take(rows) {
+        let _ = writeln!(text, "  {sentence}");
+    }
+    let more = report.replacements.len().saturating_sub(rows);
+    if more > 0 {
+        let _ = writeln!(text, "  and {more} more");
+    }
+    for (name, items) in &report.removed {
+        let shown: Vec<&str> = items.iter().take(SHOWN_REMOVED).map(String::as_str).collect();
+        let dots = if items.len() > SHOWN_REMOVED { "; .." } else { "" };
+        let _ = writeln!(text, "  {name}, {} of them: {}{dots}", items.len(), shown.join("; "));
+    }
+    if text.is_empty() { text } else { format!("\nwhat replaced what:\n{text}") }
 }
 
 /// The first rows, with names as long as the width of the terminal allows, and that width.

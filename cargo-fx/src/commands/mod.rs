@@ -1,4 +1,10 @@
 //! The commands, one a file: its arguments, and `run`.
 
+pub(crate) mod bench;
+pub(crate) mod bisect;
 pub(crate) mod completions;
 pub(crate) mod diff;
+pub(crate) mod draw;
+pub(crate) mod graph;
+pub(crate) mod profile;
+pub(crate) mod report;

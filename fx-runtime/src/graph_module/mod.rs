@@ -23,6 +23,7 @@
 
 mod as_module;
 mod bisect;
+mod command;
 mod convert;
 mod dispatch;
 mod flops;
@@ -36,6 +37,7 @@ mod runtime_functions;
 mod shape_prop;
 mod submodule;
 mod tensor_method;
+mod trace;
 mod transform;
 
 use std::cell::RefCell;
@@ -47,6 +49,7 @@ use fx_ir::{Arg, Graph, Op};
 use tch::Tensor;
 
 pub use self::bisect::{Divergence, Statistics, Tolerance, bisect};
+pub use self::command::command;
 pub use self::convert::{IntoValue, value};
 pub use self::flops::{Costs, NodeCost};
 pub use self::interpreter::{Hook, Interpreter};

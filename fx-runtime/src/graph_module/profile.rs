@@ -4,9 +4,9 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use fx_ir::{Graph, NodeId, NodeMap};
-use tch::{Cuda, Device};
+use tch::{Cuda, Device, Tensor};
 
-use super::{GraphModule, Hook, Interpreter, Value};
+use super::{GraphModule, Hook, Interpreter, Value, convert};
 use crate::Result;
 
 /// The times of one node, module or source line.
@@ -64,11 +64,8 @@ impl GraphModule {
         for _ in 0..warm_up {
             self.run(inputs)?;
         }
-        let on_cuda = self.named_parameters().iter().find_map(|(_, tensor)| match tensor.device() {
-            Device::Cuda(index) => i64::try_from(index).ok(),
-            _ => None,
-        });
-        let mut clock = Clock { started: Instant::now(), on_cuda, run: 0, times: NodeMap::default() };
+        let mut clock =
+            Clock { started: Instant::now(), on_cuda: self.cuda_device(inputs), run: 0, times: NodeMap::default() };
         let mut whole = Vec::new();
         for run in 0..runs.max(1) {
             clock.run = run;
@@ -77,6 +74,16 @@ impl GraphModule {
             whole.push(started.elapsed());
         }
         Ok(self.profiled(whole, &clock.times))
+    }
+
+    /// The CUDA device that inputs or parameters are on.
+    pub(super) fn cuda_device(&self, inputs: &[Value]) -> Option<i64> {
+        let on_cuda = |tensor: &Tensor| match tensor.device() {
+            Device::Cuda(index) => i64::try_from(index).ok(),
+            _ => None,
+        };
+        let of_input = inputs.iter().find_map(|input| on_cuda(convert::tensor(input)?));
+        of_input.or_else(|| self.named_parameters().iter().find_map(|(_, tensor)| on_cuda(tensor)))
     }
 
     fn profiled(&self, runs: Vec<Duration>, times: &NodeMap<Times>) -> Profile {

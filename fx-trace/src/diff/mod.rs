@@ -4,6 +4,7 @@
 //! sample; means are compared by Welch's test, and the p-values of all rows together are corrected for their number by the
 //! procedure of Benjamini and Hochberg (1995).
 
+mod provenance;
 mod samples;
 mod welch;
 
@@ -15,6 +16,7 @@ use crate::compare::{LabeledTrace, Options};
 use crate::error::{Error, Result};
 use crate::event::Device;
 use crate::ops_diff::OpsDiff;
+pub use provenance::{Ran, Replacement};
 use samples::{Key, Sample, Samples};
 
 /// A difference is called significant below this probability of its arising by chance.
@@ -33,6 +35,11 @@ pub struct Comparison {
     pub step: Option<Row>,
     /// One for each name and device, those whose time changed most first.
     pub rows: Vec<Row>,
+    /// Which nodes of the control trace's graph are another kernel's work in the test trace, those that save most first; of
+    /// traces that fx wrote.
+    pub replacements: Vec<Replacement>,
+    /// The nodes of the control trace's graph that nothing stands for in the test trace.
+    pub gone: Vec<Ran>,
 }
 
 /// An operator, an annotation or a kernel.
@@ -93,6 +100,17 @@ impl Comparison {
         OpsDiff::of(counts.into_iter().map(|(name, [control, test])| (name, control, test)))
     }
 
+    /// For each name of the control trace whose nodes were replaced: each of these with what replaced it.
+    pub fn replaced(&self) -> BTreeMap<&str, Vec<(&Ran, &Replacement)>> {
+        let mut by_name = BTreeMap::<&str, Vec<(&Ran, &Replacement)>>::new();
+        for replacement in &self.replacements {
+            for ran in &replacement.replaced {
+                by_name.entry(&ran.name).or_default().push((ran, replacement));
+            }
+        }
+        by_name
+    }
+
     /// The exclusive time of all rows of a device, in nanoseconds for each iteration, in the control and the test trace.
     pub fn total(&self, device: Device) -> [f64; 2] {
         let rows = || self.rows.iter().filter(|row| row.device == device.name());
@@ -123,7 +141,10 @@ pub fn compare_traces(control: &LabeledTrace, test: &LabeledTrace, options: &Opt
         p_value: p_value(&left.steps, left.steps.len(), &right.steps, right.steps.len()),
     });
     let (control, test) = (control.label.clone(), test.label.clone());
-    Ok(Comparison { control, test, iterations: [left.steps.len(), right.steps.len()], step, rows })
+    let replacements = provenance::replacements(&left, &right);
+    let gone = provenance::gone(&left, &right, &replacements);
+    let iterations = [left.steps.len(), right.steps.len()];
+    Ok(Comparison { control, test, iterations, step, rows, replacements, gone })
 }
 
 fn row(key: &Key, left: &Samples, right: &Samples) -> Row {

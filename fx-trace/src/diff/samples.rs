@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::provenance::NodeSamples;
 use crate::compare::{DeviceType, LabeledTrace, Options, Selection};
 use crate::error::Result;
 use crate::event::{Device, Event};
@@ -35,6 +36,8 @@ pub(super) struct Samples {
     pub(super) rows: BTreeMap<Key, BTreeMap<Iteration, Sample>>,
     /// How long each iteration takes; none where the traces mark none.
     pub(super) steps: Vec<Sample>,
+    /// The nodes of a graph, by their names.
+    pub(super) nodes: BTreeMap<String, NodeSamples>,
     ranks: usize,
 }
 
@@ -75,17 +78,33 @@ impl Samples {
                 sample.counts += 1.0;
                 sample.exclusive += double(exclusive);
                 sample.inclusive += double(event.duration);
+                self.add_node(trace, event, double(exclusive), options);
             }
         }
         for ((symbol, device, iteration), sample) in by_symbol {
-            let name = trace.symbols.text(symbol);
-            let name = if options.short_names { shorten_name(name) } else { name.to_owned() };
+            let name = name(trace, symbol, options);
             let sum = self.rows.entry(Key { name, device }).or_default().entry((trace.rank(), iteration)).or_default();
             sum.counts += sample.counts;
             sum.exclusive += sample.exclusive;
             sum.inclusive += sample.inclusive;
         }
     }
+
+    fn add_node(&mut self, trace: &Trace, event: &Event, exclusive: f64, options: &Options) {
+        let Some(info) = trace.node(event) else { return };
+        if let Some(known) = self.nodes.get_mut(&info.node) {
+            known.exclusive += exclusive;
+        } else {
+            let name = name(trace, event.name, options);
+            self.nodes.insert(info.node.clone(), NodeSamples { info: info.clone(), name, exclusive });
+        }
+    }
+}
+
+/// A name as rows have it.
+fn name(trace: &Trace, symbol: Symbol, options: &Options) -> String {
+    let name = trace.symbols.text(symbol);
+    if options.short_names { shorten_name(name) } else { name.to_owned() }
 }
 
 /// Marks of iterations are no operators, and annotations on the GPU only repeat those of the CPU.

@@ -10,6 +10,8 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::node::{NodeInfo, NodeTexts};
+
 /// An element of `traceEvents`.
 #[derive(Debug, Default)]
 pub(super) struct RawEvent<'a> {
@@ -32,15 +34,16 @@ pub(super) enum RawId<'a> {
 }
 
 /// The arguments of an event that say where it belongs; -1 where they do not.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Args {
     pub(super) stream: i64,
     pub(super) correlation: i64,
+    pub(super) node: Option<Box<NodeInfo>>,
 }
 
 impl Default for Args {
     fn default() -> Self {
-        Self { stream: -1, correlation: -1 }
+        Self { stream: -1, correlation: -1, node: None }
     }
 }
 
@@ -63,6 +66,13 @@ enum EventKey {
 enum ArgsKey {
     Stream,
     Correlation,
+    Fx,
+    #[serde(rename = "Input Dims")]
+    InputDims,
+    #[serde(rename = "Input type")]
+    InputType,
+    #[serde(rename = "Module Hierarchy")]
+    ModuleHierarchy,
     #[serde(other)]
     Other,
 }
@@ -123,14 +133,19 @@ impl<'de> Deserialize<'de> for Args {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Args, A::Error> {
-                let mut args = Args::default();
+                let (mut args, mut node) = (Args::default(), NodeTexts::default());
                 while let Some(key) = map.next_key()? {
                     match key {
                         ArgsKey::Stream => args.stream = map.next_value::<Number>()?.0,
                         ArgsKey::Correlation => args.correlation = map.next_value::<Number>()?.0,
+                        ArgsKey::Fx => node.fx = Some(map.next_value::<&RawValue>()?.get()),
+                        ArgsKey::InputDims => node.dims = Some(map.next_value::<&RawValue>()?.get()),
+                        ArgsKey::InputType => node.types = Some(map.next_value::<&RawValue>()?.get()),
+                        ArgsKey::ModuleHierarchy => node.modules = Some(map.next_value::<&RawValue>()?.get()),
                         ArgsKey::Other => drop(map.next_value::<IgnoredAny>()?),
                     }
                 }
+                args.node = NodeInfo::of_args(&node).map(Box::new);
                 Ok(args)
             }
 

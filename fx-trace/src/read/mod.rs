@@ -10,6 +10,7 @@ mod scan;
 mod source;
 mod time;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -17,6 +18,7 @@ use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
 use crate::event::{Device, Event, Id, Track};
+use crate::node::NodeInfo;
 use crate::symbols::Symbols;
 use crate::trace::{Metadata, Trace};
 use json::{DeviceProperties, DistributedInfo, RawEvent, RawId};
@@ -45,8 +47,8 @@ pub(crate) fn read_file(path: &Path) -> Result<Trace> {
     if reader.events.is_empty() {
         return Err(Error::NoEvents { path: path.to_owned(), events: reader.count });
     }
-    let Reader { metadata, symbols, events, .. } = reader;
-    Ok(Trace { path: path.to_owned(), metadata, symbols, events })
+    let Reader { metadata, symbols, events, nodes, .. } = reader;
+    Ok(Trace { path: path.to_owned(), metadata, symbols, events, nodes })
 }
 
 /// The rank that a trace names, if it does, without reading on behind that: Kineto writes it in front of the events.
@@ -78,6 +80,7 @@ struct Reader {
     metadata: Metadata,
     symbols: Symbols,
     events: Vec<Event>,
+    nodes: BTreeMap<u32, NodeInfo>,
     /// Elements of `traceEvents`, with a duration or not.
     count: usize,
     in_events: bool,
@@ -160,10 +163,10 @@ impl Reader {
                 Some(_) => self.punctuation(source, b',', "`,` or `]` behind an event")?,
             }
             let value = source.value()?;
-            let mut outcome = parse::<RawEvent<'_>>(&value).and_then(|raw| self.event(&raw, value.offset));
+            let mut outcome = parse::<RawEvent<'_>>(&value).and_then(|raw| self.event(raw, value.offset));
             if let Some(text) = outcome.as_ref().err().and_then(|_| not_a_number::replaced(value.text)) {
                 let value = Value { text: &text, ..value };
-                outcome = parse::<RawEvent<'_>>(&value).and_then(|raw| self.event(&raw, value.offset));
+                outcome = parse::<RawEvent<'_>>(&value).and_then(|raw| self.event(raw, value.offset));
             }
             outcome.map_err(|fault| fault.of(self, source))?;
             self.count += 1;
@@ -171,7 +174,7 @@ impl Reader {
     }
 
     /// Takes an event in, if it has a category and a duration.
-    fn event(&mut self, raw: &RawEvent<'_>, offset: u64) -> Result<(), Fault> {
+    fn event(&mut self, raw: RawEvent<'_>, offset: u64) -> Result<(), Fault> {
         let time = |value: Option<&RawValue>, key| match value {
             None => Ok(None),
             Some(value) if value.get() == not_a_number::INSTEAD => Ok(None),
@@ -194,8 +197,12 @@ impl Reader {
             return Ok(());
         }
         let track = Track { process: self.id(&raw.process), thread: self.id(&raw.thread) };
+        let index = u32::try_from(self.count).unwrap_or(u32::MAX);
+        if let Some(node) = raw.args.node {
+            self.nodes.insert(index, *node);
+        }
         self.events.push(Event {
-            index: u32::try_from(self.count).unwrap_or(u32::MAX),
+            index,
             name: self.symbols.intern(name),
             category: self.symbols.intern(category),
             track,

@@ -45,6 +45,7 @@ impl Report {
             }
             page += "</ul></details>\n";
         }
+        self.provenance(&mut page);
         page += "<h2>All names</h2>\n<input id=\"find\" type=\"search\" placeholder=\"part of a name ( / )\" \
                  aria-label=\"part of a name\">\n<table><thead><tr>";
         for column in &self.columns {
@@ -60,6 +61,25 @@ impl Report {
         }
         let _ = write!(page, "</tbody></table>\n<script>{SCRIPT}</script></body></html>\n");
         Ok(page)
+    }
+
+    /// What replaced what, from both sides.
+    fn provenance(&self, page: &mut String) {
+        if self.replacements.is_empty() {
+            return;
+        }
+        let list = |page: &mut String, head: &str, items: &[String]| {
+            let _ = write!(page, "<details><summary>{}</summary><ul>", escaped(head));
+            for item in items {
+                let _ = write!(page, "<li>{}</li>", escaped(item));
+            }
+            *page += "</ul></details>\n";
+        };
+        *page += "<h2>What replaced what</h2>\n";
+        list(page, &format!("{} kernels by what they replaced", self.replacements.len()), &self.replacements);
+        for (name, items) in &self.removed {
+            list(page, &format!("{name}: what became of {}", items.len()), items);
+        }
     }
 }
 

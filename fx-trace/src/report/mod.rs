@@ -3,6 +3,7 @@
 //! The report is data; a terminal prints its parts, and [`Report::html`] makes one page of it.
 
 mod html;
+mod provenance;
 
 use crate::chart::{Chart, visualize_counts_diff, visualize_duration_diff};
 use crate::diff::{self, Comparison};
@@ -19,6 +20,10 @@ pub struct Report {
     pub summary: Vec<String>,
     /// Names by how their counts changed.
     pub ops: OpsDiff,
+    /// What replaced what, a sentence each: `conv1 (Conv + bn1 + relu) replaced conv1, bn1, relu: ..`.
+    pub replacements: Vec<String>,
+    /// For each name that went wholly or in part, what its work became.
+    pub removed: Vec<(String, Vec<String>)>,
     /// Heads of the table.
     pub columns: Vec<String>,
     /// The table: the name, then numbers.
@@ -37,6 +42,8 @@ impl From<&Comparison> for Report {
             title: format!("{control} against {test}"),
             summary: summary(comparison),
             ops: comparison.ops_diff(),
+            replacements: comparison.replacements.iter().map(provenance::sentence).collect(),
+            removed: provenance::removed(comparison),
             columns,
             rows: comparison.rows.iter().map(row).collect(),
             charts: [visualize_counts_diff(comparison), visualize_duration_diff(comparison)],
@@ -69,6 +76,8 @@ impl From<&Table> for Report {
             title: format!("{control} against {test}, as HTA compares them"),
             summary: vec![format!("{} names; durations are microseconds, with those of children", table.rows.len())],
             ops: table.ops_diff(),
+            replacements: Vec::new(),
+            removed: Vec::new(),
             columns: columns.to_vec(),
             rows: table.rows.iter().map(row).collect(),
             charts: [visualize_counts_diff(table), visualize_duration_diff(table)],
@@ -100,6 +109,7 @@ fn summary(comparison: &Comparison) -> Vec<String> {
             summary.push(format!("{what}: {}", change(control, test, None)));
         }
     }
+    summary.extend(provenance::summary(comparison));
     let differ = |rows: &[diff::Row]| rows.iter().filter(|row| row.is_significant() == Some(true)).count();
     if comparison.rows.iter().any(|row| row.p_value.is_some()) {
         let names = comparison.rows.len();

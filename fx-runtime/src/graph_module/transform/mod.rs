@@ -21,7 +21,7 @@ use fx_rewrite::pipeline::Pipeline;
 use self::evaluator::Evaluator;
 use self::settle::Settler;
 use super::{GraphModule, Value};
-use crate::frame::Frame;
+use crate::frame::{Frame, Scope};
 use crate::{Freeze, Result};
 
 /// A graph that was frozen: the passes of a build on it, its layers packed into the kernels of frozen models.
@@ -43,6 +43,17 @@ impl FrozenModule {
     /// another dtype than the weights.
     pub fn run(&self, inputs: &[Value]) -> Result<Value> {
         let scope = self.frame.enter();
+        outputs(self.on_inputs(&scope, inputs, |inputs| self.module.run(inputs))?, &|tensor| {
+            scope.output(tensor.shallow_clone())
+        })
+    }
+
+    /// Hands the inputs to `run` as the frozen graph takes them.
+    pub(super) fn with_inputs<T>(&self, inputs: &[Value], run: impl FnOnce(&[Value]) -> Result<T>) -> Result<T> {
+        self.on_inputs(&self.frame.enter(), inputs, run)
+    }
+
+    fn on_inputs<T>(&self, scope: &Scope<'_>, inputs: &[Value], run: impl FnOnce(&[Value]) -> Result<T>) -> Result<T> {
         let graph = self.module.graph();
         let params = &graph.region(graph.body()).params;
         let name = |at: usize| params.get(at).map_or("input", |&id| graph.node(id).name.as_str());
@@ -54,7 +65,7 @@ impl FrozenModule {
             other => Ok(other.clone()),
         });
         let inputs = inputs.collect::<Result<Vec<Value>>>()?;
-        outputs(self.module.run(&inputs)?, &|tensor| scope.output(tensor.shallow_clone()))
+        run(&inputs)
     }
 
     /// The frozen graph with its kernels: it can be printed, profiled and run node by node.

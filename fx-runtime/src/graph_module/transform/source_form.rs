@@ -28,6 +28,8 @@ pub(super) fn of(module: &GraphModule) -> Graph {
                 }
             }
             (Op::GetAttr(_), None) => graph.node_mut(id).args.push(Arg::Node(model)),
+            // A kernel that several nodes become is told apart by their names, which the words of the source do not do.
+            (Op::Call(_), _) => graph.node_mut(id).origin.labels = vec![node.name.clone()],
             _ => {}
         }
     }
