@@ -163,8 +163,8 @@ impl Tracer<'_> {
         let writes = self.writes(expr);
         self.spill_variables(&writes, span)?;
         let inner = bound_names(expr);
-        let is_tensor = |name: &String| matches!(self.env.read(name), Some(Val::Node(_, Ty::Tensor, RefKind::Value)));
-        let handed_back = writes.iter().filter(|name| is_tensor(name) && !inner.contains(*name)).cloned().collect();
+        let handed_back = writes.iter().filter(|name| !inner.contains(*name)).flat_map(|name| self.tensors_of(name));
+        let handed_back = handed_back.collect();
         let expr = &with_handles(expr, handed_back);
         let mut capture = Capture::default();
         let owner = self.function().owner.as_ref().map(ToTokens::to_token_stream);
@@ -212,6 +212,18 @@ impl Tracer<'_> {
         let template =
             if written.is_empty() { code } else { format!("let value = {code};\n(value, {},)", written.join(", ")) };
         Ok(OpaqueCode { template, form, args, written, holds })
+    }
+
+    /// The variable if it is a tensor, and the parts of a tuple that are: `x.0`.
+    fn tensors_of(&self, name: &str) -> Vec<String> {
+        match self.env.read(name) {
+            Some(Val::Node(_, Ty::Tensor, RefKind::Value)) => vec![name.to_owned()],
+            Some(Val::Node(_, Ty::Tuple(parts), RefKind::Value)) => {
+                let tensors = parts.iter().enumerate().filter(|(_, ty)| **ty == Ty::Tensor);
+                tensors.map(|(position, _)| format!("{name}.{position}")).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// `let self_fc = &$0;` for every field that is mentioned, and `this` for the model itself; says whether one of them is

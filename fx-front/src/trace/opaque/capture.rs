@@ -161,7 +161,8 @@ impl VisitMut for Explicit {
     }
 }
 
-/// The code with a second handle where it moves one of these tensors, which it has to hand back when it is done.
+/// The code with a second handle where it moves one of these tensors, which it has to hand back when it is done: variables
+/// by their names, parts of tuples by the variable's name and their positions (`x.0`).
 pub(in crate::trace) fn with_handles(expr: &syn::Expr, names: BTreeSet<String>) -> syn::Expr {
     let mut expr = expr.clone();
     if !names.is_empty() {
@@ -174,8 +175,17 @@ struct Handles(BTreeSet<String>);
 
 impl Handles {
     fn is_one(&self, expr: &syn::Expr) -> bool {
-        let syn::Expr::Path(path) = expr else { return false };
-        path.path.get_ident().is_some_and(|name| self.0.contains(&name.to_string()))
+        let named = |expr: &syn::Expr| match expr {
+            syn::Expr::Path(path) => path.path.get_ident().map(ToString::to_string),
+            _ => None,
+        };
+        let name = match expr {
+            syn::Expr::Field(syn::ExprField { base, member: syn::Member::Unnamed(index), .. }) => {
+                named(base).map(|base| format!("{base}.{}", index.index))
+            }
+            other => named(other),
+        };
+        name.is_some_and(|name| self.0.contains(&name))
     }
 
     /// What is looked at or written where it is.
