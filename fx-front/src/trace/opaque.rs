@@ -19,7 +19,7 @@ use crate::trace::{
     RefKind, Result, Tracer, Ty, Unsupported, Val,
     entry::signature::Signature,
     opaque::{
-        capture::{Capture, Mention, with_handles},
+        capture::{Capture, Mention, moved_parts, with_handles},
         capture_place::looks_behind,
         template::{called_with, hole},
     },
@@ -166,6 +166,17 @@ impl Tracer<'_> {
         let handed_back = writes.iter().filter(|name| !inner.contains(*name)).flat_map(|name| self.tensors_of(name));
         let handed_back = handed_back.collect();
         let expr = &with_handles(expr, handed_back);
+        for (name, position) in moved_parts(expr, &writes) {
+            let Some(value) = self.env.read(&name) else { continue };
+            let stays = match value.ty() {
+                Ty::Tuple(parts) => parts.get(position).is_some_and(is_copy),
+                _ => false,
+            };
+            let is_shared = self.tensors_of(&name).contains(&format!("{name}.{position}"));
+            if !stays && !is_shared && !inner.contains(&name) {
+                return unsupported(span, format!("code that moves a part of `{name}`, which it changes"));
+            }
+        }
         let mut capture = Capture::default();
         let owner = self.function().owner.as_ref().map(ToTokens::to_token_stream);
         let tokens = capture.rewrite(expr, owner, &|name| match self.env.read(name) {

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::ToTokens;
+use syn::visit::Visit;
 use syn::visit_mut::VisitMut;
 
 /// What opaque code mentions.
@@ -169,6 +170,53 @@ pub(in crate::trace) fn with_handles(expr: &syn::Expr, names: BTreeSet<String>) 
         Handles(names).visit_expr_mut(&mut expr);
     }
     expr
+}
+
+/// The variables of which the code moves a part (`x.0`, as a value), tensors of the first list left out.
+pub(in crate::trace) fn moved_parts(expr: &syn::Expr, names: &BTreeSet<String>) -> BTreeSet<(String, usize)> {
+    let mut parts = Parts { names, found: BTreeSet::new() };
+    parts.visit_expr(expr);
+    parts.found
+}
+
+struct Parts<'n> {
+    names: &'n BTreeSet<String>,
+    found: BTreeSet<(String, usize)>,
+}
+
+impl Parts<'_> {
+    /// What is looked at or written where it is.
+    fn place(&mut self, expr: &syn::Expr) {
+        if !matches!(expr, syn::Expr::Field(_)) {
+            self.visit_expr(expr);
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Parts<'_> {
+    fn visit_expr(&mut self, expr: &'ast syn::Expr) {
+        match expr {
+            syn::Expr::Field(syn::ExprField { base, member: syn::Member::Unnamed(index), .. }) => {
+                if let syn::Expr::Path(path) = &**base
+                    && let Some(name) = path.path.get_ident().map(ToString::to_string)
+                    && self.names.contains(&name)
+                {
+                    self.found.insert((name, index.index as usize));
+                }
+            }
+            syn::Expr::MethodCall(call) => {
+                self.place(&call.receiver);
+                call.args.iter().for_each(|arg| self.visit_expr(arg));
+            }
+            syn::Expr::Reference(borrowed) => self.place(&borrowed.expr),
+            syn::Expr::Field(field) => self.place(&field.base),
+            syn::Expr::Assign(assign) => {
+                self.place(&assign.left);
+                self.visit_expr(&assign.right);
+            }
+            other => syn::visit::visit_expr(self, other),
+        }
+    }
 }
 
 struct Handles(BTreeSet<String>);
