@@ -173,14 +173,14 @@ pub(in crate::trace) fn with_handles(expr: &syn::Expr, names: BTreeSet<String>) 
 }
 
 /// The variables of which the code moves a part (`x.0`, as a value), tensors of the first list left out.
-pub(in crate::trace) fn moved_parts(expr: &syn::Expr, names: &BTreeSet<String>) -> BTreeSet<(String, usize)> {
+pub(in crate::trace) fn moved_parts(expr: &syn::Expr, names: &[String]) -> BTreeSet<(String, usize)> {
     let mut parts = Parts { names, found: BTreeSet::new() };
     parts.visit_expr(expr);
     parts.found
 }
 
 struct Parts<'n> {
-    names: &'n BTreeSet<String>,
+    names: &'n [String],
     found: BTreeSet<(String, usize)>,
 }
 
