@@ -166,17 +166,7 @@ impl Tracer<'_> {
         let handed_back = writes.iter().filter(|name| !inner.contains(*name)).flat_map(|name| self.tensors_of(name));
         let handed_back = handed_back.collect();
         let expr = &with_handles(expr, handed_back);
-        for (name, position) in moved_parts(expr, &writes) {
-            let Some(value) = self.env.read(&name) else { continue };
-            let stays = match value.ty() {
-                Ty::Tuple(parts) => parts.get(position).is_some_and(is_copy),
-                _ => false,
-            };
-            let is_shared = self.tensors_of(&name).contains(&format!("{name}.{position}"));
-            if !stays && !is_shared && !inner.contains(&name) {
-                return unsupported(span, format!("code that moves a part of `{name}`, which it changes"));
-            }
-        }
+        self.keeps_parts(expr, &writes, span)?;
         let mut capture = Capture::default();
         let owner = self.function().owner.as_ref().map(ToTokens::to_token_stream);
         let tokens = capture.rewrite(expr, owner, &|name| match self.env.read(name) {
@@ -223,6 +213,22 @@ impl Tracer<'_> {
         let template =
             if written.is_empty() { code } else { format!("let value = {code};\n(value, {},)", written.join(", ")) };
         Ok(OpaqueCode { template, form, args, written, holds })
+    }
+
+    /// Refuses code that moves a part of a tuple that it hands back, unless a second handle takes the part's place.
+    fn keeps_parts(&self, expr: &syn::Expr, writes: &[String], span: Span) -> Result<()> {
+        for (name, position) in moved_parts(expr, writes) {
+            let Some(value) = self.env.read(&name) else { continue };
+            let stays = match value.ty() {
+                Ty::Tuple(parts) => parts.get(position).is_some_and(is_copy),
+                _ => false,
+            };
+            let is_shared = self.tensors_of(&name).contains(&format!("{name}.{position}"));
+            if !stays && !is_shared && !bound_names(expr).contains(&name) {
+                return unsupported(span, format!("code that moves a part of `{name}`, which it changes"));
+            }
+        }
+        Ok(())
     }
 
     /// The variable if it is a tensor, and the parts of a tuple that are: `x.0`.
