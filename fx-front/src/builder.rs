@@ -5,13 +5,14 @@
 //! frozen, so a builder that is misread is an error with both types named, never a wrong result.
 
 mod choices;
+mod elements;
 mod made;
 mod read;
 mod syntax;
 
 use quote::ToTokens;
 
-use crate::index::{Index, Ty};
+use crate::index::{Function, Index, Ty};
 use crate::syntax::path_text;
 
 /// One step of a chain of layers.
@@ -38,25 +39,83 @@ impl Layer {
     }
 }
 
+/// Where a chain of layers is kept.
+#[derive(Clone, Debug)]
+pub(crate) enum Kept {
+    /// In the field of a struct, or of a variant of an enum, whose constructors make values of these types.
+    Alone(String),
+    /// In a list that is such a field.
+    InList(String),
+}
+
 /// The layers of the field `field` of a struct, if every constructor can be read.
 pub fn layers(index: &Index, owner: usize, field: &str) -> Option<Vec<Layer>> {
-    let mut found: Option<Vec<Layer>> = None;
-    for function in &index.fns {
-        let reader = read::Reader::of(index, function);
-        let makes = |path: &syn::Path| {
-            let text = path_text(path);
-            let ty = syn::parse_str::<syn::Type>(&text).ok();
-            ty.is_some_and(|ty| index.ty(&function.module, function.owner.as_ref(), &ty) == Ty::Struct(owner))
+    kept(index, &Made::Struct(owner), &Kept::Alone(field.to_owned()))
+}
+
+/// What has the field: a struct, or a variant of an enum.
+#[derive(Clone, Debug)]
+pub(crate) enum Made {
+    Struct(usize),
+    Variant(Ty, String),
+}
+
+/// The layers of a chain of that place, if every constructor can be read.
+pub(crate) fn kept(index: &Index, made: &Made, place: &Kept) -> Option<Vec<Layer>> {
+    let (Kept::Alone(field) | Kept::InList(field)) = place;
+    let mut found: Vec<Vec<Layer>> = Vec::new();
+    for (id, function) in index.fns.iter().enumerate() {
+        let is_made = |path: &syn::Path| match made {
+            Made::Struct(owner) => type_of(index, function, path) == Ty::Struct(*owner),
+            Made::Variant(of, variant) => {
+                let mut owner = path.clone();
+                let last = owner.segments.pop().map(|last| last.into_value().ident);
+                owner.segments.pop_punct();
+                last.is_some_and(|last| last == variant) && type_of(index, function, &owner) == *of
+            }
         };
-        for value in values(&function.block, field, &makes) {
-            let chain = reader.chain(&value?, &reader.lets(&function.block), 16)?;
-            found = Some(match found {
-                Some(known) if known != chain => choices::either(known, chain),
-                _ => chain,
-            });
+        let values = values(&function.block, field, &is_made);
+        if values.is_empty() {
+            continue;
+        }
+        let reader = read::Reader::of(index, id, &[]);
+        for value in values {
+            match place {
+                Kept::Alone(_) => found.push(reader.chain(&value?, &reader.lets(&function.block), 16)?),
+                Kept::InList(_) => found.extend(reader.elements(&value?, &function.block, 16)?),
+            }
         }
     }
-    found
+    elements::any_of(found).filter(|layers| closures_are_told_apart(layers))
+}
+
+/// The type that a path names in the function.
+fn type_of(index: &Index, function: &Function, path: &syn::Path) -> Ty {
+    let ty = syn::parse_str::<syn::Type>(&path_text(path)).ok();
+    ty.map_or(Ty::Unknown, |ty| index.ty(&function.module, function.owner.as_ref(), &ty))
+}
+
+/// Whether the form of a live chain says which closure is which, of those whose place it does not know.
+fn closures_are_told_apart(layers: &[Layer]) -> bool {
+    fn of_no_place<'l>(layers: &'l [Layer], found: &mut Vec<&'l syn::ExprClosure>) {
+        for layer in layers {
+            match layer {
+                Layer::Closure(closure, place) if place.is_empty() && !found.contains(&&**closure) => {
+                    found.push(closure)
+                }
+                Layer::Repeat(inner) | Layer::Optional(inner) => of_no_place(inner, found),
+                Layer::Either(a, b) => [a, b].into_iter().for_each(|inner| of_no_place(inner, found)),
+                Layer::Closure(..) | Layer::Module(_) | Layer::Chain(..) => {}
+            }
+        }
+    }
+    let mut found = Vec::new();
+    of_no_place(layers, &mut found);
+    let inner = layers.iter().all(|layer| match layer {
+        Layer::Chain(_, inner) => closures_are_told_apart(inner),
+        _ => true,
+    });
+    inner && (found.len() < 2 || layers.iter().all(Layer::is_one))
 }
 
 /// What the function puts into the field where it makes a struct that `makes` accepts; none where it does not say so.

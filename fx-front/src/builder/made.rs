@@ -29,6 +29,24 @@ pub(super) fn before(reader: &Reader<'_>, block: &syn::Block) -> BTreeMap<String
     find.1
 }
 
+/// The types of the chains that variables hold, each by the value that it begins with.
+pub(super) fn kinds(reader: &Reader<'_>, block: &syn::Block) -> BTreeMap<String, &'static str> {
+    struct Find<'r, 'a>(&'r Reader<'a>, BTreeMap<String, Vec<Option<&'static str>>>);
+    impl<'ast> Visit<'ast> for Find<'_, '_> {
+        fn visit_local(&mut self, local: &'ast syn::Local) {
+            if let (Some(name), Some(init)) = (pattern_name(&local.pat), &local.init) {
+                self.1.entry(name).or_default().push(self.0.kind(&init.expr, 8));
+            }
+            visit::visit_local(self, local);
+        }
+    }
+    let mut find = Find(reader, BTreeMap::new());
+    find.visit_block(block);
+    let one =
+        |kinds: Vec<Option<&'static str>>| kinds[0].filter(|first| kinds.iter().all(|kind| *kind == Some(*first)));
+    find.1.into_iter().filter_map(|(name, kinds)| Some((name, one(kinds)?))).collect()
+}
+
 /// The closures that variables hold, but for names that hold something else as well.
 pub(super) fn closures(block: &syn::Block) -> BTreeMap<String, syn::ExprClosure> {
     struct Find(BTreeMap<String, Option<syn::ExprClosure>>);
@@ -48,6 +66,11 @@ pub(super) fn closures(block: &syn::Block) -> BTreeMap<String, syn::ExprClosure>
     let mut find = Find(BTreeMap::new());
     find.visit_block(block);
     find.0.into_iter().filter_map(|(name, held)| Some((name, held?))).collect()
+}
+
+/// The parameters of a closure.
+pub(super) fn own_names(closure: &syn::ExprClosure) -> Vec<String> {
+    closure.inputs.iter().flat_map(crate::pattern::bound).collect()
 }
 
 impl<'a> Reader<'a> {
@@ -77,12 +100,18 @@ impl<'a> Reader<'a> {
     /// What a closure of the function yields, and the reader that reads it: within it, its name is another's.
     pub(super) fn inside(&self, name: &str) -> Option<(Reader<'a>, &syn::Expr)> {
         let closure = self.closures.get(name)?;
-        let mut inside = self.clone();
+        let mut inside = self.within_closure(closure);
         inside.closures.remove(name);
-        let own: Vec<String> = closure.inputs.iter().flat_map(crate::pattern::bound).collect();
+        Some((inside, &closure.body))
+    }
+
+    /// The reader that reads the body of a closure, whose parameters are its own.
+    pub(super) fn within_closure(&self, closure: &syn::ExprClosure) -> Reader<'a> {
+        let mut inside = self.clone();
+        let own = own_names(closure);
         inside.made.retain(|name, _| !own.contains(name));
         inside.locals.extend(own);
-        Some((inside, &closure.body))
+        inside
     }
 
     pub(super) fn made_by_call(&self, text: &str, call: &syn::ExprCall) -> Option<Ty> {

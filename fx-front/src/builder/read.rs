@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::{
     Layer,
     choices::{added, distributed, either, some_times},
-    made::{before, closures},
+    made::{before, closures, kinds},
     syntax::{is_none, is_pointer, is_some_call, ok_argument, pattern_name, text},
 };
 use crate::index::{Index, Name, Resolved, Ty};
@@ -22,14 +22,19 @@ pub(super) struct Reader<'a> {
     pub(super) locals: Vec<String>,
     /// Those of them that hold a module, with its type; none where it is not known which one they hold.
     pub(super) made: BTreeMap<String, Option<Ty>>,
+    /// The types of chains that variables hold.
+    pub(super) kinds: BTreeMap<String, &'static str>,
     /// Its closures, by name: `let conv = |p, i, o| nn::conv2d(..)`.
     pub(super) closures: BTreeMap<String, syn::ExprClosure>,
+    /// The functions that are being read, by their positions: one that calls itself builds no chain of a known form.
+    pub(super) within: Vec<usize>,
 }
 
 type Chains = BTreeMap<String, Option<Vec<Layer>>>;
 
 impl<'a> Reader<'a> {
-    pub(super) fn of(index: &'a Index, function: &'a crate::index::Function) -> Reader<'a> {
+    pub(super) fn of(index: &'a Index, id: usize, within: &[usize]) -> Reader<'a> {
+        let (function, within) = (&index.fns[id], [within, &[id]].concat());
         let mut locals: Vec<String> = crate::pattern::bound_within(&function.block);
         for input in &function.sig.inputs {
             if let syn::FnArg::Typed(typed) = input {
@@ -38,7 +43,9 @@ impl<'a> Reader<'a> {
         }
         let (module, owner) = (&function.module, function.owner.as_ref());
         let closures = closures(&function.block);
-        let mut reader = Reader { index, module, owner, locals, made: BTreeMap::new(), closures };
+        let mut reader =
+            Reader { index, module, owner, locals, made: BTreeMap::new(), kinds: BTreeMap::new(), closures, within };
+        reader.kinds = kinds(&reader, &function.block);
         reader.made = before(&reader, &function.block);
         reader
     }
@@ -50,7 +57,7 @@ impl<'a> Reader<'a> {
         chains
     }
 
-    fn statements(&self, stmts: &[syn::Stmt], chains: &mut Chains) {
+    pub(super) fn statements(&self, stmts: &[syn::Stmt], chains: &mut Chains) {
         for stmt in stmts {
             match stmt {
                 syn::Stmt::Local(local) => {
@@ -169,7 +176,21 @@ impl<'a> Reader<'a> {
         if let Some(layers) = self.chain(arg, chains, fuel) {
             return Some(Layer::Chain(self.kind(arg, fuel)?, layers));
         }
-        self.made_by(arg).map(Layer::Module)
+        // Where such a closure is added, a live chain does not say.
+        match self.function_layer(arg) {
+            Some(closure) => self.closure(closure, String::new()),
+            None => self.made_by(arg).map(Layer::Module),
+        }
+    }
+
+    /// The closure of `nn::func(|xs| ..)` and of `nn::func_t(..)`.
+    fn function_layer<'e>(&self, arg: &'e syn::Expr) -> Option<&'e syn::Expr> {
+        let syn::Expr::Call(call) = arg else { return None };
+        let syn::Expr::Path(path) = &*call.func else { return None };
+        match self.index.resolve(self.module, &path_text(&path.path)) {
+            Resolved::External(full) if full.ends_with("nn::func") || full.ends_with("nn::func_t") => call.args.first(),
+            _ => None,
+        }
     }
 
     /// A closure, or a function of one argument, that is added at that place. One that captures something is a layer
@@ -190,9 +211,10 @@ impl<'a> Reader<'a> {
     }
 
     /// The type of the chain that an expression makes.
-    fn kind(&self, expr: &syn::Expr, fuel: u32) -> Option<&'static str> {
+    pub(super) fn kind(&self, expr: &syn::Expr, fuel: u32) -> Option<&'static str> {
         let fuel = fuel.checked_sub(1)?;
         match expr {
+            syn::Expr::Path(path) => self.kinds.get(&path_text(&path.path)).copied(),
             syn::Expr::MethodCall(call) => self.kind(&call.receiver, fuel),
             syn::Expr::Block(block) => match block.block.stmts.last()? {
                 syn::Stmt::Expr(last, None) => self.kind(last, fuel),
@@ -236,18 +258,23 @@ impl<'a> Reader<'a> {
         match self.index.resolve(self.module, &text) {
             Resolved::External(full) if full.ends_with("::seq") || full.ends_with("::seq_t") => Some(Vec::new()),
             Resolved::Item(_, _, Name::Fn(id)) => self.built_by(id, fuel),
-            _ => {
-                let (head, name) = text.rsplit_once("::")?;
-                let owner = syn::parse_str::<syn::Type>(head).ok()?;
-                let owner = self.index.ty(self.module, self.owner, &owner);
-                self.built_by(self.index.method(&owner, name)?, fuel)
-            }
+            _ => self.built_by(self.method(&text)?, fuel),
         }
     }
 
+    /// `Self::make_layer`.
+    pub(super) fn method(&self, text: &str) -> Option<usize> {
+        let (head, name) = text.rsplit_once("::")?;
+        let owner = syn::parse_str::<syn::Type>(head).ok()?;
+        self.index.method(&self.index.ty(self.module, self.owner, &owner), name)
+    }
+
     fn built_by(&self, id: usize, fuel: u32) -> Option<Vec<Layer>> {
+        if self.within.contains(&id) {
+            return None;
+        }
         let function = &self.index.fns[id];
-        let reader = Reader::of(self.index, function);
+        let reader = Reader::of(self.index, id, &self.within);
         let chains = reader.lets(&function.block);
         match function.block.stmts.last()? {
             syn::Stmt::Expr(expr, None) => reader.chain(ok_argument(expr), &chains, fuel),

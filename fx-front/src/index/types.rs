@@ -114,7 +114,10 @@ impl Index {
             }
             Resolved::Item(at, _, Name::Alias(ty)) => self.ty(&at, None, &ty),
             Resolved::Item(at, name, _) => Ty::Rust(format!("{at}::{name}")),
-            Resolved::External(full) => external_ty(&full, &ty_text(path)),
+            Resolved::External(full) => match dimensions(&last.arguments) {
+                Some(dimensions) => external_ty(&format!("{full}{dimensions}D"), &ty_text(path)),
+                None => external_ty(&full, &ty_text(path)),
+            },
         }
     }
 
@@ -171,6 +174,17 @@ impl Index {
             Ty::Rust(spelling) if spelling == "float" => fx_ir::Type::rust("f64"),
             Ty::Rust(spelling) => fx_ir::Type::rust(spelling),
         }
+    }
+}
+
+/// The dimensions of `Conv<[i64; 2]>`, which is `Conv2D`.
+fn dimensions(arguments: &syn::PathArguments) -> Option<i64> {
+    let syn::PathArguments::AngleBracketed(list) = arguments else { return None };
+    match list.args.first() {
+        Some(syn::GenericArgument::Type(syn::Type::Array(sizes))) if list.args.len() == 1 => {
+            crate::syntax::integer_literal(&sizes.len)
+        }
+        _ => None,
     }
 }
 

@@ -16,6 +16,7 @@ impl Tracer<'_> {
             nodes: self.graph.region(self.region).nodes.len(),
             edits: self.edits.len(),
             opaque: self.opaque.len(),
+            parts: self.parts.len(),
             env: self.env.clone(),
             facts: self.facts.mark(),
         }
@@ -30,6 +31,7 @@ impl Tracer<'_> {
         }
         self.region = mark.region;
         self.opaque.truncate(mark.opaque);
+        self.parts.truncate(mark.parts);
         self.graph.truncate(mark.region, mark.nodes);
         self.env = mark.env;
         self.facts.rollback(mark.facts);
@@ -42,6 +44,7 @@ pub(in crate::trace) struct Checkpoint {
     nodes: usize,
     edits: usize,
     opaque: usize,
+    parts: usize,
     env: Env,
     facts: usize,
 }

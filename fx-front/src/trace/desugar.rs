@@ -17,6 +17,7 @@ pub(in crate::trace) mod let_else;
 pub(in crate::trace) mod loop_break_value;
 pub(in crate::trace) mod match_guards;
 pub(in crate::trace) mod match_tuple;
+pub(in crate::trace) mod method_paths;
 pub(in crate::trace) mod ok_or;
 pub(in crate::trace) mod option;
 pub(in crate::trace) mod returns;

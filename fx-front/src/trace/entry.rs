@@ -51,7 +51,7 @@ impl Tracer<'_> {
                 vec![self.whole_or_left(signature, &block, fault)]
             }
         };
-        self.opaque.drain(..).for_each(|one| self.diags.push(one));
+        self.opaque.iter().for_each(|one| self.diags.push(one.diagnostic.clone()));
         let origin = self.origin(block.brace_token.span.close(), "output");
         self.graph.push(body, Op::Yield, value, "output", Type::Unknown, origin);
     }

@@ -124,6 +124,11 @@ impl Env {
         self.scopes.iter().flat_map(BTreeMap::values).any(is_it)
     }
 
+    /// The variables in scope, each hidden one before the one that hides it.
+    pub(in crate::trace) fn all(&self) -> impl Iterator<Item = (&str, &Val)> {
+        self.scopes.iter().flatten().map(|(name, value)| (name.as_str(), value))
+    }
+
     /// Whether a variable of that name is in scope.
     pub(in crate::trace) fn has(&self, name: &str) -> bool {
         self.read(name).is_some()

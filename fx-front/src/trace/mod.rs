@@ -25,7 +25,7 @@ mod value_facts;
 
 use std::collections::BTreeMap;
 
-use fx_ir::{Effect, Graph};
+use fx_ir::{Effect, Graph, Place};
 use proc_macro2::Span;
 
 use self::{
@@ -56,6 +56,21 @@ pub struct Traced {
     pub item: usize,
     /// Why the item gets no frozen type after all, if that is so.
     pub left: Option<Left>,
+    /// The pieces of code that are opaque.
+    pub opaque: Vec<OpaquePiece>,
+    /// The functions of parts that are called by their own frozen types, by position in [`Index::fns`], once a call.
+    pub parts: Vec<usize>,
+}
+
+/// A piece of code that is carried along as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpaquePiece {
+    /// The place of what is not understood.
+    pub place: Place,
+    /// The reason why it is not.
+    pub reason: String,
+    /// The operations that the piece runs: its calls, and those of the crate's functions and chains of layers that it calls.
+    pub operations: usize,
 }
 
 /// Why a piece of code is not understood; the piece is kept as opaque code then.
@@ -141,10 +156,11 @@ fn one(index: &Index, item: usize, diags: &Diagnostics, manner: Manner<'_>, kept
         tracer.outlined = Some(manner.outlined);
         tracer.entry(&signature, &owner, manner.opaque_because);
         if tracer.found.is_empty() {
+            let opaque = tracer.opaque_pieces();
             let left = tracer.left.or_else(|| Left::borrows(index, &tracer.graph, function));
-            let graph = tracer.graph;
+            let (graph, parts) = (tracer.graph, tracer.parts);
             told.into_sorted().into_iter().for_each(|one| diags.push(one));
-            return Traced { graph, signature, model, item, left };
+            return Traced { graph, signature, model, item, left, opaque, parts };
         }
         // What was read of such a field before its first write has to be read anew.
         kept.append(&mut tracer.found);

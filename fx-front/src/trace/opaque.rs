@@ -4,6 +4,7 @@ pub(in crate::trace) mod capture;
 pub(in crate::trace) mod capture_place;
 pub(in crate::trace) mod statement;
 pub(in crate::trace) mod template;
+pub(in crate::trace) mod weight;
 
 use fx_ir::{Arg, Code, CodeForm, CodeScope, CodeVariable, Effect, HostOp, Op};
 use proc_macro2::Span;
@@ -44,6 +45,7 @@ impl Tracer<'_> {
     /// Carries an expression along as it is, because of `fault`; the fault itself where that cannot be done.
     pub(in crate::trace) fn opaque_expr(&mut self, expr: &syn::Expr, fault: Unsupported) -> Result<Val> {
         let expected = self.expects.next.take();
+        let fault = located(fault, expr.span());
         if matches!(expr, syn::Expr::Reference(borrowed) if borrowed.mutability.is_some()) {
             // What is written through it would be written to a copy.
             return Err(fault);
@@ -74,6 +76,7 @@ impl Tracer<'_> {
         }
         let mark = self.checkpoint();
         let code = Code::opaque(template, fault.reason.clone()).of_form(form);
+        let operations = self.operations(expr, &code.text());
         let whole = if written.is_empty() { ty.clone() } else { Ty::Unknown };
         let is_result = matches!(whole, Ty::Result(_));
         let value = self.push(Op::Rust(code), args, "opaque", whole, expr.span());
@@ -81,7 +84,7 @@ impl Tracer<'_> {
             self.facts.set_result(id);
         }
         if written.is_empty() {
-            self.report_opaque(fault.span, &fault.reason);
+            self.report_opaque(fault.span, &fault.reason, operations);
             return Ok(value);
         }
         let Some(id) = value.node() else {
@@ -96,7 +99,7 @@ impl Tracer<'_> {
             let next = part(self, position + 1, name, ty);
             self.env.assign(name, next);
         }
-        self.report_opaque(fault.span, &fault.reason);
+        self.report_opaque(fault.span, &fault.reason, operations);
         let ty = if matches!(ty, Ty::Result(_)) { Ty::Unknown } else { ty };
         Ok(part(self, 0, "opaque_value", ty))
     }
@@ -122,7 +125,8 @@ impl Tracer<'_> {
         let call = format!("{}{handle}", called_with(&head, usize::from(signature.has_receiver), args.len()));
         let code = Code { fallible: signature.output.is_result, ..Code::opaque(call, fault.reason.clone()) };
         let span = fault.span;
-        self.report_opaque(span, &fault.reason);
+        let operations = self.operations_of(self.frames.last().map_or(0, |frame| frame.function));
+        self.report_opaque(span, &fault.reason, operations);
         let value = self.push(Op::Rust(code), args, "forward", signature.output.ty.clone(), span);
         value.arg().unwrap_or(Arg::None)
     }
@@ -295,6 +299,12 @@ impl Tracer<'_> {
         }
         Ok(holds)
     }
+}
+
+/// The fault at a place of the source: one of code that was written for the user's has the place of what that stands for.
+fn located(fault: Unsupported, span: Span) -> Unsupported {
+    let is_nowhere = fault.span.start() == fault.span.end();
+    if is_nowhere { Unsupported { span, ..fault } } else { fault }
 }
 
 /// What opaque code is: a second handle of it is a value.

@@ -7,12 +7,13 @@ use crate::trace::{
     Outlined,
     env::Env,
     place::state_cell::Fields,
+    report::Reported,
     types::expectation::Expectations,
     value::{RefKind, Val},
     value_facts::ValueFacts,
 };
 use crate::{
-    diag::{Diagnostic, Diagnostics},
+    diag::Diagnostics,
     frozen::Left,
     index::{Function, Index, Ty},
 };
@@ -46,7 +47,9 @@ pub(in crate::trace) struct Tracer<'a> {
     /// How often what is traced is written, where it stands behind conditions with `let`.
     pub(in crate::trace) copies: usize,
     /// What is told of the code that is kept as opaque code so far.
-    pub(in crate::trace) opaque: Vec<Diagnostic>,
+    pub(in crate::trace) opaque: Vec<Reported>,
+    /// The functions of parts that are called by their own frozen types, since they cannot be inlined.
+    pub(in crate::trace) parts: Vec<usize>,
     /// The fields that the forward is known to write to.
     pub(in crate::trace) kept: Fields,
     /// Those of which only this trace has found out.
@@ -113,6 +116,7 @@ impl<'a> Tracer<'a> {
             expects: Expectations::default(),
             closures: 0,
             opaque: Vec::new(),
+            parts: Vec::new(),
             kept,
             found: Fields::new(),
             outlined: None,

@@ -8,7 +8,7 @@ use fx_front::{
     scan,
     trace::{self, Traced},
 };
-use fx_ir::{Op, Place};
+use fx_ir::{Graph, LayerRow, NodeId, Op, Place, Type, layers, scalar};
 
 use super::{
     Build,
@@ -16,10 +16,12 @@ use super::{
     roots::roots,
 };
 
-/// The share of one `#[traceable]` item that is understood.
+/// The share of one `#[traceable]` item that is understood, with all that it calls.
 ///
 /// One unit is a tensor operation as the user wrote it: a call of an op or of a layer. A loop over layers counts once.
-/// Code that is carried along counts by the calls that stand in it.
+/// Code that is carried along counts by the calls that stand in it, a call of a function of the crate by the body of that
+/// function, and a chain of layers by what its constructor adds. A part that is called by its own frozen type counts as if
+/// it were inlined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Coverage {
     /// The model's or function's name; `Net::encode` where a model has several entries.
@@ -32,6 +34,10 @@ pub struct Coverage {
     pub carried: usize,
     /// The pieces of code that are carried along.
     pub opaque: Vec<Opaque>,
+    /// Whether there is a frozen type.
+    pub is_frozen: bool,
+    /// Whether `save` writes the frozen type: not where carried code reads a value of the program's own.
+    pub is_saved: bool,
 }
 
 /// A piece of code that is carried along as it is.
@@ -45,37 +51,73 @@ pub struct Opaque {
 
 impl Coverage {
     /// `several` if its type has other entries.
-    pub(super) fn of(traced: &Traced, several: bool, place: Place) -> Coverage {
+    pub(super) fn of(index: &Index, traced: &Traced, several: bool) -> Coverage {
         let graph = &traced.graph;
         let entry = if several { format!("::{}", traced.signature.name) } else { String::new() };
-        let name = format!("{}{entry}", graph.name);
-        let mut all = Coverage { name, place, known: 0, carried: 0, opaque: Vec::new() };
+        let (name, place) = (format!("{}{entry}", graph.name), place_of(&index.fns[traced.item]));
+        let opaque = Vec::new();
+        let mut all = Coverage { name, place, known: 0, carried: 0, opaque, is_frozen: true, is_saved: true };
+        all.add(index, traced, &mut vec![traced.item]);
+        all
+    }
+
+    /// Adds what is in a graph, and in the parts that it calls, but for those it stands within.
+    fn add(&mut self, index: &Index, traced: &Traced, within: &mut Vec<usize>) {
+        let graph = &traced.graph;
         for id in graph.nodes() {
-            let node = graph.node(id);
-            match &node.op {
-                Op::Call(_) | Op::CallModule(_) => all.known += 1,
-                Op::Rust(code) => {
-                    if let Some(reason) = &code.opaque {
-                        all.carried += code.text().matches('(').count().max(1);
-                        let place = node.origin.places.last().cloned();
-                        let place = place.unwrap_or_else(|| all.place.clone());
-                        all.opaque.push(Opaque { place, reason: reason.clone() });
-                    }
-                }
+            match &graph.node(id).op {
+                Op::CallModule(kind) if is_opaque_layer(&kind.0) => self.is_saved = false,
+                Op::Call(_) | Op::CallModule(_) => self.known += 1,
+                Op::Rust(code) if code.opaque.is_some() => self.is_saved &= !reads_own_value(graph, id),
                 _ => {}
             }
         }
-        all
+        for piece in &traced.opaque {
+            self.carried += piece.operations;
+            let one = Opaque { place: piece.place.clone(), reason: piece.reason.clone() };
+            if !self.opaque.contains(&one) {
+                self.opaque.push(one);
+            }
+        }
+        for &part in &traced.parts {
+            if !within.contains(&part) {
+                within.push(part);
+                self.add(index, &trace::item(index, part, &Diagnostics::new()), within);
+                within.pop();
+            }
+        }
     }
 
     /// An item that gets no frozen type, which counts as one operation that is not understood.
     pub(super) fn of_skipped(why: &Diagnostic) -> Coverage {
         let name = why.message.split('`').nth(1).unwrap_or_default().to_owned();
         let opaque = Opaque { place: why.place.clone(), reason: why.message.clone() };
-        Coverage { name, place: why.place.clone(), known: 0, carried: 1, opaque: vec![opaque] }
+        let (place, opaque) = (why.place.clone(), vec![opaque]);
+        Coverage { name, place, known: 0, carried: 1, opaque, is_frozen: false, is_saved: false }
     }
 
-    /// The share of the operations that are understood, from 0 to 1; 1 where there are none.
+    /// What a build says of an item of which not all is understood: what it costs, where that is, and the reasons;
+    /// `report` is the file that says more.
+    pub(super) fn warning(&self, report: &Path) -> Option<String> {
+        let Coverage { name, place, known, carried, opaque, is_frozen, is_saved } = self;
+        if opaque.is_empty() || !is_frozen {
+            return None;
+        }
+        let cost = match known {
+            0 => "nothing is understood, so that the frozen type runs as the model itself does".to_owned(),
+            _ => format!("{carried} of {} operations are not understood and run as they are written", known + carried),
+        };
+        let save = if *is_saved { "" } else { ", and `save` refuses it" };
+        let most = 3;
+        let mut pieces: Vec<String> =
+            opaque.iter().take(most).map(|one| format!("{}: {}", one.place, one.reason)).collect();
+        if opaque.len() > most {
+            pieces.push(format!("{} more", opaque.len() - most));
+        }
+        Some(format!("`{name}` ({place}): {cost}{save}: {} (all: {})", pieces.join("; "), report.display()))
+    }
+
+    /// The share of the operations that are understood, from 0 to 1; 1 where all is understood, and nowhere else.
     #[allow(clippy::cast_precision_loss, reason = "counts of a source text")]
     pub fn share(&self) -> f64 {
         let all = self.known + self.carried;
@@ -85,8 +127,9 @@ impl Coverage {
 
 impl fmt::Display for Coverage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Coverage { name, place, known, carried, opaque } = self;
-        let share = 100.0 * self.share();
+        let Coverage { name, place, known, carried, opaque, .. } = self;
+        // What is not whole is not rounded to it.
+        let share = if *carried == 0 { 100.0 } else { (1000.0 * self.share()).floor() / 10.0 };
         write!(f, "`{name}` ({place}): {known} of {} operations understood, {share:.1} %", known + carried)?;
         opaque.iter().try_for_each(|one| write!(f, "\n  {}: {}", one.place, one.reason))
     }
@@ -119,6 +162,22 @@ impl Build {
     }
 }
 
+/// Whether nothing is known of what a layer of that kind computes: a closure, or a chain whose constructor could not be read.
+fn is_opaque_layer(kind: &str) -> bool {
+    kind == layers::CLOSURE.name || LayerRow::of_type(kind).is_some_and(|row| row.is_chain)
+}
+
+/// Whether opaque code reads a value of the program's own: no tensor, no layer of the runtime's and no number.
+fn reads_own_value(graph: &Graph, code: NodeId) -> bool {
+    let is_own = |id: NodeId| match (&graph.node(id).op, &graph.node(id).ty) {
+        (_, Type::Module(name)) => name.contains("::"),
+        (Op::GetAttr(_), Type::Rust(name)) => !scalar::is_scalar(name) && name != "String",
+        (Op::GetAttr(_), Type::Unknown) => true,
+        _ => false,
+    };
+    graph.node(code).inputs().any(is_own)
+}
+
 /// The coverage of what the file of an item holds.
 fn of_content(index: &Index, content: Content<'_>, diags: &Diagnostics) -> Vec<Coverage> {
     let functions = match content {
@@ -129,7 +188,7 @@ fn of_content(index: &Index, content: Content<'_>, diags: &Diagnostics) -> Vec<C
     };
     let traced = trace::items(index, &functions, diags).into_iter().map(|traced| match traced {
         Traced { left: Some(why), item, .. } => Coverage::of_skipped(&why.diagnostic(&index.fns[item])),
-        traced => Coverage::of(&traced, functions.len() > 1, place_of(&index.fns[traced.item])),
+        traced => Coverage::of(index, &traced, functions.len() > 1),
     });
     traced.collect()
 }

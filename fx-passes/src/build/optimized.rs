@@ -3,7 +3,7 @@
 use fx_front::{index::Index, trace::Traced};
 use fx_ir::Graph;
 
-use super::{Build, Coverage, items::place_of, run::Run};
+use super::{Build, Coverage, run::Run};
 use crate::{pass::PassContext, pipeline::Pipeline};
 
 impl Build {
@@ -42,7 +42,7 @@ impl Build {
                 .push(format!("cargo::warning=the rules of `{pass}` go on for ever in `{name}` and were stopped"));
         }
         run.applied.push(report);
-        run.coverage.push(Coverage::of(traced, several, place_of(&index.fns[traced.item])));
+        run.coverage.push(Coverage::of(index, traced, several));
         // A rule that this list does not have is one of another model's.
         let reasons = self.explain.iter().filter_map(|name| pipeline.explain(name, &traced.graph, &context).ok());
         for why in reasons.flatten() {

@@ -116,6 +116,8 @@ impl Run {
 
     /// Writes the list of items and the report, removes what an earlier build left, and yields the directives.
     pub(super) fn finish(mut self, out: &Path, tells_silent_rules: bool) -> Vec<String> {
+        let warnings = self.coverage.iter().filter_map(|item| item.warning(&out.join("fx/report.txt")));
+        self.directives.extend(warnings.map(|line| format!("cargo::warning={line}")));
         for item in &self.coverage {
             let _ = writeln!(self.report, "{}", item.to_string().lines().next().unwrap_or_default());
         }
@@ -128,6 +130,9 @@ impl Run {
         for (path, text) in [(handoff::PATH, items), ("fx/report.txt", report)] {
             self.write(out, path.trim_start_matches("fx/"), &text);
         }
+        // Two crates of a package may read the same file.
+        let mut seen = BTreeSet::new();
+        self.directives.retain(|line| seen.insert(line.clone()));
         // What an earlier build wrote for an item that is gone, or has another name now, would be read as this one's.
         if let Err(error) = out::keep(&out.join("fx"), &self.written) {
             self.directives.push(format!("cargo::error=cannot tidy `fx` below OUT_DIR: {error}"));

@@ -202,7 +202,7 @@ impl Tracer<'_> {
         let Some(reason) = fault else {
             return Ok(self.host_node_with(Effect::Io, HostOp::CallPointer, operands, "called", output, span));
         };
-        self.report_opaque(span, reason);
+        self.report_opaque(span, reason, self.one_operation());
         let code = Code::opaque(called_with("($0.get())", 1, operands.len()), reason);
         Ok(self.push(Op::Rust(code), operands, "called", output, span))
     }
@@ -217,7 +217,7 @@ impl Tracer<'_> {
         let args = vec![self.operand(value, call.func.span())?];
         let values = self.each_value(&call.args)?;
         let args = self.operands_of_call(args, &call.args, &values)?;
-        self.report_opaque(call.func.span(), reason);
+        self.report_opaque(call.func.span(), reason, self.one_operation());
         let code = Op::Rust(Code::opaque(called_with("($0)", 1, args.len()), reason.to_owned()));
         Ok(self.push(code, args, "called", ty, call.span()))
     }

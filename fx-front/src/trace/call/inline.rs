@@ -169,7 +169,7 @@ impl Tracer<'_> {
             self.report(Code::Opaque, Severity::Error, fault.span, message, help);
         }
         // The fault lies in the callee; at the call it is the call that is not understood.
-        unsupported(span, format!("`{}`: {}", callee.sig.ident, fault.reason))
+        unsupported(span, format!("`{}` ({}): {}", callee.sig.ident, callee.place(fault.span), fault.reason))
     }
 
     /// `self.activation.get_fn()` as it is: a method without arguments of a field of the model that is no layer.
@@ -187,7 +187,7 @@ impl Tracer<'_> {
         let op = if is_accessor(&callee.block) && (ty.is_function() || is_copy(&ty) && !is_lent) {
             Op::Host(Host::pure(HostOp::CallMethod(name.clone())))
         } else {
-            self.report_opaque(span, &fault.reason);
+            self.report_opaque(span, &fault.reason, self.operations_of(function));
             Op::Rust(fx_ir::Code::opaque(format!("$0.{name}()"), fault.reason.clone()))
         };
         let value = self.push(op, args, &name, ty, span);

@@ -1,7 +1,7 @@
 //! Method calls: on layers and structs of the crate, on options and lists, on what is not known.
 
 use fx_ir::LayerRow;
-use fx_ir::{Arg, Effect, HostOp, ModuleKind, Op};
+use fx_ir::{Arg, Effect, HostOp, ModuleKind, Op, layers};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
@@ -13,7 +13,7 @@ use crate::trace::types::ty::{GRU_STATE, LSTM_STATE};
 use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{
     OnError, RefKind, Result, Tracer, Ty, Val,
-    desugar::{option, slice_split::unwrapped_split},
+    desugar::{method_paths::with_closures, option, slice_split::unwrapped_split},
     layer::sequential::Callee,
     tensor::{const_fold, operator},
     unsupported,
@@ -22,6 +22,8 @@ use crate::trace::{
 impl Tracer<'_> {
     pub(in crate::trace) fn method_call(&mut self, call: &syn::ExprMethodCall, errors: OnError) -> Result<Val> {
         let expected = self.expects.next.take();
+        let with_closures = with_closures(call);
+        let call = with_closures.as_ref().unwrap_or(call);
         if call.method == "collect"
             && let Some(list) = self.filled(call, expected.as_ref())?
         {
@@ -46,7 +48,7 @@ impl Tracer<'_> {
                 return self.recurrent(&receiver, &name, call, &args);
             }
             Ty::Struct(_) => return self.struct_method(receiver, call, errors),
-            ty @ Ty::Rust(_) if self.index.method(&ty, &name).is_some() => {
+            ty @ Ty::Rust(_) if self.index.method(&ty, &name).is_some() || self.is_module_of_crate(&ty, &name) => {
                 return self.struct_method(receiver, call, errors);
             }
             _ => {}
@@ -191,6 +193,11 @@ impl Tracer<'_> {
             return Ok(receiver);
         }
         let Some(id) = self.index.method(&receiver.ty(), &name) else {
+            // Whatever is a `Module` is a `ModuleT` as well.
+            if name == "forward_t" && self.index.method(&receiver.ty(), "forward").is_some() {
+                let args = self.each_value(&call.args)?;
+                return self.forward(&receiver, args, call.span());
+            }
             return unsupported(call.method.span(), format!("the method `{name}`"));
         };
         let receiver = self.receiver_of(id, receiver, call)?;
@@ -199,6 +206,11 @@ impl Tracer<'_> {
             return self.leaf_call(id, fx, Some(&receiver), &args, call.span());
         }
         self.inline_with(id, Some(receiver), args, errors, call.span())
+    }
+
+    /// Whether the method is `forward_t` of a type that has `forward` alone.
+    fn is_module_of_crate(&self, ty: &Ty, name: &str) -> bool {
+        name == "forward_t" && self.index.method(ty, "forward").is_some()
     }
 
     /// What the `#[fx(..)]` on the field says that holds the module, if that is `leaf`.
@@ -231,6 +243,13 @@ impl Tracer<'_> {
         }
         let values = self.each_value(&call.args)?;
         let types: Vec<Ty> = values.iter().map(Val::ty).collect();
+        let receiver = match types.first() {
+            // `1.max(n)`: the literal is of the other's type.
+            Some(ty) if is_number(ty) && is_untyped(&receiver.ty()) && OF_SELF.contains(&name) => {
+                self.of_written_type(receiver, ty)
+            }
+            _ => receiver,
+        };
         let ty = match (name, receiver.ty()) {
             ("len", Ty::List(_)) => Ty::Rust("usize".to_owned()),
             ("is_empty", Ty::List(_)) | ("is_some" | "is_none", Ty::Option(_)) => Ty::Rust("bool".to_owned()),
@@ -268,7 +287,7 @@ impl Tracer<'_> {
                 })
             }
             Ty::Leaf(kind) => self.leaf(module, kind, &args, span),
-            ty @ Ty::Struct(_) => {
+            ty @ (Ty::Struct(_) | Ty::Rust(_)) => {
                 let entry = ["forward", "forward_t"].into_iter().find_map(|name| self.index.method(&ty, name));
                 let Some(entry) = entry else { return unsupported(span, "a module whose forward is not known") };
                 let expected = self.index.fns[entry].sig.inputs.len() - 1;
@@ -304,12 +323,23 @@ impl Tracer<'_> {
         {
             return unsupported(span, "a layer in training");
         }
+        if kind == layers::CLOSURE.name {
+            self.report_opaque(
+                span,
+                "a closure that captures values of the function that makes it",
+                self.one_operation(),
+            );
+        }
         let label = self.label_of(module, &kind.to_lowercase());
         let name = identifier(&label);
         let op = Op::CallModule(ModuleKind(kind.to_owned()));
         Ok(self.push_labelled(op, vec![id.into(), (*input).into()], &name, &label, Ty::Tensor, span))
     }
 }
+
+/// Methods of numbers whose arguments are of the type of the number itself.
+const OF_SELF: [&str; 10] =
+    ["max", "min", "clamp", "rem_euclid", "div_euclid", "div_ceil", "next_multiple_of", "abs_diff", "hypot", "powf"];
 
 /// How many there are, as a literal.
 pub(in crate::trace) fn count(len: usize) -> Arg {

@@ -91,6 +91,15 @@ impl Tracer<'_> {
         }
         let ends = |path: &str| full == path || full.ends_with(&format!("::{path}"));
         match args.as_slice() {
+            [left, right] if operator_of(&full).is_some() => {
+                let op = operator_of(&full)?;
+                let binary: syn::Expr = syn::parse_quote_spanned!(call.span()=> (#left) #op (#right));
+                Some(self.expr(&binary))
+            }
+            [value] if ends("ops::Neg::neg") => {
+                let negated: syn::Expr = syn::parse_quote_spanned!(call.span()=> -(#value));
+                Some(self.expr(&negated))
+            }
             [] if ends("tch::no_grad_guard") => Some(Ok(Val::Unit)),
             [number] if ends("tch::Scalar::int") => Some(self.scalar_by("Int", number)),
             [number] if ends("tch::Scalar::float") => Some(self.scalar_by("Float", number)),
@@ -109,6 +118,11 @@ impl Tracer<'_> {
     /// `Tensor::cat(&[a, b], 1)`, and `Tensor::relu(&x)` for `x.relu()`.
     fn tensor_function(&mut self, name: &str, call: &syn::ExprCall) -> Result<Val> {
         let exprs: Vec<&syn::Expr> = call.args.iter().collect();
+        if let ("from", [number]) = (name, exprs.as_slice())
+            && let Some(tensor) = self.tensor_of_number(number)?
+        {
+            return Ok(tensor);
+        }
         let Some(op) = OpId::of_method(name) else {
             return unsupported(call.span(), format!("`Tensor::{name}` is not known"));
         };
@@ -161,6 +175,19 @@ impl Tracer<'_> {
         };
         Ok(self.host_node(op, args, &name, ty.unwrap_or(Ty::Unknown), call.span()))
     }
+}
+
+/// The operator that a function of the standard library's traits stands for: `std::ops::Mul::mul`.
+fn operator_of(full: &str) -> Option<syn::BinOp> {
+    let (_, name) = full.split_once("ops::").filter(|(of, _)| matches!(*of, "std::" | "core::" | ""))?;
+    Some(match name {
+        "Add::add" => syn::parse_quote!(+),
+        "Sub::sub" => syn::parse_quote!(-),
+        "Mul::mul" => syn::parse_quote!(*),
+        "Div::div" => syn::parse_quote!(/),
+        "Rem::rem" => syn::parse_quote!(%),
+        _ => return None,
+    })
 }
 
 /// What a function of the standard library yields that only computes.

@@ -56,7 +56,9 @@ impl Tracer<'_> {
         span: Span,
     ) -> Option<Val> {
         // What it does besides computing is not looked into.
-        self.part_call_with(function, receiver?, args, (errors, Effect::Io), span)
+        let value = self.part_call_with(function, receiver?, args, (errors, Effect::Io), span)?;
+        self.parts.push(function);
+        Some(value)
     }
 
     fn part_call_with(

@@ -63,6 +63,9 @@ pub(in crate::trace) fn ended_chain(call: &syn::ExprMethodCall, around: &dyn Sur
             Some(Chain::Numbers((*call.receiver).clone()))
         }
         ("collect" | "collect_vec", []) if gathers(call, around) => {
+            if let Some(each) = cloned(&call.receiver) {
+                return Some(Chain::Loop(each));
+            }
             let Some(Mapped { over, pat, body }) = mapped(&call.receiver) else {
                 return is_adapted(&call.receiver).then(|| Chain::Loop(gathered(&call.receiver)));
             };
@@ -97,6 +100,20 @@ pub(in crate::trace) fn gathered(chain: &Expr) -> Accumulation {
     let items = format_ident!("fx_items", span = span);
     let each = parse_quote_spanned!(span=> for fx_gathered in #chain { #items.push(fx_gathered); });
     Accumulation { variables: vec![(items, Start::EmptyList)], each }
+}
+
+/// `sizes.iter().take(2).cloned()`: the loop that gathers copies of some of the elements.
+fn cloned(chain: &Expr) -> Option<Accumulation> {
+    let Expr::MethodCall(call) = chain else { return None };
+    let Expr::MethodCall(picked) = &*call.receiver else { return None };
+    let is_copy = ["cloned", "copied"].iter().any(|name| call.method == name);
+    let is_picked = ["take", "skip", "rev", "step_by"].iter().any(|name| picked.method == name);
+    let (span, over) = (call.span(), &call.receiver);
+    (is_copy && is_picked && is_chain(over)).then(|| {
+        let items = format_ident!("fx_items", span = span);
+        let each = parse_quote_spanned!(span=> for fx_gathered in #over { #items.push(fx_gathered.clone()); });
+        Accumulation { variables: vec![(items, Start::EmptyList)], each }
+    })
 }
 
 /// Whether a `Vec` is gathered, of values or, as a `Result`, of what is in them.

@@ -48,6 +48,18 @@ pub(in crate::trace) fn consumed(call: &ExprMethodCall, around: &dyn Surrounding
             let variables = vec![(acc.clone(), Start::Value(Box::new((*init).clone())))];
             Some(Chain::Loop(Accumulation { variables, each }))
         }
+        ("reduce", [Expr::Closure(closure)]) if is_plain_closure(closure, 2) => {
+            let (one, other, body) = (plain(&closure.inputs[0]), plain(&closure.inputs[1]), &closure.body);
+            let reduced = format_ident!("fx_reduced", span = span);
+            let each = parse_quote_spanned!(span=> for fx_next in #over {
+                #reduced = match #reduced {
+                    Some(#one) => { let #other = fx_next; Some(#body) }
+                    None => Some(fx_next),
+                };
+            });
+            let start = Start::Value(Box::new(parse_quote_spanned!(span=> None)));
+            Some(Chain::Loop(Accumulation { variables: vec![(reduced, start)], each }))
+        }
         ("unzip", []) => unzipped(call).map(Chain::Loop),
         _ => None,
     }

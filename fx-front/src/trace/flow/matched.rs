@@ -147,6 +147,10 @@ impl<'a> Tracer<'a> {
         let branch = self.in_region(owner, &mut |tracer| {
             let bound;
             (pattern, bound) = tracer.refutable(pat, ty, forms)?;
+            // What a value is that the arm binds, is asked while the arm is traced.
+            if let Op::Match(patterns) = &mut tracer.edit_node(owner).op {
+                patterns.push(pattern.clone());
+            }
             tracer.declare_bound(bound, path, pat.span());
             body(tracer)
         })?;

@@ -3,9 +3,11 @@
 use fx_ir::{Arg, ForLoop, Host, HostOp, ModuleKind, NodeId, Op, Pattern, Type, host::Adaptor};
 use proc_macro2::Span;
 
-use crate::builder::{self, Layer};
+use crate::builder::{self, Kept, Layer, Made};
 use crate::trace::types::label::{element_path, identifier};
-use crate::trace::{RefKind, Result, Tracer, Ty, Val, call::method::count, flow::join::yielded_args, unsupported};
+use crate::trace::{
+    RefKind, Result, Tracer, Ty, Unsupported, Val, call::method::count, flow::join::yielded_args, unsupported,
+};
 
 /// Where a layer stands: with so many before it, or, where it is not known how many those are, with so many behind it.
 enum At {
@@ -51,12 +53,16 @@ impl<'a> Tracer<'a> {
         call: CallLayer<'_, 'a>,
     ) -> Result<Val> {
         let Some(layers) = self.layers_of(module) else {
-            let Ty::Leaf(kind) = module.ty() else { return unsupported(span, "a chain of layers of this form") };
-            return self.opaque_chain(module, kind, &args, span);
+            let reason = "a `Sequential` whose constructor could not be read; its layers run one by one";
+            return self.opaque_chain(module, &args, Unsupported { span, reason: reason.to_owned() }, span);
         };
-        let mut args = args.into_iter();
-        let Some(xs) = args.next() else { return unsupported(span, "a chain of layers without an input") };
-        self.chain(&Run { module, train: args.next().as_ref(), span, call }, &layers, xs)
+        let Some(xs) = args.first().cloned() else { return unsupported(span, "a chain of layers without an input") };
+        let mark = self.checkpoint();
+        let run = Run { module, train: args.get(1), span, call };
+        self.chain(&run, &layers, xs).or_else(|fault| {
+            self.rollback(mark);
+            self.opaque_chain(module, &args, fault, span)
+        })
     }
 
     /// These layers of a chain, one after the other, which stand in the chain.
@@ -120,13 +126,60 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// The layers that the field's constructors put in.
+    /// The layers that the constructors put in of what holds the chain.
     fn layers_of(&self, module: &Val) -> Option<Vec<Layer>> {
-        let node = self.graph.node(self.field_behind(module.node()?));
+        let id = self.field_behind(module.node()?);
+        if let Some((owner, field)) = self.field_at(id) {
+            return builder::layers(self.index, owner, &field);
+        }
+        if let Some((owner, field)) = self.list_of(id) {
+            return builder::kept(self.index, &Made::Struct(owner), &Kept::InList(field));
+        }
+        let (made, field) = self.variant_of(id)?;
+        builder::kept(self.index, &made, &Kept::Alone(field))
+    }
+
+    /// The field that the node reads, and the struct that has it.
+    fn field_at(&self, id: NodeId) -> Option<(usize, String)> {
+        let node = self.graph.node(id);
         let Op::GetAttr(field) = &node.op else { return None };
         let Type::Module(owner) = &self.graph.node(node.input(0)?).ty else { return None };
-        let owner = self.index.struct_at(owner)?;
-        builder::layers(self.index, owner, field)
+        Some((self.index.struct_at(owner)?, field.clone()))
+    }
+
+    /// The field that is the list, or the list of lists, in which the value of the node is an element.
+    fn list_of(&self, id: NodeId) -> Option<(usize, String)> {
+        let path = self.facts.paths.get(&id)?;
+        let is_position = |key: &str| key == "*" || !key.is_empty() && key.bytes().all(|digit| digit.is_ascii_digit());
+        let mut list = path.as_str();
+        while let Some((of, _)) = list.rsplit_once('.').filter(|(_, key)| is_position(key)) {
+            list = of;
+        }
+        let is_list = |id: &NodeId| self.facts.paths.get(id).is_some_and(|path| path == list);
+        let nodes = self.graph.nodes();
+        let found = nodes.iter().find(|id| matches!(self.graph.node(**id).op, Op::GetAttr(_)) && is_list(id));
+        found.filter(|_| list != path).and_then(|&list| self.field_at(list))
+    }
+
+    /// The variant of an enum and the field of it that an arm of a `match` binds.
+    fn variant_of(&self, id: NodeId) -> Option<(Made, String)> {
+        let region = self.graph.scope_of(id)?;
+        let node = self.graph.node(self.graph.owner_of(region)?);
+        let Op::Match(patterns) = &node.op else { return None };
+        let number = self.graph.region(region).params.iter().position(|&param| param == id)?;
+        let arm = node.regions.iter().position(|&one| one == region)?;
+        let Type::Rust(of) = &self.graph.node(node.input(0)?).ty else { return None };
+        let binds = |pattern: &Pattern| *pattern == Pattern::Bind(number);
+        let (path, field) = match patterns.get(arm)? {
+            Pattern::TupleStruct(path, parts) if parts.rest.is_none() => {
+                (path, parts.items.iter().position(binds)?.to_string())
+            }
+            Pattern::Struct(pattern) => {
+                (&pattern.path, pattern.fields.iter().find(|(_, pattern)| binds(pattern))?.0.clone())
+            }
+            _ => return None,
+        };
+        Some((Made::Variant(Ty::Rust(of.clone()), path.rsplit("::").next()?.to_owned()), field))
     }
 
     /// The field that holds an optional chain: the subject of the `match` or `unwrap` that yields the chain.
@@ -145,11 +198,15 @@ impl<'a> Tracer<'a> {
         field.filter(is_option).unwrap_or(chain)
     }
 
-    fn opaque_chain(&mut self, module: &Val, kind: &'static str, args: &[Val], span: Span) -> Result<Val> {
-        self.report_opaque(span, "a `Sequential` whose constructor could not be read; its layers run one by one");
-        let (Some(id), Some(Val::Node(input, ..))) = (module.node(), args.first()) else {
-            return unsupported(span, "a layer called on a value of this form");
+    /// The chain as one layer, because of `fault`; the fault itself where that cannot be done.
+    fn opaque_chain(&mut self, module: &Val, args: &[Val], fault: Unsupported, span: Span) -> Result<Val> {
+        let Ty::Leaf(kind) = module.ty() else { return Err(fault) };
+        let is_trained = args.get(1).is_some_and(|train| !matches!(train, Val::Lit(Arg::Bool(false), _)));
+        let (Some(id), Some(Val::Node(input, ..)), false) = (module.node(), args.first(), is_trained) else {
+            return Err(fault);
         };
+        let operations = self.operations_of_chain(self.layers_of(module));
+        self.report_opaque(fault.span, &fault.reason, operations);
         let label = self.label_of(module, kind);
         let op = Op::CallModule(ModuleKind(kind.to_owned()));
         Ok(self.push_labelled(op, vec![id.into(), (*input).into()], &identifier(&label), &label, Ty::Tensor, span))

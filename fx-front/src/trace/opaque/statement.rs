@@ -22,8 +22,9 @@ impl Tracer<'_> {
             return unsupported(fault.span, "it yields a reference");
         }
         let (code, args) = self.captured(&body, fault.span)?;
+        let operations = self.operations(&body, &code.text());
         let code = Code { fallible: signature.output.is_result, opaque: Some(fault.reason.clone()), ..code };
-        self.report_opaque(fault.span, &fault.reason);
+        self.report_opaque(fault.span, &fault.reason, operations);
         let value = self.push(Op::Rust(code), args, "forward", signature.output.ty.clone(), fault.span);
         Ok(value.arg().unwrap_or(Arg::None))
     }
@@ -38,8 +39,9 @@ impl Tracer<'_> {
         // Its value may be a reference into what is only borrowed to it.
         let dropped: syn::Expr = syn::parse_quote_spanned!(expr.span()=> { let _ = #expr; });
         let (code, args) = self.captured(&dropped, expr.span())?;
+        let operations = self.operations(expr, &code.text());
         let code = Code { opaque: Some(fault.reason.clone()), ..code };
-        self.report_opaque(fault.span, &fault.reason);
+        self.report_opaque(fault.span, &fault.reason, operations);
         Ok(self.push(Op::Rust(code), args, "opaque", Ty::Tuple(Vec::new()), expr.span()))
     }
 }

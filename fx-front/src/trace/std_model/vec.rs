@@ -30,12 +30,27 @@ impl<'a> Tracer<'a> {
             return Ok(Some(self.host_node_with(effect, HostOp::TensorOf, args, "numbers", Ty::Tensor, data.span())));
         }
         if let Ok(Val::List(items)) = list {
-            let is_known = |item: &Val| matches!(item, Val::Lit(Arg::Int(_) | Arg::Float(_), ty) if !is_untyped(ty));
+            let is_known = |item: &Val| is_numeric(item) && item.ty() == items[0].ty();
             if !items.is_empty() && items.iter().all(is_known) {
                 let numbers = items.iter().map(|item| self.operand(item, data.span())).collect::<Result<Vec<Arg>>>()?;
                 let args = vec![HostOp::Array.of(numbers)];
                 return Ok(Some(self.host_node(HostOp::TensorOf, args, "numbers", Ty::Tensor, data.span())));
             }
+        }
+        self.rollback(mark);
+        Ok(None)
+    }
+
+    /// `Tensor::from(number)` of a number whose type is known: a tensor without dimensions; `None` of anything else.
+    pub(in crate::trace) fn tensor_of_number(&mut self, number: &syn::Expr) -> Result<Option<Val>> {
+        let (mark, span) = (self.checkpoint(), number.span());
+        if let Ok(value) = self.expr(number)
+            && is_numeric(&value)
+            && let Some(squeeze) = fx_ir::OpId::of_method("squeeze")
+        {
+            let args = vec![HostOp::Array.of([self.operand(&value, span)?])];
+            let numbers = self.host_node(HostOp::TensorOf, args, "numbers", Ty::Tensor, span);
+            return self.op_call(squeeze, "squeeze", Some(&numbers), &[], span).map(Some);
         }
         self.rollback(mark);
         Ok(None)
@@ -51,6 +66,10 @@ impl<'a> Tracer<'a> {
     ) -> Option<Result<Val>> {
         match (name, list) {
             ("push", Val::List(_)) => Some(self.pushed(list.clone(), call)),
+            ("extend_from_slice", Val::List(items)) if self.is_written_out(items, call) => {
+                Some(self.lengthened(items.clone(), call))
+            }
+            ("append", _) => Some(self.appended(element, call)),
             ("pop", Val::List(items)) if !items.is_empty() => Some(self.popped(items.clone(), call)),
             ("push", _) if self.is_spilled(list) => Some(self.push_to(list, element, call)),
             ("last" | "first", Val::List(items)) => {
@@ -70,7 +89,7 @@ impl<'a> Tracer<'a> {
             }
             (
                 "pop" | "remove" | "swap_remove" | "push" | "insert" | "truncate" | "reverse" | "swap" | "clear"
-                | "split_off" | "extend",
+                | "split_off" | "extend" | "extend_from_slice",
                 _,
             ) => self.changed(list, element, name, call),
             _ => None,
@@ -99,6 +118,49 @@ impl<'a> Tracer<'a> {
         };
         items.push(self.expr(item)?);
         self.set_local(&place, Val::List(items), call.span()).map(|()| Val::Unit)
+    }
+
+    /// Whether the argument is a list that is written out, as `items` are, or the list has no element yet.
+    fn is_written_out(&mut self, items: &[Val], call: &syn::ExprMethodCall) -> bool {
+        let mark = self.checkpoint();
+        let other = call.args.first().map(|other| self.expr(other));
+        let is_list = matches!(other, Some(Ok(Val::List(_)))) || items.is_empty() && matches!(other, Some(Ok(_)));
+        self.rollback(mark);
+        is_list
+    }
+
+    /// `list.extend_from_slice(&[a, b])` to a list that is written out.
+    fn lengthened(&mut self, mut items: Vec<Val>, call: &syn::ExprMethodCall) -> Result<Val> {
+        let (Some(other), Some(place)) = (call.args.first(), self.local_place(&call.receiver)) else {
+            return unsupported(call.span(), "the method `extend_from_slice`");
+        };
+        let whole = match self.expr(other)? {
+            Val::List(other) => {
+                items.extend(other);
+                Val::List(items)
+            }
+            other @ Val::Node(..) if is_copy_list(&other.ty()) => {
+                let args = vec![self.operand(&other, call.span())?];
+                self.host_node(HostOp::Method("to_vec".to_owned()), args, "sizes", other.ty(), call.span())
+            }
+            _ => return unsupported(call.span(), "the method `extend_from_slice`"),
+        };
+        self.set_local(&place, whole, call.span()).map(|()| Val::Unit)
+    }
+
+    /// `list.append(&mut other)`: the elements of the other, which has none behind it.
+    fn appended(&mut self, element: &Ty, call: &syn::ExprMethodCall) -> Result<Val> {
+        let span = call.span();
+        let Some(syn::Expr::Reference(syn::ExprReference { mutability: Some(_), expr: other, .. })) = call.args.first()
+        else {
+            return unsupported(span, "the method `append`");
+        };
+        let (list, method) = (&call.receiver, if is_copy(element) { "extend_from_slice" } else { "extend" });
+        let method = syn::Ident::new(method, span);
+        let extend: syn::Expr = syn::parse_quote_spanned!(span=> #list.#method(&#other));
+        let clear: syn::Expr = syn::parse_quote_spanned!(span=> #other.clear());
+        self.expr(&extend)?;
+        self.expr(&clear)
     }
 
     /// `outs.push(ys)` to a list that has a variable of its own.
@@ -223,14 +285,18 @@ impl<'a> Tracer<'a> {
             return unsupported(span, format!("the method `{name}`"));
         };
         let mut args = vec![Arg::Node(id)];
+        let is_extended = matches!(name, "extend" | "extend_from_slice");
+        let name = if is_extended { "extend" } else { name };
         for arg in &call.args {
             let value = self.expr(arg)?;
-            if name == "extend" && value.ty() == Ty::List(Box::new(element.clone())) {
+            let list = Ty::List(Box::new(element.clone()));
+            let value = if value.ty() == list { value } else { self.of_written_type(value, &list) };
+            if is_extended && value.ty() == Ty::List(Box::new(element.clone())) {
                 let each = if is_copy(element) { HostOp::CopiedElements } else { HostOp::HandleElements };
                 args.push(each.on(self.operand(&value, span)?));
                 continue;
             }
-            if name == "extend" || (!operator::is_number(&value) && !value.is_tensor()) {
+            if is_extended || (!operator::is_number(&value) && !value.is_tensor()) {
                 return unsupported(arg.span(), format!("the method `{name}`"));
             }
             args.push(self.exact_operand(&value, span)?);
@@ -243,4 +309,20 @@ impl<'a> Tracer<'a> {
         };
         Ok(self.host_node_with(Effect::Io, HostOp::Mutate(name.to_owned()), args, name, ty, span))
     }
+}
+
+/// Whether it is a number of a type that is known.
+fn is_numeric(value: &Val) -> bool {
+    let ty = value.ty();
+    let is_bool = ty == Ty::Rust("bool".to_owned());
+    matches!(value, Val::Lit(Arg::Int(_) | Arg::Float(_), _) | Val::Node(..))
+        && is_copy(&ty)
+        && !is_untyped(&ty)
+        && !is_bool
+        && !matches!(ty, Ty::Tuple(_) | Ty::Option(_))
+}
+
+/// Whether it is a list of numbers of a type that is known.
+fn is_copy_list(ty: &Ty) -> bool {
+    matches!(ty, Ty::List(element) if is_copy(element) && !is_untyped(element))
 }

@@ -29,6 +29,7 @@ pub mod options;
 pub mod ownership;
 pub mod pointers;
 pub mod returns;
+pub mod size_lists;
 pub mod statements;
 pub mod std_methods;
 pub mod tuple_structs;

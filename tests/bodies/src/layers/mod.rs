@@ -1,6 +1,8 @@
 //! Layers as fields: every way to call one, chains of them, and kinds that are chosen while a model is built.
 
 pub mod calls;
+pub mod dispatch;
 pub mod kinds;
+pub mod nested_chains;
 pub mod norms;
 pub mod sequential;

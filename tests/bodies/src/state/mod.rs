@@ -4,4 +4,5 @@ pub mod behind_traits;
 pub mod handed_in_and_out;
 pub mod kept;
 pub mod lent;
+pub mod optional;
 pub mod solvers;

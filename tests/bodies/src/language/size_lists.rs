@@ -1,0 +1,214 @@
+//! Lists of sizes as they are built for views, and other small values: appended, reversed, cut, reduced.
+
+use fx_runtime::{Module, Tensor, nn, traceable};
+
+/// A view whose sizes are gathered from the input's.
+#[derive(Debug, Module)]
+pub struct Extended {
+    fc: nn::Linear,
+}
+
+#[traceable(strict)]
+impl Extended {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let size = xs.size();
+        let mut shape = vec![size[0]];
+        shape.extend_from_slice(&[2, -1]);
+        let ys = xs.apply(&self.fc).view(shape.as_slice());
+        let mut dims = Vec::with_capacity(3);
+        dims.extend_from_slice(&ys.size()[..1]);
+        dims.extend_from_slice(&[-1, 1]);
+        ys.reshape(&dims)
+    }
+}
+
+/// Axes from the last to the first.
+#[derive(Debug, Module)]
+pub struct Reversed {
+    fc: nn::Linear,
+}
+
+#[traceable(strict)]
+impl Reversed {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let mut dims: Vec<i64> = (0..ys.dim() as i64).collect();
+        dims.reverse();
+        let mut size = ys.size();
+        size.reverse();
+        ys.permute(&dims).contiguous().view(&size[..]) * 2.0
+    }
+}
+
+/// The leading sizes, and one more behind them.
+#[derive(Debug, Module)]
+pub struct Leading {
+    fc: nn::Linear,
+}
+
+#[traceable(strict)]
+impl Leading {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let mut shape: Vec<i64> = ys.size().iter().take(2).cloned().collect();
+        shape.push(2);
+        shape.push(-1);
+        let zs = ys.reshape(&shape);
+        let mut size = zs.size();
+        size.push(1);
+        zs.view(size.as_slice()).squeeze_dim(-1)
+    }
+}
+
+/// Lists that are joined, and a size that is at least one.
+#[derive(Debug, Module)]
+pub struct Appended {
+    fc: nn::Linear,
+    heads: i64,
+}
+
+#[traceable(strict)]
+impl Appended {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let heads = 1.max(self.heads / 2);
+        let mut shape = ys.size()[..1].to_vec();
+        let mut rest = vec![heads, -1];
+        shape.append(&mut rest);
+        ys.view(&shape[..]).sum_dim_intlist([-1].as_slice(), false, None) / heads as f64
+    }
+}
+
+/// What branches yield, reduced.
+#[derive(Debug, Module)]
+pub struct Reduced {
+    branches: Vec<nn::Linear>,
+}
+
+#[traceable(strict)]
+impl Reduced {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let outs: Vec<Tensor> = self.branches.iter().map(|branch| branch.forward(xs).relu()).collect();
+        let sum = outs.into_iter().reduce(|a, b| a + b).unwrap();
+        let other = self.branches.iter().map(|branch| xs.apply(branch)).reduce(|a, b| a * b).unwrap();
+        sum - other
+    }
+}
+
+/// Operators by their traits' functions.
+#[derive(Debug, Module)]
+pub struct Spelled {
+    fc: nn::Linear,
+    scale: f32,
+    shift: f64,
+}
+
+#[traceable(strict)]
+impl Spelled {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = std::ops::Mul::mul(xs.apply(&self.fc), Tensor::from(self.scale));
+        let zs = std::ops::Add::add(&ys, Tensor::from_slice(&[self.shift]).to_kind(ys.kind()));
+        let bound = Tensor::from(1.5f32);
+        std::ops::Neg::neg(zs.minimum(&bound)) - Tensor::from_slice(&[0.5f32])
+    }
+}
+
+/// Handles of what is there.
+#[derive(Debug, Module)]
+pub struct Handles {
+    fc: nn::Linear,
+}
+
+#[traceable(strict)]
+impl Handles {
+    pub fn forward(&self, xs: &Tensor, residual: Option<&Tensor>) -> Tensor {
+        let ys = xs.apply(&self.fc);
+        let kept = residual.map(Tensor::shallow_clone);
+        let all: Vec<Tensor> = [&ys, xs].into_iter().map(Tensor::shallow_clone).collect();
+        let sum = Tensor::stack(&all, 0).sum_dim_intlist([0].as_slice(), false, None);
+        match kept {
+            Some(kept) => sum + kept,
+            None => sum,
+        }
+    }
+}
+
+/// The type of a convolution as tch's own functions spell it.
+#[derive(Debug, Module)]
+pub struct Spatial {
+    conv: nn::Conv<[i64; 2]>,
+    up: Vec<nn::Conv<[i64; 2]>>,
+}
+
+#[traceable(strict)]
+impl Spatial {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut ys = xs.apply(&self.conv).relu();
+        for conv in &self.up {
+            ys = ys.apply(conv).relu();
+        }
+        ys
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{agree, randn};
+
+    fn linear(p: &nn::Path, name: &str) -> nn::Linear {
+        nn::linear(p / name, 4, 4, Default::default())
+    }
+
+    #[test]
+    fn extended() {
+        agree!(|p| Extended { fc: linear(p, "fc") }, [randn(&[2, 4]), randn(&[3, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn reversed() {
+        agree!(|p| Reversed { fc: linear(p, "fc") }, [randn(&[2, 4]), randn(&[2, 3, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn leading() {
+        agree!(|p| Leading { fc: linear(p, "fc") }, [randn(&[2, 3, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn appended() {
+        for heads in [1, 4] {
+            agree!(|p| Appended { fc: linear(p, "fc"), heads }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        }
+    }
+
+    #[test]
+    fn reduced() {
+        let branches = |p: &nn::Path| ["a", "b", "c"].map(|name| linear(p, name)).into();
+        agree!(|p| Reduced { branches: branches(p) }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn spelled() {
+        agree!(|p| Spelled { fc: linear(p, "fc"), scale: 0.5, shift: 0.25 }, [randn(&[2, 4])], |net, xs| net
+            .forward(xs));
+    }
+
+    #[test]
+    fn handles() {
+        let cases = [(randn(&[2, 4]), None), (randn(&[2, 4]), Some(randn(&[2, 4])))];
+        agree!(|p| Handles { fc: linear(p, "fc") }, cases, |net, (xs, residual)| net.forward(xs, residual.as_ref()));
+    }
+
+    #[test]
+    fn spatial() {
+        let conv = |p: &nn::Path, name: &str| {
+            nn::conv2d(p / name, 3, 3, 3, nn::ConvConfig { padding: 1, ..Default::default() })
+        };
+        agree!(
+            |p| Spatial { conv: conv(p, "conv"), up: vec![conv(p, "a"), conv(p, "b")] },
+            [randn(&[2, 3, 5, 5])],
+            |net, xs| net.forward(xs)
+        );
+    }
+}
