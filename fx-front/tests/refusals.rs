@@ -98,7 +98,7 @@ fn calls() {
             "xs.apply(&self.any)",
             "self.fc.forward_t(xs, true)",
         ],
-        expect![[r"
+        expect![[r#"
             recursive(xs, 3)
                 `recursive` calls itself
             let mut n = 1; let m = &mut n; count(m); xs * n
@@ -114,10 +114,10 @@ fn calls() {
             crate::elsewhere::f(xs)
                 the function `crate::elsewhere::f`
             xs.apply(&self.any)
-                a module whose type is not known
+                a module whose forward is not known
             self.fc.forward_t(xs, true)
                 a layer in training
-        "]],
+        "#]],
     );
 }
 

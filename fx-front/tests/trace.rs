@@ -315,11 +315,11 @@ pub fn f(xs: &Tensor) -> Tensor {
 ",
         expect![[r#"
             graph f(xs: tensor) {
-              %opaque = rust["(inner :: public (xs)).shallow_clone()", block, let mut xs = "$0", io, opaque("`public`: `private`: `SECRET` is private to its module")](host.ref(xs)) : tensor  @ src/lib.rs:14 as opaque
+              %opaque = rust["(inner :: public (xs)).shallow_clone()", block, let mut xs = "$0", io, opaque("`public` (src/lib.rs:8): `private` (src/lib.rs:7): `SECRET` is private to its module")](host.ref(xs)) : tensor  @ src/lib.rs:14 as opaque
               %relu = relu(%opaque) : tensor  @ src/lib.rs:9 as relu
               %mul = mul.Scalar(%relu, 2.0) : tensor  @ src/lib.rs:9 as mul
               yield %mul  @ src/lib.rs:15 as output
-            }src/lib.rs:14: carried along, not understood: `public`: `private`: `SECRET` is private to its module [FX0008]
+            }src/lib.rs:14: carried along, not understood: `public` (src/lib.rs:8): `private` (src/lib.rs:7): `SECRET` is private to its module [FX0008]
               help: written with ops that are known it would be optimised with what stands around it
         "#]],
     );

@@ -6,6 +6,7 @@ pub(in crate::trace) mod inline;
 pub(in crate::trace) mod leaf_call;
 pub(in crate::trace) mod macros;
 pub(in crate::trace) mod method;
+pub(in crate::trace) mod module_call;
 pub(in crate::trace) mod panics;
 pub(in crate::trace) mod path_call;
 pub(in crate::trace) mod submodule_call;

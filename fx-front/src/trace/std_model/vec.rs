@@ -69,7 +69,7 @@ impl<'a> Tracer<'a> {
             ("extend_from_slice", Val::List(items)) if self.is_written_out(items, call) => {
                 Some(self.lengthened(items.clone(), call))
             }
-            ("append", _) => Some(self.appended(element, call)),
+            ("append", _) => Some(self.appended(list, element, call)),
             ("pop", Val::List(items)) if !items.is_empty() => Some(self.popped(items.clone(), call)),
             ("push", _) if self.is_spilled(list) => Some(self.push_to(list, element, call)),
             ("last" | "first", Val::List(items)) => {
@@ -149,18 +149,22 @@ impl<'a> Tracer<'a> {
     }
 
     /// `list.append(&mut other)`: the elements of the other, which has none behind it.
-    fn appended(&mut self, element: &Ty, call: &syn::ExprMethodCall) -> Result<Val> {
+    fn appended(&mut self, list: &Val, element: &Ty, call: &syn::ExprMethodCall) -> Result<Val> {
         let span = call.span();
-        let Some(syn::Expr::Reference(syn::ExprReference { mutability: Some(_), expr: other, .. })) = call.args.first()
-        else {
-            return unsupported(span, "the method `append`");
+        let other = match call.args.first() {
+            Some(syn::Expr::Reference(borrowed)) if borrowed.mutability.is_some() => match &*borrowed.expr {
+                syn::Expr::Path(other) => other,
+                _ => return unsupported(span, "the method `append`"),
+            },
+            _ => return unsupported(span, "the method `append`"),
         };
-        let (list, method) = (&call.receiver, if is_copy(element) { "extend_from_slice" } else { "extend" });
-        let method = syn::Ident::new(method, span);
-        let extend: syn::Expr = syn::parse_quote_spanned!(span=> #list.#method(&#other));
+        let receiver = &call.receiver;
+        let extend: syn::ExprMethodCall = syn::parse_quote_spanned!(span=> #receiver.extend(&#other));
         let clear: syn::Expr = syn::parse_quote_spanned!(span=> #other.clear());
-        self.expr(&extend)?;
-        self.expr(&clear)
+        match self.changed(list, element, "extend", &extend) {
+            Some(extended) => extended.and_then(|_| self.expr(&clear)),
+            None => unsupported(span, "the method `append`"),
+        }
     }
 
     /// `outs.push(ys)` to a list that has a variable of its own.

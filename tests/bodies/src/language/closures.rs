@@ -202,9 +202,10 @@ mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
-    understood!(Returns: 0 of 1);
+    understood!(ClosureField: 1 of 2);
+    understood!(Returns: 0 of 15);
     understood!(Guarded: 1 of 6);
-    understood!(Parsed: 0 of 1);
+    understood!(Parsed: 0 of 19);
 
     fn linear(p: &nn::Path) -> nn::Linear {
         nn::linear(p / "fc", 4, 4, Default::default())

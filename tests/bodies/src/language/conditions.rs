@@ -126,7 +126,7 @@ mod tests {
 
     understood!(Chained: 14 of 46);
     understood!(Hidden: 0 of 5);
-    understood!(Held: 0 of 1);
+    understood!(Held: 0 of 5);
 
     fn linear(p: nn::Path) -> nn::Linear {
         nn::linear(p, 4, 4, Default::default())

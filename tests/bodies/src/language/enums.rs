@@ -181,7 +181,7 @@ mod tests {
 
     understood!(Pooled: 5 of 9);
     understood!(Tasks: 1 of 6);
-    understood!(Boxed: 20 of 23);
+    understood!(Boxed: 20 of 21);
 
     fn linear(p: nn::Path) -> nn::Linear {
         nn::linear(p, 4, 4, Default::default())

@@ -76,7 +76,7 @@ pub struct Holds {
 }
 
 #[cfg(test)]
-crate::check::understood!(Holds: 2 of 3);
+crate::check::understood!(Holds: 2 of 4);
 #[traceable]
 impl Holds {
     fn extra(&self) -> Result<&Tensor, Missing> {

@@ -128,9 +128,9 @@ mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
-    understood!(Extended: 8 of 13);
+    understood!(Extended: 8 of 15);
     understood!(Scaled: 0 of 4);
-    understood!(WithTrait: 0 of 2);
+    understood!(WithTrait: 0 of 3);
 
     fn linear(p: &nn::Path) -> nn::Linear {
         nn::linear(p / "fc", 4, 4, Default::default())

@@ -223,7 +223,7 @@ mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
-    understood!(Maybe: 0 of 1);
+    understood!(Maybe: 0 of 5);
     understood!(Unwraps: 2 of 16);
 
     fn linear(p: &nn::Path) -> nn::Linear {

@@ -377,8 +377,8 @@ mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
-    understood!(Second: 0 of 1);
-    understood!(Rounds: 0 of 1);
+    understood!(Second: 0 of 5);
+    understood!(Rounds: 0 of 11);
 
     fn linear(p: nn::Path) -> nn::Linear {
         nn::linear(p, 4, 4, Default::default())

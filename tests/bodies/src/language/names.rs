@@ -295,7 +295,7 @@ mod tests {
 
     not_interpreted!(Net: "got neg");
 
-    understood!(Patterns: 0 of 1);
+    understood!(Patterns: 0 of 3);
     understood!(Swapped: 4 of 19);
 
     fn linear(p: nn::Path) -> nn::Linear {

@@ -170,8 +170,8 @@ mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
-    understood!(NoneLent: 0 of 1);
-    understood!(TakenBefore: 0 of 1);
+    understood!(NoneLent: 0 of 16);
+    understood!(TakenBefore: 0 of 4);
 
     #[test]
     fn attention() {

@@ -212,11 +212,11 @@ mod tests {
     not_interpreted!(Asserts: "interpreting the code");
 
     understood!(Cfg: 3 of 5);
-    understood!(InnerItems: 0 of 1);
+    understood!(InnerItems: 0 of 5);
     understood!(Strings: 3 of 11);
-    understood!(Collections: 1 of 18);
-    understood!(References: 0 of 1);
-    understood!(CarriedAway: 0 of 1);
+    understood!(Collections: 1 of 17);
+    understood!(References: 0 of 11);
+    understood!(CarriedAway: 0 of 8);
 
     fn linear(p: &nn::Path) -> nn::Linear {
         nn::linear(p / "fc", 4, 4, Default::default())

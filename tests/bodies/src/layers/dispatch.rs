@@ -172,7 +172,11 @@ impl Counted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, randn, understood};
+
+    understood!(Closed: 1 of 2);
+    understood!(Chosen: 0 of 10);
+    understood!(Boxed: 0 of 11);
 
     #[test]
     fn applied() {

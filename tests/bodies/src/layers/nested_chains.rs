@@ -235,7 +235,9 @@ impl Headed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, randn, understood};
+
+    understood!(Tree: 2 of 3);
 
     #[test]
     fn pushed() {

@@ -205,7 +205,7 @@ mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
-    understood!(Custom: 0 of 4);
+    understood!(Custom: 0 of 12);
 
     #[test]
     fn inline() {

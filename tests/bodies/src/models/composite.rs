@@ -322,6 +322,7 @@ mod tests {
 
     not_interpreted!(Kept: "the function `self::positions`");
 
+    understood!(Leaky: 2 of 3);
     understood!(Boxed: 2 of 4);
 
     #[test]

@@ -224,7 +224,8 @@ mod tests {
     use super::*;
     use crate::check::{Close, agree, randn, understood};
 
-    understood!(Decoder: 0 of 1);
+    understood!(Whole: 3 of 116);
+    understood!(Decoder: 0 of 113);
 
     type States = Option<Vec<(Option<State>, Option<State>)>>;
 

@@ -388,7 +388,7 @@ mod tests {
 
     understood!(Windows: 11 of 17);
     understood!(Carried: 0 of 13);
-    understood!(Staged: 0 of 7);
+    understood!(Staged: 0 of 8);
 
     fn linear(p: &nn::Path, name: &str) -> nn::Linear {
         nn::linear(p / name, 8, 8, Default::default())

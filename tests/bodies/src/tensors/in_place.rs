@@ -460,7 +460,7 @@ mod tests {
     use crate::check::{agree, randn, understood};
 
     understood!(InMap: 4 of 11);
-    understood!(Borrowed: 0 of 1);
+    understood!(Borrowed: 0 of 7);
     understood!(EqualInEnum: 5 of 10);
     understood!(Constant: 6 of 9);
     understood!(Swaps: 2 of 8);

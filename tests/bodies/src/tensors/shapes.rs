@@ -135,8 +135,7 @@ mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
-    understood!(Edited: 5 of 6);
-    understood!(Constants: 8 of 15);
+    understood!(Constants: 12 of 15);
 
     fn linear(p: nn::Path, out: i64) -> nn::Linear {
         nn::linear(p, 4, out, Default::default())

@@ -6,6 +6,7 @@ const LISTS: &[(usize, Write)] = &[
     (3, |writer| Some(format!("vec![{}, {}]", writer.tensor(), writer.tensor()))),
     (1, |_| Some("Vec::<Tensor>::new()".to_owned())),
     (3, Writer::mapped_list),
+    (1, |writer| Some(format!("{}.map(Tensor::shallow_clone).collect::<Vec<_>>()", writer.over_list()?))),
     (1, |writer| {
         Some(format!(
             "{}.chunk(2, 1).into_iter().map(|h| Tensor::cat(&[&h, &h], 1)).collect::<Vec<_>>()",
@@ -82,6 +83,11 @@ impl Writer {
             writer.scope.declare(&item, Type::Shared, false);
             writer.tensor()
         });
+        if self.once_in(3) {
+            let (start, iter) = (self.kept_tensor(), self.over_list()?);
+            let reduced = format!("{iter}.map(Tensor::shallow_clone).reduce(|a, b| a.tanh() - b)");
+            return Some(format!("{reduced}.unwrap_or_else(|| {start})"));
+        }
         let start = self.tensor();
         let iter = self.over_list()?;
         (sum != item).then(|| format!("{iter}.fold({start}, |{sum}, {item}| {body})"))
@@ -102,8 +108,9 @@ impl Writer {
                 _ => format!("let _ = {name}[{at}].{};", self.in_place()),
             });
         }
-        match self.below(5) {
+        match self.below(6) {
             0 | 1 => Some(format!("{name}.push({});", self.tensor())),
+            4 => Some(format!("{{ let mut more = vec![{}]; {name}.append(&mut more); }}", self.tensor())),
             2 => {
                 let value = self.tensor();
                 Some(format!("{name}.insert(0, {value});"))

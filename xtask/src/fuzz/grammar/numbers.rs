@@ -9,6 +9,7 @@ const INTS: &[(usize, Write)] = &[
     (2, Writer::int_sized),
     (2, |writer| writer.has_self.then(|| "self.n".to_owned())),
     (1, |_| Some("STEPS".to_owned())),
+    (1, |writer| Some(format!("1.max({})", writer.int()))),
     (2, |writer| {
         let (is, yes, no) = (writer.boolean(), writer.int(), writer.int());
         Some(format!("if {is} {{ {yes} }} else {{ {no} }}"))

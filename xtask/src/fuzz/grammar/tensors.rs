@@ -118,8 +118,9 @@ impl Writer {
     fn binary(&mut self) -> Option<String> {
         let left = if self.once_in(3) { format!("({})", self.tensor()) } else { self.shared() };
         let right = if self.once_in(3) { format!("({})", self.tensor()) } else { self.shared() };
-        Some(match self.below(4) {
+        Some(match self.below(5) {
             0 => format!("{left} - {right}"),
+            3 => format!("std::ops::Mul::mul(({left}).tanh(), ({right}).tanh())"),
             1 => format!("({left}).tanh() * ({right}).tanh()"),
             2 => format!("({left}).maximum(&({right}))"),
             _ => format!("{left} + {right}"),
@@ -128,8 +129,9 @@ impl Writer {
 
     fn scaled(&mut self) -> Option<String> {
         let tensor = self.shared();
-        Some(match self.below(4) {
+        Some(match self.below(5) {
             0 => format!("{tensor} * ({} % 5)", self.int()),
+            3 => format!("{tensor} - Tensor::from({}).tanh().to_kind(xs.kind())", self.float()),
             1 => format!("{tensor} + ({} % 7)", self.int()),
             2 => format!("{tensor} * ({}).tanh()", self.float()),
             _ => format!("({}).tanh() - {tensor}", self.float()),

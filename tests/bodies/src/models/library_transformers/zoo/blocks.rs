@@ -87,4 +87,4 @@ impl Block {
 }
 
 #[cfg(test)]
-crate::check::understood!(Block: 46 of 49);
+crate::check::understood!(Block: 46 of 47);
