@@ -240,8 +240,6 @@ impl Tracer<'_> {
             let ty = self.index.ty(&callee.module, callee.owner.as_ref(), &param.ty);
             let value = match value {
                 Val::Node(id, Ty::Unknown, form) => Val::Node(id, ty, form),
-                // An option that the caller has not yet put anything in.
-                Val::Node(id, Ty::Option(held), form) if *held == Ty::Unknown => Val::Node(id, ty, form),
                 other => self.of_written_type(other, &ty),
             };
             let form = self.form_of(&value, &param.ty);

@@ -2,7 +2,6 @@
 
 use fx_ir::LayerRow;
 use fx_ir::{Arg, Effect, HostOp, Op};
-use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::trace::std_model::method_type::{is_plain, method_type};

@@ -103,9 +103,24 @@ impl Tracer<'_> {
         let open = carried.iter_mut().filter(|(_, value)| is_open(value));
         for (name, value) in open {
             let ty = learnt.as_ref().and_then(|env| env.read(name)).map(Val::ty);
-            if let Some(known) = ty.and_then(|ty| self.none_of(&ty, span)) {
-                *value = known;
+            if let Some(ty) = ty {
+                self.settle(value, &ty, span);
             }
+        }
+    }
+
+    /// Says of options that are `None`, and may be parts of a tuple, what they may hold.
+    fn settle(&mut self, value: &mut Val, ty: &Ty, span: Span) {
+        match (value, ty) {
+            (Val::Tuple(parts), Ty::Tuple(types)) => {
+                parts.iter_mut().zip(types).for_each(|(part, ty)| self.settle(part, ty, span));
+            }
+            (value, ty) if is_open(value) => {
+                if let Some(known) = self.none_of(ty, span) {
+                    *value = known;
+                }
+            }
+            _ => {}
         }
     }
 
@@ -305,7 +320,11 @@ impl Tracer<'_> {
     }
 }
 
-/// An option that is `None`, and of which nothing says what it may hold.
+/// An option that is `None`, and of which nothing says what it may hold, or a tuple with such a part.
 fn is_open(value: &Val) -> bool {
-    matches!(value, Val::Lit(Arg::None, Ty::Option(inner)) if **inner == Ty::Unknown)
+    match value {
+        Val::Lit(Arg::None, Ty::Option(inner)) => **inner == Ty::Unknown,
+        Val::Tuple(parts) => parts.iter().any(is_open),
+        _ => false,
+    }
 }

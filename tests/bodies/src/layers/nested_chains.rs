@@ -1,5 +1,6 @@
 //! Chains of layers that are kept in lists, arrays, options and enums, made by functions, and put into one another.
 
+use fx_runtime::nn::Module as _;
 use fx_runtime::{Module, Tensor, nn, traceable};
 
 fn conv(p: nn::Path, i: i64, o: i64) -> nn::Conv2D {
