@@ -27,18 +27,29 @@ impl<'a> Tracer<'a> {
         {
             let args = vec![self.operand(list, data.span())?];
             let effect = if self.is_spilled(list) { Effect::Io } else { Effect::Pure };
-            return Ok(Some(self.host_node_with(effect, HostOp::TensorOf, args, "numbers", Ty::Tensor, data.span())));
+            let name = self.numbers_name();
+            return Ok(Some(self.host_node_with(effect, HostOp::TensorOf, args, &name, Ty::Tensor, data.span())));
         }
         if let Ok(Val::List(items)) = list {
             let is_known = |item: &Val| is_numeric(item) && item.ty() == items[0].ty();
             if !items.is_empty() && items.iter().all(is_known) {
                 let numbers = items.iter().map(|item| self.operand(item, data.span())).collect::<Result<Vec<Arg>>>()?;
                 let args = vec![HostOp::Array.of(numbers)];
-                return Ok(Some(self.host_node(HostOp::TensorOf, args, "numbers", Ty::Tensor, data.span())));
+                let name = self.numbers_name();
+                return Ok(Some(self.host_node(HostOp::TensorOf, args, &name, Ty::Tensor, data.span())));
             }
         }
         self.rollback(mark);
         Ok(None)
+    }
+
+    /// A name for a tensor of numbers, which no other in the graph has: a live graph knows such tensors by it.
+    fn numbers_name(&self) -> String {
+        let is_one = |op: &Op| op.host() == Some(&HostOp::TensorOf);
+        match self.graph.nodes().into_iter().filter(|&id| is_one(&self.graph.node(id).op)).count() {
+            0 => "numbers".to_owned(),
+            count => format!("numbers_{count}"),
+        }
     }
 
     /// `Tensor::from(number)` of a number whose type is known: a tensor without dimensions; `None` of anything else.
@@ -49,7 +60,8 @@ impl<'a> Tracer<'a> {
             && let Some(squeeze) = fx_ir::OpId::of_method("squeeze")
         {
             let args = vec![HostOp::Array.of([self.operand(&value, span)?])];
-            let numbers = self.host_node(HostOp::TensorOf, args, "numbers", Ty::Tensor, span);
+            let name = self.numbers_name();
+            let numbers = self.host_node(HostOp::TensorOf, args, &name, Ty::Tensor, span);
             return self.op_call(squeeze, "squeeze", Some(&numbers), &[], span).map(Some);
         }
         self.rollback(mark);

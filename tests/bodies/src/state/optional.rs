@@ -265,19 +265,6 @@ mod tests {
     }
 
     #[test]
-    fn recurrent() {
-        in_a_row!(
-            |p| Recurrent {
-                lstm: nn::lstm(p / "lstm", 8, 8, Default::default()),
-                gru: nn::gru(p / "gru", 8, 8, Default::default()),
-                lstm_state: None,
-                gru_state: None,
-            },
-            vec![randn(&[2, 3, 8]), randn(&[2, 1, 8])]
-        );
-    }
-
-    #[test]
     fn exchanged() {
         in_a_row!(
             |p| Exchanged { fc: linear(p, "fc"), sum: None, now: Tensor::from(1f32), before: Tensor::from(2f32) },
