@@ -59,6 +59,18 @@ pub(super) mod value {
     pub(in super::super) const ARG_SCRATCHPAD: c_int = 80;
     /// `DNNL_ARG_ATTR_MULTIPLE_POST_OP(0)`.
     pub(in super::super) const ARG_FIRST_POST_OP: c_int = 32768;
+    /// `DNNL_ARG_ATTR_SCALES`, to be joined with the argument that is scaled.
+    pub(in super::super) const ARG_SCALES: c_int = 4096;
+    /// `DNNL_ARG_ATTR_ZERO_POINTS`, likewise.
+    pub(in super::super) const ARG_ZERO_POINTS: c_int = 8192;
+
+    /// Element types.
+    pub(in super::super) const F16: c_int = 1;
+    pub(in super::super) const BF16: c_int = 2;
+    pub(in super::super) const F32: c_int = 3;
+    pub(in super::super) const S32: c_int = 4;
+    pub(in super::super) const S8: c_int = 5;
+    pub(in super::super) const U8: c_int = 6;
 
     /// `DNNL_RUNTIME_OMP`.
     pub(super) const RUNTIME_OPENMP: u32 = 2;
@@ -116,6 +128,8 @@ functions! {
     attributes_create = dnnl_primitive_attr_create: fn(*mut Handle) -> Status;
     attributes_post_ops = dnnl_primitive_attr_set_post_ops: fn(Handle, Handle) -> Status;
     attributes_scratchpad = dnnl_primitive_attr_set_scratchpad_mode: fn(Handle, c_int) -> Status;
+    attributes_scales = dnnl_primitive_attr_set_scales_mask: fn(Handle, c_int, c_int) -> Status;
+    attributes_zero_points = dnnl_primitive_attr_set_zero_points_mask: fn(Handle, c_int, c_int) -> Status;
     attributes_destroy = dnnl_primitive_attr_destroy: fn(Handle) -> Status;
     convolution = dnnl_convolution_forward_primitive_desc_create: fn(
         *mut Handle, Handle, c_int, c_int, Handle, Handle, Handle, Handle,

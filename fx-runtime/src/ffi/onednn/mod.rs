@@ -23,6 +23,7 @@
 mod api;
 mod convolution;
 mod eltwise;
+mod numbers;
 mod objects;
 mod plan;
 #[cfg(target_os = "linux")]
@@ -30,6 +31,7 @@ mod symbols;
 mod weight;
 
 pub(crate) use convolution::DirectConv;
+pub(crate) use numbers::Int8Numbers;
 
 /// `major.minor.patch` of the oneDNN that is called directly, or why it is not.
 pub(crate) fn release() -> Result<String, &'static str> {
