@@ -63,7 +63,9 @@ impl Int8Layer {
             result: folded.result,
             adds_integers: spec.result.is_some(),
         };
-        let Some(conv) = DirectConv::pack_int8(&weight, Some(&folded.bias), &geometry, &numbers) else { return Ok(None) };
+        let Some(conv) = DirectConv::pack_int8(&weight, Some(&folded.bias), &geometry, &numbers) else {
+            return Ok(None);
+        };
         let conv = conv?;
         if conv.lay_out().is_err() {
             return Ok(None);
@@ -145,7 +147,8 @@ impl Folded {
         let shift = if has_border { 0 } else { source.zero_point };
         let axes: Vec<i64> = (1..).take(spec.codes.dim() - 1).collect();
         let sums = spec.codes.f_sum_dim_intlist(axes.as_slice(), false, Kind::Int64)?.f_to_kind(Kind::Double)?;
-        let of_source = sums.f_mul(&Tensor::f_from_slice(&scales)?.f_to_kind(Kind::Double)?)?.f_mul_scalar(f64::from(shift))?;
+        let of_source =
+            sums.f_mul(&Tensor::f_from_slice(&scales)?.f_to_kind(Kind::Double)?)?.f_mul_scalar(f64::from(shift))?;
         let bias = match spec.bias {
             Some(bias) => bias.f_to_kind(Kind::Double)?.f_div_scalar(f64::from(unit))?,
             None => of_source.f_zeros_like()?,

@@ -105,6 +105,11 @@ impl GraphModule {
         }
     }
 
+    /// Another graph that calls the same modules, reads the same tensors and knows the same functions.
+    pub(crate) fn with_graph(&self, graph: Graph) -> GraphModule {
+        GraphModule { graph, plan: RefCell::new(None), ..self.shallow_clone() }
+    }
+
     /// The graph.
     pub fn graph(&self) -> &Graph {
         &self.graph

@@ -4,12 +4,14 @@ use std::fmt;
 
 use fx_ir::OpId;
 use fx_ir::ops;
+use serde::{Deserialize, Serialize};
 
 use super::{DType, ObserverConfig, QConfig, QScheme, Statistic};
 use crate::{Error, Result};
 
 /// A set of int8 kernels, under PyTorch's names (`torch.backends.quantized.engine`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum QEngine {
     /// Server CPUs, with one bit of the activations unused against overflow.
     Fbgemm,

@@ -4,7 +4,8 @@
 //! let mut observed = prepare(&net.graph_module()?, &QConfigMapping::for_engine(engine), engine)?;
 //! for xs in &batches { observed.forward(&[value(xs)])?; }        // calibrate
 //! let qparams = observed.convert()?;                             // names -> parameters; a text file
-//! let quantized = observed.reference(&qparams)?;                 // a graph that computes as the quantized one
+//! let int8 = quantize(&net.graph_module()?, &qparams)?;           // the graph on kernels of eight bits
+//! let reference = observed.reference(&qparams)?;                 // the same on floats, slow and right
 //! ```
 //!
 //! | module | which question it answers |
@@ -15,6 +16,7 @@
 //! | `config`, `engine` | which node is quantized how, and which kernels there are |
 //! | `weighted`, `patterns`, `sites` | where in a graph values are observed |
 //! | `prepare`, `file`, `reference` | calibration, its result, and the graph that computes with it |
+//! | `int8/` | the graph whose layers compute on integers |
 //! | `accuracy` | how much each site loses |
 //! | `weight_only` | linear layers whose weights alone are integers |
 
@@ -24,6 +26,7 @@ mod dtype;
 mod engine;
 mod fake_quantize;
 mod file;
+mod int8;
 mod observer;
 mod patterns;
 mod prepare;
@@ -39,6 +42,7 @@ pub use self::dtype::{DType, QScheme, QuantRange};
 pub use self::engine::QEngine;
 pub use self::fake_quantize::{FakeQuantize, FakeQuantizer, FixedQParamsFakeQuantize, FusedMovingAvgObsFakeQuantize};
 pub use self::file::QParamsFile;
+pub use self::int8::quantize;
 pub use self::observer::{Observer, ObserverConfig, Statistic};
 pub use self::prepare::{Prepared, prepare};
 pub use self::qparams::{QParams, ZeroPoint};

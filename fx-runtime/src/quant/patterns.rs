@@ -10,8 +10,8 @@ use fx_ir::ops::Quantization;
 use fx_ir::{Arg, Graph, LayerRow, NodeId, NodeSet, Op, OpId, Type, ops};
 
 use super::{QEngine, weighted};
-use crate::Result;
 use crate::graph_module::GraphModule;
+use crate::{Error, Result};
 
 /// Nodes that are computed as one.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,9 +50,27 @@ pub(super) fn module_path(graph: &Graph, id: NodeId) -> Option<&str> {
     }
 }
 
+/// The module with batch norms folded; it itself stays as it is.
+///
+/// # Errors
+///
+/// [`Error::Quantization`] if a part of it is in training mode.
+pub(super) fn folded(module: &GraphModule) -> Result<GraphModule> {
+    let training = module
+        .named_submodules()
+        .find(|(_, module)| module.module().is_some_and(|module| module.training() == Some(true)));
+    if let Some((path, _)) = training {
+        let reason = "it is in training mode; call `eval()` first".to_owned();
+        return Err(Error::Quantization { site: path.to_owned(), reason });
+    }
+    let mut module = module.shallow_clone();
+    fold_batch_norms(&mut module)?;
+    Ok(module)
+}
+
 /// Folds batch norms into the convolutions and linear layers before them, where nothing else reads those and their module
 /// is called once.
-pub(super) fn fold_batch_norms(module: &mut GraphModule) -> Result<()> {
+fn fold_batch_norms(module: &mut GraphModule) -> Result<()> {
     let mut calls: BTreeMap<String, usize> = BTreeMap::new();
     let graph = module.graph();
     for path in graph.nodes().into_iter().filter_map(|id| module_path(graph, id)) {
@@ -124,7 +142,14 @@ fn ending_at(module: &GraphModule, engine: QEngine, last: NodeId, taken: &NodeSe
     Some(Pattern { root, last, inputs: inputs(graph, root, quantization), quantization })
 }
 
-/// The nodes inside a pattern, of which no one else knows.
+/// All nodes of a pattern, in the order in which they are computed.
+pub(super) fn members(graph: &Graph, pattern: &Pattern) -> Vec<NodeId> {
+    let mut members = vec![pattern.root];
+    members.extend(between(graph, pattern).into_iter().rev());
+    members
+}
+
+/// The nodes of a pattern behind its root, the last first.
 fn between(graph: &Graph, pattern: &Pattern) -> Vec<NodeId> {
     let mut inside = Vec::new();
     let mut at = pattern.last;

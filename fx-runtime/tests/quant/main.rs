@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by it")]
 
 mod fake_quantize;
+mod int8;
 mod observers;
 mod prepare;
 mod weight_only;

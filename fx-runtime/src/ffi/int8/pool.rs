@@ -112,7 +112,8 @@ impl Body for MaxRow<'_> {
             for tap in 0..kernel[0] * kernel[1] {
                 let (down, right) = (tap / kernel[1], tap % kernel[1]);
                 let pixel = [self.top * stride[0] + down * dilation[0], left * stride[1] + right * dilation[1]];
-                let (Some(row), Some(column)) = (pixel[0].checked_sub(padding[0]), pixel[1].checked_sub(padding[1])) else {
+                let (Some(row), Some(column)) = (pixel[0].checked_sub(padding[0]), pixel[1].checked_sub(padding[1]))
+                else {
                     continue;
                 };
                 if row < height && column < width {

@@ -23,7 +23,9 @@ fn quantized(x: &Tensor, of: PerTensor) -> Tensor {
 #[test]
 fn codes_are_libtorchs() {
     at_each_width(|| {
-        for x in [random(&[3, 5]), random(&[2, 7, 9, 11]), random(&[2, 7, 9, 11]).permute([0, 2, 3, 1]), random(&[200_001])] {
+        for x in
+            [random(&[3, 5]), random(&[2, 7, 9, 11]), random(&[2, 7, 9, 11]).permute([0, 2, 3, 1]), random(&[200_001])]
+        {
             let ours = quantize(&x, OF).unwrap();
             assert_eq!(ours, quantized(&x, OF).int_repr(), "{:?}", x.size());
             assert_eq!(dequantize(&ours, OF).unwrap(), quantized(&x, OF).dequantize(), "{:?}", x.size());
@@ -84,7 +86,8 @@ fn the_largest_code_is_atens() {
             };
             let ours = max_pool(&x, &pooling).unwrap();
             let both = |size: usize| [i64::try_from(size).unwrap(); 2];
-            let wanted = x.to_kind(Kind::Float).max_pool2d(both(kernel), both(stride), both(padding), both(dilation), ceil_mode);
+            let wanted =
+                x.to_kind(Kind::Float).max_pool2d(both(kernel), both(stride), both(padding), both(dilation), ceil_mode);
             assert_eq!(ours.to_kind(Kind::Float), wanted, "{pooling:?}");
         }
     }

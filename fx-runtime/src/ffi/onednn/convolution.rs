@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tch::{TchError, Tensor};
 
 use super::api::api;
-use super::objects::Engine;
 use super::numbers::{Int8Numbers, Numbers, dtype};
+use super::objects::Engine;
 use super::plan::{Buffers, Key, Plan};
 use super::weight::{Constant, Weight};
 use crate::ffi::convolution::Geometry;

@@ -98,8 +98,7 @@ impl Described {
         let given = &key.sizes[..conv.rank()];
         let sizes = conv.result_sizes(given);
         let strides = channels_last(&sizes);
-        let layout =
-            |dtype: c_int, sizes: &[i64], strides: &[i64]| Layout::strided(engine.api, dtype, sizes, strides);
+        let layout = |dtype: c_int, sizes: &[i64], strides: &[i64]| Layout::strided(engine.api, dtype, sizes, strides);
         let source = layout(numbers.source, given, &channels_last(given))?;
         let result = layout(numbers.result, &sizes, &strides)?;
         let added = layout(numbers.added, &sizes, &strides)?;

@@ -23,7 +23,8 @@ fn scales(out: i64) -> Vec<f32> {
 fn exact(spec: &Int8Spec<'_>, x: &Tensor, added: Option<&Tensor>) -> Tensor {
     let mut shape = vec![1; spec.codes.dim()];
     shape[0] = -1;
-    let weight = spec.codes.to_kind(Kind::Double) * Tensor::from_slice(spec.scales).to_kind(Kind::Double).view(shape.as_slice());
+    let weight =
+        spec.codes.to_kind(Kind::Double) * Tensor::from_slice(spec.scales).to_kind(Kind::Double).view(shape.as_slice());
     let bias = spec.bias.map(|bias| bias.to_kind(Kind::Double));
     let x = real(x, spec.source);
     let y = match &spec.window {

@@ -1,0 +1,303 @@
+//! A graph whose layers compute on codes of eight bits: PyTorch's `convert_fx`.
+//!
+//! A pattern whose inputs, weight and result have parameters becomes one kernel. Between kernels the codes go on as they
+//! are; what computes on floats reads dequantized values, and where codes are wanted of a float they are made once. A
+//! result that nothing reads as codes stays f32. What has no kernel is computed on floats, neither its inputs nor its
+//! weight rounded: more exact than the reference form, and faster.
+//!
+//! | file | which question it answers |
+//! |---|---|
+//! | `mod.rs` | which patterns become kernels, and which form each value has |
+//! | `kernels.rs` | which kernel a pattern becomes |
+//! | `modules.rs` | kernels as modules that a graph calls |
+
+mod kernels;
+mod modules;
+
+use std::rc::Rc;
+
+use fx_ir::{Arg, Graph, ModuleKind, NodeId, NodeMap, NodeSet, Op, Origin, Type};
+
+use self::kernels::Kernel;
+use self::modules::{Dequantize, Quantize};
+use super::patterns::{self, Pattern};
+use super::{DType, QParams, QParamsFile, ZeroPoint};
+use crate::ffi::int8::PerTensor;
+use crate::graph_module::{GraphModule, Submodule};
+use crate::{Error, Result};
+
+/// The graph of a live model in inference mode with kernels on codes of eight bits; the module itself stays as it is.
+///
+/// Its inputs and outputs are those of the module, f32 on the CPU. A node that yields codes has the notes `site`, `scale`
+/// and `zero_point` in its `meta`. It can be printed, profiled and run, and
+/// [`GraphModule::freeze`] brings what is left in floats into packed kernels.
+///
+/// ```
+/// use fx_runtime::graph_module::{GraphModule, Value, value};
+/// use fx_runtime::quant::{QConfigMapping, QEngine, prepare, quantize};
+/// use fx_runtime::{Device, Kind, Tensor, instance::Tracer, nn};
+///
+/// let vs = nn::VarStore::new(Device::Cpu);
+/// let fc = nn::linear(vs.root(), 64, 32, nn::LinearConfig::default());
+/// let mut t = Tracer::new("net");
+/// let xs = t.input("xs", true);
+/// let ys = t.module("fc", &fc, &[&xs], "src/net.rs:1");
+/// let net: GraphModule = t.finish(&[&ys])?;
+///
+/// let xs = Tensor::randn([2, 64], (Kind::Float, Device::Cpu));
+/// let mut observed = prepare(&net, &QConfigMapping::for_engine(QEngine::Onednn), QEngine::Onednn)?;
+/// observed.forward(&[value(&xs)])?;
+/// let int8 = quantize(&net, &observed.convert()?)?;
+/// let (Value::Tensor(ys), Value::Tensor(exact)) = (int8.run(&[value(&xs)])?, net.run(&[value(&xs)])?) else {
+///     panic!("one tensor each")
+/// };
+/// assert!(fx_runtime::quant::sqnr(&exact, &ys)? > 25.0);
+/// # Ok::<(), fx_runtime::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// [`Error::Quantization`] if the parameters are another graph's, the module is in training mode, or weights and
+/// parameters do not fit each other.
+pub fn quantize(module: &GraphModule, qparams: &QParamsFile) -> Result<GraphModule> {
+    if let Some(reason) = qparams.mismatch(module.graph()) {
+        return Err(Error::Quantization { site: module.graph().name.clone(), reason });
+    }
+    let _no_grad = tch::no_grad_guard();
+    let module = patterns::folded(module)?;
+    let patterns = patterns::patterns(&module, qparams.engine);
+    let mut lowering = Lowering::new(module, qparams, &patterns);
+    for (at, pattern) in patterns.iter().enumerate() {
+        lowering.pattern(at, pattern)?;
+    }
+    lowering.finished()
+}
+
+/// A graph on its way to kernels.
+struct Lowering<'q> {
+    module: GraphModule,
+    qparams: &'q QParamsFile,
+    patterns: &'q [Pattern],
+    /// The pattern that a value is the result of.
+    made_by: NodeMap<usize>,
+    /// What is read as codes by a pattern that has a kernel.
+    wanted: NodeSet,
+    /// The node that yields the codes of a value.
+    codes: NodeMap<NodeId>,
+    /// The node that yields a value in floats, where that is another one than before.
+    floats: NodeMap<NodeId>,
+    /// Nodes whose work a kernel does.
+    replaced: Vec<NodeId>,
+    /// Patterns that are part of the kernel before them.
+    absorbed: NodeSet,
+}
+
+impl<'q> Lowering<'q> {
+    fn new(module: GraphModule, qparams: &'q QParamsFile, patterns: &'q [Pattern]) -> Self {
+        let made_by = patterns.iter().enumerate().fold(NodeMap::default(), |mut map, (at, pattern)| {
+            map.insert(pattern.last, at);
+            map
+        });
+        let mut lowering = Self {
+            module,
+            qparams,
+            patterns,
+            made_by,
+            wanted: NodeSet::default(),
+            codes: NodeMap::default(),
+            floats: NodeMap::default(),
+            replaced: Vec::new(),
+            absorbed: NodeSet::default(),
+        };
+        for pattern in patterns {
+            if lowering.is_quantized(pattern) && kernels::has_kernel(&lowering.module, pattern) {
+                pattern.inputs.iter().for_each(|&input| {
+                    lowering.wanted.insert(input);
+                });
+            }
+        }
+        lowering
+    }
+
+    /// What the codes of a value stand for, if it is a site.
+    fn site(&self, id: NodeId) -> Option<PerTensor> {
+        let name = |id: NodeId| self.module.graph().node(id).name.as_str();
+        let root = self.made_by.get(id).map(|&at| name(self.patterns[at].root));
+        let of = root.and_then(|root| self.qparams.sites.get(root)).or_else(|| self.qparams.sites.get(name(id)))?;
+        per_tensor(of)
+    }
+
+    /// The parameters of the pattern's weight.
+    fn weight(&self, pattern: &Pattern) -> Option<(String, &'q QParams)> {
+        let graph = self.module.graph();
+        let of_module = patterns::module_path(graph, pattern.root).map(|path| format!("{path}.weight"));
+        let path = of_module.or_else(|| patterns::weight_path(graph, pattern.root).map(str::to_owned))?;
+        self.qparams.weights.get(&path).map(|of| (path, of))
+    }
+
+    fn is_quantized(&self, pattern: &Pattern) -> bool {
+        let weighted = pattern.quantization == fx_ir::ops::Quantization::Weighted;
+        pattern.inputs.iter().all(|&input| self.site(input).is_some())
+            && self.site(pattern.last).is_some()
+            && (!weighted || self.weight(pattern).is_some())
+    }
+
+    fn pattern(&mut self, at: usize, pattern: &Pattern) -> Result<()> {
+        if self.absorbed.contains(pattern.last) || !self.is_quantized(pattern) {
+            return Ok(());
+        }
+        let after = self.absorbable(at, pattern);
+        let last = after.map_or(pattern.last, |(next, _)| next);
+        let Some(result) = self.site(last) else { return Ok(()) };
+        let result = self.wanted.contains(last).then_some(result);
+        let sources: Vec<PerTensor> = pattern.inputs.iter().filter_map(|&input| self.site(input)).collect();
+        let weight = self.weight(pattern).map(|(_, of)| of);
+        let request = kernels::Request { pattern, sources: &sources, result, weight, then: after.map(|(_, act)| act) };
+        kernels::kernel(&self.module, &request)?.map_or(Ok(()), |kernel| self.replace(pattern, last, kernel))
+    }
+
+    /// The activation behind a layer that changes no parameters, so that the layer's kernel can apply it.
+    fn absorbable(&self, at: usize, pattern: &Pattern) -> Option<(NodeId, crate::frozen::Activation)> {
+        let graph = self.module.graph();
+        if pattern.root != pattern.last || pattern.quantization != fx_ir::ops::Quantization::Weighted {
+            return None;
+        }
+        let [reader] = graph.users(pattern.last)[..] else { return None };
+        let next = self.patterns[at + 1..].iter().find(|next| next.root == reader && next.last == reader)?;
+        let act = kernels::activation(&self.module, reader)?;
+        let same = next.inputs == [pattern.last] && self.site(reader) == self.site(pattern.last);
+        (same && self.is_quantized(next)).then_some((reader, act))
+    }
+
+    /// Puts a kernel in the place of nodes.
+    fn replace(&mut self, pattern: &Pattern, last: NodeId, kernel: Kernel) -> Result<()> {
+        let mut args = Vec::new();
+        for (position, &input) in pattern.inputs.iter().enumerate() {
+            let as_floats = kernel.floats.contains(&position);
+            args.push(Arg::Node(if as_floats { input } else { self.codes_of(input)? }));
+        }
+        let name = self.module.graph().node(pattern.root).name.clone();
+        let codes = match kernel.on_codes {
+            // The op of the graph, on codes.
+            None => {
+                let node = self.module.graph().node(last);
+                let (op, name, origin) = (node.op.clone(), node.name.clone(), node.origin.clone());
+                let mut with_codes = node.args.clone();
+                for (&input, arg) in pattern.inputs.iter().zip(&args) {
+                    let Arg::Node(codes) = *arg else { continue };
+                    let mut exchanged = |id: NodeId| Arg::Node(if id == input { codes } else { id });
+                    with_codes = with_codes.iter().map(|arg| arg.map_nodes(&mut exchanged)).collect();
+                }
+                self.module.graph_mut().insert_after(last, op, with_codes, &name, Type::TENSOR, origin)
+            }
+            Some(module) => self.call(last, &name, kernel.kind, module, args),
+        };
+        match kernel.result {
+            Some(of) => {
+                self.note(last, codes, of);
+                let name = self.module.graph().node(codes).name.clone();
+                let dequantize = Rc::new(Dequantize(of));
+                let floats = self.call(codes, &name, "Dequantize", dequantize, vec![Arg::Node(codes)]);
+                self.floats.insert(last, floats);
+                // Where nobody reads floats.
+                self.replaced.push(floats);
+            }
+            None => {
+                self.floats.insert(last, codes);
+            }
+        }
+        self.replaced.extend(patterns::members(self.module.graph(), pattern));
+        if last != pattern.last {
+            self.absorbed.insert(last);
+            self.replaced.push(last);
+        }
+        Ok(())
+    }
+
+    /// The node that yields the codes of a value; made behind the value if there is none.
+    fn codes_of(&mut self, id: NodeId) -> Result<NodeId> {
+        if let Some(&codes) = self.codes.get(id) {
+            return Ok(codes);
+        }
+        let name = self.module.graph().node(id).name.clone();
+        let of = self.site(id).ok_or_else(|| missing(&name))?;
+        let floats = self.floats.get(id).copied().unwrap_or(id);
+        let codes = self.call(floats, &name, "Quantize", Rc::new(Quantize(of)), vec![Arg::Node(floats)]);
+        self.note(id, codes, of);
+        Ok(codes)
+    }
+
+    /// Notes on a node that it yields the codes of a value.
+    fn note(&mut self, id: NodeId, codes: NodeId, of: PerTensor) {
+        self.codes.insert(id, codes);
+        let graph = self.module.graph();
+        let root = self.made_by.get(id).map_or(id, |&at| self.patterns[at].root);
+        let root = if self.qparams.sites.contains_key(&graph.node(root).name) { root } else { id };
+        let site = graph.node(root).name.clone();
+        let meta = &mut self.module.graph_mut().node_mut(codes).meta;
+        meta.insert("site", site);
+        meta.insert("scale", f64::from(of.scale));
+        meta.insert("zero_point", i64::from(of.zero_point));
+    }
+
+    /// A call of a new module right behind a node.
+    fn call(&mut self, after: NodeId, name: &str, kind: &str, module: Rc<dyn Submodule>, args: Vec<Arg>) -> NodeId {
+        let base = format!("{name}_{}", kind.to_ascii_lowercase());
+        let origin = Origin { ..self.module.graph().node(after).origin.clone() };
+        let graph = self.module.graph_mut();
+        let call =
+            graph.insert_after(after, Op::CallModule(ModuleKind(kind.to_owned())), args, &base, Type::TENSOR, origin);
+        let path = graph.node(call).name.clone();
+        graph.node_mut(call).args.insert(0, Arg::Str(path.clone()));
+        self.module.put_submodule(path, module);
+        call
+    }
+
+    /// The graph without what kernels have taken over.
+    fn finished(mut self) -> Result<GraphModule> {
+        let graph = self.module.graph_mut();
+        for (last, &floats) in self.floats.iter() {
+            graph.replace_all_uses_with(last, &Arg::Node(floats));
+        }
+        let mut left = true;
+        while std::mem::take(&mut left) {
+            for &id in self.replaced.iter().rev() {
+                if graph.is_alive(id) && graph.is_live(id) && !graph.has_users(id) {
+                    left |= graph.erase_node(id).is_ok();
+                }
+            }
+        }
+        erase_unread(graph);
+        self.module.delete_all_unused_submodules();
+        self.module.lint()?;
+        Ok(self.module)
+    }
+}
+
+/// Takes out reads of tensors that nothing reads any more.
+fn erase_unread(graph: &mut Graph) {
+    for id in graph.nodes() {
+        if matches!(graph.node(id).op, Op::GetAttr(_)) && !graph.has_users(id) {
+            // It has no readers, so it goes.
+            let _ = graph.erase_node(id);
+        }
+    }
+}
+
+fn missing(site: &str) -> Error {
+    Error::Quantization { site: site.to_owned(), reason: "the file has no parameters for it".to_owned() }
+}
+
+/// What the codes of a value stand for; none of parameters that are not those of `u8` with one scale.
+fn per_tensor(of: &QParams) -> Option<PerTensor> {
+    let (ZeroPoint::Int(zero), [scale]) = (&of.zero_point, of.scale.as_slice()) else { return None };
+    let &[zero] = zero.as_slice() else { return None };
+    // A reduced range bounds what is observed, not what is stored, as in libtorch's kernels.
+    let is_u8 = of.dtype == DType::QUInt8
+        && [false, true]
+            .map(|reduced| of.dtype.range(reduced))
+            .iter()
+            .any(|range| (of.quant_min, of.quant_max) == (range.quant_min, range.quant_max));
+    let zero_point = i32::try_from(zero).ok().filter(|zero| is_u8 && (0..=255).contains(zero))?;
+    Some(PerTensor { scale: *scale, zero_point })
+}
