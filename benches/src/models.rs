@@ -188,7 +188,7 @@ impl Model {
         let graph = net.graph()?;
         let start = Instant::now();
         let Quantized::Static = quantized;
-        let engine = QEngine::Onednn;
+        let engine = QEngine::default();
         let mut observed = prepare(&graph, &QConfigMapping::for_engine(engine), engine)?;
         let absent = absent_inputs(&graph);
         for number in 0..CALIBRATION {

@@ -121,14 +121,16 @@ fn ending_at(module: &GraphModule, engine: QEngine, last: NodeId, taken: &NodeSe
     let last_op = op_of(graph, last)?;
     let before = tensors(graph, last).first().copied();
     let fused = before.filter(|&first| {
-        free(first) && op_of(graph, first).is_some_and(|op| engine.fuses(op, last_op)) && class(module, first).is_some()
+        free(first)
+            && op_of(graph, first).is_some_and(|op| engine.fuses(op, last_op))
+            && class(module, engine, first).is_some()
     });
     let after_activation = fused.unwrap_or(last);
     if engine.adds_to_convolutions()
         && matches!(op_of(graph, after_activation), Some(ops::ADD | ops::ADD_IN_PLACE))
         && let [left, right] = tensors(graph, after_activation)[..]
     {
-        let is_convolution = |id: NodeId| op_of(graph, id) == Some(ops::CONV2D) && class(module, id).is_some();
+        let is_convolution = |id: NodeId| op_of(graph, id) == Some(ops::CONV2D) && class(module, engine, id).is_some();
         for (root, other) in [(left, right), (right, left)] {
             if left != right && free(root) && is_convolution(root) {
                 let inputs = inputs(graph, root, Quantization::Weighted).into_iter().chain([other]).collect();
@@ -138,7 +140,7 @@ fn ending_at(module: &GraphModule, engine: QEngine, last: NodeId, taken: &NodeSe
     }
     // An activation that its input takes in is no pattern by itself, and neither is a convolution whose bias is added.
     let root = fused.unwrap_or(last);
-    let quantization = class(module, root)?;
+    let quantization = class(module, engine, root)?;
     Some(Pattern { root, last, inputs: inputs(graph, root, quantization), quantization })
 }
 
@@ -166,9 +168,10 @@ fn between(graph: &Graph, pattern: &Pattern) -> Vec<NodeId> {
 }
 
 /// How a node takes part in quantization; none if it is computed on floats.
-fn class(module: &GraphModule, id: NodeId) -> Option<Quantization> {
+fn class(module: &GraphModule, engine: QEngine, id: NodeId) -> Option<Quantization> {
     let graph = module.graph();
-    let quantization = op_of(graph, id)?.row()?.quantization;
+    let op = op_of(graph, id).filter(|&op| engine.takes(op))?;
+    let quantization = op.row()?.quantization;
     let holds = match quantization {
         Quantization::Floats => false,
         Quantization::Weighted => match module_path(graph, id) {

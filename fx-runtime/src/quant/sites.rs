@@ -46,7 +46,8 @@ pub(super) struct Placed {
 /// that of its input, or by none where its range is known.
 pub(super) fn place(module: &GraphModule, mapping: &QConfigMapping, engine: QEngine) -> Result<Placed> {
     let resolver = mapping.resolver()?;
-    let mut placement = Placement { module, sites: NodeMap::default(), observers: Vec::new(), weights: Vec::new() };
+    let mut placement =
+        Placement { module, engine, sites: NodeMap::default(), observers: Vec::new(), weights: Vec::new() };
     let standing = standings(module.graph());
     let configured = |id: NodeId| standing.get(id).and_then(|standing| resolved(&resolver, standing));
     for pattern in patterns::patterns(module, engine) {
@@ -62,6 +63,7 @@ pub(super) fn place(module: &GraphModule, mapping: &QConfigMapping, engine: QEng
 
 struct Placement<'m> {
     module: &'m GraphModule,
+    engine: QEngine,
     /// The observer and the name of each observed value.
     sites: NodeMap<(usize, String)>,
     observers: Vec<ObserverConfig>,
@@ -70,8 +72,9 @@ struct Placement<'m> {
 
 impl Placement<'_> {
     fn pattern(&mut self, pattern: &Pattern, qconfig: &QConfig) {
-        let reuses = qconfig.activation.statistic == Statistic::ReuseInput;
-        if reuses && pattern.inputs.iter().any(|&input| self.sites.get(input).is_none()) {
+        let continues =
+            qconfig.activation.statistic == Statistic::ReuseInput || !self.engine.begins(pattern.quantization);
+        if continues && pattern.inputs.iter().any(|&input| self.sites.get(input).is_none()) {
             return;
         }
         let name = |id: NodeId| self.module.graph().node(id).name.clone();

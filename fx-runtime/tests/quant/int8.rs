@@ -143,7 +143,7 @@ fn picture_net() -> Result<GraphModule> {
 #[test]
 fn kernels_give_the_codes_of_the_reference_form() -> Result<()> {
     let net = picture_net()?;
-    for engine in [QEngine::Onednn, QEngine::X86] {
+    for engine in [QEngine::Fx, QEngine::Onednn, QEngine::X86] {
         let (int8, found, wanted) = check(&net, &[2, 3, 18, 14], engine)?;
         // The reference form rounds the result, which nothing reads as codes, as well.
         assert!(sqnr(&wanted, &found)? > 30.0, "{engine}");

@@ -201,6 +201,17 @@ pub(super) fn activation(module: &GraphModule, id: NodeId) -> Option<Activation>
         ops::RELU | ops::RELU_IN_PLACE => Some(Activation::Relu),
         ops::RELU6 | ops::RELU6_IN_PLACE => Some(Activation::Relu6),
         ops::TANH | ops::TANH_IN_PLACE => Some(Activation::Tanh),
+        ops::SIGMOID | ops::SIGMOID_IN_PLACE => Some(Activation::Sigmoid),
+        ops::SILU | ops::SILU_IN_PLACE => Some(Activation::Silu),
+        ops::HARDSWISH | ops::HARDSWISH_IN_PLACE => Some(Activation::HardSwish),
+        ops::GELU => match patterns::module_path(graph, id) {
+            Some(path) => Some(module.submodule(path)?.as_any()?.downcast_ref::<nn::GELU>()?.into()),
+            None => match graph.node(id).args.get(1) {
+                Some(Arg::Str(word)) if word == "tanh" => Some(Activation::GeluTanh),
+                Some(Arg::Str(word)) if word == "none" => Some(Activation::Gelu),
+                _ => None,
+            },
+        },
         ops::HARDTANH if patterns::module_path(graph, id).is_none() => Some(Activation::Clamp(-1.0, 1.0)),
         ops::CLAMP => Some(Activation::Clamp(number(1)?, number(2)?)),
         ops::LEAKY_RELU => match patterns::module_path(graph, id) {

@@ -16,6 +16,7 @@ mod modules;
 
 use std::rc::Rc;
 
+use fx_ir::ops::Quantization;
 use fx_ir::{Arg, Graph, ModuleKind, NodeId, NodeMap, NodeSet, Op, Origin, Type};
 
 use self::kernels::Kernel;
@@ -45,7 +46,7 @@ use crate::{Error, Result};
 /// let net: GraphModule = t.finish(&[&ys])?;
 ///
 /// let xs = Tensor::randn([2, 64], (Kind::Float, Device::Cpu));
-/// let mut observed = prepare(&net, &QConfigMapping::for_engine(QEngine::Onednn), QEngine::Onednn)?;
+/// let mut observed = prepare(&net, &QConfigMapping::for_engine(QEngine::Fx), QEngine::Fx)?;
 /// observed.forward(&[value(&xs)])?;
 /// let int8 = quantize(&net, &observed.convert()?)?;
 /// let (Value::Tensor(ys), Value::Tensor(exact)) = (int8.run(&[value(&xs)])?, net.run(&[value(&xs)])?) else {
@@ -109,8 +110,11 @@ impl<'q> Lowering<'q> {
             replaced: Vec::new(),
             absorbed: NodeSet::default(),
         };
-        for pattern in patterns {
-            if lowering.is_quantized(pattern) && kernels::has_kernel(&lowering.module, pattern) {
+        // From the end: what only moves codes is worth a kernel where its own are read.
+        for pattern in patterns.iter().rev() {
+            let is_layer = pattern.quantization == Quantization::Weighted;
+            let is_read = is_layer || lowering.wanted.contains(pattern.last);
+            if is_read && lowering.is_quantized(pattern) && kernels::has_kernel(&lowering.module, pattern) {
                 pattern.inputs.iter().for_each(|&input| {
                     lowering.wanted.insert(input);
                 });
@@ -136,7 +140,7 @@ impl<'q> Lowering<'q> {
     }
 
     fn is_quantized(&self, pattern: &Pattern) -> bool {
-        let weighted = pattern.quantization == fx_ir::ops::Quantization::Weighted;
+        let weighted = pattern.quantization == Quantization::Weighted;
         pattern.inputs.iter().all(|&input| self.site(input).is_some())
             && self.site(pattern.last).is_some()
             && (!weighted || self.weight(pattern).is_some())
@@ -159,7 +163,7 @@ impl<'q> Lowering<'q> {
     /// The activation behind a layer that changes no parameters, so that the layer's kernel can apply it.
     fn absorbable(&self, at: usize, pattern: &Pattern) -> Option<(NodeId, crate::frozen::Activation)> {
         let graph = self.module.graph();
-        if pattern.root != pattern.last || pattern.quantization != fx_ir::ops::Quantization::Weighted {
+        if pattern.root != pattern.last || pattern.quantization != Quantization::Weighted {
             return None;
         }
         let [reader] = graph.users(pattern.last)[..] else { return None };
