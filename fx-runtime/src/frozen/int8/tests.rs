@@ -144,3 +144,28 @@ fn an_input_that_does_not_fit_is_named() {
     assert!(matches!(error, Error::Channels { expected: 8, .. }), "{error}");
     assert!(matches!(layer.run(&Tensor::zeros([2, 8], (Kind::Float, Device::Cpu)), None), Err(Error::Kind { .. })));
 }
+
+/// A shape of input whose kernel wants another layout of the weight takes the weight back to the default order first.
+#[test]
+fn the_weight_comes_back_from_its_layout() {
+    for (weight, params, _) in windows() {
+        let axes = weight.len() - 2;
+        if axes == 1 {
+            continue;
+        }
+        tch::manual_seed(2);
+        let codes = Tensor::randint_low(-127, 128, weight.as_slice(), (Kind::Int8, Device::Cpu));
+        let spec = Int8Spec {
+            codes: &codes,
+            scales: &scales(weight[0]),
+            bias: None,
+            window: Some(params),
+            source: SOURCE,
+            added: None,
+            result: None,
+            act: Activation::None,
+        };
+        let layer = Int8Layer::pack(&spec).unwrap().unwrap();
+        assert_eq!(layer.conv.dense_weight().unwrap(), codes, "{weight:?}");
+    }
+}
