@@ -64,6 +64,10 @@ pub(super) mod value {
     /// `DNNL_ARG_ATTR_ZERO_POINTS`, likewise.
     pub(in super::super) const ARG_ZERO_POINTS: c_int = 8192;
 
+    /// The instructions that sum products of bytes in 32 bits, among those of `dnnl_cpu_isa_t`: what `avx2_vnni` has beyond
+    /// `avx2`, and `avx512_core_vnni` beyond `avx512_core`.
+    pub(super) const ISA_VNNI: c_int = 0x48;
+
     /// Element types.
     pub(in super::super) const F16: c_int = 1;
     pub(in super::super) const BF16: c_int = 2;
@@ -107,6 +111,7 @@ macro_rules! functions {
 }
 
 functions! {
+    effective_cpu_isa = dnnl_get_effective_cpu_isa: fn() -> c_int;
     engine_create = dnnl_engine_create: fn(*mut Handle, c_int, usize) -> Status;
     stream_create = dnnl_stream_create: fn(*mut Handle, Handle, u32) -> Status;
     stream_wait = dnnl_stream_wait: fn(Handle) -> Status;
@@ -162,6 +167,12 @@ pub(super) fn api() -> Option<&'static Api> {
         Found::Release(api, _) => Some(api),
         Found::Not(_) => None,
     }
+}
+
+/// Whether products of bytes are summed in 32 bits. Other CPUs sum pairs of them in 16, which overflow.
+pub(super) fn has_vnni(api: &Api) -> bool {
+    // SAFETY: it takes nothing and returns a number.
+    unsafe { (api.effective_cpu_isa)() & value::ISA_VNNI != 0 }
 }
 
 fn look_up() -> Result<Found, &'static str> {

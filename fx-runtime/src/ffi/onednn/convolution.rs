@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tch::{TchError, Tensor};
 
-use super::api::api;
+use super::api::{api, has_vnni};
 use super::numbers::{Int8Numbers, Numbers, dtype};
 use super::objects::Engine;
 use super::plan::{Buffers, Key, Plan};
@@ -46,14 +46,14 @@ impl DirectConv {
     }
 
     /// Takes a copy of a dense weight of `i8`, laid out as above, for inputs of `u8`; `bias` is f32. None where oneDNN
-    /// cannot be called directly, and for a transposed convolution.
+    /// cannot be called directly or this CPU has no VNNI instructions, and for a transposed convolution.
     pub(crate) fn pack_int8(
         weight: &Tensor,
         bias: Option<&Tensor>,
         geometry: &Geometry,
         int8: &Int8Numbers<'_>,
     ) -> Option<Result<Self, TchError>> {
-        let engine = engine_for(geometry)?;
+        let engine = engine_for(geometry).filter(|engine| has_vnni(engine.api))?;
         let numbers = Numbers::of_int8(engine, geometry.groups, int8);
         Some(numbers.and_then(|numbers| Self::pack_as(engine, weight, bias, geometry, numbers)))
     }

@@ -40,3 +40,12 @@ pub(crate) fn release() -> Result<String, &'static str> {
         api::Found::Not(why) => Err(why),
     }
 }
+
+/// Whether convolutions and linear layers of eight bits are computed here, or why not.
+pub(crate) fn int8() -> Result<(), &'static str> {
+    match api::found() {
+        api::Found::Release(api, _) if api::has_vnni(api) => Ok(()),
+        api::Found::Release(..) => Err("this CPU has no VNNI instructions"),
+        api::Found::Not(why) => Err(why),
+    }
+}

@@ -43,8 +43,11 @@ pub(super) struct Request<'p> {
 /// Returns whether the pattern is of a kind that has kernels; its layer may still be one that has none.
 pub(super) fn has_kernel(module: &GraphModule, pattern: &Pattern) -> bool {
     let Some(op) = op_of(module.graph(), pattern.root) else { return false };
-    pattern.quantization == Quantization::Weighted && patterns::module_path(module.graph(), pattern.root).is_some()
-        || combination(op).is_some() && pattern.inputs.len() == 2
+    if pattern.quantization == Quantization::Weighted {
+        let has_int8 = crate::ffi::onednn::int8().is_ok();
+        return has_int8 && patterns::module_path(module.graph(), pattern.root).is_some();
+    }
+    combination(op).is_some() && pattern.inputs.len() == 2
         || is_function_of_one(module.graph(), pattern)
         || moves_codes(op)
         || pooling(module, pattern.root).is_some()
