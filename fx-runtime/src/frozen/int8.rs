@@ -16,6 +16,8 @@ pub(crate) struct Int8Layer {
     accepts: Accepts,
     /// Spatial axes; none of a linear layer.
     axes: usize,
+    /// Whether the result is f32.
+    yields_floats: bool,
     out: i64,
 }
 
@@ -73,39 +75,77 @@ impl Int8Layer {
         let channels = shape[1] * geometry.groups;
         let codes = Tensor::f_zeros([0], (Kind::Uint8, spec.codes.device()))?;
         let ranks = if axes == 0 { 1..=8 } else { axes + 1..=axes + 2 };
-        Ok(Some(Self { conv, post, accepts: Accepts::new(ranks, axes, channels, &codes)?, axes, out: shape[0] }))
+        let accepts = Accepts::new(ranks, axes, channels, &codes)?;
+        Ok(Some(Self { conv, post, accepts, axes, yields_floats: spec.result.is_none(), out: shape[0] }))
     }
 
-    /// `act(layer(x))`, or with `added`, of the result's sizes, `act(layer(x) + added)`. Both are codes; the result is
-    /// codes or f32.
+    /// `act(layer(x))`, or with `added`, which broadcasts with the result, `act(layer(x) + added)`. The input is codes, the
+    /// result codes or f32, and `added` as the result.
     ///
     /// # Errors
     ///
-    /// [`Error::Rank`], [`Error::Channels`] or [`Error::Kind`] when `x` does not fit.
+    /// [`Error::Rank`], [`Error::Channels`] or [`Error::Kind`] when `x` does not fit; [`Error::Refused`] if codes that are
+    /// added are larger than the result.
     pub(crate) fn run(&self, x: &Tensor, added: Option<&Tensor>) -> Result<Tensor, Error> {
         let facts = self.accepts.check(x)?;
-        let sizes = facts.sizes();
-        if self.axes == 0 {
-            let mut result = sizes.to_vec();
-            if let Some(last) = result.last_mut() {
-                *last = self.out;
-            }
-            return Ok(self.conv.run_rows(x, &result, added, &self.post)?);
+        let sizes = self.result_sizes(facts.sizes());
+        let Some(added) = added else { return self.compute(x, None, &sizes) };
+        if added.size() == sizes {
+            return self.compute(x, Some(added), &sizes);
         }
+        if broadcasts(&added.size(), &sizes) {
+            return self.compute(x, Some(&added.f_expand(&sizes, true)?), &sizes);
+        }
+        if self.yields_floats && self.post == PostOp::None {
+            return Ok(self.compute(x, None, &sizes)?.f_add(added)?);
+        }
+        let reason = format!(
+            "codes of {:?} added to a result of {sizes:?}; leave the addition in floats by its name",
+            added.size()
+        );
+        Err(Error::Refused(reason))
+    }
+
+    fn result_sizes(&self, input: &[i64]) -> Vec<i64> {
+        if let (0, Some((_, front))) = (self.axes, input.split_last()) {
+            return front.iter().copied().chain([self.out]).collect();
+        }
+        let is_batched = input.len() == self.axes + 2;
+        let mut lifted = if is_batched { input.to_vec() } else { [&[1], input].concat() };
+        if self.axes == 1 {
+            lifted.insert(2, 1);
+        }
+        let mut sizes = self.conv.result_sizes(&lifted);
+        if self.axes == 1 {
+            sizes.remove(2);
+        }
+        if !is_batched {
+            sizes.remove(0);
+        }
+        sizes
+    }
+
+    /// The layer on an input that fits, with a tensor of the result's sizes added.
+    fn compute(&self, x: &Tensor, added: Option<&Tensor>, sizes: &[i64]) -> Result<Tensor, Error> {
         let is_batched = sizes.len() == self.axes + 2;
+        match self.axes {
+            0 => return Ok(self.conv.run_rows(x, sizes, added, &self.post)?),
+            2 | 3 if is_batched => return Ok(self.conv.run(x, added, &self.post)?),
+            _ => {}
+        }
         let lifted = |tensor: &Tensor| -> Result<Tensor, Error> {
             let batched = if is_batched { tensor.shallow_clone() } else { tensor.f_unsqueeze(0)? };
             Ok(if self.axes == 1 { batched.f_unsqueeze(2)? } else { batched })
         };
-        if is_batched && self.axes > 1 {
-            return Ok(self.conv.run(x, added, &self.post)?);
-        }
-        let mut y = self.conv.run(&lifted(x)?, added.map(lifted).transpose()?.as_ref(), &self.post)?;
-        if self.axes == 1 {
-            y = y.f_squeeze_dim(2)?.f_contiguous()?;
-        }
-        Ok(if is_batched { y } else { y.f_squeeze_dim(0)? })
+        let y = self.conv.run(&lifted(x)?, added.map(lifted).transpose()?.as_ref(), &self.post)?;
+        // One axis in the default order, since operators over one axis know no other.
+        Ok(if self.axes == 1 { y.f_contiguous()?.f_reshape(sizes)? } else { y.f_squeeze_dim(0)? })
     }
+}
+
+/// Returns whether a tensor of the first sizes can be expanded to the second.
+fn broadcasts(from: &[i64], to: &[i64]) -> bool {
+    from.len() <= to.len() && from.iter().rev().zip(to.iter().rev()).all(|(from, to)| from == to || *from == 1)
 }
 
 /// The window in oneDNN's terms and the number of spatial axes; none of one that it does not have.

@@ -42,7 +42,7 @@ pub use self::dtype::{DType, QScheme, QuantRange};
 pub use self::engine::QEngine;
 pub use self::fake_quantize::{FakeQuantize, FakeQuantizer, FixedQParamsFakeQuantize, FusedMovingAvgObsFakeQuantize};
 pub use self::file::QParamsFile;
-pub use self::int8::quantize;
+pub use self::int8::{Coverage, LayerCoverage, coverage, quantize};
 pub use self::observer::{Observer, ObserverConfig, Statistic};
 pub use self::prepare::{Prepared, prepare};
 pub use self::qparams::{QParams, ZeroPoint};

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use fx_runtime::graph::{Graph, NodeId, Op};
 use fx_runtime::graph_module::{GraphModule, Hook, Interpreter, Value, value};
 use fx_runtime::instance::{Arg, Tracer};
-use fx_runtime::quant::{Prepared, QConfigMapping, QEngine, QParams, QParamsFile, prepare, quantize, sqnr};
+use fx_runtime::quant::{Prepared, QConfigMapping, QEngine, QParams, QParamsFile, coverage, prepare, quantize, sqnr};
 use fx_runtime::{Device, Freeze, Kind, Result, Tensor, nn};
 
 /// The values of the reference form at its sites, by their names.
@@ -193,6 +193,14 @@ fn what_has_no_kernel_is_computed_on_floats() -> Result<()> {
     assert!(sqnr(&wanted, &found)? > 30.0);
     let wanted = ["ConvTranspose2D", "Conv2D", "Quantize", "Int8Conv", "Int8Conv"];
     assert!(!has_kernels() || kinds(&int8) == wanted, "{:?}", kinds(&int8));
+
+    let (_, qparams) = calibrated(&net, &[2, 8, 6, 5], QEngine::Onednn)?;
+    let coverage = coverage(&net, &qparams, &[value(randn(&[2, 8, 6, 5], 1))])?;
+    let in_floats: Vec<&str> =
+        coverage.layers.iter().filter(|layer| layer.in_floats.is_some()).map(|layer| layer.name.as_str()).collect();
+    assert!(!has_kernels() || in_floats == ["up", "around"], "{coverage}");
+    assert!(!has_kernels() || coverage.share() > 0.05 && coverage.share() < 0.5, "{coverage}");
+    assert!(coverage.to_string().contains("% of the FLOPs on codes"), "{coverage}");
     Ok(())
 }
 
@@ -206,5 +214,34 @@ fn parameters_of_another_graph_are_refused() -> Result<()> {
     let ys = t.module("fc", &fc, &[&xs], "src/net.rs:1");
     let message = quantize(&t.finish(&[&ys])?, &qparams).expect_err("another graph").to_string();
     assert!(message.contains("`net`") && message.contains("not of `other`"), "{message}");
+    Ok(())
+}
+
+/// Linear layers with a residual in floats behind them, a weight that is no layer's, and a dropout.
+#[test]
+fn transformers_keep_their_residuals_in_floats() -> Result<()> {
+    tch::manual_seed(4);
+    let vs = nn::VarStore::new(Device::Cpu);
+    let [first, second] =
+        [[16, 32], [32, 16]].map(|[input, out]| nn::linear(vs.root() / out, input, out, nn::LinearConfig::default()));
+    let norm = nn::layer_norm(vs.root() / "norm", vec![16], nn::LayerNormConfig::default());
+    let weight = vs.root().kaiming_uniform("weight", &[48, 16]);
+    let dropout = nn::dropout(0.1);
+    let mut t = Tracer::new("net");
+    let xs = t.input("xs", true);
+    let weight = t.tensor("weight", &weight);
+    let ys = t.module("norm", &norm, &[&xs], "src/net.rs:2");
+    let ys = t.module("first", &first, &[&ys], "src/net.rs:3");
+    let ys = t.call("gelu", &[&ys, &Arg::Str("none".to_owned())], "src/net.rs:3");
+    let ys = t.module("dropout", &dropout, &[&ys], "src/net.rs:4");
+    let ys = t.module("second", &second, &[&ys], "src/net.rs:5");
+    let ys = t.call("add", &[&xs, &ys], "src/net.rs:6");
+    let ys = t.call("linear", &[&ys, &weight, &Arg::None], "src/net.rs:7");
+    let net = t.finish(&[&ys])?;
+    net.eval();
+    let (int8, found, wanted) = check(&net, &[2, 5, 16], QEngine::Fx)?;
+    assert!(sqnr(&wanted, &found)? > 30.0);
+    let expected = ["LayerNorm", "Quantize", "Int8Linear", "Dropout", "Int8Linear", "Quantize", "Int8Linear"];
+    assert!(!has_kernels() || kinds(&int8) == expected, "{:?}", kinds(&int8));
     Ok(())
 }

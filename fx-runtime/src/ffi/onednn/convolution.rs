@@ -195,7 +195,8 @@ impl DirectConv {
         self.geometry.dilation[axis] * (self.shape[axis + 2] - 1) + 1
     }
 
-    pub(super) fn result_sizes(&self, input: &[i64]) -> Vec<i64> {
+    /// The sizes of the result for those of a batched input.
+    pub(crate) fn result_sizes(&self, input: &[i64]) -> Vec<i64> {
         let spatial = (0..self.rank() - 2).map(|axis| {
             let room = input[axis + 2] + 2 * self.geometry.padding[axis] - self.extent(axis);
             room.div_euclid(self.geometry.stride[axis]) + 1

@@ -182,3 +182,36 @@ fn the_weight_comes_back_from_its_layout() {
         assert_eq!(layer.conv.dense_weight().unwrap(), codes, "{weight:?}");
     }
 }
+
+/// What is added broadcasts; floats may also be larger than the layer's result.
+#[test]
+fn what_is_added_broadcasts() {
+    tch::manual_seed(8);
+    let weight = Tensor::randint_low(-127, 128, [6, 16], (Kind::Int8, Device::Cpu));
+    let scales = scales(6);
+    let x = codes(&[4, 16], 5);
+    let mut spec = Int8Spec {
+        codes: &weight,
+        scales: &scales,
+        bias: None,
+        window: None,
+        source: SOURCE,
+        added: None,
+        result: None,
+        act: Activation::None,
+    };
+    let Some(layer) = packed(&spec) else { return };
+    let alone = layer.run(&x, None).unwrap();
+    for shape in [&[4, 6][..], &[6], &[4, 1], &[3, 4, 6]] {
+        let added = Tensor::randn(shape, (Kind::Float, Device::Cpu));
+        let (found, wanted) = (layer.run(&x, Some(&added)).unwrap(), &alone + &added);
+        assert_eq!(found.size(), wanted.size());
+        assert!(found.allclose(&wanted, 1e-5, 1e-5, false), "{shape:?}");
+    }
+    (spec.added, spec.result) = (Some(ADDED), Some(RESULT));
+    let Some(layer) = packed(&spec) else { return };
+    let (small, large) = (codes(&[6], 6), codes(&[3, 4, 6], 7));
+    assert_eq!(layer.run(&x, Some(&small)).unwrap(), layer.run(&x, Some(&small.expand([4, 6], true).copy())).unwrap());
+    let error = layer.run(&x, Some(&large)).unwrap_err().to_string();
+    assert!(error.contains("[3, 4, 6]") && error.contains("in floats by its name"), "{error}");
+}

@@ -24,6 +24,8 @@ pub(super) struct Kernel {
     pub(super) on_codes: Option<Rc<dyn Submodule>>,
     /// The inputs, by their positions, that it takes as floats.
     pub(super) floats: BTreeSet<usize>,
+    /// What it adds in floats beyond the inputs of the pattern.
+    pub(super) added: Option<NodeId>,
     /// What its result's codes stand for; none if the result is f32.
     pub(super) result: Option<PerTensor>,
 }
@@ -36,16 +38,23 @@ pub(super) struct Request<'p> {
     /// Of the result; none if nothing reads its codes.
     pub(super) result: Option<PerTensor>,
     pub(super) weight: Option<&'p QParams>,
-    /// An activation behind the pattern that the kernel applies as well.
-    pub(super) then: Option<Activation>,
+    pub(super) then: Then,
+}
+
+/// What stands behind a pattern and is done by its kernel as well.
+#[derive(Clone, Copy)]
+pub(super) enum Then {
+    Nothing,
+    Activation(Activation),
+    /// This value, in floats, is added.
+    Addition(NodeId),
 }
 
 /// Returns whether the pattern is of a kind that has kernels; its layer may still be one that has none.
 pub(super) fn has_kernel(module: &GraphModule, pattern: &Pattern) -> bool {
     let Some(op) = op_of(module.graph(), pattern.root) else { return false };
     if pattern.quantization == Quantization::Weighted {
-        let has_int8 = crate::ffi::onednn::int8().is_ok();
-        return has_int8 && patterns::module_path(module.graph(), pattern.root).is_some();
+        return crate::ffi::onednn::int8().is_ok();
     }
     combination(op).is_some() && pattern.inputs.len() == 2
         || is_function_of_one(module.graph(), pattern)
@@ -64,23 +73,24 @@ pub(super) fn kernel(module: &GraphModule, request: &Request<'_>) -> Result<Opti
     // What is computed on codes yields codes; nobody reads these here, so floats serve as well.
     let Some(result) = request.result else { return Ok(None) };
     let on_codes = |kind, module: Option<Rc<dyn Submodule>>| {
-        Ok(Some(Kernel { kind, on_codes: module, floats: BTreeSet::new(), result: Some(result) }))
+        Ok(Some(Kernel { kind, on_codes: module, floats: BTreeSet::new(), added: None, result: Some(result) }))
     };
     if let (Some(combination), &[left, right]) = (combination(op), request.sources) {
         let relu = pattern.root != pattern.last;
         let combine = Combine { combination, sources: [left, right], result, relu };
         return on_codes(if combination == Combination::Sum { "Int8Add" } else { "Int8Mul" }, Some(Rc::new(combine)));
     }
+    let is_same = request.sources.iter().all(|&source| source == result);
+    if moves_codes(op) && is_same {
+        return on_codes("", None);
+    }
     if is_function_of_one(graph, pattern) {
         let [source] = *request.sources else { return Ok(None) };
         let table = table(module, pattern, source, result)?;
         return on_codes("Int8Table", Some(Rc::new(Table(Box::new(table)))));
     }
-    if request.sources.iter().any(|&source| source != result) {
+    if !is_same {
         return Ok(None);
-    }
-    if moves_codes(op) {
-        return on_codes("", None);
     }
     if let Some(pooling) = pooling(module, pattern.root) {
         return on_codes("Int8MaxPool2D", Some(Rc::new(MaxPool(pooling))));
@@ -149,13 +159,12 @@ fn table(module: &GraphModule, pattern: &Pattern, source: PerTensor, result: Per
 
 /// A convolution or linear layer.
 fn layer(module: &GraphModule, request: &Request<'_>) -> Result<Option<Kernel>> {
-    let (graph, pattern) = (module.graph(), request.pattern);
+    let pattern = request.pattern;
     let Some((act, adds)) = behind(module, pattern, request.then) else { return Ok(None) };
-    let path = patterns::module_path(graph, pattern.root);
-    let (Some(layer), Some(of)) = (path.and_then(|path| module.submodule(path)), request.weight) else {
+    let (Some(Weighted { weight, bias, window }), Some(of)) = (weighted(module, pattern.root), request.weight) else {
         return Ok(None);
     };
-    let (Some(weight), Some(scales)) = (weighted::weight(layer), symmetric(of)) else { return Ok(None) };
+    let Some(scales) = symmetric(of) else { return Ok(None) };
     let weight = weighted::observed(weight)?;
     if weight.device().is_cuda() {
         return Ok(None);
@@ -166,8 +175,8 @@ fn layer(module: &GraphModule, request: &Request<'_>) -> Result<Option<Kernel>> 
     let spec = Int8Spec {
         codes: &codes,
         scales: &scales,
-        bias: weighted::bias(layer),
-        window: window(layer),
+        bias,
+        window,
         source: request.sources[0],
         added: adds.then(|| request.sources[1]),
         result: request.result,
@@ -176,12 +185,17 @@ fn layer(module: &GraphModule, request: &Request<'_>) -> Result<Option<Kernel>> 
     let Some(packed) = Int8Layer::pack(&spec)? else { return Ok(None) };
     let kind = if spec.window.is_some() { "Int8Conv" } else { "Int8Linear" };
     let floats = if adds && request.result.is_none() { BTreeSet::from([1]) } else { BTreeSet::new() };
-    Ok(Some(Kernel { kind, on_codes: Some(Rc::new(Layer(packed))), floats, result: request.result }))
+    let added = match request.then {
+        Then::Addition(other) => Some(other),
+        Then::Nothing | Then::Activation(_) => None,
+    };
+    Ok(Some(Kernel { kind, on_codes: Some(Rc::new(Layer(packed))), floats, added, result: request.result }))
 }
 
 /// What follows the layer within its pattern: its activation, and whether a tensor is added before it.
-fn behind(module: &GraphModule, pattern: &Pattern, then: Option<Activation>) -> Option<(Activation, bool)> {
-    let (mut act, mut adds) = (then.unwrap_or(Activation::None), false);
+fn behind(module: &GraphModule, pattern: &Pattern, then: Then) -> Option<(Activation, bool)> {
+    let mut act = if let Then::Activation(act) = then { act } else { Activation::None };
+    let mut adds = false;
     for id in patterns::members(module.graph(), pattern).into_iter().filter(|&id| id != pattern.root) {
         match op_of(module.graph(), id)? {
             ops::ADD | ops::ADD_IN_PLACE => adds = true,
@@ -234,8 +248,49 @@ fn symmetric(of: &QParams) -> Option<Vec<f32>> {
     (of.dtype == DType::QInt8 && zeros && matches!(of.axis, None | Some(0))).then(|| of.scale.clone())
 }
 
+/// A layer, or an op on tensors of the model.
+struct Weighted<'m> {
+    weight: &'m Tensor,
+    bias: Option<&'m Tensor>,
+    /// None of a linear layer.
+    window: Option<ConvParams>,
+}
+
+/// What a node computes with; none of an op whose weight, bias or window is computed.
+fn weighted(module: &GraphModule, id: NodeId) -> Option<Weighted<'_>> {
+    let graph = module.graph();
+    if let Some(path) = patterns::module_path(graph, id) {
+        let layer = module.submodule(path)?;
+        let (weight, bias) = (weighted::weight(layer)?, weighted::bias(layer));
+        return Some(Weighted { weight, bias, window: window_of(layer) });
+    }
+    let args = &graph.node(id).args;
+    let tensor = |at: usize| match &graph.node(args.get(at)?.node()?).op {
+        Op::GetAttr(path) => module.tensor(path),
+        _ => None,
+    };
+    let weight = tensor(1)?;
+    let bias = match args.get(2) {
+        None | Some(Arg::None) => None,
+        Some(_) => Some(tensor(2)?),
+    };
+    let list = |at: usize| args.get(at).and_then(ints);
+    let window = match op_of(graph, id)? {
+        ops::LINEAR => None,
+        ops::CONV1D | ops::CONV2D | ops::CONV3D => Some(ConvParams {
+            stride: list(3)?,
+            padding: list(4)?,
+            dilation: list(5)?,
+            groups: *list(6)?.first()?,
+            ..ConvParams::default()
+        }),
+        _ => return None,
+    };
+    Some(Weighted { weight, bias, window })
+}
+
 /// The window of a convolution; none of a linear layer.
-fn window(layer: &dyn Submodule) -> Option<ConvParams> {
+fn window_of(layer: &dyn Submodule) -> Option<ConvParams> {
     let any: &dyn Any = layer.as_any()?;
     macro_rules! of {
         ($($ty:ident),+) => {

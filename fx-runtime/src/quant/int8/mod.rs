@@ -10,15 +10,18 @@
 //! | `mod.rs` | which patterns become kernels, and which form each value has |
 //! | `kernels.rs` | which kernel a pattern becomes |
 //! | `modules.rs` | kernels as modules that a graph calls |
+//! | `coverage.rs` | which share of a model that is, and why the rest is in floats |
 
+mod coverage;
 mod kernels;
 mod modules;
 
 use std::rc::Rc;
 
-use fx_ir::ops::Quantization;
-use fx_ir::{Arg, Graph, ModuleKind, NodeId, NodeMap, NodeSet, Op, Origin, Type};
+use fx_ir::ops::{self, Quantization};
+use fx_ir::{Arg, Graph, ModuleKind, NodeId, NodeMap, NodeSet, Op, Type};
 
+pub use self::coverage::{Coverage, LayerCoverage, coverage};
 use self::kernels::Kernel;
 use self::modules::{Dequantize, Quantize};
 use super::patterns::{self, Pattern};
@@ -61,17 +64,34 @@ use crate::{Error, Result};
 /// [`Error::Quantization`] if the parameters are another graph's, the module is in training mode, or weights and
 /// parameters do not fit each other.
 pub fn quantize(module: &GraphModule, qparams: &QParamsFile) -> Result<GraphModule> {
-    if let Some(reason) = qparams.mismatch(module.graph()) {
-        return Err(Error::Quantization { site: module.graph().name.clone(), reason });
-    }
     let _no_grad = tch::no_grad_guard();
-    let module = patterns::folded(module)?;
+    let module = checked(module, qparams)?;
     let patterns = patterns::patterns(&module, qparams.engine);
-    let mut lowering = Lowering::new(module, qparams, &patterns);
+    lowered(module, qparams, &patterns)?.finished()
+}
+
+/// The module with batch norms folded, if the parameters are its own.
+fn checked(module: &GraphModule, qparams: &QParamsFile) -> Result<GraphModule> {
+    match qparams.mismatch(module.graph()) {
+        Some(reason) => Err(Error::Quantization { site: module.graph().name.clone(), reason }),
+        None => patterns::folded(module),
+    }
+}
+
+/// The graph with a kernel beside each pattern that has one.
+fn lowered<'q>(module: GraphModule, qparams: &'q QParamsFile, patterns: &'q [Pattern]) -> Result<Lowering<'q>> {
+    let mut lowering = Lowering::new(module, qparams, patterns);
     for (at, pattern) in patterns.iter().enumerate() {
         lowering.pattern(at, pattern)?;
     }
-    lowering.finished()
+    Ok(lowering)
+}
+
+/// On which side of a node another one is put.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Before,
+    After,
 }
 
 /// A graph on its way to kernels.
@@ -91,6 +111,8 @@ struct Lowering<'q> {
     replaced: Vec<NodeId>,
     /// Patterns that are part of the kernel before them.
     absorbed: NodeSet,
+    /// The roots of patterns that have kernels.
+    kernels: NodeSet,
 }
 
 impl<'q> Lowering<'q> {
@@ -109,6 +131,7 @@ impl<'q> Lowering<'q> {
             floats: NodeMap::default(),
             replaced: Vec::new(),
             absorbed: NodeSet::default(),
+            kernels: NodeSet::default(),
         };
         // From the end: what only moves codes is worth a kernel where its own are read.
         for pattern in patterns.iter().rev() {
@@ -150,13 +173,19 @@ impl<'q> Lowering<'q> {
         if self.absorbed.contains(pattern.last) || !self.is_quantized(pattern) {
             return Ok(());
         }
-        let after = self.absorbable(at, pattern);
-        let last = after.map_or(pattern.last, |(next, _)| next);
-        let Some(result) = self.site(last) else { return Ok(()) };
-        let result = self.wanted.contains(last).then_some(result);
         let sources: Vec<PerTensor> = pattern.inputs.iter().filter_map(|&input| self.site(input)).collect();
         let weight = self.weight(pattern).map(|(_, of)| of);
-        let request = kernels::Request { pattern, sources: &sources, result, weight, then: after.map(|(_, act)| act) };
+        let request = |last, then| {
+            let result = self.site(last).filter(|_| self.wanted.contains(last));
+            kernels::Request { pattern, sources: &sources, result, weight, then }
+        };
+        let (last, request) = if let Some((last, act)) = self.absorbable(at, pattern) {
+            (last, request(last, kernels::Then::Activation(act)))
+        } else if let Some((last, other)) = self.addition(pattern) {
+            (last, request(last, kernels::Then::Addition(other)))
+        } else {
+            (pattern.last, request(pattern.last, kernels::Then::Nothing))
+        };
         kernels::kernel(&self.module, &request)?.map_or(Ok(()), |kernel| self.replace(pattern, last, kernel))
     }
 
@@ -173,13 +202,29 @@ impl<'q> Lowering<'q> {
         (same && self.is_quantized(next)).then_some((reader, act))
     }
 
+    /// The addition on floats behind a layer whose result nothing reads as codes, and what is added.
+    fn addition(&self, pattern: &Pattern) -> Option<(NodeId, NodeId)> {
+        let graph = self.module.graph();
+        let is_layer = pattern.quantization == Quantization::Weighted && pattern.inputs.len() == 1;
+        if !is_layer || pattern.root != pattern.last || self.wanted.contains(pattern.last) {
+            return None;
+        }
+        let [reader] = graph.users(pattern.last)[..] else { return None };
+        let is_added = graph.node(reader).op == Op::Call(ops::ADD) && self.made_by.get(reader).is_none();
+        let &[Arg::Node(left), Arg::Node(right)] = graph.node(reader).args.as_slice() else { return None };
+        let other = if left == pattern.last { right } else { left };
+        (is_added && other != pattern.last && !self.wanted.contains(reader)).then_some((reader, other))
+    }
+
     /// Puts a kernel in the place of nodes.
     fn replace(&mut self, pattern: &Pattern, last: NodeId, kernel: Kernel) -> Result<()> {
+        self.kernels.insert(pattern.root);
         let mut args = Vec::new();
         for (position, &input) in pattern.inputs.iter().enumerate() {
             let as_floats = kernel.floats.contains(&position);
-            args.push(Arg::Node(if as_floats { input } else { self.codes_of(input)? }));
+            args.push(Arg::Node(if as_floats { input } else { self.codes_of(input, pattern.root)? }));
         }
+        args.extend(kernel.added.map(Arg::Node));
         let name = self.module.graph().node(pattern.root).name.clone();
         let codes = match kernel.on_codes {
             // The op of the graph, on codes.
@@ -194,14 +239,14 @@ impl<'q> Lowering<'q> {
                 }
                 self.module.graph_mut().insert_after(last, op, with_codes, &name, Type::TENSOR, origin)
             }
-            Some(module) => self.call(last, &name, kernel.kind, module, args),
+            Some(module) => self.call((last, Side::After), &name, kernel.kind, module, args),
         };
         match kernel.result {
             Some(of) => {
                 self.note(last, codes, of);
                 let name = self.module.graph().node(codes).name.clone();
                 let dequantize = Rc::new(Dequantize(of));
-                let floats = self.call(codes, &name, "Dequantize", dequantize, vec![Arg::Node(codes)]);
+                let floats = self.call((codes, Side::After), &name, "Dequantize", dequantize, vec![Arg::Node(codes)]);
                 self.floats.insert(last, floats);
                 // Where nobody reads floats.
                 self.replaced.push(floats);
@@ -218,15 +263,16 @@ impl<'q> Lowering<'q> {
         Ok(())
     }
 
-    /// The node that yields the codes of a value; made behind the value if there is none.
-    fn codes_of(&mut self, id: NodeId) -> Result<NodeId> {
+    /// The node that yields the codes of a value; made before the node that wants it if there is none.
+    fn codes_of(&mut self, id: NodeId, wanted_by: NodeId) -> Result<NodeId> {
         if let Some(&codes) = self.codes.get(id) {
             return Ok(codes);
         }
         let name = self.module.graph().node(id).name.clone();
         let of = self.site(id).ok_or_else(|| missing(&name))?;
         let floats = self.floats.get(id).copied().unwrap_or(id);
-        let codes = self.call(floats, &name, "Quantize", Rc::new(Quantize(of)), vec![Arg::Node(floats)]);
+        let codes =
+            self.call((wanted_by, Side::Before), &name, "Quantize", Rc::new(Quantize(of)), vec![Arg::Node(floats)]);
         self.note(id, codes, of);
         Ok(codes)
     }
@@ -244,13 +290,23 @@ impl<'q> Lowering<'q> {
         meta.insert("zero_point", i64::from(of.zero_point));
     }
 
-    /// A call of a new module right behind a node.
-    fn call(&mut self, after: NodeId, name: &str, kind: &str, module: Rc<dyn Submodule>, args: Vec<Arg>) -> NodeId {
+    /// A call of a new module beside a node.
+    fn call(
+        &mut self,
+        (id, side): (NodeId, Side),
+        name: &str,
+        kind: &str,
+        module: Rc<dyn Submodule>,
+        args: Vec<Arg>,
+    ) -> NodeId {
         let base = format!("{name}_{}", kind.to_ascii_lowercase());
-        let origin = Origin { ..self.module.graph().node(after).origin.clone() };
+        let origin = args.iter().find_map(Arg::node).filter(|_| side == Side::Before).unwrap_or(id);
         let graph = self.module.graph_mut();
-        let call =
-            graph.insert_after(after, Op::CallModule(ModuleKind(kind.to_owned())), args, &base, Type::TENSOR, origin);
+        let (op, origin) = (Op::CallModule(ModuleKind(kind.to_owned())), graph.node(origin).origin.clone());
+        let call = match side {
+            Side::Before => graph.insert_before(id, op, args, &base, Type::TENSOR, origin),
+            Side::After => graph.insert_after(id, op, args, &base, Type::TENSOR, origin),
+        };
         let path = graph.node(call).name.clone();
         graph.node_mut(call).args.insert(0, Arg::Str(path.clone()));
         self.module.put_submodule(path, module);
