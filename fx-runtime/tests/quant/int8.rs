@@ -235,6 +235,7 @@ fn transformers_keep_their_residuals_in_floats() -> Result<()> {
     let ys = t.call("gelu", &[&ys, &Arg::Str("none".to_owned())], "src/net.rs:3");
     let ys = t.module("dropout", &dropout, &[&ys], "src/net.rs:4");
     let ys = t.module("second", &second, &[&ys], "src/net.rs:5");
+    let ys = t.module("dropout", &dropout, &[&ys], "src/net.rs:5");
     let ys = t.call("add", &[&xs, &ys], "src/net.rs:6");
     let ys = t.call("linear", &[&ys, &weight, &Arg::None], "src/net.rs:7");
     let net = t.finish(&[&ys])?;

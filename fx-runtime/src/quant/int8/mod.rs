@@ -175,18 +175,19 @@ impl<'q> Lowering<'q> {
         }
         let sources: Vec<PerTensor> = pattern.inputs.iter().filter_map(|&input| self.site(input)).collect();
         let weight = self.weight(pattern).map(|(_, of)| of);
-        let request = |last, then| {
-            let result = self.site(last).filter(|_| self.wanted.contains(last));
-            kernels::Request { pattern, sources: &sources, result, weight, then }
-        };
-        let (last, request) = if let Some((last, act)) = self.absorbable(at, pattern) {
-            (last, request(last, kernels::Then::Activation(act)))
-        } else if let Some((last, other)) = self.addition(pattern) {
-            (last, request(last, kernels::Then::Addition(other)))
+        let (behind, then) = if let Some((last, act)) = self.absorbable(at, pattern) {
+            (vec![last], kernels::Then::Activation(act))
+        } else if let Some((behind, other)) = self.addition(pattern) {
+            (behind, kernels::Then::Addition(other))
         } else {
-            (pattern.last, request(pattern.last, kernels::Then::Nothing))
+            (Vec::new(), kernels::Then::Nothing)
         };
-        kernels::kernel(&self.module, &request)?.map_or(Ok(()), |kernel| self.replace(pattern, last, kernel))
+        let last = behind.last().copied().unwrap_or(pattern.last);
+        let in_floats = matches!(then, kernels::Then::Addition(_)) || !self.wanted.contains(last);
+        let result = self.site(last).filter(|_| !in_floats);
+        let request = kernels::Request { pattern, sources: &sources, result, weight, then };
+        let kernel = kernels::kernel(&self.module, &request)?;
+        kernel.map_or(Ok(()), |kernel| self.replace(pattern, &behind, kernel))
     }
 
     /// The activation behind a layer that changes no parameters, so that the layer's kernel can apply it.
@@ -202,22 +203,33 @@ impl<'q> Lowering<'q> {
         (same && self.is_quantized(next)).then_some((reader, act))
     }
 
-    /// The addition on floats behind a layer whose result nothing reads as codes, and what is added.
-    fn addition(&self, pattern: &Pattern) -> Option<(NodeId, NodeId)> {
+    /// The addition on floats behind a layer whose result nothing reads as codes, with the dropouts between them, and what
+    /// is added.
+    fn addition(&self, pattern: &Pattern) -> Option<(Vec<NodeId>, NodeId)> {
         let graph = self.module.graph();
         let is_layer = pattern.quantization == Quantization::Weighted && pattern.inputs.len() == 1;
-        if !is_layer || pattern.root != pattern.last || self.wanted.contains(pattern.last) {
+        if !is_layer || pattern.root != pattern.last {
             return None;
         }
-        let [reader] = graph.users(pattern.last)[..] else { return None };
-        let is_added = graph.node(reader).op == Op::Call(ops::ADD) && self.made_by.get(reader).is_none();
-        let &[Arg::Node(left), Arg::Node(right)] = graph.node(reader).args.as_slice() else { return None };
-        let other = if left == pattern.last { right } else { left };
-        (is_added && other != pattern.last && !self.wanted.contains(reader)).then_some((reader, other))
+        let (mut at, mut behind) = (pattern.last, Vec::new());
+        loop {
+            let [reader] = graph.users(at)[..] else { return None };
+            behind.push(reader);
+            match patterns::op_of(graph, reader).filter(|_| !self.wanted.contains(at))? {
+                ops::DROPOUT => at = reader,
+                ops::ADD if self.made_by.get(reader).is_none() => break,
+                _ => return None,
+            }
+        }
+        let add = *behind.last()?;
+        let &[Arg::Node(left), Arg::Node(right)] = graph.node(add).args.as_slice() else { return None };
+        let other = if left == at { right } else { left };
+        (other != at).then_some((behind, other))
     }
 
     /// Puts a kernel in the place of nodes.
-    fn replace(&mut self, pattern: &Pattern, last: NodeId, kernel: Kernel) -> Result<()> {
+    fn replace(&mut self, pattern: &Pattern, behind: &[NodeId], kernel: Kernel) -> Result<()> {
+        let last = behind.last().copied().unwrap_or(pattern.last);
         self.kernels.insert(pattern.root);
         let mut args = Vec::new();
         for (position, &input) in pattern.inputs.iter().enumerate() {
@@ -256,10 +268,10 @@ impl<'q> Lowering<'q> {
             }
         }
         self.replaced.extend(patterns::members(self.module.graph(), pattern));
-        if last != pattern.last {
-            self.absorbed.insert(last);
-            self.replaced.push(last);
-        }
+        self.replaced.extend(behind);
+        behind.iter().for_each(|&id| {
+            self.absorbed.insert(id);
+        });
         Ok(())
     }
 
