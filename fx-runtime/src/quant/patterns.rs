@@ -51,14 +51,15 @@ pub(super) fn module_path(graph: &Graph, id: NodeId) -> Option<&str> {
 }
 
 /// Folds batch norms into the convolutions and linear layers before them, where nothing else reads those and their module
-/// is called once.
-pub(super) fn fold_batch_norms(module: &mut GraphModule) -> Result<()> {
+/// is called once; yields the paths of each layer and its norm.
+pub(super) fn fold_batch_norms(module: &mut GraphModule) -> Result<Vec<(String, String)>> {
     let mut calls: BTreeMap<String, usize> = BTreeMap::new();
     let graph = module.graph();
     for path in graph.nodes().into_iter().filter_map(|id| module_path(graph, id)) {
         *calls.entry(path.to_owned()).or_default() += 1;
     }
     let body = graph.region(graph.body()).nodes.clone();
+    let mut pairs = Vec::new();
     for id in body {
         let graph = module.graph();
         let Some(norm_path) = module_path(graph, id) else { continue };
@@ -66,13 +67,14 @@ pub(super) fn fold_batch_norms(module: &mut GraphModule) -> Result<()> {
         let Some(path) = module_path(graph, layer).filter(|&path| calls.get(path) == Some(&1)) else { continue };
         let (Some(at), Some(norm)) = (module.submodule(path), module.submodule(norm_path)) else { continue };
         let Some(folded) = weighted::folded(at, norm) else { continue };
-        let path = path.to_owned();
-        module.put_submodule(path, folded?);
+        let (path, norm_path) = (path.to_owned(), norm_path.to_owned());
+        module.put_submodule(path.clone(), folded?);
+        pairs.push((path, norm_path));
         module.graph_mut().replace_all_uses_with(id, &Arg::Node(layer));
         // Nobody reads it any more.
         let _ = module.graph_mut().erase_node(id);
     }
-    Ok(())
+    Ok(pairs)
 }
 
 /// The patterns of the body, in the order in which their values are computed.

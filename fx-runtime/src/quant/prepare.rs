@@ -9,7 +9,7 @@ use tch::Kind;
 use super::patterns;
 use super::sites::{self, Placed, Site};
 use super::{Observer, QConfigMapping, QEngine, QParams, QParamsFile, Statistic, weighted};
-use crate::graph_module::{GraphModule, Hook, Interpreter, Value};
+use crate::graph_module::{GraphModule, Hook, Interpreter, Submodule, Value};
 use crate::{Error, Result};
 
 /// A graph that observes what it computes: PyTorch's `prepare_fx`.
@@ -53,19 +53,29 @@ pub struct Prepared {
 /// [`Error::Quantization`] if a module is in training mode, the mapping names what is not there, or the engine has no
 /// kernels for a type.
 pub fn prepare(module: &GraphModule, mapping: &QConfigMapping, engine: QEngine) -> Result<Prepared> {
-    let training = module
-        .named_submodules()
-        .find(|(_, module)| module.module().is_some_and(|module| module.training() == Some(true)));
-    if let Some((path, _)) = training {
-        let reason = "it is in training mode; call `eval()` first".to_owned();
-        return Err(Error::Quantization { site: path.to_owned(), reason });
-    }
+    check_inference(module)?;
     let fingerprint = QParamsFile::fingerprint(module.graph());
     let mut module = module.shallow_clone();
     patterns::fold_batch_norms(&mut module)?;
     let placed = sites::place(&module, mapping, engine)?;
     let observers = placed.observers.iter().map(super::ObserverConfig::build).collect::<Result<_>>()?;
     Ok(Prepared { module, placed, observers, fingerprint })
+}
+
+/// Checks that no module is in training mode.
+///
+/// # Errors
+///
+/// [`Error::Quantization`] with the first that is.
+pub(super) fn check_inference(module: &GraphModule) -> Result<()> {
+    let is_training = |module: &dyn Submodule| module.module().is_some_and(|module| module.training() == Some(true));
+    match module.named_submodules().find(|(_, module)| is_training(*module)) {
+        Some((path, _)) => {
+            let reason = "it is in training mode; call `eval()` first".to_owned();
+            Err(Error::Quantization { site: path.to_owned(), reason })
+        }
+        None => Ok(()),
+    }
 }
 
 impl Prepared {
@@ -141,7 +151,7 @@ impl Prepared {
 }
 
 /// The fault of an observer, at its site.
-fn at(site: &str, error: &Error) -> Error {
+pub(super) fn at(site: &str, error: &Error) -> Error {
     Error::Quantization { site: site.to_owned(), reason: error.to_string() }
 }
 
