@@ -64,7 +64,6 @@ impl Case {
         let wanted = Tensor::from_slice(wanted).view_as(found);
         let off = (found - &wanted).abs().max().double_value(&[]) / wanted.abs().max().double_value(&[]);
         let allowed = if self.is_reduced() { 3e-7 } else { 0.0 };
-        println!("{} {} {:?} {what}: {off:e}", self.engine, self.weights, self.shape);
         assert!(off <= allowed, "{} {} {:?} {what}: {off:e}", self.engine, self.weights, self.shape);
     }
 }

@@ -190,7 +190,8 @@ impl PreparedQat {
         self.module.eval();
     }
 
-    /// Normalizes with the running statistics from here on, in training too: PyTorch's `freeze_bn_stats`.
+    /// Normalizes with the running statistics from here on, in training too: the method `freeze_bn_stats` of each of
+    /// PyTorch's fused modules; its function of that name leaves out those of linear layers.
     pub fn freeze_bn_stats(&self) {
         self.layers.iter().for_each(|layer| layer.freeze_bn_stats(true));
     }

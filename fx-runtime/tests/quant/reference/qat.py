@@ -29,7 +29,7 @@ class Net(nn.Module):
         x = self.relu1(self.bn1(self.conv1(x)))
         x = F.relu(x + self.bn2(self.conv2(x)))
         x = F.max_pool2d(x, 2)
-        x = self.relu3(self.conv3(x)).flatten(1)
+        x = torch.flatten(self.relu3(self.conv3(x)), 1)
         return self.fc2(torch.tanh(self.bn3(self.fc1(x))))
 
 
@@ -65,7 +65,10 @@ def train(engine, bits):
         if k == OBSERVERS_OFF:
             p.apply(fq.disable_observer)
         if k == STATISTICS_FROZEN:
-            p.apply(torch.ao.nn.intrinsic.qat.freeze_bn_stats)
+            # torch's function of that name knows convolutions alone.
+            for m in p.modules():
+                if hasattr(m, "freeze_bn_stats"):
+                    m.freeze_bn_stats()
         x = batch(f"qat.x{k}", (BATCH, 1, 8, 8), 1.5, 0.25)
         labels = torch.tensor([int(3 * u) for u in uniform(f"qat.y{k}", BATCH)])
         optimizer.zero_grad()
@@ -77,6 +80,7 @@ def train(engine, bits):
         if k == 0:
             second = state(p)
         losses += exact(loss)
+    trained = state(p)
     sites = []
     for n in p.graph.nodes:
         if n.op == "call_module" and "activation_post_process" in str(n.target):
@@ -87,7 +91,7 @@ def train(engine, bits):
         evaluated = p.eval()(x)
         # Of fewer bits a lowered module knows nothing; the reference form clamps to 8.
         reference = exact(convert_to_reference_fx(p)(x)) if bits == 8 else []
-    row = {"engine": engine, "bits": bits, "losses": losses, "first_gradients": first, "first_state": second, "state": state(p), "sites": sites}
+    row = {"engine": engine, "bits": bits, "losses": losses, "first_gradients": first, "first_state": second, "state": trained, "sites": sites}
     return row | {"weights": weights, "evaluated": exact(evaluated), "reference": reference}
 
 
