@@ -23,7 +23,7 @@ use self::train::{accuracy, train};
 /// What can go wrong: libtorch, a quantization, or the file of pictures.
 pub type Result<T, E = Box<dyn std::error::Error>> = std::result::Result<T, E>;
 
-const ENGINE: QEngine = QEngine::Onednn;
+const ENGINE: QEngine = QEngine::Qnnpack;
 
 /// How long is trained.
 #[derive(Clone, Copy, Debug)]
@@ -34,43 +34,55 @@ pub struct Budget {
     pub further: u64,
 }
 
-/// One line of the result.
+/// One model, made from several seeds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// How the model was made.
+    /// How it was made.
     pub name: String,
-    /// Its share of right answers on the validation pictures, from 0 to 1.
-    pub validation: f64,
+    /// The shares of right answers on the validation pictures, from 0 to 1, one for each seed.
+    pub validation: Vec<f64>,
     /// The same on the test pictures.
-    pub test: f64,
+    pub test: Vec<f64>,
 }
 
 /// The accuracies of all models.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     /// In the order in which they were made.
     pub rows: Vec<Row>,
 }
 
 impl Report {
-    /// The accuracy on the test pictures of the model whose line begins so.
+    /// The mean accuracy on the test pictures of the model of that name.
     pub fn test(&self, name: &str) -> Option<f64> {
-        self.rows.iter().find(|row| row.name.starts_with(name)).map(|row| row.test)
+        self.rows.iter().find(|row| row.name == name).map(|row| mean(&row.test))
     }
 
     fn add(&mut self, name: impl Into<String>, model: &GraphModule, data: &Data) -> Result<()> {
-        let (validation, test) = (accuracy(model, &data.validation)?, accuracy(model, &data.test)?);
-        self.rows.push(Row { name: name.into(), validation, test });
+        let name = name.into();
+        let position = self.rows.iter().position(|row| row.name == name).unwrap_or(self.rows.len());
+        if position == self.rows.len() {
+            self.rows.push(Row { name, validation: Vec::new(), test: Vec::new() });
+        }
+        self.rows[position].validation.push(accuracy(model, &data.validation)?);
+        self.rows[position].test.push(accuracy(model, &data.test)?);
         Ok(())
     }
 }
 
-/// A table.
+#[expect(clippy::cast_precision_loss, reason = "a few seeds")]
+fn mean(of: &[f64]) -> f64 {
+    of.iter().sum::<f64>() / of.len() as f64
+}
+
+/// A table of percentages: means, and the test pictures' by seed.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:36}  {:>10}  {:>7}", "model", "validation", "test")?;
+        writeln!(f, "{:16}  {:>10}  {:>5}  test by seed", "model, in %", "validation", "test")?;
         for Row { name, validation, test } in &self.rows {
-            writeln!(f, "{name:36}  {:>8.2} %  {:>5.2} %", 100.0 * validation, 100.0 * test)?;
+            let seeds: Vec<String> = test.iter().map(|share| format!("{:.1}", 100.0 * share)).collect();
+            let (validation, test) = (100.0 * mean(validation), 100.0 * mean(test));
+            writeln!(f, "{name:16}  {validation:>10.2}  {test:>5.2}  {}", seeds.join(" "))?;
         }
         Ok(())
     }
@@ -92,67 +104,75 @@ impl Live {
     }
 }
 
-/// Trains and quantizes all models.
+/// Trains and quantizes all models, once from each seed.
 ///
 /// # Errors
 ///
 /// If libtorch refuses or a model cannot be quantized.
-pub fn run(budget: Budget) -> Result<Report> {
-    tch::manual_seed(1);
+pub fn run(budget: Budget, seeds: &[i64]) -> Result<Report> {
+    // The model is too small for more.
+    tch::set_num_threads(1);
     let data = Data::read()?;
-    let mut report = Report { rows: Vec::new() };
+    let mut report = Report::default();
+    for &seed in seeds {
+        tch::manual_seed(seed);
+        models(budget, &data, &mut report)?;
+    }
+    Ok(report)
+}
+
+fn models(budget: Budget, data: &Data, report: &mut Report) -> Result<()> {
     let first = Live::new(None)?;
     train(&first.graph, &first.vs, &data.train, budget.first, 0.05)?;
-    report.add("float", &first.graph, &data)?;
+    report.add("float", &first.graph, data)?;
 
     let float = Live::new(Some(&first))?;
     train(&float.graph, &float.vs, &data.train, budget.further, 0.02)?;
-    report.add("float, continued", &float.graph, &data)?;
+    report.add("float, continued", &float.graph, data)?;
     for bits in [8, 4] {
-        let (observer, quantized) = ptq(&float.graph, bits, &data)?;
-        report.add(format!("PTQ {bits} bits ({observer})"), &quantized, &data)?;
+        report.add(format!("PTQ {bits} bits"), &ptq(&float.graph, bits, data)?, data)?;
         let live = Live::new(Some(&first))?;
         let qat = prepare_qat(&live.graph, &mapping(qat_qconfig(bits)), ENGINE)?;
         train(&qat, &live.vs, &data.train, budget.further, 0.02)?;
-        report.add(format!("QAT {bits} bits"), &qat.reference(&qat.convert()?)?, &data)?;
+        report.add(format!("QAT {bits} bits"), &qat.reference(&qat.convert()?)?, data)?;
     }
-    Ok(report)
+    Ok(())
 }
 
 fn mapping(qconfig: QConfig) -> QConfigMapping {
     QConfigMapping::new().global(qconfig)
 }
 
-/// Integers of that many bits for weights, a scale for each channel.
+/// Integers of that many bits for weights, one scale for all channels, as kernels of mobile CPUs have it.
 fn weight(observer: ObserverConfig, bits: u32) -> ObserverConfig {
     let half = 1 << (bits - 1);
-    observer.dtype(DType::QInt8).qscheme(QScheme::PerChannelSymmetric).quant_range(-half, half - 1)
+    observer.dtype(DType::QInt8).qscheme(QScheme::PerTensorSymmetric).quant_range(-half, half - 1)
 }
 
 fn qat_qconfig(bits: u32) -> QConfig {
     let activation = ObserverConfig::moving_average_min_max().quant_range(0, (1 << bits) - 1);
-    QConfig { activation, weight: weight(ObserverConfig::moving_average_per_channel_min_max(0), bits) }
+    QConfig { activation, weight: weight(ObserverConfig::moving_average_min_max(), bits) }
 }
 
 /// The model quantized after training, with the observer that is best on the validation pictures.
-fn ptq(float: &GraphModule, bits: u32, data: &Data) -> Result<(&'static str, GraphModule)> {
+fn ptq(float: &GraphModule, bits: u32, data: &Data) -> Result<GraphModule> {
     let observers = [
-        ("min-max", ObserverConfig::min_max()),
-        ("histogram", ObserverConfig::histogram()),
-        ("percentile", ObserverConfig::percentile(99.9)),
-        ("MSE", ObserverConfig::mse()),
+        ObserverConfig::min_max(),
+        ObserverConfig::histogram(),
+        ObserverConfig::percentile(99.9),
+        ObserverConfig::mse(),
     ];
-    let mut best: Option<(f64, &'static str, GraphModule)> = None;
-    for (name, observer) in observers {
+    let mut best: Option<(f64, GraphModule)> = None;
+    for observer in observers {
         let activation = observer.quant_range(0, (1 << bits) - 1);
-        let qconfig = QConfig { activation, weight: weight(ObserverConfig::per_channel_min_max(0), bits) };
+        let qconfig = QConfig { activation, weight: weight(ObserverConfig::min_max(), bits) };
         let quantized = calibrated(float, qconfig, &data.train)?;
         let found = accuracy(&quantized, &data.validation)?;
-        if best.as_ref().is_none_or(|(known, ..)| found > *known) {
-            best = Some((found, name, quantized));
+        if best.as_ref().is_none_or(|(known, _)| found > *known) {
+            best = Some((found, quantized));
         }
     }
-    best.map(|(_, name, quantized)| (name, quantized)).ok_or_else(|| "there is no observer".into())
+    best.map(|(_, quantized)| quantized).ok_or_else(|| "there is no observer".into())
 }
 
 /// Observes all training pictures, a hundred at a time.

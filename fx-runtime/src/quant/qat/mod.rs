@@ -40,7 +40,8 @@ pub struct PreparedQat {
 ///
 /// Where this differs from `prepare_qat_fx` of torch 2.11: what the engine computes as one is one site, as in `prepare`, so
 /// that kernels compute what was trained. PyTorch also observes between a linear layer with a batch norm and the activation
-/// behind it, and refuses to train a convolution that takes in an addition.
+/// behind it, and refuses to train a convolution that takes in an addition. [`PreparedQat::convert`] gives the parameters that
+/// were trained with, [`PreparedQat::calculate_qparams`] those of PyTorch's `convert_fx`.
 ///
 /// ```
 /// use fx_runtime::graph_module::{GraphModule, Value, value};
@@ -215,23 +216,41 @@ impl PreparedQat {
         self.activations.iter().chain(self.weights.values())
     }
 
-    /// The parameters of all sites and weights, as they were trained with: the file of
-    /// [`Prepared::convert`](super::Prepared::convert), for the live model with the weights that it has now.
+    /// The parameters that values and weights are quantized with now, for the live model with the weights that it has now: a
+    /// file as of [`Prepared::convert`](super::Prepared::convert).
     ///
     /// # Errors
     ///
     /// [`Error::Quantization`] with the site if it has seen no value.
     pub fn convert(&self) -> Result<QParamsFile> {
-        let of = |name: &str, fake: &Rc<dyn FakeQuantizer>| -> Result<(String, QParams)> {
-            Ok((name.to_owned(), fake.calculate_qparams().map_err(|error| prepare::at(name, &error))?))
+        self.parameters(|fake| fake.qparams())
+    }
+
+    /// The parameters that PyTorch's `convert_fx` takes: those that follow from the observed extremes.
+    ///
+    /// Of symmetric weights these are not what was trained with; see [`FusedMovingAvgObsFakeQuantize`]. At 4 bits that costs
+    /// points of accuracy.
+    ///
+    /// # Errors
+    ///
+    /// As [`PreparedQat::convert`].
+    ///
+    /// [`FusedMovingAvgObsFakeQuantize`]: super::FusedMovingAvgObsFakeQuantize
+    pub fn calculate_qparams(&self) -> Result<QParamsFile> {
+        self.parameters(|fake| fake.calculate_qparams())
+    }
+
+    fn parameters(&self, of: fn(&dyn FakeQuantizer) -> Result<QParams>) -> Result<QParamsFile> {
+        let named = |name: &str, fake: &Rc<dyn FakeQuantizer>| -> Result<(String, QParams)> {
+            Ok((name.to_owned(), of(&**fake).map_err(|error| prepare::at(name, &error))?))
         };
-        let sites = self.placed.sites.iter().map(|site| of(&site.name, &self.activations[site.observer]));
+        let sites = self.placed.sites.iter().map(|site| named(&site.name, &self.activations[site.observer]));
         Ok(QParamsFile {
             version: QParamsFile::VERSION,
             graph: self.module.graph().name.clone(),
             fingerprint: self.fingerprint.clone(),
             sites: sites.collect::<Result<_>>()?,
-            weights: self.weights.iter().map(|(path, fake)| of(path, fake)).collect::<Result<_>>()?,
+            weights: self.weights.iter().map(|(path, fake)| named(path, fake)).collect::<Result<_>>()?,
         })
     }
 

@@ -35,7 +35,8 @@ class Net(nn.Module):
 
 def parameters(fake):
     scale, zero = fake.calculate_qparams()
-    return {"scale": exact(torch.as_tensor(scale)), "zero_point": torch.as_tensor(zero).flatten().tolist()}
+    row = {"scale": exact(torch.as_tensor(scale)), "zero_point": torch.as_tensor(zero).flatten().tolist()}
+    return row | {"trained_scale": exact(fake.scale), "trained_zero_point": fake.zero_point.flatten().tolist()}
 
 
 def state(net):
