@@ -103,8 +103,8 @@ impl DynamicLinear {
     /// Scale and zero point, `f32[tokens, 1]` or `f32[1, 1]`.
     fn parameters(&self, rows: &Tensor) -> Result<[Tensor; 2]> {
         let (min, max) = if self.is_per_token { rows.f_aminmax(1, false)? } else { rows.f_aminmax(None, false)? };
-        let list = |of: Tensor| -> Result<Vec<f32>> { Ok(Vec::try_from(of.f_reshape([-1])?)?) };
-        let bounds = list(min)?.into_iter().zip(list(max)?);
+        let numbers = |of: Tensor| -> Result<Vec<f32>> { Ok(Vec::try_from(of.f_reshape([-1])?)?) };
+        let bounds = numbers(min)?.into_iter().zip(numbers(max)?);
         let last = DType::QUInt8.range(self.reduce_range).quant_max;
         let found = bounds.map(|(min, max)| choose_qparams(min, max, last)).collect::<Result<Vec<_>>>()?;
         let (scale, zero): (Vec<f32>, Vec<f32>) = found.into_iter().unzip();
@@ -239,4 +239,32 @@ pub fn quantize_dynamic(module: &GraphModule, mapping: &QConfigMapping) -> Resul
     }
     resolver.check_named()?;
     Ok(quantized)
+}
+
+#[cfg(test)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "scales are kept as f32")]
+mod tests {
+    use super::*;
+    use crate::ffi::operator::{self, Operator};
+
+    /// Bounds so small, so large or so near each other that a plain quotient would not do: libtorch's operator has the same.
+    #[test]
+    fn parameters_are_libtorchs() -> Result<()> {
+        let operator = Operator::find("aten::_choose_qparams_per_tensor", "")?;
+        let sizes = (-44..38).map(|exponent| 10f32.powi(exponent));
+        let shapes =
+            [(0.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (-1.0, 1.0), (-0.3, 0.7), (0.9, 1.1), (-1.3, -0.2), (-2.5, 0.01)];
+        for (size, (low, high)) in sizes.flat_map(|size| shapes.map(|shape| (size, shape))) {
+            let (min, max) = (size * low, size * high);
+            for last in [127, 255] {
+                let args: [operator::Value; 2] = [(&Tensor::from_slice(&[min, max])).into(), (last == 127).into()];
+                let [operator::Value::Float(scale), operator::Value::Int(zero)] = operator.call(&args)?[..] else {
+                    return Err(Error::Refused("no scale and zero point".to_owned()));
+                };
+                let (found, at) = choose_qparams(min, max, last)?;
+                assert_eq!((found.to_bits(), at + 0.0), ((scale as f32).to_bits(), zero as f32), "{min} {max} {last}");
+            }
+        }
+        Ok(())
+    }
 }

@@ -163,9 +163,9 @@ impl FakeQuantizer for FixedQParamsFakeQuantize {
 
 /// Moving averages and quantization in one kernel of libtorch's: PyTorch's `FusedMovingAvgObsFakeQuantize`.
 ///
-/// The kernel lays symmetric values otherwise over integers than observers do: `max(|min| / 2^(bits - 1), |max| / (2^(bits -
-/// 1) - 1))` is its scale, where theirs is `max(|min|, |max|) / ((2^bits - 1) / 2)`. The difference is at most 0.4 % at 8 bits
-/// and 7 % at 4. PyTorch converts a trained model with the observers' scale all the same.
+/// The kernel lays symmetric values over integers from `-n` to `n - 1` with the scale `max(|min| / n, |max| / (n - 1))`,
+/// observers with `max(|min|, |max|) / (n - 0.5)`. The two differ by at most 0.4 % at 8 bits and by 7 % at 4. PyTorch converts a
+/// trained model with the scale of the observer.
 pub struct FusedMovingAvgObsFakeQuantize {
     rule: Rule,
     averaging_constant: f64,
