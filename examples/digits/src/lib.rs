@@ -2,8 +2,17 @@
 //!
 //! One model is trained in floats. Then it goes on for as many epochs in three ways, each from the same weights, with the same
 //! pictures in the same order and at the same rates: in floats, by QAT at 8 bits and by QAT at 4 bits. PTQ starts from the
-//! model that went on in floats, so that QAT has not trained longer, and has the observer among four that is best on the
-//! validation pictures. Weights and activations both have that many bits. The test pictures are looked at once, at the end.
+//! model that went on in floats, so that QAT has not trained longer, and has the observers, of four for values and two for
+//! weights, that are best on the validation pictures. Weights and activations both have that many bits.
+//!
+//! What to read from the table, and what not:
+//!
+//! * Nothing that runs here chooses by the test pictures. The model itself was chosen as one that 4 bits hurt, with all
+//!   accuracies in sight: separable convolutions, with one scale for a whole weight. An ordinary convolutional net with a scale
+//!   for each channel lost nothing to PTQ at 4 bits, and QAT gained nothing there.
+//! * All float models find every training picture, so that there is little left to learn: at 8 bits PTQ, QAT and floats
+//!   differ in at most a few of 359 pictures, and their order means nothing.
+//! * A share of 96 % of 359 pictures has a standard error of one percentage point.
 
 pub mod data;
 pub mod model;
@@ -154,7 +163,7 @@ fn qat_qconfig(bits: u32) -> QConfig {
     QConfig { activation, weight: weight(ObserverConfig::moving_average_min_max(), bits) }
 }
 
-/// The model quantized after training, with the observer that is best on the validation pictures.
+/// The model quantized after training, with the observers that are best on the validation pictures.
 fn ptq(float: &GraphModule, bits: u32, data: &Data) -> Result<GraphModule> {
     let observers = [
         ObserverConfig::min_max(),
@@ -162,10 +171,12 @@ fn ptq(float: &GraphModule, bits: u32, data: &Data) -> Result<GraphModule> {
         ObserverConfig::percentile(99.9),
         ObserverConfig::mse(),
     ];
+    let of_weights = [ObserverConfig::min_max(), ObserverConfig::mse()];
+    let pairs = observers.iter().flat_map(|observer| of_weights.iter().map(move |of_weight| (observer, of_weight)));
     let mut best: Option<(f64, GraphModule)> = None;
-    for observer in observers {
-        let activation = observer.quant_range(0, (1 << bits) - 1);
-        let qconfig = QConfig { activation, weight: weight(ObserverConfig::min_max(), bits) };
+    for (observer, of_weight) in pairs {
+        let activation = observer.clone().quant_range(0, (1 << bits) - 1);
+        let qconfig = QConfig { activation, weight: weight(of_weight.clone(), bits) };
         let quantized = calibrated(float, qconfig, &data.train)?;
         let found = accuracy(&quantized, &data.validation)?;
         if best.as_ref().is_none_or(|(known, _)| found > *known) {
