@@ -186,7 +186,7 @@ impl GraphModule {
     }
 
     /// A second handle on the module at a path.
-    fn shared_submodule(&self, path: &str) -> Option<Rc<dyn Submodule>> {
+    pub(crate) fn shared_submodule(&self, path: &str) -> Option<Rc<dyn Submodule>> {
         self.submodules.get(path).cloned()
     }
 

@@ -49,6 +49,14 @@ impl QEngine {
         QConfig { activation, weight }
     }
 
+    /// PyTorch's `get_default_qat_qconfig(engine)`: moving averages, which follow a model that trains.
+    pub fn default_qat_qconfig(self) -> QConfig {
+        let reduce_range = matches!(self, QEngine::Fbgemm | QEngine::X86);
+        let activation = ObserverConfig::moving_average_min_max().quant_range(0, 255).reduce_range(reduce_range);
+        let weight = if self == QEngine::Qnnpack { QConfig::qat_weight() } else { QConfig::qat_weight_per_channel() };
+        QConfig { activation, weight }
+    }
+
     /// Returns whether a convolution takes a tensor that is added to its result.
     ///
     /// Source: `get_onednn_backend_config`; the other engines add by themselves.

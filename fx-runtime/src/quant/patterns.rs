@@ -10,7 +10,7 @@ use fx_ir::ops::Quantization;
 use fx_ir::{Arg, Graph, LayerRow, NodeId, NodeSet, Op, OpId, Type, ops};
 
 use super::{QEngine, weighted};
-use crate::graph_module::GraphModule;
+use crate::graph_module::{GraphModule, Submodule};
 use crate::{Error, Result};
 
 /// Nodes that are computed as one.
@@ -56,27 +56,38 @@ pub(super) fn module_path(graph: &Graph, id: NodeId) -> Option<&str> {
 ///
 /// [`Error::Quantization`] if a part of it is in training mode.
 pub(super) fn folded(module: &GraphModule) -> Result<GraphModule> {
-    let training = module
-        .named_submodules()
-        .find(|(_, module)| module.module().is_some_and(|module| module.training() == Some(true)));
-    if let Some((path, _)) = training {
-        let reason = "it is in training mode; call `eval()` first".to_owned();
-        return Err(Error::Quantization { site: path.to_owned(), reason });
-    }
+    check_inference(module)?;
     let mut module = module.shallow_clone();
     fold_batch_norms(&mut module)?;
     Ok(module)
 }
 
+/// Checks that no module is in training mode.
+///
+/// # Errors
+///
+/// [`Error::Quantization`] with the first that is.
+pub(super) fn check_inference(module: &GraphModule) -> Result<()> {
+    let is_training = |module: &dyn Submodule| module.module().is_some_and(|module| module.training() == Some(true));
+    match module.named_submodules().find(|(_, module)| is_training(*module)) {
+        Some((path, _)) => {
+            let reason = "it is in training mode; call `eval()` first".to_owned();
+            Err(Error::Quantization { site: path.to_owned(), reason })
+        }
+        None => Ok(()),
+    }
+}
+
 /// Folds batch norms into the convolutions and linear layers before them, where nothing else reads those and their module
-/// is called once.
-fn fold_batch_norms(module: &mut GraphModule) -> Result<()> {
+/// is called once; yields the paths of each layer and its norm.
+pub(super) fn fold_batch_norms(module: &mut GraphModule) -> Result<Vec<(String, String)>> {
     let mut calls: BTreeMap<String, usize> = BTreeMap::new();
     let graph = module.graph();
     for path in graph.nodes().into_iter().filter_map(|id| module_path(graph, id)) {
         *calls.entry(path.to_owned()).or_default() += 1;
     }
     let body = graph.region(graph.body()).nodes.clone();
+    let mut pairs = Vec::new();
     for id in body {
         let graph = module.graph();
         let Some(norm_path) = module_path(graph, id) else { continue };
@@ -84,13 +95,14 @@ fn fold_batch_norms(module: &mut GraphModule) -> Result<()> {
         let Some(path) = module_path(graph, layer).filter(|&path| calls.get(path) == Some(&1)) else { continue };
         let (Some(at), Some(norm)) = (module.submodule(path), module.submodule(norm_path)) else { continue };
         let Some(folded) = weighted::folded(at, norm) else { continue };
-        let path = path.to_owned();
-        module.put_submodule(path, folded?);
+        let (path, norm_path) = (path.to_owned(), norm_path.to_owned());
+        module.put_submodule(path.clone(), folded?);
+        pairs.push((path, norm_path));
         module.graph_mut().replace_all_uses_with(id, &Arg::Node(layer));
         // Nobody reads it any more.
         let _ = module.graph_mut().erase_node(id);
     }
-    Ok(())
+    Ok(pairs)
 }
 
 /// The patterns of the body, in the order in which their values are computed.

@@ -9,7 +9,7 @@ use tch::Kind;
 use super::patterns;
 use super::sites::{self, Placed, Site};
 use super::{Observer, QConfigMapping, QEngine, QParams, QParamsFile, Statistic, weighted};
-use crate::graph_module::{GraphModule, Hook, Interpreter, Value};
+use crate::graph_module::{GraphModule, Hook, Interpreter, Submodule, Value};
 use crate::{Error, Result};
 
 /// A graph that observes what it computes: PyTorch's `prepare_fx`.
@@ -135,7 +135,7 @@ impl Prepared {
 }
 
 /// The fault of an observer, at its site.
-fn at(site: &str, error: &Error) -> Error {
+pub(super) fn at(site: &str, error: &Error) -> Error {
     Error::Quantization { site: site.to_owned(), reason: error.to_string() }
 }
 

@@ -141,22 +141,24 @@ fn fixed(low: f32, high: f32) -> ObserverConfig {
 }
 
 /// What a mapping has to know of a node.
-struct NodeStanding {
-    module: String,
+pub(super) struct NodeStanding {
+    /// The path of the module that it calls or stands in.
+    pub(super) module: String,
     module_type: String,
-    op: Option<String>,
+    /// The op, of a node that calls none of a module.
+    pub(super) op: Option<String>,
     parent: String,
     index: usize,
 }
 
-fn resolved(resolver: &Resolver<'_>, of: &NodeStanding) -> Option<QConfig> {
+pub(super) fn resolved(resolver: &Resolver<'_>, of: &NodeStanding) -> Option<QConfig> {
     let op = of.op.as_deref();
     let (module, module_type, parent) = (of.module.as_str(), of.module_type.as_str(), of.parent.as_str());
     resolver.qconfig(&Standing { module, module_type, op, parent, index: of.index })
 }
 
 /// Where each node stands that computes.
-fn standings(graph: &Graph) -> NodeMap<NodeStanding> {
+pub(super) fn standings(graph: &Graph) -> NodeMap<NodeStanding> {
     let mut counts: BTreeMap<(String, String), usize> = BTreeMap::new();
     let mut standings = NodeMap::default();
     for id in graph.nodes() {
