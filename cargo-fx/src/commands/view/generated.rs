@@ -50,9 +50,7 @@ pub(super) fn annotate(view: &mut Json, folder: &Path) {
             let best = steps.get(at).filter(|_| side == "after").and_then(|steps| {
                 let target = node["target"].as_str().unwrap_or_default().rsplit('.').next().unwrap_or_default();
                 let is_named = |step: &&Step| step.labels.split([',', ' ', '{', '}', '.']).any(|label| label == target);
-                steps.iter().filter(is_named).max_by_key(|step| {
-                    (Some(&step.ty) == module, step.ty == model, step.line)
-                })
+                steps.iter().filter(is_named).max_by_key(|step| (Some(&step.ty) == module, step.ty == model, step.line))
             });
             if let Some(step) = best {
                 node["generated"] = json!([format!("{}.rs", step.ty), step.line, step.text]);

@@ -57,6 +57,14 @@ function passLinks(node) {
   return (node.passes || []).map(button);
 }
 
+/** Of a node that has no successor the pass that left it out. */
+function removal(node) {
+  if (node.side === "after" || node.twins.length) return undefined;
+  const number = view.passes.findLastIndex((step) => step.went.some(([, , from]) => from.includes(node.number)));
+  const by = number < 0 ? "the passes" : html("button", { class: "link", onclick: () => choosePass(number) }, view.passes[number].pass);
+  return html("p", {}, "Left out by ", by, ".");
+}
+
 function showNode(node) {
   const module = tree.get(node.path);
   const rate = node.ms && node.flops ? `${readable((1000 * node.flops) / node.ms, "flops")}/s` : "";
@@ -66,8 +74,9 @@ function showNode(node) {
     html("h2", {}, node.name),
     html("p", { class: "faint" }, `${node.opcode}, ${node.side} the passes`),
     node.opaque !== undefined && html("p", { class: "warning" }, `Not understood: ${node.opaque || "code as the user wrote it"}`),
+    removal(node),
     listed([
-      ["calls", node.layer ? `${node.layer} ${node.target}` : node.target],
+      ["calls", node.calls],
       ["arguments", html("code", {}, node.args + (node.kwargs ? ` ${node.kwargs}` : ""))],
       ["value", node.type],
       ["module", module && [module.type ? `${module.path || "(model)"}: ${module.type} ` : `${module.path} `, path || ""]],
@@ -132,8 +141,8 @@ function showWhole() {
   };
   const opaque = graph.before.filter((node) => node.kind === "opaque");
   const kinds = [["layer", "layer"], ["op", "operator"], ["fused", "fused: several nodes in one"], ["port", "input, output"],
-    ["attribute", "weight"], ["control", "control flow"], ["module", "folded module"], ["opaque", "not understood"]];
-  const swatch = ([kind, word]) => html("li", {}, html("span", { class: `swatch ${kind}` }), word);
+    ["attribute", "weight"], ["control", "control flow"], ["gone", "left out by a pass"], ["module", "folded module"], ["opaque", "not understood"]];
+  const swatch = ([kind, word]) => html("li", {}, html("span", { class: `swatch ${kind}` }, kind === "gone" ? "abc" : ""), word);
   const keys = [["/", "search"], ["arrows", "along edges"], ["+ −", "larger, smaller"], ["0", "fit"], ["f", "fold, unfold"],
     ["Enter", "choose"], ["Esc", "back"]];
   showDetails(

@@ -25,7 +25,7 @@ function framesOf(side, width) {
       const own = total > 0 ? (size * part.cost) / total : 0;
       if (own >= 0.5) {
         if (part.inner) put(part.inner, at, own, depth + 1);
-        else frames.push({ node: part.node, left: at, size: own, depth: depth + 1, cost: part.cost, name: part.node.name, kind: part.node.kind });
+        else frames.push({ node: part.node, left: at, size: own, depth: depth + 1, cost: part.cost, name: part.node.short, kind: part.node.kind });
       }
       at += own;
     }
@@ -38,7 +38,7 @@ function drawnFrame(frame, whole) {
   const [y, fits] = [frame.depth * ROW, Math.floor((frame.size - 8) / CHARACTER)];
   const name = frame.name.length > fits ? `${frame.name.slice(0, Math.max(0, fits - 1))}…` : frame.name;
   const cost = shown.figure === "count" ? `${frame.cost} nodes` : readable(frame.cost, shown.figure);
-  const words = `${frame.node ? frame.name : frame.module.path || view.model}: ${cost}, ${((100 * frame.cost) / whole).toFixed(1)} %`;
+  const words = `${frame.node ? frame.node.name : frame.module.path || view.model}: ${cost}, ${((100 * frame.cost) / whole).toFixed(1)} %`;
   const act = () => {
     if (frame.node) return openTab("graphs"), goTo(frame.node);
     shown.path = frame.module.path === shown.path && frame.module.outer ? frame.module.outer.path : frame.module.path;

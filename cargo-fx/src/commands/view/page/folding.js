@@ -48,7 +48,9 @@ function describe(box) {
   } else {
     const name = first.branch ? `${first.branch}: ${first.name}` : first.name;
     box.kind = first.kind;
-    box.lines = [name, first.calls === first.name ? first.opcode : first.calls, first.type || ""];
+    const parts = first.kind === "fused" ? first.twins.map((twin) => twin.short).join(" + ") : first.calls;
+    box.lines = [name, parts === first.name ? first.opcode : parts, first.type || ""];
+    box.isGone = first.side === "before" && first.twins.length === 0;
     if (first.kind === "opaque") box.lines[2] = "not understood";
   }
   const figure = readable(sum(box.nodes, "ms"), "ms") || readable(sum(box.nodes, "flops"), "flops");

@@ -94,15 +94,42 @@ function connect(from, to, items, points) {
 function settle(row, isDown, mayReorder) {
   for (const item of row) {
     const others = isDown ? item.above : item.below;
-    item.wish = others.length ? others.reduce((total, other) => total + other.at, 0) / others.length : item.at;
+    // A chain of boxes stands upright, and what leads past it gives way.
+    const boxes = item.box ? others.filter((other) => other.box) : [];
+    const near = boxes.length ? boxes : others;
+    item.wish = near.length ? near.reduce((total, other) => total + other.at, 0) / near.length : item.at;
   }
   if (mayReorder) row.sort((a, b) => a.wish - b.wish);
-  const apart = (a, b) => (a.width + b.width) / 2 + GAP;
+  // Where each would lie if all stood as close as they may; the difference of two is how far apart they have to be.
+  let end = 0;
+  row.forEach((item, at) => {
+    if (at > 0) end += (row[at - 1].width + item.width) / 2 + GAP;
+    item.close = end;
+  });
+  const boxes = row.filter((item) => item.box);
+  arrange(boxes);
+  // Points lie where they wish, as far as the boxes leave room.
+  let [left, next] = [undefined, 0];
+  for (const item of row) {
+    if (item.box) next += 1;
+    else {
+      const right = boxes[next];
+      const most = right ? right.at - (right.close - item.close) : Infinity;
+      const least = left ? left.at + item.close - left.close : -Infinity;
+      item.at = Math.min(most, Math.max(least, item.wish));
+    }
+    left = item;
+  }
+}
+
+/** Gives items the places nearest to those that they wish. */
+function arrange(items) {
+  const apart = (a, b) => b.close - a.close;
   // The mean of two arrangements that keep their distances keeps them too.
-  const [right, left] = [row.map((item) => item.wish), row.map((item) => item.wish)];
-  for (let at = 1; at < row.length; at++) right[at] = Math.max(right[at], right[at - 1] + apart(row[at - 1], row[at]));
-  for (let at = row.length - 1; at > 0; at--) left[at - 1] = Math.min(left[at - 1], left[at] - apart(row[at - 1], row[at]));
-  row.forEach((item, at) => (item.at = (right[at] + left[at]) / 2));
+  const [right, left] = [items.map((item) => item.wish), items.map((item) => item.wish)];
+  for (let at = 1; at < items.length; at++) right[at] = Math.max(right[at], right[at - 1] + apart(items[at - 1], items[at]));
+  for (let at = items.length - 1; at > 0; at--) left[at - 1] = Math.min(left[at - 1], left[at] - apart(items[at - 1], items[at]));
+  items.forEach((item, at) => (item.at = (right[at] + left[at]) / 2));
 }
 
 /** An edge as a line: from the lower side of the first box through the points to the upper side of the last. An edge that begins

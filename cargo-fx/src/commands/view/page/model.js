@@ -25,8 +25,9 @@ function nodesOf(side) {
     node.users = [];
     node.twins = [];
     node.holder = node.owner === undefined ? undefined : nodes[node.owner];
-    // What a node calls: the type of a layer, whose path is the target.
-    node.calls = node.layer || node.target;
+    // What there is little room for: of a layer's path the end.
+    node.short = node.layer ? node.target.split(".").pop() : node.name;
+    node.calls = node.layer ? `${node.layer} ${node.target}` : node.target;
   });
   nodes.forEach((node) => node.inputs.forEach((input) => input.users.push(node)));
   // What has no module of its own, as a weight that freezing reads, stands where it is read.

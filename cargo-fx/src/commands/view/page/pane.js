@@ -208,6 +208,6 @@ function drawnBox(box) {
   });
   const from = box.kind === "fused" ? `, of ${box.nodes[0].from.length} nodes` : "";
   const label = `${box.lines.filter(Boolean).join(", ")}${from}`;
-  const isOpaque = box.isOpaque ? " holds-opaque" : "";
-  return svg("g", { class: `box ${box.kind}${isOpaque}`, tabindex: "-1", role: "button", "aria-label": label }, ...parts);
+  const marks = [box.kind, box.isOpaque && "holds-opaque", box.isGone && "gone"].filter(Boolean).join(" ");
+  return svg("g", { class: `box ${marks}`, tabindex: "-1", role: "button", "aria-label": label }, ...parts);
 }

@@ -72,3 +72,6 @@ pub(super) fn view(mut module: GraphModule, runs: &Runs<'_>) -> Result<Json, Fai
         "passes": timeline.json(after.graph()),
     }))
 }
+
+#[cfg(test)]
+mod tests;
