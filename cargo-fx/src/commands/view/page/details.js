@@ -59,7 +59,10 @@ function passLinks(node) {
 
 /** Of a node that has no successor the pass that left it out. */
 function removal(node) {
-  if (node.side === "after" || node.twins.length) return undefined;
+  if (node.side === "before" && node.kind === "attribute" && !node.twins.length) {
+    return html("p", {}, "Packed into a kernel when the model is frozen.");
+  }
+  if (!isGone(node)) return undefined;
   const number = view.passes.findLastIndex((step) => step.went.some(([, , from]) => from.includes(node.number)));
   const by = number < 0 ? "the passes" : html("button", { class: "link", onclick: () => choosePass(number) }, view.passes[number].pass);
   return html("p", {}, "Left out by ", by, ".");

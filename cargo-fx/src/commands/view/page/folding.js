@@ -50,7 +50,7 @@ function describe(box) {
     box.kind = first.kind;
     const parts = first.kind === "fused" ? first.twins.map((twin) => twin.short).join(" + ") : first.calls;
     box.lines = [name, parts === first.name ? first.opcode : parts, first.type || ""];
-    box.isGone = first.side === "before" && first.twins.length === 0;
+    box.isGone = isGone(first);
     if (first.kind === "opaque") box.lines[2] = "not understood";
   }
   const figure = readable(sum(box.nodes, "ms"), "ms") || readable(sum(box.nodes, "flops"), "flops");

@@ -47,6 +47,11 @@ graph.after.forEach((node) => {
   }
 });
 
+/** Whether a pass left a node out. A weight without a successor was packed instead. */
+function isGone(node) {
+  return node.side === "before" && node.twins.length === 0 && node.kind !== "attribute";
+}
+
 /** The tree of modules by their paths; the model is at the root, and each holds the nodes that stand in it on either side. */
 const tree = new Map();
 

@@ -16,6 +16,8 @@ pub(super) struct Timeline {
     by_name: BTreeMap<String, usize>,
     /// Those that a label of an origin names: layers by their paths, ops by their names.
     by_label: BTreeMap<String, Sources>,
+    /// Those that read a tensor, by its path.
+    by_tensor: BTreeMap<String, usize>,
     /// What the nodes that passes have seen stand for.
     sources: NodeMap<Sources>,
     /// The graph behind the last pass that changed it.
@@ -46,10 +48,13 @@ impl Timeline {
     /// Before any pass.
     pub(super) fn of(live: &Graph) -> Timeline {
         let mut by_label: BTreeMap<String, Sources> = BTreeMap::new();
-        let mut by_name = BTreeMap::new();
+        let (mut by_name, mut by_tensor) = (BTreeMap::new(), BTreeMap::new());
         for (number, id) in live.nodes().into_iter().enumerate() {
             let node = live.node(id);
             by_name.insert(node.name.clone(), number);
+            if let Op::GetAttr(path) = &node.op {
+                by_tensor.entry(path.clone()).or_insert(number);
+            }
             let label = match (&node.op, node.args.first()) {
                 (Op::CallModule(_), Some(Arg::Str(path))) => Some(path),
                 (Op::Call(_), _) => Some(&node.name),
@@ -59,16 +64,18 @@ impl Timeline {
                 by_label.entry(label.clone()).or_default().insert(number);
             }
         }
-        Timeline { by_name, by_label, sources: NodeMap::default(), last: None, steps: Vec::new() }
+        Timeline { by_name, by_label, by_tensor, sources: NodeMap::default(), last: None, steps: Vec::new() }
     }
 
     /// The nodes of the live graph that a node of the frozen graph came from.
     pub(super) fn sources(&self, frozen: &Graph, id: NodeId) -> Sources {
         let node = frozen.node(id);
         let known = self.sources.get(id).cloned().unwrap_or_else(|| self.labelled(node));
-        // What freezing itself puts into the graph, the tensors that it reads, has no origin.
-        let same = || self.by_name.get(&node.name).into_iter().copied().collect();
-        if known.is_empty() { same() } else { known }
+        match &node.op {
+            // What freezing itself puts into the graph, the tensors that it reads, has no origin.
+            Op::GetAttr(path) if known.is_empty() => self.by_tensor.get(path).into_iter().copied().collect(),
+            _ => known,
+        }
     }
 
     fn labelled(&self, node: &Node) -> Sources {
