@@ -113,6 +113,7 @@ function search() {
   hits.replaceChildren(...found.slice(0, MOST).map(item), ...more, ...none);
   hits.nodes = found.slice(0, MOST);
   hits.hidden = !parts.length;
+  query.setAttribute("aria-expanded", String(!hits.hidden));
   mark();
 }
 
@@ -177,25 +178,35 @@ byId("find")?.addEventListener("input", (event) => {
 
 // Keys.
 
+/** Does something to the graph that has the focus, or to both. */
+function zoomed(act) {
+  const pane = panes.find((one) => one.element.contains(document.activeElement));
+  (pane ? [pane] : panes).forEach(act);
+}
+
+const keysOfAll = {
+  "/": () => (byId("traces").hidden ? query : byId("find")).focus(),
+  Escape: (event) => (event.target.matches("input") ? event.target.blur() : select(undefined)),
+};
+
+const keysOfGraphs = {
+  "+": () => zoomed((pane) => pane.zoom(1.25)),
+  "=": () => zoomed((pane) => pane.zoom(1.25)),
+  "-": () => zoomed((pane) => pane.zoom(0.8)),
+  "0": () => zoomed((pane) => pane.fit()),
+  // Where nothing has the focus it goes to the first box.
+  ArrowDown: () => document.activeElement === document.body && (panes[0].focus(panes[0].boxes[0]), true),
+};
+
 document.addEventListener("keydown", (event) => {
   const isTyping = event.target.matches("input, select, textarea");
   if (event.ctrlKey || event.metaKey || event.altKey || (isTyping && event.key !== "Escape")) return;
-  const pane = panes.find((one) => one.element.contains(document.activeElement));
-  const both = (act) => (pane ? [pane] : panes).forEach(act);
-  const act = {
-    "/": () => (byId("traces").hidden ? query : byId("find")).focus(),
-    "+": () => both((one) => one.zoom(1.25)),
-    "=": () => both((one) => one.zoom(1.25)),
-    "-": () => both((one) => one.zoom(0.8)),
-    "0": () => both((one) => one.fit()),
-    Escape: () => (isTyping ? event.target.blur() : select(undefined)),
-    // Without a box in focus an arrow goes to the one that is chosen, or the first.
-    ArrowDown: () => !byId("graphs").hidden && document.activeElement === document.body && panes[0].focus(panes[0].boxes[0]),
-  }[event.key];
+  const act = (byId("graphs").hidden ? {} : keysOfGraphs)[event.key] || keysOfAll[event.key];
   if (!act || event.defaultPrevented) return;
-  event.preventDefault();
-  act();
+  if (act(event) !== false) event.preventDefault();
 });
+
+window.addEventListener("resize", () => byId("flame").hidden || drawFlame());
 
 // Light or dark: what the system says, until it is switched.
 

@@ -6,7 +6,8 @@ const SIDES = ["before", "after"];
 /** The kind of a node, which decides its colour. */
 function kindOf(node) {
   if (node.opaque !== undefined) return "opaque";
-  if (node.from && node.from.length > 1) return "fused";
+  // A number that a kernel takes has the origin of all that the kernel is.
+  if (node.from && node.from.length > 1 && !node.type?.startsWith("rust<")) return "fused";
   if (node.opcode === "placeholder" || node.opcode === "output") return "port";
   if (node.opcode === "get_attr") return "attribute";
   if (["if", "match", "for", "while"].includes(node.opcode)) return "control";

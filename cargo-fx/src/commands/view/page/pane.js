@@ -121,7 +121,8 @@ class Pane {
         this.zoom(Math.exp(-0.01 * event.deltaY), [event.clientX - left, event.clientY - top]);
       } else {
         const [across, down] = event.shiftKey ? [event.deltaY, 0] : [event.deltaX, event.deltaY];
-        [this.x, this.y] = [this.x - across, this.y - down];
+        const unit = event.deltaMode === 1 ? LINE : 1;
+        [this.x, this.y] = [this.x - unit * across, this.y - unit * down];
         this.move();
       }
     }, { passive: false });
@@ -129,7 +130,8 @@ class Pane {
       grip = { x: event.clientX, y: event.clientY, isMoved: false, pointer: event.pointerId };
     });
     picture.addEventListener("pointermove", (event) => {
-      if (!grip || event.buttons === 0) return;
+      if (event.buttons === 0) grip = undefined;
+      if (!grip) return;
       const [across, down] = [event.clientX - grip.x, event.clientY - grip.y];
       if (!grip.isMoved && Math.abs(across) + Math.abs(down) < 4) return;
       if (!grip.isMoved) picture.setPointerCapture(grip.pointer);

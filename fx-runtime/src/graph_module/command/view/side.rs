@@ -17,8 +17,8 @@ pub(super) struct Side {
 /// A node.
 struct Shown {
     id: NodeId,
-    /// Whether it calls a kernel or a layer, which stands for all that was fused into it.
-    is_layer: bool,
+    /// Whether it calls a layer, or a function of the runtime's, which may stand for several nodes.
+    is_kernel: bool,
     flops: u64,
     json: Map<String, Json>,
 }
@@ -65,7 +65,8 @@ impl Side {
             if let Some(time) = times.get(node.name.as_str()) {
                 json.insert("ms".to_owned(), json!(time));
             }
-            Shown { id, is_layer: matches!(node.op, Op::CallModule(_)), flops, json }
+            let is_call = matches!(node.op, Op::CallModule(_) | Op::Host(_));
+            Shown { id, is_kernel: is_call && node.ty.is_tensor(), flops, json }
         };
         let nodes = graph.nodes().into_iter().map(shown).collect();
         let runs = profile.map(|profile| &profile.runs);
@@ -76,13 +77,16 @@ impl Side {
         Side { ms: runs.map(mean), nodes }
     }
 
-    /// Says of each node which nodes of the graph before it came from. Of a packed kernel the operations are those of them,
-    /// since the kernel holds its weight in a form of its own.
+    /// Says of each node which nodes of the graph before it came from. A kernel that holds its weights in a form of its own has
+    /// the operations of these; of several nodes that stand for the same ones it is the last, which yields their value.
     pub(super) fn trace_back(&mut self, before: &Side, sources: impl Fn(NodeId) -> BTreeSet<usize>) {
-        for node in &mut self.nodes {
-            let from = sources(node.id);
-            if node.is_layer && node.flops == 0 {
-                node.flops = from.iter().filter_map(|&at| before.nodes.get(at)).map(|source| source.flops).sum();
+        let sources: Vec<BTreeSet<usize>> = self.nodes.iter().map(|node| sources(node.id)).collect();
+        let known = self.nodes.iter().zip(&sources).filter(|(node, _)| node.flops > 0);
+        let mut counted: BTreeSet<usize> = known.flat_map(|(_, from)| from).copied().collect();
+        for (node, from) in self.nodes.iter_mut().zip(&sources).rev() {
+            if node.is_kernel && node.flops == 0 {
+                let rest = from.iter().filter(|&&at| counted.insert(at)).filter_map(|&at| before.nodes.get(at));
+                node.flops = rest.map(|source| source.flops).sum();
                 if node.flops > 0 {
                     node.json.insert("flops".to_owned(), json!(node.flops));
                 }
