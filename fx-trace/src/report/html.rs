@@ -31,7 +31,7 @@ impl Report {
              content=\"width=device-width\"><title>{title}</title><style>{STYLE}</style></head>\n<body>"
         );
         page += &self.html_body()?;
-        let _ = write!(page, "<script>{SCRIPT}</script></body></html>\n");
+        let _ = writeln!(page, "<script>{SCRIPT}</script></body></html>");
         Ok(page)
     }
 

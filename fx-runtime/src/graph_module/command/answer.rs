@@ -72,7 +72,7 @@ pub(super) fn to(request: &Request, module: GraphModule) -> Result<Answer, Failu
             if !inputs.is_empty() {
                 needed(&inputs, &module)?;
             }
-            let runs = Runs { texts: &request.inputs, inputs: &inputs, warm_up: *warm_up, runs: *runs };
+            let runs = Runs { texts: &request.inputs, inputs: &inputs, warm_up: *warm_up, count: *runs };
             // In one line: it is for the page alone.
             Ok(Answer::text(view(module, &runs)?.to_string()))
         }

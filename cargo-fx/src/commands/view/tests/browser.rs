@@ -1,4 +1,4 @@
-//! A browser to test the page in: headless Chromium, driven by chromedriver in W3C's WebDriver protocol.
+//! A browser to test the page in: headless Chromium, driven by chromedriver in the W3C's protocol for that.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 /// How long chromedriver may take to answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What WebDriver calls keys that are no letters.
+/// What chromedriver calls keys that are no letters.
 pub(super) const ESCAPE: &str = "\u{e00c}";
 pub(super) const ENTER: &str = "\u{e007}";
 pub(super) const DOWN: &str = "\u{e015}";
@@ -126,7 +126,7 @@ impl Browser {
         self.asked("POST", &format!("{}{path}", self.session), Some(body))
     }
 
-    /// A question of WebDriver's and the value that comes back.
+    /// A question to chromedriver and the value that comes back.
     fn asked(&self, method: &str, path: &str, body: Option<&Json>) -> Json {
         let body = body.map(Json::to_string).unwrap_or_default();
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
@@ -147,7 +147,7 @@ impl Browser {
 /// The body of an HTTP answer, as long as its head says.
 fn answer(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
-    let mut buffer = [0; 1 << 16];
+    let mut buffer = [0; 1 << 13];
     loop {
         let text = String::from_utf8_lossy(&bytes);
         if let Some((head, body)) = text.split_once("\r\n\r\n") {

@@ -40,7 +40,7 @@ pub(super) struct Runs<'r> {
     pub(super) inputs: &'r [Value],
     pub(super) warm_up: usize,
     /// None: nothing is timed.
-    pub(super) runs: usize,
+    pub(super) count: usize,
 }
 
 /// The answer for a live model, which is frozen for it.
@@ -56,9 +56,9 @@ pub(super) fn view(mut module: GraphModule, runs: &Runs<'_>) -> Result<Json, Fai
     if !runs.inputs.is_empty() {
         module.propagate_shapes(runs.inputs)?;
         frozen.with_inputs(runs.inputs, |inputs| after.propagate_shapes(inputs).map(drop))?;
-        if runs.runs > 0 {
-            profiles[0] = Some(module.profile(runs.inputs, runs.warm_up, runs.runs)?);
-            profiles[1] = Some(frozen.profile(runs.inputs, runs.warm_up, runs.runs)?);
+        if runs.count > 0 {
+            profiles[0] = Some(module.profile(runs.inputs, runs.warm_up, runs.count)?);
+            profiles[1] = Some(frozen.profile(runs.inputs, runs.warm_up, runs.count)?);
         }
     }
     let mut modules = Modules::default();
@@ -67,7 +67,7 @@ pub(super) fn view(mut module: GraphModule, runs: &Runs<'_>) -> Result<Json, Fai
     let [before, frozen] = &mut sides;
     frozen.trace_back(before, |id| timeline.sources(after.graph(), id));
     Ok(json!({
-        "format": FORMAT, "version": VERSION, "model": module.graph().name, "inputs": runs.texts, "runs": runs.runs,
+        "format": FORMAT, "version": VERSION, "model": module.graph().name, "inputs": runs.texts, "runs": runs.count,
         "before": before.json(), "after": frozen.json(), "modules": modules.json(),
         "passes": timeline.json(after.graph()),
     }))

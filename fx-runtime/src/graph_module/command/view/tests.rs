@@ -10,7 +10,7 @@ use crate::graph_module::GraphModule;
 use crate::instance::{Arg, Tracer};
 use crate::nn;
 
-/// Two blocks of a convolution, a batch norm, a dropout and a ReLU, a linear layer, and code that is not understood.
+/// Two blocks of a convolution, a batch norm, a dropout and an activation, and a linear layer.
 fn net(p: &nn::Path<'_>) -> Result<GraphModule, Failure> {
     let mut t = Tracer::new("Net");
     t.file("src/net.rs");
