@@ -1,4 +1,4 @@
-// The flame view: modules within modules, and nodes within these, each as wide as what it costs.
+// The flame view: modules within modules, and nodes within these, in order of execution, each as wide as what it costs.
 
 const flame = document.getElementById("flame");
 const ROW = 22;
@@ -17,9 +17,10 @@ function framesOf(side, width) {
     const total = costOf(nodesIn(module, side));
     frames.push({ module, left, size, depth, cost: total, name: module.name, kind: "module" });
     const parts = [
-      ...module.inner.map((inner) => ({ inner, cost: costOf(nodesIn(inner, side)) })),
-      ...module[side].map((node) => ({ node, cost: costOf([node]) })),
-    ].sort((a, b) => b.cost - a.cost);
+      ...module.inner.map((inner) => ({ inner, nodes: nodesIn(inner, side) })),
+      ...module[side].map((node) => ({ node, nodes: [node] })),
+    ].filter((part) => part.nodes.length).map((part) => ({ ...part, cost: costOf(part.nodes), first: part.nodes[0].number }));
+    parts.sort((a, b) => a.first - b.first);
     let at = left;
     for (const part of parts) {
       const own = total > 0 ? (size * part.cost) / total : 0;

@@ -3,6 +3,9 @@
 /** More boxes than this are too many to begin with. */
 const AT_FIRST = 120;
 
+/** The letters of a line of a box. */
+const LONGEST = 34;
+
 const folded = new Set();
 
 /** The outermost folded module that a node stands in. */
@@ -38,6 +41,11 @@ function boxesOf(side) {
   return { boxes, byNode };
 }
 
+function clipped(text, atFront) {
+  if (text.length <= LONGEST) return text;
+  return atFront ? `…${text.slice(1 - LONGEST)}` : `${text.slice(0, LONGEST - 1)}…`;
+}
+
 /** The lines of a box, its class, and how large it is. */
 function describe(box) {
   const first = box.nodes[0];
@@ -48,14 +56,17 @@ function describe(box) {
   } else {
     const name = first.branch ? `${first.branch}: ${first.name}` : first.name;
     box.kind = first.kind;
-    const parts = first.kind === "fused" ? first.twins.map((twin) => twin.short).join(" + ") : first.calls;
+    const calls = first.layer ? `${first.layer} ${first.short}` : first.target;
+    const parts = first.kind === "fused" ? first.twins.map((twin) => twin.short).join(" + ") : calls;
     box.lines = [name, parts === first.name ? first.opcode : parts, first.type || ""];
     box.isGone = isGone(first);
     if (first.kind === "opaque") box.lines[2] = "not understood";
   }
   const figure = readable(sum(box.nodes, "ms"), "ms") || readable(sum(box.nodes, "flops"), "flops");
   if (figure) box.lines[2] += box.lines[2] ? ` · ${figure}` : figure;
-  box.lines = box.lines.map((line) => (line.length > 34 ? `${line.slice(0, 33)}…` : line));
+  // Names and paths differ at their ends, other texts at their beginnings.
+  const [head, calls, value] = box.lines;
+  box.lines = [clipped(head, true), clipped(calls, false), clipped(value, false)];
   box.width = Math.max(...box.lines.map((line) => line.length), 6) * CHARACTER + 2 * PADDING;
 }
 

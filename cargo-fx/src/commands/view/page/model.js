@@ -26,8 +26,8 @@ function nodesOf(side) {
     node.users = [];
     node.twins = [];
     node.holder = node.owner === undefined ? undefined : nodes[node.owner];
-    // What there is little room for: of a layer's path the end.
-    node.short = node.layer ? node.target.split(".").pop() : node.name;
+    // For little room: of a layer's path the end, down from the last name that is no number.
+    node.short = (node.layer && node.target.match(/[^.]*[^.\d][^.]*(\.\d+)*$/)?.[0]) || node.name;
     node.calls = node.layer ? `${node.layer} ${node.target}` : node.target;
   });
   nodes.forEach((node) => node.inputs.forEach((input) => input.users.push(node)));
