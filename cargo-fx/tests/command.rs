@@ -100,7 +100,7 @@ fn completions() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = printed(&["fx", "completions", shell]);
         assert!(
-            script.contains("cargo-fx") && script.contains("hta-compat") && script.contains("warm-up"),
+            script.contains("cargo-fx") && script.contains("hta-compat") && script.contains("view"),
             "{shell}: {script}"
         );
     }
