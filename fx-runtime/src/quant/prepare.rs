@@ -9,7 +9,7 @@ use tch::Kind;
 use super::patterns;
 use super::sites::{self, Placed, Site};
 use super::{Observer, QConfigMapping, QEngine, QParams, QParamsFile, Statistic, weighted};
-use crate::graph_module::{GraphModule, Hook, Interpreter, Submodule, Value};
+use crate::graph_module::{GraphModule, Hook, Interpreter, Value};
 use crate::{Error, Result};
 
 /// A graph that observes what it computes: PyTorch's `prepare_fx`.
