@@ -131,7 +131,9 @@ fn timings(out: &mut impl Write, rounds: usize, floats: &ResNet18Frozen, int8: &
             table.add_row([batch.to_string(), name.to_owned()].into_iter().chain(cells));
         }
     }
-    Ok(writeln!(out, "Time\n\n{table}\n")?)
+    let unoptimised = "an unoptimised build, which slows f32 down most: `cargo run --release` gives figures that count";
+    let note = if cfg!(debug_assertions) { format!(" ({unoptimised})") } else { String::new() };
+    Ok(writeln!(out, "Time{note}\n\n{table}\n")?)
 }
 
 /// Milliseconds of five calls, after one that is not timed.

@@ -171,8 +171,8 @@ struct Folded {
     scales: Vec<f32>,
     bias: Tensor,
     result: Option<(f32, i32)>,
-    /// What one of the kernel's numbers stands for.
-    unit: f32,
+    /// What one of the kernel's numbers stands for, if codes are added to them; else it is itself.
+    unit: Option<f32>,
 }
 
 impl Folded {
@@ -181,7 +181,8 @@ impl Folded {
     /// `z_r` goes into the bias. So does `z_x`, unless there is a border, in which zeros have the code `z_x`.
     fn new(spec: &Int8Spec<'_>, geometry: &Geometry) -> Result<Self, Error> {
         let (source, added) = (spec.source, spec.added.filter(|_| spec.result.is_some()));
-        let unit = added.map_or(1.0, |added| added.scale);
+        let unit_of_added = added.map(|added| added.scale);
+        let unit = unit_of_added.unwrap_or(1.0);
         let scales: Vec<f32> = spec.scales.iter().map(|scale| source.scale * scale / unit).collect();
         let has_border = geometry.padding.iter().any(|&width| width != 0);
         let shift = if has_border { 0 } else { source.zero_point };
@@ -196,16 +197,22 @@ impl Folded {
         let of_added = added.map_or(0.0, |added| f64::from(added.zero_point));
         let bias = bias.f_sub(&of_source)?.f_sub_scalar(of_added)?.f_to_kind(Kind::Float)?;
         let result = spec.result.map(|result| (result.scale / unit, result.zero_point));
-        Ok(Self { source_zero: if has_border { source.zero_point } else { 0 }, scales, bias, result, unit })
+        Ok(Self {
+            source_zero: if has_border { source.zero_point } else { 0 },
+            scales,
+            bias,
+            result,
+            unit: unit_of_added,
+        })
     }
 
     /// The activation on the kernel's numbers; none of one that depends on their unit.
     fn unit(&self, post: PostOp) -> Option<PostOp> {
-        let unit = f64::from(self.unit);
+        let Some(unit) = self.unit.map(f64::from) else { return Some(post) };
         match post {
             PostOp::None | PostOp::Relu | PostOp::LeakyRelu(_) => Some(post),
             PostOp::Clip(low, high) => Some(PostOp::Clip(low / unit, high / unit)),
-            _ => (self.unit == 1.0).then_some(post),
+            _ => None,
         }
     }
 }

@@ -135,8 +135,8 @@ fn ending_at(module: &GraphModule, engine: QEngine, last: NodeId, taken: &NodeSe
     // An addition may be computed on floats where no convolution takes it in.
     let is_added = |op| engine.adds_to_convolutions() && matches!(op, ops::ADD | ops::ADD_IN_PLACE);
     let takes_part = |first, op| class(module, engine, first).is_some() || is_added(op);
-    let fuses = |first, op| engine.fuses(op, last_op) && takes_part(first, op);
-    let fused = before.filter(|&first| free(first) && op_of(graph, first).is_some_and(|op| fuses(first, op)));
+    let takes_in = |first| op_of(graph, first).is_some_and(|op| engine.fuses(op, last_op) && takes_part(first, op));
+    let fused = before.filter(|&first| free(first) && takes_in(first));
     let after_activation = fused.unwrap_or(last);
     if engine.adds_to_convolutions()
         && matches!(op_of(graph, after_activation), Some(ops::ADD | ops::ADD_IN_PLACE))

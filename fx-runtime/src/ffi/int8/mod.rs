@@ -42,6 +42,7 @@ fn zero(of: PerTensor) -> f32 {
 }
 
 /// A whole number brought between 0 and 255.
+#[allow(clippy::manual_clamp, reason = "unlike `clamp` these make a number of NaN")]
 #[inline(always)]
 fn stored(x: f32) -> u8 {
     let x = x.max(0.0).min(255.0);

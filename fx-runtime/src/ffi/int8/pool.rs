@@ -36,7 +36,7 @@ impl Image {
         };
         let copy = channels_last(x, facts.sizes())?;
         let tensor = copy.unwrap_or_else(|| x.shallow_clone());
-        let strides = order(&facts.sizes().to_vec());
+        let strides = order(facts.sizes());
         Ok(Self { dense: Dense { tensor, facts, strides }, batch, channels, size: [height, width] })
     }
 

@@ -1,3 +1,5 @@
+//! Loops on codes against libtorch.
+
 use tch::{Device, Kind, Tensor};
 
 use super::*;

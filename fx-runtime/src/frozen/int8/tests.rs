@@ -1,3 +1,5 @@
+//! Layers on codes against sums in f64.
+
 use tch::{Device, Kind, Tensor};
 
 use super::*;
@@ -16,7 +18,7 @@ fn real(codes: &Tensor, of: PerTensor) -> Tensor {
 }
 
 fn scales(out: i64) -> Vec<f32> {
-    (0..out).map(|channel| 0.01 + 0.001 * (channel % 7) as f32).collect()
+    (0..out).map(|channel| 0.01 + 0.001 * f32::from(u8::try_from(channel % 7).unwrap())).collect()
 }
 
 /// The layer computed in f64 on the numbers that the codes stand for.

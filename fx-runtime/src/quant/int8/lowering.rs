@@ -5,8 +5,10 @@ use std::rc::Rc;
 use fx_ir::ops::{self, Quantization};
 use fx_ir::{Arg, Graph, ModuleKind, NodeId, NodeMap, NodeSet, Op, Type};
 
-use super::kernels::{self, Kernel};
+use super::kernels;
+use super::layer;
 use super::modules::{Dequantize, Quantize};
+use super::request::{Kernel, Request, Then};
 use crate::ffi::int8::PerTensor;
 use crate::graph_module::{GraphModule, Submodule};
 use crate::quant::patterns::{self, Pattern};
@@ -102,16 +104,16 @@ impl<'q> Lowering<'q> {
         let sources: Vec<PerTensor> = pattern.inputs.iter().filter_map(|&input| self.site(input)).collect();
         let weight = self.weight(pattern).map(|(_, of)| of);
         let (behind, then) = if let Some((last, act)) = self.absorbable(at, pattern) {
-            (vec![last], kernels::Then::Activation(act))
+            (vec![last], Then::Activation(act))
         } else if let Some((behind, other)) = self.addition(pattern) {
-            (behind, kernels::Then::Addition(other))
+            (behind, Then::Addition(other))
         } else {
-            (Vec::new(), kernels::Then::Nothing)
+            (Vec::new(), Then::Nothing)
         };
         let last = behind.last().copied().unwrap_or(pattern.last);
-        let in_floats = matches!(then, kernels::Then::Addition(_)) || !self.wanted.contains(last);
+        let in_floats = matches!(then, Then::Addition(_)) || !self.wanted.contains(last);
         let result = self.site(last).filter(|_| !in_floats);
-        let request = kernels::Request { pattern, sources: &sources, result, weight, then };
+        let request = Request { pattern, sources: &sources, result, weight, then };
         let kernel = kernels::kernel(&self.module, &request)?;
         kernel.map_or(Ok(()), |kernel| self.replace(pattern, &behind, kernel))
     }
@@ -124,7 +126,7 @@ impl<'q> Lowering<'q> {
         }
         let [reader] = graph.users(pattern.last)[..] else { return None };
         let next = self.patterns[at + 1..].iter().find(|next| next.root == reader && next.last == reader)?;
-        let act = kernels::activation(&self.module, reader)?;
+        let act = layer::activation(&self.module, reader)?;
         let same = next.inputs == [pattern.last] && self.site(reader) == self.site(pattern.last);
         (same && self.is_quantized(next)).then_some((reader, act))
     }
@@ -195,9 +197,9 @@ impl<'q> Lowering<'q> {
         }
         self.replaced.extend(patterns::members(self.module.graph(), pattern));
         self.replaced.extend(behind);
-        behind.iter().for_each(|&id| {
+        for &id in behind {
             self.absorbed.insert(id);
-        });
+        }
         Ok(())
     }
 

@@ -8,14 +8,16 @@
 //! | file | which question it answers |
 //! |---|---|
 //! | `lowering.rs` | which patterns become kernels, and which form each value has |
-//! | `kernels.rs` | which kernel a pattern becomes |
+//! | `kernels.rs`, `layer.rs`, `request.rs` | which kernel a pattern becomes |
 //! | `modules.rs` | kernels as modules that a graph calls |
 //! | `coverage.rs` | which share of a model that is, and why the rest is in floats |
 
 mod coverage;
 mod kernels;
+mod layer;
 mod lowering;
 mod modules;
+mod request;
 
 pub use self::coverage::{Coverage, LayerCoverage, coverage};
 use self::lowering::Lowering;
