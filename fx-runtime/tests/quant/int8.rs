@@ -95,10 +95,9 @@ fn check(net: &GraphModule, shape: &[i64], engine: QEngine) -> Result<(GraphModu
     let wanted = tensor(Interpreter::new(&reference).with_hook(Sites { names, values: &mut exact }).run(&inputs)?);
     let compare = Compare { qparams: &qparams, exact: &exact, steps: &mut steps };
     let found = tensor(Interpreter::new(&int8).with_hook(compare).run(&inputs)?);
-    println!("{}\n{steps:?}", int8.graph());
     assert_eq!(!steps.is_empty(), has_kernels());
     let wrong: Vec<_> = steps.iter().filter(|(_, steps)| **steps > 1).collect();
-    assert!(wrong.is_empty(), "{wrong:?}");
+    assert!(wrong.is_empty(), "{wrong:?} in\n{}", int8.graph());
     Ok((int8, found, wanted))
 }
 
