@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::{Parser, ValueEnum};
-use fx_benches::models::{Model, Variant};
+use fx_benches::models::{Model, Quantized, Variant};
 use fx_benches::protocol::Contender;
 use fx_runtime::{Device, Kind};
 use serde_json::json;
@@ -25,7 +25,7 @@ struct Cli {
     /// Batch size
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(i64).range(1..))]
     batch: i64,
-    /// Floating-point type of weights and input
+    /// Floating-point type of weights and input, or how the model is quantized
     #[arg(long, default_value = "f32")]
     dtype: Dtype,
     /// Where the model runs
@@ -38,6 +38,8 @@ enum Dtype {
     F32,
     F16,
     Bf16,
+    /// Static, calibrated on batches of the input's shape
+    Int8,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -58,14 +60,18 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Result<(), Box<dyn Error>> {
     let device = device(cli.device)?;
-    let kind = match cli.dtype {
-        Dtype::F32 => Kind::Float,
-        Dtype::F16 => Kind::Half,
-        Dtype::Bf16 => Kind::BFloat16,
+    let (kind, quantized) = match cli.dtype {
+        Dtype::F32 => (Kind::Float, None),
+        Dtype::F16 => (Kind::Half, None),
+        Dtype::Bf16 => (Kind::BFloat16, None),
+        Dtype::Int8 => (Kind::Float, Some(Quantized::Static)),
     };
     let variant = variant(std::env::var("FX_VARIANT").ok().as_deref())?;
     let start = Instant::now();
-    let (forward, freeze) = cli.model.forward(variant, device, kind)?;
+    let (forward, freeze) = match quantized {
+        Some(quantized) => cli.model.quantized(quantized, cli.batch)?,
+        None => cli.model.forward(variant, device, kind)?,
+    };
     let ready = json!({
         "model": cli.model.name,
         "variant": format!("{variant:?}").to_lowercase(),

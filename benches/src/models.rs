@@ -6,6 +6,7 @@
 use std::time::{Duration, Instant};
 
 use fx_runtime::graph_module::{GraphModule, Value, value};
+use fx_runtime::quant::{QConfigMapping, QEngine, prepare, quantize};
 use fx_runtime::{Backend, Device, Error, Freeze, Kind, MemoryFormat, Module, Tensor, nn};
 use resnet18::{ResNet18, weights};
 use zoo::{BertModel, Gpt2, MobileNetV2, ResNet50, VitB16};
@@ -71,6 +72,16 @@ pub enum Variant {
     /// The graph of the live model, interpreted node by node, without gradients.
     Interpreted,
 }
+
+/// How a model is quantized.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Quantized {
+    /// Values and weights, by parameters learned on [`CALIBRATION`] batches of the input's shape.
+    Static,
+}
+
+/// How many batches a model is calibrated on; the i-th is the input under the name `calib{i}`.
+pub const CALIBRATION: usize = 8;
 
 impl Variant {
     /// Every variant and its name.
@@ -169,6 +180,25 @@ impl Model {
     }
 }
 
+impl Model {
+    /// The model's graph on kernels of eight bits, calibrated on batches of this size, and how long calibration and
+    /// freezing took.
+    pub fn quantized(&self, quantized: Quantized, batch: i64) -> Result<(Forward, Duration), Error> {
+        let (_vs, net) = self.load(Device::Cpu);
+        let graph = net.graph()?;
+        let start = Instant::now();
+        let Quantized::Static = quantized;
+        let engine = QEngine::default();
+        let mut observed = prepare(&graph, &QConfigMapping::for_engine(engine), engine)?;
+        let absent = absent_inputs(&graph);
+        for number in 0..CALIBRATION {
+            observed.forward(&inputs(&self.input.named(&format!("calib{number}"), batch), absent))?;
+        }
+        let int8 = quantize(&graph, &observed.convert()?)?;
+        Ok((frozen_graph(&int8, &Freeze::new())?, start.elapsed()))
+    }
+}
+
 /// The graph, interpreted.
 fn interpreted(graph: GraphModule) -> Forward {
     let absent = absent_inputs(&graph);
@@ -200,6 +230,14 @@ fn first_tensor(value: Value) -> Tensor {
 }
 
 impl Input {
+    /// A batch of another name, on the CPU.
+    pub fn named(self, name: &str, batch: i64) -> Tensor {
+        match self {
+            Input::Image(side) => weights::pictures(name, batch, side),
+            Input::Tokens(vocabulary) => weights::texts(name, batch, LENGTH, vocabulary),
+        }
+    }
+
     /// A batch of what the model is fed: `[batch, 3, side, side]` for images, `i64[batch, 128]` for tokens.
     pub fn batch(self, batch: i64, device: Device, kind: Kind) -> Tensor {
         match self {

@@ -4,6 +4,7 @@
 //! <- "ready {json}"                        once the model is loaded and frozen
 //! -> "run N"       <- "[ms, ms, ...]"      one untimed call, then N timed ones, each synchronised
 //! -> "check"       <- "[v0, ..., v7]"      first 8 values of the output, as f32
+//! -> "output"      <- "[v0, v1, ...]"      all values of the output, as f32
 //! -> "quit"
 //! ```
 
@@ -37,9 +38,10 @@ impl Contender<'_> {
             let command = command?;
             let answer = match command.split_whitespace().collect::<Vec<_>>().as_slice() {
                 ["run", calls] => self.run(calls.parse().map_err(|e| format!("`{command}`: {e}"))?)?,
-                ["check"] => self.check()?,
+                ["check"] => self.values(Some(CHECKED))?,
+                ["output"] => self.values(None)?,
                 ["quit"] => break,
-                _ => return Err(format!("unknown command `{command}`; there are: run N, check, quit").into()),
+                _ => return Err(format!("unknown command `{command}`; there are: run N, check, output, quit").into()),
             };
             writeln!(out, "{answer}")?;
             out.flush()?;
@@ -60,9 +62,11 @@ impl Contender<'_> {
         Ok(start.elapsed().as_secs_f64() * 1e3)
     }
 
-    fn check(&self) -> Result<Value, Box<dyn Error>> {
+    /// The values of the output, at most so many.
+    fn values(&self, most: Option<i64>) -> Result<Value, Box<dyn Error>> {
         let output = (self.call)()?.f_flatten(0, -1)?;
-        let count = CHECKED.min(output.size1()?);
+        let count = output.size1()?;
+        let count = most.map_or(count, |most| most.min(count));
         Ok(json!(Vec::<f32>::try_from(output.f_narrow(0, 0, count)?.f_to_kind(Kind::Float)?)?))
     }
 }
@@ -105,8 +109,20 @@ mod tests {
     }
 
     #[test]
+    fn gives_the_whole_output() {
+        let (said, _) = talk("output\n");
+        assert_eq!(
+            said.as_deref().map(|said| said.lines().nth(1)),
+            Ok(Some("[0.5,0.5,0.5,0.5,0.5,0.5,0.5,0.5,0.5,0.5]"))
+        );
+    }
+
+    #[test]
     fn refuses_what_it_does_not_know() {
-        assert_eq!(talk("walk\n").0.err().as_deref(), Some("unknown command `walk`; there are: run N, check, quit"));
+        assert_eq!(
+            talk("walk\n").0.err().as_deref(),
+            Some("unknown command `walk`; there are: run N, check, output, quit")
+        );
         assert!(talk("run fast\n").0.is_err());
     }
 }

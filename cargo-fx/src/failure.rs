@@ -25,6 +25,17 @@ pub(crate) enum Failure {
     /// JSON cannot be read or written.
     #[error("cannot read or write JSON: {0}")]
     Json(#[from] serde_json::Error),
+    /// The user's fx-runtime is of another version.
+    #[error(
+        "the model's fx-runtime answers in version {found} of the form, and this `cargo fx` shows version {known}; use a `cargo-fx` of \
+         the version of fx-runtime: `cargo install cargo-fx`"
+    )]
+    OtherVersion {
+        /// The version of the answer.
+        found: u64,
+        /// The one that is shown.
+        known: u64,
+    },
     /// A model without its crate.
     #[error("`--model {model}` names no crate; write its path from the crate on, `my_crate::{model}`")]
     NoCrate {

@@ -99,9 +99,22 @@ fn faults_are_told() {
 fn completions() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = printed(&["fx", "completions", shell]);
-        assert!(script.contains("cargo-fx") && script.contains("hta-compat"), "{shell}: {script}");
+        assert!(
+            script.contains("cargo-fx") && script.contains("hta-compat") && script.contains("view"),
+            "{shell}: {script}"
+        );
     }
     assert_eq!(fx(&["completions", "cmd"]).status.code(), Some(2));
+}
+
+/// A trace that cannot be read is told before anything is built.
+#[test]
+fn a_view_of_a_trace_that_is_not_there() {
+    let output = fx(&["view", "--model", "my_crate::Net", "--trace", "none.json", "none.json"]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(message.starts_with("error: ") && message.contains("none.json"), "{message}");
+    assert_eq!(fx(&["view", "--model", "my_crate::Net", "--trace", "one.json"]).status.code(), Some(2));
 }
 
 /// Every option is explained.
@@ -114,6 +127,11 @@ fn help() {
         "--hta-compat\n          Compute",
         "Usage: cargo fx diff [OPTIONS] <CONTROL> <TEST>",
     ] {
+        assert!(text.contains(part), "`{part}` is not in {text}");
+    }
+    let text = printed(&["fx", "view", "--help"]);
+    for part in ["--trace <CONTROL> <TEST>", "with 0 of them no times are shown", "needs no other file and no network"]
+    {
         assert!(text.contains(part), "`{part}` is not in {text}");
     }
 }

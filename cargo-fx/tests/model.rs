@@ -58,6 +58,12 @@ fn a_crate_that_does_not_compile() {
     assert!(said.contains("the crate `broken_net` does not compile:\n\nerror[E0308]: mismatched types"), "{said}");
 }
 
+/// The arguments with the page and two traces behind them.
+fn with_traces(arguments: &[&str], page: &str, traces: [&str; 2]) -> Vec<String> {
+    let more = [page, "--trace", traces[0], traces[1]];
+    arguments.iter().chain(&more).map(|argument| (*argument).to_owned()).collect()
+}
+
 /// Slow where fx-runtime is not built yet for a program of its own.
 #[test]
 fn the_example() {
@@ -99,6 +105,21 @@ fn the_example() {
     assert!(diff.contains("conv1 (Conv + bn1 + relu) replaced conv1, bn1, relu: "), "{diff}");
     assert!(diff.contains("aten::batch_norm, 20 of them: "), "{diff}");
     assert!(fs::read_to_string(page).unwrap().contains("<li>bn1 by conv1 (Conv + bn1 + relu)</li>"));
+
+    let page = trace("view.html");
+    let view = with_traces(&with(&["--runs", "1", "-o"]), &page, [&eager, &after]);
+    let said = printed(about("view", &view.iter().map(String::as_str).collect::<Vec<_>>()), 0);
+    assert!(said.contains("71 nodes before the passes, 26 after"), "{said}");
+    let text = fs::read_to_string(&page).unwrap();
+    for part in [
+        "let ys = self.bn2.forward(&self.conv2.forward(&ys));",
+        "self.conv2.run_add(&ys, &skip)",
+        "<h1>eager against frozen</h1>",
+    ] {
+        assert!(text.contains(part), "`{part}` is not in the page");
+    }
+    let nowhere = error(&about("view", &with(&["--runs", "0", "-o", "/none/view.html"])));
+    assert!(nowhere.contains("cannot write `/none/view.html`"), "{nowhere}");
 
     let mistake = error(&about("graph", &["--new", "ResNet18::new(p, 10, 3)"]));
     assert!(

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use crate::layout::{Edge, Layout};
-use crate::tabular::branch;
 use crate::{Graph, NodeId, Op};
 
 /// The width of a character, the height of a line, the space around a text and between layers, in pixels.
@@ -70,11 +69,8 @@ impl Graph {
     /// What stands in a box; in a region the branch comes before the name.
     fn box_texts(&self, id: NodeId) -> Vec<String> {
         let mut lines = self.box_lines(id);
-        let region = self.scope_of(id);
-        if let Some(owner) = region.and_then(|region| self.owner_of(region)) {
-            let node = self.node(owner);
-            let position = node.regions.iter().position(|&inner| Some(inner) == region).unwrap_or(0);
-            lines[0] = format!("{}: {}", branch(&node.op, position), lines[0]);
+        if let Some((_, branch)) = self.branch_of(id) {
+            lines[0] = format!("{branch}: {}", lines[0]);
         }
         lines
     }

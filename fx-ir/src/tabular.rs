@@ -21,6 +21,29 @@ impl Graph {
         rows.iter().map(|row| line(row, &widths)).collect()
     }
 
+    /// The arguments of a node as the table has them: the positional ones as a tuple, the named ones as a dict.
+    ///
+    /// ```
+    /// let graph: fx_ir::Graph = "graph f(x: tensor) { %y = add(x, 2, alpha=1.5) ; yield %y }".parse()?;
+    /// let add = graph.find_nodes("call_function", None)[0];
+    /// assert_eq!(graph.operands(add), ("(x, 2)".to_owned(), "{'alpha': 1.5}".to_owned()));
+    /// # Ok::<(), fx_ir::ParseError>(())
+    /// ```
+    pub fn operands(&self, id: NodeId) -> (String, String) {
+        let (node, python) = (self.node(id), Python { graph: self, style: Style::Table });
+        (python.args(node), python.kwargs(node))
+    }
+
+    /// The control flow in whose region a node stands, and the part that the region plays there: `then`, a pattern, `do`.
+    /// None of a node of the body.
+    pub fn branch_of(&self, id: NodeId) -> Option<(NodeId, Cow<'static, str>)> {
+        let region = self.scope_of(id)?;
+        let owner = self.owner_of(region)?;
+        let node = self.node(owner);
+        let position = node.regions.iter().position(|&inner| inner == region)?;
+        Some((owner, branch(&node.op, position)))
+    }
+
     fn tabulate(&self, region: RegionId, depth: usize, rows: &mut Vec<Row>) {
         let members = self.region(region);
         for &id in members.params.iter().chain(&members.nodes) {
@@ -36,13 +59,13 @@ impl Graph {
     }
 
     fn row(&self, id: NodeId, depth: usize) -> Row {
-        let (node, python) = (self.node(id), Python { graph: self, style: Style::Table });
+        let (node, (args, kwargs)) = (self.node(id), self.operands(id));
         [
             node.op.opcode().to_owned(),
             format!("{:1$}{2}", "", 2 * depth, node.name),
             self.target(id),
-            python.args(node),
-            python.kwargs(node),
+            args,
+            kwargs,
             node.ty.to_string(),
             node.origin.modules(),
             node.origin.lines().unwrap_or_default(),

@@ -7,6 +7,7 @@
 //! does not run.
 
 mod error;
+mod observer;
 mod order;
 mod report;
 #[cfg(test)]
@@ -25,6 +26,7 @@ use crate::passes::{
 use crate::rewrite::{Outcome, WhyNot};
 
 pub use error::PipelineError;
+pub use observer::Observer;
 pub use order::Order;
 pub use report::{Dump, Report, Step, never_applied};
 
@@ -203,22 +205,37 @@ impl Pipeline {
     /// # Errors
     /// What [`check`](Pipeline::check) finds, or a graph that the verifier refuses; the graph is then as the pass left it.
     pub fn run(&self, graph: &mut Graph, cx: &PassContext) -> Result<Report, PipelineError> {
+        self.run_observed(graph, cx, &mut ())
+    }
+
+    /// The same, with an observer that sees the graph before the first pass and behind each.
+    ///
+    /// # Errors
+    /// As [`run`](Pipeline::run); the observer has then seen the passes before the one that failed.
+    pub fn run_observed(
+        &self,
+        graph: &mut Graph,
+        cx: &PassContext,
+        observer: &mut dyn Observer,
+    ) -> Result<Report, PipelineError> {
         self.check()?;
         let traced = graph.clone();
         if let Err(faults) = graph.lint() {
             let text = graph.to_string();
             return Err(PipelineError::Broken { pass: "trace", faults, before: text.clone(), after: text });
         }
+        observer.begin(graph);
         let mut report = Report::default();
         for (position, pass) in self.passes().enumerate() {
             let revision = graph.revision();
             let step = self.step(pass, graph, cx);
             let is_touched = step.changed.is_yes() || graph.revision() != revision;
-            report.steps.push(step);
             if is_touched && let Err(faults) = graph.lint() {
                 let before = self.replay(traced, position, cx);
                 return Err(PipelineError::Broken { pass: pass.name(), faults, before, after: graph.to_string() });
             }
+            observer.behind(pass, &step, graph);
+            report.steps.push(step);
             if self.stop_after.as_deref() == Some(pass.name()) {
                 break;
             }

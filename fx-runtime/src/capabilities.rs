@@ -28,6 +28,9 @@ pub struct Capabilities {
     pub onednn: bool,
     /// The release of oneDNN whose convolutions are called directly, or why they are called through libtorch.
     pub onednn_direct: Result<String, &'static str>,
+    /// Whether layers on codes of eight bits have kernels here, or why they are computed in floats: oneDNN has to be called
+    /// directly, on a CPU with VNNI.
+    pub int8: Result<(), &'static str>,
     /// Whether libtorch was built with MKL.
     pub mkl: bool,
     /// Whether matrix products in f32 can use the CPU's tile registers.
@@ -93,6 +96,7 @@ pub fn capabilities() -> Capabilities {
         f16: ffi::ops::onednn_has_f16(),
         onednn: tch::utils::has_mkldnn(),
         onednn_direct: ffi::onednn::release(),
+        int8: ffi::onednn::int8(),
         mkl: tch::utils::has_mkl(),
         amx: ffi::Amx::of_this_machine() != ffi::Amx::Absent,
         threads: usize::try_from(tch::get_num_threads()).unwrap_or(1),
@@ -163,6 +167,10 @@ impl fmt::Display for Capabilities {
             Ok(release) => writeln!(f, "           convolutions call oneDNN {release} directly")?,
             Err(why) => writeln!(f, "           convolutions go through libtorch: {why}")?,
         }
+        match self.int8 {
+            Ok(()) => writeln!(f, "int8       yes")?,
+            Err(why) => writeln!(f, "int8       no: {why}")?,
+        }
         writeln!(f, "MKL        {}", yes(self.mkl))?;
         writeln!(f, "AMX        {}", yes(self.amx))?;
         let (found, all) = (self.kernels_found.len(), self.kernels_found.len() + self.kernels_missing.len());
@@ -208,7 +216,7 @@ mod tests {
     #[test]
     fn the_report_has_a_line_for_each_question() {
         let report = capabilities().to_string();
-        for question in ["libtorch ", "cpu ", "oneDNN ", "MKL ", "AMX ", "kernels ", "cuda "] {
+        for question in ["libtorch ", "cpu ", "oneDNN ", "int8 ", "MKL ", "AMX ", "kernels ", "cuda "] {
             assert!(report.lines().any(|line| line.starts_with(question)), "{question} in:\n{report}");
         }
     }

@@ -26,7 +26,7 @@ const STEPS: &[(&str, Step)] = &[
         run_command(&mut cargo(workspace, libtorch, &args))
     }),
     ("test", |workspace, libtorch| {
-        let mut test = cargo(workspace, libtorch, &["test", "--workspace"]);
+        let mut test = cargo(workspace, libtorch, &["test", "--workspace", "--no-fail-fast"]);
         match nvrtc::ensure(workspace, libtorch) {
             Ok(Some(library)) => run_command(test.env("FX_NVRTC", library)),
             Ok(None) => run_command(&mut test),

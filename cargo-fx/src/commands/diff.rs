@@ -148,7 +148,7 @@ impl Options {
 }
 
 /// The names of the two files, where these differ.
-fn labels(control: &Path, test: &Path) -> [String; 2] {
+pub(super) fn labels(control: &Path, test: &Path) -> [String; 2] {
     let stem = |path: &Path| {
         let name = path.file_name()?.to_str()?;
         let name = name.strip_suffix(".gz").unwrap_or(name);

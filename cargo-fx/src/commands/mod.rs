@@ -8,3 +8,4 @@ pub(crate) mod draw;
 pub(crate) mod graph;
 pub(crate) mod profile;
 pub(crate) mod report;
+pub(crate) mod view;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Cargo;
 use super::package::NAME;
-use super::workspace::{Workspace, cargo};
+use super::workspace::{Package, Workspace, cargo};
 use crate::failure::Failure;
 
 /// A program that was built.
@@ -16,6 +16,15 @@ pub(crate) struct Built {
     pub(crate) executable: PathBuf,
     /// The folders of libraries that it is linked with.
     pub(crate) libraries: Vec<PathBuf>,
+    /// What build scripts have written, by the ids of their packages.
+    outputs: Vec<(String, PathBuf)>,
+}
+
+impl Built {
+    /// The folder that the build script of that package wrote to, if it has one.
+    pub(super) fn output_of(&self, package: &Package) -> Option<&Path> {
+        self.outputs.iter().find(|(id, _)| *id == package.id).map(|(_, folder)| folder.as_path())
+    }
 }
 
 /// Builds the program in that folder, with the user's target folder and the configuration of the user's workspace.
@@ -41,7 +50,14 @@ pub(super) fn driver(
         let path = path.as_str()?;
         Some(PathBuf::from(path.split_once('=').map_or(path, |(_, path)| path)))
     };
-    Ok(Built { executable: executable.into(), libraries: linked.filter_map(folder).collect() })
+    let output =
+        |message: &Value| Some((message["package_id"].as_str()?.to_owned(), message["out_dir"].as_str()?.into()));
+    let outputs = messages.iter().filter(|message| message["reason"] == "build-script-executed").filter_map(output);
+    Ok(Built {
+        executable: executable.into(),
+        libraries: linked.filter_map(folder).collect(),
+        outputs: outputs.collect(),
+    })
 }
 
 /// What Cargo says, message by message; if something does not compile, rustc's words, and the expression where it is that.

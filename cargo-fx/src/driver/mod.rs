@@ -40,7 +40,7 @@ pub(crate) struct Model {
     weights: Option<PathBuf>,
     /// Print JSON instead
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
     #[command(flatten)]
     cargo: Cargo,
 }
@@ -62,8 +62,22 @@ pub(crate) struct Cargo {
     pub(crate) profile: Option<String>,
 }
 
+/// What the program said, and where the files are that it talks about.
+pub(crate) struct Answer {
+    pub(crate) outcome: Outcome,
+    /// The folder of the user's package, from which source lines are named.
+    pub(crate) sources: PathBuf,
+    /// The folder that its build script wrote to.
+    pub(crate) output: Option<PathBuf>,
+}
+
 /// Builds the program for a model, and answers with what it says.
 pub(crate) fn asked(model: &Model, ask: &Value, is_frozen: bool) -> Result<Outcome, Failure> {
+    Ok(answer(model, ask, is_frozen)?.outcome)
+}
+
+/// The same with the places of the user's files.
+pub(crate) fn answer(model: &Model, ask: &Value, is_frozen: bool) -> Result<Answer, Failure> {
     let (krate, ty) = model.path.split_once("::").ok_or_else(|| Failure::NoCrate { model: model.path.clone() })?;
     let workspace = Workspace::read(&model.cargo)?;
     let package = workspace.library(krate)?;
@@ -78,7 +92,11 @@ pub(crate) fn asked(model: &Model, ask: &Value, is_frozen: bool) -> Result<Outco
         "ask": ask, "inputs": model.input, "frozen": is_frozen, "weights": model.weights.as_ref().map(absolute),
         "json": model.json,
     });
-    run(&built, &question)
+    Ok(Answer {
+        outcome: run(&built, &question)?,
+        sources: package.folder().to_owned(),
+        output: built.output_of(package).map(std::path::Path::to_owned),
+    })
 }
 
 /// Runs the program; what it has to say of errors it says itself.

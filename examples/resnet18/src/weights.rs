@@ -45,7 +45,12 @@ pub fn pictures(name: &str, batch: i64, side: i64) -> Tensor {
 
 /// Token ids of the reference, `i64[batch, length]`, each below `vocabulary`; their name is `input_ids`.
 pub fn tokens(batch: i64, length: i64, vocabulary: i64) -> Tensor {
-    let seed = fnv1a64("input_ids");
+    texts("input_ids", batch, length, vocabulary)
+}
+
+/// The same of another name.
+pub fn texts(name: &str, batch: i64, length: i64, vocabulary: i64) -> Tensor {
+    let seed = fnv1a64(name);
     let ids: Vec<i64> = (0..(batch * length).unsigned_abs())
         .map(|i| splitmix64(seed.wrapping_add(i.wrapping_mul(GOLDEN))))
         .map(|hash| (hash % vocabulary.unsigned_abs()).cast_signed())

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tch::{TchError, Tensor};
 
 use self::cudnn::Fused;
+pub(super) use self::kernel::geometry;
 use self::kernel::{Kernel, layer};
 use super::accepts::Accepts;
 use super::select::ConvChoice;

@@ -28,6 +28,7 @@ pub mod fold;
 mod foreign_state;
 mod functions;
 mod group;
+pub(crate) mod int8;
 mod kinds;
 mod leaf;
 mod linear;

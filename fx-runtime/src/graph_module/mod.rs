@@ -105,6 +105,11 @@ impl GraphModule {
         }
     }
 
+    /// Another graph that calls the same modules, reads the same tensors and knows the same functions.
+    pub(crate) fn with_graph(&self, graph: Graph) -> GraphModule {
+        GraphModule { graph, plan: RefCell::new(None), ..self.shallow_clone() }
+    }
+
     /// The graph.
     pub fn graph(&self) -> &Graph {
         &self.graph
@@ -181,7 +186,7 @@ impl GraphModule {
     }
 
     /// A second handle on the module at a path.
-    fn shared_submodule(&self, path: &str) -> Option<Rc<dyn Submodule>> {
+    pub(crate) fn shared_submodule(&self, path: &str) -> Option<Rc<dyn Submodule>> {
         self.submodules.get(path).cloned()
     }
 

@@ -28,6 +28,33 @@ impl QConfig {
         ObserverConfig::per_channel_min_max(0).dtype(DType::QInt8).qscheme(QScheme::PerChannelSymmetric)
     }
 
+    /// The observer in PyTorch's `default_fused_wt_fake_quant`: `qint8`, one symmetric scale that follows the training.
+    pub fn qat_weight() -> ObserverConfig {
+        let observer = ObserverConfig::moving_average_min_max();
+        observer.dtype(DType::QInt8).qscheme(QScheme::PerTensorSymmetric).quant_range(-128, 127)
+    }
+
+    /// The observer in PyTorch's `default_fused_per_channel_wt_fake_quant`: the same for each output channel.
+    pub fn qat_weight_per_channel() -> ObserverConfig {
+        let observer = ObserverConfig::moving_average_per_channel_min_max(0);
+        observer.dtype(DType::QInt8).qscheme(QScheme::PerChannelSymmetric).quant_range(-128, 127)
+    }
+
+    /// PyTorch's `per_channel_dynamic_qconfig`, for [`quantize_dynamic`](super::quantize_dynamic): activations get their
+    /// parameters at each call, seven bits of `quint8` as fbgemm computes them.
+    ///
+    /// For qnnpack's eight bits take the activation with `reduce_range(false)`, for PyTorch's `default_dynamic_qconfig` the
+    /// weight of [`QConfig::weight`].
+    pub fn dynamic() -> QConfig {
+        QConfig::with_activation(ObserverConfig::placeholder(true).reduce_range(true))
+    }
+
+    /// The same with parameters of its own for each token, that is, for each vector along the last axis. Not of PyTorch's.
+    pub fn dynamic_per_token() -> QConfig {
+        let dynamic = QConfig::dynamic();
+        QConfig { activation: dynamic.activation.qscheme(QScheme::PerChannelAffine), ..dynamic }
+    }
+
     /// That observer of activations, with the weights of [`QConfig::weight_per_channel`].
     pub fn with_activation(activation: ObserverConfig) -> QConfig {
         QConfig { activation, weight: QConfig::weight_per_channel() }
@@ -69,14 +96,25 @@ impl QConfigMapping {
     /// Beside the engine's configuration it says: `reshape` keeps what its input has, the weight of a layer norm stays in
     /// floats, and transposed convolutions have one scale where the kernels know no other (fbgemm, x86).
     pub fn for_engine(engine: QEngine) -> QConfigMapping {
-        let all = engine.default_qconfig();
+        QConfigMapping::with_defaults(engine, engine.default_qconfig(), QConfig::weight())
+    }
+
+    /// PyTorch's `get_default_qat_qconfig_mapping(engine)`, for [`prepare_qat`](super::prepare_qat).
+    ///
+    /// It says the same of `reshape`, of layer norms and of transposed convolutions.
+    pub fn for_qat(engine: QEngine) -> QConfigMapping {
+        QConfigMapping::with_defaults(engine, engine.default_qat_qconfig(), QConfig::qat_weight())
+    }
+
+    /// What holds for all nodes, and beside it PyTorch's own rules; `weight` is of one scale.
+    fn with_defaults(engine: QEngine, all: QConfig, weight: ObserverConfig) -> QConfigMapping {
         let mut defaults = BTreeMap::new();
         let mut put = |names: &[&str], qconfig: &QConfig| {
             defaults.extend(names.iter().map(|name| (normal(name), qconfig.clone())));
         };
         put(&["reshape"], &QConfig { activation: ObserverConfig::reuse_input(), weight: all.weight.clone() });
         if matches!(engine, QEngine::Fbgemm | QEngine::X86) {
-            let transposed = QConfig { weight: QConfig::weight(), ..all.clone() };
+            let transposed = QConfig { weight, ..all.clone() };
             put(&["ConvTranspose1D", "ConvTranspose2D", "ConvTranspose3D"], &transposed);
             put(&["conv_transpose1d", "conv_transpose2d", "conv_transpose3d"], &transposed);
         }

@@ -3,29 +3,37 @@
 use std::fmt;
 
 use fx_ir::OpId;
-use fx_ir::ops;
+use fx_ir::ops::{self, Class, Quantization};
+use serde::{Deserialize, Serialize};
 
 use super::{DType, ObserverConfig, QConfig, QScheme, Statistic};
 use crate::{Error, Result};
 
-/// A set of int8 kernels, under PyTorch's names (`torch.backends.quantized.engine`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// A set of int8 kernels: that of this crate, or PyTorch's under their names (`torch.backends.quantized.engine`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum QEngine {
+    /// What [`quantize`](super::quantize) has kernels for. Values are rounded only where codes go from one kernel to the
+    /// next: layers take in the activations and additions behind them, what moves codes or is a function of one code
+    /// follows if what it reads is codes already, and all else stays in floats, the additions and norms of transformers
+    /// among it.
+    #[default]
+    Fx,
     /// Server CPUs, with one bit of the activations unused against overflow.
     Fbgemm,
     /// The same configuration; PyTorch chooses between fbgemm and oneDNN.
     X86,
     /// oneDNN, for CPUs with VNNI.
-    #[default]
     Onednn,
     /// Mobile CPUs, with one scale for each weight.
     Qnnpack,
 }
 
 impl QEngine {
-    /// PyTorch's name of it.
+    /// Its name, PyTorch's where it has one.
     pub fn name(self) -> &'static str {
         match self {
+            QEngine::Fx => "fx",
             QEngine::Fbgemm => "fbgemm",
             QEngine::X86 => "x86",
             QEngine::Onednn => "onednn",
@@ -33,7 +41,7 @@ impl QEngine {
         }
     }
 
-    /// PyTorch's `get_default_qconfig(engine)`.
+    /// PyTorch's `get_default_qconfig(engine)`; that of [`QEngine::Fx`] is oneDNN's.
     pub fn default_qconfig(self) -> QConfig {
         let reduce_range = matches!(self, QEngine::Fbgemm | QEngine::X86);
         let activation = ObserverConfig::histogram().reduce_range(reduce_range);
@@ -41,17 +49,49 @@ impl QEngine {
         QConfig { activation, weight }
     }
 
+    /// PyTorch's `get_default_qat_qconfig(engine)`: moving averages, which follow a model that trains.
+    pub fn default_qat_qconfig(self) -> QConfig {
+        let reduce_range = matches!(self, QEngine::Fbgemm | QEngine::X86);
+        let activation = ObserverConfig::moving_average_min_max().quant_range(0, 255).reduce_range(reduce_range);
+        let weight = if self == QEngine::Qnnpack { QConfig::qat_weight() } else { QConfig::qat_weight_per_channel() };
+        QConfig { activation, weight }
+    }
+
     /// Returns whether a convolution takes a tensor that is added to its result.
     ///
     /// Source: `get_onednn_backend_config`; the other engines add by themselves.
     pub(crate) fn adds_to_convolutions(self) -> bool {
-        self == QEngine::Onednn
+        matches!(self, QEngine::Fx | QEngine::Onednn)
+    }
+
+    /// Returns whether values that are floats may be quantized for an op of this class, and not only codes be handed on.
+    pub(crate) fn begins(self, quantization: Quantization) -> bool {
+        self != QEngine::Fx || quantization == Quantization::Weighted
+    }
+
+    /// Returns whether an op of the table that takes part in quantization does so here.
+    pub(crate) fn takes(self, op: OpId) -> bool {
+        let Some(row) = op.row().filter(|_| self == QEngine::Fx) else { return true };
+        match row.quantization {
+            Quantization::Weighted | Quantization::Shares => true,
+            _ => row.class == Class::Pointwise && !matches!(op, ops::ADD | ops::ADD_IN_PLACE | ops::PRELU),
+        }
     }
 
     /// Returns whether a kernel applies the second op to the result of the first.
     ///
-    /// Source: the fused patterns of `get_native_backend_config` and `get_onednn_backend_config`.
+    /// Source: the fused patterns of `get_native_backend_config` and `get_onednn_backend_config`; here those that a kernel
+    /// of [`QEngine::Fx`] has.
     pub(crate) fn fuses(self, first: OpId, then: OpId) -> bool {
+        if self == QEngine::Fx {
+            return match first {
+                ops::CONV1D | ops::CONV2D | ops::CONV3D | ops::LINEAR => is_linear_in_parts(then) || is_smooth(then),
+                // Behind an addition the kernel counts in steps of what is added.
+                ops::ADD | ops::ADD_IN_PLACE => is_linear_in_parts(then),
+                ops::MUL | ops::MUL_IN_PLACE => matches!(then, ops::RELU | ops::RELU_IN_PLACE),
+                _ => false,
+            };
+        }
         let is_relu = matches!(then, ops::RELU | ops::RELU_IN_PLACE);
         match first {
             ops::CONV1D
@@ -100,6 +140,36 @@ impl QEngine {
         }
         Ok(())
     }
+}
+
+/// Activations of pieces of lines.
+fn is_linear_in_parts(op: OpId) -> bool {
+    matches!(
+        op,
+        ops::RELU
+            | ops::RELU_IN_PLACE
+            | ops::RELU6
+            | ops::RELU6_IN_PLACE
+            | ops::CLAMP
+            | ops::HARDTANH
+            | ops::LEAKY_RELU
+    )
+}
+
+/// The other activations that oneDNN has.
+fn is_smooth(op: OpId) -> bool {
+    matches!(
+        op,
+        ops::TANH
+            | ops::TANH_IN_PLACE
+            | ops::SIGMOID
+            | ops::SIGMOID_IN_PLACE
+            | ops::SILU
+            | ops::SILU_IN_PLACE
+            | ops::HARDSWISH
+            | ops::HARDSWISH_IN_PLACE
+            | ops::GELU
+    )
 }
 
 impl fmt::Display for QEngine {

@@ -11,7 +11,7 @@ use std::rc::Rc;
 use tch::{Kind, Tensor};
 
 use super::qparams::{Rule, calculate_qparams};
-use super::{Observer, ObserverConfig, QParams, Statistic};
+use super::{Observer, ObserverConfig, QParams, Statistic, ZeroPoint};
 use crate::graph_module::{FromValue, Submodule, Value};
 use crate::{Error, Module, Result};
 
@@ -39,6 +39,17 @@ pub trait FakeQuantizer: Submodule {
     ///
     /// Those of [`Observer::calculate_qparams`].
     fn calculate_qparams(&self) -> Result<QParams>;
+
+    /// The parameters that values are quantized with: PyTorch's buffers `scale` and `zero_point`.
+    ///
+    /// They are those of [`calculate_qparams`](FakeQuantizer::calculate_qparams), but for the class that is one kernel.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    fn qparams(&self) -> Result<QParams> {
+        self.calculate_qparams()
+    }
 }
 
 /// The two switches.
@@ -151,6 +162,10 @@ impl FakeQuantizer for FixedQParamsFakeQuantize {
 }
 
 /// Moving averages and quantization in one kernel of libtorch's: PyTorch's `FusedMovingAvgObsFakeQuantize`.
+///
+/// The kernel lays symmetric values over integers from `-n` to `n - 1` with the scale `max(|min| / n, |max| / (n - 1))`,
+/// observers with `max(|min|, |max|) / (n - 0.5)`. The two differ by at most 0.4 % at 8 bits and by 7 % at 4. PyTorch converts a
+/// trained model with the scale of the observer.
 pub struct FusedMovingAvgObsFakeQuantize {
     rule: Rule,
     averaging_constant: f64,
@@ -238,6 +253,22 @@ impl FakeQuantizer for FusedMovingAvgObsFakeQuantize {
         let list =
             |of: &Tensor| -> Result<Vec<f32>> { Ok(Vec::try_from(of.f_to_kind(Kind::Float)?.f_reshape([-1])?)?) };
         calculate_qparams(&self.rule, &list(&self.min)?, &list(&self.max)?)
+    }
+
+    fn qparams(&self) -> Result<QParams> {
+        if !self.has_seen() {
+            return Err(super::observer::unseen("FusedMovingAvgObsFakeQuantize"));
+        }
+        let Rule { dtype, scheme, range, axis, .. } = self.rule;
+        Ok(QParams {
+            dtype,
+            scheme,
+            scale: Vec::try_from(self.scale.f_reshape([-1])?)?,
+            zero_point: ZeroPoint::Int(Vec::try_from(self.zero_point.f_to_kind(Kind::Int64)?.f_reshape([-1])?)?),
+            axis,
+            quant_min: range.quant_min,
+            quant_max: range.quant_max,
+        })
     }
 }
 

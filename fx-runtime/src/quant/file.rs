@@ -6,7 +6,7 @@ use std::path::Path;
 use fx_ir::{Arg, Graph, NodeId};
 use serde::{Deserialize, Serialize};
 
-use super::QParams;
+use super::{QEngine, QParams};
 use crate::graph_module::GraphModule;
 use crate::{Error, Result};
 
@@ -21,6 +21,8 @@ pub struct QParamsFile {
     pub version: u32,
     /// The name of the graph.
     pub graph: String,
+    /// The kernels that the parameters are for.
+    pub engine: QEngine,
     /// What [`QParamsFile::fingerprint`] says of the graph.
     pub fingerprint: String,
     /// The parameters of values, by the names of sites.
@@ -31,7 +33,7 @@ pub struct QParamsFile {
 
 impl QParamsFile {
     /// The version that this crate writes and reads.
-    pub const VERSION: u32 = 1;
+    pub const VERSION: u32 = 2;
 
     /// A number that names a graph by its nodes: names, ops and arguments, but not source lines. 16 hexadecimal digits.
     pub fn fingerprint(graph: &Graph) -> String {
@@ -61,6 +63,7 @@ impl QParamsFile {
         let head = [
             ("version", json(&self.version)?),
             ("graph", json(&self.graph)?),
+            ("engine", json(&self.engine)?),
             ("fingerprint", json(&self.fingerprint)?),
         ];
         let mut members: Vec<String> = head.iter().map(|(name, value)| format!("  \"{name}\": {value}")).collect();

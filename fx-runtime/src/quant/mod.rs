@@ -4,7 +4,8 @@
 //! let mut observed = prepare(&net.graph_module()?, &QConfigMapping::for_engine(engine), engine)?;
 //! for xs in &batches { observed.forward(&[value(xs)])?; }        // calibrate
 //! let qparams = observed.convert()?;                             // names -> parameters; a text file
-//! let quantized = observed.reference(&qparams)?;                 // a graph that computes as the quantized one
+//! let int8 = quantize(&net.graph_module()?, &qparams)?;           // the graph on kernels of eight bits
+//! let reference = observed.reference(&qparams)?;                 // the same on floats, slow and right
 //! ```
 //!
 //! | module | which question it answers |
@@ -15,18 +16,24 @@
 //! | `config`, `engine` | which node is quantized how, and which kernels there are |
 //! | `weighted`, `patterns`, `sites` | where in a graph values are observed |
 //! | `prepare`, `file`, `reference` | calibration, its result, and the graph that computes with it |
+//! | `int8/` | the graph whose layers compute on integers |
+//! | `qat/` | the same graph in training: weights and values fake-quantized, batch norms folded |
 //! | `accuracy` | how much each site loses |
 //! | `weight_only` | linear layers whose weights alone are integers |
+//! | `dynamic` | linear layers whose inputs get their parameters at each call |
 
 mod accuracy;
 mod config;
 mod dtype;
+mod dynamic;
 mod engine;
 mod fake_quantize;
 mod file;
+mod int8;
 mod observer;
 mod patterns;
 mod prepare;
+mod qat;
 mod qparams;
 mod reference;
 mod sites;
@@ -36,11 +43,14 @@ mod weighted;
 pub use self::accuracy::{Accuracy, SiteAccuracy, sqnr};
 pub use self::config::{QConfig, QConfigMapping};
 pub use self::dtype::{DType, QScheme, QuantRange};
+pub use self::dynamic::{DynamicLinear, quantize_dynamic};
 pub use self::engine::QEngine;
 pub use self::fake_quantize::{FakeQuantize, FakeQuantizer, FixedQParamsFakeQuantize, FusedMovingAvgObsFakeQuantize};
 pub use self::file::QParamsFile;
+pub use self::int8::{Coverage, LayerCoverage, coverage, quantize};
 pub use self::observer::{Observer, ObserverConfig, Statistic};
 pub use self::prepare::{Prepared, prepare};
+pub use self::qat::{PreparedQat, prepare_qat};
 pub use self::qparams::{QParams, ZeroPoint};
 pub use self::sites::Site;
 pub use self::weight_only::{WeightFormat, WeightOnlyLinear, quantize_weights};

@@ -10,8 +10,8 @@ use fx_ir::ops::Quantization;
 use fx_ir::{Arg, Graph, LayerRow, NodeId, NodeSet, Op, OpId, Type, ops};
 
 use super::{QEngine, weighted};
-use crate::Result;
-use crate::graph_module::GraphModule;
+use crate::graph_module::{GraphModule, Submodule};
+use crate::{Error, Result};
 
 /// Nodes that are computed as one.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,15 +50,44 @@ pub(super) fn module_path(graph: &Graph, id: NodeId) -> Option<&str> {
     }
 }
 
+/// The module with batch norms folded; it itself stays as it is.
+///
+/// # Errors
+///
+/// [`Error::Quantization`] if a part of it is in training mode.
+pub(super) fn folded(module: &GraphModule) -> Result<GraphModule> {
+    check_inference(module)?;
+    let mut module = module.shallow_clone();
+    fold_batch_norms(&mut module)?;
+    Ok(module)
+}
+
+/// Checks that no module is in training mode.
+///
+/// # Errors
+///
+/// [`Error::Quantization`] with the first that is.
+pub(super) fn check_inference(module: &GraphModule) -> Result<()> {
+    let is_training = |module: &dyn Submodule| module.module().is_some_and(|module| module.training() == Some(true));
+    match module.named_submodules().find(|(_, module)| is_training(*module)) {
+        Some((path, _)) => {
+            let reason = "it is in training mode; call `eval()` first".to_owned();
+            Err(Error::Quantization { site: path.to_owned(), reason })
+        }
+        None => Ok(()),
+    }
+}
+
 /// Folds batch norms into the convolutions and linear layers before them, where nothing else reads those and their module
-/// is called once.
-pub(super) fn fold_batch_norms(module: &mut GraphModule) -> Result<()> {
+/// is called once; yields the paths of each layer and its norm.
+pub(super) fn fold_batch_norms(module: &mut GraphModule) -> Result<Vec<(String, String)>> {
     let mut calls: BTreeMap<String, usize> = BTreeMap::new();
     let graph = module.graph();
     for path in graph.nodes().into_iter().filter_map(|id| module_path(graph, id)) {
         *calls.entry(path.to_owned()).or_default() += 1;
     }
     let body = graph.region(graph.body()).nodes.clone();
+    let mut pairs = Vec::new();
     for id in body {
         let graph = module.graph();
         let Some(norm_path) = module_path(graph, id) else { continue };
@@ -66,13 +95,14 @@ pub(super) fn fold_batch_norms(module: &mut GraphModule) -> Result<()> {
         let Some(path) = module_path(graph, layer).filter(|&path| calls.get(path) == Some(&1)) else { continue };
         let (Some(at), Some(norm)) = (module.submodule(path), module.submodule(norm_path)) else { continue };
         let Some(folded) = weighted::folded(at, norm) else { continue };
-        let path = path.to_owned();
-        module.put_submodule(path, folded?);
+        let (path, norm_path) = (path.to_owned(), norm_path.to_owned());
+        module.put_submodule(path.clone(), folded?);
+        pairs.push((path, norm_path));
         module.graph_mut().replace_all_uses_with(id, &Arg::Node(layer));
         // Nobody reads it any more.
         let _ = module.graph_mut().erase_node(id);
     }
-    Ok(())
+    Ok(pairs)
 }
 
 /// The patterns of the body, in the order in which their values are computed.
@@ -102,15 +132,17 @@ fn ending_at(module: &GraphModule, engine: QEngine, last: NodeId, taken: &NodeSe
     let free = |id: NodeId| is_read_once(graph, id) && !taken.contains(id);
     let last_op = op_of(graph, last)?;
     let before = tensors(graph, last).first().copied();
-    let fused = before.filter(|&first| {
-        free(first) && op_of(graph, first).is_some_and(|op| engine.fuses(op, last_op)) && class(module, first).is_some()
-    });
+    // An addition may be computed on floats where no convolution takes it in.
+    let is_added = |op| engine.adds_to_convolutions() && matches!(op, ops::ADD | ops::ADD_IN_PLACE);
+    let takes_part = |first, op| class(module, engine, first).is_some() || is_added(op);
+    let takes_in = |first| op_of(graph, first).is_some_and(|op| engine.fuses(op, last_op) && takes_part(first, op));
+    let fused = before.filter(|&first| free(first) && takes_in(first));
     let after_activation = fused.unwrap_or(last);
     if engine.adds_to_convolutions()
         && matches!(op_of(graph, after_activation), Some(ops::ADD | ops::ADD_IN_PLACE))
         && let [left, right] = tensors(graph, after_activation)[..]
     {
-        let is_convolution = |id: NodeId| op_of(graph, id) == Some(ops::CONV2D) && class(module, id).is_some();
+        let is_convolution = |id: NodeId| op_of(graph, id) == Some(ops::CONV2D) && class(module, engine, id).is_some();
         for (root, other) in [(left, right), (right, left)] {
             if left != right && free(root) && is_convolution(root) {
                 let inputs = inputs(graph, root, Quantization::Weighted).into_iter().chain([other]).collect();
@@ -120,11 +152,18 @@ fn ending_at(module: &GraphModule, engine: QEngine, last: NodeId, taken: &NodeSe
     }
     // An activation that its input takes in is no pattern by itself, and neither is a convolution whose bias is added.
     let root = fused.unwrap_or(last);
-    let quantization = class(module, root)?;
+    let quantization = class(module, engine, root)?;
     Some(Pattern { root, last, inputs: inputs(graph, root, quantization), quantization })
 }
 
-/// The nodes inside a pattern, of which no one else knows.
+/// All nodes of a pattern, in the order in which they are computed.
+pub(super) fn members(graph: &Graph, pattern: &Pattern) -> Vec<NodeId> {
+    let mut members = vec![pattern.root];
+    members.extend(between(graph, pattern).into_iter().rev());
+    members
+}
+
+/// The nodes of a pattern behind its root, the last first.
 fn between(graph: &Graph, pattern: &Pattern) -> Vec<NodeId> {
     let mut inside = Vec::new();
     let mut at = pattern.last;
@@ -141,9 +180,10 @@ fn between(graph: &Graph, pattern: &Pattern) -> Vec<NodeId> {
 }
 
 /// How a node takes part in quantization; none if it is computed on floats.
-fn class(module: &GraphModule, id: NodeId) -> Option<Quantization> {
+fn class(module: &GraphModule, engine: QEngine, id: NodeId) -> Option<Quantization> {
     let graph = module.graph();
-    let quantization = op_of(graph, id)?.row()?.quantization;
+    let op = op_of(graph, id).filter(|&op| engine.takes(op))?;
+    let quantization = op.row()?.quantization;
     let holds = match quantization {
         Quantization::Floats => false,
         Quantization::Weighted => match module_path(graph, id) {

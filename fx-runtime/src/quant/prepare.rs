@@ -19,6 +19,7 @@ pub struct Prepared {
     pub(super) placed: Placed,
     observers: Vec<Box<dyn Observer>>,
     fingerprint: String,
+    engine: QEngine,
 }
 
 /// Puts observers into the graph of a live model in inference mode; the module itself stays as it is.
@@ -53,19 +54,11 @@ pub struct Prepared {
 /// [`Error::Quantization`] if a module is in training mode, the mapping names what is not there, or the engine has no
 /// kernels for a type.
 pub fn prepare(module: &GraphModule, mapping: &QConfigMapping, engine: QEngine) -> Result<Prepared> {
-    let training = module
-        .named_submodules()
-        .find(|(_, module)| module.module().is_some_and(|module| module.training() == Some(true)));
-    if let Some((path, _)) = training {
-        let reason = "it is in training mode; call `eval()` first".to_owned();
-        return Err(Error::Quantization { site: path.to_owned(), reason });
-    }
     let fingerprint = QParamsFile::fingerprint(module.graph());
-    let mut module = module.shallow_clone();
-    patterns::fold_batch_norms(&mut module)?;
+    let module = patterns::folded(module)?;
     let placed = sites::place(&module, mapping, engine)?;
     let observers = placed.observers.iter().map(super::ObserverConfig::build).collect::<Result<_>>()?;
-    Ok(Prepared { module, placed, observers, fingerprint })
+    Ok(Prepared { module, placed, observers, fingerprint, engine })
 }
 
 impl Prepared {
@@ -114,6 +107,7 @@ impl Prepared {
         Ok(QParamsFile {
             version: QParamsFile::VERSION,
             graph,
+            engine: self.engine,
             fingerprint: self.fingerprint.clone(),
             sites,
             weights: self.weights()?,
@@ -141,7 +135,7 @@ impl Prepared {
 }
 
 /// The fault of an observer, at its site.
-fn at(site: &str, error: &Error) -> Error {
+pub(super) fn at(site: &str, error: &Error) -> Error {
     Error::Quantization { site: site.to_owned(), reason: error.to_string() }
 }
 

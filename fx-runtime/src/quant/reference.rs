@@ -8,7 +8,7 @@ use std::rc::Rc;
 use fx_ir::{Arg, Graph, NodeId, Op, OpId, Origin, Type};
 
 use super::patterns;
-use super::sites::{Site, WeightSite};
+use super::sites::{Placed, Site, WeightSite};
 use super::{DType, Prepared, QParams, QParamsFile, ZeroPoint, weighted};
 use crate::graph_module::{GraphModule, Submodule};
 use crate::{Error, Result};
@@ -20,26 +20,33 @@ impl Prepared {
     ///
     /// [`Error::Quantization`] if the parameters are another graph's, or lack a site or a weight.
     pub fn reference(&self, qparams: &QParamsFile) -> Result<GraphModule> {
-        let own = self.fingerprint();
-        if (&qparams.graph, qparams.fingerprint.as_str()) != (&self.module.graph().name, own) {
-            let (known, found) = (&self.module.graph().name, &qparams.graph);
-            let reason =
-                format!("these parameters are of `{found}` ({}), not of `{known}` ({own})", qparams.fingerprint);
-            return Err(Error::Quantization { site: found.clone(), reason });
-        }
-        let mut module = self.module.shallow_clone();
-        for site in &self.placed.sites {
-            let of = qparams.sites.get(&site.name).ok_or_else(|| missing(&site.name))?;
-            quantize_value(module.graph_mut(), site, of)?;
-        }
-        for site in &self.placed.weights {
-            if let Some(of) = qparams.weights.get(&site.path) {
-                quantize_weight(&mut module, site, of)?;
-            }
-        }
-        module.lint()?;
-        Ok(module)
+        reference(self.module.shallow_clone(), &self.placed, self.fingerprint(), qparams)
     }
+}
+
+/// The reference form of a graph with batch norms folded, whose own fingerprint is `own`.
+pub(super) fn reference(
+    mut module: GraphModule,
+    placed: &Placed,
+    own: &str,
+    qparams: &QParamsFile,
+) -> Result<GraphModule> {
+    if (&qparams.graph, qparams.fingerprint.as_str()) != (&module.graph().name, own) {
+        let (known, found) = (&module.graph().name, &qparams.graph);
+        let reason = format!("these parameters are of `{found}` ({}), not of `{known}` ({own})", qparams.fingerprint);
+        return Err(Error::Quantization { site: found.clone(), reason });
+    }
+    for site in &placed.sites {
+        let of = qparams.sites.get(&site.name).ok_or_else(|| missing(&site.name))?;
+        quantize_value(module.graph_mut(), site, of)?;
+    }
+    for site in &placed.weights {
+        if let Some(of) = qparams.weights.get(&site.path) {
+            quantize_weight(&mut module, site, of)?;
+        }
+    }
+    module.lint()?;
+    Ok(module)
 }
 
 fn missing(site: &str) -> Error {

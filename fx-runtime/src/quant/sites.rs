@@ -46,7 +46,8 @@ pub(super) struct Placed {
 /// that of its input, or by none where its range is known.
 pub(super) fn place(module: &GraphModule, mapping: &QConfigMapping, engine: QEngine) -> Result<Placed> {
     let resolver = mapping.resolver()?;
-    let mut placement = Placement { module, sites: NodeMap::default(), observers: Vec::new(), weights: Vec::new() };
+    let mut placement =
+        Placement { module, engine, sites: NodeMap::default(), observers: Vec::new(), weights: Vec::new() };
     let standing = standings(module.graph());
     let configured = |id: NodeId| standing.get(id).and_then(|standing| resolved(&resolver, standing));
     for pattern in patterns::patterns(module, engine) {
@@ -62,6 +63,7 @@ pub(super) fn place(module: &GraphModule, mapping: &QConfigMapping, engine: QEng
 
 struct Placement<'m> {
     module: &'m GraphModule,
+    engine: QEngine,
     /// The observer and the name of each observed value.
     sites: NodeMap<(usize, String)>,
     observers: Vec<ObserverConfig>,
@@ -70,8 +72,9 @@ struct Placement<'m> {
 
 impl Placement<'_> {
     fn pattern(&mut self, pattern: &Pattern, qconfig: &QConfig) {
-        let reuses = qconfig.activation.statistic == Statistic::ReuseInput;
-        if reuses && pattern.inputs.iter().any(|&input| self.sites.get(input).is_none()) {
+        let continues =
+            qconfig.activation.statistic == Statistic::ReuseInput || !self.engine.begins(pattern.quantization);
+        if continues && pattern.inputs.iter().any(|&input| self.sites.get(input).is_none()) {
             return;
         }
         let name = |id: NodeId| self.module.graph().node(id).name.clone();
@@ -138,22 +141,24 @@ fn fixed(low: f32, high: f32) -> ObserverConfig {
 }
 
 /// What a mapping has to know of a node.
-struct NodeStanding {
-    module: String,
+pub(super) struct NodeStanding {
+    /// The path of the module that it calls or stands in.
+    pub(super) module: String,
     module_type: String,
-    op: Option<String>,
+    /// The op, of a node that calls none of a module.
+    pub(super) op: Option<String>,
     parent: String,
     index: usize,
 }
 
-fn resolved(resolver: &Resolver<'_>, of: &NodeStanding) -> Option<QConfig> {
+pub(super) fn resolved(resolver: &Resolver<'_>, of: &NodeStanding) -> Option<QConfig> {
     let op = of.op.as_deref();
     let (module, module_type, parent) = (of.module.as_str(), of.module_type.as_str(), of.parent.as_str());
     resolver.qconfig(&Standing { module, module_type, op, parent, index: of.index })
 }
 
 /// Where each node stands that computes.
-fn standings(graph: &Graph) -> NodeMap<NodeStanding> {
+pub(super) fn standings(graph: &Graph) -> NodeMap<NodeStanding> {
     let mut counts: BTreeMap<(String, String), usize> = BTreeMap::new();
     let mut standings = NodeMap::default();
     for id in graph.nodes() {

@@ -74,7 +74,7 @@ pub(super) fn folded(layer: &dyn Submodule, norm: &dyn Submodule) -> Option<Resu
 }
 
 /// The axis of the weight along which the output channels lie.
-fn channel_axis(layer: &dyn Submodule) -> usize {
+pub(super) fn channel_axis(layer: &dyn Submodule) -> usize {
     let is_transposed = layer.as_any().is_some_and(|any| {
         any.is::<nn::ConvTranspose1D>() || any.is::<nn::ConvTranspose2D>() || any.is::<nn::ConvTranspose3D>()
     });

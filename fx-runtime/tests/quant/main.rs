@@ -2,9 +2,12 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by it")]
 
+mod dynamic;
 mod fake_quantize;
+mod int8;
 mod observers;
 mod prepare;
+mod qat;
 mod weight_only;
 
 /// Numbers in `[0, 1)` that are a function of a name and an index: `reference/README.md` has the rule.

@@ -141,10 +141,10 @@ fn a_file_reads_back_and_a_foreign_one_is_refused() -> Result<()> {
     qparams.save(&path)?;
     assert_eq!(QParamsFile::load(&path, &net)?, qparams);
     let text = qparams.to_json()?;
-    let first: Vec<&str> = text.lines().take(6).collect();
-    assert_eq!(first[..3], ["{", "  \"version\": 1,", "  \"graph\": \"net\","]);
+    let first: Vec<&str> = text.lines().take(7).collect();
+    assert_eq!(first[..3], ["{", "  \"version\": 2,", "  \"graph\": \"net\","]);
     assert!(
-        first[5].starts_with("    \"add\": {\"dtype\":\"quint8\",\"scheme\":\"per_tensor_affine\",\"scale\":["),
+        first[6].starts_with("    \"add\": {\"dtype\":\"quint8\",\"scheme\":\"per_tensor_affine\",\"scale\":["),
         "{text}"
     );
 
@@ -155,9 +155,9 @@ fn a_file_reads_back_and_a_foreign_one_is_refused() -> Result<()> {
     let foreign = prepare(&other, &default(), QEngine::Onednn)?.reference(&qparams).expect_err("another graph");
     assert!(foreign.to_string().contains("are of `net`"), "{foreign}");
 
-    std::fs::write(&path, text.replacen("\"version\": 1", "\"version\": 7", 1)).expect("written");
+    std::fs::write(&path, text.replacen("\"version\": 2", "\"version\": 7", 1)).expect("written");
     let message = QParamsFile::load(&path, &net).expect_err("another version").to_string();
-    assert!(message.contains("it is of version 7, this is version 1"), "{message}");
+    assert!(message.contains("it is of version 7, this is version 2"), "{message}");
     Ok(())
 }
 

@@ -28,8 +28,17 @@ impl Report {
         let title = escaped(&self.title);
         let mut page = format!(
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
-             content=\"width=device-width\"><title>{title}</title><style>{STYLE}</style></head>\n<body><h1>{title}</h1>\n<ul>"
+             content=\"width=device-width\"><title>{title}</title><style>{STYLE}</style></head>\n<body>"
         );
+        page += &self.html_body()?;
+        let _ = writeln!(page, "<script>{SCRIPT}</script></body></html>");
+        Ok(page)
+    }
+
+    /// The tables and charts of the page, to be put into another one: without styles, and without the script that hides rows
+    /// of `tbody` while something is typed into `#find`.
+    pub fn html_body(&self) -> Result<String> {
+        let mut page = format!("<h1>{}</h1>\n<ul>", escaped(&self.title));
         for sentence in &self.summary {
             let _ = write!(page, "<li>{}</li>", escaped(sentence));
         }
@@ -59,7 +68,7 @@ impl Report {
             }
             page += "</tr>\n";
         }
-        let _ = write!(page, "</tbody></table>\n<script>{SCRIPT}</script></body></html>\n");
+        page += "</tbody></table>\n";
         Ok(page)
     }
 

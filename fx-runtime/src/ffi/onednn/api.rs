@@ -59,6 +59,22 @@ pub(super) mod value {
     pub(in super::super) const ARG_SCRATCHPAD: c_int = 80;
     /// `DNNL_ARG_ATTR_MULTIPLE_POST_OP(0)`.
     pub(in super::super) const ARG_FIRST_POST_OP: c_int = 32768;
+    /// `DNNL_ARG_ATTR_SCALES`, to be joined with the argument that is scaled.
+    pub(in super::super) const ARG_SCALES: c_int = 4096;
+    /// `DNNL_ARG_ATTR_ZERO_POINTS`, likewise.
+    pub(in super::super) const ARG_ZERO_POINTS: c_int = 8192;
+
+    /// The instructions that sum products of bytes in 32 bits, among those of `dnnl_cpu_isa_t`: what `avx2_vnni` has beyond
+    /// `avx2`, and `avx512_core_vnni` beyond `avx512_core`.
+    pub(super) const ISA_VNNI: c_int = 0x48;
+
+    /// Element types.
+    pub(in super::super) const F16: c_int = 1;
+    pub(in super::super) const BF16: c_int = 2;
+    pub(in super::super) const F32: c_int = 3;
+    pub(in super::super) const S32: c_int = 4;
+    pub(in super::super) const S8: c_int = 5;
+    pub(in super::super) const U8: c_int = 6;
 
     /// `DNNL_RUNTIME_OMP`.
     pub(super) const RUNTIME_OPENMP: u32 = 2;
@@ -95,6 +111,7 @@ macro_rules! functions {
 }
 
 functions! {
+    effective_cpu_isa = dnnl_get_effective_cpu_isa: fn() -> c_int;
     engine_create = dnnl_engine_create: fn(*mut Handle, c_int, usize) -> Status;
     stream_create = dnnl_stream_create: fn(*mut Handle, Handle, u32) -> Status;
     stream_wait = dnnl_stream_wait: fn(Handle) -> Status;
@@ -116,6 +133,8 @@ functions! {
     attributes_create = dnnl_primitive_attr_create: fn(*mut Handle) -> Status;
     attributes_post_ops = dnnl_primitive_attr_set_post_ops: fn(Handle, Handle) -> Status;
     attributes_scratchpad = dnnl_primitive_attr_set_scratchpad_mode: fn(Handle, c_int) -> Status;
+    attributes_scales = dnnl_primitive_attr_set_scales_mask: fn(Handle, c_int, c_int) -> Status;
+    attributes_zero_points = dnnl_primitive_attr_set_zero_points_mask: fn(Handle, c_int, c_int) -> Status;
     attributes_destroy = dnnl_primitive_attr_destroy: fn(Handle) -> Status;
     convolution = dnnl_convolution_forward_primitive_desc_create: fn(
         *mut Handle, Handle, c_int, c_int, Handle, Handle, Handle, Handle,
@@ -148,6 +167,12 @@ pub(super) fn api() -> Option<&'static Api> {
         Found::Release(api, _) => Some(api),
         Found::Not(_) => None,
     }
+}
+
+/// Whether products of bytes are summed in 32 bits. Other CPUs sum pairs of them in 16, which overflow.
+pub(super) fn has_vnni(api: &Api) -> bool {
+    // SAFETY: it takes nothing and returns a number.
+    unsafe { (api.effective_cpu_isa)() & value::ISA_VNNI != 0 }
 }
 
 fn look_up() -> Result<Found, &'static str> {

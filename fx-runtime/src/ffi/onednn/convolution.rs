@@ -1,18 +1,19 @@
 //! A convolution that calls its compiled kernel without a detour.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tch::{TchError, Tensor};
 
-use super::api::api;
+use super::api::{api, has_vnni};
+use super::numbers::{Int8Numbers, Numbers, dtype};
 use super::objects::Engine;
-use super::plan::{Buffers, Key, Plan, dtype};
+use super::plan::{Buffers, Key, Plan};
 use super::weight::{Constant, Weight};
 use crate::ffi::convolution::Geometry;
 use crate::ffi::entry::table;
-use crate::ffi::memory_format::{Order, in_a_format};
+use crate::ffi::memory_format::{Order, contiguous, in_a_format};
 use crate::ffi::output_pool::{self, PoolUser};
 use crate::ffi::tensor::{lend, refused};
 use crate::ffi::{Facts, Param, PostOp};
@@ -24,8 +25,7 @@ const PLANS: usize = 8;
 #[derive(Debug)]
 pub(crate) struct DirectConv {
     pub(super) engine: Engine,
-    /// In oneDNN's numbers.
-    pub(super) dtype: c_int,
+    pub(super) numbers: Numbers,
     pub(super) weight: Weight,
     pub(super) bias: Option<Arc<Constant>>,
     pub(super) geometry: Geometry,
@@ -40,41 +40,55 @@ impl DirectConv {
     /// Takes a copy of a dense weight `[out, in / groups, k..]` with two or three spatial axes; none where oneDNN cannot
     /// be called directly, and for a transposed convolution.
     pub(crate) fn pack(weight: &Tensor, bias: Option<&Tensor>, geometry: &Geometry) -> Option<Result<Self, TchError>> {
-        let dtype = dtype(weight.f_kind().ok()?)?;
-        let entry = table();
-        entry.strides.and(entry.data).and(entry.empty)?;
-        if geometry.output_padding.is_some() {
-            return None;
-        }
-        let engine = Engine::cpu(api()?).ok()?;
-        let pack = || {
-            let sizes = weight.size();
-            let grouped = [geometry.groups, sizes[0] / geometry.groups];
-            let weight_sizes = match geometry.groups {
-                1 => sizes.clone(),
-                _ => [&grouped, &sizes[1..]].concat(),
-            };
-            let bias = bias
-                .map(|bias| Constant::new(engine, Param::copied(&bias.f_contiguous()?)?, &sizes[..1], dtype))
-                .transpose()?;
-            Ok(Self {
-                engine,
-                dtype,
-                weight: Weight::new(engine, weight, weight_sizes, dtype)?,
-                bias: bias.map(Arc::new),
-                geometry: geometry.clone(),
-                shape: sizes,
-                plans: Mutex::new(Vec::new()),
-                _pool_user: PoolUser::new(),
-            })
+        let numbers = Numbers::of_one_type(dtype(weight.f_kind().ok()?)?);
+        let engine = engine_for(geometry)?;
+        Some(Self::pack_as(engine, weight, bias, geometry, numbers))
+    }
+
+    /// Takes a copy of a dense weight of `i8`, laid out as above, for inputs of `u8`; `bias` is f32. None where oneDNN
+    /// cannot be called directly or this CPU has no VNNI instructions, and for a transposed convolution.
+    pub(crate) fn pack_int8(
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        geometry: &Geometry,
+        int8: &Int8Numbers<'_>,
+    ) -> Option<Result<Self, TchError>> {
+        let engine = engine_for(geometry).filter(|engine| has_vnni(engine.api))?;
+        let numbers = Numbers::of_int8(engine, geometry.groups, int8);
+        Some(numbers.and_then(|numbers| Self::pack_as(engine, weight, bias, geometry, numbers)))
+    }
+
+    fn pack_as(
+        engine: Engine,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        geometry: &Geometry,
+        numbers: Numbers,
+    ) -> Result<Self, TchError> {
+        let sizes = weight.size();
+        let grouped = [geometry.groups, sizes[0] / geometry.groups];
+        let weight_sizes = match geometry.groups {
+            1 => sizes.clone(),
+            _ => [&grouped, &sizes[1..]].concat(),
         };
-        Some(pack())
+        let bias = bias
+            .map(|bias| Constant::new(engine, Param::copied(&bias.f_contiguous()?)?, &sizes[..1], numbers.bias))
+            .transpose()?;
+        Ok(Self {
+            engine,
+            weight: Weight::new(engine, weight, weight_sizes, numbers.weight)?,
+            numbers,
+            bias: bias.map(Arc::new),
+            geometry: geometry.clone(),
+            shape: sizes,
+            plans: Mutex::new(Vec::new()),
+            _pool_user: PoolUser::new(),
+        })
     }
 
     /// `post(conv(x) + other)`. `x` is as for [`PackedConv::run`](super::super::PackedConv::run), `other` has the
-    /// result's shape and dtype.
+    /// result's shape and, but for integers, its dtype.
     pub(crate) fn run(&self, x: &Tensor, other: Option<&Tensor>, post: &PostOp) -> Result<Tensor, TchError> {
-        let data = table().data.ok_or_else(|| refused("a convolution"))?;
         let facts = Facts::of(x).ok_or_else(|| refused("a convolution"))?;
         let sizes_of = |tensor: &Tensor| Facts::of(tensor).ok_or_else(|| refused("a convolution"));
         let (order, x_copy) = in_a_format(x, facts.sizes(), true)?;
@@ -93,13 +107,7 @@ impl DirectConv {
             post: *post,
             threads,
         })?;
-        let result = output_pool::tensor(&plan.sizes, &plan.strides, facts.dtype, plan.result_bytes)?;
-        let address = |tensor: &Tensor| {
-            let mut address: *mut c_void = ptr::null_mut();
-            // SAFETY: the tensor is alive; it writes the address of its first element.
-            let status = unsafe { data(lend(tensor), &raw mut address) };
-            if status == 0 && !address.is_null() { Ok(address) } else { Err(refused("data_ptr")) }
-        };
+        let result = output_pool::tensor(&plan.sizes, &plan.strides, self.numbers.result_type(), plan.result_bytes)?;
         let buffers = Buffers {
             input: address(x)?,
             result: address(&result)?,
@@ -112,7 +120,35 @@ impl DirectConv {
         Ok(result)
     }
 
-    pub(super) fn in_channels(&self) -> i64 {
+    /// The same for a weight of one pixel, on rows: `x` is `[.., in]` with at least one element, the result, of these
+    /// sizes, `[.., out]`, and `other` as the result.
+    pub(crate) fn run_rows(
+        &self,
+        x: &Tensor,
+        result: &[i64],
+        other: Option<&Tensor>,
+        post: &PostOp,
+    ) -> Result<Tensor, TchError> {
+        let x = x.f_contiguous()?;
+        let other = other.map(Tensor::f_contiguous).transpose()?;
+        let channels = self.in_channels();
+        let rows = i64::try_from(x.numel()).map_err(|_| refused("a product"))? / channels.max(1);
+        let threads = tch::get_num_threads();
+        let sizes = [1, channels, rows, 1, 0];
+        let plan = self.plan(Key { sizes, channels_last: true, adds: other.is_some(), post: *post, threads })?;
+        let dtype = self.numbers.result_type();
+        let result = output_pool::tensor(result, &contiguous(result), dtype, plan.result_bytes)?;
+        let buffers = Buffers {
+            input: address(&x)?,
+            result: address(&result)?,
+            added: other.as_ref().map_or(Ok(ptr::null_mut()), address)?,
+        };
+        // SAFETY: as above; rows that lie one behind the other are an image of width 1 in `channels_last`.
+        unsafe { plan.run(&buffers)? };
+        Ok(result)
+    }
+
+    pub(in crate::ffi) fn in_channels(&self) -> i64 {
         self.shape[1] * self.geometry.groups
     }
 
@@ -159,11 +195,31 @@ impl DirectConv {
         self.geometry.dilation[axis] * (self.shape[axis + 2] - 1) + 1
     }
 
-    pub(super) fn result_sizes(&self, input: &[i64]) -> Vec<i64> {
+    /// The sizes of the result for those of a batched input.
+    pub(crate) fn result_sizes(&self, input: &[i64]) -> Vec<i64> {
         let spatial = (0..self.rank() - 2).map(|axis| {
             let room = input[axis + 2] + 2 * self.geometry.padding[axis] - self.extent(axis);
             room.div_euclid(self.geometry.stride[axis]) + 1
         });
         [input[0], self.shape[0]].into_iter().chain(spatial).collect()
     }
+}
+
+/// Where primitives run; none if oneDNN cannot be called directly, or has no such convolution.
+fn engine_for(geometry: &Geometry) -> Option<Engine> {
+    let entry = table();
+    entry.strides.and(entry.data).and(entry.empty)?;
+    if geometry.output_padding.is_some() {
+        return None;
+    }
+    Engine::cpu(api()?).ok()
+}
+
+/// Where the elements of a tensor lie.
+fn address(tensor: &Tensor) -> Result<*mut c_void, TchError> {
+    let data = table().data.ok_or_else(|| refused("a convolution"))?;
+    let mut address: *mut c_void = ptr::null_mut();
+    // SAFETY: the tensor is alive; it writes the address of its first element.
+    let status = unsafe { data(lend(tensor), &raw mut address) };
+    if status == 0 && !address.is_null() { Ok(address) } else { Err(refused("data_ptr")) }
 }

@@ -23,6 +23,7 @@
 mod api;
 mod convolution;
 mod eltwise;
+mod numbers;
 mod objects;
 mod plan;
 #[cfg(target_os = "linux")]
@@ -30,11 +31,21 @@ mod symbols;
 mod weight;
 
 pub(crate) use convolution::DirectConv;
+pub(crate) use numbers::Int8Numbers;
 
 /// `major.minor.patch` of the oneDNN that is called directly, or why it is not.
 pub(crate) fn release() -> Result<String, &'static str> {
     match api::found() {
         api::Found::Release(_, (major, minor, patch)) => Ok(format!("{major}.{minor}.{patch}")),
+        api::Found::Not(why) => Err(why),
+    }
+}
+
+/// Whether convolutions and linear layers of eight bits are computed here, or why not.
+pub(crate) fn int8() -> Result<(), &'static str> {
+    match api::found() {
+        api::Found::Release(api, _) if api::has_vnni(api) => Ok(()),
+        api::Found::Release(..) => Err("this CPU has no VNNI instructions"),
         api::Found::Not(why) => Err(why),
     }
 }

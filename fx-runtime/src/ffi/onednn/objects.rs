@@ -189,7 +189,36 @@ pub(super) enum Step<'a> {
     Eltwise(c_int, f32, f32),
 }
 
+/// The scales or the zero points of an argument, which are given as an argument themselves.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Affine {
+    /// Numbers of f32 that the argument's integers are multiplied by; of a result, that it is divided by.
+    Scales,
+    /// Integers of 32 bits that stand for zero.
+    ZeroPoints,
+}
+
 impl Attributes {
+    /// The same, with scales and zero points: of which argument, and the bits of the axes that have numbers of their own.
+    pub(super) fn affine(
+        api: &'static Api,
+        steps: &[Step<'_>],
+        of: impl Iterator<Item = (Affine, c_int, c_int)>,
+    ) -> Result<Self, TchError> {
+        let attributes = Self::new(api, steps)?;
+        for (affine, argument, mask) in of {
+            // SAFETY: the attributes are alive and this function's alone.
+            let status = unsafe {
+                match affine {
+                    Affine::Scales => (api.attributes_scales)(attributes.0.raw, argument, mask),
+                    Affine::ZeroPoints => (api.attributes_zero_points)(attributes.0.raw, argument, mask),
+                }
+            };
+            check(status, "scales or zero points")?;
+        }
+        Ok(attributes)
+    }
+
     /// With a scratchpad that the caller gives.
     pub(super) fn new(api: &'static Api, steps: &[Step<'_>]) -> Result<Self, TchError> {
         // SAFETY: it writes new attributes.

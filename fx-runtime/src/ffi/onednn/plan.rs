@@ -9,6 +9,7 @@ use super::super::buffer::with_scratch;
 use super::api::value;
 use super::convolution::DirectConv;
 use super::eltwise::step;
+use super::numbers::MOST_AFFINE;
 use super::objects::{Attributes, Description, Engine, Layout, Memory, Primitive, Step, Stream, Window, dims};
 use super::weight::Constant;
 use crate::ffi::PostOp;
@@ -36,8 +37,11 @@ pub(super) struct Plan {
     primitive: Primitive,
     weight: Arc<Constant>,
     bias: Option<Arc<Constant>>,
+    /// Scales and zero points, each with its place among the arguments.
+    affine: Vec<(c_int, Arc<Constant>)>,
     source: Layout,
     result: Layout,
+    added: Layout,
     scratchpad: Layout,
     /// For an input in the default order: lays it out before the convolution.
     entry: Option<Entry>,
@@ -83,29 +87,34 @@ struct Described {
     description: Description,
     source: Layout,
     result: Layout,
+    added: Layout,
     sizes: Vec<i64>,
     strides: Vec<i64>,
 }
 
 impl Described {
     fn of(conv: &DirectConv, key: &Key) -> Result<Self, TchError> {
-        let (engine, dtype) = (conv.engine, conv.dtype);
+        let (engine, numbers) = (conv.engine, &conv.numbers);
         let given = &key.sizes[..conv.rank()];
         let sizes = conv.result_sizes(given);
         let strides = channels_last(&sizes);
-        let layout = |sizes: &[i64], strides: &[i64]| Layout::strided(engine.api, dtype, sizes, strides);
-        let source = layout(given, &channels_last(given))?;
-        let result = layout(&sizes, &strides)?;
-        let any = Layout::any(engine.api, dtype, &conv.weight.sizes)?;
-        let add = key.adds.then_some(Step::Add(&result));
+        let layout = |dtype: c_int, sizes: &[i64], strides: &[i64]| Layout::strided(engine.api, dtype, sizes, strides);
+        let source = layout(numbers.source, given, &channels_last(given))?;
+        let result = layout(numbers.result, &sizes, &strides)?;
+        let added = layout(numbers.added, &sizes, &strides)?;
+        let any = Layout::any(engine.api, numbers.weight, &conv.weight.sizes)?;
+        let add = key.adds.then_some(Step::Add(&added));
         let steps: Vec<_> = add.into_iter().chain(step(key.post)).collect();
         let bias = conv.bias.as_ref().map(|bias| &bias.layout);
         let layouts = (&source, &any, bias, &result);
-        let attributes = Attributes::new(engine.api, &steps)?;
+        let attributes = Attributes::affine(engine.api, &steps, numbers.affine())?;
         let description = Description::convolution(engine, layouts, &conv.window(given, &sizes), &attributes)?;
-        Ok(Self { description, source, result, sizes, strides })
+        Ok(Self { description, source, result, added, sizes, strides })
     }
 }
+
+/// The most that a convolution has: scratchpad, input, weight, result, bias, what is added, and [scales and zero points](super::numbers::Numbers::affine).
+const ARGUMENTS: usize = 6 + MOST_AFFINE;
 
 /// Scratch memory is divided in steps of this many bytes.
 const STEP: usize = 4096;
@@ -113,11 +122,11 @@ const STEP: usize = 4096;
 impl Plan {
     pub(super) fn new(conv: &DirectConv, key: Key) -> Result<Self, TchError> {
         let (engine, given) = (conv.engine, &key.sizes[..conv.rank()]);
-        let Described { description, source, result, sizes, strides } = Described::of(conv, &key)?;
+        let Described { description, source, result, added, sizes, strides } = Described::of(conv, &key)?;
         let entry = if key.channels_last {
             None
         } else {
-            let layout = Layout::strided(engine.api, conv.dtype, given, &contiguous(given))?;
+            let layout = Layout::strided(engine.api, conv.numbers.source, given, &contiguous(given))?;
             Some(Entry::new(engine, layout, &source)?)
         };
         Ok(Self {
@@ -126,10 +135,12 @@ impl Plan {
             primitive: Primitive::compile(&description)?,
             weight: conv.weight.in_layout(description.weight()?)?,
             bias: conv.bias.clone(),
+            affine: conv.numbers.constants(),
             scratchpad: description.scratchpad()?,
             source,
             result_bytes: result.size(),
             result,
+            added,
             entry,
             sizes,
             strides,
@@ -141,8 +152,8 @@ impl Plan {
     ///
     /// # Safety
     ///
-    /// The buffers are alive and hold the plan's input, its result and, if it adds, a tensor in the result's layout. The
-    /// result's is written by nobody else meanwhile, and the others by nobody at all.
+    /// The buffers are alive and hold the plan's input, its result and, if it adds, a tensor that is laid out as the
+    /// result. The result's is written by nobody else meanwhile, and the others by nobody at all.
     pub(super) unsafe fn run(&self, buffers: &Buffers) -> Result<(), TchError> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut bindings = match idle {
@@ -180,7 +191,7 @@ impl Bindings {
             stream: Stream::new(plan.engine)?,
             source: memory(&plan.source)?,
             result: memory(&plan.result)?,
-            added: memory(&plan.result)?,
+            added: memory(&plan.added)?,
             scratchpad: memory(&plan.scratchpad)?,
             given,
         })
@@ -211,15 +222,10 @@ impl Bindings {
         }
         self.result.set(buffers.result)?;
         self.scratchpad.set(scratch.0)?;
-        let mut arguments = [
-            self.source.argument(value::ARG_SRC),
-            plan.weight.memory.argument(value::ARG_WEIGHTS),
-            self.result.argument(value::ARG_DST),
-            self.scratchpad.argument(value::ARG_SCRATCHPAD),
-            // Places for the two that may be missing.
-            self.scratchpad.argument(value::ARG_SCRATCHPAD),
-            self.scratchpad.argument(value::ARG_SCRATCHPAD),
-        ];
+        let mut arguments = [self.scratchpad.argument(value::ARG_SCRATCHPAD); ARGUMENTS];
+        arguments[1] = self.source.argument(value::ARG_SRC);
+        arguments[2] = plan.weight.memory.argument(value::ARG_WEIGHTS);
+        arguments[3] = self.result.argument(value::ARG_DST);
         let mut count = 4;
         if let Some(bias) = &plan.bias {
             arguments[count] = bias.memory.argument(value::ARG_BIAS);
@@ -228,6 +234,10 @@ impl Bindings {
         if plan.key.adds {
             self.added.set(buffers.added)?;
             arguments[count] = self.added.argument(value::ARG_FIRST_POST_OP | value::ARG_SRC_1);
+            count += 1;
+        }
+        for (which, constant) in &plan.affine {
+            arguments[count] = constant.memory.argument(*which);
             count += 1;
         }
         // SAFETY: the convolution's arguments as its description names them; the rest is this function's contract.
@@ -248,7 +258,7 @@ pub(super) fn channels_last(sizes: &[i64]) -> Vec<i64> {
 
 impl DirectConv {
     /// Lays the weight out as its kernel for an image of usual size wants it, so that the first call finds it so.
-    pub(in crate::ffi) fn lay_out(&self) -> Result<(), TchError> {
+    pub(crate) fn lay_out(&self) -> Result<(), TchError> {
         let mut sizes = [USUAL_SIDE; 5];
         (sizes[0], sizes[1]) = (1, self.in_channels());
         for (axis, size) in sizes[2..self.rank()].iter_mut().enumerate() {
@@ -272,15 +282,5 @@ impl DirectConv {
             before: dims(&geometry.padding),
             after: dims(&axes.map(after).collect::<Vec<_>>()),
         }
-    }
-}
-
-/// Number of an element type in oneDNN; none for one that convolutions are not computed in.
-pub(super) fn dtype(kind: tch::Kind) -> Option<c_int> {
-    match kind {
-        tch::Kind::Half => Some(1),
-        tch::Kind::BFloat16 => Some(2),
-        tch::Kind::Float => Some(3),
-        _ => None,
     }
 }

@@ -114,7 +114,7 @@ fn is_by_pixel(shape: &[i64], params: &ConvParams) -> bool {
 }
 
 /// In oneDNN's terms; one spatial axis becomes two, the first of length 1.
-pub(super) fn geometry(params: &ConvParams) -> Geometry {
+pub(in crate::frozen) fn geometry(params: &ConvParams) -> Geometry {
     let list = |values: &[i64], first: i64| match values {
         [only] => Box::from([first, *only]),
         values => Box::from(values),

@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::bench::Bench;
 use super::request::{Ask, Drawing, Request};
+use super::view::{Runs, view};
 use super::{Failure, input};
 use crate::graph_module::{
     Divergence, FrozenModule, GraphModule, Profile, Statistics, Timing, Tolerance, Value, bisect,
@@ -66,6 +67,14 @@ pub(super) fn to(request: &Request, module: GraphModule) -> Result<Answer, Failu
             let frozen = module.freeze(&Freeze::default())?;
             let found = bisect(&module, frozen.module(), &inputs, Tolerance { relative, absolute })?;
             Ok(bisected(request, found.as_ref()))
+        }
+        Ask::View { warm_up, runs } => {
+            if !inputs.is_empty() {
+                needed(&inputs, &module)?;
+            }
+            let runs = Runs { texts: &request.inputs, inputs: &inputs, warm_up: *warm_up, count: *runs };
+            // In one line: it is for the page alone.
+            Ok(Answer::text(view(module, &runs)?.to_string()))
         }
     }
 }

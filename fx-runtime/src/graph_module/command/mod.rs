@@ -7,6 +7,7 @@ mod answer;
 mod bench;
 mod input;
 mod request;
+mod view;
 
 use std::fmt::Display;
 use std::io::{self, Write as _};

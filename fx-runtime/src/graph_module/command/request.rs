@@ -41,6 +41,8 @@ pub(super) enum Ask {
     Bench { rounds: usize, calls: usize },
     /// Where do the numbers of the frozen model part from those of the live one?
     Bisect { relative: Option<f64>, absolute: Option<f64> },
+    /// What do the passes make of it? The answer is JSON.
+    View { warm_up: usize, runs: usize },
 }
 
 /// How a graph is drawn.

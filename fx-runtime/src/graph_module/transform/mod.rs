@@ -16,7 +16,7 @@ mod source_form;
 
 use fx_rewrite::analysis::is_brought;
 use fx_rewrite::pass::PassContext;
-use fx_rewrite::pipeline::Pipeline;
+use fx_rewrite::pipeline::{Observer, Pipeline};
 
 use self::evaluator::Evaluator;
 use self::settle::Settler;
@@ -118,7 +118,7 @@ impl GraphModule {
     /// [`Error::Graph`](crate::Error::Graph) if the list of passes contradicts itself or a pass leaves a graph that the verifier refuses,
     /// [`Error::At`](crate::Error::At) with the node where a weight cannot be computed, [`Error::Unsupported`](crate::Error::Unsupported) if the list packs kernels.
     pub fn transform(&self, pipeline: &Pipeline) -> Result<GraphModule> {
-        self.rewritten(pipeline, None)
+        self.rewritten(pipeline, None, &mut ())
     }
 
     /// Runs the passes of a build on the graph, and packs its layers into the kernels of frozen models.
@@ -138,22 +138,43 @@ impl GraphModule {
     /// # Errors
     ///
     /// As [`GraphModule::freeze`].
-    pub fn freeze_with(&self, options: &Freeze, mut pipeline: Pipeline) -> Result<FrozenModule> {
+    pub fn freeze_with(&self, options: &Freeze, pipeline: Pipeline) -> Result<FrozenModule> {
+        self.freeze_observed(options, pipeline, &mut ())
+    }
+
+    /// The same with an observer of the passes. It sees the graph in the form that passes do: the model is its first
+    /// parameter, and layers are nodes that read it; every other node has the name that it has in this graph.
+    ///
+    /// # Errors
+    ///
+    /// As [`GraphModule::freeze`].
+    pub fn freeze_observed(
+        &self,
+        options: &Freeze,
+        mut pipeline: Pipeline,
+        observer: &mut dyn Observer,
+    ) -> Result<FrozenModule> {
         // Generated code alone has loops over the lanes of a vector.
         pipeline.leave_out("group-pointwise");
         let frame = Frame::new(self.graph.name.as_str(), options, self)?;
         let freezing = frame.freezing();
-        let module = self.rewritten(&pipeline, Some(&frame))?;
+        let module = self.rewritten(&pipeline, Some(&frame), observer)?;
         drop(freezing);
         let params = &self.graph.region(self.graph.body()).params;
         let brought = params.iter().map(|&input| is_brought(&self.graph, input)).collect();
         Ok(FrozenModule { frame, module, brought })
     }
 
-    fn rewritten(&self, pipeline: &Pipeline, frame: Option<&Frame>) -> Result<GraphModule> {
+    fn rewritten(
+        &self,
+        pipeline: &Pipeline,
+        frame: Option<&Frame>,
+        observer: &mut dyn Observer,
+    ) -> Result<GraphModule> {
         let _no_grad = tch::no_grad_guard();
         let mut graph = source_form::of(self);
-        pipeline.run(&mut graph, &PassContext::new(true)).map_err(|error| self.fault(error.to_string()))?;
+        let cx = PassContext::new(true);
+        pipeline.run_observed(&mut graph, &cx, observer).map_err(|error| self.fault(error.to_string()))?;
         let mut settler = Settler::new(graph, Evaluator::new(self, frame));
         settler.run()?;
         let module = settler.finish();

@@ -1,7 +1,12 @@
 //! Which observer is made, and with which arguments.
 
+use std::rc::Rc;
+
 use super::super::qparams::Rule;
-use super::super::{DType, QParams, QScheme, QuantRange};
+use super::super::{
+    DType, FakeQuantize, FakeQuantizer, FixedQParamsFakeQuantize, FusedMovingAvgObsFakeQuantize, QParams, QScheme,
+    QuantRange,
+};
 use super::{Blind, Extremes, Fixed, Observer, RunningHistogram};
 use crate::{Error, Result};
 
@@ -234,6 +239,22 @@ impl ObserverConfig {
             Statistic::Placeholder { .. } => blind("its parameters are computed at each call"),
             Statistic::ReuseInput => blind("the observer of its input stands for it"),
             Statistic::Noop => blind("it observes nothing"),
+        })
+    }
+
+    /// Fake quantization with what such an observer sees, as PyTorch's `get_default_qat_qconfig` chooses it: moving
+    /// averages by libtorch's one kernel, fixed parameters as they are, and any other observer by itself.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ObserverConfig::build`].
+    pub(crate) fn fake_quantizer(&self) -> Result<Rc<dyn FakeQuantizer>> {
+        Ok(match self.statistic {
+            Statistic::MovingAverageMinMax { .. } | Statistic::MovingAveragePerChannelMinMax { .. } => {
+                Rc::new(FusedMovingAvgObsFakeQuantize::new(self)?)
+            }
+            Statistic::FixedQParams { .. } => Rc::new(FixedQParamsFakeQuantize::new(self)?),
+            _ => Rc::new(FakeQuantize::new(self)?),
         })
     }
 

@@ -1,0 +1,206 @@
+//! ResNet-18 after static quantization: what it loses, what it weighs, and how much sooner it answers.
+//!
+//! The model is calibrated twice, with the observers that a mapping chooses by default and with minima and maxima, and the
+//! two files of parameters are compared.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::Parser;
+use comfy_table::{Table, presets};
+use fx_runtime::graph_module::{FrozenModule, GraphModule, Value, value};
+use fx_runtime::quant::{
+    ObserverConfig, Prepared, QConfig, QConfigMapping, QEngine, QParams, QParamsFile, ZeroPoint, coverage, prepare,
+    quantize, sqnr,
+};
+use fx_runtime::{Device, Freeze, Tensor, nn};
+use resnet18::model::ResNet18Frozen;
+use resnet18::{ResNet18, weights};
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// ResNet-18 on codes of eight bits
+#[derive(Parser)]
+struct Cli {
+    /// Rounds of the timing; in each, both models make five calls
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Where the two files of parameters are written
+    #[arg(long)]
+    folder: Option<PathBuf>,
+}
+
+/// Pictures that the model is calibrated on.
+const CALIBRATION: usize = 8;
+
+fn main() -> ExitCode {
+    match run(&Cli::parse(), &mut io::stdout()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: &Cli, out: &mut impl Write) -> Result<()> {
+    let vs = nn::VarStore::new(Device::Cpu);
+    let net = ResNet18::new(&vs.root(), 1000);
+    weights::fill(&net);
+    let graph = net.graph_module()?;
+    let _no_grad = tch::no_grad_guard();
+    let picture = [value(weights::input(1, 224))];
+
+    let engine = QEngine::default();
+    let observed = calibrated(&graph, &QConfigMapping::for_engine(engine), engine)?;
+    let qparams = observed.convert()?;
+    let int8 = quantize(&graph, &qparams)?;
+
+    writeln!(out, "Accuracy at each value that is rounded\n\n{}", observed.accuracy(&qparams, &picture)?)?;
+    let (exact, found) = (tensor(graph.run(&picture)?)?, tensor(int8.run(&picture)?)?);
+    writeln!(out, "{:.1} dB of the int8 kernels against f32", sqnr(&exact, &found)?)?;
+    writeln!(out, "{}", coverage(&graph, &qparams, &picture)?)?;
+
+    sizes(out, &graph, &qparams)?;
+    timings(out, cli.rounds, &net.freeze(&Freeze::new())?, &int8.freeze(&Freeze::new())?)?;
+
+    let extremes = QConfig::with_activation(ObserverConfig::min_max());
+    let other = calibrated(&graph, &QConfigMapping::for_engine(engine).global(extremes), engine)?.convert()?;
+    if let Some(folder) = &cli.folder {
+        save(folder, "histogram.json", &qparams)?;
+        save(folder, "min_max.json", &other)?;
+    }
+    difference(out, &qparams, &other)
+}
+
+fn calibrated(graph: &GraphModule, mapping: &QConfigMapping, engine: QEngine) -> Result<Prepared> {
+    let mut observed = prepare(graph, mapping, engine)?;
+    for number in 0..CALIBRATION {
+        observed.forward(&[value(weights::pictures(&format!("calib{number}"), 1, 224))])?;
+    }
+    Ok(observed)
+}
+
+fn tensor(result: Value) -> Result<Tensor> {
+    match result {
+        Value::Tensor(tensor) => Ok(tensor.shallow_clone()),
+        other => Err(format!("{other} is no tensor").into()),
+    }
+}
+
+fn save(folder: &Path, name: &str, qparams: &QParamsFile) -> Result<()> {
+    std::fs::create_dir_all(folder)?;
+    Ok(qparams.save(folder.join(name))?)
+}
+
+/// Bytes of the weights and biases, in f32 and as codes with their scales.
+fn sizes(out: &mut impl Write, graph: &GraphModule, qparams: &QParamsFile) -> Result<()> {
+    let (mut floats, mut codes) = (0, 0);
+    for (path, tensor) in graph.named_parameters() {
+        let bytes = 4 * tensor.numel();
+        floats += bytes;
+        // Codes of one byte, and two numbers of f32 for each channel: its scale and its bias.
+        codes += qparams.weights.get(&path).map_or(0, |of| tensor.numel() + 8 * of.scale.len());
+    }
+    let [floats, codes] = [floats, codes].map(megabytes);
+    Ok(writeln!(out, "Weights\n\nf32 {floats:.1} MB, int8 {codes:.1} MB: {:.2} of it\n", codes / floats)?)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "it is printed with one digit")]
+fn megabytes(bytes: usize) -> f64 {
+    bytes as f64 / 1e6
+}
+
+/// Calls the generated model in f32 and the graph on codes in turns.
+fn timings(out: &mut impl Write, rounds: usize, floats: &ResNet18Frozen, int8: &FrozenModule) -> Result<()> {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_header(["batch", "", "f32 ms", "int8 ms", "f32 / int8"]);
+    for batch in [1, 8] {
+        let pictures = weights::input(batch, 224);
+        let inputs = [value(&pictures)];
+        let (mut slow, mut fast) = (Vec::new(), Vec::new());
+        for _ in 0..rounds.max(1) {
+            timed(&mut slow, || Ok(floats.try_forward(&pictures).map(drop)?))?;
+            timed(&mut fast, || Ok(int8.run(&inputs).map(drop)?))?;
+        }
+        for (name, of) in [("median", median as fn(&mut [f64]) -> f64), ("minimum", minimum)] {
+            let (slow, fast) = (of(&mut slow), of(&mut fast));
+            let cells = [format!("{slow:.2}"), format!("{fast:.2}"), format!("{:.2}x", slow / fast)];
+            table.add_row([batch.to_string(), name.to_owned()].into_iter().chain(cells));
+        }
+    }
+    let unoptimised = "an unoptimised build, which slows f32 down most: `cargo run --release` gives figures that count";
+    let note = if cfg!(debug_assertions) { format!(" ({unoptimised})") } else { String::new() };
+    Ok(writeln!(out, "Time{note}\n\n{table}\n")?)
+}
+
+/// Milliseconds of five calls, after one that is not timed.
+fn timed(times: &mut Vec<f64>, call: impl Fn() -> Result<()>) -> Result<()> {
+    call()?;
+    for _ in 0..5 {
+        let start = Instant::now();
+        call()?;
+        times.push(start.elapsed().as_secs_f64() * 1e3);
+    }
+    Ok(())
+}
+
+fn median(times: &mut [f64]) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+fn minimum(times: &mut [f64]) -> f64 {
+    times.iter().copied().fold(f64::INFINITY, f64::min)
+}
+
+/// The values whose parameters differ.
+fn difference(out: &mut impl Write, one: &QParamsFile, other: &QParamsFile) -> Result<()> {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_header(["site", "histogram", "", "minimum, maximum", ""]);
+    let mut same = 0;
+    for (name, of) in &one.sites {
+        match other.sites.get(name) {
+            Some(found) if found == of => same += 1,
+            Some(found) => {
+                table.add_row([vec![name.clone()], cells(of), cells(found)].concat());
+            }
+            None => {
+                table.add_row([vec![name.clone()], cells(of), vec!["-".to_owned(); 2]].concat());
+            }
+        }
+    }
+    Ok(writeln!(out, "Parameters by two ways to observe; {same} sites are the same\n\n{table}")?)
+}
+
+/// Scale and zero point.
+fn cells(of: &QParams) -> Vec<String> {
+    let zero = match &of.zero_point {
+        ZeroPoint::Int(zero) => format!("{zero:?}"),
+        ZeroPoint::Float(zero) => format!("{zero:?}"),
+    };
+    vec![of.scale.iter().map(|scale| format!("{scale:.6}")).collect::<Vec<_>>().join(" "), zero]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_report_has_all_its_parts() -> Result<()> {
+        let folder = tempfile::tempdir()?;
+        let mut out = Vec::new();
+        run(&Cli { rounds: 1, folder: Some(folder.path().to_owned()) }, &mut out)?;
+        let text = String::from_utf8(out)?;
+        for part in ["layer4_1_conv2", "% of the FLOPs on codes", "int8 11.", "f32 / int8", "minimum, maximum"] {
+            assert!(text.contains(part), "no `{part}` in\n{text}");
+        }
+        let line = text.lines().find(|line| line.contains("of the int8 kernels")).ok_or("no figure")?;
+        let decibels: f64 = line.split(' ').next().ok_or("no figure")?.parse()?;
+        assert!(decibels > 38.0, "{line}");
+        assert!(folder.path().join("min_max.json").exists());
+        Ok(())
+    }
+}

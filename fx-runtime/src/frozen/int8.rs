@@ -1,0 +1,221 @@
+//! Layers on codes of eight bits: `u8` inputs, `i8` weights, sums of 32 bits, and what follows in the same kernel.
+
+use tch::{Kind, Tensor};
+
+use super::accepts::Accepts;
+use super::{Activation, ConvParams};
+use crate::Error;
+use crate::ffi::int8::PerTensor;
+use crate::ffi::{DirectConv, Geometry, Int8Numbers, PostOp};
+
+/// A convolution or linear layer on codes.
+#[derive(Debug)]
+pub(crate) struct Int8Layer {
+    conv: DirectConv,
+    post: PostOp,
+    accepts: Accepts,
+    /// Spatial axes; none of a linear layer.
+    axes: usize,
+    /// Whether the result is f32.
+    yields_floats: bool,
+    out: i64,
+}
+
+/// What a layer computes, in real numbers.
+#[derive(Debug)]
+pub(crate) struct Int8Spec<'t> {
+    /// `i8[out, in / groups, k..]`, of a linear layer `i8[out, in]`.
+    pub(crate) codes: &'t Tensor,
+    /// What a weight's code is multiplied by, one number for each output channel.
+    pub(crate) scales: &'t [f32],
+    /// `[out]`.
+    pub(crate) bias: Option<&'t Tensor>,
+    /// The window; none of a linear layer.
+    pub(crate) window: Option<ConvParams>,
+    /// What the input's codes stand for.
+    pub(crate) source: PerTensor,
+    /// What the codes of a tensor that is added stand for.
+    pub(crate) added: Option<PerTensor>,
+    /// What the result's codes stand for; none if the result is f32.
+    pub(crate) result: Option<PerTensor>,
+    pub(crate) act: Activation,
+}
+
+impl Int8Layer {
+    /// Packs `act(layer(x) + added)`; none where there is no such kernel: oneDNN cannot be called directly, the window
+    /// is of a kind that it does not have, or the activation is not one of its.
+    ///
+    /// # Errors
+    ///
+    /// Weights and scales that do not fit each other.
+    pub(crate) fn pack(spec: &Int8Spec<'_>) -> Result<Option<Self>, Error> {
+        let Some(post) = spec.act.post_op() else { return Ok(None) };
+        let shape = spec.codes.size();
+        let Some((geometry, axes)) = geometry(spec, &shape)? else { return Ok(None) };
+        let folded = Folded::new(spec, &geometry)?;
+        let Some(post) = folded.unit(post) else { return Ok(None) };
+        let weight = match axes {
+            0 => spec.codes.f_view([shape[0], shape[1], 1, 1])?,
+            1 => spec.codes.f_unsqueeze(2)?,
+            _ => spec.codes.shallow_clone(),
+        };
+        let numbers = Int8Numbers {
+            source_zero: folded.source_zero,
+            weight_scales: &folded.scales,
+            result: folded.result,
+            adds_integers: spec.result.is_some(),
+        };
+        let Some(conv) = DirectConv::pack_int8(&weight, Some(&folded.bias), &geometry, &numbers) else {
+            return Ok(None);
+        };
+        let conv = conv?;
+        if conv.lay_out().is_err() {
+            return Ok(None);
+        }
+        let channels = shape[1] * geometry.groups;
+        let codes = Tensor::f_zeros([0], (Kind::Uint8, spec.codes.device()))?;
+        let ranks = if axes == 0 { 1..=8 } else { axes + 1..=axes + 2 };
+        let accepts = Accepts::new(ranks, axes, channels, &codes)?;
+        Ok(Some(Self { conv, post, accepts, axes, yields_floats: spec.result.is_none(), out: shape[0] }))
+    }
+
+    /// `act(layer(x))`, or with `added`, which broadcasts with the result, `act(layer(x) + added)`. The input is codes, the
+    /// result codes or f32, and `added` as the result.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Rank`], [`Error::Channels`] or [`Error::Kind`] when `x` does not fit; [`Error::Refused`] if codes that are
+    /// added are larger than the result.
+    pub(crate) fn run(&self, x: &Tensor, added: Option<&Tensor>) -> Result<Tensor, Error> {
+        let facts = self.accepts.check(x)?;
+        let sizes = self.result_sizes(facts.sizes());
+        let Some(added) = added else { return self.compute(x, None, &sizes) };
+        if added.size() == sizes {
+            return self.compute(x, Some(added), &sizes);
+        }
+        if broadcasts(&added.size(), &sizes) {
+            return self.compute(x, Some(&added.f_expand(&sizes, true)?), &sizes);
+        }
+        if self.yields_floats && self.post == PostOp::None {
+            return Ok(self.compute(x, None, &sizes)?.f_add(added)?);
+        }
+        let reason = format!(
+            "codes of {:?} added to a result of {sizes:?}; leave the addition in floats by its name",
+            added.size()
+        );
+        Err(Error::Refused(reason))
+    }
+
+    fn result_sizes(&self, input: &[i64]) -> Vec<i64> {
+        if let (0, Some((_, front))) = (self.axes, input.split_last()) {
+            return front.iter().copied().chain([self.out]).collect();
+        }
+        let is_batched = input.len() == self.axes + 2;
+        let mut lifted = if is_batched { input.to_vec() } else { [&[1], input].concat() };
+        if self.axes == 1 {
+            lifted.insert(2, 1);
+        }
+        let mut sizes = self.conv.result_sizes(&lifted);
+        if self.axes == 1 {
+            sizes.remove(2);
+        }
+        if !is_batched {
+            sizes.remove(0);
+        }
+        sizes
+    }
+
+    /// The layer on an input that fits, with a tensor of the result's sizes added.
+    fn compute(&self, x: &Tensor, added: Option<&Tensor>, sizes: &[i64]) -> Result<Tensor, Error> {
+        let is_batched = sizes.len() == self.axes + 2;
+        match self.axes {
+            0 => return Ok(self.conv.run_rows(x, sizes, added, &self.post)?),
+            2 | 3 if is_batched => return Ok(self.conv.run(x, added, &self.post)?),
+            _ => {}
+        }
+        let lifted = |tensor: &Tensor| -> Result<Tensor, Error> {
+            let batched = if is_batched { tensor.shallow_clone() } else { tensor.f_unsqueeze(0)? };
+            Ok(if self.axes == 1 { batched.f_unsqueeze(2)? } else { batched })
+        };
+        let y = self.conv.run(&lifted(x)?, added.map(lifted).transpose()?.as_ref(), &self.post)?;
+        // One axis in the default order, since operators over one axis know no other.
+        Ok(if self.axes == 1 { y.f_contiguous()?.f_reshape(sizes)? } else { y.f_squeeze_dim(0)? })
+    }
+}
+
+/// Returns whether a tensor of the first sizes can be expanded to the second.
+fn broadcasts(from: &[i64], to: &[i64]) -> bool {
+    from.len() <= to.len() && from.iter().rev().zip(to.iter().rev()).all(|(from, to)| from == to || *from == 1)
+}
+
+/// The window in oneDNN's terms and the number of spatial axes; none of one that it does not have.
+fn geometry(spec: &Int8Spec<'_>, shape: &[i64]) -> Result<Option<(Geometry, usize)>, Error> {
+    let Some(params) = &spec.window else {
+        let (one, none) = (Box::from([1, 1]), Box::from([0, 0]));
+        let geometry =
+            Geometry { stride: one, padding: none, dilation: Box::from([1, 1]), output_padding: None, groups: 1 };
+        return Ok((shape.len() == 2).then_some((geometry, 0)));
+    };
+    let axes = shape.len().saturating_sub(2);
+    let params = params.expanded(axes)?;
+    let zeros = params.padding_mode == crate::nn::PaddingMode::Zeros || params.padding.iter().all(|&width| width == 0);
+    if params.transposed || !zeros || !(1..=3).contains(&axes) {
+        return Ok(None);
+    }
+    Ok(Some((super::conv::geometry(&params), axes)))
+}
+
+/// The numbers of a layer, with all that is linear brought into the scales of the weight and the bias.
+struct Folded {
+    source_zero: i32,
+    scales: Vec<f32>,
+    bias: Tensor,
+    result: Option<(f32, i32)>,
+    /// What one of the kernel's numbers stands for, if codes are added to them; else it is itself.
+    unit: Option<f32>,
+}
+
+impl Folded {
+    /// With `w`, `x`, `r` for codes and `s`, `z` for scales and zero points, the layer is
+    /// `Σ (x - z_x) w · s_x s_w + b + (r - z_r) s_r`. The kernel adds `r` as it is, so that all is divided by `s_r`, and
+    /// `z_r` goes into the bias. So does `z_x`, unless there is a border, in which zeros have the code `z_x`.
+    fn new(spec: &Int8Spec<'_>, geometry: &Geometry) -> Result<Self, Error> {
+        let (source, added) = (spec.source, spec.added.filter(|_| spec.result.is_some()));
+        let unit_of_added = added.map(|added| added.scale);
+        let unit = unit_of_added.unwrap_or(1.0);
+        let scales: Vec<f32> = spec.scales.iter().map(|scale| source.scale * scale / unit).collect();
+        let has_border = geometry.padding.iter().any(|&width| width != 0);
+        let shift = if has_border { 0 } else { source.zero_point };
+        let axes: Vec<i64> = (1..).take(spec.codes.dim() - 1).collect();
+        let sums = spec.codes.f_sum_dim_intlist(axes.as_slice(), false, Kind::Int64)?.f_to_kind(Kind::Double)?;
+        let of_source =
+            sums.f_mul(&Tensor::f_from_slice(&scales)?.f_to_kind(Kind::Double)?)?.f_mul_scalar(f64::from(shift))?;
+        let bias = match spec.bias {
+            Some(bias) => bias.f_to_kind(Kind::Double)?.f_div_scalar(f64::from(unit))?,
+            None => of_source.f_zeros_like()?,
+        };
+        let of_added = added.map_or(0.0, |added| f64::from(added.zero_point));
+        let bias = bias.f_sub(&of_source)?.f_sub_scalar(of_added)?.f_to_kind(Kind::Float)?;
+        let result = spec.result.map(|result| (result.scale / unit, result.zero_point));
+        Ok(Self {
+            source_zero: if has_border { source.zero_point } else { 0 },
+            scales,
+            bias,
+            result,
+            unit: unit_of_added,
+        })
+    }
+
+    /// The activation on the kernel's numbers; none of one that depends on their unit.
+    fn unit(&self, post: PostOp) -> Option<PostOp> {
+        let Some(unit) = self.unit.map(f64::from) else { return Some(post) };
+        match post {
+            PostOp::None | PostOp::Relu | PostOp::LeakyRelu(_) => Some(post),
+            PostOp::Clip(low, high) => Some(PostOp::Clip(low / unit, high / unit)),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,171 @@
+//! Dynamically quantized linear layers: PyTorch's integers and results (`reference/dynamic.json`).
+
+use fx_runtime::graph_module::{GraphModule, Value, value};
+use fx_runtime::instance::Tracer;
+use fx_runtime::quant::{DynamicLinear, ObserverConfig, QConfig, QConfigMapping, quantize_dynamic};
+use fx_runtime::{Kind, Result, Tensor, nn};
+use serde::Deserialize;
+
+use super::{reference, uniform};
+
+#[derive(Deserialize)]
+struct Case {
+    engine: String,
+    weights: String,
+    #[serde(rename = "case")]
+    index: usize,
+    shape: [i64; 3],
+    codes: Vec<i64>,
+    scale: Vec<f32>,
+    y: Vec<f32>,
+    tie_y: Vec<f32>,
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the rule rounds to f32")]
+fn batch(name: &str, shape: &[i64], amplitude: f32, offset: f32) -> Tensor {
+    let count = usize::try_from(shape.iter().product::<i64>()).unwrap_or(0);
+    let values: Vec<f32> =
+        uniform(name, count).into_iter().map(|u| (2.0 * u - 1.0) as f32 * amplitude + offset).collect();
+    Tensor::from_slice(&values).view(shape)
+}
+
+impl Case {
+    fn is_reduced(&self) -> bool {
+        self.engine == "fbgemm"
+    }
+
+    fn layer(&self) -> nn::Linear {
+        let [_, inputs, outputs] = self.shape;
+        let name = |what: &str| format!("dynamic{}.{what}", self.index);
+        let bs = (self.index != 1).then(|| batch(&name("bias"), &[outputs], 0.5, 0.0));
+        nn::Linear { ws: batch(&name("weight"), &[outputs, inputs], 0.3, 0.0), bs }
+    }
+
+    fn qconfig(&self) -> QConfig {
+        let QConfig { activation, weight } = QConfig::dynamic();
+        let activation = activation.reduce_range(self.is_reduced());
+        QConfig { activation, weight: if self.weights == "per_tensor" { QConfig::weight() } else { weight } }
+    }
+
+    /// Values halfway between two integers, with an odd zero point.
+    #[expect(clippy::cast_possible_truncation, reason = "the rule rounds down")]
+    fn ties(&self) -> Tensor {
+        let [rows, inputs, _] = self.shape;
+        let last = if self.is_reduced() { 127f32 } else { 255f32 };
+        let count = usize::try_from(rows * inputs).unwrap_or(0);
+        let value = |u: f64| ((u * f64::from(last - 1.0)).floor() as f32 - 31.0) * 0.5 + 0.25;
+        let mut values: Vec<f32> =
+            uniform(&format!("dynamic{}.ties", self.index), count).into_iter().map(value).collect();
+        (values[0], values[1]) = (-15.5, (last - 31.0) / 2.0);
+        Tensor::from_slice(&values).view([rows, inputs])
+    }
+
+    /// fbgemm multiplies by both scales in another order than qnnpack, which rounds the last places otherwise.
+    fn check(&self, what: &str, found: &Tensor, wanted: &[f32]) {
+        let wanted = Tensor::from_slice(wanted).view_as(found);
+        let off = (found - &wanted).abs().max().double_value(&[]) / wanted.abs().max().double_value(&[]);
+        let allowed = if self.is_reduced() { 3e-7 } else { 0.0 };
+        assert!(off <= allowed, "{} {} {:?} {what}: {off:e}", self.engine, self.weights, self.shape);
+    }
+}
+
+fn list(tensor: &Tensor) -> Vec<f32> {
+    Vec::try_from(tensor.flatten(0, -1)).expect("numbers")
+}
+
+#[test]
+fn numbers_are_pytorchs() -> Result<()> {
+    let cases: Vec<Case> = serde_json::from_value(reference("dynamic.json")).expect("cases");
+    assert_eq!(cases.len(), 12);
+    for case in &cases {
+        let [rows, inputs, _] = case.shape;
+        let layer = DynamicLinear::new(&case.layer(), &case.qconfig())?;
+        let codes = Tensor::from_slice(&case.codes).view([-1, inputs]).to_kind(Kind::Float);
+        let weight = codes * Tensor::from_slice(&case.scale).view([-1, 1]);
+        assert_eq!(list(&layer.weight()?), list(&weight));
+        let xs = batch(&format!("dynamic{}.x", case.index), &[rows, inputs], 2.0, 0.3);
+        case.check("y", &layer.forward(&xs)?, &case.y);
+        case.check("ties", &layer.forward(&case.ties())?, &case.tie_y);
+    }
+    Ok(())
+}
+
+fn layer() -> nn::Linear {
+    nn::Linear { ws: batch("layer.weight", &[6, 20], 1.0, 0.0), bs: Some(batch("layer.bias", &[6], 1.0, 0.0)) }
+}
+
+/// With parameters for each token a row has the numbers that it has by itself.
+#[test]
+fn tokens_are_quantized_by_themselves() -> Result<()> {
+    let layer = layer();
+    let (whole, token) = (QConfig::dynamic(), QConfig::dynamic_per_token());
+    let (whole, token) = (DynamicLinear::new(&layer, &whole)?, DynamicLinear::new(&layer, &token)?);
+    // Rows of sizes apart by a factor of a thousand, of which one scale knows the largest alone.
+    let sizes = Tensor::from_slice(&[0.001f32, 1.0, 0.03]).view([3, 1]);
+    let xs = batch("tokens", &[2, 3, 20], 1.0, 0.2) * sizes;
+    let found = token.forward(&xs)?;
+    assert_eq!(found.size(), [2, 3, 6]);
+    for row in 0..6 {
+        let alone = whole.forward(&xs.view([6, 20]).narrow(0, row, 1))?;
+        assert_eq!(list(&found.view([6, 6]).narrow(0, row, 1)), list(&alone));
+    }
+    let exact = xs.apply(&layer);
+    let small = |ys: &Tensor| (ys - &exact).narrow(1, 0, 1).abs().max().double_value(&[]);
+    assert!(small(&found) * 20.0 < small(&whole.forward(&xs)?));
+    Ok(())
+}
+
+#[test]
+fn other_dtypes_no_rows_and_faults() -> Result<()> {
+    let quantized = DynamicLinear::new(&layer(), &QConfig::dynamic())?;
+    let xs = batch("dtypes", &[3, 20], 1.0, 0.0);
+    let half = quantized.forward(&xs.to_kind(Kind::BFloat16))?;
+    assert_eq!(half.kind(), Kind::BFloat16);
+    assert_eq!(quantized.forward(&xs.narrow(0, 0, 0))?.size(), [0, 6]);
+    let nan = quantized.forward(&(&xs / 0.0)).expect_err("infinite").to_string();
+    assert_eq!(nan, "quantization of `DynamicLinear`: its input reaches from -inf to inf; it has to be finite");
+    assert!(quantized.forward(&xs.narrow(1, 0, 19)).is_err());
+    let refused = |qconfig: &QConfig| DynamicLinear::new(&layer(), qconfig).expect_err("a refusal").to_string();
+    let message = refused(&QConfig::with_activation(ObserverConfig::histogram()));
+    assert!(
+        message.contains("its activation is a HistogramObserver of quint8; take `QConfig::dynamic()`"),
+        "{message}"
+    );
+    let message = refused(&QConfig { weight: ObserverConfig::per_channel_min_max(0), ..QConfig::dynamic() });
+    assert!(message.contains("its weight is quint8 per_channel_affine; take a symmetric qint8 one"), "{message}");
+    Ok(())
+}
+
+/// Two linear layers around an activation.
+fn net() -> Result<GraphModule> {
+    let mut t = Tracer::new("net");
+    let xs = t.input("xs", true);
+    let ys = t.module("fc1", &layer(), &[&xs], "src/net.rs:1");
+    let ys = t.call("relu", &[&ys], "src/net.rs:2");
+    let fc2 = nn::Linear { ws: batch("fc2.weight", &[4, 6], 1.0, 0.0), bs: None };
+    let ys = t.module("fc2", &fc2, &[&ys], "src/net.rs:3");
+    t.finish(&[&ys])
+}
+
+#[test]
+fn linear_layers_of_a_graph_are_replaced() -> Result<()> {
+    let net = net()?;
+    let xs = batch("net", &[3, 20], 1.0, 0.0);
+    let run = |net: &GraphModule| -> Result<Tensor> {
+        let Value::Tensor(ys) = net.run(&[value(&xs)])? else { panic!("one tensor") };
+        Ok(ys.shallow_clone())
+    };
+    let quantized = quantize_dynamic(&net, &QConfigMapping::new().object_type("Linear", QConfig::dynamic()))?;
+    let hidden = DynamicLinear::new(&layer(), &QConfig::dynamic())?.forward(&xs)?.relu();
+    let fc2 = nn::Linear { ws: batch("fc2.weight", &[4, 6], 1.0, 0.0), bs: None };
+    let wanted = DynamicLinear::new(&fc2, &QConfig::dynamic())?.forward(&hidden)?;
+    assert_eq!(list(&run(&quantized)?), list(&wanted));
+    let one = QConfigMapping::new().global(QConfig::dynamic()).module_name("fc1", None);
+    assert_eq!(list(&run(&quantize_dynamic(&net, &one)?)?), {
+        let hidden = xs.apply(&layer()).relu();
+        list(&DynamicLinear::new(&fc2, &QConfig::dynamic())?.forward(&hidden)?)
+    });
+    let message = quantize_dynamic(&net, &one.module_name("fc3", None)).expect_err("no such layer").to_string();
+    assert!(message.contains("`fc3`: the model has no such module"), "{message}");
+    Ok(())
+}
