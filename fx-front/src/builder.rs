@@ -101,7 +101,7 @@ fn closures_are_told_apart(layers: &[Layer]) -> bool {
         for layer in layers {
             match layer {
                 Layer::Closure(closure, place) if place.is_empty() && !found.contains(&&**closure) => {
-                    found.push(closure)
+                    found.push(closure);
                 }
                 Layer::Repeat(inner) | Layer::Optional(inner) => of_no_place(inner, found),
                 Layer::Either(a, b) => [a, b].into_iter().for_each(|inner| of_no_place(inner, found)),

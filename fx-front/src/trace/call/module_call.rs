@@ -15,7 +15,7 @@ impl Tracer<'_> {
         }
         match module.ty() {
             Ty::Leaf(kind) if LayerRow::of_type(kind).is_some_and(|row| row.is_chain) => {
-                self.sequential(module, args, span, &|tracer, callee, args| match callee {
+                self.sequential(module, &args, span, &|tracer, callee, args| match callee {
                     Callee::Layer(layer) => tracer.forward(layer, args, span),
                     Callee::Closure(closure) => tracer.call_closure(closure, args),
                 })

@@ -48,20 +48,20 @@ impl<'a> Tracer<'a> {
     pub(in crate::trace) fn sequential(
         &mut self,
         module: &Val,
-        args: Vec<Val>,
+        args: &[Val],
         span: Span,
         call: CallLayer<'_, 'a>,
     ) -> Result<Val> {
         let Some(layers) = self.layers_of(module) else {
             let reason = "a `Sequential` whose constructor could not be read; its layers run one by one";
-            return self.opaque_chain(module, &args, Unsupported { span, reason: reason.to_owned() }, span);
+            return self.opaque_chain(module, args, Unsupported { span, reason: reason.to_owned() }, span);
         };
         let Some(xs) = args.first().cloned() else { return unsupported(span, "a chain of layers without an input") };
         let mark = self.checkpoint();
         let run = Run { module, train: args.get(1), span, call };
         self.chain(&run, &layers, xs).or_else(|fault| {
             self.rollback(mark);
-            self.opaque_chain(module, &args, fault, span)
+            self.opaque_chain(module, args, fault, span)
         })
     }
 
