@@ -99,6 +99,8 @@ fn check(workspace: &Path, case: &str) -> String {
         .expect("cargo runs");
     let told = String::from_utf8_lossy(&output.stderr).replace(&format!("{case}/src/main.rs"), &format!("{case}.rs"));
     let told = told.replace(&root().to_string_lossy().into_owned(), "..");
+    let told: Vec<String> = told.lines().map(without_out_dir).collect();
+    let told = told.join("\n");
     // What follows counts the errors.
     let told = told.split("error: could not compile").next().unwrap_or_default();
     let warning = format!("warning: {case}@");
@@ -111,6 +113,14 @@ fn check(workspace: &Path, case: &str) -> String {
     let told: Vec<&str> = warnings.into_iter().chain(of_the_case).collect();
     assert!(!told.is_empty(), "`{case}` is told nothing");
     format!("{}\n", told.join("\n\n"))
+}
+
+/// A line without the name of the folder that cargo has chosen for what the build script writes.
+fn without_out_dir(line: &str) -> String {
+    match (line.find("(all: "), line.find("/fx/report.txt)")) {
+        (Some(start), Some(end)) if start < end => format!("{}(all: $OUT_DIR{}", &line[..start], &line[end..]),
+        _ => line.to_owned(),
+    }
 }
 
 /// Whether it is one of the lines in which cargo says what it is at: a verb that ends in the twelfth column.

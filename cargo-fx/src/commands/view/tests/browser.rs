@@ -1,11 +1,10 @@
 //! A browser to test the page in: headless Chromium, driven by chromedriver in the W3C's protocol for that.
 
-use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
@@ -34,10 +33,10 @@ impl Browser {
             );
             return None;
         };
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut command = Command::new(chromedriver);
-        command.arg(format!("--port={port}")).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let driver = command.spawn().unwrap();
+        command.arg("--port=0").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut driver = command.spawn().unwrap();
+        let port = told_port(&mut driver);
         let profile = tempfile::tempdir().unwrap();
         let flags = [
             "--headless",
@@ -54,19 +53,10 @@ impl Browser {
             "goog:loggingPrefs": { "browser": "ALL", "performance": "ALL" },
         } } });
         let mut browser = Browser { driver, port, session: String::new(), _profile: profile };
-        browser.wait_for_driver();
         let session = browser.asked("POST", "/session", Some(&wanted));
         browser.session = format!("/session/{}", session["sessionId"].as_str().unwrap());
         browser.post("/url", &json!({ "url": format!("file://{}", page.display()) }));
         Some(browser)
-    }
-
-    fn wait_for_driver(&self) {
-        let begin = Instant::now();
-        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
-            assert!(begin.elapsed() < PATIENCE, "chromedriver does not answer");
-            sleep(Duration::from_millis(50));
-        }
     }
 
     /// The value of the body of a function.
@@ -181,6 +171,13 @@ impl Drop for Browser {
         let _ = self.driver.kill();
         let _ = self.driver.wait();
     }
+}
+
+/// The port that chromedriver has chosen, which it says when it listens: "... started successfully on port 1234."
+fn told_port(driver: &mut Child) -> u16 {
+    let lines = BufReader::new(driver.stdout.take().unwrap()).lines();
+    let port = |line: String| line.split_once("successfully on port ")?.1.trim_end_matches('.').parse().ok();
+    lines.map_while(Result::ok).find_map(port).expect("chromedriver says its port")
 }
 
 /// A program of the path.
