@@ -207,7 +207,7 @@ impl Exchanged {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, in_a_row, randn, root, understood};
+    use crate::check::{agree, in_a_row, randn, understood};
 
     understood!(Stepped: 0 of 14);
     understood!(Recurrent: 0 of 28);
