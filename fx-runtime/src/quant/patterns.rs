@@ -195,8 +195,14 @@ fn class(module: &GraphModule, engine: QEngine, id: NodeId) -> Option<Quantizati
     (holds && !tensors(graph, id).is_empty() && is_tensor(graph, id)).then_some(quantization)
 }
 
+/// The path of the weight of a layer, or of the tensor that an op reads as its weight.
+pub(super) fn weight_site(graph: &Graph, id: NodeId) -> Option<String> {
+    let of_module = module_path(graph, id).map(|path| format!("{path}.weight"));
+    of_module.or_else(|| weight_path(graph, id).map(str::to_owned))
+}
+
 /// The path of the tensor that an op reads as its weight.
-pub(super) fn weight_path(graph: &Graph, id: NodeId) -> Option<&str> {
+fn weight_path(graph: &Graph, id: NodeId) -> Option<&str> {
     match &graph.node(graph.node(id).input(1)?).op {
         Op::GetAttr(path) if matches!(graph.node(id).op, Op::Call(_)) => Some(path),
         _ => None,

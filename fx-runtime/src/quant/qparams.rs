@@ -176,6 +176,23 @@ impl QParams {
         Ok(codes.f_to_kind(tch::Kind::Float)?.f_sub(&zero)?.f_mul(&scale)?)
     }
 
+    /// The scale and the integer that stands for zero; none if there are several, or zero is no integer.
+    pub(super) fn single(&self) -> Option<(f32, i64)> {
+        match (self.scale.as_slice(), &self.zero_point) {
+            (&[scale], ZeroPoint::Int(zero)) => match zero.as_slice() {
+                &[zero] => Some((scale, zero)),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Returns whether the integers that are used are those of the dtype, or of its reduced range.
+    pub(super) fn has_range_of_dtype(&self) -> bool {
+        let range = QuantRange { quant_min: self.quant_min, quant_max: self.quant_max };
+        [false, true].iter().any(|&reduced| self.dtype.range(reduced) == range)
+    }
+
     /// Scale and zero point, in shapes that broadcast over the value.
     fn shaped(&self, xs: &Tensor) -> Result<[Tensor; 2]> {
         let [scale, zero] = self.tensors(xs)?;

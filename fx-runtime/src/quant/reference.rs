@@ -9,7 +9,7 @@ use fx_ir::{Arg, Graph, NodeId, Op, OpId, Origin, Type};
 
 use super::patterns;
 use super::sites::{Placed, Site, WeightSite};
-use super::{DType, Prepared, QParams, QParamsFile, ZeroPoint, weighted};
+use super::{DType, Prepared, QParams, QParamsFile, weighted};
 use crate::graph_module::{GraphModule, Submodule};
 use crate::{Error, Result};
 
@@ -49,27 +49,21 @@ pub(super) fn reference(
     Ok(module)
 }
 
-fn missing(site: &str) -> Error {
+pub(super) fn missing(site: &str) -> Error {
     Error::Quantization { site: site.to_owned(), reason: "the file has no parameters for it".to_owned() }
 }
 
 /// Lets all that read the value read it after quantization and back.
 fn quantize_value(graph: &mut Graph, site: &Site, of: &QParams) -> Result<()> {
-    let (ZeroPoint::Int(zero), [scale]) = (&of.zero_point, of.scale.as_slice()) else {
-        return Err(missing(&site.name));
-    };
-    let &[zero] = zero.as_slice() else { return Err(missing(&site.name)) };
-    let scale = Arg::Float(f64::from(*scale));
+    let (scale, zero) = of.single().ok_or_else(|| missing(&site.name))?;
+    let scale = Arg::Float(f64::from(scale));
     let kind = match of.dtype {
         DType::QInt8 => "Kind::QInt8",
         DType::QUInt8 | DType::QUInt4x2 => "Kind::QUInt8",
         DType::QInt32 => "Kind::QInt32",
     };
     let range = (of.quant_min, of.quant_max);
-    let is_whole = [false, true]
-        .map(|reduced| of.dtype.range(reduced))
-        .iter()
-        .any(|whole| (whole.quant_min, whole.quant_max) == range && of.dtype != DType::QUInt4x2);
+    let is_whole = of.has_range_of_dtype() && of.dtype != DType::QUInt4x2;
     let value = Arg::Node(site.node);
     let (first, last) = if is_whole {
         let args = vec![value, scale, Arg::Int(zero), Arg::Path(kind.to_owned())];

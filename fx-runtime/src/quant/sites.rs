@@ -92,8 +92,7 @@ impl Placement<'_> {
         }
         if pattern.quantization == Quantization::Weighted {
             let graph = self.module.graph();
-            let of_module = patterns::module_path(graph, pattern.root).map(|path| format!("{path}.weight"));
-            let path = of_module.or_else(|| patterns::weight_path(graph, pattern.root).map(str::to_owned));
+            let path = patterns::weight_site(graph, pattern.root);
             let config = qconfig.weight.clone();
             self.weights.extend(path.map(|path| WeightSite { path, node: pattern.root, config }));
         }

@@ -1,6 +1,6 @@
 //! Which kernel a pattern becomes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use fx_ir::ops::{Class, Quantization};
@@ -38,7 +38,7 @@ pub(super) fn kernel(module: &GraphModule, request: &Request<'_>) -> Result<Opti
     // What is computed on codes yields codes; nobody reads these here, so floats serve as well.
     let Some(result) = request.result else { return Ok(None) };
     let on_codes = |kind, module: Option<Rc<dyn Submodule>>| {
-        Ok(Some(Kernel { kind, on_codes: module, floats: BTreeSet::new(), added: None, result: Some(result) }))
+        Ok(Some(Kernel { kind, on_codes: module, adds_floats: false, added: None, result: Some(result) }))
     };
     if let (Some(combination), &[left, right]) = (combination(op), request.sources) {
         let relu = pattern.root != pattern.last;

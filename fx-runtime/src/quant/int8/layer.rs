@@ -1,7 +1,6 @@
 //! Convolutions and linear layers as kernels on codes.
 
 use std::any::Any;
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use fx_ir::{Arg, NodeId, Op, ops};
@@ -43,12 +42,12 @@ pub(super) fn layer(module: &GraphModule, request: &Request<'_>) -> Result<Optio
     };
     let Some(packed) = Int8Layer::pack(&spec)? else { return Ok(None) };
     let kind = if spec.window.is_some() { "Int8Conv" } else { "Int8Linear" };
-    let floats = if adds && request.result.is_none() { BTreeSet::from([1]) } else { BTreeSet::new() };
+    let adds_floats = adds && request.result.is_none();
     let added = match request.then {
         Then::Addition(other) => Some(other),
         Then::Nothing | Then::Activation(_) => None,
     };
-    Ok(Some(Kernel { kind, on_codes: Some(Rc::new(Layer(packed))), floats, added, result: request.result }))
+    Ok(Some(Kernel { kind, on_codes: Some(Rc::new(Layer(packed))), adds_floats, added, result: request.result }))
 }
 
 /// What follows the layer within its pattern: its activation, and whether a tensor is added before it.

@@ -9,11 +9,12 @@ use super::kernels;
 use super::layer;
 use super::modules::{Dequantize, Quantize};
 use super::request::{Kernel, Request, Then};
+use crate::Result;
 use crate::ffi::int8::PerTensor;
 use crate::graph_module::{GraphModule, Submodule};
 use crate::quant::patterns::{self, Pattern};
-use crate::quant::{DType, QParams, QParamsFile, ZeroPoint};
-use crate::{Error, Result};
+use crate::quant::reference::missing;
+use crate::quant::{DType, QParams, QParamsFile};
 
 /// On which side of a node another one is put.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -83,11 +84,8 @@ impl<'q> Lowering<'q> {
     }
 
     /// The parameters of the pattern's weight.
-    fn weight(&self, pattern: &Pattern) -> Option<(String, &'q QParams)> {
-        let graph = self.module.graph();
-        let of_module = patterns::module_path(graph, pattern.root).map(|path| format!("{path}.weight"));
-        let path = of_module.or_else(|| patterns::weight_path(graph, pattern.root).map(str::to_owned))?;
-        self.qparams.weights.get(&path).map(|of| (path, of))
+    fn weight(&self, pattern: &Pattern) -> Option<&'q QParams> {
+        self.qparams.weights.get(&patterns::weight_site(self.module.graph(), pattern.root)?)
     }
 
     pub(super) fn is_quantized(&self, pattern: &Pattern) -> bool {
@@ -102,7 +100,7 @@ impl<'q> Lowering<'q> {
             return Ok(());
         }
         let sources: Vec<PerTensor> = pattern.inputs.iter().filter_map(|&input| self.site(input)).collect();
-        let weight = self.weight(pattern).map(|(_, of)| of);
+        let weight = self.weight(pattern);
         let (behind, then) = if let Some((last, act)) = self.absorbable(at, pattern) {
             (vec![last], Then::Activation(act))
         } else if let Some((behind, other)) = self.addition(pattern) {
@@ -161,7 +159,7 @@ impl<'q> Lowering<'q> {
         self.kernels.insert(pattern.root);
         let mut args = Vec::new();
         for (position, &input) in pattern.inputs.iter().enumerate() {
-            let as_floats = kernel.floats.contains(&position);
+            let as_floats = kernel.adds_floats && position == 1;
             args.push(Arg::Node(if as_floats { input } else { self.codes_of(input, pattern.root)? }));
         }
         args.extend(kernel.added.map(Arg::Node));
@@ -284,20 +282,11 @@ fn erase_unread(graph: &mut Graph) {
     }
 }
 
-fn missing(site: &str) -> Error {
-    Error::Quantization { site: site.to_owned(), reason: "the file has no parameters for it".to_owned() }
-}
-
 /// What the codes of a value stand for; none of parameters that are not those of `u8` with one scale.
 fn per_tensor(of: &QParams) -> Option<PerTensor> {
-    let (ZeroPoint::Int(zero), [scale]) = (&of.zero_point, of.scale.as_slice()) else { return None };
-    let &[zero] = zero.as_slice() else { return None };
+    let (scale, zero) = of.single()?;
     // A reduced range bounds what is observed, not what is stored, as in libtorch's kernels.
-    let is_u8 = of.dtype == DType::QUInt8
-        && [false, true]
-            .map(|reduced| of.dtype.range(reduced))
-            .iter()
-            .any(|range| (of.quant_min, of.quant_max) == (range.quant_min, range.quant_max));
+    let is_u8 = of.dtype == DType::QUInt8 && of.has_range_of_dtype();
     let zero_point = i32::try_from(zero).ok().filter(|zero| is_u8 && (0..=255).contains(zero))?;
-    Some(PerTensor { scale: *scale, zero_point })
+    Some(PerTensor { scale, zero_point })
 }

@@ -58,8 +58,8 @@ modules! {
     Quantize(this, x) = int8::quantize(&single(x)?, this.0)?;
     Dequantize(this, x) = int8::dequantize(x, this.0)?;
     Table(this, x) = int8::look_up(x, &this.0)?;
-    MaxPool(this, x) = int8::max_pool(&batched(x)?, &this.0)?.f_view_as_batch(x)?;
-    Average(_this, x) = int8::average(&batched(x)?)?.f_view_as_batch(x)?;
+    MaxPool(this, x) = unbatched(int8::max_pool(&batched(x)?, &this.0)?, x)?;
+    Average(_this, x) = unbatched(int8::average(&batched(x)?)?, x)?;
     Combine(this, a, b) = this.run(a, b)?;
 }
 
@@ -110,12 +110,6 @@ fn batched(x: &Tensor) -> Result<Tensor> {
 }
 
 /// A result as the input was: without a batch if that had none.
-trait AsBatch: Sized {
-    fn f_view_as_batch(self, input: &Tensor) -> Result<Self>;
-}
-
-impl AsBatch for Tensor {
-    fn f_view_as_batch(self, input: &Tensor) -> Result<Self> {
-        Ok(if input.dim() == 3 { self.f_squeeze_dim(0)? } else { self })
-    }
+fn unbatched(y: Tensor, input: &Tensor) -> Result<Tensor> {
+    Ok(if input.dim() == 3 { y.f_squeeze_dim(0)? } else { y })
 }

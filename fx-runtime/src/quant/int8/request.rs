@@ -1,6 +1,5 @@
 //! What is asked of a kernel, and what comes of it.
 
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use fx_ir::{Arg, NodeId};
@@ -16,8 +15,8 @@ pub(super) struct Kernel {
     pub(super) kind: &'static str,
     /// The module on codes; none where the op of the graph takes codes as it takes numbers.
     pub(super) on_codes: Option<Rc<dyn Submodule>>,
-    /// The inputs, by their positions, that it takes as floats.
-    pub(super) floats: BTreeSet<usize>,
+    /// Whether it takes its second input, which it adds, in floats.
+    pub(super) adds_floats: bool,
     /// What it adds in floats beyond the inputs of the pattern.
     pub(super) added: Option<NodeId>,
     /// What its result's codes stand for; none if the result is f32.
