@@ -4,20 +4,11 @@ use tch::{TchError, Tensor};
 
 use super::super::tensor::refused;
 use super::super::vector::{Body, vectorised};
-use super::{Dense, F32, Output, PerTensor, U8, in_parts, stored, zero};
+use super::{Dense, Element, Output, PerTensor, in_parts, stored, zero};
 
 /// The codes of a tensor of f32.
 pub(crate) fn quantize(x: &Tensor, of: PerTensor) -> Result<Tensor, TchError> {
-    let x = checked(x, F32)?;
-    let y = x.unwritten_like(U8)?;
-    // SAFETY: f32 by `checked`; to write to an input meanwhile would be a data race of the caller's.
-    let (from, to) = (unsafe { x.elements::<f32>() }, Output::<u8>::of(&y));
-    in_parts(from.len(), 1, &|range| {
-        // SAFETY: the parts are disjoint, and `y` is new and as large as `x`.
-        let to = unsafe { to.part(range.clone()) };
-        vectorised(Quantize { from: &from[range], to, of });
-    });
-    Ok(y)
+    mapped(x, |from, to| vectorised(Quantize { from, to, of }))
 }
 
 struct Quantize<'a> {
@@ -40,16 +31,7 @@ impl Body for Quantize<'_> {
 
 /// The numbers that codes stand for, f32.
 pub(crate) fn dequantize(x: &Tensor, of: PerTensor) -> Result<Tensor, TchError> {
-    let x = checked(x, U8)?;
-    let y = x.unwritten_like(F32)?;
-    // SAFETY: `u8` by `checked`; as above.
-    let (from, to) = (unsafe { x.elements::<u8>() }, Output::<f32>::of(&y));
-    in_parts(from.len(), 1, &|range| {
-        // SAFETY: as above.
-        let to = unsafe { to.part(range.clone()) };
-        vectorised(Dequantize { from: &from[range], to, of });
-    });
-    Ok(y)
+    mapped(x, |from, to| vectorised(Dequantize { from, to, of }))
 }
 
 struct Dequantize<'a> {
@@ -77,16 +59,23 @@ fn number(code: u8, of: PerTensor) -> f32 {
 
 /// Each code's entry of a table.
 pub(crate) fn look_up(x: &Tensor, table: &[u8; 256]) -> Result<Tensor, TchError> {
-    let x = checked(x, U8)?;
-    let y = x.unwritten_like(U8)?;
-    // SAFETY: as above.
-    let (from, to) = (unsafe { x.elements::<u8>() }, Output::<u8>::of(&y));
-    in_parts(from.len(), 1, &|range| {
-        // SAFETY: as above.
-        let to = unsafe { to.part(range.clone()) };
-        for (code, found) in from[range].iter().zip(to) {
+    mapped(x, |from: &[u8], to: &mut [u8]| {
+        for (code, found) in from.iter().zip(to) {
             *found = table[usize::from(*code)];
         }
+    })
+}
+
+/// A tensor that lies as `x` does, each part of which `work` writes from the same part of `x`.
+fn mapped<A: Element, B: Element>(x: &Tensor, work: impl Fn(&[A], &mut [B]) + Sync) -> Result<Tensor, TchError> {
+    let x = checked::<A>(x)?;
+    let y = x.unwritten_like(B::DTYPE)?;
+    // SAFETY: of this type by `checked`; to write to an input meanwhile would be a data race of the caller's.
+    let (from, to) = (unsafe { x.elements::<A>() }, Output::<B>::of(&y));
+    in_parts(from.len(), 1, &|range| {
+        // SAFETY: the parts are disjoint, and `y` is new, of this type, and as large as `x`.
+        let to = unsafe { to.part(range.clone()) };
+        work(&from[range], to);
     });
     Ok(y)
 }
@@ -105,17 +94,17 @@ pub(crate) fn combine(
     result: PerTensor,
     relu: bool,
 ) -> Result<Tensor, TchError> {
-    let (left, right) = (checked(a.0, U8)?, checked(b.0, U8)?);
+    let (left, right) = (checked::<u8>(a.0)?, checked::<u8>(b.0)?);
     if left.facts.sizes() != right.facts.sizes() {
         return Err(refused("codes of different sizes"));
     }
     let right = right.as_lies(&left)?;
-    let y = left.unwritten_like(U8)?;
-    // SAFETY: as above.
+    let y = left.unwritten_like(u8::DTYPE)?;
+    // SAFETY: as for `mapped`.
     let (lefts, rights, to) = unsafe { (left.elements::<u8>(), right.elements::<u8>(), Output::<u8>::of(&y)) };
     let numbers = Numbers { left: a.1, right: b.1, result, relu };
     in_parts(lefts.len(), 2, &|range| {
-        // SAFETY: as above.
+        // SAFETY: as for `mapped`.
         let to = unsafe { to.part(range.clone()) };
         vectorised(Combine { combination, from: [&lefts[range.clone()], &rights[range]], to, numbers });
     });
@@ -158,10 +147,7 @@ impl Body for Combine<'_> {
     }
 }
 
-fn checked(x: &Tensor, dtype: i32) -> Result<Dense, TchError> {
+fn checked<T: Element>(x: &Tensor) -> Result<Dense, TchError> {
     let x = Dense::new(x)?;
-    if x.facts.dtype == dtype && x.facts.device.0 == 0 {
-        return Ok(x);
-    }
-    Err(refused(if dtype == U8 { "codes, which are u8 on the CPU," } else { "what is quantized, f32 on the CPU," }))
+    if x.facts.dtype == T::DTYPE && x.facts.device.0 == 0 { Ok(x) } else { Err(refused(T::NAME)) }
 }

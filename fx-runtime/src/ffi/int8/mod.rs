@@ -52,9 +52,23 @@ fn stored(x: f32) -> u8 {
     unsafe { u8::try_from(code).unwrap_unchecked() }
 }
 
-/// The dtypes of these loops as `c10::ScalarType` counts.
-const U8: i32 = 0;
-const F32: i32 = 6;
+/// What these loops run over.
+trait Element: Sync {
+    /// As `c10::ScalarType` counts.
+    const DTYPE: i32;
+    /// What a tensor of them is called where another one comes.
+    const NAME: &'static str;
+}
+
+impl Element for u8 {
+    const DTYPE: i32 = 0;
+    const NAME: &'static str = "codes, which are u8 on the CPU,";
+}
+
+impl Element for f32 {
+    const DTYPE: i32 = 6;
+    const NAME: &'static str = "what is quantized, f32 on the CPU,";
+}
 
 /// A tensor whose elements lie without gaps.
 struct Dense {
@@ -109,7 +123,7 @@ impl Dense {
 
 /// An unwritten tensor on the CPU of `u8` or f32.
 fn unwritten(sizes: &[i64], strides: &[i64], dtype: i32, count: usize) -> Result<Tensor, TchError> {
-    let width = if dtype == U8 { 1 } else { 4 };
+    let width = if dtype == u8::DTYPE { 1 } else { 4 };
     output_pool::tensor(sizes, strides, dtype, count * width)
 }
 

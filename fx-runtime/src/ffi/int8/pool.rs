@@ -5,7 +5,7 @@ use tch::{TchError, Tensor};
 use super::super::memory_format::{channels_last, contiguous};
 use super::super::tensor::{Facts, refused};
 use super::super::vector::{Body, vectorised};
-use super::{Dense, Output, U8, in_parts, unwritten};
+use super::{Dense, Element as _, Output, in_parts, unwritten};
 
 /// Where windows lie, as ATen's pooling has it; height, then width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ struct Image {
 
 impl Image {
     fn new(x: &Tensor) -> Result<Self, TchError> {
-        let facts = Facts::of(x).filter(|facts| facts.dtype == U8 && facts.device.0 == 0);
+        let facts = Facts::of(x).filter(|facts| facts.dtype == u8::DTYPE && facts.device.0 == 0);
         let facts = facts.ok_or_else(|| refused("images of codes, which are u8 on the CPU,"))?;
         let whole = |size: &i64| usize::try_from(*size).unwrap_or(0);
         let &[batch, channels, height, width] = &*facts.sizes().iter().map(whole).collect::<Vec<_>>() else {
@@ -44,7 +44,7 @@ impl Image {
     fn unwritten(&self, size: [usize; 2]) -> Result<Tensor, TchError> {
         let sizes: Vec<i64> =
             [self.batch, self.channels, size[0], size[1]].iter().map(|&size| size.try_into().unwrap_or(0)).collect();
-        unwritten(&sizes, &order(&sizes), U8, self.batch * self.channels * size[0] * size[1])
+        unwritten(&sizes, &order(&sizes), u8::DTYPE, self.batch * self.channels * size[0] * size[1])
     }
 }
 

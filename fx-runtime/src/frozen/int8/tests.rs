@@ -21,6 +21,20 @@ fn scales(out: i64) -> Vec<f32> {
     (0..out).map(|channel| 0.01 + 0.001 * f32::from(u8::try_from(channel % 7).unwrap())).collect()
 }
 
+/// A linear layer without a bias, whose result is f32.
+fn plain<'t>(codes: &'t Tensor, scales: &'t [f32]) -> Int8Spec<'t> {
+    Int8Spec {
+        codes,
+        scales,
+        bias: None,
+        window: None,
+        source: SOURCE,
+        added: None,
+        result: None,
+        act: Activation::None,
+    }
+}
+
 /// The layer computed in f64 on the numbers that the codes stand for.
 fn exact(spec: &Int8Spec<'_>, x: &Tensor, added: Option<&Tensor>) -> Tensor {
     let mut shape = vec![1; spec.codes.dim()];
@@ -125,16 +139,7 @@ fn linear_layers_take_rows_of_any_rank() {
     let scales = scales(33);
     for shape in [&[48][..], &[5, 48], &[2, 3, 48], &[1, 128, 48]] {
         for (result, most) in [(Some(RESULT), 1.0), (None, 1e-6)] {
-            let spec = Int8Spec {
-                codes: &weight,
-                scales: &scales,
-                bias: None,
-                window: None,
-                source: SOURCE,
-                added: None,
-                result,
-                act: Activation::None,
-            };
+            let spec = Int8Spec { result, ..plain(&weight, &scales) };
             let found = error(&spec, &codes(shape, 4), None);
             assert!(found <= most, "{shape:?}: {found}");
         }
@@ -144,16 +149,8 @@ fn linear_layers_take_rows_of_any_rank() {
 #[test]
 fn an_input_that_does_not_fit_is_named() {
     let weight = Tensor::zeros([4, 8], (Kind::Int8, Device::Cpu));
-    let spec = Int8Spec {
-        codes: &weight,
-        scales: &scales(4),
-        bias: None,
-        window: None,
-        source: SOURCE,
-        added: None,
-        result: None,
-        act: Activation::None,
-    };
+    let scales = scales(4);
+    let spec = plain(&weight, &scales);
     let Some(layer) = packed(&spec) else { return };
     let error = layer.run(&codes(&[2, 7], 1), None).unwrap_err();
     assert!(matches!(error, Error::Channels { expected: 8, .. }), "{error}");
@@ -192,16 +189,7 @@ fn what_is_added_broadcasts() {
     let weight = Tensor::randint_low(-127, 128, [6, 16], (Kind::Int8, Device::Cpu));
     let scales = scales(6);
     let x = codes(&[4, 16], 5);
-    let mut spec = Int8Spec {
-        codes: &weight,
-        scales: &scales,
-        bias: None,
-        window: None,
-        source: SOURCE,
-        added: None,
-        result: None,
-        act: Activation::None,
-    };
+    let mut spec = plain(&weight, &scales);
     let Some(layer) = packed(&spec) else { return };
     let alone = layer.run(&x, None).unwrap();
     for shape in [&[4, 6][..], &[6], &[4, 1], &[3, 4, 6]] {
