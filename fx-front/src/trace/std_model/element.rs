@@ -3,6 +3,7 @@
 use fx_ir::{Arg, HostOp};
 use proc_macro2::Span;
 
+use crate::syntax::element_access::ElementAccess;
 use crate::trace::types::label::element_path;
 use crate::trace::types::ty::is_copy;
 use crate::trace::{RefKind, Result, Tracer, Ty, Val, tensor::operator, unsupported};
@@ -16,7 +17,7 @@ impl Tracer<'_> {
             return Ok(item.map_or_else(nothing, |item| Val::Some(Box::new(item))));
         }
         let Ty::List(element) = list.ty() else { return unsupported(span, "an iterator of this form") };
-        let borrowed = self.lent(list, &element, "get", Some(at), span)?;
+        let borrowed = self.lent(list, &element, ElementAccess::Get, Some(at), span)?;
         let one = Arg::Path("one".to_owned());
         let copy =
             self.copy_of(&element, &one).filter(|_| list.ref_kind() == Some(RefKind::Value) && !is_copy(&element));
@@ -34,7 +35,7 @@ impl Tracer<'_> {
         &mut self,
         list: &Val,
         element: &Ty,
-        name: &str,
+        access: ElementAccess,
         index: Option<&Val>,
         span: Span,
     ) -> Result<Val> {
@@ -49,12 +50,12 @@ impl Tracer<'_> {
             }
             args.push(self.operand(index, span)?);
         }
-        let method = HostOp::Method(name.to_owned());
+        let method = HostOp::Method(access.name().to_owned());
         let ty = Ty::Option(Box::new(element.clone()));
         let value = if is_copy(element) {
-            self.host_node(HostOp::Method("copied".to_owned()), vec![method.of(args)], name, ty, span)
+            self.host_node(HostOp::Method("copied".to_owned()), vec![method.of(args)], access.name(), ty, span)
         } else {
-            self.host_node(method, args, name, ty, span)
+            self.host_node(method, args, access.name(), ty, span)
         };
         let value = value.with_ref_kind(RefKind::Ref);
         if let Some(path) = self.path_of(list)
