@@ -98,7 +98,7 @@ impl From<DefaultValue> for Arg {
             DefaultValue::Int(number) => Arg::Int(number),
             DefaultValue::Float(number) => Arg::Float(number),
             DefaultValue::Str(text) => Arg::Str(text.to_owned()),
-            DefaultValue::Ints(numbers) => Arg::ints(numbers),
+            DefaultValue::Ints(numbers) => Arg::List(numbers.iter().copied().map(Arg::Int).collect()),
             DefaultValue::Name(name) => Arg::Path(name.to_owned()),
         }
     }

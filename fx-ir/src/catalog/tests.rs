@@ -1,6 +1,6 @@
 //! The rows that the rest of the workspace leans on, and the table's order.
 
-use super::{Door, Entry, Flags, Kind, Receiver, Results, by_aten, entries, lookup};
+use super::{DefaultValue, Door, Entry, Flags, Kind, Receiver, Results, by_aten, entries, lookup};
 
 #[track_caller]
 fn entry(method: &str) -> &'static Entry {

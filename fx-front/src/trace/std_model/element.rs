@@ -2,6 +2,7 @@
 
 use fx_ir::{Arg, HostOp};
 use proc_macro2::Span;
+use syn::spanned::Spanned;
 
 use crate::syntax::element_access::ElementAccess;
 use crate::trace::types::label::element_path;
@@ -9,6 +10,44 @@ use crate::trace::types::ty::is_copy;
 use crate::trace::{RefKind, Result, Tracer, Ty, Val, tensor::operator, unsupported};
 
 impl Tracer<'_> {
+    /// An element of a list as an option; `None` where the method is none that is known here.
+    pub(super) fn accessed(
+        &mut self,
+        list: &Val,
+        element: &Ty,
+        access: ElementAccess,
+        call: &syn::ExprMethodCall,
+    ) -> Option<Result<Val>> {
+        match (access, list) {
+            (ElementAccess::Taken, _) => {
+                let number = call.args.first().map(|at| self.expr(at));
+                number.map(|at| at.and_then(|at| self.element_taken(list, &at, call.span())))
+            }
+            (ElementAccess::Get, Val::List(_)) => self.got(list, call),
+            (ElementAccess::First | ElementAccess::Last, Val::List(items)) => {
+                let item = if access == ElementAccess::Last { items.last() } else { items.first() };
+                item.map(|item| Ok(Val::Some(Box::new(item.clone()))))
+            }
+            (ElementAccess::Get | ElementAccess::First | ElementAccess::Last, Val::Node(..))
+                if *element != Ty::Unknown =>
+            {
+                let index = call.args.first().map(|at| self.expr(at)).transpose();
+                Some(index.and_then(|index| self.lent(list, element, access, index.as_ref(), call.span())))
+            }
+            _ => None,
+        }
+    }
+
+    /// `pair.get(0)` of a list that is written out.
+    fn got(&mut self, list: &Val, call: &syn::ExprMethodCall) -> Option<Result<Val>> {
+        let mark = self.checkpoint();
+        if let Some(Ok(at @ Val::Lit(Arg::Int(_), _))) = call.args.first().map(|at| self.expr(at)) {
+            return Some(self.element_taken(list, &at, call.span()));
+        }
+        self.rollback(mark);
+        None
+    }
+
     /// The element of that number of a list: by value, or by reference where the list is one.
     pub(in crate::trace) fn element_taken(&mut self, list: &Val, at: &Val, span: Span) -> Result<Val> {
         if let (Val::List(items), Val::Lit(Arg::Int(at), _)) = (list, at) {

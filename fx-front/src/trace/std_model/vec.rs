@@ -93,34 +93,6 @@ impl<'a> Tracer<'a> {
         }
     }
 
-    /// An element of a list as an option; `None` where the method is none that is known here.
-    fn accessed(
-        &mut self,
-        list: &Val,
-        element: &Ty,
-        access: ElementAccess,
-        call: &syn::ExprMethodCall,
-    ) -> Option<Result<Val>> {
-        match (access, list) {
-            (ElementAccess::Taken, _) => {
-                let number = call.args.first().map(|at| self.expr(at));
-                number.map(|at| at.and_then(|at| self.element_taken(list, &at, call.span())))
-            }
-            (ElementAccess::Get, Val::List(_)) => self.got(list, call),
-            (ElementAccess::First | ElementAccess::Last, Val::List(items)) => {
-                let item = if access == ElementAccess::Last { items.last() } else { items.first() };
-                item.map(|item| Ok(Val::Some(Box::new(item.clone()))))
-            }
-            (ElementAccess::Get | ElementAccess::First | ElementAccess::Last, Val::Node(..))
-                if *element != Ty::Unknown =>
-            {
-                let index = call.args.first().map(|at| self.expr(at)).transpose();
-                Some(index.and_then(|index| self.lent(list, element, access, index.as_ref(), call.span())))
-            }
-            _ => None,
-        }
-    }
-
     /// `numbers.contains(&number)`.
     fn contained(&mut self, list: &Val, call: &syn::ExprMethodCall) -> Result<Val> {
         let (Some(number), span) = (call.args.first(), call.span()) else {
@@ -276,16 +248,6 @@ impl<'a> Tracer<'a> {
             return unsupported(call.span(), "the method `pop`");
         };
         self.set_local(&place, Val::List(items), call.span()).map(|()| Val::Some(Box::new(last)))
-    }
-
-    /// `pair.get(0)` of a list that is written out.
-    fn got(&mut self, list: &Val, call: &syn::ExprMethodCall) -> Option<Result<Val>> {
-        let mark = self.checkpoint();
-        if let Some(Ok(at @ Val::Lit(Arg::Int(_), _))) = call.args.first().map(|at| self.expr(at)) {
-            return Some(self.element_taken(list, &at, call.span()));
-        }
-        self.rollback(mark);
-        None
     }
 
     /// A method that changes a list of numbers or tensors that has a variable of its own.
