@@ -24,7 +24,7 @@ use fx_front::{diag::Diagnostics, index::Index, scan, trace::Traced};
 use self::{
     generated::{Generated, Graphs, generated},
     items::{Content, Item, items},
-    outlined::{called_by, listed, listing_part, part_of},
+    outlined::{called_by, in_training, listed, listing_part, part_of},
     roots::roots,
     run::Run,
     tracing::{traced, traced_opaque},
@@ -202,6 +202,7 @@ impl Build {
             if let Prepared::Graphs(graphs) = one {
                 graphs.outlined = self.outlined(index, (&graphs.traced, &graphs.optimized), &parts);
                 graphs.listed = listed(index, &graphs.traced, &listing);
+                graphs.in_training = in_training(index, &graphs.traced);
             }
         }
         let called =
