@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{bench, bisect, completions, diff, draw, graph, profile, report, view};
+use commands::{bench, bisect, completions, diff, draw, graph, profile, report, view, why};
 use failure::Failure;
 
 /// Looks at models, and at what they did.
@@ -39,6 +39,7 @@ enum Command {
     Bisect(Box<bisect::Options>),
     View(Box<view::Options>),
     Report(Box<report::Options>),
+    Why(Box<why::Options>),
     Diff(Box<diff::Options>),
     Completions(completions::Options),
 }
@@ -67,6 +68,7 @@ fn main() -> ExitCode {
         Command::Bisect(options) => bisect::run(&options),
         Command::View(options) => view::run(&options),
         Command::Report(options) => report::run(&options),
+        Command::Why(options) => why::run(&options),
         Command::Diff(options) => diff::run(&options),
         Command::Completions(options) => Ok(completions::run(&options)),
     };

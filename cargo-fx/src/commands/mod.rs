@@ -9,3 +9,4 @@ pub(crate) mod graph;
 pub(crate) mod profile;
 pub(crate) mod report;
 pub(crate) mod view;
+pub(crate) mod why;

@@ -14,6 +14,7 @@ use super::apply::apply;
 use super::facts::Facts;
 use super::found::Bound;
 use super::matcher::{Matcher, Through, op_of};
+use super::mismatch::Attempt;
 use super::rule::Head;
 use super::{Found, Rule, WhyNot};
 use crate::context::{Changed, PassContext};
@@ -197,8 +198,9 @@ impl RuleSet {
 }
 
 fn explain(rule: &'static Rule, graph: &Graph, facts: &Facts, node: NodeId) -> Option<WhyNot> {
-    let failure = Matcher::new(graph, facts, rule).find(node).err()?;
-    Some(WhyNot { rule: rule.name, node: graph.node(node).name.clone(), reason: failure.tell(graph) })
+    let Attempt { matched, mismatch, .. } = Matcher::new(graph, facts, rule).find(node).err()?;
+    let (reason, at) = (mismatch.tell(graph), graph.node(node));
+    Some(WhyNot { rule: rule.name, node: at.name.clone(), reason, matched, places: at.origin.places.clone() })
 }
 
 impl Index {
