@@ -8,6 +8,9 @@ use thiserror::Error;
 /// Ends the program with [`Failure::CODE`].
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
+    /// A crate cannot be adopted.
+    #[error(transparent)]
+    Adopt(#[from] crate::adopt::Fault),
     /// A trace cannot be read or compared.
     #[error(transparent)]
     Trace(#[from] fx_trace::Error),

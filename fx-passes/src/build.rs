@@ -10,7 +10,6 @@ mod items;
 mod lists;
 mod optimized;
 mod outlined;
-mod roots;
 mod run;
 mod skipped;
 mod tracing;
@@ -26,7 +25,6 @@ use self::{
     generated::{Generated, Graphs, generated},
     items::{Content, Item, items},
     outlined::{called_by, listed, listing_part, part_of},
-    roots::roots,
     run::Run,
     tracing::{traced, traced_opaque},
 };
@@ -169,7 +167,7 @@ impl Build {
             run.directives.extend(faults.into_iter().map(|fault| format!("cargo::error={fault}")));
             return run.directives;
         }
-        for entry in roots(root) {
+        for entry in scan::roots(root) {
             self.generate_crate(root, &entry, out, &mut run);
         }
         self.check_models(&mut run);

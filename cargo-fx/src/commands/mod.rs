@@ -1,5 +1,6 @@
 //! The commands, one a file: its arguments, and `run`.
 
+pub(crate) mod adopt;
 pub(crate) mod bench;
 pub(crate) mod bisect;
 pub(crate) mod completions;
