@@ -41,6 +41,9 @@ impl Build {
             run.directives
                 .push(format!("cargo::warning=the rules of `{pass}` go on for ever in `{name}` and were stopped"));
         }
+        if let Some(name) = &self.why {
+            run.why.tell(name, pipeline, (&traced.graph, &context), &report);
+        }
         run.applied.push(report);
         run.coverage.push(Coverage::of(index, traced, several));
         // A rule that this list does not have is one of another model's.

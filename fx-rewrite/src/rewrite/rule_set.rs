@@ -14,7 +14,7 @@ use super::apply::apply;
 use super::facts::Facts;
 use super::found::Bound;
 use super::matcher::{Matcher, Through, op_of};
-use super::mismatch::Mismatch;
+use super::mismatch::{Attempt, Mismatch};
 use super::rule::Head;
 use super::{Found, Rule, WhyNot};
 use crate::context::{Changed, PassContext};
@@ -124,10 +124,9 @@ impl RuleSet {
         for id in graph.nodes() {
             for &at in index.rules_at(graph, id) {
                 let rule = &self.rules[at];
-                if let Err(mismatch @ Mismatch::Shared { .. }) = Matcher::new(graph, &facts, rule).find(id) {
-                    let (node, reason) = (graph.node(id).name.clone(), mismatch.tell(graph));
-                    refused.push(WhyNot { rule: rule.name, node, reason });
-                }
+                let attempt = Matcher::new(graph, &facts, rule).find(id).err();
+                let is_shared = |attempt: &Attempt| matches!(attempt.mismatch, Mismatch::Shared { .. });
+                refused.extend(attempt.filter(is_shared).map(|attempt| why_not(rule, graph, id, attempt)));
             }
         }
         refused
@@ -216,8 +215,13 @@ impl RuleSet {
 }
 
 fn explain(rule: &'static Rule, graph: &Graph, facts: &Facts, node: NodeId) -> Option<WhyNot> {
-    let failure = Matcher::new(graph, facts, rule).find(node).err()?;
-    Some(WhyNot { rule: rule.name, node: graph.node(node).name.clone(), reason: failure.tell(graph) })
+    Some(why_not(rule, graph, node, Matcher::new(graph, facts, rule).find(node).err()?))
+}
+
+fn why_not(rule: &'static Rule, graph: &Graph, node: NodeId, attempt: Attempt) -> WhyNot {
+    let Attempt { matched, mismatch, .. } = attempt;
+    let (reason, at) = (mismatch.tell(graph), graph.node(node));
+    WhyNot { rule: rule.name, node: at.name.clone(), reason, matched, places: at.origin.places.clone() }
 }
 
 impl Index {

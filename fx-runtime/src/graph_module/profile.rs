@@ -8,6 +8,7 @@ use tch::{Cuda, Device, Tensor};
 
 use super::{GraphModule, Hook, Interpreter, Value, convert};
 use crate::Result;
+use crate::progress::Task;
 
 /// The times of one node, module or source line.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,8 +62,10 @@ impl GraphModule {
     ///
     /// As [`GraphModule::run`].
     pub fn profile(&self, inputs: &[Value], warm_up: usize, runs: usize) -> Result<Profile> {
+        let mut task = Task::begin("profile", warm_up + runs.max(1));
         for _ in 0..warm_up {
             self.run(inputs)?;
+            task.step();
         }
         let mut clock =
             Clock { started: Instant::now(), on_cuda: self.cuda_device(inputs), run: 0, times: NodeMap::default() };
@@ -72,6 +75,7 @@ impl GraphModule {
             let started = Instant::now();
             Interpreter::new(self).with_hook(&mut clock).run(inputs)?;
             whole.push(started.elapsed());
+            task.step();
         }
         Ok(self.profiled(whole, &clock.times))
     }

@@ -29,6 +29,7 @@ pub use self::saver::Saver;
 use self::file::{File, Head};
 use crate::ffi::Param;
 use crate::frame::Frame;
+use crate::progress::Task;
 use crate::{Error, Freeze, Result};
 
 /// A part of a frozen model that can be saved and loaded.
@@ -70,6 +71,7 @@ pub fn load<M: State>(name: &'static str, graph: &str, path: &Path, options: &Fr
     file.check_tensors()?;
     let frame = Frame::loaded(name, options, file.kind()?, file.bytes())?;
     let _no_grad = tch::no_grad_guard();
+    let _task = Task::begin("load", 0);
     let mut from = Loader::new(frame.handle(), file);
     let model = M::load(&mut from)?;
     from.finish()?;
