@@ -99,7 +99,12 @@ impl<'e, 'a> Walk<'e, 'a> {
 
     /// The lines that list the function's nodes, and its outputs.
     fn walked(&mut self) -> (String, Vec<String>) {
-        let body = self.writer.graph().body();
+        let graph = self.writer.graph();
+        if graph.nodes().into_iter().any(|id| graph.node(id).does_on_host(&|op| *op == HostOp::Frame)) {
+            // The live model has none.
+            self.writer.line("let frame = ();");
+        }
+        let body = graph.body();
         self.region(body);
         let outputs = self.outputs(body);
         (self.writer.lines.join("\n"), outputs)
