@@ -82,9 +82,9 @@ impl Manifest {
     fn check_edition(&self) -> Result<(), Fault> {
         let text = |item: &Item| item.as_str().map(str::to_owned);
         let edition = match self.package("edition") {
-            Some(item) if item.get("workspace").is_some() => {
-                self.workspace().and_then(|above| text(above.document.get("workspace")?.get("package")?.get("edition")?))
-            }
+            Some(item) if item.get("workspace").is_some() => self
+                .workspace()
+                .and_then(|above| text(above.document.get("workspace")?.get("package")?.get("edition")?)),
             Some(item) => text(item),
             None => None,
         };
