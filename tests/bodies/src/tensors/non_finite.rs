@@ -14,11 +14,7 @@ pub struct Fused {
 impl Fused {
     fn new(p: &nn::Path, act: i64) -> Fused {
         let conv = nn::ConvConfig { padding: 1, ..Default::default() };
-        Fused {
-            conv: nn::conv2d(p / "conv", 8, 8, 3, conv),
-            fc: nn::linear(p / "fc", 8, 8, Default::default()),
-            act,
-        }
+        Fused { conv: nn::conv2d(p / "conv", 8, 8, 3, conv), fc: nn::linear(p / "fc", 8, 8, Default::default()), act }
     }
 }
 
@@ -90,7 +86,13 @@ mod tests {
             let (_vs, net) = root(|p| Fused::new(p, act));
             for odd in ODD {
                 let (xs, rows) = (with(&[2, 8, 12, 12], odd), with(&[3, 8], odd));
-                compare(&net, &Freeze::new().exact_nan(true), &xs, &rows, &format!("activation {act}, {odd} in the input"));
+                compare(
+                    &net,
+                    &Freeze::new().exact_nan(true),
+                    &xs,
+                    &rows,
+                    &format!("activation {act}, {odd} in the input"),
+                );
             }
         }
     }
