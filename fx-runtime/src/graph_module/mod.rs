@@ -50,6 +50,8 @@ use tch::Tensor;
 
 pub use self::bisect::{Divergence, Statistics, Tolerance, bisect};
 pub use self::command::command;
+#[doc(hidden)]
+pub use self::command::random_input;
 pub use self::convert::{IntoValue, value};
 pub use self::flops::{Costs, NodeCost};
 pub use self::interpreter::{Hook, Interpreter};
