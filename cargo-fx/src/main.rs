@@ -14,7 +14,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{adopt as adopt_command, bench, bisect, completions, diff, draw, graph, profile, report, view};
+use commands::{adopt as adopt_command, bench, bisect, completions, diff, draw, expand, graph, profile, report, view, why};
 use failure::Failure;
 
 /// Looks at models, and at what they did.
@@ -41,6 +41,8 @@ enum Command {
     Bisect(Box<bisect::Options>),
     View(Box<view::Options>),
     Report(Box<report::Options>),
+    Expand(Box<expand::Options>),
+    Why(Box<why::Options>),
     Diff(Box<diff::Options>),
     Completions(completions::Options),
 }
@@ -70,6 +72,8 @@ fn main() -> ExitCode {
         Command::Bisect(options) => bisect::run(&options),
         Command::View(options) => view::run(&options),
         Command::Report(options) => report::run(&options),
+        Command::Expand(options) => expand::run(&options),
+        Command::Why(options) => why::run(&options),
         Command::Diff(options) => diff::run(&options),
         Command::Completions(options) => Ok(completions::run(&options)),
     };

@@ -13,6 +13,8 @@ mod failure;
 mod fuzz;
 mod fx_bench;
 mod libtorch;
+mod picture;
+mod progress;
 mod results;
 #[cfg(test)]
 mod script;
@@ -57,6 +59,8 @@ enum Command {
     Results(results::Options),
     /// Write fx-ir's op catalog anew from PyTorch's and tch's sources.
     Codegen(codegen::Options),
+    /// Draw the way from source to kernels, which the README shows.
+    Picture(picture::Options),
     /// Check the shape of the source: lengths, docs, unsafe code, what links libtorch.
     Tidy(tidy::Options),
     /// Run what a change must pass, step by step.
@@ -76,6 +80,7 @@ fn main() -> ExitCode {
         Command::FxBench(options) => fx_bench::run(&workspace, &options),
         Command::Results(options) => results::run(&workspace, &options),
         Command::Codegen(options) => codegen::run(&workspace, &options),
+        Command::Picture(options) => picture::run(&workspace, &options),
         Command::Tidy(options) => tidy::run(&workspace, &options),
         Command::Ci(options) => ci::run(&workspace, &options),
     };

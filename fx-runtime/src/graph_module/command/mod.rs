@@ -6,6 +6,7 @@
 mod answer;
 mod bench;
 mod input;
+mod progress;
 mod request;
 mod view;
 
@@ -44,6 +45,7 @@ const FAILED: u8 = 2;
 /// }
 /// ```
 pub fn command(construct: impl FnOnce(&nn::Path<'_>) -> Result<GraphModule, Failure>) -> ExitCode {
+    progress::report();
     let answer = std::env::args().nth(1).ok_or_else(no_question).and_then(|question| answered(&question, construct));
     match answer.and_then(|answer| printed(&answer)) {
         Ok(code) => ExitCode::from(code),
