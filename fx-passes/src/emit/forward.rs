@@ -192,7 +192,7 @@ fn input(writer: &mut Writer<'_, '_>, param: &Param, id: NodeId, written: &Graph
     let (label, name) = (&param.name, &param_name(param));
     writer.names.take(name);
     match &param.ty {
-        // The code that is carried along may put another tensor there.
+        // The opaque code may put another tensor there.
         Ty::Tensor if !param.is_mut() => {
             let lent = match (param.borrows, param.is_ref) {
                 (true, _) => format!("::std::borrow::Borrow::borrow(&{name})"),

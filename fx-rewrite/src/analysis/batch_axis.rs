@@ -110,7 +110,7 @@ impl Walk<'_> {
         if arms.all(|arm| arm == first) { joined(first) } else { Value::Mixed }
     }
 
-    /// Every turn yields what it was given.
+    /// Every iteration yields what it was given.
     fn turns(&mut self, id: NodeId, carried: &[Value]) -> Value {
         let Some(&region) = self.graph.node(id).regions.first() else { return Value::Mixed };
         self.bind(region, carried);

@@ -94,7 +94,9 @@ impl QParamsFile {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path).map_err(|error| fault(path, &error.to_string()))?;
         let file = QParamsFile::parse(&text).map_err(|reason| fault(path, &reason))?;
-        file.mismatch(module.graph()).map_or(Ok(file), |reason| Err(fault(path, &reason)))
+        let graph = module.graph();
+        file.mismatch(&graph.name, &QParamsFile::fingerprint(graph))
+            .map_or(Ok(file), |reason| Err(fault(path, &reason)))
     }
 
     /// Reads the text of a file, whatever graph it was written for.
@@ -110,12 +112,11 @@ impl QParamsFile {
         serde_json::from_str(text).map_err(|error| error.to_string())
     }
 
-    /// Why the parameters are not that graph's, if they are not.
-    pub(super) fn mismatch(&self, graph: &Graph) -> Option<String> {
-        let found = QParamsFile::fingerprint(graph);
-        (self.graph != graph.name || self.fingerprint != found).then(|| {
+    /// Why the parameters are not those of the graph of that name and fingerprint, if they are not.
+    pub(super) fn mismatch(&self, graph: &str, found: &str) -> Option<String> {
+        (self.graph != graph || self.fingerprint != found).then(|| {
             let QParamsFile { graph: name, fingerprint, .. } = self;
-            format!("it is of the graph `{name}` ({fingerprint}), not of `{}` ({found}); calibrate again", graph.name)
+            format!("it is of the graph `{name}` ({fingerprint}), not of `{graph}` ({found}); calibrate again")
         })
     }
 }

@@ -102,6 +102,10 @@ fn packed(keeper: &mut Keeper<'_>, name: &str, args: &[Value]) -> Result<Value> 
     let frame = keeper.frame();
     let module: Rc<dyn Submodule> = match name {
         "Conv::pack" => Rc::new(Conv::pack(frame?, weight()?, bias, &params(3)?, act(4)?)?),
+        "Conv::pack_batch_norm" => {
+            let norm = args.get(3).and_then(|norm| keeper.batch_norm(norm)).ok_or_else(|| wrong(name))?;
+            Rc::new(Conv::pack_batch_norm(frame?, weight()?, bias, norm, &params(4)?, act(5)?)?)
+        }
         "Linear::pack" => Rc::new(Linear::pack(frame?, weight()?, bias, act(3)?)?),
         "Linear::pack_batch_norm" => {
             let norm = args.get(3).and_then(|norm| keeper.batch_norm(norm)).ok_or_else(|| wrong(name))?;
