@@ -81,8 +81,8 @@ pub(crate) fn interpret(
 
 /// Bodies whose code says `forward_t(xs, false)`, which stays in inference in whatever mode the model is. A graph has lost
 /// the word, and follows the mode.
-const ALWAYS_IN_INFERENCE: [&str; 9] =
-    ["Dynamic", "Residual", "Outer", "Generator", "SmallUNet", "Pushed", "Collected", "Nested", "Blocks"];
+const ALWAYS_IN_INFERENCE: [&str; 10] =
+    ["CountedLayers", "Dynamic", "Residual", "Outer", "Generator", "SmallUNet", "Pushed", "Collected", "Nested", "Blocks"];
 
 /// Runs the graph of a model in training mode, and compares results and the gradients of all variables.
 pub(crate) fn train(
