@@ -20,6 +20,7 @@ pub mod instance;
 mod math;
 pub mod module;
 pub mod nn;
+pub mod progress;
 pub mod quant;
 pub mod registry;
 mod report;

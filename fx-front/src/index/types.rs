@@ -26,6 +26,8 @@ pub enum Ty {
     List(Box<Ty>),
     /// A tuple.
     Tuple(Vec<Ty>),
+    /// `bool`, of the parameter that is the mode of a forward, and so of the model.
+    Mode,
     /// Any other type by its full spelling.
     Rust(String),
 }
@@ -155,6 +157,7 @@ impl Index {
                 let parts: Option<Vec<String>> = parts.iter().map(|part| self.spelling(part)).collect();
                 format!("({},)", parts?.join(", "))
             }
+            Ty::Mode => "bool".to_owned(),
             Ty::Rust(spelling) => spelling.clone(),
         })
     }
@@ -181,6 +184,7 @@ impl Index {
             Ty::Result(inner) => self.ir_type(inner),
             Ty::List(inner) => fx_ir::Type::List(Box::new(self.ir_type(inner))),
             Ty::Tuple(parts) => fx_ir::Type::Tuple(parts.iter().map(|part| self.ir_type(part)).collect()),
+            Ty::Mode => fx_ir::Type::rust("bool"),
             Ty::Rust(spelling) if spelling == "float" => fx_ir::Type::rust("f64"),
             Ty::Rust(spelling) => fx_ir::Type::rust(spelling),
         }

@@ -24,7 +24,7 @@ impl Tracer<'_> {
         }
         for param in &signature.params {
             let value = if let Some(known) = &param.fixed {
-                Val::Lit(known.clone(), param.ty.clone())
+                Val::Lit(known.clone(), if param.follows_model { Ty::Mode } else { param.ty.clone() })
             } else {
                 let ty = self.index.ir_type(&param.ty);
                 let id = self.graph.add_param(body, &param.name, ty, Origin::default());

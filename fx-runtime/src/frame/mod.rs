@@ -191,6 +191,7 @@ impl Frame {
 
     /// Begins the freezing: gradients are off on this thread until it is over.
     pub fn freezing(&self) -> Freezing {
+        self.pack_cache.begin();
         Freezing {
             copies: Arc::clone(&self.copies),
             pack_cache: Arc::clone(&self.pack_cache),

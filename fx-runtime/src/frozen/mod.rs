@@ -20,6 +20,7 @@ pub(crate) mod activation;
 pub mod at;
 pub mod attention;
 mod captured;
+pub(crate) mod clock;
 mod composed;
 mod conv;
 mod conv_params;

@@ -1,7 +1,7 @@
 //! Method calls: on layers and structs of the crate, on options and lists, on what is not known.
 
 use fx_ir::LayerRow;
-use fx_ir::{Arg, Effect, HostOp, Op};
+use fx_ir::{Arg, Effect, HostOp, Op, host};
 use syn::spanned::Spanned;
 
 use crate::trace::std_model::{
@@ -250,7 +250,7 @@ impl Tracer<'_> {
         let types: Vec<Ty> = values.iter().map(Val::ty).collect();
         let receiver = match types.first() {
             // `1.max(n)`: the literal is of the other's type.
-            Some(ty) if is_number(ty) && is_untyped(&receiver.ty()) && OF_SELF.contains(&name) => {
+            Some(ty) if is_number(ty) && is_untyped(&receiver.ty()) && host::methods::takes_own_type(name) => {
                 self.of_written_type(receiver, ty)
             }
             _ => receiver,
@@ -279,10 +279,6 @@ impl Tracer<'_> {
         Ok(self.host_node_with(effect, HostOp::Method(name.to_owned()), args, name, ty, call.span()))
     }
 }
-
-/// Methods of numbers whose arguments are of the type of the number itself.
-const OF_SELF: [&str; 10] =
-    ["max", "min", "clamp", "rem_euclid", "div_euclid", "div_ceil", "next_multiple_of", "abs_diff", "hypot", "powf"];
 
 /// How many there are, as a literal.
 pub(in crate::trace) fn count(len: usize) -> Arg {
