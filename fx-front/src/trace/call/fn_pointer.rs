@@ -13,8 +13,8 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
-use crate::index::{Known, Name, Resolved};
 use crate::builder;
+use crate::index::{Known, Name, Resolved};
 use crate::syntax::{path_text, peeled};
 use crate::trace::types::ty::is_copy;
 use crate::trace::{OnError, Result, Tracer, Ty, Val, opaque::template::called_with, unsupported};
