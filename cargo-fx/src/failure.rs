@@ -8,6 +8,9 @@ use thiserror::Error;
 /// Ends the program with [`Failure::CODE`].
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
+    /// A crate cannot be adopted.
+    #[error(transparent)]
+    Adopt(#[from] crate::adopt::Fault),
     /// A trace cannot be read or compared.
     #[error(transparent)]
     Trace(#[from] fx_trace::Error),
@@ -97,6 +100,16 @@ pub(crate) enum Failure {
     NoReport {
         /// The package.
         package: String,
+    },
+    /// The build script generated nothing under that name.
+    #[error("the build script of `{package}` generated no `{item}`; it has: {items}")]
+    NoItem {
+        /// The package.
+        package: String,
+        /// The name that was asked for.
+        item: String,
+        /// Those that there are.
+        items: String,
     },
     /// No rule bears the name.
     #[error(

@@ -10,7 +10,6 @@ mod items;
 mod lists;
 mod optimized;
 mod outlined;
-mod roots;
 mod run;
 mod skipped;
 mod tracing;
@@ -25,8 +24,7 @@ use fx_front::{diag::Diagnostics, index::Index, scan, trace::Traced};
 use self::{
     generated::{Generated, Graphs, generated},
     items::{Content, Item, items},
-    outlined::{called_by, listed, listing_part, part_of},
-    roots::roots,
+    outlined::{called_by, in_training, listed, listing_part, part_of},
     run::Run,
     tracing::{traced, traced_opaque},
 };
@@ -169,7 +167,7 @@ impl Build {
             run.directives.extend(faults.into_iter().map(|fault| format!("cargo::error={fault}")));
             return run.directives;
         }
-        for entry in roots(root) {
+        for entry in scan::roots(root) {
             self.generate_crate(root, &entry, out, &mut run);
         }
         self.check_models(&mut run);
@@ -222,6 +220,7 @@ impl Build {
             if let Prepared::Graphs(graphs) = one {
                 graphs.outlined = self.outlined(index, (&graphs.traced, &graphs.optimized), &parts);
                 graphs.listed = listed(index, &graphs.traced, &listing);
+                graphs.in_training = in_training(index, &graphs.traced);
             }
         }
         let called =

@@ -1,10 +1,12 @@
 //! The commands, one a file: its arguments, and `run`.
 
+pub(crate) mod adopt;
 pub(crate) mod bench;
 pub(crate) mod bisect;
 pub(crate) mod completions;
 pub(crate) mod diff;
 pub(crate) mod draw;
+pub(crate) mod expand;
 pub(crate) mod graph;
 pub(crate) mod profile;
 pub(crate) mod report;

@@ -68,6 +68,16 @@ pub(crate) fn build_script_output(
     file: &str,
     environment: &[(&str, &str)],
 ) -> Result<String, Failure> {
+    let text = fs::read_to_string(build_script_folder(package, options, environment)?.join(file));
+    text.map_err(|_| Failure::NoReport { package: package.name.clone() })
+}
+
+/// The folder `OUT_DIR/fx` of a package's build script, run with these environment variables.
+pub(crate) fn build_script_folder(
+    package: &Package,
+    options: &Cargo,
+    environment: &[(&str, &str)],
+) -> Result<PathBuf, Failure> {
     let mut command = cargo();
     command.arg("check").arg("--manifest-path").arg(package.folder().join("Cargo.toml"));
     command
@@ -81,8 +91,8 @@ pub(crate) fn build_script_output(
     let is_ours =
         |message: &&Value| message["reason"] == "build-script-executed" && message["package_id"] == package.id.as_str();
     let folder = messages.iter().find(is_ours).and_then(|message| message["out_dir"].as_str());
-    let text = folder.and_then(|folder| fs::read_to_string(PathBuf::from(folder).join("fx").join(file)).ok());
-    text.ok_or_else(|| Failure::NoReport { package: package.name.clone() })
+    let folder = folder.map(|folder| PathBuf::from(folder).join("fx")).filter(|folder| folder.is_dir());
+    folder.ok_or_else(|| Failure::NoReport { package: package.name.clone() })
 }
 
 /// What Cargo says, message by message; if something does not compile, rustc's words, and the expression where it is that.

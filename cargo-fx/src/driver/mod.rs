@@ -15,7 +15,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-pub(crate) use build::{Built, build_script_output};
+pub(crate) use build::{Built, build_script_folder, build_script_output};
 pub(crate) use workspace::Workspace;
 
 use crate::Outcome;

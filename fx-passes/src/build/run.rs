@@ -5,12 +5,12 @@ use std::{collections::BTreeSet, fmt::Write as _, path::Path};
 use fx_front::{
     diag::{Diagnostic, Severity},
     handoff::{self, Items},
+    scan::FOLDERS,
 };
 
 use super::{
     coverage::Coverage,
     generated::{Generated, graph_file},
-    roots::FOLDERS,
     why::{self, Why},
 };
 use crate::{

@@ -99,7 +99,7 @@ impl Frame {
             target,
             has_kind: known.is_some(),
             chosen: options.kind,
-            non_finite: NonFinite::default(),
+            non_finite: NonFinite::new(options.exact_nan),
             graphs,
             clock: options.autotune.then(|| Arc::new(Wall(device)) as Arc<dyn Clock>),
             copies: Arc::default(),

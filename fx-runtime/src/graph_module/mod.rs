@@ -27,14 +27,17 @@ mod command;
 mod convert;
 mod dispatch;
 mod flops;
+mod folder;
 mod index;
 mod interpreter;
 mod machine;
 mod plan;
 mod profile;
+mod profile_generated;
 mod rewriting;
 mod runtime_functions;
 mod shape_prop;
+mod stored;
 mod submodule;
 mod tensor_method;
 mod trace;
@@ -50,11 +53,14 @@ use tch::Tensor;
 
 pub use self::bisect::{Divergence, Statistics, Tolerance, bisect};
 pub use self::command::command;
+#[doc(hidden)]
+pub use self::command::random_input;
 pub use self::convert::{IntoValue, value};
 pub use self::flops::{Costs, NodeCost};
 pub use self::interpreter::{Hook, Interpreter};
 use self::plan::Plan;
 pub use self::profile::{Profile, Timing};
+pub use self::profile_generated::{Operation, profile_generated};
 pub(crate) use self::shape_prop::short_name;
 pub(crate) use self::submodule::{Erased, Leaf, SharedLayer, Uncallable};
 pub use self::submodule::{FromValue, Submodule};
@@ -195,6 +201,33 @@ impl GraphModule {
         self.tensors.get(path)
     }
 
+    /// A second handle on the tensor at a path.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Graph`] if there is none.
+    pub fn shared_tensor(&self, path: &str) -> Result<Tensor> {
+        let tensor = self.tensors.get(path).map(Tensor::shallow_clone);
+        tensor.ok_or_else(|| self.fault(format!("has no tensor `{path}`")))
+    }
+
+    /// A second handle on the layer at a path, which is of the type `L`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Graph`] if there is none, or one of another type, which is named.
+    pub fn shared_layer<L: Module + 'static>(&self, path: &str) -> Result<L> {
+        let module = self.submodules.get(path).ok_or_else(|| self.fault(format!("has no module `{path}`")))?;
+        match module.rebuilt().and_then(|layer| layer.downcast_ref::<L>()) {
+            Some(layer) => layer.shallow_clone(),
+            None => {
+                let found = module.module().map_or("a function", |module| module.type_name());
+                let wanted = std::any::type_name::<L>();
+                Err(self.fault(format!("has a `{found}` at `{path}`, not a `{wanted}`")))
+            }
+        }
+    }
+
     /// The modules with their paths, in the order of their paths.
     pub fn named_submodules(&self) -> impl Iterator<Item = (&str, &dyn Submodule)> {
         self.submodules.iter().map(|(path, module)| (path.as_str(), &**module))
@@ -239,7 +272,8 @@ impl GraphModule {
 
     /// Puts all modules into training mode.
     ///
-    /// A layer follows its mode, also where the model's code says `forward_t(xs, false)`.
+    /// A layer follows its mode but where its call says one: the `train` of the node of `forward_t(xs, false)`. What else a
+    /// forward does in training is in `net.train_graph_module()`, which is generated for forwards that take a mode.
     pub fn train(&self) {
         self.set_training(true);
     }

@@ -92,7 +92,7 @@ impl GraphModule {
 
     fn profiled(&self, runs: Vec<Duration>, times: &NodeMap<Times>) -> Profile {
         let graph = self.graph();
-        let mut profile = Profile { graph: graph.name.clone(), runs, nodes: vec![], modules: vec![], lines: vec![] };
+        let mut profile = Profile::new(&graph.name, runs);
         for (id, times) in times.iter() {
             let node = graph.node(id);
             let lines = node.origin.lines().unwrap_or_default();
@@ -112,15 +112,27 @@ impl GraphModule {
                 add(&mut profile.lines, line);
             }
         }
-        for timings in [&mut profile.nodes, &mut profile.modules, &mut profile.lines] {
-            timings.sort_by(|a, b| b.mean().total_cmp(&a.mean()));
-        }
+        profile.sort();
         profile
     }
 }
 
+impl Profile {
+    /// A profile of these runs, of no node yet.
+    pub(super) fn new(graph: &str, runs: Vec<Duration>) -> Profile {
+        Profile { graph: graph.to_owned(), runs, nodes: vec![], modules: vec![], lines: vec![] }
+    }
+
+    /// Puts the longest first.
+    pub(super) fn sort(&mut self) {
+        for timings in [&mut self.nodes, &mut self.modules, &mut self.lines] {
+            timings.sort_by(|a, b| b.mean().total_cmp(&a.mean()));
+        }
+    }
+}
+
 /// Adds times to those of the same name.
-fn add(timings: &mut Vec<Timing>, timing: Timing) {
+pub(super) fn add(timings: &mut Vec<Timing>, timing: Timing) {
     match timings.iter_mut().find(|known| known.name == timing.name) {
         Some(known) => {
             known.calls += timing.calls;

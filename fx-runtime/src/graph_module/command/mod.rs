@@ -17,6 +17,8 @@ use std::process::ExitCode;
 use tch::{Device, nn};
 
 use self::answer::Answer;
+#[doc(hidden)]
+pub use self::input::random_input;
 use self::request::Request;
 use super::GraphModule;
 use crate::{Error, Result};

@@ -13,7 +13,10 @@ use crate::frozen::{Activation, ConvParams};
 use crate::graph_module::{GraphModule, Submodule};
 use crate::quant::patterns::{self, Pattern, op_of};
 use crate::quant::{DType, QParams, ZeroPoint, weighted};
-use crate::{Result, nn};
+use crate::{
+    Result,
+    nn::{self, GeluApproximation},
+};
 
 /// A convolution or linear layer.
 pub(super) fn layer(module: &GraphModule, request: &Request<'_>) -> Result<Option<Kernel>> {
@@ -82,8 +85,7 @@ pub(super) fn activation(module: &GraphModule, id: NodeId) -> Option<Activation>
         ops::GELU => match patterns::module_path(graph, id) {
             Some(path) => Some(module.submodule(path)?.as_any()?.downcast_ref::<nn::GELU>()?.into()),
             None => match graph.node(id).args.get(1) {
-                Some(Arg::Str(word)) if word == "tanh" => Some(Activation::GeluTanh),
-                Some(Arg::Str(word)) if word == "none" => Some(Activation::Gelu),
+                Some(Arg::Str(word)) => GeluApproximation::of(word).map(Activation::from),
                 _ => None,
             },
         },
