@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{bench, bisect, completions, diff, draw, graph, profile, report, view};
+use commands::{accuracy, bench, bisect, completions, diff, draw, graph, profile, quantize, report, view};
 use failure::Failure;
 
 /// Looks at models, and at what they did.
@@ -37,6 +37,8 @@ enum Command {
     Profile(Box<profile::Options>),
     Bench(Box<bench::Options>),
     Bisect(Box<bisect::Options>),
+    Quantize(Box<quantize::Options>),
+    Accuracy(Box<accuracy::Options>),
     View(Box<view::Options>),
     Report(Box<report::Options>),
     Diff(Box<diff::Options>),
@@ -65,6 +67,8 @@ fn main() -> ExitCode {
         Command::Profile(options) => profile::run(&options),
         Command::Bench(options) => bench::run(&options),
         Command::Bisect(options) => bisect::run(&options),
+        Command::Quantize(options) => quantize::run(&options),
+        Command::Accuracy(options) => accuracy::run(&options),
         Command::View(options) => view::run(&options),
         Command::Report(options) => report::run(&options),
         Command::Diff(options) => diff::run(&options),

@@ -8,6 +8,7 @@
 extern crate self as fx_runtime;
 
 pub mod capabilities;
+mod command;
 mod cuda;
 pub mod error;
 mod ffi;
@@ -20,6 +21,7 @@ pub mod instance;
 mod math;
 pub mod module;
 pub mod nn;
+mod qparams;
 pub mod quant;
 pub mod registry;
 mod report;
@@ -28,6 +30,7 @@ pub mod weights;
 mod whole_file;
 
 pub use capabilities::{Capabilities, capabilities, cuda_if_available};
+pub use command::command;
 pub use cuda::Example;
 pub use error::{Error, Result};
 pub use ffi::{CudaKernel, KernelArg, operator};

@@ -1,5 +1,6 @@
 //! The commands, one a file: its arguments, and `run`.
 
+pub(crate) mod accuracy;
 pub(crate) mod bench;
 pub(crate) mod bisect;
 pub(crate) mod completions;
@@ -7,5 +8,6 @@ pub(crate) mod diff;
 pub(crate) mod draw;
 pub(crate) mod graph;
 pub(crate) mod profile;
+pub(crate) mod quantize;
 pub(crate) mod report;
 pub(crate) mod view;

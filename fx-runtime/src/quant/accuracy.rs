@@ -10,8 +10,7 @@ use std::rc::Rc;
 use fx_ir::{Graph, NodeId, NodeMap};
 use tch::{Kind, Tensor};
 
-use super::qparams::QParams;
-use super::{Prepared, QParamsFile, ZeroPoint};
+use super::{Prepared, QParams, QParamsFile, ZeroPoint};
 use crate::graph_module::{GraphModule, Hook, Interpreter, Value};
 use crate::{Error, Result};
 

@@ -9,7 +9,7 @@ use tch::Kind;
 use super::patterns;
 use super::sites::{self, Placed, Site};
 use super::{Observer, QConfigMapping, QEngine, QParams, QParamsFile, Statistic, weighted};
-use crate::graph_module::{GraphModule, Hook, Interpreter, Value};
+use crate::graph_module::{GraphModule, Hook, Interpreter, IntoInputs, Value};
 use crate::{Error, Result};
 
 /// A graph that observes what it computes: PyTorch's `prepare_fx`.
@@ -76,12 +76,12 @@ impl Prepared {
         &self.module
     }
 
-    /// Runs the graph on inputs and observes; no gradients are recorded.
+    /// Runs the graph on inputs, a tensor or a value for each, and observes; no gradients are recorded.
     ///
     /// # Errors
     ///
     /// As [`GraphModule::run`]; [`Error::At`] with the site if a value cannot be observed.
-    pub fn forward(&mut self, inputs: &[Value]) -> Result<Value> {
+    pub fn forward(&mut self, inputs: impl IntoInputs) -> Result<Value> {
         let _no_grad = tch::no_grad_guard();
         let sites =
             self.placed.sites.iter().map(|site| (site.node, site)).fold(NodeMap::default(), |mut map, (id, site)| {
@@ -89,7 +89,7 @@ impl Prepared {
                 map
             });
         let watch = Watch { sites, observers: &mut self.observers };
-        Interpreter::new(&self.module).with_hook(watch).run(inputs)
+        Interpreter::new(&self.module).with_hook(watch).run(&inputs.inputs())
     }
 
     /// The parameters of all sites and weights: PyTorch's `convert_fx`, as data.

@@ -22,7 +22,7 @@ use self::evaluator::Evaluator;
 use self::settle::Settler;
 use super::{GraphModule, Value};
 use crate::frame::{Frame, Scope};
-use crate::{Freeze, Result};
+use crate::{Error, Freeze, Result};
 
 /// A graph that was frozen: the passes of a build on it, its layers packed into the kernels of frozen models.
 ///
@@ -49,7 +49,7 @@ impl FrozenModule {
     }
 
     /// Hands the inputs to `run` as the frozen graph takes them.
-    pub(super) fn with_inputs<T>(&self, inputs: &[Value], run: impl FnOnce(&[Value]) -> Result<T>) -> Result<T> {
+    pub(crate) fn with_inputs<T>(&self, inputs: &[Value], run: impl FnOnce(&[Value]) -> Result<T>) -> Result<T> {
         self.on_inputs(&self.frame.enter(), inputs, run)
     }
 
@@ -154,6 +154,12 @@ impl GraphModule {
         mut pipeline: Pipeline,
         observer: &mut dyn Observer,
     ) -> Result<FrozenModule> {
+        if options.qparams.is_some() {
+            return Err(Error::Unsupported {
+                what: format!("`Freeze::quantize` on the graph `{}`", self.graph.name),
+                help: "quantize it first: `quantize(&graph, &qparams)?.freeze(..)`".to_owned(),
+            });
+        }
         // Generated code alone has loops over the lanes of a vector.
         pipeline.leave_out("group-pointwise");
         let frame = Frame::new(self.graph.name.as_str(), options, self)?;

@@ -41,6 +41,10 @@ pub(super) enum Ask {
     Bench { rounds: usize, calls: usize },
     /// Where do the numbers of the frozen model part from those of the live one?
     Bisect { relative: Option<f64>, absolute: Option<f64> },
+    /// Which parameters do its values and weights have on codes of eight bits? They are written to a file.
+    Quantize { data: Vec<PathBuf>, batches: usize, output: PathBuf },
+    /// How much does each site lose on codes, and what is gained where the worst stay in floats?
+    Accuracy { data: Vec<PathBuf>, batches: usize, qparams: Option<PathBuf>, keep: usize },
     /// What do the passes make of it? The answer is JSON.
     View { warm_up: usize, runs: usize },
 }
