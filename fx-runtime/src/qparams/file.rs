@@ -28,6 +28,10 @@ pub struct QParamsFile {
     pub sites: BTreeMap<String, QParams>,
     /// The parameters of weights, by their paths.
     pub weights: BTreeMap<String, QParams>,
+    /// What is added to the biases of layers, a number for each output channel, by the paths of their weights; see
+    /// [`Prepared::bias_correction`](crate::quant::Prepared::bias_correction).
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub biases: BTreeMap<String, Vec<f32>>,
 }
 
 impl QParamsFile {
@@ -66,10 +70,10 @@ impl QParamsFile {
             ("fingerprint", json(&self.fingerprint)?),
         ];
         let mut members: Vec<String> = head.iter().map(|(name, value)| format!("  \"{name}\": {value}")).collect();
-        for (title, entries) in [("sites", &self.sites), ("weights", &self.weights)] {
-            let line = |(name, qparams)| Ok(format!("\n    {}: {}", json(name)?, json(qparams)?));
-            let lines = entries.iter().map(line).collect::<Result<Vec<_>>>()?;
-            members.push(format!("  \"{title}\": {{{}\n  }}", lines.join(",")));
+        members.push(section("sites", &self.sites)?);
+        members.push(section("weights", &self.weights)?);
+        if !self.biases.is_empty() {
+            members.push(section("biases", &self.biases)?);
         }
         Ok(format!("{{\n{}\n}}\n", members.join(",\n")))
     }
@@ -105,6 +109,13 @@ impl QParamsFile {
             format!("it is of the graph `{name}` ({fingerprint}), not of `{}` ({found}); calibrate again", graph.name)
         })
     }
+}
+
+/// A member of the file: an entry a line.
+fn section<T: Serialize>(title: &str, entries: &BTreeMap<String, T>) -> Result<String> {
+    let line = |(name, of)| Ok(format!("\n    {}: {}", json(name)?, json(of)?));
+    let lines = entries.iter().map(line).collect::<Result<Vec<_>>>()?;
+    Ok(format!("  \"{title}\": {{{}\n  }}", lines.join(",")))
 }
 
 /// The fault of a file.

@@ -22,10 +22,12 @@
 //! | `form` | a frozen type that computes on integers |
 //! | `qat/` | the same graph in training: weights and values fake-quantized, batch norms folded |
 //! | `accuracy` | how much each site loses |
+//! | `bias_correction` | what rounding moves means by, taken out of biases |
 //! | `weight_only` | linear layers whose weights alone are integers |
 //! | `dynamic` | linear layers whose inputs get their parameters at each call |
 
 mod accuracy;
+mod bias_correction;
 mod config;
 mod dynamic;
 mod engine;

@@ -111,6 +111,7 @@ impl Prepared {
             fingerprint: self.fingerprint.clone(),
             sites,
             weights: self.weights()?,
+            biases: BTreeMap::new(),
         })
     }
 

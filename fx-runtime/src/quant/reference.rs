@@ -7,9 +7,9 @@ use std::rc::Rc;
 
 use fx_ir::{Arg, Graph, NodeId, Op, OpId, Origin, Type};
 
-use super::patterns;
 use super::sites::{Placed, Site, WeightSite};
 use super::{DType, Prepared, QParams, QParamsFile, weighted};
+use super::{bias_correction, patterns};
 use crate::graph_module::{GraphModule, Submodule};
 use crate::{Error, Result};
 
@@ -36,6 +36,7 @@ pub(super) fn reference(
         let reason = format!("these parameters are of `{found}` ({}), not of `{known}` ({own})", qparams.fingerprint);
         return Err(Error::Quantization { site: found.clone(), reason });
     }
+    bias_correction::correct(&mut module, qparams)?;
     for site in &placed.sites {
         let of = qparams.sites.get(&site.name).ok_or_else(|| missing(&site.name))?;
         quantize_value(module.graph_mut(), site, of)?;
