@@ -8,6 +8,9 @@ use thiserror::Error;
 /// Ends the program with [`Failure::CODE`].
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
+    /// A crate cannot be adopted.
+    #[error(transparent)]
+    Adopt(#[from] crate::adopt::Fault),
     /// A trace cannot be read or compared.
     #[error(transparent)]
     Trace(#[from] fx_trace::Error),
@@ -19,6 +22,17 @@ pub(crate) enum Failure {
         /// What the system says.
         source: io::Error,
     },
+    /// A chart cannot be drawn.
+    #[error("cannot draw the chart as PNG: {reason}; `--svg` writes it without drawing")]
+    Draw {
+        /// What the drawing library says.
+        reason: String,
+    },
+    /// Letters cannot be drawn.
+    #[error(
+        "this machine has no fonts to draw a chart with; install one (Debian, Ubuntu: `apt install fonts-dejavu-core`), or use `--svg`"
+    )]
+    NoFonts,
     /// Standard output cannot be written.
     #[error("cannot print: {0}")]
     Print(io::Error),
@@ -87,6 +101,37 @@ pub(crate) enum Failure {
         /// The package.
         package: String,
     },
+    /// The build script generated nothing under that name.
+    #[error("the build script of `{package}` generated no `{item}`; it has: {items}")]
+    NoItem {
+        /// The package.
+        package: String,
+        /// The name that was asked for.
+        item: String,
+        /// Those that there are.
+        items: String,
+    },
+    /// No rule bears the name.
+    #[error(
+        "there is no rule `{name}`;{} The rules, and the passes without, are:\n  {}",
+        proposed(.close), .known.join("\n  ")
+    )]
+    UnknownRule {
+        /// What was asked for.
+        name: String,
+        /// Those with a name like it, the likest first.
+        close: Vec<String>,
+        /// All.
+        known: Vec<String>,
+    },
+    /// The crate has no such model.
+    #[error("the crate has no `#[traceable]` model `{name}`; {}", listed("its models are", .known, "it has none"))]
+    UnknownModel {
+        /// What was asked for.
+        name: String,
+        /// Those that there are.
+        known: Vec<String>,
+    },
     /// What constructs the model does not compile.
     #[error("the model cannot be constructed by `{expression}`, given `--model` and `--new`:\n\n{rendered}")]
     Expression {
@@ -132,6 +177,10 @@ fn unknown_package(name: Option<&str>) -> String {
         Some(name) => format!("the workspace has no package `{name}`"),
         None => "this folder is of no one package; name it by `--package`".to_owned(),
     }
+}
+
+fn proposed(close: &[String]) -> String {
+    if close.is_empty() { String::new() } else { format!(" did you mean {}?", close.join(" or ")) }
 }
 
 fn listed(intro: &str, names: &[String], without: &str) -> String {

@@ -3,6 +3,7 @@
 //! Cargo runs `cargo-fx fx ..` for `cargo fx ..`; called by its own name it takes the command at once. A command returns its
 //! text and how it ended; only this file prints.
 
+mod adopt;
 mod commands;
 mod driver;
 mod failure;
@@ -13,7 +14,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{accuracy, bench, bisect, completions, diff, draw, graph, profile, quantize, report, view};
+use commands::{
+    accuracy, adopt as adopt_command, bench, bisect, completions, diff, draw, expand, graph, profile, quantize, report,
+    view, why,
+};
 use failure::Failure;
 
 /// Looks at models, and at what they did.
@@ -32,6 +36,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Adopt(adopt_command::Options),
     Graph(Box<graph::Options>),
     Draw(Box<draw::Options>),
     Profile(Box<profile::Options>),
@@ -41,6 +46,8 @@ enum Command {
     Accuracy(Box<accuracy::Options>),
     View(Box<view::Options>),
     Report(Box<report::Options>),
+    Expand(Box<expand::Options>),
+    Why(Box<why::Options>),
     Diff(Box<diff::Options>),
     Completions(completions::Options),
 }
@@ -62,6 +69,7 @@ impl Outcome {
 fn main() -> ExitCode {
     let cli = Cli::parse_from(arguments(std::env::args_os()));
     let outcome = match cli.command {
+        Command::Adopt(options) => adopt_command::run(&options),
         Command::Graph(options) => graph::run(&options),
         Command::Draw(options) => draw::run(&options),
         Command::Profile(options) => profile::run(&options),
@@ -71,6 +79,8 @@ fn main() -> ExitCode {
         Command::Accuracy(options) => accuracy::run(&options),
         Command::View(options) => view::run(&options),
         Command::Report(options) => report::run(&options),
+        Command::Expand(options) => expand::run(&options),
+        Command::Why(options) => why::run(&options),
         Command::Diff(options) => diff::run(&options),
         Command::Completions(options) => Ok(completions::run(&options)),
     };

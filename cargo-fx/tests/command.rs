@@ -62,6 +62,15 @@ fn files() {
     assert!(read(&html).contains("<h1>control against test</h1>"));
     assert!(read(&svg).contains("Ops Duration Comparison"));
     assert!(read(&path("diff-counts.svg")).contains("Ops Count Comparison"));
+    let png = path("diff.png");
+    let output = fx(&["diff", &sample("control"), &sample("test"), "--png", &png.display().to_string()]);
+    if output.status.success() {
+        for path in [&png, &path("diff-counts.png")] {
+            assert!(fs::read(path).unwrap().starts_with(b"\x89PNG"), "{}", path.display());
+        }
+    } else {
+        assert!(String::from_utf8_lossy(&output.stderr).contains("has no fonts"));
+    }
     let nowhere = path("none/diff.html").display().to_string();
     let output = fx(&["diff", &sample("base"), &sample("base"), "--html", &nowhere]);
     assert_eq!(output.status.code(), Some(2));
@@ -100,7 +109,10 @@ fn completions() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = printed(&["fx", "completions", shell]);
         assert!(
-            script.contains("cargo-fx") && script.contains("hta-compat") && script.contains("view"),
+            script.contains("cargo-fx")
+                && script.contains("hta-compat")
+                && script.contains("view")
+                && script.contains("why"),
             "{shell}: {script}"
         );
     }

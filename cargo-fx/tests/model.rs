@@ -132,4 +132,10 @@ fn the_example() {
     assert!(missing.contains("give one `--input`"), "{missing}");
     let report = printed(fx(&root, &["report", "--package", "resnet18"]), 0);
     assert!(report.contains("`ResNet18` (src/model.rs:101): 43 of 43 operations understood"), "{report}");
+    let expand = |rest: &[&str]| fx(&root, &[&["expand", "--package", "resnet18"], rest].concat());
+    assert!(printed(expand(&[]), 0).lines().any(|item| item == "ResNet18"));
+    assert!(printed(expand(&["ResNet18"]), 0).contains("pub struct ResNet18Frozen {"));
+    assert!(printed(expand(&["ResNet18", "--graph"]), 0).contains("pub fn graph_module(&self)"));
+    let unknown = error(&expand(&["ResNet19"]));
+    assert!(unknown.contains("generated no `ResNet19`; it has: ") && unknown.contains("ResNet18"), "{unknown}");
 }

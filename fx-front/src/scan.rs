@@ -4,6 +4,7 @@ mod associated;
 mod attributes;
 mod default;
 mod imports;
+mod roots;
 mod written;
 
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use fx_ir::Place;
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
+pub use self::roots::{FOLDERS, roots};
 use self::{
     associated::Associated,
     attributes::{attributes, derives, is_test, path_attribute},

@@ -1,6 +1,8 @@
 //! What syntax says by itself, without knowledge of types.
 
 pub(crate) mod effects;
+pub(crate) mod element_access;
+pub(crate) mod iterator_method;
 
 use std::collections::BTreeSet;
 

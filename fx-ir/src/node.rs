@@ -3,6 +3,9 @@
 use crate::host::{Expr, HostOp};
 use crate::{Effect, Meta, ModuleScope, NodeId, Op, Origin, RegionId, Type};
 
+/// The option of a call of a layer that is its mode.
+pub(crate) const MODE: &str = "train";
+
 /// One step of a graph; it stands for the value that it yields.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
@@ -59,10 +62,30 @@ impl Node {
     /// the user's may do anything.
     pub fn effect(&self) -> Effect {
         match (&self.op, self.args.as_slice()) {
-            (Op::CallModule(kind), [Arg::Str(_), _, Arg::Bool(false)]) if kind.row().is_some() => Effect::Pure,
+            (Op::CallModule(kind), [Arg::Str(_), ..]) if kind.row().is_some() && self.mode() == Some(false) => {
+                Effect::Pure
+            }
             (Op::CallModule(kind), [Arg::Str(_), ..]) => kind.row().map_or(Effect::Io, |row| row.training),
             _ => self.op.effect(),
         }
+    }
+
+    /// The mode in which the call of a layer runs it, where the code says one: `layer.forward_t(xs, false)`. Without one
+    /// the layer follows the mode that it keeps.
+    pub fn mode(&self) -> Option<bool> {
+        let mode = self.kwargs.iter().find(|(name, _)| matches!(self.op, Op::CallModule(_)) && name == MODE);
+        mode.and_then(|(_, mode)| if let Arg::Bool(train) = mode { Some(*train) } else { None })
+    }
+
+    /// Has the call of a layer run it in this mode.
+    pub fn set_mode(&mut self, train: bool) {
+        self.clear_mode();
+        self.kwargs.push((MODE.to_owned(), Arg::Bool(train)));
+    }
+
+    /// Has the call of a layer follow the mode that the layer keeps.
+    pub fn clear_mode(&mut self) {
+        self.kwargs.retain(|(name, _)| name != MODE);
     }
 
     /// Whether it panics where an option is empty, by itself or in its arguments.

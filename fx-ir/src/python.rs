@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::ops::Scalar;
 use crate::text::{arg_text, name_text};
-use crate::{Arg, Graph, HostOp, Node, NodeId, Op, OpId};
+use crate::{Arg, Graph, HostOp, Node, NodeId, Op, OpId, ops};
 
 /// How values are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +132,7 @@ fn python_function(op: OpId) -> String {
     let row = op.row();
     let is_operator = row.is_some_and(|row| matches!(row.scalar, Some(Scalar::Infix(_))));
     match name {
-        "div" => "operator.truediv".to_owned(),
+        name if name == ops::DIV.name() => "operator.truediv".to_owned(),
         name if is_operator => format!("operator.{name}"),
         name => format!("{}.{name}", row.map_or("torch", |row| row.python)),
     }

@@ -10,10 +10,10 @@ mod items;
 mod lists;
 mod optimized;
 mod outlined;
-mod roots;
 mod run;
 mod skipped;
 mod tracing;
+mod why;
 
 use std::{collections::BTreeMap, env, path::Path};
 
@@ -24,8 +24,7 @@ use fx_front::{diag::Diagnostics, index::Index, scan, trace::Traced};
 use self::{
     generated::{Generated, Graphs, generated},
     items::{Content, Item, items},
-    outlined::{called_by, listed, listing_part, part_of},
-    roots::roots,
+    outlined::{called_by, in_training, listed, listing_part, part_of},
     run::Run,
     tracing::{traced, traced_opaque},
 };
@@ -36,6 +35,9 @@ use crate::{
 
 /// The environment variable that names passes to leave out.
 const WITHOUT: &str = "FX_WITHOUT";
+
+/// The environment variable that names the rule that `cargo fx why` asks about.
+const WHY: &str = "FX_WHY";
 
 /// Traces a crate at build time and generates the frozen types of its `#[traceable]` items.
 ///
@@ -50,6 +52,8 @@ pub struct Build {
     models: Vec<(String, Pipeline)>,
     /// The rules and passes that are to be explained.
     explain: Vec<String>,
+    /// The rule or pass that `cargo fx why` asks about.
+    why: Option<String>,
     tells_silent_rules: bool,
 }
 
@@ -62,7 +66,13 @@ impl Default for Build {
 impl Build {
     /// A build with the passes for inference.
     pub fn new() -> Build {
-        Build { pipeline: Pipeline::inference(), models: Vec::new(), explain: Vec::new(), tells_silent_rules: false }
+        Build {
+            pipeline: Pipeline::inference(),
+            models: Vec::new(),
+            explain: Vec::new(),
+            why: None,
+            tells_silent_rules: false,
+        }
     }
 
     /// The same with another list of passes, for all models that have none of their own.
@@ -93,6 +103,13 @@ impl Build {
         self
     }
 
+    /// Writes to `OUT_DIR/fx/why.txt` where the rule or pass of that name applied, and where and why it did not, for
+    /// `cargo fx why` to read. [`run`](Build::run) does so where the environment variable `FX_WHY` names one.
+    #[must_use]
+    pub fn why(self, name: impl Into<String>) -> Build {
+        Build { why: Some(name.into()), ..self }
+    }
+
     /// Lists in `OUT_DIR/fx/report.txt` the rules that applied nowhere in this build.
     #[must_use]
     pub fn tell_silent_rules(self) -> Build {
@@ -106,7 +123,8 @@ impl Build {
     /// Passes that the environment variable `FX_WITHOUT` names, with commas between them, are left out of every list: to
     /// find the one that a difference comes from, or to see what it is worth. An unknown name fails the build.
     pub fn run(mut self) {
-        let mut directives = vec![format!("cargo::rerun-if-env-changed={WITHOUT}")];
+        let mut directives = [WITHOUT, WHY].map(|name| format!("cargo::rerun-if-env-changed={name}")).to_vec();
+        self.why = env::var(WHY).ok().filter(|name| !name.is_empty()).or(self.why);
         directives.extend(match (env::var_os("CARGO_MANIFEST_DIR"), env::var_os("OUT_DIR")) {
             (Some(root), Some(out)) => match self.leave_out(&env::var(WITHOUT).unwrap_or_default()) {
                 Ok(()) => self.generate(Path::new(&root), Path::new(&out)),
@@ -149,7 +167,7 @@ impl Build {
             run.directives.extend(faults.into_iter().map(|fault| format!("cargo::error={fault}")));
             return run.directives;
         }
-        for entry in roots(root) {
+        for entry in scan::roots(root) {
             self.generate_crate(root, &entry, out, &mut run);
         }
         self.check_models(&mut run);
@@ -202,6 +220,7 @@ impl Build {
             if let Prepared::Graphs(graphs) = one {
                 graphs.outlined = self.outlined(index, (&graphs.traced, &graphs.optimized), &parts);
                 graphs.listed = listed(index, &graphs.traced, &listing);
+                graphs.in_training = in_training(index, &graphs.traced);
             }
         }
         let called =

@@ -16,4 +16,4 @@ mod out;
 
 pub use build::{Build, Coverage, Opaque};
 pub use fx_macros::fx_pass;
-pub use fx_rewrite::{Graph, library, parts, pass, passes, pipeline, rewrite};
+pub use fx_rewrite::{Graph, inference, library, parts, pass, passes, pipeline, rewrite};

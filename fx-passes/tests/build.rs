@@ -145,6 +145,22 @@ fn several_rules_are_explained() {
 }
 
 #[test]
+fn what_cargo_fx_why_asks_is_written_to_a_file_of_its_own() {
+    let (told, facts) =
+        generate("why", &Build::new().pipeline(Pipeline::inference().with(BusySums)).why("BusySums"), "why.txt");
+    assert_eq!(told, [""; 0], "it is no warning");
+    for line in ["asked\tbusy-sums\n", "model\tSums\n", "near\tSums\tbusy-sums\t", "\nrule\tactivations.silu\t"] {
+        assert!(facts.contains(line), "{line:?} is not in {facts}");
+    }
+    assert!(!facts.contains("near\tSums\tarithmetic"), "only what was asked: {facts}");
+    let list = Pipeline::inference().with(SumsToProducts);
+    let (_, facts) = generate("why_applied", &Build::new().pipeline(list).why("sums_to_products"), "why.txt");
+    assert!(facts.contains("applied\tSums\tsums-to-products\t"), "{facts}");
+    let (_, facts) = generate("why_unknown", &Build::new().why("no-such"), "why.txt");
+    assert!(!facts.lines().any(|line| line.starts_with("asked\t")) && facts.contains("pass\tdead-code\t"), "{facts}");
+}
+
+#[test]
 fn what_was_generated_for_an_item_that_is_gone_is_removed() {
     let (_, twice) = generate("renamed", &Build::new(), "twice.rs");
     assert!(!twice.is_empty());

@@ -13,6 +13,7 @@ extern crate self as fx_rewrite;
 
 pub mod analysis;
 mod context;
+pub mod inference;
 pub mod library;
 pub mod parts;
 pub mod pass;

@@ -7,6 +7,7 @@
 //! does not run.
 
 mod error;
+mod explain;
 mod observer;
 mod order;
 mod report;
@@ -23,7 +24,7 @@ use crate::passes::{
     CommonSubexpressions, DeadCode, FoldBatchNorm, FoldLayerScale, FoldLeadingNorm, FoldScale, FuseEpilogue,
     GroupPointwise, LayoutSafe, LowerModules, MergeArms, MergeLinears, PackKernels, RemoveIdentity, SinkIntoArms,
 };
-use crate::rewrite::{Outcome, WhyNot};
+use crate::rewrite::Outcome;
 
 pub use error::PipelineError;
 pub use observer::Observer;
@@ -262,35 +263,6 @@ impl Pipeline {
         Step { pass: pass.name(), changed, nodes: (count, graph.nodes().len()), dump, rules }
     }
 
-    /// Why a rule did not apply, node by node, wherever it could have begun: what is left when its pass has run. The name
-    /// is that of a pass (`fold-conv-bn` or `FoldConvBn`) or of one of its rules.
-    ///
-    /// # Errors
-    /// If no pass and no rule bears the name.
-    pub fn explain(&self, name: &str, graph: &Graph, cx: &PassContext) -> Result<Vec<WhyNot>, PipelineError> {
-        let (name, at) = (hyphened(name), self.explainable(name)?);
-        let Some(pass) = self.passes().nth(at) else { return Ok(Vec::new()) };
-        let mut graph = graph.clone();
-        for pass in self.passes().take(at + 1) {
-            pass.run(&mut graph, cx);
-        }
-        let told = pass.rules().map(|rules| rules.explain(&graph, cx)).unwrap_or_default();
-        Ok(told.into_iter().filter(|why| pass.name() == name || why.rule == name).collect())
-    }
-
-    /// The position of the pass that bears the name, or that has a rule of that name.
-    ///
-    /// # Errors
-    /// If there is none.
-    pub fn explainable(&self, name: &str) -> Result<usize, PipelineError> {
-        let name = hyphened(name);
-        let has_rule = |pass: &dyn Pass| pass.rules().is_some_and(|set| set.rules().iter().any(|one| one.name == name));
-        self.passes().position(|pass| pass.name() == name || has_rule(pass)).ok_or_else(|| {
-            let known = self.passes().filter(|pass| pass.rules().is_some()).map(Pass::name).collect();
-            PipelineError::UnknownPass { name, known }
-        })
-    }
-
     /// The graph that pass number `end` was given.
     fn replay(&self, mut graph: Graph, end: usize, cx: &PassContext) -> String {
         for pass in self.passes().take(end) {
@@ -298,18 +270,6 @@ impl Pipeline {
         }
         graph.to_string()
     }
-}
-
-/// `FoldConvBn` as `fold-conv-bn`; a name that has its hyphens stays.
-fn hyphened(name: &str) -> String {
-    let mut out = String::new();
-    for c in name.chars() {
-        if c.is_uppercase() && !out.is_empty() {
-            out.push('-');
-        }
-        out.extend(c.to_lowercase());
-    }
-    out
 }
 
 /// One pass a line: its number, its name, what it does, and after or before which others it has to run.

@@ -61,6 +61,7 @@ pub struct Freeze {
     pub(crate) memory_format: MemoryFormat,
     pub(crate) backend: Backend,
     pub(crate) autotune: bool,
+    pub(crate) exact_nan: bool,
     pub(crate) slice_batches: bool,
     pub(crate) cuda_graphs: bool,
     pub(crate) graph_outputs: GraphOutputs,
@@ -77,6 +78,7 @@ impl Default for Freeze {
             memory_format: MemoryFormat::default(),
             backend: Backend::default(),
             autotune: false,
+            exact_nan: false,
             slice_batches: true,
             cuda_graphs: false,
             graph_outputs: GraphOutputs::default(),
@@ -115,6 +117,16 @@ impl Freeze {
     #[must_use]
     pub fn backend(self, backend: Backend) -> Self {
         Self { backend, ..self }
+    }
+
+    /// Lets NaN and infinities of the *inputs* go through the model as they do eagerly.
+    ///
+    /// Kernels of oneDNN, cuDNN and cuBLASLt that apply a relu or clamp turn NaN into a number, and Winograd's algorithm
+    /// spreads what is not finite over a tile. With this they are not used: an activation that would hide NaN is an operator
+    /// of its own. A model with a weight that is not finite is frozen so in any case.
+    #[must_use]
+    pub fn exact_nan(self, exact_nan: bool) -> Self {
+        Self { exact_nan, ..self }
     }
 
     /// Lets each layer measure which of its kernels is the fastest, in its first call with anything to compute, by

@@ -21,6 +21,7 @@ pub mod instance;
 mod math;
 pub mod module;
 pub mod nn;
+pub mod progress;
 mod qparams;
 pub mod quant;
 pub mod registry;
@@ -31,6 +32,8 @@ mod whole_file;
 
 pub use capabilities::{Capabilities, capabilities, cuda_if_available};
 pub use command::command;
+#[doc(hidden)]
+pub use command::random_input;
 pub use cuda::Example;
 pub use error::{Error, Result};
 pub use ffi::{CudaKernel, KernelArg, operator};

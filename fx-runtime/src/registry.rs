@@ -83,6 +83,11 @@ impl Registration {
         (self.placed)(value, place)
     }
 
+    /// Returns whether values of the type have a form in a file.
+    pub(crate) fn is_saved(&self) -> bool {
+        self.saved.is_some()
+    }
+
     /// Saves the value; none if its type has no form in a file.
     pub(crate) fn save(&self, value: &dyn Any, to: &mut Saver) -> Option<Result<(), Error>> {
         self.saved.map(|saved| {

@@ -12,6 +12,7 @@ use tch::{Kind, Tensor, nn::VarStore};
 
 use crate::Error;
 use crate::error::WeightsMismatch;
+use crate::progress::Task;
 
 /// What [`load_weights`] did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -71,12 +72,14 @@ fn fill_variables(vs: &VarStore, path: &Path, entries: &Entries<'_>) -> Result<L
     let mut report = compare(path, &variables, entries)?;
     let sources = variables.keys().map(|name| entries[name].tensor()).collect::<Result<Vec<_>, _>>()?;
     let _no_grad = tch::no_grad_guard();
+    let mut task = Task::begin("load", variables.len());
     for ((name, variable), source) in variables.iter_mut().zip(&sources) {
         if source.kind() != variable.kind() {
             report.converted.push((name.clone(), source.kind(), variable.kind()));
         }
         variable.f_copy_(source)?;
         report.loaded.push(name.clone());
+        task.step();
     }
     Ok(report)
 }

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
-use crate::trace::{Trace, TraceSet};
+use crate::trace::Trace;
+use crate::trace_set::TraceSet;
 
 /// Traces with the name that tables and charts give them.
 #[derive(Clone, Debug)]

@@ -41,6 +41,7 @@ pub mod report;
 mod short_name;
 pub mod symbols;
 pub mod trace;
+mod trace_set;
 mod units;
 mod write;
 
@@ -53,5 +54,6 @@ pub use node::NodeInfo;
 pub use ops_diff::OpsDiff;
 pub use record::Recorder;
 pub use short_name::shorten_name;
-pub use trace::{Trace, TraceSet};
+pub use trace::Trace;
+pub use trace_set::TraceSet;
 pub use write::{NewEvent, TraceWriter};

@@ -6,12 +6,15 @@
 mod bench;
 mod ci;
 mod codegen;
+mod corpus;
 mod demo;
 mod expand;
 mod failure;
 mod fuzz;
 mod fx_bench;
 mod libtorch;
+mod picture;
+mod progress;
 mod results;
 #[cfg(test)]
 mod script;
@@ -48,12 +51,16 @@ enum Command {
     Expand(expand::Options),
     /// Write random models, and tell where frozen ones differ from eager ones.
     Fuzz(fuzz::Options),
+    /// Adopt crates of tch models as they are found, and run them frozen against eager.
+    Corpus(corpus::Options),
     /// Build the binary `fx-bench` and print its path.
     FxBench(fx_bench::Options),
     /// Measure ours against its rivals and write benches/RESULTS.md.
     Results(results::Options),
     /// Write fx-ir's op catalog anew from PyTorch's and tch's sources.
     Codegen(codegen::Options),
+    /// Draw the way from source to kernels, which the README shows.
+    Picture(picture::Options),
     /// Check the shape of the source: lengths, docs, unsafe code, what links libtorch.
     Tidy(tidy::Options),
     /// Run what a change must pass, step by step.
@@ -69,9 +76,11 @@ fn main() -> ExitCode {
         Command::Bench(options) => bench::run(&workspace, &options),
         Command::Expand(options) => expand::run(&workspace, &options),
         Command::Fuzz(options) => fuzz::run(&workspace, &options),
+        Command::Corpus(options) => corpus::run(&workspace, &options),
         Command::FxBench(options) => fx_bench::run(&workspace, &options),
         Command::Results(options) => results::run(&workspace, &options),
         Command::Codegen(options) => codegen::run(&workspace, &options),
+        Command::Picture(options) => picture::run(&workspace, &options),
         Command::Tidy(options) => tidy::run(&workspace, &options),
         Command::Ci(options) => ci::run(&workspace, &options),
     };

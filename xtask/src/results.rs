@@ -18,6 +18,7 @@ use std::path::PathBuf;
 
 use crate::failure::{Failure, Result};
 use crate::fx_bench;
+use crate::progress::Progress;
 use crate::workspace::Workspace;
 use contender::Command;
 use record::Record;
@@ -82,10 +83,13 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
         let name = record_name(options);
         let path = folder.join(format!("results/{name}.json"));
         let mut record = Record::read_or_new(&path, &name, machine::describe())?;
-        for workload in workloads(options) {
-            eprintln!("results: {workload}");
+        let workloads = workloads(options);
+        let progress = Progress::bar("results", workloads.len());
+        for workload in workloads {
+            progress.line(&format!("results: {workload}"));
             record.put(measure::workload(&workload, &commands, options));
             record.write(&path)?;
+            progress.step();
         }
     }
     let path = folder.join("RESULTS.md");

@@ -3,6 +3,7 @@
 //! All findings are told at once, each with its place.
 
 mod links;
+mod pages;
 mod source;
 
 use std::fmt;
@@ -25,6 +26,7 @@ pub(crate) fn run(workspace: &Workspace, _: &Options) -> Result<()> {
 /// Fails with every finding, if there is one.
 pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     let mut findings = Vec::new();
+    let summary = pages::summary(&workspace.root);
     for path in files(&workspace.root)? {
         // What is no text is none of ours.
         let Ok(text) = fs::read_to_string(&path) else {
@@ -33,6 +35,9 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
         let name = path.strip_prefix(&workspace.root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
         if has_extension(&path, "rs") && !is_specimen(&name) {
             findings.extend(source::check(&name, &text));
+        }
+        if has_extension(&path, "md") {
+            findings.extend(pages::check(&workspace.root, &name, &text, &summary));
         }
     }
     findings.extend(links::check(&workspace.metadata(&[])?));

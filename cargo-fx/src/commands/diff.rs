@@ -1,5 +1,7 @@
 //! `cargo fx diff`: two traces compared, in a table, charts, JSON or a page.
 
+mod png;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -75,6 +77,9 @@ pub(crate) struct Options {
     /// Write the chart of times; that of counts goes beside it, as `NAME-counts.svg`
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    /// Write the charts as PNG, two as with `--svg`; letters are drawn with the fonts of this machine
+    #[arg(long, value_name = "FILE")]
+    png: Option<PathBuf>,
     /// End with code 1 if a count differs, or a time by more than noise
     #[arg(long)]
     fail_on_diff: bool,
@@ -92,10 +97,14 @@ pub(crate) fn run(options: &Options) -> Result<Outcome, Failure> {
     if let Some(path) = &options.html {
         write(path, &compared.report.html()?)?;
     }
+    let [counts, times] = &compared.report.charts;
     if let Some(path) = &options.svg {
-        let [counts, times] = &compared.report.charts;
         write(path, &times.svg()?)?;
         write(&beside(path), &counts.svg()?)?;
+    }
+    if let Some(path) = &options.png {
+        write(path, png::of(&times.svg()?)?)?;
+        write(&beside(path), png::of(&counts.svg()?)?)?;
     }
     let text = if options.json { format!("{:#}\n", compared.json) } else { printed(&compared.report, options.rows) };
     Ok(Outcome { text, code: u8::from(options.fail_on_diff && compared.differs) })
@@ -233,10 +242,11 @@ fn table(report: &Report, rows: usize) -> (Table, usize) {
 /// `a/b.svg` is `a/b-counts.svg`.
 fn beside(path: &Path) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!("{stem}-counts.svg"))
+    let extension = path.extension().map(|extension| format!(".{}", extension.to_string_lossy())).unwrap_or_default();
+    path.with_file_name(format!("{stem}-counts{extension}"))
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
+fn write(path: &Path, text: impl AsRef<[u8]>) -> Result<(), Failure> {
     fs::write(path, text).map_err(|source| Failure::Write { path: path.to_owned(), source })
 }
 
@@ -253,5 +263,6 @@ mod tests {
         assert_eq!(of("a/trace.json.gz", "b/trace.json.gz"), ["control", "test"]);
         assert_eq!(of("before/", "after/"), ["before", "after"]);
         assert_eq!(beside(Path::new("a/b.svg")), PathBuf::from("a/b-counts.svg"));
+        assert_eq!(beside(Path::new("b.png")), PathBuf::from("b-counts.png"));
     }
 }

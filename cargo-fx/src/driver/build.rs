@@ -1,5 +1,6 @@
 //! Builds, and reads what Cargo says while it does.
 
+use std::fs;
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -58,6 +59,40 @@ pub(super) fn driver(
         libraries: linked.filter_map(folder).collect(),
         outputs: outputs.collect(),
     })
+}
+
+/// What the build script of a package wrote to that file below `OUT_DIR/fx`, run with these environment variables.
+pub(crate) fn build_script_output(
+    package: &Package,
+    options: &Cargo,
+    file: &str,
+    environment: &[(&str, &str)],
+) -> Result<String, Failure> {
+    let text = fs::read_to_string(build_script_folder(package, options, environment)?.join(file));
+    text.map_err(|_| Failure::NoReport { package: package.name.clone() })
+}
+
+/// The folder `OUT_DIR/fx` of a package's build script, run with these environment variables.
+pub(crate) fn build_script_folder(
+    package: &Package,
+    options: &Cargo,
+    environment: &[(&str, &str)],
+) -> Result<PathBuf, Failure> {
+    let mut command = cargo();
+    command.arg("check").arg("--manifest-path").arg(package.folder().join("Cargo.toml"));
+    command
+        .args(["--lib", "--profile", options.profile.as_deref().unwrap_or("dev")])
+        .args(["--features", &options.features.join(",")])
+        .envs(environment.iter().copied());
+    if options.no_default_features {
+        command.arg("--no-default-features");
+    }
+    let messages = messages(command, "")?;
+    let is_ours =
+        |message: &&Value| message["reason"] == "build-script-executed" && message["package_id"] == package.id.as_str();
+    let folder = messages.iter().find(is_ours).and_then(|message| message["out_dir"].as_str());
+    let folder = folder.map(|folder| PathBuf::from(folder).join("fx")).filter(|folder| folder.is_dir());
+    folder.ok_or_else(|| Failure::NoReport { package: package.name.clone() })
 }
 
 /// What Cargo says, message by message; if something does not compile, rustc's words, and the expression where it is that.

@@ -1,19 +1,22 @@
 //! A small program that constructs a user's model, and asks fx-runtime about it.
 //!
 //! `workspace.rs` finds the user's crate and what it depends on, `package.rs` writes the program, `build.rs` compiles it with
-//! the user's target folder, and [`asked`] runs it. Nothing but the call of the constructor is generated.
+//! the user's target folder, [`asked`] runs it, and `progress.rs` shows how far it is. Nothing but the call of the constructor is generated.
 
 mod build;
 mod package;
+mod progress;
 mod workspace;
 
+use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::thread;
 
 use serde_json::{Value, json};
 
-pub(crate) use build::{Built, messages};
-pub(crate) use workspace::{Workspace, cargo};
+pub(crate) use build::{Built, build_script_folder, build_script_output};
+pub(crate) use workspace::Workspace;
 
 use crate::Outcome;
 use crate::failure::Failure;
@@ -103,7 +106,12 @@ pub(crate) fn answer(model: &Model, ask: &Value, is_frozen: bool) -> Result<Answ
 fn run(built: &Built, question: &Value) -> Result<Outcome, Failure> {
     let cannot = |source| Failure::Start { program: built.executable.clone(), source };
     let mut command = Command::new(&built.executable);
-    command.arg(question.to_string()).stderr(Stdio::inherit());
+    let is_watched = io::stderr().is_terminal();
+    command.arg(question.to_string()).stdout(Stdio::piped());
+    command.stderr(if is_watched { Stdio::piped() } else { Stdio::inherit() });
+    if is_watched {
+        command.env(progress::ASKED, "1");
+    }
     // Where libtorch lies, build scripts have said.
     let variable = if cfg!(target_os = "macos") { "DYLD_LIBRARY_PATH" } else { "LD_LIBRARY_PATH" };
     let known = std::env::var_os(variable).unwrap_or_default();
@@ -111,7 +119,11 @@ fn run(built: &Built, question: &Value) -> Result<Outcome, Failure> {
     if let Ok(paths) = std::env::join_paths(paths) {
         command.env(variable, paths);
     }
-    let output = command.output().map_err(cannot)?;
+    let mut child = command.spawn().map_err(cannot)?;
+    let watcher = child.stderr.take().map(|stderr| thread::spawn(|| progress::show(stderr)));
+    let output = child.wait_with_output().map_err(cannot)?;
+    // Its last words come before ours.
+    watcher.map(thread::JoinHandle::join);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     match output.status.code().and_then(|code| u8::try_from(code).ok()) {
         Some(code) => Ok(Outcome { text, code }),

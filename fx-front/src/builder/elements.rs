@@ -59,7 +59,7 @@ impl Reader<'_> {
         let syn::Expr::Path(path) = &*call.func else { return None };
         let text = path_text(&path.path);
         match (text.rsplit("::").next()?, call.args.first()) {
-            ("new" | "with_capacity", _) if text.contains("Vec::") => return Some(Vec::new()),
+            ("new" | "with_capacity", _) if is_of_vec(&path.path) => return Some(Vec::new()),
             ("from_fn", Some(syn::Expr::Closure(closure))) => return self.yielded(closure, block, chains, fuel),
             _ => {}
         }
@@ -183,4 +183,9 @@ fn blocks(expr: &syn::Expr) -> Vec<&syn::Block> {
         syn::Expr::Match(choice) => choice.arms.iter().flat_map(|arm| blocks(&arm.body)).collect(),
         _ => Vec::new(),
     }
+}
+
+/// Returns whether the path names an associated function of `Vec`.
+fn is_of_vec(path: &syn::Path) -> bool {
+    path.segments.iter().rev().nth(1).is_some_and(|owner| owner.ident == "Vec")
 }

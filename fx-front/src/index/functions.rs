@@ -11,6 +11,8 @@ use fx_ir::{
 };
 use syn::{parse::Parser as _, punctuated::Punctuated, visit::Visit};
 
+use crate::syntax::iterator_method::IteratorMethod;
+
 use crate::syntax::path_text;
 
 use super::{Function, Index, Name, Resolved, Ty};
@@ -166,8 +168,11 @@ fn pointer_to_method(name: &str) -> Option<String> {
     Some(format!("fn({}) -> ::fx_runtime::Tensor", inputs.join(", ")))
 }
 
-/// Methods that call the function which they are given, and keep no pointer to it.
-const CALLERS: &[&str] = &["map", "for_each", "filter_map", "flat_map", "and_then", "map_or", "then", "apply_fn"];
+/// Returns whether the method calls the function which it is given, and keeps no pointer to it.
+fn is_caller(method: &syn::Ident) -> bool {
+    const OTHERS: [&str; 4] = ["and_then", "map_or", "then", "apply_fn"];
+    IteratorMethod::of(method).is_some_and(IteratorMethod::takes_closure) || OTHERS.iter().any(|name| method == name)
+}
 
 /// The paths that are read in an expression, rather than called.
 struct Names {
@@ -184,7 +189,7 @@ impl<'ast> Visit<'ast> for Names {
 
     fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
         self.visit_expr(&call.receiver);
-        let calls = CALLERS.iter().any(|name| call.method == name);
+        let calls = is_caller(&call.method);
         let args = call.args.iter().filter(|arg| !(calls && matches!(arg, syn::Expr::Path(_))));
         args.for_each(|arg| self.visit_expr(arg));
     }

@@ -26,8 +26,20 @@ pub enum Ty {
     List(Box<Ty>),
     /// A tuple.
     Tuple(Vec<Ty>),
+    /// `bool`, of the parameter that is the mode of a forward, and so of the model.
+    Mode,
     /// Any other type by its full spelling.
     Rust(String),
+}
+
+impl Ty {
+    /// What a list of this type holds; nothing is known of another type.
+    pub fn element(&self) -> Ty {
+        match self {
+            Ty::List(element) => (**element).clone(),
+            _ => Ty::Unknown,
+        }
+    }
 }
 
 impl Index {
@@ -145,6 +157,7 @@ impl Index {
                 let parts: Option<Vec<String>> = parts.iter().map(|part| self.spelling(part)).collect();
                 format!("({},)", parts?.join(", "))
             }
+            Ty::Mode => "bool".to_owned(),
             Ty::Rust(spelling) => spelling.clone(),
         })
     }
@@ -171,6 +184,7 @@ impl Index {
             Ty::Result(inner) => self.ir_type(inner),
             Ty::List(inner) => fx_ir::Type::List(Box::new(self.ir_type(inner))),
             Ty::Tuple(parts) => fx_ir::Type::Tuple(parts.iter().map(|part| self.ir_type(part)).collect()),
+            Ty::Mode => fx_ir::Type::rust("bool"),
             Ty::Rust(spelling) if spelling == "float" => fx_ir::Type::rust("f64"),
             Ty::Rust(spelling) => fx_ir::Type::rust(spelling),
         }
@@ -193,6 +207,11 @@ fn external_ty(full: &str, written: &str) -> Ty {
     let last = segments.last().copied().unwrap_or(full);
     if last == "Tensor" {
         return Ty::Tensor;
+    }
+    if let (true, Some(state)) =
+        (segments.contains(&"nn"), ["LSTMState", "GRUState"].iter().find(|name| **name == last))
+    {
+        return Ty::Rust(format!("::fx_runtime::nn::{state}"));
     }
     let ours = segments.first() == Some(&"fx_runtime");
     match LayerRow::of_type(last) {

@@ -74,7 +74,7 @@ impl Index {
             Ty::Option(inner) | Ty::Result(inner) | Ty::List(inner) => self.private_type(from, inner),
             Ty::Tuple(parts) => parts.iter().any(|part| self.private_type(from, part)),
             Ty::Rust(spelling) => paths(spelling).any(|(module, name)| !self.is_visible(from, module, name)),
-            Ty::Unknown | Ty::Tensor | Ty::Leaf(_) => false,
+            Ty::Unknown | Ty::Tensor | Ty::Mode | Ty::Leaf(_) => false,
         }
     }
 
@@ -107,7 +107,7 @@ impl Index {
                     self.gather(part, all);
                 }
             }
-            Ty::Unknown | Ty::Tensor | Ty::Leaf(_) => {}
+            Ty::Unknown | Ty::Tensor | Ty::Mode | Ty::Leaf(_) => {}
         }
     }
 

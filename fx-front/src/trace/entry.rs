@@ -24,7 +24,7 @@ impl Tracer<'_> {
         }
         for param in &signature.params {
             let value = if let Some(known) = &param.fixed {
-                Val::Lit(known.clone(), param.ty.clone())
+                Val::Lit(known.clone(), if param.follows_model { Ty::Mode } else { param.ty.clone() })
             } else {
                 let ty = self.index.ir_type(&param.ty);
                 let id = self.graph.add_param(body, &param.name, ty, Origin::default());
@@ -69,9 +69,11 @@ impl Tracer<'_> {
                 self.bind(&typed.pat, borrowed)?;
                 continue;
             }
-            if !matches!(&*typed.pat, syn::Pat::Ident(_))
-                && let Some(value) = self.env.read(&param.name).cloned()
-            {
+            let Some(value) = self.env.read(&param.name).cloned() else { continue };
+            if matches!(&*typed.pat, syn::Pat::Ident(_)) {
+                let value = self.own_option(&typed.pat, value, typed.ty.span())?;
+                self.env.declare(&param.name, value);
+            } else {
                 self.bind(&typed.pat, value)?;
             }
         }

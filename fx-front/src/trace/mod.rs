@@ -88,22 +88,27 @@ fn unsupported<T>(span: Span, reason: impl Into<String>) -> Result<T> {
 
 /// Traces the item. Faults go to `diags`; the graph is whole in any case.
 pub fn item(index: &Index, item: usize, diags: &Diagnostics) -> Traced {
-    one(index, item, diags, Manner { opaque_because: None, outlined: &Outlined::new() }, &mut Fields::new())
+    one(index, item, diags, Manner::inlined(&Outlined::new()), &mut Fields::new())
 }
 
 /// Traces functions of one type that are frozen together: what one of them writes to is state for all of them.
 pub fn items(index: &Index, items: &[usize], diags: &Diagnostics) -> Vec<Traced> {
-    all(index, items, diags, Manner { opaque_because: None, outlined: &Outlined::new() })
+    all(index, items, diags, Manner::inlined(&Outlined::new()))
 }
 
 /// The same, with calls of the frozen types of parts in place of the parts' own nodes, wherever that can be.
 pub fn items_outlined(index: &Index, items: &[usize], diags: &Diagnostics, outlined: &Outlined) -> Vec<Traced> {
-    all(index, items, diags, Manner { opaque_because: None, outlined })
+    all(index, items, diags, Manner::inlined(outlined))
+}
+
+/// The functions in training: their mode is `true`. What is wrong with the source is not told once more.
+pub fn items_in_training(index: &Index, items: &[usize]) -> Vec<Traced> {
+    all(index, items, &Diagnostics::new(), Manner { training: true, ..Manner::inlined(&Outlined::new()) })
 }
 
 /// Each of the functions as one call of the user's own, because of `reason`.
 pub fn carried(index: &Index, items: &[usize], diags: &Diagnostics, reason: &str) -> Vec<Traced> {
-    all(index, items, diags, Manner { opaque_because: Some(reason), outlined: &Outlined::new() })
+    all(index, items, diags, Manner { opaque_because: Some(reason), ..Manner::inlined(&Outlined::new()) })
 }
 
 /// The functions of parts that are called by their frozen types, by position in [`Index::fns`].
@@ -125,6 +130,15 @@ struct Manner<'a> {
     opaque_because: Option<&'a str>,
     /// The parts that are not inlined.
     outlined: &'a Outlined,
+    /// The mode of the forward.
+    training: bool,
+}
+
+impl<'a> Manner<'a> {
+    /// All but these parts inlined, for inference.
+    fn inlined(outlined: &'a Outlined) -> Manner<'a> {
+        Manner { opaque_because: None, outlined, training: false }
+    }
 }
 
 fn all(index: &Index, items: &[usize], diags: &Diagnostics, manner: Manner<'_>) -> Vec<Traced> {
@@ -148,12 +162,12 @@ fn one(index: &Index, item: usize, diags: &Diagnostics, manner: Manner<'_>, kept
         _ => None,
     };
     let name = model.map_or_else(|| function.sig.ident.to_string(), |id| index.structs[id].name.clone());
-    let signature = Signature::of(index, function);
+    let signature = Signature::of(index, function, manner.training);
     let owner = owner.unwrap_or(Ty::Unknown);
     loop {
         let told = Diagnostics::new();
         let mut tracer = Tracer::new(index, &told, item, Graph::new(name.clone()), kept.clone());
-        tracer.outlined = Some(manner.outlined);
+        (tracer.outlined, tracer.training) = (Some(manner.outlined), manner.training);
         tracer.entry(&signature, &owner, manner.opaque_because);
         if tracer.found.is_empty() {
             let opaque = tracer.opaque_pieces();

@@ -56,6 +56,8 @@ pub(in crate::trace) struct Tracer<'a> {
     pub(in crate::trace) found: Fields,
     /// The parts that are called instead of inlined.
     pub(in crate::trace) outlined: Option<&'a Outlined>,
+    /// Whether layers may be called in training, which no frozen type can do.
+    pub(in crate::trace) training: bool,
     /// Why the item gets no frozen type, if that is so.
     pub(in crate::trace) left: Option<Left>,
 }
@@ -120,6 +122,7 @@ impl<'a> Tracer<'a> {
             kept,
             found: Fields::new(),
             outlined: None,
+            training: false,
             left: None,
         }
     }

@@ -83,6 +83,7 @@ impl Val {
     /// What is known of its type.
     pub(in crate::trace) fn ty(&self) -> Ty {
         match self {
+            Val::Lit(_, Ty::Mode) => Ty::Rust("bool".to_owned()),
             Val::Node(_, ty, _) | Val::Lit(_, ty) => ty.clone(),
             Val::Tuple(parts) => Ty::Tuple(parts.iter().map(Val::ty).collect()),
             Val::List(items) => Ty::List(Box::new(items.first().map_or(Ty::Unknown, Val::ty))),

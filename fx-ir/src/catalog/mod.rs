@@ -12,7 +12,7 @@ use table::TABLE;
 use crate::Arg;
 
 /// One method of `tch::Tensor`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Entry {
     /// The method's name, in its infallible form where it has two: `conv2d`, `g_add_scalar`, `relu_`.
     pub method: &'static str,
@@ -52,14 +52,14 @@ impl Entry {
 }
 
 /// One parameter of a method.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Param {
     /// The name in ATen's schema, as tch spells it.
     pub name: &'static str,
     /// The kind of value that it takes.
     pub kind: Kind,
-    /// The schema's default, in the schema's notation (`[1, 1]`, `None`, `True`). tch itself has no defaults.
-    pub default: Option<&'static str>,
+    /// The schema's default. tch itself has no defaults.
+    pub default: Option<DefaultValue>,
     /// Whether the method writes to it.
     pub is_written: bool,
 }
@@ -67,27 +67,41 @@ pub struct Param {
 impl Param {
     /// The default as an argument: `[1, 1]`, none, true.
     pub fn default_arg(&self) -> Option<Arg> {
-        self.default.map(parse_default)
+        self.default.map(Arg::from)
     }
 }
 
-fn parse_default(text: &str) -> Arg {
-    let quoted = |open: char, close: char| text.strip_prefix(open).and_then(|text| text.strip_suffix(close));
-    match text {
-        "None" => return Arg::None,
-        "True" => return Arg::Bool(true),
-        "False" => return Arg::Bool(false),
-        _ => {}
+/// The value that a parameter has where it is left out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum DefaultValue {
+    /// No value of an optional parameter.
+    None,
+    /// A truth value.
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// A floating-point number.
+    Float(f64),
+    /// Text.
+    Str(&'static str),
+    /// A list of whole numbers.
+    Ints(&'static [i64]),
+    /// A named constant of ATen, such as `Mean`.
+    Name(&'static str),
+}
+
+impl From<DefaultValue> for Arg {
+    fn from(default: DefaultValue) -> Arg {
+        match default {
+            DefaultValue::None => Arg::None,
+            DefaultValue::Bool(value) => Arg::Bool(value),
+            DefaultValue::Int(number) => Arg::Int(number),
+            DefaultValue::Float(number) => Arg::Float(number),
+            DefaultValue::Str(text) => Arg::Str(text.to_owned()),
+            DefaultValue::Ints(numbers) => Arg::List(numbers.iter().copied().map(Arg::Int).collect()),
+            DefaultValue::Name(name) => Arg::Path(name.to_owned()),
+        }
     }
-    if let Some(inner) = quoted('\'', '\'') {
-        return Arg::Str(inner.to_owned());
-    }
-    if let Some(items) = quoted('[', ']') {
-        let items = items.split(',').map(str::trim).filter(|item| !item.is_empty());
-        return Arg::List(items.map(parse_default).collect());
-    }
-    let int = text.parse().map(Arg::Int).ok();
-    int.or_else(|| text.parse().map(Arg::Float).ok()).unwrap_or_else(|| Arg::Path(text.to_owned()))
 }
 
 /// The way in which a method takes its tensor.
@@ -273,7 +287,7 @@ const fn given(name: &'static str, kind: Kind) -> Param {
     Param { name, kind, default: None, is_written: false }
 }
 
-const fn default(name: &'static str, kind: Kind, default: &'static str) -> Param {
+const fn default(name: &'static str, kind: Kind, default: DefaultValue) -> Param {
     Param { name, kind, default: Some(default), is_written: false }
 }
 

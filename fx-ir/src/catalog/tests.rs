@@ -1,6 +1,6 @@
 //! The rows that the rest of the workspace leans on, and the table's order.
 
-use super::{Door, Entry, Flags, Kind, Receiver, Results, by_aten, entries, lookup};
+use super::{DefaultValue, Door, Entry, Flags, Kind, Receiver, Results, by_aten, entries, lookup};
 
 #[track_caller]
 fn entry(method: &str) -> &'static Entry {
@@ -38,11 +38,11 @@ fn conv2d() {
         params,
         [
             ("weight", Kind::Tensor, None),
-            ("bias", Kind::OptTensor, Some("None")),
-            ("stride", Kind::IntList, Some("1")),
-            ("padding", Kind::IntList, Some("0")),
-            ("dilation", Kind::IntList, Some("1")),
-            ("groups", Kind::Int, Some("1")),
+            ("bias", Kind::OptTensor, Some(DefaultValue::None)),
+            ("stride", Kind::IntList, Some(DefaultValue::Int(1))),
+            ("padding", Kind::IntList, Some(DefaultValue::Int(0))),
+            ("dilation", Kind::IntList, Some(DefaultValue::Int(1))),
+            ("groups", Kind::Int, Some(DefaultValue::Int(1))),
         ]
     );
     assert_eq!(entry("conv2d_padding").aten, Some("aten::conv2d.padding"));
@@ -62,7 +62,7 @@ fn add_hides_behind_the_operator() {
 #[test]
 fn max_pool2d() {
     let pool = entry("max_pool2d");
-    assert_eq!(pool.param("stride").map(|param| param.default), Some(Some("[]")));
+    assert_eq!(pool.param("stride").map(|param| param.default), Some(Some(DefaultValue::Ints(&[]))));
     assert_eq!(pool.param("ceil_mode").map(|param| param.kind), Some(Kind::Bool));
 }
 

@@ -86,6 +86,8 @@ pub struct Method {
     pub mutates: bool,
     /// Whether it panics for some receivers or arguments.
     pub may_panic: bool,
+    /// Whether the arguments of a number's method are of the number's own type.
+    pub takes_own_type: bool,
 }
 
 macro_rules! methods {
@@ -99,6 +101,7 @@ macro_rules! methods {
                 gives: Gives::$gives,
                 mutates: false,
                 may_panic: false,
+                takes_own_type: false,
             },
             $($flag)*
         ),)+];
@@ -114,6 +117,9 @@ macro_rules! methods {
     (@flags $method:expr, ) => { $method };
     (@flags $method:expr, mutates $($rest:ident)*) => {
         methods!(@flags Method { mutates: true, ..$method }, $($rest)*)
+    };
+    (@flags $method:expr, own $($rest:ident)*) => {
+        methods!(@flags Method { takes_own_type: true, ..$method }, $($rest)*)
     };
     (@flags $method:expr, panics $($rest:ident)*) => {
         methods!(@flags Method { may_panic: true, ..$method }, $($rest)*)
@@ -150,18 +156,18 @@ methods! {
     Float fract 0 => Receiver, numbers::float1(f64::fract, f32::fract);
     Float to_radians 0 => Receiver, numbers::float1(f64::to_radians, f32::to_radians);
     Float to_degrees 0 => Receiver, numbers::float1(f64::to_degrees, f32::to_degrees);
-    Float powf 1 => Receiver, numbers::float2(f64::powf, f32::powf);
+    Float powf 1 => Receiver own, numbers::float2(f64::powf, f32::powf);
     Float powi 1 => Receiver, numbers::raised_to_int;
-    Float log 1 => Receiver, numbers::float2(f64::log, f32::log);
-    Float atan2 1 => Receiver, numbers::float2(f64::atan2, f32::atan2);
-    Float hypot 1 => Receiver, numbers::float2(f64::hypot, f32::hypot);
-    Float copysign 1 => Receiver, numbers::float2(f64::copysign, f32::copysign);
-    Float min 1 => Receiver, numbers::float2(f64::min, f32::min);
-    Float max 1 => Receiver, numbers::float2(f64::max, f32::max);
-    Float rem_euclid 1 => Receiver, numbers::float2(f64::rem_euclid, f32::rem_euclid);
-    Float div_euclid 1 => Receiver, numbers::float2(f64::div_euclid, f32::div_euclid);
-    Float mul_add 2 => Receiver, numbers::float3(f64::mul_add, f32::mul_add);
-    Float clamp 2 => Receiver panics, numbers::clamp_float;
+    Float log 1 => Receiver own, numbers::float2(f64::log, f32::log);
+    Float atan2 1 => Receiver own, numbers::float2(f64::atan2, f32::atan2);
+    Float hypot 1 => Receiver own, numbers::float2(f64::hypot, f32::hypot);
+    Float copysign 1 => Receiver own, numbers::float2(f64::copysign, f32::copysign);
+    Float min 1 => Receiver own, numbers::float2(f64::min, f32::min);
+    Float max 1 => Receiver own, numbers::float2(f64::max, f32::max);
+    Float rem_euclid 1 => Receiver own, numbers::float2(f64::rem_euclid, f32::rem_euclid);
+    Float div_euclid 1 => Receiver own, numbers::float2(f64::div_euclid, f32::div_euclid);
+    Float mul_add 2 => Receiver own, numbers::float3(f64::mul_add, f32::mul_add);
+    Float clamp 2 => Receiver panics own, numbers::clamp_float;
     Float is_nan 0 => Bool, numbers::float_is(f64::is_nan);
     Float is_finite 0 => Bool, numbers::float_is(f64::is_finite);
     Float is_infinite 0 => Bool, numbers::float_is(f64::is_infinite);
@@ -172,28 +178,28 @@ methods! {
     Int signum 0 => Receiver, numbers::int1(|a| Some(a.signum()));
     Int isqrt 0 => Receiver panics, numbers::int1(i128::checked_isqrt);
     Int pow 1 => Receiver panics, numbers::raised;
-    Int min 1 => Receiver, numbers::chosen(Ordering::Less);
-    Int max 1 => Receiver, numbers::chosen(Ordering::Greater);
-    Int clamp 2 => Receiver panics, numbers::clamp_int;
-    Int rem_euclid 1 => Receiver panics, numbers::divided(i128::checked_rem_euclid);
-    Int div_euclid 1 => Receiver panics, numbers::divided(i128::checked_div_euclid);
-    Int div_ceil 1 => Receiver panics, numbers::divided(|a, b| a.checked_neg()?.checked_div_euclid(b)?.checked_neg());
-    Int next_multiple_of 1 => Receiver panics, numbers::divided(|a, b| a.checked_add((-a).rem_euclid(b)));
-    Int abs_diff 1 => Unsigned, numbers::abs_diff;
+    Int min 1 => Receiver own, numbers::chosen(Ordering::Less);
+    Int max 1 => Receiver own, numbers::chosen(Ordering::Greater);
+    Int clamp 2 => Receiver panics own, numbers::clamp_int;
+    Int rem_euclid 1 => Receiver panics own, numbers::divided(i128::checked_rem_euclid);
+    Int div_euclid 1 => Receiver panics own, numbers::divided(i128::checked_div_euclid);
+    Int div_ceil 1 => Receiver panics own, numbers::divided(|a, b| a.checked_neg()?.checked_div_euclid(b)?.checked_neg());
+    Int next_multiple_of 1 => Receiver panics own, numbers::divided(|a, b| a.checked_add((-a).rem_euclid(b)));
+    Int abs_diff 1 => Unsigned own, numbers::abs_diff;
     Int is_positive 0 => Bool, numbers::int_is(i128::is_positive);
     Int is_negative 0 => Bool, numbers::int_is(i128::is_negative);
     Int is_power_of_two 0 => Bool, numbers::int_is(|a| a > 0 && a & (a - 1) == 0);
-    Int wrapping_add 1 => Receiver, numbers::wrapping(i128::wrapping_add);
-    Int wrapping_sub 1 => Receiver, numbers::wrapping(i128::wrapping_sub);
-    Int wrapping_mul 1 => Receiver, numbers::wrapping(i128::wrapping_mul);
-    Int saturating_add 1 => Receiver, numbers::saturating(i128::saturating_add);
-    Int saturating_sub 1 => Receiver, numbers::saturating(i128::saturating_sub);
-    Int saturating_mul 1 => Receiver, numbers::saturating(i128::saturating_mul);
-    Int checked_add 1 => OptionOfReceiver, numbers::checked("+");
-    Int checked_sub 1 => OptionOfReceiver, numbers::checked("-");
-    Int checked_mul 1 => OptionOfReceiver, numbers::checked("*");
-    Int checked_div 1 => OptionOfReceiver, numbers::checked("/");
-    Int checked_rem 1 => OptionOfReceiver, numbers::checked("%");
+    Int wrapping_add 1 => Receiver own, numbers::wrapping(i128::wrapping_add);
+    Int wrapping_sub 1 => Receiver own, numbers::wrapping(i128::wrapping_sub);
+    Int wrapping_mul 1 => Receiver own, numbers::wrapping(i128::wrapping_mul);
+    Int saturating_add 1 => Receiver own, numbers::saturating(i128::saturating_add);
+    Int saturating_sub 1 => Receiver own, numbers::saturating(i128::saturating_sub);
+    Int saturating_mul 1 => Receiver own, numbers::saturating(i128::saturating_mul);
+    Int checked_add 1 => OptionOfReceiver own, numbers::checked("+");
+    Int checked_sub 1 => OptionOfReceiver own, numbers::checked("-");
+    Int checked_mul 1 => OptionOfReceiver own, numbers::checked("*");
+    Int checked_div 1 => OptionOfReceiver own, numbers::checked("/");
+    Int checked_rem 1 => OptionOfReceiver own, numbers::checked("%");
 
     Bool then_some 1 => OptionOfArgument, numbers::some_if;
 
@@ -284,6 +290,11 @@ fn of_tensor<T>(call: &mut Call<'_, T>) -> Result<Value<T>, Refusal> {
 pub fn method(name: &str, receiver: Receiver) -> Option<&'static Method> {
     let of = |receiver| move |method: &&Method| method.name == name && method.receiver == receiver;
     METHODS.iter().find(of(receiver)).or_else(|| METHODS.iter().find(of(Receiver::Any)))
+}
+
+/// Returns whether the arguments of the numbers' method of that name are of the number's own type.
+pub fn takes_own_type(name: &str) -> bool {
+    methods_named(name).any(|method| method.takes_own_type)
 }
 
 /// The methods of that name, whatever they are called on.

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::fault::{Fault, Rule, fault};
 use crate::catalog::{self, Receiver};
+use crate::node::MODE;
 use crate::{BlockOrder, Code, Graph, Node, NodeId, Op, Type};
 
 pub(super) fn check_dominance(graph: &Graph, order: &BlockOrder, id: NodeId, faults: &mut Vec<Fault>) {
@@ -47,6 +48,9 @@ pub(super) fn check_arity(graph: &Graph, id: NodeId, faults: &mut Vec<Fault>) {
     let mut keys = HashSet::new();
     if let Some((key, _)) = node.kwargs.iter().find(|(key, _)| !keys.insert(key)) {
         push(format!("is given `{key}` twice"));
+    }
+    if matches!(node.op, Op::CallModule(_)) && node.mode().is_none() && node.kwargs.iter().any(|(key, _)| key == MODE) {
+        push(format!("is given a `{MODE}` that is neither true nor false"));
     }
     match &node.op {
         Op::Rust(code) => {

@@ -13,7 +13,6 @@ use fx_ir::{Graph, LayerRow, NodeId, Op, Place, Type, layers, scalar};
 use super::{
     Build,
     items::{Content, content, place_of},
-    roots::roots,
 };
 
 /// The share of one `#[traceable]` item that is understood, with all that it calls.
@@ -147,7 +146,7 @@ impl Build {
     /// ```
     pub fn report(&self, root: &Path) -> Vec<Coverage> {
         let mut all: Vec<Coverage> = Vec::new();
-        for entry in roots(root) {
+        for entry in scan::roots(root) {
             let diags = Diagnostics::new();
             let index = scan::krate(root, &[entry], &diags);
             for content in (0..index.fns.len()).filter_map(|at| content(&index, at)) {

@@ -41,12 +41,14 @@ pub(super) struct Graphs {
     pub(super) outlined: Option<(Vec<Traced>, Vec<Graph>)>,
     /// As traced with every part that lists its own graph as a call, where there are such.
     pub(super) listed: Option<Vec<Traced>>,
+    /// As traced in training, where an entry has a mode.
+    pub(super) in_training: Option<Vec<Traced>>,
 }
 
 impl Graphs {
     /// These graphs without a part as a call.
     pub(super) fn inlined(traced: Vec<Traced>, optimized: Vec<Graph>) -> Graphs {
-        Graphs { traced, optimized, outlined: None, listed: None }
+        Graphs { traced, optimized, outlined: None, listed: None, in_training: None }
     }
 }
 
@@ -54,7 +56,10 @@ impl Graphs {
 pub(super) fn generated(index: &Index, of: &Graphs, parts: &PartNames, file: &str) -> Result<Generated, String> {
     let (all, optimized) = (&of.traced, &of.optimized);
     let listed = of.listed.as_ref().unwrap_or(all);
-    let graphs = emit::instance_graphs(index, &listed.iter().collect::<Vec<&Traced>>(), parts)?;
+    let mut graphs = emit::instance_graphs(index, &listed.iter().collect::<Vec<&Traced>>(), parts)?;
+    if let Some(in_training) = &of.in_training {
+        graphs += &emit::training_graphs(index, &in_training.iter().collect::<Vec<&Traced>>())?;
+    }
     let (printed, printed_graphs) = of.outlined.as_ref().map_or((all, optimized), |(traced, graphs)| (traced, graphs));
     let items = printed.iter().zip(printed_graphs).zip(optimized);
     let items: Vec<emit::Item> =

@@ -75,6 +75,14 @@ pub(super) fn listed(index: &Index, all: &[Traced], parts: &BTreeMap<usize, (Str
     (is_whole && calls_of(&one.graph).next().is_some()).then_some(again)
 }
 
+/// The functions traced in training, where one of them has a mode that is not fixed; `None` where none has.
+pub(super) fn in_training(index: &Index, all: &[Traced]) -> Option<Vec<Traced>> {
+    let has_mode = all.iter().any(|traced| traced.signature.params.iter().any(|param| param.follows_model));
+    let items: Vec<usize> = all.iter().map(|traced| traced.item).collect();
+    let again = has_mode.then(|| trace::items_in_training(index, &items))?;
+    again.iter().all(|traced| traced.left.is_none()).then_some(again)
+}
+
 /// The parts that the graph calls, each by the path of its type and the name of the function.
 pub(super) fn called_by(graph: &Graph) -> BTreeSet<(String, String)> {
     calls_of(graph).map(|(_, name)| name).collect()

@@ -5,12 +5,13 @@ use std::{collections::BTreeSet, fmt::Write as _, path::Path};
 use fx_front::{
     diag::{Diagnostic, Severity},
     handoff::{self, Items},
+    scan::FOLDERS,
 };
 
 use super::{
     coverage::Coverage,
     generated::{Generated, graph_file},
-    roots::FOLDERS,
+    why::{self, Why},
 };
 use crate::{
     out,
@@ -28,6 +29,8 @@ pub(super) struct Run {
     pub(super) applied: Vec<Report>,
     /// How much of each item is understood.
     pub(super) coverage: Vec<Coverage>,
+    /// What `cargo fx why` is told.
+    pub(super) why: Why,
     /// The names of what was traced.
     pub(super) models: BTreeSet<String>,
     /// The files below `fx`.
@@ -125,6 +128,9 @@ impl Run {
             for rule in never_applied(&self.applied) {
                 let _ = writeln!(self.report, "`{rule}` applied nowhere");
             }
+        }
+        if let Some(text) = self.why.text() {
+            self.write(out, why::FILE, &text);
         }
         let (items, report) = (self.items.to_text(), std::mem::take(&mut self.report));
         for (path, text) in [(handoff::PATH, items), ("fx/report.txt", report)] {

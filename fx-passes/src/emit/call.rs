@@ -1,11 +1,12 @@
 //! One node as one expression: a call of a tch method, or carried code.
 
-use fx_ir::{Arg, Code, CodeForm, Host, Node, NodeId, OpId, Type, catalog};
+use fx_ir::{Code, CodeForm, Graph, Host, Node, NodeId, OpId};
+use fx_print::call::{Operands, op_call};
 
 use super::{
     Emitter,
     holder::Holder,
-    host::{self, argument, literal},
+    host::{self, argument},
     labels::label,
     template,
     value::Value,
@@ -93,78 +94,21 @@ impl Writer<'_, '_> {
     }
 
     fn op_call(&self, op: OpId, node: &Node) -> String {
-        let Some(entry) = op.entry() else {
-            return self.unprintable(node, &format!("the op `{op}`, which has no method,")).text;
-        };
-        let method = entry.fallible().unwrap_or_else(|| entry.method.to_owned());
-        let mut args = node.args.iter();
-        let head = match entry.receiver {
-            catalog::Receiver::Free => format!("::fx_runtime::Tensor::{method}"),
-            receiver => {
-                let object = args.next().map_or_else(|| "()".to_owned(), |arg| argument(arg, &|id| self.read(id)).text);
-                let handle = if receiver == catalog::Receiver::Mut { ".shallow_clone()" } else { "" };
-                format!("{object}{handle}.{method}")
-            }
-        };
-        let is_list = |param: &catalog::Kind| *param == catalog::Kind::TensorList;
-        let lists = entry.params.iter().filter(|param| is_list(&param.kind)).count();
-        let print = |(arg, param): (&Arg, &catalog::Param)| match arg {
-            Arg::Node(id) if lists > 1 && is_list(&param.kind) => self.borrowed_list(*id),
-            _ => self.op_argument(arg, param.kind),
-        };
-        let args: Vec<String> = args.zip(entry.params).map(print).collect();
-        let call = format!("{head}({})", args.join(", "));
-        if entry.door == catalog::Door::Plain { call } else { located(&call, node) }
-    }
-
-    fn op_argument(&self, arg: &Arg, kind: catalog::Kind) -> String {
-        use catalog::Kind;
-        let read = |id| self.read(id);
-        match (kind, arg) {
-            (Kind::Tensor | Kind::TensorList | Kind::OptTensorList, Arg::Node(id)) => self.read(*id).borrowed(),
-            (Kind::OptTensor, Arg::None) => "None::<&::fx_runtime::Tensor>".to_owned(),
-            (Kind::OptTensor, Arg::Node(id)) => self.optional(*id),
-            (Kind::TensorList | Kind::OptTensorList, Arg::List(items)) => {
-                let items: Vec<String> = items.iter().map(|item| self.list_item(item, kind)).collect();
-                format!("&[{}]", items.join(", "))
-            }
-            (Kind::Scalar, Arg::Int(number)) => format!("{number}i64"),
-            (Kind::IntList | Kind::OptIntList | Kind::FloatList, Arg::Node(id)) if self.is_list(*id) => {
-                self.read(*id).borrowed()
-            }
-            (Kind::Shape, Arg::Node(id)) if self.is_list(*id) => format!("{}.as_slice()", self.read(*id).text),
-            (Kind::Shape | Kind::IntList | Kind::OptIntList | Kind::FloatList, Arg::List(items))
-                if items.is_empty() =>
-            {
-                let number = if kind == Kind::FloatList { "f64" } else { "i64" };
-                format!("&[] as &[{number}]")
-            }
-            (Kind::Shape | Kind::OptIntList, Arg::List(_)) => format!("&{}[..]", literal(arg, &read)),
-            (Kind::OptIntList | Kind::OptInt, Arg::None) => "None::<i64>".to_owned(),
-            (Kind::OptFloat, Arg::None) => "None::<f64>".to_owned(),
-            (Kind::OptElementKind, Arg::None) => "None::<::fx_runtime::Kind>".to_owned(),
-            (_, Arg::Node(id)) => self.read(*id).text,
-            (_, other) => literal(other, &read),
+        match op_call(self, op, node) {
+            Some((call, true)) => located(&call, node),
+            Some((call, false)) => call,
+            None => self.unprintable(node, &format!("the op `{op}`, which has no method,")).text,
         }
     }
+}
 
-    /// A list of references, for an op whose lists have to be of one type: those that are written out hold references.
-    fn borrowed_list(&self, id: NodeId) -> String {
-        let one = "::std::borrow::Borrow::<::fx_runtime::Tensor>::borrow(one)";
-        format!("&{}.iter().map(|one| {one}).collect::<Vec<_>>()", self.read(id).text)
+impl Operands for Writer<'_, '_> {
+    fn graph(&self) -> &Graph {
+        self.graph()
     }
 
-    fn is_list(&self, id: NodeId) -> bool {
-        !matches!(&self.graph().node(id).ty, Type::Rust(_) | Type::Tuple(_))
-    }
-
-    fn optional(&self, id: NodeId) -> String {
-        let value = self.read(id);
-        match &self.graph().node(id).ty {
-            Type::Option(_) if self.holds_reference(id) => value.text,
-            Type::Option(_) => format!("{}.as_ref()", value.text),
-            _ => format!("Some({})", value.borrowed()),
-        }
+    fn read(&self, id: NodeId) -> Value {
+        self.read(id)
     }
 
     /// Whether it is an option of a reference: a parameter of such a type, or a field of the frozen type as it is read.
@@ -174,15 +118,6 @@ impl Writer<'_, '_> {
         let free = traced.signature.params.iter().filter(|param| param.fixed.is_none());
         let mut lent = params.zip(free).filter(|(_, param)| param.written.contains('&'));
         lent.any(|(&param, _)| param == id) || self.is_kept_option(id)
-    }
-
-    fn list_item(&self, item: &Arg, kind: catalog::Kind) -> String {
-        match (item, kind) {
-            (Arg::Node(id), catalog::Kind::OptTensorList) => self.optional(*id),
-            (Arg::Node(id), _) => self.read(*id).borrowed(),
-            (Arg::None, _) => "None::<&::fx_runtime::Tensor>".to_owned(),
-            (other, _) => literal(other, &|id| self.read(id)),
-        }
     }
 }
 

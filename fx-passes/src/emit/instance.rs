@@ -16,7 +16,7 @@ use fx_front::trace::Param;
 use fx_ir::{Arg, HostOp, ModuleScope, Node, NodeId, NodeSet, Op, RegionId, Type};
 
 use self::bare::bare;
-pub(super) use self::methods::emit;
+pub(super) use self::methods::{emit, emit_in_training};
 use super::{
     Emitter, PartNames,
     host::literal,
@@ -99,7 +99,12 @@ impl<'e, 'a> Walk<'e, 'a> {
 
     /// The lines that list the function's nodes, and its outputs.
     fn walked(&mut self) -> (String, Vec<String>) {
-        let body = self.writer.graph().body();
+        let graph = self.writer.graph();
+        if graph.nodes().into_iter().any(|id| graph.node(id).does_on_host(&|op| *op == HostOp::Frame)) {
+            // The live model has none.
+            self.writer.line("let frame = ();");
+        }
+        let body = graph.body();
         self.region(body);
         let outputs = self.outputs(body);
         (self.writer.lines.join("\n"), outputs)
@@ -165,19 +170,21 @@ impl<'e, 'a> Walk<'e, 'a> {
         let node = self.writer.graph().node(id);
         let (place, ty) = (place_of(node), node.ty.to_string());
         let label = node.origin.labels.first().cloned().unwrap_or_default();
-        let all = node.args.clone();
+        let (all, mode) = (node.args.clone(), node.mode());
         let listed = op.host().and_then(|host| self.listed_part(host, &all, &label));
         let call = match op {
             Op::Host(_) if listed.is_some() => listed.unwrap_or_default(),
             Op::CallModule(kind) if kind.row().is_some_and(|row| row.is_chain) => {
                 let module = self.writer.read(all[0].node().unwrap_or(id)).text;
                 let input = self.arg(&all[1]);
-                let train = all.get(2).map_or("None".to_owned(), |train| format!("Some({})", self.arg(train)));
-                format!("t.sequential({}, {module}.as_chain(), {input}, {train}, {place:?})", self.path(&label))
+                format!("t.sequential({}, {module}.as_chain(), {input}, {mode:?}, {place:?})", self.path(&label))
             }
             Op::CallModule(kind) if all[0].node().is_some_and(|module| !self.is_live(module)) => {
                 let module = self.arg(&all[0]);
-                format!("t.chosen_module({:?}, {module}, &[{}], {label:?}, {place:?})", kind.0, self.args(&all[1..]))
+                let args = self.args(&all[1..]);
+                let call = format!("t.chosen_module({:?}, {module}, &[{args}], {label:?}, {place:?})", kind.0);
+                self.name(id, &call);
+                return self.in_mode(id, mode);
             }
             Op::CallModule(kind) => {
                 let module = self.writer.read(all[0].node().unwrap_or(id)).borrowed();
@@ -186,7 +193,8 @@ impl<'e, 'a> Walk<'e, 'a> {
                 let is_behind = all[0].node().is_none_or(|layer| self.is_behind_pointer(layer));
                 let layer = if is_behind { format!("::<::fx_runtime::nn::{}>", kind.0) } else { String::new() };
                 let call = format!("t.module{layer}({}, {module}; {args}; {place:?})", self.path(&label));
-                return self.node(id, &call);
+                self.node(id, &call);
+                return self.in_mode(id, mode);
             }
             Op::Call(op) => {
                 let call = format!("t.call({:?}; {}; {place:?})", op.name(), self.values(&all));
@@ -212,6 +220,14 @@ impl<'e, 'a> Walk<'e, 'a> {
             other => format!("t.code({:?}, &[{}], (\"node\", {ty:?}), {place:?})", other.opcode(), self.args(&all)),
         };
         self.name(id, &call);
+    }
+
+    /// Has the call of a layer run it in the mode that the code says, if it says one.
+    fn in_mode(&mut self, id: NodeId, mode: Option<bool>) {
+        if let Some(mode) = mode {
+            let call = self.writer.read(id).text;
+            self.writer.line(format!("t.in_mode(&{call}, {mode});"));
+        }
     }
 
     /// The nodes of a part that lists them itself.

@@ -16,21 +16,19 @@ mod freeze;
 mod graphs;
 mod group;
 mod holder;
-mod host;
 mod inline;
 mod instance;
 mod labels;
 mod locals;
 mod memory;
-mod names;
 mod pattern;
 mod plan;
+mod profile;
 mod signature;
 mod slices;
 mod state;
 mod template;
 mod types;
-mod value;
 mod whole;
 mod writer;
 
@@ -40,6 +38,7 @@ pub use memory::Peak;
 use std::collections::BTreeSet;
 
 use fx_front::{index::Index, trace::Traced};
+use fx_print::{host, names, value};
 
 use self::{emitter::Emitter, entries::Whole};
 
@@ -81,7 +80,7 @@ pub fn frozen(index: &Index, items: &[Item<'_>], graph_file: &str) -> Result<Fro
     let rest = format!("::core::include!(::core::concat!(::core::env!(\"OUT_DIR\"), {path:?}));\n");
     let types = [whole.types(), each(&|one| one.types())].concat();
     let groups = [each(&|one| one.groups()), each(&|one| one.warm_up())].concat();
-    let frozen = [types, whole.freeze(), forwards.concat(), groups, whole.state(), rest].concat();
+    let frozen = [types, whole.freeze(), forwards.concat(), groups, whole.profile(), whole.state(), rest].concat();
     emitters.iter().try_for_each(Emitter::check)?;
     let told = emitters.iter().zip(peaks).map(|(emitter, peak)| Told { unrecorded: emitter.unrecorded(), peak });
     Ok(Frozen { source: pretty(&frozen)?, entries: told.collect() })
@@ -94,6 +93,15 @@ pub fn instance_graphs(index: &Index, items: &[&Traced], parts: &PartNames) -> R
         items.iter().map(|&traced| Item { traced, graph: &traced.graph, inlined: &traced.graph }).collect();
     let emitters = Emitter::all(index, &graphs);
     let source = emitters.iter().map(|one| instance::emit(one, parts)).collect();
+    emitters.iter().try_for_each(Emitter::check).map(|()| source)
+}
+
+/// The same in training, of the items that have a mode; parts are listed by none but themselves.
+pub fn training_graphs(index: &Index, items: &[&Traced]) -> Result<String, String> {
+    let graphs: Vec<Item> =
+        items.iter().map(|&traced| Item { traced, graph: &traced.graph, inlined: &traced.graph }).collect();
+    let emitters = Emitter::all(index, &graphs);
+    let source = emitters.iter().map(instance::emit_in_training).collect();
     emitters.iter().try_for_each(Emitter::check).map(|()| source)
 }
 

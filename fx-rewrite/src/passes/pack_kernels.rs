@@ -4,7 +4,7 @@
 //! other layer of the runtime's is kept as a frozen leaf. What is left, a fused op on weights that an input decides, is a
 //! call of the composition. Attention without dropout goes to the runtime's door to its kernels, with its mask as it is written.
 
-use fx_ir::{Arg, Graph, Host, HostOp, NodeId, Op, Origin, Type};
+use fx_ir::{Arg, Graph, Host, HostOp, NodeId, Op, Origin, Type, ops};
 
 use super::fuse_epilogue::ACT;
 use super::name::layer_name;
@@ -34,7 +34,7 @@ impl Pass for PackKernels {
                 (Some(layer), _) if is_packable(&layer, &times) => pack(graph, id, &layer),
                 (Some(layer), _) => compose(graph, id, &layer),
                 (None, Op::CallModule(kind)) => keep_leaf(graph, &times, id, &kind.0.clone()),
-                (None, Op::Call(op)) if op.to_string() == "scaled_dot_product_attention" => attend(graph, id),
+                (None, Op::Call(ops::ATTENTION)) => attend(graph, id),
                 _ => false,
             };
         }

@@ -195,7 +195,7 @@ impl Builder {
         let entry = op.entry();
         let receiver = usize::from(entry.is_none_or(|entry| entry.receiver != catalog::Receiver::Free));
         let count = entry.map_or(4, |entry| receiver + entry.params.len());
-        let around = std::mem::replace(&mut self.is_matrix, matches!(name, "tr" | "mm" | "addmm"));
+        let around = std::mem::replace(&mut self.is_matrix, matches!(op, ops::T | ops::MM | ops::ADDMM));
         let mut args = Vec::new();
         for position in 0..count {
             let schema = entry.and_then(|entry| entry.params.get(position.checked_sub(receiver)?));

@@ -15,7 +15,7 @@ use fx_ir::{Arg, Graph, Node, NodeId, Op, RegionId, Type};
 use self::canonical::{default_of, is_that_literal, param_name, position_of, same_literal};
 use super::facts::Facts;
 use super::found::Bound;
-use super::mismatch::Mismatch;
+use super::mismatch::{Attempt, Mismatch};
 use super::{Kind, Operator, Param, Rule, Term};
 use crate::analysis::chain;
 
@@ -34,8 +34,8 @@ pub(super) struct Matcher<'g> {
     /// The arm that is looked into from outside.
     through: Option<Through>,
     bound: Bound,
-    /// The failure that got farthest, and how far that was.
-    failure: Option<(usize, Mismatch)>,
+    /// The failure that got farthest.
+    failure: Option<Attempt>,
 }
 
 impl<'g> Matcher<'g> {
@@ -45,7 +45,7 @@ impl<'g> Matcher<'g> {
     }
 
     /// Finds the pattern with `root` as its first output; yields what was bound and the outputs.
-    pub(super) fn find(mut self, root: NodeId) -> Result<(Bound, Vec<NodeId>), Mismatch> {
+    pub(super) fn find(mut self, root: NodeId) -> Result<(Bound, Vec<NodeId>), Attempt> {
         self.region = self.graph.scope_of(root);
         let mut outputs = vec![root];
         let found = match self.rule.before {
@@ -53,11 +53,12 @@ impl<'g> Matcher<'g> {
             [] => false,
         };
         if !found {
-            return Err(self.failure.map_or(Mismatch::Empty, |(_, failure)| failure));
+            return Err(self.failure.take().unwrap_or_else(|| self.attempt(Mismatch::Empty)));
         }
-        self.check_borders(&outputs)?;
-        self.check_guards()?;
-        Ok((self.bound, outputs))
+        match self.check_borders(&outputs).and_then(|()| self.check_guards()) {
+            Ok(()) => Ok((self.bound, outputs)),
+            Err(mismatch) => Err(self.attempt(mismatch)),
+        }
     }
 
     fn output(&mut self, term: &'static Term, root: NodeId) -> bool {
@@ -329,11 +330,16 @@ impl<'g> Matcher<'g> {
         fits
     }
 
-    fn fail(&mut self, failure: Mismatch) {
-        let progress = self.bound.nodes.len() * 8 + self.bound.slots.iter().flatten().count();
-        if self.failure.as_ref().is_none_or(|(best, _)| progress > *best) {
-            self.failure = Some((progress, failure));
+    fn fail(&mut self, mismatch: Mismatch) {
+        let attempt = self.attempt(mismatch);
+        let is_farther = |best: &Attempt| (attempt.matched, attempt.bound) > (best.matched, best.bound);
+        if self.failure.as_ref().is_none_or(is_farther) {
+            self.failure = Some(attempt);
         }
+    }
+
+    fn attempt(&self, mismatch: Mismatch) -> Attempt {
+        Attempt { matched: self.bound.nodes.len(), bound: self.bound.slots.iter().flatten().count(), mismatch }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use fx_ir::{Arg, Graph, NodeId, Op};
+use fx_ir::{Arg, Graph, NodeId, Op, Place};
 
 use super::{Kind, Term};
 
@@ -78,6 +78,17 @@ pub(super) enum Mismatch {
     Guard(&'static str),
 }
 
+/// The attempt that got farthest.
+#[derive(Clone, Debug)]
+pub(super) struct Attempt {
+    /// How many operations of the pattern fitted.
+    pub(super) matched: usize,
+    /// How many captures were bound.
+    pub(super) bound: usize,
+    /// What failed then.
+    pub(super) mismatch: Mismatch,
+}
+
 /// The reason why a rule does not apply at a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WhyNot {
@@ -87,6 +98,10 @@ pub struct WhyNot {
     pub node: String,
     /// The first condition that failed.
     pub reason: String,
+    /// How many operations of the pattern fitted before; of all attempts the one that got farthest counts.
+    pub matched: usize,
+    /// The source lines of the node.
+    pub places: Vec<Place>,
 }
 
 impl fmt::Display for WhyNot {

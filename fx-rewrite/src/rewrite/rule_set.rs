@@ -14,6 +14,7 @@ use super::apply::apply;
 use super::facts::Facts;
 use super::found::Bound;
 use super::matcher::{Matcher, Through, op_of};
+use super::mismatch::{Attempt, Mismatch};
 use super::rule::Head;
 use super::{Found, Rule, WhyNot};
 use crate::context::{Changed, PassContext};
@@ -74,6 +75,8 @@ pub struct Match {
 pub struct Replaced {
     /// The places, in the order in which they were found.
     pub matches: Vec<Match>,
+    /// The places that are left although the pattern is there: what replaced it could share memory with what others read.
+    pub refused: Vec<WhyNot>,
     /// Whether the rules were stopped because the replacement is matched again and again.
     pub exhausted: bool,
 }
@@ -111,7 +114,22 @@ impl RuleSet {
     ) -> Replaced {
         let mut matches = Vec::new();
         let outcome = self.run_where(pass, graph, cx, filter, &mut |found| matches.push(found));
-        Replaced { matches, exhausted: outcome.exhausted }
+        Replaced { matches, refused: self.refused(graph, cx), exhausted: outcome.exhausted }
+    }
+
+    /// The nodes at which a rule would apply but for the memory that its replacement could share.
+    fn refused(&self, graph: &Graph, cx: &PassContext) -> Vec<WhyNot> {
+        let (facts, index) = (Facts::of(graph, cx), self.index());
+        let mut refused = Vec::new();
+        for id in graph.nodes() {
+            for &at in index.rules_at(graph, id) {
+                let rule = &self.rules[at];
+                let attempt = Matcher::new(graph, &facts, rule).find(id).err();
+                let is_shared = |attempt: &Attempt| matches!(attempt.mismatch, Mismatch::Shared { .. });
+                refused.extend(attempt.filter(is_shared).map(|attempt| why_not(rule, graph, id, attempt)));
+            }
+        }
+        refused
     }
 
     fn run_where(
@@ -197,8 +215,13 @@ impl RuleSet {
 }
 
 fn explain(rule: &'static Rule, graph: &Graph, facts: &Facts, node: NodeId) -> Option<WhyNot> {
-    let failure = Matcher::new(graph, facts, rule).find(node).err()?;
-    Some(WhyNot { rule: rule.name, node: graph.node(node).name.clone(), reason: failure.tell(graph) })
+    Some(why_not(rule, graph, node, Matcher::new(graph, facts, rule).find(node).err()?))
+}
+
+fn why_not(rule: &'static Rule, graph: &Graph, node: NodeId, attempt: Attempt) -> WhyNot {
+    let Attempt { matched, mismatch, .. } = attempt;
+    let (reason, at) = (mismatch.tell(graph), graph.node(node));
+    WhyNot { rule: rule.name, node: at.name.clone(), reason, matched, places: at.origin.places.clone() }
 }
 
 impl Index {

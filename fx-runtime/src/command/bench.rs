@@ -6,6 +6,7 @@ use std::time::Instant;
 use serde_json::{Value as Json, json};
 
 use crate::Result;
+use crate::progress::Task;
 
 /// Times of the two, in milliseconds, each sorted.
 pub(super) struct Bench {
@@ -21,6 +22,7 @@ impl Bench {
         frozen: &dyn Fn() -> Result<()>,
     ) -> Result<Bench> {
         let mut bench = Bench { live: Vec::new(), frozen: Vec::new() };
+        let mut task = Task::begin("bench", rounds.max(1));
         for _ in 0..rounds.max(1) {
             for (call, times) in [(live, &mut bench.live), (frozen, &mut bench.frozen)] {
                 call()?;
@@ -30,6 +32,7 @@ impl Bench {
                     times.push(begin.elapsed().as_secs_f64() * 1e3);
                 }
             }
+            task.step();
         }
         bench.live.sort_by(f64::total_cmp);
         bench.frozen.sort_by(f64::total_cmp);

@@ -6,6 +6,7 @@
 mod answer;
 mod bench;
 mod input;
+mod progress;
 mod quantization;
 mod request;
 mod view;
@@ -17,6 +18,8 @@ use std::process::ExitCode;
 use tch::{Device, nn};
 
 use self::answer::Answer;
+#[doc(hidden)]
+pub use self::input::random_input;
 use self::request::Request;
 use crate::graph_module::GraphModule;
 use crate::{Error, Result};
@@ -43,6 +46,7 @@ const FAILED: u8 = 2;
 /// }
 /// ```
 pub fn command(construct: impl FnOnce(&nn::Path<'_>) -> Result<GraphModule, Failure>) -> ExitCode {
+    progress::report();
     let answer = std::env::args().nth(1).ok_or_else(no_question).and_then(|question| answered(&question, construct));
     match answer.and_then(|answer| printed(&answer)) {
         Ok(code) => ExitCode::from(code),

@@ -102,7 +102,7 @@ impl Frame {
             target,
             has_kind: known.is_some(),
             chosen: options.kind,
-            non_finite: NonFinite::default(),
+            non_finite: NonFinite::new(options.exact_nan),
             weights: options.weights,
             graphs,
             clock: options.autotune.then(|| Arc::new(Wall(device)) as Arc<dyn Clock>),
@@ -196,6 +196,7 @@ impl Frame {
 
     /// Begins the freezing: gradients are off on this thread until it is over.
     pub fn freezing(&self) -> Freezing {
+        self.pack_cache.begin();
         Freezing {
             copies: Arc::clone(&self.copies),
             pack_cache: Arc::clone(&self.pack_cache),

@@ -14,6 +14,7 @@ use tch::Tensor;
 use super::copies::is_same;
 use super::{Frame, Freezing};
 use crate::Error;
+use crate::progress::Task;
 
 /// Packed layers and frozen parts, while a model is frozen.
 #[derive(Default)]
@@ -24,6 +25,8 @@ struct Known {
     /// The model has several entries, which may use one layer alike.
     has_entries: bool,
     layers: Vec<Layer>,
+    /// A step for each layer that is packed.
+    task: Option<Task>,
     /// By address.
     parts: Vec<(usize, Box<dyn Any + Send>)>,
 }
@@ -58,6 +61,11 @@ impl PackCache {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Begins a freezing.
+    pub(crate) fn begin(&self) {
+        self.lock().task.get_or_insert_with(|| Task::begin("freeze", 0));
+    }
+
     /// Lets go of everything.
     pub(crate) fn clear(&self) {
         *self.lock() = Known::default();
@@ -79,7 +87,13 @@ impl Frame {
         form: fmt::Arguments<'_>,
         pack: impl FnOnce() -> Result<L, Error>,
     ) -> Result<L, Error> {
-        if !self.pack_cache().lock().has_entries {
+        let mut known = self.pack_cache().lock();
+        if let Some(task) = &mut known.task {
+            task.step();
+        }
+        let has_entries = known.has_entries;
+        drop(known);
+        if !has_entries {
             return pack();
         }
         let form = form.to_string();

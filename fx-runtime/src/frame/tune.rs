@@ -23,6 +23,7 @@ use tch::{Device, Tensor};
 
 use super::Target;
 use crate::cuda::measuring;
+use crate::progress::Task;
 use crate::{Error, Tuned};
 
 /// Calls of each kernel before the clock starts: the first compiles, the second lays the weight out.
@@ -286,6 +287,7 @@ fn race<K: Packed>(clock: &dyn Clock, first: &Arc<K>, others: Vec<K>, call: Call
     let mut first = Runner::new(first.clone(), call)?;
     let mut others: Vec<Runner<K>> =
         others.into_iter().filter_map(|kernel| Runner::new(Arc::new(kernel), call).ok()).collect();
+    let mut task = Task::begin("autotune", ROUNDS);
     let mut spent = Duration::ZERO;
     for round in 0..ROUNDS {
         if round >= FEWEST_ROUNDS && spent >= ENOUGH {
@@ -293,6 +295,7 @@ fn race<K: Packed>(clock: &dyn Clock, first: &Arc<K>, others: Vec<K>, call: Call
         }
         spent += first.step(clock, call)?;
         others.retain_mut(|other| other.step(clock, call).map(|took| spent += took).is_ok());
+        task.step();
     }
     let (default, default_took) = (first.name.clone(), first.took);
     let wins = |other: &Runner<K>| other.took.as_secs_f64() * (1.0 + MARGIN) < default_took.as_secs_f64();

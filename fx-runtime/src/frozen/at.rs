@@ -20,6 +20,7 @@ pub trait At<T> {
 impl<T, E: fmt::Display + 'static> At<T> for Result<T, E> {
     #[inline]
     fn at(self, node: &'static str, place: &'static str) -> Result<T, Error> {
+        super::clock::ran(node, place);
         self.map_err(|error| failed_at(error, ToString::to_string, node, place))
     }
 }
@@ -31,7 +32,10 @@ impl<T, E: fmt::Display + 'static> At<T> for Result<T, E> {
 macro_rules! at {
     ($result:expr, $node:expr, $place:expr) => {
         match $result {
-            ::core::result::Result::Ok(value) => ::core::result::Result::Ok(value),
+            ::core::result::Result::Ok(value) => {
+                $crate::frozen::at::ran($node, $place);
+                ::core::result::Result::Ok(value)
+            }
             ::core::result::Result::Err(error) => {
                 #[allow(unused_imports)]
                 use $crate::frozen::at::{ByDebug as _, ByDisplay as _, ByName as _, Told};
@@ -40,6 +44,12 @@ macro_rules! at {
             }
         }
     };
+}
+
+/// Tells the clock that an operation has run.
+#[inline]
+pub fn ran(node: &'static str, place: &'static str) {
+    super::clock::ran(node, place);
 }
 
 /// An error of any type, which [`at!`](crate::at) asks for its text.

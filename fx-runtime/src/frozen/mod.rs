@@ -7,7 +7,7 @@
 //!
 //! **NaN and infinity.** oneDNN's fused relu and clamp, and cuDNN's, turn NaN into a number. Where a weight of the model
 //! is not finite they are left unfused, so that NaN reaches the result as it does eagerly. A NaN that comes in with the
-//! input is not looked for, and a fused relu may hide it.
+//! input is not looked for, and a fused relu may hide it, unless the model is frozen with `Freeze::exact_nan`.
 //!
 //! **Gradients.** A frozen model runs under `no_grad`, not in inference mode. The packed kernels bypass autograd anyway,
 //! for other operators inference mode was measured to save at most 0.7 µs each, and it would make results that refuse
@@ -20,6 +20,7 @@ pub(crate) mod activation;
 pub mod at;
 pub mod attention;
 mod captured;
+pub(crate) mod clock;
 mod composed;
 mod conv;
 mod conv_params;
@@ -40,6 +41,7 @@ mod part;
 pub mod prelude;
 mod product;
 mod select;
+mod store;
 mod window;
 
 #[cfg(test)]
@@ -67,6 +69,7 @@ pub use lists::exactly;
 pub(crate) use matrix::PackedMatrix;
 pub use part::Part;
 pub use product::Product;
+pub use store::{device_of_store, kind_of_store};
 
 pub use crate::cuda::{Arguments, Graphs, Outputs};
 pub use crate::ffi::Param;

@@ -291,7 +291,8 @@ impl<'m> Interpreter<'m> {
 
     fn call_module(&mut self, id: NodeId, node: &Node) -> Result<Value, Failure> {
         if let Some(module) = self.plan.module(id).map(Rc::clone) {
-            let args = self.operands(&node.args[1..])?;
+            let mut args = self.operands(&node.args[1..])?;
+            args.extend(node.mode().map(Value::Bool));
             return module.call(&args).map_err(EvalError::Machine);
         }
         // The path of the module, itself a value where an input chooses the module.
@@ -299,7 +300,7 @@ impl<'m> Interpreter<'m> {
         let Some(Value::Str(path) | Value::Path(path)) = args.next() else {
             return Err(EvalError::Machine(self.module.fault(format!("`{}` names no module", node.name))));
         };
-        let args: Vec<Value> = args.collect();
+        let args: Vec<Value> = args.chain(node.mode().map(Value::Bool)).collect();
         match self.module.submodule(&path) {
             Some(module) => module.call(&args).map_err(EvalError::Machine),
             None => Err(EvalError::Machine(self.module.fault(format!("has no module `{path}`")))),

@@ -26,15 +26,18 @@ mod bisect;
 mod convert;
 mod dispatch;
 mod flops;
+mod folder;
 mod index;
 mod interpreter;
 mod machine;
 mod plan;
 mod profile;
+mod profile_generated;
 mod rewriting;
 mod runtime_functions;
 mod shape_prop;
 pub(crate) mod shared;
+mod stored;
 mod submodule;
 mod tensor_method;
 mod trace;
@@ -54,6 +57,7 @@ pub use self::flops::{Costs, NodeCost};
 pub use self::interpreter::{Hook, Interpreter};
 use self::plan::Plan;
 pub use self::profile::{Profile, Timing};
+pub use self::profile_generated::{Operation, profile_generated};
 pub(crate) use self::shape_prop::short_name;
 pub use self::shared::{SharedGraph, SharedModule};
 pub(crate) use self::submodule::{Erased, Leaf, SharedLayer, Uncallable};
@@ -200,6 +204,33 @@ impl GraphModule {
         self.tensors.iter().map(|(path, tensor)| (path.as_str(), tensor))
     }
 
+    /// A second handle on the tensor at a path.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Graph`] if there is none.
+    pub fn shared_tensor(&self, path: &str) -> Result<Tensor> {
+        let tensor = self.tensors.get(path).map(Tensor::shallow_clone);
+        tensor.ok_or_else(|| self.fault(format!("has no tensor `{path}`")))
+    }
+
+    /// A second handle on the layer at a path, which is of the type `L`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Graph`] if there is none, or one of another type, which is named.
+    pub fn shared_layer<L: Module + 'static>(&self, path: &str) -> Result<L> {
+        let module = self.submodules.get(path).ok_or_else(|| self.fault(format!("has no module `{path}`")))?;
+        match module.rebuilt().and_then(|layer| layer.downcast_ref::<L>()) {
+            Some(layer) => layer.shallow_clone(),
+            None => {
+                let found = module.module().map_or("a function", |module| module.type_name());
+                let wanted = std::any::type_name::<L>();
+                Err(self.fault(format!("has a `{found}` at `{path}`, not a `{wanted}`")))
+            }
+        }
+    }
+
     /// The modules with their paths, in the order of their paths.
     pub fn named_submodules(&self) -> impl Iterator<Item = (&str, &dyn Submodule)> {
         self.submodules.iter().map(|(path, module)| (path.as_str(), &**module))
@@ -244,7 +275,8 @@ impl GraphModule {
 
     /// Puts all modules into training mode.
     ///
-    /// A layer follows its mode, also where the model's code says `forward_t(xs, false)`.
+    /// A layer follows its mode but where its call says one: the `train` of the node of `forward_t(xs, false)`. What else a
+    /// forward does in training is in `net.train_graph_module()`, which is generated for forwards that take a mode.
     pub fn train(&self) {
         self.set_training(true);
     }

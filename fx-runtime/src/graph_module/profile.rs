@@ -8,6 +8,7 @@ use tch::{Cuda, Device, Tensor};
 
 use super::{GraphModule, Hook, Interpreter, Value, convert};
 use crate::Result;
+use crate::progress::Task;
 
 /// The times of one node, module or source line.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,8 +62,10 @@ impl GraphModule {
     ///
     /// As [`GraphModule::run`].
     pub fn profile(&self, inputs: &[Value], warm_up: usize, runs: usize) -> Result<Profile> {
+        let mut task = Task::begin("profile", warm_up + runs.max(1));
         for _ in 0..warm_up {
             self.run(inputs)?;
+            task.step();
         }
         let mut clock =
             Clock { started: Instant::now(), on_cuda: self.cuda_device(inputs), run: 0, times: NodeMap::default() };
@@ -72,6 +75,7 @@ impl GraphModule {
             let started = Instant::now();
             Interpreter::new(self).with_hook(&mut clock).run(inputs)?;
             whole.push(started.elapsed());
+            task.step();
         }
         Ok(self.profiled(whole, &clock.times))
     }
@@ -88,7 +92,7 @@ impl GraphModule {
 
     fn profiled(&self, runs: Vec<Duration>, times: &NodeMap<Times>) -> Profile {
         let graph = self.graph();
-        let mut profile = Profile { graph: graph.name.clone(), runs, nodes: vec![], modules: vec![], lines: vec![] };
+        let mut profile = Profile::new(&graph.name, runs);
         for (id, times) in times.iter() {
             let node = graph.node(id);
             let lines = node.origin.lines().unwrap_or_default();
@@ -108,15 +112,27 @@ impl GraphModule {
                 add(&mut profile.lines, line);
             }
         }
-        for timings in [&mut profile.nodes, &mut profile.modules, &mut profile.lines] {
-            timings.sort_by(|a, b| b.mean().total_cmp(&a.mean()));
-        }
+        profile.sort();
         profile
     }
 }
 
+impl Profile {
+    /// A profile of these runs, of no node yet.
+    pub(super) fn new(graph: &str, runs: Vec<Duration>) -> Profile {
+        Profile { graph: graph.to_owned(), runs, nodes: vec![], modules: vec![], lines: vec![] }
+    }
+
+    /// Puts the longest first.
+    pub(super) fn sort(&mut self) {
+        for timings in [&mut self.nodes, &mut self.modules, &mut self.lines] {
+            timings.sort_by(|a, b| b.mean().total_cmp(&a.mean()));
+        }
+    }
+}
+
 /// Adds times to those of the same name.
-fn add(timings: &mut Vec<Timing>, timing: Timing) {
+pub(super) fn add(timings: &mut Vec<Timing>, timing: Timing) {
     match timings.iter_mut().find(|known| known.name == timing.name) {
         Some(known) => {
             known.calls += timing.calls;

@@ -34,7 +34,8 @@ impl GraphModule {
     ///
     /// # Errors
     ///
-    /// [`Error::Graph`](crate::Error::Graph) if the graphs are no rule, with the node at which.
+    /// [`Error::Graph`](crate::Error::Graph) if the graphs are no rule, with the node at which; or if the pattern is replaced
+    /// nowhere because, where it is, the replacement could share memory with what others read, with the first such node.
     pub fn replace_pattern(&mut self, pattern: &Graph, replacement: &Graph) -> Result<usize> {
         self.replace_pattern_where(pattern, replacement, |_| true)
     }
@@ -52,7 +53,11 @@ impl GraphModule {
     ) -> Result<usize> {
         let rule = Pattern::new("replace-pattern", pattern, replacement);
         let rule = rule.map_err(|error| self.fault(format!("cannot replace a pattern: {error}")))?;
-        Ok(rule.replace_where(&mut self.graph, &PassContext::new(false), filter).matches.len())
+        let replaced = rule.replace_where(&mut self.graph, &PassContext::new(false), filter);
+        match replaced.refused.first() {
+            Some(place) if replaced.matches.is_empty() => Err(self.fault(format!("cannot replace a pattern: {place}"))),
+            _ => Ok(replaced.matches.len()),
+        }
     }
 
     /// A module that calls the parts of this one, each a module of its own: torch.fx's `split_module`.

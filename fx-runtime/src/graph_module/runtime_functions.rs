@@ -36,18 +36,20 @@ pub(super) fn call(name: &str, args: &[Value]) -> Result<Value> {
             return Ok(attention::filled(given(0)?, given(1)?, number(2).ok_or_else(wrong)?)?.value());
         }
         "at_least_float" => return Ok(at_least_float(args.first().and_then(kind).ok_or_else(wrong)?).value()),
-        "convolution" => {
-            let params = args.get(3).and_then(params_of).ok_or_else(wrong)?;
-            convolution(given(0)?, given(1)?, at(2), &params, at(4), act(5)?)?
-        }
-        "linear" => linear(given(0)?, given(1)?, at(2), at(3), act(4)?)?,
-        "product" => product(given(0)?, given(1)?, at(2), at(3), act(4)?)?,
-        _ => {
-            return Err(Error::Unsupported {
-                what: format!("interpreting the function `{name}` of the runtime"),
-                help: "freeze the model by generated code, or leave out the pass that calls it".to_owned(),
-            });
-        }
+        _ => match OpId::lookup(name) {
+            Some(ops::CONVOLUTION) => {
+                let params = args.get(3).and_then(params_of).ok_or_else(wrong)?;
+                convolution(given(0)?, given(1)?, at(2), &params, at(4), act(5)?)?
+            }
+            Some(ops::LINEAR) => linear(given(0)?, given(1)?, at(2), at(3), act(4)?)?,
+            Some(ops::PRODUCT) => product(given(0)?, given(1)?, at(2), at(3), act(4)?)?,
+            _ => {
+                return Err(Error::Unsupported {
+                    what: format!("interpreting the function `{name}` of the runtime"),
+                    help: "freeze the model by generated code, or leave out the pass that calls it".to_owned(),
+                });
+            }
+        },
     };
     Ok(Value::Tensor(Rc::new(ys)))
 }

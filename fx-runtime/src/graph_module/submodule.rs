@@ -50,6 +50,11 @@ pub trait Submodule {
     fn as_any(&self) -> Option<&dyn Any> {
         None
     }
+
+    /// The layer of [`crate::nn`], a recurrent one too, that is rebuilt from its configuration; none of other modules.
+    fn rebuilt(&self) -> Option<&dyn Any> {
+        self.as_any()
+    }
 }
 
 impl<L: Layer + 'static> Submodule for L {
@@ -201,6 +206,10 @@ macro_rules! recurrent {
             }
 
             fn module(&self) -> Option<&dyn Module> {
+                Some(self)
+            }
+
+            fn rebuilt(&self) -> Option<&dyn Any> {
                 Some(self)
             }
         }

@@ -188,3 +188,20 @@ fn a_profile_accounts_for_the_time_of_a_run() {
     assert!((0.9..=1.0).contains(&(of_nodes / of_runs)), "{profile}");
     assert!(profile.to_string().contains("call_function  matmul"), "{profile}");
 }
+
+#[test]
+fn a_replacement_that_shares_memory_is_refused_aloud() {
+    let mut t = Tracer::new("net");
+    let xs = t.input("xs", true);
+    let ys = t.call("neg", &[&xs], "src/net.rs:1");
+    let ys = t.call("neg", &[&ys], "src/net.rs:2");
+    let mut net = t.finish(&[&ys]).unwrap();
+    // Twice negated is a tensor of its own, which the caller may write to; the input is not.
+    let before: Graph = "graph p(x: tensor) { %a = neg(x) ; %b = neg(%a) ; yield %b }".parse().unwrap();
+    let after: Graph = "graph r(x: tensor) { yield x }".parse().unwrap();
+    let said = net.replace_pattern(&before, &after).unwrap_err().to_string();
+    assert!(said.contains("`neg_1`") && said.contains("`xs`"), "{said}");
+    // What the pattern is not found in is no fault.
+    let none: Graph = "graph p(x: tensor) { %a = relu(x) ; %b = neg(%a) ; yield %b }".parse().unwrap();
+    assert_eq!(net.replace_pattern(&none, &after).unwrap(), 0);
+}

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use fx_ir::{Arg, ModuleKind, Op, Type};
+use fx_ir::{Arg, Effect, LayerRow, ModuleKind, Op, Type};
 use tch::Tensor;
 
 use super::{SourceLine, TENSOR, Tracer, address};
@@ -32,13 +32,20 @@ impl Tracer {
         self.push(op, args, &name.replace('.', "_"), Type::TENSOR, place)
     }
 
+    /// Has the call of a layer run it in this mode, whatever mode it keeps.
+    pub fn in_mode(&mut self, call: &Arg, train: bool) {
+        if let Some(id) = call.node() {
+            self.module.graph_mut().node_mut(id).set_mode(train);
+        }
+    }
+
     /// The layers of a `Sequential`, one after the other, each in the mode `train` if there is one.
     pub fn sequential<C: Chain>(
         &mut self,
         path: &str,
         chain: &C,
         input: &Arg,
-        train: Option<&Arg>,
+        train: Option<bool>,
         place: impl SourceLine,
     ) -> Arg {
         (0..Chain::len(chain)).fold(input.clone(), |input, position| {
@@ -51,8 +58,14 @@ impl Tracer {
                 Ok(Rc::new(Erased::new(chain.erased_layer(position)?, chain.type_name_of(position))))
             };
             self.hold(&path, shared);
-            let args: Vec<&Arg> = std::iter::once(&input).chain(train).collect();
-            self.call_module(path, chain.type_name_of(position), &args, Type::TENSOR, place)
+            let kind = chain.type_name_of(position);
+            let call = self.call_module(path, kind, &[&input], Type::TENSOR, place);
+            if let Some(train) =
+                train.filter(|_| LayerRow::of_type(kind).is_none_or(|row| row.training != Effect::Pure))
+            {
+                self.in_mode(&call, train);
+            }
+            call
         })
     }
 

@@ -58,6 +58,11 @@ pub enum GeluApproximation {
 }
 
 impl GeluApproximation {
+    /// The approximation of that name; none if libtorch knows none such.
+    pub(crate) fn of(name: &str) -> Option<Self> {
+        [GeluApproximation::None, GeluApproximation::Tanh].into_iter().find(|known| known.as_str() == name)
+    }
+
     /// libtorch's word for it.
     pub fn as_str(self) -> &'static str {
         match self {

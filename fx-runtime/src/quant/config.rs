@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use fx_ir::{OpId, ops};
 use regex::Regex;
 
 use super::{DType, ObserverConfig, QEngine, QScheme};
@@ -112,14 +113,15 @@ impl QConfigMapping {
         let mut put = |names: &[&str], qconfig: &QConfig| {
             defaults.extend(names.iter().map(|name| (normal(name), qconfig.clone())));
         };
-        put(&["reshape"], &QConfig { activation: ObserverConfig::reuse_input(), weight: all.weight.clone() });
+        put(&[ops::RESHAPE.name()], &QConfig { activation: ObserverConfig::reuse_input(), weight: all.weight.clone() });
         if matches!(engine, QEngine::Fbgemm | QEngine::X86) {
             let transposed = QConfig { weight, ..all.clone() };
             put(&["ConvTranspose1D", "ConvTranspose2D", "ConvTranspose3D"], &transposed);
-            put(&["conv_transpose1d", "conv_transpose2d", "conv_transpose3d"], &transposed);
+            let functions = [ops::CONV_TRANSPOSE1D, ops::CONV_TRANSPOSE2D, ops::CONV_TRANSPOSE3D];
+            put(&functions.map(OpId::name), &transposed);
         }
         let float_weight = QConfig { weight: ObserverConfig::placeholder(false), ..all.clone() };
-        put(&["LayerNorm", "layer_norm"], &float_weight);
+        put(&["LayerNorm", ops::LAYER_NORM.name()], &float_weight);
         QConfigMapping { global: Some(all), defaults, ..QConfigMapping::default() }
     }
 

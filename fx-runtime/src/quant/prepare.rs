@@ -10,6 +10,7 @@ use super::patterns;
 use super::sites::{self, Placed, Site};
 use super::{Observer, QConfigMapping, QEngine, QParams, QParamsFile, Statistic, weighted};
 use crate::graph_module::{GraphModule, Hook, Interpreter, IntoInputs, Value};
+use crate::progress::Task;
 use crate::{Error, Result};
 
 /// A graph that observes what it computes: PyTorch's `prepare_fx`.
@@ -20,6 +21,8 @@ pub struct Prepared {
     observers: Vec<Box<dyn Observer>>,
     fingerprint: String,
     engine: QEngine,
+    /// A step for each call.
+    task: Task,
 }
 
 /// Puts observers into the graph of a live model in inference mode; the module itself stays as it is.
@@ -58,7 +61,7 @@ pub fn prepare(module: &GraphModule, mapping: &QConfigMapping, engine: QEngine) 
     let module = patterns::folded(module)?;
     let placed = sites::place(&module, mapping, engine)?;
     let observers = placed.observers.iter().map(super::ObserverConfig::build).collect::<Result<_>>()?;
-    Ok(Prepared { module, placed, observers, fingerprint, engine })
+    Ok(Prepared { module, placed, observers, fingerprint, engine, task: Task::begin("calibrate", 0) })
 }
 
 impl Prepared {
@@ -89,7 +92,9 @@ impl Prepared {
                 map
             });
         let watch = Watch { sites, observers: &mut self.observers };
-        Interpreter::new(&self.module).with_hook(watch).run(&inputs.inputs())
+        let outputs = Interpreter::new(&self.module).with_hook(watch).run(&inputs.inputs());
+        self.task.step();
+        outputs
     }
 
     /// The parameters of all sites and weights: PyTorch's `convert_fx`, as data.

@@ -29,6 +29,7 @@ pub use self::saver::Saver;
 use self::file::{File, Head};
 use crate::ffi::Param;
 use crate::frame::Frame;
+use crate::progress::Task;
 use crate::{Error, Freeze, Result};
 
 /// A part of a frozen model that can be saved and loaded.
@@ -70,10 +71,43 @@ pub fn load<M: State>(name: &'static str, graph: &str, path: &Path, options: &Fr
     file.check_tensors()?;
     let frame = Frame::loaded(name, options, file.kind()?, file.bytes())?;
     let _no_grad = tch::no_grad_guard();
+    let _task = Task::begin("load", 0);
     let mut from = Loader::new(frame.handle(), file);
     let model = M::load(&mut from)?;
     from.finish()?;
     Ok(model)
+}
+
+/// What the file of a graph of a live model says that it was saved from.
+const LIVE: &str = "of a live model, which `GraphModule::save` writes";
+
+/// Writes what `save` hands over to `path` as the parts of a graph of a live model.
+///
+/// # Errors
+///
+/// Those of `save`; [`Error::FrozenFile`] if the file cannot be written.
+pub(crate) fn save_graph(path: &Path, save: impl FnOnce(&mut Saver) -> Result<()>) -> Result<()> {
+    let mut saver = Saver::default();
+    save(&mut saver)?;
+    let (values, tensors) = saver.finish();
+    file::write(path, Head::new(VERSION, LIVE, None, values), &tensors)
+}
+
+/// Reads the parts of a graph of a live model, as [`save_graph`] wrote them.
+///
+/// # Errors
+///
+/// Those of `load`; [`Error::FrozenFile`] with what is wrong with the file: another version's, another thing's, damaged.
+pub(crate) fn load_graph<T>(path: &Path, load: impl FnOnce(&mut Loader) -> Result<T>) -> Result<T> {
+    let file = File::open(path)?;
+    file.check_origin(VERSION, LIVE)?;
+    file.check_tensors()?;
+    let frame = Frame::loaded("GraphModule", &Freeze::default(), None, file.bytes())?;
+    let _no_grad = tch::no_grad_guard();
+    let mut from = Loader::new(frame, file);
+    let loaded = load(&mut from)?;
+    from.finish()?;
+    Ok(loaded)
 }
 
 /// Made anew from the options and the head of the file.

@@ -7,13 +7,14 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 
 use crate::error::{Error, Result};
-use crate::trace::{Trace, TraceSet};
+use crate::trace::Trace;
+use crate::trace_set::TraceSet;
 
 /// Reads a file or a folder, with ranks as HTA sees them: by the first `"rank": ` with white space behind its colon, wherever
 /// it stands, and 0 where there is none; of two files with one rank the last counts, here by their names.
 pub fn open(path: impl AsRef<Path>) -> Result<TraceSet> {
     let mut set = TraceSet::default();
-    for path in crate::trace::files(path.as_ref())? {
+    for path in crate::trace_set::files(path.as_ref())? {
         let io = |source| Error::Io { action: "read", path: path.clone(), source };
         let file = BufReader::new(File::open(&path).map_err(io)?);
         let is_packed = path.extension().is_some_and(|extension| extension == "gz");

@@ -24,8 +24,14 @@ use crate::trace::{Metadata, Trace};
 use json::{DeviceProperties, DistributedInfo, RawEvent, RawId};
 use source::{End, Source, Value};
 
-/// Reads a trace.
-pub(crate) fn read_file(path: &Path) -> Result<Trace> {
+impl Trace {
+    /// Reads a file: JSON, or JSON packed by gzip, whatever its name says.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
+        read_file(path.as_ref())
+    }
+}
+
+fn read_file(path: &Path) -> Result<Trace> {
     let mut source = Source::open(path)?;
     match source.peek()? {
         None => return Err(Error::Empty { path: path.to_owned() }),

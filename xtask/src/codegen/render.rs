@@ -39,7 +39,7 @@ use super::Door::*;
 use super::Flags as F;
 use super::Kind::*;
 use super::Receiver::*;
-use super::{Entry, Results as R, default as d, given as p, row, written as w};
+use super::{DefaultValue as D, Entry, Results as R, default as d, given as p, row, written as w};
 
 ";
 
@@ -73,14 +73,49 @@ fn line(row: &Row) -> String {
     )
 }
 
-/// `p("weight", Tensor)`, `d("stride", IntList, "1")` with a default, `w("out", Tensor)` for one that is written to.
+/// `p("weight", Tensor)`, `d("stride", IntList, D::Int(1))` with a default, `w("out", Tensor)` for one that is written to.
 fn param(param: &Param) -> String {
     let (name, kind) = (&param.name, kind(&param.ty));
     match &param.default {
         _ if param.is_written => format!("w({name:?}, {kind})"),
-        Some(default) => format!("d({name:?}, {kind}, {default:?})"),
+        Some(default) => format!("d({name:?}, {kind}, {})", value(default)),
         None => format!("p({name:?}, {kind})"),
     }
+}
+
+/// The catalog's `DefaultValue` of a value in the schema's spelling: `[1, 1]`, `None`, `True`, `'mean'`.
+fn value(text: &str) -> String {
+    let quoted = |open: char, close: char| text.strip_prefix(open).and_then(|text| text.strip_suffix(close));
+    match text {
+        "None" => return "D::None".to_owned(),
+        "True" => return "D::Bool(true)".to_owned(),
+        "False" => return "D::Bool(false)".to_owned(),
+        _ => {}
+    }
+    if let Some(inner) = quoted('\'', '\'').or_else(|| quoted('"', '"')) {
+        return format!("D::Str({:?})", unescaped(inner));
+    }
+    if let Some(items) = quoted('[', ']') {
+        let items: Vec<&str> = items.split(',').map(str::trim).filter(|item| !item.is_empty()).collect();
+        return format!("D::Ints(&[{}])", items.join(", "));
+    }
+    if let Ok(number) = text.parse::<i64>() {
+        return format!("D::Int({number})");
+    }
+    match text.parse::<f64>() {
+        Ok(number) => format!("D::Float({number:?})"),
+        Err(_) => format!("D::Name({text:?})"),
+    }
+}
+
+/// The text that a literal of the schema stands for.
+fn unescaped(literal: &str) -> String {
+    let mut text = String::new();
+    let mut chars = literal.chars();
+    while let Some(first) = chars.next() {
+        text.extend(if first == '\\' { chars.next() } else { Some(first) });
+    }
+    text
 }
 
 /// The catalog's `Kind` of a Rust type.

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::fault::{Fault, Kind};
 use crate::failure::{Failure, Result};
 use crate::libtorch::Libtorch;
+use crate::progress::Progress;
 use crate::workspace::Workspace;
 
 /// Bodies by number.
@@ -166,11 +167,13 @@ impl<'a> Packages<'a> {
         let mut cargo = self.libtorch.cargo(self.workspace, &args);
         cargo.args(["--message-format=json", "--color=never", "--manifest-path"]).arg(self.folder.join("Cargo.toml"));
         cargo.env("CARGO_TARGET_DIR", &self.target);
+        let _spinner = Progress::spinner("fuzz: compiling");
         cargo.output().map_err(|error| Failure::new("cannot start cargo").looked(error.to_string()))
     }
 
     /// Runs bodies to the last, again where one takes the others down with it.
     fn run(&self, mut wanted: Vec<usize>) -> Result<Faults> {
+        let _spinner = Progress::spinner(format!("fuzz: running {} bodies", wanted.len()));
         let mut faults = Faults::new();
         while !wanted.is_empty() {
             let program = self.target.join("debug").join(format!("fuzz-traced{}", env::consts::EXE_SUFFIX));

@@ -16,6 +16,7 @@ use super::folder::unresolved;
 use super::python::Python;
 use super::{VERSION, Variant};
 use crate::failure::{Failure, Result};
+use crate::progress::Progress;
 
 /// The two small wheels, for libcudart and libcupti.
 const CUDA_PARTS: [&str; 2] = ["nvidia-cuda-runtime==13.0.*", "nvidia-cuda-cupti==13.0.*"];
@@ -79,6 +80,8 @@ fn fill_cpu(python: &Python, partial: &Path, scratch: &Path) -> Result<()> {
     python.pip(&args, &platform(), scratch)?;
     eprintln!("unpacking what the CPU needs (500 MB on disk); usually half a minute");
     let lib = partial.join("lib");
+    // Pip has a bar of its own.
+    let _spinner = Progress::spinner("unpacking");
     python.unpack(
         &wheel(&wheels, "torch-")?,
         &[

@@ -1,10 +1,13 @@
 //! Method calls: on layers and structs of the crate, on options and lists, on what is not known.
 
 use fx_ir::LayerRow;
-use fx_ir::{Arg, Effect, HostOp, Op};
+use fx_ir::{Arg, Effect, HostOp, Op, host};
 use syn::spanned::Spanned;
 
-use crate::trace::std_model::method_type::{is_plain, method_type};
+use crate::trace::std_model::{
+    method_type::{is_plain, method_type},
+    store::is_store,
+};
 use crate::trace::types::ty::is_state;
 use crate::trace::types::ty::{GRU_STATE, LSTM_STATE};
 use crate::trace::types::ty::{is_copy, is_untyped};
@@ -58,6 +61,9 @@ impl Tracer<'_> {
     /// A method of an option, a list or a number.
     fn method_of_value(&mut self, receiver: Val, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
         match (name, receiver.ty()) {
+            ("kind" | "device", ty) if call.args.is_empty() && is_store(&ty) => {
+                return self.of_store(&receiver, name, call.span());
+            }
             ("unwrap" | "expect", ty) => {
                 if let Some(value) = self.taken_out(&receiver, ty, call) {
                     return Ok(value);
@@ -105,6 +111,9 @@ impl Tracer<'_> {
         }
         if let Some(parts) = unwrapped_split(call) {
             return self.each_value(&parts).map(|parts| Some(Val::Tuple(parts)));
+        }
+        if let Some(held) = self.filled_option(call)? {
+            return self.expr(&held).map(Some);
         }
         if let Some(value) = self.place_method(call)? {
             return Ok(Some(value));
@@ -241,7 +250,7 @@ impl Tracer<'_> {
         let types: Vec<Ty> = values.iter().map(Val::ty).collect();
         let receiver = match types.first() {
             // `1.max(n)`: the literal is of the other's type.
-            Some(ty) if is_number(ty) && is_untyped(&receiver.ty()) && OF_SELF.contains(&name) => {
+            Some(ty) if is_number(ty) && is_untyped(&receiver.ty()) && host::methods::takes_own_type(name) => {
                 self.of_written_type(receiver, ty)
             }
             _ => receiver,
@@ -270,10 +279,6 @@ impl Tracer<'_> {
         Ok(self.host_node_with(effect, HostOp::Method(name.to_owned()), args, name, ty, call.span()))
     }
 }
-
-/// Methods of numbers whose arguments are of the type of the number itself.
-const OF_SELF: [&str; 10] =
-    ["max", "min", "clamp", "rem_euclid", "div_euclid", "div_ceil", "next_multiple_of", "abs_diff", "hypot", "powf"];
 
 /// How many there are, as a literal.
 pub(in crate::trace) fn count(len: usize) -> Arg {

@@ -1,6 +1,6 @@
 //! Calls of modules: of layers of `nn`, of chains of them, and of what the crate declares.
 
-use fx_ir::{Arg, LayerRow, ModuleKind, Op, layers};
+use fx_ir::{Arg, Effect, LayerRow, ModuleKind, NodeId, Op, layers};
 use proc_macro2::Span;
 
 use crate::diag::{Code, Severity};
@@ -28,7 +28,7 @@ impl Tracer<'_> {
                 let mut args = args;
                 args.truncate(expected);
                 if args.len() < expected {
-                    args.push(Val::Lit(Arg::Bool(false), Ty::Rust("bool".to_owned())));
+                    args.push(Val::Lit(Arg::Bool(false), Ty::Mode));
                 }
                 if let Some(fx) = self.leaf_field(module) {
                     return self.leaf_call(entry, fx, Some(module), &args, span);
@@ -52,11 +52,7 @@ impl Tracer<'_> {
         let (Some(id), Some(Val::Node(input, ..))) = (module.node(), args.first()) else {
             return unsupported(span, "a layer called on a value of this form");
         };
-        if let Some(train) = args.get(1)
-            && !matches!(train, Val::Lit(Arg::Bool(false), _))
-        {
-            return unsupported(span, "a layer in training");
-        }
+        let mode = self.mode_of(kind, args.get(1), span)?;
         if kind == layers::CLOSURE.name {
             self.report_opaque(
                 span,
@@ -67,6 +63,33 @@ impl Tracer<'_> {
         let label = self.label_of(module, &kind.to_lowercase());
         let name = identifier(&label);
         let op = Op::CallModule(ModuleKind(kind.to_owned()));
-        Ok(self.push_labelled(op, vec![id.into(), (*input).into()], &name, &label, Ty::Tensor, span))
+        Ok(self.layer_call(op, [id, *input], (&name, &label), mode, span))
+    }
+
+    /// The mode that a call of a layer says by itself, beside the one that the layer keeps; none where that decides, or
+    /// where the layer does the same in both.
+    pub(in crate::trace) fn mode_of(&self, kind: &str, train: Option<&Val>, span: Span) -> Result<Option<bool>> {
+        let is_pure = LayerRow::of_type(kind).is_some_and(|row| row.training == Effect::Pure);
+        match train {
+            None | Some(Val::Lit(Arg::Bool(false), Ty::Mode)) => Ok(None),
+            Some(Val::Lit(Arg::Bool(known), _)) if !known || self.training => Ok(Some(*known).filter(|_| !is_pure)),
+            Some(_) => unsupported(span, "a layer in training"),
+        }
+    }
+
+    /// The call of a layer on its input.
+    pub(in crate::trace) fn layer_call(
+        &mut self,
+        op: Op,
+        [layer, input]: [NodeId; 2],
+        (name, label): (&str, &str),
+        mode: Option<bool>,
+        span: Span,
+    ) -> Val {
+        let value = self.push_labelled(op, vec![layer.into(), input.into()], name, label, Ty::Tensor, span);
+        if let (Some(call), Some(mode)) = (value.node(), mode) {
+            self.graph.node_mut(call).set_mode(mode);
+        }
+        value
     }
 }

@@ -5,6 +5,7 @@
 use proc_macro2::Span;
 use syn::{Block, Expr, ExprForLoop, parse_quote_spanned, spanned::Spanned};
 
+use crate::syntax::iterator_method::{Form, IteratorMethod};
 use crate::syntax::{bound_names, count_of};
 use crate::trace::{
     Ty,
@@ -28,15 +29,15 @@ pub(in crate::trace) fn without_adaptor(each: &ExprForLoop, around: &mut dyn Sur
     if let Some(swapped) = mapped_last(each) {
         return Some(Plain::Loop(swapped));
     }
-    let plain = match (call.method.to_string().as_str(), call.args.first()) {
-        ("map" | "filter" | "filter_map" | "inspect" | "take_while", Some(Expr::Closure(closure))) => {
+    let plain = match (IteratorMethod::of(&call.method)?, call.args.first()) {
+        (IteratorMethod::FlatMap, Some(Expr::Closure(closure))) => flat_mapped(closure, over, each)?,
+        (method, Some(Expr::Closure(closure))) if method.form() == Form::Body && method.takes_closure() => {
             let item = element_of(over, around);
             let body = iteration(call, closure, &item, each);
             parse_quote_spanned!(span=> for #item in #over #body)
         }
-        ("flat_map", Some(Expr::Closure(closure))) => flat_mapped(closure, over, each)?,
-        ("flatten", None) => flattened(over, each, around)?,
-        ("chain", Some(other)) if !jumps::jumps(&each.body) => {
+        (IteratorMethod::Flatten, None) => flattened(over, each, around)?,
+        (IteratorMethod::Chain, Some(other)) if !jumps::jumps(&each.body) => {
             let (pat, body) = (&each.pat, &each.body);
             let both = parse_quote_spanned!(span=> { for #pat in #over #body for #pat in #other #body });
             return Some(Plain::Block(both));
@@ -50,18 +51,16 @@ pub(in crate::trace) fn without_adaptor(each: &ExprForLoop, around: &mut dyn Sur
 fn element_of(over: &Expr, around: &mut dyn Surroundings) -> Expr {
     let span = over.span();
     if let Expr::MethodCall(call) = over {
-        match (call.method.to_string().as_str(), call.args.first()) {
-            ("enumerate", None) => {
+        match (IteratorMethod::of(&call.method), call.args.first()) {
+            (Some(IteratorMethod::Enumerate), None) => {
                 let (number, inner) = (around.new_name("number", span), element_of(&call.receiver, around));
                 return parse_quote_spanned!(span=> (#number, #inner));
             }
-            ("zip", Some(other)) => {
+            (Some(IteratorMethod::Zip), Some(other)) => {
                 let (one, other) = (element_of(&call.receiver, around), element_of(other, around));
                 return parse_quote_spanned!(span=> (#one, #other));
             }
-            ("rev" | "skip" | "take" | "filter" | "inspect" | "take_while", _) => {
-                return element_of(&call.receiver, around);
-            }
+            (Some(method), _) if method.yields_elements() => return element_of(&call.receiver, around),
             _ => {}
         }
     }
@@ -93,12 +92,13 @@ fn only_element(expr: &Expr) -> Option<&Expr> {
 
 /// What an iteration does with its element.
 fn iteration(call: &syn::ExprMethodCall, closure: &syn::ExprClosure, item: &Expr, each: &ExprForLoop) -> Block {
+    use IteratorMethod as M;
     let (span, pat, stmts) = (call.method.span(), &each.pat, &each.body.stmts);
-    match call.method.to_string().as_str() {
-        "map" => parse_quote_spanned!(span=> { let #pat = (#closure)(#item); #(#stmts)* }),
-        "filter" => parse_quote_spanned!(span=> { if (#closure)(&#item) { let #pat = #item; #(#stmts)* } }),
-        "filter_map" => parse_quote_spanned!(span=> { if let Some(#pat) = (#closure)(#item) { #(#stmts)* } }),
-        "take_while" => parse_quote_spanned!(span=> {
+    match IteratorMethod::of(&call.method) {
+        Some(M::Map) => parse_quote_spanned!(span=> { let #pat = (#closure)(#item); #(#stmts)* }),
+        Some(M::Filter) => parse_quote_spanned!(span=> { if (#closure)(&#item) { let #pat = #item; #(#stmts)* } }),
+        Some(M::FilterMap) => parse_quote_spanned!(span=> { if let Some(#pat) = (#closure)(#item) { #(#stmts)* } }),
+        Some(M::TakeWhile) => parse_quote_spanned!(span=> {
             if !(#closure)(&#item) { break; }
             let #pat = #item;
             #(#stmts)*
@@ -147,6 +147,8 @@ fn breaks(body: &Block) -> bool {
 /// Whether it is a chain whose last adaptor picks elements, or has others in their place.
 pub(in crate::trace) fn is_adapted(expr: &Expr) -> bool {
     let Expr::MethodCall(call) = expr else { return false };
-    let names = ["map", "filter", "filter_map", "flat_map", "take_while"];
-    names.iter().any(|name| call.method == name) && is_chain(expr)
+    let is_picking = |method: IteratorMethod| {
+        method.form() == Form::Body && method.takes_closure() && method != IteratorMethod::Inspect
+    };
+    IteratorMethod::of(&call.method).is_some_and(is_picking) && is_chain(expr)
 }

@@ -4,15 +4,14 @@ use proc_macro2::Ident;
 use quote::{ToTokens, format_ident};
 use syn::{Expr, parse_quote_spanned, spanned::Spanned};
 
+use crate::syntax::any;
+use crate::syntax::iterator_method::{Form, IteratorMethod, Role};
 use crate::trace::desugar::closure_form::{is_plain_closure, plain};
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
     Ty,
     desugar::{Surroundings, iterator_adaptors::is_adapted, iterator_consumers::consumed, match_tuple::mentions},
 };
-
-/// What asks a list for an element by value.
-pub(in crate::trace) const TAKEN: &str = "fx_taken";
 
 /// What a chain of adaptors stands for.
 pub(in crate::trace) enum Chain {
@@ -154,24 +153,11 @@ pub(in crate::trace) fn is_chain(expr: &Expr) -> bool {
     match expr {
         Expr::Paren(inner) => is_chain(&inner.expr),
         Expr::Range(_) => true,
-        Expr::MethodCall(call) => {
-            const PLAIN: [&str; 11] = [
-                "iter",
-                "iter_mut",
-                "into_iter",
-                "enumerate",
-                "rev",
-                "zip",
-                "windows",
-                "chunks",
-                "skip",
-                "take",
-                "step_by",
-            ];
-            let of_chain = ["map", "filter", "filter_map", "flat_map", "flatten", "chain", "inspect", "take_while"];
-            let is_among = |names: &[&str]| names.iter().any(|name| call.method == name);
-            is_among(&PLAIN) || (is_among(&of_chain) && is_chain(&call.receiver))
-        }
+        Expr::MethodCall(call) => match IteratorMethod::of(&call.method).map(IteratorMethod::form) {
+            Some(Form::Head) => true,
+            Some(Form::Body) => is_chain(&call.receiver),
+            Some(Form::Other) | None => false,
+        },
         _ => false,
     }
 }
@@ -196,28 +182,18 @@ fn pushed_item(call: &syn::ExprMethodCall, body: &Expr) -> Expr {
     if result { parse_quote_spanned!(body.span()=> #body?) } else { body.clone() }
 }
 
-/// Adaptors that take a closure.
-const WITH_CLOSURE: [&str; 9] =
-    ["map", "filter", "filter_map", "flat_map", "scan", "inspect", "take_while", "skip_while", "map_while"];
-/// Adaptors that may take none.
-const WITHOUT: [&str; 11] =
-    ["zip", "chain", "enumerate", "rev", "skip", "take", "step_by", "peekable", "cycle", "by_ref", "flatten"];
-/// What makes an iterator that borrows.
-const LENDING: [&str; 9] = ["iter", "iter_mut", "chars", "bytes", "windows", "chunks", "keys", "values", "lines"];
-
 /// Whether it is a chain of adaptors that nothing asks for its elements yet, and that holds on to variables: by a
 /// closure, or by elements that it borrows.
 pub(in crate::trace) fn is_lazy(expr: &Expr) -> bool {
     let Expr::MethodCall(call) = expr else { return false };
-    let name = call.method.to_string();
-    let is_among = |names: &[&str]| names.contains(&name.as_str());
+    let Some(method) = IteratorMethod::of(&call.method) else { return false };
     let has_closure = call.args.iter().any(|arg| matches!(arg, Expr::Closure(_)));
-    if is_among(&WITH_CLOSURE) && has_closure {
-        is_iterator(&call.receiver)
-    } else if is_among(&WITHOUT) {
-        is_lazy(&call.receiver)
-    } else {
-        is_among(&LENDING) || name == "into_iter" && call.receiver.to_token_stream().to_string().contains('&')
+    match method.role() {
+        Role::Adapt if method.takes_closure() => has_closure && is_iterator(&call.receiver),
+        Role::Adapt => is_lazy(&call.receiver),
+        Role::Borrow => true,
+        Role::Own => any(&call.receiver, |part| matches!(part, Expr::Reference(_))),
+        Role::Consume => false,
     }
 }
 
@@ -227,8 +203,8 @@ fn is_iterator(expr: &Expr) -> bool {
         Expr::Range(_) => true,
         Expr::Paren(inner) => is_iterator(&inner.expr),
         Expr::MethodCall(call) => {
-            let name = call.method.to_string();
-            LENDING.contains(&name.as_str()) || name == "into_iter" || is_iterator(&call.receiver)
+            let role = IteratorMethod::of(&call.method).map(IteratorMethod::role);
+            matches!(role, Some(Role::Borrow | Role::Own)) || is_iterator(&call.receiver)
         }
         _ => false,
     }

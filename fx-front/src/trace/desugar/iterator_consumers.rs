@@ -3,7 +3,7 @@
 use quote::format_ident;
 use syn::{Expr, ExprMethodCall, parse_quote_spanned};
 
-use crate::syntax::each_target;
+use crate::syntax::{each_target, iterator_method::IteratorMethod};
 use crate::trace::desugar::{
     Surroundings,
     closure_form::{is_plain_closure, plain},
@@ -18,13 +18,15 @@ pub(in crate::trace) fn consumed(call: &ExprMethodCall, around: &dyn Surrounding
     }
     let (span, over) = (call.method.span(), &call.receiver);
     let args: Vec<&Expr> = call.args.iter().collect();
-    match (call.method.to_string().as_str(), args.as_slice()) {
-        ("sum", []) => Some(Chain::Reduction(Reduction::Sum)),
-        ("product", []) => Some(Chain::Reduction(Reduction::Product)),
-        ("max" | "min", []) => Some(Chain::Reduction(Reduction::Extremum)),
-        ("count", []) => Some(Chain::Reduction(Reduction::Count)),
-        (name @ ("any" | "all"), [Expr::Closure(closure)]) if is_plain_closure(closure, 1) => {
-            let (item, body, is_any) = (plain(&closure.inputs[0]), &closure.body, name == "any");
+    match (IteratorMethod::of(&call.method)?, args.as_slice()) {
+        (IteratorMethod::Sum, []) => Some(Chain::Reduction(Reduction::Sum)),
+        (IteratorMethod::Product, []) => Some(Chain::Reduction(Reduction::Product)),
+        (IteratorMethod::Max | IteratorMethod::Min, []) => Some(Chain::Reduction(Reduction::Extremum)),
+        (IteratorMethod::Count, []) => Some(Chain::Reduction(Reduction::Count)),
+        (method @ (IteratorMethod::Any | IteratorMethod::All), [Expr::Closure(closure)])
+            if is_plain_closure(closure, 1) =>
+        {
+            let (item, body, is_any) = (plain(&closure.inputs[0]), &closure.body, method == IteratorMethod::Any);
             let test: Expr =
                 if is_any { parse_quote_spanned!(span=> #body) } else { parse_quote_spanned!(span=> !(#body)) };
             // What comes behind the one that decides is not asked.
@@ -38,7 +40,9 @@ pub(in crate::trace) fn consumed(call: &ExprMethodCall, around: &dyn Surrounding
             let variables = vec![(format_ident!("fx_found", span = span), Start::Bool(!is_any))];
             Some(Chain::Loop(Accumulation { variables, each }))
         }
-        ("try_fold", [init, Expr::Closure(closure)]) if is_plain_closure(closure, 2) && around.error_leaves() => {
+        (IteratorMethod::TryFold, [init, Expr::Closure(closure)])
+            if is_plain_closure(closure, 2) && around.error_leaves() =>
+        {
             let syn::Pat::Ident(acc) = plain(&closure.inputs[0]) else { return None };
             let (acc, item, body) = (&acc.ident, plain(&closure.inputs[1]), &closure.body);
             if mentions(over, acc) {
@@ -48,7 +52,7 @@ pub(in crate::trace) fn consumed(call: &ExprMethodCall, around: &dyn Surrounding
             let variables = vec![(acc.clone(), Start::Value(Box::new((*init).clone())))];
             Some(Chain::Loop(Accumulation { variables, each }))
         }
-        ("reduce", [Expr::Closure(closure)]) if is_plain_closure(closure, 2) => {
+        (IteratorMethod::Reduce, [Expr::Closure(closure)]) if is_plain_closure(closure, 2) => {
             let (one, other, body) = (plain(&closure.inputs[0]), plain(&closure.inputs[1]), &closure.body);
             let reduced = format_ident!("fx_reduced", span = span);
             let each = parse_quote_spanned!(span=> for fx_next in #over {
@@ -60,7 +64,7 @@ pub(in crate::trace) fn consumed(call: &ExprMethodCall, around: &dyn Surrounding
             let start = Start::Value(Box::new(parse_quote_spanned!(span=> None)));
             Some(Chain::Loop(Accumulation { variables: vec![(reduced, start)], each }))
         }
-        ("unzip", []) => unzipped(call).map(Chain::Loop),
+        (IteratorMethod::Unzip, []) => unzipped(call).map(Chain::Loop),
         _ => None,
     }
 }

@@ -3,8 +3,12 @@
 use quote::format_ident;
 use syn::{Expr, ExprMethodCall, parse_quote_spanned, spanned::Spanned};
 
-/// Methods that take a closure of one parameter as their only argument.
-const OF_ONE: [&str; 8] = ["map", "for_each", "flat_map", "filter_map", "and_then", "inspect", "any", "all"];
+use crate::syntax::iterator_method::{IteratorMethod, Takes};
+
+/// Returns whether the method takes a closure of one parameter as its only argument.
+fn takes_closure_of_one(method: &syn::Ident) -> bool {
+    IteratorMethod::of(method).is_some_and(|method| method.takes() == Takes::Closure) || method == "and_then"
+}
 
 /// The call with closures in place of functions that are named, in it and in the calls that it is made on; `None` where
 /// there are none.
@@ -32,7 +36,7 @@ fn named(call: &ExprMethodCall) -> Option<Expr> {
     let (Some(Expr::Path(path)), 1) = (call.args.first(), call.args.len()) else { return None };
     let is_function = path.path.segments.len() > 1
         && path.path.segments.last().is_some_and(|last| last.ident.to_string().starts_with(char::is_lowercase));
-    if !is_function || !OF_ONE.iter().any(|name| call.method == name) {
+    if !is_function || !takes_closure_of_one(&call.method) {
         return None;
     }
     let item = format_ident!("fx_named", span = path.span());

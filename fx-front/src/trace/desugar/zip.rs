@@ -4,10 +4,8 @@ use proc_macro2::Ident;
 use quote::format_ident;
 use syn::{Expr, parse_quote_spanned};
 
-use crate::trace::desugar::{
-    Surroundings,
-    iterator_chain::{TAKEN, is_chain},
-};
+use crate::syntax::element_access::ElementAccess;
+use crate::trace::desugar::{Surroundings, iterator_chain::is_chain};
 
 /// A loop over two lists at once as one over the first, in whose iterations the second is asked for its element.
 pub(in crate::trace) fn zipped(each: &syn::ExprForLoop, around: &dyn Surroundings) -> Option<syn::ExprForLoop> {
@@ -64,7 +62,7 @@ struct Listed<'e> {
     /// How many elements are left out.
     skipped: Vec<&'e Expr>,
     /// How the chain yields its elements.
-    get: &'static str,
+    access: ElementAccess,
     /// Whether the last element is the first.
     is_reversed: bool,
 }
@@ -73,7 +71,7 @@ impl Listed<'_> {
     /// The question for the element of an iteration.
     fn at(&self, number: &Ident) -> Expr {
         let (list, skipped, span) = (self.list, &self.skipped, number.span());
-        let get = format_ident!("{}", self.get, span = span);
+        let get = format_ident!("{}", self.access.name(), span = span);
         let at: Expr = parse_quote_spanned!(span=> #number #(+ #skipped)*);
         // Behind the first element there is none, as there is none at a number that no list reaches.
         let at = if self.is_reversed { parse_quote_spanned!(span=> #list.len().wrapping_sub(#at + 1)) } else { at };
@@ -86,10 +84,11 @@ fn listed(expr: &Expr) -> Option<Listed<'_>> {
     match expr {
         Expr::MethodCall(call) if call.args.is_empty() && (call.method == "iter" || call.method == "into_iter") => {
             let inner = listed(&call.receiver)?;
-            Some(Listed { get: if call.method == "iter" { "get" } else { inner.get }, ..inner })
+            let access = if call.method == "iter" { ElementAccess::Get } else { inner.access };
+            Some(Listed { access, ..inner })
         }
         Expr::MethodCall(call) if call.args.is_empty() && call.method == "iter_mut" => {
-            Some(Listed { get: "get_mut", ..listed(&call.receiver)? })
+            Some(Listed { access: ElementAccess::GetMut, ..listed(&call.receiver)? })
         }
         Expr::MethodCall(call) if call.method == "skip" => {
             let mut inner = listed(&call.receiver)?;
@@ -101,10 +100,11 @@ fn listed(expr: &Expr) -> Option<Listed<'_>> {
             inner.skipped.is_empty().then_some(Listed { is_reversed: !inner.is_reversed, ..inner })
         }
         Expr::Reference(inner) => {
-            Some(Listed { get: if inner.mutability.is_some() { "get_mut" } else { "get" }, ..listed(&inner.expr)? })
+            let access = if inner.mutability.is_some() { ElementAccess::GetMut } else { ElementAccess::Get };
+            Some(Listed { access, ..listed(&inner.expr)? })
         }
         Expr::Path(_) | Expr::Field(_) => {
-            Some(Listed { list: expr, skipped: Vec::new(), get: TAKEN, is_reversed: false })
+            Some(Listed { list: expr, skipped: Vec::new(), access: ElementAccess::Taken, is_reversed: false })
         }
         _ => None,
     }

@@ -38,6 +38,8 @@ pub struct Param {
     pub fixed: Option<Arg>,
     /// Whether it is the flag that asks for training.
     pub is_mode: bool,
+    /// Whether the layers that are called with it follow the mode that they keep.
+    pub follows_model: bool,
 }
 
 /// What an entry returns.
@@ -70,12 +72,13 @@ impl Param {
 
 impl Signature {
     /// Reads the signature of an entry.
-    pub(in crate::trace) fn of(index: &Index, function: &Function) -> Signature {
+    pub(in crate::trace) fn of(index: &Index, function: &Function, training: bool) -> Signature {
         let params = function.sig.inputs.iter().filter_map(|input| match input {
             syn::FnArg::Receiver(_) => None,
             syn::FnArg::Typed(typed) => Some(typed),
         });
-        let params = params.enumerate().map(|(position, typed)| param(index, function, position, typed)).collect();
+        let params =
+            params.enumerate().map(|(position, typed)| param(index, function, position, typed, training)).collect();
         Signature {
             name: function.sig.ident.to_string(),
             has_receiver: function.sig.receiver().is_some(),
@@ -86,7 +89,7 @@ impl Signature {
     }
 }
 
-fn param(index: &Index, function: &Function, position: usize, typed: &syn::PatType) -> Param {
+fn param(index: &Index, function: &Function, position: usize, typed: &syn::PatType, training: bool) -> Param {
     let name = match &*typed.pat {
         syn::Pat::Ident(ident) => ident.ident.to_string(),
         _ => format!("arg{position}"),
@@ -99,11 +102,13 @@ fn param(index: &Index, function: &Function, position: usize, typed: &syn::PatTy
         && (matches!(name.trim_start_matches('_'), "train" | "training" | "is_training")
             || (position == 1 && function.sig.ident == "forward_t"));
     let specialized = function.traceable.as_ref().and_then(|options| options.specialize.value(&name));
+    let follows_model = is_mode && specialized.is_none() && !training;
     Param {
         written: typed.ty.to_token_stream().to_string(),
         is_ref: matches!(*typed.ty, syn::Type::Reference(_)),
-        fixed: specialized.map(|value| of_type(value, &ty)).or_else(|| is_mode.then_some(Arg::Bool(false))),
+        fixed: specialized.map(|value| of_type(value, &ty)).or_else(|| is_mode.then_some(Arg::Bool(training))),
         is_mode,
+        follows_model,
         borrows,
         name,
         ty,

@@ -201,15 +201,13 @@ impl<'a> Tracer<'a> {
     /// The chain as one layer, because of `fault`; the fault itself where that cannot be done.
     fn opaque_chain(&mut self, module: &Val, args: &[Val], fault: Unsupported, span: Span) -> Result<Val> {
         let Ty::Leaf(kind) = module.ty() else { return Err(fault) };
-        let is_trained = args.get(1).is_some_and(|train| !matches!(train, Val::Lit(Arg::Bool(false), _)));
-        let (Some(id), Some(Val::Node(input, ..)), false) = (module.node(), args.first(), is_trained) else {
-            return Err(fault);
-        };
+        let Ok(mode) = self.mode_of(kind, args.get(1), span) else { return Err(fault) };
+        let (Some(id), Some(Val::Node(input, ..))) = (module.node(), args.first()) else { return Err(fault) };
         let operations = self.operations_of_chain(self.layers_of(module));
         self.report_opaque(fault.span, &fault.reason, operations);
         let label = self.label_of(module, kind);
         let op = Op::CallModule(ModuleKind(kind.to_owned()));
-        Ok(self.push_labelled(op, vec![id.into(), (*input).into()], &identifier(&label), &label, Ty::Tensor, span))
+        Ok(self.layer_call(op, [id, *input], (&identifier(&label), &label), mode, span))
     }
 
     /// The layer at a position, which the frozen model checks to be of the type that the source says.

@@ -2,6 +2,8 @@
 
 use fx_ir::{Arg, HostOp};
 
+use crate::syntax::element_access::End;
+
 /// One step from a place to a part of it, as rustc's MIR has it.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::trace) enum Projection {
@@ -14,7 +16,7 @@ pub(in crate::trace) enum Projection {
     /// What an option that is itself a borrow holds.
     Borrowed,
     /// The first or the last element of a list.
-    End(String),
+    End(End),
     /// A list as a slice.
     Slice,
 }
@@ -32,7 +34,7 @@ impl Projection {
             Projection::Index(at) => HostOp::Item.of([base, at.clone()]),
             Projection::Some => HostOp::UnwrapMut(None).on(base),
             Projection::Borrowed => HostOp::UnwrapBorrow.on(base),
-            Projection::End(end) => HostOp::EndMut(end.clone()).on(base),
+            Projection::End(end) => HostOp::EndMut(end.name().to_owned()).on(base),
             Projection::Slice => HostOp::MutSlice.on(base),
         }
     }

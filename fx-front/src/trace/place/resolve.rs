@@ -6,10 +6,9 @@ use fx_ir::{Arg, HostOp};
 use quote::ToTokens;
 use syn::{Expr, spanned::Spanned};
 
-use crate::syntax::{is_chain, peeled};
+use crate::syntax::{element_access::ElementAccess, is_chain, peeled};
 use crate::trace::{
     Result, Tracer, Ty, Val,
-    desugar::iterator_chain::TAKEN,
     place::{Place, Projection, Root, is_plain},
     tensor::operator,
     unsupported,
@@ -36,6 +35,10 @@ impl Tracer<'_> {
             syn::Expr::MethodCall(call) if matches!(call.method.to_string().as_str(), "unwrap" | "expect") => {
                 Ok(self.place_test(&call.receiver)?.map(|test| test.held))
             }
+            syn::Expr::MethodCall(call) => match self.filled_option(call)? {
+                Some(held) => self.place(&held, writes),
+                None => Ok(None),
+            },
             _ => Ok(None),
         }
     }
@@ -139,10 +142,12 @@ impl Tracer<'_> {
             Expr::MethodCall(call) => match (call.method.to_string().as_str(), call.args.len()) {
                 ("as_mut" | "as_deref_mut", 0) => (&*call.receiver, true),
                 ("as_ref" | "as_deref", 0) => (&*call.receiver, false),
-                (TAKEN | "get" | "get_mut" | "first" | "first_mut" | "last" | "last_mut", _) => {
-                    return self.list_test(call);
+                _ => {
+                    return match ElementAccess::of(&call.method) {
+                        Some(access) => self.list_test(call, access),
+                        None => Ok(None),
+                    };
                 }
-                _ => return Ok(None),
             },
             other => (other, false),
         };
@@ -158,29 +163,30 @@ impl Tracer<'_> {
         Ok(None)
     }
 
-    fn list_test(&mut self, call: &syn::ExprMethodCall) -> Result<Option<PlaceTest>> {
-        let (name, mark) = (call.method.to_string(), self.checkpoint());
-        let is_written = name.ends_with("_mut") || name == TAKEN;
-        if let Some(list) = self.list_place(&call.receiver, is_written && name != TAKEN)?
+    fn list_test(&mut self, call: &syn::ExprMethodCall, access: ElementAccess) -> Result<Option<PlaceTest>> {
+        let mark = self.checkpoint();
+        let refused = || unsupported(call.span(), format!("the method `{}`", call.method));
+        let is_written = access.is_mutable() || access == ElementAccess::Taken;
+        if let Some(list) = self.list_place(&call.receiver, access.is_mutable())?
             && let Ty::List(element) = list.ty.clone()
             && (is_written || !is_plain(&element))
         {
             let object = list.object();
-            let (flag, held) = match (call.args.first(), name.trim_end_matches("_mut")) {
-                (Some(at), TAKEN | "get") if !matches!(at, Expr::Range(_)) => {
+            let (flag, held) = match (call.args.first(), access.end()) {
+                (Some(at), None) if !matches!(at, Expr::Range(_)) => {
                     let at = self.expr(at)?;
                     if !operator::is_number(&at) {
-                        return unsupported(call.span(), format!("the method `{name}`"));
+                        return refused();
                     }
                     let held = list.item(&at, *element, call.span())?;
                     let number = at.arg().unwrap_or(Arg::None);
                     (HostOp::Binary("<".to_owned()).of([number, method("len", object)]), held)
                 }
-                (None, end @ ("first" | "last")) => {
-                    let held = list.within(Projection::End(end.to_owned()), *element);
+                (None, Some(end)) => {
+                    let held = list.within(Projection::End(end), *element);
                     (HostOp::Not.on(method("is_empty", object)), held)
                 }
-                _ => return unsupported(call.span(), format!("the method `{name}`")),
+                _ => return refused(),
             };
             return Ok(Some(PlaceTest { flag, of: list, held }));
         }

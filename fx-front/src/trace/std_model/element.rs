@@ -2,12 +2,52 @@
 
 use fx_ir::{Arg, HostOp};
 use proc_macro2::Span;
+use syn::spanned::Spanned;
 
+use crate::syntax::element_access::ElementAccess;
 use crate::trace::types::label::element_path;
 use crate::trace::types::ty::is_copy;
 use crate::trace::{RefKind, Result, Tracer, Ty, Val, tensor::operator, unsupported};
 
 impl Tracer<'_> {
+    /// An element of a list as an option; `None` where the method is none that is known here.
+    pub(super) fn accessed(
+        &mut self,
+        list: &Val,
+        element: &Ty,
+        access: ElementAccess,
+        call: &syn::ExprMethodCall,
+    ) -> Option<Result<Val>> {
+        match (access, list) {
+            (ElementAccess::Taken, _) => {
+                let number = call.args.first().map(|at| self.expr(at));
+                number.map(|at| at.and_then(|at| self.element_taken(list, &at, call.span())))
+            }
+            (ElementAccess::Get, Val::List(_)) => self.got(list, call),
+            (ElementAccess::First | ElementAccess::Last, Val::List(items)) => {
+                let item = if access == ElementAccess::Last { items.last() } else { items.first() };
+                item.map(|item| Ok(Val::Some(Box::new(item.clone()))))
+            }
+            (ElementAccess::Get | ElementAccess::First | ElementAccess::Last, Val::Node(..))
+                if *element != Ty::Unknown =>
+            {
+                let index = call.args.first().map(|at| self.expr(at)).transpose();
+                Some(index.and_then(|index| self.lent(list, element, access, index.as_ref(), call.span())))
+            }
+            _ => None,
+        }
+    }
+
+    /// `pair.get(0)` of a list that is written out.
+    fn got(&mut self, list: &Val, call: &syn::ExprMethodCall) -> Option<Result<Val>> {
+        let mark = self.checkpoint();
+        if let Some(Ok(at @ Val::Lit(Arg::Int(_), _))) = call.args.first().map(|at| self.expr(at)) {
+            return Some(self.element_taken(list, &at, call.span()));
+        }
+        self.rollback(mark);
+        None
+    }
+
     /// The element of that number of a list: by value, or by reference where the list is one.
     pub(in crate::trace) fn element_taken(&mut self, list: &Val, at: &Val, span: Span) -> Result<Val> {
         if let (Val::List(items), Val::Lit(Arg::Int(at), _)) = (list, at) {
@@ -16,7 +56,7 @@ impl Tracer<'_> {
             return Ok(item.map_or_else(nothing, |item| Val::Some(Box::new(item))));
         }
         let Ty::List(element) = list.ty() else { return unsupported(span, "an iterator of this form") };
-        let borrowed = self.lent(list, &element, "get", Some(at), span)?;
+        let borrowed = self.lent(list, &element, ElementAccess::Get, Some(at), span)?;
         let one = Arg::Path("one".to_owned());
         let copy =
             self.copy_of(&element, &one).filter(|_| list.ref_kind() == Some(RefKind::Value) && !is_copy(&element));
@@ -34,7 +74,7 @@ impl Tracer<'_> {
         &mut self,
         list: &Val,
         element: &Ty,
-        name: &str,
+        access: ElementAccess,
         index: Option<&Val>,
         span: Span,
     ) -> Result<Val> {
@@ -49,12 +89,12 @@ impl Tracer<'_> {
             }
             args.push(self.operand(index, span)?);
         }
-        let method = HostOp::Method(name.to_owned());
+        let method = HostOp::Method(access.name().to_owned());
         let ty = Ty::Option(Box::new(element.clone()));
         let value = if is_copy(element) {
-            self.host_node(HostOp::Method("copied".to_owned()), vec![method.of(args)], name, ty, span)
+            self.host_node(HostOp::Method("copied".to_owned()), vec![method.of(args)], access.name(), ty, span)
         } else {
-            self.host_node(method, args, name, ty, span)
+            self.host_node(method, args, access.name(), ty, span)
         };
         let value = value.with_ref_kind(RefKind::Ref);
         if let Some(path) = self.path_of(list)

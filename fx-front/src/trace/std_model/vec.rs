@@ -1,15 +1,14 @@
 //! Methods of lists: those that only look, and those that change the list where it is.
 
-use fx_ir::{Arg, Effect, HostOp, Op};
+use fx_ir::{Arg, Effect, HostOp, Op, ops};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
-use crate::syntax::path_text;
+use crate::syntax::{element_access::ElementAccess, path_text};
 use crate::trace::types::ty::{is_copy, is_untyped};
 
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
-    desugar::iterator_chain::TAKEN,
     flow::matched::Continuation,
     place::{is_plain, local_place::LocalPlace},
     tensor::operator,
@@ -57,12 +56,11 @@ impl<'a> Tracer<'a> {
         let (mark, span) = (self.checkpoint(), number.span());
         if let Ok(value) = self.expr(number)
             && is_numeric(&value)
-            && let Some(squeeze) = fx_ir::OpId::of_method("squeeze")
         {
             let args = vec![HostOp::Array.of([self.operand(&value, span)?])];
             let name = self.numbers_name();
             let numbers = self.host_node(HostOp::TensorOf, args, &name, Ty::Tensor, span);
-            return self.op_call(squeeze, "squeeze", Some(&numbers), &[], span).map(Some);
+            return self.op_call(ops::SQUEEZE, ops::SQUEEZE.name(), Some(&numbers), &[], span).map(Some);
         }
         self.rollback(mark);
         Ok(None)
@@ -84,27 +82,14 @@ impl<'a> Tracer<'a> {
             ("append", _) => Some(self.appended(list, element, call)),
             ("pop", Val::List(items)) if !items.is_empty() => Some(self.popped(items.clone(), call)),
             ("push", _) if self.is_spilled(list) => Some(self.push_to(list, element, call)),
-            ("last" | "first", Val::List(items)) => {
-                let item = if name == "last" { items.last() } else { items.first() };
-                item.map(|item| Ok(Val::Some(Box::new(item.clone()))))
-            }
             ("contains", Val::Node(..)) if is_copy(element) && !is_untyped(element) => Some(self.contained(list, call)),
-            (TAKEN, _) => {
-                let number = call.args.first().map(|at| self.expr(at));
-                number.map(|at| at.and_then(|at| self.element_taken(list, &at, call.span())))
-            }
             ("resize" | "resize_with", _) => self.resized(list, element, call),
-            ("get", Val::List(_)) => self.got(list, call),
-            ("last" | "first" | "get", Val::Node(..)) if *element != Ty::Unknown => {
-                let index = call.args.first().map(|at| self.expr(at)).transpose();
-                Some(index.and_then(|index| self.lent(list, element, name, index.as_ref(), call.span())))
-            }
             (
                 "pop" | "remove" | "swap_remove" | "push" | "insert" | "truncate" | "reverse" | "swap" | "clear"
                 | "split_off" | "extend" | "extend_from_slice",
                 _,
             ) => self.changed(list, element, name, call),
-            _ => None,
+            _ => self.accessed(list, element, ElementAccess::of(&call.method)?, call),
         }
     }
 
@@ -263,16 +248,6 @@ impl<'a> Tracer<'a> {
             return unsupported(call.span(), "the method `pop`");
         };
         self.set_local(&place, Val::List(items), call.span()).map(|()| Val::Some(Box::new(last)))
-    }
-
-    /// `pair.get(0)` of a list that is written out.
-    fn got(&mut self, list: &Val, call: &syn::ExprMethodCall) -> Option<Result<Val>> {
-        let mark = self.checkpoint();
-        if let Some(Ok(at @ Val::Lit(Arg::Int(_), _))) = call.args.first().map(|at| self.expr(at)) {
-            return Some(self.element_taken(list, &at, call.span()));
-        }
-        self.rollback(mark);
-        None
     }
 
     /// A method that changes a list of numbers or tensors that has a variable of its own.

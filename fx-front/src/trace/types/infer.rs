@@ -4,6 +4,7 @@ use crate::trace::std_model::method_type::keeps_type;
 use fx_ir::{OpId, catalog};
 
 use crate::index::{Name, Resolved};
+use crate::syntax::iterator_method::{IteratorMethod, Role};
 use crate::syntax::path_text;
 use crate::syntax::{is_compound, yields_bool};
 use crate::trace::types::ty::{is_copy, is_untyped};
@@ -79,6 +80,11 @@ impl Tracer<'_> {
             Ty::Unknown => self.chain_ty(operand(&call.receiver)),
             known => known,
         };
+        if let (Ty::Unknown, Some(ty)) = (&receiver, consumed_type(&call.method))
+            && self.is_iterator(&call.receiver)
+        {
+            return ty;
+        }
         match (&receiver, name.as_str()) {
             (Ty::Tensor, "i" | "apply" | "apply_t") | (Ty::Leaf(_), "forward" | "forward_t") => Ty::Tensor,
             (Ty::Tensor, _) => self.of_tensor(&name),
@@ -89,13 +95,6 @@ impl Tracer<'_> {
                 (**inner).clone()
             }
             (Ty::Result(inner), "unwrap" | "expect") if is_copy(inner) || **inner == Ty::Tensor => (**inner).clone(),
-            (Ty::Unknown, "position" | "count" | "any" | "all") if self.is_iterator(&call.receiver) => {
-                match name.as_str() {
-                    "position" => Ty::Option(Box::new(Ty::Rust("usize".to_owned()))),
-                    "count" => Ty::Rust("usize".to_owned()),
-                    _ => Ty::Rust("bool".to_owned()),
-                }
-            }
             (_, "len") => Ty::Rust("usize".to_owned()),
             (_, "is_empty" | "is_some" | "is_none") => Ty::Rust("bool".to_owned()),
             (Ty::Struct(_), _) => self.index.method(&receiver, &name).map_or(Ty::Unknown, |id| self.returned(id)),
@@ -106,14 +105,15 @@ impl Tracer<'_> {
 
     /// Whether it is an iterator over a list: `list.iter()`, with adaptors behind it.
     fn is_iterator(&self, expr: &syn::Expr) -> bool {
-        const ADAPTORS: [&str; 10] =
-            ["enumerate", "rev", "map", "filter", "filter_map", "skip", "take", "zip", "copied", "cloned"];
         let syn::Expr::MethodCall(call) = operand(expr) else { return false };
         let of_list = |ty: &Ty| matches!(ty, Ty::List(_));
-        if call.method == "iter" || call.method == "into_iter" {
-            return of_list(&self.infer_ty(&call.receiver)) || of_list(&self.chain_ty(operand(&call.receiver)));
+        match IteratorMethod::of(&call.method).map(|method| (method, method.role())) {
+            Some((IteratorMethod::Iter | IteratorMethod::IntoIter, _)) => {
+                of_list(&self.infer_ty(&call.receiver)) || of_list(&self.chain_ty(operand(&call.receiver)))
+            }
+            Some((_, Role::Adapt)) => self.is_iterator(&call.receiver),
+            _ => false,
         }
-        ADAPTORS.iter().any(|name| call.method == name) && self.is_iterator(&call.receiver)
     }
 
     fn of_tensor(&self, name: &str) -> Ty {
@@ -159,6 +159,16 @@ impl Tracer<'_> {
             syn::ReturnType::Type(..) => Ty::Unknown,
             syn::ReturnType::Default => Ty::Tuple(Vec::new()),
         }
+    }
+}
+
+/// The type of what the method computes from all elements, where it is the same for all iterators.
+fn consumed_type(method: &syn::Ident) -> Option<Ty> {
+    match IteratorMethod::of(method)? {
+        IteratorMethod::Position => Some(Ty::Option(Box::new(Ty::Rust("usize".to_owned())))),
+        IteratorMethod::Count => Some(Ty::Rust("usize".to_owned())),
+        IteratorMethod::Any | IteratorMethod::All => Some(Ty::Rust("bool".to_owned())),
+        _ => None,
     }
 }
 

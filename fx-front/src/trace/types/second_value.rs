@@ -4,7 +4,7 @@ use fx_ir::{Arg, Effect, HostOp, NodeId, Op};
 use proc_macro2::Span;
 
 use crate::index::is_within;
-use crate::trace::types::ty::is_copy;
+use crate::trace::types::ty::{GRU_STATE, LSTM_STATE, is_copy, is_state};
 use crate::trace::{RefKind, Tracer, Ty, Val};
 
 impl Tracer<'_> {
@@ -66,6 +66,14 @@ impl Tracer<'_> {
                 HostOp::Tuple.of(parts.collect::<Option<Vec<Arg>>>()?)
             }
             Ty::Struct(id) => self.copy_of_struct(*id, &place)?,
+            ty if is_state(ty, GRU_STATE) => {
+                HostOp::GruState.on(HostOp::Handle.on(HostOp::Field("0".to_owned()).on(place)))
+            }
+            ty if is_state(ty, LSTM_STATE) => {
+                let tensors = HostOp::Field("0".to_owned()).on(place);
+                let tensor = |at: &str| HostOp::Handle.on(HostOp::Field(at.to_owned()).on(tensors.clone()));
+                HostOp::LstmState.of([tensor("0"), tensor("1")])
+            }
             _ => return None,
         })
     }

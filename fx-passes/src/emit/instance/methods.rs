@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use fx_ir::Arg;
+
 use super::Walk;
 use crate::emit::{Emitter, PartNames, QUIET, names::identifier};
 
@@ -63,6 +65,29 @@ fn quantizable(owner: &str) -> String {
             fn quantizable_graph(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {{ self.graph_module() }}
         }}\n"
     )
+}
+
+/// `train_graph_module()` of a model whose entry has a mode: the graph of a call in training.
+pub(in crate::emit) fn emit_in_training(emitter: &Emitter<'_>) -> String {
+    let signature = &emitter.traced.signature;
+    if !signature.params.iter().any(|param| param.is_mode && param.fixed == Some(Arg::Bool(true))) {
+        return String::new();
+    }
+    let of_entry = |name: &str| format!("{}_train_graph_module", identifier(name));
+    let (name, taken) = match emitter.traced.model {
+        None => (of_entry(&emitter.traced.graph.name), ""),
+        Some(_) if emitter.is_first() => ("train_graph_module".to_owned(), "&self"),
+        Some(_) => (of_entry(&signature.name), "&self"),
+    };
+    if emitter.entries.contains(&name) {
+        return String::new();
+    }
+    let code = whole(emitter, &PartNames::new(), None);
+    let function = format!(
+        "/// The graph of a call in training, to be trained: code that asks for the mode has got `true` for an answer.
+        #[inline] {QUIET} pub fn {name}({taken}) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {{ {code} }}\n"
+    );
+    if taken.is_empty() { function } else { format!("impl {} {{ {function} }}\n", emitter.owner()) }
 }
 
 /// The function that yields the graph, and the one that yields what runs as well.

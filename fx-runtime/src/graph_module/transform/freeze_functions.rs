@@ -34,8 +34,7 @@ pub(super) fn call(keeper: &mut Keeper<'_>, name: &str, args: &[Value]) -> Resul
         }
         "Activation::from" => {
             let Some(Value::Str(approximate)) = args.first() else { return Err(wrong(name)) };
-            let known = [GeluApproximation::None, GeluApproximation::Tanh];
-            let known = known.into_iter().find(|known| known.as_str() == approximate).ok_or_else(|| wrong(name))?;
+            let known = GeluApproximation::of(approximate).ok_or_else(|| wrong(name))?;
             Ok(keeper.keep(Kept::Activation(known.into())))
         }
         "BatchNorm::of_tensors" => {

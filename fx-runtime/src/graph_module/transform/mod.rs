@@ -14,7 +14,9 @@ mod layer_fields;
 mod settle;
 mod source_form;
 
+use fx_ir::{Graph, NodeId};
 use fx_rewrite::analysis::is_brought;
+use fx_rewrite::inference::in_inference;
 use fx_rewrite::pass::PassContext;
 use fx_rewrite::pipeline::{Observer, Pipeline};
 
@@ -179,6 +181,9 @@ impl GraphModule {
     ) -> Result<GraphModule> {
         let _no_grad = tch::no_grad_guard();
         let mut graph = source_form::of(self);
+        if frame.is_some() {
+            in_inference(&mut graph).map_err(|call| located(&graph, call))?;
+        }
         let cx = PassContext::new(true);
         pipeline.run_observed(&mut graph, &cx, observer).map_err(|error| self.fault(error.to_string()))?;
         let mut settler = Settler::new(graph, Evaluator::new(self, frame));
@@ -186,6 +191,18 @@ impl GraphModule {
         let module = settler.finish();
         module.lint()?;
         Ok(module)
+    }
+}
+
+/// The error of a call in training in a graph that is to be frozen.
+fn located(graph: &Graph, call: NodeId) -> Error {
+    let node = graph.node(call);
+    let what = "freezing a layer that is called in training".to_owned();
+    let help = "freeze the graph of a call in inference, `graph_module()`".to_owned();
+    Error::At {
+        node: node.name.clone(),
+        place: node.origin.lines().unwrap_or_default(),
+        source: Box::new(Error::Unsupported { what, help }),
     }
 }
 

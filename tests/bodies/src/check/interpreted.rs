@@ -79,11 +79,6 @@ pub(crate) fn interpret(
     }
 }
 
-/// Bodies whose code says `forward_t(xs, false)`, which stays in inference in whatever mode the model is. A graph has lost
-/// the word, and follows the mode.
-const ALWAYS_IN_INFERENCE: [&str; 9] =
-    ["Dynamic", "Residual", "Outer", "Generator", "SmallUNet", "Pushed", "Collected", "Nested", "Blocks"];
-
 /// Runs the graph of a model in training mode, and compares results and the gradients of all variables.
 pub(crate) fn train(
     (name, vs): (&str, &fx_runtime::nn::VarStore),
@@ -93,7 +88,7 @@ pub(crate) fn train(
 ) {
     let graph = module.graph();
     let Some(args) = args.into_iter().map(|arg| arg?.ok()).collect::<Option<Vec<Value>>>() else { return };
-    if graph.region(graph.body()).params.len() != args.len() || ALWAYS_IN_INFERENCE.contains(&name) {
+    if graph.region(graph.body()).params.len() != args.len() {
         return;
     }
     tch::manual_seed(7);
@@ -196,39 +191,67 @@ fn is_same(a: &Tensor, b: &Tensor) -> bool {
     (a.size(), a.kind()) == (b.size(), b.kind()) && a.allclose(b, 1e-5, 1e-5, true)
 }
 
-/// `interpreted!(Net::new, [inputs], |net, input| net.forward(input))`: the model's graph computes what it computes.
+/// What `train_graph_module` is of a model without a mode, behind the generated method of one that has it.
+pub(crate) trait WithoutMode {
+    /// None.
+    fn train_graph_module(&self) -> fx_runtime::Result<GraphModule> {
+        Err(fx_runtime::Error::Refused("has no mode".to_owned()))
+    }
+}
+
+impl<T> WithoutMode for T {}
+
+/// The graph of a forward without a mode, which is the same in training.
+pub(crate) fn itself(module: &GraphModule) -> fx_runtime::Result<GraphModule> {
+    Ok(module.shallow_clone())
+}
+
+/// `interpreted!(Net::new, [inputs], |net, input| net.forward(input))`: the model's graph computes what it computes, for
+/// inference and in training. A forward with a mode, `net.forward_t(input, false)`, has a graph for each.
 macro_rules! interpreted {
-    ($make:expr, $cases:expr, |$net:ident, $input:pat_param| $on:ident.forward($($arg:expr),* $(,)?)$(.unwrap())?) => {{
+    ($make:expr, $cases:expr, |$net:ident, $input:pat_param| $on:ident.forward($($arg:expr),* $(,)?)$(.unwrap())?) => {
+        $crate::check::interpreted!(@each $make, $cases, |$net, $input| [$($arg,)*] $net.forward($($arg),*),
+            $net.forward($($arg),*), forward, |module: &fx_runtime::GraphModule| $crate::check::itself(module))
+    };
+    ($make:expr, $cases:expr, |$net:ident, $input:pat_param| $on:ident.forward_t($a:expr, false)) => {
+        $crate::check::interpreted!(@moded $make, $cases, |$net, $input| $a)
+    };
+    ($make:expr, $cases:expr, |$net:ident, $input:pat_param| $on:ident.forward_t($a:expr, $b:expr, false)) => {
+        $crate::check::interpreted!(@moded $make, $cases, |$net, $input| $a, $b)
+    };
+    ($make:expr, $cases:expr, |$net:ident, $input:pat_param| $on:ident.forward_t($a:expr, $b:expr, $c:expr, false)) => {
+        $crate::check::interpreted!(@moded $make, $cases, |$net, $input| $a, $b, $c)
+    };
+    (@moded $make:expr, $cases:expr, |$net:ident, $input:pat_param| $($arg:expr),*) => {{
+        #[allow(unused_imports, reason = "a model without a mode needs it")]
+        use $crate::check::WithoutMode as _;
+        $crate::check::interpreted!(@each $make, $cases, |$net, $input| [$($arg,)*] $net.forward_t($($arg,)* false),
+            $net.forward_t($($arg,)* true), forward_t, |_: &fx_runtime::GraphModule| $net.train_graph_module())
+    }};
+    (@each $make:expr, $cases:expr, |$net:ident, $input:pat_param| [$($arg:expr,)*]
+        $inferred:expr, $trained:expr, $forward:ident, |$($of:tt)*) => {{
         use $crate::check::{Inputs as _, alone, interpret, on, probed_call, root, train};
         let (vs, model) = root($make);
-        let module = model.graph_module().expect("a graph");
+        let $net = &model;
+        let module = $net.graph_module().expect("a graph");
         let cases = &$cases;
         let _alone = alone();
         for case in cases {
             let (mut for_eager, mut for_graph) = (case.mapped(&tch::Tensor::copy), case.mapped(&tch::Tensor::copy));
-            let arguments = on(&mut for_graph, |$input| {
-                let $net = &model;
-                probed_call!(args [$net] [] $($arg,)*)
-            });
-            let eager = || on(&mut for_eager, |$input| {
-                let $net = &model;
-                probed_call!(result $net.forward($($arg),*))
-            });
+            let arguments = on(&mut for_graph, |$input| probed_call!(args [$net $forward] [] $($arg,)*));
+            let eager = || on(&mut for_eager, |$input| probed_call!(result $inferred));
             interpret((&module.graph().name, file!()), &module, arguments, eager);
         }
         fx_runtime::Module::train(&model);
-        module.train();
-        for case in cases {
-            let (mut for_eager, mut for_graph) = (case.mapped(&tch::Tensor::copy), case.mapped(&tch::Tensor::copy));
-            let arguments = on(&mut for_graph, |$input| {
-                let $net = &model;
-                probed_call!(args [$net] [] $($arg,)*)
-            });
-            let eager = || on(&mut for_eager, |$input| {
-                let $net = &model;
-                probed_call!(result $net.forward($($arg),*))
-            });
-            train((&module.graph().name, &vs), &module, arguments, eager);
+        let in_training = |$($of)*;
+        if let Ok(module) = in_training(&module) {
+            module.train();
+            for case in cases {
+                let (mut for_eager, mut for_graph) = (case.mapped(&tch::Tensor::copy), case.mapped(&tch::Tensor::copy));
+                let arguments = on(&mut for_graph, |$input| probed_call!(args [$net $forward] [] $($arg,)*));
+                let eager = || on(&mut for_eager, |$input| probed_call!(result $trained));
+                train((&module.graph().name, &vs), &module, arguments, eager);
+            }
         }
     }};
     ($make:expr, $cases:expr, |$net:ident, $input:pat_param| $call:expr) => {};
@@ -242,11 +265,17 @@ macro_rules! probed_call {
         let mut argument = $arg;
         $crate::check::probed_call!(args [$($call)*] [$($bound)* argument] $($args)*)
     }};
-    (args [$net:ident] [$($bound:ident)*]) => {{
+    (args [$net:ident forward] [$($bound:ident)*]) => {
+        $crate::check::probed_call!(values [$net.forward($($bound),*)] [$($bound)*])
+    };
+    (args [$net:ident forward_t] [$($bound:ident)*]) => {
+        $crate::check::probed_call!(values [$net.forward_t($($bound,)* false)] [$($bound)*])
+    };
+    (values [$call:expr] [$($bound:ident)*]) => {{
         #[allow(unused_imports, reason = "each call needs some of them")]
         use $crate::check::{OfResult as _, Otherwise as _, Plain as _, Probe, never};
         if never() {
-            let _ = $net.forward($($bound),*);
+            let _ = $call;
             unreachable!();
         }
         vec![$((&&&Probe(&$bound)).value()),*]

@@ -6,10 +6,10 @@ use std::{
 };
 
 /// The folders that hold the roots of a package's crates.
-pub(super) const FOLDERS: [&str; 4] = ["src", "examples", "tests", "benches"];
+pub const FOLDERS: [&str; 4] = ["src", "examples", "tests", "benches"];
 
 /// The root files of the package's crates, in a fixed order.
-pub(super) fn roots(root: &Path) -> Vec<PathBuf> {
+pub fn roots(root: &Path) -> Vec<PathBuf> {
     let fixed = ["src/lib.rs", "src/main.rs"].into_iter().map(PathBuf::from).filter(|path| root.join(path).is_file());
     let mut all: Vec<PathBuf> = fixed.collect();
     for folder in ["src/bin", "examples", "tests", "benches"] {

@@ -3,13 +3,13 @@
 
 use fx_ir::{Arg, HostOp, NodeId, host::Adaptor, host::Yields, scalar};
 
-use super::value::Value;
+use crate::value::Value;
 
 /// Reads a node's value.
-type Read<'r> = &'r dyn Fn(NodeId) -> Value;
+pub type Read<'r> = &'r dyn Fn(NodeId) -> Value;
 
 /// An argument of a host operation or of opaque code, which is a node, a literal or another operation.
-pub(super) fn operand(arg: &Arg, read: Read<'_>) -> Value {
+pub fn operand(arg: &Arg, read: Read<'_>) -> Value {
     match arg {
         Arg::Node(id) => read(*id),
         Arg::Expr(expr) => {
@@ -23,7 +23,7 @@ pub(super) fn operand(arg: &Arg, read: Read<'_>) -> Value {
 }
 
 /// An argument of carried code, which is a node or a literal.
-pub(super) fn argument(arg: &Arg, read: Read<'_>) -> Value {
+pub fn argument(arg: &Arg, read: Read<'_>) -> Value {
     match arg {
         Arg::Node(id) => read(*id),
         other => Value::owned(literal(other, read)),
@@ -31,7 +31,7 @@ pub(super) fn argument(arg: &Arg, read: Read<'_>) -> Value {
 }
 
 /// A literal, or a list of arguments, as an expression.
-pub(super) fn literal(arg: &Arg, read: Read<'_>) -> String {
+pub fn literal(arg: &Arg, read: Read<'_>) -> String {
     match arg {
         Arg::Node(id) => read(*id).text,
         Arg::Int(number) => number.to_string(),
@@ -57,18 +57,18 @@ pub(super) fn literal(arg: &Arg, read: Read<'_>) -> String {
 }
 
 /// Whether the operation's expression is a reference.
-pub(super) fn yields_reference(op: &HostOp) -> bool {
+pub fn yields_reference(op: &HostOp) -> bool {
     op.yields() == Yields::Reference
 }
 
 /// Whether the operation's expression is a block, which stands in a statement of its own.
-pub(super) fn is_block(op: &HostOp) -> bool {
+pub fn is_block(op: &HostOp) -> bool {
     matches!(op, HostOp::Ascribe(_))
 }
 
 /// The operation on these arguments; of a fallible one without its `?`.
 #[allow(clippy::too_many_lines, reason = "one row an operation")]
-pub(super) fn rust(op: &HostOp, args: &[Arg], read: Read<'_>) -> String {
+pub fn rust(op: &HostOp, args: &[Arg], read: Read<'_>) -> String {
     let value = |at: usize| args.get(at).map_or(Value::owned("()"), |arg| operand(arg, read));
     let text = |at: usize| value(at).text;
     let all = |from: usize| join(args.get(from..).unwrap_or_default(), read);
@@ -244,7 +244,7 @@ fn unwrap(message: Option<&str>) -> String {
 }
 
 /// What the adaptors make of `source`.
-pub(super) fn adapted(source: &str, adaptors: &[Adaptor]) -> String {
+pub fn adapted(source: &str, adaptors: &[Adaptor]) -> String {
     adaptors.iter().fold(source.to_owned(), |text, adaptor| format!("{text}.{adaptor}"))
 }
 
@@ -263,7 +263,7 @@ fn typed(literal_arg: &Arg, ty: &str, read: Read<'_>) -> String {
 }
 
 /// The position in its chain of a layer that is matched, or counted from the end, by the texts of its arguments.
-pub(super) fn layer_position(op: &HostOp, args: &[String; 3]) -> String {
+pub fn layer_position(op: &HostOp, args: &[String; 3]) -> String {
     let [chain, first, second] = args;
     match op {
         HostOp::LayerFromEnd(_) => format!("({chain}.len() - 1 - {first} as i64)"),

@@ -2,24 +2,26 @@
 
 /// A value as an expression.
 #[derive(Clone, Debug)]
-pub(super) struct Value {
+pub struct Value {
     /// The expression.
-    pub(super) text: String,
+    pub text: String,
     /// Whether it is a reference.
-    pub(super) is_ref: bool,
+    pub is_ref: bool,
 }
 
 impl Value {
-    pub(super) fn owned(text: impl Into<String>) -> Value {
+    /// An expression that owns its value.
+    pub fn owned(text: impl Into<String>) -> Value {
         Value { text: text.into(), is_ref: false }
     }
 
-    pub(super) fn reference(text: impl Into<String>) -> Value {
+    /// An expression that is a reference.
+    pub fn reference(text: impl Into<String>) -> Value {
         Value { text: text.into(), is_ref: true }
     }
 
     /// The expression as what a method is called on: a sign in front of it would be one in front of the call.
-    pub(super) fn receiver(&self) -> String {
+    pub fn receiver(&self) -> String {
         match self.text.chars().next() {
             Some('&' | '*' | '-' | '!') => format!("({})", self.text),
             _ => self.text.clone(),
@@ -27,7 +29,7 @@ impl Value {
     }
 
     /// The expression, borrowed.
-    pub(super) fn borrowed(&self) -> String {
+    pub fn borrowed(&self) -> String {
         if self.is_ref { self.text.clone() } else { format!("&{}", self.text) }
     }
 }

@@ -1,0 +1,252 @@
+//! Which types of a crate are modules, which of them are models, and which functions build models out of closures.
+//!
+//! What a name means fx-front says, and what a layer is its table; nothing is compiled.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fx_front::closure_conversion::returns_module;
+use fx_front::index::{Function, Index, Name, Resolved};
+use fx_ir::LayerRow;
+use syn::visit::{self, Visit};
+
+/// A type by its module and its name there.
+pub(super) type TypeName = (String, String);
+
+/// The place of a function's name: file, line and column.
+pub(super) type Place = (String, usize, usize);
+
+/// What gets attributes.
+#[derive(Debug, Default)]
+pub(super) struct Models {
+    /// The types that are to derive `Module`.
+    pub(super) modules: BTreeSet<TypeName>,
+    /// The forwards of models.
+    pub(super) forwards: BTreeMap<Place, String>,
+    /// The functions that build models.
+    pub(super) builders: BTreeMap<Place, String>,
+    /// The types with layers that are no part of another and have no forward.
+    pub(super) without_forward: BTreeSet<TypeName>,
+}
+
+/// The traits of `nn` that compute.
+const TRAITS: [&str; 2] = ["Module", "ModuleT"];
+/// The types of `nn` that hold closures.
+const CLOSURES: [&str; 2] = ["Func", "FuncT"];
+/// What is called of a model.
+const FORWARDS: [&str; 2] = ["forward", "forward_t"];
+
+/// A type that the crate declares.
+#[derive(Debug, Default)]
+struct Declared {
+    /// The types of the crate that its fields name.
+    parts: BTreeSet<TypeName>,
+    has_layer: bool,
+    has_tensor: bool,
+    is_clone: bool,
+    is_marked: bool,
+    /// The best function to trace: how good, and which by its position in the index.
+    forward: Option<(usize, usize)>,
+}
+
+impl Models {
+    pub(super) fn of(index: &Index, is_clone: &dyn Fn(&TypeName) -> bool) -> Models {
+        let mut types = declared(index);
+        for (name, declared) in &mut types {
+            declared.is_clone |= is_clone(name);
+        }
+        functions(index, &mut types);
+        let modules = modules(&types);
+        let parts: BTreeSet<&TypeName> =
+            modules.iter().flat_map(|name| types[name].parts.iter().filter(move |part| *part != name)).collect();
+        let is_model = |name: &&TypeName| !parts.contains(name) && !types[*name].is_marked;
+        let forwards = modules.iter().filter(is_model).filter_map(|name| {
+            let (_, id) = types[name].forward?;
+            Some((place(&index.fns[id]), name.1.clone()))
+        });
+        let forwards = forwards.collect();
+        let is_idle = |name: &&TypeName| types[*name].has_layer && types[*name].forward.is_none();
+        let without_forward = modules.iter().filter(is_model).filter(is_idle).cloned().collect();
+        Models { forwards, builders: builders(index, &modules), without_forward, modules }
+    }
+}
+
+pub(super) fn place(function: &Function) -> Place {
+    let start = function.sig.ident.span().start();
+    (function.file.clone(), start.line, start.column)
+}
+
+fn declared(index: &Index) -> BTreeMap<TypeName, Declared> {
+    let mut types = BTreeMap::new();
+    for (module, declares) in &index.modules {
+        for (name, meaning) in &declares.names {
+            let fields: Vec<&syn::Type> = match meaning {
+                Name::Struct(id) if index.structs[*id].instance.is_none() => {
+                    index.structs[*id].fields.iter().map(|field| &field.ty).collect()
+                }
+                Name::Enum(variants) => {
+                    variants.iter().flat_map(|variant| variant.fields.iter().map(|(_, ty)| ty)).collect()
+                }
+                _ => continue,
+            };
+            let mut held = Held { index, module, depth: 0, declared: Declared::default() };
+            fields.iter().for_each(|ty| held.visit_type(ty));
+            types.insert((module.clone(), name.clone()), held.declared);
+        }
+    }
+    types
+}
+
+/// What the types of fields name.
+struct Held<'i> {
+    index: &'i Index,
+    module: &'i str,
+    /// Through how many aliases.
+    depth: usize,
+    declared: Declared,
+}
+
+impl<'ast> Visit<'ast> for Held<'_> {
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        match self.index.resolve(self.module, &text(path)) {
+            Resolved::Item(module, name, Name::Struct(_) | Name::Enum(_)) => {
+                self.declared.parts.insert((module, name));
+            }
+            Resolved::Item(module, _, Name::Alias(ty)) if self.depth < 8 => {
+                let mut inner =
+                    Held { index: self.index, module: &module, depth: self.depth + 1, declared: Declared::default() };
+                inner.visit_type(&ty);
+                self.declared.parts.append(&mut inner.declared.parts);
+                self.declared.has_layer |= inner.declared.has_layer;
+                self.declared.has_tensor |= inner.declared.has_tensor;
+            }
+            Resolved::External(full) => {
+                self.declared.has_layer |= is_layer(&full);
+                self.declared.has_tensor |= full == "Tensor" || full.ends_with("::Tensor");
+            }
+            Resolved::Item(..) => {}
+        }
+        visit::visit_path(self, path);
+    }
+}
+
+/// Returns whether the path is that of a layer of `nn`, or of something in which one may be.
+fn is_layer(full: &str) -> bool {
+    let Some((of, last)) = full.rsplit_once("::") else { return false };
+    let is_nn = of == "nn" || of.ends_with("::nn");
+    is_nn && (LayerRow::of_type(last).is_some() || [TRAITS, CLOSURES].concat().contains(&last))
+}
+
+fn text(path: &syn::Path) -> String {
+    path.segments.iter().map(|segment| segment.ident.to_string()).collect::<Vec<_>>().join("::")
+}
+
+/// The type of the crate that a type names.
+fn named(index: &Index, module: &str, ty: &syn::Type) -> Option<TypeName> {
+    let syn::Type::Path(path) = ty else { return None };
+    match index.resolve(module, &text(&path.path)) {
+        Resolved::Item(module, name, Name::Struct(_) | Name::Enum(_)) => Some((module, name)),
+        _ => None,
+    }
+}
+
+/// Adds what the crate's functions say of the types that they are of.
+fn functions(index: &Index, types: &mut BTreeMap<TypeName, Declared>) {
+    for (id, function) in index.fns.iter().enumerate().filter(|(_, function)| !function.is_derived) {
+        let Some(owner) = function.owner.as_ref().and_then(|owner| named(index, &function.module, owner)) else {
+            continue;
+        };
+        let Some(declared) = types.get_mut(&owner) else { continue };
+        let of_trait = function.of_trait.as_deref();
+        declared.is_clone |= of_trait == Some("Clone");
+        declared.is_marked |= function.traceable.is_some();
+        let name = function.sig.ident.to_string();
+        let Some(rank) = FORWARDS.iter().position(|known| *known == name) else { continue };
+        if function.sig.receiver().is_none_or(|receiver| receiver.reference.is_none()) {
+            continue;
+        }
+        // What callers find first: the type's own methods, then those of `nn`'s traits.
+        let kind = of_trait.map_or(0, |name| if TRAITS.contains(&name) { 1 } else { 2 });
+        let found = (kind * FORWARDS.len() + rank, id);
+        declared.forward = Some(declared.forward.map_or(found, |best| best.min(found)));
+    }
+}
+
+/// The types that are modules: those with layers, those with tensors that compute, and what they consist of.
+fn modules(types: &BTreeMap<TypeName, Declared>) -> BTreeSet<TypeName> {
+    let is_seed = |declared: &Declared| {
+        let holds = declared.has_tensor || !declared.parts.is_empty();
+        declared.has_layer || (holds && declared.forward.is_some())
+    };
+    let mut left: Vec<&TypeName> =
+        types.iter().filter(|(_, declared)| is_seed(declared)).map(|(name, _)| name).collect();
+    let mut found = BTreeSet::new();
+    while let Some(name) = left.pop() {
+        let Some(declared) = types.get(name) else { continue };
+        if found.insert(name.clone()) {
+            let parts = declared.parts.iter().filter_map(|part| types.get_key_value(part));
+            // What can be cloned is copied with the model as it is.
+            left.extend(parts.filter(|(_, declared)| declared.has_layer || !declared.is_clone).map(|(name, _)| name));
+        }
+    }
+    found
+}
+
+/// The functions that build models and are not called by what builds a larger one, and those that such a function calls in
+/// another module.
+fn builders(index: &Index, modules: &BTreeSet<TypeName>) -> BTreeMap<Place, String> {
+    let is_builder = |function: &Function| {
+        let is_free = function.owner.is_none() && !function.is_derived;
+        is_free && returns_module(&function.sig) && takes_path(&function.sig)
+    };
+    let makes_module = |function: &Function| {
+        let owner = function.owner.as_ref().and_then(|owner| named(index, &function.module, owner));
+        owner.is_some_and(|owner| modules.contains(&owner))
+    };
+    let all: BTreeSet<usize> = (0..index.fns.len()).filter(|&id| is_builder(&index.fns[id])).collect();
+    let (mut called, mut across) = (BTreeSet::new(), BTreeSet::new());
+    for (id, function) in index.fns.iter().enumerate() {
+        let is_of_closures = all.contains(&id);
+        if !is_of_closures && !makes_module(function) {
+            continue;
+        }
+        let mut calls = Calls { index, module: &function.module, found: BTreeSet::new() };
+        calls.visit_block(&function.block);
+        for other in calls.found.into_iter().filter(|other| *other != id && all.contains(other)) {
+            called.insert(other);
+            if is_of_closures && index.fns[other].module != function.module {
+                across.insert(other);
+            }
+        }
+    }
+    let wanted = all.iter().filter(|id| !called.contains(id) || across.contains(id));
+    let unmarked = wanted.map(|&id| &index.fns[id]).filter(|function| function.traceable.is_none());
+    unmarked.map(|function| (place(function), function.sig.ident.to_string())).collect()
+}
+
+fn takes_path(sig: &syn::Signature) -> bool {
+    struct Found(bool);
+    impl<'ast> Visit<'ast> for Found {
+        fn visit_path(&mut self, path: &'ast syn::Path) {
+            self.0 |= path.segments.last().is_some_and(|last| last.ident == "Path");
+            visit::visit_path(self, path);
+        }
+    }
+    let mut found = Found(false);
+    sig.inputs.iter().for_each(|input| found.visit_fn_arg(input));
+    found.0
+}
+
+/// The free functions of the crate that a body calls.
+struct Calls<'i> {
+    index: &'i Index,
+    module: &'i str,
+    found: BTreeSet<usize>,
+}
+
+impl<'ast> Visit<'ast> for Calls<'_> {
+    fn visit_expr_path(&mut self, path: &'ast syn::ExprPath) {
+        if let Resolved::Item(_, _, Name::Fn(id)) = self.index.resolve(self.module, &text(&path.path)) {
+            self.found.insert(id);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The methods that hand out one element of a list, if it is there.
+
+use proc_macro2::Ident;
+
+/// A method that yields an element of a list as an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ElementAccess {
+    /// By value, at an index: what desugarings write for an iterator that owns its elements.
+    Taken,
+    /// A reference to the element at an index.
+    Get,
+    /// A mutable reference to the element at an index.
+    GetMut,
+    /// A reference to the first element.
+    First,
+    /// A mutable reference to the first element.
+    FirstMut,
+    /// A reference to the last element.
+    Last,
+    /// A mutable reference to the last element.
+    LastMut,
+}
+
+/// The end of a list at which an element lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    First,
+    Last,
+}
+
+impl ElementAccess {
+    const ALL: [ElementAccess; 7] = [
+        ElementAccess::Taken,
+        ElementAccess::Get,
+        ElementAccess::GetMut,
+        ElementAccess::First,
+        ElementAccess::FirstMut,
+        ElementAccess::Last,
+        ElementAccess::LastMut,
+    ];
+
+    /// The method of that name.
+    pub(crate) fn of(name: &Ident) -> Option<ElementAccess> {
+        ElementAccess::ALL.into_iter().find(|access| name == access.name())
+    }
+
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            ElementAccess::Taken => "fx_taken",
+            ElementAccess::Get => "get",
+            ElementAccess::GetMut => "get_mut",
+            ElementAccess::First => End::First.name(),
+            ElementAccess::FirstMut => "first_mut",
+            ElementAccess::Last => End::Last.name(),
+            ElementAccess::LastMut => "last_mut",
+        }
+    }
+
+    /// Returns whether it yields a mutable reference.
+    pub(crate) fn is_mutable(self) -> bool {
+        matches!(self, ElementAccess::GetMut | ElementAccess::FirstMut | ElementAccess::LastMut)
+    }
+
+    /// The end of the list whose element it yields; `None` where it takes an index.
+    pub(crate) fn end(self) -> Option<End> {
+        match self {
+            ElementAccess::First | ElementAccess::FirstMut => Some(End::First),
+            ElementAccess::Last | ElementAccess::LastMut => Some(End::Last),
+            ElementAccess::Taken | ElementAccess::Get | ElementAccess::GetMut => None,
+        }
+    }
+}
+
+impl End {
+    /// The name of the method that yields a reference to the element.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            End::First => "first",
+            End::Last => "last",
+        }
+    }
+}

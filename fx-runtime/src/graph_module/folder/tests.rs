@@ -1,0 +1,53 @@
+use expect_test::expect;
+
+use crate::graph_module::GraphModule;
+use crate::instance::{Arg, Tracer};
+use crate::nn;
+use crate::{Device, Result};
+
+fn net(vs: &nn::VarStore) -> Result<GraphModule> {
+    let p = vs.root();
+    let conv = nn::conv2d(&p / "conv", 3, 4, 3, nn::ConvConfig::default());
+    let norm = nn::batch_norm2d(&p / "norm", 4, nn::BatchNormConfig::default());
+    let scale = p.ones("scale", &[1]);
+    let mut t = Tracer::new("net");
+    let xs = t.input("xs", true);
+    let ys = t.module("stem.conv", &conv, &[&xs], "src/net.rs:1");
+    let ys = t.module("norm", &norm, &[&ys], "src/net.rs:2");
+    let scale = t.tensor("scale", &scale);
+    let ys = t.call("mul", &[&ys, &scale], "src/net.rs:3");
+    let size = t.call("size4", &[&ys], "src/net.rs:4");
+    let batch = t.part(&size, 0);
+    let ys = t.call("reshape", &[&ys, &Arg::list(&[&batch, &Arg::Int(-1)])], "src/net.rs:5");
+    let zs = t.call("softmax", &[&ys, &Arg::Int(-1), &Arg::None], "src/net.rs:6");
+    t.finish(&[&ys, &zs])
+}
+
+#[test]
+fn a_line_a_node() -> Result<()> {
+    let vs = nn::VarStore::new(Device::Cpu);
+    let folder = tempfile::tempdir().expect("a folder");
+    net(&vs)?.to_folder(folder.path(), "SmallNet")?;
+    let source = std::fs::read_to_string(folder.path().join("src/lib.rs")).expect("a file");
+    let at = source.find("/// The layers and").unwrap_or(0);
+    expect![[r#""#]].assert_eq(&source[at..]);
+    let again = GraphModule::load(folder.path().join("weights.safetensors"))?;
+    assert_eq!(again.named_parameters().len(), 5);
+    let manifest = std::fs::read_to_string(folder.path().join("Cargo.toml")).expect("a file");
+    assert!(manifest.contains("name = \"small_net\""), "{manifest}");
+    Ok(())
+}
+
+#[test]
+fn what_cannot_be_written_is_named() -> Result<()> {
+    let vs = nn::VarStore::new(Device::Cpu);
+    let folder = tempfile::tempdir().expect("a folder");
+    let said = net(&vs)?.to_folder(folder.path(), "small net").expect_err("a name").to_string();
+    assert!(said.contains("`small net`"), "{said}");
+    let mut t = Tracer::new("net");
+    let xs = t.input("xs", true);
+    let ys = t.host(("call", &["crate::helper"]), &[&xs], ("helper", "tensor"), "src/net.rs:7");
+    let said = t.finish(&[&ys])?.to_folder(folder.path(), "Net").expect_err("a function").to_string();
+    assert!(said.contains("helper") && said.contains("src/net.rs:7"), "{said}");
+    Ok(())
+}

@@ -1,0 +1,73 @@
+//! How long each operation of generated code takes, in the form of a graph's profile.
+
+use std::time::Duration;
+
+use super::profile::{Profile, Timing, add};
+use crate::frozen::clock;
+use crate::{Device, Result};
+
+/// An operation of a frozen type, as its generated code knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct Operation {
+    /// Its name: the parts of the model that it computes, `blocks.*.{conv1, bn1}, relu`.
+    pub node: &'static str,
+    /// Its opcode, as torch.fx has it.
+    pub opcode: &'static str,
+    /// The user's lines.
+    pub lines: &'static str,
+    /// The last of them, for which it counts.
+    pub line: &'static str,
+    /// The paths of the modules that it stands in, outermost first; a `*` stands for each element of a list.
+    pub modules: &'static [&'static str],
+}
+
+/// Calls `run` `warm_up` times and then `runs` times, at least once; what generated `profile` methods are made of.
+///
+/// # Errors
+///
+/// Those of `run`.
+#[doc(hidden)]
+pub fn profile_generated<T>(
+    (graph, device): (&str, Device),
+    operations: &[Operation],
+    (warm_up, runs): (usize, usize),
+    mut run: impl FnMut() -> Result<T>,
+) -> Result<Profile> {
+    for _ in 0..warm_up {
+        run()?;
+    }
+    let on_cuda = if let Device::Cuda(index) = device { i64::try_from(index).ok() } else { None };
+    let runs = runs.max(1);
+    let (mut whole, mut nodes): (Vec<Duration>, Vec<Timing>) = (Vec::new(), Vec::new());
+    for at in 0..runs {
+        let (result, time, laps) = clock::timed(on_cuda, &mut run);
+        result?;
+        whole.push(time);
+        for lap in laps {
+            let known = nodes.iter().position(|node| node.name == lap.node && node.lines == lap.place);
+            let position = known.unwrap_or_else(|| {
+                nodes.push(timing(lap.node, lap.place, vec![Duration::ZERO; runs]));
+                nodes.len() - 1
+            });
+            nodes[position].calls += lap.calls;
+            nodes[position].times[at] += lap.time;
+        }
+    }
+    let mut profile = Profile::new(graph, whole);
+    for mut node in nodes {
+        let operation = operations.iter().find(|known| known.node == node.name && known.lines == node.lines);
+        // What a part of the model runs in its own frozen type is known to that type.
+        let modules = operation.map_or(&[""][..], |operation| operation.modules);
+        node.opcode = operation.map_or("call_function", |operation| operation.opcode);
+        let of = |name: &str| Timing { calls: node.calls, ..timing(name, "", node.times.clone()) };
+        modules.iter().for_each(|path| add(&mut profile.modules, of(path)));
+        add(&mut profile.lines, of(operation.map_or(&node.lines, |operation| operation.line)));
+        profile.nodes.push(node);
+    }
+    profile.sort();
+    Ok(profile)
+}
+
+fn timing(name: &str, lines: &str, times: Vec<Duration>) -> Timing {
+    Timing { name: name.to_owned(), opcode: "", lines: lines.to_owned(), calls: 0, times }
+}
