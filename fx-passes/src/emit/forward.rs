@@ -102,6 +102,10 @@ impl Emitter<'_> {
         for param in signature.params.iter().filter(|param| param.fixed.is_some()) {
             writer.line(border(param));
         }
+        if self.has_forms() {
+            writer.names.take("kernels");
+            writer.line(self.form());
+        }
         writer.region(body);
         let result = self.result(&mut writer);
         (short(&writer.lines), result, writer.peak)
