@@ -7,7 +7,7 @@ use fx_ir::{OpId, ops};
 use super::convert::{IntoValue, kind, tensor};
 use super::transform::kernels::{activation_of, params_of};
 use super::{GraphModule, Value};
-use crate::frozen::{Activation, at_least_float, attention, convolution, linear, product};
+use crate::frozen::{Activation, at_least_float, attention, convolution, linear, norm, product};
 use crate::{Error, Result};
 
 /// A function of the runtime by its name.
@@ -41,6 +41,7 @@ pub(super) fn call(name: &str, args: &[Value]) -> Result<Value> {
             convolution(given(0)?, given(1)?, at(2), &params, at(4), act(5)?)?
         }
         "linear" => linear(given(0)?, given(1)?, at(2), at(3), act(4)?)?,
+        "norm::along_channels" => norm::along_channels(given(0)?, given(1)?)?,
         "product" => product(given(0)?, given(1)?, at(2), at(3), act(4)?)?,
         _ => {
             return Err(Error::Unsupported {

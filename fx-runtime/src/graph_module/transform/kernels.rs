@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::super::convert::tensor;
-use super::super::dispatch::int;
+use super::super::dispatch::{int, ints};
 use super::super::{Submodule, Value};
 use crate::frozen::{Activation, Conv, ConvParams, Linear, Product};
 use crate::nn::PaddingMode;
@@ -56,13 +56,6 @@ pub(crate) fn params_of(value: &Value) -> Option<ConvParams> {
         }
     }
     Some(params)
-}
-
-fn ints(value: &Value) -> Option<Vec<i64>> {
-    match value {
-        Value::List(items) => items.iter().map(int).collect(),
-        one => int(one).map(|one| vec![one]),
-    }
 }
 
 /// `Activation::Relu`, `Activation::LeakyRelu(0.01)` out of its path, or of a struct of its numbers.
