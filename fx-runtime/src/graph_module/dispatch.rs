@@ -183,14 +183,6 @@ pub(super) fn int(value: &Value) -> Option<i64> {
     }
 }
 
-/// The numbers of a list as `i64`; one number is a list of one.
-pub(super) fn ints(value: &Value) -> Option<Vec<i64>> {
-    match value {
-        Value::List(items) => items.iter().map(int).collect(),
-        one => int(one).map(|one| vec![one]),
-    }
-}
-
 #[allow(clippy::cast_precision_loss, reason = "so does the `as` that the generated code has")]
 fn float(value: &Value) -> Option<f64> {
     match value {
