@@ -240,18 +240,15 @@ impl Model {
         source,
         &expect![[r#"
             conv1_params = ConvParams::from(config(_)) of conv1 (conv1)
-            conv1_folded = fold::conv_batch_norm(ref(_), as_ref(_), ref(_), ref(_)) of conv1_weight conv1_bias bn1 conv1_params (conv1 bn1)
-            conv1_2 = Conv::pack(frame(), ref(_), some(ref(_)), ref(_), Activation::None) of conv1_weight_1 conv1_bias_1 conv1_params (conv1 bn1)
+            conv1_2 = Conv::pack_batch_norm(frame(), ref(_), as_ref(_), ref(_), ref(_), Activation::None) of conv1_weight conv1_bias bn1 conv1_params (conv1 bn1)
             xs_1 = run(_, ref(_)) of conv1_2 xs (conv1 bn1)
             conv2_params = ConvParams::from(config(_)) of conv2 (conv2)
             nested_0 = ::fx_runtime::nn::BatchNorm(_, 0) of nested (nested.0)
-            conv2_folded = fold::conv_batch_norm(ref(_), as_ref(_), ref(_), ref(_)) of conv2_weight conv2_bias nested_0 conv2_params (conv2 nested.0)
-            conv2_2 = Conv::pack(frame(), ref(_), some(ref(_)), ref(_), Activation::None) of conv2_weight_1 conv2_bias_1 conv2_params (conv2 nested.0)
+            conv2_2 = Conv::pack_batch_norm(frame(), ref(_), as_ref(_), ref(_), ref(_), Activation::None) of conv2_weight conv2_bias nested_0 conv2_params (conv2 nested.0)
             nested_1 = run(_, ref(_)) of conv2_2 xs_1 (conv2 nested.0)
             nested_2 = ::fx_runtime::nn::Conv2D(_, 1) of nested (nested.1)
             nested_1_params = ConvParams::from(config(_)) of nested_2 (nested.1)
-            nested_1_folded = fold::conv_batch_norm(ref(_), as_ref(_), ref(_), ref(_)) of nested_1_weight nested_1_bias bn nested_1_params (nested.1 wrapped.bn)
-            nested_4 = Conv::pack(frame(), ref(_), some(ref(_)), ref(_), Activation::None) of nested_1_weight_1 nested_1_bias_1 nested_1_params (nested.1 wrapped.bn)
+            nested_4 = Conv::pack_batch_norm(frame(), ref(_), as_ref(_), ref(_), ref(_), Activation::None) of nested_1_weight nested_1_bias bn nested_1_params (nested.1 wrapped.bn)
             wrapped_bn = run(_, ref(_)) of nested_4 nested_1 (nested.1 wrapped.bn)
         "#]],
     );
