@@ -1,6 +1,8 @@
 //! `GraphModule::to_folder`: the crate that it writes of ResNet-18 is the one below `folder`, compiles, and computes what the
 //! model computes. `UPDATE_EXPECT=1` writes its source.
 
+#[rustfmt::skip]
+#[allow(missing_docs, unreachable_pub, clippy::pedantic, reason = "it is kept as it is written")]
 #[path = "folder/src/lib.rs"]
 mod written;
 
@@ -43,6 +45,9 @@ fn the_crate_of_resnet18_computes_what_the_model_computes() -> Result<(), Error>
     shared.train();
     let _ = shared.forward(&xs)?;
     let moved = graph.named_buffers().into_iter().find(|(name, _)| name == "bn1.running_mean").ok_or("no buffer")?.1;
-    assert_ne!(moved, net.state_dict().into_iter().find(|(name, _)| name == "bn1.running_mean").ok_or("no buffer")?.1.copy());
+    assert_ne!(
+        moved,
+        net.state_dict().into_iter().find(|(name, _)| name == "bn1.running_mean").ok_or("no buffer")?.1.copy()
+    );
     Ok(())
 }
