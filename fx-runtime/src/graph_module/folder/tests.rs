@@ -1,3 +1,5 @@
+//! The source of a small graph, and what has none.
+
 use expect_test::expect;
 
 use crate::graph_module::GraphModule;

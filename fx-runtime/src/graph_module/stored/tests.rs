@@ -1,3 +1,5 @@
+//! A graph in a file is the one that was saved, and what is wrong with a file is named.
+
 use tch::{Device, Kind, Tensor};
 
 use crate::graph_module::{GraphModule, Value, value};
