@@ -219,7 +219,7 @@ fn a_mistake_is_an_error_that_names_node_and_place() {
     };
     // A graph of another model: its modules and tensors are not there.
     let other = GraphModule::new(module.graph().clone());
-    assert_eq!(said(&other), "at `fc` (src/net.rs:4): the graph `Net` has no module `fc`");
+    assert_eq!(said(&other), "at `fc` (src/net.rs:4): graph `Net` has no module `fc`");
     let lint = other.lint().unwrap_err().to_string();
     assert!(lint.contains("`fc`") && lint.contains("`gain`"), "{lint}");
     // A missing attribute.
