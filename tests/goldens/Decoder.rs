@@ -3,9 +3,14 @@
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
 #[allow(warnings, clippy::all, clippy::pedantic)]
-#[derive(Debug, ::fx_runtime::frozen::State)]
+#[derive(Debug)]
 pub struct DecoderFrozen {
     frame: ::fx_runtime::frozen::Frame,
+    form: ::fx_runtime::quant::Form<DecoderFrozenKernels>,
+}
+#[allow(warnings, clippy::all, clippy::pedantic)]
+#[derive(Debug, ::fx_runtime::frozen::State)]
+struct DecoderFrozenKernels {
     /// `up1, bn1, relu` (src/convolutions.rs:112)
     up1: ::fx_runtime::frozen::Conv,
     /// `up2, bn2, gelu` (src/convolutions.rs:113)
@@ -13,6 +18,7 @@ pub struct DecoderFrozen {
     /// `up3, sigmoid` (src/convolutions.rs:114)
     up3: ::fx_runtime::frozen::Conv,
 }
+::fx_runtime::formed!(DecoderFrozen);
 impl Decoder {
     /// Folds and packs the weights into a [`DecoderFrozen`], which computes the same, faster.
     ///
@@ -29,6 +35,13 @@ impl Decoder {
         use ::fx_runtime::frozen as fx;
         use ::fx_runtime::frozen::prelude::*;
         let frame = fx::Frame::new("Decoder", options, self)?;
+        if let Some(form) = ::fx_runtime::quant::Form::quantized(
+            &frame,
+            options,
+            || self.graph_module(),
+        )? {
+            return Ok(DecoderFrozen { form, frame });
+        }
         let _scope = frame.freezing();
         let up1_params = fx::ConvParams::from(self.up1.config);
         let (up1_weight, up1_bias) = fx::fold::conv_batch_norm(
@@ -71,9 +84,11 @@ impl Decoder {
             )
             .at("up3, sigmoid", "src/convolutions.rs:114")?;
         Ok(DecoderFrozen {
-            up1,
-            up2,
-            up3,
+            form: ::fx_runtime::quant::Form::Packed(DecoderFrozenKernels {
+                up1,
+                up2,
+                up3,
+            }),
             frame,
         })
     }
@@ -107,9 +122,21 @@ impl DecoderFrozen {
         }
         let scope = self.frame.enter();
         let xs = scope.input("xs", xs)?;
-        let mut ys = self.up1.run(&xs).at("up1, bn1, relu", "src/convolutions.rs:112")?;
-        ys = self.up2.run(&ys).at("up2, bn2, gelu", "src/convolutions.rs:113")?;
-        let sigmoid = self.up3.run(&ys).at("up3, sigmoid", "src/convolutions.rs:114")?;
+        let kernels = match &self.form {
+            ::fx_runtime::quant::Form::Packed(kernels) => kernels,
+            ::fx_runtime::quant::Form::Quantized(graph) => {
+                return graph.run(&scope, &[::fx_runtime::graph_module::value(&xs)]);
+            }
+        };
+        let mut ys = kernels
+            .up1
+            .run(&xs)
+            .at("up1, bn1, relu", "src/convolutions.rs:112")?;
+        ys = kernels.up2.run(&ys).at("up2, bn2, gelu", "src/convolutions.rs:113")?;
+        let sigmoid = kernels
+            .up3
+            .run(&ys)
+            .at("up3, sigmoid", "src/convolutions.rs:114")?;
         scope.output(sigmoid)
     }
 }
@@ -118,52 +145,5 @@ impl DecoderFrozen {
     .example(xs.clone()) ?; }, self.try_forward(& xs), {} self.frame.graph_report()
     .with_kernels_of(self)
 );
-impl DecoderFrozen {
-    /// Calls `run` `warm_up` times and then `runs` times, at least once, and says how long each operation took.
-    ///
-    /// On a CUDA device it waits for each operation. A loop's iterations count as one; the replay of a recorded
-    /// CUDA graph is one as well and not seen.
-    ///
-    /// # Errors
-    /// Those of `run`.
-    #[allow(warnings, clippy::all, clippy::pedantic)]
-    pub fn profile<T>(
-        &self,
-        warm_up: usize,
-        runs: usize,
-        run: impl Fn(&Self) -> ::fx_runtime::Result<T>,
-    ) -> ::fx_runtime::Result<::fx_runtime::graph_module::Profile> {
-        use ::fx_runtime::graph_module as gm;
-        const OPERATIONS: &[gm::Operation] = &[
-            gm::Operation {
-                node: "up1, bn1, relu",
-                opcode: "call_method",
-                lines: "src/convolutions.rs:112",
-                line: "src/convolutions.rs:112",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "up2, bn2, gelu",
-                opcode: "call_method",
-                lines: "src/convolutions.rs:113",
-                line: "src/convolutions.rs:113",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "up3, sigmoid",
-                opcode: "call_method",
-                lines: "src/convolutions.rs:114",
-                line: "src/convolutions.rs:114",
-                modules: &[""],
-            },
-        ];
-        gm::profile_generated(
-            ("Decoder", self.frame.device()),
-            OPERATIONS,
-            (warm_up, runs),
-            || run(self),
-        )
-    }
-}
 ::fx_runtime::saved!(DecoderFrozen, "Decoder", "Decoder#957894e2409c5933");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Decoder_graph.rs"));

@@ -3,15 +3,21 @@
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
 #[allow(warnings, clippy::all, clippy::pedantic)]
-#[derive(Debug, ::fx_runtime::frozen::State)]
+#[derive(Debug)]
 pub struct ResidualFrozen {
     frame: ::fx_runtime::frozen::Frame,
+    form: ::fx_runtime::quant::Form<ResidualFrozenKernels>,
+}
+#[allow(warnings, clippy::all, clippy::pedantic)]
+#[derive(Debug, ::fx_runtime::frozen::State)]
+struct ResidualFrozenKernels {
     /// `stem, bn, relu` (src/residual.rs:88)
     stem: ::fx_runtime::frozen::Conv,
     blocks: Vec<ResidualFrozenBlocks>,
     /// `fc` (src/residual.rs:93)
     fc: ::fx_runtime::frozen::Linear,
 }
+::fx_runtime::formed!(ResidualFrozen);
 #[allow(warnings, clippy::all, clippy::pedantic)]
 #[derive(Debug, ::fx_runtime::frozen::State)]
 struct ResidualFrozenBlocks {
@@ -43,6 +49,13 @@ impl Residual {
         use ::fx_runtime::frozen as fx;
         use ::fx_runtime::frozen::prelude::*;
         let frame = fx::Frame::new("Residual", options, self)?;
+        if let Some(form) = ::fx_runtime::quant::Form::quantized(
+            &frame,
+            options,
+            || self.graph_module(),
+        )? {
+            return Ok(ResidualFrozen { form, frame });
+        }
         let _scope = frame.freezing();
         let stem_params = fx::ConvParams::from(self.stem.config);
         let (stem_weight, stem_bias) = fx::fold::conv_batch_norm(
@@ -142,9 +155,11 @@ impl Residual {
             )
             .at("fc", "src/residual.rs:93")?;
         Ok(ResidualFrozen {
-            stem,
-            blocks,
-            fc,
+            form: ::fx_runtime::quant::Form::Packed(ResidualFrozenKernels {
+                stem,
+                blocks,
+                fc,
+            }),
             frame,
         })
     }
@@ -186,8 +201,14 @@ impl ResidualFrozen {
         let scope = self.frame.enter();
         let xs = scope.input("xs", xs)?;
         scope.inference_only("train", train)?;
-        let mut ys = self.stem.run(&xs).at("stem, bn, relu", "src/residual.rs:88")?;
-        for block in &self.blocks {
+        let kernels = match &self.form {
+            ::fx_runtime::quant::Form::Packed(kernels) => kernels,
+            ::fx_runtime::quant::Form::Quantized(graph) => {
+                return graph.run(&scope, &[::fx_runtime::graph_module::value(&xs)]);
+            }
+        };
+        let mut ys = kernels.stem.run(&xs).at("stem, bn, relu", "src/residual.rs:88")?;
+        for block in &kernels.blocks {
             let ys_2 = block
                 .conv1
                 .run(&ys)
@@ -214,7 +235,7 @@ impl ResidualFrozen {
             .f_flatten(1, -1)
             .at("flatten", "src/residual.rs:92")?;
         drop(adaptive_avg_pool2d);
-        let fc = self.fc.run(&ys).at("fc", "src/residual.rs:93")?;
+        let fc = kernels.fc.run(&ys).at("fc", "src/residual.rs:93")?;
         scope.output(fc)
     }
 }
@@ -223,80 +244,5 @@ impl ResidualFrozen {
     .example(xs.clone()) ?; }, self.try_forward_t(& xs, false), {} self.frame
     .graph_report().with_kernels_of(self)
 );
-impl ResidualFrozen {
-    /// Calls `run` `warm_up` times and then `runs` times, at least once, and says how long each operation took.
-    ///
-    /// On a CUDA device it waits for each operation. A loop's iterations count as one; the replay of a recorded
-    /// CUDA graph is one as well and not seen.
-    ///
-    /// # Errors
-    /// Those of `run`.
-    #[allow(warnings, clippy::all, clippy::pedantic)]
-    pub fn profile<T>(
-        &self,
-        warm_up: usize,
-        runs: usize,
-        run: impl Fn(&Self) -> ::fx_runtime::Result<T>,
-    ) -> ::fx_runtime::Result<::fx_runtime::graph_module::Profile> {
-        use ::fx_runtime::graph_module as gm;
-        const OPERATIONS: &[gm::Operation] = &[
-            gm::Operation {
-                node: "adaptive_avg_pool2d",
-                opcode: "call_function",
-                lines: "src/residual.rs:92",
-                line: "src/residual.rs:92",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "blocks.*.shortcut.{conv, bn}",
-                opcode: "call_method",
-                lines: "src/residual.rs:52",
-                line: "src/residual.rs:52",
-                modules: &["", "blocks.*"],
-            },
-            gm::Operation {
-                node: "blocks.*.{conv1, bn1}, relu",
-                opcode: "call_method",
-                lines: "src/residual.rs:49",
-                line: "src/residual.rs:49",
-                modules: &["", "blocks.*"],
-            },
-            gm::Operation {
-                node: "blocks.*.{conv2, bn2}, add, relu",
-                opcode: "call_method",
-                lines: "src/residual.rs:50,55",
-                line: "src/residual.rs:55",
-                modules: &["", "blocks.*"],
-            },
-            gm::Operation {
-                node: "fc",
-                opcode: "call_method",
-                lines: "src/residual.rs:93",
-                line: "src/residual.rs:93",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "flatten",
-                opcode: "call_function",
-                lines: "src/residual.rs:92",
-                line: "src/residual.rs:92",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "stem, bn, relu",
-                opcode: "call_method",
-                lines: "src/residual.rs:88",
-                line: "src/residual.rs:88",
-                modules: &[""],
-            },
-        ];
-        gm::profile_generated(
-            ("Residual", self.frame.device()),
-            OPERATIONS,
-            (warm_up, runs),
-            || run(self),
-        )
-    }
-}
 ::fx_runtime::saved!(ResidualFrozen, "Residual", "Residual#91ae46c1da5c18ab");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Residual_graph.rs"));

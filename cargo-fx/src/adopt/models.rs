@@ -24,6 +24,8 @@ pub(super) struct Models {
     pub(super) forwards: BTreeMap<Place, String>,
     /// The functions that build models.
     pub(super) builders: BTreeMap<Place, String>,
+    /// The types with layers that are no part of another and have no forward.
+    pub(super) without_forward: BTreeSet<TypeName>,
 }
 
 /// The traits of `nn` that compute.
@@ -54,16 +56,17 @@ impl Models {
         }
         functions(index, &mut types);
         let modules = modules(&types);
-        let parts: BTreeSet<&TypeName> = modules
-            .iter()
-            .flat_map(|name| types[name].parts.iter().filter(move |part| *part != name))
-            .collect();
+        let parts: BTreeSet<&TypeName> =
+            modules.iter().flat_map(|name| types[name].parts.iter().filter(move |part| *part != name)).collect();
         let is_model = |name: &&TypeName| !parts.contains(name) && !types[*name].is_marked;
         let forwards = modules.iter().filter(is_model).filter_map(|name| {
             let (_, id) = types[name].forward?;
             Some((place(&index.fns[id]), name.1.clone()))
         });
-        Models { forwards: forwards.collect(), builders: builders(index, &modules), modules }
+        let forwards = forwards.collect();
+        let is_idle = |name: &&TypeName| types[*name].has_layer && types[*name].forward.is_none();
+        let without_forward = modules.iter().filter(is_model).filter(is_idle).cloned().collect();
+        Models { forwards, builders: builders(index, &modules), without_forward, modules }
     }
 }
 
@@ -109,7 +112,8 @@ impl<'ast> Visit<'ast> for Held<'_> {
                 self.declared.parts.insert((module, name));
             }
             Resolved::Item(module, _, Name::Alias(ty)) if self.depth < 8 => {
-                let mut inner = Held { index: self.index, module: &module, depth: self.depth + 1, declared: Declared::default() };
+                let mut inner =
+                    Held { index: self.index, module: &module, depth: self.depth + 1, declared: Declared::default() };
                 inner.visit_type(&ty);
                 self.declared.parts.append(&mut inner.declared.parts);
                 self.declared.has_layer |= inner.declared.has_layer;

@@ -66,6 +66,9 @@ impl Index {
             Resolved::External(_) if self.path_is_tensor(module, path) => ("::fx_runtime::Tensor".to_owned(), true),
             Resolved::External(_) if is_scalar => (name, true),
             Resolved::External(_) if known.is_some() => (known?.1.to_owned(), true),
+            Resolved::External(full) if ["nn::LSTMState", "nn::GRUState"].iter().any(|state| full.ends_with(state)) => {
+                (format!("::fx_runtime::nn::{name}"), true)
+            }
             Resolved::External(full) if full.contains("::") => (format!("::{}", full.trim_start_matches("::")), false),
             Resolved::External(name) if ["Box", "Result"].contains(&name.as_str()) => (name, false),
             Resolved::External(_) => return None,

@@ -32,6 +32,16 @@ pub enum Ty {
     Rust(String),
 }
 
+impl Ty {
+    /// What a list of this type holds; nothing is known of another type.
+    pub fn element(&self) -> Ty {
+        match self {
+            Ty::List(element) => (**element).clone(),
+            _ => Ty::Unknown,
+        }
+    }
+}
+
 impl Index {
     /// What the type, written in `module` within an impl of `owner`, is.
     pub fn ty(&self, module: &str, owner: Option<&syn::Type>, ty: &syn::Type) -> Ty {
@@ -197,6 +207,11 @@ fn external_ty(full: &str, written: &str) -> Ty {
     let last = segments.last().copied().unwrap_or(full);
     if last == "Tensor" {
         return Ty::Tensor;
+    }
+    if let (true, Some(state)) =
+        (segments.contains(&"nn"), ["LSTMState", "GRUState"].iter().find(|name| **name == last))
+    {
+        return Ty::Rust(format!("::fx_runtime::nn::{state}"));
     }
     let ours = segments.first() == Some(&"fx_runtime");
     match LayerRow::of_type(last) {

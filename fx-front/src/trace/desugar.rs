@@ -5,6 +5,7 @@ use proc_macro2::{Ident, Span};
 use crate::trace::Ty;
 
 pub(in crate::trace) mod closure_form;
+pub(in crate::trace) mod counted_while;
 pub(in crate::trace) mod format_string;
 pub(in crate::trace) mod held_iterator;
 pub(in crate::trace) mod iterator_adaptors;

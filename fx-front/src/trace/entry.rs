@@ -69,9 +69,11 @@ impl Tracer<'_> {
                 self.bind(&typed.pat, borrowed)?;
                 continue;
             }
-            if !matches!(&*typed.pat, syn::Pat::Ident(_))
-                && let Some(value) = self.env.read(&param.name).cloned()
-            {
+            let Some(value) = self.env.read(&param.name).cloned() else { continue };
+            if matches!(&*typed.pat, syn::Pat::Ident(_)) {
+                let value = self.own_option(&typed.pat, value, typed.ty.span())?;
+                self.env.declare(&param.name, value);
+            } else {
                 self.bind(&typed.pat, value)?;
             }
         }

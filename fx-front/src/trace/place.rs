@@ -10,10 +10,12 @@ pub(in crate::trace) mod assign;
 pub(in crate::trace) mod assign_state;
 pub(in crate::trace) mod borrow;
 pub(in crate::trace) mod compound;
+pub(in crate::trace) mod exchange;
 pub(in crate::trace) mod field;
 pub(in crate::trace) mod indexing;
 pub(in crate::trace) mod local_place;
 pub(in crate::trace) mod may_borrow;
+pub(in crate::trace) mod own_option;
 pub(in crate::trace) mod part;
 pub(in crate::trace) mod presence;
 pub(in crate::trace) mod projection;
@@ -27,7 +29,7 @@ use fx_ir::{Arg, Effect, Host, HostOp, Op};
 use proc_macro2::Span;
 
 pub(in crate::trace) use self::projection::Projection;
-use crate::trace::types::ty::is_copy;
+use crate::trace::types::ty::{GRU_STATE, LSTM_STATE, is_copy, is_state};
 use crate::trace::{Result, Tracer, Ty, Val, application, entry::signature::is_vec, tensor::operator, unsupported};
 
 /// What a place is rooted in.
@@ -39,7 +41,7 @@ pub(in crate::trace) enum Root {
     Borrow,
     /// A parameter that may lend it: `Option<&mut Cache>`.
     MaybeBorrow,
-    /// A list in a variable of the generated code's own.
+    /// A list or an option in a variable of the generated code's own.
     Own,
 }
 
@@ -130,7 +132,7 @@ pub(in crate::trace) fn is_plain(ty: &Ty) -> bool {
         Ty::Tensor => true,
         Ty::Option(inner) | Ty::List(inner) => is_plain(inner),
         Ty::Tuple(parts) => !parts.is_empty() && parts.iter().all(is_plain),
-        ty => is_copy(ty),
+        ty => is_copy(ty) || is_state(ty, LSTM_STATE) || is_state(ty, GRU_STATE),
     }
 }
 
@@ -174,6 +176,9 @@ impl Tracer<'_> {
 
     /// What the place holds, where that is a value that can be copied; else the place.
     pub(in crate::trace) fn value_of(&mut self, place: Place, name: &str, span: Span) -> Result<Val> {
+        if let Some(moved) = self.moved_option(&place, name, span) {
+            return Ok(moved);
+        }
         let is_value =
             is_plain(&place.ty) || place.projection.is_empty() && place.kind == (Root::Cell { is_plain: true });
         if is_value && !place.may_borrow_state() {

@@ -9,6 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) struct NonFinite(Arc<AtomicBool>);
 
 impl NonFinite {
+    pub(crate) fn new(is_set: bool) -> Self {
+        Self(Arc::new(AtomicBool::new(is_set)))
+    }
+
     #[inline]
     pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)

@@ -12,6 +12,7 @@ use std::ptr;
 use std::sync::{Arc, MutexGuard};
 
 use tch::Tensor;
+use tch::nn::{GRUState, LSTMState};
 
 use super::Frame;
 use super::cells::{Cell, Copy};
@@ -39,7 +40,7 @@ pub trait CellValue: Sized {
     }
 }
 
-/// The value with second handles on its tensors: what a forward reads of what it is lent.
+/// The value with second handles on its tensors: what a forward reads of what it borrows.
 ///
 /// # Errors
 ///
@@ -178,6 +179,18 @@ element_by_element!(Vec, VecDeque);
 impl<T: CellValue> CellValue for Option<T> {
     fn with_tensors(&self, tensor: &mut dyn FnMut(&Tensor) -> Result<Tensor, Error>) -> Result<Self, Error> {
         self.as_ref().map(|one| one.with_tensors(tensor)).transpose()
+    }
+}
+
+impl CellValue for LSTMState {
+    fn with_tensors(&self, tensor: &mut dyn FnMut(&Tensor) -> Result<Tensor, Error>) -> Result<Self, Error> {
+        self.0.with_tensors(tensor).map(Self)
+    }
+}
+
+impl CellValue for GRUState {
+    fn with_tensors(&self, tensor: &mut dyn FnMut(&Tensor) -> Result<Tensor, Error>) -> Result<Self, Error> {
+        self.0.with_tensors(tensor).map(Self)
     }
 }
 

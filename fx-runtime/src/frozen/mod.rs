@@ -7,7 +7,7 @@
 //!
 //! **NaN and infinity.** oneDNN's fused relu and clamp, and cuDNN's, turn NaN into a number. Where a weight of the model
 //! is not finite they are left unfused, so that NaN reaches the result as it does eagerly. A NaN that comes in with the
-//! input is not looked for, and a fused relu may hide it.
+//! input is not looked for, and a fused relu may hide it, unless the model is frozen with `Freeze::exact_nan`.
 //!
 //! **Gradients.** A frozen model runs under `no_grad`, not in inference mode. The packed kernels bypass autograd anyway,
 //! for other operators inference mode was measured to save at most 0.7 µs each, and it would make results that refuse
@@ -30,6 +30,7 @@ mod foreign_state;
 mod functions;
 mod group;
 pub(crate) mod int8;
+mod iterations;
 mod kinds;
 mod leaf;
 mod linear;
@@ -41,6 +42,7 @@ mod part;
 pub mod prelude;
 mod product;
 mod select;
+mod store;
 mod window;
 
 #[cfg(test)]
@@ -61,12 +63,15 @@ pub use foreign_state::probe as cells;
 pub use functions::{Pointer, known};
 pub(crate) use group::uncompiled;
 pub use group::{Arithmetic, Group, Number, PointwiseOps, Results};
+pub use iterations::{Iterations, iterations};
 pub use kinds::at_least_float;
 pub use leaf::Leaf;
 pub use linear::Linear;
 pub use lists::exactly;
+pub(crate) use matrix::PackedMatrix;
 pub use part::Part;
 pub use product::Product;
+pub use store::{device_of_store, kind_of_store};
 
 pub use crate::cuda::{Arguments, Graphs, Outputs};
 pub use crate::ffi::Param;

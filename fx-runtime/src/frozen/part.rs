@@ -16,6 +16,8 @@ impl Frame {
             memory_format: target.memory_format,
             backend: target.backend,
             autotune: self.tuning().is_some(),
+            exact_nan: self.non_finite().is_set(),
+            weights: self.weight_format(),
             ..Freeze::new()
         }
     }

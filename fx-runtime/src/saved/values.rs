@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use tch::nn::{GRUState, LSTMState};
+
 use super::aspects::{LENGTH, PRESENT};
 use super::{Loader, Saver, State};
 use crate::{Error, Result};
@@ -36,6 +38,22 @@ impl<T: State> State for Option<T> {
         present.then(|| T::load(from)).transpose()
     }
 }
+
+/// The state of a recurrent layer: its tensors.
+macro_rules! recurrent {
+    ($($state:ident)+) => {
+        $(impl State for $state {
+            fn save(&self, to: &mut Saver) -> Result<()> {
+                State::save(&self.0, to)
+            }
+
+            fn load(from: &mut Loader) -> Result<Self> {
+                State::load(from).map(Self)
+            }
+        })+
+    };
+}
+recurrent!(LSTMState GRUState);
 
 impl<T: State> State for Box<T> {
     fn save(&self, to: &mut Saver) -> Result<()> {

@@ -57,7 +57,7 @@ fn is_accessor(block: &syn::Block) -> bool {
     matches!(block.stmts.as_slice(), [syn::Stmt::Expr(value, None)] if is_place(value))
 }
 
-/// Is it, or what it is made of, not known?
+/// Returns whether the type, or a part of it, is not known.
 fn is_open(ty: &Ty) -> bool {
     match ty {
         Ty::Unknown => true,
@@ -245,7 +245,10 @@ impl Tracer<'_> {
             let form = self.form_of(&value, &param.ty);
             // A parameter is a new name of the argument; the argument keeps its own.
             match &*param.pat {
-                syn::Pat::Ident(ident) => self.env.declare(&ident.ident.to_string(), value.with_ref_kind(form)),
+                syn::Pat::Ident(ident) => {
+                    let value = self.own_option(&param.pat, value.with_ref_kind(form), span)?;
+                    self.env.declare(&ident.ident.to_string(), value);
+                }
                 pat => self.bind(pat, value)?,
             }
         }

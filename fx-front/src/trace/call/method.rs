@@ -4,7 +4,10 @@ use fx_ir::LayerRow;
 use fx_ir::{Arg, Effect, HostOp, Op, host};
 use syn::spanned::Spanned;
 
-use crate::trace::std_model::method_type::{is_plain, method_type};
+use crate::trace::std_model::{
+    method_type::{is_plain, method_type},
+    store::is_store,
+};
 use crate::trace::types::ty::is_state;
 use crate::trace::types::ty::{GRU_STATE, LSTM_STATE};
 use crate::trace::types::ty::{is_copy, is_untyped};
@@ -58,6 +61,9 @@ impl Tracer<'_> {
     /// A method of an option, a list or a number.
     fn method_of_value(&mut self, receiver: Val, name: &str, call: &syn::ExprMethodCall) -> Result<Val> {
         match (name, receiver.ty()) {
+            ("kind" | "device", ty) if call.args.is_empty() && is_store(&ty) => {
+                return self.of_store(&receiver, name, call.span());
+            }
             ("unwrap" | "expect", ty) => {
                 if let Some(value) = self.taken_out(&receiver, ty, call) {
                     return Ok(value);
@@ -105,6 +111,9 @@ impl Tracer<'_> {
         }
         if let Some(parts) = unwrapped_split(call) {
             return self.each_value(&parts).map(|parts| Some(Val::Tuple(parts)));
+        }
+        if let Some(held) = self.filled_option(call)? {
+            return self.expr(&held).map(Some);
         }
         if let Some(value) = self.place_method(call)? {
             return Ok(Some(value));

@@ -178,7 +178,8 @@ impl Tracer<'_> {
             Val::Lit(Arg::None, _) => Ok(Arg::None),
             Val::List(items) if signature::value_type(&self.function().sig.output).is_some_and(signature::is_vec) => {
                 let items: Result<Vec<Arg>> = items.iter().map(|item| self.left(item, span)).collect();
-                Ok(HostOp::Vec.of(items?))
+                let element = signature::value_type(&self.function().sig.output).map(|ty| self.element_of(ty));
+                Ok(self.vec_of(items?, &element.unwrap_or(Ty::Unknown)))
             }
             other => self.exact_operand(other, span),
         }

@@ -6,8 +6,8 @@ use fx_ir::{Arg, Host, HostOp, NodeId, Op, RegionId, Type};
 use proc_macro2::Span;
 
 use crate::trace::types::ty::is_concrete;
-use crate::trace::types::ty::{GRU_STATE, LSTM_STATE};
-use crate::trace::types::ty::{is_untyped, never};
+use crate::trace::types::ty::{GRU_STATE, LSTM_STATE, is_state};
+use crate::trace::types::ty::{is_settled_within, is_untyped, never};
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val, application, env::Env, flow::join_lists::ListRepr, types::operand::typed_literal,
     unsupported,
@@ -199,15 +199,11 @@ impl Tracer<'_> {
     /// The arguments with a second handle for each state of a recurrent layer: a branch must not take away the variable's.
     fn with_states(&mut self, region: RegionId, mut args: Vec<Arg>, leaves: &[Val], span: Span) -> Vec<Arg> {
         for (arg, leaf) in args.iter_mut().zip(leaves) {
-            let field = |of: &Arg, at: &str| HostOp::Field(at.to_owned()).on(of.clone());
-            let tensors = field(arg, "0");
-            let (op, operands) = match leaf.ty() {
-                Ty::Rust(name) if name == GRU_STATE => (HostOp::GruState, vec![HostOp::Handle.on(tensors)]),
-                Ty::Rust(name) if name == LSTM_STATE => {
-                    (HostOp::LstmState, ["0", "1"].map(|at| HostOp::Handle.on(field(&tensors, at))).to_vec())
-                }
-                _ => continue,
-            };
+            let ty = leaf.ty();
+            if !is_state(&ty, GRU_STATE) && !is_state(&ty, LSTM_STATE) {
+                continue;
+            }
+            let Some((op, operands)) = self.copy_of(&ty, arg).map(application) else { continue };
             let (ir, origin) = (self.index.ir_type(&leaf.ty()), self.origin(span, "state"));
             *arg = Arg::Node(self.graph.push(region, Op::Host(Host::pure(op)), operands, "state", ir, origin));
         }
@@ -295,15 +291,6 @@ fn unify(branches: &[Branch], types: &[Ty], pack: &dyn Fn(&Branch) -> Option<Val
         }
     }
     out
-}
-
-/// The same of what is in an option that is known to own it.
-fn is_settled_within(ty: &Ty) -> bool {
-    match ty {
-        Ty::List(inner) | Ty::Option(inner) => is_settled_within(inner),
-        Ty::Tuple(parts) => parts.iter().all(is_settled_within),
-        other => is_concrete(other),
-    }
 }
 
 /// `value`, if it has the parts of `shape`.

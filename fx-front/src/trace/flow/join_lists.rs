@@ -1,13 +1,15 @@
 //! Lists that branches hand over: written out in one, a `Vec` in another.
 
-use fx_ir::{HostOp, RegionId};
+use fx_ir::RegionId;
 use proc_macro2::Span;
 
 use crate::trace::{RefKind, Tracer, Ty, Val};
 
 /// In which forms branches hand over a list.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(in crate::trace) struct ListRepr {
+    /// What the lists hold, where one says it.
+    element: Ty,
     /// Written out: as an array or as a `Vec`.
     is_written: bool,
     /// A `Vec` for sure.
@@ -17,6 +19,8 @@ pub(in crate::trace) struct ListRepr {
 }
 
 impl ListRepr {
+    const NONE: ListRepr = ListRepr { element: Ty::Unknown, is_written: false, is_vec: false, is_other: false };
+
     /// How the user's variable holds the `Vec` that generated code makes of written lists; it may be an array there.
     pub(in crate::trace) fn ref_kind(&self) -> Option<RefKind> {
         let form = if self.is_vec { RefKind::Value } else { RefKind::RefRef };
@@ -29,8 +33,11 @@ impl Tracer<'_> {
     pub(in crate::trace) fn list_reprs(&self, branches: impl Iterator<Item = Vec<Val>>) -> Vec<ListRepr> {
         let mut vecs: Vec<ListRepr> = Vec::new();
         for leaves in branches {
-            vecs.resize(vecs.len().max(leaves.len()), ListRepr::default());
+            vecs.resize(vecs.len().max(leaves.len()), ListRepr::NONE);
             for (listed, leaf) in vecs.iter_mut().zip(&leaves) {
+                if listed.element == Ty::Unknown && !leaf.parts().iter().any(is_reference) {
+                    listed.element = leaf.ty().element();
+                }
                 match leaf {
                     Val::List(_) => listed.is_written = true,
                     Val::Node(id, Ty::List(_), form) if self.is_vec(*id) => listed.is_vec |= *form == RefKind::Value,
@@ -51,13 +58,18 @@ impl Tracer<'_> {
     ) -> Option<Val> {
         let mut leaves = value.leaves()?;
         let outer = std::mem::replace(&mut self.region, region);
-        for (leaf, _) in leaves.iter_mut().zip(vecs).filter(|(_, listed)| listed.is_written && !listed.is_other) {
+        for (leaf, listed) in leaves.iter_mut().zip(vecs).filter(|(_, listed)| listed.is_written && !listed.is_other) {
             let Val::List(items) = &*leaf else { continue };
             if let Ok(items) = self.exact_operands(items, span) {
-                *leaf = self.host_node(HostOp::Vec, items, "list", leaf.ty(), span);
+                let list = self.vec_of(items, &listed.element);
+                *leaf = self.materialize(list, "list", leaf.ty(), span);
             }
         }
         self.region = outer;
         Some(value.rebuild(&mut leaves.into_iter()))
     }
+}
+
+fn is_reference(item: &Val) -> bool {
+    item.ref_kind() != Some(RefKind::Value)
 }

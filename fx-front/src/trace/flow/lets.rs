@@ -50,6 +50,12 @@ impl Tracer<'_> {
                 value = self.typed_option(value, &typed.ty)?;
             }
         }
+        let pat = if let syn::Pat::Type(typed) = &local.pat { &typed.pat } else { &local.pat };
+        if let (Val::Lit(Arg::None, _), syn::Pat::Type(typed)) = (&value, &local.pat) {
+            let ty = self.index.ty(self.module(), self.function().owner.as_ref(), &typed.ty);
+            value = Val::Lit(Arg::None, ty);
+        }
+        value = self.own_option(pat, value, local.let_token.span)?;
         let is_empty = matches!(&value, Val::List(items) if items.is_empty());
         self.bind(&local.pat, value)?;
         if is_empty {

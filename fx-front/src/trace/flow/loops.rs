@@ -9,6 +9,7 @@ use crate::trace::types::ty::is_untyped;
 use crate::trace::{
     RefKind, Result, Tracer, Ty, Val,
     desugar::{
+        counted_while::counted,
         iterator_adaptors::{Plain, without_adaptor},
         jumps::without_jumps,
         labels::without_label,
@@ -281,6 +282,14 @@ impl Tracer<'_> {
     pub(in crate::trace) fn while_loop(&mut self, each: &syn::ExprWhile) -> Result<Val> {
         if each.label.is_some() {
             return self.while_loop(&without_label(each));
+        }
+        if let Some(block) = counted(each, self) {
+            let mark = self.checkpoint();
+            let value = self.block(&block, false);
+            if value.is_ok() {
+                return value;
+            }
+            self.rollback(mark);
         }
         if has_let(&each.cond) {
             let (cond, body) = (&each.cond, &each.body);

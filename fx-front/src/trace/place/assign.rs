@@ -16,6 +16,9 @@ impl Tracer<'_> {
         match &*assign.left {
             syn::Expr::Path(path) if path.path.get_ident().is_some() => {
                 let name = path_text(&path.path);
+                if let Some(place) = self.assigned_option(&name) {
+                    return self.write(&place, &value, assign.span());
+                }
                 if matches!(self.env.read(&name), Some(Val::MutRef(..))) {
                     return unsupported(path.span(), "a reference that is given another place");
                 }

@@ -20,13 +20,13 @@ impl Tracer<'_> {
     }
 
     /// The value as the place stores it.
-    fn stored_operand(&mut self, place: &Place, value: &Val, span: Span) -> Result<Arg> {
+    pub(in crate::trace) fn stored_operand(&mut self, place: &Place, value: &Val, span: Span) -> Result<Arg> {
         match value {
             Val::Lit(Arg::None, _) => Ok(Arg::None),
             Val::Lit(arg, _) if is_copy(&place.ty) && *arg != Arg::None => self.operand(value, span),
             Val::List(items) => {
-                let list = if place.is_vec { HostOp::Vec } else { HostOp::Array };
-                Ok(list.of(self.exact_operands(items, span)?))
+                let operands = self.exact_operands(items, span)?;
+                Ok(if place.is_vec { self.vec_of(operands, &place.ty.element()) } else { HostOp::Array.of(operands) })
             }
             _ => self.exact_operand(value, span),
         }
@@ -58,7 +58,7 @@ impl Tracer<'_> {
     }
 
     /// The place that code is about to change, unless it is a layer or holds one: those are changed field by field.
-    fn place_of_values(&mut self, expr: &syn::Expr) -> Result<Option<Place>> {
+    pub(in crate::trace) fn place_of_values(&mut self, expr: &syn::Expr) -> Result<Option<Place>> {
         if let Some(borrowed) = self.behind_mut(expr)? {
             return Ok(Some(borrowed));
         }
@@ -67,31 +67,6 @@ impl Tracer<'_> {
             return Ok(None);
         }
         self.place(expr, true)
-    }
-
-    /// `std::mem::take(&mut self.cache)` and `std::mem::replace(..)`.
-    pub(in crate::trace) fn exchange(&mut self, text: &str, args: &[&syn::Expr], span: Span) -> Result<Option<Val>> {
-        let mut segments = text.rsplit("::");
-        let (name, owner) = (segments.next(), segments.next());
-        let Some(function @ ("take" | "replace")) = name.filter(|_| owner == Some("mem")) else { return Ok(None) };
-        let target = match args.first() {
-            Some(syn::Expr::Reference(target)) if target.mutability.is_some() => &*target.expr,
-            // What is borrowed is handed on.
-            Some(borrowed @ syn::Expr::Path(_)) => borrowed,
-            _ => return Ok(None),
-        };
-        let Some(place) = self.place_of_values(target)? else {
-            // What a call yields has no other owner.
-            let is_made = matches!(target, syn::Expr::MethodCall(_)) && function == "take" && args.len() == 1;
-            return if is_made { self.expr(target).map(Some) } else { Ok(None) };
-        };
-        let mut operands = vec![HostOp::RefMut.on(place.target())];
-        for arg in &args[1..] {
-            let value = self.expr(arg)?;
-            operands.push(self.stored_operand(&place, &value, span)?);
-        }
-        let op = HostOp::Exchange(function.to_owned());
-        Ok(Some(self.on_place(&place, op, operands, function, place.ty.clone(), span)))
     }
 }
 

@@ -35,6 +35,10 @@ impl Tracer<'_> {
             syn::Expr::MethodCall(call) if matches!(call.method.to_string().as_str(), "unwrap" | "expect") => {
                 Ok(self.place_test(&call.receiver)?.map(|test| test.held))
             }
+            syn::Expr::MethodCall(call) => match self.filled_option(call)? {
+                Some(held) => self.place(&held, writes),
+                None => Ok(None),
+            },
             _ => Ok(None),
         }
     }

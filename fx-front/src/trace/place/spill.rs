@@ -5,7 +5,8 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::syntax::path_text;
-use crate::trace::{RefKind, Result, Tracer, Ty, Val, application};
+use crate::trace::types::ty::{is_settled_within, is_untyped};
+use crate::trace::{RefKind, Result, Tracer, Ty, Val, application, entry::signature::holds_reference};
 
 impl Tracer<'_> {
     /// Gives every list among the variables that code is about to write to a variable of its own in generated code.
@@ -41,6 +42,7 @@ impl Tracer<'_> {
     /// Of an empty list it is the `let` that says what it will hold: that is known as long as the variable is.
     pub(in crate::trace) fn remember_type(&mut self, pat: &syn::Pat) {
         let (pat, ty) = match pat {
+            syn::Pat::Type(typed) if holds_reference(&typed.ty) => (&*typed.pat, Ty::Unknown),
             syn::Pat::Type(typed) => {
                 (&*typed.pat, self.index.ty(self.module(), self.function().owner.as_ref(), &typed.ty))
             }
@@ -67,19 +69,21 @@ impl Tracer<'_> {
         if is_vec && matches!(value, Val::List(_)) { self.spill(&value, &name, expr.span()) } else { Ok(value) }
     }
 
-    /// The type of an empty list of tensors, where its `let` says it.
+    /// The type of an empty list, where its `let` says it.
     fn told_type(&self, value: &Val, name: &str) -> Option<Ty> {
-        let of_tensors = Ty::List(Box::new(Ty::Tensor));
         let is_empty = matches!(value, Val::List(items) if items.is_empty());
-        self.env.read(&type_of(name)).map(Val::ty).filter(|ty| is_empty && *ty == of_tensors)
+        let told = self.env.read(&type_of(name)).map(Val::ty).filter(|_| is_empty);
+        told.filter(|ty| is_settled_within(&ty.element()) && !is_untyped(&ty.element()))
     }
 
     /// A list in a variable of its own.
     pub(in crate::trace) fn spill(&mut self, value: &Val, name: &str, span: Span) -> Result<Val> {
         let told = self.told_type(value, name);
         let operand = match value {
-            Val::List(_) if told.is_some() => HostOp::EmptyVec(self.spelling(&Ty::Tensor).unwrap_or_default()).of([]),
-            Val::List(items) => HostOp::Vec.of(self.exact_operands(items, span)?),
+            Val::List(items) => {
+                let operands = self.exact_operands(items, span)?;
+                self.vec_of(operands, &told.as_ref().map_or(Ty::Unknown, Ty::element))
+            }
             Val::Node(id, ty @ Ty::List(element), RefKind::Value) if !self.is_spilled(value) => {
                 let copy = self.copy_of(ty, &Arg::Node(*id)).filter(|_| **element == Ty::Tensor);
                 copy.unwrap_or_else(|| HostOp::Clone.on(*id))

@@ -9,7 +9,6 @@ use fx_ir::{Arg, HostOp, NodeId};
 use proc_macro2::Span;
 use quote::ToTokens;
 
-use crate::trace::types::ty::is_concrete;
 use crate::trace::types::ty::is_copy;
 use crate::trace::{
     Result, Tracer, Ty, Val,
@@ -102,10 +101,7 @@ impl Tracer<'_> {
             let item = self.of_written_type(item.clone(), element);
             operands.push(self.exact_operand(&item, Span::call_site())?);
         }
-        let list = match self.spelling(element).filter(|_| is_concrete(element)) {
-            Some(element) if items.is_empty() => HostOp::EmptyVec(element).of([]),
-            _ => HostOp::Vec.of(operands),
-        };
+        let list = self.vec_of(operands, element);
         Ok(Some((HostOp::Some.on(list), Ty::Option(Box::new(ty)))))
     }
 

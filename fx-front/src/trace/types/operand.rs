@@ -5,8 +5,12 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::index::is_within;
-use crate::trace::types::ty::{NUMBER, is_copy};
-use crate::trace::{RefKind, Result, Tracer, Ty, Val, entry::signature::is_vec, unsupported};
+use crate::trace::types::ty::{GRU_STATE, LSTM_STATE, NUMBER, is_copy, is_settled_within, is_state, is_untyped};
+use crate::trace::{
+    RefKind, Result, Tracer, Ty, Val,
+    entry::signature::{holds_reference, is_vec},
+    unsupported,
+};
 
 impl Tracer<'_> {
     /// The value as an operand, by value.
@@ -64,6 +68,9 @@ impl Tracer<'_> {
         match value {
             Val::Node(_, _, RefKind::RefRef) => unsupported(span, "code that mentions a reference to a reference"),
             Val::Node(_, ty, _) if *ty == Ty::Tensor || is_copy(ty) => self.owned_operand(value, span),
+            Val::Node(id, ty, _) if is_state(ty, LSTM_STATE) || is_state(ty, GRU_STATE) => {
+                Ok(self.copy_of(ty, &Arg::Node(*id)).unwrap_or(Arg::Node(*id)))
+            }
             Val::Lit(arg, ty) if *arg != Arg::None && *ty != Ty::Unknown => self.owned_operand(value, span),
             Val::Node(_, Ty::Rust(name), _) if name == NUMBER => Ok(HostOp::Scalar.on(self.operand(value, span)?)),
             Val::Lit(Arg::Path(_), _) => self.owned_operand(value, span),
@@ -85,6 +92,15 @@ impl Tracer<'_> {
     /// The same of several values.
     pub(in crate::trace) fn exact_operands(&mut self, values: &[Val], span: Span) -> Result<Vec<Arg>> {
         values.iter().map(|value| self.exact_operand(value, span)).collect()
+    }
+
+    /// A `Vec` of these operands; of an empty one the element's type says what it would hold, where that is known.
+    pub(in crate::trace) fn vec_of(&self, operands: Vec<Arg>, element: &Ty) -> Arg {
+        let is_said = operands.is_empty() && !is_untyped(element) && is_settled_within(element);
+        match self.spelling(element).filter(|_| is_said) {
+            Some(element) => HostOp::EmptyVec(element).of([]),
+            None => HostOp::Vec.of(operands),
+        }
     }
 
     /// A struct by its fields, as a literal.
@@ -116,7 +132,14 @@ impl Tracer<'_> {
                 Ok(HostOp::Handle.on(self.operand(value, span)?))
             }
             Val::List(items) if field.is_some_and(|field| is_vec(&field.ty)) => {
-                Ok(HostOp::Vec.of(self.exact_operands(items, span)?))
+                let operands = self.exact_operands(items, span)?;
+                let element = match (field, owner) {
+                    (Some(field), Ty::Struct(owner)) if !holds_reference(&field.ty) => {
+                        self.index.field_ty(*owner, field).element()
+                    }
+                    _ => Ty::Unknown,
+                };
+                Ok(self.vec_of(operands, &element))
             }
             value => self.exact_operand(value, span),
         }

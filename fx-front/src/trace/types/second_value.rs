@@ -4,7 +4,7 @@ use fx_ir::{Arg, Effect, HostOp, NodeId, Op};
 use proc_macro2::Span;
 
 use crate::index::is_within;
-use crate::trace::types::ty::is_copy;
+use crate::trace::types::ty::{GRU_STATE, LSTM_STATE, is_copy, is_state};
 use crate::trace::{RefKind, Tracer, Ty, Val};
 
 impl Tracer<'_> {
@@ -34,8 +34,8 @@ impl Tracer<'_> {
         self.entry_type(id).is_some_and(|ty| self.is_copied(self.home(), &ty))
     }
 
-    /// Is what the type says a value that the user's own `clone` makes another of: structs of the crate, in tuples, lists
-    /// and options?
+    /// Returns whether the user's own `clone` copies values of the type: structs of the crate, in tuples, lists and
+    /// options.
     pub(in crate::trace) fn has_clone(&self, ty: &Ty) -> bool {
         match ty {
             Ty::Struct(id) => !self.index.structs[*id].is_module,
@@ -66,6 +66,14 @@ impl Tracer<'_> {
                 HostOp::Tuple.of(parts.collect::<Option<Vec<Arg>>>()?)
             }
             Ty::Struct(id) => self.copy_of_struct(*id, &place)?,
+            ty if is_state(ty, GRU_STATE) => {
+                HostOp::GruState.on(HostOp::Handle.on(HostOp::Field("0".to_owned()).on(place)))
+            }
+            ty if is_state(ty, LSTM_STATE) => {
+                let tensors = HostOp::Field("0".to_owned()).on(place);
+                let tensor = |at: &str| HostOp::Handle.on(HostOp::Field(at.to_owned()).on(tensors.clone()));
+                HostOp::LstmState.of([tensor("0"), tensor("1")])
+            }
             _ => return None,
         })
     }

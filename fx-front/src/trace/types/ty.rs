@@ -44,6 +44,15 @@ pub(crate) fn is_concrete(ty: &Ty) -> bool {
     }
 }
 
+/// The same of what is in a list or an option that is known to own it.
+pub(crate) fn is_settled_within(ty: &Ty) -> bool {
+    match ty {
+        Ty::List(inner) | Ty::Option(inner) => is_settled_within(inner),
+        Ty::Tuple(parts) => parts.iter().all(is_settled_within),
+        other => is_concrete(other),
+    }
+}
+
 /// Whether it is this state, whichever crate it is reached through.
 pub(crate) fn is_state(ty: &Ty, state: &str) -> bool {
     matches!(ty, Ty::Rust(path) if is_path_of(path, state))

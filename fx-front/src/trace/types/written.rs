@@ -42,11 +42,19 @@ impl Tracer<'_> {
         }
     }
 
+    /// What a list of the type holds, as it is written in the function; nothing where that is a reference.
+    pub(in crate::trace) fn element_of(&self, list: &syn::Type) -> Ty {
+        match self.written(list) {
+            Some(expected) => self.expected_ty(&expected).element(),
+            None => Ty::Unknown,
+        }
+    }
+
     /// A list that the function hands over, as its type asks for it.
     pub(in crate::trace) fn result_list(&mut self, items: &[Val], ty: Option<&syn::Type>, span: Span) -> Result<Arg> {
-        let list = match ty {
-            Some(syn::Type::Array(_)) => HostOp::Array,
-            Some(ty) if is_vec(ty) => HostOp::Vec,
+        let element = match ty {
+            Some(syn::Type::Array(_)) => None,
+            Some(ty) if is_vec(ty) => Some(self.element_of(ty)),
             _ => return unsupported(span, "the result is built in a form that is not understood"),
         };
         let mut args = Vec::new();
@@ -54,8 +62,12 @@ impl Tracer<'_> {
             let operand = self.exact_operand(item, span)?;
             args.push(if item.is_tensor() { HostOp::Output.on(operand) } else { operand });
         }
-        let ty = Ty::List(Box::new(items.first().map_or(Ty::Unknown, Val::ty)));
-        let whole = self.host_node(list, args, "list", ty, span);
+        let list = match &element {
+            Some(element) => self.vec_of(args, element),
+            None => HostOp::Array.of(args),
+        };
+        let held = items.first().map_or(element.unwrap_or(Ty::Unknown), Val::ty);
+        let whole = self.materialize(list, "list", Ty::List(Box::new(held)), span);
         whole.arg().map_or_else(|| unsupported(span, "a result of this form"), Ok)
     }
 }

@@ -1,6 +1,6 @@
 //! What the live model knows before any input is there.
 
-use fx_ir::{Binding, NodeId, Op};
+use fx_ir::{Binding, HostOp, NodeId, Op};
 
 use super::Walk;
 
@@ -14,6 +14,10 @@ impl Walk<'_, '_> {
         if let (Op::GetAttr(_), Some(base)) = (&node.op, node.input(0)) {
             // What a call writes to is a field of the live model all the same.
             return self.is_live(base);
+        }
+        if node.op.host() == Some(&HostOp::Vec) && node.args.is_empty() {
+            // Nothing says what it would hold, so it is no value of the live model.
+            return false;
         }
         let early = self.writer.emitter.bindings.get(id) != Binding::Call;
         let made_by_op = matches!(node.op, Op::Call(_) | Op::CallModule(_));

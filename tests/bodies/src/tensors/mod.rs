@@ -1,6 +1,7 @@
 //! What is done with tensors themselves: shapes, slices, dtypes, writes in place, random numbers.
 
 pub mod in_place;
+pub mod non_finite;
 pub mod precision;
 pub mod random;
 pub mod shapes;

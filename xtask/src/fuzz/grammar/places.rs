@@ -15,6 +15,9 @@ const WRITES: &[(usize, Write)] = &[
     (20, Writer::lent_write),
     (3, Writer::number_write),
     (2, Writer::option_write),
+    (2, Writer::taken_out),
+    (2, Writer::counted_layers),
+    (2, Writer::optional_state),
     (1, Writer::map_write),
 ];
 
@@ -157,6 +160,53 @@ impl Writer {
             2 => format!("if let Some(one) = {one}.as_mut() {{ *one = one.tanh(); }}"),
             _ => format!("let _ = {one}.take();"),
         })
+    }
+
+    /// What takes something out of a place and leaves something else there.
+    fn taken_out(&mut self) -> Option<String> {
+        if self.once_in(2) {
+            let value = self.tensor();
+            let place = self.tensor_place()?;
+            return Some(format!("let _ = std::mem::replace({}, {value}).relu();", lent(&place)));
+        }
+        let value = self.tensor();
+        let one = self.mutable(Type::Maybe)?.name;
+        Some(match self.below(4) {
+            0 => format!("let _ = std::mem::take(&mut {one});"),
+            1 => format!("let _ = {one}.get_or_insert_with(|| {value}).tanh();"),
+            2 => format!("*{one}.get_or_insert({value}) += 1;"),
+            _ => format!("let _ = std::mem::replace(&mut {one}, Some({value}));"),
+        })
+    }
+
+    /// Layers by number, in a loop that counts.
+    fn counted_layers(&mut self) -> Option<String> {
+        if !self.has_self {
+            return None;
+        }
+        let place = self.tensor_place()?;
+        let layer = self.one_of(&["self.layers[i].forward(&{})", "{}.apply(&self.layers[i]).relu()"]);
+        let layer = layer.replace("{}", bare(&place));
+        let stop = self.one_of(&["", "", "if i > 1 { break; }"]);
+        Some(format!("let mut i = 0; while i < self.layers.len() {{ {stop} {place} = {layer}; i += 1; }}"))
+    }
+
+    /// An option of a struct that is written to in parts.
+    fn optional_state(&mut self) -> Option<String> {
+        let (first, second, is) = (self.tensor(), self.tensor(), self.boolean());
+        let place = self.tensor_place()?;
+        let n = self.below(3);
+        let write = match self.below(3) {
+            0 => format!(
+                "if fx_st.is_some() {{ fx_st.as_mut().unwrap().h = {second}; }} else {{ fx_st = Some(Held {{ h: {second}, o: None, n: {n} }}); }}"
+            ),
+            1 => format!("if let Some(one) = &mut fx_st {{ one.h = {second}; one.n += 1; }}"),
+            _ => format!("if let Some(one) = fx_st.as_mut() {{ one.o = Some({second}); }}"),
+        };
+        Some(format!(
+            "let mut fx_st: Option<Held> = None; if {is} {{ fx_st = Some(Held {{ h: {first}, o: None, n: 1 }}); }} {write} \
+             if let Some(one) = &fx_st {{ {place} = &one.h * one.n; }}"
+        ))
     }
 
     fn map_write(&mut self) -> Option<String> {

@@ -22,6 +22,8 @@ const TENSORS: &[(usize, Write)] = &[
     (1, Writer::replaced),
     (1, Writer::of_map),
     (4, Writer::far),
+    (2, Writer::by_sizes),
+    (2, Writer::spelled),
 ];
 
 const SHARED: &[(usize, Write)] = &[
@@ -54,6 +56,39 @@ impl Writer {
             2 => format!("far::placed({xs}, &xs.kind(), &xs.device())"),
             3 => format!("far::ranked({xs}, {int}){question}"),
             _ => format!("{{ let (w, n) = far::wide({xs}){question}; w * n }}"),
+        })
+    }
+
+    /// By a list of sizes that is built up.
+    fn by_sizes(&mut self) -> Option<String> {
+        let of = self.receiver();
+        Some(match self.below(6) {
+            0 => format!("{{ let t = {of}.copy(); let mut s = t.size(); s.reverse(); s.reverse(); t.view(&s[..]) }}"),
+            1 => format!(
+                "{{ let t = {of}.copy(); let mut s = vec![t.size()[0]]; s.extend_from_slice(&[2, -1]); t.view(s.as_slice()).reshape([-1, 8]) }}"
+            ),
+            2 => format!(
+                "{{ let t = {of}.copy(); let mut s: Vec<i64> = t.size().iter().take(1).cloned().collect(); s.push(8); t.reshape(&s) }}"
+            ),
+            3 => format!(
+                "{{ let t = {of}.copy(); let mut s = t.size(); s.push(1); t.view(s.as_slice()).squeeze_dim(-1) }}"
+            ),
+            4 => format!(
+                "{{ let t = {of}.copy(); let mut s = t.size()[..1].to_vec(); let mut r = vec![8]; s.append(&mut r); t.view(&s[..]) }}"
+            ),
+            _ => format!("({of} * 1.max({} % 3))", self.int()),
+        })
+    }
+
+    /// Operators by their traits' functions, numbers as tensors, lists reduced.
+    fn spelled(&mut self) -> Option<String> {
+        let (of, other) = (self.receiver(), self.shared());
+        Some(match self.below(5) {
+            0 => format!("std::ops::Mul::mul({of}.tanh(), {other})"),
+            1 => format!("({of} + Tensor::from(0.5f32))"),
+            2 => format!("({of} - Tensor::from_slice(&[0.25f32]))"),
+            3 => format!("vec![{of}.sin(), {of}.cos()].into_iter().reduce(|a, b| a + b).unwrap()"),
+            _ => format!("Some({other}).map(Tensor::shallow_clone).unwrap()"),
         })
     }
 
