@@ -27,6 +27,7 @@ mod convert;
 mod dispatch;
 mod flops;
 mod folder;
+mod from_value;
 mod index;
 mod interpreter;
 mod machine;
@@ -54,14 +55,15 @@ use tch::Tensor;
 pub use self::bisect::{Divergence, Statistics, Tolerance, bisect};
 pub use self::convert::{IntoInputs, IntoValue, value};
 pub use self::flops::{Costs, NodeCost};
+pub use self::from_value::FromValue;
 pub use self::interpreter::{Hook, Interpreter};
 use self::plan::Plan;
 pub use self::profile::{Profile, Timing};
 pub use self::profile_generated::{Operation, profile_generated};
 pub(crate) use self::shape_prop::short_name;
 pub use self::shared::{SharedGraph, SharedModule};
+pub use self::submodule::Submodule;
 pub(crate) use self::submodule::{Erased, Leaf, SharedLayer, Uncallable};
-pub use self::submodule::{FromValue, Submodule};
 pub use self::transform::FrozenModule;
 use crate::module::Tree;
 use crate::{Error, Module, Result};
@@ -197,11 +199,6 @@ impl GraphModule {
     /// The tensor at a path that a `get_attr` node reads.
     pub fn tensor(&self, path: &str) -> Option<&Tensor> {
         self.tensors.get(path)
-    }
-
-    /// The tensors that `get_attr` nodes find, with their paths, in the order of these.
-    pub(crate) fn tensors(&self) -> impl Iterator<Item = (&str, &Tensor)> {
-        self.tensors.iter().map(|(path, tensor)| (path.as_str(), tensor))
     }
 
     /// A second handle on the tensor at a path.

@@ -145,7 +145,7 @@ impl FrozenModule {
             let shared = module.shared().ok_or_else(|| unshared(path, "a module that has no form for threads"))??;
             modules.insert(path.to_owned(), shared);
         }
-        let tensors = module.tensors().map(|(path, tensor)| (path.to_owned(), Param::new(tensor.shallow_clone())));
+        let tensors = module.tensors.iter().map(|(path, tensor)| (path.clone(), Param::new(tensor.shallow_clone())));
         let tensors = tensors.collect();
         Ok(SharedGraph(Arc::new(Program { graph, modules, tensors })))
     }
