@@ -62,7 +62,9 @@ impl Node {
     /// the user's may do anything.
     pub fn effect(&self) -> Effect {
         match (&self.op, self.args.as_slice()) {
-            (Op::CallModule(kind), [Arg::Str(_), ..]) if kind.row().is_some() && self.mode() == Some(false) => Effect::Pure,
+            (Op::CallModule(kind), [Arg::Str(_), ..]) if kind.row().is_some() && self.mode() == Some(false) => {
+                Effect::Pure
+            }
             (Op::CallModule(kind), [Arg::Str(_), ..]) => kind.row().map_or(Effect::Io, |row| row.training),
             _ => self.op.effect(),
         }

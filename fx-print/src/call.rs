@@ -54,7 +54,9 @@ fn op_argument(of: &impl Operands, arg: &Arg, kind: Kind) -> String {
             format!("&[{}]", items.join(", "))
         }
         (Kind::Scalar, Arg::Int(number)) => format!("{number}i64"),
-        (Kind::IntList | Kind::OptIntList | Kind::FloatList, Arg::Node(id)) if is_list(of, *id) => of.read(*id).borrowed(),
+        (Kind::IntList | Kind::OptIntList | Kind::FloatList, Arg::Node(id)) if is_list(of, *id) => {
+            of.read(*id).borrowed()
+        }
         (Kind::Shape, Arg::Node(id)) if is_list(of, *id) => format!("{}.as_slice()", of.read(*id).text),
         (Kind::Shape | Kind::IntList | Kind::OptIntList | Kind::FloatList, Arg::List(items)) if items.is_empty() => {
             let number = if kind == Kind::FloatList { "f64" } else { "i64" };

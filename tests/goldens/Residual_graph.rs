@@ -37,3 +37,10 @@ impl Residual {
         t.finish(&[&fc])
     }
 }
+#[allow(warnings, clippy::all, clippy::pedantic)]
+impl ::fx_runtime::quant::Quantizable for Residual {
+    #[inline]
+    fn quantizable_graph(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {
+        self.graph_module()
+    }
+}

@@ -82,7 +82,13 @@ pub(crate) fn plan(request: Request<'_>) -> Result<Plan, Fault> {
         plan.add(Change { path, name, before, after, summary: "dependencies".to_owned() });
     }
     let (before, after) = build_script::adopted(&root, &script)?;
-    plan.add(Change { path: root.join(&script), name: script, before, after, summary: "the build's call of fx".to_owned() });
+    plan.add(Change {
+        path: root.join(&script),
+        name: script,
+        before,
+        after,
+        summary: "the build's call of fx".to_owned(),
+    });
     sources(&root, &mut plan)?;
     Ok(plan)
 }

@@ -56,10 +56,8 @@ impl Models {
         }
         functions(index, &mut types);
         let modules = modules(&types);
-        let parts: BTreeSet<&TypeName> = modules
-            .iter()
-            .flat_map(|name| types[name].parts.iter().filter(move |part| *part != name))
-            .collect();
+        let parts: BTreeSet<&TypeName> =
+            modules.iter().flat_map(|name| types[name].parts.iter().filter(move |part| *part != name)).collect();
         let is_model = |name: &&TypeName| !parts.contains(name) && !types[*name].is_marked;
         let forwards = modules.iter().filter(is_model).filter_map(|name| {
             let (_, id) = types[name].forward?;
@@ -114,7 +112,8 @@ impl<'ast> Visit<'ast> for Held<'_> {
                 self.declared.parts.insert((module, name));
             }
             Resolved::Item(module, _, Name::Alias(ty)) if self.depth < 8 => {
-                let mut inner = Held { index: self.index, module: &module, depth: self.depth + 1, declared: Declared::default() };
+                let mut inner =
+                    Held { index: self.index, module: &module, depth: self.depth + 1, declared: Declared::default() };
                 inner.visit_type(&ty);
                 self.declared.parts.append(&mut inner.declared.parts);
                 self.declared.has_layer |= inner.declared.has_layer;

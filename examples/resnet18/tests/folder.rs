@@ -43,6 +43,9 @@ fn the_crate_of_resnet18_computes_what_the_model_computes() -> Result<(), Error>
     shared.train();
     let _ = shared.forward(&xs)?;
     let moved = graph.named_buffers().into_iter().find(|(name, _)| name == "bn1.running_mean").ok_or("no buffer")?.1;
-    assert_ne!(moved, net.state_dict().into_iter().find(|(name, _)| name == "bn1.running_mean").ok_or("no buffer")?.1.copy());
+    assert_ne!(
+        moved,
+        net.state_dict().into_iter().find(|(name, _)| name == "bn1.running_mean").ok_or("no buffer")?.1.copy()
+    );
     Ok(())
 }

@@ -18,11 +18,8 @@ fn differences(theirs: &[&str], ours: &[&str]) -> String {
     let mut longest = vec![vec![0_u32; ours.len() + 1]; theirs.len() + 1];
     for i in (0..theirs.len()).rev() {
         for j in (0..ours.len()).rev() {
-            longest[i][j] = if theirs[i] == ours[j] {
-                longest[i + 1][j + 1] + 1
-            } else {
-                longest[i + 1][j].max(longest[i][j + 1])
-            };
+            longest[i][j] =
+                if theirs[i] == ours[j] { longest[i + 1][j + 1] + 1 } else { longest[i + 1][j].max(longest[i][j + 1]) };
         }
     }
     let (mut i, mut j, mut text) = (0, 0, String::new());
@@ -53,10 +50,8 @@ fn check(name: &str, graph: &GraphModule) -> Result<(), Error> {
     let lines = |text: &str| text.lines().map(|line| line.trim().to_owned()).collect::<Vec<String>>();
     let (theirs, ours) = (lines(&theirs), lines(&ours));
     let borrowed = |lines: &[String]| lines.iter().map(String::as_str).collect::<Vec<&str>>().join("\n");
-    let found = differences(
-        &borrowed(&theirs).lines().collect::<Vec<&str>>(),
-        &borrowed(&ours).lines().collect::<Vec<&str>>(),
-    );
+    let found =
+        differences(&borrowed(&theirs).lines().collect::<Vec<&str>>(), &borrowed(&ours).lines().collect::<Vec<&str>>());
     let listed = file(&["tests", "torch_fx", &format!("{name}.txt")]);
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(&listed, &found)?;

@@ -208,7 +208,9 @@ fn external_ty(full: &str, written: &str) -> Ty {
     if last == "Tensor" {
         return Ty::Tensor;
     }
-    if let (true, Some(state)) = (segments.contains(&"nn"), ["LSTMState", "GRUState"].iter().find(|name| **name == last)) {
+    if let (true, Some(state)) =
+        (segments.contains(&"nn"), ["LSTMState", "GRUState"].iter().find(|name| **name == last))
+    {
         return Ty::Rust(format!("::fx_runtime::nn::{state}"));
     }
     let ours = segments.first() == Some(&"fx_runtime");

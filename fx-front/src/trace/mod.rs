@@ -62,7 +62,7 @@ pub struct Traced {
     pub parts: Vec<usize>,
 }
 
-/// A piece of code that is carried along as it is.
+/// A piece of code that is kept as opaque code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpaquePiece {
     /// The place of what is not understood.

@@ -47,7 +47,8 @@ impl Build {
         run.applied.push(report);
         run.coverage.push(Coverage::of(index, traced, several));
         // A rule that this list does not have is one of another model's.
-        let reasons = self.explain.iter().filter_map(|name| pipeline.explain(name, &in_inference(&traced.graph), &context).ok());
+        let reasons =
+            self.explain.iter().filter_map(|name| pipeline.explain(name, &in_inference(&traced.graph), &context).ok());
         for why in reasons.flatten() {
             run.warn(&format!("in `{}`, {why}", graph.name));
         }

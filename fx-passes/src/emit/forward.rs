@@ -102,6 +102,10 @@ impl Emitter<'_> {
         for param in signature.params.iter().filter(|param| param.fixed.is_some()) {
             writer.line(border(param));
         }
+        if self.has_forms() {
+            writer.names.take("kernels");
+            writer.line(self.form());
+        }
         writer.region(body);
         let result = self.result(&mut writer);
         (short(&writer.lines), result, writer.peak)
@@ -192,7 +196,7 @@ fn input(writer: &mut Writer<'_, '_>, param: &Param, id: NodeId, written: &Graph
     let (label, name) = (&param.name, &param_name(param));
     writer.names.take(name);
     match &param.ty {
-        // The code that is carried along may put another tensor there.
+        // The opaque code may put another tensor there.
         Ty::Tensor if !param.is_mut() => {
             let lent = match (param.borrows, param.is_ref) {
                 (true, _) => format!("::std::borrow::Borrow::borrow(&{name})"),

@@ -166,6 +166,14 @@ fn list(items: &[Value], inner: &Type) -> Option<operator::Value> {
     })
 }
 
+/// A list of integers, or one of them.
+pub(super) fn ints(value: &Value) -> Option<Vec<i64>> {
+    match value {
+        Value::List(items) => items.iter().map(int).collect(),
+        one => int(one).map(|one| vec![one]),
+    }
+}
+
 /// The number as an `i64`.
 pub(super) fn int(value: &Value) -> Option<i64> {
     match value {

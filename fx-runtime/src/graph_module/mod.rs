@@ -23,7 +23,6 @@
 
 mod as_module;
 mod bisect;
-mod command;
 mod convert;
 mod dispatch;
 mod flops;
@@ -37,6 +36,7 @@ mod profile_generated;
 mod rewriting;
 mod runtime_functions;
 mod shape_prop;
+pub(crate) mod shared;
 mod stored;
 mod submodule;
 mod tensor_method;
@@ -52,16 +52,14 @@ use fx_ir::{Arg, Graph, Op};
 use tch::Tensor;
 
 pub use self::bisect::{Divergence, Statistics, Tolerance, bisect};
-pub use self::command::command;
-#[doc(hidden)]
-pub use self::command::random_input;
-pub use self::convert::{IntoValue, value};
+pub use self::convert::{IntoInputs, IntoValue, value};
 pub use self::flops::{Costs, NodeCost};
 pub use self::interpreter::{Hook, Interpreter};
 use self::plan::Plan;
 pub use self::profile::{Profile, Timing};
 pub use self::profile_generated::{Operation, profile_generated};
 pub(crate) use self::shape_prop::short_name;
+pub use self::shared::{SharedGraph, SharedModule};
 pub(crate) use self::submodule::{Erased, Leaf, SharedLayer, Uncallable};
 pub use self::submodule::{FromValue, Submodule};
 pub use self::transform::FrozenModule;
@@ -199,6 +197,11 @@ impl GraphModule {
     /// The tensor at a path that a `get_attr` node reads.
     pub fn tensor(&self, path: &str) -> Option<&Tensor> {
         self.tensors.get(path)
+    }
+
+    /// The tensors that `get_attr` nodes find, with their paths, in the order of these.
+    pub(crate) fn tensors(&self) -> impl Iterator<Item = (&str, &Tensor)> {
+        self.tensors.iter().map(|(path, tensor)| (path.as_str(), tensor))
     }
 
     /// A second handle on the tensor at a path.

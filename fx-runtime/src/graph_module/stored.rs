@@ -53,10 +53,15 @@ impl GraphModule {
     /// [`Error::Graph`] if the graph names what is not there, [`Error::FrozenFile`] if the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         self.lint()?;
-        let strangers: Vec<String> = self.submodules.iter().filter_map(|(path, module)| stranger(path, &**module)).collect();
+        let strangers: Vec<String> =
+            self.submodules.iter().filter_map(|(path, module)| stranger(path, &**module)).collect();
         if !strangers.is_empty() {
             return Err(Error::Unsupported {
-                what: format!("saving `{}` with modules of the program's own ({})", self.graph.name, strangers.join(", ")),
+                what: format!(
+                    "saving `{}` with modules of the program's own ({})",
+                    self.graph.name,
+                    strangers.join(", ")
+                ),
                 help: "take the graph of a model without leaves, or put these modules into the loaded graph by \
                        `GraphModule::add_submodule`"
                     .to_owned(),
@@ -76,7 +81,8 @@ impl GraphModule {
         }
         for (path, module) in &self.submodules {
             let layer = module.rebuilt();
-            let save = |to: &mut Saver| layer.and_then(|layer| Registration::find(layer)?.save(layer, to)).unwrap_or(Ok(()));
+            let save =
+                |to: &mut Saver| layer.and_then(|layer| Registration::find(layer)?.save(layer, to)).unwrap_or(Ok(()));
             to.within(MODULES, |to| to.within(path, save))?;
         }
         Ok(())

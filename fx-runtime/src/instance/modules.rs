@@ -60,7 +60,9 @@ impl Tracer {
             self.hold(&path, shared);
             let kind = chain.type_name_of(position);
             let call = self.call_module(path, kind, &[&input], Type::TENSOR, place);
-            if let Some(train) = train.filter(|_| LayerRow::of_type(kind).is_none_or(|row| row.training != Effect::Pure)) {
+            if let Some(train) =
+                train.filter(|_| LayerRow::of_type(kind).is_none_or(|row| row.training != Effect::Pure))
+            {
                 self.in_mode(&call, train);
             }
             call

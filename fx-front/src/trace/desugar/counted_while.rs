@@ -37,9 +37,9 @@ pub(in crate::trace) fn counted(each: &ExprWhile, around: &dyn Surroundings) -> 
         is_written |= root(target).is_none_or(|root| root == *number || roots.contains(&root));
     });
     let span = each.while_token.span;
-    (!jumps.0 && !is_written).then(|| {
-        parse_quote_spanned!(span=> { for #number in #number..#bound { #(#body)* } #number = #number.max(#bound); })
-    })
+    (!jumps.0 && !is_written).then(
+        || parse_quote_spanned!(span=> { for #number in #number..#bound { #(#body)* } #number = #number.max(#bound); }),
+    )
 }
 
 /// Whether it is `i += 1;` or `i = i + 1;`.

@@ -77,7 +77,8 @@ impl Signature {
             syn::FnArg::Receiver(_) => None,
             syn::FnArg::Typed(typed) => Some(typed),
         });
-        let params = params.enumerate().map(|(position, typed)| param(index, function, position, typed, training)).collect();
+        let params =
+            params.enumerate().map(|(position, typed)| param(index, function, position, typed, training)).collect();
         Signature {
             name: function.sig.ident.to_string(),
             has_receiver: function.sig.receiver().is_some(),

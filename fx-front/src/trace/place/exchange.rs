@@ -31,13 +31,7 @@ impl Tracer<'_> {
     }
 
     /// What the place held, which holds the value from there on, or nothing.
-    fn taken(
-        &mut self,
-        function: &str,
-        target: &syn::Expr,
-        value: &[&syn::Expr],
-        span: Span,
-    ) -> Result<Option<Val>> {
+    fn taken(&mut self, function: &str, target: &syn::Expr, value: &[&syn::Expr], span: Span) -> Result<Option<Val>> {
         let Some(target) = behind_reference(target) else { return Ok(None) };
         let Some(place) = self.place_of_values(target)? else {
             // What a call yields has no other owner.

@@ -6,7 +6,11 @@ use syn::spanned::Spanned;
 
 use crate::index::is_within;
 use crate::trace::types::ty::{GRU_STATE, LSTM_STATE, NUMBER, is_copy, is_settled_within, is_state, is_untyped};
-use crate::trace::{RefKind, Result, Tracer, Ty, Val, entry::signature::{holds_reference, is_vec}, unsupported};
+use crate::trace::{
+    RefKind, Result, Tracer, Ty, Val,
+    entry::signature::{holds_reference, is_vec},
+    unsupported,
+};
 
 impl Tracer<'_> {
     /// The value as an operand, by value.

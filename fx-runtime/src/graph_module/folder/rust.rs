@@ -200,7 +200,11 @@ impl {name} {{
         let is_tensor = arg.node().is_some_and(|id| self.module.graph().node(id).ty.is_tensor());
         let is_local = arg.node().is_some_and(|id| !self.values[&id].is_ref && !value.text.contains('.'));
         let is_read_once = arg.node().is_some_and(|id| self.module.graph().users(id).len() == 1);
-        if is_tensor && !(is_local && is_read_once) { format!("{}.shallow_clone()", value.receiver()) } else { value.text }
+        if is_tensor && !(is_local && is_read_once) {
+            format!("{}.shallow_clone()", value.receiver())
+        } else {
+            value.text
+        }
     }
 
     fn type_of(&self, arg: &Arg) -> Option<String> {
@@ -247,7 +251,8 @@ impl {name} {{
             Some(Arg::Str(path)) => format!("self.{}", self.fields[path]),
             _ => return Err(located(node, "a layer that an input chooses")),
         };
-        let args: Vec<String> = node.args[1..].iter().map(|arg| host::operand(arg, &|id| self.read(id)).borrowed()).collect();
+        let args: Vec<String> =
+            node.args[1..].iter().map(|arg| host::operand(arg, &|id| self.read(id)).borrowed()).collect();
         let row = LayerRow::of_type(kind);
         if row.is_some_and(|row| row.state.is_some()) {
             let entry = if args.len() > 1 { "seq_init" } else { "seq" };

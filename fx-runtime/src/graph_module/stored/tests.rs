@@ -45,7 +45,9 @@ fn a_loaded_graph_computes_what_the_saved_one_computes() -> Result<()> {
     assert_eq!(again.to_string(), net.to_string());
     let xs = Tensor::randn([2, 3, 16, 16], (Kind::Float, Device::Cpu));
     assert_eq!(run(&again, &xs), run(&net, &xs));
-    let names = |net: &GraphModule| net.named_parameters().into_iter().map(|(name, one)| (name, one.requires_grad())).collect::<Vec<_>>();
+    let names = |net: &GraphModule| {
+        net.named_parameters().into_iter().map(|(name, one)| (name, one.requires_grad())).collect::<Vec<_>>()
+    };
     assert_eq!(names(&again), names(&net));
     // It trains by itself: the first model stays as it is.
     again.train();

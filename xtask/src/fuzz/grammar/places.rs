@@ -197,7 +197,9 @@ impl Writer {
         let place = self.tensor_place()?;
         let n = self.below(3);
         let write = match self.below(3) {
-            0 => format!("if fx_st.is_some() {{ fx_st.as_mut().unwrap().h = {second}; }} else {{ fx_st = Some(Held {{ h: {second}, o: None, n: {n} }}); }}"),
+            0 => format!(
+                "if fx_st.is_some() {{ fx_st.as_mut().unwrap().h = {second}; }} else {{ fx_st = Some(Held {{ h: {second}, o: None, n: {n} }}); }}"
+            ),
             1 => format!("if let Some(one) = &mut fx_st {{ one.h = {second}; one.n += 1; }}"),
             _ => format!("if let Some(one) = fx_st.as_mut() {{ one.o = Some({second}); }}"),
         };

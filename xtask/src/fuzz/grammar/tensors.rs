@@ -64,10 +64,18 @@ impl Writer {
         let of = self.receiver();
         Some(match self.below(6) {
             0 => format!("{{ let t = {of}.copy(); let mut s = t.size(); s.reverse(); s.reverse(); t.view(&s[..]) }}"),
-            1 => format!("{{ let t = {of}.copy(); let mut s = vec![t.size()[0]]; s.extend_from_slice(&[2, -1]); t.view(s.as_slice()).reshape([-1, 8]) }}"),
-            2 => format!("{{ let t = {of}.copy(); let mut s: Vec<i64> = t.size().iter().take(1).cloned().collect(); s.push(8); t.reshape(&s) }}"),
-            3 => format!("{{ let t = {of}.copy(); let mut s = t.size(); s.push(1); t.view(s.as_slice()).squeeze_dim(-1) }}"),
-            4 => format!("{{ let t = {of}.copy(); let mut s = t.size()[..1].to_vec(); let mut r = vec![8]; s.append(&mut r); t.view(&s[..]) }}"),
+            1 => format!(
+                "{{ let t = {of}.copy(); let mut s = vec![t.size()[0]]; s.extend_from_slice(&[2, -1]); t.view(s.as_slice()).reshape([-1, 8]) }}"
+            ),
+            2 => format!(
+                "{{ let t = {of}.copy(); let mut s: Vec<i64> = t.size().iter().take(1).cloned().collect(); s.push(8); t.reshape(&s) }}"
+            ),
+            3 => format!(
+                "{{ let t = {of}.copy(); let mut s = t.size(); s.push(1); t.view(s.as_slice()).squeeze_dim(-1) }}"
+            ),
+            4 => format!(
+                "{{ let t = {of}.copy(); let mut s = t.size()[..1].to_vec(); let mut r = vec![8]; s.append(&mut r); t.view(&s[..]) }}"
+            ),
             _ => format!("({of} * 1.max({} % 3))", self.int()),
         })
     }
