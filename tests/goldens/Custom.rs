@@ -3,9 +3,14 @@
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
 #[allow(warnings, clippy::all, clippy::pedantic)]
-#[derive(Debug, ::fx_runtime::frozen::State)]
+#[derive(Debug)]
 pub struct CustomFrozen {
     frame: ::fx_runtime::frozen::Frame,
+    form: ::fx_runtime::quant::Form<CustomFrozenKernels>,
+}
+#[allow(warnings, clippy::all, clippy::pedantic)]
+#[derive(Debug, ::fx_runtime::frozen::State)]
+struct CustomFrozenKernels {
     /// `fc1` (src/pointwise.rs:28)
     fc1: ::fx_runtime::frozen::Linear,
     /// `fc2` (src/pointwise.rs:30)
@@ -13,6 +18,7 @@ pub struct CustomFrozen {
     /// `slope` (src/pointwise.rs:31)
     slope: f64,
 }
+::fx_runtime::formed!(CustomFrozen);
 impl Custom {
     /// Folds and packs the weights into a [`CustomFrozen`], which computes the same, faster.
     ///
@@ -29,6 +35,13 @@ impl Custom {
         use ::fx_runtime::frozen as fx;
         use ::fx_runtime::frozen::prelude::*;
         let frame = fx::Frame::new("Custom", options, self)?;
+        if let Some(form) = ::fx_runtime::quant::Form::quantized(
+            &frame,
+            options,
+            || self.graph_module(),
+        )? {
+            return Ok(CustomFrozen { form, frame });
+        }
         let _scope = frame.freezing();
         let fc1 = fx::Linear::pack(
                 &frame,
@@ -45,9 +58,11 @@ impl Custom {
             )
             .at("fc2", "src/pointwise.rs:30")?;
         Ok(CustomFrozen {
-            fc1,
-            fc2,
-            slope: self.slope,
+            form: ::fx_runtime::quant::Form::Packed(CustomFrozenKernels {
+                fc1,
+                fc2,
+                slope: self.slope,
+            }),
             frame,
         })
     }
@@ -76,17 +91,23 @@ impl CustomFrozen {
         }
         let scope = self.frame.enter();
         let xs = scope.input("xs", xs)?;
-        let mut ys = self.fc1.run(&xs).at("fc1", "src/pointwise.rs:28")?;
+        let kernels = match &self.form {
+            ::fx_runtime::quant::Form::Packed(kernels) => kernels,
+            ::fx_runtime::quant::Form::Quantized(graph) => {
+                return graph.run(&scope, &[::fx_runtime::graph_module::value(&xs)]);
+            }
+        };
+        let mut ys = kernels.fc1.run(&xs).at("fc1", "src/pointwise.rs:28")?;
         ys = CustomFrozenMulSigmoid::run(&scope, [&ys], [])
             .at("mul, sigmoid", "src/pointwise.rs:29")?;
-        ys = self.fc2.run(&ys).at("fc2", "src/pointwise.rs:30")?;
+        ys = kernels.fc2.run(&ys).at("fc2", "src/pointwise.rs:30")?;
         let size = xs.size();
         let width = size[0];
         let number = 1 + width;
         let div = CustomFrozenReluSquareNegMul::run(
                 &scope,
                 [&ys, &xs],
-                [fx::Number::from(self.slope), fx::Number::from(number)],
+                [fx::Number::from(kernels.slope), fx::Number::from(number)],
             )
             .at("relu, square, neg, mul, sub, add, div", "src/pointwise.rs:31,33")?;
         scope.output(div)

@@ -38,3 +38,10 @@ impl Custom {
         t.finish(&[&div])
     }
 }
+#[allow(warnings, clippy::all, clippy::pedantic)]
+impl ::fx_runtime::quant::Quantizable for Custom {
+    #[inline]
+    fn quantizable_graph(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {
+        self.graph_module()
+    }
+}

@@ -3,9 +3,14 @@
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
 #[allow(warnings, clippy::all, clippy::pedantic)]
-#[derive(Debug, ::fx_runtime::frozen::State)]
+#[derive(Debug)]
 pub struct DecoderFrozen {
     frame: ::fx_runtime::frozen::Frame,
+    form: ::fx_runtime::quant::Form<DecoderFrozenKernels>,
+}
+#[allow(warnings, clippy::all, clippy::pedantic)]
+#[derive(Debug, ::fx_runtime::frozen::State)]
+struct DecoderFrozenKernels {
     /// `up1, bn1, relu` (src/convolutions.rs:112)
     up1: ::fx_runtime::frozen::Conv,
     /// `up2, bn2, gelu` (src/convolutions.rs:113)
@@ -13,6 +18,7 @@ pub struct DecoderFrozen {
     /// `up3, sigmoid` (src/convolutions.rs:114)
     up3: ::fx_runtime::frozen::Conv,
 }
+::fx_runtime::formed!(DecoderFrozen);
 impl Decoder {
     /// Folds and packs the weights into a [`DecoderFrozen`], which computes the same, faster.
     ///
@@ -29,6 +35,13 @@ impl Decoder {
         use ::fx_runtime::frozen as fx;
         use ::fx_runtime::frozen::prelude::*;
         let frame = fx::Frame::new("Decoder", options, self)?;
+        if let Some(form) = ::fx_runtime::quant::Form::quantized(
+            &frame,
+            options,
+            || self.graph_module(),
+        )? {
+            return Ok(DecoderFrozen { form, frame });
+        }
         let _scope = frame.freezing();
         let up1 = fx::Conv::pack_batch_norm(
                 &frame,
@@ -57,9 +70,11 @@ impl Decoder {
             )
             .at("up3, sigmoid", "src/convolutions.rs:114")?;
         Ok(DecoderFrozen {
-            up1,
-            up2,
-            up3,
+            form: ::fx_runtime::quant::Form::Packed(DecoderFrozenKernels {
+                up1,
+                up2,
+                up3,
+            }),
             frame,
         })
     }
@@ -93,9 +108,21 @@ impl DecoderFrozen {
         }
         let scope = self.frame.enter();
         let xs = scope.input("xs", xs)?;
-        let mut ys = self.up1.run(&xs).at("up1, bn1, relu", "src/convolutions.rs:112")?;
-        ys = self.up2.run(&ys).at("up2, bn2, gelu", "src/convolutions.rs:113")?;
-        let sigmoid = self.up3.run(&ys).at("up3, sigmoid", "src/convolutions.rs:114")?;
+        let kernels = match &self.form {
+            ::fx_runtime::quant::Form::Packed(kernels) => kernels,
+            ::fx_runtime::quant::Form::Quantized(graph) => {
+                return graph.run(&scope, &[::fx_runtime::graph_module::value(&xs)]);
+            }
+        };
+        let mut ys = kernels
+            .up1
+            .run(&xs)
+            .at("up1, bn1, relu", "src/convolutions.rs:112")?;
+        ys = kernels.up2.run(&ys).at("up2, bn2, gelu", "src/convolutions.rs:113")?;
+        let sigmoid = kernels
+            .up3
+            .run(&ys)
+            .at("up3, sigmoid", "src/convolutions.rs:114")?;
         scope.output(sigmoid)
     }
 }

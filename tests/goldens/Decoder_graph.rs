@@ -27,3 +27,10 @@ impl Decoder {
         t.finish(&[&sigmoid])
     }
 }
+#[allow(warnings, clippy::all, clippy::pedantic)]
+impl ::fx_runtime::quant::Quantizable for Decoder {
+    #[inline]
+    fn quantizable_graph(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {
+        self.graph_module()
+    }
+}

@@ -3,14 +3,20 @@
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
 #[allow(warnings, clippy::all, clippy::pedantic)]
-#[derive(Debug, ::fx_runtime::frozen::State)]
+#[derive(Debug)]
 pub struct InPlaceFrozen {
     frame: ::fx_runtime::frozen::Frame,
+    form: ::fx_runtime::quant::Form<InPlaceFrozenKernels>,
+}
+#[allow(warnings, clippy::all, clippy::pedantic)]
+#[derive(Debug, ::fx_runtime::frozen::State)]
+struct InPlaceFrozenKernels {
     /// `conv` (src/effects.rs:74)
     conv: ::fx_runtime::frozen::Conv,
     /// `bn` (src/effects.rs:76)
     bn: ::fx_runtime::frozen::Leaf<::fx_runtime::nn::BatchNorm>,
 }
+::fx_runtime::formed!(InPlaceFrozen);
 impl InPlace {
     /// Folds and packs the weights into a [`InPlaceFrozen`], which computes the same, faster.
     ///
@@ -27,6 +33,13 @@ impl InPlace {
         use ::fx_runtime::frozen as fx;
         use ::fx_runtime::frozen::prelude::*;
         let frame = fx::Frame::new("InPlace", options, self)?;
+        if let Some(form) = ::fx_runtime::quant::Form::quantized(
+            &frame,
+            options,
+            || self.graph_module(),
+        )? {
+            return Ok(InPlaceFrozen { form, frame });
+        }
         let _scope = frame.freezing();
         let conv = fx::Conv::pack(
                 &frame,
@@ -38,7 +51,10 @@ impl InPlace {
             .at("conv", "src/effects.rs:74")?;
         let bn = fx::Leaf::<::fx_runtime::nn::BatchNorm>::new(&frame, &self.bn)
             .at("bn", "src/effects.rs:76")?;
-        Ok(InPlaceFrozen { conv, bn, frame })
+        Ok(InPlaceFrozen {
+            form: ::fx_runtime::quant::Form::Packed(InPlaceFrozenKernels { conv, bn }),
+            frame,
+        })
     }
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
@@ -61,8 +77,14 @@ impl InPlaceFrozen {
         use ::fx_runtime::frozen::prelude::*;
         let scope = self.frame.enter();
         let xs = scope.input("xs", xs)?;
-        let ys = self.conv.run(&xs).at("conv", "src/effects.rs:74")?;
-        let zs = self.bn.run(&ys).at("bn", "src/effects.rs:76")?;
+        let kernels = match &self.form {
+            ::fx_runtime::quant::Form::Packed(kernels) => kernels,
+            ::fx_runtime::quant::Form::Quantized(graph) => {
+                return graph.run(&scope, &[::fx_runtime::graph_module::value(&xs)]);
+            }
+        };
+        let ys = kernels.conv.run(&xs).at("conv", "src/effects.rs:74")?;
+        let zs = kernels.bn.run(&ys).at("bn", "src/effects.rs:76")?;
         let relu = ys.shallow_clone().f_relu_().at("relu_", "src/effects.rs:77")?;
         let mut sum = zs.f_add(&ys).at("add", "src/effects.rs:78")?;
         drop(ys);

@@ -28,3 +28,10 @@ impl InPlace {
         t.finish(&[&sum_2])
     }
 }
+#[allow(warnings, clippy::all, clippy::pedantic)]
+impl ::fx_runtime::quant::Quantizable for InPlace {
+    #[inline]
+    fn quantizable_graph(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {
+        self.graph_module()
+    }
+}

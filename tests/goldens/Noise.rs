@@ -3,12 +3,18 @@
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
 #[allow(warnings, clippy::all, clippy::pedantic)]
-#[derive(Debug, ::fx_runtime::frozen::State)]
+#[derive(Debug)]
 pub struct NoiseFrozen {
     frame: ::fx_runtime::frozen::Frame,
+    form: ::fx_runtime::quant::Form<NoiseFrozenKernels>,
+}
+#[allow(warnings, clippy::all, clippy::pedantic)]
+#[derive(Debug, ::fx_runtime::frozen::State)]
+struct NoiseFrozenKernels {
     /// `conv` (src/effects.rs:26)
     conv: ::fx_runtime::frozen::Conv,
 }
+::fx_runtime::formed!(NoiseFrozen);
 impl Noise {
     /// Folds and packs the weights into a [`NoiseFrozen`], which computes the same, faster.
     ///
@@ -25,6 +31,13 @@ impl Noise {
         use ::fx_runtime::frozen as fx;
         use ::fx_runtime::frozen::prelude::*;
         let frame = fx::Frame::new("Noise", options, self)?;
+        if let Some(form) = ::fx_runtime::quant::Form::quantized(
+            &frame,
+            options,
+            || self.graph_module(),
+        )? {
+            return Ok(NoiseFrozen { form, frame });
+        }
         let _scope = frame.freezing();
         let conv = fx::Conv::pack(
                 &frame,
@@ -34,7 +47,10 @@ impl Noise {
                 fx::Activation::None,
             )
             .at("conv", "src/effects.rs:26")?;
-        Ok(NoiseFrozen { conv, frame })
+        Ok(NoiseFrozen {
+            form: ::fx_runtime::quant::Form::Packed(NoiseFrozenKernels { conv }),
+            frame,
+        })
     }
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
@@ -61,7 +77,13 @@ impl NoiseFrozen {
         }
         let scope = self.frame.enter();
         let xs = scope.input("xs", xs)?;
-        let ys = self.conv.run(&xs).at("conv", "src/effects.rs:26")?;
+        let kernels = match &self.form {
+            ::fx_runtime::quant::Form::Packed(kernels) => kernels,
+            ::fx_runtime::quant::Form::Quantized(graph) => {
+                return graph.run(&scope, &[::fx_runtime::graph_module::value(&xs)]);
+            }
+        };
+        let ys = kernels.conv.run(&xs).at("conv", "src/effects.rs:26")?;
         let ys_2 = ys.f_contiguous().at("rand_like", "src/effects.rs:27")?;
         let first = ys_2.f_rand_like().at("rand_like", "src/effects.rs:27")?;
         let unused = ys_2.f_rand_like().at("rand_like", "src/effects.rs:28")?;

@@ -3,9 +3,14 @@
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
 #[allow(warnings, clippy::all, clippy::pedantic)]
-#[derive(Debug, ::fx_runtime::frozen::State)]
+#[derive(Debug)]
 pub struct NormedFrozen {
     frame: ::fx_runtime::frozen::Frame,
+    form: ::fx_runtime::quant::Form<NormedFrozenKernels>,
+}
+#[allow(warnings, clippy::all, clippy::pedantic)]
+#[derive(Debug, ::fx_runtime::frozen::State)]
+struct NormedFrozenKernels {
     /// `position` (src/pointwise.rs:162)
     position: ::fx_runtime::frozen::Param,
     /// `norm` (src/pointwise.rs:163)
@@ -29,6 +34,7 @@ pub struct NormedFrozen {
     /// `scale` (src/pointwise.rs:168)
     scale: f64,
 }
+::fx_runtime::formed!(NormedFrozen);
 impl Normed {
     /// Folds and packs the weights into a [`NormedFrozen`], which computes the same, faster.
     ///
@@ -45,6 +51,13 @@ impl Normed {
         use ::fx_runtime::frozen as fx;
         use ::fx_runtime::frozen::prelude::*;
         let frame = fx::Frame::new("Normed", options, self)?;
+        if let Some(form) = ::fx_runtime::quant::Form::quantized(
+            &frame,
+            options,
+            || self.graph_module(),
+        )? {
+            return Ok(NormedFrozen { form, frame });
+        }
         let _scope = frame.freezing();
         let norm_weight = fx::norm::weight(&frame, &self.norm)
             .at("norm", "src/pointwise.rs:163")?;
@@ -71,17 +84,19 @@ impl Normed {
             )
             .at("fc", "src/pointwise.rs:167")?;
         Ok(NormedFrozen {
-            position: frame.param(&self.position)?,
-            norm_weight: frame.param(&norm_weight)?,
-            norm_bias: frame.param(&norm_bias)?,
-            norm_eps,
-            fc,
-            plain_weight: frame.param(&plain_weight)?,
-            plain_bias: frame.param(&plain_bias)?,
-            gain: frame.param(&self.gain)?,
-            plain_eps,
-            fc_2,
-            scale: self.scale,
+            form: ::fx_runtime::quant::Form::Packed(NormedFrozenKernels {
+                position: frame.param(&self.position)?,
+                norm_weight: frame.param(&norm_weight)?,
+                norm_bias: frame.param(&norm_bias)?,
+                norm_eps,
+                fc,
+                plain_weight: frame.param(&plain_weight)?,
+                plain_bias: frame.param(&plain_bias)?,
+                gain: frame.param(&self.gain)?,
+                plain_eps,
+                fc_2,
+                scale: self.scale,
+            }),
             frame,
         })
     }
@@ -110,29 +125,35 @@ impl NormedFrozen {
         }
         let scope = self.frame.enter();
         let xs = scope.input("xs", xs)?;
+        let kernels = match &self.form {
+            ::fx_runtime::quant::Form::Packed(kernels) => kernels,
+            ::fx_runtime::quant::Form::Quantized(graph) => {
+                return graph.run(&scope, &[::fx_runtime::graph_module::value(&xs)]);
+            }
+        };
         let (sum, norm_1) = NormedFrozenAddLayerNorm::run(
                 &scope,
                 [
                     &xs,
-                    self.position.tensor(),
-                    self.norm_weight.tensor(),
-                    self.norm_bias.tensor(),
+                    kernels.position.tensor(),
+                    kernels.norm_weight.tensor(),
+                    kernels.norm_bias.tensor(),
                 ],
-                [fx::Number::from(self.norm_eps)],
+                [fx::Number::from(kernels.norm_eps)],
             )
             .at("add, norm", "src/pointwise.rs:162,163")?;
-        let ys = self.fc.run(&norm_1).at("fc, relu", "src/pointwise.rs:163")?;
+        let ys = kernels.fc.run(&norm_1).at("fc, relu", "src/pointwise.rs:163")?;
         drop(norm_1);
         let (scaled, amax) = NormedFrozenMulLayerNormSigmoidRmsNorm::run(
                 &scope,
                 [
                     &ys,
-                    self.plain_weight.tensor(),
-                    self.plain_bias.tensor(),
+                    kernels.plain_weight.tensor(),
+                    kernels.plain_bias.tensor(),
                     &sum,
-                    self.gain.tensor(),
+                    kernels.gain.tensor(),
                 ],
-                [fx::Number::from(self.plain_eps)],
+                [fx::Number::from(kernels.plain_eps)],
             )
             .at(
                 "mul, plain, sigmoid, square, mean, add, rsqrt, amax",
@@ -143,12 +164,12 @@ impl NormedFrozen {
             .at("mean, sub, add, div", "src/pointwise.rs:166,167")?;
         drop(amax);
         drop(scaled);
-        let ys = self.fc_2.run(&div).at("fc", "src/pointwise.rs:167")?;
+        let ys = kernels.fc_2.run(&div).at("fc", "src/pointwise.rs:167")?;
         drop(div);
         let softmax = NormedFrozenMulAddSoftmax::run(
                 &scope,
                 [&ys, &sum],
-                [fx::Number::from(self.scale)],
+                [fx::Number::from(kernels.scale)],
             )
             .at("mul, add, softmax", "src/pointwise.rs:168")?;
         scope.output(softmax)

@@ -3,15 +3,21 @@
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
 #[allow(warnings, clippy::all, clippy::pedantic)]
-#[derive(Debug, ::fx_runtime::frozen::State)]
+#[derive(Debug)]
 pub struct ResidualFrozen {
     frame: ::fx_runtime::frozen::Frame,
+    form: ::fx_runtime::quant::Form<ResidualFrozenKernels>,
+}
+#[allow(warnings, clippy::all, clippy::pedantic)]
+#[derive(Debug, ::fx_runtime::frozen::State)]
+struct ResidualFrozenKernels {
     /// `stem, bn, relu` (src/residual.rs:88)
     stem: ::fx_runtime::frozen::Conv,
     blocks: Vec<ResidualFrozenBlocks>,
     /// `fc` (src/residual.rs:93)
     fc: ::fx_runtime::frozen::Linear,
 }
+::fx_runtime::formed!(ResidualFrozen);
 #[allow(warnings, clippy::all, clippy::pedantic)]
 #[derive(Debug, ::fx_runtime::frozen::State)]
 struct ResidualFrozenBlocks {
@@ -43,6 +49,13 @@ impl Residual {
         use ::fx_runtime::frozen as fx;
         use ::fx_runtime::frozen::prelude::*;
         let frame = fx::Frame::new("Residual", options, self)?;
+        if let Some(form) = ::fx_runtime::quant::Form::quantized(
+            &frame,
+            options,
+            || self.graph_module(),
+        )? {
+            return Ok(ResidualFrozen { form, frame });
+        }
         let _scope = frame.freezing();
         let stem = fx::Conv::pack_batch_norm(
                 &frame,
@@ -107,9 +120,11 @@ impl Residual {
             )
             .at("fc", "src/residual.rs:93")?;
         Ok(ResidualFrozen {
-            stem,
-            blocks,
-            fc,
+            form: ::fx_runtime::quant::Form::Packed(ResidualFrozenKernels {
+                stem,
+                blocks,
+                fc,
+            }),
             frame,
         })
     }
@@ -151,8 +166,14 @@ impl ResidualFrozen {
         let scope = self.frame.enter();
         let xs = scope.input("xs", xs)?;
         scope.inference_only("train", train)?;
-        let mut ys = self.stem.run(&xs).at("stem, bn, relu", "src/residual.rs:88")?;
-        for block in &self.blocks {
+        let kernels = match &self.form {
+            ::fx_runtime::quant::Form::Packed(kernels) => kernels,
+            ::fx_runtime::quant::Form::Quantized(graph) => {
+                return graph.run(&scope, &[::fx_runtime::graph_module::value(&xs)]);
+            }
+        };
+        let mut ys = kernels.stem.run(&xs).at("stem, bn, relu", "src/residual.rs:88")?;
+        for block in &kernels.blocks {
             let ys_2 = block
                 .conv1
                 .run(&ys)
@@ -179,7 +200,7 @@ impl ResidualFrozen {
             .f_flatten(1, -1)
             .at("flatten", "src/residual.rs:92")?;
         drop(adaptive_avg_pool2d);
-        let fc = self.fc.run(&ys).at("fc", "src/residual.rs:93")?;
+        let fc = kernels.fc.run(&ys).at("fc", "src/residual.rs:93")?;
         scope.output(fc)
     }
 }

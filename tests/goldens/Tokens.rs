@@ -3,9 +3,14 @@
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
 #[allow(warnings, clippy::all, clippy::pedantic)]
-#[derive(Debug, ::fx_runtime::frozen::State)]
+#[derive(Debug)]
 pub struct TokensFrozen {
     frame: ::fx_runtime::frozen::Frame,
+    form: ::fx_runtime::quant::Form<TokensFrozenKernels>,
+}
+#[allow(warnings, clippy::all, clippy::pedantic)]
+#[derive(Debug, ::fx_runtime::frozen::State)]
+struct TokensFrozenKernels {
     /// `embedding` (src/dense.rs:109)
     embedding: ::fx_runtime::frozen::Leaf<::fx_runtime::nn::Embedding>,
     /// `norm` (src/dense.rs:109)
@@ -15,6 +20,7 @@ pub struct TokensFrozen {
     /// `fc2` (src/dense.rs:111)
     fc2: ::fx_runtime::frozen::Linear,
 }
+::fx_runtime::formed!(TokensFrozen);
 impl Tokens {
     /// Folds and packs the weights into a [`TokensFrozen`], which computes the same, faster.
     ///
@@ -31,6 +37,13 @@ impl Tokens {
         use ::fx_runtime::frozen as fx;
         use ::fx_runtime::frozen::prelude::*;
         let frame = fx::Frame::new("Tokens", options, self)?;
+        if let Some(form) = ::fx_runtime::quant::Form::quantized(
+            &frame,
+            options,
+            || self.graph_module(),
+        )? {
+            return Ok(TokensFrozen { form, frame });
+        }
         let _scope = frame.freezing();
         let embedding = fx::Leaf::<
             ::fx_runtime::nn::Embedding,
@@ -53,10 +66,12 @@ impl Tokens {
             )
             .at("fc2", "src/dense.rs:111")?;
         Ok(TokensFrozen {
-            embedding,
-            norm,
-            fc1,
-            fc2,
+            form: ::fx_runtime::quant::Form::Packed(TokensFrozenKernels {
+                embedding,
+                norm,
+                fc1,
+                fc2,
+            }),
             frame,
         })
     }
@@ -85,12 +100,18 @@ impl TokensFrozen {
         }
         let scope = self.frame.enter();
         let ids = scope.input("ids", ids)?;
-        let embedding = self.embedding.run(&ids).at("embedding", "src/dense.rs:109")?;
-        let xs = self.norm.run(&embedding).at("norm", "src/dense.rs:109")?;
+        let kernels = match &self.form {
+            ::fx_runtime::quant::Form::Packed(kernels) => kernels,
+            ::fx_runtime::quant::Form::Quantized(graph) => {
+                return graph.run(&scope, &[::fx_runtime::graph_module::value(&ids)]);
+            }
+        };
+        let embedding = kernels.embedding.run(&ids).at("embedding", "src/dense.rs:109")?;
+        let xs = kernels.norm.run(&embedding).at("norm", "src/dense.rs:109")?;
         drop(embedding);
-        let ys = self.fc1.run(&xs).at("fc1, gelu", "src/dense.rs:110")?;
+        let ys = kernels.fc1.run(&xs).at("fc1, gelu", "src/dense.rs:110")?;
         drop(xs);
-        let fc2 = self.fc2.run(&ys).at("fc2", "src/dense.rs:111")?;
+        let fc2 = kernels.fc2.run(&ys).at("fc2", "src/dense.rs:111")?;
         drop(ys);
         let mean = fc2
             .f_mean_dim(1, false, None::<::fx_runtime::Kind>)

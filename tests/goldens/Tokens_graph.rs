@@ -27,3 +27,10 @@ impl Tokens {
         t.finish(&[&mean])
     }
 }
+#[allow(warnings, clippy::all, clippy::pedantic)]
+impl ::fx_runtime::quant::Quantizable for Tokens {
+    #[inline]
+    fn quantizable_graph(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {
+        self.graph_module()
+    }
+}

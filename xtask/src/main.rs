@@ -6,6 +6,7 @@
 mod bench;
 mod ci;
 mod codegen;
+mod corpus;
 mod demo;
 mod expand;
 mod failure;
@@ -50,6 +51,8 @@ enum Command {
     Expand(expand::Options),
     /// Write random models, and tell where frozen ones differ from eager ones.
     Fuzz(fuzz::Options),
+    /// Adopt crates of tch models as they are found, and run them frozen against eager.
+    Corpus(corpus::Options),
     /// Build the binary `fx-bench` and print its path.
     FxBench(fx_bench::Options),
     /// Measure ours against its rivals and write benches/RESULTS.md.
@@ -73,6 +76,7 @@ fn main() -> ExitCode {
         Command::Bench(options) => bench::run(&workspace, &options),
         Command::Expand(options) => expand::run(&workspace, &options),
         Command::Fuzz(options) => fuzz::run(&workspace, &options),
+        Command::Corpus(options) => corpus::run(&workspace, &options),
         Command::FxBench(options) => fx_bench::run(&workspace, &options),
         Command::Results(options) => results::run(&workspace, &options),
         Command::Codegen(options) => codegen::run(&workspace, &options),

@@ -99,8 +99,12 @@ impl Manifest {
     pub(super) fn adopted(mut self, wishes: Wishes<'_>) -> Result<Vec<(PathBuf, String, String)>, Fault> {
         self.check_edition()?;
         let above = self.upgraded_tch(wishes.upgrade)?;
+        let is_new = !self.document.contains_key("build-dependencies");
         add(&mut self.document, "dependencies", "fx-runtime", wishes.checkout)?;
         add(&mut self.document, "build-dependencies", "fx-passes", wishes.checkout)?;
+        if is_new {
+            keep_end(&mut self.document);
+        }
         let all = [Some(self), above].into_iter().flatten();
         Ok(all.map(|manifest| (manifest.path, manifest.text, manifest.document.to_string())).collect())
     }
@@ -140,9 +144,19 @@ fn tch_of<'d>(document: &'d DocumentMut, place: &[&str]) -> Option<&'d Item> {
 
 /// Refuses a requirement that fx's version of tch does not meet, or writes that version in its place.
 fn settle(document: &mut DocumentMut, place: &[&str], path: &Path, upgrade: bool) -> Result<(), Fault> {
+    // Both are one library in two crates.
+    ["tch", "torch-sys"].into_iter().try_for_each(|name| settle_one(document, place, name, (path, upgrade)))
+}
+
+fn settle_one(
+    document: &mut DocumentMut,
+    place: &[&str],
+    name: &str,
+    (path, upgrade): (&Path, bool),
+) -> Result<(), Fault> {
     let known = Version::new(0, 24, 0);
     let item = place.iter().try_fold(document.as_item_mut(), |item, key| item.get_mut(key));
-    let Some(item) = item.and_then(|table| table.get_mut("tch")) else { return Ok(()) };
+    let Some(item) = item.and_then(|table| table.get_mut(name)).filter(|item| !item.is_none()) else { return Ok(()) };
     let written = item.as_str().or_else(|| item.get("version").and_then(Item::as_str));
     let elsewhere = ["path", "git"].into_iter().find(|key| item.get(key).is_some());
     let fits = written.is_some_and(|text| VersionReq::parse(text).is_ok_and(|wanted| wanted.matches(&known)));
@@ -168,6 +182,17 @@ fn settle(document: &mut DocumentMut, place: &[&str], path: &Path, upgrade: bool
         }
     }
     Ok(())
+}
+
+/// Puts what stands at the end of the file before the new last table, so that comments stay behind what they stood behind.
+fn keep_end(document: &mut DocumentMut) {
+    let end = document.trailing().as_str().unwrap_or_default().to_owned();
+    if let Some(table) =
+        document.get_mut("build-dependencies").and_then(Item::as_table_mut).filter(|_| end.contains('#'))
+    {
+        table.decor_mut().set_prefix(format!("{end}\n"));
+        document.set_trailing("");
+    }
 }
 
 /// Adds a dependency on one of fx's crates, unless there is one.

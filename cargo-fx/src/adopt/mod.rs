@@ -63,6 +63,8 @@ pub(crate) struct Plan {
     pub(crate) changes: Vec<Change>,
     /// The models that are made traceable now, each with its file and line.
     pub(crate) models: Vec<(String, String)>,
+    /// The types with layers of which nothing says what a program calls, each with its file and line.
+    pub(crate) without_forward: BTreeSet<(String, String)>,
 }
 
 /// The changes that a package needs.
@@ -73,10 +75,10 @@ pub(crate) fn plan(request: Request<'_>) -> Result<Plan, Fault> {
     let manifest = Manifest::read(request.manifest)?;
     let root = manifest.folder().to_owned();
     let script = manifest.build_script()?;
-    let mut plan = Plan { changes: Vec::new(), models: Vec::new() };
+    let mut plan = Plan { changes: Vec::new(), models: Vec::new(), without_forward: BTreeSet::new() };
     let wishes = Wishes { checkout: request.checkout, upgrade: request.upgrade_tch };
     for (path, before, after) in manifest.adopted(wishes)? {
-        let name = path.strip_prefix(&root).unwrap_or(&path).display().to_string();
+        let name = shown(&root, &path);
         plan.add(Change { path, name, before, after, summary: "dependencies".to_owned() });
     }
     let (before, after) = build_script::adopted(&root, &script)?;
@@ -89,6 +91,14 @@ pub(crate) fn plan(request: Request<'_>) -> Result<Plan, Fault> {
     });
     sources(&root, &mut plan)?;
     Ok(plan)
+}
+
+/// The path from the package's folder on.
+fn shown(root: &Path, path: &Path) -> String {
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let above = root.ancestors().enumerate().find_map(|(up, above)| Some((up, path.strip_prefix(above).ok()?)));
+    above.map_or_else(|| path.display().to_string(), |(up, rest)| format!("{}{}", "../".repeat(up), rest.display()))
 }
 
 impl Plan {
@@ -109,7 +119,7 @@ fn sources(root: &Path, plan: &mut Plan) -> Result<(), Fault> {
         names.into_iter().map(|name| Ok((name.as_str(), Source::read(root, name)?))).collect::<Result<_, Fault>>()?;
     let mut marks: BTreeMap<&str, Marks> = BTreeMap::new();
     for (index, _) in indexes.iter().filter(|(_, has_models)| *has_models) {
-        mark(index, &sources, &mut marks);
+        plan.without_forward.extend(mark(index, &sources, &mut marks));
     }
     for (name, source) in &sources {
         let mut edits = Edits::default();
@@ -136,8 +146,12 @@ fn has_models(entry: &Path) -> bool {
     !entry.starts_with("tests") && !entry.starts_with("benches")
 }
 
-/// Marks what gets attributes in the files of one crate of the package.
-fn mark<'s>(index: &Index, sources: &BTreeMap<&'s str, Source>, marks: &mut BTreeMap<&'s str, Marks>) {
+/// Marks what gets attributes in the files of one crate of the package; yields the types without a forward.
+fn mark<'s>(
+    index: &Index,
+    sources: &BTreeMap<&'s str, Source>,
+    marks: &mut BTreeMap<&'s str, Marks>,
+) -> Vec<(String, String)> {
     let all = sources.iter().flat_map(|(name, source)| {
         let mut found = Vec::new();
         if let Some(module) = module_of(index, name) {
@@ -166,6 +180,13 @@ fn mark<'s>(index: &Index, sources: &BTreeMap<&'s str, Source>, marks: &mut BTre
             marks.entry(file).or_default().functions.insert((line, column), name);
         }
     }
+    let idle = all.iter().filter_map(|(file, site)| match site {
+        Site::Type { name, at, .. } if models.without_forward.contains(name) => {
+            Some((name.1.clone(), format!("{file}:{}", at.0)))
+        }
+        _ => None,
+    });
+    idle.collect()
 }
 
 /// The module that is the file.

@@ -24,6 +24,8 @@ pub(super) struct Models {
     pub(super) forwards: BTreeMap<Place, String>,
     /// The functions that build models.
     pub(super) builders: BTreeMap<Place, String>,
+    /// The types with layers that are no part of another and have no forward.
+    pub(super) without_forward: BTreeSet<TypeName>,
 }
 
 /// The traits of `nn` that compute.
@@ -61,7 +63,10 @@ impl Models {
             let (_, id) = types[name].forward?;
             Some((place(&index.fns[id]), name.1.clone()))
         });
-        Models { forwards: forwards.collect(), builders: builders(index, &modules), modules }
+        let forwards = forwards.collect();
+        let is_idle = |name: &&TypeName| types[*name].has_layer && types[*name].forward.is_none();
+        let without_forward = modules.iter().filter(is_model).filter(is_idle).cloned().collect();
+        Models { forwards, builders: builders(index, &modules), without_forward, modules }
     }
 }
 

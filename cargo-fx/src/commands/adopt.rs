@@ -77,6 +77,12 @@ fn summary(plan: &Plan) -> String {
     for (model, place) in &plan.models {
         let _ = writeln!(text, "traceable {model} ({place})");
     }
+    for (name, place) in &plan.without_forward {
+        let _ = writeln!(
+            text,
+            "left {name} ({place}): it has layers and no forward; name what a program calls: `#[fx_runtime::traceable(entry = [..])]`"
+        );
+    }
     if plan.models.is_empty() {
         text += "no model was found: put `#[fx_runtime::traceable]` on the impl that holds what a program calls\n";
     }

@@ -136,8 +136,13 @@ impl<'a> Reader<'a> {
             // An optional chain: `resized.then(|| seq)`, `if resized { Some(seq) } else { None }`.
             syn::Expr::MethodCall(call) if call.method == "then" => match call.args.first()? {
                 syn::Expr::Closure(closure) => self.chain(&closure.body, chains, fuel),
+                syn::Expr::Path(path) => {
+                    let (inside, body) = self.inside(&path_text(&path.path))?;
+                    inside.chain(body, chains, fuel)
+                }
                 _ => None,
             },
+            syn::Expr::MethodCall(call) if call.method == "then_some" => self.chain(call.args.first()?, chains, fuel),
             syn::Expr::If(branch) => {
                 let then = self.tail(&branch.then_branch, chains, fuel)?;
                 match &*branch.else_branch.as_ref()?.1 {
@@ -198,7 +203,7 @@ impl<'a> Reader<'a> {
 
     /// A closure, or a function of one argument, that is added at that place. One that captures something is a layer
     /// whose inside is not known.
-    fn closure(&self, arg: &syn::Expr, place: String) -> Option<Layer> {
+    pub(super) fn closure(&self, arg: &syn::Expr, place: String) -> Option<Layer> {
         let closure: syn::ExprClosure = match arg {
             syn::Expr::Closure(closure) => closure.clone(),
             syn::Expr::Path(path) => syn::parse_quote_spanned!(syn::spanned::Spanned::span(path)=> |xs| #path(xs)),

@@ -40,7 +40,7 @@ use crate::{
     index::{Index, Ty},
 };
 
-pub use self::entry::signature::{Output, Param, Signature};
+pub use self::entry::signature::{ModeFlag, Output, Param, Signature};
 pub(crate) use self::entry::signature::{holds_reference, value_type};
 
 /// What tracing an item yields.

@@ -21,6 +21,36 @@ pub fn value(of: impl IntoValue) -> Value {
     of.value()
 }
 
+/// The inputs of a graph: one tensor, or a value for each of its placeholders.
+pub trait IntoInputs {
+    /// The values in the order of the placeholders.
+    fn inputs(self) -> Vec<Value>;
+}
+
+impl IntoInputs for &Tensor {
+    fn inputs(self) -> Vec<Value> {
+        vec![self.value()]
+    }
+}
+
+impl IntoInputs for &[Value] {
+    fn inputs(self) -> Vec<Value> {
+        self.to_vec()
+    }
+}
+
+impl IntoInputs for &Vec<Value> {
+    fn inputs(self) -> Vec<Value> {
+        self.clone()
+    }
+}
+
+impl<const N: usize> IntoInputs for &[Value; N] {
+    fn inputs(self) -> Vec<Value> {
+        self.to_vec()
+    }
+}
+
 impl IntoValue for Tensor {
     fn value(&self) -> Value {
         Value::Tensor(Rc::new(self.shallow_clone()))

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use fx_ir::{Arg, ForLoop, HostOp, ModuleScope, NodeId, Op, Pattern, RegionId, Type, host::Adaptor};
 
 use super::super::{
-    control::before_brace,
+    control::{before_brace, first_position},
     host::{self, literal},
     names::identifier,
     pattern,
@@ -177,16 +177,6 @@ impl Walk<'_, '_> {
         format!("{{ {}\n{tail} }}", lines.join("\n"))
     }
 
-    /// The position of the first of the list's elements: not 0 where they are the layers in the middle of a chain.
-    fn first_position(&self, id: NodeId) -> i64 {
-        let graph = self.writer.graph();
-        let list = graph.node(id).input(0).map(|list| graph.node(list));
-        match list.map(|list| (list.op.host(), list.args.get(1))) {
-            Some((Some(HostOp::LayersBetween(_)), Some(Arg::Int(first)))) => *first,
-            _ => 0,
-        }
-    }
-
     fn each(&mut self, id: NodeId, head: &ForLoop) {
         let graph = self.writer.graph();
         let region = graph.node(id).regions[0];
@@ -199,7 +189,7 @@ impl Walk<'_, '_> {
         let turn = self.writer.names.fresh(&format!("turn{}", self.count));
         let subject = self.writer.subject(id);
         let pattern = self.writer.element(head, bound);
-        let positions = with_positions(&subject.text, &head.adaptors, self.first_position(id));
+        let positions = with_positions(&subject.text, &head.adaptors, first_position(self.writer.graph(), id));
         self.loops.push(turn.clone());
         let known = self.paths.len();
         for &element in bound {

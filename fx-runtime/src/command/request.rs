@@ -41,6 +41,10 @@ pub(super) enum Ask {
     Bench { rounds: usize, calls: usize },
     /// The first node at which the numbers of the frozen model differ from those of the live one.
     Bisect { relative: Option<f64>, absolute: Option<f64> },
+    /// The parameters that its values and weights have on codes of eight bits, written to a file.
+    Quantize { data: Vec<PathBuf>, batches: usize, output: PathBuf },
+    /// What each site loses on codes, and what is gained where the worst stay in floats.
+    Accuracy { data: Vec<PathBuf>, batches: usize, qparams: Option<PathBuf>, keep: usize },
     /// What the passes make of it, as JSON.
     View { warm_up: usize, runs: usize },
 }

@@ -2,7 +2,7 @@
 
 use tch::{Device, Kind, Tensor};
 
-use super::super::{Value, value};
+use crate::graph_module::{Value, value};
 use crate::{Error, Result};
 
 /// The dtypes by their names.
@@ -21,8 +21,13 @@ const KINDS: [(&str, Kind); 9] = [
 /// What integers are drawn below, where nothing is said.
 const BELOW: i64 = 2;
 
-/// Random values of that shape: from the normal distribution, or integers from 0 up to a bound.
+/// The same as a value of a graph.
 pub(super) fn parse(text: &str) -> Result<Value> {
+    random_input(text).map(value)
+}
+
+/// Random values of that shape: from the normal distribution, or integers from 0 up to a bound.
+pub fn random_input(text: &str) -> Result<Tensor> {
     let refused = || Error::Unsupported {
         what: format!("the input `{text}`"),
         help: "write sizes, and a dtype where it is not f32: `1x3x224x224`, `8x128:bf16`, integers below 1000 as \
@@ -48,5 +53,5 @@ pub(super) fn parse(text: &str) -> Result<Value> {
     } else {
         Tensor::f_randint(below.unwrap_or(BELOW), &shape, (Kind::Int64, Device::Cpu))?
     };
-    Ok(value(tensor.f_to_kind(kind)?))
+    Ok(tensor.f_to_kind(kind)?)
 }
