@@ -3,14 +3,9 @@
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
 #[allow(warnings, clippy::all, clippy::pedantic)]
-#[derive(Debug)]
+#[derive(Debug, ::fx_runtime::frozen::State)]
 pub struct DecoderFrozen {
     frame: ::fx_runtime::frozen::Frame,
-    form: ::fx_runtime::quant::Form<DecoderFrozenKernels>,
-}
-#[allow(warnings, clippy::all, clippy::pedantic)]
-#[derive(Debug, ::fx_runtime::frozen::State)]
-struct DecoderFrozenKernels {
     /// `up1, bn1, relu` (src/convolutions.rs:112)
     up1: ::fx_runtime::frozen::Conv,
     /// `up2, bn2, gelu` (src/convolutions.rs:113)
@@ -18,7 +13,6 @@ struct DecoderFrozenKernels {
     /// `up3, sigmoid` (src/convolutions.rs:114)
     up3: ::fx_runtime::frozen::Conv,
 }
-::fx_runtime::formed!(DecoderFrozen);
 impl Decoder {
     /// Folds and packs the weights into a [`DecoderFrozen`], which computes the same, faster.
     ///
@@ -35,29 +29,36 @@ impl Decoder {
         use ::fx_runtime::frozen as fx;
         use ::fx_runtime::frozen::prelude::*;
         let frame = fx::Frame::new("Decoder", options, self)?;
-        if let Some(form) = ::fx_runtime::quant::Form::quantized(
-            &frame,
-            options,
-            || self.graph_module(),
-        )? {
-            return Ok(DecoderFrozen { form, frame });
-        }
         let _scope = frame.freezing();
-        let up1 = fx::Conv::pack_batch_norm(
-                &frame,
+        let up1_params = fx::ConvParams::from(self.up1.config);
+        let (up1_weight, up1_bias) = fx::fold::conv_batch_norm(
                 &self.up1.ws,
                 self.up1.bs.as_ref(),
                 &self.bn1,
-                &fx::ConvParams::from(self.up1.config),
+                &up1_params,
+            )
+            .at("up1, bn1", "src/convolutions.rs:112")?;
+        let up1 = fx::Conv::pack(
+                &frame,
+                &up1_weight,
+                Some(&up1_bias),
+                &up1_params,
                 fx::Activation::Relu,
             )
             .at("up1, bn1, relu", "src/convolutions.rs:112")?;
-        let up2 = fx::Conv::pack_batch_norm(
-                &frame,
+        let up2_params = fx::ConvParams::from(self.up2.config);
+        let (up2_weight, up2_bias) = fx::fold::conv_batch_norm(
                 &self.up2.ws,
                 self.up2.bs.as_ref(),
                 &self.bn2,
-                &fx::ConvParams::from(self.up2.config),
+                &up2_params,
+            )
+            .at("up2, bn2", "src/convolutions.rs:113")?;
+        let up2 = fx::Conv::pack(
+                &frame,
+                &up2_weight,
+                Some(&up2_bias),
+                &up2_params,
                 fx::Activation::Gelu,
             )
             .at("up2, bn2, gelu", "src/convolutions.rs:113")?;
@@ -70,11 +71,9 @@ impl Decoder {
             )
             .at("up3, sigmoid", "src/convolutions.rs:114")?;
         Ok(DecoderFrozen {
-            form: ::fx_runtime::quant::Form::Packed(DecoderFrozenKernels {
-                up1,
-                up2,
-                up3,
-            }),
+            up1,
+            up2,
+            up3,
             frame,
         })
     }
@@ -108,21 +107,9 @@ impl DecoderFrozen {
         }
         let scope = self.frame.enter();
         let xs = scope.input("xs", xs)?;
-        let kernels = match &self.form {
-            ::fx_runtime::quant::Form::Packed(kernels) => kernels,
-            ::fx_runtime::quant::Form::Quantized(graph) => {
-                return graph.run(&scope, &[::fx_runtime::graph_module::value(&xs)]);
-            }
-        };
-        let mut ys = kernels
-            .up1
-            .run(&xs)
-            .at("up1, bn1, relu", "src/convolutions.rs:112")?;
-        ys = kernels.up2.run(&ys).at("up2, bn2, gelu", "src/convolutions.rs:113")?;
-        let sigmoid = kernels
-            .up3
-            .run(&ys)
-            .at("up3, sigmoid", "src/convolutions.rs:114")?;
+        let mut ys = self.up1.run(&xs).at("up1, bn1, relu", "src/convolutions.rs:112")?;
+        ys = self.up2.run(&ys).at("up2, bn2, gelu", "src/convolutions.rs:113")?;
+        let sigmoid = self.up3.run(&ys).at("up3, sigmoid", "src/convolutions.rs:114")?;
         scope.output(sigmoid)
     }
 }
@@ -131,11 +118,52 @@ impl DecoderFrozen {
     .example(xs.clone()) ?; }, self.try_forward(& xs), {} self.frame.graph_report()
     .with_kernels_of(self)
 );
-::fx_runtime::profiled!(
-    DecoderFrozen, "Decoder", ["up1, bn1, relu" "call_method" "src/convolutions.rs:112"
-    "src/convolutions.rs:112"[""]; "up2, bn2, gelu" "call_method"
-    "src/convolutions.rs:113" "src/convolutions.rs:113"[""]; "up3, sigmoid" "call_method"
-    "src/convolutions.rs:114" "src/convolutions.rs:114"[""];]
-);
-::fx_runtime::saved!(DecoderFrozen, "Decoder", "Decoder#15aa5df4f27c7765");
+impl DecoderFrozen {
+    /// Calls `run` `warm_up` times and then `runs` times, at least once, and says how long each operation took.
+    ///
+    /// On a CUDA device it waits for each operation. A loop's iterations count as one; the replay of a recorded
+    /// CUDA graph is one as well and not seen.
+    ///
+    /// # Errors
+    /// Those of `run`.
+    #[allow(warnings, clippy::all, clippy::pedantic)]
+    pub fn profile<T>(
+        &self,
+        warm_up: usize,
+        runs: usize,
+        run: impl Fn(&Self) -> ::fx_runtime::Result<T>,
+    ) -> ::fx_runtime::Result<::fx_runtime::graph_module::Profile> {
+        use ::fx_runtime::graph_module as gm;
+        const OPERATIONS: &[gm::Operation] = &[
+            gm::Operation {
+                node: "up1, bn1, relu",
+                opcode: "call_method",
+                lines: "src/convolutions.rs:112",
+                line: "src/convolutions.rs:112",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "up2, bn2, gelu",
+                opcode: "call_method",
+                lines: "src/convolutions.rs:113",
+                line: "src/convolutions.rs:113",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "up3, sigmoid",
+                opcode: "call_method",
+                lines: "src/convolutions.rs:114",
+                line: "src/convolutions.rs:114",
+                modules: &[""],
+            },
+        ];
+        gm::profile_generated(
+            ("Decoder", self.frame.device()),
+            OPERATIONS,
+            (warm_up, runs),
+            || run(self),
+        )
+    }
+}
+::fx_runtime::saved!(DecoderFrozen, "Decoder", "Decoder#957894e2409c5933");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Decoder_graph.rs"));
