@@ -14,7 +14,7 @@ impl Custom {
         use ::fx_runtime::instance::{Arg, Otherwise as _, Probe, node};
         let mut t = ::fx_runtime::instance::Tracer::of("Custom", self);
         let xs_arg = t.input("xs", true);
-        t.stand_in(&[("", "Custom")]);
+        t.enter(0, "", "Custom");
         t.file("src/pointwise.rs");
         node!(ys = t.module("fc1", & self.fc1; xs_arg; 28));
         node!(mul = t.call("mul.Scalar"; ys, Arg::Float(1.702); 29));

@@ -14,7 +14,7 @@ impl Normed {
         use ::fx_runtime::instance::{Arg, Otherwise as _, Probe, node};
         let mut t = ::fx_runtime::instance::Tracer::of("Normed", self);
         let xs_arg = t.input("xs", true);
-        t.stand_in(&[("", "Normed")]);
+        t.enter(0, "", "Normed");
         t.file("src/pointwise.rs");
         let attr = t.tensor("position", &self.position);
         node!(sum = t.call("add"; xs_arg, attr; 162));
