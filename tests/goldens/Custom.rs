@@ -164,5 +164,80 @@ impl ::fx_runtime::frozen::Group<2, 2, 1> for CustomFrozenReluSquareNegMul {
     .example(xs.clone()) ?; }, self.try_forward(& xs), {} self.frame.graph_report()
     .with_kernels_of(self)
 );
+impl CustomFrozen {
+    /// Calls `run` `warm_up` times and then `runs` times, at least once, and says how long each operation took.
+    ///
+    /// On a CUDA device it waits for each operation. A loop's iterations count as one; the replay of a recorded
+    /// CUDA graph is one as well and not seen.
+    ///
+    /// # Errors
+    /// Those of `run`.
+    #[allow(warnings, clippy::all, clippy::pedantic)]
+    pub fn profile<T>(
+        &self,
+        warm_up: usize,
+        runs: usize,
+        run: impl Fn(&Self) -> ::fx_runtime::Result<T>,
+    ) -> ::fx_runtime::Result<::fx_runtime::graph_module::Profile> {
+        use ::fx_runtime::graph_module as gm;
+        const OPERATIONS: &[gm::Operation] = &[
+            gm::Operation {
+                node: "fc1",
+                opcode: "call_method",
+                lines: "src/pointwise.rs:28",
+                line: "src/pointwise.rs:28",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "fc2",
+                opcode: "call_method",
+                lines: "src/pointwise.rs:30",
+                line: "src/pointwise.rs:30",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "item",
+                opcode: "call_function",
+                lines: "src/pointwise.rs:32",
+                line: "src/pointwise.rs:32",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "mul, sigmoid",
+                opcode: "call_method",
+                lines: "src/pointwise.rs:29",
+                line: "src/pointwise.rs:29",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "number",
+                opcode: "call_function",
+                lines: "src/pointwise.rs:33",
+                line: "src/pointwise.rs:33",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "relu, square, neg, mul, sub, add, div",
+                opcode: "call_method",
+                lines: "src/pointwise.rs:31,33",
+                line: "src/pointwise.rs:33",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "size",
+                opcode: "call_method",
+                lines: "src/pointwise.rs:32",
+                line: "src/pointwise.rs:32",
+                modules: &[""],
+            },
+        ];
+        gm::profile_generated(
+            ("Custom", self.frame.device()),
+            OPERATIONS,
+            (warm_up, runs),
+            || run(self),
+        )
+    }
+}
 ::fx_runtime::saved!(CustomFrozen, "Custom", "Custom#6a92a4457d27224a");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Custom_graph.rs"));

@@ -145,5 +145,52 @@ impl DecoderFrozen {
     .example(xs.clone()) ?; }, self.try_forward(& xs), {} self.frame.graph_report()
     .with_kernels_of(self)
 );
+impl DecoderFrozen {
+    /// Calls `run` `warm_up` times and then `runs` times, at least once, and says how long each operation took.
+    ///
+    /// On a CUDA device it waits for each operation. A loop's iterations count as one; the replay of a recorded
+    /// CUDA graph is one as well and not seen.
+    ///
+    /// # Errors
+    /// Those of `run`.
+    #[allow(warnings, clippy::all, clippy::pedantic)]
+    pub fn profile<T>(
+        &self,
+        warm_up: usize,
+        runs: usize,
+        run: impl Fn(&Self) -> ::fx_runtime::Result<T>,
+    ) -> ::fx_runtime::Result<::fx_runtime::graph_module::Profile> {
+        use ::fx_runtime::graph_module as gm;
+        const OPERATIONS: &[gm::Operation] = &[
+            gm::Operation {
+                node: "up1, bn1, relu",
+                opcode: "call_method",
+                lines: "src/convolutions.rs:112",
+                line: "src/convolutions.rs:112",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "up2, bn2, gelu",
+                opcode: "call_method",
+                lines: "src/convolutions.rs:113",
+                line: "src/convolutions.rs:113",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "up3, sigmoid",
+                opcode: "call_method",
+                lines: "src/convolutions.rs:114",
+                line: "src/convolutions.rs:114",
+                modules: &[""],
+            },
+        ];
+        gm::profile_generated(
+            ("Decoder", self.frame.device()),
+            OPERATIONS,
+            (warm_up, runs),
+            || run(self),
+        )
+    }
+}
 ::fx_runtime::saved!(DecoderFrozen, "Decoder", "Decoder#957894e2409c5933");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Decoder_graph.rs"));

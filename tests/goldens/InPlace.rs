@@ -104,5 +104,80 @@ impl InPlaceFrozen {
     ::fx_runtime::GraphReport::never("`relu_` (src/effects.rs:77) is more than a computation")
     .with_kernels_of(self)
 );
+impl InPlaceFrozen {
+    /// Calls `run` `warm_up` times and then `runs` times, at least once, and says how long each operation took.
+    ///
+    /// On a CUDA device it waits for each operation. A loop's iterations count as one; the replay of a recorded
+    /// CUDA graph is one as well and not seen.
+    ///
+    /// # Errors
+    /// Those of `run`.
+    #[allow(warnings, clippy::all, clippy::pedantic)]
+    pub fn profile<T>(
+        &self,
+        warm_up: usize,
+        runs: usize,
+        run: impl Fn(&Self) -> ::fx_runtime::Result<T>,
+    ) -> ::fx_runtime::Result<::fx_runtime::graph_module::Profile> {
+        use ::fx_runtime::graph_module as gm;
+        const OPERATIONS: &[gm::Operation] = &[
+            gm::Operation {
+                node: "add",
+                opcode: "call_function",
+                lines: "src/effects.rs:78",
+                line: "src/effects.rs:78",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "add",
+                opcode: "call_function",
+                lines: "src/effects.rs:79",
+                line: "src/effects.rs:79",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "bn",
+                opcode: "call_method",
+                lines: "src/effects.rs:76",
+                line: "src/effects.rs:76",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "conv",
+                opcode: "call_method",
+                lines: "src/effects.rs:74",
+                line: "src/effects.rs:74",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "fill_",
+                opcode: "call_method",
+                lines: "src/effects.rs:81",
+                line: "src/effects.rs:81",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "narrow",
+                opcode: "call_method",
+                lines: "src/effects.rs:80",
+                line: "src/effects.rs:80",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "relu_",
+                opcode: "call_method",
+                lines: "src/effects.rs:77",
+                line: "src/effects.rs:77",
+                modules: &[""],
+            },
+        ];
+        gm::profile_generated(
+            ("InPlace", self.frame.device()),
+            OPERATIONS,
+            (warm_up, runs),
+            || run(self),
+        )
+    }
+}
 ::fx_runtime::saved!(InPlaceFrozen, "InPlace", "InPlace#01d3dee189da295e");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/InPlace_graph.rs"));

@@ -118,5 +118,66 @@ impl ::fx_runtime::frozen::Group<3, 0, 1> for NoiseFrozenAddSub {
     .example(xs.clone()) ?; }, self.try_forward(& xs), {} self.frame.graph_report()
     .with_kernels_of(self)
 );
+impl NoiseFrozen {
+    /// Calls `run` `warm_up` times and then `runs` times, at least once, and says how long each operation took.
+    ///
+    /// On a CUDA device it waits for each operation. A loop's iterations count as one; the replay of a recorded
+    /// CUDA graph is one as well and not seen.
+    ///
+    /// # Errors
+    /// Those of `run`.
+    #[allow(warnings, clippy::all, clippy::pedantic)]
+    pub fn profile<T>(
+        &self,
+        warm_up: usize,
+        runs: usize,
+        run: impl Fn(&Self) -> ::fx_runtime::Result<T>,
+    ) -> ::fx_runtime::Result<::fx_runtime::graph_module::Profile> {
+        use ::fx_runtime::graph_module as gm;
+        const OPERATIONS: &[gm::Operation] = &[
+            gm::Operation {
+                node: "add, sub",
+                opcode: "call_method",
+                lines: "src/effects.rs:30",
+                line: "src/effects.rs:30",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "conv",
+                opcode: "call_method",
+                lines: "src/effects.rs:26",
+                line: "src/effects.rs:26",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "rand_like",
+                opcode: "call_method",
+                lines: "src/effects.rs:27",
+                line: "src/effects.rs:27",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "rand_like",
+                opcode: "call_method",
+                lines: "src/effects.rs:28",
+                line: "src/effects.rs:28",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "rand_like",
+                opcode: "call_method",
+                lines: "src/effects.rs:29",
+                line: "src/effects.rs:29",
+                modules: &[""],
+            },
+        ];
+        gm::profile_generated(
+            ("Noise", self.frame.device()),
+            OPERATIONS,
+            (warm_up, runs),
+            || run(self),
+        )
+    }
+}
 ::fx_runtime::saved!(NoiseFrozen, "Noise", "Noise#94950297293fae04");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Noise_graph.rs"));

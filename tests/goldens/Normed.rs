@@ -271,5 +271,73 @@ impl ::fx_runtime::frozen::Group<2, 1, 1> for NormedFrozenMulAddSoftmax {
     .example(xs.clone()) ?; }, self.try_forward(& xs), {} self.frame.graph_report()
     .with_kernels_of(self)
 );
+impl NormedFrozen {
+    /// Calls `run` `warm_up` times and then `runs` times, at least once, and says how long each operation took.
+    ///
+    /// On a CUDA device it waits for each operation. A loop's iterations count as one; the replay of a recorded
+    /// CUDA graph is one as well and not seen.
+    ///
+    /// # Errors
+    /// Those of `run`.
+    #[allow(warnings, clippy::all, clippy::pedantic)]
+    pub fn profile<T>(
+        &self,
+        warm_up: usize,
+        runs: usize,
+        run: impl Fn(&Self) -> ::fx_runtime::Result<T>,
+    ) -> ::fx_runtime::Result<::fx_runtime::graph_module::Profile> {
+        use ::fx_runtime::graph_module as gm;
+        const OPERATIONS: &[gm::Operation] = &[
+            gm::Operation {
+                node: "add, norm",
+                opcode: "call_method",
+                lines: "src/pointwise.rs:162,163",
+                line: "src/pointwise.rs:163",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "fc",
+                opcode: "call_method",
+                lines: "src/pointwise.rs:167",
+                line: "src/pointwise.rs:167",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "fc, relu",
+                opcode: "call_method",
+                lines: "src/pointwise.rs:163",
+                line: "src/pointwise.rs:163",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "mean, sub, add, div",
+                opcode: "call_method",
+                lines: "src/pointwise.rs:166,167",
+                line: "src/pointwise.rs:167",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "mul, add, softmax",
+                opcode: "call_method",
+                lines: "src/pointwise.rs:168",
+                line: "src/pointwise.rs:168",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "mul, plain, sigmoid, square, mean, add, rsqrt, amax",
+                opcode: "call_method",
+                lines: "src/pointwise.rs:164,165,166",
+                line: "src/pointwise.rs:166",
+                modules: &[""],
+            },
+        ];
+        gm::profile_generated(
+            ("Normed", self.frame.device()),
+            OPERATIONS,
+            (warm_up, runs),
+            || run(self),
+        )
+    }
+}
 ::fx_runtime::saved!(NormedFrozen, "Normed", "Normed#55323e41567cd8d7");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Normed_graph.rs"));

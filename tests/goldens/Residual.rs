@@ -244,5 +244,80 @@ impl ResidualFrozen {
     .example(xs.clone()) ?; }, self.try_forward_t(& xs, false), {} self.frame
     .graph_report().with_kernels_of(self)
 );
+impl ResidualFrozen {
+    /// Calls `run` `warm_up` times and then `runs` times, at least once, and says how long each operation took.
+    ///
+    /// On a CUDA device it waits for each operation. A loop's iterations count as one; the replay of a recorded
+    /// CUDA graph is one as well and not seen.
+    ///
+    /// # Errors
+    /// Those of `run`.
+    #[allow(warnings, clippy::all, clippy::pedantic)]
+    pub fn profile<T>(
+        &self,
+        warm_up: usize,
+        runs: usize,
+        run: impl Fn(&Self) -> ::fx_runtime::Result<T>,
+    ) -> ::fx_runtime::Result<::fx_runtime::graph_module::Profile> {
+        use ::fx_runtime::graph_module as gm;
+        const OPERATIONS: &[gm::Operation] = &[
+            gm::Operation {
+                node: "adaptive_avg_pool2d",
+                opcode: "call_function",
+                lines: "src/residual.rs:92",
+                line: "src/residual.rs:92",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "blocks.*.shortcut.{conv, bn}",
+                opcode: "call_method",
+                lines: "src/residual.rs:52",
+                line: "src/residual.rs:52",
+                modules: &["", "blocks.*"],
+            },
+            gm::Operation {
+                node: "blocks.*.{conv1, bn1}, relu",
+                opcode: "call_method",
+                lines: "src/residual.rs:49",
+                line: "src/residual.rs:49",
+                modules: &["", "blocks.*"],
+            },
+            gm::Operation {
+                node: "blocks.*.{conv2, bn2}, add, relu",
+                opcode: "call_method",
+                lines: "src/residual.rs:50,55",
+                line: "src/residual.rs:55",
+                modules: &["", "blocks.*"],
+            },
+            gm::Operation {
+                node: "fc",
+                opcode: "call_method",
+                lines: "src/residual.rs:93",
+                line: "src/residual.rs:93",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "flatten",
+                opcode: "call_function",
+                lines: "src/residual.rs:92",
+                line: "src/residual.rs:92",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "stem, bn, relu",
+                opcode: "call_method",
+                lines: "src/residual.rs:88",
+                line: "src/residual.rs:88",
+                modules: &[""],
+            },
+        ];
+        gm::profile_generated(
+            ("Residual", self.frame.device()),
+            OPERATIONS,
+            (warm_up, runs),
+            || run(self),
+        )
+    }
+}
 ::fx_runtime::saved!(ResidualFrozen, "Residual", "Residual#91ae46c1da5c18ab");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Residual_graph.rs"));

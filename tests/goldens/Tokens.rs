@@ -124,5 +124,66 @@ impl TokensFrozen {
     .example(ids.clone()) ?; }, self.try_forward(& ids), {} self.frame.graph_report()
     .with_kernels_of(self)
 );
+impl TokensFrozen {
+    /// Calls `run` `warm_up` times and then `runs` times, at least once, and says how long each operation took.
+    ///
+    /// On a CUDA device it waits for each operation. A loop's iterations count as one; the replay of a recorded
+    /// CUDA graph is one as well and not seen.
+    ///
+    /// # Errors
+    /// Those of `run`.
+    #[allow(warnings, clippy::all, clippy::pedantic)]
+    pub fn profile<T>(
+        &self,
+        warm_up: usize,
+        runs: usize,
+        run: impl Fn(&Self) -> ::fx_runtime::Result<T>,
+    ) -> ::fx_runtime::Result<::fx_runtime::graph_module::Profile> {
+        use ::fx_runtime::graph_module as gm;
+        const OPERATIONS: &[gm::Operation] = &[
+            gm::Operation {
+                node: "embedding",
+                opcode: "call_method",
+                lines: "src/dense.rs:109",
+                line: "src/dense.rs:109",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "fc1, gelu",
+                opcode: "call_method",
+                lines: "src/dense.rs:110",
+                line: "src/dense.rs:110",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "fc2",
+                opcode: "call_method",
+                lines: "src/dense.rs:111",
+                line: "src/dense.rs:111",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "mean",
+                opcode: "call_method",
+                lines: "src/dense.rs:111",
+                line: "src/dense.rs:111",
+                modules: &[""],
+            },
+            gm::Operation {
+                node: "norm",
+                opcode: "call_method",
+                lines: "src/dense.rs:109",
+                line: "src/dense.rs:109",
+                modules: &[""],
+            },
+        ];
+        gm::profile_generated(
+            ("Tokens", self.frame.device()),
+            OPERATIONS,
+            (warm_up, runs),
+            || run(self),
+        )
+    }
+}
 ::fx_runtime::saved!(TokensFrozen, "Tokens", "Tokens#026c159e2d758eba");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Tokens_graph.rs"));
