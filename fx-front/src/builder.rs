@@ -9,11 +9,12 @@ mod elements;
 mod made;
 mod read;
 mod syntax;
+mod variables;
 
 use quote::ToTokens;
 
 use crate::index::{Function, Index, Ty};
-use crate::syntax::path_text;
+use crate::syntax::{each_target, path_text};
 
 /// One step of a chain of layers.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,6 +88,35 @@ pub(crate) fn kept(index: &Index, made: &Made, place: &Kept) -> Option<Vec<Layer
         }
     }
     elements::any_of(found).filter(|layers| closures_are_told_apart(layers))
+}
+
+/// The closure that a private field of a struct holds behind a pointer, if every constructor puts the same one in, which
+/// needs nothing but its arguments, and nothing else writes to a field of that name.
+pub(crate) fn closure_of(index: &Index, owner: usize, field: &str) -> Option<syn::ExprClosure> {
+    index.field(owner, field)?.scope.as_ref()?;
+    let is_made = |function: &Function, path: &syn::Path| type_of(index, function, path) == Ty::Struct(owner);
+    let mut found: Vec<syn::ExprClosure> = Vec::new();
+    for (id, function) in index.fns.iter().enumerate() {
+        let mut is_written = false;
+        let whole = syn::Expr::Block(syn::ExprBlock { attrs: Vec::new(), label: None, block: function.block.clone() });
+        each_target(&whole, &|_| false, &mut |target| {
+            let member = if let syn::Expr::Field(field) = target { Some(&field.member) } else { None };
+            is_written |= member.is_some_and(|member| member.to_token_stream().to_string() == field);
+        });
+        if is_written {
+            return None;
+        }
+        for value in values(&function.block, field, &|path| is_made(function, path)) {
+            let syn::Expr::Call(boxed) = value? else { return None };
+            let held = boxed.args.first().filter(|_| syntax::is_pointer(&boxed))?;
+            match read::Reader::of(index, id, &[]).closure(held, String::new())? {
+                Layer::Closure(closure, _) => found.push(*closure),
+                _ => return None,
+            }
+        }
+    }
+    let first = found.pop()?;
+    found.iter().all(|other| *other == first).then_some(first)
 }
 
 /// The type that a path names in the function.

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use super::{
     Layer,
     choices::{added, distributed, either, some_times},
-    made::{before, closures, kinds},
     syntax::{is_none, is_pointer, is_some_call, ok_argument, pattern_name, text},
+    variables::{known_of_variables, of_variables},
 };
 use crate::index::{Index, Name, Resolved, Ty};
 use crate::syntax::path_text;
@@ -42,11 +42,14 @@ impl<'a> Reader<'a> {
             }
         }
         let (module, owner) = (&function.module, function.owner.as_ref());
-        let closures = closures(&function.block);
+        let closures = known_of_variables(&function.block, |init| match init {
+            syn::Expr::Closure(closure) => Some(closure.clone()),
+            _ => None,
+        });
         let mut reader =
             Reader { index, module, owner, locals, made: BTreeMap::new(), kinds: BTreeMap::new(), closures, within };
-        reader.kinds = kinds(&reader, &function.block);
-        reader.made = before(&reader, &function.block);
+        reader.kinds = known_of_variables(&function.block, |init| reader.kind(init, 8));
+        reader.made = of_variables(&function.block, |init| reader.made_by(init));
         reader
     }
 
@@ -133,8 +136,13 @@ impl<'a> Reader<'a> {
             // An optional chain: `resized.then(|| seq)`, `if resized { Some(seq) } else { None }`.
             syn::Expr::MethodCall(call) if call.method == "then" => match call.args.first()? {
                 syn::Expr::Closure(closure) => self.chain(&closure.body, chains, fuel),
+                syn::Expr::Path(path) => {
+                    let (inside, body) = self.inside(&path_text(&path.path))?;
+                    inside.chain(body, chains, fuel)
+                }
                 _ => None,
             },
+            syn::Expr::MethodCall(call) if call.method == "then_some" => self.chain(call.args.first()?, chains, fuel),
             syn::Expr::If(branch) => {
                 let then = self.tail(&branch.then_branch, chains, fuel)?;
                 match &*branch.else_branch.as_ref()?.1 {
@@ -195,7 +203,7 @@ impl<'a> Reader<'a> {
 
     /// A closure, or a function of one argument, that is added at that place. One that captures something is a layer
     /// whose inside is not known.
-    fn closure(&self, arg: &syn::Expr, place: String) -> Option<Layer> {
+    pub(super) fn closure(&self, arg: &syn::Expr, place: String) -> Option<Layer> {
         let closure: syn::ExprClosure = match arg {
             syn::Expr::Closure(closure) => closure.clone(),
             syn::Expr::Path(path) => syn::parse_quote_spanned!(syn::spanned::Spanned::span(path)=> |xs| #path(xs)),

@@ -1,6 +1,6 @@
 //! Control flow as Rust: plain where it depends on an input, decided once where it depends on the model.
 
-use fx_ir::{ForLoop, NodeId, Op, Pattern, RegionId, host::Adaptor};
+use fx_ir::{Arg, ForLoop, Graph, HostOp, NodeId, Op, Pattern, RegionId, host::Adaptor};
 
 use super::{
     holder::is_number,
@@ -154,7 +154,8 @@ impl Writer<'_, '_> {
                 let holder = self.holders.get(&decided.scope).cloned().unwrap_or_default();
                 let field = decided.field.clone();
                 let label = bound.last().map_or("turn", |&param| self.graph().base_name(param)).to_owned();
-                format!("for {} in &{holder}.{field}", self.hold(region, &label))
+                let over = self.in_iterations(id, header, bound, format!("&{holder}.{field}"));
+                format!("for {} in {over}", self.hold(region, &label))
             }
             None => self.for_head(id, header, bound),
         };
@@ -167,7 +168,22 @@ impl Writer<'_, '_> {
     pub(super) fn for_head(&mut self, id: NodeId, head: &ForLoop, bound: &[NodeId]) -> String {
         let subject = self.subject(id);
         let pattern = self.element(head, bound);
-        format!("for {pattern} in {}", host::adapted(&subject.text, &head.adaptors))
+        let over = self.in_iterations(id, head, bound, host::adapted(&subject.text, &head.adaptors));
+        format!("for {pattern} in {over}")
+    }
+
+    /// What a loop over layers goes over, so that an error in it names the layer.
+    fn in_iterations(&self, id: NodeId, head: &ForLoop, bound: &[NodeId], over: String) -> String {
+        let in_order = |adaptor: &Adaptor| matches!(adaptor, Adaptor::Iter | Adaptor::Copied | Adaptor::Enumerate);
+        let labels = bound.iter().filter_map(|&param| self.graph().node(param).origin.labels.first());
+        let label = labels.into_iter().find(|label| label.ends_with(".*"));
+        match label.filter(|_| !self.prints_all && head.adaptors.iter().all(in_order)) {
+            Some(label) => {
+                let first = first_position(self.graph(), id);
+                format!("::fx_runtime::frozen::iterations({label:?}, {first}, {over})")
+            }
+            None => over,
+        }
     }
 
     /// What a loop's pattern binds, named. An element is a reference; a number of a range or of `enumerate` is not.
@@ -247,6 +263,15 @@ impl Writer<'_, '_> {
         let condition = self.block(regions[0], |writer| writer.yielded(regions[0]));
         let body = self.block(regions[1], |writer| writer.next(regions[1], &names));
         self.line(format!("while {condition} {body}"));
+    }
+}
+
+/// The position of the first of the elements that a loop goes over: not 0 where they are the layers in the middle of a chain.
+pub(super) fn first_position(graph: &Graph, each: NodeId) -> i64 {
+    let list = graph.node(each).input(0).map(|list| graph.node(list));
+    match list.map(|list| (list.op.host(), list.args.get(1))) {
+        Some((Some(HostOp::LayersBetween(_)), Some(Arg::Int(first)))) => *first,
+        _ => 0,
     }
 }
 

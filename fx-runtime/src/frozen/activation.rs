@@ -110,16 +110,17 @@ impl Activation {
         }
     }
 
-    /// Whether a fused kernel may apply it: not where it would hide a NaN of the model's weights.
+    /// Whether a fused kernel may apply it: not where it would make something else than `ATen` of what is not finite.
     #[inline]
     pub(crate) fn may_fuse(self, non_finite: &NonFinite) -> bool {
-        !(non_finite.is_set() && self.hides_nan())
+        !(non_finite.is_set() && self.differs_on_non_finite())
     }
 
-    /// Whether fused kernels turn NaN into a number with it.
-    fn hides_nan(self) -> bool {
+    /// Whether fused kernels turn NaN into a number with it, or an infinity into something else than `ATen` does.
+    fn differs_on_non_finite(self) -> bool {
         // A slope of zero makes oneDNN take its relu.
-        matches!(self, Self::Relu | Self::Relu6 | Self::Clamp(..)) || self == Self::LeakyRelu(0.0)
+        matches!(self, Self::Relu | Self::Relu6 | Self::Clamp(..) | Self::Gelu | Self::GeluTanh)
+            || self == Self::LeakyRelu(0.0)
     }
 }
 

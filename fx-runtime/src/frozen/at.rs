@@ -5,6 +5,7 @@ use std::fmt;
 
 use tch::TchError;
 
+use super::iterations::with_positions;
 use crate::Error;
 
 /// Says where in the user's model an operation failed.
@@ -115,7 +116,7 @@ fn ours<E: 'static>(error: E, text: impl FnOnce(&E) -> String) -> Error {
 fn located(error: Error, node: &str, place: &str) -> Error {
     match error {
         Error::At { .. } => error,
-        source => Error::At { node: node.to_owned(), place: place.to_owned(), source: Box::new(source) },
+        source => Error::At { node: with_positions(node), place: place.to_owned(), source: Box::new(source) },
     }
 }
 

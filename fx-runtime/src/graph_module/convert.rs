@@ -7,6 +7,7 @@ use tch::nn::{GRUState, LSTMState};
 use tch::{Device, Kind, Tensor};
 
 use super::Value;
+use crate::saved::KINDS;
 
 /// What can be handed to a graph, or is handed over by a model.
 pub trait IntoValue {
@@ -170,30 +171,6 @@ pub(super) fn device(value: &Value) -> Option<Device> {
         _ => None,
     }
 }
-
-/// All dtypes that tch names.
-const KINDS: [Kind; 20] = [
-    Kind::Uint8,
-    Kind::Int8,
-    Kind::Int16,
-    Kind::Int,
-    Kind::Int64,
-    Kind::Half,
-    Kind::Float,
-    Kind::Double,
-    Kind::ComplexHalf,
-    Kind::ComplexFloat,
-    Kind::ComplexDouble,
-    Kind::Bool,
-    Kind::QInt8,
-    Kind::QUInt8,
-    Kind::QInt32,
-    Kind::BFloat16,
-    Kind::Float8e5m2,
-    Kind::Float8e4m3fn,
-    Kind::Float8e5m2fnuz,
-    Kind::Float8e4m3fnuz,
-];
 
 /// The dtype that a value names.
 pub(super) fn kind(value: &Value) -> Option<Kind> {

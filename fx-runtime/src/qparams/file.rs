@@ -101,12 +101,11 @@ impl QParamsFile {
         serde_json::from_str(text).map_err(|error| error.to_string())
     }
 
-    /// Why the parameters are not that graph's, if they are not.
-    pub(crate) fn mismatch(&self, graph: &Graph) -> Option<String> {
-        let found = QParamsFile::fingerprint(graph);
-        (self.graph != graph.name || self.fingerprint != found).then(|| {
+    /// Why the parameters are not those of the graph of that name and fingerprint, if they are not.
+    pub(crate) fn mismatch(&self, graph: &str, found: &str) -> Option<String> {
+        (self.graph != graph || self.fingerprint != found).then(|| {
             let QParamsFile { graph: name, fingerprint, .. } = self;
-            format!("it is of the graph `{name}` ({fingerprint}), not of `{}` ({found}); calibrate again", graph.name)
+            format!("it is of the graph `{name}` ({fingerprint}), not of `{graph}` ({found}); calibrate again")
         })
     }
 }

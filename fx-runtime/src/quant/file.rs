@@ -17,6 +17,8 @@ impl QParamsFile {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path).map_err(|error| fault(path, &error.to_string()))?;
         let file = QParamsFile::parse(&text).map_err(|reason| fault(path, &reason))?;
-        file.mismatch(module.graph()).map_or(Ok(file), |reason| Err(fault(path, &reason)))
+        let graph = module.graph();
+        file.mismatch(&graph.name, &QParamsFile::fingerprint(graph))
+            .map_or(Ok(file), |reason| Err(fault(path, &reason)))
     }
 }

@@ -31,10 +31,8 @@ pub(super) fn reference(
     own: &str,
     qparams: &QParamsFile,
 ) -> Result<GraphModule> {
-    if (&qparams.graph, qparams.fingerprint.as_str()) != (&module.graph().name, own) {
-        let (known, found) = (&module.graph().name, &qparams.graph);
-        let reason = format!("these parameters are of `{found}` ({}), not of `{known}` ({own})", qparams.fingerprint);
-        return Err(Error::Quantization { site: found.clone(), reason });
+    if let Some(reason) = qparams.mismatch(&module.graph().name, own) {
+        return Err(Error::Quantization { site: module.graph().name.clone(), reason });
     }
     bias_correction::correct(&mut module, qparams)?;
     for site in &placed.sites {

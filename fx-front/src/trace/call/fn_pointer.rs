@@ -13,8 +13,9 @@ use proc_macro2::Span;
 use quote::ToTokens;
 use syn::spanned::Spanned;
 
+use crate::builder;
 use crate::index::{Known, Name, Resolved};
-use crate::syntax::path_text;
+use crate::syntax::{path_text, peeled};
 use crate::trace::types::ty::is_copy;
 use crate::trace::{OnError, Result, Tracer, Ty, Val, opaque::template::called_with, unsupported};
 
@@ -48,6 +49,10 @@ impl Called {
 impl Tracer<'_> {
     /// A call of an expression that is no path.
     pub(in crate::trace) fn call_value(&mut self, call: &syn::ExprCall) -> Result<Val> {
+        if let Some(closure) = self.closure_in_field(&call.func) {
+            let args = call.args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
+            return self.call_closure(&closure, args);
+        }
         match self.expr(&call.func)? {
             Val::Closure(closure, home) => {
                 let args = call.args.iter().map(|arg| self.expr(arg)).collect::<Result<Vec<Val>>>()?;
@@ -55,6 +60,15 @@ impl Tracer<'_> {
             }
             value => self.call_function(&value, call, OnError::Return),
         }
+    }
+
+    /// The closure that a field of the model holds, where its constructors say which one.
+    fn closure_in_field(&self, func: &syn::Expr) -> Option<syn::ExprClosure> {
+        let syn::Expr::Field(field) = peeled(func) else { return None };
+        let Ty::Struct(owner) = self.chain_ty(&field.base) else { return None };
+        // Its names mean what they mean where it is written.
+        let is_home = self.index.structs[owner].module == self.module();
+        is_home.then(|| builder::closure_of(self.index, owner, &field.member.to_token_stream().to_string()))?
     }
 
     /// A call of a value that stands for a function: a name of one, or a pointer.

@@ -70,7 +70,7 @@ fn quantizable(owner: &str) -> String {
 /// `train_graph_module()` of a model whose entry has a mode: the graph of a call in training.
 pub(in crate::emit) fn emit_in_training(emitter: &Emitter<'_>) -> String {
     let signature = &emitter.traced.signature;
-    if !signature.params.iter().any(|param| param.is_mode && param.fixed == Some(Arg::Bool(true))) {
+    if !signature.params.iter().any(|param| param.mode.is_some() && param.fixed == Some(Arg::Bool(true))) {
         return String::new();
     }
     let of_entry = |name: &str| format!("{}_train_graph_module", identifier(name));

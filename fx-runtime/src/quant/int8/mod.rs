@@ -69,8 +69,9 @@ pub fn quantize(module: &GraphModule, qparams: &QParamsFile) -> Result<GraphModu
 
 /// The module with batch norms folded and biases corrected, if the parameters are its own.
 fn checked(module: &GraphModule, qparams: &QParamsFile) -> Result<GraphModule> {
-    match qparams.mismatch(module.graph()) {
-        Some(reason) => Err(Error::Quantization { site: module.graph().name.clone(), reason }),
+    let graph = module.graph();
+    match qparams.mismatch(&graph.name, &QParamsFile::fingerprint(graph)) {
+        Some(reason) => Err(Error::Quantization { site: graph.name.clone(), reason }),
         None => {
             let mut folded = patterns::folded(module)?;
             bias_correction::correct(&mut folded, qparams)?;

@@ -290,7 +290,7 @@ pub struct Swaps {
     fc: nn::Linear,
 }
 
-#[traceable]
+#[traceable(strict)]
 impl Swaps {
     pub fn forward(&self, xs: &Tensor) -> Tensor {
         let mut a = self.fc.forward(xs);
@@ -463,7 +463,6 @@ mod tests {
     understood!(Borrowed: 0 of 7);
     understood!(EqualInEnum: 5 of 10);
     understood!(Constant: 6 of 9);
-    understood!(Swaps: 2 of 8);
     understood!(ConvHelper: 2 of 9);
     understood!(FromCarried: 4 of 13);
 
