@@ -43,21 +43,35 @@ impl Decoder {
             return Ok(DecoderFrozen { form, frame });
         }
         let _scope = frame.freezing();
-        let up1 = fx::Conv::pack_batch_norm(
-                &frame,
+        let up1_params = fx::ConvParams::from(self.up1.config);
+        let (up1_weight, up1_bias) = fx::fold::conv_batch_norm(
                 &self.up1.ws,
                 self.up1.bs.as_ref(),
                 &self.bn1,
-                &fx::ConvParams::from(self.up1.config),
+                &up1_params,
+            )
+            .at("up1, bn1", "src/convolutions.rs:112")?;
+        let up1 = fx::Conv::pack(
+                &frame,
+                &up1_weight,
+                Some(&up1_bias),
+                &up1_params,
                 fx::Activation::Relu,
             )
             .at("up1, bn1, relu", "src/convolutions.rs:112")?;
-        let up2 = fx::Conv::pack_batch_norm(
-                &frame,
+        let up2_params = fx::ConvParams::from(self.up2.config);
+        let (up2_weight, up2_bias) = fx::fold::conv_batch_norm(
                 &self.up2.ws,
                 self.up2.bs.as_ref(),
                 &self.bn2,
-                &fx::ConvParams::from(self.up2.config),
+                &up2_params,
+            )
+            .at("up2, bn2", "src/convolutions.rs:113")?;
+        let up2 = fx::Conv::pack(
+                &frame,
+                &up2_weight,
+                Some(&up2_bias),
+                &up2_params,
                 fx::Activation::Gelu,
             )
             .at("up2, bn2, gelu", "src/convolutions.rs:113")?;
@@ -178,5 +192,5 @@ impl DecoderFrozen {
         )
     }
 }
-::fx_runtime::saved!(DecoderFrozen, "Decoder", "Decoder#15aa5df4f27c7765");
+::fx_runtime::saved!(DecoderFrozen, "Decoder", "Decoder#957894e2409c5933");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Decoder_graph.rs"));

@@ -57,59 +57,94 @@ impl Residual {
             return Ok(ResidualFrozen { form, frame });
         }
         let _scope = frame.freezing();
-        let stem = fx::Conv::pack_batch_norm(
-                &frame,
+        let stem_params = fx::ConvParams::from(self.stem.config);
+        let (stem_weight, stem_bias) = fx::fold::conv_batch_norm(
                 &self.stem.ws,
                 self.stem.bs.as_ref(),
                 &self.bn,
-                &fx::ConvParams::from(self.stem.config),
+                &stem_params,
+            )
+            .at("stem, bn", "src/residual.rs:88")?;
+        let stem = fx::Conv::pack(
+                &frame,
+                &stem_weight,
+                Some(&stem_bias),
+                &stem_params,
                 fx::Activation::Relu,
             )
             .at("stem, bn, relu", "src/residual.rs:88")?;
         let mut blocks = Vec::new();
-        for block in fx::iterations("blocks.*", 0, self.blocks.iter()) {
-            let conv1 = fx::Conv::pack_batch_norm(
-                    &frame,
-                    &block.conv1.ws,
-                    block.conv1.bs.as_ref(),
-                    &block.bn1,
-                    &fx::ConvParams::from(block.conv1.config),
-                    fx::Activation::Relu,
-                )
-                .at("blocks.*.{conv1, bn1}, relu", "src/residual.rs:49")?;
-            let shortcut = match &block.shortcut {
-                Some(shortcut_2) => {
-                    Some({
-                        let shortcut_conv = fx::Conv::pack_batch_norm(
-                                &frame,
-                                &shortcut_2.conv.ws,
-                                shortcut_2.conv.bs.as_ref(),
-                                &shortcut_2.bn,
-                                &fx::ConvParams::from(shortcut_2.conv.config),
-                                fx::Activation::None,
-                            )
-                            .at("blocks.*.shortcut.{conv, bn}", "src/residual.rs:52")?;
-                        ResidualFrozenBlocksShortcut {
-                            shortcut_conv,
-                        }
-                    })
-                }
-                None => None,
-            };
-            let conv2 = fx::Conv::pack_batch_norm(
-                    &frame,
-                    &block.conv2.ws,
-                    block.conv2.bs.as_ref(),
-                    &block.bn2,
-                    &fx::ConvParams::from(block.conv2.config),
-                    fx::Activation::Relu,
-                )
-                .at("blocks.*.{conv2, bn2}, add, relu", "src/residual.rs:50,55")?;
+        for block in self.blocks.iter() {
             blocks
-                .push(ResidualFrozenBlocks {
-                    conv1,
-                    shortcut,
-                    conv2,
+                .push({
+                    let conv1_params = fx::ConvParams::from(block.conv1.config);
+                    let (conv1_weight, conv1_bias) = fx::fold::conv_batch_norm(
+                            &block.conv1.ws,
+                            block.conv1.bs.as_ref(),
+                            &block.bn1,
+                            &conv1_params,
+                        )
+                        .at("blocks.*.{conv1, bn1}", "src/residual.rs:49")?;
+                    let conv1 = fx::Conv::pack(
+                            &frame,
+                            &conv1_weight,
+                            Some(&conv1_bias),
+                            &conv1_params,
+                            fx::Activation::Relu,
+                        )
+                        .at("blocks.*.{conv1, bn1}, relu", "src/residual.rs:49")?;
+                    let conv2_params = fx::ConvParams::from(block.conv2.config);
+                    let (conv2_weight, conv2_bias) = fx::fold::conv_batch_norm(
+                            &block.conv2.ws,
+                            block.conv2.bs.as_ref(),
+                            &block.bn2,
+                            &conv2_params,
+                        )
+                        .at("blocks.*.{conv2, bn2}", "src/residual.rs:50")?;
+                    let shortcut = match &block.shortcut {
+                        Some(shortcut_2) => {
+                            Some({
+                                let shortcut_conv_params = fx::ConvParams::from(
+                                    shortcut_2.conv.config,
+                                );
+                                let (shortcut_conv_weight, shortcut_conv_bias) = fx::fold::conv_batch_norm(
+                                        &shortcut_2.conv.ws,
+                                        shortcut_2.conv.bs.as_ref(),
+                                        &shortcut_2.bn,
+                                        &shortcut_conv_params,
+                                    )
+                                    .at("blocks.*.shortcut.{conv, bn}", "src/residual.rs:52")?;
+                                let shortcut_conv = fx::Conv::pack(
+                                        &frame,
+                                        &shortcut_conv_weight,
+                                        Some(&shortcut_conv_bias),
+                                        &shortcut_conv_params,
+                                        fx::Activation::None,
+                                    )
+                                    .at("blocks.*.shortcut.{conv, bn}", "src/residual.rs:52")?;
+                                ResidualFrozenBlocksShortcut {
+                                    shortcut_conv,
+                                }
+                            })
+                        }
+                        None => None,
+                    };
+                    let conv2 = fx::Conv::pack(
+                            &frame,
+                            &conv2_weight,
+                            Some(&conv2_bias),
+                            &conv2_params,
+                            fx::Activation::Relu,
+                        )
+                        .at(
+                            "blocks.*.{conv2, bn2}, add, relu",
+                            "src/residual.rs:50,55",
+                        )?;
+                    ResidualFrozenBlocks {
+                        conv1,
+                        shortcut,
+                        conv2,
+                    }
                 });
         }
         let fc = fx::Linear::pack(
@@ -173,7 +208,7 @@ impl ResidualFrozen {
             }
         };
         let mut ys = kernels.stem.run(&xs).at("stem, bn, relu", "src/residual.rs:88")?;
-        for block in fx::iterations("blocks.*", 0, &kernels.blocks) {
+        for block in &kernels.blocks {
             let ys_2 = block
                 .conv1
                 .run(&ys)
@@ -284,5 +319,5 @@ impl ResidualFrozen {
         )
     }
 }
-::fx_runtime::saved!(ResidualFrozen, "Residual", "Residual#008ba4d2334dd1f1");
+::fx_runtime::saved!(ResidualFrozen, "Residual", "Residual#91ae46c1da5c18ab");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Residual_graph.rs"));

@@ -32,7 +32,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (name, frozen) in [("int8", &bytes), ("int4", &halves)] {
         writeln!(out, "{name}: {:.1} dB against f32 on one token", sqnr(&exact, &frozen.forward(&token, &past).0)?)?;
     }
-    let call = |frozen| move || drop(black_box(forward(frozen, &token, &past)));
+    let (token, past) = (&token, past.as_slice());
+    let call = |frozen| move || drop(black_box(forward(frozen, token, past)));
     let [float, bytes, halves] = in_turns(20, 5, [&call(&float), &call(&bytes), &call(&halves)]);
     writeln!(out, "one token behind {PAST}, {} threads, medians (minima) in ms", tch::get_num_threads())?;
     for (name, samples) in [("f32", &float), ("int8", &bytes), ("int4", &halves)] {

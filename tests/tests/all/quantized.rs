@@ -86,7 +86,7 @@ fn what_is_saved_comes_back() {
     assert!(refused.contains("Residual"), "{refused}");
 }
 
-/// The file has a quarter of the bytes, and so have the weights in memory.
+/// The file has a quarter of the bytes, and what it has less a process has less in memory.
 #[test]
 fn codes_are_a_quarter() {
     if !has_kernels() {
@@ -111,9 +111,12 @@ fn codes_are_a_quarter() {
     let paths = paths.map(|(options, name)| saved(&options, name));
     let [float, codes] = [0, 1].map(|at: usize| std::fs::metadata(&paths[at]).expect("it is there").len());
     assert!(codes * 100 < float * 26, "{codes} of {float} bytes");
+    let saved_in_file = (float - codes) / 1024;
     let [float, codes] = [0, 1].map(|at: usize| resident_in_another_process(&paths[at]));
     eprintln!("resident: {codes} kB of {float} kB");
-    assert!(codes * 100 < float * 35, "{codes} of {float} kB resident");
+    // What is compiled for a shape, and what the allocator holds, is as much for both, give or take some megabytes.
+    let saved = float.saturating_sub(codes);
+    assert!(saved * 4 > saved_in_file * 3, "{codes} of {float} kB resident, {saved_in_file} kB less in the file");
 }
 
 /// The environment variable by which a process is asked what a model takes that it loads.
