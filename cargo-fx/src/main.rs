@@ -14,7 +14,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use commands::{adopt as adopt_command, bench, bisect, completions, diff, draw, expand, graph, profile, report, view, why};
+use commands::{
+    adopt as adopt_command, bench, bisect, completions, diff, draw, expand, graph, profile, report, view, why,
+};
 use failure::Failure;
 
 /// Looks at models, and at what they did.

@@ -76,7 +76,8 @@ fn check(case: &str, package: &str) -> String {
     let said = printed(&place, &[]);
     let after = files(folder.path());
     for (name, text) in &after {
-        let shown = Path::new(name).strip_prefix(package).map_or(format!("../{name}"), |name| name.display().to_string());
+        let shown =
+            Path::new(name).strip_prefix(package).map_or(format!("../{name}"), |name| name.display().to_string());
         let is_told = diff.contains(&format!("+++ b/{shown}\n"));
         assert_eq!(is_told, before.get(name) != Some(text), "{name} in the diff:\n{diff}");
     }
@@ -104,14 +105,15 @@ fn blocks_enums_and_closures() {
         edited    Cargo.toml: dependencies
         edited    build.rs: the build's call of fx
         edited    src/blocks.rs: 2 × `tch::nn`, 3 × `Module`
-        edited    src/closures.rs: 6 × `tch::nn`, 3 × `#[traceable]`
+        edited    src/closures.rs: 6 × `tch::nn`, 1 × `Module`, 3 × `#[traceable]`
         edited    src/lib.rs: 2 × `tch::nn`, 1 × `Module`, 1 × `#[traceable]`
-        traceable net (src/closures.rs:11)
-        traceable head (src/closures.rs:18)
-        traceable with_head (src/closures.rs:23)
+        traceable net (src/closures.rs:15)
+        traceable head (src/closures.rs:22)
+        traceable with_head (src/closures.rs:27)
         traceable Net (src/lib.rs:32)
         next: `cargo build`, then `cargo fx report` says what of each model is understood
-    "#]].assert_eq(&check("vision", ""));
+    "#]]
+    .assert_eq(&check("vision", ""));
 }
 
 #[test]
@@ -123,7 +125,8 @@ fn a_member_of_a_workspace() {
         edited    src/policy.rs: 1 × `tch::nn`, 2 × `Module`, 1 × `#[traceable]`
         traceable Policy (src/policy.rs:24)
         next: `cargo build`, then `cargo fx report` says what of each model is understood
-    "#]].assert_eq(&check("member", "agent"));
+    "#]]
+    .assert_eq(&check("member", "agent"));
 }
 
 #[test]
@@ -157,11 +160,14 @@ fn a_diff() {
  
         +#[derive(fx_runtime::Module)]
          pub struct Net(nn::Linear);
-    "#]].assert_eq(&printed(folder.path(), &["--dry-run"]));
+    "#]]
+    .assert_eq(&printed(folder.path(), &["--dry-run"]));
 }
 
 fn manifest(tch: &str, edition: &str) -> String {
-    format!("[package]\nname = \"net\"\nversion = \"0.1.0\"\nedition = \"{edition}\"\n\n[dependencies]\ntch = \"{tch}\"\n")
+    format!(
+        "[package]\nname = \"net\"\nversion = \"0.1.0\"\nedition = \"{edition}\"\n\n[dependencies]\ntch = \"{tch}\"\n"
+    )
 }
 
 /// A crate of one file.
@@ -175,9 +181,13 @@ const NET: &str = "use tch::nn;\npub struct Net(nn::Linear);\n";
 #[test]
 fn another_tch() {
     let folder = package(&manifest("0.17", "2021"), NET);
-    refused(folder.path(), &[], expect![[r#"
+    refused(
+        folder.path(),
+        &[],
+        expect![[r#"
         error: `CRATE/Cargo.toml` depends on tch 0.17, and fx works with tch 0.24.0: update the crate to it, or let `--upgrade-tch` write that version into the manifest and mend what does not compile then
-    "#]]);
+    "#]],
+    );
     printed(folder.path(), &["--upgrade-tch"]);
     let after = fs::read_to_string(folder.path().join("Cargo.toml")).unwrap();
     assert!(after.contains("tch = \"=0.24.0\"\n") && after.contains("fx-runtime = \"0.1\"\n"), "{after}");
@@ -185,9 +195,13 @@ fn another_tch() {
         &manifest("0.17", "2021").replace("\"0.17\"", "{ git = \"https://example.org/tch\", rev = \"1\" }"),
         NET,
     );
-    refused(folder.path(), &[], expect![[r#"
+    refused(
+        folder.path(),
+        &[],
+        expect![[r#"
         error: `CRATE/Cargo.toml` depends on tch by `git`, and fx works with tch 0.24.0: update the crate to it, or let `--upgrade-tch` write that version into the manifest and mend what does not compile then
-    "#]]);
+    "#]],
+    );
     printed(folder.path(), &["--upgrade-tch"]);
     assert!(fs::read_to_string(folder.path().join("Cargo.toml")).unwrap().contains("tch = { version = \"=0.24.0\" }"));
 }
@@ -195,41 +209,73 @@ fn another_tch() {
 #[test]
 fn what_is_in_the_way() {
     let folder = package(&manifest("0.24", "2021"), "use tch::nn;\n\nfn f( {}\n");
-    refused(folder.path(), &[], expect![[r#"
+    refused(
+        folder.path(),
+        &[],
+        expect![[r#"
         error: src/lib.rs:3: cannot parse string into token stream; no file was changed
-    "#]]);
+    "#]],
+    );
     let folder = package(&manifest("0.24", "2015"), NET);
-    refused(folder.path(), &[], expect![[r#"
+    refused(
+        folder.path(),
+        &[],
+        expect![[r#"
         error: `CRATE/Cargo.toml` is of edition 2015, and fx writes code of edition 2018 and later: write `edition = "2021"`
-    "#]]);
+    "#]],
+    );
     let folder = package(&manifest("0.24", "2021").replace("tch =", "other ="), NET);
-    refused(folder.path(), &[], expect![[r#"
+    refused(
+        folder.path(),
+        &[],
+        expect![[r#"
         error: `CRATE/Cargo.toml` does not depend on tch; fx compiles models that are written with it
-    "#]]);
+    "#]],
+    );
     let folder = package("[workspace]\nmembers = []\n", NET);
-    refused(folder.path(), &[], expect![[r#"
+    refused(
+        folder.path(),
+        &[],
+        expect![[r#"
         error: `CRATE/Cargo.toml` is of a workspace and has no package; crates are adopted one by one: name the Cargo.toml of one by `--manifest-path`
-    "#]]);
+    "#]],
+    );
     let folder = package("[package\n", NET);
-    refused(folder.path(), &[], expect![[r#"
+    refused(
+        folder.path(),
+        &[],
+        expect![[r#"
         error: `CRATE/Cargo.toml` is no TOML: TOML parse error at line 1, column 9
           |
         1 | [package
           |         ^
         unclosed table, expected `]`
-    "#]]);
+    "#]],
+    );
     let folder = package(&manifest("0.24", "2021").replace("edition", "build = false\nedition"), NET);
-    refused(folder.path(), &[], expect![[r#"
+    refused(
+        folder.path(),
+        &[],
+        expect![[r#"
         error: `CRATE/Cargo.toml` says `build = false`, and fx runs in a build script: remove that line
-    "#]]);
+    "#]],
+    );
     let folder = package(&manifest("0.24", "2021"), NET);
     fs::write(folder.path().join("build.rs"), "include!(\"other.rs\");\n").unwrap();
-    refused(folder.path(), &[], expect![[r#"
+    refused(
+        folder.path(),
+        &[],
+        expect![[r#"
         error: build.rs: there is no `fn main` with a body to call fx in; add `fx_passes::Build::new().run();` where the script begins
-    "#]]);
-    refused(folder.path(), &["--fx-path", "nowhere"], expect![[r#"
+    "#]],
+    );
+    refused(
+        folder.path(),
+        &["--fx-path", "nowhere"],
+        expect![[r#"
         error: `--fx-path nowhere` is no checkout of fx: it has no fx-runtime/Cargo.toml
-    "#]]);
+    "#]],
+    );
 }
 
 /// A checkout is named by its whole path, from wherever it was said.

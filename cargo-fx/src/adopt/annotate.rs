@@ -141,7 +141,8 @@ fn is_traceable(attrs: &[syn::Attribute]) -> bool {
 
 /// Puts `Module` into the last derive, or a derive before the item.
 fn derive(source: &Source, attrs: &[syn::Attribute], first: Span, edits: &mut Edits) {
-    let lists = attrs.iter().filter(|attr| attr.path().is_ident("derive")).filter_map(|attr| attr.meta.require_list().ok());
+    let lists =
+        attrs.iter().filter(|attr| attr.path().is_ident("derive")).filter_map(|attr| attr.meta.require_list().ok());
     let Some(list) = lists.last() else {
         return before(source, first, &format!("#[derive({DERIVED})]"), edits);
     };

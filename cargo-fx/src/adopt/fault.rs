@@ -97,7 +97,9 @@ pub(crate) enum Fault {
         path: PathBuf,
     },
     /// A build script without a `main` of its own.
-    #[error("{file}: there is no `fn main` with a body to call fx in; add `fx_passes::Build::new().run();` where the script begins")]
+    #[error(
+        "{file}: there is no `fn main` with a body to call fx in; add `fx_passes::Build::new().run();` where the script begins"
+    )]
     NoMain {
         /// The build script.
         file: String,

@@ -222,7 +222,10 @@ mod tests {
             "use tch::{Device, nn::{self, Module}, Kind, nn::Path as P}; // all\n",
             "use fx_runtime::{nn::{self, Module}, nn::Path as P};\nuse tch::{Device, Kind}; // all\n",
         );
-        check("use std::{fmt, io};\nuse tch::{self, nn};\n", "use std::{fmt, io};\nuse fx_runtime::nn;\nuse tch::{self};\n");
+        check(
+            "use std::{fmt, io};\nuse tch::{self, nn};\n",
+            "use std::{fmt, io};\nuse fx_runtime::nn;\nuse tch::{self};\n",
+        );
         check("use {std::fmt, tch::{nn, Tensor}};\n", "use {std::fmt, fx_runtime::nn, tch::Tensor};\n");
         check(
             "mod a {\n    #[cfg(test)]\n    pub(crate) use tch::{nn, Kind};\n}\n",
@@ -244,7 +247,10 @@ mod tests {
             "fn f(p: &tch::nn::Path) -> Vec<tch::nn::Linear> { vec![tch::nn::linear(p, 1, 2, Default::default())] }\n",
             "fn f(p: &fx_runtime::nn::Path) -> Vec<fx_runtime::nn::Linear> { vec![fx_runtime::nn::linear(p, 1, 2, Default::default())] }\n",
         );
-        check("use mine::tch::nn;\nfn f(x: ::tch::nn::Linear) {}\n", "use mine::tch::nn;\nfn f(x: ::fx_runtime::nn::Linear) {}\n");
+        check(
+            "use mine::tch::nn;\nfn f(x: ::tch::nn::Linear) {}\n",
+            "use mine::tch::nn;\nfn f(x: ::fx_runtime::nn::Linear) {}\n",
+        );
         check("use tch as t;\ntype L = t::nn::Linear;\n", "use tch as t;\ntype L = fx_runtime::nn::Linear;\n");
     }
 

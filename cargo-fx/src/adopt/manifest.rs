@@ -82,9 +82,9 @@ impl Manifest {
     fn check_edition(&self) -> Result<(), Fault> {
         let text = |item: &Item| item.as_str().map(str::to_owned);
         let edition = match self.package("edition") {
-            Some(item) if item.get("workspace").is_some() => {
-                self.workspace().and_then(|above| text(above.document.get("workspace")?.get("package")?.get("edition")?))
-            }
+            Some(item) if item.get("workspace").is_some() => self
+                .workspace()
+                .and_then(|above| text(above.document.get("workspace")?.get("package")?.get("edition")?)),
             Some(item) => text(item),
             None => None,
         };
@@ -187,7 +187,9 @@ fn settle_one(
 /// Puts what stands at the end of the file before the new last table, so that comments stay behind what they stood behind.
 fn keep_end(document: &mut DocumentMut) {
     let end = document.trailing().as_str().unwrap_or_default().to_owned();
-    if let Some(table) = document.get_mut("build-dependencies").and_then(Item::as_table_mut).filter(|_| end.contains('#')) {
+    if let Some(table) =
+        document.get_mut("build-dependencies").and_then(Item::as_table_mut).filter(|_| end.contains('#'))
+    {
         table.decor_mut().set_prefix(format!("{end}\n"));
         document.set_trailing("");
     }

@@ -82,7 +82,13 @@ pub(crate) fn plan(request: Request<'_>) -> Result<Plan, Fault> {
         plan.add(Change { path, name, before, after, summary: "dependencies".to_owned() });
     }
     let (before, after) = build_script::adopted(&root, &script)?;
-    plan.add(Change { path: root.join(&script), name: script, before, after, summary: "the build's call of fx".to_owned() });
+    plan.add(Change {
+        path: root.join(&script),
+        name: script,
+        before,
+        after,
+        summary: "the build's call of fx".to_owned(),
+    });
     sources(&root, &mut plan)?;
     Ok(plan)
 }
@@ -154,14 +160,14 @@ fn mark<'s>(
         found.into_iter().map(move |site| (*name, site))
     });
     let all: Vec<(&str, Site<'_>)> = all.collect();
-    let clones: BTreeSet<&TypeName> = all
+    let written: BTreeMap<&TypeName, bool> = all
         .iter()
         .filter_map(|(_, site)| match site {
-            Site::Type { name, attrs, .. } if has_derive(attrs, "Clone") => Some(name),
-            _ => None,
+            Site::Type { name, attrs, .. } => Some((name, has_derive(attrs, "Clone"))),
+            Site::Code { .. } => None,
         })
         .collect();
-    let models = Models::of(index, &|name| clones.contains(name));
+    let models = Models::of(index, &written);
     for (file, site) in &all {
         if let Site::Type { name, at, .. } = site
             && models.modules.contains(name)

@@ -97,8 +97,10 @@ mod tests {
     #[test]
     fn spans_are_places_in_the_text() {
         let text = "\u{feff}#!/usr/bin/env run\r\n// é\r\nfn f() {}\r\n";
-        let source = Source::parse("a.rs".into(), "a.rs", text.to_owned()).ok().filter(|source| source.newline() == "\r\n");
-        let found = source.map(|source| source.between(source.file.items[0].span(), source.file.items[0].span()).to_owned());
+        let source =
+            Source::parse("a.rs".into(), "a.rs", text.to_owned()).ok().filter(|source| source.newline() == "\r\n");
+        let found =
+            source.map(|source| source.between(source.file.items[0].span(), source.file.items[0].span()).to_owned());
         assert_eq!(found.as_deref(), Some("fn f() {}"));
     }
 }

@@ -66,7 +66,13 @@ fn summary(plan: &Plan) -> String {
     }
     let mut text = String::new();
     for change in &plan.changes {
-        let _ = writeln!(text, "{:9} {}: {}", if change.is_new() { "wrote" } else { "edited" }, change.name, change.summary);
+        let _ = writeln!(
+            text,
+            "{:9} {}: {}",
+            if change.is_new() { "wrote" } else { "edited" },
+            change.name,
+            change.summary
+        );
     }
     for (model, place) in &plan.models {
         let _ = writeln!(text, "traceable {model} ({place})");

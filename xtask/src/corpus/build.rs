@@ -40,7 +40,9 @@ impl Builder<'_> {
         let (mut built, messages) = (Built::default(), self.cargo(&args, &package.folder)?);
         for message in &messages.messages {
             let linked = message["linked_paths"].as_array().into_iter().flatten().filter_map(Value::as_str);
-            built.libraries.extend(linked.map(|path| PathBuf::from(path.split_once('=').map_or(path, |(_, path)| path))));
+            built
+                .libraries
+                .extend(linked.map(|path| PathBuf::from(path.split_once('=').map_or(path, |(_, path)| path))));
             let target = message["target"]["name"].as_str().unwrap_or_default();
             let place = (0..krate.models.len()).find(|&at| binary(krate, at) == target);
             match (message["reason"].as_str(), place) {
@@ -67,7 +69,8 @@ impl Builder<'_> {
     /// The first error of a crate as it was found, if it does not compile.
     pub(super) fn check(&self, folder: &Path) -> Result<Option<String>> {
         let messages = self.cargo(&["check", "--lib", "--profile", self.profile], folder)?;
-        let mut errors = messages.messages.iter().map(|message| &message["message"]).filter(|it| it["level"] == "error");
+        let mut errors =
+            messages.messages.iter().map(|message| &message["message"]).filter(|it| it["level"] == "error");
         Ok(if messages.is_done { None } else { Some(errors.next().map_or(messages.stderr.clone(), said)) })
     }
 

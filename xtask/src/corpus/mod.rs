@@ -54,7 +54,10 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let target = metadata["target_directory"].as_str().map_or_else(|| workspace.root.join("target"), PathBuf::from);
     let builder = Builder { workspace, libtorch: &libtorch, target, profile: &options.profile };
     output(&mut workspace.cargo(&["build", "--quiet", "-p", "cargo-fx"]))?;
-    let corpus = Corpus { adopt: builder.target.join("debug").join(format!("cargo-fx{}", std::env::consts::EXE_SUFFIX)), builder };
+    let corpus = Corpus {
+        adopt: builder.target.join("debug").join(format!("cargo-fx{}", std::env::consts::EXE_SUFFIX)),
+        builder,
+    };
     let mut rows = Vec::new();
     for krate in &crates {
         eprintln!("corpus: {}", krate.name);
@@ -65,7 +68,8 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
             .map_err(|error| Failure::new("cannot write the rows as JSON").looked(error.to_string()))?;
         fs::write(path, text).map_err(|error| Failure::file("write", path, &error))?;
     }
-    let opaque = rows.iter().flat_map(|row| row.opaque.iter().map(move |why| format!("{} {}: {why}\n", row.krate, row.model)));
+    let opaque =
+        rows.iter().flat_map(|row| row.opaque.iter().map(move |why| format!("{} {}: {why}\n", row.krate, row.model)));
     let text = format!("{}\n{}", table(&rows), opaque.collect::<String>());
     write!(std::io::stdout(), "{text}").map_err(|error| Failure::new("cannot print").looked(error.to_string()))
 }
@@ -79,13 +83,14 @@ struct Corpus<'a> {
 impl Corpus<'_> {
     /// The rows of a crate: of its models, or one of its own where none is named or it cannot be adopted.
     fn rows(&self, krate: &Crate) -> Result<Vec<Row>> {
-        let mut rows: Vec<Row> = krate.models.iter().map(|model| row(krate, model.name())).collect();
+        let mut rows: Vec<Row> = krate.models.iter().map(|model| row(krate, model.within())).collect();
         if rows.is_empty() {
             rows.push(row(krate, ""));
         }
         let home = self.builder.target.join("corpus").join(&krate.name);
         let (found, adopted) = (home.join("found"), home.join("adopted"));
-        let within = |folder: &Path| krate.settings.package.as_ref().map_or(folder.to_owned(), |path| folder.join(path));
+        let within =
+            |folder: &Path| krate.settings.package.as_ref().map_or(folder.to_owned(), |path| folder.join(path));
         mirror(&krate.folder, &found)?;
         detach(&found, &within(&found))?;
         let fail = |rows: &mut Vec<Row>, said: &str| rows.iter_mut().for_each(|row| row.fail(said));
@@ -142,7 +147,8 @@ fn understood(row: &mut Row, model: Option<&Model>, coverage: &[Coverage]) {
     let is_of = |one: &&Coverage| one.name.split("::").next() == Some(model.name());
     // One name may be that of several types: the file is the module's.
     let modules: Vec<&str> = model.path.split("::").skip(1).filter(|name| *name != model.name()).collect();
-    let is_there = |one: &Coverage| modules.iter().all(|name| one.place.file.split(['/', '.']).any(|part| part == *name));
+    let is_there =
+        |one: &Coverage| modules.iter().all(|name| one.place.file.split(['/', '.']).any(|part| part == *name));
     let named: Vec<&Coverage> = coverage.iter().filter(is_of).collect();
     let has_file = named.iter().any(|one| is_there(one));
     named.into_iter().filter(|one| !has_file || is_there(one)).for_each(|one| add(row, one));

@@ -77,10 +77,9 @@ impl Package {
 /// The program of one model.
 fn main(model: &Model) -> String {
     let inputs = model.inputs.iter().enumerate().map(|(at, input)| {
-        let made = input.strip_prefix("= ").map_or_else(
-            || format!("fx_runtime::graph_module::random_input({input:?})?"),
-            str::to_owned,
-        );
+        let made = input
+            .strip_prefix("= ")
+            .map_or_else(|| format!("fx_runtime::graph_module::random_input({input:?})?"), str::to_owned);
         format!("x{at} = {made}")
     });
     let inputs: Vec<String> = inputs.collect();
@@ -114,5 +113,9 @@ pub(super) fn library(workspace: &Workspace, folder: &Path) -> std::result::Resu
     let mut kinds = package["targets"].as_array().into_iter().flatten().filter_map(|target| target["kind"].as_array());
     let has_library = kinds.any(|kinds| kinds.iter().any(|kind| kind == "lib" || kind == "rlib"));
     let name = package["name"].as_str().unwrap_or_default().to_owned();
-    if has_library { Ok(name) } else { Err(format!("the package `{name}` has no library, so that no program can use its models")) }
+    if has_library {
+        Ok(name)
+    } else {
+        Err(format!("the package `{name}` has no library, so that no program can use its models"))
+    }
 }
