@@ -37,6 +37,7 @@ const FORWARDS: [&str; 2] = ["forward", "forward_t"];
 
 /// A type that the crate declares.
 #[derive(Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "four facts that have nothing to do with each other")]
 struct Declared {
     /// The types of the crate that its fields name.
     parts: BTreeSet<TypeName>,
@@ -58,7 +59,7 @@ impl Models {
             declared.is_clone |= written[name];
         }
         functions(index, &mut types);
-        let modules = modules(&types, captured(index));
+        let modules = modules(&types, &captured(index));
         let parts: BTreeSet<&TypeName> =
             modules.iter().flat_map(|name| types[name].parts.iter().filter(move |part| *part != name)).collect();
         let is_model = |name: &&TypeName| !parts.contains(name) && !types[*name].is_marked;
@@ -92,7 +93,9 @@ fn declared(index: &Index) -> BTreeMap<TypeName, Declared> {
                 _ => continue,
             };
             let mut held = Held { index, module, depth: 0, declared: Declared::default() };
-            fields.iter().for_each(|ty| held.visit_type(ty));
+            for ty in fields {
+                held.visit_type(ty);
+            }
             types.insert((module.clone(), name.clone()), held.declared);
         }
     }
@@ -175,7 +178,7 @@ fn functions(index: &Index, types: &mut BTreeMap<TypeName, Declared>) {
 }
 
 /// The types that are modules: those with layers, those with tensors that compute, and what they consist of.
-fn modules(types: &BTreeMap<TypeName, Declared>, captured: BTreeSet<TypeName>) -> BTreeSet<TypeName> {
+fn modules(types: &BTreeMap<TypeName, Declared>, captured: &BTreeSet<TypeName>) -> BTreeSet<TypeName> {
     let is_seed = |declared: &Declared| {
         let holds = declared.has_tensor || !declared.parts.is_empty();
         declared.has_layer || (holds && declared.forward.is_some())
