@@ -105,11 +105,11 @@ fn blocks_enums_and_closures() {
         edited    Cargo.toml: dependencies
         edited    build.rs: the build's call of fx
         edited    src/blocks.rs: 2 × `tch::nn`, 3 × `Module`
-        edited    src/closures.rs: 6 × `tch::nn`, 3 × `#[traceable]`
+        edited    src/closures.rs: 6 × `tch::nn`, 1 × `Module`, 3 × `#[traceable]`
         edited    src/lib.rs: 2 × `tch::nn`, 1 × `Module`, 1 × `#[traceable]`
-        traceable net (src/closures.rs:11)
-        traceable head (src/closures.rs:18)
-        traceable with_head (src/closures.rs:23)
+        traceable net (src/closures.rs:15)
+        traceable head (src/closures.rs:22)
+        traceable with_head (src/closures.rs:27)
         traceable Net (src/lib.rs:32)
         next: `cargo build`, then `cargo fx report` says what of each model is understood
     "#]]

@@ -160,14 +160,14 @@ fn mark<'s>(
         found.into_iter().map(move |site| (*name, site))
     });
     let all: Vec<(&str, Site<'_>)> = all.collect();
-    let clones: BTreeSet<&TypeName> = all
+    let written: BTreeMap<&TypeName, bool> = all
         .iter()
         .filter_map(|(_, site)| match site {
-            Site::Type { name, attrs, .. } if has_derive(attrs, "Clone") => Some(name),
-            _ => None,
+            Site::Type { name, attrs, .. } => Some((name, has_derive(attrs, "Clone"))),
+            Site::Code { .. } => None,
         })
         .collect();
-    let models = Models::of(index, &|name| clones.contains(name));
+    let models = Models::of(index, &written);
     for (file, site) in &all {
         if let Site::Type { name, at, .. } = site
             && models.modules.contains(name)

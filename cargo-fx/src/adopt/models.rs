@@ -37,6 +37,7 @@ const FORWARDS: [&str; 2] = ["forward", "forward_t"];
 
 /// A type that the crate declares.
 #[derive(Debug, Default)]
+#[allow(clippy::struct_excessive_bools, reason = "four facts that have nothing to do with each other")]
 struct Declared {
     /// The types of the crate that its fields name.
     parts: BTreeSet<TypeName>,
@@ -49,13 +50,20 @@ struct Declared {
 }
 
 impl Models {
-    pub(super) fn of(index: &Index, is_clone: &dyn Fn(&TypeName) -> bool) -> Models {
+    /// The models of a crate whose sources have these types, each with whether it derives `Clone`.
+    pub(super) fn of(index: &Index, written: &BTreeMap<&TypeName, bool>) -> Models {
         let mut types = declared(index);
+        // What stands in for functions that are traceable already is nobody's to edit.
+        types.retain(|name, _| written.contains_key(name));
         for (name, declared) in &mut types {
-            declared.is_clone |= is_clone(name);
+            declared.is_clone |= written[name];
         }
         functions(index, &mut types);
+<<<<<<< HEAD
         let modules = modules(&types);
+=======
+        let modules = modules(&types, &captured(index));
+>>>>>>> refs/heads/adopt
         let parts: BTreeSet<&TypeName> =
             modules.iter().flat_map(|name| types[name].parts.iter().filter(move |part| *part != name)).collect();
         let is_model = |name: &&TypeName| !parts.contains(name) && !types[*name].is_marked;
@@ -89,7 +97,9 @@ fn declared(index: &Index) -> BTreeMap<TypeName, Declared> {
                 _ => continue,
             };
             let mut held = Held { index, module, depth: 0, declared: Declared::default() };
-            fields.iter().for_each(|ty| held.visit_type(ty));
+            for ty in fields {
+                held.visit_type(ty);
+            }
             types.insert((module.clone(), name.clone()), held.declared);
         }
     }
@@ -172,13 +182,14 @@ fn functions(index: &Index, types: &mut BTreeMap<TypeName, Declared>) {
 }
 
 /// The types that are modules: those with layers, those with tensors that compute, and what they consist of.
-fn modules(types: &BTreeMap<TypeName, Declared>) -> BTreeSet<TypeName> {
+fn modules(types: &BTreeMap<TypeName, Declared>, captured: &BTreeSet<TypeName>) -> BTreeSet<TypeName> {
     let is_seed = |declared: &Declared| {
         let holds = declared.has_tensor || !declared.parts.is_empty();
         declared.has_layer || (holds && declared.forward.is_some())
     };
-    let mut left: Vec<&TypeName> =
-        types.iter().filter(|(_, declared)| is_seed(declared)).map(|(name, _)| name).collect();
+    let is_captured = |name: &TypeName, declared: &Declared| !declared.is_clone && captured.contains(name);
+    let seeds = types.iter().filter(|(name, declared)| is_seed(declared) || is_captured(name, declared));
+    let mut left: Vec<&TypeName> = seeds.map(|(name, _)| name).collect();
     let mut found = BTreeSet::new();
     while let Some(name) = left.pop() {
         let Some(declared) = types.get(name) else { continue };
@@ -189,6 +200,18 @@ fn modules(types: &BTreeMap<TypeName, Declared>) -> BTreeSet<TypeName> {
         }
     }
     found
+}
+
+/// The types of the crate that functions are given which build models: their closures may keep them.
+fn captured(index: &Index) -> BTreeSet<TypeName> {
+    let builders = index.fns.iter().filter(|function| function.owner.is_none() && returns_module(&function.sig));
+    let mut all = BTreeSet::new();
+    for function in builders {
+        let mut held = Held { index, module: &function.module, depth: 0, declared: Declared::default() };
+        function.sig.inputs.iter().for_each(|input| held.visit_fn_arg(input));
+        all.append(&mut held.declared.parts);
+    }
+    all
 }
 
 /// The functions that build models and are not called by what builds a larger one, and those that such a function calls in

@@ -28,7 +28,7 @@ impl Plan {
 fn check(change: &Change) -> io::Result<()> {
     if change.is_new() {
         let folder = change.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        return folder.map_or(Ok(()), |folder| fs::create_dir_all(folder));
+        return folder.map_or(Ok(()), fs::create_dir_all);
     }
     fs::OpenOptions::new().append(true).open(&change.path).map(drop)
 }

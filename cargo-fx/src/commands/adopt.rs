@@ -56,8 +56,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome, Failure> {
 fn diff(change: &Change) -> String {
     let before = if change.is_new() { "/dev/null".to_owned() } else { format!("a/{}", change.name) };
     let diff = TextDiff::from_lines(&change.before, &change.after);
-    let text = diff.unified_diff().context_radius(CONTEXT).header(&before, &format!("b/{}", change.name)).to_string();
-    text
+    diff.unified_diff().context_radius(CONTEXT).header(&before, &format!("b/{}", change.name)).to_string()
 }
 
 fn summary(plan: &Plan) -> String {

@@ -69,6 +69,11 @@ impl Model {
         self.path.rsplit("::").next().unwrap_or(&self.path)
     }
 
+    /// Its path from the crate on.
+    pub(super) fn within(&self) -> &str {
+        self.path.split_once("::").map_or(&self.path, |(_, path)| path)
+    }
+
     /// The path of its frozen type.
     pub(super) fn frozen(&self) -> String {
         self.frozen.clone().unwrap_or_else(|| format!("{}Frozen", self.path))
@@ -144,6 +149,7 @@ mod tests {
         assert_eq!(names, ["listed", "other"]);
         assert_eq!(crates[0].settings.features, ["tch"]);
         let model = &crates[0].models[0];
+        assert_eq!((model.within(), model.name()), ("a::Net", "Net"));
         assert_eq!((model.name(), model.call().as_str()), ("Net", "model.forward(&x0, &x1)"));
         assert_eq!(model.frozen(), "listed::a::NetFrozen");
         fs::write(folder.path().join(super::FILE), "[[model]]\ncrate = 1\n").expect("a list");

@@ -83,7 +83,7 @@ struct Corpus<'a> {
 impl Corpus<'_> {
     /// The rows of a crate: of its models, or one of its own where none is named or it cannot be adopted.
     fn rows(&self, krate: &Crate) -> Result<Vec<Row>> {
-        let mut rows: Vec<Row> = krate.models.iter().map(|model| row(krate, model.name())).collect();
+        let mut rows: Vec<Row> = krate.models.iter().map(|model| row(krate, model.within())).collect();
         if rows.is_empty() {
             rows.push(row(krate, ""));
         }
