@@ -15,12 +15,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use commands::{
-<<<<<<< HEAD
     accuracy, adopt as adopt_command, bench, bisect, completions, diff, draw, expand, graph, profile, quantize, report,
     view, why,
-=======
-    adopt as adopt_command, bench, bisect, completions, diff, draw, expand, graph, profile, report, view, why,
->>>>>>> refs/heads/adopt
 };
 use failure::Failure;
 

@@ -143,11 +143,7 @@ fn is_traceable(attrs: &[syn::Attribute]) -> bool {
 fn derive(source: &Source, attrs: &[syn::Attribute], first: Span, edits: &mut Edits) {
     let lists =
         attrs.iter().filter(|attr| attr.path().is_ident("derive")).filter_map(|attr| attr.meta.require_list().ok());
-<<<<<<< HEAD
     let Some(list) = lists.last() else {
-=======
-    let Some(list) = lists.rev().next() else {
->>>>>>> refs/heads/adopt
         return before(source, first, &format!("#[derive({DERIVED})]"), edits);
     };
     let close = source.range(list.delimiter.span().close()).start;

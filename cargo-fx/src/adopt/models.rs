@@ -59,11 +59,7 @@ impl Models {
             declared.is_clone |= written[name];
         }
         functions(index, &mut types);
-<<<<<<< HEAD
-        let modules = modules(&types);
-=======
         let modules = modules(&types, &captured(index));
->>>>>>> refs/heads/adopt
         let parts: BTreeSet<&TypeName> =
             modules.iter().flat_map(|name| types[name].parts.iter().filter(move |part| *part != name)).collect();
         let is_model = |name: &&TypeName| !parts.contains(name) && !types[*name].is_marked;
