@@ -3,5 +3,6 @@
 //! [`models`] is the list of them. The binary `fx-bench` serves one of them to a script that compares contenders
 //! ([`protocol`]); the criterion benches measure all.
 
+pub mod grid;
 pub mod models;
 pub mod protocol;

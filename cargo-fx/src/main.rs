@@ -15,7 +15,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use commands::{
-    adopt as adopt_command, bench, bisect, completions, diff, draw, expand, graph, profile, report, view, why,
+    accuracy, adopt as adopt_command, bench, bisect, completions, diff, draw, expand, graph, profile, quantize, report,
+    view, why,
 };
 use failure::Failure;
 
@@ -41,6 +42,8 @@ enum Command {
     Profile(Box<profile::Options>),
     Bench(Box<bench::Options>),
     Bisect(Box<bisect::Options>),
+    Quantize(Box<quantize::Options>),
+    Accuracy(Box<accuracy::Options>),
     View(Box<view::Options>),
     Report(Box<report::Options>),
     Expand(Box<expand::Options>),
@@ -72,6 +75,8 @@ fn main() -> ExitCode {
         Command::Profile(options) => profile::run(&options),
         Command::Bench(options) => bench::run(&options),
         Command::Bisect(options) => bisect::run(&options),
+        Command::Quantize(options) => quantize::run(&options),
+        Command::Accuracy(options) => accuracy::run(&options),
         Command::View(options) => view::run(&options),
         Command::Report(options) => report::run(&options),
         Command::Expand(options) => expand::run(&options),

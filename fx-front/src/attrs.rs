@@ -17,7 +17,7 @@ use syn::{Attribute, ImplItem, ImplItemFn, ItemImpl, Meta};
 #[derive(Clone, Debug, Default, FromMeta)]
 #[darling(default)]
 pub struct TraceableOptions {
-    /// `strict`: code that is not understood is an error, not carried along.
+    /// `strict`: code that is not understood is an error, not kept as opaque code.
     pub strict: bool,
     /// `unroll`: a loop over layers becomes one line for each layer.
     pub unroll: bool,

@@ -9,6 +9,7 @@ mod elements;
 mod made;
 mod read;
 mod syntax;
+mod variables;
 
 use quote::ToTokens;
 

@@ -27,7 +27,7 @@ pub struct Diagnostic {
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Worth knowing: carried along as code.
+    /// Worth knowing: kept as opaque code.
     Note,
     /// Probably not meant.
     Warning,

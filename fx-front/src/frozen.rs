@@ -168,7 +168,7 @@ impl Left {
         Left { code, span, reason: reason.into(), help: help.to_owned() }
     }
 
-    /// Code is carried along that reads what the model, or a part of it, borrows: a frozen type holds it for good.
+    /// Opaque code reads what the model, or a part of it, borrows: a frozen type holds it for good.
     pub(crate) fn borrows(index: &Index, graph: &Graph, function: &Function) -> Option<Left> {
         let lends = |item: &&Struct| item.generics.lifetimes().next().is_some();
         let of = |id: NodeId| match &graph.node(id).ty {

@@ -2,7 +2,7 @@
 //!
 //! [`scan`] reads a crate's sources into an [`Index`](index::Index); [`trace`] turns one `#[traceable]` item of it into
 //! a [`Graph`](fx_ir::Graph), inlining the traceable items that it calls. Nothing is executed and no Rust compiler is
-//! asked: what the source does not say is unknown, and what is unknown is carried along as code.
+//! asked: what the source does not say is unknown, and what is unknown is kept as opaque code.
 //!
 //! **Invariant:** no error stops at the first: faults are pushed to [`Diagnostics`](diag::Diagnostics) with the user's
 //! token, and work goes on.

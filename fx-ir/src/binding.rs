@@ -95,7 +95,7 @@ impl Solver<'_> {
     fn time_of(&mut self, id: NodeId) -> Binding {
         let node = self.graph.node(id);
         let inputs = self.latest(id);
-        // What a loop carries from turn to turn is known where it turns.
+        // What a loop carries from one iteration to the next is known where the loop runs.
         let carried_first = if self.is_fixed(id) { Binding::Call } else { inputs };
         match (&node.op, node.regions.as_slice()) {
             (Op::For(_), &[body]) => {

@@ -1,4 +1,4 @@
-//! What a node does: torch.fx's six opcodes, Rust code that is carried along, and control flow that owns regions.
+//! What a node does: torch.fx's six opcodes, opaque Rust code, and control flow that owns regions.
 
 use std::fmt;
 

@@ -55,7 +55,7 @@ mod traceable;
 ///
 /// | option | meaning |
 /// |---|---|
-/// | `strict` | code that is not understood is an error, not carried along as it is |
+/// | `strict` | code that is not understood is an error, not kept as opaque code |
 /// | `unroll` | a loop over layers becomes one line for each layer |
 /// | `entry = "encode"` | the function to trace, where it is not `forward` or `forward_t` |
 /// | `entry = ["encode", "decode"]` | several: the frozen type has all of them, and each weight once |

@@ -63,7 +63,7 @@ fn written(op: &HostOp, args: &[Arg]) -> String {
 /// How many kernels are packed, and how many batch norms are left.
 fn kernels_and_norms(graph: &Graph) -> (usize, usize) {
     let count = |is: &dyn Fn(&Op) -> bool| graph.nodes().into_iter().filter(|&id| is(&graph.node(id).op)).count();
-    let kernels = count(&|op| matches!(op.host(), Some(HostOp::Runtime(name)) if name == "Conv::pack"));
+    let kernels = count(&|op| matches!(op.host(), Some(HostOp::Runtime(name)) if name.starts_with("Conv::pack")));
     let leaves = graph.nodes().into_iter().filter(|&id| graph.node(id).ty.to_string().contains("BatchNorm>"));
     let is_leaf = |op: &Op| matches!(op.host(), Some(HostOp::Runtime(name)) if name.starts_with("Leaf::<"));
     let norms = leaves.filter(|&id| is_leaf(&graph.node(id).op));
@@ -113,22 +113,18 @@ fn a_residual_network_is_one_kernel_a_convolution() {
         RESNET,
         &expect![[r#"
             conv1_params = ConvParams::from(config(_)) of conv1 (conv1)
-            conv1_folded = fold::conv_batch_norm(ref(_), as_ref(_), ref(_), ref(_)) of conv1_weight conv1_bias bn1 conv1_params (conv1 bn1)
-            conv1_3 = Conv::pack(frame(), ref(_), some(ref(_)), ref(_), Activation::Relu) of conv1_weight_2 conv1_bias_2 conv1_params (conv1 bn1 relu)
+            conv1_3 = Conv::pack_batch_norm(frame(), ref(_), as_ref(_), ref(_), ref(_), Activation::Relu) of conv1_weight conv1_bias bn1 conv1_params (conv1 bn1 relu)
             ys = run(_, ref(_)) of conv1_3 xs (conv1 bn1 relu)
             maxpool_2 = Leaf::<::fx_runtime::nn::MaxPool2D>::new(frame(), ref(_)) of maxpool (maxpool)
             ys_1 = run(_, ref(_)) of maxpool_2 ys (maxpool)
             downsample_conv_params = ConvParams::from(config(_)) of conv (layer1.*.downsample.conv)
-            downsample_conv_folded = fold::conv_batch_norm(ref(_), as_ref(_), ref(_), ref(_)) of downsample_conv_weight downsample_conv_bias bn downsample_conv_params (layer1.*.downsample.conv layer1.*.downsample.bn)
-            downsample_conv = Conv::pack(frame(), ref(_), some(ref(_)), ref(_), Activation::None) of downsample_conv_weight_1 downsample_conv_bias_1 downsample_conv_params (layer1.*.downsample.conv layer1.*.downsample.bn)
+            downsample_conv = Conv::pack_batch_norm(frame(), ref(_), as_ref(_), ref(_), ref(_), Activation::None) of downsample_conv_weight downsample_conv_bias bn downsample_conv_params (layer1.*.downsample.conv layer1.*.downsample.bn)
             layer1_downsample_bn = run(_, ref(_)) of downsample_conv ys_2 (layer1.*.downsample.conv layer1.*.downsample.bn)
             conv1_params_1 = ConvParams::from(config(_)) of conv1_2 (layer1.*.conv1)
-            conv1_folded_1 = fold::conv_batch_norm(ref(_), as_ref(_), ref(_), ref(_)) of conv1_weight_1 conv1_bias_1 bn1_2 conv1_params_1 (layer1.*.conv1 layer1.*.bn1)
-            conv1_4 = Conv::pack(frame(), ref(_), some(ref(_)), ref(_), Activation::Relu) of conv1_weight_3 conv1_bias_3 conv1_params_1 (layer1.*.conv1 layer1.*.bn1 relu)
+            conv1_4 = Conv::pack_batch_norm(frame(), ref(_), as_ref(_), ref(_), ref(_), Activation::Relu) of conv1_weight_1 conv1_bias_1 bn1_2 conv1_params_1 (layer1.*.conv1 layer1.*.bn1 relu)
             ys_3 = run(_, ref(_)) of conv1_4 ys_2 (layer1.*.conv1 layer1.*.bn1 relu)
             conv2_params = ConvParams::from(config(_)) of conv2 (layer1.*.conv2)
-            conv2_folded = fold::conv_batch_norm(ref(_), as_ref(_), ref(_), ref(_)) of conv2_weight conv2_bias bn2 conv2_params (layer1.*.conv2 layer1.*.bn2)
-            conv2_1 = Conv::pack(frame(), ref(_), some(ref(_)), ref(_), Activation::Relu) of conv2_weight_1 conv2_bias_1 conv2_params (layer1.*.conv2 layer1.*.bn2 add relu)
+            conv2_1 = Conv::pack_batch_norm(frame(), ref(_), as_ref(_), ref(_), ref(_), Activation::Relu) of conv2_weight conv2_bias bn2 conv2_params (layer1.*.conv2 layer1.*.bn2 add relu)
             ys_5 = run_add(_, ref(_), ref(_)) of conv2_1 ys_3 skip (layer1.*.conv2 layer1.*.bn2 add relu)
             adaptive_avg_pool2d = adaptive_avg_pool2d of ys_6 (adaptive_avg_pool2d)
             flat_view = flatten of adaptive_avg_pool2d (flat_view)
@@ -148,10 +144,7 @@ fn the_graph_of_a_residual_network() {
           %conv1_weight = get_attr[ws](%conv1) : tensor  @ src/lib.rs:28 as conv1 in Net by lower-modules
           %conv1_bias = get_attr[bs](%conv1) : option<tensor>  @ src/lib.rs:28 as conv1 in Net by lower-modules
           %conv1_params = host.runtime["ConvParams::from"](host.field["config"](%conv1)) : rust<::fx_runtime::frozen::ConvParams>  @ src/lib.rs:28 as conv1 in Net by lower-modules
-          %conv1_folded = host.runtime["fold::conv_batch_norm", fallible](host.ref(%conv1_weight), host.method["as_ref"](%conv1_bias), host.ref(%bn1), host.ref(%conv1_params)) : (tensor, tensor)  @ src/lib.rs:28 as conv1 + bn1 in Net by lower-modules + fold-batch-norm
-          %conv1_weight_2 = tuple_get[0](%conv1_folded) : tensor  @ src/lib.rs:28 as conv1 + bn1 in Net by lower-modules + fold-batch-norm
-          %conv1_bias_2 = tuple_get[1](%conv1_folded) : tensor  @ src/lib.rs:28 as conv1 + bn1 in Net by lower-modules + fold-batch-norm
-          %conv1_3 = host.runtime["Conv::pack", fallible](host.frame(), host.ref(%conv1_weight_2), host.some(host.ref(%conv1_bias_2)), host.ref(%conv1_params), `::fx_runtime::frozen::Activation::Relu`) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:28 as conv1 + bn1 + relu in Net by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
+          %conv1_3 = host.runtime["Conv::pack_batch_norm", fallible](host.frame(), host.ref(%conv1_weight), host.method["as_ref"](%conv1_bias), host.ref(%bn1), host.ref(%conv1_params), `::fx_runtime::frozen::Activation::Relu`) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:28 as conv1 + bn1 + relu in Net by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
           %ys = host.runtime_method["run", fallible](%conv1_3, host.ref(xs)) : tensor  @ src/lib.rs:28 as conv1 + bn1 + relu in Net by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
           %maxpool = get_attr[maxpool](self) : module<MaxPool2D>  @ src/lib.rs:29 as maxpool in Net
           %maxpool_2 = host.runtime["Leaf::<::fx_runtime::nn::MaxPool2D>::new", fallible](host.frame(), host.ref(%maxpool)) : rust<::fx_runtime::frozen::Leaf<::fx_runtime::nn::MaxPool2D>>  @ src/lib.rs:29 as maxpool in Net by pack-kernels
@@ -166,10 +159,7 @@ fn the_graph_of_a_residual_network() {
                 %downsample_conv_weight = get_attr[ws](%conv) : tensor  @ src/lib.rs:16 as "layer1.*.downsample.conv" in Net + Block["layer1.*"] by lower-modules
                 %downsample_conv_bias = get_attr[bs](%conv) : option<tensor>  @ src/lib.rs:16 as "layer1.*.downsample.conv" in Net + Block["layer1.*"] by lower-modules
                 %downsample_conv_params = host.runtime["ConvParams::from"](host.field["config"](%conv)) : rust<::fx_runtime::frozen::ConvParams>  @ src/lib.rs:16 as "layer1.*.downsample.conv" in Net + Block["layer1.*"] by lower-modules
-                %downsample_conv_folded = host.runtime["fold::conv_batch_norm", fallible](host.ref(%downsample_conv_weight), host.method["as_ref"](%downsample_conv_bias), host.ref(%bn), host.ref(%downsample_conv_params)) : (tensor, tensor)  @ src/lib.rs:16 as "layer1.*.downsample.conv" + "layer1.*.downsample.bn" in Net + Block["layer1.*"] by lower-modules + fold-batch-norm
-                %downsample_conv_weight_1 = tuple_get[0](%downsample_conv_folded) : tensor  @ src/lib.rs:16 as "layer1.*.downsample.conv" + "layer1.*.downsample.bn" in Net + Block["layer1.*"] by lower-modules + fold-batch-norm
-                %downsample_conv_bias_1 = tuple_get[1](%downsample_conv_folded) : tensor  @ src/lib.rs:16 as "layer1.*.downsample.conv" + "layer1.*.downsample.bn" in Net + Block["layer1.*"] by lower-modules + fold-batch-norm
-                %downsample_conv = host.runtime["Conv::pack", fallible](host.frame(), host.ref(%downsample_conv_weight_1), host.some(host.ref(%downsample_conv_bias_1)), host.ref(%downsample_conv_params), `::fx_runtime::frozen::Activation::None`) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:16 as "layer1.*.downsample.conv" + "layer1.*.downsample.bn" in Net + Block["layer1.*"] by lower-modules + fold-batch-norm + pack-kernels
+                %downsample_conv = host.runtime["Conv::pack_batch_norm", fallible](host.frame(), host.ref(%downsample_conv_weight), host.method["as_ref"](%downsample_conv_bias), host.ref(%bn), host.ref(%downsample_conv_params), `::fx_runtime::frozen::Activation::None`) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:16 as "layer1.*.downsample.conv" + "layer1.*.downsample.bn" in Net + Block["layer1.*"] by lower-modules + fold-batch-norm + pack-kernels
                 %layer1_downsample_bn = host.runtime_method["run", fallible](%downsample_conv, host.ref(ys_2)) : tensor  @ src/lib.rs:16 as "layer1.*.downsample.conv" + "layer1.*.downsample.bn" in Net + Block["layer1.*"] by lower-modules + fold-batch-norm + pack-kernels
                 yield %layer1_downsample_bn  @ src/lib.rs:15 as yield in Net + Block["layer1.*"]
               }
@@ -182,20 +172,14 @@ fn the_graph_of_a_residual_network() {
             %conv1_weight_1 = get_attr[ws](%conv1_2) : tensor  @ src/lib.rs:19 as "layer1.*.conv1" in Net + Block["layer1.*"] by lower-modules
             %conv1_bias_1 = get_attr[bs](%conv1_2) : option<tensor>  @ src/lib.rs:19 as "layer1.*.conv1" in Net + Block["layer1.*"] by lower-modules
             %conv1_params_1 = host.runtime["ConvParams::from"](host.field["config"](%conv1_2)) : rust<::fx_runtime::frozen::ConvParams>  @ src/lib.rs:19 as "layer1.*.conv1" in Net + Block["layer1.*"] by lower-modules
-            %conv1_folded_1 = host.runtime["fold::conv_batch_norm", fallible](host.ref(%conv1_weight_1), host.method["as_ref"](%conv1_bias_1), host.ref(%bn1_2), host.ref(%conv1_params_1)) : (tensor, tensor)  @ src/lib.rs:19 as "layer1.*.conv1" + "layer1.*.bn1" in Net + Block["layer1.*"] by lower-modules + fold-batch-norm
-            %conv1_weight_3 = tuple_get[0](%conv1_folded_1) : tensor  @ src/lib.rs:19 as "layer1.*.conv1" + "layer1.*.bn1" in Net + Block["layer1.*"] by lower-modules + fold-batch-norm
-            %conv1_bias_3 = tuple_get[1](%conv1_folded_1) : tensor  @ src/lib.rs:19 as "layer1.*.conv1" + "layer1.*.bn1" in Net + Block["layer1.*"] by lower-modules + fold-batch-norm
-            %conv1_4 = host.runtime["Conv::pack", fallible](host.frame(), host.ref(%conv1_weight_3), host.some(host.ref(%conv1_bias_3)), host.ref(%conv1_params_1), `::fx_runtime::frozen::Activation::Relu`) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:19 as "layer1.*.conv1" + "layer1.*.bn1" + relu in Net + Block["layer1.*"] by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
+            %conv1_4 = host.runtime["Conv::pack_batch_norm", fallible](host.frame(), host.ref(%conv1_weight_1), host.method["as_ref"](%conv1_bias_1), host.ref(%bn1_2), host.ref(%conv1_params_1), `::fx_runtime::frozen::Activation::Relu`) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:19 as "layer1.*.conv1" + "layer1.*.bn1" + relu in Net + Block["layer1.*"] by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
             %ys_3 = host.runtime_method["run", fallible](%conv1_4, host.ref(ys_2)) : tensor  @ src/lib.rs:19 as "layer1.*.conv1" + "layer1.*.bn1" + relu in Net + Block["layer1.*"] by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
             %bn2 = get_attr[bn2](block) : module<BatchNorm>  @ src/lib.rs:20 as "layer1.*.bn2" in Net + Block["layer1.*"]
             %conv2 = get_attr[conv2](block) : module<Conv2D>  @ src/lib.rs:20 as "layer1.*.conv2" in Net + Block["layer1.*"]
             %conv2_weight = get_attr[ws](%conv2) : tensor  @ src/lib.rs:20 as "layer1.*.conv2" in Net + Block["layer1.*"] by lower-modules
             %conv2_bias = get_attr[bs](%conv2) : option<tensor>  @ src/lib.rs:20 as "layer1.*.conv2" in Net + Block["layer1.*"] by lower-modules
             %conv2_params = host.runtime["ConvParams::from"](host.field["config"](%conv2)) : rust<::fx_runtime::frozen::ConvParams>  @ src/lib.rs:20 as "layer1.*.conv2" in Net + Block["layer1.*"] by lower-modules
-            %conv2_folded = host.runtime["fold::conv_batch_norm", fallible](host.ref(%conv2_weight), host.method["as_ref"](%conv2_bias), host.ref(%bn2), host.ref(%conv2_params)) : (tensor, tensor)  @ src/lib.rs:20 as "layer1.*.conv2" + "layer1.*.bn2" in Net + Block["layer1.*"] by lower-modules + fold-batch-norm
-            %conv2_weight_1 = tuple_get[0](%conv2_folded) : tensor  @ src/lib.rs:20 as "layer1.*.conv2" + "layer1.*.bn2" in Net + Block["layer1.*"] by lower-modules + fold-batch-norm
-            %conv2_bias_1 = tuple_get[1](%conv2_folded) : tensor  @ src/lib.rs:20 as "layer1.*.conv2" + "layer1.*.bn2" in Net + Block["layer1.*"] by lower-modules + fold-batch-norm
-            %conv2_1 = host.runtime["Conv::pack", fallible](host.frame(), host.ref(%conv2_weight_1), host.some(host.ref(%conv2_bias_1)), host.ref(%conv2_params), `::fx_runtime::frozen::Activation::Relu`) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:20 + src/lib.rs:21 as "layer1.*.conv2" + "layer1.*.bn2" + add + relu in Net + Block["layer1.*"] by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
+            %conv2_1 = host.runtime["Conv::pack_batch_norm", fallible](host.frame(), host.ref(%conv2_weight), host.method["as_ref"](%conv2_bias), host.ref(%bn2), host.ref(%conv2_params), `::fx_runtime::frozen::Activation::Relu`) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:20 + src/lib.rs:21 as "layer1.*.conv2" + "layer1.*.bn2" + add + relu in Net + Block["layer1.*"] by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
             %ys_5 = host.runtime_method["run_add", fallible](%conv2_1, host.ref(%ys_3), host.ref(%skip)) : tensor  @ src/lib.rs:20 + src/lib.rs:21 as "layer1.*.conv2" + "layer1.*.bn2" + add + relu in Net + Block["layer1.*"] by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
             yield %ys_5  @ src/lib.rs:30 as yield in Net
           }
@@ -256,18 +240,15 @@ impl Model {
         source,
         &expect![[r#"
             conv1_params = ConvParams::from(config(_)) of conv1 (conv1)
-            conv1_folded = fold::conv_batch_norm(ref(_), as_ref(_), ref(_), ref(_)) of conv1_weight conv1_bias bn1 conv1_params (conv1 bn1)
-            conv1_2 = Conv::pack(frame(), ref(_), some(ref(_)), ref(_), Activation::None) of conv1_weight_1 conv1_bias_1 conv1_params (conv1 bn1)
+            conv1_2 = Conv::pack_batch_norm(frame(), ref(_), as_ref(_), ref(_), ref(_), Activation::None) of conv1_weight conv1_bias bn1 conv1_params (conv1 bn1)
             xs_1 = run(_, ref(_)) of conv1_2 xs (conv1 bn1)
             conv2_params = ConvParams::from(config(_)) of conv2 (conv2)
             nested_0 = ::fx_runtime::nn::BatchNorm(_, 0) of nested (nested.0)
-            conv2_folded = fold::conv_batch_norm(ref(_), as_ref(_), ref(_), ref(_)) of conv2_weight conv2_bias nested_0 conv2_params (conv2 nested.0)
-            conv2_2 = Conv::pack(frame(), ref(_), some(ref(_)), ref(_), Activation::None) of conv2_weight_1 conv2_bias_1 conv2_params (conv2 nested.0)
+            conv2_2 = Conv::pack_batch_norm(frame(), ref(_), as_ref(_), ref(_), ref(_), Activation::None) of conv2_weight conv2_bias nested_0 conv2_params (conv2 nested.0)
             nested_1 = run(_, ref(_)) of conv2_2 xs_1 (conv2 nested.0)
             nested_2 = ::fx_runtime::nn::Conv2D(_, 1) of nested (nested.1)
             nested_1_params = ConvParams::from(config(_)) of nested_2 (nested.1)
-            nested_1_folded = fold::conv_batch_norm(ref(_), as_ref(_), ref(_), ref(_)) of nested_1_weight nested_1_bias bn nested_1_params (nested.1 wrapped.bn)
-            nested_4 = Conv::pack(frame(), ref(_), some(ref(_)), ref(_), Activation::None) of nested_1_weight_1 nested_1_bias_1 nested_1_params (nested.1 wrapped.bn)
+            nested_4 = Conv::pack_batch_norm(frame(), ref(_), as_ref(_), ref(_), ref(_), Activation::None) of nested_1_weight nested_1_bias bn nested_1_params (nested.1 wrapped.bn)
             wrapped_bn = run(_, ref(_)) of nested_4 nested_1 (nested.1 wrapped.bn)
         "#]],
     );
@@ -336,8 +317,7 @@ impl Net {
             size4 = size4(_) of xs (size4)
             conv2d_params = ::fx_runtime::frozen::ConvParams stride padding dilation groups(vec(1, 1), vec(1, 1), vec(1, 1), 1) of  (conv2d)
             batch_norm_1 = BatchNorm::of_tensors(some(ref(_)), some(ref(_)), ref(_), ref(_), 1e-5) of g b mean var (batch_norm)
-            conv2d_folded = fold::conv_batch_norm(ref(_), None, ref(_), ref(_)) of w_1 batch_norm_1 conv2d_params (conv2d batch_norm)
-            conv2d_1 = Conv::pack(frame(), ref(_), some(ref(_)), ref(_), Activation::None) of conv2d_weight conv2d_bias conv2d_params (conv2d batch_norm)
+            conv2d_1 = Conv::pack_batch_norm(frame(), ref(_), None, ref(_), ref(_), Activation::None) of w_1 batch_norm_1 conv2d_params (conv2d batch_norm)
             ys_1 = run(_, ref(_)) of conv2d_1 xs (conv2d batch_norm)
             number = *(_, _) of h w (number)
             view = reshape of ys_1 n number (view)
@@ -357,8 +337,7 @@ fn two_convolutions_that_meet_are_two_kernels() {
         &small(meet),
         &expect![[r#"
             conv_params = ConvParams::from(config(_)) of conv (conv)
-            conv_folded = fold::conv_batch_norm(ref(_), as_ref(_), ref(_), ref(_)) of conv_weight conv_bias bn conv_params (conv bn)
-            conv_2 = Conv::pack(frame(), ref(_), some(ref(_)), ref(_), Activation::None) of conv_weight_1 conv_bias_1 conv_params (conv bn)
+            conv_2 = Conv::pack_batch_norm(frame(), ref(_), as_ref(_), ref(_), ref(_), Activation::None) of conv_weight conv_bias bn conv_params (conv bn)
             bn_1 = run(_, ref(_)) of conv_2 xs (conv bn)
             other_params = ConvParams::from(config(_)) of other (other)
             other_2 = Conv::pack(frame(), ref(_), as_ref(_), ref(_), Activation::Relu) of other_weight other_bias other_params (other add relu)

@@ -22,7 +22,7 @@ pub fn operand(arg: &Arg, read: Read<'_>) -> Value {
     }
 }
 
-/// An argument of carried code, which is a node or a literal.
+/// An argument of opaque code, which is a node or a literal.
 pub fn argument(arg: &Arg, read: Read<'_>) -> Value {
     match arg {
         Arg::Node(id) => read(*id),

@@ -12,6 +12,8 @@ pub fn in_inference(graph: &mut Graph) -> Result<(), NodeId> {
     if let Some(&trained) = moded.iter().find(|&&id| graph.node(id).mode() == Some(true)) {
         return Err(trained);
     }
-    moded.into_iter().for_each(|id| graph.node_mut(id).clear_mode());
+    for id in moded {
+        graph.node_mut(id).clear_mode();
+    }
     Ok(())
 }

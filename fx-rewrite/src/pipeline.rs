@@ -21,8 +21,9 @@ use fx_ir::Graph;
 use crate::library::{Activations, Arithmetic, Attention, Joins, Layout, Linears, Norms};
 use crate::pass::{Pass, PassContext};
 use crate::passes::{
-    CommonSubexpressions, DeadCode, FoldBatchNorm, FoldLayerScale, FoldLeadingNorm, FoldScale, FuseEpilogue,
-    GroupPointwise, LayoutSafe, LowerModules, MergeArms, MergeLinears, PackKernels, RemoveIdentity, SinkIntoArms,
+    AffineNorm, CommonSubexpressions, DeadCode, FoldBatchNorm, FoldLayerScale, FoldLeadingNorm, FoldScale,
+    FuseEpilogue, GroupPointwise, LayoutSafe, LowerModules, MergeArms, MergeLinears, PackKernels, RemoveIdentity,
+    SinkIntoArms,
 };
 use crate::rewrite::Outcome;
 
@@ -81,6 +82,7 @@ impl Pipeline {
             .then(MergeArms)
             .then(CommonSubexpressions)
             .then(DeadCode)
+            .then(AffineNorm)
             .then(GroupPointwise)
     }
 

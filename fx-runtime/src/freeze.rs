@@ -1,6 +1,10 @@
 //! `Freeze`: what a model is frozen for.
 
+use std::sync::Arc;
+
 use tch::{Device, Kind};
+
+use crate::qparams::{QParamsFile, WeightFormat};
 
 /// Order of the axes in memory that convolutions work in.
 ///
@@ -50,7 +54,7 @@ pub enum GraphOutputs {
 ///
 /// let options = Freeze::new().device(Device::Cpu).kind(Kind::BFloat16);
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Freeze {
     pub(crate) device: Option<Device>,
     pub(crate) kind: Option<Kind>,
@@ -62,6 +66,8 @@ pub struct Freeze {
     pub(crate) cuda_graphs: bool,
     pub(crate) graph_outputs: GraphOutputs,
     pub(crate) graph_limit: usize,
+    pub(crate) weights: Option<WeightFormat>,
+    pub(crate) qparams: Option<Arc<QParamsFile>>,
 }
 
 impl Default for Freeze {
@@ -77,6 +83,8 @@ impl Default for Freeze {
             cuda_graphs: false,
             graph_outputs: GraphOutputs::default(),
             graph_limit: 16,
+            weights: None,
+            qparams: None,
         }
     }
 }
@@ -150,6 +158,30 @@ impl Freeze {
     #[must_use]
     pub fn slice_batches(self, slice_batches: bool) -> Self {
         Self { slice_batches, ..self }
+    }
+
+    /// Computes on codes of eight bits where these parameters are: those that [`Prepared::convert`] of this model yields.
+    ///
+    /// It is the graph that [`quantize`](crate::quant::quantize) makes of the model, frozen for the CPU and shared between
+    /// threads; what has no kernel on codes is computed in f32. `save` writes the codes. Parameters of another graph are
+    /// refused, and a model whose inputs and results are more than tensors, numbers and tuples of them.
+    ///
+    /// [`Prepared::convert`]: crate::quant::Prepared::convert
+    #[must_use]
+    pub fn quantize(self, qparams: &QParamsFile) -> Self {
+        Self { qparams: Some(Arc::new(qparams.clone())), ..self }
+    }
+
+    /// Keeps the weights of linear layers, and of products with a matrix of the model, as integers of eight or four bits;
+    /// activations stay as they are.
+    ///
+    /// On the CPU in f32 a layer then takes few rows in the time that it takes to read its weight, a quarter or about an
+    /// eighth of what it was; elsewhere the weight is brought into floats in each call. Weights of fewer than 65,536
+    /// numbers stay in floats, and those whose inputs do not fall into groups of four bits. `save` writes the integers. What
+    /// is lost, [`quantize_weights`](crate::quant::quantize_weights) shows on a graph.
+    #[must_use]
+    pub fn quantize_weights(self, format: WeightFormat) -> Self {
+        Self { weights: Some(format), ..self }
     }
 
     /// Records a forward as a CUDA graph for each shape of inputs, at its first call or by `warm_up` of the frozen type.

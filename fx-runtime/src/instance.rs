@@ -111,7 +111,7 @@ impl Tracer {
 
     /// The path of what lies there and is of that type: the given one, unless the model knows it by others alone.
     fn path_of(&self, path: &str, address: usize, ty: &'static str) -> String {
-        let path = format!("{}{path}", self.prefix);
+        let path = self.full_path(path);
         match self.places.get(&(address, ty)) {
             Some(known) if !known.contains(&path) => known[0].clone(),
             _ => path,
@@ -138,13 +138,25 @@ impl Tracer {
         file.clone_into(&mut self.file);
     }
 
-    /// What comes from here on stands in the forwards of these modules, each with its path and its type's name.
-    pub fn stand_in(&mut self, modules: &[(&str, &str)]) {
-        let scope = |&(path, ty): &(&str, &str)| {
-            let path = format!("{}{path}", self.prefix);
-            ModuleScope { path: path.trim_end_matches('.').to_owned(), ty: ty.to_owned() }
-        };
-        self.modules = self.around.iter().cloned().chain(modules.iter().map(scope)).collect();
+    /// What comes from here on stands in the forward of the module at `path`, whose type has that name, within the
+    /// outermost `depth` of the modules that the walk is in.
+    pub fn enter(&mut self, depth: usize, path: &str, ty: &str) {
+        self.leave(depth);
+        let path = self.full_path(path).trim_end_matches('.').to_owned();
+        self.modules.push(ModuleScope { path, ty: ty.to_owned() });
+    }
+
+    /// What comes from here on stands in the outermost `depth` of the modules that the walk is in.
+    pub fn leave(&mut self, depth: usize) {
+        self.modules.truncate(self.around.len() + depth);
+    }
+
+    /// A path from the model on; one that begins with a dot goes on from the module that the walk is in.
+    fn full_path(&self, path: &str) -> String {
+        match self.modules.last() {
+            Some(module) if path.starts_with('.') => format!("{}{path}", module.path),
+            _ => format!("{}{path}", self.prefix),
+        }
     }
 
     /// An input of the model.

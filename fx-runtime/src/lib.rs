@@ -8,6 +8,7 @@
 extern crate self as fx_runtime;
 
 pub mod capabilities;
+mod command;
 mod cuda;
 pub mod error;
 mod ffi;
@@ -21,6 +22,7 @@ mod math;
 pub mod module;
 pub mod nn;
 pub mod progress;
+mod qparams;
 pub mod quant;
 pub mod registry;
 mod report;
@@ -29,6 +31,9 @@ pub mod weights;
 mod whole_file;
 
 pub use capabilities::{Capabilities, capabilities, cuda_if_available};
+pub use command::command;
+#[doc(hidden)]
+pub use command::random_input;
 pub use cuda::Example;
 pub use error::{Error, Result};
 pub use ffi::{CudaKernel, KernelArg, operator};

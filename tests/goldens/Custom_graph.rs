@@ -14,7 +14,7 @@ impl Custom {
         use ::fx_runtime::instance::{Arg, Otherwise as _, Probe, node};
         let mut t = ::fx_runtime::instance::Tracer::of("Custom", self);
         let xs_arg = t.input("xs", true);
-        t.stand_in(&[("", "Custom")]);
+        t.enter(0, "", "Custom");
         t.file("src/pointwise.rs");
         node!(ys = t.module("fc1", & self.fc1; xs_arg; 28));
         node!(mul = t.call("mul.Scalar"; ys, Arg::Float(1.702); 29));
@@ -36,5 +36,12 @@ impl Custom {
         node!(number = t.host("binary", ["+"]; Arg::Int(1), width; "rust<i64>"; 33));
         node!(div = t.call("div.Scalar"; add, number; 33));
         t.finish(&[&div])
+    }
+}
+#[allow(warnings, clippy::all, clippy::pedantic)]
+impl ::fx_runtime::quant::Quantizable for Custom {
+    #[inline]
+    fn quantizable_graph(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {
+        self.graph_module()
     }
 }

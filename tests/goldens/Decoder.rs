@@ -3,9 +3,14 @@
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
 #[allow(warnings, clippy::all, clippy::pedantic)]
-#[derive(Debug, ::fx_runtime::frozen::State)]
+#[derive(Debug)]
 pub struct DecoderFrozen {
     frame: ::fx_runtime::frozen::Frame,
+    form: ::fx_runtime::quant::Form<DecoderFrozenKernels>,
+}
+#[allow(warnings, clippy::all, clippy::pedantic)]
+#[derive(Debug, ::fx_runtime::frozen::State)]
+struct DecoderFrozenKernels {
     /// `up1, bn1, relu` (src/convolutions.rs:112)
     up1: ::fx_runtime::frozen::Conv,
     /// `up2, bn2, gelu` (src/convolutions.rs:113)
@@ -13,6 +18,7 @@ pub struct DecoderFrozen {
     /// `up3, sigmoid` (src/convolutions.rs:114)
     up3: ::fx_runtime::frozen::Conv,
 }
+::fx_runtime::formed!(DecoderFrozen);
 impl Decoder {
     /// Folds and packs the weights into a [`DecoderFrozen`], which computes the same, faster.
     ///
@@ -29,36 +35,29 @@ impl Decoder {
         use ::fx_runtime::frozen as fx;
         use ::fx_runtime::frozen::prelude::*;
         let frame = fx::Frame::new("Decoder", options, self)?;
+        if let Some(form) = ::fx_runtime::quant::Form::quantized(
+            &frame,
+            options,
+            || self.graph_module(),
+        )? {
+            return Ok(DecoderFrozen { form, frame });
+        }
         let _scope = frame.freezing();
-        let up1_params = fx::ConvParams::from(self.up1.config);
-        let (up1_weight, up1_bias) = fx::fold::conv_batch_norm(
+        let up1 = fx::Conv::pack_batch_norm(
+                &frame,
                 &self.up1.ws,
                 self.up1.bs.as_ref(),
                 &self.bn1,
-                &up1_params,
-            )
-            .at("up1, bn1", "src/convolutions.rs:112")?;
-        let up1 = fx::Conv::pack(
-                &frame,
-                &up1_weight,
-                Some(&up1_bias),
-                &up1_params,
+                &fx::ConvParams::from(self.up1.config),
                 fx::Activation::Relu,
             )
             .at("up1, bn1, relu", "src/convolutions.rs:112")?;
-        let up2_params = fx::ConvParams::from(self.up2.config);
-        let (up2_weight, up2_bias) = fx::fold::conv_batch_norm(
+        let up2 = fx::Conv::pack_batch_norm(
+                &frame,
                 &self.up2.ws,
                 self.up2.bs.as_ref(),
                 &self.bn2,
-                &up2_params,
-            )
-            .at("up2, bn2", "src/convolutions.rs:113")?;
-        let up2 = fx::Conv::pack(
-                &frame,
-                &up2_weight,
-                Some(&up2_bias),
-                &up2_params,
+                &fx::ConvParams::from(self.up2.config),
                 fx::Activation::Gelu,
             )
             .at("up2, bn2, gelu", "src/convolutions.rs:113")?;
@@ -71,9 +70,11 @@ impl Decoder {
             )
             .at("up3, sigmoid", "src/convolutions.rs:114")?;
         Ok(DecoderFrozen {
-            up1,
-            up2,
-            up3,
+            form: ::fx_runtime::quant::Form::Packed(DecoderFrozenKernels {
+                up1,
+                up2,
+                up3,
+            }),
             frame,
         })
     }
@@ -107,9 +108,21 @@ impl DecoderFrozen {
         }
         let scope = self.frame.enter();
         let xs = scope.input("xs", xs)?;
-        let mut ys = self.up1.run(&xs).at("up1, bn1, relu", "src/convolutions.rs:112")?;
-        ys = self.up2.run(&ys).at("up2, bn2, gelu", "src/convolutions.rs:113")?;
-        let sigmoid = self.up3.run(&ys).at("up3, sigmoid", "src/convolutions.rs:114")?;
+        let kernels = match &self.form {
+            ::fx_runtime::quant::Form::Packed(kernels) => kernels,
+            ::fx_runtime::quant::Form::Quantized(graph) => {
+                return graph.run(&scope, &[::fx_runtime::graph_module::value(&xs)]);
+            }
+        };
+        let mut ys = kernels
+            .up1
+            .run(&xs)
+            .at("up1, bn1, relu", "src/convolutions.rs:112")?;
+        ys = kernels.up2.run(&ys).at("up2, bn2, gelu", "src/convolutions.rs:113")?;
+        let sigmoid = kernels
+            .up3
+            .run(&ys)
+            .at("up3, sigmoid", "src/convolutions.rs:114")?;
         scope.output(sigmoid)
     }
 }
@@ -165,5 +178,5 @@ impl DecoderFrozen {
         )
     }
 }
-::fx_runtime::saved!(DecoderFrozen, "Decoder", "Decoder#957894e2409c5933");
+::fx_runtime::saved!(DecoderFrozen, "Decoder", "Decoder#15aa5df4f27c7765");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Decoder_graph.rs"));

@@ -14,7 +14,7 @@ impl Decoder {
         use ::fx_runtime::instance::{Arg, Otherwise as _, Probe, node};
         let mut t = ::fx_runtime::instance::Tracer::of("Decoder", self);
         let xs_arg = t.input("xs", true);
-        t.stand_in(&[("", "Decoder")]);
+        t.enter(0, "", "Decoder");
         t.file("src/convolutions.rs");
         node!(up1 = t.module("up1", & self.up1; xs_arg; 112));
         node!(bn1 = t.module("bn1", & self.bn1; up1; 112));
@@ -25,5 +25,12 @@ impl Decoder {
         node!(up3 = t.module("up3", & self.up3; ys_2; 114));
         node!(sigmoid = t.call("sigmoid"; up3; 114));
         t.finish(&[&sigmoid])
+    }
+}
+#[allow(warnings, clippy::all, clippy::pedantic)]
+impl ::fx_runtime::quant::Quantizable for Decoder {
+    #[inline]
+    fn quantizable_graph(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {
+        self.graph_module()
     }
 }

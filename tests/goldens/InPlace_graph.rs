@@ -14,7 +14,7 @@ impl InPlace {
         use ::fx_runtime::instance::{Arg, Otherwise as _, Probe, node};
         let mut t = ::fx_runtime::instance::Tracer::of("InPlace", self);
         let xs_arg = t.input("xs", true);
-        t.stand_in(&[("", "InPlace")]);
+        t.enter(0, "", "InPlace");
         t.file("src/effects.rs");
         node!(ys = t.module("conv", & self.conv; xs_arg; 74));
         node!(zs = t.module("bn", & self.bn; ys; 76));
@@ -26,5 +26,12 @@ impl InPlace {
         );
         node!(fill = t.call("fill_"; corner, Arg::Float(0.25); 81));
         t.finish(&[&sum_2])
+    }
+}
+#[allow(warnings, clippy::all, clippy::pedantic)]
+impl ::fx_runtime::quant::Quantizable for InPlace {
+    #[inline]
+    fn quantizable_graph(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {
+        self.graph_module()
     }
 }

@@ -14,7 +14,7 @@ impl Noise {
         use ::fx_runtime::instance::{Arg, Otherwise as _, Probe, node};
         let mut t = ::fx_runtime::instance::Tracer::of("Noise", self);
         let xs_arg = t.input("xs", true);
-        t.stand_in(&[("", "Noise")]);
+        t.enter(0, "", "Noise");
         t.file("src/effects.rs");
         node!(ys = t.module("conv", & self.conv; xs_arg; 26));
         node!(first = t.call("rand_like"; ys; 27));
@@ -23,5 +23,12 @@ impl Noise {
         node!(add = t.call("add"; ys, first; 30));
         node!(sub = t.call("sub"; add, second; 30));
         t.finish(&[&sub])
+    }
+}
+#[allow(warnings, clippy::all, clippy::pedantic)]
+impl ::fx_runtime::quant::Quantizable for Noise {
+    #[inline]
+    fn quantizable_graph(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {
+        self.graph_module()
     }
 }

@@ -14,7 +14,7 @@ impl Normed {
         use ::fx_runtime::instance::{Arg, Otherwise as _, Probe, node};
         let mut t = ::fx_runtime::instance::Tracer::of("Normed", self);
         let xs_arg = t.input("xs", true);
-        t.stand_in(&[("", "Normed")]);
+        t.enter(0, "", "Normed");
         t.file("src/pointwise.rs");
         let attr = t.tensor("position", &self.position);
         node!(sum = t.call("add"; xs_arg, attr; 162));
@@ -51,5 +51,12 @@ impl Normed {
         node!(add_3 = t.call("add"; mul_3, sum; 168));
         node!(softmax = t.call("softmax"; add_3, Arg::Int(- 1), Arg::None; 168));
         t.finish(&[&softmax])
+    }
+}
+#[allow(warnings, clippy::all, clippy::pedantic)]
+impl ::fx_runtime::quant::Quantizable for Normed {
+    #[inline]
+    fn quantizable_graph(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {
+        self.graph_module()
     }
 }

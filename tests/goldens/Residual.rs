@@ -3,15 +3,21 @@
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
 #[allow(warnings, clippy::all, clippy::pedantic)]
-#[derive(Debug, ::fx_runtime::frozen::State)]
+#[derive(Debug)]
 pub struct ResidualFrozen {
     frame: ::fx_runtime::frozen::Frame,
+    form: ::fx_runtime::quant::Form<ResidualFrozenKernels>,
+}
+#[allow(warnings, clippy::all, clippy::pedantic)]
+#[derive(Debug, ::fx_runtime::frozen::State)]
+struct ResidualFrozenKernels {
     /// `stem, bn, relu` (src/residual.rs:88)
     stem: ::fx_runtime::frozen::Conv,
     blocks: Vec<ResidualFrozenBlocks>,
     /// `fc` (src/residual.rs:93)
     fc: ::fx_runtime::frozen::Linear,
 }
+::fx_runtime::formed!(ResidualFrozen);
 #[allow(warnings, clippy::all, clippy::pedantic)]
 #[derive(Debug, ::fx_runtime::frozen::State)]
 struct ResidualFrozenBlocks {
@@ -43,95 +49,67 @@ impl Residual {
         use ::fx_runtime::frozen as fx;
         use ::fx_runtime::frozen::prelude::*;
         let frame = fx::Frame::new("Residual", options, self)?;
+        if let Some(form) = ::fx_runtime::quant::Form::quantized(
+            &frame,
+            options,
+            || self.graph_module(),
+        )? {
+            return Ok(ResidualFrozen { form, frame });
+        }
         let _scope = frame.freezing();
-        let stem_params = fx::ConvParams::from(self.stem.config);
-        let (stem_weight, stem_bias) = fx::fold::conv_batch_norm(
+        let stem = fx::Conv::pack_batch_norm(
+                &frame,
                 &self.stem.ws,
                 self.stem.bs.as_ref(),
                 &self.bn,
-                &stem_params,
-            )
-            .at("stem, bn", "src/residual.rs:88")?;
-        let stem = fx::Conv::pack(
-                &frame,
-                &stem_weight,
-                Some(&stem_bias),
-                &stem_params,
+                &fx::ConvParams::from(self.stem.config),
                 fx::Activation::Relu,
             )
             .at("stem, bn, relu", "src/residual.rs:88")?;
         let mut blocks = Vec::new();
         for block in fx::iterations("blocks.*", 0, self.blocks.iter()) {
-            blocks
-                .push({
-                    let conv1_params = fx::ConvParams::from(block.conv1.config);
-                    let (conv1_weight, conv1_bias) = fx::fold::conv_batch_norm(
-                            &block.conv1.ws,
-                            block.conv1.bs.as_ref(),
-                            &block.bn1,
-                            &conv1_params,
-                        )
-                        .at("blocks.*.{conv1, bn1}", "src/residual.rs:49")?;
-                    let conv1 = fx::Conv::pack(
-                            &frame,
-                            &conv1_weight,
-                            Some(&conv1_bias),
-                            &conv1_params,
-                            fx::Activation::Relu,
-                        )
-                        .at("blocks.*.{conv1, bn1}, relu", "src/residual.rs:49")?;
-                    let conv2_params = fx::ConvParams::from(block.conv2.config);
-                    let (conv2_weight, conv2_bias) = fx::fold::conv_batch_norm(
-                            &block.conv2.ws,
-                            block.conv2.bs.as_ref(),
-                            &block.bn2,
-                            &conv2_params,
-                        )
-                        .at("blocks.*.{conv2, bn2}", "src/residual.rs:50")?;
-                    let shortcut = match &block.shortcut {
-                        Some(shortcut_2) => {
-                            Some({
-                                let shortcut_conv_params = fx::ConvParams::from(
-                                    shortcut_2.conv.config,
-                                );
-                                let (shortcut_conv_weight, shortcut_conv_bias) = fx::fold::conv_batch_norm(
-                                        &shortcut_2.conv.ws,
-                                        shortcut_2.conv.bs.as_ref(),
-                                        &shortcut_2.bn,
-                                        &shortcut_conv_params,
-                                    )
-                                    .at("blocks.*.shortcut.{conv, bn}", "src/residual.rs:52")?;
-                                let shortcut_conv = fx::Conv::pack(
-                                        &frame,
-                                        &shortcut_conv_weight,
-                                        Some(&shortcut_conv_bias),
-                                        &shortcut_conv_params,
-                                        fx::Activation::None,
-                                    )
-                                    .at("blocks.*.shortcut.{conv, bn}", "src/residual.rs:52")?;
-                                ResidualFrozenBlocksShortcut {
-                                    shortcut_conv,
-                                }
-                            })
+            let conv1 = fx::Conv::pack_batch_norm(
+                    &frame,
+                    &block.conv1.ws,
+                    block.conv1.bs.as_ref(),
+                    &block.bn1,
+                    &fx::ConvParams::from(block.conv1.config),
+                    fx::Activation::Relu,
+                )
+                .at("blocks.*.{conv1, bn1}, relu", "src/residual.rs:49")?;
+            let shortcut = match &block.shortcut {
+                Some(shortcut_2) => {
+                    Some({
+                        let shortcut_conv = fx::Conv::pack_batch_norm(
+                                &frame,
+                                &shortcut_2.conv.ws,
+                                shortcut_2.conv.bs.as_ref(),
+                                &shortcut_2.bn,
+                                &fx::ConvParams::from(shortcut_2.conv.config),
+                                fx::Activation::None,
+                            )
+                            .at("blocks.*.shortcut.{conv, bn}", "src/residual.rs:52")?;
+                        ResidualFrozenBlocksShortcut {
+                            shortcut_conv,
                         }
-                        None => None,
-                    };
-                    let conv2 = fx::Conv::pack(
-                            &frame,
-                            &conv2_weight,
-                            Some(&conv2_bias),
-                            &conv2_params,
-                            fx::Activation::Relu,
-                        )
-                        .at(
-                            "blocks.*.{conv2, bn2}, add, relu",
-                            "src/residual.rs:50,55",
-                        )?;
-                    ResidualFrozenBlocks {
-                        conv1,
-                        shortcut,
-                        conv2,
-                    }
+                    })
+                }
+                None => None,
+            };
+            let conv2 = fx::Conv::pack_batch_norm(
+                    &frame,
+                    &block.conv2.ws,
+                    block.conv2.bs.as_ref(),
+                    &block.bn2,
+                    &fx::ConvParams::from(block.conv2.config),
+                    fx::Activation::Relu,
+                )
+                .at("blocks.*.{conv2, bn2}, add, relu", "src/residual.rs:50,55")?;
+            blocks
+                .push(ResidualFrozenBlocks {
+                    conv1,
+                    shortcut,
+                    conv2,
                 });
         }
         let fc = fx::Linear::pack(
@@ -142,9 +120,11 @@ impl Residual {
             )
             .at("fc", "src/residual.rs:93")?;
         Ok(ResidualFrozen {
-            stem,
-            blocks,
-            fc,
+            form: ::fx_runtime::quant::Form::Packed(ResidualFrozenKernels {
+                stem,
+                blocks,
+                fc,
+            }),
             frame,
         })
     }
@@ -186,8 +166,14 @@ impl ResidualFrozen {
         let scope = self.frame.enter();
         let xs = scope.input("xs", xs)?;
         scope.inference_only("train", train)?;
-        let mut ys = self.stem.run(&xs).at("stem, bn, relu", "src/residual.rs:88")?;
-        for block in fx::iterations("blocks.*", 0, &self.blocks) {
+        let kernels = match &self.form {
+            ::fx_runtime::quant::Form::Packed(kernels) => kernels,
+            ::fx_runtime::quant::Form::Quantized(graph) => {
+                return graph.run(&scope, &[::fx_runtime::graph_module::value(&xs)]);
+            }
+        };
+        let mut ys = kernels.stem.run(&xs).at("stem, bn, relu", "src/residual.rs:88")?;
+        for block in fx::iterations("blocks.*", 0, &kernels.blocks) {
             let ys_2 = block
                 .conv1
                 .run(&ys)
@@ -214,7 +200,7 @@ impl ResidualFrozen {
             .f_flatten(1, -1)
             .at("flatten", "src/residual.rs:92")?;
         drop(adaptive_avg_pool2d);
-        let fc = self.fc.run(&ys).at("fc", "src/residual.rs:93")?;
+        let fc = kernels.fc.run(&ys).at("fc", "src/residual.rs:93")?;
         scope.output(fc)
     }
 }
@@ -298,5 +284,5 @@ impl ResidualFrozen {
         )
     }
 }
-::fx_runtime::saved!(ResidualFrozen, "Residual", "Residual#91ae46c1da5c18ab");
+::fx_runtime::saved!(ResidualFrozen, "Residual", "Residual#008ba4d2334dd1f1");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Residual_graph.rs"));

@@ -14,7 +14,7 @@ impl Tokens {
         use ::fx_runtime::instance::{Arg, Otherwise as _, Probe, node};
         let mut t = ::fx_runtime::instance::Tracer::of("Tokens", self);
         let ids_arg = t.input("ids", true);
-        t.stand_in(&[("", "Tokens")]);
+        t.enter(0, "", "Tokens");
         t.file("src/dense.rs");
         node!(embedding = t.module("embedding", & self.embedding; ids_arg; 109));
         node!(xs = t.module("norm", & self.norm; embedding; 109));
@@ -25,5 +25,12 @@ impl Tokens {
             mean = t.call("mean.dim"; fc2, Arg::Int(1), Arg::Bool(false), Arg::None; 111)
         );
         t.finish(&[&mean])
+    }
+}
+#[allow(warnings, clippy::all, clippy::pedantic)]
+impl ::fx_runtime::quant::Quantizable for Tokens {
+    #[inline]
+    fn quantizable_graph(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {
+        self.graph_module()
     }
 }

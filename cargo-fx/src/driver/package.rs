@@ -48,7 +48,7 @@ pub(super) fn files(
     // `?` takes any error, and the type of `p` is known to the expression.
     let main = format!(
         "//! Constructs `{path}` of the crate `{library}`.\n#![allow(unused)]\n\nuse {path};\n\n\
-         fn main() -> std::process::ExitCode {{\n    fx_runtime::graph_module::command(|p| {{\n        \
+         fn main() -> std::process::ExitCode {{\n    fx_runtime::command(|p| {{\n        \
          let model = {expression};\n        Ok(model.graph_module()?)\n    }})\n}}\n"
     );
     let mut files = vec![("Cargo.toml", manifest), ("src/main.rs", main)];

@@ -1,6 +1,6 @@
 //! What a model's program says on standard error: how far it is, shown as a bar, and everything else as it is.
 //!
-//! The lines of progress are those that fx-runtime writes (its `graph_module/command/progress.rs`).
+//! The lines of progress are those that fx-runtime writes (its `command/progress.rs`).
 
 use std::io::{BufRead, BufReader, Read};
 use std::time::{Duration, Instant};

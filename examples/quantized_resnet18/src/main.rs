@@ -6,17 +6,17 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
 
 use clap::Parser;
 use comfy_table::{Table, presets};
-use fx_runtime::graph_module::{FrozenModule, GraphModule, Value, value};
+use fx_runtime::graph_module::{GraphModule, Value, value};
 use fx_runtime::quant::{
     ObserverConfig, Prepared, QConfig, QConfigMapping, QEngine, QParams, QParamsFile, ZeroPoint, coverage, prepare,
     quantize, sqnr,
 };
 use fx_runtime::{Device, Freeze, Tensor, nn};
 use resnet18::model::ResNet18Frozen;
+use resnet18::timing::{Samples, in_turns};
 use resnet18::{ResNet18, weights};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -27,10 +27,13 @@ struct Cli {
     /// Rounds of the timing; in each, both models make five calls
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Where the two files of parameters are written
+    /// Where the two files of parameters are written, and the frozen models; these go to the system's folder without it
     #[arg(long)]
     folder: Option<PathBuf>,
 }
+
+/// Timed calls of each model in a round.
+const CALLS: usize = 5;
 
 /// Pictures that the model is calibrated on.
 const CALIBRATION: usize = 8;
@@ -63,8 +66,10 @@ fn run(cli: &Cli, out: &mut impl Write) -> Result<()> {
     writeln!(out, "{:.1} dB of the int8 kernels against f32", sqnr(&exact, &found)?)?;
     writeln!(out, "{}", coverage(&graph, &qparams, &picture)?)?;
 
-    sizes(out, &graph, &qparams)?;
-    timings(out, cli.rounds, &net.freeze(&Freeze::new())?, &int8.freeze(&Freeze::new())?)?;
+    let (floats, codes) = (net.freeze(&Freeze::new())?, net.freeze(&Freeze::new().quantize(&qparams))?);
+    let folder = cli.folder.clone().unwrap_or_else(|| std::env::temp_dir().join("quantized_resnet18"));
+    sizes(out, &folder, &floats, &codes)?;
+    timings(out, cli.rounds, &floats, &codes)?;
 
     let extremes = QConfig::with_activation(ObserverConfig::min_max());
     let other = calibrated(&graph, &QConfigMapping::for_engine(engine).global(extremes), engine)?.convert()?;
@@ -95,38 +100,35 @@ fn save(folder: &Path, name: &str, qparams: &QParamsFile) -> Result<()> {
     Ok(qparams.save(folder.join(name))?)
 }
 
-/// Bytes of the weights and biases, in f32 and as codes with their scales.
-fn sizes(out: &mut impl Write, graph: &GraphModule, qparams: &QParamsFile) -> Result<()> {
-    let (mut floats, mut codes) = (0, 0);
-    for (path, tensor) in graph.named_parameters() {
-        let bytes = 4 * tensor.numel();
-        floats += bytes;
-        // Codes of one byte, and two numbers of f32 for each channel: its scale and its bias.
-        codes += qparams.weights.get(&path).map_or(0, |of| tensor.numel() + 8 * of.scale.len());
-    }
-    let [floats, codes] = [floats, codes].map(megabytes);
-    Ok(writeln!(out, "Weights\n\nf32 {floats:.1} MB, int8 {codes:.1} MB: {:.2} of it\n", codes / floats)?)
+/// Bytes of both frozen models as they are saved.
+fn sizes(out: &mut impl Write, folder: &Path, floats: &ResNet18Frozen, int8: &ResNet18Frozen) -> Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let saved = |name: &str, model: &ResNet18Frozen| -> Result<f64> {
+        let path = folder.join(name);
+        model.save(&path)?;
+        Ok(megabytes(std::fs::metadata(&path)?.len()))
+    };
+    let (floats, codes) = (saved("f32.safetensors", floats)?, saved("int8.safetensors", int8)?);
+    Ok(writeln!(out, "Files\n\nf32 {floats:.1} MB, int8 {codes:.1} MB: {:.2} of it\n", codes / floats)?)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "it is printed with one digit")]
-fn megabytes(bytes: usize) -> f64 {
+fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }
 
-/// Calls the generated model in f32 and the graph on codes in turns.
-fn timings(out: &mut impl Write, rounds: usize, floats: &ResNet18Frozen, int8: &FrozenModule) -> Result<()> {
+/// Calls both frozen models in turns.
+fn timings(out: &mut impl Write, rounds: usize, floats: &ResNet18Frozen, int8: &ResNet18Frozen) -> Result<()> {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header(["batch", "", "f32 ms", "int8 ms", "f32 / int8"]);
     for batch in [1, 8] {
         let pictures = weights::input(batch, 224);
-        let inputs = [value(&pictures)];
-        let (mut slow, mut fast) = (Vec::new(), Vec::new());
-        for _ in 0..rounds.max(1) {
-            timed(&mut slow, || Ok(floats.try_forward(&pictures).map(drop)?))?;
-            timed(&mut fast, || Ok(int8.run(&inputs).map(drop)?))?;
-        }
-        for (name, of) in [("median", median as fn(&mut [f64]) -> f64), ("minimum", minimum)] {
-            let (slow, fast) = (of(&mut slow), of(&mut fast));
+        floats.try_forward(&pictures)?;
+        int8.try_forward(&pictures)?;
+        let (slow, fast) = (|| drop(floats.forward(&pictures)), || drop(int8.forward(&pictures)));
+        let [slow, fast] = in_turns(rounds.max(1), CALLS, [&slow, &fast]);
+        for (name, of) in [("median", Samples::median as fn(&Samples) -> f64), ("minimum", Samples::min)] {
+            let (slow, fast) = (of(&slow), of(&fast));
             let cells = [format!("{slow:.2}"), format!("{fast:.2}"), format!("{:.2}x", slow / fast)];
             table.add_row([batch.to_string(), name.to_owned()].into_iter().chain(cells));
         }
@@ -134,26 +136,6 @@ fn timings(out: &mut impl Write, rounds: usize, floats: &ResNet18Frozen, int8: &
     let unoptimised = "an unoptimised build, which slows f32 down most: `cargo run --release` gives figures that count";
     let note = if cfg!(debug_assertions) { format!(" ({unoptimised})") } else { String::new() };
     Ok(writeln!(out, "Time{note}\n\n{table}\n")?)
-}
-
-/// Milliseconds of five calls, after one that is not timed.
-fn timed(times: &mut Vec<f64>, call: impl Fn() -> Result<()>) -> Result<()> {
-    call()?;
-    for _ in 0..5 {
-        let start = Instant::now();
-        call()?;
-        times.push(start.elapsed().as_secs_f64() * 1e3);
-    }
-    Ok(())
-}
-
-fn median(times: &mut [f64]) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
-}
-
-fn minimum(times: &mut [f64]) -> f64 {
-    times.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
 /// The values whose parameters differ.

@@ -1,6 +1,8 @@
 //! `GraphModule::to_folder`: the crate that it writes of ResNet-18 is the one below `folder`, compiles, and computes what the
 //! model computes. `UPDATE_EXPECT=1` writes its source.
 
+#[rustfmt::skip]
+#[allow(missing_docs, unreachable_pub, clippy::pedantic, reason = "it is kept as it is written")]
 #[path = "folder/src/lib.rs"]
 mod written;
 

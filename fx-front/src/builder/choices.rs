@@ -28,24 +28,25 @@ pub(super) fn some_times(mut old: Vec<Layer>, added: Vec<Layer>, wrap: fn(Vec<La
     old
 }
 
-/// A turn with one choice in it as a choice between two turns: layers that follow one another are fused, and they do so
-/// only where they stand in one row.
-pub(super) fn distributed(mut turn: Vec<Layer>) -> Vec<Layer> {
-    let mut choices = (0..turn.len()).filter(|&at| matches!(turn[at], Layer::Optional(_) | Layer::Either(..)));
-    let (Some(at), None) = (choices.next(), choices.next()) else { return turn };
-    if turn.len() == 1
-        || turn.len() > 8
-        || !turn.iter().all(|layer| layer.is_one() || !matches!(layer, Layer::Repeat(_)))
+/// An iteration with one choice in it as a choice between two iterations: layers that follow one another are fused, and
+/// they do so only where they stand in one row.
+pub(super) fn distributed(mut iteration: Vec<Layer>) -> Vec<Layer> {
+    let mut choices =
+        (0..iteration.len()).filter(|&at| matches!(iteration[at], Layer::Optional(_) | Layer::Either(..)));
+    let (Some(at), None) = (choices.next(), choices.next()) else { return iteration };
+    if iteration.len() == 1
+        || iteration.len() > 8
+        || !iteration.iter().all(|layer| layer.is_one() || !matches!(layer, Layer::Repeat(_)))
     {
-        return turn;
+        return iteration;
     }
-    let rest = turn.split_off(at + 1);
-    let (a, b) = match turn.pop() {
+    let rest = iteration.split_off(at + 1);
+    let (a, b) = match iteration.pop() {
         Some(Layer::Either(a, b)) => (a, b),
         Some(Layer::Optional(a)) => (a, Vec::new()),
-        _ => return turn,
+        _ => return iteration,
     };
-    let row = |middle: Vec<Layer>| turn.iter().cloned().chain(middle).chain(rest.iter().cloned()).collect();
+    let row = |middle: Vec<Layer>| iteration.iter().cloned().chain(middle).chain(rest.iter().cloned()).collect();
     vec![Layer::Either(row(a), row(b))]
 }
 

@@ -1,72 +1,10 @@
 //! The types of the modules that a constructor makes, on the spot, in a variable or by a closure of its own.
 
 use fx_ir::LayerRow;
-use std::collections::BTreeMap;
 
-use syn::visit::{self, Visit};
-
-use super::{read::Reader, syntax::pattern_name};
+use super::read::Reader;
 use crate::index::{Name, Resolved, Ty};
 use crate::syntax::path_text;
-
-/// The modules that variables hold; none where two of one name hold different ones, or something else.
-pub(super) fn before(reader: &Reader<'_>, block: &syn::Block) -> BTreeMap<String, Option<Ty>> {
-    struct Find<'r, 'a>(&'r Reader<'a>, BTreeMap<String, Option<Ty>>);
-    impl<'ast> Visit<'ast> for Find<'_, '_> {
-        fn visit_local(&mut self, local: &'ast syn::Local) {
-            if let (Some(name), Some(init)) = (pattern_name(&local.pat), &local.init) {
-                let made = self.0.made_by(&init.expr);
-                let known = self.1.entry(name).or_insert_with(|| made.clone());
-                if *known != made {
-                    *known = None;
-                }
-            }
-            visit::visit_local(self, local);
-        }
-    }
-    let mut find = Find(reader, BTreeMap::new());
-    find.visit_block(block);
-    find.1
-}
-
-/// The types of the chains that variables hold, each by the value that it begins with.
-pub(super) fn kinds(reader: &Reader<'_>, block: &syn::Block) -> BTreeMap<String, &'static str> {
-    struct Find<'r, 'a>(&'r Reader<'a>, BTreeMap<String, Vec<Option<&'static str>>>);
-    impl<'ast> Visit<'ast> for Find<'_, '_> {
-        fn visit_local(&mut self, local: &'ast syn::Local) {
-            if let (Some(name), Some(init)) = (pattern_name(&local.pat), &local.init) {
-                self.1.entry(name).or_default().push(self.0.kind(&init.expr, 8));
-            }
-            visit::visit_local(self, local);
-        }
-    }
-    let mut find = Find(reader, BTreeMap::new());
-    find.visit_block(block);
-    let one =
-        |kinds: Vec<Option<&'static str>>| kinds[0].filter(|first| kinds.iter().all(|kind| *kind == Some(*first)));
-    find.1.into_iter().filter_map(|(name, kinds)| Some((name, one(kinds)?))).collect()
-}
-
-/// The closures that variables hold, but for names that hold something else as well.
-pub(super) fn closures(block: &syn::Block) -> BTreeMap<String, syn::ExprClosure> {
-    struct Find(BTreeMap<String, Option<syn::ExprClosure>>);
-    impl<'ast> Visit<'ast> for Find {
-        fn visit_local(&mut self, local: &'ast syn::Local) {
-            if let (Some(name), Some(init)) = (pattern_name(&local.pat), &local.init) {
-                let held = match &*init.expr {
-                    syn::Expr::Closure(closure) => Some(closure.clone()),
-                    _ => None,
-                };
-                let known = self.0.entry(name).or_insert_with(|| held.clone());
-                *known = known.take().filter(|known| held.as_ref() == Some(known));
-            }
-            visit::visit_local(self, local);
-        }
-    }
-    let mut find = Find(BTreeMap::new());
-    find.visit_block(block);
-    find.0.into_iter().filter_map(|(name, held)| Some((name, held?))).collect()
-}
 
 /// The parameters of a closure.
 pub(super) fn own_names(closure: &syn::ExprClosure) -> Vec<String> {

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use super::{
     Layer,
     choices::{added, distributed, either, some_times},
-    made::{before, closures, kinds},
     syntax::{is_none, is_pointer, is_some_call, ok_argument, pattern_name, text},
+    variables::{known_of_variables, of_variables},
 };
 use crate::index::{Index, Name, Resolved, Ty};
 use crate::syntax::path_text;
@@ -42,11 +42,14 @@ impl<'a> Reader<'a> {
             }
         }
         let (module, owner) = (&function.module, function.owner.as_ref());
-        let closures = closures(&function.block);
+        let closures = known_of_variables(&function.block, |init| match init {
+            syn::Expr::Closure(closure) => Some(closure.clone()),
+            _ => None,
+        });
         let mut reader =
             Reader { index, module, owner, locals, made: BTreeMap::new(), kinds: BTreeMap::new(), closures, within };
-        reader.kinds = kinds(&reader, &function.block);
-        reader.made = before(&reader, &function.block);
+        reader.kinds = known_of_variables(&function.block, |init| reader.kind(init, 8));
+        reader.made = of_variables(&function.block, |init| reader.made_by(init));
         reader
     }
 

@@ -34,6 +34,7 @@ pub enum Ty {
 
 impl Ty {
     /// What a list of this type holds; nothing is known of another type.
+    #[must_use]
     pub fn element(&self) -> Ty {
         match self {
             Ty::List(element) => (**element).clone(),

@@ -7,7 +7,7 @@ use proc_macro2::Span;
 use syn::spanned::Spanned;
 
 use crate::frozen::Left;
-use crate::trace::{RefKind, Result, Signature, Tracer, Ty, Unsupported, Val, unsupported};
+use crate::trace::{ModeFlag, RefKind, Result, Signature, Tracer, Ty, Unsupported, Val, unsupported};
 
 impl Tracer<'_> {
     pub(in crate::trace) fn entry(&mut self, signature: &Signature, owner: &Ty, carried: Option<&str>) {
@@ -24,7 +24,7 @@ impl Tracer<'_> {
         }
         for param in &signature.params {
             let value = if let Some(known) = &param.fixed {
-                Val::Lit(known.clone(), if param.follows_model { Ty::Mode } else { param.ty.clone() })
+                Val::Lit(known.clone(), if param.mode == Some(ModeFlag::OfModel) { Ty::Mode } else { param.ty.clone() })
             } else {
                 let ty = self.index.ir_type(&param.ty);
                 let id = self.graph.add_param(body, &param.name, ty, Origin::default());

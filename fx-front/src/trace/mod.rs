@@ -40,7 +40,7 @@ use crate::{
     index::{Index, Ty},
 };
 
-pub use self::entry::signature::{Output, Param, Signature};
+pub use self::entry::signature::{ModeFlag, Output, Param, Signature};
 pub(crate) use self::entry::signature::{holds_reference, value_type};
 
 /// What tracing an item yields.
@@ -62,7 +62,7 @@ pub struct Traced {
     pub parts: Vec<usize>,
 }
 
-/// A piece of code that is carried along as it is.
+/// A piece of code that is kept as opaque code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpaquePiece {
     /// The place of what is not understood.

@@ -70,7 +70,7 @@ impl Check<'_> {
         self.result(&first);
     }
 
-    /// The carried values stay as many and of the same types from one turn to the next.
+    /// The carried values stay as many and of the same types from one iteration to the next.
     fn for_loop(&mut self, body: RegionId, bound: usize) {
         let carried = self.args().get(1..).unwrap_or_default().to_vec();
         let params = self.graph.region(body).params.len();

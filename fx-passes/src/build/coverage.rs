@@ -18,7 +18,7 @@ use super::{
 /// The share of one `#[traceable]` item that is understood, with all that it calls.
 ///
 /// One unit is a tensor operation as the user wrote it: a call of an op or of a layer. A loop over layers counts once.
-/// Code that is carried along counts by the calls that stand in it, a call of a function of the crate by the body of that
+/// Opaque code counts by the calls that stand in it, a call of a function of the crate by the body of that
 /// function, and a chain of layers by what its constructor adds. A part that is called by its own frozen type counts as if
 /// it were inlined.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,17 +29,17 @@ pub struct Coverage {
     pub place: Place,
     /// Operations that are understood.
     pub known: usize,
-    /// Operations that are carried along.
+    /// Operations in opaque code.
     pub carried: usize,
-    /// The pieces of code that are carried along.
+    /// The pieces of opaque code.
     pub opaque: Vec<Opaque>,
     /// Whether there is a frozen type.
     pub is_frozen: bool,
-    /// Whether `save` writes the frozen type: not where carried code reads a value of the program's own.
+    /// Whether `save` writes the frozen type: not where opaque code reads a value of the program's own.
     pub is_saved: bool,
 }
 
-/// A piece of code that is carried along as it is.
+/// A piece of code that is kept as opaque code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opaque {
     /// Its place.

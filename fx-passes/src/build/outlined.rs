@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fx_front::{
     diag::Diagnostics,
     index::Index,
-    trace::{self, Outlined, PartCall, Traced},
+    trace::{self, ModeFlag, Outlined, PartCall, Traced},
 };
 use fx_ir::{AliasAnalysis, Binding, Bindings, Effect, Graph, HostOp, NodeId, Op, Place, Type, Writers};
 
@@ -77,7 +77,8 @@ pub(super) fn listed(index: &Index, all: &[Traced], parts: &BTreeMap<usize, (Str
 
 /// The functions traced in training, where one of them has a mode that is not fixed; `None` where none has.
 pub(super) fn in_training(index: &Index, all: &[Traced]) -> Option<Vec<Traced>> {
-    let has_mode = all.iter().any(|traced| traced.signature.params.iter().any(|param| param.follows_model));
+    let has_mode =
+        all.iter().any(|traced| traced.signature.params.iter().any(|param| param.mode == Some(ModeFlag::OfModel)));
     let items: Vec<usize> = all.iter().map(|traced| traced.item).collect();
     let again = has_mode.then(|| trace::items_in_training(index, &items))?;
     again.iter().all(|traced| traced.left.is_none()).then_some(again)

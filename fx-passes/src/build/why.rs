@@ -63,8 +63,8 @@ impl Why {
 
     /// The file; none where nothing was asked.
     pub(super) fn text(&self) -> Option<String> {
-        let lines = self.known.iter().chain(&self.told);
-        (!self.told.is_empty()).then(|| lines.map(|line| format!("{line}\n")).collect())
+        let lines: Vec<&str> = self.known.iter().chain(&self.told).map(String::as_str).collect();
+        (!self.told.is_empty()).then(|| lines.join("\n") + "\n")
     }
 }
 

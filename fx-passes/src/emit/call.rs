@@ -1,4 +1,4 @@
-//! One node as one expression: a call of a tch method, or carried code.
+//! One node as one expression: a call of a tch method, or opaque code.
 
 use fx_ir::{Code, CodeForm, Graph, Host, Node, NodeId, OpId};
 use fx_print::call::{Operands, op_call};

@@ -122,7 +122,11 @@ impl<'a> Emitter<'a> {
 
     /// How a call reads the struct of the item.
     pub(super) fn holder(&self) -> String {
-        self.field.as_ref().map_or_else(|| "self".to_owned(), |field| format!("self.{field}"))
+        match &self.field {
+            Some(field) => format!("self.{field}"),
+            None if self.has_forms() => "kernels".to_owned(),
+            None => "self".to_owned(),
+        }
     }
 }
 

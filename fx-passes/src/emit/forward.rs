@@ -102,6 +102,10 @@ impl Emitter<'_> {
         for param in signature.params.iter().filter(|param| param.fixed.is_some()) {
             writer.line(border(param));
         }
+        if self.has_forms() {
+            writer.names.take("kernels");
+            writer.line(self.form());
+        }
         writer.region(body);
         let result = self.result(&mut writer);
         (short(&writer.lines), result, writer.peak)
@@ -192,7 +196,7 @@ fn input(writer: &mut Writer<'_, '_>, param: &Param, id: NodeId, written: &Graph
     let (label, name) = (&param.name, &param_name(param));
     writer.names.take(name);
     match &param.ty {
-        // The code that is carried along may put another tensor there.
+        // The opaque code may put another tensor there.
         Ty::Tensor if !param.is_mut() => {
             let lent = match (param.borrows, param.is_ref) {
                 (true, _) => format!("::std::borrow::Borrow::borrow(&{name})"),
@@ -229,7 +233,7 @@ fn is_copy(ty: &Ty) -> bool {
 fn border(param: &Param) -> String {
     let (label, name) = (&param.name, param_name(param));
     match &param.fixed {
-        Some(Arg::Bool(false)) if param.is_mode => format!("scope.inference_only({label:?}, {name})?;"),
+        Some(Arg::Bool(false)) if param.mode.is_some() => format!("scope.inference_only({label:?}, {name})?;"),
         Some(Arg::None) => format!("scope.specialized({label:?}, {name}.is_none(), \"None\")?;"),
         Some(known) => {
             let known = literal(known, &|_| Value::owned(""));

@@ -97,9 +97,9 @@ impl Writer<'_, '_> {
                 let carried = self.graph().node(id).args.len() - 1;
                 let names = self.names.clone();
                 let head = self.for_head(id, header, &params[..params.len() - carried]);
-                let turn = self.scope_block(region);
+                let (lines, item) = self.scope_struct(region);
                 self.names = names;
-                self.line(format!("{head} {{ {name}.push({turn}); }}"));
+                self.line(format!("{head} {{ {}\n{name}.push({item}); }}", lines.join("\n")));
                 self.set(id, Value::owned(name));
                 return;
             }
@@ -140,13 +140,18 @@ impl Writer<'_, '_> {
         arms
     }
 
-    /// A block that evaluates to the struct of a region's scope.
-    fn scope_block(&mut self, region: RegionId) -> String {
+    /// The lines that compute the fields of a region's scope, and the struct of them.
+    fn scope_struct(&mut self, region: RegionId) -> (Vec<String>, String) {
         let outer = std::mem::take(&mut self.lines);
         self.region(region);
         let fields = self.fields(region);
         let lines = std::mem::replace(&mut self.lines, outer);
-        let literal = format!("{} {{ {fields} }}", self.emitter.plan.scopes[&region].name);
+        (lines, format!("{} {{ {fields} }}", self.emitter.plan.scopes[&region].name))
+    }
+
+    /// A block that evaluates to the struct of a region's scope.
+    fn scope_block(&mut self, region: RegionId) -> String {
+        let (lines, literal) = self.scope_struct(region);
         if lines.is_empty() { literal } else { format!("{{ {}\n{literal} }}", lines.join("\n")) }
     }
 }

@@ -158,7 +158,8 @@ fn input(param: &Param) -> Option<Input> {
     }
 }
 
-fn is_recordable(ty: &Ty) -> bool {
+/// Returns whether a result is tensors alone.
+pub(super) fn is_recordable(ty: &Ty) -> bool {
     match ty {
         Ty::Tensor => true,
         Ty::Option(inner) | Ty::List(inner) => is_recordable(inner),

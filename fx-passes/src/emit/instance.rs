@@ -38,6 +38,8 @@ struct Walk<'e, 'a> {
     is_on_host: bool,
     /// The modules that the runtime's tracer is in.
     modules: Vec<ModuleScope>,
+    /// Whether it may be in further modules inside those.
+    may_be_deeper: bool,
     /// The file of the user's that it is in.
     file: String,
     /// The parameters of regions that are listed, which are values of the graph whatever they come from.
@@ -53,6 +55,7 @@ impl<'e, 'a> Walk<'e, 'a> {
             count: 0,
             paths: Vec::new(),
             modules: Vec::new(),
+            may_be_deeper: false,
             file: String::new(),
             listed: NodeSet::default(),
             is_on_host: false,
@@ -192,7 +195,7 @@ impl<'e, 'a> Walk<'e, 'a> {
                 // Named in full, a layer behind a pointer is found there.
                 let is_behind = all[0].node().is_none_or(|layer| self.is_behind_pointer(layer));
                 let layer = if is_behind { format!("::<::fx_runtime::nn::{}>", kind.0) } else { String::new() };
-                let call = format!("t.module{layer}({}, {module}; {args}; {place:?})", self.path(&label));
+                let call = format!("t.module{layer}({}, {module}; {args}; {place:?})", self.relative_path(&label));
                 self.node(id, &call);
                 return self.in_mode(id, mode);
             }

@@ -12,7 +12,7 @@ use super::{
     writer::{Phase, Writer},
 };
 
-/// The most tensors of its own that a call has alive at once: inputs, weights, lists and what carried code or a kernel
+/// The most tensors of its own that a call has alive at once: inputs, weights, lists and what opaque code or a kernel
 /// needs for itself not counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Peak {

@@ -10,6 +10,7 @@ mod call;
 mod control;
 mod emitter;
 mod entries;
+mod form;
 mod forward;
 mod freeze;
 mod graphs;

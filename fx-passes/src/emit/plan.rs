@@ -64,7 +64,7 @@ pub(super) struct Decided {
 /// What a decision leaves behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// A loop: one struct a turn.
+    /// A loop: one struct an iteration.
     Each,
     /// An `Option`, `Some` for the region of that position.
     Maybe(usize),
@@ -89,7 +89,8 @@ impl Plan {
         };
         planner.open(graph.body(), name.to_owned());
         if let Some(scope) = planner.plan.scopes.get_mut(&graph.body()) {
-            scope.names.take("frame");
+            // The struct of a field `kernels` would be called as that of all of them.
+            ["frame", "kernels"].iter().for_each(|name| scope.names.take(name));
         }
         planner.region(graph.body(), graph.body());
         planner.plan
@@ -155,7 +156,6 @@ impl Planner<'_> {
             Some(Op::Host(_) | Op::Rust(_)) | None => self.graph.base_name(id).to_owned(),
             Some(_) => node.input(0).map_or_else(String::new, |subject| self.graph.base_name(subject).to_owned()),
         };
-        let names = self.plan.scopes.get(&scope).map(|scope| scope.names.clone());
         let field = self.claim(id, scope, &label);
         let outer = self.plan.scopes[&scope].name.clone();
         let heads = match &node.op {
@@ -171,9 +171,9 @@ impl Planner<'_> {
         let full: Vec<bool> = node.regions.iter().map(|region| !self.plan.scopes[region].fields.is_empty()).collect();
         // Which arm it is, a truth value tells as well as an enum of two empty variants.
         if node.op == Op::If && full == [false, false] {
-            if let (Some(scope), Some(names)) = (self.plan.scopes.get_mut(&scope), names) {
+            if let Some(scope) = self.plan.scopes.get_mut(&scope) {
                 scope.fields.retain(|&field| field != id);
-                scope.names = names;
+                scope.names.release(&field);
             }
             node.regions.iter().for_each(|region| drop(self.plan.scopes.remove(region)));
             node.inputs().for_each(|input| self.read(input, scope));
@@ -197,7 +197,7 @@ impl Planner<'_> {
         let node = self.graph.node(id);
         let holder = if self.is_constant(id) { Some(Holder::Constant) } else { Holder::of(node, self.names_of) };
         match holder {
-            // The number of a turn is known to `freeze` alone, even where the range is written out.
+            // The number of an iteration is known to `freeze` alone, even where the range is written out.
             Some(kind)
                 if self.bindings.get(id) == Binding::Freeze
                     || kind == Holder::Constant

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use fx_ir::{Binding, Node, Op};
 
-use super::{QUIET, entries::Whole, labels::label};
+use super::{entries::Whole, labels::label};
 
 impl Whole<'_, '_> {
     /// The method; none where an entry has its name.
@@ -31,34 +31,10 @@ impl Whole<'_, '_> {
             let stack = node.nn_module_stack().iter().map(|module| module.path.as_str());
             let modules: Vec<&str> = stack.filter(|path| seen.insert(*path)).collect();
             // Writing to a string cannot fail.
-            let _ = write!(
-                listed,
-                "gm::Operation {{ node: {label:?}, opcode: {opcode:?}, lines: {lines:?}, line: {line:?}, modules: &{modules:?} }},\n"
-            );
+            let _ = write!(listed, "{label:?} {opcode:?} {lines:?} {line:?} {modules:?};\n");
         }
         let (name, title) = (&self.first().frozen, &self.first().graph.name);
-        format!(
-            "impl {name} {{
-                /// Calls `run` `warm_up` times and then `runs` times, at least once, and says how long each operation took.
-                ///
-                /// On a CUDA device it waits for each operation. A loop's iterations count as one; the replay of a recorded
-                /// CUDA graph is one as well and not seen.
-                ///
-                /// # Errors
-                /// Those of `run`.
-                {QUIET}
-                pub fn profile<T>(
-                    &self,
-                    warm_up: usize,
-                    runs: usize,
-                    run: impl Fn(&Self) -> ::fx_runtime::Result<T>,
-                ) -> ::fx_runtime::Result<::fx_runtime::graph_module::Profile> {{
-                    use ::fx_runtime::graph_module as gm;
-                    const OPERATIONS: &[gm::Operation] = &[{listed}];
-                    gm::profile_generated(({title:?}, self.frame.device()), OPERATIONS, (warm_up, runs), || run(self))
-                }}
-            }}\n"
-        )
+        format!("::fx_runtime::profiled!({name}, {title:?}, [{listed}]);\n")
     }
 }
 

@@ -13,6 +13,7 @@ impl Emitter<'_> {
 
 /// A parameter's name: the user's, unless generated code has a variable of that name itself.
 pub(super) fn param_name(param: &Param) -> String {
-    let taken = ["scope", "frame", "drop", "fx", "graphs", "recorded", "slices"].contains(&param.name.as_str());
+    let taken =
+        ["scope", "frame", "drop", "fx", "graphs", "recorded", "slices", "kernels"].contains(&param.name.as_str());
     if taken { format!("{}_", param.name) } else { param.name.clone() }
 }

@@ -1,4 +1,4 @@
-//! Filling the `$n` of carried code.
+//! Filling the `$n` of opaque code.
 
 use fx_ir::{Code, CodeForm, CodeScope, CodeVariable};
 

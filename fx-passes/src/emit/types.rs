@@ -26,6 +26,10 @@ impl Emitter<'_> {
             let fields: String = scope.fields.iter().map(|&id| self.struct_field(id)).collect();
             // Of several entries none has a frozen type of its own.
             let is_whole = root && self.field.is_none();
+            if is_whole && self.has_forms() {
+                out.push_str(&self.formed(&fields));
+                continue;
+            }
             let (doc, frame, visibility) = if is_whole {
                 (Whole(std::slice::from_ref(self)).doc(), "frame: ::fx_runtime::frozen::Frame,", "pub ")
             } else {
@@ -46,6 +50,17 @@ impl Emitter<'_> {
             }
         }
         out
+    }
+
+    /// The frozen type that computes in one of several forms, and the struct of its kernels.
+    fn formed(&self, fields: &str) -> String {
+        let (doc, frozen, kernels) = (Whole(std::slice::from_ref(self)).doc(), &self.frozen, self.kernels());
+        format!(
+            "{doc}{QUIET}\n#[derive(Debug)]\npub struct {frozen} {{ frame: ::fx_runtime::frozen::Frame, \
+             form: ::fx_runtime::quant::Form<{kernels}> }}\n\
+             {QUIET}\n#[derive(Debug, ::fx_runtime::frozen::State)]\nstruct {kernels} {{ {fields} }}\n\
+             ::fx_runtime::formed!({frozen});\n"
+        )
     }
 
     /// Whether the region is one iteration of a loop, which has a struct even when that is empty.

@@ -33,6 +33,7 @@ impl Whole<'_, '_> {
             None => (name.clone(), "", "&()"),
         };
         let title = &first.graph.name;
+        let quantized = self.quantized();
         format!(
             "impl {owner} {{
                 /// Folds and packs the weights into a [`{name}`], which computes the same, faster.
@@ -47,6 +48,7 @@ impl Whole<'_, '_> {
                     use ::fx_runtime::frozen as fx;
                     use ::fx_runtime::frozen::prelude::*;
                     let frame = fx::Frame::new({title:?}, options, {model})?;
+                    {quantized}
                     let _scope = frame.{freezing}();
                     {lines}
                     Ok({name} {{ {fields} frame }})
@@ -59,7 +61,11 @@ impl Whole<'_, '_> {
     fn parts(&self) -> (String, String, &'static str) {
         if let [one] = self.0 {
             let (lines, fields) = one.freezing();
-            return (lines, fields, "freezing");
+            if !one.has_forms() {
+                return (lines, fields, "freezing");
+            }
+            let form = format!("::fx_runtime::quant::Form::Packed({} {{ {fields} }})", one.kernels());
+            return (lines, format!("form: {form},"), "freezing");
         }
         let (mut all, mut fields) = (String::new(), String::new());
         for entry in self.0 {

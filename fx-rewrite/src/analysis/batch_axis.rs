@@ -13,6 +13,8 @@ use super::layer::leaf_of;
 const IMAGES: usize = 4;
 
 /// The methods that yield all sizes of a tensor.
+/// The function of the runtime that puts a batch norm's numbers along the axis of channels of its input.
+const CHANNELS: &str = "norm::along_channels";
 const SIZES: [&str; 6] = ["size", "size1", "size2", "size3", "size4", "size5"];
 
 /// Whether a part of `batch`, which is of images, makes the same part of the only result.
@@ -110,7 +112,7 @@ impl Walk<'_> {
         if arms.all(|arm| arm == first) { joined(first) } else { Value::Mixed }
     }
 
-    /// Every turn yields what it was given.
+    /// Every iteration yields what it was given.
     fn turns(&mut self, id: NodeId, carried: &[Value]) -> Value {
         let Some(&region) = self.graph.node(id).regions.first() else { return Value::Mixed };
         self.bind(region, carried);
@@ -218,6 +220,8 @@ impl Walk<'_> {
         match (op, &values[..]) {
             (_, values) if values.iter().all(|value| *value == Value::Fixed) => Value::Fixed,
             (HostOp::Ref | HostOp::Use, [one]) => one.clone(),
+            // Of what is normalised it takes the number of axes alone.
+            (HostOp::Runtime(name), [Value::Fixed, Value::Batched(_)]) if name == CHANNELS => Value::Fixed,
             (HostOp::Method(name), [Value::Batched(rank)]) if SIZES.contains(&name.as_str()) => sizes(*rank),
             (HostOp::Item | HostOp::ItemRef, [Value::Parts(parts), Value::Fixed]) => {
                 index().and_then(|at| parts.get(at)).cloned().unwrap_or(Value::Mixed)

@@ -1,7 +1,7 @@
 //! The writes of a graph: past which nodes a pure one may not move, and which values change under their readers.
 //!
 //! The order of execution falls into *epochs*: a new one begins after every node that may write to a tensor, and at the
-//! head of a loop that holds one, since its last turn comes before its next. Within an epoch a pure node yields the same
+//! head of a loop that holds one, since one iteration comes before the next. Within an epoch a pure node yields the same
 //! wherever it stands.
 //!
 //! What the caller may write to when the call is over is known too: what it *gets* with the results, and what it *has*
@@ -133,7 +133,7 @@ mod tests {
           yield %r
         }"#;
         let (written, _) = facts(text)?;
-        // What is `y` in one turn is `z`, and written to, in the next.
+        // What is `y` in one iteration is `z`, and written to, in the next.
         assert_eq!(written, "x w r y z v d");
         Ok(())
     }

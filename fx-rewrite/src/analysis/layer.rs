@@ -184,6 +184,26 @@ pub(crate) fn leaf_of(ty: &Type) -> Option<&'static LayerRow> {
     LayerRow::of_type(ty.strip_prefix(LEAF)?.strip_suffix('>')?)
 }
 
+/// The call of a layer that stays one: `leaf.run(&input)`, of a leaf that packing made of `layer`.
+pub(crate) struct LeafCall {
+    pub(crate) kind: &'static LayerRow,
+    pub(crate) leaf: NodeId,
+    pub(crate) layer: NodeId,
+    pub(crate) input: NodeId,
+}
+
+impl LeafCall {
+    pub(crate) fn read(graph: &Graph, id: NodeId) -> Option<LeafCall> {
+        let node = graph.node(id);
+        let is_run = matches!(node.op.host(), Some(HostOp::RuntimeMethod(name)) if name == "run");
+        let leaf = node.input(0).filter(|_| is_run)?;
+        let kind = leaf_of(&graph.node(leaf).ty)?;
+        // The frame comes first.
+        let layer = graph.node(leaf).args.get(1)?.base()?;
+        Some(LeafCall { kind, leaf, layer, input: node.args.get(1)?.base()? })
+    }
+}
+
 /// The fields that lead to a value and where they start: two reads of `self.conv.ws` are one chain.
 pub(crate) fn chain(graph: &Graph, mut id: NodeId) -> (NodeId, Vec<String>) {
     let mut fields = Vec::new();

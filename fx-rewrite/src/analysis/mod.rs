@@ -17,7 +17,7 @@ pub(crate) use binding_times::BindingTimes;
 pub(crate) use effects::Effects;
 pub use inputs::is_brought;
 pub(crate) use layer::{
-    Contraction, Kind, SharedWeights, by_optional_ref, by_ref, chain, float, leaf_of, leaf_type, optional_tensor,
+    Contraction, Kind, LeafCall, SharedWeights, by_optional_ref, by_ref, chain, float, leaf_type, optional_tensor,
     runtime,
 };
 pub(crate) use rank::Ranks;

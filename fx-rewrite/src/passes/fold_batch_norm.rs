@@ -16,6 +16,9 @@ use super::plain_layers::PlainLayers;
 use crate::analysis::{Contraction, Kind, Ranks, runtime};
 use crate::pass::{Changed, Pass, PassContext};
 
+/// The runtime's function that folds a batch norm into the weight and bias of the convolution before it.
+pub(super) const CONV_BATCH_NORM: &str = "fold::conv_batch_norm";
+
 /// See the module.
 #[derive(Clone, Copy, Debug)]
 pub struct FoldBatchNorm;
@@ -76,7 +79,7 @@ impl Fold {
     /// Gives the layer the weight and the bias that a freeze-time call folds.
     fn fold_weights(&mut self, graph: &mut Graph, id: NodeId, layer: &mut Contraction, norm: NodeId, origin: &Origin) {
         let is_convolution = layer.kind == Kind::Convolution;
-        let function = if is_convolution { "fold::conv_batch_norm" } else { "fold::linear_batch_norm" };
+        let function = if is_convolution { CONV_BATCH_NORM } else { "fold::linear_batch_norm" };
         let operands = layer.operands(graph, Some(&Arg::Node(norm)));
         let mut make = |op: Op, args: Vec<Arg>, part: &str, ty: Type| {
             let name = format!("{}_{part}", layer_name(origin));

@@ -137,6 +137,14 @@ fn is_groupable(graph: &Graph, times: &BindingTimes, id: NodeId) -> bool {
             && first.is_some_and(is_tensor)
             && rest.into_iter().all(|arg| is_plain(arg) || *arg == Arg::None);
     }
+    is_pointwise(graph, id)
+}
+
+/// Returns whether the node has a scalar form that goes over no rows, on tensors and numbers alone.
+pub(super) fn is_pointwise(graph: &Graph, id: NodeId) -> bool {
+    let node = graph.node(id);
+    let is_tensor = |arg: &Arg| arg.node().is_some_and(|id| graph.node(id).ty.is_tensor());
+    let is_plain = |arg: &Arg| is_tensor(arg) || is_number(graph, arg) || matches!(arg, Arg::Str(_));
     let Op::Call(op) = &node.op else { return false };
     let fits = match op.row().and_then(|row| row.scalar) {
         Some(Scalar::Infix(_)) => node.args.len() == 2,

@@ -35,7 +35,7 @@ impl Pass for LayoutSafe {
     }
 }
 
-/// Whether a host operation or carried code may see the order of elements in memory.
+/// Whether a host operation or opaque code may see the order of elements in memory.
 pub(super) fn reads_strides(node: &Node) -> bool {
     const SEEN: &[&str] = &["stride", "is_contiguous", "data_ptr", "as_strided"];
     // A list of second handles, which is changed later, sees nothing of what they are handles on.
@@ -46,7 +46,7 @@ pub(super) fn reads_strides(node: &Node) -> bool {
         || node.does_on_host(&|op| calls(op, SEEN))
 }
 
-/// Whether a host operation or carried code, as far as is known, fails or goes wrong where elements lie in another order.
+/// Whether a host operation or opaque code, as far as is known, fails or goes wrong where elements lie in another order.
 fn asks_for_order(node: &Node) -> bool {
     const ASKS: &[&str] = &["view", "stride", "data_ptr", "as_strided"];
     match &node.op {
@@ -94,7 +94,7 @@ impl Safe<'_> {
         }
     }
 
-    /// Puts what a host operation or carried code reads into row-major order.
+    /// Puts what a host operation or opaque code reads into row-major order.
     fn order_for_host(&mut self, id: NodeId) -> bool {
         let node = self.graph.node(id);
         let asks = asks_for_order(node);

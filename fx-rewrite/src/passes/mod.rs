@@ -10,6 +10,7 @@
 #[macro_use]
 mod described;
 
+mod affine_norm;
 mod common_subexpressions;
 mod dead_code;
 mod fold_batch_norm;
@@ -32,6 +33,7 @@ mod sink_into_arms;
 #[cfg(test)]
 mod testing;
 
+pub use affine_norm::AffineNorm;
 pub use common_subexpressions::CommonSubexpressions;
 pub use dead_code::DeadCode;
 pub use fold_batch_norm::FoldBatchNorm;

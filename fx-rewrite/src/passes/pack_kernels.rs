@@ -6,6 +6,7 @@
 
 use fx_ir::{Arg, Graph, Host, HostOp, NodeId, Op, Origin, Type, ops};
 
+use super::fold_batch_norm::CONV_BATCH_NORM;
 use super::fuse_epilogue::ACT;
 use super::name::layer_name;
 use crate::analysis::{BindingTimes, Contraction, Kind, by_optional_ref, by_ref, float, leaf_type, runtime};
@@ -58,16 +59,52 @@ fn kernel_type(kind: Kind) -> (Type, &'static str) {
 
 fn pack(graph: &mut Graph, id: NodeId, layer: &Contraction) -> bool {
     let (ty, name) = kernel_type(layer.kind);
-    let function = if layer.norm.is_some() { "pack_batch_norm" } else { "pack" };
+    let folded = Folded::read(graph, id, layer);
+    let function = if layer.norm.is_some() || folded.is_some() { "pack_batch_norm" } else { "pack" };
     let mut parts = vec![HostOp::Frame.of([])];
-    parts.extend(layer.operands(graph, layer.norm.as_ref()));
+    match &folded {
+        Some(folded) => parts.extend(graph.node(folded.fold).args.iter().cloned()),
+        None => parts.extend(layer.operands(graph, layer.norm.as_ref())),
+    }
     parts.push(act_arg(layer));
     let kernel = Kernel { op: runtime(format!("{name}::{function}")), parts, ty };
     let (method, read) = match &layer.add {
         Some(other) => ("run_add", vec![by_ref(&layer.input), by_ref(other)]),
         None => ("run", vec![by_ref(&layer.input)]),
     };
-    kernel.run(graph, id, method, read)
+    let packed = kernel.run(graph, id, method, read);
+    if let Some(Folded { fold, weight, bias }) = folded {
+        for part in [weight, bias, fold] {
+            let _ = graph.erase_node(part);
+        }
+    }
+    packed
+}
+
+/// A batch norm folded into the weights of a convolution that is packed with them.
+struct Folded {
+    /// The node that folds.
+    fold: NodeId,
+    /// Its results, which are the convolution's weight and bias.
+    weight: NodeId,
+    bias: NodeId,
+}
+
+impl Folded {
+    /// None where anybody but the convolution reads the folded weights, or where they are folded in another region.
+    fn read(graph: &Graph, id: NodeId, layer: &Contraction) -> Option<Folded> {
+        let (weight, bias) = (layer.weight, layer.bias.node()?);
+        let fold = graph.node(weight).input(0)?;
+        let is_part = |part: NodeId, position: usize| {
+            graph.node(part).op == Op::TupleGet(position)
+                && graph.node(part).input(0) == Some(fold)
+                && graph.users(part).iter().all(|&user| user == id)
+        };
+        let folds = graph.node(fold).op.host() == Some(&HostOp::Runtime(CONV_BATCH_NORM.to_owned()));
+        let is_alone = graph.users(fold).iter().all(|user| [weight, bias].contains(user));
+        (folds && is_alone && is_part(weight, 0) && is_part(bias, 1) && graph.scope_of(fold) == graph.scope_of(id))
+            .then_some(Folded { fold, weight, bias })
+    }
 }
 
 /// A fused op on weights that are not known at freeze time.

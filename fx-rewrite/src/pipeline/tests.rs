@@ -67,7 +67,8 @@ fn the_list_is_visible() {
         23  merge-arms             merges the arms of a decision that differ in a constant alone (after pack-kernels)
         24  common-subexpressions  merges nodes that compute the same
         25  dead-code              erases nodes without readers and without effects, control flow included
-        26  group-pointwise        computes pointwise ops that follow each other in one pass over memory (after fuse-epilogue, pack-kernels)
+        26  affine-norm            writes batch norms beside pointwise operators as a factor and a summand of each channel (after pack-kernels; before group-pointwise)
+        27  group-pointwise        computes pointwise ops that follow each other in one pass over memory (after fuse-epilogue, pack-kernels)
     "#]].assert_eq(&Pipeline::inference().to_string());
 }
 
@@ -75,7 +76,7 @@ fn the_list_is_visible() {
 fn passes_are_put_in_and_left_out() {
     let pipeline = Pipeline::inference().with(Careless).with(DeadCode).without("pack-kernels").without("layout-safe");
     let names: Vec<_> = pipeline.passes().map(Pass::name).collect();
-    expect!["careless dead-code remove-identity common-subexpressions dead-code arithmetic layout joins sink-into-arms activations norms attention linears lower-modules common-subexpressions fold-layer-scale sink-into-arms fold-batch-norm fold-scale merge-linears fuse-epilogue fold-leading-norm merge-arms common-subexpressions dead-code group-pointwise"].assert_eq(&names.join(" "));
+    expect!["careless dead-code remove-identity common-subexpressions dead-code arithmetic layout joins sink-into-arms activations norms attention linears lower-modules common-subexpressions fold-layer-scale sink-into-arms fold-batch-norm fold-scale merge-linears fuse-epilogue fold-leading-norm merge-arms common-subexpressions dead-code affine-norm group-pointwise"].assert_eq(&names.join(" "));
 }
 
 /// Does nothing, where it is asked for.

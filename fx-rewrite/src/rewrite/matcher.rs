@@ -55,10 +55,9 @@ impl<'g> Matcher<'g> {
         if !found {
             return Err(self.failure.take().unwrap_or_else(|| self.attempt(Mismatch::Empty)));
         }
-        match self.check_borders(&outputs).and_then(|()| self.check_guards()) {
-            Ok(()) => Ok((self.bound, outputs)),
-            Err(mismatch) => Err(self.attempt(mismatch)),
-        }
+        let refused = self.check_borders(&outputs).and_then(|()| self.check_guards());
+        refused.map_err(|mismatch| self.attempt(mismatch))?;
+        Ok((self.bound, outputs))
     }
 
     fn output(&mut self, term: &'static Term, root: NodeId) -> bool {
@@ -332,8 +331,7 @@ impl<'g> Matcher<'g> {
 
     fn fail(&mut self, mismatch: Mismatch) {
         let attempt = self.attempt(mismatch);
-        let is_farther = |best: &Attempt| (attempt.matched, attempt.bound) > (best.matched, best.bound);
-        if self.failure.as_ref().is_none_or(is_farther) {
+        if self.failure.as_ref().is_none_or(|best| attempt.progress() > best.progress()) {
             self.failure = Some(attempt);
         }
     }

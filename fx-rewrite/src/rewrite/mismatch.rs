@@ -89,6 +89,13 @@ pub(super) struct Attempt {
     pub(super) mismatch: Mismatch,
 }
 
+impl Attempt {
+    /// Of two attempts the one with the larger got farther.
+    pub(super) fn progress(&self) -> (usize, usize) {
+        (self.matched, self.bound)
+    }
+}
+
 /// The reason why a rule does not apply at a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WhyNot {

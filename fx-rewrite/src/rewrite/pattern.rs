@@ -38,7 +38,7 @@ pub struct Pattern {
 pub enum PatternError {
     /// A result of the pattern is a parameter, which matches everything.
     Bare(String),
-    /// The node of this name has regions, writes somewhere or is carried code, which a pattern cannot name.
+    /// The node of this name has regions, writes somewhere or is opaque code, which a pattern cannot name.
     Unsupported(String),
     /// The replacement has a parameter of this name, and the pattern does not.
     Unbound(String),

@@ -209,7 +209,7 @@ impl Piece<'_> {
             // SAFETY: by the caller's contract.
             unsafe {
                 let to = Matrix { start: self.scratch.add(room.scores() + key), step: room.keys };
-                multiply::<V>(rows.len(), depth, from, self.scratch.add(key * depth), to, false);
+                multiply::<V>((rows.len(), PANEL), depth, from, self.scratch.add(key * depth), to, false);
             }
             key += PANEL;
         }
@@ -229,7 +229,7 @@ impl Piece<'_> {
                 self.job.mask.apply(scores, seen.saturating_sub(keys.start), self.job.scale, place, keys.start);
                 let growth = so_far.weigh(scores);
                 if keys.start > 0 {
-                    for sum in std::slice::from_raw_parts_mut(self.sums_of(row), room.columns) {
+                    for sum in std::slice::from_raw_parts_mut(self.sums_of(row), self.job.sizes.width) {
                         *sum *= growth;
                     }
                 }
@@ -240,15 +240,15 @@ impl Piece<'_> {
     /// Adds the values of some keys, by weight.
     #[inline(always)]
     unsafe fn sums<V: Lanes>(&self, rows: &Range<usize>, keys: &Range<usize>) {
-        let room = &self.room;
+        let (room, sizes) = (&self.room, &self.job.sizes);
         let mut column = 0;
-        while column < self.job.sizes.width && !keys.is_empty() {
+        while column < sizes.width && !keys.is_empty() {
             // SAFETY: by the caller's contract.
             unsafe {
                 let from = Matrix { start: self.scratch.add(room.scores()).cast_const(), step: room.keys };
                 let values = self.scratch.add(room.values() + column * room.keys);
                 let to = Matrix { start: self.sums_of(rows.start).add(column), step: room.columns };
-                multiply::<V>(rows.len(), keys.len(), from, values, to, keys.start > 0);
+                multiply::<V>((rows.len(), sizes.width - column), keys.len(), from, values, to, keys.start > 0);
             }
             column += PANEL;
         }

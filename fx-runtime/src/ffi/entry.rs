@@ -67,9 +67,9 @@ entry_points! {
         Handle, Handle, Handle, *const Handle, *const c_char, *mut Handle) -> Status;
     /// Number of axes.
     dim = aoti_torch_get_dim: fn(Handle, *mut i64) -> Status;
-    /// Lengths of the axes, lent by the tensor.
+    /// Lengths of the axes, borrowed from the tensor.
     sizes = aoti_torch_get_sizes: fn(Handle, *mut *const i64) -> Status;
-    /// Steps between the elements of each axis, lent by the tensor.
+    /// Steps between the elements of each axis, borrowed from the tensor.
     strides = aoti_torch_get_strides: fn(Handle, *mut *const i64) -> Status;
     /// The address of the first element.
     data = aoti_torch_get_data_ptr: fn(Handle, *mut *mut c_void) -> Status;

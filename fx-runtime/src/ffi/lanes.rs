@@ -50,13 +50,39 @@ pub(super) trait Lanes: Copy {
     ///
     /// As [`Self::load`].
     unsafe fn plus_product(self, x: Self, y: Self) -> Self;
+    /// Signed bytes as numbers.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::load`].
+    unsafe fn load_bytes(from: *const i8) -> Self;
+
+    /// A register of words of 32 bits.
+    type Words: Copy;
+    /// # Safety
+    ///
+    /// As [`Self::load`].
+    unsafe fn load_words(from: *const u8) -> Self::Words;
+    /// The lowest four bits of each word as a number from 0 to 15.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::load`].
+    unsafe fn low_halves(words: Self::Words) -> Self;
+    /// The words without their lowest four bits.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::load`].
+    unsafe fn shifted(words: Self::Words) -> Self::Words;
 }
 
 #[cfg(target_arch = "x86_64")]
 macro_rules! lanes {
     ($($register:ident, $count:literal, $rows:literal:
         $load:ident $store:ident $splat:ident $plus:ident $minus:ident $fused:ident
-        $low:ident $high:ident $shuffle:ident $fold:ident;)*) => {$(
+        $low:ident $high:ident $shuffle:ident $fold:ident
+        $words:ident $load_words:ident $shift:ident $bytes:ident $halves:ident;)*) => {$(
         impl Lanes for std::arch::x86_64::$register {
             const COUNT: usize = $count;
             const ROWS: usize = $rows;
@@ -107,6 +133,32 @@ macro_rules! lanes {
                 // SAFETY: as above.
                 unsafe { std::arch::x86_64::$fused(x, y, self) }
             }
+
+            #[inline(always)]
+            unsafe fn load_bytes(from: *const i8) -> Self {
+                // SAFETY: as above.
+                unsafe { $bytes(from) }
+            }
+
+            type Words = std::arch::x86_64::$words;
+
+            #[inline(always)]
+            unsafe fn load_words(from: *const u8) -> Self::Words {
+                // SAFETY: as above.
+                unsafe { std::arch::x86_64::$load_words(from.cast()) }
+            }
+
+            #[inline(always)]
+            unsafe fn low_halves(words: Self::Words) -> Self {
+                // SAFETY: as above.
+                unsafe { $halves(words) }
+            }
+
+            #[inline(always)]
+            unsafe fn shifted(words: Self::Words) -> Self::Words {
+                // SAFETY: as above.
+                unsafe { std::arch::x86_64::$shift::<4>(words) }
+            }
         }
     )*};
 }
@@ -114,9 +166,11 @@ macro_rules! lanes {
 #[cfg(target_arch = "x86_64")]
 lanes! {
     __m512, 16, 14: _mm512_loadu_ps _mm512_storeu_ps _mm512_set1_ps _mm512_add_ps _mm512_sub_ps _mm512_fmadd_ps
-        _mm512_unpacklo_ps _mm512_unpackhi_ps _mm512_shuffle_ps fold_512;
+        _mm512_unpacklo_ps _mm512_unpackhi_ps _mm512_shuffle_ps fold_512
+        __m512i _mm512_loadu_si512 _mm512_srli_epi32 bytes_512 halves_512;
     __m256, 8, 6: _mm256_loadu_ps _mm256_storeu_ps _mm256_set1_ps _mm256_add_ps _mm256_sub_ps _mm256_fmadd_ps
-        _mm256_unpacklo_ps _mm256_unpackhi_ps _mm256_shuffle_ps fold_256;
+        _mm256_unpacklo_ps _mm256_unpackhi_ps _mm256_shuffle_ps fold_256
+        __m256i _mm256_loadu_si256 _mm256_srli_epi32 bytes_256 halves_256;
 }
 
 /// The sums of every fourth number.
@@ -134,6 +188,43 @@ unsafe fn fold_256(x: std::arch::x86_64::__m256) -> std::arch::x86_64::__m128 {
     use std::arch::x86_64::{_mm_add_ps, _mm256_castps256_ps128, _mm256_extractf128_ps};
     // SAFETY: the caller's CPU has the registers.
     unsafe { _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps::<1>(x)) }
+}
+
+/// Signed bytes as numbers.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn bytes_512(from: *const i8) -> std::arch::x86_64::__m512 {
+    use std::arch::x86_64::{_mm_loadu_si128, _mm512_cvtepi8_epi32, _mm512_cvtepi32_ps};
+    // SAFETY: the caller's CPU has the registers, and 16 bytes can be read.
+    unsafe { _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(from.cast()))) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn bytes_256(from: *const i8) -> std::arch::x86_64::__m256 {
+    use std::arch::x86_64::{_mm_loadl_epi64, _mm256_cvtepi8_epi32, _mm256_cvtepi32_ps};
+    // SAFETY: the caller's CPU has the registers, and 8 bytes can be read.
+    unsafe { _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(from.cast()))) }
+}
+
+/// The lowest four bits of words, looked up: the instruction reads no others of its indices.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn halves_512(words: std::arch::x86_64::__m512i) -> std::arch::x86_64::__m512 {
+    use std::arch::x86_64::{_mm512_permutexvar_ps, _mm512_setr_ps};
+    // SAFETY: the caller's CPU has the registers.
+    unsafe {
+        let numbers = _mm512_setr_ps(0., 1., 2., 3., 4., 5., 6., 7., 8., 9., 10., 11., 12., 13., 14., 15.);
+        _mm512_permutexvar_ps(words, numbers)
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn halves_256(words: std::arch::x86_64::__m256i) -> std::arch::x86_64::__m256 {
+    use std::arch::x86_64::{_mm256_and_si256, _mm256_cvtepi32_ps, _mm256_set1_epi32};
+    // SAFETY: the caller's CPU has the registers.
+    unsafe { _mm256_cvtepi32_ps(_mm256_and_si256(words, _mm256_set1_epi32(15))) }
 }
 
 /// The nearest cache, as [`fetch_line`] is told.

@@ -18,6 +18,7 @@
 mod amx;
 pub(crate) mod attention;
 mod buffer;
+mod coded;
 mod convolution;
 mod convolution_shim;
 mod convolution_weight;
@@ -52,6 +53,7 @@ mod winograd;
 
 pub(crate) use amx::{Amx, SplitMatrix};
 pub(crate) use buffer::release_freed;
+pub(crate) use coded::{ByteWeight, HalfByteWeight};
 pub(crate) use convolution::{Geometry, PackedConv};
 pub(crate) use entry::{Presence, libtorch_version, presence};
 pub(crate) use epilogue::Epilogue;

@@ -32,7 +32,7 @@ struct Pool {
     /// The latest returned last.
     idle: Vec<Buffer>,
     users: usize,
-    /// Bytes lent.
+    /// Bytes that are handed out.
     in_use: usize,
     /// The most of these of late.
     most: usize,

@@ -17,14 +17,15 @@ pub(super) struct Matrix<T> {
     pub(super) step: usize,
 }
 
-/// `c = a · b`, or `c += a · b`, for `rows` rows of `a`, each of length `depth`, and a panel of `b`: `depth` rows of [`PANEL`] floats.
+/// `c = a · b`, or `c += a · b`, for `rows` rows of `a`, each of length `depth`, and a panel of `b`: `depth` rows of
+/// [`PANEL`] floats, of which the first `columns` count.
 ///
 /// # Safety
 ///
 /// The CPU has the registers; `a` and `b` can be read and [`PANEL`] floats of each row of `c` written.
 #[inline(always)]
 pub(super) unsafe fn multiply<V: Lanes>(
-    rows: usize,
+    (rows, columns): (usize, usize),
     depth: usize,
     a: Matrix<*const f32>,
     b: *const f32,
@@ -36,12 +37,16 @@ pub(super) unsafe fn multiply<V: Lanes>(
     for block in 0..blocks {
         let last = rows * (block + 1) / blocks;
         let mut column = 0;
-        while column < PANEL {
+        while column < columns.min(PANEL) {
             // SAFETY: by this function's contract.
             unsafe {
                 let a = Matrix { start: a.start.add(first * a.step), ..a };
                 let c = Matrix { start: c.start.add(first * c.step + column), ..c };
-                block_of_rows::<V>(last - first, depth, a, b.add(column), c, adds);
+                if columns - column > V::COUNT {
+                    block_of_rows::<V, WIDE>(last - first, depth, a, b.add(column), c, adds);
+                } else {
+                    block_of_rows::<V, 1>(last - first, depth, a, b.add(column), c, adds);
+                }
             }
             column += WIDE * V::COUNT;
         }
@@ -60,7 +65,7 @@ macro_rules! by_rows {
 
 /// At most [`Lanes::ROWS`] rows.
 #[inline(always)]
-unsafe fn block_of_rows<V: Lanes>(
+unsafe fn block_of_rows<V: Lanes, const WIDE: usize>(
     rows: usize,
     depth: usize,
     a: Matrix<*const f32>,
@@ -69,12 +74,12 @@ unsafe fn block_of_rows<V: Lanes>(
     adds: bool,
 ) {
     // SAFETY: by the caller's contract.
-    by_rows!(rows, 1 2 3 4 5 6 7 8 9 10 11 12 13 14, |ROWS| unsafe { in_registers::<V, ROWS>(depth, a, b, c, adds) });
+    by_rows!(rows, 1 2 3 4 5 6 7 8 9 10 11 12 13 14, |ROWS| unsafe { in_registers::<V, ROWS, WIDE>(depth, a, b, c, adds) });
 }
 
 /// The block stays in registers over the whole depth.
 #[inline(always)]
-unsafe fn in_registers<V: Lanes, const ROWS: usize>(
+unsafe fn in_registers<V: Lanes, const ROWS: usize, const WIDE: usize>(
     depth: usize,
     a: Matrix<*const f32>,
     b: *const f32,

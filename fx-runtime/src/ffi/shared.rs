@@ -71,8 +71,8 @@ pub trait Plain: Sized + 'static {}
 pub struct Shared<L>(L);
 
 // SAFETY: by the invariant of `Plain` the parts of an `L` are tensors and values that are `Sync`. Of the tensors the
-// argument for `Param` holds: this crate lends the layer to `f_forward` alone, which writes to none of them in
-// inference.
+// argument for `Param` holds: this crate hands a reference to the layer to `f_forward` alone, which writes to none of
+// them in inference.
 unsafe impl<L: Plain> Sync for Shared<L> {}
 
 impl<L: Plain> Shared<L> {

@@ -9,7 +9,7 @@ use super::entry::{Handle, Status, table};
 /// Tensors of more axes than this are left to ATen.
 pub(crate) const MAX_RANK: usize = 8;
 
-/// The handle of a tensor, lent for one call.
+/// The handle of a tensor, borrowed for one call.
 pub(super) fn lend(tensor: &Tensor) -> Handle {
     tensor.as_ptr().cast_mut()
 }

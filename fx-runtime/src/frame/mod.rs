@@ -37,6 +37,7 @@ use self::pack_cache::PackCache;
 use self::tune::{Clock, Tuning, Wall};
 use crate::cuda::{Example, Graphs};
 use crate::ffi::{PoolUser, cuda, release_freed};
+use crate::qparams::WeightFormat;
 use crate::{Error, Freeze, GraphReport, Module};
 
 /// Device, dtype and kernel choice of one frozen model.
@@ -49,6 +50,8 @@ pub struct Frame {
     /// The dtype that the options ask for.
     chosen: Option<Kind>,
     non_finite: NonFinite,
+    /// How weights of linear layers are kept, if as integers.
+    weights: Option<WeightFormat>,
     graphs: Option<Arc<Graphs>>,
     /// Where layers are to measure their kernels.
     clock: Option<Arc<dyn Clock>>,
@@ -100,6 +103,7 @@ impl Frame {
             has_kind: known.is_some(),
             chosen: options.kind,
             non_finite: NonFinite::new(options.exact_nan),
+            weights: options.weights,
             graphs,
             clock: options.autotune.then(|| Arc::new(Wall(device)) as Arc<dyn Clock>),
             copies: Arc::default(),
@@ -119,6 +123,7 @@ impl Frame {
             has_kind: self.has_kind,
             chosen: self.chosen,
             non_finite: self.non_finite.clone(),
+            weights: self.weights,
             graphs: self.graphs.clone(),
             clock: self.clock.clone(),
             copies: Arc::default(),
@@ -237,6 +242,11 @@ impl Frame {
 
     pub(crate) fn non_finite(&self) -> NonFinite {
         self.non_finite.clone()
+    }
+
+    /// How weights of linear layers are kept, if as integers.
+    pub(crate) fn weight_format(&self) -> Option<WeightFormat> {
+        self.weights
     }
 
     /// The dtype that was asked for.

@@ -40,7 +40,7 @@ pub trait CellValue: Sized {
     }
 }
 
-/// The value with second handles on its tensors: what a forward reads of what it is lent.
+/// The value with second handles on its tensors: what a forward reads of what it borrows.
 ///
 /// # Errors
 ///

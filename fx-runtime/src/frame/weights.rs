@@ -20,7 +20,7 @@ impl Frame {
         Ok(copy)
     }
 
-    /// A copy of a tensor for code that is carried along; of one that was never made a handle.
+    /// A copy of a tensor for opaque code; of one that was never made a handle.
     pub fn copied(&self, tensor: &Tensor) -> Result<Tensor, Error> {
         if tensor.defined() { Ok(self.param(tensor)?.shallow_clone()) } else { Ok(tensor.shallow_clone()) }
     }

@@ -11,13 +11,13 @@ use self::kernel::{Kernel, layer};
 use super::accepts::Accepts;
 use super::select::ConvChoice;
 use super::window::{Landed, Window};
-use super::{Activation, ConvParams, Frame};
+use super::{Activation, ConvParams, Frame, fold};
 use crate::Error;
 use crate::ffi::Facts;
 use crate::frame::Target;
 use crate::frame::non_finite::NonFinite;
 use crate::frame::tune::{Packed, Slot};
-use crate::nn::PaddingMode;
+use crate::nn::{BatchNorm, PaddingMode};
 
 /// A convolution over one, two or three spatial axes, plain or transposed.
 ///
@@ -76,6 +76,24 @@ impl Conv {
     ) -> Result<Self, Error> {
         let pack = || Self::pack_as(frame, weight, bias, params, act, None);
         frame.layer(weight, bias, format_args!("{act:?} {params:?}"), pack)
+    }
+
+    /// Packs `act(bn(conv(x, weight) + bias))`, the batch norm folded into `weight` and `bias`, which are as in
+    /// [`Self::pack`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::pack`]; a batch norm over another number of channels than the convolution yields.
+    pub fn pack_batch_norm(
+        frame: &Frame,
+        weight: &Tensor,
+        bias: Option<&Tensor>,
+        bn: &BatchNorm,
+        params: &ConvParams,
+        act: Activation,
+    ) -> Result<Self, Error> {
+        let (weight, bias) = fold::conv_batch_norm(weight, bias, bn, params)?;
+        Self::pack(frame, &weight, Some(&bias), params, act)
     }
 
     /// The same with the kernel that a file names, where this machine has it.

@@ -24,7 +24,7 @@ use crate::Error;
 use crate::nn::{BatchNorm, PaddingMode};
 
 pub use linears::linears;
-pub use scale::{scale_after, scale_before, scaled_by};
+pub use scale::{factor_before, scale_after, scale_before, scaled_by};
 
 /// `bn(conv(x))` as one convolution: its weight and bias.
 ///
@@ -146,6 +146,14 @@ pub fn folds_before_conv(bn: &BatchNorm, params: &ConvParams) -> Result<bool, Er
 struct Affine {
     scale: Tensor,
     shift: Tensor,
+}
+
+/// A batch norm in inference as what each channel is multiplied with and what is added then, each `[channels]` in the dtype
+/// of its statistics.
+pub(super) fn factor_and_summand(bn: &BatchNorm) -> Result<(Tensor, Tensor), Error> {
+    let _no_grad = tch::no_grad_guard();
+    let (Affine { scale, shift }, kind) = (Affine::of(bn, &bn.running_var)?, bn.running_var.f_kind()?);
+    Ok((scale.f_to_kind(kind)?, shift.f_to_kind(kind)?))
 }
 
 impl Affine {

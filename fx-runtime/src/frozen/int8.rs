@@ -6,7 +6,8 @@ use super::accepts::Accepts;
 use super::{Activation, ConvParams};
 use crate::Error;
 use crate::ffi::int8::PerTensor;
-use crate::ffi::{DirectConv, Geometry, Int8Numbers, PostOp};
+use crate::ffi::{DirectConv, Geometry, Int8Numbers, Param, PostOp};
+use crate::saved::{Loader, Saver, State};
 
 /// A convolution or linear layer on codes.
 #[derive(Debug)]
@@ -19,6 +20,21 @@ pub(crate) struct Int8Layer {
     /// Whether the result is f32.
     yields_floats: bool,
     out: i64,
+    kept: Kept,
+}
+
+/// What a layer was packed from, beside the codes.
+#[derive(Debug)]
+struct Kept {
+    /// Of the weight.
+    shape: Vec<i64>,
+    scales: Box<[f32]>,
+    bias: Option<Param>,
+    window: Option<ConvParams>,
+    source: PerTensor,
+    added: Option<PerTensor>,
+    result: Option<PerTensor>,
+    act: Activation,
 }
 
 /// What a layer computes, in real numbers.
@@ -76,7 +92,18 @@ impl Int8Layer {
         let codes = Tensor::f_zeros([0], (Kind::Uint8, spec.codes.device()))?;
         let ranks = if axes == 0 { 1..=8 } else { axes + 1..=axes + 2 };
         let accepts = Accepts::new(ranks, axes, channels, &codes)?;
-        Ok(Some(Self { conv, post, accepts, axes, yields_floats: spec.result.is_none(), out: shape[0] }))
+        let kept = Kept {
+            scales: spec.scales.into(),
+            bias: spec.bias.map(Param::copied).transpose()?,
+            window: spec.window.clone(),
+            source: spec.source,
+            added: spec.added,
+            result: spec.result,
+            act: spec.act,
+            shape,
+        };
+        let out = kept.shape[0];
+        Ok(Some(Self { conv, post, accepts, axes, yields_floats: spec.result.is_none(), out, kept }))
     }
 
     /// `act(layer(x))`, or with `added`, which broadcasts with the result, `act(layer(x) + added)`. The input is codes, the
@@ -214,6 +241,56 @@ impl Folded {
             PostOp::Clip(low, high) => Some(PostOp::Clip(low / unit, high / unit)),
             _ => None,
         }
+    }
+}
+
+/// A layer is saved as its codes, with all that stands beside them, and packed again where it is loaded.
+impl State for Int8Layer {
+    fn save(&self, to: &mut Saver) -> Result<(), Error> {
+        if to.is_survey() {
+            return Ok(());
+        }
+        let Kept { shape, scales, bias, window, source, added, result, act } = &self.kept;
+        to.field("codes", &self.conv.dense_weight()?.f_reshape(shape)?)?;
+        to.field("scales", &Tensor::f_from_slice(scales)?)?;
+        to.field("has_bias", &bias.is_some())?;
+        bias.iter().try_for_each(|bias| to.field("bias", bias))?;
+        to.field("window", window)?;
+        to.field("source", source)?;
+        to.field("added", added)?;
+        to.field("result", result)?;
+        to.field("act", act)
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, Error> {
+        let (codes, scales) = (from.dense("codes")?, Vec::<f32>::try_from(from.dense("scales")?)?);
+        let has_bias: bool = from.field("has_bias")?;
+        let bias = if has_bias { Some(from.dense("bias")?) } else { None };
+        let spec = Int8Spec {
+            codes: &codes,
+            scales: &scales,
+            bias: bias.as_ref(),
+            window: from.field("window")?,
+            source: from.field("source")?,
+            added: from.field("added")?,
+            result: from.field("result")?,
+            act: from.field("act")?,
+        };
+        Self::pack(&spec)?.ok_or_else(|| Error::Unsupported {
+            what: format!("a layer of eight bits ({})", crate::ffi::onednn::int8().err().unwrap_or("of this kind")),
+            help: "load the model that was frozen in floats".to_owned(),
+        })
+    }
+}
+
+impl State for PerTensor {
+    fn save(&self, to: &mut Saver) -> Result<(), Error> {
+        to.field("scale", &self.scale)?;
+        to.field("zero_point", &self.zero_point)
+    }
+
+    fn load(from: &mut Loader) -> Result<Self, Error> {
+        Ok(Self { scale: from.field("scale")?, zero_point: from.field("zero_point")? })
     }
 }
 

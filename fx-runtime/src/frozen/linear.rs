@@ -15,6 +15,7 @@ use crate::frame::Target;
 use crate::frame::non_finite::NonFinite;
 use crate::frame::tune::{Packed, Slot};
 use crate::nn::BatchNorm;
+use crate::qparams::Coded;
 use crate::saved::State;
 
 /// `act(x wᵀ + b)` over the last axis of an input of any rank from 1.
@@ -67,16 +68,31 @@ impl Linear {
         let shape = check_weight(&weight, bias.as_ref())?;
         let accepts = Accepts::new(1..=MAX_RANK, 0, shape[1], &weight)?;
         let non_finite = frame.non_finite();
-        let layer = layer(shape, bias.is_some(), &non_finite, shared.is_some(), act);
+        let layer = layer(shape, bias.is_some(), &non_finite, shared.is_some(), act, frame.weight_format());
         let rows = match saved {
             Some(LinearChoice::Mkl(rows)) => Some(rows),
             _ => None,
         };
         // Other kernels would hold the weight a second time while they are measured, and what is shared for good.
-        let tuning = frame.tuning().filter(|_| !layer.shared);
+        let tuning = frame.tuning().filter(|_| !layer.shared && layer.coded().is_none());
         let kernel = Slot::choose(tuning, saved, &frame.target_of(&weight)?.linear(layer, rows), |choice| {
             Kernel::pack(choice, &weight, bias.as_ref(), shared.as_ref())
         })?;
+        Ok(Self { kernel: Arc::new(kernel), act, non_finite, accepts, shape, apart: None })
+    }
+
+    /// The same with a weight that is integers already.
+    fn pack_codes(frame: &Frame, coded: Coded, bias: Option<&Tensor>, act: Activation) -> Result<Self, Error> {
+        let _no_grad = tch::no_grad_guard();
+        let bias = bias.map(|bias| frame.place(bias)).transpose()?;
+        let format = Some(coded.format);
+        let dense = Tensor::f_empty(coded.shape(), (frame.kind(), frame.device()))?;
+        let shape = check_weight(&dense, bias.as_ref())?;
+        let accepts = Accepts::new(1..=MAX_RANK, 0, shape[1], &dense)?;
+        let non_finite = frame.non_finite();
+        let layer = layer(shape, bias.is_some(), &non_finite, false, act, format);
+        let choices = frame.target_of(&dense)?.linear(layer, None);
+        let kernel = Slot::choose(None, None, &choices, |choice| Kernel::pack_codes(choice, &coded, bias.as_ref()))?;
         Ok(Self { kernel: Arc::new(kernel), act, non_finite, accepts, shape, apart: None })
     }
 
@@ -152,7 +168,7 @@ impl Linear {
     /// The layer by the other kernels that can compute it.
     fn others(&self, kernel: &Kernel, target: &Target, rows: Rows) -> Result<Vec<Kernel>, Error> {
         let (weight, bias) = kernel.dense()?;
-        let layer = layer(self.shape, bias.is_some(), &self.non_finite, false, self.act);
+        let layer = layer(self.shape, bias.is_some(), &self.non_finite, false, self.act, None);
         let choices = target.linear(layer, Some(rows)).into_iter().filter(|&choice| choice != kernel.choice());
         Ok(choices.filter_map(|choice| Kernel::pack(choice, &weight, bias.as_ref(), None).ok().flatten()).collect())
     }
@@ -217,6 +233,10 @@ impl Linear {
             }
             Kernel::CublasLt { plain, transposed } if act == self.act && act.may_fuse(&self.non_finite) => {
                 plain.cublas(x, transposed, &self.result_sizes(facts), act)
+            }
+            Kernel::Dequantized { coded, bias } => {
+                let weight = coded.dense().map_err(|error| TchError::Torch(error.to_string()))?;
+                act.apply(x.f_linear(&weight.f_to_kind(x.f_kind()?)?, bias.as_deref())?)
             }
             Kernel::CublasLt { plain, .. } | Kernel::Composed(plain) => {
                 act.apply(x.f_linear(&plain.weight, plain.bias.as_deref())?)

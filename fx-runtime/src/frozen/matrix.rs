@@ -5,9 +5,12 @@ use tch::{TchError, Tensor};
 use super::Activation;
 use super::epilogue::RowEpilogue;
 use super::select::{LinearChoice, Rows};
-use crate::ffi::{PackedGemm, Param, SplitMatrix, UnpackedWeight, WeightMatrix as _};
+use crate::Error;
+use crate::ffi::{ByteWeight, HalfByteWeight, PackedGemm, Param, SplitMatrix, UnpackedWeight, WeightMatrix as _};
+use crate::qparams::{Coded, WeightFormat};
 
-pub(super) struct PackedMatrix {
+/// A weight `[out, in]` in the layout of a kernel, with the bias.
+pub(crate) struct PackedMatrix {
     weight: Weight,
     bias: Option<Box<[f32]>>,
 }
@@ -16,6 +19,8 @@ enum Weight {
     Mkl(PackedGemm, Rows),
     Amx(SplitMatrix),
     Dots(UnpackedWeight),
+    Bytes(ByteWeight),
+    HalfBytes(HalfByteWeight),
 }
 
 impl PackedMatrix {
@@ -35,6 +40,15 @@ impl PackedMatrix {
         Self::new(UnpackedWeight::new(weight).map(Weight::Dots), bias)
     }
 
+    /// Packs integers; none where this CPU has no registers for them, or the shape does not fit those.
+    pub(crate) fn for_codes(coded: &Coded, bias: Option<&Tensor>) -> Result<Option<Self>, TchError> {
+        let weight = match &coded.zero_point {
+            None => ByteWeight::new(&coded.codes, &coded.scale)?.map(Weight::Bytes),
+            Some(zero) => HalfByteWeight::new(&coded.codes, &coded.scale, zero)?.map(Weight::HalfBytes),
+        };
+        Self::new(weight, bias)
+    }
+
     fn new(weight: Option<Weight>, bias: Option<&Tensor>) -> Result<Option<Self>, TchError> {
         let Some(weight) = weight else { return Ok(None) };
         let bias = bias.map(Vec::try_from).transpose()?.map(Vec::into_boxed_slice);
@@ -43,10 +57,12 @@ impl PackedMatrix {
 
     /// What it was packed for.
     pub(super) fn choice(&self) -> LinearChoice {
-        match self.weight {
-            Weight::Mkl(_, rows) => LinearChoice::Mkl(rows),
+        match &self.weight {
+            Weight::Mkl(_, rows) => LinearChoice::Mkl(*rows),
             Weight::Amx(_) => LinearChoice::Amx,
             Weight::Dots(_) => LinearChoice::Dots,
+            Weight::Bytes(_) => LinearChoice::Coded(WeightFormat::Int8),
+            Weight::HalfBytes(weight) => LinearChoice::Coded(WeightFormat::Int4 { group: weight.group() }),
         }
     }
 
@@ -56,22 +72,37 @@ impl PackedMatrix {
             Weight::Mkl(packed, _) => packed.out(),
             Weight::Amx(packed) => packed.out(),
             Weight::Dots(matrix) => matrix.out(),
+            Weight::Bytes(matrix) => matrix.out(),
+            Weight::HalfBytes(matrix) => matrix.out(),
         }
     }
 
     /// Weight and bias as they were packed.
-    pub(super) fn dense(&self) -> Result<(Tensor, Option<Tensor>), TchError> {
+    pub(super) fn stored(&self) -> Result<Stored, TchError> {
         let weight = match &self.weight {
-            Weight::Mkl(packed, _) => packed.dense_weight(),
-            Weight::Amx(packed) => packed.dense_weight(),
-            Weight::Dots(matrix) => Ok(matrix.weight().shallow_clone()),
+            Weight::Mkl(packed, _) => StoredWeight::Dense(packed.dense_weight()?),
+            Weight::Amx(packed) => StoredWeight::Dense(packed.dense_weight()?),
+            Weight::Dots(matrix) => StoredWeight::Dense(matrix.weight().shallow_clone()),
+            Weight::Bytes(matrix) => {
+                let (codes, scale) = matrix.parts()?;
+                StoredWeight::Coded(Coded::of_parts(codes, scale, None))
+            }
+            Weight::HalfBytes(matrix) => {
+                let [codes, scale, zero] = matrix.parts()?;
+                StoredWeight::Coded(Coded::of_parts(codes, scale, Some(zero)))
+            }
         };
-        Ok((weight?, self.bias.as_deref().map(Tensor::from_slice)))
+        Ok(Stored { weight, bias: self.bias.as_deref().map(Tensor::from_slice) })
+    }
+
+    /// Weight and bias in floats.
+    pub(super) fn dense(&self) -> Result<(Tensor, Option<Tensor>), Error> {
+        self.stored()?.dense()
     }
 
     /// `act(x wᵀ + bias + other)`; `x` is f32 `[.., in]` with at least one element, `sizes` is the result's shape, which
     /// is that of `other` too.
-    pub(super) fn run(
+    pub(crate) fn run(
         &self,
         x: &Tensor,
         sizes: &[i64],
@@ -83,6 +114,36 @@ impl PackedMatrix {
             Weight::Mkl(packed, _) => packed.run(x, sizes, other, &epilogue),
             Weight::Amx(packed) => packed.run(x, sizes, other, &epilogue),
             Weight::Dots(matrix) => matrix.run(x, sizes, other, &epilogue),
+            Weight::Bytes(matrix) => matrix.run(x, sizes, other, &epilogue),
+            Weight::HalfBytes(matrix) => matrix.run(x, sizes, other, &epilogue),
         }
+    }
+}
+
+/// What a layer was packed from.
+pub(super) struct Stored {
+    pub(super) weight: StoredWeight,
+    pub(super) bias: Option<Tensor>,
+}
+
+impl Stored {
+    /// Weight and bias in floats.
+    pub(super) fn dense(self) -> Result<(Tensor, Option<Tensor>), Error> {
+        Ok(match self.weight {
+            StoredWeight::Dense(weight) => (weight, self.bias),
+            StoredWeight::Coded(coded) => (coded.dense()?, self.bias),
+        })
+    }
+}
+
+/// Its weight.
+pub(super) enum StoredWeight {
+    Dense(Tensor),
+    Coded(Coded),
+}
+
+impl std::fmt::Debug for PackedMatrix {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "PackedMatrix({})", self.choice())
     }
 }

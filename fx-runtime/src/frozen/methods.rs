@@ -28,6 +28,26 @@ macro_rules! saved {
     };
 }
 
+/// How a frozen type is saved that computes in one of several forms: as that form.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! formed {
+    ($frozen:ident) => {
+        #[allow(warnings, clippy::all, clippy::pedantic)]
+        impl $crate::frozen::State for $frozen {
+            #[inline]
+            fn save(&self, to: &mut $crate::frozen::Saver) -> $crate::Result<()> {
+                $crate::frozen::State::save(&self.form, to)
+            }
+
+            #[inline]
+            fn load(from: &mut $crate::frozen::Loader) -> $crate::Result<Self> {
+                Ok(Self { frame: from.field("frame")?, form: $crate::frozen::State::load(from)? })
+            }
+        }
+    };
+}
+
 /// `reset_state` of a frozen type whose calls write to it.
 #[macro_export]
 #[doc(hidden)]

@@ -68,6 +68,7 @@ pub use kinds::at_least_float;
 pub use leaf::Leaf;
 pub use linear::Linear;
 pub use lists::exactly;
+pub(crate) use matrix::PackedMatrix;
 pub use part::Part;
 pub use product::Product;
 pub use store::{device_of_store, kind_of_store};

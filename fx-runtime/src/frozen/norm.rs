@@ -1,10 +1,10 @@
-//! What a layer norm that is part of a group reads of its layer.
+//! What a norm that is part of a group reads of its layer.
 
 use tch::{Device, Tensor};
 
-use super::Frame;
+use super::{Frame, fold};
 use crate::Error;
-use crate::nn::LayerNorm;
+use crate::nn::{BatchNorm, LayerNorm};
 
 /// The layer's factors; ones of the frame's dtype where it has none.
 ///
@@ -22,6 +22,52 @@ pub fn weight(frame: &Frame, norm: &LayerNorm) -> Result<Tensor, Error> {
 /// When there is no memory for them.
 pub fn bias(frame: &Frame, norm: &LayerNorm) -> Result<Tensor, Error> {
     part(frame, norm, norm.bs.as_ref(), 0.0)
+}
+
+/// What a batch norm multiplies each channel with in inference, `gamma / sqrt(running_var + eps)`: `[channels, 1, ..]` with
+/// a one for each spatial axis, or `[channels]` for a layer that takes several numbers of axes.
+///
+/// # Errors
+///
+/// What libtorch reports.
+pub fn channel_factor(_: &Frame, norm: &BatchNorm) -> Result<Tensor, Error> {
+    of_channels(norm, &fold::factor_and_summand(norm)?.0)
+}
+
+/// What it adds to each channel then, `beta - running_mean * factor`, in the same shape.
+///
+/// # Errors
+///
+/// What libtorch reports.
+pub fn channel_summand(_: &Frame, norm: &BatchNorm) -> Result<Tensor, Error> {
+    of_channels(norm, &fold::factor_and_summand(norm)?.1)
+}
+
+fn of_channels(norm: &BatchNorm, numbers: &Tensor) -> Result<Tensor, Error> {
+    let axes = if norm.nd > 1 { norm.nd } else { 0 };
+    Ok(numbers.f_reshape([vec![-1], vec![1; axes]].concat())?)
+}
+
+/// Numbers of channels, as [`channel_factor`] gives them, along the second axis of `xs`.
+///
+/// # Errors
+///
+/// [`Error::Refused`] if `xs` has another number of axes or of channels than the batch norm.
+pub fn along_channels(numbers: &Tensor, xs: &Tensor) -> Result<Tensor, Error> {
+    let (found, shape) = (xs.size(), numbers.size());
+    let fits_axes = found.len() >= 2 && (shape.len() == 1 || shape.len() + 1 == found.len());
+    if !fits_axes || found[1] != shape[0] {
+        let axes = if shape.len() == 1 { "axes".to_owned() } else { format!("{} axes", shape.len() + 1) };
+        return Err(Error::Refused(format!(
+            "a batch norm over {} channels takes tensors of {axes} with as many, not {found:?}",
+            shape[0]
+        )));
+    }
+    Ok(if shape.len() == 1 {
+        numbers.f_reshape([vec![-1], vec![1; found.len() - 2]].concat())?
+    } else {
+        numbers.shallow_clone()
+    })
 }
 
 fn part(frame: &Frame, norm: &LayerNorm, given: Option<&Tensor>, otherwise: f64) -> Result<Tensor, Error> {

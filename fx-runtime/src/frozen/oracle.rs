@@ -38,7 +38,7 @@ pub(crate) fn frame(options: Freeze) -> Frame {
 /// The same frame twice: with the best kernels, and with ATen's alone.
 pub(crate) fn both(kind: Kind) -> (Frame, Frame) {
     let options = Freeze::new().kind(kind);
-    (frame(options), frame(options.backend(Backend::Composed)))
+    (frame(options.clone()), frame(options.backend(Backend::Composed)))
 }
 
 /// Normally distributed, the same numbers in every run of a test, whatever others run beside it: each thread, and each

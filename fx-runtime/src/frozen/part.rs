@@ -17,6 +17,7 @@ impl Frame {
             backend: target.backend,
             autotune: self.tuning().is_some(),
             exact_nan: self.non_finite().is_set(),
+            weights: self.weight_format(),
             ..Freeze::new()
         }
     }

@@ -1,5 +1,7 @@
 //! A matrix product with a weight, whose shape decides which kernel it has.
 
+use std::sync::Arc;
+
 use tch::Tensor;
 
 use super::{Activation, Frame, Linear, Param, product};
@@ -10,8 +12,10 @@ use crate::saved::{Loader, Saver, State};
 ///
 /// A matrix `[in, out]`, without a bias or with one of shape `[out]`, is a [`Linear`] layer whose weight is stored the
 /// other way round.
-#[derive(Debug)]
-pub struct Product(Kernel);
+///
+/// A clone is a second handle on the weight.
+#[derive(Debug, Clone)]
+pub struct Product(Arc<Kernel>);
 
 #[derive(Debug, State)]
 enum Kernel {
@@ -32,10 +36,10 @@ impl Product {
             _ => false,
         };
         if is_layer && weight.is_floating_point() && bias.is_none_or(Tensor::is_floating_point) {
-            return Ok(Self(Kernel::Layer(Linear::pack(frame, &weight.f_tr()?, bias, act)?)));
+            return Ok(Self(Arc::new(Kernel::Layer(Linear::pack(frame, &weight.f_tr()?, bias, act)?))));
         }
         let bias = bias.map(|bias| frame.param(bias)).transpose()?;
-        Ok(Self(Kernel::Composed { weight: frame.param(weight)?, bias, act }))
+        Ok(Self(Arc::new(Kernel::Composed { weight: frame.param(weight)?, bias, act })))
     }
 
     /// `act(x w + b)`.
@@ -44,7 +48,7 @@ impl Product {
     ///
     /// As [`Linear::run`] for a matrix, else libtorch's own.
     pub fn run(&self, x: &Tensor) -> Result<Tensor, Error> {
-        match &self.0 {
+        match &*self.0 {
             Kernel::Layer(linear) => linear.run(x),
             Kernel::Composed { weight, bias, act } => product(x, weight, bias.as_deref(), None, *act),
         }
@@ -56,7 +60,7 @@ impl Product {
     ///
     /// As [`Self::run`], and where `other` does not broadcast with the result.
     pub fn run_add(&self, x: &Tensor, other: &Tensor) -> Result<Tensor, Error> {
-        match &self.0 {
+        match &*self.0 {
             Kernel::Layer(linear) => linear.run_add(x, other),
             Kernel::Composed { weight, bias, act } => product(x, weight, bias.as_deref(), Some(other), *act),
         }
@@ -69,7 +73,7 @@ impl State for Product {
     }
 
     fn load(from: &mut Loader) -> crate::Result<Self> {
-        Ok(Self(Kernel::load(from)?))
+        Ok(Self(Arc::new(Kernel::load(from)?)))
     }
 }
 

@@ -9,6 +9,7 @@ use tch::{Device, Kind};
 use super::Activation;
 use crate::ffi::{Amx, UnpackedWeight, VectorWidth};
 use crate::frame::Target;
+use crate::qparams::WeightFormat;
 use crate::{Backend, MemoryFormat};
 
 /// Weights with fewer elements than this stay with ATen's matrix product, because oneDNN's call costs 10 to 15 µs more.
@@ -30,6 +31,9 @@ const MKL_PIXELS_FROM: i64 = 1 << 16;
 ///
 /// Measured on two cores (Sapphire Rapids) with 128 rows.
 const AMX_FROM: i64 = 1 << 16;
+
+/// Smaller weights stay in floats: all of them together are not worth what they lose as integers.
+const CODED_FROM: i64 = 1 << 16;
 
 /// ATen's call is as fast for smaller weights.
 ///
@@ -66,6 +70,10 @@ pub(super) enum LinearChoice {
     CublasLt,
     /// ATen's linear, then the rest.
     Composed,
+    /// Sums along rows of integers, then bias, addition and activation, block by block.
+    Coded(WeightFormat),
+    /// The integers brought into floats in each call, then ATen's linear and the rest.
+    Dequantized(WeightFormat),
 }
 
 /// For how many rows MKL packs a weight: a hint, any number of rows can be multiplied with it.
@@ -113,6 +121,16 @@ pub(super) struct LinearLayer {
     /// Another layer holds the weight as it is, so that it would lie in memory twice if it were packed.
     pub(super) shared: bool,
     pub(super) act: Activation,
+    /// How the model's weights are to be kept, if as integers.
+    pub(super) format: Option<WeightFormat>,
+}
+
+impl LinearLayer {
+    /// The integers that the weight becomes; none of a small one, or one that does not fall into groups.
+    pub(super) fn coded(&self) -> Option<WeightFormat> {
+        let [out, columns] = self.shape;
+        self.format.filter(|format| out * columns >= CODED_FROM && format.takes(columns))
+    }
 }
 
 impl Target {
@@ -171,10 +189,14 @@ impl Target {
     /// The kernels that can compute a linear layer: the first without a look at its inputs, the others where measuring
     /// says so, for inputs of so many rows.
     pub(super) fn linear(&self, layer: LinearLayer, rows: Option<Rows>) -> Vec<LinearChoice> {
+        if let Some(format) = layer.coded() {
+            let fast = self.f32_on_the_cpu() && self.backend != Backend::Composed;
+            return those_of(&[(LinearChoice::Coded(format), fast), (LinearChoice::Dequantized(format), true)]);
+        }
         if self.backend == Backend::Composed {
             return vec![LinearChoice::Composed];
         }
-        let LinearLayer { shape, has_bias, non_finite, shared, act } = layer;
+        let LinearLayer { shape, has_bias, non_finite, shared, act, format: _ } = layer;
         let elements = shape[0] * shape[1];
         // A weight that is not finite could not be unpacked again.
         let mkl = self.mkl() && !non_finite && !shared;
@@ -241,6 +263,8 @@ impl fmt::Display for LinearChoice {
             Self::OneDnn => f.write_str("oneDNN"),
             Self::CublasLt => f.write_str("cuBLASLt"),
             Self::Composed => f.write_str("ATen"),
+            Self::Coded(format) => write!(f, "{format}"),
+            Self::Dequantized(format) => write!(f, "ATen on {format}"),
         }
     }
 }
@@ -276,7 +300,7 @@ mod tests {
     }
 
     fn linear(shape: [i64; 2], has_bias: bool, act: Activation) -> LinearLayer {
-        LinearLayer { shape, has_bias, non_finite: false, shared: false, act }
+        LinearLayer { shape, has_bias, non_finite: false, shared: false, act, format: None }
     }
 
     #[test]
@@ -334,6 +358,20 @@ mod tests {
         }
         let double = target(Device::Cuda(0), Kind::Double);
         assert_eq!(double.conv(convolution(2, false, Activation::Relu)), [ConvChoice::Composed]);
+    }
+
+    #[test]
+    fn integers_serve_what_is_large_and_falls_into_groups() {
+        use LinearChoice::{Coded, Composed, Dequantized};
+        let cpu = target(Device::Cpu, Kind::Float);
+        let format = WeightFormat::Int4 { group: 128 };
+        let of = |shape| LinearLayer { format: Some(format), ..linear(shape, true, Activation::None) };
+        assert_eq!(cpu.linear(of([768, 512]), None), [Coded(format), Dequantized(format)]);
+        assert_eq!(cpu.linear(of([1024, 64]), None), [Composed, LinearChoice::OneDnn], "64 is no group");
+        assert_eq!(cpu.linear(of([128, 128]), None), [Composed, LinearChoice::OneDnn], "a small weight");
+        let composed = Target { backend: Backend::Composed, ..cpu };
+        assert_eq!(composed.linear(of([768, 512]), None), [Dequantized(format)]);
+        assert_eq!(Target { kind: Kind::BFloat16, ..cpu }.linear(of([768, 512]), None), [Dequantized(format)]);
     }
 
     #[test]

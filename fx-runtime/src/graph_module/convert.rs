@@ -7,6 +7,7 @@ use tch::nn::{GRUState, LSTMState};
 use tch::{Device, Kind, Tensor};
 
 use super::Value;
+use crate::saved::KINDS;
 
 /// What can be handed to a graph, or is handed over by a model.
 pub trait IntoValue {
@@ -18,6 +19,36 @@ pub trait IntoValue {
 #[allow(clippy::needless_pass_by_value, reason = "a number is handed over as it is")]
 pub fn value(of: impl IntoValue) -> Value {
     of.value()
+}
+
+/// The inputs of a graph: one tensor, or a value for each of its placeholders.
+pub trait IntoInputs {
+    /// The values in the order of the placeholders.
+    fn inputs(self) -> Vec<Value>;
+}
+
+impl IntoInputs for &Tensor {
+    fn inputs(self) -> Vec<Value> {
+        vec![self.value()]
+    }
+}
+
+impl IntoInputs for &[Value] {
+    fn inputs(self) -> Vec<Value> {
+        self.to_vec()
+    }
+}
+
+impl IntoInputs for &Vec<Value> {
+    fn inputs(self) -> Vec<Value> {
+        self.clone()
+    }
+}
+
+impl<const N: usize> IntoInputs for &[Value; N] {
+    fn inputs(self) -> Vec<Value> {
+        self.to_vec()
+    }
 }
 
 impl IntoValue for Tensor {
@@ -140,30 +171,6 @@ pub(super) fn device(value: &Value) -> Option<Device> {
         _ => None,
     }
 }
-
-/// All dtypes that tch names.
-const KINDS: [Kind; 20] = [
-    Kind::Uint8,
-    Kind::Int8,
-    Kind::Int16,
-    Kind::Int,
-    Kind::Int64,
-    Kind::Half,
-    Kind::Float,
-    Kind::Double,
-    Kind::ComplexHalf,
-    Kind::ComplexFloat,
-    Kind::ComplexDouble,
-    Kind::Bool,
-    Kind::QInt8,
-    Kind::QUInt8,
-    Kind::QInt32,
-    Kind::BFloat16,
-    Kind::Float8e5m2,
-    Kind::Float8e4m3fn,
-    Kind::Float8e5m2fnuz,
-    Kind::Float8e4m3fnuz,
-];
 
 /// The dtype that a value names.
 pub(super) fn kind(value: &Value) -> Option<Kind> {

@@ -62,12 +62,12 @@ impl Dispatch {
             let reason = format!("takes `{}` for `{}`, got {value}", argument.ty, argument.name);
             Error::Operator { operator: schema.full_name(), reason }
         };
-        let mut named: Vec<(&str, operator::Value)> = Vec::with_capacity(args.len() + 1);
+        let mut given: Vec<Option<operator::Value>> = schema.arguments.iter().map(|_| None).collect();
         for (value, slot) in args.iter().zip(slots) {
             match *slot {
                 Slot::At(at) => {
                     let argument = &schema.arguments[at];
-                    named.push((&argument.name, operand(value, &argument.ty).ok_or_else(|| refused(at, value))?));
+                    given[at] = Some(operand(value, &argument.ty).ok_or_else(|| refused(at, value))?);
                 }
                 Slot::Options(dtype, at) => {
                     let (Value::Tuple(parts) | Value::List(parts)) = value else { return Err(refused(dtype, value)) };
@@ -75,12 +75,12 @@ impl Dispatch {
                     else {
                         return Err(refused(dtype, value));
                     };
-                    named.push((&schema.arguments[dtype].name, kind.into()));
-                    named.push((&schema.arguments[at].name, device.into()));
+                    given[dtype] = Some(kind.into());
+                    given[at] = Some(device.into());
                 }
             }
         }
-        let results = operator.call_named(&[], &named)?;
+        let results = operator.call_at(&given)?;
         let mut results: Vec<Value> = results.into_iter().map(result).collect();
         Ok(match results.len() {
             0 => Value::Unit,
@@ -164,6 +164,14 @@ fn list(items: &[Value], inner: &Type) -> Option<operator::Value> {
         Type::Bool => operator::Value::Bools(items.iter().map(truth).collect::<Option<_>>()?),
         _ => operator::Value::Ints(items.iter().map(int).collect::<Option<_>>()?),
     })
+}
+
+/// A list of integers, or one of them.
+pub(super) fn ints(value: &Value) -> Option<Vec<i64>> {
+    match value {
+        Value::List(items) => items.iter().map(int).collect(),
+        one => int(one).map(|one| vec![one]),
+    }
 }
 
 /// The number as an `i64`.

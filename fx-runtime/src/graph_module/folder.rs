@@ -1,6 +1,7 @@
 //! A graph of a live model as a crate of readable Rust: [`GraphModule::to_folder`].
 
 mod rust;
+mod spelling;
 
 use std::path::Path;
 use std::{fs, io};

@@ -23,11 +23,11 @@
 
 mod as_module;
 mod bisect;
-mod command;
 mod convert;
 mod dispatch;
 mod flops;
 mod folder;
+mod from_value;
 mod index;
 mod interpreter;
 mod machine;
@@ -37,6 +37,7 @@ mod profile_generated;
 mod rewriting;
 mod runtime_functions;
 mod shape_prop;
+pub(crate) mod shared;
 mod stored;
 mod submodule;
 mod tensor_method;
@@ -52,18 +53,17 @@ use fx_ir::{Arg, Graph, Op};
 use tch::Tensor;
 
 pub use self::bisect::{Divergence, Statistics, Tolerance, bisect};
-pub use self::command::command;
-#[doc(hidden)]
-pub use self::command::random_input;
-pub use self::convert::{IntoValue, value};
+pub use self::convert::{IntoInputs, IntoValue, value};
 pub use self::flops::{Costs, NodeCost};
+pub use self::from_value::FromValue;
 pub use self::interpreter::{Hook, Interpreter};
 use self::plan::Plan;
 pub use self::profile::{Profile, Timing};
 pub use self::profile_generated::{Operation, profile_generated};
 pub(crate) use self::shape_prop::short_name;
+pub use self::shared::{SharedGraph, SharedModule};
+pub use self::submodule::Submodule;
 pub(crate) use self::submodule::{Erased, Leaf, SharedLayer, Uncallable};
-pub use self::submodule::{FromValue, Submodule};
 pub use self::transform::FrozenModule;
 use crate::module::Tree;
 use crate::{Error, Module, Result};

@@ -21,6 +21,45 @@ pub struct Operation {
     pub modules: &'static [&'static str],
 }
 
+/// `profile` of a frozen type, and its operations: name, opcode, lines, the last of them, and modules.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! profiled {
+    ($frozen:ident, $title:literal, [$($node:literal $opcode:literal $lines:literal $line:literal $modules:tt;)*]) => {
+        #[allow(warnings, clippy::all, clippy::pedantic)]
+        impl $frozen {
+            /// Calls `run` `warm_up` times and then `runs` times, at least once, and says how long each operation took.
+            ///
+            /// On a CUDA device it waits for each operation. A loop's iterations count as one; the replay of a recorded
+            /// CUDA graph is one as well and not seen.
+            ///
+            /// # Errors
+            /// Those of `run`.
+            pub fn profile<T>(
+                &self,
+                warm_up: usize,
+                runs: usize,
+                run: impl Fn(&Self) -> $crate::Result<T>,
+            ) -> $crate::Result<$crate::graph_module::Profile> {
+                use $crate::graph_module::Operation;
+                const OPERATIONS: &[Operation] = &[$(Operation {
+                    node: $node,
+                    opcode: $opcode,
+                    lines: $lines,
+                    line: $line,
+                    modules: &$modules,
+                }),*];
+                $crate::graph_module::profile_generated(
+                    ($title, self.frame.device()),
+                    OPERATIONS,
+                    (warm_up, runs),
+                    || run(self),
+                )
+            }
+        }
+    };
+}
+
 /// Calls `run` `warm_up` times and then `runs` times, at least once; what generated `profile` methods are made of.
 ///
 /// # Errors

@@ -7,7 +7,7 @@ use fx_ir::{OpId, ops};
 use super::convert::{IntoValue, kind, tensor};
 use super::transform::kernels::{activation_of, params_of};
 use super::{GraphModule, Value};
-use crate::frozen::{Activation, at_least_float, attention, convolution, linear, product};
+use crate::frozen::{Activation, at_least_float, attention, convolution, linear, norm, product};
 use crate::{Error, Result};
 
 /// A function of the runtime by its name.
@@ -36,6 +36,7 @@ pub(super) fn call(name: &str, args: &[Value]) -> Result<Value> {
             return Ok(attention::filled(given(0)?, given(1)?, number(2).ok_or_else(wrong)?)?.value());
         }
         "at_least_float" => return Ok(at_least_float(args.first().and_then(kind).ok_or_else(wrong)?).value()),
+        "norm::along_channels" => norm::along_channels(given(0)?, given(1)?)?,
         _ => match OpId::lookup(name) {
             Some(ops::CONVOLUTION) => {
                 let params = args.get(3).and_then(params_of).ok_or_else(wrong)?;

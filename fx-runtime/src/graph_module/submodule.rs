@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use fx_ir::host::eval::Value as HostValue;
 use tch::Tensor;
@@ -9,9 +10,10 @@ use tch::nn::{GRUState, LSTMState, ModuleT, RNN};
 
 use super::Value;
 use super::convert::{IntoValue, tensor};
+use super::shared::{LayerModule, SharedModule};
 use crate::module::Place;
 use crate::nn::sealed::AsAny;
-use crate::nn::{GRU, LSTM, Layer, shared_layer};
+use crate::nn::{GRU, LSTM, Layer, held_layer, shared_layer};
 use crate::registry::Registration;
 use crate::{Error, Module, Result};
 
@@ -33,6 +35,11 @@ pub trait Submodule {
     /// A copy of it in inference mode whose tensors are what `place` makes of its own; none of a module that cannot be copied.
     fn placed(&self, place: &mut Place<'_>) -> Option<Result<Rc<dyn Submodule>>> {
         let _ = place;
+        None
+    }
+
+    /// The same in a form that threads share; none of a module that stays on its thread.
+    fn shared(&self) -> Option<Result<Arc<dyn SharedModule>>> {
         None
     }
 
@@ -63,9 +70,18 @@ impl<L: Layer + 'static> Submodule for L {
         Some(in_inference(Module::placed(self, place)))
     }
 
+    fn shared(&self) -> Option<Result<Arc<dyn SharedModule>>> {
+        shared(self)
+    }
+
     fn as_any(&self) -> Option<&dyn Any> {
         Some(self)
     }
+}
+
+/// A layer of this crate in a form that threads share.
+fn shared(layer: &dyn Any) -> Option<Result<Arc<dyn SharedModule>>> {
+    Some(held_layer(layer)?.map(|held| Arc::new(LayerModule(held)) as Arc<dyn SharedModule>))
 }
 
 /// A layer of a chain.
@@ -92,6 +108,10 @@ impl Submodule for SharedLayer {
             Ok(shared) => Some(shared?.map(|layer| Rc::new(SharedLayer(layer)) as Rc<dyn Submodule>)),
             Err(error) => Some(Err(error)),
         }
+    }
+
+    fn shared(&self) -> Option<Result<Arc<dyn SharedModule>>> {
+        shared(AsAny::as_any(&*self.0))
     }
 
     fn as_any(&self) -> Option<&dyn Any> {
@@ -241,77 +261,5 @@ impl Submodule for Uncallable {
 
     fn module(&self) -> Option<&dyn Module> {
         None
-    }
-}
-
-/// What a function of the user's takes, out of a value of a graph.
-pub trait FromValue<'v>: Sized {
-    /// The argument; none if the value is of another type.
-    fn from_value(value: &'v Value) -> Option<Self>;
-}
-
-impl<'v> FromValue<'v> for &'v Tensor {
-    fn from_value(value: &'v Value) -> Option<Self> {
-        match value {
-            Value::Tensor(tensor) => Some(tensor),
-            _ => None,
-        }
-    }
-}
-
-impl FromValue<'_> for Tensor {
-    fn from_value(value: &Value) -> Option<Self> {
-        <&Tensor>::from_value(value).map(Tensor::shallow_clone)
-    }
-}
-
-impl FromValue<'_> for bool {
-    fn from_value(value: &Value) -> Option<Self> {
-        match value {
-            Value::Bool(known) => Some(*known),
-            _ => None,
-        }
-    }
-}
-
-macro_rules! whole_numbers {
-    ($($ty:ty),+) => {
-        $(impl FromValue<'_> for $ty {
-            fn from_value(value: &Value) -> Option<Self> {
-                match value {
-                    Value::Int(number, _) => <$ty>::try_from(*number).ok(),
-                    _ => None,
-                }
-            }
-        })+
-    };
-}
-whole_numbers!(i64, i32, usize);
-
-impl FromValue<'_> for f64 {
-    fn from_value(value: &Value) -> Option<Self> {
-        match value {
-            Value::Float(number, _) => Some(*number),
-            _ => None,
-        }
-    }
-}
-
-impl<'v, T: FromValue<'v>> FromValue<'v> for Option<T> {
-    fn from_value(value: &'v Value) -> Option<Self> {
-        match value {
-            Value::Option(None) => Some(None),
-            Value::Option(Some(held)) => T::from_value(held).map(Some),
-            held => T::from_value(held).map(Some),
-        }
-    }
-}
-
-impl<'v, T: FromValue<'v>> FromValue<'v> for Vec<T> {
-    fn from_value(value: &'v Value) -> Option<Self> {
-        match value {
-            Value::List(items) => items.iter().map(T::from_value).collect(),
-            _ => None,
-        }
     }
 }

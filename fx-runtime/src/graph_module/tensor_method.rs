@@ -7,7 +7,7 @@ use tch::Tensor;
 
 use super::Value;
 use super::convert::{IntoValue, device, tensor};
-use super::dispatch::int;
+use super::dispatch::{int, ints};
 use crate::{Error, Result};
 
 /// The methods: `name(argument: reader, ..) => value`, of the receiver before the rows.
@@ -101,13 +101,6 @@ fn exact(name: &str, xs: &Tensor) -> Option<Value> {
 fn printed(xs: &Tensor) -> Value {
     xs.print();
     Value::Unit
-}
-
-fn ints(value: &Value) -> Option<Vec<i64>> {
-    match value {
-        Value::List(items) => items.iter().map(int).collect(),
-        one => int(one).map(|one| vec![one]),
-    }
 }
 
 fn shared(tensor: Tensor) -> Value {

@@ -205,3 +205,47 @@ fn a_replacement_that_shares_memory_is_refused_aloud() {
     let none: Graph = "graph p(x: tensor) { %a = relu(x) ; %b = neg(%a) ; yield %b }".parse().unwrap();
     assert_eq!(net.replace_pattern(&none, &after).unwrap(), 0);
 }
+
+#[test]
+fn a_mistake_is_an_error_that_names_node_and_place() {
+    let vs = nn::VarStore::new(Device::Cpu);
+    let (_, _, module) = net(&vs);
+    let xs = [value(randn(&[2, 4]))];
+    let said = |module: &GraphModule| module.run(&xs).unwrap_err().to_string();
+    let edited = |edit: &dyn Fn(&mut Graph)| {
+        let mut other = module.shallow_clone();
+        edit(other.graph_mut());
+        other
+    };
+    // A graph of another model: its modules and tensors are not there.
+    let other = GraphModule::new(module.graph().clone());
+    assert_eq!(said(&other), "at `fc` (src/net.rs:4): graph `Net` has no module `fc`");
+    let lint = other.lint().unwrap_err().to_string();
+    assert!(lint.contains("`fc`") && lint.contains("`gain`"), "{lint}");
+    // A missing attribute.
+    let mut other = module.shallow_clone();
+    other.add_submodule("other", nn::relu());
+    assert!(other.shared_tensor("weight").unwrap_err().to_string().contains("`weight`"));
+    assert!(other.shared_layer::<nn::Linear>("other").unwrap_err().to_string().contains("`ReLU` at `other`"));
+    // Wrong arguments, of an op and of a layer.
+    let wrong = edited(&|graph| {
+        let relu = graph.find_nodes("call_method", Some("relu"))[0];
+        graph.node_mut(relu).args.push(Arg::Str("fast".to_owned()));
+    });
+    let lint = wrong.lint().unwrap_err().to_string();
+    assert!(lint.contains("relu"), "{lint}");
+    let wrong = edited(&|graph| {
+        let fc = graph.find_nodes("call_module", Some("fc"))[0];
+        graph.node_mut(fc).args.push(Arg::Int(3));
+    });
+    assert!(said(&wrong).starts_with("at `fc` (src/net.rs:4): "), "{}", said(&wrong));
+    // An unknown op, a node in use, and a cycle.
+    let mut graph = module.graph().clone();
+    let [fc, relu] = ["call_module", "call_method"].map(|opcode| graph.find_nodes(opcode, None)[0]);
+    let unknown = graph.inserting_after(relu).unwrap().call("relo", [relu]).unwrap_err().to_string();
+    assert!(unknown.contains("`relo`"), "{unknown}");
+    let used = graph.erase_node(fc).unwrap_err().to_string();
+    assert!(used.contains("`fc`") && used.contains("`relu`"), "{used}");
+    let cycle = graph.update_arg(fc, 1, relu).unwrap_err().to_string();
+    assert!(cycle.contains("`fc`") && cycle.contains("`relu`"), "{cycle}");
+}

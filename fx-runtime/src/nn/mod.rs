@@ -51,7 +51,7 @@ pub use embedding::*;
 pub use group_norm::*;
 pub use layer::Layer;
 pub(crate) use layer::sealed;
-pub(crate) use layer_entry::shared_layer;
+pub(crate) use layer_entry::{HeldLayer, held_layer, load_held, shared_layer};
 pub use layer_norm::*;
 pub use linear::*;
 pub use pool::*;

@@ -10,8 +10,7 @@ use std::rc::Rc;
 use fx_ir::{Graph, NodeId, NodeMap};
 use tch::{Kind, Tensor};
 
-use super::qparams::QParams;
-use super::{Prepared, QParamsFile, ZeroPoint};
+use super::{Prepared, QParams, QParamsFile, ZeroPoint};
 use crate::graph_module::{GraphModule, Hook, Interpreter, Value};
 use crate::{Error, Result};
 
@@ -71,9 +70,10 @@ impl Prepared {
     pub fn accuracy(&self, qparams: &QParamsFile, inputs: &[Value]) -> Result<Accuracy> {
         let _no_grad = tch::no_grad_guard();
         let reference = self.reference(qparams)?;
-        let (wanted, exact) = self.tapped(&self.module, None, inputs)?;
-        let (found, propagated) = self.tapped(&reference, None, inputs)?;
-        let (_, shadowed) = self.tapped(&reference, Some(&exact), inputs)?;
+        let nodes: Vec<NodeId> = self.placed.sites.iter().map(|site| site.node).collect();
+        let (wanted, exact) = self.tapped(&self.module, &nodes, None, inputs)?;
+        let (found, propagated) = self.tapped(&reference, &nodes, None, inputs)?;
+        let (_, shadowed) = self.tapped(&reference, &nodes, Some(&exact), inputs)?;
 
         let mut sites = Vec::new();
         for site in &self.placed.sites {
@@ -96,17 +96,23 @@ impl Prepared {
         Ok(Accuracy { sites, output_sqnr })
     }
 
-    /// Runs a graph, on the given values behind each site; yields its result and the values of sites.
-    fn tapped(&self, module: &GraphModule, given: Option<&Values>, inputs: &[Value]) -> Result<(Value, Values)> {
-        let nodes = self.placed.sites.iter().map(|site| site.node).collect();
-        let mut taps = Taps { nodes, values: Values::default(), given };
+    /// Runs a graph, on the given values behind nodes that have one; yields its result and the values of these nodes, as
+    /// they were before.
+    pub(super) fn tapped(
+        &self,
+        module: &GraphModule,
+        nodes: &[NodeId],
+        given: Option<&Values>,
+        inputs: &[Value],
+    ) -> Result<(Value, Values)> {
+        let mut taps = Taps { nodes: nodes.to_vec(), values: Values::default(), given };
         let result = Interpreter::new(module).with_hook(&mut taps).run(inputs)?;
         Ok((result, taps.values))
     }
 }
 
 /// The values of nodes.
-type Values = NodeMap<Rc<Tensor>>;
+pub(super) type Values = NodeMap<Rc<Tensor>>;
 
 /// Keeps the values of nodes, and hands on other ones in their place.
 struct Taps<'t> {

@@ -8,11 +8,11 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 
-use tch::{Kind, Tensor};
+use tch::{Device, Kind, Tensor};
 
-use super::qparams::{Rule, calculate_qparams};
 use super::{Observer, ObserverConfig, QParams, Statistic, ZeroPoint};
 use crate::graph_module::{FromValue, Submodule, Value};
+use crate::qparams::{Rule, calculate_qparams};
 use crate::{Error, Module, Result};
 
 /// What all modules of fake quantization have in common. As a module of a graph each takes one tensor.
@@ -169,13 +169,31 @@ impl FakeQuantizer for FixedQParamsFakeQuantize {
 pub struct FusedMovingAvgObsFakeQuantize {
     rule: Rule,
     averaging_constant: f64,
-    /// Smallest and largest, `f32[]`, or `f32[channels]`; the kernel writes to them.
+    buffers: RefCell<Buffers>,
+    switches: Switches,
+}
+
+/// What the kernel writes to, on the device of the values that it sees.
+#[derive(Debug)]
+struct Buffers {
+    /// Smallest and largest, `f32[]`, or `f32[channels]`.
     min: Tensor,
     max: Tensor,
-    /// `f32[channels]` and `i32[channels]`, of one channel per tensor; the kernel writes to them.
+    /// `f32[channels]` and `i32[channels]`, of one channel per tensor.
     scale: Tensor,
     zero_point: Tensor,
-    switches: Switches,
+}
+
+impl Buffers {
+    /// Brings all to a device; nothing happens where they are there.
+    fn move_to(&mut self, device: Device) -> Result<()> {
+        for buffer in [&mut self.min, &mut self.max, &mut self.scale, &mut self.zero_point] {
+            if buffer.device() != device {
+                *buffer = buffer.f_to_device(device)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl FusedMovingAvgObsFakeQuantize {
@@ -199,16 +217,19 @@ impl FusedMovingAvgObsFakeQuantize {
         Ok(FusedMovingAvgObsFakeQuantize {
             rule,
             averaging_constant,
-            min: unseen(f32::INFINITY)?,
-            max: unseen(f32::NEG_INFINITY)?,
-            scale: Tensor::f_from_slice(&[1f32])?,
-            zero_point: Tensor::f_from_slice(&[0i32])?,
+            buffers: RefCell::new(Buffers {
+                min: unseen(f32::INFINITY)?,
+                max: unseen(f32::NEG_INFINITY)?,
+                scale: Tensor::f_from_slice(&[1f32])?,
+                zero_point: Tensor::f_from_slice(&[0i32])?,
+            }),
             switches: Switches::default(),
         })
     }
 
     fn has_seen(&self) -> bool {
-        self.min.numel() > 0 && f32::try_from(self.min.min()).is_ok_and(f32::is_finite)
+        let min = &self.buffers.borrow().min;
+        min.numel() > 0 && f32::try_from(min.min()).is_ok_and(f32::is_finite)
     }
 }
 
@@ -222,13 +243,15 @@ impl FakeQuantizer for FusedMovingAvgObsFakeQuantize {
             return Err(super::observer::unseen("FusedMovingAvgObsFakeQuantize"));
         }
         let is_symmetric = self.rule.scheme.is_symmetric();
+        let mut buffers = self.buffers.borrow_mut();
+        buffers.move_to(xs.device())?;
         Ok(xs.f_fused_moving_avg_obs_fake_quant(
             &on(&self.switches.observer)?,
             &on(&self.switches.fake_quant)?,
-            &self.min,
-            &self.max,
-            &self.scale,
-            &self.zero_point,
+            &buffers.min,
+            &buffers.max,
+            &buffers.scale,
+            &buffers.zero_point,
             self.averaging_constant,
             self.rule.range.quant_min,
             self.rule.range.quant_max,
@@ -252,7 +275,8 @@ impl FakeQuantizer for FusedMovingAvgObsFakeQuantize {
         }
         let list =
             |of: &Tensor| -> Result<Vec<f32>> { Ok(Vec::try_from(of.f_to_kind(Kind::Float)?.f_reshape([-1])?)?) };
-        calculate_qparams(&self.rule, &list(&self.min)?, &list(&self.max)?)
+        let buffers = self.buffers.borrow();
+        calculate_qparams(&self.rule, &list(&buffers.min)?, &list(&buffers.max)?)
     }
 
     fn qparams(&self) -> Result<QParams> {
@@ -260,11 +284,12 @@ impl FakeQuantizer for FusedMovingAvgObsFakeQuantize {
             return Err(super::observer::unseen("FusedMovingAvgObsFakeQuantize"));
         }
         let Rule { dtype, scheme, range, axis, .. } = self.rule;
+        let buffers = self.buffers.borrow();
         Ok(QParams {
             dtype,
             scheme,
-            scale: Vec::try_from(self.scale.f_reshape([-1])?)?,
-            zero_point: ZeroPoint::Int(Vec::try_from(self.zero_point.f_to_kind(Kind::Int64)?.f_reshape([-1])?)?),
+            scale: Vec::try_from(buffers.scale.f_reshape([-1])?)?,
+            zero_point: ZeroPoint::Int(Vec::try_from(buffers.zero_point.f_to_kind(Kind::Int64)?.f_reshape([-1])?)?),
             axis,
             quant_min: range.quant_min,
             quant_max: range.quant_max,
@@ -301,6 +326,6 @@ fn refused(class: &str, observer: &ObserverConfig, wanted: &str) -> Error {
 impl fmt::Debug for FusedMovingAvgObsFakeQuantize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("FusedMovingAvgObsFakeQuantize");
-        out.field("min", &self.min).field("max", &self.max).field("switches", &self.switches).finish_non_exhaustive()
+        out.field("buffers", &self.buffers).field("switches", &self.switches).finish_non_exhaustive()
     }
 }

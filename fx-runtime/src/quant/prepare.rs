@@ -9,7 +9,7 @@ use tch::Kind;
 use super::patterns;
 use super::sites::{self, Placed, Site};
 use super::{Observer, QConfigMapping, QEngine, QParams, QParamsFile, Statistic, weighted};
-use crate::graph_module::{GraphModule, Hook, Interpreter, Value};
+use crate::graph_module::{GraphModule, Hook, Interpreter, IntoInputs, Value};
 use crate::progress::Task;
 use crate::{Error, Result};
 
@@ -79,12 +79,12 @@ impl Prepared {
         &self.module
     }
 
-    /// Runs the graph on inputs and observes; no gradients are recorded.
+    /// Runs the graph on inputs, a tensor or a value for each, and observes; no gradients are recorded.
     ///
     /// # Errors
     ///
     /// As [`GraphModule::run`]; [`Error::At`] with the site if a value cannot be observed.
-    pub fn forward(&mut self, inputs: &[Value]) -> Result<Value> {
+    pub fn forward(&mut self, inputs: impl IntoInputs) -> Result<Value> {
         let _no_grad = tch::no_grad_guard();
         let sites =
             self.placed.sites.iter().map(|site| (site.node, site)).fold(NodeMap::default(), |mut map, (id, site)| {
@@ -92,7 +92,7 @@ impl Prepared {
                 map
             });
         let watch = Watch { sites, observers: &mut self.observers };
-        let outputs = Interpreter::new(&self.module).with_hook(watch).run(inputs);
+        let outputs = Interpreter::new(&self.module).with_hook(watch).run(&inputs.inputs());
         self.task.step();
         outputs
     }
@@ -116,6 +116,7 @@ impl Prepared {
             fingerprint: self.fingerprint.clone(),
             sites,
             weights: self.weights()?,
+            biases: BTreeMap::new(),
         })
     }
 

@@ -7,9 +7,9 @@ use std::rc::Rc;
 
 use fx_ir::{Arg, Graph, NodeId, Op, OpId, Origin, Type};
 
-use super::patterns;
 use super::sites::{Placed, Site, WeightSite};
 use super::{DType, Prepared, QParams, QParamsFile, weighted};
+use super::{bias_correction, patterns};
 use crate::graph_module::{GraphModule, Submodule};
 use crate::{Error, Result};
 
@@ -31,11 +31,10 @@ pub(super) fn reference(
     own: &str,
     qparams: &QParamsFile,
 ) -> Result<GraphModule> {
-    if (&qparams.graph, qparams.fingerprint.as_str()) != (&module.graph().name, own) {
-        let (known, found) = (&module.graph().name, &qparams.graph);
-        let reason = format!("these parameters are of `{found}` ({}), not of `{known}` ({own})", qparams.fingerprint);
-        return Err(Error::Quantization { site: found.clone(), reason });
+    if let Some(reason) = qparams.mismatch(&module.graph().name, own) {
+        return Err(Error::Quantization { site: module.graph().name.clone(), reason });
     }
+    bias_correction::correct(&mut module, qparams)?;
     for site in &placed.sites {
         let of = qparams.sites.get(&site.name).ok_or_else(|| missing(&site.name))?;
         quantize_value(module.graph_mut(), site, of)?;

@@ -66,6 +66,11 @@ impl Loader {
         Ok(made)
     }
 
+    /// Returns whether a variant of an enum was saved here.
+    pub(crate) fn has_choice(&self) -> bool {
+        self.is_noted(CHOICE)
+    }
+
     /// The variant of an enum that was saved.
     pub fn choice(&self) -> Result<String> {
         self.noted(CHOICE)

@@ -26,6 +26,8 @@ pub use fx_macros::State;
 pub use self::loader::Loader;
 pub use self::saver::Saver;
 
+pub(crate) use self::options::KINDS;
+
 use self::file::{File, Head};
 use crate::ffi::Param;
 use crate::frame::Frame;

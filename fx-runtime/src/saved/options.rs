@@ -30,7 +30,7 @@ impl State for Device {
 }
 
 /// Every dtype that tch has a name for.
-const KINDS: [Kind; 20] = [
+pub(crate) const KINDS: [Kind; 20] = [
     Kind::Uint8,
     Kind::Int8,
     Kind::Int16,

@@ -6,7 +6,9 @@ use std::rc::Rc;
 use fx_runtime::graph::{Graph, NodeId, Op};
 use fx_runtime::graph_module::{GraphModule, Hook, Interpreter, Value, value};
 use fx_runtime::instance::{Arg, Tracer};
-use fx_runtime::quant::{Prepared, QConfigMapping, QEngine, QParams, QParamsFile, coverage, prepare, quantize, sqnr};
+use fx_runtime::quant::{
+    Prepared, QConfig, QConfigMapping, QEngine, QParams, QParamsFile, coverage, prepare, quantize, sqnr,
+};
 use fx_runtime::{Device, Freeze, Kind, Result, Tensor, nn};
 
 /// The values of the reference form at its sites, by their names.
@@ -243,5 +245,67 @@ fn transformers_keep_their_residuals_in_floats() -> Result<()> {
     assert!(sqnr(&wanted, &found)? > 30.0);
     let expected = ["LayerNorm", "Quantize", "Int8Linear", "Dropout", "Int8Linear", "Quantize", "Int8Linear"];
     assert!(!has_kernels() || kinds(&int8) == expected, "{:?}", kinds(&int8));
+    Ok(())
+}
+
+/// Weights of four bits move means, which corrected biases move back; the file keeps them.
+#[test]
+fn corrected_biases_bring_means_back() -> Result<()> {
+    let _no_grad = tch::no_grad_guard();
+    let (net, shape, engine) = (picture_net()?, [4, 3, 18, 14], QEngine::Fx);
+    let coarse = QConfig { weight: QConfig::weight_per_channel().quant_range(-8, 7), ..engine.default_qconfig() };
+    let mut prepared = prepare(&net, &QConfigMapping::for_engine(engine).global(coarse), engine)?;
+    let batches: Vec<Tensor> = (0..4).map(|seed| randn(&shape, seed)).collect();
+    batches.iter().try_for_each(|batch| prepared.forward(batch).map(drop))?;
+    let plain = prepared.convert()?;
+    let corrected = prepared.bias_correction(&plain, &batches)?;
+    assert_eq!(corrected.biases.len(), 5);
+    let inputs = [value(randn(&shape, 77))];
+    let exact = tensor(net.run(&inputs)?);
+    let [before, after] = [&plain, &corrected].map(|qparams| {
+        let reference = tensor(prepared.reference(qparams)?.run(&inputs)?);
+        let kernels = tensor(quantize(&net, qparams)?.run(&inputs)?);
+        assert!(sqnr(&reference, &kernels)? > 25.0 || !has_kernels());
+        sqnr(&exact, &reference)
+    });
+    let (before, after) = (before?, after?);
+    assert!(after > before + 0.5, "{before} dB, with corrected biases {after} dB");
+    let folder = std::env::temp_dir().join(format!("fx-biases-{}.json", std::process::id()));
+    corrected.save(&folder)?;
+    let read = QParamsFile::load(&folder, &net);
+    std::fs::remove_file(&folder).expect("it was written");
+    assert_eq!(read?, corrected);
+    let mut wrong = corrected.clone();
+    wrong.biases.insert("fc.weight".to_owned(), vec![0.0; 3]);
+    let message = quantize(&net, &wrong).expect_err("a refusal").to_string();
+    assert!(message.contains("`fc.weight`") && message.contains("10 numbers"), "{message}");
+    wrong.biases = BTreeMap::from([("nowhere.weight".to_owned(), vec![0.0])]);
+    assert!(quantize(&net, &wrong).expect_err("a refusal").to_string().contains("`nowhere.weight`"));
+    Ok(())
+}
+
+/// Data that says nothing of a model is refused with the site, and constants are no reason to.
+#[test]
+fn calibration_data_that_is_none() -> Result<()> {
+    let net = picture_net()?;
+    let fresh = || prepare(&net, &QConfigMapping::for_engine(QEngine::Fx), QEngine::Fx);
+    let filled = |number: f64| randn(&[1, 3, 18, 14], 1).fill(number);
+    for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let mut prepared = fresh()?;
+        let seen = prepared.forward(&filled(number)).map(drop);
+        let message = seen.and_then(|()| prepared.convert().map(drop)).expect_err("a refusal").to_string();
+        assert!(message.contains("`xs`") || message.contains("`stem`"), "{number}: {message}");
+    }
+    let mut prepared = fresh()?;
+    assert!(prepared.convert().expect_err("nothing was seen").to_string().contains("`xs`"));
+    prepared.forward(&randn(&[0, 3, 18, 14], 1))?;
+    assert!(prepared.convert().is_err(), "an empty batch says nothing");
+    for number in [0.0, 3.0] {
+        let mut prepared = fresh()?;
+        prepared.forward(&filled(number))?;
+        let qparams = prepared.convert()?;
+        let ys = tensor(quantize(&net, &qparams)?.run(&[value(filled(number))])?);
+        assert!(ys.isfinite().all().int64_value(&[]) == 1, "{number}");
+    }
     Ok(())
 }

@@ -14,7 +14,7 @@ fn net() -> Result<GraphModule> {
     let fc2 = nn::linear(&root / "fc2", 4, 4, nn::LinearConfig::default());
     let mut t = Tracer::new("net");
     let xs = t.input("xs", true);
-    t.stand_in(&[("", "Net")]);
+    t.enter(0, "", "Net");
     let hidden = t.module("block.fc1", &fc1, &[&xs], "src/net.rs:1");
     let hidden = t.call("relu", &[&hidden], "src/net.rs:2");
     let ys = t.module("block.fc2", &fc2, &[&hidden], "src/net.rs:3");

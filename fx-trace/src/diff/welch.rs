@@ -1,4 +1,4 @@
-//! Welch's test: are the means of two samples different, if their variances may be?
+//! Welch's test of whether the means of two samples differ, whose variances may differ too.
 
 /// The two-sided p-value; `None` for samples of fewer than two values.
 pub(super) fn p_value(control: &[f64], test: &[f64]) -> Option<f64> {

@@ -124,7 +124,7 @@ fn summary(comparison: &Comparison) -> Vec<String> {
 
 /// `1.00 ms → 1.50 ms (+50.0 %)`.
 fn change(control: f64, test: f64, p_value: Option<f64>) -> String {
-    let p = p_value.map(|p| format!(", p = {}", probability(p))).unwrap_or_default();
+    let p = p_value.map(|p| format!(", p {}", related(&probability(p)))).unwrap_or_default();
     format!("{} → {} ({}{p})", time(control), time(test), ratio(control, test))
 }
 
@@ -173,6 +173,11 @@ fn ratio(control: f64, test: f64) -> String {
 
 fn count(counts: f64) -> String {
     if counts.fract() == 0.0 { format!("{counts:.0}") } else { format!("{counts:.1}") }
+}
+
+/// `= 0.03`, or `< 0.001` as it is.
+fn related(probability: &str) -> String {
+    if probability.starts_with('<') { probability.to_owned() } else { format!("= {probability}") }
 }
 
 fn probability(p: f64) -> String {

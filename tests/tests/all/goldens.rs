@@ -20,6 +20,7 @@ fn graphs(model: &str) -> (Graph, Graph) {
     let item = index.fns.iter().position(|function| function.key.as_ref().is_some_and(is_model));
     let traced = trace::item(&index, item.expect("a traceable model of that name"), &diags);
     let mut optimized = traced.graph.clone();
+    fx_passes::inference::in_inference(&mut optimized).expect("no call in training");
     let context = PassContext::new(traced.signature.has_receiver);
     Pipeline::inference().run(&mut optimized, &context).expect("the passes run");
     (traced.graph, optimized)

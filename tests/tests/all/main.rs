@@ -18,6 +18,7 @@ mod incremental;
 mod instance;
 mod masks;
 mod merging;
+mod quantized;
 mod rules;
 mod saved;
 mod subject;

@@ -77,9 +77,8 @@ impl Package {
 /// The program of one model.
 fn main(model: &Model) -> String {
     let inputs = model.inputs.iter().enumerate().map(|(at, input)| {
-        let made = input
-            .strip_prefix("= ")
-            .map_or_else(|| format!("fx_runtime::graph_module::random_input({input:?})?"), str::to_owned);
+        let made =
+            input.strip_prefix("= ").map_or_else(|| format!("fx_runtime::random_input({input:?})?"), str::to_owned);
         format!("x{at} = {made}")
     });
     let inputs: Vec<String> = inputs.collect();

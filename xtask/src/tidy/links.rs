@@ -16,7 +16,7 @@ const LIBTORCH: &str = "torch-sys";
 const RUNTIME: &str = "fx-runtime";
 
 /// The packages that know graphs alone, and what parses Rust.
-const GRAPHS: [&str; 2] = ["fx-ir", "fx-rewrite"];
+const GRAPHS: [&str; 3] = ["fx-ir", "fx-print", "fx-rewrite"];
 const PARSER: &str = "syn";
 
 pub(super) fn check(metadata: &Value) -> Vec<Finding> {

@@ -57,7 +57,7 @@ fn is_accessor(block: &syn::Block) -> bool {
     matches!(block.stmts.as_slice(), [syn::Stmt::Expr(value, None)] if is_place(value))
 }
 
-/// Is it, or what it is made of, not known?
+/// Returns whether the type, or a part of it, is not known.
 fn is_open(ty: &Ty) -> bool {
     match ty {
         Ty::Unknown => true,

@@ -30,7 +30,9 @@ pub(in crate::trace) fn counted(each: &ExprWhile, around: &dyn Surroundings) -> 
         return None;
     }
     let mut jumps = Jumps(false);
-    body.iter().for_each(|stmt| jumps.visit_stmt(stmt));
+    for stmt in body {
+        jumps.visit_stmt(stmt);
+    }
     let block: Expr = parse_quote_spanned!(each.while_token.span=> { #(#body)* });
     let mut is_written = false;
     each_target(&block, &|call| around.may_mutate(call), &mut |target| {

@@ -36,10 +36,17 @@ pub struct Param {
     pub borrows: bool,
     /// The value it is fixed to: inference means `train = false`, and `specialize(..)` says what else is known.
     pub fixed: Option<Arg>,
-    /// Whether it is the flag that asks for training.
-    pub is_mode: bool,
-    /// Whether the layers that are called with it follow the mode that they keep.
-    pub follows_model: bool,
+    /// Set if it is the flag that asks for training.
+    pub mode: Option<ModeFlag>,
+}
+
+/// Which mode the layers have that are called with the flag that asks for training.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModeFlag {
+    /// The flag's own.
+    Given,
+    /// The one that each layer keeps.
+    OfModel,
 }
 
 /// What an entry returns.
@@ -102,13 +109,12 @@ fn param(index: &Index, function: &Function, position: usize, typed: &syn::PatTy
         && (matches!(name.trim_start_matches('_'), "train" | "training" | "is_training")
             || (position == 1 && function.sig.ident == "forward_t"));
     let specialized = function.traceable.as_ref().and_then(|options| options.specialize.value(&name));
-    let follows_model = is_mode && specialized.is_none() && !training;
+    let of_mode = if specialized.is_none() && !training { ModeFlag::OfModel } else { ModeFlag::Given };
     Param {
         written: typed.ty.to_token_stream().to_string(),
         is_ref: matches!(*typed.ty, syn::Type::Reference(_)),
         fixed: specialized.map(|value| of_type(value, &ty)).or_else(|| is_mode.then_some(Arg::Bool(training))),
-        is_mode,
-        follows_model,
+        mode: is_mode.then_some(of_mode),
         borrows,
         name,
         ty,

@@ -34,8 +34,8 @@ impl Tracer<'_> {
         self.entry_type(id).is_some_and(|ty| self.is_copied(self.home(), &ty))
     }
 
-    /// Is what the type says a value that the user's own `clone` makes another of: structs of the crate, in tuples, lists
-    /// and options?
+    /// Returns whether the user's own `clone` copies values of the type: structs of the crate, in tuples, lists and
+    /// options.
     pub(in crate::trace) fn has_clone(&self, ty: &Ty) -> bool {
         match ty {
             Ty::Struct(id) => !self.index.structs[*id].is_module,

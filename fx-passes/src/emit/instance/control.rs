@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use fx_ir::{Arg, ForLoop, HostOp, NodeId, Op, Pattern, RegionId, Type, host::Adaptor};
+use fx_ir::{Arg, ForLoop, HostOp, ModuleScope, NodeId, Op, Pattern, RegionId, Type, host::Adaptor};
 
 use super::super::{
     control::{before_brace, first_position},
@@ -90,12 +90,14 @@ impl Walk<'_, '_> {
         let regions = self.writer.graph().node(id).regions.clone();
         let is_parted = self.is_taken_apart(id);
         let mut arms = String::new();
+        let (around, mut ends) = ((self.modules.clone(), self.may_be_deeper), Vec::new());
         for (&region, pattern) in regions.iter().zip(patterns) {
             let names = self.writer.names.clone();
             let pattern = self.writer.pattern_of(pattern, region);
             let parts = if is_parted { self.tuple_given(region) } else { None };
             let copies = self.never_given(id, region);
-            let block = self.block(region, |outputs| match outputs {
+            (self.modules, self.may_be_deeper) = around.clone();
+            let block = self.block(region, None, |outputs| match outputs {
                 [] => "()".to_owned(),
                 [one] => match (copies, parts) {
                     (Some(0), _) => "()".to_owned(),
@@ -105,10 +107,12 @@ impl Walk<'_, '_> {
                 },
                 many => format!("({},)", many.join(", ")),
             });
+            ends.push((self.modules.clone(), self.may_be_deeper));
             self.writer.names = names;
             // Writing to a string cannot fail.
             let _ = writeln!(arms, "{pattern} => {block}");
         }
+        self.join_modules(&ends);
         let text = format!("{head} {{ {arms} }}");
         self.results(id, &text);
     }
@@ -151,14 +155,22 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn block(&mut self, region: RegionId, tail: impl FnOnce(&[String]) -> String) -> String {
+    /// A region as a block. With `around` it is repeated, and leaves the tracer in these modules.
+    fn block(
+        &mut self,
+        region: RegionId,
+        around: Option<&[ModuleScope]>,
+        tail: impl FnOnce(&[String]) -> String,
+    ) -> String {
         let outer = std::mem::take(&mut self.writer.lines);
-        let (known, around, file) = (self.paths.len(), self.modules.clone(), self.file.clone());
+        let (known, file) = (self.paths.len(), self.file.clone());
         self.region(region);
         let outputs = self.given(region);
         let tail = tail(&outputs);
-        // The next iteration, the other arm and what comes behind find the tracer where this region did.
-        self.stand_in(&around);
+        // The next iteration finds the tracer where this one did.
+        if let Some(around) = around {
+            self.stand_in(around);
+        }
         self.be_in(&file);
         self.paths.truncate(known);
         let lines = std::mem::replace(&mut self.writer.lines, outer);
@@ -183,11 +195,14 @@ impl Walk<'_, '_> {
         for &element in bound {
             self.name_bound(element, region, &turn);
         }
-        let body = self.block(region, |outputs| match (names.as_slice(), outputs) {
+        let (around, may_be_deeper) = (self.modules.clone(), self.may_be_deeper);
+        let body = self.block(region, Some(&around), |outputs| match (names.as_slice(), outputs) {
             ([], _) => String::new(),
             ([name], [value]) => format!("{name} = {value};"),
             _ => format!("({}) = ({});", names.join(", "), outputs.join(", ")),
         });
+        // The list may be empty.
+        self.may_be_deeper = may_be_deeper;
         self.loops.pop();
         self.paths.truncate(known);
         self.writer.line(format!("for ({turn}, {pattern}) in {positions} {body}"));

@@ -52,13 +52,25 @@ pub(in crate::emit) fn emit(emitter: &Emitter<'_>, parts: &PartNames) -> String 
             inputs.iter().map(|name| format!("let {name} = Arg::clone({name});")).collect::<Vec<String>>().concat()
         );
     }
-    format!("impl {} {{ {methods} }}\n", emitter.owner())
+    let owner = emitter.owner();
+    let quantizable = if is_taken || !emitter.is_first() { String::new() } else { quantizable(&owner) };
+    format!("impl {owner} {{ {methods} }}\n{quantizable}")
+}
+
+/// The impl by which quantization finds the graph.
+fn quantizable(owner: &str) -> String {
+    format!(
+        "{QUIET} impl ::fx_runtime::quant::Quantizable for {owner} {{
+            #[inline]
+            fn quantizable_graph(&self) -> ::fx_runtime::Result<::fx_runtime::GraphModule> {{ self.graph_module() }}
+        }}\n"
+    )
 }
 
 /// `train_graph_module()` of a model whose entry has a mode: the graph of a call in training.
 pub(in crate::emit) fn emit_in_training(emitter: &Emitter<'_>) -> String {
     let signature = &emitter.traced.signature;
-    if !signature.params.iter().any(|param| param.is_mode && param.fixed == Some(Arg::Bool(true))) {
+    if !signature.params.iter().any(|param| param.mode.is_some() && param.fixed == Some(Arg::Bool(true))) {
         return String::new();
     }
     let of_entry = |name: &str| format!("{}_train_graph_module", identifier(name));

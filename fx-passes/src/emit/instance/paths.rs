@@ -24,15 +24,27 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Tells the runtime's tracer to go on in these modules.
+    /// Tells the runtime's tracer to go on in these modules: how many of the ones that it is in stay, and which follow.
     pub(super) fn stand_in(&mut self, modules: &[ModuleScope]) {
-        if self.modules == modules {
-            return;
+        let kept = common_length(&self.modules, modules);
+        if kept == modules.len() && (kept < self.modules.len() || self.may_be_deeper) {
+            self.writer.line(format!("t.leave({kept});"));
         }
-        let scopes: Vec<String> =
-            modules.iter().map(|module| format!("({}, {:?})", self.path(&module.path), module.ty)).collect();
-        self.writer.line(format!("t.stand_in(&[{}]);", scopes.join(", ")));
-        self.modules = modules.to_vec();
+        self.modules.truncate(kept);
+        for (depth, module) in modules.iter().enumerate().skip(kept) {
+            let path = self.relative_path(&module.path);
+            self.writer.line(format!("t.enter({depth}, {path}, {:?});", module.ty));
+            self.modules.push(module.clone());
+        }
+        self.may_be_deeper = false;
+    }
+
+    /// Goes on behind the arms of a decision, which the runtime's tracer leaves in one of these stacks of modules.
+    pub(super) fn join_modules(&mut self, ends: &[(Vec<ModuleScope>, bool)]) {
+        let Some(((first, _), rest)) = ends.split_first() else { return };
+        let kept = rest.iter().fold(first.len(), |kept, (end, _)| common_length(&first[..kept], end));
+        self.may_be_deeper = ends.iter().any(|(end, may_be_deeper)| *may_be_deeper || end.len() > kept);
+        self.modules = first[..kept].to_vec();
     }
 
     /// Gives the element that a loop binds its live path, at the begin of the loop's region.
@@ -79,6 +91,20 @@ impl Walk<'_, '_> {
     /// A path as an expression of type `&str`.
     pub(super) fn path(&self, label: &str) -> String {
         self.live_path(label).text()
+    }
+
+    /// The same from the module on that the runtime's tracer is in, behind a dot, where that is a path of the model too
+    /// and the position of an element is in it.
+    pub(super) fn relative_path(&self, label: &str) -> String {
+        let path = self.live_path(label);
+        let around = self.modules.last().map_or("", |module| module.path.as_str());
+        let rest = label.strip_prefix(around).filter(|rest| rest.starts_with('.') && !rest.contains('*'));
+        let is_known_further =
+            self.paths.iter().any(|(part, _)| part.len() > around.len() && label.starts_with(part.as_str()));
+        match rest {
+            Some(rest) if !around.is_empty() && path.is_live() && !is_known_further => format!("{rest:?}"),
+            _ => path.text(),
+        }
     }
 
     /// A path: known up to the last element that has one, and each `*` behind it the iteration of a loop.
@@ -135,6 +161,11 @@ impl LivePath {
         self
     }
 
+    /// Returns whether a part of it is known when the code runs.
+    fn is_live(&self) -> bool {
+        self.format.contains('{')
+    }
+
     /// The expression of a `String`.
     fn formatted(&self) -> String {
         let args: Vec<String> = self.args.iter().map(|arg| format!(", {arg}")).collect();
@@ -156,4 +187,9 @@ impl LivePath {
 fn is_from_end(label: &str) -> bool {
     let digits = label.strip_prefix('-').unwrap_or_default().split('.').next().unwrap_or_default();
     !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit())
+}
+
+/// The number of modules, from the outermost on, that two stacks have in common.
+fn common_length(one: &[ModuleScope], other: &[ModuleScope]) -> usize {
+    one.iter().zip(other).take_while(|(one, other)| one == other).count()
 }

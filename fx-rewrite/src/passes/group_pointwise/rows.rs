@@ -4,17 +4,13 @@ use fx_ir::layers::LAYER_NORM;
 use fx_ir::{Arg, Graph, Host, HostOp, NodeId, Op, OpId, Origin, Scalar, Type, ops};
 
 use super::{BindingTimes, GroupPointwise, Pass};
-use crate::analysis::{leaf_of, runtime};
+use crate::analysis::{LeafCall, runtime};
 use crate::passes::name::part_name;
 
 /// A layer norm that is applied: its packed form, the layer that this was made of, and the rows.
 fn layer(graph: &Graph, id: NodeId) -> Option<(NodeId, NodeId, NodeId)> {
-    let node = graph.node(id);
-    let leaf = node.input(0).filter(|&leaf| leaf_of(&graph.node(leaf).ty) == Some(LAYER_NORM))?;
-    let is_run = matches!(node.op.host(), Some(HostOp::RuntimeMethod(name)) if name == "run");
-    // The frame comes first.
-    let layer = graph.node(leaf).args.get(1)?.base()?;
-    is_run.then_some((leaf, layer, node.args.get(1)?.base()?))
+    let call = LeafCall::read(graph, id).filter(|call| call.kind == LAYER_NORM)?;
+    Some((call.leaf, call.layer, call.input))
 }
 
 /// How a group writes an op on rows: its arguments there, the rows first. None of anything else, and of one that goes

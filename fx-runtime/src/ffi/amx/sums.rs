@@ -65,7 +65,7 @@ impl Kernel for Plain {
     #[inline(always)]
     unsafe fn run<V: Lanes>(self) {
         // SAFETY: the CPU has the registers by the contract of `run`; both matrices are there.
-        unsafe { multiply::<V>(self.rows, self.depth, self.left, self.right, self.result, false) };
+        unsafe { multiply::<V>((self.rows, PANEL), self.depth, self.left, self.right, self.result, false) };
     }
 }
 

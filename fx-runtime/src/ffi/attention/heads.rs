@@ -3,7 +3,7 @@
 use tch::Tensor;
 
 use super::Mask;
-use crate::ffi::product::Matrix;
+use crate::ffi::product::{Matrix, PANEL};
 use crate::ffi::tensor::{Facts, strides};
 
 /// As `c10::ScalarType` counts.
@@ -100,13 +100,18 @@ impl MaskRows {
         })
     }
 
-    /// Scales the scores of a row with some keys, masks them, and hides those behind the first `seen`.
+    /// Scales the scores of a row with some keys, whole panels of them, masks them, and hides those behind the first
+    /// `seen`.
     #[inline(always)]
     pub(super) fn apply(&self, scores: &mut [f32], seen: usize, scale: f32, place: [usize; 3], key: usize) {
+        if let Self::Nothing | Self::Causal = self {
+            // Panels are of known length, and what is hidden may be scaled first.
+            scores.as_chunks_mut::<PANEL>().0.iter_mut().flatten().for_each(|score| *score *= scale);
+        }
         let (scores, behind) = scores.split_at_mut(seen);
         behind.fill(f32::NEG_INFINITY);
         match self {
-            Self::Nothing | Self::Causal => scores.iter_mut().for_each(|score| *score *= scale),
+            Self::Nothing | Self::Causal => {}
             Self::Added(numbers) => match numbers.of_row(place, key, seen) {
                 Line::Same(number) => scores.iter_mut().for_each(|score| *score = score.mul_add(scale, number)),
                 Line::Each(numbers) => {

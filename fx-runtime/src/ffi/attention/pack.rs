@@ -68,7 +68,11 @@ unsafe fn one_row(row: *const f32, range: std::ops::Range<usize>, to: *mut f32) 
     }
 }
 
-/// Values in panels of [`PANEL`] columns, with room for `most` rows each; columns that are missing in the last are zeros.
+/// Numbers that are copied at once, of known length, so that no function is called.
+const CHUNK: usize = 8;
+
+/// Values in panels of [`PANEL`] columns, with room for `most` rows each; columns that are missing in the last are zeros up
+/// to the next pair of chunks, which is as far as [`multiply`](crate::ffi::product::multiply) reads.
 ///
 /// # Safety
 ///
@@ -87,8 +91,14 @@ pub(super) unsafe fn pack_values(values: Matrix<*const f32>, count: usize, width
                     // Of known length, so that no function is called.
                     to.cast::<[f32; PANEL]>().write_unaligned(from.cast::<[f32; PANEL]>().read_unaligned());
                 } else {
-                    to.write_bytes(0, PANEL);
-                    to.copy_from_nonoverlapping(from, there);
+                    let whole = there / CHUNK * CHUNK;
+                    for at in (0..whole).step_by(CHUNK) {
+                        let chunk = from.add(at).cast::<[f32; CHUNK]>().read_unaligned();
+                        to.add(at).cast::<[f32; CHUNK]>().write_unaligned(chunk);
+                    }
+                    for at in whole..there.next_multiple_of(2 * CHUNK) {
+                        *to.add(at) = if at < there { *from.add(at) } else { 0.0 };
+                    }
                 }
             }
         }

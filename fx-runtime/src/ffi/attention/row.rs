@@ -24,10 +24,10 @@ impl Row {
         for panel in &*panels {
             for (most, &score) in most.iter_mut().zip(panel) {
                 // Not NaN, which shows in the weights.
-                *most = if score > *most { score } else { *most };
+                *most = larger(score, *most);
             }
         }
-        let highest = most.into_iter().fold(self.highest, f32::max);
+        let highest = larger(in_pairs(most, larger), self.highest);
         // Nothing is less than nothing.
         let shift = if highest == f32::NEG_INFINITY { 0.0 } else { highest };
         let mut totals = [0.0; PANEL];
@@ -37,8 +37,9 @@ impl Row {
                 *total += *score;
             }
         }
-        let growth = exp(self.highest - shift);
-        (self.highest, self.total) = (highest, self.total.mul_add(growth, sum(totals)));
+        // As a rule a row comes in one piece, and the first has nothing before it.
+        let growth = if self.highest == f32::NEG_INFINITY { 0.0 } else { exp(self.highest - shift) };
+        (self.highest, self.total) = (highest, self.total.mul_add(growth, in_pairs(totals, |a, b| a + b)));
         growth
     }
 
@@ -48,15 +49,22 @@ impl Row {
     }
 }
 
-/// In pairs.
+/// The larger of two numbers, the second one if the first is NaN.
 #[inline(always)]
-fn sum(mut of: [f32; PANEL]) -> f32 {
-    let mut half = PANEL / 2;
+fn larger(a: f32, b: f32) -> f32 {
+    if a > b { a } else { b }
+}
+
+/// All numbers of a panel joined: halves side by side, then in pairs, so that few wait for each other.
+#[inline(always)]
+fn in_pairs(of: [f32; PANEL], join: impl Fn(f32, f32) -> f32) -> f32 {
+    let mut rest: [f32; PANEL / 2] = std::array::from_fn(|at| join(of[at], of[at + PANEL / 2]));
+    let mut half = PANEL / 4;
     while half > 0 {
         for at in 0..half {
-            of[at] += of[at + half];
+            rest[at] = join(rest[at], rest[at + half]);
         }
         half /= 2;
     }
-    of[0]
+    rest[0]
 }

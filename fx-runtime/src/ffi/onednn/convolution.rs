@@ -115,7 +115,7 @@ impl DirectConv {
         };
         // SAFETY: the three tensors are alive, on the CPU, and have the plan's sizes, dtype and order: `x` and `other` by
         // `arranged`, the result by construction. Nobody else knows the result yet, and to write the others while they
-        // are lent here would be a data race of the caller's.
+        // are borrowed here would be a data race of the caller's.
         unsafe { plan.run(&buffers)? };
         Ok(result)
     }

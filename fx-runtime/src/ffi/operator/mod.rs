@@ -146,6 +146,15 @@ impl Operator {
         self.run(|position| args.get(position).map(Borrow::borrow).or_else(|| by_name(position)))
     }
 
+    /// Calls the operator on arguments at their positions in the schema; where none is given stands the default.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Operator::call`].
+    pub(crate) fn call_at(&self, args: &[Option<Value>]) -> Result<Vec<Value>> {
+        self.run(|position| args.get(position)?.as_ref())
+    }
+
     /// Calls an operator that returns one tensor; arguments as for [`Operator::call`].
     ///
     /// # Errors

@@ -46,7 +46,7 @@ pub(super) union Extra {
     pub(super) imaginary: f64,
 }
 
-/// A tagged value; what it points at is lent, except a tensor that comes from libtorch, which is given away.
+/// A tagged value; what it points at is borrowed, except a tensor that comes from libtorch, which is given away.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) struct RawValue {

@@ -52,7 +52,7 @@ impl<T: Epilogue> Kernel for Block<'_, T> {
                         };
                         let b = points.add(point * step).cast_const();
                         let c = Matrix { start: self.products.start.add(point * self.products.step), step: PANEL };
-                        multiply::<V>(self.tiles.len(), depth, a, b, c, first > 0);
+                        multiply::<V>((self.tiles.len(), PANEL), depth, a, b, c, first > 0);
                     }
                 }
                 self.transform_back::<V>(panel);

@@ -59,7 +59,7 @@ impl Kernel {
     }
 
     /// Weight and bias as they were packed, the weight perhaps with an axis of length 1 more.
-    pub(super) fn dense(&self) -> Result<(Tensor, Option<Tensor>), TchError> {
+    pub(super) fn dense(&self) -> Result<(Tensor, Option<Tensor>), Error> {
         let copied = |bias: &Param| bias.shallow_clone();
         Ok(match self {
             Self::Cpu(conv) => (conv.dense_weight()?, conv.bias().map(copied)),

@@ -2,6 +2,7 @@
 
 use tch::{TchError, Tensor};
 
+use crate::Error;
 use crate::frozen::matrix::PackedMatrix;
 use crate::frozen::select::Rows;
 use crate::frozen::{Activation, ConvParams};
@@ -19,7 +20,7 @@ impl MatrixConv {
     }
 
     /// Weight and bias as they were packed, the weight as `[out, in]`.
-    pub(super) fn dense(&self) -> Result<(Tensor, Option<Tensor>), TchError> {
+    pub(super) fn dense(&self) -> Result<(Tensor, Option<Tensor>), Error> {
         self.matrix.dense()
     }
 

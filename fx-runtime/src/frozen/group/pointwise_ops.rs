@@ -47,27 +47,32 @@ macro_rules! lane_trait {
             /// `eˣ / Σ eˣ` along the last axis; the largest `x` is subtracted first.
             #[inline(always)]
             fn softmax(self, _: Option<Kind>) -> Self {
-                let power = (self.clone() - self.amax()).exp().kept();
-                power.clone() / power.sum(None)
+                let x = self.kept();
+                let power = (x.clone() - x.amax()).exp().kept();
+                // One division a row.
+                power.clone() * power.sum(None).reciprocal()
             }
             /// The logarithm of that.
             #[inline(always)]
             fn log_softmax(self, _: Option<Kind>) -> Self {
-                let rest = (self.clone() - self.amax()).kept();
+                let x = self.kept();
+                let rest = (x.clone() - x.amax()).kept();
                 rest.clone() - rest.exp().log_sum()
             }
             /// `(x - mean x) / √(mean (x - mean x)² + eps) · weight + bias` along the last axis.
             #[inline(always)]
             fn layer_norm(self, weight: Option<Self>, bias: Option<Self>, eps: impl Into<Self::Number>) -> Self {
-                let rest = self.clone() - self.mean(None);
+                let x = self.kept();
+                let rest = x.clone() - x.mean(None);
                 let inverse = (rest.clone().square().mean(None) + eps.into()).rsqrt();
                 affine(rest * inverse, weight, bias)
             }
             /// `x / √(mean x² + eps) · weight` along the last axis.
             #[inline(always)]
             fn rms_norm(self, weight: Option<Self>, eps: impl Into<Self::Number>) -> Self {
-                let inverse = (self.clone().square().mean(None) + eps.into()).rsqrt();
-                affine(self * inverse, weight, None)
+                let x = self.kept();
+                let inverse = (x.clone().square().mean(None) + eps.into()).rsqrt();
+                affine(x * inverse, weight, None)
             }
         }
     };

@@ -1,20 +1,22 @@
 //! The kernels of a linear layer and how each is packed.
 
-use tch::{TchError, Tensor};
+use tch::{Kind, TchError, Tensor};
 
 use crate::Error;
 use crate::ffi::{PackedLinear, Param};
 use crate::frame::non_finite::NonFinite;
 use crate::frame::tune::Packed;
 use crate::frozen::Activation;
-use crate::frozen::matrix::PackedMatrix;
+use crate::frozen::matrix::{PackedMatrix, Stored, StoredWeight};
 use crate::frozen::select::{LinearChoice, LinearLayer};
+use crate::qparams::{Coded, WeightFormat};
 
 pub(super) enum Kernel {
     Matrix(PackedMatrix),
     OneDnn(PackedLinear),
     CublasLt { plain: Plain, transposed: Param },
     Composed(Plain),
+    Dequantized { coded: Coded, bias: Option<Param> },
 }
 
 /// A weight as ATen's operators take it.
@@ -46,19 +48,46 @@ impl Kernel {
                 Some(Self::CublasLt { transposed: Param::new(plain.weight.f_tr()?), plain })
             }
             LinearChoice::Composed => Some(Self::Composed(plain()?)),
+            LinearChoice::Coded(format) | LinearChoice::Dequantized(format) => {
+                Self::pack_codes(choice, &Coded::of(&weight.f_to_kind(Kind::Float)?, format)?, bias)?
+            }
+        })
+    }
+
+    /// A weight that is integers; none where this machine has no registers for them, or the shape does not fit those.
+    pub(super) fn pack_codes(
+        choice: LinearChoice,
+        coded: &Coded,
+        bias: Option<&Tensor>,
+    ) -> Result<Option<Self>, Error> {
+        Ok(match choice {
+            LinearChoice::Dequantized(_) => {
+                Some(Self::Dequantized { coded: coded.handle(), bias: bias.map(Param::copied).transpose()? })
+            }
+            _ => PackedMatrix::for_codes(coded, bias)?.map(Self::Matrix),
         })
     }
 
     /// Weight and bias as they were packed.
-    pub(super) fn dense(&self) -> Result<(Tensor, Option<Tensor>), TchError> {
+    pub(super) fn stored(&self) -> Result<Stored, Error> {
         let copied = |bias: &Param| bias.shallow_clone();
-        Ok(match self {
-            Self::Matrix(matrix) => matrix.dense()?,
+        let (weight, bias) = match self {
+            Self::Matrix(matrix) => return Ok(matrix.stored()?),
             Self::OneDnn(packed) => (packed.dense_weight()?, packed.bias().map(copied)),
             Self::CublasLt { plain, .. } | Self::Composed(plain) => {
                 (plain.weight.shallow_clone(), plain.bias.as_ref().map(copied))
             }
-        })
+            Self::Dequantized { coded, bias } => {
+                let weight = StoredWeight::Coded(coded.handle());
+                return Ok(Stored { weight, bias: bias.as_ref().map(copied) });
+            }
+        };
+        Ok(Stored { weight: StoredWeight::Dense(weight), bias })
+    }
+
+    /// Weight and bias in floats.
+    pub(super) fn dense(&self) -> Result<(Tensor, Option<Tensor>), Error> {
+        self.stored()?.dense()
     }
 }
 
@@ -71,6 +100,7 @@ impl Packed for Kernel {
             Self::OneDnn(_) => LinearChoice::OneDnn,
             Self::CublasLt { .. } => LinearChoice::CublasLt,
             Self::Composed(_) => LinearChoice::Composed,
+            Self::Dequantized { coded, .. } => LinearChoice::Dequantized(coded.format),
         }
     }
 }
@@ -100,6 +130,7 @@ pub(super) fn layer(
     non_finite: &NonFinite,
     shared: bool,
     act: Activation,
+    format: Option<WeightFormat>,
 ) -> LinearLayer {
-    LinearLayer { shape, has_bias, non_finite: non_finite.is_set(), shared, act }
+    LinearLayer { shape, has_bias, non_finite: non_finite.is_set(), shared, act, format }
 }

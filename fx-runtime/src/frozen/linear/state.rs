@@ -4,9 +4,11 @@
 use tch::Tensor;
 
 use super::{Kernel, Linear};
-use crate::Result;
 use crate::frozen::Activation;
+use crate::frozen::matrix::{Stored, StoredWeight};
+use crate::qparams::Coded;
 use crate::saved::{Loader, Saver, State};
+use crate::{Error, Result};
 
 impl State for Linear {
     fn save(&self, to: &mut Saver) -> Result<()> {
@@ -15,8 +17,13 @@ impl State for Linear {
             return to.field("apart", &self.apart);
         }
         if !to.has(self.address()) {
-            let (weight, bias) = self.kernel.look(Kernel::dense)?;
-            to.field("weight", &weight)?;
+            let Stored { weight, bias } = self.kernel.look(Kernel::stored)?;
+            let (coded, dense) = match weight {
+                StoredWeight::Coded(coded) => (Some(coded), None),
+                StoredWeight::Dense(dense) => (None, Some(dense)),
+            };
+            to.field("coded", &coded)?;
+            dense.iter().try_for_each(|weight| to.field("weight", weight))?;
             to.field("bias", &bias)?;
             to.field("act", &self.act)?;
         }
@@ -25,11 +32,35 @@ impl State for Linear {
 
     fn load(from: &mut Loader) -> Result<Self> {
         let folded = from.once(|from| {
-            let weight = from.dense("weight")?;
+            let coded: Option<Coded> = from.field("coded")?;
+            let weight = if coded.is_none() { Some(from.dense("weight")?) } else { None };
             let bias: Option<Tensor> = from.field("bias")?;
             let act: Activation = from.field("act")?;
-            Self::pack_as(from.frame(), &weight, bias.as_ref(), act, from.kernel()?)
+            match (coded, weight) {
+                (None, Some(weight)) => Self::pack_as(from.frame(), &weight, bias.as_ref(), act, from.kernel()?),
+                (Some(coded), _) => Self::pack_codes(from.frame(), coded, bias.as_ref(), act),
+                (None, None) => Err(Error::Refused("a linear layer without a weight".to_owned())),
+            }
         })?;
         Ok(Self { apart: from.field("apart")?, ..folded })
+    }
+}
+
+/// Integers are saved as they are, scales and zero points beside them.
+impl State for Coded {
+    fn save(&self, to: &mut Saver) -> Result<()> {
+        to.field("codes", &self.codes)?;
+        to.field("scale", &self.scale)?;
+        to.field("has_zero_point", &self.zero_point.is_some())?;
+        self.zero_point.iter().try_for_each(|zero_point| to.field("zero_point", zero_point))
+    }
+
+    fn load(from: &mut Loader) -> Result<Self> {
+        let (codes, scale) = (from.dense("codes")?, from.dense("scale")?);
+        let has_zero_point: bool = from.field("has_zero_point")?;
+        let zero_point = if has_zero_point { Some(from.dense("zero_point")?) } else { None };
+        let device = from.frame().device();
+        let placed = |part: Tensor| part.f_to_device(device);
+        Ok(Self::of_parts(placed(codes)?, placed(scale)?, zero_point.map(placed).transpose()?))
     }
 }

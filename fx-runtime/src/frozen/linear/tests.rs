@@ -44,7 +44,7 @@ fn compare_tuned(input: &Tensor, out: i64, act: Activation) {
     let expected = composed.run(input).unwrap();
     let other = randn(&expected.size(), kind);
     let target = *both(kind).0.target();
-    let layer = layer([out, columns], true, &both(kind).0.non_finite(), false, act);
+    let layer = layer([out, columns], true, &both(kind).0.non_finite(), false, act, None);
     let rows = Rows::of(expected.size().iter().product::<i64>() / out);
     for winner in target.linear(layer, Some(rows)).iter().map(ToString::to_string) {
         let frame = frame(Freeze::new().kind(kind)).with_clock(Told::new(&[(&winner, 1)]));

@@ -10,6 +10,7 @@ use fx_print::names::Names;
 use fx_print::value::Value;
 
 use super::super::GraphModule;
+use super::spelling::{is_written, renamed, spelled};
 use crate::{Error, Result};
 
 /// What is written so far.
@@ -279,64 +280,6 @@ impl Operands for Source<'_> {
     fn holds_reference(&self, id: NodeId) -> bool {
         matches!(self.module.graph().node(id).op, Op::Placeholder)
     }
-}
-
-/// What a field says of the name of its tensors, where it is another than the field's, and of what it is besides.
-fn renamed(path: &str, field: &str, also: &str) -> String {
-    let name = if path == field { String::new() } else { format!("name = {path:?}") };
-    let said: Vec<&str> = [name.as_str(), also].into_iter().filter(|one| !one.is_empty()).collect();
-    if said.is_empty() { String::new() } else { format!("    #[module({})]\n", said.join(", ")) }
-}
-
-/// The type in Rust; none where not all of it is known.
-fn spelled(ty: &Type) -> Option<String> {
-    match ty {
-        Type::Tensor(_) => Some("Tensor".to_owned()),
-        Type::Rust(spelling) => Some(spelling.clone()),
-        Type::Option(held) => Some(format!("Option<{}>", spelled(held)?)),
-        Type::List(held) => Some(format!("Vec<{}>", spelled(held)?)),
-        Type::Tuple(parts) => {
-            let parts = parts.iter().map(spelled).collect::<Option<Vec<String>>>()?;
-            Some(format!("({})", parts.join(", ")))
-        }
-        Type::Unknown | Type::Module(_) => None,
-    }
-}
-
-/// Whether the operation means the same wherever it is written: it is one on numbers, lists and tensors alone.
-fn is_written(op: &HostOp) -> bool {
-    matches!(
-        op,
-        HostOp::Use
-            | HostOp::Literal(_)
-            | HostOp::Handle
-            | HostOp::Clone
-            | HostOp::Ref
-            | HostOp::Copied
-            | HostOp::Tuple
-            | HostOp::Array
-            | HostOp::Vec
-            | HostOp::Some
-            | HostOp::Range(_)
-            | HostOp::Item
-            | HostOp::ItemRef
-            | HostOp::Slice(_)
-            | HostOp::Deref
-            | HostOp::Neg
-            | HostOp::Not
-            | HostOp::Binary(_)
-            | HostOp::Cast(_)
-            | HostOp::From(_)
-            | HostOp::Scalar
-            | HostOp::Method(_)
-            | HostOp::Index
-            | HostOp::IndexRange(_)
-            | HostOp::Unwrap(_)
-            | HostOp::ToVec
-            | HostOp::Sum(_)
-            | HostOp::Product(_)
-            | HostOp::TensorOf
-    )
 }
 
 fn located(node: &Node, what: &str) -> Error {

@@ -1,3 +1,5 @@
+//! The source of a small graph, and what has none.
+
 use expect_test::expect;
 
 use crate::graph_module::GraphModule;
@@ -30,7 +32,44 @@ fn a_line_a_node() -> Result<()> {
     net(&vs)?.to_folder(folder.path(), "SmallNet")?;
     let source = std::fs::read_to_string(folder.path().join("src/lib.rs")).expect("a file");
     let at = source.find("/// The layers and").unwrap_or(0);
-    expect![[r#""#]].assert_eq(&source[at..]);
+    expect![[r#"
+        /// The layers and tensors of the graph, under the names that they have in it.
+        #[derive(Debug, Module)]
+        pub struct SmallNet {
+            pub norm: nn::BatchNorm,
+            #[module(name = "stem.conv")]
+            pub stem_conv: nn::Conv2D,
+            pub scale: Tensor,
+        }
+
+        impl SmallNet {
+            /// Loads what `weights.safetensors` beside this crate's manifest holds, or another file that `GraphModule::save` wrote.
+            pub fn load(path: impl AsRef<Path>) -> Result<SmallNet> {
+                SmallNet::new(&GraphModule::load(path)?)
+            }
+
+            /// Takes the layers and tensors of a graph, and shares them with it.
+            pub fn new(parts: &GraphModule) -> Result<SmallNet> {
+                Ok(SmallNet {
+                    norm: parts.shared_layer("norm")?,
+                    stem_conv: parts.shared_layer("stem.conv")?,
+                    scale: parts.shared_tensor("scale")?,
+                })
+            }
+
+            /// What the graph computes, a line a node.
+            pub fn forward(&self, xs: &Tensor) -> Result<(Tensor, Tensor)> {
+                let stem_conv = self.stem_conv.f_forward(xs)?;
+                let norm = self.norm.f_forward_t(&stem_conv, self.norm.training() == Some(true))?;
+                let mul = norm.f_mul(&self.scale)?;
+                let size4 = mul.size4()?;
+                let getitem = size4.0;
+                let reshape = mul.f_reshape([getitem, -1])?;
+                let softmax = reshape.f_softmax(-1, None::<::fx_runtime::Kind>)?;
+                Ok((reshape.shallow_clone(), softmax))
+            }
+        }
+"#]].assert_eq(&source[at..]);
     let again = GraphModule::load(folder.path().join("weights.safetensors"))?;
     assert_eq!(again.named_parameters().len(), 5);
     let manifest = std::fs::read_to_string(folder.path().join("Cargo.toml")).expect("a file");

@@ -1,3 +1,5 @@
+//! A graph in a file is the one that was saved, and what is wrong with a file is named.
+
 use tch::{Device, Kind, Tensor};
 
 use crate::graph_module::{GraphModule, Value, value};
@@ -79,7 +81,7 @@ fn what_is_wrong_with_a_file_is_named() -> Result<()> {
     let other = "9".repeat(version.len());
     let said = edited(&format!(r#"\"version\":\"{version}\""#), &format!(r#"\"version\":\"{other}\""#));
     assert!(said.contains(&other) && said.contains(version), "{said}");
-    let said = edited(r#"\\\"version\\\":1"#, r#"\\\"version\\\":7"#);
+    let said = edited(r#"\\\"version\\\": 1"#, r#"\\\"version\\\": 7"#);
     assert!(said.contains("version 7"), "{said}");
     let said = edited(r#""modules.conv.ws":"#, r#""modules.conv.no":"#);
     assert!(said.contains("`modules.conv.ws`") && said.contains("missing"), "{said}");

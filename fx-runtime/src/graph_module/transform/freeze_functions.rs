@@ -5,6 +5,7 @@ use std::rc::Rc;
 use tch::Tensor;
 
 use super::super::convert::{self, IntoValue};
+use super::super::dispatch::ints;
 use super::super::{Submodule, Value};
 use super::evaluator::{Keeper, Kept, tensor, wrong};
 use crate::frame::Frame;
@@ -51,6 +52,11 @@ pub(super) fn call(keeper: &mut Keeper<'_>, name: &str, args: &[Value]) -> Resul
             let part = if name == "norm::weight" { norm::weight } else { norm::bias };
             Ok(part(keeper.frame()?, layer)?.value())
         }
+        "norm::channel_factor" | "norm::channel_summand" => {
+            let norm = args.get(1).and_then(|norm| keeper.batch_norm(norm)).ok_or_else(|| wrong(name))?;
+            let part = if name == "norm::channel_factor" { norm::channel_factor } else { norm::channel_summand };
+            Ok(part(keeper.frame()?, norm)?.value())
+        }
         _ => packed(keeper, name, args),
     }
 }
@@ -73,6 +79,10 @@ fn folded(keeper: &Keeper<'_>, name: &str, args: &[Value]) -> Result<Value> {
         "fold::scaled_by" => {
             let of_conv = args.get(3).and_then(|params| keeper.params(params));
             fold::scaled_by(weight()?, bias, tensor(name, args.get(2))?, of_conv.as_ref())?.value()
+        }
+        "fold::factor_before" => {
+            let axes = args.get(1).and_then(ints).ok_or_else(|| wrong(name))?;
+            fold::factor_before(weight()?, axes)?.value()
         }
         "fold::linears" => {
             let Some(Value::List(layers)) = args.first() else { return Err(wrong(name)) };
@@ -102,6 +112,10 @@ fn packed(keeper: &mut Keeper<'_>, name: &str, args: &[Value]) -> Result<Value> 
     let frame = keeper.frame();
     let module: Rc<dyn Submodule> = match name {
         "Conv::pack" => Rc::new(Conv::pack(frame?, weight()?, bias, &params(3)?, act(4)?)?),
+        "Conv::pack_batch_norm" => {
+            let norm = args.get(3).and_then(|norm| keeper.batch_norm(norm)).ok_or_else(|| wrong(name))?;
+            Rc::new(Conv::pack_batch_norm(frame?, weight()?, bias, norm, &params(4)?, act(5)?)?)
+        }
         "Linear::pack" => Rc::new(Linear::pack(frame?, weight()?, bias, act(3)?)?),
         "Linear::pack_batch_norm" => {
             let norm = args.get(3).and_then(|norm| keeper.batch_norm(norm)).ok_or_else(|| wrong(name))?;

@@ -1,9 +1,11 @@
 //! Packed kernels as modules that a graph calls, and what they are packed with as values.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use super::super::convert::tensor;
-use super::super::dispatch::int;
+use super::super::dispatch::{int, ints};
+use super::super::shared::{SharedModule, saved_modules};
 use super::super::{Submodule, Value};
 use crate::frozen::{Activation, Conv, ConvParams, Linear, Product};
 use crate::nn::PaddingMode;
@@ -23,6 +25,10 @@ macro_rules! kernels {
                 Ok(Value::Tensor(Rc::new(ys.ok_or_else(|| Error::Refused(wanted.to_owned()))??)))
             }
 
+            fn shared(&self) -> Option<Result<Arc<dyn SharedModule>>> {
+                Some(Ok(Arc::new(self.clone())))
+            }
+
             fn module(&self) -> Option<&dyn Module> {
                 None
             }
@@ -30,6 +36,7 @@ macro_rules! kernels {
     };
 }
 kernels!(Conv, Linear, Product);
+saved_modules! { Conv = "packed Conv", Linear = "packed Linear", Product = "packed Product" }
 
 /// The padding modes by their names.
 const PADDING_MODES: [PaddingMode; 4] =
@@ -56,13 +63,6 @@ pub(crate) fn params_of(value: &Value) -> Option<ConvParams> {
         }
     }
     Some(params)
-}
-
-fn ints(value: &Value) -> Option<Vec<i64>> {
-    match value {
-        Value::List(items) => items.iter().map(int).collect(),
-        one => int(one).map(|one| vec![one]),
-    }
 }
 
 /// `Activation::Relu`, `Activation::LeakyRelu(0.01)` out of its path, or of a struct of its numbers.

@@ -51,7 +51,7 @@ impl FrozenModule {
     }
 
     /// Hands the inputs to `run` as the frozen graph takes them.
-    pub(super) fn with_inputs<T>(&self, inputs: &[Value], run: impl FnOnce(&[Value]) -> Result<T>) -> Result<T> {
+    pub(crate) fn with_inputs<T>(&self, inputs: &[Value], run: impl FnOnce(&[Value]) -> Result<T>) -> Result<T> {
         self.on_inputs(&self.frame.enter(), inputs, run)
     }
 
@@ -156,6 +156,12 @@ impl GraphModule {
         mut pipeline: Pipeline,
         observer: &mut dyn Observer,
     ) -> Result<FrozenModule> {
+        if options.qparams.is_some() {
+            return Err(Error::Unsupported {
+                what: format!("`Freeze::quantize` on the graph `{}`", self.graph.name),
+                help: "quantize it first: `quantize(&graph, &qparams)?.freeze(..)`".to_owned(),
+            });
+        }
         // Generated code alone has loops over the lanes of a vector.
         pipeline.leave_out("group-pointwise");
         let frame = Frame::new(self.graph.name.as_str(), options, self)?;

@@ -16,7 +16,7 @@ use crate::{Error, Result};
 pub(super) struct Settler<'m> {
     graph: Graph,
     bindings: Bindings,
-    /// What depends on the turn of a loop, and so has no one value.
+    /// What depends on the iteration of a loop, and so has no one value.
     turning: NodeSet,
     evaluator: Evaluator<'m>,
     settled: GraphModule,

@@ -2,8 +2,9 @@
 
 use std::any::Any;
 use std::rc::Rc;
+use std::sync::Arc;
 
-use fx_ir::{Arg, NodeId, Op, ops};
+use fx_ir::{Arg, NodeId, Op, OpId, ops};
 use tch::Tensor;
 
 use super::modules::Layer;
@@ -13,10 +14,7 @@ use crate::frozen::{Activation, ConvParams};
 use crate::graph_module::{GraphModule, Submodule};
 use crate::quant::patterns::{self, Pattern, op_of};
 use crate::quant::{DType, QParams, ZeroPoint, weighted};
-use crate::{
-    Result,
-    nn::{self, GeluApproximation},
-};
+use crate::{Result, nn};
 
 /// A convolution or linear layer.
 pub(super) fn layer(module: &GraphModule, request: &Request<'_>) -> Result<Option<Kernel>> {
@@ -50,7 +48,13 @@ pub(super) fn layer(module: &GraphModule, request: &Request<'_>) -> Result<Optio
         Then::Addition(other) => Some(other),
         Then::Nothing | Then::Activation(_) => None,
     };
-    Ok(Some(Kernel { kind, on_codes: Some(Rc::new(Layer(packed))), adds_floats, added, result: request.result }))
+    Ok(Some(Kernel {
+        kind,
+        on_codes: Some(Rc::new(Layer(Arc::new(packed)))),
+        adds_floats,
+        added,
+        result: request.result,
+    }))
 }
 
 /// What follows the layer within its pattern: its activation, and whether a tensor is added before it.
@@ -67,37 +71,37 @@ fn behind(module: &GraphModule, pattern: &Pattern, then: Then) -> Option<(Activa
     (adds == (pattern.inputs.len() == 2)).then_some((act, adds))
 }
 
-/// The activation that a node applies, if kernels have it.
+/// The activation that a node applies, if kernels have it: the row of its op says which, and layers have numbers of their
+/// own.
 pub(super) fn activation(module: &GraphModule, id: NodeId) -> Option<Activation> {
     let graph = module.graph();
-    let number = |at: usize| match graph.node(id).args.get(at) {
+    let op = op_of(graph, id)?;
+    if let Some(path) = patterns::module_path(graph, id) {
+        let layer = module.submodule(path)?.as_any()?;
+        let gelu = layer.downcast_ref::<nn::GELU>().map(Activation::from);
+        let leaky_relu = || layer.downcast_ref::<nn::LeakyReLU>().map(Activation::from);
+        if let Some(act) = gelu.or_else(leaky_relu) {
+            return Some(act);
+        }
+    }
+    let args = &graph.node(id).args;
+    let number = |at: usize| match args.get(at) {
         Some(Arg::Float(number)) => Some(*number),
         Some(Arg::Int(number)) => number.to_string().parse().ok(),
         _ => None,
     };
-    match op_of(graph, id)? {
-        ops::RELU | ops::RELU_IN_PLACE => Some(Activation::Relu),
-        ops::RELU6 | ops::RELU6_IN_PLACE => Some(Activation::Relu6),
-        ops::TANH | ops::TANH_IN_PLACE => Some(Activation::Tanh),
-        ops::SIGMOID | ops::SIGMOID_IN_PLACE => Some(Activation::Sigmoid),
-        ops::SILU | ops::SILU_IN_PLACE => Some(Activation::Silu),
-        ops::HARDSWISH | ops::HARDSWISH_IN_PLACE => Some(Activation::HardSwish),
-        ops::GELU => match patterns::module_path(graph, id) {
-            Some(path) => Some(module.submodule(path)?.as_any()?.downcast_ref::<nn::GELU>()?.into()),
-            None => match graph.node(id).args.get(1) {
-                Some(Arg::Str(word)) => GeluApproximation::of(word).map(Activation::from),
-                _ => None,
-            },
-        },
-        ops::HARDTANH if patterns::module_path(graph, id).is_none() => Some(Activation::Clamp(-1.0, 1.0)),
-        ops::CLAMP => Some(Activation::Clamp(number(1)?, number(2)?)),
-        ops::LEAKY_RELU => match patterns::module_path(graph, id) {
-            Some(path) => {
-                let layer = module.submodule(path)?.as_any()?.downcast_ref::<nn::LeakyReLU>()?;
-                Some(Activation::LeakyRelu(layer.negative_slope))
-            }
-            None => Some(Activation::LeakyRelu(0.01)),
-        },
+    let row = op.row()?;
+    let functional = row.functional.and_then(OpId::lookup).and_then(OpId::row).unwrap_or(row);
+    match (functional.act, args.get(1)) {
+        (Some(ops::Activation::Plain(name)), _) => Activation::named(name, &[]),
+        (Some(ops::Activation::ByFormula(variants)), Some(Arg::Str(formula))) => {
+            let (_, name) = variants.iter().find(|(known, _)| known == formula)?;
+            Activation::named(name, &[])
+        }
+        (Some(ops::Activation::ByBounds(name)), _) => Activation::named(name, &[number(1)?, number(2)?]),
+        // tch's functions have no arguments, and PyTorch's defaults.
+        _ if op == ops::HARDTANH && patterns::module_path(graph, id).is_none() => Some(Activation::Clamp(-1.0, 1.0)),
+        _ if op == ops::LEAKY_RELU => Some(Activation::LeakyRelu(0.01)),
         _ => None,
     }
 }

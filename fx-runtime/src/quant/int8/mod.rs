@@ -22,6 +22,7 @@ mod request;
 pub use self::coverage::{Coverage, LayerCoverage, coverage};
 use self::lowering::Lowering;
 use super::QParamsFile;
+use super::bias_correction;
 use super::patterns::{self, Pattern};
 use crate::graph_module::GraphModule;
 use crate::{Error, Result};
@@ -66,11 +67,16 @@ pub fn quantize(module: &GraphModule, qparams: &QParamsFile) -> Result<GraphModu
     lowered(module, qparams, &patterns)?.finished()
 }
 
-/// The module with batch norms folded, if the parameters are its own.
+/// The module with batch norms folded and biases corrected, if the parameters are its own.
 fn checked(module: &GraphModule, qparams: &QParamsFile) -> Result<GraphModule> {
-    match qparams.mismatch(module.graph()) {
-        Some(reason) => Err(Error::Quantization { site: module.graph().name.clone(), reason }),
-        None => patterns::folded(module),
+    let graph = module.graph();
+    match qparams.mismatch(&graph.name, &QParamsFile::fingerprint(graph)) {
+        Some(reason) => Err(Error::Quantization { site: graph.name.clone(), reason }),
+        None => {
+            let mut folded = patterns::folded(module)?;
+            bias_correction::correct(&mut folded, qparams)?;
+            Ok(folded)
+        }
     }
 }
 

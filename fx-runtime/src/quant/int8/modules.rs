@@ -1,24 +1,31 @@
 //! Kernels on codes as modules that a graph calls.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use tch::{Kind, Tensor};
 
 use crate::ffi::int8::{self, Combination, PerTensor, Pooling};
 use crate::frozen::int8::Int8Layer;
-use crate::graph_module::{Submodule, Value};
+use crate::graph_module::shared::saved_modules;
+use crate::graph_module::{SharedModule, Submodule, Value};
+use crate::saved::{Loader, Saver, State};
 use crate::{Error, Module, Result};
 
 /// The codes of a tensor of floats.
+#[derive(Clone, Debug, State)]
 pub(super) struct Quantize(pub(super) PerTensor);
 
 /// The numbers that codes stand for, f32.
+#[derive(Clone, Debug, State)]
 pub(super) struct Dequantize(pub(super) PerTensor);
 
 /// A function of one number, for each of the 256 codes.
+#[derive(Clone, Debug)]
 pub(super) struct Table(pub(super) Box<[u8; 256]>);
 
 /// The sum or product of two tensors, with a relu behind it if there is one.
+#[derive(Clone, Debug)]
 pub(super) struct Combine {
     pub(super) combination: Combination,
     pub(super) sources: [PerTensor; 2],
@@ -27,13 +34,16 @@ pub(super) struct Combine {
 }
 
 /// The largest code of each window.
+#[derive(Clone, Debug)]
 pub(super) struct MaxPool(pub(super) Pooling);
 
 /// The mean of each channel.
+#[derive(Clone, Debug, State)]
 pub(super) struct Average;
 
 /// A convolution or linear layer.
-pub(super) struct Layer(pub(super) Int8Layer);
+#[derive(Clone, Debug, State)]
+pub(super) struct Layer(pub(super) Arc<Int8Layer>);
 
 /// `$module` on so many tensors.
 macro_rules! modules {
@@ -45,6 +55,10 @@ macro_rules! modules {
                     [$(Value::Tensor($x)),+] => Ok(Value::Tensor(Rc::new($body))),
                     _ => Err(refused(stringify!($module), args)),
                 }
+            }
+
+            fn shared(&self) -> Option<Result<Arc<dyn SharedModule>>> {
+                Some(Ok(Arc::new(self.clone())))
             }
 
             fn module(&self) -> Option<&dyn Module> {
@@ -61,6 +75,61 @@ modules! {
     MaxPool(this, x) = unbatched(int8::max_pool(&batched(x)?, &this.0)?, x)?;
     Average(_this, x) = unbatched(int8::average(&batched(x)?)?, x)?;
     Combine(this, a, b) = this.run(a, b)?;
+}
+
+saved_modules! {
+    Quantize = "int8 Quantize",
+    Dequantize = "int8 Dequantize",
+    Table = "int8 Table",
+    Combine = "int8 Combine",
+    MaxPool = "int8 MaxPool",
+    Average = "int8 Average",
+    Layer = "int8 Layer",
+}
+
+impl State for Table {
+    fn save(&self, to: &mut Saver) -> Result<()> {
+        to.field("codes", &Tensor::f_from_slice(&*self.0)?)
+    }
+
+    fn load(from: &mut Loader) -> Result<Self> {
+        let codes: Vec<u8> = Vec::try_from(from.dense("codes")?)?;
+        let codes = codes.try_into().map_err(|_| Error::Refused("a table has 256 codes".to_owned()))?;
+        Ok(Self(Box::new(codes)))
+    }
+}
+
+impl State for Combine {
+    fn save(&self, to: &mut Saver) -> Result<()> {
+        to.field("is_product", &(self.combination == Combination::Product))?;
+        to.field("sources", &self.sources)?;
+        to.field("result", &self.result)?;
+        to.field("relu", &self.relu)
+    }
+
+    fn load(from: &mut Loader) -> Result<Self> {
+        let is_product: bool = from.field("is_product")?;
+        let combination = if is_product { Combination::Product } else { Combination::Sum };
+        Ok(Self {
+            combination,
+            sources: from.field("sources")?,
+            result: from.field("result")?,
+            relu: from.field("relu")?,
+        })
+    }
+}
+
+impl State for MaxPool {
+    fn save(&self, to: &mut Saver) -> Result<()> {
+        let Pooling { kernel, stride, padding, dilation, ceil_mode } = self.0;
+        to.field("window", &[kernel, stride, padding, dilation])?;
+        to.field("ceil_mode", &ceil_mode)
+    }
+
+    fn load(from: &mut Loader) -> Result<Self> {
+        let [kernel, stride, padding, dilation] = from.field("window")?;
+        Ok(Self(Pooling { kernel, stride, padding, dilation, ceil_mode: from.field("ceil_mode")? }))
+    }
 }
 
 impl Combine {
@@ -88,6 +157,10 @@ impl Submodule for Layer {
             _ => Err(refused("a layer on codes", args)),
         };
         Ok(Value::Tensor(Rc::new(ys?)))
+    }
+
+    fn shared(&self) -> Option<Result<Arc<dyn SharedModule>>> {
+        Some(Ok(Arc::new(self.clone())))
     }
 
     fn module(&self) -> Option<&dyn Module> {

@@ -2,12 +2,12 @@
 
 use std::rc::Rc;
 
-use super::super::qparams::Rule;
 use super::super::{
     DType, FakeQuantize, FakeQuantizer, FixedQParamsFakeQuantize, FusedMovingAvgObsFakeQuantize, QParams, QScheme,
     QuantRange,
 };
 use super::{Blind, Extremes, Fixed, Observer, RunningHistogram};
+use crate::qparams::Rule;
 use crate::{Error, Result};
 
 /// What an observer remembers, by PyTorch's classes.

@@ -3,8 +3,8 @@
 use tch::{Kind, Tensor};
 
 use super::super::QParams;
-use super::super::qparams::{Rule, calculate_qparams, wrapped};
 use super::{Observer, not_a_number, unseen};
+use crate::qparams::{Rule, calculate_qparams, wrapped};
 use crate::{Error, Result};
 
 /// The four observers of extremes.

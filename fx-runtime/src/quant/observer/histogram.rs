@@ -5,9 +5,9 @@ use std::fmt;
 use tch::{Kind, Tensor};
 
 use super::super::QParams;
-use super::super::qparams::{Rule, calculate_qparams};
 use super::{Observer, Statistic, not_a_number, search, unseen};
 use crate::ffi::operator::{Operator, Value};
+use crate::qparams::{Rule, calculate_qparams};
 use crate::{Error, Result};
 
 /// How much finer the old bins are cut before they are put into new ones.

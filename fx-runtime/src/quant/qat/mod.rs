@@ -253,6 +253,7 @@ impl PreparedQat {
             fingerprint: self.fingerprint.clone(),
             sites: sites.collect::<Result<_>>()?,
             weights: self.weights.iter().map(|(path, fake)| named(path, fake)).collect::<Result<_>>()?,
+            biases: std::collections::BTreeMap::new(),
         })
     }
 

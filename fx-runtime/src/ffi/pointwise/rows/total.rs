@@ -72,34 +72,43 @@ impl<T: Number> Total<T> {
     }
 }
 
-/// The sum of the lanes: halves onto each other, which vectors do.
+/// So many lanes are joined side by side: a register of f32, two of f64.
+const SIDE: usize = 16;
+
+/// The sum of the lanes.
 #[inline(always)]
 fn sum<T: Number>(lanes: &[T; BLOCK]) -> f64 {
-    let mut wide = [0.0; BLOCK / 2];
-    for at in 0..BLOCK / 2 {
-        wide[at] = lanes[at].wide() + lanes[at + BLOCK / 2].wide();
-    }
-    let mut width = BLOCK / 4;
-    while width > 0 {
-        for at in 0..width {
-            wide[at] += wide[at + width];
+    let mut wide = [0.0; SIDE];
+    for lanes in lanes.as_chunks::<SIDE>().0 {
+        for (wide, lane) in wide.iter_mut().zip(lanes) {
+            *wide += lane.wide();
         }
-        width /= 2;
     }
-    wide[0]
+    in_pairs(wide, |a, b| a + b)
 }
 
 #[inline(always)]
 fn largest<T: Number>(lanes: &[T; BLOCK]) -> T {
-    let mut lanes = *lanes;
-    let mut width = BLOCK / 2;
-    while width > 0 {
-        for at in 0..width {
-            lanes[at] = larger(lanes[at], lanes[at + width]);
+    let mut most = [T::LOWEST; SIDE];
+    for lanes in lanes.as_chunks::<SIDE>().0 {
+        for (most, lane) in most.iter_mut().zip(lanes) {
+            *most = larger(*most, *lane);
         }
-        width /= 2;
     }
-    lanes[0]
+    in_pairs(most, larger)
+}
+
+/// All joined, each half with the other, so that few wait for each other.
+#[inline(always)]
+fn in_pairs<T: Copy>(mut of: [T; SIDE], join: impl Fn(T, T) -> T) -> T {
+    let mut half = SIDE / 2;
+    while half > 0 {
+        for at in 0..half {
+            of[at] = join(of[at], of[at + half]);
+        }
+        half /= 2;
+    }
+    of[0]
 }
 
 /// The larger of both; NaN where either is.

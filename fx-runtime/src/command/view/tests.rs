@@ -20,13 +20,14 @@ fn net(p: &nn::Path<'_>) -> Result<GraphModule, Failure> {
         let conv =
             nn::conv2d(p / "blocks" / at / "conv", channels, 4, 3, nn::ConvConfig { padding: 1, ..Default::default() });
         let bn = nn::batch_norm2d(p / "blocks" / at / "bn", 4, nn::BatchNormConfig::default());
-        t.stand_in(&[("", "Net"), (&path, "Block")]);
+        t.enter(0, "", "Net");
+        t.enter(1, &path, "Block");
         let ys = t.module(&format!("{path}.conv"), &conv, &[&xs], 12);
         let ys = t.module(&format!("{path}.bn"), &bn, &[&ys], 12);
         let ys = t.call("dropout", &[&ys, &Arg::Float(0.1), &Arg::Bool(false)], 13);
         xs = t.call("relu", &[&ys], 14);
     }
-    t.stand_in(&[("", "Net")]);
+    t.leave(1);
     let fc = nn::linear(p / "fc", 4, 2, nn::LinearConfig::default());
     let ys = t.call("mean.dim", &[&xs, &Arg::ints(&[2, 3]), &Arg::Bool(false), &Arg::None], 21);
     let ys = t.module("fc", &fc, &[&ys], 22);
@@ -127,7 +128,8 @@ fn two_thousand_nodes_are_small() {
         for at in 0..1000 {
             let path = format!("blocks.{}.layers.{}", at / 50, at % 50);
             let fc = nn::linear(p / at, 2, 2, nn::LinearConfig::default());
-            t.stand_in(&[("", "Deep"), (&format!("blocks.{}", at / 50), "Block")]);
+            t.enter(0, "", "Deep");
+            t.enter(1, &format!("blocks.{}", at / 50), "Block");
             xs = t.module(&path, &fc, &[&xs], 7);
             xs = t.call("relu", &[&xs], 8);
         }

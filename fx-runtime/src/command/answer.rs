@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value as Json, json};
 
 use super::bench::Bench;
+use super::quantization::{Calibration, accuracy, quantized};
 use super::request::{Ask, Drawing, Request};
 use super::view::{Runs, view};
 use super::{Failure, input};
@@ -22,6 +23,11 @@ pub(super) struct Answer {
 impl Answer {
     fn text(text: String) -> Answer {
         Answer { text, code: 0 }
+    }
+
+    /// The one or the other.
+    fn of((text, json): (String, Json), is_json: bool) -> Answer {
+        if is_json { Answer::json(&json) } else { Answer::text(text) }
     }
 
     fn json(json: &Json) -> Answer {
@@ -52,6 +58,16 @@ pub(super) fn to(request: &Request, module: GraphModule) -> Result<Answer, Failu
         Ask::Profile { warm_up, runs, trace } => {
             needed(&inputs, &module)?;
             profile(request, &module, &inputs, (*warm_up, *runs), trace.as_deref())
+        }
+        Ask::Quantize { data, batches, output } => {
+            needed(&inputs, &module)?;
+            let calibration = Calibration { data, batches: *batches, shapes: &request.inputs };
+            Ok(Answer::of(quantized(&module, &inputs, &calibration, output)?, request.json))
+        }
+        Ask::Accuracy { data, batches, qparams, keep } => {
+            needed(&inputs, &module)?;
+            let calibration = Calibration { data, batches: *batches, shapes: &request.inputs };
+            Ok(Answer::of(accuracy(&module, &inputs, &calibration, (qparams.as_deref(), *keep))?, request.json))
         }
         Ask::Bench { rounds, calls } => {
             needed(&inputs, &module)?;

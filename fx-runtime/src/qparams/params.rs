@@ -177,7 +177,7 @@ impl QParams {
     }
 
     /// The scale and the integer that stands for zero; none if there are several, or zero is no integer.
-    pub(super) fn single(&self) -> Option<(f32, i64)> {
+    pub(crate) fn single(&self) -> Option<(f32, i64)> {
         match (self.scale.as_slice(), &self.zero_point) {
             (&[scale], ZeroPoint::Int(zero)) => match zero.as_slice() {
                 &[zero] => Some((scale, zero)),
@@ -188,7 +188,7 @@ impl QParams {
     }
 
     /// Returns whether the integers that are used are those of the dtype, or of its reduced range.
-    pub(super) fn has_range_of_dtype(&self) -> bool {
+    pub(crate) fn has_range_of_dtype(&self) -> bool {
         let range = QuantRange { quant_min: self.quant_min, quant_max: self.quant_max };
         [false, true].iter().any(|&reduced| self.dtype.range(reduced) == range)
     }

@@ -31,17 +31,21 @@ pub(super) struct Request {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) enum Ask {
-    /// What nodes are there?
+    /// The nodes of the graph.
     Graph { table: bool },
-    /// How does it look?
+    /// A drawing of it.
     Draw { form: Drawing },
-    /// How long does each node take?
+    /// The time that each node takes.
     Profile { warm_up: usize, runs: usize, trace: Option<PathBuf> },
-    /// How much faster is it frozen?
+    /// The time of the frozen model beside that of the live one.
     Bench { rounds: usize, calls: usize },
-    /// Where do the numbers of the frozen model part from those of the live one?
+    /// The first node at which the numbers of the frozen model differ from those of the live one.
     Bisect { relative: Option<f64>, absolute: Option<f64> },
-    /// What do the passes make of it? The answer is JSON.
+    /// The parameters that its values and weights have on codes of eight bits, written to a file.
+    Quantize { data: Vec<PathBuf>, batches: usize, output: PathBuf },
+    /// What each site loses on codes, and what is gained where the worst stay in floats.
+    Accuracy { data: Vec<PathBuf>, batches: usize, qparams: Option<PathBuf>, keep: usize },
+    /// What the passes make of it, as JSON.
     View { warm_up: usize, runs: usize },
 }
 

@@ -2,7 +2,7 @@
 
 use tch::{Device, Kind, Tensor};
 
-use super::super::{Value, value};
+use crate::graph_module::{Value, value};
 use crate::{Error, Result};
 
 /// The dtypes by their names.

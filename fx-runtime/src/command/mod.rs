@@ -7,6 +7,7 @@ mod answer;
 mod bench;
 mod input;
 mod progress;
+mod quantization;
 mod request;
 mod view;
 
@@ -20,7 +21,7 @@ use self::answer::Answer;
 #[doc(hidden)]
 pub use self::input::random_input;
 use self::request::Request;
-use super::GraphModule;
+use crate::graph_module::GraphModule;
 use crate::{Error, Result};
 
 /// Why a command fails, whatever failed.
@@ -34,14 +35,14 @@ const FAILED: u8 = 2;
 /// The model is constructed with fresh weights, the same in each run, and its weights are loaded where the question names a file.
 ///
 /// ```no_run
-/// # use fx_runtime::graph_module::{self, GraphModule};
+/// # use fx_runtime::GraphModule;
 /// # struct Net;
 /// # impl Net {
 /// #     fn new(_: &fx_runtime::nn::Path) -> Net { Net }
 /// #     fn graph_module(&self) -> fx_runtime::Result<GraphModule> { unimplemented!() }
 /// # }
 /// fn main() -> std::process::ExitCode {
-///     graph_module::command(|p| Ok(Net::new(p).graph_module()?))
+///     fx_runtime::command(|p| Ok(Net::new(p).graph_module()?))
 /// }
 /// ```
 pub fn command(construct: impl FnOnce(&nn::Path<'_>) -> Result<GraphModule, Failure>) -> ExitCode {

@@ -101,3 +101,31 @@ fn mistakes_are_told() {
     let refused = error(r#"{"ask": {"graph": {"table": true}}, "inputs": ["1x4x8x8"]}"#);
     assert!(refused.contains("`conv` (src/net.rs:1)"), "{refused}");
 }
+
+#[test]
+fn quantization() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("net.qparams.json");
+    let data = folder.path().join("batch.safetensors");
+    let xs = tch::Tensor::randn([2, 3, 8, 8], (tch::Kind::Float, tch::Device::Cpu));
+    tch::Tensor::write_safetensors(&[("xs", &xs)], &data).unwrap();
+    let of = |ask: serde_json::Value, json: bool| {
+        serde_json::json!({ "ask": ask, "inputs": ["1x3x8x8"], "json": json }).to_string()
+    };
+    let quantize = serde_json::json!({ "quantize": { "data": [data], "batches": 1, "output": output } });
+    let written = json(&of(quantize, true));
+    assert_eq!((written["sites"].as_u64(), written["weights"].as_u64()), (Some(2), Some(1)), "{written}");
+    let accuracy = |qparams: Option<&std::path::Path>| serde_json::json!({ "accuracy": { "data": [], "batches": 2, "qparams": qparams, "keep": 1 } });
+    let report = text(&of(accuracy(Some(&output)), false));
+    for part in ["random values", "shadowed", "to leave in floats first: conv", "% of the FLOPs on codes"] {
+        assert!(report.contains(part), "no `{part}` in\n{report}");
+    }
+    std::fs::write(&output, std::fs::read_to_string(&output).unwrap().replace("Net", "Other")).unwrap();
+    let refused = asked(&of(accuracy(Some(&output)), false)).err().unwrap();
+    assert!(refused.contains("`Other`") && refused.contains("calibrate again"), "{refused}");
+    let wrong = folder.path().join("wrong.safetensors");
+    tch::Tensor::write_safetensors(&[("ys", &xs)], &wrong).unwrap();
+    let ask = serde_json::json!({ "quantize": { "data": [wrong], "batches": 1, "output": output } });
+    let refused = asked(&of(ask, false)).err().unwrap();
+    assert!(refused.contains("it has no tensor `xs`"), "{refused}");
+}

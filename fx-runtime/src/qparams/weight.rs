@@ -1,0 +1,161 @@
+//! Weights of linear layers as integers.
+
+use std::fmt;
+
+use tch::{Kind, Tensor};
+
+use super::{DType, QParams, QScheme, Rule, ZeroPoint, calculate_qparams};
+use crate::ffi::Param;
+use crate::{Error, Result};
+
+/// How the weight of a linear layer is kept as integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WeightFormat {
+    /// A signed byte each, and a symmetric scale for each output channel (`default_per_channel_weight_observer`).
+    Int8,
+    /// Half a byte each, and a scale and a real zero point for each `group` inputs of an output channel
+    /// (`per_channel_affine_float_qparams` on `quint4x2`, the group being the channel).
+    Int4 {
+        /// How many weights have one scale; the number of inputs is a multiple of it, and it is even.
+        group: i64,
+    },
+}
+
+/// A weight `[out, in]` as integers.
+#[derive(Debug)]
+pub(crate) struct Coded {
+    pub(crate) format: WeightFormat,
+    /// `i8[out, in]`; of four bits `u8[out, in / 2]`, the first of two in the low half.
+    pub(crate) codes: Param,
+    /// `f32[out]`, or `f32[out, in / group, 1]`.
+    pub(crate) scale: Param,
+    /// `f32[out, in / group, 1]`, of four bits alone.
+    pub(crate) zero_point: Option<Param>,
+}
+
+impl WeightFormat {
+    /// Returns whether a row of so many weights can be kept so.
+    pub(crate) fn takes(self, columns: i64) -> bool {
+        match self {
+            WeightFormat::Int8 => true,
+            WeightFormat::Int4 { group } => group >= 2 && group % 2 == 0 && columns % group == 0,
+        }
+    }
+
+    /// What weights are rounded to: groups are channels of their own.
+    fn rule(self) -> Rule {
+        let (dtype, scheme) = match self {
+            WeightFormat::Int8 => (DType::QInt8, QScheme::PerChannelSymmetric),
+            WeightFormat::Int4 { .. } => (DType::QUInt4x2, QScheme::PerChannelAffineFloatQParams),
+        };
+        let range = dtype.range(false);
+        Rule { dtype, scheme, range, is_custom_range: false, eps: f32::EPSILON, axis: Some(0) }
+    }
+}
+
+impl fmt::Display for WeightFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            WeightFormat::Int8 => f.write_str("int8 weights"),
+            WeightFormat::Int4 { group } => write!(f, "int4 weights in groups of {group}"),
+        }
+    }
+}
+
+impl Coded {
+    /// Rounds a weight `f32[out, in]`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Quantization`] if the weight is not finite, or its inputs do not fall into such groups.
+    pub(crate) fn of(weight: &Tensor, format: WeightFormat) -> Result<Self> {
+        let [rows, columns] = weight.size()[..] else {
+            return Err(Error::Refused("the weight of a linear layer has two axes".to_owned()));
+        };
+        if let WeightFormat::Int4 { group } = format
+            && !format.takes(columns)
+        {
+            let reason = format!("{columns} inputs do not fall into groups of {group}, which has to be even");
+            return Err(Error::Quantization { site: "weight".to_owned(), reason });
+        }
+        let weight = weight.f_contiguous()?;
+        let channels = match format {
+            WeightFormat::Int8 => weight,
+            WeightFormat::Int4 { group } => weight.f_view([-1, group])?,
+        };
+        let of = learned(&channels, format)?;
+        let codes = of.quantize(&channels)?;
+        let place = channels.device();
+        let each = |numbers: &[f32]| -> Result<Tensor> {
+            let tensor = Tensor::f_from_slice(numbers)?.f_to_device(place)?;
+            Ok(if format == WeightFormat::Int8 { tensor } else { tensor.f_view([rows, -1, 1])? })
+        };
+        let zero_point = match &of.zero_point {
+            ZeroPoint::Float(zero) => Some(each(zero)?),
+            ZeroPoint::Int(_) => None,
+        };
+        let codes = match format {
+            WeightFormat::Int8 => codes,
+            WeightFormat::Int4 { .. } => {
+                let pairs = codes.f_view([rows, columns / 2, 2])?;
+                let high = pairs.f_select(2, 1)?.f_bitwise_left_shift_tensor_scalar(4)?;
+                high.f_bitwise_or_tensor(&pairs.f_select(2, 0)?)?
+            }
+        };
+        Ok(Self::of_parts(codes, each(&of.scale)?, zero_point))
+    }
+
+    /// Integers with their scales and, of four bits, zero points; see the fields.
+    pub(crate) fn of_parts(codes: Tensor, scale: Tensor, zero_point: Option<Tensor>) -> Self {
+        let columns = 2 * codes.size().last().copied().unwrap_or(0);
+        let format = match &zero_point {
+            None => WeightFormat::Int8,
+            Some(_) => WeightFormat::Int4 { group: columns / scale.size().get(1).copied().unwrap_or(1).max(1) },
+        };
+        let [codes, scale] = [codes, scale].map(Param::new);
+        Self { format, codes, scale, zero_point: zero_point.map(Param::new) }
+    }
+
+    /// A second handle on the same integers.
+    pub(crate) fn handle(&self) -> Self {
+        let zero_point = self.zero_point.as_ref().map(|zero_point| zero_point.shallow_clone());
+        Self::of_parts(self.codes.shallow_clone(), self.scale.shallow_clone(), zero_point)
+    }
+
+    /// `[out, in]`.
+    pub(crate) fn shape(&self) -> [i64; 2] {
+        let size = self.codes.size();
+        let halves = if self.format == WeightFormat::Int8 { 1 } else { 2 };
+        [size[0], size[1] * halves]
+    }
+
+    /// The numbers that the integers stand for, `f32[out, in]`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Torch`] if libtorch refuses.
+    pub(crate) fn dense(&self) -> Result<Tensor> {
+        let Some(zero_point) = &self.zero_point else {
+            return Ok(self.codes.f_to_kind(Kind::Float)?.f_mul(&self.scale.f_unsqueeze(1)?)?);
+        };
+        let rows = self.codes.size()[0];
+        let low = self.codes.f_bitwise_and(0x0F)?;
+        let high = self.codes.f_bitwise_right_shift_tensor_scalar(4)?;
+        let codes = Tensor::f_stack(&[low, high], 2)?.f_view([rows, self.scale.size()[1], -1])?;
+        let codes = codes.f_to_kind(Kind::Float)?.f_sub(zero_point.tensor())?;
+        Ok(codes.f_mul(self.scale.tensor())?.f_view([rows, -1])?)
+    }
+
+    /// The bytes of codes, scales and zero points.
+    pub(crate) fn bytes(&self) -> usize {
+        let size = |tensor: &Param| tensor.numel() * tensor.kind().elt_size_in_bytes();
+        size(&self.codes) + size(&self.scale) + self.zero_point.as_ref().map_or(0, size)
+    }
+}
+
+/// The parameters of each row.
+fn learned(rows: &Tensor, format: WeightFormat) -> Result<QParams> {
+    let (min, max) = rows.f_aminmax(1, false)?;
+    let list = |of: Tensor| -> Result<Vec<f32>> { Ok(Vec::try_from(of.f_reshape([-1])?)?) };
+    calculate_qparams(&format.rule(), &list(min)?, &list(max)?)
+}
