@@ -207,8 +207,7 @@ impl GraphModule {
     ///
     /// [`Error::Graph`] if there is none.
     pub fn shared_tensor(&self, path: &str) -> Result<Tensor> {
-        let tensor = self.tensors.get(path).map(Tensor::shallow_clone);
-        tensor.ok_or_else(|| self.fault(format!("has no tensor `{path}`")))
+        self.tensor(path).map(Tensor::shallow_clone).ok_or_else(|| self.fault(format!("has no tensor `{path}`")))
     }
 
     /// A second handle on the layer at a path, which is of the type `L`.
@@ -222,8 +221,7 @@ impl GraphModule {
             Some(layer) => layer.shallow_clone(),
             None => {
                 let found = module.module().map_or("a function", |module| module.type_name());
-                let wanted = std::any::type_name::<L>();
-                Err(self.fault(format!("has a `{found}` at `{path}`, not a `{wanted}`")))
+                Err(self.fault(format!("has a `{found}` at `{path}`, not a `{}`", std::any::type_name::<L>())))
             }
         }
     }

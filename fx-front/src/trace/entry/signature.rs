@@ -22,6 +22,7 @@ pub struct Signature {
 }
 
 /// One parameter.
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Debug)]
 pub struct Param {
     /// Its name, made up where the user wrote a pattern.
