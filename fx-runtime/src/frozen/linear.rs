@@ -82,7 +82,7 @@ impl Linear {
     }
 
     /// The same with a weight that is integers already.
-    fn pack_codes(frame: &Frame, coded: Coded, bias: Option<&Tensor>, act: Activation) -> Result<Self, Error> {
+    fn pack_codes(frame: &Frame, coded: &Coded, bias: Option<&Tensor>, act: Activation) -> Result<Self, Error> {
         let _no_grad = tch::no_grad_guard();
         let bias = bias.map(|bias| frame.place(bias)).transpose()?;
         let format = Some(coded.format);
@@ -92,7 +92,7 @@ impl Linear {
         let non_finite = frame.non_finite();
         let layer = layer(shape, bias.is_some(), &non_finite, false, act, format);
         let choices = frame.target_of(&dense)?.linear(layer, None);
-        let kernel = Slot::choose(None, None, &choices, |choice| Kernel::pack_codes(choice, &coded, bias.as_ref()))?;
+        let kernel = Slot::choose(None, None, &choices, |choice| Kernel::pack_codes(choice, coded, bias.as_ref()))?;
         Ok(Self { kernel: Arc::new(kernel), act, non_finite, accepts, shape, apart: None })
     }
 

@@ -71,9 +71,9 @@ impl Prepared {
         let _no_grad = tch::no_grad_guard();
         let reference = self.reference(qparams)?;
         let nodes: Vec<NodeId> = self.placed.sites.iter().map(|site| site.node).collect();
-        let (wanted, exact) = self.tapped(&self.module, &nodes, None, inputs)?;
-        let (found, propagated) = self.tapped(&reference, &nodes, None, inputs)?;
-        let (_, shadowed) = self.tapped(&reference, &nodes, Some(&exact), inputs)?;
+        let (wanted, exact) = Prepared::tapped(&self.module, &nodes, None, inputs)?;
+        let (found, propagated) = Prepared::tapped(&reference, &nodes, None, inputs)?;
+        let (_, shadowed) = Prepared::tapped(&reference, &nodes, Some(&exact), inputs)?;
 
         let mut sites = Vec::new();
         for site in &self.placed.sites {
@@ -99,7 +99,6 @@ impl Prepared {
     /// Runs a graph, on the given values behind nodes that have one; yields its result and the values of these nodes, as
     /// they were before.
     pub(super) fn tapped(
-        &self,
         module: &GraphModule,
         nodes: &[NodeId],
         given: Option<&Values>,

@@ -46,14 +46,14 @@ impl Prepared {
         let nodes: Vec<NodeId> = sites.iter().copied().chain(layers.iter().map(|(id, _)| id)).collect();
         for batch in batches {
             let inputs = batch.inputs();
-            let (_, exact) = self.tapped(&self.module, &nodes, None, &inputs)?;
+            let (_, exact) = Self::tapped(&self.module, &nodes, None, &inputs)?;
             let mut given = Values::default();
             for &site in &sites {
                 if let Some(value) = exact.get(site) {
                     given.insert(site, value.clone());
                 }
             }
-            let (_, found) = self.tapped(&reference, &nodes, Some(&given), &inputs)?;
+            let (_, found) = Self::tapped(&reference, &nodes, Some(&given), &inputs)?;
             for &node in &nodes[sites.len()..] {
                 if let (Some(sums), Some(exact), Some(found)) = (layers.get_mut(node), exact.get(node), found.get(node))
                 {

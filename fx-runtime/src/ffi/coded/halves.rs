@@ -161,7 +161,9 @@ impl HalfByteWeight {
         column: usize,
     ) -> [[f32; C]; R] {
         let (depth, group, groups) = (self.depth, self.group, self.groups());
-        let codes = self.codes.address().cast_const().cast::<u8>().wrapping_add(column * depth / 2);
+        // Bytes of a row of codes.
+        let stride = depth / 2;
+        let codes = self.codes.address().cast_const().cast::<u8>().wrapping_add(column * stride);
         let [scale, shift] = [&self.scale, &self.shift].map(|each| each.as_ptr().wrapping_add(column * groups));
         // SAFETY: by the caller's contract; blocks fill rows, and groups blocks or the other way round.
         unsafe {
@@ -171,8 +173,8 @@ impl HalfByteWeight {
             while k < depth {
                 let mut words = [V::load_words(codes.add(k / 2)); C];
                 for (at, words) in words.iter_mut().enumerate() {
-                    fetch_line::<FIRST_CACHE>(codes.wrapping_add(((at + C) * depth + k) / 2).cast());
-                    *words = V::load_words(codes.add((at * depth + k) / 2));
+                    fetch_line::<FIRST_CACHE>(codes.wrapping_add((at + C) * stride + k / 2).cast());
+                    *words = V::load_words(codes.add(at * stride + k / 2));
                 }
                 for part in 0..IN_WORD / STEPS {
                     let from = k + part * STEPS * V::COUNT;

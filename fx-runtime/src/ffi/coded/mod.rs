@@ -4,6 +4,8 @@
 //! Integers become floats in registers on their way into the sum; the scale of a group is applied to the group's sum.
 //! More rows share that work, up to [`MOST_ROWS`].
 
+#![allow(clippy::inline_always, reason = "what is not inlined has no vectors")]
+
 mod bytes;
 mod halves;
 

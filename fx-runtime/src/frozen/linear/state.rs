@@ -38,7 +38,7 @@ impl State for Linear {
             let act: Activation = from.field("act")?;
             match (coded, weight) {
                 (None, Some(weight)) => Self::pack_as(from.frame(), &weight, bias.as_ref(), act, from.kernel()?),
-                (Some(coded), _) => Self::pack_codes(from.frame(), coded, bias.as_ref(), act),
+                (Some(coded), _) => Self::pack_codes(from.frame(), &coded, bias.as_ref(), act),
                 (None, None) => Err(Error::Refused("a linear layer without a weight".to_owned())),
             }
         })?;

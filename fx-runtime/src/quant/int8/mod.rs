@@ -70,14 +70,12 @@ pub fn quantize(module: &GraphModule, qparams: &QParamsFile) -> Result<GraphModu
 /// The module with batch norms folded and biases corrected, if the parameters are its own.
 fn checked(module: &GraphModule, qparams: &QParamsFile) -> Result<GraphModule> {
     let graph = module.graph();
-    match qparams.mismatch(&graph.name, &QParamsFile::fingerprint(graph)) {
-        Some(reason) => Err(Error::Quantization { site: graph.name.clone(), reason }),
-        None => {
-            let mut folded = patterns::folded(module)?;
-            bias_correction::correct(&mut folded, qparams)?;
-            Ok(folded)
-        }
+    if let Some(reason) = qparams.mismatch(&graph.name, &QParamsFile::fingerprint(graph)) {
+        return Err(Error::Quantization { site: graph.name.clone(), reason });
     }
+    let mut folded = patterns::folded(module)?;
+    bias_correction::correct(&mut folded, qparams)?;
+    Ok(folded)
 }
 
 /// The graph with a kernel beside each pattern that has one.
