@@ -1,6 +1,7 @@
 //! `cargo fx adopt` on small crates: the files before and after, and what is refused.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that fails may do so by panicking")]
+#![allow(clippy::needless_pass_by_value, reason = "a snapshot is written where it is expected")]
 #![allow(clippy::needless_raw_string_hashes, reason = "expect-test writes its snapshots so")]
 
 use std::collections::BTreeMap;
