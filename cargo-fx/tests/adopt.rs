@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 use expect_test::{Expect, expect};
 
 fn cases() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/adopt")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cases/adopt")
 }
 
 fn adopt(folder: &Path, args: &[&str]) -> Output {
