@@ -141,9 +141,9 @@ fn is_traceable(attrs: &[syn::Attribute]) -> bool {
 
 /// Puts `Module` into the last derive, or a derive before the item.
 fn derive(source: &Source, attrs: &[syn::Attribute], first: Span, edits: &mut Edits) {
-    let lists =
+    let mut lists =
         attrs.iter().filter(|attr| attr.path().is_ident("derive")).filter_map(|attr| attr.meta.require_list().ok());
-    let Some(list) = lists.last() else {
+    let Some(list) = lists.next_back() else {
         return before(source, first, &format!("#[derive({DERIVED})]"), edits);
     };
     let close = source.range(list.delimiter.span().close()).start;
