@@ -2,7 +2,7 @@
 //!
 //! An argument names the cases that run, a part of the name is enough; `--threads 1` is the number of threads of libtorch.
 
-use fx_benches::grid::{cases, median, smallest};
+use fx_benches::grid::{Case, cases};
 
 /// Rounds of some calls each, in turns.
 const ROUNDS: usize = 25;
@@ -23,19 +23,23 @@ fn main() {
         if !wanted.is_empty() && !wanted.iter().any(|wanted| case.name.contains(wanted.as_str())) {
             continue;
         }
-        let times = case.time(ROUNDS).expect("a block that freezes");
-        let is_slower = times.by_minimum() < LEAST && times.by_median() < LEAST;
+        let [eager, frozen] = case.time(ROUNDS).expect("a block that freezes");
+        let (by_minimum, by_median) = (eager.min() / frozen.min(), eager.median() / frozen.median());
+        let is_slower = by_minimum < LEAST && by_median < LEAST;
         slower += usize::from(is_slower);
         println!(
-            "{:32} {:10.1} {:10.1} {:8.2} {:8.2}{}",
+            "{:32} {:10.1} {:10.1} {by_minimum:8.2} {by_median:8.2}{}",
             case.name,
-            smallest(&times.eager),
-            smallest(&times.frozen),
-            times.by_minimum(),
-            times.by_median(),
+            microseconds(eager.min()),
+            microseconds(frozen.min()),
             if is_slower { "  slower" } else { "" }
         );
-        let _ = median(&times.eager);
     }
     println!("slower than eager: {slower}");
+}
+
+/// The time of one call, of milliseconds for some.
+#[allow(clippy::cast_precision_loss, reason = "a small number")]
+fn microseconds(together: f64) -> f64 {
+    together * 1e3 / Case::TOGETHER as f64
 }

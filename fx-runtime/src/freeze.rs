@@ -55,6 +55,7 @@ pub enum GraphOutputs {
 /// let options = Freeze::new().device(Device::Cpu).kind(Kind::BFloat16);
 /// ```
 #[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::struct_excessive_bools, reason = "switches, each set by the method of its name")]
 pub struct Freeze {
     pub(crate) device: Option<Device>,
     pub(crate) kind: Option<Kind>,

@@ -2,9 +2,8 @@
 
 pub mod models;
 
-use std::time::Instant;
-
 use fx_runtime::{Device, Error, Freeze, Kind, Tensor, nn};
+use resnet18::timing::{Samples, in_turns};
 
 use self::models::{
     AddNorm, AddSoftmax, Attention, BiasedAttention, ConvNext, Dense, FeedForward, InvertedResidual, Positions,
@@ -12,83 +11,38 @@ use self::models::{
 };
 
 type Forward = Box<dyn Fn(&Tensor) -> Tensor>;
+/// A block's own forward, and the generated one.
+type Make = Box<dyn Fn(&nn::Path) -> Result<[Forward; 2], Error>>;
 
 /// A block with its sizes and what it is fed.
 pub struct Case {
     /// The block's name and its sizes.
     pub name: String,
     shape: Vec<i64>,
-    make: Box<dyn Fn(&nn::Path) -> Result<[Forward; 2], Error>>,
+    make: Make,
 }
 
-/// Times of one case, in microseconds.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Times {
-    /// The model's own forward, call by call.
-    pub eager: Vec<f64>,
-    /// The generated one.
-    pub frozen: Vec<f64>,
-}
-
-impl Times {
-    /// How many times as fast the generated forward is, by the fastest calls.
-    pub fn by_minimum(&self) -> f64 {
-        smallest(&self.eager) / smallest(&self.frozen)
-    }
-
-    /// The same by medians.
-    pub fn by_median(&self) -> f64 {
-        median(&self.eager) / median(&self.frozen)
-    }
-}
-
-/// The fastest of some times.
-pub fn smallest(times: &[f64]) -> f64 {
-    times.iter().copied().fold(f64::INFINITY, f64::min)
-}
-
-/// The median of some times.
-pub fn median(times: &[f64]) -> f64 {
-    let mut sorted = times.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
-}
+/// Calls of a block whose one call takes microseconds are timed together.
+const TOGETHER: usize = 10;
+/// How many of these a round times.
+const CALLS: usize = 4;
 
 impl Case {
-    /// Times both forwards in turns, so many rounds of some calls each.
+    /// Times both forwards in turns, so many rounds: the model's own, then the generated one, [`Case::TOGETHER`] calls each.
     ///
     /// # Errors
     /// What freezing the block reports.
-    pub fn time(&self, rounds: usize) -> Result<Times, Error> {
+    pub fn time(&self, rounds: usize) -> Result<[Samples; 2], Error> {
         let vs = nn::VarStore::new(Device::Cpu);
         let [eager, frozen] = (self.make)(&vs.root())?;
         let xs = Tensor::randn(self.shape.as_slice(), (Kind::Float, Device::Cpu));
         let _no_grad = tch::no_grad_guard();
-        let calls = calls_of_a_round(&eager, &xs);
-        let mut times = Times { eager: vec![], frozen: vec![] };
-        for _ in 0..rounds {
-            times.eager.push(microseconds(&eager, &xs, calls));
-            times.frozen.push(microseconds(&frozen, &xs, calls));
-        }
-        Ok(times)
+        let some = |forward: &Forward| (0..TOGETHER).for_each(|_| drop(forward(&xs)));
+        Ok(in_turns(rounds, CALLS, [&|| some(&eager), &|| some(&frozen)]))
     }
-}
 
-/// As many as take about two milliseconds.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small positive number")]
-fn calls_of_a_round(forward: &Forward, xs: &Tensor) -> usize {
-    microseconds(forward, xs, 3);
-    (2000.0 / microseconds(forward, xs, 3)).ceil().clamp(1.0, 200.0) as usize
-}
-
-/// The time of a call, the mean of some.
-#[allow(clippy::cast_precision_loss, reason = "a small number")]
-fn microseconds(forward: &Forward, xs: &Tensor, calls: usize) -> f64 {
-    let start = Instant::now();
-    for _ in 0..calls {
-        drop(std::hint::black_box(forward(std::hint::black_box(xs))));
-    }
-    start.elapsed().as_secs_f64() * 1e6 / calls as f64
+    /// Calls that one sample takes together.
+    pub const TOGETHER: usize = TOGETHER;
 }
 
 macro_rules! case {
@@ -151,7 +105,7 @@ fn attention(all: &mut Vec<Case>) {
             format!("attention {sizes}"),
             shape.clone(),
             move |p| Attention::new(p, heads, width),
-            |net, xs| { net.forward(xs) }
+            |net, xs| net.forward(xs)
         ));
         all.push(case!(
             format!("biased {sizes}"),

@@ -45,7 +45,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome, Failure> {
         return Ok(Outcome::done(if options.json {
             format!("{:#}\n", json!({ "package": package.name, "items": items }))
         } else {
-            items.iter().map(|item| format!("{item}\n")).collect()
+            format!("{}\n", items.join("\n"))
         }));
     };
     let name = if options.graph { format!("{item}{GRAPH}") } else { item.clone() };

@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn the_nearest_first() {
-        expect![[r#"
+        expect![[r"
             activations.silu: x * sigmoid(x) is SiLU.
               x * x.sigmoid() => x.silu()
 
@@ -187,7 +187,7 @@ mod tests {
 
               `Other`: applied nowhere, and no node is of the kind that the pattern ends in
 
-        "#]]
+        "]]
         .assert_eq(&shown(&Answer::parse(TEXT), 1));
         let json = as_json(&Answer::parse(TEXT));
         assert_eq!(json["models"][0]["near"][1]["source"], json!(["src/net.rs:3", "src/net.rs:4"]));
@@ -206,11 +206,11 @@ mod tests {
     #[test]
     fn names_that_are_close() {
         let message = unknown("silo", &Answer::parse(TEXT)).to_string();
-        expect![[r#"
+        expect![[r"
             there is no rule `silo`; did you mean activations.silu? The rules, and the passes without, are:
               dead-code
               activations.silu
-              activations.relu"#]]
+              activations.relu"]]
         .assert_eq(&message);
         assert!(!unknown("xyz", &Answer::parse(TEXT)).to_string().contains("did you mean"));
     }

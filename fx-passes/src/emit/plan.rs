@@ -90,7 +90,9 @@ impl Plan {
         planner.open(graph.body(), name.to_owned());
         if let Some(scope) = planner.plan.scopes.get_mut(&graph.body()) {
             // The struct of a field `kernels` would be called as that of all of them.
-            ["frame", "kernels"].iter().for_each(|name| scope.names.take(name));
+            for name in ["frame", "kernels"] {
+                scope.names.take(name);
+            }
         }
         planner.region(graph.body(), graph.body());
         planner.plan

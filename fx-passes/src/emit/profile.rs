@@ -31,7 +31,7 @@ impl Whole<'_, '_> {
             let stack = node.nn_module_stack().iter().map(|module| module.path.as_str());
             let modules: Vec<&str> = stack.filter(|path| seen.insert(*path)).collect();
             // Writing to a string cannot fail.
-            let _ = write!(listed, "{label:?} {opcode:?} {lines:?} {line:?} {modules:?};\n");
+            let _ = writeln!(listed, "{label:?} {opcode:?} {lines:?} {line:?} {modules:?};");
         }
         let (name, title) = (&self.first().frozen, &self.first().graph.name);
         format!("::fx_runtime::profiled!({name}, {title:?}, [{listed}]);\n")

@@ -31,6 +31,7 @@ pub(crate) fn model() -> Probe {
     Probe(Tensor::ones([1], (Kind::Float, Device::Cpu)))
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "so that a test writes the options where they are used")]
 pub(crate) fn frame(options: Freeze) -> Frame {
     Frame::new("Probe", &options, &model()).unwrap()
 }

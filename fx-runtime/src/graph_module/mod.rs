@@ -217,13 +217,11 @@ impl GraphModule {
     /// [`Error::Graph`] if there is none, or one of another type, which is named.
     pub fn shared_layer<L: Module + 'static>(&self, path: &str) -> Result<L> {
         let module = self.submodules.get(path).ok_or_else(|| self.fault(format!("has no module `{path}`")))?;
-        match module.rebuilt().and_then(|layer| layer.downcast_ref::<L>()) {
-            Some(layer) => layer.shallow_clone(),
-            None => {
-                let found = module.module().map_or("a function", |module| module.type_name());
-                Err(self.fault(format!("has a `{found}` at `{path}`, not a `{}`", std::any::type_name::<L>())))
-            }
-        }
+        let Some(layer) = module.rebuilt().and_then(|layer| layer.downcast_ref::<L>()) else {
+            let found = module.module().map_or("a function", |module| module.type_name());
+            return Err(self.fault(format!("has a `{found}` at `{path}`, not a `{}`", std::any::type_name::<L>())));
+        };
+        layer.shallow_clone()
     }
 
     /// The modules with their paths, in the order of their paths.

@@ -99,7 +99,9 @@ pub fn profile_generated<T>(
         let modules = operation.map_or(&[""][..], |operation| operation.modules);
         node.opcode = operation.map_or("call_function", |operation| operation.opcode);
         let of = |name: &str| Timing { calls: node.calls, ..timing(name, "", node.times.clone()) };
-        modules.iter().for_each(|path| add(&mut profile.modules, of(path)));
+        for path in modules {
+            add(&mut profile.modules, of(path));
+        }
         add(&mut profile.lines, of(operation.map_or(&node.lines, |operation| operation.line)));
         profile.nodes.push(node);
     }

@@ -38,7 +38,7 @@ impl Builder<'_> {
     pub(super) fn build(&self, package: &Package, krate: &Crate) -> Result<Built> {
         let args = ["build", "--bins", "--keep-going", "--profile", self.profile];
         let (mut built, messages) = (Built::default(), self.cargo(&args, &package.folder)?);
-        for message in &messages.messages {
+        for message in &messages.all {
             let linked = message["linked_paths"].as_array().into_iter().flatten().filter_map(Value::as_str);
             built
                 .libraries
@@ -69,8 +69,7 @@ impl Builder<'_> {
     /// The first error of a crate as it was found, if it does not compile.
     pub(super) fn check(&self, folder: &Path) -> Result<Option<String>> {
         let messages = self.cargo(&["check", "--lib", "--profile", self.profile], folder)?;
-        let mut errors =
-            messages.messages.iter().map(|message| &message["message"]).filter(|it| it["level"] == "error");
+        let mut errors = messages.all.iter().map(|message| &message["message"]).filter(|it| it["level"] == "error");
         Ok(if messages.is_done { None } else { Some(errors.next().map_or(messages.stderr.clone(), said)) })
     }
 
@@ -83,7 +82,7 @@ impl Builder<'_> {
         let stderr = String::from_utf8_lossy(&output.stderr);
         let errors = stderr.lines().skip_while(|line| !line.starts_with("error"));
         Ok(Messages {
-            messages: stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
+            all: stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect(),
             stderr: errors.collect::<Vec<_>>().join(" "),
             is_done: output.status.success(),
         })
@@ -91,7 +90,7 @@ impl Builder<'_> {
 }
 
 struct Messages {
-    messages: Vec<Value>,
+    all: Vec<Value>,
     /// What was told of errors outside of code.
     stderr: String,
     is_done: bool,

@@ -82,12 +82,13 @@ fn main(model: &Model) -> String {
         format!("x{at} = {made}")
     });
     let inputs: Vec<String> = inputs.collect();
-    let uses: String = model.uses.iter().map(|path| format!("use {path};\n")).collect();
+    let uses: Vec<String> = model.uses.iter().map(|path| format!("use {path};")).collect();
     format!(
         "//! `{path}`, frozen against eager.\n#![allow(warnings)]\n\nmod runner;\n\nuse fx_runtime::nn::{{self, Module as _, ModuleT as _}};\n\
-         use fx_runtime::tch::{{self, Device, Kind, Tensor}};\nuse {path};\n{uses}\n\
+         use fx_runtime::tch::{{self, Device, Kind, Tensor}};\nuse {path};\n{uses}\n\n\
          runner::model!({frozen}, |p| {new}, [{inputs}], |model| {call});\n",
         path = model.path,
+        uses = uses.join("\n"),
         frozen = model.frozen(),
         new = model.new,
         inputs = inputs.join(", "),

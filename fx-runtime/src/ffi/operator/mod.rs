@@ -151,7 +151,7 @@ impl Operator {
     /// # Errors
     ///
     /// As for [`Operator::call`].
-    pub(crate) fn call_at(&self, args: &[Option<Value>]) -> Result<Vec<Value>> {
+    pub(crate) fn call_at(self, args: &[Option<Value>]) -> Result<Vec<Value>> {
         self.run(|position| args.get(position)?.as_ref())
     }
 

@@ -60,13 +60,13 @@ impl<'m> Source<'m> {
             let kind = module.module().map_or("Identity", |module| module.type_name());
             let field = &self.fields[path];
             // Writing to a string cannot fail.
-            let _ = write!(declared, "{}    pub {field}: nn::{kind},\n", renamed(path, field, ""));
+            let _ = writeln!(declared, "{}    pub {field}: nn::{kind},", renamed(path, field, ""));
             let _ = writeln!(made, "            {field}: parts.shared_layer({path:?})?,");
         }
         for (path, tensor) in &self.module.tensors {
             let field = &self.fields[path];
             let buffer = if tensor.requires_grad() { "" } else { "buffer" };
-            let _ = write!(declared, "{}    pub {field}: Tensor,\n", renamed(path, field, buffer));
+            let _ = writeln!(declared, "{}    pub {field}: Tensor,", renamed(path, field, buffer));
             let _ = writeln!(made, "            {field}: parts.shared_tensor({path:?})?,");
         }
         let (name, params, output, lines) = (self.name, &self.params, &self.output, self.lines.join("\n"));

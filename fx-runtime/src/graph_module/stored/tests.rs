@@ -13,7 +13,8 @@ fn net(vs: &nn::VarStore) -> Result<GraphModule> {
     let config = nn::ConvConfig { stride: 2, padding: 1, bias: false, ..Default::default() };
     let conv = nn::conv2d(&p / "conv", 3, 4, 3, config);
     let norm = nn::batch_norm2d(&p / "norm", 4, nn::BatchNormConfig { eps: 1e-3, ..Default::default() });
-    let chain = nn::seq_t().add(nn::leaky_relu(0.2)).add(nn::dropout(0.5)).add(nn::max_pool2d(2, Default::default()));
+    let chain =
+        nn::seq_t().add(nn::leaky_relu(0.2)).add(nn::dropout(0.5)).add(nn::max_pool2d(2, nn::MaxPoolConfig::default()));
     let lstm = nn::lstm(&p / "lstm", 4, 5, nn::RNNConfig { bidirectional: true, ..Default::default() });
     let scale = p.ones("scale", &[4, 1, 1]);
     let mut t = Tracer::new("net");
