@@ -275,7 +275,10 @@ fn a_convolution_that_is_called_twice_keeps_its_batch_norm() {
 #[test]
 fn a_convolution_that_others_read_keeps_its_batch_norm() {
     let skip = "let ys = self.conv.forward(xs); self.bn.forward(&ys) + ys";
-    assert_eq!(kernels_and_norms(&frozen(&small(skip))), (1, 1));
+    let graph = frozen(&small(skip));
+    // The addition beside it takes the norm into its group, as a factor and a summand of each channel.
+    assert_eq!(kernels_and_norms(&graph), (1, 0));
+    assert!(graph.to_string().contains(r#"host.runtime["norm::channel_factor""#), "{graph}");
 }
 
 #[test]

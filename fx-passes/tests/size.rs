@@ -37,8 +37,8 @@ fn nested_enums_yield_code_of_a_few_hundred_lines() {
         file.map_or(0, |(_, text)| text.lines().count())
     };
     let (model, graph) = (lines("EfficientNet.rs"), lines("EfficientNet_graph.rs"));
-    assert!((200..430).contains(&model), "the frozen type is {model} lines");
-    assert!((100..210).contains(&graph), "the code that lists the live graph is {graph} lines");
+    assert!((200..450).contains(&model), "the frozen type is {model} lines");
+    assert!((100..220).contains(&graph), "the code that lists the live graph is {graph} lines");
 }
 
 /// A flag that decides is read anew, and what its arms read lies beside it.

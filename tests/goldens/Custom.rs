@@ -3,9 +3,14 @@
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
 #[allow(warnings, clippy::all, clippy::pedantic)]
-#[derive(Debug, ::fx_runtime::frozen::State)]
+#[derive(Debug)]
 pub struct CustomFrozen {
     frame: ::fx_runtime::frozen::Frame,
+    form: ::fx_runtime::quant::Form<CustomFrozenKernels>,
+}
+#[allow(warnings, clippy::all, clippy::pedantic)]
+#[derive(Debug, ::fx_runtime::frozen::State)]
+struct CustomFrozenKernels {
     /// `fc1` (src/pointwise.rs:28)
     fc1: ::fx_runtime::frozen::Linear,
     /// `fc2` (src/pointwise.rs:30)
@@ -13,6 +18,7 @@ pub struct CustomFrozen {
     /// `slope` (src/pointwise.rs:31)
     slope: f64,
 }
+::fx_runtime::formed!(CustomFrozen);
 impl Custom {
     /// Folds and packs the weights into a [`CustomFrozen`], which computes the same, faster.
     ///
@@ -29,6 +35,13 @@ impl Custom {
         use ::fx_runtime::frozen as fx;
         use ::fx_runtime::frozen::prelude::*;
         let frame = fx::Frame::new("Custom", options, self)?;
+        if let Some(form) = ::fx_runtime::quant::Form::quantized(
+            &frame,
+            options,
+            || self.graph_module(),
+        )? {
+            return Ok(CustomFrozen { form, frame });
+        }
         let _scope = frame.freezing();
         let fc1 = fx::Linear::pack(
                 &frame,
@@ -45,9 +58,11 @@ impl Custom {
             )
             .at("fc2", "src/pointwise.rs:30")?;
         Ok(CustomFrozen {
-            fc1,
-            fc2,
-            slope: self.slope,
+            form: ::fx_runtime::quant::Form::Packed(CustomFrozenKernels {
+                fc1,
+                fc2,
+                slope: self.slope,
+            }),
             frame,
         })
     }
@@ -76,17 +91,23 @@ impl CustomFrozen {
         }
         let scope = self.frame.enter();
         let xs = scope.input("xs", xs)?;
-        let mut ys = self.fc1.run(&xs).at("fc1", "src/pointwise.rs:28")?;
+        let kernels = match &self.form {
+            ::fx_runtime::quant::Form::Packed(kernels) => kernels,
+            ::fx_runtime::quant::Form::Quantized(graph) => {
+                return graph.run(&scope, &[::fx_runtime::graph_module::value(&xs)]);
+            }
+        };
+        let mut ys = kernels.fc1.run(&xs).at("fc1", "src/pointwise.rs:28")?;
         ys = CustomFrozenMulSigmoid::run(&scope, [&ys], [])
             .at("mul, sigmoid", "src/pointwise.rs:29")?;
-        ys = self.fc2.run(&ys).at("fc2", "src/pointwise.rs:30")?;
+        ys = kernels.fc2.run(&ys).at("fc2", "src/pointwise.rs:30")?;
         let size = xs.size();
         let width = size[0];
         let number = 1 + width;
         let div = CustomFrozenReluSquareNegMul::run(
                 &scope,
                 [&ys, &xs],
-                [fx::Number::from(self.slope), fx::Number::from(number)],
+                [fx::Number::from(kernels.slope), fx::Number::from(number)],
             )
             .at("relu, square, neg, mul, sub, add, div", "src/pointwise.rs:31,33")?;
         scope.output(div)
@@ -143,80 +164,15 @@ impl ::fx_runtime::frozen::Group<2, 2, 1> for CustomFrozenReluSquareNegMul {
     .example(xs.clone()) ?; }, self.try_forward(& xs), {} self.frame.graph_report()
     .with_kernels_of(self)
 );
-impl CustomFrozen {
-    /// Calls `run` `warm_up` times and then `runs` times, at least once, and says how long each operation took.
-    ///
-    /// On a CUDA device it waits for each operation. A loop's iterations count as one; the replay of a recorded
-    /// CUDA graph is one as well and not seen.
-    ///
-    /// # Errors
-    /// Those of `run`.
-    #[allow(warnings, clippy::all, clippy::pedantic)]
-    pub fn profile<T>(
-        &self,
-        warm_up: usize,
-        runs: usize,
-        run: impl Fn(&Self) -> ::fx_runtime::Result<T>,
-    ) -> ::fx_runtime::Result<::fx_runtime::graph_module::Profile> {
-        use ::fx_runtime::graph_module as gm;
-        const OPERATIONS: &[gm::Operation] = &[
-            gm::Operation {
-                node: "fc1",
-                opcode: "call_method",
-                lines: "src/pointwise.rs:28",
-                line: "src/pointwise.rs:28",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "fc2",
-                opcode: "call_method",
-                lines: "src/pointwise.rs:30",
-                line: "src/pointwise.rs:30",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "item",
-                opcode: "call_function",
-                lines: "src/pointwise.rs:32",
-                line: "src/pointwise.rs:32",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "mul, sigmoid",
-                opcode: "call_method",
-                lines: "src/pointwise.rs:29",
-                line: "src/pointwise.rs:29",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "number",
-                opcode: "call_function",
-                lines: "src/pointwise.rs:33",
-                line: "src/pointwise.rs:33",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "relu, square, neg, mul, sub, add, div",
-                opcode: "call_method",
-                lines: "src/pointwise.rs:31,33",
-                line: "src/pointwise.rs:33",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "size",
-                opcode: "call_method",
-                lines: "src/pointwise.rs:32",
-                line: "src/pointwise.rs:32",
-                modules: &[""],
-            },
-        ];
-        gm::profile_generated(
-            ("Custom", self.frame.device()),
-            OPERATIONS,
-            (warm_up, runs),
-            || run(self),
-        )
-    }
-}
+::fx_runtime::profiled!(
+    CustomFrozen, "Custom", ["fc1" "call_method" "src/pointwise.rs:28"
+    "src/pointwise.rs:28"[""]; "fc2" "call_method" "src/pointwise.rs:30"
+    "src/pointwise.rs:30"[""]; "item" "call_function" "src/pointwise.rs:32"
+    "src/pointwise.rs:32"[""]; "mul, sigmoid" "call_method" "src/pointwise.rs:29"
+    "src/pointwise.rs:29"[""]; "number" "call_function" "src/pointwise.rs:33"
+    "src/pointwise.rs:33"[""]; "relu, square, neg, mul, sub, add, div" "call_method"
+    "src/pointwise.rs:31,33" "src/pointwise.rs:33"[""]; "size" "call_method"
+    "src/pointwise.rs:32" "src/pointwise.rs:32"[""];]
+);
 ::fx_runtime::saved!(CustomFrozen, "Custom", "Custom#6a92a4457d27224a");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Custom_graph.rs"));

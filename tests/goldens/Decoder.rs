@@ -43,35 +43,21 @@ impl Decoder {
             return Ok(DecoderFrozen { form, frame });
         }
         let _scope = frame.freezing();
-        let up1_params = fx::ConvParams::from(self.up1.config);
-        let (up1_weight, up1_bias) = fx::fold::conv_batch_norm(
+        let up1 = fx::Conv::pack_batch_norm(
+                &frame,
                 &self.up1.ws,
                 self.up1.bs.as_ref(),
                 &self.bn1,
-                &up1_params,
-            )
-            .at("up1, bn1", "src/convolutions.rs:112")?;
-        let up1 = fx::Conv::pack(
-                &frame,
-                &up1_weight,
-                Some(&up1_bias),
-                &up1_params,
+                &fx::ConvParams::from(self.up1.config),
                 fx::Activation::Relu,
             )
             .at("up1, bn1, relu", "src/convolutions.rs:112")?;
-        let up2_params = fx::ConvParams::from(self.up2.config);
-        let (up2_weight, up2_bias) = fx::fold::conv_batch_norm(
+        let up2 = fx::Conv::pack_batch_norm(
+                &frame,
                 &self.up2.ws,
                 self.up2.bs.as_ref(),
                 &self.bn2,
-                &up2_params,
-            )
-            .at("up2, bn2", "src/convolutions.rs:113")?;
-        let up2 = fx::Conv::pack(
-                &frame,
-                &up2_weight,
-                Some(&up2_bias),
-                &up2_params,
+                &fx::ConvParams::from(self.up2.config),
                 fx::Activation::Gelu,
             )
             .at("up2, bn2, gelu", "src/convolutions.rs:113")?;
@@ -145,52 +131,11 @@ impl DecoderFrozen {
     .example(xs.clone()) ?; }, self.try_forward(& xs), {} self.frame.graph_report()
     .with_kernels_of(self)
 );
-impl DecoderFrozen {
-    /// Calls `run` `warm_up` times and then `runs` times, at least once, and says how long each operation took.
-    ///
-    /// On a CUDA device it waits for each operation. A loop's iterations count as one; the replay of a recorded
-    /// CUDA graph is one as well and not seen.
-    ///
-    /// # Errors
-    /// Those of `run`.
-    #[allow(warnings, clippy::all, clippy::pedantic)]
-    pub fn profile<T>(
-        &self,
-        warm_up: usize,
-        runs: usize,
-        run: impl Fn(&Self) -> ::fx_runtime::Result<T>,
-    ) -> ::fx_runtime::Result<::fx_runtime::graph_module::Profile> {
-        use ::fx_runtime::graph_module as gm;
-        const OPERATIONS: &[gm::Operation] = &[
-            gm::Operation {
-                node: "up1, bn1, relu",
-                opcode: "call_method",
-                lines: "src/convolutions.rs:112",
-                line: "src/convolutions.rs:112",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "up2, bn2, gelu",
-                opcode: "call_method",
-                lines: "src/convolutions.rs:113",
-                line: "src/convolutions.rs:113",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "up3, sigmoid",
-                opcode: "call_method",
-                lines: "src/convolutions.rs:114",
-                line: "src/convolutions.rs:114",
-                modules: &[""],
-            },
-        ];
-        gm::profile_generated(
-            ("Decoder", self.frame.device()),
-            OPERATIONS,
-            (warm_up, runs),
-            || run(self),
-        )
-    }
-}
-::fx_runtime::saved!(DecoderFrozen, "Decoder", "Decoder#957894e2409c5933");
+::fx_runtime::profiled!(
+    DecoderFrozen, "Decoder", ["up1, bn1, relu" "call_method" "src/convolutions.rs:112"
+    "src/convolutions.rs:112"[""]; "up2, bn2, gelu" "call_method"
+    "src/convolutions.rs:113" "src/convolutions.rs:113"[""]; "up3, sigmoid" "call_method"
+    "src/convolutions.rs:114" "src/convolutions.rs:114"[""];]
+);
+::fx_runtime::saved!(DecoderFrozen, "Decoder", "Decoder#15aa5df4f27c7765");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Decoder_graph.rs"));

@@ -3,14 +3,20 @@
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
 #[allow(warnings, clippy::all, clippy::pedantic)]
-#[derive(Debug, ::fx_runtime::frozen::State)]
+#[derive(Debug)]
 pub struct InPlaceFrozen {
     frame: ::fx_runtime::frozen::Frame,
+    form: ::fx_runtime::quant::Form<InPlaceFrozenKernels>,
+}
+#[allow(warnings, clippy::all, clippy::pedantic)]
+#[derive(Debug, ::fx_runtime::frozen::State)]
+struct InPlaceFrozenKernels {
     /// `conv` (src/effects.rs:74)
     conv: ::fx_runtime::frozen::Conv,
     /// `bn` (src/effects.rs:76)
     bn: ::fx_runtime::frozen::Leaf<::fx_runtime::nn::BatchNorm>,
 }
+::fx_runtime::formed!(InPlaceFrozen);
 impl InPlace {
     /// Folds and packs the weights into a [`InPlaceFrozen`], which computes the same, faster.
     ///
@@ -27,6 +33,13 @@ impl InPlace {
         use ::fx_runtime::frozen as fx;
         use ::fx_runtime::frozen::prelude::*;
         let frame = fx::Frame::new("InPlace", options, self)?;
+        if let Some(form) = ::fx_runtime::quant::Form::quantized(
+            &frame,
+            options,
+            || self.graph_module(),
+        )? {
+            return Ok(InPlaceFrozen { form, frame });
+        }
         let _scope = frame.freezing();
         let conv = fx::Conv::pack(
                 &frame,
@@ -38,7 +51,10 @@ impl InPlace {
             .at("conv", "src/effects.rs:74")?;
         let bn = fx::Leaf::<::fx_runtime::nn::BatchNorm>::new(&frame, &self.bn)
             .at("bn", "src/effects.rs:76")?;
-        Ok(InPlaceFrozen { conv, bn, frame })
+        Ok(InPlaceFrozen {
+            form: ::fx_runtime::quant::Form::Packed(InPlaceFrozenKernels { conv, bn }),
+            frame,
+        })
     }
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
@@ -61,8 +77,14 @@ impl InPlaceFrozen {
         use ::fx_runtime::frozen::prelude::*;
         let scope = self.frame.enter();
         let xs = scope.input("xs", xs)?;
-        let ys = self.conv.run(&xs).at("conv", "src/effects.rs:74")?;
-        let zs = self.bn.run(&ys).at("bn", "src/effects.rs:76")?;
+        let kernels = match &self.form {
+            ::fx_runtime::quant::Form::Packed(kernels) => kernels,
+            ::fx_runtime::quant::Form::Quantized(graph) => {
+                return graph.run(&scope, &[::fx_runtime::graph_module::value(&xs)]);
+            }
+        };
+        let ys = kernels.conv.run(&xs).at("conv", "src/effects.rs:74")?;
+        let zs = kernels.bn.run(&ys).at("bn", "src/effects.rs:76")?;
         let relu = ys.shallow_clone().f_relu_().at("relu_", "src/effects.rs:77")?;
         let mut sum = zs.f_add(&ys).at("add", "src/effects.rs:78")?;
         drop(ys);
@@ -82,80 +104,15 @@ impl InPlaceFrozen {
     ::fx_runtime::GraphReport::never("`relu_` (src/effects.rs:77) is more than a computation")
     .with_kernels_of(self)
 );
-impl InPlaceFrozen {
-    /// Calls `run` `warm_up` times and then `runs` times, at least once, and says how long each operation took.
-    ///
-    /// On a CUDA device it waits for each operation. A loop's iterations count as one; the replay of a recorded
-    /// CUDA graph is one as well and not seen.
-    ///
-    /// # Errors
-    /// Those of `run`.
-    #[allow(warnings, clippy::all, clippy::pedantic)]
-    pub fn profile<T>(
-        &self,
-        warm_up: usize,
-        runs: usize,
-        run: impl Fn(&Self) -> ::fx_runtime::Result<T>,
-    ) -> ::fx_runtime::Result<::fx_runtime::graph_module::Profile> {
-        use ::fx_runtime::graph_module as gm;
-        const OPERATIONS: &[gm::Operation] = &[
-            gm::Operation {
-                node: "add",
-                opcode: "call_function",
-                lines: "src/effects.rs:78",
-                line: "src/effects.rs:78",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "add",
-                opcode: "call_function",
-                lines: "src/effects.rs:79",
-                line: "src/effects.rs:79",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "bn",
-                opcode: "call_method",
-                lines: "src/effects.rs:76",
-                line: "src/effects.rs:76",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "conv",
-                opcode: "call_method",
-                lines: "src/effects.rs:74",
-                line: "src/effects.rs:74",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "fill_",
-                opcode: "call_method",
-                lines: "src/effects.rs:81",
-                line: "src/effects.rs:81",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "narrow",
-                opcode: "call_method",
-                lines: "src/effects.rs:80",
-                line: "src/effects.rs:80",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "relu_",
-                opcode: "call_method",
-                lines: "src/effects.rs:77",
-                line: "src/effects.rs:77",
-                modules: &[""],
-            },
-        ];
-        gm::profile_generated(
-            ("InPlace", self.frame.device()),
-            OPERATIONS,
-            (warm_up, runs),
-            || run(self),
-        )
-    }
-}
+::fx_runtime::profiled!(
+    InPlaceFrozen, "InPlace", ["add" "call_function" "src/effects.rs:78"
+    "src/effects.rs:78"[""]; "add" "call_function" "src/effects.rs:79"
+    "src/effects.rs:79"[""]; "bn" "call_method" "src/effects.rs:76"
+    "src/effects.rs:76"[""]; "conv" "call_method" "src/effects.rs:74"
+    "src/effects.rs:74"[""]; "fill_" "call_method" "src/effects.rs:81"
+    "src/effects.rs:81"[""]; "narrow" "call_method" "src/effects.rs:80"
+    "src/effects.rs:80"[""]; "relu_" "call_method" "src/effects.rs:77"
+    "src/effects.rs:77"[""];]
+);
 ::fx_runtime::saved!(InPlaceFrozen, "InPlace", "InPlace#01d3dee189da295e");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/InPlace_graph.rs"));

@@ -3,12 +3,18 @@
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
 #[allow(warnings, clippy::all, clippy::pedantic)]
-#[derive(Debug, ::fx_runtime::frozen::State)]
+#[derive(Debug)]
 pub struct NoiseFrozen {
     frame: ::fx_runtime::frozen::Frame,
+    form: ::fx_runtime::quant::Form<NoiseFrozenKernels>,
+}
+#[allow(warnings, clippy::all, clippy::pedantic)]
+#[derive(Debug, ::fx_runtime::frozen::State)]
+struct NoiseFrozenKernels {
     /// `conv` (src/effects.rs:26)
     conv: ::fx_runtime::frozen::Conv,
 }
+::fx_runtime::formed!(NoiseFrozen);
 impl Noise {
     /// Folds and packs the weights into a [`NoiseFrozen`], which computes the same, faster.
     ///
@@ -25,6 +31,13 @@ impl Noise {
         use ::fx_runtime::frozen as fx;
         use ::fx_runtime::frozen::prelude::*;
         let frame = fx::Frame::new("Noise", options, self)?;
+        if let Some(form) = ::fx_runtime::quant::Form::quantized(
+            &frame,
+            options,
+            || self.graph_module(),
+        )? {
+            return Ok(NoiseFrozen { form, frame });
+        }
         let _scope = frame.freezing();
         let conv = fx::Conv::pack(
                 &frame,
@@ -34,7 +47,10 @@ impl Noise {
                 fx::Activation::None,
             )
             .at("conv", "src/effects.rs:26")?;
-        Ok(NoiseFrozen { conv, frame })
+        Ok(NoiseFrozen {
+            form: ::fx_runtime::quant::Form::Packed(NoiseFrozenKernels { conv }),
+            frame,
+        })
     }
 }
 #[allow(warnings, clippy::all, clippy::pedantic)]
@@ -61,7 +77,13 @@ impl NoiseFrozen {
         }
         let scope = self.frame.enter();
         let xs = scope.input("xs", xs)?;
-        let ys = self.conv.run(&xs).at("conv", "src/effects.rs:26")?;
+        let kernels = match &self.form {
+            ::fx_runtime::quant::Form::Packed(kernels) => kernels,
+            ::fx_runtime::quant::Form::Quantized(graph) => {
+                return graph.run(&scope, &[::fx_runtime::graph_module::value(&xs)]);
+            }
+        };
+        let ys = kernels.conv.run(&xs).at("conv", "src/effects.rs:26")?;
         let ys_2 = ys.f_contiguous().at("rand_like", "src/effects.rs:27")?;
         let first = ys_2.f_rand_like().at("rand_like", "src/effects.rs:27")?;
         let unused = ys_2.f_rand_like().at("rand_like", "src/effects.rs:28")?;
@@ -96,66 +118,13 @@ impl ::fx_runtime::frozen::Group<3, 0, 1> for NoiseFrozenAddSub {
     .example(xs.clone()) ?; }, self.try_forward(& xs), {} self.frame.graph_report()
     .with_kernels_of(self)
 );
-impl NoiseFrozen {
-    /// Calls `run` `warm_up` times and then `runs` times, at least once, and says how long each operation took.
-    ///
-    /// On a CUDA device it waits for each operation. A loop's iterations count as one; the replay of a recorded
-    /// CUDA graph is one as well and not seen.
-    ///
-    /// # Errors
-    /// Those of `run`.
-    #[allow(warnings, clippy::all, clippy::pedantic)]
-    pub fn profile<T>(
-        &self,
-        warm_up: usize,
-        runs: usize,
-        run: impl Fn(&Self) -> ::fx_runtime::Result<T>,
-    ) -> ::fx_runtime::Result<::fx_runtime::graph_module::Profile> {
-        use ::fx_runtime::graph_module as gm;
-        const OPERATIONS: &[gm::Operation] = &[
-            gm::Operation {
-                node: "add, sub",
-                opcode: "call_method",
-                lines: "src/effects.rs:30",
-                line: "src/effects.rs:30",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "conv",
-                opcode: "call_method",
-                lines: "src/effects.rs:26",
-                line: "src/effects.rs:26",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "rand_like",
-                opcode: "call_method",
-                lines: "src/effects.rs:27",
-                line: "src/effects.rs:27",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "rand_like",
-                opcode: "call_method",
-                lines: "src/effects.rs:28",
-                line: "src/effects.rs:28",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "rand_like",
-                opcode: "call_method",
-                lines: "src/effects.rs:29",
-                line: "src/effects.rs:29",
-                modules: &[""],
-            },
-        ];
-        gm::profile_generated(
-            ("Noise", self.frame.device()),
-            OPERATIONS,
-            (warm_up, runs),
-            || run(self),
-        )
-    }
-}
+::fx_runtime::profiled!(
+    NoiseFrozen, "Noise", ["add, sub" "call_method" "src/effects.rs:30"
+    "src/effects.rs:30"[""]; "conv" "call_method" "src/effects.rs:26"
+    "src/effects.rs:26"[""]; "rand_like" "call_method" "src/effects.rs:27"
+    "src/effects.rs:27"[""]; "rand_like" "call_method" "src/effects.rs:28"
+    "src/effects.rs:28"[""]; "rand_like" "call_method" "src/effects.rs:29"
+    "src/effects.rs:29"[""];]
+);
 ::fx_runtime::saved!(NoiseFrozen, "Noise", "Noise#94950297293fae04");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Noise_graph.rs"));

@@ -3,9 +3,14 @@
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
 #[allow(warnings, clippy::all, clippy::pedantic)]
-#[derive(Debug, ::fx_runtime::frozen::State)]
+#[derive(Debug)]
 pub struct NormedFrozen {
     frame: ::fx_runtime::frozen::Frame,
+    form: ::fx_runtime::quant::Form<NormedFrozenKernels>,
+}
+#[allow(warnings, clippy::all, clippy::pedantic)]
+#[derive(Debug, ::fx_runtime::frozen::State)]
+struct NormedFrozenKernels {
     /// `position` (src/pointwise.rs:162)
     position: ::fx_runtime::frozen::Param,
     /// `norm` (src/pointwise.rs:163)
@@ -29,6 +34,7 @@ pub struct NormedFrozen {
     /// `scale` (src/pointwise.rs:168)
     scale: f64,
 }
+::fx_runtime::formed!(NormedFrozen);
 impl Normed {
     /// Folds and packs the weights into a [`NormedFrozen`], which computes the same, faster.
     ///
@@ -45,6 +51,13 @@ impl Normed {
         use ::fx_runtime::frozen as fx;
         use ::fx_runtime::frozen::prelude::*;
         let frame = fx::Frame::new("Normed", options, self)?;
+        if let Some(form) = ::fx_runtime::quant::Form::quantized(
+            &frame,
+            options,
+            || self.graph_module(),
+        )? {
+            return Ok(NormedFrozen { form, frame });
+        }
         let _scope = frame.freezing();
         let norm_weight = fx::norm::weight(&frame, &self.norm)
             .at("norm", "src/pointwise.rs:163")?;
@@ -71,17 +84,19 @@ impl Normed {
             )
             .at("fc", "src/pointwise.rs:167")?;
         Ok(NormedFrozen {
-            position: frame.param(&self.position)?,
-            norm_weight: frame.param(&norm_weight)?,
-            norm_bias: frame.param(&norm_bias)?,
-            norm_eps,
-            fc,
-            plain_weight: frame.param(&plain_weight)?,
-            plain_bias: frame.param(&plain_bias)?,
-            gain: frame.param(&self.gain)?,
-            plain_eps,
-            fc_2,
-            scale: self.scale,
+            form: ::fx_runtime::quant::Form::Packed(NormedFrozenKernels {
+                position: frame.param(&self.position)?,
+                norm_weight: frame.param(&norm_weight)?,
+                norm_bias: frame.param(&norm_bias)?,
+                norm_eps,
+                fc,
+                plain_weight: frame.param(&plain_weight)?,
+                plain_bias: frame.param(&plain_bias)?,
+                gain: frame.param(&self.gain)?,
+                plain_eps,
+                fc_2,
+                scale: self.scale,
+            }),
             frame,
         })
     }
@@ -110,29 +125,35 @@ impl NormedFrozen {
         }
         let scope = self.frame.enter();
         let xs = scope.input("xs", xs)?;
+        let kernels = match &self.form {
+            ::fx_runtime::quant::Form::Packed(kernels) => kernels,
+            ::fx_runtime::quant::Form::Quantized(graph) => {
+                return graph.run(&scope, &[::fx_runtime::graph_module::value(&xs)]);
+            }
+        };
         let (sum, norm_1) = NormedFrozenAddLayerNorm::run(
                 &scope,
                 [
                     &xs,
-                    self.position.tensor(),
-                    self.norm_weight.tensor(),
-                    self.norm_bias.tensor(),
+                    kernels.position.tensor(),
+                    kernels.norm_weight.tensor(),
+                    kernels.norm_bias.tensor(),
                 ],
-                [fx::Number::from(self.norm_eps)],
+                [fx::Number::from(kernels.norm_eps)],
             )
             .at("add, norm", "src/pointwise.rs:162,163")?;
-        let ys = self.fc.run(&norm_1).at("fc, relu", "src/pointwise.rs:163")?;
+        let ys = kernels.fc.run(&norm_1).at("fc, relu", "src/pointwise.rs:163")?;
         drop(norm_1);
         let (scaled, amax) = NormedFrozenMulLayerNormSigmoidRmsNorm::run(
                 &scope,
                 [
                     &ys,
-                    self.plain_weight.tensor(),
-                    self.plain_bias.tensor(),
+                    kernels.plain_weight.tensor(),
+                    kernels.plain_bias.tensor(),
                     &sum,
-                    self.gain.tensor(),
+                    kernels.gain.tensor(),
                 ],
-                [fx::Number::from(self.plain_eps)],
+                [fx::Number::from(kernels.plain_eps)],
             )
             .at(
                 "mul, plain, sigmoid, square, mean, add, rsqrt, amax",
@@ -143,12 +164,12 @@ impl NormedFrozen {
             .at("mean, sub, add, div", "src/pointwise.rs:166,167")?;
         drop(amax);
         drop(scaled);
-        let ys = self.fc_2.run(&div).at("fc", "src/pointwise.rs:167")?;
+        let ys = kernels.fc_2.run(&div).at("fc", "src/pointwise.rs:167")?;
         drop(div);
         let softmax = NormedFrozenMulAddSoftmax::run(
                 &scope,
                 [&ys, &sum],
-                [fx::Number::from(self.scale)],
+                [fx::Number::from(kernels.scale)],
             )
             .at("mul, add, softmax", "src/pointwise.rs:168")?;
         scope.output(softmax)
@@ -250,73 +271,15 @@ impl ::fx_runtime::frozen::Group<2, 1, 1> for NormedFrozenMulAddSoftmax {
     .example(xs.clone()) ?; }, self.try_forward(& xs), {} self.frame.graph_report()
     .with_kernels_of(self)
 );
-impl NormedFrozen {
-    /// Calls `run` `warm_up` times and then `runs` times, at least once, and says how long each operation took.
-    ///
-    /// On a CUDA device it waits for each operation. A loop's iterations count as one; the replay of a recorded
-    /// CUDA graph is one as well and not seen.
-    ///
-    /// # Errors
-    /// Those of `run`.
-    #[allow(warnings, clippy::all, clippy::pedantic)]
-    pub fn profile<T>(
-        &self,
-        warm_up: usize,
-        runs: usize,
-        run: impl Fn(&Self) -> ::fx_runtime::Result<T>,
-    ) -> ::fx_runtime::Result<::fx_runtime::graph_module::Profile> {
-        use ::fx_runtime::graph_module as gm;
-        const OPERATIONS: &[gm::Operation] = &[
-            gm::Operation {
-                node: "add, norm",
-                opcode: "call_method",
-                lines: "src/pointwise.rs:162,163",
-                line: "src/pointwise.rs:163",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "fc",
-                opcode: "call_method",
-                lines: "src/pointwise.rs:167",
-                line: "src/pointwise.rs:167",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "fc, relu",
-                opcode: "call_method",
-                lines: "src/pointwise.rs:163",
-                line: "src/pointwise.rs:163",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "mean, sub, add, div",
-                opcode: "call_method",
-                lines: "src/pointwise.rs:166,167",
-                line: "src/pointwise.rs:167",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "mul, add, softmax",
-                opcode: "call_method",
-                lines: "src/pointwise.rs:168",
-                line: "src/pointwise.rs:168",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "mul, plain, sigmoid, square, mean, add, rsqrt, amax",
-                opcode: "call_method",
-                lines: "src/pointwise.rs:164,165,166",
-                line: "src/pointwise.rs:166",
-                modules: &[""],
-            },
-        ];
-        gm::profile_generated(
-            ("Normed", self.frame.device()),
-            OPERATIONS,
-            (warm_up, runs),
-            || run(self),
-        )
-    }
-}
+::fx_runtime::profiled!(
+    NormedFrozen, "Normed", ["add, norm" "call_method" "src/pointwise.rs:162,163"
+    "src/pointwise.rs:163"[""]; "fc" "call_method" "src/pointwise.rs:167"
+    "src/pointwise.rs:167"[""]; "fc, relu" "call_method" "src/pointwise.rs:163"
+    "src/pointwise.rs:163"[""]; "mean, sub, add, div" "call_method"
+    "src/pointwise.rs:166,167" "src/pointwise.rs:167"[""]; "mul, add, softmax"
+    "call_method" "src/pointwise.rs:168" "src/pointwise.rs:168"[""];
+    "mul, plain, sigmoid, square, mean, add, rsqrt, amax" "call_method"
+    "src/pointwise.rs:164,165,166" "src/pointwise.rs:166"[""];]
+);
 ::fx_runtime::saved!(NormedFrozen, "Normed", "Normed#55323e41567cd8d7");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Normed_graph.rs"));

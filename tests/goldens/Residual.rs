@@ -57,94 +57,59 @@ impl Residual {
             return Ok(ResidualFrozen { form, frame });
         }
         let _scope = frame.freezing();
-        let stem_params = fx::ConvParams::from(self.stem.config);
-        let (stem_weight, stem_bias) = fx::fold::conv_batch_norm(
+        let stem = fx::Conv::pack_batch_norm(
+                &frame,
                 &self.stem.ws,
                 self.stem.bs.as_ref(),
                 &self.bn,
-                &stem_params,
-            )
-            .at("stem, bn", "src/residual.rs:88")?;
-        let stem = fx::Conv::pack(
-                &frame,
-                &stem_weight,
-                Some(&stem_bias),
-                &stem_params,
+                &fx::ConvParams::from(self.stem.config),
                 fx::Activation::Relu,
             )
             .at("stem, bn, relu", "src/residual.rs:88")?;
         let mut blocks = Vec::new();
-        for block in self.blocks.iter() {
-            blocks
-                .push({
-                    let conv1_params = fx::ConvParams::from(block.conv1.config);
-                    let (conv1_weight, conv1_bias) = fx::fold::conv_batch_norm(
-                            &block.conv1.ws,
-                            block.conv1.bs.as_ref(),
-                            &block.bn1,
-                            &conv1_params,
-                        )
-                        .at("blocks.*.{conv1, bn1}", "src/residual.rs:49")?;
-                    let conv1 = fx::Conv::pack(
-                            &frame,
-                            &conv1_weight,
-                            Some(&conv1_bias),
-                            &conv1_params,
-                            fx::Activation::Relu,
-                        )
-                        .at("blocks.*.{conv1, bn1}, relu", "src/residual.rs:49")?;
-                    let conv2_params = fx::ConvParams::from(block.conv2.config);
-                    let (conv2_weight, conv2_bias) = fx::fold::conv_batch_norm(
-                            &block.conv2.ws,
-                            block.conv2.bs.as_ref(),
-                            &block.bn2,
-                            &conv2_params,
-                        )
-                        .at("blocks.*.{conv2, bn2}", "src/residual.rs:50")?;
-                    let shortcut = match &block.shortcut {
-                        Some(shortcut_2) => {
-                            Some({
-                                let shortcut_conv_params = fx::ConvParams::from(
-                                    shortcut_2.conv.config,
-                                );
-                                let (shortcut_conv_weight, shortcut_conv_bias) = fx::fold::conv_batch_norm(
-                                        &shortcut_2.conv.ws,
-                                        shortcut_2.conv.bs.as_ref(),
-                                        &shortcut_2.bn,
-                                        &shortcut_conv_params,
-                                    )
-                                    .at("blocks.*.shortcut.{conv, bn}", "src/residual.rs:52")?;
-                                let shortcut_conv = fx::Conv::pack(
-                                        &frame,
-                                        &shortcut_conv_weight,
-                                        Some(&shortcut_conv_bias),
-                                        &shortcut_conv_params,
-                                        fx::Activation::None,
-                                    )
-                                    .at("blocks.*.shortcut.{conv, bn}", "src/residual.rs:52")?;
-                                ResidualFrozenBlocksShortcut {
-                                    shortcut_conv,
-                                }
-                            })
+        for block in fx::iterations("blocks.*", 0, self.blocks.iter()) {
+            let conv1 = fx::Conv::pack_batch_norm(
+                    &frame,
+                    &block.conv1.ws,
+                    block.conv1.bs.as_ref(),
+                    &block.bn1,
+                    &fx::ConvParams::from(block.conv1.config),
+                    fx::Activation::Relu,
+                )
+                .at("blocks.*.{conv1, bn1}, relu", "src/residual.rs:49")?;
+            let shortcut = match &block.shortcut {
+                Some(shortcut_2) => {
+                    Some({
+                        let shortcut_conv = fx::Conv::pack_batch_norm(
+                                &frame,
+                                &shortcut_2.conv.ws,
+                                shortcut_2.conv.bs.as_ref(),
+                                &shortcut_2.bn,
+                                &fx::ConvParams::from(shortcut_2.conv.config),
+                                fx::Activation::None,
+                            )
+                            .at("blocks.*.shortcut.{conv, bn}", "src/residual.rs:52")?;
+                        ResidualFrozenBlocksShortcut {
+                            shortcut_conv,
                         }
-                        None => None,
-                    };
-                    let conv2 = fx::Conv::pack(
-                            &frame,
-                            &conv2_weight,
-                            Some(&conv2_bias),
-                            &conv2_params,
-                            fx::Activation::Relu,
-                        )
-                        .at(
-                            "blocks.*.{conv2, bn2}, add, relu",
-                            "src/residual.rs:50,55",
-                        )?;
-                    ResidualFrozenBlocks {
-                        conv1,
-                        shortcut,
-                        conv2,
-                    }
+                    })
+                }
+                None => None,
+            };
+            let conv2 = fx::Conv::pack_batch_norm(
+                    &frame,
+                    &block.conv2.ws,
+                    block.conv2.bs.as_ref(),
+                    &block.bn2,
+                    &fx::ConvParams::from(block.conv2.config),
+                    fx::Activation::Relu,
+                )
+                .at("blocks.*.{conv2, bn2}, add, relu", "src/residual.rs:50,55")?;
+            blocks
+                .push(ResidualFrozenBlocks {
+                    conv1,
+                    shortcut,
+                    conv2,
                 });
         }
         let fc = fx::Linear::pack(
@@ -208,7 +173,7 @@ impl ResidualFrozen {
             }
         };
         let mut ys = kernels.stem.run(&xs).at("stem, bn, relu", "src/residual.rs:88")?;
-        for block in &kernels.blocks {
+        for block in fx::iterations("blocks.*", 0, &kernels.blocks) {
             let ys_2 = block
                 .conv1
                 .run(&ys)
@@ -244,80 +209,16 @@ impl ResidualFrozen {
     .example(xs.clone()) ?; }, self.try_forward_t(& xs, false), {} self.frame
     .graph_report().with_kernels_of(self)
 );
-impl ResidualFrozen {
-    /// Calls `run` `warm_up` times and then `runs` times, at least once, and says how long each operation took.
-    ///
-    /// On a CUDA device it waits for each operation. A loop's iterations count as one; the replay of a recorded
-    /// CUDA graph is one as well and not seen.
-    ///
-    /// # Errors
-    /// Those of `run`.
-    #[allow(warnings, clippy::all, clippy::pedantic)]
-    pub fn profile<T>(
-        &self,
-        warm_up: usize,
-        runs: usize,
-        run: impl Fn(&Self) -> ::fx_runtime::Result<T>,
-    ) -> ::fx_runtime::Result<::fx_runtime::graph_module::Profile> {
-        use ::fx_runtime::graph_module as gm;
-        const OPERATIONS: &[gm::Operation] = &[
-            gm::Operation {
-                node: "adaptive_avg_pool2d",
-                opcode: "call_function",
-                lines: "src/residual.rs:92",
-                line: "src/residual.rs:92",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "blocks.*.shortcut.{conv, bn}",
-                opcode: "call_method",
-                lines: "src/residual.rs:52",
-                line: "src/residual.rs:52",
-                modules: &["", "blocks.*"],
-            },
-            gm::Operation {
-                node: "blocks.*.{conv1, bn1}, relu",
-                opcode: "call_method",
-                lines: "src/residual.rs:49",
-                line: "src/residual.rs:49",
-                modules: &["", "blocks.*"],
-            },
-            gm::Operation {
-                node: "blocks.*.{conv2, bn2}, add, relu",
-                opcode: "call_method",
-                lines: "src/residual.rs:50,55",
-                line: "src/residual.rs:55",
-                modules: &["", "blocks.*"],
-            },
-            gm::Operation {
-                node: "fc",
-                opcode: "call_method",
-                lines: "src/residual.rs:93",
-                line: "src/residual.rs:93",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "flatten",
-                opcode: "call_function",
-                lines: "src/residual.rs:92",
-                line: "src/residual.rs:92",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "stem, bn, relu",
-                opcode: "call_method",
-                lines: "src/residual.rs:88",
-                line: "src/residual.rs:88",
-                modules: &[""],
-            },
-        ];
-        gm::profile_generated(
-            ("Residual", self.frame.device()),
-            OPERATIONS,
-            (warm_up, runs),
-            || run(self),
-        )
-    }
-}
-::fx_runtime::saved!(ResidualFrozen, "Residual", "Residual#91ae46c1da5c18ab");
+::fx_runtime::profiled!(
+    ResidualFrozen, "Residual", ["adaptive_avg_pool2d" "call_function"
+    "src/residual.rs:92" "src/residual.rs:92"[""]; "blocks.*.shortcut.{conv, bn}"
+    "call_method" "src/residual.rs:52" "src/residual.rs:52"["", "blocks.*"];
+    "blocks.*.{conv1, bn1}, relu" "call_method" "src/residual.rs:49"
+    "src/residual.rs:49"["", "blocks.*"]; "blocks.*.{conv2, bn2}, add, relu"
+    "call_method" "src/residual.rs:50,55" "src/residual.rs:55"["", "blocks.*"]; "fc"
+    "call_method" "src/residual.rs:93" "src/residual.rs:93"[""]; "flatten"
+    "call_function" "src/residual.rs:92" "src/residual.rs:92"[""]; "stem, bn, relu"
+    "call_method" "src/residual.rs:88" "src/residual.rs:88"[""];]
+);
+::fx_runtime::saved!(ResidualFrozen, "Residual", "Residual#008ba4d2334dd1f1");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Residual_graph.rs"));

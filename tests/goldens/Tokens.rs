@@ -3,9 +3,14 @@
 ///
 /// Weights are folded and packed once. It takes any batch and any size that the model takes, and can be shared between threads.
 #[allow(warnings, clippy::all, clippy::pedantic)]
-#[derive(Debug, ::fx_runtime::frozen::State)]
+#[derive(Debug)]
 pub struct TokensFrozen {
     frame: ::fx_runtime::frozen::Frame,
+    form: ::fx_runtime::quant::Form<TokensFrozenKernels>,
+}
+#[allow(warnings, clippy::all, clippy::pedantic)]
+#[derive(Debug, ::fx_runtime::frozen::State)]
+struct TokensFrozenKernels {
     /// `embedding` (src/dense.rs:109)
     embedding: ::fx_runtime::frozen::Leaf<::fx_runtime::nn::Embedding>,
     /// `norm` (src/dense.rs:109)
@@ -15,6 +20,7 @@ pub struct TokensFrozen {
     /// `fc2` (src/dense.rs:111)
     fc2: ::fx_runtime::frozen::Linear,
 }
+::fx_runtime::formed!(TokensFrozen);
 impl Tokens {
     /// Folds and packs the weights into a [`TokensFrozen`], which computes the same, faster.
     ///
@@ -31,6 +37,13 @@ impl Tokens {
         use ::fx_runtime::frozen as fx;
         use ::fx_runtime::frozen::prelude::*;
         let frame = fx::Frame::new("Tokens", options, self)?;
+        if let Some(form) = ::fx_runtime::quant::Form::quantized(
+            &frame,
+            options,
+            || self.graph_module(),
+        )? {
+            return Ok(TokensFrozen { form, frame });
+        }
         let _scope = frame.freezing();
         let embedding = fx::Leaf::<
             ::fx_runtime::nn::Embedding,
@@ -53,10 +66,12 @@ impl Tokens {
             )
             .at("fc2", "src/dense.rs:111")?;
         Ok(TokensFrozen {
-            embedding,
-            norm,
-            fc1,
-            fc2,
+            form: ::fx_runtime::quant::Form::Packed(TokensFrozenKernels {
+                embedding,
+                norm,
+                fc1,
+                fc2,
+            }),
             frame,
         })
     }
@@ -85,12 +100,18 @@ impl TokensFrozen {
         }
         let scope = self.frame.enter();
         let ids = scope.input("ids", ids)?;
-        let embedding = self.embedding.run(&ids).at("embedding", "src/dense.rs:109")?;
-        let xs = self.norm.run(&embedding).at("norm", "src/dense.rs:109")?;
+        let kernels = match &self.form {
+            ::fx_runtime::quant::Form::Packed(kernels) => kernels,
+            ::fx_runtime::quant::Form::Quantized(graph) => {
+                return graph.run(&scope, &[::fx_runtime::graph_module::value(&ids)]);
+            }
+        };
+        let embedding = kernels.embedding.run(&ids).at("embedding", "src/dense.rs:109")?;
+        let xs = kernels.norm.run(&embedding).at("norm", "src/dense.rs:109")?;
         drop(embedding);
-        let ys = self.fc1.run(&xs).at("fc1, gelu", "src/dense.rs:110")?;
+        let ys = kernels.fc1.run(&xs).at("fc1, gelu", "src/dense.rs:110")?;
         drop(xs);
-        let fc2 = self.fc2.run(&ys).at("fc2", "src/dense.rs:111")?;
+        let fc2 = kernels.fc2.run(&ys).at("fc2", "src/dense.rs:111")?;
         drop(ys);
         let mean = fc2
             .f_mean_dim(1, false, None::<::fx_runtime::Kind>)
@@ -103,66 +124,13 @@ impl TokensFrozen {
     .example(ids.clone()) ?; }, self.try_forward(& ids), {} self.frame.graph_report()
     .with_kernels_of(self)
 );
-impl TokensFrozen {
-    /// Calls `run` `warm_up` times and then `runs` times, at least once, and says how long each operation took.
-    ///
-    /// On a CUDA device it waits for each operation. A loop's iterations count as one; the replay of a recorded
-    /// CUDA graph is one as well and not seen.
-    ///
-    /// # Errors
-    /// Those of `run`.
-    #[allow(warnings, clippy::all, clippy::pedantic)]
-    pub fn profile<T>(
-        &self,
-        warm_up: usize,
-        runs: usize,
-        run: impl Fn(&Self) -> ::fx_runtime::Result<T>,
-    ) -> ::fx_runtime::Result<::fx_runtime::graph_module::Profile> {
-        use ::fx_runtime::graph_module as gm;
-        const OPERATIONS: &[gm::Operation] = &[
-            gm::Operation {
-                node: "embedding",
-                opcode: "call_method",
-                lines: "src/dense.rs:109",
-                line: "src/dense.rs:109",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "fc1, gelu",
-                opcode: "call_method",
-                lines: "src/dense.rs:110",
-                line: "src/dense.rs:110",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "fc2",
-                opcode: "call_method",
-                lines: "src/dense.rs:111",
-                line: "src/dense.rs:111",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "mean",
-                opcode: "call_method",
-                lines: "src/dense.rs:111",
-                line: "src/dense.rs:111",
-                modules: &[""],
-            },
-            gm::Operation {
-                node: "norm",
-                opcode: "call_method",
-                lines: "src/dense.rs:109",
-                line: "src/dense.rs:109",
-                modules: &[""],
-            },
-        ];
-        gm::profile_generated(
-            ("Tokens", self.frame.device()),
-            OPERATIONS,
-            (warm_up, runs),
-            || run(self),
-        )
-    }
-}
+::fx_runtime::profiled!(
+    TokensFrozen, "Tokens", ["embedding" "call_method" "src/dense.rs:109"
+    "src/dense.rs:109"[""]; "fc1, gelu" "call_method" "src/dense.rs:110"
+    "src/dense.rs:110"[""]; "fc2" "call_method" "src/dense.rs:111"
+    "src/dense.rs:111"[""]; "mean" "call_method" "src/dense.rs:111"
+    "src/dense.rs:111"[""]; "norm" "call_method" "src/dense.rs:109"
+    "src/dense.rs:109"[""];]
+);
 ::fx_runtime::saved!(TokensFrozen, "Tokens", "Tokens#026c159e2d758eba");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Tokens_graph.rs"));

@@ -153,7 +153,7 @@ fn a_file_reads_back_and_a_foreign_one_is_refused() -> Result<()> {
     let message = QParamsFile::load(&path, &other).expect_err("another graph").to_string();
     assert!(message.contains("of the graph `net`") && message.contains("not of `other`"), "{message}");
     let foreign = prepare(&other, &default(), QEngine::Onednn)?.reference(&qparams).expect_err("another graph");
-    assert!(foreign.to_string().contains("are of `net`"), "{foreign}");
+    assert!(foreign.to_string().contains("of the graph `net`"), "{foreign}");
 
     std::fs::write(&path, text.replacen("\"version\": 2", "\"version\": 7", 1)).expect("written");
     let message = QParamsFile::load(&path, &net).expect_err("another version").to_string();

@@ -270,8 +270,9 @@ fn a_kernel_over_rows_reads_as_if_written_by_hand() {
             R v1 = v0 + x1;
             R v2 = v1 - k0;
             R v3 = exp(v2);
-            R v4 = v3 / k1;
-            y0 = v4;
+            R v4 = R(1.0) / k1;
+            R v5 = v3 * v4;
+            y0 = v5;
         }
         __device__ R added(R x, R y) { return x + y; }
         template <R join(R, R)> __device__ R all(R mine, R* lanes) {
