@@ -12,7 +12,7 @@ impl QParamsFile {
     ///
     /// # Errors
     ///
-    /// [`Error::QParamsFile`] if it cannot be read, or was written for another graph or version, both of which it names.
+    /// [`Error::QParamsFile`](crate::Error::QParamsFile) if it cannot be read, or was written for another graph or version, both of which it names.
     pub fn load(path: impl AsRef<Path>, module: &GraphModule) -> Result<QParamsFile> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path).map_err(|error| fault(path, &error.to_string()))?;

@@ -41,7 +41,7 @@ impl FrozenModule {
     ///
     /// # Errors
     ///
-    /// As [`GraphModule::run`]; [`Error::Device`](crate::Error::Device) or [`Error::Kind`](crate::Error::Kind) with the input's name where an input is elsewhere or of
+    /// As [`GraphModule::run`]; [`Error::Device`] or [`Error::Kind`] with the input's name where an input is elsewhere or of
     /// another dtype than the weights.
     pub fn run(&self, inputs: &[Value]) -> Result<Value> {
         let scope = self.frame.enter();
@@ -117,8 +117,8 @@ impl GraphModule {
     ///
     /// # Errors
     ///
-    /// [`Error::Graph`](crate::Error::Graph) if the list of passes contradicts itself or a pass leaves a graph that the verifier refuses,
-    /// [`Error::At`](crate::Error::At) with the node where a weight cannot be computed, [`Error::Unsupported`](crate::Error::Unsupported) if the list packs kernels.
+    /// [`Error::Graph`] if the list of passes contradicts itself or a pass leaves a graph that the verifier refuses,
+    /// [`Error::At`] with the node where a weight cannot be computed, [`Error::Unsupported`] if the list packs kernels.
     pub fn transform(&self, pipeline: &Pipeline) -> Result<GraphModule> {
         self.rewritten(pipeline, None, &mut ())
     }
@@ -130,7 +130,7 @@ impl GraphModule {
     ///
     /// # Errors
     ///
-    /// As [`GraphModule::transform`], and [`Error::Unsupported`](crate::Error::Unsupported) where something cannot be frozen as `options` ask.
+    /// As [`GraphModule::transform`], and [`Error::Unsupported`] where something cannot be frozen as `options` ask.
     pub fn freeze(&self, options: &Freeze) -> Result<FrozenModule> {
         self.freeze_with(options, Pipeline::inference())
     }
