@@ -128,14 +128,12 @@ impl Grouping<'_> {
 /// Returns whether the node has a scalar form, on tensors and numbers alone.
 fn is_groupable(graph: &Graph, times: &BindingTimes, id: NodeId) -> bool {
     let node = graph.node(id);
-    let is_tensor = |arg: &Arg| arg.node().is_some_and(|id| graph.node(id).ty.is_tensor());
-    let is_plain = |arg: &Arg| is_tensor(arg) || is_number(graph, arg) || matches!(arg, Arg::Str(_));
     if let Some(form) = rows::row_form(graph, times, id) {
         let (first, rest) = (form.first(), form.iter().skip(1));
         return node.kwargs.is_empty()
             && node.ty.is_tensor()
-            && first.is_some_and(is_tensor)
-            && rest.into_iter().all(|arg| is_plain(arg) || *arg == Arg::None);
+            && first.is_some_and(|arg| is_tensor(graph, arg))
+            && rest.into_iter().all(|arg| is_plain(graph, arg) || *arg == Arg::None);
     }
     is_pointwise(graph, id)
 }
@@ -143,8 +141,6 @@ fn is_groupable(graph: &Graph, times: &BindingTimes, id: NodeId) -> bool {
 /// Returns whether the node has a scalar form that goes over no rows, on tensors and numbers alone.
 pub(super) fn is_pointwise(graph: &Graph, id: NodeId) -> bool {
     let node = graph.node(id);
-    let is_tensor = |arg: &Arg| arg.node().is_some_and(|id| graph.node(id).ty.is_tensor());
-    let is_plain = |arg: &Arg| is_tensor(arg) || is_number(graph, arg) || matches!(arg, Arg::Str(_));
     let Op::Call(op) = &node.op else { return false };
     let fits = match op.row().and_then(|row| row.scalar) {
         Some(Scalar::Infix(_)) => node.args.len() == 2,
@@ -154,8 +150,17 @@ pub(super) fn is_pointwise(graph: &Graph, id: NodeId) -> bool {
     let rest = node.args.iter().skip(1);
     fits && node.kwargs.is_empty()
         && node.ty.is_tensor()
-        && node.args.first().is_some_and(is_tensor)
-        && rest.into_iter().all(is_plain)
+        && node.args.first().is_some_and(|arg| is_tensor(graph, arg))
+        && rest.into_iter().all(|arg| is_plain(graph, arg))
+}
+
+fn is_tensor(graph: &Graph, arg: &Arg) -> bool {
+    arg.node().is_some_and(|id| graph.node(id).ty.is_tensor())
+}
+
+/// Returns whether a group can take the argument: a tensor, a number, or a word.
+fn is_plain(graph: &Graph, arg: &Arg) -> bool {
+    is_tensor(graph, arg) || is_number(graph, arg) || matches!(arg, Arg::Str(_))
 }
 
 /// Returns whether the argument is a number, written out or known at the call.
