@@ -94,11 +94,11 @@ fn agree<M: Module>(
     found.is(&wanted).map(|()| found)
 }
 
-/// A model with variables of its own.
+/// A model with variables of its own and fresh weights.
 fn model<M: Module>(new: impl FnOnce(&nn::Path) -> M) -> (nn::VarStore, M) {
+    tch::manual_seed(3);
     let vs = nn::VarStore::new(Device::Cpu);
     let net = new(&vs.root());
-    weights::fill(&net);
     (vs, net)
 }
 
