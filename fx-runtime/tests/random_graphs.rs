@@ -1,6 +1,8 @@
 //! Random graphs with writes in place, through views too, and with random numbers: what passes make of them computes the same,
 //! writes the same to inputs, and draws as many random numbers.
 
+#![allow(clippy::panic, reason = "a test that fails may do so by panicking")]
+
 use std::fmt::Write as _;
 
 use fx_runtime::graph_module::{GraphModule, Value, value};

@@ -260,10 +260,15 @@ fn a_mistake_is_an_error_that_names_node_and_place() {
     assert!(shape.starts_with("at `fc` (src/net.rs:4): "), "{shape}");
     // JSON of another version, and of a graph with an unknown op.
     let text = to_json(module.graph());
-    let version = from_json(&text.replacen("\"version\": 1", "\"version\": 7", 1).replacen("\"version\":1", "\"version\":7", 1));
+    let spelled = |key: &str, value: &str| [format!("\"{key}\":{value}"), format!("\"{key}\": {value}")];
+    let exchanged = |key: &str, from: &str, to: &str| {
+        let pairs = spelled(key, from).into_iter().zip(spelled(key, to));
+        pairs.fold(text.clone(), |text, (from, to)| text.replace(&from, &to))
+    };
+    let version = from_json(&exchanged("version", "1", "7"));
     let version = version.unwrap_err().to_string();
     assert!(version.contains("`Net`") && version.contains("version 7"), "{version}");
-    let unknown = from_json(&text.replace("\"op\":\"relu\"", "\"op\":\"relo\"").replace("\"op\": \"relu\"", "\"op\": \"relo\""));
+    let unknown = from_json(&exchanged("op", "\"relu\"", "\"relo\""));
     let unknown = unknown.unwrap_err().to_string();
     assert!(unknown.contains("node `relu`") && unknown.contains("relo"), "{unknown}");
 }
