@@ -173,8 +173,8 @@ impl Freeze {
         Self { qparams: Some(Arc::new(qparams.clone())), ..self }
     }
 
-    /// Keeps the weights of linear layers, and of products with a matrix of the model, as integers of eight or four bits;
-    /// activations stay as they are.
+    /// Keeps the weights of linear layers and of products with a matrix of the model, and the tables of embeddings, as integers
+    /// of eight or four bits; activations stay as they are.
     ///
     /// On the CPU in f32 a layer then takes few rows in the time that it takes to read its weight, a quarter or about an
     /// eighth of what it was; elsewhere the weight is brought into floats in each call. Weights of fewer than 65,536

@@ -64,7 +64,7 @@ pub(crate) use linear::PackedLinear;
 pub(crate) use memory_format::is_dense_in;
 pub(crate) use mkl::{PackedGemm, is_available as mkl_is_available};
 pub(crate) use omp_threads::{share, threads};
-pub(crate) use onednn::{DirectConv, Int8Numbers};
+pub(crate) use onednn::{DirectConv, Int8Numbers, Int8Result};
 pub(crate) use operands::WeightMatrix;
 pub(crate) use output_pool::PoolUser;
 pub(crate) use post_op::PostOp;

@@ -6,7 +6,7 @@ use super::accepts::Accepts;
 use super::{Activation, ConvParams};
 use crate::Error;
 use crate::ffi::int8::PerTensor;
-use crate::ffi::{DirectConv, Geometry, Int8Numbers, Param, PostOp};
+use crate::ffi::{DirectConv, Geometry, Int8Numbers, Int8Result, Param, PostOp};
 use crate::saved::{Loader, Saver, State};
 
 /// A convolution or linear layer on codes.
@@ -78,7 +78,7 @@ impl Int8Layer {
         let numbers = Int8Numbers {
             source_zero: folded.source_zero,
             weight_scales: &folded.scales,
-            result: folded.result,
+            result: folded.result.map_or(Int8Result::Floats, |(scale, zero)| Int8Result::Codes { scale, zero }),
             adds_integers: spec.result.is_some(),
         };
         let Some(conv) = DirectConv::pack_int8(&weight, Some(&folded.bias), &geometry, &numbers) else {

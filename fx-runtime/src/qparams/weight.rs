@@ -129,6 +129,17 @@ impl Coded {
         [size[0], size[1] * halves]
     }
 
+    /// The rows of these indices, `i64[n]`, in their order.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Torch`] if an index is none of a row.
+    pub(crate) fn rows(&self, indices: &Tensor) -> Result<Self> {
+        let chosen = |of: &Param| of.f_index_select(0, indices);
+        let zero_point = self.zero_point.as_ref().map(chosen).transpose()?;
+        Ok(Self::of_parts(chosen(&self.codes)?, chosen(&self.scale)?, zero_point))
+    }
+
     /// The numbers that the integers stand for, `f32[out, in]`.
     ///
     /// # Errors

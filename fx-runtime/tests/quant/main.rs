@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by it")]
 
 mod dynamic;
+mod equalization;
 mod fake_quantize;
 mod int8;
 mod observers;
