@@ -45,7 +45,11 @@ const CALIBRATION: usize = 8;
 
 fn main() -> ExitCode {
     let (cli, out) = (Cli::parse(), &mut io::stdout());
-    match cli.load.as_deref().map_or_else(|| run(&cli, out), |path| memory::of_this_process(path, out)) {
+    let done = match &cli.load {
+        Some(path) => memory::of_this_process(path, out),
+        None => run(&cli, out),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");

@@ -17,6 +17,12 @@ fn the_report_has_all_its_parts() -> Result<()> {
     let line = text.lines().find(|line| line.contains("of the int8 kernels")).ok_or("no figure")?;
     let decibels: f64 = line.split(' ').next().ok_or("no figure")?.parse()?;
     assert!(decibels > 38.0, "{line}");
+    // The share of the memory that f32 takes, of a CPU that has kernels on codes.
+    if fx_runtime::capabilities().int8.is_ok() {
+        let line = text.lines().find(|line| line.starts_with("between calls")).ok_or("no figure")?;
+        let share: f64 = line.rsplit(": ").next().and_then(|end| end.split(' ').next()).ok_or("no figure")?.parse()?;
+        assert!(share <= 0.35, "{line}");
+    }
     for name in ["histogram.json", "min_max.json"] {
         assert!(folder.path().join(name).exists(), "{name}");
     }

@@ -56,6 +56,18 @@ pub(super) trait Lanes: Copy {
     ///
     /// As [`Self::load`].
     unsafe fn load_bytes(from: *const i8) -> Self;
+    /// Numbers of f16; the CPU has F16C.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::load`].
+    unsafe fn load_f16(from: *const u16) -> Self;
+    /// Numbers of bf16.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::load`].
+    unsafe fn load_bf16(from: *const u16) -> Self;
 
     /// A register of words of 32 bits.
     type Words: Copy;
@@ -82,7 +94,7 @@ macro_rules! lanes {
     ($($register:ident, $count:literal, $rows:literal:
         $load:ident $store:ident $splat:ident $plus:ident $minus:ident $fused:ident
         $low:ident $high:ident $shuffle:ident $fold:ident
-        $words:ident $load_words:ident $shift:ident $bytes:ident $halves:ident;)*) => {$(
+        $words:ident $load_words:ident $shift:ident $bytes:ident $halves:ident $f16:ident $bf16:ident;)*) => {$(
         impl Lanes for std::arch::x86_64::$register {
             const COUNT: usize = $count;
             const ROWS: usize = $rows;
@@ -140,6 +152,18 @@ macro_rules! lanes {
                 unsafe { $bytes(from) }
             }
 
+            #[inline(always)]
+            unsafe fn load_f16(from: *const u16) -> Self {
+                // SAFETY: as above.
+                unsafe { $f16(from) }
+            }
+
+            #[inline(always)]
+            unsafe fn load_bf16(from: *const u16) -> Self {
+                // SAFETY: as above.
+                unsafe { $bf16(from) }
+            }
+
             type Words = std::arch::x86_64::$words;
 
             #[inline(always)]
@@ -167,10 +191,10 @@ macro_rules! lanes {
 lanes! {
     __m512, 16, 14: _mm512_loadu_ps _mm512_storeu_ps _mm512_set1_ps _mm512_add_ps _mm512_sub_ps _mm512_fmadd_ps
         _mm512_unpacklo_ps _mm512_unpackhi_ps _mm512_shuffle_ps fold_512
-        __m512i _mm512_loadu_si512 _mm512_srli_epi32 bytes_512 halves_512;
+        __m512i _mm512_loadu_si512 _mm512_srli_epi32 bytes_512 halves_512 f16_512 bf16_512;
     __m256, 8, 6: _mm256_loadu_ps _mm256_storeu_ps _mm256_set1_ps _mm256_add_ps _mm256_sub_ps _mm256_fmadd_ps
         _mm256_unpacklo_ps _mm256_unpackhi_ps _mm256_shuffle_ps fold_256
-        __m256i _mm256_loadu_si256 _mm256_srli_epi32 bytes_256 halves_256;
+        __m256i _mm256_loadu_si256 _mm256_srli_epi32 bytes_256 halves_256 f16_256 bf16_256;
 }
 
 /// The sums of every fourth number.
@@ -205,6 +229,40 @@ unsafe fn bytes_256(from: *const i8) -> std::arch::x86_64::__m256 {
     use std::arch::x86_64::{_mm_loadl_epi64, _mm256_cvtepi8_epi32, _mm256_cvtepi32_ps};
     // SAFETY: the caller's CPU has the registers, and 8 bytes can be read.
     unsafe { _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(from.cast()))) }
+}
+
+/// Numbers of f16.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn f16_512(from: *const u16) -> std::arch::x86_64::__m512 {
+    use std::arch::x86_64::{_mm256_loadu_si256, _mm512_cvtph_ps};
+    // SAFETY: the caller's CPU has the registers, and 16 numbers can be read.
+    unsafe { _mm512_cvtph_ps(_mm256_loadu_si256(from.cast())) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn f16_256(from: *const u16) -> std::arch::x86_64::__m256 {
+    use std::arch::x86_64::{_mm_loadu_si128, _mm256_cvtph_ps};
+    // SAFETY: the caller's CPU has the registers and F16C, and 8 numbers can be read.
+    unsafe { _mm256_cvtph_ps(_mm_loadu_si128(from.cast())) }
+}
+
+/// Numbers of bf16, which are the upper halves of f32.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn bf16_512(from: *const u16) -> std::arch::x86_64::__m512 {
+    use std::arch::x86_64::{_mm256_loadu_si256, _mm512_castsi512_ps, _mm512_cvtepu16_epi32, _mm512_slli_epi32};
+    // SAFETY: the caller's CPU has the registers, and 16 numbers can be read.
+    unsafe { _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(_mm256_loadu_si256(from.cast())))) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn bf16_256(from: *const u16) -> std::arch::x86_64::__m256 {
+    use std::arch::x86_64::{_mm_loadu_si128, _mm256_castsi256_ps, _mm256_cvtepu16_epi32, _mm256_slli_epi32};
+    // SAFETY: the caller's CPU has the registers, and 8 numbers can be read.
+    unsafe { _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(_mm_loadu_si128(from.cast())))) }
 }
 
 /// The lowest four bits of words, looked up: the instruction reads no others of its indices.

@@ -53,7 +53,7 @@ mod winograd;
 
 pub(crate) use amx::{Amx, SplitMatrix};
 pub(crate) use buffer::release_freed;
-pub(crate) use coded::{ByteWeight, HalfByteWeight};
+pub(crate) use coded::{ByteWeight, HalfByteWeight, ShortWeight};
 pub(crate) use convolution::{Geometry, PackedConv};
 pub(crate) use entry::{Presence, libtorch_version, presence};
 pub(crate) use epilogue::Epilogue;

@@ -19,6 +19,8 @@ fn integers_are_near_the_weight_and_small() -> Result<()> {
         (WeightFormat::Int8, 40.0, 0.27),
         (WeightFormat::Int4 { group: 32 }, 20.0, 0.20),
         (WeightFormat::Int4 { group: 128 }, 18.0, 0.15),
+        (WeightFormat::F16, 70.0, 0.51),
+        (WeightFormat::Bf16, 50.0, 0.51),
     ] {
         let quantized = WeightOnlyLinear::new(&layer, format)?;
         let found = sqnr(&layer.ws, &quantized.weight()?)?;
@@ -34,7 +36,7 @@ fn integers_are_near_the_weight_and_small() -> Result<()> {
 #[test]
 fn the_kernel_is_the_dequantized_layer() -> Result<()> {
     let layer = layer();
-    for format in [WeightFormat::Int8, WeightFormat::Int4 { group: 64 }] {
+    for format in [WeightFormat::Int8, WeightFormat::Int4 { group: 64 }, WeightFormat::F16, WeightFormat::Bf16] {
         let quantized = WeightOnlyLinear::new(&layer, format)?;
         let xs = Tensor::randn([2, 5, 128], (Kind::Float, Device::Cpu));
         let (found, wanted) = tch::no_grad(|| {
@@ -82,4 +84,13 @@ fn embeddings() -> Result<()> {
     let found = WeightOnlyEmbedding::new(&table, WeightFormat::Int4 { group: 64 })?.weight()?;
     assert_eq!(found, wanted);
     Ok(())
+}
+
+#[test]
+fn what_f16_does_not_hold_is_refused() {
+    let mut layer = layer();
+    layer.ws = tch::no_grad(|| &layer.ws * 1e7);
+    let message = WeightOnlyLinear::new(&layer, WeightFormat::F16).expect_err("a refusal").to_string();
+    assert!(message.contains("which f16 weights do not hold"), "{message}");
+    assert!(WeightOnlyLinear::new(&layer, WeightFormat::Bf16).is_ok());
 }

@@ -195,7 +195,13 @@ fn tables_are_kept_as_integers_too() {
     };
     let (_, exact, whole) = saved(&Freeze::new(), "float.safetensors");
     let four = WeightFormat::Int4 { group: 128 };
-    for (format, decibels, share) in [(WeightFormat::Int8, 38.0, 0.265), (four, 14.0, 0.15)] {
+    let formats = [
+        (WeightFormat::Int8, 38.0, 0.265),
+        (four, 14.0, 0.15),
+        (WeightFormat::F16, 65.0, 0.51),
+        (WeightFormat::Bf16, 45.0, 0.51),
+    ];
+    for (format, decibels, share) in formats {
         let (path, ys, bytes) = saved(&Freeze::new().quantize_weights(format), "codes.safetensors");
         assert!(bytes < share * whole, "{format}: {bytes} of {whole} bytes");
         let found = sqnr(&exact, &ys).expect("one shape");

@@ -7,6 +7,7 @@ use tch::{Device, Kind, Tensor};
 use super::parameters::choose_qparams;
 use super::product::Product;
 use crate::ffi::int8::{self, PerTensor, Rounding};
+use crate::frozen::int8::channel_sums;
 use crate::graph_module::{FromValue, Submodule, Value};
 use crate::nn;
 use crate::quant::{DType, ObserverConfig, QConfig, QScheme, Statistic, weighted};
@@ -69,7 +70,7 @@ impl DynamicLinear {
         observer.observe(&weight)?;
         let of = observer.calculate_qparams()?;
         let codes = of.quantize(&weight)?.f_contiguous()?;
-        let sums = codes.f_sum_dim_intlist(1, false, Kind::Int)?;
+        let sums = channel_sums(&codes)?;
         let scale =
             Tensor::f_from_slice(&of.scale)?.f_expand([out], false)?.f_contiguous()?.f_to_device(weight.device())?;
         let bias = bias.map(weighted::observed).transpose()?;

@@ -4,6 +4,7 @@ use tch::{Device, Kind, Tensor};
 
 use crate::Result;
 use crate::ffi::{DirectConv, Geometry, Int8Numbers, Int8Result, PostOp};
+use crate::frozen::int8::channel_sums;
 
 /// A weight of signed bytes that codes are multiplied by.
 #[derive(Debug)]
@@ -20,9 +21,8 @@ impl Product {
         if let Some(packed) = packed(codes) {
             return Ok(Product::Packed(Box::new(packed)));
         }
-        let codes = codes.f_transpose(0, 1)?.f_contiguous()?;
-        let sums = codes.f_sum_dim_intlist(0, false, Kind::Int)?;
-        Ok(Product::Plain { codes, sums })
+        let sums = channel_sums(codes)?;
+        Ok(Product::Plain { codes: codes.f_transpose(0, 1)?.f_contiguous()?, sums })
     }
 
     /// `i8[out, in]`.
