@@ -48,8 +48,6 @@ pub(super) fn of_this_process(path: &Path, out: &mut impl Write) -> Result<()> {
         drop(model.try_forward(&picture)?);
     }
     let (rest, most) = (status("RssAnon:")? - before, status("VmHWM:")? - status("RssFile:")? - before);
-        println!("{}", std::fs::read_to_string("/proc/self/smaps")?);
-    }
     Ok(writeln!(out, "{rest} {most}")?)
 }
 
