@@ -162,11 +162,15 @@ fn tokens_are_smoothed() -> Result<()> {
     assert!(smoothed_kernels > plain_kernels + 6.0, "{plain_kernels} dB, smoothed {smoothed_kernels} dB");
     let corrected = observed.bias_correction(&qparams, &batches)?;
     assert_eq!(corrected.equalization, qparams.equalization);
+    // A product with a weight of the model has no bias that could be corrected, and gets one.
+    assert_eq!(corrected.biases.keys().collect::<Vec<_>>(), ["first.weight", "gate.weight", "second.weight", "weight"]);
     let path = std::env::temp_dir().join(format!("fx-smoothed-{}.json", std::process::id()));
     corrected.save(&path)?;
     let read = QParamsFile::load(&path, &net);
     std::fs::remove_file(&path).expect("it was written");
     assert_eq!(read?, corrected);
+    let [_, with_biases] = decibels(&net, &(observed, corrected), &xs)?;
+    assert!(with_biases > smoothed_kernels - 1.0, "{smoothed_kernels} dB, with corrected biases {with_biases} dB");
     Ok(())
 }
 
