@@ -112,23 +112,19 @@ fn a_residual_network_is_one_kernel_a_convolution() {
     check(
         RESNET,
         &expect![[r#"
-            conv1_params = ConvParams::from(config(_)) of conv1 (conv1)
-            conv1_3 = Conv::pack_batch_norm(frame(), ref(_), as_ref(_), ref(_), ref(_), Activation::Relu) of conv1_weight conv1_bias bn1 conv1_params (conv1 bn1 relu)
+            conv1_3 = Conv::pack_layer_batch_norm(frame(), ref(_), ref(_), Activation::Relu) of conv1 bn1 (conv1 bn1 relu)
             ys = run(_, ref(_)) of conv1_3 xs (conv1 bn1 relu)
             maxpool_2 = Leaf::<::fx_runtime::nn::MaxPool2D>::new(frame(), ref(_)) of maxpool (maxpool)
             ys_1 = run(_, ref(_)) of maxpool_2 ys (maxpool)
-            downsample_conv_params = ConvParams::from(config(_)) of conv (layer1.*.downsample.conv)
-            downsample_conv = Conv::pack_batch_norm(frame(), ref(_), as_ref(_), ref(_), ref(_), Activation::None) of downsample_conv_weight downsample_conv_bias bn downsample_conv_params (layer1.*.downsample.conv layer1.*.downsample.bn)
+            downsample_conv = Conv::pack_layer_batch_norm(frame(), ref(_), ref(_), Activation::None) of conv bn (layer1.*.downsample.conv layer1.*.downsample.bn)
             layer1_downsample_bn = run(_, ref(_)) of downsample_conv ys_2 (layer1.*.downsample.conv layer1.*.downsample.bn)
-            conv1_params_1 = ConvParams::from(config(_)) of conv1_2 (layer1.*.conv1)
-            conv1_4 = Conv::pack_batch_norm(frame(), ref(_), as_ref(_), ref(_), ref(_), Activation::Relu) of conv1_weight_1 conv1_bias_1 bn1_2 conv1_params_1 (layer1.*.conv1 layer1.*.bn1 relu)
+            conv1_4 = Conv::pack_layer_batch_norm(frame(), ref(_), ref(_), Activation::Relu) of conv1_2 bn1_2 (layer1.*.conv1 layer1.*.bn1 relu)
             ys_3 = run(_, ref(_)) of conv1_4 ys_2 (layer1.*.conv1 layer1.*.bn1 relu)
-            conv2_params = ConvParams::from(config(_)) of conv2 (layer1.*.conv2)
-            conv2_1 = Conv::pack_batch_norm(frame(), ref(_), as_ref(_), ref(_), ref(_), Activation::Relu) of conv2_weight conv2_bias bn2 conv2_params (layer1.*.conv2 layer1.*.bn2 add relu)
+            conv2_1 = Conv::pack_layer_batch_norm(frame(), ref(_), ref(_), Activation::Relu) of conv2 bn2 (layer1.*.conv2 layer1.*.bn2 add relu)
             ys_5 = run_add(_, ref(_), ref(_)) of conv2_1 ys_3 skip (layer1.*.conv2 layer1.*.bn2 add relu)
             adaptive_avg_pool2d = adaptive_avg_pool2d of ys_6 (adaptive_avg_pool2d)
             flat_view = flatten of adaptive_avg_pool2d (flat_view)
-            fc_2 = Linear::pack(frame(), ref(_), as_ref(_), Activation::None) of fc_weight fc_bias (fc)
+            fc_2 = Linear::pack_layer(frame(), ref(_), Activation::None) of fc (fc)
             fc_1 = run(_, ref(_)) of fc_2 flat_view (fc)
         "#]],
     );
@@ -141,10 +137,7 @@ fn the_graph_of_a_residual_network() {
         graph Net(self: module<crate::Net>, xs: tensor) {
           %bn1 = get_attr[bn1](self) : module<BatchNorm>  @ src/lib.rs:28 as bn1 in Net
           %conv1 = get_attr[conv1](self) : module<Conv2D>  @ src/lib.rs:28 as conv1 in Net
-          %conv1_weight = get_attr[ws](%conv1) : tensor  @ src/lib.rs:28 as conv1 in Net by lower-modules
-          %conv1_bias = get_attr[bs](%conv1) : option<tensor>  @ src/lib.rs:28 as conv1 in Net by lower-modules
-          %conv1_params = host.runtime["ConvParams::from"](host.field["config"](%conv1)) : rust<::fx_runtime::frozen::ConvParams>  @ src/lib.rs:28 as conv1 in Net by lower-modules
-          %conv1_3 = host.runtime["Conv::pack_batch_norm", fallible](host.frame(), host.ref(%conv1_weight), host.method["as_ref"](%conv1_bias), host.ref(%bn1), host.ref(%conv1_params), `::fx_runtime::frozen::Activation::Relu`) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:28 as conv1 + bn1 + relu in Net by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
+          %conv1_3 = host.runtime["Conv::pack_layer_batch_norm", fallible](host.frame(), host.ref(%conv1), host.ref(%bn1), `::fx_runtime::frozen::Activation::Relu`) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:28 as conv1 + bn1 + relu in Net by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
           %ys = host.runtime_method["run", fallible](%conv1_3, host.ref(xs)) : tensor  @ src/lib.rs:28 as conv1 + bn1 + relu in Net by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
           %maxpool = get_attr[maxpool](self) : module<MaxPool2D>  @ src/lib.rs:29 as maxpool in Net
           %maxpool_2 = host.runtime["Leaf::<::fx_runtime::nn::MaxPool2D>::new", fallible](host.frame(), host.ref(%maxpool)) : rust<::fx_runtime::frozen::Leaf<::fx_runtime::nn::MaxPool2D>>  @ src/lib.rs:29 as maxpool in Net by pack-kernels
@@ -156,10 +149,7 @@ fn the_graph_of_a_residual_network() {
               "Some(%0)" (d: module<crate::Downsample>  @ src/lib.rs:16 as "layer1.*.downsample" in Net + Block["layer1.*"]) {
                 %bn = get_attr[bn](d) : module<BatchNorm>  @ src/lib.rs:16 as "layer1.*.downsample.bn" in Net + Block["layer1.*"]
                 %conv = get_attr[conv](d) : module<Conv2D>  @ src/lib.rs:16 as "layer1.*.downsample.conv" in Net + Block["layer1.*"]
-                %downsample_conv_weight = get_attr[ws](%conv) : tensor  @ src/lib.rs:16 as "layer1.*.downsample.conv" in Net + Block["layer1.*"] by lower-modules
-                %downsample_conv_bias = get_attr[bs](%conv) : option<tensor>  @ src/lib.rs:16 as "layer1.*.downsample.conv" in Net + Block["layer1.*"] by lower-modules
-                %downsample_conv_params = host.runtime["ConvParams::from"](host.field["config"](%conv)) : rust<::fx_runtime::frozen::ConvParams>  @ src/lib.rs:16 as "layer1.*.downsample.conv" in Net + Block["layer1.*"] by lower-modules
-                %downsample_conv = host.runtime["Conv::pack_batch_norm", fallible](host.frame(), host.ref(%downsample_conv_weight), host.method["as_ref"](%downsample_conv_bias), host.ref(%bn), host.ref(%downsample_conv_params), `::fx_runtime::frozen::Activation::None`) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:16 as "layer1.*.downsample.conv" + "layer1.*.downsample.bn" in Net + Block["layer1.*"] by lower-modules + fold-batch-norm + pack-kernels
+                %downsample_conv = host.runtime["Conv::pack_layer_batch_norm", fallible](host.frame(), host.ref(%conv), host.ref(%bn), `::fx_runtime::frozen::Activation::None`) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:16 as "layer1.*.downsample.conv" + "layer1.*.downsample.bn" in Net + Block["layer1.*"] by lower-modules + fold-batch-norm + pack-kernels
                 %layer1_downsample_bn = host.runtime_method["run", fallible](%downsample_conv, host.ref(ys_2)) : tensor  @ src/lib.rs:16 as "layer1.*.downsample.conv" + "layer1.*.downsample.bn" in Net + Block["layer1.*"] by lower-modules + fold-batch-norm + pack-kernels
                 yield %layer1_downsample_bn  @ src/lib.rs:15 as yield in Net + Block["layer1.*"]
               }
@@ -169,26 +159,18 @@ fn the_graph_of_a_residual_network() {
             }
             %bn1_2 = get_attr[bn1](block) : module<BatchNorm>  @ src/lib.rs:19 as "layer1.*.bn1" in Net + Block["layer1.*"]
             %conv1_2 = get_attr[conv1](block) : module<Conv2D>  @ src/lib.rs:19 as "layer1.*.conv1" in Net + Block["layer1.*"]
-            %conv1_weight_1 = get_attr[ws](%conv1_2) : tensor  @ src/lib.rs:19 as "layer1.*.conv1" in Net + Block["layer1.*"] by lower-modules
-            %conv1_bias_1 = get_attr[bs](%conv1_2) : option<tensor>  @ src/lib.rs:19 as "layer1.*.conv1" in Net + Block["layer1.*"] by lower-modules
-            %conv1_params_1 = host.runtime["ConvParams::from"](host.field["config"](%conv1_2)) : rust<::fx_runtime::frozen::ConvParams>  @ src/lib.rs:19 as "layer1.*.conv1" in Net + Block["layer1.*"] by lower-modules
-            %conv1_4 = host.runtime["Conv::pack_batch_norm", fallible](host.frame(), host.ref(%conv1_weight_1), host.method["as_ref"](%conv1_bias_1), host.ref(%bn1_2), host.ref(%conv1_params_1), `::fx_runtime::frozen::Activation::Relu`) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:19 as "layer1.*.conv1" + "layer1.*.bn1" + relu in Net + Block["layer1.*"] by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
+            %conv1_4 = host.runtime["Conv::pack_layer_batch_norm", fallible](host.frame(), host.ref(%conv1_2), host.ref(%bn1_2), `::fx_runtime::frozen::Activation::Relu`) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:19 as "layer1.*.conv1" + "layer1.*.bn1" + relu in Net + Block["layer1.*"] by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
             %ys_3 = host.runtime_method["run", fallible](%conv1_4, host.ref(ys_2)) : tensor  @ src/lib.rs:19 as "layer1.*.conv1" + "layer1.*.bn1" + relu in Net + Block["layer1.*"] by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
             %bn2 = get_attr[bn2](block) : module<BatchNorm>  @ src/lib.rs:20 as "layer1.*.bn2" in Net + Block["layer1.*"]
             %conv2 = get_attr[conv2](block) : module<Conv2D>  @ src/lib.rs:20 as "layer1.*.conv2" in Net + Block["layer1.*"]
-            %conv2_weight = get_attr[ws](%conv2) : tensor  @ src/lib.rs:20 as "layer1.*.conv2" in Net + Block["layer1.*"] by lower-modules
-            %conv2_bias = get_attr[bs](%conv2) : option<tensor>  @ src/lib.rs:20 as "layer1.*.conv2" in Net + Block["layer1.*"] by lower-modules
-            %conv2_params = host.runtime["ConvParams::from"](host.field["config"](%conv2)) : rust<::fx_runtime::frozen::ConvParams>  @ src/lib.rs:20 as "layer1.*.conv2" in Net + Block["layer1.*"] by lower-modules
-            %conv2_1 = host.runtime["Conv::pack_batch_norm", fallible](host.frame(), host.ref(%conv2_weight), host.method["as_ref"](%conv2_bias), host.ref(%bn2), host.ref(%conv2_params), `::fx_runtime::frozen::Activation::Relu`) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:20 + src/lib.rs:21 as "layer1.*.conv2" + "layer1.*.bn2" + add + relu in Net + Block["layer1.*"] by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
+            %conv2_1 = host.runtime["Conv::pack_layer_batch_norm", fallible](host.frame(), host.ref(%conv2), host.ref(%bn2), `::fx_runtime::frozen::Activation::Relu`) : rust<::fx_runtime::frozen::Conv>  @ src/lib.rs:20 + src/lib.rs:21 as "layer1.*.conv2" + "layer1.*.bn2" + add + relu in Net + Block["layer1.*"] by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
             %ys_5 = host.runtime_method["run_add", fallible](%conv2_1, host.ref(%ys_3), host.ref(%skip)) : tensor  @ src/lib.rs:20 + src/lib.rs:21 as "layer1.*.conv2" + "layer1.*.bn2" + add + relu in Net + Block["layer1.*"] by lower-modules + fold-batch-norm + fuse-epilogue + pack-kernels
             yield %ys_5  @ src/lib.rs:30 as yield in Net
           }
           %fc = get_attr[fc](self) : module<Linear>  @ src/lib.rs:33 as fc in Net
           %adaptive_avg_pool2d = adaptive_avg_pool2d(%ys_6, [1, 1]) : tensor  @ src/lib.rs:33 as adaptive_avg_pool2d in Net
           %flat_view = flatten(%adaptive_avg_pool2d, 1, -1) : tensor  @ src/lib.rs:33 as flat_view in Net by layout-safe
-          %fc_weight = get_attr[ws](%fc) : tensor  @ src/lib.rs:33 as fc in Net by lower-modules
-          %fc_bias = get_attr[bs](%fc) : option<tensor>  @ src/lib.rs:33 as fc in Net by lower-modules
-          %fc_2 = host.runtime["Linear::pack", fallible](host.frame(), host.ref(%fc_weight), host.method["as_ref"](%fc_bias), `::fx_runtime::frozen::Activation::None`) : rust<::fx_runtime::frozen::Linear>  @ src/lib.rs:33 as fc in Net by lower-modules + pack-kernels
+          %fc_2 = host.runtime["Linear::pack_layer", fallible](host.frame(), host.ref(%fc), `::fx_runtime::frozen::Activation::None`) : rust<::fx_runtime::frozen::Linear>  @ src/lib.rs:33 as fc in Net by lower-modules + pack-kernels
           %fc_1 = host.runtime_method["run", fallible](%fc_2, host.ref(%flat_view)) : tensor  @ src/lib.rs:33 as fc in Net by lower-modules + pack-kernels
           yield %fc_1  @ src/lib.rs:34 as output in Net
         }"#]].assert_eq(&frozen(RESNET).to_string());
@@ -239,16 +221,13 @@ impl Model {
     check(
         source,
         &expect![[r#"
-            conv1_params = ConvParams::from(config(_)) of conv1 (conv1)
-            conv1_2 = Conv::pack_batch_norm(frame(), ref(_), as_ref(_), ref(_), ref(_), Activation::None) of conv1_weight conv1_bias bn1 conv1_params (conv1 bn1)
+            conv1_2 = Conv::pack_layer_batch_norm(frame(), ref(_), ref(_), Activation::None) of conv1 bn1 (conv1 bn1)
             xs_1 = run(_, ref(_)) of conv1_2 xs (conv1 bn1)
-            conv2_params = ConvParams::from(config(_)) of conv2 (conv2)
             nested_0 = ::fx_runtime::nn::BatchNorm(_, 0) of nested (nested.0)
-            conv2_2 = Conv::pack_batch_norm(frame(), ref(_), as_ref(_), ref(_), ref(_), Activation::None) of conv2_weight conv2_bias nested_0 conv2_params (conv2 nested.0)
+            conv2_2 = Conv::pack_layer_batch_norm(frame(), ref(_), ref(_), Activation::None) of conv2 nested_0 (conv2 nested.0)
             nested_1 = run(_, ref(_)) of conv2_2 xs_1 (conv2 nested.0)
             nested_2 = ::fx_runtime::nn::Conv2D(_, 1) of nested (nested.1)
-            nested_1_params = ConvParams::from(config(_)) of nested_2 (nested.1)
-            nested_4 = Conv::pack_batch_norm(frame(), ref(_), as_ref(_), ref(_), ref(_), Activation::None) of nested_1_weight nested_1_bias bn nested_1_params (nested.1 wrapped.bn)
+            nested_4 = Conv::pack_layer_batch_norm(frame(), ref(_), ref(_), Activation::None) of nested_2 bn (nested.1 wrapped.bn)
             wrapped_bn = run(_, ref(_)) of nested_4 nested_1 (nested.1 wrapped.bn)
         "#]],
     );
@@ -339,11 +318,9 @@ fn two_convolutions_that_meet_are_two_kernels() {
     check(
         &small(meet),
         &expect![[r#"
-            conv_params = ConvParams::from(config(_)) of conv (conv)
-            conv_2 = Conv::pack_batch_norm(frame(), ref(_), as_ref(_), ref(_), ref(_), Activation::None) of conv_weight conv_bias bn conv_params (conv bn)
+            conv_2 = Conv::pack_layer_batch_norm(frame(), ref(_), ref(_), Activation::None) of conv bn (conv bn)
             bn_1 = run(_, ref(_)) of conv_2 xs (conv bn)
-            other_params = ConvParams::from(config(_)) of other (other)
-            other_2 = Conv::pack(frame(), ref(_), as_ref(_), ref(_), Activation::Relu) of other_weight other_bias other_params (other add relu)
+            other_2 = Conv::pack_layer(frame(), ref(_), Activation::Relu) of other (other add relu)
             relu = run_add(_, ref(_), ref(_)) of other_2 xs bn_1 (other add relu)
         "#]],
     );

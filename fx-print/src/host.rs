@@ -3,7 +3,7 @@
 
 use fx_ir::{Arg, HostOp, NodeId, host::Adaptor, host::Yields, scalar};
 
-use crate::value::Value;
+use crate::value::{Form, Value};
 
 /// Reads a node's value.
 pub type Read<'r> = &'r dyn Fn(NodeId) -> Value;
@@ -14,7 +14,7 @@ pub fn operand(arg: &Arg, read: Read<'_>) -> Value {
         Arg::Node(id) => read(*id),
         Arg::Expr(expr) => {
             let text = rust(&expr.op, &expr.args, read);
-            Value { text, is_ref: yields_reference(&expr.op) }
+            expression(&expr.op, text)
         }
         Arg::Int(number) if *number < 0 => Value::owned(format!("({number})")),
         Arg::Float(number) if number.is_sign_negative() => Value::owned(format!("({})", literal(arg, read))),
@@ -54,6 +54,12 @@ pub fn literal(arg: &Arg, read: Read<'_>) -> String {
         }
         Arg::Expr(_) => operand(arg, read).text,
     }
+}
+
+/// The operation's expression, written out, as a value.
+pub fn expression(op: &HostOp, text: String) -> Value {
+    let form = if *op == HostOp::Tuple { Form::Tuple } else { Form::Other };
+    Value { text, is_ref: yields_reference(op), form }
 }
 
 /// Whether the operation's expression is a reference.

@@ -27,6 +27,7 @@ pub mod quant;
 pub mod registry;
 mod report;
 mod saved;
+mod traceable;
 pub mod weights;
 mod whole_file;
 
@@ -52,4 +53,5 @@ pub mod passes {
 }
 
 pub use tch::{self, Device, IndexOp, Kind, Tensor};
+pub use traceable::Traceable;
 pub use weights::{LoadReport, load_weights};

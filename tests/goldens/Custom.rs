@@ -43,19 +43,9 @@ impl Custom {
             return Ok(CustomFrozen { form, frame });
         }
         let _scope = frame.freezing();
-        let fc1 = fx::Linear::pack(
-                &frame,
-                &self.fc1.ws,
-                self.fc1.bs.as_ref(),
-                fx::Activation::None,
-            )
+        let fc1 = fx::Linear::pack_layer(&frame, &self.fc1, fx::Activation::None)
             .at("fc1", "src/pointwise.rs:28")?;
-        let fc2 = fx::Linear::pack(
-                &frame,
-                &self.fc2.ws,
-                self.fc2.bs.as_ref(),
-                fx::Activation::None,
-            )
+        let fc2 = fx::Linear::pack_layer(&frame, &self.fc2, fx::Activation::None)
             .at("fc2", "src/pointwise.rs:30")?;
         Ok(CustomFrozen {
             form: ::fx_runtime::quant::Form::Packed(CustomFrozenKernels {
@@ -174,5 +164,5 @@ impl ::fx_runtime::frozen::Group<2, 2, 1> for CustomFrozenReluSquareNegMul {
     "src/pointwise.rs:31,33" "src/pointwise.rs:33"[""]; "size" "call_method"
     "src/pointwise.rs:32" "src/pointwise.rs:32"[""];]
 );
-::fx_runtime::saved!(CustomFrozen, "Custom", "Custom#6a92a4457d27224a");
+::fx_runtime::saved!(CustomFrozen, "Custom", "Custom#79eb409ddc248083");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Custom_graph.rs"));

@@ -43,31 +43,21 @@ impl Decoder {
             return Ok(DecoderFrozen { form, frame });
         }
         let _scope = frame.freezing();
-        let up1 = fx::Conv::pack_batch_norm(
+        let up1 = fx::Conv::pack_layer_batch_norm(
                 &frame,
-                &self.up1.ws,
-                self.up1.bs.as_ref(),
+                &self.up1,
                 &self.bn1,
-                &fx::ConvParams::from(self.up1.config),
                 fx::Activation::Relu,
             )
             .at("up1, bn1, relu", "src/convolutions.rs:112")?;
-        let up2 = fx::Conv::pack_batch_norm(
+        let up2 = fx::Conv::pack_layer_batch_norm(
                 &frame,
-                &self.up2.ws,
-                self.up2.bs.as_ref(),
+                &self.up2,
                 &self.bn2,
-                &fx::ConvParams::from(self.up2.config),
                 fx::Activation::Gelu,
             )
             .at("up2, bn2, gelu", "src/convolutions.rs:113")?;
-        let up3 = fx::Conv::pack(
-                &frame,
-                &self.up3.ws,
-                self.up3.bs.as_ref(),
-                &fx::ConvParams::from(self.up3.config),
-                fx::Activation::Sigmoid,
-            )
+        let up3 = fx::Conv::pack_layer(&frame, &self.up3, fx::Activation::Sigmoid)
             .at("up3, sigmoid", "src/convolutions.rs:114")?;
         Ok(DecoderFrozen {
             form: ::fx_runtime::quant::Form::Packed(DecoderFrozenKernels {
@@ -137,5 +127,5 @@ impl DecoderFrozen {
     "src/convolutions.rs:113" "src/convolutions.rs:113"[""]; "up3, sigmoid" "call_method"
     "src/convolutions.rs:114" "src/convolutions.rs:114"[""];]
 );
-::fx_runtime::saved!(DecoderFrozen, "Decoder", "Decoder#15aa5df4f27c7765");
+::fx_runtime::saved!(DecoderFrozen, "Decoder", "Decoder#0781ce4680ff54cd");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Decoder_graph.rs"));

@@ -41,13 +41,7 @@ impl InPlace {
             return Ok(InPlaceFrozen { form, frame });
         }
         let _scope = frame.freezing();
-        let conv = fx::Conv::pack(
-                &frame,
-                &self.conv.ws,
-                self.conv.bs.as_ref(),
-                &fx::ConvParams::from(self.conv.config),
-                fx::Activation::None,
-            )
+        let conv = fx::Conv::pack_layer(&frame, &self.conv, fx::Activation::None)
             .at("conv", "src/effects.rs:74")?;
         let bn = fx::Leaf::<::fx_runtime::nn::BatchNorm>::new(&frame, &self.bn)
             .at("bn", "src/effects.rs:76")?;
@@ -114,5 +108,5 @@ impl InPlaceFrozen {
     "src/effects.rs:80"[""]; "relu_" "call_method" "src/effects.rs:77"
     "src/effects.rs:77"[""];]
 );
-::fx_runtime::saved!(InPlaceFrozen, "InPlace", "InPlace#01d3dee189da295e");
+::fx_runtime::saved!(InPlaceFrozen, "InPlace", "InPlace#d83d2acc0442573e");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/InPlace_graph.rs"));

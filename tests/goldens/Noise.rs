@@ -39,13 +39,7 @@ impl Noise {
             return Ok(NoiseFrozen { form, frame });
         }
         let _scope = frame.freezing();
-        let conv = fx::Conv::pack(
-                &frame,
-                &self.conv.ws,
-                self.conv.bs.as_ref(),
-                &fx::ConvParams::from(self.conv.config),
-                fx::Activation::None,
-            )
+        let conv = fx::Conv::pack_layer(&frame, &self.conv, fx::Activation::None)
             .at("conv", "src/effects.rs:26")?;
         Ok(NoiseFrozen {
             form: ::fx_runtime::quant::Form::Packed(NoiseFrozenKernels { conv }),
@@ -126,5 +120,5 @@ impl ::fx_runtime::frozen::Group<3, 0, 1> for NoiseFrozenAddSub {
     "src/effects.rs:28"[""]; "rand_like" "call_method" "src/effects.rs:29"
     "src/effects.rs:29"[""];]
 );
-::fx_runtime::saved!(NoiseFrozen, "Noise", "Noise#94950297293fae04");
+::fx_runtime::saved!(NoiseFrozen, "Noise", "Noise#a80ce2f1bf0d4f24");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Noise_graph.rs"));

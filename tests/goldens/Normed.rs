@@ -64,24 +64,14 @@ impl Normed {
         let norm_bias = fx::norm::bias(&frame, &self.norm)
             .at("norm", "src/pointwise.rs:163")?;
         let norm_eps = self.norm.config.eps;
-        let fc = fx::Linear::pack(
-                &frame,
-                &self.fc.ws,
-                self.fc.bs.as_ref(),
-                fx::Activation::Relu,
-            )
+        let fc = fx::Linear::pack_layer(&frame, &self.fc, fx::Activation::Relu)
             .at("fc, relu", "src/pointwise.rs:163")?;
         let plain_weight = fx::norm::weight(&frame, &self.plain)
             .at("plain", "src/pointwise.rs:164")?;
         let plain_bias = fx::norm::bias(&frame, &self.plain)
             .at("plain", "src/pointwise.rs:164")?;
         let plain_eps = self.plain.config.eps;
-        let fc_2 = fx::Linear::pack(
-                &frame,
-                &self.fc.ws,
-                self.fc.bs.as_ref(),
-                fx::Activation::None,
-            )
+        let fc_2 = fx::Linear::pack_layer(&frame, &self.fc, fx::Activation::None)
             .at("fc", "src/pointwise.rs:167")?;
         Ok(NormedFrozen {
             form: ::fx_runtime::quant::Form::Packed(NormedFrozenKernels {
@@ -281,5 +271,5 @@ impl ::fx_runtime::frozen::Group<2, 1, 1> for NormedFrozenMulAddSoftmax {
     "mul, plain, sigmoid, square, mean, add, rsqrt, amax" "call_method"
     "src/pointwise.rs:164,165,166" "src/pointwise.rs:166"[""];]
 );
-::fx_runtime::saved!(NormedFrozen, "Normed", "Normed#55323e41567cd8d7");
+::fx_runtime::saved!(NormedFrozen, "Normed", "Normed#7bdd50a65b68c054");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Normed_graph.rs"));

@@ -13,25 +13,20 @@ pub struct ResidualFrozen {
 struct ResidualFrozenKernels {
     /// `stem, bn, relu` (src/residual.rs:88)
     stem: ::fx_runtime::frozen::Conv,
-    blocks: Vec<ResidualFrozenBlocks>,
+    blocks: Vec<ResidualFrozenBlock>,
     /// `fc` (src/residual.rs:93)
     fc: ::fx_runtime::frozen::Linear,
 }
 ::fx_runtime::formed!(ResidualFrozen);
 #[allow(warnings, clippy::all, clippy::pedantic)]
 #[derive(Debug, ::fx_runtime::frozen::State)]
-struct ResidualFrozenBlocks {
+struct ResidualFrozenBlock {
     /// `blocks.*.{conv1, bn1}, relu` (src/residual.rs:49)
     conv1: ::fx_runtime::frozen::Conv,
-    shortcut: Option<ResidualFrozenBlocksShortcut>,
+    /// `blocks.*.shortcut.{conv, bn}` (src/residual.rs:52)
+    shortcut: Option<::fx_runtime::frozen::Conv>,
     /// `blocks.*.{conv2, bn2}, add, relu` (src/residual.rs:50,55)
     conv2: ::fx_runtime::frozen::Conv,
-}
-#[allow(warnings, clippy::all, clippy::pedantic)]
-#[derive(Debug, ::fx_runtime::frozen::State)]
-struct ResidualFrozenBlocksShortcut {
-    /// `blocks.*.shortcut.{conv, bn}` (src/residual.rs:52)
-    shortcut_conv: ::fx_runtime::frozen::Conv,
 }
 impl Residual {
     /// Folds and packs the weights into a [`ResidualFrozen`], which computes the same, faster.
@@ -57,67 +52,51 @@ impl Residual {
             return Ok(ResidualFrozen { form, frame });
         }
         let _scope = frame.freezing();
-        let stem = fx::Conv::pack_batch_norm(
+        let stem = fx::Conv::pack_layer_batch_norm(
                 &frame,
-                &self.stem.ws,
-                self.stem.bs.as_ref(),
+                &self.stem,
                 &self.bn,
-                &fx::ConvParams::from(self.stem.config),
                 fx::Activation::Relu,
             )
             .at("stem, bn, relu", "src/residual.rs:88")?;
         let mut blocks = Vec::new();
         for block in fx::iterations("blocks.*", 0, self.blocks.iter()) {
-            let conv1 = fx::Conv::pack_batch_norm(
+            let conv1 = fx::Conv::pack_layer_batch_norm(
                     &frame,
-                    &block.conv1.ws,
-                    block.conv1.bs.as_ref(),
+                    &block.conv1,
                     &block.bn1,
-                    &fx::ConvParams::from(block.conv1.config),
                     fx::Activation::Relu,
                 )
                 .at("blocks.*.{conv1, bn1}, relu", "src/residual.rs:49")?;
             let shortcut = match &block.shortcut {
                 Some(shortcut_2) => {
-                    Some({
-                        let shortcut_conv = fx::Conv::pack_batch_norm(
+                    Some(
+                        fx::Conv::pack_layer_batch_norm(
                                 &frame,
-                                &shortcut_2.conv.ws,
-                                shortcut_2.conv.bs.as_ref(),
+                                &shortcut_2.conv,
                                 &shortcut_2.bn,
-                                &fx::ConvParams::from(shortcut_2.conv.config),
                                 fx::Activation::None,
                             )
-                            .at("blocks.*.shortcut.{conv, bn}", "src/residual.rs:52")?;
-                        ResidualFrozenBlocksShortcut {
-                            shortcut_conv,
-                        }
-                    })
+                            .at("blocks.*.shortcut.{conv, bn}", "src/residual.rs:52")?,
+                    )
                 }
                 None => None,
             };
-            let conv2 = fx::Conv::pack_batch_norm(
+            let conv2 = fx::Conv::pack_layer_batch_norm(
                     &frame,
-                    &block.conv2.ws,
-                    block.conv2.bs.as_ref(),
+                    &block.conv2,
                     &block.bn2,
-                    &fx::ConvParams::from(block.conv2.config),
                     fx::Activation::Relu,
                 )
                 .at("blocks.*.{conv2, bn2}, add, relu", "src/residual.rs:50,55")?;
             blocks
-                .push(ResidualFrozenBlocks {
+                .push(ResidualFrozenBlock {
                     conv1,
                     shortcut,
                     conv2,
                 });
         }
-        let fc = fx::Linear::pack(
-                &frame,
-                &self.fc.ws,
-                self.fc.bs.as_ref(),
-                fx::Activation::None,
-            )
+        let fc = fx::Linear::pack_layer(&frame, &self.fc, fx::Activation::None)
             .at("fc", "src/residual.rs:93")?;
         Ok(ResidualFrozen {
             form: ::fx_runtime::quant::Form::Packed(ResidualFrozenKernels {
@@ -181,7 +160,6 @@ impl ResidualFrozen {
             let skip = match &block.shortcut {
                 Some(shortcut) => {
                     shortcut
-                        .shortcut_conv
                         .run(&ys)
                         .at("blocks.*.shortcut.{conv, bn}", "src/residual.rs:52")?
                 }
@@ -220,5 +198,5 @@ impl ResidualFrozen {
     "call_function" "src/residual.rs:92" "src/residual.rs:92"[""]; "stem, bn, relu"
     "call_method" "src/residual.rs:88" "src/residual.rs:88"[""];]
 );
-::fx_runtime::saved!(ResidualFrozen, "Residual", "Residual#008ba4d2334dd1f1");
+::fx_runtime::saved!(ResidualFrozen, "Residual", "Residual#1c6a99a2be9fbb35");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Residual_graph.rs"));

@@ -51,19 +51,9 @@ impl Tokens {
             .at("embedding", "src/dense.rs:109")?;
         let norm = fx::Leaf::<::fx_runtime::nn::LayerNorm>::new(&frame, &self.norm)
             .at("norm", "src/dense.rs:109")?;
-        let fc1 = fx::Linear::pack(
-                &frame,
-                &self.fc1.ws,
-                self.fc1.bs.as_ref(),
-                fx::Activation::Gelu,
-            )
+        let fc1 = fx::Linear::pack_layer(&frame, &self.fc1, fx::Activation::Gelu)
             .at("fc1, gelu", "src/dense.rs:110")?;
-        let fc2 = fx::Linear::pack(
-                &frame,
-                &self.fc2.ws,
-                self.fc2.bs.as_ref(),
-                fx::Activation::None,
-            )
+        let fc2 = fx::Linear::pack_layer(&frame, &self.fc2, fx::Activation::None)
             .at("fc2", "src/dense.rs:111")?;
         Ok(TokensFrozen {
             form: ::fx_runtime::quant::Form::Packed(TokensFrozenKernels {
@@ -132,5 +122,5 @@ impl TokensFrozen {
     "src/dense.rs:111"[""]; "norm" "call_method" "src/dense.rs:109"
     "src/dense.rs:109"[""];]
 );
-::fx_runtime::saved!(TokensFrozen, "Tokens", "Tokens#026c159e2d758eba");
+::fx_runtime::saved!(TokensFrozen, "Tokens", "Tokens#1d6906c52821874d");
 ::core::include!(::core::concat!(::core::env!("OUT_DIR"), "/fx/Tokens_graph.rs"));

@@ -34,13 +34,14 @@ impl Writer<'_, '_> {
 
     /// Takes one guard for each captured value of a scope, for as long as the scope is open.
     fn lock_captured(&mut self, region: RegionId) {
-        let (plan, Some(holder)) = (&self.emitter.plan, self.holders.get(&region).cloned()) else { return };
+        let plan = &self.emitter.plan;
         for id in plan.scopes.get(&region).into_iter().flat_map(|scope| &scope.fields) {
             let Some(stored) = plan.stored.get(id).filter(|stored| matches!(stored.kind, Holder::Captured(_))) else {
                 continue;
             };
+            let Some(place) = self.field(region, &stored.field) else { return };
             let name = self.names.fresh(&stored.field);
-            self.line(format!("let mut {name} = {holder}.{}.lock();", stored.field));
+            self.line(format!("let mut {name} = {}.lock();", place.text));
             self.set(*id, Value::owned(format!("(*{name})")));
         }
     }

@@ -1,6 +1,6 @@
 //! One node as one expression: a call of a tch method, or opaque code.
 
-use fx_ir::{Code, CodeForm, Graph, Host, Node, NodeId, OpId};
+use fx_ir::{Code, CodeForm, Graph, Host, Node, NodeId, OpId, RegionId};
 use fx_print::call::{Operands, op_call};
 
 use super::{
@@ -29,13 +29,23 @@ impl Writer<'_, '_> {
     /// The field that holds the node's value.
     fn stored(&self, id: NodeId) -> Option<Value> {
         let stored = self.emitter.plan.stored.get(&id)?;
-        let holder = self.holders.get(&stored.scope)?;
-        let field = format!("{holder}.{}", stored.field);
+        let place = self.field(stored.scope, &stored.field)?;
+        let field = &place.text;
         Some(match stored.kind {
-            Holder::Plain(_) | Holder::Copied(_) | Holder::Numbers(_) => Value::owned(field),
+            Holder::Copied(_) if place.is_ref => Value::owned(format!("(*{field})")),
+            Holder::Plain(_) | Holder::Copied(_) | Holder::Numbers(_) => place,
             Holder::Param | Holder::Constant => Value::reference(format!("{field}.tensor()")),
             Holder::OptionalParam => Value::owned(format!("{field}.as_ref().map(::fx_runtime::frozen::Param::tensor)")),
             Holder::Captured(_) => Value::owned(format!("(*{field}.lock())")),
+        })
+    }
+
+    /// A field of a scope that is open, as a place: of a scope without a struct, the reference to the field.
+    pub(super) fn field(&self, scope: RegionId, field: &str) -> Option<Value> {
+        let holder = self.holders.get(&scope)?;
+        Some(match self.emitter.plan.only_field(scope) {
+            Some(_) => Value::variable(holder.clone(), true),
+            None => Value::owned(format!("{holder}.{field}")),
         })
     }
 
@@ -80,8 +90,7 @@ impl Writer<'_, '_> {
 
     fn host_operation(&self, host: &Host, node: &Node) -> Value {
         let text = host::rust(&host.op, &node.args, &|id| self.read(id));
-        let is_ref = host::yields_reference(&host.op);
-        Value { text: if host.fallible { located(&text, node) } else { text }, is_ref }
+        host::expression(&host.op, if host.fallible { located(&text, node) } else { text })
     }
 
     fn carried(&self, code: &Code, node: &Node) -> Value {
@@ -90,7 +99,7 @@ impl Writer<'_, '_> {
             |position: usize| node.args.get(position).map_or(Value::owned("()"), |arg| host::operand(arg, &read));
         let text = template::fill(code, &input);
         let is_ref = code.form == CodeForm::Reference;
-        Value { text: if code.fallible { located_of_any_type(&text, node) } else { text }, is_ref }
+        Value { is_ref, ..Value::owned(if code.fallible { located_of_any_type(&text, node) } else { text }) }
     }
 
     fn op_call(&self, op: OpId, node: &Node) -> String {

@@ -4,11 +4,11 @@ use fx_ir::{Arg, ForLoop, Graph, HostOp, NodeId, Op, Pattern, RegionId, host::Ad
 
 use super::{
     holder::is_number,
-    host::{self, argument},
+    host,
     names::identifier,
     pattern,
-    plan::Shape,
-    value::Value,
+    plan::{Decided, Shape},
+    value::{Form, Value},
     writer::{Phase, Writer},
 };
 
@@ -28,8 +28,7 @@ impl Writer<'_, '_> {
         let decided = self.emitter.plan.decided.get(&id).filter(|_| self.phase == Phase::Call);
         let text = match decided {
             Some(decided) => {
-                let holder = self.holders.get(&decided.scope).cloned().unwrap_or_default();
-                let head = format!("&{holder}.{}", decided.field);
+                let head = self.decision(decided);
                 let shape = decided.shape.clone();
                 let arms = regions.iter().enumerate();
                 let arms = arms.map(|(at, &region)| (self.decided_arm(&shape, at, region), region)).collect();
@@ -43,7 +42,7 @@ impl Writer<'_, '_> {
                 format!("if {condition} {then} else {other}")
             }
             None => {
-                let subject = before_brace(borrowed_subject(&self.subject(id)));
+                let subject = before_brace(self.borrowed_subject(id));
                 let arms = patterns.iter().zip(&regions);
                 let arms = arms.map(|(pattern, &region)| (self.pattern_of(pattern, region), region)).collect();
                 self.match_text(&subject, arms)
@@ -53,7 +52,13 @@ impl Writer<'_, '_> {
             self.line(format!("{text};"));
             return;
         }
-        self.bind(id, Value { text, is_ref: self.is_lent(id) });
+        let is_ref = self.is_lent(id);
+        self.bind(id, Value { is_ref, ..Value::owned(text) });
+    }
+
+    /// A reference to what `freeze` has decided.
+    fn decision(&self, decided: &Decided) -> String {
+        self.field(decided.scope, &decided.field).map_or_else(String::new, |field| field.borrowed())
     }
 
     fn match_text(&mut self, subject: &str, arms: Vec<(String, RegionId)>) -> String {
@@ -65,7 +70,18 @@ impl Writer<'_, '_> {
     /// What control flow looks at or goes over: a value, or a literal.
     pub(super) fn subject(&self, id: NodeId) -> Value {
         let first = self.graph().node(id).args.first();
-        first.map_or_else(|| Value::owned("()"), |arg| argument(arg, &|id| self.read(id)))
+        first.map_or_else(|| Value::owned("()"), |arg| host::operand(arg, &|id| self.read(id)))
+    }
+
+    /// What a `match` looks at: borrowed, unless it is a number, a tuple of references or a reference already.
+    fn borrowed_subject(&self, id: NodeId) -> String {
+        let subject = self.subject(id);
+        let is_number = match self.graph().node(id).args.first() {
+            Some(Arg::Node(of)) => is_number(&self.graph().node(*of).ty),
+            Some(Arg::Int(_) | Arg::Float(_) | Arg::Bool(_)) => true,
+            _ => false,
+        };
+        if is_number || subject.form == Form::Tuple { subject.text } else { subject.borrowed() }
     }
 
     /// A pattern with its variables named, which are bound in the region from here on.
@@ -151,10 +167,9 @@ impl Writer<'_, '_> {
         let names = self.names.clone();
         let head = match decided {
             Some(decided) => {
-                let holder = self.holders.get(&decided.scope).cloned().unwrap_or_default();
-                let field = decided.field.clone();
+                let decision = self.decision(decided);
                 let label = bound.last().map_or("turn", |&param| self.graph().base_name(param)).to_owned();
-                let over = self.in_iterations(id, header, bound, format!("&{holder}.{field}"));
+                let over = self.in_iterations(id, header, bound, decision);
                 format!("for {} in {over}", self.hold(region, &label))
             }
             None => self.for_head(id, header, bound),
@@ -245,10 +260,17 @@ impl Writer<'_, '_> {
         let args = self.graph().node(end).args.clone();
         let given: Vec<String> = args.iter().map(|arg| self.give_arg(arg, end)).collect();
         self.moved = 0;
-        match (names, given.as_slice()) {
+        // What holds its next value already stays.
+        let (names, values): (Vec<&str>, Vec<&str>) = names
+            .iter()
+            .zip(&given)
+            .filter(|(name, value)| name != value)
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .unzip();
+        match (names.as_slice(), values.as_slice()) {
             ([], _) => String::new(),
             ([name], [value]) => format!("{name} = {value};"),
-            _ => format!("({}) = ({});", names.join(", "), given.join(", ")),
+            _ => format!("({}) = ({});", names.join(", "), values.join(", ")),
         }
     }
 
@@ -281,7 +303,7 @@ pub(super) fn before_brace(text: String) -> String {
 }
 
 /// `let x = value; x` is `value`, and `let x = value; y = x;` is `y = value;`.
-fn fold_tail(lines: &mut Vec<String>, tail: &mut String) {
+pub(super) fn fold_tail(lines: &mut Vec<String>, tail: &mut String) {
     let Some(last) = lines.last() else { return };
     let (target, name) = match tail.split_once(" = ") {
         Some((target, value)) => (format!("{target} = "), value.trim_end_matches(';').to_owned()),
@@ -293,13 +315,4 @@ fn fold_tail(lines: &mut Vec<String>, tail: &mut String) {
     let end = if target.is_empty() { "" } else { ";" };
     *tail = format!("{target}{value}{end}");
     lines.pop();
-}
-
-/// A `match` borrows what it looks at, unless that is a number, a tuple of references or a reference already.
-fn borrowed_subject(subject: &Value) -> String {
-    if subject.text.starts_with('(') && !subject.text.starts_with("(*") {
-        subject.text.clone()
-    } else {
-        subject.borrowed()
-    }
 }

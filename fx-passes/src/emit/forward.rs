@@ -214,7 +214,7 @@ fn input(writer: &mut Writer<'_, '_>, param: &Param, id: NodeId, written: &Graph
             } else if param.may_borrow_state() {
                 writer.line(format!("let mut {name} = {name};"));
             }
-            writer.set(id, Value { text: name.clone(), is_ref: param.is_ref && !is_copied });
+            writer.set(id, Value::variable(name.clone(), param.is_ref && !is_copied));
         }
     }
 }

@@ -6,7 +6,7 @@ use fx_ir::{NodeId, Op, Pattern, RegionId};
 
 use super::{
     Emitter,
-    control::before_brace,
+    control::{before_brace, fold_tail},
     holder::Holder,
     pattern,
     plan::{Decided, Shape},
@@ -43,15 +43,15 @@ impl Emitter<'_> {
 impl Writer<'_, '_> {
     /// The fields of a scope's struct, in order.
     fn fields(&self, region: RegionId) -> String {
-        let scope = &self.emitter.plan.scopes[&region];
+        let plan = &self.emitter.plan;
         let field = |id: &NodeId| {
-            let stored = self.emitter.plan.stored.get(id).map(|stored| &stored.field);
-            let decided = self.emitter.plan.decided.get(id).map(|decided| &decided.field);
+            let stored = plan.stored.get(id).map(|stored| &stored.field);
+            let decided = plan.decided.get(id).map(|decided| &decided.field);
             let field = stored.or(decided).cloned().unwrap_or_default();
             let value = self.field_value(*id);
             if value == field { format!("{field},") } else { format!("{field}: {value},") }
         };
-        scope.fields.iter().map(field).collect()
+        plan.scopes[&region].fields.iter().map(field).collect()
     }
 
     /// What goes into a field: a variable that holds it already, or the value as it is read.
@@ -140,18 +140,22 @@ impl Writer<'_, '_> {
         arms
     }
 
-    /// The lines that compute the fields of a region's scope, and the struct of them.
+    /// The lines that compute the fields of a region's scope, and the struct of them, or the one field.
     fn scope_struct(&mut self, region: RegionId) -> (Vec<String>, String) {
         let outer = std::mem::take(&mut self.lines);
         self.region(region);
-        let fields = self.fields(region);
-        let lines = std::mem::replace(&mut self.lines, outer);
-        (lines, format!("{} {{ {fields} }}", self.emitter.plan.scopes[&region].name))
+        let plan = &self.emitter.plan;
+        let literal = match plan.only_field(region) {
+            Some(field) => self.field_value(field),
+            None => format!("{} {{ {} }}", plan.scopes[&region].name, self.fields(region)),
+        };
+        (std::mem::replace(&mut self.lines, outer), literal)
     }
 
     /// A block that evaluates to the struct of a region's scope.
     fn scope_block(&mut self, region: RegionId) -> String {
-        let (lines, literal) = self.scope_struct(region);
+        let (mut lines, mut literal) = self.scope_struct(region);
+        fold_tail(&mut lines, &mut literal);
         if lines.is_empty() { literal } else { format!("{{ {}\n{literal} }}", lines.join("\n")) }
     }
 }

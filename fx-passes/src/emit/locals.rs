@@ -15,8 +15,7 @@ impl Writer<'_, '_> {
     /// is replaced, and so freed.
     pub(super) fn bind(&mut self, id: NodeId, value: Value) {
         let node = self.graph().node(id);
-        let Value { text, is_ref } = value;
-        let value = Value { text: bare(&text).to_owned(), is_ref };
+        let value = Value { text: bare(&value.text).to_owned(), ..value };
         if !value.is_ref
             && let Some(pattern) = self.parts_pattern(id)
         {
@@ -44,7 +43,7 @@ impl Writer<'_, '_> {
             self.own(&name, id, self.lines.len() - 1);
         }
         self.weigh(id, 0);
-        self.set(id, Value { text: name, is_ref: value.is_ref });
+        self.set(id, Value::variable(name, value.is_ref));
     }
 
     /// Whether the node is the last to read the tensor in that variable, so that its own result can take its place.
@@ -108,7 +107,7 @@ impl Writer<'_, '_> {
                 self.owned.insert(name.clone(), Owned { node: first, region, line: usize::MAX });
             }
             for taker in std::iter::once(first).chain(takers) {
-                self.set(taker, Value { text: name.clone(), is_ref: self.is_lent(first) });
+                self.set(taker, Value::variable(name.clone(), self.is_lent(first)));
             }
             names.push(if self.is_place(first) { format!("mut {name}") } else { name });
         }

@@ -2,7 +2,8 @@
 //!
 //! A *scope* is a region that `freeze` walks as the live model dictates: the body, the body of a loop over the model's
 //! layers, an arm of a `match` on its configuration. Each scope has a struct. Its fields are the freeze-time values that
-//! call-time nodes of the scope read, and for each inner decision a `Vec` or an enum of inner structs.
+//! call-time nodes of the scope read, and for each inner decision a `Vec` or an enum of inner structs. Of an inner scope
+//! with one field the struct is left out: where it would stand, the field stands by itself.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -32,11 +33,14 @@ pub(super) struct Plan {
 /// The struct of one scope.
 #[derive(Debug)]
 pub(super) struct Scope {
-    /// Its type name.
+    /// Its type name, where it has a struct.
     pub(super) name: String,
+    /// What it is: the field that holds it, and the arm.
+    label: String,
     /// The stored values and decisions that are its fields, in order.
     pub(super) fields: Vec<NodeId>,
     names: Names,
+    is_body: bool,
 }
 
 /// A value that `freeze` stores.
@@ -73,6 +77,14 @@ pub(super) enum Shape {
 }
 
 impl Plan {
+    /// The field of a scope that has no struct; `None` where there is a struct.
+    pub(super) fn only_field(&self, region: RegionId) -> Option<NodeId> {
+        match self.scopes.get(&region)? {
+            Scope { fields, is_body: false, .. } if fields.len() == 1 => fields.first().copied(),
+            _ => None,
+        }
+    }
+
     pub(super) fn of(graph: &Graph, bindings: &Bindings, name: &str, names_of: &dyn TypeNames) -> Plan {
         let mut planner = Planner {
             graph,
@@ -87,7 +99,7 @@ impl Plan {
                 repeated: HashSet::new(),
             },
         };
-        planner.open(graph.body(), name.to_owned());
+        planner.open(graph.body(), String::new());
         if let Some(scope) = planner.plan.scopes.get_mut(&graph.body()) {
             // The struct of a field `kernels` would be called as that of all of them.
             for name in ["frame", "kernels"] {
@@ -95,7 +107,33 @@ impl Plan {
             }
         }
         planner.region(graph.body(), graph.body());
+        planner.plan.name_types(graph.body(), name);
         planner.plan
+    }
+
+    /// Names each struct and enum by the field that holds it, behind the name of the frozen type.
+    fn name_types(&mut self, body: RegionId, frozen: &str) {
+        let mut taken: HashSet<String> = [frozen.to_owned(), format!("{frozen}Kernels")].into();
+        let mut fresh = |label: &str, ending: &str| {
+            let numbered = (2..).map(|number| format!("{frozen}{label}{number}"));
+            let wanted = [format!("{frozen}{label}"), format!("{frozen}{label}{ending}")].into_iter().chain(numbered);
+            wanted.into_iter().find(|name| taken.insert(name.clone())).unwrap_or_default()
+        };
+        let regions: Vec<RegionId> = self.scopes.keys().copied().collect();
+        for region in regions {
+            let has_struct = self.only_field(region).is_none();
+            let Some(scope) = self.scopes.get_mut(&region) else { continue };
+            if region == body {
+                frozen.clone_into(&mut scope.name);
+            } else if has_struct {
+                scope.name = fresh(&scope.label, "Part");
+            }
+            for id in &scope.fields {
+                if let Some(Decided { shape: Shape::Choice(name, _), field, .. }) = self.decided.get_mut(id) {
+                    *name = fresh(&fx_ir::camel(field), "Choice");
+                }
+            }
+        }
     }
 }
 
@@ -109,8 +147,11 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
-    fn open(&mut self, region: RegionId, name: String) {
-        self.plan.scopes.insert(region, Scope { name, fields: Vec::new(), names: Names::default() });
+    fn open(&mut self, region: RegionId, label: String) {
+        let is_body = region == self.graph.body();
+        self.plan
+            .scopes
+            .insert(region, Scope { name: String::new(), label, fields: Vec::new(), names: Names::default(), is_body });
     }
 
     fn is_call(&self, id: NodeId) -> bool {
@@ -159,7 +200,6 @@ impl Planner<'_> {
             Some(_) => node.input(0).map_or_else(String::new, |subject| self.graph.base_name(subject).to_owned()),
         };
         let field = self.claim(id, scope, &label);
-        let outer = self.plan.scopes[&scope].name.clone();
         let heads = match &node.op {
             Op::Match(patterns) => heads(patterns),
             Op::If => vec!["Then".to_owned(), "Else".to_owned()],
@@ -167,7 +207,8 @@ impl Planner<'_> {
         };
         for (position, &region) in node.regions.iter().enumerate() {
             let suffix = heads.get(position).filter(|head| *head != "Some").cloned().unwrap_or_default();
-            self.open(region, format!("{outer}{}{suffix}", fx_ir::camel(&field)));
+            let turn = self.turn_of(id, region).map(|param| self.graph.base_name(param));
+            self.open(region, format!("{}{suffix}", fx_ir::camel(turn.unwrap_or(&field))));
             self.region(region, region);
         }
         let full: Vec<bool> = node.regions.iter().map(|region| !self.plan.scopes[region].fields.is_empty()).collect();
@@ -186,9 +227,19 @@ impl Planner<'_> {
             (Op::For(_), _) => Shape::Each,
             (_, [true, false]) => Shape::Maybe(0),
             (_, [false, true]) => Shape::Maybe(1),
-            _ => Shape::Choice(format!("{outer}{}Choice", fx_ir::camel(&field)), heads.into_iter().zip(full).collect()),
+            _ => Shape::Choice(String::new(), heads.into_iter().zip(full).collect()),
         };
         self.plan.decided.insert(id, Decided { scope, field, shape });
+    }
+
+    /// The element of an iteration, where a loop's pattern names one.
+    fn turn_of(&self, id: NodeId, region: RegionId) -> Option<NodeId> {
+        let node = self.graph.node(id);
+        let Op::For(header) = &node.op else { return None };
+        let params = &self.graph.region(region).params;
+        let bound = params.len().checked_sub(node.args.len() - 1)?;
+        let position = bound.checked_sub(1).filter(|&position| header.counter() != Some(position))?;
+        params.get(position).copied()
     }
 
     /// A call-time node of `scope` reads `id`.

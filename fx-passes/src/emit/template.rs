@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_reference_is_not_borrowed_again() {
-        let value = |position: usize| Value { text: ["a", "b"][position].to_owned(), is_ref: position == 0 };
+        let value = |position: usize| Value::variable(["a", "b"][position], position == 0);
         assert_eq!(fill(&Code::pure("f(&$0, &$1) + $1[$0] $$"), &value), "f(a, &b) + b[a] $");
         assert_eq!(fill(&Code::pure("&$0[0] + &$0.0"), &value), "&a[0] + &a.0");
     }

@@ -10,7 +10,7 @@ use super::{
     entries::Whole,
     holder::Holder,
     labels::origin_doc,
-    plan::{Decided, Scope, Shape, Stored},
+    plan::{Decided, Shape, Stored},
 };
 
 impl Emitter<'_> {
@@ -20,7 +20,8 @@ impl Emitter<'_> {
         let mut out = String::new();
         for (&region, scope) in &self.plan.scopes {
             let root = region == body;
-            if scope.fields.is_empty() && !root && !self.is_turn(region) {
+            let is_empty = scope.fields.is_empty() && !root && !self.is_turn(region);
+            if is_empty || self.plan.only_field(region).is_some() {
                 continue;
             }
             let fields: String = scope.fields.iter().map(|&id| self.struct_field(id)).collect();
@@ -70,31 +71,43 @@ impl Emitter<'_> {
     }
 
     fn struct_field(&self, id: NodeId) -> String {
-        let node = self.graph.node(id);
-        if let Some(Stored { field, kind, .. }) = self.plan.stored.get(&id) {
-            return format!("{}{field}: {},\n", origin_doc(node), holder_type(kind));
-        }
-        let Some(Decided { field, shape, .. }) = self.plan.decided.get(&id) else { return String::new() };
-        let scope = |position: usize| self.region_scope(id, position).map_or("", |scope| scope.name.as_str());
-        let ty = match shape {
-            Shape::Each => format!("Vec<{}>", scope(0)),
-            Shape::Maybe(position) => format!("Option<{}>", scope(*position)),
-            Shape::Choice(name, _) => name.clone(),
-        };
-        format!("{field}: {ty},\n")
+        let (doc, ty) = self.field_type(id);
+        let stored = self.plan.stored.get(&id).map(|stored| &stored.field);
+        let decided = self.plan.decided.get(&id).map(|decided| &decided.field);
+        stored.or(decided).map_or_else(String::new, |field| format!("{doc}{field}: {ty},\n"))
     }
 
-    /// The scope of a region of a decision.
-    pub(super) fn region_scope(&self, id: NodeId, position: usize) -> Option<&Scope> {
-        self.graph.node(id).regions.get(position).and_then(|region| self.plan.scopes.get(region))
+    /// The type of a field, and where in the model it comes from.
+    fn field_type(&self, id: NodeId) -> (String, String) {
+        if let Some(Stored { kind, .. }) = self.plan.stored.get(&id) {
+            return (origin_doc(self.graph.node(id)), holder_type(kind));
+        }
+        let Some(Decided { shape, .. }) = self.plan.decided.get(&id) else { return Default::default() };
+        let in_scope = |position: usize, around: &str| {
+            let (doc, ty) = self.scope_type(id, position);
+            (doc, format!("{around}<{ty}>"))
+        };
+        match shape {
+            Shape::Each => in_scope(0, "Vec"),
+            Shape::Maybe(position) => in_scope(*position, "Option"),
+            Shape::Choice(name, _) => (String::new(), name.clone()),
+        }
+    }
+
+    /// The type of the scope of a region of a decision: its struct, or what its one field is.
+    fn scope_type(&self, id: NodeId, position: usize) -> (String, String) {
+        let Some(region) = self.graph.node(id).regions.get(position) else { return Default::default() };
+        match self.plan.only_field(*region) {
+            Some(field) => self.field_type(field),
+            None => (String::new(), self.plan.scopes.get(region).map_or_else(String::new, |scope| scope.name.clone())),
+        }
     }
 
     fn choice(&self, name: &str, variants: &[(String, bool)], decided: &Decided) -> String {
         let owner = self.plan.decided.iter().find(|(_, other)| std::ptr::eq(*other, decided)).map(|(&id, _)| id);
         let variant = |(position, (variant, full)): (usize, &(String, bool))| {
-            let scope =
-                owner.and_then(|owner| self.region_scope(owner, position)).map_or("", |scope| scope.name.as_str());
-            if *full { format!("{variant}({scope}),") } else { format!("{variant},") }
+            let (doc, scope) = owner.map_or_else(Default::default, |owner| self.scope_type(owner, position));
+            if *full { format!("{doc}{variant}({scope}),") } else { format!("{variant},") }
         };
         let variants: String = variants.iter().enumerate().map(variant).collect();
         format!("{QUIET}\n#[derive(Debug, ::fx_runtime::frozen::State)]\nenum {name} {{ {variants} }}\n")

@@ -34,6 +34,10 @@ impl Whole<'_, '_> {
         };
         let title = &first.graph.name;
         let quantized = self.quantized();
+        let traceable = match first.traced.model {
+            Some(_) => format!("::fx_runtime::frozen_as!({owner}, {name});\n"),
+            None => String::new(),
+        };
         format!(
             "impl {owner} {{
                 /// Folds and packs the weights into a [`{name}`], which computes the same, faster.
@@ -53,7 +57,8 @@ impl Whole<'_, '_> {
                     {lines}
                     Ok({name} {{ {fields} frame }})
                 }}
-            }}\n"
+            }}
+            {traceable}"
         )
     }
 

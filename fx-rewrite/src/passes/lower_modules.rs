@@ -12,6 +12,10 @@ use super::name::part_name;
 use crate::analysis::BindingTimes;
 use crate::pass::{Changed, Pass, PassContext};
 
+/// The field of a convolution that says its parameters, and the runtime's function that reads them there.
+pub(super) const CONFIG: &str = "config";
+pub(super) const PARAMS_OF_CONFIG: &str = "ConvParams::from";
+
 /// See the module.
 #[derive(Clone, Copy, Debug)]
 pub struct LowerModules;
@@ -55,8 +59,8 @@ fn lower_layer(graph: &mut Graph, times: &BindingTimes, id: NodeId, row: &LayerR
         part(graph, name, Op::GetAttr(field.name.to_owned()), Arg::Node(layer), ty);
     }
     if op == ops::CONVOLUTION {
-        let from = Op::Host(HostOp::Runtime("ConvParams::from".to_owned()).into());
-        part(graph, "params", from, HostOp::Field("config".to_owned()).on(layer), Type::rust(PARAMS));
+        let from = Op::Host(HostOp::Runtime(PARAMS_OF_CONFIG.to_owned()).into());
+        part(graph, "params", from, HostOp::Field(CONFIG.to_owned()).on(layer), Type::rust(PARAMS));
     }
     let node = graph.node_mut(id);
     (node.op, node.args, node.origin) = (Op::Call(op), args, origin);

@@ -4,10 +4,11 @@
 //! other layer of the runtime's is kept as a frozen leaf. What is left, a fused op on weights that an input decides, is a
 //! call of the composition. Attention without dropout goes to the runtime's door to its kernels, with its mask as it is written.
 
-use fx_ir::{Arg, Graph, Host, HostOp, NodeId, Op, Origin, Type, ops};
+use fx_ir::{Arg, Graph, Host, HostOp, LayerRow, NodeId, Op, Origin, Type, ops};
 
 use super::fold_batch_norm::CONV_BATCH_NORM;
 use super::fuse_epilogue::ACT;
+use super::lower_modules::{CONFIG, PARAMS_OF_CONFIG};
 use super::name::layer_name;
 use crate::analysis::{BindingTimes, Contraction, Kind, by_optional_ref, by_ref, float, leaf_type, runtime};
 use crate::pass::{Changed, Pass, PassContext};
@@ -60,14 +61,22 @@ fn kernel_type(kind: Kind) -> (Type, &'static str) {
 fn pack(graph: &mut Graph, id: NodeId, layer: &Contraction) -> bool {
     let (ty, name) = kernel_type(layer.kind);
     let folded = Folded::read(graph, id, layer);
-    let function = if layer.norm.is_some() || folded.is_some() { "pack_batch_norm" } else { "pack" };
-    let mut parts = vec![HostOp::Frame.of([])];
-    match &folded {
-        Some(folded) => parts.extend(graph.node(folded.fold).args.iter().cloned()),
-        None => parts.extend(layer.operands(graph, layer.norm.as_ref())),
+    let ending = if layer.norm.is_some() || folded.is_some() { "_batch_norm" } else { "" };
+    let mut operands = match &folded {
+        Some(folded) => graph.node(folded.fold).args.clone(),
+        None => layer.operands(graph, layer.norm.as_ref()),
+    };
+    let whole = WholeLayer::read(graph, layer.kind, &operands);
+    let mut function = format!("{name}::pack{ending}");
+    if let Some(WholeLayer { layer, .. }) = &whole {
+        function = format!("{name}::pack_layer{ending}");
+        let norm = operands.get(2).filter(|_| !ending.is_empty()).cloned();
+        operands = std::iter::once(HostOp::Ref.on(*layer)).chain(norm).collect();
     }
+    let mut parts = vec![HostOp::Frame.of([])];
+    parts.extend(operands);
     parts.push(act_arg(layer));
-    let kernel = Kernel { op: runtime(format!("{name}::{function}")), parts, ty };
+    let kernel = Kernel { op: runtime(function), parts, ty };
     let (method, read) = match &layer.add {
         Some(other) => ("run_add", vec![by_ref(&layer.input), by_ref(other)]),
         None => ("run", vec![by_ref(&layer.input)]),
@@ -78,7 +87,50 @@ fn pack(graph: &mut Graph, id: NodeId, layer: &Contraction) -> bool {
             let _ = graph.erase_node(part);
         }
     }
+    for part in whole.into_iter().flat_map(|whole| whole.parts) {
+        // What another node reads stays.
+        let _ = graph.erase_node(part);
+    }
     packed
+}
+
+/// A layer of `nn` of which a kernel takes all that it holds.
+struct WholeLayer {
+    layer: NodeId,
+    /// The nodes that read its fields.
+    parts: Vec<NodeId>,
+}
+
+impl WholeLayer {
+    /// None where the weight, the bias or the parameters among the operands are not those of one layer.
+    fn read(graph: &Graph, kind: Kind, operands: &[Arg]) -> Option<WholeLayer> {
+        let (weight, bias) = (operands.first()?.base()?, operands.get(1)?.base()?);
+        let layer = graph.node(weight).input(0)?;
+        let Type::Module(name) = &graph.node(layer).ty else { return None };
+        let row = LayerRow::of_type(name).filter(|row| row.op == Some(kind.op()))?;
+        let is_field = |part: &NodeId, field: &str| {
+            let node = graph.node(*part);
+            matches!(&node.op, Op::GetAttr(read) if read == field) && node.input(0) == Some(layer)
+        };
+        let mut fields = row.tensors().map(|(field, _)| field.name);
+        let mut parts = vec![weight, bias];
+        let mut are_all = parts.iter().all(|part| fields.next().is_some_and(|field| is_field(part, field)));
+        if kind == Kind::Convolution {
+            let params = operands.last()?.base()?;
+            are_all &= is_params_of(graph, params, layer);
+            parts.push(params);
+        }
+        are_all.then_some(WholeLayer { layer, parts })
+    }
+}
+
+/// Returns whether the node is the parameters that the layer's configuration says.
+fn is_params_of(graph: &Graph, params: NodeId, layer: NodeId) -> bool {
+    let node = graph.node(params);
+    let Some(Arg::Expr(config)) = node.args.first() else { return false };
+    node.op.host() == Some(&HostOp::Runtime(PARAMS_OF_CONFIG.to_owned()))
+        && matches!(&config.op, HostOp::Field(field) if field == CONFIG)
+        && config.args.first().and_then(Arg::node) == Some(layer)
 }
 
 /// A batch norm folded into the weights of a convolution that is packed with them.

@@ -11,11 +11,22 @@ pub(crate) enum VectorWidth {
     Avx512,
 }
 
-/// The widest of this machine; asked once.
+/// The width of the vectors that loops are to use: the widest of this machine.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn vector_width() -> VectorWidth {
+    let width = widest();
+    #[cfg(test)]
+    if NARROW.load(std::sync::atomic::Ordering::Relaxed) {
+        return width.min(VectorWidth::Avx2);
+    }
+    width
+}
+
+/// The widest of this machine; asked once.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn widest() -> VectorWidth {
     static WIDTH: std::sync::OnceLock<VectorWidth> = std::sync::OnceLock::new();
-    let width = *WIDTH.get_or_init(|| {
+    *WIDTH.get_or_init(|| {
         let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
         let avx512 = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
@@ -26,12 +37,7 @@ pub(crate) fn vector_width() -> VectorWidth {
             (true, false) => VectorWidth::Avx2,
             _ => VectorWidth::Baseline,
         }
-    });
-    #[cfg(test)]
-    if NARROW.load(std::sync::atomic::Ordering::Relaxed) {
-        return width.min(VectorWidth::Avx2);
-    }
-    width
+    })
 }
 
 /// Leaves AVX-512 unused; all versions compute the same.

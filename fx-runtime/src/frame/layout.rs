@@ -7,7 +7,7 @@ use crate::ffi::ops;
 /// True for a tensor of rank 4 or 5 whose channels lie together, and which would look different with the default order.
 pub(crate) fn is_channels_last(tensor: &Tensor) -> bool {
     let sizes = tensor.size();
-    if !matches!(sizes.len(), 4 | 5) || tensor.is_contiguous() {
+    if !matches!(sizes.len(), 4 | 5) || tensor.is_sparse() || tensor.is_contiguous() {
         return false;
     }
     let strides = tensor.stride();

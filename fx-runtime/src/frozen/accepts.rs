@@ -72,6 +72,10 @@ impl Accepts {
         if !input.defined() {
             return unknown();
         }
+        if input.is_sparse() {
+            let what = format!("a sparse input of shape {:?}", input.size());
+            return Error::Unsupported { what, help: "make it dense with `.to_dense(..)`".to_owned() };
+        }
         Error::Rank { name: "input".to_owned(), expected: self.shown_ranks(), found: input.size() }
     }
 
@@ -107,5 +111,7 @@ mod tests {
         assert!(refusal(&zeros(&[1, 3, 8, 8], Kind::Half)).contains("has dtype Half but the model has Float"));
         assert!(refusal(&zeros(&[1; 9], Kind::Float)).contains("9 dimensions"));
         assert!(refusal(&Tensor::new()).contains("undefined"));
+        let sparse = zeros(&[1, 3, 8, 8], Kind::Float).to_sparse_sparse_dim(4);
+        assert!(refusal(&sparse).contains("a sparse input of shape [1, 3, 8, 8]"), "{}", refusal(&sparse));
     }
 }

@@ -11,7 +11,7 @@ use self::kernel::{Kernel, layer};
 use super::accepts::Accepts;
 use super::select::ConvChoice;
 use super::window::{Landed, Window};
-use super::{Activation, ConvParams, Frame, fold};
+use super::{Activation, ConvLayer, ConvParams, Frame, fold};
 use crate::Error;
 use crate::ffi::Facts;
 use crate::frame::Target;
@@ -94,6 +94,29 @@ impl Conv {
     ) -> Result<Self, Error> {
         let (weight, bias) = fold::conv_batch_norm(weight, bias, bn, params)?;
         Self::pack(frame, &weight, Some(&bias), params, act)
+    }
+
+    /// Packs `act(layer(x))`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::pack`].
+    pub fn pack_layer<L: ConvLayer>(frame: &Frame, layer: &L, act: Activation) -> Result<Self, Error> {
+        Self::pack(frame, layer.weight(), layer.bias(), &layer.params(), act)
+    }
+
+    /// Packs `act(bn(layer(x)))`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::pack_batch_norm`].
+    pub fn pack_layer_batch_norm<L: ConvLayer>(
+        frame: &Frame,
+        layer: &L,
+        bn: &BatchNorm,
+        act: Activation,
+    ) -> Result<Self, Error> {
+        Self::pack_batch_norm(frame, layer.weight(), layer.bias(), bn, &layer.params(), act)
     }
 
     /// The same with the kernel that a file names, where this machine has it.

@@ -1,10 +1,13 @@
 //! The parameters of any convolution, whatever its number of axes and however the user wrote them.
 
+use std::rc::Rc;
+use std::sync::Arc;
+
 use tch::{TchError, Tensor};
 
 use super::State;
 use crate::Error;
-use crate::nn::{ConvConfigND, ConvTransposeConfigND, PaddingMode};
+use crate::nn::{Conv, ConvConfigND, ConvTransposeConfigND, ConvTransposeND, PaddingMode};
 
 /// Parameters of a convolution; each list has one entry for each spatial axis, or one for all.
 #[derive(Debug, Clone, PartialEq, Eq, State)]
@@ -63,6 +66,65 @@ impl<ND: AsRef<[i64]>> From<ConvTransposeConfigND<ND>> for ConvParams {
             output_padding: config.output_padding.as_ref().to_vec(),
             ..Self::default()
         }
+    }
+}
+
+/// A convolution layer, plain or transposed, over any number of axes, by itself or behind a pointer, as a kernel is packed
+/// from it.
+pub trait ConvLayer {
+    /// `[out, in / groups, k..]`, of a transposed convolution `[in, out / groups, k..]`.
+    fn weight(&self) -> &Tensor;
+    /// `[out]`.
+    fn bias(&self) -> Option<&Tensor>;
+    /// The parameters.
+    fn params(&self) -> ConvParams;
+}
+
+macro_rules! behind {
+    ($($pointer:ty),+) => {$(
+        impl<L: ConvLayer> ConvLayer for $pointer {
+            fn weight(&self) -> &Tensor {
+                (**self).weight()
+            }
+
+            fn bias(&self) -> Option<&Tensor> {
+                (**self).bias()
+            }
+
+            fn params(&self) -> ConvParams {
+                (**self).params()
+            }
+        }
+    )+};
+}
+
+behind!(&L, Box<L>, Rc<L>, Arc<L>);
+
+impl<ND: Copy + AsRef<[i64]>> ConvLayer for Conv<ND> {
+    fn weight(&self) -> &Tensor {
+        &self.ws
+    }
+
+    fn bias(&self) -> Option<&Tensor> {
+        self.bs.as_ref()
+    }
+
+    fn params(&self) -> ConvParams {
+        self.config.into()
+    }
+}
+
+impl<ND: Copy + AsRef<[i64]>> ConvLayer for ConvTransposeND<ND> {
+    fn weight(&self) -> &Tensor {
+        &self.ws
+    }
+
+    fn bias(&self) -> Option<&Tensor> {
+        self.bs.as_ref()
+    }
+
+    fn params(&self) -> ConvParams {
+        self.config.into()
     }
 }
 

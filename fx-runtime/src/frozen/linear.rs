@@ -14,7 +14,7 @@ use crate::ffi::{Facts, MAX_RANK};
 use crate::frame::Target;
 use crate::frame::non_finite::NonFinite;
 use crate::frame::tune::{Packed, Slot};
-use crate::nn::BatchNorm;
+use crate::nn::{self, BatchNorm};
 use crate::qparams::Coded;
 use crate::saved::State;
 
@@ -121,6 +121,29 @@ impl Linear {
             Self::pack(frame, weight, bias, act)?
         };
         Ok(Self { apart, ..folded })
+    }
+
+    /// Packs `act(layer(x))`.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::pack`].
+    pub fn pack_layer(frame: &Frame, layer: &nn::Linear, act: Activation) -> Result<Self, Error> {
+        Self::pack(frame, &layer.ws, layer.bs.as_ref(), act)
+    }
+
+    /// Packs `act(bn(layer(x)))`, as [`Self::pack_batch_norm`] does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::pack`].
+    pub fn pack_layer_batch_norm(
+        frame: &Frame,
+        layer: &nn::Linear,
+        bn: &BatchNorm,
+        act: Activation,
+    ) -> Result<Self, Error> {
+        Self::pack_batch_norm(frame, &layer.ws, layer.bs.as_ref(), bn, act)
     }
 
     /// `act(x wᵀ + b)`; `x` is `[.., in]`, the result `[.., out]`.

@@ -1,5 +1,22 @@
 //! The methods that generated code has in common: what differs between frozen types is told to a macro.
 
+/// [`crate::Traceable`] of a model, by the method `freeze` of its own.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! frozen_as {
+    ($model:ty, $frozen:ident) => {
+        #[allow(warnings, clippy::all, clippy::pedantic)]
+        impl $crate::Traceable for $model {
+            type Frozen = $frozen;
+
+            #[inline]
+            fn freeze(&self, options: &$crate::Freeze) -> $crate::Result<$frozen> {
+                self.freeze(options)
+            }
+        }
+    };
+}
+
 /// `save` and `load` of a frozen type, whose graph has that title and fingerprint.
 #[macro_export]
 #[doc(hidden)]

@@ -58,7 +58,7 @@ pub use captured::Captured;
 pub use captured::probe;
 pub use composed::{convolution, linear, product};
 pub use conv::Conv;
-pub use conv_params::ConvParams;
+pub use conv_params::{ConvLayer, ConvParams};
 #[doc(hidden)]
 pub use foreign_state::probe as cells;
 pub use functions::{Pointer, known};

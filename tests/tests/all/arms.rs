@@ -41,7 +41,7 @@ fn a_residual_under_a_flag() {
 #[test]
 fn a_layer_that_may_be_missing() {
     let forward = forward!("Projected");
-    let (layer, none) = forward.split_once("Choice::None").unwrap_or_default();
+    let (layer, none) = forward.split_once("FrozenConv::None").unwrap_or_default();
     assert!(layer.contains("run_add(") && !layer.contains("f_add(") && !layer.contains("f_silu("), "{forward}");
     assert!(none.contains("AddSilu::run("), "{forward}");
     agrees::<Projected>(&[2, 4, 5, 6]);

@@ -18,7 +18,8 @@ macro_rules! generated {
 /// How many kernels and batch norms the generated type holds; a batch norm in a group is a factor of each channel.
 fn fields(generated: &str) -> (usize, usize) {
     let types = generated.split("\nimpl ").next().unwrap_or_default();
-    let kernels = ["frozen::Conv,", "frozen::Linear,"].map(|ty| types.matches(ty).count());
+    let kernels =
+        ["frozen::Conv,", "frozen::Conv>", "frozen::Linear,", "frozen::Linear>"].map(|ty| types.matches(ty).count());
     let in_groups = generated.matches("norm::channel_factor(").count();
     (kernels.iter().sum(), types.matches("nn::BatchNorm").count() + in_groups)
 }
@@ -57,7 +58,11 @@ fn not_where_the_result_has_other_readers() {
 
 #[test]
 fn not_a_batch_norm_in_training() {
-    assert!(!["conv_batch_norm", "pack_batch_norm"].iter().any(|name| generated!("OfTheBatch").contains(name)));
+    assert!(
+        !["conv_batch_norm", "pack_batch_norm", "pack_layer_batch_norm"]
+            .iter()
+            .any(|name| generated!("OfTheBatch").contains(name))
+    );
     agrees::<OfTheBatch>(&[4, 3, 8, 8]);
 }
 

@@ -62,7 +62,7 @@ pub(in crate::trace) fn ended_chain(call: &syn::ExprMethodCall, around: &dyn Sur
             Some(Chain::Numbers((*call.receiver).clone()))
         }
         ("collect" | "collect_vec", []) if gathers(call, around) => {
-            if let Some(each) = cloned(&call.receiver) {
+            if let Some(each) = cloned_items(&call.receiver) {
                 return Some(Chain::Loop(each));
             }
             let Some(Mapped { over, pat, body }) = mapped(&call.receiver) else {
@@ -102,7 +102,7 @@ pub(in crate::trace) fn gathered(chain: &Expr) -> Accumulation {
 }
 
 /// `sizes.iter().take(2).cloned()`: the loop that gathers copies of some of the elements.
-fn cloned(chain: &Expr) -> Option<Accumulation> {
+fn cloned_items(chain: &Expr) -> Option<Accumulation> {
     let Expr::MethodCall(call) = chain else { return None };
     let Expr::MethodCall(picked) = &*call.receiver else { return None };
     let is_copy = ["cloned", "copied"].iter().any(|name| call.method == name);

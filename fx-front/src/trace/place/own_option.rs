@@ -68,7 +68,7 @@ impl Place {
 fn writes_parts(block: &syn::Block, name: &syn::Ident) -> bool {
     struct Find<'n>(&'n syn::Ident, bool);
     impl Find<'_> {
-        fn is_it(&self, expr: &syn::Expr) -> bool {
+        fn names_option(&self, expr: &syn::Expr) -> bool {
             matches!(peeled(expr), syn::Expr::Path(path) if path.path.is_ident(self.0))
         }
     }
@@ -76,11 +76,11 @@ fn writes_parts(block: &syn::Block, name: &syn::Ident) -> bool {
         fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
             let method = call.method.to_string();
             let borrows = matches!(method.as_str(), "as_mut" | "as_deref_mut" | "get_or_insert_with" | "get_or_insert");
-            self.1 |= borrows && self.is_it(&call.receiver);
+            self.1 |= borrows && self.names_option(&call.receiver);
             syn::visit::visit_expr_method_call(self, call);
         }
         fn visit_expr_reference(&mut self, borrowed: &'ast syn::ExprReference) {
-            self.1 |= borrowed.mutability.is_some() && self.is_it(&borrowed.expr);
+            self.1 |= borrowed.mutability.is_some() && self.names_option(&borrowed.expr);
             syn::visit::visit_expr_reference(self, borrowed);
         }
     }

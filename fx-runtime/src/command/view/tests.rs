@@ -90,7 +90,7 @@ fn passes_say_what_went_and_came() {
         lower-modules: -[] +["0_conv_weight ws", "0_conv_bias bs", "0_conv_params ConvParams::from"] ~["blocks_0_conv convolution", "blocks_1_conv convolution", "fc linear"]
         fold-batch-norm: -["blocks_0_conv convolution", "blocks_1_conv convolution"] +["0_conv_folded fold::conv_batch_norm", "0_conv_weight_1 getitem", "0_conv_bias_1 getitem"] ~["blocks_0_bn convolution", "blocks_1_bn convolution"]
         fuse-epilogue: -["blocks_0_bn convolution", "blocks_1_bn convolution"] +[] ~["relu convolution", "relu_1 convolution"]
-        pack-kernels: -["0_conv_folded fold::conv_batch_norm", "0_conv_weight_1 getitem", "0_conv_bias_1 getitem"] +["0_conv Conv::pack_batch_norm", "1_conv Conv::pack_batch_norm", "fc_2 Linear::pack"] ~["relu run", "relu_1 run", "fc run"]
+        pack-kernels: -["0_conv_weight ws", "0_conv_bias bs", "0_conv_params ConvParams::from"] +["0_conv Conv::pack_layer_batch_norm", "1_conv Conv::pack_layer_batch_norm", "fc_2 Linear::pack_layer"] ~["relu run", "relu_1 run", "fc run"]
     "#]].assert_eq(&text);
 }
 

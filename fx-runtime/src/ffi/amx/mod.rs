@@ -37,8 +37,6 @@ use super::output_pool::PoolUser;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use super::panel::Place;
 use super::product::PANEL;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-use super::vector::{VectorWidth, vector_width};
 
 /// Numbers of the depth that a tile holds.
 const DEPTH: usize = 32;
@@ -60,7 +58,7 @@ pub(crate) enum Amx {
 impl Amx {
     pub(crate) fn of_this_machine() -> Self {
         #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-        if cfg!(fx_optimized) && vector_width() == VectorWidth::Avx512 && tile::is_permitted() {
+        if cfg!(fx_optimized) && super::vector::widest() == super::vector::VectorWidth::Avx512 && tile::is_permitted() {
             return if tile::knows_its_cores() { Self::Own } else { Self::Shared };
         }
         Self::Absent

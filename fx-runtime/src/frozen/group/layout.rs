@@ -119,7 +119,7 @@ impl Layout {
         self.costly.is_some_and(|least| least < self.elements())
     }
 
-    pub(super) fn is_contiguous(&self) -> bool {
+    pub(super) fn is_row_major(&self) -> bool {
         self.is_dense_in((0..self.rank).rev())
     }
 
@@ -153,7 +153,7 @@ impl Layout {
 
     /// What a function of one tensor yields.
     fn unary(self) -> Self {
-        if self.is_contiguous() {
+        if self.is_row_major() {
             self.packed((0..self.rank).rev())
         } else if self.is_channels_last() {
             self.packed([1, 3, 2, 0].into_iter())
@@ -181,7 +181,7 @@ impl Layout {
         let Some(shape) = self.broadcast(&other) else { return Self { is_known: false, ..self } };
         let operands = [self, other];
         let is_same = self.sizes() == other.sizes();
-        let result = if is_same && operands.iter().all(Self::is_contiguous) {
+        let result = if is_same && operands.iter().all(Self::is_row_major) {
             shape.packed((0..shape.rank).rev())
         } else if is_same && operands.iter().all(Self::is_channels_last) {
             shape.packed([1, 3, 2, 0].into_iter())
@@ -205,7 +205,7 @@ impl Layout {
     fn iterated(self, operands: &[Self]) -> Self {
         let rank = self.rank;
         // No operand tells another order, and there is no axis of one element that could lie anywhere.
-        if self.sizes().iter().all(|&size| size > 1) && operands.iter().all(Self::is_contiguous) {
+        if self.sizes().iter().all(|&size| size > 1) && operands.iter().all(Self::is_row_major) {
             return self.packed((0..rank).rev());
         }
         let mut axes: [usize; MAX_RANK] = [0; MAX_RANK];

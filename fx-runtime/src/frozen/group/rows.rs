@@ -75,10 +75,7 @@ impl Shape {
         let length = shape.length()?;
         let is_ours = |result: &Layout| {
             let is_row = result.rows().is_none_or(|rows| rows == (whole.elements(), length));
-            result.is_known()
-                && result.is_contiguous()
-                && is_row
-                && (shape.is_whole(result) || shape.is_reduced(result))
+            result.is_known() && result.is_row_major() && is_row && (shape.is_whole(result) || shape.is_reduced(result))
         };
         (whole.elements() > 0 && length >= i64::try_from(LEAST_LENGTH).ok()? && results.iter().all(is_ours))
             .then_some(shape)

@@ -7,7 +7,7 @@ use fx_ir::{Arg, Effect, Graph, HostOp, LayerRow, Node, NodeId, Op, RegionId, Ty
 use fx_print::call::{Operands, op_call};
 use fx_print::host;
 use fx_print::names::Names;
-use fx_print::value::Value;
+use fx_print::value::{Form, Value};
 
 use super::super::GraphModule;
 use super::spelling::{is_written, renamed, spelled};
@@ -125,7 +125,7 @@ impl {name} {{
             // Writing to a string cannot fail.
             let _ = write!(self.params, ", {name}: {written}");
             let is_ref = written.starts_with('&');
-            self.values.insert(input, Value { text: name, is_ref });
+            self.values.insert(input, Value::variable(name, is_ref));
         }
         Ok(())
     }
@@ -148,7 +148,7 @@ impl {name} {{
                     let value = self.expression(node)?;
                     let name = self.names.fresh(&node.name);
                     self.line(&format!("let {name} = {};", value.text));
-                    self.values.insert(id, Value { text: name, is_ref: value.is_ref });
+                    self.values.insert(id, Value::variable(name, value.is_ref));
                 }
             }
         }
@@ -169,7 +169,7 @@ impl {name} {{
             self.depth -= 1;
         }
         self.line("};");
-        self.values.insert(id, Value::owned(name));
+        self.values.insert(id, Value::variable(name, false));
         Ok(())
     }
 
@@ -199,7 +199,7 @@ impl {name} {{
     fn owned(&self, arg: &Arg) -> String {
         let value = host::operand(arg, &|id| self.read(id));
         let is_tensor = arg.node().is_some_and(|id| self.module.graph().node(id).ty.is_tensor());
-        let is_local = arg.node().is_some_and(|id| !self.values[&id].is_ref && !value.text.contains('.'));
+        let is_local = value.form == Form::Name && !value.is_ref;
         let is_read_once = arg.node().is_some_and(|id| self.module.graph().users(id).len() == 1);
         if is_tensor && !(is_local && is_read_once) {
             format!("{}.shallow_clone()", value.receiver())
@@ -238,7 +238,7 @@ impl {name} {{
             Op::Host(called) if is_written(&called.op) && !node.does_on_host(&|op| !is_written(op)) => {
                 let text = host::rust(&called.op, &node.args, &read);
                 let text = if called.fallible { format!("{text}?") } else { text };
-                Ok(Value { text, is_ref: host::yields_reference(&called.op) })
+                Ok(host::expression(&called.op, text))
             }
             Op::Host(called) => Err(located(node, &format!("`{}`", called.op.label()))),
             Op::Rust(code) => Err(located(node, &format!("the code `{}`, which is not understood,", code.text()))),

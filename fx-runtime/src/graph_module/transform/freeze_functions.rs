@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use fx_ir::host::eval::Machine as _;
+
 use tch::Tensor;
 
 use super::super::convert::{self, IntoValue};
@@ -57,8 +59,27 @@ pub(super) fn call(keeper: &mut Keeper<'_>, name: &str, args: &[Value]) -> Resul
             let part = if name == "norm::channel_factor" { norm::channel_factor } else { norm::channel_summand };
             Ok(part(keeper.frame()?, norm)?.value())
         }
+        "Conv::pack_layer" => packed_layer(keeper, "Conv::pack", args),
+        "Conv::pack_layer_batch_norm" => packed_layer(keeper, "Conv::pack_batch_norm", args),
+        "Linear::pack_layer" => packed_layer(keeper, "Linear::pack", args),
+        "Linear::pack_layer_batch_norm" => packed_layer(keeper, "Linear::pack_batch_norm", args),
         _ => packed(keeper, name, args),
     }
+}
+
+/// `Conv::pack_layer(frame, layer, act)`, with a batch norm before the activation or none: the function of that name on
+/// what the fields of the layer hold.
+fn packed_layer(keeper: &mut Keeper<'_>, name: &str, args: &[Value]) -> Result<Value> {
+    let [frame, Value::Handle(layer), norm @ .., act] = args else { return Err(wrong(name)) };
+    let mut fields = ["ws", "bs", "config"].into_iter();
+    let mut field = || keeper.field(*layer, fields.next().unwrap_or_default());
+    let mut parts = vec![frame.clone(), field()?, field()?];
+    parts.extend(norm.iter().cloned());
+    if name.starts_with("Conv") {
+        parts.push(field()?);
+    }
+    parts.push(act.clone());
+    packed(keeper, name, &parts)
 }
 
 /// Folding: new weights out of old ones.

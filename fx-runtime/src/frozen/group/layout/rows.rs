@@ -11,7 +11,7 @@ impl Layout {
         let rows = Some((self.elements(), length));
         let is_same =
             kind.is_none_or(|kind| dtype(kind) == self.dtype) && self.rows.is_none_or(|known| Some(known) == rows);
-        Self { is_known: self.is_known && is_same && length > 0 && self.is_contiguous(), rows, ..self.unary() }
+        Self { is_known: self.is_known && is_same && length > 0 && self.is_row_major(), rows, ..self.unary() }
     }
 
     /// What is one number for each row.

@@ -1,0 +1,61 @@
+//! Calls of one layer of `nn`.
+
+use fx_ir::{Arg, Effect, LayerRow, ModuleKind, NodeId, Op, layers};
+use proc_macro2::Span;
+
+use crate::diag::{Code, Severity};
+use crate::trace::types::label::identifier;
+use crate::trace::{Result, Tracer, Ty, Val, unsupported};
+
+impl Tracer<'_> {
+    /// One layer of `nn`; in inference its `train` flag means nothing.
+    pub(in crate::trace) fn leaf(&mut self, module: &Val, kind: &str, args: &[Val], span: Span) -> Result<Val> {
+        if args.is_empty() || args.len() > 2 {
+            let message = format!("a layer takes its input and at most a `train` flag, not {} arguments", args.len());
+            self.report(Code::WrongArity, Severity::Error, span, message.clone(), "");
+            return unsupported(span, message);
+        }
+        let (Some(id), Some(Val::Node(input, ..))) = (module.node(), args.first()) else {
+            return unsupported(span, "a layer called on a value of this form");
+        };
+        let mode = self.mode_of(kind, args.get(1), span)?;
+        if kind == layers::CLOSURE.name {
+            self.report_opaque(
+                span,
+                "a closure that captures values of the function that makes it",
+                self.one_operation(),
+            );
+        }
+        let label = self.label_of(module, &kind.to_lowercase());
+        let name = identifier(&label);
+        let op = Op::CallModule(ModuleKind(kind.to_owned()));
+        Ok(self.layer_call(op, [id, *input], (&name, &label), mode, span))
+    }
+
+    /// The mode that a call of a layer says by itself, beside the one that the layer keeps; none where that decides, or
+    /// where the layer does the same in both.
+    pub(in crate::trace) fn mode_of(&self, kind: &str, train: Option<&Val>, span: Span) -> Result<Option<bool>> {
+        let is_pure = LayerRow::of_type(kind).is_some_and(|row| row.training == Effect::Pure);
+        match train {
+            None | Some(Val::Lit(Arg::Bool(false), Ty::Mode)) => Ok(None),
+            Some(Val::Lit(Arg::Bool(known), _)) if !known || self.training => Ok(Some(*known).filter(|_| !is_pure)),
+            Some(_) => unsupported(span, "a layer in training"),
+        }
+    }
+
+    /// The call of a layer on its input.
+    pub(in crate::trace) fn layer_call(
+        &mut self,
+        op: Op,
+        [layer, input]: [NodeId; 2],
+        (name, label): (&str, &str),
+        mode: Option<bool>,
+        span: Span,
+    ) -> Val {
+        let value = self.push_labelled(op, vec![layer.into(), input.into()], name, label, Ty::Tensor, span);
+        if let (Some(call), Some(mode)) = (value.node(), mode) {
+            self.graph.node_mut(call).set_mode(mode);
+        }
+        value
+    }
+}
