@@ -112,6 +112,29 @@ impl Tokens {
     }
 }
 
+/// Two linear layers, of which an input decides whether the second is asked.
+#[derive(Debug, Module)]
+pub struct Decided {
+    fc1: nn::Linear,
+    fc2: nn::Linear,
+}
+
+impl Decided {
+    /// The network with fresh weights under `p`.
+    pub fn new(p: &nn::Path) -> Self {
+        Self { fc1: linear(p / "fc1", 32, 64), fc2: linear(p / "fc2", 64, 64) }
+    }
+}
+
+#[traceable]
+impl Decided {
+    /// `[N, 32]` to `[N, 64]`.
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = self.fc1.forward(xs).relu();
+        if xs.double_value(&[0, 0]) > 0.0 { self.fc2.forward(&ys) } else { ys }
+    }
+}
+
 /// A table of words and a linear layer, in which nearly all weights are, and which are large enough to be kept as integers.
 #[derive(Debug, Module)]
 pub struct Bag {

@@ -213,6 +213,26 @@ fn tables_are_kept_as_integers_too() {
     }
 }
 
+/// What an input decides stays so: before it there are codes, and in its arms floats.
+#[test]
+fn decisions_are_kept() {
+    let net = model::<dense::Decided>(Kind::Float);
+    let mut observed = net.prepare(&QConfigMapping::for_engine(QEngine::Fx)).expect("it has a graph");
+    let inputs = [1.0, -1.0].map(|sign| tensor(&[4, 32], 1.0).abs() * sign);
+    for xs in &inputs {
+        observed.forward(xs).expect("it runs");
+    }
+    let qparams = observed.convert().expect("all sites saw data");
+    assert_eq!(qparams.weights.keys().collect::<Vec<_>>(), ["fc1.weight"]);
+    let frozen = net.freeze(&Freeze::new().quantize(&qparams)).expect("it freezes");
+    let floats = net.freeze(&Freeze::new()).expect("it freezes");
+    for xs in &inputs {
+        let (ys, wanted) = (frozen.forward(xs), floats.forward(xs));
+        let found = sqnr(&wanted, &ys).expect("one shape");
+        assert!(found > 25.0 && (found.is_finite() || !has_kernels()), "{found} dB");
+    }
+}
+
 #[test]
 fn what_cannot_be_is_refused_by_name() {
     let net = model::<Residual>(Kind::Float);
