@@ -212,16 +212,17 @@ fn frozen_graph(graph: &GraphModule, options: &Freeze) -> Result<Forward, Error>
 }
 
 /// How many inputs a graph has behind its first, all of which may be absent.
-fn absent_inputs(graph: &GraphModule) -> usize {
+pub fn absent_inputs(graph: &GraphModule) -> usize {
     graph.graph().region(graph.graph().body()).params.len() - 1
 }
 
-fn inputs(xs: &Tensor, absent: usize) -> Vec<Value> {
+/// The values of a call: the first input, and the others absent.
+pub fn inputs(xs: &Tensor, absent: usize) -> Vec<Value> {
     std::iter::once(value(xs)).chain((0..absent).map(|_| value(None::<&Tensor>))).collect()
 }
 
 /// What counts of a result: the tensor, or the first of several.
-fn first_tensor(value: Value) -> Tensor {
+pub fn first_tensor(value: Value) -> Tensor {
     match value {
         Value::Tensor(tensor) => tensor.shallow_clone(),
         Value::Tuple(parts) => parts.into_iter().next().map_or_else(Tensor::new, first_tensor),

@@ -121,6 +121,34 @@ fn the_example() {
     let nowhere = error(&about("view", &with(&["--runs", "0", "-o", "/none/view.html"])));
     assert!(nowhere.contains("cannot write `/none/view.html`"), "{nowhere}");
 
+    let parameters = trace("qparams.json");
+    let quantized = printed(
+        about(
+            "quantize",
+            &with(&["--batches", "2", "--output"]).iter().copied().chain([&*parameters]).collect::<Vec<_>>(),
+        ),
+        0,
+    );
+    let head = "calibrated on random values: the figures say nothing of real data; give some with `--data`\n31 values and 21 weights: ";
+    assert!(
+        quantized.starts_with(head) && quantized.contains("100.0 % of the FLOPs on codes of eight bits"),
+        "{quantized}"
+    );
+    let accuracy = printed(
+        about(
+            "accuracy",
+            &with(&["--batches", "2", "--keep", "2", "--qparams"])
+                .iter()
+                .copied()
+                .chain([&*parameters])
+                .collect::<Vec<_>>(),
+        ),
+        0,
+    );
+    assert!(accuracy.contains("layer4_1_conv2") && accuracy.contains("to leave in floats first: "), "{accuracy}");
+    let other = about("accuracy", &["--new", "ResNet18::new(p, 11)", "--input", "1x3x64x64", "--qparams", &parameters]);
+    assert!(error(&other).contains("has 10 scales along axis 0, the value is [11, 512]"));
+
     let mistake = error(&about("graph", &["--new", "ResNet18::new(p, 10, 3)"]));
     assert!(
         mistake.contains("cannot be constructed by `ResNet18::new(p, 10, 3)`") && mistake.contains("error[E0061]"),

@@ -173,12 +173,12 @@ impl Freeze {
         Self { qparams: Some(Arc::new(qparams.clone())), ..self }
     }
 
-    /// Keeps the weights of linear layers, and of products with a matrix of the model, as integers of eight or four bits;
-    /// activations stay as they are.
+    /// Keeps the weights of linear layers and of products with a matrix of the model, and the tables of embeddings, as integers
+    /// of eight or four bits, or as floats of 16; activations stay as they are.
     ///
-    /// On the CPU in f32 a layer then takes few rows in the time that it takes to read its weight, a quarter or about an
-    /// eighth of what it was; elsewhere the weight is brought into floats in each call. Weights of fewer than 65,536
-    /// numbers stay in floats, and those whose inputs do not fall into groups of four bits. `save` writes the integers. What
+    /// On the CPU in f32 a layer then takes few rows in the time that it takes to read its weight, a half, a quarter or about
+    /// an eighth of what it was; elsewhere the weight is brought into f32 in each call. Weights of fewer than 65,536
+    /// numbers stay as they are, and those whose inputs do not fall into groups of four bits. `save` writes them so. What
     /// is lost, [`quantize_weights`](crate::quant::quantize_weights) shows on a graph.
     #[must_use]
     pub fn quantize_weights(self, format: WeightFormat) -> Self {

@@ -112,6 +112,57 @@ impl Tokens {
     }
 }
 
+/// Two linear layers, of which an input decides whether the second is asked.
+#[derive(Debug, Module)]
+pub struct Decided {
+    fc1: nn::Linear,
+    fc2: nn::Linear,
+}
+
+impl Decided {
+    /// The network with fresh weights under `p`.
+    pub fn new(p: &nn::Path) -> Self {
+        Self { fc1: linear(p / "fc1", 32, 64), fc2: linear(p / "fc2", 64, 64) }
+    }
+}
+
+#[traceable]
+impl Decided {
+    /// `[N, 32]` to `[N, 64]`.
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = self.fc1.forward(xs).relu();
+        if xs.double_value(&[0, 0]) > 0.0 { self.fc2.forward(&ys) } else { ys }
+    }
+}
+
+/// A table of words and a linear layer, in which nearly all weights are, and which are large enough to be kept as integers.
+#[derive(Debug, Module)]
+pub struct Bag {
+    embedding: nn::Embedding,
+    fc: nn::Linear,
+}
+
+impl Bag {
+    /// Number of different words.
+    pub const VOCABULARY: i64 = 1024;
+
+    /// The network with fresh weights under `p`.
+    pub fn new(p: &nn::Path) -> Self {
+        Self {
+            embedding: nn::embedding(p / "embedding", Self::VOCABULARY, 128, nn::EmbeddingConfig::default()),
+            fc: linear(p / "fc", 128, 1024),
+        }
+    }
+}
+
+#[traceable]
+impl Bag {
+    /// Words `i64[N, length]` to `[N, 1024]`.
+    pub fn forward(&self, ids: &Tensor) -> Tensor {
+        self.fc.forward(&self.embedding.forward(ids).mean_dim(1, false, None))
+    }
+}
+
 /// A convolution with a group norm behind it.
 #[derive(Debug, Module)]
 pub struct Grouped {

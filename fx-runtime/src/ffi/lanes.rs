@@ -5,7 +5,13 @@
 #![allow(clippy::inline_always, reason = "instructions must be inlined into a function that has their CPU feature")]
 
 #[cfg(target_arch = "x86_64")]
+mod loads;
+
+#[cfg(target_arch = "x86_64")]
 use std::marker::PhantomData;
+
+#[cfg(target_arch = "x86_64")]
+use loads::{bf16_256, bf16_512, bytes_256, bytes_512, f16_256, f16_512, halves_256, halves_512};
 
 #[cfg(target_arch = "x86_64")]
 use super::vector::{Body, with_avx2, with_avx512};
@@ -56,6 +62,18 @@ pub(super) trait Lanes: Copy {
     ///
     /// As [`Self::load`].
     unsafe fn load_bytes(from: *const i8) -> Self;
+    /// Numbers of f16; the CPU has F16C.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::load`].
+    unsafe fn load_f16(from: *const u16) -> Self;
+    /// Numbers of bf16.
+    ///
+    /// # Safety
+    ///
+    /// As [`Self::load`].
+    unsafe fn load_bf16(from: *const u16) -> Self;
 
     /// A register of words of 32 bits.
     type Words: Copy;
@@ -82,7 +100,7 @@ macro_rules! lanes {
     ($($register:ident, $count:literal, $rows:literal:
         $load:ident $store:ident $splat:ident $plus:ident $minus:ident $fused:ident
         $low:ident $high:ident $shuffle:ident $fold:ident
-        $words:ident $load_words:ident $shift:ident $bytes:ident $halves:ident;)*) => {$(
+        $words:ident $load_words:ident $shift:ident $bytes:ident $halves:ident $f16:ident $bf16:ident;)*) => {$(
         impl Lanes for std::arch::x86_64::$register {
             const COUNT: usize = $count;
             const ROWS: usize = $rows;
@@ -140,6 +158,18 @@ macro_rules! lanes {
                 unsafe { $bytes(from) }
             }
 
+            #[inline(always)]
+            unsafe fn load_f16(from: *const u16) -> Self {
+                // SAFETY: as above.
+                unsafe { $f16(from) }
+            }
+
+            #[inline(always)]
+            unsafe fn load_bf16(from: *const u16) -> Self {
+                // SAFETY: as above.
+                unsafe { $bf16(from) }
+            }
+
             type Words = std::arch::x86_64::$words;
 
             #[inline(always)]
@@ -167,10 +197,10 @@ macro_rules! lanes {
 lanes! {
     __m512, 16, 14: _mm512_loadu_ps _mm512_storeu_ps _mm512_set1_ps _mm512_add_ps _mm512_sub_ps _mm512_fmadd_ps
         _mm512_unpacklo_ps _mm512_unpackhi_ps _mm512_shuffle_ps fold_512
-        __m512i _mm512_loadu_si512 _mm512_srli_epi32 bytes_512 halves_512;
+        __m512i _mm512_loadu_si512 _mm512_srli_epi32 bytes_512 halves_512 f16_512 bf16_512;
     __m256, 8, 6: _mm256_loadu_ps _mm256_storeu_ps _mm256_set1_ps _mm256_add_ps _mm256_sub_ps _mm256_fmadd_ps
         _mm256_unpacklo_ps _mm256_unpackhi_ps _mm256_shuffle_ps fold_256
-        __m256i _mm256_loadu_si256 _mm256_srli_epi32 bytes_256 halves_256;
+        __m256i _mm256_loadu_si256 _mm256_srli_epi32 bytes_256 halves_256 f16_256 bf16_256;
 }
 
 /// The sums of every fourth number.
@@ -188,43 +218,6 @@ unsafe fn fold_256(x: std::arch::x86_64::__m256) -> std::arch::x86_64::__m128 {
     use std::arch::x86_64::{_mm_add_ps, _mm256_castps256_ps128, _mm256_extractf128_ps};
     // SAFETY: the caller's CPU has the registers.
     unsafe { _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps::<1>(x)) }
-}
-
-/// Signed bytes as numbers.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-unsafe fn bytes_512(from: *const i8) -> std::arch::x86_64::__m512 {
-    use std::arch::x86_64::{_mm_loadu_si128, _mm512_cvtepi8_epi32, _mm512_cvtepi32_ps};
-    // SAFETY: the caller's CPU has the registers, and 16 bytes can be read.
-    unsafe { _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(from.cast()))) }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-unsafe fn bytes_256(from: *const i8) -> std::arch::x86_64::__m256 {
-    use std::arch::x86_64::{_mm_loadl_epi64, _mm256_cvtepi8_epi32, _mm256_cvtepi32_ps};
-    // SAFETY: the caller's CPU has the registers, and 8 bytes can be read.
-    unsafe { _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(from.cast()))) }
-}
-
-/// The lowest four bits of words, looked up: the instruction reads no others of its indices.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-unsafe fn halves_512(words: std::arch::x86_64::__m512i) -> std::arch::x86_64::__m512 {
-    use std::arch::x86_64::{_mm512_permutexvar_ps, _mm512_setr_ps};
-    // SAFETY: the caller's CPU has the registers.
-    unsafe {
-        let numbers = _mm512_setr_ps(0., 1., 2., 3., 4., 5., 6., 7., 8., 9., 10., 11., 12., 13., 14., 15.);
-        _mm512_permutexvar_ps(words, numbers)
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-unsafe fn halves_256(words: std::arch::x86_64::__m256i) -> std::arch::x86_64::__m256 {
-    use std::arch::x86_64::{_mm256_and_si256, _mm256_cvtepi32_ps, _mm256_set1_epi32};
-    // SAFETY: the caller's CPU has the registers.
-    unsafe { _mm256_cvtepi32_ps(_mm256_and_si256(words, _mm256_set1_epi32(15))) }
 }
 
 /// The nearest cache, as [`fetch_line`] is told.

@@ -53,7 +53,7 @@ mod winograd;
 
 pub(crate) use amx::{Amx, SplitMatrix};
 pub(crate) use buffer::release_freed;
-pub(crate) use coded::{ByteWeight, HalfByteWeight};
+pub(crate) use coded::{ByteWeight, HalfByteWeight, ShortWeight};
 pub(crate) use convolution::{Geometry, PackedConv};
 pub(crate) use entry::{Presence, libtorch_version, presence};
 pub(crate) use epilogue::Epilogue;
@@ -64,7 +64,7 @@ pub(crate) use linear::PackedLinear;
 pub(crate) use memory_format::is_dense_in;
 pub(crate) use mkl::{PackedGemm, is_available as mkl_is_available};
 pub(crate) use omp_threads::{share, threads};
-pub(crate) use onednn::{DirectConv, Int8Numbers};
+pub(crate) use onednn::{DirectConv, Int8Numbers, Int8Result};
 pub(crate) use operands::WeightMatrix;
 pub(crate) use output_pool::PoolUser;
 pub(crate) use post_op::PostOp;

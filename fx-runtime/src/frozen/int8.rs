@@ -6,7 +6,7 @@ use super::accepts::Accepts;
 use super::{Activation, ConvParams};
 use crate::Error;
 use crate::ffi::int8::PerTensor;
-use crate::ffi::{DirectConv, Geometry, Int8Numbers, Param, PostOp};
+use crate::ffi::{DirectConv, Geometry, Int8Numbers, Int8Result, Param, PostOp};
 use crate::saved::{Loader, Saver, State};
 
 /// A convolution or linear layer on codes.
@@ -78,7 +78,7 @@ impl Int8Layer {
         let numbers = Int8Numbers {
             source_zero: folded.source_zero,
             weight_scales: &folded.scales,
-            result: folded.result,
+            result: folded.result.map_or(Int8Result::Floats, |(scale, zero)| Int8Result::Codes { scale, zero }),
             adds_integers: spec.result.is_some(),
         };
         let Some(conv) = DirectConv::pack_int8(&weight, Some(&folded.bias), &geometry, &numbers) else {
@@ -170,6 +170,21 @@ impl Int8Layer {
     }
 }
 
+/// The sums of codes `i8[out, ..]` over all but the first axis, `i32[out]`.
+///
+/// libtorch widens all that it sums before it does, so that it gets some rows at a time.
+pub(crate) fn channel_sums(codes: &Tensor) -> Result<Tensor, Error> {
+    const AT_ONCE: i64 = 1 << 18;
+    let out = codes.size()[0];
+    let rows = codes.f_reshape([out, -1])?;
+    let step = (AT_ONCE / rows.size()[1].max(1)).max(1);
+    let starts = (0..out).step_by(usize::try_from(step).unwrap_or(1));
+    let sums = starts.map(|start| {
+        rows.f_narrow(0, start, step.min(out - start))?.f_sum_dim_intlist([1i64].as_slice(), false, Kind::Int)
+    });
+    Ok(Tensor::f_cat(&sums.collect::<Result<Vec<_>, _>>()?, 0)?)
+}
+
 /// Returns whether a tensor of the first sizes can be expanded to the second.
 fn broadcasts(from: &[i64], to: &[i64]) -> bool {
     from.len() <= to.len() && from.iter().rev().zip(to.iter().rev()).all(|(from, to)| from == to || *from == 1)
@@ -213,8 +228,7 @@ impl Folded {
         let scales: Vec<f32> = spec.scales.iter().map(|scale| source.scale * scale / unit).collect();
         let has_border = geometry.padding.iter().any(|&width| width != 0);
         let shift = if has_border { 0 } else { source.zero_point };
-        let axes: Vec<i64> = (1..).take(spec.codes.dim() - 1).collect();
-        let sums = spec.codes.f_sum_dim_intlist(axes.as_slice(), false, Kind::Int64)?.f_to_kind(Kind::Double)?;
+        let sums = channel_sums(spec.codes)?.f_to_kind(Kind::Double)?;
         let of_source =
             sums.f_mul(&Tensor::f_from_slice(&scales)?.f_to_kind(Kind::Double)?)?.f_mul_scalar(f64::from(shift))?;
         let bias = match spec.bias {

@@ -2,11 +2,14 @@
 
 use std::fmt;
 
-use tch::Tensor;
+use tch::{Kind, Tensor};
 
 use super::Frame;
-use crate::nn::Layer;
+use super::coded_table::CodedTable;
+use super::select::is_coded;
 use crate::nn::sealed::Held;
+use crate::nn::{self, Layer};
+use crate::qparams::WeightFormat;
 use crate::saved::{Loader, Saver, State};
 use crate::{Error, Result};
 
@@ -14,9 +17,20 @@ use crate::{Error, Result};
 ///
 /// Many threads may run it at once; a `Sequential` runs for one at a time, since it may hold a layer of the user's.
 pub struct Leaf<L: Layer> {
-    held: L::Held,
+    form: Form<L>,
     type_name: &'static str,
 }
+
+/// What a layer computes with.
+enum Form<L: Layer> {
+    /// As it is.
+    Held(L::Held),
+    /// An embedding whose table is integers.
+    Coded(CodedTable),
+}
+
+/// What a saved file says of the second form.
+const CODED: &str = "coded table";
 
 impl<L: Layer> Leaf<L> {
     /// Copies the layer, so that later changes to it, mode included, do not reach the copy.
@@ -25,6 +39,9 @@ impl<L: Layer> Leaf<L> {
     ///
     /// A tensor that cannot be moved; in a `Sequential`, a layer of the user's that is not [`crate::Module`].
     pub fn new(frame: &Frame, layer: &L) -> Result<Self, Error> {
+        if let Some(table) = coded(frame, layer)? {
+            return Ok(Self { form: Form::Coded(table), type_name: layer.type_name() });
+        }
         let copy = layer.placed(&mut |tensor| Ok(frame.param(tensor)?.shallow_clone()))?;
         copy.eval();
         Ok(Self::of(copy))
@@ -32,7 +49,7 @@ impl<L: Layer> Leaf<L> {
 
     /// Takes over a layer whose tensors are in place.
     fn of(layer: L) -> Self {
-        Self { type_name: layer.type_name(), held: L::Held::hold(layer) }
+        Self { type_name: layer.type_name(), form: Form::Held(L::Held::hold(layer)) }
     }
 
     /// Applies the layer.
@@ -41,22 +58,52 @@ impl<L: Layer> Leaf<L> {
     ///
     /// What libtorch refuses.
     pub fn run(&self, xs: &Tensor) -> Result<Tensor, Error> {
-        Ok(self.held.run(xs)?)
+        match &self.form {
+            Form::Held(held) => Ok(held.run(xs)?),
+            Form::Coded(table) => table.run(xs),
+        }
     }
+}
+
+/// The table of an embedding as integers, where the model's weights are to be kept so.
+fn coded<L: Layer>(frame: &Frame, layer: &L) -> Result<Option<CodedTable>> {
+    let Some(layer) = layer.as_any().downcast_ref::<nn::Embedding>() else { return Ok(None) };
+    let takes = |format: &WeightFormat| match layer.ws.size()[..] {
+        [rows, columns] => is_coded(*format, [rows, columns]),
+        _ => false,
+    };
+    let Some(format) = frame.weight_format().filter(takes).filter(|_| frame.kind() == Kind::Float) else {
+        return Ok(None);
+    };
+    let placed = nn::Embedding { ws: frame.param(&layer.ws)?.shallow_clone(), config: layer.config };
+    CodedTable::new(&placed, format).map(Some)
 }
 
 impl<L: Layer> fmt::Debug for Leaf<L> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Leaf({})", self.type_name)
+        match &self.form {
+            Form::Held(_) => write!(f, "Leaf({})", self.type_name),
+            Form::Coded(table) => write!(f, "Leaf({}, {})", self.type_name, table.coded().format),
+        }
     }
 }
 
 impl<L: Layer + State> State for Leaf<L> {
     fn save(&self, to: &mut Saver) -> Result<()> {
-        self.held.with(|layer| layer.save(to))
+        match &self.form {
+            Form::Held(held) => held.with(|layer| layer.save(to)),
+            Form::Coded(table) => {
+                to.choose(CODED);
+                table.save(to)
+            }
+        }
     }
 
     fn load(from: &mut Loader) -> Result<Self> {
+        if from.has_choice() && from.choice()? == CODED {
+            let table = CodedTable::load(from)?;
+            return Ok(Self { form: Form::Coded(table), type_name: "Embedding" });
+        }
         L::load(from).map(Self::of)
     }
 }
@@ -65,11 +112,11 @@ impl<L: Layer + State> State for Leaf<L> {
 mod tests {
     use std::cell::Cell;
 
-    use tch::{Device, Kind};
+    use tch::Device;
 
     use super::super::oracle::{check, frame, randn};
     use super::*;
-    use crate::nn::{self, VarStore};
+    use crate::nn::VarStore;
     use crate::{Freeze, Module};
 
     fn assert_send_sync<T: Send + Sync>() {}

@@ -1,12 +1,14 @@
 //! The product of rows with a weight in a layout of its own; bias, addition and activation in the same pass.
 
-use tch::{TchError, Tensor};
+use tch::{Kind, TchError, Tensor};
 
 use super::Activation;
 use super::epilogue::RowEpilogue;
 use super::select::{LinearChoice, Rows};
 use crate::Error;
-use crate::ffi::{ByteWeight, HalfByteWeight, PackedGemm, Param, SplitMatrix, UnpackedWeight, WeightMatrix as _};
+use crate::ffi::{
+    ByteWeight, HalfByteWeight, PackedGemm, Param, ShortWeight, SplitMatrix, UnpackedWeight, WeightMatrix as _,
+};
 use crate::qparams::{Coded, WeightFormat};
 
 /// A weight `[out, in]` in the layout of a kernel, with the bias.
@@ -21,6 +23,7 @@ enum Weight {
     Dots(UnpackedWeight),
     Bytes(ByteWeight),
     HalfBytes(HalfByteWeight),
+    Shorts(ShortWeight),
 }
 
 impl PackedMatrix {
@@ -42,9 +45,10 @@ impl PackedMatrix {
 
     /// Packs integers; none where this CPU has no registers for them, or the shape does not fit those.
     pub(crate) fn for_codes(coded: &Coded, bias: Option<&Tensor>) -> Result<Option<Self>, TchError> {
-        let weight = match &coded.zero_point {
-            None => ByteWeight::new(&coded.codes, &coded.scale)?.map(Weight::Bytes),
-            Some(zero) => HalfByteWeight::new(&coded.codes, &coded.scale, zero)?.map(Weight::HalfBytes),
+        let weight = match (&coded.scale, &coded.zero_point) {
+            (Some(scale), None) => ByteWeight::new(&coded.codes, scale)?.map(Weight::Bytes),
+            (Some(scale), Some(zero)) => HalfByteWeight::new(&coded.codes, scale, zero)?.map(Weight::HalfBytes),
+            (None, _) => ShortWeight::new(&coded.codes)?.map(Weight::Shorts),
         };
         Self::new(weight, bias)
     }
@@ -63,6 +67,8 @@ impl PackedMatrix {
             Weight::Dots(_) => LinearChoice::Dots,
             Weight::Bytes(_) => LinearChoice::Coded(WeightFormat::Int8),
             Weight::HalfBytes(weight) => LinearChoice::Coded(WeightFormat::Int4 { group: weight.group() }),
+            Weight::Shorts(weight) if weight.kind() == Kind::Half => LinearChoice::Coded(WeightFormat::F16),
+            Weight::Shorts(_) => LinearChoice::Coded(WeightFormat::Bf16),
         }
     }
 
@@ -74,6 +80,7 @@ impl PackedMatrix {
             Weight::Dots(matrix) => matrix.out(),
             Weight::Bytes(matrix) => matrix.out(),
             Weight::HalfBytes(matrix) => matrix.out(),
+            Weight::Shorts(matrix) => matrix.out(),
         }
     }
 
@@ -85,12 +92,13 @@ impl PackedMatrix {
             Weight::Dots(matrix) => StoredWeight::Dense(matrix.weight().shallow_clone()),
             Weight::Bytes(matrix) => {
                 let (codes, scale) = matrix.parts()?;
-                StoredWeight::Coded(Coded::of_parts(codes, scale, None))
+                StoredWeight::Coded(Coded::of_parts(codes, Some(scale), None))
             }
             Weight::HalfBytes(matrix) => {
                 let [codes, scale, zero] = matrix.parts()?;
-                StoredWeight::Coded(Coded::of_parts(codes, scale, Some(zero)))
+                StoredWeight::Coded(Coded::of_parts(codes, Some(scale), Some(zero)))
             }
+            Weight::Shorts(matrix) => StoredWeight::Coded(Coded::of_parts(matrix.weight()?, None, None)),
         };
         Ok(Stored { weight, bias: self.bias.as_deref().map(Tensor::from_slice) })
     }
@@ -116,6 +124,7 @@ impl PackedMatrix {
             Weight::Dots(matrix) => matrix.run(x, sizes, other, &epilogue),
             Weight::Bytes(matrix) => matrix.run(x, sizes, other, &epilogue),
             Weight::HalfBytes(matrix) => matrix.run(x, sizes, other, &epilogue),
+            Weight::Shorts(matrix) => matrix.run(x, sizes, other, &epilogue),
         }
     }
 }

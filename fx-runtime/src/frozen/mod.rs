@@ -21,6 +21,7 @@ pub mod at;
 pub mod attention;
 mod captured;
 pub(crate) mod clock;
+pub(crate) mod coded_table;
 mod composed;
 mod conv;
 mod conv_params;

@@ -128,9 +128,14 @@ pub(super) struct LinearLayer {
 impl LinearLayer {
     /// The integers that the weight becomes; none of a small one, or one that does not fall into groups.
     pub(super) fn coded(&self) -> Option<WeightFormat> {
-        let [out, columns] = self.shape;
-        self.format.filter(|format| out * columns >= CODED_FROM && format.takes(columns))
+        self.format.filter(|format| is_coded(*format, self.shape))
     }
+}
+
+/// Returns whether a matrix `[rows, columns]` is kept as integers where the model's weights are: not a small one, and not one
+/// whose rows do not fall into groups.
+pub(super) fn is_coded(format: WeightFormat, [rows, columns]: [i64; 2]) -> bool {
+    rows * columns >= CODED_FROM && format.takes(columns)
 }
 
 impl Target {

@@ -63,7 +63,7 @@ pub use self::profile_generated::{Operation, profile_generated};
 pub(crate) use self::shape_prop::short_name;
 pub use self::shared::{SharedGraph, SharedModule};
 pub use self::submodule::Submodule;
-pub(crate) use self::submodule::{Erased, Leaf, SharedLayer, Uncallable};
+pub(crate) use self::submodule::{Erased, Leaf, SharedLayer, Uncallable, gru_state, lstm_state};
 pub use self::transform::FrozenModule;
 use crate::module::Tree;
 use crate::{Error, Module, Result};

@@ -216,16 +216,22 @@ macro_rules! recurrent {
     };
 }
 
-recurrent!(LSTM, LSTMState, |state| {
+recurrent!(LSTM, LSTMState, lstm_state);
+recurrent!(GRU, GRUState, gru_state);
+
+/// The state of an LSTM; none of another value.
+pub(crate) fn lstm_state(state: &Value) -> Option<LSTMState> {
     let HostValue::Struct(_, fields) = state else { return None };
     let HostValue::Tuple(parts) = &fields.first()?.1 else { return None };
     let [h, c] = parts.as_slice() else { return None };
     Some(LSTMState((tensor(h)?.shallow_clone(), tensor(c)?.shallow_clone())))
-});
-recurrent!(GRU, GRUState, |state| {
+}
+
+/// The state of a GRU; none of another value.
+pub(crate) fn gru_state(state: &Value) -> Option<GRUState> {
     let HostValue::Struct(_, fields) = state else { return None };
     Some(GRUState(tensor(&fields.first()?.1)?.shallow_clone()))
-});
+}
 
 /// A module of the user's that is not looked into.
 pub(crate) struct Leaf<M> {

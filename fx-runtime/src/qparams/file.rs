@@ -6,7 +6,7 @@ use std::path::Path;
 use fx_ir::{Arg, Graph, NodeId};
 use serde::{Deserialize, Serialize};
 
-use super::{QEngine, QParams};
+use super::{Equalization, QEngine, QParams};
 use crate::{Error, Result};
 
 /// The parameters of a model's values and weights, by name.
@@ -28,6 +28,10 @@ pub struct QParamsFile {
     pub sites: BTreeMap<String, QParams>,
     /// The parameters of weights, by their paths.
     pub weights: BTreeMap<String, QParams>,
+    /// Factors of channels, which are brought into the graph before anything is rounded; see
+    /// [`Prepared::smoothed`](crate::quant::Prepared::smoothed).
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub equalization: Vec<Equalization>,
     /// What is added to the biases of layers, a number for each output channel, by the paths of their weights; see
     /// [`Prepared::bias_correction`](crate::quant::Prepared::bias_correction).
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
@@ -72,6 +76,11 @@ impl QParamsFile {
         let mut members: Vec<String> = head.iter().map(|(name, value)| format!("  \"{name}\": {value}")).collect();
         members.push(section("sites", &self.sites)?);
         members.push(section("weights", &self.weights)?);
+        if !self.equalization.is_empty() {
+            let lines = self.equalization.iter().map(|of| Ok(format!("\n    {}", json(of)?)));
+            let lines = lines.collect::<Result<Vec<_>>>()?;
+            members.push(format!("  \"equalization\": [{}\n  ]", lines.join(",")));
+        }
         if !self.biases.is_empty() {
             members.push(section("biases", &self.biases)?);
         }

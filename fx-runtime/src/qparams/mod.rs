@@ -4,12 +4,14 @@
 
 mod dtype;
 mod engine;
+mod equalization;
 mod file;
 mod params;
 mod weight;
 
 pub use self::dtype::{DType, QScheme, QuantRange};
 pub use self::engine::QEngine;
+pub use self::equalization::Equalization;
 pub use self::file::QParamsFile;
 pub(crate) use self::file::fault;
 pub use self::params::{QParams, ZeroPoint};

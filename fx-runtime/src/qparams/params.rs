@@ -230,8 +230,8 @@ impl QParams {
     }
 }
 
-/// The position of an axis that may be counted from the end.
+/// The position of an axis that may be counted from the end; one behind all of them if there is no such axis.
 pub(crate) fn wrapped(axis: i64, rank: usize) -> usize {
     let at = usize::try_from(axis.unsigned_abs()).unwrap_or(usize::MAX);
-    if axis < 0 { rank.saturating_sub(at) } else { at }
+    if axis < 0 { rank.checked_sub(at).unwrap_or(usize::MAX) } else { at }
 }

@@ -1,4 +1,4 @@
-//! Weights of linear layers as integers.
+//! Weights of linear layers as integers, or as floats of 16 bits.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use super::{DType, QParams, QScheme, Rule, ZeroPoint, calculate_qparams};
 use crate::ffi::Param;
 use crate::{Error, Result};
 
-/// How the weight of a linear layer is kept as integers.
+/// How the weight of a linear layer is kept in fewer bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WeightFormat {
     /// A signed byte each, and a symmetric scale for each output channel (`default_per_channel_weight_observer`).
@@ -19,16 +19,20 @@ pub enum WeightFormat {
         /// How many weights have one scale; the number of inputs is a multiple of it, and it is even.
         group: i64,
     },
+    /// `f16`; numbers beyond its range are refused.
+    F16,
+    /// `bf16`.
+    Bf16,
 }
 
-/// A weight `[out, in]` as integers.
+/// A weight `[out, in]` in fewer bits.
 #[derive(Debug)]
 pub(crate) struct Coded {
     pub(crate) format: WeightFormat,
-    /// `i8[out, in]`; of four bits `u8[out, in / 2]`, the first of two in the low half.
+    /// `i8[out, in]`; of four bits `u8[out, in / 2]`, the first of two in the low half; or floats of 16 bits `[out, in]`.
     pub(crate) codes: Param,
-    /// `f32[out]`, or `f32[out, in / group, 1]`.
-    pub(crate) scale: Param,
+    /// `f32[out]`, or `f32[out, in / group, 1]`; none of floats.
+    pub(crate) scale: Option<Param>,
     /// `f32[out, in / group, 1]`, of four bits alone.
     pub(crate) zero_point: Option<Param>,
 }
@@ -37,19 +41,20 @@ impl WeightFormat {
     /// Returns whether a row of so many weights can be kept so.
     pub(crate) fn takes(self, columns: i64) -> bool {
         match self {
-            WeightFormat::Int8 => true,
+            WeightFormat::Int8 | WeightFormat::F16 | WeightFormat::Bf16 => true,
             WeightFormat::Int4 { group } => group >= 2 && group % 2 == 0 && columns % group == 0,
         }
     }
 
-    /// What weights are rounded to: groups are channels of their own.
-    fn rule(self) -> Rule {
+    /// What weights are rounded to, groups being channels of their own; none of floats.
+    fn rule(self) -> Option<Rule> {
         let (dtype, scheme) = match self {
             WeightFormat::Int8 => (DType::QInt8, QScheme::PerChannelSymmetric),
             WeightFormat::Int4 { .. } => (DType::QUInt4x2, QScheme::PerChannelAffineFloatQParams),
+            WeightFormat::F16 | WeightFormat::Bf16 => return None,
         };
         let range = dtype.range(false);
-        Rule { dtype, scheme, range, is_custom_range: false, eps: f32::EPSILON, axis: Some(0) }
+        Some(Rule { dtype, scheme, range, is_custom_range: false, eps: f32::EPSILON, axis: Some(0) })
     }
 }
 
@@ -58,6 +63,8 @@ impl fmt::Display for WeightFormat {
         match self {
             WeightFormat::Int8 => f.write_str("int8 weights"),
             WeightFormat::Int4 { group } => write!(f, "int4 weights in groups of {group}"),
+            WeightFormat::F16 => f.write_str("f16 weights"),
+            WeightFormat::Bf16 => f.write_str("bf16 weights"),
         }
     }
 }
@@ -79,11 +86,12 @@ impl Coded {
             return Err(Error::Quantization { site: "weight".to_owned(), reason });
         }
         let weight = weight.f_contiguous()?;
+        let Some(rule) = format.rule() else { return Self::in_short_floats(&weight, format) };
         let channels = match format {
-            WeightFormat::Int8 => weight,
             WeightFormat::Int4 { group } => weight.f_view([-1, group])?,
+            _ => weight,
         };
-        let of = learned(&channels, format)?;
+        let of = learned(&channels, &rule)?;
         let codes = of.quantize(&channels)?;
         let place = channels.device();
         let each = |numbers: &[f32]| -> Result<Tensor> {
@@ -95,38 +103,65 @@ impl Coded {
             ZeroPoint::Int(_) => None,
         };
         let codes = match format {
-            WeightFormat::Int8 => codes,
+            WeightFormat::Int8 | WeightFormat::F16 | WeightFormat::Bf16 => codes,
             WeightFormat::Int4 { .. } => {
                 let pairs = codes.f_view([rows, columns / 2, 2])?;
                 let high = pairs.f_select(2, 1)?.f_bitwise_left_shift_tensor_scalar(4)?;
                 high.f_bitwise_or_tensor(&pairs.f_select(2, 0)?)?
             }
         };
-        Ok(Self::of_parts(codes, each(&of.scale)?, zero_point))
+        Ok(Self::of_parts(codes, Some(each(&of.scale)?), zero_point))
     }
 
-    /// Integers with their scales and, of four bits, zero points; see the fields.
-    pub(crate) fn of_parts(codes: Tensor, scale: Tensor, zero_point: Option<Tensor>) -> Self {
+    /// Rounds a weight to floats of 16 bits.
+    fn in_short_floats(weight: &Tensor, format: WeightFormat) -> Result<Self> {
+        let kind = if format == WeightFormat::F16 { Kind::Half } else { Kind::BFloat16 };
+        let rounded = weight.f_to_kind(kind)?;
+        if rounded.f_isfinite()?.f_all()?.f_int64_value(&[])? == 0 {
+            let (low, high) = (weight.f_min()?.f_double_value(&[])?, weight.f_max()?.f_double_value(&[])?);
+            let reason = format!("it reaches from {low} to {high}, which {format} do not hold");
+            return Err(Error::Quantization { site: "weight".to_owned(), reason });
+        }
+        Ok(Self::of_parts(rounded, None, None))
+    }
+
+    /// Integers with their scales and, of four bits, zero points, or floats without them; see the fields.
+    pub(crate) fn of_parts(codes: Tensor, scale: Option<Tensor>, zero_point: Option<Tensor>) -> Self {
         let columns = 2 * codes.size().last().copied().unwrap_or(0);
-        let format = match &zero_point {
-            None => WeightFormat::Int8,
-            Some(_) => WeightFormat::Int4 { group: columns / scale.size().get(1).copied().unwrap_or(1).max(1) },
+        let format = match (&scale, &zero_point) {
+            (None, _) if codes.kind() == Kind::Half => WeightFormat::F16,
+            (None, _) => WeightFormat::Bf16,
+            (Some(_), None) => WeightFormat::Int8,
+            (Some(scale), Some(_)) => {
+                WeightFormat::Int4 { group: columns / scale.size().get(1).copied().unwrap_or(1).max(1) }
+            }
         };
-        let [codes, scale] = [codes, scale].map(Param::new);
-        Self { format, codes, scale, zero_point: zero_point.map(Param::new) }
+        let [scale, zero_point] = [scale, zero_point].map(|part| part.map(Param::new));
+        Self { format, codes: Param::new(codes), scale, zero_point }
     }
 
     /// A second handle on the same integers.
     pub(crate) fn handle(&self) -> Self {
-        let zero_point = self.zero_point.as_ref().map(|zero_point| zero_point.shallow_clone());
-        Self::of_parts(self.codes.shallow_clone(), self.scale.shallow_clone(), zero_point)
+        let handle = |part: &Option<Param>| part.as_ref().map(|part| part.shallow_clone());
+        Self::of_parts(self.codes.shallow_clone(), handle(&self.scale), handle(&self.zero_point))
     }
 
     /// `[out, in]`.
     pub(crate) fn shape(&self) -> [i64; 2] {
         let size = self.codes.size();
-        let halves = if self.format == WeightFormat::Int8 { 1 } else { 2 };
+        let halves = if matches!(self.format, WeightFormat::Int4 { .. }) { 2 } else { 1 };
         [size[0], size[1] * halves]
+    }
+
+    /// The rows of these indices, `i64[n]`, in their order.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Torch`] if an index is none of a row.
+    pub(crate) fn rows(&self, indices: &Tensor) -> Result<Self> {
+        let chosen = |of: &Param| of.f_index_select(0, indices);
+        let [scale, zero_point] = [&self.scale, &self.zero_point].map(|part| part.as_ref().map(chosen).transpose());
+        Ok(Self::of_parts(chosen(&self.codes)?, scale?, zero_point?))
     }
 
     /// The numbers that the integers stand for, `f32[out, in]`.
@@ -135,27 +170,28 @@ impl Coded {
     ///
     /// [`Error::Torch`] if libtorch refuses.
     pub(crate) fn dense(&self) -> Result<Tensor> {
+        let Some(scale) = &self.scale else { return Ok(self.codes.f_to_kind(Kind::Float)?) };
         let Some(zero_point) = &self.zero_point else {
-            return Ok(self.codes.f_to_kind(Kind::Float)?.f_mul(&self.scale.f_unsqueeze(1)?)?);
+            return Ok(self.codes.f_to_kind(Kind::Float)?.f_mul(&scale.f_unsqueeze(1)?)?);
         };
         let rows = self.codes.size()[0];
         let low = self.codes.f_bitwise_and(0x0F)?;
         let high = self.codes.f_bitwise_right_shift_tensor_scalar(4)?;
-        let codes = Tensor::f_stack(&[low, high], 2)?.f_view([rows, self.scale.size()[1], -1])?;
+        let codes = Tensor::f_stack(&[low, high], 2)?.f_view([rows, scale.size()[1], -1])?;
         let codes = codes.f_to_kind(Kind::Float)?.f_sub(zero_point.tensor())?;
-        Ok(codes.f_mul(self.scale.tensor())?.f_view([rows, -1])?)
+        Ok(codes.f_mul(scale.tensor())?.f_view([rows, -1])?)
     }
 
     /// The bytes of codes, scales and zero points.
     pub(crate) fn bytes(&self) -> usize {
         let size = |tensor: &Param| tensor.numel() * tensor.kind().elt_size_in_bytes();
-        size(&self.codes) + size(&self.scale) + self.zero_point.as_ref().map_or(0, size)
+        size(&self.codes) + self.scale.iter().chain(&self.zero_point).map(size).sum::<usize>()
     }
 }
 
 /// The parameters of each row.
-fn learned(rows: &Tensor, format: WeightFormat) -> Result<QParams> {
+fn learned(rows: &Tensor, rule: &Rule) -> Result<QParams> {
     let (min, max) = rows.f_aminmax(1, false)?;
     let list = |of: Tensor| -> Result<Vec<f32>> { Ok(Vec::try_from(of.f_reshape([-1])?)?) };
-    calculate_qparams(&format.rule(), &list(min)?, &list(max)?)
+    calculate_qparams(rule, &list(min)?, &list(max)?)
 }

@@ -22,15 +22,17 @@
 //! | `form` | a frozen type that computes on integers |
 //! | `qat/` | the same graph in training: weights and values fake-quantized, batch norms folded |
 //! | `accuracy` | how much each site loses |
+//! | `equalization/` | channels of alike ranges: cross-layer equalization and smoothing |
 //! | `bias_correction` | what rounding moves means by, taken out of biases |
-//! | `weight_only` | linear layers whose weights alone are integers |
-//! | `dynamic` | linear layers whose inputs get their parameters at each call |
+//! | `weight_only` | linear layers and embeddings whose weights alone are integers |
+//! | `dynamic/` | linear and recurrent layers whose inputs get their parameters at each call |
 
 mod accuracy;
 mod bias_correction;
 mod config;
 mod dynamic;
 mod engine;
+mod equalization;
 mod fake_quantize;
 mod file;
 mod form;
@@ -46,7 +48,7 @@ mod weighted;
 
 pub use self::accuracy::{Accuracy, SiteAccuracy, sqnr};
 pub use self::config::{QConfig, QConfigMapping};
-pub use self::dynamic::{DynamicLinear, quantize_dynamic};
+pub use self::dynamic::{DynamicGRU, DynamicLSTM, DynamicLinear, quantize_dynamic};
 pub use self::fake_quantize::{FakeQuantize, FakeQuantizer, FixedQParamsFakeQuantize, FusedMovingAvgObsFakeQuantize};
 pub use self::form::Quantizable;
 #[doc(hidden)]
@@ -56,5 +58,7 @@ pub use self::observer::{Observer, ObserverConfig, Statistic};
 pub use self::prepare::{Prepared, prepare};
 pub use self::qat::{PreparedQat, prepare_qat};
 pub use self::sites::Site;
-pub use self::weight_only::{WeightOnlyLinear, quantize_weights};
-pub use crate::qparams::{DType, QEngine, QParams, QParamsFile, QScheme, QuantRange, WeightFormat, ZeroPoint};
+pub use self::weight_only::{WeightOnlyEmbedding, WeightOnlyLinear, quantize_weights};
+pub use crate::qparams::{
+    DType, Equalization, QEngine, QParams, QParamsFile, QScheme, QuantRange, WeightFormat, ZeroPoint,
+};

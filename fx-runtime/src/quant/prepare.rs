@@ -8,7 +8,7 @@ use tch::Kind;
 
 use super::patterns;
 use super::sites::{self, Placed, Site};
-use super::{Observer, QConfigMapping, QEngine, QParams, QParamsFile, Statistic, weighted};
+use super::{Equalization, Observer, QConfigMapping, QEngine, QParams, QParamsFile, Statistic, weighted};
 use crate::graph_module::{GraphModule, Hook, Interpreter, IntoInputs, Value};
 use crate::progress::Task;
 use crate::{Error, Result};
@@ -20,7 +20,9 @@ pub struct Prepared {
     pub(super) placed: Placed,
     observers: Vec<Box<dyn Observer>>,
     fingerprint: String,
+    mapping: QConfigMapping,
     engine: QEngine,
+    equalization: Vec<Equalization>,
     /// A step for each call.
     task: Task,
 }
@@ -59,12 +61,33 @@ pub struct Prepared {
 pub fn prepare(module: &GraphModule, mapping: &QConfigMapping, engine: QEngine) -> Result<Prepared> {
     let fingerprint = QParamsFile::fingerprint(module.graph());
     let module = patterns::folded(module)?;
-    let placed = sites::place(&module, mapping, engine)?;
-    let observers = placed.observers.iter().map(super::ObserverConfig::build).collect::<Result<_>>()?;
-    Ok(Prepared { module, placed, observers, fingerprint, engine, task: Task::begin("calibrate", 0) })
+    Prepared::new(module, fingerprint, (mapping.clone(), engine), Vec::new())
 }
 
 impl Prepared {
+    /// Observers in a graph with batch norms folded and factors brought in.
+    fn new(
+        module: GraphModule,
+        fingerprint: String,
+        (mapping, engine): (QConfigMapping, QEngine),
+        equalization: Vec<Equalization>,
+    ) -> Result<Prepared> {
+        let placed = sites::place(&module, &mapping, engine)?;
+        let observers = placed.observers.iter().map(super::ObserverConfig::build).collect::<Result<_>>()?;
+        let task = Task::begin("calibrate", 0);
+        Ok(Prepared { module, placed, observers, fingerprint, mapping, engine, equalization, task })
+    }
+
+    /// The same in that graph, with observers that have seen nothing.
+    pub(super) fn again(&self, module: GraphModule, equalization: Vec<Equalization>) -> Result<Prepared> {
+        Prepared::new(module, self.fingerprint.clone(), (self.mapping.clone(), self.engine), equalization)
+    }
+
+    /// The factors that are in the graph.
+    pub(super) fn equalization(&self) -> &[Equalization] {
+        &self.equalization
+    }
+
     pub(super) fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
@@ -116,6 +139,7 @@ impl Prepared {
             fingerprint: self.fingerprint.clone(),
             sites,
             weights: self.weights()?,
+            equalization: self.equalization.clone(),
             biases: BTreeMap::new(),
         })
     }

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use fx_ir::{Arg, Graph, NodeId, Op, OpId, Origin, Type};
 
 use super::sites::{Placed, Site, WeightSite};
-use super::{DType, Prepared, QParams, QParamsFile, weighted};
+use super::{DType, Equalization, Prepared, QParams, QParamsFile, weighted};
 use super::{bias_correction, patterns};
 use crate::graph_module::{GraphModule, Submodule};
 use crate::{Error, Result};
@@ -20,18 +20,22 @@ impl Prepared {
     ///
     /// [`Error::Quantization`] if the parameters are another graph's, or lack a site or a weight.
     pub fn reference(&self, qparams: &QParamsFile) -> Result<GraphModule> {
-        reference(self.module.shallow_clone(), &self.placed, self.fingerprint(), qparams)
+        reference(self.module.shallow_clone(), (&self.placed, self.equalization()), self.fingerprint(), qparams)
     }
 }
 
-/// The reference form of a graph with batch norms folded, whose own fingerprint is `own`.
+/// The reference form of a graph with batch norms folded and factors brought in, whose own fingerprint is `own`.
 pub(super) fn reference(
     mut module: GraphModule,
-    placed: &Placed,
+    (placed, equalization): (&Placed, &[Equalization]),
     own: &str,
     qparams: &QParamsFile,
 ) -> Result<GraphModule> {
     if let Some(reason) = qparams.mismatch(&module.graph().name, own) {
+        return Err(Error::Quantization { site: module.graph().name.clone(), reason });
+    }
+    if qparams.equalization != equalization {
+        let reason = "it is of a graph that was equalized otherwise; take what this one converts to".to_owned();
         return Err(Error::Quantization { site: module.graph().name.clone(), reason });
     }
     bias_correction::correct(&mut module, qparams)?;

@@ -1,10 +1,11 @@
-//! Weights as integers, activations in floats: linear layers that read an eighth to a quarter of the memory.
+//! Weights as integers, activations in floats: linear layers and embeddings in an eighth to a quarter of the memory.
 
 use std::rc::Rc;
 
 use tch::{Kind, Tensor};
 
 use super::{WeightFormat, weighted};
+use crate::frozen::coded_table::CodedTable;
 use crate::frozen::{Activation, PackedMatrix};
 use crate::graph_module::{FromValue, GraphModule, Submodule, Value};
 use crate::nn;
@@ -82,7 +83,60 @@ impl Submodule for WeightOnlyLinear {
     }
 }
 
-/// A graph whose linear layers, those of a path that `keep` holds for, keep their weights as integers.
+/// An embedding whose table is integers: indices of any shape to the same shape with one more axis, the vector.
+///
+/// A symmetric scale for each vector, or of four bits a scale and a real zero point for each group of a vector; with a group as
+/// long as a vector that is PyTorch's `quint4x2` with `float_qparams_weight_only_qconfig_4bit`.
+#[derive(Debug)]
+pub struct WeightOnlyEmbedding(CodedTable);
+
+impl WeightOnlyEmbedding {
+    /// Quantizes an embedding.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Quantization`] if the table is not finite, or its vectors do not fall into such groups.
+    pub fn new(layer: &nn::Embedding, format: WeightFormat) -> Result<WeightOnlyEmbedding> {
+        CodedTable::new(layer, format).map(WeightOnlyEmbedding)
+    }
+
+    /// The bytes of codes, scales and zero points.
+    pub fn bytes(&self) -> usize {
+        self.0.coded().bytes()
+    }
+
+    /// The table that the integers stand for, `f32[num_embeddings, embedding_dim]`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Torch`] if libtorch refuses.
+    pub fn weight(&self) -> Result<Tensor> {
+        self.0.coded().dense()
+    }
+
+    /// The vectors of `i64[..]`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Torch`] if an index is none of the table's, or no integer.
+    pub fn forward(&self, indices: &Tensor) -> Result<Tensor> {
+        self.0.run(indices)
+    }
+}
+
+impl Submodule for WeightOnlyEmbedding {
+    fn call(&self, args: &[Value]) -> Result<Value> {
+        let refused = || Error::Refused("`WeightOnlyEmbedding` takes one tensor of indices".to_owned());
+        let indices = args.first().and_then(<&Tensor>::from_value).ok_or_else(refused)?;
+        Ok(Value::Tensor(Rc::new(self.forward(indices)?)))
+    }
+
+    fn module(&self) -> Option<&dyn Module> {
+        None
+    }
+}
+
+/// A graph whose linear layers and embeddings, those of a path that `keep` holds for, keep their weights as integers.
 ///
 /// # Errors
 ///
@@ -94,9 +148,13 @@ pub fn quantize_weights(
 ) -> Result<GraphModule> {
     let mut quantized = module.shallow_clone();
     for (path, layer) in module.named_submodules().filter(|(path, _)| keep(path)) {
-        let Some(layer) = layer.as_any().and_then(|any| any.downcast_ref::<nn::Linear>()) else { continue };
         let named = |error: Error| Error::Quantization { site: format!("{path}.weight"), reason: error.to_string() };
-        quantized.add_submodule(path, WeightOnlyLinear::new(layer, format).map_err(named)?);
+        let Some(any) = layer.as_any() else { continue };
+        if let Some(layer) = any.downcast_ref::<nn::Linear>() {
+            quantized.add_submodule(path, WeightOnlyLinear::new(layer, format).map_err(named)?);
+        } else if let Some(layer) = any.downcast_ref::<nn::Embedding>() {
+            quantized.add_submodule(path, WeightOnlyEmbedding::new(layer, format).map_err(named)?);
+        }
     }
     Ok(quantized)
 }

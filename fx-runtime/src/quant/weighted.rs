@@ -73,6 +73,18 @@ pub(super) fn folded(layer: &dyn Submodule, norm: &dyn Submodule) -> Option<Resu
     Some(tch::no_grad(fold))
 }
 
+/// How many groups of channels a convolution has; 1 of a linear layer.
+pub(super) fn groups(layer: &dyn Submodule) -> i64 {
+    let Some(any) = layer.as_any() else { return 1 };
+    macro_rules! of {
+        ($($ty:ident),+) => {
+            None $(.or_else(|| any.downcast_ref::<nn::$ty>().map(|layer| layer.config.groups)))+
+        };
+    }
+    let found: Option<i64> = of!(Conv1D, Conv2D, Conv3D, ConvTranspose1D, ConvTranspose2D, ConvTranspose3D);
+    found.unwrap_or(1)
+}
+
 /// The axis of the weight along which the output channels lie.
 pub(super) fn channel_axis(layer: &dyn Submodule) -> usize {
     let is_transposed = layer.as_any().is_some_and(|any| {

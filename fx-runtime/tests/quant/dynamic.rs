@@ -2,8 +2,11 @@
 
 use fx_runtime::graph_module::{GraphModule, Value, value};
 use fx_runtime::instance::Tracer;
-use fx_runtime::quant::{DynamicLinear, ObserverConfig, QConfig, QConfigMapping, quantize_dynamic};
-use fx_runtime::{Kind, Result, Tensor, nn};
+use fx_runtime::nn::RNN as _;
+use fx_runtime::quant::{
+    DynamicGRU, DynamicLSTM, DynamicLinear, ObserverConfig, QConfig, QConfigMapping, quantize_dynamic, sqnr,
+};
+use fx_runtime::{Device, Kind, Result, Tensor, nn};
 use serde::Deserialize;
 
 use super::{reference, uniform};
@@ -123,7 +126,7 @@ fn other_dtypes_no_rows_and_faults() -> Result<()> {
     assert_eq!(half.kind(), Kind::BFloat16);
     assert_eq!(quantized.forward(&xs.narrow(0, 0, 0))?.size(), [0, 6]);
     let nan = quantized.forward(&(&xs / 0.0)).expect_err("infinite").to_string();
-    assert_eq!(nan, "quantization of `DynamicLinear`: its input reaches from -inf to inf; it has to be finite");
+    assert_eq!(nan, "quantization of `a dynamic layer`: its input reaches from -inf to inf; it has to be finite");
     assert!(quantized.forward(&xs.narrow(1, 0, 19)).is_err());
     let refused = |qconfig: &QConfig| DynamicLinear::new(&layer(), qconfig).expect_err("a refusal").to_string();
     let message = refused(&QConfig::with_activation(ObserverConfig::histogram()));
@@ -167,5 +170,95 @@ fn linear_layers_of_a_graph_are_replaced() -> Result<()> {
     });
     let message = quantize_dynamic(&net, &one.module_name("fc3", None)).expect_err("no such layer").to_string();
     assert!(message.contains("`fc3`: the model has no such module"), "{message}");
+    Ok(())
+}
+
+/// Layers and directions of both kinds, with and without biases, from zeros and from a state.
+#[test]
+fn recurrent_layers() -> Result<()> {
+    let _no_grad = tch::no_grad_guard();
+    for (case, bidirectional, has_biases, batch_first) in
+        [(0, false, true, true), (1, true, true, false), (2, true, false, true)]
+    {
+        tch::manual_seed(case);
+        let vs = nn::VarStore::new(Device::Cpu);
+        let config = nn::RNNConfig { num_layers: 2, bidirectional, has_biases, batch_first, ..Default::default() };
+        let xs = Tensor::randn(if batch_first { [3, 7, 20] } else { [7, 3, 20] }, (Kind::Float, Device::Cpu));
+        let begin = Tensor::randn([if bidirectional { 4 } else { 2 }, 3, 24], (Kind::Float, Device::Cpu)) * 0.3;
+        let close = |found: &Tensor, exact: &Tensor, what: &str| -> Result<()> {
+            assert_eq!(found.size(), exact.size(), "{what}");
+            let decibels = sqnr(exact, found)?;
+            assert!(decibels > 25.0 && decibels.is_finite(), "{what} of case {case}: {decibels} dB");
+            Ok(())
+        };
+        let lstm = nn::lstm(vs.root() / "lstm", 20, 24, config);
+        let quantized = DynamicLSTM::new(&lstm, &QConfig::dynamic())?;
+        let state = nn::LSTMState((begin.shallow_clone(), &begin * 0.5));
+        let (ys, end) = quantized.seq_init(&xs, &state)?;
+        let (exact, exact_end) = lstm.seq_init(&xs, &state);
+        close(&ys, &exact, "lstm")?;
+        close(&end.0.0, &exact_end.0.0, "h")?;
+        close(&end.0.1, &exact_end.0.1, "c")?;
+        // tch begins a sequence with zeros for as many as the first axis has, whatever the configuration.
+        close(&quantized.seq(&xs)?.0, &lstm.seq_init(&xs, &lstm.zero_state(3)).0, "lstm from zeros")?;
+        let gru = nn::gru(vs.root() / "gru", 20, 24, config);
+        let quantized = DynamicGRU::new(&gru, &QConfig::dynamic_per_token())?;
+        let state = nn::GRUState(begin);
+        let (ys, end) = quantized.seq_init(&xs, &state)?;
+        let (exact, exact_end) = gru.seq_init(&xs, &state);
+        close(&ys, &exact, "gru")?;
+        close(&end.0, &exact_end.0, "h")?;
+        close(&quantized.seq(&xs)?.0, &gru.seq_init(&xs, &gru.zero_state(3)).0, "gru from zeros")?;
+        let wrong = quantized.seq(&xs.narrow(2, 0, 19)).expect_err("19 inputs").to_string();
+        assert!(wrong.contains("20], got"), "{wrong}");
+        let nan = quantized.seq(&(&xs / 0.0)).expect_err("infinite").to_string();
+        assert!(nan.contains("it has to be finite"), "{nan}");
+    }
+    Ok(())
+}
+
+/// One step of one layer is its two dynamic linear layers and the cell.
+#[test]
+fn a_step_is_two_dynamic_linear_layers() -> Result<()> {
+    let _no_grad = tch::no_grad_guard();
+    tch::manual_seed(5);
+    let vs = nn::VarStore::new(Device::Cpu);
+    let lstm = nn::lstm(vs.root(), 20, 8, nn::RNNConfig::default());
+    let [w_ih, w_hh, b_ih, b_hh] = &lstm.weights[..] else { panic!("four weights") };
+    let dynamic = |ws: &Tensor, bs: &Tensor| {
+        DynamicLinear::new(&nn::Linear { ws: ws.shallow_clone(), bs: Some(bs.shallow_clone()) }, &QConfig::dynamic())
+    };
+    let xs = Tensor::randn([3, 1, 20], (Kind::Float, Device::Cpu));
+    let [h, c] = [1.0, 2.0].map(|size| Tensor::randn([1, 3, 8], (Kind::Float, Device::Cpu)) * size);
+    let gates = dynamic(w_hh, b_hh)?.forward(&h.select(0, 0))? + dynamic(w_ih, b_ih)?.forward(&xs.select(1, 0))?;
+    let [i, f, g, o] = &gates.chunk(4, -1)[..] else { panic!("four gates") };
+    let cell = f.sigmoid() * c.select(0, 0) + i.sigmoid() * g.tanh();
+    let wanted = o.sigmoid() * cell.tanh();
+    let quantized = DynamicLSTM::new(&lstm, &QConfig::dynamic())?;
+    let (ys, _) = quantized.seq_init(&xs, &nn::LSTMState((h, c)))?;
+    assert!(ys.select(1, 0).allclose(&wanted, 1e-6, 1e-6, false));
+    Ok(())
+}
+
+#[test]
+fn recurrent_layers_of_a_graph_are_replaced() -> Result<()> {
+    let _no_grad = tch::no_grad_guard();
+    let vs = nn::VarStore::new(Device::Cpu);
+    let gru = nn::gru(vs.root() / "gru", 20, 12, nn::RNNConfig::default());
+    let mut t = Tracer::new("net");
+    let xs = t.input("xs", true);
+    let ys = t.recurrent("gru", &gru, "(tensor, ?)", &[&xs], "src/net.rs:1");
+    let net = t.finish(&[&ys])?;
+    let quantized = quantize_dynamic(&net, &QConfigMapping::new().object_type("GRU", QConfig::dynamic()))?;
+    let xs = Tensor::randn([2, 4, 20], (Kind::Float, Device::Cpu));
+    let run = |net: &GraphModule| -> Result<Tensor> {
+        let Value::Tuple(parts) = net.run(&[value(&xs)])? else { panic!("a result and a state") };
+        let Value::Tensor(ys) = &parts[0] else { panic!("a tensor") };
+        Ok(ys.shallow_clone())
+    };
+    assert_eq!(run(&quantized)?, DynamicGRU::new(&gru, &QConfig::dynamic())?.seq(&xs)?.0);
+    assert_ne!(run(&quantized)?, run(&net)?);
+    let frozen = quantized.freeze(&fx_runtime::Freeze::new())?;
+    assert!(matches!(frozen.run(&[value(&xs)])?, Value::Tuple(_)));
     Ok(())
 }

@@ -4,6 +4,7 @@
 
 mod bisect;
 mod dynamic;
+mod equalization;
 mod fake_quantize;
 mod int8;
 mod observers;

@@ -2,7 +2,9 @@
 
 use fx_runtime::graph_module::{GraphModule, Value, value};
 use fx_runtime::instance::{Arg, Tracer};
-use fx_runtime::quant::{DType, ObserverConfig, QConfig, QConfigMapping, QEngine, QParamsFile, ZeroPoint, prepare};
+use fx_runtime::quant::{
+    DType, ObserverConfig, QConfig, QConfigMapping, QEngine, QParamsFile, QScheme, ZeroPoint, prepare, quantize,
+};
 use fx_runtime::{Device, Kind, Result, Tensor, nn};
 
 /// Two linear layers with an activation, an addition and what shares its observer: `fc1`, `relu`, `fc2`, `add`, `flatten`,
@@ -197,5 +199,27 @@ fn accuracy_says_what_each_site_loses() -> Result<()> {
     assert_eq!(accuracy.sites[0].sqnr.to_bits(), accuracy.sites[0].shadowed_sqnr.to_bits());
     assert!(accuracy.output_sqnr.is_some_and(|sqnr| sqnr > 30.0), "{accuracy}");
     assert_eq!(accuracy.worst(2).len(), 2);
+    Ok(())
+}
+
+/// An axis that a weight does not have, and parameters for another number of channels.
+#[test]
+fn faults_of_axes_are_told_with_their_weight() -> Result<()> {
+    let engine = QEngine::Onednn;
+    for axis in [2, -3] {
+        let weight =
+            ObserverConfig::per_channel_min_max(axis).dtype(DType::QInt8).qscheme(QScheme::PerChannelSymmetric);
+        let mapping = default().global(QConfig { weight, ..engine.default_qconfig() });
+        let mut prepared = prepare(&net()?, &mapping, engine)?;
+        prepared.forward(&[input(1)])?;
+        let message = prepared.convert().expect_err("a matrix has two axes").to_string();
+        assert!(message.contains("`block.fc1.weight`") && message.contains(&format!("axis {axis}")), "{message}");
+    }
+    let net = net()?;
+    let mut qparams = calibrated(&net)?;
+    let of = qparams.weights.get_mut("block.fc2.weight").expect("the weight");
+    of.scale.truncate(3);
+    let message = quantize(&net, &qparams).map(drop).expect_err("a scale is missing").to_string();
+    assert!(!fx_runtime::capabilities().int8.is_ok() || message.contains("3 scales along axis 0"), "{message}");
     Ok(())
 }

@@ -177,6 +177,62 @@ fn weights_alone() {
     }
 }
 
+/// A file of a table and a linear layer has a quarter of the bytes, or about an eighth: of four bits a group of 128 has two
+/// more numbers of f32.
+#[test]
+fn tables_are_kept_as_integers_too() {
+    use fx_runtime::quant::WeightFormat;
+    let folder = Folder::new();
+    let net = model::<dense::Bag>(Kind::Float);
+    let ids = Tensor::arange(12, (Kind::Int64, Device::Cpu)).view([3, 4]) * 79;
+    let saved = |options: &Freeze, name: &str| {
+        let path = folder.join(name);
+        let frozen = net.freeze(options).expect("it freezes");
+        frozen.save(&path).expect("it is saved");
+        #[expect(clippy::cast_precision_loss, reason = "bytes of a small file")]
+        let bytes = std::fs::metadata(&path).expect("it is there").len() as f64;
+        (path, frozen.forward(&ids), bytes)
+    };
+    let (_, exact, whole) = saved(&Freeze::new(), "float.safetensors");
+    let four = WeightFormat::Int4 { group: 128 };
+    let formats = [
+        (WeightFormat::Int8, 38.0, 0.265),
+        (four, 14.0, 0.15),
+        (WeightFormat::F16, 65.0, 0.51),
+        (WeightFormat::Bf16, 45.0, 0.51),
+    ];
+    for (format, decibels, share) in formats {
+        let (path, ys, bytes) = saved(&Freeze::new().quantize_weights(format), "codes.safetensors");
+        assert!(bytes < share * whole, "{format}: {bytes} of {whole} bytes");
+        let found = sqnr(&exact, &ys).expect("one shape");
+        assert!(found > decibels && found.is_finite(), "{format}: {found} dB");
+        let loaded = dense::BagFrozen::load(&path, &Freeze::new()).expect("it is loaded");
+        assert_eq!(loaded.forward(&ids), ys, "{format}");
+        assert!(format!("{loaded:?}").contains(&format!("Leaf(Embedding, {format})")), "{loaded:?}");
+        assert!(loaded.try_forward(&(&ids + 1000)).is_err(), "a word that there is not");
+    }
+}
+
+/// What an input decides stays so: before it there are codes, and in its arms floats.
+#[test]
+fn decisions_are_kept() {
+    let net = model::<dense::Decided>(Kind::Float);
+    let mut observed = net.prepare(&QConfigMapping::for_engine(QEngine::Fx)).expect("it has a graph");
+    let inputs = [1.0, -1.0].map(|sign| tensor(&[4, 32], 1.0).abs() * sign);
+    for xs in &inputs {
+        observed.forward(xs).expect("it runs");
+    }
+    let qparams = observed.convert().expect("all sites saw data");
+    assert_eq!(qparams.weights.keys().collect::<Vec<_>>(), ["fc1.weight"]);
+    let frozen = net.freeze(&Freeze::new().quantize(&qparams)).expect("it freezes");
+    let floats = net.freeze(&Freeze::new()).expect("it freezes");
+    for xs in &inputs {
+        let (ys, wanted) = (frozen.forward(xs), floats.forward(xs));
+        let found = sqnr(&wanted, &ys).expect("one shape");
+        assert!(found > 25.0 && (found.is_finite() || !has_kernels()), "{found} dB");
+    }
+}
+
 #[test]
 fn what_cannot_be_is_refused_by_name() {
     let net = model::<Residual>(Kind::Float);

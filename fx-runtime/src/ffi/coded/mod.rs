@@ -1,16 +1,19 @@
-//! Products with a weight that is integers of eight or four bits, each of which stands for a number of its group.
+//! Products with a weight that is integers of eight or four bits, each of which stands for a number of its group, or floats of
+//! 16 bits.
 //!
 //! Few rows are multiplied in no more time than it takes to read the weight, so that what counts is how many bytes it has.
-//! Integers become floats in registers on their way into the sum; the scale of a group is applied to the group's sum.
+//! They become floats in registers on their way into the sum; the scale of a group is applied to the group's sum.
 //! More rows share that work, up to [`MOST_ROWS`].
 
 #![allow(clippy::inline_always, reason = "what is not inlined has no vectors")]
 
 mod bytes;
 mod halves;
+mod shorts;
 
 pub(crate) use bytes::ByteWeight;
 pub(crate) use halves::HalfByteWeight;
+pub(crate) use shorts::ShortWeight;
 
 use std::ops::Range;
 

@@ -76,3 +76,22 @@ fn half_bytes() {
         assert!(HalfByteWeight::new(&few[0], &few[1], &randn(&[2, 2])).is_err());
     });
 }
+
+#[test]
+fn shorts() {
+    at_each_width(|| {
+        for (shape, kind) in
+            [[1, 16], [5, 48], [70, 128], [256, 768]].into_iter().zip([Kind::BFloat16, Kind::Half].into_iter().cycle())
+        {
+            let numbers = randn(&shape).to_kind(kind);
+            let weight = ShortWeight::new(&numbers).unwrap().unwrap();
+            assert_eq!(weight.weight().unwrap(), numbers);
+            check(&weight, &numbers.to_kind(Kind::Float));
+        }
+        assert!(
+            ShortWeight::new(&randn(&[3, 20]).to_kind(Kind::Half)).unwrap().is_none(),
+            "rows of 20 fill no registers"
+        );
+        assert!(ShortWeight::new(&randn(&[3, 16])).unwrap().is_none(), "f32");
+    });
+}

@@ -147,7 +147,7 @@ impl Body for Combine<'_> {
     }
 }
 
-fn checked<T: Element>(x: &Tensor) -> Result<Dense, TchError> {
+pub(super) fn checked<T: Element>(x: &Tensor) -> Result<Dense, TchError> {
     let x = Dense::new(x)?;
     if x.facts.dtype == T::DTYPE && x.facts.device.0 == 0 { Ok(x) } else { Err(refused(T::NAME)) }
 }

@@ -7,9 +7,11 @@
 
 mod lanes;
 mod pool;
+mod rows;
 
 pub(crate) use lanes::{Combination, combine, dequantize, look_up, quantize};
 pub(crate) use pool::{Pooling, average, max_pool};
+pub(crate) use rows::{Rounding, dequantize_sums, quantize_rows};
 
 use tch::{TchError, Tensor};
 
@@ -63,6 +65,11 @@ trait Element: Sync {
 impl Element for u8 {
     const DTYPE: i32 = 0;
     const NAME: &'static str = "codes, which are u8 on the CPU,";
+}
+
+impl Element for i32 {
+    const DTYPE: i32 = 3;
+    const NAME: &'static str = "sums of products of codes, which are i32 on the CPU,";
 }
 
 impl Element for f32 {

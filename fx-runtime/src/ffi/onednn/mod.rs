@@ -31,7 +31,7 @@ mod symbols;
 mod weight;
 
 pub(crate) use convolution::DirectConv;
-pub(crate) use numbers::Int8Numbers;
+pub(crate) use numbers::{Int8Numbers, Int8Result};
 
 /// `major.minor.patch` of the oneDNN that is called directly, or why it is not.
 pub(crate) fn release() -> Result<String, &'static str> {

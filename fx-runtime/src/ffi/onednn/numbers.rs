@@ -13,18 +13,28 @@ use crate::ffi::Param;
 /// A convolution of `u8` by `i8`: what stands for which number.
 ///
 /// With `w` of the weight and `x` of the input the kernel computes, with products and sums of integers that are exact,
-/// `post(Σ (x - source_zero) w · weight_scales + bias + added)`, and stores that as f32, or as the `u8`
-/// `round(· / scale) + zero` of `result`, where halves go to the even integer.
+/// `post(Σ (x - source_zero) w · weight_scales + bias + added)`, and stores that as `result` says.
 #[derive(Debug)]
 pub(crate) struct Int8Numbers<'t> {
     /// The integer of the input that stands for zero, also in the border.
     pub(crate) source_zero: i32,
-    /// One for each output channel.
+    /// One for each output channel; none of sums.
     pub(crate) weight_scales: &'t [f32],
-    /// Of the `u8` that is stored; none if the result is f32.
-    pub(crate) result: Option<(f32, i32)>,
+    /// What is stored.
+    pub(crate) result: Int8Result,
     /// Whether a tensor that is added is `u8` and not f32.
     pub(crate) adds_integers: bool,
+}
+
+/// What a kernel on integers stores.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Int8Result {
+    /// f32.
+    Floats,
+    /// The `u8` `round(· / scale) + zero`, where halves go to the even integer.
+    Codes { scale: f32, zero: i32 },
+    /// The sums themselves, `i32`; there are no scales, no bias and no activation.
+    Sums,
 }
 
 /// How many arguments have scales or zero points at most: the input's zero point, the weight's scales, and both of the
@@ -71,11 +81,14 @@ impl Numbers {
         };
         // Weights of several groups have an axis of groups in front of that of output channels.
         let channels = if groups == 1 { 1 } else { 3 };
-        let mut affine = vec![scales(value::ARG_WEIGHTS, channels, int8.weight_scales)?];
+        let mut affine = Vec::new();
+        if int8.result != Int8Result::Sums {
+            affine.push(scales(value::ARG_WEIGHTS, channels, int8.weight_scales)?);
+        }
         if int8.source_zero != 0 {
             affine.push(zero(value::ARG_SRC, int8.source_zero)?);
         }
-        if let Some((scale, stands_for_zero)) = int8.result {
+        if let Int8Result::Codes { scale, zero: stands_for_zero } = int8.result {
             affine.push(scales(value::ARG_DST, 0, &[scale])?);
             if stands_for_zero != 0 {
                 affine.push(zero(value::ARG_DST, stands_for_zero)?);
@@ -86,7 +99,11 @@ impl Numbers {
             weight: value::S8,
             bias: value::F32,
             added: if int8.adds_integers { value::U8 } else { value::F32 },
-            result: if int8.result.is_some() { value::U8 } else { value::F32 },
+            result: match int8.result {
+                Int8Result::Floats => value::F32,
+                Int8Result::Codes { .. } => value::U8,
+                Int8Result::Sums => value::S32,
+            },
             affine,
         })
     }
@@ -111,6 +128,7 @@ impl Numbers {
             value::F16 => 5,
             value::BF16 => 15,
             value::U8 => 0,
+            value::S32 => 3,
             _ => 6,
         }
     }

@@ -46,21 +46,24 @@ impl State for Linear {
     }
 }
 
-/// Integers are saved as they are, scales and zero points beside them.
+/// Integers and floats of 16 bits are saved as they are, scales and zero points beside them.
 impl State for Coded {
     fn save(&self, to: &mut Saver) -> Result<()> {
         to.field("codes", &self.codes)?;
-        to.field("scale", &self.scale)?;
+        to.field("has_scale", &self.scale.is_some())?;
+        self.scale.iter().try_for_each(|scale| to.field("scale", scale))?;
         to.field("has_zero_point", &self.zero_point.is_some())?;
         self.zero_point.iter().try_for_each(|zero_point| to.field("zero_point", zero_point))
     }
 
     fn load(from: &mut Loader) -> Result<Self> {
-        let (codes, scale) = (from.dense("codes")?, from.dense("scale")?);
+        let codes = from.dense("codes")?;
+        let has_scale: bool = from.field("has_scale")?;
+        let scale = if has_scale { Some(from.dense("scale")?) } else { None };
         let has_zero_point: bool = from.field("has_zero_point")?;
         let zero_point = if has_zero_point { Some(from.dense("zero_point")?) } else { None };
         let device = from.frame().device();
         let placed = |part: Tensor| part.f_to_device(device);
-        Ok(Self::of_parts(placed(codes)?, placed(scale)?, zero_point.map(placed).transpose()?))
+        Ok(Self::of_parts(placed(codes)?, scale.map(placed).transpose()?, zero_point.map(placed).transpose()?))
     }
 }

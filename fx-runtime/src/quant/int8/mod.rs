@@ -22,8 +22,8 @@ mod request;
 pub use self::coverage::{Coverage, LayerCoverage, coverage};
 use self::lowering::Lowering;
 use super::QParamsFile;
-use super::bias_correction;
 use super::patterns::{self, Pattern};
+use super::{bias_correction, equalization};
 use crate::graph_module::GraphModule;
 use crate::{Error, Result};
 
@@ -67,13 +67,14 @@ pub fn quantize(module: &GraphModule, qparams: &QParamsFile) -> Result<GraphModu
     lowered(module, qparams, &patterns)?.finished()
 }
 
-/// The module with batch norms folded and biases corrected, if the parameters are its own.
+/// The module with batch norms folded, channels equalized and biases corrected, if the parameters are its own.
 fn checked(module: &GraphModule, qparams: &QParamsFile) -> Result<GraphModule> {
     let graph = module.graph();
     if let Some(reason) = qparams.mismatch(&graph.name, &QParamsFile::fingerprint(graph)) {
         return Err(Error::Quantization { site: graph.name.clone(), reason });
     }
     let mut folded = patterns::folded(module)?;
+    equalization::equalize(&mut folded, &qparams.equalization)?;
     bias_correction::correct(&mut folded, qparams)?;
     Ok(folded)
 }

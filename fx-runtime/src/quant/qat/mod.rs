@@ -253,6 +253,7 @@ impl PreparedQat {
             fingerprint: self.fingerprint.clone(),
             sites: sites.collect::<Result<_>>()?,
             weights: self.weights.iter().map(|(path, fake)| named(path, fake)).collect::<Result<_>>()?,
+            equalization: Vec::new(),
             biases: std::collections::BTreeMap::new(),
         })
     }
@@ -266,7 +267,7 @@ impl PreparedQat {
         patterns::check_inference(&self.module)?;
         let mut folded = self.float.shallow_clone();
         patterns::fold_batch_norms(&mut folded)?;
-        reference::reference(folded, &self.placed, &self.fingerprint, qparams)
+        reference::reference(folded, (&self.placed, &[]), &self.fingerprint, qparams)
     }
 }
 

@@ -1,0 +1,66 @@
+//! Products of integers that are exact.
+
+use tch::{Device, Kind, Tensor};
+
+use crate::Result;
+use crate::ffi::{DirectConv, Geometry, Int8Numbers, Int8Result, PostOp};
+use crate::frozen::int8::channel_sums;
+
+/// A weight of signed bytes that codes are multiplied by.
+#[derive(Debug)]
+pub(super) enum Product {
+    /// Packed for oneDNN, on a CPU with instructions for it.
+    Packed(Box<DirectConv>),
+    /// `i8[in, out]`, with the sums over the inputs, `i32[out]`.
+    Plain { codes: Tensor, sums: Tensor },
+}
+
+impl Product {
+    /// Of `i8[out, in]`.
+    pub(super) fn new(codes: &Tensor) -> Result<Product> {
+        if let Some(packed) = packed(codes) {
+            return Ok(Product::Packed(Box::new(packed)));
+        }
+        let sums = channel_sums(codes)?;
+        Ok(Product::Plain { codes: codes.f_transpose(0, 1)?.f_contiguous()?, sums })
+    }
+
+    /// `i8[out, in]`.
+    pub(super) fn codes(&self) -> Result<Tensor> {
+        match self {
+            Product::Packed(conv) => Ok(conv.dense_weight()?.f_flatten(1, -1)?),
+            Product::Plain { codes, .. } => Ok(codes.f_transpose(0, 1)?.f_contiguous()?),
+        }
+    }
+
+    /// The sums over the inputs of `u8[rows, in]` times the weight, `i32[rows, out]`; there is at least one row.
+    pub(super) fn sums(&self, rows: &Tensor, out: i64) -> Result<Tensor> {
+        let (codes, sums) = match self {
+            Product::Packed(conv) => return Ok(conv.run_rows(rows, &[rows.size()[0], out], None, &PostOp::None)?),
+            Product::Plain { codes, sums } => (codes, sums),
+        };
+        if rows.device() != Device::Cpu {
+            // Sums of integers below 2^53 are exact in any order.
+            let double = |tensor: &Tensor| tensor.f_to_kind(Kind::Double);
+            return Ok(double(rows)?.f_matmul(&double(codes)?)?.f_to_kind(Kind::Int)?);
+        }
+        // Both operands of libtorch's product are signed: what is taken off comes back with the sums.
+        let shifted = rows.f_to_kind(Kind::Int)?.f_sub_scalar(128)?.f_to_kind(Kind::Int8)?;
+        Ok(shifted.f_internal_int_mm(codes)?.f_add(&sums.f_mul_scalar(128)?)?)
+    }
+}
+
+/// The weight packed; none where there is no such kernel.
+fn packed(codes: &Tensor) -> Option<DirectConv> {
+    if codes.device() != Device::Cpu {
+        return None;
+    }
+    let (one, none) = (Box::from([1, 1]), Box::from([0, 0]));
+    let geometry =
+        Geometry { stride: one, padding: none, dilation: Box::from([1, 1]), output_padding: None, groups: 1 };
+    let numbers = Int8Numbers { source_zero: 0, weight_scales: &[], result: Int8Result::Sums, adds_integers: false };
+    let size = codes.size();
+    let weight = codes.f_view([size[0], size[1], 1, 1]).ok()?;
+    let conv = DirectConv::pack_int8(&weight, None, &geometry, &numbers)?.ok()?;
+    conv.lay_out().is_ok().then_some(conv)
+}
