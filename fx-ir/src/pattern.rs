@@ -86,6 +86,16 @@ pub enum Literal {
 }
 
 impl Pattern {
+    /// Returns whether the pattern is known to match every value of its type.
+    pub fn takes_all(&self) -> bool {
+        match self {
+            Pattern::Wild | Pattern::Bind(_) => true,
+            Pattern::Reference(inner) => inner.takes_all(),
+            Pattern::Tuple(elements) => elements.items.iter().all(Pattern::takes_all),
+            _ => false,
+        }
+    }
+
     /// `Some(pattern)`.
     pub fn some(held: Pattern) -> Pattern {
         Pattern::Some(Box::new(held))

@@ -4,12 +4,12 @@
 //! `GraphModule::transform` does it in one line, and `freeze` packs the layers too; this is what a pass of one's own on live
 //! modules looks like.
 
-use std::time::Instant;
-
+use fusion_tutorial::Tutorial;
 use fx_runtime::graph::{Arg, Graph, NodeId, Op};
 use fx_runtime::graph_module::GraphModule;
-use fx_runtime::{Device, Module as _, Tensor, nn};
+use fx_runtime::{Device, Module, Tensor, nn};
 use resnet18::ResNet18;
+use resnet18::timing::in_turns;
 
 use crate::{Report, call, randn};
 
@@ -58,37 +58,56 @@ fn fuse(net: &mut GraphModule) -> Result<usize, Box<dyn std::error::Error>> {
     Ok(count)
 }
 
-/// The fastest of some calls, in milliseconds.
-fn fastest(net: &GraphModule, xs: &Tensor) -> Result<f64, Box<dyn std::error::Error>> {
-    let mut best = f64::INFINITY;
-    for _ in 0..5 {
-        let start = Instant::now();
-        let _ = tch::no_grad(|| call(net, &[xs]))?;
-        best = best.min(start.elapsed().as_secs_f64() * 1e3);
-    }
-    Ok(best)
-}
-
-/// ResNet-18 with and without its batch norms.
-pub(crate) fn run() -> Report {
-    let vs = nn::VarStore::new(Device::Cpu);
-    let model = ResNet18::new(&vs.root(), 10);
+/// A model's graph with statistics that batch norms do not have at first, so that folding does something.
+fn graph_of(model: &dyn Module, graph: GraphModule) -> GraphModule {
     for (name, tensor) in model.named_buffers() {
         let lowest = if name.ends_with("running_var") { 0.5 } else { -0.5 };
         let _ = tch::no_grad(|| tensor.shallow_clone().uniform_(lowest, lowest + 1.0));
     }
-    let net = model.graph_module()?;
-    let mut fused = net.shallow_clone();
-    let count = fuse(&mut fused)?;
-    fused.lint()?;
-    let xs = randn(&[2, 3, 224, 224]);
-    let (wanted, found) = (call(&net, &[&xs])?, call(&fused, &[&xs])?);
-    let largest = (&wanted - &found).abs().max().double_value(&[]);
-    if count != 20 || largest > 1e-3 * wanted.abs().max().double_value(&[]) {
-        return Err(format!("{count} batch norms folded, the results differ by {largest:e}").into());
+    graph
+}
+
+/// The graph without the batch norms, of which there are so many, and how far its results are from those with them.
+fn fused(net: &GraphModule, count: usize, xs: &Tensor) -> Result<(GraphModule, f64), Box<dyn std::error::Error>> {
+    let mut without = net.shallow_clone();
+    let found = fuse(&mut without)?;
+    without.lint()?;
+    let (wanted, result) = (call(net, &[xs])?, call(&without, &[xs])?);
+    let largest = (&wanted - &result).abs().max().double_value(&[]);
+    if found != count || largest > 1e-3 * wanted.abs().max().double_value(&[]) {
+        return Err(format!("{found} batch norms folded, the results differ by {largest:e}").into());
     }
-    let (before, after) = (fastest(&net, &xs)?, fastest(&fused, &xs)?);
-    Ok(format!(
-        "{count} batch norms folded, largest difference {largest:.1e}; {before:.1} ms before, {after:.1} ms after"
-    ))
+    Ok((without, largest))
+}
+
+/// The tutorial's model on its input, and ResNet-18.
+pub(crate) fn run() -> Report {
+    let vs = nn::VarStore::new(Device::Cpu);
+    let tutorial = Tutorial::new(&(vs.root() / "tutorial"));
+    let net = graph_of(&tutorial, tutorial.graph_module()?);
+    let (without, largest) = fused(&net, 3, &randn(&[5, 1, 1, 1]))?;
+    let resnet = ResNet18::new(&(vs.root() / "resnet18"), 10);
+    let (_, largest_of_resnet) = fused(&graph_of(&resnet, resnet.graph_module()?), 20, &randn(&[2, 3, 64, 64]))?;
+    Ok(format!("{without}\nlargest difference {largest:.1e}; of ResNet-18, 20 batch norms: {largest_of_resnet:.1e}"))
+}
+
+/// ResNet-18 on 10 images, with its batch norms and without, in turns; an error if it is no faster without.
+pub(crate) fn benchmark() -> Report {
+    let vs = nn::VarStore::new(Device::Cpu);
+    let model = ResNet18::new(&vs.root(), 1000);
+    let (xs, net) = (randn(&[10, 3, 224, 224]), graph_of(&model, model.graph_module()?));
+    let (without, _) = fused(&net, 20, &xs)?;
+    let forward = |net: &GraphModule| drop(tch::no_grad(|| call(net, &[&xs])).map_err(|error| error.to_string()));
+    let [before, after] = in_turns(5, 2, [&|| forward(&net), &|| forward(&without)]);
+    let times = format!(
+        "unfused {:.1} ms (median {:.1}), fused {:.1} ms (median {:.1})",
+        before.min(),
+        before.median(),
+        after.min(),
+        after.median()
+    );
+    if before.min() <= after.min() || before.median() <= after.median() {
+        return Err(format!("folding saves no time: {times}").into());
+    }
+    Ok(times)
 }

@@ -5,19 +5,24 @@
 
 #![allow(dead_code, reason = "models without weights, of some of which only the graph is taken")]
 
+mod constants;
 mod custom_tracer;
 mod decompose;
 mod fuse;
 mod graph_profiler;
 mod inline_function;
 mod invert;
+mod merge_matmul;
 mod module_tracer;
 mod moved_pass;
 mod neg_sigm;
+mod partition;
+mod pass_order;
 mod passes;
 mod primitive_library;
 mod profiling_tracer;
 mod replace_op;
+mod replace_where;
 mod subgraph_rewriter;
 mod wrap_output;
 
@@ -33,7 +38,7 @@ type Report = Result<String, Box<dyn Error>>;
 type Example = fn() -> Report;
 
 /// The examples by their names.
-const EXAMPLES: [(&str, Example); 14] = [
+const EXAMPLES: [(&str, Example); 19] = [
     ("replace_op", replace_op::run),
     ("invert", invert::run),
     ("inline_function", inline_function::run),
@@ -46,9 +51,17 @@ const EXAMPLES: [(&str, Example); 14] = [
     ("profiling_tracer", profiling_tracer::run),
     ("graph_profiler", graph_profiler::run),
     ("neg_sigm", neg_sigm::run),
+    ("replace_where", replace_where::run),
+    ("partition", partition::run),
+    ("pass_order", pass_order::run),
+    ("constants", constants::run),
+    ("merge_matmul", merge_matmul::run),
     ("fuse", fuse::run),
     ("moved_pass", moved_pass::run),
 ];
+
+/// What is measured, each by its name alone.
+const BENCHMARKS: [(&str, Example); 1] = [("fuse_benchmark", fuse::benchmark)];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let wanted = std::env::args().nth(1).unwrap_or_else(|| "all".to_owned());
@@ -59,10 +72,16 @@ fn main() -> Result<(), Box<dyn Error>> {
             println!("== {name}\n{}\n", run()?);
         }
     }
+    for (name, run) in BENCHMARKS {
+        if wanted == name {
+            found = true;
+            println!("{}", run()?);
+        }
+    }
     if found {
         return Ok(());
     }
-    let names = EXAMPLES.map(|(name, _)| name).join(", ");
+    let names = [&EXAMPLES.map(|(name, _)| name)[..], &BENCHMARKS.map(|(name, _)| name)].concat().join(", ");
     Err(format!("there is no example `{wanted}`; there are: all, {names}").into())
 }
 

@@ -7,9 +7,10 @@
 //! draws.
 //!
 //! A tensor that is written to must stay the one tensor that it is: it is put into that order where it is made, or not at
-//! all.
+//! all. What is computed from inputs and weights by pointwise operations and views alone lies as the model has it, a transposed
+//! tensor transposed, and stays as it is.
 
-use fx_ir::{Arg, Effect, Graph, HostOp, Node, NodeId, Op, OpId, Origin, Type, ops};
+use fx_ir::{Arg, Class, Effect, Graph, HostOp, Node, NodeId, NodeSet, Op, OpId, Origin, Type, ops};
 
 use crate::analysis::{BindingTimes, Effects, Ranks};
 use crate::pass::{Changed, Pass, PassContext};
@@ -25,8 +26,8 @@ impl Pass for LayoutSafe {
     }
 
     fn run(&self, graph: &mut Graph, cx: &PassContext) -> Changed {
-        let mut safe =
-            Safe { effects: Effects::of(graph), ranks: Ranks::of(graph), times: BindingTimes::of(graph, cx), graph };
+        let (effects, ranks, times) = (Effects::of(graph), Ranks::of(graph), BindingTimes::of(graph, cx));
+        let mut safe = Safe { effects, ranks, times, relaid: relaid(graph), graph };
         let mut changed = false;
         for id in safe.graph.nodes() {
             changed |= safe.node(id);
@@ -71,6 +72,34 @@ struct Safe<'a> {
     effects: Effects,
     ranks: Ranks,
     times: BindingTimes,
+    relaid: NodeSet,
+}
+
+/// The values whose elements a frozen model may have in another order than the model: what layers and kernels compute, and
+/// what is computed from it.
+fn relaid(graph: &Graph) -> NodeSet {
+    let mut relaid = NodeSet::default();
+    for id in graph.nodes() {
+        let node = graph.node(id);
+        let follows = || node.inputs().any(|input| relaid.contains(input));
+        let is_relaid = match &node.op {
+            Op::GetAttr(_) | Op::Call(ops::CONTIGUOUS) => false,
+            Op::Placeholder => graph.scope_of(id) != Some(graph.body()),
+            Op::TupleGet(_) => follows(),
+            Op::Call(op) => !keeps_order(*op) || follows(),
+            _ => true,
+        };
+        if is_relaid {
+            relaid.insert(id);
+        }
+    }
+    relaid
+}
+
+/// Whether the order of the result's elements follows from those of the operands, in a frozen model as in any other.
+fn keeps_order(op: OpId) -> bool {
+    let is_pointwise = op.row().is_some_and(|row| row.class == Class::Pointwise);
+    is_pointwise || op.is_view() || matches!(op.effect(), Effect::InPlace(_) | Effect::Random)
 }
 
 impl Safe<'_> {
@@ -221,12 +250,13 @@ impl Safe<'_> {
         true
     }
 
-    /// Whether it is a tensor that the model computes. Weights and inputs have the order that the user gave them.
+    /// Whether it is a tensor that the model computes in an order of ours. Weights and inputs have the one that the user gave
+    /// them.
     fn is_ours(&self, id: NodeId) -> bool {
         let node = self.graph.node(id);
         let is_input = node.op == Op::Placeholder && self.graph.scope_of(id) == Some(self.graph.body());
         let is_ordered = node.op == Op::Call(ops::CONTIGUOUS);
-        node.ty.is_tensor() && !is_input && !is_ordered && !self.times.is_frozen(id)
+        node.ty.is_tensor() && !is_input && !is_ordered && self.relaid.contains(id) && !self.times.is_frozen(id)
     }
 
     fn origin(&self, id: NodeId) -> Origin {
@@ -263,7 +293,7 @@ mod tests {
         check(
             LayoutSafe,
             r#"graph f(x: tensor, n: rust<i64>) {
-              %y = relu(x) : tensor
+              %y = matmul(x, x) : tensor
               %s = host.item(host.method["stride"](host.ref(%y)), 0) : rust<i64>
               %t = host.tuple(host.binary["*"](n, 2), -1) : (rust<i64>, rust<i64>)
               %v = view(%y, %t) : tensor
@@ -271,7 +301,7 @@ mod tests {
             }"#,
             &expect![[r#"
                 graph f(x: tensor, n: rust<i64>) {
-                  %y = relu(x) : tensor
+                  %y = matmul(x, x) : tensor
                   %y_1 = contiguous(%y) : tensor  @ by layout-safe
                   %s = host.item(host.method["stride"](host.ref(%y_1)), 0) : rust<i64>
                   %t = host.tuple(host.binary["*"](n, 2), -1) : (rust<i64>, rust<i64>)
@@ -292,7 +322,7 @@ mod tests {
               %c = view(%a, %t) : tensor
               %d = view(%c, s) : tensor
               %e = view_as(%d, x) : tensor
-              %g = relu(x) : tensor
+              %g = matmul(x, x) : tensor
               %v = view(%g, [4]) : tensor
               %w = add_(%v, %e)
               yield %g
@@ -305,7 +335,7 @@ mod tests {
                   %c_1 = contiguous(%c) : tensor  @ by layout-safe
                   %d = view(%c_1, s) : tensor
                   %e = reshape_as(%d, x) : tensor  @ by layout-safe
-                  %g = relu(x) : tensor
+                  %g = matmul(x, x) : tensor
                   %g_1 = contiguous(%g) : tensor  @ by layout-safe
                   %v = view(%g_1, [4]) : tensor
                   %w = add_(%v, %e)
@@ -340,13 +370,13 @@ mod tests {
         check(
             LayoutSafe,
             r#"graph f(x: tensor) {
-              %a = relu(x) : tensor
+              %a = matmul(x, x) : tensor
               %b = rand_like(%a) : tensor
               yield %b
             }"#,
             &expect![[r#"
                 graph f(x: tensor) {
-                  %a = relu(x) : tensor
+                  %a = matmul(x, x) : tensor
                   %a_1 = contiguous(%a) : tensor  @ by layout-safe
                   %b = rand_like(%a_1) : tensor
                   yield %b
@@ -355,12 +385,20 @@ mod tests {
     }
 
     #[test]
+    fn a_draw_follows_strides_that_are_the_models() {
+        let transposed = "graph f(x: tensor) { %n = neg(x) : tensor ; %t = transpose(%n, 0, 1) : tensor ; \
+                          %b = rand_like(%t) : tensor ; yield %b }";
+        let mut graph: Graph = transposed.parse().unwrap();
+        assert_eq!(LayoutSafe.run(&mut graph, &PassContext::default()), Changed::No);
+    }
+
+    #[test]
     fn foreign_code_gets_row_major_order() {
         check(
             LayoutSafe,
             r#"graph f(self: module<Net>, x: tensor) {
               %w = get_attr[ws](self) : tensor
-              %y = relu(x) : tensor
+              %y = matmul(x, %w) : tensor
               %a = rust["ours($0, $1, $2)", io, opaque("the function `ours`")](%y, x, %w) : tensor
               %b = host.method["size"](%y) : list<rust<i64>>
               %c = rust["write($0, $1)", in_place(0), opaque("the function `write`")](%y, %a) : tensor
@@ -369,7 +407,7 @@ mod tests {
             &expect![[r#"
                 graph f(self: module<Net>, x: tensor) {
                   %w = get_attr[ws](self) : tensor
-                  %y = relu(x) : tensor
+                  %y = matmul(x, %w) : tensor
                   %y_1 = contiguous(%y) : tensor  @ by layout-safe
                   %a = rust["ours($0, $1, $2)", io, opaque("the function `ours`")](%y_1, x, %w) : tensor
                   %b = host.method["size"](%y_1) : list<rust<i64>>

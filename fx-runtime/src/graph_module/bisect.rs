@@ -1,8 +1,9 @@
 //! Where two forms of one model part: the first node whose value leaves a tolerance.
 
+use std::collections::HashMap;
 use std::fmt;
 
-use fx_ir::{Graph, NodeId};
+use fx_ir::{Graph, Node, NodeId};
 use tch::{Kind, Tensor};
 
 use super::{GraphModule, Interpreter, Value, convert};
@@ -64,7 +65,9 @@ pub struct Divergence {
 /// of its name in the first; none where all agree.
 ///
 /// A pass keeps the name of the node whose value it computes otherwise, so that a fused node is compared with the last of
-/// those that it replaced. Both graphs run without gradients, and all their values lie in memory at once.
+/// those that it replaced. A node of a [quantized](crate::quant::quantize) graph that yields codes is compared by what they
+/// stand for with the node that it notes as `value_of`; the tolerance is then one of quantization, a step of its scale at
+/// least. Both graphs run without gradients, and all their values lie in memory at once.
 ///
 /// ```
 /// use fx_runtime::graph_module::{bisect, value};
@@ -98,24 +101,43 @@ pub fn bisect(
         let mut second = Interpreter::new(other).keep_values();
         second.run(&copies(inputs))?;
         let (before, after) = (reference.graph(), other.graph());
+        let named: HashMap<&str, NodeId> =
+            before.nodes().into_iter().map(|id| (before.node(id).name.as_str(), id)).collect();
         let mut agreeing = 0;
         for id in after.nodes() {
-            let name = &after.node(id).name;
-            let Some(twin) = named(before, name) else { continue };
+            let codes = Codes::of(after.node(id));
+            let name = codes.as_ref().map_or(&after.node(id).name, |codes| &codes.value_of);
+            let Some(&twin) = named.get(name.as_str()) else { continue };
             let pair =
                 first.value_of(twin).and_then(convert::tensor).zip(second.value_of(id).and_then(convert::tensor));
-            let Some((wanted, found)) = pair else { continue };
-            if is_placeholder(after, id) {
-                continue;
-            }
-            let largest = distance(wanted, found, tolerance)?;
-            if let Some(largest) = largest {
-                return Ok(Some(divergence(after, id, (wanted, found), largest, agreeing)?));
+            let Some((wanted, found)) = pair.filter(|_| !is_placeholder(after, id)) else { continue };
+            let found = codes.map_or_else(|| Ok(found.shallow_clone()), |codes| codes.dequantized(found))?;
+            if let Some(largest) = distance(wanted, &found, tolerance)? {
+                return Ok(Some(divergence(after, id, (wanted, &found), largest, agreeing)?));
             }
             agreeing += 1;
         }
         Ok(None)
     })
+}
+
+/// What the codes that a node of a quantized graph yields stand for.
+struct Codes {
+    value_of: String,
+    scale: f64,
+    zero_point: i64,
+}
+
+impl Codes {
+    /// As the node notes it; none if it yields no codes.
+    fn of(node: &Node) -> Option<Codes> {
+        let (scale, zero_point) = (node.meta.get("scale")?, node.meta.get("zero_point")?);
+        Some(Codes { value_of: node.meta.get("value_of")?, scale, zero_point })
+    }
+
+    fn dequantized(&self, codes: &Tensor) -> Result<Tensor> {
+        Ok(codes.f_to_kind(Kind::Double)?.f_sub_scalar(self.zero_point)?.f_mul_scalar(self.scale)?)
+    }
 }
 
 fn is_placeholder(graph: &Graph, id: NodeId) -> bool {
@@ -129,10 +151,6 @@ fn copies(inputs: &[Value]) -> Vec<Value> {
         other => other.clone(),
     };
     inputs.iter().map(copy).collect()
-}
-
-fn named(graph: &Graph, name: &str) -> Option<NodeId> {
-    graph.nodes().into_iter().find(|&id| graph.node(id).name == name)
 }
 
 /// The largest distance of two tensors, if it is beyond the tolerance.

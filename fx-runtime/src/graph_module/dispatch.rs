@@ -8,6 +8,7 @@ use tch::{Reduction, Tensor};
 
 use super::convert::{device, kind};
 use super::{Value, tensor_method};
+use crate::ffi::operator::Operand;
 use crate::operator::{self, Argument, Operator, Schema, Type};
 use crate::{Error, Result};
 
@@ -62,12 +63,12 @@ impl Dispatch {
             let reason = format!("takes `{}` for `{}`, got {value}", argument.ty, argument.name);
             Error::Operator { operator: schema.full_name(), reason }
         };
-        let mut given: Vec<Option<operator::Value>> = schema.arguments.iter().map(|_| None).collect();
+        let mut given: Vec<Operand<'_>> = schema.arguments.iter().map(|_| Operand::Absent).collect();
         for (value, slot) in args.iter().zip(slots) {
             match *slot {
                 Slot::At(at) => {
                     let argument = &schema.arguments[at];
-                    given[at] = Some(operand(value, &argument.ty).ok_or_else(|| refused(at, value))?);
+                    given[at] = operand(value, &argument.ty).ok_or_else(|| refused(at, value))?;
                 }
                 Slot::Options(dtype, at) => {
                     let (Value::Tuple(parts) | Value::List(parts)) = value else { return Err(refused(dtype, value)) };
@@ -75,17 +76,16 @@ impl Dispatch {
                     else {
                         return Err(refused(dtype, value));
                     };
-                    given[dtype] = Some(kind.into());
-                    given[at] = Some(device.into());
+                    given[dtype] = Operand::Value(kind.into());
+                    given[at] = Operand::Value(device.into());
                 }
             }
         }
-        let results = operator.call_at(&given)?;
-        let mut results: Vec<Value> = results.into_iter().map(result).collect();
+        let mut results = operator.call_at(&given)?;
         Ok(match results.len() {
             0 => Value::Unit,
-            1 => results.remove(0),
-            _ => Value::Tuple(results),
+            1 => results.pop().map_or(Value::Unit, result),
+            _ => Value::Tuple(results.into_iter().map(result).collect()),
         })
     }
 }
@@ -132,12 +132,19 @@ fn plain(name: &str) -> &str {
 }
 
 /// A value as an argument of that type.
-fn operand(value: &Value, ty: &Type) -> Option<operator::Value> {
+fn operand<'v>(value: &'v Value, ty: &Type) -> Option<Operand<'v>> {
+    match (ty, value) {
+        (_, Value::Option(Some(held))) => operand(held, ty),
+        (Type::Optional(inner), value) if !matches!(value, Value::Option(None)) => operand(value, inner),
+        (Type::Tensor, Value::Tensor(tensor)) => Some(Operand::Tensor(tensor)),
+        (ty, value) => converted(value, ty).map(Operand::Value),
+    }
+}
+
+/// What is no tensor, as an argument of that type.
+fn converted(value: &Value, ty: &Type) -> Option<operator::Value> {
     Some(match (ty, value) {
         (_, Value::Option(None)) => operator::Value::None,
-        (_, Value::Option(Some(held))) => operand(held, ty)?,
-        (Type::Optional(inner), value) => operand(value, inner)?,
-        (Type::Tensor, Value::Tensor(tensor)) => operator::Value::Tensor(tensor.shallow_clone()),
         (Type::List(inner, _), Value::List(items) | Value::Tuple(items)) => list(items, inner)?,
         (Type::List(_, None), Value::Int(..)) => operator::Value::Ints(vec![int(value)?]),
         (Type::Int, Value::Path(path)) => operator::Value::Int(reduction(path)?),

@@ -15,8 +15,8 @@ const WEIGHTS: &str = "weights.safetensors";
 
 impl GraphModule {
     /// Writes a crate that computes what this graph computes: `src/lib.rs` with a struct called `name` of the layers and
-    /// tensors, its loader and its forward, a line a node; `weights.safetensors`, which [`GraphModule::save`] writes; and a
-    /// `Cargo.toml`. The crate depends on this one alone.
+    /// tensors, its loader and its forward, a line a node; `weights.safetensors`, which [`GraphModule::save`] writes; a
+    /// `Cargo.toml`, and the `build.rs` that tells the linker where libtorch lies.
     ///
     /// ```
     /// use fx_runtime::{Device, instance::Tracer, nn};
@@ -52,9 +52,13 @@ impl GraphModule {
         fs::create_dir_all(folder.join("src")).map_err(unwritten)?;
         self.save(folder.join(WEIGHTS))?;
         fs::write(folder.join("Cargo.toml"), manifest(name)).map_err(unwritten)?;
+        fs::write(folder.join("build.rs"), BUILD_SCRIPT).map_err(unwritten)?;
         fs::write(folder.join("src/lib.rs"), source.text()).map_err(unwritten)
     }
 }
+
+/// The build script of the crate.
+const BUILD_SCRIPT: &str = "fn main() {\n    fx_passes::Build::new().run()\n}\n";
 
 /// The manifest of the crate.
 fn manifest(name: &str) -> String {
@@ -68,7 +72,7 @@ fn manifest(name: &str) -> String {
     let version = env!("CARGO_PKG_VERSION");
     format!(
         "[package]\nname = \"{package}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
-         [dependencies]\nfx-runtime = \"{version}\"\n"
+         [dependencies]\nfx-runtime = \"{version}\"\n\n[build-dependencies]\nfx-passes = \"{version}\"\n"
     )
 }
 

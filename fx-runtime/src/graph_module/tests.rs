@@ -6,6 +6,7 @@ use fx_ir::{Arg, NodeId, OpId};
 use tch::{Device, Kind};
 
 use super::*;
+use crate::graph::{from_json, to_json};
 use crate::instance::Tracer;
 use crate::nn;
 
@@ -179,7 +180,7 @@ fn a_profile_accounts_for_the_time_of_a_run() {
     let ys = t.call("matmul", &[&xs, &xs], "src/net.rs:1");
     let ys = t.call("relu", &[&ys], "src/net.rs:2");
     let module = t.finish(&[&ys]).unwrap();
-    let profile = module.profile(&[value(randn(&[400, 400]))], 2, 5).unwrap();
+    let profile = module.profile(&[value(randn(&[800, 800]))], 2, 5).unwrap();
     assert_eq!(profile.nodes.iter().map(|node| (node.name.as_str(), node.calls)).next(), Some(("matmul", 5)));
     let names: Vec<&str> = profile.lines.iter().map(|line| line.name.as_str()).collect();
     assert_eq!(names, ["src/net.rs:1", "src/net.rs:2"]);
@@ -248,4 +249,26 @@ fn a_mistake_is_an_error_that_names_node_and_place() {
     assert!(used.contains("`fc`") && used.contains("`relu`"), "{used}");
     let cycle = graph.update_arg(fc, 1, relu).unwrap_err().to_string();
     assert!(cycle.contains("`fc`") && cycle.contains("`relu`"), "{cycle}");
+    // A node of another graph, and one that is gone.
+    let stranger = module.graph().deep_copy().0.find_nodes("call_module", None)[0];
+    let foreign = graph.update_arg(relu, 0, stranger).unwrap_err().to_string();
+    assert!(foreign.contains("`Net`") && foreign.contains("of another"), "{foreign}");
+    // Another number of inputs, and one of another shape.
+    let count = module.run(&[]).unwrap_err().to_string();
+    assert!(count.contains("takes 1 inputs (xs), got 0"), "{count}");
+    let shape = module.run(&[value(randn(&[2, 5]))]).unwrap_err().to_string();
+    assert!(shape.starts_with("at `fc` (src/net.rs:4): "), "{shape}");
+    // JSON of another version, and of a graph with an unknown op.
+    let text = to_json(module.graph());
+    let spelled = |key: &str, value: &str| [format!("\"{key}\":{value}"), format!("\"{key}\": {value}")];
+    let exchanged = |key: &str, from: &str, to: &str| {
+        let pairs = spelled(key, from).into_iter().zip(spelled(key, to));
+        pairs.fold(text.clone(), |text, (from, to)| text.replace(&from, &to))
+    };
+    let version = from_json(&exchanged("version", "1", "7"));
+    let version = version.unwrap_err().to_string();
+    assert!(version.contains("`Net`") && version.contains("version 7"), "{version}");
+    let unknown = from_json(&exchanged("op", "\"relu\"", "\"relo\""));
+    let unknown = unknown.unwrap_err().to_string();
+    assert!(unknown.contains("node `relu`") && unknown.contains("relo"), "{unknown}");
 }

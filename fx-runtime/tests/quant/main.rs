@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test fails by it")]
 
+mod bisect;
 mod dynamic;
 mod equalization;
 mod fake_quantize;

@@ -1,6 +1,6 @@
 //! Statements: `let`, assignments, early returns.
 
-use fx_ir::{Arg, Effect, HostOp};
+use fx_ir::{Arg, Effect, HostOp, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
@@ -138,9 +138,9 @@ impl Tracer<'_> {
     }
 
     /// The value of an expression that yields the function's `Result`, as behind the caller's `?`. What is not understood
-    /// so is a value like any other.
+    /// so is a `Result` like any other.
     fn with_question(&mut self, expr: &syn::Expr) -> Result<Val> {
-        let (mark, expected) = (self.checkpoint(), self.expects.next.clone());
+        let mark = self.checkpoint();
         let value = match expr {
             syn::Expr::If(branch) => self.branch(branch, true),
             syn::Expr::Match(choice) => self.choice(choice, true),
@@ -148,9 +148,22 @@ impl Tracer<'_> {
         };
         value.and_then(|value| self.unwrapped(value, expr.span())).or_else(|_| {
             self.rollback(mark);
-            self.expects.next = expected;
-            self.expr(expr)
+            // What the function's signature says of what is in the `Result` is not what the expression evaluates to.
+            self.expects.next = None;
+            let value = self.expr(expr)?;
+            Ok(self.as_result(value))
         })
+    }
+
+    /// Opaque code at the end of a function is the `Result` that the function's signature names.
+    fn as_result(&mut self, value: Val) -> Val {
+        let Val::Node(id, Ty::Unknown, _) = value else { return value };
+        let is_whole = matches!(self.graph.node(id).op, Op::Rust(_));
+        let Some(held) = signature::value_type(&self.function().sig.output).filter(|_| is_whole) else { return value };
+        let ty = Ty::Result(Box::new(self.index.ty(self.module(), self.function().owner.as_ref(), held)));
+        self.edit_node(id).ty = self.index.ir_type(&ty);
+        self.facts.set_result(id);
+        value.with_ty(ty)
     }
 
     /// `return` of the entry where it is not the function's end: Rust's own `return` in the generated function.

@@ -66,7 +66,11 @@ impl<'a> Tracer<'a> {
         let subject = self.slice_subject(subject, [pat], span)?;
         let (owner, path, ty) = self.subject(&subject, "branch", span)?;
         let then = self.arm(owner, pat, &ty, (path.as_deref(), &forms), then)?;
-        let rest = if matches!(ty, Ty::Option(_)) { Pattern::None } else { Pattern::Wild };
+        // What is left of an option is `None` where every `Some` is taken.
+        let rest = match &then.0 {
+            Pattern::Some(held) if held.takes_all() => Pattern::None,
+            _ => Pattern::Wild,
+        };
         let other = self.in_region(owner, otherwise)?;
         self.edit_node(owner).op = Op::Match(vec![then.0, rest]);
         self.join_branches(owner, &[then.1, other], span)

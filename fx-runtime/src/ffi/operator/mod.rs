@@ -27,7 +27,7 @@ mod value;
 use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::sync::{OnceLock, PoisonError, RwLock};
-use std::{fmt, ptr};
+use std::{fmt, mem, ptr};
 
 use tch::{TchError, Tensor};
 
@@ -42,6 +42,21 @@ use crate::{Error, Result};
 /// A registered operator.
 #[derive(Clone, Copy)]
 pub struct Operator(&'static Entry);
+
+/// An argument of a call at its position; a tensor is borrowed.
+pub(crate) enum Operand<'v> {
+    /// The default stands for it.
+    Absent,
+    Tensor(&'v Tensor),
+    Value(Value),
+}
+
+/// The same, all of it borrowed.
+enum Given<'v> {
+    Absent,
+    Tensor(&'v Tensor),
+    Value(&'v Value),
+}
 
 /// An operator that was found, which is kept for good.
 struct Entry {
@@ -116,7 +131,7 @@ impl Operator {
         if args.len() > arguments.len() {
             return Err(self.error(format!("takes {} arguments, got {}", arguments.len(), args.len())));
         }
-        self.run(|position| args.get(position).map(Borrow::borrow))
+        self.run(|position| args.get(position).map_or(Given::Absent, |value| Given::Value(value.borrow())))
     }
 
     /// Calls the operator as Python does: some arguments by position, others by name.
@@ -143,7 +158,8 @@ impl Operator {
             let argument = arguments.get(position)?;
             named.iter().find(|(name, _)| argument.name == *name).map(|(_, value)| value.borrow())
         };
-        self.run(|position| args.get(position).map(Borrow::borrow).or_else(|| by_name(position)))
+        let given = |position: usize| args.get(position).map(Borrow::borrow).or_else(|| by_name(position));
+        self.run(|position| given(position).map_or(Given::Absent, Given::Value))
     }
 
     /// Calls the operator on arguments at their positions in the schema; where none is given stands the default.
@@ -151,8 +167,12 @@ impl Operator {
     /// # Errors
     ///
     /// As for [`Operator::call`].
-    pub(crate) fn call_at(self, args: &[Option<Value>]) -> Result<Vec<Value>> {
-        self.run(|position| args.get(position)?.as_ref())
+    pub(crate) fn call_at(self, args: &[Operand<'_>]) -> Result<Vec<Value>> {
+        self.run(|position| match args.get(position) {
+            Some(Operand::Tensor(tensor)) => Given::Tensor(tensor),
+            Some(Operand::Value(value)) => Given::Value(value),
+            Some(Operand::Absent) | None => Given::Absent,
+        })
     }
 
     /// Calls an operator that returns one tensor; arguments as for [`Operator::call`].
@@ -168,19 +188,18 @@ impl Operator {
         }
     }
 
-    fn run<'v>(self, given: impl Fn(usize) -> Option<&'v Value>) -> Result<Vec<Value>> {
+    fn run<'v>(self, given: impl Fn(usize) -> Given<'v>) -> Result<Vec<Value>> {
         let Schema { arguments, results, .. } = self.schema();
         let mut packed = Packed::with_capacity(arguments.len());
         for (position, argument) in arguments.iter().enumerate() {
             match given(position) {
-                Some(value) if packed.push(value, &argument.ty) => {}
-                Some(value) => {
-                    let (name, ty, value) = (&argument.name, &argument.ty, value.describe());
-                    return Err(self.error(format!("takes `{ty}` for `{name}`, got {value}")));
-                }
-                None if argument.default.is_some() => packed.values.push(RawValue::DEFAULT),
-                None if matches!(argument.ty, Type::Optional(_)) => packed.values.push(RawValue::NONE),
-                None => return Err(self.error(format!("needs its argument `{}`", argument.name))),
+                Given::Tensor(tensor) if argument.ty.takes_tensor() => packed.push_tensor(tensor),
+                Given::Value(value) if packed.push(value, &argument.ty) => {}
+                Given::Tensor(_) => return Err(self.wrong(argument, "a tensor")),
+                Given::Value(value) => return Err(self.wrong(argument, &value.describe())),
+                Given::Absent if argument.default.is_some() => packed.values.push(RawValue::DEFAULT),
+                Given::Absent if matches!(argument.ty, Type::Optional(_)) => packed.values.push(RawValue::NONE),
+                Given::Absent => return Err(self.error(format!("needs its argument `{}`", argument.name))),
             }
         }
         let values = &packed.values;
@@ -189,8 +208,15 @@ impl Operator {
         let values = received(|context, sink| unsafe {
             raw::fx_operator_call(self.0.raw, values.as_ptr(), values.len(), context, sink)
         });
-        let values = values.map_err(|reason| Error::Torch(TchError::Torch(reason)))?;
-        Ok(values.into_iter().zip(results).map(|(value, result)| typed(value, &result.ty)).collect())
+        let mut values = values.map_err(|reason| Error::Torch(TchError::Torch(reason)))?;
+        for (value, result) in values.iter_mut().zip(results).filter(|(value, _)| matches!(value, Value::Int(_))) {
+            *value = typed(mem::replace(value, Value::None), &result.ty);
+        }
+        Ok(values)
+    }
+
+    fn wrong(self, argument: &Argument, found: &str) -> Error {
+        self.error(format!("takes `{}` for `{}`, got {found}", argument.ty, argument.name))
     }
 
     fn error(self, reason: String) -> Error {

@@ -1,5 +1,7 @@
 //! Values as the tagged ones that libtorch's stack is made of, checked against the types of an operator's schema.
 
+use tch::Tensor;
+
 use super::raw::{RawValue, tag};
 use super::schema::Type;
 use super::value::{Value, number_of_kind, numbers_of_device};
@@ -27,6 +29,11 @@ impl Packed {
         let raw = self.raw(value, ty);
         self.values.extend(raw);
         raw.is_some()
+    }
+
+    /// Appends a tensor, which has to live until the call.
+    pub(super) fn push_tensor(&mut self, tensor: &Tensor) {
+        self.values.push(RawValue::tensor(lend(tensor)));
     }
 
     fn raw(&mut self, value: &Value, ty: &Type) -> Option<RawValue> {

@@ -120,6 +120,15 @@ impl Type {
             [] => Self::Other(name.to_owned()),
         }
     }
+
+    /// Whether a tensor is of the type.
+    pub(super) fn takes_tensor(&self) -> bool {
+        match self {
+            Self::Tensor => true,
+            Self::Optional(inner) => inner.takes_tensor(),
+            _ => false,
+        }
+    }
 }
 
 impl Schema {

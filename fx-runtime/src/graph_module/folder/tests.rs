@@ -90,3 +90,23 @@ fn what_cannot_be_written_is_named() -> Result<()> {
     assert!(said.contains("helper") && said.contains("src/net.rs:7"), "{said}");
     Ok(())
 }
+
+/// Of control flow that an input decides an `if` is written; the rest is refused by the name of its node.
+#[test]
+fn loops_are_refused_by_name() -> Result<()> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let graphs = [
+        "graph f(x: tensor) { %flow = for[\"%0\"]([1, 2], x) : tensor @ src/net.rs:3 (i: rust<i64>, c: tensor) { \
+         %a = relu(c) : tensor ; yield %a } ; yield %flow }",
+        "graph f(n: rust<bool>, x: tensor) { %flow = while(n) : rust<bool> @ src/net.rs:3 (i: rust<bool>) { yield i } do \
+         (j: rust<bool>) { yield j } ; yield %flow }",
+        "graph f(n: rust<i64>, x: tensor) { %flow = match(n) : tensor @ src/net.rs:3 { \"0\" { yield x } \"_\" { \
+         %a = relu(x) : tensor ; yield %a } } ; yield %flow }",
+    ];
+    for text in graphs {
+        let graph: fx_ir::Graph = text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let said = GraphModule::new(graph).to_folder(folder.path(), "Net").expect_err("a loop").to_string();
+        assert!(said.contains("`flow` (src/net.rs:3)"), "{said}");
+    }
+    Ok(())
+}

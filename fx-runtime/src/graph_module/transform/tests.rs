@@ -3,7 +3,7 @@
 use fx_ir::{Arg, Node, Op};
 use tch::{Device, Kind, Tensor};
 
-use super::super::{GraphModule, Value, convert, value};
+use super::super::{GraphModule, Tolerance, Value, bisect, convert, value};
 use crate::instance::Tracer;
 use crate::passes::fx_pass;
 use crate::passes::passes::{DeadCode, FoldBatchNorm, LowerModules};
@@ -175,4 +175,28 @@ fn a_weight_that_is_read_twice_lies_in_memory_once() {
     assert_eq!(listing(frozen.module()), ["get_attr gain", "call_function mul", "call_function sub", "output output"]);
     let xs = randn(&[3, 4]);
     assert_eq!(tensor(frozen.run(&[value(&xs)]).unwrap()), &xs * &gain - &gain);
+}
+
+fx_pass! {
+    /// A rule that is none: the two are a little apart.
+    WrongGelu { |x: Tensor| x.gelu("none") => x.gelu("tanh") }
+}
+
+#[test]
+fn a_wrong_rule_is_found_by_bisection() {
+    let mut t = Tracer::new("net");
+    let xs = t.input("xs", true);
+    let ys = t.call("neg", &[&xs], "src/net.rs:1");
+    let ys = t.call("gelu", &[&ys, &Arg::Str("none".to_owned())], "src/net.rs:2");
+    let ys = t.call("exp", &[&ys], "src/net.rs:3");
+    let net = t.finish(&[&ys]).unwrap();
+    let inputs = [value(randn(&[64]))];
+    let rewritten = net.transform(&Pipeline::empty().then(WrongGelu)).unwrap();
+    let found = bisect(&net, &rewritten, &inputs, Tolerance::default()).unwrap().expect("a difference");
+    assert_eq!((found.node.as_str(), found.place.as_deref(), found.agreeing), ("gelu", Some("src/net.rs:2"), 1));
+    assert_eq!(found.passes, ["wrong-gelu"], "{found}");
+    assert!(found.largest > 1e-5 && found.largest < 1e-2 && found.reference.shape == [64], "{found}");
+    // The same under another name is no difference.
+    let same = net.transform(&Pipeline::inference().stop_after("common-subexpressions")).unwrap();
+    assert!(bisect(&net, &same, &inputs, Tolerance::default()).unwrap().is_none());
 }

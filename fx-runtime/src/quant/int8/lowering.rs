@@ -221,9 +221,10 @@ impl<'q> Lowering<'q> {
         let graph = self.module.graph();
         let root = self.made_by.get(id).map_or(id, |&at| self.patterns[at].root);
         let root = if self.qparams.sites.contains_key(&graph.node(root).name) { root } else { id };
-        let site = graph.node(root).name.clone();
+        let (site, value_of) = (graph.node(root).name.clone(), graph.node(id).name.clone());
         let meta = &mut self.module.graph_mut().node_mut(codes).meta;
         meta.insert("site", site);
+        meta.insert("value_of", value_of);
         meta.insert("scale", f64::from(of.scale));
         meta.insert("zero_point", i64::from(of.zero_point));
     }

@@ -29,8 +29,8 @@ use crate::{Error, Result};
 
 /// The graph of a live model in inference mode with kernels on codes of eight bits; the module itself stays as it is.
 ///
-/// Its inputs and outputs are those of the module, f32 on the CPU. A node that yields codes has the notes `site`, `scale`
-/// and `zero_point` in its `meta`. It can be printed, profiled and run, and
+/// Its inputs and outputs are those of the module, f32 on the CPU. A node that yields codes has the notes `site`, `scale`,
+/// `zero_point` and `value_of` (the node of the module whose value they stand for) in its `meta`. It can be printed, profiled and run, and
 /// [`GraphModule::freeze`] brings what is left in floats into packed kernels.
 ///
 /// ```

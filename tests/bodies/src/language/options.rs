@@ -165,6 +165,21 @@ impl TakenBefore {
     }
 }
 
+/// An option in an option: what is no `Some` of a `Some` is more than `None`.
+#[derive(Debug, Module)]
+pub struct InOption {
+    fc: nn::Linear,
+    scale: Option<Option<f64>>,
+}
+
+#[traceable(strict)]
+impl InOption {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let ys = if let Some(Some(scale)) = self.scale { xs.apply(&self.fc) * scale } else { xs.apply(&self.fc) };
+        if let Some(None) = self.scale { ys.relu() } else { ys }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -244,6 +259,14 @@ mod tests {
             embeds.as_ref(),
             false
         ));
+    }
+
+    #[test]
+    fn in_option() {
+        for scale in [Some(Some(2.)), Some(None), None] {
+            let fc = |p: &nn::Path| nn::linear(p / "fc", 4, 4, Default::default());
+            agree!(|p| InOption { fc: fc(p), scale }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+        }
     }
 
     #[test]
