@@ -196,7 +196,7 @@ impl Operator {
                 Given::Tensor(tensor) if argument.ty.takes_tensor() => packed.push_tensor(tensor),
                 Given::Value(value) if packed.push(value, &argument.ty) => {}
                 Given::Tensor(_) => return Err(self.wrong(argument, "a tensor")),
-                Given::Value(value) => return Err(self.wrong(argument, &value.describe())),
+                Given::Value(value) => return Err(self.wrong(argument, value.describe())),
                 Given::Absent if argument.default.is_some() => packed.values.push(RawValue::DEFAULT),
                 Given::Absent if matches!(argument.ty, Type::Optional(_)) => packed.values.push(RawValue::NONE),
                 Given::Absent => return Err(self.error(format!("needs its argument `{}`", argument.name))),
