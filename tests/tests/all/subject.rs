@@ -83,6 +83,8 @@ subjects! {
     dense::Activations => ActivationsFrozen: forward, try_forward();
     dense::Layers => LayersFrozen: forward, try_forward();
     dense::Tokens => TokensFrozen: forward, try_forward();
+    dense::Decided => DecidedFrozen: forward, try_forward();
+    dense::Bag => BagFrozen: forward, try_forward();
     dense::Grouped => GroupedFrozen: forward_t, try_forward_t(false);
     folding::Twice => TwiceFrozen: forward, try_forward();
     folding::TwoNorms => TwoNormsFrozen: forward, try_forward();

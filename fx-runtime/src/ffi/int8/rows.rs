@@ -89,12 +89,11 @@ impl Body for QuantizeRow<'_> {
     #[inline(always)]
     fn run(self) {
         let (inverse, zero) = (1.0 / self.of.scale, zero(self.of));
-        let pairs = self.from.iter().zip(self.to);
-        match self.rounding {
-            Rounding::WithZero => {
-                pairs.for_each(|(x, code)| *code = stored(x.mul_add(inverse, zero).round_ties_even()))
-            }
-            Rounding::BeforeZero => pairs.for_each(|(x, code)| *code = self.of.code(inverse, *x)),
+        for (x, code) in self.from.iter().zip(self.to) {
+            *code = match self.rounding {
+                Rounding::WithZero => stored(x.mul_add(inverse, zero).round_ties_even()),
+                Rounding::BeforeZero => self.of.code(inverse, *x),
+            };
         }
     }
 }

@@ -137,14 +137,14 @@ impl<'m> Search<'m> {
 
     /// All that is connected with a value by ops that commute with factors, if it begins and ends in layers.
     fn component(&self, value: NodeId, axis: Axis) -> Option<Group> {
-        let mut axes: NodeMap<Axis> = NodeMap::default();
+        let mut visited: NodeMap<Axis> = NodeMap::default();
         let mut open = vec![(value, axis)];
         let mut group = Group { producers: Vec::new(), consumers: Vec::new(), values: Vec::new() };
         while let Some((id, axis)) = open.pop() {
-            match axes.get(id) {
+            match visited.get(id) {
                 Some(known) if *known == axis => continue,
                 Some(_) => return None,
-                None => axes.insert(id, axis),
+                None => visited.insert(id, axis),
             };
             match self.source(id, axis) {
                 Source::Producer(path) => group.producers.push(path),

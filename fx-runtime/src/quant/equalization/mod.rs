@@ -30,10 +30,10 @@ const CONVERGED: f64 = 1e-3;
 impl Prepared {
     /// The same graph with the weights of consecutive layers equalized, to be calibrated anew.
     ///
-    /// Layers with only ReLU, leaky ReLU, dropout, pools, additions or a flattening between them share factors
+    /// Layers with only `relu`, `leaky_relu`, dropout, pools, additions or a flattening between them share factors
     /// `sqrt(r1 / r2)` of the channels between them, `r1` being the largest weight of a channel's producers and `r2` that of
     /// its consumers, until they change no more. It needs no data. Source: Nagel et al., "Data-Free Quantization Through
-    /// Weight Equalization and Bias Correction" (2019), section 4.1; its changes of ReLU6 and its absorption of biases are
+    /// Weight Equalization and Bias Correction" (2019), section 4.1; its changes of `relu6` and its absorption of biases are
     /// left out, since they change results.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl Prepared {
     /// The factor of a channel is `x^alpha / w^(1 - alpha)`, with its largest value `x` and its largest weight `w`; from 0
     /// (values stay as they are) to 1 (all channels of a value become alike), as a rule 0.5. Where the factors cannot go into
     /// the layers before, as behind a GELU, the input of linear layers is divided when it is computed. Source: Xiao et al.,
-    /// "SmoothQuant: Accurate and Efficient Post-Training Quantization for Large Language Models" (2023), equation 4.
+    /// `SmoothQuant` (2023, arXiv 2211.10438), equation 4.
     ///
     /// # Errors
     ///
