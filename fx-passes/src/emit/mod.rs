@@ -28,6 +28,7 @@ mod signature;
 mod slices;
 mod state;
 mod template;
+mod type_names;
 mod types;
 mod whole;
 mod writer;

@@ -155,11 +155,13 @@ impl Tracer<'_> {
         })
     }
 
-    /// Opaque code at the end of a function is the `Result` that the function's signature names.
+    /// Opaque code at the end of a function is the `Result` that the function's signature names; one of a reference would be
+    /// into what the code holds for itself.
     fn as_result(&mut self, value: Val) -> Val {
         let Val::Node(id, Ty::Unknown, _) = value else { return value };
         let is_whole = matches!(self.graph.node(id).op, Op::Rust(_));
-        let Some(held) = signature::value_type(&self.function().sig.output).filter(|_| is_whole) else { return value };
+        let held = signature::value_type(&self.function().sig.output);
+        let Some(held) = held.filter(|held| is_whole && !signature::holds_reference(held)) else { return value };
         let ty = Ty::Result(Box::new(self.index.ty(self.module(), self.function().owner.as_ref(), held)));
         self.edit_node(id).ty = self.index.ir_type(&ty);
         self.facts.set_result(id);
