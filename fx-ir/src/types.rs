@@ -56,6 +56,14 @@ impl Type {
         matches!(self, Type::Tensor(_))
     }
 
+    /// The name of a layer of `nn`, where it is one.
+    pub fn layer(&self) -> Option<&str> {
+        match self {
+            Type::Module(name) if !name.contains("::") => Some(name),
+            _ => None,
+        }
+    }
+
     /// Returns whether a value of type `other` may stand where one of `self` is expected.
     pub fn fits(&self, other: &Type) -> bool {
         match (self, other) {

@@ -266,7 +266,11 @@ impl Tracer<'_> {
             return if mentioned { unsupported(span, "`self` without a receiver") } else { Ok(false) };
         };
         let written = effects::fields(expr, &|call| self.writes_by(call));
-        let is_mutable = self.frames.last().is_some_and(|frame| self.index.fns[frame.function].writes_self());
+        // `mut self` is a variable of the method's own.
+        let is_mutable = self.frames.last().is_some_and(|frame| {
+            let function = &self.index.fns[frame.function];
+            function.writes_self() || function.sig.receiver().is_some_and(|own| own.mutability.is_some())
+        });
         let mut holds = false;
         for name in &capture.fields {
             if let Some(cell) = self.mentioned(&receiver, name, written.contains(name), span)? {

@@ -260,6 +260,11 @@ impl<'e, 'a> Walk<'e, 'a> {
                 _ => node.input(0),
             };
             let Some(outer) = outer else { return true };
+            // What a variant of an enum holds may be a pointer.
+            let is_enum = |subject: NodeId| !matches!(graph.node(subject).ty, Type::Option(_));
+            if matches!(graph.node(outer).op, Op::Match(_)) && graph.node(outer).input(0).is_some_and(is_enum) {
+                return true;
+            }
             if let (Op::GetAttr(name), Type::Module(owner)) = (&node.op, &graph.node(outer).ty) {
                 let field = index.struct_at(owner).and_then(|owner| index.field(owner, name));
                 return field.is_none_or(Field::has_pointer);

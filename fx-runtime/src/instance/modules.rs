@@ -25,6 +25,15 @@ impl Tracer {
         Arg::Path(path)
     }
 
+    /// The layers of a list that lies at `path`, as a list of values.
+    pub fn layers<'l, L: Module + Submodule + 'static>(
+        &mut self,
+        path: &str,
+        layers: impl Iterator<Item = &'l L>,
+    ) -> Arg {
+        Arg::List(layers.enumerate().map(|(at, layer)| self.layer(&format!("{path}.{at}"), layer)).collect())
+    }
+
     /// The forward of a layer that an input chooses.
     pub fn chosen_module(&mut self, kind: &str, layer: &Arg, args: &[&Arg], name: &str, place: impl SourceLine) -> Arg {
         let op = Op::CallModule(ModuleKind(kind.to_owned()));

@@ -1,5 +1,9 @@
-//! Containers as modules: the elements of a `Vec`, array or tuple are named `0`, `1`, ...; a `Box` is what it holds.
+//! Containers as modules: the elements of a `Vec`, array or tuple are named `0`, `1`, ..., those of a map by their keys, as in
+//! PyTorch's `ModuleDict`; a `Box` is what it holds.
 
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Display;
+use std::hash::{BuildHasher, Hash};
 use std::sync::{Mutex, PoisonError, RwLock};
 
 use super::{Field, Module, Place, Visitor};
@@ -37,6 +41,36 @@ impl<F: Field, const N: usize> Module for [F; N] {
 fn visit_numbered<'a, F: Field>(fields: &'a [F], visitor: &mut dyn Visitor<'a>) {
     for (index, field) in fields.iter().enumerate() {
         field.visit_field(&index.to_string(), visitor);
+    }
+}
+
+impl<K: Display + Clone + Ord, F: Field> Module for BTreeMap<K, F> {
+    fn type_name(&self) -> &'static str {
+        "BTreeMap"
+    }
+
+    fn visit<'a>(&'a self, visitor: &mut dyn Visitor<'a>) {
+        self.iter().for_each(|(key, field)| field.visit_field(&key.to_string(), visitor));
+    }
+
+    fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error> {
+        self.iter().map(|(key, field)| Ok((key.clone(), field.place_field(place)?))).collect()
+    }
+}
+
+/// Elements are shown in the order of their names.
+impl<K: Display + Clone + Eq + Hash, F: Field, S: BuildHasher + Default> Module for HashMap<K, F, S> {
+    fn type_name(&self) -> &'static str {
+        "HashMap"
+    }
+
+    fn visit<'a>(&'a self, visitor: &mut dyn Visitor<'a>) {
+        let named: BTreeMap<String, &F> = self.iter().map(|(key, field)| (key.to_string(), field)).collect();
+        named.into_iter().for_each(|(name, field)| field.visit_field(&name, visitor));
+    }
+
+    fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error> {
+        self.iter().map(|(key, field)| Ok((key.clone(), field.place_field(place)?))).collect()
     }
 }
 

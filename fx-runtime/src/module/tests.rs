@@ -241,6 +241,26 @@ fn shallow_clones_share_storage_but_not_the_mode() {
 }
 
 #[test]
+fn maps_name_their_elements_by_keys() {
+    #[derive(Debug, Module)]
+    struct Heads {
+        sorted: std::collections::BTreeMap<String, nn::Linear>,
+        hashed: std::collections::HashMap<&'static str, nn::Linear>,
+    }
+
+    let vs = nn::VarStore::new(Device::Cpu);
+    let linear =
+        |name: &str| nn::linear(vs.root() / name, 2, 2, nn::LinearConfig { bias: false, ..Default::default() });
+    let heads = Heads {
+        sorted: ["b", "a"].map(|name| (name.to_owned(), linear(name))).into(),
+        hashed: ["d", "c", "e"].map(|name| (name, linear(name))).into(),
+    };
+    let expected = ["sorted.a", "sorted.b", "hashed.c", "hashed.d", "hashed.e"].map(|name| format!("{name}.weight"));
+    assert_eq!(names(&heads.named_parameters()), expected);
+    assert_eq!(heads.shallow_clone().unwrap().hashed["c"].ws, heads.hashed["c"].ws);
+}
+
+#[test]
 fn a_field_without_clone_is_named() {
     let generic = Generic { inner: nn::relu(), callback: Box::new(|| ()) as Box<dyn Fn()> };
     assert_eq!(names(&generic.named_modules()), ["", "inner"]);

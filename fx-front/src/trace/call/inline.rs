@@ -28,10 +28,9 @@ fn lent_to(sig: &syn::Signature, receiver: Option<&Val>, args: &[Val]) -> Vec<(S
     named.chain(receiver).filter(|(_, value)| matches!(value, Val::MutRef(..))).collect()
 }
 
-/// Whether `mut self` is a value of the function's own, whose parts it writes to.
-fn has_own(sig: &syn::Signature, receiver: &Val) -> bool {
-    let is_mut = sig.receiver().is_some_and(|own| own.reference.is_none() && own.mutability.is_some());
-    is_mut && matches!(receiver, Val::Fields(..) | Val::Tuple(_))
+/// Whether `mut self` is a value of the function's own, whose parts it may write to.
+fn has_own(sig: &syn::Signature) -> bool {
+    sig.receiver().is_some_and(|own| own.reference.is_none() && own.mutability.is_some())
 }
 
 /// What is handed to a function that is called as it is.
@@ -110,7 +109,7 @@ impl Tracer<'_> {
         let handed = (receiver.clone(), args.iter().cloned().map(handed_to_call).collect::<Vec<Val>>());
         let borrowed = lent_to(&callee.sig, receiver.as_ref(), &args);
         self.enter(Env::new());
-        if let Some(own) = receiver.as_ref().filter(|own| is_lent || has_own(&callee.sig, own)) {
+        if let Some(own) = receiver.as_ref().filter(|own| is_lent || has_own(&callee.sig) && self.is_apart(own)) {
             self.env.declare("self", own.clone());
         }
         let receiver = receiver.map(Val::behind);

@@ -40,19 +40,15 @@ impl Tracer<'_> {
                 let mut place = self.local_place(&field.base)?;
                 let whole = self.held(&place)?.clone().behind();
                 place.path.push(field.member.to_token_stream().to_string());
-                let is_made = match &whole {
-                    Val::Tuple(_) | Val::Fields(..) => true,
-                    whole => self.is_apart(whole),
-                };
-                is_made.then_some(place)
+                self.is_apart(&whole).then_some(place)
             }
             _ => None,
         }
     }
 
-    /// Whether it is a struct or a tuple, not of the model's, that can be taken apart.
-    fn is_apart(&self, whole: &Val) -> bool {
-        let Val::Node(id, ty, RefKind::Value) = whole else { return false };
+    /// Whether it is a struct or a tuple, not of the model's, that can be taken apart, or has been.
+    pub(in crate::trace) fn is_apart(&self, whole: &Val) -> bool {
+        let Val::Node(id, ty, RefKind::Value) = whole else { return matches!(whole, Val::Tuple(_) | Val::Fields(..)) };
         match ty {
             Ty::Tuple(_) => true,
             Ty::Struct(_) => !self.is_module(ty) && !self.facts.paths.contains_key(id),

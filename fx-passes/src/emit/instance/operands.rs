@@ -70,10 +70,17 @@ impl Walk<'_, '_> {
                 format!("&{name}")
             }
             // A layer of `nn`, which an input chooses.
-            Type::Module(kind) if !kind.contains("::") => {
+            ty if ty.layer().is_some() => {
                 let path = self.path(&label);
                 let name = self.writer.names.fresh("layer");
                 self.writer.line(format!("let {name} = t.layer({path}, {});", value.borrowed()));
+                format!("&{name}")
+            }
+            Type::List(inner) if inner.layer().is_some() => {
+                let (path, list, kind) = (self.path(&label), value.text, inner.layer().unwrap_or_default());
+                let name = self.writer.names.fresh("layers");
+                let each = format!("{list}.iter().map(|layer| -> &::fx_runtime::nn::{kind} {{ layer }})");
+                self.writer.line(format!("let {name} = t.layers({path}, {each});"));
                 format!("&{name}")
             }
             Type::List(inner) if inner.is_tensor() => {

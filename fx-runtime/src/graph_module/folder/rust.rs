@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
-use fx_ir::{Arg, Effect, Graph, HostOp, LayerRow, Node, NodeId, Op, RegionId, Type};
+use fx_ir::{Arg, Effect, Graph, HostOp, LayerRow, Node, NodeId, Op, RegionId, Type, catalog};
 use fx_print::call::{Operands, op_call};
 use fx_print::host;
 use fx_print::names::Names;
@@ -237,7 +237,11 @@ impl {name} {{
             }
             Op::Host(called) if is_written(&called.op) && !node.does_on_host(&|op| !is_written(op)) => {
                 let text = host::rust(&called.op, &node.args, &read);
-                let text = if called.fallible { format!("{text}?") } else { text };
+                let text = if called.fallible || yields_result(&called.op) { format!("{text}?") } else { text };
+                // Of a whole line parentheses are none of its parts.
+                let is_wrapped = matches!(called.op, HostOp::Binary(_) | HostOp::Cast(_));
+                let inner = text.strip_prefix('(').and_then(|text| text.strip_suffix(')')).filter(|_| is_wrapped);
+                let text = inner.map_or_else(|| text.clone(), str::to_owned);
                 Ok(host::expression(&called.op, text))
             }
             Op::Host(called) => Err(located(node, &format!("`{}`", called.op.label()))),
@@ -280,6 +284,13 @@ impl Operands for Source<'_> {
     fn holds_reference(&self, id: NodeId) -> bool {
         matches!(self.module.graph().node(id).op, Op::Placeholder)
     }
+}
+
+/// Whether it is a method of tensors that yields a `Result` under its own name, as `size3`; the graph of a live model has what
+/// is in it.
+fn yields_result(op: &HostOp) -> bool {
+    let HostOp::Method(name) = op else { return false };
+    catalog::lookup(name).is_some_and(|entry| entry.fallible().as_deref() == Some(entry.method))
 }
 
 fn located(node: &Node, what: &str) -> Error {

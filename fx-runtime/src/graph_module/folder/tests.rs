@@ -93,7 +93,7 @@ fn what_cannot_be_written_is_named() -> Result<()> {
 
 /// Of control flow that an input decides an `if` is written; the rest is refused by the name of its node.
 #[test]
-fn loops_are_refused_by_name() -> Result<()> {
+fn loops_are_refused_by_name() {
     let folder = tempfile::tempdir().expect("a folder");
     let graphs = [
         "graph f(x: tensor) { %flow = for[\"%0\"]([1, 2], x) : tensor @ src/net.rs:3 (i: rust<i64>, c: tensor) { \
@@ -108,5 +108,21 @@ fn loops_are_refused_by_name() -> Result<()> {
         let said = GraphModule::new(graph).to_folder(folder.path(), "Net").expect_err("a loop").to_string();
         assert!(said.contains("`flow` (src/net.rs:3)"), "{said}");
     }
+}
+
+/// What a source takes out of a `Result` without a word in the graph, and lines that are one operation.
+#[test]
+fn host_operations_are_lines() -> Result<()> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut t = Tracer::new("net");
+    let xs = t.input("xs", true);
+    let size = t.host(("method", &["size3"]), &[&xs], ("size3", "(rust<i64>, rust<i64>, rust<i64>)"), "src/net.rs:1");
+    let width = t.part(&size, 2);
+    let half = t.host(("binary", &["/"]), &[&width, &Arg::Int(2)], ("half", "rust<i64>"), "src/net.rs:2");
+    let ys = t.call("narrow", &[&xs, &Arg::Int(2), &Arg::Int(0), &half], "src/net.rs:3");
+    t.finish(&[&ys])?.to_folder(folder.path(), "Net")?;
+    let source = std::fs::read_to_string(folder.path().join("src/lib.rs")).expect("a file");
+    let lines = ["let size3 = xs.size3()?;", "let half = getitem / 2;", "let narrow = xs.f_narrow(2, 0, half)?;"];
+    assert!(lines.iter().all(|line| source.contains(line)), "{source}");
     Ok(())
 }

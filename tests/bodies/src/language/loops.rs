@@ -401,6 +401,28 @@ impl Counting {
     }
 }
 
+/// Layers of a list by numbers that only the call knows.
+#[derive(Debug, Module)]
+pub struct Worklist {
+    layers: Vec<nn::Linear>,
+}
+
+#[traceable(strict)]
+impl Worklist {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut work = vec![xs.shallow_clone()];
+        let (mut sum, mut at) = (xs.zeros_like(), 0);
+        while let Some(x) = work.pop() {
+            if at < self.layers.len() {
+                work.push(x.apply(&self.layers[at]).sigmoid());
+                at += 1;
+            }
+            sum += x;
+        }
+        sum
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -411,6 +433,12 @@ mod tests {
 
     fn linear(p: nn::Path, from: i64, to: i64) -> nn::Linear {
         nn::linear(p, from, to, Default::default())
+    }
+
+    #[test]
+    fn worklist() {
+        let make = |p: &nn::Path| Worklist { layers: (0..3).map(|at| linear(p / at, 4, 4)).collect() };
+        agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
     }
 
     #[test]

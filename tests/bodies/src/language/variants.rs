@@ -116,12 +116,85 @@ impl Matched {
     }
 }
 
+/// A layer behind a pointer in a variant.
+#[derive(Debug, Module)]
+pub enum Step {
+    Boxed(Box<nn::Linear>),
+    Scaled(nn::Linear, f64),
+    Same,
+}
+
+#[derive(Debug, Module)]
+pub struct Steps {
+    steps: Vec<Step>,
+}
+
+#[traceable(strict)]
+impl Steps {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        self.steps.iter().fold(xs.shallow_clone(), |x, step| match step {
+            Step::Boxed(layer) => x.apply(layer.as_ref()),
+            Step::Scaled(layer, by) => x.apply(layer) * *by + &x,
+            Step::Same => x,
+        })
+    }
+}
+
+/// A method that changes a copy of its receiver.
+#[derive(Debug, Clone, Copy)]
+pub struct Scale {
+    mul: f64,
+    add: f64,
+}
+
+impl Scale {
+    fn on(self, xs: &Tensor) -> Tensor {
+        xs * self.mul + self.add
+    }
+
+    fn shifted(mut self, by: f64) -> Self {
+        self.add += by;
+        self
+    }
+}
+
+#[derive(Debug, Module)]
+pub struct Shifted {
+    fc: nn::Linear,
+    scale: Scale,
+}
+
+#[traceable]
+impl Shifted {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let scale = Scale { add: 1.0, ..self.scale }.shifted(0.5);
+        let ys = scale.on(&xs.apply(&self.fc));
+        self.scale.shifted(2.0).on(&ys)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
     understood!(Matched: 2 of 8);
+
+    #[test]
+    fn steps() {
+        let linear = |p: &nn::Path, at: i64| nn::linear(p / at, 4, 4, Default::default());
+        let make = |p: &nn::Path| Steps {
+            steps: vec![Step::Boxed(Box::new(linear(p, 0))), Step::Same, Step::Scaled(linear(p, 1), 0.5)],
+        };
+        agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
+
+    #[test]
+    fn shifted() {
+        let fc = |p: &nn::Path| nn::linear(p / "fc", 4, 4, Default::default());
+        let scale = Scale { mul: 2.0, add: 0.25 };
+        agree!(|p| Shifted { fc: fc(p), scale }, [randn(&[2, 4])], |net, xs| net.forward(xs));
+    }
 
     #[test]
     fn made_variants() {

@@ -3,6 +3,7 @@
 pub mod calls;
 pub mod dispatch;
 pub mod kinds;
+pub mod maps;
 pub mod modes;
 pub mod nested_chains;
 pub mod norms;
