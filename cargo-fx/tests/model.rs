@@ -129,7 +129,7 @@ fn the_example() {
         ),
         0,
     );
-    let head = "calibrated on random values: the figures say nothing of real data; give some with `--data`\n31 values and 21 weights: ";
+    let head = "calibrated on random values: the figures say nothing of real data; give some with `--data`\n25 values and 21 weights: ";
     assert!(
         quantized.starts_with(head) && quantized.contains("100.0 % of the FLOPs on codes of eight bits"),
         "{quantized}"

@@ -224,18 +224,19 @@ fn a_step_is_two_dynamic_linear_layers() -> Result<()> {
     tch::manual_seed(5);
     let vs = nn::VarStore::new(Device::Cpu);
     let lstm = nn::lstm(vs.root(), 20, 8, nn::RNNConfig::default());
-    let [w_ih, w_hh, b_ih, b_hh] = &lstm.weights[..] else { panic!("four weights") };
+    let [of_input, of_state, input_bias, state_bias] = &lstm.weights[..] else { panic!("four weights") };
     let dynamic = |ws: &Tensor, bs: &Tensor| {
         DynamicLinear::new(&nn::Linear { ws: ws.shallow_clone(), bs: Some(bs.shallow_clone()) }, &QConfig::dynamic())
     };
     let xs = Tensor::randn([3, 1, 20], (Kind::Float, Device::Cpu));
-    let [h, c] = [1.0, 2.0].map(|size| Tensor::randn([1, 3, 8], (Kind::Float, Device::Cpu)) * size);
-    let gates = dynamic(w_hh, b_hh)?.forward(&h.select(0, 0))? + dynamic(w_ih, b_ih)?.forward(&xs.select(1, 0))?;
-    let [i, f, g, o] = &gates.chunk(4, -1)[..] else { panic!("four gates") };
-    let cell = f.sigmoid() * c.select(0, 0) + i.sigmoid() * g.tanh();
-    let wanted = o.sigmoid() * cell.tanh();
+    let [hidden, memory] = [1.0, 2.0].map(|size| Tensor::randn([1, 3, 8], (Kind::Float, Device::Cpu)) * size);
+    let gates = dynamic(of_state, state_bias)?.forward(&hidden.select(0, 0))?
+        + dynamic(of_input, input_bias)?.forward(&xs.select(1, 0))?;
+    let [input, forget, new, output] = &gates.chunk(4, -1)[..] else { panic!("four gates") };
+    let cell = forget.sigmoid() * memory.select(0, 0) + input.sigmoid() * new.tanh();
+    let wanted = output.sigmoid() * cell.tanh();
     let quantized = DynamicLSTM::new(&lstm, &QConfig::dynamic())?;
-    let (ys, _) = quantized.seq_init(&xs, &nn::LSTMState((h, c)))?;
+    let (ys, _) = quantized.seq_init(&xs, &nn::LSTMState((hidden, memory)))?;
     assert!(ys.select(1, 0).allclose(&wanted, 1e-6, 1e-6, false));
     Ok(())
 }

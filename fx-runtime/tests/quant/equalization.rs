@@ -130,7 +130,9 @@ fn consecutive_layers_are_equalized() -> Result<()> {
         (&["stem.weight".to_owned()][..], &["first.weight".to_owned()][..])
     );
     let mut members = [of_first.producers.clone(), of_first.consumers.clone()];
-    members.iter_mut().for_each(|members| members.sort());
+    for members in &mut members {
+        members.sort();
+    }
     assert_eq!(members, [["depthwise.weight", "first.weight"], ["depthwise.weight", "fc.weight"]]);
     for (plain, equalized) in plain.into_iter().zip(decibels(&net, &equalized, &xs)?) {
         assert!(equalized > plain + 6.0, "{plain} dB, equalized {equalized} dB");

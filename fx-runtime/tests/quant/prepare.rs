@@ -219,7 +219,9 @@ fn faults_of_axes_are_told_with_their_weight() -> Result<()> {
     let mut qparams = calibrated(&net)?;
     let of = qparams.weights.get_mut("block.fc2.weight").expect("the weight");
     of.scale.truncate(3);
-    let message = quantize(&net, &qparams).map(drop).expect_err("a scale is missing").to_string();
-    assert!(!fx_runtime::capabilities().int8.is_ok() || message.contains("3 scales along axis 0"), "{message}");
+    if fx_runtime::capabilities().int8.is_ok() {
+        let message = quantize(&net, &qparams).map(drop).expect_err("a scale is missing").to_string();
+        assert!(message.contains("3 scales along axis 0"), "{message}");
+    }
     Ok(())
 }

@@ -42,7 +42,7 @@ pub(super) fn choose_qparams(min: f32, max: f32, last: i64) -> Result<PerTensor>
 }
 
 #[cfg(test)]
-#[expect(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "scales are kept as f32")]
+#[expect(clippy::cast_possible_truncation, reason = "scales are kept as f32")]
 mod tests {
     use tch::Tensor;
 
