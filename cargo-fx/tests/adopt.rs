@@ -105,7 +105,7 @@ fn blocks_enums_and_closures() {
     expect![[r#"
         edited    Cargo.toml: dependencies
         edited    build.rs: the build's call of fx
-        edited    src/blocks.rs: 2 × `tch::nn`, 3 × `Module`
+        edited    src/blocks.rs: 2 × `tch::nn`, 3 × `Module`, 2 × `pub(crate)`
         edited    src/closures.rs: 6 × `tch::nn`, 1 × `Module`, 3 × `#[traceable]`
         edited    src/lib.rs: 2 × `tch::nn`, 1 × `Module`, 1 × `#[traceable]`
         traceable net (src/closures.rs:15)
@@ -115,6 +115,23 @@ fn blocks_enums_and_closures() {
         next: `cargo build`, then `cargo fx report` says what of each model is understood
     "#]]
     .assert_eq(&check("vision", ""));
+}
+
+#[test]
+fn chains_of_closures_private_parts_and_exports() {
+    expect![[r#"
+        edited    Cargo.toml: dependencies
+        wrote     build.rs: the build's call of fx
+        edited    src/lib.rs: 1 × `pub use`
+        edited    src/net/base.rs: 1 × `tch::nn`, 1 × `Module`, 1 × `#[traceable]`
+        edited    src/net/mod.rs: 1 × `pub use`
+        edited    src/net/parts.rs: 1 × `tch::nn`, 3 × `Module`, 1 × `pub(crate)`
+        edited    src/towers.rs: 1 × `tch::nn`, 1 × `#[traceable]`
+        traceable Net (src/net/base.rs:16)
+        traceable tower (src/towers.rs:9)
+        next: `cargo build`, then `cargo fx report` says what of each model is understood
+    "#]]
+    .assert_eq(&check("towers", ""));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! `nn::seq().add(nn::batch_norm2d(..)).add(nn::conv2d(..))`. What is read here is checked again when a model is
 //! frozen, so a builder that is misread is an error with both types named, never a wrong result.
 
+mod branches;
 mod choices;
 mod elements;
 mod made;

@@ -16,6 +16,7 @@
 
 mod calls;
 pub(crate) mod captures;
+mod chain_closures;
 mod delegate;
 mod infer;
 mod kinds;
@@ -27,10 +28,13 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use syn::{parse_quote, spanned::Spanned, visit_mut::VisitMut};
 
-pub use self::kinds::returns_module;
 use self::{
     calls::Calls,
     source::{forward_sig, struct_source},
+};
+pub use self::{
+    delegate::argument,
+    kinds::{returns_chain, returns_module},
 };
 use crate::syntax::path_text;
 use crate::{
@@ -217,7 +221,10 @@ impl Lowering<'_> {
             body => parse_quote!({ #body }),
         };
         let block: syn::Block = parse_quote!({ #(#stmts)* #ident #literal });
-        self.source(site.root, &struct_source(&site.sig.ident, &ident, fields, (&new, &block), (&forward, &body)));
+        self.source(
+            site.root,
+            &struct_source(&site.sig.ident, &ident, fields, Some((&new, &block)), (&forward, &body)),
+        );
         let structure = self.declare(site, &name, fields);
         let owner: syn::Type = parse_quote!(#ident);
         self.add_fn(site, Some(owner.clone()), new, block);
@@ -247,8 +254,9 @@ impl Lowering<'_> {
 
     /// The statements with every call of a builder function as one of what that is lowered to.
     fn lowered_stmts(&mut self, site: &Site<'_>, stmts: &[syn::Stmt]) -> Result<Vec<syn::Stmt>> {
+        let variables = self.variables(site, stmts);
         let mut stmts = stmts.to_vec();
-        let mut calls = Calls { lowering: self, site, fault: None };
+        let mut calls = Calls { lowering: self, site, variables: &variables, fault: None };
         for stmt in &mut stmts {
             calls.visit_stmt_mut(stmt);
         }
@@ -266,10 +274,13 @@ impl Lowering<'_> {
 
     /// A name that the module does not have yet.
     fn free_name(&self, module: &str, wanted: &str) -> String {
-        let taken = |name: &str| self.index.modules.get(module).is_some_and(|module| module.names.contains_key(name));
         let numbered = (2..).map(|n| format!("{wanted}Net{n}"));
         let mut names = [wanted.to_owned(), format!("{wanted}Net")].into_iter().chain(numbered);
-        names.find(|name| !taken(name)).unwrap_or_default()
+        names.find(|name| !self.is_taken(module, name)).unwrap_or_default()
+    }
+
+    fn is_taken(&self, module: &str, name: &str) -> bool {
+        self.index.modules.get(module).is_some_and(|module| module.names.contains_key(name))
     }
 
     fn declare(&mut self, site: &Site<'_>, name: &str, fields: &[(Ident, syn::Type)]) -> usize {

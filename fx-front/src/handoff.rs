@@ -6,6 +6,7 @@
 //! ```text
 //! fx-items 1
 //! item    Net#9c3d0c1f5a5b7e21    Net.rs    src/model.rs:31
+//! calls   fx_layers
 //! error   FX0006  12-14   no field `conv3` on `Net`   its fields are ..
 //! ```
 
@@ -41,6 +42,8 @@ pub struct Item {
     pub file: Option<String>,
     /// Where the entry's name stands, the file relative to the crate's root.
     pub place: Place,
+    /// The function beside it that it is to call in place of its own body.
+    pub calls: Option<String>,
     /// What is wrong with it.
     pub faults: Vec<Fault>,
     leaves: Vec<Leaf>,
@@ -74,10 +77,18 @@ impl Items {
             key: key.clone(),
             file: Some(file.clone()),
             place: Place { file: source.to_owned(), line: sig.ident.span().start().line },
+            calls: None,
             faults: Vec::new(),
             leaves: leaves(sig, block),
         });
         file
+    }
+
+    /// Says that the function of the generated file of this name is to call another in place of its own body.
+    pub fn calls(&mut self, file: &str, other: &str) {
+        if let Some(item) = self.items.iter_mut().find(|item| item.file.as_deref() == Some(file)) {
+            item.calls = Some(other.to_owned());
+        }
     }
 
     /// Says that the generated file of this name was not written.
@@ -135,6 +146,7 @@ impl Items {
         for item in &self.items {
             let file = item.file.as_deref().unwrap_or("-");
             lines.push(line(&["item", &item.key.to_string(), file, &item.place.to_string()]));
+            lines.extend(item.calls.iter().map(|other| line(&["calls", other])));
             lines.extend(item.faults.iter().map(Fault::to_line));
         }
         lines.push(String::new());
@@ -166,10 +178,12 @@ impl Items {
                     key: Key::parse(key)?,
                     file: (*file != "-").then(|| (*file).to_owned()),
                     place: Place { file: source.to_owned(), line: line.parse().ok()? },
+                    calls: None,
                     faults: Vec::new(),
                     leaves: Vec::new(),
                 });
             }
+            ["calls", other] => self.items.last_mut()?.calls = Some((*other).to_owned()),
             fault => self.items.last_mut()?.faults.push(Fault::read(fault)?),
         }
         Some(())

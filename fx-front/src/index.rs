@@ -31,6 +31,9 @@ pub struct Builder {
     pub source: proc_macro2::TokenStream,
     /// The position in [`Index::fns`] of the forward that is to be frozen, if this function is the first to make it.
     pub entry: Option<usize>,
+    /// Of a function that makes a chain: the function beside it that makes the same of layers that can be frozen. The
+    /// user's own is to call that one, so that a model which keeps the chain can be frozen with it.
+    pub chain: Option<usize>,
 }
 
 /// Everything a crate declares.

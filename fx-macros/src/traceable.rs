@@ -2,6 +2,7 @@
 
 use fx_front::{
     attrs::TraceableOptions,
+    closure_conversion::argument,
     diag::Code,
     handoff::Item,
     key::leaves,
@@ -52,8 +53,29 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     let whole = files.len() == entries.len() && files.iter().all(Option::is_some);
     let signatures: Vec<&Signature> = entries.iter().map(|entry| entry.sig).collect();
     let stand_in = if whole { None } else { stand_in::of(&parsed, &signatures, is_first(&entries)) };
+    let item = if whole { delegating(&parsed, &entries).unwrap_or(item) } else { item };
     let files = files.into_iter().flatten().filter(|_| whole);
     quote!(#item #(#files)* #stand_in #faults)
+}
+
+/// A function that makes a chain of layers as a call of the one that makes the same of layers that can be frozen. What was
+/// written stays inside, so that the compiler checks it and knows what it uses.
+fn delegating(item: &syn::Item, entries: &[Entry]) -> Option<TokenStream> {
+    let (syn::Item::Fn(function), [entry]) = (item, entries) else { return None };
+    let items = handoff::items().ok()?;
+    let Found::Same(found) = handoff::find(&items, &entry.key, entry.sig.ident.span()).ok()? else { return None };
+    let other = Ident::new(found.calls.as_deref()?, entry.sig.ident.span());
+    let syn::ItemFn { attrs, vis, sig, block } = function;
+    let args = sig.inputs.iter().map(argument).collect::<Option<Vec<_>>>()?;
+    let written = Signature { ident: Ident::new("written", sig.ident.span()), ..sig.clone() };
+    Some(quote! {
+        #(#attrs)*
+        #vis #sig {
+            #[allow(dead_code)]
+            #written #block
+            #other(#(#args),*)
+        }
+    })
 }
 
 /// Returns whether none of its type's other items was expanded before it, so that what stands for the type stands here.

@@ -1,4 +1,5 @@
-//! Attributes: `#[derive(fx_runtime::Module)]` on modules, `#[fx_runtime::traceable]` on what is frozen.
+//! Attributes: `#[derive(fx_runtime::Module)]` on modules, `#[fx_runtime::traceable]` on what is frozen. Private modules that
+//! models elsewhere in the crate consist of become `pub(crate)`.
 //!
 //! Both are written with the name of their crate, so that no `use` is needed and none is in the way.
 
@@ -22,6 +23,8 @@ pub(super) type At = (usize, usize);
 pub(super) struct Marks {
     /// The types that are to derive `Module`.
     pub(super) modules: BTreeSet<At>,
+    /// The types that are to be seen in the whole crate.
+    pub(super) shown: BTreeSet<At>,
     /// The functions that are to be traced, each with the name of its model.
     pub(super) functions: BTreeMap<At, String>,
 }
@@ -29,7 +32,7 @@ pub(super) struct Marks {
 /// An item of a file that may get an attribute.
 pub(super) enum Site<'s> {
     /// A struct or an enum.
-    Type { name: TypeName, at: At, attrs: &'s [syn::Attribute], first: Span },
+    Type { name: TypeName, at: At, attrs: &'s [syn::Attribute], first: Span, is_private: bool },
     /// An impl, or a free function, with the places of the names of its functions.
     Code { functions: Vec<At>, attrs: &'s [syn::Attribute], first: Span },
 }
@@ -43,12 +46,14 @@ pub(super) fn sites<'s>(items: &'s [syn::Item], module: &str, found: &mut Vec<Si
                 at: at(&item.ident),
                 attrs: &item.attrs,
                 first: first(&item.vis, item.struct_token.span),
+                is_private: matches!(item.vis, syn::Visibility::Inherited),
             }),
             syn::Item::Enum(item) => found.push(Site::Type {
                 name: (module.to_owned(), item.ident.to_string()),
                 at: at(&item.ident),
                 attrs: &item.attrs,
                 first: first(&item.vis, item.enum_token.span),
+                is_private: matches!(item.vis, syn::Visibility::Inherited),
             }),
             syn::Item::Impl(item) => found.push(Site::Code {
                 functions: item.items.iter().filter_map(method).collect(),
@@ -96,6 +101,7 @@ fn is_test(attrs: &[syn::Attribute]) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct Added {
     pub(super) derives: usize,
+    pub(super) shown: usize,
     /// Each with its line.
     pub(super) traceable: Vec<(String, usize)>,
 }
@@ -107,9 +113,15 @@ pub(super) fn edit(source: &Source, marks: &Marks, edits: &mut Edits) -> Added {
     let mut added = Added::default();
     for site in &all {
         match site {
-            Site::Type { at, attrs, first, .. } if marks.modules.contains(at) && !has_derive(attrs, "Module") => {
-                derive(source, attrs, *first, edits);
-                added.derives += 1;
+            Site::Type { at, attrs, first, is_private, .. } => {
+                if marks.modules.contains(at) && !has_derive(attrs, "Module") {
+                    derive(source, attrs, *first, edits);
+                    added.derives += 1;
+                }
+                if *is_private && marks.shown.contains(at) {
+                    edits.insert(source.range(*first).start, "pub(crate) ".to_owned());
+                    added.shown += 1;
+                }
             }
             Site::Code { functions, attrs, first } if !is_traceable(attrs) => {
                 if let Some(model) = functions.iter().find_map(|function| marks.functions.get(function)) {

@@ -7,6 +7,7 @@
 mod annotate;
 mod build_script;
 mod edit;
+mod exports;
 mod fault;
 mod imports;
 mod manifest;
@@ -118,20 +119,32 @@ fn sources(root: &Path, plan: &mut Plan) -> Result<(), Fault> {
     let sources: BTreeMap<&str, Source> =
         names.into_iter().map(|name| Ok((name.as_str(), Source::read(root, name)?))).collect::<Result<_, Fault>>()?;
     let mut marks: BTreeMap<&str, Marks> = BTreeMap::new();
+    let mut frozen: Vec<(&Index, BTreeSet<TypeName>)> = Vec::new();
     for (index, _) in indexes.iter().filter(|(_, has_models)| *has_models) {
-        plan.without_forward.extend(mark(index, &sources, &mut marks));
+        let marked = mark(index, &sources, &mut marks);
+        plan.without_forward.extend(marked.without_forward);
+        frozen.push((index, marked.frozen));
     }
     for (name, source) in &sources {
         let mut edits = Edits::default();
         let uses = imports::edit(source, &mut edits);
         let added = marks.get(name).map(|marks| annotate::edit(source, marks, &mut edits)).unwrap_or_default();
+        let exports = frozen.iter().find_map(|(index, frozen)| Some((index, module_of(index, name)?, frozen)));
+        let exported =
+            exports.map_or(0, |(index, module, frozen)| exports::edit(source, (index, module), frozen, &mut edits));
         if edits.is_empty() {
             continue;
         }
         let after = edits.applied(&source.text);
         // A fault of the edits themselves is found here, before anything is written.
         Source::parse(source.path.clone(), name, after.clone())?;
-        let counts = [(uses, "`tch::nn`"), (added.derives, "`Module`"), (added.traceable.len(), "`#[traceable]`")];
+        let counts = [
+            (uses, "`tch::nn`"),
+            (added.derives, "`Module`"),
+            (added.shown, "`pub(crate)`"),
+            (exported, "`pub use`"),
+            (added.traceable.len(), "`#[traceable]`"),
+        ];
         let counts = counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} × {what}"));
         let summary = counts.collect::<Vec<String>>().join(", ");
         plan.models.extend(added.traceable.into_iter().map(|(model, line)| (model, format!("{name}:{line}"))));
@@ -146,12 +159,16 @@ fn has_models(entry: &Path) -> bool {
     !entry.starts_with("tests") && !entry.starts_with("benches")
 }
 
-/// Marks what gets attributes in the files of one crate of the package; yields the types without a forward.
-fn mark<'s>(
-    index: &Index,
-    sources: &BTreeMap<&'s str, Source>,
-    marks: &mut BTreeMap<&'s str, Marks>,
-) -> Vec<(String, String)> {
+/// What the marks of one crate leave to say.
+struct Marked {
+    /// The types with layers but without a forward, each with its file and line.
+    without_forward: Vec<(String, String)>,
+    /// The models whose frozen type has a name of its own.
+    frozen: BTreeSet<TypeName>,
+}
+
+/// Marks what gets attributes in the files of one crate of the package.
+fn mark<'s>(index: &Index, sources: &BTreeMap<&'s str, Source>, marks: &mut BTreeMap<&'s str, Marks>) -> Marked {
     let all = sources.iter().flat_map(|(name, source)| {
         let mut found = Vec::new();
         if let Some(module) = module_of(index, name) {
@@ -172,7 +189,11 @@ fn mark<'s>(
         if let Site::Type { name, at, .. } = site
             && models.modules.contains(name)
         {
-            marks.entry(file).or_default().modules.insert(*at);
+            let marks = marks.entry(file).or_default();
+            marks.modules.insert(*at);
+            if models.named_elsewhere.contains(name) {
+                marks.shown.insert(*at);
+            }
         }
     }
     for ((file, line, column), name) in models.forwards.into_iter().chain(models.builders) {
@@ -186,7 +207,7 @@ fn mark<'s>(
         }
         _ => None,
     });
-    idle.collect()
+    Marked { without_forward: idle.collect(), frozen: models.frozen }
 }
 
 /// The module that is the file.

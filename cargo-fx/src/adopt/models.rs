@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fx_front::closure_conversion::returns_module;
+use fx_front::closure_conversion::{returns_chain, returns_module};
 use fx_front::index::{Function, Index, Name, Resolved};
 use fx_ir::LayerRow;
 use syn::visit::{self, Visit};
@@ -22,8 +22,12 @@ pub(super) struct Models {
     pub(super) modules: BTreeSet<TypeName>,
     /// The forwards of models.
     pub(super) forwards: BTreeMap<Place, String>,
+    /// The models whose frozen type has a name of its own: theirs and `Frozen`.
+    pub(super) frozen: BTreeSet<TypeName>,
     /// The functions that build models.
     pub(super) builders: BTreeMap<Place, String>,
+    /// The types that models of other modules consist of, which the code that is generated there has to name.
+    pub(super) named_elsewhere: BTreeSet<TypeName>,
     /// The types with layers that are no part of another and have no forward.
     pub(super) without_forward: BTreeSet<TypeName>,
 }
@@ -68,9 +72,21 @@ impl Models {
             Some((place(&index.fns[id]), name.1.clone()))
         });
         let forwards = forwards.collect();
+        let is_frozen =
+            |name: &&TypeName| is_model(name) && types[*name].forward.is_some() && is_plain_struct(index, name);
+        let frozen = modules.iter().filter(is_frozen).cloned().collect();
         let is_idle = |name: &&TypeName| types[*name].has_layer && types[*name].forward.is_none();
         let without_forward = modules.iter().filter(is_model).filter(is_idle).cloned().collect();
-        Models { forwards, builders: builders(index, &modules), without_forward, modules }
+        let (builders, named_elsewhere) = (builders(index, &modules), named_elsewhere(&types, &modules));
+        Models { forwards, frozen, builders, named_elsewhere, without_forward, modules }
+    }
+}
+
+/// Returns whether the type is a struct without parameters.
+fn is_plain_struct(index: &Index, (module, name): &TypeName) -> bool {
+    match index.modules.get(module).and_then(|module| module.names.get(name)) {
+        Some(Name::Struct(id)) => index.structs[*id].generics.params.is_empty(),
+        _ => false,
     }
 }
 
@@ -192,7 +208,26 @@ fn modules(types: &BTreeMap<TypeName, Declared>, captured: &BTreeSet<TypeName>) 
         if found.insert(name.clone()) {
             let parts = declared.parts.iter().filter_map(|part| types.get_key_value(part));
             // What can be cloned is copied with the model as it is.
-            left.extend(parts.filter(|(_, declared)| declared.has_layer || !declared.is_clone).map(|(name, _)| name));
+            let is_copied =
+                |declared: &Declared| declared.is_clone && !declared.has_layer && declared.forward.is_none();
+            left.extend(parts.filter(|(_, declared)| !is_copied(declared)).map(|(name, _)| name));
+        }
+    }
+    found
+}
+
+/// The modules' types that are part, at any depth, of one that lies outside of their own module.
+fn named_elsewhere(types: &BTreeMap<TypeName, Declared>, modules: &BTreeSet<TypeName>) -> BTreeSet<TypeName> {
+    let mut found = BTreeSet::new();
+    for whole in modules {
+        let (mut left, mut seen) = (vec![whole], BTreeSet::from([whole]));
+        while let Some(name) = left.pop() {
+            let is_visible = whole.0 == name.0 || whole.0.starts_with(&format!("{}::", name.0));
+            if !is_visible {
+                found.insert(name.clone());
+            }
+            let parts = types.get(name).into_iter().flat_map(|declared| &declared.parts);
+            left.extend(parts.filter(|part| modules.contains(*part)).filter(|part| seen.insert(part)));
         }
     }
     found
@@ -210,8 +245,8 @@ fn captured(index: &Index) -> BTreeSet<TypeName> {
     all
 }
 
-/// The functions that build models and are not called by what builds a larger one, and those that such a function calls in
-/// another module.
+/// The functions that build models and are not called by what builds a larger one, those that such a function calls in
+/// another module, and those whose chains a model keeps that have closures of other functions in them.
 fn builders(index: &Index, modules: &BTreeSet<TypeName>) -> BTreeMap<Place, String> {
     let is_builder = |function: &Function| {
         let is_free = function.owner.is_none() && !function.is_derived;
@@ -222,7 +257,8 @@ fn builders(index: &Index, modules: &BTreeSet<TypeName>) -> BTreeMap<Place, Stri
         owner.is_some_and(|owner| modules.contains(&owner))
     };
     let all: BTreeSet<usize> = (0..index.fns.len()).filter(|&id| is_builder(&index.fns[id])).collect();
-    let (mut called, mut across) = (BTreeSet::new(), BTreeSet::new());
+    let (mut called, mut across, mut kept) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let mut closures_of_others = BTreeSet::new();
     for (id, function) in index.fns.iter().enumerate() {
         let is_of_closures = all.contains(&id);
         if !is_of_closures && !makes_module(function) {
@@ -235,9 +271,18 @@ fn builders(index: &Index, modules: &BTreeSet<TypeName>) -> BTreeMap<Place, Stri
             if is_of_closures && index.fns[other].module != function.module {
                 across.insert(other);
             }
+            if is_of_closures && !returns_chain(&index.fns[other].sig) {
+                closures_of_others.insert(id);
+            }
+            if !is_of_closures && returns_chain(&index.fns[other].sig) {
+                kept.insert(other);
+            }
         }
     }
-    let wanted = all.iter().filter(|id| !called.contains(id) || across.contains(id));
+    let wanted = all.iter().filter(|id| {
+        let is_kept = kept.contains(id) && closures_of_others.contains(id);
+        !called.contains(id) || across.contains(id) || is_kept
+    });
     let unmarked = wanted.map(|&id| &index.fns[id]).filter(|function| function.traceable.is_none());
     unmarked.map(|function| (place(function), function.sig.ident.to_string())).collect()
 }

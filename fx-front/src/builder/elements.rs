@@ -1,12 +1,14 @@
 //! Chains of layers that are kept in lists: what each element is, whichever statement puts it in.
 
-use std::collections::BTreeMap;
-
-use super::{Layer, choices::either, made::own_names, read::Reader, syntax::is_some_call};
+use super::{
+    Layer,
+    choices::either,
+    made::own_names,
+    read::{Chains, Reader},
+    syntax::is_some_call,
+};
 use crate::index::{Name, Resolved};
 use crate::syntax::path_text;
-
-type Chains = BTreeMap<String, Option<Vec<Layer>>>;
 
 /// The form of any of the elements: all of them, one or the other.
 pub(super) fn any_of(elements: Vec<Vec<Layer>>) -> Option<Vec<Layer>> {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::{
     Layer,
     choices::{added, distributed, either, some_times},
-    syntax::{is_none, is_pointer, is_some_call, ok_argument, pattern_name, text},
+    syntax::{diverges, is_none, is_pointer, is_some_call, ok_argument, pattern_name, text},
     variables::{known_of_variables, of_variables},
 };
 use crate::index::{Index, Name, Resolved, Ty};
@@ -30,7 +30,8 @@ pub(super) struct Reader<'a> {
     pub(super) within: Vec<usize>,
 }
 
-type Chains = BTreeMap<String, Option<Vec<Layer>>>;
+/// The chains that variables hold; none where it is not known of what form one is.
+pub(super) type Chains = BTreeMap<String, Option<Vec<Layer>>>;
 
 impl<'a> Reader<'a> {
     pub(super) fn of(index: &'a Index, id: usize, within: &[usize]) -> Reader<'a> {
@@ -61,6 +62,10 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn statements(&self, stmts: &[syn::Stmt], chains: &mut Chains) {
+        self.with_modules_of(stmts).each_statement(stmts, chains);
+    }
+
+    fn each_statement(&self, stmts: &[syn::Stmt], chains: &mut Chains) {
         for stmt in stmts {
             match stmt {
                 syn::Stmt::Local(local) => {
@@ -78,51 +83,13 @@ impl<'a> Reader<'a> {
                     None => self.some_times(&branch.then_branch, chains, Layer::Optional),
                     Some((_, other)) => self.one_of(&branch.then_branch, other, chains),
                 },
+                syn::Stmt::Expr(syn::Expr::Match(choice), _) => self.one_arm(choice, chains),
                 syn::Stmt::Expr(syn::Expr::Block(block), _) => self.statements(&block.block.stmts, chains),
-                syn::Stmt::Expr(syn::Expr::Match(_) | syn::Expr::While(_) | syn::Expr::Loop(_), _) => {
+                syn::Stmt::Expr(syn::Expr::While(_) | syn::Expr::Loop(_), _) => {
                     forget_written(stmt, chains);
                 }
                 _ => {}
             }
-        }
-    }
-
-    /// A body that runs some times or not at all, and adds layers.
-    fn some_times(&self, body: &syn::Block, chains: &mut Chains, wrap: fn(Vec<Layer>) -> Layer) {
-        let before = chains.clone();
-        self.statements(&body.stmts, chains);
-        for (name, old) in before {
-            let new = chains.get(&name).cloned().flatten();
-            let changed = match (old, new) {
-                (Some(old), Some(new)) if new == old => continue,
-                (Some(old), Some(new)) => added(&old, &new).map(|added| some_times(old, distributed(added), wrap)),
-                _ => None,
-            };
-            chains.insert(name, changed);
-        }
-    }
-
-    /// `if c { seq = seq.add(..) } else { .. }`.
-    fn one_of(&self, then: &syn::Block, other: &syn::Expr, chains: &mut Chains) {
-        let before = chains.clone();
-        let mut second = chains.clone();
-        self.statements(&then.stmts, chains);
-        match other {
-            syn::Expr::Block(block) => self.statements(&block.block.stmts, &mut second),
-            nested => self.statements(&[syn::Stmt::Expr(nested.clone(), None)], &mut second),
-        }
-        for (name, old) in before {
-            let ends = [&*chains, &second].map(|chains| chains.get(&name).cloned().flatten());
-            let changed = match (old, ends) {
-                (Some(old), [Some(a), Some(b)]) if a == b && a == old => continue,
-                (Some(old), [Some(a), Some(b)]) => added(&old, &a).zip(added(&old, &b)).map(|(a, b)| {
-                    let mut chain = old;
-                    chain.extend(either(a, b));
-                    chain
-                }),
-                _ => None,
-            };
-            chains.insert(name, changed);
         }
     }
 
@@ -150,6 +117,11 @@ impl<'a> Reader<'a> {
                     syn::Expr::Block(other) => Some(either(then, self.tail(&other.block, chains, fuel)?)),
                     _ => None,
                 }
+            }
+            syn::Expr::Match(choice) => {
+                let arms = choice.arms.iter().filter(|arm| !diverges(&arm.body));
+                let each = arms.map(|arm| self.chain(&arm.body, chains, fuel)).collect::<Option<Vec<_>>>()?;
+                each.into_iter().reduce(either)
             }
             syn::Expr::Block(block) => self.tail(&block.block, chains, fuel),
             syn::Expr::MethodCall(call) if call.method == "fold" => self.folded(call, chains, fuel),
@@ -224,6 +196,7 @@ impl<'a> Reader<'a> {
         match expr {
             syn::Expr::Path(path) => self.kinds.get(&path_text(&path.path)).copied(),
             syn::Expr::MethodCall(call) => self.kind(&call.receiver, fuel),
+            syn::Expr::Match(choice) => choice.arms.iter().find_map(|arm| self.kind(&arm.body, fuel)),
             syn::Expr::Block(block) => match block.block.stmts.last()? {
                 syn::Stmt::Expr(last, None) => self.kind(last, fuel),
                 _ => None,
@@ -281,6 +254,7 @@ impl<'a> Reader<'a> {
         if self.within.contains(&id) {
             return None;
         }
+        let id = self.index.builders.get(&id).and_then(|builder| builder.chain).unwrap_or(id);
         let function = &self.index.fns[id];
         let reader = Reader::of(self.index, id, &self.within);
         let chains = reader.lets(&function.block);

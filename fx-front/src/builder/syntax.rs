@@ -45,3 +45,21 @@ pub(super) fn pattern_name(pat: &syn::Pat) -> Option<String> {
         _ => None,
     }
 }
+
+/// Returns whether the expression is no value: `panic!(..)`, `unreachable!(..)`, `return ..`.
+pub(super) fn diverges(expr: &syn::Expr) -> bool {
+    match expr {
+        syn::Expr::Macro(call) => {
+            ["panic", "unreachable", "todo", "unimplemented", "bail"].iter().any(|name| call.mac.path.is_ident(name))
+        }
+        syn::Expr::Return(_) | syn::Expr::Continue(_) | syn::Expr::Break(_) => true,
+        syn::Expr::Block(block) => match block.block.stmts.last() {
+            Some(syn::Stmt::Expr(last, _)) => diverges(last),
+            Some(syn::Stmt::Macro(last)) => {
+                diverges(&syn::Expr::Macro(syn::ExprMacro { attrs: Vec::new(), mac: last.mac.clone() }))
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}

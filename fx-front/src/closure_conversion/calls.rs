@@ -3,20 +3,26 @@
 use quote::format_ident;
 use syn::{parse_quote, visit_mut::VisitMut};
 
-use super::{Lowering, Site, returns_module};
+use super::{Lowering, Site, chain_closures::Variables, returns_module};
 use crate::index::{Name, Resolved};
 use crate::syntax::path_text;
 
 pub(super) struct Calls<'l, 'a, 's> {
     pub(super) lowering: &'l mut Lowering<'a>,
     pub(super) site: &'l Site<'s>,
+    pub(super) variables: &'l Variables,
     pub(super) fault: Option<String>,
 }
 
 impl VisitMut for Calls<'_, '_, '_> {
-    /// A closure in a chain keeps the place at which the user added it.
+    /// A closure in a chain keeps the place at which the user added it; one that captures variables becomes a struct.
     fn visit_expr_method_call_mut(&mut self, call: &mut syn::ExprMethodCall) {
         syn::visit_mut::visit_expr_method_call_mut(self, call);
+        if let Some(layer) = self.lowering.capturing_layer(self.site, call, self.variables) {
+            call.method = format_ident!("add", span = call.method.span());
+            call.args = [layer].into_iter().collect();
+            return;
+        }
         if (call.method == "add_fn" || call.method == "add_fn_t") && call.args.len() == 1 {
             let place = crate::syntax::call_position(&call.method);
             call.method = format_ident!("{}_at", call.method);

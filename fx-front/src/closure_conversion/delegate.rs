@@ -4,7 +4,7 @@ use proc_macro2::{Ident, Span};
 use quote::{format_ident, quote};
 use syn::{parse_quote, parse_quote_spanned};
 
-use super::{Lowering, Made, Result, Site, infer};
+use super::{Lowering, Made, Result, Site, infer, kinds::returns_chain};
 use crate::index::{Name, Ty};
 
 impl Lowering<'_> {
@@ -75,7 +75,11 @@ impl Lowering<'_> {
             },
         );
         let name = sig.ident.to_string();
+        let takes_names = sig.inputs.iter().all(|input| argument(input).is_some());
         let id = self.add_fn(site, None, sig, block);
+        if let Some(builder) = self.built.get_mut(&site.id).filter(|_| takes_names && returns_chain(site.sig)) {
+            builder.chain = Some(id);
+        }
         if let Some(module) = self.index.modules.get_mut(&site.module) {
             module.names.insert(name.clone(), Name::Fn(id));
         }
@@ -108,6 +112,17 @@ impl Lowering<'_> {
         let literal = quote!({ layers: #call(#(#args),*) });
         let made = self.write(&site, &fields, (&[], &literal), (&closure, &body, entry))?;
         made.structure.ok_or_else(|| "its struct is not known".to_owned())
+    }
+}
+
+/// The name of an argument that is one.
+pub fn argument(input: &syn::FnArg) -> Option<&Ident> {
+    match input {
+        syn::FnArg::Typed(typed) => match &*typed.pat {
+            syn::Pat::Ident(name) if name.subpat.is_none() => Some(&name.ident),
+            _ => None,
+        },
+        syn::FnArg::Receiver(_) => None,
     }
 }
 

@@ -1,9 +1,19 @@
 //! Which functions return a module.
 
+use fx_ir::LayerRow;
+
 /// Whether the function returns a module rather than compute.
 pub fn returns_module(sig: &syn::Signature) -> bool {
     let syn::ReturnType::Type(_, ty) = &sig.output else { return false };
     is_module(ty)
+}
+
+/// Returns whether the function returns a chain of layers, and says so by its type.
+pub fn returns_chain(sig: &syn::Signature) -> bool {
+    let syn::ReturnType::Type(_, ty) = &sig.output else { return false };
+    let syn::Type::Path(path) = &**ty else { return false };
+    let row = path.path.segments.last().and_then(|last| LayerRow::of_type(&last.ident.to_string()));
+    row.is_some_and(|row| row.is_chain)
 }
 
 fn is_module(ty: &syn::Type) -> bool {

@@ -22,12 +22,12 @@ pub(super) fn forward_sig(closure: &syn::ExprClosure, name: &Ident) -> Result<sy
     })
 }
 
-/// The struct, its constructor and its forward, as they stand in the generated file.
+/// The struct, its constructor if it has one, and its forward, as they stand in the generated file.
 pub(super) fn struct_source(
     builder: &Ident,
     name: &Ident,
     fields: &[(Ident, syn::Type)],
-    (new, new_block): (&syn::Signature, &syn::Block),
+    new: Option<(&syn::Signature, &syn::Block)>,
     (forward, body): (&syn::Signature, &syn::Block),
 ) -> TokenStream {
     let lines = fields.iter().map(|(name, ty)| quote!(#name: #ty));
@@ -41,6 +41,7 @@ pub(super) fn struct_source(
     };
     let doc = format!(" What `{builder}` builds, as a struct: its fields are what the closure captures.");
     let new_doc = format!(" Builds it as `{builder}` does, with the same names in the variable store.");
+    let new = new.map(|(new, block)| quote!(#[doc = #new_doc] pub #new #block));
     quote! {
         #[doc = #doc]
         #[derive(::fx_runtime::Module)]
@@ -55,8 +56,7 @@ pub(super) fn struct_source(
 
         #[allow(dead_code, unused, private_interfaces, clippy::all, clippy::pedantic)]
         impl #name {
-            #[doc = #new_doc]
-            pub #new #new_block
+            #new
 
             /// Computes what the closure does.
             pub #forward #body

@@ -40,6 +40,10 @@ pub(super) fn items<'i>(index: &'i Index, run: &mut Run) -> Vec<Item<'i>> {
         run.seen.push(seen);
         let Some(content) = content(index, at) else { continue };
         let file = run.items.add(key, &function.sig, &function.block, &function.file);
+        let chain = index.builders.get(&at).and_then(|builder| builder.chain);
+        if let Some(chain) = chain {
+            run.items.calls(&file, &index.fns[chain].sig.ident.to_string());
+        }
         items.push(Item { file, content });
     }
     items

@@ -55,6 +55,12 @@ impl Writer<'_, '_> {
         is_read && self.emitter.plan.stored.get(&id).is_some_and(|stored| stored.kind == Holder::OptionalParam)
     }
 
+    /// Whether it is read from a field that keeps a list of numbers, which is not moved out of it.
+    pub(super) fn is_kept_list(&self, id: NodeId) -> bool {
+        let is_read = self.phase == Phase::Call && !self.is_set(id);
+        is_read && self.emitter.plan.stored.get(&id).is_some_and(|stored| matches!(stored.kind, Holder::Numbers(_)))
+    }
+
     /// The expression of a node that is no control flow.
     pub(super) fn expression(&self, id: NodeId) -> Value {
         let node = self.graph().node(id);

@@ -160,6 +160,9 @@ impl Writer<'_, '_> {
         if self.is_lent(id) {
             return value.borrowed();
         }
+        if self.is_kept_list(id) {
+            return format!("{}.clone()", value.text);
+        }
         if !self.graph().node(id).ty.is_tensor() {
             return value.text;
         }

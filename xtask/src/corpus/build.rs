@@ -1,6 +1,7 @@
 //! Builds the program around a crate, and finds whose fault it is where that fails.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -22,6 +23,8 @@ pub(super) struct Built {
     pub(super) broken: BTreeMap<usize, String>,
     /// The first error of anything else.
     pub(super) fault: Option<String>,
+    /// What the crate's build script reported.
+    pub(super) report: Option<String>,
 }
 
 /// What builds and where to.
@@ -43,6 +46,10 @@ impl Builder<'_> {
             built
                 .libraries
                 .extend(linked.map(|path| PathBuf::from(path.split_once('=').map_or(path, |(_, path)| path))));
+            if message["reason"] == "build-script-executed" && is_of(&message["package_id"], &package.adopted) {
+                let folder = message["out_dir"].as_str().map(PathBuf::from);
+                built.report = folder.and_then(|folder| fs::read_to_string(folder.join("fx/report.txt")).ok());
+            }
             let target = message["target"]["name"].as_str().unwrap_or_default();
             let place = (0..krate.models.len()).find(|&at| binary(krate, at) == target);
             match (message["reason"].as_str(), place) {
@@ -87,6 +94,13 @@ impl Builder<'_> {
             is_done: output.status.success(),
         })
     }
+}
+
+/// Returns whether the package is the one in that folder.
+fn is_of(id: &Value, folder: &Path) -> bool {
+    let id = id.as_str().unwrap_or_default();
+    let path = id.rsplit_once('#').map_or(id, |(path, _)| path);
+    path.strip_prefix("path+file://").is_some_and(|path| Path::new(path) == folder)
 }
 
 struct Messages {

@@ -5,6 +5,7 @@
 //! built (`build.rs`), and each binary runs with one thread and with two (`runner.rs`), in processes of their own.
 
 mod build;
+mod counted;
 mod list;
 mod mirror;
 mod package;
@@ -41,6 +42,9 @@ pub(crate) struct Options {
     /// The profile to build with.
     #[arg(long, default_value = "release", value_name = "NAME")]
     profile: String,
+    /// Count what is understood, and build and run nothing.
+    #[arg(long)]
+    count: bool,
     /// Write the rows as JSON to this file too.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -57,6 +61,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let corpus = Corpus {
         adopt: builder.target.join("debug").join(format!("cargo-fx{}", std::env::consts::EXE_SUFFIX)),
         builder,
+        count: options.count,
     };
     let mut rows = Vec::new();
     for krate in &crates {
@@ -78,6 +83,8 @@ struct Corpus<'a> {
     builder: Builder<'a>,
     /// The program of `cargo fx`.
     adopt: PathBuf,
+    /// Whether nothing is built.
+    count: bool,
 }
 
 impl Corpus<'_> {
@@ -103,11 +110,17 @@ impl Corpus<'_> {
         for (at, row) in rows.iter_mut().enumerate() {
             understood(row, krate.models.get(at), &coverage);
         }
+        if self.count {
+            return Ok(rows);
+        }
         match library(self.builder.workspace, &package.adopted) {
             Err(said) => fail(&mut rows, &said),
             Ok(name) => {
                 package.write(self.builder.workspace, krate, &name)?;
                 let built = self.builder.build(&package, krate)?;
+                if let Some(report) = &built.report {
+                    recount(&mut rows, krate, &counted::counted(report));
+                }
                 if let Some(fault) = &built.fault {
                     let before = self.builder.check(&within(&found))?;
                     let whose = before.map_or("the build breaks", |_| "it does not compile as it was found either");
@@ -152,6 +165,20 @@ fn understood(row: &mut Row, model: Option<&Model>, coverage: &[Coverage]) {
     let named: Vec<&Coverage> = coverage.iter().filter(is_of).collect();
     let has_file = named.iter().any(|one| is_there(one));
     named.into_iter().filter(|one| !has_file || is_there(one)).for_each(|one| add(row, one));
+}
+
+/// Puts what the build counted in place of what was counted from outside.
+fn recount(rows: &mut [Row], krate: &Crate, coverage: &[Coverage]) {
+    for (at, row) in rows.iter_mut().enumerate() {
+        let mut counted = Row::default();
+        understood(&mut counted, krate.models.get(at), coverage);
+        if counted.understood.is_some() {
+            row.understood = counted.understood;
+        }
+        if row.understood.is_some_and(|(known, all)| known == all) {
+            row.opaque.clear();
+        }
+    }
 }
 
 fn add(row: &mut Row, one: &Coverage) {

@@ -17,6 +17,8 @@ use crate::trace::{
 pub(in crate::trace) enum Chain {
     /// The numbers of a range, as a list.
     Numbers(Expr),
+    /// The elements of a list, or references to them: the list as it is, where it can be shared.
+    Whole(Expr),
     /// What a loop leaves in variables.
     Loop(Accumulation),
     /// The sum of the elements, their number, and the like.
@@ -60,6 +62,9 @@ pub(in crate::trace) fn ended_chain(call: &syn::ExprMethodCall, around: &dyn Sur
     match (call.method.to_string().as_str(), args.as_slice()) {
         ("collect" | "collect_vec", []) if gathers(call, around) && is_of_range(&call.receiver) => {
             Some(Chain::Numbers((*call.receiver).clone()))
+        }
+        ("collect" | "collect_vec", []) if gathers(call, around) && whole_list(&call.receiver).is_some() => {
+            whole_list(&call.receiver).cloned().map(Chain::Whole)
         }
         ("collect" | "collect_vec", []) if gathers(call, around) => {
             if let Some(each) = cloned_items(&call.receiver) {
@@ -159,6 +164,17 @@ pub(in crate::trace) fn is_chain(expr: &Expr) -> bool {
             Some(Form::Other) | None => false,
         },
         _ => false,
+    }
+}
+
+/// The list of `list.iter()`, which is a variable.
+fn whole_list(chain: &Expr) -> Option<&Expr> {
+    match chain {
+        Expr::MethodCall(call) if call.method == "iter" && call.args.is_empty() => match &*call.receiver {
+            list @ Expr::Path(path) if path.path.get_ident().is_some() => Some(list),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

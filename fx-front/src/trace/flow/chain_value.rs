@@ -1,12 +1,12 @@
 //! The value of a chain of iterator adaptors: what the loop that it stands for leaves in variables.
 
 use crate::trace::desugar::iterator_chain::Reduction;
-use fx_ir::{Arg, HostOp};
+use fx_ir::{Arg, Effect, HostOp};
 use syn::{Expr, ExprMethodCall, spanned::Spanned};
 
 use crate::trace::types::ty::{is_copy, is_untyped};
 use crate::trace::{
-    Result, Tracer, Ty, Val,
+    Result, Tracer, Ty, Val, application,
     desugar::iterator_chain::{Accumulation, Chain, Start, ended_chain, gathered},
     flow::iterator_next::ForLoops,
     unsupported,
@@ -21,6 +21,7 @@ impl<'a> Tracer<'a> {
     ) -> Option<Result<Val>> {
         match ended_chain(call, self)? {
             Chain::Numbers(range) => Some(self.numbers_of(&range)),
+            Chain::Whole(list) => self.whole_list(&list),
             Chain::Loop(accumulation) => Some(self.accumulated(&accumulation, trace_for)),
             Chain::Reduction(reduction) => self.reduced(call, reduction, trace_for),
         }
@@ -64,6 +65,24 @@ impl<'a> Tracer<'a> {
         }
         let op = HostOp::Collect(over.adaptors);
         Ok(self.host_node(op, vec![over.source.into()], "numbers", Ty::List(Box::new(over.item)), range.span()))
+    }
+
+    /// References to the elements of a list of tensors, as a list of handles; `None` of anything else.
+    fn whole_list(&mut self, list: &Expr) -> Option<Result<Val>> {
+        let mark = self.checkpoint();
+        match self.expr(list).map(Val::behind) {
+            Ok(items @ Val::List(_)) if items.ty().element() == Ty::Tensor => return Some(Ok(items)),
+            Ok(value @ Val::Node(id, ..)) if value.ty().element() == Ty::Tensor => {
+                if let Some(copy) = self.copy_of(&value.ty(), &Arg::Node(id)) {
+                    let (op, args) = application(copy);
+                    let effect = if self.is_spilled(&value) { Effect::Io } else { Effect::Pure };
+                    return Some(Ok(self.host_node_with(effect, op, args, "items", value.ty(), list.span())));
+                }
+            }
+            _ => {}
+        }
+        self.rollback(mark);
+        None
     }
 
     /// The sum of numbers or tensors, and the like, of the list that they are gathered in.

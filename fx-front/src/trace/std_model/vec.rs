@@ -1,6 +1,6 @@
 //! Methods of lists: those that only look, and those that change the list where it is.
 
-use fx_ir::{Arg, Effect, HostOp, Op, ops};
+use fx_ir::{Arg, Effect, HostOp, NodeId, Op, ops};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 
@@ -145,25 +145,6 @@ impl<'a> Tracer<'a> {
         self.set_local(&place, whole, call.span()).map(|()| Val::Unit)
     }
 
-    /// `list.append(&mut other)`: the elements of the other, which has none behind it.
-    fn appended(&mut self, list: &Val, element: &Ty, call: &syn::ExprMethodCall) -> Result<Val> {
-        let span = call.span();
-        let other = match call.args.first() {
-            Some(syn::Expr::Reference(borrowed)) if borrowed.mutability.is_some() => match &*borrowed.expr {
-                syn::Expr::Path(other) => other,
-                _ => return unsupported(span, "the method `append`"),
-            },
-            _ => return unsupported(span, "the method `append`"),
-        };
-        let receiver = &call.receiver;
-        let extend: syn::ExprMethodCall = syn::parse_quote_spanned!(span=> #receiver.extend(&#other));
-        let clear: syn::Expr = syn::parse_quote_spanned!(span=> #other.clear());
-        match self.changed(list, element, "extend", &extend) {
-            Some(extended) => extended.and_then(|_| self.expr(&clear)),
-            None => unsupported(span, "the method `append`"),
-        }
-    }
-
     /// `outs.push(ys)` to a list that has a variable of its own.
     fn push_to(&mut self, list: &Val, element: &Ty, call: &syn::ExprMethodCall) -> Result<Val> {
         let (Some(item), Some(place), Some(id)) = (call.args.first(), self.local_place(&call.receiver), list.node())
@@ -175,15 +156,21 @@ impl<'a> Tracer<'a> {
         if item.ty() == Ty::Unknown || matches!(item.ty(), Ty::Result(_)) {
             return unsupported(call.span(), "the method `push` of a value of a type that is not known");
         }
-        let args = vec![Arg::Node(id), self.exact_operand(&item, call.span())?];
-        let push = HostOp::Mutate("push".to_owned());
-        self.host_node_with(Effect::Io, push, args, "push", Ty::Tuple(Vec::new()), call.span());
+        self.push_item(id, &item, call.span())?;
         if *element == Ty::Unknown {
             // The first element says of which type all are.
             let known = list.clone().with_ty(Ty::List(Box::new(item.ty())));
             self.set_local(&place, known, call.span())?;
         }
         Ok(Val::Unit)
+    }
+
+    /// A value behind the last of a list that has a variable of its own.
+    pub(in crate::trace) fn push_item(&mut self, list: NodeId, item: &Val, span: Span) -> Result<()> {
+        let args = vec![Arg::Node(list), self.exact_operand(item, span)?];
+        let push = HostOp::Mutate("push".to_owned());
+        self.host_node_with(Effect::Io, push, args, "push", Ty::Tuple(Vec::new()), span);
+        Ok(())
     }
 
     /// `Some(list) = &mut option`, or with `option.as_mut()`: the option of a list that has a variable of its own, and what
@@ -251,7 +238,13 @@ impl<'a> Tracer<'a> {
     }
 
     /// A method that changes a list of numbers or tensors that has a variable of its own.
-    fn changed(&mut self, list: &Val, element: &Ty, name: &str, call: &syn::ExprMethodCall) -> Option<Result<Val>> {
+    pub(in crate::trace) fn changed(
+        &mut self,
+        list: &Val,
+        element: &Ty,
+        name: &str,
+        call: &syn::ExprMethodCall,
+    ) -> Option<Result<Val>> {
         let place = self.local_place(&call.receiver)?;
         if !is_plain(element) || matches!(list, Val::Node(_, _, RefKind::Ref | RefKind::RefRef)) {
             return None;

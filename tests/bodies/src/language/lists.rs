@@ -229,6 +229,41 @@ impl Grouped {
     }
 }
 
+/// Lists that move into another, and references that are gathered of a list.
+#[derive(Debug, Module)]
+pub struct Moved {
+    layers: Vec<nn::Linear>,
+}
+
+impl Moved {
+    fn both(&self, xs: &Tensor, layer: &nn::Linear) -> (Tensor, Vec<Tensor>) {
+        let normed = xs.tanh();
+        let ys = normed.apply(layer);
+        let kept = ys.relu();
+        (ys, vec![normed, kept])
+    }
+}
+
+#[traceable(strict)]
+impl Moved {
+    pub fn forward(&self, xs: &Tensor) -> Tensor {
+        let mut xs = xs.shallow_clone();
+        let mut all = Vec::with_capacity(self.layers.len() * 2);
+        for layer in &self.layers {
+            let (next, mut kept) = self.both(&xs, layer);
+            xs = next;
+            all.append(&mut kept);
+        }
+        let maps = self.layers.iter().map(|layer| xs.apply(layer)).collect::<Vec<_>>();
+        let mut refs = maps.iter().collect::<Vec<_>>();
+        refs.reverse();
+        let shifted = [xs.shallow_clone(), xs.roll([1], [0])];
+        let shifted: Vec<&Tensor> = shifted.iter().collect();
+        Tensor::stack(&all, 0).sum(None) + Tensor::cat(&refs, 1)
+            - Tensor::cat(&maps, 1) * Tensor::cat(&shifted, 1).narrow(1, 0, 4).repeat([1, 3])
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use fx_runtime::Freeze;
@@ -253,6 +288,12 @@ mod tests {
                 net.freeze(&Freeze::default()).unwrap();
             }
         }
+    }
+
+    #[test]
+    fn moved() {
+        let make = |p: &nn::Path| Moved { layers: (0..3).map(|at| linear(p / at)).collect() };
+        agree!(make, [randn(&[2, 4])], |net, xs| net.forward(xs));
     }
 
     #[test]

@@ -23,6 +23,10 @@ const LISTS: &[(usize, Write)] = &[
     }),
 ];
 
+/// What is done to a list of references.
+const REFERENCE_WRITES: &[&str] =
+    &["", "", " refs.reverse();", " refs.truncate(1);", " refs.extend(refs.first().copied());"];
+
 /// What happens to a list that can be written.
 const LIST_WRITES: &[&str] = &["reverse()", "truncate(2)", "clear()", "rotate_left(0)"];
 
@@ -76,6 +80,11 @@ impl Writer {
         }
         if one.filled > 0 && self.once_in(2) {
             return Some(format!("{name}[{}].shallow_clone()", self.below(one.filled)));
+        }
+        if self.once_in(4) {
+            let (start, change) = (self.kept_tensor(), self.one_of(REFERENCE_WRITES));
+            let refs = format!("let mut refs: Vec<&Tensor> = {name}.iter().collect();{change}");
+            return Some(format!("{{ {refs} refs.into_iter().fold({start}, |a, b| a.tanh() - b) }}"));
         }
         let (sum, item) = (self.name(), self.name());
         let body = self.captured(|writer| {

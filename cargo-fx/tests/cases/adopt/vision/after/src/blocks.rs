@@ -17,14 +17,14 @@ pub enum Act {
 }
 
 #[derive(Debug, fx_runtime::Module)]
-enum Mix {
+pub(crate) enum Mix {
     Conv(nn::Conv2D),
     Linear(fx_runtime::nn::Linear),
 }
 
 /// Its parameters are its own, and so it is a module too.
 #[derive(fx_runtime::Module)]
-struct Scale(Tensor);
+pub(crate) struct Scale(Tensor);
 
 /// A part of the net.
 #[derive(Debug, fx_runtime::Module)]

@@ -1,0 +1,3 @@
+fn main() {
+    fx_passes::Build::new().run()
+}

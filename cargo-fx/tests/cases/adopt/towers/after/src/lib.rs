@@ -1,0 +1,4 @@
+pub mod net;
+mod towers;
+
+pub use net::{Net, NetFrozen, Sizes};

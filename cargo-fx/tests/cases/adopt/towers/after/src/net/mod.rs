@@ -1,0 +1,10 @@
+mod base;
+mod parts;
+
+pub use base::{Net, NetFrozen};
+
+/// No module.
+#[derive(Clone)]
+pub struct Sizes {
+    pub blocks: i64,
+}

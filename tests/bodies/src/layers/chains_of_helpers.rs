@@ -1,0 +1,147 @@
+//! Chains that functions build out of closures: kept by models, with closures that capture values, chosen by `match`.
+
+use fx_runtime::nn::ModuleT as _;
+use fx_runtime::{Module, Tensor, nn, traceable};
+
+/// Functions of another module, whose chain a model keeps.
+mod towers {
+    use fx_runtime::{nn, traceable};
+
+    fn residual<'a>(p: nn::Path, c: i64) -> nn::FuncT<'a> {
+        let config = nn::ConvConfig { padding: 1, ..Default::default() };
+        let body = nn::seq_t()
+            .add(nn::conv2d(&p / "conv", c, c, 3, config))
+            .add(nn::batch_norm2d(&p / "bn", c, Default::default()))
+            .add_fn(|xs| xs.relu());
+        nn::func_t(move |xs, train| (xs + xs.apply_t(&body, train)).relu())
+    }
+
+    #[traceable]
+    pub(super) fn tower(p: &nn::Path, blocks: i64, c: i64) -> nn::SequentialT {
+        let mut net = nn::seq_t().add(nn::conv2d(p / "stem", 3, c, 3, Default::default()));
+        for i in 0..blocks {
+            net = net.add(residual(p / i, c));
+        }
+        net
+    }
+}
+
+#[derive(Debug, Module)]
+pub struct Net {
+    torso: nn::SequentialT,
+    head: nn::Sequential,
+}
+
+impl Net {
+    fn new(p: &nn::Path, blocks: i64) -> Net {
+        let torso = nn::seq_t().add_fn(|xs| xs.view((-1, 3, 5, 5))).add(towers::tower(&(p / "torso"), blocks, 4));
+        let head = nn::seq().add_fn(|xs| xs.flat_view()).add(nn::linear(p / "fc", 4 * 9, 2, Default::default()));
+        Net { torso, head }
+    }
+}
+
+#[traceable(strict)]
+impl Net {
+    pub fn forward(&self, xs: &Tensor, train: bool) -> Tensor {
+        self.head.forward_t(&self.torso.forward_t(xs, train), train)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Act {
+    Relu,
+    Hardswish,
+    None,
+}
+
+fn conv_act(p: nn::Path, i: i64, o: i64, act: Act) -> impl nn::ModuleT + use<> {
+    nn::seq_t().add(nn::conv2d(&p / 0, i, o, 1, Default::default())).add_fn(move |xs| match act {
+        Act::Relu => xs.relu(),
+        Act::Hardswish => xs.hardswish(),
+        Act::None => xs.shallow_clone(),
+    })
+}
+
+fn plain(p: nn::Path, c: i64) -> impl nn::ModuleT + use<> {
+    let conv = nn::conv2d(&p / "conv", c, c, 1, Default::default());
+    nn::func_t(move |xs, _| xs.apply(&conv).relu())
+}
+
+fn gated(p: nn::Path, c: i64, scale: f64) -> impl nn::ModuleT + use<> {
+    let gate = nn::conv2d(&p / "gate", c, c, 1, Default::default());
+    nn::func_t(move |xs, _| xs * xs.apply(&gate).sigmoid() * scale)
+}
+
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    Plain,
+    Gated,
+}
+
+fn stage(p: nn::Path, kind: &Kind, c: i64, n: i64) -> impl nn::ModuleT + use<> {
+    let mut layers = nn::seq_t();
+    match kind {
+        Kind::Plain => {
+            let block = plain(&p / 0, c);
+            layers = layers.add(block);
+            for i in 1..n {
+                let block = plain(&p / i, c);
+                layers = layers.add(block);
+            }
+        }
+        Kind::Gated => {
+            let block = gated(&p / 0, c, 0.5);
+            layers = layers.add(block);
+            for i in 1..n {
+                let block = gated(&p / i, c, 2.0);
+                layers = layers.add(block);
+            }
+        }
+    }
+    layers
+}
+
+/// A closure that captures a chain and numbers, a `match` whose arms are chains, one whose arms add to a chain, and
+/// blocks that have one name in both.
+#[traceable(strict)]
+pub fn staged(p: &nn::Path, kind: Kind, act: Act, classes: i64, dropout: f64) -> impl nn::ModuleT + use<> {
+    let stem = match kind {
+        Kind::Plain => nn::seq_t().add(conv_act(p / "stem", 3, 4, act)).add_fn(|xs| xs.relu()),
+        Kind::Gated => nn::seq_t().add(conv_act(p / "stem", 3, 4, Act::None)).add_fn(|xs| xs.tanh()),
+    };
+    let mut body = nn::seq_t();
+    for i in 0..2 {
+        body = match kind {
+            Kind::Plain => body.add(plain(p / "body" / i, 4)),
+            Kind::Gated => body.add(gated(p / "body" / i, 4, 1.5)),
+        };
+    }
+    let last = stage(p / "last", &kind, 4, 3);
+    let fc = nn::linear(p / "fc", 4, classes, Default::default());
+    nn::seq_t()
+        .add(stem)
+        .add(body)
+        .add(last)
+        .add_fn_t(move |xs, train| xs.adaptive_avg_pool2d([1, 1]).flat_view().dropout(dropout, train).apply(&fc))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{agree, randn};
+
+    #[test]
+    fn a_chain_of_functions_is_kept() {
+        for blocks in [0, 2] {
+            agree!(|p| Net::new(p, blocks), [randn(&[2, 3, 5, 5])], |net, xs| net.forward(xs, false));
+        }
+    }
+
+    #[test]
+    fn stages() {
+        for (kind, act) in [(Kind::Plain, Act::Hardswish), (Kind::Gated, Act::Relu), (Kind::Plain, Act::None)] {
+            let make = |p: &nn::Path| Staged::new(p, kind, act, 2, 0.3);
+            agree!(make, [randn(&[2, 3, 4, 4])], |net, xs| net.forward_t(xs, false));
+        }
+    }
+}
