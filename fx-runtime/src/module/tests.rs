@@ -242,7 +242,7 @@ fn shallow_clones_share_storage_but_not_the_mode() {
 
 #[test]
 fn maps_name_their_elements_by_keys() {
-    #[derive(Debug, Module)]
+    #[derive(Debug, fx_macros::Module)]
     struct Heads {
         sorted: std::collections::BTreeMap<String, nn::Linear>,
         hashed: std::collections::HashMap<&'static str, nn::Linear>,
