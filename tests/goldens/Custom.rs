@@ -57,6 +57,7 @@ impl Custom {
         })
     }
 }
+::fx_runtime::frozen_as!(Custom, CustomFrozen);
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl CustomFrozen {
     /// The frozen form of the model's `forward`; `try_forward` is the door that returns errors.

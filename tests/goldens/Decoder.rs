@@ -69,6 +69,7 @@ impl Decoder {
         })
     }
 }
+::fx_runtime::frozen_as!(Decoder, DecoderFrozen);
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl DecoderFrozen {
     /// The frozen form of the model's `forward`; `try_forward` is the door that returns errors.

@@ -51,6 +51,7 @@ impl InPlace {
         })
     }
 }
+::fx_runtime::frozen_as!(InPlace, InPlaceFrozen);
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl InPlaceFrozen {
     /// The frozen form of the model's `forward`; `try_forward` is the door that returns errors.

@@ -47,6 +47,7 @@ impl Noise {
         })
     }
 }
+::fx_runtime::frozen_as!(Noise, NoiseFrozen);
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl NoiseFrozen {
     /// The frozen form of the model's `forward`; `try_forward` is the door that returns errors.

@@ -91,6 +91,7 @@ impl Normed {
         })
     }
 }
+::fx_runtime::frozen_as!(Normed, NormedFrozen);
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl NormedFrozen {
     /// The frozen form of the model's `forward`; `try_forward` is the door that returns errors.

@@ -108,6 +108,7 @@ impl Residual {
         })
     }
 }
+::fx_runtime::frozen_as!(Residual, ResidualFrozen);
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl ResidualFrozen {
     /// The frozen form of the model's `forward_t`; `try_forward_t` is the door that returns errors.

@@ -66,6 +66,7 @@ impl Tokens {
         })
     }
 }
+::fx_runtime::frozen_as!(Tokens, TokensFrozen);
 #[allow(warnings, clippy::all, clippy::pedantic)]
 impl TokensFrozen {
     /// The frozen form of the model's `forward`; `try_forward` is the door that returns errors.
