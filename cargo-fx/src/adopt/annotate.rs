@@ -129,7 +129,7 @@ pub(super) fn edit(source: &Source, marks: &Marks, edits: &mut Edits) -> Added {
                     added.traceable.push((model.clone(), super::source::line(*first)));
                 }
             }
-            _ => {}
+            Site::Code { .. } => {}
         }
     }
     added

@@ -78,7 +78,7 @@ impl Models {
         let is_idle = |name: &&TypeName| types[*name].has_layer && types[*name].forward.is_none();
         let without_forward = modules.iter().filter(is_model).filter(is_idle).cloned().collect();
         let (builders, named_elsewhere) = (builders(index, &modules), named_elsewhere(&types, &modules));
-        Models { forwards, frozen, builders, named_elsewhere, without_forward, modules }
+        Models { modules, forwards, frozen, builders, named_elsewhere, without_forward }
     }
 }
 

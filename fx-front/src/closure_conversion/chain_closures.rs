@@ -21,7 +21,9 @@ impl Lowering<'_> {
     pub(super) fn variables(&mut self, site: &Site<'_>, stmts: &[syn::Stmt]) -> Variables {
         let mut bound = Bound(Vec::new());
         site.sig.inputs.iter().for_each(|input| bound.visit_fn_arg(input));
-        stmts.iter().for_each(|stmt| bound.visit_stmt(stmt));
+        for stmt in stmts {
+            bound.visit_stmt(stmt);
+        }
         Variables { locals: self.locals(site, stmts), bound: bound.0 }
     }
 

@@ -15,7 +15,8 @@ impl Writer<'_, '_> {
     /// is replaced, and so freed.
     pub(super) fn bind(&mut self, id: NodeId, value: Value) {
         let node = self.graph().node(id);
-        let value = Value { text: bare(&value.text).to_owned(), ..value };
+        let Value { text, is_ref, .. } = value;
+        let value = Value { is_ref, ..Value::owned(bare(&text)) };
         if !value.is_ref
             && let Some(pattern) = self.parts_pattern(id)
         {

@@ -50,7 +50,9 @@ impl<K: Display + Clone + Ord, F: Field> Module for BTreeMap<K, F> {
     }
 
     fn visit<'a>(&'a self, visitor: &mut dyn Visitor<'a>) {
-        self.iter().for_each(|(key, field)| field.visit_field(&key.to_string(), visitor));
+        for (key, field) in self {
+            field.visit_field(&key.to_string(), visitor);
+        }
     }
 
     fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error> {
@@ -66,7 +68,9 @@ impl<K: Display + Clone + Eq + Hash, F: Field, S: BuildHasher + Default> Module 
 
     fn visit<'a>(&'a self, visitor: &mut dyn Visitor<'a>) {
         let named: BTreeMap<String, &F> = self.iter().map(|(key, field)| (key.to_string(), field)).collect();
-        named.into_iter().for_each(|(name, field)| field.visit_field(&name, visitor));
+        for (name, field) in named {
+            field.visit_field(&name, visitor);
+        }
     }
 
     fn placed(&self, place: &mut Place<'_>) -> Result<Self, Error> {

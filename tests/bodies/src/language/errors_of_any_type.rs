@@ -206,8 +206,10 @@ impl LastOfHelper {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{agree, randn};
+    use crate::check::{agree, randn, understood};
     use fx_runtime::Kind;
+
+    understood!(LastOfHelper: 2 of 16);
 
     fn told<T, E: std::fmt::Debug>(result: Result<T, E>) -> Result<T, String> {
         result.map_err(|error| format!("{error:?}"))

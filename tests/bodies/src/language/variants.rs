@@ -179,6 +179,7 @@ mod tests {
     use crate::check::{agree, randn, understood};
 
     understood!(Matched: 2 of 8);
+    understood!(Shifted: 5 of 7);
 
     #[test]
     fn steps() {

@@ -43,8 +43,8 @@ mod tests {
     use super::*;
     use crate::check::{agree, randn, understood};
 
-    understood!(Ordered: 0 of 6);
-    understood!(Named: 1 of 7);
+    understood!(Ordered: 0 of 7);
+    understood!(Named: 1 of 5);
 
     fn linear(p: &nn::Path, name: &str) -> nn::Linear {
         nn::linear(p / name, 4, 4, Default::default())
