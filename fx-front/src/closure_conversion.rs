@@ -208,7 +208,7 @@ impl Lowering<'_> {
         (stmts, literal): (&[syn::Stmt], &TokenStream),
         (closure, body, entry): (&syn::ExprClosure, &syn::Expr, &str),
     ) -> Result<Made> {
-        let name = self.free_name(&site.module, &fx_ir::camel(&site.sig.ident.to_string()));
+        let name = self.free_name(&site.module, &fx_ir::camel(&site.sig.ident.to_string()), "Net");
         let ident = format_ident!("{name}", span = site.sig.ident.span());
         let stmts = self.lowered_stmts(site, stmts)?;
         let mut new = site.sig.clone();
@@ -272,15 +272,12 @@ impl Lowering<'_> {
         }
     }
 
-    /// A name that the module does not have yet.
-    fn free_name(&self, module: &str, wanted: &str) -> String {
-        let numbered = (2..).map(|n| format!("{wanted}Net{n}"));
-        let mut names = [wanted.to_owned(), format!("{wanted}Net")].into_iter().chain(numbered);
-        names.find(|name| !self.is_taken(module, name)).unwrap_or_default()
-    }
-
-    fn is_taken(&self, module: &str, name: &str) -> bool {
-        self.index.modules.get(module).is_some_and(|module| module.names.contains_key(name))
+    /// A name that the module does not have yet: `wanted`, or that with the ending and, from the third on, a number.
+    fn free_name(&self, module: &str, wanted: &str, ending: &str) -> String {
+        let taken = |name: &str| self.index.modules.get(module).is_some_and(|module| module.names.contains_key(name));
+        let numbered = (2..).map(|n| format!("{wanted}{ending}{n}"));
+        let mut names = [wanted.to_owned(), format!("{wanted}{ending}")].into_iter().chain(numbered);
+        names.find(|name| !taken(name)).unwrap_or_default()
     }
 
     fn declare(&mut self, site: &Site<'_>, name: &str, fields: &[(Ident, syn::Type)]) -> usize {

@@ -116,6 +116,12 @@ pub(crate) fn is_item(name: &str) -> bool {
     name.starts_with(|c: char| c.is_uppercase())
 }
 
+/// Returns whether the macro panics, whatever it is given.
+pub(crate) fn panics(mac: &syn::Macro) -> bool {
+    let name = mac.path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default();
+    ["panic", "unreachable", "todo", "unimplemented"].contains(&name.as_str())
+}
+
 /// The names that patterns inside of the expression bind.
 pub(crate) fn bound_names(expr: &syn::Expr) -> BTreeSet<String> {
     struct Find(BTreeSet<String>);

@@ -1,5 +1,7 @@
 //! Small questions about the expressions of builders.
 
+use crate::syntax::panics;
+
 /// `Some(..)`.
 pub(super) fn is_some_call(call: &syn::ExprCall) -> bool {
     call.args.len() == 1 && matches!(&*call.func, syn::Expr::Path(path) if path.path.is_ident("Some"))
@@ -49,17 +51,18 @@ pub(super) fn pattern_name(pat: &syn::Pat) -> Option<String> {
 /// Returns whether the expression is no value: `panic!(..)`, `unreachable!(..)`, `return ..`.
 pub(super) fn diverges(expr: &syn::Expr) -> bool {
     match expr {
-        syn::Expr::Macro(call) => {
-            ["panic", "unreachable", "todo", "unimplemented", "bail"].iter().any(|name| call.mac.path.is_ident(name))
-        }
+        syn::Expr::Macro(call) => leaves(&call.mac),
         syn::Expr::Return(_) | syn::Expr::Continue(_) | syn::Expr::Break(_) => true,
         syn::Expr::Block(block) => match block.block.stmts.last() {
             Some(syn::Stmt::Expr(last, _)) => diverges(last),
-            Some(syn::Stmt::Macro(last)) => {
-                diverges(&syn::Expr::Macro(syn::ExprMacro { attrs: Vec::new(), mac: last.mac.clone() }))
-            }
+            Some(syn::Stmt::Macro(last)) => leaves(&last.mac),
             _ => false,
         },
         _ => false,
     }
+}
+
+/// Returns whether nothing runs behind the macro.
+fn leaves(mac: &syn::Macro) -> bool {
+    panics(mac) || mac.path.is_ident("bail")
 }

@@ -53,7 +53,8 @@ impl Lowering<'_> {
         if fields.is_empty() || fields.len() < names.len() {
             return None;
         }
-        let name = self.numbered_name(&site.module, &format!("{}Closure", fx_ir::camel(&site.sig.ident.to_string())));
+        let wanted = format!("{}Closure", fx_ir::camel(&site.sig.ident.to_string()));
+        let name = self.free_name(&site.module, &wanted, "");
         let ident = format_ident!("{name}", span = closure.or1_token.span);
         let forward = forward_sig(closure, &format_ident!("{entry}", span = closure.or1_token.span)).ok()?;
         let body = match body {
@@ -65,13 +66,6 @@ impl Lowering<'_> {
         self.add_fn(site, Some(parse_quote!(#ident)), forward, body);
         let names = fields.iter().map(|(name, _)| name);
         Some(parse_quote!(#ident { #(#names),* }))
-    }
-
-    /// A name that the module does not have yet, with a number where it has the one that is wanted.
-    fn numbered_name(&self, module: &str, wanted: &str) -> String {
-        let numbered = (2..).map(|n| format!("{wanted}{n}"));
-        let mut names = std::iter::once(wanted.to_owned()).chain(numbered);
-        names.find(|name| !self.is_taken(module, name)).unwrap_or_default()
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use syn::{Expr, Stmt, parse_quote_spanned, spanned::Spanned, visit::Visit};
 
-use crate::syntax::contains_return;
+use crate::syntax::{contains_return, panics};
 use crate::trace::{
     desugar::{labels::is_loop, match_tuple::mentions},
     flow::block::is_err,
@@ -157,11 +157,6 @@ fn leaves(stmts: &[Stmt]) -> bool {
         Some(Stmt::Macro(call)) => panics(&call.mac),
         _ => false,
     }
-}
-
-fn panics(mac: &syn::Macro) -> bool {
-    let name = mac.path.segments.last().map(|last| last.ident.to_string()).unwrap_or_default();
-    ["panic", "unreachable", "todo", "unimplemented"].contains(&name.as_str())
 }
 
 #[cfg(test)]
