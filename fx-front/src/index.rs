@@ -241,25 +241,6 @@ impl Index {
     }
 }
 
-impl Field {
-    /// Whether its type names a pointer or a reference.
-    pub fn has_pointer(&self) -> bool {
-        struct Pointers(bool);
-        impl<'ast> syn::visit::Visit<'ast> for Pointers {
-            fn visit_type_reference(&mut self, _: &'ast syn::TypeReference) {
-                self.0 = true;
-            }
-            fn visit_path_segment(&mut self, segment: &'ast syn::PathSegment) {
-                self.0 |= ["Box", "Rc", "Arc"].iter().any(|name| segment.ident == name);
-                syn::visit::visit_path_segment(self, segment);
-            }
-        }
-        let mut pointers = Pointers(false);
-        syn::visit::Visit::visit_type(&mut pointers, &self.ty);
-        pointers.0
-    }
-}
-
 impl Function {
     /// The `use` items of its body, as source.
     pub fn uses(&self) -> Vec<String> {

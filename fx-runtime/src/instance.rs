@@ -15,6 +15,7 @@ use std::fmt;
 use fx_ir::{Code, Effect, Graph, Host, HostOp, ModuleScope, Node, NodeId, Op, OpId, Origin, Place, RegionId, Type};
 
 pub use self::live::{Live, Otherwise, Probe};
+pub use self::modules::AsLayer;
 #[doc(hidden)]
 pub use crate::node;
 pub use fx_ir::Arg;
@@ -32,8 +33,11 @@ macro_rules! node {
     ($name:ident = $t:ident.call($op:expr; $($arg:expr),*; $place:expr)) => {
         let $name = $t.call($op, &[$(&$arg),*], $place);
     };
-    ($name:ident = $t:ident.module $(::<$layer:ty>)? ($path:expr, $module:expr; $($arg:expr),*; $place:expr)) => {
-        let $name = $t.module $(::<$layer>)? ($path, $module, &[$(&$arg),*], $place);
+    ($name:ident = $t:ident.module($path:expr, $module:expr; $($arg:expr),*; $place:expr)) => {
+        let $name = {
+            use $crate::instance::AsLayer as _;
+            $t.module($path, ($module).as_layer(), &[$(&$arg),*], $place)
+        };
     };
     ($name:ident = $t:ident.host($op:expr, [$($word:expr),*]; $($arg:expr),*; $ty:expr; $place:expr)) => {
         $crate::node!($name = $t.host($op, [$($word),*]; $($arg),*; stringify!($name), $ty; $place));

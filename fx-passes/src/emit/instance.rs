@@ -11,9 +11,9 @@ mod operands;
 mod paths;
 mod submodule;
 
-use fx_front::index::{Field, Ty};
+use fx_front::index::Ty;
 use fx_front::trace::Param;
-use fx_ir::{Arg, HostOp, ModuleScope, Node, NodeId, NodeSet, Op, RegionId, Type};
+use fx_ir::{Arg, HostOp, ModuleScope, Node, NodeId, NodeSet, Op, RegionId};
 
 use self::bare::bare;
 pub(super) use self::methods::{emit, emit_in_training};
@@ -189,13 +189,10 @@ impl<'e, 'a> Walk<'e, 'a> {
                 self.name(id, &call);
                 return self.in_mode(id, mode);
             }
-            Op::CallModule(kind) => {
+            Op::CallModule(_) => {
                 let module = self.writer.read(all[0].node().unwrap_or(id)).borrowed();
                 let args = self.values(&all[1..]);
-                // Named in full, a layer behind a pointer is found there.
-                let is_behind = all[0].node().is_none_or(|layer| self.is_behind_pointer(layer));
-                let layer = if is_behind { format!("::<::fx_runtime::nn::{}>", kind.0) } else { String::new() };
-                let call = format!("t.module{layer}({}, {module}; {args}; {place:?})", self.relative_path(&label));
+                let call = format!("t.module({}, {module}; {args}; {place:?})", self.relative_path(&label));
                 self.node(id, &call);
                 return self.in_mode(id, mode);
             }
@@ -247,30 +244,6 @@ impl<'e, 'a> Walk<'e, 'a> {
             let (model, path) = (self.writer.read(part).text, self.path(label));
             format!("t.within({path}, |t| {model}.fx_graph(t, &[{}]))?", self.args(&free))
         })
-    }
-
-    /// Whether the layer may lie behind a pointer, as far as the field says that it comes from.
-    fn is_behind_pointer(&self, layer: NodeId) -> bool {
-        let (graph, index) = (self.writer.graph(), self.writer.emitter.index);
-        let mut at = layer;
-        loop {
-            let node = graph.node(at);
-            let outer = match &node.op {
-                Op::Placeholder => graph.scope_of(at).and_then(|region| graph.owner_of(region)),
-                _ => node.input(0),
-            };
-            let Some(outer) = outer else { return true };
-            // What a variant of an enum holds may be a pointer.
-            let is_enum = |subject: NodeId| !matches!(graph.node(subject).ty, Type::Option(_));
-            if matches!(graph.node(outer).op, Op::Match(_)) && graph.node(outer).input(0).is_some_and(is_enum) {
-                return true;
-            }
-            if let (Op::GetAttr(name), Type::Module(owner)) = (&node.op, &graph.node(outer).ty) {
-                let field = index.struct_at(owner).and_then(|owner| index.field(owner, name));
-                return field.is_none_or(Field::has_pointer);
-            }
-            at = outer;
-        }
     }
 
     /// The line of a node, in the notation of the runtime's macro `node!`.

@@ -10,6 +10,16 @@ use crate::graph_module::{Erased, Leaf, SharedLayer, Submodule, Uncallable, Valu
 use crate::nn::{Chain, Layer};
 use crate::{Error, Module};
 
+/// A layer, however many pointers it lies behind: a call of the method looks through them.
+pub trait AsLayer: Layer {
+    /// The layer itself.
+    fn as_layer(&self) -> &Self {
+        self
+    }
+}
+
+impl<L: Layer> AsLayer for L {}
+
 impl Tracer {
     /// The forward of the layer that lies at `path` (`layer1.0.conv1`).
     pub fn module<L: Layer + 'static>(&mut self, path: &str, layer: &L, args: &[&Arg], place: impl SourceLine) -> Arg {
