@@ -4,10 +4,10 @@ use tch::{Kind, TchError, Tensor};
 
 use super::super::buffer::Buffer;
 use super::super::epilogue::Epilogue;
-use super::super::lanes::{FIRST_CACHE, Lanes, fetch_line};
+use super::super::lanes::Lanes;
 use super::super::operands::{Operands, WeightMatrix};
 use super::super::tensor::refused;
-use super::{Codes, STEP, copied, floats, has_registers, totals};
+use super::{Codes, STEP, Stored, copied, floats, has_registers, sums_of};
 
 /// A weight `[out, in]` of signed bytes, row by row.
 #[derive(Debug)]
@@ -78,36 +78,22 @@ impl Codes for ByteWeight {
 
     #[inline(always)]
     unsafe fn tile<V: Lanes, const R: usize, const C: usize>(&self, x: *const f32, column: usize) -> [[f32; C]; R] {
-        let depth = self.depth;
-        let codes = self.codes.address().cast_const().cast::<i8>().wrapping_add(column * depth);
-        // SAFETY: by the caller's contract; rows are multiples of the register.
-        unsafe {
-            let mut sums = [[V::splat(0.0); C]; R];
-            let mut k = 0;
-            while k < depth {
-                let mut left = [V::splat(0.0); R];
-                for (row, left) in left.iter_mut().enumerate() {
-                    *left = V::load(x.add(row * depth + k));
-                }
-                for at in 0..C {
-                    if k.is_multiple_of(64) {
-                        // What the next tile reads.
-                        fetch_line::<FIRST_CACHE>(codes.wrapping_add((at + C) * depth + k).cast());
-                    }
-                    let right = V::load_bytes(codes.add(at * depth + k));
-                    for (sums, left) in sums.iter_mut().zip(left) {
-                        sums[at] = sums[at].plus_product(left, right);
-                    }
-                }
-                k += V::COUNT;
+        let codes = self.codes.address().cast_const().cast::<i8>().wrapping_add(column * self.depth);
+        // SAFETY: by the caller's contract.
+        let sums = unsafe { sums_of::<i8, V, R, C>(x, codes, self.depth) };
+        sums.map(|mut totals| {
+            for (total, scale) in totals.iter_mut().zip(&self.scale[column..column + C]) {
+                *total *= scale;
             }
-            sums.map(|sums| {
-                let mut totals = totals(sums);
-                for (total, scale) in totals.iter_mut().zip(&self.scale[column..column + C]) {
-                    *total *= scale;
-                }
-                totals
-            })
-        }
+            totals
+        })
+    }
+}
+
+impl Stored for i8 {
+    #[inline(always)]
+    unsafe fn load<V: Lanes>(from: *const i8) -> V {
+        // SAFETY: by the caller's contract.
+        unsafe { V::load_bytes(from) }
     }
 }

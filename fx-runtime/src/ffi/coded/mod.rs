@@ -21,7 +21,7 @@ use tch::{TchError, Tensor};
 
 use super::buffer::Buffer;
 use super::epilogue::Epilogue;
-use super::lanes::{Kernel, Lanes, on_lanes};
+use super::lanes::{FIRST_CACHE, Kernel, Lanes, fetch_line, on_lanes};
 use super::operands::Operands;
 use super::panel::Place;
 use super::product::PANEL;
@@ -35,6 +35,8 @@ const KEPT: usize = 1 << 18;
 const LEAST_ROWS: usize = 24;
 /// Numbers of a row that fill the widest register.
 const STEP: usize = 16;
+/// Bytes of a line of the caches.
+const LINE: usize = 64;
 
 /// Whether this machine has registers for it.
 fn has_registers() -> bool {
@@ -52,6 +54,52 @@ trait Codes: Sync {
     ///
     /// The CPU has the registers; all these rows exist; `x` has rows of the weight's length.
     unsafe fn tile<V: Lanes, const R: usize, const C: usize>(&self, x: *const f32, column: usize) -> [[f32; C]; R];
+}
+
+/// The numbers of a weight, as they are stored.
+trait Stored: Copy {
+    /// A register of numbers as floats.
+    ///
+    /// # Safety
+    ///
+    /// The CPU has the registers and, of f16, converts it; a register of numbers lies there.
+    unsafe fn load<V: Lanes>(from: *const Self) -> V;
+}
+
+/// Computes the sums of `R` rows of `x` with `C` rows of numbers, each of `depth`, as [`Codes::tile`] does without scales.
+///
+/// # Safety
+///
+/// That of [`Codes::tile`] and of [`Stored::load`].
+#[inline(always)]
+unsafe fn sums_of<T: Stored, V: Lanes, const R: usize, const C: usize>(
+    x: *const f32,
+    numbers: *const T,
+    depth: usize,
+) -> [[f32; C]; R] {
+    // SAFETY: by the caller's contract; rows are multiples of the register.
+    unsafe {
+        let mut sums = [[V::splat(0.0); C]; R];
+        let mut k = 0;
+        while k < depth {
+            let mut left = [V::splat(0.0); R];
+            for (row, left) in left.iter_mut().enumerate() {
+                *left = V::load(x.add(row * depth + k));
+            }
+            for at in 0..C {
+                if k.is_multiple_of(LINE / size_of::<T>()) {
+                    // What the next tile reads.
+                    fetch_line::<FIRST_CACHE>(numbers.wrapping_add((at + C) * depth + k).cast());
+                }
+                let right = T::load(numbers.add(at * depth + k));
+                for (sums, left) in sums.iter_mut().zip(left) {
+                    sums[at] = sums[at].plus_product(left, right);
+                }
+            }
+            k += V::COUNT;
+        }
+        sums.map(|sums| totals(sums))
+    }
 }
 
 /// Writes `epilogue(x wᵀ, other)`; `dense` is the weight in floats, for many rows.

@@ -4,9 +4,9 @@ use tch::{Device, Kind, TchError, Tensor};
 
 use super::super::buffer::Buffer;
 use super::super::epilogue::Epilogue;
-use super::super::lanes::{FIRST_CACHE, Lanes, fetch_line};
+use super::super::lanes::Lanes;
 use super::super::operands::{Operands, WeightMatrix};
-use super::{Codes, STEP, copied, has_registers, totals};
+use super::{Codes, STEP, Stored, copied, has_registers, sums_of};
 
 /// A weight `[out, in]` of f16 or bf16, row by row.
 #[derive(Debug)]
@@ -97,51 +97,39 @@ impl Codes for ShortWeight {
 
     #[inline(always)]
     unsafe fn tile<V: Lanes, const R: usize, const C: usize>(&self, x: *const f32, column: usize) -> [[f32; C]; R] {
+        let numbers = self.numbers.address().cast_const().wrapping_byte_add(2 * column * self.depth);
         // SAFETY: by the caller's contract; a weight of f16 there is only where the CPU converts it.
         unsafe {
             match self.format {
-                Short::F16 => self.tile_of::<V, R, C>(x, column, |from| V::load_f16(from)),
-                Short::Bf16 => self.tile_of::<V, R, C>(x, column, |from| V::load_bf16(from)),
+                Short::F16 => sums_of::<F16, V, R, C>(x, numbers.cast(), self.depth),
+                Short::Bf16 => sums_of::<Bf16, V, R, C>(x, numbers.cast(), self.depth),
             }
         }
     }
 }
 
-impl ShortWeight {
-    /// # Safety
-    ///
-    /// As [`Codes::tile`]; `load` reads a register of numbers.
+/// A float of 16 bits with five of them for the exponent.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct F16(u16);
+
+impl Stored for F16 {
     #[inline(always)]
-    unsafe fn tile_of<V: Lanes, const R: usize, const C: usize>(
-        &self,
-        x: *const f32,
-        column: usize,
-        load: impl Fn(*const u16) -> V,
-    ) -> [[f32; C]; R] {
-        let depth = self.depth;
-        let numbers = self.numbers.address().cast_const().cast::<u16>().wrapping_add(column * depth);
-        // SAFETY: by the caller's contract; rows are multiples of the register.
-        unsafe {
-            let mut sums = [[V::splat(0.0); C]; R];
-            let mut k = 0;
-            while k < depth {
-                let mut left = [V::splat(0.0); R];
-                for (row, left) in left.iter_mut().enumerate() {
-                    *left = V::load(x.add(row * depth + k));
-                }
-                for at in 0..C {
-                    if k.is_multiple_of(32) {
-                        // What the next tile reads.
-                        fetch_line::<FIRST_CACHE>(numbers.wrapping_add((at + C) * depth + k).cast());
-                    }
-                    let right = load(numbers.add(at * depth + k));
-                    for (sums, left) in sums.iter_mut().zip(left) {
-                        sums[at] = sums[at].plus_product(left, right);
-                    }
-                }
-                k += V::COUNT;
-            }
-            sums.map(|sums| totals(sums))
-        }
+    unsafe fn load<V: Lanes>(from: *const F16) -> V {
+        // SAFETY: by the caller's contract.
+        unsafe { V::load_f16(from.cast()) }
+    }
+}
+
+/// The upper half of an f32.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+struct Bf16(u16);
+
+impl Stored for Bf16 {
+    #[inline(always)]
+    unsafe fn load<V: Lanes>(from: *const Bf16) -> V {
+        // SAFETY: by the caller's contract.
+        unsafe { V::load_bf16(from.cast()) }
     }
 }
