@@ -102,7 +102,8 @@ impl Conv {
     ///
     /// As [`Self::pack`].
     pub fn pack_layer<L: ConvLayer>(frame: &Frame, layer: &L, act: Activation) -> Result<Self, Error> {
-        Self::pack(frame, layer.weight(), layer.bias(), &layer.params(), act)
+        let (weight, bias, params) = layer.parts();
+        Self::pack(frame, weight, bias, &params, act)
     }
 
     /// Packs `act(bn(layer(x)))`.
@@ -116,7 +117,8 @@ impl Conv {
         bn: &BatchNorm,
         act: Activation,
     ) -> Result<Self, Error> {
-        Self::pack_batch_norm(frame, layer.weight(), layer.bias(), bn, &layer.params(), act)
+        let (weight, bias, params) = layer.parts();
+        Self::pack_batch_norm(frame, weight, bias, bn, &params, act)
     }
 
     /// The same with the kernel that a file names, where this machine has it.

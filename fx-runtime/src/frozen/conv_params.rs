@@ -72,27 +72,16 @@ impl<ND: AsRef<[i64]>> From<ConvTransposeConfigND<ND>> for ConvParams {
 /// A convolution layer, plain or transposed, over any number of axes, by itself or behind a pointer, as a kernel is packed
 /// from it.
 pub trait ConvLayer {
-    /// `[out, in / groups, k..]`, of a transposed convolution `[in, out / groups, k..]`.
-    fn weight(&self) -> &Tensor;
-    /// `[out]`.
-    fn bias(&self) -> Option<&Tensor>;
-    /// The parameters.
-    fn params(&self) -> ConvParams;
+    /// The weight, `[out, in / groups, k..]`, of a transposed convolution `[in, out / groups, k..]`; the bias, `[out]`; the
+    /// parameters.
+    fn parts(&self) -> (&Tensor, Option<&Tensor>, ConvParams);
 }
 
 macro_rules! behind {
     ($($pointer:ty),+) => {$(
         impl<L: ConvLayer> ConvLayer for $pointer {
-            fn weight(&self) -> &Tensor {
-                (**self).weight()
-            }
-
-            fn bias(&self) -> Option<&Tensor> {
-                (**self).bias()
-            }
-
-            fn params(&self) -> ConvParams {
-                (**self).params()
+            fn parts(&self) -> (&Tensor, Option<&Tensor>, ConvParams) {
+                (**self).parts()
             }
         }
     )+};
@@ -100,33 +89,17 @@ macro_rules! behind {
 
 behind!(&L, Box<L>, Rc<L>, Arc<L>);
 
-impl<ND: Copy + AsRef<[i64]>> ConvLayer for Conv<ND> {
-    fn weight(&self) -> &Tensor {
-        &self.ws
-    }
-
-    fn bias(&self) -> Option<&Tensor> {
-        self.bs.as_ref()
-    }
-
-    fn params(&self) -> ConvParams {
-        self.config.into()
-    }
+macro_rules! convolution {
+    ($($layer:ident),+) => {$(
+        impl<ND: Copy + AsRef<[i64]>> ConvLayer for $layer<ND> {
+            fn parts(&self) -> (&Tensor, Option<&Tensor>, ConvParams) {
+                (&self.ws, self.bs.as_ref(), self.config.into())
+            }
+        }
+    )+};
 }
 
-impl<ND: Copy + AsRef<[i64]>> ConvLayer for ConvTransposeND<ND> {
-    fn weight(&self) -> &Tensor {
-        &self.ws
-    }
-
-    fn bias(&self) -> Option<&Tensor> {
-        self.bs.as_ref()
-    }
-
-    fn params(&self) -> ConvParams {
-        self.config.into()
-    }
-}
+convolution!(Conv, ConvTransposeND);
 
 impl ConvParams {
     /// ATen's convolution of a batched input; every list has one entry for each axis, padding is with zeros.
