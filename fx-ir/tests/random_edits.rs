@@ -1,6 +1,7 @@
 //! Ten thousand random edits: one that is allowed leaves a sound graph, one that is refused leaves the graph as it was.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test that fails may do so by panicking")]
 
+use fastrand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 
 use fx_ir::{Arg, EditError, Graph, NodeId, Op, Type};
@@ -31,46 +32,32 @@ const START: &str = "graph f(x: tensor, y: tensor, flag: rust<bool>) {
     yield %h
 }";
 
-/// Numbers without a pattern, the same for the same seed.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % sides as u64).unwrap_or_default()
-    }
-
-    fn one<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.roll(of.len())]
-    }
-}
-
 /// One edit: its name and how it went.
 type Edited = (&'static str, Result<(), EditError>);
 
-fn edit(graph: &mut Graph, dice: &mut Dice, strangers: &[NodeId]) -> Edited {
+fn edit(graph: &mut Graph, dice: &mut Rng, strangers: &[NodeId]) -> Edited {
     let nodes = graph.nodes();
     // Now and then a node of another graph.
-    let mut node = || if dice.roll(40) == 0 { dice.one(strangers) } else { dice.one(&nodes) };
+    let mut node = || {
+        if dice.usize(..40) == 0 { strangers[dice.usize(..strangers.len())] } else { nodes[dice.usize(..nodes.len())] }
+    };
     let (one, other, third) = (node(), node(), node());
     let is_call = |graph: &Graph| graph.try_node(one).is_ok_and(|node| matches!(node.op, Op::Call(_)));
-    match dice.roll(12) {
+    match dice.usize(..12) {
         0 => ("erase", erase(graph, one)),
         1 => ("prepend", graph.prepend(one, other)),
         2 => ("append", graph.append(one, other)),
         // Branches yield one type.
         3 if is_same_type(graph, one, other) => ("replace uses", graph.try_replace_all_uses_with(one, other).map(drop)),
         4 | 5 if is_call(graph) => {
-            let position = dice.roll(graph.node(one).args.len() + 1);
+            let position = dice.usize(..=graph.node(one).args.len());
             ("update argument", graph.update_arg(one, position, other))
         }
         6 => {
             // Code takes any number of arguments.
             let is_code = |id: &NodeId| graph.try_node(*id).is_ok_and(|node| matches!(node.op, Op::Rust(_)));
             let Some(one) = nodes.iter().copied().find(is_code) else { return ("nothing", Ok(())) };
-            let position = dice.roll(graph.node(one).args.len() + 2);
+            let position = dice.usize(..(graph.node(one).args.len() + 2));
             ("insert argument", graph.insert_arg(one, position, other))
         }
         7 if is_call(graph) => ("update option", graph.update_kwarg(one, "option", other)),
@@ -78,7 +65,7 @@ fn edit(graph: &mut Graph, dice: &mut Dice, strangers: &[NodeId]) -> Edited {
         9 => ("insert behind", graph.inserting_after(one).and_then(|mut at| at.call("relu", [other])).map(drop)),
         10 => ("copy", copy(graph, one, other)),
         11 if graph.try_node(one).is_ok() => {
-            graph.node_mut(one).meta.insert("edit", i64::try_from(dice.roll(100)).unwrap_or_default());
+            graph.node_mut(one).meta.insert("edit", i64::try_from(dice.usize(..100)).unwrap_or_default());
             ("note", Ok(()))
         }
         _ => ("nothing", Ok(())),
@@ -136,7 +123,7 @@ fn check(graph: &Graph, after: &str) {
 
 #[test]
 fn ten_thousand_edits() {
-    let mut dice = Dice(0x5EED_0F60);
+    let mut dice = Rng::with_seed(0x5EED_0F60);
     let start: Graph = START.parse().expect("a graph");
     let strangers = START.parse::<Graph>().expect("a graph").nodes();
     let mut graph = start.deep_copy().0;

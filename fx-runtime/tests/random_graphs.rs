@@ -3,6 +3,7 @@
 
 #![allow(clippy::panic, reason = "a test that fails may do so by panicking")]
 
+use fastrand::Rng;
 use std::fmt::Write as _;
 
 use fx_runtime::graph_module::{GraphModule, Value, value};
@@ -13,18 +14,6 @@ use fx_runtime::{Device, Freeze, Graph, Kind, Result, Tensor};
 
 const GRAPHS: u64 = 400;
 const NODES: usize = 24;
-
-/// Numbers without a pattern, the same for the same seed.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % sides as u64).unwrap_or_default()
-    }
-}
 
 /// What a node may do, to values of the shape `[3, 3]`: `x` and `y` stand for earlier ones.
 const FORMS: [&str; 20] = [
@@ -55,18 +44,18 @@ const FORMS: [&str; 20] = [
 
 /// A graph of two inputs that yields three of its values.
 fn random(seed: u64) -> String {
-    let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let mut dice = Rng::with_seed(seed);
     let mut names = vec!["x".to_owned(), "y".to_owned()];
     let mut text = "graph f(x: tensor, y: tensor) {\n".to_owned();
     for at in 0..NODES {
         // What was made last is read most.
         let mut one = || {
             let recent = names.len().min(5);
-            let from = if dice.roll(4) == 0 { 0 } else { names.len() - recent };
-            names[from + dice.roll(names.len() - from)].clone()
+            let from = if dice.usize(..4) == 0 { 0 } else { names.len() - recent };
+            names[from + dice.usize(..(names.len() - from))].clone()
         };
         let (x, y) = (one(), one());
-        let form = FORMS[dice.roll(FORMS.len())];
+        let form = FORMS[dice.usize(..FORMS.len())];
         let (op, args) = form.split_once('(').unwrap_or((form, ")"));
         let args: Vec<&str> = args.trim_end_matches(')').split(", ").collect();
         let args: Vec<&str> = args
@@ -84,7 +73,7 @@ fn random(seed: u64) -> String {
         let _ = writeln!(text, "  %v{at} = {op}({}) : tensor", args.join(", "));
         names.push(format!("%v{at}"));
     }
-    let ends: Vec<String> = (0..3).map(|_| names[dice.roll(names.len())].clone()).collect();
+    let ends: Vec<String> = (0..3).map(|_| names[dice.usize(..names.len())].clone()).collect();
     let _ = writeln!(text, "  yield {}\n}}", ends.join(", "));
     text
 }
@@ -133,8 +122,8 @@ fn rewritten_graphs_compute_write_and_draw_the_same() -> Result<()> {
         merged += usize::from(count(&common) < count(&net));
 
         // Parts run one after the other, so that their nodes change places.
-        let mut dice = Dice(seed | 1);
-        let chosen: Vec<bool> = net.graph().nodes().iter().map(|_| dice.roll(3) > 0).collect();
+        let mut dice = Rng::with_seed(GRAPHS + seed);
+        let chosen: Vec<bool> = net.graph().nodes().iter().map(|_| dice.usize(..3) > 0).collect();
         let is_chosen =
             |graph: &Graph, id| graph.nodes().iter().position(|&other| other == id).is_some_and(|at| chosen[at]);
         let groups = partition(net.graph(), is_chosen);

@@ -3,6 +3,7 @@
 //! The graphs write to what they are given, draw random numbers, and call layers in training. What they yield, what is left
 //! in inputs, parameters and running statistics, and the random numbers that come next stay what they were.
 
+use fastrand::Rng;
 use std::sync::{Mutex, PoisonError};
 
 use fx_passes::pass::{Pass, PassContext};
@@ -20,25 +21,9 @@ const BINARY: &[&str] = &["add", "mul", "sub", "add_", "add"];
 const RANDOM: &[&str] = &["rand_like", "randn_like"];
 const LAYERS: &[(&str, &str)] = &[("fc", "Linear"), ("act", "ReLU"), ("drop", "Dropout"), ("bn", "BatchNorm")];
 
-/// Numbers without a pattern, the same for the same seed.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % sides as u64).unwrap_or_default()
-    }
-
-    fn one<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.roll(of.len())]
-    }
-}
-
 /// A graph while it grows; all tensors are of `[4, 4]`.
 struct Maker {
-    dice: Dice,
+    dice: Rng,
     graph: Graph,
     flag: NodeId,
 }
@@ -50,7 +35,7 @@ impl Maker {
         let mut param = |name: &str, ty: Type| graph.add_param(body, name, ty, Origin::default());
         let mut values = vec![param("x", Type::TENSOR), param("y", Type::TENSOR)];
         let flag = param("flag", Type::rust("bool"));
-        let mut maker = Maker { dice: Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1), graph, flag };
+        let mut maker = Maker { dice: Rng::with_seed(seed), graph, flag };
         for path in ["w", "w", "v"] {
             values.push(maker.push(body, Op::GetAttr(path.to_owned()), Vec::new()));
         }
@@ -70,20 +55,20 @@ impl Maker {
     }
 
     fn pick(&mut self, values: &[NodeId]) -> Arg {
-        Arg::Node(self.dice.one(values))
+        Arg::Node(values[self.dice.usize(..values.len())])
     }
 
     fn fill(&mut self, region: RegionId, values: &mut Vec<NodeId>, size: usize, depth: usize) {
         for _ in 0..size {
-            let value = match self.dice.roll(10) {
+            let value = match self.dice.usize(..10) {
                 0 if depth < 2 => self.branch(region, values, depth + 1),
                 1 | 2 => {
-                    let (path, kind) = self.dice.one(LAYERS);
+                    let (path, kind) = LAYERS[self.dice.usize(..LAYERS.len())];
                     let args = vec![Arg::Str(path.to_owned()), self.pick(values)];
                     self.push(region, Op::CallModule(ModuleKind(kind.to_owned())), args)
                 }
                 3 => {
-                    let (op, of) = (self.dice.one(RANDOM), self.pick(values));
+                    let (op, of) = (RANDOM[self.dice.usize(..RANDOM.len())], self.pick(values));
                     self.call(region, op, vec![of])
                 }
                 4 => {
@@ -95,7 +80,8 @@ impl Maker {
                     self.call(region, "dropout", vec![of, Arg::Float(0.5), Arg::Bool(true)])
                 }
                 6 | 7 => {
-                    let (op, first, mut second) = (self.dice.one(BINARY), self.pick(values), self.pick(values));
+                    let (op, first, mut second) =
+                        (BINARY[self.dice.usize(..BINARY.len())], self.pick(values), self.pick(values));
                     if op == "add_" {
                         // libtorch refuses to add a tensor to a view of itself.
                         second = Arg::Node(self.call(region, "tanh", vec![second]));
@@ -103,7 +89,7 @@ impl Maker {
                     self.call(region, op, vec![first, second])
                 }
                 _ => {
-                    let (op, of) = (self.dice.one(UNARY), self.pick(values));
+                    let (op, of) = (UNARY[self.dice.usize(..UNARY.len())], self.pick(values));
                     self.call(region, op, vec![of])
                 }
             };
@@ -116,7 +102,7 @@ impl Maker {
         for _ in 0..2 {
             let arm = self.graph.add_region_to(whole);
             let mut inside = values.to_vec();
-            let size = self.dice.roll(4);
+            let size = self.dice.usize(..4);
             self.fill(arm, &mut inside, size, depth);
             let end = self.pick(&inside);
             self.push(arm, Op::Yield, vec![end]);

@@ -1,27 +1,12 @@
 //! Random graphs that branch, loop, call layers and write to what they are given, through all passes, the verifier behind
 //! each: results, and what is left in the inputs, stay what they were.
 
+use fastrand::Rng;
 use fx_ir::{Arg, Graph, HostOp, ModuleKind, NodeId, Op, OpId, Origin, Pattern, RegionId, TensorType, Type};
 use fx_passes::pass::PassContext;
 use fx_passes::pipeline::Pipeline;
 use fx_rule_tests::{Compare, assert_same};
 use tch::Kind;
-
-/// Numbers without a pattern, the same for the same seed.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % sides as u64).unwrap_or_default()
-    }
-
-    fn one<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.roll(of.len())]
-    }
-}
 
 const UNARY: &[&str] =
     &["sigmoid", "neg", "relu", "tanh", "square", "contiguous", "relu6", "silu", "hardsigmoid", "erf", "relu_"];
@@ -44,7 +29,7 @@ const DEPTH: usize = 2;
 
 /// A graph while it grows; all tensors are of `[2, 2, 4, 4]`.
 struct Maker {
-    dice: Dice,
+    dice: Rng,
     graph: Graph,
     /// No graph has both writes and `contiguous`: whether that copies depends on the order in memory, so whether a write
     /// to it is seen does too.
@@ -69,7 +54,7 @@ impl Maker {
         let mut values = vec![param("x", tensor.clone())];
         let (flag, count) = (param("flag", Type::rust("bool")), param("count", Type::rust("i64")));
         let option = param("option", Type::Option(Box::new(tensor.clone())));
-        let dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+        let dice = Rng::with_seed(seed);
         let writes = !seed.is_multiple_of(2);
         let mut maker = Maker { dice, graph, writes, tensor, model, flag, count, option };
         for name in ["v", "w"] {
@@ -97,14 +82,14 @@ impl Maker {
 
     /// What was made last is read most, so that chains grow.
     fn pick(&mut self, values: &[NodeId]) -> Arg {
-        let from_end = self.dice.roll(4).min(self.dice.roll(values.len()));
+        let from_end = self.dice.usize(..4).min(self.dice.usize(..values.len()));
         Arg::Node(values[values.len() - 1 - from_end])
     }
 
     /// Appends about `size` ops to a region, in which `values` can be read.
     fn fill(&mut self, region: RegionId, values: &mut Vec<NodeId>, size: usize, depth: usize) {
         for _ in 0..size {
-            match self.dice.roll(14) {
+            match self.dice.usize(..14) {
                 0 if depth < DEPTH => self.control(region, values, depth + 1),
                 1..3 => self.layer(region, values),
                 _ => self.op(region, values),
@@ -113,10 +98,11 @@ impl Maker {
     }
 
     fn op(&mut self, region: RegionId, values: &mut Vec<NodeId>) {
-        let (name, args) = match self.dice.roll(8) {
-            0..3 => (self.dice.one(UNARY), vec![self.pick(values)]),
+        let (name, args) = match self.dice.usize(..8) {
+            0..3 => (UNARY[self.dice.usize(..UNARY.len())], vec![self.pick(values)]),
             3..5 => {
-                let (name, first, mut second) = (self.dice.one(BINARY), self.pick(values), self.pick(values));
+                let (name, first, mut second) =
+                    (BINARY[self.dice.usize(..BINARY.len())], self.pick(values), self.pick(values));
                 if let ("add_", Some(copy)) = (name, OpId::lookup("sigmoid")) {
                     // libtorch refuses to add a tensor to a view of itself.
                     second = Arg::Node(self.push(region, Op::Call(copy), vec![second], Type::TENSOR));
@@ -124,8 +110,8 @@ impl Maker {
                 (name, vec![first, second])
             }
             5 => {
-                let (name, numbers) = self.dice.one(SCALAR);
-                (name, vec![self.pick(values), Arg::Float(self.dice.one(numbers))])
+                let (name, numbers) = SCALAR[self.dice.usize(..SCALAR.len())];
+                (name, vec![self.pick(values), Arg::Float(numbers[self.dice.usize(..numbers.len())])])
             }
             6 => ("transpose", vec![self.pick(values), Arg::Int(-2), Arg::Int(-1)]),
             _ => ("permute", vec![self.pick(values), Arg::ints(&[0, 1, 3, 2])]),
@@ -135,17 +121,17 @@ impl Maker {
         }
         let Some(op) = OpId::lookup(name) else { return };
         // Every other value is of unknown type, as in a traced graph.
-        let ty = if self.dice.roll(2) == 0 { Type::TENSOR } else { self.tensor.clone() };
+        let ty = if self.dice.usize(..2) == 0 { Type::TENSOR } else { self.tensor.clone() };
         values.push(self.push(region, Op::Call(op), args, ty));
     }
 
     fn layer(&mut self, region: RegionId, values: &mut Vec<NodeId>) {
-        let (field, kind) = self.dice.one(LAYERS);
+        let (field, kind) = LAYERS[self.dice.usize(..LAYERS.len())];
         let (ty, model) = (Type::Module(kind.to_owned()), Arg::Node(self.model));
         let layer = self.push(region, Op::GetAttr(field.to_owned()), vec![model], ty);
         let args = vec![Arg::Node(layer), self.pick(values)];
         values.push(self.push(region, Op::CallModule(ModuleKind(kind.to_owned())), args, self.tensor.clone()));
-        if let (0, Some(mul)) = (self.dice.roll(4), OpId::lookup("mul")) {
+        if let (0, Some(mul)) = (self.dice.usize(..4), OpId::lookup("mul")) {
             let shape = TensorType { dtype: Some("f32".to_owned()), shape: Some(vec!["4".to_owned()]) };
             let scale = Op::GetAttr("scale".to_owned());
             let scale = self.push(region, scale, vec![Arg::Node(self.model)], Type::Tensor(shape));
@@ -156,12 +142,12 @@ impl Maker {
 
     /// Control flow of any kind with one result or two.
     fn control(&mut self, region: RegionId, values: &mut Vec<NodeId>, depth: usize) {
-        let results = 1 + self.dice.roll(2);
+        let results = 1 + self.dice.usize(..2);
         let (tensor, int) = (self.tensor.clone(), Type::rust("i64"));
         let carried: Vec<Arg> = (0..results).map(|_| self.pick(values)).collect();
         let tensors = vec![("carried", tensor.clone()); results];
         let patterns = |all: &[Pattern]| Op::Match(all.to_vec());
-        let (op, first, carried, arms): (Op, Arg, Vec<Arg>, Vec<Params>) = match self.dice.roll(6) {
+        let (op, first, carried, arms): (Op, Arg, Vec<Arg>, Vec<Params>) = match self.dice.usize(..6) {
             0 => (Op::If, Arg::Node(self.flag), vec![], vec![vec![], vec![]]),
             1 => {
                 let small = self.compute(region, "<", [Arg::Node(self.count), Arg::Int(2)], "bool");
@@ -226,7 +212,7 @@ impl Maker {
             self.push(arm, Op::Yield, vec![Arg::Node(go)], Type::Unknown);
             return;
         }
-        let size = 1 + self.dice.roll(5);
+        let size = 1 + self.dice.usize(..5);
         self.fill(arm, &mut inside, size, depth);
         let mut handed: Vec<Arg> = (0..results).map(|_| self.pick(&inside)).collect();
         if is_while {
