@@ -40,6 +40,8 @@ enum Dtype {
     Bf16,
     /// Static, calibrated on batches of the input's shape
     Int8,
+    /// Linear layers whose inputs become codes at each call
+    Int8Dynamic,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -65,6 +67,7 @@ fn run(cli: &Cli) -> Result<(), Box<dyn Error>> {
         Dtype::F16 => (Kind::Half, None),
         Dtype::Bf16 => (Kind::BFloat16, None),
         Dtype::Int8 => (Kind::Float, Some(Quantized::Static)),
+        Dtype::Int8Dynamic => (Kind::Float, Some(Quantized::Dynamic)),
     };
     let variant = variant(std::env::var("FX_VARIANT").ok().as_deref())?;
     let start = Instant::now();

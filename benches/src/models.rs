@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use fx_runtime::graph_module::{GraphModule, Value, value};
-use fx_runtime::quant::{QConfigMapping, QEngine, prepare, quantize};
+use fx_runtime::quant::{QConfig, QConfigMapping, QEngine, QParamsFile, prepare, quantize, quantize_dynamic};
 use fx_runtime::{Backend, Device, Error, Freeze, Kind, MemoryFormat, Module, Tensor, nn};
 use resnet18::{ResNet18, weights};
 use zoo::{BertModel, Gpt2, MobileNetV2, ResNet50, VitB16};
@@ -78,6 +78,8 @@ pub enum Variant {
 pub enum Quantized {
     /// Values and weights, by parameters learned on [`CALIBRATION`] batches of the input's shape.
     Static,
+    /// Linear layers, by parameters of each call's input.
+    Dynamic,
 }
 
 /// How many batches a model is calibrated on; the i-th is the input under the name `calib{i}`.
@@ -181,21 +183,30 @@ impl Model {
 }
 
 impl Model {
-    /// The model's graph on kernels of eight bits, calibrated on batches of this size, and how long calibration and
-    /// freezing took.
+    /// The model's graph on kernels of eight bits, calibrated on batches of this size if it has to be, and how long
+    /// calibration and freezing took.
     pub fn quantized(&self, quantized: Quantized, batch: i64) -> Result<(Forward, Duration), Error> {
         let (_vs, net) = self.load(Device::Cpu);
         let graph = net.graph()?;
         let start = Instant::now();
-        let Quantized::Static = quantized;
+        let int8 = match quantized {
+            Quantized::Static => quantize(&graph, &self.calibrated(&graph, batch)?)?,
+            Quantized::Dynamic => {
+                quantize_dynamic(&graph, &QConfigMapping::new().object_type("Linear", QConfig::dynamic()))?
+            }
+        };
+        Ok((frozen_graph(&int8, &Freeze::new())?, start.elapsed()))
+    }
+
+    /// What the codes of the model's values stand for.
+    fn calibrated(&self, graph: &GraphModule, batch: i64) -> Result<QParamsFile, Error> {
         let engine = QEngine::default();
-        let mut observed = prepare(&graph, &QConfigMapping::for_engine(engine), engine)?;
-        let absent = absent_inputs(&graph);
+        let mut observed = prepare(graph, &QConfigMapping::for_engine(engine), engine)?;
+        let absent = absent_inputs(graph);
         for number in 0..CALIBRATION {
             observed.forward(&inputs(&self.input.named(&format!("calib{number}"), batch), absent))?;
         }
-        let int8 = quantize(&graph, &observed.convert()?)?;
-        Ok((frozen_graph(&int8, &Freeze::new())?, start.elapsed()))
+        observed.convert()
     }
 }
 

@@ -10,8 +10,8 @@
 /// `p[0] + p[1] x + p[2] x² + ..`
 #[inline(always)]
 fn polynomial<const N: usize>(x: f32, coefficients: [f32; N]) -> f32 {
-    let mut sum = 0.0;
-    let mut at = N;
+    let mut at = N - 1;
+    let mut sum = coefficients[at];
     while at > 0 {
         at -= 1;
         sum = x.mul_add(sum, coefficients[at]);
@@ -36,20 +36,33 @@ pub(crate) fn at_least(x: f32, low: f32) -> f32 {
 /// `x = n ln 2 + r` with `|r| ≤ ln 2 / 2`, and `eʳ = 1 + r + r² p(r)` with `p` of degree 4.
 #[inline(always)]
 pub(crate) fn exp(x: f32) -> f32 {
+    let (e, n) = exp_parts(at_least(at_most(x, 89.0), -104.0));
+    // 2ⁿ in two factors, since 2¹²⁸ and 2⁻¹⁵⁰ are no f32.
+    let half = n >> 1;
+    e * power_of_two(half) * power_of_two(n - half)
+}
+
+/// `eˣ` of an `x` that is not above 0, within 2 ulp; 0 below -86.6, where it is less than 2⁻¹²⁴. Half as long as [`exp`].
+#[inline(always)]
+pub(crate) fn exp_of_nonpositive(x: f32) -> f32 {
+    const LEAST: f32 = -86.6;
+    let (e, n) = exp_parts(at_least(x, LEAST));
+    if x < LEAST { 0.0 } else { e * power_of_two(n) }
+}
+
+/// `eʳ` and `n`, with `x = n ln 2 + r`.
+#[inline(always)]
+fn exp_parts(x: f32) -> (f32, i32) {
     const LN_2_HIGH: f32 = 0.693_145_75;
     const LN_2_LOW: f32 = 1.428_606_8e-6;
     // Adding 1.5 · 2²³ rounds to an integer, which then stands in the low bits.
     const ROUND: f32 = 12_582_912.0;
-    let x = at_least(at_most(x, 89.0), -104.0);
     let shifted = x.mul_add(std::f32::consts::LOG2_E, ROUND);
     let n = shifted - ROUND;
     let r = n.mul_add(-LN_2_LOW, n.mul_add(-LN_2_HIGH, x));
     let p = polynomial(r, [0.499_999_93, 0.166_665_2, 0.041_668_393, 0.008_368_781, 0.001_381_446_4]);
     let e = p.mul_add(r * r, r) + 1.0;
-    // 2ⁿ in two factors, since 2¹²⁸ and 2⁻¹⁵⁰ are no f32.
-    let n = shifted.to_bits().wrapping_sub(ROUND.to_bits()).cast_signed();
-    let half = n >> 1;
-    e * power_of_two(half) * power_of_two(n - half)
+    (e, shifted.to_bits().wrapping_sub(ROUND.to_bits()).cast_signed())
 }
 
 /// `2ⁿ` for `-126 ≤ n ≤ 127`.
@@ -221,6 +234,7 @@ mod tests {
     fn errors_are_as_stated() {
         for (name, limit, found) in [
             ("exp", 2.0, ulps(-87.0, 88.7, exp, f64::exp)),
+            ("exp of nonpositive", 2.0, ulps(-86.5, 0.0, exp_of_nonpositive, f64::exp)),
             ("sigmoid", 3.0, ulps(-80.0, 80.0, sigmoid, |x| 1.0 / (1.0 + (-x).exp()))),
             ("tanh", 3.0, ulps(-10.0, 10.0, tanh, f64::tanh)),
             ("tanh near 0", 3.0, ulps(-0.7, 0.7, tanh, f64::tanh)),
@@ -261,7 +275,9 @@ mod tests {
         assert_eq!((ln_1p(-1.0), ln_1p(f32::INFINITY)), (f32::NEG_INFINITY, f32::INFINITY));
         assert!(ln_1p(-0.0).is_sign_negative() && erf(-0.0).is_sign_negative());
         assert_eq!((erf(0.0), erf(9.0), erf(f32::NEG_INFINITY)), (0.0, 1.0, -1.0));
-        for f in [exp, ln, ln_1p, tanh, erf, sigmoid, gelu, gelu_tanh] {
+        assert_eq!((exp_of_nonpositive(0.0), exp_of_nonpositive(-86.7)), (1.0, 0.0));
+        assert_eq!((exp_of_nonpositive(-1e38), exp_of_nonpositive(f32::NEG_INFINITY)), (0.0, 0.0));
+        for f in [exp, exp_of_nonpositive, ln, ln_1p, tanh, erf, sigmoid, gelu, gelu_tanh] {
             assert!(f(f32::NAN).is_nan());
         }
     }

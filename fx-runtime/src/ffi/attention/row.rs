@@ -1,7 +1,7 @@
 //! The softmax of a row that comes in pieces.
 
 use crate::ffi::product::PANEL;
-use crate::math::exp;
+use crate::math::exp_of_nonpositive;
 
 /// What is known of a row so far.
 #[derive(Debug, Clone, Copy)]
@@ -33,12 +33,12 @@ impl Row {
         let mut totals = [0.0; PANEL];
         for panel in panels {
             for (total, score) in totals.iter_mut().zip(panel) {
-                *score = exp(*score - shift);
+                *score = exp_of_nonpositive(*score - shift);
                 *total += *score;
             }
         }
         // As a rule a row comes in one piece, and the first has nothing before it.
-        let growth = if self.highest == f32::NEG_INFINITY { 0.0 } else { exp(self.highest - shift) };
+        let growth = if self.highest == f32::NEG_INFINITY { 0.0 } else { exp_of_nonpositive(self.highest - shift) };
         (self.highest, self.total) = (highest, self.total.mul_add(growth, in_pairs(totals, |a, b| a + b)));
         growth
     }
