@@ -29,6 +29,20 @@ impl Locals {
     }
 }
 
+/// Declares what a pattern binds to a value of this type.
+fn declare(pat: &syn::Pat, ty: Option<&Type>, locals: &mut Locals) {
+    match (pat, ty) {
+        (syn::Pat::Ident(one), ty) if one.subpat.is_none() => locals.declare(&one.ident.to_string(), ty.cloned()),
+        (syn::Pat::Type(typed), ty) => {
+            declare(&typed.pat, Some(&*typed.ty).filter(|written| is_complete(written)).or(ty), locals);
+        }
+        (syn::Pat::Tuple(parts), Some(Type::Tuple(types))) if parts.elems.len() == types.elems.len() => {
+            parts.elems.iter().zip(&types.elems).for_each(|(part, ty)| declare(part, Some(ty), locals));
+        }
+        _ => crate::pattern::bound(pat).into_iter().for_each(|name| locals.declare(&name, None)),
+    }
+}
+
 impl Lowering<'_> {
     /// The variables at the end of a function's statements.
     pub(super) fn locals(&mut self, site: &Site<'_>, stmts: &[syn::Stmt]) -> Locals {
@@ -42,17 +56,9 @@ impl Lowering<'_> {
         }
         for stmt in stmts {
             let syn::Stmt::Local(local) = stmt else { continue };
-            let (pat, written) = match &local.pat {
-                syn::Pat::Type(typed) => (&*typed.pat, Some((*typed.ty).clone())),
-                other => (other, None),
-            };
-            let whole = written.filter(is_complete);
-            let inferred = || local.init.as_ref().and_then(|init| self.infer(site, &init.expr, &locals));
-            let ty = whole.or_else(inferred);
-            let is_one = matches!(pat, syn::Pat::Ident(_));
-            for name in crate::pattern::bound(pat) {
-                locals.declare(&name, ty.clone().filter(|_| is_one));
-            }
+            let init = local.init.as_ref().map(|init| &*init.expr);
+            let ty = init.and_then(|init| self.infer(site, init, &locals));
+            declare(&local.pat, ty.as_ref(), &mut locals);
         }
         locals
     }
@@ -70,6 +76,11 @@ impl Lowering<'_> {
                 Some(parse_quote!(&#ty))
             }
             Expr::Lit(lit) => literal(&lit.lit),
+            Expr::Tuple(tuple) => {
+                let parts = tuple.elems.iter().map(|part| self.infer(site, part, locals));
+                let parts = parts.collect::<Option<Vec<Type>>>()?;
+                Some(parse_quote!((#(#parts,)*)))
+            }
             Expr::Struct(literal) => {
                 let path = &literal.path;
                 Some(parse_quote!(#path))
@@ -105,7 +116,13 @@ impl Lowering<'_> {
 
     fn field(&mut self, site: &Site<'_>, field: &syn::ExprField, locals: &Locals) -> Option<Type> {
         let base = self.infer(site, &field.base, locals)?;
-        let syn::Member::Named(name) = &field.member else { return None };
+        let name = match (&field.member, &base) {
+            (syn::Member::Named(name), _) => name,
+            (syn::Member::Unnamed(at), Type::Tuple(tuple)) => {
+                return tuple.elems.get(usize::try_from(at.index).ok()?).cloned();
+            }
+            (syn::Member::Unnamed(_), _) => return None,
+        };
         match self.index.ty(&site.module, None, &base) {
             Ty::Struct(id) => {
                 let found = self.index.field(id, &name.to_string())?;

@@ -125,10 +125,36 @@ pub fn staged(p: &nn::Path, kind: Kind, act: Act, classes: i64, dropout: f64) ->
         .add_fn_t(move |xs, train| xs.adaptive_avg_pool2d([1, 1]).flat_view().dropout(dropout, train).apply(&fc))
 }
 
+fn halves(sides: (i64, i64)) -> (i64, i64) {
+    (sides.0 / 2, sides.1 / 2)
+}
+
+/// A closure that captures what `let`s take out of tuples: of a `match`, of a function's result, and of one nested in
+/// another.
+#[traceable(strict)]
+pub fn partitioned(p: &nn::Path, kind: Kind, sides: (i64, i64)) -> impl nn::ModuleT + use<> {
+    let (inner, _outer) = match kind {
+        Kind::Plain => (sides.0, sides.1),
+        Kind::Gated => (sides.1, sides.0),
+    };
+    let (height, width) = halves(sides);
+    let ((first, scale), last) = ((height + 1, 0.5), width);
+    let conv = nn::conv2d(p / "conv", 3, 4, 1, Default::default());
+    nn::func_t(move |xs, _| xs.apply(&conv).adaptive_avg_pool2d([first, last]) * scale + inner)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::check::{agree, randn};
+
+    #[test]
+    fn parts_of_tuples_are_captured() {
+        for kind in [Kind::Plain, Kind::Gated] {
+            let make = |p: &nn::Path| Partitioned::new(p, kind, (4, 6));
+            agree!(make, [randn(&[2, 3, 8, 8])], |net, xs| net.forward_t(xs, false));
+        }
+    }
 
     #[test]
     fn a_chain_of_functions_is_kept() {
